@@ -1,0 +1,74 @@
+# The four kinds of target zc has. Include paths begin at the repository's root,
+# so the first word of an #include names the room it comes from.
+
+# add_zc_library(NAME SOURCES... DEPS targets...): no MLIR, no LLVM.
+function(add_zc_library name)
+  cmake_parse_arguments(ARG "" "" "DEPS" ${ARGN})
+  add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
+  target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
+  target_link_libraries(${name} PUBLIC ${ARG_DEPS})
+endfunction()
+
+# add_zc_mlir_library(NAME SOURCES... DEPS targets...): may use MLIR and LLVM,
+# through the shared libMLIR.so and libLLVM.so alone.
+function(add_zc_mlir_library name)
+  cmake_parse_arguments(ARG "NO_PCH" "" "DEPS;TABLEGEN" ${ARGN})
+  add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
+  target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
+  target_include_directories(${name} SYSTEM PUBLIC ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
+  target_compile_definitions(${name} PUBLIC ${LLVM_DEFINITIONS_LIST})
+  target_link_libraries(${name} PUBLIC MLIR LLVM ${ARG_DEPS})
+  if(ARG_TABLEGEN)
+    add_dependencies(${name} ${ARG_TABLEGEN})
+  endif()
+  if(NOT ARG_NO_PCH)
+    zc_use_mlir_pch(${name})
+  endif()
+endfunction()
+
+# One precompiled header of MLIR's core serves every MLIR target.
+function(zc_use_mlir_pch name)
+  if(NOT TARGET zc_mlir_pch)
+    file(WRITE ${PROJECT_BINARY_DIR}/tools/cmake/zc_mlir_pch.cpp "")
+    add_library(zc_mlir_pch OBJECT ${PROJECT_BINARY_DIR}/tools/cmake/zc_mlir_pch.cpp)
+    target_include_directories(zc_mlir_pch SYSTEM PUBLIC ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
+    target_precompile_headers(zc_mlir_pch PRIVATE
+      <string> <vector> <memory> <functional>
+      <llvm/ADT/StringExtras.h> <llvm/ADT/TypeSwitch.h> <llvm/ADT/MapVector.h> <llvm/ADT/SetVector.h>
+      <llvm/Support/raw_ostream.h>
+      <mlir/IR/Builders.h> <mlir/IR/BuiltinAttributes.h> <mlir/IR/BuiltinOps.h>
+      <mlir/IR/BuiltinTypes.h> <mlir/IR/Dialect.h> <mlir/IR/DialectImplementation.h>
+      <mlir/IR/OpImplementation.h> <mlir/IR/PatternMatch.h> <mlir/IR/IRMapping.h>
+      <mlir/Interfaces/SideEffectInterfaces.h> <mlir/Interfaces/InferTypeOpInterface.h>
+      <mlir/Dialect/Func/IR/FuncOps.h> <mlir/Pass/Pass.h>)
+  endif()
+  target_precompile_headers(${name} REUSE_FROM zc_mlir_pch)
+endfunction()
+
+# add_zc_executable(NAME SOURCES... DEPS targets...)
+function(add_zc_executable name)
+  cmake_parse_arguments(ARG "" "" "DEPS" ${ARGN})
+  add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS})
+endfunction()
+
+# add_zc_test(NAME SOURCES... DEPS targets...): a GoogleTest program, one ctest entry.
+function(add_zc_test name)
+  cmake_parse_arguments(ARG "" "" "DEPS" ${ARGN})
+  add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gtest GTest::gtest_main)
+  add_test(NAME ${name} COMMAND ${name})
+endfunction()
+
+# zc_tablegen(TARGET file.td -gen-x out -gen-y out ...): mlir-tblgen into the same
+# folder of the build tree.
+function(zc_tablegen target td)
+  set(LLVM_TARGET_DEFINITIONS ${td})
+  set(args ${ARGN})
+  while(args)
+    list(POP_FRONT args action output)
+    string(REPLACE "|" ";" action "${action}")
+    mlir_tablegen(${output} ${action} EXTRA_INCLUDES ${PROJECT_SOURCE_DIR})
+  endwhile()
+  add_public_tablegen_target(${target})
+endfunction()

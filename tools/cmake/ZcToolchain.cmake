@@ -1,0 +1,20 @@
+# Compiler flags, ccache, sanitizers: what every target shares.
+find_program(ZC_CCACHE ccache)
+if(ZC_CCACHE)
+  # Relative paths and tolerant precompiled headers let fresh clones hit the cache.
+  set(zc_launcher ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}
+      CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+      ${ZC_CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${zc_launcher})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${zc_launcher})
+endif()
+
+add_compile_options(-Wall -Wextra -Wno-unused-parameter)
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  # ccache needs it to hash through a precompiled header.
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)
+endif()
+if(ZC_SANITIZE)
+  add_compile_options(-fsanitize=${ZC_SANITIZE} -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${ZC_SANITIZE})
+endif()
