@@ -1,0 +1,6 @@
+//===- OpInterfaces.cpp ---------------------------------------------------===//
+#include "dialects/Interfaces/OpInterfaces.h"
+
+using namespace mlir;
+
+#include "dialects/Interfaces/OpInterfaces.cpp.inc"

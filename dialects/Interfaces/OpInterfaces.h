@@ -1,0 +1,11 @@
+//===- OpInterfaces.h - what an op of the train dialect answers -*- C++ -*-===//
+#ifndef ZC_DIALECTS_INTERFACES_OPINTERFACES_H
+#define ZC_DIALECTS_INTERFACES_OPINTERFACES_H
+
+#include "dialects/Interfaces/ShardingRule.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/OpDefinition.h"
+
+#include "dialects/Interfaces/OpInterfaces.h.inc"
+
+#endif // ZC_DIALECTS_INTERFACES_OPINTERFACES_H

@@ -1,0 +1,108 @@
+//===- OpInterfaces.td - what an op of the train dialect answers ----------===//
+//
+// A pass never switches over op kinds: it asks. Every interface is implemented
+// in the op's own source file, its room (dialects/Train/Ops/<Op>.cpp).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ZC_DIALECTS_INTERFACES_OPINTERFACES_TD
+#define ZC_DIALECTS_INTERFACES_OPINTERFACES_TD
+
+include "mlir/IR/OpBase.td"
+
+def DifferentiableOpInterface : OpInterface<"DifferentiableOpInterface"> {
+  let cppNamespace = "::zc";
+  let description = [{
+    The op's gradient, written in ops of the same dialect (vector-Jacobian
+    product).
+  }];
+  let methods = [
+    InterfaceMethod<[{
+      Builds the gradients of the operands from those of the results.
+
+      `resultGrads[i]` is the gradient of result i, of its type, or null when no
+      gradient reaches it (at least one is not null). For every operand i with
+      `wanted[i]`, sets `operandGrads[i]` to a value of the operand's type, or
+      leaves it null where the gradient is zero everywhere. Both arrays have the
+      size of the operand list. Fails, with a diagnostic, only where the op has
+      no gradient in an operand that is wanted.
+    }],
+    "::llvm::LogicalResult", "vjp",
+    (ins "::mlir::OpBuilder &":$builder, "::mlir::ValueRange":$resultGrads,
+         "::llvm::ArrayRef<bool>":$wanted,
+         "::llvm::MutableArrayRef<::mlir::Value>":$operandGrads)>
+  ];
+}
+
+def ShardableOpInterface : OpInterface<"ShardableOpInterface"> {
+  let cppNamespace = "::zc";
+  let description = [{
+    How the dims of operands and results belong together, as an einsum, and in
+    which operands the op is linear. Kernels are split over threads by the same
+    rule by which tensors are split over ranks.
+  }];
+  let methods = [
+    InterfaceMethod<"The op's sharding rule; see ShardingRule.h.",
+      "::zc::ShardingRule", "getShardingRule">
+  ];
+}
+
+def CostOpInterface : OpInterface<"CostOpInterface"> {
+  let cppNamespace = "::zc";
+  let methods = [
+    InterfaceMethod<[{
+      Floating-point operations of one execution; a transcendental function
+      counts as one, a multiply-add as two.
+    }], "double", "getFlops">,
+    InterfaceMethod<[{
+      Bytes read and written when every operand is read once and every result
+      written once.
+    }], "double", "getBytes", (ins), [{}], [{
+      return ::zc::operandAndResultBytes($_op);
+    }]>
+  ];
+}
+
+def LinalgFormOpInterface : OpInterface<"LinalgFormOpInterface"> {
+  let cppNamespace = "::zc";
+  let description = [{
+    The op's meaning as linalg, memref and arith ops on buffers: the form that
+    the interpreter executes and that the code generator compiles.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+      Emits ops that read `inputs` (memrefs of the operands' shapes, any strides)
+      and write every element of `outputs` (likewise for the results). Inputs
+      and outputs do not overlap, unless `mayShareBuffer` allows a pair.
+      Shapes may be smaller than the op's own types say: a kernel works on a
+      block of the dims that the sharding rule calls parallel.
+    }],
+    "void", "buildLinalg",
+    (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
+         "::mlir::ValueRange":$inputs, "::mlir::ValueRange":$outputs)>,
+    InterfaceMethod<[{
+      Whether result `result` may be written over operand `operand` while the op
+      runs: every element is read before it is overwritten and never after.
+    }],
+    "bool", "mayShareBuffer", (ins "unsigned":$operand, "unsigned":$result),
+    [{}], [{ return false; }]>
+  ];
+}
+
+def ElementwiseOpInterface : OpInterface<"ElementwiseOpInterface"> {
+  let cppNamespace = "::zc";
+  let description = [{
+    One result, computed element by element from operands of the same shape.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+      Emits the op on scalars of the operands' element types; returns a scalar of
+      the result's element type.
+    }],
+    "::mlir::Value", "buildScalar",
+    (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
+         "::mlir::ValueRange":$operands)>
+  ];
+}
+
+#endif // ZC_DIALECTS_INTERFACES_OPINTERFACES_TD

@@ -1,0 +1,128 @@
+//===- CompositeOps.td - normalisations, losses, indexing -----------------===//
+//
+// What numerics or libraries want whole.
+//
+//===----------------------------------------------------------------------===//
+#ifndef ZC_DIALECTS_TRAIN_COMPOSITEOPS_TD
+#define ZC_DIALECTS_TRAIN_COMPOSITEOPS_TD
+
+include "dialects/Train/TrainDialect.td"
+
+def Train_SoftmaxOp : Train_TensorOp<"softmax",
+    [SameOperandsAndResultType, Train_Differentiable]> {
+  let summary = "exp(x - max x) / sum exp(x - max x) along `dim`";
+  let arguments = (ins Train_FloatTensor:$input, I64Attr:$dim);
+  let results = (outs Train_FloatTensor:$result);
+  let hasVerifier = 1;
+}
+
+def Train_LayerNormOp : Train_TensorOp<"layer_norm", [Train_Differentiable]> {
+  let summary = "(x - mean) rstd scale + bias over the dims from `axis` on";
+  let description = [{
+    `scale` and `bias` have the normalised dims' shape; `mean` and `rstd` =
+    1/sqrt(variance + epsilon) the shape of the dims before `axis`.
+  }];
+  let arguments = (ins Train_FloatTensor:$input, Train_FloatTensor:$scale,
+                       Train_FloatTensor:$bias, I64Attr:$axis, F64Attr:$epsilon);
+  let results = (outs Train_FloatTensor:$result, Train_FloatTensor:$mean,
+                      Train_FloatTensor:$rstd);
+  let hasVerifier = 1;
+}
+
+def Train_LayerNormGradOp : Train_TensorOp<"layer_norm_grad"> {
+  let summary = "gradient of layer_norm in its input";
+  let arguments = (ins Train_FloatTensor:$input, Train_FloatTensor:$scale,
+                       Train_FloatTensor:$mean, Train_FloatTensor:$rstd,
+                       Train_FloatTensor:$grad, I64Attr:$axis);
+  let results = (outs Train_FloatTensor:$result);
+  let hasVerifier = 1;
+}
+
+def Train_BatchNormOp : Train_TensorOp<"batch_norm", [Train_Differentiable]> {
+  let summary = "(x - mean) / sqrt(variance + epsilon) scale + bias per channel";
+  let description = [{
+    With given statistics. Where `momentum` stands, `--zc-build-loss` replaces the
+    op in the step program by `batch_norm_training` and updates the statistics:
+    running' = running * momentum + batch * (1 - momentum), the batch variance
+    being unbiased with `unbiased`.
+  }];
+  let arguments = (ins Train_FloatTensor:$input, Train_FloatTensor:$scale,
+      Train_FloatTensor:$bias, Train_FloatTensor:$mean,
+      Train_FloatTensor:$variance, I64Attr:$channel_dim, F64Attr:$epsilon,
+      OptionalAttr<F64Attr>:$momentum, UnitAttr:$unbiased);
+  let results = (outs Train_FloatTensor:$result);
+  let hasVerifier = 1;
+}
+
+def Train_BatchNormTrainingOp : Train_TensorOp<"batch_norm_training",
+                                               [Train_Differentiable]> {
+  let summary = "batch normalisation with the batch's own statistics";
+  let description = "`variance` is the biased one, which normalises.";
+  let arguments = (ins Train_FloatTensor:$input, Train_FloatTensor:$scale,
+                       Train_FloatTensor:$bias, I64Attr:$channel_dim,
+                       F64Attr:$epsilon);
+  let results = (outs Train_FloatTensor:$result, Train_FloatTensor:$mean,
+                      Train_FloatTensor:$variance);
+  let hasVerifier = 1;
+}
+
+def Train_BatchNormGradOp : Train_TensorOp<"batch_norm_grad"> {
+  let summary = "gradients of batch_norm_training in input, scale and bias";
+  let arguments = (ins Train_FloatTensor:$input, Train_FloatTensor:$scale,
+                       Train_FloatTensor:$mean, Train_FloatTensor:$variance,
+                       Train_FloatTensor:$grad, I64Attr:$channel_dim,
+                       F64Attr:$epsilon);
+  let results = (outs Train_FloatTensor:$result, Train_FloatTensor:$scale_grad,
+                      Train_FloatTensor:$bias_grad);
+  let hasVerifier = 1;
+}
+
+def Train_SoftmaxCrossEntropyOp : Train_TensorOp<"softmax_cross_entropy",
+                                                 [Train_Differentiable]> {
+  let summary = "-log softmax(logits)[label] per sample; 0 where ignored";
+  let description = [{
+    logits [samples..., classes], labels [samples...] of any integer type, loss and
+    `log_sum_exp` [samples...]. A label equal to `ignore_index` gives loss 0.
+  }];
+  let arguments = (ins Train_FloatTensor:$logits, Train_IntTensor:$labels,
+                       I64Attr:$ignore_index);
+  let results = (outs Train_FloatTensor:$loss, Train_FloatTensor:$log_sum_exp);
+  let hasVerifier = 1;
+}
+
+def Train_SoftmaxCrossEntropyGradOp
+    : Train_TensorOp<"softmax_cross_entropy_grad"> {
+  let summary = "(softmax(logits) - onehot(label)) grad";
+  let arguments = (ins Train_FloatTensor:$logits, Train_IntTensor:$labels,
+                       Train_FloatTensor:$log_sum_exp, Train_FloatTensor:$grad,
+                       I64Attr:$ignore_index);
+  let results = (outs Train_FloatTensor:$result);
+  let hasVerifier = 1;
+}
+
+def Train_GatherOp : Train_TensorOp<"gather", [Train_Differentiable]> {
+  let summary = "slices of `table` at `indices` along `dim`";
+  let description = [{
+    As ONNX's Gather: table [A..., V, B...], indices [I...], result
+    [A..., I..., B...]. Negative indices count from the end; the host checks
+    inputs, and an index out of range reads the nearest row.
+  }];
+  let arguments = (ins Train_Tensor:$table, Train_IntTensor:$indices,
+                       I64Attr:$dim);
+  let results = (outs Train_Tensor:$result);
+  let hasVerifier = 1;
+}
+
+def Train_ScatterAddOp : Train_TensorOp<"scatter_add", [
+    AllTypesMatch<["init", "result"]>]> {
+  let summary = "`init` plus `updates` added at `indices` along `dim`";
+  let description = [{
+    The gradient of gather. Equal indices add up, in index order.
+  }];
+  let arguments = (ins Train_FloatTensor:$init, Train_IntTensor:$indices,
+                       Train_FloatTensor:$updates, I64Attr:$dim);
+  let results = (outs Train_FloatTensor:$result);
+  let hasVerifier = 1;
+}
+
+#endif // ZC_DIALECTS_TRAIN_COMPOSITEOPS_TD

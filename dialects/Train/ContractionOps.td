@@ -1,0 +1,75 @@
+//===- ContractionOps.td - what libraries are good at ---------------------===//
+#ifndef ZC_DIALECTS_TRAIN_CONTRACTIONOPS_TD
+#define ZC_DIALECTS_TRAIN_CONTRACTIONOPS_TD
+
+include "dialects/Train/TrainDialect.td"
+
+def Train_MatmulOp : Train_TensorOp<"matmul", [Train_Differentiable]> {
+  let summary = "[batch..., M, K] x [batch..., K, N] -> [batch..., M, N]";
+  let description = [{
+    Operands have the same number of dims, at least 2, and the same batch dims.
+    With `transpose_lhs` the left operand is stored [batch..., K, M], with
+    `transpose_rhs` the right one [batch..., N, K]: strides to a library, no copy.
+  }];
+  let arguments = (ins Train_FloatTensor:$lhs, Train_FloatTensor:$rhs,
+                       UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs);
+  let results = (outs Train_FloatTensor:$result);
+  let hasVerifier = 1;
+  let hasCanonicalizer = 1;
+}
+
+class Train_ConvolutionOp<string mnemonic, list<Trait> traits = []>
+    : Train_TensorOp<mnemonic, traits> {
+  // Spatial lists have one entry per spatial dim (1 to 3 of them). The filter
+  // is [K, C/groups, spatial...] always; images are [N, C, spatial...], with
+  // `channels_last` [N, spatial..., C].
+  dag convolutionAttributes = (ins DenseI64ArrayAttr:$strides,
+      DenseI64ArrayAttr:$dilations, DenseI64ArrayAttr:$pads_low,
+      DenseI64ArrayAttr:$pads_high, I64Attr:$groups, UnitAttr:$channels_last);
+  let hasVerifier = 1;
+}
+
+def Train_ConvOp : Train_ConvolutionOp<"conv", [Train_Differentiable]> {
+  let summary = "convolution (cross-correlation, as in ONNX's Conv)";
+  let arguments = !con((ins Train_FloatTensor:$input,
+                            Train_FloatTensor:$filter), convolutionAttributes);
+  let results = (outs Train_FloatTensor:$result);
+}
+
+def Train_ConvInputGradOp : Train_ConvolutionOp<"conv_input_grad"> {
+  let summary = "gradient of conv in its input";
+  let arguments = !con((ins Train_FloatTensor:$grad,
+                            Train_FloatTensor:$filter), convolutionAttributes);
+  let results = (outs Train_FloatTensor:$result);
+}
+
+def Train_ConvFilterGradOp : Train_ConvolutionOp<"conv_filter_grad"> {
+  let summary = "gradient of conv in its filter";
+  let arguments = !con((ins Train_FloatTensor:$input,
+                            Train_FloatTensor:$grad), convolutionAttributes);
+  let results = (outs Train_FloatTensor:$result);
+}
+
+class Train_PoolOp<string mnemonic, list<Trait> traits = []>
+    : Train_TensorOp<mnemonic, traits> {
+  dag poolAttributes = (ins DenseI64ArrayAttr:$window,
+      DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations,
+      DenseI64ArrayAttr:$pads_low, DenseI64ArrayAttr:$pads_high,
+      UnitAttr:$channels_last);
+  let hasVerifier = 1;
+}
+
+def Train_MaxPoolOp : Train_PoolOp<"max_pool", [Train_Differentiable]> {
+  let summary = "the largest element of each window; padding never wins";
+  let arguments = !con((ins Train_FloatTensor:$input), poolAttributes);
+  let results = (outs Train_FloatTensor:$result);
+}
+
+def Train_MaxPoolGradOp : Train_PoolOp<"max_pool_grad"> {
+  let summary = "gradient of max_pool: to the first largest element, as PyTorch";
+  let arguments = !con((ins Train_FloatTensor:$input, Train_FloatTensor:$output,
+                            Train_FloatTensor:$grad), poolAttributes);
+  let results = (outs Train_FloatTensor:$result);
+}
+
+#endif // ZC_DIALECTS_TRAIN_CONTRACTIONOPS_TD

@@ -1,0 +1,164 @@
+//===- ElementwiseOps.td - one element from the elements at its place -----===//
+#ifndef ZC_DIALECTS_TRAIN_ELEMENTWISEOPS_TD
+#define ZC_DIALECTS_TRAIN_ELEMENTWISEOPS_TD
+
+include "dialects/Train/TrainDialect.td"
+
+// Sharding rule, cost and linalg form follow from being elementwise; the op's
+// source file holds buildScalar and, for a differentiable op, vjp. `linearity`
+// is None, Joint or Separate (ShardingRule.h).
+class Train_ElementwiseOp<string mnemonic, string linearity,
+                          list<Trait> traits = []>
+    : Train_TensorOp<mnemonic, !listconcat(
+          [DeclareOpInterfaceMethods<ElementwiseOpInterface>,
+           SameOperandsAndResultShape],
+          traits)> {
+  let extraClassDefinition = [{
+    ::zc::ShardingRule $cppClass::getShardingRule() {
+      return ::zc::ShardingRule::elementwise(getOperation(),
+                                             ::zc::Linearity::}] # linearity # [{);
+    }
+    double $cppClass::getFlops() {
+      return static_cast<double>(::zc::numElements(getResult().getType()));
+    }
+    void $cppClass::buildLinalg(::mlir::OpBuilder &builder, ::mlir::Location loc,
+                                ::mlir::ValueRange inputs,
+                                ::mlir::ValueRange outputs) {
+      buildElementwiseLinalg(getOperation(), builder, loc, inputs, outputs);
+    }
+  }];
+}
+
+class Train_UnaryOp<string mnemonic, string linearity = "None">
+    : Train_ElementwiseOp<mnemonic, linearity,
+          [SameOperandsAndResultType, Train_Differentiable]> {
+  let arguments = (ins Train_FloatTensor:$input);
+  let results = (outs Train_FloatTensor:$result);
+}
+
+class Train_BinaryOp<string mnemonic, string linearity = "None",
+                     list<Trait> traits = []>
+    : Train_ElementwiseOp<mnemonic, linearity, !listconcat(
+          [SameOperandsAndResultType, Train_Differentiable], traits)> {
+  let arguments = (ins Train_Tensor:$lhs, Train_Tensor:$rhs);
+  let results = (outs Train_Tensor:$result);
+}
+
+def Train_NegOp : Train_UnaryOp<"neg", "Joint"> { let summary = "-x"; }
+def Train_AbsOp : Train_UnaryOp<"abs"> { let summary = "|x|; gradient 0 at 0"; }
+def Train_ExpOp : Train_UnaryOp<"exp"> { let summary = "e^x"; }
+def Train_LogOp : Train_UnaryOp<"log"> { let summary = "natural logarithm"; }
+def Train_SqrtOp : Train_UnaryOp<"sqrt"> { let summary = "square root"; }
+def Train_RsqrtOp : Train_UnaryOp<"rsqrt"> { let summary = "1 / sqrt(x)"; }
+def Train_TanhOp : Train_UnaryOp<"tanh"> { let summary = "hyperbolic tangent"; }
+def Train_ErfOp : Train_UnaryOp<"erf"> { let summary = "Gauss error function"; }
+def Train_SinOp : Train_UnaryOp<"sin"> { let summary = "sine"; }
+def Train_CosOp : Train_UnaryOp<"cos"> { let summary = "cosine"; }
+def Train_SigmoidOp : Train_UnaryOp<"sigmoid"> { let summary = "1 / (1 + e^-x)"; }
+def Train_ReluOp : Train_UnaryOp<"relu"> {
+  let summary = "max(x, 0); gradient 0 at 0, NaN stays NaN";
+}
+
+def Train_GeluOp : Train_UnaryOp<"gelu"> {
+  let summary = "Gaussian error linear unit";
+  let description = [{
+    x/2 (1 + erf(x/sqrt 2)); with `tanh`, the approximation
+    x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) (Hendrycks & Gimpel 2016).
+  }];
+  let arguments = (ins Train_FloatTensor:$input, UnitAttr:$tanh);
+}
+
+def Train_GeluGradOp : Train_ElementwiseOp<"gelu_grad", "None",
+                                           [SameOperandsAndResultType]> {
+  let summary = "gradient of gelu at `input`, times `grad`";
+  let arguments = (ins Train_FloatTensor:$input, Train_FloatTensor:$grad,
+                       UnitAttr:$tanh);
+  let results = (outs Train_FloatTensor:$result);
+}
+
+def Train_IsNanOp : Train_ElementwiseOp<"is_nan", "None"> {
+  let summary = "whether x is not a number";
+  let arguments = (ins Train_FloatTensor:$input);
+  let results = (outs Train_BoolTensor:$result);
+}
+
+def Train_NotOp : Train_ElementwiseOp<"not", "None", [SameOperandsAndResultType]> {
+  let summary = "logical negation";
+  let arguments = (ins Train_BoolTensor:$input);
+  let results = (outs Train_BoolTensor:$result);
+}
+
+def Train_AddOp : Train_BinaryOp<"add", "Joint", [Commutative]> {
+  let summary = "x + y";
+  let hasFolder = 1;
+}
+def Train_SubOp : Train_BinaryOp<"sub", "Joint"> {
+  let summary = "x - y";
+  let hasFolder = 1;
+}
+def Train_MulOp : Train_BinaryOp<"mul", "Separate", [Commutative]> {
+  let summary = "x y";
+  let hasFolder = 1;
+}
+// Linear in the dividend alone: getShardingRule is written by hand.
+def Train_DivOp : Train_BinaryOp<"div"> {
+  let summary = "x / y; integers truncate toward zero";
+  let hasFolder = 1;
+  let extraClassDefinition = [{
+    double $cppClass::getFlops() {
+      return static_cast<double>(::zc::numElements(getResult().getType()));
+    }
+    void $cppClass::buildLinalg(::mlir::OpBuilder &builder, ::mlir::Location loc,
+                                ::mlir::ValueRange inputs,
+                                ::mlir::ValueRange outputs) {
+      buildElementwiseLinalg(getOperation(), builder, loc, inputs, outputs);
+    }
+  }];
+}
+def Train_MaxOp : Train_BinaryOp<"max", "None", [Commutative]> {
+  let summary = "the larger; NaN if either is; equal operands share the gradient";
+}
+def Train_MinOp : Train_BinaryOp<"min", "None", [Commutative]> {
+  let summary = "the smaller; NaN if either is; equal operands share the gradient";
+}
+def Train_PowOp : Train_BinaryOp<"pow"> { let summary = "x^y, floats"; }
+
+class Train_LogicalOp<string mnemonic>
+    : Train_ElementwiseOp<mnemonic, "None",
+                          [SameOperandsAndResultType, Commutative]> {
+  let arguments = (ins Train_BoolTensor:$lhs, Train_BoolTensor:$rhs);
+  let results = (outs Train_BoolTensor:$result);
+}
+def Train_AndOp : Train_LogicalOp<"and"> { let summary = "logical and"; }
+def Train_OrOp : Train_LogicalOp<"or"> { let summary = "logical or"; }
+
+def Train_CompareOp : Train_ElementwiseOp<"compare", "None"> {
+  let summary = "x PREDICATE y, one of eq ne lt le gt ge";
+  let description = [{
+    Ordered comparison: false where either is NaN, except `ne`, then true.
+  }];
+  let arguments = (ins StrAttr:$predicate, Train_Tensor:$lhs, Train_Tensor:$rhs);
+  let results = (outs Train_BoolTensor:$result);
+  let hasVerifier = 1;
+  let assemblyFormat =
+      "$predicate $lhs `,` $rhs attr-dict `:` functional-type(operands, results)";
+}
+
+def Train_SelectOp : Train_ElementwiseOp<"select", "None", [Train_Differentiable,
+    AllTypesMatch<["on_true", "on_false", "result"]>]> {
+  let summary = "condition ? on_true : on_false";
+  let arguments = (ins Train_BoolTensor:$condition, Train_Tensor:$on_true,
+                       Train_Tensor:$on_false);
+  let results = (outs Train_Tensor:$result);
+}
+
+def Train_ConvertOp : Train_ElementwiseOp<"convert", "None", [Train_Differentiable]> {
+  let summary = "the same value in another element type";
+  let description = [{
+    Float to integer truncates toward zero; to i1: whether the value is not 0.
+  }];
+  let arguments = (ins Train_Tensor:$input);
+  let results = (outs Train_Tensor:$result);
+}
+
+#endif // ZC_DIALECTS_TRAIN_ELEMENTWISEOPS_TD

@@ -1,0 +1,130 @@
+//===- OpSupport.h - what the ops' rooms share ------------------*- C++ -*-===//
+#ifndef ZC_DIALECTS_TRAIN_OPS_OPSUPPORT_H
+#define ZC_DIALECTS_TRAIN_OPS_OPSUPPORT_H
+
+#include "dialects/Train/TrainDialect.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+namespace zc::train {
+
+// --- Building train ops (vjp rules, lowerings) ---------------------------------
+
+/// `type` with another shape, or another element type.
+mlir::RankedTensorType withShape(mlir::Type type,
+                                 llvm::ArrayRef<int64_t> shape);
+mlir::RankedTensorType withElementType(mlir::Type type, mlir::Type element);
+
+/// A constant of `type` (float or integer tensor), the same everywhere.
+mlir::Value splat(mlir::OpBuilder &builder, mlir::Location loc, mlir::Type type,
+                  double value);
+
+/// `input` in another shape; `input` itself if it has it.
+mlir::Value reshape(mlir::OpBuilder &builder, mlir::Location loc,
+                    mlir::Value input, llvm::ArrayRef<int64_t> shape);
+
+/// Operand dim i becomes dim dims[i] of `shape`; `input` itself if nothing
+/// changes.
+mlir::Value broadcast(mlir::OpBuilder &builder, mlir::Location loc,
+                      mlir::Value input, llvm::ArrayRef<int64_t> shape,
+                      llvm::ArrayRef<int64_t> dims);
+
+/// Result dim i is operand dim permutation[i]; `input` itself for the identity.
+mlir::Value transpose(mlir::OpBuilder &builder, mlir::Location loc,
+                      mlir::Value input, llvm::ArrayRef<int64_t> permutation);
+
+/// Sum over `dims`, which disappear; `input` itself for no dims.
+mlir::Value reduceSum(mlir::OpBuilder &builder, mlir::Location loc,
+                      mlir::Value input, llvm::ArrayRef<int64_t> dims);
+
+/// "eq", "lt", ... of two tensors of one type.
+mlir::Value compare(mlir::OpBuilder &builder, mlir::Location loc,
+                    llvm::StringRef predicate, mlir::Value lhs,
+                    mlir::Value rhs);
+
+/// All dims of a shape of `rank` dims but those in `dims`, ascending.
+llvm::SmallVector<int64_t> otherDims(int64_t rank,
+                                     llvm::ArrayRef<int64_t> dims);
+
+// --- Scalars ---------------------------------------------------------------------
+
+/// The flags every generated float operation carries: sums may be reordered and
+/// multiply-adds fused, but NaN and infinity stay defined.
+mlir::arith::FastMathFlags fastMath();
+
+/// Emits float scalars with those flags; all operands of one type.
+class ScalarBuilder {
+public:
+  ScalarBuilder(mlir::OpBuilder &builder, mlir::Location loc)
+      : builder(builder), loc(loc) {}
+
+  mlir::Value constant(mlir::Type type, double value);
+  mlir::Value add(mlir::Value a, mlir::Value b);
+  mlir::Value sub(mlir::Value a, mlir::Value b);
+  mlir::Value mul(mlir::Value a, mlir::Value b);
+  mlir::Value div(mlir::Value a, mlir::Value b);
+  mlir::Value neg(mlir::Value a);
+  mlir::Value exp(mlir::Value a);
+  mlir::Value log(mlir::Value a);
+  mlir::Value tanh(mlir::Value a);
+  mlir::Value erf(mlir::Value a);
+  mlir::Value sqrt(mlir::Value a);
+  mlir::Value rsqrt(mlir::Value a); // 1 / sqrt, exactly rounded parts
+  mlir::Value max(mlir::Value a, mlir::Value b); // NaN if either is NaN
+  mlir::Value min(mlir::Value a, mlir::Value b);
+  mlir::Value compare(mlir::arith::CmpFPredicate predicate, mlir::Value a,
+                      mlir::Value b);
+  mlir::Value select(mlir::Value condition, mlir::Value a, mlir::Value b);
+  /// An index or integer as a float of `type`.
+  mlir::Value toFloat(mlir::Type type, mlir::Value integer);
+
+  mlir::OpBuilder &builder;
+  mlir::Location loc;
+};
+
+// --- Linalg on buffers -------------------------------------------------------------
+
+using ScalarBody = llvm::function_ref<llvm::SmallVector<mlir::Value>(
+    mlir::OpBuilder &, mlir::Location, mlir::ValueRange)>;
+
+/// One linalg.generic over a nest of `numLoops` loops; maps[i] gives the
+/// element of inputs[i], or then outputs[i], that an iteration touches. The body
+/// gets the elements of inputs and outputs and returns the outputs' new ones.
+/// Loops missing from some output's map are reductions for it. Loop 0 is the
+/// outermost.
+void buildGeneric(mlir::OpBuilder &builder, mlir::Location loc,
+                  unsigned numLoops, llvm::ArrayRef<mlir::AffineMap> maps,
+                  mlir::ValueRange inputs, mlir::ValueRange outputs,
+                  ScalarBody body);
+
+/// Fills a buffer with a constant.
+void buildFill(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value output,
+               double value);
+
+/// Copies a buffer (any strides) to another of the same shape.
+void buildCopy(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value input,
+               mlir::Value output);
+
+/// A small temporary of the kernel, on the stack, of a static shape.
+mlir::Value buildTemporary(mlir::OpBuilder &builder, mlir::Location loc,
+                           llvm::ArrayRef<int64_t> shape, mlir::Type element);
+
+/// The identity over `rank` loops; with `drop`, without the results in it.
+mlir::AffineMap identityMap(mlir::OpBuilder &builder, unsigned rank,
+                            llvm::ArrayRef<int64_t> drop = {});
+
+/// buildLinalg of every ElementwiseOpInterface op.
+void buildElementwiseLinalg(mlir::Operation *op, mlir::OpBuilder &builder,
+                            mlir::Location loc, mlir::ValueRange inputs,
+                            mlir::ValueRange outputs);
+
+/// Shape and element type of a memref value.
+llvm::ArrayRef<int64_t> shapeOf(mlir::Value buffer);
+mlir::Type elementOf(mlir::Value buffer);
+
+} // namespace zc::train
+
+#endif // ZC_DIALECTS_TRAIN_OPS_OPSUPPORT_H

@@ -1,0 +1,60 @@
+//===- ProgramOps.td - state, fused regions -------------------------------===//
+#ifndef ZC_DIALECTS_TRAIN_PROGRAMOPS_TD
+#define ZC_DIALECTS_TRAIN_PROGRAMOPS_TD
+
+include "dialects/Train/TrainDialect.td"
+
+def Train_StateOp : Train_Op<"state", [Symbol]> {
+  let summary = "a tensor that outlives a program: weight, statistic, moment, scalar";
+  let description = [{
+    All programs of a module share the states. `kind` is one of parameter,
+    constant, statistic, optimizer, scalar. The initial value is `value` (small
+    data), or bytes in a file (`source = {file = "model.onnx.data",
+    offset = 0 : i64, length = 4096 : i64}`), or what @init returns for it.
+    A state of kind parameter is trained. `aliases` are further ONNX initializers
+    that are this tensor (tied weights); `decay = false` exempts it from weight
+    decay. An optimizer state names its `parameter` and its `slot`.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttr:$type, StrAttr:$kind,
+      OptionalAttr<ElementsAttr>:$value, OptionalAttr<DictionaryAttr>:$source,
+      OptionalAttr<StrArrayAttr>:$aliases,
+      OptionalAttr<StrAttr>:$parameter, OptionalAttr<StrAttr>:$slot);
+  let assemblyFormat = "$sym_name $kind `:` $type attr-dict";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::RankedTensorType getTensorType() {
+      return ::llvm::cast<::mlir::RankedTensorType>(getType());
+    }
+  }];
+}
+
+def Train_FusedOp : Train_Op<"fused", [Pure, IsolatedFromAbove,
+    SingleBlockImplicitTerminator<"YieldOp">]> {
+  let summary = "ops that one kernel computes";
+  let description = [{
+    Formed by passes/Fusion; from then on the values that exist are fixed: what is
+    inside never reaches memory. Without `library` the kernel is generated from
+    the ops' linalg forms; with it ("onednn.matmul"), the back end's pattern calls
+    a library with at most `workspace_bytes` of scratch memory, and the region
+    says what the call computes. `shared_buffers` lists pairs (operand, result)
+    that may use the same memory.
+  }];
+  let arguments = (ins Variadic<Train_Tensor>:$inputs,
+      OptionalAttr<StrAttr>:$library,
+      DefaultValuedAttr<I64Attr, "0">:$workspace_bytes,
+      DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$shared_buffers);
+  let results = (outs Variadic<Train_Tensor>:$results);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+}
+
+def Train_YieldOp : Train_Op<"yield", [Pure, Terminator, ReturnLike,
+                                       HasParent<"FusedOp">]> {
+  let summary = "the values a fused region leaves in memory";
+  let arguments = (ins Variadic<Train_Tensor>:$values);
+  let builders = [OpBuilder<(ins), [{}]>];
+  let assemblyFormat = "($values^ `:` type($values))? attr-dict";
+}
+
+#endif // ZC_DIALECTS_TRAIN_PROGRAMOPS_TD

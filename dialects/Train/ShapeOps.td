@@ -1,0 +1,92 @@
+//===- ShapeOps.td - moving elements, reducing them -----------------------===//
+#ifndef ZC_DIALECTS_TRAIN_SHAPEOPS_TD
+#define ZC_DIALECTS_TRAIN_SHAPEOPS_TD
+
+include "dialects/Train/TrainDialect.td"
+
+def Train_ConstantOp : Train_TensorOp<"constant", [ConstantLike,
+    AllTypesMatch<["value", "result"]>]> {
+  let summary = "a value known at compile time";
+  let arguments = (ins ElementsAttr:$value);
+  let results = (outs Train_Tensor:$result);
+  let hasFolder = 1;
+  let assemblyFormat = "attr-dict $value";
+}
+
+def Train_BroadcastOp : Train_TensorOp<"broadcast", [Train_Differentiable]> {
+  let summary = "repeats a tensor along new dims and along dims of size 1";
+  let description = [{
+    Operand dim i becomes result dim `dims[i]` (strictly increasing) and has its
+    size, or size 1.
+    ```mlir
+    %1 = train.broadcast %0 {dims = array<i64: 1>}
+       : (tensor<768xf32>) -> tensor<1024x768xf32>
+    ```
+  }];
+  let arguments = (ins Train_Tensor:$input, DenseI64ArrayAttr:$dims);
+  let results = (outs Train_Tensor:$result);
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+def Train_ReshapeOp : Train_TensorOp<"reshape", [Train_Differentiable]> {
+  let summary = "the same elements in row-major order in another shape";
+  let description = "A view: costs nothing and shares its operand's memory.";
+  let arguments = (ins Train_Tensor:$input);
+  let results = (outs Train_Tensor:$result);
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+def Train_TransposeOp : Train_TensorOp<"transpose", [Train_Differentiable]> {
+  let summary = "result dim i is operand dim permutation[i]";
+  let arguments = (ins Train_Tensor:$input, DenseI64ArrayAttr:$permutation);
+  let results = (outs Train_Tensor:$result);
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+def Train_SliceOp : Train_TensorOp<"slice", [Train_Differentiable]> {
+  let summary = "elements at offsets[d] + i * strides[d]";
+  let description = "Strides are positive; the result's type says how many.";
+  let arguments = (ins Train_Tensor:$input, DenseI64ArrayAttr:$offsets,
+                       DenseI64ArrayAttr:$strides);
+  let results = (outs Train_Tensor:$result);
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+def Train_PadOp : Train_TensorOp<"pad", [Train_Differentiable]> {
+  let summary = "zeros before, between and after the elements";
+  let description = [{
+    Element i of dim d lands at `low[d] + i * (interior[d] + 1)`; the result's
+    type says how many zeros follow.
+  }];
+  let arguments = (ins Train_Tensor:$input, DenseI64ArrayAttr:$low,
+                       DenseI64ArrayAttr:$interior);
+  let results = (outs Train_Tensor:$result);
+  let hasVerifier = 1;
+}
+
+def Train_ConcatOp : Train_TensorOp<"concat", [Train_Differentiable]> {
+  let summary = "operands one after the other along `dim`";
+  let arguments = (ins Variadic<Train_Tensor>:$inputs, I64Attr:$dim);
+  let results = (outs Train_Tensor:$result);
+  let hasVerifier = 1;
+}
+
+def Train_ReduceOp : Train_TensorOp<"reduce", [Train_Differentiable]> {
+  let summary = "sum, max, min or prod over `dims`, which disappear";
+  let description = [{
+    max and min give NaN where an element is NaN; elements that are equal to the
+    maximum share its gradient evenly, as in PyTorch's amax.
+  }];
+  let arguments = (ins StrAttr:$kind, Train_Tensor:$input,
+                       DenseI64ArrayAttr:$dims);
+  let results = (outs Train_Tensor:$result);
+  let hasVerifier = 1;
+  let assemblyFormat =
+      "$kind $input attr-dict `:` functional-type(operands, results)";
+}
+
+#endif // ZC_DIALECTS_TRAIN_SHAPEOPS_TD

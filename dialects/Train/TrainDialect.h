@@ -1,0 +1,47 @@
+//===- TrainDialect.h - a small tensor algebra for training -----*- C++ -*-===//
+#ifndef ZC_DIALECTS_TRAIN_TRAINDIALECT_H
+#define ZC_DIALECTS_TRAIN_TRAINDIALECT_H
+
+#include "dialects/Interfaces/OpInterfaces.h"
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "dialects/Train/TrainDialect.h.inc"
+
+#define GET_OP_CLASSES
+#include "dialects/Train/TrainOps.h.inc"
+
+namespace zc::train {
+
+// Names of the discardable attributes of a program (TrainDialect.td).
+inline constexpr llvm::StringLiteral kStateAttr = "train.state";
+inline constexpr llvm::StringLiteral kInputAttr = "train.input";
+inline constexpr llvm::StringLiteral kBatchDimAttr = "train.batch_dim";
+inline constexpr llvm::StringLiteral kRangeAttr = "train.range";
+inline constexpr llvm::StringLiteral kLabelAttr = "train.label";
+inline constexpr llvm::StringLiteral kSampleWeightAttr = "train.sample_weight";
+inline constexpr llvm::StringLiteral kOutputAttr = "train.output";
+inline constexpr llvm::StringLiteral kMetricAttr = "train.metric";
+inline constexpr llvm::StringLiteral kGradientAttr = "train.gradient";
+
+// Names of the programs.
+inline constexpr llvm::StringLiteral kForwardProgram = "forward";
+inline constexpr llvm::StringLiteral kInitProgram = "init";
+inline constexpr llvm::StringLiteral kStepProgram = "step";
+inline constexpr llvm::StringLiteral kEvalProgram = "eval";
+
+// Kinds of state.
+inline constexpr llvm::StringLiteral kParameter = "parameter";
+inline constexpr llvm::StringLiteral kConstant = "constant";
+inline constexpr llvm::StringLiteral kStatistic = "statistic";
+inline constexpr llvm::StringLiteral kOptimizer = "optimizer";
+inline constexpr llvm::StringLiteral kScalar = "scalar";
+
+} // namespace zc::train
+
+#endif // ZC_DIALECTS_TRAIN_TRAINDIALECT_H
