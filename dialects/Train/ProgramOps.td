@@ -37,7 +37,8 @@ def Train_FusedOp : Train_Op<"fused", [Pure, IsolatedFromAbove,
     the ops' linalg forms; with it ("onednn.matmul"), the back end's pattern calls
     a library with at most `workspace_bytes` of scratch memory, and the region
     says what the call computes. `shared_buffers` lists pairs (operand, result)
-    that may use the same memory.
+    that may use the same memory. The discardable attribute `train.gradients`
+    (array<i64>) lists the results that are gradients of parameters.
   }];
   let arguments = (ins Variadic<Train_Tensor>:$inputs,
       OptionalAttr<StrAttr>:$library,
@@ -49,9 +50,8 @@ def Train_FusedOp : Train_Op<"fused", [Pure, IsolatedFromAbove,
   let hasVerifier = 1;
 }
 
-def Train_YieldOp : Train_Op<"yield", [Pure, Terminator, ReturnLike,
-                                       HasParent<"FusedOp">]> {
-  let summary = "the values a fused region leaves in memory";
+def Train_YieldOp : Train_Op<"yield", [Pure, Terminator, ReturnLike]> {
+  let summary = "the values a fused region or a kernel leaves in memory";
   let arguments = (ins Variadic<Train_Tensor>:$values);
   let builders = [OpBuilder<(ins), [{}]>];
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";
