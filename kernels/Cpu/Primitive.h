@@ -1,0 +1,44 @@
+// Library kernels behind a plain interface: no library type and no exception
+// leaves this folder.
+#ifndef ZC_KERNELS_CPU_PRIMITIVE_H
+#define ZC_KERNELS_CPU_PRIMITIVE_H
+
+#include "kernels/Spec.h"
+
+#include <memory>
+#include <string>
+
+namespace zc::kernels {
+
+/// A kernel for one spec, ready to run any number of times, by one caller at
+/// a time.
+class Primitive {
+public:
+  virtual ~Primitive() = default;
+
+  /// Runs the kernel. `pointers` are the operands in the order of the spec
+  /// (matmul: a, b, c; convolution: source, filter, destination); `workspace`
+  /// is 64-byte aligned and as large as promised at creation.
+  /// Returns false and says why in `error` if the library fails.
+  virtual bool execute(void *const *pointers, void *workspace,
+                       std::string *error) noexcept = 0;
+
+  /// The implementation that the library chose, for people.
+  virtual std::string implementation() const = 0;
+
+  /// The part of the workspace that the kernel really uses.
+  virtual uint64_t workspaceBytes() const = 0;
+};
+
+/// Creates a kernel that keeps within `workspaceBytes` of scratch memory.
+/// Returns null and says why in `error` when the library has none.
+std::unique_ptr<Primitive> createMatmul(const MatmulSpec &spec,
+                                        uint64_t workspaceBytes,
+                                        std::string *error) noexcept;
+std::unique_ptr<Primitive> createConvolution(const ConvolutionSpec &spec,
+                                             uint64_t workspaceBytes,
+                                             std::string *error) noexcept;
+
+} // namespace zc::kernels
+
+#endif // ZC_KERNELS_CPU_PRIMITIVE_H

@@ -1,0 +1,83 @@
+// What a library kernel is asked to do, in plain values: the compiler bounds
+// its workspace from a spec, the runtime creates the kernel from the same one.
+#ifndef ZC_KERNELS_SPEC_H
+#define ZC_KERNELS_SPEC_H
+
+#include <cstdint>
+#include <vector>
+
+namespace zc::kernels {
+
+enum class ElementType : uint8_t {
+  F32,
+  F64,
+  F16,
+  BF16,
+  Bool,
+  I8,
+  U8,
+  I16,
+  U16,
+  I32,
+  U32,
+  I64,
+  U64,
+};
+
+/// Bytes of one element.
+inline int64_t elementBytes(ElementType type) {
+  switch (type) {
+  case ElementType::F64:
+  case ElementType::I64:
+  case ElementType::U64:
+    return 8;
+  case ElementType::F32:
+  case ElementType::I32:
+  case ElementType::U32:
+    return 4;
+  case ElementType::F16:
+  case ElementType::BF16:
+  case ElementType::I16:
+  case ElementType::U16:
+    return 2;
+  case ElementType::Bool:
+  case ElementType::I8:
+  case ElementType::U8:
+    return 1;
+  }
+  return 0;
+}
+
+/// A tensor seen through strides, which count elements as dims do.
+struct StridedTensor {
+  ElementType type = ElementType::F32;
+  std::vector<int64_t> dims;
+  std::vector<int64_t> strides;
+};
+
+/// c = a * b, or c += a * b. a [batch..., M, K], b [batch..., K, N],
+/// c [batch..., M, N]; a transpose is a pair of swapped strides.
+struct MatmulSpec {
+  StridedTensor a, b, c;
+  bool accumulate = false;
+};
+
+enum class ConvolutionKind : uint8_t {
+  Forward,        // destination = conv(source, filter)
+  BackwardInput,  // source = gradient of source
+  BackwardFilter, // filter = gradient of filter
+};
+
+/// source [N, C, spatial...], destination [N, K, spatial...], filter
+/// [K, C/groups, spatial...], in this logical order whatever the strides.
+/// A dilation of 1 is dense.
+struct ConvolutionSpec {
+  ConvolutionKind kind = ConvolutionKind::Forward;
+  StridedTensor source, filter, destination;
+  std::vector<int64_t> strides, dilations, padsLow, padsHigh;
+  int64_t groups = 1;
+};
+
+} // namespace zc::kernels
+
+#endif // ZC_KERNELS_SPEC_H
