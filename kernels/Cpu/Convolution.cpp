@@ -4,6 +4,8 @@
 #include "kernels/Cpu/OneDnn.h"
 #include "kernels/Cpu/Primitive.h"
 
+#include <algorithm>
+
 namespace zc::kernels {
 namespace {
 
@@ -57,10 +59,9 @@ Forward::primitive_desc makeForward(const Geometry &g) {
   const auto kind = dnnl::prop_kind::forward_training;
   const auto algorithm = dnnl::algorithm::convolution_direct;
 #if DNNL_VERSION_MAJOR >= 3
-  return Forward::primitive_desc(cpuEngine(), kind, algorithm, g.source,
-                                 g.filter, g.destination, g.strides,
-                                 g.dilations, g.padsLow, g.padsHigh,
-                                 userScratchpad());
+  return Forward::primitive_desc(
+      cpuEngine(), kind, algorithm, g.source, g.filter, g.destination,
+      g.strides, g.dilations, g.padsLow, g.padsHigh, userScratchpad());
 #else
   return Forward::primitive_desc(
       Forward::desc(kind, algorithm, g.source, g.filter, g.destination,
@@ -70,10 +71,9 @@ Forward::primitive_desc makeForward(const Geometry &g) {
 }
 
 template <typename Kind>
-typename Kind::primitive_desc makeBackward(const Geometry &g, const Desc &first,
-                                           const Desc &second,
-                                           const Desc &third,
-                                           const Forward::primitive_desc &hint) {
+typename Kind::primitive_desc
+makeBackward(const Geometry &g, const Desc &first, const Desc &second,
+             const Desc &third, const Forward::primitive_desc &hint) {
   const auto algorithm = dnnl::algorithm::convolution_direct;
 #if DNNL_VERSION_MAJOR >= 3
   return typename Kind::primitive_desc(cpuEngine(), algorithm, first, second,
@@ -98,24 +98,27 @@ struct Choice {
 };
 
 Choice choose(const Forward::primitive_desc &d) {
-  return {Forward(d),       d.impl_info_str(),   d.src_desc(),
-          d.weights_desc(), d.dst_desc(),        d.scratchpad_desc(),
-          DNNL_ARG_SRC,     DNNL_ARG_WEIGHTS,    DNNL_ARG_DST,
-          false};
+  return {Forward(d),   d.impl_info_str(),
+          d.src_desc(), d.weights_desc(),
+          d.dst_desc(), d.scratchpad_desc(),
+          DNNL_ARG_SRC, DNNL_ARG_WEIGHTS,
+          DNNL_ARG_DST, false};
 }
 
 Choice choose(const BackwardInput::primitive_desc &d) {
-  return {BackwardInput(d),  d.impl_info_str(), d.diff_src_desc(),
-          d.weights_desc(),  d.diff_dst_desc(), d.scratchpad_desc(),
-          DNNL_ARG_DIFF_SRC, DNNL_ARG_WEIGHTS,  DNNL_ARG_DIFF_DST,
-          false};
+  return {BackwardInput(d),  d.impl_info_str(),
+          d.diff_src_desc(), d.weights_desc(),
+          d.diff_dst_desc(), d.scratchpad_desc(),
+          DNNL_ARG_DIFF_SRC, DNNL_ARG_WEIGHTS,
+          DNNL_ARG_DIFF_DST, false};
 }
 
 Choice choose(const BackwardFilter::primitive_desc &d) {
-  return {BackwardFilter(d),     d.impl_info_str(),     d.src_desc(),
-          d.diff_weights_desc(), d.diff_dst_desc(),     d.scratchpad_desc(),
-          DNNL_ARG_SRC,          DNNL_ARG_DIFF_WEIGHTS, DNNL_ARG_DIFF_DST,
-          true};
+  return {BackwardFilter(d), d.impl_info_str(),
+          d.src_desc(),      d.diff_weights_desc(),
+          d.diff_dst_desc(), d.scratchpad_desc(),
+          DNNL_ARG_SRC,      DNNL_ARG_DIFF_WEIGHTS,
+          DNNL_ARG_DIFF_DST, true};
 }
 
 /// The library's kernel and, where it wants the filter in another layout, the
@@ -125,8 +128,8 @@ public:
   Convolution(const Choice &choice, const Desc &plainFilter)
       : kernel(choice.kernel), stream(cpuEngine()), chosen(choice.name),
         filterIsOutput(choice.filterIsOutput),
-        reorders(choice.filter != plainFilter),
-        source(unbound(choice.source)), filter(unbound(choice.filter)),
+        reorders(choice.filter != plainFilter), source(unbound(choice.source)),
+        filter(unbound(choice.filter)),
         destination(unbound(choice.destination)),
         scratchpad(unbound(choice.scratchpad)), plain(unbound(plainFilter)) {
     filterAt = alignUp(choice.scratchpad.get_size());
@@ -193,12 +196,12 @@ private:
 
 /// The first implementation of a list that keeps within the workspace.
 template <typename Descriptor>
-std::unique_ptr<Primitive> firstThatFits(Descriptor descriptor,
-                                         const Desc &plainFilter,
-                                         uint64_t workspaceBytes,
-                                         uint64_t &least) {
+std::unique_ptr<Primitive>
+firstThatFits(Descriptor descriptor, const Desc &plainFilter,
+              uint64_t workspaceBytes, uint64_t &least) {
   do {
-    // Creating a kernel compiles it, so those that cannot fit are skipped first.
+    // Creating a kernel compiles it, so those that cannot fit are skipped
+    // first.
     uint64_t bytes = descriptor.scratchpad_desc().get_size();
     if (bytes <= workspaceBytes) {
       auto kernel =

@@ -1,8 +1,10 @@
-// Matrix products by oneDNN. The library's block-wise kernels take transposes as
-// strides and their scratch memory from us; its older ones allocate inside, so
-// the list order (fastest first) is also ours.
+// Matrix products by oneDNN. The library's block-wise kernels take transposes
+// as strides and their scratch memory from us; its older ones allocate inside,
+// so the list order (fastest first) is also ours.
 #include "kernels/Cpu/OneDnn.h"
 #include "kernels/Cpu/Primitive.h"
+
+#include <algorithm>
 
 namespace zc::kernels {
 namespace {
@@ -47,6 +49,46 @@ private:
   uint64_t scratchBytes;
 };
 
+/// A product done in slices of c's rows, one after another. The library's first
+/// choice sometimes wants a private copy of all of a transposed a per thread
+/// (gigabytes for a vocabulary's gradient on 64 cores); it never does for a
+/// slice, and any other implementation would be far slower.
+class SlicedMatmul final : public Primitive {
+public:
+  SlicedMatmul(std::vector<std::unique_ptr<Primitive>> slices, int64_t aBytes,
+               int64_t cBytes)
+      : slices(std::move(slices)), aBytes(aBytes), cBytes(cBytes) {}
+
+  bool execute(void *const *pointers, void *workspace,
+               std::string *error) noexcept override {
+    char *a = static_cast<char *>(pointers[0]);
+    char *c = static_cast<char *>(pointers[2]);
+    for (auto &slice : slices) {
+      void *operands[] = {a, pointers[1], c};
+      if (!slice->execute(operands, workspace, error))
+        return false;
+      a += aBytes;
+      c += cBytes;
+    }
+    return true;
+  }
+
+  std::string implementation() const override {
+    return slices[0]->implementation() + " in " +
+           std::to_string(slices.size()) + " slices";
+  }
+  uint64_t workspaceBytes() const override {
+    uint64_t most = 0;
+    for (auto &slice : slices)
+      most = std::max(most, slice->workspaceBytes());
+    return most;
+  }
+
+private:
+  std::vector<std::unique_ptr<Primitive>> slices;
+  int64_t aBytes, cBytes; // from one slice to the next
+};
+
 Descriptor makeDescriptor(const MatmulSpec &spec) {
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
@@ -68,13 +110,37 @@ std::string describeFailure(const MatmulSpec &spec, const std::string &reason) {
          ", c " + print(spec.c) + ": " + reason;
 }
 
+std::unique_ptr<Primitive> sliceRows(const MatmulSpec &spec, int64_t count,
+                                     uint64_t workspaceBytes) {
+  size_t row = spec.c.dims.size() - 2;
+  int64_t rows = spec.c.dims[row];
+  int64_t step = ((rows + count - 1) / count + 63) / 64 * 64;
+  std::vector<std::unique_ptr<Primitive>> slices;
+  for (int64_t begin = 0; begin < rows; begin += step) {
+    MatmulSpec slice = spec;
+    slice.a.dims[row] = slice.c.dims[row] = std::min(step, rows - begin);
+    Descriptor descriptor = makeDescriptor(slice);
+    if (descriptor.scratchpad_desc().get_size() > workspaceBytes)
+      return nullptr;
+    slices.push_back(std::make_unique<Matmul>(descriptor));
+  }
+  return std::make_unique<SlicedMatmul>(
+      std::move(slices), step * spec.a.strides[row] * elementBytes(spec.a.type),
+      step * spec.c.strides[row] * elementBytes(spec.c.type));
+}
+
 } // namespace
 
 std::unique_ptr<Primitive> createMatmul(const MatmulSpec &spec,
                                         uint64_t workspaceBytes,
                                         std::string *error) noexcept try {
   Descriptor descriptor = makeDescriptor(spec);
-  uint64_t least = UINT64_MAX;
+  uint64_t least = descriptor.scratchpad_desc().get_size();
+  int64_t rows = spec.c.dims[spec.c.dims.size() - 2];
+  for (int64_t count = 2; least > workspaceBytes && count * 64 <= rows;
+       count *= 2)
+    if (auto sliced = sliceRows(spec, count, workspaceBytes))
+      return sliced;
   do {
     uint64_t bytes = descriptor.scratchpad_desc().get_size();
     if (bytes <= workspaceBytes)

@@ -29,7 +29,7 @@ void parallelFor(int64_t grid, int threads, RangeFunction function,
 #ifdef _OPENMP
   int64_t team = std::min<int64_t>(threads, grid);
   if (team > 1) {
-#pragma omp parallel num_threads(static_cast<int>(team))
+#pragma omp parallel num_threads(static_cast <int>(team))
     {
       // The team may be smaller than asked for; cover the grid all the same.
       int64_t size = omp_get_num_threads(), rank = omp_get_thread_num();
