@@ -29,7 +29,7 @@ def Train_StateOp : Train_Op<"state", [Symbol]> {
 }
 
 def Train_FusedOp : Train_Op<"fused", [Pure, IsolatedFromAbove,
-    SingleBlockImplicitTerminator<"YieldOp">]> {
+    SingleBlock]> {
   let summary = "ops that one kernel computes";
   let description = [{
     Formed by passes/Fusion; from then on the values that exist are fixed: what is
@@ -46,14 +46,14 @@ def Train_FusedOp : Train_Op<"fused", [Pure, IsolatedFromAbove,
       DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$shared_buffers);
   let results = (outs Variadic<Train_Tensor>:$results);
   let regions = (region SizedRegion<1>:$body);
-  let hasCustomAssemblyFormat = 1;
+  let assemblyFormat = "`(` $inputs `)` attr-dict `:` "
+                       "functional-type(operands, results) $body";
   let hasVerifier = 1;
 }
 
 def Train_YieldOp : Train_Op<"yield", [Pure, Terminator, ReturnLike]> {
   let summary = "the values a fused region or a kernel leaves in memory";
   let arguments = (ins Variadic<Train_Tensor>:$values);
-  let builders = [OpBuilder<(ins), [{}]>];
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";
 }
 

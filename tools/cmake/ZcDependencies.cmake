@@ -12,7 +12,12 @@ find_package(Protobuf REQUIRED)
 find_library(ZC_PROTOBUF_STATIC libprotobuf.a REQUIRED)
 find_library(ZC_ZLIB_STATIC libz.a REQUIRED)
 find_package(ONNX 1.23 CONFIG REQUIRED HINTS ${ZC_DEPS_DIR}/onnx-1.23.2)
-find_package(dnnl CONFIG REQUIRED)
+# Debian's dnnl-config.cmake asks for OpenCL, which zc does not use.
+find_library(ZC_DNNL_LIBRARY dnnl REQUIRED)
+find_path(ZC_DNNL_INCLUDE dnnl.hpp REQUIRED)
+add_library(DNNL::dnnl UNKNOWN IMPORTED GLOBAL)
+set_target_properties(DNNL::dnnl PROPERTIES IMPORTED_LOCATION ${ZC_DNNL_LIBRARY}
+  INTERFACE_INCLUDE_DIRECTORIES ${ZC_DNNL_INCLUDE})
 find_package(CLI11 CONFIG REQUIRED)
 find_package(nlohmann_json CONFIG REQUIRED)
 find_package(GTest REQUIRED)

@@ -8,6 +8,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/StringSwitch.h"
 
 namespace zc::train {
 
@@ -44,6 +45,9 @@ mlir::Value reduceSum(mlir::OpBuilder &builder, mlir::Location loc,
 mlir::Value compare(mlir::OpBuilder &builder, mlir::Location loc,
                     llvm::StringRef predicate, mlir::Value lhs,
                     mlir::Value rhs);
+
+/// Whether a folded operand is a float or integer tensor of `number` everywhere.
+bool isSplatOf(mlir::Attribute operand, double number);
 
 /// All dims of a shape of `rank` dims but those in `dims`, ascending.
 llvm::SmallVector<int64_t> otherDims(int64_t rank,
@@ -115,6 +119,23 @@ mlir::Value buildTemporary(mlir::OpBuilder &builder, mlir::Location loc,
 /// The identity over `rank` loops; with `drop`, without the results in it.
 mlir::AffineMap identityMap(mlir::OpBuilder &builder, unsigned rank,
                             llvm::ArrayRef<int64_t> drop = {});
+
+/// From the loops of `train.broadcast`'s result to its operand: dims of size 1 that
+/// are repeated are read at 0.
+mlir::AffineMap broadcastMap(mlir::OpBuilder &builder, unsigned rank,
+                             llvm::ArrayRef<int64_t> inputShape,
+                             llvm::ArrayRef<int64_t> outputShape,
+                             llvm::ArrayRef<int64_t> dims);
+
+/// From the loops of `train.transpose`'s result to its operand.
+mlir::AffineMap transposeMap(mlir::OpBuilder &builder,
+                             llvm::ArrayRef<int64_t> permutation);
+
+/// The elements at offsets[d] + i * strides[d], i < sizes[d], of a buffer.
+mlir::Value buildWindow(mlir::OpBuilder &builder, mlir::Location loc,
+                        mlir::Value buffer, llvm::ArrayRef<int64_t> offsets,
+                        llvm::ArrayRef<int64_t> sizes,
+                        llvm::ArrayRef<int64_t> strides);
 
 /// buildLinalg of every ElementwiseOpInterface op.
 void buildElementwiseLinalg(mlir::Operation *op, mlir::OpBuilder &builder,

@@ -1,0 +1,273 @@
+//===- OpSupport.cpp - what the ops' rooms share --------------------------===//
+#include "dialects/Train/Ops/OpSupport.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "mlir/IR/AffineMap.h"
+
+using namespace mlir;
+
+namespace zc::train {
+
+//===----------------------------------------------------------------------===//
+// Building train ops
+//===----------------------------------------------------------------------===//
+
+RankedTensorType withShape(Type type, ArrayRef<int64_t> shape) {
+  return RankedTensorType::get(shape,
+                               cast<RankedTensorType>(type).getElementType());
+}
+
+RankedTensorType withElementType(Type type, Type element) {
+  return RankedTensorType::get(cast<RankedTensorType>(type).getShape(),
+                               element);
+}
+
+Value splat(OpBuilder &builder, Location loc, Type type, double value) {
+  auto tensor = cast<RankedTensorType>(type);
+  Type element = tensor.getElementType();
+  Attribute scalar;
+  if (isa<FloatType>(element))
+    scalar = builder.getFloatAttr(element, value);
+  else
+    scalar = builder.getIntegerAttr(element, static_cast<int64_t>(value));
+  return ConstantOp::create(builder, loc,
+                            DenseElementsAttr::get(tensor, scalar));
+}
+
+Value reshape(OpBuilder &builder, Location loc, Value input,
+              ArrayRef<int64_t> shape) {
+  auto type = withShape(input.getType(), shape);
+  if (type == input.getType())
+    return input;
+  if (auto producer = input.getDefiningOp<ReshapeOp>())
+    return reshape(builder, loc, producer.getInput(), shape);
+  return ReshapeOp::create(builder, loc, type, input);
+}
+
+Value broadcast(OpBuilder &builder, Location loc, Value input,
+                ArrayRef<int64_t> shape, ArrayRef<int64_t> dims) {
+  auto type = withShape(input.getType(), shape);
+  if (type == input.getType())
+    return input;
+  return BroadcastOp::create(builder, loc, type, input, dims);
+}
+
+Value transpose(OpBuilder &builder, Location loc, Value input,
+                ArrayRef<int64_t> permutation) {
+  auto isIdentity = llvm::all_of(llvm::enumerate(permutation), [](auto item) {
+    return static_cast<int64_t>(item.index()) == item.value();
+  });
+  if (isIdentity)
+    return input;
+  auto type = cast<RankedTensorType>(input.getType());
+  SmallVector<int64_t> shape;
+  for (int64_t dim : permutation)
+    shape.push_back(type.getDimSize(dim));
+  return TransposeOp::create(builder, loc, withShape(type, shape), input,
+                             permutation);
+}
+
+bool isSplatOf(Attribute operand, double number) {
+  auto dense = dyn_cast_or_null<DenseElementsAttr>(operand);
+  if (!dense || !dense.isSplat())
+    return false;
+  if (isa<FloatType>(dense.getElementType()))
+    return dense.getSplatValue<APFloat>().convertToDouble() == number;
+  return dense.getSplatValue<APInt>().getSExtValue() == number;
+}
+
+SmallVector<int64_t> otherDims(int64_t rank, ArrayRef<int64_t> dims) {
+  SmallVector<int64_t> others;
+  for (int64_t dim = 0; dim < rank; ++dim)
+    if (!llvm::is_contained(dims, dim))
+      others.push_back(dim);
+  return others;
+}
+
+Value reduceSum(OpBuilder &builder, Location loc, Value input,
+                ArrayRef<int64_t> dims) {
+  if (dims.empty())
+    return input;
+  auto type = cast<RankedTensorType>(input.getType());
+  SmallVector<int64_t> shape;
+  for (int64_t dim : otherDims(type.getRank(), dims))
+    shape.push_back(type.getDimSize(dim));
+  return ReduceOp::create(builder, loc, withShape(type, shape), "sum", input,
+                          dims);
+}
+
+Value compare(OpBuilder &builder, Location loc, StringRef predicate, Value lhs,
+              Value rhs) {
+  return CompareOp::create(builder, loc,
+                           withElementType(lhs.getType(), builder.getI1Type()),
+                           predicate, lhs, rhs);
+}
+
+//===----------------------------------------------------------------------===//
+// Scalars
+//===----------------------------------------------------------------------===//
+
+arith::FastMathFlags fastMath() {
+  return arith::FastMathFlags::reassoc | arith::FastMathFlags::nsz |
+         arith::FastMathFlags::contract | arith::FastMathFlags::arcp;
+}
+
+Value ScalarBuilder::constant(Type type, double value) {
+  if (isa<FloatType>(type))
+    return arith::ConstantOp::create(builder, loc,
+                                     builder.getFloatAttr(type, value));
+  return arith::ConstantOp::create(
+      builder, loc,
+      builder.getIntegerAttr(type, static_cast<int64_t>(value)));
+}
+Value ScalarBuilder::add(Value a, Value b) {
+  return arith::AddFOp::create(builder, loc, a, b, fastMath());
+}
+Value ScalarBuilder::sub(Value a, Value b) {
+  return arith::SubFOp::create(builder, loc, a, b, fastMath());
+}
+Value ScalarBuilder::mul(Value a, Value b) {
+  return arith::MulFOp::create(builder, loc, a, b, fastMath());
+}
+Value ScalarBuilder::div(Value a, Value b) {
+  return arith::DivFOp::create(builder, loc, a, b, fastMath());
+}
+Value ScalarBuilder::neg(Value a) {
+  return arith::NegFOp::create(builder, loc, a, fastMath());
+}
+Value ScalarBuilder::exp(Value a) {
+  return math::ExpOp::create(builder, loc, a, fastMath());
+}
+Value ScalarBuilder::log(Value a) {
+  return math::LogOp::create(builder, loc, a, fastMath());
+}
+Value ScalarBuilder::tanh(Value a) {
+  return math::TanhOp::create(builder, loc, a, fastMath());
+}
+Value ScalarBuilder::erf(Value a) {
+  return math::ErfOp::create(builder, loc, a, fastMath());
+}
+Value ScalarBuilder::sqrt(Value a) {
+  return math::SqrtOp::create(builder, loc, a, fastMath());
+}
+Value ScalarBuilder::rsqrt(Value a) {
+  return div(constant(a.getType(), 1), sqrt(a));
+}
+Value ScalarBuilder::max(Value a, Value b) {
+  return arith::MaximumFOp::create(builder, loc, a, b, fastMath());
+}
+Value ScalarBuilder::min(Value a, Value b) {
+  return arith::MinimumFOp::create(builder, loc, a, b, fastMath());
+}
+Value ScalarBuilder::compare(arith::CmpFPredicate predicate, Value a, Value b) {
+  return arith::CmpFOp::create(builder, loc, predicate, a, b);
+}
+Value ScalarBuilder::select(Value condition, Value a, Value b) {
+  return arith::SelectOp::create(builder, loc, condition, a, b);
+}
+Value ScalarBuilder::toFloat(Type type, Value integer) {
+  if (isa<IndexType>(integer.getType()))
+    integer = arith::IndexCastOp::create(builder, loc, builder.getI64Type(),
+                                         integer);
+  return arith::SIToFPOp::create(builder, loc, type, integer);
+}
+
+//===----------------------------------------------------------------------===//
+// Linalg on buffers
+//===----------------------------------------------------------------------===//
+
+ArrayRef<int64_t> shapeOf(Value buffer) {
+  return cast<MemRefType>(buffer.getType()).getShape();
+}
+
+Type elementOf(Value buffer) {
+  return cast<MemRefType>(buffer.getType()).getElementType();
+}
+
+AffineMap identityMap(OpBuilder &builder, unsigned rank,
+                      ArrayRef<int64_t> drop) {
+  SmallVector<AffineExpr> results;
+  for (unsigned dim = 0; dim < rank; ++dim)
+    if (!llvm::is_contained(drop, static_cast<int64_t>(dim)))
+      results.push_back(builder.getAffineDimExpr(dim));
+  return AffineMap::get(rank, 0, results, builder.getContext());
+}
+
+void buildGeneric(OpBuilder &builder, Location loc, unsigned numLoops,
+                  ArrayRef<AffineMap> maps, ValueRange inputs,
+                  ValueRange outputs, ScalarBody body) {
+  SmallVector<utils::IteratorType> iterators(numLoops,
+                                             utils::IteratorType::parallel);
+  for (AffineMap map : maps.drop_front(inputs.size()))
+    for (unsigned loop = 0; loop < numLoops; ++loop)
+      if (!map.isFunctionOfDim(loop))
+        iterators[loop] = utils::IteratorType::reduction;
+  linalg::GenericOp::create(
+      builder, loc, inputs, outputs, maps, iterators,
+      [&](OpBuilder &nested, Location bodyLoc, ValueRange elements) {
+        linalg::YieldOp::create(nested, bodyLoc,
+                                body(nested, bodyLoc, elements));
+      });
+}
+
+void buildFill(OpBuilder &builder, Location loc, Value output, double value) {
+  Value scalar =
+      ScalarBuilder(builder, loc).constant(elementOf(output), value);
+  linalg::FillOp::create(builder, loc, scalar, output);
+}
+
+void buildCopy(OpBuilder &builder, Location loc, Value input, Value output) {
+  unsigned rank = shapeOf(output).size();
+  AffineMap map = identityMap(builder, rank);
+  buildGeneric(builder, loc, rank, {map, map}, input, output,
+               [](OpBuilder &, Location, ValueRange elements) {
+                 return SmallVector<Value>{elements[0]};
+               });
+}
+
+Value buildTemporary(OpBuilder &builder, Location loc, ArrayRef<int64_t> shape,
+                     Type element) {
+  return memref::AllocaOp::create(builder, loc,
+                                  MemRefType::get(shape, element),
+                                  builder.getI64IntegerAttr(64));
+}
+
+AffineMap broadcastMap(OpBuilder &builder, unsigned rank,
+                       ArrayRef<int64_t> inputShape,
+                       ArrayRef<int64_t> outputShape, ArrayRef<int64_t> dims) {
+  SmallVector<AffineExpr> results;
+  for (auto [dim, target] : llvm::enumerate(dims)) {
+    bool repeated = inputShape[dim] == 1 && outputShape[target] != 1;
+    results.push_back(repeated ? builder.getAffineConstantExpr(0)
+                               : builder.getAffineDimExpr(target));
+  }
+  return AffineMap::get(rank, 0, results, builder.getContext());
+}
+
+AffineMap transposeMap(OpBuilder &builder, ArrayRef<int64_t> permutation) {
+  SmallVector<AffineExpr> results(permutation.size());
+  for (auto [dim, source] : llvm::enumerate(permutation))
+    results[source] = builder.getAffineDimExpr(dim);
+  return AffineMap::get(permutation.size(), 0, results, builder.getContext());
+}
+
+Value buildWindow(OpBuilder &builder, Location loc, Value buffer,
+                  ArrayRef<int64_t> offsets, ArrayRef<int64_t> sizes,
+                  ArrayRef<int64_t> strides) {
+  return memref::SubViewOp::create(builder, loc, buffer, offsets, sizes,
+                                   strides);
+}
+
+void buildElementwiseLinalg(Operation *op, OpBuilder &builder, Location loc,
+                            ValueRange inputs, ValueRange outputs) {
+  unsigned rank = shapeOf(outputs[0]).size();
+  SmallVector<AffineMap> maps(inputs.size() + 1, identityMap(builder, rank));
+  buildGeneric(builder, loc, rank, maps, inputs, outputs,
+               [&](OpBuilder &nested, Location bodyLoc, ValueRange elements) {
+                 auto scalar = cast<ElementwiseOpInterface>(op).buildScalar(
+                     nested, bodyLoc, elements.take_front(inputs.size()));
+                 return SmallVector<Value>{scalar};
+               });
+}
+
+} // namespace zc::train

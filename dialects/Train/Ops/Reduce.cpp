@@ -1,0 +1,122 @@
+//===- Reduce.cpp - train.reduce ----------------------------------------===//
+#include "dialects/Train/Ops/OpSupport.h"
+
+using namespace mlir;
+
+namespace zc::train {
+
+LogicalResult ReduceOp::verify() {
+  auto from = cast<RankedTensorType>(getInput().getType());
+  auto to = cast<RankedTensorType>(getType());
+  if (!llvm::is_contained({"sum", "max", "min", "prod"}, getKind()))
+    return emitOpError("unknown kind \"")
+           << getKind() << "\"; expected sum, max, min or prod";
+  int64_t previous = -1;
+  for (int64_t dim : getDims()) {
+    if (dim <= previous || dim >= from.getRank())
+      return emitOpError("dims must increase and be less than ")
+             << from.getRank();
+    previous = dim;
+  }
+  SmallVector<int64_t> shape;
+  for (int64_t dim : otherDims(from.getRank(), getDims()))
+    shape.push_back(from.getDimSize(dim));
+  if (withShape(from, shape) != to)
+    return emitOpError("expected result type ") << withShape(from, shape);
+  return success();
+}
+
+ShardingRule ReduceOp::getShardingRule() {
+  ShardingRule rule = ShardingRule::whole(getOperation());
+  auto from = cast<RankedTensorType>(getInput().getType());
+  bool isSum = getKind() == "sum";
+  unsigned next = 0;
+  for (int64_t dim = 0; dim < from.getRank(); ++dim) {
+    bool reduced = llvm::is_contained(getDims(), dim);
+    FactorKind kind = !reduced ? FactorKind::Parallel
+                      : isSum  ? FactorKind::Sum
+                               : FactorKind::OtherReduction;
+    int factor = rule.addFactor(from.getDimSize(dim), kind);
+    rule.operandDims[0][dim] = factor;
+    if (!reduced)
+      rule.resultDims[0][next++] = factor;
+  }
+  rule.linearity[0] = isSum ? Linearity::Joint : Linearity::None;
+  return rule;
+}
+
+double ReduceOp::getFlops() {
+  return static_cast<double>(numElements(getInput().getType()));
+}
+
+static double identityOf(StringRef kind, Type element) {
+  if (kind == "sum")
+    return 0;
+  if (kind == "prod")
+    return 1;
+  double limit = std::numeric_limits<double>::infinity();
+  if (auto integer = dyn_cast<IntegerType>(element))
+    limit = std::ldexp(1.0, integer.getWidth() - 1) - 1;
+  return kind == "max" ? -limit : limit;
+}
+
+static Value combine(OpBuilder &builder, Location loc, StringRef kind, Value a,
+                     Value b) {
+  if (isa<FloatType>(a.getType())) {
+    ScalarBuilder s(builder, loc);
+    return kind == "sum"   ? s.add(a, b)
+           : kind == "max" ? s.max(a, b)
+           : kind == "min" ? s.min(a, b)
+                           : s.mul(a, b);
+  }
+  if (kind == "sum")
+    return arith::AddIOp::create(builder, loc, a, b);
+  if (kind == "max")
+    return arith::MaxSIOp::create(builder, loc, a, b);
+  if (kind == "min")
+    return arith::MinSIOp::create(builder, loc, a, b);
+  return arith::MulIOp::create(builder, loc, a, b);
+}
+
+void ReduceOp::buildLinalg(OpBuilder &builder, Location loc, ValueRange inputs,
+                           ValueRange outputs) {
+  buildFill(builder, loc, outputs[0],
+            identityOf(getKind(), elementOf(outputs[0])));
+  unsigned rank = shapeOf(inputs[0]).size();
+  buildGeneric(
+      builder, loc, rank,
+      {identityMap(builder, rank), identityMap(builder, rank, getDims())},
+      inputs, outputs,
+      [&](OpBuilder &nested, Location bodyLoc, ValueRange elements) {
+        return SmallVector<Value>{
+            combine(nested, bodyLoc, getKind(), elements[1], elements[0])};
+      });
+}
+
+LogicalResult ReduceOp::vjp(OpBuilder &builder, ValueRange resultGrads,
+                            ArrayRef<bool> wanted,
+                            MutableArrayRef<Value> operandGrads) {
+  Location loc = getLoc();
+  auto from = cast<RankedTensorType>(getInput().getType());
+  SmallVector<int64_t> kept = otherDims(from.getRank(), getDims());
+  auto spread = [&](Value value) {
+    return broadcast(builder, loc, value, from.getShape(), kept);
+  };
+  if (getKind() == "sum") {
+    operandGrads[0] = spread(resultGrads[0]);
+    return success();
+  }
+  if (getKind() == "prod")
+    return emitOpError("has no gradient: products are reduced only in "
+                       "values that no parameter reaches");
+  // Elements equal to the extremum share its gradient evenly.
+  Value extremum = spread(getResult());
+  Value wins = compare(builder, loc, "eq", getInput(), extremum);
+  Value ones = ConvertOp::create(builder, loc, from, wins);
+  Value count = reduceSum(builder, loc, ones, getDims());
+  Value share = DivOp::create(builder, loc, resultGrads[0], count);
+  operandGrads[0] = MulOp::create(builder, loc, ones, spread(share));
+  return success();
+}
+
+} // namespace zc::train
