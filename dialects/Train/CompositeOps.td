@@ -9,14 +9,15 @@
 include "dialects/Train/TrainDialect.td"
 
 def Train_SoftmaxOp : Train_TensorOp<"softmax",
-    [SameOperandsAndResultType, Train_Differentiable]> {
+    [SameOperandsAndResultType, Train_Differentiable], ["mayShareBuffer"]> {
   let summary = "exp(x - max x) / sum exp(x - max x) along `dim`";
   let arguments = (ins Train_FloatTensor:$input, I64Attr:$dim);
   let results = (outs Train_FloatTensor:$result);
   let hasVerifier = 1;
 }
 
-def Train_LayerNormOp : Train_TensorOp<"layer_norm", [Train_Differentiable]> {
+def Train_LayerNormOp : Train_TensorOp<"layer_norm", [Train_Differentiable],
+                                       ["mayShareBuffer"]> {
   let summary = "(x - mean) rstd scale + bias over the dims from `axis` on";
   let description = [{
     `scale` and `bias` have the normalised dims' shape; `mean` and `rstd` =
@@ -29,7 +30,8 @@ def Train_LayerNormOp : Train_TensorOp<"layer_norm", [Train_Differentiable]> {
   let hasVerifier = 1;
 }
 
-def Train_LayerNormGradOp : Train_TensorOp<"layer_norm_grad"> {
+def Train_LayerNormGradOp : Train_TensorOp<"layer_norm_grad", [],
+                                           ["mayShareBuffer"]> {
   let summary = "gradient of layer_norm in its input";
   let arguments = (ins Train_FloatTensor:$input, Train_FloatTensor:$scale,
                        Train_FloatTensor:$mean, Train_FloatTensor:$rstd,
@@ -38,7 +40,8 @@ def Train_LayerNormGradOp : Train_TensorOp<"layer_norm_grad"> {
   let hasVerifier = 1;
 }
 
-def Train_BatchNormOp : Train_TensorOp<"batch_norm", [Train_Differentiable]> {
+def Train_BatchNormOp : Train_TensorOp<"batch_norm", [Train_Differentiable],
+                                       ["mayShareBuffer"]> {
   let summary = "(x - mean) / sqrt(variance + epsilon) scale + bias per channel";
   let description = [{
     With given statistics. Where `momentum` stands, `--zc-build-loss` replaces the
@@ -55,7 +58,7 @@ def Train_BatchNormOp : Train_TensorOp<"batch_norm", [Train_Differentiable]> {
 }
 
 def Train_BatchNormTrainingOp : Train_TensorOp<"batch_norm_training",
-                                               [Train_Differentiable]> {
+    [Train_Differentiable], ["mayShareBuffer"]> {
   let summary = "batch normalisation with the batch's own statistics";
   let description = "`variance` is the biased one, which normalises.";
   let arguments = (ins Train_FloatTensor:$input, Train_FloatTensor:$scale,
@@ -66,7 +69,8 @@ def Train_BatchNormTrainingOp : Train_TensorOp<"batch_norm_training",
   let hasVerifier = 1;
 }
 
-def Train_BatchNormGradOp : Train_TensorOp<"batch_norm_grad"> {
+def Train_BatchNormGradOp : Train_TensorOp<"batch_norm_grad", [],
+                                           ["mayShareBuffer"]> {
   let summary = "gradients of batch_norm_training in input, scale and bias";
   let arguments = (ins Train_FloatTensor:$input, Train_FloatTensor:$scale,
                        Train_FloatTensor:$mean, Train_FloatTensor:$variance,
@@ -91,7 +95,7 @@ def Train_SoftmaxCrossEntropyOp : Train_TensorOp<"softmax_cross_entropy",
 }
 
 def Train_SoftmaxCrossEntropyGradOp
-    : Train_TensorOp<"softmax_cross_entropy_grad"> {
+    : Train_TensorOp<"softmax_cross_entropy_grad", [], ["mayShareBuffer"]> {
   let summary = "(softmax(logits) - onehot(label)) grad";
   let arguments = (ins Train_FloatTensor:$logits, Train_IntTensor:$labels,
                        Train_FloatTensor:$log_sum_exp, Train_FloatTensor:$grad,
@@ -114,7 +118,7 @@ def Train_GatherOp : Train_TensorOp<"gather", [Train_Differentiable]> {
 }
 
 def Train_ScatterAddOp : Train_TensorOp<"scatter_add", [
-    AllTypesMatch<["init", "result"]>]> {
+    AllTypesMatch<["init", "result"]>], ["mayShareBuffer"]> {
   let summary = "`init` plus `updates` added at `indices` along `dim`";
   let description = [{
     The gradient of gather. Equal indices add up, in index order.

@@ -57,11 +57,14 @@ class Train_Op<string mnemonic, list<Trait> traits = []>
     : Op<Train_Dialect, mnemonic, traits>;
 
 // A pure op on tensors that knows its sharding rule, cost and linalg form.
-class Train_TensorOp<string mnemonic, list<Trait> traits = []>
+// `linalgOverrides`: the linalg form's methods with a default that it replaces.
+class Train_TensorOp<string mnemonic, list<Trait> traits = [],
+                     list<string> linalgOverrides = []>
     : Train_Op<mnemonic, !listconcat(
           [Pure, DeclareOpInterfaceMethods<ShardableOpInterface>,
            DeclareOpInterfaceMethods<CostOpInterface>,
-           DeclareOpInterfaceMethods<LinalgFormOpInterface>], traits)> {
+           DeclareOpInterfaceMethods<LinalgFormOpInterface, linalgOverrides>],
+          traits)> {
   let assemblyFormat =
       "operands attr-dict `:` functional-type(operands, results)";
 }
