@@ -1,0 +1,69 @@
+//===- SchedDialect.h - what a rank executes --------------------*- C++ -*-===//
+#ifndef ZC_DIALECTS_SCHED_SCHEDDIALECT_H
+#define ZC_DIALECTS_SCHED_SCHEDDIALECT_H
+
+#include "dialects/Train/TrainDialect.h"
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/SymbolTable.h"
+
+namespace zc::sched {
+
+/// Whether `type` is a memref of static shape and identity layout, of elements
+/// of whole bytes (i1 takes one).
+bool isBufferType(mlir::Type type);
+
+} // namespace zc::sched
+
+#include "dialects/Sched/SchedDialect.h.inc"
+
+#include "dialects/Sched/SchedInterfaces.h.inc"
+
+#define GET_OP_CLASSES
+#include "dialects/Sched/SchedOps.h.inc"
+
+namespace zc::sched {
+
+// Names of the discardable attributes (SchedDialect.td).
+inline constexpr llvm::StringLiteral kOffsetAttr = "sched.offset";
+inline constexpr llvm::StringLiteral kPersistentBytesAttr =
+    "sched.persistent_bytes";
+
+// Memory classes of the transient region.
+inline constexpr llvm::StringLiteral kActivations = "activations";
+inline constexpr llvm::StringLiteral kGradients = "gradients";
+inline constexpr llvm::StringLiteral kCommunication = "communication";
+inline constexpr llvm::StringLiteral kWorkspace = "workspace";
+
+// Kinds of output.
+inline constexpr llvm::StringLiteral kOutput = "output";
+inline constexpr llvm::StringLiteral kMetric = "metric";
+
+/// Alignment of every offset in both regions.
+inline constexpr int64_t kAlignment = 64;
+
+inline int64_t alignUp(int64_t bytes) {
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+/// The state, input or allocation that `buffer` is, or is a view of.
+mlir::Value getRoot(mlir::Value buffer);
+
+/// Bytes of a tensor or memref of static shape; i1 takes one byte.
+int64_t getByteSize(mlir::ShapedType type);
+int64_t getByteSize(mlir::Value buffer);
+
+/// The buffer type of a tensor type.
+mlir::MemRefType getBufferType(mlir::RankedTensorType type);
+
+/// The memory class of a buffer that is no state: its own, or that of what it
+/// views.
+llvm::StringRef getMemoryClass(mlir::Value buffer);
+
+} // namespace zc::sched
+
+#endif // ZC_DIALECTS_SCHED_SCHEDDIALECT_H

@@ -1,0 +1,29 @@
+//===- SchedDialect.td ----------------------------------------------------===//
+#ifndef ZC_DIALECTS_SCHED_SCHEDDIALECT_TD
+#define ZC_DIALECTS_SCHED_SCHEDDIALECT_TD
+
+include "mlir/IR/OpBase.td"
+
+def Sched_Dialect : Dialect {
+  let name = "sched";
+  let cppNamespace = "::zc::sched";
+  let summary = "what a rank executes: instructions on buffers, in order";
+  let description = [{
+    The last rung of the ladder, nearly one to one with the manifest of an
+    artifact. A module holds the states (`train.state`), the generated kernels
+    (`sched.kernel`) and the programs (`sched.program`). The order of the
+    operations of a program is the order of execution.
+
+    Buffers are contiguous memrefs. A *root* is a state, an input or an
+    allocation; everything else is a view of one root. A buffer is written at
+    most once: an instruction that works in place reads one buffer and writes
+    another view of the same root, and from then on only the new one may be read.
+
+    Allocation adds discardable attributes: `sched.offset` (i64) to every
+    `train.state`, `sched.persistent_bytes` (i64) to the module.
+  }];
+  let dependentDialects = ["::zc::train::TrainDialect",
+                           "::mlir::memref::MemRefDialect"];
+}
+
+#endif // ZC_DIALECTS_SCHED_SCHEDDIALECT_TD

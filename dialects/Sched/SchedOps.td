@@ -1,0 +1,231 @@
+//===- SchedOps.td - programs, buffers, instructions ----------------------===//
+#ifndef ZC_DIALECTS_SCHED_SCHEDOPS_TD
+#define ZC_DIALECTS_SCHED_SCHEDOPS_TD
+
+include "dialects/Sched/SchedDialect.td"
+include "dialects/Sched/SchedInterfaces.td"
+include "dialects/Train/TrainDialect.td"
+include "mlir/IR/BuiltinAttributes.td"
+include "mlir/IR/CommonAttrConstraints.td"
+include "mlir/IR/CommonTypeConstraints.td"
+include "mlir/IR/SymbolInterfaces.td"
+
+// Static, row-major from its first byte on.
+def Sched_Buffer : Type<
+    CPred<"::zc::sched::isBufferType($_self)">,
+    "contiguous memref of static shape", "::mlir::MemRefType">;
+
+class Sched_Op<string mnemonic, list<Trait> traits = []>
+    : Op<Sched_Dialect, mnemonic, traits>;
+
+class Sched_BufferOp<string mnemonic, list<Trait> traits = []>
+    : Sched_Op<mnemonic, !listconcat([HasParent<"ProgramOp">], traits)>;
+
+def Sched_Instruction
+    : DeclareOpInterfaceMethods<Sched_InstructionOpInterface>;
+def Sched_InPlaceInstruction
+    : DeclareOpInterfaceMethods<Sched_InstructionOpInterface, ["isShared"]>;
+def Sched_ScratchInstruction
+    : DeclareOpInterfaceMethods<Sched_InstructionOpInterface, ["getScratch"]>;
+
+//===----------------------------------------------------------------------===//
+// At module level
+//===----------------------------------------------------------------------===//
+
+def Sched_KernelOp : Sched_Op<"kernel", [
+    Symbol, IsolatedFromAbove, HasParent<"::mlir::ModuleOp">,
+    SingleBlock]> {
+  let summary = "a kernel that passes/Codegen compiles";
+  let description = [{
+    The block arguments are the kernel's inputs and the operands of the
+    terminating `train.yield` its outputs: at run time pointers, inputs first.
+    `shared` lists pairs (input, output) that are the same memory. Codegen sets
+    `grid`, the size of the range [0, grid) that may be computed in parts;
+    `symbol` is the compiled function's name where it is not the op's.
+
+    - (C1) the inputs are tensors, the terminator is `train.yield`
+    - (C2) `shared` holds pairs of existing inputs and outputs of equal size;
+      no input stands in two pairs
+    - (C3) `grid` is positive
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name,
+      DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$shared,
+      OptionalAttr<I64Attr>:$grid, OptionalAttr<StrAttr>:$symbol);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::Block::BlockArgListType getInputs() {
+      return getBody().front().getArguments();
+    }
+    ::mlir::OperandRange getOutputs() {
+      return getBody().front().getTerminator()->getOperands();
+    }
+    /// The name of the function in the code object.
+    ::llvm::StringRef getFunctionName() {
+      return getSymbol() ? *getSymbol() : getSymName();
+    }
+  }];
+}
+
+def Sched_ProgramOp : Sched_Op<"program", [
+    Symbol, IsolatedFromAbove, HasParent<"::mlir::ModuleOp">, NoTerminator,
+    SingleBlock]> {
+  let summary = "instructions in the order of their execution";
+  let description = [{
+    Allocation sets `transient_bytes`, the size of the region that the offsets of
+    inputs and allocations lie in.
+
+    - (C1) the block has no arguments and holds buffers and instructions only
+    - (C2) names of inputs are unique, names of outputs too, and there is one
+      `sched.state` a state
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name,
+                       OptionalAttr<I64Attr>:$transient_bytes);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Buffers
+//===----------------------------------------------------------------------===//
+
+def Sched_StateOp : Sched_BufferOp<"state", [
+    DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "the persistent buffer of a train.state";
+  let description = [{
+    Holds the old value when the program starts. The new one is written to a view
+    of it.
+
+    - (C1) names a `train.state` of the same shape and element type
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$state);
+  let results = (outs Sched_Buffer:$buffer);
+  let assemblyFormat = "$state attr-dict `:` type($buffer)";
+}
+
+def Sched_InputOp : Sched_BufferOp<"input"> {
+  let summary = "a buffer that the host writes before the program runs";
+  let description = [{
+    The attributes mean what they mean on a program's arguments
+    (TrainDialect.td); `offset` is its place in the transient region.
+
+    - (C1) `batch_dim` is a dim
+    - (C2) `range` is (min, max) or (min, max, ignored), of an integer buffer
+  }];
+  let arguments = (ins StrAttr:$name, OptionalAttr<I64Attr>:$batch_dim,
+      OptionalAttr<DenseI64ArrayAttr>:$range, UnitAttr:$label,
+      UnitAttr:$sample_weight, OptionalAttr<I64Attr>:$offset);
+  let results = (outs Sched_Buffer:$buffer);
+  let assemblyFormat = "$name attr-dict `:` type($buffer)";
+  let hasVerifier = 1;
+}
+
+def Sched_AllocOp : Sched_BufferOp<"alloc"> {
+  let summary = "a buffer in the transient region";
+  let description = [{
+    - (C1) `memory_class` is activations, gradients, communication or workspace
+  }];
+  let arguments = (ins StrAttr:$memory_class, OptionalAttr<I64Attr>:$offset);
+  let results = (outs Sched_Buffer:$buffer);
+  let assemblyFormat = "$memory_class attr-dict `:` type($buffer)";
+  let hasVerifier = 1;
+}
+
+def Sched_ViewOp : Sched_BufferOp<"view"> {
+  let summary = "the same bytes as another buffer";
+  let description = [{
+    In another shape, or as the place of the value that an instruction writes
+    over the old one; `memory_class`, where it stands, is the new value's.
+
+    - (C1) both have the same number of elements, of one type
+    - (C2) `memory_class` as on an allocation
+  }];
+  let arguments = (ins Sched_Buffer:$source,
+                       OptionalAttr<StrAttr>:$memory_class);
+  let results = (outs Sched_Buffer:$buffer);
+  let assemblyFormat = "$source attr-dict `:` type($source) `to` type($buffer)";
+  let hasVerifier = 1;
+}
+
+def Sched_OutputOp : Sched_BufferOp<"output"> {
+  let summary = "a buffer that the host reads after the program ran";
+  let description = [{
+    - (C1) `kind` is output or metric
+    - (C2) `batch_dim` is a dim
+  }];
+  let arguments = (ins StrAttr:$name, Sched_Buffer:$buffer, StrAttr:$kind,
+                       OptionalAttr<I64Attr>:$batch_dim);
+  let assemblyFormat = "$kind $name $buffer attr-dict `:` type($buffer)";
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Instructions
+//===----------------------------------------------------------------------===//
+
+// What `label` says is for people: the ops and where they come from. `flops` and
+// `bytes` are the cost of one execution.
+class Sched_InstructionOp<string mnemonic, list<Trait> traits>
+    : Sched_BufferOp<mnemonic, traits> {
+  dag costs = (ins OptionalAttr<StrAttr>:$label,
+      DefaultValuedAttr<F64Attr, "0.0">:$flops,
+      DefaultValuedAttr<F64Attr, "0.0">:$bytes);
+}
+
+def Sched_LaunchOp : Sched_InstructionOp<"launch", [
+    AttrSizedOperandSegments, Sched_InPlaceInstruction,
+    DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "runs a kernel";
+  let description = [{
+    - (C1) names a `sched.kernel` of these inputs and outputs
+    - (C2) an input and an output have the same root exactly where the kernel
+      shares them, and no two outputs have the same root
+  }];
+  let arguments = !con((ins FlatSymbolRefAttr:$kernel,
+                            Variadic<Sched_Buffer>:$inputs,
+                            Variadic<Sched_Buffer>:$outputs), costs);
+  let assemblyFormat = [{
+    $kernel (`ins` `(` $inputs^ `:` type($inputs) `)`)?
+    (`outs` `(` $outputs^ `:` type($outputs) `)`)? attr-dict
+  }];
+}
+
+def Sched_LibraryCallOp : Sched_InstructionOp<"library_call", [
+    AttrSizedOperandSegments, Sched_ScratchInstruction]> {
+  let summary = "calls a library for one train op";
+  let description = [{
+    `op` names the train op, `config` holds its attributes, `inputs` are its
+    operands and `outputs` its results.
+
+    - (C1) no output has the root of another operand
+    - (C2) the workspace is a 1-d buffer of bytes
+  }];
+  let arguments = !con((ins StrAttr:$library, StrAttr:$op, DictionaryAttr:$config,
+                            Variadic<Sched_Buffer>:$inputs,
+                            Variadic<Sched_Buffer>:$outputs,
+                            Optional<Sched_Buffer>:$workspace), costs);
+  let assemblyFormat = [{
+    $library $op $config (`ins` `(` $inputs^ `:` type($inputs) `)`)?
+    (`outs` `(` $outputs^ `:` type($outputs) `)`)?
+    (`workspace` `(` $workspace^ `:` type($workspace) `)`)? attr-dict
+  }];
+  let hasVerifier = 1;
+}
+
+def Sched_CopyOp : Sched_InstructionOp<"copy", [Sched_Instruction]> {
+  let summary = "copies a buffer to another of its type";
+  let description = [{
+    - (C1) both have the same number of elements of one type, and different roots
+  }];
+  let arguments = !con((ins Sched_Buffer:$source, Sched_Buffer:$destination),
+                       costs);
+  let assemblyFormat = [{
+    $source `to` $destination attr-dict `:` type($source) `to`
+    type($destination)
+  }];
+  let hasVerifier = 1;
+}
+
+#endif // ZC_DIALECTS_SCHED_SCHEDOPS_TD
