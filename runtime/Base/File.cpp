@@ -1,0 +1,190 @@
+#include "runtime/Base/File.h"
+
+#include <cerrno>
+#include <fcntl.h>
+#include <filesystem>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace zc {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// Closes a descriptor at the end of a scope.
+struct Descriptor {
+  int value;
+  ~Descriptor() {
+    if (value >= 0)
+      ::close(value);
+  }
+};
+
+std::string quote(const std::string &path) { return "'" + path + "'"; }
+
+} // namespace
+
+// MappedFile ------------------------------------------------------------------
+
+Result<std::shared_ptr<MappedFile>> MappedFile::open(const std::string &path) {
+  Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  if (file.value < 0)
+    return errnoError("cannot open " + quote(path));
+  struct stat info;
+  if (::fstat(file.value, &info) != 0)
+    return errnoError("cannot read " + quote(path));
+  if (!S_ISREG(info.st_mode))
+    return makeError(StatusCode::InvalidArgument, quote(path),
+                     " is not a regular file");
+  size_t size = static_cast<size_t>(info.st_size);
+  void *data = nullptr;
+  if (size > 0) {
+    data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.value, 0);
+    if (data == MAP_FAILED)
+      return errnoError("cannot map " + quote(path));
+  }
+  return std::shared_ptr<MappedFile>(
+      new MappedFile(path, static_cast<const char *>(data), size));
+}
+
+MappedFile::~MappedFile() {
+  if (size > 0)
+    ::munmap(const_cast<char *>(data), size);
+}
+
+void MappedFile::release(std::string_view part) const {
+  const uintptr_t page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  uintptr_t begin = reinterpret_cast<uintptr_t>(part.data());
+  uintptr_t end = begin + part.size();
+  begin = (begin + page - 1) / page * page;
+  end = end / page * page;
+  if (begin < end)
+    ::madvise(reinterpret_cast<void *>(begin), end - begin, MADV_DONTNEED);
+}
+
+// AtomicFile ------------------------------------------------------------------
+
+Result<AtomicFile> AtomicFile::create(const std::string &path) {
+  std::string temporary = path + ".tmp-XXXXXX";
+  int descriptor = ::mkostemp(temporary.data(), O_CLOEXEC);
+  if (descriptor < 0)
+    return errnoError("cannot write " + quote(path));
+  // mkostemp makes private files; give this one the usual mode.
+  mode_t mask = ::umask(0);
+  ::umask(mask);
+  ::fchmod(descriptor, 0666 & ~mask);
+  return AtomicFile(path, std::move(temporary), descriptor);
+}
+
+AtomicFile::AtomicFile(AtomicFile &&other) noexcept
+    : path(std::move(other.path)), temporary(std::move(other.temporary)),
+      descriptor(std::exchange(other.descriptor, -1)), written(other.written) {}
+
+AtomicFile::~AtomicFile() {
+  if (descriptor < 0)
+    return;
+  ::close(descriptor);
+  ::unlink(temporary.c_str());
+}
+
+Status writeAll(int descriptor, const void *data, size_t bytes,
+                const std::string &path) {
+  const char *rest = static_cast<const char *>(data);
+  while (bytes > 0) {
+    ssize_t count = ::write(descriptor, rest, bytes);
+    if (count < 0 && errno == EINTR)
+      continue;
+    if (count < 0)
+      return errnoError("cannot write " + quote(path));
+    if (count == 0)
+      return makeError(StatusCode::ResourceExhausted, "cannot write ",
+                       quote(path), ": nothing more fits");
+    rest += count;
+    bytes -= static_cast<size_t>(count);
+  }
+  return Status();
+}
+
+Status AtomicFile::write(const void *data, size_t bytes) {
+  ZC_RETURN_IF_ERROR(writeAll(descriptor, data, bytes, path));
+  written += bytes;
+  return Status();
+}
+
+Status AtomicFile::writeAt(uint64_t offset, const void *data, size_t bytes) {
+  assert(offset + bytes <= written && "only written bytes can be replaced");
+  ssize_t count = ::pwrite(descriptor, data, bytes, static_cast<off_t>(offset));
+  if (count != static_cast<ssize_t>(bytes))
+    return errnoError("cannot write " + quote(path));
+  return Status();
+}
+
+Status AtomicFile::commit() {
+  if (::fsync(descriptor) != 0)
+    return errnoError("cannot write " + quote(path));
+  int closing = std::exchange(descriptor, -1);
+  if (::close(closing) != 0 || ::rename(temporary.c_str(), path.c_str()) != 0) {
+    Status status = errnoError("cannot write " + quote(path));
+    ::unlink(temporary.c_str());
+    return status;
+  }
+  return syncDirectory(parentPath(path));
+}
+
+// Small files and folders -----------------------------------------------------
+
+Status writeFile(const std::string &path, std::string_view bytes) {
+  ZC_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::create(path));
+  ZC_RETURN_IF_ERROR(file.write(bytes.data(), bytes.size()));
+  return file.commit();
+}
+
+Result<std::string> readFile(const std::string &path, size_t limit) {
+  ZC_ASSIGN_OR_RETURN(auto file, MappedFile::open(path));
+  if (file->bytes().size() > limit)
+    return makeError(StatusCode::Corrupt, quote(path), " has ",
+                     file->bytes().size(), " bytes, more than the ", limit,
+                     " that such a file may have");
+  return std::string(file->bytes());
+}
+
+Status makeDirectories(const std::string &path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error)
+    return errnoError("cannot create folder " + quote(path), error.value());
+  return Status();
+}
+
+Status syncDirectory(const std::string &path) {
+  Descriptor folder{::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  if (folder.value < 0)
+    return errnoError("cannot open folder " + quote(path));
+  // Some file systems cannot sync folders; their renames are what they are.
+  if (::fsync(folder.value) != 0 && errno != EINVAL)
+    return errnoError("cannot sync folder " + quote(path));
+  return Status();
+}
+
+void removeAll(const std::string &path) {
+  std::error_code ignored;
+  fs::remove_all(path, ignored);
+}
+
+std::string parentPath(const std::string &path) {
+  std::string parent = fs::path(path).parent_path().string();
+  return parent.empty() ? "." : parent;
+}
+
+Status checkParentExists(const std::string &path) {
+  std::string parent = parentPath(path);
+  std::error_code error;
+  if (!fs::is_directory(parent, error))
+    return makeError(StatusCode::NotFound, "cannot write ", quote(path),
+                     ": there is no folder ", quote(parent));
+  return Status();
+}
+
+} // namespace zc

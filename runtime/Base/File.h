@@ -1,0 +1,92 @@
+// Files read by mapping, and files that appear whole or not at all.
+#ifndef ZC_RUNTIME_BASE_FILE_H
+#define ZC_RUNTIME_BASE_FILE_H
+
+#include "runtime/Base/Status.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace zc {
+
+/// A whole file, mapped read-only.
+class MappedFile {
+public:
+  static Result<std::shared_ptr<MappedFile>> open(const std::string &path);
+  ~MappedFile();
+  MappedFile(const MappedFile &) = delete;
+  MappedFile &operator=(const MappedFile &) = delete;
+
+  const std::string &path() const { return thePath; }
+  std::string_view bytes() const { return {data, size}; }
+
+  /// Lets go of the pages behind `part`; they come back from disk when read.
+  void release(std::string_view part) const;
+
+private:
+  MappedFile(std::string path, const char *data, size_t size)
+      : thePath(std::move(path)), data(data), size(size) {}
+
+  std::string thePath;
+  const char *data;
+  size_t size;
+};
+
+/// Writes a file under a temporary name beside `path`. commit() puts it in
+/// place; without it nothing is left behind.
+class AtomicFile {
+public:
+  static Result<AtomicFile> create(const std::string &path);
+  AtomicFile(AtomicFile &&other) noexcept;
+  AtomicFile &operator=(AtomicFile &&) = delete;
+  ~AtomicFile();
+
+  Status write(const void *data, size_t bytes);
+  /// Overwrites bytes already written.
+  Status writeAt(uint64_t offset, const void *data, size_t bytes);
+  uint64_t size() const { return written; }
+
+  /// Makes the bytes durable and renames the file into place.
+  Status commit();
+
+private:
+  AtomicFile(std::string path, std::string temporary, int descriptor)
+      : path(std::move(path)), temporary(std::move(temporary)),
+        descriptor(descriptor) {}
+
+  std::string path, temporary;
+  int descriptor;
+  uint64_t written = 0;
+};
+
+/// Writes a whole small file atomically.
+Status writeFile(const std::string &path, std::string_view bytes);
+
+/// Reads a whole small file; refuses more than `limit` bytes.
+Result<std::string> readFile(const std::string &path, size_t limit);
+
+/// Creates a folder and its parents.
+Status makeDirectories(const std::string &path);
+
+/// Makes renames in a folder durable.
+Status syncDirectory(const std::string &path);
+
+/// Removes a file or a folder with all it holds, as far as possible.
+void removeAll(const std::string &path);
+
+/// The folder part of a path, "." when it has none.
+std::string parentPath(const std::string &path);
+
+/// Fails when the folder of the file to be written does not exist.
+Status checkParentExists(const std::string &path);
+
+/// Writes all bytes to a descriptor, whatever the interruptions.
+Status writeAll(int descriptor, const void *data, size_t bytes,
+                const std::string &path);
+
+} // namespace zc
+
+#endif // ZC_RUNTIME_BASE_FILE_H

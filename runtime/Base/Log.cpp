@@ -1,0 +1,18 @@
+#include "runtime/Base/Log.h"
+
+#include <unistd.h>
+
+namespace zc {
+
+/// One write per message, so that lines of several ranks do not mix.
+static void writeLine(const char *kind, const std::string &message) {
+  std::string line = std::string("zc-run: ") + kind + ": " + message + "\n";
+  // Nobody is left to tell when stderr itself fails.
+  [[maybe_unused]] ssize_t written =
+      ::write(STDERR_FILENO, line.data(), line.size());
+}
+
+void logWarning(const std::string &message) { writeLine("warning", message); }
+void logError(const std::string &message) { writeLine("error", message); }
+
+} // namespace zc
