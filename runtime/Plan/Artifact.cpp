@@ -1,0 +1,109 @@
+#include "runtime/Plan/Artifact.h"
+#include "runtime/Plan/Safetensors.h"
+#include "runtime/Plan/Types.h"
+#include "runtime/Plan/Verify.h"
+#include "runtime/Plan/ZipFormat.h"
+
+#include <algorithm>
+#include <google/protobuf/stubs/logging.h>
+#include <map>
+
+namespace zc {
+
+Result<Artifact> Artifact::load(const std::string &path, bool checkWeights) {
+  ZC_ASSIGN_OR_RETURN(ZipReader zip, ZipReader::open(path));
+  Artifact artifact(std::move(zip));
+  auto read = [&]() -> Status {
+    ZC_RETURN_IF_ERROR(artifact.readManifest());
+    ZC_RETURN_IF_ERROR(verifyManifest(artifact.theManifest));
+    ZC_RETURN_IF_ERROR(artifact.checkEntries());
+    return artifact.locateWeights(checkWeights);
+  };
+  if (Status status = read(); !status.ok())
+    return status.withContext("'" + path + "'");
+  return artifact;
+}
+
+Status Artifact::readManifest() {
+  const ZipEntry *entry = zip.find(kManifestEntry);
+  if (!entry)
+    return makeError(StatusCode::InvalidArgument,
+                     "not an artifact of zc: it has no entry '", kManifestEntry,
+                     "'");
+  if (entry->size > INT32_MAX)
+    return makeError(StatusCode::Corrupt, "its manifest is impossibly large");
+  ZC_ASSIGN_OR_RETURN(std::string bytes, zip.read(*entry));
+  // The library would print to stderr what the message below says.
+  auto *handler = google::protobuf::SetLogHandler(nullptr);
+  bool parsed = theManifest.ParseFromString(bytes);
+  google::protobuf::SetLogHandler(handler);
+  if (!parsed)
+    return makeError(StatusCode::Corrupt, "its manifest cannot be parsed");
+  return Status();
+}
+
+Status Artifact::checkEntries() const {
+  for (const plan::CodeObject &object : theManifest.target().code()) {
+    const ZipEntry *entry = zip.find(object.entry());
+    if (!entry || entry->method != zip::kStored)
+      return makeError(StatusCode::Corrupt, "its code object '", object.entry(),
+                       "' is missing or compressed");
+  }
+  return Status();
+}
+
+Status Artifact::locateWeights(bool check) {
+  bool needed =
+      std::any_of(theManifest.states().begin(), theManifest.states().end(),
+                  [](const plan::State &state) { return state.has_source(); });
+  if (!needed)
+    return Status();
+  const ZipEntry *entry = zip.find(kWeightsEntry);
+  if (!entry || entry->method != zip::kStored)
+    return makeError(StatusCode::Corrupt, "its entry '", kWeightsEntry,
+                     "' is missing or compressed");
+  if (check)
+    ZC_RETURN_IF_ERROR(zip.view(*entry).status());
+  ZC_ASSIGN_OR_RETURN(std::vector<SafetensorsTensor> tensors,
+                      parseSafetensors(entry->data));
+  std::map<std::string_view, const SafetensorsTensor *> byName;
+  for (const SafetensorsTensor &tensor : tensors)
+    byName[tensor.name] = &tensor;
+  for (const plan::State &state : theManifest.states()) {
+    if (!state.has_source())
+      continue;
+    auto found = byName.find(state.source().key());
+    if (found == byName.end())
+      return makeError(StatusCode::Corrupt, "it lacks the weights of '",
+                       state.name(), "'");
+    const SafetensorsTensor &tensor = *found->second;
+    if (tensor.dtype != safetensorsTypeName(state.type().dtype()) ||
+        tensor.data.size() != *byteCount(state.type()))
+      return makeError(StatusCode::Corrupt, "the weights of '", state.name(),
+                       "' are ", tensor.dtype, " ", printDims(tensor.dims),
+                       ", not ", printType(state.type()));
+    weights.emplace(tensor.name, tensor.data);
+  }
+  return Status();
+}
+
+const plan::Program *Artifact::program(std::string_view name) const {
+  for (const plan::Program &program : theManifest.programs())
+    if (program.name() == name)
+      return &program;
+  return nullptr;
+}
+
+std::string_view Artifact::initialBytes(const plan::State &state) const {
+  auto found = weights.find(state.source().key());
+  return state.has_source() && found != weights.end() ? found->second
+                                                      : std::string_view();
+}
+
+Result<std::string_view> Artifact::code(const plan::CodeObject &object) const {
+  const ZipEntry *entry = zip.find(object.entry());
+  assert(entry && "entries are checked when the artifact is loaded");
+  return zip.view(*entry);
+}
+
+} // namespace zc

@@ -1,0 +1,53 @@
+// A loaded artifact: the checked manifest, and where code and weights lie in
+// the mapped file.
+#ifndef ZC_RUNTIME_PLAN_ARTIFACT_H
+#define ZC_RUNTIME_PLAN_ARTIFACT_H
+
+#include "runtime/Base/Status.h"
+#include "runtime/Plan/Manifest.pb.h"
+#include "runtime/Plan/ZipReader.h"
+
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace zc {
+
+constexpr const char *kManifestEntry = "manifest.pb";
+constexpr const char *kWeightsEntry = "weights.safetensors";
+constexpr const char *kModelEntry = "model.onnx";
+
+class Artifact {
+public:
+  /// Opens and checks an artifact. Reading all weights to check them takes
+  /// time; a caller that does not use them may leave it out.
+  static Result<Artifact> load(const std::string &path,
+                               bool checkWeights = true);
+
+  const std::string &path() const { return zip.path(); }
+  const plan::Manifest &manifest() const { return theManifest; }
+  const ZipReader &archive() const { return zip; }
+
+  /// The program of that name, or null.
+  const plan::Program *program(std::string_view name) const;
+
+  /// The initial bytes of a state; empty when the init program writes it.
+  std::string_view initialBytes(const plan::State &state) const;
+
+  /// The bytes of a code object.
+  Result<std::string_view> code(const plan::CodeObject &object) const;
+
+private:
+  explicit Artifact(ZipReader zip) : zip(std::move(zip)) {}
+  Status readManifest();
+  Status locateWeights(bool check);
+  Status checkEntries() const;
+
+  ZipReader zip;
+  plan::Manifest theManifest;
+  std::map<std::string, std::string_view, std::less<>> weights; // by key
+};
+
+} // namespace zc
+
+#endif // ZC_RUNTIME_PLAN_ARTIFACT_H

@@ -1,0 +1,43 @@
+// The schema's element types, in the words of the formats around it.
+#ifndef ZC_RUNTIME_PLAN_TYPES_H
+#define ZC_RUNTIME_PLAN_TYPES_H
+
+#include "runtime/Base/Status.h"
+#include "runtime/Plan/Manifest.pb.h"
+
+#include <cstdint>
+#include <string>
+
+namespace zc {
+
+/// Bytes of one element; 0 for a type that does not exist.
+uint64_t elementBytes(plan::DataType type);
+
+/// As messages spell it: "float32", "int64", ...
+const char *typeName(plan::DataType type);
+
+/// As safetensors spells it: "F32", "I64", ...
+const char *safetensorsTypeName(plan::DataType type);
+
+bool isInteger(plan::DataType type);
+
+/// The number of elements, or nothing when it overflows or a dim is negative.
+Result<uint64_t> elementCount(const plan::TensorType &type);
+
+/// The number of bytes, or nothing when it overflows or the type is bad.
+Result<uint64_t> byteCount(const plan::TensorType &type);
+
+/// "float32 [4, 8]", for messages.
+std::string printType(const plan::TensorType &type);
+
+/// "[4, 8]", for messages.
+template <typename List> std::string printDims(const List &dims) {
+  std::string text = "[";
+  for (auto dim : dims)
+    text += (text.size() > 1 ? ", " : "") + std::to_string(dim);
+  return text + "]";
+}
+
+} // namespace zc
+
+#endif // ZC_RUNTIME_PLAN_TYPES_H

@@ -1,0 +1,148 @@
+#include "runtime/Plan/Verify.h"
+#include "runtime/Plan/Types.h"
+
+#include <algorithm>
+#include <set>
+
+namespace zc {
+namespace {
+
+// More than any machine has; keeps sums of sizes far from overflow.
+constexpr uint64_t kMaxRegion = uint64_t(1) << 48;
+constexpr uint32_t kMaxThreads = 4096;
+constexpr uint64_t kAlignment = 64;
+
+template <typename... Parts> Status bad(const Parts &...parts) {
+  return makeError(StatusCode::Corrupt, "the manifest is damaged: ", parts...);
+}
+
+Status verifyTarget(const plan::Target &target) {
+  if (target.device().empty())
+    return bad("it names no device");
+  if (target.threads() < 1 || target.threads() > kMaxThreads)
+    return bad("it is for ", target.threads(), " threads");
+  std::set<std::string> entries;
+  for (const plan::CodeObject &code : target.code())
+    if (code.entry().empty() || !entries.insert(code.entry()).second)
+      return bad("code object '", code.entry(), "' is unnamed or listed twice");
+  return Status();
+}
+
+Status verifyState(const plan::State &state, uint64_t persistentBytes) {
+  if (state.name().empty())
+    return bad("a state has no name");
+  const std::string who = "state '" + state.name() + "'";
+  if (!plan::StateKind_IsValid(state.kind()) ||
+      state.kind() == plan::STATE_KIND_UNSPECIFIED)
+    return bad(who, " is of no kind");
+  Result<uint64_t> bytes = byteCount(state.type());
+  if (!bytes.ok())
+    return bad(who, " is ", bytes.status().message());
+  if (state.offset() % kAlignment != 0)
+    return bad(who, " begins at ", state.offset(), ", not a multiple of ",
+               kAlignment);
+  if (state.offset() > persistentBytes ||
+      *bytes > persistentBytes - state.offset())
+    return bad(who, " lies outside of the persistent region");
+  if (state.onnx_names_size() > 0 && state.onnx_names(0) != state.name())
+    return bad(who, " has another ONNX name, '", state.onnx_names(0), "'");
+  if (state.has_source() && state.source().key().empty())
+    return bad(who, " has a source without a key");
+  if (state.has_source() && !state.source().file().empty())
+    return makeError(StatusCode::Unsupported, who, " is stored in '",
+                     state.source().file(),
+                     "'; this version reads weights from the artifact alone");
+  if (state.kind() == plan::OPTIMIZER &&
+      (state.parameter().empty() || state.slot().empty()))
+    return bad(who, " does not say whose optimizer state it is");
+  if (state.name() == "lr" && state.kind() == plan::SCALAR &&
+      (state.type().dtype() != plan::F32 || *bytes != 4))
+    return bad(who, " is ", printType(state.type()), ", not one float32");
+  return Status();
+}
+
+/// No two states may share bytes.
+Status verifyStatesDisjoint(const plan::Manifest &manifest) {
+  std::vector<const plan::State *> states;
+  for (const plan::State &state : manifest.states())
+    if (*byteCount(state.type()) > 0)
+      states.push_back(&state);
+  std::sort(states.begin(), states.end(),
+            [](auto *a, auto *b) { return a->offset() < b->offset(); });
+  for (size_t i = 1; i < states.size(); ++i)
+    if (states[i - 1]->offset() + *byteCount(states[i - 1]->type()) >
+        states[i]->offset())
+      return bad("states '", states[i - 1]->name(), "' and '",
+                 states[i]->name(), "' overlap");
+  return Status();
+}
+
+Status verifyStates(const plan::Manifest &manifest) {
+  if (manifest.persistent_bytes() > kMaxRegion)
+    return bad("the persistent region has ", manifest.persistent_bytes(),
+               " bytes");
+  std::set<std::string> names;
+  for (const plan::State &state : manifest.states()) {
+    ZC_RETURN_IF_ERROR(verifyState(state, manifest.persistent_bytes()));
+    if (!names.insert(state.name()).second)
+      return bad("two states are named '", state.name(), "'");
+  }
+  return verifyStatesDisjoint(manifest);
+}
+
+Status verifyPrograms(const plan::Manifest &manifest) {
+  std::set<std::string> names;
+  for (const plan::Program &program : manifest.programs()) {
+    if (program.name().empty() || !names.insert(program.name()).second)
+      return bad("a program is unnamed or there are two '", program.name(),
+                 "'");
+    if (program.transient_bytes() > kMaxRegion)
+      return bad("program '", program.name(), "' needs ",
+                 program.transient_bytes(), " transient bytes");
+    if (Status status = verifyProgram(program, manifest.persistent_bytes());
+        !status.ok())
+      return bad("program '", program.name(), "': ", status.message());
+  }
+  const char *needed = manifest.mode() == "train" ? "step" : "eval";
+  if (!names.count(needed))
+    return bad("it has no program '", needed, "'");
+  bool drawn =
+      std::any_of(manifest.states().begin(), manifest.states().end(),
+                  [](const plan::State &state) { return !state.has_source(); });
+  if (drawn && !names.count("init"))
+    return bad("some states have no initial value and there is no program "
+               "'init'");
+  return Status();
+}
+
+Status verifyMesh(const plan::Manifest &manifest) {
+  for (const plan::Setting &axis : manifest.mesh()) {
+    const std::string &size = axis.value();
+    bool sound = !size.empty() && size.size() < 8 &&
+                 std::all_of(size.begin(), size.end(),
+                             [](char c) { return c >= '0' && c <= '9'; }) &&
+                 std::stol(size) > 0;
+    if (!sound)
+      return bad("mesh axis '", axis.name(), "' has size '", size, "'");
+  }
+  return Status();
+}
+
+} // namespace
+
+Status verifyManifest(const plan::Manifest &manifest) {
+  if (manifest.format_version() != kFormatVersion)
+    return makeError(StatusCode::Unsupported, "artifact of format version ",
+                     manifest.format_version(), "; this program reads version ",
+                     kFormatVersion, "; compile the model again");
+  if (manifest.mode() != "train" && manifest.mode() != "infer")
+    return bad("its mode is '", manifest.mode(), "'");
+  if (manifest.batch() < 0)
+    return bad("its batch is ", manifest.batch());
+  ZC_RETURN_IF_ERROR(verifyTarget(manifest.target()));
+  ZC_RETURN_IF_ERROR(verifyMesh(manifest));
+  ZC_RETURN_IF_ERROR(verifyStates(manifest));
+  return verifyPrograms(manifest);
+}
+
+} // namespace zc

@@ -1,0 +1,189 @@
+#include "runtime/Plan/Types.h"
+#include "runtime/Plan/Verify.h"
+
+#include <algorithm>
+
+namespace zc {
+namespace {
+
+template <typename... Parts> Status bad(const Parts &...parts) {
+  return makeError(StatusCode::Corrupt, parts...);
+}
+
+constexpr uint64_t kAlignment = 64;
+constexpr int64_t kMaxDim = int64_t(1) << 40;
+
+Result<const plan::Buffer *> bufferAt(const plan::Program &program,
+                                      uint32_t index) {
+  if (index >= uint32_t(program.buffers_size()))
+    return bad("there is no buffer ", index);
+  return &program.buffers(index);
+}
+
+Status verifyKernel(const plan::Program &program,
+                    const plan::KernelCall &call) {
+  auto inSymbol = [](char c) {
+    return c == '_' || c == '.' || c == '$' || (c >= '0' && c <= '9') ||
+           (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  };
+  const std::string &symbol = call.symbol();
+  if (symbol.empty() || !std::all_of(symbol.begin(), symbol.end(), inSymbol))
+    return bad("'", symbol, "' is no symbol");
+  if (call.num_inputs() > uint32_t(call.buffers_size()))
+    return bad("it has ", call.num_inputs(), " inputs among ",
+               call.buffers_size(), " buffers");
+  if (call.grid() <= 0)
+    return bad("its grid is ", call.grid());
+  for (uint32_t index : call.buffers())
+    ZC_RETURN_IF_ERROR(bufferAt(program, index).status());
+  return Status();
+}
+
+/// Every element of the operand lies within its buffer.
+Status verifyOperand(const plan::Program &program,
+                     const plan::StridedOperand &operand, const char *name) {
+  ZC_ASSIGN_OR_RETURN(const plan::Buffer *buffer,
+                      bufferAt(program, operand.buffer()));
+  if (operand.dims_size() != operand.strides_size())
+    return bad(name, " has ", operand.dims_size(), " dims and ",
+               operand.strides_size(), " strides");
+  uint64_t last = 0;
+  for (int i = 0; i < operand.dims_size(); ++i) {
+    int64_t dim = operand.dims(i), stride = operand.strides(i);
+    uint64_t reach;
+    if (dim < 1 || dim > kMaxDim || stride < 0 ||
+        __builtin_mul_overflow(uint64_t(dim - 1), uint64_t(stride), &reach) ||
+        __builtin_add_overflow(last, reach, &last))
+      return bad(name, " has dims ", printDims(operand.dims()), ", strides ",
+                 printDims(operand.strides()));
+  }
+  uint64_t elements = *elementCount(buffer->type());
+  if (last >= elements)
+    return bad(name, " reaches element ", last, " of a buffer of ", elements);
+  return Status();
+}
+
+Status verifyWorkspace(const plan::Program &program, uint32_t index) {
+  ZC_ASSIGN_OR_RETURN(const plan::Buffer *buffer, bufferAt(program, index));
+  if (buffer->type().dtype() != plan::U8 || buffer->type().dims_size() != 1)
+    return bad("its workspace is ", printType(buffer->type()));
+  if (buffer->offset() % kAlignment != 0)
+    return bad("its workspace begins at ", buffer->offset());
+  return Status();
+}
+
+plan::DataType typeOf(const plan::Program &program,
+                      const plan::StridedOperand &operand) {
+  return program.buffers(operand.buffer()).type().dtype();
+}
+
+bool isMatrixType(plan::DataType type) {
+  return type == plan::F32 || type == plan::BF16 || type == plan::F16;
+}
+
+Status verifyMatmul(const plan::Program &program,
+                    const plan::MatmulCall &call) {
+  ZC_RETURN_IF_ERROR(verifyOperand(program, call.a(), "a"));
+  ZC_RETURN_IF_ERROR(verifyOperand(program, call.b(), "b"));
+  ZC_RETURN_IF_ERROR(verifyOperand(program, call.c(), "c"));
+  const auto &a = call.a().dims(), &b = call.b().dims(), &c = call.c().dims();
+  int rank = c.size();
+  bool sound = rank >= 2 && rank <= 6 && a.size() == rank && b.size() == rank;
+  for (int i = 0; sound && i < rank - 2; ++i)
+    sound = a[i] == c[i] && b[i] == c[i];
+  if (!sound || a[rank - 2] != c[rank - 2] || b[rank - 1] != c[rank - 1] ||
+      a[rank - 1] != b[rank - 2])
+    return bad("it multiplies ", printDims(a), " by ", printDims(b), " into ",
+               printDims(c));
+  plan::DataType type = typeOf(program, call.a());
+  plan::DataType result = typeOf(program, call.c());
+  if (!isMatrixType(type) || typeOf(program, call.b()) != type ||
+      (result != type && result != plan::F32))
+    return bad("it multiplies ", typeName(type), " by ",
+               typeName(typeOf(program, call.b())), " into ", typeName(result));
+  if (call.has_workspace())
+    ZC_RETURN_IF_ERROR(verifyWorkspace(program, call.workspace()));
+  return Status();
+}
+
+/// One spatial dim of a convolution: all sizes agree.
+bool spatialDimAgrees(const plan::ConvolutionCall &call, int i) {
+  auto inRange = [](int64_t value, int64_t least) {
+    return value >= least && value <= kMaxDim;
+  };
+  int64_t stride = call.strides(i), dilation = call.dilations(i);
+  int64_t low = call.pads_low(i), high = call.pads_high(i);
+  if (!inRange(stride, 1) || !inRange(dilation, 1) || !inRange(low, 0) ||
+      !inRange(high, 0))
+    return false;
+  __int128 source = call.source().dims(i + 2);
+  __int128 extent = __int128(dilation) * (call.filter().dims(i + 2) - 1) + 1;
+  __int128 slack = source + low + high - extent;
+  return slack >= 0 && slack / stride + 1 == call.destination().dims(i + 2);
+}
+
+Status verifyConvolution(const plan::Program &program,
+                         const plan::ConvolutionCall &call) {
+  if (!plan::ConvolutionKind_IsValid(call.kind()))
+    return bad("it is of no kind");
+  ZC_RETURN_IF_ERROR(verifyOperand(program, call.source(), "the source"));
+  ZC_RETURN_IF_ERROR(verifyOperand(program, call.filter(), "the filter"));
+  ZC_RETURN_IF_ERROR(
+      verifyOperand(program, call.destination(), "the destination"));
+  const auto &source = call.source().dims(), &filter = call.filter().dims(),
+             &destination = call.destination().dims();
+  int rank = source.size();
+  bool sound =
+      rank >= 3 && rank <= 5 && filter.size() == rank &&
+      destination.size() == rank && call.groups() >= 1 &&
+      call.strides_size() == rank - 2 && call.dilations_size() == rank - 2 &&
+      call.pads_low_size() == rank - 2 && call.pads_high_size() == rank - 2;
+  sound = sound && source[0] == destination[0] && filter[0] == destination[1] &&
+          filter[0] % call.groups() == 0 && source[1] % call.groups() == 0 &&
+          source[1] / call.groups() == filter[1];
+  for (int i = 0; sound && i < rank - 2; ++i)
+    sound = spatialDimAgrees(call, i);
+  if (!sound)
+    return bad("it convolves ", printDims(source), " with ", printDims(filter),
+               " into ", printDims(destination), " in ", call.groups(),
+               " groups");
+  plan::DataType type = typeOf(program, call.source());
+  if (!isMatrixType(type) || typeOf(program, call.filter()) != type ||
+      typeOf(program, call.destination()) != type)
+    return bad("its operands have different or unsuitable types");
+  if (call.has_workspace())
+    ZC_RETURN_IF_ERROR(verifyWorkspace(program, call.workspace()));
+  return Status();
+}
+
+Status verifyCopy(const plan::Program &program, const plan::CopyCall &call) {
+  ZC_ASSIGN_OR_RETURN(const plan::Buffer *source,
+                      bufferAt(program, call.source()));
+  ZC_ASSIGN_OR_RETURN(const plan::Buffer *destination,
+                      bufferAt(program, call.destination()));
+  if (*byteCount(source->type()) != *byteCount(destination->type()))
+    return bad("it copies ", printType(source->type()), " to ",
+               printType(destination->type()));
+  return Status();
+}
+
+} // namespace
+
+Status verifyInstruction(const plan::Program &program,
+                         const plan::Instruction &instruction) {
+  switch (instruction.kind_case()) {
+  case plan::Instruction::kKernel:
+    return verifyKernel(program, instruction.kernel());
+  case plan::Instruction::kMatmul:
+    return verifyMatmul(program, instruction.matmul());
+  case plan::Instruction::kConvolution:
+    return verifyConvolution(program, instruction.convolution());
+  case plan::Instruction::kCopy:
+    return verifyCopy(program, instruction.copy());
+  case plan::Instruction::KIND_NOT_SET:
+    break;
+  }
+  return bad("it is of a kind that this version does not know");
+}
+
+} // namespace zc

@@ -1,0 +1,123 @@
+#include "runtime/Plan/Types.h"
+#include "runtime/Plan/Verify.h"
+
+#include <set>
+
+namespace zc {
+namespace {
+
+template <typename... Parts> Status bad(const Parts &...parts) {
+  return makeError(StatusCode::Corrupt, parts...);
+}
+
+Status verifyBuffer(const plan::Buffer &buffer, uint64_t persistentBytes,
+                    uint64_t transientBytes) {
+  if (!plan::Space_IsValid(buffer.space()))
+    return bad("it is in no region");
+  if (!plan::MemoryClass_IsValid(buffer.memory_class()))
+    return bad("it is of no memory class");
+  ZC_ASSIGN_OR_RETURN(uint64_t bytes, byteCount(buffer.type()));
+  uint64_t region =
+      buffer.space() == plan::PERSISTENT ? persistentBytes : transientBytes;
+  if (buffer.offset() > region || bytes > region - buffer.offset())
+    return bad("bytes ", buffer.offset(), " to ", buffer.offset(), " + ", bytes,
+               " lie outside of the region's ", region);
+  if (buffer.offset() % elementBytes(buffer.type().dtype()) != 0)
+    return bad("its offset ", buffer.offset(),
+               " is not aligned for its elements");
+  if (buffer.first_use() > buffer.last_use())
+    return bad("it is last used before it is first used");
+  return Status();
+}
+
+Status verifyBatchDim(int32_t batchDim, const plan::Buffer &buffer) {
+  if (batchDim < -1 || batchDim >= buffer.type().dims_size())
+    return bad("its batch dim is ", batchDim, " of ",
+               printDims(buffer.type().dims()));
+  return Status();
+}
+
+Status verifyInput(const plan::Program &program, const plan::Input &input) {
+  if (input.buffer() >= uint32_t(program.buffers_size()))
+    return bad("it is buffer ", input.buffer());
+  const plan::Buffer &buffer = program.buffers(input.buffer());
+  ZC_RETURN_IF_ERROR(verifyBatchDim(input.batch_dim(), buffer));
+  if (input.has_range() && !isInteger(buffer.type().dtype()))
+    return bad("it has a range but is ", printType(buffer.type()));
+  if (input.has_range() && input.range().min() > input.range().max())
+    return bad("its range is empty");
+  if (input.is_sample_weight() &&
+      (buffer.type().dtype() != plan::F32 || buffer.type().dims_size() != 1 ||
+       input.batch_dim() != 0))
+    return bad("the samples' weights are ", printType(buffer.type()));
+  return Status();
+}
+
+Status verifyInputs(const plan::Program &program) {
+  std::set<std::string> names;
+  int64_t batch = -1;
+  for (const plan::Input &input : program.inputs()) {
+    if (input.name().empty() || !names.insert(input.name()).second)
+      return bad("an input is unnamed or there are two '", input.name(), "'");
+    if (Status status = verifyInput(program, input); !status.ok())
+      return status.withContext("input '" + input.name() + "'");
+    if (input.batch_dim() < 0)
+      continue;
+    int64_t size =
+        program.buffers(input.buffer()).type().dims(input.batch_dim());
+    if (size < 1 || (batch >= 0 && size != batch))
+      return bad("input '", input.name(), "' has ", size,
+                 " samples, another input ", batch);
+    batch = size;
+  }
+  return Status();
+}
+
+Status verifyOutput(const plan::Program &program, const plan::Output &output) {
+  if (output.buffer() >= uint32_t(program.buffers_size()))
+    return bad("it is buffer ", output.buffer());
+  if (!plan::OutputKind_IsValid(output.kind()))
+    return bad("it is of no kind");
+  const plan::Buffer &buffer = program.buffers(output.buffer());
+  ZC_RETURN_IF_ERROR(verifyBatchDim(output.batch_dim(), buffer));
+  if (output.kind() == plan::METRIC) {
+    bool scalar = *elementCount(buffer.type()) == 1;
+    bool real = buffer.type().dtype() == plan::F32 ||
+                buffer.type().dtype() == plan::F64;
+    if (!scalar || !real)
+      return bad("a metric is ", printType(buffer.type()));
+  }
+  return Status();
+}
+
+Status verifyOutputs(const plan::Program &program) {
+  std::set<std::string> names;
+  for (const plan::Output &output : program.outputs()) {
+    if (output.name().empty() || !names.insert(output.name()).second)
+      return bad("an output is unnamed or there are two '", output.name(), "'");
+    if (Status status = verifyOutput(program, output); !status.ok())
+      return status.withContext("output '" + output.name() + "'");
+  }
+  return Status();
+}
+
+} // namespace
+
+Status verifyProgram(const plan::Program &program, uint64_t persistentBytes) {
+  for (int i = 0; i < program.buffers_size(); ++i)
+    if (Status status = verifyBuffer(program.buffers(i), persistentBytes,
+                                     program.transient_bytes());
+        !status.ok())
+      return status.withContext(strCat("buffer ", i));
+  ZC_RETURN_IF_ERROR(verifyInputs(program));
+  ZC_RETURN_IF_ERROR(verifyOutputs(program));
+  for (int i = 0; i < program.instructions_size(); ++i) {
+    const plan::Instruction &instruction = program.instructions(i);
+    if (Status status = verifyInstruction(program, instruction); !status.ok())
+      return status.withContext(
+          strCat("instruction ", i, " (", instruction.label(), ")"));
+  }
+  return Status();
+}
+
+} // namespace zc
