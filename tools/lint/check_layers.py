@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""Who may include whom.
+
+Each row names a folder, the folders of zc it may include, and the libraries
+from outside. The row with the longest matching folder counts. Only the
+#include lines are read, and of them only the leading words.
+"""
+import re
+
+import tree
+
+# Libraries from outside, by what their headers are called.
+LIBRARIES = {
+    "mlir": r"(mlir|mlir-c)/",
+    "llvm": r"(llvm|llvm-c|lld)/",
+    "onnx": r"onnx/",
+    "protobuf": r"google/protobuf/",
+    "dnnl": r"(oneapi/dnnl/|dnnl)",
+    "mpi": r"mpi\.h",
+    "nccl": r"nccl",
+    "cuda": r"(cuda|cublas|cudnn|cupti|nvrtc|driver_types)",
+    "openmp": r"omp\.h",
+    "json": r"nlohmann/",
+    "log": r"spdlog/",
+    "cli": r"CLI/",
+    "zlib": r"zlib\.h",
+    "test": r"(gtest|gmock|benchmark)/",
+}
+
+RUNTIME_CORE = ("runtime/Base", "runtime/Plan", "runtime/Device/*.h",
+                "runtime/Comm/*.h")
+
+# folder: (may include of zc, libraries)
+ROWS = {
+    "kernels": (("kernels",), ()),
+    "kernels/Cpu": (("kernels",), ("dnnl", "openmp")),
+    "kernels/Cuda": (("kernels",), ("cuda",)),
+    "runtime/Base": (("runtime/Base",), ("log",)),
+    "runtime/Plan": (("runtime/Base", "runtime/Plan"),
+                     ("protobuf", "zlib", "json")),
+    "runtime/Device": (("runtime/Base", "runtime/Plan", "runtime/Device"),
+                       ()),
+    "runtime/Device/Cpu": (("runtime/Base", "runtime/Plan", "runtime/Device",
+                            "kernels"), ("openmp", "dnnl")),
+    "runtime/Device/Cuda": (("runtime/Base", "runtime/Plan", "runtime/Device",
+                             "kernels"), ("cuda",)),
+    "runtime/Comm": (("runtime/Base", "runtime/Plan", "runtime/Device/*.h",
+                      "runtime/Comm"), ()),
+    "runtime/Comm/Mpi": (("runtime/Base", "runtime/Plan",
+                          "runtime/Device/*.h", "runtime/Comm"), ("mpi",)),
+    "runtime/Comm/Nccl": (("runtime/Base", "runtime/Plan",
+                           "runtime/Device/*.h", "runtime/Comm"),
+                          ("nccl", "cuda")),
+    "runtime": (("runtime/Exec", "runtime/Io", "runtime/Trace",
+                 *RUNTIME_CORE), ("json", "log", "zlib", "protobuf")),
+    "runtime/Driver": (("runtime",), ("json", "log", "cli")),
+    "dialects": (("dialects",), ("mlir", "llvm")),
+    "passes": (("dialects", "passes"), ("mlir", "llvm")),
+    "passes/Fusion": (("dialects", "passes", "kernels"), ("mlir", "llvm")),
+    "passes/Allocation": (("dialects", "passes", "kernels"),
+                          ("mlir", "llvm")),
+    "compiler": (("compiler", "passes", "dialects", "kernels",
+                  "runtime/Plan", "runtime/Base"),
+                 ("mlir", "llvm", "cli", "json", "log")),
+    "compiler/Import": (("compiler/Import", "compiler/OnnxModel",
+                         "dialects"), ("mlir", "llvm", "onnx", "protobuf")),
+    "compiler/OnnxModel": (("compiler/OnnxModel",),
+                           ("llvm", "onnx", "protobuf")),
+    "compiler/Export": (("compiler", "dialects", "passes", "runtime/Base",
+                         "runtime/Plan"),
+                        ("mlir", "llvm", "protobuf", "onnx", "json",
+                         "zlib")),
+    "compiler/Interpreter": (("compiler/Interpreter", "dialects",
+                              "kernels/Ref"), ("mlir", "llvm")),
+    # Programs and tests stand outside the house and may look into any room.
+    "tools": (("",), tuple(LIBRARIES)),
+    "test": (("",), tuple(LIBRARIES)),
+}
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*(<([^>]+)>|"([^"]+)")')
+
+
+def row_of(folder):
+    """The row with the longest folder that contains `folder`."""
+    fitting = [f for f in ROWS if folder == f or folder.startswith(f + "/")]
+    return max(fitting, key=len)
+
+
+def allowed(header, pattern):
+    """Whether `pattern`, a folder or folder/*.h, covers the header."""
+    if pattern.endswith("/*.h"):
+        return header.rpartition("/")[0] == pattern[:-len("/*.h")]
+    return pattern == "" or header.startswith(pattern + "/")
+
+
+def complaint_about(header, quoted, folder):
+    """Why `folder` may not include `header`, or nothing."""
+    row = row_of(folder)
+    ours, libraries = ROWS[row]
+    if header.split("/")[0] in tree.ROOMS and "/" in header:
+        if not any(allowed(header, pattern) for pattern in ours):
+            return f"{row} may not include {header.rpartition('/')[0]}"
+        return None
+    for library, pattern in LIBRARIES.items():
+        if re.match(pattern, header):
+            if library not in libraries:
+                return f"{row} may not include {library} ({header})"
+            return None
+    if quoted:
+        return f'"{header}": include paths begin at the repository\'s root'
+    return None
+
+
+def check(root):
+    for path in tree.files(root, {".h", ".cpp", ".cu", ".cuh"}):
+        folder = path.parent.relative_to(root).as_posix()
+        lines = path.read_text(errors="replace").splitlines()
+        for number, line in enumerate(lines, 1):
+            match = INCLUDE.match(line)
+            if not match:
+                continue
+            header = match.group(2) or match.group(3)
+            why = complaint_about(header, bool(match.group(3)), folder)
+            if why:
+                yield f"{path.relative_to(root)}:{number}: {why}"
+
+
+if __name__ == "__main__":
+    tree.run("layers", check)
