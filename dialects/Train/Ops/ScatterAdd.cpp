@@ -1,0 +1,59 @@
+//===- ScatterAdd.cpp - train.scatter_add ---------------------------------===//
+#include "dialects/Train/Ops/GatherSupport.h"
+
+using namespace mlir;
+
+namespace zc::train {
+
+LogicalResult ScatterAddOp::verify() {
+  RankedTensorType init = getInit().getType();
+  if (failed(verifyGatherDim(*this, "init", init, getDim())))
+    return failure();
+  return verifyType(*this, "updates", getUpdates().getType(),
+                    gatheredType(init, getIndices().getType(), getDim()));
+}
+
+ShardingRule ScatterAddOp::getShardingRule() {
+  // Two parts of the indices would both add `init`: index dims stay whole.
+  ShardingRule rule = ShardingRule::whole(getOperation());
+  GatherDims dims(getInit().getType().getRank(),
+                  getIndices().getType().getRank(), getDim());
+  for (auto [initDim, updateDim] :
+       llvm::zip_equal(dims.tableOthers, dims.gatheredOthers)) {
+    int factor = rule.addFactor(getInit().getType().getDimSize(initDim));
+    rule.operandDims[0][initDim] = factor;
+    rule.operandDims[2][updateDim] = factor;
+    rule.resultDims[0][initDim] = factor;
+  }
+  rule.linearity[0] = rule.linearity[2] = Linearity::Joint;
+  return rule;
+}
+
+double ScatterAddOp::getFlops() {
+  return static_cast<double>(numElements(getUpdates().getType()));
+}
+
+bool ScatterAddOp::mayShareBuffer(unsigned operand, unsigned result) {
+  return operand == 0;
+}
+
+void ScatterAddOp::buildLinalg(OpBuilder &builder, Location loc,
+                               ValueRange inputs, ValueRange outputs) {
+  if (inputs[0] != outputs[0])
+    buildCopy(builder, loc, inputs[0], outputs[0]);
+  GatherDims dims(shapeOf(outputs[0]).size(), shapeOf(inputs[1]).size(),
+                  getDim());
+  buildLoops(builder, loc, shapeOf(inputs[1]), [&](Indices at) {
+    Value result = buildTableSlice(builder, loc, outputs[0], inputs[1], at,
+                                   getDim());
+    Value update =
+        buildSlice(builder, loc, inputs[2], dims.gatheredIndices, at);
+    buildPointwise(builder, loc, update, result,
+                   [](OpBuilder &nested, Location bodyLoc, ValueRange e) {
+                     ScalarBuilder s(nested, bodyLoc);
+                     return SmallVector<Value>{s.add(e[1], e[0])};
+                   });
+  });
+}
+
+} // namespace zc::train
