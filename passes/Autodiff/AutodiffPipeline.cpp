@@ -1,0 +1,26 @@
+//===- AutodiffPipeline.cpp -----------------------------------------------===//
+#include "passes/Autodiff/Passes.h"
+
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+
+namespace zc {
+
+void buildAutodiffPipeline(OpPassManager &manager,
+                           const AutodiffOptions &options) {
+  manager.addPass(createBuildLossPass(options.loss));
+  // Outputs that the loss does not need are dead in @step; transposes of weights
+  // become flags of matmuls before gradients are built from them.
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCSEPass());
+  if (options.loss.mode == "infer")
+    return;
+  manager.addPass(createBuildBackwardPass());
+  manager.addPass(createBuildOptimizerStepPass(options.optimizer));
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCSEPass());
+}
+
+} // namespace zc

@@ -1,0 +1,263 @@
+//===- BuildLoss.cpp - step and eval from the forward function ------------===//
+//
+// Training and evaluation are different programs from here on: what a mode
+// changes (batch statistics, the loss's mean, weights for padding) is decided
+// once, so that neither program has a branch.
+//
+//===----------------------------------------------------------------------===//
+#include "dialects/Train/Ops/OpSupport.h"
+#include "passes/Autodiff/EvaluationMetrics.h"
+#include "passes/Autodiff/Losses.h"
+#include "passes/Autodiff/Passes.h"
+#include "passes/Autodiff/ProgramBuilder.h"
+
+using namespace mlir;
+using namespace zc::train;
+
+namespace zc {
+#define GEN_PASS_DEF_BUILDLOSSPASS
+#include "passes/Autodiff/Passes.h.inc"
+
+namespace {
+
+std::unique_ptr<Loss> makeLoss(const BuildLossPassOptions &options) {
+  if (options.loss == "softmax-cross-entropy")
+    return makeSoftmaxCrossEntropy(options.classAxis, options.ignoreIndex);
+  if (options.loss == "mse")
+    return makeMeanSquaredError();
+  return nullptr;
+}
+
+/// Index of the output the loss is of, or a diagnostic.
+FailureOr<unsigned> findLogits(func::FuncOp forward, StringRef name) {
+  std::string outputs;
+  for (unsigned i = 0; i < forward.getNumResults(); ++i) {
+    auto output = forward.getResultAttrOfType<StringAttr>(i, kOutputAttr);
+    if (!output)
+      continue;
+    if (name.empty() || output.getValue() == name)
+      return i;
+    outputs += (outputs.empty() ? "'" : ", '") + output.getValue().str() + "'";
+  }
+  forward.emitError("no output named '")
+      << name << "' for the loss; the model has " << outputs;
+  return failure();
+}
+
+LogicalResult checkLabelsName(func::FuncOp forward, StringRef name) {
+  for (unsigned i = 0; i < forward.getNumArguments(); ++i) {
+    auto input = forward.getArgAttrOfType<StringAttr>(i, kInputAttr);
+    if (input && input.getValue() == name)
+      return forward.emitError("the model has an input named '")
+             << name << "', the name of the loss's labels; choose another with "
+                        "--labels";
+  }
+  return success();
+}
+
+int64_t batchDimOf(func::FuncOp program, unsigned result) {
+  auto dim = program.getResultAttrOfType<IntegerAttr>(result, kBatchDimAttr);
+  return dim ? dim.getInt() : -1;
+}
+
+/// The labels as a new input of `program`.
+Value addLabels(func::FuncOp program, OpBuilder &builder, Location loc,
+                Loss &loss, RankedTensorType logits, RankedTensorType type,
+                int64_t batchDim, StringRef name) {
+  SmallVector<NamedAttribute> attributes = {
+      builder.getNamedAttr(kInputAttr, builder.getStringAttr(name)),
+      builder.getNamedAttr(kLabelAttr, builder.getUnitAttr())};
+  if (batchDim >= 0)
+    attributes.push_back(builder.getNamedAttr(
+        kBatchDimAttr, builder.getI64IntegerAttr(batchDim)));
+  SmallVector<int64_t> range = loss.labelRange(logits);
+  if (!range.empty())
+    attributes.push_back(builder.getNamedAttr(
+        kRangeAttr, builder.getDenseI64ArrayAttr(range)));
+  return addArgument(program, type, attributes, loc);
+}
+
+/// Mean over the elements that count.
+Value buildMean(OpBuilder &builder, Location loc, const SampleLosses &losses) {
+  Value sum = sumAll(builder, loc, losses.losses);
+  Value count =
+      losses.counts
+          ? sumAll(builder, loc, losses.counts)
+          : splat(builder, loc, sum.getType(),
+                  cast<RankedTensorType>(losses.losses.getType())
+                      .getNumElements());
+  return DivOp::create(builder, loc, sum, count);
+}
+
+/// running * momentum + batch * (1 - momentum)
+Value blend(OpBuilder &builder, Location loc, Value running, Value batch,
+            double momentum) {
+  Value kept = MulOp::create(builder, loc, running,
+                             splat(builder, loc, running.getType(), momentum));
+  Value fresh = MulOp::create(builder, loc, batch,
+                              splat(builder, loc, batch.getType(),
+                                    1 - momentum));
+  return AddOp::create(builder, loc, kept, fresh);
+}
+
+/// Replaces one batch normalisation by its training form; `latest` holds the
+/// newest value of every statistic, by state.
+LogicalResult
+trainBatchNorm(BatchNormOp op,
+               llvm::MapVector<Attribute, Value> &latest) {
+  auto mean = stateOf(op.getMean()), variance = stateOf(op.getVariance());
+  if (!mean || !variance)
+    return op.emitError("running statistics are not initializers of the model; "
+                        "use --batchnorm frozen");
+  OpBuilder builder(op);
+  Location loc = op.getLoc();
+  auto statistic = op.getMean().getType();
+  auto training = BatchNormTrainingOp::create(
+      builder, loc, op.getType(), statistic, statistic, op.getInput(),
+      op.getScale(), op.getBias(), op.getChannelDimAttr(),
+      op.getEpsilonAttr());
+  Value batchVariance = training.getVariance();
+  if (op.getUnbiased()) {
+    auto input = cast<RankedTensorType>(op.getInput().getType());
+    double count = static_cast<double>(input.getNumElements()) /
+                   input.getDimSize(op.getChannelDim());
+    batchVariance = MulOp::create(
+        builder, loc, batchVariance,
+        splat(builder, loc, statistic, count / std::max(count - 1, 1.0)));
+  }
+  double momentum = op.getMomentum()->convertToDouble();
+  auto update = [&](Attribute state, Value old, Value batch) {
+    Value &value = latest.insert({state, old}).first->second;
+    value = blend(builder, loc, value, batch, momentum);
+  };
+  update(mean, op.getMean(), training.getMean());
+  update(variance, op.getVariance(), batchVariance);
+  op.replaceAllUsesWith(training.getResult());
+  op.erase();
+  return success();
+}
+
+LogicalResult trainBatchNorms(func::FuncOp step) {
+  llvm::MapVector<Attribute, Value> latest;
+  SmallVector<BatchNormOp> ops;
+  for (auto op : step.getBody().front().getOps<BatchNormOp>())
+    if (op.getMomentum())
+      ops.push_back(op);
+  for (BatchNormOp op : ops)
+    if (failed(trainBatchNorm(op, latest)))
+      return failure();
+  for (auto [state, value] : latest)
+    addResult(step, value,
+              NamedAttribute(StringAttr::get(step.getContext(), kStateAttr),
+                             state));
+  return success();
+}
+
+/// Removes arguments that nothing reads (weights of branches the loss does not
+/// need, inputs of other outputs).
+void eraseUnusedArguments(func::FuncOp program) {
+  llvm::BitVector unused(program.getNumArguments());
+  for (BlockArgument argument : program.getArguments())
+    if (argument.use_empty())
+      unused.set(argument.getArgNumber());
+  (void)program.eraseArguments(unused);
+}
+
+struct BuildLoss : public impl::BuildLossPassBase<BuildLoss> {
+  using BuildLossPassBase::BuildLossPassBase;
+
+  void runOnOperation() override {
+    func::FuncOp forward =
+        getOperation().lookupSymbol<func::FuncOp>(kForwardProgram);
+    if (!forward) {
+      getOperation().emitError("expected a function @forward");
+      return signalPassFailure();
+    }
+    if (mode == "infer")
+      return forward.setSymName(kEvalProgram);
+    std::unique_ptr<Loss> function = makeLoss(selected());
+    if (!function) {
+      forward.emitError("unknown loss '")
+          << loss.getValue() << "'; expected softmax-cross-entropy or mse";
+      return signalPassFailure();
+    }
+    auto index = findLogits(forward, logits);
+    if (failed(index) || failed(checkLabelsName(forward, labels)) ||
+        failed(buildStep(forward, *index, *function)))
+      return signalPassFailure();
+    buildEval(forward, *index, *function);
+  }
+
+private:
+  BuildLossPassOptions selected() {
+    BuildLossPassOptions options;
+    options.loss = loss;
+    options.classAxis = classAxis;
+    options.ignoreIndex = ignoreIndex;
+    return options;
+  }
+
+  /// Loss of every sample of `program`, against new labels.
+  FailureOr<SampleLosses> buildLosses(func::FuncOp program, unsigned index,
+                                      Loss &function, OpBuilder &builder,
+                                      bool wantCorrect) {
+    Operation *terminator = program.getBody().front().getTerminator();
+    Value output = terminator->getOperand(index);
+    auto type = cast<RankedTensorType>(output.getType());
+    std::string error;
+    auto labelType = function.labelType(type, error);
+    if (!labelType) {
+      program.emitError("output '")
+          << program.getResultAttrOfType<StringAttr>(index, kOutputAttr)
+                 .getValue()
+          << "' has type " << type << ": " << error;
+      return failure();
+    }
+    Location loc = NameLoc::get(builder.getStringAttr("loss"));
+    Value target =
+        addLabels(program, builder, loc, function, type, labelType,
+                  batchDimOf(program, index), labels.getValue());
+    builder.setInsertionPoint(terminator);
+    return function.build(builder, loc, output, target, wantCorrect);
+  }
+
+  LogicalResult buildStep(func::FuncOp forward, unsigned index,
+                          Loss &function) {
+    OpBuilder builder(forward);
+    auto step = cast<func::FuncOp>(builder.clone(*forward));
+    step.setSymName(kStepProgram);
+    auto losses = buildLosses(step, index, function, builder, false);
+    if (failed(losses))
+      return failure();
+    Location loc = NameLoc::get(builder.getStringAttr("loss"));
+    Value mean = buildMean(builder, loc, *losses);
+    for (unsigned i = step.getNumResults(); i > 0; --i)
+      eraseResult(step, i - 1);
+    addResult(step, mean,
+              builder.getNamedAttr(kMetricAttr, builder.getStringAttr("loss")));
+    if (failed(trainBatchNorms(step)))
+      return failure();
+    eraseDeadOps(step);
+    eraseUnusedArguments(step);
+    return success();
+  }
+
+  void buildEval(func::FuncOp forward, unsigned index, Loss &function) {
+    forward.setSymName(kEvalProgram);
+    OpBuilder builder(forward);
+    auto losses = buildLosses(forward, index, function, builder, true);
+    addEvaluationMetrics(forward, builder,
+                         NameLoc::get(builder.getStringAttr("loss")), *losses,
+                         batchDimOf(forward, index));
+  }
+
+  static void eraseDeadOps(func::FuncOp program) {
+    Block &block = program.getBody().front();
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+      if (isOpTriviallyDead(&op))
+        op.erase();
+  }
+};
+
+} // namespace
+} // namespace zc

@@ -1,0 +1,147 @@
+//===- BuildOptimizerStep.cpp - gradients to new values -------------------===//
+#include "passes/Autodiff/Optimizers/Optimizer.h"
+#include "passes/Autodiff/Optimizers/UpdateBuilder.h"
+#include "passes/Autodiff/Passes.h"
+#include "passes/Autodiff/ProgramBuilder.h"
+
+using namespace mlir;
+using namespace zc::train;
+
+namespace zc {
+#define GEN_PASS_DEF_BUILDOPTIMIZERSTEPPASS
+#include "passes/Autodiff/Passes.h.inc"
+
+namespace {
+
+struct Gradient {
+  StateOp parameter;
+  Value value;
+};
+
+struct BuildOptimizerStep
+    : public impl::BuildOptimizerStepPassBase<BuildOptimizerStep> {
+  using BuildOptimizerStepPassBase::BuildOptimizerStepPassBase;
+
+  void runOnOperation() override {
+    auto step = getOperation().lookupSymbol<func::FuncOp>(kStepProgram);
+    std::unique_ptr<Optimizer> rule = makeOptimizer();
+    if (!step || !rule) {
+      getOperation().emitError("expected @step and an optimizer sgd or adamw");
+      return signalPassFailure();
+    }
+    SmallVector<Gradient> gradients = takeGradients(step);
+    OpBuilder builder(step.getBody().front().getTerminator());
+    buildScalars(step, builder, *rule);
+    for (const Gradient &gradient : gradients)
+      updateParameter(step, builder, *rule, gradient);
+    buildInit();
+  }
+
+private:
+  std::unique_ptr<Optimizer> makeOptimizer() {
+    BuildOptimizerStepPassOptions options;
+    options.momentum = momentum;
+    options.nesterov = nesterov;
+    options.beta1 = beta1;
+    options.beta2 = beta2;
+    options.eps = eps;
+    options.weightDecay = weightDecay;
+    if (optimizer == "sgd")
+      return makeSgd(options);
+    if (optimizer == "adamw")
+      return makeAdamW(options);
+    return nullptr;
+  }
+
+  SmallVector<Gradient> takeGradients(func::FuncOp step) {
+    SmallVector<Gradient> gradients;
+    Operation *terminator = step.getBody().front().getTerminator();
+    for (unsigned i = step.getNumResults(); i > 0; --i) {
+      auto name =
+          step.getResultAttrOfType<FlatSymbolRefAttr>(i - 1, kGradientAttr);
+      if (!name)
+        continue;
+      auto parameter = getOperation().lookupSymbol<StateOp>(name);
+      gradients.push_back({parameter, terminator->getOperand(i - 1)});
+      eraseResult(step, i - 1);
+    }
+    std::reverse(gradients.begin(), gradients.end());
+    return gradients;
+  }
+
+  NamedAttribute binding(StateOp state) {
+    return NamedAttribute(StringAttr::get(&getContext(), kStateAttr),
+                          FlatSymbolRefAttr::get(state.getSymNameAttr()));
+  }
+
+  /// lr is written by the host before each step; step counts itself, from 0.
+  void buildScalars(func::FuncOp step, OpBuilder &builder, Optimizer &rule) {
+    Location loc = NameLoc::get(builder.getStringAttr("optimizer"));
+    auto lrType = RankedTensorType::get({}, builder.getF32Type());
+    auto stepType = RankedTensorType::get({}, builder.getI64Type());
+    StateOp lr = addState(getOperation(), "lr", lrType, kScalar, loc);
+    StateOp count = addState(getOperation(), "step", stepType, kScalar, loc);
+    Value rate = getStateArgument(step, lr);
+    Value old = getStateArgument(step, count);
+    Value next =
+        AddOp::create(builder, loc, old, splat(builder, loc, stepType, 1));
+    UpdateBuilder u{builder, loc};
+    rule.buildShared(builder, loc, rate, u.convert(next, builder.getF64Type()));
+    addResult(step, next, binding(count));
+  }
+
+  void updateParameter(func::FuncOp step, OpBuilder &builder, Optimizer &rule,
+                       const Gradient &gradient) {
+    StateOp parameter = gradient.parameter;
+    StringRef name = parameter.getSymName();
+    SmallVector<StateOp> states;
+    SmallVector<Value> moments;
+    for (const std::string &slot : rule.slots()) {
+      StateOp state = addState(getOperation(), ("state." + name + "." + slot).str(),
+                               parameter.getType(), kOptimizer,
+                               parameter.getLoc());
+      state.setParameter(name);
+      state.setSlot(slot);
+      states.push_back(state);
+      moments.push_back(getStateArgument(step, state));
+    }
+    // Where the parameter comes from says where its update comes from.
+    Value updated =
+        rule.update(builder, parameter.getLoc(),
+                    findStateArgument(step, name), gradient.value, moments);
+    addResult(step, updated, binding(parameter));
+    for (auto [state, moment] : llvm::zip(states, moments))
+      addResult(step, moment, binding(state));
+    if (Operation *producer = gradient.value.getDefiningOp())
+      markGradient(producer, gradient.value);
+  }
+
+  /// The memory report counts these values as gradients.
+  void markGradient(Operation *producer, Value value) {
+    SmallVector<int64_t> results;
+    if (auto old = producer->getAttrOfType<DenseI64ArrayAttr>("train.gradients"))
+      results.append(old.asArrayRef().begin(), old.asArrayRef().end());
+    results.push_back(cast<OpResult>(value).getResultNumber());
+    producer->setAttr("train.gradients",
+                      DenseI64ArrayAttr::get(&getContext(), results));
+  }
+
+  /// @init returns zeros for every state without a stored value.
+  void buildInit() {
+    OpBuilder builder = OpBuilder::atBlockEnd(getOperation().getBody());
+    Location loc = NameLoc::get(builder.getStringAttr("init"));
+    auto init = func::FuncOp::create(builder, loc, kInitProgram,
+                                     builder.getFunctionType({}, {}));
+    init.addEntryBlock();
+    builder.setInsertionPointToStart(&init.getBody().front());
+    auto end = func::ReturnOp::create(builder, loc);
+    builder.setInsertionPoint(end);
+    for (auto state : getOperation().getOps<StateOp>())
+      if (!state.getValue() && !state.getSource())
+        addResult(init, splat(builder, state.getLoc(), state.getType(), 0),
+                  binding(state));
+  }
+};
+
+} // namespace
+} // namespace zc

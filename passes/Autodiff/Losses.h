@@ -1,0 +1,53 @@
+//===- Losses.h - loss functions as train ops -------------------*- C++ -*-===//
+#ifndef ZC_PASSES_AUTODIFF_LOSSES_H
+#define ZC_PASSES_AUTODIFF_LOSSES_H
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinTypes.h"
+
+#include <memory>
+
+namespace zc {
+
+/// The loss of every sample (or token, or element), before any mean.
+struct SampleLosses {
+  /// Loss of each; 0 where it does not count. Dim 0 counts samples where the
+  /// logits' dim 0 does.
+  mlir::Value losses;
+  /// 1 where it counts, 0 where not, of `losses`' type; null: all count.
+  mlir::Value counts;
+  /// Whether the prediction is right, 1 or 0, of `losses`' type; null where the
+  /// loss has no such notion. Built only on request.
+  mlir::Value correct;
+};
+
+/// A loss function of `--loss`.
+class Loss {
+public:
+  virtual ~Loss() = default;
+
+  /// Type of the labels for logits of `logits`; null with `error` set where the
+  /// loss cannot be of such logits.
+  virtual mlir::RankedTensorType labelType(mlir::RankedTensorType logits,
+                                           std::string &error) = 0;
+  /// Labels the host accepts ([min, max, ignored]); empty: any.
+  virtual llvm::SmallVector<int64_t>
+  labelRange(mlir::RankedTensorType logits) = 0;
+
+  virtual SampleLosses build(mlir::OpBuilder &builder, mlir::Location loc,
+                             mlir::Value logits, mlir::Value labels,
+                             bool wantCorrect) = 0;
+};
+
+/// `classAxis` INT64_MIN: 1 for logits of 2, 4 or 5 dims, the last for 3.
+std::unique_ptr<Loss> makeSoftmaxCrossEntropy(int64_t classAxis,
+                                              int64_t ignoreIndex);
+std::unique_ptr<Loss> makeMeanSquaredError();
+
+/// Sum of all elements, a tensor of no dims.
+mlir::Value sumAll(mlir::OpBuilder &builder, mlir::Location loc,
+                   mlir::Value value);
+
+} // namespace zc
+
+#endif // ZC_PASSES_AUTODIFF_LOSSES_H

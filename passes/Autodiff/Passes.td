@@ -1,0 +1,74 @@
+//===- Passes.td - from a forward graph to training programs --------------===//
+#ifndef ZC_PASSES_AUTODIFF_PASSES_TD
+#define ZC_PASSES_AUTODIFF_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def BuildLossPass : Pass<"zc-build-loss", "::mlir::ModuleOp"> {
+  let summary = "make the step and eval programs from the forward function";
+  let description = [{
+    Replaces `@forward` by `@eval` (its outputs; with a loss also the sums from
+    which the host computes the mean loss and the accuracy over any number of
+    samples) and, unless `mode` is infer, `@step`, whose result is the loss. In
+    `@step`, batch normalisation that has a momentum uses the batch's statistics
+    and returns the running ones' new values.
+
+    ```mlir
+    func.func @forward(%x: tensor<8x64xf32> {train.input = "x"}, ...)
+        -> (tensor<8x10xf32> {train.output = "logits"})
+    // becomes
+    func.func @step(%x: ..., %labels: tensor<8xi64> {train.input = "labels",
+        train.label, ...}) -> (tensor<f32> {train.metric = "loss"})
+    ```
+  }];
+  let options = [
+    Option<"mode", "mode", "std::string", "\"train\"", "train or infer">,
+    Option<"loss", "loss", "std::string", "\"softmax-cross-entropy\"",
+           "softmax-cross-entropy or mse">,
+    Option<"logits", "logits", "std::string", "\"\"",
+           "the output the loss is of; default the first">,
+    Option<"labels", "labels", "std::string", "\"labels\"",
+           "name of the new input">,
+    Option<"classAxis", "class-axis", "int64_t", "INT64_MIN",
+           "the dim of the classes; default: the last for 3-d logits, else 1">,
+    Option<"ignoreIndex", "ignore-index", "int64_t", "-100",
+           "labels that do not count">
+  ];
+  let dependentDialects = ["::zc::train::TrainDialect"];
+}
+
+def BuildBackwardPass : Pass<"zc-build-backward", "::mlir::ModuleOp"> {
+  let summary = "append the parameters' gradients to the step program";
+  let description = [{
+    Reverse-mode differentiation of the loss: every op contributes its own `vjp`.
+    `@step` gets one more result per parameter that the loss depends on, with the
+    attribute `train.gradient = @parameter`.
+  }];
+  let statistics = [
+    Statistic<"numGradients", "num-gradients", "Parameters with a gradient">
+  ];
+  let dependentDialects = ["::zc::train::TrainDialect"];
+}
+
+def BuildOptimizerStepPass
+    : Pass<"zc-build-optimizer-step", "::mlir::ModuleOp"> {
+  let summary = "turn gradients into new values of parameters and moments";
+  let description = [{
+    Adds the optimizer's states, the scalars `lr` and `step`, and `@init`, which
+    returns every state that has no stored value. Formulas and their order of
+    operations are PyTorch's.
+  }];
+  let options = [
+    Option<"optimizer", "optimizer", "std::string", "\"adamw\"", "sgd or adamw">,
+    Option<"momentum", "momentum", "double", "0.0", "SGD's momentum">,
+    Option<"nesterov", "nesterov", "bool", "false", "SGD with Nesterov momentum">,
+    Option<"beta1", "beta1", "double", "0.9", "decay of the first moment">,
+    Option<"beta2", "beta2", "double", "0.999", "decay of the second moment">,
+    Option<"eps", "eps", "double", "1e-8", "added to the root of the second moment">,
+    Option<"weightDecay", "weight-decay", "double", "-1.0",
+           "decay per step; negative: the optimizer's default">
+  ];
+  let dependentDialects = ["::zc::train::TrainDialect"];
+}
+
+#endif // ZC_PASSES_AUTODIFF_PASSES_TD

@@ -1,0 +1,76 @@
+//===- ProgramBuilder.cpp - growing a program -----------------------------===//
+#include "passes/Autodiff/ProgramBuilder.h"
+
+using namespace mlir;
+
+namespace zc {
+
+Value addArgument(func::FuncOp program, Type type,
+                  ArrayRef<NamedAttribute> attributes, Location loc) {
+  unsigned index = program.getNumArguments();
+  auto dictionary = DictionaryAttr::get(program.getContext(), attributes);
+  (void)program.insertArgument(index, type, dictionary, loc);
+  return program.getArgument(index);
+}
+
+void addResult(func::FuncOp program, Value value,
+               ArrayRef<NamedAttribute> attributes) {
+  unsigned index = program.getNumResults();
+  auto dictionary = DictionaryAttr::get(program.getContext(), attributes);
+  (void)program.insertResult(index, value.getType(), dictionary);
+  Operation *terminator = program.getBody().front().getTerminator();
+  terminator->insertOperands(terminator->getNumOperands(), value);
+}
+
+void eraseResult(func::FuncOp program, unsigned index) {
+  (void)program.eraseResult(index);
+  program.getBody().front().getTerminator()->eraseOperand(index);
+}
+
+Value findStateArgument(func::FuncOp program, StringRef name) {
+  for (BlockArgument argument : program.getArguments()) {
+    auto state = stateOf(argument);
+    if (state && state.getValue() == name)
+      return argument;
+  }
+  return nullptr;
+}
+
+Value getStateArgument(func::FuncOp program, train::StateOp state) {
+  if (Value found = findStateArgument(program, state.getSymName()))
+    return found;
+  Builder builder(program.getContext());
+  NamedAttribute binding = builder.getNamedAttr(
+      train::kStateAttr, FlatSymbolRefAttr::get(state.getSymNameAttr()));
+  return addArgument(program, state.getType(), binding, state.getLoc());
+}
+
+FlatSymbolRefAttr stateOf(Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  auto program =
+      argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp())
+               : func::FuncOp();
+  if (!program)
+    return nullptr;
+  return program.getArgAttrOfType<FlatSymbolRefAttr>(argument.getArgNumber(),
+                                                     train::kStateAttr);
+}
+
+train::StateOp addState(ModuleOp module, StringRef name, Type type,
+                        StringRef kind, Location loc) {
+  OpBuilder builder(module.getContext());
+  Operation *last = nullptr;
+  for (auto state : module.getOps<train::StateOp>())
+    last = state;
+  if (last)
+    builder.setInsertionPointAfter(last);
+  else
+    builder.setInsertionPointToStart(module.getBody());
+  OperationState state(loc, train::StateOp::getOperationName());
+  state.addAttribute("sym_name", builder.getStringAttr(name));
+  state.addAttribute("type", TypeAttr::get(type));
+  state.addAttribute("kind", builder.getStringAttr(kind));
+  return cast<train::StateOp>(builder.create(state));
+}
+
+} // namespace zc
