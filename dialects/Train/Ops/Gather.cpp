@@ -20,9 +20,9 @@ LogicalResult GatherOp::vjp(OpBuilder &builder, ValueRange resultGrads,
     return success();
   Location loc = getLoc();
   Value zeros = splat(builder, loc, getTable().getType(), 0);
-  operandGrads[0] = ScatterAddOp::create(builder, loc, zeros.getType(), zeros,
-                                         getIndices(), resultGrads[0],
-                                         getDimAttr());
+  operandGrads[0] =
+      ScatterAddOp::create(builder, loc, zeros.getType(), zeros, getIndices(),
+                           resultGrads[0], getDimAttr());
   return success();
 }
 
@@ -51,8 +51,8 @@ void GatherOp::buildLinalg(OpBuilder &builder, Location loc, ValueRange inputs,
   GatherDims dims(shapeOf(inputs[0]).size(), shapeOf(inputs[1]).size(),
                   getDim());
   buildLoops(builder, loc, shapeOf(inputs[1]), [&](Indices at) {
-    Value table = buildTableSlice(builder, loc, inputs[0], inputs[1], at,
-                                  getDim());
+    Value table =
+        buildTableSlice(builder, loc, inputs[0], inputs[1], at, getDim());
     Value result =
         buildSlice(builder, loc, outputs[0], dims.gatheredIndices, at);
     buildCopy(builder, loc, table, result);

@@ -9,8 +9,8 @@ LogicalResult LayerNormOp::verify() {
   RankedTensorType type = getInput().getType();
   if (failed(verifyLayerNorm(*this, type, getAxis(), getScale().getType(),
                              getMean().getType(), getRstd().getType())) ||
-      failed(verifyType(*this, "bias", getBias().getType(),
-                        getScale().getType())))
+      failed(
+          verifyType(*this, "bias", getBias().getType(), getScale().getType())))
     return failure();
   return verifyType(*this, "result", getResult().getType(), type);
 }
@@ -82,7 +82,8 @@ LogicalResult LayerNormOp::vjp(OpBuilder &builder, ValueRange resultGrads,
 }
 
 ShardingRule LayerNormOp::getShardingRule() {
-  return layerNormShardingRule(*this, getInput().getType(), getAxis(), {0}, {0, 1, 2});
+  return layerNormShardingRule(*this, getInput().getType(), getAxis(), {0},
+                               {0, 1, 2});
 }
 
 double LayerNormOp::getFlops() {
@@ -119,14 +120,13 @@ void LayerNormOp::buildLinalg(OpBuilder &builder, Location loc,
           Value centred = s.sub(e[0], mean);
           return SmallVector<Value>{s.add(e[1], s.mul(centred, centred))};
         })[0];
-    Value rstd = s.rsqrt(
-        s.add(s.div(squares, count), s.constant(element, epsilon)));
+    Value rstd =
+        s.rsqrt(s.add(s.div(squares, count), s.constant(element, epsilon)));
     buildPointwise(builder, loc, {x, inputs[1], inputs[2]}, y,
                    [&](OpBuilder &nested, Location at, ValueRange e) {
                      ScalarBuilder s(nested, at);
                      Value unit = s.mul(s.sub(e[0], mean), rstd);
-                     return SmallVector<Value>{
-                         s.add(s.mul(unit, e[1]), e[2])};
+                     return SmallVector<Value>{s.add(s.mul(unit, e[1]), e[2])};
                    });
     buildStore(builder, loc, mean, outputs[1], row);
     buildStore(builder, loc, rstd, outputs[2], row);

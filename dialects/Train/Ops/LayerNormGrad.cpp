@@ -15,9 +15,8 @@ LogicalResult LayerNormGradOp::verify() {
 }
 
 ShardingRule LayerNormGradOp::getShardingRule() {
-  ShardingRule rule =
-      layerNormShardingRule(*this, getInput().getType(), getAxis(),
-                            {0, 2, 3, 4}, {0});
+  ShardingRule rule = layerNormShardingRule(*this, getInput().getType(),
+                                            getAxis(), {0, 2, 3, 4}, {0});
   rule.linearity[1] = Linearity::Separate;
   rule.linearity[4] = Linearity::Separate;
   return rule;
@@ -62,17 +61,18 @@ void LayerNormGradOp::buildLinalg(OpBuilder &builder, Location loc,
                                     s.add(e[4], s.mul(scaled, unit))};
         });
     ScalarBuilder s(builder, loc);
-    Value share = s.constant(element, 1.0 / ShapedType::getNumElements(shapeOf(x)));
+    Value share =
+        s.constant(element, 1.0 / ShapedType::getNumElements(shapeOf(x)));
     Value gradMean = s.mul(sums[0], share);
     Value productMean = s.mul(sums[1], share);
-    buildPointwise(
-        builder, loc, read, result,
-        [&](OpBuilder &nested, Location at, ValueRange e) {
-          ScalarBuilder s(nested, at);
-          auto [unit, scaled] = unitAndScaled(s, e);
-          Value rest = s.sub(s.sub(scaled, gradMean), s.mul(unit, productMean));
-          return SmallVector<Value>{s.mul(rstd, rest)};
-        });
+    buildPointwise(builder, loc, read, result,
+                   [&](OpBuilder &nested, Location at, ValueRange e) {
+                     ScalarBuilder s(nested, at);
+                     auto [unit, scaled] = unitAndScaled(s, e);
+                     Value rest = s.sub(s.sub(scaled, gradMean),
+                                        s.mul(unit, productMean));
+                     return SmallVector<Value>{s.mul(rstd, rest)};
+                   });
   });
 }
 

@@ -50,8 +50,7 @@ void buildLoops(OpBuilder &builder, Location loc, ArrayRef<int64_t> sizes,
   body(indices);
 }
 
-void buildBlocks(OpBuilder &builder, Location loc, int64_t total,
-                 int64_t limit,
+void buildBlocks(OpBuilder &builder, Location loc, int64_t total, int64_t limit,
                  llvm::function_ref<void(OpFoldResult, int64_t)> body) {
   int64_t whole = total / limit * limit;
   if (whole == limit) {
@@ -139,8 +138,8 @@ Value buildClampedIndex(OpBuilder &builder, Location loc, Value integer,
   auto constant = [&](int64_t value) {
     return arith::ConstantIndexOp::create(builder, loc, value);
   };
-  Value index = arith::IndexCastOp::create(builder, loc, builder.getIndexType(),
-                                           integer);
+  Value index =
+      arith::IndexCastOp::create(builder, loc, builder.getIndexType(), integer);
   Value negative = arith::CmpIOp::create(
       builder, loc, arith::CmpIPredicate::slt, index, constant(0));
   Value fromEnd = arith::AddIOp::create(builder, loc, index, constant(size));

@@ -35,9 +35,9 @@ void buildLoops(mlir::OpBuilder &builder, mlir::Location loc,
 /// Cuts `total` into blocks of at most `limit`. `body` gets a block's first
 /// index and its size; it is called once for all whole blocks, in a loop over
 /// them, and once for what remains.
-void buildBlocks(
-    mlir::OpBuilder &builder, mlir::Location loc, int64_t total, int64_t limit,
-    llvm::function_ref<void(mlir::OpFoldResult, int64_t)> body);
+void buildBlocks(mlir::OpBuilder &builder, mlir::Location loc, int64_t total,
+                 int64_t limit,
+                 llvm::function_ref<void(mlir::OpFoldResult, int64_t)> body);
 
 /// The part of `buffer` at `indices` of `dims`; these dims disappear.
 mlir::Value buildSlice(mlir::OpBuilder &builder, mlir::Location loc,
@@ -62,10 +62,11 @@ void buildPointwise(mlir::OpBuilder &builder, mlir::Location loc,
 /// Folds buffers of one shape to scalars. `accumulators` are temporaries of no
 /// dims; each starts at `start`. `body` gets the inputs' elements, then the
 /// accumulators' values, and returns the latter's new ones.
-llvm::SmallVector<mlir::Value>
-buildReduction(mlir::OpBuilder &builder, mlir::Location loc,
-               mlir::ValueRange inputs, mlir::ValueRange accumulators,
-               double start, ScalarBody body);
+llvm::SmallVector<mlir::Value> buildReduction(mlir::OpBuilder &builder,
+                                              mlir::Location loc,
+                                              mlir::ValueRange inputs,
+                                              mlir::ValueRange accumulators,
+                                              double start, ScalarBody body);
 
 /// An integer element as an index: a negative one counts from `size`, the
 /// result lies in [0, size).

@@ -44,8 +44,8 @@ void ScatterAddOp::buildLinalg(OpBuilder &builder, Location loc,
   GatherDims dims(shapeOf(outputs[0]).size(), shapeOf(inputs[1]).size(),
                   getDim());
   buildLoops(builder, loc, shapeOf(inputs[1]), [&](Indices at) {
-    Value result = buildTableSlice(builder, loc, outputs[0], inputs[1], at,
-                                   getDim());
+    Value result =
+        buildTableSlice(builder, loc, outputs[0], inputs[1], at, getDim());
     Value update =
         buildSlice(builder, loc, inputs[2], dims.gatheredIndices, at);
     buildPointwise(builder, loc, update, result,

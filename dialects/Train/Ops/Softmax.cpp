@@ -42,8 +42,8 @@ bool SoftmaxOp::mayShareBuffer(unsigned operand, unsigned result) {
   return true;
 }
 
-void SoftmaxOp::buildLinalg(OpBuilder &builder, Location loc,
-                            ValueRange inputs, ValueRange outputs) {
+void SoftmaxOp::buildLinalg(OpBuilder &builder, Location loc, ValueRange inputs,
+                            ValueRange outputs) {
   ArrayRef<int64_t> shape = shapeOf(inputs[0]);
   SmallVector<int64_t> rowDims =
       otherDims(shape.size(), static_cast<int64_t>(getDim()));

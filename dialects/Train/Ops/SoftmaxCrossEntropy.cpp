@@ -10,8 +10,8 @@ LogicalResult SoftmaxCrossEntropyOp::verify() {
   if (failed(verifyCrossEntropy(*this, getLogits().getType(),
                                 getLabels().getType())))
     return failure();
-  auto perSample = withShape(getLogits().getType(),
-                             getLabels().getType().getShape());
+  auto perSample =
+      withShape(getLogits().getType(), getLabels().getType().getShape());
   if (failed(verifyType(*this, "loss", getLoss().getType(), perSample)))
     return failure();
   return verifyType(*this, "log_sum_exp", getLogSumExp().getType(), perSample);
@@ -71,8 +71,8 @@ void SoftmaxCrossEntropyOp::buildLinalg(OpBuilder &builder, Location loc,
     OpFoldResult place = buildClampedIndex(builder, loc, label, shape.back());
     Value distance = s.sub(buildLoad(builder, loc, row, place), largest);
     Value ignored = buildIsIgnored(builder, loc, label, getIgnoreIndex());
-    Value loss = s.select(ignored, s.constant(element, 0),
-                          s.sub(logSum, distance));
+    Value loss =
+        s.select(ignored, s.constant(element, 0), s.sub(logSum, distance));
     buildStore(builder, loc, loss, outputs[0], at);
     buildStore(builder, loc, s.add(largest, logSum), outputs[1], at);
   });

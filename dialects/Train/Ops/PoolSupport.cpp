@@ -1,0 +1,72 @@
+//===- PoolSupport.cpp - max_pool and its gradient ------------------------===//
+#include "dialects/Train/Ops/PoolSupport.h"
+
+using namespace mlir;
+
+namespace zc::train {
+
+LogicalResult verifyPool(Operation *op, const Window &window,
+                         RankedTensorType image, StringRef what, Type pooled) {
+  FailureOr<SmallVector<int64_t>> places = verifyWindow(op, window, image);
+  if (failed(places))
+    return failure();
+  SmallVector<int64_t> expected = window.imageShape(
+      image.getDimSize(0), image.getDimSize(window.channelDim()), *places);
+  return verifyType(op, what, pooled, withShape(image, expected));
+}
+
+ShardingRule poolShardingRule(Operation *op, const Window &window,
+                              RankedTensorType image) {
+  ShardingRule rule = ShardingRule::whole(op);
+  for (int64_t dim : {int64_t(0), window.channelDim()}) {
+    int factor = rule.addFactor(image.getDimSize(dim));
+    for (auto *all : {&rule.operandDims, &rule.resultDims})
+      for (auto &dims : *all)
+        dims[dim] = factor;
+  }
+  return rule;
+}
+
+PoolLoops::PoolLoops(OpBuilder &builder, Location loc, const Window &window,
+                     Value image, Value pooled)
+    : builder(builder), loc(loc), window(window), imageShape(shapeOf(image)),
+      pooledShape(shapeOf(pooled)) {
+  outer.push_back(0);
+  if (!window.channelsLast)
+    outer.push_back(window.channelDim());
+  sliced = outer;
+  llvm::append_range(sliced, window.spatialDims());
+}
+
+SmallVector<int64_t> PoolLoops::rowShape() const {
+  return pick(pooledShape, otherDims(pooledShape.size(), sliced));
+}
+
+void PoolLoops::forEachPlace(llvm::function_ref<void()> body) {
+  buildLoops(builder, loc, pick(pooledShape, sliced), [&](Indices indices) {
+    place = llvm::to_vector(indices);
+    body();
+  });
+}
+
+void PoolLoops::forEachElement(llvm::function_ref<void()> body) {
+  SmallVector<int64_t> spatial = window.spatialDims();
+  buildWindowLoops(
+      builder, loc, window, pick(imageShape, spatial),
+      pick(pooledShape, spatial), Indices(place).drop_front(outer.size()),
+      [&](Indices, Indices inImage) {
+        element.assign(place.begin(), place.begin() + outer.size());
+        llvm::append_range(element, inImage);
+        body();
+      });
+}
+
+Value PoolLoops::pooledRow(Value buffer) {
+  return buildSlice(builder, loc, buffer, sliced, place);
+}
+
+Value PoolLoops::imageRow(Value buffer) {
+  return buildSlice(builder, loc, buffer, sliced, element);
+}
+
+} // namespace zc::train

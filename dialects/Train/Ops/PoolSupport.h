@@ -1,0 +1,51 @@
+//===- PoolSupport.h - max_pool and its gradient ----------------*- C++ -*-===//
+#ifndef ZC_DIALECTS_TRAIN_OPS_POOLSUPPORT_H
+#define ZC_DIALECTS_TRAIN_OPS_POOLSUPPORT_H
+
+#include "dialects/Train/Ops/WindowSupport.h"
+
+namespace zc::train {
+
+/// Checks a pooling of `image` to `pooled`, which is called `what`.
+mlir::LogicalResult verifyPool(mlir::Operation *op, const Window &window,
+                               mlir::RankedTensorType image,
+                               llvm::StringRef what, mlir::Type pooled);
+
+/// Batch and channels are parallel, spatial dims whole.
+ShardingRule poolShardingRule(mlir::Operation *op, const Window &window,
+                              mlir::RankedTensorType image);
+
+/// The linalg form of a pooling works on rows: all channels at one place where
+/// these lie side by side in memory, else single elements.
+class PoolLoops {
+public:
+  PoolLoops(mlir::OpBuilder &builder, mlir::Location loc, const Window &window,
+            mlir::Value image, mlir::Value pooled);
+
+  llvm::SmallVector<int64_t> rowShape() const;
+
+  /// Calls `body` for every place of the window.
+  void forEachPlace(llvm::function_ref<void()> body);
+  /// Calls `body` for every element of the window at the current place that
+  /// lies on the image, in row-major order.
+  void forEachElement(llvm::function_ref<void()> body);
+
+  /// The current row of a buffer of the pooled shape.
+  mlir::Value pooledRow(mlir::Value buffer);
+  /// The current row of a buffer of the image's shape, within forEachElement.
+  mlir::Value imageRow(mlir::Value buffer);
+
+private:
+  mlir::OpBuilder &builder;
+  mlir::Location loc;
+  Window window;
+  llvm::SmallVector<int64_t> imageShape, pooledShape;
+  llvm::SmallVector<int64_t> outer;              // dims before the spatial ones
+  llvm::SmallVector<int64_t> sliced;             // outer and spatial dims
+  llvm::SmallVector<mlir::OpFoldResult> place;   // outer and pooled indices
+  llvm::SmallVector<mlir::OpFoldResult> element; // outer and image indices
+};
+
+} // namespace zc::train
+
+#endif // ZC_DIALECTS_TRAIN_OPS_POOLSUPPORT_H
