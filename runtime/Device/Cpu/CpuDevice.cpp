@@ -1,0 +1,116 @@
+#include "runtime/Device/Cpu/CpuDevice.h"
+#include "runtime/Device/Cpu/Executables.h"
+#include "runtime/Device/Cpu/Features.h"
+
+#include <algorithm>
+#include <cstring>
+#include <sys/mman.h>
+
+namespace zc::cpu {
+namespace {
+
+constexpr uint64_t kHugePage = 2u << 20;
+
+uint64_t roundUp(uint64_t value, uint64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+class CpuDevice final : public Device {
+public:
+  explicit CpuDevice(const DeviceOptions &options)
+      : threads(std::max(1, options.threads)) {
+    kernels::setTeamSize(threads);
+  }
+
+  std::string description() const override {
+    return strCat("cpu, ", threads, threads == 1 ? " thread" : " threads");
+  }
+
+  Result<void *> allocate(uint64_t bytes) override;
+  void release(void *address, uint64_t bytes) override {
+    ::munmap(address, roundUp(bytes, 4096));
+  }
+
+  Status
+  checkFeatures(const std::vector<std::string> &features) const override {
+    for (const std::string &feature : features)
+      if (!hasFeature(feature))
+        return makeError(
+            StatusCode::Unsupported, "it needs the instruction set '", feature,
+            isKnownFeature(feature) ? "', which this CPU lacks"
+                                    : "', which this program does not know");
+    return Status();
+  }
+
+  Status loadCode(const CodeImage &image) override {
+    ZC_ASSIGN_OR_RETURN(code, CodeObject::load(image));
+    return Status();
+  }
+
+  Result<std::unique_ptr<Executable>> prepare(const Launch &launch) override;
+
+  Status launch(Executable &executable, StreamId) override {
+    return static_cast<CpuExecutable &>(executable).run();
+  }
+  Status copyIn(void *destination, const void *source, uint64_t bytes,
+                StreamId) override {
+    if (bytes > 0)
+      std::memcpy(destination, source, bytes);
+    return Status();
+  }
+  Status copyOut(void *destination, const void *source, uint64_t bytes,
+                 StreamId stream) override {
+    return copyIn(destination, source, bytes, stream);
+  }
+
+  // Every launch is done when it returns, so events have nothing to say.
+  Result<EventId> createEvent() override { return events++; }
+  Status record(EventId, StreamId) override { return Status(); }
+  Status wait(EventId, StreamId) override { return Status(); }
+  Status synchronize(StreamId) override { return Status(); }
+
+private:
+  int threads;
+  EventId events = 0;
+  std::unique_ptr<CodeObject> code;
+};
+
+/// Fresh pages are zero, exactly as many as asked for; large regions begin at a
+/// huge page so that the system can back them with such.
+Result<void *> CpuDevice::allocate(uint64_t bytes) {
+  uint64_t size = roundUp(bytes, 4096);
+  uint64_t slack = size >= kHugePage ? kHugePage : 0;
+  void *mapped = ::mmap(nullptr, size + slack, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapped == MAP_FAILED)
+    return errnoError(strCat("cannot allocate ", bytes, " bytes"));
+  if (!slack)
+    return mapped;
+  char *begin = static_cast<char *>(mapped);
+  char *aligned = reinterpret_cast<char *>(
+      roundUp(reinterpret_cast<uintptr_t>(begin), kHugePage));
+  if (aligned > begin)
+    ::munmap(begin, aligned - begin);
+  if (uint64_t tail = begin + slack - aligned)
+    ::munmap(aligned + size, tail);
+  ::madvise(aligned, size, MADV_HUGEPAGE);
+  return static_cast<void *>(aligned);
+}
+
+Result<std::unique_ptr<Executable>> CpuDevice::prepare(const Launch &launch) {
+  if (auto *kernel = std::get_if<KernelLaunch>(&launch))
+    return makeKernel(*kernel, code.get(), threads);
+  if (auto *matmul = std::get_if<MatmulLaunch>(&launch))
+    return makeMatmul(*matmul);
+  if (auto *convolution = std::get_if<ConvolutionLaunch>(&launch))
+    return makeConvolution(*convolution);
+  return makeCopy(std::get<CopyLaunch>(launch));
+}
+
+} // namespace
+
+std::unique_ptr<Device> createCpuDevice(const DeviceOptions &options) {
+  return std::make_unique<CpuDevice>(options);
+}
+
+} // namespace zc::cpu

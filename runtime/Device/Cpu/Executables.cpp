@@ -1,0 +1,109 @@
+#include "runtime/Device/Cpu/Executables.h"
+#include "kernels/Cpu/Primitive.h"
+
+#include <cstring>
+
+namespace zc::cpu {
+namespace {
+
+// Waking a team costs some microseconds; one core moves this much meanwhile.
+constexpr double kBytesWorthATeam = 64 * 1024;
+
+class KernelExecutable final : public CpuExecutable {
+public:
+  KernelExecutable(const KernelLaunch &launch, kernels::RangeFunction function,
+                   int threads)
+      : buffers(launch.buffers), function(function), grid(launch.grid),
+        threads(launch.bytes > 0 && launch.bytes < kBytesWorthATeam ? 1
+                                                                    : threads) {
+  }
+
+  Status run() override {
+    kernels::parallelFor(grid, threads, function, buffers.data());
+    return Status();
+  }
+
+private:
+  std::vector<void *> buffers;
+  kernels::RangeFunction function;
+  int64_t grid;
+  int threads;
+};
+
+class PrimitiveExecutable final : public CpuExecutable {
+public:
+  PrimitiveExecutable(std::unique_ptr<kernels::Primitive> primitive,
+                      std::vector<void *> operands, void *workspace)
+      : primitive(std::move(primitive)), operands(std::move(operands)),
+        workspace(workspace) {}
+
+  Status run() override {
+    std::string error;
+    if (!primitive->execute(operands.data(), workspace, &error))
+      return Status(StatusCode::Internal, error);
+    return Status();
+  }
+
+private:
+  std::unique_ptr<kernels::Primitive> primitive;
+  std::vector<void *> operands;
+  void *workspace;
+};
+
+class CopyExecutable final : public CpuExecutable {
+public:
+  explicit CopyExecutable(const CopyLaunch &launch) : launch(launch) {}
+
+  Status run() override {
+    std::memmove(launch.destination, launch.source, launch.bytes);
+    return Status();
+  }
+
+private:
+  CopyLaunch launch;
+};
+
+ExecutableResult wrap(std::unique_ptr<kernels::Primitive> primitive,
+                      std::vector<void *> operands, void *workspace,
+                      const std::string &error) {
+  if (!primitive)
+    return Status(StatusCode::ResourceExhausted, error);
+  return std::unique_ptr<Executable>(std::make_unique<PrimitiveExecutable>(
+      std::move(primitive), std::move(operands), workspace));
+}
+
+} // namespace
+
+ExecutableResult makeKernel(const KernelLaunch &launch, const CodeObject *code,
+                            int threads) {
+  if (!code)
+    return makeError(StatusCode::Corrupt, "kernel '", launch.symbol,
+                     "' is called but there is no code object");
+  ZC_ASSIGN_OR_RETURN(kernels::RangeFunction function,
+                      code->find(launch.symbol));
+  return std::unique_ptr<Executable>(
+      std::make_unique<KernelExecutable>(launch, function, threads));
+}
+
+ExecutableResult makeMatmul(const MatmulLaunch &launch) {
+  std::string error;
+  auto primitive =
+      kernels::createMatmul(launch.spec, launch.workspaceBytes, &error);
+  return wrap(std::move(primitive), {launch.a, launch.b, launch.c},
+              launch.workspace, error);
+}
+
+ExecutableResult makeConvolution(const ConvolutionLaunch &launch) {
+  std::string error;
+  auto primitive =
+      kernels::createConvolution(launch.spec, launch.workspaceBytes, &error);
+  return wrap(std::move(primitive),
+              {launch.source, launch.filter, launch.destination},
+              launch.workspace, error);
+}
+
+ExecutableResult makeCopy(const CopyLaunch &launch) {
+  return std::unique_ptr<Executable>(std::make_unique<CopyExecutable>(launch));
+}
+
+} // namespace zc::cpu

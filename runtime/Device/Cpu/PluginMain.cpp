@@ -1,0 +1,10 @@
+// What `libzc_cpu.so` exports.
+#include "runtime/Device/Cpu/CpuDevice.h"
+
+#define ZC_EXPORT extern "C" __attribute__((visibility("default")))
+
+ZC_EXPORT int zcDevicePluginVersion() { return zc::kDevicePluginVersion; }
+
+ZC_EXPORT zc::Device *zcCreateDevice(const zc::DeviceOptions &options) {
+  return zc::cpu::createCpuDevice(options).release();
+}

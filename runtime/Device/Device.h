@@ -1,0 +1,126 @@
+// What runs a plan: memory, code and streams of one kind of machine. Back ends
+// (CPU here; a GPU, a simulator) are plugins behind this interface and exchange
+// plain values, so that the program needs no vendor library until it uses one.
+#ifndef ZC_RUNTIME_DEVICE_DEVICE_H
+#define ZC_RUNTIME_DEVICE_DEVICE_H
+
+#include "kernels/Spec.h"
+#include "runtime/Base/Status.h"
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace zc {
+
+using StreamId = uint32_t; // CUDA: a stream
+using EventId = uint32_t;  // CUDA: an event
+
+/// Machine code of an artifact.
+struct CodeImage {
+  std::string name;
+  std::string_view bytes;
+};
+
+/// A generated kernel, by its symbol in the loaded code.
+struct KernelLaunch {
+  std::string symbol;
+  std::vector<void *> buffers;
+  int64_t grid;
+  double bytes; // read and written: very little work is not worth a team
+};
+
+struct MatmulLaunch {
+  kernels::MatmulSpec spec;
+  void *a, *b, *c;
+  void *workspace;
+  uint64_t workspaceBytes;
+};
+
+struct ConvolutionLaunch {
+  kernels::ConvolutionSpec spec;
+  void *source, *filter, *destination;
+  void *workspace;
+  uint64_t workspaceBytes;
+};
+
+struct CopyLaunch {
+  const void *source;
+  void *destination;
+  uint64_t bytes;
+};
+
+/// One instruction with its addresses resolved.
+using Launch =
+    std::variant<KernelLaunch, MatmulLaunch, ConvolutionLaunch, CopyLaunch>;
+
+/// A launch that the device has made ready; launching it allocates nothing.
+class Executable {
+public:
+  virtual ~Executable() = default;
+};
+
+/// Addresses are the device's own; the host reads and writes through copies.
+class Device {
+public:
+  virtual ~Device() = default;
+
+  /// "cpu, 2 threads", for people.
+  virtual std::string description() const = 0;
+
+  /// Zeroed memory, 64-byte aligned. CUDA: cudaMalloc.
+  virtual Result<void *> allocate(uint64_t bytes) = 0;
+  virtual void release(void *address, uint64_t bytes) = 0;
+
+  /// Fails naming the first feature that this machine lacks.
+  virtual Status
+  checkFeatures(const std::vector<std::string> &features) const = 0;
+
+  /// Loads the one code object whose kernels later launches name.
+  virtual Status loadCode(const CodeImage &image) = 0;
+
+  virtual Result<std::unique_ptr<Executable>> prepare(const Launch &launch) = 0;
+  virtual Status launch(Executable &executable, StreamId stream) = 0;
+
+  virtual Status copyIn(void *destination, const void *source, uint64_t bytes,
+                        StreamId stream) = 0;
+  virtual Status copyOut(void *destination, const void *source, uint64_t bytes,
+                         StreamId stream) = 0;
+
+  /// Work launched on `stream` after wait() begins once all work before
+  /// record() is done.
+  virtual Result<EventId> createEvent() = 0;
+  virtual Status record(EventId event, StreamId stream) = 0;
+  virtual Status wait(EventId event, StreamId stream) = 0;
+
+  /// Returns when everything launched on the stream is done, with the first
+  /// failure among it.
+  virtual Status synchronize(StreamId stream) = 0;
+};
+
+/// Memory that goes back to its device at the end of a scope.
+class Region {
+public:
+  static Result<Region> allocate(Device &device, uint64_t bytes);
+  Region() = default;
+  Region(Region &&other) noexcept { *this = std::move(other); }
+  Region &operator=(Region &&other) noexcept;
+  ~Region();
+
+  char *base() const { return address; }
+  uint64_t bytes() const { return size; }
+
+private:
+  Region(Device &device, void *address, uint64_t size)
+      : device(&device), address(static_cast<char *>(address)), size(size) {}
+
+  Device *device = nullptr;
+  char *address = nullptr;
+  uint64_t size = 0;
+};
+
+} // namespace zc
+
+#endif // ZC_RUNTIME_DEVICE_DEVICE_H

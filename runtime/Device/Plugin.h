@@ -1,0 +1,30 @@
+// Opens a device's plugin, the shared library `libzc_<kind>.so`, on demand.
+#ifndef ZC_RUNTIME_DEVICE_PLUGIN_H
+#define ZC_RUNTIME_DEVICE_PLUGIN_H
+
+#include "runtime/Device/Device.h"
+
+namespace zc {
+
+struct DeviceOptions {
+  int threads = 1; // CPU: the team's size
+};
+
+// Program and plugin must come from one build; the number tells when not.
+constexpr int kDevicePluginVersion = 1;
+
+/// What a plugin exports, with C linkage.
+using DevicePluginVersionFunction = int (*)();
+using CreateDeviceFunction = Device *(*)(const DeviceOptions &options);
+constexpr const char *kDevicePluginVersionSymbol = "zcDevicePluginVersion";
+constexpr const char *kCreateDeviceSymbol = "zcCreateDevice";
+
+/// Creates the device of that kind ("cpu") from its plugin, which is looked for
+/// in the folder ZC_PLUGIN_PATH, or else beside the program's folder, in
+/// ../lib.
+Result<std::unique_ptr<Device>> openDevice(const std::string &kind,
+                                           const DeviceOptions &options);
+
+} // namespace zc
+
+#endif // ZC_RUNTIME_DEVICE_PLUGIN_H
