@@ -1,0 +1,102 @@
+//===- BufferPlan.cpp - which values share memory -------------------------===//
+#include "passes/Scheduling/BufferPlan.h"
+#include "passes/Scheduling/TrainProgram.h"
+
+using namespace mlir;
+using namespace zc::train;
+
+namespace zc {
+
+BufferPlan::BufferPlan(func::FuncOp program) : program(program) {
+  numberUses();
+  placeReturnedValues();
+  for (FusedOp op : program.getOps<FusedOp>())
+    placeResults(op);
+}
+
+void BufferPlan::numberUses() {
+  unsigned position = 0;
+  for (FusedOp op : program.getOps<FusedOp>()) {
+    positions[op] = position;
+    for (Value operand : op.getInputs())
+      lastUses[getTensorRoot(operand)] = position;
+    for (Value result : op.getResults())
+      homes[result] = Home();
+    ++position;
+  }
+  for (BlockArgument argument : program.getArguments())
+    if (FlatSymbolRefAttr state = getArgumentState(argument))
+      oldValues[state] = argument;
+  for (auto [index, operand] :
+       llvm::enumerate(getReturn(program).getOperands())) {
+    Value root = getTensorRoot(operand);
+    returned.insert(root);
+    FlatSymbolRefAttr state = getResultState(program, index);
+    if (state && oldValues.lookup(state) != root)
+      updated.insert(state);
+  }
+}
+
+void BufferPlan::placeReturnedValues() {
+  for (auto [index, operand] :
+       llvm::enumerate(getReturn(program).getOperands())) {
+    Value root = getTensorRoot(operand);
+    FlatSymbolRefAttr state = getResultState(program, index);
+    FlatSymbolRefAttr source = getArgumentState(root);
+    if (state && state == source)
+      continue; // the state keeps its value
+    if (source && isUpdated(source))
+      savedValues.push_back(index);
+    if (!state)
+      continue;
+    Home home{Home::InState, state, {}};
+    auto result = dyn_cast<OpResult>(root);
+    if (result && homes[result].kind == Home::Fresh &&
+        canWriteInState(result, state, home.operands))
+      homes[result] = home;
+    else
+      finalCopies.push_back(index);
+  }
+}
+
+bool BufferPlan::canWriteInState(OpResult result, FlatSymbolRefAttr state,
+                                 SmallVectorImpl<unsigned> &operands) const {
+  Value old = oldValues.lookup(state);
+  auto lastUse = lastUses.find(old);
+  if (!old || lastUse == lastUses.end())
+    return true;
+  auto op = cast<FusedOp>(result.getOwner());
+  unsigned position = positions.at(op);
+  if (lastUse->second != position)
+    return lastUse->second < position;
+  operands = operandsWithRoot(op, old);
+  return mayShare(op, operands, result.getResultNumber());
+}
+
+bool BufferPlan::isFreeAfter(Value root, FusedOp op) const {
+  auto home = homes.find(root);
+  return home != homes.end() && home->second.kind != Home::InState &&
+         !returned.contains(root) && lastUses.at(root) == positions.at(op);
+}
+
+void BufferPlan::placeResults(FusedOp op) {
+  if (op.getLibrary())
+    return;
+  llvm::SmallDenseSet<Value> taken;
+  ArrayRef<int64_t> pairs = op.getSharedBuffers();
+  for (size_t i = 0; i + 1 < pairs.size(); i += 2) {
+    Home &home = homes[op.getResult(pairs[i + 1])];
+    Value root = getTensorRoot(op.getInputs()[pairs[i]]);
+    if (home.kind != Home::Fresh || taken.contains(root) ||
+        !isFreeAfter(root, op))
+      continue;
+    SmallVector<unsigned> operands = operandsWithRoot(op, root);
+    if (!mayShare(op, operands, pairs[i + 1]))
+      continue;
+    home.kind = Home::InOperand;
+    home.operands.assign(operands.begin(), operands.end());
+    taken.insert(root);
+  }
+}
+
+} // namespace zc

@@ -1,0 +1,148 @@
+//===- OrderInstructions.cpp - --zc-order-instructions --------------------===//
+//
+// The order of a program decides what memory it needs, and whether a state can
+// be updated where it stands: its new value must come after the last read of
+// the old.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/Scheduling/Passes.h"
+#include "passes/Scheduling/ScheduleGraph.h"
+#include "passes/Scheduling/TrainProgram.h"
+
+#include "llvm/ADT/DenseMap.h"
+
+using namespace mlir;
+using namespace zc::train;
+
+namespace zc {
+#define GEN_PASS_DEF_ORDERINSTRUCTIONSPASS
+#include "passes/Scheduling/Passes.h.inc"
+
+namespace {
+
+/// The fused ops of a program as a ScheduleGraph.
+class ProgramGraph {
+public:
+  explicit ProgramGraph(func::FuncOp program) : program(program) {
+    addArguments();
+    for (FusedOp op : program.getOps<FusedOp>())
+      addOp(op);
+    pinResults();
+    orderUpdates();
+  }
+
+  SmallVector<FusedOp> getOrder() const {
+    SmallVector<FusedOp> ordered;
+    for (unsigned node : graph.order())
+      ordered.push_back(ops[node]);
+    return ordered;
+  }
+
+  ArrayRef<FusedOp> getOps() const { return ops; }
+
+private:
+  void addArguments();
+  void addOp(FusedOp op);
+  void pinResults();
+  void orderUpdates();
+
+  func::FuncOp program;
+  ScheduleGraph graph;
+  SmallVector<FusedOp> ops;
+  llvm::DenseMap<Value, unsigned> buffers; // by root
+  llvm::DenseMap<Operation *, unsigned> nodes;
+};
+
+} // namespace
+
+static int64_t roomOf(Value value) {
+  return sched::alignUp(sched::getByteSize(cast<ShapedType>(value.getType())));
+}
+
+void ProgramGraph::addArguments() {
+  for (BlockArgument argument : program.getArguments()) {
+    bool isState = static_cast<bool>(getArgumentState(argument));
+    buffers[argument] =
+        graph.addBuffer(isState ? 0 : roomOf(argument), /*pinned=*/isState);
+  }
+}
+
+void ProgramGraph::addOp(FusedOp op) {
+  SmallVector<unsigned> reads, writes;
+  for (Value operand : op.getInputs())
+    reads.push_back(buffers.at(getTensorRoot(operand)));
+  for (Value result : op.getResults()) {
+    unsigned buffer = graph.addBuffer(roomOf(result), /*pinned=*/false);
+    buffers[result] = buffer;
+    writes.push_back(buffer);
+  }
+  nodes[op] = graph.addNode(reads, writes, op.getWorkspaceBytes());
+  ops.push_back(op);
+}
+
+void ProgramGraph::pinResults() {
+  for (Value operand : getReturn(program).getOperands())
+    graph.getBuffer(buffers.at(getTensorRoot(operand))).pinned = true;
+}
+
+void ProgramGraph::orderUpdates() {
+  llvm::DenseMap<Attribute, Value> oldValues;
+  for (BlockArgument argument : program.getArguments())
+    if (FlatSymbolRefAttr state = getArgumentState(argument))
+      oldValues[state] = argument;
+  for (auto [index, operand] :
+       llvm::enumerate(getReturn(program).getOperands())) {
+    Value root = getTensorRoot(operand);
+    FlatSymbolRefAttr state = getResultState(program, index);
+    auto update = root.getDefiningOp<FusedOp>();
+    if (!state || !update)
+      continue;
+    SmallVector<unsigned> readers;
+    if (Value old = oldValues.lookup(state))
+      for (unsigned reader : graph.getBuffer(buffers.at(old)).readers)
+        if (reader != nodes.at(update))
+          readers.push_back(reader);
+    // Written over the old value, the new one takes no room of its own.
+    if (graph.tryOrder(readers, nodes.at(update)))
+      graph.getBuffer(buffers.at(root)).bytes = 0;
+  }
+}
+
+// Views cost nothing: each stands right behind what it views.
+static void applyOrder(func::FuncOp program, ArrayRef<FusedOp> order) {
+  llvm::DenseMap<Operation *, SmallVector<Operation *>>
+      viewsOf; // null: arguments
+  for (ReshapeOp view : program.getOps<ReshapeOp>())
+    viewsOf[getTensorRoot(view).getDefiningOp()].push_back(view);
+  Operation *end = getReturn(program);
+  auto moveViews = [&](Operation *source) {
+    for (Operation *view : viewsOf.lookup(source))
+      view->moveBefore(end);
+  };
+  moveViews(nullptr);
+  for (FusedOp op : order) {
+    op->moveBefore(end);
+    moveViews(op);
+  }
+}
+
+namespace {
+
+struct OrderInstructionsPass
+    : impl::OrderInstructionsPassBase<OrderInstructionsPass> {
+  void runOnOperation() override {
+    func::FuncOp program = getOperation();
+    if (program.isExternal())
+      return;
+    if (failed(checkProgram(program)))
+      return signalPassFailure();
+    ProgramGraph graph(program);
+    SmallVector<FusedOp> order = graph.getOrder();
+    for (auto [before, after] : llvm::zip(graph.getOps(), order))
+      numMoved += before != after;
+    applyOrder(program, order);
+  }
+};
+
+} // namespace
+} // namespace zc

@@ -1,0 +1,29 @@
+//===- Passes.h - an order, then buffers ------------------------*- C++ -*-===//
+#ifndef ZC_PASSES_SCHEDULING_PASSES_H
+#define ZC_PASSES_SCHEDULING_PASSES_H
+
+#include "dialects/Sched/SchedDialect.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/Pass.h"
+
+#include <memory>
+
+namespace mlir {
+class OpPassManager;
+} // namespace mlir
+
+namespace zc {
+
+#define GEN_PASS_DECL
+#define GEN_PASS_REGISTRATION
+#include "passes/Scheduling/Passes.h.inc"
+
+struct SchedulingOptions {};
+
+/// From programs of fused ops to programs of instructions.
+void buildSchedulingPipeline(mlir::OpPassManager &manager,
+                             const SchedulingOptions &options);
+
+} // namespace zc
+
+#endif // ZC_PASSES_SCHEDULING_PASSES_H

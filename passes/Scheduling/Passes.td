@@ -1,0 +1,69 @@
+//===- Passes.td - an order, then buffers ---------------------------------===//
+#ifndef ZC_PASSES_SCHEDULING_PASSES_TD
+#define ZC_PASSES_SCHEDULING_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def OrderInstructionsPass
+    : Pass<"zc-order-instructions", "::mlir::func::FuncOp"> {
+  let summary = "order the fused ops of a program for updates in place and "
+                "little memory";
+  let description = [{
+    Requires a program of `train.fused` and `train.reshape`, as passes/Fusion
+    leaves it. Every op that computes the new value of a state moves behind the
+    last reader of the old one, where data dependences allow it. Ops that shrink
+    what is live, updates of states first of all, run as soon as they can; the
+    others keep their order, unless computing them just before their first use
+    takes less memory. Deterministic.
+
+    ```mlir
+    %w1 = train.fused(%w, %g1) ... // new value of @w
+    %y = train.fused(%w, %x) ...   // reads the old one
+    // becomes
+    %y = train.fused(%w, %x) ...
+    %w1 = train.fused(%w, %g1) ...
+    ```
+
+    Buffers are the business of `--zc-convert-to-sched`.
+  }];
+  let statistics = [
+    Statistic<"numMoved", "num-moved", "Fused ops that changed their place">
+  ];
+}
+
+def ConvertToSchedPass : Pass<"zc-convert-to-sched", "::mlir::ModuleOp"> {
+  let summary = "turn ordered programs into instructions on buffers";
+  let description = [{
+    Requires programs of `train.fused` and `train.reshape`. Each becomes a
+    `sched.program`, fused ops become launches of kernels, equal ones once, or
+    library calls with a workspace. A result takes the memory of an operand that
+    dies there where the fused op allows it; the new value of a state is written
+    over the old one where all readers of that come before, else to a buffer of
+    its own that is copied at the end.
+
+    ```mlir
+    func.func @step(%w: tensor<4xf32> {train.state = @w})
+        -> (tensor<4xf32> {train.state = @w}) {
+      %0 = train.fused ... // shared_buffers = array<i64: 0, 0>
+      return %0 : tensor<4xf32>
+    }
+    // becomes
+    sched.kernel @kernel_0 attributes {shared = array<i64: 0, 0>} {...}
+    sched.program @step {
+      %w = sched.state @w : memref<4xf32>
+      %0 = sched.view %w : memref<4xf32> to memref<4xf32>
+      sched.launch @kernel_0 ins(%w : memref<4xf32>) outs(%0 : memref<4xf32>)
+    }
+    ```
+
+    Offsets are the business of `--zc-assign-offsets`.
+  }];
+  let statistics = [
+    Statistic<"numKernels", "num-kernels", "Distinct kernels">,
+    Statistic<"numLaunches", "num-launches", "Launches of kernels">,
+    Statistic<"numCopies", "num-copies", "Copies that states or outputs need">
+  ];
+  let dependentDialects = ["::zc::sched::SchedDialect"];
+}
+
+#endif // ZC_PASSES_SCHEDULING_PASSES_TD

@@ -1,0 +1,228 @@
+//===- ProgramConverter.cpp - one program as instructions -----------------===//
+#include "passes/Scheduling/ProgramConverter.h"
+
+#include "passes/Scheduling/Label.h"
+#include "passes/Scheduling/TrainProgram.h"
+
+using namespace mlir;
+using namespace zc::train;
+
+namespace zc {
+
+static MemRefType bufferTypeOf(Value tensor) {
+  return sched::getBufferType(cast<RankedTensorType>(tensor.getType()));
+}
+
+ProgramConverter::ProgramConverter(func::FuncOp source, KernelTable &kernels)
+    : source(source), kernels(kernels), plan(source),
+      builder(source.getContext()) {}
+
+sched::ProgramOp ProgramConverter::convert() {
+  builder.setInsertionPoint(source);
+  auto program = sched::ProgramOp::create(
+      builder, source.getLoc(), source.getSymName(), /*transient_bytes=*/{});
+  builder.createBlock(&program.getBody());
+  declareStates();
+  convertArguments();
+  saveOldValues();
+  for (Operation &op : source.getBody().front()) {
+    if (auto fused = dyn_cast<FusedOp>(op)) {
+      convertFused(fused);
+    } else if (auto reshape = dyn_cast<ReshapeOp>(op)) {
+      buffers[reshape] = sched::ViewOp::create(
+          builder, op.getLoc(), bufferTypeOf(reshape),
+          buffers.at(reshape.getInput()), /*memory_class=*/nullptr);
+    }
+  }
+  copyNewValues();
+  convertOutputs();
+  eraseUnused();
+  return program;
+}
+
+// States in the order of the arguments, then those that are only written.
+void ProgramConverter::declareStates() {
+  auto declare = [&](FlatSymbolRefAttr state, Location loc, Type type) {
+    if (state && !states.count(state))
+      states[state] = sched::StateOp::create(
+          builder, loc, sched::getBufferType(cast<RankedTensorType>(type)),
+          state);
+  };
+  for (BlockArgument argument : source.getArguments())
+    declare(getArgumentState(argument), argument.getLoc(), argument.getType());
+  for (auto [index, type] : llvm::enumerate(source.getResultTypes()))
+    declare(getResultState(source, index), source.getLoc(), type);
+}
+
+void ProgramConverter::convertArguments() {
+  for (BlockArgument argument : source.getArguments()) {
+    if (FlatSymbolRefAttr state = getArgumentState(argument)) {
+      buffers[argument] = states[state];
+      continue;
+    }
+    unsigned index = argument.getArgNumber();
+    auto input = sched::InputOp::create(
+        builder, argument.getLoc(), bufferTypeOf(argument),
+        source.getArgAttrOfType<StringAttr>(index, kInputAttr),
+        source.getArgAttrOfType<IntegerAttr>(index, kBatchDimAttr),
+        source.getArgAttrOfType<DenseI64ArrayAttr>(index, kRangeAttr),
+        source.getArgAttrOfType<UnitAttr>(index, kLabelAttr),
+        source.getArgAttrOfType<UnitAttr>(index, kSampleWeightAttr),
+        /*offset=*/nullptr);
+    buffers[argument] = input;
+  }
+}
+
+static void copyBuffer(OpBuilder &builder, Location loc, Value from, Value to) {
+  double bytes = 2.0 * static_cast<double>(sched::getByteSize(from));
+  sched::CopyOp::create(builder, loc, from, to, builder.getStringAttr("copy"),
+                        builder.getF64FloatAttr(0),
+                        builder.getF64FloatAttr(bytes));
+}
+
+// A returned old value of a state that gets a new one would be overwritten.
+void ProgramConverter::saveOldValues() {
+  llvm::DenseMap<Value, Value> copies; // several results may return one state
+  for (unsigned index : plan.getSavedValues()) {
+    Value tensor = getReturn(source).getOperand(index);
+    Value old = getTensorRoot(tensor);
+    Value &copy = copies[old];
+    if (!copy) {
+      copy = sched::AllocOp::create(builder, old.getLoc(), bufferTypeOf(old),
+                                    builder.getStringAttr(sched::kActivations),
+                                    /*offset=*/nullptr);
+      copyBuffer(builder, old.getLoc(), buffers.at(old), copy);
+    }
+    saved[index] =
+        sched::ViewOp::create(builder, old.getLoc(), bufferTypeOf(tensor), copy,
+                              /*memory_class=*/nullptr);
+  }
+}
+
+static bool isGradient(FusedOp op, unsigned result) {
+  auto list = op->getAttrOfType<DenseI64ArrayAttr>("train.gradients");
+  return list && llvm::is_contained(list.asArrayRef(), result);
+}
+
+Value ProgramConverter::makeResult(FusedOp op, OpResult result) {
+  const Home &home = plan.getHome(result);
+  MemRefType type = bufferTypeOf(result);
+  StringAttr memoryClass = builder.getStringAttr(
+      isGradient(op, result.getResultNumber()) ? sched::kGradients
+                                               : sched::kActivations);
+  switch (home.kind) {
+  case Home::InState:
+    return sched::ViewOp::create(builder, op.getLoc(), type, states[home.state],
+                                 /*memory_class=*/nullptr);
+  case Home::InOperand: {
+    Value operand = buffers.at(op.getInputs()[home.operands.front()]);
+    bool sameClass = sched::getMemoryClass(operand) == memoryClass.getValue();
+    return sched::ViewOp::create(builder, op.getLoc(), type, operand,
+                                 sameClass ? nullptr : memoryClass);
+  }
+  case Home::Fresh:
+    break;
+  }
+  return sched::AllocOp::create(builder, op.getLoc(), type, memoryClass,
+                                /*offset=*/nullptr);
+}
+
+static double flopsOf(FusedOp op) {
+  double flops = 0;
+  for (Operation &inner : op.getBody().front())
+    if (auto cost = dyn_cast<CostOpInterface>(inner))
+      flops += cost.getFlops();
+  return flops;
+}
+
+std::string ProgramConverter::labelOf(FusedOp op) const {
+  for (Value result : op.getResults())
+    if (plan.getHome(result).kind == Home::InState)
+      return makeLabel(op, plan.getHome(result).state.getValue());
+  return makeLabel(op, "");
+}
+
+void ProgramConverter::convertFused(FusedOp op) {
+  SmallVector<Value> inputs, outputs;
+  SmallVector<int64_t> shared;
+  for (Value operand : op.getInputs())
+    inputs.push_back(buffers.at(operand));
+  for (OpResult result : op->getResults()) {
+    outputs.push_back(makeResult(op, result));
+    for (unsigned operand : plan.getHome(result).operands)
+      shared.append({operand, result.getResultNumber()});
+    buffers[result] = outputs.back();
+  }
+  if (op.getLibrary())
+    return convertLibraryCall(op, outputs);
+  sched::LaunchOp::create(
+      builder, op.getLoc(),
+      FlatSymbolRefAttr::get(kernels.get(op, shared).getSymNameAttr()), inputs,
+      outputs, builder.getStringAttr(labelOf(op)),
+      builder.getF64FloatAttr(flopsOf(op)),
+      builder.getF64FloatAttr(operandAndResultBytes(op)));
+}
+
+// The call takes the operands of the one op in the region, in its order.
+void ProgramConverter::convertLibraryCall(FusedOp op, ValueRange outputs) {
+  Operation &inner = op.getBody().front().front();
+  SmallVector<Value> inputs;
+  for (Value operand : inner.getOperands())
+    inputs.push_back(buffers.at(
+        op.getInputs()[cast<BlockArgument>(operand).getArgNumber()]));
+  Value workspace;
+  if (op.getWorkspaceBytes() > 0) {
+    auto bytes = MemRefType::get({static_cast<int64_t>(op.getWorkspaceBytes())},
+                                 builder.getIntegerType(8, /*isSigned=*/false));
+    workspace = sched::AllocOp::create(builder, op.getLoc(), bytes,
+                                       builder.getStringAttr(sched::kWorkspace),
+                                       /*offset=*/nullptr);
+  }
+  sched::LibraryCallOp::create(
+      builder, op.getLoc(), op.getLibraryAttr(),
+      builder.getStringAttr(inner.getName().getStringRef()),
+      inner.getAttrDictionary(), inputs, outputs, workspace,
+      builder.getStringAttr(labelOf(op)), builder.getF64FloatAttr(flopsOf(op)),
+      builder.getF64FloatAttr(operandAndResultBytes(op)));
+}
+
+Value ProgramConverter::getReturned(unsigned result) {
+  if (Value copy = saved.lookup(result))
+    return copy;
+  return buffers.at(getReturn(source).getOperand(result));
+}
+
+void ProgramConverter::copyNewValues() {
+  for (unsigned index : plan.getFinalCopies()) {
+    Value tensor = getReturn(source).getOperand(index);
+    Value state = states[getResultState(source, index)];
+    Value place = sched::ViewOp::create(builder, source.getLoc(),
+                                        bufferTypeOf(tensor), state,
+                                        /*memory_class=*/nullptr);
+    copyBuffer(builder, source.getLoc(), getReturned(index), place);
+  }
+}
+
+void ProgramConverter::convertOutputs() {
+  for (unsigned index = 0; index < source.getNumResults(); ++index) {
+    if (getResultState(source, index))
+      continue;
+    auto name = source.getResultAttrOfType<StringAttr>(index, kOutputAttr);
+    StringRef kind = name ? sched::kOutput : sched::kMetric;
+    if (!name)
+      name = source.getResultAttrOfType<StringAttr>(index, kMetricAttr);
+    sched::OutputOp::create(
+        builder, source.getLoc(), name, getReturned(index),
+        builder.getStringAttr(kind),
+        source.getResultAttrOfType<IntegerAttr>(index, kBatchDimAttr));
+  }
+}
+
+void ProgramConverter::eraseUnused() {
+  for (Operation &op :
+       llvm::make_early_inc_range(llvm::reverse(*builder.getInsertionBlock())))
+    if (isa<sched::ViewOp, sched::StateOp>(op) && op.use_empty())
+      op.erase();
+}
+
+} // namespace zc

@@ -1,0 +1,63 @@
+//===- TrainProgram.cpp - what a program of fused ops is made of ----------===//
+#include "passes/Scheduling/TrainProgram.h"
+
+using namespace mlir;
+using namespace zc::train;
+
+namespace zc {
+
+Value getTensorRoot(Value value) {
+  while (auto reshape = value.getDefiningOp<ReshapeOp>())
+    value = reshape.getInput();
+  return value;
+}
+
+FlatSymbolRefAttr getArgumentState(Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  if (!argument)
+    return {};
+  auto program = cast<func::FuncOp>(argument.getOwner()->getParentOp());
+  return program.getArgAttrOfType<FlatSymbolRefAttr>(argument.getArgNumber(),
+                                                     kStateAttr);
+}
+
+FlatSymbolRefAttr getResultState(func::FuncOp program, unsigned result) {
+  return program.getResultAttrOfType<FlatSymbolRefAttr>(result, kStateAttr);
+}
+
+LogicalResult checkProgram(func::FuncOp program) {
+  if (!program.getBody().hasOneBlock())
+    return program.emitOpError("has not one block, which a program must have");
+  for (Operation &op : program.getBody().front())
+    if (!isa<FusedOp, ReshapeOp, func::ReturnOp>(op))
+      return op.emitOpError("is in no train.fused; run --zc-form-regions "
+                            "before scheduling");
+  return success();
+}
+
+func::ReturnOp getReturn(func::FuncOp program) {
+  return cast<func::ReturnOp>(program.getBody().front().getTerminator());
+}
+
+SmallVector<unsigned> operandsWithRoot(FusedOp op, Value root) {
+  SmallVector<unsigned> indices;
+  for (auto [index, operand] : llvm::enumerate(op.getInputs()))
+    if (getTensorRoot(operand) == root)
+      indices.push_back(index);
+  return indices;
+}
+
+static bool hasPair(FusedOp op, int64_t operand, int64_t result) {
+  ArrayRef<int64_t> pairs = op.getSharedBuffers();
+  for (size_t i = 0; i + 1 < pairs.size(); i += 2)
+    if (pairs[i] == operand && pairs[i + 1] == result)
+      return true;
+  return false;
+}
+
+bool mayShare(FusedOp op, ArrayRef<unsigned> operands, unsigned result) {
+  return llvm::all_of(
+      operands, [&](unsigned operand) { return hasPair(op, operand, result); });
+}
+
+} // namespace zc

@@ -1,0 +1,34 @@
+//===- TrainProgram.h - what a program of fused ops is made of --*- C++ -*-===//
+#ifndef ZC_PASSES_SCHEDULING_TRAINPROGRAM_H
+#define ZC_PASSES_SCHEDULING_TRAINPROGRAM_H
+
+#include "dialects/Train/TrainDialect.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace zc {
+
+/// The fused op's result or the argument that `value` is a reshape of.
+mlir::Value getTensorRoot(mlir::Value value);
+
+/// The state that an argument or a result is bound to; null if none.
+mlir::FlatSymbolRefAttr getArgumentState(mlir::Value argument);
+mlir::FlatSymbolRefAttr getResultState(mlir::func::FuncOp program,
+                                       unsigned result);
+
+/// Checks that the program holds nothing but fused ops and reshapes, with a
+/// diagnostic where not.
+llvm::LogicalResult checkProgram(mlir::func::FuncOp program);
+
+mlir::func::ReturnOp getReturn(mlir::func::FuncOp program);
+
+/// The numbers of the operands of `op` that are `root` or a view of it.
+llvm::SmallVector<unsigned> operandsWithRoot(train::FusedOp op,
+                                             mlir::Value root);
+
+/// Whether result `result` may be written over every operand in `operands`.
+bool mayShare(train::FusedOp op, llvm::ArrayRef<unsigned> operands,
+              unsigned result);
+
+} // namespace zc
+
+#endif // ZC_PASSES_SCHEDULING_TRAINPROGRAM_H
