@@ -1,0 +1,274 @@
+#!/usr/bin/env python3
+"""Artifacts, data and circumstances that `zc run` must survive or refuse."""
+import random
+import shutil
+import signal
+import time
+import unittest
+import zipfile
+
+import numpy as np
+
+import corrupt
+from zctest import (Fixture, ZcTest, latest_step, limit_file_size,
+                    load_tensors, read_log, run, start)
+
+FLIPS = 60
+
+
+class RunTest(ZcTest):
+    """A test with a compiled MLP; `batch` 32, x [32, 64], ten classes."""
+
+    def setUp(self):
+        super().setUp()
+        self.fixture = Fixture("mlp")
+        self.artifact = self.compile(self.fixture)
+
+    def refuse(self, patterns, *options, data=None, steps=5, artifact=None):
+        return self.fails(1, patterns, "run", artifact or self.artifact,
+                          "--data", data or self.fixture.data, "--steps",
+                          steps, *options)
+
+
+class BadArtifact(RunTest):
+
+    def damaged(self, data):
+        path = self.folder / "damaged.zca"
+        path.write_bytes(data)
+        return path
+
+    def test_missing(self):
+        self.refuse(["nowhere.zca", "no such file"],
+                    artifact=self.folder / "nowhere.zca")
+
+    def test_empty_random_and_truncated(self):
+        data = self.artifact.read_bytes()
+        for bad in (b"", random.Random(0).randbytes(4000), data[:100],
+                    data[:len(data) // 2], data[:-1]):
+            self.refuse(["damaged.zca"], artifact=self.damaged(bad))
+
+    def test_a_model_is_no_artifact(self):
+        self.refuse(["model.onnx"], artifact=self.fixture.model)
+
+    def test_flipped_bytes(self):
+        data = self.artifact.read_bytes()
+        for seed in range(FLIPS):
+            path = self.damaged(corrupt.flip_bytes(data, seed))
+            for args in (("run", path, "--data", self.fixture.data, "--steps",
+                          "1"), ("inspect", path, "--memory")):
+                code, _, err = run(*args)
+                self.assertIn(code, (0, 1), f"{args[0]}, seed {seed}\n{err}")
+
+    def test_flipped_manifest(self):
+        """Checksums made right again: the manifest itself must be checked."""
+        with zipfile.ZipFile(self.artifact) as archive:
+            manifest = archive.read("manifest.pb")
+        for seed in range(FLIPS):
+            path = self.damaged(self.artifact.read_bytes())
+            corrupt.replace_in_entry(path, "manifest.pb", manifest,
+                                     corrupt.flip_bytes(manifest, seed, 1))
+            code, _, err = run("run", path, "--data", self.fixture.data,
+                               "--steps", "1")
+            self.assertIn(code, (0, 1), f"seed {seed}\n{err}")
+
+    def test_another_version(self):
+        with zipfile.ZipFile(self.artifact) as archive:
+            manifest = archive.read("manifest.pb")
+        self.assertEqual(manifest[:2], b"\x08\x01", "format version 1 first")
+        corrupt.replace_in_entry(self.artifact, "manifest.pb", manifest,
+                                 b"\x08\x63" + manifest[2:])
+        self.refuse(["version 99", "compile"])
+
+    def test_instructions_this_machine_lacks(self):
+        corrupt.replace_in_entry(self.artifact, "manifest.pb", b"avx2",
+                                 b"avx9")
+        self.refuse(["avx9"])
+
+
+class BadData(RunTest):
+
+    def save(self, **arrays):
+        path = self.folder / "bad.npz"
+        np.savez(path, **arrays)
+        return path
+
+    def setUp(self):
+        super().setUp()
+        self.x = np.zeros((64, 64), np.float32)
+        self.labels = np.zeros(64, np.int64)
+
+    def test_missing_file(self):
+        self.refuse(["nowhere.npz"], data=self.folder / "nowhere.npz")
+
+    def test_not_an_archive(self):
+        path = self.folder / "bad.npz"
+        for content in (b"", b"hello", random.Random(1).randbytes(3000)):
+            path.write_bytes(content)
+            self.refuse(["bad.npz"], data=path)
+
+    def test_truncated(self):
+        data = self.save(x=self.x, labels=self.labels).read_bytes()
+        path = self.folder / "bad.npz"
+        for part in (len(data) // 2, len(data) - 1):
+            path.write_bytes(data[:part])
+            self.refuse(["bad.npz"], data=path)
+
+    def test_flipped_bytes(self):
+        data = self.save(x=self.x, labels=self.labels).read_bytes()
+        path = self.folder / "bad.npz"
+        for seed in range(20):
+            path.write_bytes(corrupt.flip_bytes(data, seed, 10))
+            code, _, err = run("run", self.artifact, "--data", path, "--steps",
+                               "1")
+            self.assertIn(code, (0, 1), f"seed {seed}\n{err}")
+
+    def test_missing_key(self):
+        self.refuse(["'?x'?", "images"],
+                    data=self.save(images=self.x, labels=self.labels))
+
+    def test_missing_labels(self):
+        self.refuse(["'?labels'?"], data=self.save(x=self.x))
+
+    def test_wrong_shape(self):
+        self.refuse(["'?x'?", "64", "63"],
+                    data=self.save(x=self.x[:, :63], labels=self.labels))
+        self.refuse(["'?x'?"], data=self.save(x=self.x.reshape(64, 8, 8),
+                                              labels=self.labels))
+
+    def test_wrong_type(self):
+        self.refuse(["'?x'?", "float32", "int64"],
+                    data=self.save(x=self.x.astype(np.int64),
+                                   labels=self.labels))
+        self.refuse(["'?labels'?", "float32"],
+                    data=self.save(x=self.x,
+                                   labels=self.labels.astype(np.float32)))
+
+    def test_python_objects(self):
+        self.refuse(["'?x'?"],
+                    data=self.save(x=np.array([{}] * 64, dtype=object),
+                                   labels=self.labels))
+
+    def test_unequal_samples(self):
+        self.refuse(["64", "60"],
+                    data=self.save(x=self.x, labels=self.labels[:60]))
+
+    def test_no_samples(self):
+        self.refuse(["sample"],
+                    data=self.save(x=self.x[:0], labels=self.labels[:0]))
+
+    def test_label_out_of_range(self):
+        for value in (10, -1, 2**40):
+            labels = self.labels.copy()
+            labels[37] = value
+            self.refuse(["37", str(value)], "--no-shuffle",
+                        data=self.save(x=self.x, labels=labels))
+
+    def test_ignored_label_is_in_range(self):
+        labels = self.labels.copy()
+        labels[::2] = -100
+        self.train(self.artifact, self.save(x=self.x, labels=labels), 2)
+
+
+class BadRun(RunTest):
+
+    def test_loss_that_is_no_number(self):
+        checkpoint = self.folder / "ckpt"
+        err = self.refuse(["step [0-9]+", "nan|inf|finite"], "--lr", "1e30",
+                          "--checkpoint", checkpoint, "--save-every", 1,
+                          steps=50)
+        self.assertIn("step", err)
+        for value in load_tensors(latest_step(checkpoint)).values():
+            self.assertTrue(value.size)
+
+    def test_nothing_to_do(self):
+        self.fails(2, ["--steps"], "run", self.artifact, "--data",
+                   self.fixture.data)
+
+    def test_no_data(self):
+        self.fails(2, ["--data"], "run", self.artifact, "--steps", 1)
+
+    def test_resume_without_a_checkpoint(self):
+        self.refuse(["checkpoint|ckpt"], "--resume", "--checkpoint",
+                    self.folder / "ckpt")
+
+    def test_resume_from_another_model(self):
+        other = self.compile(Fixture("regression"), name="other.zca")
+        checkpoint = self.folder / "ckpt"
+        self.train(other, Fixture("regression").data, 1, "--checkpoint",
+                   checkpoint)
+        self.refuse(["ckpt"], "--resume", "--checkpoint", checkpoint)
+
+    def test_damaged_checkpoint(self):
+        checkpoint = self.folder / "ckpt"
+        self.train(self.artifact, self.fixture.data, 1, "--checkpoint",
+                   checkpoint)
+        file = next(latest_step(checkpoint).glob("model-*.safetensors"))
+        file.write_bytes(file.read_bytes()[:500])
+        self.refuse([file.name], "--resume", "--checkpoint", checkpoint)
+
+    def test_full_log(self):
+        self.refuse(["/dev/full"], "--log", "/dev/full")
+
+    def test_log_in_a_missing_folder(self):
+        self.refuse(["absent"], "--log", self.folder / "absent" / "log.jsonl")
+
+    def test_full_disk_while_saving(self):
+        checkpoint = self.folder / "ckpt"
+        self.fails(1, ["ckpt"], "run", self.artifact, "--data",
+                   self.fixture.data, "--steps", 2, "--checkpoint", checkpoint,
+                   preexec_fn=limit_file_size(8192))
+        self.assertEqual(list(checkpoint.glob("step-*")), [],
+                         "a half-written checkpoint looks complete")
+
+    def test_full_disk_keeps_the_last_checkpoint(self):
+        checkpoint = self.folder / "ckpt"
+        self.train(self.artifact, self.fixture.data, 1, "--checkpoint",
+                   checkpoint)
+        before = load_tensors(latest_step(checkpoint))
+        self.fails(1, ["ckpt"], "run", self.artifact, "--data",
+                   self.fixture.data, "--steps", 3, "--checkpoint", checkpoint,
+                   "--resume", preexec_fn=limit_file_size(8192))
+        after = load_tensors(latest_step(checkpoint))
+        self.assertEqual({k: v.tobytes() for k, v in before.items()},
+                         {k: v.tobytes() for k, v in after.items()})
+
+    def test_read_only_checkpoint_folder(self):
+        data = shutil.copy(self.fixture.data, self.folder)
+        self.refused_to_nobody("ckpt", "run", self.artifact, "--data", data,
+                               "--steps", 1, "--checkpoint",
+                               self.folder / "ckpt")
+
+
+class Interrupted(RunTest):
+
+    def interrupt(self, number, code):
+        log, checkpoint = self.folder / "log.jsonl", self.folder / "ckpt"
+        process = start("run", self.artifact, "--data", self.fixture.data,
+                        "--steps", 10**7, "--log", log, "--checkpoint",
+                        checkpoint, "--no-shuffle")
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            if log.exists() and log.read_bytes().count(b"\n") >= 3:
+                break
+            time.sleep(0.05)
+        process.send_signal(number)
+        _, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, code, err)
+        return log, checkpoint
+
+    def test_ctrl_c_saves_and_the_run_goes_on(self):
+        log, checkpoint = self.interrupt(signal.SIGINT, 130)
+        done = read_log(log)[-1]["step"]
+        self.assertEqual(latest_step(checkpoint).name, f"step-{done}")
+        self.train(self.artifact, self.fixture.data, done + 3, "--log", log,
+                   "--checkpoint", checkpoint, "--resume", "--no-shuffle")
+        steps = [line["step"] for line in read_log(log)]
+        self.assertEqual(steps, list(range(1, done + 4)))
+
+    def test_terminated(self):
+        log, checkpoint = self.interrupt(signal.SIGTERM, 143)
+        self.assertTrue(load_tensors(latest_step(checkpoint)))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,145 @@
+"""What the end-to-end tests share: running zc, its files, its fixtures.
+
+The folder of the programs comes in ZC_BIN_DIR (CMake sets it).
+"""
+import json
+import os
+import pathlib
+import resource
+import shutil
+import signal
+import subprocess
+import tempfile
+import unittest
+
+import numpy as np
+from safetensors.numpy import load_file
+
+BIN = pathlib.Path(os.environ["ZC_BIN_DIR"])
+FIXTURES = pathlib.Path(__file__).resolve().parents[1] / "fixtures"
+TIMEOUT = 300
+
+OPTIMIZER_OPTIONS = {
+    "sgd": ["--optimizer", "sgd"],
+    "sgd-nesterov": ["--optimizer", "sgd", "--momentum", "0.9", "--nesterov"],
+    "adamw": ["--optimizer", "adamw"],
+}
+
+
+def start(*args, tool="zc", **options):
+    """Start a program with its output piped as text."""
+    return subprocess.Popen([str(BIN / tool), *map(str, args)], text=True,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                            errors="replace", **options)
+
+
+def run(*args, **options):
+    """Run a program to its end: (exit code, stdout, stderr)."""
+    process = start(*args, **options)
+    try:
+        out, err = process.communicate(timeout=TIMEOUT)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        raise
+    return process.returncode, out, err
+
+
+def limit_file_size(size):
+    """For preexec_fn: files may not grow beyond `size`, as on a full disk."""
+    def limit():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+    return limit
+
+
+class Fixture:
+    """One model of test/fixtures, with what the recording says of it."""
+
+    def __init__(self, name):
+        self.folder = FIXTURES / name
+        self.model = self.folder / "model.onnx"
+        self.data = self.folder / "data.npz"
+        self.reference = json.loads((self.folder / "reference.json").read_text())
+
+    def compile_options(self, optimizer):
+        options = ["--loss", self.reference["loss"]]
+        if self.reference["symbolic_batch"]:
+            options += ["--dim", "{symbolic_batch}={batch}".format(
+                **self.reference)]
+        return options + OPTIMIZER_OPTIONS[optimizer]
+
+    def weights(self, optimizer):
+        return dict(np.load(self.folder / f"weights-{optimizer}.npz"))
+
+
+class ZcTest(unittest.TestCase):
+    """A test with a folder of its own and zc at hand."""
+
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="zc-e2e-"))
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+
+    def zc(self, *args, **options):
+        """Run zc, which must succeed; its stdout."""
+        code, out, err = run(*args, **options)
+        command = " ".join(map(str, args))
+        self.assertEqual(code, 0, f"zc {command}\n{out}\n{err}")
+        return out
+
+    def fails(self, code, patterns, *args, **options):
+        """Run zc, which must end with `code` and say every pattern on stderr
+        (without regard to case), and never by a signal."""
+        found, out, err = run(*args, **options)
+        command = " ".join(map(str, args))
+        said = f"zc {command}\nexit code {found}\n{out}\n{err}"
+        self.assertEqual(found, code, said)
+        for pattern in patterns:
+            self.assertRegex(err, "(?i)" + pattern, said)
+        return err
+
+    def refused_to_nobody(self, name, *args):
+        """zc run as a user who may not write: it says so and names `name`."""
+        if os.geteuid() != 0:
+            self.skipTest("only root can become another user")
+        nobody = ["setpriv", "--reuid=65534", "--regid=65534",
+                  "--clear-groups", BIN / "zc"]
+        if subprocess.run([*nobody, "--version"],
+                          capture_output=True).returncode != 0:
+            self.skipTest("an ordinary user cannot reach the build folder")
+        self.folder.chmod(0o755)
+        result = subprocess.run([*nobody, *map(str, args)], text=True,
+                                capture_output=True, timeout=TIMEOUT)
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertIn(name, result.stderr)
+        self.assertRegex(result.stderr, "(?i)permission denied")
+
+    def compile(self, fixture, optimizer="adamw", *extra, name="model.zca"):
+        artifact = self.folder / name
+        self.zc("compile", fixture.model, "-o", artifact,
+                *fixture.compile_options(optimizer), *extra)
+        return artifact
+
+    def train(self, artifact, data, steps, *extra, lr=1e-3):
+        self.zc("run", artifact, "--data", data, "--steps", steps, "--lr", lr,
+                *extra)
+
+
+def read_log(path):
+    """The step lines of a --log file."""
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    return [line for line in lines if "loss" in line]
+
+
+def latest_step(checkpoint):
+    """The folder of the last step of a checkpoint."""
+    return max(checkpoint.glob("step-*"),
+               key=lambda folder: int(folder.name.split("-")[1]))
+
+
+def load_tensors(step_folder, kind="model"):
+    """All tensors of a step's model or optimizer files, by name."""
+    tensors = {}
+    for path in sorted(step_folder.glob(f"{kind}-*.safetensors")):
+        tensors.update(load_file(path))
+    return tensors

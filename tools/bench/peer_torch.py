@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""Train a model with PyTorch on the CPU and print one JSON line: the peer that
+tools/bench/bench.py measures zc against.
+
+  peer_torch.py --model gpt2 [--mode eager|compile] [--steps N] [--threads N]
+  peer_torch.py --model gpt2 --export DIR
+
+The second form writes DIR/model.onnx and DIR/data.npz, the same work for zc.
+"""
+import argparse
+import json
+import pathlib
+import resource
+import statistics
+import sys
+import time
+
+import numpy as np
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]
+                       / "reference"))
+import models  # noqa: E402  (tools/reference)
+
+# name: vocabulary, layers, heads, width, tokens, batch
+GPTS = {"gpt2": (50304, 12, 12, 768, 256, 4),
+        "gpt2-nano": (256, 4, 4, 256, 128, 16)}
+MLP_BATCH = 256
+WARM_UP = 2
+
+
+def build(name):
+    """The network, one batch with its labels, and the samples in it."""
+    torch.manual_seed(0)
+    if name == "mlp":
+        net = nn.Sequential(nn.Linear(1024, 4096), nn.ReLU(),
+                            nn.Linear(4096, 4096), nn.ReLU(),
+                            nn.Linear(4096, 1000))
+        return (net, torch.randn(MLP_BATCH, 1024),
+                torch.randint(1000, (MLP_BATCH,)))
+    vocabulary, layers, heads, width, seq, batch = GPTS[name]
+    net = models.Gpt(vocabulary, seq, layers, heads, width)
+    return (net, torch.randint(vocabulary, (batch, seq)),
+            torch.randint(vocabulary, (batch, seq)))
+
+
+def export(folder, net, x, labels):
+    name = "x" if x.is_floating_point() else "input_ids"
+    folder.mkdir(parents=True, exist_ok=True)
+    torch.onnx.export(net.train(), (x,), str(folder / "model.onnx"),
+                      dynamo=True, optimize=False, external_data=True,
+                      verbose=False, input_names=[name],
+                      output_names=["logits"])
+    np.savez(folder / "data.npz", **{name: x.numpy(),
+                                     "labels": labels.numpy()})
+
+
+def train(net, x, labels, options):
+    """Milliseconds of every step after the warm-up, and the last loss."""
+    optimizer = torch.optim.AdamW(net.parameters(), lr=1e-4, fused=True)
+    forward = torch.compile(net) if options.mode == "compile" else net
+    times = []
+    for step in range(WARM_UP + options.steps):
+        start = time.perf_counter()
+        logits = forward(x)
+        loss = F.cross_entropy(logits.reshape(-1, logits.shape[-1]),
+                               labels.reshape(-1))
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        if step >= WARM_UP:
+            times.append((time.perf_counter() - start) * 1e3)
+    return times, float(loss.detach())
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--model", default="gpt2", choices=[*GPTS, "mlp"])
+    parser.add_argument("--mode", default="eager",
+                        choices=["eager", "compile"])
+    parser.add_argument("--steps", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--export", type=pathlib.Path)
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    net, x, labels = build(options.model)
+    if options.export:
+        export(options.export, net, x, labels)
+        return
+    times, loss = train(net, x, labels, options)
+    print(json.dumps({
+        "model": options.model, "mode": options.mode, "loss": loss,
+        "step_ms_min": min(times), "step_ms_median": statistics.median(times),
+        "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}))
+
+
+if __name__ == "__main__":
+    main()
