@@ -1,0 +1,76 @@
+// Runs the programs of an artifact on a device: prepare, initialise, execute.
+// After prepare nothing is allocated: two regions of exactly the planned sizes
+// hold everything that the programs use.
+#ifndef ZC_RUNTIME_EXEC_EXECUTOR_H
+#define ZC_RUNTIME_EXEC_EXECUTOR_H
+
+#include "runtime/Device/Device.h"
+#include "runtime/Plan/Artifact.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace zc {
+
+class Executor {
+public:
+  /// Loads code, allocates both regions and makes every instruction of the
+  /// named programs ready; those that the artifact does not have are skipped.
+  /// `artifact` and `device` must outlive the executor.
+  static Result<std::unique_ptr<Executor>>
+  prepare(Device &device, const Artifact &artifact,
+          const std::vector<std::string> &programs);
+
+  /// Gives every state its initial value: from the artifact's weights, and by
+  /// the init program.
+  Status initialise();
+
+  /// Runs a prepared program to its end.
+  Status run(const plan::Program &program);
+
+  /// Copies a whole tensor between the host and a buffer of a program.
+  Status write(const plan::Program &program, uint32_t buffer,
+               const void *bytes);
+  Status read(const plan::Program &program, uint32_t buffer, void *bytes);
+
+  /// Copies `bytes` bytes of a state, from its byte `offset` on.
+  Status writeState(const plan::State &state, uint64_t offset, const void *data,
+                    uint64_t bytes);
+  Status readState(const plan::State &state, uint64_t offset, void *data,
+                   uint64_t bytes);
+
+  const Artifact &artifact() const { return theArtifact; }
+  /// Both regions together.
+  uint64_t arenaBytes() const { return persistent.bytes() + transient.bytes(); }
+
+private:
+  struct Step {
+    std::unique_ptr<Executable> executable;
+    StreamId stream;
+    const plan::Instruction *instruction; // for messages
+  };
+  struct Prepared {
+    const plan::Program *program;
+    std::vector<Step> steps;
+  };
+
+  Executor(Device &device, const Artifact &artifact)
+      : device(device), theArtifact(artifact) {}
+  Status loadCode();
+  Status allocate(const std::vector<const plan::Program *> &programs);
+  Status prepareProgram(const plan::Program &program);
+  Status loadWeights();
+  char *base(plan::Space space) const {
+    return space == plan::PERSISTENT ? persistent.base() : transient.base();
+  }
+
+  Device &device;
+  const Artifact &theArtifact;
+  Region persistent, transient;
+  std::vector<Prepared> prepared;
+};
+
+} // namespace zc
+
+#endif // ZC_RUNTIME_EXEC_EXECUTOR_H

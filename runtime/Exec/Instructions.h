@@ -1,0 +1,48 @@
+// From the instructions of a plan to launches with addresses: one function and
+// one file per kind. The plan has been verified.
+#ifndef ZC_RUNTIME_EXEC_INSTRUCTIONS_H
+#define ZC_RUNTIME_EXEC_INSTRUCTIONS_H
+
+#include "runtime/Device/Device.h"
+#include "runtime/Plan/Manifest.pb.h"
+
+namespace zc {
+
+/// Where the buffers of one program lie.
+class AddressMap {
+public:
+  AddressMap(const plan::Program &program, char *persistent, char *transient)
+      : program(program), persistent(persistent), transient(transient) {}
+
+  const plan::Buffer &buffer(uint32_t index) const {
+    return program.buffers(static_cast<int>(index));
+  }
+  void *address(uint32_t index) const {
+    const plan::Buffer &b = buffer(index);
+    return (b.space() == plan::PERSISTENT ? persistent : transient) +
+           b.offset();
+  }
+
+private:
+  const plan::Program &program;
+  char *persistent, *transient;
+};
+
+KernelLaunch makeKernelLaunch(const AddressMap &map,
+                              const plan::Instruction &instruction);
+MatmulLaunch makeMatmulLaunch(const AddressMap &map,
+                              const plan::MatmulCall &call);
+ConvolutionLaunch makeConvolutionLaunch(const AddressMap &map,
+                                        const plan::ConvolutionCall &call);
+CopyLaunch makeCopyLaunch(const AddressMap &map, const plan::CopyCall &call);
+
+/// Any instruction, by its kind.
+Launch makeLaunch(const AddressMap &map, const plan::Instruction &instruction);
+
+/// What library kernels share: an operand as they take it.
+kernels::StridedTensor makeStridedTensor(const AddressMap &map,
+                                         const plan::StridedOperand &operand);
+
+} // namespace zc
+
+#endif // ZC_RUNTIME_EXEC_INSTRUCTIONS_H
