@@ -18,11 +18,7 @@ def Sched_InstructionOpInterface : OpInterface<"InstructionOpInterface"> {
     InterfaceMethod<[{
       The buffer that it may use while it runs, or null; what it holds before
       and after has no meaning.
-    }], "::mlir::Value", "getScratch", (ins), [{}], [{ return {}; }]>,
-    InterfaceMethod<[{
-      Whether read `read` and write `write` are the same memory by intent.
-    }], "bool", "isShared", (ins "unsigned":$read, "unsigned":$write), [{}],
-      [{ return false; }]>
+    }], "::mlir::Value", "getScratch", (ins), [{}], [{ return {}; }]>
   ];
 }
 

@@ -193,12 +193,6 @@ static bool isSharedPair(KernelOp kernel, unsigned input, unsigned output) {
   return false;
 }
 
-bool LaunchOp::isShared(unsigned read, unsigned write) {
-  auto kernel =
-      SymbolTable::lookupNearestSymbolFrom<KernelOp>(*this, getKernelAttr());
-  return kernel && isSharedPair(kernel, read, write);
-}
-
 static LogicalResult verifyBuffers(LaunchOp launch, StringRef what,
                                    OperandRange buffers, ValueRange tensors) {
   if (buffers.size() != tensors.size())

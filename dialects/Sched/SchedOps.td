@@ -23,8 +23,6 @@ class Sched_BufferOp<string mnemonic, list<Trait> traits = []>
 
 def Sched_Instruction
     : DeclareOpInterfaceMethods<Sched_InstructionOpInterface>;
-def Sched_InPlaceInstruction
-    : DeclareOpInterfaceMethods<Sched_InstructionOpInterface, ["isShared"]>;
 def Sched_ScratchInstruction
     : DeclareOpInterfaceMethods<Sched_InstructionOpInterface, ["getScratch"]>;
 
@@ -175,7 +173,7 @@ class Sched_InstructionOp<string mnemonic, list<Trait> traits>
 }
 
 def Sched_LaunchOp : Sched_InstructionOp<"launch", [
-    AttrSizedOperandSegments, Sched_InPlaceInstruction,
+    AttrSizedOperandSegments, Sched_Instruction,
     DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "runs a kernel";
   let description = [{

@@ -1,0 +1,140 @@
+//===- VerifyOffsets.cpp - --zc-verify-offsets ----------------------------===//
+//
+// A wrong offset shows as wrong numbers, far away and rarely. So the contract
+// is proved for every program, by other means than those that chose the
+// offsets: a sweep over time with the live buffers sorted by address.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/Allocation/LiveRanges.h"
+#include "passes/Allocation/Passes.h"
+#include "passes/Allocation/ValueCheck.h"
+
+#include <algorithm>
+#include <map>
+
+using namespace mlir;
+using namespace zc::sched;
+
+namespace zc {
+#define GEN_PASS_DEF_VERIFYOFFSETSPASS
+#include "passes/Allocation/Passes.h.inc"
+
+namespace {
+
+/// The buffers of one region that are in use at one moment.
+class LiveSet {
+public:
+  /// Fails if `op` overlaps what is there.
+  LogicalResult insert(Operation *op, int64_t offset, int64_t bytes) {
+    auto next = byOffset.lower_bound(offset);
+    if (next != byOffset.end() && next->first < offset + bytes)
+      return report(op, next->second.op);
+    if (next != byOffset.begin() && std::prev(next)->second.end > offset)
+      return report(op, std::prev(next)->second.op);
+    byOffset[offset] = {op, offset + bytes};
+    return success();
+  }
+
+  void erase(int64_t offset) { byOffset.erase(offset); }
+
+private:
+  struct Entry {
+    Operation *op;
+    int64_t end;
+  };
+
+  static LogicalResult report(Operation *op, Operation *other) {
+    InFlightDiagnostic diagnostic =
+        op->emitOpError("shares bytes with another buffer while both are "
+                        "needed");
+    diagnostic.attachNote(other->getLoc()) << "the other buffer is here";
+    return diagnostic;
+  }
+
+  std::map<int64_t, Entry> byOffset;
+};
+
+} // namespace
+
+static LogicalResult checkPlace(Operation *op, std::optional<int64_t> offset,
+                                int64_t bytes, int64_t regionBytes) {
+  if (!offset)
+    return op->emitOpError("has no offset; run --zc-assign-offsets");
+  if (*offset < 0 || *offset % kAlignment != 0)
+    return op->emitOpError() << "has offset " << *offset
+                             << ", which is no multiple of " << kAlignment;
+  if (*offset + bytes > regionBytes)
+    return op->emitOpError() << "ends at byte " << *offset + bytes
+                             << " of a region of " << regionBytes;
+  return success();
+}
+
+static LogicalResult verifyStates(ModuleOp module) {
+  auto size = module->getAttrOfType<IntegerAttr>(kPersistentBytesAttr);
+  if (!size)
+    return module.emitOpError()
+           << "has no " << kPersistentBytesAttr << "; run --zc-assign-offsets";
+  LiveSet live;
+  for (train::StateOp state : module.getOps<train::StateOp>()) {
+    std::optional<int64_t> offset;
+    if (auto attribute = state->getAttrOfType<IntegerAttr>(kOffsetAttr))
+      offset = attribute.getInt();
+    int64_t bytes = getByteSize(state.getTensorType());
+    if (failed(checkPlace(state, offset, bytes, size.getInt())))
+      return failure();
+    if (bytes > 0 && failed(live.insert(state, *offset, bytes)))
+      return failure();
+  }
+  return success();
+}
+
+static std::optional<int64_t> getOffset(Operation *root) {
+  if (auto input = dyn_cast<InputOp>(root))
+    return input.getOffset();
+  return cast<AllocOp>(root).getOffset();
+}
+
+static LogicalResult verifyBuffers(ProgramOp program) {
+  if (!program.getTransientBytes())
+    return program.emitOpError(
+        "has no transient_bytes; run --zc-assign-offsets");
+  std::vector<LiveRange> starting = computeLiveRanges(program);
+  llvm::erase_if(starting,
+                 [](const LiveRange &range) { return range.bytes == 0; });
+  for (const LiveRange &range : starting)
+    if (failed(checkPlace(range.root, getOffset(range.root), range.bytes,
+                          *program.getTransientBytes())))
+      return failure();
+  std::vector<LiveRange> ending = starting;
+  llvm::stable_sort(starting, [](const LiveRange &a, const LiveRange &b) {
+    return a.first < b.first;
+  });
+  llvm::stable_sort(ending, [](const LiveRange &a, const LiveRange &b) {
+    return a.last < b.last;
+  });
+  LiveSet live;
+  auto next = ending.begin();
+  for (const LiveRange &range : starting) {
+    for (; next->last < range.first; ++next)
+      live.erase(*getOffset(next->root));
+    if (failed(live.insert(range.root, *getOffset(range.root), range.bytes)))
+      return failure();
+  }
+  return success();
+}
+
+namespace {
+
+struct VerifyOffsetsPass : impl::VerifyOffsetsPassBase<VerifyOffsetsPass> {
+  void runOnOperation() override {
+    markAllAnalysesPreserved();
+    if (failed(verifyStates(getOperation())))
+      return signalPassFailure();
+    for (ProgramOp program : getOperation().getOps<ProgramOp>())
+      if (failed(verifyBuffers(program)) || failed(checkValues(program)))
+        return signalPassFailure();
+  }
+};
+
+} // namespace
+} // namespace zc
