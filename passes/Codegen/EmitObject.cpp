@@ -1,0 +1,223 @@
+//===- EmitObject.cpp - kernels to a shared object ------------------------===//
+#include "passes/Codegen/EmitObject.h"
+
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/OptimizationLevel.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Program.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/Target/TargetOptions.h"
+#include "llvm/TargetParser/Host.h"
+#include "llvm/TargetParser/X86TargetParser.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Export.h"
+
+using namespace mlir;
+
+namespace zc {
+
+//===----------------------------------------------------------------------===//
+// Targets
+//===----------------------------------------------------------------------===//
+
+// Extensions that kernels of loops over floats can come to use. Others, such as
+// virtualisation or cryptography, would only keep an artifact from other machines.
+static constexpr llvm::StringLiteral kUsefulFeatures[] = {
+    "sse3",     "ssse3",    "sse4.1",   "sse4.2",   "popcnt",
+    "avx",      "avx2",     "fma",      "f16c",     "bmi",
+    "bmi2",     "lzcnt",    "movbe",    "avx512f",  "avx512bw",
+    "avx512cd", "avx512dq", "avx512vl", "avx512vnni", "avx512bf16",
+    "avx512fp16"};
+
+static void keepUseful(llvm::function_ref<bool(llvm::StringRef)> has,
+                       CpuTarget &target) {
+  for (llvm::StringRef feature : kUsefulFeatures)
+    if (has(feature))
+      target.features.push_back(feature.str());
+}
+
+bool resolveCpuTarget(llvm::StringRef name, CpuTarget &target,
+                      std::string &error) {
+  target = {};
+  target.name = name.str();
+  if (name == "native") {
+    target.cpu = llvm::sys::getHostCPUName().str();
+    target.name = target.cpu;
+    llvm::StringMap<bool> host = llvm::sys::getHostCPUFeatures();
+    keepUseful([&](llvm::StringRef feature) { return host.lookup(feature); },
+               target);
+    return true;
+  }
+  SmallVector<llvm::StringRef> known;
+  llvm::X86::fillValidCPUArchList(known, /*Only64Bit=*/true);
+  if (!llvm::is_contained(known, name)) {
+    error = "unknown processor '" + name.str() +
+            "' for --cpu-arch; expected native, x86-64, x86-64-v2, x86-64-v3, "
+            "x86-64-v4 or a name that LLVM knows, such as znver4";
+    return false;
+  }
+  target.cpu = name.str();
+  SmallVector<llvm::StringRef> features;
+  llvm::X86::getFeaturesForCPU(name, features);
+  keepUseful(
+      [&](llvm::StringRef feature) {
+        return llvm::is_contained(features, feature);
+      },
+      target);
+  return true;
+}
+
+static std::unique_ptr<llvm::TargetMachine>
+makeTargetMachine(const CpuTarget &target, std::string &error) {
+  llvm::InitializeNativeTarget();
+  llvm::InitializeNativeTargetAsmPrinter();
+  llvm::Triple triple("x86_64-unknown-linux-gnu");
+  const llvm::Target *backend =
+      llvm::TargetRegistry::lookupTarget(triple, error);
+  if (!backend)
+    return nullptr;
+  // The generic processor tuned as the named one, with exactly the listed
+  // extensions: the code then uses none that the artifact does not ask for.
+  std::string features;
+  for (const std::string &feature : target.features)
+    features += (features.empty() ? "+" : ",+") + feature;
+  return std::unique_ptr<llvm::TargetMachine>(backend->createTargetMachine(
+      triple, "x86-64", features, llvm::TargetOptions(), llvm::Reloc::PIC_,
+      std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+}
+
+//===----------------------------------------------------------------------===//
+// Compiling
+//===----------------------------------------------------------------------===//
+
+static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager components;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PassBuilder builder(&machine);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(components);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, components, modules);
+  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3)
+      .run(module, modules);
+}
+
+static bool writeObject(llvm::Module &module, llvm::TargetMachine &machine,
+                        llvm::SmallVectorImpl<char> &object) {
+  llvm::raw_svector_ostream stream(object);
+  llvm::legacy::PassManager manager;
+  if (machine.addPassesToEmitFile(manager, stream, nullptr,
+                                  llvm::CodeGenFileType::ObjectFile))
+    return false;
+  manager.run(module);
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Linking
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A file that is gone when the program leaves its scope.
+struct TemporaryFile {
+  TemporaryFile(llvm::StringRef suffix) {
+    if (llvm::sys::fs::createTemporaryFile("zc-kernels", suffix, path))
+      path.clear();
+  }
+  ~TemporaryFile() {
+    if (!path.empty())
+      llvm::sys::fs::remove(path);
+  }
+  SmallString<128> path;
+};
+} // namespace
+
+static std::string findLinker() {
+  for (llvm::StringRef name : {"ld.lld-22", "ld.lld", "ld"}) {
+    auto found = llvm::sys::findProgramByName(name, {ZC_LLVM_TOOLS_DIR});
+    if (!found)
+      found = llvm::sys::findProgramByName(name);
+    if (found)
+      return *found;
+  }
+  return "";
+}
+
+static bool linkObject(llvm::ArrayRef<char> object, std::string &shared,
+                       std::string &error) {
+  TemporaryFile input("o"), output("so");
+  std::string linker = findLinker();
+  if (linker.empty()) {
+    error = "found no linker; install lld (tools/setup does)";
+    return false;
+  }
+  std::error_code failure;
+  {
+    llvm::raw_fd_ostream stream(input.path, failure);
+    stream.write(object.data(), object.size());
+    stream.close();
+    if (stream.has_error())
+      failure = stream.error();
+    stream.clear_error();
+  }
+  if (failure) {
+    error = "cannot write a temporary file: " + failure.message();
+    return false;
+  }
+  llvm::StringRef arguments[] = {linker,        "-shared", "-z",
+                                 "noexecstack", "-o",      output.path,
+                                 input.path};
+  if (llvm::sys::ExecuteAndWait(linker, arguments, std::nullopt, {}, 0, 0,
+                                &error) != 0) {
+    error = "the linker " + linker + " failed " + error;
+    return false;
+  }
+  auto bytes = llvm::MemoryBuffer::getFile(output.path);
+  if (!bytes) {
+    error = "cannot read a temporary file: " + bytes.getError().message();
+    return false;
+  }
+  shared = (*bytes)->getBuffer().str();
+  return true;
+}
+
+FailureOr<std::string> emitSharedObject(ModuleOp kernels,
+                                        const CpuTarget &target,
+                                        std::string *llvmText) {
+  registerBuiltinDialectTranslation(*kernels->getContext());
+  registerLLVMDialectTranslation(*kernels->getContext());
+  std::string error;
+  auto machine = makeTargetMachine(target, error);
+  if (!machine)
+    return kernels.emitError("cannot compile for ") << target.name << ": "
+                                                    << error;
+  llvm::LLVMContext context;
+  auto module = translateModuleToLLVMIR(kernels, context, "kernels");
+  if (!module)
+    return kernels.emitError("cannot translate the kernels to LLVM IR");
+  module->setDataLayout(machine->createDataLayout());
+  module->setTargetTriple(machine->getTargetTriple());
+  optimize(*module, *machine);
+  if (llvmText) {
+    llvm::raw_string_ostream stream(*llvmText);
+    module->print(stream, nullptr);
+  }
+  SmallVector<char> object;
+  std::string shared;
+  if (!writeObject(*module, *machine, object))
+    return kernels.emitError("the back end cannot write object files");
+  if (!linkObject(object, shared, error))
+    return kernels.emitError("cannot link the kernels: ") << error;
+  return shared;
+}
+
+} // namespace zc

@@ -1,0 +1,36 @@
+//===- EmitObject.h - kernels to a shared object ----------------*- C++ -*-===//
+#ifndef ZC_PASSES_CODEGEN_EMITOBJECT_H
+#define ZC_PASSES_CODEGEN_EMITOBJECT_H
+
+#include "mlir/IR/BuiltinOps.h"
+
+#include <string>
+#include <vector>
+
+namespace zc {
+
+/// What a code object is compiled for.
+struct CpuTarget {
+  std::string name; // "native", "x86-64-v3", "znver4": names the artifact's entry
+  std::string cpu;  // LLVM's name of the processor
+  /// Every instruction-set extension the code may use, as LLVM spells them
+  /// ("avx512f"); what the runtime asks the processor for.
+  std::vector<std::string> features;
+};
+
+/// The target of a `--cpu-arch` name; "native" is this machine. On an unknown
+/// name returns false and explains in `error`.
+bool resolveCpuTarget(llvm::StringRef name, CpuTarget &target,
+                      std::string &error);
+
+/// Compiles the nested module @kernels (in the LLVM dialect) for `target` at -O3
+/// and links it into a shared object, whose bytes are returned. It needs nothing
+/// but libc and libm. With `llvmText` also returns the optimised LLVM IR. Reports
+/// failures as diagnostics on the module.
+mlir::FailureOr<std::string> emitSharedObject(mlir::ModuleOp kernels,
+                                              const CpuTarget &target,
+                                              std::string *llvmText = nullptr);
+
+} // namespace zc
+
+#endif // ZC_PASSES_CODEGEN_EMITOBJECT_H

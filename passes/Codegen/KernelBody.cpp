@@ -1,0 +1,215 @@
+//===- KernelBody.cpp - train ops on one block of buffers -----------------===//
+//
+// Values of inlinable ops are never stored: they are expressions, computed where
+// they are used, at the place they are used at (an affine map from the loops).
+//
+//===----------------------------------------------------------------------===//
+#include "passes/Codegen/KernelBody.h"
+
+#include "dialects/Train/Ops/OpSupport.h"
+#include "dialects/Train/TrainDialect.h"
+#include "llvm/ADT/MapVector.h"
+#include "passes/Analysis/LoopNests.h"
+
+using namespace mlir;
+using namespace zc::train;
+
+namespace zc {
+
+namespace {
+
+/// One linalg.generic that computes several expressions of one shape.
+class LoopNest {
+public:
+  LoopNest(OpBuilder &builder, const KernelSplit &split,
+           const DenseMap<Value, Value> &buffers)
+      : builder(builder), split(split), buffers(buffers) {}
+
+  void build(Location loc, ArrayRef<Value> values, ValueRange outputs) {
+    unsigned rank = shapeOf(outputs[0]).size();
+    AffineMap identity = identityMap(builder, rank);
+    for (Value value : values)
+      collectOperation(value, identity);
+    SmallVector<AffineMap> maps;
+    SmallVector<Value> inputs;
+    for (auto &[read, index] : reads) {
+      inputs.push_back(buffers.lookup(read.first));
+      maps.push_back(cast<AffineMapAttr>(read.second).getValue());
+    }
+    maps.append(outputs.size(), identity);
+    buildGeneric(builder, loc, rank, maps, inputs, outputs,
+                 [&](OpBuilder &nested, Location, ValueRange elements) {
+                   SmallVector<Value> results;
+                   for (Value value : values)
+                     results.push_back(
+                         emitOperation(nested, value, identity, elements));
+                   return results;
+                 });
+  }
+
+private:
+  using Place = std::pair<Value, Attribute>;
+
+  static Place placeOf(Value value, AffineMap map) {
+    return {value, AffineMapAttr::get(map)};
+  }
+
+  void collect(Value value, AffineMap map) {
+    if (!buffers.contains(value))
+      return collectOperation(value, map);
+    reads.insert({placeOf(value, map), reads.size()});
+  }
+
+  void collectOperation(Value value, AffineMap map) {
+    if (!visited.insert(placeOf(value, map)).second)
+      return;
+    Operation *op = value.getDefiningOp();
+    if (AffineMap moved = localReadMap(op))
+      return collect(op->getOperand(0), moved.compose(map));
+    for (Value operand : op->getOperands())
+      collect(operand, map);
+  }
+
+  AffineMap localReadMap(Operation *op) {
+    if (!isMovedRead(op))
+      return {};
+    return movedReadMap(builder, op, split.localShape(op->getOperand(0)),
+                   split.localShape(op->getResult(0)));
+  }
+
+  Value emit(OpBuilder &nested, Value value, AffineMap map,
+             ValueRange elements) {
+    auto read = reads.find(placeOf(value, map));
+    if (read != reads.end())
+      return elements[read->second];
+    return emitOperation(nested, value, map, elements);
+  }
+
+  Value emitOperation(OpBuilder &nested, Value value, AffineMap map,
+                      ValueRange elements) {
+    Value &scalar = scalars[placeOf(value, map)];
+    if (scalar)
+      return scalar;
+    Operation *op = value.getDefiningOp();
+    Value result;
+    if (AffineMap moved = localReadMap(op)) {
+      result = emit(nested, op->getOperand(0), moved.compose(map), elements);
+    } else if (auto constant = dyn_cast<ConstantOp>(op)) {
+      auto dense = cast<DenseElementsAttr>(constant.getValue());
+      result = arith::ConstantOp::create(
+          nested, op->getLoc(),
+          cast<TypedAttr>(dense.getSplatValue<Attribute>()));
+    } else {
+      SmallVector<Value> operands;
+      for (Value operand : op->getOperands())
+        operands.push_back(emit(nested, operand, map, elements));
+      result = cast<ElementwiseOpInterface>(op).buildScalar(
+          nested, op->getLoc(), operands);
+    }
+    // The recursion may have moved `scalar`.
+    scalars[placeOf(value, map)] = result;
+    return result;
+  }
+
+  OpBuilder &builder;
+  const KernelSplit &split;
+  const DenseMap<Value, Value> &buffers;
+  llvm::MapVector<Place, unsigned> reads;
+  DenseSet<Place> visited;
+  DenseMap<Place, Value> scalars;
+};
+
+class BodyBuilder {
+public:
+  BodyBuilder(OpBuilder &builder, const KernelSplit &split)
+      : builder(builder), split(split) {}
+
+  void run(Block &body, ValueRange inputs, ValueRange outputs) {
+    for (auto [argument, input] : llvm::zip(body.getArguments(), inputs))
+      buffers[argument] = input;
+    auto yielded = body.getTerminator()->getOperands();
+    for (auto [value, output] : llvm::zip(yielded, outputs))
+      targets.insert({value, output});
+    for (Operation &op : body.without_terminator())
+      if (!isInlinable(&op))
+        buildOp(&op);
+    buildRemainingOutputs(yielded);
+    for (auto [value, output] : llvm::zip(yielded, outputs))
+      if (buffers.lookup(value) != output)
+        buildCopy(builder, value.getLoc(), buffers.lookup(value), output);
+  }
+
+private:
+  // The memory of a value: where it is yielded, or a temporary.
+  Value allocate(Value value) {
+    auto target = targets.find(value);
+    if (target != targets.end())
+      return target->second;
+    Type element = cast<ShapedType>(value.getType()).getElementType();
+    return buildTemporary(builder, value.getLoc(), split.localShape(value),
+                          element);
+  }
+
+  void materialize(ArrayRef<Value> values, ValueRange results) {
+    LoopNest(builder, split, buffers).build(values[0].getLoc(), values, results);
+    for (auto [value, result] : llvm::zip(values, results))
+      buffers[value] = result;
+  }
+
+  // An expression that the op may overwrite is computed where its result goes.
+  void materializeOperand(LinalgFormOpInterface op, OpOperand &operand,
+                          ArrayRef<Value> outputs) {
+    Value value = operand.get();
+    if (value.hasOneUse() && !targets.contains(value))
+      for (auto [index, output] : llvm::enumerate(outputs))
+        if (op.mayShareBuffer(operand.getOperandNumber(), index))
+          return materialize(value, output);
+    materialize(value, allocate(value));
+  }
+
+  void buildOp(Operation *op) {
+    auto form = cast<LinalgFormOpInterface>(op);
+    SmallVector<Value> inputs, outputs;
+    for (Value result : op->getResults())
+      outputs.push_back(allocate(result));
+    for (OpOperand &operand : op->getOpOperands()) {
+      if (!buffers.contains(operand.get()))
+        materializeOperand(form, operand, outputs);
+      inputs.push_back(buffers.lookup(operand.get()));
+    }
+    form.buildLinalg(builder, op->getLoc(), inputs, outputs);
+    for (auto [result, output] : llvm::zip(op->getResults(), outputs))
+      buffers[result] = output;
+  }
+
+  // Outputs of one shape share a loop nest.
+  void buildRemainingOutputs(ValueRange yielded) {
+    llvm::MapVector<ArrayRef<int64_t>, SmallVector<Value>> byShape;
+    for (Value value : yielded) {
+      if (buffers.contains(value))
+        continue;
+      auto &group = byShape[cast<ShapedType>(value.getType()).getShape()];
+      if (!llvm::is_contained(group, value))
+        group.push_back(value);
+    }
+    for (auto &[shape, values] : byShape) {
+      SmallVector<Value> results;
+      for (Value value : values)
+        results.push_back(allocate(value));
+      materialize(values, results);
+    }
+  }
+
+  OpBuilder &builder;
+  const KernelSplit &split;
+  DenseMap<Value, Value> buffers, targets;
+};
+
+} // namespace
+
+void buildKernelBody(OpBuilder &builder, Block &body, const KernelSplit &split,
+                     ValueRange inputs, ValueRange outputs) {
+  BodyBuilder(builder, split).run(body, inputs, outputs);
+}
+
+} // namespace zc

@@ -1,0 +1,44 @@
+//===- KernelSplit.h - a kernel's work in equal blocks ----------*- C++ -*-===//
+//
+// A kernel is split over threads by the rules by which tensors are split over
+// ranks: dims that every op of the kernel treats as one parallel factor may be
+// cut into blocks, and every block computes its part of every output alone.
+//
+//===----------------------------------------------------------------------===//
+#ifndef ZC_PASSES_CODEGEN_KERNELSPLIT_H
+#define ZC_PASSES_CODEGEN_KERNELSPLIT_H
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SmallVector.h"
+#include "mlir/IR/Block.h"
+#include "mlir/IR/Value.h"
+
+#include <cstdint>
+
+namespace zc {
+
+/// One loop of the grid: a dim of size blocks * block.
+struct SplitLoop {
+  int64_t blocks;
+  int64_t block;
+};
+
+/// How the values of a kernel's body are cut.
+struct KernelSplit {
+  /// Outermost first; the grid is the product of their `blocks`.
+  llvm::SmallVector<SplitLoop> loops;
+  /// For every value of the body, per dim the loop that cuts it, or -1.
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<int>> dims;
+
+  int64_t grid() const;
+  /// The shape of the part of `value` that one block works on.
+  llvm::SmallVector<int64_t> localShape(mlir::Value value) const;
+};
+
+/// Chooses the split of a body of train ops whose terminator yields the outputs.
+/// A block has about 16 Ki elements, and rows long enough to be vectors.
+KernelSplit chooseSplit(mlir::Block &body);
+
+} // namespace zc
+
+#endif // ZC_PASSES_CODEGEN_KERNELSPLIT_H

@@ -1,0 +1,174 @@
+//===- LowerKernels.cpp - a function over blocks for every kernel ---------===//
+#include "dialects/Sched/SchedDialect.h"
+#include "dialects/Train/TrainDialect.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "passes/Codegen/KernelBody.h"
+#include "passes/Codegen/KernelSplit.h"
+#include "passes/Codegen/Passes.h"
+
+using namespace mlir;
+
+namespace zc {
+#define GEN_PASS_DEF_LOWERKERNELSPASS
+#include "passes/Codegen/Passes.h.inc"
+
+namespace {
+
+MemRefType bufferType(Type tensor) {
+  auto type = cast<RankedTensorType>(tensor);
+  return MemRefType::get(type.getShape(), type.getElementType());
+}
+
+/// Builds the function of one kernel.
+class KernelFunction {
+public:
+  explicit KernelFunction(sched::KernelOp kernel)
+      : kernel(kernel), body(kernel.getBody().front()),
+        split(chooseSplit(body)), builder(kernel.getContext()) {}
+
+  int64_t grid() const { return split.grid(); }
+
+  void build(ModuleOp module) {
+    builder.setInsertionPointToEnd(module.getBody());
+    func::FuncOp function = declare();
+    Block *entry = function.addEntryBlock();
+    builder.setInsertionPointToStart(entry);
+    Location loc = kernel.getLoc();
+    Value step = arith::ConstantIndexOp::create(builder, loc, 1);
+    auto arguments = entry->getArguments();
+    auto loop = scf::ForOp::create(builder, loc, arguments.drop_back().back(),
+                                   arguments.back(), step);
+    func::ReturnOp::create(builder, loc);
+    builder.setInsertionPointToStart(loop.getBody());
+    buildBlock(arguments, loop.getInductionVar());
+    hoistTemporaries(function);
+  }
+
+private:
+  /// One argument a buffer: all inputs, then outputs that share none. The entry
+  /// point must pass inputs and outputs in that order (`zc.buffers`).
+  func::FuncOp declare() {
+    SmallVector<Type> types;
+    SmallVector<int32_t> order;
+    for (auto [index, input] : llvm::enumerate(kernel.getInputs())) {
+      types.push_back(bufferType(input.getType()));
+      order.push_back(index);
+    }
+    unsigned inputs = types.size();
+    for (auto [index, output] : llvm::enumerate(kernel.getOutputs())) {
+      int shared = sharedInput(index);
+      outputArgument.push_back(shared >= 0 ? shared : types.size());
+      if (shared >= 0)
+        continue;
+      types.push_back(bufferType(output.getType()));
+      order.push_back(inputs + index);
+    }
+    unsigned buffers = types.size();
+    types.append(2, builder.getIndexType());
+    auto function =
+        func::FuncOp::create(builder, kernel.getLoc(), kernel.getFunctionName(),
+                             builder.getFunctionType(types, {}));
+    for (unsigned i = 0; i < buffers; ++i)
+      function.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(),
+                          builder.getUnitAttr());
+    function->setAttr("zc.buffers", builder.getDenseI32ArrayAttr(order));
+    return function;
+  }
+
+  int sharedInput(unsigned output) {
+    ArrayRef<int64_t> pairs = kernel.getShared();
+    for (size_t i = 0; i < pairs.size(); i += 2)
+      if (pairs[i + 1] == static_cast<int64_t>(output))
+        return pairs[i];
+    return -1;
+  }
+
+  void buildBlock(ValueRange arguments, Value block) {
+    SmallVector<Value> offsets = blockOffsets(block);
+    SmallVector<Value> inputs, outputs;
+    DenseMap<Value, Value> window;
+    auto part = [&](Value argument, Value value) {
+      Value &cached = window[argument];
+      if (!cached)
+        cached = buildPart(argument, value, offsets);
+      return cached;
+    };
+    for (auto [index, input] : llvm::enumerate(kernel.getInputs()))
+      inputs.push_back(part(arguments[index], input));
+    for (auto [index, output] : llvm::enumerate(kernel.getOutputs()))
+      outputs.push_back(part(arguments[outputArgument[index]], output));
+    buildKernelBody(builder, body, split, inputs, outputs);
+  }
+
+  /// First element, per loop of the split, of a block of the grid.
+  SmallVector<Value> blockOffsets(Value block) {
+    Location loc = kernel.getLoc();
+    SmallVector<Value> offsets(split.loops.size());
+    AffineExpr d0 = builder.getAffineDimExpr(0);
+    int64_t inner = 1;
+    for (size_t i = split.loops.size(); i > 0; --i) {
+      const SplitLoop &loop = split.loops[i - 1];
+      AffineExpr index = d0.floorDiv(inner);
+      if (i > 1)
+        index = index % loop.blocks;
+      offsets[i - 1] = affine::AffineApplyOp::create(
+          builder, loc, AffineMap::get(1, 0, index * loop.block), block);
+      inner *= loop.blocks;
+    }
+    return offsets;
+  }
+
+  /// The part of a buffer that the block works on.
+  Value buildPart(Value buffer, Value value, ArrayRef<Value> blockOffset) {
+    const auto &dims = split.dims.find(value)->second;
+    if (llvm::all_of(dims, [](int loop) { return loop < 0; }))
+      return buffer;
+    SmallVector<OpFoldResult> offsets, sizes, strides;
+    for (auto [dim, size] : llvm::enumerate(split.localShape(value))) {
+      int loop = dims[dim];
+      offsets.push_back(loop < 0 ? OpFoldResult(builder.getIndexAttr(0))
+                                 : OpFoldResult(blockOffset[loop]));
+      sizes.push_back(builder.getIndexAttr(size));
+      strides.push_back(builder.getIndexAttr(1));
+    }
+    return memref::SubViewOp::create(builder, kernel.getLoc(), buffer, offsets,
+                                     sizes, strides);
+  }
+
+  /// A stack allocation in a loop would take new stack in every iteration.
+  static void hoistTemporaries(func::FuncOp function) {
+    Block &entry = function.getBody().front();
+    SmallVector<memref::AllocaOp> temporaries;
+    function.walk([&](memref::AllocaOp op) { temporaries.push_back(op); });
+    for (memref::AllocaOp op : llvm::reverse(temporaries))
+      op->moveBefore(&entry, entry.begin());
+  }
+
+  sched::KernelOp kernel;
+  Block &body;
+  KernelSplit split;
+  OpBuilder builder;
+  SmallVector<unsigned> outputArgument;
+};
+
+struct LowerKernels : public impl::LowerKernelsPassBase<LowerKernels> {
+  void runOnOperation() override {
+    OpBuilder builder = OpBuilder::atBlockEnd(getOperation().getBody());
+    auto module = ModuleOp::create(builder, getOperation().getLoc(),
+                                   StringRef(kKernelModule));
+    for (auto kernel : getOperation().getOps<sched::KernelOp>()) {
+      KernelFunction function(kernel);
+      kernel.setGrid(function.grid());
+      function.build(module);
+    }
+  }
+};
+
+} // namespace
+} // namespace zc

@@ -1,0 +1,33 @@
+//===- Passes.h - kernels to machine code -----------------------*- C++ -*-===//
+#ifndef ZC_PASSES_CODEGEN_PASSES_H
+#define ZC_PASSES_CODEGEN_PASSES_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+
+#include <memory>
+
+namespace zc {
+
+#define GEN_PASS_DECL
+#include "passes/Codegen/Passes.h.inc"
+#define GEN_PASS_REGISTRATION
+#include "passes/Codegen/Passes.h.inc"
+
+/// Name of the nested module that the kernels' functions live in.
+inline constexpr llvm::StringLiteral kKernelModule = "kernels";
+
+/// sched.kernel to functions of the LLVM dialect in the nested module @kernels.
+void buildCodegenPipeline(mlir::OpPassManager &manager);
+
+/// From what `--zc-lower-kernels` leaves in @kernels to the LLVM dialect; runs on
+/// the nested module.
+void buildKernelLoweringPipeline(mlir::OpPassManager &manager);
+
+/// Registers the two pipelines as `--zc-codegen-pipeline` and
+/// `--zc-kernel-lowering-pipeline`.
+void registerCodegenPipelines();
+
+} // namespace zc
+
+#endif // ZC_PASSES_CODEGEN_PASSES_H

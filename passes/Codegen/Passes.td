@@ -1,0 +1,55 @@
+//===- Passes.td - kernels to machine code --------------------------------===//
+#ifndef ZC_PASSES_CODEGEN_PASSES_TD
+#define ZC_PASSES_CODEGEN_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def LowerKernelsPass : Pass<"zc-lower-kernels", "::mlir::ModuleOp"> {
+  let summary = "build a function over a range of blocks for every kernel";
+  let description = [{
+    For every `sched.kernel` adds to the nested module `@kernels` a function of
+    its buffers (inputs, then the outputs that share none) and a range of
+    blocks, and sets the kernel's `grid`. Chains of elementwise ops become one
+    linalg.generic on memrefs; other ops contribute their linalg form.
+
+    ```mlir
+    sched.kernel @k { ^bb0(%x: tensor<1024x768xf32>):
+      %0 = train.relu %x : ...
+      train.yield %0 : ... }
+    // adds
+    func.func @k(%x: memref<1024x768xf32> {llvm.noalias},
+                 %y: memref<1024x768xf32> {llvm.noalias},
+                 %begin: index, %end: index) {
+      scf.for %block = %begin to %end step %c1 { /* 16 rows */ }
+      return }
+    ```
+  }];
+  let dependentDialects = ["::zc::train::TrainDialect",
+    "::mlir::func::FuncDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::math::MathDialect"];
+}
+
+def ApproximateMathPass : Pass<"zc-approximate-math"> {
+  let summary = "replace float32 exp, tanh, erf, log, ... by polynomials";
+  let description = [{
+    LLVM's vectoriser turns polynomials into vector code; calls of libm would
+    leave the loop scalar. The polynomials are MLIR's. float64 is left alone.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+    "::mlir::math::MathDialect", "::mlir::vector::VectorDialect"];
+}
+
+def AddEntryPointsPass : Pass<"zc-add-entry-points", "::mlir::ModuleOp"> {
+  let summary = "give every kernel the one signature the runtime knows";
+  let description = [{
+    Runs on the nested module after lowering to LLVM. `@k` becomes a private
+    function; a new `@k(ptr buffers, i64 begin, i64 end)` loads the pointers,
+    inputs first and then outputs as `zc.buffers` on the function says, and
+    calls it: arguments, unlike loaded pointers, can be `noalias`.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
+#endif // ZC_PASSES_CODEGEN_PASSES_TD

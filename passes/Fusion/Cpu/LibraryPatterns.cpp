@@ -1,0 +1,24 @@
+//===- LibraryPatterns.cpp - what oneDNN computes -------------------------===//
+#include "passes/Fusion/Cpu/LibraryPatterns.h"
+
+#include "dialects/Train/TrainDialect.h"
+
+using namespace mlir;
+using namespace zc::train;
+
+namespace zc::cpu {
+
+StringRef libraryFor(Operation *op) {
+  bool allFloat32 = llvm::all_of(op->getOperandTypes(), [](Type type) {
+    return cast<ShapedType>(type).getElementType().isF32();
+  });
+  if (!allFloat32)
+    return "";
+  if (isa<MatmulOp>(op))
+    return "onednn.matmul";
+  if (isa<ConvOp, ConvInputGradOp, ConvFilterGradOp>(op))
+    return "onednn.convolution";
+  return "";
+}
+
+} // namespace zc::cpu

@@ -1,0 +1,15 @@
+//===- LibraryPatterns.h - what oneDNN computes -----------------*- C++ -*-===//
+#ifndef ZC_PASSES_FUSION_CPU_LIBRARYPATTERNS_H
+#define ZC_PASSES_FUSION_CPU_LIBRARYPATTERNS_H
+
+#include "mlir/IR/Operation.h"
+
+namespace zc::cpu {
+
+/// The library pattern for `op` on CPUs, or an empty string: "onednn.matmul" for
+/// train.matmul, "onednn.convolution" for the convolutions, of float32.
+llvm::StringRef libraryFor(mlir::Operation *op);
+
+} // namespace zc::cpu
+
+#endif // ZC_PASSES_FUSION_CPU_LIBRARYPATTERNS_H

@@ -1,0 +1,21 @@
+//===- FusionPipeline.cpp -------------------------------------------------===//
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
+#include "passes/Fusion/Passes.h"
+
+using namespace mlir;
+
+namespace zc {
+
+void buildFusionPipeline(OpPassManager &manager,
+                         const SelectLibraryCallsPassOptions &options) {
+  manager.addPass(createAssignLayoutsPass());
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCSEPass());
+  // From here on the values that exist are fixed: no pass may fold across
+  // regions.
+  manager.addPass(createFormRegionsPass());
+  manager.addPass(createSelectLibraryCallsPass(options));
+}
+
+} // namespace zc

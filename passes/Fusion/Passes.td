@@ -1,0 +1,60 @@
+//===- Passes.td - which values exist -------------------------------------===//
+#ifndef ZC_PASSES_FUSION_PASSES_TD
+#define ZC_PASSES_FUSION_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def AssignLayoutsPass : Pass<"zc-assign-layouts", "::mlir::ModuleOp"> {
+  let summary = "put the channels of images last";
+  let description = [{
+    Libraries are faster on [N, spatial..., C]. Every convolution, pool and batch
+    normalisation becomes a channels-last one between two transposes; transposes
+    then sink through elementwise ops and cancel, so that they are left only where
+    images enter and leave.
+
+    ```mlir
+    %1 = train.conv %x, %f {...} : (tensor<8x3x32x32xf32>, ...)
+    // becomes
+    %0 = train.transpose %x {permutation = array<i64: 0, 2, 3, 1>}
+    %1 = train.conv %0, %f {channels_last, ...} : (tensor<8x32x32x3xf32>, ...)
+    %2 = train.transpose %1 {permutation = array<i64: 0, 3, 1, 2>}
+    ```
+  }];
+  let statistics = [
+    Statistic<"numConverted", "num-converted", "Ops made channels-last">
+  ];
+  let dependentDialects = ["::zc::train::TrainDialect"];
+}
+
+def FormRegionsPass : Pass<"zc-form-regions", "::mlir::ModuleOp"> {
+  let summary = "group ops into the regions that become kernels";
+  let description = [{
+    Afterwards the ops of a program are `train.fused`, `train.reshape` (a view) and
+    the return. Elementwise ops of one shape that feed one another form one
+    region; every other op one of its own. Splat constants are cloned into the
+    regions that use them; other constants become states of kind constant.
+    `shared_buffers` says which operands a region may overwrite.
+  }];
+  let statistics = [
+    Statistic<"numRegions", "num-regions", "Regions formed">
+  ];
+  let dependentDialects = ["::zc::train::TrainDialect"];
+}
+
+def SelectLibraryCallsPass
+    : Pass<"zc-select-library-calls", "::mlir::ModuleOp"> {
+  let summary = "give matmuls and convolutions to a library";
+  let description = [{
+    A region that is one op that the target's library computes gets `library` and
+    a bound on the library's workspace. For the CPU: oneDNN, for float32.
+  }];
+  let options = [
+    Option<"threads", "threads", "int64_t", "1",
+           "threads that workspaces are planned for">
+  ];
+  let statistics = [
+    Statistic<"numCalls", "num-calls", "Regions given to a library">
+  ];
+}
+
+#endif // ZC_PASSES_FUSION_PASSES_TD

@@ -1,0 +1,140 @@
+//===- RegionGrouping.cpp - which ops become one kernel -------------------===//
+//
+// Ops are visited from last to first. An elementwise op joins the region of its
+// earliest user if that is a loop nest over the same shape and the region would
+// not come to depend on itself; what others need of it the region also leaves in
+// memory.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/Fusion/RegionGrouping.h"
+
+#include "dialects/Train/TrainDialect.h"
+#include "passes/Analysis/LoopNests.h"
+
+using namespace mlir;
+using namespace zc::train;
+
+namespace zc {
+
+/// Regions this large compile slowly and gain nothing more.
+static constexpr size_t kMaxRegionOps = 64;
+/// Constants up to this size are cheaper written again than kept.
+static constexpr int64_t kSmallConstant = 4096;
+
+static ArrayRef<int64_t> shapeOfResult(Operation *op) {
+  return cast<ShapedType>(op->getResult(0).getType()).getShape();
+}
+
+static bool isLoopOp(Operation *op) {
+  return isa<ElementwiseOpInterface>(op) || isMovedRead(op);
+}
+
+/// A transpose that keeps the innermost dim reads whole rows: cheap in a loop.
+static bool keepsRows(Operation *op) {
+  auto transpose = dyn_cast<TransposeOp>(op);
+  if (!transpose)
+    return true;
+  ArrayRef<int64_t> permutation = transpose.getPermutation();
+  return permutation.empty() ||
+         permutation.back() == static_cast<int64_t>(permutation.size()) - 1;
+}
+
+bool RegionGrouping::isRepeated(Operation *op, Operation *user) {
+  if (!isSplatConstant(op) && !isa<BroadcastOp>(op))
+    return false;
+  if (isLoopOp(user))
+    return true;
+  auto form = dyn_cast<LinalgFormOpInterface>(user);
+  if (!form || isa<ReshapeOp>(user) || !isSplatConstant(op))
+    return false;
+  auto type = cast<ShapedType>(op->getResult(0).getType());
+  if (type.getNumElements() <= kSmallConstant)
+    return true;
+  for (OpOperand &operand : user->getOpOperands())
+    for (unsigned result = 0; result < user->getNumResults(); ++result)
+      if (operand.get() == op->getResult(0) &&
+          form.mayShareBuffer(operand.getOperandNumber(), result))
+        return true;
+  return false;
+}
+
+RegionGrouping::RegionGrouping(Block &block) : block(block) {
+  int index = 0;
+  for (Operation &op : block)
+    order[&op] = index++;
+  for (Operation &op : llvm::reverse(block.without_terminator()))
+    if (!isa<ReshapeOp>(op))
+      place(&op);
+  for (RegionGroup &group : groups)
+    llvm::sort(group.ops, [&](Operation *a, Operation *b) {
+      return order[a] < order[b];
+    });
+}
+
+void RegionGrouping::place(Operation *op) {
+  bool needed = llvm::any_of(op->getUsers(), [&](Operation *user) {
+    return !isRepeated(op, user);
+  });
+  if (!needed)
+    return;
+  int group = isSplatConstant(op) || isa<BroadcastOp>(op) ? -1
+                                                          : findGroupToJoin(op);
+  if (group < 0) {
+    group = groups.size();
+    groups.push_back({{}, isInlinable(op)});
+  }
+  addToGroup(op, group);
+}
+
+int RegionGrouping::findGroupToJoin(Operation *op) {
+  if (!isLoopOp(op) || !keepsRows(op))
+    return -1;
+  Operation *first = nullptr;
+  for (Operation *user : op->getUsers())
+    if (!first || order[user] < order[first])
+      first = user;
+  // A broadcast repeated in a later region reads this value from memory.
+  auto found = groupOf.find(first);
+  if (found == groupOf.end())
+    return -1;
+  RegionGroup &group = groups[found->second];
+  bool fits = group.isLoopNest && group.ops.size() < kMaxRegionOps &&
+              isLoopOp(group.ops.front()) &&
+              shapeOfResult(group.ops.front()) == shapeOfResult(op);
+  // Another region would read a transposed value in another order.
+  if (isMovedRead(op) && !op->hasOneUse())
+    return -1;
+  return fits && !wouldCycle(op, found->second) ? found->second : -1;
+}
+
+void RegionGrouping::addToGroup(Operation *op, int group) {
+  groups[group].ops.push_back(op);
+  groupOf[op] = group;
+}
+
+/// Whether a user of `op` outside the group leads back into the group.
+bool RegionGrouping::wouldCycle(Operation *op, int group) {
+  SmallVector<Operation *> work;
+  DenseSet<Operation *> seenOps;
+  DenseSet<int> seenGroups;
+  bool cycle = false;
+  auto visitUsers = [&](Operation *from) {
+    for (Operation *user : from->getUsers()) {
+      auto found = groupOf.find(user);
+      if (found == groupOf.end()) {
+        if (seenOps.insert(user).second)
+          work.push_back(user);
+      } else if (found->second == group) {
+        cycle = cycle || from != op;
+      } else if (seenGroups.insert(found->second).second) {
+        llvm::append_range(work, groups[found->second].ops);
+      }
+    }
+  };
+  visitUsers(op);
+  while (!work.empty() && !cycle)
+    visitUsers(work.pop_back_val());
+  return cycle;
+}
+
+} // namespace zc

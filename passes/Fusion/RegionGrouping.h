@@ -1,0 +1,46 @@
+//===- RegionGrouping.h - which ops become one kernel -----------*- C++ -*-===//
+#ifndef ZC_PASSES_FUSION_REGIONGROUPING_H
+#define ZC_PASSES_FUSION_REGIONGROUPING_H
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SmallVector.h"
+#include "mlir/IR/Block.h"
+#include "mlir/IR/Operation.h"
+
+namespace zc {
+
+/// Ops of a program that one kernel computes, in program order.
+struct RegionGroup {
+  llvm::SmallVector<mlir::Operation *> ops;
+  /// One loop nest of elementwise ops; otherwise a single op.
+  bool isLoopNest = false;
+};
+
+/// Partitions the ops of a program's block. Reshapes and the terminator are in no
+/// group. Ops that cost nothing to repeat (splat constants, broadcasts) are in a
+/// group only where a value of theirs must exist in memory; for other users
+/// `isRepeated` says that the user's region computes them itself.
+class RegionGrouping {
+public:
+  explicit RegionGrouping(mlir::Block &block);
+
+  const llvm::SmallVector<RegionGroup> &getGroups() const { return groups; }
+
+  /// Whether the region of `user` computes its operand `op` itself.
+  static bool isRepeated(mlir::Operation *op, mlir::Operation *user);
+
+private:
+  void place(mlir::Operation *op);
+  int findGroupToJoin(mlir::Operation *op);
+  bool wouldCycle(mlir::Operation *op, int group);
+  void addToGroup(mlir::Operation *op, int group);
+
+  mlir::Block &block;
+  llvm::SmallVector<RegionGroup> groups;
+  llvm::DenseMap<mlir::Operation *, int> groupOf;
+  llvm::DenseMap<mlir::Operation *, int> order;
+};
+
+} // namespace zc
+
+#endif // ZC_PASSES_FUSION_REGIONGROUPING_H

@@ -1,0 +1,52 @@
+//===- SelectLibraryCalls.cpp - matmuls and convolutions to a library -----===//
+#include "dialects/Train/TrainDialect.h"
+#include "passes/Fusion/Cpu/LibraryPatterns.h"
+#include "passes/Fusion/Passes.h"
+
+using namespace mlir;
+using namespace zc::train;
+
+namespace zc {
+#define GEN_PASS_DEF_SELECTLIBRARYCALLSPASS
+#include "passes/Fusion/Passes.h.inc"
+
+static WorkspaceBound &workspaceBound() {
+  static WorkspaceBound bound;
+  return bound;
+}
+
+void setWorkspaceBound(WorkspaceBound bound) {
+  workspaceBound() = std::move(bound);
+}
+
+namespace {
+
+/// The only op of a region, or null.
+Operation *singleOp(FusedOp region) {
+  Block &block = region.getBody().front();
+  Operation &op = block.front();
+  bool alone = op.getNextNode() == block.getTerminator();
+  return alone && op.getOperands() == block.getArguments() ? &op : nullptr;
+}
+
+struct SelectLibraryCalls
+    : public impl::SelectLibraryCallsPassBase<SelectLibraryCalls> {
+  using SelectLibraryCallsPassBase::SelectLibraryCallsPassBase;
+
+  void runOnOperation() override {
+    getOperation().walk([&](FusedOp region) {
+      Operation *op = region.getLibrary() ? nullptr : singleOp(region);
+      StringRef library = op ? cpu::libraryFor(op) : StringRef();
+      if (library.empty())
+        return;
+      ++numCalls;
+      region.setLibrary(library);
+      region.setSharedBuffers({});
+      if (workspaceBound())
+        region.setWorkspaceBytes(workspaceBound()(op, threads));
+    });
+  }
+};
+
+} // namespace
+} // namespace zc
