@@ -1,0 +1,197 @@
+#include "runtime/Io/BatchFeed.h"
+#include "runtime/Plan/Types.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace zc {
+
+namespace {
+
+/// The names that a data file has, for messages.
+std::string listNames(const DataFile &data) {
+  std::string names;
+  for (const auto &[name, array] : data.arrays())
+    names += (names.empty() ? "'" : ", '") + name + "'";
+  return names.empty() ? "nothing" : names;
+}
+
+/// The shape that an array must have; "N" where it counts samples.
+std::string expectedShape(const plan::TensorType &type, int axis,
+                          const std::vector<int64_t> &dims) {
+  std::string text = std::string(typeName(type.dtype())) + " [";
+  for (size_t i = 0; i < dims.size(); ++i)
+    text += (i ? ", " : "") +
+            (int(i) == axis ? std::string("N") : std::to_string(dims[i]));
+  return text + "]";
+}
+
+} // namespace
+
+Result<BatchFeed> BatchFeed::create(const plan::Program &program,
+                                    std::shared_ptr<const DataFile> data,
+                                    const FeedOptions &options) {
+  BatchFeed feed(program, std::move(data));
+  std::string problems;
+  for (const plan::Input &input : program.inputs())
+    if (Status status = feed.addColumn(input, options); !status.ok())
+      problems += (problems.empty() ? "" : "\n") + status.message();
+  if (!problems.empty())
+    return Status(StatusCode::InvalidArgument, problems);
+  if (feed.theSamples < 1)
+    return makeError(StatusCode::InvalidArgument, "'", feed.data->path(),
+                     "' has no samples");
+  return feed;
+}
+
+Status BatchFeed::addColumn(const plan::Input &input,
+                            const FeedOptions &options) {
+  Column column;
+  column.input = &input;
+  column.buffer = &program->buffers(input.buffer());
+  column.staging.assign(*byteCount(column.buffer->type()), '\0');
+  if (input.batch_dim() >= 0)
+    theBatch = column.buffer->type().dims(input.batch_dim());
+  auto found = data->arrays().find(input.name());
+  if (found != data->arrays().end() && !input.is_sample_weight()) {
+    column.array = &found->second;
+    ZC_RETURN_IF_ERROR(bindArray(column, options));
+  } else if (!input.is_sample_weight() &&
+             !(input.is_label() && options.labelsMayMiss)) {
+    return makeError(StatusCode::InvalidArgument, "'", data->path(),
+                     "' lacks the input '", input.name(), "'; it has ",
+                     listNames(*data));
+  }
+  columns.push_back(std::move(column));
+  return Status();
+}
+
+/// Checks type and shape, and finds out how to walk the array.
+Status BatchFeed::bindArray(Column &column, const FeedOptions &options) {
+  const plan::TensorType &type = column.buffer->type();
+  const NpyArray &array = *column.array;
+  int batchDim = column.input->batch_dim();
+  std::vector<int64_t> expected(type.dims().begin(), type.dims().end());
+  int axis = batchDim;
+  if (batchDim >= 0 && options.sampleAxis == SampleAxis::First) {
+    std::rotate(expected.begin(), expected.begin() + batchDim,
+                expected.begin() + batchDim + 1);
+    axis = 0;
+  }
+  column.convert = findConverter(array, type.dtype());
+  bool agrees = array.dims.size() == expected.size();
+  for (size_t i = 0; agrees && i < expected.size(); ++i)
+    agrees = int(i) == axis || array.dims[i] == expected[i];
+  if (!agrees || !column.convert)
+    return makeError(StatusCode::InvalidArgument, "'", data->path(), "': '",
+                     column.input->name(), "' is ", array.print(),
+                     "; expected ", expectedShape(type, axis, expected),
+                     batchDim >= 0 ? ", N samples" : "");
+  if (batchDim < 0) {
+    column.inner = *elementCount(type);
+    return Status();
+  }
+  for (int i = 0; i < type.dims_size(); ++i)
+    (i < batchDim ? column.outer : column.inner) *=
+        i == batchDim ? 1 : type.dims(i);
+  int64_t samples = array.dims[axis];
+  bool samplesFirst = axis == 0 && options.sampleAxis == SampleAxis::First;
+  column.sampleStride =
+      samplesFirst ? column.outer * column.inner : column.inner;
+  column.outerStride = samplesFirst ? column.inner : samples * column.inner;
+  return countSamples(column, samples);
+}
+
+Status BatchFeed::countSamples(const Column &column, int64_t samples) {
+  if (samplesFrom.empty()) {
+    samplesFrom = column.input->name();
+    theSamples = samples;
+  } else if (samples != theSamples) {
+    return makeError(StatusCode::InvalidArgument, "'", data->path(), "': '",
+                     column.input->name(), "' has ", samples, " samples, '",
+                     samplesFrom, "' has ", theSamples);
+  }
+  return Status();
+}
+
+Status BatchFeed::feed(Executor &executor,
+                       const std::vector<int64_t> &indices) {
+  assert(int64_t(indices.size()) <= theBatch && "at most a batch");
+  for (Column &column : columns) {
+    if (column.input->is_sample_weight())
+      fillWeights(column, indices.size());
+    else if (column.array && column.input->batch_dim() < 0)
+      ZC_RETURN_IF_ERROR(fillWhole(column));
+    else if (column.array)
+      ZC_RETURN_IF_ERROR(fillSamples(column, indices));
+    ZC_RETURN_IF_ERROR(executor.write(*program, column.input->buffer(),
+                                      column.staging.data()));
+  }
+  return Status();
+}
+
+void BatchFeed::fillWeights(Column &column, size_t count) {
+  for (int64_t i = 0; i < theBatch; ++i) {
+    float weight = i < int64_t(count) ? 1.0f : 0.0f;
+    std::memcpy(column.staging.data() + i * sizeof(float), &weight,
+                sizeof(weight));
+  }
+}
+
+Status BatchFeed::fillSamples(Column &column,
+                              const std::vector<int64_t> &indices) {
+  const plan::DataType type = column.buffer->type().dtype();
+  const int64_t bytes = elementBytes(type);
+  const char *source = column.array->data.data();
+  if (int64_t(indices.size()) < theBatch)
+    std::fill(column.staging.begin(), column.staging.end(), '\0');
+  for (size_t b = 0; b < indices.size(); ++b) {
+    for (int64_t o = 0; o < column.outer; ++o) {
+      int64_t from = indices[b] * column.sampleStride + o * column.outerStride;
+      int64_t to = (o * theBatch + int64_t(b)) * column.inner;
+      int64_t done =
+          column.convert(source + from * column.array->itemSize,
+                         column.staging.data() + to * bytes, column.inner);
+      if (done < column.inner)
+        return makeError(StatusCode::InvalidArgument, "'", data->path(), "': '",
+                         column.input->name(), "', sample ", indices[b],
+                         ": a value does not fit ", typeName(type));
+      ZC_RETURN_IF_ERROR(checkRange(column, to, column.inner,
+                                    strCat(", sample ", indices[b])));
+    }
+  }
+  return Status();
+}
+
+Status BatchFeed::fillWhole(Column &column) {
+  int64_t done = column.convert(column.array->data.data(),
+                                column.staging.data(), column.inner);
+  if (done < column.inner)
+    return makeError(StatusCode::InvalidArgument, "'", data->path(), "': '",
+                     column.input->name(), "': a value does not fit ",
+                     typeName(column.buffer->type().dtype()));
+  return checkRange(column, 0, column.inner, "");
+}
+
+Status BatchFeed::checkRange(const Column &column, int64_t first, int64_t count,
+                             const std::string &where) const {
+  if (!column.input->has_range())
+    return Status();
+  const plan::ValueRange &range = column.input->range();
+  for (int64_t i = first; i < first + count; ++i) {
+    int64_t value =
+        integerAt(column.staging.data(), column.buffer->type().dtype(), i);
+    if ((value >= range.min() && value < range.max()) ||
+        (range.has_ignored() && value == range.ignored()))
+      continue;
+    return makeError(
+        StatusCode::InvalidArgument, "'", data->path(), "': '",
+        column.input->name(), "'", where, ": the value ", value,
+        " is out of range; expected ", range.min(), " to ", range.max() - 1,
+        range.has_ignored() ? strCat(", or ", range.ignored(), " to ignore it")
+                            : std::string());
+  }
+  return Status();
+}
+
+} // namespace zc

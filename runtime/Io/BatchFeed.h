@@ -1,0 +1,71 @@
+// Brings samples from data files into a program's inputs. Everything that can
+// be checked is checked before the first step; values are as they are fed.
+#ifndef ZC_RUNTIME_IO_BATCHFEED_H
+#define ZC_RUNTIME_IO_BATCHFEED_H
+
+#include "runtime/Exec/Executor.h"
+#include "runtime/Io/Convert.h"
+#include "runtime/Io/DataFile.h"
+
+namespace zc {
+
+/// Where an array counts its samples.
+enum class SampleAxis {
+  First,   // training data: always the first axis
+  Program, // evaluation inputs: as the model has it
+};
+
+struct FeedOptions {
+  SampleAxis sampleAxis = SampleAxis::First;
+  bool labelsMayMiss = false; // zeros are fed instead
+};
+
+class BatchFeed {
+public:
+  /// Fails with one message that names everything wrong with the data.
+  static Result<BatchFeed> create(const plan::Program &program,
+                                  std::shared_ptr<const DataFile> data,
+                                  const FeedOptions &options);
+
+  /// How many samples there are, and how many a run of the program takes. Both
+  /// are 1 for a program whose inputs do not count samples.
+  int64_t samples() const { return theSamples; }
+  int64_t batch() const { return theBatch; }
+
+  /// Feeds the samples named by `indices`, at most a batch; what is missing to
+  /// a batch is padded with zeros of weight 0.
+  Status feed(Executor &executor, const std::vector<int64_t> &indices);
+
+private:
+  /// One input and the array that feeds it.
+  struct Column {
+    const plan::Input *input = nullptr;
+    const plan::Buffer *buffer = nullptr;
+    const NpyArray *array = nullptr; // null: zeros, or the samples' weights
+    Converter convert = nullptr;
+    // The array as [outer][sample][inner] elements by strides.
+    int64_t outer = 1, inner = 1, outerStride = 0, sampleStride = 0;
+    std::string staging;
+  };
+
+  BatchFeed(const plan::Program &program, std::shared_ptr<const DataFile> data)
+      : program(&program), data(std::move(data)) {}
+  Status addColumn(const plan::Input &input, const FeedOptions &options);
+  Status bindArray(Column &column, const FeedOptions &options);
+  Status countSamples(const Column &column, int64_t samples);
+  Status fillSamples(Column &column, const std::vector<int64_t> &indices);
+  Status fillWhole(Column &column);
+  void fillWeights(Column &column, size_t count);
+  Status checkRange(const Column &column, int64_t first, int64_t count,
+                    const std::string &where) const;
+
+  const plan::Program *program;
+  std::shared_ptr<const DataFile> data;
+  std::vector<Column> columns;
+  int64_t theSamples = 1, theBatch = 1;
+  std::string samplesFrom; // the input that theSamples was read from
+};
+
+} // namespace zc
+
+#endif // ZC_RUNTIME_IO_BATCHFEED_H

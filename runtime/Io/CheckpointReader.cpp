@@ -1,0 +1,190 @@
+#include "runtime/Base/File.h"
+#include "runtime/Io/Checkpoint.h"
+#include "runtime/Io/CheckpointFormat.h"
+#include "runtime/Io/Scalars.h"
+#include "runtime/Plan/Safetensors.h"
+#include "runtime/Plan/Types.h"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <map>
+
+namespace zc {
+
+namespace fs = std::filesystem;
+using namespace checkpoint;
+
+namespace {
+
+constexpr size_t kMaxJson = 256u << 20;
+
+/// N of "step-N", or -1.
+int64_t stepOf(const std::string &name) {
+  const std::string prefix = kStatePrefix;
+  if (name.rfind(prefix, 0) != 0)
+    return -1;
+  int64_t step = -1;
+  const char *begin = name.data() + prefix.size();
+  const char *end = name.data() + name.size();
+  auto [stop, error] = std::from_chars(begin, end, step);
+  return error == std::errc() && stop == end && begin != end ? step : -1;
+}
+
+Result<Json> readJson(const std::string &path) {
+  ZC_ASSIGN_OR_RETURN(std::string text, readFile(path, kMaxJson));
+  Json json = Json::parse(text, nullptr, false);
+  if (!json.is_object())
+    return makeError(StatusCode::Corrupt, "'", path,
+                     "' is damaged: it is not a JSON object");
+  return json;
+}
+
+/// The tensors of a checkpoint's group, over the files that its index names.
+class TensorFiles {
+public:
+  static Result<TensorFiles> open(const std::string &folder,
+                                  const Group &group) {
+    std::string path = folder + "/" + indexName(group);
+    ZC_ASSIGN_OR_RETURN(Json index, readJson(path));
+    TensorFiles files;
+    if (!index.contains("weight_map") || !index["weight_map"].is_object())
+      return makeError(StatusCode::Corrupt, "'", path,
+                       "' is damaged: it has no weight map");
+    for (const auto &[tensor, file] : index["weight_map"].items()) {
+      // A name with a folder in it could lead anywhere.
+      if (!file.is_string() ||
+          file.template get<std::string>().find('/') != std::string::npos)
+        return makeError(StatusCode::Corrupt, "'", path, "' is damaged: '",
+                         tensor, "' is in no file");
+      ZC_RETURN_IF_ERROR(
+          files.addFile(folder + "/" + file.template get<std::string>()));
+    }
+    return files;
+  }
+
+  const SafetensorsTensor *find(const std::string &name) const {
+    auto found = tensors.find(name);
+    return found == tensors.end() ? nullptr : &found->second;
+  }
+
+private:
+  Status addFile(const std::string &path) {
+    if (files.count(path))
+      return Status();
+    ZC_ASSIGN_OR_RETURN(auto file, MappedFile::open(path));
+    auto parsed = parseSafetensors(file->bytes());
+    if (!parsed.ok())
+      return parsed.status().withContext("'" + path + "'");
+    for (SafetensorsTensor &tensor : *parsed)
+      tensors.emplace(tensor.name, tensor);
+    files.emplace(path, std::move(file));
+    return Status();
+  }
+
+  std::map<std::string, std::shared_ptr<MappedFile>> files;
+  std::map<std::string, SafetensorsTensor> tensors;
+};
+
+Status loadGroup(Executor &executor, const std::string &folder,
+                 const Group &group) {
+  ZC_ASSIGN_OR_RETURN(TensorFiles files, TensorFiles::open(folder, group));
+  for (const plan::State &state : executor.artifact().manifest().states()) {
+    if (!group.holds(state.kind()))
+      continue;
+    const SafetensorsTensor *tensor = files.find(state.name());
+    if (!tensor)
+      return makeError(StatusCode::InvalidArgument, "checkpoint '", folder,
+                       "' lacks '", state.name(),
+                       "'; it is of another model or optimizer");
+    if (tensor->dtype != safetensorsTypeName(state.type().dtype()) ||
+        !std::equal(tensor->dims.begin(), tensor->dims.end(),
+                    state.type().dims().begin(), state.type().dims().end()))
+      return makeError(StatusCode::InvalidArgument, "checkpoint '", folder,
+                       "': '", state.name(), "' is ", tensor->dtype, " ",
+                       printDims(tensor->dims), "; expected ",
+                       printType(state.type()));
+    ZC_RETURN_IF_ERROR(executor.writeState(state, 0, tensor->data.data(),
+                                           tensor->data.size()));
+  }
+  return Status();
+}
+
+Status loadScalars(Executor &executor, const std::string &path,
+                   const Json &json) {
+  for (const plan::State &state : executor.artifact().manifest().states()) {
+    if (state.kind() != plan::SCALAR)
+      continue;
+    bool has = json.contains("scalars") && json["scalars"].is_object() &&
+               json["scalars"].contains(state.name());
+    if (!has)
+      return makeError(StatusCode::InvalidArgument, "'", path,
+                       "' lacks the scalar '", state.name(), "'");
+    auto bytes = scalarFromJson(state, json["scalars"][state.name()]);
+    if (!bytes.ok())
+      return bytes.status().withContext("'" + path + "'");
+    ZC_RETURN_IF_ERROR(
+        executor.writeState(state, 0, bytes->data(), bytes->size()));
+  }
+  return Status();
+}
+
+Result<TrainState> parseTrainState(const std::string &path, const Json &json) {
+  auto isCount = [&](const char *key) {
+    return json.contains(key) && json[key].is_number_unsigned() &&
+           json[key].get<uint64_t>() <= uint64_t(INT64_MAX);
+  };
+  if (!json.contains("format") || json["format"] != kFormat)
+    return makeError(StatusCode::Unsupported, "'", path,
+                     "' is of another format version; expected ", kFormat);
+  bool sound = isCount("step") && isCount("batch") && isCount("samples") &&
+               json.contains("seed") && json["seed"].is_number_unsigned() &&
+               json.contains("shuffle") && json["shuffle"].is_boolean();
+  if (!sound)
+    return makeError(StatusCode::Corrupt, "'", path, "' is damaged");
+  return TrainState{json["step"].get<int64_t>(), json["seed"].get<uint64_t>(),
+                    json["shuffle"].get<bool>(), json["batch"].get<int64_t>(),
+                    json["samples"].get<int64_t>()};
+}
+
+} // namespace
+
+std::string checkpointPath(const std::string &dir, int64_t step) {
+  return dir + "/" + kStatePrefix + std::to_string(step);
+}
+
+std::vector<int64_t> listCheckpoints(const std::string &dir) {
+  std::vector<int64_t> steps;
+  std::error_code error;
+  for (const auto &entry : fs::directory_iterator(dir, error))
+    if (int64_t step = stepOf(entry.path().filename().string()); step >= 0)
+      steps.push_back(step);
+  std::sort(steps.begin(), steps.end());
+  return steps;
+}
+
+Result<std::string> findCheckpoint(const std::string &path) {
+  std::error_code error;
+  if (fs::exists(fs::path(path) / kTrainState, error))
+    return path;
+  std::vector<int64_t> steps = listCheckpoints(path);
+  if (steps.empty())
+    return makeError(StatusCode::NotFound, "there is no checkpoint in '", path,
+                     "'");
+  return checkpointPath(path, steps.back());
+}
+
+Result<TrainState> loadCheckpoint(Executor &executor, const std::string &path,
+                                  CheckpointPart part) {
+  std::string statePath = path + "/" + kTrainState;
+  ZC_ASSIGN_OR_RETURN(Json json, readJson(statePath));
+  ZC_ASSIGN_OR_RETURN(TrainState state, parseTrainState(statePath, json));
+  ZC_RETURN_IF_ERROR(loadGroup(executor, path, kModel));
+  if (part == CheckpointPart::Model)
+    return state;
+  ZC_RETURN_IF_ERROR(loadGroup(executor, path, kOptimizer));
+  ZC_RETURN_IF_ERROR(loadScalars(executor, statePath, json));
+  return state;
+}
+
+} // namespace zc

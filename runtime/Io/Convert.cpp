@@ -1,0 +1,183 @@
+#include "runtime/Io/Convert.h"
+#include "runtime/Plan/Types.h"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace zc {
+namespace {
+
+struct Half {
+  uint16_t bits;
+};
+struct Bfloat16 {
+  uint16_t bits;
+};
+
+template <typename T> T loadAt(const char *data, int64_t index) {
+  T value;
+  std::memcpy(&value, data + index * int64_t(sizeof(T)), sizeof(T));
+  return value;
+}
+
+template <typename T> void storeAt(char *data, int64_t index, T value) {
+  std::memcpy(data + index * int64_t(sizeof(T)), &value, sizeof(T));
+}
+
+template <typename From, typename To>
+int64_t convertIntegers(const char *source, char *target, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    From value = loadAt<From>(source, i);
+    To converted = static_cast<To>(value);
+    if (static_cast<From>(converted) != value ||
+        (value < From(0)) != (converted < To(0)))
+      return i;
+    storeAt(target, i, converted);
+  }
+  return count;
+}
+
+template <typename From> auto widen(From value) { return value; }
+float widen(Half value) { return halfToFloat(value.bits); }
+
+template <typename From, typename To>
+int64_t convertFloats(const char *source, char *target, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    auto value = widen(loadAt<From>(source, i));
+    if constexpr (std::is_same_v<To, Bfloat16>)
+      storeAt(target, i, floatToBfloat16(static_cast<float>(value)));
+    else
+      storeAt(target, i, static_cast<To>(value));
+  }
+  return count;
+}
+
+template <size_t bytes>
+int64_t copyElements(const char *source, char *target, int64_t count) {
+  std::memcpy(target, source, static_cast<size_t>(count) * bytes);
+  return count;
+}
+
+int64_t convertBools(const char *source, char *target, int64_t count) {
+  for (int64_t i = 0; i < count; ++i)
+    target[i] = source[i] != 0;
+  return count;
+}
+
+template <typename To> Converter fromInteger(const NpyArray &array) {
+  if (array.kind == 'f')
+    return nullptr;
+  bool isSigned = array.kind == 'i';
+  switch (array.itemSize) {
+  case 1:
+    return isSigned ? convertIntegers<int8_t, To>
+                    : convertIntegers<uint8_t, To>;
+  case 2:
+    return isSigned ? convertIntegers<int16_t, To>
+                    : convertIntegers<uint16_t, To>;
+  case 4:
+    return isSigned ? convertIntegers<int32_t, To>
+                    : convertIntegers<uint32_t, To>;
+  default:
+    return isSigned ? convertIntegers<int64_t, To>
+                    : convertIntegers<uint64_t, To>;
+  }
+}
+
+template <typename To> Converter fromFloat(const NpyArray &array) {
+  if (array.kind != 'f')
+    return nullptr;
+  switch (array.itemSize) {
+  case 2:
+    return convertFloats<Half, To>;
+  case 4:
+    return convertFloats<float, To>;
+  default:
+    return convertFloats<double, To>;
+  }
+}
+
+} // namespace
+
+float halfToFloat(uint16_t bits) {
+  int sign = bits >> 15, exponent = (bits >> 10) & 31, fraction = bits & 1023;
+  float magnitude;
+  if (exponent == 31)
+    magnitude = fraction ? std::numeric_limits<float>::quiet_NaN()
+                         : std::numeric_limits<float>::infinity();
+  else if (exponent == 0)
+    magnitude = std::ldexp(float(fraction), -24);
+  else
+    magnitude = std::ldexp(float(fraction + 1024), exponent - 25);
+  return sign ? -magnitude : magnitude;
+}
+
+uint16_t floatToBfloat16(float value) {
+  uint32_t bits;
+  std::memcpy(&bits, &value, sizeof(bits));
+  if (std::isnan(value))
+    return static_cast<uint16_t>((bits >> 16) | 0x40);
+  // To nearest, ties to even.
+  bits += 0x7fff + ((bits >> 16) & 1);
+  return static_cast<uint16_t>(bits >> 16);
+}
+
+Converter findConverter(const NpyArray &array, plan::DataType target) {
+  switch (target) {
+  case plan::I8:
+    return fromInteger<int8_t>(array);
+  case plan::U8:
+    return fromInteger<uint8_t>(array);
+  case plan::I16:
+    return fromInteger<int16_t>(array);
+  case plan::U16:
+    return fromInteger<uint16_t>(array);
+  case plan::I32:
+    return fromInteger<int32_t>(array);
+  case plan::U32:
+    return fromInteger<uint32_t>(array);
+  case plan::I64:
+    return fromInteger<int64_t>(array);
+  case plan::U64:
+    return fromInteger<uint64_t>(array);
+  case plan::F32:
+    return fromFloat<float>(array);
+  case plan::F64:
+    return fromFloat<double>(array);
+  case plan::BF16:
+    return fromFloat<Bfloat16>(array);
+  case plan::F16:
+    return array.kind == 'f' && array.itemSize == 2 ? copyElements<2> : nullptr;
+  case plan::BOOL:
+    return array.kind == 'b' ? convertBools : nullptr;
+  default:
+    return nullptr;
+  }
+}
+
+int64_t integerAt(const char *data, plan::DataType type, int64_t index) {
+  switch (type) {
+  case plan::I8:
+    return loadAt<int8_t>(data, index);
+  case plan::U8:
+    return loadAt<uint8_t>(data, index);
+  case plan::I16:
+    return loadAt<int16_t>(data, index);
+  case plan::U16:
+    return loadAt<uint16_t>(data, index);
+  case plan::I32:
+    return loadAt<int32_t>(data, index);
+  case plan::U32:
+    return loadAt<uint32_t>(data, index);
+  case plan::U64: {
+    uint64_t value = loadAt<uint64_t>(data, index);
+    return value > uint64_t(INT64_MAX) ? INT64_MAX : int64_t(value);
+  }
+  default:
+    assert(type == plan::I64 && "only integers have integer elements");
+    return loadAt<int64_t>(data, index);
+  }
+}
+
+} // namespace zc

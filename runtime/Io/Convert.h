@@ -1,0 +1,26 @@
+// From the element types of data files to those of a program's inputs.
+#ifndef ZC_RUNTIME_IO_CONVERT_H
+#define ZC_RUNTIME_IO_CONVERT_H
+
+#include "runtime/Io/Npy.h"
+
+namespace zc {
+
+/// Converts `count` elements. Returns the index of the first value that the
+/// target cannot hold, or `count`.
+using Converter = int64_t (*)(const char *source, char *target, int64_t count);
+
+/// The conversion from an array's type, or null when it is not allowed: any
+/// integer (or bool) becomes any integer that can hold its values, any float a
+/// float of at least 32 bits (or bfloat16), bool alone becomes bool.
+Converter findConverter(const NpyArray &array, plan::DataType target);
+
+/// One element of an integer array, for messages and range checks.
+int64_t integerAt(const char *data, plan::DataType type, int64_t index);
+
+float halfToFloat(uint16_t bits);
+uint16_t floatToBfloat16(float value);
+
+} // namespace zc
+
+#endif // ZC_RUNTIME_IO_CONVERT_H

@@ -1,0 +1,88 @@
+#include "runtime/Io/DataFile.h"
+#include "runtime/Base/File.h"
+#include "runtime/Plan/ZipFormat.h"
+#include "runtime/Plan/ZipReader.h"
+
+#include <filesystem>
+
+namespace zc {
+
+namespace fs = std::filesystem;
+
+static constexpr std::string_view kSuffix = ".npy";
+
+/// "x" for "x.npy", nothing for another file.
+static std::string nameOf(const std::string &file) {
+  if (file.size() <= kSuffix.size() ||
+      file.compare(file.size() - kSuffix.size(), kSuffix.size(), kSuffix) != 0)
+    return "";
+  return file.substr(0, file.size() - kSuffix.size());
+}
+
+Result<DataFile> DataFile::open(const std::string &path) {
+  DataFile data;
+  data.thePath = path;
+  std::error_code error;
+  bool isFolder = fs::is_directory(path, error);
+  ZC_RETURN_IF_ERROR(isFolder ? data.openFolder() : data.openArchive());
+  return data;
+}
+
+Result<DataFile>
+DataFile::openArrays(const std::map<std::string, std::string> &files) {
+  DataFile data;
+  data.thePath = "--input";
+  for (const auto &[name, path] : files)
+    ZC_RETURN_IF_ERROR(data.addFile(name, path));
+  return data;
+}
+
+Status DataFile::addFile(const std::string &name, const std::string &path) {
+  ZC_ASSIGN_OR_RETURN(auto file, MappedFile::open(path));
+  auto array = parseNpy(file->bytes(), file);
+  if (!array.ok())
+    return array.status().withContext("'" + path + "'");
+  theArrays.emplace(name, std::move(*array));
+  return Status();
+}
+
+Status DataFile::openFolder() {
+  std::error_code error;
+  for (const auto &entry : fs::directory_iterator(thePath, error)) {
+    std::string name = nameOf(entry.path().filename().string());
+    if (!name.empty())
+      ZC_RETURN_IF_ERROR(addFile(name, entry.path().string()));
+  }
+  if (error)
+    return errnoError("cannot read folder '" + thePath + "'", error.value());
+  return Status();
+}
+
+Status DataFile::openArchive() {
+  ZC_ASSIGN_OR_RETURN(ZipReader reader, ZipReader::open(thePath));
+  auto zip = std::make_shared<ZipReader>(std::move(reader));
+  for (const ZipEntry &entry : zip->entries()) {
+    std::string name = nameOf(entry.name);
+    if (name.empty())
+      continue;
+    // Stored arrays stay in the file; deflated ones are inflated once.
+    std::shared_ptr<const void> owner = zip;
+    std::string_view bytes;
+    if (entry.method == zip::kStored) {
+      ZC_ASSIGN_OR_RETURN(bytes, zip->view(entry));
+    } else {
+      ZC_ASSIGN_OR_RETURN(std::string inflated, zip->read(entry));
+      auto kept = std::make_shared<std::string>(std::move(inflated));
+      bytes = *kept;
+      owner = kept;
+    }
+    auto array = parseNpy(bytes, owner);
+    if (!array.ok())
+      return array.status().withContext("'" + thePath + "', entry '" +
+                                        entry.name + "'");
+    theArrays.emplace(name, std::move(*array));
+  }
+  return Status();
+}
+
+} // namespace zc

@@ -1,0 +1,87 @@
+#include "runtime/Io/RunLog.h"
+#include "runtime/Base/File.h"
+
+#include <charconv>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace zc {
+
+template <typename T> static std::string shortest(T value) {
+  char buffer[64];
+  auto [end, error] = std::to_chars(buffer, buffer + sizeof(buffer), value);
+  assert(error == std::errc() && "64 characters hold any number");
+  return std::string(buffer, end);
+}
+
+std::string exactDecimal(float value) { return shortest(value); }
+std::string exactDecimal(double value) { return shortest(value); }
+
+/// Where the last whole line of a file ends.
+static off_t endOfLastLine(int descriptor) {
+  off_t end = ::lseek(descriptor, 0, SEEK_END);
+  char last;
+  while (end > 0 &&
+         !(::pread(descriptor, &last, 1, end - 1) == 1 && last == '\n'))
+    --end;
+  return end;
+}
+
+Result<RunLog> RunLog::open(const std::string &path, bool append) {
+  ZC_RETURN_IF_ERROR(checkParentExists(path));
+  int flags = O_RDWR | O_CREAT | O_CLOEXEC | (append ? 0 : O_TRUNC);
+  int descriptor = ::open(path.c_str(), flags, 0666);
+  if (descriptor < 0)
+    return errnoError("cannot write log '" + path + "'");
+  RunLog log(path, descriptor);
+  struct stat info;
+  if (append && ::fstat(descriptor, &info) == 0 && S_ISREG(info.st_mode)) {
+    off_t end = endOfLastLine(descriptor);
+    if (::ftruncate(descriptor, end) != 0)
+      return errnoError("cannot write log '" + path + "'");
+    ::lseek(descriptor, end, SEEK_SET);
+  }
+  return log;
+}
+
+RunLog::RunLog(RunLog &&other) noexcept
+    : path(std::move(other.path)),
+      descriptor(std::exchange(other.descriptor, -1)) {}
+
+RunLog::~RunLog() {
+  if (descriptor >= 0)
+    ::close(descriptor);
+}
+
+/// A line is written whole or taken back.
+Status RunLog::writeLine(const std::string &line) {
+  off_t before = ::lseek(descriptor, 0, SEEK_CUR);
+  Status status = writeAll(descriptor, line.data(), line.size(), path);
+  if (!status.ok() && before >= 0 && ::ftruncate(descriptor, before) != 0)
+    return status.withContext("the log now ends in part of a line");
+  return status;
+}
+
+Status RunLog::write(const StepRecord &r) {
+  std::string line = "{\"step\": " + std::to_string(r.step) +
+                     ", \"loss\": " + r.loss +
+                     ", \"lr\": " + exactDecimal(r.lr);
+  if (r.gradNorm)
+    line += ", \"grad_norm\": " + *r.gradNorm;
+  line += ", \"step_ms\": " + exactDecimal(r.stepMs) +
+          ", \"samples_per_s\": " + exactDecimal(r.samplesPerSecond) +
+          ", \"peak_bytes\": " + std::to_string(r.peakBytes) +
+          ", \"sent_bytes\": " + std::to_string(r.sentBytes) + "}\n";
+  return writeLine(line);
+}
+
+Status RunLog::write(const EvaluationRecord &r) {
+  std::string line = "{\"step\": " + std::to_string(r.step) +
+                     ", \"eval_loss\": " + exactDecimal(r.loss);
+  if (r.accuracy)
+    line += ", \"eval_accuracy\": " + exactDecimal(*r.accuracy);
+  return writeLine(line + "}\n");
+}
+
+} // namespace zc

@@ -1,0 +1,55 @@
+// The log of a run: one JSON object a line, floats that read back exactly.
+#ifndef ZC_RUNTIME_IO_RUNLOG_H
+#define ZC_RUNTIME_IO_RUNLOG_H
+
+#include "runtime/Base/Status.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace zc {
+
+/// The shortest decimal that reads back as the same number.
+std::string exactDecimal(float value);
+std::string exactDecimal(double value);
+
+struct StepRecord {
+  int64_t step = 0; // from 1
+  std::string loss; // as exactDecimal prints it
+  float lr = 0;
+  std::optional<std::string> gradNorm;
+  double stepMs = 0, samplesPerSecond = 0;
+  uint64_t peakBytes = 0, sentBytes = 0;
+};
+
+struct EvaluationRecord {
+  int64_t step = 0;
+  double loss = 0;
+  std::optional<double> accuracy;
+};
+
+class RunLog {
+public:
+  /// Appends to the file, or replaces it. A line that a killed run left without
+  /// its end is cut off first.
+  static Result<RunLog> open(const std::string &path, bool append);
+  RunLog(RunLog &&other) noexcept;
+  RunLog &operator=(RunLog &&) = delete;
+  ~RunLog();
+
+  Status write(const StepRecord &record);
+  Status write(const EvaluationRecord &record);
+
+private:
+  RunLog(std::string path, int descriptor)
+      : path(std::move(path)), descriptor(descriptor) {}
+  Status writeLine(const std::string &line);
+
+  std::string path;
+  int descriptor;
+};
+
+} // namespace zc
+
+#endif // ZC_RUNTIME_IO_RUNLOG_H
