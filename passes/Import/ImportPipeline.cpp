@@ -1,0 +1,17 @@
+//===- ImportPipeline.cpp - the import phase, step by step ----------------===//
+#include "mlir/Transforms/Passes.h"
+#include "passes/Import/Passes.h"
+
+using namespace mlir;
+
+void zc::buildImportPipeline(OpPassManager &manager,
+                             const ImportOptions &options) {
+  ConvertOnnxToTrainOptions convert;
+  convert.frozenBatchNorm = options.frozenBatchNorm;
+  convert.dropout = options.dropout;
+  manager.addPass(createConvertOnnxToTrain(convert));
+  // Node by node, the lowering repeats itself (the same mask per layer) and
+  // leaves chains (transpose, reshape, matmul) that canonicalisation folds.
+  manager.addPass(createCSEPass());
+  manager.addPass(createCanonicalizerPass());
+}

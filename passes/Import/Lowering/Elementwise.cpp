@@ -1,0 +1,327 @@
+//===- Elementwise.cpp - arithmetic, comparison, logic --------------------===//
+#include "passes/Import/Lowering/LoweringRegistry.h"
+#include "passes/Import/Lowering/NodeContext.h"
+
+using namespace mlir;
+using namespace zc;
+
+namespace {
+using Binary = llvm::function_ref<Value(TensorBuilder &, Value, Value)>;
+} // namespace
+
+// --- Binary ----------------------------------------------------------------
+
+// Up to opset 6 the second operand was broadcast from an axis; those versions
+// are not registered.
+static LogicalResult lowerBinary(NodeContext &context, Binary combine) {
+  Value a = context.operand(0), b = context.operand(1);
+  if (failed(broadcastTogether(context, a, b)))
+    return failure();
+  return context.set(combine(context.build, a, b));
+}
+
+template <Value (TensorBuilder::*combine)(Value, Value)>
+static LogicalResult lowerArithmetic(NodeContext &context) {
+  return lowerBinary(context, [](TensorBuilder &build, Value a, Value b) {
+    return (build.*combine)(a, b);
+  });
+}
+
+template <typename Op> static LogicalResult lowerLogic(NodeContext &context) {
+  return lowerBinary(context, [](TensorBuilder &build, Value a, Value b) {
+    return Op::create(build.builder, build.loc, a.getType(), a, b);
+  });
+}
+
+static LoweringFunction comparison(StringRef predicate) {
+  return [predicate](NodeContext &context) {
+    return lowerBinary(context, [&](TensorBuilder &build, Value a, Value b) {
+      return build.compare(predicate, a, b);
+    });
+  };
+}
+
+// The remainder of a truncated quotient, as C's % and fmod.
+static Value remainder(TensorBuilder &build, Value a, Value b) {
+  Value quotient = build.div(a, b);
+  if (isFloat(a)) {
+    Type integer = build.builder.getI64Type();
+    quotient =
+        build.convert(build.convert(quotient, integer), elementTypeOf(a));
+  }
+  return build.sub(a, build.mul(quotient, b));
+}
+
+// Without `fmod` the result has the divisor's sign, as numpy.mod.
+static LogicalResult lowerMod(NodeContext &context) {
+  bool likeC = context.node.getInt("fmod", 0) != 0;
+  return lowerBinary(context, [&](TensorBuilder &build, Value a, Value b) {
+    Value rest = remainder(build, a, b);
+    if (likeC)
+      return rest;
+    Value signsDiffer = build.compare("ne", build.compare("lt", rest, 0.0),
+                                      build.compare("lt", b, 0.0));
+    Value adjust = train::AndOp::create(build.builder, build.loc,
+                                        signsDiffer.getType(), signsDiffer,
+                                        build.compare("ne", rest, 0.0));
+    return build.select(adjust, build.add(rest, b), rest);
+  });
+}
+
+// --- Powers ----------------------------------------------------------------
+
+// x^n for the exponents that models are full of, without a logarithm: its
+// gradient is NaN where x is negative. Null for the others.
+static Value constantPower(TensorBuilder &build, Value x, double exponent) {
+  if (exponent == 1)
+    return x;
+  if (exponent == 2)
+    return build.mul(x, x);
+  if (exponent == 3)
+    return build.mul(build.mul(x, x), x);
+  if (exponent == 4)
+    return build.mul(build.mul(x, x), build.mul(x, x));
+  if (!isFloat(x))
+    return Value();
+  if (exponent == 0.5)
+    return build.unary<train::SqrtOp>(x);
+  if (exponent == -0.5)
+    return build.unary<train::RsqrtOp>(x);
+  if (exponent == -1)
+    return build.div(build.splatLike(x, 1), x);
+  return Value();
+}
+
+static std::optional<double> splatExponent(NodeContext &context) {
+  onnx::InitializerOp exponent = context.initializer(1);
+  if (!exponent || exponent.getTrained() || !exponent.getValue())
+    return std::nullopt;
+  auto value = dyn_cast<DenseElementsAttr>(*exponent.getValue());
+  if (!value || !value.isSplat())
+    return std::nullopt;
+  if (isa<FloatType>(value.getElementType()))
+    return value.getSplatValue<APFloat>().convertToDouble();
+  return static_cast<double>(value.getSplatValue<APInt>().getSExtValue());
+}
+
+static LogicalResult lowerPow(NodeContext &context) {
+  TensorBuilder &build = context.build;
+  Value base = context.operand(0);
+  if (auto exponent = splatExponent(context)) {
+    Value x = build.broadcast(base, context.resultShape());
+    if (Value power = constantPower(build, x, *exponent))
+      return context.set(power);
+  }
+  Value exponent = context.operand(1);
+  if (failed(broadcastTogether(context, base, exponent)))
+    return failure();
+  // train.pow takes floats of one type; integers are exact in f64 up to 2^53.
+  Type type = isFloat(base) ? elementTypeOf(base) : build.builder.getF64Type();
+  base = build.convert(base, type);
+  exponent = build.convert(exponent, type);
+  Value power = train::PowOp::create(build.builder, build.loc, base.getType(),
+                                     base, exponent);
+  return context.set(build.convert(power, context.resultType().getElementType()));
+}
+
+// --- Variadic --------------------------------------------------------------
+
+static FailureOr<Value> combineAll(NodeContext &context, Binary combine) {
+  Value result;
+  for (Value operand : context.operands()) {
+    if (!result) {
+      result = operand;
+      continue;
+    }
+    if (failed(broadcastTogether(context, result, operand)))
+      return failure();
+    result = combine(context.build, result, operand);
+  }
+  if (!result)
+    return context.emitError() << "expected at least one input, found none";
+  return result;
+}
+
+template <Value (TensorBuilder::*combine)(Value, Value)>
+static LogicalResult lowerVariadic(NodeContext &context) {
+  auto result =
+      combineAll(context, [](TensorBuilder &build, Value a, Value b) {
+        return (build.*combine)(a, b);
+      });
+  return failed(result) ? failure() : context.set(*result);
+}
+
+static Value addValues(TensorBuilder &build, Value a, Value b) {
+  return build.add(a, b);
+}
+
+static LogicalResult lowerMean(NodeContext &context) {
+  FailureOr<Value> sum = combineAll(context, addValues);
+  if (failed(sum))
+    return failure();
+  return context.set(context.build.div(*sum, context.operands().size()));
+}
+
+// --- Unary -----------------------------------------------------------------
+
+template <typename Op> static LogicalResult lowerUnary(NodeContext &context) {
+  if (failed(context.requireFloat(0)))
+    return failure();
+  return context.set(context.build.unary<Op>(context.operand(0)));
+}
+
+template <Value (TensorBuilder::*compute)(Value)>
+static LogicalResult lowerSigned(NodeContext &context) {
+  return context.set((context.build.*compute)(context.operand(0)));
+}
+
+static LogicalResult lowerReciprocal(NodeContext &context) {
+  Value x = context.operand(0);
+  return context.set(context.build.div(context.build.splatLike(x, 1), x));
+}
+
+// Made of comparisons, so its gradient is zero.
+static LogicalResult lowerSign(NodeContext &context) {
+  TensorBuilder &build = context.build;
+  Value x = context.operand(0);
+  auto where = [&](StringRef predicate) {
+    return build.convert(build.compare(predicate, x, 0.0), elementTypeOf(x));
+  };
+  return context.set(build.sub(where("gt"), where("lt")));
+}
+
+static LogicalResult lowerTan(NodeContext &context) {
+  if (failed(context.requireFloat(0)))
+    return failure();
+  TensorBuilder &build = context.build;
+  Value x = context.operand(0);
+  return context.set(build.div(build.unary<train::SinOp>(x),
+                               build.unary<train::CosOp>(x)));
+}
+
+// (e^x + sign e^-x) / 2.
+static LoweringFunction hyperbolic(double sign) {
+  return [sign](NodeContext &context) -> LogicalResult {
+    if (failed(context.requireFloat(0)))
+      return failure();
+    TensorBuilder &build = context.build;
+    Value grow = build.unary<train::ExpOp>(context.operand(0));
+    Value fall = build.unary<train::ExpOp>(build.neg(context.operand(0)));
+    Value sum = sign > 0 ? build.add(grow, fall) : build.sub(grow, fall);
+    return context.set(build.mul(sum, 0.5));
+  };
+}
+
+// log(x + sqrt(x^2 + offset)): the inverses of sinh (1) and cosh (-1). Of |x|,
+// where the sum loses no digits.
+static LoweringFunction areaFunction(double offset) {
+  return [offset](NodeContext &context) -> LogicalResult {
+    if (failed(context.requireFloat(0)))
+      return failure();
+    TensorBuilder &build = context.build;
+    Value x = context.operand(0);
+    Value size = offset > 0 ? build.abs(x) : x;
+    Value root =
+        build.unary<train::SqrtOp>(build.add(build.mul(x, x), offset));
+    Value result = build.unary<train::LogOp>(build.add(size, root));
+    if (offset > 0)
+      result = build.select(build.compare("lt", x, 0.0), build.neg(result),
+                            result);
+    return context.set(result);
+  };
+}
+
+static LogicalResult lowerAtanh(NodeContext &context) {
+  if (failed(context.requireFloat(0)))
+    return failure();
+  TensorBuilder &build = context.build;
+  Value x = context.operand(0), one = build.splatLike(x, 1);
+  Value ratio = build.div(build.add(one, x), build.sub(one, x));
+  return context.set(build.mul(build.unary<train::LogOp>(ratio), 0.5));
+}
+
+// --- Predicates and selection ----------------------------------------------
+
+template <typename Op> static LogicalResult lowerToBool(NodeContext &context) {
+  Value x = context.operand(0);
+  return context.set(Op::create(context.build.builder, context.build.loc,
+                                context.resultType(), x));
+}
+
+static LogicalResult lowerIsNan(NodeContext &context) {
+  if (failed(context.requireFloat(0)))
+    return failure();
+  return lowerToBool<train::IsNanOp>(context);
+}
+
+static LogicalResult lowerIsInf(NodeContext &context) {
+  if (failed(context.requireFloat(0)))
+    return failure();
+  TensorBuilder &build = context.build;
+  Value x = context.operand(0);
+  double infinity = std::numeric_limits<double>::infinity();
+  bool positive = context.node.getInt("detect_positive", 1) != 0;
+  bool negative = context.node.getInt("detect_negative", 1) != 0;
+  if (positive && negative)
+    return context.set(build.compare("eq", build.abs(x), infinity));
+  if (!positive && !negative)
+    return context.set(build.splat(context.resultType(), 0));
+  return context.set(build.compare("eq", x, positive ? infinity : -infinity));
+}
+
+static LogicalResult lowerWhere(NodeContext &context) {
+  Value condition = context.operand(0);
+  Value a = context.operand(1), b = context.operand(2);
+  if (failed(broadcastTogether(context, a, b)) ||
+      failed(broadcastTogether(context, condition, a)) ||
+      failed(broadcastTogether(context, a, b)))
+    return failure();
+  return context.set(context.build.select(condition, a, b));
+}
+
+// --- The table -------------------------------------------------------------
+
+static void registerBinary(LoweringRegistry &registry) {
+  registry.add("Add", 7, 14, lowerArithmetic<&TensorBuilder::add>);
+  registry.add("Sub", 7, 14, lowerArithmetic<&TensorBuilder::sub>);
+  registry.add("Mul", 7, 14, lowerArithmetic<&TensorBuilder::mul>);
+  registry.add("Div", 7, 14, lowerArithmetic<&TensorBuilder::div>);
+  registry.add("Mod", 10, 28, lowerMod);
+  registry.add("Pow", 7, 15, lowerPow);
+  registry.add("And", 7, 7, lowerLogic<train::AndOp>);
+  registry.add("Or", 7, 7, lowerLogic<train::OrOp>);
+  registry.add("Xor", 7, 7, comparison("ne"));
+  registry.add("Equal", 7, 19, comparison("eq"));
+  registry.add("Greater", 7, 13, comparison("gt"));
+  registry.add("GreaterOrEqual", 12, 16, comparison("ge"));
+  registry.add("Less", 7, 13, comparison("lt"));
+  registry.add("LessOrEqual", 12, 16, comparison("le"));
+  registry.add("Max", 8, 13, lowerVariadic<&TensorBuilder::max>);
+  registry.add("Min", 8, 13, lowerVariadic<&TensorBuilder::min>);
+  registry.add("Sum", 8, 13, lowerVariadic<&TensorBuilder::add>);
+  registry.add("Mean", 8, 13, lowerMean);
+}
+
+void zc::registerElementwise(LoweringRegistry &registry) {
+  registerBinary(registry);
+  registry.add("Abs", 6, 13, lowerSigned<&TensorBuilder::abs>);
+  registry.add("Neg", 6, 13, lowerSigned<&TensorBuilder::neg>);
+  registry.add("Exp", 6, 13, lowerUnary<train::ExpOp>);
+  registry.add("Log", 6, 13, lowerUnary<train::LogOp>);
+  registry.add("Sqrt", 6, 13, lowerUnary<train::SqrtOp>);
+  registry.add("Erf", 9, 13, lowerUnary<train::ErfOp>);
+  registry.add("Sin", 7, 22, lowerUnary<train::SinOp>);
+  registry.add("Cos", 7, 22, lowerUnary<train::CosOp>);
+  registry.add("Tan", 7, 22, lowerTan);
+  registry.add("Sinh", 9, 22, hyperbolic(-1));
+  registry.add("Cosh", 9, 22, hyperbolic(1));
+  registry.add("Asinh", 9, 22, areaFunction(1));
+  registry.add("Acosh", 9, 22, areaFunction(-1));
+  registry.add("Atanh", 9, 22, lowerAtanh);
+  registry.add("Reciprocal", 6, 13, lowerReciprocal);
+  registry.add("Sign", 9, 13, lowerSign);
+  registry.add("Not", 1, 1, lowerToBool<train::NotOp>);
+  registry.add("IsNaN", 9, 20, lowerIsNan);
+  registry.add("IsInf", 10, 20, lowerIsInf);
+  registry.add("Where", 9, 16, lowerWhere);
+}

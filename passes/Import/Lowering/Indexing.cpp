@@ -1,0 +1,189 @@
+//===- Indexing.cpp - Gather*, OneHot, Trilu ------------------------------===//
+#include "passes/Import/Lowering/LoweringRegistry.h"
+#include "passes/Import/Lowering/NodeContext.h"
+
+using namespace mlir;
+using namespace zc;
+
+static LogicalResult requireIndices(NodeContext &context, unsigned index) {
+  auto type = dyn_cast<IntegerType>(elementTypeOf(context.operand(index)));
+  if (type && type.isSignless() && type.getWidth() > 1)
+    return success();
+  return context.emitError() << "expected input " << index
+                             << " to hold signed integers, found "
+                             << context.operand(index).getType();
+}
+
+// Negative indices count from the end.
+static Value wrapIndices(TensorBuilder &build, Value indices, int64_t size) {
+  return build.select(build.compare("lt", indices, 0.0),
+                      build.add(indices, size), indices);
+}
+
+static SmallVector<int64_t> rowMajorStrides(ArrayRef<int64_t> shape) {
+  SmallVector<int64_t> strides(shape.size(), 1);
+  for (int64_t dim = shape.size() - 2; dim >= 0; --dim)
+    strides[dim] = strides[dim + 1] * shape[dim + 1];
+  return strides;
+}
+
+// --- Gather ----------------------------------------------------------------
+
+// Indices that count up evenly (a table of positions) make a slice.
+static FailureOr<Value> takeConstant(NodeContext &context, int64_t dim,
+                                     DenseElementsAttr indices) {
+  Value table = context.operand(0);
+  int64_t size = shapeOf(table)[dim];
+  SmallVector<int64_t> wrapped;
+  for (APInt element : indices.getValues<APInt>()) {
+    int64_t index = element.getSExtValue();
+    if (index < -size || index >= size) {
+      context.emitError() << "index " << index << " is outside dim " << dim
+                          << " of " << table.getType();
+      return failure();
+    }
+    wrapped.push_back(index < 0 ? index + size : index);
+  }
+  return context.build.reshape(context.build.take(table, wrapped, dim),
+                               context.resultShape());
+}
+
+static LogicalResult lowerGather(NodeContext &context) {
+  if (failed(requireIndices(context, 1)))
+    return failure();
+  Value table = context.operand(0);
+  FailureOr<int64_t> dim =
+      context.getAxis(context.node.getInt("axis", 0), rankOf(table));
+  if (failed(dim))
+    return failure();
+  if (onnx::InitializerOp source = context.initializer(1))
+    if (auto value = dyn_cast_or_null<DenseElementsAttr>(
+            source.getValue().value_or(nullptr))) {
+      FailureOr<Value> taken = takeConstant(context, *dim, value);
+      return failed(taken) ? failure() : context.set(*taken);
+    }
+  Value indices = context.operand(1);
+  int64_t size = shapeOf(table)[*dim];
+  context.ranges.restrict(indices, -size, size);
+  return context.set(context.build.gather(table, indices, *dim));
+}
+
+// --- GatherElements, GatherND: by position in the flat table ---------------
+
+// The sum of `strides[dim]` times the position along `dim`, over `shape`.
+static Value addPositions(TensorBuilder &build, Value sum,
+                          ArrayRef<int64_t> shape, int64_t dim,
+                          int64_t stride) {
+  if (shape[dim] == 1)
+    return sum;
+  SmallVector<int64_t> steps;
+  for (int64_t at = 0; at < shape[dim]; ++at)
+    steps.push_back(at * stride);
+  return build.add(sum, build.broadcast(build.integers(steps), shape, dim));
+}
+
+static LogicalResult lowerGatherElements(NodeContext &context) {
+  if (failed(requireIndices(context, 1)))
+    return failure();
+  TensorBuilder &build = context.build;
+  Value table = context.operand(0), indices = context.operand(1);
+  FailureOr<int64_t> axis =
+      context.getAxis(context.node.getInt("axis", 0), rankOf(table));
+  if (failed(axis))
+    return failure();
+  ArrayRef<int64_t> shape = shapeOf(table);
+  SmallVector<int64_t> strides = rowMajorStrides(shape);
+  context.ranges.restrict(indices, -shape[*axis], shape[*axis]);
+  Value at = build.convert(indices, build.builder.getI64Type());
+  at = build.mul(wrapIndices(build, at, shape[*axis]), strides[*axis]);
+  for (int64_t dim = 0; dim < rankOf(table); ++dim)
+    if (dim != *axis)
+      at = addPositions(build, at, shapeOf(indices), dim, strides[dim]);
+  Value flat = build.reshape(table, {ShapedType::getNumElements(shape)});
+  return context.set(build.gather(flat, at, 0));
+}
+
+static LogicalResult lowerGatherNd(NodeContext &context) {
+  if (failed(requireIndices(context, 1)))
+    return failure();
+  TensorBuilder &build = context.build;
+  Value table = context.operand(0), indices = context.operand(1);
+  ArrayRef<int64_t> shape = shapeOf(table);
+  int64_t batch = context.node.getInt("batch_dims", 0);
+  int64_t depth = rankOf(indices) ? shapeOf(indices).back() : 0;
+  if (batch < 0 || batch >= rankOf(indices) || batch + depth > rankOf(table))
+    return context.emitError() << "cannot index " << table.getType() << " with "
+                               << indices.getType();
+  ArrayRef<int64_t> indexed = shape.take_front(batch + depth);
+  SmallVector<int64_t> strides = rowMajorStrides(indexed);
+  SmallVector<int64_t> places(shapeOf(indices).drop_back());
+  indices = build.convert(indices, build.builder.getI64Type());
+  Value at = build.splat(
+      RankedTensorType::get(places, build.builder.getI64Type()), 0);
+  for (int64_t dim = 0; dim < batch; ++dim)
+    at = addPositions(build, at, places, dim, strides[dim]);
+  for (int64_t part = 0; part < depth; ++part) {
+    Value index = build.reshape(
+        build.slice(indices, rankOf(indices) - 1, part, 1), places);
+    index = wrapIndices(build, index, shape[batch + part]);
+    at = build.add(at, build.mul(index, strides[batch + part]));
+  }
+  SmallVector<int64_t> rows{ShapedType::getNumElements(indexed)};
+  llvm::append_range(rows, shape.drop_front(batch + depth));
+  return context.set(build.gather(build.reshape(table, rows), at, 0));
+}
+
+// --- OneHot, Trilu ---------------------------------------------------------
+
+static LogicalResult lowerOneHot(NodeContext &context) {
+  TensorBuilder &build = context.build;
+  Value indices = context.operand(0), values = context.operand(2);
+  ArrayRef<int64_t> shape = context.resultShape();
+  FailureOr<int64_t> axis =
+      context.getAxis(context.node.getInt("axis", -1), shape.size());
+  if (failed(axis))
+    return failure();
+  Type integer = build.builder.getI64Type();
+  SmallVector<int64_t> dims;
+  for (int64_t dim = 0, rank = shape.size(); dim < rank; ++dim)
+    if (dim != *axis)
+      dims.push_back(dim);
+  Value hot = wrapIndices(build, build.convert(indices, integer),
+                          shape[*axis]);
+  Value isHot = build.compare("eq", build.broadcast(hot, shape, dims),
+                              build.iota(shape, *axis, integer));
+  auto value = [&](int64_t at) {
+    return build.broadcast(build.slice(values, 0, at, 1), shape);
+  };
+  return context.set(build.select(isHot, value(1), value(0)));
+}
+
+static LogicalResult lowerTrilu(NodeContext &context) {
+  TensorBuilder &build = context.build;
+  Value x = context.operand(0);
+  double offset = 0;
+  if (context.has(1)) {
+    FailureOr<double> k = context.number(1, "k");
+    if (failed(k))
+      return failure();
+    offset = *k;
+  }
+  if (rankOf(x) < 2)
+    return context.emitError() << "expected an input of at least 2 dims";
+  Type integer = build.builder.getI64Type();
+  ArrayRef<int64_t> shape = shapeOf(x);
+  Value row = build.iota(shape, rankOf(x) - 2, integer);
+  Value column = build.iota(shape, rankOf(x) - 1, integer);
+  bool upper = context.node.getInt("upper", 1) != 0;
+  Value kept = build.compare(upper ? "ge" : "le", column,
+                             build.add(row, offset));
+  return context.set(build.select(kept, x, build.splatLike(x, 0)));
+}
+
+void zc::registerIndexing(LoweringRegistry &registry) {
+  registry.add("Gather", 1, 13, lowerGather);
+  registry.add("GatherElements", 11, 13, lowerGatherElements);
+  registry.add("GatherND", 11, 13, lowerGatherNd);
+  registry.add("OneHot", 9, 28, lowerOneHot);
+  registry.add("Trilu", 14, 14, lowerTrilu);
+}

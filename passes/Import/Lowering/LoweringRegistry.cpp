@@ -1,0 +1,41 @@
+//===- LoweringRegistry.cpp - who lowers which ONNX operator --------------===//
+#include "passes/Import/Lowering/LoweringRegistry.h"
+
+using namespace mlir;
+using namespace zc;
+
+const LoweringRegistry &LoweringRegistry::get() {
+  static const LoweringRegistry registry = [] {
+    LoweringRegistry all;
+    registerActivation(all);
+    registerContraction(all);
+    registerElementwise(all);
+    registerIndexing(all);
+    registerNormalization(all);
+    registerPooling(all);
+    registerReduction(all);
+    registerShape(all);
+    return all;
+  }();
+  return registry;
+}
+
+void LoweringRegistry::add(StringRef op, int64_t first, int64_t last,
+                           LoweringFunction lowering) {
+  assert(first <= last && !find("", op, first) && !find("", op, last) &&
+         "one meaning has one lowering");
+  entries[op].push_back({first, last, std::move(lowering)});
+}
+
+const LoweringFunction *LoweringRegistry::find(StringRef domain, StringRef op,
+                                               int64_t sinceVersion) const {
+  if (!domain.empty() && domain != "ai.onnx")
+    return nullptr;
+  auto found = entries.find(op);
+  if (found == entries.end())
+    return nullptr;
+  for (const Entry &entry : found->second)
+    if (entry.first <= sinceVersion && sinceVersion <= entry.last)
+      return &entry.lowering;
+  return nullptr;
+}

@@ -1,0 +1,201 @@
+//===- Pooling.cpp - MaxPool, AveragePool, LpPool and the global ones -----===//
+#include "passes/Import/Lowering/LoweringRegistry.h"
+#include "passes/Import/Lowering/Windows.h"
+
+using namespace mlir;
+using namespace zc;
+
+static FailureOr<Windows> poolWindows(NodeContext &context) {
+  if (failed(context.requireFloat(0)))
+    return failure();
+  return readWindows(context, shapeOf(context.operand(0)));
+}
+
+// --- MaxPool ---------------------------------------------------------------
+
+static LogicalResult lowerMaxPool(NodeContext &context) {
+  if (failed(context.requireUnused(1, "Indices")))
+    return failure();
+  FailureOr<Windows> windows = poolWindows(context);
+  if (failed(windows))
+    return failure();
+  Value input = context.operand(0);
+  fitToResult(*windows, shapeOf(input), context.resultShape());
+  // A window's last elements may lie outside the result's reach.
+  TensorBuilder &build = context.build;
+  for (unsigned dim = 0; dim < windows->rank(); ++dim)
+    if (windows->high[dim] < 0) {
+      input = build.slice(input, dim + 2, 0,
+                          shapeOf(input)[dim + 2] + windows->high[dim]);
+      windows->high[dim] = 0;
+    }
+  return context.set(train::MaxPoolOp::create(
+      build.builder, build.loc, context.resultType(), input, windows->kernel,
+      windows->strides, windows->dilations, windows->low, windows->high,
+      /*channels_last=*/false));
+}
+
+// --- Sums over windows -----------------------------------------------------
+
+// Windows that tile the input: two dims for one, the inner one reduced.
+static Value sumTiles(TensorBuilder &build, Value x, int64_t dim,
+                      int64_t size) {
+  SmallVector<int64_t> shape(shapeOf(x));
+  shape[dim] /= size;
+  shape.insert(shape.begin() + dim + 1, size);
+  return build.reduce("sum", build.reshape(x, shape), dim + 1);
+}
+
+// Otherwise the sum of a window's first elements, second elements, ...: slices.
+static Value sumSlices(TensorBuilder &build, Value x, const Windows &windows,
+                       unsigned spatial, int64_t count) {
+  int64_t dim = spatial + 2;
+  SmallVector<int64_t> low(rankOf(x), 0), high(rankOf(x), 0);
+  low[dim] = windows.low[spatial];
+  high[dim] = windows.high[spatial];
+  Value padded = build.pad(x, low, high);
+  Value sum;
+  for (int64_t at = 0; at < windows.kernel[spatial]; ++at) {
+    Value term =
+        build.slice(padded, dim, at * windows.dilations[spatial], count,
+                    windows.strides[spatial]);
+    sum = sum ? build.add(sum, term) : term;
+  }
+  return sum;
+}
+
+// Windows are boxes, so one dim is summed after the other.
+static Value sumWindows(TensorBuilder &build, Value x, const Windows &windows,
+                        ArrayRef<int64_t> result) {
+  for (unsigned spatial = 0; spatial < windows.rank(); ++spatial) {
+    int64_t dim = spatial + 2, size = windows.kernel[spatial];
+    bool tiles = windows.strides[spatial] == size &&
+                 windows.dilations[spatial] == 1 &&
+                 windows.low[spatial] == 0 && windows.high[spatial] == 0 &&
+                 shapeOf(x)[dim] == size * result[dim];
+    x = tiles ? sumTiles(build, x, dim, size)
+              : sumSlices(build, x, windows, spatial, result[dim]);
+  }
+  return x;
+}
+
+// --- AveragePool -----------------------------------------------------------
+
+// How many elements of each window along `dim` count: those inside the input,
+// or inside `padded` too; never those that ceil_mode hangs over the end.
+static SmallVector<double> countElements(const Windows &windows,
+                                         unsigned dim, int64_t size,
+                                         int64_t count, int64_t low,
+                                         int64_t high) {
+  SmallVector<double> counts;
+  for (int64_t window = 0; window < count; ++window) {
+    int64_t start = window * windows.strides[dim] - windows.low[dim];
+    double inside = 0;
+    for (int64_t at = 0; at < windows.kernel[dim]; ++at) {
+      int64_t element = start + at * windows.dilations[dim];
+      inside += element >= -low && element < size + high;
+    }
+    counts.push_back(inside);
+  }
+  return counts;
+}
+
+static LogicalResult lowerAveragePool(NodeContext &context) {
+  FailureOr<Windows> given = poolWindows(context);
+  if (failed(given))
+    return failure();
+  TensorBuilder &build = context.build;
+  Value x = context.operand(0);
+  Windows windows = *given;
+  fitToResult(windows, shapeOf(x), context.resultShape());
+  bool countPads = context.node.getInt("count_include_pad", 0) != 0;
+  Value result = sumWindows(build, x, windows, context.resultShape());
+  double elements = 1;
+  for (unsigned dim = 0; dim < windows.rank(); ++dim) {
+    int64_t count = context.resultShape()[dim + 2];
+    SmallVector<double> counts = countElements(
+        windows, dim, shapeOf(x)[dim + 2], count,
+        countPads ? given->low[dim] : 0, countPads ? given->high[dim] : 0);
+    if (llvm::all_equal(counts)) {
+      elements *= counts.front();
+      continue;
+    }
+    Value divisors = build.floats(
+        RankedTensorType::get(count, elementTypeOf(x)), counts);
+    result = build.div(
+        result, build.broadcast(divisors, shapeOf(result), dim + 2));
+  }
+  return context.set(elements == 1 ? result : build.div(result, elements));
+}
+
+// --- LpPool ----------------------------------------------------------------
+
+static Value power(TensorBuilder &build, Value x, double exponent) {
+  if (exponent == 1)
+    return x;
+  return train::PowOp::create(build.builder, build.loc, x.getType(), x,
+                              build.splatLike(x, exponent));
+}
+
+static LogicalResult lowerLpPool(NodeContext &context) {
+  FailureOr<Windows> windows = poolWindows(context);
+  if (failed(windows))
+    return failure();
+  TensorBuilder &build = context.build;
+  Value x = context.operand(0);
+  double p = context.node.getInt("p", 2);
+  fitToResult(*windows, shapeOf(x), context.resultShape());
+  Value powers = p == 2 ? build.mul(x, x) : power(build, build.abs(x), p);
+  Value sum = sumWindows(build, powers, *windows, context.resultShape());
+  return context.set(p == 2 ? build.unary<train::SqrtOp>(sum)
+                            : power(build, sum, 1 / p));
+}
+
+// --- Global ----------------------------------------------------------------
+
+static FailureOr<SmallVector<int64_t>> spatialDims(NodeContext &context) {
+  if (failed(context.requireFloat(0)))
+    return failure();
+  int64_t rank = rankOf(context.operand(0));
+  if (rank < 3) {
+    context.emitError() << "expected an input of at least 3 dims, found "
+                        << context.operand(0).getType();
+    return failure();
+  }
+  return llvm::to_vector(llvm::seq<int64_t>(2, rank));
+}
+
+static LogicalResult lowerGlobalAverage(NodeContext &context) {
+  FailureOr<SmallVector<int64_t>> dims = spatialDims(context);
+  if (failed(dims))
+    return failure();
+  return context.set(context.build.mean(context.operand(0), *dims, true));
+}
+
+static LogicalResult lowerGlobalMax(NodeContext &context) {
+  FailureOr<SmallVector<int64_t>> dims = spatialDims(context);
+  if (failed(dims))
+    return failure();
+  return context.set(
+      context.build.reduce("max", context.operand(0), *dims, true));
+}
+
+static LogicalResult lowerGlobalLp(NodeContext &context) {
+  FailureOr<SmallVector<int64_t>> dims = spatialDims(context);
+  if (failed(dims))
+    return failure();
+  TensorBuilder &build = context.build;
+  double p = context.node.getInt("p", 2);
+  Value powers = power(build, build.abs(context.operand(0)), p);
+  return context.set(
+      power(build, build.reduce("sum", powers, *dims, true), 1 / p));
+}
+
+void zc::registerPooling(LoweringRegistry &registry) {
+  registry.add("MaxPool", 1, 22, lowerMaxPool);
+  registry.add("AveragePool", 7, 22, lowerAveragePool);
+  registry.add("LpPool", 2, 22, lowerLpPool);
+  registry.add("GlobalAveragePool", 1, 22, lowerGlobalAverage);
+  registry.add("GlobalMaxPool", 1, 22, lowerGlobalMax);
+  registry.add("GlobalLpPool", 2, 22, lowerGlobalLp);
+}

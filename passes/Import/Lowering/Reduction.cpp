@@ -1,0 +1,180 @@
+//===- Reduction.cpp - Reduce*, ArgMax, ArgMin, CumSum --------------------===//
+#include "dialects/Train/Ops/OpSupport.h"
+#include "passes/Import/Lowering/LoweringRegistry.h"
+#include "passes/Import/Lowering/NodeContext.h"
+
+using namespace mlir;
+using namespace zc;
+
+// --- Reduce* ---------------------------------------------------------------
+
+// The dims to reduce. Axes moved from attribute to operand in opset 13 (ReduceSum)
+// and 18 (the others), with the attribute noop_with_empty_axes.
+static FailureOr<SmallVector<int64_t>> reducedDims(NodeContext &context) {
+  int64_t rank = rankOf(context.operand(0));
+  auto axes = context.integersOrAttribute(1, "axes");
+  if (failed(axes))
+    return failure();
+  if (*axes && !(*axes)->empty())
+    return context.getAxes(**axes, rank);
+  if (context.node.getInt("noop_with_empty_axes", 0) != 0)
+    return SmallVector<int64_t>();
+  return llvm::to_vector(llvm::seq<int64_t>(0, rank));
+}
+
+using Reduce = Value (*)(TensorBuilder &, Value, ArrayRef<int64_t>);
+
+template <Reduce reduce> static LogicalResult lower(NodeContext &context) {
+  FailureOr<SmallVector<int64_t>> dims = reducedDims(context);
+  if (failed(dims))
+    return failure();
+  Value result = reduce(context.build, context.operand(0), *dims);
+  return context.set(context.build.reshape(result, context.resultShape()));
+}
+
+static Value sum(TensorBuilder &build, Value x, ArrayRef<int64_t> dims) {
+  return build.reduce("sum", x, dims);
+}
+
+static Value mean(TensorBuilder &build, Value x, ArrayRef<int64_t> dims) {
+  return build.mean(x, dims);
+}
+
+static Value prod(TensorBuilder &build, Value x, ArrayRef<int64_t> dims) {
+  return build.reduce("prod", x, dims);
+}
+
+// Of bools too: true is the larger.
+template <bool largest>
+static Value extreme(TensorBuilder &build, Value x, ArrayRef<int64_t> dims) {
+  StringRef kind = largest ? "max" : "min";
+  Type element = elementTypeOf(x);
+  if (!element.isInteger(1))
+    return build.reduce(kind, x, dims);
+  Value bytes = build.convert(x, build.builder.getI8Type());
+  return build.convert(build.reduce(kind, bytes, dims), element);
+}
+
+static Value norm1(TensorBuilder &build, Value x, ArrayRef<int64_t> dims) {
+  return build.reduce("sum", build.abs(x), dims);
+}
+
+static Value sumSquare(TensorBuilder &build, Value x, ArrayRef<int64_t> dims) {
+  return build.reduce("sum", build.mul(x, x), dims);
+}
+
+static Value norm2(TensorBuilder &build, Value x, ArrayRef<int64_t> dims) {
+  Value squares = sumSquare(build, x, dims);
+  if (isFloat(x))
+    return build.unary<train::SqrtOp>(squares);
+  Value wide = build.convert(squares, build.builder.getF64Type());
+  return build.convert(build.unary<train::SqrtOp>(wide), elementTypeOf(x));
+}
+
+static Value logSum(TensorBuilder &build, Value x, ArrayRef<int64_t> dims) {
+  Value total = build.reduce("sum", x, dims);
+  if (isFloat(x))
+    return build.unary<train::LogOp>(total);
+  Value wide = build.convert(total, build.builder.getF64Type());
+  return build.convert(build.unary<train::LogOp>(wide), elementTypeOf(x));
+}
+
+// max + log sum e^(x - max); where the maximum is infinite, it is the result,
+// and infinity minus itself must not come near it.
+static Value logSumExp(TensorBuilder &build, Value x, ArrayRef<int64_t> dims) {
+  Type element = elementTypeOf(x);
+  if (!isFloat(x))
+    x = build.convert(x, build.builder.getF64Type());
+  Value top = build.reduce("max", x, dims, true);
+  Value infinite = build.compare("eq", build.abs(top),
+                                 std::numeric_limits<double>::infinity());
+  Value shift = build.select(infinite, build.splatLike(top, 0), top);
+  Value powers = build.unary<train::ExpOp>(
+      build.sub(x, build.broadcast(shift, shapeOf(x))));
+  Value logs =
+      build.unary<train::LogOp>(build.reduce("sum", powers, dims, true));
+  return build.convert(build.add(logs, shift), element);
+}
+
+// --- ArgMax, ArgMin --------------------------------------------------------
+
+static LoweringFunction argument(StringRef kind) {
+  return [kind](NodeContext &context) -> LogicalResult {
+    TensorBuilder &build = context.build;
+    Value x = context.operand(0);
+    FailureOr<int64_t> dim =
+        context.getAxis(context.node.getInt("axis", 0), rankOf(x));
+    if (failed(dim))
+      return failure();
+    bool last = context.node.getInt("select_last_index", 0) != 0;
+    Value best =
+        build.broadcast(build.reduce(kind, x, *dim, true), shapeOf(x));
+    Value position =
+        build.iota(shapeOf(x), *dim, build.builder.getI64Type());
+    // No position is before -1 or behind the size.
+    Value none = build.splatLike(position, last ? -1 : shapeOf(x)[*dim]);
+    Value candidate =
+        build.select(build.compare("eq", x, best), position, none);
+    Value result = build.reduce(last ? "max" : "min", candidate, *dim);
+    return context.set(build.reshape(result, context.resultShape()));
+  };
+}
+
+// --- CumSum ----------------------------------------------------------------
+
+// Which elements add up to which: a triangle of ones.
+static Value triangle(NodeContext &context, int64_t size, Type element) {
+  bool exclusive = context.node.getInt("exclusive", 0) != 0;
+  bool reverse = context.node.getInt("reverse", 0) != 0;
+  SmallVector<double> ones;
+  for (int64_t from = 0; from < size; ++from)
+    for (int64_t to = 0; to < size; ++to) {
+      bool before = reverse ? from > to : from < to;
+      ones.push_back(before || (from == to && !exclusive));
+    }
+  return context.build.floats(RankedTensorType::get({size, size}, element),
+                              ones);
+}
+
+static LogicalResult lowerCumSum(NodeContext &context) {
+  if (failed(context.requireFloat(0)))
+    return failure();
+  TensorBuilder &build = context.build;
+  Value x = context.operand(0);
+  FailureOr<double> axis = context.number(1, "axis");
+  if (failed(axis))
+    return failure();
+  FailureOr<int64_t> dim =
+      context.getAxis(static_cast<int64_t>(*axis), rankOf(x));
+  if (failed(dim))
+    return failure();
+  SmallVector<int64_t> permutation =
+      train::otherDims(rankOf(x), ArrayRef<int64_t>(*dim));
+  permutation.push_back(*dim);
+  Value rows = build.transpose(x, permutation);
+  SmallVector<int64_t> shape(shapeOf(rows));
+  int64_t size = shape.back();
+  Value flat = build.reshape(
+      rows, {ShapedType::getNumElements(ArrayRef(shape).drop_back()), size});
+  Value sums = build.matmul(flat, triangle(context, size, elementTypeOf(x)));
+  SmallVector<int64_t> inverse(permutation.size());
+  for (auto [to, from] : llvm::enumerate(permutation))
+    inverse[from] = to;
+  return context.set(build.transpose(build.reshape(sums, shape), inverse));
+}
+
+void zc::registerReduction(LoweringRegistry &registry) {
+  registry.add("ReduceSum", 1, 13, lower<sum>);
+  registry.add("ReduceMean", 1, 18, lower<mean>);
+  registry.add("ReduceProd", 1, 18, lower<prod>);
+  registry.add("ReduceMax", 1, 20, lower<extreme<true>>);
+  registry.add("ReduceMin", 1, 20, lower<extreme<false>>);
+  registry.add("ReduceL1", 1, 18, lower<norm1>);
+  registry.add("ReduceL2", 1, 18, lower<norm2>);
+  registry.add("ReduceSumSquare", 1, 18, lower<sumSquare>);
+  registry.add("ReduceLogSum", 1, 28, lower<logSum>);
+  registry.add("ReduceLogSumExp", 1, 28, lower<logSumExp>);
+  registry.add("ArgMax", 1, 13, argument("max"));
+  registry.add("ArgMin", 1, 13, argument("min"));
+  registry.add("CumSum", 11, 14, lowerCumSum);
+}

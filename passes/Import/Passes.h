@@ -1,0 +1,28 @@
+//===- Passes.h - from an ONNX model to the forward program -----*- C++ -*-===//
+#ifndef ZC_PASSES_IMPORT_PASSES_H
+#define ZC_PASSES_IMPORT_PASSES_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+#include "mlir/Pass/PassManager.h"
+
+namespace zc {
+
+#define GEN_PASS_DECL
+#include "passes/Import/Passes.h.inc"
+
+#define GEN_PASS_REGISTRATION
+#include "passes/Import/Passes.h.inc"
+
+struct ImportOptions {
+  bool frozenBatchNorm = false;
+  bool dropout = true;
+};
+
+/// onnx.graph -> @forward, simplified.
+void buildImportPipeline(mlir::OpPassManager &manager,
+                         const ImportOptions &options);
+
+} // namespace zc
+
+#endif // ZC_PASSES_IMPORT_PASSES_H

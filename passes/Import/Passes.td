@@ -1,0 +1,56 @@
+//===- Passes.td - from an ONNX model to the forward program --------------===//
+#ifndef ZC_PASSES_IMPORT_PASSES_TD
+#define ZC_PASSES_IMPORT_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def ConvertOnnxToTrain : Pass<"zc-convert-onnx-to-train", "::mlir::ModuleOp"> {
+  let summary = "Lower the model to the program @forward on train tensors";
+  let description = [{
+    Requires one `onnx.graph` as the importer leaves it: static types, folded
+    shape arithmetic. Each node is lowered by the function that the registry
+    (Lowering/LoweringRegistry.h) holds for its domain, operator and
+    since-version; all operators without one are reported together. Implicit
+    broadcasting becomes `train.broadcast`. Initializers become `train.state`s, or
+    `train.constant`s where they are small; those that only say axes or shapes
+    vanish. Every op keeps its node's location.
+
+    ```mlir
+    onnx.graph @main(%x: tensor<2x3xf32>) -> (tensor<2x3xf32>)
+        attributes {input_names = ["x"], output_names = ["y"], batch_dims = array<i64: 0>,
+                    opset_imports = {"" = 20 : i64}} {
+      %b = onnx.initializer @bias {trained = true} : tensor<3xf32>
+      %0 = onnx.node "Add"(%x, %b) {since_version = 14 : i64}
+         : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+      onnx.return %0 : tensor<2x3xf32>
+    }
+    ```
+    becomes
+    ```mlir
+    train.state @bias "parameter" : tensor<3xf32>
+    func.func @forward(%bias: tensor<3xf32> {train.state = @bias},
+                       %x: tensor<2x3xf32> {train.batch_dim = 0 : i64, train.input = "x"})
+        -> (tensor<2x3xf32> {train.output = "y"}) {
+      %0 = train.broadcast %bias {dims = array<i64: 1>} : (tensor<3xf32>) -> tensor<2x3xf32>
+      %1 = train.add %x, %0 : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+      return %1 : tensor<2x3xf32>
+    }
+    ```
+
+    Loss, gradient and optimizer are passes/Autodiff's.
+  }];
+  let options = [
+    Option<"frozenBatchNorm", "frozen-batchnorm", "bool", "false",
+           "Normalise with the running statistics in training too">,
+    Option<"dropout", "dropout", "bool", "true",
+           "Keep the dropout that the graph asks for in training">,
+  ];
+  let statistics = [
+    Statistic<"numNodes", "num-nodes", "ONNX nodes lowered">,
+    Statistic<"numStates", "num-states", "states made from initializers">,
+  ];
+  let dependentDialects = ["::zc::train::TrainDialect",
+                           "::mlir::func::FuncDialect"];
+}
+
+#endif // ZC_PASSES_IMPORT_PASSES_TD
