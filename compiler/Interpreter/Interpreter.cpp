@@ -1,0 +1,327 @@
+//===- Interpreter.cpp - runs programs of the train dialect ---------------===//
+#include "compiler/Interpreter/Interpreter.h"
+
+#include "compiler/Interpreter/ProgramCompiler.h"
+#include "dialects/Train/TrainDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/Verifier.h"
+
+using namespace mlir;
+
+namespace zc::interpreter {
+
+/// The elements of a value; values that are views of one another share them.
+using Elements = std::shared_ptr<std::vector<Slot>>;
+using Shapes = ArrayRef<SmallVector<int64_t>>;
+using SharedPair = std::optional<std::pair<unsigned, unsigned>>;
+
+static SmallVector<int64_t> shapeOf(Type type) {
+  return SmallVector<int64_t>(cast<RankedTensorType>(type).getShape());
+}
+
+static Type elementOf(Type type) {
+  return cast<RankedTensorType>(type).getElementType();
+}
+
+static Elements newElements(ArrayRef<int64_t> shape) {
+  return std::make_shared<std::vector<Slot>>(ShapedType::getNumElements(shape));
+}
+
+static void bindView(View &view, std::vector<Slot> &elements,
+                     ArrayRef<int64_t> shape) {
+  view.base = view.data = elements.data();
+  view.sizes.assign(shape.begin(), shape.end());
+  view.strides.assign(shape.size(), 1);
+  for (size_t dim = shape.size(); dim-- > 1;)
+    view.strides[dim - 1] = view.strides[dim] * shape[dim];
+}
+
+static Tensor toTensor(const std::vector<Slot> &elements,
+                       ArrayRef<int64_t> shape, Type element) {
+  if (isa<FloatType>(element)) {
+    std::vector<double> floats;
+    for (Slot slot : elements)
+      floats.push_back(slot.f);
+    return Tensor::ofFloats(shape, std::move(floats));
+  }
+  std::vector<int64_t> integers;
+  for (Slot slot : elements)
+    integers.push_back(slot.i);
+  return Tensor::ofIntegers(shape, std::move(integers));
+}
+
+class Interpreter::Implementation {
+public:
+  explicit Implementation(Precision precision) : precision(precision) {}
+
+  FailureOr<std::vector<Tensor>> run(func::FuncOp func,
+                                     ArrayRef<Tensor> inputs);
+  FailureOr<std::vector<Tensor>> runOnBlock(Operation *op,
+                                            ArrayRef<Tensor> inputs,
+                                            Shapes resultShapes,
+                                            SharedPair shared);
+
+private:
+  using Environment = DenseMap<Value, Elements>;
+
+  Elements fromTensor(const Tensor &tensor) const;
+  LogicalResult checkInputs(func::FuncOp func, ArrayRef<Tensor> inputs) const;
+  LogicalResult runBlock(Block &block, Environment &environment);
+  LogicalResult runOp(Operation &op, Environment &environment);
+  LogicalResult runConstant(train::ConstantOp op, Environment &environment);
+  LogicalResult runFused(train::FusedOp op, Environment &environment);
+  LogicalResult runLinalgForm(Operation &op, Environment &environment);
+
+  FailureOr<std::unique_ptr<Program>> compileOp(Operation *op, Shapes operands,
+                                                Shapes results,
+                                                SharedPair shared) const;
+
+  Precision precision;
+  DenseMap<Operation *, std::unique_ptr<Program>> programs;
+};
+
+Elements Interpreter::Implementation::fromTensor(const Tensor &tensor) const {
+  Elements elements = newElements(tensor.shape);
+  for (size_t i = 0; i < elements->size(); ++i) {
+    Slot &slot = (*elements)[i];
+    if (!tensor.isFloat())
+      slot.i = tensor.integers[i];
+    else if (precision == Precision::Single)
+      slot.f = static_cast<float>(tensor.floats[i]);
+    else
+      slot.f = tensor.floats[i];
+  }
+  return elements;
+}
+
+//===----------------------------------------------------------------------===//
+// One op
+//===----------------------------------------------------------------------===//
+
+/// A function around the op's linalg form: memrefs of the operands, then of the
+/// results, but for the one that is shared.
+static func::FuncOp buildKernel(OpBuilder &builder, Operation *op,
+                                Shapes operands, Shapes results,
+                                SharedPair shared) {
+  auto typesOf = [&](TypeRange types, Shapes shapes) {
+    SmallVector<Type> memrefs;
+    for (auto [type, shape] : llvm::zip_equal(types, shapes))
+      memrefs.push_back(MemRefType::get(shape, elementOf(type)));
+    return memrefs;
+  };
+  SmallVector<Type> arguments = typesOf(op->getOperandTypes(), operands);
+  llvm::append_range(arguments, typesOf(op->getResultTypes(), results));
+  auto func =
+      func::FuncOp::create(builder, op->getLoc(), "kernel",
+                           builder.getFunctionType(arguments, TypeRange()));
+  Block *block = func.addEntryBlock();
+  SmallVector<Value> outputs(block->getArguments().drop_front(operands.size()));
+  if (shared)
+    outputs[shared->second] = block->getArgument(shared->first);
+  builder.setInsertionPointToStart(block);
+  cast<LinalgFormOpInterface>(op).buildLinalg(
+      builder, op->getLoc(), block->getArguments().take_front(operands.size()),
+      outputs);
+  func::ReturnOp::create(builder, op->getLoc());
+  return func;
+}
+
+FailureOr<std::unique_ptr<Program>> Interpreter::Implementation::compileOp(
+    Operation *op, Shapes operands, Shapes results, SharedPair shared) const {
+  OwningOpRef<ModuleOp> module = ModuleOp::create(op->getLoc());
+  OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
+  func::FuncOp kernel = buildKernel(builder, op, operands, results, shared);
+  if (failed(mlir::verify(*module)))
+    return failure();
+  return compile(kernel, precision);
+}
+
+LogicalResult
+Interpreter::Implementation::runLinalgForm(Operation &op,
+                                           Environment &environment) {
+  std::unique_ptr<Program> &program = programs[&op];
+  auto shapesOf = [](TypeRange types) {
+    return llvm::map_to_vector(types, [](Type type) { return shapeOf(type); });
+  };
+  auto operands = shapesOf(op.getOperandTypes());
+  auto results = shapesOf(op.getResultTypes());
+  if (!program) {
+    auto compiled = compileOp(&op, operands, results, std::nullopt);
+    if (failed(compiled))
+      return failure();
+    program = std::move(*compiled);
+  }
+  unsigned view = 0;
+  for (auto [operand, shape] : llvm::zip_equal(op.getOperands(), operands))
+    bindView(program->frame.views[view++], *environment.at(operand), shape);
+  for (auto [result, shape] : llvm::zip_equal(op.getResults(), results)) {
+    Elements elements = newElements(shape);
+    bindView(program->frame.views[view++], *elements, shape);
+    environment[result] = std::move(elements);
+  }
+  execute(program->code, program->frame);
+  return success();
+}
+
+FailureOr<std::vector<Tensor>>
+Interpreter::Implementation::runOnBlock(Operation *op, ArrayRef<Tensor> inputs,
+                                        Shapes resultShapes,
+                                        SharedPair shared) {
+  SmallVector<SmallVector<int64_t>> operandShapes;
+  for (const Tensor &input : inputs)
+    operandShapes.push_back(input.shape);
+  auto program = compileOp(op, operandShapes, resultShapes, shared);
+  if (failed(program))
+    return failure();
+  std::vector<Elements> buffers;
+  for (const Tensor &input : inputs)
+    buffers.push_back(fromTensor(input));
+  for (ArrayRef<int64_t> shape : resultShapes)
+    buffers.push_back(newElements(shape));
+  if (shared)
+    buffers[inputs.size() + shared->second] = buffers[shared->first];
+  for (auto [index, buffer] : llvm::enumerate(buffers))
+    bindView((*program)->frame.views[index], *buffer,
+             index < inputs.size() ? operandShapes[index]
+                                   : resultShapes[index - inputs.size()]);
+  execute((*program)->code, (*program)->frame);
+  std::vector<Tensor> results;
+  for (auto [index, shape] : llvm::enumerate(resultShapes))
+    results.push_back(toTensor(*buffers[inputs.size() + index], shape,
+                               elementOf(op->getResult(index).getType())));
+  return results;
+}
+
+//===----------------------------------------------------------------------===//
+// Programs
+//===----------------------------------------------------------------------===//
+
+LogicalResult
+Interpreter::Implementation::runConstant(train::ConstantOp op,
+                                         Environment &environment) {
+  auto dense = dyn_cast<DenseElementsAttr>(op.getValue());
+  if (!dense)
+    return op.emitOpError("has a value that the interpreter cannot read");
+  Elements elements = newElements(op.getType().getShape());
+  Type element = op.getType().getElementType();
+  if (isa<FloatType>(element)) {
+    for (auto [slot, value] :
+         llvm::zip_equal(*elements, dense.getValues<APFloat>())) {
+      bool loses;
+      APFloat number = value;
+      number.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven,
+                     &loses);
+      slot.f = number.convertToDouble();
+      if (precision == Precision::Single)
+        slot.f = static_cast<float>(slot.f);
+    }
+  } else {
+    bool isUnsigned = element.isInteger(1) || element.isUnsignedInteger();
+    for (auto [slot, value] :
+         llvm::zip_equal(*elements, dense.getValues<APInt>()))
+      slot.i = isUnsigned ? static_cast<int64_t>(value.getZExtValue())
+                          : value.getSExtValue();
+  }
+  environment[op.getResult()] = std::move(elements);
+  return success();
+}
+
+LogicalResult Interpreter::Implementation::runFused(train::FusedOp op,
+                                                    Environment &environment) {
+  Block &block = op.getBody().front();
+  Environment inner;
+  for (auto [argument, input] :
+       llvm::zip_equal(block.getArguments(), op.getInputs()))
+    inner[argument] = environment.at(input);
+  if (failed(runBlock(block, inner)))
+    return failure();
+  for (auto [result, value] :
+       llvm::zip_equal(op.getResults(), block.getTerminator()->getOperands()))
+    environment[result] = inner.at(value);
+  return success();
+}
+
+LogicalResult Interpreter::Implementation::runOp(Operation &op,
+                                                 Environment &environment) {
+  return TypeSwitch<Operation *, LogicalResult>(&op)
+      .Case([&](train::ConstantOp op) { return runConstant(op, environment); })
+      .Case([&](train::FusedOp op) { return runFused(op, environment); })
+      .Case([&](train::ReshapeOp op) {
+        environment[op.getResult()] = environment.at(op.getInput());
+        return success();
+      })
+      .Case(
+          [&](LinalgFormOpInterface) { return runLinalgForm(op, environment); })
+      .Default([](Operation *op) {
+        return op->emitOpError("is not an op that the interpreter knows");
+      });
+}
+
+LogicalResult Interpreter::Implementation::runBlock(Block &block,
+                                                    Environment &environment) {
+  for (Operation &op : block.without_terminator())
+    if (failed(runOp(op, environment)))
+      return failure();
+  return success();
+}
+
+LogicalResult
+Interpreter::Implementation::checkInputs(func::FuncOp func,
+                                         ArrayRef<Tensor> inputs) const {
+  if (!llvm::hasSingleElement(func.getBody()))
+    return func.emitOpError("is not one block of ops");
+  if (inputs.size() != func.getNumArguments())
+    return func.emitOpError()
+           << "has " << func.getNumArguments() << " arguments, but got "
+           << inputs.size() << " tensors";
+  for (auto [index, input] : llvm::enumerate(inputs)) {
+    auto type = dyn_cast<RankedTensorType>(func.getArgument(index).getType());
+    if (!type || !type.hasStaticShape())
+      return func.emitOpError()
+             << "argument " << index << " is no tensor of static shape";
+    if (type.getShape() != ArrayRef<int64_t>(input.shape) ||
+        isa<FloatType>(type.getElementType()) != input.isFloat())
+      return func.emitOpError()
+             << "argument " << index << " is " << type << ", but got "
+             << (input.isFloat() ? "floats" : "integers") << " of shape ["
+             << input.shape << "]";
+  }
+  return success();
+}
+
+FailureOr<std::vector<Tensor>>
+Interpreter::Implementation::run(func::FuncOp func, ArrayRef<Tensor> inputs) {
+  if (func.isDeclaration())
+    return func.emitOpError("has no body");
+  if (failed(checkInputs(func, inputs)))
+    return failure();
+  Block &block = func.getBody().front();
+  Environment environment;
+  for (auto [argument, input] : llvm::zip_equal(block.getArguments(), inputs))
+    environment[argument] = fromTensor(input);
+  if (failed(runBlock(block, environment)))
+    return failure();
+  std::vector<Tensor> results;
+  for (Value value : block.getTerminator()->getOperands())
+    results.push_back(toTensor(*environment.at(value), shapeOf(value.getType()),
+                               elementOf(value.getType())));
+  return results;
+}
+
+Interpreter::Interpreter(Precision precision)
+    : implementation(std::make_unique<Implementation>(precision)) {}
+Interpreter::~Interpreter() = default;
+
+FailureOr<std::vector<Tensor>> Interpreter::run(func::FuncOp func,
+                                                ArrayRef<Tensor> inputs) {
+  return implementation->run(func, inputs);
+}
+
+FailureOr<std::vector<Tensor>> Interpreter::runOnBlock(Operation *op,
+                                                       ArrayRef<Tensor> inputs,
+                                                       Shapes resultShapes,
+                                                       SharedPair shared) {
+  return implementation->runOnBlock(op, inputs, resultShapes, shared);
+}
+
+} // namespace zc::interpreter

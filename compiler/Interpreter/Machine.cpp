@@ -1,0 +1,283 @@
+//===- Machine.cpp - what interpreted programs run on ---------------------===//
+#include "compiler/Interpreter/Machine.h"
+
+#include "llvm/Support/ErrorHandling.h"
+
+#include <cmath>
+#include <limits>
+
+namespace zc::interpreter {
+
+// --- Integers ----------------------------------------------------------------
+
+/// The slot's form of the low `width` bits of a value.
+static int64_t wrap(uint64_t value, unsigned width) {
+  if (width == 64)
+    return static_cast<int64_t>(value);
+  if (width == 1)
+    return static_cast<int64_t>(value & 1);
+  unsigned shift = 64 - width;
+  return static_cast<int64_t>(value << shift) >> shift;
+}
+
+static int64_t asSigned(int64_t value, unsigned width) {
+  return width == 1 ? -value : value;
+}
+
+static uint64_t asUnsigned(int64_t value, unsigned width) {
+  auto bits = static_cast<uint64_t>(value);
+  return width == 64 ? bits : bits & ((uint64_t(1) << width) - 1);
+}
+
+/// Division by zero is undefined in the IR; here it gives 0.
+static int64_t divide(int64_t a, int64_t b) {
+  if (b == 0)
+    return 0;
+  return b == -1 ? wrap(0 - static_cast<uint64_t>(a), 64) : a / b;
+}
+
+static int64_t remainder(int64_t a, int64_t b) {
+  return b == 0 || b == -1 ? 0 : a % b;
+}
+
+static int64_t floorDivide(int64_t a, int64_t b) {
+  int64_t quotient = divide(a, b);
+  return remainder(a, b) != 0 && (a < 0) != (b < 0) ? quotient - 1 : quotient;
+}
+
+static int64_t power(int64_t base, int64_t exponent) {
+  if (exponent < 0)
+    return base == 1 ? 1 : base == -1 ? (exponent % 2 ? -1 : 1) : 0;
+  uint64_t result = 1, factor = static_cast<uint64_t>(base);
+  for (; exponent > 0; exponent >>= 1, factor *= factor)
+    if (exponent & 1)
+      result *= factor;
+  return static_cast<int64_t>(result);
+}
+
+/// Out of range is undefined in the IR; here it saturates, NaN gives 0.
+static int64_t toInteger(double value) {
+  constexpr double limit = 9223372036854775808.0; // 2^63
+  if (std::isnan(value))
+    return 0;
+  if (value >= limit)
+    return std::numeric_limits<int64_t>::max();
+  if (value < -limit)
+    return std::numeric_limits<int64_t>::min();
+  return static_cast<int64_t>(value);
+}
+
+/// Predicates in the order of arith::CmpIPredicate.
+static bool compareIntegers(const Instruction &in, int64_t a, int64_t b) {
+  int64_t sa = asSigned(a, in.fromWidth), sb = asSigned(b, in.fromWidth);
+  uint64_t ua = asUnsigned(a, in.fromWidth), ub = asUnsigned(b, in.fromWidth);
+  switch (in.predicate) {
+  case 0:
+    return sa == sb;
+  case 1:
+    return sa != sb;
+  case 2:
+    return sa < sb;
+  case 3:
+    return sa <= sb;
+  case 4:
+    return sa > sb;
+  case 5:
+    return sa >= sb;
+  case 6:
+    return ua < ub;
+  case 7:
+    return ua <= ub;
+  case 8:
+    return ua > ub;
+  default:
+    return ua >= ub;
+  }
+}
+
+// --- Floats ------------------------------------------------------------------
+
+static bool compareFloats(unsigned predicate, double a, double b) {
+  unsigned holds = std::isnan(a) || std::isnan(b) ? 8
+                   : a == b                       ? 1
+                   : a > b                        ? 2
+                                                  : 4;
+  return (predicate & holds) != 0;
+}
+
+static double maximum(double a, double b) {
+  if (std::isnan(a) || std::isnan(b))
+    return std::numeric_limits<double>::quiet_NaN();
+  return a > b || (a == b && !std::signbit(a)) ? a : b;
+}
+
+/// The float operations; any other opcode ends the program.
+static double computeFloat(const Instruction &in, double a, double b,
+                           double c) {
+  switch (in.opcode) { // lint: long-ok one line an operation
+  case Opcode::AddF:
+    return a + b;
+  case Opcode::SubF:
+    return a - b;
+  case Opcode::MulF:
+    return a * b;
+  case Opcode::DivF:
+    return a / b;
+  case Opcode::RemF:
+    return std::fmod(a, b);
+  case Opcode::NegF:
+    return -a;
+  case Opcode::MaximumF:
+    return maximum(a, b);
+  case Opcode::MinimumF:
+    return -maximum(-a, -b);
+  case Opcode::MaxNumF:
+    return std::fmax(a, b);
+  case Opcode::MinNumF:
+    return std::fmin(a, b);
+  case Opcode::AbsF:
+    return std::fabs(a);
+  case Opcode::Exp:
+    return std::exp(a);
+  case Opcode::Exp2:
+    return std::exp2(a);
+  case Opcode::ExpM1:
+    return std::expm1(a);
+  case Opcode::Log:
+    return std::log(a);
+  case Opcode::Log2:
+    return std::log2(a);
+  case Opcode::Log1P:
+    return std::log1p(a);
+  case Opcode::Sqrt:
+    return std::sqrt(a);
+  case Opcode::Rsqrt:
+    return 1 / std::sqrt(a);
+  case Opcode::Tanh:
+    return std::tanh(a);
+  case Opcode::Erf:
+    return std::erf(a);
+  case Opcode::Sin:
+    return std::sin(a);
+  case Opcode::Cos:
+    return std::cos(a);
+  case Opcode::PowF:
+    return std::pow(a, b);
+  case Opcode::Floor:
+    return std::floor(a);
+  case Opcode::Ceil:
+    return std::ceil(a);
+  case Opcode::Round:
+    return std::round(a);
+  case Opcode::RoundEven:
+    return std::nearbyint(a);
+  case Opcode::Fma:
+    return a * b + c;
+  case Opcode::MoveF:
+    return a;
+  default:
+    llvm_unreachable("not a float operation");
+  }
+}
+
+static int64_t computeInteger(const Instruction &in, int64_t a, int64_t b) {
+  auto ua = static_cast<uint64_t>(a), ub = static_cast<uint64_t>(b);
+  unsigned from = in.fromWidth;
+  switch (in.opcode) { // lint: long-ok one line an operation
+  case Opcode::AddI:
+    return wrap(ua + ub, in.width);
+  case Opcode::SubI:
+    return wrap(ua - ub, in.width);
+  case Opcode::MulI:
+    return wrap(ua * ub, in.width);
+  case Opcode::DivSI:
+    return wrap(divide(asSigned(a, from), asSigned(b, from)), in.width);
+  case Opcode::RemSI:
+    return wrap(remainder(asSigned(a, from), asSigned(b, from)), in.width);
+  case Opcode::DivUI:
+    return b == 0 ? 0
+                  : wrap(asUnsigned(a, from) / asUnsigned(b, from), in.width);
+  case Opcode::RemUI:
+    return b == 0 ? 0
+                  : wrap(asUnsigned(a, from) % asUnsigned(b, from), in.width);
+  case Opcode::FloorDivSI:
+    return floorDivide(a, b);
+  case Opcode::CeilDivSI:
+    return -floorDivide(-a, b);
+  case Opcode::Mod:
+    return a - floorDivide(a, b) * b;
+  case Opcode::AndI:
+    return a & b;
+  case Opcode::OrI:
+    return a | b;
+  case Opcode::XOrI:
+    return wrap(ua ^ ub, in.width);
+  case Opcode::ShLI:
+    return ub >= in.width ? 0 : wrap(ua << ub, in.width);
+  case Opcode::ShRSI:
+    return ub >= in.width ? (a < 0 ? -1 : 0) : a >> b;
+  case Opcode::ShRUI:
+    return ub >= in.width ? 0 : wrap(asUnsigned(a, from) >> b, in.width);
+  case Opcode::MaxSI:
+    return asSigned(a, from) > asSigned(b, from) ? a : b;
+  case Opcode::MinSI:
+    return asSigned(a, from) < asSigned(b, from) ? a : b;
+  case Opcode::MaxUI:
+    return asUnsigned(a, from) > asUnsigned(b, from) ? a : b;
+  case Opcode::MinUI:
+    return asUnsigned(a, from) < asUnsigned(b, from) ? a : b;
+  case Opcode::AbsI:
+    return a < 0 ? wrap(0 - ua, in.width) : a;
+  case Opcode::PowI:
+    return wrap(power(asSigned(a, from), asSigned(b, from)), in.width);
+  case Opcode::CmpI:
+    return compareIntegers(in, a, b);
+  case Opcode::Signed:
+    return wrap(asSigned(a, from), in.width);
+  case Opcode::Unsigned:
+    return wrap(asUnsigned(a, from), in.width);
+  default:
+    llvm_unreachable("not an integer operation");
+  }
+}
+
+void execute(const Code &code, Frame &frame) {
+  Slot *slots = frame.slots.data();
+  for (const Instruction &in : code) {
+    Slot &result = slots[in.result];
+    Slot a = slots[in.operands[0]], b = slots[in.operands[1]];
+    if (in.opcode <= Opcode::MoveF && in.opcode != Opcode::CmpF) {
+      double value = computeFloat(in, a.f, b.f, slots[in.operands[2]].f);
+      result.f = in.rounds ? static_cast<float>(value) : value;
+      continue;
+    }
+    switch (in.opcode) {
+    case Opcode::Node:
+      in.node->run(frame);
+      break;
+    case Opcode::CmpF:
+      result.i = compareFloats(in.predicate, a.f, b.f);
+      break;
+    case Opcode::FPToSI:
+    case Opcode::FPToUI:
+      result.i = wrap(toInteger(a.f), in.width);
+      break;
+    case Opcode::SIToFP:
+      result.f = static_cast<double>(asSigned(a.i, in.fromWidth));
+      break;
+    case Opcode::UIToFP:
+      result.f = static_cast<double>(asUnsigned(a.i, in.fromWidth));
+      break;
+    case Opcode::Select:
+      result = a.i ? b : slots[in.operands[2]];
+      break;
+    default:
+      result.i = computeInteger(in, a.i, b.i);
+      break;
+    }
+    if (in.rounds)
+      result.f = static_cast<float>(result.f);
+  }
+}
+
+} // namespace zc::interpreter

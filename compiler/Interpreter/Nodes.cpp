@@ -1,0 +1,176 @@
+//===- Nodes.cpp - loops, views and linalg ops of a program ---------------===//
+#include "compiler/Interpreter/Nodes.h"
+
+namespace zc::interpreter {
+
+/// All at once: a target may be another's source.
+static void moveSlots(Frame &frame, const Registers &from,
+                      const Registers &to) {
+  llvm::SmallVector<Slot, 4> values;
+  for (uint32_t slot : from)
+    values.push_back(frame.slots[slot]);
+  for (size_t i = 0; i < values.size(); ++i)
+    frame.slots[to[i]] = values[i];
+}
+
+void LoopNode::run(Frame &frame) const {
+  int64_t begin = frame.slots[lower].i, end = frame.slots[upper].i;
+  int64_t by = frame.slots[step].i;
+  moveSlots(frame, inits, arguments);
+  for (int64_t i = begin; i < end; i += by) {
+    frame.slots[induction].i = i;
+    execute(body, frame);
+    moveSlots(frame, yields, arguments);
+  }
+  moveSlots(frame, arguments, results);
+}
+
+void IfNode::run(Frame &frame) const {
+  bool holds = frame.slots[condition].i != 0;
+  execute(holds ? thenCode : elseCode, frame);
+  moveSlots(frame, holds ? thenYields : elseYields, results);
+}
+
+void SubviewNode::run(Frame &frame) const {
+  const View &from = frame.views[source];
+  View view;
+  view.base = from.base;
+  view.data = from.data;
+  for (size_t dim = 0; dim < offsets.size(); ++dim) {
+    view.data += offsets[dim].get(frame) * from.strides[dim];
+    if (dropped[dim])
+      continue;
+    view.sizes.push_back(sizes[dim].get(frame));
+    view.strides.push_back(strides[dim].get(frame) * from.strides[dim]);
+  }
+  frame.views[result] = std::move(view);
+}
+
+void ReinterpretNode::run(Frame &frame) const {
+  View view;
+  view.base = frame.views[source].base;
+  view.data = view.base + offset.get(frame);
+  for (const Extent &size : sizes)
+    view.sizes.push_back(size.get(frame));
+  for (const Extent &stride : strides)
+    view.strides.push_back(stride.get(frame));
+  frame.views[result] = std::move(view);
+}
+
+void RegroupNode::run(Frame &frame) const {
+  const View &from = frame.views[source];
+  View view;
+  view.base = from.base;
+  view.data = from.data;
+  view.sizes = resultSizes;
+  view.strides.assign(resultSizes.size(), 1);
+  for (size_t coarse = 0; coarse < groups.size(); ++coarse) {
+    if (!expands) {
+      // Of a group, the last dim that has several elements tells the stride.
+      for (int64_t fine : groups[coarse])
+        if (from.sizes[fine] != 1)
+          view.strides[coarse] = from.strides[fine];
+      continue;
+    }
+    int64_t stride = from.strides[coarse];
+    for (int64_t fine : llvm::reverse(groups[coarse])) {
+      view.strides[fine] = stride;
+      stride *= resultSizes[fine];
+    }
+  }
+  frame.views[result] = std::move(view);
+}
+
+void AccessNode::run(Frame &frame) const {
+  const View &from = frame.views[view];
+  Slot *element = from.data;
+  for (size_t dim = 0; dim < indices.size(); ++dim)
+    element += frame.slots[indices[dim]].i * from.strides[dim];
+  if (stores)
+    *element = frame.slots[value];
+  else
+    frame.slots[value] = *element;
+}
+
+void DimNode::run(Frame &frame) const {
+  frame.slots[result].i = frame.views[view].sizes[frame.slots[dim].i];
+}
+
+static void copy(const View &from, const View &to, size_t dim, Slot *source,
+                 Slot *target) {
+  if (dim == from.sizes.size()) {
+    *target = *source;
+    return;
+  }
+  for (int64_t i = 0; i < from.sizes[dim]; ++i)
+    copy(from, to, dim + 1, source + i * from.strides[dim],
+         target + i * to.strides[dim]);
+}
+
+void CopyNode::run(Frame &frame) const {
+  const View &from = frame.views[source], &to = frame.views[target];
+  copy(from, to, 0, from.data, to.data);
+}
+
+namespace {
+/// One execution of a GenericNode.
+struct GenericRun {
+  GenericRun(const GenericNode &node, Frame &frame) : node(node), frame(frame) {
+    for (size_t loop = 0; loop < node.rangeOperands.size(); ++loop) {
+      uint32_t view = node.operands[node.rangeOperands[loop]].view;
+      ranges.push_back(frame.views[view].sizes[node.rangeDims[loop]]);
+    }
+    for (const auto &operand : node.operands)
+      addCursor(operand);
+  }
+
+  void addCursor(const GenericNode::Operand &operand) {
+    const View &view = frame.views[operand.view];
+    Slot *first = view.data;
+    llvm::SmallVector<int64_t, 6> moves(ranges.size(), 0);
+    for (size_t dim = 0; dim < operand.constants.size(); ++dim) {
+      first += operand.constants[dim] * view.strides[dim];
+      for (size_t loop = 0; loop < ranges.size(); ++loop)
+        moves[loop] += operand.coefficients[dim][loop] * view.strides[dim];
+    }
+    cursors.push_back(first);
+    strides.push_back(std::move(moves));
+  }
+
+  void runElement() {
+    for (size_t i = 0; i < cursors.size(); ++i)
+      if (node.operands[i].isRead)
+        frame.slots[node.operands[i].argument] = *cursors[i];
+    execute(node.body, frame);
+    for (size_t i = 0; i < cursors.size(); ++i)
+      if (node.operands[i].isWritten)
+        *cursors[i] = frame.slots[node.operands[i].yield];
+  }
+
+  void runLoop(size_t loop) {
+    if (loop == ranges.size())
+      return runElement();
+    for (int64_t i = 0; i < ranges[loop]; ++i) {
+      if (!node.counters.empty())
+        frame.slots[node.counters[loop]].i = i;
+      runLoop(loop + 1);
+      for (size_t c = 0; c < cursors.size(); ++c)
+        cursors[c] += strides[c][loop];
+    }
+    for (size_t c = 0; c < cursors.size(); ++c)
+      cursors[c] -= ranges[loop] * strides[c][loop];
+  }
+
+  const GenericNode &node;
+  Frame &frame;
+  llvm::SmallVector<int64_t, 6> ranges;
+  llvm::SmallVector<Slot *, 6> cursors;
+  llvm::SmallVector<llvm::SmallVector<int64_t, 6>, 6> strides;
+};
+} // namespace
+
+void GenericNode::run(Frame &frame) const {
+  GenericRun(*this, frame).runLoop(0);
+}
+
+} // namespace zc::interpreter
