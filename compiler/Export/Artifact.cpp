@@ -1,0 +1,135 @@
+//===- Artifact.cpp - from instructions to one file -----------------------===//
+#include "compiler/Export/Artifact.h"
+
+#include "compiler/Export/ExportTypes.h"
+#include "compiler/Export/ProgramExport.h"
+#include "compiler/Export/WeightsWriter.h"
+#include "runtime/Plan/Artifact.h"
+#include "runtime/Plan/Verify.h"
+
+using namespace mlir;
+
+namespace zc {
+
+static plan::StateKind getStateKind(StringRef kind) {
+  if (kind == train::kParameter)
+    return plan::PARAMETER;
+  if (kind == train::kStatistic)
+    return plan::STATISTIC;
+  if (kind == train::kOptimizer)
+    return plan::OPTIMIZER;
+  if (kind == train::kScalar)
+    return plan::SCALAR;
+  return plan::CONSTANT;
+}
+
+// Constants that zc folded are no initializers of the model; parameters and
+// statistics are what `zc export` writes back.
+static void addOnnxNames(train::StateOp op, plan::State &state) {
+  bool trained =
+      op.getKind() == train::kParameter || op.getKind() == train::kStatistic;
+  if (!trained && !op.getAliases())
+    return;
+  state.add_onnx_names(state.name());
+  if (op.getAliases())
+    for (StringRef alias : op.getAliases()->getAsValueRange<StringAttr>())
+      state.add_onnx_names(alias.str());
+}
+
+static Status addState(train::StateOp op, plan::Manifest &manifest) {
+  plan::State &state = *manifest.add_states();
+  state.set_name(op.getSymName().str());
+  auto offset = op->getAttrOfType<IntegerAttr>(sched::kOffsetAttr);
+  if (!offset)
+    return makeError(StatusCode::Internal, "state '", state.name(),
+                     "' has no offset");
+  state.set_offset(offset.getInt());
+  state.set_kind(getStateKind(op.getKind()));
+  *state.mutable_type() = getTensorType(op.getTensorType());
+  if (hasInitialValue(op))
+    state.mutable_source()->set_key(state.name());
+  if (op.getParameter())
+    state.set_parameter(op.getParameter()->str());
+  if (op.getSlot())
+    state.set_slot(op.getSlot()->str());
+  addOnnxNames(op, state);
+  return Status();
+}
+
+static std::string getEntryName(const CodeInput &code) {
+  return "code/" + code.arch + ".so";
+}
+
+static void addMetadata(const ExportInput &input, plan::Manifest &manifest) {
+  manifest.set_format_version(kFormatVersion);
+  manifest.set_zc_version(input.zcVersion);
+  manifest.set_mode(input.mode);
+  manifest.set_model_name(input.modelName);
+  manifest.set_batch(input.batch);
+  manifest.set_loss(input.loss);
+  manifest.set_optimizer(input.optimizer);
+  for (const auto &[name, value] : input.settings) {
+    plan::Setting &setting = *manifest.add_settings();
+    setting.set_name(name);
+    setting.set_value(value);
+  }
+  manifest.mutable_target()->set_device(input.device);
+  manifest.mutable_target()->set_threads(input.threads);
+  for (const CodeInput &code : input.code) {
+    plan::CodeObject &object = *manifest.mutable_target()->add_code();
+    object.set_entry(getEntryName(code));
+    object.set_arch(code.arch);
+    for (const std::string &feature : code.features)
+      object.add_features(feature);
+  }
+}
+
+Result<plan::Manifest> buildManifest(const ExportInput &input) {
+  plan::Manifest manifest;
+  addMetadata(input, manifest);
+  ModuleOp module = input.module;
+  auto bytes = module->getAttrOfType<IntegerAttr>(sched::kPersistentBytesAttr);
+  if (!bytes)
+    return makeError(StatusCode::Internal, "the states have no offsets");
+  manifest.set_persistent_bytes(bytes.getInt());
+  for (train::StateOp state : module.getOps<train::StateOp>())
+    ZC_RETURN_IF_ERROR(addState(state, manifest));
+  SymbolTable symbols(module);
+  for (sched::ProgramOp program : module.getOps<sched::ProgramOp>()) {
+    ZC_ASSIGN_OR_RETURN(*manifest.add_programs(),
+                        ProgramExport(program, symbols).run());
+  }
+  // What the runtime would refuse must not leave the compiler.
+  if (Status status = verifyManifest(manifest); !status.ok())
+    return Status(StatusCode::Internal, status.message());
+  return manifest;
+}
+
+static Status writeWeights(const ExportInput &input, ZipWriter &zip) {
+  ModuleOp module = input.module;
+  WeightsWriter weights(input.modelFolder);
+  for (train::StateOp state : module.getOps<train::StateOp>())
+    if (hasInitialValue(state))
+      ZC_RETURN_IF_ERROR(weights.add(state));
+  for (const StoredTensor &tensor : input.tensors)
+    ZC_RETURN_IF_ERROR(weights.add(tensor));
+  return weights.write(zip);
+}
+
+Status writeArtifact(const ExportInput &input, const std::string &path) {
+  ZC_ASSIGN_OR_RETURN(plan::Manifest manifest, buildManifest(input));
+  ZC_ASSIGN_OR_RETURN(ZipWriter zip, ZipWriter::create(path));
+  std::string bytes;
+  if (!manifest.SerializeToString(&bytes))
+    return makeError(StatusCode::Unsupported,
+                     "the manifest would be larger than 2 GiB");
+  ZC_RETURN_IF_ERROR(zip.addBytes(kManifestEntry, bytes));
+  for (const CodeInput &code : input.code)
+    ZC_RETURN_IF_ERROR(zip.addBytes(getEntryName(code), code.bytes));
+  if (!input.model.empty())
+    ZC_RETURN_IF_ERROR(zip.addBytes(kModelEntry, input.model));
+  ZC_RETURN_IF_ERROR(writeWeights(input, zip));
+  return zip.finish();
+}
+
+} // namespace zc

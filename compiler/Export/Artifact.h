@@ -1,0 +1,62 @@
+//===- Artifact.h - from instructions to one file ---------------*- C++ -*-===//
+#ifndef ZC_COMPILER_EXPORT_ARTIFACT_H
+#define ZC_COMPILER_EXPORT_ARTIFACT_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "runtime/Base/Status.h"
+#include "runtime/Plan/Manifest.pb.h"
+
+#include <string>
+#include <vector>
+
+namespace zc {
+
+/// Machine code for one kind of CPU, a shared object.
+struct CodeInput {
+  std::string arch;                  // "x86-64-v4"; names the entry
+  std::vector<std::string> features; // that it needs, as LLVM spells them
+  std::string bytes;
+};
+
+/// A tensor that the artifact carries for `zc export` although no program reads
+/// it: bytes at hand, or a part of a file.
+struct StoredTensor {
+  std::string name;
+  plan::TensorType type;
+  std::string bytes; // used when `file` is empty
+  std::string file;  // relative to the model's folder
+  uint64_t offset = 0;
+  uint64_t length = 0;
+};
+
+struct ExportInput {
+  /// States, kernels with their grids, programs with all offsets.
+  mlir::ModuleOp module;
+  std::vector<CodeInput> code;
+  /// The ONNX graph without data, for `zc export`.
+  std::string model;
+  /// The model's file name, and the folder that sources of states lie in.
+  std::string modelName;
+  std::string modelFolder = ".";
+  /// Further entries of weights.safetensors; names must not be those of states.
+  std::vector<StoredTensor> tensors;
+
+  std::string zcVersion;
+  std::string mode = "train";
+  std::string device = "cpu";
+  uint32_t threads = 1;
+  int64_t batch = 0;
+  std::string loss;
+  std::string optimizer;
+  std::vector<std::pair<std::string, std::string>> settings;
+};
+
+/// What manifest.pb will hold.
+Result<plan::Manifest> buildManifest(const ExportInput &input);
+
+/// Writes the artifact; it appears whole or not at all.
+Status writeArtifact(const ExportInput &input, const std::string &path);
+
+} // namespace zc
+
+#endif // ZC_COMPILER_EXPORT_ARTIFACT_H

@@ -1,0 +1,47 @@
+//===- ExportTypes.cpp - MLIR's types in the schema's words ---------------===//
+#include "compiler/Export/ExportTypes.h"
+
+using namespace mlir;
+
+namespace zc {
+
+static plan::DataType getIntegerType(IntegerType type) {
+  switch (type.getWidth()) {
+  case 1:
+    return plan::BOOL;
+  case 8:
+    return type.isUnsigned() ? plan::U8 : plan::I8;
+  case 16:
+    return type.isUnsigned() ? plan::U16 : plan::I16;
+  case 32:
+    return type.isUnsigned() ? plan::U32 : plan::I32;
+  case 64:
+    return type.isUnsigned() ? plan::U64 : plan::I64;
+  default:
+    return plan::DATA_TYPE_UNSPECIFIED;
+  }
+}
+
+plan::DataType getDataType(Type element) {
+  if (element.isF32())
+    return plan::F32;
+  if (element.isF64())
+    return plan::F64;
+  if (element.isF16())
+    return plan::F16;
+  if (element.isBF16())
+    return plan::BF16;
+  if (auto integer = dyn_cast<IntegerType>(element))
+    return getIntegerType(integer);
+  return plan::DATA_TYPE_UNSPECIFIED;
+}
+
+plan::TensorType getTensorType(ShapedType type) {
+  plan::TensorType result;
+  result.set_dtype(getDataType(type.getElementType()));
+  for (int64_t dim : type.getShape())
+    result.add_dims(dim);
+  return result;
+}
+
+} // namespace zc

@@ -1,0 +1,78 @@
+//===- Inspect.h - what an artifact will do ---------------------*- C++ -*-===//
+//
+// `zc inspect`: everything is read from the manifest, nothing is run. Sizes are
+// exact bytes in JSON, MiB and GiB for people.
+//
+//===----------------------------------------------------------------------===//
+#ifndef ZC_COMPILER_EXPORT_INSPECT_H
+#define ZC_COMPILER_EXPORT_INSPECT_H
+
+#include "runtime/Plan/Manifest.pb.h"
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace zc {
+
+struct InspectOptions {
+  bool memory = false;
+  bool comm = false;
+  bool schedule = false;
+  bool ops = false;
+  bool json = false;
+};
+
+/// The report; without a section chosen, all but the schedule.
+std::string inspect(const plan::Manifest &manifest, InspectOptions options);
+
+// --- What the report is made of
+// --------------------------------------------------
+
+/// Bytes per plan::MemoryClass.
+using ClassBytes = std::array<uint64_t, plan::MemoryClass_ARRAYSIZE>;
+
+struct ProgramMemory {
+  std::string name;
+  uint64_t transientBytes = 0;
+  /// Each class at its own maximum over the program, transient buffers only.
+  ClassBytes classes{};
+  /// The most transient bytes live at once, and the instruction where.
+  uint64_t liveBytes = 0;
+  int liveAt = -1;
+  std::string liveAtLabel;
+};
+
+struct MemoryReport {
+  /// Each class at its own maximum over all programs, states included.
+  ClassBytes classes{};
+  uint64_t persistentBytes = 0;
+  /// What is allocated: both regions, the transient one as large as the largest
+  /// program needs it.
+  uint64_t peak = 0;
+  std::vector<ProgramMemory> programs;
+  int peakProgram = -1;
+};
+
+MemoryReport measureMemory(const plan::Manifest &manifest);
+
+struct OpsReport {
+  std::map<std::string, uint64_t> byKind; // all programs together
+  std::map<std::string, std::map<std::string, uint64_t>> byProgram;
+  uint64_t kernels = 0;    // distinct generated functions
+  uint64_t ptxEntries = 0; // those among them for a GPU
+};
+
+OpsReport countOps(const plan::Manifest &manifest);
+
+/// "kernel", "matmul", "convolution", "copy".
+std::string getKind(const plan::Instruction &instruction);
+
+/// "3.25 MiB", "712 B".
+std::string printSize(uint64_t bytes);
+
+} // namespace zc
+
+#endif // ZC_COMPILER_EXPORT_INSPECT_H

@@ -1,0 +1,96 @@
+//===- InspectJson.cpp - the report for programs --------------------------===//
+#include "compiler/Export/InspectSections.h"
+
+#include <nlohmann/json.hpp>
+
+using nlohmann::ordered_json;
+
+namespace zc {
+namespace {
+
+ordered_json classesToJson(const ClassBytes &classes) {
+  return {{"parameters", classes[plan::PARAMETERS]},
+          {"gradients", classes[plan::GRADIENTS]},
+          {"optimizer", classes[plan::OPTIMIZER_STATE]},
+          {"activations", classes[plan::ACTIVATIONS]},
+          {"communication", classes[plan::COMMUNICATION]},
+          {"workspace", classes[plan::WORKSPACE]}};
+}
+
+ordered_json memoryToJson(const plan::Manifest &manifest) {
+  MemoryReport report = measureMemory(manifest);
+  ordered_json json = classesToJson(report.classes);
+  json["peak"] = report.peak;
+  json["persistent"] = report.persistentBytes;
+  json["programs"] = ordered_json::object();
+  for (const ProgramMemory &memory : report.programs)
+    json["programs"][memory.name] = {
+        {"transient", memory.transientBytes},
+        {"peak", report.persistentBytes + memory.transientBytes},
+        {"live", memory.liveBytes},
+        {"live_at", memory.liveAt},
+        {"live_at_label", memory.liveAtLabel}};
+  return json;
+}
+
+// One rank sends nothing.
+ordered_json commToJson() {
+  ordered_json json = {{"sent_bytes", 0}, {"per_rank", {0}}};
+  for (const char *kind :
+       {"gradients", "parameters", "activations", "statistics", "scalars"})
+    json["by_kind"][kind] = {{"count", 0}, {"bytes", 0}};
+  json["by_axis"] = ordered_json::object();
+  return json;
+}
+
+ordered_json opsToJson(const plan::Manifest &manifest) {
+  OpsReport report = countOps(manifest);
+  ordered_json json = {{"by_kind", ordered_json::object()},
+                       {"kernels", report.kernels},
+                       {"ptx_entries", report.ptxEntries},
+                       {"programs", ordered_json::object()}};
+  for (const auto &[kind, count] : report.byKind)
+    json["by_kind"][kind] = count;
+  for (const auto &[program, kinds] : report.byProgram) {
+    json["programs"][program] = ordered_json::object();
+    for (const auto &[kind, count] : kinds)
+      json["programs"][program][kind] = count;
+  }
+  return json;
+}
+
+ordered_json scheduleToJson(const plan::Manifest &manifest) {
+  ordered_json json = ordered_json::object();
+  for (const plan::Program &program : manifest.programs()) {
+    ordered_json &list = json[program.name()] = ordered_json::array();
+    for (const plan::Instruction &instruction : program.instructions())
+      list.push_back({{"kind", getKind(instruction)},
+                      {"label", instruction.label()},
+                      {"stream", instruction.stream()},
+                      {"flops", instruction.flops()},
+                      {"bytes", instruction.bytes()}});
+  }
+  return json;
+}
+
+} // namespace
+
+std::string inspectAsJson(const plan::Manifest &manifest,
+                          const InspectOptions &options) {
+  ordered_json json = {{"mode", manifest.mode()},
+                       {"model", manifest.model_name()},
+                       {"zc_version", manifest.zc_version()}};
+  if (options.memory)
+    json["memory"] = memoryToJson(manifest);
+  if (options.comm)
+    json["comm"] = commToJson();
+  if (options.ops)
+    json["ops"] = opsToJson(manifest);
+  if (options.schedule)
+    json["schedule"] = scheduleToJson(manifest);
+  // Labels hold what the author of the model wrote, in whatever encoding.
+  return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) +
+         "\n";
+}
+
+} // namespace zc

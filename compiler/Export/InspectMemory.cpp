@@ -1,0 +1,155 @@
+//===- InspectMemory.cpp - who takes how much, and when -------------------===//
+//
+// Buffers at the same place at the same time are views of one another, or the
+// old and the new value of an instruction that works in place: their bytes
+// count once in their class and once in the total.
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/Export/Inspect.h"
+#include "runtime/Plan/Types.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace zc {
+namespace {
+
+/// The number of bytes that at least one of a changing set of ranges covers.
+///
+/// Space is cut into pieces where any of the ranges begins or ends.
+class Coverage {
+public:
+  explicit Coverage(std::vector<uint64_t> cuts) : cuts(std::move(cuts)) {
+    std::sort(this->cuts.begin(), this->cuts.end());
+    this->cuts.erase(std::unique(this->cuts.begin(), this->cuts.end()),
+                     this->cuts.end());
+    counts.resize(this->cuts.size());
+  }
+
+  void change(uint64_t begin, uint64_t end, int by) {
+    for (size_t i = find(begin); i < find(end); ++i) {
+      int before = counts[i];
+      counts[i] += by;
+      if ((before == 0) != (counts[i] == 0)) {
+        uint64_t bytes = cuts[i + 1] - cuts[i];
+        covered = by > 0 ? covered + bytes : covered - bytes;
+      }
+    }
+  }
+
+  uint64_t bytes() const { return covered; }
+
+private:
+  size_t find(uint64_t cut) const {
+    return std::lower_bound(cuts.begin(), cuts.end(), cut) - cuts.begin();
+  }
+
+  std::vector<uint64_t> cuts;
+  std::vector<int> counts; // ranges over [cuts[i], cuts[i + 1])
+  uint64_t covered = 0;
+};
+
+struct Range {
+  uint64_t begin, end;
+  plan::MemoryClass memoryClass;
+};
+
+/// The transient buffers of a program, by the instructions at which they come
+/// to life and die.
+class Timeline {
+public:
+  explicit Timeline(const plan::Program &program);
+
+  ProgramMemory measure(const plan::Program &program);
+
+private:
+  std::vector<Range> ranges;
+  std::vector<std::vector<unsigned>> starting, ending; // per instruction
+  std::vector<uint64_t> cuts;
+};
+
+Timeline::Timeline(const plan::Program &program)
+    : starting(std::max(1, program.instructions_size())),
+      ending(starting.size()) {
+  for (const plan::Buffer &buffer : program.buffers()) {
+    Result<uint64_t> bytes = byteCount(buffer.type());
+    if (buffer.space() != plan::TRANSIENT || !bytes.ok() || *bytes == 0)
+      continue;
+    uint64_t end = buffer.offset() + *bytes;
+    size_t last = starting.size() - 1;
+    starting[std::min<size_t>(buffer.first_use(), last)].push_back(
+        ranges.size());
+    ending[std::min<size_t>(buffer.last_use(), last)].push_back(ranges.size());
+    ranges.push_back({buffer.offset(), end, buffer.memory_class()});
+    cuts.push_back(buffer.offset());
+    cuts.push_back(end);
+  }
+}
+
+ProgramMemory Timeline::measure(const plan::Program &program) {
+  ProgramMemory memory;
+  memory.name = program.name();
+  memory.transientBytes = program.transient_bytes();
+  Coverage all(cuts);
+  std::vector<Coverage> byClass(memory.classes.size(), all);
+  auto change = [&](unsigned index, int by) {
+    const Range &range = ranges[index];
+    all.change(range.begin, range.end, by);
+    byClass[range.memoryClass].change(range.begin, range.end, by);
+  };
+  for (size_t time = 0; time < starting.size(); ++time) {
+    for (unsigned index : starting[time])
+      change(index, 1);
+    for (size_t i = 0; i < byClass.size(); ++i)
+      memory.classes[i] = std::max(memory.classes[i], byClass[i].bytes());
+    if (all.bytes() > memory.liveBytes) {
+      memory.liveBytes = all.bytes();
+      memory.liveAt = static_cast<int>(time);
+    }
+    for (unsigned index : ending[time])
+      change(index, -1);
+  }
+  if (memory.liveAt >= 0 && memory.liveAt < program.instructions_size())
+    memory.liveAtLabel = program.instructions(memory.liveAt).label();
+  return memory;
+}
+
+plan::MemoryClass classOf(plan::StateKind kind) {
+  switch (kind) {
+  case plan::PARAMETER:
+  case plan::CONSTANT:
+    return plan::PARAMETERS;
+  case plan::OPTIMIZER:
+    return plan::OPTIMIZER_STATE;
+  case plan::ACCUMULATOR:
+    return plan::GRADIENTS;
+  default:
+    return plan::ACTIVATIONS;
+  }
+}
+
+} // namespace
+
+MemoryReport measureMemory(const plan::Manifest &manifest) {
+  MemoryReport report;
+  report.persistentBytes = manifest.persistent_bytes();
+  uint64_t largest = 0;
+  for (const plan::Program &program : manifest.programs()) {
+    report.programs.push_back(Timeline(program).measure(program));
+    const ProgramMemory &memory = report.programs.back();
+    for (size_t i = 0; i < memory.classes.size(); ++i)
+      report.classes[i] = std::max(report.classes[i], memory.classes[i]);
+    if (report.peakProgram < 0 || memory.transientBytes > largest) {
+      largest = memory.transientBytes;
+      report.peakProgram = static_cast<int>(report.programs.size()) - 1;
+    }
+  }
+  // States are there all the time.
+  for (const plan::State &state : manifest.states())
+    if (Result<uint64_t> bytes = byteCount(state.type()); bytes.ok())
+      report.classes[classOf(state.kind())] += *bytes;
+  report.peak = report.persistentBytes + largest;
+  return report;
+}
+
+} // namespace zc

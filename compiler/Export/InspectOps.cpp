@@ -1,0 +1,41 @@
+//===- InspectOps.cpp - instructions and kernels, counted -----------------===//
+#include "compiler/Export/Inspect.h"
+
+#include <set>
+
+namespace zc {
+
+std::string getKind(const plan::Instruction &instruction) {
+  switch (instruction.kind_case()) {
+  case plan::Instruction::kKernel:
+    return "kernel";
+  case plan::Instruction::kMatmul:
+    return "matmul";
+  case plan::Instruction::kConvolution:
+    return "convolution";
+  case plan::Instruction::kCopy:
+    return "copy";
+  case plan::Instruction::KIND_NOT_SET:
+    break;
+  }
+  return "unknown";
+}
+
+OpsReport countOps(const plan::Manifest &manifest) {
+  OpsReport report;
+  std::set<std::string> symbols;
+  for (const plan::Program &program : manifest.programs()) {
+    auto &kinds = report.byProgram[program.name()];
+    for (const plan::Instruction &instruction : program.instructions()) {
+      ++report.byKind[getKind(instruction)];
+      ++kinds[getKind(instruction)];
+      if (instruction.has_kernel())
+        symbols.insert(instruction.kernel().symbol());
+    }
+  }
+  report.kernels = symbols.size();
+  report.ptxEntries = manifest.target().device() == "cpu" ? 0 : symbols.size();
+  return report;
+}
+
+} // namespace zc

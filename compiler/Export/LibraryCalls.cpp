@@ -1,0 +1,42 @@
+//===- LibraryCalls.cpp - calls as libraries take them --------------------===//
+#include "compiler/Export/LibraryCalls.h"
+
+using namespace mlir;
+
+namespace zc {
+
+static SmallVector<int64_t> rowMajorStrides(ArrayRef<int64_t> shape) {
+  SmallVector<int64_t> strides(shape.size(), 1);
+  for (int i = static_cast<int>(shape.size()) - 2; i >= 0; --i)
+    strides[i] = strides[i + 1] * shape[i + 1];
+  return strides;
+}
+
+plan::StridedOperand makeOperand(Value buffer, ArrayRef<int64_t> permutation,
+                                 const ProgramExport &program) {
+  ArrayRef<int64_t> shape = cast<MemRefType>(buffer.getType()).getShape();
+  SmallVector<int64_t> strides = rowMajorStrides(shape);
+  plan::StridedOperand operand;
+  operand.set_buffer(program.getIndex(buffer));
+  for (int64_t dim : permutation) {
+    operand.add_dims(shape[dim]);
+    operand.add_strides(strides[dim]);
+  }
+  return operand;
+}
+
+Status exportLibraryCall(sched::LibraryCallOp op, const ProgramExport &program,
+                         plan::Instruction &instruction) {
+  StringRef library = op.getLibrary();
+  if (library == "onednn.matmul") {
+    exportMatmul(op, program, *instruction.mutable_matmul());
+  } else if (library == "onednn.convolution") {
+    exportConvolution(op, program, *instruction.mutable_convolution());
+  } else {
+    return makeError(StatusCode::Internal, "no runtime has the library call '",
+                     library.str(), "'");
+  }
+  return Status();
+}
+
+} // namespace zc

@@ -1,0 +1,31 @@
+//===- MatmulCall.cpp - train.matmul as a library call --------------------===//
+#include "compiler/Export/LibraryCalls.h"
+
+#include "llvm/ADT/Sequence.h"
+
+using namespace mlir;
+
+namespace zc {
+
+static plan::StridedOperand makeMatrix(Value buffer, bool transposed,
+                                       const ProgramExport &program) {
+  int64_t rank = cast<MemRefType>(buffer.getType()).getRank();
+  auto permutation = llvm::to_vector(llvm::seq<int64_t>(0, rank));
+  if (transposed)
+    std::swap(permutation[rank - 2], permutation[rank - 1]);
+  return makeOperand(buffer, permutation, program);
+}
+
+void exportMatmul(sched::LibraryCallOp op, const ProgramExport &program,
+                  plan::MatmulCall &call) {
+  DictionaryAttr config = op.getConfig();
+  *call.mutable_a() =
+      makeMatrix(op.getInputs()[0], config.contains("transpose_lhs"), program);
+  *call.mutable_b() =
+      makeMatrix(op.getInputs()[1], config.contains("transpose_rhs"), program);
+  *call.mutable_c() =
+      makeMatrix(op.getOutputs()[0], /*transposed=*/false, program);
+  setWorkspace(op, program, call);
+}
+
+} // namespace zc

@@ -1,0 +1,200 @@
+//===- ProgramExport.cpp - one program as plan messages -------------------===//
+#include "compiler/Export/ProgramExport.h"
+
+#include "compiler/Export/ExportTypes.h"
+#include "compiler/Export/LibraryCalls.h"
+
+#include <algorithm>
+
+using namespace mlir;
+using namespace zc::sched;
+
+namespace zc {
+
+static plan::MemoryClass getStateClass(StringRef kind) {
+  if (kind == train::kParameter || kind == train::kConstant)
+    return plan::PARAMETERS;
+  if (kind == train::kOptimizer)
+    return plan::OPTIMIZER_STATE;
+  return plan::ACTIVATIONS;
+}
+
+static plan::MemoryClass getTransientClass(StringRef name) {
+  if (name == kGradients)
+    return plan::GRADIENTS;
+  if (name == kCommunication)
+    return plan::COMMUNICATION;
+  if (name == kWorkspace)
+    return plan::WORKSPACE;
+  return plan::ACTIVATIONS;
+}
+
+Result<plan::Program> ProgramExport::run() {
+  program.set_name(source.getSymName().str());
+  if (!source.getTransientBytes())
+    return makeError(StatusCode::Internal, "program '", program.name(),
+                     "' has no offsets");
+  program.set_transient_bytes(*source.getTransientBytes());
+  addBuffers();
+  for (Operation &op : source.getBody().front()) {
+    if (auto input = dyn_cast<InputOp>(op))
+      addInput(input);
+    else if (auto output = dyn_cast<OutputOp>(op))
+      addOutput(output);
+    else if (isa<InstructionOpInterface>(op))
+      ZC_RETURN_IF_ERROR(addInstruction(op));
+  }
+  setLiveRanges();
+  return std::move(program);
+}
+
+// Those that instructions or the host touch; a view that stands only for
+// another view is no buffer.
+void ProgramExport::addBuffers() {
+  for (Operation &op : source.getBody().front()) {
+    if (isa<InputOp>(op))
+      addBuffer(op.getResult(0));
+    else if (isa<OutputOp, InstructionOpInterface>(op))
+      for (Value operand : op.getOperands())
+        addBuffer(operand);
+  }
+}
+
+void ProgramExport::addBuffer(Value value) {
+  if (!indices.try_emplace(value, program.buffers_size()).second)
+    return;
+  plan::Buffer &buffer = *program.add_buffers();
+  *buffer.mutable_type() = getTensorType(cast<MemRefType>(value.getType()));
+  buffer.set_memory_class(getTransientClass(getMemoryClass(value)));
+  placeBuffer(getRoot(value), buffer);
+}
+
+void ProgramExport::placeBuffer(Value root, plan::Buffer &buffer) {
+  buffer.set_space(plan::TRANSIENT);
+  if (auto input = root.getDefiningOp<InputOp>()) {
+    buffer.set_name(input.getName().str());
+    buffer.set_offset(input.getOffset().value_or(0));
+  } else if (auto alloc = root.getDefiningOp<AllocOp>()) {
+    buffer.set_offset(alloc.getOffset().value_or(0));
+  } else {
+    StringRef name = root.getDefiningOp<StateOp>().getState();
+    auto state = symbols.lookup<train::StateOp>(name);
+    buffer.set_space(plan::PERSISTENT);
+    buffer.set_name(name.str());
+    buffer.set_offset(state->getAttrOfType<IntegerAttr>(kOffsetAttr).getInt());
+    buffer.set_memory_class(getStateClass(state.getKind()));
+  }
+}
+
+// A read through a view keeps the value alive that was written under another
+// name.
+void ProgramExport::extend(Value buffer, uint32_t instruction) {
+  while (true) {
+    auto index = indices.find(buffer);
+    if (index != indices.end()) {
+      plan::Buffer &message = *program.mutable_buffers(index->second);
+      message.set_first_use(std::min(message.first_use(), instruction));
+      message.set_last_use(std::max(message.last_use(), instruction));
+    }
+    auto view = buffer.getDefiningOp<ViewOp>();
+    if (!view || written.contains(buffer))
+      return;
+    buffer = view.getSource();
+  }
+}
+
+void ProgramExport::setLiveRanges() {
+  for (plan::Buffer &buffer : *program.mutable_buffers())
+    buffer.set_first_use(UINT32_MAX);
+  for (auto op : source.getOps<InstructionOpInterface>())
+    for (Value write : op.getWrites())
+      written.insert(write);
+  uint32_t instruction = 0;
+  for (Operation &op : source.getBody().front()) {
+    if (isa<InputOp>(op))
+      extend(op.getResult(0), 0);
+    if (!isa<InstructionOpInterface>(op))
+      continue;
+    for (Value operand : op.getOperands())
+      extend(operand, instruction);
+    ++instruction;
+  }
+  for (auto output : source.getOps<OutputOp>())
+    extend(output.getBuffer(), std::max(1u, instruction) - 1);
+}
+
+void ProgramExport::addInput(InputOp op) {
+  plan::Input &input = *program.add_inputs();
+  input.set_name(op.getName().str());
+  input.set_buffer(getIndex(op));
+  input.set_batch_dim(static_cast<int32_t>(op.getBatchDim().value_or(-1)));
+  input.set_is_label(op.getLabel());
+  input.set_is_sample_weight(op.getSampleWeight());
+  if (!op.getRange())
+    return;
+  ArrayRef<int64_t> range = *op.getRange();
+  input.mutable_range()->set_min(range[0]);
+  input.mutable_range()->set_max(range[1]);
+  if (range.size() > 2) {
+    input.mutable_range()->set_has_ignored(true);
+    input.mutable_range()->set_ignored(range[2]);
+  }
+}
+
+void ProgramExport::addOutput(OutputOp op) {
+  plan::Output &output = *program.add_outputs();
+  output.set_name(op.getName().str());
+  output.set_buffer(getIndex(op.getBuffer()));
+  output.set_kind(op.getKind() == kMetric ? plan::METRIC : plan::OUTPUT);
+  output.set_batch_dim(static_cast<int32_t>(op.getBatchDim().value_or(-1)));
+}
+
+template <typename Op>
+static void setCosts(Op op, plan::Instruction &instruction) {
+  if (op.getLabel())
+    instruction.set_label(op.getLabel()->str());
+  instruction.set_flops(op.getFlops().convertToDouble());
+  instruction.set_bytes(op.getBytes().convertToDouble());
+}
+
+Status ProgramExport::addInstruction(Operation &op) {
+  plan::Instruction &instruction = *program.add_instructions();
+  Status status;
+  if (auto launch = dyn_cast<LaunchOp>(op)) {
+    setCosts(launch, instruction);
+    status = addKernelCall(launch, instruction);
+  } else if (auto call = dyn_cast<LibraryCallOp>(op)) {
+    setCosts(call, instruction);
+    status = exportLibraryCall(call, *this, instruction);
+  } else {
+    auto copy = cast<CopyOp>(op);
+    setCosts(copy, instruction);
+    instruction.mutable_copy()->set_source(getIndex(copy.getSource()));
+    instruction.mutable_copy()->set_destination(
+        getIndex(copy.getDestination()));
+  }
+  // A buffer is called after what writes it.
+  for (Value write : cast<InstructionOpInterface>(op).getWrites()) {
+    plan::Buffer &buffer = *program.mutable_buffers(getIndex(write));
+    if (buffer.name().empty())
+      buffer.set_name(instruction.label());
+  }
+  return status;
+}
+
+Status ProgramExport::addKernelCall(LaunchOp op,
+                                    plan::Instruction &instruction) {
+  auto kernel = symbols.lookup<KernelOp>(op.getKernel());
+  if (!kernel.getGrid())
+    return makeError(StatusCode::Internal, "kernel '", op.getKernel().str(),
+                     "' has no code");
+  plan::KernelCall &call = *instruction.mutable_kernel();
+  call.set_symbol(kernel.getFunctionName().str());
+  call.set_grid(*kernel.getGrid());
+  call.set_num_inputs(op.getInputs().size());
+  for (Value operand : op->getOperands())
+    call.add_buffers(getIndex(operand));
+  return Status();
+}
+
+} // namespace zc

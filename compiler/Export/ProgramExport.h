@@ -1,0 +1,44 @@
+//===- ProgramExport.h - one program as plan messages -----------*- C++ -*-===//
+#ifndef ZC_COMPILER_EXPORT_PROGRAMEXPORT_H
+#define ZC_COMPILER_EXPORT_PROGRAMEXPORT_H
+
+#include "dialects/Sched/SchedDialect.h"
+#include "runtime/Base/Status.h"
+#include "runtime/Plan/Manifest.pb.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/MapVector.h"
+
+namespace zc {
+
+/// Writes a `sched.program` whose offsets and kernels are final as a message.
+class ProgramExport {
+public:
+  ProgramExport(sched::ProgramOp source, mlir::SymbolTable &symbols)
+      : source(source), symbols(symbols) {}
+
+  Result<plan::Program> run();
+
+  /// The index of a buffer in the program being written.
+  uint32_t getIndex(mlir::Value buffer) const { return indices.lookup(buffer); }
+
+private:
+  void addBuffers();
+  void addBuffer(mlir::Value value);
+  void placeBuffer(mlir::Value root, plan::Buffer &buffer);
+  void setLiveRanges();
+  void extend(mlir::Value buffer, uint32_t instruction);
+  void addInput(sched::InputOp op);
+  void addOutput(sched::OutputOp op);
+  Status addInstruction(mlir::Operation &op);
+  Status addKernelCall(sched::LaunchOp op, plan::Instruction &instruction);
+
+  sched::ProgramOp source;
+  mlir::SymbolTable &symbols;
+  plan::Program program;
+  llvm::DenseMap<mlir::Value, uint32_t> indices;
+  llvm::DenseSet<mlir::Value> written;
+};
+
+} // namespace zc
+
+#endif // ZC_COMPILER_EXPORT_PROGRAMEXPORT_H
