@@ -1,0 +1,8 @@
+//===- TrainOps.cpp - what TableGen generates for the ops -----------------===//
+#include "dialects/Train/Ops/OpSupport.h"
+
+using namespace mlir;
+using namespace zc::train;
+
+#define GET_OP_CLASSES
+#include "dialects/Train/TrainOps.cpp.inc"
