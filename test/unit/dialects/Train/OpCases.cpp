@@ -1,0 +1,328 @@
+//===- OpCases.cpp - an example or more of every op of train --------------===//
+#include "test/unit/dialects/Train/OpCases.h"
+
+#include "dialects/Train/TrainDialect.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using zc::interpreter::Tensor;
+
+namespace zc::test {
+
+static std::string unary(const std::string &name,
+                         const std::string &attrs = "") {
+  return "train." + name + " %0 " + attrs +
+         ": (tensor<3x4xf64>) -> tensor<3x4xf64>";
+}
+
+static std::string binary(const std::string &name) {
+  return "train." + name +
+         " %0, %1 : (tensor<3x4xf64>, tensor<3x4xf64>) -> tensor<3x4xf64>";
+}
+
+static void addElementwise(std::vector<OpCase> &cases) {
+  for (const char *name : {"neg", "abs", "exp", "tanh", "erf", "sin", "cos",
+                           "sigmoid", "relu", "gelu"})
+    cases.push_back({unary(name), {{-2, 2}}});
+  for (const char *name : {"log", "sqrt", "rsqrt"})
+    cases.push_back({unary(name), {{0.3, 2}}});
+  cases.push_back({unary("gelu", "{tanh} "), {{-2, 2}}});
+  for (const char *name : {"add", "sub", "mul", "max", "min"})
+    cases.push_back({binary(name)});
+  cases.push_back({binary("div"), {{-1, 1}, {0.5, 2}}});
+  cases.push_back({binary("pow"), {{0.3, 2}, {-2, 2}}});
+  cases.push_back({binary("gelu_grad"), {{-2, 2}}});
+  cases.push_back({"train.gelu_grad %0, %1 {tanh} : (tensor<5xf64>, "
+                   "tensor<5xf64>) -> tensor<5xf64>",
+                   {{-2, 2}}});
+  cases.push_back({"train.is_nan %0 : (tensor<4xf64>) -> tensor<4xi1>"});
+  cases.push_back({"train.not %0 : (tensor<4xi1>) -> tensor<4xi1>", {{0, 1}}});
+  for (const char *name : {"and", "or"})
+    cases.push_back({std::string("train.") + name +
+                         " %0, %1 : (tensor<8xi1>, tensor<8xi1>) -> "
+                         "tensor<8xi1>",
+                     {{0, 1}, {0, 1}}});
+  for (const char *predicate : {"eq", "ne", "lt", "le", "gt", "ge"})
+    cases.push_back({std::string("train.compare \"") + predicate +
+                         "\" %0, %1 : (tensor<4x2xi32>, tensor<4x2xi32>) -> "
+                         "tensor<4x2xi1>",
+                     {{0, 2}, {0, 2}}});
+  cases.push_back({"train.select %0, %1, %2 : (tensor<3x4xi1>, "
+                   "tensor<3x4xf64>, tensor<3x4xf64>) -> tensor<3x4xf64>",
+                   {{0, 1}}});
+  cases.push_back({"train.convert %0 : (tensor<4xf64>) -> tensor<4xf32>"});
+  cases.push_back(
+      {"train.convert %0 : (tensor<4xi64>) -> tensor<4xf32>", {{-9, 9}}});
+}
+
+static void addShapes(std::vector<OpCase> &cases) {
+  cases.push_back({"train.constant dense<0.5> : tensor<4x2xf64>"});
+  cases.push_back({"train.broadcast %0 {dims = array<i64: 1>} : (tensor<4xf64>)"
+                   " -> tensor<3x4xf64>"});
+  cases.push_back({"train.broadcast %0 {dims = array<i64: 0, 2>} : "
+                   "(tensor<3x1xf64>) -> tensor<3x2x4xf64>"});
+  cases.push_back({"train.broadcast %0 {dims = array<i64>} : (tensor<f64>) -> "
+                   "tensor<2x3xf64>"});
+  cases.push_back({"train.reshape %0 : (tensor<2x6x3xf64>) -> "
+                   "tensor<2x2x3x3xf64>"});
+  cases.push_back({"train.transpose %0 {permutation = array<i64: 2, 0, 1>} : "
+                   "(tensor<2x3x4xf64>) -> tensor<4x2x3xf64>"});
+  cases.push_back({"train.slice %0 {offsets = array<i64: 0, 1>, strides = "
+                   "array<i64: 1, 2>} : (tensor<4x6xf64>) -> tensor<4x3xf64>"});
+  cases.push_back({"train.pad %0 {low = array<i64: 0, 1>, interior = "
+                   "array<i64: 0, 1>} : (tensor<4x3xf64>) -> tensor<4x8xf64>"});
+  cases.push_back({"train.concat %0, %1, %2 {dim = 1 : i64} : (tensor<4x1xf64>,"
+                   " tensor<4x3xf64>, tensor<4x2xf64>) -> tensor<4x6xf64>"});
+  for (const char *kind : {"sum", "max", "min", "prod"}) {
+    std::string head = std::string("train.reduce \"") + kind + "\" %0 ";
+    cases.push_back({head + "{dims = array<i64: 1>} : (tensor<3x4x2xf64>) -> "
+                            "tensor<3x2xf64>"});
+    cases.push_back({head + "{dims = array<i64: 0, 1>} : (tensor<3x4xf64>) -> "
+                            "tensor<f64>"});
+  }
+}
+
+static void addMatmuls(std::vector<OpCase> &cases) {
+  cases.push_back({"train.matmul %0, %1 : (tensor<4x6xf64>, tensor<6x5xf64>) "
+                   "-> tensor<4x5xf64>"});
+  cases.push_back({"train.matmul %0, %1 {transpose_lhs} : (tensor<2x6x4xf64>, "
+                   "tensor<2x6x5xf64>) -> tensor<2x4x5xf64>"});
+  cases.push_back({"train.matmul %0, %1 {transpose_rhs} : (tensor<2x4x6xf64>, "
+                   "tensor<2x5x6xf64>) -> tensor<2x4x5xf64>"});
+  cases.push_back({"train.matmul %0, %1 {transpose_lhs, transpose_rhs} : "
+                   "(tensor<6x4xf64>, tensor<5x6xf64>) -> tensor<4x5xf64>"});
+}
+
+/// conv, conv_input_grad and conv_filter_grad of one convolution.
+static void addConvolution(std::vector<OpCase> &cases, const std::string &attrs,
+                           const std::string &image, const std::string &filter,
+                           const std::string &output) {
+  auto add = [&](const std::string &name, const std::string &a,
+                 const std::string &b, const std::string &result) {
+    cases.push_back({"train." + name + " %0, %1 {" + attrs + "} : (tensor<" +
+                     a + "xf64>, tensor<" + b + "xf64>) -> tensor<" + result +
+                     "xf64>"});
+  };
+  add("conv", image, filter, output);
+  add("conv_input_grad", output, filter, image);
+  add("conv_filter_grad", image, output, filter);
+}
+
+static void addConvolutions(std::vector<OpCase> &cases) {
+  addConvolution(cases,
+                 "strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, "
+                 "pads_low = array<i64: 1, 0>, pads_high = array<i64: 1, 2>, "
+                 "groups = 1 : i64",
+                 "2x3x4x3", "4x3x3x2", "2x4x4x4");
+  addConvolution(cases,
+                 "strides = array<i64: 2, 1>, dilations = array<i64: 1, 2>, "
+                 "pads_low = array<i64: 1, 1>, pads_high = array<i64: 0, 1>, "
+                 "groups = 2 : i64, channels_last",
+                 "2x5x4x4", "2x2x2x2", "2x3x4x2");
+  addConvolution(cases,
+                 "strides = array<i64: 2>, dilations = array<i64: 1>, "
+                 "pads_low = array<i64: 2>, pads_high = array<i64: 0>, "
+                 "groups = 3 : i64",
+                 "2x3x5", "3x1x3", "2x3x3");
+  addConvolution(cases,
+                 "strides = array<i64: 1, 1, 1>, dilations = array<i64: 1, 1, "
+                 "1>, pads_low = array<i64: 0, 0, 0>, pads_high = array<i64: "
+                 "0, 0, 0>, groups = 1 : i64, channels_last",
+                 "2x2x3x2x2", "2x2x1x2x2", "2x2x2x1x2");
+}
+
+static void addPools(std::vector<OpCase> &cases) {
+  auto add = [&](const std::string &attrs, const std::string &image,
+                 const std::string &pooled) {
+    std::string from = "tensor<" + image + "xf64>";
+    std::string to = "tensor<" + pooled + "xf64>";
+    cases.push_back(
+        {"train.max_pool %0 {" + attrs + "} : (" + from + ") -> " + to});
+    cases.push_back({"train.max_pool_grad %0, %1, %2 {" + attrs + "} : (" +
+                     from + ", " + to + ", " + to + ") -> " + from});
+  };
+  add("window = array<i64: 3, 2>, strides = array<i64: 2, 1>, dilations = "
+      "array<i64: 1, 1>, pads_low = array<i64: 1, 0>, pads_high = array<i64: "
+      "1, 1>",
+      "2x3x5x4", "2x3x3x4");
+  add("window = array<i64: 2, 2>, strides = array<i64: 1, 2>, dilations = "
+      "array<i64: 2, 1>, pads_low = array<i64: 0, 0>, pads_high = array<i64: "
+      "0, 0>, channels_last",
+      "2x4x4x3", "2x2x2x3");
+  add("window = array<i64: 3>, strides = array<i64: 1>, dilations = array<i64: "
+      "1>, pads_low = array<i64: 1>, pads_high = array<i64: 1>",
+      "2x2x4", "2x2x4");
+}
+
+static void addNorms(std::vector<OpCase> &cases) {
+  for (const char *dim : {"0", "1", "2"})
+    cases.push_back({std::string("train.softmax %0 {dim = ") + dim +
+                         " : i64} : (tensor<4x3x2xf64>) -> tensor<4x3x2xf64>",
+                     {{-3, 3}}});
+  cases.push_back(
+      {"train.layer_norm %0, %1, %2 {axis = 1 : i64, epsilon = 1.0e-3 : f64} : "
+       "(tensor<4x4xf64>, tensor<4xf64>, tensor<4xf64>) -> (tensor<4x4xf64>, "
+       "tensor<4xf64>, tensor<4xf64>)"});
+  cases.push_back(
+      {"train.layer_norm %0, %1, %2 {axis = 1 : i64, epsilon = 0.1 : f64} : "
+       "(tensor<4x3x2xf64>, tensor<3x2xf64>, tensor<3x2xf64>) -> "
+       "(tensor<4x3x2xf64>, tensor<4xf64>, tensor<4xf64>)"});
+  cases.push_back(
+      {"train.layer_norm_grad %0, %1, %2, %3, %4 {axis = 2 : i64} : "
+       "(tensor<2x2x5xf64>, tensor<5xf64>, tensor<2x2xf64>, tensor<2x2xf64>, "
+       "tensor<2x2x5xf64>) -> tensor<2x2x5xf64>"});
+  struct Layout {
+    std::string image, channels, dim;
+  };
+  for (const Layout &layout :
+       {Layout{"4x3x2x2", "3", "1"}, Layout{"3x2x4", "4", "2"},
+        Layout{"5x2", "2", "1"}, Layout{"2x3x1x2x2", "3", "1"}}) {
+    std::string image = "tensor<" + layout.image + "xf64>";
+    std::string per = "tensor<" + layout.channels + "xf64>";
+    std::string attrs =
+        " {channel_dim = " + layout.dim + " : i64, epsilon = 1.0e-2 : f64} : ";
+    std::string pair = image + ", " + per + ", " + per;
+    cases.push_back({"train.batch_norm %0, %1, %2, %3, %4" + attrs + "(" +
+                         pair + ", " + per + ", " + per + ") -> " + image,
+                     {{}, {}, {}, {}, {0.5, 2}}});
+    cases.push_back({"train.batch_norm_training %0, %1, %2" + attrs + "(" +
+                     pair + ") -> (" + pair + ")"});
+    cases.push_back({"train.batch_norm_grad %0, %1, %2, %3, %4" + attrs + "(" +
+                         pair + ", " + per + ", " + image + ") -> (" + pair +
+                         ")",
+                     {{}, {}, {}, {0.5, 2}}});
+  }
+}
+
+static void addLosses(std::vector<OpCase> &cases) {
+  // Of labels -1 to 3, -1 and 3 stand for: ignored, and a class.
+  cases.push_back({"train.softmax_cross_entropy %0, %1 {ignore_index = -1 : "
+                   "i64} : (tensor<6x4xf64>, tensor<6xi64>) -> (tensor<6xf64>, "
+                   "tensor<6xf64>)",
+                   {{-3, 3}, {-1, 3}}});
+  cases.push_back({"train.softmax_cross_entropy %0, %1 {ignore_index = -100 : "
+                   "i64} : (tensor<2x3x5xf64>, tensor<2x3xi8>) -> "
+                   "(tensor<2x3xf64>, tensor<2x3xf64>)",
+                   {{-3, 3}, {0, 4}}});
+  cases.push_back({"train.softmax_cross_entropy_grad %0, %1, %2, %3 "
+                   "{ignore_index = -1 : i64} : (tensor<6x4xf64>, "
+                   "tensor<6xi32>, tensor<6xf64>, tensor<6xf64>) -> "
+                   "tensor<6x4xf64>",
+                   {{-3, 3}, {-1, 3}}});
+}
+
+static void addIndexing(std::vector<OpCase> &cases) {
+  // Indices from the end too, and some that are equal.
+  cases.push_back({"train.gather %0, %1 {dim = 0 : i64} : (tensor<4x3xf64>, "
+                   "tensor<2x5xi64>) -> tensor<2x5x3xf64>",
+                   {{}, {-4, 3}}});
+  cases.push_back({"train.gather %0, %1 {dim = 1 : i64} : (tensor<2x5x3xf64>, "
+                   "tensor<4xi32>) -> tensor<2x4x3xf64>",
+                   {{}, {-5, 4}}});
+  cases.push_back({"train.gather %0, %1 {dim = 1 : i64} : (tensor<2x5xf64>, "
+                   "tensor<i64>) -> tensor<2xf64>",
+                   {{}, {0, 4}}});
+  cases.push_back({"train.scatter_add %0, %1, %2 {dim = 0 : i64} : "
+                   "(tensor<4x3xf64>, tensor<2x5xi64>, tensor<2x5x3xf64>) -> "
+                   "tensor<4x3xf64>",
+                   {{}, {-4, 3}}});
+  cases.push_back({"train.scatter_add %0, %1, %2 {dim = 1 : i64} : "
+                   "(tensor<2x5x3xf64>, tensor<4xi32>, tensor<2x4x3xf64>) -> "
+                   "tensor<2x5x3xf64>",
+                   {{}, {-5, 4}}});
+}
+
+const std::vector<OpCase> &opCases() {
+  static const std::vector<OpCase> cases = [] {
+    std::vector<OpCase> all;
+    addElementwise(all);
+    addShapes(all);
+    addMatmuls(all);
+    addConvolutions(all);
+    addPools(all);
+    addNorms(all);
+    addLosses(all);
+    addIndexing(all);
+    return all;
+  }();
+  return cases;
+}
+
+std::string caseName(size_t index) {
+  std::string name = opCases()[index].opName().substr(sizeof("train"));
+  return name + "_" + std::to_string(index);
+}
+
+/// "(a, b) -> (c, d)" after the last " : (", or " : c" of a constant.
+static std::string wrapInFunction(const OpCase &opCase) {
+  StringRef text = opCase.text;
+  size_t colon = text.rfind(" : (");
+  StringRef operands, results;
+  if (colon == StringRef::npos)
+    results = text.substr(text.rfind(" : ") + 3);
+  else
+    std::tie(operands, results) = text.substr(colon + 3).split(" -> ");
+  operands = operands.trim("()");
+  results = results.trim("()");
+  // No type of a case has a comma in it.
+  SmallVector<StringRef> types, resultTypes;
+  operands.split(types, ", ", -1, /*KeepEmpty=*/false);
+  results.split(resultTypes, ", ", -1, /*KeepEmpty=*/false);
+  std::string function = "func.func @f(";
+  for (auto [index, type] : llvm::enumerate(types))
+    function +=
+        (index ? ", %" : "%") + std::to_string(index) + ": " + type.str();
+  function += ") -> (" + results.str() +
+              ") {\n  %r:" + std::to_string(resultTypes.size()) + " = " +
+              text.str() + "\n  return ";
+  for (size_t index = 0; index < resultTypes.size(); ++index)
+    function += (index ? ", %r#" : "%r#") + std::to_string(index);
+  return function + " : " + results.str() + "\n}\n";
+}
+
+CaseProgram::CaseProgram(const OpCase &opCase) : opCase(opCase) {
+  context.loadDialect<train::TrainDialect, func::FuncDialect>();
+  module = parseSourceString<ModuleOp>(wrapInFunction(opCase), &context);
+}
+
+func::FuncOp CaseProgram::func() {
+  return *module->getOps<func::FuncOp>().begin();
+}
+
+Operation *CaseProgram::op() { return &func().getBody().front().front(); }
+
+bool isFloatTensor(Type type) {
+  return isa<FloatType>(cast<RankedTensorType>(type).getElementType());
+}
+
+Tensor randomTensor(Type type, Range range, std::mt19937 &random) {
+  auto tensor = cast<RankedTensorType>(type);
+  size_t count = tensor.getNumElements();
+  if (isFloatTensor(type)) {
+    std::uniform_real_distribution<double> draw(range.low, range.high);
+    std::vector<double> elements(count);
+    for (double &element : elements)
+      element = draw(random);
+    return Tensor::ofFloats(tensor.getShape(), std::move(elements));
+  }
+  std::uniform_int_distribution<int64_t> draw(static_cast<int64_t>(range.low),
+                                              static_cast<int64_t>(range.high));
+  std::vector<int64_t> elements(count);
+  for (int64_t &element : elements)
+    element = draw(random);
+  return Tensor::ofIntegers(tensor.getShape(), std::move(elements));
+}
+
+std::vector<Tensor> CaseProgram::inputs(unsigned seed) const {
+  std::mt19937 random(seed);
+  std::vector<Tensor> tensors;
+  func::FuncOp func = *module.get().getOps<func::FuncOp>().begin();
+  for (auto [index, type] : llvm::enumerate(func.getArgumentTypes())) {
+    Range range = index < opCase.ranges.size() ? opCase.ranges[index] : Range();
+    tensors.push_back(randomTensor(type, range, random));
+  }
+  return tensors;
+}
+
+} // namespace zc::test
