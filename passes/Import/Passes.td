@@ -18,7 +18,7 @@ def ConvertOnnxToTrain : Pass<"zc-convert-onnx-to-train", "::mlir::ModuleOp"> {
     ```mlir
     onnx.graph @main(%x: tensor<2x3xf32>) -> (tensor<2x3xf32>)
         attributes {input_names = ["x"], output_names = ["y"], batch_dims = array<i64: 0>,
-                    opset_imports = {"" = 20 : i64}} {
+                    opset_imports = {"ai.onnx" = 20 : i64}} {
       %b = onnx.initializer @bias {trained = true} : tensor<3xf32>
       %0 = onnx.node "Add"(%x, %b) {since_version = 14 : i64}
          : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>

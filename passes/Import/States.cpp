@@ -74,13 +74,21 @@ States::States(onnx::GraphOp graph, Block &body) : body(body) {
     Type type = initializer.getResult().getType();
     auto value = dyn_cast_or_null<DenseElementsAttr>(
         initializer.getValue().value_or(nullptr));
-    if (initializer.getFolded() && value)
+    if (initializer.getFolded() && value) {
       compact = compactElements(value);
-    if (compact)
       type = compact.getType();
+    }
+    // Layer by layer, exporters write the same mask: the first one serves all.
+    auto *same = llvm::find_if(states, [&](const Binding &state) {
+      return compact && state.compact == compact;
+    });
     BlockArgument argument =
-        body.insertArgument(states.size(), type, initializer.getLoc());
-    states.push_back({initializer, argument, compact});
+        same != states.end()
+            ? same->argument
+            : body.insertArgument(states.size(), type, initializer.getLoc());
+    arguments[initializer] = argument;
+    if (same == states.end())
+      states.push_back({initializer, argument, compact});
   }
 }
 
@@ -105,23 +113,20 @@ Value States::makeConstant(onnx::InitializerOp initializer) {
                                    *initializer.getValue());
 }
 
-Value States::expand(Binding &binding) {
+// A compacted constant is expanded to the shape that the nodes know.
+Value States::expand(onnx::InitializerOp initializer) {
   OpBuilder builder = OpBuilder::atBlockBegin(&body);
-  auto type = cast<RankedTensorType>(binding.initializer.getType());
+  auto type = cast<RankedTensorType>(initializer.getType());
   return train::broadcast(
-      builder, binding.initializer.getLoc(), binding.argument, type.getShape(),
-      llvm::to_vector(llvm::seq<int64_t>(0, type.getRank())));
+      builder, initializer.getLoc(), arguments.lookup(initializer),
+      type.getShape(), llvm::to_vector(llvm::seq<int64_t>(0, type.getRank())));
 }
 
 Value States::get(onnx::InitializerOp initializer) {
   Value &value = values[initializer];
-  if (value)
-    return value;
-  auto *binding = llvm::find_if(states, [&](Binding &state) {
-    return state.initializer == initializer;
-  });
-  value = binding == states.end() ? makeConstant(initializer)
-                                  : expand(*binding);
+  if (!value)
+    value = arguments.contains(initializer) ? expand(initializer)
+                                            : makeConstant(initializer);
   return value;
 }
 

@@ -34,19 +34,21 @@ private:
   struct Binding {
     onnx::InitializerOp initializer;
     mlir::BlockArgument argument;
-    /// Its elements without the dims along which they do not vary.
+    /// The elements of a folded constant, without the dims along which they do
+    /// not vary; null for what the file itself stores.
     mlir::DenseElementsAttr compact;
   };
 
   mlir::StringRef getKind(onnx::InitializerOp initializer) const;
   bool isInline(onnx::InitializerOp initializer) const;
   mlir::Value makeConstant(onnx::InitializerOp initializer);
-  mlir::Value expand(Binding &binding);
+  mlir::Value expand(onnx::InitializerOp initializer);
   mlir::LogicalResult define(mlir::func::FuncOp forward, Binding &binding);
 
   mlir::Block &body;
   llvm::DenseSet<mlir::Operation *> statistics;
   llvm::SmallVector<Binding> states;
+  llvm::DenseMap<mlir::Operation *, mlir::BlockArgument> arguments;
   llvm::DenseMap<mlir::Operation *, mlir::Value> values;
 };
 

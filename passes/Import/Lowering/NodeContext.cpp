@@ -3,7 +3,7 @@
 
 #include "dialects/Onnx/Location.h"
 #include "llvm/ADT/APFloat.h"
-#include "llvm/ADT/SmallString.h"
+#include <charconv>
 
 using namespace mlir;
 using namespace zc;
@@ -137,11 +137,12 @@ double NodeContext::getFloat(StringRef name, double absent) {
   auto value = node.getNodeAttributes().getAs<FloatAttr>(name);
   if (!value)
     return absent;
-  SmallString<32> digits;
-  value.getValue().toString(digits);
-  double written = 0;
-  bool failed = StringRef(digits).getAsDouble(written);
-  return failed ? value.getValueAsDouble() : written;
+  double stored = value.getValueAsDouble();
+  char digits[32];
+  auto end = std::to_chars(digits, std::end(digits), static_cast<float>(stored));
+  double written = stored;
+  bool failed = StringRef(digits, end.ptr - digits).getAsDouble(written);
+  return failed ? stored : written;
 }
 
 FailureOr<int64_t> NodeContext::getAxis(int64_t axis, int64_t rank) {
