@@ -74,13 +74,14 @@ private:
                           FlatSymbolRefAttr::get(state.getSymNameAttr()));
   }
 
-  /// lr is written by the host before each step; step counts itself, from 0.
+  /// `lr` is written by the host before each step; the count is of steps done.
   void buildScalars(func::FuncOp step, OpBuilder &builder, Optimizer &rule) {
     Location loc = NameLoc::get(builder.getStringAttr("optimizer"));
     auto lrType = RankedTensorType::get({}, builder.getF32Type());
     auto stepType = RankedTensorType::get({}, builder.getI64Type());
     StateOp lr = addState(getOperation(), "lr", lrType, kScalar, loc);
-    StateOp count = addState(getOperation(), "step", stepType, kScalar, loc);
+    StateOp count = addState(getOperation(), "optimizer.step", stepType,
+                             kScalar, loc);
     Value rate = getStateArgument(step, lr);
     Value old = getStateArgument(step, count);
     Value next =

@@ -54,7 +54,7 @@ def BuildOptimizerStepPass
     : Pass<"zc-build-optimizer-step", "::mlir::ModuleOp"> {
   let summary = "turn gradients into new values of parameters and moments";
   let description = [{
-    Adds the optimizer's states, the scalars `lr` and `step`, and `@init`, which
+    Adds the optimizer's states, the scalars `lr` and `optimizer.step`, and `@init`, which
     returns every state that has no stored value. Formulas and their order of
     operations are PyTorch's.
   }];
