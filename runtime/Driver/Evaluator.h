@@ -1,0 +1,27 @@
+// `zc eval`: runs an artifact's forward over any number of samples.
+#ifndef ZC_RUNTIME_DRIVER_EVALUATOR_H
+#define ZC_RUNTIME_DRIVER_EVALUATOR_H
+
+#include "runtime/Base/Status.h"
+
+#include <map>
+#include <string>
+
+namespace zc {
+
+struct EvalOptions {
+  std::string artifact;
+  std::map<std::string, std::string> inputs; // name to .npy file
+  std::string outputDir;
+  std::string checkpoint; // DIR or DIR/step-N; empty: the artifact's weights
+  int threads = 0;
+};
+
+Status evaluate(const EvalOptions &options);
+
+/// An output's file name: what a file system may dislike becomes '_'.
+std::string sanitizeName(const std::string &name);
+
+} // namespace zc
+
+#endif // ZC_RUNTIME_DRIVER_EVALUATOR_H

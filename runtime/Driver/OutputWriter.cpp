@@ -1,0 +1,111 @@
+#include "runtime/Driver/OutputWriter.h"
+#include "runtime/Driver/Evaluator.h"
+#include "runtime/Io/Npy.h"
+#include "runtime/Plan/Types.h"
+
+#include <cstring>
+#include <set>
+
+namespace zc {
+
+std::string sanitizeName(const std::string &name) {
+  std::string safe = name;
+  for (char &c : safe) {
+    bool plain = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+                 (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
+    if (!plain)
+      c = '_';
+  }
+  return safe;
+}
+
+/// The type in the file: NumPy has no bfloat16.
+static plan::DataType fileType(plan::DataType type) {
+  return type == plan::BF16 ? plan::F32 : type;
+}
+
+OutputWriter::OutputWriter(const plan::Program &program,
+                           const plan::Output &output, std::string path,
+                           AtomicFile file, int64_t samples)
+    : program(&program), output(&output), thePath(std::move(path)),
+      file(std::move(file)), samples(samples) {
+  const plan::TensorType &type = program.buffers(output.buffer()).type();
+  inner = elementBytes(type.dtype());
+  for (int i = 0; i < type.dims_size(); ++i)
+    if (i != output.batch_dim())
+      (i < output.batch_dim() ? outer : inner) *= uint64_t(type.dims(i));
+  batch.assign(*byteCount(type), '\0');
+  if (output.batch_dim() > 0)
+    whole.assign(outer * uint64_t(samples) * inner, '\0');
+}
+
+Result<OutputWriter> OutputWriter::create(const plan::Program &program,
+                                          const plan::Output &output,
+                                          const std::string &path,
+                                          int64_t samples) {
+  const plan::TensorType &type = program.buffers(output.buffer()).type();
+  std::vector<int64_t> dims(type.dims().begin(), type.dims().end());
+  if (output.batch_dim() >= 0)
+    dims[output.batch_dim()] = samples;
+  ZC_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::create(path));
+  OutputWriter writer(program, output, path, std::move(file), samples);
+  std::string header = makeNpyHeader(fileType(type.dtype()), dims);
+  ZC_RETURN_IF_ERROR(writer.file.write(header.data(), header.size()));
+  return writer;
+}
+
+Result<std::vector<OutputWriter>>
+OutputWriter::createAll(const plan::Program &program, const std::string &folder,
+                        int64_t samples) {
+  std::vector<OutputWriter> writers;
+  std::set<std::string> names;
+  for (const plan::Output &output : program.outputs()) {
+    if (output.kind() != plan::OUTPUT)
+      continue;
+    std::string name = sanitizeName(output.name());
+    if (!names.insert(name).second)
+      return makeError(StatusCode::InvalidArgument,
+                       "two outputs of the model would be written to '", name,
+                       ".npy'");
+    ZC_ASSIGN_OR_RETURN(
+        OutputWriter writer,
+        create(program, output, folder + "/" + name + ".npy", samples));
+    writers.push_back(std::move(writer));
+  }
+  return writers;
+}
+
+Status OutputWriter::append(Executor &executor, int64_t count) {
+  ZC_RETURN_IF_ERROR(executor.read(*program, output->buffer(), batch.data()));
+  int batchDim = output->batch_dim();
+  bool first = done == 0;
+  int64_t before = done;
+  done += count;
+  if (batchDim < 0) // belongs to no sample: the first batch speaks for all
+    return first ? writeElements(batch.data(), batch.size()) : Status();
+  if (batchDim == 0)
+    return writeElements(batch.data(), uint64_t(count) * inner);
+  uint64_t batchSize = batch.size() / (outer * inner);
+  for (uint64_t o = 0; o < outer; ++o)
+    std::memcpy(whole.data() + (o * uint64_t(samples) + before) * inner,
+                batch.data() + o * batchSize * inner, uint64_t(count) * inner);
+  return Status();
+}
+
+Status OutputWriter::writeElements(const char *data, uint64_t bytes) {
+  plan::DataType type = program->buffers(output->buffer()).type().dtype();
+  if (type != plan::BF16)
+    return file.write(data, bytes);
+  std::string widened(2 * bytes, '\0'); // a bfloat16 is a float's upper half
+  for (uint64_t i = 0; i < bytes; i += 2)
+    std::memcpy(widened.data() + 2 * i + 2, data + i, 2);
+  return file.write(widened.data(), widened.size());
+}
+
+Status OutputWriter::finish() {
+  if (!whole.empty())
+    ZC_RETURN_IF_ERROR(writeElements(whole.data(), whole.size()));
+  return file.commit();
+}
+
+} // namespace zc

@@ -1,0 +1,28 @@
+#include "runtime/Driver/Signals.h"
+
+#include <csignal>
+#include <unistd.h>
+
+namespace zc {
+
+static volatile std::sig_atomic_t received = 0;
+
+static void onStop(int signal) {
+  if (received)
+    ::_exit(128 + signal);
+  received = signal;
+}
+
+void installSignalHandlers() {
+  struct sigaction action = {};
+  action.sa_handler = onStop;
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+  std::signal(SIGXFSZ, SIG_IGN);
+  std::signal(SIGPIPE, SIG_IGN);
+}
+
+int stopSignal() { return received; }
+
+} // namespace zc

@@ -1,0 +1,17 @@
+// Ctrl-C and SIGTERM: the first asks the run to stop after its step, the second
+// ends the program at once.
+#ifndef ZC_RUNTIME_DRIVER_SIGNALS_H
+#define ZC_RUNTIME_DRIVER_SIGNALS_H
+
+namespace zc {
+
+/// Installs the handlers; also ignores SIGXFSZ and SIGPIPE, so that a full disk
+/// or a closed pipe is a failed write and not the end of the program.
+void installSignalHandlers();
+
+/// The signal that asked to stop, or 0.
+int stopSignal();
+
+} // namespace zc
+
+#endif // ZC_RUNTIME_DRIVER_SIGNALS_H

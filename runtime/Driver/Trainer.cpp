@@ -1,0 +1,270 @@
+#include "runtime/Driver/Trainer.h"
+#include "runtime/Base/File.h"
+#include "runtime/Base/Log.h"
+#include "runtime/Driver/Metrics.h"
+#include "runtime/Driver/Progress.h"
+#include "runtime/Driver/Session.h"
+#include "runtime/Driver/Signals.h"
+#include "runtime/Io/BatchFeed.h"
+#include "runtime/Io/Checkpoint.h"
+#include "runtime/Io/RunLog.h"
+#include "runtime/Io/Sampler.h"
+
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+
+namespace zc {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double secondsSince(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+class Trainer {
+public:
+  explicit Trainer(const TrainOptions &options) : options(options) {}
+
+  Status prepare();
+  Status run();
+
+private:
+  Status openData();
+  Status checkFolders();
+  Status resume();
+  void decideTotal();
+  Status runStep();
+  Status checkLoss(const Metric &loss) const;
+  Status logStep(const Metric &loss, double seconds);
+  Status save();
+  void summarize();
+
+  const plan::State *findScalar(const std::string &name) const;
+  const plan::Program &program() const { return *stepProgram; }
+
+  const TrainOptions &options;
+  std::unique_ptr<Session> session;
+  const plan::Program *stepProgram = nullptr;
+  const plan::State *learningRate = nullptr;
+  std::optional<BatchFeed> feed;
+  std::optional<RunLog> log;
+  std::optional<Sampler> sampler;
+  std::optional<Progress> progress;
+  std::vector<int64_t> indices; // of the samples in a step
+
+  std::string folder;         // where checkpoints go
+  std::string lastCheckpoint; // the newest one that is complete
+  TrainState state;
+  int64_t firstStep = 0; // steps that earlier runs did
+  int64_t total = 0;
+  std::string firstLoss, lastLoss;
+  Clock::time_point start;
+};
+
+// Before the first step
+// --------------------------------------------------------
+
+Status Trainer::prepare() {
+  ZC_ASSIGN_OR_RETURN(session, Session::open(options.artifact));
+  const Artifact &artifact = session->artifact();
+  if (artifact.manifest().mode() != "train")
+    return makeError(StatusCode::InvalidArgument, "'", options.artifact,
+                     "' was compiled with --mode infer; it cannot be trained");
+  stepProgram = artifact.program("step");
+  learningRate = findScalar("lr");
+  ZC_RETURN_IF_ERROR(openData());
+  ZC_RETURN_IF_ERROR(checkFolders());
+  ZC_RETURN_IF_ERROR(session->prepare(options.threads, {"init", "step"}));
+  state.batch = feed->batch();
+  state.samples = feed->samples();
+  if (options.resume)
+    ZC_RETURN_IF_ERROR(resume());
+  state.seed = options.seed.value_or(state.seed);
+  state.shuffle = options.shuffle.value_or(state.shuffle);
+  firstStep = state.step;
+  decideTotal();
+  if (!options.log.empty()) {
+    ZC_ASSIGN_OR_RETURN(RunLog opened,
+                        RunLog::open(options.log, options.resume));
+    log.emplace(std::move(opened));
+  }
+  return Status();
+}
+
+Status Trainer::openData() {
+  ZC_ASSIGN_OR_RETURN(DataFile file, DataFile::open(options.data));
+  auto data = std::make_shared<DataFile>(std::move(file));
+  ZC_ASSIGN_OR_RETURN(feed, BatchFeed::create(program(), data, FeedOptions()));
+  return Status();
+}
+
+Status Trainer::checkFolders() {
+  if (!options.log.empty())
+    ZC_RETURN_IF_ERROR(checkParentExists(options.log));
+  folder = options.checkpoint;
+  if (folder.empty())
+    return Status();
+  // DIR/step-N names the checkpoint to go on from; new ones go beside it.
+  std::error_code error;
+  if (options.resume &&
+      std::filesystem::exists(folder + "/train_state.json", error))
+    folder = parentPath(std::filesystem::path(folder).lexically_normal());
+  ZC_RETURN_IF_ERROR(prepareCheckpointFolder(folder));
+  if (!options.resume && !listCheckpoints(folder).empty())
+    logWarning("'" + folder +
+               "' holds checkpoints of an earlier run; those of equal steps "
+               "will be replaced (use --resume to go on from the latest)");
+  return Status();
+}
+
+Status Trainer::resume() {
+  ZC_ASSIGN_OR_RETURN(lastCheckpoint, findCheckpoint(options.checkpoint));
+  ZC_ASSIGN_OR_RETURN(TrainState saved,
+                      loadCheckpoint(session->executor(), lastCheckpoint,
+                                     CheckpointPart::Everything));
+  if (saved.samples != state.samples)
+    logWarning(strCat("'", options.data, "' has ", state.samples,
+                      " samples; the run so far had ", saved.samples));
+  state.step = saved.step;
+  state.seed = saved.seed;
+  state.shuffle = saved.shuffle;
+  return Status();
+}
+
+void Trainer::decideTotal() {
+  sampler.emplace(state.samples, state.batch, state.seed, state.shuffle);
+  total = options.steps ? *options.steps : sampler->stepsFor(*options.epochs);
+}
+
+const plan::State *Trainer::findScalar(const std::string &name) const {
+  for (const plan::State &candidate : session->artifact().manifest().states())
+    if (candidate.kind() == plan::SCALAR && candidate.name() == name)
+      return &candidate;
+  return nullptr;
+}
+
+// The steps
+// ----------------------------------------------------------------------
+
+Status Trainer::run() {
+  indices.resize(feed->batch());
+  progress.emplace(firstStep + 1, total);
+  start = Clock::now();
+  while (state.step < total && !stopSignal()) {
+    ZC_RETURN_IF_ERROR(runStep());
+    if (state.step == firstStep + 1)
+      options.onSteadyState();
+    bool due = options.saveEvery > 0 && state.step % options.saveEvery == 0;
+    if (due && state.step < total)
+      ZC_RETURN_IF_ERROR(save());
+  }
+  if (state.step > firstStep)
+    ZC_RETURN_IF_ERROR(save());
+  summarize();
+  return Status();
+}
+
+Status Trainer::runStep() {
+  Clock::time_point begin = Clock::now();
+  Executor &executor = session->executor();
+  for (size_t i = 0; i < indices.size(); ++i)
+    indices[i] = sampler->sample(state.step, static_cast<int64_t>(i));
+  ZC_RETURN_IF_ERROR(feed->feed(executor, indices));
+  if (learningRate)
+    ZC_RETURN_IF_ERROR(executor.writeState(
+        *learningRate, 0, &options.learningRate, sizeof(options.learningRate)));
+  Status ran = executor.run(program());
+  if (!ran.ok())
+    return ran.withContext(strCat("step ", state.step + 1));
+  ZC_ASSIGN_OR_RETURN(std::optional<Metric> loss,
+                      readMetric(executor, program(), "loss"));
+  if (!loss)
+    loss = Metric{0, "0"};
+  ZC_RETURN_IF_ERROR(checkLoss(*loss));
+  ++state.step;
+  return logStep(*loss, secondsSince(begin));
+}
+
+/// The parameters are already updated from such a loss, so that nothing after
+/// it is worth saving.
+Status Trainer::checkLoss(const Metric &loss) const {
+  if (std::isfinite(loss.value))
+    return Status();
+  std::string kept = lastCheckpoint.empty() ? "no checkpoint was written before"
+                                            : "the last checkpoint, '" +
+                                                  lastCheckpoint + "', is kept";
+  return makeError(StatusCode::InvalidArgument, "step ", state.step + 1,
+                   ": the loss is ", loss.text, "; stopped; ", kept,
+                   "; try a smaller --lr");
+}
+
+Status Trainer::logStep(const Metric &loss, double seconds) {
+  if (firstLoss.empty())
+    firstLoss = loss.text;
+  lastLoss = loss.text;
+  double rate = seconds > 0 ? double(state.batch) / seconds : 0;
+  progress->step(state.step, loss.text, rate);
+  if (!log)
+    return Status();
+  StepRecord record;
+  record.step = state.step;
+  record.loss = loss.text;
+  record.lr = options.learningRate;
+  ZC_ASSIGN_OR_RETURN(std::optional<Metric> norm,
+                      readMetric(session->executor(), program(), "grad_norm"));
+  if (norm && std::isfinite(norm->value))
+    record.gradNorm = norm->text;
+  record.stepMs = seconds * 1e3;
+  record.samplesPerSecond = rate;
+  record.peakBytes = session->executor().arenaBytes();
+  return log->write(record);
+}
+
+Status Trainer::save() {
+  if (folder.empty())
+    return Status();
+  auto saved = saveCheckpoint(session->executor(), folder, state);
+  if (!saved.ok())
+    return saved.status().withContext(
+        strCat("after step ", state.step,
+               lastCheckpoint.empty()
+                   ? std::string()
+                   : " (the checkpoint '" + lastCheckpoint + "' is kept)"));
+  lastCheckpoint = *saved;
+  if (options.keep > 0)
+    pruneCheckpoints(folder, state.step, options.keep);
+  return Status();
+}
+
+void Trainer::summarize() {
+  double seconds = secondsSince(start);
+  int64_t steps = state.step - firstStep;
+  if (steps == 0) {
+    progress->note(strCat("nothing to do: ", state.step, " of ", total,
+                          " steps are done"));
+    return;
+  }
+  if (!lastCheckpoint.empty())
+    progress->note("checkpoint: " + lastCheckpoint);
+  char rate[32];
+  std::snprintf(rate, sizeof(rate), "%.1f",
+                seconds > 0 ? double(steps * state.batch) / seconds : 0.0);
+  progress->note(strCat(
+      stopSignal() ? "stopped after step " : "trained to step ", state.step,
+      " of ", total, ": loss ", firstLoss, " -> ", lastLoss, ", ", steps,
+      " steps in ", printDuration(seconds), ", ", rate, " samples/s, arena ",
+      printBytes(session->executor().arenaBytes())));
+}
+
+} // namespace
+
+Result<int> train(const TrainOptions &options) {
+  Trainer trainer(options);
+  ZC_RETURN_IF_ERROR(trainer.prepare());
+  ZC_RETURN_IF_ERROR(trainer.run());
+  return stopSignal();
+}
+
+} // namespace zc

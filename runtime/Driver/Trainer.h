@@ -1,0 +1,37 @@
+// `zc run`: trains an artifact on data.
+#ifndef ZC_RUNTIME_DRIVER_TRAINER_H
+#define ZC_RUNTIME_DRIVER_TRAINER_H
+
+#include "runtime/Base/Status.h"
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+namespace zc {
+
+struct TrainOptions {
+  std::string artifact, data;
+  std::optional<int64_t> steps, epochs; // the run's total; exactly one is set
+  std::optional<uint64_t> seed;         // unset: 0, or the checkpoint's
+  std::optional<bool> shuffle;          // unset: true, or the checkpoint's
+  float learningRate = 1e-3f;
+  std::string checkpoint; // a folder; empty: none are written
+  int64_t saveEvery = 0;  // 0: at the end only
+  int64_t keep = 0;       // 0: all
+  bool resume = false;
+  std::string log; // empty: none
+  std::string evalData;
+  int64_t evalEvery = 0;
+  int threads = 0;
+  // Called once, when everything that a run allocates is allocated.
+  std::function<void()> onSteadyState = [] {};
+};
+
+/// Returns how the run ended: the signal that stopped it, or 0.
+Result<int> train(const TrainOptions &options);
+
+} // namespace zc
+
+#endif // ZC_RUNTIME_DRIVER_TRAINER_H

@@ -1,0 +1,138 @@
+// zc-run: trains and evaluates artifacts. Needs nothing but glibc and libstdc++
+// until it opens a device's plugin.
+#include "runtime/Base/Log.h"
+#include "runtime/Driver/Evaluator.h"
+#include "runtime/Driver/Signals.h"
+#include "runtime/Driver/Trainer.h"
+#include "tools/zc-run/AllocHook.h"
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+
+namespace {
+
+constexpr int kFailed = 1, kWrongUsage = 2, kSignalled = 128;
+
+int fail(const zc::Status &status) {
+  zc::logError(status.message());
+  return kFailed;
+}
+
+int runTrain(zc::TrainOptions &options) {
+  if (zc::allocWatchWanted())
+    options.onSteadyState = zc::startAllocWatch;
+  zc::Result<int> result = zc::train(options);
+  size_t excess = zc::stopAllocWatch();
+  if (!result.ok())
+    return fail(result.status());
+  if (excess > 0) {
+    zc::logError("after the first step, " + std::to_string(excess) +
+                 " bytes were allocated at once");
+    return kFailed;
+  }
+  return *result ? kSignalled + *result : 0;
+}
+
+int runEval(zc::EvalOptions &options, const std::vector<std::string> &inputs) {
+  for (const std::string &input : inputs) {
+    // Names may contain '=', files less often so: the last one divides.
+    size_t at = input.rfind('=');
+    options.inputs[input.substr(0, at)] = input.substr(at + 1);
+  }
+  zc::Status status = zc::evaluate(options);
+  return status.ok() ? 0 : fail(status);
+}
+
+/// NAME=FILE with neither part empty.
+std::string checkInput(const std::string &text) {
+  size_t at = text.rfind('=');
+  bool sound = at != std::string::npos && at > 0 && at + 1 < text.size();
+  return sound ? "" : "expected NAME=FILE.npy, found '" + text + "'";
+}
+
+std::string checkLearningRate(const std::string &text) {
+  char *end = nullptr;
+  float value = std::strtof(text.c_str(), &end);
+  bool sound =
+      end != text.c_str() && *end == '\0' && std::isfinite(value) && value >= 0;
+  return sound ? "" : "expected a number >= 0, found '" + text + "'";
+}
+
+const CLI::Range kPositive(int64_t(1), INT64_MAX);
+
+void addTrainOptions(CLI::App &app, zc::TrainOptions &options) {
+  app.add_option("artifact", options.artifact, "the artifact, OUT.zca")
+      ->required();
+  app.add_option("--data", options.data, ".npz, or a folder of .npy files")
+      ->required();
+  auto *steps =
+      app.add_option("--steps", options.steps, "total steps")->check(kPositive);
+  auto *epochs =
+      app.add_option("--epochs", options.epochs, "total passes over the data")
+          ->check(kPositive);
+  steps->excludes(epochs);
+  app.add_option("--seed", options.seed,
+                 "what the order of samples depends on [0]");
+  app.add_flag("--shuffle,!--no-shuffle", options.shuffle,
+               "permute every epoch [on], or take samples in order");
+  app.add_option("--lr", options.learningRate, "learning rate")
+      ->capture_default_str()
+      ->check(checkLearningRate);
+  auto *checkpoint = app.add_option("--checkpoint", options.checkpoint,
+                                    "folder for checkpoints");
+  app.add_option("--save-every", options.saveEvery,
+                 "a checkpoint every K steps, besides the one at the end")
+      ->check(kPositive)
+      ->needs(checkpoint);
+  app.add_option("--keep", options.keep, "keep the newest N checkpoints [all]")
+      ->check(kPositive)
+      ->needs(checkpoint);
+  app.add_flag("--resume", options.resume, "go on from the latest checkpoint")
+      ->needs(checkpoint);
+  app.add_option("--log", options.log, "JSON lines, one object a step");
+  app.add_option("--threads", options.threads,
+                 "at most what the artifact was compiled for [all of that]")
+      ->check(CLI::Range(1, 4096));
+}
+
+void addEvalOptions(CLI::App &app, zc::EvalOptions &options,
+                    std::vector<std::string> &inputs) {
+  app.add_option("artifact", options.artifact, "the artifact, OUT.zca")
+      ->required();
+  app.add_option("--input", inputs, "NAME=FILE.npy, one for each input")
+      ->required()
+      ->check(checkInput)
+      ->allow_extra_args(false);
+  app.add_option("--output-dir", options.outputDir,
+                 "folder for NAME.npy of every output")
+      ->required();
+  app.add_option("--checkpoint", options.checkpoint,
+                 "DIR (latest) or DIR/step-N with trained weights");
+  app.add_option("--threads", options.threads,
+                 "at most what the artifact was compiled for [all of that]")
+      ->check(CLI::Range(1, 4096));
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  zc::installSignalHandlers();
+  CLI::App app("Trains and evaluates what zc compiled.", "zc-run");
+  app.require_subcommand(1);
+  app.set_version_flag("--version", "zc-run " ZC_VERSION);
+  CLI::App *run = app.add_subcommand("run", "train an artifact");
+  CLI::App *eval = app.add_subcommand("eval", "run an artifact's forward");
+  zc::TrainOptions trainOptions;
+  zc::EvalOptions evalOptions;
+  std::vector<std::string> inputs;
+  addTrainOptions(*run, trainOptions);
+  addEvalOptions(*eval, evalOptions, inputs);
+  try {
+    app.parse(argc, argv);
+    if (*run && !trainOptions.steps && !trainOptions.epochs)
+      throw CLI::RequiredError("--steps or --epochs");
+  } catch (const CLI::ParseError &error) {
+    return app.exit(error) == 0 ? 0 : kWrongUsage;
+  }
+  return *run ? runTrain(trainOptions) : runEval(evalOptions, inputs);
+}
