@@ -229,10 +229,10 @@ std::string makeNpyHeader(plan::DataType type,
   std::string descr = (elementBytes(type) == 1 ? "|" : "<") +
                       std::string(1, kind) + std::to_string(elementBytes(type));
   std::string shape = "(";
-  for (int64_t dim : dims)
-    shape += std::to_string(dim) + ",";
-  if (dims.size() > 1)
-    shape.pop_back();
+  for (size_t i = 0; i < dims.size(); ++i)
+    shape += (i ? ", " : "") + std::to_string(dims[i]);
+  if (dims.size() == 1)
+    shape += ","; // Python's tuple of one
   std::string text = "{'descr': '" + descr +
                      "', 'fortran_order': False, 'shape': " + shape + "), }";
   uint64_t total = 10 + text.size() + 1;

@@ -1,0 +1,279 @@
+#include "test/unit/runtime/TinyArtifact.h"
+#include "runtime/Io/Npy.h"
+#include "runtime/Plan/Artifact.h"
+#include "runtime/Plan/Safetensors.h"
+#include "runtime/Plan/ZipWriter.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <sstream>
+
+namespace zc::test {
+
+namespace fs = std::filesystem;
+
+TemporaryFolder::TemporaryFolder() {
+  root = (fs::temp_directory_path() / "zc-test-XXXXXX").string();
+  if (!::mkdtemp(root.data()))
+    std::abort();
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;
+  fs::remove_all(root, ignored);
+}
+
+std::string readWhole(const std::string &path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream bytes;
+  bytes << file.rdbuf();
+  return bytes.str();
+}
+
+void writeWhole(const std::string &path, const std::string &bytes) {
+  std::ofstream(path, std::ios::binary) << bytes;
+}
+
+namespace {
+
+// Where things lie in the persistent region.
+constexpr uint64_t kWeight = 0, kMomentum = 64, kRate = 128, kStep = 192;
+constexpr uint64_t kPersistentBytes = 256;
+constexpr uint64_t kWorkspace = 256, kWorkspaceBytes = 256 * 1024;
+
+void setType(plan::TensorType *type, plan::DataType dtype,
+             const std::vector<int64_t> &dims) {
+  type->set_dtype(dtype);
+  for (int64_t dim : dims)
+    type->add_dims(dim);
+}
+
+plan::State *addState(plan::Manifest &manifest, const std::string &name,
+                      plan::StateKind kind, plan::DataType dtype,
+                      const std::vector<int64_t> &dims, uint64_t offset) {
+  plan::State *state = manifest.add_states();
+  state->set_name(name);
+  state->set_kind(kind);
+  setType(state->mutable_type(), dtype, dims);
+  state->set_offset(offset);
+  return state;
+}
+
+uint32_t addBuffer(plan::Program &program, plan::Space space, uint64_t offset,
+                   plan::DataType dtype, const std::vector<int64_t> &dims) {
+  plan::Buffer *buffer = program.add_buffers();
+  buffer->set_space(space);
+  buffer->set_offset(offset);
+  setType(buffer->mutable_type(), dtype, dims);
+  buffer->set_memory_class(plan::ACTIVATIONS);
+  return program.buffers_size() - 1;
+}
+
+void addInput(plan::Program &program, const std::string &name, uint32_t buffer,
+              bool label = false) {
+  plan::Input *input = program.add_inputs();
+  input->set_name(name);
+  input->set_buffer(buffer);
+  input->set_is_label(label);
+}
+
+void addKernel(plan::Program &program, const std::string &symbol,
+               const std::vector<uint32_t> &buffers, uint32_t inputs,
+               int64_t grid) {
+  plan::Instruction *instruction = program.add_instructions();
+  instruction->set_label("test." + symbol);
+  plan::KernelCall *call = instruction->mutable_kernel();
+  call->set_symbol(symbol);
+  for (uint32_t buffer : buffers)
+    call->add_buffers(buffer);
+  call->set_num_inputs(inputs);
+  call->set_grid(grid);
+}
+
+void setOperand(plan::StridedOperand *operand, uint32_t buffer,
+                const std::vector<int64_t> &dims,
+                const std::vector<int64_t> &strides) {
+  operand->set_buffer(buffer);
+  for (int64_t dim : dims)
+    operand->add_dims(dim);
+  for (int64_t stride : strides)
+    operand->add_strides(stride);
+}
+
+plan::MatmulCall *addMatmul(plan::Program &program, uint32_t workspace) {
+  plan::Instruction *instruction = program.add_instructions();
+  instruction->set_label("test.matmul");
+  plan::MatmulCall *call = instruction->mutable_matmul();
+  call->set_workspace(workspace);
+  call->set_has_workspace(true);
+  return call;
+}
+
+/// What step and eval share: x, w, pred = x * w.
+struct Forward {
+  uint32_t x, w, pred, workspace;
+};
+
+Forward addForward(plan::Program &program) {
+  Forward f;
+  f.x = addBuffer(program, plan::TRANSIENT, 0, plan::F32, {4, 3});
+  f.w = addBuffer(program, plan::PERSISTENT, kWeight, plan::F32, {3, 1});
+  f.pred = addBuffer(program, plan::TRANSIENT, 64, plan::F32, {4, 1});
+  f.workspace = addBuffer(program, plan::TRANSIENT, kWorkspace, plan::U8,
+                          {int64_t(kWorkspaceBytes)});
+  program.set_transient_bytes(kWorkspace + kWorkspaceBytes);
+  addInput(program, "x", f.x);
+  plan::MatmulCall *call = addMatmul(program, f.workspace);
+  setOperand(call->mutable_a(), f.x, {4, 3}, {3, 1});
+  setOperand(call->mutable_b(), f.w, {3, 1}, {1, 1});
+  setOperand(call->mutable_c(), f.pred, {4, 1}, {1, 1});
+  return f;
+}
+
+void addStep(plan::Program &program) {
+  program.set_name("step");
+  Forward f = addForward(program);
+  auto labels = addBuffer(program, plan::TRANSIENT, 80, plan::F32, {4, 1});
+  auto dpred = addBuffer(program, plan::TRANSIENT, 96, plan::F32, {4, 1});
+  auto loss = addBuffer(program, plan::TRANSIENT, 112, plan::F32, {});
+  auto dw = addBuffer(program, plan::TRANSIENT, 128, plan::F32, {3, 1});
+  auto ids = addBuffer(program, plan::TRANSIENT, 192, plan::I64, {4});
+  auto rate = addBuffer(program, plan::PERSISTENT, kRate, plan::F32, {});
+  auto step = addBuffer(program, plan::PERSISTENT, kStep, plan::I64, {});
+  auto momentum =
+      addBuffer(program, plan::PERSISTENT, kMomentum, plan::F32, {3, 1});
+  addInput(program, "labels", labels, true);
+  addInput(program, "ids", ids);
+  plan::ValueRange *range =
+      program.mutable_inputs(program.inputs_size() - 1)->mutable_range();
+  range->set_max(10);
+  range->set_has_ignored(true);
+  range->set_ignored(-100);
+  addKernel(program, "tiny_loss", {f.pred, labels, dpred, loss}, 2, 1);
+  plan::MatmulCall *call = addMatmul(program, f.workspace);
+  setOperand(call->mutable_a(), f.x, {3, 4}, {1, 3});
+  setOperand(call->mutable_b(), dpred, {4, 1}, {1, 1});
+  setOperand(call->mutable_c(), dw, {3, 1}, {1, 1});
+  addKernel(program, "tiny_sgd", {dw, rate, f.w, momentum}, 2, 3);
+  addKernel(program, "tiny_count", {step}, 0, 1);
+  plan::Output *output = program.add_outputs();
+  output->set_name("loss");
+  output->set_buffer(loss);
+  output->set_kind(plan::METRIC);
+  output->set_batch_dim(-1);
+}
+
+void addEval(plan::Program &program) {
+  program.set_name("eval");
+  Forward f = addForward(program);
+  auto labels = addBuffer(program, plan::TRANSIENT, 80, plan::F32, {4, 1});
+  auto weights = addBuffer(program, plan::TRANSIENT, 96, plan::F32, {4});
+  auto copy = addBuffer(program, plan::TRANSIENT, 112, plan::F32, {4, 1});
+  addInput(program, "labels", labels, true);
+  addInput(program, "sample_weight", weights);
+  program.mutable_inputs(2)->set_is_sample_weight(true);
+  plan::Instruction *instruction = program.add_instructions();
+  instruction->set_label("test.copy");
+  instruction->mutable_copy()->set_source(f.pred);
+  instruction->mutable_copy()->set_destination(copy);
+  plan::Output *output = program.add_outputs();
+  output->set_name("pred/out");
+  output->set_buffer(copy);
+}
+
+void addInit(plan::Program &program) {
+  program.set_name("init");
+  auto momentum =
+      addBuffer(program, plan::PERSISTENT, kMomentum, plan::F32, {3, 1});
+  auto step = addBuffer(program, plan::PERSISTENT, kStep, plan::F32, {2});
+  addKernel(program, "tiny_zero", {momentum}, 0, 3);
+  addKernel(program, "tiny_zero", {step}, 0, 2);
+}
+
+template <typename T>
+void writeArray(const std::string &path, plan::DataType type,
+                const std::vector<int64_t> &dims,
+                const std::vector<T> &values) {
+  std::string bytes = makeNpyHeader(type, dims);
+  bytes.append(reinterpret_cast<const char *>(values.data()),
+               values.size() * sizeof(T));
+  writeWhole(path, bytes);
+}
+
+} // namespace
+
+plan::Manifest tinyManifest() {
+  plan::Manifest manifest;
+  manifest.set_format_version(1);
+  manifest.set_zc_version("0.1.0");
+  manifest.set_mode("train");
+  manifest.set_model_name("tiny.onnx");
+  manifest.set_batch(4);
+  manifest.mutable_target()->set_device("cpu");
+  manifest.mutable_target()->set_threads(2);
+  plan::CodeObject *code = manifest.mutable_target()->add_code();
+  code->set_entry("code/x86-64.so");
+  code->set_arch("x86-64");
+  code->add_features("sse2");
+  manifest.set_persistent_bytes(kPersistentBytes);
+  addState(manifest, "w", plan::PARAMETER, plan::F32, {3, 1}, kWeight)
+      ->mutable_source()
+      ->set_key("w");
+  plan::State *momentum =
+      addState(manifest, "state.w.momentum_buffer", plan::OPTIMIZER, plan::F32,
+               {3, 1}, kMomentum);
+  momentum->set_parameter("w");
+  momentum->set_slot("momentum_buffer");
+  addState(manifest, "lr", plan::SCALAR, plan::F32, {}, kRate);
+  addState(manifest, "step", plan::SCALAR, plan::I64, {}, kStep);
+  addInit(*manifest.add_programs());
+  addStep(*manifest.add_programs());
+  addEval(*manifest.add_programs());
+  return manifest;
+}
+
+std::string tinyKernelsPath() { return ZC_TINY_KERNELS; }
+
+void writeArtifact(const std::string &path, const plan::Manifest &manifest) {
+  const float weights[3] = {1, 2, 3};
+  std::string tensors = makeSafetensorsHeader({{"w", "F32", {3, 1}, {}}});
+  tensors.append(reinterpret_cast<const char *>(weights), sizeof(weights));
+  Result<ZipWriter> zip = ZipWriter::create(path);
+  ASSERT_TRUE(zip.ok()) << zip.status().message();
+  ASSERT_TRUE(zip->addBytes(kManifestEntry, manifest.SerializeAsString()).ok());
+  for (const plan::CodeObject &code : manifest.target().code())
+    ASSERT_TRUE(zip->addFile(code.entry(), tinyKernelsPath()).ok());
+  ASSERT_TRUE(zip->addBytes(kWeightsEntry, tensors).ok());
+  ASSERT_TRUE(zip->finish().ok());
+}
+
+void writeNpy(const std::string &path, const std::vector<int64_t> &dims,
+              const std::vector<float> &values) {
+  writeArray(path, plan::F32, dims, values);
+}
+
+void writeNpy(const std::string &path, const std::vector<int64_t> &dims,
+              const std::vector<int64_t> &values) {
+  writeArray(path, plan::I64, dims, values);
+}
+
+void writeTinyData(const std::string &folder, int64_t samples) {
+  std::error_code ignored;
+  fs::create_directories(folder, ignored);
+  std::vector<float> x, labels;
+  std::vector<int64_t> ids;
+  for (int64_t i = 0; i < samples; ++i) {
+    float a = float(i % 7) / 7, b = float(i % 5) / 5, c = float(i % 3) / 3;
+    x.insert(x.end(), {a, b, c});
+    labels.push_back(0.5f * a - b + 2 * c);
+    ids.push_back(i % 10);
+  }
+  writeNpy(folder + "/x.npy", {samples, 3}, x);
+  writeNpy(folder + "/labels.npy", {samples, 1}, labels);
+  writeNpy(folder + "/ids.npy", {samples}, ids);
+}
+
+} // namespace zc::test

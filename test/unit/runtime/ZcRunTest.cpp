@@ -1,0 +1,269 @@
+// The program itself, as a user runs it.
+#include "test/unit/runtime/TinyArtifact.h"
+
+#include <cstdio>
+#include <filesystem>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <sys/wait.h>
+
+namespace {
+
+using namespace zc::test;
+namespace fs = std::filesystem;
+
+// The program is run through a shell, which also sets limits and sends signals.
+struct Outcome {
+  int code;
+  std::string text; // stdout and stderr together
+};
+
+/// Runs a shell command in which `zc-run` is the program.
+Outcome shell(const std::string &command) {
+  std::string full = "zc_run() { '" ZC_RUN "' \"$@\"; }; " + command + " 2>&1";
+  std::FILE *pipe = ::popen(("exec 2>&1; " + full).c_str(), "r");
+  Outcome outcome{-1, ""};
+  char buffer[4096];
+  while (size_t count = std::fread(buffer, 1, sizeof(buffer), pipe))
+    outcome.text.append(buffer, count);
+  int status = ::pclose(pipe);
+  outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return outcome;
+}
+
+std::vector<nlohmann::json> readLog(const std::string &path) {
+  std::vector<nlohmann::json> records;
+  std::istringstream lines(readWhole(path));
+  for (std::string line; std::getline(lines, line);)
+    records.push_back(nlohmann::json::parse(line));
+  return records;
+}
+
+class ZcRun : public ::testing::Test {
+protected:
+  void SetUp() override {
+    writeArtifact(folder.path("tiny.zca"), tinyManifest());
+    writeTinyData(folder.path("data"), 10);
+  }
+
+  /// `zc-run run tiny.zca --data data` and more.
+  Outcome run(const std::string &more, const std::string &prefix = "") {
+    return shell("cd " + folder.path() + " && " + prefix +
+                 "zc_run run tiny.zca --data data " + more);
+  }
+  nlohmann::json step(const std::string &log, size_t index) {
+    return readLog(folder.path(log)).at(index);
+  }
+
+  TemporaryFolder folder;
+};
+
+TEST_F(ZcRun, NeedsNothingButTheCLibraryAndLibstdcxx) {
+  Outcome outcome = shell("ldd '" ZC_RUN "'");
+  ASSERT_EQ(outcome.code, 0);
+  for (const char *library :
+       {"dnnl", "gomp", "protobuf", "libz.", "LLVM", "MLIR", "python", "onnx"})
+    EXPECT_EQ(outcome.text.find(library), std::string::npos) << library;
+}
+
+TEST_F(ZcRun, TrainsLogsAndSaves) {
+  Outcome outcome = run(
+      "--steps 40 --lr 0.1 --log log.jsonl --checkpoint ck --save-every 15");
+  ASSERT_EQ(outcome.code, 0) << outcome.text;
+  auto records = readLog(folder.path("log.jsonl"));
+  ASSERT_EQ(records.size(), 40u);
+  EXPECT_EQ(records[0]["step"], 1);
+  EXPECT_LT(records[39]["loss"].get<double>(),
+            0.1 * records[0]["loss"].get<double>());
+  for (const char *key : {"lr", "step_ms", "samples_per_s", "peak_bytes"})
+    EXPECT_GT(records[0][key].get<double>(), 0) << key;
+  EXPECT_EQ(records[0]["sent_bytes"], 0);
+  for (const char *name : {"step-15", "step-30", "step-40"})
+    for (const char *file :
+         {"model-00001-of-00001.safetensors", "model.safetensors.index.json",
+          "optimizer-00001-of-00001.safetensors",
+          "optimizer.safetensors.index.json", "train_state.json"})
+      EXPECT_TRUE(fs::exists(folder.path("ck/") + name + "/" + file)) << file;
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder.path("ck")),
+                          fs::directory_iterator()),
+            3);
+}
+
+TEST_F(ZcRun, AllocatesNothingLargeAfterTheFirstStep) {
+  Outcome outcome = run("--steps 5 --checkpoint ck --log log.jsonl",
+                        "ZC_TEST_ALLOC_LIMIT=1 ");
+  EXPECT_EQ(outcome.code, 0) << outcome.text;
+}
+
+TEST_F(ZcRun, ResumesBitForBit) {
+  ASSERT_EQ(run("--steps 9 --seed 7 --log whole.jsonl --checkpoint whole").code,
+            0);
+  ASSERT_EQ(run("--steps 4 --seed 7 --log parts.jsonl --checkpoint parts").code,
+            0);
+  Outcome outcome =
+      run("--steps 9 --log parts.jsonl --checkpoint parts --resume");
+  ASSERT_EQ(outcome.code, 0) << outcome.text;
+  auto whole = readLog(folder.path("whole.jsonl"));
+  auto parts = readLog(folder.path("parts.jsonl"));
+  ASSERT_EQ(parts.size(), 9u);
+  for (size_t i = 0; i < 9; ++i)
+    EXPECT_EQ(parts[i]["loss"], whole[i]["loss"]) << i;
+  for (const char *file :
+       {"model-00001-of-00001.safetensors",
+        "optimizer-00001-of-00001.safetensors", "train_state.json"})
+    EXPECT_EQ(readWhole(folder.path("parts/step-9/") + file),
+              readWhole(folder.path("whole/step-9/") + file))
+        << file;
+}
+
+TEST_F(ZcRun, ResumingWhatIsDoneDoesNothing) {
+  ASSERT_EQ(run("--steps 3 --checkpoint ck").code, 0);
+  Outcome outcome = run("--steps 3 --checkpoint ck --resume");
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_NE(outcome.text.find("nothing to do"), std::string::npos);
+}
+
+TEST_F(ZcRun, ResumingFromNothingFails) {
+  Outcome outcome = run("--steps 3 --checkpoint ck --resume");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_NE(outcome.text.find("no checkpoint"), std::string::npos);
+}
+
+TEST_F(ZcRun, KeepsTheNewest) {
+  ASSERT_EQ(run("--steps 8 --checkpoint ck --save-every 2 --keep 2").code, 0);
+  EXPECT_FALSE(fs::exists(folder.path("ck/step-4")));
+  EXPECT_TRUE(fs::exists(folder.path("ck/step-6")));
+  EXPECT_TRUE(fs::exists(folder.path("ck/step-8")));
+}
+
+TEST_F(ZcRun, CountsEpochsInWholeBatches) {
+  ASSERT_EQ(run("--epochs 2 --log log.jsonl").code, 0);
+  EXPECT_EQ(readLog(folder.path("log.jsonl")).size(), 5u); // 20 samples by 4
+}
+
+TEST_F(ZcRun, NanLossStopsAndKeepsTheLastCheckpoint) {
+  Outcome outcome = run("--steps 400 --lr 1e6 --checkpoint ck --save-every 2");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_NE(outcome.text.find("the loss is "), std::string::npos);
+  EXPECT_NE(outcome.text.find("ck/step-"), std::string::npos);
+  EXPECT_FALSE(fs::is_empty(folder.path("ck")));
+}
+
+TEST_F(ZcRun, EvaluatesPartialBatchesWithTrainedWeights) {
+  ASSERT_EQ(run("--steps 200 --lr 0.1 --checkpoint ck").code, 0);
+  Outcome outcome = shell("cd " + folder.path() +
+                          " && zc_run eval tiny.zca --input "
+                          "x=data/x.npy --output-dir out --checkpoint ck");
+  ASSERT_EQ(outcome.code, 0) << outcome.text;
+  std::string bytes = readWhole(folder.path("out/pred_out.npy"));
+  ASSERT_NE(bytes.find("'shape': (10, 1)"), std::string::npos);
+  const float *values =
+      reinterpret_cast<const float *>(bytes.data() + bytes.size() - 40);
+  std::string labels = readWhole(folder.path("data/labels.npy"));
+  const float *expected =
+      reinterpret_cast<const float *>(labels.data() + labels.size() - 40);
+  for (int i = 0; i < 10; ++i)
+    EXPECT_NEAR(values[i], expected[i], 0.1);
+}
+
+TEST_F(ZcRun, EvaluationNamesUnknownAndMissingInputs) {
+  std::string go = "cd " + folder.path() + " && zc_run eval tiny.zca ";
+  Outcome outcome = shell(go + "--input y=data/x.npy --output-dir out");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_NE(outcome.text.find("no such input"), std::string::npos);
+  outcome = shell(go + "--input labels=data/labels.npy --output-dir out");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_NE(outcome.text.find("lacks the input 'x'"), std::string::npos);
+}
+
+TEST_F(ZcRun, RefusesWrongUsage) {
+  EXPECT_EQ(run("").code, 2);
+  EXPECT_EQ(run("--steps 0").code, 2);
+  EXPECT_EQ(run("--steps 1 --epochs 1").code, 2);
+  EXPECT_EQ(run("--steps 1 --lr nan").code, 2);
+  EXPECT_EQ(run("--steps 1 --resume").code, 2);
+  EXPECT_EQ(run("--steps 1 --tensorboard dir").code, 2);
+  EXPECT_EQ(shell("zc_run").code, 2);
+  EXPECT_EQ(shell("zc_run run --help").code, 0);
+  EXPECT_EQ(shell("zc_run --version").code, 0);
+}
+
+TEST_F(ZcRun, NamesWhatIsWrongWithData) {
+  fs::remove(folder.path("data/labels.npy"));
+  writeNpy(folder.path("data/x.npy"), {10, 4}, std::vector<float>(40));
+  Outcome outcome = run("--steps 1");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_NE(
+      outcome.text.find("'x' is float32 [10, 4]; expected float32 [N, 3]"),
+      std::string::npos)
+      << outcome.text;
+  EXPECT_NE(outcome.text.find("lacks the input 'labels'"), std::string::npos);
+}
+
+TEST_F(ZcRun, NamesTheSampleWhoseValueIsOutOfRange) {
+  writeNpy(folder.path("data/ids.npy"), {10},
+           std::vector<int64_t>{0, 1, -100, 3, 4, 5, 6, 7, 8, 10});
+  Outcome outcome = run("--steps 9 --no-shuffle");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_NE(outcome.text.find("'ids', sample 9: the value 10 is out of range"),
+            std::string::npos)
+      << outcome.text;
+}
+
+TEST_F(ZcRun, RefusesAnotherVersionAndMissingInstructions) {
+  auto manifest = tinyManifest();
+  manifest.set_format_version(2);
+  writeArtifact(folder.path("tiny.zca"), manifest);
+  Outcome outcome = run("--steps 1");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_NE(outcome.text.find("version 2"), std::string::npos);
+  manifest = tinyManifest();
+  manifest.mutable_target()->mutable_code(0)->add_features("amx-fp16");
+  writeArtifact(folder.path("tiny.zca"), manifest);
+  outcome = run("--steps 1");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_NE(outcome.text.find("'amx-fp16'"), std::string::npos);
+}
+
+TEST_F(ZcRun, FullDiskKeepsTheOlderCheckpoint) {
+  ASSERT_EQ(run("--steps 2 --checkpoint ck").code, 0);
+  std::string before = readWhole(folder.path("ck/step-2/train_state.json"));
+  Outcome outcome = run("--steps 4 --checkpoint ck --resume", "ulimit -f 0; ");
+  EXPECT_EQ(outcome.code, 1) << outcome.text;
+  EXPECT_NE(outcome.text.find("File too large"), std::string::npos)
+      << outcome.text;
+  EXPECT_EQ(readWhole(folder.path("ck/step-2/train_state.json")), before);
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder.path("ck")),
+                          fs::directory_iterator()),
+            1);
+  ASSERT_EQ(run("--steps 4 --checkpoint ck --resume").code, 0);
+}
+
+TEST_F(ZcRun, AFullLogIsAFailure) {
+  Outcome outcome = run("--steps 2 --log /dev/full");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_NE(outcome.text.find("No space left"), std::string::npos);
+}
+
+TEST_F(ZcRun, AMissingFolderIsToldBeforeAnyWork) {
+  Outcome outcome = run("--steps 2 --log nowhere/log.jsonl --checkpoint ck");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_NE(outcome.text.find("no folder 'nowhere'"), std::string::npos);
+  EXPECT_FALSE(fs::exists(folder.path("ck")));
+}
+
+TEST_F(ZcRun, AnInterruptedRunSavesAndGoesOn) {
+  Outcome stopped =
+      shell("cd " + folder.path() +
+            " && { '" ZC_RUN "' run tiny.zca --data data --steps 1000000000 "
+            "--checkpoint ck > out.txt & pid=$!; sleep 1; kill -TERM $pid; "
+            "wait $pid; }");
+  EXPECT_EQ(stopped.code, 143) << stopped.text;
+  EXPECT_FALSE(fs::is_empty(folder.path("ck")));
+  EXPECT_NE(readWhole(folder.path("out.txt")).find("stopped after step"),
+            std::string::npos);
+  Outcome resumed = run("--steps 1 --checkpoint ck --resume");
+  EXPECT_EQ(resumed.code, 0) << resumed.text;
+}
+
+} // namespace

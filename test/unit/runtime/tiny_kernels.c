@@ -1,0 +1,42 @@
+/* The generated kernels of the tests' tiny artifact, written by hand: a linear
+   model with mean squared error and SGD with momentum. */
+#include <stdint.h>
+
+/* pred [n], labels [n] -> dpred [n], loss [1]; one work item. */
+void tiny_loss(void *const *buffers, int64_t begin, int64_t end) {
+  const float *pred = buffers[0], *labels = buffers[1];
+  float *gradient = buffers[2], *loss = buffers[3];
+  const int n = 4;
+  float sum = 0;
+  for (int i = 0; i < n; ++i) {
+    float difference = pred[i] - labels[i];
+    sum += difference * difference;
+    gradient[i] = 2 * difference / n;
+  }
+  *loss = sum / n;
+  (void)begin;
+  (void)end;
+}
+
+/* gradient, lr, weight, momentum -> weight, momentum; an item an element. */
+void tiny_sgd(void *const *buffers, int64_t begin, int64_t end) {
+  const float *gradient = buffers[0], *lr = buffers[1];
+  float *weight = buffers[2], *momentum = buffers[3];
+  for (int64_t i = begin; i < end; ++i) {
+    momentum[i] = 0.9f * momentum[i] + gradient[i];
+    weight[i] -= *lr * momentum[i];
+  }
+}
+
+/* step -> step + 1 */
+void tiny_count(void *const *buffers, int64_t begin, int64_t end) {
+  int64_t *step = buffers[0];
+  *step += end - begin;
+}
+
+/* Zeros; an item an element of four bytes. */
+void tiny_zero(void *const *buffers, int64_t begin, int64_t end) {
+  float *out = buffers[0];
+  for (int64_t i = begin; i < end; ++i)
+    out[i] = 0;
+}
