@@ -1,0 +1,127 @@
+// RUN: zc-opt %s --zc-verify-offsets --split-input-file --verify-diagnostics
+
+// expected-error @+1 {{'builtin.module' op has no sched.persistent_bytes; run --zc-assign-offsets}}
+module {
+}
+
+// -----
+
+module attributes {sched.persistent_bytes = 64 : i64} {
+  // expected-error @+1 {{'train.state' op has no offset; run --zc-assign-offsets}}
+  train.state @w "parameter" : tensor<4xf32>
+}
+
+// -----
+
+module attributes {sched.persistent_bytes = 64 : i64} {
+  // expected-error @+1 {{'train.state' op ends at byte 80 of a region of 64}}
+  train.state @w "parameter" : tensor<4xf32> {sched.offset = 64 : i64}
+}
+
+// -----
+
+module attributes {sched.persistent_bytes = 192 : i64} {
+  // expected-note @+1 {{the other buffer is here}}
+  train.state @w "parameter" : tensor<32xf32> {sched.offset = 0 : i64}
+  // expected-error @+1 {{'train.state' op shares bytes with another buffer while both are needed}}
+  train.state @v "parameter" : tensor<32xf32> {sched.offset = 64 : i64}
+}
+
+// -----
+
+module attributes {sched.persistent_bytes = 0 : i64} {
+  // expected-error @+1 {{'sched.program' op has no transient_bytes; run --zc-assign-offsets}}
+  sched.program @step {
+  }
+}
+
+// -----
+
+module attributes {sched.persistent_bytes = 0 : i64} {
+  sched.program @step attributes {transient_bytes = 128 : i64} {
+    // expected-error @+1 {{'sched.input' op has offset 32, which is no multiple of 64}}
+    %x = sched.input "x" {offset = 32 : i64} : memref<4xf32>
+  }
+}
+
+// -----
+
+module attributes {sched.persistent_bytes = 0 : i64} {
+  sched.program @step attributes {transient_bytes = 64 : i64} {
+    // expected-note @+1 {{the other buffer is here}}
+    %x = sched.input "x" {offset = 0 : i64} : memref<4xf32>
+    // expected-error @+1 {{'sched.alloc' op shares bytes with another buffer while both are needed}}
+    %a = sched.alloc "activations" {offset = 0 : i64} : memref<4xf32>
+    sched.copy %x to %a : memref<4xf32> to memref<4xf32>
+  }
+}
+
+// -----
+
+// Tests that an output is needed to the end.
+module attributes {sched.persistent_bytes = 0 : i64} {
+  sched.program @step attributes {transient_bytes = 128 : i64} {
+    %x = sched.input "x" {offset = 0 : i64} : memref<4xf32>
+    // expected-note @+1 {{the other buffer is here}}
+    %a = sched.alloc "activations" {offset = 64 : i64} : memref<4xf32>
+    sched.copy %x to %a : memref<4xf32> to memref<4xf32>
+    // expected-error @+1 {{'sched.alloc' op shares bytes with another buffer while both are needed}}
+    %b = sched.alloc "activations" {offset = 64 : i64} : memref<4xf32>
+    sched.copy %x to %b : memref<4xf32> to memref<4xf32>
+    sched.output "output" "a" %a : memref<4xf32>
+  }
+}
+
+// -----
+
+module attributes {sched.persistent_bytes = 0 : i64} {
+  sched.program @step attributes {transient_bytes = 128 : i64} {
+    %a = sched.alloc "activations" {offset = 0 : i64} : memref<4xf32>
+    %b = sched.alloc "activations" {offset = 64 : i64} : memref<4xf32>
+    // expected-error @+1 {{'sched.copy' op reads a buffer that nothing has written}}
+    sched.copy %a to %b : memref<4xf32> to memref<4xf32>
+  }
+}
+
+// -----
+
+module attributes {sched.persistent_bytes = 0 : i64} {
+  sched.program @step attributes {transient_bytes = 128 : i64} {
+    %x = sched.input "x" {offset = 0 : i64} : memref<4xf32>
+    %a = sched.alloc "activations" {offset = 64 : i64} : memref<4xf32>
+    sched.copy %x to %a : memref<4xf32> to memref<4xf32>
+    // expected-error @+1 {{'sched.copy' op writes a buffer that holds a value already; a new value needs a new view}}
+    sched.copy %x to %a : memref<4xf32> to memref<4xf32>
+  }
+}
+
+// -----
+
+// Tests that the old value of a state must not be read after the new one is there.
+module attributes {sched.persistent_bytes = 64 : i64} {
+  train.state @w "parameter" : tensor<4xf32> {sched.offset = 0 : i64}
+  sched.program @step attributes {transient_bytes = 128 : i64} {
+    %w = sched.state @w : memref<4xf32>
+    %x = sched.input "x" {offset = 0 : i64} : memref<4xf32>
+    %new = sched.view %w : memref<4xf32> to memref<4xf32>
+    sched.copy %x to %new : memref<4xf32> to memref<4xf32>
+    %a = sched.alloc "activations" {offset = 64 : i64} : memref<4xf32>
+    // expected-error @+1 {{'sched.copy' op reads a value that has been overwritten}}
+    sched.copy %w to %a : memref<4xf32> to memref<4xf32>
+  }
+}
+
+// -----
+
+// Tests that an output must still hold its value at the end.
+module attributes {sched.persistent_bytes = 64 : i64} {
+  train.state @w "parameter" : tensor<4xf32> {sched.offset = 0 : i64}
+  sched.program @step attributes {transient_bytes = 64 : i64} {
+    %w = sched.state @w : memref<4xf32>
+    %x = sched.input "x" {offset = 0 : i64} : memref<4xf32>
+    // expected-error @+1 {{'sched.output' op reads a value that has been overwritten}}
+    sched.output "output" "old" %w : memref<4xf32>
+    %new = sched.view %w : memref<4xf32> to memref<4xf32>
+    sched.copy %x to %new : memref<4xf32> to memref<4xf32>
+  }
+}
