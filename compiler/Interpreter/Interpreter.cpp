@@ -1,6 +1,7 @@
 //===- Interpreter.cpp - runs programs of the train dialect ---------------===//
 #include "compiler/Interpreter/Interpreter.h"
 
+#include "compiler/Interpreter/Bindings.h"
 #include "compiler/Interpreter/ProgramCompiler.h"
 #include "dialects/Train/TrainDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -199,30 +200,10 @@ Interpreter::Implementation::runOnBlock(Operation *op, ArrayRef<Tensor> inputs,
 LogicalResult
 Interpreter::Implementation::runConstant(train::ConstantOp op,
                                          Environment &environment) {
-  auto dense = dyn_cast<DenseElementsAttr>(op.getValue());
-  if (!dense)
+  std::optional<Tensor> value = tensorOf(op.getValue());
+  if (!value)
     return op.emitOpError("has a value that the interpreter cannot read");
-  Elements elements = newElements(op.getType().getShape());
-  Type element = op.getType().getElementType();
-  if (isa<FloatType>(element)) {
-    for (auto [slot, value] :
-         llvm::zip_equal(*elements, dense.getValues<APFloat>())) {
-      bool loses;
-      APFloat number = value;
-      number.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven,
-                     &loses);
-      slot.f = number.convertToDouble();
-      if (precision == Precision::Single)
-        slot.f = static_cast<float>(slot.f);
-    }
-  } else {
-    bool isUnsigned = element.isInteger(1) || element.isUnsignedInteger();
-    for (auto [slot, value] :
-         llvm::zip_equal(*elements, dense.getValues<APInt>()))
-      slot.i = isUnsigned ? static_cast<int64_t>(value.getZExtValue())
-                          : value.getSExtValue();
-  }
-  environment[op.getResult()] = std::move(elements);
+  environment[op.getResult()] = fromTensor(*value);
   return success();
 }
 

@@ -177,7 +177,8 @@ static void addNorms(std::vector<OpCase> &cases) {
   };
   for (const Layout &layout :
        {Layout{"4x3x2x2", "3", "1"}, Layout{"3x2x4", "4", "2"},
-        Layout{"5x2", "2", "1"}, Layout{"2x3x1x2x2", "3", "1"}}) {
+        Layout{"5x2", "2", "1"}, Layout{"2x260", "260", "1"},
+        Layout{"2x3x1x2x2", "3", "1"}}) {
     std::string image = "tensor<" + layout.image + "xf64>";
     std::string per = "tensor<" + layout.channels + "xf64>";
     std::string attrs =

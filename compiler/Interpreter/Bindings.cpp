@@ -1,0 +1,144 @@
+//===- Bindings.cpp - a program's arguments and results by name -----------===//
+#include "compiler/Interpreter/Bindings.h"
+
+#include "dialects/Train/TrainDialect.h"
+#include "llvm/Support/Format.h"
+
+#include <random>
+#include <set>
+
+using namespace mlir;
+
+namespace zc::interpreter {
+
+static std::string boundName(DictionaryAttr attrs, ArrayRef<StringRef> keys,
+                             const Twine &otherwise) {
+  for (StringRef key : keys) {
+    if (!attrs || !attrs.get(key))
+      continue;
+    if (auto name = dyn_cast<StringAttr>(attrs.get(key)))
+      return name.str();
+    if (auto symbol = dyn_cast<FlatSymbolRefAttr>(attrs.get(key)))
+      return symbol.getValue().str();
+  }
+  return otherwise.str();
+}
+
+std::string argumentName(func::FuncOp func, unsigned index) {
+  return boundName(func.getArgAttrDict(index),
+                   {train::kInputAttr, train::kStateAttr},
+                   "arg" + Twine(index));
+}
+
+std::string resultName(func::FuncOp func, unsigned index) {
+  return boundName(func.getResultAttrDict(index),
+                   {train::kOutputAttr, train::kMetricAttr, train::kStateAttr,
+                    train::kGradientAttr},
+                   "result" + Twine(index));
+}
+
+std::optional<Tensor> tensorOf(ElementsAttr value) {
+  auto dense = dyn_cast<DenseElementsAttr>(value);
+  if (!dense)
+    return std::nullopt;
+  ArrayRef<int64_t> shape = dense.getType().getShape();
+  Type element = dense.getElementType();
+  if (isa<FloatType>(element)) {
+    std::vector<double> floats;
+    for (APFloat number : dense.getValues<APFloat>()) {
+      bool loses;
+      number.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven,
+                     &loses);
+      floats.push_back(number.convertToDouble());
+    }
+    return Tensor::ofFloats(shape, std::move(floats));
+  }
+  bool isUnsigned = element.isInteger(1) || element.isUnsignedInteger();
+  std::vector<int64_t> integers;
+  for (const APInt &number : dense.getValues<APInt>())
+    integers.push_back(isUnsigned ? static_cast<int64_t>(number.getZExtValue())
+                                  : number.getSExtValue());
+  return Tensor::ofIntegers(shape, std::move(integers));
+}
+
+/// The value that the module stores for the state an argument is bound to.
+static std::optional<Tensor> storedValue(func::FuncOp func, unsigned index) {
+  auto symbol =
+      func.getArgAttrOfType<FlatSymbolRefAttr>(index, train::kStateAttr);
+  if (!symbol)
+    return std::nullopt;
+  auto state =
+      SymbolTable::lookupNearestSymbolFrom<train::StateOp>(func, symbol);
+  if (!state || !state.getValue())
+    return std::nullopt;
+  return tensorOf(*state.getValue());
+}
+
+static Tensor randomArgument(func::FuncOp func, unsigned index,
+                             std::mt19937_64 &random) {
+  auto type = cast<RankedTensorType>(func.getArgument(index).getType());
+  size_t count = type.getNumElements();
+  if (isa<FloatType>(type.getElementType())) {
+    std::vector<double> floats(count);
+    for (double &number : floats)
+      number = static_cast<double>(random() >> 11) * 0x1p-52 - 1;
+    return Tensor::ofFloats(type.getShape(), std::move(floats));
+  }
+  int64_t low = 0, high = 2;
+  if (auto range =
+          func.getArgAttrOfType<DenseI64ArrayAttr>(index, train::kRangeAttr))
+    if (range.size() >= 2 && range[0] < range[1]) {
+      low = range[0];
+      high = range[1];
+    }
+  std::vector<int64_t> integers(count);
+  for (int64_t &number : integers)
+    number = low +
+             static_cast<int64_t>(random() % static_cast<uint64_t>(high - low));
+  return Tensor::ofIntegers(type.getShape(), std::move(integers));
+}
+
+FailureOr<std::vector<Tensor>>
+bindArguments(func::FuncOp func, const llvm::StringMap<Tensor> &given,
+              std::optional<unsigned> seed) {
+  std::set<std::string> unused;
+  for (const auto &entry : given)
+    unused.insert(entry.getKey().str());
+  std::mt19937_64 random(seed.value_or(0));
+  std::vector<Tensor> tensors;
+  std::vector<std::string> missing;
+  for (unsigned index = 0; index < func.getNumArguments(); ++index) {
+    std::string name = argumentName(func, index);
+    unused.erase(name);
+    auto found = given.find(name);
+    if (found != given.end())
+      tensors.push_back(found->second);
+    else if (std::optional<Tensor> stored = storedValue(func, index))
+      tensors.push_back(std::move(*stored));
+    else if (seed)
+      tensors.push_back(randomArgument(func, index, random));
+    else
+      missing.push_back("'" + name + "'");
+  }
+  if (!unused.empty())
+    return func.emitOpError()
+           << "has no argument '" << *unused.begin() << "'";
+  if (!missing.empty())
+    return func.emitOpError()
+           << "needs values for " << llvm::join(missing, ", ")
+           << "; give --input or --random";
+  return tensors;
+}
+
+void print(llvm::raw_ostream &os, StringRef name, const Tensor &tensor) {
+  os << name << ": " << (tensor.isFloat() ? "f" : "i") << " [";
+  llvm::interleaveComma(tensor.shape, os);
+  os << "] =";
+  for (double number : tensor.floats)
+    os << " " << llvm::format("%.9g", number + 0.0);
+  for (int64_t number : tensor.integers)
+    os << " " << number;
+  os << "\n";
+}
+
+} // namespace zc::interpreter

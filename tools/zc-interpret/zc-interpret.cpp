@@ -1,0 +1,95 @@
+//===- zc-interpret.cpp - runs a program of the train dialect -------------===//
+#include "compiler/Interpreter/Bindings.h"
+#include "compiler/Interpreter/Interpreter.h"
+#include "compiler/Interpreter/Npy.h"
+#include "dialects/Train/TrainDialect.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/WithColor.h"
+
+using namespace mlir;
+using namespace zc::interpreter;
+namespace cl = llvm::cl;
+
+static cl::OptionCategory category("zc-interpret");
+static cl::opt<std::string> file(cl::Positional, cl::Required,
+                                 cl::desc("<module.mlir>"), cl::cat(category));
+static cl::opt<std::string> programName("program", cl::init("forward"),
+                                        cl::desc("The function to run"),
+                                        cl::cat(category));
+static cl::list<std::string>
+    inputs("input", cl::desc("The value of an argument, by name"),
+           cl::value_desc("NAME=FILE.npy"), cl::cat(category));
+static cl::opt<unsigned> seed("random",
+                              cl::desc("Draw the arguments that have no value"),
+                              cl::value_desc("SEED"), cl::cat(category));
+static cl::opt<Precision> precision(
+    "precision", cl::init(Precision::Double), cl::cat(category),
+    cl::desc("How floats are computed"),
+    cl::values(clEnumValN(Precision::Double, "f64", "in double precision"),
+               clEnumValN(Precision::Single, "f32",
+                          "rounded to 32 bits after every operation")));
+static cl::opt<std::string>
+    outputFolder("output-dir",
+                 cl::desc("Write each result to DIR/NAME.npy, print none"),
+                 cl::value_desc("DIR"), cl::cat(category));
+
+static int fail(const llvm::Twine &message) {
+  llvm::WithColor::error(llvm::errs(), "zc-interpret") << message << "\n";
+  return 1;
+}
+
+static llvm::Expected<llvm::StringMap<Tensor>> readInputs() {
+  llvm::StringMap<Tensor> given;
+  for (StringRef input : inputs) {
+    auto [name, path] = input.split('=');
+    if (path.empty())
+      return llvm::createStringError("--input is '" + input +
+                                     "', expected NAME=FILE.npy");
+    llvm::Expected<Tensor> tensor = readNpy(path);
+    if (!tensor)
+      return tensor.takeError();
+    given[name] = std::move(*tensor);
+  }
+  return given;
+}
+
+static int interpret(func::FuncOp func, const llvm::StringMap<Tensor> &given) {
+  std::optional<unsigned> chosenSeed;
+  if (seed.getNumOccurrences())
+    chosenSeed = seed;
+  auto arguments = bindArguments(func, given, chosenSeed);
+  if (failed(arguments))
+    return 1;
+  auto results = Interpreter(precision).run(func, *arguments);
+  if (failed(results))
+    return 1;
+  for (auto [index, result] : llvm::enumerate(*results)) {
+    std::string name = resultName(func, index);
+    if (outputFolder.empty())
+      print(llvm::outs(), name, result);
+    else if (auto error = writeNpy(outputFolder + "/" + name + ".npy", result))
+      return fail(llvm::toString(std::move(error)));
+  }
+  return 0;
+}
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  cl::HideUnrelatedOptions(category);
+  cl::ParseCommandLineOptions(argc, argv,
+                              "runs a program of the train dialect\n");
+  MLIRContext context;
+  context.loadDialect<zc::train::TrainDialect, func::FuncDialect>();
+  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(file, &context);
+  if (!module)
+    return 1;
+  auto func = module->lookupSymbol<func::FuncOp>(programName);
+  if (!func)
+    return fail(file + ": has no program '" + programName + "'");
+  auto given = readInputs();
+  if (!given)
+    return fail(llvm::toString(given.takeError()));
+  return interpret(func, *given);
+}
