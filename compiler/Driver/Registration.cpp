@@ -1,0 +1,56 @@
+//===- Registration.cpp - all dialects and passes of zc -------------------===//
+#include "compiler/Driver/Registration.h"
+
+#include "compiler/Driver/WorkspaceBounds.h"
+#include "dialects/Onnx/OnnxDialect.h"
+#include "dialects/Sched/SchedDialect.h"
+#include "dialects/Train/TrainDialect.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/Func/Extensions/InlinerExtension.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Transforms/Passes.h"
+#include "passes/Allocation/Passes.h"
+#include "passes/Autodiff/Passes.h"
+#include "passes/Codegen/Passes.h"
+#include "passes/Fusion/Passes.h"
+#include "passes/Import/Passes.h"
+#include "passes/Scheduling/Passes.h"
+
+namespace zc {
+
+void registerDialects(mlir::DialectRegistry &registry) {
+  registry.insert<onnx::OnnxDialect, train::TrainDialect, sched::SchedDialect>();
+  registry.insert<mlir::affine::AffineDialect, mlir::arith::ArithDialect,
+                  mlir::cf::ControlFlowDialect, mlir::func::FuncDialect,
+                  mlir::linalg::LinalgDialect, mlir::LLVM::LLVMDialect,
+                  mlir::math::MathDialect, mlir::memref::MemRefDialect,
+                  mlir::scf::SCFDialect, mlir::ub::UBDialect,
+                  mlir::vector::VectorDialect>();
+  mlir::func::registerInlinerExtension(registry);
+}
+
+void registerPasses() {
+  registerImportPasses();
+  registerAutodiffPasses();
+  registerFusionPasses();
+  registerSchedulingPasses();
+  registerAllocationPasses();
+  registerCodegenPasses();
+  registerCodegenPipelines();
+  mlir::registerCanonicalizerPass();
+  mlir::registerCSEPass();
+  mlir::registerSymbolDCEPass();
+  mlir::registerInlinerPass();
+  setWorkspaceBound(getWorkspaceBound);
+}
+
+} // namespace zc

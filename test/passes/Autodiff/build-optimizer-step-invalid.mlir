@@ -1,0 +1,8 @@
+// RUN: zc-opt %s --verify-diagnostics --zc-build-optimizer-step=optimizer=lion
+
+// expected-error @+1 {{expected @step and an optimizer sgd or adamw}}
+module {
+  func.func @step() {
+    return
+  }
+}

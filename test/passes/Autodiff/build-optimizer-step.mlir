@@ -1,0 +1,28 @@
+// RUN: zc-opt %s --zc-build-optimizer-step | FileCheck %s --check-prefixes=CHECK,ADAMW
+// RUN: zc-opt %s --zc-build-optimizer-step="optimizer=sgd momentum=0.9 nesterov=1" | FileCheck %s --check-prefixes=CHECK,SGD
+// RUN: zc-opt %s --zc-build-optimizer-step="optimizer=sgd" | FileCheck %s --check-prefixes=CHECK,PLAIN
+
+// Tests that the gradient result becomes new values of the parameter and its
+// moments, and that @init makes what has no stored value.
+train.state @w "parameter" : tensor<4xf32> {source = {file = "w", offset = 0 : i64, length = 16 : i64}}
+// CHECK-DAG: train.state @lr "scalar" : tensor<f32>
+// CHECK-DAG: train.state @optimizer.step "scalar" : tensor<i64>
+// ADAMW-DAG: train.state @state.w.exp_avg "optimizer" : tensor<4xf32> {parameter = "w", slot = "exp_avg"}
+// ADAMW-DAG: train.state @state.w.exp_avg_sq "optimizer"
+// SGD-DAG: train.state @state.w.momentum_buffer "optimizer"
+// PLAIN-NOT: "optimizer" : tensor<4xf32>
+// CHECK-LABEL: func.func @step
+// CHECK-NOT: train.gradient =
+// CHECK-SAME: {train.metric = "loss"}, tensor<i64> {train.state = @optimizer.step}, tensor<4xf32> {train.state = @w}
+// ADAMW: train.pow
+// ADAMW: train.sqrt
+// SGD-NOT: train.pow
+// CHECK-LABEL: func.func @init
+// CHECK-SAME: tensor<f32> {train.state = @lr}
+// CHECK-NOT: train.state = @w}
+func.func @step(%w: tensor<4xf32> {train.state = @w}, %x: tensor<4xf32> {train.input = "x"})
+    -> (tensor<f32> {train.metric = "loss"}, tensor<4xf32> {train.gradient = @w}) {
+  %0 = train.mul %w, %x : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %1 = train.reduce "sum" %0 {dims = array<i64: 0>} : (tensor<4xf32>) -> tensor<f32>
+  return %1, %x : tensor<f32>, tensor<4xf32>
+}

@@ -1,0 +1,16 @@
+// RUN: zc-opt %s --zc-add-entry-points | FileCheck %s
+
+// Tests that the entry point loads the buffers that the kernel names, and keeps
+// the kernel from being inlined, where its arguments would lose noalias.
+// CHECK: llvm.func @k(%[[BUFFERS:.*]]: !llvm.ptr, %[[BEGIN:.*]]: i64, %[[END:.*]]: i64)
+// CHECK: %[[S0:.*]] = llvm.getelementptr %[[BUFFERS]][0]
+// CHECK: %[[P0:.*]] = llvm.load %[[S0]]
+// CHECK: %[[S2:.*]] = llvm.getelementptr %[[BUFFERS]][2]
+// CHECK: %[[P2:.*]] = llvm.load %[[S2]]
+// CHECK: llvm.call @k.blocks(%[[P0]], %[[P2]], %[[BEGIN]], %[[END]])
+// CHECK: llvm.func internal @k.blocks
+// CHECK-SAME: no_inline
+llvm.func @k(%x: !llvm.ptr {llvm.noalias}, %y: !llvm.ptr {llvm.noalias}, %begin: i64, %end: i64)
+    attributes {zc.buffers = array<i32: 0, 2>} {
+  llvm.return
+}

@@ -1,0 +1,69 @@
+// RUN: zc-opt %s --split-input-file --zc-form-regions | FileCheck %s
+
+// Tests that a chain of elementwise ops is one region, with the broadcast and the
+// constant inside, and that a matmul has a region of its own.
+// CHECK-LABEL: func.func @chain
+// CHECK: %[[MM:.*]] = train.fused(%{{.*}}, %{{.*}}) : (tensor<8x4xf32>, tensor<4x4xf32>)
+// CHECK: train.matmul
+// CHECK: train.fused(%[[MM]], %{{.*}}) {shared_buffers = array<i64: 0, 0>} : (tensor<8x4xf32>, tensor<4xf32>)
+// CHECK: train.broadcast
+// CHECK: train.add
+// CHECK: train.constant
+// CHECK: train.mul
+// CHECK: train.relu
+func.func @chain(%x: tensor<8x4xf32>, %w: tensor<4x4xf32>, %b: tensor<4xf32>) -> tensor<8x4xf32> {
+  %c = train.constant dense<2.0> : tensor<8x4xf32>
+  %0 = train.matmul %x, %w : (tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32>
+  %1 = train.broadcast %b {dims = array<i64: 1>} : (tensor<4xf32>) -> tensor<8x4xf32>
+  %2 = train.add %0, %1 : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<8x4xf32>
+  %3 = train.mul %2, %c : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<8x4xf32>
+  %4 = train.relu %3 : (tensor<8x4xf32>) -> tensor<8x4xf32>
+  return %4 : tensor<8x4xf32>
+}
+
+// -----
+
+// Tests that a region never comes to depend on itself: exp feeds the last add
+// directly and through a matmul, so it cannot be in that add's region.
+// CHECK-LABEL: func.func @no_cycle
+// CHECK: %[[EXP:.*]] = train.fused
+// CHECK: train.exp
+// CHECK: %[[MM:.*]] = train.fused(%[[EXP]], %{{.*}})
+// CHECK: train.matmul
+// CHECK: train.fused(%[[EXP]], %[[MM]])
+// CHECK: train.add
+func.func @no_cycle(%x: tensor<4x4xf32>, %w: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  %0 = train.exp %x : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %1 = train.matmul %0, %w : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %2 = train.add %0, %1 : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %2 : tensor<4x4xf32>
+}
+
+// -----
+
+// Tests that a value others need leaves the region too, and that an input read at
+// another place than it is written at may not be overwritten.
+// CHECK-LABEL: func.func @two_results
+// CHECK: %{{.*}}:2 = train.fused(%{{.*}}, %{{.*}}) {shared_buffers = array<i64: 0, 0, 0, 1>}
+// CHECK: train.yield %{{.*}}, %{{.*}} : tensor<4x4xf32>, tensor<4x4xf32>
+func.func @two_results(%x: tensor<4x4xf32>, %b: tensor<4x1xf32>) -> (tensor<4x4xf32>, tensor<4x4xf32>) {
+  %0 = train.broadcast %b {dims = array<i64: 0, 1>} : (tensor<4x1xf32>) -> tensor<4x4xf32>
+  %1 = train.add %x, %0 : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %2 = train.tanh %1 : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %1, %2 : tensor<4x4xf32>, tensor<4x4xf32>
+}
+
+// -----
+
+// Tests that data becomes a state, and equal data one state.
+// CHECK: train.state @constant.0 "constant" : tensor<2xf32> {value = dense<[1.000000e+00, 2.000000e+00]> : tensor<2xf32>}
+// CHECK-NOT: @constant.1
+// CHECK-LABEL: func.func @data
+// CHECK-SAME: tensor<2xf32> {train.state = @constant.0}
+func.func @data(%x: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
+  %0 = train.constant dense<[1.0, 2.0]> : tensor<2xf32>
+  %1 = train.constant dense<[1.0, 2.0]> : tensor<2xf32>
+  %2 = train.add %x, %0 : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  %3 = train.mul %x, %1 : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  return %2, %3 : tensor<2xf32>, tensor<2xf32>
+}
