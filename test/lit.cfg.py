@@ -12,7 +12,7 @@ config.test_source_root = os.path.join(config.zc_source_root, "test")
 config.test_exec_root = os.path.join(config.zc_binary_root, "test")
 
 ours = os.path.join(config.zc_binary_root, "bin")
-for tool in ("zc-run", "zc-opt", "zc"):
+for tool in ("zc-interpret", "zc-run", "zc-opt", "zc"):
     config.substitutions.append(
         (r"(?<![\w/.-])%s(?![\w.-])" % tool, os.path.join(ours, tool)))
 for tool in ("FileCheck", "not", "count"):
