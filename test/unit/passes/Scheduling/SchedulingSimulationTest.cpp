@@ -1,0 +1,174 @@
+//===- SchedulingSimulationTest.cpp ---------------------------------------===//
+//
+// Random programs go down from `train` to offsets and are then executed on a
+// simulated memory of 64-byte blocks that hold symbols instead of numbers.
+// Every state and output must hold what the program said before.
+//
+//===----------------------------------------------------------------------===//
+#include "RandomTrainProgram.h"
+#include "passes/Allocation/Passes.h"
+#include "passes/Scheduling/Passes.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/Hashing.h"
+#include "gtest/gtest.h"
+
+#include <map>
+
+using namespace mlir;
+
+namespace zc {
+namespace {
+
+using Symbol = size_t;
+using Symbols = std::map<std::string, Symbol>; // of states and outputs
+
+Symbol nameSymbol(llvm::StringRef name) { return llvm::hash_value(name); }
+
+Symbol apply(int64_t function, llvm::ArrayRef<Symbol> operands, size_t result) {
+  return llvm::hash_combine(
+      function, result,
+      llvm::hash_combine_range(operands.begin(), operands.end()));
+}
+
+/// What the states and outputs of a train program are.
+Symbols evaluate(func::FuncOp program) {
+  llvm::DenseMap<Value, Symbol> symbols;
+  for (BlockArgument argument : program.getArguments()) {
+    unsigned index = argument.getArgNumber();
+    auto state =
+        program.getArgAttrOfType<FlatSymbolRefAttr>(index, train::kStateAttr);
+    auto input = program.getArgAttrOfType<StringAttr>(index, train::kInputAttr);
+    symbols[argument] = nameSymbol(state ? state.getValue() : input.strref());
+  }
+  Symbols results;
+  for (Operation &op : program.getBody().front()) {
+    std::vector<Symbol> operands;
+    for (Value operand : op.getOperands())
+      operands.push_back(symbols.at(operand));
+    if (auto fused = dyn_cast<train::FusedOp>(op)) {
+      for (OpResult result : op.getResults())
+        symbols[result] = apply(getFunctionNumber(fused.getBody()), operands,
+                                result.getResultNumber());
+    } else if (isa<train::ReshapeOp>(op)) {
+      symbols[op.getResult(0)] = operands[0];
+    } else {
+      for (auto [index, symbol] : llvm::enumerate(operands)) {
+        auto state = program.getResultAttrOfType<FlatSymbolRefAttr>(
+            index, train::kStateAttr);
+        auto output =
+            program.getResultAttrOfType<StringAttr>(index, train::kOutputAttr);
+        results[state ? state.getValue().str() : output.str()] = symbol;
+      }
+    }
+  }
+  return results;
+}
+
+/// Executes a program on two regions of blocks.
+class Machine {
+public:
+  explicit Machine(ModuleOp module) : module(module) {
+    auto bytes =
+        module->getAttrOfType<IntegerAttr>(sched::kPersistentBytesAttr);
+    regions[0].resize(bytes.getInt() / 64);
+  }
+
+  Symbols run(sched::ProgramOp program) {
+    regions[1].assign(*program.getTransientBytes() / 64, 0);
+    for (auto state : module.getOps<train::StateOp>())
+      fill(regions[0], offsetOf(state), nameSymbol(state.getSymName()));
+    Symbols results;
+    for (Operation &op : program.getBody().front()) {
+      if (auto input = dyn_cast<sched::InputOp>(op))
+        write(input, nameSymbol(input.getName()));
+      else if (auto copy = dyn_cast<sched::CopyOp>(op))
+        write(copy.getDestination(), read(copy.getSource()));
+      else if (auto launch = dyn_cast<sched::LaunchOp>(op))
+        execute(launch);
+    }
+    for (auto output : program.getOps<sched::OutputOp>())
+      results[output.getName().str()] = read(output.getBuffer());
+    for (auto state : module.getOps<train::StateOp>())
+      results[state.getSymName().str()] = regions[0][offsetOf(state)];
+    return results;
+  }
+
+private:
+  static constexpr int64_t kBlocks = 4; // of a tensor of 64 floats
+
+  static int64_t offsetOf(train::StateOp state) {
+    return state->getAttrOfType<IntegerAttr>(sched::kOffsetAttr).getInt() / 64;
+  }
+
+  static void fill(std::vector<Symbol> &region, int64_t offset, Symbol symbol) {
+    std::fill_n(region.begin() + offset, kBlocks, symbol);
+  }
+
+  std::pair<std::vector<Symbol> *, int64_t> locate(Value buffer) {
+    Operation *root = sched::getRoot(buffer).getDefiningOp();
+    if (auto state = dyn_cast<sched::StateOp>(root))
+      return {&regions[0],
+              offsetOf(module.lookupSymbol<train::StateOp>(state.getState()))};
+    if (auto input = dyn_cast<sched::InputOp>(root))
+      return {&regions[1], *input.getOffset() / 64};
+    return {&regions[1], *cast<sched::AllocOp>(root).getOffset() / 64};
+  }
+
+  void write(Value buffer, Symbol symbol) {
+    auto [region, offset] = locate(buffer);
+    fill(*region, offset, symbol);
+  }
+
+  Symbol read(Value buffer) {
+    auto [region, offset] = locate(buffer);
+    Symbol symbol = (*region)[offset];
+    for (int64_t block = 0; block < kBlocks; ++block)
+      EXPECT_EQ((*region)[offset + block], symbol) << "a value was torn";
+    return symbol;
+  }
+
+  void execute(sched::LaunchOp launch) {
+    auto kernel = module.lookupSymbol<sched::KernelOp>(launch.getKernel());
+    std::vector<Symbol> operands;
+    for (Value input : launch.getInputs())
+      operands.push_back(read(input));
+    for (auto [index, output] : llvm::enumerate(launch.getOutputs()))
+      write(output,
+            apply(getFunctionNumber(kernel.getBody()), operands, index));
+  }
+
+  ModuleOp module;
+  std::vector<Symbol> regions[2]; // persistent, transient
+};
+
+// Tests that order, conversion and offsets together keep every value until its
+// last reader, whatever is returned as what.
+TEST(SchedulingSimulationTest, RandomProgramsKeepTheirMeaning) {
+  MLIRContext context;
+  context.loadDialect<train::TrainDialect, func::FuncDialect,
+                      sched::SchedDialect, memref::MemRefDialect>();
+  PassManager manager(&context);
+  buildSchedulingPipeline(manager, {});
+  buildAllocationPipeline(manager, {});
+  std::mt19937 random(6);
+  for (int round = 0; round < 400; ++round) {
+    OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context));
+    Symbols expected = evaluate(buildRandomProgram(*module, random));
+    ASSERT_TRUE(succeeded(manager.run(*module))) << "round " << round;
+    auto program = *module->getOps<sched::ProgramOp>().begin();
+    Symbols found = Machine(*module).run(program);
+    for (const auto &[name, symbol] : expected)
+      ASSERT_EQ(found.at(name), symbol) << name << " in round " << round;
+    for (auto state : module->getOps<train::StateOp>()) {
+      std::string name = state.getSymName().str();
+      if (!expected.count(name)) {
+        ASSERT_EQ(found.at(name), nameSymbol(name)) << "round " << round;
+      }
+    }
+  }
+}
+
+} // namespace
+} // namespace zc
