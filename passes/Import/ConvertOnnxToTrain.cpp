@@ -12,7 +12,7 @@
 #include "llvm/ADT/SetVector.h"
 
 namespace zc {
-#define GEN_PASS_DEF_CONVERTONNXTOTRAIN
+#define GEN_PASS_DEF_CONVERTONNXTOTRAINPASS
 #include "passes/Import/Passes.h.inc"
 } // namespace zc
 
@@ -24,8 +24,8 @@ using namespace zc;
 static LogicalResult checkOperators(onnx::GraphOp graph) {
   SmallVector<onnx::NodeOp> unsupported;
   for (onnx::NodeOp node : graph.getOps<onnx::NodeOp>())
-    if (!LoweringRegistry::get().isSupported(
-            node.getDomain(), node.getOpType(), node.getSinceVersion()))
+    if (!LoweringRegistry::get().isSupported(node.getDomain(), node.getOpType(),
+                                             node.getSinceVersion()))
       unsupported.push_back(node);
   if (unsupported.empty())
     return success();
@@ -130,7 +130,8 @@ LogicalResult GraphLowering::lower(onnx::NodeOp node) {
     return failure();
   for (auto [result, value] :
        llvm::zip(node.getResults(), context.getResults())) {
-    assert((value || result.use_empty()) && "a lowering sets every used result");
+    assert((value || result.use_empty()) &&
+           "a lowering sets every used result");
     values[result] = value;
   }
   ++numNodes;
@@ -146,9 +147,8 @@ void GraphLowering::finishBody() {
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
     if (isOpTriviallyDead(&op))
       op.erase();
-  forward.setType(
-      FunctionType::get(graph.getContext(), body.getArgumentTypes(),
-                        ValueRange(outputs).getTypes()));
+  forward.setType(FunctionType::get(graph.getContext(), body.getArgumentTypes(),
+                                    ValueRange(outputs).getTypes()));
 }
 
 // Binds arguments and results to the model's inputs and outputs.
@@ -207,9 +207,9 @@ LogicalResult GraphLowering::run() {
 }
 
 namespace {
-struct ConvertOnnxToTrain
-    : public zc::impl::ConvertOnnxToTrainBase<ConvertOnnxToTrain> {
-  using ConvertOnnxToTrainBase::ConvertOnnxToTrainBase;
+struct ConvertOnnxToTrainPass
+    : public zc::impl::ConvertOnnxToTrainPassBase<ConvertOnnxToTrainPass> {
+  using ConvertOnnxToTrainPassBase::ConvertOnnxToTrainPassBase;
 
   void runOnOperation() override {
     auto graphs = llvm::to_vector(getOperation().getOps<onnx::GraphOp>());
@@ -222,9 +222,9 @@ struct ConvertOnnxToTrain
     if (failed(checkOperators(graph)))
       return signalPassFailure();
     OpBuilder builder(graph);
-    auto forward = func::FuncOp::create(builder, graph.getLoc(),
-                                        train::kForwardProgram,
-                                        builder.getFunctionType({}, {}));
+    auto forward =
+        func::FuncOp::create(builder, graph.getLoc(), train::kForwardProgram,
+                             builder.getFunctionType({}, {}));
     LoweringOptions options{frozenBatchNorm, dropout};
     GraphLowering lowering(graph, forward, options);
     if (failed(lowering.run()))

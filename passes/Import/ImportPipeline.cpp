@@ -6,10 +6,10 @@ using namespace mlir;
 
 void zc::buildImportPipeline(OpPassManager &manager,
                              const ImportOptions &options) {
-  ConvertOnnxToTrainOptions convert;
+  ConvertOnnxToTrainPassOptions convert;
   convert.frozenBatchNorm = options.frozenBatchNorm;
   convert.dropout = options.dropout;
-  manager.addPass(createConvertOnnxToTrain(convert));
+  manager.addPass(createConvertOnnxToTrainPass(convert));
   // Node by node, the lowering repeats itself (the same mask per layer) and
   // leaves chains (transpose, reshape, matmul) that canonicalisation folds.
   manager.addPass(createCSEPass());

@@ -4,7 +4,7 @@
 
 include "mlir/Pass/PassBase.td"
 
-def ConvertOnnxToTrain : Pass<"zc-convert-onnx-to-train", "::mlir::ModuleOp"> {
+def ConvertOnnxToTrainPass : Pass<"zc-convert-onnx-to-train", "::mlir::ModuleOp"> {
   let summary = "Lower the model to the program @forward on train tensors";
   let description = [{
     Requires one `onnx.graph` as the importer leaves it: static types, folded

@@ -142,7 +142,8 @@ LogicalResult States::define(func::FuncOp forward, Binding &binding) {
   DictionaryAttr source;
   if (onnx::ExternalAttr external = initializer.getSourceAttr())
     source = builder.getDictionaryAttr(
-        {builder.getNamedAttr("file", builder.getStringAttr(external.getFile())),
+        {builder.getNamedAttr("file",
+                              builder.getStringAttr(external.getFile())),
          builder.getNamedAttr("offset",
                               builder.getI64IntegerAttr(external.getOffset())),
          builder.getNamedAttr(

@@ -23,8 +23,8 @@ public:
   /// The initializer as a value of the forward program.
   mlir::Value get(onnx::InitializerOp initializer);
 
-  /// Drops the arguments that the finished body does not use. Defines the others
-  /// before `forward` and binds the arguments to them.
+  /// Drops the arguments that the finished body does not use. Defines the
+  /// others before `forward` and binds the arguments to them.
   mlir::LogicalResult finish(mlir::func::FuncOp forward);
 
   unsigned getNumStates() const { return states.size(); }

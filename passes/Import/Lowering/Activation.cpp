@@ -1,6 +1,7 @@
 //===- Activation.cpp - the nonlinearities between layers -----------------===//
 //
-// Values are ONNX's; where ONNX is silent, at the kinks, gradients are PyTorch's.
+// Values are ONNX's; where ONNX is silent, at the kinks, gradients are
+// PyTorch's.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Import/Lowering/LoweringRegistry.h"
@@ -14,8 +15,7 @@ using Function = Value (*)(NodeContext &, TensorBuilder &, Value);
 } // namespace
 
 // Lowers a function of one floating-point operand.
-template <Function compute>
-static LogicalResult lower(NodeContext &context) {
+template <Function compute> static LogicalResult lower(NodeContext &context) {
   if (failed(context.requireFloat(0)))
     return failure();
   return context.set(compute(context, context.build, context.operand(0)));
@@ -113,8 +113,8 @@ static LogicalResult lowerPRelu(NodeContext &context) {
 static Value elu(TensorBuilder &build, Value x, double scale, double width) {
   Value positive = build.compare("gt", x, 0.0);
   Value safe = build.select(positive, build.splatLike(x, 0), x);
-  Value power = build.unary<train::ExpOp>(
-      width == 1 ? safe : build.div(safe, width));
+  Value power =
+      build.unary<train::ExpOp>(width == 1 ? safe : build.div(safe, width));
   Value curve = build.mul(build.add(power, -1.0), scale);
   return build.select(positive, x, curve);
 }
@@ -180,18 +180,11 @@ static LogicalResult lowerGelu(NodeContext &context) {
 // --- Softmax and its kin ---------------------------------------------------
 
 static Value softmax(TensorBuilder &build, Value x, int64_t dim) {
-  return train::SoftmaxOp::create(build.builder, build.loc, x.getType(), x,
-                                  dim);
+  return build.softmax(x, dim);
 }
 
-// x - max - log sum e^(x - max): no probability is rounded to 0 on the way.
 static Value logSoftmax(TensorBuilder &build, Value x, int64_t dim) {
-  Value shifted = build.sub(
-      x, build.broadcast(build.reduce("max", x, dim, true), shapeOf(x)));
-  Value sum =
-      build.reduce("sum", build.unary<train::ExpOp>(shifted), dim, true);
-  return build.sub(shifted, build.broadcast(build.unary<train::LogOp>(sum),
-                                            shapeOf(x)));
+  return build.logSoftmax(x, dim);
 }
 
 // 1 at the first largest element.
@@ -216,8 +209,7 @@ static LogicalResult lowerAlongAxis(NodeContext &context) {
   Value x = context.operand(0);
   FailureOr<int64_t> dim =
       context.getAxis(context.node.getInt("axis", -1), rankOf(x));
-  return failed(dim) ? failure()
-                     : context.set(compute(context.build, x, *dim));
+  return failed(dim) ? failure() : context.set(compute(context.build, x, *dim));
 }
 
 // Before opset 13 all dims from `axis` on were one.

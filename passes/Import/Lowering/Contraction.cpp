@@ -80,8 +80,8 @@ static LogicalResult lowerGemm(NodeContext &context) {
   bool transposeLhs = context.node.getInt("transA", 0) != 0;
   bool transposeRhs = context.node.getInt("transB", 0) != 0;
   if (shapeOf(lhs)[transposeLhs ? 0 : 1] != shapeOf(rhs)[transposeRhs ? 1 : 0])
-    return context.emitError() << "cannot multiply " << lhs.getType() << " and "
-                               << rhs.getType();
+    return context.emitError()
+           << "cannot multiply " << lhs.getType() << " and " << rhs.getType();
   Value result = build.matmul(lhs, rhs, transposeLhs, transposeRhs);
   if (double alpha = context.getFloat("alpha", 1.0); alpha != 1)
     result = build.mul(result, alpha);
@@ -130,8 +130,8 @@ static LogicalResult checkConv(NodeContext &context, const Windows &windows,
     shape.push_back(windows.count(dim, input[dim + 2]));
   if (ArrayRef(shape) == context.resultShape())
     return success();
-  return context.emitError() << "its windows do not give the model's "
-                             << context.resultType();
+  return context.emitError()
+         << "its windows do not give the model's " << context.resultType();
 }
 
 static LogicalResult lowerConv(NodeContext &context) {
@@ -141,21 +141,19 @@ static LogicalResult lowerConv(NodeContext &context) {
   if (rankOf(filter) != rankOf(input))
     return context.emitError() << "expected a filter of " << rankOf(input)
                                << " dims, found " << filter.getType();
-  FailureOr<Windows> windows = readWindows(context, shapeOf(input),
-                                           shapeOf(filter).drop_front(2));
+  FailureOr<Windows> windows =
+      readWindows(context, shapeOf(input), shapeOf(filter).drop_front(2));
   int64_t groups = context.node.getInt("group", 1);
   if (failed(windows) || failed(checkConv(context, *windows, groups)))
     return failure();
   Value result = convolve(context, input, filter, *windows, groups);
-  return context.set(
-      addPerChannel(context.build, result, context.operand(2)));
+  return context.set(addPerChannel(context.build, result, context.operand(2)));
 }
 
 // --- ConvTranspose ---------------------------------------------------------
 
 // [G C, K, spatial...] -> [G K, C, spatial...], each kernel read backwards.
-static Value reverseFilter(TensorBuilder &build, Value filter,
-                           int64_t groups) {
+static Value reverseFilter(TensorBuilder &build, Value filter, int64_t groups) {
   SmallVector<int64_t> shape(shapeOf(filter));
   SmallVector<int64_t> split{groups, shape[0] / groups, shape[1]};
   split.append(shape.begin() + 2, shape.end());
@@ -200,9 +198,9 @@ static SmallVector<int64_t> transposedPads(NodeContext &context,
   SmallVector<int64_t> low;
   auto extra = context.node.getInts("output_padding");
   for (unsigned dim = 0; dim < windows.rank(); ++dim) {
-    int64_t total = (input[dim + 2] - 1) * windows.strides[dim] +
-                    windows.span(dim) + (extra ? (*extra)[dim] : 0) -
-                    context.resultShape()[dim + 2];
+    int64_t full = (input[dim + 2] - 1) * windows.strides[dim] +
+                   windows.span(dim) + (extra ? (*extra)[dim] : 0);
+    int64_t total = std::max<int64_t>(full - context.resultShape()[dim + 2], 0);
     low.push_back(automatic == "SAME_UPPER" ? total / 2 : total - total / 2);
   }
   return low;
@@ -216,17 +214,21 @@ static LogicalResult lowerConvTranspose(NodeContext &context) {
     return failure();
   TensorBuilder &build = context.build;
   Value input = context.operand(0), filter = context.operand(1);
-  FailureOr<Windows> windows = readWindows(context, shapeOf(input),
-                                           shapeOf(filter).drop_front(2));
+  FailureOr<Windows> windows =
+      readWindows(context, shapeOf(input), shapeOf(filter).drop_front(2));
   int64_t groups = context.node.getInt("group", 1);
   if (failed(windows))
     return failure();
+  auto extra = context.node.getInts("output_padding");
+  if (extra && extra->size() != windows->rank())
+    return context.emitError()
+           << "expected output_padding to have " << windows->rank()
+           << " entries, found " << extra->size();
   if (groups < 1 || shapeOf(filter)[0] != shapeOf(input)[1] ||
       shapeOf(filter)[0] % groups != 0)
     return context.emitError() << "cannot convolve " << input.getType()
                                << " with " << filter.getType();
-  SmallVector<int64_t> pads =
-      transposedPads(context, *windows, shapeOf(input));
+  SmallVector<int64_t> pads = transposedPads(context, *windows, shapeOf(input));
   Value spread = spreadOut(build, input, windows->strides);
   SmallVector<int64_t> low(2, 0), high(2, 0);
   for (unsigned dim = 0; dim < windows->rank(); ++dim) {

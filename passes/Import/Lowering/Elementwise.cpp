@@ -43,13 +43,23 @@ static LoweringFunction comparison(StringRef predicate) {
 
 // The remainder of a truncated quotient, as C's % and fmod.
 static Value remainder(TensorBuilder &build, Value a, Value b) {
+  if (!isFloat(a))
+    return build.sub(a, build.mul(build.div(a, b), b));
+  // Quotients beyond an integer's reach leave no digit of the remainder, or are
+  // infinite or NaN: minus themselves they are 0 or NaN. b may be infinite.
+  double infinity = std::numeric_limits<double>::infinity();
   Value quotient = build.div(a, b);
-  if (isFloat(a)) {
-    Type integer = build.builder.getI64Type();
-    quotient =
-        build.convert(build.convert(quotient, integer), elementTypeOf(a));
-  }
-  return build.sub(a, build.mul(quotient, b));
+  Value fits = build.compare("lt", build.abs(quotient), 0x1p62);
+  Value safe = build.select(fits, quotient, build.splatLike(quotient, 0));
+  Value whole = build.convert(build.convert(safe, build.builder.getI64Type()),
+                              elementTypeOf(a));
+  Value rest = build.sub(a, build.mul(whole, b));
+  rest = build.select(fits, rest, build.sub(quotient, quotient));
+  Value finite = build.compare("lt", build.abs(a), infinity);
+  Value endless = build.compare("eq", build.abs(b), infinity);
+  Value unchanged = train::AndOp::create(build.builder, build.loc,
+                                         finite.getType(), finite, endless);
+  return build.select(unchanged, a, rest);
 }
 
 // Without `fmod` the result has the divisor's sign, as numpy.mod.
@@ -61,9 +71,9 @@ static LogicalResult lowerMod(NodeContext &context) {
       return rest;
     Value signsDiffer = build.compare("ne", build.compare("lt", rest, 0.0),
                                       build.compare("lt", b, 0.0));
-    Value adjust = train::AndOp::create(build.builder, build.loc,
-                                        signsDiffer.getType(), signsDiffer,
-                                        build.compare("ne", rest, 0.0));
+    Value adjust =
+        train::AndOp::create(build.builder, build.loc, signsDiffer.getType(),
+                             signsDiffer, build.compare("ne", rest, 0.0));
     return build.select(adjust, build.add(rest, b), rest);
   });
 }
@@ -121,7 +131,8 @@ static LogicalResult lowerPow(NodeContext &context) {
   exponent = build.convert(exponent, type);
   Value power = train::PowOp::create(build.builder, build.loc, base.getType(),
                                      base, exponent);
-  return context.set(build.convert(power, context.resultType().getElementType()));
+  return context.set(
+      build.convert(power, context.resultType().getElementType()));
 }
 
 // --- Variadic --------------------------------------------------------------
@@ -144,10 +155,9 @@ static FailureOr<Value> combineAll(NodeContext &context, Binary combine) {
 
 template <Value (TensorBuilder::*combine)(Value, Value)>
 static LogicalResult lowerVariadic(NodeContext &context) {
-  auto result =
-      combineAll(context, [](TensorBuilder &build, Value a, Value b) {
-        return (build.*combine)(a, b);
-      });
+  auto result = combineAll(context, [](TensorBuilder &build, Value a, Value b) {
+    return (build.*combine)(a, b);
+  });
   return failed(result) ? failure() : context.set(*result);
 }
 
@@ -195,8 +205,8 @@ static LogicalResult lowerTan(NodeContext &context) {
     return failure();
   TensorBuilder &build = context.build;
   Value x = context.operand(0);
-  return context.set(build.div(build.unary<train::SinOp>(x),
-                               build.unary<train::CosOp>(x)));
+  return context.set(
+      build.div(build.unary<train::SinOp>(x), build.unary<train::CosOp>(x)));
 }
 
 // (e^x + sign e^-x) / 2.
@@ -221,12 +231,11 @@ static LoweringFunction areaFunction(double offset) {
     TensorBuilder &build = context.build;
     Value x = context.operand(0);
     Value size = offset > 0 ? build.abs(x) : x;
-    Value root =
-        build.unary<train::SqrtOp>(build.add(build.mul(x, x), offset));
+    Value root = build.unary<train::SqrtOp>(build.add(build.mul(x, x), offset));
     Value result = build.unary<train::LogOp>(build.add(size, root));
     if (offset > 0)
-      result = build.select(build.compare("lt", x, 0.0), build.neg(result),
-                            result);
+      result =
+          build.select(build.compare("lt", x, 0.0), build.neg(result), result);
     return context.set(result);
   };
 }

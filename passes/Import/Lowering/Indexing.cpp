@@ -9,9 +9,9 @@ static LogicalResult requireIndices(NodeContext &context, unsigned index) {
   auto type = dyn_cast<IntegerType>(elementTypeOf(context.operand(index)));
   if (type && type.isSignless() && type.getWidth() > 1)
     return success();
-  return context.emitError() << "expected input " << index
-                             << " to hold signed integers, found "
-                             << context.operand(index).getType();
+  return context.emitError()
+         << "expected input " << index << " to hold signed integers, found "
+         << context.operand(index).getType();
 }
 
 // Negative indices count from the end.
@@ -118,8 +118,8 @@ static LogicalResult lowerGatherNd(NodeContext &context) {
   SmallVector<int64_t> strides = rowMajorStrides(indexed);
   SmallVector<int64_t> places(shapeOf(indices).drop_back());
   indices = build.convert(indices, build.builder.getI64Type());
-  Value at = build.splat(
-      RankedTensorType::get(places, build.builder.getI64Type()), 0);
+  Value at =
+      build.splat(RankedTensorType::get(places, build.builder.getI64Type()), 0);
   for (int64_t dim = 0; dim < batch; ++dim)
     at = addPositions(build, at, places, dim, strides[dim]);
   for (int64_t part = 0; part < depth; ++part) {
@@ -148,8 +148,7 @@ static LogicalResult lowerOneHot(NodeContext &context) {
   for (int64_t dim = 0, rank = shape.size(); dim < rank; ++dim)
     if (dim != *axis)
       dims.push_back(dim);
-  Value hot = wrapIndices(build, build.convert(indices, integer),
-                          shape[*axis]);
+  Value hot = wrapIndices(build, build.convert(indices, integer), shape[*axis]);
   Value isHot = build.compare("eq", build.broadcast(hot, shape, dims),
                               build.iota(shape, *axis, integer));
   auto value = [&](int64_t at) {
@@ -175,8 +174,8 @@ static LogicalResult lowerTrilu(NodeContext &context) {
   Value row = build.iota(shape, rankOf(x) - 2, integer);
   Value column = build.iota(shape, rankOf(x) - 1, integer);
   bool upper = context.node.getInt("upper", 1) != 0;
-  Value kept = build.compare(upper ? "ge" : "le", column,
-                             build.add(row, offset));
+  Value kept =
+      build.compare(upper ? "ge" : "le", column, build.add(row, offset));
   return context.set(build.select(kept, x, build.splatLike(x, 0)));
 }
 

@@ -11,6 +11,7 @@ const LoweringRegistry &LoweringRegistry::get() {
     registerContraction(all);
     registerElementwise(all);
     registerIndexing(all);
+    registerLoss(all);
     registerNormalization(all);
     registerPooling(all);
     registerReduction(all);

@@ -139,7 +139,8 @@ double NodeContext::getFloat(StringRef name, double absent) {
     return absent;
   double stored = value.getValueAsDouble();
   char digits[32];
-  auto end = std::to_chars(digits, std::end(digits), static_cast<float>(stored));
+  auto end =
+      std::to_chars(digits, std::end(digits), static_cast<float>(stored));
   double written = stored;
   bool failed = StringRef(digits, end.ptr - digits).getAsDouble(written);
   return failed ? stored : written;

@@ -3,8 +3,8 @@
 #define ZC_PASSES_IMPORT_LOWERING_NODECONTEXT_H
 
 #include "dialects/Onnx/OnnxDialect.h"
-#include "passes/Import/Lowering/TensorBuilder.h"
 #include "mlir/IR/Diagnostics.h"
+#include "passes/Import/Lowering/TensorBuilder.h"
 
 namespace zc {
 

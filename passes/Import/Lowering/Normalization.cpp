@@ -72,8 +72,7 @@ static LogicalResult lowerLayerNorm(NodeContext &context) {
   if (failed(axis))
     return failure();
   Value x = build.convert(input, computeType(context, input));
-  auto normalised =
-      train::withShape(x.getType(), shapeOf(x).drop_front(*axis));
+  auto normalised = train::withShape(x.getType(), shapeOf(x).drop_front(*axis));
   auto scale = overNormalised(context, 1, normalised, 1);
   auto bias = overNormalised(context, 2, normalised, 0);
   if (failed(scale) || failed(bias))
@@ -83,8 +82,8 @@ static LogicalResult lowerLayerNorm(NodeContext &context) {
   // Mean and 1 / deviation keep the normalised dims with size 1.
   for (unsigned index : {1u, 2u})
     if (context.isUsed(index)) {
-      Value kept = build.reshape(norm->getResult(index),
-                                 context.resultShape(index));
+      Value kept =
+          build.reshape(norm->getResult(index), context.resultShape(index));
       if (failed(context.set(index, kept)))
         return failure();
     }
@@ -144,9 +143,12 @@ static FailureOr<BatchNorm> readBatchNorm(NodeContext &context) {
     }
     channels.push_back(build.convert(value, elementTypeOf(input)));
   }
-  return BatchNorm{input,       channels[0],
-                   channels[1], channels[2],
-                   channels[3], context.getFloat("epsilon", 1e-5),
+  return BatchNorm{input,
+                   channels[0],
+                   channels[1],
+                   channels[2],
+                   channels[3],
+                   context.getFloat("epsilon", 1e-5),
                    context.getFloat("momentum", 0.9)};
 }
 
@@ -156,8 +158,8 @@ static LogicalResult setRunning(NodeContext &context, unsigned index,
   if (!context.isUsed(index))
     return success();
   TensorBuilder &build = context.build;
-  Value updated = build.add(build.mul(running, momentum),
-                            build.mul(batch, 1 - momentum));
+  Value updated =
+      build.add(build.mul(running, momentum), build.mul(batch, 1 - momentum));
   return context.set(
       index,
       build.convert(updated, context.resultType(index).getElementType()));
@@ -194,8 +196,8 @@ static LogicalResult lowerBatchNorm(NodeContext &context) {
   // Given statistics that are computed have nowhere to be updated.
   bool updates = hasStatistics && !context.options.frozenBatchNorm;
   return context.set(train::BatchNormOp::create(
-      build.builder, build.loc, norm->input.getType(), norm->input,
-      norm->scale, norm->bias, norm->mean, norm->variance,
+      build.builder, build.loc, norm->input.getType(), norm->input, norm->scale,
+      norm->bias, norm->mean, norm->variance,
       build.builder.getI64IntegerAttr(1), doubleAttr(build, norm->epsilon),
       updates ? doubleAttr(build, norm->momentum) : FloatAttr(),
       updates && !training ? build.builder.getUnitAttr() : UnitAttr()));
@@ -231,20 +233,20 @@ static LogicalResult lowerGroupNorm(NodeContext &context) {
   Value input = context.operand(0);
   int64_t groups = context.node.getInt("num_groups", 0);
   if (rankOf(input) < 2 || groups < 1 || shapeOf(input)[1] % groups != 0)
-    return context.emitError() << "cannot split the channels of "
-                               << input.getType() << " into " << groups
-                               << " groups";
+    return context.emitError()
+           << "cannot split the channels of " << input.getType() << " into "
+           << groups << " groups";
   Value x = build.convert(input, computeType(context, input));
   Value standard = standardize(build, splitGroups(build, x, groups), 2,
                                context.getFloat("epsilon", 1e-5));
   if (context.node.getSinceVersion() >= 21)
     standard = build.reshape(standard, shapeOf(x));
   Type element = elementTypeOf(x);
-  Value result = scaleAndShift(
-      build, standard, build.convert(context.operand(1), element),
-      build.convert(context.operand(2), element), 1);
-  return context.set(build.convert(build.reshape(result, shapeOf(x)),
-                                   elementTypeOf(input)));
+  Value result =
+      scaleAndShift(build, standard, build.convert(context.operand(1), element),
+                    build.convert(context.operand(2), element), 1);
+  return context.set(
+      build.convert(build.reshape(result, shapeOf(x)), elementTypeOf(input)));
 }
 
 static LogicalResult lowerMeanVariance(NodeContext &context) {
@@ -261,8 +263,7 @@ static LogicalResult lowerMeanVariance(NodeContext &context) {
   Value mean = build.mean(x, *dims, true);
   Value centred = build.sub(x, build.broadcast(mean, shapeOf(x)));
   Value variance = build.mean(build.mul(centred, centred), *dims, true);
-  Value deviation =
-      build.add(build.unary<train::SqrtOp>(variance), 1e-9);
+  Value deviation = build.add(build.unary<train::SqrtOp>(variance), 1e-9);
   return context.set(
       build.div(centred, build.broadcast(deviation, shapeOf(x))));
 }
@@ -279,11 +280,9 @@ static LogicalResult lowerLpNorm(NodeContext &context) {
   int64_t power = context.node.getInt("p", 2);
   if (power != 1 && power != 2)
     return context.emitError() << "expected p to be 1 or 2, found " << power;
-  Value norm =
-      power == 1
-          ? build.reduce("sum", build.abs(x), *dim, true)
-          : build.unary<train::SqrtOp>(
-                build.reduce("sum", build.mul(x, x), *dim, true));
+  Value norm = power == 1 ? build.reduce("sum", build.abs(x), *dim, true)
+                          : build.unary<train::SqrtOp>(build.reduce(
+                                "sum", build.mul(x, x), *dim, true));
   // A vector of zeros stays one.
   Value isZero = build.compare("eq", norm, 0.0);
   Value safe = build.select(isZero, build.splatLike(norm, 1), norm);
@@ -311,8 +310,8 @@ static LogicalResult lowerLrn(NodeContext &context) {
     sum = sum ? build.add(sum, term) : term;
   }
   double alpha = context.getFloat("alpha", 1e-4);
-  Value base = build.add(build.mul(sum, alpha / size),
-                         context.getFloat("bias", 1.0));
+  Value base =
+      build.add(build.mul(sum, alpha / size), context.getFloat("bias", 1.0));
   Value power = train::PowOp::create(
       build.builder, build.loc, base.getType(), base,
       build.splatLike(base, context.getFloat("beta", 0.75)));

@@ -56,9 +56,8 @@ static Value sumSlices(TensorBuilder &build, Value x, const Windows &windows,
   Value padded = build.pad(x, low, high);
   Value sum;
   for (int64_t at = 0; at < windows.kernel[spatial]; ++at) {
-    Value term =
-        build.slice(padded, dim, at * windows.dilations[spatial], count,
-                    windows.strides[spatial]);
+    Value term = build.slice(padded, dim, at * windows.dilations[spatial],
+                             count, windows.strides[spatial]);
     sum = sum ? build.add(sum, term) : term;
   }
   return sum;
@@ -70,8 +69,8 @@ static Value sumWindows(TensorBuilder &build, Value x, const Windows &windows,
   for (unsigned spatial = 0; spatial < windows.rank(); ++spatial) {
     int64_t dim = spatial + 2, size = windows.kernel[spatial];
     bool tiles = windows.strides[spatial] == size &&
-                 windows.dilations[spatial] == 1 &&
-                 windows.low[spatial] == 0 && windows.high[spatial] == 0 &&
+                 windows.dilations[spatial] == 1 && windows.low[spatial] == 0 &&
+                 windows.high[spatial] == 0 &&
                  shapeOf(x)[dim] == size * result[dim];
     x = tiles ? sumTiles(build, x, dim, size)
               : sumSlices(build, x, windows, spatial, result[dim]);
@@ -83,10 +82,9 @@ static Value sumWindows(TensorBuilder &build, Value x, const Windows &windows,
 
 // How many elements of each window along `dim` count: those inside the input,
 // or inside `padded` too; never those that ceil_mode hangs over the end.
-static SmallVector<double> countElements(const Windows &windows,
-                                         unsigned dim, int64_t size,
-                                         int64_t count, int64_t low,
-                                         int64_t high) {
+static SmallVector<double> countElements(const Windows &windows, unsigned dim,
+                                         int64_t size, int64_t count,
+                                         int64_t low, int64_t high) {
   SmallVector<double> counts;
   for (int64_t window = 0; window < count; ++window) {
     int64_t start = window * windows.strides[dim] - windows.low[dim];
@@ -120,10 +118,10 @@ static LogicalResult lowerAveragePool(NodeContext &context) {
       elements *= counts.front();
       continue;
     }
-    Value divisors = build.floats(
-        RankedTensorType::get(count, elementTypeOf(x)), counts);
-    result = build.div(
-        result, build.broadcast(divisors, shapeOf(result), dim + 2));
+    Value divisors =
+        build.floats(RankedTensorType::get(count, elementTypeOf(x)), counts);
+    result =
+        build.div(result, build.broadcast(divisors, shapeOf(result), dim + 2));
   }
   return context.set(elements == 1 ? result : build.div(result, elements));
 }

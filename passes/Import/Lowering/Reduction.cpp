@@ -1,5 +1,4 @@
 //===- Reduction.cpp - Reduce*, ArgMax, ArgMin, CumSum --------------------===//
-#include "dialects/Train/Ops/OpSupport.h"
 #include "passes/Import/Lowering/LoweringRegistry.h"
 #include "passes/Import/Lowering/NodeContext.h"
 
@@ -8,8 +7,8 @@ using namespace zc;
 
 // --- Reduce* ---------------------------------------------------------------
 
-// The dims to reduce. Axes moved from attribute to operand in opset 13 (ReduceSum)
-// and 18 (the others), with the attribute noop_with_empty_axes.
+// The dims to reduce. Axes moved from attribute to operand in opset 13
+// (ReduceSum) and 18 (the others), with the attribute noop_with_empty_axes.
 static FailureOr<SmallVector<int64_t>> reducedDims(NodeContext &context) {
   int64_t rank = rankOf(context.operand(0));
   auto axes = context.integersOrAttribute(1, "axes");
@@ -107,10 +106,8 @@ static LoweringFunction argument(StringRef kind) {
     if (failed(dim))
       return failure();
     bool last = context.node.getInt("select_last_index", 0) != 0;
-    Value best =
-        build.broadcast(build.reduce(kind, x, *dim, true), shapeOf(x));
-    Value position =
-        build.iota(shapeOf(x), *dim, build.builder.getI64Type());
+    Value best = build.broadcast(build.reduce(kind, x, *dim, true), shapeOf(x));
+    Value position = build.iota(shapeOf(x), *dim, build.builder.getI64Type());
     // No position is before -1 or behind the size.
     Value none = build.splatLike(position, last ? -1 : shapeOf(x)[*dim]);
     Value candidate =
@@ -122,45 +119,34 @@ static LoweringFunction argument(StringRef kind) {
 
 // --- CumSum ----------------------------------------------------------------
 
-// Which elements add up to which: a triangle of ones.
-static Value triangle(NodeContext &context, int64_t size, Type element) {
-  bool exclusive = context.node.getInt("exclusive", 0) != 0;
-  bool reverse = context.node.getInt("reverse", 0) != 0;
-  SmallVector<double> ones;
-  for (int64_t from = 0; from < size; ++from)
-    for (int64_t to = 0; to < size; ++to) {
-      bool before = reverse ? from > to : from < to;
-      ones.push_back(before || (from == to && !exclusive));
-    }
-  return context.build.floats(RankedTensorType::get({size, size}, element),
-                              ones);
+// Sums over 1, 2, 4, ... elements: each round adds what stands `step` before.
+static Value cumulativeSum(TensorBuilder &build, Value x, int64_t dim,
+                           bool exclusive, bool reverse) {
+  auto shift = [&](Value value, int64_t step) {
+    SmallVector<int64_t> low(rankOf(x), 0), high(rankOf(x), 0);
+    low[dim] = reverse ? -step : step;
+    high[dim] = -low[dim];
+    return build.pad(value, low, high);
+  };
+  if (exclusive)
+    x = shift(x, 1);
+  for (int64_t step = 1; step < shapeOf(x)[dim]; step *= 2)
+    x = build.add(x, shift(x, step));
+  return x;
 }
 
 static LogicalResult lowerCumSum(NodeContext &context) {
-  if (failed(context.requireFloat(0)))
-    return failure();
-  TensorBuilder &build = context.build;
-  Value x = context.operand(0);
   FailureOr<double> axis = context.number(1, "axis");
   if (failed(axis))
     return failure();
+  Value x = context.operand(0);
   FailureOr<int64_t> dim =
       context.getAxis(static_cast<int64_t>(*axis), rankOf(x));
   if (failed(dim))
     return failure();
-  SmallVector<int64_t> permutation =
-      train::otherDims(rankOf(x), ArrayRef<int64_t>(*dim));
-  permutation.push_back(*dim);
-  Value rows = build.transpose(x, permutation);
-  SmallVector<int64_t> shape(shapeOf(rows));
-  int64_t size = shape.back();
-  Value flat = build.reshape(
-      rows, {ShapedType::getNumElements(ArrayRef(shape).drop_back()), size});
-  Value sums = build.matmul(flat, triangle(context, size, elementTypeOf(x)));
-  SmallVector<int64_t> inverse(permutation.size());
-  for (auto [to, from] : llvm::enumerate(permutation))
-    inverse[from] = to;
-  return context.set(build.transpose(build.reshape(sums, shape), inverse));
+  return context.set(cumulativeSum(context.build, x, *dim,
+                                   context.node.getInt("exclusive", 0) != 0,
+                                   context.node.getInt("reverse", 0) != 0));
 }
 
 void zc::registerReduction(LoweringRegistry &registry) {

@@ -67,8 +67,8 @@ static LogicalResult lowerTranspose(NodeContext &context) {
   if (given)
     permutation.assign(given->begin(), given->end());
   else
-    permutation = llvm::to_vector(
-        llvm::reverse(llvm::seq<int64_t>(0, rankOf(x))));
+    permutation =
+        llvm::to_vector(llvm::reverse(llvm::seq<int64_t>(0, rankOf(x))));
   FailureOr<SmallVector<int64_t>> dims =
       context.getAxes(permutation, rankOf(x));
   if (failed(dims))
@@ -96,14 +96,13 @@ static LogicalResult lowerDepthToSpace(NodeContext &context) {
   Value x = context.operand(0);
   ArrayRef<int64_t> s = shapeOf(x);
   if (s[1] % (b * b) != 0)
-    return context.emitError() << "cannot split " << s[1]
-                               << " channels into blocks of " << b * b;
+    return context.emitError()
+           << "cannot split " << s[1] << " channels into blocks of " << b * b;
   int64_t depth = s[1] / (b * b);
   bool columnRow = context.node.getString("mode", "DCR") == "CRD";
   TensorBuilder &build = context.build;
-  Value split =
-      columnRow ? build.reshape(x, {s[0], depth, b, b, s[2], s[3]})
-                : build.reshape(x, {s[0], b, b, depth, s[2], s[3]});
+  Value split = columnRow ? build.reshape(x, {s[0], depth, b, b, s[2], s[3]})
+                          : build.reshape(x, {s[0], b, b, depth, s[2], s[3]});
   Value moved = columnRow ? build.transpose(split, {0, 1, 4, 2, 5, 3})
                           : build.transpose(split, {0, 3, 4, 1, 5, 2});
   return context.set(build.reshape(moved, {s[0], depth, s[2] * b, s[3] * b}));
@@ -121,7 +120,9 @@ static LogicalResult lowerSpaceToDepth(NodeContext &context) {
                                << " into blocks of " << b << " x " << b;
   TensorBuilder &build = context.build;
   Value split = build.reshape(x, {s[0], s[1], s[2] / b, b, s[3] / b, b});
-  Value moved = build.transpose(split, {0, 3, 5, 1, 2, 4});
+  bool columnRow = context.node.getString("mode", "DCR") == "CRD";
+  Value moved = columnRow ? build.transpose(split, {0, 1, 3, 5, 2, 4})
+                          : build.transpose(split, {0, 3, 5, 1, 2, 4});
   return context.set(
       build.reshape(moved, {s[0], s[1] * b * b, s[2] / b, s[3] / b}));
 }
@@ -227,9 +228,9 @@ static LogicalResult lowerConcat(NodeContext &context) {
     if (shape.size() == expected.size())
       shape[*dim] = expected[*dim];
     if (shape != expected)
-      return context.emitError() << "cannot concatenate "
-                                 << parts.front().getType() << " and "
-                                 << part.getType() << " along dim " << *dim;
+      return context.emitError()
+             << "cannot concatenate " << parts.front().getType() << " and "
+             << part.getType() << " along dim " << *dim;
   }
   return context.set(context.build.concat(parts, *dim));
 }
@@ -306,12 +307,10 @@ static Value padByConstant(TensorBuilder &build, Value x, const Pads &pads,
   Value padded = build.pad(x, pads.low, pads.high);
   if (!constant)
     return padded;
-  auto maskType =
-      RankedTensorType::get(shapeOf(x), build.builder.getI1Type());
+  auto maskType = RankedTensorType::get(shapeOf(x), build.builder.getI1Type());
   Value inside = build.pad(build.splat(maskType, 1), pads.low, pads.high);
   Value scalar = build.reshape(constant, {});
-  return build.select(inside, padded,
-                      build.broadcast(scalar, shapeOf(padded)));
+  return build.select(inside, padded, build.broadcast(scalar, shapeOf(padded)));
 }
 
 static bool isZero(NodeContext &context, unsigned index) {
@@ -338,8 +337,8 @@ static LogicalResult lowerPad(NodeContext &context) {
   if (context.has(2) && !isZero(context, 2))
     constant = context.operand(2);
   else if (double value = context.getFloat("value", 0); value != 0)
-    constant = context.build.splat(
-        RankedTensorType::get({}, elementTypeOf(x)), value);
+    constant =
+        context.build.splat(RankedTensorType::get({}, elementTypeOf(x)), value);
   return context.set(padByConstant(context.build, x, *pads, constant));
 }
 

@@ -18,8 +18,8 @@ Type zc::elementTypeOf(Value value) {
 
 bool zc::isFloat(Value value) { return isa<FloatType>(elementTypeOf(value)); }
 
-std::optional<SmallVector<int64_t>>
-zc::broadcastShapes(ArrayRef<int64_t> lhs, ArrayRef<int64_t> rhs) {
+std::optional<SmallVector<int64_t>> zc::broadcastShapes(ArrayRef<int64_t> lhs,
+                                                        ArrayRef<int64_t> rhs) {
   if (lhs.size() < rhs.size())
     std::swap(lhs, rhs);
   SmallVector<int64_t> shape(lhs);
@@ -228,6 +228,18 @@ Value TensorBuilder::mean(Value value, ArrayRef<int64_t> dims, bool keepDims) {
   for (int64_t dim : dims)
     count *= shapeOf(value)[dim];
   return div(reduce("sum", value, dims, keepDims), count);
+}
+
+Value TensorBuilder::softmax(Value value, int64_t dim) {
+  return train::SoftmaxOp::create(builder, loc, value.getType(), value, dim);
+}
+
+// x - max - log sum e^(x - max): no probability is rounded to 0 on the way.
+Value TensorBuilder::logSoftmax(Value value, int64_t dim) {
+  ArrayRef<int64_t> shape = shapeOf(value);
+  Value shifted = sub(value, broadcast(reduce("max", value, dim, true), shape));
+  Value sum = reduce("sum", unary<train::ExpOp>(shifted), dim, true);
+  return sub(shifted, broadcast(unary<train::LogOp>(sum), shape));
 }
 
 Value TensorBuilder::matmul(Value lhs, Value rhs, bool transposeLhs,

@@ -60,8 +60,7 @@ public:
 
   // Shapes.
   mlir::Value reshape(mlir::Value value, llvm::ArrayRef<int64_t> shape);
-  mlir::Value transpose(mlir::Value value,
-                        llvm::ArrayRef<int64_t> permutation);
+  mlir::Value transpose(mlir::Value value, llvm::ArrayRef<int64_t> permutation);
   /// As numpy: dims are matched from the last one.
   mlir::Value broadcast(mlir::Value value, llvm::ArrayRef<int64_t> shape);
   /// Operand dim i becomes dims[i].
@@ -83,6 +82,8 @@ public:
                      llvm::ArrayRef<int64_t> dims, bool keepDims = false);
   mlir::Value mean(mlir::Value value, llvm::ArrayRef<int64_t> dims,
                    bool keepDims = false);
+  mlir::Value softmax(mlir::Value value, int64_t dim);
+  mlir::Value logSoftmax(mlir::Value value, int64_t dim);
   mlir::Value matmul(mlir::Value lhs, mlir::Value rhs,
                      bool transposeLhs = false, bool transposeRhs = false);
 

@@ -5,9 +5,8 @@ using namespace mlir;
 using namespace zc;
 
 // An attribute with `count` entries, all `absent` if the node lacks it.
-static FailureOr<SmallVector<int64_t>> readList(NodeContext &context,
-                                                StringRef name, size_t count,
-                                                int64_t absent) {
+static FailureOr<SmallVector<int64_t>>
+readList(NodeContext &context, StringRef name, size_t count, int64_t absent) {
   auto values = context.node.getInts(name);
   if (!values || values->empty())
     return SmallVector<int64_t>(count, absent);
@@ -78,7 +77,7 @@ void zc::fitToResult(Windows &windows, ArrayRef<int64_t> input,
     int64_t size = input[dim + 2], count = result[dim + 2];
     if (windows.count(dim, size) == count)
       continue;
-    windows.high[dim] = (count - 1) * windows.strides[dim] +
-                        windows.span(dim) - size - windows.low[dim];
+    windows.high[dim] = (count - 1) * windows.strides[dim] + windows.span(dim) -
+                        size - windows.low[dim];
   }
 }

@@ -6,7 +6,8 @@
 
 namespace zc {
 
-/// One entry per spatial dim, the ONNX defaults filled in and auto_pad resolved.
+/// One entry per spatial dim, the ONNX defaults filled in and auto_pad
+/// resolved.
 struct Windows {
   llvm::SmallVector<int64_t> kernel, strides, dilations, low, high;
 
@@ -22,13 +23,14 @@ struct Windows {
 };
 
 /// Reads strides, dilations, pads, auto_pad; the kernel's shape is `kernel`, or
-/// the attribute kernel_shape where that is empty. `input` is [N, C, spatial...].
+/// the attribute kernel_shape where that is empty. `input` is [N, C,
+/// spatial...].
 mlir::FailureOr<Windows> readWindows(NodeContext &context,
                                      llvm::ArrayRef<int64_t> input,
                                      llvm::ArrayRef<int64_t> kernel = {});
 
-/// With ceil_mode the last window may hang over the padding: makes the high pads
-/// such that there are as many windows as the node's result has elements.
+/// With ceil_mode the last window may hang over the padding: makes the high
+/// pads such that there are as many windows as the node's result has elements.
 void fitToResult(Windows &windows, llvm::ArrayRef<int64_t> input,
                  llvm::ArrayRef<int64_t> result);
 
