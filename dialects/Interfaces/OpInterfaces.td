@@ -105,4 +105,24 @@ def ElementwiseOpInterface : OpInterface<"ElementwiseOpInterface"> {
   ];
 }
 
+def ImageOpInterface : OpInterface<"ImageOpInterface"> {
+  let cppNamespace = "::zc";
+  let description = [{
+    An op on images whose channels may be dim 1 ([N, C, spatial...]) or the last
+    dim ([N, spatial..., C]).
+  }];
+  let methods = [
+    InterfaceMethod<"Indices of the operands that are images.",
+      "::llvm::SmallVector<unsigned>", "getImageOperands">,
+    InterfaceMethod<"Indices of the results that are images.",
+      "::llvm::SmallVector<unsigned>", "getImageResults">,
+    InterfaceMethod<"Whether the channels are the last of at least 3 dims.",
+      "bool", "hasChannelsLast">,
+    InterfaceMethod<[{
+      Says that the images' channels are the last dim from now on; the caller
+      changes the operands and the results' types.
+    }], "void", "moveChannelsLast">
+  ];
+}
+
 #endif // ZC_DIALECTS_INTERFACES_OPINTERFACES_TD

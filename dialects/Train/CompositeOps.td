@@ -40,7 +40,8 @@ def Train_LayerNormGradOp : Train_TensorOp<"layer_norm_grad", [],
   let hasVerifier = 1;
 }
 
-def Train_BatchNormOp : Train_TensorOp<"batch_norm", [Train_Differentiable],
+def Train_BatchNormOp : Train_TensorOp<"batch_norm",
+    [Train_Differentiable, Train_Images],
                                        ["mayShareBuffer"]> {
   let summary = "(x - mean) / sqrt(variance + epsilon) scale + bias per channel";
   let description = [{
@@ -54,11 +55,12 @@ def Train_BatchNormOp : Train_TensorOp<"batch_norm", [Train_Differentiable],
       Train_FloatTensor:$variance, I64Attr:$channel_dim, F64Attr:$epsilon,
       OptionalAttr<F64Attr>:$momentum, UnitAttr:$unbiased);
   let results = (outs Train_FloatTensor:$result);
+  let extraClassDefinition = Train_ChannelDimAttr<"0", "0">.definition;
   let hasVerifier = 1;
 }
 
 def Train_BatchNormTrainingOp : Train_TensorOp<"batch_norm_training",
-    [Train_Differentiable], ["mayShareBuffer"]> {
+    [Train_Differentiable, Train_Images], ["mayShareBuffer"]> {
   let summary = "batch normalisation with the batch's own statistics";
   let description = "`variance` is the biased one, which normalises.";
   let arguments = (ins Train_FloatTensor:$input, Train_FloatTensor:$scale,
@@ -66,10 +68,11 @@ def Train_BatchNormTrainingOp : Train_TensorOp<"batch_norm_training",
                        F64Attr:$epsilon);
   let results = (outs Train_FloatTensor:$result, Train_FloatTensor:$mean,
                       Train_FloatTensor:$variance);
+  let extraClassDefinition = Train_ChannelDimAttr<"0", "0">.definition;
   let hasVerifier = 1;
 }
 
-def Train_BatchNormGradOp : Train_TensorOp<"batch_norm_grad", [],
+def Train_BatchNormGradOp : Train_TensorOp<"batch_norm_grad", [Train_Images],
                                            ["mayShareBuffer"]> {
   let summary = "gradients of batch_norm_training in input, scale and bias";
   let arguments = (ins Train_FloatTensor:$input, Train_FloatTensor:$scale,
@@ -78,6 +81,7 @@ def Train_BatchNormGradOp : Train_TensorOp<"batch_norm_grad", [],
                        F64Attr:$epsilon);
   let results = (outs Train_FloatTensor:$result, Train_FloatTensor:$scale_grad,
                       Train_FloatTensor:$bias_grad);
+  let extraClassDefinition = Train_ChannelDimAttr<"0, 4", "0">.definition;
   let hasVerifier = 1;
 }
 

@@ -19,7 +19,7 @@ def Train_MatmulOp : Train_TensorOp<"matmul", [Train_Differentiable]> {
 }
 
 class Train_ConvolutionOp<string mnemonic, list<Trait> traits = []>
-    : Train_TensorOp<mnemonic, traits> {
+    : Train_TensorOp<mnemonic, !listconcat(traits, [Train_Images])> {
   // Spatial lists have one entry per spatial dim (1 to 3 of them). The filter
   // is [K, C/groups, spatial...] always; images are [N, C, spatial...], with
   // `channels_last` [N, spatial..., C].
@@ -34,6 +34,8 @@ def Train_ConvOp : Train_ConvolutionOp<"conv", [Train_Differentiable]> {
   let arguments = !con((ins Train_FloatTensor:$input,
                             Train_FloatTensor:$filter), convolutionAttributes);
   let results = (outs Train_FloatTensor:$result);
+  let extraClassDefinition =
+      Train_ChannelsLastAttr<"0", "0">.definition;
 }
 
 def Train_ConvInputGradOp : Train_ConvolutionOp<"conv_input_grad"> {
@@ -41,6 +43,8 @@ def Train_ConvInputGradOp : Train_ConvolutionOp<"conv_input_grad"> {
   let arguments = !con((ins Train_FloatTensor:$grad,
                             Train_FloatTensor:$filter), convolutionAttributes);
   let results = (outs Train_FloatTensor:$result);
+  let extraClassDefinition =
+      Train_ChannelsLastAttr<"0", "0">.definition;
 }
 
 def Train_ConvFilterGradOp : Train_ConvolutionOp<"conv_filter_grad"> {
@@ -48,10 +52,12 @@ def Train_ConvFilterGradOp : Train_ConvolutionOp<"conv_filter_grad"> {
   let arguments = !con((ins Train_FloatTensor:$input,
                             Train_FloatTensor:$grad), convolutionAttributes);
   let results = (outs Train_FloatTensor:$result);
+  let extraClassDefinition =
+      Train_ChannelsLastAttr<"0, 1", "">.definition;
 }
 
 class Train_PoolOp<string mnemonic, list<Trait> traits = []>
-    : Train_TensorOp<mnemonic, traits> {
+    : Train_TensorOp<mnemonic, !listconcat(traits, [Train_Images])> {
   dag poolAttributes = (ins DenseI64ArrayAttr:$window,
       DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations,
       DenseI64ArrayAttr:$pads_low, DenseI64ArrayAttr:$pads_high,
@@ -63,6 +69,8 @@ def Train_MaxPoolOp : Train_PoolOp<"max_pool", [Train_Differentiable]> {
   let summary = "the largest element of each window; padding never wins";
   let arguments = !con((ins Train_FloatTensor:$input), poolAttributes);
   let results = (outs Train_FloatTensor:$result);
+  let extraClassDefinition =
+      Train_ChannelsLastAttr<"0", "0">.definition;
 }
 
 def Train_MaxPoolGradOp : Train_PoolOp<"max_pool_grad"> {
@@ -70,6 +78,8 @@ def Train_MaxPoolGradOp : Train_PoolOp<"max_pool_grad"> {
   let arguments = !con((ins Train_FloatTensor:$input, Train_FloatTensor:$output,
                             Train_FloatTensor:$grad), poolAttributes);
   let results = (outs Train_FloatTensor:$result);
+  let extraClassDefinition =
+      Train_ChannelsLastAttr<"0, 1, 2", "0">.definition;
 }
 
 #endif // ZC_DIALECTS_TRAIN_CONTRACTIONOPS_TD

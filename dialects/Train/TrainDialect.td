@@ -71,4 +71,31 @@ class Train_TensorOp<string mnemonic, list<Trait> traits = [],
 
 def Train_Differentiable : DeclareOpInterfaceMethods<DifferentiableOpInterface>;
 
+def Train_Images : DeclareOpInterfaceMethods<ImageOpInterface>;
+
+// ImageOpInterface: which operands and results are images ("0, 1"), whether the
+// channels are last and how to make them so.
+class Train_ImageMethods<string operands, string results, string isLast,
+                         string moveLast> {
+  code definition = [{
+    ::llvm::SmallVector<unsigned> $cppClass::getImageOperands() {
+      return {}] # operands # [{};
+    }
+    ::llvm::SmallVector<unsigned> $cppClass::getImageResults() {
+      return {}] # results # [{};
+    }
+    bool $cppClass::hasChannelsLast() { return }] # isLast # [{; }
+    void $cppClass::moveChannelsLast() { }] # moveLast # [{; }
+  }];
+}
+
+class Train_ChannelsLastAttr<string operands, string results>
+    : Train_ImageMethods<operands, results, "getChannelsLast()",
+                         "setChannelsLast(true)">;
+
+class Train_ChannelDimAttr<string operands, string results>
+    : Train_ImageMethods<operands, results, "getChannelDim() != 1",
+          "setChannelDim(::llvm::cast<::mlir::ShapedType>("
+          "getInput().getType()).getRank() - 1)">;
+
 #endif // ZC_DIALECTS_TRAIN_TRAINDIALECT_TD

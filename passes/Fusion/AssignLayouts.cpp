@@ -38,23 +38,21 @@ SmallVector<int64_t> toFirst(int64_t rank) {
   return permutation;
 }
 
-/// Replaces `op` by its channels-last form. `images` says which operands and
-/// results are images; `change` sets the attributes.
-void convertOp(Operation *op, ArrayRef<unsigned> imageOperands,
-               ArrayRef<unsigned> imageResults,
-               llvm::function_ref<void(Operation *)> change) {
+/// Replaces an op on images with channels first by its channels-last form.
+void convertImageOp(ImageOpInterface op) {
   OpBuilder builder(op);
-  Location loc = op->getLoc();
-  Operation *copy = builder.clone(*op);
+  Location loc = op.getLoc();
+  auto copy = cast<ImageOpInterface>(builder.clone(*op));
   builder.setInsertionPoint(copy);
-  for (unsigned index : imageOperands) {
+  for (unsigned index : op.getImageOperands()) {
     Value image = op->getOperand(index);
     copy->setOperand(index,
                      transpose(builder, loc, image, toLast(rankOf(image))));
   }
+  copy.moveChannelsLast();
   builder.setInsertionPointAfter(copy);
   SmallVector<Value> replacements(copy->getResults());
-  for (unsigned index : imageResults) {
+  for (unsigned index : op.getImageResults()) {
     Value result = copy->getResult(index);
     auto type = cast<RankedTensorType>(result.getType());
     SmallVector<int64_t> shape;
@@ -64,39 +62,8 @@ void convertOp(Operation *op, ArrayRef<unsigned> imageOperands,
     replacements[index] =
         transpose(builder, loc, result, toFirst(type.getRank()));
   }
-  change(copy);
   op->replaceAllUsesWith(replacements);
   op->erase();
-}
-
-/// Converts one op if it works on images whose channels come first.
-bool convertImageOp(Operation *op) {
-  Builder builder(op->getContext());
-  auto channelsLast = [&](Operation *copy) {
-    copy->setAttr("channels_last", builder.getUnitAttr());
-  };
-  if (op->hasAttr("channels_last"))
-    return false;
-  if (isa<ConvOp, ConvInputGradOp>(op))
-    return convertOp(op, {0}, {0}, channelsLast), true;
-  if (isa<ConvFilterGradOp>(op))
-    return convertOp(op, {0, 1}, {}, channelsLast), true;
-  if (isa<MaxPoolOp>(op))
-    return convertOp(op, {0}, {0}, channelsLast), true;
-  if (isa<MaxPoolGradOp>(op))
-    return convertOp(op, {0, 1, 2}, {0}, channelsLast), true;
-  auto dim = op->getAttrOfType<IntegerAttr>("channel_dim");
-  if (!dim || dim.getInt() != 1 || rankOf(op->getOperand(0)) < 3)
-    return false;
-  int64_t last = rankOf(op->getOperand(0)) - 1;
-  auto moveChannels = [&](Operation *copy) {
-    copy->setAttr("channel_dim", builder.getI64IntegerAttr(last));
-  };
-  if (isa<BatchNormOp, BatchNormTrainingOp>(op))
-    return convertOp(op, {0}, {0}, moveChannels), true;
-  if (isa<BatchNormGradOp>(op))
-    return convertOp(op, {0, 4}, {0}, moveChannels), true;
-  return false;
 }
 
 /// elementwise(transpose(x), ...) = transpose(elementwise(x, ...)): operands that
@@ -180,16 +147,16 @@ private:
 
 struct AssignLayouts : public impl::AssignLayoutsPassBase<AssignLayouts> {
   void runOnOperation() override {
-    SmallVector<Operation *> ops;
-    getOperation().walk([&](Operation *op) { ops.push_back(op); });
-    bool any = false;
-    for (Operation *op : ops) {
-      if (!convertImageOp(op))
-        continue;
-      ++numConverted;
-      any = true;
-    }
-    if (!any)
+    SmallVector<ImageOpInterface> ops;
+    getOperation().walk([&](ImageOpInterface op) {
+      int64_t rank = rankOf(op->getOperand(op.getImageOperands().front()));
+      if (rank >= 3 && !op.hasChannelsLast())
+        ops.push_back(op);
+    });
+    for (ImageOpInterface op : ops)
+      convertImageOp(op);
+    numConverted += ops.size();
+    if (ops.empty())
       return;
     RewritePatternSet patterns(&getContext());
     patterns.add<SinkTransposes>(&getContext());
