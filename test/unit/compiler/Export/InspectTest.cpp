@@ -1,0 +1,175 @@
+//===- InspectTest.cpp ----------------------------------------------------===//
+#include "compiler/Export/Inspect.h"
+
+#include "gtest/gtest.h"
+#include <nlohmann/json.hpp>
+
+namespace zc {
+namespace {
+
+void addState(plan::Manifest &manifest, plan::StateKind kind, int64_t floats) {
+  plan::State &state = *manifest.add_states();
+  state.set_kind(kind);
+  state.mutable_type()->set_dtype(plan::F32);
+  state.mutable_type()->add_dims(floats);
+}
+
+struct Place {
+  uint64_t offset;
+  int64_t bytes;
+  uint32_t first, last;
+};
+
+void addBuffer(plan::Program &program, plan::MemoryClass memoryClass,
+               Place place) {
+  plan::Buffer &buffer = *program.add_buffers();
+  buffer.set_space(plan::TRANSIENT);
+  buffer.set_memory_class(memoryClass);
+  buffer.set_offset(place.offset);
+  buffer.mutable_type()->set_dtype(plan::U8);
+  buffer.mutable_type()->add_dims(place.bytes);
+  buffer.set_first_use(place.first);
+  buffer.set_last_use(place.last);
+}
+
+void addKernel(plan::Program &program, const std::string &symbol,
+               const std::string &label) {
+  plan::Instruction &instruction = *program.add_instructions();
+  instruction.mutable_kernel()->set_symbol(symbol);
+  instruction.set_label(label);
+}
+
+// Two activations of 100 and 200 bytes that meet at instruction 1, a gradient
+// that takes over the second one's bytes, a view of the first, a workspace.
+plan::Manifest makeManifest() {
+  plan::Manifest manifest;
+  manifest.set_mode("train");
+  manifest.set_model_name("model.onnx");
+  manifest.set_persistent_bytes(4096);
+  manifest.mutable_target()->set_device("cpu");
+  addState(manifest, plan::PARAMETER, 100);
+  addState(manifest, plan::CONSTANT, 10);
+  addState(manifest, plan::OPTIMIZER, 200);
+  addState(manifest, plan::STATISTIC, 2);
+  addState(manifest, plan::SCALAR, 1);
+  plan::Program &step = *manifest.add_programs();
+  step.set_name("step");
+  step.set_transient_bytes(1024);
+  addBuffer(step, plan::ACTIVATIONS, {0, 100, 0, 1});
+  addBuffer(step, plan::ACTIVATIONS, {0, 100, 1, 1});
+  addBuffer(step, plan::ACTIVATIONS, {128, 200, 1, 2});
+  addBuffer(step, plan::GRADIENTS, {128, 200, 2, 3});
+  addBuffer(step, plan::WORKSPACE, {512, 50, 2, 2});
+  addKernel(step, "k0", "zero");
+  addKernel(step, "k1", "one");
+  addKernel(step, "k0", "two");
+  step.add_instructions()->mutable_matmul();
+  plan::Program &eval = *manifest.add_programs();
+  eval.set_name("eval");
+  eval.set_transient_bytes(512);
+  addBuffer(eval, plan::ACTIVATIONS, {0, 400, 0, 0});
+  addKernel(eval, "k1", "forward");
+  return manifest;
+}
+
+// Tests that each class stands at its own maximum, over time and programs, that
+// shared bytes count once, and that the peak is what is allocated.
+TEST(InspectTest, Memory) {
+  MemoryReport report = measureMemory(makeManifest());
+  EXPECT_EQ(report.classes[plan::PARAMETERS], 440u);
+  EXPECT_EQ(report.classes[plan::OPTIMIZER_STATE], 800u);
+  EXPECT_EQ(report.classes[plan::GRADIENTS], 200u);
+  EXPECT_EQ(report.classes[plan::ACTIVATIONS], 400u + 12);
+  EXPECT_EQ(report.classes[plan::WORKSPACE], 50u);
+  EXPECT_EQ(report.classes[plan::COMMUNICATION], 0u);
+  EXPECT_EQ(report.peak, 4096u + 1024);
+  ASSERT_EQ(report.programs.size(), 2u);
+  EXPECT_EQ(report.programs[0].classes[plan::ACTIVATIONS], 300u);
+  EXPECT_EQ(report.programs[0].liveBytes, 300u);
+  EXPECT_EQ(report.programs[0].liveAt, 1);
+  EXPECT_EQ(report.programs[0].liveAtLabel, "one");
+  EXPECT_EQ(report.peakProgram, 0);
+}
+
+TEST(InspectTest, Ops) {
+  OpsReport report = countOps(makeManifest());
+  EXPECT_EQ(report.byKind.at("kernel"), 4u);
+  EXPECT_EQ(report.byKind.at("matmul"), 1u);
+  EXPECT_EQ(report.byProgram.at("eval").at("kernel"), 1u);
+  EXPECT_EQ(report.kernels, 2u);
+  EXPECT_EQ(report.ptxEntries, 0u);
+}
+
+// Tests the keys that users' scripts rely on.
+TEST(InspectTest, Json) {
+  InspectOptions options;
+  options.json = options.memory = options.ops = options.comm = true;
+  options.schedule = true;
+  auto json = nlohmann::json::parse(inspect(makeManifest(), options));
+  const auto &memory = json["memory"];
+  for (const char *key : {"parameters", "gradients", "optimizer", "activations",
+                          "communication", "workspace", "peak"})
+    EXPECT_TRUE(memory[key].is_number_unsigned()) << key;
+  EXPECT_EQ(memory["peak"], 5120);
+  EXPECT_EQ(memory["programs"]["eval"]["peak"], 4608);
+  EXPECT_EQ(json["ops"]["by_kind"]["kernel"], 4);
+  EXPECT_EQ(json["ops"]["kernels"], 2);
+  EXPECT_EQ(json["ops"]["ptx_entries"], 0);
+  EXPECT_EQ(json["comm"]["sent_bytes"], 0);
+  EXPECT_EQ(json["comm"]["by_kind"]["gradients"]["bytes"], 0);
+  EXPECT_EQ(json["schedule"]["step"][1]["label"], "one");
+}
+
+// Tests that only the sections asked for are there, and that none means a
+// summary.
+TEST(InspectTest, Sections) {
+  InspectOptions options;
+  options.json = true;
+  options.ops = true;
+  auto json = nlohmann::json::parse(inspect(makeManifest(), options));
+  EXPECT_FALSE(json.contains("memory"));
+  options.ops = false;
+  json = nlohmann::json::parse(inspect(makeManifest(), options));
+  EXPECT_TRUE(json.contains("memory"));
+  EXPECT_FALSE(json.contains("schedule"));
+}
+
+TEST(InspectTest, Text) {
+  InspectOptions options;
+  options.memory = true;
+  std::string text = inspect(makeManifest(), options);
+  EXPECT_NE(text.find("peak                 5120 B = 4096 B persistent + "
+                      "1024 B transient"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("step: 1024 B transient; most live at instruction 1 "
+                      "(one), 300 B"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(text.find("schedule of"), std::string::npos);
+  options.schedule = true;
+  EXPECT_NE(inspect(makeManifest(), options).find("schedule of eval"),
+            std::string::npos);
+}
+
+// Tests that labels in a broken encoding still make valid JSON.
+TEST(InspectTest, LabelsInAnyEncoding) {
+  plan::Manifest manifest;
+  manifest.set_model_name("\xff\xfe.onnx");
+  InspectOptions options;
+  options.json = true;
+  EXPECT_NO_THROW({
+    auto json = nlohmann::json::parse(inspect(manifest, options));
+    EXPECT_EQ(json["memory"]["peak"], 0);
+  });
+}
+
+TEST(InspectTest, Sizes) {
+  EXPECT_EQ(printSize(712), "712 B");
+  EXPECT_EQ(printSize(20 << 10), "20.0 KiB");
+  EXPECT_EQ(printSize(3407872), "3.25 MiB");
+  EXPECT_EQ(printSize(uint64_t(5) << 30), "5.00 GiB");
+}
+
+} // namespace
+} // namespace zc
