@@ -1,5 +1,5 @@
 //===- RandomTrainProgram.cpp - programs that nobody would write ----------===//
-#include "RandomTrainProgram.h"
+#include "test/unit/passes/Scheduling/RandomTrainProgram.h"
 
 #include "mlir/IR/Builders.h"
 

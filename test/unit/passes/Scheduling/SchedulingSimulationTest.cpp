@@ -5,9 +5,9 @@
 // Every state and output must hold what the program said before.
 //
 //===----------------------------------------------------------------------===//
-#include "RandomTrainProgram.h"
 #include "passes/Allocation/Passes.h"
 #include "passes/Scheduling/Passes.h"
+#include "test/unit/passes/Scheduling/RandomTrainProgram.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Pass/PassManager.h"
