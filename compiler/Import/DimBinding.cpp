@@ -1,0 +1,66 @@
+#include "compiler/Import/DimBinding.h"
+
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringExtras.h"
+#include <set>
+
+using namespace zc;
+
+// A name, and where it stands first: "dim 0 of input 'x'".
+using Symbols =
+    llvm::MapVector<std::string, std::string, std::map<std::string, unsigned>>;
+
+static void bindInput(proto::ValueInfoProto &input,
+                      const std::map<std::string, int64_t> &sizes,
+                      Symbols &all) {
+  if (!input.type().has_tensor_type())
+    return;
+  auto *shape = input.mutable_type()->mutable_tensor_type()->mutable_shape();
+  for (int i = 0; i < shape->dim_size(); ++i) {
+    auto *dim = shape->mutable_dim(i);
+    if (dim->has_dim_value())
+      continue;
+    std::string symbol = dim->dim_param();
+    if (symbol.empty())
+      symbol = input.name() + "." + std::to_string(i);
+    all.insert({symbol, "dim " + std::to_string(i) + " of input '" +
+                            input.name() + "'"});
+    auto size = sizes.find(symbol);
+    if (size != sizes.end())
+      dim->set_dim_value(size->second);
+  }
+}
+
+llvm::Error zc::bindDims(proto::GraphProto &graph,
+                         const std::map<std::string, int64_t> &sizes) {
+  std::set<std::string> initializers;
+  for (const proto::TensorProto &tensor : graph.initializer())
+    initializers.insert(tensor.name());
+  Symbols symbols;
+  for (proto::ValueInfoProto &input : *graph.mutable_input())
+    if (!initializers.count(input.name()))
+      bindInput(input, sizes, symbols);
+
+  std::vector<std::string> unbound, toType, unknown, known;
+  for (const auto &[symbol, place] : symbols) {
+    known.push_back("'" + symbol + "'");
+    if (sizes.count(symbol))
+      continue;
+    unbound.push_back("'" + symbol + "' (" + place + ")");
+    toType.push_back("--dim " + symbol + "=SIZE");
+  }
+  for (const auto &[symbol, size] : sizes)
+    if (!symbols.count(symbol))
+      unknown.push_back("'" + symbol + "'");
+  if (!unknown.empty())
+    return llvm::createStringError(
+        "no input has a dim named " + llvm::join(unknown, ", ") +
+        (known.empty() ? "; all dims have sizes"
+                       : "; the symbolic dims are " + llvm::join(known, ", ")));
+  if (!unbound.empty())
+    return llvm::createStringError(
+        "dims without a size: " + llvm::join(unbound, ", ") +
+        "; give them with " + llvm::join(toType, " "));
+  return llvm::Error::success();
+}

@@ -1,0 +1,20 @@
+// Sizes for the symbolic dims of a model's inputs.
+#ifndef ZC_COMPILER_IMPORT_DIMBINDING_H
+#define ZC_COMPILER_IMPORT_DIMBINDING_H
+
+#include "compiler/OnnxModel/Proto.h"
+#include "llvm/Support/Error.h"
+#include <map>
+#include <string>
+
+namespace zc {
+
+/// Replaces every symbolic dim of the graph's inputs by its size in `sizes`. A
+/// dim without size and name is called "INPUT.K". Fails, naming every dim
+/// without a size and what to type, or every size whose name is no dim's.
+llvm::Error bindDims(proto::GraphProto &graph,
+                     const std::map<std::string, int64_t> &sizes);
+
+} // namespace zc
+
+#endif

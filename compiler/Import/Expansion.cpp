@@ -1,0 +1,109 @@
+// Nodes that are calls: of the model's own functions, of operators that ONNX
+// defines by other operators, and branches whose condition is known.
+#include "compiler/Import/GraphImporter.h"
+#include "dialects/Onnx/Location.h"
+
+using namespace mlir;
+using namespace zc;
+
+// Functions may not call themselves, which ONNX's checker has made sure of;
+// this bounds definitions of operators.
+constexpr unsigned kMaxDepth = 64;
+
+static std::string getCallName(const proto::NodeProto &call) {
+  if (!call.name().empty())
+    return call.name();
+  for (const std::string &output : call.output())
+    if (!output.empty())
+      return output;
+  return call.op_type();
+}
+
+// The body's nodes say where the call stands: its module and its name before
+// theirs.
+void GraphImporter::importBody(const proto::FunctionProto &body,
+                               const proto::NodeProto &call,
+                               const Outputs &inputs, Scope &scope) {
+  Scope inner;
+  inner.depth = scope.depth + 1;
+  inner.prefix = scope.prefix + getCallName(call) + "/";
+  inner.module = getModulePath(call);
+  if (inner.module.empty())
+    inner.module = scope.module;
+  inner.opsets = scope.opsets;
+  for (const proto::OperatorSetIdProto &opset : body.opset_import())
+    inner.opsets[opset.domain() == "ai.onnx" ? "" : opset.domain()] =
+        opset.version();
+  for (const proto::AttributeProto &attribute : body.attribute_proto())
+    inner.attributes[attribute.name()] = &attribute; // defaults
+  for (const proto::AttributeProto &attribute : call.attribute())
+    inner.attributes[attribute.name()] = &attribute;
+  for (int i = 0; i < body.input_size(); ++i)
+    define(body.input(i),
+           i < int(inputs.size()) ? inputs[i]
+                                  : makeValue(ImportedValue::Absent, ""),
+           inner);
+  importNodes(body.node(), inner);
+  for (int i = 0; i < std::min(body.output_size(), call.output_size()); ++i)
+    define(call.output(i), lookUp(body.output(i), inner), scope);
+}
+
+bool GraphImporter::expandLocalFunction(const proto::NodeProto &node,
+                                        const Outputs &inputs, Scope &scope) {
+  auto function = functions.find(node.domain() + ":" + node.op_type() + ":" +
+                                 node.overload());
+  if (function == functions.end() || scope.depth > kMaxDepth)
+    return false;
+  importBody(*function->second, node, inputs, scope);
+  return true;
+}
+
+bool GraphImporter::expandDefinition(const proto::OpSchema &schema,
+                                     const proto::NodeProto &node,
+                                     const Outputs &inputs, Scope &scope) {
+  if (scope.depth > kMaxDepth)
+    return false;
+  int version = scope.opsets[node.domain()];
+  if (const proto::FunctionProto *body = schema.GetFunction(version)) {
+    importBody(*body, node, inputs, scope);
+    return true;
+  }
+  if (!schema.HasContextDependentFunction())
+    return false;
+  std::vector<proto::TypeProto> types;
+  for (ImportedValue *input : inputs)
+    types.push_back(input->type);
+  proto::FunctionBodyBuildContextImpl types_of_call(node, types);
+  proto::FunctionProto &body = madeBodies.emplace_back();
+  if (!schema.BuildContextDependentFunction(types_of_call, body, version))
+    return false;
+  importBody(body, node, inputs, scope);
+  return true;
+}
+
+// An If whose condition is known is its branch.
+void GraphImporter::importIf(const proto::NodeProto &node,
+                             const Outputs &inputs, Scope &scope) {
+  Location location = getLocation(node, scope);
+  if (!inputs[0]->constant || !inputs[0]->foldable) {
+    emitFailure(location) << "chooses a branch by a value that is not known "
+                             "before the run; zc's schedules have no branches";
+    return defineUnknown(node, scope);
+  }
+  bool condition = inputs[0]->constant->getInt(0);
+  for (const proto::AttributeProto &attribute : node.attribute()) {
+    if (attribute.name() != (condition ? "then_branch" : "else_branch"))
+      continue;
+    Scope branch;
+    branch.parent = &scope;
+    branch.attributes = scope.attributes;
+    branch.opsets = scope.opsets;
+    branch.prefix = scope.prefix;
+    branch.module = scope.module;
+    branch.depth = scope.depth;
+    importNodes(attribute.g().node(), branch);
+    for (int i = 0; i < node.output_size(); ++i)
+      define(node.output(i), lookUp(attribute.g().output(i).name(), branch),
+             scope);
+  }
+}

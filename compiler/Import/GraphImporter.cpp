@@ -1,0 +1,268 @@
+#include "compiler/Import/GraphImporter.h"
+
+#include "compiler/Import/DimBinding.h"
+#include "compiler/Import/Types.h"
+#include "compiler/OnnxModel/WireRewriter.h"
+#include "dialects/Onnx/Location.h"
+
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace zc;
+
+GraphImporter::GraphImporter(MLIRContext *context, const ModelFile &file,
+                             const ModelImportOptions &options)
+    : context(context), file(file), options(options),
+      metadata(readTensorMetadata(file.model.graph())) {
+  for (const proto::FunctionProto &function : file.model.functions())
+    functions[function.domain() + ":" + function.name() + ":" +
+              function.overload()] = &function;
+}
+
+Location GraphImporter::getFileLocation() const {
+  return FileLineColLoc::get(StringAttr::get(context, file.name), 0, 0);
+}
+
+InFlightDiagnostic GraphImporter::emitFailure(Location location) {
+  failed = true;
+  return emitError(location);
+}
+
+static DictionaryAttr convertOpsets(MLIRContext *context,
+                                    const std::map<std::string, int> &opsets) {
+  Builder builder(context);
+  NamedAttrList list;
+  for (const auto &[domain, version] : opsets)
+    list.set(domain.empty() ? "ai.onnx" : domain,
+             builder.getI64IntegerAttr(version));
+  return list.getDictionary(context);
+}
+
+FailureOr<OwningOpRef<ModuleOp>> GraphImporter::import() {
+  Scope scope;
+  for (const proto::OperatorSetIdProto &opset : file.model.opset_import())
+    scope.opsets[opset.domain() == "ai.onnx" ? "" : opset.domain()] =
+        opset.version();
+
+  module = ModuleOp::create(getFileLocation());
+  OpBuilder builder(module->getBodyRegion());
+  graph = onnx::GraphOp::create(
+      builder, getFileLocation(), "main", builder.getTypeArrayAttr({}),
+      builder.getStrArrayAttr({}), builder.getStrArrayAttr({}),
+      convertOpsets(context, scope.opsets), {}, {});
+  block = &graph.getBody().emplaceBlock();
+
+  importInputs(scope);
+  importInitializers(scope);
+  if (failed)
+    return failure();
+  importNodes(file.model.graph().node(), scope);
+  LogicalResult outputs = importOutputs(scope);
+  if (succeeded(outputs))
+    eraseDeadOps();
+  if (mlir::failed(reportUnsupported()) || mlir::failed(outputs) || failed)
+    return failure();
+  return std::move(module);
+}
+
+void GraphImporter::importInputs(Scope &scope) {
+  llvm::StringSet<> initializers;
+  for (const proto::TensorProto &tensor : file.model.graph().initializer())
+    initializers.insert(tensor.name());
+  SmallVector<Attribute> names;
+  for (const proto::ValueInfoProto &input : file.model.graph().input()) {
+    if (initializers.contains(input.name()))
+      continue;
+    RankedTensorType type = convertType(context, input.type());
+    if (!type) {
+      emitFailure(getFileLocation())
+          << "input '" << input.name() << "' is " << printType(input.type())
+          << "; zc takes tensors of numbers or bools";
+      continue;
+    }
+    ImportedValue *value = makeValue(ImportedValue::Tensor, input.name());
+    value->type = input.type();
+    value->ir = block->addArgument(type, getFileLocation());
+    define(input.name(), value, scope);
+    names.push_back(StringAttr::get(context, input.name()));
+  }
+  graph.setInputNamesAttr(ArrayAttr::get(context, names));
+}
+
+void GraphImporter::importInitializers(Scope &scope) {
+  for (const proto::TensorProto &tensor : file.model.graph().initializer()) {
+    if (!convertElementType(context, tensor.data_type())) {
+      emitFailure(getFileLocation())
+          << "initializer '" << tensor.name() << "' has the type "
+          << getTypeName(tensor.data_type()) << ", which zc does not hold";
+      continue;
+    }
+    ImportedValue *value = makeValue(ImportedValue::Tensor, tensor.name());
+    value->type = makeTensorType(tensor.data_type(), getDims(tensor));
+    value->stored = &tensor;
+    value->foldable = !mayBeTrained(tensor);
+    uint64_t bytes = getElementBytes(tensor.data_type()) *
+                     getNumElements(*getStaticDims(value->type));
+    if (bytes <= kInlineBytes) {
+      auto data = readTensorBytes(file, tensor);
+      if (data)
+        value->constant = std::make_shared<HostTensor>(HostTensor::fromBytes(
+            tensor.data_type(), *getStaticDims(value->type), *data));
+      else
+        emitFailure(getFileLocation()) << llvm::toString(data.takeError());
+    }
+    define(tensor.name(), value, scope);
+  }
+  // Those that are no floats or hold one element appear when something uses
+  // them; the others always, because the summary names them.
+  for (const proto::TensorProto &tensor : file.model.graph().initializer()) {
+    ImportedValue *value = lookUp(tensor.name(), scope);
+    if (value->kind == ImportedValue::Tensor &&
+        isFloatType(tensor.data_type()) &&
+        getNumElements(*getStaticDims(value->type)) > 1)
+      getIr(value);
+  }
+}
+
+void GraphImporter::importNodes(
+    const google::protobuf::RepeatedPtrField<proto::NodeProto> &nodes,
+    Scope &scope) {
+  for (const proto::NodeProto &node : nodes)
+    importNode(node, scope);
+}
+
+// The declared dims of an output must be those that were computed; symbols may
+// have been given sizes meanwhile.
+static bool fits(const proto::TypeProto &declared, RankedTensorType type) {
+  if (!declared.tensor_type().has_shape())
+    return true;
+  const auto &shape = declared.tensor_type().shape();
+  if (shape.dim_size() != type.getRank())
+    return false;
+  for (int i = 0; i < shape.dim_size(); ++i)
+    if (shape.dim(i).has_dim_value() &&
+        shape.dim(i).dim_value() != type.getDimSize(i))
+      return false;
+  return true;
+}
+
+LogicalResult GraphImporter::importOutputs(Scope &scope) {
+  SmallVector<Value> values;
+  SmallVector<Attribute> names;
+  for (const proto::ValueInfoProto &output : file.model.graph().output()) {
+    ImportedValue *value = lookUp(output.name(), scope);
+    if (value->kind == ImportedValue::Unknown) {
+      if (!failed && unsupported.empty())
+        emitFailure(getFileLocation())
+            << "output '" << output.name() << "' is computed by no node";
+      return failure();
+    }
+    if (value->kind != ImportedValue::Tensor) {
+      emitFailure(getFileLocation()) << "output '" << output.name()
+                                     << "' is a sequence, expected a tensor";
+      continue;
+    }
+    Value ir = getIr(value);
+    auto type = cast<RankedTensorType>(ir.getType());
+    if (!fits(output.type(), type))
+      emitFailure(getFileLocation())
+          << "output '" << output.name() << "' is declared as "
+          << printType(output.type()) << " but computed as "
+          << printType(value->type);
+    values.push_back(ir);
+    names.push_back(StringAttr::get(context, output.name()));
+  }
+  OpBuilder builder = OpBuilder::atBlockEnd(block);
+  onnx::ReturnOp::create(builder, getFileLocation(), values);
+  graph.setOutputNamesAttr(ArrayAttr::get(context, names));
+  graph.setResultTypesAttr(
+      builder.getTypeArrayAttr(llvm::to_vector(ValueRange(values).getTypes())));
+  return success();
+}
+
+void GraphImporter::eraseDeadOps() {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(*block))) {
+    if (isa<onnx::ReturnOp>(op) || !op.use_empty())
+      continue;
+    auto initializer = dyn_cast<onnx::InitializerOp>(op);
+    if (initializer && !initializer.getFolded()) {
+      auto type = cast<ShapedType>(initializer.getType());
+      if (isa<FloatType>(type.getElementType()) && type.getNumElements() > 1)
+        continue;
+    }
+    unsupportedOps.erase(&op);
+    op.erase();
+  }
+}
+
+void GraphImporter::noteUnsupported(StringRef domain, StringRef op,
+                                    std::string version, Location location) {
+  std::string name = (domain.empty() ? "" : domain + ".").str() + op.str();
+  Unsupported &entry = unsupported[name];
+  entry.what = name + " (" + version + ")";
+  entry.nodes.push_back(location);
+}
+
+LogicalResult GraphImporter::reportUnsupported() {
+  for (auto &[op, entry] : unsupportedOps) {
+    Unsupported &all = unsupported[entry.what];
+    all.what = entry.what;
+    all.nodes.push_back(op->getLoc());
+  }
+  if (unsupported.empty())
+    return success();
+  constexpr size_t kShown = 3;
+  std::string text;
+  for (const auto &[name, entry] : unsupported) {
+    size_t count = entry.nodes.size();
+    text += "\n  " + entry.what + ", " + std::to_string(count) +
+            (count == 1 ? " node: " : " nodes: ");
+    for (size_t i = 0; i < std::min(count, kShown); ++i) {
+      std::optional<onnx::NodeOrigin> origin = onnx::getOrigin(entry.nodes[i]);
+      text += (i ? ", '" : "'") + origin->node.str() + "'";
+      if (!origin->module.empty())
+        text += " in " + origin->module.str();
+    }
+    if (count > kShown)
+      text += ", ...";
+  }
+  emitFailure(getFileLocation())
+      << unsupported.size()
+      << (unsupported.size() == 1 ? " operator is" : " operators are")
+      << " not supported:" << text;
+  return failure();
+}
+
+// --- Entry
+// -------------------------------------------------------------------------
+
+// A file whose parameters the exporter's optimizer computed with is another
+// network than its author's.
+static void warnOfOptimizedExport(Location location,
+                                  const TensorMetadata &metadata) {
+  if (metadata.foldedFromParameters.empty())
+    return;
+  emitWarning(location)
+      << "the exporter's optimizer has changed "
+      << metadata.foldedFromParameters.size() << " tensors, the first '"
+      << metadata.foldedFromParameters.front()
+      << "'; zc trains the network as it is in the file; export with "
+         "optimize=False to train the author's";
+}
+
+FailureOr<OwningOpRef<ModuleOp>>
+zc::importModel(MLIRContext *context, const ModelImportOptions &options) {
+  context->loadDialect<onnx::OnnxDialect>();
+  Location whole =
+      FileLineColLoc::get(StringAttr::get(context, options.path), 0, 0);
+  llvm::Expected<ModelFile> file = readModelFile(options.path);
+  if (!file)
+    return emitError(whole) << llvm::toString(file.takeError());
+  Location location =
+      FileLineColLoc::get(StringAttr::get(context, file->name), 0, 0);
+  if (llvm::Error error = bindDims(*file->model.mutable_graph(), options.dims))
+    return emitError(location) << llvm::toString(std::move(error));
+  warnOfOptimizedExport(location, readTensorMetadata(file->model.graph()));
+  return GraphImporter(context, *file, options).import();
+}

@@ -1,0 +1,165 @@
+// One walk over a model in topological order. At every node all types are
+// static and the values of shapes are known, so one walk inlines functions,
+// infers types, folds constants and builds the `onnx` dialect.
+#ifndef ZC_COMPILER_IMPORT_GRAPHIMPORTER_H
+#define ZC_COMPILER_IMPORT_GRAPHIMPORTER_H
+
+#include "compiler/Import/HostTensor.h"
+#include "compiler/Import/Import.h"
+#include "compiler/Import/Metadata.h"
+#include "compiler/OnnxModel/ModelFile.h"
+#include "dialects/Onnx/OnnxDialect.h"
+
+#include "onnx/defs/schema.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringSet.h"
+#include <deque>
+#include <memory>
+#include <unordered_map>
+
+namespace zc {
+
+/// What is known about one value of the model.
+struct ImportedValue {
+  enum Kind {
+    Tensor,
+    Sequence, // of known length: `elements`
+    Absent,   // an operand left out
+    Unknown,  // an error upstream has been reported
+  };
+  Kind kind = Tensor;
+  std::string name;
+  proto::TypeProto type;
+  /// The value, where it is known (small or computed).
+  std::shared_ptr<const HostTensor> constant;
+  /// Whether nodes may be computed from `constant`; not from what may be
+  /// trained.
+  bool foldable = false;
+  /// The initializer that holds the value, until something uses it.
+  const proto::TensorProto *stored = nullptr;
+  mlir::Value ir;
+  std::vector<ImportedValue *> elements;
+};
+
+class GraphImporter {
+public:
+  GraphImporter(mlir::MLIRContext *context, const ModelFile &file,
+                const ModelImportOptions &options);
+
+  mlir::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>> import();
+
+private:
+  /// Names and settings of the graph, branch or function body being walked.
+  struct Scope {
+    const Scope *parent =
+        nullptr; // of a branch, which sees the names around it
+    std::unordered_map<std::string, ImportedValue *> values;
+    std::unordered_map<std::string, const proto::AttributeProto *> attributes;
+    std::map<std::string, int> opsets;
+    std::string prefix; // of node and value names: the call's name and "/"
+    std::string module; // for nodes that do not say
+    unsigned depth = 0;
+  };
+  using Outputs = std::vector<ImportedValue *>;
+
+  // The graph as a whole (GraphImporter.cpp).
+  void importInputs(Scope &scope);
+  void importInitializers(Scope &scope);
+  void importNodes(const google::protobuf::RepeatedPtrField<proto::NodeProto> &,
+                   Scope &scope);
+  mlir::LogicalResult importOutputs(Scope &scope);
+  void eraseDeadOps();
+  mlir::LogicalResult reportUnsupported();
+
+  // One node (NodeImporter.cpp).
+  void importNode(const proto::NodeProto &node, Scope &scope);
+  void importOperator(const proto::NodeProto &node, const Outputs &inputs,
+                      Scope &scope);
+  bool tryFold(const proto::NodeProto &node, const Outputs &inputs,
+               int64_t sinceVersion, Scope &scope);
+  void importConstant(const proto::NodeProto &node, Scope &scope);
+  bool foldShapeQuery(const proto::NodeProto &node, const Outputs &inputs,
+                      Scope &scope);
+  bool checkResults(const proto::NodeProto &node,
+                    llvm::ArrayRef<proto::TypeProto> types, mlir::Location);
+  mlir::Operation *emit(const proto::NodeProto &node, const Outputs &inputs,
+                        int64_t sinceVersion,
+                        llvm::ArrayRef<proto::TypeProto> types, Scope &scope);
+  mlir::DictionaryAttr convertAttributes(const proto::NodeProto &node,
+                                         mlir::Location location);
+  mlir::Attribute convertAttribute(const proto::AttributeProto &attribute,
+                                   mlir::Location location);
+
+  // Nodes that stand for other nodes (Expansion.cpp, SequenceImporter.cpp).
+  bool expandLocalFunction(const proto::NodeProto &node, const Outputs &inputs,
+                           Scope &scope);
+  bool expandDefinition(const proto::OpSchema &schema,
+                        const proto::NodeProto &node, const Outputs &inputs,
+                        Scope &scope);
+  void importBody(const proto::FunctionProto &body,
+                  const proto::NodeProto &call, const Outputs &inputs,
+                  Scope &scope);
+  void importIf(const proto::NodeProto &node, const Outputs &inputs,
+                Scope &scope);
+  bool importSequenceOperator(const proto::NodeProto &node,
+                              const Outputs &inputs, Scope &scope);
+  void splitToSequence(const proto::NodeProto &node, const Outputs &inputs,
+                       Scope &scope);
+  void concatFromSequence(const proto::NodeProto &node, const Outputs &inputs,
+                          Scope &scope);
+  void editSequence(const proto::NodeProto &node, const Outputs &inputs,
+                    Scope &scope);
+
+  // Values (ValueImporter.cpp).
+  ImportedValue *makeValue(ImportedValue::Kind kind, std::string name);
+  ImportedValue *makeConstant(std::string name, HostTensor tensor);
+  ImportedValue *lookUp(const std::string &name, const Scope &scope);
+  void define(const std::string &name, ImportedValue *value, Scope &scope);
+  void defineUnknown(const proto::NodeProto &node, Scope &scope);
+  Outputs getInputs(const proto::NodeProto &node, const Scope &scope);
+  mlir::Value getNone();
+  mlir::Value getIr(ImportedValue *value);
+  mlir::Value emitStored(ImportedValue &value);
+  mlir::Value emitConstant(llvm::StringRef name, const HostTensor &tensor);
+  llvm::SmallVector<mlir::Value>
+  getOperands(const proto::NodeProto &node, const Outputs &inputs,
+              llvm::ArrayRef<proto::TypeProto> types);
+  bool mayBeTrained(const proto::TensorProto &tensor) const;
+
+  mlir::Location getLocation(const proto::NodeProto &node, const Scope &scope);
+  mlir::Location getFileLocation() const;
+  mlir::InFlightDiagnostic emitFailure(mlir::Location location);
+
+  /// Nodes of one operator without lowering.
+  struct Unsupported {
+    std::string what; // "com.acme.Foo (opset 1)"
+    std::vector<mlir::Location> nodes;
+  };
+  void noteUnsupported(llvm::StringRef domain, llvm::StringRef op,
+                       std::string version, mlir::Location location);
+
+  mlir::MLIRContext *context;
+  const ModelFile &file;
+  const ModelImportOptions &options;
+  TensorMetadata metadata;
+  std::map<std::string, const proto::FunctionProto *> functions;
+
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  onnx::GraphOp graph;
+  mlir::Block *block = nullptr;
+  mlir::Operation *lastInitializer = nullptr; // they stand before all nodes
+  mlir::Value none;
+  std::deque<ImportedValue> arena;
+  std::deque<proto::NodeProto> madeNodes;
+  std::deque<proto::FunctionProto> madeBodies;
+  llvm::StringSet<> initializerNames;
+  llvm::DenseMap<mlir::Attribute, mlir::Value> constantsByValue;
+  // Operators without lowering: those whose results nothing needs are forgiven.
+  llvm::MapVector<mlir::Operation *, Unsupported> unsupportedOps;
+  std::map<std::string, Unsupported> unsupported;
+  bool failed = false;
+};
+
+} // namespace zc
+
+#endif

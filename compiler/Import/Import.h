@@ -1,0 +1,36 @@
+// From an ONNX file to the `onnx` dialect: read, checked, inlined, every dim
+// bound, shapes inferred, shape arithmetic folded.
+#ifndef ZC_COMPILER_IMPORT_IMPORT_H
+#define ZC_COMPILER_IMPORT_IMPORT_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+#include <functional>
+#include <map>
+#include <string>
+
+namespace zc {
+
+struct ModelImportOptions {
+  std::string path;
+  /// Sizes of symbolic dims.
+  std::map<std::string, int64_t> dims;
+  /// Whether passes/Import has a lowering; without it all operators count as
+  /// supported. One that has none is replaced by ONNX's own definition of it in
+  /// other operators, where there is one.
+  std::function<bool(llvm::StringRef domain, llvm::StringRef op,
+                     int64_t sinceVersion)>
+      isSupported;
+  /// Whether an initializer of this name may be trained although the file does
+  /// not say so (`--train`); its value is then never folded.
+  std::function<bool(llvm::StringRef name)> mayBeTrained;
+};
+
+/// A module with one onnx.graph @main, or failure with everything that is wrong
+/// with the model reported as diagnostics.
+mlir::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>>
+importModel(mlir::MLIRContext *context, const ModelImportOptions &options);
+
+} // namespace zc
+
+#endif

@@ -1,0 +1,31 @@
+// What exporters write beside the graph: PyTorch's module paths and the kinds
+// of its tensors.
+#ifndef ZC_COMPILER_IMPORT_METADATA_H
+#define ZC_COMPILER_IMPORT_METADATA_H
+
+#include "compiler/OnnxModel/Proto.h"
+#include "llvm/ADT/StringMap.h"
+#include <string>
+
+namespace zc {
+
+/// The innermost module of the node ("layers.0.conv"), or "" at the root or
+/// when the file does not say.
+std::string getModulePath(const proto::NodeProto &node);
+
+/// The last strings of a Python list literal: "['', 'a', 'a.b']" -> {"", "a",
+/// "a.b"}. Malformed text gives the strings before the fault.
+std::vector<std::string> parsePythonList(llvm::StringRef text);
+
+struct TensorMetadata {
+  llvm::StringMap<std::string>
+      kinds; // by value name: "PARAMETER", "BUFFER" ...
+  /// Values that the exporter's optimizer computed from parameters.
+  std::vector<std::string> foldedFromParameters;
+};
+
+TensorMetadata readTensorMetadata(const proto::GraphProto &graph);
+
+} // namespace zc
+
+#endif

@@ -1,0 +1,35 @@
+// Which initializers are trained: the rule of the command line's contract.
+#ifndef ZC_COMPILER_IMPORT_PARAMETERRULE_H
+#define ZC_COMPILER_IMPORT_PARAMETERRULE_H
+
+#include "dialects/Onnx/OnnxDialect.h"
+#include "llvm/Support/Error.h"
+#include <memory>
+#include <regex>
+#include <string>
+
+namespace zc {
+
+class ParameterRule {
+public:
+  /// Searched, not anchored; empty: not given. `freeze` wins over `train`.
+  static llvm::Expected<ParameterRule> create(const std::string &freeze,
+                                              const std::string &train);
+
+  /// Whether the user says that `name` is trained, or is not; nothing when
+  /// neither.
+  std::optional<bool> getChoice(llvm::StringRef name) const;
+
+  /// Sets `trained` on every initializer of `graph`, whose sources lie in
+  /// `folder`. Fails when --train names one that cannot be trained, or a value
+  /// cannot be read.
+  mlir::LogicalResult apply(onnx::GraphOp graph,
+                            const std::string &folder) const;
+
+private:
+  std::shared_ptr<const std::regex> freeze, train;
+};
+
+} // namespace zc
+
+#endif

@@ -1,0 +1,248 @@
+#include "compiler/OnnxModel/ExternalData.h"
+
+#include "compiler/OnnxModel/WireRewriter.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+using namespace zc;
+using llvm::createStringError;
+using llvm::Error;
+using llvm::Expected;
+namespace fs = std::filesystem;
+
+using Visitor = std::function<void(proto::TensorProto &)>;
+
+// --- Walking
+// -------------------------------------------------------------------
+
+static void visitGraph(proto::GraphProto &graph, const Visitor &visit);
+
+static void visitNode(proto::NodeProto &node, const Visitor &visit) {
+  for (proto::AttributeProto &attribute : *node.mutable_attribute()) {
+    if (attribute.has_t())
+      visit(*attribute.mutable_t());
+    for (proto::TensorProto &tensor : *attribute.mutable_tensors())
+      visit(tensor);
+    if (attribute.has_g())
+      visitGraph(*attribute.mutable_g(), visit);
+    for (proto::GraphProto &graph : *attribute.mutable_graphs())
+      visitGraph(graph, visit);
+  }
+}
+
+static void visitGraph(proto::GraphProto &graph, const Visitor &visit) {
+  for (proto::TensorProto &tensor : *graph.mutable_initializer())
+    visit(tensor);
+  for (proto::NodeProto &node : *graph.mutable_node())
+    visitNode(node, visit);
+}
+
+void zc::forEachTensor(proto::ModelProto &model, const Visitor &visit) {
+  visitGraph(*model.mutable_graph(), visit);
+  for (proto::FunctionProto &function : *model.mutable_functions())
+    for (proto::NodeProto &node : *function.mutable_node())
+      visitNode(node, visit);
+}
+
+// --- Where the bytes are
+// -----------------------------------------------------------
+
+std::optional<uint64_t> zc::getTensorBytes(const proto::TensorProto &tensor) {
+  uint64_t bytes = getElementBytes(tensor.data_type());
+  if (bytes == 0)
+    return std::nullopt;
+  for (int64_t dim : tensor.dims())
+    if (dim < 0 || __builtin_mul_overflow(bytes, uint64_t(dim), &bytes))
+      return std::nullopt;
+  return bytes;
+}
+
+static std::string getEntry(const proto::TensorProto &tensor,
+                            llvm::StringRef key) {
+  for (const proto::StringStringEntryProto &entry : tensor.external_data())
+    if (entry.key() == key)
+      return entry.value();
+  return "";
+}
+
+static bool isExternal(const proto::TensorProto &tensor) {
+  return tensor.data_location() == proto::TensorProto::EXTERNAL;
+}
+
+std::optional<TensorSource> zc::getSource(const ModelFile &file,
+                                          const proto::TensorProto &tensor) {
+  if (!isExternal(tensor))
+    return std::nullopt;
+  TensorSource source;
+  std::string location = getEntry(tensor, "location");
+  source.file = location == kInsideModelFile ? file.name : location;
+  llvm::StringRef(getEntry(tensor, "offset")).getAsInteger(10, source.offset);
+  std::string length = getEntry(tensor, "length");
+  if (length.empty())
+    source.length = getTensorBytes(tensor).value_or(0);
+  else
+    llvm::StringRef(length).getAsInteger(10, source.length);
+  return source;
+}
+
+// --- Checking
+// ----------------------------------------------------------------------
+
+// What is wrong with `location` as a path inside `folder`, or "".
+static std::string checkLocation(const std::string &folder,
+                                 const std::string &location) {
+  if (location.empty())
+    return "names no file";
+  fs::path path(location);
+  if (path.is_absolute())
+    return "is an absolute path, expected one inside the model's folder";
+  for (const fs::path &part : path)
+    if (part == "..")
+      return "leads outside the model's folder";
+  std::error_code error;
+  fs::path whole = fs::path(folder) / path;
+  fs::path real = fs::canonical(whole, error);
+  if (error)
+    return "cannot be read: " + error.message();
+  fs::path root = fs::canonical(folder, error);
+  auto inside = real.lexically_relative(root);
+  if (error || inside.empty() || *inside.begin() == "..")
+    return "leads outside the model's folder by a symbolic link";
+  if (!fs::is_regular_file(real, error))
+    return "is not a regular file";
+  return "";
+}
+
+static std::string checkNumber(const proto::TensorProto &tensor,
+                               llvm::StringRef key) {
+  std::string text = getEntry(tensor, key);
+  uint64_t value;
+  if (!text.empty() && llvm::StringRef(text).getAsInteger(10, value))
+    return "has the " + key.str() + " '" + text +
+           "', expected a number of bytes";
+  return "";
+}
+
+// What is wrong with one external tensor, or "".
+static std::string checkTensor(const ModelFile &file,
+                               const proto::TensorProto &tensor) {
+  std::string location = getEntry(tensor, "location");
+  if (location != kInsideModelFile) {
+    std::string problem = checkLocation(file.folder, location);
+    if (!problem.empty())
+      return "external data '" + location + "' " + problem;
+  }
+  for (llvm::StringRef key : {"offset", "length"}) {
+    std::string problem = checkNumber(tensor, key);
+    if (!problem.empty())
+      return "external data '" + location + "' " + problem;
+  }
+  std::optional<uint64_t> expected = getTensorBytes(tensor);
+  if (!expected)
+    return "has the type " + getTypeName(tensor.data_type()) +
+           " or dims that external data cannot have";
+  TensorSource source = *getSource(file, tensor);
+  if (source.length != *expected)
+    return "has " + std::to_string(source.length) +
+           " bytes of data, but its type and dims say " +
+           std::to_string(*expected);
+  std::error_code error;
+  uint64_t size = fs::file_size(fs::path(file.folder) / source.file, error);
+  if (error || source.offset > size || source.length > size - source.offset)
+    return "needs bytes " + std::to_string(source.offset) + " to " +
+           std::to_string(source.offset + source.length) + " of '" +
+           source.file + "', which has " + std::to_string(size) +
+           "; it is truncated or another model's";
+  return "";
+}
+
+Error zc::checkExternalData(ModelFile &file) {
+  std::vector<std::string> problems;
+  forEachTensor(file.model, [&](proto::TensorProto &tensor) {
+    if (!isExternal(tensor))
+      return;
+    std::string problem = checkTensor(file, tensor);
+    if (!problem.empty())
+      problems.push_back("tensor '" + tensor.name() + "': " + problem);
+  });
+  if (problems.empty())
+    return Error::success();
+  return createStringError(
+      "stores weights outside itself that zc cannot use:\n  " +
+      llvm::join(problems, "\n  "));
+}
+
+// --- Reading
+// -----------------------------------------------------------------------
+
+Expected<std::string> zc::readSource(const std::string &folder,
+                                     const TensorSource &source) {
+  std::ifstream stream(fs::path(folder) / source.file, std::ios::binary);
+  std::string bytes(source.length, '\0');
+  if (!stream.seekg(source.offset) ||
+      !stream.read(bytes.data(), std::streamsize(bytes.size())))
+    return createStringError("cannot read " + std::to_string(source.length) +
+                             " bytes at " + std::to_string(source.offset) +
+                             " of '" + source.file + "'");
+  return bytes;
+}
+
+template <typename Element, typename Values>
+static std::string packAs(const Values &values) {
+  std::string bytes;
+  bytes.reserve(values.size() * sizeof(Element));
+  for (auto value : values) {
+    Element element = static_cast<Element>(value);
+    bytes.append(reinterpret_cast<const char *>(&element), sizeof element);
+  }
+  return bytes;
+}
+
+// The typed fields of an inline tensor, packed as raw_data would be.
+static std::string packTyped(const proto::TensorProto &tensor) {
+  switch (tensor.data_type()) {
+  case proto::TensorProto::FLOAT:
+    return packAs<float>(tensor.float_data());
+  case proto::TensorProto::DOUBLE:
+    return packAs<double>(tensor.double_data());
+  case proto::TensorProto::INT64:
+    return packAs<int64_t>(tensor.int64_data());
+  case proto::TensorProto::UINT64:
+    return packAs<uint64_t>(tensor.uint64_data());
+  case proto::TensorProto::UINT32:
+    return packAs<uint32_t>(tensor.uint64_data());
+  case proto::TensorProto::INT32:
+    return packAs<int32_t>(tensor.int32_data());
+  case proto::TensorProto::INT16:
+  case proto::TensorProto::UINT16:
+  case proto::TensorProto::FLOAT16: // bits, as ONNX stores them
+  case proto::TensorProto::BFLOAT16:
+    return packAs<uint16_t>(tensor.int32_data());
+  default: // bool, int8, uint8
+    return packAs<uint8_t>(tensor.int32_data());
+  }
+}
+
+Expected<std::string> zc::readTensorBytes(const ModelFile &file,
+                                          const proto::TensorProto &tensor) {
+  std::optional<uint64_t> expected = getTensorBytes(tensor);
+  if (!expected)
+    return createStringError("tensor '" + tensor.name() + "' has the type " +
+                             getTypeName(tensor.data_type()) +
+                             ", which zc does not hold");
+  if (std::optional<TensorSource> source = getSource(file, tensor))
+    return readSource(file.folder, *source);
+  std::string bytes =
+      tensor.has_raw_data() ? tensor.raw_data() : packTyped(tensor);
+  if (bytes.size() != *expected)
+    return createStringError("tensor '" + tensor.name() + "' has " +
+                             std::to_string(bytes.size()) +
+                             " bytes of data, but its type and dims say " +
+                             std::to_string(*expected));
+  return bytes;
+}

@@ -1,0 +1,179 @@
+#include "compiler/OnnxModel/ModelFile.h"
+
+#include "compiler/OnnxModel/ExternalData.h"
+#include "compiler/OnnxModel/WireRewriter.h"
+
+#include "google/protobuf/io/tokenizer.h"
+#include "google/protobuf/text_format.h"
+#include "onnx/checker.h"
+#include "onnx/defs/parser.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+
+using namespace zc;
+using llvm::createStringError;
+using llvm::Error;
+using llvm::Expected;
+using llvm::StringRef;
+
+// --- Reading
+// -------------------------------------------------------------------
+
+static Expected<std::unique_ptr<llvm::MemoryBuffer>>
+openModel(const std::string &path) {
+  if (llvm::sys::fs::is_directory(path))
+    return createStringError("is a directory, expected an ONNX file");
+  // MemoryBuffer maps large files, so weights inside are not read.
+  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false,
+                                            /*RequiresNullTerminator=*/false);
+  if (!buffer)
+    return createStringError("cannot be read: " + buffer.getError().message());
+  if ((*buffer)->getBufferSize() == 0)
+    return createStringError("is empty, expected an ONNX model");
+  return std::move(*buffer);
+}
+
+static Error parseBinary(StringRef bytes, proto::ModelProto &model) {
+  Expected<std::string> reduced =
+      referenceLargeTensors({bytes.data(), bytes.size()});
+  if (!reduced)
+    return reduced.takeError();
+  if (!model.ParseFromString(*reduced))
+    return createStringError(
+        "is not an ONNX model: it is truncated or no protobuf message");
+  return Error::success();
+}
+
+static Error parseOnnxText(StringRef text, proto::ModelProto &model) {
+  auto status = proto::OnnxParser::Parse(model, {text.data(), text.size()});
+  if (!status.IsOK())
+    return createStringError("is not ONNX text: " + status.ErrorMessage());
+  return Error::success();
+}
+
+namespace {
+// Keeps protobuf's first complaint instead of letting it print.
+class FirstError : public google::protobuf::io::ErrorCollector {
+public:
+  void AddError(int line, int column, const std::string &message) override {
+    if (text.empty())
+      text = "line " + std::to_string(line + 1) + ": " + message;
+  }
+  std::string text;
+};
+} // namespace
+
+static Error parseProtoText(StringRef text, proto::ModelProto &model) {
+  FirstError error;
+  google::protobuf::TextFormat::Parser parser;
+  parser.RecordErrorsTo(&error);
+  if (!parser.ParseFromString(text.str(), &model))
+    return createStringError("is not a model in protobuf's text format: " +
+                             error.text);
+  return Error::success();
+}
+
+static Error parseModel(StringRef path, StringRef bytes,
+                        proto::ModelProto &model) {
+  StringRef extension = llvm::sys::path::extension(path);
+  if (extension == ".onnxtext" || extension == ".onnxtxt")
+    return parseOnnxText(bytes, model);
+  if (extension == ".textproto" || extension == ".pbtxt" ||
+      extension == ".prototxt")
+    return parseProtoText(bytes, model);
+  return parseBinary(bytes, model);
+}
+
+// --- Checking
+// ------------------------------------------------------------------
+
+// The checker's messages trail a context of several lines; the first says it.
+static std::string firstLine(StringRef message) {
+  return message.trim().split('\n').first.rtrim(". ").str();
+}
+
+// The checker opens external files, but takes locations that begin with '#' as
+// given.
+Error zc::checkModel(proto::ModelProto model) {
+  forEachTensor(model, [](proto::TensorProto &tensor) {
+    for (proto::StringStringEntryProto &entry : *tensor.mutable_external_data())
+      if (entry.key() == "location")
+        entry.set_value("#checked");
+  });
+  try {
+    proto::checker::check_model(model);
+  } catch (const std::exception &error) {
+    return createStringError("is refused by ONNX's checker: " +
+                             firstLine(error.what()));
+  }
+  return Error::success();
+}
+
+Expected<ModelFile> zc::readModelFile(const std::string &path) {
+  ModelFile file;
+  file.path = path;
+  file.folder = llvm::sys::path::parent_path(path).str();
+  if (file.folder.empty())
+    file.folder = ".";
+  file.name = llvm::sys::path::filename(path).str();
+  auto buffer = openModel(path);
+  if (!buffer)
+    return buffer.takeError();
+  if (Error error = parseModel(path, (*buffer)->getBuffer(), file.model))
+    return error;
+  if (!file.model.has_graph())
+    return createStringError("is not an ONNX model: it has no graph");
+  if (Error error = checkExternalData(file))
+    return error;
+  if (Error error = checkModel(file.model))
+    return error;
+  return file;
+}
+
+// --- Element types
+// ---------------------------------------------------------------
+
+uint64_t zc::getElementBytes(int32_t dataType) {
+  switch (dataType) {
+  case proto::TensorProto::BOOL:
+  case proto::TensorProto::INT8:
+  case proto::TensorProto::UINT8:
+    return 1;
+  case proto::TensorProto::INT16:
+  case proto::TensorProto::UINT16:
+  case proto::TensorProto::FLOAT16:
+  case proto::TensorProto::BFLOAT16:
+    return 2;
+  case proto::TensorProto::INT32:
+  case proto::TensorProto::UINT32:
+  case proto::TensorProto::FLOAT:
+    return 4;
+  case proto::TensorProto::INT64:
+  case proto::TensorProto::UINT64:
+  case proto::TensorProto::DOUBLE:
+    return 8;
+  default:
+    return 0;
+  }
+}
+
+std::string zc::getTypeName(int32_t dataType) {
+  if (!proto::TensorProto::DataType_IsValid(dataType))
+    return "type " + std::to_string(dataType);
+  return StringRef(proto::TensorProto::DataType_Name(
+                       proto::TensorProto::DataType(dataType)))
+      .lower();
+}
+
+bool zc::isFloatType(int32_t dataType) {
+  switch (dataType) {
+  case proto::TensorProto::FLOAT:
+  case proto::TensorProto::DOUBLE:
+  case proto::TensorProto::FLOAT16:
+  case proto::TensorProto::BFLOAT16:
+    return true;
+  default:
+    return false;
+  }
+}

@@ -1,0 +1,49 @@
+// An ONNX file, read without its weights.
+#ifndef ZC_COMPILER_ONNXMODEL_MODELFILE_H
+#define ZC_COMPILER_ONNXMODEL_MODELFILE_H
+
+#include "compiler/OnnxModel/Proto.h"
+#include "compiler/OnnxModel/TensorSource.h"
+#include "llvm/Support/Error.h"
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace zc {
+
+struct ModelFile {
+  std::string path;   // as the user wrote it
+  std::string folder; // of `path`; "." for the current one
+  std::string name;   // the last part of `path`, for diagnostics
+  // Every tensor of more than kInlineBytes bytes is external data, checked to
+  // lie inside the model's folder and file.
+  proto::ModelProto model;
+};
+
+/// Reads and checks `path`: a serialized model, or ONNX's text syntax
+/// (.onnxtext, .onnxtxt), or protobuf's (.textproto, .pbtxt, .prototxt).
+llvm::Expected<ModelFile> readModelFile(const std::string &path);
+
+/// Runs ONNX's checker, but for external data, which it takes as given.
+llvm::Error checkModel(proto::ModelProto model);
+
+/// Bytes of one element, or 0 for types that have no fixed size.
+uint64_t getElementBytes(int32_t dataType);
+
+/// "float", "int64": how ONNX names the type.
+std::string getTypeName(int32_t dataType);
+
+bool isFloatType(int32_t dataType);
+
+/// Where an external tensor's bytes are; nothing for an inline tensor.
+std::optional<TensorSource> getSource(const ModelFile &file,
+                                      const proto::TensorProto &tensor);
+
+/// The elements of an inline or external tensor as little-endian bytes; bool
+/// takes one byte an element.
+llvm::Expected<std::string> readTensorBytes(const ModelFile &file,
+                                            const proto::TensorProto &tensor);
+
+} // namespace zc
+
+#endif

@@ -1,0 +1,44 @@
+// Trained weights back into the author's model.
+#ifndef ZC_COMPILER_ONNXMODEL_TRAINEDMODEL_H
+#define ZC_COMPILER_ONNXMODEL_TRAINEDMODEL_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/Support/Error.h"
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace zc {
+
+/// A tensor as the author's model declares it.
+struct ModelTensorType {
+  int32_t dataType;
+  llvm::ArrayRef<int64_t> dims;
+  uint64_t bytes;
+};
+
+struct TrainedModel {
+  std::string model; // a serialized ModelProto
+  /// What the external data file holds, one after another, each at the offset
+  /// that the model says; empty: everything is inline.
+  struct Part {
+    uint64_t offset;
+    std::string_view bytes;
+  };
+  std::vector<Part> parts;
+};
+
+/// Fills the tensors of `graph`, a model as an artifact stores it, with what
+/// `getBytes` gives for their keys, row-major and little-endian. With more than
+/// `inlineLimit` bytes in all they go into an external file called `dataName`.
+/// The result has passed ONNX's checker.
+llvm::Expected<TrainedModel> makeTrainedModel(
+    std::string_view graph, const std::string &dataName, uint64_t inlineLimit,
+    const std::function<llvm::Expected<std::string_view>(
+        const std::string &key, const ModelTensorType &type)> &getBytes);
+
+} // namespace zc
+
+#endif
