@@ -45,8 +45,9 @@ static FailureOr<Value> multiply(NodeContext &context, Value lhs, Value rhs) {
     llvm::append_range(shape, matrix);
     return shape;
   };
-  return build.matmul(build.broadcast(lhs, withBatch(left.take_back(2))),
-                      build.broadcast(rhs, withBatch(right.take_back(2))));
+  lhs = build.broadcast(lhs, withBatch(left.take_back(2)));
+  rhs = build.broadcast(rhs, withBatch(right.take_back(2)));
+  return build.matmul(lhs, rhs);
 }
 
 static LogicalResult lowerMatMul(NodeContext &context) {

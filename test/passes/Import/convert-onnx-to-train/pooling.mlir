@@ -1,0 +1,55 @@
+// RUN: zc-opt %s --zc-convert-onnx-to-train --split-input-file | FileCheck %s
+
+// Tests that ceil_mode pads until the last window is whole.
+// CHECK: train.max_pool %{{.*}} {dilations = array<i64: 1>, pads_high = array<i64: 1>, pads_low = array<i64: 0>, strides = array<i64: 2>, window = array<i64: 2>} : (tensor<1x1x5xf32>) -> tensor<1x1x3xf32>
+onnx.graph @main(%i0: tensor<1x1x5xf32>) -> (tensor<1x1x3xf32>)
+    attributes {input_names = ["i0"], output_names = ["o0"], opset_imports = {"ai.onnx" = 22 : i64}} {
+  %o0 = onnx.node "MaxPool"(%i0) {since_version = 12 : i64, node_attributes = {ceil_mode = 1 : i64, kernel_shape = array<i64: 2>, strides = array<i64: 2>}}
+    : (tensor<1x1x5xf32>) -> tensor<1x1x3xf32>
+  onnx.return %o0 : tensor<1x1x3xf32>
+}
+
+// -----
+
+// Tests that an average over tiles is a reshape and a sum.
+// CHECK: train.reshape %{{.*}} -> tensor<1x1x2x2xf32>
+// CHECK: %[[SUM:.*]] = train.reduce "sum" %{{.*}} {dims = array<i64: 3>}
+// CHECK: %[[TWO:.*]] = train.constant dense<2.000000e+00>
+// CHECK: train.div %[[SUM]], %[[TWO]]
+onnx.graph @main(%i0: tensor<1x1x4xf32>) -> (tensor<1x1x2xf32>)
+    attributes {input_names = ["i0"], output_names = ["o0"], opset_imports = {"ai.onnx" = 22 : i64}} {
+  %o0 = onnx.node "AveragePool"(%i0) {since_version = 19 : i64, node_attributes = {kernel_shape = array<i64: 2>, strides = array<i64: 2>}}
+    : (tensor<1x1x4xf32>) -> tensor<1x1x2xf32>
+  onnx.return %o0 : tensor<1x1x2xf32>
+}
+
+// -----
+
+// Tests that an average over overlapping windows adds slices, and padding is not counted.
+// CHECK: train.pad %{{.*}} -> tensor<1x1x5xf32>
+// CHECK-COUNT-3: train.slice
+// CHECK: %[[COUNTS:.*]] = train.constant dense<[2.000000e+00, 3.000000e+00, 2.000000e+00]>
+// CHECK: train.broadcast %[[COUNTS]] {dims = array<i64: 2>}
+// CHECK: train.div
+onnx.graph @main(%i0: tensor<1x1x3xf32>) -> (tensor<1x1x3xf32>)
+    attributes {input_names = ["i0"], output_names = ["o0"], opset_imports = {"ai.onnx" = 22 : i64}} {
+  %o0 = onnx.node "AveragePool"(%i0) {since_version = 19 : i64, node_attributes = {kernel_shape = array<i64: 3>, pads = array<i64: 1, 1>}}
+    : (tensor<1x1x3xf32>) -> tensor<1x1x3xf32>
+  onnx.return %o0 : tensor<1x1x3xf32>
+}
+
+// -----
+
+// Tests that global pools reduce all spatial dims and keep them.
+// CHECK: train.reduce "sum" %{{.*}} {dims = array<i64: 2, 3>}
+// CHECK: train.reshape %{{.*}} -> tensor<2x3x1x1xf32>
+// CHECK: train.div
+// CHECK: train.reduce "max" %{{.*}} {dims = array<i64: 2, 3>}
+onnx.graph @main(%i0: tensor<2x3x4x4xf32>) -> (tensor<2x3x1x1xf32>, tensor<2x3x1x1xf32>)
+    attributes {input_names = ["i0"], output_names = ["o0", "o1"], opset_imports = {"ai.onnx" = 22 : i64}} {
+  %o0 = onnx.node "GlobalAveragePool"(%i0) {since_version = 22 : i64}
+    : (tensor<2x3x4x4xf32>) -> tensor<2x3x1x1xf32>
+  %o1 = onnx.node "GlobalMaxPool"(%i0) {since_version = 22 : i64}
+    : (tensor<2x3x4x4xf32>) -> tensor<2x3x1x1xf32>
+  onnx.return %o0, %o1 : tensor<2x3x1x1xf32>, tensor<2x3x1x1xf32>
+}
