@@ -1,0 +1,69 @@
+#include "runtime/Base/File.h"
+#include "test/unit/runtime/TinyArtifact.h"
+
+#include <filesystem>
+#include <gtest/gtest.h>
+
+namespace zc {
+namespace {
+
+namespace fs = std::filesystem;
+using test::readWhole;
+using test::TemporaryFolder;
+
+size_t countFiles(const std::string &folder) {
+  return std::distance(fs::directory_iterator(folder),
+                       fs::directory_iterator());
+}
+
+TEST(File, AtomicFilesAppearWhole) {
+  TemporaryFolder folder;
+  auto file = AtomicFile::create(folder.path("a"));
+  ASSERT_TRUE(file.ok());
+  ASSERT_TRUE(file->write("hello", 5).ok());
+  ASSERT_TRUE(file->writeAt(1, "E", 1).ok());
+  EXPECT_FALSE(fs::exists(folder.path("a")));
+  ASSERT_TRUE(file->commit().ok());
+  EXPECT_EQ(readWhole(folder.path("a")), "hEllo");
+  EXPECT_EQ(countFiles(folder.path()), 1u);
+}
+
+TEST(File, AbandonedAtomicFilesLeaveNothing) {
+  TemporaryFolder folder;
+  ASSERT_TRUE(writeFile(folder.path("a"), "old").ok());
+  {
+    auto file = AtomicFile::create(folder.path("a"));
+    ASSERT_TRUE(file->write("new", 3).ok());
+  }
+  EXPECT_EQ(readWhole(folder.path("a")), "old");
+  EXPECT_EQ(countFiles(folder.path()), 1u);
+}
+
+TEST(File, MissingFilesAndFoldersAreNamed) {
+  TemporaryFolder folder;
+  auto file = MappedFile::open(folder.path("nothing"));
+  EXPECT_EQ(file.status().code(), StatusCode::NotFound);
+  EXPECT_NE(file.status().message().find("nothing"), std::string::npos);
+  EXPECT_FALSE(MappedFile::open(folder.path()).ok());
+  EXPECT_FALSE(writeFile(folder.path("no/file"), "x").ok());
+  EXPECT_FALSE(checkParentExists(folder.path("no/file")).ok());
+  EXPECT_TRUE(checkParentExists("file").ok());
+}
+
+TEST(File, EmptyFilesCanBeMapped) {
+  TemporaryFolder folder;
+  ASSERT_TRUE(writeFile(folder.path("empty"), "").ok());
+  auto file = MappedFile::open(folder.path("empty"));
+  ASSERT_TRUE(file.ok());
+  EXPECT_TRUE((*file)->bytes().empty());
+}
+
+TEST(File, SmallFilesHaveALimit) {
+  TemporaryFolder folder;
+  ASSERT_TRUE(writeFile(folder.path("a"), "12345").ok());
+  EXPECT_EQ(*readFile(folder.path("a"), 5), "12345");
+  EXPECT_EQ(readFile(folder.path("a"), 4).status().code(), StatusCode::Corrupt);
+}
+
+} // namespace
+} // namespace zc

@@ -1,0 +1,147 @@
+#include "runtime/Comm/InProcess/InProcess.h"
+
+#include <functional>
+#include <gtest/gtest.h>
+#include <thread>
+
+namespace zc {
+namespace {
+
+using Rank = std::function<void(Communicator &)>;
+
+/// Runs `body` on every rank of a world.
+void onRanks(int size, const Rank &body) {
+  auto ranks = createInProcessRanks(size);
+  std::vector<std::thread> threads;
+  for (auto &rank : ranks)
+    threads.emplace_back([&] { body(*rank); });
+  for (std::thread &thread : threads)
+    thread.join();
+}
+
+class InProcess : public ::testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Sizes, InProcess, ::testing::Values(1, 2, 3, 4, 8));
+
+TEST_P(InProcess, AllReduceSumsWhateverTheCount) {
+  const int p = GetParam();
+  onRanks(p, [&](Communicator &comm) {
+    for (int64_t count : {0, 1, 2, 7, 64, 1000}) {
+      std::vector<float> data(count);
+      for (int64_t i = 0; i < count; ++i)
+        data[i] = float(i * (comm.rank() + 1));
+      ASSERT_TRUE(
+          comm.allReduce(data.data(), count, ElementType::F32, Reduction::Sum)
+              .ok());
+      for (int64_t i = 0; i < count; ++i)
+        EXPECT_EQ(data[i], float(i * p * (p + 1) / 2));
+    }
+  });
+}
+
+TEST_P(InProcess, AllReduceTakesTheLargest) {
+  const int p = GetParam();
+  onRanks(p, [&](Communicator &comm) {
+    int64_t data[] = {comm.rank(), -comm.rank(), 5};
+    ASSERT_TRUE(comm.allReduce(data, 3, ElementType::I64, Reduction::Max).ok());
+    EXPECT_EQ(data[0], p - 1);
+    EXPECT_EQ(data[1], 0);
+    EXPECT_EQ(data[2], 5);
+  });
+}
+
+TEST_P(InProcess, AllGatherOrdersByRank) {
+  const int p = GetParam();
+  onRanks(p, [&](Communicator &comm) {
+    int32_t part[] = {comm.rank(), comm.rank() * 10};
+    std::vector<int32_t> all(2 * p, -1);
+    ASSERT_TRUE(comm.allGather(part, all.data(), sizeof(part)).ok());
+    for (int r = 0; r < p; ++r) {
+      EXPECT_EQ(all[2 * r], r);
+      EXPECT_EQ(all[2 * r + 1], r * 10);
+    }
+  });
+}
+
+TEST_P(InProcess, ReduceScatterGivesEveryRankItsPart) {
+  const int p = GetParam();
+  onRanks(p, [&](Communicator &comm) {
+    std::vector<double> all(3 * p);
+    for (size_t i = 0; i < all.size(); ++i)
+      all[i] = double(i) + comm.rank();
+    double part[3];
+    ASSERT_TRUE(comm.reduceScatter(all.data(), part, 3, ElementType::F64,
+                                   Reduction::Sum)
+                    .ok());
+    for (int i = 0; i < 3; ++i)
+      EXPECT_EQ(part[i], p * double(3 * comm.rank() + i) + p * (p - 1) / 2);
+  });
+}
+
+TEST_P(InProcess, BroadcastFromEveryRoot) {
+  const int p = GetParam();
+  onRanks(p, [&](Communicator &comm) {
+    for (int root = 0; root < p; ++root) {
+      int32_t value = comm.rank() == root ? 42 + root : 0;
+      ASSERT_TRUE(comm.broadcast(&value, sizeof(value), root).ok());
+      EXPECT_EQ(value, 42 + root);
+    }
+  });
+}
+
+TEST_P(InProcess, SentBytesEqualTheClosedForms) {
+  const int p = GetParam();
+  onRanks(p, [&](Communicator &comm) {
+    std::vector<float> data(16 * p, 1.0f);
+    uint64_t bytes = data.size() * sizeof(float);
+    ASSERT_TRUE(comm.allReduce(data.data(), data.size(), ElementType::F32,
+                               Reduction::Sum)
+                    .ok());
+    EXPECT_EQ(comm.sentBytes(), 2 * bytes * (p - 1) / p);
+  });
+}
+
+TEST(InProcessRanks, BarrierHoldsBackTheFast) {
+  std::atomic<int> arrived{0};
+  onRanks(4, [&](Communicator &comm) {
+    for (int round = 1; round <= 20; ++round) {
+      ++arrived;
+      ASSERT_TRUE(comm.barrier().ok());
+      EXPECT_GE(arrived.load(), 4 * round);
+      ASSERT_TRUE(comm.barrier().ok());
+    }
+  });
+}
+
+TEST(InProcessRanks, Bfloat16IsAddedInFloat32) {
+  onRanks(2, [&](Communicator &comm) {
+    uint16_t data[] = {0x3f80, 0x4049}; // 1, 3.140625
+    ASSERT_TRUE(
+        comm.allReduce(data, 2, ElementType::BF16, Reduction::Sum).ok());
+    EXPECT_EQ(data[0], 0x4000); // 2
+    EXPECT_EQ(data[1], 0x40c9); // 6.28125
+  });
+}
+
+TEST(InProcessRanks, AMissingRankIsNamed) {
+  auto ranks = createInProcessRanks(2);
+  ranks[0]->setTimeout(std::chrono::milliseconds(20));
+  Status status = ranks[0]->barrier();
+  EXPECT_EQ(status.code(), StatusCode::DeadlineExceeded);
+  EXPECT_NE(status.message().find("rank 1"), std::string::npos)
+      << status.message();
+}
+
+TEST(InProcessRanks, OneFailureEndsTheWaitingOfAll) {
+  auto ranks = createInProcessRanks(3);
+  ranks[0]->setTimeout(std::chrono::milliseconds(20));
+  Status statuses[2];
+  std::thread first([&] { statuses[0] = ranks[0]->barrier(); });
+  std::thread second([&] { statuses[1] = ranks[1]->barrier(); });
+  first.join();
+  second.join();
+  EXPECT_FALSE(statuses[0].ok());
+  EXPECT_FALSE(statuses[1].ok());
+}
+
+} // namespace
+} // namespace zc

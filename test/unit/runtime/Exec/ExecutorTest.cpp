@@ -1,0 +1,94 @@
+#include "runtime/Exec/Executor.h"
+#include "runtime/Device/Cpu/CpuDevice.h"
+#include "test/unit/runtime/TinyArtifact.h"
+
+#include <gtest/gtest.h>
+
+namespace zc {
+namespace {
+
+using namespace test;
+
+class ExecutorTest : public ::testing::Test {
+protected:
+  void SetUp() override {
+    writeArtifact(folder.path("a.zca"), tinyManifest());
+    auto loaded = Artifact::load(folder.path("a.zca"));
+    ASSERT_TRUE(loaded.ok()) << loaded.status().message();
+    artifact.emplace(std::move(*loaded));
+    device = cpu::createCpuDevice({});
+    auto prepared =
+        Executor::prepare(*device, *artifact, {"init", "step", "eval", "none"});
+    ASSERT_TRUE(prepared.ok()) << prepared.status().message();
+    executor = std::move(*prepared);
+    ASSERT_TRUE(executor->initialise().ok());
+  }
+
+  const plan::State &state(const std::string &name) {
+    for (const plan::State &state : artifact->manifest().states())
+      if (state.name() == name)
+        return state;
+    std::abort();
+  }
+
+  TemporaryFolder folder;
+  std::optional<Artifact> artifact;
+  std::unique_ptr<Device> device;
+  std::unique_ptr<Executor> executor;
+};
+
+TEST_F(ExecutorTest, AllocatesWhatThePlanSays) {
+  EXPECT_EQ(executor->arenaBytes(),
+            artifact->manifest().persistent_bytes() +
+                artifact->program("step")->transient_bytes());
+}
+
+TEST_F(ExecutorTest, InitialisesFromWeightsAndByProgram) {
+  float weights[3], momentum[3];
+  ASSERT_TRUE(executor->readState(state("w"), 0, weights, 12).ok());
+  EXPECT_EQ(weights[2], 3.0f);
+  ASSERT_TRUE(
+      executor->readState(state("state.w.momentum_buffer"), 0, momentum, 12)
+          .ok());
+  EXPECT_EQ(momentum[0], 0.0f);
+}
+
+TEST_F(ExecutorTest, OneStepIsWhatItShouldBe) {
+  const plan::Program &step = *artifact->program("step");
+  const float x[12] = {1, 0, 0, 0, 1, 0, 0, 0, 1, 1, 1, 1};
+  const float labels[4] = {0, 0, 0, 0}, rate = 0.1f;
+  const int64_t ids[4] = {};
+  ASSERT_TRUE(executor->write(step, step.inputs(0).buffer(), x).ok());
+  ASSERT_TRUE(executor->write(step, step.inputs(1).buffer(), labels).ok());
+  ASSERT_TRUE(executor->write(step, step.inputs(2).buffer(), ids).ok());
+  ASSERT_TRUE(executor->writeState(state("lr"), 0, &rate, 4).ok());
+  Status status = executor->run(step);
+  ASSERT_TRUE(status.ok()) << status.message();
+  float loss, weights[3];
+  ASSERT_TRUE(executor->read(step, step.outputs(0).buffer(), &loss).ok());
+  EXPECT_FLOAT_EQ(loss, (1 + 4 + 9 + 36) / 4.0f);
+  ASSERT_TRUE(executor->readState(state("w"), 0, weights, 12).ok());
+  // The gradient is 2/4 * x^T (pred - labels) = (3.5, 4, 4.5).
+  EXPECT_FLOAT_EQ(weights[0], 1 - 0.35f);
+  EXPECT_FLOAT_EQ(weights[1], 2 - 0.40f);
+  EXPECT_FLOAT_EQ(weights[2], 3 - 0.45f);
+  int64_t count;
+  ASSERT_TRUE(executor->readState(state("step"), 0, &count, 8).ok());
+  EXPECT_EQ(count, 1);
+}
+
+TEST_F(ExecutorTest, ChoosesTheMostDemandingCodeThatRuns) {
+  plan::Manifest manifest = tinyManifest();
+  plan::CodeObject *future = manifest.mutable_target()->add_code();
+  future->set_entry("code/future.so");
+  future->set_arch("future");
+  for (const char *feature : {"sse2", "sse3", "not-yet-invented"})
+    future->add_features(feature);
+  writeArtifact(folder.path("b.zca"), manifest);
+  auto other = Artifact::load(folder.path("b.zca"));
+  ASSERT_TRUE(other.ok()) << other.status().message();
+  EXPECT_TRUE(Executor::prepare(*device, *other, {"step"}).ok());
+}
+
+} // namespace
+} // namespace zc

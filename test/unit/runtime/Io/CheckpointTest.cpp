@@ -1,0 +1,137 @@
+#include "runtime/Io/Checkpoint.h"
+#include "runtime/Device/Cpu/CpuDevice.h"
+#include "test/unit/runtime/TinyArtifact.h"
+
+#include <filesystem>
+#include <gtest/gtest.h>
+
+namespace zc {
+namespace {
+
+using namespace test;
+namespace fs = std::filesystem;
+
+/// An executor over the tiny artifact.
+struct TinyRun {
+  TinyRun(const std::string &path, const plan::Manifest &manifest)
+      : artifact([&] {
+          writeArtifact(path, manifest);
+          return std::move(*Artifact::load(path));
+        }()),
+        device(cpu::createCpuDevice({})),
+        executor(std::move(
+            *Executor::prepare(*device, artifact, {"init", "step"}))) {
+    EXPECT_TRUE(executor->initialise().ok());
+  }
+  float weight(int index) {
+    float value = 0;
+    EXPECT_TRUE(
+        executor->readState(artifact.manifest().states(0), 4 * index, &value, 4)
+            .ok());
+    return value;
+  }
+  Artifact artifact;
+  std::unique_ptr<Device> device;
+  std::unique_ptr<Executor> executor;
+};
+
+class CheckpointTest : public ::testing::Test {
+protected:
+  TemporaryFolder folder;
+  std::string dir = folder.path("ck");
+  TinyRun run{folder.path("a.zca"), tinyManifest()};
+
+  std::string save(int64_t step) {
+    EXPECT_TRUE(prepareCheckpointFolder(dir).ok());
+    auto path = saveCheckpoint(*run.executor, dir, {step, 7, false, 4, 10});
+    EXPECT_TRUE(path.ok()) << path.status().message();
+    return *path;
+  }
+};
+
+TEST_F(CheckpointTest, ReadsWhatItWrote) {
+  const float changed = 42;
+  const plan::State &w = run.artifact.manifest().states(0);
+  ASSERT_TRUE(run.executor->writeState(w, 4, &changed, 4).ok());
+  std::string path = save(5);
+  EXPECT_EQ(path, dir + "/step-5");
+  TinyRun other(folder.path("b.zca"), tinyManifest());
+  EXPECT_EQ(other.weight(1), 2.0f);
+  auto state =
+      loadCheckpoint(*other.executor, path, CheckpointPart::Everything);
+  ASSERT_TRUE(state.ok()) << state.status().message();
+  EXPECT_EQ(other.weight(1), 42.0f);
+  EXPECT_EQ(state->step, 5);
+  EXPECT_EQ(state->seed, 7u);
+  EXPECT_FALSE(state->shuffle);
+}
+
+TEST_F(CheckpointTest, ReplacesOneOfTheSameStep) {
+  save(5);
+  std::string path = save(5);
+  EXPECT_TRUE(fs::exists(path + "/train_state.json"));
+  EXPECT_EQ(listCheckpoints(dir), std::vector<int64_t>{5});
+  EXPECT_EQ(
+      std::distance(fs::directory_iterator(dir), fs::directory_iterator()), 1);
+}
+
+TEST_F(CheckpointTest, FindsTheLatest) {
+  EXPECT_EQ(findCheckpoint(dir).status().code(), StatusCode::NotFound);
+  save(9);
+  save(10);
+  fs::create_directory(dir + "/step-x");
+  EXPECT_EQ(*findCheckpoint(dir), dir + "/step-10");
+  EXPECT_EQ(*findCheckpoint(dir + "/step-9"), dir + "/step-9");
+}
+
+TEST_F(CheckpointTest, PrunesTheOldest) {
+  for (int64_t step : {1, 2, 3, 20})
+    save(step);
+  pruneCheckpoints(dir, 3, 2);
+  EXPECT_EQ(listCheckpoints(dir), (std::vector<int64_t>{2, 3, 20}));
+}
+
+TEST_F(CheckpointTest, ClearsWhatAKilledRunLeft) {
+  fs::create_directories(dir + "/.step-3.tmp-abcdef");
+  save(4);
+  EXPECT_FALSE(fs::exists(dir + "/.step-3.tmp-abcdef"));
+}
+
+TEST_F(CheckpointTest, RefusesAnotherModels) {
+  std::string path = save(5);
+  plan::Manifest manifest = tinyManifest();
+  manifest.mutable_states(1)->set_name("state.w.exp_avg");
+  TinyRun other(folder.path("b.zca"), manifest);
+  Status status =
+      loadCheckpoint(*other.executor, path, CheckpointPart::Everything)
+          .status();
+  EXPECT_NE(status.message().find("lacks 'state.w.exp_avg'"), std::string::npos)
+      << status.message();
+  EXPECT_TRUE(
+      loadCheckpoint(*other.executor, path, CheckpointPart::Model).ok());
+}
+
+TEST_F(CheckpointTest, DamageEndsInAMessage) {
+  std::string path = save(5);
+  for (const auto &entry : fs::directory_iterator(path)) {
+    std::string file = entry.path().string(), bytes = readWhole(file);
+    for (size_t size = 0; size < bytes.size(); size += 3) {
+      writeWhole(file, bytes.substr(0, size));
+      (void)loadCheckpoint(*run.executor, path, CheckpointPart::Everything)
+          .ok();
+    }
+    for (size_t at = 0; at < bytes.size(); ++at) {
+      std::string damaged = bytes;
+      damaged[at] ^= 0x15;
+      writeWhole(file, damaged);
+      (void)loadCheckpoint(*run.executor, path, CheckpointPart::Everything)
+          .ok();
+    }
+    writeWhole(file, bytes);
+  }
+  EXPECT_TRUE(
+      loadCheckpoint(*run.executor, path, CheckpointPart::Everything).ok());
+}
+
+} // namespace
+} // namespace zc

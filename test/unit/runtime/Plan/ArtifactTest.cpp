@@ -1,0 +1,112 @@
+// Whatever bytes an artifact holds, loading and preparing it ends in a message
+// or in a program that runs.
+#include "runtime/Device/Cpu/CpuDevice.h"
+#include "runtime/Exec/Executor.h"
+#include "test/unit/runtime/TinyArtifact.h"
+
+#include <gtest/gtest.h>
+#include <random>
+
+namespace zc {
+namespace {
+
+using namespace test;
+
+/// As far as zc-run goes before the first step.
+Status loadAndPrepare(const std::string &path) {
+  ZC_ASSIGN_OR_RETURN(Artifact artifact, Artifact::load(path));
+  auto device = cpu::createCpuDevice({});
+  ZC_ASSIGN_OR_RETURN(
+      auto executor,
+      Executor::prepare(*device, artifact, {"init", "step", "eval"}));
+  return executor->initialise();
+}
+
+class ArtifactBytes : public ::testing::Test {
+protected:
+  void SetUp() override {
+    writeArtifact(path, tinyManifest());
+    bytes = readWhole(path);
+  }
+  TemporaryFolder folder;
+  std::string path = folder.path("a.zca"), bytes;
+};
+
+TEST_F(ArtifactBytes, TheSoundOneRuns) {
+  Status status = loadAndPrepare(path);
+  EXPECT_TRUE(status.ok()) << status.message();
+}
+
+TEST_F(ArtifactBytes, RandomFlipsEndInAMessage) {
+  std::mt19937 random(1);
+  for (int i = 0; i < 1000; ++i) {
+    std::string damaged = bytes;
+    for (int flips = 1 + int(random() % 3); flips > 0; --flips)
+      damaged[random() % damaged.size()] ^= char(1 + random() % 255);
+    writeWhole(path, damaged);
+    Status status = loadAndPrepare(path);
+    EXPECT_TRUE(status.ok() || !status.message().empty());
+  }
+}
+
+TEST_F(ArtifactBytes, EveryTruncationEndsInAMessage) {
+  std::mt19937 random(2);
+  for (int i = 0; i < 200; ++i) {
+    writeWhole(path, bytes.substr(0, random() % bytes.size()));
+    EXPECT_FALSE(loadAndPrepare(path).ok());
+  }
+}
+
+TEST_F(ArtifactBytes, RandomBytesEndInAMessage) {
+  std::mt19937 random(3);
+  for (size_t size : {0, 1, 22, 100, 10000}) {
+    std::string noise(size, '\0');
+    for (char &byte : noise)
+      byte = char(random());
+    writeWhole(path, noise);
+    EXPECT_FALSE(loadAndPrepare(path).ok());
+  }
+}
+
+// The checksums hold here, so that the manifest's own checks are what stands
+// between damage and a crash.
+TEST_F(ArtifactBytes, AnyManifestEndsInAMessage) {
+  std::mt19937 random(4);
+  const std::string sound = tinyManifest().SerializeAsString();
+  for (int i = 0; i < 3000; ++i) {
+    std::string damaged = sound;
+    for (int flips = 1 + int(random() % 2); flips > 0; --flips)
+      damaged[random() % damaged.size()] = char(random());
+    plan::Manifest manifest;
+    if (!manifest.ParseFromString(damaged))
+      continue;
+    manifest.mutable_target()->mutable_code()->CopyFrom(
+        tinyManifest().target().code());
+    writeArtifact(path, manifest);
+    auto artifact = Artifact::load(path);
+    if (!artifact.ok() || artifact->manifest().persistent_bytes() > 1 << 20)
+      continue;
+    (void)loadAndPrepare(path).ok();
+  }
+}
+
+TEST_F(ArtifactBytes, MissingPartsAreNamed) {
+  EXPECT_NE(Artifact::load(folder.path("no")).status().message().find("no"),
+            std::string::npos);
+  plan::Manifest manifest = tinyManifest();
+  manifest.mutable_states(0)->mutable_source()->set_key("other");
+  writeArtifact(path, manifest);
+  EXPECT_NE(Artifact::load(path).status().message().find("weights of 'w'"),
+            std::string::npos);
+  manifest = tinyManifest();
+  manifest.mutable_programs(1)
+      ->mutable_instructions(1)
+      ->mutable_kernel()
+      ->set_symbol("nowhere");
+  writeArtifact(path, manifest);
+  EXPECT_NE(loadAndPrepare(path).message().find("no kernel 'nowhere'"),
+            std::string::npos);
+}
+
+} // namespace
+} // namespace zc

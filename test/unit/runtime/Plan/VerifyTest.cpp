@@ -1,0 +1,155 @@
+#include "runtime/Plan/Verify.h"
+#include "test/unit/runtime/TinyArtifact.h"
+
+#include <functional>
+#include <gtest/gtest.h>
+
+namespace zc {
+namespace {
+
+using Change = std::function<void(plan::Manifest &)>;
+
+/// The message for a manifest with one thing changed.
+std::string messageAfter(const Change &change) {
+  plan::Manifest manifest = test::tinyManifest();
+  change(manifest);
+  return verifyManifest(manifest).message();
+}
+
+plan::Program &step(plan::Manifest &manifest) {
+  return *manifest.mutable_programs(1);
+}
+
+void expectMessage(const std::string &part, const Change &change) {
+  std::string message = messageAfter(change);
+  EXPECT_NE(message.find(part), std::string::npos)
+      << "expected: " << part << "\nfound: " << message;
+}
+
+TEST(Verify, AcceptsASoundManifest) {
+  EXPECT_EQ(messageAfter([](plan::Manifest &) {}), "");
+}
+
+TEST(Verify, ChecksTheHead) {
+  expectMessage("format version 7", [](auto &m) { m.set_format_version(7); });
+  expectMessage("its mode", [](auto &m) { m.set_mode("dream"); });
+  expectMessage("0 threads",
+                [](auto &m) { m.mutable_target()->set_threads(0); });
+  expectMessage("no program 'step'", [](auto &m) { step(m).set_name("stop"); });
+  expectMessage("no program 'init'",
+                [](auto &m) { m.mutable_programs(0)->set_name("int"); });
+  expectMessage("mesh axis", [](auto &m) {
+    m.add_mesh()->set_name("dp");
+    m.mutable_mesh(0)->set_value("-1");
+  });
+}
+
+TEST(Verify, ChecksStates) {
+  expectMessage("two states are named",
+                [](auto &m) { m.mutable_states(1)->set_name("w"); });
+  expectMessage("overlap", [](auto &m) { m.mutable_states(1)->set_offset(0); });
+  expectMessage("not a multiple",
+                [](auto &m) { m.mutable_states(1)->set_offset(68); });
+  expectMessage("outside", [](auto &m) {
+    m.mutable_states(1)->set_offset(uint64_t(1) << 63);
+  });
+  expectMessage("impossible shape", [](auto &m) {
+    auto *type = m.mutable_states(0)->mutable_type();
+    type->add_dims(int64_t(1) << 62);
+    type->add_dims(int64_t(1) << 62);
+  });
+  expectMessage("unknown type", [](auto &m) {
+    m.mutable_states(0)->mutable_type()->set_dtype(plan::DataType(99));
+  });
+  expectMessage("of no kind", [](auto &m) {
+    m.mutable_states(0)->set_kind(plan::StateKind(99));
+  });
+  expectMessage("whose optimizer state",
+                [](auto &m) { m.mutable_states(1)->clear_parameter(); });
+}
+
+TEST(Verify, ChecksBuffersInputsOutputs) {
+  expectMessage("outside of the region", [](auto &m) {
+    step(m).mutable_buffers(0)->set_offset(UINT64_MAX - 3);
+  });
+  expectMessage("aligned",
+                [](auto &m) { step(m).mutable_buffers(0)->set_offset(2); });
+  expectMessage("buffer 999",
+                [](auto &m) { step(m).mutable_inputs(0)->set_buffer(999); });
+  expectMessage("batch dim",
+                [](auto &m) { step(m).mutable_inputs(0)->set_batch_dim(2); });
+  expectMessage("another input",
+                [](auto &m) { step(m).mutable_inputs(0)->set_batch_dim(1); });
+  expectMessage("two 'x'",
+                [](auto &m) { step(m).mutable_inputs(1)->set_name("x"); });
+  expectMessage("has a range but", [](auto &m) {
+    step(m).mutable_inputs(0)->mutable_range()->set_max(3);
+  });
+  expectMessage("a metric is",
+                [](auto &m) { step(m).mutable_outputs(0)->set_buffer(0); });
+}
+
+TEST(Verify, ChecksInstructions) {
+  auto kernel = [](plan::Manifest &m) {
+    return step(m).mutable_instructions(1)->mutable_kernel();
+  };
+  auto matmul = [](plan::Manifest &m) {
+    return step(m).mutable_instructions(0)->mutable_matmul();
+  };
+  expectMessage("grid", [&](auto &m) { kernel(m)->set_grid(0); });
+  expectMessage("no symbol", [&](auto &m) { kernel(m)->set_symbol("a b"); });
+  expectMessage("no buffer 99", [&](auto &m) { kernel(m)->add_buffers(99); });
+  expectMessage("inputs", [&](auto &m) { kernel(m)->set_num_inputs(50); });
+  expectMessage("reaches element",
+                [&](auto &m) { matmul(m)->mutable_a()->set_strides(0, 1000); });
+  expectMessage("strides",
+                [&](auto &m) { matmul(m)->mutable_a()->set_strides(0, -1); });
+  expectMessage("strides", [&](auto &m) {
+    matmul(m)->mutable_a()->set_strides(0, INT64_MAX);
+  });
+  expectMessage("it multiplies",
+                [&](auto &m) { matmul(m)->mutable_a()->set_dims(1, 2); });
+  expectMessage("workspace", [&](auto &m) { matmul(m)->set_workspace(0); });
+  expectMessage("does not know",
+                [](auto &m) { step(m).mutable_instructions(0)->clear_kind(); });
+  expectMessage("it copies", [](auto &m) {
+    m.mutable_programs(2)->mutable_instructions(1)->mutable_copy()->set_source(
+        0);
+  });
+}
+
+TEST(Verify, ChecksConvolutions) {
+  auto add = [](plan::Manifest &m) {
+    plan::Program &program = step(m);
+    auto *call = program.add_instructions()->mutable_convolution();
+    auto set = [&](plan::StridedOperand *operand, std::vector<int64_t> dims) {
+      operand->set_buffer(3); // the workspace is large enough; of bytes, though
+      for (int64_t dim : dims) {
+        operand->add_dims(dim);
+        operand->add_strides(1);
+      }
+    };
+    set(call->mutable_source(), {1, 2, 5, 5});
+    set(call->mutable_filter(), {4, 2, 3, 3});
+    set(call->mutable_destination(), {1, 4, 3, 3});
+    for (int i = 0; i < 2; ++i) {
+      call->add_strides(1);
+      call->add_dilations(1);
+      call->add_pads_low(0);
+      call->add_pads_high(0);
+    }
+    call->set_groups(1);
+    return call;
+  };
+  expectMessage("unsuitable types", [&](auto &m) { add(m); });
+  expectMessage("it convolves", [&](auto &m) { add(m)->set_groups(0); });
+  expectMessage("it convolves", [&](auto &m) { add(m)->set_groups(2); });
+  expectMessage("it convolves", [&](auto &m) { add(m)->set_strides(0, 0); });
+  expectMessage("it convolves",
+                [&](auto &m) { add(m)->set_dilations(0, INT64_MAX); });
+  expectMessage("it convolves", [&](auto &m) { add(m)->set_pads_low(1, -1); });
+  expectMessage("it convolves", [&](auto &m) { add(m)->add_strides(1); });
+}
+
+} // namespace
+} // namespace zc
