@@ -55,7 +55,6 @@ def Onnx_GraphOp : Onnx_Op<"graph",
     ReturnOp getReturn();
     ::llvm::StringRef getInputName(unsigned index);
     ::llvm::StringRef getOutputName(unsigned index);
-    static ::llvm::StringRef getDefaultDialect() { return "onnx"; }
   }];
 }
 

@@ -1,0 +1,106 @@
+#include "compiler/Driver/ArtifactOutput.h"
+
+#include "compiler/Driver/Diagnostics.h"
+#include "compiler/Driver/Phases.h"
+#include "compiler/Driver/StoredTensors.h"
+#include "compiler/Driver/TextOutput.h"
+#include "compiler/Export/Artifact.h"
+#include "compiler/Export/Inspect.h"
+#include "dialects/Train/TrainDialect.h"
+#include "passes/Codegen/EmitObject.h"
+#include "passes/Codegen/Passes.h"
+#include "runtime/Base/File.h"
+
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/Path.h"
+
+using namespace mlir;
+using namespace zc;
+
+static FailureOr<std::string> emitObject(ModuleOp module,
+                                         const std::string &arch,
+                                         CodeInput &code,
+                                         std::string *llvmText = nullptr) {
+  CpuTarget target;
+  std::string error;
+  if (!resolveCpuTarget(arch, target, error)) {
+    reportError(error);
+    return failure();
+  }
+  // Code generation changes the kernels, and there may be several targets.
+  auto kernels = module.lookupSymbol<ModuleOp>(kKernelModule);
+  OwningOpRef<ModuleOp> copy(kernels.clone());
+  auto bytes = emitSharedObject(*copy, target, llvmText);
+  if (succeeded(bytes))
+    code = {target.name, target.features, *bytes};
+  return bytes;
+}
+
+int zc::emitMachineCode(ModuleOp module, const CompileOptions &options) {
+  std::string text;
+  CodeInput code;
+  if (failed(emitObject(module, options.cpuArchs.front(), code, &text)))
+    return 1;
+  return emitText(options.output, text);
+}
+
+// What the user chose, for people and for `zc inspect`.
+static std::vector<std::pair<std::string, std::string>>
+listSettings(const CompileOptions &options) {
+  auto number = [](double value) { return llvm::formatv("{0}", value).str(); };
+  if (options.mode != "train")
+    return {};
+  std::vector<std::pair<std::string, std::string>> settings;
+  if (options.optimizer == "sgd") {
+    settings = {{"momentum", number(options.momentum)},
+                {"nesterov", options.nesterov ? "true" : "false"}};
+  } else {
+    settings = {{"beta1", number(options.beta1)},
+                {"beta2", number(options.beta2)},
+                {"eps", number(options.eps)}};
+  }
+  double decay = options.optimizer == "adamw" ? 0.01 : 0;
+  settings.push_back(
+      {"weight-decay", number(options.weightDecay.value_or(decay))});
+  settings.push_back({"batchnorm", options.batchNorm});
+  return settings;
+}
+
+static ExportInput makeExportInput(ModuleOp module,
+                                   const CompileOptions &options,
+                                   const Summary &summary) {
+  ExportInput input;
+  input.module = module;
+  input.modelName = llvm::sys::path::filename(options.model).str();
+  input.modelFolder = parentPath(options.model);
+  input.zcVersion = ZC_VERSION;
+  input.mode = options.mode;
+  input.threads = getPlannedThreads(options);
+  input.batch = summary.batch;
+  if (options.mode == "train") {
+    input.loss = options.loss;
+    input.optimizer = options.optimizer;
+  }
+  input.settings = listSettings(options);
+  return input;
+}
+
+int zc::writeArtifact(ModuleOp module, const CompileOptions &options,
+                      Summary &summary) {
+  ExportInput input = makeExportInput(module, options, summary);
+  for (const std::string &arch : options.cpuArchs)
+    if (failed(emitObject(module, arch, input.code.emplace_back())))
+      return 1;
+  if (Status status = addStoredModel(options.model, input); !status.ok())
+    return reportError(status.message());
+  Result<plan::Manifest> manifest = buildManifest(input);
+  if (!manifest.ok())
+    return reportError("internal error in phase 'artifact': " +
+                       manifest.status().message());
+  if (Status status = writeArtifact(input, options.output); !status.ok())
+    return reportError(status.message());
+  summary.plannedBytes = measureMemory(*manifest).peak;
+  llvm::sys::fs::file_size(options.output, summary.artifactBytes);
+  return 0;
+}

@@ -1,0 +1,20 @@
+// The last phase: machine code, and everything into one file.
+#ifndef ZC_COMPILER_DRIVER_ARTIFACTOUTPUT_H
+#define ZC_COMPILER_DRIVER_ARTIFACTOUTPUT_H
+
+#include "compiler/Driver/Options.h"
+#include "compiler/Driver/Summary.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace zc {
+
+/// Prints the kernels' optimised LLVM IR; returns the exit code.
+int emitMachineCode(mlir::ModuleOp module, const CompileOptions &options);
+
+/// Writes the artifact and completes `summary`; returns the exit code.
+int writeArtifact(mlir::ModuleOp module, const CompileOptions &options,
+                  Summary &summary);
+
+} // namespace zc
+
+#endif

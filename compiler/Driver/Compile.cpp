@@ -1,0 +1,69 @@
+#include "compiler/Driver/Compile.h"
+
+#include "compiler/Driver/ArtifactOutput.h"
+#include "compiler/Driver/Phases.h"
+#include "compiler/Driver/Registration.h"
+#include "compiler/Driver/Summary.h"
+#include "compiler/Driver/TextOutput.h"
+#include "runtime/Base/File.h"
+
+#include <chrono>
+
+using namespace mlir;
+using namespace zc;
+
+// Places that cannot take the output are found before any work.
+static Status checkPlaces(const CompileOptions &options) {
+  if (!options.output.empty())
+    ZC_RETURN_IF_ERROR(checkParentExists(options.output));
+  if (!options.dumpIr.empty())
+    ZC_RETURN_IF_ERROR(makeDirectories(options.dumpIr));
+  return Status();
+}
+
+static int emitModule(Phases &phases, const CompileOptions &options) {
+  return emitText(options.output, printModule(phases.getModule()));
+}
+
+static int runPhases(Phases &phases, const CompileOptions &options) {
+  auto started = std::chrono::steady_clock::now();
+  if (failed(phases.importModel()))
+    return 1;
+  if (options.emit == Emit::Onnx)
+    return emitModule(phases, options);
+  Summary summary = summarizeModel(phases.getModule());
+  if (failed(phases.convertToTrain()))
+    return 1;
+  if (options.emit == Emit::Train)
+    return emitModule(phases, options);
+  if (failed(phases.buildPrograms()))
+    return 1;
+  if (options.emit == Emit::Step)
+    return emitModule(phases, options);
+  if (failed(phases.schedule()))
+    return 1;
+  if (options.emit == Emit::Sched)
+    return emitModule(phases, options);
+  if (failed(phases.generateCode()))
+    return 1;
+  if (options.emit == Emit::Llvm)
+    return emitMachineCode(phases.getModule(), options);
+  if (int code = writeArtifact(phases.getModule(), options, summary))
+    return code;
+  std::chrono::duration<double> seconds =
+      std::chrono::steady_clock::now() - started;
+  if (!options.quiet)
+    printSummary(summary, options, seconds.count());
+  return 0;
+}
+
+int zc::compile(const CompileOptions &options) {
+  if (Status status = checkPlaces(options); !status.ok())
+    return reportError(status.message());
+  DialectRegistry registry;
+  registerDialects(registry);
+  MLIRContext context(registry);
+  context.loadAllAvailableDialects();
+  Phases phases(&context, options);
+  return runPhases(phases, options);
+}

@@ -1,0 +1,192 @@
+#include "compiler/Driver/Commands.h"
+#include "compiler/Driver/Compile.h"
+
+#include "llvm/ADT/StringRef.h"
+
+using namespace zc;
+
+// The last '=' divides: names may contain one.
+static std::pair<std::string, std::string> divide(const std::string &text) {
+  auto [name, value] = llvm::StringRef(text).rsplit('=');
+  return {name.str(), value.str()};
+}
+
+static std::string checkDim(const std::string &text) {
+  auto [name, value] = divide(text);
+  int64_t size;
+  bool sound = !name.empty() && name != text &&
+               !llvm::StringRef(value).getAsInteger(10, size) && size > 0;
+  return sound ? ""
+               : "expected NAME=SIZE with a size above 0, found '" + text + "'";
+}
+
+static std::string checkBatchDim(const std::string &text) {
+  auto [name, value] = divide(text);
+  int64_t dim;
+  bool sound = !name.empty() && name != text &&
+               (value == "none" ||
+                (!llvm::StringRef(value).getAsInteger(10, dim) && dim >= 0));
+  return sound ? "" : "expected INPUT=K or INPUT=none, found '" + text + "'";
+}
+
+std::map<std::string, int64_t>
+zc::parseDims(const std::vector<std::string> &texts) {
+  std::map<std::string, int64_t> dims;
+  for (const std::string &text : texts)
+    llvm::StringRef(divide(text).second)
+        .getAsInteger(10, dims[divide(text).first]);
+  return dims;
+}
+
+std::map<std::string, int64_t>
+zc::parseBatchDims(const std::vector<std::string> &texts) {
+  std::map<std::string, int64_t> dims;
+  for (const std::string &text : texts) {
+    int64_t &dim = dims[divide(text).first];
+    if (llvm::StringRef(divide(text).second).getAsInteger(10, dim))
+      dim = -1;
+  }
+  return dims;
+}
+
+void zc::addDimOptions(CLI::App &command, std::vector<std::string> &dims,
+                       std::vector<std::string> &batchDims) {
+  command
+      .add_option("--dim", dims, "NAME=SIZE: the size of a symbolic dimension")
+      ->check(checkDim)
+      ->allow_extra_args(false)
+      ->type_name("NAME=SIZE");
+  command
+      .add_option("--batch-dim", batchDims,
+                  "where the samples are; by default dim 0 of every input "
+                  "whose dim 0 equals the first output's")
+      ->check(checkBatchDim)
+      ->allow_extra_args(false)
+      ->type_name("INPUT=K|none");
+}
+
+namespace {
+// What CLI11 fills in; strings become options when all of it has been read.
+struct Arguments {
+  CompileOptions options;
+  std::vector<std::string> dims, batchDims;
+  std::string emit = "artifact";
+};
+} // namespace
+
+static void addLossOptions(CLI::App &command, CompileOptions &options) {
+  command
+      .add_option("--loss", options.loss, "the loss; required in training mode")
+      ->check(CLI::IsMember({"softmax-cross-entropy", "mse"}));
+  command.add_option("--logits", options.logits,
+                     "the output the loss is of; by default the first");
+  command.add_option("--labels", options.labels,
+                     "name of the loss's new input");
+  command.add_option("--class-axis", options.classAxis,
+                     "dim of the classes; by default 1, or the last of 3 dims");
+  command.add_option("--ignore-index", options.ignoreIndex,
+                     "labels of this value do not count");
+}
+
+static void addOptimizerOptions(CLI::App &command, CompileOptions &options) {
+  command.add_option("--optimizer", options.optimizer, "the optimizer")
+      ->check(CLI::IsMember({"sgd", "adamw"}));
+  command.add_option("--momentum", options.momentum, "momentum of sgd")
+      ->check(CLI::NonNegativeNumber);
+  command.add_flag("--nesterov", options.nesterov, "Nesterov momentum for sgd");
+  command.add_option("--beta1", options.beta1, "decay of adamw's first moment")
+      ->check(CLI::Range(0.0, 1.0));
+  command
+      .add_option("--beta2", options.beta2, "decay of adamw's second moment")
+      ->check(CLI::Range(0.0, 1.0));
+  command.add_option("--eps", options.eps, "added to adamw's denominator")
+      ->check(CLI::NonNegativeNumber);
+  command
+      .add_option("--weight-decay", options.weightDecay,
+                  "weight decay; by default 0.01 for adamw, 0 for sgd")
+      ->check(CLI::NonNegativeNumber);
+  command
+      .add_option("--freeze", options.freeze,
+                  "initializers that are not trained; wins over --train")
+      ->type_name("REGEX");
+  command.add_option("--train", options.train, "initializers that are trained")
+      ->type_name("REGEX");
+  command
+      .add_option("--batchnorm", options.batchNorm,
+                  "batch statistics, or running ones left as they are")
+      ->check(CLI::IsMember({"train", "frozen"}));
+}
+
+static void addTargetOptions(CLI::App &command, Arguments &arguments) {
+  CompileOptions &options = arguments.options;
+  command.add_option("--target", options.target, "the device")
+      ->check(CLI::IsMember({"cpu"}));
+  command
+      .add_option("--cpu-arch", options.cpuArchs,
+                  "instruction sets, separated by commas: native, x86-64-v3, "
+                  "x86-64-v4, or a processor's name")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command
+      .add_option("--cpu-threads", options.cpuThreads,
+                  "the most threads a rank may use; by default this "
+                  "machine's cores")
+      ->check(CLI::Range(1, 4096))
+      ->default_str("");
+  command.add_option("--emit", arguments.emit, "what to write")
+      ->check(CLI::IsMember(
+          {"onnx", "train", "step", "sched", "llvm", "artifact"}));
+  command
+      .add_option("--dump-ir", options.dumpIr,
+                  "folder for numbered IR files, one a pass")
+      ->type_name("DIR");
+  command.add_flag("-v,--verbose", options.verbose, "print every pass's time");
+}
+
+static Emit parseEmit(const std::string &text) {
+  const char *names[] = {"onnx", "train", "step", "sched", "llvm", "artifact"};
+  for (auto [index, name] : llvm::enumerate(names))
+    if (text == name)
+      return Emit(index);
+  return Emit::Artifact;
+}
+
+// What no single option can check.
+static void checkTogether(const CompileOptions &options) {
+  bool needsLoss = options.mode == "train" && options.emit > Emit::Train;
+  if (needsLoss && options.loss.empty())
+    throw CLI::RequiredError("--loss, in training mode,");
+  if (options.emit == Emit::Artifact && options.output.empty())
+    throw CLI::RequiredError("--output");
+  if (options.optimizer != "sgd" && (options.momentum != 0 || options.nesterov))
+    throw CLI::ValidationError("--momentum and --nesterov",
+                               "belong to --optimizer sgd");
+  if (options.nesterov && options.momentum == 0)
+    throw CLI::ValidationError("--nesterov", "needs a --momentum above 0");
+}
+
+Command zc::addCompileCommand(CLI::App &command) {
+  auto arguments = std::make_shared<Arguments>();
+  CompileOptions &options = arguments->options;
+  command.add_option("model", options.model, "the model, MODEL.onnx")
+      ->required();
+  command
+      .add_option("-o,--output", options.output,
+                  "the artifact, or the file for --emit")
+      ->type_name("OUT.zca");
+  addDimOptions(command, arguments->dims, arguments->batchDims);
+  command
+      .add_option("--mode", options.mode, "infer compiles the forward alone")
+      ->check(CLI::IsMember({"train", "infer"}));
+  addLossOptions(command, options);
+  addOptimizerOptions(command, options);
+  addTargetOptions(command, *arguments);
+  return [arguments] {
+    CompileOptions &options = arguments->options;
+    options.dims = parseDims(arguments->dims);
+    options.batchDims = parseBatchDims(arguments->batchDims);
+    options.emit = parseEmit(arguments->emit);
+    checkTogether(options);
+    return compile(options);
+  };
+}

@@ -1,0 +1,63 @@
+#include "compiler/Driver/Diagnostics.h"
+
+#include "dialects/Onnx/Location.h"
+
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using namespace zc;
+
+int zc::reportError(const std::string &message) {
+  llvm::errs() << "zc: error: " << message << '\n';
+  return 1;
+}
+
+DiagnosticPrinter::DiagnosticPrinter(MLIRContext *context)
+    : handler(context, [this](Diagnostic &diagnostic) { print(diagnostic); }) {}
+
+static const char *getSeverity(DiagnosticSeverity severity) {
+  switch (severity) {
+  case DiagnosticSeverity::Error:
+    return "error: ";
+  case DiagnosticSeverity::Warning:
+    return "warning: ";
+  default:
+    return "note: ";
+  }
+}
+
+// The author's node; else the file alone; else nothing.
+static std::string getPlace(Location location) {
+  std::string place = onnx::describe(location);
+  if (!place.empty())
+    return place + ": ";
+  if (auto file = location->findInstanceOf<FileLineColLoc>()) {
+    place = file.getFilename().str();
+    if (file.getLine() != 0)
+      place += ":" + std::to_string(file.getLine());
+    return place + ": ";
+  }
+  return "";
+}
+
+static void printOne(const Diagnostic &diagnostic, StringRef prefix) {
+  std::string place = getPlace(diagnostic.getLocation());
+  std::string message = diagnostic.str();
+  // Some messages say themselves where they are.
+  if (StringRef(message).starts_with(place))
+    place.clear();
+  llvm::errs() << "zc: " << getSeverity(diagnostic.getSeverity()) << prefix
+               << place << message << '\n';
+}
+
+void DiagnosticPrinter::print(Diagnostic &diagnostic) {
+  std::lock_guard<std::mutex> lock(mutex);
+  std::string prefix;
+  if (!internal.empty())
+    prefix = "internal error " + internal + ": ";
+  if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
+    ++errors;
+  printOne(diagnostic, prefix);
+  for (const Diagnostic &note : diagnostic.getNotes())
+    printOne(note, "");
+}

@@ -1,0 +1,95 @@
+#include "compiler/Driver/Commands.h"
+#include "compiler/Driver/Compile.h"
+#include "compiler/Driver/Diagnostics.h"
+#include "compiler/Driver/Process.h"
+
+#include "llvm/ADT/SmallString.h"
+#include "llvm/Support/FileSystem.h"
+
+using namespace zc;
+
+namespace {
+struct EvalArguments {
+  std::string model;
+  std::vector<std::string> inputs, dims, batchDims;
+  std::string outputDir, checkpoint;
+  int64_t threads = 0;
+};
+} // namespace
+
+static std::vector<std::string> makeArguments(const EvalArguments &given,
+                                              const std::string &artifact) {
+  std::vector<std::string> arguments = {"eval", artifact};
+  for (const std::string &input : given.inputs)
+    arguments.insert(arguments.end(), {"--input", input});
+  arguments.insert(arguments.end(), {"--output-dir", given.outputDir});
+  if (!given.checkpoint.empty())
+    arguments.insert(arguments.end(), {"--checkpoint", given.checkpoint});
+  if (given.threads)
+    arguments.insert(arguments.end(),
+                     {"--threads", std::to_string(given.threads)});
+  return arguments;
+}
+
+static bool isModel(llvm::StringRef path) {
+  for (const char *extension :
+       {".onnx", ".onnxtext", ".onnxtxt", ".textproto", ".pbtxt", ".prototxt"})
+    if (path.ends_with(extension))
+      return true;
+  return false;
+}
+
+// Through an artifact that is gone afterwards.
+static int evaluateModel(const EvalArguments &given) {
+  CompileOptions options;
+  options.model = given.model;
+  options.mode = "infer";
+  options.dims = parseDims(given.dims);
+  options.batchDims = parseBatchDims(given.batchDims);
+  options.cpuThreads = given.threads;
+  options.quiet = true;
+  llvm::SmallString<128> folder;
+  if (auto error = llvm::sys::fs::createUniqueDirectory("zc-eval", folder))
+    return reportError("cannot create a temporary folder: " + error.message());
+  options.output = (folder + "/model.zca").str();
+  int code = compile(options);
+  if (code == 0)
+    code = callRunner(makeArguments(given, options.output));
+  llvm::sys::fs::remove_directories(folder);
+  return code;
+}
+
+Command zc::addEvalCommand(CLI::App &command) {
+  auto given = std::make_shared<EvalArguments>();
+  command
+      .add_option("model", given->model,
+                  "the artifact, OUT.zca, or a model, MODEL.onnx")
+      ->required();
+  command.add_option("--input", given->inputs, "NAME=FILE.npy, one each input")
+      ->required()
+      ->allow_extra_args(false)
+      ->type_name("NAME=FILE.npy");
+  command
+      .add_option("--output-dir", given->outputDir,
+                  "folder for NAME.npy of every output")
+      ->required()
+      ->type_name("DIR");
+  command
+      .add_option("--checkpoint", given->checkpoint,
+                  "DIR (latest) or DIR/step-N with trained weights")
+      ->type_name("DIR");
+  addDimOptions(command, given->dims, given->batchDims);
+  command
+      .add_option("--threads", given->threads,
+                  "at most what the artifact was compiled for; by default that")
+      ->check(CLI::Range(1, 4096))
+      ->default_str("");
+  return [given] {
+    if (isModel(given->model))
+      return evaluateModel(*given);
+    if (!given->dims.empty() || !given->batchDims.empty())
+      throw CLI::ValidationError("--dim and --batch-dim",
+                                 "are for models; an artifact has its sizes");
+    return execRunner(makeArguments(*given, given->model));
+  };
+}

@@ -1,0 +1,159 @@
+#include "compiler/Driver/Export.h"
+
+#include "compiler/Driver/CheckpointWeights.h"
+#include "compiler/Driver/Diagnostics.h"
+#include "compiler/OnnxModel/TrainedModel.h"
+#include "runtime/Plan/Artifact.h"
+
+#include "llvm/Support/Path.h"
+#include "llvm/Support/raw_ostream.h"
+#include <set>
+
+using namespace zc;
+
+// A model file may have 2 GiB; above half of that, weights lie beside it.
+constexpr uint64_t kInlineLimit = uint64_t(1) << 30;
+
+static Status toStatus(llvm::Error error) {
+  return Status(StatusCode::InvalidArgument, llvm::toString(std::move(error)));
+}
+
+namespace {
+// The tensors that the model asks for: trained ones from the checkpoint, the
+// others from the artifact.
+class Weights {
+public:
+  Weights(const CheckpointWeights &checkpoint, const plan::Manifest &manifest,
+          const std::vector<SafetensorsTensor> &stored);
+
+  /// Every tensor that is trained or a statistic must be in the checkpoint.
+  Status check() const;
+  llvm::Expected<std::string_view> get(const std::string &key,
+                                       const ModelTensorType &type) const;
+
+private:
+  const CheckpointWeights &checkpoint;
+  std::map<std::string, const SafetensorsTensor *> stored;
+  std::set<std::string> trained; // and statistics
+};
+} // namespace
+
+Weights::Weights(const CheckpointWeights &checkpoint,
+                 const plan::Manifest &manifest,
+                 const std::vector<SafetensorsTensor> &tensors)
+    : checkpoint(checkpoint) {
+  for (const SafetensorsTensor &tensor : tensors)
+    stored[tensor.name] = &tensor;
+  for (const plan::State &state : manifest.states())
+    if (state.kind() == plan::PARAMETER || state.kind() == plan::STATISTIC)
+      trained.insert(state.name());
+}
+
+Status Weights::check() const {
+  for (const std::string &name : trained)
+    if (!checkpoint.find(name))
+      return makeError(StatusCode::InvalidArgument, "checkpoint '",
+                       checkpoint.path(), "' lacks the tensor '", name,
+                       "'; it belongs to another model");
+  return Status();
+}
+
+llvm::Expected<std::string_view>
+Weights::get(const std::string &key, const ModelTensorType &type) const {
+  const SafetensorsTensor *tensor = nullptr;
+  if (trained.count(key))
+    tensor = checkpoint.find(key);
+  else if (auto entry = stored.find(key); entry != stored.end())
+    tensor = entry->second;
+  if (!tensor)
+    return llvm::createStringError("the artifact lacks the tensor '" + key +
+                                   "'");
+  if (tensor->data.size() != type.bytes ||
+      llvm::ArrayRef<int64_t>(tensor->dims) != type.dims)
+    return llvm::createStringError(
+        "tensor '" + key +
+        "' has another shape or type in the checkpoint than "
+        "in the model; it belongs to another model");
+  return tensor->data;
+}
+
+// --- Files
+// -------------------------------------------------------------------------
+
+static Status writeParts(const TrainedModel &model, const std::string &path) {
+  ZC_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::create(path));
+  for (const TrainedModel::Part &part : model.parts) {
+    std::string gap(part.offset - file.size(), '\0');
+    ZC_RETURN_IF_ERROR(file.write(gap.data(), gap.size()));
+    ZC_RETURN_IF_ERROR(file.write(part.bytes.data(), part.bytes.size()));
+  }
+  return file.commit();
+}
+
+// The data first: a model in place always finds them.
+static Status writeModel(const ExportOptions &options, const Artifact &artifact,
+                         const Weights &weights) {
+  const ZipEntry *entry = artifact.archive().find(kModelEntry);
+  if (!entry)
+    return makeError(StatusCode::InvalidArgument, options.artifact,
+                     ": holds no model to export");
+  ZC_ASSIGN_OR_RETURN(std::string_view graph, artifact.archive().view(*entry));
+  std::string dataName =
+      llvm::sys::path::filename(options.output).str() + ".data";
+  auto model = makeTrainedModel(
+      graph, dataName, kInlineLimit,
+      [&](const std::string &key, const ModelTensorType &type) {
+        return weights.get(key, type);
+      });
+  if (!model)
+    return toStatus(model.takeError());
+  if (!model->parts.empty())
+    ZC_RETURN_IF_ERROR(
+        writeParts(*model, parentPath(options.output) + "/" + dataName));
+  return writeFile(options.output, model->model);
+}
+
+static Status writeWeights(const std::string &path,
+                           const CheckpointWeights &checkpoint) {
+  std::vector<SafetensorsTensor> tensors;
+  for (const auto &[name, tensor] : checkpoint.tensors())
+    tensors.push_back(tensor);
+  ZC_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::create(path));
+  std::string header = makeSafetensorsHeader(tensors, {{"format", "pt"}});
+  ZC_RETURN_IF_ERROR(file.write(header.data(), header.size()));
+  for (const SafetensorsTensor &tensor : tensors)
+    ZC_RETURN_IF_ERROR(file.write(tensor.data.data(), tensor.data.size()));
+  return file.commit();
+}
+
+static Status run(const ExportOptions &options) {
+  for (const std::string &path : {options.output, options.safetensors})
+    if (!path.empty())
+      ZC_RETURN_IF_ERROR(checkParentExists(path));
+  ZC_ASSIGN_OR_RETURN(Artifact artifact, Artifact::load(options.artifact));
+  ZC_ASSIGN_OR_RETURN(CheckpointWeights checkpoint,
+                      CheckpointWeights::open(options.checkpoint));
+  std::vector<SafetensorsTensor> stored;
+  if (const ZipEntry *entry = artifact.archive().find(kWeightsEntry)) {
+    ZC_ASSIGN_OR_RETURN(std::string_view bytes,
+                        artifact.archive().view(*entry));
+    ZC_ASSIGN_OR_RETURN(stored, parseSafetensors(bytes));
+  }
+  Weights weights(checkpoint, artifact.manifest(), stored);
+  ZC_RETURN_IF_ERROR(weights.check());
+  if (!options.output.empty())
+    ZC_RETURN_IF_ERROR(writeModel(options, artifact, weights));
+  if (!options.safetensors.empty())
+    ZC_RETURN_IF_ERROR(writeWeights(options.safetensors, checkpoint));
+  return Status();
+}
+
+int zc::exportModel(const ExportOptions &options) {
+  Status status = run(options);
+  if (!status.ok())
+    return reportError(status.message());
+  for (const std::string &path : {options.output, options.safetensors})
+    if (!path.empty())
+      llvm::outs() << "zc: wrote " << path << '\n';
+  return 0;
+}

@@ -1,0 +1,53 @@
+// What a user asks of `zc compile`.
+#ifndef ZC_COMPILER_DRIVER_OPTIONS_H
+#define ZC_COMPILER_DRIVER_OPTIONS_H
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace zc {
+
+/// After which phase to stop, in their order.
+enum class Emit { Onnx, Train, Step, Sched, Llvm, Artifact };
+
+struct CompileOptions {
+  std::string model;
+  std::string output; // empty: stdout, where text is emitted
+  std::map<std::string, int64_t> dims;
+  std::map<std::string, int64_t> batchDims; // per input; -1: none
+  std::string mode = "train";
+
+  std::string loss; // required in training mode
+  std::string logits;
+  std::string labels = "labels";
+  std::optional<int64_t> classAxis;
+  int64_t ignoreIndex = -100;
+
+  std::string optimizer = "adamw";
+  double momentum = 0;
+  bool nesterov = false;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double eps = 1e-8;
+  std::optional<double> weightDecay; // PyTorch's: adamw 0.01, sgd 0
+
+  std::string freeze;
+  std::string train;
+  std::string batchNorm = "train";
+
+  std::vector<std::string> cpuArchs = {"native"};
+  int64_t cpuThreads = 0; // 0: this machine's cores
+  std::string target = "cpu";
+
+  Emit emit = Emit::Artifact;
+  std::string dumpIr;
+  bool verbose = false;
+  bool quiet = false; // no summary
+};
+
+} // namespace zc
+
+#endif

@@ -1,0 +1,49 @@
+#include "compiler/Driver/PassObserver.h"
+
+#include "compiler/Driver/Diagnostics.h"
+
+#include "mlir/Pass/Pass.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using namespace zc;
+
+// Adaptors run other passes and have no flag.
+static bool isNamed(Pass *pass) { return !pass->getArgument().empty(); }
+
+void zc::dumpIr(Operation *op, const std::string &folder, StringRef name,
+                unsigned &dumped) {
+  std::string path =
+      llvm::formatv("{0}/{1,0+3}-{2}.mlir", folder, dumped++, name).str();
+  std::error_code error;
+  llvm::raw_fd_ostream file(path, error);
+  if (!error) {
+    op->print(file, OpPrintingFlags().enableDebugInfo());
+    file << '\n';
+    file.close();
+    error = file.error();
+    file.clear_error();
+  }
+  if (error)
+    llvm::errs() << "zc: warning: cannot write '" << path
+                 << "': " << error.message() << '\n';
+}
+
+void PassObserver::runBeforePass(Pass *pass, Operation *) {
+  std::lock_guard<std::mutex> lock(mutex);
+  started[pass] = std::chrono::steady_clock::now();
+}
+
+void PassObserver::runAfterPass(Pass *pass, Operation *op) {
+  std::lock_guard<std::mutex> lock(mutex);
+  if (!isNamed(pass))
+    return;
+  std::chrono::duration<double> seconds =
+      std::chrono::steady_clock::now() - started[pass];
+  if (verbose)
+    llvm::errs() << llvm::formatv("zc: {0,8:F3} s  {1}\n", seconds.count(),
+                                  pass->getArgument());
+  if (!folder.empty() && isa<ModuleOp>(op) && !op->getParentOp())
+    dumpIr(op, folder, pass->getArgument(), dumped);
+}

@@ -1,0 +1,39 @@
+// What --dump-ir and -v show of every pass.
+#ifndef ZC_COMPILER_DRIVER_PASSOBSERVER_H
+#define ZC_COMPILER_DRIVER_PASSOBSERVER_H
+
+#include "mlir/Pass/PassInstrumentation.h"
+#include "mlir/Pass/PassManager.h"
+
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <string>
+
+namespace zc {
+
+/// Writes numbered IR files into `folder` (unless it is empty) after every pass
+/// on the whole module, and prints name and time of every pass when `verbose`.
+class PassObserver : public mlir::PassInstrumentation {
+public:
+  PassObserver(std::string folder, bool verbose, unsigned &dumped)
+      : folder(std::move(folder)), verbose(verbose), dumped(dumped) {}
+
+  void runBeforePass(mlir::Pass *pass, mlir::Operation *op) override;
+  void runAfterPass(mlir::Pass *pass, mlir::Operation *op) override;
+
+private:
+  std::string folder;
+  bool verbose;
+  unsigned &dumped;
+  std::mutex mutex;
+  std::map<mlir::Pass *, std::chrono::steady_clock::time_point> started;
+};
+
+/// Writes `op` as FOLDER/NN-name.mlir and counts `dumped` up.
+void dumpIr(mlir::Operation *op, const std::string &folder,
+            llvm::StringRef name, unsigned &dumped);
+
+} // namespace zc
+
+#endif

@@ -1,0 +1,153 @@
+#include "compiler/Driver/Phases.h"
+
+#include "compiler/Driver/PassObserver.h"
+#include "compiler/Driver/WorkspaceBounds.h"
+#include "compiler/Import/BatchDims.h"
+#include "compiler/Import/Import.h"
+#include "compiler/Import/ParameterRule.h"
+#include "dialects/Onnx/OnnxDialect.h"
+#include "passes/Allocation/Passes.h"
+#include "passes/Autodiff/Passes.h"
+#include "passes/Codegen/Passes.h"
+#include "passes/Fusion/Passes.h"
+#include "passes/Import/Lowering/LoweringRegistry.h"
+#include "passes/Import/Passes.h"
+#include "passes/Scheduling/Passes.h"
+#include "runtime/Base/File.h"
+
+#include "mlir/IR/Verifier.h"
+#include "llvm/Support/Threading.h"
+
+using namespace mlir;
+using namespace zc;
+
+int64_t zc::getPlannedThreads(const CompileOptions &options) {
+  if (options.cpuThreads > 0)
+    return options.cpuThreads;
+  return std::max(1u, llvm::hardware_concurrency().compute_thread_count());
+}
+
+Phases::Phases(MLIRContext *context, const CompileOptions &options)
+    : context(context), options(options), printer(context) {}
+
+// A failure without a message, or IR that its verifier refuses, is our fault,
+// and must say so rather than end silently.
+LogicalResult Phases::checkInternally(const char *phase, bool succeeded,
+                                      unsigned errorsBefore) {
+  std::string where = std::string("in phase '") + phase + "'";
+  if (!succeeded) {
+    if (printer.getNumErrors() == errorsBefore)
+      reportError("internal error " + where + ": it failed without a message");
+    return failure();
+  }
+  printer.setInternal(where);
+  LogicalResult sound = verify(*module);
+  printer.setInternal("");
+  return sound;
+}
+
+LogicalResult Phases::run(const char *phase,
+                          const std::function<void(OpPassManager &)> &build) {
+  unsigned errors = printer.getNumErrors();
+  PassManager manager(context, ModuleOp::getOperationName());
+  // checkInternally verifies once a phase and says whose fault it is.
+  manager.enableVerifier(false);
+  manager.addInstrumentation(
+      std::make_unique<PassObserver>(options.dumpIr, options.verbose, dumped));
+  build(manager);
+  return checkInternally(phase, succeeded(manager.run(*module)), errors);
+}
+
+// --- The phases
+// ----------------------------------------------------------------------
+
+LogicalResult Phases::checkLabels() {
+  auto graph = *module->getBody()->getOps<onnx::GraphOp>().begin();
+  if (options.mode != "train" || options.loss.empty())
+    return success();
+  for (StringAttr name : graph.getInputNames().getAsRange<StringAttr>())
+    if (name.getValue() == options.labels)
+      return graph.emitError()
+             << "has an input named '" << options.labels
+             << "', which is what the loss calls its new input; choose another "
+                "name for that with --labels NAME";
+  return success();
+}
+
+LogicalResult Phases::importModel() {
+  unsigned errors = printer.getNumErrors();
+  auto rule = ParameterRule::create(options.freeze, options.train);
+  if (!rule)
+    return emitError(UnknownLoc::get(context))
+           << llvm::toString(rule.takeError());
+  ModelImportOptions import;
+  import.path = options.model;
+  import.dims = options.dims;
+  import.mayBeTrained = [&](StringRef name) {
+    return rule->getChoice(name).value_or(false);
+};
+import.isSupported = [](StringRef domain, StringRef op, int64_t version) {
+  return LoweringRegistry::get().isSupported(domain, op, version);
+}
+;
+auto imported = zc::importModel(context, import);
+if (failed(imported))
+  return checkInternally("import", false, errors);
+module = std::move(*imported);
+auto graph = *module->getBody() -> getOps<onnx::GraphOp>().begin();
+BatchOptions batch;
+batch.dims = options.batchDims;
+batch.logits = options.logits;
+if (failed(checkLabels()) ||
+    failed(rule->apply(graph, parentPath(options.model))) ||
+    failed(setBatchDims(graph, batch)))
+  return failure();
+if (!options.dumpIr.empty())
+  dumpIr(*module, options.dumpIr, "import", dumped);
+return checkInternally("import", true, errors);
+}
+
+LogicalResult Phases::convertToTrain() {
+  ImportOptions import;
+  import.frozenBatchNorm = options.batchNorm == "frozen";
+  return run("train", [&](OpPassManager &manager) {
+    buildImportPipeline(manager, import);
+  });
+}
+
+LogicalResult Phases::buildPrograms() {
+  AutodiffOptions autodiff;
+  autodiff.loss.mode = options.mode;
+  autodiff.loss.loss = options.loss;
+  autodiff.loss.logits = options.logits;
+  autodiff.loss.labels = options.labels;
+  if (options.classAxis)
+    autodiff.loss.classAxis = *options.classAxis;
+  autodiff.loss.ignoreIndex = options.ignoreIndex;
+  autodiff.optimizer.optimizer = options.optimizer;
+  autodiff.optimizer.momentum = options.momentum;
+  autodiff.optimizer.nesterov = options.nesterov;
+  autodiff.optimizer.beta1 = options.beta1;
+  autodiff.optimizer.beta2 = options.beta2;
+  autodiff.optimizer.eps = options.eps;
+  autodiff.optimizer.weightDecay = options.weightDecay.value_or(-1);
+  return run("step", [&](OpPassManager &manager) {
+    buildAutodiffPipeline(manager, autodiff);
+  });
+}
+
+LogicalResult Phases::schedule() {
+  SelectLibraryCallsPassOptions library;
+  library.threads = getPlannedThreads(options);
+  setWorkspaceBound(getWorkspaceBound);
+  return run("sched", [&](OpPassManager &manager) {
+    buildFusionPipeline(manager, library);
+    buildSchedulingPipeline(manager, SchedulingOptions());
+    buildAllocationPipeline(manager, AllocationOptions());
+  });
+}
+
+LogicalResult Phases::generateCode() {
+  return run("llvm",
+             [&](OpPassManager &manager) { buildCodegenPipeline(manager); });
+}

@@ -1,0 +1,48 @@
+// The phases of a compilation, one after another on one module.
+#ifndef ZC_COMPILER_DRIVER_PHASES_H
+#define ZC_COMPILER_DRIVER_PHASES_H
+
+#include "compiler/Driver/Diagnostics.h"
+#include "compiler/Driver/Options.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "mlir/Pass/PassManager.h"
+
+#include <functional>
+
+namespace zc {
+
+/// The threads that workspaces are planned for.
+int64_t getPlannedThreads(const CompileOptions &options);
+
+class Phases {
+public:
+  Phases(mlir::MLIRContext *context, const CompileOptions &options);
+
+  // In this order. Each has reported why it fails.
+  mlir::LogicalResult importModel();
+  mlir::LogicalResult convertToTrain();
+  mlir::LogicalResult buildPrograms();
+  mlir::LogicalResult schedule();
+  mlir::LogicalResult generateCode();
+
+  mlir::ModuleOp getModule() { return *module; }
+
+private:
+  mlir::LogicalResult
+  run(const char *phase,
+      const std::function<void(mlir::OpPassManager &)> &build);
+  mlir::LogicalResult checkLabels();
+  mlir::LogicalResult checkInternally(const char *phase, bool succeeded,
+                                      unsigned errorsBefore);
+
+  mlir::MLIRContext *context;
+  const CompileOptions &options;
+  DiagnosticPrinter printer;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  unsigned dumped = 0; // files of --dump-ir
+};
+
+} // namespace zc
+
+#endif

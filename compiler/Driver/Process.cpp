@@ -1,0 +1,48 @@
+#include "compiler/Driver/Process.h"
+
+#include "compiler/Driver/Diagnostics.h"
+
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace zc;
+
+static std::string findRunner() {
+  // The address of any function of the main program finds it when /proc is
+  // missing.
+  std::string self = llvm::sys::fs::getMainExecutable(
+      nullptr, reinterpret_cast<void *>(&findRunner));
+  llvm::SmallString<256> path(llvm::sys::path::parent_path(self));
+  llvm::sys::path::append(path, "zc-run");
+  return path.str().str();
+}
+
+int zc::execRunner(const std::vector<std::string> &arguments) {
+  std::string runner = findRunner();
+  std::vector<char *> argv = {runner.data()};
+  for (const std::string &argument : arguments)
+    argv.push_back(const_cast<char *>(argument.c_str()));
+  argv.push_back(nullptr);
+  execv(runner.c_str(), argv.data());
+  return reportError("cannot start '" + runner + "': " + std::strerror(errno));
+}
+
+int zc::callRunner(const std::vector<std::string> &arguments) {
+  pid_t child = fork();
+  if (child < 0)
+    return reportError(std::string("cannot start zc-run: ") +
+                       std::strerror(errno));
+  if (child == 0)
+    _exit(execRunner(arguments));
+  // Ctrl-C reaches the child too; this process only waits for it.
+  std::signal(SIGINT, SIG_IGN);
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}

@@ -1,0 +1,56 @@
+#include "compiler/Driver/StoredTensors.h"
+
+#include "compiler/Export/ExportTypes.h"
+#include "compiler/Import/Types.h"
+#include "compiler/OnnxModel/StoredModel.h"
+#include "dialects/Train/TrainDialect.h"
+
+#include "llvm/ADT/StringMap.h"
+
+using namespace mlir;
+using namespace zc;
+
+// Initializers whose bytes some state has: what is trained, and what is read
+// from the model's files as it is.
+static llvm::StringMap<std::string> findStates(ModuleOp module) {
+  llvm::StringMap<std::string> keys;
+  for (train::StateOp state : module.getOps<train::StateOp>()) {
+    bool changes = state.getKind() == train::kParameter ||
+                   state.getKind() == train::kStatistic;
+    if (!changes && !state.getSource())
+      continue;
+    std::string key = state.getSymName().str();
+    keys[key] = key;
+    if (auto aliases = state.getAliases())
+      for (StringRef alias : aliases->getAsValueRange<StringAttr>())
+        keys[alias] = key;
+  }
+  return keys;
+}
+
+Status zc::addStoredModel(const std::string &path, ExportInput &input) {
+  auto fail = [&](llvm::Error error) {
+    return makeError(StatusCode::InvalidArgument, input.modelName, ": ",
+                     llvm::toString(std::move(error)));
+  };
+  llvm::Expected<ModelFile> file = readModelFile(path);
+  if (!file)
+    return fail(file.takeError());
+  llvm::StringMap<std::string> states = findStates(input.module);
+  auto stored = makeStoredModel(
+      std::move(*file), [&](StringRef name) { return states.lookup(name); });
+  if (!stored)
+    return fail(stored.takeError());
+  input.model = std::move(stored->graph);
+  for (const ModelTensor &tensor : stored->tensors) {
+    StoredTensor &entry = input.tensors.emplace_back();
+    entry.name = tensor.key;
+    entry.type = getTensorType(RankedTensorType::get(
+        tensor.dims,
+        convertElementType(input.module->getContext(), tensor.dataType)));
+    entry.file = tensor.source.file;
+    entry.offset = tensor.source.offset;
+    entry.length = tensor.source.length;
+  }
+  return Status();
+}

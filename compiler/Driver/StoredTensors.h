@@ -1,0 +1,15 @@
+// The author's model, into the artifact, for `zc export`.
+#ifndef ZC_COMPILER_DRIVER_STOREDTENSORS_H
+#define ZC_COMPILER_DRIVER_STOREDTENSORS_H
+
+#include "compiler/Export/Artifact.h"
+
+namespace zc {
+
+/// Fills in `input.model` and `input.tensors` from the model file at `path`.
+/// What states hold anyway is not stored twice.
+Status addStoredModel(const std::string &path, ExportInput &input);
+
+} // namespace zc
+
+#endif

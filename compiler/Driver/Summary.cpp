@@ -1,0 +1,54 @@
+#include "compiler/Driver/Summary.h"
+
+#include "compiler/Export/Inspect.h"
+#include "dialects/Onnx/OnnxDialect.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using namespace zc;
+
+static int64_t countSamples(onnx::GraphOp graph) {
+  for (auto [input, dim] :
+       llvm::zip(graph.getBody().getArguments(),
+                 graph.getBatchDims().value_or(ArrayRef<int64_t>())))
+    if (dim >= 0)
+      return cast<ShapedType>(input.getType()).getDimSize(dim);
+  return 0;
+}
+
+Summary zc::summarizeModel(ModuleOp module) {
+  Summary summary;
+  auto graph = *module.getBody()->getOps<onnx::GraphOp>().begin();
+  summary.batch = countSamples(graph);
+  for (auto initializer : graph.getBody().getOps<onnx::InitializerOp>()) {
+    auto type = cast<ShapedType>(initializer.getType());
+    if (initializer.getTrained()) {
+      ++summary.trainedTensors;
+      summary.trainedElements += type.getNumElements();
+    } else if (!initializer.getFolded() &&
+               isa<FloatType>(type.getElementType()) &&
+               type.getNumElements() > 1) {
+      summary.untrained.push_back(initializer.getName().str());
+    }
+  }
+  return summary;
+}
+
+void zc::printSummary(const Summary &summary, const CompileOptions &options,
+                      double seconds) {
+  llvm::raw_ostream &os = llvm::outs();
+  if (options.mode == "train")
+    os << llvm::formatv("zc: trains {0:N} parameters in {1} tensors\n",
+                        summary.trainedElements, summary.trainedTensors);
+  if (options.mode == "train" && !summary.untrained.empty())
+    os << "zc: does not train " << llvm::join(summary.untrained, ", ") << '\n';
+  if (summary.batch)
+    os << "zc: batch of " << summary.batch << '\n';
+  os << "zc: plans " << printSize(summary.plannedBytes) << " of memory\n";
+  os << llvm::formatv("zc: wrote {0}, {1}, in {2:F1} s\n", options.output,
+                      printSize(summary.artifactBytes), seconds);
+  os.flush();
+}

@@ -1,0 +1,33 @@
+// What `zc compile` tells when it is done.
+#ifndef ZC_COMPILER_DRIVER_SUMMARY_H
+#define ZC_COMPILER_DRIVER_SUMMARY_H
+
+#include "compiler/Driver/Options.h"
+#include "mlir/IR/BuiltinOps.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace zc {
+
+struct Summary {
+  uint64_t trainedTensors = 0;
+  uint64_t trainedElements = 0;
+  /// Initializers of floating-point type and more than one element that are not
+  /// trained.
+  std::vector<std::string> untrained;
+  int64_t batch = 0; // samples a step; 0: no input counts samples
+  uint64_t plannedBytes = 0;
+  uint64_t artifactBytes = 0;
+};
+
+/// Of an imported model.
+Summary summarizeModel(mlir::ModuleOp module);
+
+void printSummary(const Summary &summary, const CompileOptions &options,
+                  double seconds);
+
+} // namespace zc
+
+#endif

@@ -1,0 +1,92 @@
+#include "compiler/Driver/WorkspaceBounds.h"
+
+#include "dialects/Train/TrainDialect.h"
+#include "kernels/Cpu/Workspace.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace zc;
+
+using Order = SmallVector<int64_t>;
+
+// The tensor with dim i of the operand being dim order[i] in memory.
+static kernels::StridedTensor makeTensor(Value value, ArrayRef<int64_t> order) {
+  ArrayRef<int64_t> shape = cast<ShapedType>(value.getType()).getShape();
+  SmallVector<int64_t> strides(shape.size(), 1);
+  for (int64_t i = int64_t(shape.size()) - 2; i >= 0; --i)
+    strides[i] = strides[i + 1] * shape[i + 1];
+  kernels::StridedTensor tensor;
+  for (int64_t dim : order) {
+    tensor.dims.push_back(shape[dim]);
+    tensor.strides.push_back(strides[dim]);
+  }
+  return tensor;
+}
+
+static Order getOrder(Value value) {
+  return llvm::to_vector(
+      llvm::seq<int64_t>(0, cast<ShapedType>(value.getType()).getRank()));
+}
+
+static Order getMatrixOrder(Value value, bool transposed) {
+  Order order = getOrder(value);
+  if (transposed)
+    std::swap(order[order.size() - 2], order.back());
+  return order;
+}
+
+// N, C, spatial, whatever the order in memory.
+static Order getImageOrder(Value value, bool channelsLast) {
+  Order order = getOrder(value);
+  if (channelsLast)
+    std::rotate(order.begin() + 1, order.end() - 1, order.end());
+  return order;
+}
+
+static uint64_t boundMatmul(train::MatmulOp op, int64_t threads) {
+  kernels::MatmulSpec spec;
+  spec.a = makeTensor(op.getLhs(),
+                      getMatrixOrder(op.getLhs(), op.getTransposeLhs()));
+  spec.b = makeTensor(op.getRhs(),
+                      getMatrixOrder(op.getRhs(), op.getTransposeRhs()));
+  spec.c = makeTensor(op.getResult(), getOrder(op.getResult()));
+  return kernels::matmulWorkspaceBound(spec, threads);
+}
+
+template <typename Op>
+static uint64_t boundConvolution(Op op, kernels::ConvolutionKind kind,
+                                 Value source, Value filter, Value destination,
+                                 int64_t threads) {
+  kernels::ConvolutionSpec spec;
+  spec.kind = kind;
+  bool last = op.getChannelsLast();
+  spec.source = makeTensor(source, getImageOrder(source, last));
+  spec.filter = makeTensor(filter, getOrder(filter));
+  spec.destination = makeTensor(destination, getImageOrder(destination, last));
+  spec.strides = op.getStrides().vec();
+  spec.dilations = op.getDilations().vec();
+  spec.padsLow = op.getPadsLow().vec();
+  spec.padsHigh = op.getPadsHigh().vec();
+  spec.groups = op.getGroups();
+  return kernels::convolutionWorkspaceBound(spec, threads);
+}
+
+uint64_t zc::getWorkspaceBound(Operation *op, int64_t threads) {
+  using Kind = kernels::ConvolutionKind;
+  return llvm::TypeSwitch<Operation *, uint64_t>(op)
+      .Case([&](train::MatmulOp op) { return boundMatmul(op, threads); })
+      .Case([&](train::ConvOp op) {
+        return boundConvolution(op, Kind::Forward, op.getInput(),
+                                op.getFilter(), op.getResult(), threads);
+      })
+      .Case([&](train::ConvInputGradOp op) {
+        return boundConvolution(op, Kind::BackwardInput, op.getResult(),
+                                op.getFilter(), op.getGrad(), threads);
+      })
+      .Case([&](train::ConvFilterGradOp op) {
+        return boundConvolution(op, Kind::BackwardFilter, op.getInput(),
+                                op.getResult(), op.getGrad(), threads);
+      })
+      .Default([](Operation *) { return uint64_t(0); });
+}

@@ -1,0 +1,16 @@
+// What the CPU's library needs at most, told to the passes.
+#ifndef ZC_COMPILER_DRIVER_WORKSPACEBOUNDS_H
+#define ZC_COMPILER_DRIVER_WORKSPACEBOUNDS_H
+
+#include "mlir/IR/Operation.h"
+
+#include <cstdint>
+
+namespace zc {
+
+/// The bound of passes/Fusion's WorkspaceBound for an op that oneDNN computes.
+uint64_t getWorkspaceBound(mlir::Operation *op, int64_t threads);
+
+} // namespace zc
+
+#endif
