@@ -1,6 +1,7 @@
 #include "runtime/Driver/Trainer.h"
 #include "runtime/Base/File.h"
 #include "runtime/Base/Log.h"
+#include "runtime/Driver/HeldOut.h"
 #include "runtime/Driver/Metrics.h"
 #include "runtime/Driver/Progress.h"
 #include "runtime/Driver/Session.h"
@@ -38,6 +39,7 @@ private:
   Status runStep();
   Status checkLoss(const Metric &loss) const;
   Status logStep(const Metric &loss, double seconds);
+  Status evaluate();
   Status save();
   void summarize();
 
@@ -49,6 +51,7 @@ private:
   const plan::Program *stepProgram = nullptr;
   const plan::State *learningRate = nullptr;
   std::optional<BatchFeed> feed;
+  std::optional<HeldOut> heldOut;
   std::optional<RunLog> log;
   std::optional<Sampler> sampler;
   std::optional<Progress> progress;
@@ -76,7 +79,10 @@ Status Trainer::prepare() {
   learningRate = findScalar("lr");
   ZC_RETURN_IF_ERROR(openData());
   ZC_RETURN_IF_ERROR(checkFolders());
-  ZC_RETURN_IF_ERROR(session->prepare(options.threads, {"init", "step"}));
+  std::vector<std::string> programs = {"init", "step"};
+  if (heldOut)
+    programs.push_back("eval");
+  ZC_RETURN_IF_ERROR(session->prepare(options.threads, programs));
   state.batch = feed->batch();
   state.samples = feed->samples();
   if (options.resume)
@@ -97,6 +103,10 @@ Status Trainer::openData() {
   ZC_ASSIGN_OR_RETURN(DataFile file, DataFile::open(options.data));
   auto data = std::make_shared<DataFile>(std::move(file));
   ZC_ASSIGN_OR_RETURN(feed, BatchFeed::create(program(), data, FeedOptions()));
+  if (options.evalData.empty())
+    return Status();
+  ZC_ASSIGN_OR_RETURN(heldOut,
+                      HeldOut::open(session->artifact(), options.evalData));
   return Status();
 }
 
@@ -156,12 +166,18 @@ Status Trainer::run() {
     ZC_RETURN_IF_ERROR(runStep());
     if (state.step == firstStep + 1)
       options.onSteadyState();
-    bool due = options.saveEvery > 0 && state.step % options.saveEvery == 0;
-    if (due && state.step < total)
+    auto due = [&](int64_t every) {
+      return every > 0 && state.step % every == 0 && state.step < total;
+    };
+    if (due(options.evalEvery))
+      ZC_RETURN_IF_ERROR(evaluate());
+    if (due(options.saveEvery))
       ZC_RETURN_IF_ERROR(save());
   }
-  if (state.step > firstStep)
+  if (state.step > firstStep) {
     ZC_RETURN_IF_ERROR(save());
+    ZC_RETURN_IF_ERROR(evaluate());
+  }
   summarize();
   return Status();
 }
@@ -220,6 +236,18 @@ Status Trainer::logStep(const Metric &loss, double seconds) {
   record.samplesPerSecond = rate;
   record.peakBytes = session->executor().arenaBytes();
   return log->write(record);
+}
+
+Status Trainer::evaluate() {
+  if (!heldOut)
+    return Status();
+  ZC_ASSIGN_OR_RETURN(EvaluationRecord record,
+                      heldOut->evaluate(session->executor(), state.step));
+  std::string text = strCat("step ", state.step, ": eval loss ", record.loss);
+  if (record.accuracy)
+    text += strCat(", eval accuracy ", *record.accuracy);
+  progress->note(text);
+  return log ? log->write(record) : Status();
 }
 
 Status Trainer::save() {

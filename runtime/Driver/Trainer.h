@@ -21,9 +21,9 @@ struct TrainOptions {
   int64_t saveEvery = 0;  // 0: at the end only
   int64_t keep = 0;       // 0: all
   bool resume = false;
-  std::string log; // empty: none
-  std::string evalData;
-  int64_t evalEvery = 0;
+  std::string log;       // empty: none
+  std::string evalData;  // held-out samples; empty: none
+  int64_t evalEvery = 0; // 0: at the end only
   int threads = 0;
   // Called once, when everything that a run allocates is allocated.
   std::function<void()> onSteadyState = [] {};

@@ -90,6 +90,12 @@ void addTrainOptions(CLI::App &app, zc::TrainOptions &options) {
   app.add_flag("--resume", options.resume, "go on from the latest checkpoint")
       ->needs(checkpoint);
   app.add_option("--log", options.log, "JSON lines, one object a step");
+  auto *evalData = app.add_option("--eval-data", options.evalData,
+                                  "held-out samples, as for --data");
+  app.add_option("--eval-every", options.evalEvery,
+                 "evaluate every K steps, besides at the end")
+      ->check(kPositive)
+      ->needs(evalData);
   app.add_option("--threads", options.threads,
                  "at most what the artifact was compiled for [all of that]")
       ->check(CLI::Range(1, 4096));

@@ -80,6 +80,15 @@ void addInput(plan::Program &program, const std::string &name, uint32_t buffer,
   input->set_is_label(label);
 }
 
+void addMetric(plan::Program &program, const std::string &name,
+               uint32_t buffer) {
+  plan::Output *output = program.add_outputs();
+  output->set_name(name);
+  output->set_buffer(buffer);
+  output->set_kind(plan::METRIC);
+  output->set_batch_dim(-1);
+}
+
 void addKernel(plan::Program &program, const std::string &symbol,
                const std::vector<uint32_t> &buffers, uint32_t inputs,
                int64_t grid) {
@@ -159,11 +168,7 @@ void addStep(plan::Program &program) {
   setOperand(call->mutable_c(), dw, {3, 1}, {1, 1});
   addKernel(program, "tiny_sgd", {dw, rate, f.w, momentum}, 2, 3);
   addKernel(program, "tiny_count", {step}, 0, 1);
-  plan::Output *output = program.add_outputs();
-  output->set_name("loss");
-  output->set_buffer(loss);
-  output->set_kind(plan::METRIC);
-  output->set_batch_dim(-1);
+  addMetric(program, "loss", loss);
 }
 
 void addEval(plan::Program &program) {
@@ -172,6 +177,8 @@ void addEval(plan::Program &program) {
   auto labels = addBuffer(program, plan::TRANSIENT, 80, plan::F32, {4, 1});
   auto weights = addBuffer(program, plan::TRANSIENT, 96, plan::F32, {4});
   auto copy = addBuffer(program, plan::TRANSIENT, 112, plan::F32, {4, 1});
+  auto lossSum = addBuffer(program, plan::TRANSIENT, 128, plan::F32, {});
+  auto weightSum = addBuffer(program, plan::TRANSIENT, 132, plan::F32, {});
   addInput(program, "labels", labels, true);
   addInput(program, "sample_weight", weights);
   program.mutable_inputs(2)->set_is_sample_weight(true);
@@ -182,6 +189,10 @@ void addEval(plan::Program &program) {
   plan::Output *output = program.add_outputs();
   output->set_name("pred/out");
   output->set_buffer(copy);
+  addKernel(program, "tiny_eval", {f.pred, labels, weights, lossSum, weightSum},
+            3, 1);
+  addMetric(program, "loss_sum", lossSum);
+  addMetric(program, "weight_sum", weightSum);
 }
 
 void addInit(plan::Program &program) {
@@ -238,14 +249,18 @@ plan::Manifest tinyManifest() {
 std::string tinyKernelsPath() { return ZC_TINY_KERNELS; }
 
 void writeArtifact(const std::string &path, const plan::Manifest &manifest) {
+  writeArtifact(path, manifest.SerializeAsString());
+}
+
+void writeArtifact(const std::string &path, const std::string &manifestBytes) {
   const float weights[3] = {1, 2, 3};
   std::string tensors = makeSafetensorsHeader({{"w", "F32", {3, 1}, {}}});
   tensors.append(reinterpret_cast<const char *>(weights), sizeof(weights));
   Result<ZipWriter> zip = ZipWriter::create(path);
   ASSERT_TRUE(zip.ok()) << zip.status().message();
-  ASSERT_TRUE(zip->addBytes(kManifestEntry, manifest.SerializeAsString()).ok());
-  for (const plan::CodeObject &code : manifest.target().code())
-    ASSERT_TRUE(zip->addFile(code.entry(), tinyKernelsPath()).ok());
+  ASSERT_TRUE(zip->addBytes(kManifestEntry, manifestBytes).ok());
+  for (const char *entry : {"code/x86-64.so", "code/future.so"})
+    ASSERT_TRUE(zip->addFile(entry, tinyKernelsPath()).ok());
   ASSERT_TRUE(zip->addBytes(kWeightsEntry, tensors).ok());
   ASSERT_TRUE(zip->finish().ok());
 }

@@ -27,6 +27,8 @@ plan::Manifest tinyManifest();
 
 /// Writes the artifact of a manifest, with the tests' code and w = 1, 2, 3.
 void writeArtifact(const std::string &path, const plan::Manifest &manifest);
+/// The same, but with any bytes for a manifest.
+void writeArtifact(const std::string &path, const std::string &manifestBytes);
 
 /// Where the code object of the tiny artifact lies.
 std::string tinyKernelsPath();

@@ -166,6 +166,21 @@ TEST_F(ZcRun, EvaluatesPartialBatchesWithTrainedWeights) {
     EXPECT_NEAR(values[i], expected[i], 0.1);
 }
 
+TEST_F(ZcRun, EvaluatesHeldOutDataExactly) {
+  writeTinyData(folder.path("held"), 7); // a batch and three
+  Outcome outcome = run("--steps 30 --lr 0.1 --log log.jsonl "
+                        "--eval-data held --eval-every 10");
+  ASSERT_EQ(outcome.code, 0) << outcome.text;
+  std::vector<double> losses;
+  for (const auto &record : readLog(folder.path("log.jsonl")))
+    if (record.contains("eval_loss"))
+      losses.push_back(record["eval_loss"].get<double>());
+  ASSERT_EQ(losses.size(), 3u);
+  EXPECT_LT(losses[2], losses[0]);
+  outcome = run("--steps 1 --eval-data nowhere");
+  EXPECT_EQ(outcome.code, 1);
+}
+
 TEST_F(ZcRun, EvaluationNamesUnknownAndMissingInputs) {
   std::string go = "cd " + folder.path() + " && zc_run eval tiny.zca ";
   Outcome outcome = shell(go + "--input y=data/x.npy --output-dir out");

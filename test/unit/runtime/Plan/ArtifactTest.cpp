@@ -69,24 +69,21 @@ TEST_F(ArtifactBytes, RandomBytesEndInAMessage) {
 }
 
 // The checksums hold here, so that the manifest's own checks are what stands
-// between damage and a crash.
+// between damage and a crash. Kernels are trusted with their buffers, so none
+// runs.
 TEST_F(ArtifactBytes, AnyManifestEndsInAMessage) {
   std::mt19937 random(4);
   const std::string sound = tinyManifest().SerializeAsString();
-  for (int i = 0; i < 3000; ++i) {
+  auto device = cpu::createCpuDevice({});
+  for (int i = 0; i < 1000; ++i) {
     std::string damaged = sound;
     for (int flips = 1 + int(random() % 2); flips > 0; --flips)
       damaged[random() % damaged.size()] = char(random());
-    plan::Manifest manifest;
-    if (!manifest.ParseFromString(damaged))
-      continue;
-    manifest.mutable_target()->mutable_code()->CopyFrom(
-        tinyManifest().target().code());
-    writeArtifact(path, manifest);
+    writeArtifact(path, damaged);
     auto artifact = Artifact::load(path);
     if (!artifact.ok() || artifact->manifest().persistent_bytes() > 1 << 20)
       continue;
-    (void)loadAndPrepare(path).ok();
+    (void)Executor::prepare(*device, *artifact, {"init", "step", "eval"}).ok();
   }
 }
 

@@ -1,0 +1,57 @@
+#include "runtime/Driver/HeldOut.h"
+#include "runtime/Driver/Metrics.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace zc {
+
+static bool hasMetric(const plan::Program &program, const std::string &name) {
+  return std::any_of(program.outputs().begin(), program.outputs().end(),
+                     [&](const plan::Output &output) {
+                       return output.kind() == plan::METRIC &&
+                              output.name() == name;
+                     });
+}
+
+Result<HeldOut> HeldOut::open(const Artifact &artifact,
+                              const std::string &path) {
+  const plan::Program *program = artifact.program("eval");
+  if (!program || !hasMetric(*program, "loss_sum") ||
+      !hasMetric(*program, "weight_sum"))
+    return makeError(StatusCode::InvalidArgument, "--eval-data: '",
+                     artifact.path(),
+                     "' has no evaluation program that reports a loss");
+  ZC_ASSIGN_OR_RETURN(DataFile file, DataFile::open(path));
+  auto data = std::make_shared<DataFile>(std::move(file));
+  ZC_ASSIGN_OR_RETURN(BatchFeed feed,
+                      BatchFeed::create(*program, data, FeedOptions()));
+  return HeldOut(*program, std::move(feed));
+}
+
+Result<EvaluationRecord> HeldOut::evaluate(Executor &executor, int64_t step) {
+  double loss = 0, weight = 0, correct = 0;
+  bool counted = false;
+  for (int64_t at = 0; at < feed.samples(); at += feed.batch()) {
+    indices.resize(std::min(feed.batch(), feed.samples() - at));
+    std::iota(indices.begin(), indices.end(), at);
+    ZC_RETURN_IF_ERROR(feed.feed(executor, indices));
+    ZC_RETURN_IF_ERROR(executor.run(*program));
+    for (auto [name, sum] : {std::pair("loss_sum", &loss),
+                             {"weight_sum", &weight},
+                             {"correct_sum", &correct}}) {
+      ZC_ASSIGN_OR_RETURN(std::optional<Metric> metric,
+                          readMetric(executor, *program, name));
+      *sum += metric ? metric->value : 0;
+      counted |= metric && sum == &correct;
+    }
+  }
+  EvaluationRecord record;
+  record.step = step;
+  record.loss = weight > 0 ? loss / weight : 0;
+  if (counted)
+    record.accuracy = weight > 0 ? correct / weight : 0;
+  return record;
+}
+
+} // namespace zc

@@ -1,0 +1,32 @@
+// Evaluation while training: loss and accuracy over held-out samples, exactly,
+// partial batches included.
+#ifndef ZC_RUNTIME_DRIVER_HELDOUT_H
+#define ZC_RUNTIME_DRIVER_HELDOUT_H
+
+#include "runtime/Io/BatchFeed.h"
+#include "runtime/Io/RunLog.h"
+
+namespace zc {
+
+class HeldOut {
+public:
+  /// Opens and checks the data; `artifact` must have an evaluation program that
+  /// reports a loss.
+  static Result<HeldOut> open(const Artifact &artifact,
+                              const std::string &data);
+
+  /// Runs over all samples.
+  Result<EvaluationRecord> evaluate(Executor &executor, int64_t step);
+
+private:
+  HeldOut(const plan::Program &program, BatchFeed feed)
+      : program(&program), feed(std::move(feed)) {}
+
+  const plan::Program *program;
+  BatchFeed feed;
+  std::vector<int64_t> indices;
+};
+
+} // namespace zc
+
+#endif // ZC_RUNTIME_DRIVER_HELDOUT_H
