@@ -73,11 +73,12 @@ void ProgramConverter::convertArguments() {
   }
 }
 
-static void copyBuffer(OpBuilder &builder, Location loc, Value from, Value to) {
+static void copyBuffer(OpBuilder &builder, Location loc, Value from, Value to,
+                       FlatSymbolRefAttr state) {
   double bytes = 2.0 * static_cast<double>(sched::getByteSize(from));
-  sched::CopyOp::create(builder, loc, from, to, builder.getStringAttr("copy"),
-                        builder.getF64FloatAttr(0),
-                        builder.getF64FloatAttr(bytes));
+  sched::CopyOp::create(
+      builder, loc, from, to, builder.getStringAttr("copy " + state.getValue()),
+      builder.getF64FloatAttr(0), builder.getF64FloatAttr(bytes));
 }
 
 // A returned old value of a state that gets a new one would be overwritten.
@@ -91,7 +92,8 @@ void ProgramConverter::saveOldValues() {
       copy = sched::AllocOp::create(builder, old.getLoc(), bufferTypeOf(old),
                                     builder.getStringAttr(sched::kActivations),
                                     /*offset=*/nullptr);
-      copyBuffer(builder, old.getLoc(), buffers.at(old), copy);
+      copyBuffer(builder, old.getLoc(), buffers.at(old), copy,
+                 getArgumentState(old));
     }
     saved[index] =
         sched::ViewOp::create(builder, old.getLoc(), bufferTypeOf(tensor), copy,
@@ -195,11 +197,11 @@ Value ProgramConverter::getReturned(unsigned result) {
 void ProgramConverter::copyNewValues() {
   for (unsigned index : plan.getFinalCopies()) {
     Value tensor = getReturn(source).getOperand(index);
-    Value state = states[getResultState(source, index)];
+    FlatSymbolRefAttr state = getResultState(source, index);
     Value place = sched::ViewOp::create(builder, source.getLoc(),
-                                        bufferTypeOf(tensor), state,
+                                        bufferTypeOf(tensor), states[state],
                                         /*memory_class=*/nullptr);
-    copyBuffer(builder, source.getLoc(), getReturned(index), place);
+    copyBuffer(builder, source.getLoc(), getReturned(index), place, state);
   }
 }
 

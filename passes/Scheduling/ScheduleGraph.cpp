@@ -21,6 +21,10 @@ using namespace llvm;
 
 namespace zc {
 
+// Results of this size may come early: it costs nothing, and much may depend on
+// them, as all updates do on Adam's bias corrections.
+static constexpr int64_t kNegligibleBytes = 1024;
+
 unsigned ScheduleGraph::addBuffer(int64_t bytes, bool pinned) {
   buffers.emplace_back();
   buffers.back().bytes = bytes;
@@ -176,11 +180,11 @@ int64_t ListScheduler::growth(unsigned index) const {
 void ListScheduler::considerShrinker(unsigned index) {
   if (!policy.shrinkEarly)
     return;
-  bool allocates = any_of(graph.nodes[index].writes, [&](unsigned write) {
-    return graph.buffers[write].bytes > 0;
-  });
+  int64_t allocated = 0;
+  for (unsigned write : graph.nodes[index].writes)
+    allocated += graph.buffers[write].bytes;
   int64_t bytes = growth(index);
-  if (bytes < 0 || !allocates)
+  if (bytes < 0 || allocated <= kNegligibleBytes)
     shrinkers.insert({bytes, index});
 }
 
