@@ -8,6 +8,7 @@ import unittest
 import zipfile
 
 import numpy as np
+from onnx import TensorProto, helper, numpy_helper
 
 import corrupt
 from zctest import (Fixture, ZcTest, latest_step, limit_file_size,
@@ -207,36 +208,72 @@ class BadRun(RunTest):
         self.refuse([file.name], "--resume", "--checkpoint", checkpoint)
 
     def test_full_log(self):
-        self.refuse(["/dev/full"], "--log", "/dev/full")
+        device = self.full_device()
+        self.refuse([str(device), "no space"], "--log", device)
+        self.assertTrue(device.is_char_device(), "the device was replaced")
 
     def test_log_in_a_missing_folder(self):
         self.refuse(["absent"], "--log", self.folder / "absent" / "log.jsonl")
-
-    def test_full_disk_while_saving(self):
-        checkpoint = self.folder / "ckpt"
-        self.fails(1, ["ckpt"], "run", self.artifact, "--data",
-                   self.fixture.data, "--steps", 2, "--checkpoint", checkpoint,
-                   preexec_fn=limit_file_size(8192))
-        self.assertEqual(list(checkpoint.glob("step-*")), [],
-                         "a half-written checkpoint looks complete")
-
-    def test_full_disk_keeps_the_last_checkpoint(self):
-        checkpoint = self.folder / "ckpt"
-        self.train(self.artifact, self.fixture.data, 1, "--checkpoint",
-                   checkpoint)
-        before = load_tensors(latest_step(checkpoint))
-        self.fails(1, ["ckpt"], "run", self.artifact, "--data",
-                   self.fixture.data, "--steps", 3, "--checkpoint", checkpoint,
-                   "--resume", preexec_fn=limit_file_size(8192))
-        after = load_tensors(latest_step(checkpoint))
-        self.assertEqual({k: v.tobytes() for k, v in before.items()},
-                         {k: v.tobytes() for k, v in after.items()})
 
     def test_read_only_checkpoint_folder(self):
         data = shutil.copy(self.fixture.data, self.folder)
         self.refused_to_nobody("ckpt", "run", self.artifact, "--data", data,
                                "--steps", 1, "--checkpoint",
                                self.folder / "ckpt")
+
+
+class FullDisk(ZcTest):
+    """A model whose weights, 1 MiB, do not fit on the disk while all that a
+    run needs before its first checkpoint does."""
+
+    def setUp(self):
+        super().setUp()
+        weight = numpy_helper.from_array(np.ones((256, 1024), np.float32), "w")
+        graph = helper.make_graph(
+            [helper.make_node("MatMul", ["x", "w"], ["y"])], "wide",
+            [helper.make_tensor_value_info("x", TensorProto.FLOAT, (8, 256))],
+            [helper.make_tensor_value_info("y", TensorProto.FLOAT, (8, 1024))],
+            [weight])
+        model = self.folder / "wide.onnx"
+        model.write_bytes(helper.make_model(
+            graph, opset_imports=[helper.make_opsetid("", 20)],
+            ir_version=10).SerializeToString())
+        self.artifact, self.data = self.folder / "a.zca", self.folder / "d.npz"
+        self.checkpoint = self.folder / "ckpt"
+        self.zc("compile", model, "-o", self.artifact, "--loss", "mse",
+                "--optimizer", "sgd")
+        np.savez(self.data, x=np.ones((8, 256), np.float32),
+                 labels=np.ones((8, 1024), np.float32))
+
+    def fill_up(self, steps, *options):
+        self.fails(1, ["ckpt", "file too large"], "run", self.artifact,
+                   "--data", self.data, "--steps", steps, "--checkpoint",
+                   self.checkpoint, *options,
+                   preexec_fn=limit_file_size(512 * 1024))
+
+    def test_a_half_checkpoint_is_none(self):
+        self.fill_up(2)
+        self.assertEqual(list(self.checkpoint.glob("step-*")), [])
+        # What was half written is in nobody's way.
+        self.train(self.artifact, self.data, 2, "--checkpoint",
+                   self.checkpoint)
+
+    def test_the_last_checkpoint_stays(self):
+        self.train(self.artifact, self.data, 1, "--checkpoint",
+                   self.checkpoint)
+        before = load_tensors(latest_step(self.checkpoint))
+        self.fill_up(3, "--resume")
+        after = load_tensors(latest_step(self.checkpoint))
+        self.assertEqual(before["w"].tobytes(), after["w"].tobytes())
+
+    def test_export(self):
+        self.train(self.artifact, self.data, 1, "--checkpoint",
+                   self.checkpoint)
+        output = self.folder / "trained.onnx"
+        self.fails(1, ["trained.onnx", "file too large"], "export",
+                   self.artifact, "--checkpoint", self.checkpoint, "-o",
+                   output, preexec_fn=limit_file_size(512 * 1024))
+        self.assertFalse(output.exists())
 
 
 class Interrupted(RunTest):

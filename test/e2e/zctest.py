@@ -8,6 +8,7 @@ import pathlib
 import resource
 import shutil
 import signal
+import stat
 import subprocess
 import tempfile
 import unittest
@@ -84,7 +85,7 @@ class ZcTest(unittest.TestCase):
         """Run zc, which must succeed; its stdout."""
         code, out, err = run(*args, **options)
         command = " ".join(map(str, args))
-        self.assertEqual(code, 0, f"zc {command}\n{out}\n{err}")
+        self.assertEqual(code, 0, f"zc {command}\n{out}\n{err[:4000]}")
         return out
 
     def fails(self, code, patterns, *args, **options):
@@ -92,11 +93,23 @@ class ZcTest(unittest.TestCase):
         (without regard to case), and never by a signal."""
         found, out, err = run(*args, **options)
         command = " ".join(map(str, args))
-        said = f"zc {command}\nexit code {found}\n{out}\n{err}"
+        said = f"zc {command}\nexit code {found}\n{out}\n{err[:4000]}"
         self.assertEqual(found, code, said)
         for pattern in patterns:
             self.assertRegex(err, "(?i)" + pattern, said)
+        self.assertLess(len(err), 4000, "a message is for people")
         return err
+
+    def full_device(self):
+        """A device that takes no byte. A node of its own, so that a program
+        that replaces what it should write to does not harm the system."""
+        device = self.folder / "full"
+        try:
+            os.mknod(device, stat.S_IFCHR | 0o666, os.makedev(1, 7))
+            device.open("wb").close()
+        except PermissionError:
+            self.skipTest("this user may not make devices")
+        return device
 
     def refused_to_nobody(self, name, *args):
         """zc run as a user who may not write: it says so and names `name`."""

@@ -44,7 +44,7 @@ class Demo:
         self.checkpoint = self.output / "checkpoint"
         self.log = self.output / "log.jsonl"
         self.zc("run", self.artifact, "--data", self.fixture / "train.npz",
-                "--epochs", EPOCHS, "--lr", "3e-3", "--lr-schedule", "cosine",
+                "--epochs", EPOCHS, "--lr", "3e-3",
                 "--log", self.log, "--checkpoint", self.checkpoint)
 
     def draw(self):
