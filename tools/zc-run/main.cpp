@@ -73,8 +73,13 @@ void addTrainOptions(CLI::App &app, zc::TrainOptions &options) {
   steps->excludes(epochs);
   app.add_option("--seed", options.seed,
                  "what the order of samples depends on [0]");
-  app.add_flag("--shuffle,!--no-shuffle", options.shuffle,
-               "permute every epoch [on], or take samples in order");
+  auto *shuffle = app.add_flag_callback(
+      "--shuffle", [&] { options.shuffle = true; },
+      "permute every epoch (default)");
+  app.add_flag_callback(
+         "--no-shuffle", [&] { options.shuffle = false; },
+         "take samples in order")
+      ->excludes(shuffle);
   app.add_option("--lr", options.learningRate, "learning rate")
       ->capture_default_str()
       ->check(checkLearningRate);

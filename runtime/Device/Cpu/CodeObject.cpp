@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 namespace zc::cpu {
@@ -25,6 +26,32 @@ static Status checkHeader(const CodeImage &image) {
   return Status();
 }
 
+namespace {
+
+/// The limit on file sizes holds for memory files too, but a limit that is
+/// meant for a disk should not keep code from loading: while this lives, the
+/// soft limit is as high as allowed.
+class RaisedFileSizeLimit {
+public:
+  RaisedFileSizeLimit() {
+    saved = ::getrlimit(RLIMIT_FSIZE, &before) == 0;
+    struct rlimit raised = before;
+    raised.rlim_cur = raised.rlim_max;
+    if (saved)
+      ::setrlimit(RLIMIT_FSIZE, &raised);
+  }
+  ~RaisedFileSizeLimit() {
+    if (saved)
+      ::setrlimit(RLIMIT_FSIZE, &before);
+  }
+
+private:
+  struct rlimit before = {};
+  bool saved;
+};
+
+} // namespace
+
 Result<std::unique_ptr<CodeObject>> CodeObject::load(const CodeImage &image) {
   ZC_RETURN_IF_ERROR(checkHeader(image));
   int descriptor = ::memfd_create("zc-code", MFD_CLOEXEC);
@@ -32,8 +59,11 @@ Result<std::unique_ptr<CodeObject>> CodeObject::load(const CodeImage &image) {
     return errnoError("cannot create memory for code");
   std::unique_ptr<CodeObject> object(
       new CodeObject(image.name, descriptor, nullptr));
-  ZC_RETURN_IF_ERROR(writeAll(descriptor, image.bytes.data(),
-                              image.bytes.size(), "code in memory"));
+  {
+    RaisedFileSizeLimit raised;
+    ZC_RETURN_IF_ERROR(writeAll(descriptor, image.bytes.data(),
+                                image.bytes.size(), "code in memory"));
+  }
   std::string path = "/proc/self/fd/" + std::to_string(descriptor);
   object->library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!object->library)

@@ -141,6 +141,18 @@ TEST_F(ZcRun, CountsEpochsInWholeBatches) {
   EXPECT_EQ(readLog(folder.path("log.jsonl")).size(), 5u); // 20 samples by 4
 }
 
+TEST_F(ZcRun, ShufflesUnlessToldNotTo) {
+  auto shuffles = [&](const std::string &more) {
+    EXPECT_EQ(run("--steps 1 --checkpoint ck " + more).code, 0);
+    return nlohmann::json::parse(
+        readWhole(folder.path("ck/step-1/train_state.json")))["shuffle"];
+  };
+  EXPECT_EQ(shuffles(""), true);
+  EXPECT_EQ(shuffles("--shuffle"), true);
+  EXPECT_EQ(shuffles("--no-shuffle"), false);
+  EXPECT_EQ(run("--steps 1 --shuffle --no-shuffle").code, 2);
+}
+
 TEST_F(ZcRun, NanLossStopsAndKeepsTheLastCheckpoint) {
   Outcome outcome = run("--steps 400 --lr 1e6 --checkpoint ck --save-every 2");
   EXPECT_EQ(outcome.code, 1);
@@ -243,9 +255,12 @@ TEST_F(ZcRun, RefusesAnotherVersionAndMissingInstructions) {
 TEST_F(ZcRun, FullDiskKeepsTheOlderCheckpoint) {
   ASSERT_EQ(run("--steps 2 --checkpoint ck").code, 0);
   std::string before = readWhole(folder.path("ck/step-2/train_state.json"));
-  Outcome outcome = run("--steps 4 --checkpoint ck --resume", "ulimit -f 0; ");
+  Outcome outcome =
+      run("--steps 4 --checkpoint ck --resume", "ulimit -S -f 0; ");
   EXPECT_EQ(outcome.code, 1) << outcome.text;
   EXPECT_NE(outcome.text.find("File too large"), std::string::npos)
+      << outcome.text;
+  EXPECT_NE(outcome.text.find("after step 4"), std::string::npos)
       << outcome.text;
   EXPECT_EQ(readWhole(folder.path("ck/step-2/train_state.json")), before);
   EXPECT_EQ(std::distance(fs::directory_iterator(folder.path("ck")),
