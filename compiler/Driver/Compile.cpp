@@ -64,6 +64,8 @@ int zc::compile(const CompileOptions &options) {
   registerDialects(registry);
   MLIRContext context(registry);
   context.loadAllAvailableDialects();
+  // Messages are for people; --dump-ir shows the IR.
+  context.printOpOnDiagnostic(false);
   Phases phases(&context, options);
   return runPhases(phases, options);
 }

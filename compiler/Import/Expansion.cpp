@@ -58,11 +58,28 @@ bool GraphImporter::expandLocalFunction(const proto::NodeProto &node,
   return true;
 }
 
+// ONNX's definitions refer to attributes of the call, which may leave out those
+// that have a default value.
+static proto::NodeProto addDefaults(const proto::OpSchema &schema,
+                                    proto::NodeProto call) {
+  for (const auto &[name, attribute] : schema.attributes()) {
+    auto isThis = [&](const proto::AttributeProto &given) {
+      return given.name() == name;
+    };
+    if (attribute.default_value.has_name() &&
+        llvm::none_of(call.attribute(), isThis))
+      *call.add_attribute() = attribute.default_value;
+  }
+  return call;
+}
+
 bool GraphImporter::expandDefinition(const proto::OpSchema &schema,
-                                     const proto::NodeProto &node,
+                                     const proto::NodeProto &original,
                                      const Outputs &inputs, Scope &scope) {
   if (scope.depth > kMaxDepth)
     return false;
+  const proto::NodeProto &node =
+      madeNodes.emplace_back(addDefaults(schema, original));
   int version = scope.opsets[node.domain()];
   if (const proto::FunctionProto *body = schema.GetFunction(version)) {
     importBody(*body, node, inputs, scope);

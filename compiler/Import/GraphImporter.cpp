@@ -39,6 +39,45 @@ static DictionaryAttr convertOpsets(MLIRContext *context,
   return list.getDictionary(context);
 }
 
+// A subgraph may use the values around it.
+static void addUsedNames(const proto::NodeProto &node,
+                         llvm::StringSet<> &names) {
+  for (const std::string &input : node.input())
+    names.insert(input);
+  auto addGraph = [&](const proto::GraphProto &graph) {
+    for (const proto::NodeProto &inner : graph.node())
+      addUsedNames(inner, names);
+    for (const proto::ValueInfoProto &output : graph.output())
+      names.insert(output.name());
+  };
+  for (const proto::AttributeProto &attribute : node.attribute()) {
+    if (attribute.has_g())
+      addGraph(attribute.g());
+    for (const proto::GraphProto &graph : attribute.graphs())
+      addGraph(graph);
+  }
+}
+
+// The nodes that the outputs need, in order. Nodes are sorted: a value is
+// computed before it is used.
+static std::vector<const proto::NodeProto *>
+findNeededNodes(const proto::GraphProto &graph) {
+  llvm::StringSet<> names;
+  for (const proto::ValueInfoProto &output : graph.output())
+    names.insert(output.name());
+  std::vector<const proto::NodeProto *> needed;
+  for (const proto::NodeProto &node : llvm::reverse(graph.node())) {
+    if (llvm::none_of(node.output(), [&](const std::string &output) {
+          return !output.empty() && names.contains(output);
+        }))
+      continue;
+    addUsedNames(node, names);
+    needed.push_back(&node);
+  }
+  std::reverse(needed.begin(), needed.end());
+  return needed;
+}
+
 FailureOr<OwningOpRef<ModuleOp>> GraphImporter::import() {
   Scope scope;
   for (const proto::OperatorSetIdProto &opset : file.model.opset_import())
@@ -57,7 +96,8 @@ FailureOr<OwningOpRef<ModuleOp>> GraphImporter::import() {
   importInitializers(scope);
   if (failed)
     return failure();
-  importNodes(file.model.graph().node(), scope);
+  for (const proto::NodeProto *node : findNeededNodes(file.model.graph()))
+    importNode(*node, scope);
   LogicalResult outputs = importOutputs(scope);
   if (succeeded(outputs))
     eraseDeadOps();

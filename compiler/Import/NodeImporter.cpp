@@ -140,6 +140,10 @@ void GraphImporter::importOperator(const proto::NodeProto &node,
   bool complete = llvm::all_of(*types, [&](const proto::TypeProto &type) {
     return bool(convertType(context, type));
   });
+  // Some operators that are defined by others have no shape inference of their
+  // own.
+  if (!complete && expandDefinition(*schema, node, inputs, scope))
+    return;
   if (!supported && !complete) {
     noteUnsupported(node.domain(), node.op_type(), opset, location);
     return defineUnknown(node, scope);

@@ -102,7 +102,7 @@ Value GraphImporter::emitStored(ImportedValue &value) {
   StringRef parent = hasKind ? StringRef(value.name).rsplit('.').first : "";
   Location location = onnx::makeLocation(
       context, {value.name, hasKind && parent != value.name ? parent : "",
-                "initializer", file.name});
+                onnx::kInitializer, file.name});
   ElementsAttr elements;
   onnx::ExternalAttr source;
   if (std::optional<TensorSource> where = getSource(file, tensor)) {

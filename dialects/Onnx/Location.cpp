@@ -47,6 +47,8 @@ std::string zc::onnx::describe(Location location) {
   std::string text;
   if (!origin->file.empty())
     text += origin->file.str() + ": ";
+  if (origin->operatorName == kInitializer)
+    return text + "initializer '" + origin->node.str() + "'";
   text += "node '" + origin->node.str() + "'";
   if (!origin->operatorName.empty())
     text += " (" + origin->operatorName.str() + ")";

@@ -14,6 +14,9 @@
 
 namespace zc::onnx {
 
+/// What stands for the operator in the location of an initializer.
+inline constexpr llvm::StringLiteral kInitializer = "initializer";
+
 /// One node of the author's model. Strings live in the MLIR context.
 struct NodeOrigin {
   llvm::StringRef node;   // the node's name; its first output's if it has none
