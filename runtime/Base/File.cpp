@@ -66,7 +66,28 @@ void MappedFile::release(std::string_view part) const {
 
 // AtomicFile ------------------------------------------------------------------
 
-Result<AtomicFile> AtomicFile::create(const std::string &path) {
+namespace {
+
+/// Opens what is no regular file, such as a device or a pipe.
+Result<int> openInPlace(const std::string &path) {
+  int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  if (descriptor < 0)
+    return errnoError("cannot write " + quote(path));
+  return descriptor;
+}
+
+} // namespace
+
+Result<AtomicFile> AtomicFile::create(const std::string &asked) {
+  struct stat info;
+  const bool exists = ::stat(asked.c_str(), &info) == 0;
+  if (exists && !S_ISREG(info.st_mode)) {
+    ZC_ASSIGN_OR_RETURN(int descriptor, openInPlace(asked));
+    return AtomicFile(asked, "", descriptor);
+  }
+  // A link stays; the file it leads to is replaced.
+  std::error_code none;
+  const std::string path = exists ? fs::canonical(asked, none).string() : asked;
   std::string temporary = path + ".tmp-XXXXXX";
   int descriptor = ::mkostemp(temporary.data(), O_CLOEXEC);
   if (descriptor < 0)
@@ -86,7 +107,8 @@ AtomicFile::~AtomicFile() {
   if (descriptor < 0)
     return;
   ::close(descriptor);
-  ::unlink(temporary.c_str());
+  if (!temporary.empty())
+    ::unlink(temporary.c_str());
 }
 
 Status writeAll(int descriptor, const void *data, size_t bytes,
@@ -122,6 +144,11 @@ Status AtomicFile::writeAt(uint64_t offset, const void *data, size_t bytes) {
 }
 
 Status AtomicFile::commit() {
+  if (temporary.empty()) {
+    if (::close(std::exchange(descriptor, -1)) != 0)
+      return errnoError("cannot write " + quote(path));
+    return Status();
+  }
   if (::fsync(descriptor) != 0)
     return errnoError("cannot write " + quote(path));
   int closing = std::exchange(descriptor, -1);

@@ -36,7 +36,8 @@ private:
 };
 
 /// Writes a file under a temporary name beside `path`. commit() puts it in
-/// place; without it nothing is left behind.
+/// place; without it nothing is left behind. A device or a pipe is written to
+/// as it stands, for nothing may take its place.
 class AtomicFile {
 public:
   static Result<AtomicFile> create(const std::string &path);

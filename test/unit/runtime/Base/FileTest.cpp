@@ -39,6 +39,27 @@ TEST(File, AbandonedAtomicFilesLeaveNothing) {
   EXPECT_EQ(countFiles(folder.path()), 1u);
 }
 
+TEST(File, LinksStayLinks) {
+  TemporaryFolder folder;
+  ASSERT_TRUE(writeFile(folder.path("a"), "old").ok());
+  fs::create_symlink("a", folder.path("link"));
+  ASSERT_TRUE(writeFile(folder.path("link"), "new").ok());
+  EXPECT_TRUE(fs::is_symlink(folder.path("link")));
+  EXPECT_EQ(readWhole(folder.path("a")), "new");
+  EXPECT_EQ(countFiles(folder.path()), 2u);
+}
+
+TEST(File, DevicesAreWrittenToAsTheyStand) {
+  TemporaryFolder folder;
+  fs::create_symlink("/dev/full", folder.path("full"));
+  Status full = writeFile(folder.path("full"), "new");
+  EXPECT_NE(full.message().find("No space"), std::string::npos);
+  EXPECT_TRUE(fs::is_character_file(folder.path("full")));
+  fs::create_symlink("/dev/null", folder.path("null"));
+  EXPECT_TRUE(writeFile(folder.path("null"), "new").ok());
+  EXPECT_EQ(countFiles(folder.path()), 2u);
+}
+
 TEST(File, MissingFilesAndFoldersAreNamed) {
   TemporaryFolder folder;
   auto file = MappedFile::open(folder.path("nothing"));
