@@ -8,6 +8,8 @@
 
 #include "dialects/Onnx/Location.h"
 #include "dialects/Train/Ops/OpSupport.h"
+#include <cstring>
+#include <vector>
 
 using namespace mlir;
 using namespace zc;
@@ -17,44 +19,74 @@ static constexpr int64_t kMaxInlineElements = 16;
 
 // --- Storing a constant once along dims where it does not vary -------------
 
-static bool variesAlong(ArrayRef<Attribute> elements, ArrayRef<int64_t> shape,
-                        int64_t dim) {
-  int64_t inner = 1;
-  for (int64_t size : shape.drop_front(dim + 1))
-    inner *= size;
-  int64_t period = inner * shape[dim];
-  for (int64_t at = 0, end = elements.size(); at < end; ++at)
-    if (at % period >= inner && elements[at] != elements[at - inner])
-      return true;
+namespace {
+/// Elements as bytes, `width` each: a mask has millions, too many for one
+/// attribute an element.
+struct Elements {
+  SmallVector<int64_t> shape;
+  std::vector<char> bytes;
+  size_t width;
+};
+} // namespace
+
+static Elements readElements(DenseElementsAttr value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  Elements elements{SmallVector<int64_t>(type.getShape()), {}, 1};
+  if (type.getElementType().isInteger(1)) {
+    llvm::append_range(elements.bytes, value.getValues<bool>());
+    return elements;
+  }
+  elements.width = type.getElementTypeBitWidth() / 8;
+  llvm::append_range(elements.bytes, value.getRawData());
+  return elements;
+}
+
+static DenseElementsAttr makeAttribute(const Elements &elements, Type element) {
+  auto type = RankedTensorType::get(elements.shape, element);
+  if (!element.isInteger(1))
+    return DenseElementsAttr::getFromRawBuffer(type, elements.bytes);
+  SmallVector<bool> bools(elements.bytes.begin(), elements.bytes.end());
+  return DenseElementsAttr::get(type, ArrayRef<bool>(bools));
+}
+
+// Bytes from one element to the next along `dim`.
+static size_t bytesBetween(const Elements &elements, size_t dim) {
+  size_t bytes = elements.width;
+  for (int64_t size : ArrayRef(elements.shape).drop_front(dim + 1))
+    bytes *= size;
+  return bytes;
+}
+
+static bool variesAlong(const Elements &elements, size_t dim) {
+  size_t inner = bytesBetween(elements, dim);
+  size_t period = inner * elements.shape[dim];
+  const char *bytes = elements.bytes.data();
+  for (size_t at = 0; at < elements.bytes.size(); at += period)
+    for (size_t next = at + inner; next < at + period; next += inner)
+      if (std::memcmp(bytes + at, bytes + next, inner) != 0)
+        return true;
   return false;
 }
 
-static SmallVector<Attribute> takeFirst(ArrayRef<Attribute> elements,
-                                        ArrayRef<int64_t> shape, int64_t dim) {
-  int64_t inner = 1;
-  for (int64_t size : shape.drop_front(dim + 1))
-    inner *= size;
-  int64_t period = inner * shape[dim];
-  SmallVector<Attribute> kept;
-  for (int64_t at = 0, end = elements.size(); at < end; at += period)
-    llvm::append_range(kept, elements.slice(at, inner));
-  return kept;
+static void keepFirst(Elements &elements, size_t dim) {
+  size_t inner = bytesBetween(elements, dim);
+  size_t period = inner * elements.shape[dim];
+  std::vector<char> kept;
+  for (size_t at = 0; at < elements.bytes.size(); at += period)
+    kept.insert(kept.end(), elements.bytes.begin() + at,
+                elements.bytes.begin() + at + inner);
+  elements.bytes = std::move(kept);
+  elements.shape[dim] = 1;
 }
 
 DenseElementsAttr zc::compactElements(DenseElementsAttr value) {
-  auto type = cast<RankedTensorType>(value.getType());
-  if (value.isSplat() || type.getNumElements() == 0)
+  if (value.isSplat() || value.getNumElements() == 0)
     return value;
-  SmallVector<int64_t> shape(type.getShape());
-  auto elements = llvm::to_vector(value.getValues<Attribute>());
-  for (int64_t dim = 0; dim < type.getRank(); ++dim) {
-    if (shape[dim] == 1 || variesAlong(elements, shape, dim))
-      continue;
-    elements = takeFirst(elements, shape, dim);
-    shape[dim] = 1;
-  }
-  return DenseElementsAttr::get(
-      RankedTensorType::get(shape, type.getElementType()), elements);
+  Elements elements = readElements(value);
+  for (size_t dim = 0; dim < elements.shape.size(); ++dim)
+    if (elements.shape[dim] > 1 && !variesAlong(elements, dim))
+      keepFirst(elements, dim);
+  return makeAttribute(elements, value.getElementType());
 }
 
 // --- States ----------------------------------------------------------------
@@ -134,10 +166,11 @@ LogicalResult States::define(func::FuncOp forward, Binding &binding) {
   onnx::InitializerOp initializer = binding.initializer;
   if (llvm::is_contained({train::kForwardProgram, train::kInitProgram,
                           train::kStepProgram, train::kEvalProgram},
-                         initializer.getName()))
+                         initializer.getName()) ||
+      initializer.getName().starts_with("zc."))
     return emitError(initializer.getLoc())
-           << "initializer '" << initializer.getName()
-           << "' has the name of one of zc's programs; rename it";
+           << "has a name that zc keeps for its programs, '"
+           << initializer.getName() << "'; rename it";
   OpBuilder builder(forward);
   DictionaryAttr source;
   if (onnx::ExternalAttr external = initializer.getSourceAttr())

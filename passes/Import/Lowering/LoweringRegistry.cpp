@@ -15,6 +15,7 @@ const LoweringRegistry &LoweringRegistry::get() {
     registerNormalization(all);
     registerPooling(all);
     registerReduction(all);
+    registerResize(all);
     registerShape(all);
     return all;
   }();

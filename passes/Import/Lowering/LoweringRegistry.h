@@ -52,6 +52,7 @@ void registerLoss(LoweringRegistry &registry);
 void registerNormalization(LoweringRegistry &registry);
 void registerPooling(LoweringRegistry &registry);
 void registerReduction(LoweringRegistry &registry);
+void registerResize(LoweringRegistry &registry);
 void registerShape(LoweringRegistry &registry);
 
 } // namespace zc

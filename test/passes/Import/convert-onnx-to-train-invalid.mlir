@@ -50,7 +50,7 @@ onnx.graph @main(%x: tensor<2xf32>) -> (tensor<2xf32>)
 // Tests an initializer that would clash with a program.
 onnx.graph @main(%x: tensor<2xf32>) -> (tensor<2xf32>)
     attributes {input_names = ["x"], output_names = ["y"], opset_imports = {"ai.onnx" = 20 : i64}} {
-  // expected-error @+1 {{initializer 'step' has the name of one of zc's programs; rename it}}
+  // expected-error @+1 {{has a name that zc keeps for its programs, 'step'; rename it}}
   %w = onnx.initializer @step {trained = true} : tensor<2xf32>
   %0 = onnx.node "Add"(%x, %w) {since_version = 14 : i64} : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
   onnx.return %0 : tensor<2xf32>

@@ -29,7 +29,7 @@ onnx.graph @main(%i0: tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xf32>, ten
 // Tests that a float attribute is the number that its author wrote.
 // CHECK: train.constant dense<1.000000e-01> : tensor<2xf64>
 // CHECK: %[[LINE:.*]] = train.mul
-// CHECK: %[[POSITIVE:.*]] = train.compare "gt" %[[X:[^ ,]*]], 
+// CHECK: %[[POSITIVE:.*]] = train.compare "gt" %[[X:[^ ,]*]],
 // CHECK: train.select %[[POSITIVE]], %[[X]], %[[LINE]]
 onnx.graph @main(%i0: tensor<2xf64>) -> (tensor<2xf64>)
     attributes {input_names = ["i0"], output_names = ["o0"], opset_imports = {"ai.onnx" = 22 : i64}} {
@@ -57,7 +57,7 @@ onnx.graph @main(%i0: tensor<3xf32>) -> (tensor<3xf32>)
 // -----
 
 // Tests that the exponential of Elu never sees a positive number.
-// CHECK: %[[POSITIVE:.*]] = train.compare "gt" %[[X:[^ ,]*]], 
+// CHECK: %[[POSITIVE:.*]] = train.compare "gt" %[[X:[^ ,]*]],
 // CHECK: %[[SAFE:.*]] = train.select %[[POSITIVE]], %{{.*}}, %[[X]]
 // CHECK: train.exp %[[SAFE]]
 // CHECK: train.select %[[POSITIVE]], %[[X]]

@@ -1,0 +1,253 @@
+//===- Resize.cpp - nearest, linear and cubic interpolation ---------------===//
+//
+// All of ONNX's interpolations work dim by dim. A nearest one copies elements;
+// a linear or cubic one multiplies by a constant matrix, whose gradient is
+// another product.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/Import/Lowering/LoweringRegistry.h"
+#include "passes/Import/Lowering/NodeContext.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace zc;
+
+namespace {
+/// How one dim is resized.
+struct Resizing {
+  int64_t dim, from, to;
+  double scale;
+};
+} // namespace
+
+// --- Scales ----------------------------------------------------------------
+
+static FailureOr<SmallVector<double>> readScales(NodeContext &context,
+                                                 size_t count) {
+  SmallVector<double> scales;
+  if (!context.has(2))
+    return scales;
+  FailureOr<DenseElementsAttr> value = context.constant(2, "scales");
+  if (failed(value))
+    return failure();
+  if (value->getNumElements() == 0)
+    return scales;
+  if (value->getNumElements() != static_cast<int64_t>(count) ||
+      !isa<FloatType>(value->getElementType())) {
+    context.emitError() << "expected " << count << " scales, found "
+                        << value->getType();
+    return failure();
+  }
+  for (APFloat scale : value->getValues<APFloat>())
+    scales.push_back(scale.convertToDouble());
+  return scales;
+}
+
+// Of sizes that keep the aspect ratio the smallest, or largest, scale holds.
+static FailureOr<std::optional<double>> commonScale(NodeContext &context,
+                                                    ArrayRef<int64_t> dims) {
+  StringRef policy =
+      context.node.getString("keep_aspect_ratio_policy", "stretch");
+  if (policy == "stretch")
+    return std::optional<double>();
+  FailureOr<SmallVector<int64_t>> sizes = context.integers(3, "sizes");
+  if (failed(sizes))
+    return failure();
+  std::optional<double> common;
+  for (auto [dim, size] : llvm::zip(dims, *sizes)) {
+    double scale = static_cast<double>(size) / shapeOf(context.operand(0))[dim];
+    if (!common)
+      common = scale;
+    common = policy == "not_larger" ? std::min(*common, scale)
+                                    : std::max(*common, scale);
+  }
+  return common;
+}
+
+static FailureOr<SmallVector<Resizing>> readResizings(NodeContext &context) {
+  Value x = context.operand(0);
+  SmallVector<int64_t> axes = llvm::to_vector(llvm::seq<int64_t>(0, rankOf(x)));
+  if (auto given = context.node.getInts("axes"))
+    axes.assign(given->begin(), given->end());
+  FailureOr<SmallVector<int64_t>> dims = context.getAxes(axes, rankOf(x));
+  if (failed(dims))
+    return failure();
+  auto scales = readScales(context, dims->size());
+  if (failed(scales))
+    return failure();
+  std::optional<double> common;
+  if (scales->empty()) {
+    auto kept = commonScale(context, *dims);
+    if (failed(kept))
+      return failure();
+    common = *kept;
+  }
+  SmallVector<Resizing> resizings;
+  for (auto [index, dim] : llvm::enumerate(*dims)) {
+    int64_t from = shapeOf(x)[dim], to = context.resultShape()[dim];
+    double scale = static_cast<double>(to) / from;
+    if (!scales->empty())
+      scale = (*scales)[index];
+    else if (common)
+      scale = *common;
+    if (from != to || scale != 1)
+      resizings.push_back({dim, from, to, scale});
+  }
+  return resizings;
+}
+
+// --- Coordinates -----------------------------------------------------------
+
+// Where element `at` of the result lies in the input.
+static double originalCoordinate(StringRef mode, const Resizing &resizing,
+                                 int64_t at) {
+  double halfPixel = (at + 0.5) / resizing.scale - 0.5;
+  if (mode == "asymmetric")
+    return at / resizing.scale;
+  if (mode == "align_corners")
+    return resizing.to == 1 ? 0
+                            : at * static_cast<double>(resizing.from - 1) /
+                                  (resizing.to - 1);
+  if (mode == "pytorch_half_pixel")
+    return resizing.to > 1 ? halfPixel : 0;
+  if (mode == "half_pixel_symmetric") {
+    double adjustment = resizing.to / (resizing.from * resizing.scale);
+    return resizing.from / 2.0 * (1 - adjustment) + halfPixel;
+  }
+  return halfPixel;
+}
+
+static int64_t nearest(StringRef mode, double coordinate) {
+  if (mode == "floor")
+    return std::floor(coordinate);
+  if (mode == "ceil")
+    return std::ceil(coordinate);
+  if (mode == "round_prefer_ceil")
+    return std::floor(coordinate + 0.5);
+  return std::ceil(coordinate - 0.5);
+}
+
+// --- Weights ---------------------------------------------------------------
+
+// Keys' cubic kernel, by the distance from the coordinate.
+static double cubic(double a, double distance) {
+  double x = std::abs(distance);
+  if (x <= 1)
+    return ((a + 2) * x - (a + 3)) * x * x + 1;
+  if (x < 2)
+    return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a;
+  return 0;
+}
+
+static double weightAt(NodeContext &context, double distance) {
+  if (context.node.getString("mode", "nearest") == "linear")
+    return std::max(0.0, 1 - std::abs(distance));
+  return cubic(context.getFloat("cubic_coeff_a", -0.75), distance);
+}
+
+// The weights of the input's elements in one element of the result. Elements
+// outside repeat the edge, or do not count.
+static SmallVector<double> weightsOf(NodeContext &context, int64_t size,
+                                     double coordinate) {
+  bool exclude = context.node.getInt("exclude_outside", 0) != 0;
+  SmallVector<double> weights(size, 0);
+  double sum = 0;
+  int64_t base = std::floor(coordinate);
+  for (int64_t at = base - 1; at <= base + 2; ++at) {
+    if (exclude && (at < 0 || at >= size))
+      continue;
+    double weight = weightAt(context, coordinate - at);
+    weights[std::clamp<int64_t>(at, 0, size - 1)] += weight;
+    sum += weight;
+  }
+  if (exclude)
+    for (double &weight : weights)
+      weight /= sum;
+  return weights;
+}
+
+// --- Resizing one dim ------------------------------------------------------
+
+// Each element `times` times: cheaper than a gather, in the gradient too.
+static Value repeatElements(TensorBuilder &build, Value x, int64_t dim,
+                            int64_t times) {
+  SmallVector<int64_t> shape(shapeOf(x)), dims, result(shape);
+  shape.insert(shape.begin() + dim + 1, times);
+  for (int64_t from = 0; from < rankOf(x); ++from)
+    dims.push_back(from <= dim ? from : from + 1);
+  result[dim] *= times;
+  return build.reshape(build.broadcast(x, shape, dims), result);
+}
+
+static Value resizeNearest(NodeContext &context, Value x,
+                           const Resizing &resizing, StringRef coordinates) {
+  StringRef rounding =
+      context.node.getString("nearest_mode", "round_prefer_floor");
+  SmallVector<int64_t> sources;
+  for (int64_t at = 0; at < resizing.to; ++at)
+    sources.push_back(std::clamp<int64_t>(
+        nearest(rounding, originalCoordinate(coordinates, resizing, at)), 0,
+        resizing.from - 1));
+  int64_t times = resizing.to / resizing.from;
+  bool repeats = times * resizing.from == resizing.to;
+  for (int64_t at = 0; at < resizing.to && repeats; ++at)
+    repeats = sources[at] == at / times;
+  return repeats ? repeatElements(context.build, x, resizing.dim, times)
+                 : context.build.take(x, sources, resizing.dim);
+}
+
+static Value resizeByWeights(NodeContext &context, Value x,
+                             const Resizing &resizing, StringRef coordinates) {
+  TensorBuilder &build = context.build;
+  SmallVector<double> matrix;
+  for (int64_t at = 0; at < resizing.to; ++at)
+    llvm::append_range(
+        matrix, weightsOf(context, resizing.from,
+                          originalCoordinate(coordinates, resizing, at)));
+  Value weights = build.floats(
+      RankedTensorType::get({resizing.to, resizing.from}, elementTypeOf(x)),
+      matrix);
+  // The resized dim goes last, and rows times matrix bring it back.
+  auto permutation = llvm::to_vector(llvm::seq<int64_t>(0, rankOf(x)));
+  std::swap(permutation[resizing.dim], permutation.back());
+  Value rows = build.transpose(x, permutation);
+  SmallVector<int64_t> shape(shapeOf(rows));
+  int64_t count = ShapedType::getNumElements(ArrayRef(shape).drop_back());
+  Value product = build.matmul(build.reshape(rows, {count, resizing.from}),
+                               weights, false, /*transposeRhs=*/true);
+  shape.back() = resizing.to;
+  return build.transpose(build.reshape(product, shape), permutation);
+}
+
+static LogicalResult lowerResize(NodeContext &context) {
+  if (failed(context.requireFloat(0)))
+    return failure();
+  StringRef mode = context.node.getString("mode", "nearest");
+  StringRef coordinates =
+      context.node.getString("coordinate_transformation_mode", "half_pixel");
+  if (coordinates == "tf_crop_and_resize" ||
+      coordinates == "tf_half_pixel_for_nn")
+    return context.emitError()
+           << "coordinate_transformation_mode '" << coordinates
+           << "' is not one that zc computes; use half_pixel or asymmetric";
+  FailureOr<SmallVector<Resizing>> resizings = readResizings(context);
+  if (failed(resizings))
+    return failure();
+  bool smooths = context.node.getInt("antialias", 0) != 0 &&
+                 llvm::any_of(*resizings, [](const Resizing &resizing) {
+                   return resizing.scale < 1;
+                 });
+  if (smooths)
+    return context.emitError()
+           << "antialias = 1 while shrinking is not one that zc computes; "
+              "export without it";
+  Value x = context.operand(0);
+  for (const Resizing &resizing : *resizings)
+    x = mode == "nearest" ? resizeNearest(context, x, resizing, coordinates)
+                          : resizeByWeights(context, x, resizing, coordinates);
+  return context.set(x);
+}
+
+void zc::registerResize(LoweringRegistry &registry) {
+  registry.add("Resize", 11, 19, lowerResize);
+}
