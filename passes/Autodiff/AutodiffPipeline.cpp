@@ -11,8 +11,8 @@ namespace zc {
 void buildAutodiffPipeline(OpPassManager &manager,
                            const AutodiffOptions &options) {
   manager.addPass(createBuildLossPass(options.loss));
-  // Outputs that the loss does not need are dead in @step; transposes of weights
-  // become flags of matmuls before gradients are built from them.
+  // Outputs that the loss does not need are dead in @step; transposes of
+  // weights become flags of matmuls before gradients are built from them.
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
   if (options.loss.mode == "infer")

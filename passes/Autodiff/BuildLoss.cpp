@@ -49,8 +49,9 @@ LogicalResult checkLabelsName(func::FuncOp forward, StringRef name) {
     auto input = forward.getArgAttrOfType<StringAttr>(i, kInputAttr);
     if (input && input.getValue() == name)
       return forward.emitError("the model has an input named '")
-             << name << "', the name of the loss's labels; choose another with "
-                        "--labels";
+             << name
+             << "', the name of the loss's labels; choose another with "
+                "--labels";
   }
   return success();
 }
@@ -72,20 +73,19 @@ Value addLabels(func::FuncOp program, OpBuilder &builder, Location loc,
         kBatchDimAttr, builder.getI64IntegerAttr(batchDim)));
   SmallVector<int64_t> range = loss.labelRange(logits);
   if (!range.empty())
-    attributes.push_back(builder.getNamedAttr(
-        kRangeAttr, builder.getDenseI64ArrayAttr(range)));
+    attributes.push_back(
+        builder.getNamedAttr(kRangeAttr, builder.getDenseI64ArrayAttr(range)));
   return addArgument(program, type, attributes, loc);
 }
 
 /// Mean over the elements that count.
 Value buildMean(OpBuilder &builder, Location loc, const SampleLosses &losses) {
   Value sum = sumAll(builder, loc, losses.losses);
-  Value count =
-      losses.counts
-          ? sumAll(builder, loc, losses.counts)
-          : splat(builder, loc, sum.getType(),
-                  cast<RankedTensorType>(losses.losses.getType())
-                      .getNumElements());
+  Value count = losses.counts
+                    ? sumAll(builder, loc, losses.counts)
+                    : splat(builder, loc, sum.getType(),
+                            cast<RankedTensorType>(losses.losses.getType())
+                                .getNumElements());
   return DivOp::create(builder, loc, sum, count);
 }
 
@@ -94,17 +94,15 @@ Value blend(OpBuilder &builder, Location loc, Value running, Value batch,
             double momentum) {
   Value kept = MulOp::create(builder, loc, running,
                              splat(builder, loc, running.getType(), momentum));
-  Value fresh = MulOp::create(builder, loc, batch,
-                              splat(builder, loc, batch.getType(),
-                                    1 - momentum));
+  Value fresh = MulOp::create(
+      builder, loc, batch, splat(builder, loc, batch.getType(), 1 - momentum));
   return AddOp::create(builder, loc, kept, fresh);
 }
 
 /// Replaces one batch normalisation by its training form; `latest` holds the
 /// newest value of every statistic, by state.
-LogicalResult
-trainBatchNorm(BatchNormOp op,
-               llvm::MapVector<Attribute, Value> &latest) {
+LogicalResult trainBatchNorm(BatchNormOp op,
+                             llvm::MapVector<Attribute, Value> &latest) {
   auto mean = stateOf(op.getMean()), variance = stateOf(op.getVariance());
   if (!mean || !variance)
     return op.emitError("running statistics are not initializers of the model; "
@@ -114,8 +112,7 @@ trainBatchNorm(BatchNormOp op,
   auto statistic = op.getMean().getType();
   auto training = BatchNormTrainingOp::create(
       builder, loc, op.getType(), statistic, statistic, op.getInput(),
-      op.getScale(), op.getBias(), op.getChannelDimAttr(),
-      op.getEpsilonAttr());
+      op.getScale(), op.getBias(), op.getChannelDimAttr(), op.getEpsilonAttr());
   Value batchVariance = training.getVariance();
   if (op.getUnbiased()) {
     auto input = cast<RankedTensorType>(op.getInput().getType());
@@ -147,9 +144,9 @@ LogicalResult trainBatchNorms(func::FuncOp step) {
     if (failed(trainBatchNorm(op, latest)))
       return failure();
   for (auto [state, value] : latest)
-    addResult(step, value,
-              NamedAttribute(StringAttr::get(step.getContext(), kStateAttr),
-                             state));
+    addResult(
+        step, value,
+        NamedAttribute(StringAttr::get(step.getContext(), kStateAttr), state));
   return success();
 }
 
@@ -214,9 +211,8 @@ private:
       return failure();
     }
     Location loc = NameLoc::get(builder.getStringAttr("loss"));
-    Value target =
-        addLabels(program, builder, loc, function, type, labelType,
-                  batchDimOf(program, index), labels.getValue());
+    Value target = addLabels(program, builder, loc, function, type, labelType,
+                             batchDimOf(program, index), labels.getValue());
     builder.setInsertionPoint(terminator);
     return function.build(builder, loc, output, target, wantCorrect);
   }

@@ -13,10 +13,17 @@ namespace zc {
 
 namespace {
 
+constexpr StringLiteral kLearningRate = "lr";
+constexpr StringLiteral kStepCount = "optimizer.step";
+
 struct Gradient {
   StateOp parameter;
   Value value;
 };
+
+std::string getSlotName(StringRef parameter, StringRef slot) {
+  return ("state." + parameter + "." + slot).str();
+}
 
 struct BuildOptimizerStep
     : public impl::BuildOptimizerStepPassBase<BuildOptimizerStep> {
@@ -30,6 +37,8 @@ struct BuildOptimizerStep
       return signalPassFailure();
     }
     SmallVector<Gradient> gradients = takeGradients(step);
+    if (failed(checkNames(*rule, gradients)))
+      return signalPassFailure();
     OpBuilder builder(step.getBody().front().getTerminator());
     buildScalars(step, builder, *rule);
     for (const Gradient &gradient : gradients)
@@ -69,6 +78,20 @@ private:
     return gradients;
   }
 
+  /// The optimizer's states must not meet initializers of the same name.
+  LogicalResult checkNames(Optimizer &rule, ArrayRef<Gradient> gradients) {
+    SmallVector<std::string> names{kLearningRate.str(), kStepCount.str()};
+    for (Gradient gradient : gradients)
+      for (const std::string &slot : rule.slots())
+        names.push_back(getSlotName(gradient.parameter.getSymName(), slot));
+    for (const std::string &name : names)
+      if (Operation *taken = getOperation().lookupSymbol(name))
+        return emitError(taken->getLoc())
+               << "has the name that zc gives to a state of the optimizer, '"
+               << name << "'; rename it";
+    return success();
+  }
+
   NamedAttribute binding(StateOp state) {
     return NamedAttribute(StringAttr::get(&getContext(), kStateAttr),
                           FlatSymbolRefAttr::get(state.getSymNameAttr()));
@@ -79,9 +102,9 @@ private:
     Location loc = NameLoc::get(builder.getStringAttr("optimizer"));
     auto lrType = RankedTensorType::get({}, builder.getF32Type());
     auto stepType = RankedTensorType::get({}, builder.getI64Type());
-    StateOp lr = addState(getOperation(), "lr", lrType, kScalar, loc);
-    StateOp count = addState(getOperation(), "optimizer.step", stepType,
-                             kScalar, loc);
+    StateOp lr = addState(getOperation(), kLearningRate, lrType, kScalar, loc);
+    StateOp count =
+        addState(getOperation(), kStepCount, stepType, kScalar, loc);
     Value rate = getStateArgument(step, lr);
     Value old = getStateArgument(step, count);
     Value next =
@@ -98,9 +121,9 @@ private:
     SmallVector<StateOp> states;
     SmallVector<Value> moments;
     for (const std::string &slot : rule.slots()) {
-      StateOp state = addState(getOperation(), ("state." + name + "." + slot).str(),
-                               parameter.getType(), kOptimizer,
-                               parameter.getLoc());
+      StateOp state =
+          addState(getOperation(), getSlotName(name, slot), parameter.getType(),
+                   kOptimizer, parameter.getLoc());
       state.setParameter(name);
       state.setSlot(slot);
       states.push_back(state);
@@ -108,8 +131,8 @@ private:
     }
     // Where the parameter comes from says where its update comes from.
     Value updated =
-        rule.update(builder, parameter.getLoc(),
-                    findStateArgument(step, name), gradient.value, moments);
+        rule.update(builder, parameter.getLoc(), findStateArgument(step, name),
+                    gradient.value, moments);
     addResult(step, updated, binding(parameter));
     for (auto [state, moment] : llvm::zip(states, moments))
       addResult(step, moment, binding(state));
@@ -120,7 +143,8 @@ private:
   /// The memory report counts these values as gradients.
   void markGradient(Operation *producer, Value value) {
     SmallVector<int64_t> results;
-    if (auto old = producer->getAttrOfType<DenseI64ArrayAttr>("train.gradients"))
+    if (auto old =
+            producer->getAttrOfType<DenseI64ArrayAttr>("train.gradients"))
       results.append(old.asArrayRef().begin(), old.asArrayRef().end());
     results.push_back(cast<OpResult>(value).getResultNumber());
     producer->setAttr("train.gradients",

@@ -24,9 +24,9 @@ static Value sampleWeights(func::FuncOp eval, OpBuilder &builder, Location loc,
 void addEvaluationMetrics(func::FuncOp eval, OpBuilder &builder, Location loc,
                           const SampleLosses &losses, int64_t batchDim) {
   auto type = cast<RankedTensorType>(losses.losses.getType());
-  Value weights = batchDim < 0 ? splat(builder, loc, type, 1)
-                               : sampleWeights(eval, builder, loc, type,
-                                               batchDim);
+  Value weights = batchDim < 0
+                      ? splat(builder, loc, type, 1)
+                      : sampleWeights(eval, builder, loc, type, batchDim);
   if (losses.counts)
     weights = MulOp::create(builder, loc, weights, losses.counts);
   auto addMetric = [&](StringRef name, Value values) {

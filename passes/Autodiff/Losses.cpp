@@ -52,8 +52,8 @@ public:
   SampleLosses build(OpBuilder &builder, Location loc, Value logits,
                      Value labels, bool wantCorrect) override {
     logits = classesLast(builder, loc, logits);
-    auto type = withShape(
-        logits.getType(), cast<RankedTensorType>(labels.getType()).getShape());
+    auto type = withShape(logits.getType(),
+                          cast<RankedTensorType>(labels.getType()).getShape());
     auto loss = SoftmaxCrossEntropyOp::create(builder, loc, type, type, logits,
                                               labels, ignoreIndex);
     Value ignored = splat(builder, loc, labels.getType(), ignoreIndex);

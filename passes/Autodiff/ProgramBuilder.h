@@ -28,8 +28,7 @@ void eraseResult(mlir::func::FuncOp program, unsigned index);
 mlir::Value findStateArgument(mlir::func::FuncOp program, llvm::StringRef name);
 
 /// The argument bound to `state`, added if there is none.
-mlir::Value getStateArgument(mlir::func::FuncOp program,
-                             train::StateOp state);
+mlir::Value getStateArgument(mlir::func::FuncOp program, train::StateOp state);
 
 /// The state that an argument of a program is bound to, or null.
 mlir::FlatSymbolRefAttr stateOf(mlir::Value value);

@@ -11,8 +11,9 @@ namespace zc {
 
 /// What a code object is compiled for.
 struct CpuTarget {
-  std::string name; // "native", "x86-64-v3", "znver4": names the artifact's entry
-  std::string cpu;  // LLVM's name of the processor
+  std::string
+      name; // "native", "x86-64-v3", "znver4": names the artifact's entry
+  std::string cpu; // LLVM's name of the processor
   /// Every instruction-set extension the code may use, as LLVM spells them
   /// ("avx512f"); what the runtime asks the processor for.
   std::vector<std::string> features;
@@ -23,10 +24,10 @@ struct CpuTarget {
 bool resolveCpuTarget(llvm::StringRef name, CpuTarget &target,
                       std::string &error);
 
-/// Compiles the nested module @kernels (in the LLVM dialect) for `target` at -O3
-/// and links it into a shared object, whose bytes are returned. It needs nothing
-/// but libc and libm. With `llvmText` also returns the optimised LLVM IR. Reports
-/// failures as diagnostics on the module.
+/// Compiles the nested module @zc.kernels (in the LLVM dialect) for `target` at
+/// -O3 and links it into a shared object, whose bytes are returned. It needs
+/// nothing but libc and libm. With `llvmText` also returns the optimised LLVM
+/// IR. Reports failures as diagnostics on the module.
 mlir::FailureOr<std::string> emitSharedObject(mlir::ModuleOp kernels,
                                               const CpuTarget &target,
                                               std::string *llvmText = nullptr);

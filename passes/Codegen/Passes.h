@@ -15,13 +15,14 @@ namespace zc {
 #include "passes/Codegen/Passes.h.inc"
 
 /// Name of the nested module that the kernels' functions live in.
-inline constexpr llvm::StringLiteral kKernelModule = "kernels";
+inline constexpr llvm::StringLiteral kKernelModule = "zc.kernels";
 
-/// sched.kernel to functions of the LLVM dialect in the nested module @kernels.
+/// sched.kernel to functions of the LLVM dialect in the nested module
+/// @zc.kernels.
 void buildCodegenPipeline(mlir::OpPassManager &manager);
 
-/// From what `--zc-lower-kernels` leaves in @kernels to the LLVM dialect; runs on
-/// the nested module.
+/// From what `--zc-lower-kernels` leaves in @zc.kernels to the LLVM dialect;
+/// runs on the nested module.
 void buildKernelLoweringPipeline(mlir::OpPassManager &manager);
 
 /// Registers the two pipelines as `--zc-codegen-pipeline` and

@@ -7,7 +7,7 @@ include "mlir/Pass/PassBase.td"
 def LowerKernelsPass : Pass<"zc-lower-kernels", "::mlir::ModuleOp"> {
   let summary = "build a function over a range of blocks for every kernel";
   let description = [{
-    For every `sched.kernel` adds to the nested module `@kernels` a function of
+    For every `sched.kernel` adds to the nested module `@zc.kernels` a function of
     its buffers (inputs, then the outputs that share none) and a range of
     blocks, and sets the kernel's `grid`. Chains of elementwise ops become one
     linalg.generic on memrefs; other ops contribute their linalg form.

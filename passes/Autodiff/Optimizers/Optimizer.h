@@ -12,8 +12,8 @@
 
 namespace zc {
 
-/// An optimizer of `--optimizer`, as train ops on one parameter. All tensors have
-/// the parameter's shape; scalars are tensors of no dims.
+/// An optimizer of `--optimizer`, as train ops on one parameter. All tensors
+/// have the parameter's shape; scalars are tensors of no dims.
 class Optimizer {
 public:
   virtual ~Optimizer() = default;
@@ -27,7 +27,8 @@ public:
   virtual void buildShared(mlir::OpBuilder &builder, mlir::Location loc,
                            mlir::Value lr, mlir::Value step) = 0;
 
-  /// The parameter's new value; `moments` (one per slot) are replaced by theirs.
+  /// The parameter's new value; `moments` (one per slot) are replaced by
+  /// theirs.
   virtual mlir::Value update(mlir::OpBuilder &builder, mlir::Location loc,
                              mlir::Value parameter, mlir::Value gradient,
                              llvm::MutableArrayRef<mlir::Value> moments) = 0;

@@ -36,8 +36,8 @@ public:
       direction = u.add(direction, u.mul(parameter, weightDecay));
     if (!moments.empty()) {
       moments[0] = u.add(u.mul(moments[0], momentum), direction);
-      direction = nesterov ? u.add(direction, u.mul(moments[0], momentum))
-                           : moments[0];
+      direction =
+          nesterov ? u.add(direction, u.mul(moments[0], momentum)) : moments[0];
     }
     return u.sub(parameter, u.mul(direction, u.spread(lr, parameter)));
   }
