@@ -121,8 +121,7 @@ bindArguments(func::FuncOp func, const llvm::StringMap<Tensor> &given,
       missing.push_back("'" + name + "'");
   }
   if (!unused.empty())
-    return func.emitOpError()
-           << "has no argument '" << *unused.begin() << "'";
+    return func.emitOpError() << "has no argument '" << *unused.begin() << "'";
   if (!missing.empty())
     return func.emitOpError()
            << "needs values for " << llvm::join(missing, ", ")

@@ -22,7 +22,8 @@ namespace zc::interpreter {
 /// every one to 32 bits.
 enum class Precision { Double, Single };
 
-/// A scalar. Integers are sign-extended from their type's width; i1 is 0 or 1.
+/// A scalar. Integers are sign-extended from their type's width, but those of
+/// an unsigned type and i1 are the numbers they are.
 union Slot {
   double f;
   int64_t i;

@@ -97,6 +97,7 @@ private:
 
   LogicalResult compileOp(Operation &op, Code &code);
   LogicalResult compileConstant(arith::ConstantOp op);
+  LogicalResult compileSignCast(UnrealizedConversionCastOp op, Code &code);
   LogicalResult compileLoop(scf::ForOp op, Code &code);
   LogicalResult compileIf(scf::IfOp op, Code &code);
   LogicalResult compileGeneric(linalg::GenericOp op, Code &code);
@@ -180,6 +181,9 @@ LogicalResult ProgramCompiler::compileOp(Operation &op, Code &code) {
         node.target = viewOf(op.getTarget());
         return success();
       })
+      .Case([&](UnrealizedConversionCastOp op) {
+        return compileSignCast(op, code);
+      })
       .Case([&](linalg::IndexOp op) {
         // The loop's counter has the slot: compileGeneric said so.
         return success(slots.contains(op));
@@ -212,6 +216,28 @@ LogicalResult ProgramCompiler::compileConstant(arith::ConstantOp op) {
     return op.emitOpError("is not a scalar");
   }
   slots[op.getResult()] = constantSlot(value);
+  return success();
+}
+
+/// Between integers that differ in signedness. Unsigned ones are stored as the
+/// numbers they are, not sign-extended.
+LogicalResult ProgramCompiler::compileSignCast(UnrealizedConversionCastOp op,
+                                               Code &code) {
+  if (op.getNumOperands() != 1 || op.getNumResults() != 1 ||
+      !op.getOperand(0).getType().isInteger() ||
+      !op.getResult(0).getType().isInteger())
+    return op.emitOpError("is not an op that the interpreter knows");
+  Type from = op.getOperand(0).getType(), to = op.getResult(0).getType();
+  Instruction instruction;
+  instruction.opcode =
+      to.isUnsignedInteger() ? Opcode::Unsigned : Opcode::Signed;
+  if (!from.isUnsignedInteger())
+    instruction.fromWidth = from.getIntOrFloatBitWidth();
+  if (!to.isUnsignedInteger())
+    instruction.width = to.getIntOrFloatBitWidth();
+  instruction.operands[0] = slotOf(op.getOperand(0));
+  instruction.result = slotOf(op.getResult(0));
+  code.push_back(instruction);
   return success();
 }
 

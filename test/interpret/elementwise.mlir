@@ -65,3 +65,24 @@ func.func @binary() -> (tensor<5xf64>, tensor<5xf64>, tensor<5xf64>, tensor<5xf6
 // BINARY-NEXT: result3: f [5] = 1.5 -0.5 0 0.5 3{{$}}
 // BINARY-NEXT: result4: f [5] = -2.5 -2 0 0.5 -1{{$}}
 // BINARY-NEXT: result5: f [5] = -0.909090909 -0.666666667 0 0.666666667 0.923076923{{$}}
+
+// Tests conversions: toward zero, to booleans, between widths and signs.
+// RUN: zc-interpret %s --program conversions | FileCheck %s --check-prefix=CONVERSIONS
+func.func @conversions() -> (tensor<3xi32>, tensor<3xi1>, tensor<3xi8>, tensor<3xui8>, tensor<3xf64>, tensor<3xi64>, tensor<3xf32>) {
+  %x = train.constant dense<[-1.75, 0.0, 200.5]> : tensor<3xf64>
+  %0 = train.convert %x : (tensor<3xf64>) -> tensor<3xi32>
+  %1 = train.convert %x : (tensor<3xf64>) -> tensor<3xi1>
+  %2 = train.convert %0 : (tensor<3xi32>) -> tensor<3xi8>
+  %3 = train.convert %2 : (tensor<3xi8>) -> tensor<3xui8>
+  %4 = train.convert %3 : (tensor<3xui8>) -> tensor<3xf64>
+  %5 = train.convert %3 : (tensor<3xui8>) -> tensor<3xi64>
+  %6 = train.convert %1 : (tensor<3xi1>) -> tensor<3xf32>
+  return %0, %1, %2, %3, %4, %5, %6 : tensor<3xi32>, tensor<3xi1>, tensor<3xi8>, tensor<3xui8>, tensor<3xf64>, tensor<3xi64>, tensor<3xf32>
+}
+// CONVERSIONS: result0: i [3] = -1 0 200{{$}}
+// CONVERSIONS-NEXT: result1: i [3] = 1 0 1{{$}}
+// CONVERSIONS-NEXT: result2: i [3] = -1 0 -56{{$}}
+// CONVERSIONS-NEXT: result3: i [3] = 255 0 200{{$}}
+// CONVERSIONS-NEXT: result4: f [3] = 255 0 200{{$}}
+// CONVERSIONS-NEXT: result5: i [3] = 255 0 200{{$}}
+// CONVERSIONS-NEXT: result6: f [3] = 1 0 1{{$}}

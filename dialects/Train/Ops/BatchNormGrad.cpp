@@ -33,7 +33,7 @@ double BatchNormGradOp::getFlops() {
 
 bool BatchNormGradOp::mayShareBuffer(unsigned operand, unsigned result) {
   // Each channel is summed before its elements are overwritten one by one.
-  return result == 0 && (operand == 0 || operand == 4);
+  return operand == 4 && result == 0;
 }
 
 namespace {

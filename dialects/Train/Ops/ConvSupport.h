@@ -16,10 +16,11 @@ mlir::LogicalResult verifyConvolution(mlir::Operation *op, const Window &window,
                                       int64_t groups, ConvTypes types,
                                       llvm::StringRef outputName);
 
-/// Builds the rule of an op with two operands and one result, which are the
-/// tensors called `first`, `second` and `result`: "image", "filter", "output".
-/// A factor that the result lacks is a sum. The op is linear in each operand.
 enum class ConvTensor { Image, Filter, Output };
+
+/// The rule of an op whose two operands and one result are these tensors of the
+/// convolution. A factor that the result lacks is a sum. The op is linear in
+/// each operand.
 ShardingRule convShardingRule(const Window &window, int64_t groups,
                               ConvTypes types, ConvTensor first,
                               ConvTensor second, ConvTensor result);

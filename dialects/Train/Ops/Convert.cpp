@@ -5,8 +5,7 @@ using namespace mlir;
 
 namespace zc::train {
 
-static Value convertFloat(OpBuilder &builder, Location loc, Value x,
-                          Type to) {
+static Value convertFloat(OpBuilder &builder, Location loc, Value x, Type to) {
   Type from = x.getType();
   if (auto target = dyn_cast<FloatType>(to)) {
     if (target.getWidth() > from.getIntOrFloatBitWidth())
@@ -21,36 +20,62 @@ static Value convertFloat(OpBuilder &builder, Location loc, Value x,
   return arith::FPToSIOp::create(builder, loc, to, x);
 }
 
-static Value convertInteger(OpBuilder &builder, Location loc, Value x,
-                            Type to) {
+// `to` and the type of x are signless; isUnsigned says how to read x.
+static Value convertInteger(OpBuilder &builder, Location loc, Value x, Type to,
+                            bool isUnsigned) {
   Type from = x.getType();
   if (isa<FloatType>(to)) {
-    if (from.isInteger(1))
+    if (isUnsigned)
       return arith::UIToFPOp::create(builder, loc, to, x);
     return arith::SIToFPOp::create(builder, loc, to, x);
   }
+  if (from == to)
+    return x;
   if (to.isInteger(1)) {
     Value zero = arith::ConstantOp::create(builder, loc,
                                            builder.getIntegerAttr(from, 0));
     return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, x,
                                  zero);
   }
-  if (from.isInteger(1))
+  if (to.getIntOrFloatBitWidth() < from.getIntOrFloatBitWidth())
+    return arith::TruncIOp::create(builder, loc, to, x);
+  if (isUnsigned)
     return arith::ExtUIOp::create(builder, loc, to, x);
-  if (to.getIntOrFloatBitWidth() > from.getIntOrFloatBitWidth())
-    return arith::ExtSIOp::create(builder, loc, to, x);
-  return arith::TruncIOp::create(builder, loc, to, x);
+  return arith::ExtSIOp::create(builder, loc, to, x);
+}
+
+// arith knows signless integers alone; the bits are the same.
+static Value castSign(OpBuilder &builder, Location loc, Value x, Type to) {
+  if (x.getType() == to)
+    return x;
+  return UnrealizedConversionCastOp::create(builder, loc, to, x).getResult(0);
+}
+
+static Type withoutSign(Type type) {
+  auto integer = dyn_cast<IntegerType>(type);
+  return integer ? IntegerType::get(type.getContext(), integer.getWidth())
+                 : type;
 }
 
 Value ConvertOp::buildScalar(OpBuilder &builder, Location loc,
                              ValueRange operands) {
   Value x = operands[0];
+  Type from = x.getType();
   Type to = cast<RankedTensorType>(getType()).getElementType();
-  if (to == x.getType())
+  if (to == from)
     return x;
-  if (isa<FloatType>(x.getType()))
-    return convertFloat(builder, loc, x, to);
-  return convertInteger(builder, loc, x, to);
+  Type target = withoutSign(to);
+  bool isUnsigned = from.isInteger(1) || from.isUnsignedInteger();
+  Value result;
+  if (isa<FloatType>(from) && to.isUnsignedInteger())
+    result = arith::FPToUIOp::create(builder, loc, target, x);
+  else if (isa<FloatType>(from))
+    result = convertFloat(builder, loc, x, target);
+  else
+    result = convertInteger(builder, loc,
+                            castSign(builder, loc, x, withoutSign(from)),
+                            target, isUnsigned);
+  return castSign(builder, loc, result, to);
 }
 
 LogicalResult ConvertOp::vjp(OpBuilder &builder, ValueRange resultGrads,

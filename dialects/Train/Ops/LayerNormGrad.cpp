@@ -29,7 +29,7 @@ double LayerNormGradOp::getFlops() {
 
 bool LayerNormGradOp::mayShareBuffer(unsigned operand, unsigned result) {
   // Each row is summed before its elements are overwritten one by one.
-  return operand == 0 || operand == 4;
+  return operand == 4;
 }
 
 void LayerNormGradOp::buildLinalg(OpBuilder &builder, Location loc,

@@ -54,6 +54,8 @@ static void addElementwise(std::vector<OpCase> &cases) {
   cases.push_back({"train.convert %0 : (tensor<4xf64>) -> tensor<4xf32>"});
   cases.push_back(
       {"train.convert %0 : (tensor<4xi64>) -> tensor<4xf32>", {{-9, 9}}});
+  cases.push_back(
+      {"train.convert %0 : (tensor<4xui8>) -> tensor<4xf32>", {{0, 255}}});
 }
 
 static void addShapes(std::vector<OpCase> &cases) {

@@ -161,6 +161,18 @@ TEST_P(ShardingTest, SharedBuffersChangeNothing) {
     }
 }
 
+// Tests that no two operands may share one result's buffer: a kernel may
+// compute both of them there.
+TEST_P(ShardingTest, OneOperandSharesAResult) {
+  auto form = cast<LinalgFormOpInterface>(op);
+  for (unsigned result = 0; result < op->getNumResults(); ++result) {
+    unsigned sharing = 0;
+    for (unsigned operand = 0; operand < op->getNumOperands(); ++operand)
+      sharing += form.mayShareBuffer(operand, result);
+    EXPECT_LE(sharing, 1u) << "result " << result;
+  }
+}
+
 // Tests that costs are numbers that mean something.
 TEST_P(ShardingTest, HasACost) {
   auto cost = cast<CostOpInterface>(op);
