@@ -46,7 +46,7 @@ ROWS = {
     "runtime/Device/Cuda": (("runtime/Base", "runtime/Plan", "runtime/Device",
                              "kernels"), ("cuda",)),
     "runtime/Comm": (("runtime/Base", "runtime/Plan", "runtime/Device/*.h",
-                      "runtime/Comm"), ()),
+                      "kernels/*.h", "runtime/Comm"), ()),
     "runtime/Comm/Mpi": (("runtime/Base", "runtime/Plan",
                           "runtime/Device/*.h", "runtime/Comm"), ("mpi",)),
     "runtime/Comm/Nccl": (("runtime/Base", "runtime/Plan",

@@ -25,8 +25,10 @@ def long_functions(lines):
                 not re.match(r"(namespace|struct|class|enum|extern)\b", line):
             start = number
         elif start is None and line.endswith(") {") and line[0] == " ":
-            # The last line of a signature that was broken over several.
-            if number > 1 and lines[number - 2][:1] not in ("", " ", "}", "#"):
+            # The last line of a signature that was broken over several; a
+            # label such as `private:` is no part of one.
+            before = lines[number - 2] if number > 1 else ""
+            if before[:1] not in ("", " ", "}", "#") and before[-1] != ":":
                 start = number - 1
         elif line.startswith("}"):
             if start and number - start > FUNCTION_LINES:
