@@ -28,7 +28,8 @@
 namespace zc {
 
 void registerDialects(mlir::DialectRegistry &registry) {
-  registry.insert<onnx::OnnxDialect, train::TrainDialect, sched::SchedDialect>();
+  registry
+      .insert<onnx::OnnxDialect, train::TrainDialect, sched::SchedDialect>();
   registry.insert<mlir::affine::AffineDialect, mlir::arith::ArithDialect,
                   mlir::cf::ControlFlowDialect, mlir::func::FuncDialect,
                   mlir::linalg::LinalgDialect, mlir::LLVM::LLVMDialect,

@@ -9,7 +9,8 @@ namespace zc {
 /// zc's own dialects and those it lowers to.
 void registerDialects(mlir::DialectRegistry &registry);
 
-/// Every pass under its `--zc-` flag, and canonicalize, cse, symbol-dce, inline.
+/// Every pass under its `--zc-` flag, and canonicalize, cse, symbol-dce,
+/// inline.
 void registerPasses();
 
 } // namespace zc

@@ -2,10 +2,10 @@
 #ifndef ZC_DIALECTS_INTERFACES_SHARDINGRULE_H
 #define ZC_DIALECTS_INTERFACES_SHARDINGRULE_H
 
-#include "llvm/ADT/ArrayRef.h"
-#include "llvm/ADT/SmallVector.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Operation.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/SmallVector.h"
 
 #include <cstdint>
 #include <string>
@@ -26,7 +26,8 @@ enum class FactorKind {
 enum class Linearity {
   /// Not linear: an unreduced operand must be reduced first.
   None,
-  /// Linear in this operand alone: f(a + a', b) = f(a, b) + f(a', b). At most one
+  /// Linear in this operand alone: f(a + a', b) = f(a, b) + f(a', b). At most
+  /// one
   /// operand of the op may be unreduced (multiplication, matmul).
   Separate,
   /// Linear in all operands marked so together: f(a + a', b + b') = f(a, b) +
@@ -60,8 +61,8 @@ struct ShardingRule {
   /// stands for kWhole.
   std::string toString() const;
 
-  /// Checks sizes of lists, factor indices and dim sizes against the op's types.
-  /// Returns an explanation, empty when all is well.
+  /// Checks sizes of lists, factor indices and dim sizes against the op's
+  /// types. Returns an explanation, empty when all is well.
   std::string check(mlir::Operation *op) const;
 
   /// All operands and results have one shape and share its dims.

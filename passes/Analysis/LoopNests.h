@@ -20,7 +20,8 @@ bool isSplatConstant(mlir::Operation *op);
 /// Whether `op` only reads its operand at other places (broadcast, transpose).
 bool isMovedRead(mlir::Operation *op);
 
-/// For such an op: from the loops over its result to its operand, of these shapes.
+/// For such an op: from the loops over its result to its operand, of these
+/// shapes.
 mlir::AffineMap movedReadMap(mlir::OpBuilder &builder, mlir::Operation *op,
                              llvm::ArrayRef<int64_t> inputShape,
                              llvm::ArrayRef<int64_t> resultShape);
@@ -29,8 +30,8 @@ mlir::AffineMap movedReadMap(mlir::OpBuilder &builder, mlir::Operation *op,
 /// splat constants, moved reads.
 bool isInlinable(mlir::Operation *op);
 
-/// Whether `body` lowers to a single loop nest, in which every input's element is
-/// read before the outputs' elements at its place are written: then an input
+/// Whether `body` lowers to a single loop nest, in which every input's element
+/// is read before the outputs' elements at its place are written: then an input
 /// that is only read at its own place may share memory with an output.
 bool isSingleLoopNest(mlir::Block &body);
 

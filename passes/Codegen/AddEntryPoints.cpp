@@ -27,8 +27,8 @@ private:
     function.setLinkage(LLVM::Linkage::Internal);
     // Inlined, the arguments would lose what noalias says of them.
     function.setNoInline(true);
-    auto order =
-        cast<DenseI32ArrayAttr>(function->removeAttr("zc.buffers")).asArrayRef();
+    auto order = cast<DenseI32ArrayAttr>(function->removeAttr("zc.buffers"))
+                     .asArrayRef();
 
     OpBuilder builder(function);
     Location loc = function.getLoc();

@@ -1,6 +1,9 @@
 //===- EmitObject.cpp - kernels to a shared object ------------------------===//
 #include "passes/Codegen/EmitObject.h"
 
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
@@ -14,9 +17,6 @@
 #include "llvm/Target/TargetOptions.h"
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/X86TargetParser.h"
-#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
-#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
-#include "mlir/Target/LLVMIR/Export.h"
 
 using namespace mlir;
 
@@ -27,13 +27,13 @@ namespace zc {
 //===----------------------------------------------------------------------===//
 
 // Extensions that kernels of loops over floats can come to use. Others, such as
-// virtualisation or cryptography, would only keep an artifact from other machines.
+// virtualisation or cryptography, would only keep an artifact from other
+// machines.
 static constexpr llvm::StringLiteral kUsefulFeatures[] = {
-    "sse3",     "ssse3",    "sse4.1",   "sse4.2",   "popcnt",
-    "avx",      "avx2",     "fma",      "f16c",     "bmi",
-    "bmi2",     "lzcnt",    "movbe",    "avx512f",  "avx512bw",
-    "avx512cd", "avx512dq", "avx512vl", "avx512vnni", "avx512bf16",
-    "avx512fp16"};
+    "sse3",       "ssse3",      "sse4.1",    "sse4.2",   "popcnt",   "avx",
+    "avx2",       "fma",        "f16c",      "bmi",      "bmi2",     "lzcnt",
+    "movbe",      "avx512f",    "avx512bw",  "avx512cd", "avx512dq", "avx512vl",
+    "avx512vnni", "avx512bf16", "avx512fp16"};
 
 static void keepUseful(llvm::function_ref<bool(llvm::StringRef)> has,
                        CpuTarget &target) {
@@ -173,9 +173,8 @@ static bool linkObject(llvm::ArrayRef<char> object, std::string &shared,
     error = "cannot write a temporary file: " + failure.message();
     return false;
   }
-  llvm::StringRef arguments[] = {linker,        "-shared", "-z",
-                                 "noexecstack", "-o",      output.path,
-                                 input.path};
+  llvm::StringRef arguments[] = {linker, "-shared",   "-z",      "noexecstack",
+                                 "-o",   output.path, input.path};
   if (llvm::sys::ExecuteAndWait(linker, arguments, std::nullopt, {}, 0, 0,
                                 &error) != 0) {
     error = "the linker " + linker + " failed " + error;
@@ -198,8 +197,8 @@ FailureOr<std::string> emitSharedObject(ModuleOp kernels,
   std::string error;
   auto machine = makeTargetMachine(target, error);
   if (!machine)
-    return kernels.emitError("cannot compile for ") << target.name << ": "
-                                                    << error;
+    return kernels.emitError("cannot compile for ")
+           << target.name << ": " << error;
   llvm::LLVMContext context;
   auto module = translateModuleToLLVMIR(kernels, context, "kernels");
   if (!module)

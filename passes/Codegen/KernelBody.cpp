@@ -1,15 +1,16 @@
 //===- KernelBody.cpp - train ops on one block of buffers -----------------===//
 //
-// Values of inlinable ops are never stored: they are expressions, computed where
-// they are used, at the place they are used at (an affine map from the loops).
+// Values of inlinable ops are never stored: they are expressions, computed
+// where they are used, at the place they are used at (an affine map from the
+// loops).
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Codegen/KernelBody.h"
 
 #include "dialects/Train/Ops/OpSupport.h"
 #include "dialects/Train/TrainDialect.h"
-#include "llvm/ADT/MapVector.h"
 #include "passes/Analysis/LoopNests.h"
+#include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
 using namespace zc::train;
@@ -74,7 +75,7 @@ private:
     if (!isMovedRead(op))
       return {};
     return movedReadMap(builder, op, split.localShape(op->getOperand(0)),
-                   split.localShape(op->getResult(0)));
+                        split.localShape(op->getResult(0)));
   }
 
   Value emit(OpBuilder &nested, Value value, AffineMap map,
@@ -151,7 +152,8 @@ private:
   }
 
   void materialize(ArrayRef<Value> values, ValueRange results) {
-    LoopNest(builder, split, buffers).build(values[0].getLoc(), values, results);
+    LoopNest(builder, split, buffers)
+        .build(values[0].getLoc(), values, results);
     for (auto [value, result] : llvm::zip(values, results))
       buffers[value] = result;
   }

@@ -8,9 +8,9 @@
 
 namespace zc {
 
-/// Emits linalg on buffers for `body`: `buffers` maps block arguments and yielded
-/// values to memrefs of the block's local shapes. Chains of inlinable ops become
-/// one linalg.generic; other ops contribute their own linalg form.
+/// Emits linalg on buffers for `body`: `buffers` maps block arguments and
+/// yielded values to memrefs of the block's local shapes. Chains of inlinable
+/// ops become one linalg.generic; other ops contribute their own linalg form.
 void buildKernelBody(mlir::OpBuilder &builder, mlir::Block &body,
                      const KernelSplit &split, mlir::ValueRange inputs,
                      mlir::ValueRange outputs);

@@ -172,19 +172,20 @@ SmallVector<int64_t> chooseBlocks(const DimClasses &classes,
                                   ArrayRef<int> candidates) {
   int64_t work = 1;
   for (const auto &item : classes.values())
-    work = std::max(work,
-                    cast<ShapedType>(item.first.getType()).getNumElements());
+    work =
+        std::max(work, cast<ShapedType>(item.first.getType()).getNumElements());
   for (int id : candidates)
     work = std::max<int64_t>(work / classes.size(id), 1);
   SmallVector<int64_t> blocks(candidates.size(), 1);
   for (size_t i = candidates.size(); i > 0; --i) {
     int id = candidates[i - 1];
     int64_t size = classes.size(id);
-    int64_t block = largestDivisor(size, std::max<int64_t>(kBlockElements / work, 1));
+    int64_t block =
+        largestDivisor(size, std::max<int64_t>(kBlockElements / work, 1));
     if (isInnermost(classes, id))
       block = std::max(
-          block, smallestDivisor(size, size >= 4 * kMinRow ? kMinRow
-                                                           : kMinShortRow));
+          block,
+          smallestDivisor(size, size >= 4 * kMinRow ? kMinRow : kMinShortRow));
     blocks[i - 1] = block;
     work *= block;
     if (block < size && work * 2 > kBlockElements)

@@ -8,10 +8,10 @@
 #ifndef ZC_PASSES_CODEGEN_KERNELSPLIT_H
 #define ZC_PASSES_CODEGEN_KERNELSPLIT_H
 
-#include "llvm/ADT/DenseMap.h"
-#include "llvm/ADT/SmallVector.h"
 #include "mlir/IR/Block.h"
 #include "mlir/IR/Value.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SmallVector.h"
 
 #include <cstdint>
 
@@ -35,8 +35,9 @@ struct KernelSplit {
   llvm::SmallVector<int64_t> localShape(mlir::Value value) const;
 };
 
-/// Chooses the split of a body of train ops whose terminator yields the outputs.
-/// A block has about 16 Ki elements, and rows long enough to be vectors.
+/// Chooses the split of a body of train ops whose terminator yields the
+/// outputs. A block has about 16 Ki elements, and rows long enough to be
+/// vectors.
 KernelSplit chooseSplit(mlir::Block &body);
 
 } // namespace zc

@@ -1,7 +1,7 @@
 //===- FormRegions.cpp - the regions that become kernels ------------------===//
 //
-// After this pass the values that exist in memory are fixed: results of regions,
-// arguments, and views of them.
+// After this pass the values that exist in memory are fixed: results of
+// regions, arguments, and views of them.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Train/TrainDialect.h"
@@ -52,9 +52,8 @@ private:
   void collectResults() {
     for (Operation *op : group.ops)
       for (Value result : op->getResults())
-        if (llvm::any_of(result.getUsers(), [&](Operation *user) {
-              return isOutside(user);
-            }))
+        if (llvm::any_of(result.getUsers(),
+                         [&](Operation *user) { return isOutside(user); }))
           results.push_back(result);
     // An op may have results that nobody reads, but a kernel writes something.
     if (results.empty())
@@ -156,8 +155,9 @@ private:
   static bool isGradient(Value value) {
     auto marked = value.getDefiningOp()->getAttrOfType<DenseI64ArrayAttr>(
         "train.gradients");
-    return marked && llvm::is_contained(marked.asArrayRef(),
-                                        cast<OpResult>(value).getResultNumber());
+    return marked &&
+           llvm::is_contained(marked.asArrayRef(),
+                              cast<OpResult>(value).getResultNumber());
   }
 
   SmallVector<int64_t> sharedBuffers(FusedOp region) {
@@ -166,11 +166,10 @@ private:
     bool nest = isSingleLoopNest(block);
     for (auto [index, input] : llvm::enumerate(block.getArguments()))
       for (auto [output, type] : llvm::enumerate(region.getResultTypes()))
-        if (input.getType() == type &&
-            (nest ? isReadInPlace(block, input)
-                  : mayShare(block, input, output)))
-          pairs.append({static_cast<int64_t>(index),
-                        static_cast<int64_t>(output)});
+        if (input.getType() == type && (nest ? isReadInPlace(block, input)
+                                             : mayShare(block, input, output)))
+          pairs.append(
+              {static_cast<int64_t>(index), static_cast<int64_t>(output)});
     return pairs;
   }
 

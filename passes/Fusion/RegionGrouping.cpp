@@ -2,8 +2,8 @@
 //
 // Ops are visited from last to first. An elementwise op joins the region of its
 // earliest user if that is a loop nest over the same shape and the region would
-// not come to depend on itself; what others need of it the region also leaves in
-// memory.
+// not come to depend on itself; what others need of it the region also leaves
+// in memory.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Fusion/RegionGrouping.h"
@@ -66,19 +66,17 @@ RegionGrouping::RegionGrouping(Block &block) : block(block) {
     if (!isa<ReshapeOp>(op))
       place(&op);
   for (RegionGroup &group : groups)
-    llvm::sort(group.ops, [&](Operation *a, Operation *b) {
-      return order[a] < order[b];
-    });
+    llvm::sort(group.ops,
+               [&](Operation *a, Operation *b) { return order[a] < order[b]; });
 }
 
 void RegionGrouping::place(Operation *op) {
-  bool needed = llvm::any_of(op->getUsers(), [&](Operation *user) {
-    return !isRepeated(op, user);
-  });
+  bool needed = llvm::any_of(
+      op->getUsers(), [&](Operation *user) { return !isRepeated(op, user); });
   if (!needed)
     return;
-  int group = isSplatConstant(op) || isa<BroadcastOp>(op) ? -1
-                                                          : findGroupToJoin(op);
+  int group =
+      isSplatConstant(op) || isa<BroadcastOp>(op) ? -1 : findGroupToJoin(op);
   if (group < 0) {
     group = groups.size();
     groups.push_back({{}, isInlinable(op)});

@@ -2,10 +2,10 @@
 #ifndef ZC_PASSES_FUSION_REGIONGROUPING_H
 #define ZC_PASSES_FUSION_REGIONGROUPING_H
 
-#include "llvm/ADT/DenseMap.h"
-#include "llvm/ADT/SmallVector.h"
 #include "mlir/IR/Block.h"
 #include "mlir/IR/Operation.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SmallVector.h"
 
 namespace zc {
 
@@ -16,10 +16,10 @@ struct RegionGroup {
   bool isLoopNest = false;
 };
 
-/// Partitions the ops of a program's block. Reshapes and the terminator are in no
-/// group. Ops that cost nothing to repeat (splat constants, broadcasts) are in a
-/// group only where a value of theirs must exist in memory; for other users
-/// `isRepeated` says that the user's region computes them itself.
+/// Partitions the ops of a program's block. Reshapes and the terminator are in
+/// no group. Ops that cost nothing to repeat (splat constants, broadcasts) are
+/// in a group only where a value of theirs must exist in memory; for other
+/// users `isRepeated` says that the user's region computes them itself.
 class RegionGrouping {
 public:
   explicit RegionGrouping(mlir::Block &block);

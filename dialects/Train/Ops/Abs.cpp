@@ -13,8 +13,8 @@ Value AbsOp::buildScalar(OpBuilder &builder, Location loc,
 }
 
 LogicalResult AbsOp::vjp(OpBuilder &builder, ValueRange resultGrads,
-                      ArrayRef<bool> wanted,
-                      MutableArrayRef<Value> operandGrads) {
+                         ArrayRef<bool> wanted,
+                         MutableArrayRef<Value> operandGrads) {
   Location loc = getLoc();
   Value grad = resultGrads[0];
   // grad * sign(x), 0 at 0.

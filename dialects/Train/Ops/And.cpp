@@ -6,7 +6,7 @@ using namespace mlir;
 namespace zc::train {
 
 Value AndOp::buildScalar(OpBuilder &builder, Location loc,
-                        ValueRange operands) {
+                         ValueRange operands) {
   return arith::AndIOp::create(builder, loc, operands[0], operands[1]);
 }
 

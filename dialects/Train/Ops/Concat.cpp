@@ -35,7 +35,8 @@ LogicalResult ConcatOp::verify() {
 ShardingRule ConcatOp::getShardingRule() {
   ShardingRule rule = ShardingRule::whole(getOperation());
   auto to = cast<RankedTensorType>(getType());
-  for (int64_t dim : otherDims(to.getRank(), {static_cast<int64_t>(getDim())})) {
+  for (int64_t dim :
+       otherDims(to.getRank(), {static_cast<int64_t>(getDim())})) {
     int factor = rule.addFactor(to.getDimSize(dim));
     rule.resultDims[0][dim] = factor;
     for (auto &dims : rule.operandDims)
@@ -52,8 +53,8 @@ void ConcatOp::buildLinalg(OpBuilder &builder, Location loc, ValueRange inputs,
   unsigned rank = shapeOf(outputs[0]).size();
   SmallVector<int64_t> offsets(rank, 0), strides(rank, 1);
   for (Value input : inputs) {
-    Value window = buildWindow(builder, loc, outputs[0], offsets,
-                               shapeOf(input), strides);
+    Value window =
+        buildWindow(builder, loc, outputs[0], offsets, shapeOf(input), strides);
     buildCopy(builder, loc, input, window);
     offsets[getDim()] += shapeOf(input)[getDim()];
   }
@@ -66,9 +67,8 @@ LogicalResult ConcatOp::vjp(OpBuilder &builder, ValueRange resultGrads,
   SmallVector<int64_t> offsets(rank, 0), strides(rank, 1);
   for (auto [index, input] : llvm::enumerate(getInputs())) {
     if (wanted[index])
-      operandGrads[index] =
-          SliceOp::create(builder, getLoc(), input.getType(), resultGrads[0],
-                          offsets, strides);
+      operandGrads[index] = SliceOp::create(builder, getLoc(), input.getType(),
+                                            resultGrads[0], offsets, strides);
     offsets[getDim()] +=
         cast<RankedTensorType>(input.getType()).getDimSize(getDim());
   }

@@ -13,8 +13,8 @@ Value CosOp::buildScalar(OpBuilder &builder, Location loc,
 }
 
 LogicalResult CosOp::vjp(OpBuilder &builder, ValueRange resultGrads,
-                      ArrayRef<bool> wanted,
-                      MutableArrayRef<Value> operandGrads) {
+                         ArrayRef<bool> wanted,
+                         MutableArrayRef<Value> operandGrads) {
   Location loc = getLoc();
   Value grad = resultGrads[0];
   Value slope = SinOp::create(builder, loc, getInput());

@@ -13,8 +13,8 @@ Value ErfOp::buildScalar(OpBuilder &builder, Location loc,
 }
 
 LogicalResult ErfOp::vjp(OpBuilder &builder, ValueRange resultGrads,
-                      ArrayRef<bool> wanted,
-                      MutableArrayRef<Value> operandGrads) {
+                         ArrayRef<bool> wanted,
+                         MutableArrayRef<Value> operandGrads) {
   Location loc = getLoc();
   Value grad = resultGrads[0];
   // grad 2/sqrt(pi) exp(-x^2)
@@ -22,8 +22,8 @@ LogicalResult ErfOp::vjp(OpBuilder &builder, ValueRange resultGrads,
   Value square = MulOp::create(builder, loc, x, x);
   Value bell = ExpOp::create(builder, loc, NegOp::create(builder, loc, square));
   Value scale = splat(builder, loc, grad.getType(), 1.1283791670955126);
-  operandGrads[0] = MulOp::create(
-      builder, loc, grad, MulOp::create(builder, loc, bell, scale));
+  operandGrads[0] = MulOp::create(builder, loc, grad,
+                                  MulOp::create(builder, loc, bell, scale));
   return success();
 }
 

@@ -13,8 +13,8 @@ Value ExpOp::buildScalar(OpBuilder &builder, Location loc,
 }
 
 LogicalResult ExpOp::vjp(OpBuilder &builder, ValueRange resultGrads,
-                      ArrayRef<bool> wanted,
-                      MutableArrayRef<Value> operandGrads) {
+                         ArrayRef<bool> wanted,
+                         MutableArrayRef<Value> operandGrads) {
   Location loc = getLoc();
   Value grad = resultGrads[0];
   operandGrads[0] = MulOp::create(builder, loc, grad, getResult());

@@ -30,9 +30,8 @@ LogicalResult GeluOp::vjp(OpBuilder &builder, ValueRange resultGrads,
                           ArrayRef<bool> wanted,
                           MutableArrayRef<Value> operandGrads) {
   // One op from the input, so that no intermediate is kept for the backward.
-  operandGrads[0] =
-      GeluGradOp::create(builder, getLoc(), getInput().getType(), getInput(),
-                         resultGrads[0], getTanh());
+  operandGrads[0] = GeluGradOp::create(builder, getLoc(), getInput().getType(),
+                                       getInput(), resultGrads[0], getTanh());
   return success();
 }
 
@@ -47,14 +46,12 @@ Value GeluGradOp::buildScalar(OpBuilder &builder, Location loc,
     Value scaled = s.mul(x, s.constant(type, 0.7071067811865476));
     Value cdf = s.mul(half, s.add(one, s.erf(scaled)));
     Value square = s.mul(s.mul(x, x), s.constant(type, -0.5));
-    Value density =
-        s.mul(s.exp(square), s.constant(type, 0.3989422804014327));
+    Value density = s.mul(s.exp(square), s.constant(type, 0.3989422804014327));
     return s.mul(grad, s.add(cdf, s.mul(x, density)));
   }
   // (1 + t)/2 + x/2 (1 - t^2) u, t = tanh(inner), u = d inner / dx
   Value square = s.mul(x, x);
-  Value inner = s.add(
-      x, s.mul(s.mul(square, x), s.constant(type, kTanhCubic)));
+  Value inner = s.add(x, s.mul(s.mul(square, x), s.constant(type, kTanhCubic)));
   Value t = s.tanh(s.mul(inner, s.constant(type, kTanhScale)));
   Value u = s.add(s.constant(type, kTanhScale),
                   s.mul(square, s.constant(type, 3 * kTanhScale * kTanhCubic)));

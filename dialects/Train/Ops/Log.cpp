@@ -13,8 +13,8 @@ Value LogOp::buildScalar(OpBuilder &builder, Location loc,
 }
 
 LogicalResult LogOp::vjp(OpBuilder &builder, ValueRange resultGrads,
-                      ArrayRef<bool> wanted,
-                      MutableArrayRef<Value> operandGrads) {
+                         ArrayRef<bool> wanted,
+                         MutableArrayRef<Value> operandGrads) {
   Location loc = getLoc();
   Value grad = resultGrads[0];
   operandGrads[0] = DivOp::create(builder, loc, grad, getInput());

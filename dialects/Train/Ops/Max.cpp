@@ -15,8 +15,8 @@ Value MaxOp::buildScalar(OpBuilder &builder, Location loc,
 }
 
 LogicalResult MaxOp::vjp(OpBuilder &builder, ValueRange resultGrads,
-                      ArrayRef<bool> wanted,
-                      MutableArrayRef<Value> operandGrads) {
+                         ArrayRef<bool> wanted,
+                         MutableArrayRef<Value> operandGrads) {
   Location loc = getLoc();
   Value grad = resultGrads[0];
   // The winner takes the gradient; equals take half each.
@@ -27,8 +27,8 @@ LogicalResult MaxOp::vjp(OpBuilder &builder, ValueRange resultGrads,
   for (unsigned side : {0u, 1u}) {
     if (!wanted[side])
       continue;
-    Value wins = compare(builder, loc, "gt", getOperand(side),
-                         getOperand(1 - side));
+    Value wins =
+        compare(builder, loc, "gt", getOperand(side), getOperand(1 - side));
     Value shared = SelectOp::create(builder, loc, equal, half, zero);
     operandGrads[side] = SelectOp::create(builder, loc, wins, grad, shared);
   }

@@ -15,8 +15,8 @@ Value MulOp::buildScalar(OpBuilder &builder, Location loc,
 }
 
 LogicalResult MulOp::vjp(OpBuilder &builder, ValueRange resultGrads,
-                      ArrayRef<bool> wanted,
-                      MutableArrayRef<Value> operandGrads) {
+                         ArrayRef<bool> wanted,
+                         MutableArrayRef<Value> operandGrads) {
   Location loc = getLoc();
   Value grad = resultGrads[0];
   if (wanted[0])

@@ -13,8 +13,8 @@ Value NegOp::buildScalar(OpBuilder &builder, Location loc,
 }
 
 LogicalResult NegOp::vjp(OpBuilder &builder, ValueRange resultGrads,
-                      ArrayRef<bool> wanted,
-                      MutableArrayRef<Value> operandGrads) {
+                         ArrayRef<bool> wanted,
+                         MutableArrayRef<Value> operandGrads) {
   Location loc = getLoc();
   Value grad = resultGrads[0];
   operandGrads[0] = NegOp::create(builder, loc, grad);

@@ -1,8 +1,8 @@
 //===- OpSupport.cpp - what the ops' rooms share --------------------------===//
 #include "dialects/Train/Ops/OpSupport.h"
 
-#include "llvm/ADT/STLExtras.h"
 #include "mlir/IR/AffineMap.h"
+#include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
 
@@ -117,8 +117,7 @@ Value ScalarBuilder::constant(Type type, double value) {
     return arith::ConstantOp::create(builder, loc,
                                      builder.getFloatAttr(type, value));
   return arith::ConstantOp::create(
-      builder, loc,
-      builder.getIntegerAttr(type, static_cast<int64_t>(value)));
+      builder, loc, builder.getIntegerAttr(type, static_cast<int64_t>(value)));
 }
 Value ScalarBuilder::add(Value a, Value b) {
   return arith::AddFOp::create(builder, loc, a, b, fastMath());
@@ -167,8 +166,8 @@ Value ScalarBuilder::select(Value condition, Value a, Value b) {
 }
 Value ScalarBuilder::toFloat(Type type, Value integer) {
   if (isa<IndexType>(integer.getType()))
-    integer = arith::IndexCastOp::create(builder, loc, builder.getI64Type(),
-                                         integer);
+    integer =
+        arith::IndexCastOp::create(builder, loc, builder.getI64Type(), integer);
   return arith::SIToFPOp::create(builder, loc, type, integer);
 }
 
@@ -211,8 +210,7 @@ void buildGeneric(OpBuilder &builder, Location loc, unsigned numLoops,
 }
 
 void buildFill(OpBuilder &builder, Location loc, Value output, double value) {
-  Value scalar =
-      ScalarBuilder(builder, loc).constant(elementOf(output), value);
+  Value scalar = ScalarBuilder(builder, loc).constant(elementOf(output), value);
   linalg::FillOp::create(builder, loc, scalar, output);
 }
 
@@ -227,8 +225,7 @@ void buildCopy(OpBuilder &builder, Location loc, Value input, Value output) {
 
 Value buildTemporary(OpBuilder &builder, Location loc, ArrayRef<int64_t> shape,
                      Type element) {
-  return memref::AllocaOp::create(builder, loc,
-                                  MemRefType::get(shape, element),
+  return memref::AllocaOp::create(builder, loc, MemRefType::get(shape, element),
                                   builder.getI64IntegerAttr(64));
 }
 

@@ -12,7 +12,8 @@
 
 namespace zc::train {
 
-// --- Building train ops (vjp rules, lowerings) ---------------------------------
+// --- Building train ops (vjp rules, lowerings)
+// ---------------------------------
 
 /// `type` with another shape, or another element type.
 mlir::RankedTensorType withShape(mlir::Type type,
@@ -46,14 +47,16 @@ mlir::Value compare(mlir::OpBuilder &builder, mlir::Location loc,
                     llvm::StringRef predicate, mlir::Value lhs,
                     mlir::Value rhs);
 
-/// Whether a folded operand is a float or integer tensor of `number` everywhere.
+/// Whether a folded operand is a float or integer tensor of `number`
+/// everywhere.
 bool isSplatOf(mlir::Attribute operand, double number);
 
 /// All dims of a shape of `rank` dims but those in `dims`, ascending.
 llvm::SmallVector<int64_t> otherDims(int64_t rank,
                                      llvm::ArrayRef<int64_t> dims);
 
-// --- Scalars ---------------------------------------------------------------------
+// --- Scalars
+// ---------------------------------------------------------------------
 
 /// The flags every generated float operation carries: sums may be reordered and
 /// multiply-adds fused, but NaN and infinity stay defined.
@@ -89,16 +92,17 @@ public:
   mlir::Location loc;
 };
 
-// --- Linalg on buffers -------------------------------------------------------------
+// --- Linalg on buffers
+// -------------------------------------------------------------
 
 using ScalarBody = llvm::function_ref<llvm::SmallVector<mlir::Value>(
     mlir::OpBuilder &, mlir::Location, mlir::ValueRange)>;
 
 /// One linalg.generic over a nest of `numLoops` loops; maps[i] gives the
-/// element of inputs[i], or then outputs[i], that an iteration touches. The body
-/// gets the elements of inputs and outputs and returns the outputs' new ones.
-/// Loops missing from some output's map are reductions for it. Loop 0 is the
-/// outermost.
+/// element of inputs[i], or then outputs[i], that an iteration touches. The
+/// body gets the elements of inputs and outputs and returns the outputs' new
+/// ones. Loops missing from some output's map are reductions for it. Loop 0 is
+/// the outermost.
 void buildGeneric(mlir::OpBuilder &builder, mlir::Location loc,
                   unsigned numLoops, llvm::ArrayRef<mlir::AffineMap> maps,
                   mlir::ValueRange inputs, mlir::ValueRange outputs,
@@ -120,8 +124,8 @@ mlir::Value buildTemporary(mlir::OpBuilder &builder, mlir::Location loc,
 mlir::AffineMap identityMap(mlir::OpBuilder &builder, unsigned rank,
                             llvm::ArrayRef<int64_t> drop = {});
 
-/// From the loops of `train.broadcast`'s result to its operand: dims of size 1 that
-/// are repeated are read at 0.
+/// From the loops of `train.broadcast`'s result to its operand: dims of size 1
+/// that are repeated are read at 0.
 mlir::AffineMap broadcastMap(mlir::OpBuilder &builder, unsigned rank,
                              llvm::ArrayRef<int64_t> inputShape,
                              llvm::ArrayRef<int64_t> outputShape,

@@ -5,8 +5,7 @@ using namespace mlir;
 
 namespace zc::train {
 
-Value OrOp::buildScalar(OpBuilder &builder, Location loc,
-                        ValueRange operands) {
+Value OrOp::buildScalar(OpBuilder &builder, Location loc, ValueRange operands) {
   return arith::OrIOp::create(builder, loc, operands[0], operands[1]);
 }
 

@@ -15,8 +15,8 @@ Value PowOp::buildScalar(OpBuilder &builder, Location loc,
 }
 
 LogicalResult PowOp::vjp(OpBuilder &builder, ValueRange resultGrads,
-                      ArrayRef<bool> wanted,
-                      MutableArrayRef<Value> operandGrads) {
+                         ArrayRef<bool> wanted,
+                         MutableArrayRef<Value> operandGrads) {
   Location loc = getLoc();
   Value grad = resultGrads[0];
   Value x = getLhs(), y = getRhs();

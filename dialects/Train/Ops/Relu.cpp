@@ -6,15 +6,15 @@ using namespace mlir;
 namespace zc::train {
 
 Value ReluOp::buildScalar(OpBuilder &builder, Location loc,
-                         ValueRange operands) {
+                          ValueRange operands) {
   ScalarBuilder s(builder, loc);
   Value x = operands[0];
   return s.max(x, s.constant(x.getType(), 0));
 }
 
 LogicalResult ReluOp::vjp(OpBuilder &builder, ValueRange resultGrads,
-                      ArrayRef<bool> wanted,
-                      MutableArrayRef<Value> operandGrads) {
+                          ArrayRef<bool> wanted,
+                          MutableArrayRef<Value> operandGrads) {
   Location loc = getLoc();
   Value grad = resultGrads[0];
   // From the result, which the next op keeps anyway.

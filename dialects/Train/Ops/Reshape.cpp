@@ -60,9 +60,9 @@ static Value flatten(OpBuilder &builder, Location loc, Value buffer) {
   auto type = cast<MemRefType>(buffer.getType());
   int64_t count = type.getNumElements();
   auto flat = MemRefType::get({count}, type.getElementType());
-  return memref::ReinterpretCastOp::create(builder, loc, flat, buffer,
-                                           /*offset=*/0, ArrayRef<int64_t>{count},
-                                           ArrayRef<int64_t>{1});
+  return memref::ReinterpretCastOp::create(
+      builder, loc, flat, buffer,
+      /*offset=*/0, ArrayRef<int64_t>{count}, ArrayRef<int64_t>{1});
 }
 
 void ReshapeOp::buildLinalg(OpBuilder &builder, Location loc, ValueRange inputs,
@@ -75,8 +75,7 @@ LogicalResult ReshapeOp::vjp(OpBuilder &builder, ValueRange resultGrads,
                              ArrayRef<bool> wanted,
                              MutableArrayRef<Value> operandGrads) {
   auto from = cast<RankedTensorType>(getInput().getType());
-  operandGrads[0] =
-      reshape(builder, getLoc(), resultGrads[0], from.getShape());
+  operandGrads[0] = reshape(builder, getLoc(), resultGrads[0], from.getShape());
   return success();
 }
 

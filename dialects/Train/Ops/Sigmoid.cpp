@@ -6,15 +6,16 @@ using namespace mlir;
 namespace zc::train {
 
 Value SigmoidOp::buildScalar(OpBuilder &builder, Location loc,
-                         ValueRange operands) {
+                             ValueRange operands) {
   ScalarBuilder s(builder, loc);
   Value x = operands[0];
-  return s.div(s.constant(x.getType(), 1), s.add(s.constant(x.getType(), 1), s.exp(s.neg(x))));
+  return s.div(s.constant(x.getType(), 1),
+               s.add(s.constant(x.getType(), 1), s.exp(s.neg(x))));
 }
 
 LogicalResult SigmoidOp::vjp(OpBuilder &builder, ValueRange resultGrads,
-                      ArrayRef<bool> wanted,
-                      MutableArrayRef<Value> operandGrads) {
+                             ArrayRef<bool> wanted,
+                             MutableArrayRef<Value> operandGrads) {
   Location loc = getLoc();
   Value grad = resultGrads[0];
   // grad y (1 - y)

@@ -13,8 +13,8 @@ Value SinOp::buildScalar(OpBuilder &builder, Location loc,
 }
 
 LogicalResult SinOp::vjp(OpBuilder &builder, ValueRange resultGrads,
-                      ArrayRef<bool> wanted,
-                      MutableArrayRef<Value> operandGrads) {
+                         ArrayRef<bool> wanted,
+                         MutableArrayRef<Value> operandGrads) {
   Location loc = getLoc();
   Value grad = resultGrads[0];
   Value slope = CosOp::create(builder, loc, getInput());

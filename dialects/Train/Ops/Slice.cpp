@@ -18,10 +18,9 @@ LogicalResult SliceOp::verify() {
     int64_t offset = getOffsets()[dim], stride = getStrides()[dim];
     int64_t last = offset + (to.getDimSize(dim) - 1) * stride;
     if (offset < 0 || stride < 1 || last >= from.getDimSize(dim))
-      return emitOpError("dim ")
-             << dim << " of size " << from.getDimSize(dim)
-             << " has no elements " << offset << " to " << last << " by "
-             << stride;
+      return emitOpError("dim ") << dim << " of size " << from.getDimSize(dim)
+                                 << " has no elements " << offset << " to "
+                                 << last << " by " << stride;
   }
   return success();
 }

@@ -15,8 +15,8 @@ Value SubOp::buildScalar(OpBuilder &builder, Location loc,
 }
 
 LogicalResult SubOp::vjp(OpBuilder &builder, ValueRange resultGrads,
-                      ArrayRef<bool> wanted,
-                      MutableArrayRef<Value> operandGrads) {
+                         ArrayRef<bool> wanted,
+                         MutableArrayRef<Value> operandGrads) {
   Location loc = getLoc();
   Value grad = resultGrads[0];
   if (wanted[0])

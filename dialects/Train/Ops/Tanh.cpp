@@ -6,15 +6,15 @@ using namespace mlir;
 namespace zc::train {
 
 Value TanhOp::buildScalar(OpBuilder &builder, Location loc,
-                         ValueRange operands) {
+                          ValueRange operands) {
   ScalarBuilder s(builder, loc);
   Value x = operands[0];
   return s.tanh(x);
 }
 
 LogicalResult TanhOp::vjp(OpBuilder &builder, ValueRange resultGrads,
-                      ArrayRef<bool> wanted,
-                      MutableArrayRef<Value> operandGrads) {
+                          ArrayRef<bool> wanted,
+                          MutableArrayRef<Value> operandGrads) {
   Location loc = getLoc();
   Value grad = resultGrads[0];
   // grad (1 - y^2)

@@ -21,9 +21,9 @@ LogicalResult TransposeOp::verify() {
       return emitOpError("permutation is none: ") << getPermutation();
     seen[source] = true;
     if (to.getDimSize(dim) != from.getDimSize(source))
-      return emitOpError("result dim ") << dim << " is " << to.getDimSize(dim)
-                                        << ", operand dim " << source << " is "
-                                        << from.getDimSize(source);
+      return emitOpError("result dim ")
+             << dim << " is " << to.getDimSize(dim) << ", operand dim "
+             << source << " is " << from.getDimSize(source);
   }
   return success();
 }

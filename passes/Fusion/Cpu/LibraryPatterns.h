@@ -6,8 +6,8 @@
 
 namespace zc::cpu {
 
-/// The library pattern for `op` on CPUs, or an empty string: "onednn.matmul" for
-/// train.matmul, "onednn.convolution" for the convolutions, of float32.
+/// The library pattern for `op` on CPUs, or an empty string: "onednn.matmul"
+/// for train.matmul, "onednn.convolution" for the convolutions, of float32.
 llvm::StringRef libraryFor(mlir::Operation *op);
 
 } // namespace zc::cpu
