@@ -55,14 +55,16 @@ void zc::addDimOptions(CLI::App &command, std::vector<std::string> &dims,
       .add_option("--dim", dims, "NAME=SIZE: the size of a symbolic dimension")
       ->check(checkDim)
       ->allow_extra_args(false)
-      ->type_name("NAME=SIZE");
+      ->type_name("NAME=SIZE")
+      ->default_str("");
   command
       .add_option("--batch-dim", batchDims,
                   "where the samples are; by default dim 0 of every input "
                   "whose dim 0 equals the first output's")
       ->check(checkBatchDim)
       ->allow_extra_args(false)
-      ->type_name("INPUT=K|none");
+      ->type_name("INPUT=K|none")
+      ->default_str("");
 }
 
 namespace {
