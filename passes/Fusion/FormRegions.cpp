@@ -193,12 +193,26 @@ private:
 
 struct FormRegions : public impl::FormRegionsPassBase<FormRegions> {
   void runOnOperation() override {
-    for (auto program : getOperation().getOps<func::FuncOp>())
-      if (!program.isDeclaration())
-        formRegions(program);
+    for (auto program : getOperation().getOps<func::FuncOp>()) {
+      if (program.isDeclaration())
+        continue;
+      if (failed(checkOps(program)))
+        return signalPassFailure();
+      formRegions(program);
+    }
   }
 
 private:
+  // A kernel is made of an op's linalg form, which other dialects do not have.
+  static LogicalResult checkOps(func::FuncOp program) {
+    for (Operation &op : program.getBody().front().without_terminator())
+      if (!isa_and_nonnull<TrainDialect>(op.getDialect()))
+        return op.emitError("cannot become a kernel: expected an op of the "
+                            "train dialect, found '")
+               << op.getName() << "'";
+    return success();
+  }
+
   void formRegions(func::FuncOp program) {
     Block &block = program.getBody().front();
     moveDataToStates(program);
