@@ -96,6 +96,15 @@ class Stems(LintTest):
                      "passes/G/FoldThings.cpp": "\n",
                      "test/passes/G/fold-things.mlir": "\n"})
 
+    def test_an_operator_without_a_test(self):
+        lowering = {"passes/Import/Lowering/A.cpp":
+                    '  registry.add("Relu", 6, 14, lowerRelu);\n'
+                    '  registry.add(\n      "Elu", 6, 22, lowerElu);\n'}
+        relu = {"test/passes/Import/a.mlir": '%0 = onnx.node "Relu"(%x)\n'}
+        elu = {"test/passes/Import/a/b.mlir": '%0 = onnx.node "Elu"(%x)\n'}
+        self.complains("stems", {**lowering, **relu}, 'no onnx.node "Elu"')
+        self.silent("stems", {**lowering, **relu, **elu})
+
 
 class Sizes(LintTest):
 

@@ -4,13 +4,16 @@
 `def FoldThingsPass : Pass<"zc-fold-things"` of passes/Group/Passes.td is
 written in passes/Group/FoldThings.cpp and tested by
 test/passes/Group/fold-things.mlir (or a folder of that name); a pass that can
-fail is also tested by fold-things-invalid.mlir.
+fail is also tested by fold-things-invalid.mlir. An ONNX operator with a
+lowering, `registry.add("Relu"`, is an `onnx.node "Relu"` of test/passes/Import.
 """
 import re
 
 import tree
 
 PASS = re.compile(r'^def\s+(\w+)\s*:\s*Pass<\s*"([^"]+)"', re.MULTILINE)
+LOWERING = re.compile(r'\bregistry\.add\(\s*"(\w+)"')
+NODE = re.compile(r'\bonnx\.node "(\w+)"')
 FAILS = re.compile(r"\b(emitError|emitOpError|signalPassFailure)\s*\(")
 
 
@@ -47,10 +50,20 @@ def check_pass(root, group, definition, flag):
                    f"{tests.relative_to(root)}/{stem}-invalid.mlir")
 
 
+def check_lowerings(root):
+    tests = (root / "test" / "passes" / "Import").rglob("*.mlir")
+    tested = {op for path in tests for op in NODE.findall(path.read_text())}
+    for path in sorted((root / "passes" / "Import" / "Lowering").glob("*.cpp")):
+        for op in sorted(set(LOWERING.findall(path.read_text())) - tested):
+            yield (f'{path.relative_to(root)}: no onnx.node "{op}" in '
+                   "test/passes/Import")
+
+
 def check(root):
     for table in sorted((root / "passes").glob("*/Passes.td")):
         for definition, flag in PASS.findall(table.read_text()):
             yield from check_pass(root, table.parent, definition, flag)
+    yield from check_lowerings(root)
 
 
 if __name__ == "__main__":
