@@ -2,6 +2,8 @@
 #include "compiler/Driver/Compile.h"
 
 #include "llvm/ADT/StringRef.h"
+#include <cmath>
+#include <regex>
 
 using namespace zc;
 
@@ -82,36 +84,69 @@ static void addLossOptions(CLI::App &command, CompileOptions &options) {
       ->check(CLI::IsMember({"softmax-cross-entropy", "mse"}));
   command.add_option("--logits", options.logits,
                      "the output the loss is of; by default the first");
-  command.add_option("--labels", options.labels,
-                     "name of the loss's new input");
+  command
+      .add_option("--labels", options.labels, "name of the loss's new input")
+      ->check([](const std::string &name) {
+        return std::string(name.empty() ? "expected a name" : "");
+      });
   command.add_option("--class-axis", options.classAxis,
                      "dim of the classes; by default 1, or the last of 3 dims");
   command.add_option("--ignore-index", options.ignoreIndex,
                      "labels of this value do not count");
 }
 
+static std::string checkRegex(const std::string &text) {
+  try {
+    std::regex compiled(text);
+    return "";
+  } catch (const std::regex_error &error) {
+    return "'" + text + "' is not a regular expression: " + error.what();
+  }
+}
+
+static std::string checkAmount(const std::string &text) {
+  double value = 0;
+  if (CLI::detail::lexical_cast(text, value) && value >= 0 &&
+      std::isfinite(value))
+    return "";
+  return "expected a finite number of at least 0, found " + text;
+}
+
+// A decay of 1 would divide by zero.
+static std::string checkDecay(const std::string &text) {
+  double value = 0;
+  if (CLI::detail::lexical_cast(text, value) && value >= 0 && value < 1)
+    return "";
+  return "expected a number of at least 0 and below 1, found " + text;
+}
+
 static void addOptimizerOptions(CLI::App &command, CompileOptions &options) {
   command.add_option("--optimizer", options.optimizer, "the optimizer")
       ->check(CLI::IsMember({"sgd", "adamw"}));
   command.add_option("--momentum", options.momentum, "momentum of sgd")
-      ->check(CLI::NonNegativeNumber);
+      ->check(checkAmount);
   command.add_flag("--nesterov", options.nesterov, "Nesterov momentum for sgd");
   command.add_option("--beta1", options.beta1, "decay of adamw's first moment")
-      ->check(CLI::Range(0.0, 1.0));
+      ->check(checkDecay);
   command
       .add_option("--beta2", options.beta2, "decay of adamw's second moment")
-      ->check(CLI::Range(0.0, 1.0));
+      ->check(checkDecay);
   command.add_option("--eps", options.eps, "added to adamw's denominator")
-      ->check(CLI::NonNegativeNumber);
+      ->check(checkAmount);
   command
       .add_option("--weight-decay", options.weightDecay,
                   "weight decay; by default 0.01 for adamw, 0 for sgd")
-      ->check(CLI::NonNegativeNumber);
+      ->check(checkAmount);
   command
       .add_option("--freeze", options.freeze,
                   "initializers that are not trained; wins over --train")
+      ->check(checkRegex)
       ->type_name("REGEX");
-  command.add_option("--train", options.train, "initializers that are trained")
+  command
+      .add_option("--train", options.train,
+                  "the initializers that are trained; by default the model's "
+                  "parameters")
+      ->check(checkRegex)
       ->type_name("REGEX");
   command
       .add_option("--batchnorm", options.batchNorm,
@@ -160,6 +195,10 @@ static void checkTogether(const CompileOptions &options) {
     throw CLI::RequiredError("--loss, in training mode,");
   if (options.emit == Emit::Artifact && options.output.empty())
     throw CLI::RequiredError("--output");
+  bool hasClasses = options.loss == "softmax-cross-entropy";
+  if (!hasClasses && options.classAxis)
+    throw CLI::ValidationError("--class-axis",
+                               "belongs to --loss softmax-cross-entropy");
   if (options.optimizer != "sgd" && (options.momentum != 0 || options.nesterov))
     throw CLI::ValidationError("--momentum and --nesterov",
                                "belong to --optimizer sgd");

@@ -80,38 +80,37 @@ LogicalResult Phases::importModel() {
   if (!rule)
     return emitError(UnknownLoc::get(context))
            << llvm::toString(rule.takeError());
-  ModelImportOptions import;
-  import.path = options.model;
-  import.dims = options.dims;
-  import.mayBeTrained = [&](StringRef name) {
+  ModelImportOptions reading;
+  reading.path = options.model;
+  reading.dims = options.dims;
+  reading.mayBeTrained = [&](StringRef name) {
     return rule->getChoice(name).value_or(false);
-};
-import.isSupported = [](StringRef domain, StringRef op, int64_t version) {
-  return LoweringRegistry::get().isSupported(domain, op, version);
-}
-;
-auto imported = zc::importModel(context, import);
-if (failed(imported))
-  return checkInternally("import", false, errors);
-module = std::move(*imported);
-auto graph = *module->getBody() -> getOps<onnx::GraphOp>().begin();
-BatchOptions batch;
-batch.dims = options.batchDims;
-batch.logits = options.logits;
-if (failed(checkLabels()) ||
-    failed(rule->apply(graph, parentPath(options.model))) ||
-    failed(setBatchDims(graph, batch)))
-  return failure();
-if (!options.dumpIr.empty())
-  dumpIr(*module, options.dumpIr, "import", dumped);
-return checkInternally("import", true, errors);
+  };
+  reading.isSupported = [](StringRef domain, StringRef op, int64_t version) {
+    return LoweringRegistry::get().isSupported(domain, op, version);
+  };
+  auto imported = zc::importModel(context, reading);
+  if (failed(imported))
+    return checkInternally("import", false, errors);
+  module = std::move(*imported);
+  auto graph = *module->getBody()->getOps<onnx::GraphOp>().begin();
+  BatchOptions batch;
+  batch.dims = options.batchDims;
+  batch.logits = options.logits;
+  if (failed(checkLabels()) ||
+      failed(rule->apply(graph, parentPath(options.model))) ||
+      failed(setBatchDims(graph, batch)))
+    return failure();
+  if (!options.dumpIr.empty())
+    dumpIr(*module, options.dumpIr, "import", dumped);
+  return checkInternally("import", true, errors);
 }
 
 LogicalResult Phases::convertToTrain() {
-  ImportOptions import;
-  import.frozenBatchNorm = options.batchNorm == "frozen";
+  ImportOptions lowering;
+  lowering.frozenBatchNorm = options.batchNorm == "frozen";
   return run("train", [&](OpPassManager &manager) {
-    buildImportPipeline(manager, import);
+    buildImportPipeline(manager, lowering);
   });
 }
 

@@ -114,11 +114,19 @@ ProgramMemory Timeline::measure(const plan::Program &program) {
   return memory;
 }
 
-plan::MemoryClass classOf(plan::StateKind kind) {
-  switch (kind) {
+bool isFloat(plan::DataType type) {
+  return type == plan::F64 || type == plan::F32 || type == plan::F16 ||
+         type == plan::BF16;
+}
+
+// Weights that are not trained are parameters; masks and tables of indices are
+// no parameters.
+plan::MemoryClass classOf(const plan::State &state) {
+  switch (state.kind()) {
   case plan::PARAMETER:
-  case plan::CONSTANT:
     return plan::PARAMETERS;
+  case plan::CONSTANT:
+    return isFloat(state.type().dtype()) ? plan::PARAMETERS : plan::ACTIVATIONS;
   case plan::OPTIMIZER:
     return plan::OPTIMIZER_STATE;
   case plan::ACCUMULATOR:
@@ -147,7 +155,7 @@ MemoryReport measureMemory(const plan::Manifest &manifest) {
   // States are there all the time.
   for (const plan::State &state : manifest.states())
     if (Result<uint64_t> bytes = byteCount(state.type()); bytes.ok())
-      report.classes[classOf(state.kind())] += *bytes;
+      report.classes[classOf(state)] += *bytes;
   report.peak = report.persistentBytes + largest;
   return report;
 }

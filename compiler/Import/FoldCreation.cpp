@@ -21,6 +21,8 @@ static FoldResults foldConstantOfShape(const FoldRequest &request) {
     result = HostTensor::fromBytes(value->t().data_type(), {1}, *bytes);
   }
   result.dims = Dims(dims->begin(), dims->end());
+  if (getNumElements(result.dims) == INT64_MAX)
+    return std::nullopt;
   // An empty tensor stores nothing; any other its one value.
   if (getNumElements(result.dims) == 0)
     return one(HostTensor(result.dataType, result.dims));
@@ -37,7 +39,7 @@ static FoldResults foldRange(const FoldRequest &request) {
   double count = std::ceil((limit->getFloat(0) - start->getFloat(0)) / step);
   if (!(count <= double(kMaxFoldedElements)))
     return std::nullopt;
-  HostTensor result(start->dataType, {std::max<int64_t>(0, int64_t(count))});
+  HostTensor result(start->dataType, {int64_t(std::max(0.0, count))});
   for (int64_t i = 0, e = result.getNumStored(); i < e; ++i)
     if (result.isFloat())
       result.set(i, start->floats[0] + double(i) * step);

@@ -35,7 +35,7 @@ static std::optional<Dims> resolveReshape(const HostTensor &input,
                                           bool allowZero) {
   Dims dims;
   std::optional<size_t> open;
-  int64_t known = 1;
+  int64_t known;
   for (size_t i = 0; i < shape.size(); ++i) {
     int64_t dim = shape[i];
     if (dim == 0 && !allowZero) {
@@ -43,12 +43,16 @@ static std::optional<Dims> resolveReshape(const HostTensor &input,
         return std::nullopt;
       dim = input.dims[i];
     }
+    if (dim < -1)
+      return std::nullopt;
     if (dim == -1)
       open = i;
-    else
-      known *= dim;
     dims.push_back(dim);
   }
+  Dims given = dims;
+  if (open)
+    given[*open] = 1;
+  known = getNumElements(given);
   int64_t count = getNumElements(input.dims);
   if (open && (known == 0 || count % known != 0))
     return std::nullopt;
@@ -250,8 +254,10 @@ static FoldResults foldGather(const FoldRequest &request) {
       return std::nullopt;
     index = *normal;
   }
-  int64_t outside = getNumElements(input->dims) / input->dims[*axis];
-  if (outside * int64_t(indices.size()) > kMaxFoldedElements)
+  Dims selected = input->dims;
+  selected[*axis] = indices.size();
+  if (getNumElements(selected) > kMaxFoldedElements ||
+      getNumElements(input->dims) > kMaxFoldedElements)
     return std::nullopt;
   HostTensor result = selectAlong(input->dense(), *axis, indices);
   Dims dims(input->dims.begin(), input->dims.begin() + *axis);
@@ -263,7 +269,9 @@ static FoldResults foldGather(const FoldRequest &request) {
 // Gathers rows by index tuples, the last dim of the indices.
 static FoldResults foldGatherNd(const FoldRequest &request) {
   const HostTensor *input = request.getInput(0), *at = request.getInput(1);
-  if (!input || !at || at->dims.empty() || request.getInt("batch_dims", 0) != 0)
+  if (!input || !at || at->dims.empty() ||
+      request.getInt("batch_dims", 0) != 0 ||
+      getNumElements(input->dims) > kMaxFoldedElements)
     return std::nullopt;
   HostTensor from = input->dense();
   std::vector<int64_t> indices = at->getInts();
@@ -293,7 +301,7 @@ static FoldResults foldGatherNd(const FoldRequest &request) {
 
 static FoldResults foldSplit(const FoldRequest &request) {
   const HostTensor *input = request.getInput(0);
-  if (!input)
+  if (!input || getNumElements(input->dims) > kMaxFoldedElements)
     return std::nullopt;
   auto axis = normalizeAxis(request.getInt("axis", 0), input->dims.size());
   if (!axis)

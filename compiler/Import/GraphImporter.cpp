@@ -60,8 +60,8 @@ static void addUsedNames(const proto::NodeProto &node,
 
 // The nodes that the outputs need, in order. Nodes are sorted: a value is
 // computed before it is used.
-static std::vector<const proto::NodeProto *>
-findNeededNodes(const proto::GraphProto &graph) {
+std::vector<const proto::NodeProto *>
+zc::findNeededNodes(const proto::GraphProto &graph) {
   llvm::StringSet<> names;
   for (const proto::ValueInfoProto &output : graph.output())
     names.insert(output.name());
@@ -78,12 +78,15 @@ findNeededNodes(const proto::GraphProto &graph) {
   return needed;
 }
 
-FailureOr<OwningOpRef<ModuleOp>> GraphImporter::import() {
-  Scope scope;
+void GraphImporter::readOpsets(Scope &scope) const {
   for (const proto::OperatorSetIdProto &opset : file.model.opset_import())
     scope.opsets[opset.domain() == "ai.onnx" ? "" : opset.domain()] =
         opset.version();
+}
 
+FailureOr<OwningOpRef<ModuleOp>> GraphImporter::import() {
+  Scope scope;
+  readOpsets(scope);
   module = ModuleOp::create(getFileLocation());
   OpBuilder builder(module->getBodyRegion());
   graph = onnx::GraphOp::create(
@@ -119,6 +122,12 @@ void GraphImporter::importInputs(Scope &scope) {
       emitFailure(getFileLocation())
           << "input '" << input.name() << "' is " << printType(input.type())
           << "; zc takes tensors of numbers or bools";
+      continue;
+    }
+    if (getNumElements(type.getShape()) > kMaxElements) {
+      emitFailure(getFileLocation())
+          << "input '" << input.name() << "' is " << printType(input.type())
+          << ", which is larger than any memory; check --dim";
       continue;
     }
     ImportedValue *value = makeValue(ImportedValue::Tensor, input.name());
@@ -301,8 +310,13 @@ zc::importModel(MLIRContext *context, const ModelImportOptions &options) {
     return emitError(whole) << llvm::toString(file.takeError());
   Location location =
       FileLineColLoc::get(StringAttr::get(context, file->name), 0, 0);
-  if (llvm::Error error = bindDims(*file->model.mutable_graph(), options.dims))
-    return emitError(location) << llvm::toString(std::move(error));
+  if (llvm::Error error =
+          bindDims(*file->model.mutable_graph(), options.dims)) {
+    emitError(location) << llvm::toString(std::move(error));
+    // One run tells all there is to mend.
+    GraphImporter(context, *file, options).checkOperators();
+    return failure();
+  }
   warnOfOptimizedExport(location, readTensorMetadata(file->model.graph()));
   return GraphImporter(context, *file, options).import();
 }

@@ -41,12 +41,19 @@ struct ImportedValue {
   std::vector<ImportedValue *> elements;
 };
 
+/// The nodes that the outputs need, in order.
+std::vector<const proto::NodeProto *>
+findNeededNodes(const proto::GraphProto &graph);
+
 class GraphImporter {
 public:
   GraphImporter(mlir::MLIRContext *context, const ModelFile &file,
                 const ModelImportOptions &options);
 
   mlir::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>> import();
+
+  /// Reports all operators that are not supported whatever the dims.
+  void checkOperators();
 
 private:
   /// Names and settings of the graph, branch or function body being walked.
@@ -63,6 +70,7 @@ private:
   using Outputs = std::vector<ImportedValue *>;
 
   // The graph as a whole (GraphImporter.cpp).
+  void readOpsets(Scope &scope) const;
   void importInputs(Scope &scope);
   void importInitializers(Scope &scope);
   void importNodes(const google::protobuf::RepeatedPtrField<proto::NodeProto> &,

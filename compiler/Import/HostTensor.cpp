@@ -4,6 +4,7 @@
 
 #include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
 #include <cassert>
 #include <cmath>
 #include <cstring>
@@ -15,9 +16,12 @@ using Type = proto::TensorProto;
 
 int64_t zc::getNumElements(ArrayRef<int64_t> dims) {
   int64_t count = 1;
-  for (int64_t dim : dims)
-    count *= dim;
-  return count;
+  bool isEmpty = false, isTooLarge = false;
+  for (int64_t dim : dims) {
+    isEmpty |= dim == 0;
+    isTooLarge |= dim < 0 || llvm::MulOverflow(count, dim, count);
+  }
+  return isEmpty && !isTooLarge ? 0 : isTooLarge ? INT64_MAX : count;
 }
 
 Dims zc::getStrides(ArrayRef<int64_t> dims) {

@@ -20,8 +20,13 @@ namespace zc {
 
 using Dims = llvm::SmallVector<int64_t, 6>;
 
-/// The product of `dims`.
+/// The product of `dims`; INT64_MAX, more than any limit, where a dim is
+/// negative or the product does not fit.
 int64_t getNumElements(llvm::ArrayRef<int64_t> dims);
+
+/// The most elements a tensor may have, 16 TiB of float32: sizes in bytes, and
+/// sums of many, fit 63 bits.
+constexpr int64_t kMaxElements = int64_t(1) << 42;
 
 /// Row-major strides, in elements.
 Dims getStrides(llvm::ArrayRef<int64_t> dims);

@@ -278,8 +278,15 @@ bool GraphImporter::checkResults(const proto::NodeProto &node,
                                  ArrayRef<proto::TypeProto> types,
                                  Location location) {
   for (auto [name, type] : llvm::zip(node.output(), types)) {
-    if (name.empty() || convertType(context, type))
+    if (name.empty())
       continue;
+    if (convertType(context, type)) {
+      if (getNumElements(*getStaticDims(type)) <= kMaxElements)
+        continue;
+      emitFailure(location) << "gives '" << name << "', " << printType(type)
+                            << ", which is larger than any memory; check --dim";
+      return false;
+    }
     auto diagnostic = emitFailure(location);
     diagnostic << "gives '" << name << "', " << printType(type);
     if (type.has_tensor_type() &&

@@ -40,8 +40,8 @@ llvm::Expected<ParameterRule> ParameterRule::create(const std::string &freeze,
 std::optional<bool> ParameterRule::getChoice(StringRef name) const {
   if (freeze && std::regex_search(name.str(), *freeze))
     return false;
-  if (train && std::regex_search(name.str(), *train))
-    return true;
+  if (train)
+    return std::regex_search(name.str(), *train);
   return std::nullopt;
 }
 
@@ -215,13 +215,9 @@ LogicalResult ParameterRule::apply(onnx::GraphOp graph,
       continue;
     std::optional<bool> choice = getChoice(initializer.getName());
     auto type = cast<ShapedType>(initializer.getType());
-    if (choice.value_or(false) && isStatistic(initializer))
-      return initializer.emitError()
-             << "--train names it, but batch normalisation updates it as a "
-                "statistic; narrow the expression";
-    // A statement about names holds for weights; integers of the same module
-    // stay what they are.
-    if (choice && *choice && !isa<FloatType>(type.getElementType()))
+    // A statement about names holds for weights; integers and statistics of
+    // the same module stay what they are.
+    if (isStatistic(initializer) || !isa<FloatType>(type.getElementType()))
       choice = false;
     bool trained = choice.value_or(false);
     if (!choice && failed(decideByDefault(initializer, folder, anyKind,

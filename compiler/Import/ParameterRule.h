@@ -12,7 +12,9 @@ namespace zc {
 
 class ParameterRule {
 public:
-  /// Searched, not anchored; empty: not given. `freeze` wins over `train`.
+  /// Searched, not anchored; empty: not given. With `train` the parameters are
+  /// what it matches, without it those of the default rule; `freeze` takes
+  /// away.
   static llvm::Expected<ParameterRule> create(const std::string &freeze,
                                               const std::string &train);
 

@@ -24,8 +24,13 @@ using llvm::StringRef;
 
 static Expected<std::unique_ptr<llvm::MemoryBuffer>>
 openModel(const std::string &path) {
-  if (llvm::sys::fs::is_directory(path))
+  llvm::sys::fs::file_status status;
+  if (llvm::sys::fs::status(path, status))
+    status = llvm::sys::fs::file_status(llvm::sys::fs::file_type::regular_file);
+  if (llvm::sys::fs::is_directory(status))
     return createStringError("is a directory, expected an ONNX file");
+  if (!llvm::sys::fs::is_regular_file(status))
+    return createStringError("is no regular file, expected an ONNX file");
   // MemoryBuffer maps large files, so weights inside are not read.
   auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false,
                                             /*RequiresNullTerminator=*/false);
@@ -123,6 +128,21 @@ static bool knowsAllOperators(const proto::ModelProto &model) {
   return true;
 }
 
+static Error checkOpset(const proto::ModelProto &model) {
+  int newest = proto::OpSchemaRegistry::DomainToVersionRange::Instance()
+                   .Map()
+                   .at("")
+                   .second;
+  for (const proto::OperatorSetIdProto &opset : model.opset_import())
+    if ((opset.domain().empty() || opset.domain() == "ai.onnx") &&
+        opset.version() > newest)
+      return createStringError("is of opset " +
+                               std::to_string(opset.version()) +
+                               ", expected at most " + std::to_string(newest) +
+                               "; export it with an older opset");
+  return Error::success();
+}
+
 Expected<ModelFile> zc::readModelFile(const std::string &path) {
   ModelFile file;
   file.path = path;
@@ -137,6 +157,8 @@ Expected<ModelFile> zc::readModelFile(const std::string &path) {
     return error;
   if (!file.model.has_graph())
     return createStringError("is not an ONNX model: it has no graph");
+  if (Error error = checkOpset(file.model))
+    return error;
   if (Error error = checkExternalData(file))
     return error;
   // The checker stops at the first operator that ONNX does not have; import

@@ -78,7 +78,9 @@ LogicalResult ProgramOp::verify() {
       if (!inputs.insert(input.getName()).second)
         return input.emitOpError() << "'" << input.getName() << "' comes twice";
     } else if (auto output = dyn_cast<OutputOp>(op)) {
-      if (!outputs.insert(output.getName()).second)
+      // A metric may be named like an output of the model.
+      if (!outputs.insert((output.getKind() + " " + output.getName()).str())
+               .second)
         return output.emitOpError()
                << "'" << output.getName() << "' comes twice";
     } else if (auto state = dyn_cast<sched::StateOp>(op)) {

@@ -61,6 +61,16 @@ int64_t batchDimOf(func::FuncOp program, unsigned result) {
   return dim ? dim.getInt() : -1;
 }
 
+/// Losses are of float32 at least, whatever the model computes with.
+Value inSinglePrecision(OpBuilder &builder, Location loc, Value output) {
+  auto type = cast<RankedTensorType>(output.getType());
+  if (!isa<FloatType>(type.getElementType()) ||
+      type.getElementTypeBitWidth() >= 32)
+    return output;
+  return ConvertOp::create(builder, loc,
+                           withElementType(type, builder.getF32Type()), output);
+}
+
 /// The labels as a new input of `program`.
 Value addLabels(func::FuncOp program, OpBuilder &builder, Location loc,
                 Loss &loss, RankedTensorType logits, RankedTensorType type,
@@ -200,6 +210,9 @@ private:
                                       bool wantCorrect) {
     Operation *terminator = program.getBody().front().getTerminator();
     Value output = terminator->getOperand(index);
+    builder.setInsertionPoint(terminator);
+    Location loc = NameLoc::get(builder.getStringAttr("loss"));
+    output = inSinglePrecision(builder, loc, output);
     auto type = cast<RankedTensorType>(output.getType());
     std::string error;
     auto labelType = function.labelType(type, error);
@@ -210,11 +223,18 @@ private:
           << "' has type " << type << ": " << error;
       return failure();
     }
-    Location loc = NameLoc::get(builder.getStringAttr("loss"));
+    int64_t batchDim = batchDimOf(program, index);
+    int64_t labelDim = batchDim < 0 ? -1 : function.labelDim(type, batchDim);
+    if (batchDim >= 0 && labelDim < 0)
+      return program.emitError("the class axis, ")
+             << batchDim
+             << ", is where the samples are; choose another with --class-axis";
     Value target = addLabels(program, builder, loc, function, type, labelType,
-                             batchDimOf(program, index), labels.getValue());
-    builder.setInsertionPoint(terminator);
-    return function.build(builder, loc, output, target, wantCorrect);
+                             labelDim, labels.getValue());
+    SampleLosses losses =
+        function.build(builder, loc, output, target, wantCorrect);
+    losses.batchDim = labelDim;
+    return losses;
   }
 
   LogicalResult buildStep(func::FuncOp forward, unsigned index,
@@ -243,8 +263,7 @@ private:
     OpBuilder builder(forward);
     auto losses = buildLosses(forward, index, function, builder, true);
     addEvaluationMetrics(forward, builder,
-                         NameLoc::get(builder.getStringAttr("loss")), *losses,
-                         batchDimOf(forward, index));
+                         NameLoc::get(builder.getStringAttr("loss")), *losses);
   }
 
   static void eraseDeadOps(func::FuncOp program) {

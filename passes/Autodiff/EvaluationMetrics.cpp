@@ -9,32 +9,55 @@ using namespace zc::train;
 
 namespace zc {
 
+// A name that no input has: users never see it, the runtime goes by the
+// attribute.
+static std::string sampleWeightName(func::FuncOp eval) {
+  std::string name = "sample_weight";
+  auto isTaken = [&](unsigned argument) {
+    auto input = eval.getArgAttrOfType<StringAttr>(argument, kInputAttr);
+    return input && input.getValue() == name;
+  };
+  while (llvm::any_of(llvm::seq(eval.getNumArguments()), isTaken))
+    name += '_';
+  return name;
+}
+
 // 1 for samples, 0 for padding, spread over the losses' shape.
 static Value sampleWeights(func::FuncOp eval, OpBuilder &builder, Location loc,
                            RankedTensorType type, int64_t batchDim) {
-  auto weightType = withShape(type, {type.getDimSize(batchDim)});
+  auto weightType =
+      RankedTensorType::get({type.getDimSize(batchDim)}, builder.getF32Type());
   SmallVector<NamedAttribute> attributes = {
-      builder.getNamedAttr(kInputAttr, builder.getStringAttr("sample_weight")),
+      builder.getNamedAttr(kInputAttr,
+                           builder.getStringAttr(sampleWeightName(eval))),
       builder.getNamedAttr(kBatchDimAttr, builder.getI64IntegerAttr(0)),
       builder.getNamedAttr(kSampleWeightAttr, builder.getUnitAttr())};
   Value weights = addArgument(eval, weightType, attributes, loc);
+  if (type.getElementType() != weightType.getElementType())
+    weights = ConvertOp::create(
+        builder, loc, withElementType(weightType, type.getElementType()),
+        weights);
   return broadcast(builder, loc, weights, type.getShape(), {batchDim});
 }
 
 void addEvaluationMetrics(func::FuncOp eval, OpBuilder &builder, Location loc,
-                          const SampleLosses &losses, int64_t batchDim) {
+                          const SampleLosses &losses) {
   auto type = cast<RankedTensorType>(losses.losses.getType());
-  Value weights = batchDim < 0
-                      ? splat(builder, loc, type, 1)
-                      : sampleWeights(eval, builder, loc, type, batchDim);
+  Value weights = losses.batchDim < 0 ? splat(builder, loc, type, 1)
+                                      : sampleWeights(eval, builder, loc, type,
+                                                      losses.batchDim);
   if (losses.counts)
     weights = MulOp::create(builder, loc, weights, losses.counts);
   auto addMetric = [&](StringRef name, Value values) {
     addResult(eval, sumAll(builder, loc, values),
               builder.getNamedAttr(kMetricAttr, builder.getStringAttr(name)));
   };
+  // What padding and ignored labels give, often no number, does not count.
+  Value zero = splat(builder, loc, type, 0);
+  Value counts = compare(builder, loc, "ne", weights, zero);
   auto weighted = [&](Value values) {
-    return MulOp::create(builder, loc, values, weights);
+    Value product = MulOp::create(builder, loc, values, weights);
+    return SelectOp::create(builder, loc, type, counts, product, zero);
   };
   addMetric("loss_sum", weighted(losses.losses));
   addMetric("weight_sum", weights);

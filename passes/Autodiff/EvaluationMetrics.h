@@ -13,8 +13,7 @@ namespace zc {
 /// input, is 1. Their quotients over any number of batches are exact, a last
 /// partial batch included. Without a batch dim (`batchDim` -1) all count.
 void addEvaluationMetrics(mlir::func::FuncOp eval, mlir::OpBuilder &builder,
-                          mlir::Location loc, const SampleLosses &losses,
-                          int64_t batchDim);
+                          mlir::Location loc, const SampleLosses &losses);
 
 } // namespace zc
 

@@ -45,6 +45,11 @@ public:
                                  IntegerType::get(logits.getContext(), 64));
   }
 
+  int64_t labelDim(RankedTensorType logits, int64_t logitsDim) override {
+    int64_t axis = classAxis(logits);
+    return logitsDim == axis ? -1 : logitsDim - (logitsDim > axis);
+  }
+
   SmallVector<int64_t> labelRange(RankedTensorType logits) override {
     return {0, logits.getDimSize(classAxis(logits)), ignoreIndex};
   }
@@ -82,28 +87,31 @@ private:
     return transpose(builder, loc, logits, permutation);
   }
 
-  // Whether the label's logit is the largest: logits as one row of numbers,
-  // sample i's label at i * classes + label.
+  // Whether the label is the first class whose logit is the largest.
   static Value buildCorrect(OpBuilder &builder, Location loc, Value logits,
                             Value labels, RankedTensorType type) {
     auto logitType = cast<RankedTensorType>(logits.getType());
-    int64_t classes = logitType.getShape().back();
-    int64_t samples = type.getNumElements();
-    auto labelType = RankedTensorType::get({samples}, builder.getI64Type());
-    SmallVector<int64_t> starts;
-    for (int64_t sample = 0; sample < samples; ++sample)
-      starts.push_back(sample * classes);
-    Value start = ConstantOp::create(
-        builder, loc, DenseElementsAttr::get(labelType, ArrayRef(starts)));
-    Value flatLabels = reshape(builder, loc, labels, {samples});
-    Value index = AddOp::create(builder, loc, start, flatLabels);
-    Value flat = reshape(builder, loc, logits, {samples * classes});
-    Value chosen = GatherOp::create(
-        builder, loc, withShape(logitType, {samples}), flat, index, 0);
+    int64_t last = logitType.getRank() - 1;
+    int64_t classes = logitType.getDimSize(last);
+    auto numberType = withElementType(logitType, builder.getI32Type());
+    auto classType = withShape(numberType, {classes});
+    auto order = llvm::to_vector(llvm::seq<int32_t>(0, classes));
+    Value numbers = ConstantOp::create(
+        builder, loc, DenseElementsAttr::get(classType, ArrayRef(order)));
+    numbers = broadcast(builder, loc, numbers, logitType.getShape(), {last});
     Value best = ReduceOp::create(builder, loc, type, "max", logits,
-                                  ArrayRef<int64_t>{logitType.getRank() - 1});
-    Value right = compare(builder, loc, "ge",
-                          reshape(builder, loc, chosen, type.getShape()), best);
+                                  ArrayRef<int64_t>{last});
+    best = broadcast(builder, loc, best, logitType.getShape(),
+                     otherDims(last + 1, {last}));
+    Value isBest = compare(builder, loc, "eq", logits, best);
+    Value candidates =
+        SelectOp::create(builder, loc, numberType, isBest, numbers,
+                         splat(builder, loc, numberType, double(classes)));
+    auto chosenType = withElementType(type, builder.getI32Type());
+    Value chosen = ReduceOp::create(builder, loc, chosenType, "min", candidates,
+                                    ArrayRef<int64_t>{last});
+    chosen = ConvertOp::create(builder, loc, labels.getType(), chosen);
+    Value right = compare(builder, loc, "eq", chosen, labels);
     return ConvertOp::create(builder, loc, type, right);
   }
 

@@ -19,6 +19,8 @@ struct SampleLosses {
   /// Whether the prediction is right, 1 or 0, of `losses`' type; null where the
   /// loss has no such notion. Built only on request.
   mlir::Value correct;
+  /// The dim of `losses` where the samples are; -1: there are none.
+  int64_t batchDim = -1;
 };
 
 /// A loss function of `--loss`.
@@ -30,6 +32,10 @@ public:
   /// loss cannot be of such logits.
   virtual mlir::RankedTensorType labelType(mlir::RankedTensorType logits,
                                            std::string &error) = 0;
+  /// Which dim of the labels is dim `logitsDim` of the logits; -1: none.
+  virtual int64_t labelDim(mlir::RankedTensorType logits, int64_t logitsDim) {
+    return logitsDim;
+  }
   /// Labels the host accepts ([min, max, ignored]); empty: any.
   virtual llvm::SmallVector<int64_t>
   labelRange(mlir::RankedTensorType logits) = 0;

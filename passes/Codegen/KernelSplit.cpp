@@ -175,7 +175,7 @@ SmallVector<int64_t> chooseBlocks(const DimClasses &classes,
     work =
         std::max(work, cast<ShapedType>(item.first.getType()).getNumElements());
   for (int id : candidates)
-    work = std::max<int64_t>(work / classes.size(id), 1);
+    work = std::max<int64_t>(work / std::max<int64_t>(classes.size(id), 1), 1);
   SmallVector<int64_t> blocks(candidates.size(), 1);
   for (size_t i = candidates.size(); i > 0; --i) {
     int id = candidates[i - 1];

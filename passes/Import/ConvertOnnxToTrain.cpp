@@ -91,6 +91,7 @@ private:
   Value lookup(Value value);
   bool hasAllOperands(onnx::NodeOp node);
   void finishBody();
+  LogicalResult checkSizes();
   void annotate();
 
   onnx::GraphOp graph;
@@ -151,6 +152,24 @@ void GraphLowering::finishBody() {
                                     ValueRange(outputs).getTypes()));
 }
 
+// Every tensor of a program has elements: no kernel has to ask.
+LogicalResult GraphLowering::checkSizes() {
+  auto isEmpty = [](Type type) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return tensor && tensor.getNumElements() == 0;
+  };
+  bool good = true;
+  for (Operation &op : body) {
+    if (!llvm::any_of(op.getOperandTypes(), isEmpty) &&
+        !llvm::any_of(op.getResultTypes(), isEmpty))
+      continue;
+    emitError(op.getLoc()) << "computes with a tensor without elements; zc "
+                              "needs every dim to be at least 1";
+    good = false;
+  }
+  return success(good);
+}
+
 // Binds arguments and results to the model's inputs and outputs.
 void GraphLowering::annotate() {
   auto setBatchDim = [&](std::optional<ArrayRef<int64_t>> dims, unsigned index,
@@ -200,7 +219,7 @@ LogicalResult GraphLowering::run() {
   if (!good)
     return failure();
   finishBody();
-  if (failed(states.finish(forward)))
+  if (failed(checkSizes()) || failed(states.finish(forward)))
     return failure();
   annotate();
   return success();

@@ -8,6 +8,7 @@
 
 #include "dialects/Onnx/Location.h"
 #include "dialects/Train/Ops/OpSupport.h"
+#include "llvm/Support/JSON.h"
 #include <cstring>
 #include <vector>
 
@@ -162,15 +163,28 @@ Value States::get(onnx::InitializerOp initializer) {
   return value;
 }
 
+// States are tensors of safetensors files under their names.
+static LogicalResult checkName(onnx::InitializerOp initializer) {
+  StringRef name = initializer.getName();
+  if (name == "__metadata__" || !llvm::json::isUTF8(name))
+    return emitError(initializer.getLoc())
+           << "has a name that no tensor of a safetensors file may have; "
+              "expected UTF-8, and not '__metadata__'";
+  bool isProgram =
+      llvm::is_contained({train::kForwardProgram, train::kInitProgram,
+                          train::kStepProgram, train::kEvalProgram},
+                         name);
+  if (isProgram || name.starts_with("zc."))
+    return emitError(initializer.getLoc())
+           << "has a name that zc keeps for its programs, '" << name
+           << "'; rename it";
+  return success();
+}
+
 LogicalResult States::define(func::FuncOp forward, Binding &binding) {
   onnx::InitializerOp initializer = binding.initializer;
-  if (llvm::is_contained({train::kForwardProgram, train::kInitProgram,
-                          train::kStepProgram, train::kEvalProgram},
-                         initializer.getName()) ||
-      initializer.getName().starts_with("zc."))
-    return emitError(initializer.getLoc())
-           << "has a name that zc keeps for its programs, '"
-           << initializer.getName() << "'; rename it";
+  if (failed(checkName(initializer)))
+    return failure();
   OpBuilder builder(forward);
   DictionaryAttr source;
   if (onnx::ExternalAttr external = initializer.getSourceAttr())

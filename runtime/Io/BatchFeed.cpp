@@ -86,7 +86,8 @@ Status BatchFeed::bindArray(Column &column, const FeedOptions &options) {
     return makeError(StatusCode::InvalidArgument, "'", data->path(), "': '",
                      column.input->name(), "' is ", array.print(),
                      "; expected ", expectedShape(type, axis, expected),
-                     batchDim >= 0 ? ", N samples" : "");
+                     batchDim >= 0 ? ", N samples" : "",
+                     agrees ? "; change it with .astype()" : "");
   if (batchDim < 0) {
     column.inner = *elementCount(type);
     return Status();

@@ -66,7 +66,7 @@ int64_t convertBools(const char *source, char *target, int64_t count) {
 }
 
 template <typename To> Converter fromInteger(const NpyArray &array) {
-  if (array.kind == 'f')
+  if (array.kind == 'f' || array.kind == 'b')
     return nullptr;
   bool isSigned = array.kind == 'i';
   switch (array.itemSize) {
@@ -94,7 +94,7 @@ template <typename To> Converter fromFloat(const NpyArray &array) {
   case 4:
     return convertFloats<float, To>;
   default:
-    return convertFloats<double, To>;
+    return sizeof(To) == sizeof(double) ? convertFloats<double, To> : nullptr;
   }
 }
 

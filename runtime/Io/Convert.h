@@ -11,8 +11,9 @@ namespace zc {
 using Converter = int64_t (*)(const char *source, char *target, int64_t count);
 
 /// The conversion from an array's type, or null when it is not allowed: any
-/// integer (or bool) becomes any integer that can hold its values, any float a
-/// float of at least 32 bits (or bfloat16), bool alone becomes bool.
+/// integer becomes any integer that can hold its values, any float a float that
+/// can hold all its values (float32 also bfloat16, which NumPy lacks), bool
+/// alone becomes bool.
 Converter findConverter(const NpyArray &array, plan::DataType target);
 
 /// One element of an integer array, for messages and range checks.

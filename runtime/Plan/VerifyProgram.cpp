@@ -91,9 +91,11 @@ Status verifyOutput(const plan::Program &program, const plan::Output &output) {
 }
 
 Status verifyOutputs(const plan::Program &program) {
-  std::set<std::string> names;
+  // A metric may be named like an output of the model.
+  std::set<std::pair<int, std::string>> names;
   for (const plan::Output &output : program.outputs()) {
-    if (output.name().empty() || !names.insert(output.name()).second)
+    if (output.name().empty() ||
+        !names.insert({output.kind(), output.name()}).second)
       return bad("an output is unnamed or there are two '", output.name(), "'");
     if (Status status = verifyOutput(program, output); !status.ok())
       return status.withContext("output '" + output.name() + "'");

@@ -8,6 +8,11 @@ namespace zc::train {
 static Value convertFloat(OpBuilder &builder, Location loc, Value x, Type to) {
   Type from = x.getType();
   if (auto target = dyn_cast<FloatType>(to)) {
+    // Of f16 and bf16 neither holds the other.
+    if (target.getWidth() == from.getIntOrFloatBitWidth()) {
+      x = arith::ExtFOp::create(builder, loc, builder.getF32Type(), x);
+      return arith::TruncFOp::create(builder, loc, to, x);
+    }
     if (target.getWidth() > from.getIntOrFloatBitWidth())
       return arith::ExtFOp::create(builder, loc, to, x);
     return arith::TruncFOp::create(builder, loc, to, x);

@@ -5,11 +5,35 @@ using namespace mlir;
 
 namespace zc::train {
 
+// Toward zero. x / 0 is 0 and the most negative x / -1 is x: what the data
+// holds must not end the run.
+static Value divideIntegers(OpBuilder &builder, Location loc, Value x,
+                            Value y) {
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantOp::create(
+        builder, loc, builder.getIntegerAttr(x.getType(), value));
+  };
+  auto isEqual = [&](int64_t value) -> Value {
+    return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, y,
+                                 constant(value));
+  };
+  Value zero = constant(0);
+  Value byZero = isEqual(0), byMinusOne = isEqual(-1);
+  Value special = arith::OrIOp::create(builder, loc, byZero, byMinusOne);
+  Value divisor =
+      arith::SelectOp::create(builder, loc, special, constant(1), y);
+  Value quotient = arith::DivSIOp::create(builder, loc, x, divisor);
+  Value negated = arith::SubIOp::create(builder, loc, zero, x);
+  Value whole =
+      arith::SelectOp::create(builder, loc, byMinusOne, negated, quotient);
+  return arith::SelectOp::create(builder, loc, byZero, zero, whole);
+}
+
 Value DivOp::buildScalar(OpBuilder &builder, Location loc,
                          ValueRange operands) {
   Value x = operands[0], y = operands[1];
   if (!isa<FloatType>(x.getType()))
-    return arith::DivSIOp::create(builder, loc, x, y);
+    return divideIntegers(builder, loc, x, y);
   ScalarBuilder s(builder, loc);
   return s.div(x, y);
 }

@@ -49,15 +49,28 @@ double ReduceOp::getFlops() {
   return static_cast<double>(numElements(getInput().getType()));
 }
 
-static double identityOf(StringRef kind, Type element) {
-  if (kind == "sum")
-    return 0;
-  if (kind == "prod")
-    return 1;
-  double limit = std::numeric_limits<double>::infinity();
+// i1 is 0 or 1; wider integers are signed.
+static TypedAttr integerIdentityOf(StringRef kind, IntegerType element) {
+  unsigned width = element.getWidth();
+  bool isMax = kind == "max";
+  APInt value(width, kind == "prod" ? 1 : 0);
+  if (width == 1 && kind == "min")
+    value = APInt::getAllOnes(1);
+  else if (width > 1 && (isMax || kind == "min"))
+    value = isMax ? APInt::getSignedMinValue(width)
+                  : APInt::getSignedMaxValue(width);
+  return IntegerAttr::get(element, value);
+}
+
+static TypedAttr identityOf(StringRef kind, Type element) {
   if (auto integer = dyn_cast<IntegerType>(element))
-    limit = std::ldexp(1.0, integer.getWidth() - 1) - 1;
-  return kind == "max" ? -limit : limit;
+    return integerIdentityOf(kind, integer);
+  double infinity = std::numeric_limits<double>::infinity();
+  double value = kind == "sum"    ? 0
+                 : kind == "prod" ? 1
+                 : kind == "max"  ? -infinity
+                                  : infinity;
+  return FloatAttr::get(element, value);
 }
 
 static Value combine(OpBuilder &builder, Location loc, StringRef kind, Value a,
@@ -71,6 +84,10 @@ static Value combine(OpBuilder &builder, Location loc, StringRef kind, Value a,
   }
   if (kind == "sum")
     return arith::AddIOp::create(builder, loc, a, b);
+  if (a.getType().isInteger(1) && kind == "max")
+    return arith::OrIOp::create(builder, loc, a, b);
+  if (a.getType().isInteger(1))
+    return arith::AndIOp::create(builder, loc, a, b);
   if (kind == "max")
     return arith::MaxSIOp::create(builder, loc, a, b);
   if (kind == "min")
@@ -80,8 +97,9 @@ static Value combine(OpBuilder &builder, Location loc, StringRef kind, Value a,
 
 void ReduceOp::buildLinalg(OpBuilder &builder, Location loc, ValueRange inputs,
                            ValueRange outputs) {
-  buildFill(builder, loc, outputs[0],
-            identityOf(getKind(), elementOf(outputs[0])));
+  Value identity = arith::ConstantOp::create(
+      builder, loc, identityOf(getKind(), elementOf(outputs[0])));
+  linalg::FillOp::create(builder, loc, identity, outputs[0]);
   unsigned rank = shapeOf(inputs[0]).size();
   buildGeneric(
       builder, loc, rank,

@@ -135,13 +135,20 @@ static LogicalResult checkConv(NodeContext &context, const Windows &windows,
          << "its windows do not give the model's " << context.resultType();
 }
 
-static LogicalResult lowerConv(NodeContext &context) {
+static LogicalResult requireFilter(NodeContext &context) {
   if (failed(context.requireFloat(0)) || failed(context.requireFloat(1)))
     return failure();
   Value input = context.operand(0), filter = context.operand(1);
-  if (rankOf(filter) != rankOf(input))
-    return context.emitError() << "expected a filter of " << rankOf(input)
-                               << " dims, found " << filter.getType();
+  if (rankOf(filter) == rankOf(input))
+    return success();
+  return context.emitError() << "expected a filter of " << rankOf(input)
+                             << " dims, found " << filter.getType();
+}
+
+static LogicalResult lowerConv(NodeContext &context) {
+  if (failed(requireFilter(context)))
+    return failure();
+  Value input = context.operand(0), filter = context.operand(1);
   FailureOr<Windows> windows =
       readWindows(context, shapeOf(input), shapeOf(filter).drop_front(2));
   int64_t groups = context.node.getInt("group", 1);
@@ -211,7 +218,7 @@ static SmallVector<int64_t> transposedPads(NodeContext &context,
 // gradient itself: zeros between the elements, then a convolution with the
 // filter read backwards.
 static LogicalResult lowerConvTranspose(NodeContext &context) {
-  if (failed(context.requireFloat(0)) || failed(context.requireFloat(1)))
+  if (failed(requireFilter(context)))
     return failure();
   TensorBuilder &build = context.build;
   Value input = context.operand(0), filter = context.operand(1);

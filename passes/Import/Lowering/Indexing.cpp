@@ -139,6 +139,10 @@ static LogicalResult lowerOneHot(NodeContext &context) {
   TensorBuilder &build = context.build;
   Value indices = context.operand(0), values = context.operand(2);
   ArrayRef<int64_t> shape = context.resultShape();
+  if (shapeOf(values) != ArrayRef<int64_t>{2})
+    return context.emitError() << "expected input 2 ('values') to hold two "
+                                  "elements, found "
+                               << values.getType();
   FailureOr<int64_t> axis =
       context.getAxis(context.node.getInt("axis", -1), shape.size());
   if (failed(axis))

@@ -8,7 +8,13 @@ using namespace zc;
 static FailureOr<Windows> poolWindows(NodeContext &context) {
   if (failed(context.requireFloat(0)))
     return failure();
-  return readWindows(context, shapeOf(context.operand(0)));
+  ArrayRef<int64_t> input = shapeOf(context.operand(0));
+  if (context.resultShape().size() != input.size()) {
+    context.emitError() << "expected a result of " << input.size()
+                        << " dims, found " << context.resultType();
+    return failure();
+  }
+  return readWindows(context, input);
 }
 
 // --- MaxPool ---------------------------------------------------------------
@@ -135,13 +141,22 @@ static Value power(TensorBuilder &build, Value x, double exponent) {
                               build.splatLike(x, exponent));
 }
 
+static FailureOr<double> normOrder(NodeContext &context) {
+  int64_t p = context.node.getInt("p", 2);
+  if (p > 0)
+    return static_cast<double>(p);
+  context.emitError() << "expected a positive p, found " << p;
+  return failure();
+}
+
 static LogicalResult lowerLpPool(NodeContext &context) {
   FailureOr<Windows> windows = poolWindows(context);
-  if (failed(windows))
+  FailureOr<double> order = normOrder(context);
+  if (failed(windows) || failed(order))
     return failure();
   TensorBuilder &build = context.build;
   Value x = context.operand(0);
-  double p = context.node.getInt("p", 2);
+  double p = *order;
   fitToResult(*windows, shapeOf(x), context.resultShape());
   Value powers = p == 2 ? build.mul(x, x) : power(build, build.abs(x), p);
   Value sum = sumWindows(build, powers, *windows, context.resultShape());
@@ -180,10 +195,11 @@ static LogicalResult lowerGlobalMax(NodeContext &context) {
 
 static LogicalResult lowerGlobalLp(NodeContext &context) {
   FailureOr<SmallVector<int64_t>> dims = spatialDims(context);
-  if (failed(dims))
+  FailureOr<double> order = normOrder(context);
+  if (failed(dims) || failed(order))
     return failure();
   TensorBuilder &build = context.build;
-  double p = context.node.getInt("p", 2);
+  double p = *order;
   Value powers = power(build, build.abs(context.operand(0)), p);
   return context.set(
       power(build, build.reduce("sum", powers, *dims, true), 1 / p));

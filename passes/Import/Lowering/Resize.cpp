@@ -38,8 +38,14 @@ static FailureOr<SmallVector<double>> readScales(NodeContext &context,
                         << value->getType();
     return failure();
   }
-  for (APFloat scale : value->getValues<APFloat>())
+  for (APFloat scale : value->getValues<APFloat>()) {
     scales.push_back(scale.convertToDouble());
+    if (!(scales.back() > 0)) {
+      context.emitError() << "expected positive scales, found "
+                          << scales.back();
+      return failure();
+    }
+  }
   return scales;
 }
 
@@ -53,6 +59,11 @@ static FailureOr<std::optional<double>> commonScale(NodeContext &context,
   FailureOr<SmallVector<int64_t>> sizes = context.integers(3, "sizes");
   if (failed(sizes))
     return failure();
+  if (sizes->size() != dims.size()) {
+    context.emitError() << "expected " << dims.size() << " sizes, found "
+                        << sizes->size();
+    return failure();
+  }
   std::optional<double> common;
   for (auto [dim, size] : llvm::zip(dims, *sizes)) {
     double scale = static_cast<double>(size) / shapeOf(context.operand(0))[dim];
@@ -66,6 +77,12 @@ static FailureOr<std::optional<double>> commonScale(NodeContext &context,
 
 static FailureOr<SmallVector<Resizing>> readResizings(NodeContext &context) {
   Value x = context.operand(0);
+  if (llvm::is_contained(shapeOf(x), 0) ||
+      context.resultType().getRank() != rankOf(x)) {
+    context.emitError() << "cannot resize " << x.getType() << " to "
+                        << context.resultType();
+    return failure();
+  }
   SmallVector<int64_t> axes = llvm::to_vector(llvm::seq<int64_t>(0, rankOf(x)));
   if (auto given = context.node.getInts("axes"))
     axes.assign(given->begin(), given->end());
@@ -223,6 +240,10 @@ static LogicalResult lowerResize(NodeContext &context) {
   if (failed(context.requireFloat(0)))
     return failure();
   StringRef mode = context.node.getString("mode", "nearest");
+  if (mode != "nearest" && mode != "linear" && mode != "cubic")
+    return context.emitError()
+           << "expected mode to be 'nearest', 'linear' or 'cubic', found '"
+           << mode << "'";
   StringRef coordinates =
       context.node.getString("coordinate_transformation_mode", "half_pixel");
   if (coordinates == "tf_crop_and_resize" ||

@@ -232,6 +232,11 @@ static LogicalResult lowerConcat(NodeContext &context) {
              << "cannot concatenate " << parts.front().getType() << " and "
              << part.getType() << " along dim " << *dim;
   }
+  // A part without elements, such as an empty cache, adds nothing.
+  if (context.resultType().getNumElements() != 0)
+    llvm::erase_if(parts, [](Value part) {
+      return cast<ShapedType>(part.getType()).getNumElements() == 0;
+    });
   return context.set(context.build.concat(parts, *dim));
 }
 

@@ -1,8 +1,8 @@
 // RUN: zc-opt %s --zc-convert-onnx-to-train --verify-diagnostics
 
 // Tests matrices and filters that do not fit.
-onnx.graph @main(%x0: tensor<2x4x4xf32>, %x1: tensor<3x4x4xf32>, %x2: tensor<f32>, %x3: tensor<4x4xf32>, %x4: tensor<4x5xf32>, %x5: tensor<3x4x2xf32>, %x6: tensor<4x3x2xf32>) -> (tensor<2x4x4xf32>, tensor<4xf32>, tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>, tensor<2x4x4xf32>, tensor<2x3x4xf32>, tensor<2x3x3xf32>, tensor<2x3x5xf32>, tensor<2x4x5xf32>)
-    attributes {input_names = ["x0", "x1", "x2", "x3", "x4", "x5", "x6"], output_names = ["o0", "o1", "o2", "o3", "o4", "o5", "o6", "o7", "o8", "o9"], opset_imports = {"ai.onnx" = 22 : i64}} {
+onnx.graph @main(%x0: tensor<2x4x4xf32>, %x1: tensor<3x4x4xf32>, %x2: tensor<f32>, %x3: tensor<4x4xf32>, %x4: tensor<4x5xf32>, %x5: tensor<3x4x2xf32>, %x6: tensor<4x3x2xf32>) -> (tensor<2x4x4xf32>, tensor<4xf32>, tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>, tensor<2x4x4xf32>, tensor<2x3x4xf32>, tensor<2x3x3xf32>, tensor<2x3x5xf32>, tensor<2x4x5xf32>, tensor<2x4x4xf32>)
+    attributes {input_names = ["x0", "x1", "x2", "x3", "x4", "x5", "x6"], output_names = ["o0", "o1", "o2", "o3", "o4", "o5", "o6", "o7", "o8", "o9", "o10"], opset_imports = {"ai.onnx" = 22 : i64}} {
   // expected-error @+1 {{node (MatMul): cannot broadcast the batch dims of 'tensor<2x4x4xf32>' and 'tensor<3x4x4xf32>'}}
   %o0 = onnx.node "MatMul"(%x0, %x1) {since_version = 13 : i64}
     : (tensor<2x4x4xf32>, tensor<3x4x4xf32>) -> tensor<2x4x4xf32>
@@ -33,5 +33,8 @@ onnx.graph @main(%x0: tensor<2x4x4xf32>, %x1: tensor<3x4x4xf32>, %x2: tensor<f32
   // expected-error @+1 {{node (ConvTranspose): cannot convolve 'tensor<2x4x4xf32>' with 'tensor<3x4x2xf32>'}}
   %o9 = onnx.node "ConvTranspose"(%x0, %x5) {since_version = 22 : i64}
     : (tensor<2x4x4xf32>, tensor<3x4x2xf32>) -> tensor<2x4x5xf32>
-  onnx.return %o0, %o1, %o2, %o3, %o4, %o5, %o6, %o7, %o8, %o9 : tensor<2x4x4xf32>, tensor<4xf32>, tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>, tensor<2x4x4xf32>, tensor<2x3x4xf32>, tensor<2x3x3xf32>, tensor<2x3x5xf32>, tensor<2x4x5xf32>
+  // expected-error @+1 {{node (ConvTranspose): expected a filter of 3 dims, found 'tensor<4x4xf32>'}}
+  %o10 = onnx.node "ConvTranspose"(%x0, %x3) {since_version = 22 : i64}
+    : (tensor<2x4x4xf32>, tensor<4x4xf32>) -> tensor<2x4x4xf32>
+  onnx.return %o0, %o1, %o2, %o3, %o4, %o5, %o6, %o7, %o8, %o9, %o10 : tensor<2x4x4xf32>, tensor<4xf32>, tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>, tensor<2x4x4xf32>, tensor<2x3x4xf32>, tensor<2x3x3xf32>, tensor<2x3x5xf32>, tensor<2x4x5xf32>, tensor<2x4x4xf32>
 }

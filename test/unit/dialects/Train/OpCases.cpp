@@ -83,6 +83,14 @@ static void addShapes(std::vector<OpCase> &cases) {
     cases.push_back({head + "{dims = array<i64: 0, 1>} : (tensor<3x4xf64>) -> "
                             "tensor<f64>"});
   }
+  for (const char *kind : {"max", "min"})
+    for (const char *type : {"i8", "i32", "i64", "i1"}) {
+      std::string shape = std::string("x") + type + ">";
+      cases.push_back({std::string("train.reduce \"") + kind +
+                           "\" %0 {dims = array<i64: 1>} : (tensor<4x3" +
+                           shape + ") -> tensor<4" + shape,
+                       {{0, 1}}});
+    }
 }
 
 static void addMatmuls(std::vector<OpCase> &cases) {

@@ -111,12 +111,15 @@ TEST(Convert, IntegersFitOrAreRefused) {
   EXPECT_EQ(convertOne("<i8", plan::U8, int64_t(-1), byte), 0);
   EXPECT_EQ(convertOne("<u8", plan::I64, UINT64_MAX, wide), 0);
   EXPECT_EQ(convertOne("<f4", plan::I64, 1.0f, wide), -1);
+  EXPECT_EQ(convertOne("|b1", plan::I64, uint8_t(1), wide), -1);
 }
 
 TEST(Convert, FloatsBecomeFloats) {
   float out;
-  EXPECT_EQ(convertOne("<f8", plan::F32, 0.1, out), 1);
-  EXPECT_EQ(out, 0.1f);
+  double wide;
+  EXPECT_EQ(convertOne("<f8", plan::F32, 0.1, out), -1);
+  EXPECT_EQ(convertOne("<f4", plan::F64, 0.1f, wide), 1);
+  EXPECT_EQ(wide, double(0.1f));
   EXPECT_EQ(convertOne("<f2", plan::F32, uint16_t(0x3555), out), 1);
   EXPECT_FLOAT_EQ(out, 0.33325195f);
   EXPECT_EQ(convertOne("<i4", plan::F32, 1, out), -1);
