@@ -186,7 +186,10 @@ std::vector<size_t> differentiableCases() {
   std::vector<size_t> indices;
   for (size_t index = 0; index < opCases().size(); ++index) {
     CaseProgram program(opCases()[index]);
-    if (isa<DifferentiableOpInterface>(program.op()) &&
+    Operation *op = program.op();
+    bool isReal = llvm::any_of(op->getOperandTypes(), isFloatTensor) &&
+                  llvm::any_of(op->getResultTypes(), isFloatTensor);
+    if (isa<DifferentiableOpInterface>(op) && isReal &&
         !isProduct(opCases()[index]))
       indices.push_back(index);
   }
