@@ -21,8 +21,28 @@ struct AddEntryPoints : public impl::AddEntryPointsPassBase<AddEntryPoints> {
   }
 
 private:
+  /// A constant beside the entry point, by which the runtime checks its calls:
+  /// the grid, the number of buffers and the bytes of each.
+  void addSignature(LLVM::LLVMFuncOp function, const std::string &name) {
+    auto signature =
+        cast<DenseI64ArrayAttr>(function->removeAttr("zc.signature"))
+            .asArrayRef();
+    SmallVector<int64_t> numbers(signature);
+    numbers.insert(numbers.begin() + 1, signature.size() - 1);
+    OpBuilder builder(function);
+    Type number = builder.getI64Type();
+    auto value = DenseElementsAttr::get(
+        RankedTensorType::get(static_cast<int64_t>(numbers.size()), number),
+        ArrayRef<int64_t>(numbers));
+    LLVM::GlobalOp::create(builder, function.getLoc(),
+                           LLVM::LLVMArrayType::get(number, numbers.size()),
+                           /*isConstant=*/true, LLVM::Linkage::External,
+                           name + ".signature", value);
+  }
+
   void addEntryPoint(LLVM::LLVMFuncOp function) {
     std::string name = function.getName().str();
+    addSignature(function, name);
     function.setName(name + ".blocks");
     function.setLinkage(LLVM::Linkage::Internal);
     // Inlined, the arguments would lose what noalias says of them.

@@ -78,7 +78,24 @@ private:
       function.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(),
                           builder.getUnitAttr());
     function->setAttr("zc.buffers", builder.getDenseI32ArrayAttr(order));
+    function->setAttr("zc.signature",
+                      builder.getDenseI64ArrayAttr(signature()));
     return function;
+  }
+
+  /// What a caller must agree with: the grid, and the bytes of every buffer,
+  /// all inputs before all outputs.
+  SmallVector<int64_t> signature() {
+    SmallVector<int64_t> numbers = {split.grid()};
+    for (ValueRange values :
+         {ValueRange(kernel.getInputs()), ValueRange(kernel.getOutputs())}) {
+      for (Value value : values) {
+        auto type = cast<RankedTensorType>(value.getType());
+        int64_t bits = type.getElementTypeBitWidth();
+        numbers.push_back(type.getNumElements() * llvm::divideCeil(bits, 8));
+      }
+    }
+    return numbers;
   }
 
   int sharedInput(unsigned output) {

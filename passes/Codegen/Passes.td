@@ -47,7 +47,9 @@ def AddEntryPointsPass : Pass<"zc-add-entry-points", "::mlir::ModuleOp"> {
     Runs on the nested module after lowering to LLVM. `@k` becomes a private
     function; a new `@k(ptr buffers, i64 begin, i64 end)` loads the pointers,
     inputs first and then outputs as `zc.buffers` on the function says, and
-    calls it: arguments, unlike loaded pointers, can be `noalias`.
+    calls it: arguments, unlike loaded pointers, can be `noalias`. A constant
+    `@k.signature` holds the grid, the number of buffers and the bytes of each,
+    as `zc.signature` says: the runtime calls nothing that disagrees.
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }

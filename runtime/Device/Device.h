@@ -28,6 +28,7 @@ struct CodeImage {
 struct KernelLaunch {
   std::string symbol;
   std::vector<void *> buffers;
+  std::vector<uint64_t> bufferBytes;
   int64_t grid;
   double bytes; // read and written: very little work is not worth a team
 };

@@ -78,12 +78,39 @@ CodeObject::~CodeObject() {
   ::close(descriptor);
 }
 
+/// `signature`: the grid, the number of buffers, the bytes of each; see
+/// passes/Codegen/AddEntryPoints.cpp.
+static Status checkLaunch(const KernelLaunch &launch,
+                          const int64_t *signature) {
+  auto bad = [&](const auto &...what) {
+    return makeError(StatusCode::Corrupt, "kernel '", launch.symbol,
+                     "' is called wrongly: ", what...);
+  };
+  if (launch.grid != signature[0])
+    return bad("over a grid of ", launch.grid, "; its grid is ", signature[0]);
+  if (static_cast<int64_t>(launch.buffers.size()) != signature[1])
+    return bad("with ", launch.buffers.size(), " buffers; it has ",
+               signature[1]);
+  for (size_t i = 0; i < launch.buffers.size(); ++i)
+    if (launch.bufferBytes[i] != static_cast<uint64_t>(signature[2 + i]))
+      return bad("its buffer ", i, " has ", signature[2 + i], " bytes, not ",
+                 launch.bufferBytes[i]);
+  return Status();
+}
+
 Result<kernels::RangeFunction>
-CodeObject::find(const std::string &symbol) const {
-  void *address = ::dlsym(library, symbol.c_str());
+CodeObject::find(const KernelLaunch &launch) const {
+  void *address = ::dlsym(library, launch.symbol.c_str());
   if (!address)
     return makeError(StatusCode::Corrupt, "code object '", name,
-                     "' has no kernel '", symbol, "'");
+                     "' has no kernel '", launch.symbol, "'");
+  void *signature = ::dlsym(library, (launch.symbol + ".signature").c_str());
+  if (!signature)
+    return makeError(StatusCode::Corrupt, "code object '", name,
+                     "' does not say how kernel '", launch.symbol,
+                     "' is called; compile the model again");
+  ZC_RETURN_IF_ERROR(
+      checkLaunch(launch, static_cast<const int64_t *>(signature)));
   return reinterpret_cast<kernels::RangeFunction>(address);
 }
 

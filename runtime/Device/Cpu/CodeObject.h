@@ -14,7 +14,9 @@ public:
   CodeObject(const CodeObject &) = delete;
   CodeObject &operator=(const CodeObject &) = delete;
 
-  Result<kernels::RangeFunction> find(const std::string &symbol) const;
+  /// The kernel that a launch names, once the launch is found to agree with
+  /// what the kernel was compiled for: its grid, its buffers and their sizes.
+  Result<kernels::RangeFunction> find(const KernelLaunch &launch) const;
 
 private:
   CodeObject(std::string name, int descriptor, void *library)

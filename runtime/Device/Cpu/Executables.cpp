@@ -79,8 +79,7 @@ ExecutableResult makeKernel(const KernelLaunch &launch, const CodeObject *code,
   if (!code)
     return makeError(StatusCode::Corrupt, "kernel '", launch.symbol,
                      "' is called but there is no code object");
-  ZC_ASSIGN_OR_RETURN(kernels::RangeFunction function,
-                      code->find(launch.symbol));
+  ZC_ASSIGN_OR_RETURN(kernels::RangeFunction function, code->find(launch));
   return std::unique_ptr<Executable>(
       std::make_unique<KernelExecutable>(launch, function, threads));
 }

@@ -1,7 +1,9 @@
 // RUN: zc-opt %s --zc-add-entry-points | FileCheck %s
 
 // Tests that the entry point loads the buffers that the kernel names, and keeps
-// the kernel from being inlined, where its arguments would lose noalias.
+// the kernel from being inlined, where its arguments would lose noalias; and
+// that what a call must agree with stands beside it.
+// CHECK: llvm.mlir.global external constant @k.signature(dense<[4, 3, 24, 8, 96]> : tensor<5xi64>) {{.*}}: !llvm.array<5 x i64>
 // CHECK: llvm.func @k(%[[BUFFERS:.*]]: !llvm.ptr, %[[BEGIN:.*]]: i64, %[[END:.*]]: i64)
 // CHECK: %[[S0:.*]] = llvm.getelementptr %[[BUFFERS]][0]
 // CHECK: %[[P0:.*]] = llvm.load %[[S0]]
@@ -11,6 +13,6 @@
 // CHECK: llvm.func internal @k.blocks
 // CHECK-SAME: no_inline
 llvm.func @k(%x: !llvm.ptr {llvm.noalias}, %y: !llvm.ptr {llvm.noalias}, %begin: i64, %end: i64)
-    attributes {zc.buffers = array<i32: 0, 2>} {
+    attributes {zc.buffers = array<i32: 0, 2>, zc.signature = array<i64: 4, 24, 8, 96>} {
   llvm.return
 }

@@ -4,7 +4,7 @@
 // that an output which shares its input's buffer is no argument.
 // CHECK-LABEL: sched.kernel @chain attributes {grid = 64 : i64
 // CHECK: func.func @chain([[X:%[a-z0-9]+]]: memref<1024x768xf32> {llvm.noalias}, %[[B:.*]]: memref<768xf32> {llvm.noalias},
-// CHECK-SAME: index, %{{.*}}: index) attributes {zc.buffers = array<i32: 0, 1>}
+// CHECK-SAME: index, %{{.*}}: index) attributes {zc.buffers = array<i32: 0, 1>, zc.signature = array<i64: 64, 3145728, 3072, 3145728>}
 // CHECK: scf.for
 // CHECK: %[[ROWS:.*]] = memref.subview [[X]][%{{.*}}, 0] [16, 768] [1, 1]
 // CHECK: linalg.generic

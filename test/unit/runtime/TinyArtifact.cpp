@@ -201,7 +201,7 @@ void addInit(plan::Program &program) {
       addBuffer(program, plan::PERSISTENT, kMomentum, plan::F32, {3, 1});
   auto step = addBuffer(program, plan::PERSISTENT, kStep, plan::F32, {2});
   addKernel(program, "tiny_zero", {momentum}, 0, 3);
-  addKernel(program, "tiny_zero", {step}, 0, 2);
+  addKernel(program, "tiny_zero_pair", {step}, 0, 2);
 }
 
 template <typename T>

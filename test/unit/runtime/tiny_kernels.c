@@ -2,6 +2,18 @@
    model with mean squared error and SGD with momentum. */
 #include <stdint.h>
 
+/* How a kernel is called: its grid, its number of buffers, the bytes of each. */
+#define SIGNATURE(kernel, ...)                                                 \
+  extern const int64_t kernel##_signature[] __asm__(#kernel ".signature");     \
+  const int64_t kernel##_signature[] = {__VA_ARGS__}
+
+SIGNATURE(tiny_loss, 1, 4, 16, 16, 16, 4);
+SIGNATURE(tiny_sgd, 3, 4, 12, 4, 12, 12);
+SIGNATURE(tiny_count, 1, 1, 8);
+SIGNATURE(tiny_zero, 3, 1, 12);
+SIGNATURE(tiny_zero_pair, 2, 1, 8);
+SIGNATURE(tiny_eval, 1, 5, 16, 16, 16, 4, 4);
+
 /* pred [n], labels [n] -> dpred [n], loss [1]; one work item. */
 void tiny_loss(void *const *buffers, int64_t begin, int64_t end) {
   const float *pred = buffers[0], *labels = buffers[1];
@@ -41,6 +53,10 @@ void tiny_zero(void *const *buffers, int64_t begin, int64_t end) {
     out[i] = 0;
 }
 
+void tiny_zero_pair(void *const *buffers, int64_t begin, int64_t end) {
+  tiny_zero(buffers, begin, end);
+}
+
 /* pred [n], labels [n], weights [n] -> weighted sum of losses, of weights. */
 void tiny_eval(void *const *buffers, int64_t begin, int64_t end) {
   const float *pred = buffers[0], *labels = buffers[1], *weights = buffers[2];
@@ -53,4 +69,9 @@ void tiny_eval(void *const *buffers, int64_t begin, int64_t end) {
   }
   (void)begin;
   (void)end;
+}
+
+/* A kernel without a signature. */
+void tiny_unsigned(void *const *buffers, int64_t begin, int64_t end) {
+  tiny_zero(buffers, begin, end);
 }

@@ -2,6 +2,7 @@
 #include "runtime/Device/Cpu/CpuDevice.h"
 #include "test/unit/runtime/TinyArtifact.h"
 
+#include <functional>
 #include <gtest/gtest.h>
 
 namespace zc {
@@ -75,6 +76,41 @@ TEST_F(ExecutorTest, OneStepIsWhatItShouldBe) {
   int64_t count;
   ASSERT_TRUE(executor->readState(state("step"), 0, &count, 8).ok());
   EXPECT_EQ(count, 1);
+}
+
+TEST_F(ExecutorTest, RefusesKernelCallsThatDisagreeWithTheCode) {
+  using Change = std::function<void(plan::KernelCall &, plan::Program &)>;
+  auto message = [&](const Change &change) {
+    plan::Manifest manifest = tinyManifest();
+    plan::Program &step = *manifest.mutable_programs(1);
+    // tiny_sgd: gradient, rate, weight, momentum over a grid of 3.
+    change(*step.mutable_instructions(3)->mutable_kernel(), step);
+    writeArtifact(folder.path("b.zca"), manifest);
+    auto other = Artifact::load(folder.path("b.zca"));
+    EXPECT_TRUE(other.ok()) << other.status().message();
+    auto prepared = Executor::prepare(*device, *other, {"step"});
+    return prepared.ok() ? "" : prepared.status().message();
+  };
+  auto expect = [&](const std::string &part, const Change &change) {
+    std::string text = message(change);
+    EXPECT_NE(text.find(part), std::string::npos) << part << ": " << text;
+  };
+  EXPECT_EQ(message([](auto &, auto &) {}), "");
+  expect("over a grid of 3145728; its grid is 3",
+         [](auto &call, auto &) { call.set_grid(3 << 20); });
+  expect("with 0 buffers; it has 4", [](auto &call, auto &) {
+    call.clear_buffers();
+    call.set_num_inputs(0);
+  });
+  expect("its buffer 0 has 12 bytes, not 8", [](auto &call, auto &step) {
+    step.mutable_buffers(call.buffers(0))->mutable_type()->set_dims(0, 2);
+    step.mutable_instructions(2)->mutable_copy()->set_source(0);
+    step.mutable_instructions(2)->mutable_copy()->set_destination(0);
+  });
+  expect("has no kernel 'tiny_none'",
+         [](auto &call, auto &) { call.set_symbol("tiny_none"); });
+  expect("does not say how kernel 'tiny_unsigned' is called",
+         [](auto &call, auto &) { call.set_symbol("tiny_unsigned"); });
 }
 
 TEST_F(ExecutorTest, ChoosesTheMostDemandingCodeThatRuns) {
