@@ -85,6 +85,8 @@ Status OutputWriter::append(Executor &executor, int64_t count) {
     return first ? writeElements(batch.data(), batch.size()) : Status();
   if (batchDim == 0)
     return writeElements(batch.data(), uint64_t(count) * inner);
+  if (batch.empty())
+    return Status();
   uint64_t batchSize = batch.size() / (outer * inner);
   for (uint64_t o = 0; o < outer; ++o)
     std::memcpy(whole.data() + (o * uint64_t(samples) + before) * inner,

@@ -53,7 +53,8 @@ Status verifyInput(const plan::Program &program, const plan::Input &input) {
   return Status();
 }
 
-Status verifyInputs(const plan::Program &program) {
+/// Returns how many samples the inputs have, or -1 when none counts samples.
+Result<int64_t> verifyInputs(const plan::Program &program) {
   std::set<std::string> names;
   int64_t batch = -1;
   for (const plan::Input &input : program.inputs()) {
@@ -70,16 +71,23 @@ Status verifyInputs(const plan::Program &program) {
                  " samples, another input ", batch);
     batch = size;
   }
-  return Status();
+  return batch;
 }
 
-Status verifyOutput(const plan::Program &program, const plan::Output &output) {
+Status verifyOutput(const plan::Program &program, const plan::Output &output,
+                    int64_t batch) {
   if (output.buffer() >= uint32_t(program.buffers_size()))
     return bad("it is buffer ", output.buffer());
   if (!plan::OutputKind_IsValid(output.kind()))
     return bad("it is of no kind");
   const plan::Buffer &buffer = program.buffers(output.buffer());
   ZC_RETURN_IF_ERROR(verifyBatchDim(output.batch_dim(), buffer));
+  // Readers take as many samples out of it as were fed.
+  int64_t samples =
+      output.batch_dim() < 0 ? -1 : buffer.type().dims(output.batch_dim());
+  if (samples >= 0 && samples != batch)
+    return bad("it has ", samples, " samples, the inputs ",
+               batch < 0 ? std::string("count none") : strCat("have ", batch));
   if (output.kind() == plan::METRIC) {
     bool scalar = *elementCount(buffer.type()) == 1;
     bool real = buffer.type().dtype() == plan::F32 ||
@@ -90,14 +98,14 @@ Status verifyOutput(const plan::Program &program, const plan::Output &output) {
   return Status();
 }
 
-Status verifyOutputs(const plan::Program &program) {
+Status verifyOutputs(const plan::Program &program, int64_t batch) {
   // A metric may be named like an output of the model.
   std::set<std::pair<int, std::string>> names;
   for (const plan::Output &output : program.outputs()) {
     if (output.name().empty() ||
         !names.insert({output.kind(), output.name()}).second)
       return bad("an output is unnamed or there are two '", output.name(), "'");
-    if (Status status = verifyOutput(program, output); !status.ok())
+    if (Status status = verifyOutput(program, output, batch); !status.ok())
       return status.withContext("output '" + output.name() + "'");
   }
   return Status();
@@ -111,8 +119,8 @@ Status verifyProgram(const plan::Program &program, uint64_t persistentBytes) {
                                      program.transient_bytes());
         !status.ok())
       return status.withContext(strCat("buffer ", i));
-  ZC_RETURN_IF_ERROR(verifyInputs(program));
-  ZC_RETURN_IF_ERROR(verifyOutputs(program));
+  ZC_ASSIGN_OR_RETURN(int64_t batch, verifyInputs(program));
+  ZC_RETURN_IF_ERROR(verifyOutputs(program, batch));
   for (int i = 0; i < program.instructions_size(); ++i) {
     const plan::Instruction &instruction = program.instructions(i);
     if (Status status = verifyInstruction(program, instruction); !status.ok())

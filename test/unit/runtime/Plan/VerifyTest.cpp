@@ -68,6 +68,31 @@ TEST(Verify, ChecksStates) {
                 [](auto &m) { m.mutable_states(1)->clear_parameter(); });
 }
 
+TEST(Verify, TiesOutputsToTheInputsSamples) {
+  auto output = [](plan::Manifest &m) -> plan::Output & {
+    return *m.mutable_programs(2)->mutable_outputs(0);
+  };
+  auto dims = [&](plan::Manifest &m) {
+    plan::Program &eval = *m.mutable_programs(2);
+    return eval.mutable_buffers(eval.outputs(0).buffer())
+        ->mutable_type()
+        ->mutable_dims();
+  };
+  expectMessage("it has 1 samples, the inputs have 4",
+                [&](auto &m) { output(m).set_batch_dim(1); });
+  expectMessage("it has 2 samples, the inputs have 4", [&](auto &m) {
+    dims(m)->Set(0, 2);
+    dims(m)->Set(1, 2);
+  });
+  expectMessage("the inputs count none", [](auto &m) {
+    for (plan::Input &input : *m.mutable_programs(2)->mutable_inputs())
+      if (!input.is_sample_weight())
+        input.set_batch_dim(-1);
+    m.mutable_programs(2)->mutable_inputs()->RemoveLast();
+  });
+  EXPECT_EQ(messageAfter([&](auto &m) { output(m).set_batch_dim(-1); }), "");
+}
+
 TEST(Verify, ChecksBuffersInputsOutputs) {
   expectMessage("outside of the region", [](auto &m) {
     step(m).mutable_buffers(0)->set_offset(UINT64_MAX - 3);
