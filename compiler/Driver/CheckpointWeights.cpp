@@ -1,44 +1,13 @@
 #include "compiler/Driver/CheckpointWeights.h"
 
-#include "llvm/ADT/StringRef.h"
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/Path.h"
+#include "runtime/Plan/CheckpointFolder.h"
+
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <set>
 
 using namespace zc;
 
-constexpr const char *kIndex = "model.safetensors.index.json";
 constexpr size_t kIndexLimit = size_t(64) << 20;
-
-static bool hasIndex(const std::string &folder) {
-  return llvm::sys::fs::exists(folder + "/" + kIndex);
-}
-
-// DIR itself, or its newest step-N that is complete.
-static Result<std::string> findFolder(const std::string &path) {
-  if (hasIndex(path))
-    return path;
-  std::optional<uint64_t> latest;
-  std::error_code error;
-  for (llvm::sys::fs::directory_iterator it(path, error), end;
-       it != end && !error; it.increment(error)) {
-    llvm::StringRef name = llvm::sys::path::filename(it->path());
-    uint64_t step;
-    if (name.consume_front("step-") && !name.getAsInteger(10, step) &&
-        hasIndex(it->path()))
-      latest = std::max(latest.value_or(0), step);
-  }
-  if (error)
-    return makeError(StatusCode::NotFound, "checkpoint '", path,
-                     "' cannot be read: ", error.message());
-  if (!latest)
-    return makeError(StatusCode::NotFound, "'", path,
-                     "' holds no checkpoint: expected step-N folders, or ",
-                     kIndex);
-  return path + "/step-" + std::to_string(*latest);
-}
 
 // The files that the index names, which must lie in the checkpoint's folder.
 static Result<std::set<std::string>> readIndex(const std::string &path) {
@@ -62,7 +31,7 @@ static Result<std::set<std::string>> readIndex(const std::string &path) {
 
 Status CheckpointWeights::readFiles() {
   ZC_ASSIGN_OR_RETURN(std::set<std::string> names,
-                      readIndex(thePath + "/" + kIndex));
+                      readIndex(thePath + "/" + checkpoint::kModelIndex));
   for (const std::string &name : names) {
     ZC_ASSIGN_OR_RETURN(auto file, MappedFile::open(thePath + "/" + name));
     auto tensors = parseSafetensors(file->bytes());
@@ -77,7 +46,7 @@ Status CheckpointWeights::readFiles() {
 
 Result<CheckpointWeights> CheckpointWeights::open(const std::string &path) {
   CheckpointWeights weights;
-  ZC_ASSIGN_OR_RETURN(weights.thePath, findFolder(path));
+  ZC_ASSIGN_OR_RETURN(weights.thePath, findCheckpoint(path));
   ZC_RETURN_IF_ERROR(weights.readFiles());
   return weights;
 }

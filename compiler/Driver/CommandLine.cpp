@@ -2,6 +2,7 @@
 
 #include "compiler/Driver/Commands.h"
 #include "compiler/Driver/Diagnostics.h"
+#include "compiler/Driver/Process.h"
 #include "compiler/Driver/Versions.h"
 
 using namespace zc;
@@ -9,6 +10,7 @@ using namespace zc;
 constexpr int kWrongUsage = 2;
 
 int zc::runCommandLine(int argc, char **argv) {
+  endCleanlyOnSignals();
   CLI::App app("zc compiles ONNX models for training, ahead of time.", "zc");
   app.require_subcommand(1);
   app.set_version_flag("--version", [] { return getVersions(); });

@@ -2,9 +2,12 @@
 #include "compiler/Driver/Compile.h"
 #include "compiler/Driver/Diagnostics.h"
 #include "compiler/Driver/Process.h"
+#include "runtime/Base/Temporaries.h"
 
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"
+#include <fcntl.h>
+#include <unistd.h>
 
 using namespace zc;
 
@@ -39,7 +42,8 @@ static bool isModel(llvm::StringRef path) {
   return false;
 }
 
-// Through an artifact that is gone afterwards.
+// Through an artifact that has no name any more when zc-run gets it: however
+// that program ends, nothing stays behind.
 static int evaluateModel(const EvalArguments &given) {
   CompileOptions options;
   options.model = given.model;
@@ -48,15 +52,20 @@ static int evaluateModel(const EvalArguments &given) {
   options.batchDims = parseBatchDims(given.batchDims);
   options.cpuThreads = given.threads;
   options.quiet = true;
-  llvm::SmallString<128> folder;
-  if (auto error = llvm::sys::fs::createUniqueDirectory("zc-eval", folder))
-    return reportError("cannot create a temporary folder: " + error.message());
-  options.output = (folder + "/model.zca").str();
+  llvm::SmallString<128> path;
+  if (auto error = llvm::sys::fs::createTemporaryFile("zc-eval", "zca", path))
+    return reportError("cannot create a temporary file: " + error.message());
+  TemporaryName remembered(path.str().str()); // should a signal end us
+  options.output = path.str().str();
   int code = compile(options);
-  if (code == 0)
-    code = callRunner(makeArguments(given, options.output));
-  llvm::sys::fs::remove_directories(folder);
-  return code;
+  int descriptor = code == 0 ? open(path.c_str(), O_RDONLY) : -1;
+  unlink(path.c_str());
+  if (code != 0)
+    return code;
+  if (descriptor < 0)
+    return reportError("cannot read a temporary file");
+  return execRunner(
+      makeArguments(given, "/proc/self/fd/" + std::to_string(descriptor)));
 }
 
 Command zc::addEvalCommand(CLI::App &command) {

@@ -1,13 +1,13 @@
 #include "compiler/Driver/Process.h"
 
 #include "compiler/Driver/Diagnostics.h"
+#include "runtime/Base/Temporaries.h"
 
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <sys/wait.h>
 #include <unistd.h>
 
 using namespace zc;
@@ -32,17 +32,12 @@ int zc::execRunner(const std::vector<std::string> &arguments) {
   return reportError("cannot start '" + runner + "': " + std::strerror(errno));
 }
 
-int zc::callRunner(const std::vector<std::string> &arguments) {
-  pid_t child = fork();
-  if (child < 0)
-    return reportError(std::string("cannot start zc-run: ") +
-                       std::strerror(errno));
-  if (child == 0)
-    _exit(execRunner(arguments));
-  // Ctrl-C reaches the child too; this process only waits for it.
-  std::signal(SIGINT, SIG_IGN);
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+static void onStop(int signal) {
+  removeTemporaries();
+  _exit(128 + signal);
+}
+
+void zc::endCleanlyOnSignals() {
+  for (int signal : {SIGINT, SIGTERM})
+    std::signal(signal, onStop);
 }

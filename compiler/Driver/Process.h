@@ -1,4 +1,5 @@
-// Handing over to zc-run, which stands beside this program.
+// This process: its end by signals, and handing over to zc-run, which stands
+// beside this program.
 #ifndef ZC_COMPILER_DRIVER_PROCESS_H
 #define ZC_COMPILER_DRIVER_PROCESS_H
 
@@ -11,9 +12,9 @@ namespace zc {
 /// the exit code.
 int execRunner(const std::vector<std::string> &arguments);
 
-/// Runs `zc-run ARGUMENTS` to its end; returns its exit code, 128 + N when
-/// signal N ended it.
-int callRunner(const std::vector<std::string> &arguments);
+/// Ctrl-C and SIGTERM end this program at once, without a file half written.
+/// zc-run, once it takes over, has handlers of its own.
+void endCleanlyOnSignals();
 
 } // namespace zc
 

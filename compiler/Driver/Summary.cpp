@@ -41,8 +41,10 @@ void zc::printSummary(const Summary &summary, const CompileOptions &options,
                       double seconds) {
   llvm::raw_ostream &os = llvm::outs();
   if (options.mode == "train")
-    os << llvm::formatv("zc: trains {0:N} parameters in {1} tensors\n",
-                        summary.trainedElements, summary.trainedTensors);
+    os << llvm::formatv(
+        "zc: trains {0:N} parameter{1} in {2} tensor{3}\n",
+        summary.trainedElements, summary.trainedElements == 1 ? "" : "s",
+        summary.trainedTensors, summary.trainedTensors == 1 ? "" : "s");
   if (options.mode == "train" && !summary.untrained.empty())
     os << "zc: does not train " << llvm::join(summary.untrained, ", ") << '\n';
   if (summary.batch)

@@ -12,6 +12,7 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Program.h"
+#include "llvm/Support/Signals.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Target/TargetOptions.h"
@@ -127,15 +128,19 @@ static bool writeObject(llvm::Module &module, llvm::TargetMachine &machine,
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// A file that is gone when the program leaves its scope.
+/// A file that is gone when the program leaves its scope, if only by a signal.
 struct TemporaryFile {
   TemporaryFile(llvm::StringRef suffix) {
     if (llvm::sys::fs::createTemporaryFile("zc-kernels", suffix, path))
       path.clear();
+    else
+      llvm::sys::RemoveFileOnSignal(path);
   }
   ~TemporaryFile() {
-    if (!path.empty())
-      llvm::sys::fs::remove(path);
+    if (path.empty())
+      return;
+    llvm::sys::fs::remove(path);
+    llvm::sys::DontRemoveFileOnSignal(path);
   }
   SmallString<128> path;
 };

@@ -83,7 +83,7 @@ Result<AtomicFile> AtomicFile::create(const std::string &asked) {
   const bool exists = ::stat(asked.c_str(), &info) == 0;
   if (exists && !S_ISREG(info.st_mode)) {
     ZC_ASSIGN_OR_RETURN(int descriptor, openInPlace(asked));
-    return AtomicFile(asked, "", descriptor);
+    return AtomicFile(asked, TemporaryName(), descriptor);
   }
   // A link stays; the file it leads to is replaced.
   std::error_code none;
@@ -96,7 +96,7 @@ Result<AtomicFile> AtomicFile::create(const std::string &asked) {
   mode_t mask = ::umask(0);
   ::umask(mask);
   ::fchmod(descriptor, 0666 & ~mask);
-  return AtomicFile(path, std::move(temporary), descriptor);
+  return AtomicFile(path, TemporaryName(std::move(temporary)), descriptor);
 }
 
 AtomicFile::AtomicFile(AtomicFile &&other) noexcept
@@ -107,8 +107,8 @@ AtomicFile::~AtomicFile() {
   if (descriptor < 0)
     return;
   ::close(descriptor);
-  if (!temporary.empty())
-    ::unlink(temporary.c_str());
+  if (!temporary.path().empty())
+    ::unlink(temporary.path().c_str());
 }
 
 Status writeAll(int descriptor, const void *data, size_t bytes,
@@ -137,14 +137,24 @@ Status AtomicFile::write(const void *data, size_t bytes) {
 
 Status AtomicFile::writeAt(uint64_t offset, const void *data, size_t bytes) {
   assert(offset + bytes <= written && "only written bytes can be replaced");
-  ssize_t count = ::pwrite(descriptor, data, bytes, static_cast<off_t>(offset));
-  if (count != static_cast<ssize_t>(bytes))
-    return errnoError("cannot write " + quote(path));
+  const char *rest = static_cast<const char *>(data);
+  while (bytes > 0) {
+    ssize_t count =
+        ::pwrite(descriptor, rest, bytes, static_cast<off_t>(offset));
+    if (count < 0 && errno == EINTR)
+      continue;
+    if (count <= 0)
+      return errnoError("cannot write " + quote(path),
+                        count < 0 ? errno : ENOSPC);
+    rest += count;
+    offset += static_cast<uint64_t>(count);
+    bytes -= static_cast<size_t>(count);
+  }
   return Status();
 }
 
 Status AtomicFile::commit() {
-  if (temporary.empty()) {
+  if (temporary.path().empty()) {
     if (::close(std::exchange(descriptor, -1)) != 0)
       return errnoError("cannot write " + quote(path));
     return Status();
@@ -152,9 +162,10 @@ Status AtomicFile::commit() {
   if (::fsync(descriptor) != 0)
     return errnoError("cannot write " + quote(path));
   int closing = std::exchange(descriptor, -1);
-  if (::close(closing) != 0 || ::rename(temporary.c_str(), path.c_str()) != 0) {
+  if (::close(closing) != 0 ||
+      ::rename(temporary.path().c_str(), path.c_str()) != 0) {
     Status status = errnoError("cannot write " + quote(path));
-    ::unlink(temporary.c_str());
+    ::unlink(temporary.path().c_str());
     return status;
   }
   return syncDirectory(parentPath(path));

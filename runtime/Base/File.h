@@ -3,6 +3,7 @@
 #define ZC_RUNTIME_BASE_FILE_H
 
 #include "runtime/Base/Status.h"
+#include "runtime/Base/Temporaries.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -36,8 +37,8 @@ private:
 };
 
 /// Writes a file under a temporary name beside `path`. commit() puts it in
-/// place; without it nothing is left behind. A device or a pipe is written to
-/// as it stands, for nothing may take its place.
+/// place; without it nothing is left behind, whether by return or by signal. A
+/// device or a pipe is written to as it stands, for nothing may take its place.
 class AtomicFile {
 public:
   static Result<AtomicFile> create(const std::string &path);
@@ -54,11 +55,12 @@ public:
   Status commit();
 
 private:
-  AtomicFile(std::string path, std::string temporary, int descriptor)
+  AtomicFile(std::string path, TemporaryName temporary, int descriptor)
       : path(std::move(path)), temporary(std::move(temporary)),
         descriptor(descriptor) {}
 
-  std::string path, temporary;
+  std::string path;
+  TemporaryName temporary; // empty: written in place
   int descriptor;
   uint64_t written = 0;
 };

@@ -1,10 +1,12 @@
 #include "runtime/Comm/Reduce.h"
-
-#include <algorithm>
-#include <cstring>
+#include "runtime/Base/Bfloat16.h"
 
 namespace zc {
 namespace {
+
+/// NaN is larger than anything, whichever side it comes from: a rank's failure
+/// must reach all.
+template <typename T> T larger(T a, T b) { return b > a || b != b ? b : a; }
 
 template <typename T>
 void reduceElements(void *target, const void *source, int64_t count,
@@ -16,23 +18,7 @@ void reduceElements(void *target, const void *source, int64_t count,
       out[i] += in[i];
   else
     for (int64_t i = 0; i < count; ++i)
-      out[i] = std::max(out[i], in[i]);
-}
-
-float widen(uint16_t bits) {
-  uint32_t wide = uint32_t(bits) << 16;
-  float value;
-  std::memcpy(&value, &wide, sizeof(value));
-  return value;
-}
-
-uint16_t narrow(float value) {
-  uint32_t bits;
-  std::memcpy(&bits, &value, sizeof(bits));
-  if (value != value)
-    return static_cast<uint16_t>((bits >> 16) | 0x40);
-  bits += 0x7fff + ((bits >> 16) & 1); // to nearest, ties to even
-  return static_cast<uint16_t>(bits >> 16);
+      out[i] = larger(out[i], in[i]);
 }
 
 void reduceBfloat16(void *target, const void *source, int64_t count,
@@ -40,8 +26,9 @@ void reduceBfloat16(void *target, const void *source, int64_t count,
   auto *out = static_cast<uint16_t *>(target);
   auto *in = static_cast<const uint16_t *>(source);
   for (int64_t i = 0; i < count; ++i) {
-    float a = widen(out[i]), b = widen(in[i]);
-    out[i] = narrow(reduction == Reduction::Sum ? a + b : std::max(a, b));
+    float a = bfloat16ToFloat(out[i]), b = bfloat16ToFloat(in[i]);
+    out[i] =
+        floatToBfloat16(reduction == Reduction::Sum ? a + b : larger(a, b));
   }
 }
 

@@ -1,7 +1,9 @@
 #include "runtime/Driver/Evaluator.h"
 #include "runtime/Base/File.h"
+#include "runtime/Base/Log.h"
 #include "runtime/Driver/OutputWriter.h"
 #include "runtime/Driver/Session.h"
+#include "runtime/Driver/Signals.h"
 #include "runtime/Io/BatchFeed.h"
 #include "runtime/Io/Checkpoint.h"
 
@@ -30,7 +32,8 @@ Status checkInputNames(const plan::Program &program,
 Status runBatches(Executor &executor, const plan::Program &program,
                   BatchFeed &feed, std::vector<OutputWriter> &writers) {
   std::vector<int64_t> indices;
-  for (int64_t at = 0; at < feed.samples(); at += feed.batch()) {
+  for (int64_t at = 0; at < feed.samples() && !stopSignal();
+       at += feed.batch()) {
     indices.resize(std::min(feed.batch(), feed.samples() - at));
     std::iota(indices.begin(), indices.end(), at);
     ZC_RETURN_IF_ERROR(feed.feed(executor, indices));
@@ -43,7 +46,7 @@ Status runBatches(Executor &executor, const plan::Program &program,
 
 } // namespace
 
-Status evaluate(const EvalOptions &options) {
+Result<int> evaluate(const EvalOptions &options) {
   ZC_ASSIGN_OR_RETURN(auto session, Session::open(options.artifact));
   const plan::Program *program = session->artifact().program("eval");
   if (!program)
@@ -70,6 +73,10 @@ Status evaluate(const EvalOptions &options) {
       std::vector<OutputWriter> writers,
       OutputWriter::createAll(*program, options.outputDir, feed.samples()));
   ZC_RETURN_IF_ERROR(runBatches(executor, *program, feed, writers));
+  if (int signal = stopSignal()) {
+    logWarning("stopped before the end; no output was written");
+    return signal;
+  }
   for (OutputWriter &writer : writers)
     ZC_RETURN_IF_ERROR(writer.finish());
   std::string names;
@@ -77,7 +84,7 @@ Status evaluate(const EvalOptions &options) {
     names += " " + writer.path();
   std::printf("evaluated %lld samples:%s\n", (long long)feed.samples(),
               names.c_str());
-  return Status();
+  return 0;
 }
 
 } // namespace zc

@@ -17,7 +17,8 @@ struct EvalOptions {
   int threads = 0;
 };
 
-Status evaluate(const EvalOptions &options);
+/// Returns the signal that stopped it, which leaves no output, or 0.
+Result<int> evaluate(const EvalOptions &options);
 
 /// An output's file name: what a file system may dislike becomes '_'.
 std::string sanitizeName(const std::string &name);

@@ -1,4 +1,5 @@
 #include "runtime/Driver/Signals.h"
+#include "runtime/Base/Temporaries.h"
 
 #include <csignal>
 #include <unistd.h>
@@ -8,8 +9,10 @@ namespace zc {
 static volatile std::sig_atomic_t received = 0;
 
 static void onStop(int signal) {
-  if (received)
+  if (received) {
+    removeTemporaries();
     ::_exit(128 + signal);
+  }
   received = signal;
 }
 

@@ -1,5 +1,5 @@
-// Ctrl-C and SIGTERM: the first asks the run to stop after its step, the second
-// ends the program at once.
+// Ctrl-C and SIGTERM: the first asks the run to stop after its step or batch,
+// the second ends the program at once, without a file half written.
 #ifndef ZC_RUNTIME_DRIVER_SIGNALS_H
 #define ZC_RUNTIME_DRIVER_SIGNALS_H
 

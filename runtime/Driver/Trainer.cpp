@@ -13,7 +13,6 @@
 
 #include <chrono>
 #include <cmath>
-#include <filesystem>
 
 namespace zc {
 namespace {
@@ -61,6 +60,8 @@ private:
   std::string lastCheckpoint; // the newest one that is complete
   TrainState state;
   int64_t firstStep = 0; // steps that earlier runs did
+  int64_t savedStep =
+      -1; // a signal may end the run where a save was due anyway
   int64_t total = 0;
   std::string firstLoss, lastLoss;
   Clock::time_point start;
@@ -92,8 +93,11 @@ Status Trainer::prepare() {
   firstStep = state.step;
   decideTotal();
   if (!options.log.empty()) {
-    ZC_ASSIGN_OR_RETURN(RunLog opened,
-                        RunLog::open(options.log, options.resume));
+    ZC_ASSIGN_OR_RETURN(
+        RunLog opened,
+        RunLog::open(options.log, options.resume
+                                      ? std::optional<int64_t>(state.step)
+                                      : std::nullopt));
     log.emplace(std::move(opened));
   }
   return Status();
@@ -113,19 +117,17 @@ Status Trainer::openData() {
 Status Trainer::checkFolders() {
   if (!options.log.empty())
     ZC_RETURN_IF_ERROR(checkParentExists(options.log));
-  folder = options.checkpoint;
-  if (folder.empty())
+  if (options.checkpoint.empty())
     return Status();
   // DIR/step-N names the checkpoint to go on from; new ones go beside it.
-  std::error_code error;
-  if (options.resume &&
-      std::filesystem::exists(folder + "/train_state.json", error))
-    folder = parentPath(std::filesystem::path(folder).lexically_normal());
+  folder = options.resume ? checkpointFolder(options.checkpoint)
+                          : options.checkpoint;
   ZC_RETURN_IF_ERROR(prepareCheckpointFolder(folder));
   if (!options.resume && !listCheckpoints(folder).empty())
     logWarning("'" + folder +
-               "' holds checkpoints of an earlier run; those of equal steps "
-               "will be replaced (use --resume to go on from the latest)");
+               "' holds checkpoints of an earlier run; the first of this run "
+               "replaces those of the same and of later steps (use --resume "
+               "to go on from the latest)");
   return Status();
 }
 
@@ -164,8 +166,6 @@ Status Trainer::run() {
   start = Clock::now();
   while (state.step < total && !stopSignal()) {
     ZC_RETURN_IF_ERROR(runStep());
-    if (state.step == firstStep + 1)
-      options.onSteadyState();
     auto due = [&](int64_t every) {
       return every > 0 && state.step % every == 0 && state.step < total;
     };
@@ -176,7 +176,8 @@ Status Trainer::run() {
   }
   if (state.step > firstStep) {
     ZC_RETURN_IF_ERROR(save());
-    ZC_RETURN_IF_ERROR(evaluate());
+    if (!stopSignal())
+      ZC_RETURN_IF_ERROR(evaluate());
   }
   summarize();
   return Status();
@@ -251,7 +252,7 @@ Status Trainer::evaluate() {
 }
 
 Status Trainer::save() {
-  if (folder.empty())
+  if (folder.empty() || state.step == savedStep)
     return Status();
   auto saved = saveCheckpoint(session->executor(), folder, state);
   if (!saved.ok())
@@ -261,6 +262,11 @@ Status Trainer::save() {
                    ? std::string()
                    : " (the checkpoint '" + lastCheckpoint + "' is kept)"));
   lastCheckpoint = *saved;
+  savedStep = state.step;
+  if (size_t removed = removeLaterCheckpoints(folder, state.step))
+    progress->note(strCat("removed ", removed, " later checkpoint",
+                          removed == 1 ? "" : "s", " of an earlier run from '",
+                          folder, "'"));
   if (options.keep > 0)
     pruneCheckpoints(folder, state.step, options.keep);
   return Status();

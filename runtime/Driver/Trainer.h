@@ -5,7 +5,6 @@
 #include "runtime/Base/Status.h"
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 
@@ -25,8 +24,6 @@ struct TrainOptions {
   std::string evalData;  // held-out samples; empty: none
   int64_t evalEvery = 0; // 0: at the end only
   int threads = 0;
-  // Called once, when everything that a run allocates is allocated.
-  std::function<void()> onSteadyState = [] {};
 };
 
 /// Returns how the run ended: the signal that stopped it, or 0.

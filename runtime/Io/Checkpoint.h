@@ -9,6 +9,7 @@
 #define ZC_RUNTIME_IO_CHECKPOINT_H
 
 #include "runtime/Exec/Executor.h"
+#include "runtime/Plan/CheckpointFolder.h"
 
 namespace zc {
 
@@ -28,7 +29,8 @@ enum class CheckpointPart {
 };
 
 /// Writes DIR/step-N for N = state.step and returns its path. An older folder
-/// of that name is replaced only when the new one is complete.
+/// of that name is replaced only when the new one is complete. Fails when a
+/// state holds an infinity or NaN: from there no run can go on.
 Result<std::string> saveCheckpoint(Executor &executor, const std::string &dir,
                                    const TrainState &state);
 
@@ -36,17 +38,12 @@ Result<std::string> saveCheckpoint(Executor &executor, const std::string &dir,
 Result<TrainState> loadCheckpoint(Executor &executor, const std::string &path,
                                   CheckpointPart part);
 
-/// The checkpoint that DIR (its latest) or DIR/step-N names.
-Result<std::string> findCheckpoint(const std::string &path);
-
-/// The steps that `dir` has checkpoints of, in ascending order.
-std::vector<int64_t> listCheckpoints(const std::string &dir);
-
-/// "DIR/step-N".
-std::string checkpointPath(const std::string &dir, int64_t step);
-
 /// Removes all but the newest `keep` checkpoints up to step `latest`.
 void pruneCheckpoints(const std::string &dir, int64_t latest, int64_t keep);
+
+/// Removes the checkpoints of steps after `step`, which another run left and
+/// which would pass for the latest. Returns how many there were.
+size_t removeLaterCheckpoints(const std::string &dir, int64_t step);
 
 /// Creates DIR, clears what a killed run left half done, and fails when no
 /// checkpoint could be written there.

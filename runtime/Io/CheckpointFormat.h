@@ -10,8 +10,6 @@ namespace zc::checkpoint {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char *kStatePrefix = "step-";
-constexpr const char *kTrainState = "train_state.json";
 constexpr int kFormat = 1;
 
 /// One set of tensor files with an index.

@@ -6,30 +6,15 @@
 #include "runtime/Plan/Types.h"
 
 #include <algorithm>
-#include <charconv>
-#include <filesystem>
 #include <map>
 
 namespace zc {
 
-namespace fs = std::filesystem;
 using namespace checkpoint;
 
 namespace {
 
 constexpr size_t kMaxJson = 256u << 20;
-
-/// N of "step-N", or -1.
-int64_t stepOf(const std::string &name) {
-  const std::string prefix = kStatePrefix;
-  if (name.rfind(prefix, 0) != 0)
-    return -1;
-  int64_t step = -1;
-  const char *begin = name.data() + prefix.size();
-  const char *end = name.data() + name.size();
-  auto [stop, error] = std::from_chars(begin, end, step);
-  return error == std::errc() && stop == end && begin != end ? step : -1;
-}
 
 Result<Json> readJson(const std::string &path) {
   ZC_ASSIGN_OR_RETURN(std::string text, readFile(path, kMaxJson));
@@ -148,31 +133,6 @@ Result<TrainState> parseTrainState(const std::string &path, const Json &json) {
 }
 
 } // namespace
-
-std::string checkpointPath(const std::string &dir, int64_t step) {
-  return dir + "/" + kStatePrefix + std::to_string(step);
-}
-
-std::vector<int64_t> listCheckpoints(const std::string &dir) {
-  std::vector<int64_t> steps;
-  std::error_code error;
-  for (const auto &entry : fs::directory_iterator(dir, error))
-    if (int64_t step = stepOf(entry.path().filename().string()); step >= 0)
-      steps.push_back(step);
-  std::sort(steps.begin(), steps.end());
-  return steps;
-}
-
-Result<std::string> findCheckpoint(const std::string &path) {
-  std::error_code error;
-  if (fs::exists(fs::path(path) / kTrainState, error))
-    return path;
-  std::vector<int64_t> steps = listCheckpoints(path);
-  if (steps.empty())
-    return makeError(StatusCode::NotFound, "there is no checkpoint in '", path,
-                     "'");
-  return checkpointPath(path, steps.back());
-}
 
 Result<TrainState> loadCheckpoint(Executor &executor, const std::string &path,
                                   CheckpointPart part) {

@@ -1,6 +1,7 @@
 #include "runtime/Base/File.h"
 #include "runtime/Io/Checkpoint.h"
 #include "runtime/Io/CheckpointFormat.h"
+#include "runtime/Io/Convert.h"
 #include "runtime/Io/Scalars.h"
 #include "runtime/Plan/Safetensors.h"
 #include "runtime/Plan/Types.h"
@@ -75,6 +76,10 @@ Status writeState(Executor &executor, const plan::State &state,
   for (uint64_t at = 0; at < total; at += kChunk) {
     uint64_t bytes = std::min(kChunk, total - at);
     ZC_RETURN_IF_ERROR(executor.readState(state, at, chunk.data(), bytes));
+    if (!allFinite(state.type().dtype(), {chunk.data(), bytes}))
+      return makeError(StatusCode::InvalidArgument, "'", state.name(),
+                       "' has values that are infinite or not a number, so "
+                       "no checkpoint was written; try a smaller --lr");
     ZC_RETURN_IF_ERROR(file.write(chunk.data(), bytes));
   }
   return Status();
@@ -167,12 +172,29 @@ Status prepareCheckpointFolder(const std::string &dir) {
   return Status();
 }
 
+/// Under a name that the next run clears, should this one be killed meanwhile.
+static void removeCheckpoint(const std::string &dir, int64_t step) {
+  std::string path = checkpointPath(dir, step);
+  std::string hidden =
+      strCat(dir, "/.", kStatePrefix, step, kTemporaryMark, "old");
+  removeAll(hidden);
+  removeAll(::rename(path.c_str(), hidden.c_str()) == 0 ? hidden : path);
+}
+
+size_t removeLaterCheckpoints(const std::string &dir, int64_t step) {
+  std::vector<int64_t> steps = listCheckpoints(dir);
+  auto later = std::upper_bound(steps.begin(), steps.end(), step);
+  for (auto it = later; it != steps.end(); ++it)
+    removeCheckpoint(dir, *it);
+  return size_t(steps.end() - later);
+}
+
 void pruneCheckpoints(const std::string &dir, int64_t latest, int64_t keep) {
   std::vector<int64_t> steps = listCheckpoints(dir);
   steps.erase(std::upper_bound(steps.begin(), steps.end(), latest),
               steps.end());
   for (size_t i = 0; i + size_t(keep) < steps.size(); ++i)
-    removeAll(checkpointPath(dir, steps[i]));
+    removeCheckpoint(dir, steps[i]);
 }
 
 } // namespace zc

@@ -1,4 +1,5 @@
 #include "runtime/Io/Convert.h"
+#include "runtime/Base/Bfloat16.h"
 #include "runtime/Plan/Types.h"
 
 #include <cmath>
@@ -113,14 +114,35 @@ float halfToFloat(uint16_t bits) {
   return sign ? -magnitude : magnitude;
 }
 
-uint16_t floatToBfloat16(float value) {
-  uint32_t bits;
-  std::memcpy(&bits, &value, sizeof(bits));
-  if (std::isnan(value))
-    return static_cast<uint16_t>((bits >> 16) | 0x40);
-  // To nearest, ties to even.
-  bits += 0x7fff + ((bits >> 16) & 1);
-  return static_cast<uint16_t>(bits >> 16);
+namespace {
+
+/// A float is finite unless all bits of its exponent are set.
+template <typename Bits>
+bool hasNonFinite(std::string_view bytes, Bits exponent) {
+  bool found = false;
+  for (size_t at = 0; at < bytes.size(); at += sizeof(Bits)) {
+    Bits bits;
+    std::memcpy(&bits, bytes.data() + at, sizeof(bits));
+    found |= (bits & exponent) == exponent;
+  }
+  return found;
+}
+
+} // namespace
+
+bool allFinite(plan::DataType type, std::string_view bytes) {
+  switch (type) {
+  case plan::F32:
+    return !hasNonFinite<uint32_t>(bytes, 0x7f800000);
+  case plan::F64:
+    return !hasNonFinite<uint64_t>(bytes, 0x7ff0000000000000);
+  case plan::F16:
+    return !hasNonFinite<uint16_t>(bytes, 0x7c00);
+  case plan::BF16:
+    return !hasNonFinite<uint16_t>(bytes, 0x7f80);
+  default:
+    return true;
+  }
 }
 
 Converter findConverter(const NpyArray &array, plan::DataType target) {

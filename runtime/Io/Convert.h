@@ -19,8 +19,10 @@ Converter findConverter(const NpyArray &array, plan::DataType target);
 /// One element of an integer array, for messages and range checks.
 int64_t integerAt(const char *data, plan::DataType type, int64_t index);
 
+/// Whether no element is an infinity or NaN; integers never are.
+bool allFinite(plan::DataType type, std::string_view bytes);
+
 float halfToFloat(uint16_t bits);
-uint16_t floatToBfloat16(float value);
 
 } // namespace zc
 

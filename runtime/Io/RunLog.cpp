@@ -3,6 +3,7 @@
 
 #include <charconv>
 #include <fcntl.h>
+#include <nlohmann/json.hpp>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,26 +19,45 @@ template <typename T> static std::string shortest(T value) {
 std::string exactDecimal(float value) { return shortest(value); }
 std::string exactDecimal(double value) { return shortest(value); }
 
-/// Where the last whole line of a file ends.
-static off_t endOfLastLine(int descriptor) {
-  off_t end = ::lseek(descriptor, 0, SEEK_END);
-  char last;
-  while (end > 0 &&
-         !(::pread(descriptor, &last, 1, end - 1) == 1 && last == '\n'))
-    --end;
+/// The "step" of a line, or nothing when the line is another's.
+static std::optional<int64_t> stepOf(std::string_view line) {
+  auto json = nlohmann::json::parse(line, nullptr, false);
+  if (!json.is_object() || !json.contains("step") ||
+      !json["step"].is_number_integer())
+    return std::nullopt;
+  return json["step"].get<int64_t>();
+}
+
+/// Where the last whole line of a step up to `lastStep` ends.
+static size_t endOfStep(std::string_view text, int64_t lastStep) {
+  size_t end = text.rfind('\n') + 1; // npos + 1 is 0
+  while (end > 0) {
+    size_t begin = end > 1 ? text.rfind('\n', end - 2) + 1 : 0;
+    std::optional<int64_t> step = stepOf(text.substr(begin, end - begin));
+    if (!step || *step <= lastStep)
+      break;
+    end = begin;
+  }
   return end;
 }
 
-Result<RunLog> RunLog::open(const std::string &path, bool append) {
+Result<RunLog> RunLog::open(const std::string &path,
+                            std::optional<int64_t> resumedAfter) {
   ZC_RETURN_IF_ERROR(checkParentExists(path));
-  int flags = O_RDWR | O_CREAT | O_CLOEXEC | (append ? 0 : O_TRUNC);
+  int flags = O_RDWR | O_CREAT | O_CLOEXEC | (resumedAfter ? 0 : O_TRUNC);
   int descriptor = ::open(path.c_str(), flags, 0666);
   if (descriptor < 0)
     return errnoError("cannot write log '" + path + "'");
   RunLog log(path, descriptor);
   struct stat info;
-  if (append && ::fstat(descriptor, &info) == 0 && S_ISREG(info.st_mode)) {
-    off_t end = endOfLastLine(descriptor);
+  if (resumedAfter && ::fstat(descriptor, &info) == 0 &&
+      S_ISREG(info.st_mode)) {
+    off_t end;
+    {
+      ZC_ASSIGN_OR_RETURN(auto file, MappedFile::open(path));
+      end = static_cast<off_t>(endOfStep(file->bytes(), *resumedAfter));
+    }
+    // One call: a run that is killed here leaves the old log or the new one.
     if (::ftruncate(descriptor, end) != 0)
       return errnoError("cannot write log '" + path + "'");
     ::lseek(descriptor, end, SEEK_SET);

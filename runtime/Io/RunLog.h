@@ -31,9 +31,11 @@ struct EvaluationRecord {
 
 class RunLog {
 public:
-  /// Appends to the file, or replaces it. A line that a killed run left without
-  /// its end is cut off first.
-  static Result<RunLog> open(const std::string &path, bool append);
+  /// Replaces the file or, with a step, goes on after the lines of the steps up
+  /// to that one: later lines, of steps that are taken once more, are cut off,
+  /// and so is a line that a killed run left without its end.
+  static Result<RunLog> open(const std::string &path,
+                             std::optional<int64_t> resumedAfter);
   RunLog(RunLog &&other) noexcept;
   RunLog &operator=(RunLog &&) = delete;
   ~RunLog();

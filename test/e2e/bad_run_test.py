@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Artifacts, data and circumstances that `zc run` must survive or refuse."""
+import os
 import random
 import shutil
 import signal
@@ -179,7 +180,7 @@ class BadRun(RunTest):
                           steps=50)
         self.assertIn("step", err)
         for value in load_tensors(latest_step(checkpoint)).values():
-            self.assertTrue(value.size)
+            self.assertTrue(np.isfinite(value).all())
 
     def test_nothing_to_do(self):
         self.fails(2, ["--steps"], "run", self.artifact, "--data",
@@ -220,6 +221,53 @@ class BadRun(RunTest):
         self.refused_to_nobody("ckpt", "run", self.artifact, "--data", data,
                                "--steps", 1, "--checkpoint",
                                self.folder / "ckpt")
+
+
+class NotANumber(ZcTest):
+    """sqrt(x w) at x = 0: the loss is a number, the gradient is not, so that
+    every checkpoint of the run would hold weights that are none."""
+
+    def setUp(self):
+        super().setUp()
+        weight = numpy_helper.from_array(np.ones((4, 2), np.float32), "w")
+        graph = helper.make_graph(
+            [helper.make_node("MatMul", ["x", "w"], ["h"]),
+             helper.make_node("Sqrt", ["h"], ["y"])], "root",
+            [helper.make_tensor_value_info("x", TensorProto.FLOAT, (8, 4))],
+            [helper.make_tensor_value_info("y", TensorProto.FLOAT, (8, 2))],
+            [weight])
+        model = self.folder / "root.onnx"
+        model.write_bytes(helper.make_model(
+            graph, opset_imports=[helper.make_opsetid("", 20)],
+            ir_version=10).SerializeToString())
+        self.artifact, self.checkpoint = (self.folder / "a.zca",
+                                          self.folder / "ckpt")
+        self.zc("compile", model, "-o", self.artifact, "--loss", "mse",
+                "--optimizer", "sgd")
+
+    def data(self, bad_from):
+        """24 samples; from the given one on, x is 0."""
+        x = np.ones((24, 4), np.float32)
+        x[bad_from:] = 0
+        path = self.folder / "d.npz"
+        np.savez(path, x=x, labels=np.ones((24, 2), np.float32))
+        return path
+
+    def stop(self, steps, bad_from):
+        self.fails(1, [f"after step {bad_from // 8 + 1}:?", "'w'",
+                       "not a number"], "run", self.artifact, "--data",
+                   self.data(bad_from), "--no-shuffle", "--steps", steps,
+                   "--checkpoint", self.checkpoint, "--save-every", 1)
+
+    def test_no_checkpoint_is_written(self):
+        self.stop(1, 0)
+        self.assertEqual(list(self.checkpoint.iterdir()), [])
+
+    def test_the_last_finite_checkpoint_stays(self):
+        self.stop(3, 16)
+        step = latest_step(self.checkpoint)
+        self.assertEqual(step.name, "step-2")
+        self.assertTrue(np.isfinite(load_tensors(step)["w"]).all())
 
 
 class FullDisk(ZcTest):
@@ -301,6 +349,32 @@ class Interrupted(RunTest):
                    "--checkpoint", checkpoint, "--resume", "--no-shuffle")
         steps = [line["step"] for line in read_log(log)]
         self.assertEqual(steps, list(range(1, done + 4)))
+
+    def test_a_model_in_evaluation_leaves_no_temporary_files(self):
+        """Interrupted while compiling, linking or running."""
+        fixture, scratch = Fixture("gpt"), self.folder / "scratch"
+        scratch.mkdir()
+        data = np.load(fixture.data)
+        options = []
+        for name in data.files:
+            if name != "labels":
+                np.save(self.folder / f"{name}.npy", data[name])
+                options += ["--input", f"{name}={self.folder / name}.npy"]
+        codes = []
+        for delay in (0.2, 0.5, 1.0, 1.5):
+            process = start("eval", fixture.model, *options, "--output-dir",
+                            self.folder / "out", start_new_session=True,
+                            env={**os.environ, "TMPDIR": str(scratch)})
+            time.sleep(delay)
+            try:
+                os.killpg(process.pid, signal.SIGINT)
+            except ProcessLookupError:
+                pass
+            process.communicate(timeout=60)
+            codes.append(process.returncode)
+            self.assertEqual(list(scratch.iterdir()), [], f"after {delay} s")
+        self.assertEqual(codes[0], 130)
+        self.assertLessEqual(set(codes), {0, 130})
 
     def test_terminated(self):
         log, checkpoint = self.interrupt(signal.SIGTERM, 143)

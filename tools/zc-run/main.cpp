@@ -4,7 +4,6 @@
 #include "runtime/Driver/Evaluator.h"
 #include "runtime/Driver/Signals.h"
 #include "runtime/Driver/Trainer.h"
-#include "tools/zc-run/AllocHook.h"
 
 #include <CLI/CLI.hpp>
 #include <cmath>
@@ -18,20 +17,14 @@ int fail(const zc::Status &status) {
   return kFailed;
 }
 
-int runTrain(zc::TrainOptions &options) {
-  if (zc::allocWatchWanted())
-    options.onSteadyState = zc::startAllocWatch;
-  zc::Result<int> result = zc::train(options);
-  size_t excess = zc::stopAllocWatch();
+/// The exit code for what stopped the work: a failure, a signal or its end.
+int finish(const zc::Result<int> &result) {
   if (!result.ok())
     return fail(result.status());
-  if (excess > 0) {
-    zc::logError("after the first step, " + std::to_string(excess) +
-                 " bytes were allocated at once");
-    return kFailed;
-  }
   return *result ? kSignalled + *result : 0;
 }
+
+int runTrain(zc::TrainOptions &options) { return finish(zc::train(options)); }
 
 int runEval(zc::EvalOptions &options, const std::vector<std::string> &inputs) {
   for (const std::string &input : inputs) {
@@ -39,8 +32,7 @@ int runEval(zc::EvalOptions &options, const std::vector<std::string> &inputs) {
     size_t at = input.rfind('=');
     options.inputs[input.substr(0, at)] = input.substr(at + 1);
   }
-  zc::Status status = zc::evaluate(options);
-  return status.ok() ? 0 : fail(status);
+  return finish(zc::evaluate(options));
 }
 
 /// NAME=FILE with neither part empty.

@@ -1,6 +1,7 @@
 // The program itself, as a user runs it.
 #include "test/unit/runtime/TinyArtifact.h"
 
+#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <gtest/gtest.h>
@@ -89,12 +90,6 @@ TEST_F(ZcRun, TrainsLogsAndSaves) {
             3);
 }
 
-TEST_F(ZcRun, AllocatesNothingLargeAfterTheFirstStep) {
-  Outcome outcome = run("--steps 5 --checkpoint ck --log log.jsonl",
-                        "ZC_TEST_ALLOC_LIMIT=1 ");
-  EXPECT_EQ(outcome.code, 0) << outcome.text;
-}
-
 TEST_F(ZcRun, ResumesBitForBit) {
   ASSERT_EQ(run("--steps 9 --seed 7 --log whole.jsonl --checkpoint whole").code,
             0);
@@ -127,6 +122,41 @@ TEST_F(ZcRun, ResumingFromNothingFails) {
   Outcome outcome = run("--steps 3 --checkpoint ck --resume");
   EXPECT_EQ(outcome.code, 1);
   EXPECT_NE(outcome.text.find("no checkpoint"), std::string::npos);
+}
+
+TEST_F(ZcRun, ACheckpointOfAnEarlierRunNeverPassesForTheLatest) {
+  ASSERT_EQ(run("--steps 9 --checkpoint ck --save-every 4").code, 0);
+  Outcome outcome = run("--steps 5 --checkpoint ck --no-shuffle");
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_NE(outcome.text.find("holds checkpoints of an earlier run"),
+            std::string::npos);
+  EXPECT_NE(outcome.text.find("removed 2 later checkpoints"), std::string::npos)
+      << outcome.text;
+  EXPECT_TRUE(fs::exists(folder.path("ck/step-5")));
+  EXPECT_FALSE(fs::exists(folder.path("ck/step-8")));
+  EXPECT_FALSE(fs::exists(folder.path("ck/step-9")));
+  // One that fails before its first checkpoint leaves the older ones.
+  EXPECT_EQ(run("--steps 3 --checkpoint ck --lr 1e38").code, 1);
+  EXPECT_TRUE(fs::exists(folder.path("ck/step-5")));
+}
+
+TEST_F(ZcRun, ResumesFromAStepInAnySpelling) {
+  ASSERT_EQ(run("--steps 2 --checkpoint ck").code, 0);
+  Outcome outcome = run("--steps 4 --checkpoint ck/step-2/ --resume");
+  EXPECT_EQ(outcome.code, 0) << outcome.text;
+  EXPECT_TRUE(fs::exists(folder.path("ck/step-4/train_state.json")));
+  EXPECT_FALSE(fs::exists(folder.path("ck/step-2/step-4")));
+}
+
+TEST_F(ZcRun, ResumingLogsEveryStepOnce) {
+  ASSERT_EQ(
+      run("--steps 7 --checkpoint ck --save-every 5 --log log.jsonl").code, 0);
+  fs::remove_all(folder.path("ck/step-7")); // as if killed before it was saved
+  ASSERT_EQ(run("--steps 8 --checkpoint ck --resume --log log.jsonl").code, 0);
+  auto records = readLog(folder.path("log.jsonl"));
+  ASSERT_EQ(records.size(), 8u);
+  for (size_t i = 0; i < 8; ++i)
+    EXPECT_EQ(records[i]["step"], i + 1);
 }
 
 TEST_F(ZcRun, KeepsTheNewest) {
@@ -294,6 +324,41 @@ TEST_F(ZcRun, AnInterruptedRunSavesAndGoesOn) {
             std::string::npos);
   Outcome resumed = run("--steps 1 --checkpoint ck --resume");
   EXPECT_EQ(resumed.code, 0) << resumed.text;
+}
+
+TEST_F(ZcRun, ASignalAtADueStepSavesAndEvaluatesOnce) {
+  Outcome stopped =
+      shell("cd " + folder.path() +
+            " && { '" ZC_RUN "' run tiny.zca --data data --steps 1000000000 "
+            "--checkpoint ck --save-every 1 --keep 1 --eval-data data "
+            "--eval-every 1 --log log.jsonl > out.txt & pid=$!; sleep 1; "
+            "kill -TERM $pid; wait $pid; }");
+  EXPECT_EQ(stopped.code, 143) << stopped.text;
+  int64_t steps = 0, evaluations = 0;
+  for (const auto &record : readLog(folder.path("log.jsonl")))
+    ++(record.contains("eval_loss") ? evaluations : steps);
+  EXPECT_GT(steps, 0);
+  EXPECT_EQ(evaluations, steps);
+}
+
+TEST_F(ZcRun, AnInterruptedEvaluationLeavesNothing) {
+  // Zeros without end, of which the disk holds none.
+  const int64_t samples = int64_t(1) << 27;
+  writeNpy(folder.path("x.npy"), {samples, 3}, std::vector<float>());
+  fs::resize_file(folder.path("x.npy"),
+                  fs::file_size(folder.path("x.npy")) + 12 * samples);
+  for (const char *signals : {"", "kill -TERM $pid;"}) {
+    auto start = std::chrono::steady_clock::now();
+    Outcome stopped =
+        shell("cd " + folder.path() +
+              " && { '" ZC_RUN "' eval tiny.zca --input x=x.npy --output-dir "
+              "out & pid=$!; sleep 0.5; kill -TERM $pid; " +
+              signals + " wait $pid; }");
+    EXPECT_EQ(stopped.code, 143) << stopped.text;
+    EXPECT_LT(std::chrono::steady_clock::now() - start,
+              std::chrono::seconds(10));
+    EXPECT_TRUE(fs::is_empty(folder.path("out")));
+  }
 }
 
 } // namespace

@@ -1,8 +1,10 @@
 #include "runtime/Base/File.h"
 #include "test/unit/runtime/TinyArtifact.h"
 
+#include <csignal>
 #include <filesystem>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 namespace zc {
 namespace {
@@ -37,6 +39,36 @@ TEST(File, AbandonedAtomicFilesLeaveNothing) {
   }
   EXPECT_EQ(readWhole(folder.path("a")), "old");
   EXPECT_EQ(countFiles(folder.path()), 1u);
+}
+
+TEST(File, ReplacedBytesThatDoNotFitAreToldAsSuch) {
+  TemporaryFolder folder;
+  auto file = AtomicFile::create(folder.path("a"));
+  const std::string bytes(8192, 'x');
+  ASSERT_TRUE(file->write(bytes.data(), bytes.size()).ok());
+  std::signal(SIGXFSZ, SIG_IGN);
+  struct rlimit before, small;
+  ::getrlimit(RLIMIT_FSIZE, &before);
+  small = before;
+  small.rlim_cur = 4096;
+  ::setrlimit(RLIMIT_FSIZE, &small);
+  errno = 0;
+  Status status = file->writeAt(0, bytes.data(), bytes.size());
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  EXPECT_NE(status.message().find("File too large"), std::string::npos)
+      << status.message();
+}
+
+TEST(File, ASignalLeavesNothingHalfWritten) {
+  TemporaryFolder folder;
+  ASSERT_TRUE(writeFile(folder.path("done"), "whole").ok());
+  auto file = AtomicFile::create(folder.path("a"));
+  auto moved = std::move(*file);
+  ASSERT_TRUE(moved.write("half", 4).ok());
+  EXPECT_EQ(countFiles(folder.path()), 2u);
+  removeTemporaries();
+  EXPECT_EQ(countFiles(folder.path()), 1u);
+  EXPECT_EQ(readWhole(folder.path("done")), "whole");
 }
 
 TEST(File, LinksStayLinks) {

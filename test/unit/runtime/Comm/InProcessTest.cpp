@@ -1,7 +1,10 @@
 #include "runtime/Comm/InProcess/InProcess.h"
+#include "runtime/Base/Bfloat16.h"
 
+#include <cmath>
 #include <functional>
 #include <gtest/gtest.h>
+#include <limits>
 #include <thread>
 
 namespace zc {
@@ -47,6 +50,25 @@ TEST_P(InProcess, AllReduceTakesTheLargest) {
     EXPECT_EQ(data[1], 0);
     EXPECT_EQ(data[2], 5);
   });
+}
+
+TEST_P(InProcess, ANanReachesAllWhoeverHasIt) {
+  const int p = GetParam();
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (int owner = 0; owner < p; ++owner)
+    onRanks(p, [&](Communicator &comm) {
+      bool mine = comm.rank() == owner;
+      float data[] = {mine ? nan : 1.0f, float(comm.rank())};
+      uint16_t small[] = {floatToBfloat16(data[0]), floatToBfloat16(data[1])};
+      ASSERT_TRUE(
+          comm.allReduce(data, 2, ElementType::F32, Reduction::Max).ok());
+      ASSERT_TRUE(
+          comm.allReduce(small, 2, ElementType::BF16, Reduction::Max).ok());
+      EXPECT_TRUE(std::isnan(data[0])) << "of rank " << owner;
+      EXPECT_TRUE(std::isnan(bfloat16ToFloat(small[0]))) << "of rank " << owner;
+      EXPECT_EQ(data[1], float(p - 1));
+      EXPECT_EQ(bfloat16ToFloat(small[1]), float(p - 1));
+    });
 }
 
 TEST_P(InProcess, AllGatherOrdersByRank) {

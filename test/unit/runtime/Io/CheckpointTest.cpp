@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <gtest/gtest.h>
+#include <limits>
 
 namespace zc {
 namespace {
@@ -80,8 +81,58 @@ TEST_F(CheckpointTest, FindsTheLatest) {
   save(9);
   save(10);
   fs::create_directory(dir + "/step-x");
+  fs::create_directory(dir + "/step-11"); // incomplete
+  fs::copy_file(dir + "/step-10/train_state.json",
+                dir + "/step-11/train_state.json");
   EXPECT_EQ(*findCheckpoint(dir), dir + "/step-10");
   EXPECT_EQ(*findCheckpoint(dir + "/step-9"), dir + "/step-9");
+}
+
+TEST_F(CheckpointTest, FindsTheFolderOfAnySpelling) {
+  save(9);
+  for (std::string name :
+       {"", "/", "/step-9", "/step-9/", "/step-9//", "/./", "/step-9/."}) {
+    EXPECT_EQ(checkpointFolder(dir + name), dir) << name;
+    EXPECT_EQ(*findCheckpoint(dir + name), dir + "/step-9") << name;
+  }
+  EXPECT_EQ(checkpointFolder("/"), "/");
+  fs::path before = fs::current_path();
+  fs::current_path(dir + "/step-9");
+  EXPECT_EQ(checkpointFolder("."), fs::canonical(dir));
+  EXPECT_EQ(checkpointFolder("./"), fs::canonical(dir));
+  fs::current_path(before);
+}
+
+TEST_F(CheckpointTest, WritesNoStateThatIsNotFinite) {
+  save(5);
+  for (float bad : {std::numeric_limits<float>::quiet_NaN(),
+                    -std::numeric_limits<float>::infinity()}) {
+    for (int index : {0, 1}) { // a parameter, and a moment
+      const plan::State &state = run.artifact.manifest().states(index);
+      float good;
+      ASSERT_TRUE(run.executor->readState(state, 8, &good, 4).ok());
+      ASSERT_TRUE(run.executor->writeState(state, 8, &bad, 4).ok());
+      auto saved = saveCheckpoint(*run.executor, dir, {6, 7, false, 4, 10});
+      ASSERT_FALSE(saved.ok());
+      EXPECT_NE(saved.status().message().find("'" + state.name() + "'"),
+                std::string::npos)
+          << saved.status().message();
+      ASSERT_TRUE(run.executor->writeState(state, 8, &good, 4).ok());
+    }
+  }
+  EXPECT_EQ(listCheckpoints(dir), std::vector<int64_t>{5});
+  EXPECT_EQ(
+      std::distance(fs::directory_iterator(dir), fs::directory_iterator()), 1);
+}
+
+TEST_F(CheckpointTest, RemovesThoseOfLaterSteps) {
+  for (int64_t step : {2, 3, 20})
+    save(step);
+  EXPECT_EQ(removeLaterCheckpoints(dir, 2), 2u);
+  EXPECT_EQ(removeLaterCheckpoints(dir, 2), 0u);
+  EXPECT_EQ(
+      std::distance(fs::directory_iterator(dir), fs::directory_iterator()), 1);
+  EXPECT_EQ(*findCheckpoint(dir), dir + "/step-2");
 }
 
 TEST_F(CheckpointTest, PrunesTheOldest) {

@@ -1,10 +1,7 @@
 #include "runtime/Io/Npy.h"
-#include "runtime/Io/Convert.h"
 
-#include <cmath>
 #include <cstring>
 #include <gtest/gtest.h>
-#include <limits>
 
 namespace zc {
 namespace {
@@ -84,56 +81,6 @@ TEST(Npy, NoFlippedByteCrashesTheReader) {
     }
   for (size_t size = 0; size < file.size(); ++size)
     EXPECT_FALSE(parseNpy(file.substr(0, size), {}).ok());
-}
-
-template <typename From, typename To>
-int64_t convertOne(const std::string &descr, plan::DataType type, From value,
-                   To &out) {
-  std::string data(sizeof(value), '\0');
-  std::memcpy(data.data(), &value, sizeof(value));
-  std::string file = npy(header(descr, "(1,)"), data);
-  auto array = parseNpy(file, {});
-  Converter convert = findConverter(*array, type);
-  if (!convert)
-    return -1;
-  return convert(array->data.data(), reinterpret_cast<char *>(&out), 1);
-}
-
-TEST(Convert, IntegersFitOrAreRefused) {
-  int64_t wide;
-  int32_t narrow;
-  uint8_t byte;
-  EXPECT_EQ(convertOne("<u2", plan::I64, uint16_t(50256), wide), 1);
-  EXPECT_EQ(wide, 50256);
-  EXPECT_EQ(convertOne("|i1", plan::I64, int8_t(-5), wide), 1);
-  EXPECT_EQ(wide, -5);
-  EXPECT_EQ(convertOne("<i8", plan::I32, int64_t(1) << 31, narrow), 0);
-  EXPECT_EQ(convertOne("<i8", plan::U8, int64_t(-1), byte), 0);
-  EXPECT_EQ(convertOne("<u8", plan::I64, UINT64_MAX, wide), 0);
-  EXPECT_EQ(convertOne("<f4", plan::I64, 1.0f, wide), -1);
-  EXPECT_EQ(convertOne("|b1", plan::I64, uint8_t(1), wide), -1);
-}
-
-TEST(Convert, FloatsBecomeFloats) {
-  float out;
-  double wide;
-  EXPECT_EQ(convertOne("<f8", plan::F32, 0.1, out), -1);
-  EXPECT_EQ(convertOne("<f4", plan::F64, 0.1f, wide), 1);
-  EXPECT_EQ(wide, double(0.1f));
-  EXPECT_EQ(convertOne("<f2", plan::F32, uint16_t(0x3555), out), 1);
-  EXPECT_FLOAT_EQ(out, 0.33325195f);
-  EXPECT_EQ(convertOne("<i4", plan::F32, 1, out), -1);
-}
-
-TEST(Convert, HalvesAndBfloat16AreExact) {
-  EXPECT_EQ(halfToFloat(0x0001), std::ldexp(1.0f, -24));
-  EXPECT_EQ(halfToFloat(0xfbff), -65504.0f);
-  EXPECT_TRUE(std::isinf(halfToFloat(0x7c00)));
-  EXPECT_TRUE(std::isnan(halfToFloat(0x7c01)));
-  EXPECT_EQ(floatToBfloat16(1.0f), 0x3f80);
-  EXPECT_EQ(floatToBfloat16(1.00390625f), 0x3f80); // a tie goes to even
-  EXPECT_EQ(floatToBfloat16(std::numeric_limits<float>::quiet_NaN()) & 0x7fc0,
-            0x7fc0);
 }
 
 } // namespace

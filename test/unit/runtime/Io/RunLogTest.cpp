@@ -27,19 +27,40 @@ TEST(RunLog, AppendsAfterTheLastWholeLine) {
   record.step = 2;
   record.loss = "0.5";
   {
-    auto log = RunLog::open(path, true);
+    auto log = RunLog::open(path, 1);
     ASSERT_TRUE(log.ok());
     ASSERT_TRUE(log->write(record).ok());
   }
   EXPECT_EQ(readWhole(path).find("{\"step\": 1}\n{\"step\": 2, \"loss\": 0.5"),
             0u);
-  auto log = RunLog::open(path, false);
+  auto log = RunLog::open(path, std::nullopt);
   EXPECT_EQ(readWhole(path), "");
+}
+
+TEST(RunLog, CutsOffTheStepsThatAreTakenAgain) {
+  TemporaryFolder folder;
+  std::string path = folder.path("log.jsonl");
+  const std::string kept = "{\"step\": 1}\n{\"step\": 2}\n"
+                           "{\"step\": 2, \"eval_loss\": 1}\n";
+  const std::string later = "{\"step\": 3}\n{\"step\": 4}\n"
+                            "{\"step\": 4, \"eval_loss\": 1}\n";
+  auto textAfter = [&](const std::string &text, int64_t step) {
+    writeWhole(path, text);
+    EXPECT_TRUE(RunLog::open(path, step).ok());
+    return readWhole(path);
+  };
+  EXPECT_EQ(textAfter(kept + later, 2), kept);
+  EXPECT_EQ(textAfter(kept + later + "{\"step\": 5", 2), kept);
+  EXPECT_EQ(textAfter(kept, 7), kept);
+  EXPECT_EQ(textAfter(later, 2), "");
+  EXPECT_EQ(textAfter("", 2), "");
+  EXPECT_EQ(textAfter("of another program\n" + later, 2),
+            "of another program\n");
 }
 
 TEST(RunLog, WritesEvaluations) {
   TemporaryFolder folder;
-  auto log = RunLog::open(folder.path("log.jsonl"), false);
+  auto log = RunLog::open(folder.path("log.jsonl"), std::nullopt);
   ASSERT_TRUE(log->write(EvaluationRecord{3, 0.25, 0.5}).ok());
   EXPECT_EQ(readWhole(folder.path("log.jsonl")),
             "{\"step\": 3, \"eval_loss\": 0.25, \"eval_accuracy\": 0.5}\n");

@@ -1,0 +1,60 @@
+#include "runtime/Device/Plugin.h"
+#include "test/unit/runtime/TinyArtifact.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <gtest/gtest.h>
+
+namespace zc {
+namespace {
+
+using namespace test;
+
+/// What openDevice says with plugins looked for in `folder`; "" when it opens.
+std::string messageIn(const std::string &folder, const std::string &kind) {
+  ::setenv("ZC_PLUGIN_PATH", folder.c_str(), 1);
+  auto device = openDevice(kind, {});
+  ::unsetenv("ZC_PLUGIN_PATH");
+  return device.ok() ? "" : device.status().message();
+}
+
+TEST(Plugin, OpensADeviceThatWorks) {
+  ::setenv("ZC_PLUGIN_PATH", ZC_PLUGIN_FOLDER, 1);
+  DeviceOptions options;
+  options.threads = 2;
+  auto device = openDevice("cpu", options);
+  ::unsetenv("ZC_PLUGIN_PATH");
+  ASSERT_TRUE(device.ok()) << device.status().message();
+  EXPECT_EQ((*device)->description(), "cpu, 2 threads");
+  auto region = Region::allocate(**device, 100);
+  ASSERT_TRUE(region.ok());
+  EXPECT_EQ(region->base()[99], 0);
+}
+
+TEST(Plugin, SaysWhereItLookedForAMissingOne) {
+  TemporaryFolder folder;
+  std::string message = messageIn(folder.path(), "cpu");
+  EXPECT_NE(message.find(folder.path("libzc_cpu.so")), std::string::npos)
+      << message;
+  EXPECT_NE(message.find("ZC_PLUGIN_PATH"), std::string::npos) << message;
+}
+
+TEST(Plugin, KindsNeverLeadElsewhere) {
+  for (const char *kind : {"", "../cpu", "cpu/", "CPU", "cpu.so"})
+    EXPECT_NE(messageIn(ZC_PLUGIN_FOLDER, kind).find("there is no device"),
+              std::string::npos)
+        << kind;
+}
+
+TEST(Plugin, LibrariesOfOthersAreRefused) {
+  TemporaryFolder folder;
+  std::filesystem::copy_file(tinyKernelsPath(), folder.path("libzc_tiny.so"));
+  EXPECT_NE(messageIn(folder.path(), "tiny").find("another build of zc"),
+            std::string::npos);
+  writeWhole(folder.path("libzc_text.so"), "no library");
+  EXPECT_NE(messageIn(folder.path(), "text").find("cannot open the plugin"),
+            std::string::npos);
+}
+
+} // namespace
+} // namespace zc
