@@ -78,6 +78,16 @@ struct ConvolutionSpec {
   int64_t groups = 1;
 };
 
+/// Softmax(scale q k^T) v per batch entry and head, or its gradients, on dense
+/// float32: q and the result are [batch, queries, heads, width], k and v
+/// [batch, keys, heads, width]. `causal`: query i attends keys 0 to i.
+struct AttentionSpec {
+  bool backward = false;
+  int64_t batch = 1, queries = 1, keys = 1, heads = 1, width = 1;
+  double scale = 1;
+  bool causal = false;
+};
+
 } // namespace zc::kernels
 
 #endif // ZC_KERNELS_SPEC_H

@@ -22,6 +22,14 @@ void setTeamSize(int threads) {
 #endif
 }
 
+int teamSize() {
+#ifdef _OPENMP
+  return omp_get_max_threads();
+#else
+  return 1;
+#endif
+}
+
 void parallelFor(int64_t grid, int threads, RangeFunction function,
                  void *const *buffers) {
   if (grid <= 0)

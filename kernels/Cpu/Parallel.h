@@ -13,6 +13,8 @@ using RangeFunction = void (*)(void *const *buffers, int64_t begin,
 
 /// Sets how many threads library kernels created from now on use.
 void setTeamSize(int threads);
+/// How many that is.
+int teamSize();
 
 /// Runs `function` over [0, grid), split evenly and statically, so that the
 /// same thread count gives the same split, and the same bits, every time.

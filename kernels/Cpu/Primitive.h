@@ -17,8 +17,10 @@ public:
   virtual ~Primitive() = default;
 
   /// Runs the kernel. `pointers` are the operands in the order of the spec
-  /// (matmul: a, b, c; convolution: source, filter, destination); `workspace`
-  /// is 64-byte aligned and as large as promised at creation.
+  /// (matmul: a, b, c; convolution: source, filter, destination; attention: q,
+  /// k, v, result, logSumExp, then backward the result's gradient and those of
+  /// q, k, v; results that nobody wants are null); `workspace` is 64-byte
+  /// aligned and as large as promised at creation.
   /// Returns false and says why in `error` if the library fails.
   virtual bool execute(void *const *pointers, void *workspace,
                        std::string *error) noexcept = 0;
@@ -38,6 +40,9 @@ std::unique_ptr<Primitive> createMatmul(const MatmulSpec &spec,
 std::unique_ptr<Primitive> createConvolution(const ConvolutionSpec &spec,
                                              uint64_t workspaceBytes,
                                              std::string *error) noexcept;
+std::unique_ptr<Primitive> createAttention(const AttentionSpec &spec,
+                                           uint64_t workspaceBytes,
+                                           std::string *error) noexcept;
 
 } // namespace zc::kernels
 

@@ -4,6 +4,7 @@
 // wants a private copy of a whole operand per thread) are left out on purpose:
 // planning for them would cost every program what only they need.
 #include "kernels/Cpu/Workspace.h"
+#include "kernels/Cpu/AttentionHead.h"
 
 #include <algorithm>
 
@@ -102,6 +103,16 @@ uint64_t convolutionWorkspaceBound(const ConvolutionSpec &spec, int threads) {
     perThread += (forward ? 4 : 8) * shape.channels *
                  saturatingProduct(shape.taps, shape.destinationPixels);
   return roundUp(saturatingProduct(team, perThread) + filter + 4 * kKiB, 64);
+}
+
+uint64_t attentionWorkspaceBound(const AttentionSpec &spec, int threads) {
+  uint64_t perThread =
+      roundUp(4 * attentionScratchFloats(spec.queries, spec.keys, spec.width,
+                                         spec.backward),
+              64);
+  int64_t team =
+      std::min<int64_t>(std::max(1, threads), spec.batch * spec.heads);
+  return saturatingProduct(team, perThread);
 }
 
 } // namespace zc::kernels

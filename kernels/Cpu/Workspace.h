@@ -13,6 +13,7 @@ namespace zc::kernels {
 /// Bytes, a multiple of 64, enough for at most `threads` threads.
 uint64_t matmulWorkspaceBound(const MatmulSpec &spec, int threads);
 uint64_t convolutionWorkspaceBound(const ConvolutionSpec &spec, int threads);
+uint64_t attentionWorkspaceBound(const AttentionSpec &spec, int threads);
 
 } // namespace zc::kernels
 

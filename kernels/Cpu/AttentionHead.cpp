@@ -1,0 +1,275 @@
+// Attention of one head, forward and backward. All products are calls of one
+// register tile; k (and v, backward) are packed transposed in blocks so that
+// its right operand is contiguous. Blocks that causality masks are skipped.
+//
+// Compiled per instruction set into the namespace ZC_ISA: no inline function
+// from elsewhere may be used but those of constants.
+#include "kernels/Cpu/AttentionHead.h"
+#include "kernels/Cpu/TileProduct.h"
+
+namespace zc::kernels::ZC_ISA {
+namespace {
+
+constexpr int64_t kBlock = kAttentionBlock;
+
+inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+//===----------------------------------------------------------------------===//
+// Vectors
+//===----------------------------------------------------------------------===//
+
+/// e^x to 1e-7, relative; 0 becomes some 1e-38 far below, NaN stays NaN.
+inline Vector exponential(Vector x) {
+  const Vector low = broadcast(-87.0f), high = broadcast(88.0f);
+  x = x < low ? low : x;
+  x = x > high ? high : x;
+  Vector scaled = x * 1.44269504f;
+  Vector half = scaled < Vector{} ? broadcast(-0.5f) : broadcast(0.5f);
+  IntVector whole = __builtin_convertvector(scaled + half, IntVector);
+  Vector n = __builtin_convertvector(whole, Vector);
+  Vector r = x - n * 0.693359375f;
+  r = r + n * 2.12194440e-4f;
+  Vector p = broadcast(1.9875691500e-4f);
+  p = p * r + 1.3981999507e-3f;
+  p = p * r + 8.3334519073e-3f;
+  p = p * r + 4.1665795894e-2f;
+  p = p * r + 1.6666665459e-1f;
+  p = p * r + 5.0000001201e-1f;
+  p = p * (r * r) + r + 1.0f;
+  IntVector bits = (whole + 127) << 23;
+  Vector power;
+  __builtin_memcpy(&power, &bits, sizeof(power));
+  return p * power;
+}
+
+inline float sumOf(Vector value) {
+  float sum = 0;
+  for (int i = 0; i < kLanes; ++i)
+    sum += value[i];
+  return sum;
+}
+
+inline float largestOf(Vector value) {
+  float largest = value[0];
+  for (int i = 1; i < kLanes; ++i)
+    largest = value[i] > largest ? value[i] : largest;
+  return largest;
+}
+
+inline void fill(float *to, int64_t begin, int64_t end, float value) {
+  for (int64_t i = begin; i < end; ++i)
+    to[i] = value;
+}
+
+//===----------------------------------------------------------------------===//
+// Packing
+//===----------------------------------------------------------------------===//
+
+/// Rows with zeros up to `columns`, times `factor`.
+void packRows(HeadRows from, int64_t rows, int64_t width, int64_t columns,
+              float factor, float *to) {
+  for (int64_t r = 0; r < rows; ++r, to += columns) {
+    const float *row = from.data + r * from.stride;
+    for (int64_t i = 0; i < width; ++i)
+      to[i] = row[i] * factor;
+    fill(to, width, columns, 0);
+  }
+}
+
+/// Blocks [columns][kBlock] of up to kBlock rows each, zeros behind.
+void packTransposed(HeadRows from, int64_t rows, int64_t width, int64_t columns,
+                    float *to) {
+  for (int64_t begin = 0; begin < rows;
+       begin += kBlock, to += columns * kBlock) {
+    int64_t count = least(kBlock, rows - begin);
+    for (int64_t i = 0; i < columns; ++i)
+      fill(to + i * kBlock, i < width ? count : 0, kBlock, 0);
+    for (int64_t r = 0; r < count; ++r) {
+      const float *row = from.data + (begin + r) * from.stride;
+      for (int64_t i = 0; i < width; ++i)
+        to[i * kBlock + r] = row[i];
+    }
+  }
+}
+
+void unpackRows(const float *from, int64_t columns, int64_t rows, int64_t width,
+                float factor, HeadRows to, int64_t first) {
+  for (int64_t r = 0; r < rows; ++r, from += columns) {
+    float *row = to.data + (first + r) * to.stride;
+    for (int64_t i = 0; i < width; ++i)
+      row[i] = from[i] * factor;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Forward
+//===----------------------------------------------------------------------===//
+
+/// Turns the first `valid` scores of a row into exp(score - largest), those up
+/// to `padded` into 0. Returns the sum; `padded` is a multiple of 16.
+float exponentiateRow(float *row, int64_t valid, int64_t padded,
+                      float &largest) {
+  int64_t end = attentionRoundUp(valid, kLanes);
+  fill(row, valid, end, -__builtin_inff());
+  Vector most = load(row);
+  for (int64_t i = kLanes; i < end; i += kLanes) {
+    Vector value = load(row + i);
+    most = value > most ? value : most;
+  }
+  largest = largestOf(most);
+  Vector sum = {};
+  for (int64_t i = 0; i < end; i += kLanes) {
+    Vector value = exponential(load(row + i) - largest);
+    store(row + i, value);
+    sum += value;
+  }
+  fill(row, valid, padded, 0);
+  return sumOf(sum);
+}
+
+void forward(const AttentionHead &head) {
+  int64_t columns = attentionRoundUp(head.width, 16);
+  int64_t scoreRow = attentionRoundUp(head.keys, kBlock);
+  float *k = head.scratch, *v = k + scoreRow * columns;
+  float *q = v + scoreRow * columns, *out = q + kBlock * columns;
+  float *scores = out + kBlock * columns;
+  packTransposed(head.k, head.keys, head.width, columns, k);
+  packRows(head.v, head.keys, head.width, columns, 1, v);
+  for (int64_t begin = 0; begin < head.queries; begin += kBlock) {
+    int64_t count = least(kBlock, head.queries - begin);
+    int64_t seen = head.causal ? least(head.keys, begin + count) : head.keys;
+    HeadRows rows = {head.q.data + begin * head.q.stride, head.q.stride};
+    packRows(rows, count, head.width, columns, head.scale, q);
+    for (int64_t j = 0; j < seen; j += kBlock)
+      multiply(count, attentionRoundUp(least(kBlock, seen - j), 16), head.width,
+               {q, columns, 1}, k + j * columns, kBlock, scores + j, scoreRow,
+               false);
+    float sums[kBlock];
+    for (int64_t r = 0; r < count; ++r) {
+      int64_t valid = head.causal ? least(seen, begin + r + 1) : seen;
+      float largest;
+      sums[r] = exponentiateRow(scores + r * scoreRow, valid,
+                                attentionRoundUp(seen, 16), largest);
+      if (head.logSumExp)
+        head.logSumExp[begin + r] = largest + __builtin_logf(sums[r]);
+    }
+    multiply(count, columns, seen, {scores, scoreRow, 1}, v, columns, out,
+             columns, false);
+    for (int64_t r = 0; r < count; ++r)
+      unpackRows(out + r * columns, columns, 1, head.width, 1 / sums[r],
+                 head.out, begin + r);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Backward
+//===----------------------------------------------------------------------===//
+
+/// The packed operands and the sums of one head.
+struct Backward {
+  explicit Backward(const AttentionHead &head)
+      : head(head), columns(attentionRoundUp(head.width, 16)) {
+    int64_t rows = attentionRoundUp(head.queries, kBlock) * columns;
+    int64_t keys = attentionRoundUp(head.keys, kBlock) * columns;
+    float *next = head.scratch;
+    auto take = [&](int64_t floats) {
+      float *taken = next;
+      next += floats;
+      return taken;
+    };
+    k = take(keys), kTransposed = take(keys), vTransposed = take(keys);
+    q = take(rows), outGrad = take(rows), qGrad = take(rows);
+    kGrad = take(kBlock * columns), vGrad = take(kBlock * columns);
+    probabilities = take(kBlock * kBlock), scoreGrads = take(kBlock * kBlock);
+    delta = take(attentionRoundUp(head.queries, kBlock));
+  }
+
+  void pack() {
+    packRows(head.k, head.keys, head.width, columns, 1, k);
+    packTransposed(head.k, head.keys, head.width, columns, kTransposed);
+    packTransposed(head.v, head.keys, head.width, columns, vTransposed);
+    packRows(head.q, head.queries, head.width, columns, head.scale, q);
+    packRows(head.outGrad, head.queries, head.width, columns, 1, outGrad);
+    fill(qGrad, 0, head.queries * columns, 0);
+    for (int64_t r = 0; r < head.queries; ++r) {
+      const float *out = head.out.data + r * head.out.stride;
+      float sum = 0;
+      for (int64_t i = 0; i < head.width; ++i)
+        sum += out[i] * outGrad[r * columns + i];
+      delta[r] = sum;
+    }
+  }
+
+  /// probabilities = exp(scores - logSumExp), scoreGrads = probabilities *
+  /// (their gradients - delta); 0 for keys that are masked or not there.
+  void differentiateRows(int64_t query, int64_t count, int64_t key,
+                         int64_t width) {
+    for (int64_t r = 0; r < count; ++r) {
+      float *p = probabilities + r * kBlock, *g = scoreGrads + r * kBlock;
+      float sum = head.logSumExp[query + r], shift = delta[query + r];
+      for (int64_t i = 0; i < width; i += kLanes) {
+        Vector value = exponential(load(p + i) - sum);
+        store(p + i, value);
+        store(g + i, value * (load(g + i) - shift));
+      }
+      int64_t valid = least(width, head.keys - key);
+      if (head.causal && query + r + 1 - key < valid)
+        valid = query + r + 1 - key;
+      fill(p, valid < 0 ? 0 : valid, width, 0);
+      fill(g, valid < 0 ? 0 : valid, width, 0);
+    }
+  }
+
+  void addPair(int64_t query, int64_t key, bool first) {
+    int64_t count = least(kBlock, head.queries - query);
+    int64_t keys = least(kBlock, head.keys - key);
+    int64_t width = attentionRoundUp(keys, 16);
+    const float *qRows = q + query * columns;
+    const float *gradRows = outGrad + query * columns;
+    multiply(count, width, head.width, {qRows, columns, 1},
+             kTransposed + key * columns, kBlock, probabilities, kBlock, false);
+    multiply(count, width, head.width, {gradRows, columns, 1},
+             vTransposed + key * columns, kBlock, scoreGrads, kBlock, false);
+    differentiateRows(query, count, key, width);
+    multiply(keys, columns, count, {probabilities, 1, kBlock}, gradRows,
+             columns, vGrad, columns, !first);
+    multiply(keys, columns, count, {scoreGrads, 1, kBlock}, qRows, columns,
+             kGrad, columns, !first);
+    multiply(count, columns, keys, {scoreGrads, kBlock, 1}, k + key * columns,
+             columns, qGrad + query * columns, columns, true);
+  }
+
+  void run() {
+    pack();
+    for (int64_t key = 0; key < head.keys; key += kBlock) {
+      int64_t keys = least(kBlock, head.keys - key);
+      int64_t first = head.causal ? key : 0;
+      for (int64_t query = first; query < head.queries; query += kBlock)
+        addPair(query, key, query == first);
+      if (first >= head.queries) { // keys that no query sees
+        fill(kGrad, 0, keys * columns, 0);
+        fill(vGrad, 0, keys * columns, 0);
+      }
+      if (head.kGrad.data)
+        unpackRows(kGrad, columns, keys, head.width, 1, head.kGrad, key);
+      if (head.vGrad.data)
+        unpackRows(vGrad, columns, keys, head.width, 1, head.vGrad, key);
+    }
+    if (head.qGrad.data)
+      unpackRows(qGrad, columns, head.queries, head.width, head.scale,
+                 head.qGrad, 0);
+  }
+
+  const AttentionHead &head;
+  int64_t columns;
+  float *k, *kTransposed, *vTransposed, *q, *outGrad, *qGrad, *kGrad, *vGrad;
+  float *probabilities, *scoreGrads, *delta;
+};
+
+void backward(const AttentionHead &head) { Backward(head).run(); }
+
+} // namespace
+
+AttentionFunctions attentionFunctions() { return {forward, backward}; }
+
+} // namespace zc::kernels::ZC_ISA

@@ -1,0 +1,194 @@
+// Attention against loops in double precision, for every instruction set that
+// this machine has.
+#include "kernels/Cpu/AttentionHead.h"
+#include "kernels/Cpu/Parallel.h"
+#include "kernels/Cpu/Primitive.h"
+#include "kernels/Cpu/Workspace.h"
+#include "test/unit/kernels/TestTensors.h"
+
+#include <cmath>
+
+namespace zc::kernels::test {
+namespace {
+
+using Doubles = std::vector<double>;
+
+/// The operands and results of one attention, as the primitive takes them.
+struct Case {
+  explicit Case(const AttentionSpec &spec) : spec(spec) {
+    Dims ofQueries{spec.batch, spec.queries, spec.heads, spec.width};
+    Dims ofKeys{spec.batch, spec.keys, spec.heads, spec.width};
+    for (int i = 0; i < 9; ++i) {
+      bool keys = i == 1 || i == 2 || i == 7 || i == 8;
+      tensors.push_back(fill(rowMajor(keys ? ofKeys : ofQueries), i + 1));
+    }
+    tensors[4].resize(spec.batch * spec.heads * spec.queries);
+    for (auto &tensor : tensors)
+      expected.emplace_back(tensor.size(), 0.0);
+  }
+
+  int64_t place(int64_t tokens, int64_t b, int64_t t, int64_t h) const {
+    return ((b * tokens + t) * spec.heads + h) * spec.width;
+  }
+
+  double dot(int i, int64_t a, int j, int64_t b) const {
+    double sum = 0;
+    for (int64_t d = 0; d < spec.width; ++d)
+      sum += double(tensors[i][a + d]) * tensors[j][b + d];
+    return sum;
+  }
+
+  /// Everything that one query gives, added to `expected`.
+  void addQuery(int64_t b, int64_t h, int64_t t) {
+    int64_t seen = spec.causal ? t + 1 : spec.keys;
+    int64_t row = place(spec.queries, b, t, h);
+    Doubles p(seen);
+    double largest = -INFINITY, sum = 0, delta = 0;
+    for (int64_t s = 0; s < seen; ++s) {
+      p[s] = spec.scale * dot(0, row, 1, place(spec.keys, b, s, h));
+      largest = std::max(largest, p[s]);
+    }
+    for (double &value : p)
+      sum += value = std::exp(value - largest);
+    expected[4][(b * spec.heads + h) * spec.queries + t] =
+        largest + std::log(sum);
+    for (int64_t s = 0; s < seen; ++s)
+      for (int64_t d = 0; d < spec.width; ++d)
+        expected[3][row + d] +=
+            p[s] / sum * tensors[2][place(spec.keys, b, s, h) + d];
+    for (int64_t d = 0; d < spec.width; ++d)
+      delta += expected[3][row + d] * tensors[5][row + d];
+    for (int64_t s = 0; s < seen; ++s) {
+      int64_t key = place(spec.keys, b, s, h);
+      double weight = p[s] / sum;
+      double slope = spec.scale * weight * (dot(5, row, 2, key) - delta);
+      for (int64_t d = 0; d < spec.width; ++d) {
+        expected[6][row + d] += slope * tensors[1][key + d];
+        expected[7][key + d] += slope * tensors[0][row + d];
+        expected[8][key + d] += weight * tensors[5][row + d];
+      }
+    }
+  }
+
+  void computeExpected() {
+    for (int64_t b = 0; b < spec.batch; ++b)
+      for (int64_t h = 0; h < spec.heads; ++h)
+        for (int64_t t = 0; t < spec.queries; ++t)
+          addQuery(b, h, t);
+  }
+
+  void expectEqual(std::initializer_list<int> results) const {
+    for (int result : results)
+      for (size_t i = 0; i < expected[result].size(); ++i)
+        ASSERT_NEAR(tensors[result][i], expected[result][i],
+                    1e-5 * (1 + std::abs(expected[result][i])))
+            << "tensor " << result << ", element " << i;
+  }
+
+  AttentionSpec spec;
+  std::vector<std::vector<float>> tensors;
+  std::vector<Doubles> expected;
+};
+
+/// Runs the primitive on the case's tensors; those not in `given` are null.
+void run(Case &example, bool backward, int given) {
+  AttentionSpec spec = example.spec;
+  spec.backward = backward;
+  std::string error;
+  uint64_t bound = attentionWorkspaceBound(spec, kThreads);
+  auto primitive = createAttention(spec, bound, &error);
+  ASSERT_TRUE(primitive) << error;
+  EXPECT_LE(primitive->workspaceBytes(), bound);
+  GuardedWorkspace workspace(bound);
+  void *operands[9] = {};
+  for (int i = 0; i < given; ++i)
+    operands[i] = example.tensors[i].data();
+  ASSERT_TRUE(primitive->execute(operands, workspace.get(), &error)) << error;
+  EXPECT_TRUE(workspace.intact());
+}
+
+class Attention : public ::testing::TestWithParam<AttentionSpec> {};
+
+TEST_P(Attention, EqualsNaiveLoops) {
+  setTeamSize(kThreads);
+  Case example(GetParam());
+  example.computeExpected();
+  run(example, /*backward=*/false, 5);
+  run(example, /*backward=*/true, 9);
+  example.expectEqual({3, 4, 6, 7, 8});
+}
+
+// Sizes below, at and beyond a block; widths that fill no vector.
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, Attention,
+    ::testing::Values(AttentionSpec{false, 2, 1, 1, 1, 1, 0.5, false},
+                      AttentionSpec{false, 2, 70, 70, 3, 20, 0.3, true},
+                      AttentionSpec{false, 1, 64, 64, 2, 64, 0.125, true},
+                      AttentionSpec{false, 1, 33, 150, 2, 16, 0.25, false},
+                      AttentionSpec{false, 3, 130, 7, 1, 80, 0.1, false}));
+
+TEST(AttentionPrimitive, LeavesOutWhatNobodyWants) {
+  setTeamSize(kThreads);
+  Case example(AttentionSpec{false, 1, 5, 9, 2, 8, 0.4, false});
+  example.computeExpected();
+  run(example, /*backward=*/false, 4);
+  example.expectEqual({3});
+  run(example, /*backward=*/false, 5);
+  run(example, /*backward=*/true, 7);
+  example.expectEqual({6});
+}
+
+TEST(AttentionPrimitive, KeepsNaN) {
+  Case example(AttentionSpec{false, 1, 3, 4, 1, 4, 0.4, false});
+  example.tensors[0][0] = NAN;
+  run(example, /*backward=*/false, 5);
+  EXPECT_TRUE(std::isnan(example.tensors[3][0]));
+  EXPECT_FALSE(std::isnan(example.tensors[3][4]));
+}
+
+TEST(AttentionPrimitive, SaysWhenScratchMemoryIsShort) {
+  std::string error;
+  EXPECT_FALSE(createAttention(AttentionSpec(), 63, &error));
+  EXPECT_NE(error.find("scratch memory"), std::string::npos) << error;
+}
+
+/// The forward of a small head by the functions of one instruction set.
+std::vector<float> forwardBy(AttentionFunctions functions) {
+  const int64_t tokens = 70, width = 24;
+  auto q = fill(rowMajor({tokens, width}), 1);
+  auto k = fill(rowMajor({tokens, width}), 2);
+  auto v = fill(rowMajor({tokens, width}), 3);
+  std::vector<float> out(tokens * width), sums(tokens);
+  GuardedWorkspace scratch(
+      4 * attentionScratchFloats(tokens, tokens, width, false));
+  functions.forward({tokens,
+                     tokens,
+                     width,
+                     0.2f,
+                     true,
+                     {q.data(), width},
+                     {k.data(), width},
+                     {v.data(), width},
+                     {out.data(), width},
+                     sums.data(),
+                     {},
+                     {},
+                     {},
+                     {},
+                     static_cast<float *>(scratch.get())});
+  EXPECT_TRUE(scratch.intact());
+  return out;
+}
+
+TEST(AttentionHead, InstructionSetsAgree) {
+  __builtin_cpu_init();
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
+    GTEST_SKIP() << "the CPU has no AVX2";
+  auto expected = forwardBy(baseline::attentionFunctions());
+  auto actual = forwardBy(avx2::attentionFunctions());
+  for (size_t i = 0; i < expected.size(); ++i)
+    ASSERT_NEAR(actual[i], expected[i], 1e-5f) << i;
+}
+
+} // namespace
+} // namespace zc::kernels::test
