@@ -16,6 +16,35 @@ def Train_SoftmaxOp : Train_TensorOp<"softmax",
   let hasVerifier = 1;
 }
 
+def Train_AttentionOp : Train_TensorOp<"attention", [Train_Differentiable]> {
+  let summary = "softmax(scale query key^T) value, per sample and head";
+  let description = [{
+    query and result [batch, queries, heads, width], key and value [batch, keys,
+    heads, width]: tokens before heads, as projections leave them. With `causal`
+    query i attends keys 0 to i, and there are as many queries as keys.
+    `log_sum_exp` [batch, heads, queries] is that of the scaled scores.
+  }];
+  let arguments = (ins Train_FloatTensor:$query, Train_FloatTensor:$key,
+                       Train_FloatTensor:$value, F64Attr:$scale,
+                       UnitAttr:$causal);
+  let results = (outs Train_FloatTensor:$result,
+                      Train_FloatTensor:$log_sum_exp);
+  let hasVerifier = 1;
+}
+
+def Train_AttentionGradOp : Train_TensorOp<"attention_grad"> {
+  let summary = "gradients of attention in query, key and value";
+  let description = "Takes the results of the forward, and the gradient of one.";
+  let arguments = (ins Train_FloatTensor:$query, Train_FloatTensor:$key,
+      Train_FloatTensor:$value, Train_FloatTensor:$result,
+      Train_FloatTensor:$log_sum_exp, Train_FloatTensor:$grad, F64Attr:$scale,
+      UnitAttr:$causal);
+  let results = (outs Train_FloatTensor:$query_grad,
+                      Train_FloatTensor:$key_grad,
+                      Train_FloatTensor:$value_grad);
+  let hasVerifier = 1;
+}
+
 def Train_LayerNormOp : Train_TensorOp<"layer_norm", [Train_Differentiable],
                                        ["mayShareBuffer"]> {
   let summary = "(x - mean) rstd scale + bias over the dims from `axis` on";
@@ -131,6 +160,7 @@ def Train_ScatterAddOp : Train_TensorOp<"scatter_add", [
                        Train_FloatTensor:$updates, I64Attr:$dim);
   let results = (outs Train_FloatTensor:$result);
   let hasVerifier = 1;
+  let hasCanonicalizer = 1;
 }
 
 #endif // ZC_DIALECTS_TRAIN_COMPOSITEOPS_TD

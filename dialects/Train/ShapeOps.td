@@ -35,6 +35,7 @@ def Train_ReshapeOp : Train_TensorOp<"reshape", [Train_Differentiable]> {
   let arguments = (ins Train_Tensor:$input);
   let results = (outs Train_Tensor:$result);
   let hasVerifier = 1;
+  let hasCanonicalizer = 1;
   let hasFolder = 1;
 }
 
@@ -53,6 +54,7 @@ def Train_SliceOp : Train_TensorOp<"slice", [Train_Differentiable]> {
                        DenseI64ArrayAttr:$strides);
   let results = (outs Train_Tensor:$result);
   let hasVerifier = 1;
+  let hasCanonicalizer = 1;
   let hasFolder = 1;
 }
 
@@ -66,6 +68,7 @@ def Train_PadOp : Train_TensorOp<"pad", [Train_Differentiable]> {
                        DenseI64ArrayAttr:$interior);
   let results = (outs Train_Tensor:$result);
   let hasVerifier = 1;
+  let hasCanonicalizer = 1;
 }
 
 def Train_ConcatOp : Train_TensorOp<"concat", [Train_Differentiable]> {
@@ -73,6 +76,7 @@ def Train_ConcatOp : Train_TensorOp<"concat", [Train_Differentiable]> {
   let arguments = (ins Variadic<Train_Tensor>:$inputs, I64Attr:$dim);
   let results = (outs Train_Tensor:$result);
   let hasVerifier = 1;
+  let hasCanonicalizer = 1;
 }
 
 def Train_ReduceOp : Train_TensorOp<"reduce", [Train_Differentiable]> {

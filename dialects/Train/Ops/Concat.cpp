@@ -75,4 +75,25 @@ LogicalResult ConcatOp::vjp(OpBuilder &builder, ValueRange resultGrads,
   return success();
 }
 
+// One copy of each part in place of two.
+static LogicalResult flattenConcat(ConcatOp op, PatternRewriter &rewriter) {
+  SmallVector<Value> parts;
+  for (Value input : op.getInputs()) {
+    auto inner = input.getDefiningOp<ConcatOp>();
+    if (inner && inner.getDim() == op.getDim() && input.hasOneUse())
+      llvm::append_range(parts, inner.getInputs());
+    else
+      parts.push_back(input);
+  }
+  if (parts.size() == op.getInputs().size())
+    return failure();
+  rewriter.modifyOpInPlace(op, [&] { op.getInputsMutable().assign(parts); });
+  return success();
+}
+
+void ConcatOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
+                                           MLIRContext *) {
+  patterns.add(flattenConcat);
+}
+
 } // namespace zc::train

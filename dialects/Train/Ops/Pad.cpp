@@ -61,4 +61,55 @@ LogicalResult PadOp::vjp(OpBuilder &builder, ValueRange resultGrads,
   return success();
 }
 
+/// The only dim in which two pads of one type differ, or -1.
+static int64_t differingDim(PadOp a, PadOp b) {
+  ArrayRef<int64_t> first = cast<ShapedType>(a.getInput().getType()).getShape();
+  ArrayRef<int64_t> second =
+      cast<ShapedType>(b.getInput().getType()).getShape();
+  int64_t differing = -1;
+  for (int64_t dim = 0; dim < static_cast<int64_t>(first.size()); ++dim) {
+    if (a.getInterior()[dim] != 0 || b.getInterior()[dim] != 0)
+      return -1;
+    if (a.getLow()[dim] == b.getLow()[dim] && first[dim] == second[dim])
+      continue;
+    if (differing >= 0)
+      return -1;
+    differing = dim;
+  }
+  return differing;
+}
+
+// The gradients of neighbouring slices: put side by side, not added up.
+static LogicalResult joinNeighbours(AddOp op, PatternRewriter &rewriter) {
+  auto before = op.getLhs().getDefiningOp<PadOp>();
+  auto after = op.getRhs().getDefiningOp<PadOp>();
+  if (!before || !after || !before->hasOneUse() || !after->hasOneUse())
+    return failure();
+  int64_t dim = differingDim(before, after);
+  if (dim < 0)
+    return failure();
+  if (before.getLow()[dim] > after.getLow()[dim])
+    std::swap(before, after);
+  auto type = cast<RankedTensorType>(before.getInput().getType());
+  int64_t size = type.getDimSize(dim);
+  if (before.getLow()[dim] + size != after.getLow()[dim])
+    return failure();
+  SmallVector<int64_t> shape(type.getShape());
+  shape[dim] += cast<ShapedType>(after.getInput().getType()).getDimSize(dim);
+  Value parts[] = {before.getInput(), after.getInput()};
+  Value joined = ConcatOp::create(rewriter, op.getLoc(), withShape(type, shape),
+                                  parts, dim);
+  if (joined.getType() == op.getType())
+    rewriter.replaceOp(op, joined);
+  else
+    rewriter.replaceOpWithNewOp<PadOp>(op, op.getType(), joined,
+                                       before.getLow(), before.getInterior());
+  return success();
+}
+
+void PadOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
+                                        MLIRContext *) {
+  patterns.add(joinNeighbours);
+}
+
 } // namespace zc::train

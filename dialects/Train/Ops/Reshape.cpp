@@ -79,4 +79,99 @@ LogicalResult ReshapeOp::vjp(OpBuilder &builder, ValueRange resultGrads,
   return success();
 }
 
+namespace {
+
+/// Consecutive dims of one shape with the elements of consecutive dims of
+/// another.
+struct DimGroup {
+  SmallVector<int64_t> from, to;
+  int64_t place = -1; // among the groups, in the order of the source
+};
+
+/// The smallest groups of two shapes of equally many elements, at least one.
+SmallVector<DimGroup> groupDims(ArrayRef<int64_t> from, ArrayRef<int64_t> to) {
+  SmallVector<DimGroup> groups;
+  size_t i = 0, j = 0;
+  while (i < from.size() || j < to.size()) {
+    DimGroup group;
+    int64_t a = 1, b = 1;
+    auto takeFrom = [&] {
+      a *= from[i];
+      group.from.push_back(i++);
+    };
+    auto takeTo = [&] {
+      b *= to[j];
+      group.to.push_back(j++);
+    };
+    if (i < from.size())
+      takeFrom();
+    if (j < to.size())
+      takeTo();
+    while (a != b)
+      a < b ? takeFrom() : takeTo();
+    groups.push_back(group);
+  }
+  return groups;
+}
+
+} // namespace
+
+/// Sets the groups' places before `permutation`; false where the dims of a
+/// group were no neighbours then. Dims of size 1 are everybody's neighbours.
+static bool placeGroups(MutableArrayRef<DimGroup> groups,
+                        ArrayRef<int64_t> source,
+                        ArrayRef<int64_t> permutation) {
+  SmallVector<int64_t> positions;
+  int64_t next = 0;
+  for (int64_t size : source)
+    positions.push_back(size == 1 ? -1 : next++);
+  for (DimGroup &group : groups) {
+    int64_t last = -1;
+    for (int64_t dim : group.from) {
+      int64_t position = positions[permutation[dim]];
+      if (position < 0)
+        continue;
+      if (last >= 0 && position != last + 1)
+        return false;
+      if (last < 0)
+        group.place = position;
+      last = position;
+    }
+  }
+  return true;
+}
+
+// reshape(transpose(x)) = transpose(reshape(x)) where no dims that change
+// places are merged or split: a transpose then meets the matmul or the
+// transpose that takes it.
+static LogicalResult sinkTransposeBelowReshape(ReshapeOp op,
+                                               PatternRewriter &rewriter) {
+  auto transposed = op.getInput().getDefiningOp<TransposeOp>();
+  auto to = cast<RankedTensorType>(op.getType());
+  if (!transposed || !transposed->hasOneUse() || to.getNumElements() == 0)
+    return failure();
+  auto groups = groupDims(cast<ShapedType>(transposed.getType()).getShape(),
+                          to.getShape());
+  auto source = cast<RankedTensorType>(transposed.getInput().getType());
+  if (!placeGroups(groups, source.getShape(), transposed.getPermutation()))
+    return failure();
+  llvm::stable_sort(groups, [](const DimGroup &a, const DimGroup &b) {
+    return a.place < b.place;
+  });
+  SmallVector<int64_t> shape, permutation(to.getRank());
+  for (const DimGroup &group : groups)
+    for (int64_t dim : group.to) {
+      permutation[dim] = shape.size();
+      shape.push_back(to.getDimSize(dim));
+    }
+  Value view = reshape(rewriter, op.getLoc(), transposed.getInput(), shape);
+  rewriter.replaceOpWithNewOp<TransposeOp>(op, to, view, permutation);
+  return success();
+}
+
+void ReshapeOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
+                                            MLIRContext *) {
+  patterns.add(sinkTransposeBelowReshape);
+}
+
 } // namespace zc::train

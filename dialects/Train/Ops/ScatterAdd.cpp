@@ -56,4 +56,30 @@ void ScatterAddOp::buildLinalg(OpBuilder &builder, Location loc,
   });
 }
 
+// sum + scatter_add(0, ...) adds into the sum: no table of zeros is made and
+// added. So the gradient of a tied embedding costs its rows alone.
+static LogicalResult foldIntoSum(AddOp op, PatternRewriter &rewriter) {
+  for (auto [operand, other] : {std::pair(op.getLhs(), op.getRhs()),
+                                std::pair(op.getRhs(), op.getLhs())}) {
+    auto scatter = operand.getDefiningOp<ScatterAddOp>();
+    Attribute init;
+    if (!scatter || !scatter.getResult().hasOneUse() ||
+        !matchPattern(scatter.getInit(), m_Constant(&init)) ||
+        !isSplatOf(init, 0))
+      continue;
+    auto sum = ScatterAddOp::create(rewriter, scatter.getLoc(), op.getType(),
+                                    other, scatter.getIndices(),
+                                    scatter.getUpdates(), scatter.getDimAttr());
+    sum->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+    rewriter.replaceOp(op, sum);
+    return success();
+  }
+  return failure();
+}
+
+void ScatterAddOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
+                                               MLIRContext *) {
+  patterns.add(foldIntoSum);
+}
+
 } // namespace zc::train

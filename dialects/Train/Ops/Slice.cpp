@@ -66,4 +66,32 @@ LogicalResult SliceOp::vjp(OpBuilder &builder, ValueRange resultGrads,
   return success();
 }
 
+// Slices first, so that only what is used is transposed, and each part's
+// transpose can meet its reader's.
+static LogicalResult sinkTransposeBelowSlice(SliceOp op,
+                                             PatternRewriter &rewriter) {
+  auto transposed = op.getInput().getDefiningOp<TransposeOp>();
+  if (!transposed)
+    return failure();
+  ArrayRef<int64_t> permutation = transposed.getPermutation();
+  ArrayRef<int64_t> shape = cast<ShapedType>(op.getType()).getShape();
+  size_t rank = permutation.size();
+  SmallVector<int64_t> offsets(rank), strides(rank), sizes(rank);
+  for (auto [dim, source] : llvm::enumerate(permutation)) {
+    offsets[source] = op.getOffsets()[dim];
+    strides[source] = op.getStrides()[dim];
+    sizes[source] = shape[dim];
+  }
+  auto part =
+      SliceOp::create(rewriter, op.getLoc(), withShape(op.getType(), sizes),
+                      transposed.getInput(), offsets, strides);
+  rewriter.replaceOpWithNewOp<TransposeOp>(op, op.getType(), part, permutation);
+  return success();
+}
+
+void SliceOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
+                                          MLIRContext *) {
+  patterns.add(sinkTransposeBelowSlice);
+}
+
 } // namespace zc::train

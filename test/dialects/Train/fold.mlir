@@ -74,3 +74,63 @@ func.func @matmul_of_transposes(%a: tensor<3x2xf32>, %b: tensor<5x3xf32>) -> ten
   %2 = train.matmul %0, %1 : (tensor<2x3xf32>, tensor<3x5xf32>) -> tensor<2x5xf32>
   return %2 : tensor<2x5xf32>
 }
+
+// Tests that slices and reshapes go before transposes, whose dims they keep.
+// CHECK-LABEL: @sink_transposes
+// CHECK-SAME: (%[[X:.*]]: tensor<2x3x4x5xf32>)
+// CHECK-NEXT: %[[S:.*]] = train.slice %[[X]] {offsets = array<i64: 0, 0, 1, 0>, strides = array<i64: 1, 1, 2, 1>} : (tensor<2x3x4x5xf32>) -> tensor<2x3x2x5xf32>
+// CHECK-NEXT: %[[R:.*]] = train.reshape %[[S]] : (tensor<2x3x2x5xf32>) -> tensor<1x6x2x5xf32>
+// CHECK-NEXT: %[[T:.*]] = train.transpose %[[R]] {permutation = array<i64: 2, 3, 0, 1>} : (tensor<1x6x2x5xf32>) -> tensor<2x5x1x6xf32>
+// CHECK-NEXT: return %[[T]]
+func.func @sink_transposes(%x: tensor<2x3x4x5xf32>) -> tensor<2x5x1x6xf32> {
+  %0 = train.transpose %x {permutation = array<i64: 2, 3, 0, 1>} : (tensor<2x3x4x5xf32>) -> tensor<4x5x2x3xf32>
+  %1 = train.slice %0 {offsets = array<i64: 1, 0, 0, 0>, strides = array<i64: 2, 1, 1, 1>} : (tensor<4x5x2x3xf32>) -> tensor<2x5x2x3xf32>
+  %2 = train.reshape %1 : (tensor<2x5x2x3xf32>) -> tensor<2x5x1x6xf32>
+  return %2 : tensor<2x5x1x6xf32>
+}
+
+// Tests that a reshape that merges dims which change places stays behind them.
+// CHECK-LABEL: @merged_after_transpose
+// CHECK: train.transpose
+// CHECK-NEXT: train.reshape
+func.func @merged_after_transpose(%x: tensor<2x3x4xf32>) -> tensor<12x2xf32> {
+  %0 = train.transpose %x {permutation = array<i64: 2, 1, 0>} : (tensor<2x3x4xf32>) -> tensor<4x3x2xf32>
+  %1 = train.reshape %0 : (tensor<4x3x2xf32>) -> tensor<12x2xf32>
+  return %1 : tensor<12x2xf32>
+}
+
+// Tests that the gradients of neighbouring slices are put side by side.
+// CHECK-LABEL: @join_pads
+// CHECK-SAME: (%[[A:.*]]: tensor<2x1xf32>, %[[B:.*]]: tensor<2x3xf32>, %[[C:.*]]: tensor<2x2xf32>)
+// CHECK-NEXT: %[[R:.*]] = train.concat %[[A]], %[[B]], %[[C]] {dim = 1 : i64}
+// CHECK-NEXT: return %[[R]]
+func.func @join_pads(%a: tensor<2x1xf32>, %b: tensor<2x3xf32>, %c: tensor<2x2xf32>) -> tensor<2x6xf32> {
+  %0 = train.pad %a {low = array<i64: 0, 0>, interior = array<i64: 0, 0>} : (tensor<2x1xf32>) -> tensor<2x6xf32>
+  %1 = train.pad %b {low = array<i64: 0, 1>, interior = array<i64: 0, 0>} : (tensor<2x3xf32>) -> tensor<2x6xf32>
+  %2 = train.pad %c {low = array<i64: 0, 4>, interior = array<i64: 0, 0>} : (tensor<2x2xf32>) -> tensor<2x6xf32>
+  %3 = train.add %2, %1 : (tensor<2x6xf32>, tensor<2x6xf32>) -> tensor<2x6xf32>
+  %4 = train.add %3, %0 : (tensor<2x6xf32>, tensor<2x6xf32>) -> tensor<2x6xf32>
+  return %4 : tensor<2x6xf32>
+}
+
+// Tests that pads that overlap are added.
+// CHECK-LABEL: @overlapping_pads
+// CHECK: train.add
+func.func @overlapping_pads(%a: tensor<2xf32>, %b: tensor<2xf32>) -> tensor<3xf32> {
+  %0 = train.pad %a {low = array<i64: 0>, interior = array<i64: 0>} : (tensor<2xf32>) -> tensor<3xf32>
+  %1 = train.pad %b {low = array<i64: 1>, interior = array<i64: 0>} : (tensor<2xf32>) -> tensor<3xf32>
+  %2 = train.add %0, %1 : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  return %2 : tensor<3xf32>
+}
+
+// Tests that rows are scattered into a sum, which keeps what it is marked as.
+// CHECK-LABEL: @scatter_into_sum
+// CHECK-SAME: (%[[X:.*]]: tensor<5x3xf32>, %[[I:.*]]: tensor<2xi64>, %[[U:.*]]: tensor<2x3xf32>)
+// CHECK-NEXT: %[[R:.*]] = train.scatter_add %[[X]], %[[I]], %[[U]] {dim = 0 : i64, train.gradients = array<i64: 0>}
+// CHECK-NEXT: return %[[R]]
+func.func @scatter_into_sum(%x: tensor<5x3xf32>, %i: tensor<2xi64>, %u: tensor<2x3xf32>) -> tensor<5x3xf32> {
+  %zero = train.constant dense<0.0> : tensor<5x3xf32>
+  %0 = train.scatter_add %zero, %i, %u {dim = 0 : i64} : (tensor<5x3xf32>, tensor<2xi64>, tensor<2x3xf32>) -> tensor<5x3xf32>
+  %1 = train.add %x, %0 {train.gradients = array<i64: 0>} : (tensor<5x3xf32>, tensor<5x3xf32>) -> tensor<5x3xf32>
+  return %1 : tensor<5x3xf32>
+}

@@ -334,3 +334,35 @@ func.func @fused_shared(%x: tensor<3xf32>) {
   }
   return
 }
+
+// -----
+
+func.func @attention_query(%q: tensor<2x3x4xf32>) {
+  // expected-error @below {{query is 'tensor<2x3x4xf32>', expected [batch, queries, heads, width]}}
+  %0:2 = train.attention %q, %q, %q {scale = 1.0 : f64} : (tensor<2x3x4xf32>, tensor<2x3x4xf32>, tensor<2x3x4xf32>) -> (tensor<2x3x4xf32>, tensor<2x3xf32>)
+  return
+}
+
+// -----
+
+func.func @attention_value(%q: tensor<2x3x4x5xf32>, %v: tensor<2x6x4x5xf32>) {
+  // expected-error @below {{value is 'tensor<2x6x4x5xf32>', expected 'tensor<2x3x4x5xf32>'}}
+  %0:2 = train.attention %q, %q, %v {scale = 1.0 : f64} : (tensor<2x3x4x5xf32>, tensor<2x3x4x5xf32>, tensor<2x6x4x5xf32>) -> (tensor<2x3x4x5xf32>, tensor<2x4x3xf32>)
+  return
+}
+
+// -----
+
+func.func @attention_causal(%q: tensor<2x3x4x5xf32>, %k: tensor<2x6x4x5xf32>) {
+  // expected-error @below {{is causal with 3 queries and 6 keys}}
+  %0:2 = train.attention %q, %k, %k {causal, scale = 1.0 : f64} : (tensor<2x3x4x5xf32>, tensor<2x6x4x5xf32>, tensor<2x6x4x5xf32>) -> (tensor<2x3x4x5xf32>, tensor<2x4x3xf32>)
+  return
+}
+
+// -----
+
+func.func @attention_grad_sums(%q: tensor<2x3x4x5xf32>, %l: tensor<2x3x4xf32>) {
+  // expected-error @below {{log_sum_exp is 'tensor<2x3x4xf32>', expected 'tensor<2x4x3xf32>'}}
+  %0:3 = train.attention_grad %q, %q, %q, %q, %l, %q {scale = 1.0 : f64} : (tensor<2x3x4x5xf32>, tensor<2x3x4x5xf32>, tensor<2x3x4x5xf32>, tensor<2x3x4x5xf32>, tensor<2x3x4xf32>, tensor<2x3x4x5xf32>) -> (tensor<2x3x4x5xf32>, tensor<2x3x4x5xf32>, tensor<2x3x4x5xf32>)
+  return
+}

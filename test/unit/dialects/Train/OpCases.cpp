@@ -206,6 +206,26 @@ static void addNorms(std::vector<OpCase> &cases) {
   }
 }
 
+static void addAttention(std::vector<OpCase> &cases) {
+  auto add = [&](const std::string &queries, const std::string &keys,
+                 const std::string &sums, const std::string &attrs) {
+    std::string q = "tensor<" + queries + "xf64>",
+                k = "tensor<" + keys + "xf64>";
+    std::string sum = "tensor<" + sums + "xf64>",
+                three = q + ", " + k + ", " + k;
+    cases.push_back({"train.attention %0, %1, %2 {scale = 0.7 : f64" + attrs +
+                     "} : (" + three + ") -> (" + q + ", " + sum + ")"});
+    // Probabilities are exp(scores - sums): neither huge nor tiny.
+    cases.push_back({"train.attention_grad %0, %1, %2, %3, %4, %5 {scale = 0.7 "
+                     ": f64" +
+                         attrs + "} : (" + three + ", " + q + ", " + sum +
+                         ", " + q + ") -> (" + three + ")",
+                     {{}, {}, {}, {}, {1, 2}}});
+  };
+  add("2x4x2x3", "2x4x2x3", "2x2x4", ", causal");
+  add("2x3x4x2", "2x5x4x2", "2x4x3", "");
+}
+
 static void addLosses(std::vector<OpCase> &cases) {
   // Of labels -1 to 3, -1 and 3 stand for: ignored, and a class.
   cases.push_back({"train.softmax_cross_entropy %0, %1 {ignore_index = -1 : "
@@ -253,6 +273,7 @@ const std::vector<OpCase> &opCases() {
     addConvolutions(all);
     addPools(all);
     addNorms(all);
+    addAttention(all);
     addLosses(all);
     addIndexing(all);
     return all;

@@ -1,0 +1,116 @@
+//===- Attention.cpp - train.attention ------------------------------------===//
+#include "dialects/Train/Ops/AttentionSupport.h"
+
+using namespace mlir;
+
+namespace zc::train {
+
+LogicalResult AttentionOp::verify() {
+  RankedTensorType type = getQuery().getType();
+  if (failed(verifyAttention(*this, type, getKey().getType(),
+                             getValue().getType(), getCausal())) ||
+      failed(verifyType(*this, "result", getResult().getType(), type)))
+    return failure();
+  return verifyType(*this, "log_sum_exp", getLogSumExp().getType(),
+                    logSumExpType(type));
+}
+
+namespace {
+
+/// The gradients that reach the operands from each result.
+class Gradients {
+public:
+  Gradients(AttentionOp op, OpBuilder &builder)
+      : op(op), builder(builder), loc(op.getLoc()),
+        type(op.getQuery().getType()) {}
+
+  SmallVector<Value> ofResult(Value grad) {
+    auto gradOp = AttentionGradOp::create(
+        builder, loc, type, op.getKey().getType(), op.getValue().getType(),
+        op.getQuery(), op.getKey(), op.getValue(), op.getResult(),
+        op.getLogSumExp(), grad, op.getScaleAttr(), op.getCausalAttr());
+    return gradOp->getResults();
+  }
+
+  /// With p = softmax(scale q k^T) they are scale p k and scale p^T q, row by
+  /// row times `grad`: attention to the keys themselves, and the gradient of
+  /// what is attended to.
+  SmallVector<Value> ofLogSumExp(Value grad) {
+    Value perToken = transpose(builder, loc, grad, {0, 2, 1});
+    Value spread =
+        broadcast(builder, loc, perToken, type.getShape(), {0, 1, 2});
+    Value factor = splat(builder, loc, type, op.getScale().convertToDouble());
+    Value weight = MulOp::create(builder, loc, spread, factor);
+    auto mean = AttentionOp::create(
+        builder, loc, type, op.getLogSumExp().getType(), op.getQuery(),
+        op.getKey(), op.getKey(), op.getScaleAttr(), op.getCausalAttr());
+    Value weighted = MulOp::create(builder, loc, op.getQuery(), weight);
+    return {MulOp::create(builder, loc, mean.getResult(), weight),
+            ofResult(weighted)[2], Value()};
+  }
+
+private:
+  AttentionOp op;
+  OpBuilder &builder;
+  Location loc;
+  RankedTensorType type;
+};
+
+} // namespace
+
+LogicalResult AttentionOp::vjp(OpBuilder &builder, ValueRange resultGrads,
+                               ArrayRef<bool> wanted,
+                               MutableArrayRef<Value> operandGrads) {
+  Gradients gradients(*this, builder);
+  auto add = [&](ArrayRef<Value> terms) {
+    for (auto [index, term] : llvm::enumerate(terms)) {
+      Value &sum = operandGrads[index];
+      if (wanted[index] && term)
+        sum = sum ? AddOp::create(builder, getLoc(), sum, term) : term;
+    }
+  };
+  if (resultGrads[0])
+    add(gradients.ofResult(resultGrads[0]));
+  if (resultGrads[1])
+    add(gradients.ofLogSumExp(resultGrads[1]));
+  return success();
+}
+
+ShardingRule AttentionOp::getShardingRule() {
+  return attentionShardingRule(*this);
+}
+
+double AttentionOp::getFlops() {
+  return 2 * attentionProductFlops(getQuery().getType(), getKey().getType(),
+                                   getCausal());
+}
+
+void AttentionOp::buildLinalg(OpBuilder &builder, Location loc,
+                              ValueRange inputs, ValueRange outputs) {
+  ArrayRef<int64_t> shape = shapeOf(inputs[0]);
+  Type element = elementOf(inputs[0]);
+  Value scores = buildTemporary(builder, loc, {shapeOf(inputs[1])[1]}, element);
+  Value scratch = buildTemporary(builder, loc, {}, element);
+  buildLoops(builder, loc, pick(shape, {0, 1, 2}), [&](Indices at) {
+    Value query = AttentionRow::ofQuery(builder, loc, inputs[0], at);
+    Value keys = AttentionRow::ofKeys(builder, loc, inputs[1], at);
+    Value values = AttentionRow::ofKeys(builder, loc, inputs[2], at);
+    Value result = AttentionRow::ofQuery(builder, loc, outputs[0], at);
+    buildRowProducts(builder, loc, keys, query, scores);
+    buildMaskedScale(builder, loc, scores, getScale().convertToDouble(),
+                     getCausal(), at[1]);
+    auto [largest, sum] = buildRowExp(builder, loc, scores, scores, scratch);
+    ScalarBuilder s(builder, loc);
+    buildStore(builder, loc, s.add(largest, s.log(sum)), outputs[1],
+               {at[0], at[2], at[1]});
+    buildFill(builder, loc, result, 0);
+    buildWeightedRows(builder, loc, scores, values, result);
+    buildPointwise(builder, loc, ValueRange(), result,
+                   [&](OpBuilder &nested, Location place, ValueRange e) {
+                     ScalarBuilder inner(nested, place);
+                     return SmallVector<Value>{inner.div(e[0], sum)};
+                   });
+  });
+}
+
+} // namespace zc::train

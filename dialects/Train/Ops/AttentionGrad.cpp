@@ -1,0 +1,103 @@
+//===- AttentionGrad.cpp - train.attention_grad ---------------------------===//
+#include "dialects/Train/Ops/AttentionSupport.h"
+
+using namespace mlir;
+
+namespace zc::train {
+
+LogicalResult AttentionGradOp::verify() {
+  RankedTensorType type = getQuery().getType();
+  RankedTensorType key = getKey().getType();
+  if (failed(verifyAttention(*this, type, key, getValue().getType(),
+                             getCausal())) ||
+      failed(verifyType(*this, "result", getResult().getType(), type)) ||
+      failed(verifyType(*this, "log_sum_exp", getLogSumExp().getType(),
+                        logSumExpType(type))) ||
+      failed(verifyType(*this, "grad", getGrad().getType(), type)) ||
+      failed(verifyType(*this, "query_grad", getQueryGrad().getType(), type)) ||
+      failed(verifyType(*this, "key_grad", getKeyGrad().getType(), key)))
+    return failure();
+  return verifyType(*this, "value_grad", getValueGrad().getType(), key);
+}
+
+ShardingRule AttentionGradOp::getShardingRule() {
+  return attentionShardingRule(*this);
+}
+
+double AttentionGradOp::getFlops() {
+  return 5 * attentionProductFlops(getQuery().getType(), getKey().getType(),
+                                   getCausal());
+}
+
+namespace {
+
+/// sum row * other, of two rows.
+Value buildDot(OpBuilder &builder, Location loc, Value row, Value other,
+               Value scratch) {
+  Value read[] = {row, other};
+  return buildReduction(builder, loc, read, scratch, 0,
+                        [](OpBuilder &nested, Location at, ValueRange e) {
+                          ScalarBuilder s(nested, at);
+                          return SmallVector<Value>{
+                              s.add(e[2], s.mul(e[0], e[1]))};
+                        })[0];
+}
+
+/// rows[i] += weights[i] row
+void buildOuterSum(OpBuilder &builder, Location loc, Value weights, Value row,
+                   Value rows) {
+  buildGeneric(builder, loc, 2,
+               {identityMap(builder, 2, {1}), identityMap(builder, 2, {0}),
+                identityMap(builder, 2)},
+               {weights, row}, rows,
+               [](OpBuilder &nested, Location at, ValueRange e) {
+                 ScalarBuilder s(nested, at);
+                 return SmallVector<Value>{s.add(e[2], s.mul(e[0], e[1]))};
+               });
+}
+
+} // namespace
+
+// With p = softmax(scale q k^T) and d = scale p (grad v^T - grad . result):
+// the gradients are d k, d^T q and p^T grad.
+void AttentionGradOp::buildLinalg(OpBuilder &builder, Location loc,
+                                  ValueRange inputs, ValueRange outputs) {
+  ArrayRef<int64_t> shape = shapeOf(inputs[0]);
+  Type element = elementOf(inputs[0]);
+  int64_t count = shapeOf(inputs[1])[1];
+  double scale = getScale().convertToDouble();
+  Value weights = buildTemporary(builder, loc, {count}, element);
+  Value slopes = buildTemporary(builder, loc, {count}, element);
+  Value scratch = buildTemporary(builder, loc, {}, element);
+  for (Value output : outputs)
+    buildFill(builder, loc, output, 0);
+  buildLoops(builder, loc, pick(shape, {0, 1, 2}), [&](Indices at) {
+    auto ofQuery = [&](Value buffer) {
+      return AttentionRow::ofQuery(builder, loc, buffer, at);
+    };
+    auto ofKeys = [&](Value buffer) {
+      return AttentionRow::ofKeys(builder, loc, buffer, at);
+    };
+    Value query = ofQuery(inputs[0]), grad = ofQuery(inputs[5]);
+    buildRowProducts(builder, loc, ofKeys(inputs[1]), query, weights);
+    buildMaskedScale(builder, loc, weights, scale, getCausal(), at[1]);
+    buildRowProducts(builder, loc, ofKeys(inputs[2]), grad, slopes);
+    Value shift = buildDot(builder, loc, grad, ofQuery(inputs[3]), scratch);
+    Value sum = buildLoad(builder, loc, inputs[4], {at[0], at[2], at[1]});
+    Value rows[] = {weights, slopes};
+    buildPointwise(builder, loc, ValueRange(), rows,
+                   [&](OpBuilder &nested, Location place, ValueRange e) {
+                     ScalarBuilder s(nested, place);
+                     Value p = s.exp(s.sub(e[0], sum));
+                     Value slope = s.mul(p, s.sub(e[1], shift));
+                     Value factor = s.constant(p.getType(), scale);
+                     return SmallVector<Value>{p, s.mul(slope, factor)};
+                   });
+    buildWeightedRows(builder, loc, slopes, ofKeys(inputs[1]),
+                      ofQuery(outputs[0]));
+    buildOuterSum(builder, loc, slopes, query, ofKeys(outputs[1]));
+    buildOuterSum(builder, loc, weights, grad, ofKeys(outputs[2]));
+  });
+}
+
+} // namespace zc::train

@@ -1,0 +1,51 @@
+//===- AttentionSupport.h - what attention and its gradient share -*- C++ -*-=//
+#ifndef ZC_DIALECTS_TRAIN_OPS_ATTENTIONSUPPORT_H
+#define ZC_DIALECTS_TRAIN_OPS_ATTENTIONSUPPORT_H
+
+#include "dialects/Train/Ops/RowSupport.h"
+
+namespace zc::train {
+
+/// The type of `log_sum_exp` for a query's type.
+mlir::RankedTensorType logSumExpType(mlir::RankedTensorType query);
+
+/// Checks that query, key and value fit one another.
+mlir::LogicalResult verifyAttention(mlir::Operation *op,
+                                    mlir::RankedTensorType query,
+                                    mlir::RankedTensorType key,
+                                    mlir::RankedTensorType value, bool causal);
+
+/// Samples and heads are parallel, all else is whole. Operands and results of 3
+/// dims are [batch, heads, queries].
+ShardingRule attentionShardingRule(mlir::Operation *op);
+
+/// Floating-point operations of one product of queries and keys.
+double attentionProductFlops(mlir::RankedTensorType query,
+                             mlir::RankedTensorType key, bool causal);
+
+/// The rows that one query at `at` ({sample, query, head}) works on.
+struct AttentionRow {
+  /// `buffer`, of queries, at the query: [width].
+  static mlir::Value ofQuery(mlir::OpBuilder &builder, mlir::Location loc,
+                             mlir::Value buffer, Indices at);
+  /// `buffer`, of keys, at the sample and head: [keys, width].
+  static mlir::Value ofKeys(mlir::OpBuilder &builder, mlir::Location loc,
+                            mlir::Value buffer, Indices at);
+};
+
+/// sums[i] = rows[i] . row
+void buildRowProducts(mlir::OpBuilder &builder, mlir::Location loc,
+                      mlir::Value rows, mlir::Value row, mlir::Value sums);
+
+/// sum += weights[i] rows[i]
+void buildWeightedRows(mlir::OpBuilder &builder, mlir::Location loc,
+                       mlir::Value weights, mlir::Value rows, mlir::Value sum);
+
+/// scores[i] *= scale, or minus infinity where i > query and `causal`.
+void buildMaskedScale(mlir::OpBuilder &builder, mlir::Location loc,
+                      mlir::Value scores, double scale, bool causal,
+                      mlir::OpFoldResult query);
+
+} // namespace zc::train
+
+#endif // ZC_DIALECTS_TRAIN_OPS_ATTENTIONSUPPORT_H
