@@ -47,6 +47,14 @@ struct ConvolutionLaunch {
   uint64_t workspaceBytes;
 };
 
+/// `buffers` in the order of the primitive, null where there is none.
+struct AttentionLaunch {
+  kernels::AttentionSpec spec;
+  std::vector<void *> buffers;
+  void *workspace;
+  uint64_t workspaceBytes;
+};
+
 struct CopyLaunch {
   const void *source;
   void *destination;
@@ -54,8 +62,8 @@ struct CopyLaunch {
 };
 
 /// One instruction with its addresses resolved.
-using Launch =
-    std::variant<KernelLaunch, MatmulLaunch, ConvolutionLaunch, CopyLaunch>;
+using Launch = std::variant<KernelLaunch, MatmulLaunch, ConvolutionLaunch,
+                            AttentionLaunch, CopyLaunch>;
 
 /// A launch that the device has made ready; launching it allocates nothing.
 class Executable {

@@ -49,6 +49,8 @@ Launch makeLaunch(const AddressMap &map, const plan::Instruction &instruction) {
     return makeMatmulLaunch(map, instruction.matmul());
   case plan::Instruction::kConvolution:
     return makeConvolutionLaunch(map, instruction.convolution());
+  case plan::Instruction::kAttention:
+    return makeAttentionLaunch(map, instruction.attention());
   default:
     assert(instruction.has_copy() && "verified plans have no other kind");
     return makeCopyLaunch(map, instruction.copy());

@@ -34,6 +34,8 @@ MatmulLaunch makeMatmulLaunch(const AddressMap &map,
                               const plan::MatmulCall &call);
 ConvolutionLaunch makeConvolutionLaunch(const AddressMap &map,
                                         const plan::ConvolutionCall &call);
+AttentionLaunch makeAttentionLaunch(const AddressMap &map,
+                                    const plan::AttentionCall &call);
 CopyLaunch makeCopyLaunch(const AddressMap &map, const plan::CopyCall &call);
 
 /// Any instruction, by its kind.

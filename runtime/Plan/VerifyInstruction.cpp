@@ -156,6 +156,35 @@ Status verifyConvolution(const plan::Program &program,
   return Status();
 }
 
+/// q, k, v and so on, by their places in the call.
+Status verifyAttention(const plan::Program &program,
+                       const plan::AttentionCall &call) {
+  int count = call.buffers_size();
+  if (call.backward() ? count < 7 || count > 9 : count < 4 || count > 5)
+    return bad("its attention has ", count, " buffers");
+  for (uint32_t index : call.buffers())
+    ZC_RETURN_IF_ERROR(bufferAt(program, index).status());
+  auto type = [&](int i) -> const plan::TensorType & {
+    return program.buffers(static_cast<int>(call.buffers(i))).type();
+  };
+  auto hasDims = [&](int i, std::initializer_list<int64_t> dims) {
+    return type(i).dtype() == plan::F32 &&
+           std::equal(dims.begin(), dims.end(), type(i).dims().begin(),
+                      type(i).dims().end());
+  };
+  const auto &q = type(0).dims(), &k = type(1).dims();
+  bool sound = q.size() == 4 && k.size() == 4;
+  for (int i = 0; sound && i < count; ++i) {
+    bool ofKeys = i == 1 || i == 2 || i == 7 || i == 8;
+    sound = i == 4 ? hasDims(i, {q[0], q[2], q[1]})
+                   : hasDims(i, {q[0], ofKeys ? k[1] : q[1], q[2], q[3]});
+  }
+  if (!sound)
+    return bad("its attention of ", printDims(q), " over ", printDims(k),
+               " has buffers that do not fit");
+  return verifyWorkspace(program, call.workspace());
+}
+
 Status verifyCopy(const plan::Program &program, const plan::CopyCall &call) {
   ZC_ASSIGN_OR_RETURN(const plan::Buffer *source,
                       bufferAt(program, call.source()));
@@ -178,6 +207,8 @@ Status verifyInstruction(const plan::Program &program,
     return verifyMatmul(program, instruction.matmul());
   case plan::Instruction::kConvolution:
     return verifyConvolution(program, instruction.convolution());
+  case plan::Instruction::kAttention:
+    return verifyAttention(program, instruction.attention());
   case plan::Instruction::kCopy:
     return verifyCopy(program, instruction.copy());
   case plan::Instruction::KIND_NOT_SET:

@@ -104,6 +104,8 @@ Result<std::unique_ptr<Executable>> CpuDevice::prepare(const Launch &launch) {
     return makeMatmul(*matmul);
   if (auto *convolution = std::get_if<ConvolutionLaunch>(&launch))
     return makeConvolution(*convolution);
+  if (auto *attention = std::get_if<AttentionLaunch>(&launch))
+    return makeAttention(*attention);
   return makeCopy(std::get<CopyLaunch>(launch));
 }
 

@@ -101,6 +101,13 @@ ExecutableResult makeConvolution(const ConvolutionLaunch &launch) {
               launch.workspace, error);
 }
 
+ExecutableResult makeAttention(const AttentionLaunch &launch) {
+  std::string error;
+  auto primitive =
+      kernels::createAttention(launch.spec, launch.workspaceBytes, &error);
+  return wrap(std::move(primitive), launch.buffers, launch.workspace, error);
+}
+
 ExecutableResult makeCopy(const CopyLaunch &launch) {
   return std::unique_ptr<Executable>(std::make_unique<CopyExecutable>(launch));
 }

@@ -1,4 +1,4 @@
-// The four kinds of instruction, made ready for the CPU.
+// The kinds of instruction, made ready for the CPU.
 #ifndef ZC_RUNTIME_DEVICE_CPU_EXECUTABLES_H
 #define ZC_RUNTIME_DEVICE_CPU_EXECUTABLES_H
 
@@ -19,6 +19,7 @@ ExecutableResult makeKernel(const KernelLaunch &launch, const CodeObject *code,
                             int threads);
 ExecutableResult makeMatmul(const MatmulLaunch &launch);
 ExecutableResult makeConvolution(const ConvolutionLaunch &launch);
+ExecutableResult makeAttention(const AttentionLaunch &launch);
 ExecutableResult makeCopy(const CopyLaunch &launch);
 
 } // namespace zc::cpu

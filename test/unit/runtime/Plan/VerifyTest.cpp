@@ -114,6 +114,44 @@ TEST(Verify, ChecksBuffersInputsOutputs) {
                 [](auto &m) { step(m).mutable_outputs(0)->set_buffer(0); });
 }
 
+/// The step's first instruction made a sound attention of 2 queries over 3
+/// keys.
+plan::AttentionCall &makeAttention(plan::Manifest &manifest) {
+  plan::Program &program = step(manifest);
+  uint32_t workspace = program.instructions(0).matmul().workspace();
+  auto &call = *program.mutable_instructions(0)->mutable_attention();
+  for (int i = 0; i < 7; ++i) {
+    auto *buffer = program.add_buffers();
+    bool ofKeys = i == 1 || i == 2;
+    buffer->mutable_type()->set_dtype(plan::F32);
+    buffer->set_space(plan::TRANSIENT);
+    for (int64_t dim : i == 4 ? std::vector<int64_t>{1, 1, 2}
+                              : std::vector<int64_t>{1, ofKeys ? 3 : 2, 1, 1})
+      buffer->mutable_type()->add_dims(dim);
+    call.add_buffers(program.buffers_size() - 1);
+  }
+  call.set_backward(true);
+  call.set_workspace(workspace);
+  return call;
+}
+
+TEST(Verify, ChecksAttention) {
+  EXPECT_EQ(messageAfter([](auto &m) { makeAttention(m); }), "");
+  expectMessage("7 buffers",
+                [](auto &m) { makeAttention(m).set_backward(false); });
+  expectMessage("no buffer 99",
+                [](auto &m) { makeAttention(m).set_buffers(2, 99); });
+  expectMessage("workspace", [](auto &m) {
+    auto &call = makeAttention(m);
+    call.set_workspace(call.buffers(0));
+  });
+  for (int swapped : {1, 4})
+    expectMessage("do not fit", [&](auto &m) {
+      auto &call = makeAttention(m);
+      call.set_buffers(swapped, call.buffers(0));
+    });
+}
+
 TEST(Verify, ChecksInstructions) {
   auto kernel = [](plan::Manifest &m) {
     return step(m).mutable_instructions(1)->mutable_kernel();

@@ -1,0 +1,20 @@
+#include "runtime/Exec/Instructions.h"
+
+namespace zc {
+
+AttentionLaunch makeAttentionLaunch(const AddressMap &map,
+                                    const plan::AttentionCall &call) {
+  AttentionLaunch launch = {};
+  const auto &q = map.buffer(call.buffers(0)).type().dims();
+  const auto &k = map.buffer(call.buffers(1)).type().dims();
+  launch.spec = {call.backward(), q[0],         q[1], k[1], q[2], q[3],
+                 call.scale(),    call.causal()};
+  launch.buffers.resize(call.backward() ? 9 : 5, nullptr);
+  for (int i = 0; i < call.buffers_size(); ++i)
+    launch.buffers[i] = map.address(call.buffers(i));
+  launch.workspace = map.address(call.workspace());
+  launch.workspaceBytes = map.buffer(call.workspace()).type().dims(0);
+  return launch;
+}
+
+} // namespace zc
