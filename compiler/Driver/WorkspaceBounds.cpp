@@ -72,6 +72,18 @@ static uint64_t boundConvolution(Op op, kernels::ConvolutionKind kind,
   return kernels::convolutionWorkspaceBound(spec, threads);
 }
 
+template <typename Op> static uint64_t boundAttention(Op op, int64_t threads) {
+  ArrayRef<int64_t> q = op.getQuery().getType().getShape();
+  kernels::AttentionSpec spec;
+  spec.backward = std::is_same_v<Op, train::AttentionGradOp>;
+  spec.batch = q[0];
+  spec.queries = q[1];
+  spec.keys = op.getKey().getType().getDimSize(1);
+  spec.heads = q[2];
+  spec.width = q[3];
+  return kernels::attentionWorkspaceBound(spec, threads);
+}
+
 uint64_t zc::getWorkspaceBound(Operation *op, int64_t threads) {
   using Kind = kernels::ConvolutionKind;
   return llvm::TypeSwitch<Operation *, uint64_t>(op)
@@ -88,5 +100,7 @@ uint64_t zc::getWorkspaceBound(Operation *op, int64_t threads) {
         return boundConvolution(op, Kind::BackwardFilter, op.getInput(),
                                 op.getResult(), op.getGrad(), threads);
       })
+      .Case<train::AttentionOp, train::AttentionGradOp>(
+          [&](auto op) { return boundAttention(op, threads); })
       .Default([](Operation *) { return uint64_t(0); });
 }

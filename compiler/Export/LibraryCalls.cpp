@@ -32,6 +32,8 @@ Status exportLibraryCall(sched::LibraryCallOp op, const ProgramExport &program,
     exportMatmul(op, program, *instruction.mutable_matmul());
   } else if (library == "onednn.convolution") {
     exportConvolution(op, program, *instruction.mutable_convolution());
+  } else if (library == "zc.attention") {
+    exportAttention(op, program, *instruction.mutable_attention());
   } else {
     return makeError(StatusCode::Internal, "no runtime has the library call '",
                      library.str(), "'");

@@ -21,6 +21,9 @@ void exportMatmul(sched::LibraryCallOp op, const ProgramExport &program,
 void exportConvolution(sched::LibraryCallOp op, const ProgramExport &program,
                        plan::ConvolutionCall &call);
 
+void exportAttention(sched::LibraryCallOp op, const ProgramExport &program,
+                     plan::AttentionCall &call);
+
 /// `buffer` with the dims that its memory has, permuted: dim i of the operand
 /// is dim permutation[i] of the buffer.
 plan::StridedOperand makeOperand(mlir::Value buffer,

@@ -21,12 +21,18 @@ void setWorkspaceBound(WorkspaceBound bound) {
 
 namespace {
 
-/// The only op of a region, or null.
+/// The only op of a region that takes the region's operands and leaves its own
+/// first results, in order, or null.
 Operation *singleOp(FusedOp region) {
   Block &block = region.getBody().front();
   Operation &op = block.front();
-  bool alone = op.getNextNode() == block.getTerminator();
-  return alone && op.getOperands() == block.getArguments() ? &op : nullptr;
+  Operation *end = block.getTerminator();
+  if (op.getNextNode() != end || op.getOperands() != block.getArguments())
+    return nullptr;
+  for (auto [index, value] : llvm::enumerate(end->getOperands()))
+    if (value != op.getResult(index))
+      return nullptr;
+  return &op;
 }
 
 struct SelectLibraryCalls

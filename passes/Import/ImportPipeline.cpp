@@ -14,4 +14,6 @@ void zc::buildImportPipeline(OpPassManager &manager,
   // leaves chains (transpose, reshape, matmul) that canonicalisation folds.
   manager.addPass(createCSEPass());
   manager.addPass(createCanonicalizerPass());
+  manager.addPass(createRecognizeAttentionPass());
+  manager.addPass(createCanonicalizerPass());
 }

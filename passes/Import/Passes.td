@@ -53,4 +53,27 @@ def ConvertOnnxToTrainPass : Pass<"zc-convert-onnx-to-train", "::mlir::ModuleOp"
                            "::mlir::func::FuncDialect"];
 }
 
+def RecognizeAttentionPass : Pass<"zc-recognize-attention", "::mlir::ModuleOp"> {
+  let summary = "softmax(scale q k^T [+ causal mask]) v as train.attention";
+  let description = [{
+    Whatever tensor is scaled by a constant, q, k or the scores. The mask is known
+    by its elements: 0 up to the diagonal, at most -1e30 beyond. Attention with
+    another mask, or whose probabilities are used elsewhere, stays as it is.
+
+    ```mlir
+    %0 = train.matmul %q, %k {transpose_rhs} : (tensor<4x12x256x64xf32>, ...)
+    %1 = train.add %0, %mask : ...
+    %2 = train.softmax %1 {dim = 3 : i64} : ...
+    %3 = train.matmul %2, %v : ...
+    // becomes
+    %3, %sums = train.attention %q, %k, %v {causal, scale = 1.0 : f64}
+    ```
+    with transposes to [batch, tokens, heads, width] around it.
+  }];
+  let statistics = [
+    Statistic<"numRecognized", "num-recognized", "Attentions found">
+  ];
+  let dependentDialects = ["::zc::train::TrainDialect"];
+}
+
 #endif // ZC_PASSES_IMPORT_PASSES_TD

@@ -69,6 +69,14 @@ static LogicalResult checkResults(func::FuncOp program, SymbolTable &symbols) {
   return success();
 }
 
+// Whether the region yields its op's results, as many as it needs, in order.
+static bool yieldsFirstResults(Block &body) {
+  auto yielded = body.getTerminator()->getOperands();
+  auto results = body.front().getResults();
+  return !yielded.empty() && yielded.size() <= results.size() &&
+         llvm::equal(yielded, results.take_front(yielded.size()));
+}
+
 // One op on the region's arguments: anything else no library computes.
 static LogicalResult checkLibraryCalls(func::FuncOp program) {
   for (FusedOp op : program.getOps<FusedOp>()) {
@@ -78,10 +86,10 @@ static LogicalResult checkLibraryCalls(func::FuncOp program) {
     if (!llvm::hasSingleElement(body.without_terminator()) ||
         !llvm::all_of(body.front().getOperands(),
                       llvm::IsaPred<BlockArgument>) ||
-        body.getTerminator()->getOperands() != body.front().getResults())
+        !yieldsFirstResults(body))
       return op.emitOpError() << "calls library '" << *op.getLibrary()
                               << "', so its body must be one op on its "
-                                 "arguments whose results it yields";
+                                 "arguments whose first results it yields";
   }
   return success();
 }

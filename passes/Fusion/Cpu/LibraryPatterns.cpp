@@ -1,4 +1,5 @@
-//===- LibraryPatterns.cpp - what oneDNN computes -------------------------===//
+//===- LibraryPatterns.cpp - what library kernels compute
+//-------------------------===//
 #include "passes/Fusion/Cpu/LibraryPatterns.h"
 
 #include "dialects/Train/TrainDialect.h"
@@ -18,6 +19,8 @@ StringRef libraryFor(Operation *op) {
     return "onednn.matmul";
   if (isa<ConvOp, ConvInputGradOp, ConvFilterGradOp>(op))
     return "onednn.convolution";
+  if (isa<AttentionOp, AttentionGradOp>(op))
+    return "zc.attention";
   return "";
 }
 

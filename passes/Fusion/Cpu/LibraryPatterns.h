@@ -1,4 +1,4 @@
-//===- LibraryPatterns.h - what oneDNN computes -----------------*- C++ -*-===//
+//===- LibraryPatterns.h - what library kernels compute ---------*- C++ -*-===//
 #ifndef ZC_PASSES_FUSION_CPU_LIBRARYPATTERNS_H
 #define ZC_PASSES_FUSION_CPU_LIBRARYPATTERNS_H
 
@@ -7,7 +7,8 @@
 namespace zc::cpu {
 
 /// The library pattern for `op` on CPUs, or an empty string: "onednn.matmul"
-/// for train.matmul, "onednn.convolution" for the convolutions, of float32.
+/// for train.matmul, "onednn.convolution" for the convolutions, "zc.attention"
+/// for attention and its gradient, all of float32.
 llvm::StringRef libraryFor(mlir::Operation *op);
 
 } // namespace zc::cpu
