@@ -23,11 +23,14 @@ import torch.nn.functional as F
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]
                        / "reference"))
 import models  # noqa: E402  (tools/reference)
+import resnet  # noqa: E402  (tools/bench)
 
-# name: vocabulary, layers, heads, width, tokens, batch
-GPTS = {"gpt2": (50304, 12, 12, 768, 256, 4),
-        "gpt2-nano": (256, 4, 4, 256, 128, 16)}
-MLP_BATCH = 256
+# name: vocabulary, layers, heads, width, tokens, batch, causal. BERT-base is the
+# same block without a mask: what its step costs, not what it learns.
+GPTS = {"gpt2": (50304, 12, 12, 768, 256, 4, True),
+        "gpt2-nano": (256, 4, 4, 256, 128, 16, True),
+        "bert": (30528, 12, 12, 768, 128, 8, False)}
+MLP_BATCH, RESNET_BATCH, CLASSES = 256, 8, 1000
 WARM_UP = 2
 
 
@@ -37,11 +40,15 @@ def build(name):
     if name == "mlp":
         net = nn.Sequential(nn.Linear(1024, 4096), nn.ReLU(),
                             nn.Linear(4096, 4096), nn.ReLU(),
-                            nn.Linear(4096, 1000))
+                            nn.Linear(4096, CLASSES))
         return (net, torch.randn(MLP_BATCH, 1024),
-                torch.randint(1000, (MLP_BATCH,)))
-    vocabulary, layers, heads, width, seq, batch = GPTS[name]
-    net = models.Gpt(vocabulary, seq, layers, heads, width)
+                torch.randint(CLASSES, (MLP_BATCH,)))
+    if name == "resnet50":
+        return (resnet.ResNet50(CLASSES),
+                torch.randn(RESNET_BATCH, 3, 224, 224),
+                torch.randint(CLASSES, (RESNET_BATCH,)))
+    vocabulary, layers, heads, width, seq, batch, causal = GPTS[name]
+    net = models.Gpt(vocabulary, seq, layers, heads, width, causal)
     return (net, torch.randint(vocabulary, (batch, seq)),
             torch.randint(vocabulary, (batch, seq)))
 
@@ -77,7 +84,7 @@ def train(net, x, labels, options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--model", default="gpt2", choices=[*GPTS, "mlp"])
+    parser.add_argument("--model", default="gpt2", choices=[*GPTS, "mlp", "resnet50"])
     parser.add_argument("--mode", default="eager",
                         choices=["eager", "compile"])
     parser.add_argument("--steps", type=int, default=5)

@@ -50,9 +50,9 @@ class Digits8x8(nn.Module):
 class Block(nn.Module):
     """A pre-norm transformer block with fused query, key and value."""
 
-    def __init__(self, width, heads):
+    def __init__(self, width, heads, causal=True):
         super().__init__()
-        self.heads = heads
+        self.heads, self.causal = heads, causal
         self.ln1, self.ln2 = nn.LayerNorm(width), nn.LayerNorm(width)
         self.qkv = nn.Linear(width, 3 * width)
         self.proj = nn.Linear(width, width)
@@ -64,7 +64,7 @@ class Block(nn.Module):
         qkv = self.qkv(self.ln1(x))
         qkv = qkv.view(batch, seq, 3, self.heads, width // self.heads)
         q, k, v = qkv.permute(2, 0, 3, 1, 4)
-        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=self.causal)
         x = x + self.proj(y.transpose(1, 2).reshape(batch, seq, width))
         hidden = F.gelu(self.fc(self.ln2(x)), approximate="tanh")
         return x + self.out(hidden)
@@ -73,11 +73,12 @@ class Block(nn.Module):
 class Gpt(nn.Module):
     """GPT-2 with a tied head; the same graph at any size."""
 
-    def __init__(self, vocabulary, seq, layers, heads, width):
+    def __init__(self, vocabulary, seq, layers, heads, width, causal=True):
         super().__init__()
         self.wte = nn.Embedding(vocabulary, width)
         self.wpe = nn.Embedding(seq, width)
-        self.blocks = nn.ModuleList(Block(width, heads) for _ in range(layers))
+        self.blocks = nn.ModuleList(Block(width, heads, causal)
+                                    for _ in range(layers))
         self.lnf = nn.LayerNorm(width)
         self.head = nn.Linear(width, vocabulary, bias=False)
         self.head.weight = self.wte.weight
