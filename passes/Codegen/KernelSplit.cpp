@@ -196,6 +196,12 @@ SmallVector<int64_t> chooseBlocks(const DimClasses &classes,
 
 } // namespace
 
+bool splitsWell(int64_t size) {
+  constexpr int64_t kTooSmall = kBlockElements / 16;
+  return size <= kBlockElements ||
+         largestDivisor(size, kBlockElements) >= kTooSmall;
+}
+
 KernelSplit chooseSplit(Block &body) {
   DimClasses classes(body);
   SmallVector<int> candidates = findCandidates(classes, body);

@@ -35,6 +35,10 @@ struct KernelSplit {
   llvm::SmallVector<int64_t> localShape(mlir::Value value) const;
 };
 
+/// Whether a single dim of `size` elements can be cut into blocks that are
+/// neither tiny nor much too large.
+bool splitsWell(int64_t size);
+
 /// Chooses the split of a body of train ops whose terminator yields the
 /// outputs. A block has about 16 Ki elements, and rows long enough to be
 /// vectors.

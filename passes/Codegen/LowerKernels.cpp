@@ -8,6 +8,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "passes/Codegen/CollapseDims.h"
 #include "passes/Codegen/KernelBody.h"
 #include "passes/Codegen/KernelSplit.h"
 #include "passes/Codegen/Passes.h"
@@ -180,9 +181,13 @@ struct LowerKernels : public impl::LowerKernelsPassBase<LowerKernels> {
     auto module = ModuleOp::create(builder, getOperation().getLoc(),
                                    StringRef(kKernelModule));
     for (auto kernel : getOperation().getOps<sched::KernelOp>()) {
-      KernelFunction function(kernel);
+      // A copy, since launches go by the kernel's own types.
+      auto copy = cast<sched::KernelOp>(kernel->clone());
+      collapseDims(copy.getBody().front());
+      KernelFunction function(copy);
       kernel.setGrid(function.grid());
       function.build(module);
+      copy->erase();
     }
   }
 };

@@ -37,3 +37,45 @@ sched.kernel @rows {
   %0 = train.softmax %x {dim = 2 : i64} : (tensor<64x4x512xf32>) -> tensor<64x4x512xf32>
   train.yield %0 : tensor<64x4x512xf32>
 }
+
+// Tests that dims which nothing tells apart are one row, so that the innermost
+// loop is long.
+// CHECK: func.func @filter(%{{.*}}: memref<2359296xf32> {llvm.noalias}, %{{.*}}: memref<f32> {llvm.noalias}, %{{.*}}: memref<2359296xf32>
+// CHECK: memref.subview %{{.*}}[%{{.*}}] [16384] [1]
+sched.kernel @filter {
+^bb0(%x: tensor<512x512x3x3xf32>, %f: tensor<f32>):
+  %0 = train.broadcast %f {dims = array<i64>} : (tensor<f32>) -> tensor<512x512x3x3xf32>
+  %1 = train.constant dense<2.0> : tensor<512x512x3x3xf32>
+  %2 = train.mul %x, %0 : (tensor<512x512x3x3xf32>, tensor<512x512x3x3xf32>) -> tensor<512x512x3x3xf32>
+  %3 = train.mul %2, %1 : (tensor<512x512x3x3xf32>, tensor<512x512x3x3xf32>) -> tensor<512x512x3x3xf32>
+  train.yield %3 : tensor<512x512x3x3xf32>
+}
+
+// Tests that a broadcast along some dims keeps these apart from the others, and
+// that dims of size 1 which it repeats are dropped.
+// CHECK: func.func @partly(%{{.*}}: memref<12x80xf32> {llvm.noalias}, %{{.*}}: memref<80xf32> {llvm.noalias}
+sched.kernel @partly {
+^bb0(%x: tensor<3x4x8x10xf32>, %b: tensor<1x8x10xf32>):
+  %0 = train.broadcast %b {dims = array<i64: 1, 2, 3>} : (tensor<1x8x10xf32>) -> tensor<3x4x8x10xf32>
+  %1 = train.add %x, %0 : (tensor<3x4x8x10xf32>, tensor<3x4x8x10xf32>) -> tensor<3x4x8x10xf32>
+  train.yield %1 : tensor<3x4x8x10xf32>
+}
+
+// Tests that an argument that is spread in two ways stays as it is.
+// CHECK: func.func @two_ways(%{{.*}}: memref<4x4x2xf32> {llvm.noalias}, %{{.*}}: memref<4xf32> {llvm.noalias}
+sched.kernel @two_ways {
+^bb0(%x: tensor<4x4x2xf32>, %b: tensor<4xf32>):
+  %0 = train.broadcast %b {dims = array<i64: 0>} : (tensor<4xf32>) -> tensor<4x4x2xf32>
+  %1 = train.broadcast %b {dims = array<i64: 1>} : (tensor<4xf32>) -> tensor<4x4x2xf32>
+  %2 = train.add %0, %1 : (tensor<4x4x2xf32>, tensor<4x4x2xf32>) -> tensor<4x4x2xf32>
+  %3 = train.add %2, %x : (tensor<4x4x2xf32>, tensor<4x4x2xf32>) -> tensor<4x4x2xf32>
+  train.yield %3 : tensor<4x4x2xf32>
+}
+
+// Tests that a row that no good block divides keeps its outermost dim.
+// CHECK: func.func @prime_rows(%{{.*}}: memref<16411x2xf32>
+sched.kernel @prime_rows {
+^bb0(%x: tensor<16411x1x2xf32>):
+  %0 = train.neg %x : (tensor<16411x1x2xf32>) -> tensor<16411x1x2xf32>
+  train.yield %0 : tensor<16411x1x2xf32>
+}

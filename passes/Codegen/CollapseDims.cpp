@@ -1,0 +1,162 @@
+//===- CollapseDims.cpp - long rows for elementwise kernels ---------------===//
+//
+// The optimizer's update of a 512 x 512 x 3 x 3 filter would otherwise have an
+// innermost loop of 3 iterations, which is no vector.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/Codegen/CollapseDims.h"
+
+#include "dialects/Train/Ops/OpSupport.h"
+#include "passes/Analysis/LoopNests.h"
+#include "passes/Codegen/KernelSplit.h"
+
+using namespace mlir;
+using namespace zc::train;
+
+namespace zc {
+namespace {
+
+ArrayRef<int64_t> shapeOfValue(Value value) {
+  return cast<ShapedType>(value.getType()).getShape();
+}
+
+class Collapser {
+public:
+  explicit Collapser(Block &body)
+      : body(body), shape(shapeOfValue(body.getTerminator()->getOperand(0))) {}
+
+  void run() {
+    if (shape.size() < 2 || !isUnderstood())
+      return;
+    findGroups();
+    if (groups.size() == shape.size())
+      return;
+    if (groups.size() == 1 && !splitsWell(collapsedShape()[0]))
+      separateOutermost();
+    if (argumentsAgree())
+      apply();
+  }
+
+private:
+  bool isFull(Value value) const {
+    return shapeOfValue(value) == ArrayRef(shape);
+  }
+
+  bool isUnderstood() {
+    for (Operation &op : body.without_terminator()) {
+      auto spread = dyn_cast<BroadcastOp>(op);
+      if (spread && !isa<BlockArgument>(spread.getInput()))
+        return false;
+      if (!spread && !isa<ElementwiseOpInterface>(op) && !isSplatConstant(&op))
+        return false;
+      if (op.getNumResults() != 1 || !isFull(op.getResult(0)))
+        return false;
+    }
+    return llvm::all_of(body.getTerminator()->getOperands(),
+                        [&](Value value) { return isFull(value); }) &&
+           llvm::all_of(body.getArguments(), [&](BlockArgument argument) {
+             return isFull(argument) ||
+                    llvm::all_of(argument.getUsers(),
+                                 llvm::IsaPred<BroadcastOp>);
+           });
+  }
+
+  /// Whether the operand of a broadcast varies along each dim of the result.
+  SmallVector<bool> variesAlong(BroadcastOp op) const {
+    SmallVector<bool> varies(shape.size(), false);
+    for (auto [index, dim] : llvm::enumerate(op.getDims()))
+      varies[dim] = shapeOfValue(op.getInput())[index] == shape[dim];
+    return varies;
+  }
+
+  void findGroups() {
+    SmallVector<bool> joined(shape.size(), true);
+    for (auto op : body.getOps<BroadcastOp>()) {
+      SmallVector<bool> varies = variesAlong(op);
+      for (size_t dim = 1; dim < shape.size(); ++dim)
+        if (varies[dim] != varies[dim - 1])
+          joined[dim] = false;
+    }
+    for (size_t dim = 0; dim < shape.size(); ++dim) {
+      if (dim == 0 || !joined[dim])
+        groups.emplace_back();
+      groups.back().push_back(dim);
+    }
+  }
+
+  void separateOutermost() {
+    SmallVector<int64_t> rest(llvm::drop_begin(groups[0]));
+    groups[0].truncate(1);
+    groups.push_back(rest);
+  }
+
+  SmallVector<int64_t> collapsedShape() const {
+    return llvm::map_to_vector(groups, [&](const auto &group) {
+      int64_t size = 1;
+      for (int64_t dim : group)
+        size *= shape[dim];
+      return size;
+    });
+  }
+
+  /// The collapsed dims that the operand of a broadcast varies along.
+  SmallVector<int64_t> collapsedDims(BroadcastOp op) const {
+    SmallVector<bool> varies = variesAlong(op);
+    SmallVector<int64_t> dims;
+    for (auto [index, group] : llvm::enumerate(groups))
+      if (varies[group[0]])
+        dims.push_back(index);
+    return dims;
+  }
+
+  /// An argument that is spread in two ways can have one shape only.
+  bool argumentsAgree() {
+    for (auto op : body.getOps<BroadcastOp>()) {
+      SmallVector<int64_t> dims = collapsedDims(op);
+      auto [known, isNew] = argumentDims.try_emplace(op.getInput(), dims);
+      if (!isNew && known->second != dims)
+        return false;
+    }
+    return true;
+  }
+
+  void apply() {
+    SmallVector<int64_t> collapsed = collapsedShape();
+    for (auto op : body.getOps<BroadcastOp>())
+      op.setDims(collapsedDims(op));
+    for (BlockArgument argument : body.getArguments()) {
+      auto dims = argumentDims.find(argument);
+      bool full = isFull(argument);
+      if (!full && dims == argumentDims.end())
+        continue;
+      SmallVector<int64_t> to(collapsed);
+      if (!full)
+        to = llvm::map_to_vector(dims->second,
+                                 [&](int64_t dim) { return collapsed[dim]; });
+      newTypes.push_back({argument, withShape(argument.getType(), to)});
+    }
+    for (Operation &op : body.without_terminator())
+      newTypes.push_back(
+          {op.getResult(0), withShape(op.getResult(0).getType(), collapsed)});
+    for (auto [value, type] : newTypes)
+      value.setType(type);
+    for (auto op : body.getOps<ConstantOp>())
+      op.setValueAttr(cast<DenseElementsAttr>(op.getValue())
+                          .resizeSplat(cast<ShapedType>(op.getType())));
+  }
+
+  Block &body;
+  SmallVector<int64_t> shape;
+  SmallVector<SmallVector<int64_t>> groups;
+  DenseMap<Value, SmallVector<int64_t>> argumentDims;
+  SmallVector<std::pair<Value, RankedTensorType>> newTypes;
+};
+
+} // namespace
+
+void collapseDims(Block &body) {
+  if (!body.getTerminator()->getOperands().empty())
+    Collapser(body).run();
+}
+
+} // namespace zc
