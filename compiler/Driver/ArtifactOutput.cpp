@@ -63,6 +63,9 @@ listSettings(const CompileOptions &options) {
   double decay = options.optimizer == "adamw" ? 0.01 : 0;
   settings.push_back(
       {"weight-decay", number(options.weightDecay.value_or(decay))});
+  if (options.clipNorm > 0)
+    settings.push_back({"clip-norm", number(options.clipNorm)});
+  settings.push_back({"dropout", options.dropout});
   settings.push_back({"batchnorm", options.batchNorm});
   return settings;
 }
@@ -80,6 +83,7 @@ static ExportInput makeExportInput(ModuleOp module,
   input.batch = summary.batch;
   if (options.mode == "train") {
     input.loss = options.loss;
+    input.accumulate = options.accumulate;
     input.optimizer = options.optimizer;
   }
   input.settings = listSettings(options);

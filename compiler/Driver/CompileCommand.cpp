@@ -81,9 +81,13 @@ struct Arguments {
 static void addLossOptions(CLI::App &command, CompileOptions &options) {
   command
       .add_option("--loss", options.loss, "the loss; required in training mode")
-      ->check(CLI::IsMember({"softmax-cross-entropy", "mse"}));
+      ->check(CLI::IsMember(
+          {"softmax-cross-entropy", "mse", "bce-with-logits", "none"}));
   command.add_option("--logits", options.logits,
                      "the output the loss is of; by default the first");
+  command.add_option("--loss-output", options.lossOutput,
+                     "with --loss none, the output that is the loss; by "
+                     "default the first");
   command
       .add_option("--labels", options.labels, "name of the loss's new input")
       ->check([](const std::string &name) {
@@ -122,21 +126,35 @@ static std::string checkDecay(const std::string &text) {
 
 static void addOptimizerOptions(CLI::App &command, CompileOptions &options) {
   command.add_option("--optimizer", options.optimizer, "the optimizer")
-      ->check(CLI::IsMember({"sgd", "adamw"}));
+      ->check(CLI::IsMember({"sgd", "adam", "adamw"}));
   command.add_option("--momentum", options.momentum, "momentum of sgd")
       ->check(checkAmount);
   command.add_flag("--nesterov", options.nesterov, "Nesterov momentum for sgd");
-  command.add_option("--beta1", options.beta1, "decay of adamw's first moment")
+  command.add_option("--beta1", options.beta1, "decay of Adam's first moment")
       ->check(checkDecay);
-  command
-      .add_option("--beta2", options.beta2, "decay of adamw's second moment")
+  command.add_option("--beta2", options.beta2, "decay of Adam's second moment")
       ->check(checkDecay);
-  command.add_option("--eps", options.eps, "added to adamw's denominator")
+  command.add_option("--eps", options.eps, "added to Adam's denominator")
       ->check(checkAmount);
   command
       .add_option("--weight-decay", options.weightDecay,
-                  "weight decay; by default 0.01 for adamw, 0 for sgd")
+                  "weight decay; by default 0.01 for adamw, else 0")
       ->check(checkAmount);
+  command
+      .add_option("--no-weight-decay", options.noWeightDecay,
+                  "parameters that weight decay leaves alone")
+      ->check(checkRegex)
+      ->type_name("REGEX");
+  command
+      .add_option("--clip-norm", options.clipNorm,
+                  "scale gradients down to this global norm")
+      ->check(CLI::PositiveNumber)
+      ->default_str("");
+  command
+      .add_option("--accumulate", options.accumulate,
+                  "parts of the batch that a step takes one after another")
+      ->check(CLI::Range(int64_t(1), int64_t(1) << 20))
+      ->type_name("K");
   command
       .add_option("--freeze", options.freeze,
                   "initializers that are not trained; wins over --train")
@@ -152,6 +170,10 @@ static void addOptimizerOptions(CLI::App &command, CompileOptions &options) {
       .add_option("--batchnorm", options.batchNorm,
                   "batch statistics, or running ones left as they are")
       ->check(CLI::IsMember({"train", "frozen"}));
+  command
+      .add_option("--dropout", options.dropout,
+                  "on keeps the dropout that the model asks for in training")
+      ->check(CLI::IsMember({"on", "off"}));
 }
 
 static void addTargetOptions(CLI::App &command, Arguments &arguments) {
@@ -199,6 +221,17 @@ static void checkTogether(const CompileOptions &options) {
   if (!hasClasses && options.classAxis)
     throw CLI::ValidationError("--class-axis",
                                "belongs to --loss softmax-cross-entropy");
+  bool own = options.loss == "none";
+  if (own && !options.logits.empty())
+    throw CLI::ValidationError("--logits",
+                               "names no output with --loss none; use "
+                               "--loss-output");
+  if (own && options.labels != "labels")
+    throw CLI::ValidationError("--labels",
+                               "has no meaning with --loss none: the model "
+                               "has all inputs that its loss needs");
+  if (!own && !options.lossOutput.empty())
+    throw CLI::ValidationError("--loss-output", "belongs to --loss none");
   if (options.optimizer != "sgd" && (options.momentum != 0 || options.nesterov))
     throw CLI::ValidationError("--momentum and --nesterov",
                                "belong to --optimizer sgd");

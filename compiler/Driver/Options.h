@@ -22,6 +22,7 @@ struct CompileOptions {
 
   std::string loss; // required in training mode
   std::string logits;
+  std::string lossOutput; // with loss none; empty: the first output
   std::string labels = "labels";
   std::optional<int64_t> classAxis;
   int64_t ignoreIndex = -100;
@@ -32,11 +33,15 @@ struct CompileOptions {
   double beta1 = 0.9;
   double beta2 = 0.999;
   double eps = 1e-8;
-  std::optional<double> weightDecay; // PyTorch's: adamw 0.01, sgd 0
+  std::optional<double> weightDecay; // PyTorch's: adamw 0.01, others 0
+  std::string noWeightDecay;         // a regular expression
+  double clipNorm = 0;               // 0: gradients are as they are
+  int64_t accumulate = 1;            // micro-batches of a step
 
   std::string freeze;
   std::string train;
   std::string batchNorm = "train";
+  std::string dropout = "on";
 
   std::vector<std::string> cpuArchs = {"native"};
   int64_t cpuThreads = 0; // 0: this machine's cores

@@ -1,6 +1,7 @@
 #include "compiler/Driver/Phases.h"
 
 #include "compiler/Driver/PassObserver.h"
+#include "compiler/Driver/WeightDecay.h"
 #include "compiler/Driver/WorkspaceBounds.h"
 #include "compiler/Import/BatchDims.h"
 #include "compiler/Import/Import.h"
@@ -63,7 +64,7 @@ LogicalResult Phases::run(const char *phase,
 
 LogicalResult Phases::checkLabels() {
   auto graph = *module->getBody()->getOps<onnx::GraphOp>().begin();
-  if (options.mode != "train" || options.loss.empty())
+  if (options.mode != "train" || options.loss.empty() || options.loss == "none")
     return success();
   for (StringAttr name : graph.getInputNames().getAsRange<StringAttr>())
     if (name.getValue() == options.labels)
@@ -97,6 +98,7 @@ LogicalResult Phases::importModel() {
   BatchOptions batch;
   batch.dims = options.batchDims;
   batch.logits = options.logits;
+  batch.fromFirstInput = options.loss == "none";
   if (failed(checkLabels()) ||
       failed(rule->apply(graph, parentPath(options.model))) ||
       failed(setBatchDims(graph, batch)))
@@ -109,19 +111,24 @@ LogicalResult Phases::importModel() {
 LogicalResult Phases::convertToTrain() {
   ImportOptions lowering;
   lowering.frozenBatchNorm = options.batchNorm == "frozen";
+  lowering.dropout = options.dropout == "on";
   return run("train", [&](OpPassManager &manager) {
     buildImportPipeline(manager, lowering);
   });
 }
 
 LogicalResult Phases::buildPrograms() {
+  if (failed(exemptFromDecay(*module, options.noWeightDecay)))
+    return failure();
   AutodiffOptions autodiff;
   autodiff.loss.mode = options.mode;
   autodiff.loss.loss = options.loss;
-  autodiff.loss.logits = options.logits;
+  autodiff.loss.logits =
+      options.loss == "none" ? options.lossOutput : options.logits;
   autodiff.loss.labels = options.labels;
   if (options.classAxis)
     autodiff.loss.classAxis = *options.classAxis;
+  autodiff.loss.accumulate = options.accumulate;
   autodiff.loss.ignoreIndex = options.ignoreIndex;
   autodiff.optimizer.optimizer = options.optimizer;
   autodiff.optimizer.momentum = options.momentum;
@@ -130,6 +137,7 @@ LogicalResult Phases::buildPrograms() {
   autodiff.optimizer.beta2 = options.beta2;
   autodiff.optimizer.eps = options.eps;
   autodiff.optimizer.weightDecay = options.weightDecay.value_or(-1);
+  autodiff.optimizer.clipNorm = options.clipNorm;
   return run("step", [&](OpPassManager &manager) {
     buildAutodiffPipeline(manager, autodiff);
   });

@@ -20,6 +20,8 @@ static plan::StateKind getStateKind(StringRef kind) {
     return plan::OPTIMIZER;
   if (kind == train::kScalar)
     return plan::SCALAR;
+  if (kind == train::kAccumulator)
+    return plan::ACCUMULATOR;
   return plan::CONSTANT;
 }
 
@@ -66,6 +68,7 @@ static void addMetadata(const ExportInput &input, plan::Manifest &manifest) {
   manifest.set_mode(input.mode);
   manifest.set_model_name(input.modelName);
   manifest.set_batch(input.batch);
+  manifest.set_accumulate(input.accumulate);
   manifest.set_loss(input.loss);
   manifest.set_optimizer(input.optimizer);
   for (const auto &[name, value] : input.settings) {

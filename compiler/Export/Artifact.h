@@ -46,6 +46,7 @@ struct ExportInput {
   std::string device = "cpu";
   uint32_t threads = 1;
   int64_t batch = 0;
+  int64_t accumulate = 1; // micro-batches of a step
   std::string loss;
   std::string optimizer;
   std::vector<std::pair<std::string, std::string>> settings;

@@ -28,6 +28,10 @@ struct InspectOptions {
 /// The report; without a section chosen, all but the schedule.
 std::string inspect(const plan::Manifest &manifest, InspectOptions options);
 
+/// The report as one page that needs no other file: memory over each program,
+/// its instructions on their streams, tables.
+std::string inspectAsHtml(const plan::Manifest &manifest);
+
 // --- What the report is made of
 // --------------------------------------------------
 
@@ -43,6 +47,8 @@ struct ProgramMemory {
   uint64_t liveBytes = 0;
   int liveAt = -1;
   std::string liveAtLabel;
+  /// Live transient bytes of each class, at each instruction.
+  std::vector<ClassBytes> timeline;
 };
 
 struct MemoryReport {

@@ -100,8 +100,11 @@ ProgramMemory Timeline::measure(const plan::Program &program) {
   for (size_t time = 0; time < starting.size(); ++time) {
     for (unsigned index : starting[time])
       change(index, 1);
-    for (size_t i = 0; i < byClass.size(); ++i)
-      memory.classes[i] = std::max(memory.classes[i], byClass[i].bytes());
+    ClassBytes &now = memory.timeline.emplace_back();
+    for (size_t i = 0; i < byClass.size(); ++i) {
+      now[i] = byClass[i].bytes();
+      memory.classes[i] = std::max(memory.classes[i], now[i]);
+    }
     if (all.bytes() > memory.liveBytes) {
       memory.liveBytes = all.bytes();
       memory.liveAt = static_cast<int>(time);

@@ -16,6 +16,8 @@ static plan::MemoryClass getStateClass(StringRef kind) {
     return plan::PARAMETERS;
   if (kind == train::kOptimizer)
     return plan::OPTIMIZER_STATE;
+  if (kind == train::kAccumulator)
+    return plan::GRADIENTS;
   return plan::ACTIVATIONS;
 }
 

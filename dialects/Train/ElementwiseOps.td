@@ -76,6 +76,48 @@ def Train_GeluGradOp : Train_ElementwiseOp<"gelu_grad", "None",
   let results = (outs Train_FloatTensor:$result);
 }
 
+def Train_SoftplusOp : Train_UnaryOp<"softplus"> {
+  let summary = "log(1 + e^x), without overflow";
+}
+
+def Train_DropoutOp : Train_UnaryOp<"dropout", "Joint"> {
+  let summary = "x; elements are dropped in training";
+  let description = [{
+    What evaluation does: nothing. `--zc-build-loss` replaces the op in the step
+    program by `dropout_training`.
+  }];
+  let arguments = (ins Train_FloatTensor:$input, F64Attr:$ratio);
+}
+
+def Train_DropoutTrainingOp : Train_ElementwiseOp<"dropout_training", "None",
+    [AllTypesMatch<["input", "result"]>, Train_Differentiable]> {
+  let summary = "0 with probability `ratio`, else x / (1 - ratio)";
+  let description = [{
+    Counter-based: whether an element is dropped is a function of `key` (an i64,
+    the same everywhere, made by `random_key`) and of the sum of `positions`,
+    which are i64 and broadcast from one vector per dim, so that the sum is the
+    element's row-major index in the whole tensor. Neither threads nor ranks nor
+    a second computation change it, and nothing but `key` is kept for the
+    gradient.
+  }];
+  let arguments = (ins Train_FloatTensor:$input, Train_IntTensor:$key,
+                       Variadic<Train_IntTensor>:$positions, F64Attr:$ratio);
+  let results = (outs Train_FloatTensor:$result);
+  let hasVerifier = 1;
+}
+
+def Train_RandomKeyOp : Train_ElementwiseOp<"random_key", "None",
+                                            [SameOperandsAndResultType]> {
+  let summary = "an i64 that is a well mixed function of `key` and `data`";
+  let description = [{
+    splitmix64 (Steele, Lea & Flood 2014) of `key` + golden ratio `data`:
+    derives the key of a step from a seed, and that of an op from a step's.
+  }];
+  let arguments = (ins Train_IntTensor:$key, Train_IntTensor:$data);
+  let results = (outs Train_IntTensor:$result);
+  let hasVerifier = 1;
+}
+
 def Train_IsNanOp : Train_ElementwiseOp<"is_nan", "None"> {
   let summary = "whether x is not a number";
   let arguments = (ins Train_FloatTensor:$input);

@@ -8,7 +8,8 @@ def Train_StateOp : Train_Op<"state", [Symbol]> {
   let summary = "a tensor that outlives a program: weight, statistic, moment, scalar";
   let description = [{
     All programs of a module share the states. `kind` is one of parameter,
-    constant, statistic, optimizer, scalar. The initial value is `value` (small
+    constant, statistic, optimizer, scalar, accumulator (a sum over the
+    micro-batches of a step). The initial value is `value` (small
     data), or bytes in a file (`source = {file = "model.onnx.data",
     offset = 0 : i64, length = 4096 : i64}`), or what @init returns for it.
     A state of kind parameter is trained. `aliases` are further ONNX initializers
@@ -18,7 +19,8 @@ def Train_StateOp : Train_Op<"state", [Symbol]> {
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttr:$type, StrAttr:$kind,
       OptionalAttr<ElementsAttr>:$value, OptionalAttr<DictionaryAttr>:$source,
       OptionalAttr<StrArrayAttr>:$aliases,
-      OptionalAttr<StrAttr>:$parameter, OptionalAttr<StrAttr>:$slot);
+      OptionalAttr<StrAttr>:$parameter, OptionalAttr<StrAttr>:$slot,
+      DefaultValuedAttr<BoolAttr, "true">:$decay);
   let assemblyFormat = "$sym_name $kind `:` $type attr-dict";
   let hasVerifier = 1;
   let extraClassDeclaration = [{

@@ -80,10 +80,11 @@ def Train_ConcatOp : Train_TensorOp<"concat", [Train_Differentiable]> {
 }
 
 def Train_ReduceOp : Train_TensorOp<"reduce", [Train_Differentiable]> {
-  let summary = "sum, max, min or prod over `dims`, which disappear";
+  let summary = "sum, max, min, prod or sum_square over `dims`, which disappear";
   let description = [{
     max and min give NaN where an element is NaN; elements that are equal to the
-    maximum share its gradient evenly, as in PyTorch's amax.
+    maximum share its gradient evenly, as in PyTorch's amax. sum_square is the sum
+    of the elements' squares.
   }];
   let arguments = (ins StrAttr:$kind, Train_Tensor:$input,
                        DenseI64ArrayAttr:$dims);

@@ -33,6 +33,8 @@ inline constexpr llvm::StringLiteral kGradientAttr = "train.gradient";
 inline constexpr llvm::StringLiteral kForwardProgram = "forward";
 inline constexpr llvm::StringLiteral kInitProgram = "init";
 inline constexpr llvm::StringLiteral kStepProgram = "step";
+inline constexpr llvm::StringLiteral kMicroProgram = "micro";
+inline constexpr llvm::StringLiteral kApplyProgram = "apply";
 inline constexpr llvm::StringLiteral kEvalProgram = "eval";
 
 // Kinds of state.
@@ -41,6 +43,7 @@ inline constexpr llvm::StringLiteral kConstant = "constant";
 inline constexpr llvm::StringLiteral kStatistic = "statistic";
 inline constexpr llvm::StringLiteral kOptimizer = "optimizer";
 inline constexpr llvm::StringLiteral kScalar = "scalar";
+inline constexpr llvm::StringLiteral kAccumulator = "accumulator";
 
 } // namespace zc::train
 

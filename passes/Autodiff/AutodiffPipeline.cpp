@@ -18,6 +18,8 @@ void buildAutodiffPipeline(OpPassManager &manager,
   if (options.loss.mode == "infer")
     return;
   manager.addPass(createBuildBackwardPass());
+  if (options.loss.accumulate > 1)
+    manager.addPass(createAccumulateGradientsPass());
   manager.addPass(createBuildOptimizerStepPass(options.optimizer));
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());

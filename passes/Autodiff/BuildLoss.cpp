@@ -6,10 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Train/Ops/OpSupport.h"
+#include "passes/Autodiff/Dropout.h"
 #include "passes/Autodiff/EvaluationMetrics.h"
 #include "passes/Autodiff/Losses.h"
 #include "passes/Autodiff/Passes.h"
 #include "passes/Autodiff/ProgramBuilder.h"
+#include "passes/Autodiff/SplitBatch.h"
 
 using namespace mlir;
 using namespace zc::train;
@@ -25,6 +27,10 @@ std::unique_ptr<Loss> makeLoss(const BuildLossPassOptions &options) {
     return makeSoftmaxCrossEntropy(options.classAxis, options.ignoreIndex);
   if (options.loss == "mse")
     return makeMeanSquaredError();
+  if (options.loss == "bce-with-logits")
+    return makeBinaryCrossEntropy();
+  if (options.loss == "none")
+    return makeOwnLoss();
   return nullptr;
 }
 
@@ -88,15 +94,18 @@ Value addLabels(func::FuncOp program, OpBuilder &builder, Location loc,
   return addArgument(program, type, attributes, loc);
 }
 
+/// How many elements count.
+Value buildCount(OpBuilder &builder, Location loc, const SampleLosses &losses) {
+  if (losses.counts)
+    return sumAll(builder, loc, losses.counts);
+  auto type = cast<RankedTensorType>(losses.losses.getType());
+  return splat(builder, loc, withShape(type, {}), type.getNumElements());
+}
+
 /// Mean over the elements that count.
 Value buildMean(OpBuilder &builder, Location loc, const SampleLosses &losses) {
   Value sum = sumAll(builder, loc, losses.losses);
-  Value count = losses.counts
-                    ? sumAll(builder, loc, losses.counts)
-                    : splat(builder, loc, sum.getType(),
-                            cast<RankedTensorType>(losses.losses.getType())
-                                .getNumElements());
-  return DivOp::create(builder, loc, sum, count);
+  return DivOp::create(builder, loc, sum, buildCount(builder, loc, losses));
 }
 
 /// running * momentum + batch * (1 - momentum)
@@ -180,17 +189,27 @@ struct BuildLoss : public impl::BuildLossPassBase<BuildLoss> {
       getOperation().emitError("expected a function @forward");
       return signalPassFailure();
     }
-    if (mode == "infer")
+    if (mode == "infer") {
+      dropNothing(forward);
       return forward.setSymName(kEvalProgram);
+    }
     std::unique_ptr<Loss> function = makeLoss(selected());
     if (!function) {
       forward.emitError("unknown loss '")
-          << loss.getValue() << "'; expected softmax-cross-entropy or mse";
+          << loss.getValue()
+          << "'; expected softmax-cross-entropy, mse, bce-with-logits or none";
       return signalPassFailure();
     }
     auto index = findLogits(forward, logits);
-    if (failed(index) || failed(checkLabelsName(forward, labels)) ||
+    if (failed(index) || failed(checkLoss(forward, *index, *function)) ||
         failed(buildStep(forward, *index, *function)))
+      return signalPassFailure();
+    dropNothing(forward);
+    // A micro-batch is what memory was planned for; but a loss of the model's
+    // own is right for the whole batch alone.
+    bool hasLabels = static_cast<bool>(function->labelType(
+        cast<RankedTensorType>(forward.getResultTypes()[*index])));
+    if (accumulate > 1 && hasLabels && failed(splitBatch(forward, accumulate)))
       return signalPassFailure();
     buildEval(forward, *index, *function);
   }
@@ -204,33 +223,42 @@ private:
     return options;
   }
 
+  LogicalResult checkLoss(func::FuncOp forward, unsigned index,
+                          Loss &function) {
+    auto type = cast<RankedTensorType>(forward.getResultTypes()[index]);
+    std::string error = function.check(type);
+    if (!error.empty())
+      return forward.emitError("output '")
+             << forward.getResultAttrOfType<StringAttr>(index, kOutputAttr)
+                    .getValue()
+             << "' has type " << type << ": " << error;
+    if (!function.labelType(type))
+      return success();
+    int64_t batchDim = batchDimOf(forward, index);
+    if (batchDim >= 0 && function.labelDim(type, batchDim) < 0)
+      return forward.emitError("the class axis, ")
+             << batchDim
+             << ", is where the samples are; choose another with --class-axis";
+    return checkLabelsName(forward, labels);
+  }
+
   /// Loss of every sample of `program`, against new labels.
-  FailureOr<SampleLosses> buildLosses(func::FuncOp program, unsigned index,
-                                      Loss &function, OpBuilder &builder,
-                                      bool wantCorrect) {
+  SampleLosses buildLosses(func::FuncOp program, unsigned index, Loss &function,
+                           OpBuilder &builder, bool wantCorrect) {
     Operation *terminator = program.getBody().front().getTerminator();
     Value output = terminator->getOperand(index);
     builder.setInsertionPoint(terminator);
     Location loc = NameLoc::get(builder.getStringAttr("loss"));
     output = inSinglePrecision(builder, loc, output);
     auto type = cast<RankedTensorType>(output.getType());
-    std::string error;
-    auto labelType = function.labelType(type, error);
-    if (!labelType) {
-      program.emitError("output '")
-          << program.getResultAttrOfType<StringAttr>(index, kOutputAttr)
-                 .getValue()
-          << "' has type " << type << ": " << error;
-      return failure();
-    }
     int64_t batchDim = batchDimOf(program, index);
-    int64_t labelDim = batchDim < 0 ? -1 : function.labelDim(type, batchDim);
-    if (batchDim >= 0 && labelDim < 0)
-      return program.emitError("the class axis, ")
-             << batchDim
-             << ", is where the samples are; choose another with --class-axis";
-    Value target = addLabels(program, builder, loc, function, type, labelType,
-                             labelDim, labels.getValue());
+    Value target;
+    int64_t labelDim = -1;
+    if (auto labelType = function.labelType(type)) {
+      labelDim = batchDim < 0 ? -1 : function.labelDim(type, batchDim);
+      target = addLabels(program, builder, loc, function, type, labelType,
+                         labelDim, labels.getValue());
+    }
     SampleLosses losses =
         function.build(builder, loc, output, target, wantCorrect);
     losses.batchDim = labelDim;
@@ -242,16 +270,25 @@ private:
     OpBuilder builder(forward);
     auto step = cast<func::FuncOp>(builder.clone(*forward));
     step.setSymName(kStepProgram);
-    auto losses = buildLosses(step, index, function, builder, false);
-    if (failed(losses))
+    if (accumulate > 1 && failed(splitBatch(step, accumulate)))
       return failure();
+    SampleLosses losses = buildLosses(step, index, function, builder, false);
     Location loc = NameLoc::get(builder.getStringAttr("loss"));
-    Value mean = buildMean(builder, loc, *losses);
+    Value mean = accumulate > 1 ? sumAll(builder, loc, losses.losses)
+                                : buildMean(builder, loc, losses);
+    Value count;
+    if (accumulate > 1 && function.labelType(cast<RankedTensorType>(
+                              forward.getResultTypes()[index])))
+      count = buildCount(builder, loc, losses);
     for (unsigned i = step.getNumResults(); i > 0; --i)
       eraseResult(step, i - 1);
     addResult(step, mean,
               builder.getNamedAttr(kMetricAttr, builder.getStringAttr("loss")));
-    if (failed(trainBatchNorms(step)))
+    if (count)
+      addResult(
+          step, count,
+          builder.getNamedAttr(kMetricAttr, builder.getStringAttr(kLossCount)));
+    if (failed(trainBatchNorms(step)) || failed(dropElements(step, accumulate)))
       return failure();
     eraseDeadOps(step);
     eraseUnusedArguments(step);
@@ -261,9 +298,9 @@ private:
   void buildEval(func::FuncOp forward, unsigned index, Loss &function) {
     forward.setSymName(kEvalProgram);
     OpBuilder builder(forward);
-    auto losses = buildLosses(forward, index, function, builder, true);
+    SampleLosses losses = buildLosses(forward, index, function, builder, true);
     addEvaluationMetrics(forward, builder,
-                         NameLoc::get(builder.getStringAttr("loss")), *losses);
+                         NameLoc::get(builder.getStringAttr("loss")), losses);
   }
 
   static void eraseDeadOps(func::FuncOp program) {

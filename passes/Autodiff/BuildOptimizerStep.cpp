@@ -1,4 +1,5 @@
 //===- BuildOptimizerStep.cpp - gradients to new values -------------------===//
+#include "passes/Autodiff/GradientNorm.h"
 #include "passes/Autodiff/Optimizers/Optimizer.h"
 #include "passes/Autodiff/Optimizers/UpdateBuilder.h"
 #include "passes/Autodiff/Passes.h"
@@ -12,9 +13,6 @@ namespace zc {
 #include "passes/Autodiff/Passes.h.inc"
 
 namespace {
-
-constexpr StringLiteral kLearningRate = "lr";
-constexpr StringLiteral kStepCount = "optimizer.step";
 
 struct Gradient {
   StateOp parameter;
@@ -30,17 +28,25 @@ struct BuildOptimizerStep
   using BuildOptimizerStepPassBase::BuildOptimizerStepPassBase;
 
   void runOnOperation() override {
-    auto step = getOperation().lookupSymbol<func::FuncOp>(kStepProgram);
+    auto step = getOperation().lookupSymbol<func::FuncOp>(kApplyProgram);
+    if (!step)
+      step = getOperation().lookupSymbol<func::FuncOp>(kStepProgram);
     std::unique_ptr<Optimizer> rule = makeOptimizer();
     if (!step || !rule) {
-      getOperation().emitError("expected @step and an optimizer sgd or adamw");
+      getOperation().emitError("expected @step and an optimizer sgd, adam "
+                               "or adamw");
       return signalPassFailure();
     }
     SmallVector<Gradient> gradients = takeGradients(step);
     if (failed(checkNames(*rule, gradients)))
       return signalPassFailure();
     OpBuilder builder(step.getBody().front().getTerminator());
-    buildScalars(step, builder, *rule);
+    if (failed(buildScalars(step, builder, *rule)))
+      return signalPassFailure();
+    for (const Gradient &gradient : gradients)
+      if (Operation *producer = gradient.value.getDefiningOp())
+        markGradient(producer, gradient.value);
+    buildNorm(step, builder, gradients);
     for (const Gradient &gradient : gradients)
       updateParameter(step, builder, *rule, gradient);
     buildInit();
@@ -57,6 +63,8 @@ private:
     options.weightDecay = weightDecay;
     if (optimizer == "sgd")
       return makeSgd(options);
+    if (optimizer == "adam")
+      return makeAdam(options);
     if (optimizer == "adamw")
       return makeAdamW(options);
     return nullptr;
@@ -80,15 +88,12 @@ private:
 
   /// The optimizer's states must not meet initializers of the same name.
   LogicalResult checkNames(Optimizer &rule, ArrayRef<Gradient> gradients) {
-    SmallVector<std::string> names{kLearningRate.str(), kStepCount.str()};
     for (Gradient gradient : gradients)
-      for (const std::string &slot : rule.slots())
-        names.push_back(getSlotName(gradient.parameter.getSymName(), slot));
-    for (const std::string &name : names)
-      if (Operation *taken = getOperation().lookupSymbol(name))
-        return emitError(taken->getLoc())
-               << "has the name that zc gives to a state of the optimizer, '"
-               << name << "'; rename it";
+      for (const std::string &slot : rule.slots()) {
+        std::string name = getSlotName(gradient.parameter.getSymName(), slot);
+        if (Operation *taken = getOperation().lookupSymbol(name))
+          return refuseName(taken, name);
+      }
     return success();
   }
 
@@ -98,20 +103,42 @@ private:
   }
 
   /// `lr` is written by the host before each step; the count is of steps done.
-  void buildScalars(func::FuncOp step, OpBuilder &builder, Optimizer &rule) {
+  LogicalResult buildScalars(func::FuncOp step, OpBuilder &builder,
+                             Optimizer &rule) {
     Location loc = NameLoc::get(builder.getStringAttr("optimizer"));
     auto lrType = RankedTensorType::get({}, builder.getF32Type());
     auto stepType = RankedTensorType::get({}, builder.getI64Type());
-    StateOp lr = addState(getOperation(), kLearningRate, lrType, kScalar, loc);
-    StateOp count =
-        addState(getOperation(), kStepCount, stepType, kScalar, loc);
-    Value rate = getStateArgument(step, lr);
-    Value old = getStateArgument(step, count);
+    auto lr = getScalarState(getOperation(), kLearningRate, lrType);
+    auto count = getScalarState(getOperation(), kStepCount, stepType);
+    if (failed(lr) || failed(count))
+      return failure();
+    Value rate = getStateArgument(step, *lr);
+    Value old = getStateArgument(step, *count);
     Value next =
         AddOp::create(builder, loc, old, splat(builder, loc, stepType, 1));
     UpdateBuilder u{builder, loc};
     rule.buildShared(builder, loc, rate, u.convert(next, builder.getF64Type()));
-    addResult(step, next, binding(count));
+    addResult(step, next, binding(*count));
+    return success();
+  }
+
+  /// The norm is a metric; with a limit to it, gradients are scaled down.
+  void buildNorm(func::FuncOp step, OpBuilder &builder,
+                 MutableArrayRef<Gradient> gradients) {
+    Location loc = NameLoc::get(builder.getStringAttr("gradient norm"));
+    SmallVector<Value> values;
+    for (const Gradient &gradient : gradients)
+      values.push_back(gradient.value);
+    Value norm = buildGlobalNorm(builder, loc, values);
+    addResult(
+        step, norm,
+        builder.getNamedAttr(kMetricAttr, builder.getStringAttr("grad_norm")));
+    if (clipNorm <= 0)
+      return;
+    Value factor = buildClipFactor(builder, loc, norm, clipNorm);
+    UpdateBuilder u{builder, loc};
+    for (Gradient &gradient : gradients)
+      gradient.value = u.mul(gradient.value, u.spread(factor, gradient.value));
   }
 
   void updateParameter(func::FuncOp step, OpBuilder &builder, Optimizer &rule,
@@ -119,7 +146,10 @@ private:
     StateOp parameter = gradient.parameter;
     StringRef name = parameter.getSymName();
     SmallVector<StateOp> states;
-    SmallVector<Value> moments;
+    ParameterUpdate update{getStateArgument(step, parameter),
+                           gradient.value,
+                           parameter.getDecay(),
+                           {}};
     for (const std::string &slot : rule.slots()) {
       StateOp state =
           addState(getOperation(), getSlotName(name, slot), parameter.getType(),
@@ -127,17 +157,13 @@ private:
       state.setParameter(name);
       state.setSlot(slot);
       states.push_back(state);
-      moments.push_back(getStateArgument(step, state));
+      update.moments.push_back(getStateArgument(step, state));
     }
     // Where the parameter comes from says where its update comes from.
-    Value updated =
-        rule.update(builder, parameter.getLoc(), findStateArgument(step, name),
-                    gradient.value, moments);
+    Value updated = rule.update(builder, parameter.getLoc(), update);
     addResult(step, updated, binding(parameter));
-    for (auto [state, moment] : llvm::zip(states, moments))
+    for (auto [state, moment] : llvm::zip(states, update.moments))
       addResult(step, moment, binding(state));
-    if (Operation *producer = gradient.value.getDefiningOp())
-      markGradient(producer, gradient.value);
   }
 
   /// The memory report counts these values as gradients.

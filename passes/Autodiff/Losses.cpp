@@ -15,31 +15,32 @@ Value sumAll(OpBuilder &builder, Location loc, Value value) {
 
 namespace {
 
+std::string checkFloat(RankedTensorType logits) {
+  return isa<FloatType>(logits.getElementType())
+             ? ""
+             : "the output is not floating-point";
+}
+
 class SoftmaxCrossEntropy : public Loss {
 public:
   SoftmaxCrossEntropy(int64_t classAxis, int64_t ignoreIndex)
       : requestedAxis(classAxis), ignoreIndex(ignoreIndex) {}
 
-  RankedTensorType labelType(RankedTensorType logits,
-                             std::string &error) override {
+  std::string check(RankedTensorType logits) override {
     int64_t rank = logits.getRank();
-    if (rank < 1 || (rank == 1 && requestedAxis == INT64_MIN)) {
-      error = "softmax-cross-entropy needs logits of at least 2 dims, samples "
-              "and classes";
-      return nullptr;
-    }
+    if (rank < 1 || (rank == 1 && requestedAxis == INT64_MIN))
+      return "softmax-cross-entropy needs logits of at least 2 dims, samples "
+             "and classes";
     int64_t axis = classAxis(logits);
-    if (axis < 0 || axis >= rank) {
-      error = "class axis " + std::to_string(requestedAxis) +
-              " is no dim of the logits, which have " + std::to_string(rank);
-      return nullptr;
-    }
-    if (!isa<FloatType>(logits.getElementType())) {
-      error = "the logits are not floating-point";
-      return nullptr;
-    }
+    if (axis < 0 || axis >= rank)
+      return "class axis " + std::to_string(requestedAxis) +
+             " is no dim of the logits, which have " + std::to_string(rank);
+    return checkFloat(logits);
+  }
+
+  RankedTensorType labelType(RankedTensorType logits) override {
     SmallVector<int64_t> shape;
-    for (int64_t dim : otherDims(rank, {axis}))
+    for (int64_t dim : otherDims(logits.getRank(), {classAxis(logits)}))
       shape.push_back(logits.getDimSize(dim));
     return RankedTensorType::get(shape,
                                  IntegerType::get(logits.getContext(), 64));
@@ -119,23 +120,71 @@ private:
   int64_t ignoreIndex;
 };
 
-class MeanSquaredError : public Loss {
+/// Of every element of an output, against a label of its type.
+class ElementwiseLoss : public Loss {
 public:
-  RankedTensorType labelType(RankedTensorType logits,
-                             std::string &error) override {
-    if (isa<FloatType>(logits.getElementType()))
-      return logits;
-    error = "the output is not floating-point";
-    return nullptr;
+  std::string check(RankedTensorType logits) override {
+    return checkFloat(logits);
   }
-
+  RankedTensorType labelType(RankedTensorType logits) override {
+    return logits;
+  }
   SmallVector<int64_t> labelRange(RankedTensorType) override { return {}; }
+};
 
+class MeanSquaredError : public ElementwiseLoss {
+public:
   SampleLosses build(OpBuilder &builder, Location loc, Value logits,
                      Value labels, bool) override {
     Value difference = SubOp::create(builder, loc, logits, labels);
     SampleLosses result;
     result.losses = MulOp::create(builder, loc, difference, difference);
+    return result;
+  }
+};
+
+// -y log s(x) - (1 - y) log(1 - s(x)) = softplus(x) - x y
+class BinaryCrossEntropy : public ElementwiseLoss {
+public:
+  SampleLosses build(OpBuilder &builder, Location loc, Value logits,
+                     Value labels, bool wantCorrect) override {
+    Value product = MulOp::create(builder, loc, logits, labels);
+    Value softplus = SoftplusOp::create(builder, loc, logits);
+    SampleLosses result;
+    result.losses = SubOp::create(builder, loc, softplus, product);
+    if (wantCorrect) {
+      Value said = isAbove(builder, loc, logits, 0);
+      Value right = isAbove(builder, loc, labels, 0.5);
+      Value same = compare(builder, loc, "eq", said, right);
+      result.correct = ConvertOp::create(builder, loc, logits.getType(), same);
+    }
+    return result;
+  }
+
+private:
+  static Value isAbove(OpBuilder &builder, Location loc, Value value,
+                       double limit) {
+    Value bound = splat(builder, loc, value.getType(), limit);
+    Value above = compare(builder, loc, "gt", value, bound);
+    return ConvertOp::create(builder, loc, value.getType(), above);
+  }
+};
+
+class OwnLoss : public Loss {
+public:
+  std::string check(RankedTensorType logits) override {
+    if (logits.getNumElements() != 1)
+      return "with --loss none the output is the loss, one number; name the "
+             "right one with --loss-output";
+    return checkFloat(logits);
+  }
+  RankedTensorType labelType(RankedTensorType) override { return nullptr; }
+  SmallVector<int64_t> labelRange(RankedTensorType) override { return {}; }
+
+  SampleLosses build(OpBuilder &builder, Location loc, Value logits, Value,
+                     bool) override {
+    SampleLosses result;
+    result.losses = reshape(builder, loc, logits, {});
     return result;
   }
 };
@@ -150,5 +199,11 @@ std::unique_ptr<Loss> makeSoftmaxCrossEntropy(int64_t classAxis,
 std::unique_ptr<Loss> makeMeanSquaredError() {
   return std::make_unique<MeanSquaredError>();
 }
+
+std::unique_ptr<Loss> makeBinaryCrossEntropy() {
+  return std::make_unique<BinaryCrossEntropy>();
+}
+
+std::unique_ptr<Loss> makeOwnLoss() { return std::make_unique<OwnLoss>(); }
 
 } // namespace zc

@@ -28,10 +28,10 @@ class Loss {
 public:
   virtual ~Loss() = default;
 
-  /// Type of the labels for logits of `logits`; null with `error` set where the
-  /// loss cannot be of such logits.
-  virtual mlir::RankedTensorType labelType(mlir::RankedTensorType logits,
-                                           std::string &error) = 0;
+  /// Why the loss cannot be of such logits; empty where it can.
+  virtual std::string check(mlir::RankedTensorType logits) = 0;
+  /// Type of the labels for logits that pass; null: the loss takes none.
+  virtual mlir::RankedTensorType labelType(mlir::RankedTensorType logits) = 0;
   /// Which dim of the labels is dim `logitsDim` of the logits; -1: none.
   virtual int64_t labelDim(mlir::RankedTensorType logits, int64_t logitsDim) {
     return logitsDim;
@@ -49,6 +49,11 @@ public:
 std::unique_ptr<Loss> makeSoftmaxCrossEntropy(int64_t classAxis,
                                               int64_t ignoreIndex);
 std::unique_ptr<Loss> makeMeanSquaredError();
+/// Of labels in [0, 1], and without overflow, as PyTorch's
+/// binary_cross_entropy_with_logits.
+std::unique_ptr<Loss> makeBinaryCrossEntropy();
+/// The output is the loss: the model computes it from its inputs.
+std::unique_ptr<Loss> makeOwnLoss();
 
 /// Sum of all elements, a tensor of no dims.
 mlir::Value sumAll(mlir::OpBuilder &builder, mlir::Location loc,

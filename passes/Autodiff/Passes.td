@@ -11,7 +11,7 @@ def BuildLossPass : Pass<"zc-build-loss", "::mlir::ModuleOp"> {
     which the host computes the mean loss and the accuracy over any number of
     samples) and, unless `mode` is infer, `@step`, whose result is the loss. In
     `@step`, batch normalisation that has a momentum uses the batch's statistics
-    and returns the running ones' new values.
+    and returns the running ones' new values, and dropout drops elements.
 
     ```mlir
     func.func @forward(%x: tensor<8x64xf32> {train.input = "x"}, ...)
@@ -24,7 +24,7 @@ def BuildLossPass : Pass<"zc-build-loss", "::mlir::ModuleOp"> {
   let options = [
     Option<"mode", "mode", "std::string", "\"train\"", "train or infer">,
     Option<"loss", "loss", "std::string", "\"softmax-cross-entropy\"",
-           "softmax-cross-entropy or mse">,
+           "softmax-cross-entropy, mse, bce-with-logits or none (the output)">,
     Option<"logits", "logits", "std::string", "\"\"",
            "the output the loss is of; default the first">,
     Option<"labels", "labels", "std::string", "\"labels\"",
@@ -32,8 +32,24 @@ def BuildLossPass : Pass<"zc-build-loss", "::mlir::ModuleOp"> {
     Option<"classAxis", "class-axis", "int64_t", "INT64_MIN",
            "the dim of the classes; default: the last for 3-d logits, else 1">,
     Option<"ignoreIndex", "ignore-index", "int64_t", "-100",
-           "labels that do not count">
+           "labels that do not count">,
+    Option<"accumulate", "accumulate", "int64_t", "1",
+           "micro-batches of a step; above 1, @step is one of them and its loss "
+           "a sum">
   ];
+  let dependentDialects = ["::zc::train::TrainDialect"];
+}
+
+def AccumulateGradientsPass
+    : Pass<"zc-accumulate-gradients", "::mlir::ModuleOp"> {
+  let summary = "cut the step in a program per micro-batch and one per step";
+  let description = [{
+    `@step`, built by `--zc-build-loss=accumulate=K` for a part of the batch,
+    becomes `@micro`, which adds loss and gradients to states of kind accumulator,
+    and `@apply`, whose gradients are the sums, divided by the number of losses,
+    and which starts the accumulators at 0 again. A step is `repeat K: micro;
+    apply`.
+  }];
   let dependentDialects = ["::zc::train::TrainDialect"];
 }
 
@@ -54,19 +70,21 @@ def BuildOptimizerStepPass
     : Pass<"zc-build-optimizer-step", "::mlir::ModuleOp"> {
   let summary = "turn gradients into new values of parameters and moments";
   let description = [{
-    Adds the optimizer's states, the scalars `lr` and `optimizer.step`, and `@init`, which
-    returns every state that has no stored value. Formulas and their order of
-    operations are PyTorch's.
+    Adds the optimizer's states, the scalars `lr` and `optimizer.step`, the metric
+    `grad_norm`, and `@init`, which returns every state that has no stored value.
+    Formulas and their order of operations are PyTorch's.
   }];
   let options = [
-    Option<"optimizer", "optimizer", "std::string", "\"adamw\"", "sgd or adamw">,
+    Option<"optimizer", "optimizer", "std::string", "\"adamw\"", "sgd, adam or adamw">,
     Option<"momentum", "momentum", "double", "0.0", "SGD's momentum">,
     Option<"nesterov", "nesterov", "bool", "false", "SGD with Nesterov momentum">,
     Option<"beta1", "beta1", "double", "0.9", "decay of the first moment">,
     Option<"beta2", "beta2", "double", "0.999", "decay of the second moment">,
     Option<"eps", "eps", "double", "1e-8", "added to the root of the second moment">,
     Option<"weightDecay", "weight-decay", "double", "-1.0",
-           "decay per step; negative: the optimizer's default">
+           "decay per step; negative: the optimizer's default">,
+    Option<"clipNorm", "clip-norm", "double", "0.0",
+           "the largest norm of all gradients; 0: any">
   ];
   let dependentDialects = ["::zc::train::TrainDialect"];
 }

@@ -73,4 +73,22 @@ train::StateOp addState(ModuleOp module, StringRef name, Type type,
   return cast<train::StateOp>(builder.create(state));
 }
 
+LogicalResult refuseName(Operation *taken, StringRef name) {
+  return emitError(taken->getLoc())
+         << "has the name that zc gives to a state of its own, '" << name
+         << "'; rename it";
+}
+
+FailureOr<train::StateOp> getScalarState(ModuleOp module, StringRef name,
+                                         Type type) {
+  Operation *found = module.lookupSymbol(name);
+  auto state = dyn_cast_or_null<train::StateOp>(found);
+  if (state && state.getKind() == train::kScalar)
+    return state;
+  if (found)
+    return refuseName(found, name);
+  return addState(module, name, type, train::kScalar,
+                  NameLoc::get(StringAttr::get(module.getContext(), name)));
+}
+
 } // namespace zc

@@ -12,6 +12,18 @@
 
 namespace zc {
 
+// Scalar states. `lr` and `seed` are written by the host, `optimizer.step`
+// counts the steps that are done.
+inline constexpr llvm::StringLiteral kLearningRate = "lr";
+inline constexpr llvm::StringLiteral kSeed = "seed";
+inline constexpr llvm::StringLiteral kStepCount = "optimizer.step";
+/// Which micro-batch of a step, from 0.
+inline constexpr llvm::StringLiteral kMicroBatch = "micro_batch";
+
+/// The metric of a step that is to be accumulated: how many losses its "loss"
+/// is the sum of. Without it, "loss" is a term of a sum.
+inline constexpr llvm::StringLiteral kLossCount = "loss_count";
+
 /// Adds an argument with one or more attributes; returns its value.
 mlir::Value addArgument(mlir::func::FuncOp program, mlir::Type type,
                         llvm::ArrayRef<mlir::NamedAttribute> attributes,
@@ -37,6 +49,14 @@ mlir::FlatSymbolRefAttr stateOf(mlir::Value value);
 train::StateOp addState(mlir::ModuleOp module, llvm::StringRef name,
                         mlir::Type type, llvm::StringRef kind,
                         mlir::Location loc);
+
+/// The scalar state of that name, added if there is none; a diagnostic when a
+/// tensor of the model has the name.
+mlir::FailureOr<train::StateOp>
+getScalarState(mlir::ModuleOp module, llvm::StringRef name, mlir::Type type);
+
+/// A diagnostic: `taken` has a name that zc needs.
+mlir::LogicalResult refuseName(mlir::Operation *taken, llvm::StringRef name);
 
 } // namespace zc
 

@@ -170,10 +170,10 @@ static LogicalResult checkName(onnx::InitializerOp initializer) {
     return emitError(initializer.getLoc())
            << "has a name that no tensor of a safetensors file may have; "
               "expected UTF-8, and not '__metadata__'";
-  bool isProgram =
-      llvm::is_contained({train::kForwardProgram, train::kInitProgram,
-                          train::kStepProgram, train::kEvalProgram},
-                         name);
+  bool isProgram = llvm::is_contained(
+      {train::kForwardProgram, train::kInitProgram, train::kStepProgram,
+       train::kMicroProgram, train::kApplyProgram, train::kEvalProgram},
+      name);
   if (isProgram || name.starts_with("zc."))
     return emitError(initializer.getLoc())
            << "has a name that zc keeps for its programs, '" << name
@@ -201,7 +201,8 @@ LogicalResult States::define(func::FuncOp forward, Binding &binding) {
       builder, initializer.getLoc(), initializer.getNameAttr(),
       TypeAttr::get(binding.argument.getType()),
       builder.getStringAttr(getKind(initializer)), value, source,
-      initializer.getAliasesAttr(), /*parameter=*/nullptr, /*slot=*/nullptr);
+      initializer.getAliasesAttr(), /*parameter=*/nullptr, /*slot=*/nullptr,
+      /*decay=*/builder.getBoolAttr(true));
   forward.setArgAttr(binding.argument.getArgNumber(), train::kStateAttr,
                      FlatSymbolRefAttr::get(initializer.getNameAttr()));
   return success();

@@ -26,6 +26,14 @@ Result<HeldOut> HeldOut::open(const Artifact &artifact,
   auto data = std::make_shared<DataFile>(std::move(file));
   ZC_ASSIGN_OR_RETURN(BatchFeed feed,
                       BatchFeed::create(*program, data, FeedOptions()));
+  bool padded = std::any_of(
+      program->inputs().begin(), program->inputs().end(),
+      [](const plan::Input &input) { return input.is_sample_weight(); });
+  // A loss that a model computes itself knows nothing of padding.
+  if (!padded && feed.samples() % feed.batch() != 0)
+    return makeError(StatusCode::InvalidArgument, "--eval-data: '", path,
+                     "' has ", feed.samples(), " samples; a loss of the ",
+                     "model's own is of whole batches of ", feed.batch());
   return HeldOut(*program, std::move(feed));
 }
 

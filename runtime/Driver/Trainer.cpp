@@ -3,11 +3,14 @@
 #include "runtime/Base/Log.h"
 #include "runtime/Driver/HeldOut.h"
 #include "runtime/Driver/Metrics.h"
+#include "runtime/Driver/Profile.h"
 #include "runtime/Driver/Progress.h"
+#include "runtime/Driver/Recipe.h"
 #include "runtime/Driver/Session.h"
 #include "runtime/Driver/Signals.h"
 #include "runtime/Io/BatchFeed.h"
 #include "runtime/Io/Checkpoint.h"
+#include "runtime/Io/EventLog.h"
 #include "runtime/Io/RunLog.h"
 #include "runtime/Io/Sampler.h"
 
@@ -34,24 +37,37 @@ private:
   Status openData();
   Status checkFolders();
   Status resume();
+  Status writeSeed();
   void decideTotal();
+  Status openOutputs();
   Status runStep();
+  Status runPrograms();
   Status checkLoss(const Metric &loss) const;
   Status logStep(const Metric &loss, double seconds);
   Status evaluate();
   Status save();
   void summarize();
+  template <typename Record> Status writeRecord(const Record &record) {
+    if (log)
+      ZC_RETURN_IF_ERROR(log->write(record));
+    return events ? events->write(record) : Status();
+  }
 
   const plan::State *findScalar(const std::string &name) const;
-  const plan::Program &program() const { return *stepProgram; }
+  /// The program that reports a step's metrics.
+  const plan::Program &program() const { return *recipe->end; }
 
   const TrainOptions &options;
   std::unique_ptr<Session> session;
-  const plan::Program *stepProgram = nullptr;
+  std::optional<Recipe> recipe;
   const plan::State *learningRate = nullptr;
+  float appliedRate = 0; // of this step
   std::optional<BatchFeed> feed;
   std::optional<HeldOut> heldOut;
   std::optional<RunLog> log;
+  std::optional<EventLog> events;
+  std::unique_ptr<Trace> trace;
+  Profile profile;
   std::optional<Sampler> sampler;
   std::optional<Progress> progress;
   std::vector<int64_t> indices; // of the samples in a step
@@ -76,22 +92,29 @@ Status Trainer::prepare() {
   if (artifact.manifest().mode() != "train")
     return makeError(StatusCode::InvalidArgument, "'", options.artifact,
                      "' was compiled with --mode infer; it cannot be trained");
-  stepProgram = artifact.program("step");
+  recipe = Recipe::of(artifact);
   learningRate = findScalar("lr");
   ZC_RETURN_IF_ERROR(openData());
   ZC_RETURN_IF_ERROR(checkFolders());
-  std::vector<std::string> programs = {"init", "step"};
+  std::vector<std::string> programs = {"init", recipe->part->name()};
+  if (recipe->end != recipe->part)
+    programs.push_back(recipe->end->name());
   if (heldOut)
     programs.push_back("eval");
   ZC_RETURN_IF_ERROR(session->prepare(options.threads, programs));
-  state.batch = feed->batch();
+  state.batch = feed->batch() * recipe->repeats;
   state.samples = feed->samples();
   if (options.resume)
     ZC_RETURN_IF_ERROR(resume());
   state.seed = options.seed.value_or(state.seed);
   state.shuffle = options.shuffle.value_or(state.shuffle);
   firstStep = state.step;
+  ZC_RETURN_IF_ERROR(writeSeed());
   decideTotal();
+  return openOutputs();
+}
+
+Status Trainer::openOutputs() {
   if (!options.log.empty()) {
     ZC_ASSIGN_OR_RETURN(
         RunLog opened,
@@ -100,13 +123,24 @@ Status Trainer::prepare() {
                                       : std::nullopt));
     log.emplace(std::move(opened));
   }
+  if (!options.tensorboard.empty()) {
+    ZC_ASSIGN_OR_RETURN(EventLog opened, EventLog::open(options.tensorboard));
+    events.emplace(std::move(opened));
+  }
+  if (!options.trace.empty()) {
+    ZC_ASSIGN_OR_RETURN(trace, Trace::open(options.trace, /*rank=*/0));
+    session->executor().addObserver(*trace);
+  }
+  if (options.profile)
+    session->executor().addObserver(profile);
   return Status();
 }
 
 Status Trainer::openData() {
   ZC_ASSIGN_OR_RETURN(DataFile file, DataFile::open(options.data));
   auto data = std::make_shared<DataFile>(std::move(file));
-  ZC_ASSIGN_OR_RETURN(feed, BatchFeed::create(program(), data, FeedOptions()));
+  ZC_ASSIGN_OR_RETURN(feed,
+                      BatchFeed::create(*recipe->part, data, FeedOptions()));
   if (options.evalData.empty())
     return Status();
   ZC_ASSIGN_OR_RETURN(heldOut,
@@ -145,6 +179,14 @@ Status Trainer::resume() {
   return Status();
 }
 
+/// What dropout draws from.
+Status Trainer::writeSeed() {
+  const plan::State *seed = findScalar("seed");
+  return seed ? session->executor().writeState(*seed, 0, &state.seed,
+                                               sizeof(state.seed))
+              : Status();
+}
+
 void Trainer::decideTotal() {
   sampler.emplace(state.samples, state.batch, state.seed, state.shuffle);
   total = options.steps ? *options.steps : sampler->stepsFor(*options.epochs);
@@ -179,6 +221,14 @@ Status Trainer::run() {
     if (!stopSignal())
       ZC_RETURN_IF_ERROR(evaluate());
   }
+  if (trace) {
+    ZC_RETURN_IF_ERROR(trace->finish());
+    if (trace->dropped() > 0)
+      logWarning(strCat("'", options.trace, "' lacks the last ",
+                        trace->dropped(), " instructions"));
+  }
+  if (options.profile)
+    progress->note(profile.print());
   summarize();
   return Status();
 }
@@ -186,14 +236,11 @@ Status Trainer::run() {
 Status Trainer::runStep() {
   Clock::time_point begin = Clock::now();
   Executor &executor = session->executor();
-  for (size_t i = 0; i < indices.size(); ++i)
-    indices[i] = sampler->sample(state.step, static_cast<int64_t>(i));
-  ZC_RETURN_IF_ERROR(feed->feed(executor, indices));
+  appliedRate = options.learningRate.at(state.step + 1, total);
   if (learningRate)
-    ZC_RETURN_IF_ERROR(executor.writeState(
-        *learningRate, 0, &options.learningRate, sizeof(options.learningRate)));
-  Status ran = executor.run(program());
-  if (!ran.ok())
+    ZC_RETURN_IF_ERROR(executor.writeState(*learningRate, 0, &appliedRate,
+                                           sizeof(appliedRate)));
+  if (Status ran = runPrograms(); !ran.ok())
     return ran.withContext(strCat("step ", state.step + 1));
   ZC_ASSIGN_OR_RETURN(std::optional<Metric> loss,
                       readMetric(executor, program(), "loss"));
@@ -202,6 +249,19 @@ Status Trainer::runStep() {
   ZC_RETURN_IF_ERROR(checkLoss(*loss));
   ++state.step;
   return logStep(*loss, secondsSince(begin));
+}
+
+/// Micro-batches are consecutive parts of the step's samples.
+Status Trainer::runPrograms() {
+  Executor &executor = session->executor();
+  int64_t position = 0;
+  for (int64_t part = 0; part < recipe->repeats; ++part) {
+    for (int64_t &index : indices)
+      index = sampler->sample(state.step, position++);
+    ZC_RETURN_IF_ERROR(feed->feed(executor, indices));
+    ZC_RETURN_IF_ERROR(executor.run(*recipe->part));
+  }
+  return recipe->end == recipe->part ? Status() : executor.run(*recipe->end);
 }
 
 /// The parameters are already updated from such a loss, so that nothing after
@@ -223,12 +283,12 @@ Status Trainer::logStep(const Metric &loss, double seconds) {
   lastLoss = loss.text;
   double rate = seconds > 0 ? double(state.batch) / seconds : 0;
   progress->step(state.step, loss.text, rate);
-  if (!log)
+  if (!log && !events)
     return Status();
   StepRecord record;
   record.step = state.step;
   record.loss = loss.text;
-  record.lr = options.learningRate;
+  record.lr = appliedRate;
   ZC_ASSIGN_OR_RETURN(std::optional<Metric> norm,
                       readMetric(session->executor(), program(), "grad_norm"));
   if (norm && std::isfinite(norm->value))
@@ -236,7 +296,7 @@ Status Trainer::logStep(const Metric &loss, double seconds) {
   record.stepMs = seconds * 1e3;
   record.samplesPerSecond = rate;
   record.peakBytes = session->executor().arenaBytes();
-  return log->write(record);
+  return writeRecord(record);
 }
 
 Status Trainer::evaluate() {
@@ -248,7 +308,7 @@ Status Trainer::evaluate() {
   if (record.accuracy)
     text += strCat(", eval accuracy ", *record.accuracy);
   progress->note(text);
-  return log ? log->write(record) : Status();
+  return writeRecord(record);
 }
 
 Status Trainer::save() {

@@ -3,6 +3,7 @@
 #define ZC_RUNTIME_DRIVER_TRAINER_H
 
 #include "runtime/Base/Status.h"
+#include "runtime/Driver/LearningRate.h"
 
 #include <cstdint>
 #include <optional>
@@ -15,14 +16,17 @@ struct TrainOptions {
   std::optional<int64_t> steps, epochs; // the run's total; exactly one is set
   std::optional<uint64_t> seed;         // unset: 0, or the checkpoint's
   std::optional<bool> shuffle;          // unset: true, or the checkpoint's
-  float learningRate = 1e-3f;
+  LearningRateSchedule learningRate;
   std::string checkpoint; // a folder; empty: none are written
   int64_t saveEvery = 0;  // 0: at the end only
   int64_t keep = 0;       // 0: all
   bool resume = false;
-  std::string log;       // empty: none
-  std::string evalData;  // held-out samples; empty: none
-  int64_t evalEvery = 0; // 0: at the end only
+  std::string log;         // empty: none
+  std::string evalData;    // held-out samples; empty: none
+  int64_t evalEvery = 0;   // 0: at the end only
+  std::string tensorboard; // a folder for event files; empty: none
+  std::string trace;       // empty: none
+  bool profile = false;
   int threads = 0;
 };
 

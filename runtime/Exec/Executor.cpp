@@ -110,6 +110,18 @@ Status Executor::loadWeights() {
   return Status();
 }
 
+Status Executor::launch(const plan::Program &program, Step &step) {
+  if (observers.empty())
+    return device.launch(*step.executable, step.stream);
+  auto begin = InstructionObserver::Clock::now();
+  ZC_RETURN_IF_ERROR(device.launch(*step.executable, step.stream));
+  ZC_RETURN_IF_ERROR(device.synchronize(step.stream));
+  auto end = InstructionObserver::Clock::now();
+  for (InstructionObserver *observer : observers)
+    observer->ran(program, *step.instruction, begin, end);
+  return Status();
+}
+
 Status Executor::run(const plan::Program &program) {
   auto found =
       std::find_if(prepared.begin(), prepared.end(),
@@ -117,8 +129,7 @@ Status Executor::run(const plan::Program &program) {
   assert(found != prepared.end() && "only prepared programs can run");
   for (size_t i = 0; i < found->steps.size(); ++i) {
     Step &step = found->steps[i];
-    if (Status status = device.launch(*step.executable, step.stream);
-        !status.ok())
+    if (Status status = launch(program, step); !status.ok())
       return status.withContext(describe(program, i, *step.instruction));
   }
   return device.synchronize(kMainStream);

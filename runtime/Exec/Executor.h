@@ -5,6 +5,7 @@
 #define ZC_RUNTIME_EXEC_EXECUTOR_H
 
 #include "runtime/Device/Device.h"
+#include "runtime/Exec/Observer.h"
 #include "runtime/Plan/Artifact.h"
 
 #include <memory>
@@ -28,6 +29,12 @@ public:
 
   /// Runs a prepared program to its end.
   Status run(const plan::Program &program);
+
+  /// Tells `observer` of every instruction from now on, waiting for each to
+  /// end.
+  void addObserver(InstructionObserver &observer) {
+    observers.push_back(&observer);
+  }
 
   /// Copies a whole tensor between the host and a buffer of a program.
   Status write(const plan::Program &program, uint32_t buffer,
@@ -61,6 +68,7 @@ private:
   Status allocate(const std::vector<const plan::Program *> &programs);
   Status prepareProgram(const plan::Program &program);
   Status loadWeights();
+  Status launch(const plan::Program &program, Step &step);
   char *base(plan::Space space) const {
     return space == plan::PERSISTENT ? persistent.base() : transient.base();
   }
@@ -69,6 +77,7 @@ private:
   const Artifact &theArtifact;
   Region persistent, transient;
   std::vector<Prepared> prepared;
+  std::vector<InstructionObserver *> observers;
 };
 
 } // namespace zc

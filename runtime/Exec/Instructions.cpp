@@ -1,4 +1,5 @@
 #include "runtime/Exec/Instructions.h"
+#include "runtime/Exec/Observer.h"
 
 namespace zc {
 
@@ -39,6 +40,19 @@ kernels::StridedTensor makeStridedTensor(const AddressMap &map,
   return {elementType(map.buffer(operand.buffer()).type().dtype()),
           {operand.dims().begin(), operand.dims().end()},
           {operand.strides().begin(), operand.strides().end()}};
+}
+
+const char *kindOf(const plan::Instruction &instruction) {
+  switch (instruction.kind_case()) {
+  case plan::Instruction::kKernel:
+    return "kernel";
+  case plan::Instruction::kMatmul:
+    return "matmul";
+  case plan::Instruction::kConvolution:
+    return "convolution";
+  default:
+    return "copy";
+  }
 }
 
 Launch makeLaunch(const AddressMap &map, const plan::Instruction &instruction) {

@@ -53,9 +53,10 @@ Status BatchFeed::addColumn(const plan::Input &input,
   if (input.batch_dim() >= 0)
     theBatch = column.buffer->type().dims(input.batch_dim());
   auto found = data->arrays().find(input.name());
-  if (found != data->arrays().end() && !input.is_sample_weight()) {
-    column.array = &found->second;
-    ZC_RETURN_IF_ERROR(bindArray(column, options));
+  if (!data->tokens().empty() && !input.is_sample_weight()) {
+    ZC_RETURN_IF_ERROR(bindTokens(column));
+  } else if (found != data->arrays().end() && !input.is_sample_weight()) {
+    ZC_RETURN_IF_ERROR(bindArray(column, found->second, options));
   } else if (!input.is_sample_weight() &&
              !(input.is_label() && options.labelsMayMiss)) {
     return makeError(StatusCode::InvalidArgument, "'", data->path(),
@@ -67,9 +68,9 @@ Status BatchFeed::addColumn(const plan::Input &input,
 }
 
 /// Checks type and shape, and finds out how to walk the array.
-Status BatchFeed::bindArray(Column &column, const FeedOptions &options) {
+Status BatchFeed::bindArray(Column &column, const NpyArray &array,
+                            const FeedOptions &options) {
   const plan::TensorType &type = column.buffer->type();
-  const NpyArray &array = *column.array;
   int batchDim = column.input->batch_dim();
   std::vector<int64_t> expected(type.dims().begin(), type.dims().end());
   int axis = batchDim;
@@ -79,6 +80,8 @@ Status BatchFeed::bindArray(Column &column, const FeedOptions &options) {
     axis = 0;
   }
   column.convert = findConverter(array, type.dtype());
+  column.segments = {{0, array.data.data()}};
+  column.itemSize = array.itemSize;
   bool agrees = array.dims.size() == expected.size();
   for (size_t i = 0; agrees && i < expected.size(); ++i)
     agrees = int(i) == axis || array.dims[i] == expected[i];
@@ -103,6 +106,41 @@ Status BatchFeed::bindArray(Column &column, const FeedOptions &options) {
   return countSamples(column, samples);
 }
 
+/// Labels are the tokens that follow each token.
+static bool areNextTokens(const plan::Input &input) {
+  return input.is_label() || input.name() == "labels" ||
+         input.name() == "targets";
+}
+
+Status BatchFeed::bindTokens(Column &column) {
+  const plan::Input &input = *column.input;
+  const plan::TensorType &type = column.buffer->type();
+  NpyArray like;
+  like.kind = 'u';
+  like.itemSize = data->tokens().front().width;
+  column.convert = findConverter(like, type.dtype());
+  if (input.batch_dim() != 0 || type.dims_size() < 2 || !column.convert ||
+      !isInteger(type.dtype()))
+    return makeError(StatusCode::InvalidArgument, "'", data->path(),
+                     "' has tokens, which cannot feed the input '",
+                     input.name(), "', ", printType(type),
+                     "; expected integers [samples, tokens]; use an .npz for "
+                     "other inputs");
+  column.itemSize = like.itemSize;
+  column.inner = column.sampleStride = *elementCount(type) / type.dims(0);
+  column.outerStride = 0;
+  // Every sample is followed by a token more, whether or not labels are asked
+  // for: the samples of a file are the same for all programs.
+  const int64_t next = areNextTokens(input) ? 1 : 0;
+  int64_t samples = 0;
+  for (const TokenShard &shard : data->tokens()) {
+    column.segments.push_back(
+        {samples, shard.tokens.data() + next * column.itemSize});
+    samples += std::max<int64_t>(0, shard.count() - 1) / column.inner;
+  }
+  return countSamples(column, samples);
+}
+
 Status BatchFeed::countSamples(const Column &column, int64_t samples) {
   if (samplesFrom.empty()) {
     samplesFrom = column.input->name();
@@ -121,9 +159,9 @@ Status BatchFeed::feed(Executor &executor,
   for (Column &column : columns) {
     if (column.input->is_sample_weight())
       fillWeights(column, indices.size());
-    else if (column.array && column.input->batch_dim() < 0)
+    else if (!column.segments.empty() && column.input->batch_dim() < 0)
       ZC_RETURN_IF_ERROR(fillWhole(column));
-    else if (column.array)
+    else if (!column.segments.empty())
       ZC_RETURN_IF_ERROR(fillSamples(column, indices));
     ZC_RETURN_IF_ERROR(executor.write(*program, column.input->buffer(),
                                       column.staging.data()));
@@ -143,15 +181,19 @@ Status BatchFeed::fillSamples(Column &column,
                               const std::vector<int64_t> &indices) {
   const plan::DataType type = column.buffer->type().dtype();
   const int64_t bytes = elementBytes(type);
-  const char *source = column.array->data.data();
   if (int64_t(indices.size()) < theBatch)
     std::fill(column.staging.begin(), column.staging.end(), '\0');
   for (size_t b = 0; b < indices.size(); ++b) {
+    auto segment = std::upper_bound(
+        column.segments.begin(), column.segments.end(), indices[b],
+        [](int64_t index, const Segment &each) { return index < each.first; });
+    --segment;
+    int64_t sample = indices[b] - segment->first;
     for (int64_t o = 0; o < column.outer; ++o) {
-      int64_t from = indices[b] * column.sampleStride + o * column.outerStride;
+      int64_t from = sample * column.sampleStride + o * column.outerStride;
       int64_t to = (o * theBatch + int64_t(b)) * column.inner;
       int64_t done =
-          column.convert(source + from * column.array->itemSize,
+          column.convert(segment->data + from * column.itemSize,
                          column.staging.data() + to * bytes, column.inner);
       if (done < column.inner)
         return makeError(StatusCode::InvalidArgument, "'", data->path(), "': '",
@@ -165,7 +207,7 @@ Status BatchFeed::fillSamples(Column &column,
 }
 
 Status BatchFeed::fillWhole(Column &column) {
-  int64_t done = column.convert(column.array->data.data(),
+  int64_t done = column.convert(column.segments.front().data,
                                 column.staging.data(), column.inner);
   if (done < column.inner)
     return makeError(StatusCode::InvalidArgument, "'", data->path(), "': '",

@@ -37,11 +37,19 @@ public:
   Status feed(Executor &executor, const std::vector<int64_t> &indices);
 
 private:
-  /// One input and the array that feeds it.
+  /// Samples from `first` on, in one stretch of memory.
+  struct Segment {
+    int64_t first;
+    const char *data;
+  };
+
+  /// One input and the array or the tokens that feed it.
   struct Column {
     const plan::Input *input = nullptr;
     const plan::Buffer *buffer = nullptr;
-    const NpyArray *array = nullptr; // null: zeros, or the samples' weights
+    // What the samples are elements of; none: zeros, or the samples' weights.
+    std::vector<Segment> segments;
+    int itemSize = 0;
     Converter convert = nullptr;
     // The array as [outer][sample][inner] elements by strides.
     int64_t outer = 1, inner = 1, outerStride = 0, sampleStride = 0;
@@ -51,7 +59,9 @@ private:
   BatchFeed(const plan::Program &program, std::shared_ptr<const DataFile> data)
       : program(&program), data(std::move(data)) {}
   Status addColumn(const plan::Input &input, const FeedOptions &options);
-  Status bindArray(Column &column, const FeedOptions &options);
+  Status bindArray(Column &column, const NpyArray &array,
+                   const FeedOptions &options);
+  Status bindTokens(Column &column);
   Status countSamples(const Column &column, int64_t samples);
   Status fillSamples(Column &column, const std::vector<int64_t> &indices);
   Status fillWhole(Column &column);

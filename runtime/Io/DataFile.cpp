@@ -23,6 +23,10 @@ Result<DataFile> DataFile::open(const std::string &path) {
   DataFile data;
   data.thePath = path;
   std::error_code error;
+  if (isTokenPath(path) && !fs::is_directory(path, error)) {
+    ZC_ASSIGN_OR_RETURN(data.theTokens, openTokenFiles(path));
+    return data;
+  }
   bool isFolder = fs::is_directory(path, error);
   ZC_RETURN_IF_ERROR(isFolder ? data.openFolder() : data.openArchive());
   return data;

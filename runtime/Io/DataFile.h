@@ -1,9 +1,10 @@
-// Named arrays from where users keep them: an .npz, a folder of .npy, or a set
-// of single .npy files.
+// Samples from where users keep them: named arrays in an .npz, a folder of .npy
+// or a set of single .npy files, or tokens in .bin files.
 #ifndef ZC_RUNTIME_IO_DATAFILE_H
 #define ZC_RUNTIME_IO_DATAFILE_H
 
 #include "runtime/Io/Npy.h"
+#include "runtime/Io/TokenFiles.h"
 
 #include <map>
 
@@ -11,7 +12,7 @@ namespace zc {
 
 class DataFile {
 public:
-  /// Opens an .npz or a folder of .npy files.
+  /// Opens an .npz, a folder of .npy files, or .bin files of tokens.
   static Result<DataFile> open(const std::string &path);
   /// Opens single files, by name.
   static Result<DataFile>
@@ -19,6 +20,8 @@ public:
 
   const std::string &path() const { return thePath; }
   const std::map<std::string, NpyArray> &arrays() const { return theArrays; }
+  /// Empty unless the data is tokens; then there are no arrays.
+  const std::vector<TokenShard> &tokens() const { return theTokens; }
 
 private:
   Status openArchive();
@@ -27,6 +30,7 @@ private:
 
   std::string thePath;
   std::map<std::string, NpyArray> theArrays;
+  std::vector<TokenShard> theTokens;
 };
 
 } // namespace zc

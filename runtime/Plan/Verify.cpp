@@ -58,6 +58,9 @@ Status verifyState(const plan::State &state, uint64_t persistentBytes) {
   if (state.name() == "lr" && state.kind() == plan::SCALAR &&
       (state.type().dtype() != plan::F32 || *bytes != 4))
     return bad(who, " is ", printType(state.type()), ", not one float32");
+  if (state.name() == "seed" && state.kind() == plan::SCALAR &&
+      (state.type().dtype() != plan::I64 || *bytes != 8))
+    return bad(who, " is ", printType(state.type()), ", not one int64");
   return Status();
 }
 
@@ -103,9 +106,14 @@ Status verifyPrograms(const plan::Manifest &manifest) {
         !status.ok())
       return bad("program '", program.name(), "': ", status.message());
   }
-  const char *needed = manifest.mode() == "train" ? "step" : "eval";
-  if (!names.count(needed))
-    return bad("it has no program '", needed, "'");
+  std::vector<const char *> needed = {"eval"};
+  if (manifest.mode() == "train")
+    needed = {"step"};
+  if (manifest.accumulate() > 1)
+    needed = {"micro", "apply"};
+  for (const char *name : needed)
+    if (!names.count(name))
+      return bad("it has no program '", name, "'");
   bool drawn =
       std::any_of(manifest.states().begin(), manifest.states().end(),
                   [](const plan::State &state) { return !state.has_source(); });
@@ -139,6 +147,8 @@ Status verifyManifest(const plan::Manifest &manifest) {
     return bad("its mode is '", manifest.mode(), "'");
   if (manifest.batch() < 0)
     return bad("its batch is ", manifest.batch());
+  if (manifest.accumulate() < 0 || manifest.accumulate() > (1 << 20))
+    return bad("a step has ", manifest.accumulate(), " micro-batches");
   ZC_RETURN_IF_ERROR(verifyTarget(manifest.target()));
   ZC_RETURN_IF_ERROR(verifyMesh(manifest));
   ZC_RETURN_IF_ERROR(verifyStates(manifest));

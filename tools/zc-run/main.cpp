@@ -52,10 +52,34 @@ std::string checkLearningRate(const std::string &text) {
 
 const CLI::Range kPositive(int64_t(1), INT64_MAX);
 
+void addLearningRateOptions(CLI::App &app, zc::LearningRateSchedule &schedule) {
+  using Kind = zc::LearningRateSchedule::Kind;
+  app.add_option("--lr", schedule.peak, "learning rate")
+      ->capture_default_str()
+      ->check(checkLearningRate);
+  app.add_option("--lr-schedule", schedule.kind,
+                 "constant, cosine or linear: down to --min-lr at the last "
+                 "step [constant]")
+      ->transform(CLI::CheckedTransformer(
+          std::map<std::string, Kind>{{"constant", Kind::Constant},
+                                      {"cosine", Kind::Cosine},
+                                      {"linear", Kind::Linear}}))
+      ->type_name("TEXT");
+  app.add_option("--warmup-steps", schedule.warmupSteps,
+                 "steps in which the learning rate grows to --lr")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--min-lr", schedule.lowest,
+                 "where the schedule ends, unless constant")
+      ->capture_default_str()
+      ->check(checkLearningRate);
+}
+
 void addTrainOptions(CLI::App &app, zc::TrainOptions &options) {
   app.add_option("artifact", options.artifact, "the artifact, OUT.zca")
       ->required();
-  app.add_option("--data", options.data, ".npz, or a folder of .npy files")
+  app.add_option("--data", options.data,
+                 ".npz, a folder of .npy files, or .bin files of tokens")
       ->required();
   auto *steps =
       app.add_option("--steps", options.steps, "total steps")->check(kPositive);
@@ -72,9 +96,7 @@ void addTrainOptions(CLI::App &app, zc::TrainOptions &options) {
          "--no-shuffle", [&] { options.shuffle = false; },
          "take samples in order")
       ->excludes(shuffle);
-  app.add_option("--lr", options.learningRate, "learning rate")
-      ->capture_default_str()
-      ->check(checkLearningRate);
+  addLearningRateOptions(app, options.learningRate);
   auto *checkpoint = app.add_option("--checkpoint", options.checkpoint,
                                     "folder for checkpoints");
   app.add_option("--save-every", options.saveEvery,
@@ -87,6 +109,11 @@ void addTrainOptions(CLI::App &app, zc::TrainOptions &options) {
   app.add_flag("--resume", options.resume, "go on from the latest checkpoint")
       ->needs(checkpoint);
   app.add_option("--log", options.log, "JSON lines, one object a step");
+  app.add_option("--tensorboard", options.tensorboard,
+                 "folder for TensorBoard's event files");
+  app.add_option("--trace", options.trace,
+                 "Chrome or Perfetto trace of every instruction, as JSON");
+  app.add_flag("--profile", options.profile, "print time per kind of op");
   auto *evalData = app.add_option("--eval-data", options.evalData,
                                   "held-out samples, as for --data");
   app.add_option("--eval-every", options.evalEvery,

@@ -8,9 +8,10 @@ namespace zc::train {
 LogicalResult ReduceOp::verify() {
   auto from = cast<RankedTensorType>(getInput().getType());
   auto to = cast<RankedTensorType>(getType());
-  if (!llvm::is_contained({"sum", "max", "min", "prod"}, getKind()))
+  if (!llvm::is_contained({"sum", "max", "min", "prod", "sum_square"},
+                          getKind()))
     return emitOpError("unknown kind \"")
-           << getKind() << "\"; expected sum, max, min or prod";
+           << getKind() << "\"; expected sum, max, min, prod or sum_square";
   int64_t previous = -1;
   for (int64_t dim : getDims()) {
     if (dim <= previous || dim >= from.getRank())
@@ -26,10 +27,14 @@ LogicalResult ReduceOp::verify() {
   return success();
 }
 
+static bool isAddition(StringRef kind) {
+  return kind == "sum" || kind == "sum_square";
+}
+
 ShardingRule ReduceOp::getShardingRule() {
   ShardingRule rule = ShardingRule::whole(getOperation());
   auto from = cast<RankedTensorType>(getInput().getType());
-  bool isSum = getKind() == "sum";
+  bool isSum = isAddition(getKind());
   unsigned next = 0;
   for (int64_t dim = 0; dim < from.getRank(); ++dim) {
     bool reduced = llvm::is_contained(getDims(), dim);
@@ -41,12 +46,13 @@ ShardingRule ReduceOp::getShardingRule() {
     if (!reduced)
       rule.resultDims[0][next++] = factor;
   }
-  rule.linearity[0] = isSum ? Linearity::Joint : Linearity::None;
+  rule.linearity[0] = getKind() == "sum" ? Linearity::Joint : Linearity::None;
   return rule;
 }
 
 double ReduceOp::getFlops() {
-  return static_cast<double>(numElements(getInput().getType()));
+  double perElement = getKind() == "sum_square" ? 2 : 1;
+  return perElement * static_cast<double>(numElements(getInput().getType()));
 }
 
 // i1 is 0 or 1; wider integers are signed.
@@ -66,7 +72,7 @@ static TypedAttr identityOf(StringRef kind, Type element) {
   if (auto integer = dyn_cast<IntegerType>(element))
     return integerIdentityOf(kind, integer);
   double infinity = std::numeric_limits<double>::infinity();
-  double value = kind == "sum"    ? 0
+  double value = isAddition(kind) ? 0
                  : kind == "prod" ? 1
                  : kind == "max"  ? -infinity
                                   : infinity;
@@ -77,12 +83,12 @@ static Value combine(OpBuilder &builder, Location loc, StringRef kind, Value a,
                      Value b) {
   if (isa<FloatType>(a.getType())) {
     ScalarBuilder s(builder, loc);
-    return kind == "sum"   ? s.add(a, b)
-           : kind == "max" ? s.max(a, b)
-           : kind == "min" ? s.min(a, b)
-                           : s.mul(a, b);
+    return isAddition(kind) ? s.add(a, b)
+           : kind == "max"  ? s.max(a, b)
+           : kind == "min"  ? s.min(a, b)
+                            : s.mul(a, b);
   }
-  if (kind == "sum")
+  if (isAddition(kind))
     return arith::AddIOp::create(builder, loc, a, b);
   if (a.getType().isInteger(1) && kind == "max")
     return arith::OrIOp::create(builder, loc, a, b);
@@ -93,6 +99,12 @@ static Value combine(OpBuilder &builder, Location loc, StringRef kind, Value a,
   if (kind == "min")
     return arith::MinSIOp::create(builder, loc, a, b);
   return arith::MulIOp::create(builder, loc, a, b);
+}
+
+static Value square(OpBuilder &builder, Location loc, Value a) {
+  if (isa<FloatType>(a.getType()))
+    return ScalarBuilder(builder, loc).mul(a, a);
+  return arith::MulIOp::create(builder, loc, a, a);
 }
 
 void ReduceOp::buildLinalg(OpBuilder &builder, Location loc, ValueRange inputs,
@@ -106,8 +118,11 @@ void ReduceOp::buildLinalg(OpBuilder &builder, Location loc, ValueRange inputs,
       {identityMap(builder, rank), identityMap(builder, rank, getDims())},
       inputs, outputs,
       [&](OpBuilder &nested, Location bodyLoc, ValueRange elements) {
+        Value element = elements[0];
+        if (getKind() == "sum_square")
+          element = square(nested, bodyLoc, element);
         return SmallVector<Value>{
-            combine(nested, bodyLoc, getKind(), elements[1], elements[0])};
+            combine(nested, bodyLoc, getKind(), elements[1], element)};
       });
 }
 
@@ -122,6 +137,12 @@ LogicalResult ReduceOp::vjp(OpBuilder &builder, ValueRange resultGrads,
   };
   if (getKind() == "sum") {
     operandGrads[0] = spread(resultGrads[0]);
+    return success();
+  }
+  if (getKind() == "sum_square") {
+    Value twice = AddOp::create(builder, loc, getInput(), getInput());
+    operandGrads[0] =
+        MulOp::create(builder, loc, twice, spread(resultGrads[0]));
     return success();
   }
   if (getKind() == "prod")

@@ -10,8 +10,9 @@ LogicalResult StateOp::verify() {
   if (!type || !type.hasStaticShape())
     return emitOpError("expected a ranked tensor of static shape, got ")
            << getType();
-  if (!llvm::is_contained(
-          {kParameter, kConstant, kStatistic, kOptimizer, kScalar}, getKind()))
+  if (!llvm::is_contained({kParameter, kConstant, kStatistic, kOptimizer,
+                           kScalar, kAccumulator},
+                          getKind()))
     return emitOpError("unknown kind \"") << getKind() << "\"";
   if (getValue() && getSource())
     return emitOpError("has both a value and a source");

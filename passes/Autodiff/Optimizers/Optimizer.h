@@ -12,8 +12,17 @@
 
 namespace zc {
 
-/// An optimizer of `--optimizer`, as train ops on one parameter. All tensors
-/// have the parameter's shape; scalars are tensors of no dims.
+/// What one parameter is updated from. All tensors have its shape.
+struct ParameterUpdate {
+  mlir::Value parameter;
+  mlir::Value gradient;
+  /// Whether weight decay applies.
+  bool decays = true;
+  /// One per slot; replaced by their new values.
+  llvm::SmallVector<mlir::Value> moments;
+};
+
+/// An optimizer of `--optimizer`, as train ops; scalars are tensors of no dims.
 class Optimizer {
 public:
   virtual ~Optimizer() = default;
@@ -27,14 +36,13 @@ public:
   virtual void buildShared(mlir::OpBuilder &builder, mlir::Location loc,
                            mlir::Value lr, mlir::Value step) = 0;
 
-  /// The parameter's new value; `moments` (one per slot) are replaced by
-  /// theirs.
+  /// The parameter's new value.
   virtual mlir::Value update(mlir::OpBuilder &builder, mlir::Location loc,
-                             mlir::Value parameter, mlir::Value gradient,
-                             llvm::MutableArrayRef<mlir::Value> moments) = 0;
+                             ParameterUpdate &update) = 0;
 };
 
 std::unique_ptr<Optimizer> makeSgd(const BuildOptimizerStepPassOptions &);
+std::unique_ptr<Optimizer> makeAdam(const BuildOptimizerStepPassOptions &);
 std::unique_ptr<Optimizer> makeAdamW(const BuildOptimizerStepPassOptions &);
 
 } // namespace zc

@@ -28,11 +28,12 @@ public:
     lr = rate;
   }
 
-  Value update(OpBuilder &builder, Location loc, Value parameter,
-               Value gradient, MutableArrayRef<Value> moments) override {
+  Value update(OpBuilder &builder, Location loc,
+               ParameterUpdate &update) override {
     UpdateBuilder u{builder, loc};
-    Value direction = gradient;
-    if (weightDecay != 0)
+    Value parameter = update.parameter, direction = update.gradient;
+    SmallVector<Value> &moments = update.moments;
+    if (update.decays && weightDecay != 0)
       direction = u.add(direction, u.mul(parameter, weightDecay));
     if (!moments.empty()) {
       moments[0] = u.add(u.mul(moments[0], momentum), direction);

@@ -31,31 +31,41 @@ static LogicalResult lowerCast(NodeContext &context) {
       context.operand(0), context.resultType().getElementType()));
 }
 
-// Before opset 12 a node drops nothing: exporters wrote it for inference.
-static FailureOr<bool> dropsElements(NodeContext &context) {
+// The share of elements that are dropped in training. Before opset 12 a node
+// drops nothing: exporters wrote it for inference.
+static FailureOr<double> getDropoutRatio(NodeContext &context) {
   if (!context.options.dropout || context.node.getSinceVersion() < 12 ||
       !context.has(2))
-    return false;
+    return 0.0;
   FailureOr<double> training = context.number(2, "training_mode");
   if (failed(training) || *training == 0)
-    return failed(training) ? FailureOr<bool>(failure()) : false;
-  if (!context.has(1))
-    return true;
-  FailureOr<double> ratio = context.number(1, "ratio");
-  return failed(ratio) ? FailureOr<bool>(failure()) : *ratio != 0;
+    return training;
+  return context.has(1) ? context.number(1, "ratio") : 0.5;
 }
 
 static LogicalResult lowerDropout(NodeContext &context) {
-  FailureOr<bool> drops = dropsElements(context);
-  if (failed(drops))
+  FailureOr<double> ratio = getDropoutRatio(context);
+  if (failed(ratio))
     return failure();
-  if (*drops)
-    return context.emitError() << "drops elements at random in training, which "
-                                  "zc does not; compile with --dropout off";
-  if (context.isUsed(1) &&
-      failed(context.set(1, context.build.splat(context.resultType(1), 1))))
-    return failure();
-  return context.set(context.operand(0));
+  if (!(*ratio >= 0 && *ratio < 1))
+    return context.emitError()
+           << "expected a ratio of at least 0 and below 1, found " << *ratio;
+  Value x = context.operand(0);
+  TensorBuilder &build = context.build;
+  if (!context.isUsed(1))
+    return context.set(*ratio == 0
+                           ? x
+                           : train::DropoutOp::create(build.builder, build.loc,
+                                                      x, APFloat(*ratio)));
+  if (*ratio == 0)
+    return failure(
+        failed(context.set(x)) ||
+        failed(context.set(1, build.splat(context.resultType(1), 1))));
+  // Both results are of one draw: what became of ones.
+  Value drawn = train::DropoutOp::create(
+      build.builder, build.loc, build.splatLike(x, 1), APFloat(*ratio));
+  return failure(failed(context.set(build.mul(x, drawn))) ||
+                 failed(context.set(1, build.compare("ne", drawn, 0))));
 }
 
 // --- The same elements in another order ------------------------------------

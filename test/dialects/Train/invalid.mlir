@@ -366,3 +366,35 @@ func.func @attention_grad_sums(%q: tensor<2x3x4x5xf32>, %l: tensor<2x3x4xf32>) {
   %0:3 = train.attention_grad %q, %q, %q, %q, %l, %q {scale = 1.0 : f64} : (tensor<2x3x4x5xf32>, tensor<2x3x4x5xf32>, tensor<2x3x4x5xf32>, tensor<2x3x4x5xf32>, tensor<2x3x4xf32>, tensor<2x3x4x5xf32>) -> (tensor<2x3x4x5xf32>, tensor<2x3x4x5xf32>, tensor<2x3x4x5xf32>)
   return
 }
+
+// -----
+
+func.func @reduce_kind(%x: tensor<3xf32>) {
+  // expected-error @below {{unknown kind "mean"; expected sum, max, min, prod or sum_square}}
+  %0 = train.reduce "mean" %x {dims = array<i64: 0>} : (tensor<3xf32>) -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @dropout_ratio(%x: tensor<3xf32>, %k: tensor<3xi64>) {
+  // expected-error @below {{expected a ratio in [0, 1), found 1.0}}
+  %0 = train.dropout_training %x, %k, %k {ratio = 1.0 : f64} : (tensor<3xf32>, tensor<3xi64>, tensor<3xi64>) -> tensor<3xf32>
+  return
+}
+
+// -----
+
+func.func @dropout_position(%x: tensor<3xf32>, %k: tensor<3xi64>, %p: tensor<3xi32>) {
+  // expected-error @below {{expected a key of i64, found 'tensor<3xi32>'}}
+  %0 = train.dropout_training %x, %k, %p {ratio = 0.5 : f64} : (tensor<3xf32>, tensor<3xi64>, tensor<3xi32>) -> tensor<3xf32>
+  return
+}
+
+// -----
+
+func.func @random_key(%k: tensor<i32>) {
+  // expected-error @below {{expected a key of i64, found 'tensor<i32>'}}
+  %0 = train.random_key %k, %k : (tensor<i32>, tensor<i32>) -> tensor<i32>
+  return
+}

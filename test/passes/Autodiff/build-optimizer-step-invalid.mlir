@@ -1,6 +1,6 @@
 // RUN: zc-opt %s --verify-diagnostics --zc-build-optimizer-step=optimizer=lion
 
-// expected-error @+1 {{expected @step and an optimizer sgd or adamw}}
+// expected-error @+1 {{expected @step and an optimizer sgd, adam or adamw}}
 module {
   func.func @step() {
     return

@@ -2,7 +2,7 @@
 
 // Tests that no state of the model is taken for one of the optimizer.
 module {
-  // expected-error @+1 {{has the name that zc gives to a state of the optimizer, 'lr'; rename it}}
+  // expected-error @+1 {{has the name that zc gives to a state of its own, 'lr'; rename it}}
   train.state @lr "constant" : tensor<2xf32>
   func.func @step() {
     return

@@ -2,6 +2,8 @@
 // RUN: zc-opt %s --zc-build-optimizer-step="optimizer=sgd momentum=0.9 nesterov=1" | FileCheck %s --check-prefixes=CHECK,SGD
 // RUN: zc-opt %s --zc-build-optimizer-step="optimizer=sgd" | FileCheck %s --check-prefixes=CHECK,PLAIN
 
+// RUN: zc-opt %s --zc-build-optimizer-step="optimizer=adam weight-decay=0.1 clip-norm=0.5" | FileCheck %s --check-prefixes=CHECK,ADAM
+
 // Tests that the gradient result becomes new values of the parameter and its
 // moments, and that @init makes what has no stored value.
 train.state @w "parameter" : tensor<4xf32> {source = {file = "w", offset = 0 : i64, length = 16 : i64}}
@@ -13,10 +15,16 @@ train.state @w "parameter" : tensor<4xf32> {source = {file = "w", offset = 0 : i
 // PLAIN-NOT: "optimizer" : tensor<4xf32>
 // CHECK-LABEL: func.func @step
 // CHECK-NOT: train.gradient =
-// CHECK-SAME: {train.metric = "loss"}, tensor<i64> {train.state = @optimizer.step}, tensor<4xf32> {train.state = @w}
+// CHECK-SAME: {train.metric = "loss"}, tensor<i64> {train.state = @optimizer.step}, tensor<f32> {train.metric = "grad_norm"}, tensor<4xf32> {train.state = @w}
 // ADAMW: train.pow
 // ADAMW: train.sqrt
 // SGD-NOT: train.pow
+// ADAM: train.reduce "sum_square"
+// ADAM: %[[NORM:.*]] = train.sqrt
+// ADAM: train.div %{{.*}}, %{{.*}}
+// ADAM: %[[FACTOR:.*]] = train.min
+// ADAM: %[[SPREAD:.*]] = train.broadcast %[[FACTOR]]
+// ADAM: train.mul %{{.*}}, %[[SPREAD]]
 // CHECK-LABEL: func.func @init
 // CHECK-SAME: tensor<f32> {train.state = @lr}
 // CHECK-NOT: train.state = @w}

@@ -23,11 +23,19 @@ static std::string binary(const std::string &name) {
 
 static void addElementwise(std::vector<OpCase> &cases) {
   for (const char *name : {"neg", "abs", "exp", "tanh", "erf", "sin", "cos",
-                           "sigmoid", "relu", "gelu"})
+                           "sigmoid", "relu", "gelu", "softplus"})
     cases.push_back({unary(name), {{-2, 2}}});
   for (const char *name : {"log", "sqrt", "rsqrt"})
     cases.push_back({unary(name), {{0.3, 2}}});
   cases.push_back({unary("gelu", "{tanh} "), {{-2, 2}}});
+  cases.push_back({unary("dropout", "{ratio = 0.5} ")});
+  cases.push_back({"train.dropout_training %0, %1, %2, %3 {ratio = 0.4} : "
+                   "(tensor<3x4xf64>, tensor<3x4xi64>, tensor<3x4xi64>, "
+                   "tensor<3x4xi64>) -> tensor<3x4xf64>",
+                   {{-1, 1}, {7, 7}, {0, 99}, {0, 99}}});
+  cases.push_back({"train.random_key %0, %1 : (tensor<8xi64>, tensor<8xi64>) "
+                   "-> tensor<8xi64>",
+                   {{0, 99}, {0, 99}}});
   for (const char *name : {"add", "sub", "mul", "max", "min"})
     cases.push_back({binary(name)});
   cases.push_back({binary("div"), {{-1, 1}, {0.5, 2}}});
@@ -76,7 +84,7 @@ static void addShapes(std::vector<OpCase> &cases) {
                    "array<i64: 0, 1>} : (tensor<4x3xf64>) -> tensor<4x8xf64>"});
   cases.push_back({"train.concat %0, %1, %2 {dim = 1 : i64} : (tensor<4x1xf64>,"
                    " tensor<4x3xf64>, tensor<4x2xf64>) -> tensor<4x6xf64>"});
-  for (const char *kind : {"sum", "max", "min", "prod"}) {
+  for (const char *kind : {"sum", "max", "min", "prod", "sum_square"}) {
     std::string head = std::string("train.reduce \"") + kind + "\" %0 ";
     cases.push_back({head + "{dims = array<i64: 1>} : (tensor<3x4x2xf64>) -> "
                             "tensor<3x2xf64>"});

@@ -36,6 +36,8 @@ TEST(Verify, ChecksTheHead) {
   expectMessage("0 threads",
                 [](auto &m) { m.mutable_target()->set_threads(0); });
   expectMessage("no program 'step'", [](auto &m) { step(m).set_name("stop"); });
+  expectMessage("no program 'micro'", [](auto &m) { m.set_accumulate(2); });
+  expectMessage("-1 micro-batches", [](auto &m) { m.set_accumulate(-1); });
   expectMessage("no program 'init'",
                 [](auto &m) { m.mutable_programs(0)->set_name("int"); });
   expectMessage("mesh axis", [](auto &m) {

@@ -1,0 +1,217 @@
+//===- InspectHtml.cpp - the report as one page ---------------------------===//
+//
+// Drawings are SVG in the page itself, made here: nothing is fetched and no
+// script runs.
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/Export/Inspect.h"
+#include "runtime/Plan/Types.h"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace zc {
+namespace {
+
+constexpr int kWidth = 1000, kHeight = 220, kTrack = 28;
+
+struct ClassStyle {
+  plan::MemoryClass memoryClass;
+  const char *name, *color;
+};
+constexpr ClassStyle kClasses[] = {
+    {plan::PARAMETERS, "parameters", "#4c72b0"},
+    {plan::GRADIENTS, "gradients", "#dd8452"},
+    {plan::OPTIMIZER_STATE, "optimizer", "#55a868"},
+    {plan::ACTIVATIONS, "activations", "#8172b3"},
+    {plan::COMMUNICATION, "communication", "#c44e52"},
+    {plan::WORKSPACE, "workspace", "#937860"}};
+
+const char *colorOf(const std::string &kind) {
+  return kind == "matmul"        ? "#4c72b0"
+         : kind == "convolution" ? "#dd8452"
+         : kind == "kernel"      ? "#55a868"
+                                 : "#999999";
+}
+
+/// What an author wrote, as text.
+std::string escape(const std::string &text) {
+  std::string out;
+  for (char c : text)
+    switch (c) {
+    case '&':
+      out += "&amp;";
+      break;
+    case '<':
+      out += "&lt;";
+      break;
+    case '>':
+      out += "&gt;";
+      break;
+    case '"':
+      out += "&quot;";
+      break;
+    default:
+      out += c;
+    }
+  return out;
+}
+
+std::string number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.2f", value);
+  return text;
+}
+
+std::string rectangle(double x, double y, double width, double height,
+                      const char *color, const std::string &title) {
+  return "<rect x=\"" + number(x) + "\" y=\"" + number(y) + "\" width=\"" +
+         number(width) + "\" height=\"" + number(height) + "\" fill=\"" +
+         color + "\"><title>" + escape(title) + "</title></rect>\n";
+}
+
+std::string openSvg(int height) {
+  return "<svg viewBox=\"0 0 " + std::to_string(kWidth) + " " +
+         std::to_string(height) + "\" preserveAspectRatio=\"none\">\n";
+}
+
+std::string legend() {
+  std::string text = "<p class=\"legend\">";
+  for (const ClassStyle &style : kClasses)
+    text += std::string("<span style=\"background:") + style.color +
+            "\"></span>" + style.name + " ";
+  return text + "</p>\n";
+}
+
+/// Bytes live at each instruction, classes on top of one another. A buffer that
+/// is seen as two classes at once stands in both.
+std::string drawMemory(const ProgramMemory &memory) {
+  uint64_t most = 1;
+  for (const ClassBytes &bytes : memory.timeline) {
+    uint64_t total = 0;
+    for (uint64_t each : bytes)
+      total += each;
+    most = std::max(most, total);
+  }
+  std::string text = openSvg(kHeight);
+  std::vector<double> base(memory.timeline.size(), 0);
+  double step = double(kWidth) / double(std::max<size_t>(1, base.size()));
+  for (const ClassStyle &style : kClasses) {
+    std::string upper, lower;
+    bool any = false;
+    for (size_t i = 0; i < base.size(); ++i) {
+      uint64_t bytes = memory.timeline[i][style.memoryClass];
+      any |= bytes > 0;
+      double low = base[i], high = low + double(bytes) / double(most) * kHeight;
+      base[i] = high;
+      for (double x : {double(i) * step, double(i + 1) * step}) {
+        upper += number(x) + "," + number(kHeight - high) + " ";
+        lower = number(x) + "," + number(kHeight - low) + " " + lower;
+      }
+    }
+    if (any)
+      text += "<polygon fill=\"" + std::string(style.color) + "\" points=\"" +
+              upper + lower + "\"><title>" + style.name +
+              "</title></polygon>\n";
+  }
+  return text + "</svg>\n<p>most: " + printSize(memory.liveBytes) +
+         (memory.liveAtLabel.empty() ? ""
+                                     : " at " + escape(memory.liveAtLabel)) +
+         "</p>\n";
+}
+
+/// How long an instruction is drawn: by its arithmetic or its traffic,
+/// whichever is more at ten operations a byte.
+double weightOf(const plan::Instruction &instruction) {
+  return std::max(instruction.flops(), 10 * instruction.bytes()) + 1;
+}
+
+std::string drawStreams(const plan::Program &program) {
+  uint32_t streams = 1;
+  double total = 1;
+  for (const plan::Instruction &instruction : program.instructions()) {
+    streams = std::max(streams, instruction.stream() + 1);
+    total += weightOf(instruction);
+  }
+  std::string text = openSvg(static_cast<int>(streams) * kTrack);
+  double x = 0;
+  for (const plan::Instruction &instruction : program.instructions()) {
+    double width = weightOf(instruction) / total * kWidth;
+    char costs[80];
+    std::snprintf(costs, sizeof(costs), "\n%.3f MFLOP, %.3f MB",
+                  instruction.flops() / 1e6, instruction.bytes() / 1e6);
+    std::string kind = getKind(instruction);
+    text += rectangle(x, instruction.stream() * kTrack + 2, width, kTrack - 4,
+                      colorOf(kind), kind + " " + instruction.label() + costs);
+    x += width;
+  }
+  return text + "</svg>\n";
+}
+
+std::string memoryTable(const plan::Manifest &manifest,
+                        const MemoryReport &report) {
+  std::string text = "<table><tr><th>class</th><th>bytes at most</th></tr>\n";
+  auto row = [&](const std::string &name, uint64_t bytes) {
+    text += "<tr><td>" + name + "</td><td class=\"n\">" + printSize(bytes) +
+            "</td></tr>\n";
+  };
+  for (const ClassStyle &style : kClasses)
+    row(style.name, report.classes[style.memoryClass]);
+  row("persistent", report.persistentBytes);
+  row("<b>peak</b>", report.peak);
+  return text + "</table>\n<p>" + std::to_string(manifest.states_size()) +
+         " states</p>\n";
+}
+
+std::string instructionTable(const plan::Program &program) {
+  std::string text = "<details><summary>" +
+                     std::to_string(program.instructions_size()) +
+                     " instructions</summary><table><tr><th></th><th>kind</th>"
+                     "<th>MFLOP</th><th>MB</th><th>what</th></tr>\n";
+  for (int i = 0; i < program.instructions_size(); ++i) {
+    const plan::Instruction &instruction = program.instructions(i);
+    text += "<tr><td class=\"n\">" + std::to_string(i) + "</td><td>" +
+            getKind(instruction) + "</td><td class=\"n\">" +
+            number(instruction.flops() / 1e6) + "</td><td class=\"n\">" +
+            number(instruction.bytes() / 1e6) + "</td><td>" +
+            escape(instruction.label()) + "</td></tr>\n";
+  }
+  return text + "</table></details>\n";
+}
+
+constexpr const char *kHead =
+    "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+    "<style>body{font:15px sans-serif;max-width:1100px;margin:2em auto;"
+    "padding:0 1em;color:#222}svg{width:100%;border:1px solid #ddd}"
+    "table{border-collapse:collapse}td,th{padding:2px 10px;text-align:left;"
+    "border-bottom:1px solid #eee}.n{text-align:right;font-variant-numeric:"
+    "tabular-nums}.legend span{display:inline-block;width:12px;height:12px;"
+    "margin:0 4px 0 12px}</style>\n";
+
+} // namespace
+
+std::string inspectAsHtml(const plan::Manifest &manifest) {
+  MemoryReport report = measureMemory(manifest);
+  std::string model = escape(manifest.model_name());
+  std::string text = std::string(kHead) + "<title>" + model +
+                     "</title></head><body>\n<h1>" + model + "</h1>\n<p>" +
+                     escape(manifest.mode()) + ", zc " +
+                     escape(manifest.zc_version());
+  if (!manifest.loss().empty())
+    text += ", loss " + escape(manifest.loss());
+  if (!manifest.optimizer().empty())
+    text += ", optimizer " + escape(manifest.optimizer());
+  if (manifest.batch() > 0)
+    text += ", batch " + std::to_string(manifest.batch());
+  text += "</p>\n<h2>Memory</h2>\n" + memoryTable(manifest, report) + legend();
+  for (int i = 0; i < manifest.programs_size(); ++i) {
+    const plan::Program &program = manifest.programs(i);
+    text += "<h2>Program " + escape(program.name()) +
+            "</h2>\n<h3>Transient memory, instruction by instruction</h3>\n" +
+            drawMemory(report.programs[i]) + "<h3>Streams</h3>\n" +
+            drawStreams(program) + instructionTable(program);
+  }
+  return text + "</body></html>\n";
+}
+
+} // namespace zc

@@ -1,0 +1,21 @@
+//===- GradientNorm.h - the norm of all gradients, and clipping -*- C++ -*-===//
+#ifndef ZC_PASSES_AUTODIFF_GRADIENTNORM_H
+#define ZC_PASSES_AUTODIFF_GRADIENTNORM_H
+
+#include "mlir/IR/Builders.h"
+
+namespace zc {
+
+/// The square root of the sum of the squares of all elements, a float32 tensor
+/// of no dims.
+mlir::Value buildGlobalNorm(mlir::OpBuilder &builder, mlir::Location loc,
+                            mlir::ValueRange gradients);
+
+/// What gradients are multiplied by so that their norm is at most `limit`, as
+/// torch.nn.utils.clip_grad_norm_ has it: min(1, limit / (norm + 1e-6)).
+mlir::Value buildClipFactor(mlir::OpBuilder &builder, mlir::Location loc,
+                            mlir::Value norm, double limit);
+
+} // namespace zc
+
+#endif // ZC_PASSES_AUTODIFF_GRADIENTNORM_H

@@ -1,0 +1,270 @@
+//===- SplitBatch.cpp - a program for a part of the batch -----------------===//
+//
+// Which dims count samples spreads from the inputs, forwards and backwards,
+// along the ops' sharding rules: accumulation is sharding over time. A sum over
+// such a dim gives a term of the whole sum, and terms may only pass what is
+// linear in them.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/Autodiff/SplitBatch.h"
+
+#include "dialects/Train/Ops/OpSupport.h"
+#include "passes/Analysis/LoopNests.h"
+#include "passes/Autodiff/ProgramBuilder.h"
+
+using namespace mlir;
+using namespace zc::train;
+
+namespace zc {
+namespace {
+
+/// The dim of a value that counts samples, each of them `inner` elements of it
+/// in a row.
+struct SampleDim {
+  int64_t dim;
+  int64_t inner;
+
+  bool operator==(const SampleDim &other) const {
+    return dim == other.dim && inner == other.inner;
+  }
+};
+
+ArrayRef<int64_t> shapeOfValue(Value value) {
+  return cast<RankedTensorType>(value.getType()).getShape();
+}
+
+class BatchSplitter {
+public:
+  BatchSplitter(func::FuncOp program, int64_t parts)
+      : program(program), block(program.getBody().front()), parts(parts) {}
+
+  LogicalResult run() {
+    separate();
+    if (failed(findInputs()) || failed(spread()) || failed(checkStates()) ||
+        failed(checkTerms()))
+      return failure();
+    for (auto &[value, place] : places)
+      setLocalType(value, place.dim);
+    program.setType(
+        FunctionType::get(program.getContext(), block.getArgumentTypes(),
+                          block.getTerminator()->getOperandTypes()));
+    return success();
+  }
+
+private:
+  void separate();
+  LogicalResult findInputs();
+  LogicalResult spread();
+  LogicalResult visit(Operation *op);
+  LogicalResult visitReshape(ReshapeOp op);
+  LogicalResult mark(Operation *op, Value value, SampleDim place);
+  LogicalResult checkStates();
+  LogicalResult checkTerms();
+  LogicalResult checkTerms(Operation *op, bool &isTerm);
+  void setLocalType(Value value, int64_t dim);
+
+  InFlightDiagnostic refuse(Operation *op) {
+    return op->emitError("'")
+           << op->getName()
+           << "' cannot be computed for a part of the samples: ";
+  }
+
+  func::FuncOp program;
+  Block &block;
+  int64_t parts, samples = 0;
+  llvm::MapVector<Value, SampleDim> places;
+  DenseSet<Value> terms;
+  bool changed = false;
+};
+
+/// What is the same everywhere may be meant per sample by one user and not by
+/// another.
+void BatchSplitter::separate() {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
+    if (!isSplatConstant(&op) && !isa<BroadcastOp>(op))
+      continue;
+    OpBuilder builder(&op);
+    for (OpOperand &use :
+         llvm::make_early_inc_range(llvm::drop_begin(op.getUses())))
+      use.set(builder.clone(op)->getResult(0));
+  }
+}
+
+LogicalResult BatchSplitter::findInputs() {
+  for (BlockArgument argument : block.getArguments()) {
+    auto dim = program.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(),
+                                                     kBatchDimAttr);
+    if (!dim)
+      continue;
+    places[argument] = {dim.getInt(), 1};
+    samples = shapeOfValue(argument)[dim.getInt()];
+  }
+  if (samples == 0)
+    return program.emitError("no input counts samples, so that a step cannot "
+                             "be accumulated from parts of the batch");
+  if (samples % parts == 0)
+    return success();
+  int64_t below = samples / parts * parts;
+  return program.emitError("the batch of ")
+         << samples << " samples does not divide into " << parts
+         << " micro-batches; the next sizes that do are "
+         << (below ? std::to_string(below) + " and " : std::string())
+         << below + parts;
+}
+
+LogicalResult BatchSplitter::mark(Operation *op, Value value, SampleDim place) {
+  auto [found, isNew] = places.insert({value, place});
+  changed |= isNew;
+  if (isNew || found->second == place)
+    return success();
+  return refuse(op) << "it brings samples together in a '" << value.getType()
+                    << "'";
+}
+
+/// Samples are `inner` times what follows them apart, in both shapes.
+LogicalResult BatchSplitter::visitReshape(ReshapeOp op) {
+  auto carry = [&](Value from, Value to) -> LogicalResult {
+    auto found = places.find(from);
+    if (found == places.end())
+      return success();
+    SampleDim place = found->second;
+    int64_t stride = place.inner;
+    for (int64_t size : shapeOfValue(from).drop_front(place.dim + 1))
+      stride *= size;
+    int64_t after = 1;
+    for (int64_t dim = shapeOfValue(to).size() - 1; dim >= 0; --dim) {
+      int64_t size = shapeOfValue(to)[dim];
+      bool here = stride % after == 0 && (stride / after) * samples <= size &&
+                  size % ((stride / after) * samples) == 0;
+      if (here && (samples > 1 || size == 1))
+        return mark(op, to, {dim, stride / after});
+      after *= size;
+    }
+    return refuse(op) << "'" << to.getType()
+                      << "' has no dim that counts samples";
+  };
+  if (failed(carry(op.getInput(), op.getResult())))
+    return failure();
+  return carry(op.getResult(), op.getInput());
+}
+
+/// Dims of one factor of the op's rule count samples alike.
+LogicalResult BatchSplitter::visit(Operation *op) {
+  if (auto reshape = dyn_cast<ReshapeOp>(op))
+    return visitReshape(reshape);
+  ShardingRule rule = cast<ShardableOpInterface>(op).getShardingRule();
+  DenseMap<int, int64_t> inners; // of the factors that count samples
+  auto forEachDim = [&](auto body) -> LogicalResult {
+    for (auto [index, operand] : llvm::enumerate(op->getOperands()))
+      for (auto [dim, factor] : llvm::enumerate(rule.operandDims[index]))
+        if (failed(body(operand, static_cast<int64_t>(dim), factor)))
+          return failure();
+    for (auto [index, result] : llvm::enumerate(op->getResults()))
+      for (auto [dim, factor] : llvm::enumerate(rule.resultDims[index]))
+        if (failed(body(result, static_cast<int64_t>(dim), factor)))
+          return failure();
+    return success();
+  };
+  auto collect = [&](Value value, int64_t dim, int factor) -> LogicalResult {
+    auto found = places.find(value);
+    if (found == places.end() || found->second.dim != dim)
+      return success();
+    if (factor == ShardingRule::kWhole && !isSplatConstant(op))
+      return refuse(op) << "it needs all of them at once";
+    inners[factor] = found->second.inner;
+    return success();
+  };
+  if (failed(forEachDim(collect)))
+    return failure();
+  return forEachDim([&](Value value, int64_t dim, int factor) {
+    auto found = inners.find(factor);
+    if (factor == ShardingRule::kWhole || found == inners.end())
+      return success();
+    return mark(op, value, {dim, found->second});
+  });
+}
+
+LogicalResult BatchSplitter::spread() {
+  do {
+    changed = false;
+    for (Operation &op : block.without_terminator())
+      if (failed(visit(&op)))
+        return failure();
+  } while (changed);
+  return success();
+}
+
+/// What is stored once for all samples cannot be stored per sample too.
+LogicalResult BatchSplitter::checkStates() {
+  for (auto &[value, place] : places) {
+    if (FlatSymbolRefAttr state = stateOf(value))
+      return program.emitError("'")
+             << state.getValue() << "' holds values for each of the " << samples
+             << " samples of the batch, so that a step cannot be accumulated "
+                "from parts of it";
+    auto constant = value.getDefiningOp<ConstantOp>();
+    if (constant && !isSplatConstant(constant))
+      return refuse(constant) << "it differs from sample to sample";
+  }
+  return success();
+}
+
+LogicalResult BatchSplitter::checkTerms(Operation *op, bool &isTerm) {
+  ShardingRule rule = cast<ShardableOpInterface>(op).getShardingRule();
+  unsigned joint = 0, jointTerms = 0, separateTerms = 0;
+  for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
+    bool term = terms.contains(operand);
+    joint += rule.linearity[index] == Linearity::Joint;
+    jointTerms += term && rule.linearity[index] == Linearity::Joint;
+    separateTerms += term && rule.linearity[index] == Linearity::Separate;
+    if (term && rule.linearity[index] == Linearity::None)
+      return refuse(op) << "it is not linear in a sum over all samples";
+    auto place = places.find(operand);
+    if (place == places.end())
+      continue;
+    int factor = rule.operandDims[index][place->second.dim];
+    if (factor == ShardingRule::kWhole)
+      continue; // a reshape, which keeps every sample's elements together
+    FactorKind kind = rule.factors[factor].kind;
+    if (kind == FactorKind::OtherReduction)
+      return refuse(op) << "it compares all of them";
+    isTerm |= kind == FactorKind::Sum;
+  }
+  if ((jointTerms != 0 && jointTerms != joint) || separateTerms > 1)
+    return refuse(op)
+           << "it combines a sum over all samples with another value";
+  isTerm |= jointTerms + separateTerms > 0;
+  return success();
+}
+
+LogicalResult BatchSplitter::checkTerms() {
+  for (Operation &op : block.without_terminator()) {
+    bool isTerm = false;
+    if (failed(checkTerms(&op, isTerm)))
+      return failure();
+    if (isTerm)
+      terms.insert(op.result_begin(), op.result_end());
+  }
+  return success();
+}
+
+void BatchSplitter::setLocalType(Value value, int64_t dim) {
+  auto type = cast<RankedTensorType>(value.getType());
+  SmallVector<int64_t> shape(type.getShape());
+  shape[dim] /= parts;
+  type = withShape(type, shape);
+  value.setType(type);
+  if (auto constant = value.getDefiningOp<ConstantOp>()) {
+    auto dense = cast<DenseElementsAttr>(constant.getValue());
+    constant.setValueAttr(
+        DenseElementsAttr::get(type, dense.getSplatValue<Attribute>()));
+  }
+}
+
+} // namespace
+
+LogicalResult splitBatch(func::FuncOp forward, int64_t parts) {
+  return BatchSplitter(forward, parts).run();
+}
+
+} // namespace zc

@@ -1,0 +1,69 @@
+// Where the time of a run goes: by kind of operator, and as a trace.
+#ifndef ZC_RUNTIME_DRIVER_PROFILE_H
+#define ZC_RUNTIME_DRIVER_PROFILE_H
+
+#include "runtime/Base/File.h"
+#include "runtime/Exec/Observer.h"
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace zc {
+
+/// The train operators of an instruction, out of its label: "train.add+mul".
+std::string operatorsOf(const plan::Instruction &instruction);
+
+/// Time per kind of operator, for a table.
+class Profile : public InstructionObserver {
+public:
+  void ran(const plan::Program &program, const plan::Instruction &instruction,
+           Clock::time_point begin, Clock::time_point end) override;
+
+  /// The table, most time first.
+  std::string print() const;
+
+private:
+  struct Row {
+    int64_t count = 0;
+    double seconds = 0, flops = 0, bytes = 0;
+  };
+  std::map<std::string, Row> rows; // "matmul train.matmul"
+};
+
+/// A trace that Chrome and Perfetto show: one track per stream and rank. Events
+/// are kept until the end in a buffer of fixed size; later ones are dropped and
+/// counted.
+class Trace : public InstructionObserver {
+public:
+  /// Fails where the file could not be written in the end.
+  static Result<std::unique_ptr<Trace>> open(const std::string &path, int rank);
+
+  void ran(const plan::Program &program, const plan::Instruction &instruction,
+           Clock::time_point begin, Clock::time_point end) override;
+
+  /// Writes the file.
+  Status finish();
+  uint64_t dropped() const { return theDropped; }
+
+private:
+  struct Event {
+    const plan::Program *program;
+    const plan::Instruction *instruction;
+    Clock::time_point begin, end;
+  };
+
+  Trace(AtomicFile file, int rank);
+  Status write(const std::string &event);
+
+  AtomicFile file;
+  int rank;
+  Clock::time_point start;
+  std::vector<Event> events;
+  uint64_t theDropped = 0;
+};
+
+} // namespace zc
+
+#endif // ZC_RUNTIME_DRIVER_PROFILE_H

@@ -1,0 +1,138 @@
+#include "runtime/Io/EventLog.h"
+#include "runtime/Base/File.h"
+
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace zc {
+
+namespace {
+
+constexpr uint32_t kPolynomial = 0x82f63b78; // reflected
+
+std::array<uint32_t, 256> makeTable() {
+  std::array<uint32_t, 256> table{};
+  for (uint32_t byte = 0; byte < table.size(); ++byte) {
+    uint32_t value = byte;
+    for (int bit = 0; bit < 8; ++bit)
+      value = (value >> 1) ^ (value & 1 ? kPolynomial : 0);
+    table[byte] = value;
+  }
+  return table;
+}
+
+/// So that a checksum of what contains checksums is still a good one.
+uint32_t mask(uint32_t sum) { return ((sum >> 15) | (sum << 17)) + 0xa282ead8; }
+
+template <typename T> std::string littleEndian(T value) {
+  std::string bytes(sizeof(value), '\0');
+  std::memcpy(bytes.data(), &value, sizeof(value));
+  return bytes;
+}
+
+// Protobuf's wire format. Of Event: 1 wall_time, 2 step, 3 file_version,
+// 5 summary; of Summary: 1 value; of Value: 1 tag, 2 simple_value.
+enum WireType { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
+
+std::string varint(uint64_t value) {
+  std::string bytes;
+  for (; value >= 0x80; value >>= 7)
+    bytes += static_cast<char>(value | 0x80);
+  return bytes + static_cast<char>(value);
+}
+
+std::string field(int number, WireType type, const std::string &payload) {
+  std::string bytes = varint(uint64_t(number) << 3 | type);
+  if (type == kBytes)
+    bytes += varint(payload.size());
+  return bytes + payload;
+}
+
+std::string wallTime() {
+  auto now = std::chrono::system_clock::now().time_since_epoch();
+  return field(1, kFixed64,
+               littleEndian(std::chrono::duration<double>(now).count()));
+}
+
+std::string makeFileName() {
+  auto now = std::chrono::system_clock::now().time_since_epoch();
+  char host[256] = "localhost";
+  ::gethostname(host, sizeof(host) - 1);
+  return strCat("events.out.tfevents.",
+                std::chrono::duration_cast<std::chrono::seconds>(now).count(),
+                ".", host, ".", ::getpid());
+}
+
+} // namespace
+
+uint32_t crc32c(std::string_view bytes) {
+  static const std::array<uint32_t, 256> table = makeTable();
+  uint32_t sum = ~0u;
+  for (unsigned char byte : bytes)
+    sum = (sum >> 8) ^ table[(sum ^ byte) & 0xff];
+  return ~sum;
+}
+
+std::string makeEventRecord(std::string_view message) {
+  std::string length = littleEndian<uint64_t>(message.size());
+  return length + littleEndian(mask(crc32c(length))) + std::string(message) +
+         littleEndian(mask(crc32c(message)));
+}
+
+Result<EventLog> EventLog::open(const std::string &folder) {
+  ZC_RETURN_IF_ERROR(makeDirectories(folder));
+  std::string path = folder + "/" + makeFileName();
+  int descriptor =
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (descriptor < 0)
+    return errnoError("cannot write events '" + path + "'");
+  EventLog log(path, descriptor);
+  std::string record =
+      makeEventRecord(wallTime() + field(3, kBytes, "brain.Event:2"));
+  ZC_RETURN_IF_ERROR(writeAll(descriptor, record.data(), record.size(), path));
+  return log;
+}
+
+EventLog::EventLog(EventLog &&other) noexcept
+    : path(std::move(other.path)),
+      descriptor(std::exchange(other.descriptor, -1)) {}
+
+EventLog::~EventLog() {
+  if (descriptor >= 0)
+    ::close(descriptor);
+}
+
+Status EventLog::writeScalars(int64_t step, const Scalars &scalars) {
+  std::string summary;
+  for (const auto &[tag, value] : scalars)
+    summary +=
+        field(1, kBytes,
+              field(1, kBytes, tag) +
+                  field(2, kFixed32, littleEndian(static_cast<float>(value))));
+  std::string record =
+      makeEventRecord(wallTime() + field(2, kVarint, varint(uint64_t(step))) +
+                      field(5, kBytes, summary));
+  return writeAll(descriptor, record.data(), record.size(), path);
+}
+
+Status EventLog::write(const StepRecord &record) {
+  Scalars scalars = {{"loss", std::stod(record.loss)},
+                     {"lr", record.lr},
+                     {"step_ms", record.stepMs},
+                     {"samples_per_s", record.samplesPerSecond}};
+  if (record.gradNorm)
+    scalars.push_back({"grad_norm", std::stod(*record.gradNorm)});
+  return writeScalars(record.step, scalars);
+}
+
+Status EventLog::write(const EvaluationRecord &record) {
+  Scalars scalars = {{"eval_loss", record.loss}};
+  if (record.accuracy)
+    scalars.push_back({"eval_accuracy", *record.accuracy});
+  return writeScalars(record.step, scalars);
+}
+
+} // namespace zc

@@ -1,0 +1,81 @@
+#include "runtime/Io/TokenFiles.h"
+
+#include <cstring>
+#include <glob.h>
+
+namespace zc {
+
+namespace {
+
+constexpr std::string_view kSuffix = ".bin";
+constexpr size_t kHeaderBytes = 256 * sizeof(int32_t);
+
+/// The two kinds of llm.c's files: of GPT-2's tokens and of Llama 3's.
+struct HeaderKind {
+  int32_t magic, version;
+  int width;
+};
+constexpr HeaderKind kKinds[] = {{20240520, 1, 2}, {20240801, 7, 4}};
+
+/// Takes the header off, where there is one.
+Status readHeader(TokenShard &shard) {
+  int32_t header[3] = {};
+  if (shard.tokens.size() >= kHeaderBytes)
+    std::memcpy(header, shard.tokens.data(), sizeof(header));
+  for (const HeaderKind &kind : kKinds) {
+    if (header[0] != kind.magic)
+      continue;
+    if (header[1] != kind.version)
+      return makeError(StatusCode::Unsupported, "'", shard.file->path(),
+                       "' is of version ", header[1], "; expected ",
+                       kind.version);
+    shard.width = kind.width;
+    shard.tokens.remove_prefix(kHeaderBytes);
+    if (header[2] < 0 || shard.count() != header[2])
+      return makeError(StatusCode::Corrupt, "'", shard.file->path(),
+                       "' says that it has ", header[2], " tokens, but ",
+                       shard.count(), " follow");
+  }
+  if (shard.tokens.size() % size_t(shard.width) != 0)
+    return makeError(StatusCode::Corrupt, "'", shard.file->path(), "' has ",
+                     shard.tokens.size(),
+                     " bytes of tokens, not a multiple of ", shard.width);
+  return Status();
+}
+
+/// The files' names in order; one that holds no wildcard stands for itself.
+std::vector<std::string> expand(const std::string &path) {
+  std::vector<std::string> paths;
+  glob_t found = {};
+  if (::glob(path.c_str(), GLOB_NOCHECK, nullptr, &found) == 0)
+    paths.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  ::globfree(&found);
+  return paths;
+}
+
+} // namespace
+
+bool isTokenPath(const std::string &path) {
+  return path.size() > kSuffix.size() &&
+         path.compare(path.size() - kSuffix.size(), kSuffix.size(), kSuffix) ==
+             0;
+}
+
+Result<std::vector<TokenShard>> openTokenFiles(const std::string &path) {
+  std::vector<TokenShard> shards;
+  for (const std::string &name : expand(path)) {
+    TokenShard shard;
+    ZC_ASSIGN_OR_RETURN(shard.file, MappedFile::open(name));
+    shard.tokens = shard.file->bytes();
+    ZC_RETURN_IF_ERROR(readHeader(shard));
+    if (!shards.empty() && shards.front().width != shard.width)
+      return makeError(StatusCode::InvalidArgument, "'", name,
+                       "' has tokens of ", shard.width, " bytes, '",
+                       shards.front().file->path(), "' of ",
+                       shards.front().width);
+    shards.push_back(std::move(shard));
+  }
+  return shards;
+}
+
+} // namespace zc

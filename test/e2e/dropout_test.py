@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""Dropout: drops in training alone, by seed, step and place and nothing else."""
+import unittest
+
+import numpy as np
+
+from zctest import FIXTURES, ZcTest, read_log
+
+MODEL = FIXTURES / "options" / "dropped.onnx"
+DATA = FIXTURES / "options" / "dropped.npz"
+LOSS = ["--loss", "softmax-cross-entropy", "--optimizer", "sgd"]
+
+
+class Dropout(ZcTest):
+
+    def artifact(self, *options, name="a.zca"):
+        path = self.folder / name
+        self.zc("compile", MODEL, "-o", path, *LOSS, *options)
+        return path
+
+    def losses(self, artifact, *options, steps=6, lr=0.1):
+        log = self.folder / "log.jsonl"
+        self.train(artifact, DATA, steps, "--no-shuffle", "--log", log,
+                   *options, lr=lr)
+        return [line["loss"] for line in read_log(log)]
+
+    def test_seed_and_step_decide(self):
+        artifact = self.artifact()
+        # Nothing is learned and samples come round after three steps, so that
+        # whatever changes is the masks'.
+        one = self.losses(artifact, "--seed", 1, lr=0)
+        self.assertEqual(one, self.losses(artifact, "--seed", 1, lr=0))
+        self.assertNotEqual(one, self.losses(artifact, "--seed", 2, lr=0))
+        self.assertNotEqual(one[:3], one[3:])
+        off = self.losses(self.artifact("--dropout", "off"), lr=0)
+        self.assertEqual(off[:3], off[3:])
+        self.assertNotEqual(one[:3], off[:3])
+
+    def test_threads_do_not(self):
+        artifact = self.artifact("--cpu-threads", 2)
+        losses = [self.losses(artifact, "--threads", threads)
+                  for threads in (1, 2)]
+        np.testing.assert_allclose(losses[0], losses[1], rtol=2e-6)
+
+    def test_resumes_bit_for_bit(self):
+        artifact = self.artifact()
+        whole = self.losses(artifact, "--seed", 3)
+        checkpoint = self.folder / "ckpt"
+        self.losses(artifact, "--seed", 3, "--checkpoint", checkpoint, steps=2)
+        self.assertEqual(whole, self.losses(
+            artifact, "--checkpoint", checkpoint, "--resume"))
+
+    def test_micro_batches_differ(self):
+        """One sample four times over, in micro-batches of two: were their masks
+        the same, the loss of four would be that of the first two."""
+        data = np.load(DATA)
+        losses = []
+        for size in (2, 4):
+            samples = self.folder / f"{size}.npz"
+            np.savez(samples, x=np.repeat(data["x"][:1], 8, 0),
+                     labels=np.repeat(data["labels"][:1], 8))
+            losses.append(self.losses_of(samples, "--accumulate", 8 // size))
+        self.assertNotEqual(losses[0], losses[1])
+
+    def losses_of(self, data, *options):
+        log = self.folder / "log.jsonl"
+        self.train(self.artifact(*options), data, 1, "--no-shuffle", "--log",
+                   log, lr=0)
+        return read_log(log)[0]["loss"]
+
+    def test_keeps_the_mean(self):
+        """The share of what is kept, through a model that passes x on."""
+        artifact = self.artifact()
+        dropped = np.array(self.losses(artifact, steps=300, lr=0))
+        off = np.mean(self.losses(self.artifact("--dropout", "off"), steps=3,
+                                  lr=0))
+        # The loss is convex in what is dropped, so noise can only raise it,
+        # and by no more than its variance says.
+        self.assertGreater(dropped.mean(), off)
+        self.assertLess(dropped.mean(), off + 0.2)
+
+    def test_evaluation_drops_nothing(self):
+        np.save(self.folder / "x.npy", np.load(DATA)["x"])
+        outputs = []
+        for name, options in (("on", []), ("off", ["--dropout", "off"])):
+            artifact = self.artifact(*options, name=f"{name}.zca")
+            self.zc("eval", artifact, "--input", f"x={self.folder / 'x.npy'}",
+                    "--output-dir", self.folder / name)
+            outputs.append(np.load(self.folder / name / "logits.npy"))
+        self.assertEqual(outputs[0].tobytes(), outputs[1].tobytes())
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""Tokens in .bin files train as the same samples in an .npz do."""
+import unittest
+
+import numpy as np
+
+from zctest import Fixture, ZcTest, read_log
+
+LENGTH = 32  # tokens of a sample
+
+
+class Tokens(ZcTest):
+
+    def setUp(self):
+        super().setUp()
+        self.artifact = self.compile(Fixture("gpt"), "sgd")
+        random = np.random.default_rng(0)
+        self.tokens = [random.integers(0, 60, size).astype(np.uint16)
+                       for size in (9 * LENGTH + 1, 5 * LENGTH + 20)]
+
+    def losses(self, data, *options):
+        log = self.folder / "log.jsonl"
+        self.zc("run", self.artifact, "--data", data, "--log", log, *options)
+        return [line["loss"] for line in read_log(log)]
+
+    def as_arrays(self, shards):
+        inputs, labels = [], []
+        for tokens in shards:
+            for start in range(0, len(tokens) - LENGTH, LENGTH):
+                inputs.append(tokens[start:start + LENGTH])
+                labels.append(tokens[start + 1:start + LENGTH + 1])
+        path = self.folder / "samples.npz"
+        np.savez(path, input_ids=np.array(inputs, np.int64),
+                 labels=np.array(labels, np.int64))
+        return path
+
+    def with_header(self, path, tokens):
+        header = np.zeros(256, np.int32)
+        header[:3] = 20240520, 1, len(tokens)
+        path.write_bytes(header.tobytes() + tokens.tobytes())
+
+    def test_one_file(self):
+        path = self.folder / "train.bin"
+        path.write_bytes(self.tokens[0].tobytes())
+        arrays = self.as_arrays(self.tokens[:1])
+        for options in (["--steps", 5, "--no-shuffle"],
+                        ["--epochs", 2, "--seed", 3]):
+            self.assertEqual(self.losses(path, *options),
+                             self.losses(arrays, *options))
+
+    def test_several_files_with_headers(self):
+        for index, tokens in enumerate(self.tokens):
+            self.with_header(self.folder / f"shard_{index}.bin", tokens)
+        options = ["--epochs", 2, "--seed", 1]
+        losses = self.losses(self.folder / "shard_*.bin", *options)
+        self.assertEqual(len(losses), 7)  # 28 samples, 4 a step
+        self.assertEqual(losses,
+                         self.losses(self.as_arrays(self.tokens), *options))
+
+    def test_held_out_tokens(self):
+        path = self.folder / "train.bin"
+        path.write_bytes(self.tokens[0].tobytes())
+        out = self.zc("run", self.artifact, "--data", path, "--steps", 2,
+                      "--eval-data", path)
+        self.assertRegex(out, "eval loss")
+
+    def fails_on(self, patterns, path):
+        self.fails(1, patterns, "run", self.artifact, "--data", path,
+                   "--steps", 1)
+
+    def test_damage_is_named(self):
+        path = self.folder / "train.bin"
+        path.write_bytes(b"\1\2\3")
+        self.fails_on(["train.bin", "3 bytes", "multiple of 2"], path)
+        path.write_bytes(self.tokens[0][:LENGTH].tobytes())
+        self.fails_on(["train.bin", "no samples"], path)
+        self.with_header(path, self.tokens[0])
+        path.write_bytes(path.read_bytes()[:-2])
+        self.fails_on(["train.bin", "says that it has 289 tokens"], path)
+        self.fails_on(["no such file"], self.folder / "none_*.bin")
+        path.write_bytes(np.full(99, 40000, np.uint16).tobytes())
+        self.fails_on(["sample \d+", "40000 is out of range"], path)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,63 @@
+// RUN: zc-opt %s --split-input-file --verify-diagnostics --zc-build-loss="loss=none accumulate=4"
+
+// Tests a batch that does not divide.
+// expected-error @+1 {{the batch of 6 samples does not divide into 4 micro-batches; the next sizes that do are 4 and 8}}
+func.func @forward(%x: tensor<6xf32> {train.input = "x", train.batch_dim = 0 : i64})
+    -> (tensor<f32> {train.output = "y"}) {
+  %0 = train.reduce "sum" %x {dims = array<i64: 0>} : (tensor<6xf32>) -> tensor<f32>
+  return %0 : tensor<f32>
+}
+
+// -----
+
+// Tests what is no sum over samples.
+func.func @forward(%x: tensor<8xf32> {train.input = "x", train.batch_dim = 0 : i64})
+    -> (tensor<f32> {train.output = "y"}) {
+  %0 = train.reduce "sum" %x {dims = array<i64: 0>} : (tensor<8xf32>) -> tensor<f32>
+  // expected-error @+1 {{'train.exp' cannot be computed for a part of the samples: it is not linear in a sum over all samples}}
+  %1 = train.exp %0 : (tensor<f32>) -> tensor<f32>
+  return %1 : tensor<f32>
+}
+
+// -----
+
+func.func @forward(%x: tensor<8xf32> {train.input = "x", train.batch_dim = 0 : i64},
+                   %s: tensor<f32> {train.input = "s"})
+    -> (tensor<f32> {train.output = "y"}) {
+  %0 = train.reduce "sum" %x {dims = array<i64: 0>} : (tensor<8xf32>) -> tensor<f32>
+  // expected-error @+1 {{it combines a sum over all samples with another value}}
+  %1 = train.add %0, %s : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  return %1 : tensor<f32>
+}
+
+// -----
+
+func.func @forward(%x: tensor<8xf32> {train.input = "x", train.batch_dim = 0 : i64})
+    -> (tensor<f32> {train.output = "y"}) {
+  // expected-error @+1 {{it compares all of them}}
+  %0 = train.reduce "max" %x {dims = array<i64: 0>} : (tensor<8xf32>) -> tensor<f32>
+  return %0 : tensor<f32>
+}
+
+// -----
+
+func.func @forward(%x: tensor<8xf32> {train.input = "x", train.batch_dim = 0 : i64})
+    -> (tensor<f32> {train.output = "y"}) {
+  // expected-error @+1 {{it needs all of them at once}}
+  %0 = train.softmax %x {dim = 0 : i64} : (tensor<8xf32>) -> tensor<8xf32>
+  %1 = train.reduce "sum" %0 {dims = array<i64: 0>} : (tensor<8xf32>) -> tensor<f32>
+  return %1 : tensor<f32>
+}
+
+// -----
+
+// Tests a weight for each sample.
+train.state @w "parameter" : tensor<8xf32>
+// expected-error @+1 {{'w' holds values for each of the 8 samples of the batch}}
+func.func @forward(%w: tensor<8xf32> {train.state = @w},
+                   %x: tensor<8xf32> {train.input = "x", train.batch_dim = 0 : i64})
+    -> (tensor<f32> {train.output = "y"}) {
+  %0 = train.mul %x, %w : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %1 = train.reduce "sum" %0 {dims = array<i64: 0>} : (tensor<8xf32>) -> tensor<f32>
+  return %1 : tensor<f32>
+}

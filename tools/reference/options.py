@@ -1,0 +1,330 @@
+#!/usr/bin/env python3
+"""Record what PyTorch does under the losses, optimizers and training options.
+
+  options.py [--output test/fixtures/options]
+
+A handful of tiny models (`MODEL.onnx`, `MODEL.npz`), each trained under several
+variants. `reference.json` lists per variant the options of `zc compile` and
+`zc run`, the ten losses and gradient norms in double precision, and the largest
+relative distance of PyTorch's own fp32 runs from them.
+"""
+import argparse
+import dataclasses
+import json
+import math
+import pathlib
+
+import numpy as np
+import onnx
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+from record import ROOT, versions, without_machine_paths
+
+STEPS, BATCH, SAMPLES = 10, 8, 24
+
+
+class Classifier(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.hidden, self.head = nn.Linear(6, 16), nn.Linear(16, 5)
+
+    def forward(self, x):
+        return self.head(torch.tanh(self.hidden(x)))
+
+
+class Normalised(nn.Module):
+    """With batch normalisation, whose statistics are a micro-batch's own."""
+
+    def __init__(self):
+        super().__init__()
+        self.hidden, self.norm = nn.Linear(6, 16), nn.BatchNorm1d(16)
+        self.head = nn.Linear(16, 5)
+
+    def forward(self, x):
+        return self.head(F.relu(self.norm(self.hidden(x))))
+
+
+class Dropped(nn.Module):
+    """Drops half of its hidden values; recorded under no variant."""
+
+    def __init__(self):
+        super().__init__()
+        self.hidden, self.head = nn.Linear(6, 64), nn.Linear(64, 5)
+        self.drop = nn.Dropout(0.5)
+
+    def forward(self, x):
+        return self.head(self.drop(torch.tanh(self.hidden(x))))
+
+
+class Pixels(nn.Module):
+    """A class for every pixel: logits [N, 4, H, W]."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(2, 4, 3, padding=1)
+
+    def forward(self, x):
+        return self.conv(x)
+
+
+class Sequence(nn.Module):
+    """Logits with the classes in the middle, [N, classes, T]."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv1d(3, 5, 1)
+
+    def forward(self, x):
+        return self.conv(x)
+
+
+class OwnLoss(nn.Module):
+    """Computes its loss from its inputs."""
+
+    def __init__(self):
+        super().__init__()
+        self.net = Classifier()
+
+    def forward(self, x, target):
+        logits = self.net(x)
+        return logits, F.cross_entropy(logits, target)
+
+
+def draw(seed, *shape):
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def draw_classes(seed, classes, *shape):
+    return np.random.default_rng(seed).integers(0, classes, shape)
+
+
+def with_ignored(labels, value):
+    ignored = np.random.default_rng(7).random(labels.shape) < 0.3
+    return np.where(ignored, value, labels)
+
+
+def cross_entropy(ignored=-100):
+    return lambda outputs, labels, reduction: F.cross_entropy(
+        outputs, labels, ignore_index=ignored, reduction=reduction)
+
+
+def binary(outputs, labels, reduction):
+    return F.binary_cross_entropy_with_logits(outputs, labels,
+                                              reduction=reduction)
+
+
+@dataclasses.dataclass
+class Model:
+    net: type
+    data: dict
+    inputs: tuple = ("x",)
+    outputs: tuple = ("logits",)
+
+
+MODELS = {
+    "classifier": Model(Classifier, {
+        "x": draw(1, SAMPLES, 6), "labels": draw_classes(2, 5, SAMPLES),
+        "gaps": with_ignored(draw_classes(2, 5, SAMPLES), -100),
+        "holes": with_ignored(draw_classes(2, 5, SAMPLES), 255),
+        "soft": np.random.default_rng(3).random((SAMPLES, 5), np.float32)}),
+    "normalised": Model(Normalised, {
+        "x": draw(1, SAMPLES, 6), "labels": draw_classes(2, 5, SAMPLES)}),
+    "dropped": Model(Dropped, {
+        "x": draw(1, SAMPLES, 6), "labels": draw_classes(2, 5, SAMPLES)}),
+    "pixels": Model(Pixels, {
+        "x": draw(4, SAMPLES, 2, 5, 6),
+        "labels": draw_classes(5, 4, SAMPLES, 5, 6)}),
+    "sequence": Model(Sequence, {
+        "x": draw(4, SAMPLES, 3, 7), "labels": draw_classes(5, 5, SAMPLES, 7)}),
+    "own": Model(OwnLoss, {
+        "x": draw(1, SAMPLES, 6), "target": draw_classes(2, 5, SAMPLES)},
+        ("x", "target"), ("logits", "cost")),
+}
+
+
+@dataclasses.dataclass
+class Variant:
+    name: str
+    model: str
+    compile: str  # options of zc compile
+    run: str = ""  # options of zc run
+    optimizer: str = "SGD"
+    settings: dict = dataclasses.field(default_factory=dict)
+    loss: object = cross_entropy()
+    labels: str = "labels"
+    lr: float = 0.1
+    rate: object = None  # learning rate of a step, from 1
+    clip: float = 0
+    undecayed: tuple = ()  # parameters that weight decay leaves alone
+    frozen: tuple = ()
+    accumulate: int = 1
+
+
+CE = "--loss softmax-cross-entropy --optimizer "
+
+
+def cosine(step):
+    return 0.1 * step / 3 if step <= 3 else 0.01 + 0.09 * 0.5 * (
+        1 + math.cos(math.pi * (step - 3) / (STEPS - 3)))
+
+
+def linear(step):
+    return 0.1 * (1 - step / STEPS)
+
+
+VARIANTS = [
+    Variant("adam", "classifier", CE + "adam", optimizer="Adam", lr=0.01),
+    Variant("adam-decay", "classifier",
+            CE + "adam --weight-decay 0.1 --beta1 0.8 --beta2 0.95 --eps 1e-6",
+            optimizer="Adam", lr=0.01,
+            settings={"weight_decay": 0.1, "betas": (0.8, 0.95), "eps": 1e-6}),
+    Variant("adamw-undecayed", "classifier",
+            CE + "adamw --weight-decay 0.5 --no-weight-decay bias$",
+            optimizer="AdamW", lr=0.01, settings={"weight_decay": 0.5},
+            undecayed=("hidden.bias", "head.bias")),
+    Variant("sgd-decay", "classifier",
+            CE + "sgd --momentum 0.9 --weight-decay 0.05",
+            settings={"momentum": 0.9, "weight_decay": 0.05}),
+    Variant("frozen", "classifier", CE + "sgd --freeze ^hidden --train weight",
+            frozen=("hidden.weight", "hidden.bias", "head.bias")),
+    Variant("clip", "classifier", CE + "sgd --clip-norm 0.3", clip=0.3, lr=0.5),
+    Variant("cosine", "classifier", CE + "sgd",
+            "--lr-schedule cosine --warmup-steps 3 --min-lr 0.01", rate=cosine),
+    Variant("linear", "classifier", CE + "sgd", "--lr-schedule linear",
+            rate=linear),
+    Variant("ignore-index", "classifier", CE + "sgd --labels gaps",
+            labels="gaps"),
+    Variant("ignore-index-255", "classifier",
+            CE + "sgd --labels holes --ignore-index 255",
+            loss=cross_entropy(255), labels="holes"),
+    Variant("bce", "classifier",
+            "--loss bce-with-logits --optimizer sgd --labels soft",
+            loss=binary, labels="soft", lr=1.0),
+    Variant("pixels", "pixels", CE + "sgd", lr=0.5),
+    Variant("class-axis", "sequence", CE + "sgd --class-axis 1", lr=0.5),
+    Variant("own", "own", "--loss none --loss-output cost --optimizer sgd",
+            loss=None),
+    Variant("accumulate", "classifier", CE + "sgd --accumulate 4",
+            accumulate=4),
+    Variant("accumulate-ignored", "classifier",
+            CE + "adamw --labels gaps --accumulate 2 --clip-norm 0.5",
+            optimizer="AdamW", labels="gaps", accumulate=2, clip=0.5, lr=0.01),
+    Variant("accumulate-norm", "normalised", CE + "sgd --accumulate 2",
+            accumulate=2),
+    Variant("accumulate-own", "own",
+            "--loss none --loss-output cost --optimizer sgd --accumulate 2",
+            loss=None, accumulate=2),
+]
+
+
+def build(name, dtype=torch.float32):
+    torch.manual_seed(0)
+    return MODELS[name].net().to(dtype).train()
+
+
+def batch_of(array, step, part, parts, dtype):
+    size = BATCH // parts
+    rows = (np.arange(size) + step * BATCH + part * size) % SAMPLES
+    tensor = torch.from_numpy(array[rows])
+    return tensor.to(dtype) if tensor.is_floating_point() else tensor
+
+
+def make_optimizer(variant, net):
+    groups = [[p for n, p in net.named_parameters() if p.requires_grad
+               and (n in variant.undecayed) == undecayed]
+              for undecayed in (False, True)]
+    optimizer = getattr(torch.optim, variant.optimizer)
+    return optimizer([{"params": groups[0], **variant.settings},
+                      {"params": groups[1], **variant.settings,
+                       "weight_decay": 0}], lr=variant.lr)
+
+
+def loss_sum(variant, outputs, labels):
+    """A micro-batch's losses, added up, and how many they are."""
+    if variant.loss is None:
+        return outputs[1], 1
+    total = variant.loss(outputs, labels, "sum")
+    if labels.is_floating_point():
+        return total, labels.numel()
+    ignored = 255 if variant.labels == "holes" else -100
+    return total, int((labels != ignored).sum())
+
+
+def train(variant, dtype, threads):
+    torch.set_num_threads(threads)
+    model, net = MODELS[variant.model], build(variant.model, dtype)
+    for name, parameter in net.named_parameters():
+        parameter.requires_grad_(name not in variant.frozen)
+    update = make_optimizer(variant, net)
+    losses, norms, rates = [], [], []
+    for step in range(STEPS):
+        rates.append(variant.rate(step + 1) if variant.rate else variant.lr)
+        for group in update.param_groups:
+            group["lr"] = rates[-1]
+        update.zero_grad()
+        total = count = 0
+        for part in range(variant.accumulate):
+            args = [batch_of(model.data[name], step, part, variant.accumulate,
+                             dtype) for name in model.inputs]
+            labels = None if variant.loss is None else batch_of(
+                model.data[variant.labels], step, part, variant.accumulate,
+                dtype)
+            part_sum, part_count = loss_sum(variant, net(*args), labels)
+            part_sum.backward()
+            total, count = total + part_sum.detach(), count + part_count
+        trained = [p for p in net.parameters() if p.requires_grad]
+        for parameter in trained:
+            parameter.grad /= count
+        limit = variant.clip or float("inf")
+        norms.append(float(nn.utils.clip_grad_norm_(trained, limit)))
+        losses.append(float(total / count))
+        update.step()
+    return np.array(losses), np.array(norms), rates
+
+
+def record(variant):
+    losses, norms, rates = train(variant, torch.float64, 1)
+    spread = 0
+    for threads in (1, 2):
+        other, other_norms, _ = train(variant, torch.float32, threads)
+        spread = max(spread, np.max(np.abs(other - losses) / losses),
+                     np.max(np.abs(other_norms - norms) / norms))
+    print(f"{variant.name}: loss {losses[0]:.4f} -> {losses[-1]:.4f}, "
+          f"spread {spread:.1e}")
+    return {"model": variant.model, "compile": variant.compile.split(),
+            "run": variant.run.split(), "lr": variant.lr,
+            "losses": losses.tolist(), "grad_norms": norms.tolist(),
+            "rates": rates, "spread": float(spread)}
+
+
+def export(name, folder):
+    model = MODELS[name]
+    example = tuple(torch.from_numpy(model.data[key][:BATCH])
+                    for key in model.inputs)
+    path = folder / f"{name}.onnx"
+    torch.onnx.export(build(name), example, str(path), dynamo=True,
+                      optimize=False, external_data=False, verbose=False,
+                      input_names=list(model.inputs),
+                      output_names=list(model.outputs))
+    onnx.save(without_machine_paths(onnx.load(path)), path)
+    np.savez(folder / f"{name}.npz", **model.data)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--output", type=pathlib.Path,
+                        default=ROOT / "test" / "fixtures" / "options")
+    folder = parser.parse_args().output
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in MODELS:
+        export(name, folder)
+    reference = {"versions": versions(), "steps": STEPS, "variants": {
+        variant.name: record(variant) for variant in VARIANTS}}
+    text = json.dumps(reference, indent=1)
+    (folder / "reference.json").write_text(text + "\n")
+
+
+if __name__ == "__main__":
+    main()
