@@ -163,7 +163,7 @@ def language_model(name, net, vocabulary, seq, learning_rates, **options):
     tokens, following = walk(vocabulary, seq)
     return models.Case(name, net, {"input_ids": tokens}, following, BATCH,
                        "softmax-cross-entropy", learning_rates,
-                       stack_traces=False, **options)
+                       traces=False, **options)
 
 
 def bert():
@@ -175,7 +175,7 @@ def bert():
                        {"input_ids": tokens * mask, "attention_mask": mask},
                        tokens[:, 0] % 3, BATCH, "softmax-cross-entropy",
                        {"sgd": 0.05, "adamw": 1e-3}, opsets=(18, 23),
-                       stack_traces=False)
+                       traces=False)
 
 
 def llama():
@@ -197,7 +197,7 @@ def recommender():
     return models.Case("recommender", Recommender(20, 30, 8, 5),
                        {"user": user, "item": item, "numbers": numbers},
                        rating.astype(np.float32), BATCH * 2, "mse",
-                       {"sgd": 0.05, "adamw": 3e-3}, stack_traces=False)
+                       {"sgd": 0.05, "adamw": 3e-3}, traces=False)
 
 
 CASES = {"bert": bert, "llama": llama, "lstm": lstm,

@@ -29,7 +29,7 @@ class Case:
     symbolic_batch: str = ""  # name of the batch dim when left symbolic
     images: bool = False  # has a channels-last twin
     opsets: tuple = (None,)  # to export at; the first is model.onnx
-    stack_traces: bool = True  # kept in the nodes' metadata
+    traces: bool = True  # keep all metadata of the nodes
 
 
 class Digits8x8(nn.Module):

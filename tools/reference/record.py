@@ -34,10 +34,11 @@ OPTIMIZERS = {
 
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-STACK_TRACE = "pkg.torch.onnx.stack_trace"
+# Which module a node belongs to: all of its metadata that zc reads.
+SCOPES = "pkg.torch.onnx.name_scopes"
 
 
-def without_machine_paths(model, stack_traces):
+def without_machine_paths(model, traces):
     """Shorten the file names in the exporter's stack traces.
 
     The traces are kept where asked for, as names and locations are read from
@@ -45,14 +46,13 @@ def without_machine_paths(model, stack_traces):
     business.
     """
     for node in model.graph.node:
-        if not stack_traces:
-            kept = [e for e in node.metadata_props if e.key != STACK_TRACE]
-            del node.metadata_props[:]
-            node.metadata_props.extend(kept)
-        for entry in node.metadata_props:
+        kept = [entry for entry in node.metadata_props
+                if traces or entry.key == SCOPES]
+        for entry in kept:
             text = entry.value.replace(f"{ROOT}/", "")
-            text = re.sub(r'File "/[^"]*/site-packages/', 'File "', text)
-            entry.value = text
+            entry.value = re.sub(r'File "/[^"]*/site-packages/', 'File "', text)
+        del node.metadata_props[:]
+        node.metadata_props.extend(kept)
     return model
 
 
@@ -68,7 +68,7 @@ def export(case, path, opset=None):
                       optimize=False, external_data=False, verbose=False,
                       opset_version=opset, dynamic_shapes=shapes,
                       input_names=list(case.inputs), output_names=["logits"])
-    model = without_machine_paths(onnx.load(path), case.stack_traces)
+    model = without_machine_paths(onnx.load(path), case.traces)
     onnx.save(model, path)
 
 

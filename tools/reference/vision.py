@@ -214,7 +214,7 @@ def classifier(name, net, learning_rates, **options):
     images, labels = large_digits()
     return models.Case(name, net, {"x": images}, labels, BATCH,
                        "softmax-cross-entropy", learning_rates,
-                       stack_traces=False, **options)
+                       traces=False, **options)
 
 
 def resnet():
@@ -241,7 +241,7 @@ def unet():
     labels = np.digitize(images[:, 0], [0.25, 0.75]).astype(np.int64)
     return models.Case("unet", UNet(3), {"x": images}, labels, 4,
                        "softmax-cross-entropy", {"sgd": 0.05, "adamw": 1e-3},
-                       images=True, stack_traces=False, opsets=(18, 23))
+                       images=True, traces=False, opsets=(18, 23))
 
 
 CASES = {"resnet": resnet, "vgg": vgg, "mobilenet": mobilenet, "vit": vit,

@@ -26,10 +26,10 @@ struct Direction {
   TensorBuilder &build;
   int64_t hidden;
   SmallVector<Activation, 3> activations;
-  std::optional<double> clip;
+  std::optional<double> clip = {};
   bool coupled = false;      // LSTM: input_forget
   bool linearReset = false;  // GRU: linear_before_reset
-  Value recurrence;          // [gates hidden, hidden]
+  Value recurrence = {};     // [gates hidden, hidden]
   Value recurrenceBias = {}; // [gates hidden]; null: none
   Value peepholes = {};      // [3 hidden]; null: none
 

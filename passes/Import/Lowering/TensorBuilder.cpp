@@ -196,7 +196,7 @@ SmallVector<Value> TensorBuilder::split(Value value, int64_t dim,
     types.push_back(train::withShape(value.getType(), shape));
   }
   auto op = train::SplitOp::create(builder, loc, types, value, dim);
-  return llvm::to_vector(op.getResults());
+  return SmallVector<Value>(op.getResults());
 }
 
 Value TensorBuilder::gather(Value table, Value indices, int64_t dim) {
