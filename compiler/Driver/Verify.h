@@ -17,7 +17,7 @@ struct VerifyOptions {
 struct Verdict {
   std::string set; // its folder
   /// Why it failed; empty when it passed.
-  std::string reason;
+  std::string reason = {};
   double absolute = 0, relative = 0; // the largest errors
 
   bool passed() const { return reason.empty(); }

@@ -3,7 +3,6 @@
 #include "compiler/Driver/Verify.h"
 #include "runtime/Base/File.h"
 
-#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include <nlohmann/json.hpp>
 
