@@ -25,6 +25,7 @@ int zc::runCommandLine(int argc, char **argv) {
   add("compile", "compile a model into an artifact", addCompileCommand);
   add("run", "train an artifact", addRunCommand);
   add("eval", "run the forward over samples", addEvalCommand);
+  add("verify", "check against ONNX's test data", addVerifyCommand);
   add("export", "write the trained model as ONNX", addExportCommand);
   add("inspect", "say what an artifact will do", addInspectCommand);
   try {

@@ -17,6 +17,7 @@ Command addRunCommand(CLI::App &app);
 Command addEvalCommand(CLI::App &app);
 Command addExportCommand(CLI::App &app);
 Command addInspectCommand(CLI::App &app);
+Command addVerifyCommand(CLI::App &app);
 
 /// "NAME=SIZE" lists as maps; what checkDim and checkBatchDim accept.
 std::map<std::string, int64_t> parseDims(const std::vector<std::string> &texts);

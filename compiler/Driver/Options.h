@@ -18,6 +18,8 @@ struct CompileOptions {
   std::string output; // empty: stdout, where text is emitted
   std::map<std::string, int64_t> dims;
   std::map<std::string, int64_t> batchDims; // per input; -1: none
+  /// Files of ONNX tensors with the values of inputs that are known.
+  std::map<std::string, std::string> constantInputs;
   std::string mode = "train";
 
   std::string loss; // required in training mode

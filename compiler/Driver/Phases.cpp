@@ -84,6 +84,7 @@ LogicalResult Phases::importModel() {
   ModelImportOptions reading;
   reading.path = options.model;
   reading.dims = options.dims;
+  reading.constantInputs = options.constantInputs;
   reading.mayBeTrained = [&](StringRef name) {
     return rule->getChoice(name).value_or(false);
   };

@@ -109,7 +109,7 @@ LogicalResult zc::setBatchDims(onnx::GraphOp graph,
   bool none = llvm::all_of(*dims, [](int64_t dim) { return dim < 0; });
   bool asked = llvm::any_of(options.dims,
                             [](const auto &each) { return each.second < 0; });
-  if (none && !asked)
+  if (none && !asked && !graph.getInputNames().empty())
     return graph.emitError()
            << "has no input whose dim 0 counts samples (dim 0 of the first "
            << (options.fromFirstInput ? "input" : "output") << " is " << size

@@ -1,6 +1,7 @@
 #include "compiler/Import/GraphImporter.h"
 
 #include "compiler/Import/DimBinding.h"
+#include "compiler/Import/InputBinding.h"
 #include "compiler/Import/Types.h"
 #include "compiler/OnnxModel/WireRewriter.h"
 #include "dialects/Onnx/Location.h"
@@ -310,6 +311,9 @@ zc::importModel(MLIRContext *context, const ModelImportOptions &options) {
     return emitError(whole) << llvm::toString(file.takeError());
   Location location =
       FileLineColLoc::get(StringAttr::get(context, file->name), 0, 0);
+  if (llvm::Error error =
+          bindInputs(*file->model.mutable_graph(), options.constantInputs))
+    return emitError(location) << llvm::toString(std::move(error));
   if (llvm::Error error =
           bindDims(*file->model.mutable_graph(), options.dims)) {
     emitError(location) << llvm::toString(std::move(error));

@@ -98,7 +98,8 @@ private:
   mlir::Attribute convertAttribute(const proto::AttributeProto &attribute,
                                    mlir::Location location);
 
-  // Nodes that stand for other nodes (Expansion.cpp, SequenceImporter.cpp).
+  // Nodes that stand for other nodes (Expansion.cpp, MaskImporter.cpp,
+  // SequenceImporter.cpp).
   bool expandLocalFunction(const proto::NodeProto &node, const Outputs &inputs,
                            Scope &scope);
   bool expandDefinition(const proto::OpSchema &schema,
@@ -107,6 +108,8 @@ private:
   void importBody(const proto::FunctionProto &body,
                   const proto::NodeProto &call, const Outputs &inputs,
                   Scope &scope);
+  bool importBoolMask(const proto::NodeProto &node, const Outputs &inputs,
+                      Scope &scope);
   void importIf(const proto::NodeProto &node, const Outputs &inputs,
                 Scope &scope);
   bool importSequenceOperator(const proto::NodeProto &node,
@@ -165,6 +168,7 @@ private:
   // Operators without lowering: those whose results nothing needs are forgiven.
   llvm::MapVector<mlir::Operation *, Unsupported> unsupportedOps;
   std::map<std::string, Unsupported> unsupported;
+  bool warnedOfMask = false;
   bool failed = false;
 };
 

@@ -15,6 +15,8 @@ struct ModelImportOptions {
   std::string path;
   /// Sizes of symbolic dims.
   std::map<std::string, int64_t> dims;
+  /// Files with the values of inputs that become constants.
+  std::map<std::string, std::string> constantInputs;
   /// Whether passes/Import has a lowering; without it all operators count as
   /// supported. One that has none is replaced by ONNX's own definition of it in
   /// other operators, where there is one.

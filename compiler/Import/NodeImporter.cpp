@@ -78,6 +78,8 @@ void GraphImporter::importNode(const proto::NodeProto &original, Scope &scope) {
     return define(node.output(0), inputs[0], scope);
   if (isStandard && node.op_type() == "Constant")
     return importConstant(node, scope);
+  if (isStandard && importBoolMask(node, inputs, scope))
+    return;
   if (isStandard && node.op_type() == "CastLike" &&
       inputs[1]->kind == ImportedValue::Tensor) {
     replaceCastLike(node, inputs[1]->type);

@@ -161,6 +161,8 @@ static double computeFloat(const Instruction &in, double a, double b,
     return std::sin(a);
   case Opcode::Cos:
     return std::cos(a);
+  case Opcode::Atan:
+    return std::atan(a);
   case Opcode::PowF:
     return std::pow(a, b);
   case Opcode::Floor:

@@ -120,11 +120,10 @@ Expected<Tensor> readNpy(StringRef path) {
   return tensor;
 }
 
-static std::string makeHeader(const Tensor &tensor) {
-  std::string text = "{'descr': '";
-  text += tensor.isFloat() ? "<f8" : "<i8";
+static std::string makeHeader(StringRef type, llvm::ArrayRef<int64_t> shape) {
+  std::string text = "{'descr': '" + type.str();
   text += "', 'fortran_order': False, 'shape': (";
-  for (int64_t size : tensor.shape)
+  for (int64_t size : shape)
     text += std::to_string(size) + ", ";
   text += "), }";
   // The data begins at a multiple of 64 bytes, after a newline.
@@ -135,28 +134,32 @@ static std::string makeHeader(const Tensor &tensor) {
   return text + "\n";
 }
 
-Error writeNpy(StringRef path, const Tensor &tensor) {
+Error writeNpy(StringRef path, StringRef type, llvm::ArrayRef<int64_t> shape,
+               StringRef bytes) {
   std::error_code code;
   llvm::raw_fd_ostream os(path, code);
   if (code)
     return npyError(path, code.message());
-  std::string header = makeHeader(tensor);
+  std::string header = makeHeader(type, shape);
   char size[2];
   endian::write16le(size, header.size());
-  os << kMagic << '\x01' << '\0' << StringRef(size, 2) << header;
-  for (size_t i = 0; i < tensor.size(); ++i) {
-    char bytes[8];
-    endian::write64le(bytes, tensor.isFloat()
-                                 ? llvm::bit_cast<uint64_t>(tensor.floats[i])
-                                 : uint64_t(tensor.integers[i]));
-    os << StringRef(bytes, 8);
-  }
+  os << kMagic << '\x01' << '\0' << StringRef(size, 2) << header << bytes;
   os.close();
   if (!os.has_error())
     return Error::success();
   std::string message = os.error().message();
   os.clear_error();
   return npyError(path, message);
+}
+
+Error writeNpy(StringRef path, const Tensor &tensor) {
+  std::string bytes(8 * tensor.size(), '\0');
+  for (size_t i = 0; i < tensor.size(); ++i)
+    endian::write64le(&bytes[8 * i],
+                      tensor.isFloat()
+                          ? llvm::bit_cast<uint64_t>(tensor.floats[i])
+                          : uint64_t(tensor.integers[i]));
+  return writeNpy(path, tensor.isFloat() ? "<f8" : "<i8", tensor.shape, bytes);
 }
 
 } // namespace zc::interpreter

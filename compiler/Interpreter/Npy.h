@@ -13,6 +13,10 @@ namespace zc::interpreter {
 /// it.
 llvm::Expected<Tensor> readNpy(llvm::StringRef path);
 
+/// Writes elements of `type` ("<f4", "|b1"), which are bytes already.
+llvm::Error writeNpy(llvm::StringRef path, llvm::StringRef type,
+                     llvm::ArrayRef<int64_t> shape, llvm::StringRef bytes);
+
 /// Writes doubles or 64-bit integers.
 llvm::Error writeNpy(llvm::StringRef path, const Tensor &tensor);
 

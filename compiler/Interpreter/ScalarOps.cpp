@@ -67,6 +67,7 @@ static const llvm::StringMap<Opcode> &opcodes() {
       {"math.erf", Opcode::Erf},
       {"math.sin", Opcode::Sin},
       {"math.cos", Opcode::Cos},
+      {"math.atan", Opcode::Atan},
       {"math.powf", Opcode::PowF},
       {"math.ipowi", Opcode::PowI},
       {"math.floor", Opcode::Floor},

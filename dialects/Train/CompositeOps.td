@@ -150,7 +150,7 @@ def Train_GatherOp : Train_TensorOp<"gather", [Train_Differentiable]> {
   let hasVerifier = 1;
 }
 
-def Train_ScatterAddOp : Train_TensorOp<"scatter_add", [
+def Train_ScatterAddOp : Train_TensorOp<"scatter_add", [Train_Differentiable,
     AllTypesMatch<["init", "result"]>], ["mayShareBuffer"]> {
   let summary = "`init` plus `updates` added at `indices` along `dim`";
   let description = [{

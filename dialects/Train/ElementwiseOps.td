@@ -54,6 +54,16 @@ def Train_TanhOp : Train_UnaryOp<"tanh"> { let summary = "hyperbolic tangent"; }
 def Train_ErfOp : Train_UnaryOp<"erf"> { let summary = "Gauss error function"; }
 def Train_SinOp : Train_UnaryOp<"sin"> { let summary = "sine"; }
 def Train_CosOp : Train_UnaryOp<"cos"> { let summary = "cosine"; }
+def Train_AtanOp : Train_UnaryOp<"atan"> { let summary = "arc tangent"; }
+def Train_FloorOp : Train_UnaryOp<"floor"> {
+  let summary = "the largest integer not above x; gradient 0";
+}
+def Train_CeilOp : Train_UnaryOp<"ceil"> {
+  let summary = "the smallest integer not below x; gradient 0";
+}
+def Train_RoundOp : Train_UnaryOp<"round"> {
+  let summary = "the nearest integer, the even one of two; gradient 0";
+}
 def Train_SigmoidOp : Train_UnaryOp<"sigmoid"> { let summary = "1 / (1 + e^-x)"; }
 def Train_ReluOp : Train_UnaryOp<"relu"> {
   let summary = "max(x, 0); gradient 0 at 0, NaN stays NaN";

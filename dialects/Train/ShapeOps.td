@@ -79,6 +79,17 @@ def Train_ConcatOp : Train_TensorOp<"concat", [Train_Differentiable]> {
   let hasCanonicalizer = 1;
 }
 
+def Train_SplitOp : Train_TensorOp<"split", [Train_Differentiable]> {
+  let summary = "the operand cut along `dim`; concat backwards";
+  let description = [{
+    Where every part is used: its gradient is one concat, that of as many slices
+    a sum of as many padded tensors.
+  }];
+  let arguments = (ins Train_Tensor:$input, I64Attr:$dim);
+  let results = (outs Variadic<Train_Tensor>:$results);
+  let hasVerifier = 1;
+}
+
 def Train_ReduceOp : Train_TensorOp<"reduce", [Train_Differentiable]> {
   let summary = "sum, max, min, prod or sum_square over `dims`, which disappear";
   let description = [{

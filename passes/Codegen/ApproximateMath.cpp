@@ -19,7 +19,8 @@ struct ApproximateMath : public impl::ApproximateMathPassBase<ApproximateMath> {
     RewritePatternSet patterns(&getContext());
     populateMathPolynomialApproximationPatterns(patterns, [](StringRef name) {
       return llvm::is_contained({"math.exp", "math.tanh", "math.erf",
-                                 "math.log", "math.sin", "math.cos"},
+                                 "math.log", "math.sin", "math.cos",
+                                 "math.atan"},
                                 name);
     });
     // Where the rounds end early, what is left is correct all the same.

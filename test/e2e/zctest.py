@@ -60,6 +60,7 @@ class Fixture:
     def __init__(self, name):
         self.folder = FIXTURES / name
         self.model = self.folder / "model.onnx"
+        self.exports = sorted(self.folder.glob("model*.onnx"))
         self.data = self.folder / "data.npz"
         self.reference = json.loads((self.folder / "reference.json").read_text())
 
@@ -127,9 +128,10 @@ class ZcTest(unittest.TestCase):
         self.assertIn(name, result.stderr)
         self.assertRegex(result.stderr, "(?i)permission denied")
 
-    def compile(self, fixture, optimizer="adamw", *extra, name="model.zca"):
+    def compile(self, fixture, optimizer="adamw", *extra, name="model.zca",
+                model=None):
         artifact = self.folder / name
-        self.zc("compile", fixture.model, "-o", artifact,
+        self.zc("compile", model or fixture.model, "-o", artifact,
                 *fixture.compile_options(optimizer), *extra)
         return artifact
 

@@ -28,6 +28,8 @@ class Case:
     learning_rates: dict  # optimizer -> learning rate
     symbolic_batch: str = ""  # name of the batch dim when left symbolic
     images: bool = False  # has a channels-last twin
+    opsets: tuple = (None,)  # to export at; the first is model.onnx
+    traces: bool = True  # keep all metadata of the nodes
 
 
 class Digits8x8(nn.Module):
@@ -143,9 +145,3 @@ def regression():
 
 
 CASES = {"mlp": mlp, "cnn": cnn, "gpt": gpt, "regression": regression}
-
-
-def build(name):
-    """The case `name` with freshly drawn weights, the same at every call."""
-    torch.manual_seed(SEED)
-    return CASES[name]()

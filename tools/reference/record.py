@@ -23,6 +23,7 @@ import torch
 import torch.nn.functional as F
 
 import models
+import zoo
 
 OPTIMIZERS = {
     "sgd": lambda p, lr: torch.optim.SGD(p, lr=lr),
@@ -33,23 +34,29 @@ OPTIMIZERS = {
 
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+# Which module a node belongs to: all of its metadata that zc reads.
+SCOPES = "pkg.torch.onnx.name_scopes"
 
 
-def without_machine_paths(model):
+def without_machine_paths(model, traces):
     """Shorten the file names in the exporter's stack traces.
 
-    The traces are kept, for names and locations are read from such metadata,
-    but where Python lives on the recording machine is nobody's business.
+    The traces are kept where asked for, as names and locations are read from
+    such metadata, but where Python lives on the recording machine is nobody's
+    business.
     """
     for node in model.graph.node:
-        for entry in node.metadata_props:
+        kept = [entry for entry in node.metadata_props
+                if traces or entry.key == SCOPES]
+        for entry in kept:
             text = entry.value.replace(f"{ROOT}/", "")
-            text = re.sub(r'File "/[^"]*/site-packages/', 'File "', text)
-            entry.value = text
+            entry.value = re.sub(r'File "/[^"]*/site-packages/', 'File "', text)
+        del node.metadata_props[:]
+        node.metadata_props.extend(kept)
     return model
 
 
-def export(case, path):
+def export(case, path, opset=None):
     """Write the model in training mode, as the exporter leaves it."""
     example = tuple(torch.from_numpy(a[:case.batch])
                     for a in case.inputs.values())
@@ -59,9 +66,10 @@ def export(case, path):
         shapes = tuple({0: dim} for _ in example)
     torch.onnx.export(case.net.train(), example, str(path), dynamo=True,
                       optimize=False, external_data=False, verbose=False,
-                      dynamic_shapes=shapes, input_names=list(case.inputs),
-                      output_names=["logits"])
-    onnx.save(without_machine_paths(onnx.load(path)), path)
+                      opset_version=opset, dynamic_shapes=shapes,
+                      input_names=list(case.inputs), output_names=["logits"])
+    model = without_machine_paths(onnx.load(path), case.traces)
+    onnx.save(model, path)
 
 
 def batch_of(array, step, size):
@@ -73,14 +81,15 @@ def batch_of(array, step, size):
 def loss_of(case, output, labels):
     if case.loss == "mse":
         return F.mse_loss(output, labels.to(output.dtype))
-    return F.cross_entropy(output.reshape(-1, output.shape[-1]),
-                           labels.reshape(-1))
+    if output.ndim == 3:  # language: the classes come last
+        output, labels = output.flatten(0, 1), labels.flatten()
+    return F.cross_entropy(output, labels)
 
 
 def train(name, optimizer, dtype, threads=1, channels_last=False):
     """Ten steps; returns the losses and the final state, both as float64."""
     torch.set_num_threads(threads)
-    case = models.build(name)
+    case = zoo.build(name)
     net = case.net.train().to(dtype)
     if channels_last:
         net = net.to(memory_format=torch.channels_last)
@@ -92,7 +101,7 @@ def train(name, optimizer, dtype, threads=1, channels_last=False):
         for array in case.inputs.values():
             x = batch_of(array, step, case.batch)
             x = x.to(dtype) if x.is_floating_point() else x
-            if channels_last:
+            if channels_last and x.ndim == 4:
                 x = x.to(memory_format=torch.channels_last)
             args.append(x)
         labels = batch_of(case.labels, step, case.batch)
@@ -140,10 +149,12 @@ def versions():
 
 
 def write_model(name, folder):
-    case = models.build(name)
+    case = zoo.build(name)
     folder.mkdir(parents=True, exist_ok=True)
-    export(case, folder / "model.onnx")
-    np.savez(folder / "data.npz", **case.inputs, labels=case.labels)
+    for index, opset in enumerate(case.opsets):
+        name = f"model-opset{opset}.onnx" if index else "model.onnx"
+        export(case, folder / name, opset)
+    np.savez_compressed(folder / "data.npz", **case.inputs, labels=case.labels)
     return case
 
 
@@ -151,11 +162,12 @@ def write_reference(case, folder):
     reference = {"versions": versions(), "loss": case.loss,
                  "batch": case.batch, "steps": models.STEPS,
                  "symbolic_batch": case.symbolic_batch, "optimizers": {}}
-    for optimizer in OPTIMIZERS:
+    for optimizer in case.learning_rates:
         entry, state = record(case, optimizer)
         reference["optimizers"][optimizer] = entry
-        np.savez(folder / f"weights-{optimizer}.npz",
-                 **{k: v.astype(np.float32) for k, v in state.items()})
+        np.savez_compressed(
+            folder / f"weights-{optimizer}.npz",
+            **{key: value.astype(np.float32) for key, value in state.items()})
         print(f"{case.name} {optimizer}: loss {entry['losses'][0]:.4f} -> "
               f"{entry['losses'][-1]:.4f}, spread {entry['loss_spread']:.1e}, "
               f"weights {entry['weight_spread']:.1e}")
@@ -165,7 +177,7 @@ def write_reference(case, folder):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("models", nargs="*", default=list(models.CASES))
+    parser.add_argument("models", nargs="*", default=list(zoo.CASES))
     parser.add_argument("--output", type=pathlib.Path,
                         default=ROOT / "test" / "fixtures")
     parser.add_argument("--export-only", action="store_true")

@@ -130,7 +130,6 @@ void addEvalOptions(CLI::App &app, zc::EvalOptions &options,
   app.add_option("artifact", options.artifact, "the artifact, OUT.zca")
       ->required();
   app.add_option("--input", inputs, "NAME=FILE.npy, one for each input")
-      ->required()
       ->check(checkInput)
       ->allow_extra_args(false);
   app.add_option("--output-dir", options.outputDir,

@@ -13,6 +13,17 @@ LogicalResult ScatterAddOp::verify() {
                     gatheredType(init, getIndices().getType(), getDim()));
 }
 
+LogicalResult ScatterAddOp::vjp(OpBuilder &builder, ValueRange resultGrads,
+                                ArrayRef<bool> wanted,
+                                MutableArrayRef<Value> operandGrads) {
+  operandGrads[0] = resultGrads[0];
+  if (wanted[2])
+    operandGrads[2] =
+        GatherOp::create(builder, getLoc(), getUpdates().getType(),
+                         resultGrads[0], getIndices(), getDimAttr());
+  return success();
+}
+
 ShardingRule ScatterAddOp::getShardingRule() {
   // Two parts of the indices would both add `init`: index dims stay whole.
   ShardingRule rule = ShardingRule::whole(getOperation());

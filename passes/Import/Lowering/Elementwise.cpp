@@ -1,6 +1,7 @@
 //===- Elementwise.cpp - arithmetic, comparison, logic --------------------===//
 #include "passes/Import/Lowering/LoweringRegistry.h"
 #include "passes/Import/Lowering/NodeContext.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace zc;
@@ -209,6 +210,27 @@ static LogicalResult lowerTan(NodeContext &context) {
       build.div(build.unary<train::SinOp>(x), build.unary<train::CosOp>(x)));
 }
 
+static Value arcSine(TensorBuilder &build, Value x) {
+  Value leg = build.sub(build.splatLike(x, 1), build.mul(x, x));
+  return build.unary<train::AtanOp>(
+      build.div(x, build.unary<train::SqrtOp>(leg)));
+}
+
+static LogicalResult lowerAsin(NodeContext &context) {
+  if (failed(context.requireFloat(0)))
+    return failure();
+  return context.set(arcSine(context.build, context.operand(0)));
+}
+
+static LogicalResult lowerAcos(NodeContext &context) {
+  if (failed(context.requireFloat(0)))
+    return failure();
+  TensorBuilder &build = context.build;
+  Value x = context.operand(0);
+  return context.set(
+      build.sub(build.splatLike(x, llvm::numbers::pi / 2), arcSine(build, x)));
+}
+
 // (e^x + sign e^-x) / 2.
 static LoweringFunction hyperbolic(double sign) {
   return [sign](NodeContext &context) -> LogicalResult {
@@ -322,6 +344,12 @@ void zc::registerElementwise(LoweringRegistry &registry) {
   registry.add("Sin", 7, 22, lowerUnary<train::SinOp>);
   registry.add("Cos", 7, 22, lowerUnary<train::CosOp>);
   registry.add("Tan", 7, 22, lowerTan);
+  registry.add("Asin", 7, 22, lowerAsin);
+  registry.add("Acos", 7, 22, lowerAcos);
+  registry.add("Atan", 7, 22, lowerUnary<train::AtanOp>);
+  registry.add("Floor", 6, 13, lowerUnary<train::FloorOp>);
+  registry.add("Ceil", 6, 13, lowerUnary<train::CeilOp>);
+  registry.add("Round", 11, 22, lowerUnary<train::RoundOp>);
   registry.add("Sinh", 9, 22, hyperbolic(-1));
   registry.add("Cosh", 9, 22, hyperbolic(1));
   registry.add("Asinh", 9, 22, areaFunction(1));

@@ -1,4 +1,5 @@
-//===- Indexing.cpp - Gather*, OneHot, Trilu ------------------------------===//
+//===- Indexing.cpp - Gather*, Scatter*, OneHot, Trilu
+//---------------------===//
 #include "passes/Import/Lowering/LoweringRegistry.h"
 #include "passes/Import/Lowering/NodeContext.h"
 
@@ -82,14 +83,14 @@ static Value addPositions(TensorBuilder &build, Value sum,
   return build.add(sum, build.broadcast(build.integers(steps), shape, dim));
 }
 
-static LogicalResult lowerGatherElements(NodeContext &context) {
-  if (failed(requireIndices(context, 1)))
-    return failure();
+// Positions in the flat first operand that the second one, of any shape with as
+// many dims, names along the attribute `axis`.
+static FailureOr<Value> elementPositions(NodeContext &context) {
   TensorBuilder &build = context.build;
   Value table = context.operand(0), indices = context.operand(1);
   FailureOr<int64_t> axis =
       context.getAxis(context.node.getInt("axis", 0), rankOf(table));
-  if (failed(axis))
+  if (failed(requireIndices(context, 1)) || failed(axis))
     return failure();
   ArrayRef<int64_t> shape = shapeOf(table);
   SmallVector<int64_t> strides = rowMajorStrides(shape);
@@ -99,21 +100,40 @@ static LogicalResult lowerGatherElements(NodeContext &context) {
   for (int64_t dim = 0; dim < rankOf(table); ++dim)
     if (dim != *axis)
       at = addPositions(build, at, shapeOf(indices), dim, strides[dim]);
-  Value flat = build.reshape(table, {ShapedType::getNumElements(shape)});
-  return context.set(build.gather(flat, at, 0));
+  return at;
 }
 
-static LogicalResult lowerGatherNd(NodeContext &context) {
+static Value flatten(TensorBuilder &build, Value value) {
+  return build.reshape(value, {ShapedType::getNumElements(shapeOf(value))});
+}
+
+static LogicalResult lowerGatherElements(NodeContext &context) {
+  FailureOr<Value> at = elementPositions(context);
+  if (failed(at))
+    return failure();
+  Value flat = flatten(context.build, context.operand(0));
+  return context.set(context.build.gather(flat, *at, 0));
+}
+
+namespace {
+/// The first operand as rows, and which of them the second one names.
+struct IndexedRows {
+  Value rows, at;
+};
+} // namespace
+
+static FailureOr<IndexedRows> indexRows(NodeContext &context, int64_t batch) {
   if (failed(requireIndices(context, 1)))
     return failure();
   TensorBuilder &build = context.build;
   Value table = context.operand(0), indices = context.operand(1);
   ArrayRef<int64_t> shape = shapeOf(table);
-  int64_t batch = context.node.getInt("batch_dims", 0);
   int64_t depth = rankOf(indices) ? shapeOf(indices).back() : 0;
-  if (batch < 0 || batch >= rankOf(indices) || batch + depth > rankOf(table))
-    return context.emitError() << "cannot index " << table.getType() << " with "
-                               << indices.getType();
+  if (batch < 0 || batch >= rankOf(indices) || batch + depth > rankOf(table)) {
+    context.emitError() << "cannot index " << table.getType() << " with "
+                        << indices.getType();
+    return failure();
+  }
   ArrayRef<int64_t> indexed = shape.take_front(batch + depth);
   SmallVector<int64_t> strides = rowMajorStrides(indexed);
   SmallVector<int64_t> places(shapeOf(indices).drop_back());
@@ -130,7 +150,56 @@ static LogicalResult lowerGatherNd(NodeContext &context) {
   }
   SmallVector<int64_t> rows{ShapedType::getNumElements(indexed)};
   llvm::append_range(rows, shape.drop_front(batch + depth));
-  return context.set(build.gather(build.reshape(table, rows), at, 0));
+  return IndexedRows{build.reshape(table, rows), at};
+}
+
+static LogicalResult lowerGatherNd(NodeContext &context) {
+  FailureOr<IndexedRows> indexed =
+      indexRows(context, context.node.getInt("batch_dims", 0));
+  if (failed(indexed))
+    return failure();
+  return context.set(context.build.gather(indexed->rows, indexed->at, 0));
+}
+
+// --- ScatterElements, ScatterND --------------------------------------------
+
+// Adds `updates` to the slices of `table` along dim 0, or puts them in their
+// places: whatever is named by some index is 0 before they are added.
+static LogicalResult scatter(NodeContext &context, Value table, Value at,
+                             Value updates) {
+  TensorBuilder &build = context.build;
+  StringRef reduction = context.node.getString("reduction", "none");
+  if (reduction != "none" && reduction != "add")
+    return context.emitError() << "expected a reduction of none or add, found '"
+                               << reduction << "'";
+  auto add = [&](Value init, Value terms) {
+    return train::ScatterAddOp::create(build.builder, build.loc, init.getType(),
+                                       init, at, terms, 0);
+  };
+  if (reduction == "none") {
+    Value named = add(build.splatLike(table, 0), build.splatLike(updates, 1));
+    table = build.select(build.compare("gt", named, 0.0),
+                         build.splatLike(table, 0), table);
+  }
+  return context.set(build.reshape(add(table, updates), context.resultShape()));
+}
+
+static LogicalResult lowerScatterElements(NodeContext &context) {
+  FailureOr<Value> at = elementPositions(context);
+  if (failed(at) || failed(context.requireFloat(0)))
+    return failure();
+  TensorBuilder &build = context.build;
+  return scatter(context, flatten(build, context.operand(0)),
+                 flatten(build, *at), flatten(build, context.operand(2)));
+}
+
+static LogicalResult lowerScatterNd(NodeContext &context) {
+  if (failed(context.requireFloat(0)))
+    return failure();
+  FailureOr<IndexedRows> indexed = indexRows(context, 0);
+  if (failed(indexed))
+    return failure();
+  return scatter(context, indexed->rows, indexed->at, context.operand(2));
 }
 
 // --- OneHot, Trilu ---------------------------------------------------------
@@ -187,6 +256,9 @@ void zc::registerIndexing(LoweringRegistry &registry) {
   registry.add("Gather", 1, 13, lowerGather);
   registry.add("GatherElements", 11, 13, lowerGatherElements);
   registry.add("GatherND", 11, 13, lowerGatherNd);
+  registry.add("Scatter", 9, 11, lowerScatterElements);
+  registry.add("ScatterElements", 11, 18, lowerScatterElements);
+  registry.add("ScatterND", 11, 18, lowerScatterNd);
   registry.add("OneHot", 9, 28, lowerOneHot);
   registry.add("Trilu", 14, 14, lowerTrilu);
 }

@@ -14,6 +14,7 @@ const LoweringRegistry &LoweringRegistry::get() {
     registerLoss(all);
     registerNormalization(all);
     registerPooling(all);
+    registerRecurrent(all);
     registerReduction(all);
     registerResize(all);
     registerShape(all);

@@ -51,6 +51,7 @@ void registerIndexing(LoweringRegistry &registry);
 void registerLoss(LoweringRegistry &registry);
 void registerNormalization(LoweringRegistry &registry);
 void registerPooling(LoweringRegistry &registry);
+void registerRecurrent(LoweringRegistry &registry);
 void registerReduction(LoweringRegistry &registry);
 void registerResize(LoweringRegistry &registry);
 void registerShape(LoweringRegistry &registry);

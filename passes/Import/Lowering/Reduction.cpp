@@ -39,8 +39,28 @@ static Value mean(TensorBuilder &build, Value x, ArrayRef<int64_t> dims) {
   return build.mean(x, dims);
 }
 
+// Halves are multiplied until one element is left. The gradient follows from
+// that of the multiplications, zeros or not.
+static Value multiplyAlong(TensorBuilder &build, Value x, int64_t dim) {
+  if (shapeOf(x)[dim] == 0)
+    return build.reduce("prod", x, {dim}, true);
+  Value odd;
+  while (shapeOf(x)[dim] > 1) {
+    int64_t size = shapeOf(x)[dim], half = size / 2;
+    if (size % 2 != 0) {
+      Value last = build.slice(x, dim, size - 1, 1);
+      odd = odd ? build.mul(odd, last) : last;
+    }
+    x = build.mul(build.slice(x, dim, 0, half),
+                  build.slice(x, dim, half, half));
+  }
+  return odd ? build.mul(x, odd) : x;
+}
+
 static Value prod(TensorBuilder &build, Value x, ArrayRef<int64_t> dims) {
-  return build.reduce("prod", x, dims);
+  for (int64_t dim : dims)
+    x = multiplyAlong(build, x, dim);
+  return x;
 }
 
 // Of bools too: true is the larger.

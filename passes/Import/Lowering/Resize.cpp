@@ -121,10 +121,13 @@ static double originalCoordinate(StringRef mode, const Resizing &resizing,
   double halfPixel = (at + 0.5) / resizing.scale - 0.5;
   if (mode == "asymmetric")
     return at / resizing.scale;
-  if (mode == "align_corners")
-    return resizing.to == 1 ? 0
-                            : at * static_cast<double>(resizing.from - 1) /
-                                  (resizing.to - 1);
+  if (mode == "align_corners") {
+    // The size before it was rounded down, where a scale was given.
+    double size = resizing.from * resizing.scale;
+    if (std::abs(size - resizing.to) < 1e-6)
+      size = resizing.to;
+    return resizing.to == 1 ? 0 : at * (resizing.from - 1) / (size - 1);
+  }
   if (mode == "pytorch_half_pixel")
     return resizing.to > 1 ? halfPixel : 0;
   if (mode == "half_pixel_symmetric") {

@@ -185,6 +185,20 @@ Value TensorBuilder::concat(ValueRange values, int64_t dim) {
       dim);
 }
 
+SmallVector<Value> TensorBuilder::split(Value value, int64_t dim,
+                                        ArrayRef<int64_t> sizes) {
+  if (sizes.size() == 1)
+    return {value};
+  SmallVector<Type> types;
+  SmallVector<int64_t> shape(shapeOf(value));
+  for (int64_t size : sizes) {
+    shape[dim] = size;
+    types.push_back(train::withShape(value.getType(), shape));
+  }
+  auto op = train::SplitOp::create(builder, loc, types, value, dim);
+  return SmallVector<Value>(op.getResults());
+}
+
 Value TensorBuilder::gather(Value table, Value indices, int64_t dim) {
   SmallVector<int64_t> shape(shapeOf(table).take_front(dim));
   llvm::append_range(shape, shapeOf(indices));

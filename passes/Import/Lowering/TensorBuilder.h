@@ -73,6 +73,9 @@ public:
   mlir::Value pad(mlir::Value value, llvm::ArrayRef<int64_t> low,
                   llvm::ArrayRef<int64_t> high);
   mlir::Value concat(mlir::ValueRange values, int64_t dim);
+  /// `sizes` elements each along one dim, all of them together.
+  llvm::SmallVector<mlir::Value> split(mlir::Value value, int64_t dim,
+                                       llvm::ArrayRef<int64_t> sizes);
   mlir::Value gather(mlir::Value table, mlir::Value indices, int64_t dim);
   /// As gather; a slice where the indices count up evenly.
   mlir::Value take(mlir::Value table, llvm::ArrayRef<int64_t> indices,

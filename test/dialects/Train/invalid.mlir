@@ -297,6 +297,22 @@ func.func @concat_sum(%x: tensor<3xf32>) {
 
 // -----
 
+func.func @split_sum(%x: tensor<3xf32>) {
+  // expected-error @below {{results have 4 along dim 0, the operand 3}}
+  %0:2 = train.split %x {dim = 0 : i64} : (tensor<3xf32>) -> (tensor<2xf32>, tensor<2xf32>)
+  return
+}
+
+// -----
+
+func.func @split_dims(%x: tensor<3x2xf32>) {
+  // expected-error @below {{result 0 dim 1 is 1, the operand has 2}}
+  %0:2 = train.split %x {dim = 0 : i64} : (tensor<3x2xf32>) -> (tensor<2x1xf32>, tensor<1x2xf32>)
+  return
+}
+
+// -----
+
 func.func @reduce_kind(%x: tensor<3xf32>) {
   // expected-error @below {{unknown kind "mean"; expected sum, max, min or prod}}
   %0 = train.reduce "mean" %x {dims = array<i64: 0>} : (tensor<3xf32>) -> tensor<f32>

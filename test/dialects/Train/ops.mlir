@@ -94,6 +94,8 @@ func.func @shapes(%0: tensor<3x4xf32>, %1: tensor<4xf32>) {
   %r5 = train.pad %0 {interior = array<i64: 0, 1>, low = array<i64: 1, 0>} : (tensor<3x4xf32>) -> tensor<5x7xf32>
   // CHECK: train.concat %{{.*}}, %{{.*}} {dim = 0 : i64} : (tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<6x4xf32>
   %r6 = train.concat %0, %0 {dim = 0 : i64} : (tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<6x4xf32>
+  // CHECK: train.split %{{.*}} {dim = 1 : i64} : (tensor<3x4xf32>) -> (tensor<3x1xf32>, tensor<3x3xf32>)
+  %s:2 = train.split %0 {dim = 1 : i64} : (tensor<3x4xf32>) -> (tensor<3x1xf32>, tensor<3x3xf32>)
   // CHECK: train.reduce "sum" %{{.*}} {dims = array<i64: 0>} : (tensor<3x4xf32>) -> tensor<4xf32>
   %r7 = train.reduce "sum" %0 {dims = array<i64: 0>} : (tensor<3x4xf32>) -> tensor<4xf32>
   // CHECK: train.reduce "max" %{{.*}} {dims = array<i64: 0>} : (tensor<3x4xf32>) -> tensor<4xf32>

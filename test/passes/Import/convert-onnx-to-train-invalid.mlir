@@ -96,3 +96,27 @@ onnx.graph @main(%x: tensor<1x1x4xf32>) -> (tensor<1x1xf32>, tensor<1x1x3xi64>, 
   %2 = onnx.node "AveragePool"(%x) {since_version = 19 : i64, node_attributes = {kernel_shape = array<i64: 2, 2>}} : (tensor<1x1x4xf32>) -> tensor<1x1x3xf32>
   onnx.return %0, %1#1, %2 : tensor<1x1xf32>, tensor<1x1x3xi64>, tensor<1x1x3xf32>
 }
+
+// -----
+
+// Tests that an activation that zc lacks is named.
+onnx.graph @main(%x: tensor<2x2x5xf32>) -> (tensor<1x2x4xf32>)
+    attributes {input_names = ["x"], output_names = ["h"], opset_imports = {"ai.onnx" = 22 : i64}} {
+  %w = onnx.initializer @w {value = dense<1.0> : tensor<1x4x5xf32>} : tensor<1x4x5xf32>
+  %r = onnx.initializer @r {value = dense<1.0> : tensor<1x4x4xf32>} : tensor<1x4x4xf32>
+  // expected-error @+1 {{node (RNN): expected activations of Sigmoid, Tanh, Relu and Softsign, found 'Affine'}}
+  %y, %h = onnx.node "RNN"(%x, %w, %r) {since_version = 22 : i64, node_attributes = {hidden_size = 4 : i64, activations = ["Affine"]}}
+    : (tensor<2x2x5xf32>, tensor<1x4x5xf32>, tensor<1x4x4xf32>) -> (tensor<2x1x2x4xf32>, tensor<1x2x4xf32>)
+  onnx.return %h : tensor<1x2x4xf32>
+}
+
+// -----
+
+// Tests that a scatter that takes the larger of two values is refused.
+onnx.graph @main(%x: tensor<4xf32>, %i: tensor<2xi64>, %u: tensor<2xf32>) -> (tensor<4xf32>)
+    attributes {input_names = ["x", "i", "u"], output_names = ["y"], opset_imports = {"ai.onnx" = 22 : i64}} {
+  // expected-error @+1 {{node (ScatterElements): expected a reduction of none or add, found 'max'}}
+  %y = onnx.node "ScatterElements"(%x, %i, %u) {since_version = 18 : i64, node_attributes = {reduction = "max"}}
+    : (tensor<4xf32>, tensor<2xi64>, tensor<2xf32>) -> tensor<4xf32>
+  onnx.return %y : tensor<4xf32>
+}

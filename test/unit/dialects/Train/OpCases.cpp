@@ -22,8 +22,9 @@ static std::string binary(const std::string &name) {
 }
 
 static void addElementwise(std::vector<OpCase> &cases) {
-  for (const char *name : {"neg", "abs", "exp", "tanh", "erf", "sin", "cos",
-                           "sigmoid", "relu", "gelu", "softplus"})
+  for (const char *name :
+       {"neg", "abs", "exp", "tanh", "erf", "sin", "cos", "sigmoid", "relu",
+        "gelu", "softplus", "atan", "floor", "ceil", "round"})
     cases.push_back({unary(name), {{-2, 2}}});
   for (const char *name : {"log", "sqrt", "rsqrt"})
     cases.push_back({unary(name), {{0.3, 2}}});
@@ -84,6 +85,8 @@ static void addShapes(std::vector<OpCase> &cases) {
                    "array<i64: 0, 1>} : (tensor<4x3xf64>) -> tensor<4x8xf64>"});
   cases.push_back({"train.concat %0, %1, %2 {dim = 1 : i64} : (tensor<4x1xf64>,"
                    " tensor<4x3xf64>, tensor<4x2xf64>) -> tensor<4x6xf64>"});
+  cases.push_back({"train.split %0 {dim = 1 : i64} : (tensor<4x6xf64>) -> "
+                   "(tensor<4x1xf64>, tensor<4x3xf64>, tensor<4x2xf64>)"});
   for (const char *kind : {"sum", "max", "min", "prod", "sum_square"}) {
     std::string head = std::string("train.reduce \"") + kind + "\" %0 ";
     cases.push_back({head + "{dims = array<i64: 1>} : (tensor<3x4x2xf64>) -> "

@@ -1,0 +1,18 @@
+// Inputs of a model whose values are given before it is compiled.
+#ifndef ZC_COMPILER_IMPORT_INPUTBINDING_H
+#define ZC_COMPILER_IMPORT_INPUTBINDING_H
+
+#include "compiler/OnnxModel/Proto.h"
+#include "llvm/Support/Error.h"
+#include <map>
+#include <string>
+
+namespace zc {
+
+/// Makes inputs initializers; `files` names the serialized TensorProto of each.
+llvm::Error bindInputs(proto::GraphProto &graph,
+                       const std::map<std::string, std::string> &files);
+
+} // namespace zc
+
+#endif

@@ -1,0 +1,14 @@
+"""Every case that is recorded, by name."""
+import torch
+
+import language
+import models
+import vision
+
+CASES = {**models.CASES, **vision.CASES, **language.CASES}
+
+
+def build(name):
+    """The case `name` with freshly drawn weights, the same at every call."""
+    torch.manual_seed(models.SEED)
+    return CASES[name]()
