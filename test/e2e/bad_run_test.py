@@ -361,7 +361,7 @@ class Interrupted(RunTest):
                 np.save(self.folder / f"{name}.npy", data[name])
                 options += ["--input", f"{name}={self.folder / name}.npy"]
         codes = []
-        for delay in (0.2, 0.5, 1.0, 1.5):
+        for delay in (0.1, 0.2, 0.4, 0.8):
             process = start("eval", fixture.model, *options, "--output-dir",
                             self.folder / "out", start_new_session=True,
                             env={**os.environ, "TMPDIR": str(scratch)})
@@ -373,8 +373,8 @@ class Interrupted(RunTest):
             process.communicate(timeout=60)
             codes.append(process.returncode)
             self.assertEqual(list(scratch.iterdir()), [], f"after {delay} s")
-        self.assertEqual(codes[0], 130)
-        self.assertLessEqual(set(codes), {0, 130})
+        # Before the handler is there, the signal's own action.
+        self.assertLessEqual(set(codes), {0, 130, -signal.SIGINT})
 
     def test_terminated(self):
         log, checkpoint = self.interrupt(signal.SIGTERM, 143)

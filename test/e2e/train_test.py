@@ -66,7 +66,7 @@ def add_tests():
         if not (folder / "reference.json").exists():
             continue
         model = folder.name
-        for optimizer in Fixture(model).reference["optimizers"]:
+        for optimizer in Fixture(model).reference.get("optimizers", ()):
             def test(self, model=model, optimizer=optimizer):
                 self.compare(model, optimizer)
             setattr(Train, f"test_{model}_{optimizer.replace('-', '_')}", test)

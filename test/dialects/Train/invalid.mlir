@@ -313,14 +313,6 @@ func.func @split_dims(%x: tensor<3x2xf32>) {
 
 // -----
 
-func.func @reduce_kind(%x: tensor<3xf32>) {
-  // expected-error @below {{unknown kind "mean"; expected sum, max, min or prod}}
-  %0 = train.reduce "mean" %x {dims = array<i64: 0>} : (tensor<3xf32>) -> tensor<f32>
-  return
-}
-
-// -----
-
 // expected-error @below {{unknown kind "weight"}}
 train.state @w "weight" : tensor<2xf32>
 
