@@ -42,18 +42,34 @@ inline Vector exponential(Vector x) {
   return p * power;
 }
 
+// Halves on halves: lane by lane would wait for every addition.
 inline float sumOf(Vector value) {
-  float sum = 0;
-  for (int i = 0; i < kLanes; ++i)
-    sum += value[i];
-  return sum;
+  float lanes[kLanes];
+  store(lanes, value);
+  for (int count = kLanes / 2; count > 0; count /= 2)
+    for (int i = 0; i < count; ++i)
+      lanes[i] += lanes[i + count];
+  return lanes[0];
 }
 
 inline float largestOf(Vector value) {
-  float largest = value[0];
-  for (int i = 1; i < kLanes; ++i)
-    largest = value[i] > largest ? value[i] : largest;
-  return largest;
+  float lanes[kLanes];
+  store(lanes, value);
+  for (int count = kLanes / 2; count > 0; count /= 2)
+    for (int i = 0; i < count; ++i)
+      lanes[i] = lanes[i + count] > lanes[i] ? lanes[i + count] : lanes[i];
+  return lanes[0];
+}
+
+inline float dot(const float *a, const float *b, int64_t count) {
+  Vector sums = {};
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes)
+    sums += load(a + i) * load(b + i);
+  float sum = sumOf(sums);
+  for (; i < count; ++i)
+    sum += a[i] * b[i];
+  return sum;
 }
 
 inline void fill(float *to, int64_t begin, int64_t end, float value) {
@@ -191,13 +207,9 @@ struct Backward {
     packRows(head.q, head.queries, head.width, columns, head.scale, q);
     packRows(head.outGrad, head.queries, head.width, columns, 1, outGrad);
     fill(qGrad, 0, head.queries * columns, 0);
-    for (int64_t r = 0; r < head.queries; ++r) {
-      const float *out = head.out.data + r * head.out.stride;
-      float sum = 0;
-      for (int64_t i = 0; i < head.width; ++i)
-        sum += out[i] * outGrad[r * columns + i];
-      delta[r] = sum;
-    }
+    for (int64_t r = 0; r < head.queries; ++r)
+      delta[r] = dot(head.out.data + r * head.out.stride, outGrad + r * columns,
+                     head.width);
   }
 
   /// probabilities = exp(scores - logSumExp), scoreGrads = probabilities *

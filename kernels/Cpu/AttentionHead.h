@@ -29,13 +29,14 @@ struct AttentionHead {
   float *scratch; // 64-byte aligned, attentionScratchFloats of them
 };
 
-inline int64_t attentionRoundUp(int64_t value, int64_t multiple) {
+// Static: a shared copy could be that of an instruction set that is not there.
+static inline int64_t attentionRoundUp(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
 /// Floats of scratch memory that one head needs.
-inline int64_t attentionScratchFloats(int64_t queries, int64_t keys,
-                                      int64_t width, bool backward) {
+static inline int64_t attentionScratchFloats(int64_t queries, int64_t keys,
+                                             int64_t width, bool backward) {
   int64_t block = kAttentionBlock, columns = attentionRoundUp(width, 16);
   int64_t rows = attentionRoundUp(queries, block);
   int64_t packedKeys = attentionRoundUp(keys, block);

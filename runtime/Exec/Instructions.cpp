@@ -50,6 +50,8 @@ const char *kindOf(const plan::Instruction &instruction) {
     return "matmul";
   case plan::Instruction::kConvolution:
     return "convolution";
+  case plan::Instruction::kAttention:
+    return "attention";
   default:
     return "copy";
   }

@@ -85,8 +85,7 @@ class Bench:
         subprocess.run([self.options.tools / "zc", "compile",
                         self.work / "model.onnx", "-o", artifact, "--loss",
                         "softmax-cross-entropy", "--cpu-threads",
-                        str(self.options.threads)], check=True,
-                       stderr=subprocess.DEVNULL)
+                        str(self.options.threads)], check=True)
         schedule = json.loads(self.output(self.options.tools / "zc", "inspect",
                                           artifact, "--schedule", "--json"))
         self.flops = sum(instruction["flops"]
