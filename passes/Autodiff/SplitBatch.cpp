@@ -252,11 +252,10 @@ FailureOr<PartKind> BatchSplitter::findKind(Operation *op) {
                       result == PartKind::Term;
     if (linearity == Linearity::None && !isQuotient)
       return refuse(op) << "it is not linear in a sum over all samples";
-    mixed |= result != PartKind::Own && result != kind;
+    mixed |= *sums || (result != PartKind::Own && result != kind);
     result = isQuotient ? PartKind::Mean : kind;
   }
   mixed |= separate > 1 || (result == PartKind::Term && !*sums && own > 0);
-  mixed |= *sums && (separate > 0 || result != PartKind::Term);
   if (mixed)
     return refuse(op)
            << "it combines a sum over all samples with another value";
