@@ -207,9 +207,11 @@ struct BuildLoss : public impl::BuildLossPassBase<BuildLoss> {
     dropNothing(forward);
     // A micro-batch is what memory was planned for; but a loss of the model's
     // own is right for the whole batch alone.
+    SmallVector<PartKind> kinds;
     bool hasLabels = static_cast<bool>(function->labelType(
         cast<RankedTensorType>(forward.getResultTypes()[*index])));
-    if (accumulate > 1 && hasLabels && failed(splitBatch(forward, accumulate)))
+    if (accumulate > 1 && hasLabels &&
+        failed(split(forward, *index, *function, kinds)))
       return signalPassFailure();
     buildEval(forward, *index, *function);
   }
@@ -265,12 +267,27 @@ private:
     return losses;
   }
 
+  /// Labels are of samples, and so must be what they are compared with.
+  LogicalResult split(func::FuncOp program, unsigned index, Loss &function,
+                      SmallVector<PartKind> &kinds) {
+    auto found = splitBatch(program, accumulate);
+    if (failed(found))
+      return failure();
+    kinds = *found;
+    auto type = cast<RankedTensorType>(program.getResultTypes()[index]);
+    if (kinds[index] == PartKind::Own || !function.labelType(type))
+      return success();
+    return program.emitError("the loss is of sums over all samples, so that a "
+                             "step cannot be accumulated from parts of them");
+  }
+
   LogicalResult buildStep(func::FuncOp forward, unsigned index,
                           Loss &function) {
     OpBuilder builder(forward);
     auto step = cast<func::FuncOp>(builder.clone(*forward));
     step.setSymName(kStepProgram);
-    if (accumulate > 1 && failed(splitBatch(step, accumulate)))
+    SmallVector<PartKind> kinds(step.getNumResults(), PartKind::Own);
+    if (accumulate > 1 && failed(split(step, index, function, kinds)))
       return failure();
     SampleLosses losses = buildLosses(step, index, function, builder, false);
     Location loc = NameLoc::get(builder.getStringAttr("loss"));
@@ -280,6 +297,9 @@ private:
     if (accumulate > 1 && function.labelType(cast<RankedTensorType>(
                               forward.getResultTypes()[index])))
       count = buildCount(builder, loc, losses);
+    if (kinds[index] == PartKind::Mean)
+      mean = DivOp::create(builder, loc, mean,
+                           splat(builder, loc, mean.getType(), accumulate));
     for (unsigned i = step.getNumResults(); i > 0; --i)
       eraseResult(step, i - 1);
     addResult(step, mean,

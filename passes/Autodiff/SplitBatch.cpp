@@ -3,7 +3,8 @@
 // Which dims count samples spreads from the inputs, forwards and backwards,
 // along the ops' sharding rules: accumulation is sharding over time. A sum over
 // such a dim gives a term of the whole sum, and terms may only pass what is
-// linear in them.
+// linear in them, or be divided by one another: a mean over the samples that
+// count, which is then taken as micro-batches usually are, as equals.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Autodiff/SplitBatch.h"
@@ -38,17 +39,20 @@ public:
   BatchSplitter(func::FuncOp program, int64_t parts)
       : program(program), block(program.getBody().front()), parts(parts) {}
 
-  LogicalResult run() {
+  FailureOr<SmallVector<PartKind>> run() {
     separate();
     if (failed(findInputs()) || failed(spread()) || failed(checkStates()) ||
-        failed(checkTerms()))
+        failed(findKinds()))
       return failure();
     for (auto &[value, place] : places)
       setLocalType(value, place.dim);
     program.setType(
         FunctionType::get(program.getContext(), block.getArgumentTypes(),
                           block.getTerminator()->getOperandTypes()));
-    return success();
+    SmallVector<PartKind> results;
+    for (Value value : block.getTerminator()->getOperands())
+      results.push_back(kinds.lookup(value));
+    return results;
   }
 
 private:
@@ -59,8 +63,9 @@ private:
   LogicalResult visitReshape(ReshapeOp op);
   LogicalResult mark(Operation *op, Value value, SampleDim place);
   LogicalResult checkStates();
-  LogicalResult checkTerms();
-  LogicalResult checkTerms(Operation *op, bool &isTerm);
+  LogicalResult findKinds();
+  FailureOr<PartKind> findKind(Operation *op);
+  FailureOr<bool> sumsSamples(Operation *op, const ShardingRule &rule);
   void setLocalType(Value value, int64_t dim);
 
   InFlightDiagnostic refuse(Operation *op) {
@@ -73,7 +78,7 @@ private:
   Block &block;
   int64_t parts, samples = 0;
   llvm::MapVector<Value, SampleDim> places;
-  DenseSet<Value> terms;
+  DenseMap<Value, PartKind> kinds; // those that are not Own
   bool changed = false;
 };
 
@@ -209,41 +214,62 @@ LogicalResult BatchSplitter::checkStates() {
   return success();
 }
 
-LogicalResult BatchSplitter::checkTerms(Operation *op, bool &isTerm) {
-  ShardingRule rule = cast<ShardableOpInterface>(op).getShardingRule();
-  unsigned joint = 0, jointTerms = 0, separateTerms = 0;
+FailureOr<bool> BatchSplitter::sumsSamples(Operation *op,
+                                           const ShardingRule &rule) {
   for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
-    bool term = terms.contains(operand);
-    joint += rule.linearity[index] == Linearity::Joint;
-    jointTerms += term && rule.linearity[index] == Linearity::Joint;
-    separateTerms += term && rule.linearity[index] == Linearity::Separate;
-    if (term && rule.linearity[index] == Linearity::None)
-      return refuse(op) << "it is not linear in a sum over all samples";
     auto place = places.find(operand);
     if (place == places.end())
       continue;
+    // A reshape wants dims whole, but keeps every sample's elements together.
     int factor = rule.operandDims[index][place->second.dim];
     if (factor == ShardingRule::kWhole)
-      continue; // a reshape, which keeps every sample's elements together
+      continue;
     FactorKind kind = rule.factors[factor].kind;
     if (kind == FactorKind::OtherReduction)
       return refuse(op) << "it compares all of them";
-    isTerm |= kind == FactorKind::Sum;
+    if (kind == FactorKind::Sum)
+      return true;
   }
-  if ((jointTerms != 0 && jointTerms != joint) || separateTerms > 1)
-    return refuse(op)
-           << "it combines a sum over all samples with another value";
-  isTerm |= jointTerms + separateTerms > 0;
-  return success();
+  return false;
 }
 
-LogicalResult BatchSplitter::checkTerms() {
+FailureOr<PartKind> BatchSplitter::findKind(Operation *op) {
+  ShardingRule rule = cast<ShardableOpInterface>(op).getShardingRule();
+  FailureOr<bool> sums = sumsSamples(op, rule);
+  if (failed(sums))
+    return failure();
+  PartKind result = *sums ? PartKind::Term : PartKind::Own;
+  unsigned own = 0, separate = 0;
+  bool mixed = false;
+  for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
+    PartKind kind = kinds.lookup(operand);
+    Linearity linearity = rule.linearity[index];
+    own += kind == PartKind::Own && linearity == Linearity::Joint;
+    if (kind == PartKind::Own)
+      continue;
+    separate += linearity == Linearity::Separate;
+    bool isQuotient = isa<DivOp>(op) && index == 1 && kind == PartKind::Term &&
+                      result == PartKind::Term;
+    if (linearity == Linearity::None && !isQuotient)
+      return refuse(op) << "it is not linear in a sum over all samples";
+    mixed |= *sums || (result != PartKind::Own && result != kind);
+    result = isQuotient ? PartKind::Mean : kind;
+  }
+  mixed |= separate > 1 || (result == PartKind::Term && !*sums && own > 0);
+  if (mixed)
+    return refuse(op)
+           << "it combines a sum over all samples with another value";
+  return result;
+}
+
+LogicalResult BatchSplitter::findKinds() {
   for (Operation &op : block.without_terminator()) {
-    bool isTerm = false;
-    if (failed(checkTerms(&op, isTerm)))
+    FailureOr<PartKind> kind = findKind(&op);
+    if (failed(kind))
       return failure();
-    if (isTerm)
-      terms.insert(op.result_begin(), op.result_end());
+    if (*kind != PartKind::Own)
+      for (Value result : op.getResults())
+        kinds[result] = *kind;
   }
   return success();
 }
@@ -263,7 +289,8 @@ void BatchSplitter::setLocalType(Value value, int64_t dim) {
 
 } // namespace
 
-LogicalResult splitBatch(func::FuncOp forward, int64_t parts) {
+FailureOr<SmallVector<PartKind>> splitBatch(func::FuncOp forward,
+                                            int64_t parts) {
   return BatchSplitter(forward, parts).run();
 }
 

@@ -19,8 +19,7 @@ std::string operatorsOf(const plan::Instruction &instruction) {
 
 void Profile::ran(const plan::Program &, const plan::Instruction &instruction,
                   Clock::time_point begin, Clock::time_point end) {
-  Row &row =
-      rows[std::string(kindOf(instruction)) + " " + operatorsOf(instruction)];
+  Row &row = rows[kindOf(instruction) + " " + operatorsOf(instruction)];
   ++row.count;
   row.seconds += std::chrono::duration<double>(end - begin).count();
   row.flops += instruction.flops();

@@ -42,19 +42,12 @@ kernels::StridedTensor makeStridedTensor(const AddressMap &map,
           {operand.strides().begin(), operand.strides().end()}};
 }
 
-const char *kindOf(const plan::Instruction &instruction) {
-  switch (instruction.kind_case()) {
-  case plan::Instruction::kKernel:
-    return "kernel";
-  case plan::Instruction::kMatmul:
-    return "matmul";
-  case plan::Instruction::kConvolution:
-    return "convolution";
-  case plan::Instruction::kAttention:
-    return "attention";
-  default:
-    return "copy";
-  }
+std::string kindOf(const plan::Instruction &instruction) {
+  static const google::protobuf::OneofDescriptor *kind =
+      plan::Instruction::descriptor()->FindOneofByName("kind");
+  const google::protobuf::FieldDescriptor *field =
+      instruction.GetReflection()->GetOneofFieldDescriptor(instruction, kind);
+  return field ? field->name() : "nothing";
 }
 
 Launch makeLaunch(const AddressMap &map, const plan::Instruction &instruction) {
