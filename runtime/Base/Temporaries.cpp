@@ -35,9 +35,12 @@ TemporaryName::~TemporaryName() {
 }
 
 void removeTemporaries() noexcept {
+  // Taken while it is read, for its owner may go meanwhile on another thread.
   for (std::atomic<char *> &name : names)
-    if (const char *path = name.exchange(nullptr))
+    if (char *path = name.exchange(nullptr)) {
       ::unlink(path);
+      name = path;
+    }
 }
 
 } // namespace zc

@@ -117,7 +117,7 @@ std::string deflatedZip(const std::string &name, const std::string &content) {
   auto number = [](uint64_t value, int bytes) {
     std::string out;
     for (int i = 0; i < bytes; ++i)
-      out += static_cast<char>(value >> (8 * i));
+      out += static_cast<char>(i < 8 ? value >> (8 * i) : 0);
     return out;
   };
   uLong crc =
