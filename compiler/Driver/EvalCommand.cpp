@@ -2,6 +2,8 @@
 #include "compiler/Driver/Compile.h"
 #include "compiler/Driver/Diagnostics.h"
 #include "compiler/Driver/Process.h"
+#include "compiler/Import/Import.h"
+#include "compiler/Interpreter/Npy.h"
 #include "runtime/Base/Temporaries.h"
 
 #include "llvm/ADT/SmallString.h"
@@ -42,13 +44,36 @@ static bool isModel(llvm::StringRef path) {
   return false;
 }
 
+// Sizes of dims that the user leaves to the files. Unreadable ones are reported
+// by the run.
+static std::map<std::string, int64_t> readDims(const EvalArguments &given) {
+  constexpr int64_t kMaxBatch = 64;
+  std::map<std::string, std::vector<int64_t>> shapes;
+  for (const std::string &input : given.inputs) {
+    auto [name, path] = llvm::StringRef(input).rsplit('=');
+    llvm::Expected<interpreter::Tensor> tensor = interpreter::readNpy(path);
+    if (tensor)
+      shapes[name.str()].assign(tensor->shape.begin(), tensor->shape.end());
+    else
+      llvm::consumeError(tensor.takeError());
+  }
+  return zc::readDims(given.model, shapes, kMaxBatch);
+}
+
 // Through an artifact that has no name any more when zc-run gets it: however
 // that program ends, nothing stays behind.
 static int evaluateModel(const EvalArguments &given) {
+  for (llvm::StringRef input : given.inputs)
+    if (llvm::StringRef path = input.rsplit('=').second;
+        !llvm::sys::fs::exists(path))
+      return reportError("'" + path.str() + "' does not exist; expected " +
+                         "NAME=FILE.npy");
   CompileOptions options;
   options.model = given.model;
   options.mode = "infer";
   options.dims = parseDims(given.dims);
+  for (const auto &[name, size] : readDims(given))
+    options.dims.insert({name, size});
   options.batchDims = parseBatchDims(given.batchDims);
   options.cpuThreads = given.threads;
   options.quiet = true;

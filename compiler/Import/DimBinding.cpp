@@ -1,4 +1,6 @@
 #include "compiler/Import/DimBinding.h"
+#include "compiler/Import/Import.h"
+#include "compiler/OnnxModel/ModelFile.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
@@ -11,6 +13,39 @@ using namespace zc;
 using Symbols =
     llvm::MapVector<std::string, std::string, std::map<std::string, unsigned>>;
 
+// A dim without a name is called after its input.
+static std::string getSymbol(const proto::ValueInfoProto &input, int index) {
+  std::string symbol =
+      input.type().tensor_type().shape().dim(index).dim_param();
+  return symbol.empty() ? input.name() + "." + std::to_string(index) : symbol;
+}
+
+std::map<std::string, int64_t>
+zc::readDims(const std::string &path,
+             const std::map<std::string, std::vector<int64_t>> &shapes,
+             int64_t maxBatch) {
+  std::map<std::string, int64_t> sizes;
+  llvm::Expected<ModelFile> file = readModelFile(path);
+  if (!file) {
+    llvm::consumeError(file.takeError());
+    return sizes;
+  }
+  for (const proto::ValueInfoProto &input : file->model.graph().input()) {
+    auto given = shapes.find(input.name());
+    if (given == shapes.end() || !input.type().has_tensor_type())
+      continue;
+    const auto &shape = input.type().tensor_type().shape();
+    int rank = std::min<int>(shape.dim_size(), given->second.size());
+    for (int i = 0; i < rank; ++i) {
+      int64_t size = given->second[i];
+      if (!shape.dim(i).has_dim_value() && size > 0)
+        sizes.insert(
+            {getSymbol(input, i), i == 0 ? std::min(size, maxBatch) : size});
+    }
+  }
+  return sizes;
+}
+
 static void bindInput(proto::ValueInfoProto &input,
                       const std::map<std::string, int64_t> &sizes,
                       Symbols &all) {
@@ -21,9 +56,7 @@ static void bindInput(proto::ValueInfoProto &input,
     auto *dim = shape->mutable_dim(i);
     if (dim->has_dim_value())
       continue;
-    std::string symbol = dim->dim_param();
-    if (symbol.empty())
-      symbol = input.name() + "." + std::to_string(i);
+    std::string symbol = getSymbol(input, i);
     all.insert({symbol, "dim " + std::to_string(i) + " of input '" +
                             input.name() + "'"});
     auto size = sizes.find(symbol);

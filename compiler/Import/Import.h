@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
 namespace zc {
 
@@ -27,6 +28,14 @@ struct ModelImportOptions {
   /// not say so (`--train`); its value is then never folded.
   std::function<bool(llvm::StringRef name)> mayBeTrained;
 };
+
+/// The sizes of the model's symbolic dims in arrays of the given shapes, by
+/// input name; samples, dim 0, in batches of at most `maxBatch`. What no array
+/// tells, or a model that cannot be read, is left out.
+std::map<std::string, int64_t>
+readDims(const std::string &path,
+         const std::map<std::string, std::vector<int64_t>> &shapes,
+         int64_t maxBatch);
 
 /// A module with one onnx.graph @main, or failure with everything that is wrong
 /// with the model reported as diagnostics.

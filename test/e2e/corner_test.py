@@ -102,6 +102,22 @@ class Corner(ZcTest):
         self.assertRegex(said, "trains 4 parameters in 1 tensor")
         self.assertRegex(said, "does not train body")
 
+    def test_files_say_what_the_dims_are(self):
+        model = self.model("""main (float[N,W] x) => (float[N,W] y)
+            { y = Relu(x) }""")
+        x = np.random.default_rng(0).normal(0, 1, (150, 3)).astype(np.float32)
+        np.save(self.folder / "x.npy", x)
+        self.zc("eval", model, "--input", f"x={self.folder / 'x.npy'}",
+                "--output-dir", self.folder / "out")
+        np.testing.assert_array_equal(np.load(self.folder / "out" / "y.npy"),
+                                      np.maximum(x, 0))
+
+    def test_file_that_is_missing(self):
+        model = self.model("main (float[N,2] x) => (float[N,2] y) "
+                           "{ y = Relu(x) }")
+        self.fails(1, ["nothing.npy"], "eval", model, "--input",
+                   "x=nothing.npy", "--output-dir", self.folder / "out")
+
     def test_class_axis_of_the_samples(self):
         self.refused("""main (float[4,2] x) => (float[4,2] y)
             <float[2,2] w = {1, 2, 3, 4}> { y = MatMul(x, w) }""",
