@@ -67,6 +67,9 @@ listSettings(const CompileOptions &options) {
     settings.push_back({"clip-norm", number(options.clipNorm)});
   settings.push_back({"dropout", options.dropout});
   settings.push_back({"batchnorm", options.batchNorm});
+  settings.push_back({"recompute", options.recompute});
+  if (options.memoryBudget > 0)
+    settings.push_back({"memory-budget", std::to_string(options.memoryBudget)});
   return settings;
 }
 

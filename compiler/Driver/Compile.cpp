@@ -42,6 +42,7 @@ static int runPhases(Phases &phases, const CompileOptions &options) {
     return emitModule(phases, options);
   if (failed(phases.schedule()))
     return 1;
+  summarizeMemory(phases.getModule(), summary);
   if (options.emit == Emit::Sched)
     return emitModule(phases, options);
   if (failed(phases.generateCode()))

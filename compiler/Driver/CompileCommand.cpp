@@ -74,6 +74,7 @@ namespace {
 struct Arguments {
   CompileOptions options;
   std::vector<std::string> dims, batchDims;
+  std::string memoryBudget;
   std::string emit = "artifact";
 };
 } // namespace
@@ -122,6 +123,39 @@ static std::string checkDecay(const std::string &text) {
   if (CLI::detail::lexical_cast(text, value) && value >= 0 && value < 1)
     return "";
   return "expected a number of at least 0 and below 1, found " + text;
+}
+
+// "16GiB", "1.5GB", "4096": bytes; none for what is no size above 0.
+static std::optional<int64_t> parseSize(llvm::StringRef text) {
+  static const std::pair<const char *, double> units[] = {
+      {"KiB", 1024.0},
+      {"MiB", 1024.0 * 1024},
+      {"GiB", 1024.0 * 1024 * 1024},
+      {"TiB", 1024.0 * 1024 * 1024 * 1024},
+      {"KB", 1e3},
+      {"MB", 1e6},
+      {"GB", 1e9},
+      {"TB", 1e12},
+      {"B", 1.0}};
+  double scale = 1;
+  for (auto [unit, size] : units)
+    if (text.ends_with_insensitive(unit)) {
+      text = text.drop_back(llvm::StringRef(unit).size()).rtrim();
+      scale = size;
+      break;
+    }
+  double number;
+  if (text.getAsDouble(number) || !(number > 0) || number * scale > 1e18)
+    return std::nullopt;
+  return static_cast<int64_t>(number * scale);
+}
+
+static std::string checkSize(const std::string &text) {
+  return parseSize(text)
+             ? ""
+             : "expected a size such as 16GiB, 800MiB or a number of "
+               "bytes, found '" +
+                   text + "'";
 }
 
 static void addOptimizerOptions(CLI::App &command, CompileOptions &options) {
@@ -174,6 +208,23 @@ static void addOptimizerOptions(CLI::App &command, CompileOptions &options) {
       .add_option("--dropout", options.dropout,
                   "on keeps the dropout that the model asks for in training")
       ->check(CLI::IsMember({"on", "off"}));
+}
+
+static void addMemoryOptions(CLI::App &command, Arguments &arguments) {
+  command
+      .add_option("--recompute", arguments.options.recompute,
+                  "values of the forward to compute again in the backward: all "
+                  "but what crosses between layers, or between sqrt(layers) "
+                  "segments; all but what libraries compute (selective); or "
+                  "as needs least memory (full)")
+      ->check(CLI::IsMember({"none", "layer", "sqrt", "selective", "full"}));
+  command
+      .add_option("--memory-budget", arguments.memoryBudget,
+                  "the most memory a rank may plan, as 16GiB, 800MiB or bytes; "
+                  "without --recompute, zc takes the quickest plan that fits")
+      ->check(checkSize)
+      ->type_name("SIZE")
+      ->default_str("");
 }
 
 static void addTargetOptions(CLI::App &command, Arguments &arguments) {
@@ -235,6 +286,8 @@ static void checkTogether(const CompileOptions &options) {
   if (options.optimizer != "sgd" && (options.momentum != 0 || options.nesterov))
     throw CLI::ValidationError("--momentum and --nesterov",
                                "belong to --optimizer sgd");
+  if (options.mode != "train" && options.recompute != "none")
+    throw CLI::ValidationError("--recompute", "belongs to --mode train");
   if (options.nesterov && options.momentum == 0)
     throw CLI::ValidationError("--nesterov", "needs a --momentum above 0");
 }
@@ -254,11 +307,13 @@ Command zc::addCompileCommand(CLI::App &command) {
       ->check(CLI::IsMember({"train", "infer"}));
   addLossOptions(command, options);
   addOptimizerOptions(command, options);
+  addMemoryOptions(command, *arguments);
   addTargetOptions(command, *arguments);
   return [arguments] {
     CompileOptions &options = arguments->options;
     options.dims = parseDims(arguments->dims);
     options.batchDims = parseBatchDims(arguments->batchDims);
+    options.memoryBudget = parseSize(arguments->memoryBudget).value_or(0);
     options.emit = parseEmit(arguments->emit);
     checkTogether(options);
     return compile(options);

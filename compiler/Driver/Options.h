@@ -49,6 +49,9 @@ struct CompileOptions {
   int64_t cpuThreads = 0; // 0: this machine's cores
   std::string target = "cpu";
 
+  std::string recompute = "none";
+  int64_t memoryBudget = 0; // bytes of a rank; 0: any
+
   Emit emit = Emit::Artifact;
   std::string dumpIr;
   bool verbose = false;

@@ -13,6 +13,7 @@
 #include "passes/Fusion/Passes.h"
 #include "passes/Import/Lowering/LoweringRegistry.h"
 #include "passes/Import/Passes.h"
+#include "passes/Memory/Passes.h"
 #include "passes/Scheduling/Passes.h"
 #include "runtime/Base/File.h"
 
@@ -148,8 +149,12 @@ LogicalResult Phases::schedule() {
   SelectLibraryCallsPassOptions library;
   library.threads = getPlannedThreads(options);
   setWorkspaceBound(getWorkspaceBound);
+  RecomputePassOptions memory;
+  memory.policy = options.recompute;
+  memory.budget = options.memoryBudget;
   return run("sched", [&](OpPassManager &manager) {
     buildFusionPipeline(manager, library);
+    buildMemoryPipeline(manager, memory);
     buildSchedulingPipeline(manager, SchedulingOptions());
     buildAllocationPipeline(manager, AllocationOptions());
   });

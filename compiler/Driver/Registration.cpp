@@ -23,6 +23,7 @@
 #include "passes/Codegen/Passes.h"
 #include "passes/Fusion/Passes.h"
 #include "passes/Import/Passes.h"
+#include "passes/Memory/Passes.h"
 #include "passes/Scheduling/Passes.h"
 
 namespace zc {
@@ -43,6 +44,7 @@ void registerPasses() {
   registerImportPasses();
   registerAutodiffPasses();
   registerFusionPasses();
+  registerMemoryPasses();
   registerSchedulingPasses();
   registerAllocationPasses();
   registerCodegenPasses();

@@ -2,6 +2,7 @@
 
 #include "compiler/Export/Inspect.h"
 #include "dialects/Onnx/OnnxDialect.h"
+#include "passes/Memory/Passes.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -37,6 +38,15 @@ Summary zc::summarizeModel(ModuleOp module) {
   return summary;
 }
 
+void zc::summarizeMemory(ModuleOp module, Summary &summary) {
+  auto recomputed =
+      module->getAttrOfType<DenseF64ArrayAttr>(kRecomputedWorkAttr);
+  if (!recomputed)
+    return;
+  summary.recomputedOps = static_cast<int64_t>(recomputed[0]);
+  summary.recomputedPart = recomputed[1];
+}
+
 void zc::printSummary(const Summary &summary, const CompileOptions &options,
                       double seconds) {
   llvm::raw_ostream &os = llvm::outs();
@@ -49,6 +59,12 @@ void zc::printSummary(const Summary &summary, const CompileOptions &options,
     os << "zc: does not train " << llvm::join(summary.untrained, ", ") << '\n';
   if (summary.batch)
     os << "zc: batch of " << summary.batch << '\n';
+  if (summary.recomputedOps > 0)
+    os << llvm::formatv(
+        "zc: computes {0} kernel{1} of the forward again, about {2:F0}% of its "
+        "work\n",
+        summary.recomputedOps, summary.recomputedOps == 1 ? "" : "s",
+        100 * summary.recomputedPart);
   os << "zc: plans " << printSize(summary.plannedBytes) << " of memory\n";
   os << llvm::formatv("zc: wrote {0}, {1}, in {2:F1} s\n", options.output,
                       printSize(summary.artifactBytes), seconds);

@@ -18,12 +18,17 @@ struct Summary {
   /// trained.
   std::vector<std::string> untrained;
   int64_t batch = 0; // samples a step; 0: no input counts samples
+  int64_t recomputedOps = 0;
+  double recomputedPart = 0; // of the forward's time, by the cost model
   uint64_t plannedBytes = 0;
   uint64_t artifactBytes = 0;
 };
 
 /// Of an imported model.
 Summary summarizeModel(mlir::ModuleOp module);
+
+/// Adds what passes/Memory decided.
+void summarizeMemory(mlir::ModuleOp module, Summary &summary);
 
 void printSummary(const Summary &summary, const CompileOptions &options,
                   double seconds);

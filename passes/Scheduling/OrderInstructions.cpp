@@ -11,6 +11,8 @@
 
 #include "llvm/ADT/DenseMap.h"
 
+#include <optional>
+
 using namespace mlir;
 using namespace zc::train;
 
@@ -28,6 +30,7 @@ public:
     for (FusedOp op : program.getOps<FusedOp>())
       addOp(op);
     pinResults();
+    delayRecomputed();
     orderUpdates();
   }
 
@@ -45,6 +48,7 @@ private:
   void addOp(FusedOp op);
   void pinResults();
   void orderUpdates();
+  void delayRecomputed();
 
   func::FuncOp program;
   ScheduleGraph graph;
@@ -83,6 +87,22 @@ void ProgramGraph::addOp(FusedOp op) {
 void ProgramGraph::pinResults() {
   for (Value operand : getReturn(program).getOperands())
     graph.getBuffer(buffers.at(getTensorRoot(operand))).pinned = true;
+}
+
+// Updates of states move, so that nothing may wait for them.
+void ProgramGraph::delayRecomputed() {
+  DenseSet<Operation *> updates;
+  for (Value operand : getReturn(program).getOperands())
+    updates.insert(getTensorRoot(operand).getDefiningOp());
+  std::optional<unsigned> before;
+  for (auto [node, op] : llvm::enumerate(ops)) {
+    if (op->hasAttr(kRecomputedAttr)) {
+      if (before)
+        graph.addOrder(*before, node);
+    } else if (!updates.contains(op)) {
+      before = node;
+    }
+  }
 }
 
 void ProgramGraph::orderUpdates() {

@@ -129,14 +129,6 @@ Value ProgramConverter::makeResult(FusedOp op, OpResult result) {
                                 /*offset=*/nullptr);
 }
 
-static double flopsOf(FusedOp op) {
-  double flops = 0;
-  for (Operation &inner : op.getBody().front())
-    if (auto cost = dyn_cast<CostOpInterface>(inner))
-      flops += cost.getFlops();
-  return flops;
-}
-
 std::string ProgramConverter::labelOf(FusedOp op) const {
   for (Value result : op.getResults())
     if (plan.getHome(result).kind == Home::InState)
@@ -161,7 +153,7 @@ void ProgramConverter::convertFused(FusedOp op) {
       builder, op.getLoc(),
       FlatSymbolRefAttr::get(kernels.get(op, shared).getSymNameAttr()), inputs,
       outputs, builder.getStringAttr(labelOf(op)),
-      builder.getF64FloatAttr(flopsOf(op)),
+      builder.getF64FloatAttr(getFlops(op)),
       builder.getF64FloatAttr(operandAndResultBytes(op)));
 }
 
@@ -184,7 +176,7 @@ void ProgramConverter::convertLibraryCall(FusedOp op, ValueRange outputs) {
       builder, op.getLoc(), op.getLibraryAttr(),
       builder.getStringAttr(inner.getName().getStringRef()),
       inner.getAttrDictionary(), inputs, outputs, workspace,
-      builder.getStringAttr(labelOf(op)), builder.getF64FloatAttr(flopsOf(op)),
+      builder.getStringAttr(labelOf(op)), builder.getF64FloatAttr(getFlops(op)),
       builder.getF64FloatAttr(operandAndResultBytes(op)));
 }
 

@@ -30,6 +30,9 @@ public:
   unsigned numNodes() const { return nodes.size(); }
   Buffer &getBuffer(unsigned buffer) { return buffers[buffer]; }
 
+  /// Demands that `first` runs before the later node `second`.
+  void addOrder(unsigned first, unsigned second) { addEdge(first, second); }
+
   /// Demands that all of `before` run before `node`. Changes nothing and
   /// returns false if one of them depends on `node`.
   bool tryOrder(llvm::ArrayRef<unsigned> before, unsigned node);

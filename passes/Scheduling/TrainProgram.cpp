@@ -60,4 +60,12 @@ bool mayShare(FusedOp op, ArrayRef<unsigned> operands, unsigned result) {
       operands, [&](unsigned operand) { return hasPair(op, operand, result); });
 }
 
+double getFlops(FusedOp op) {
+  double flops = 0;
+  for (Operation &inner : op.getBody().front())
+    if (auto cost = dyn_cast<CostOpInterface>(inner))
+      flops += cost.getFlops();
+  return flops;
+}
+
 } // namespace zc

@@ -7,6 +7,10 @@
 
 namespace zc {
 
+/// On a fused op: it runs a second time, and not before the op that stands in
+/// front of it, for its results are wanted late.
+inline constexpr llvm::StringLiteral kRecomputedAttr = "train.recomputed";
+
 /// The fused op's result or the argument that `value` is a reshape of.
 mlir::Value getTensorRoot(mlir::Value value);
 
@@ -28,6 +32,9 @@ llvm::SmallVector<unsigned> operandsWithRoot(train::FusedOp op,
 /// Whether result `result` may be written over every operand in `operands`.
 bool mayShare(train::FusedOp op, llvm::ArrayRef<unsigned> operands,
               unsigned result);
+
+/// Floating-point operations of all ops in the region.
+double getFlops(train::FusedOp op);
 
 } // namespace zc
 

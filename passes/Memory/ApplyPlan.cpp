@@ -1,0 +1,81 @@
+//===- ApplyPlan.cpp - compute again what is not kept ---------------------===//
+#include "passes/Memory/ApplyPlan.h"
+
+#include "mlir/IR/IRMapping.h"
+#include "passes/Scheduling/TrainProgram.h"
+
+using namespace mlir;
+using namespace zc::train;
+
+namespace zc {
+namespace {
+
+/// Clones are made where the backward first needs them and serve all that
+/// comes after, so nothing runs more than twice.
+class Recomputer {
+public:
+  Recomputer(const StepAnalysis &analysis, const llvm::BitVector &kept)
+      : analysis(analysis), kept(kept) {}
+
+  void rewriteOperands(FusedOp op) {
+    OpBuilder builder(op);
+    for (OpOperand &operand : op->getOpOperands())
+      operand.set(again(builder, operand.get()));
+  }
+
+  unsigned getNumClones() const { return numClones; }
+
+private:
+  bool isKept(Value value) const {
+    Operation *op = value.getDefiningOp();
+    return !op || !analysis.isForward(op) || !isa<FusedOp>(op) ||
+           kept.test(analysis.getIndex(value));
+  }
+
+  /// What stands for `value` in the backward.
+  Value again(OpBuilder &builder, Value value) {
+    if (Value known = clones.lookupOrNull(value))
+      return known;
+    if (auto view = value.getDefiningOp<ReshapeOp>()) {
+      Value source = again(builder, view.getInput());
+      if (source == view.getInput())
+        return value;
+      clones.map(view.getInput(), source);
+      return builder.clone(*view, clones)->getResult(0);
+    }
+    if (isKept(value))
+      return value;
+    cloneProducer(builder, value.getDefiningOp<FusedOp>());
+    return clones.lookup(value);
+  }
+
+  void cloneProducer(OpBuilder &builder, FusedOp op) {
+    IRMapping operands;
+    for (Value operand : op.getInputs())
+      operands.map(operand, again(builder, operand));
+    Operation *clone = builder.clone(*op, operands);
+    clone->removeAttr("train.gradients");
+    clone->setAttr(kRecomputedAttr, builder.getUnitAttr());
+    ++numClones;
+    for (auto [result, copy] : llvm::zip(op.getResults(), clone->getResults()))
+      if (!isKept(result))
+        clones.map(result, copy);
+  }
+
+  const StepAnalysis &analysis;
+  const llvm::BitVector &kept;
+  IRMapping clones;
+  unsigned numClones = 0;
+};
+
+} // namespace
+
+unsigned applyPlan(func::FuncOp program, const llvm::BitVector &kept) {
+  StepAnalysis analysis(program);
+  Recomputer recomputer(analysis, kept);
+  for (FusedOp op : analysis.getBackward())
+    recomputer.rewriteOperands(op);
+  return recomputer.getNumClones();
+}
+
+} // namespace zc

@@ -1,0 +1,42 @@
+//===- MeasurePeak.cpp - what a plan needs, exactly -----------------------===//
+//
+// An estimate could be wrong by what packing wastes, or by what in-place
+// updates save; the phases that come later are quick enough to be asked.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/Memory/MeasurePeak.h"
+
+#include "dialects/Sched/SchedDialect.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "mlir/Pass/PassManager.h"
+#include "passes/Allocation/Passes.h"
+#include "passes/Memory/ApplyPlan.h"
+#include "passes/Scheduling/Passes.h"
+
+#include <algorithm>
+
+using namespace mlir;
+
+namespace zc {
+
+FailureOr<Peak> measurePeak(ModuleOp module, const llvm::BitVector &kept) {
+  OwningOpRef<ModuleOp> copy = module.clone();
+  if (func::FuncOp step = findStep(*copy))
+    applyPlan(step, kept);
+  PassManager manager(module.getContext(), ModuleOp::getOperationName());
+  manager.enableVerifier(false);
+  buildSchedulingPipeline(manager, SchedulingOptions());
+  manager.addPass(createAssignOffsetsPass());
+  if (failed(manager.run(*copy)))
+    return failure();
+  Peak peak;
+  peak.persistent =
+      (*copy)->getAttrOfType<IntegerAttr>(sched::kPersistentBytesAttr).getInt();
+  for (sched::ProgramOp program : copy->getOps<sched::ProgramOp>())
+    peak.transient =
+        std::max(peak.transient,
+                 static_cast<int64_t>(program.getTransientBytes().value_or(0)));
+  return peak;
+}
+
+} // namespace zc

@@ -1,0 +1,25 @@
+//===- MeasurePeak.h - what a plan needs, exactly ---------------*- C++ -*-===//
+#ifndef ZC_PASSES_MEMORY_MEASUREPEAK_H
+#define ZC_PASSES_MEMORY_MEASUREPEAK_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/BitVector.h"
+
+namespace zc {
+
+/// Bytes of the two regions of a module.
+struct Peak {
+  int64_t persistent = 0;
+  int64_t transient = 0; // of the program that needs most
+
+  int64_t total() const { return persistent + transient; }
+};
+
+/// Schedules and allocates a copy of `module` whose step, if it has one, keeps
+/// only `kept`; fails as those phases do.
+mlir::FailureOr<Peak> measurePeak(mlir::ModuleOp module,
+                                  const llvm::BitVector &kept);
+
+} // namespace zc
+
+#endif // ZC_PASSES_MEMORY_MEASUREPEAK_H

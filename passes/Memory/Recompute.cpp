@@ -1,0 +1,159 @@
+//===- Recompute.cpp - --zc-recompute -------------------------------------===//
+//
+// Between Fusion and Scheduling, so that what runs twice is whole kernels and
+// library calls: the same bits come out. The phases that follow are asked what
+// a plan needs, on a copy.
+//
+//===----------------------------------------------------------------------===//
+#include "dialects/Sched/SchedDialect.h"
+#include "passes/Memory/ApplyPlan.h"
+#include "passes/Memory/MeasurePeak.h"
+#include "passes/Memory/Passes.h"
+#include "passes/Memory/PlanCandidates.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/Support/FormatVariadic.h"
+
+#include <cmath>
+#include <optional>
+
+using namespace mlir;
+using namespace zc::train;
+
+namespace zc {
+#define GEN_PASS_DEF_RECOMPUTEPASS
+#include "passes/Memory/Passes.h.inc"
+
+namespace {
+
+/// Rounded up, so that what is printed fits.
+std::string printSize(int64_t bytes) {
+  double size = static_cast<double>(bytes) / 1024;
+  StringRef unit = "KiB";
+  for (StringRef larger : {"MiB", "GiB", "TiB"})
+    if (size >= 1024) {
+      size /= 1024;
+      unit = larger;
+    }
+  return llvm::formatv("{0:F2} {1}", std::ceil(size * 100) / 100, unit).str();
+}
+
+struct RecomputePassImpl : impl::RecomputePassBase<RecomputePassImpl> {
+  using RecomputePassBase::RecomputePassBase;
+
+  void runOnOperation() override {
+    func::FuncOp step = findStep(getOperation());
+    if (!step)
+      return checkWithoutBackward();
+    fixSharedBuffers(step);
+    if (policy == "none" && budget <= 0)
+      return;
+    StepAnalysis analysis(step);
+    PlanCandidates candidates(analysis);
+    FailureOr<RecomputePlan> plan = choose(analysis, candidates);
+    if (failed(plan))
+      return signalPassFailure();
+    unsigned clones = applyPlan(step, plan->kept);
+    numRecomputed = clones;
+    double part = candidates.forwardSeconds() > 0
+                      ? plan->seconds / candidates.forwardSeconds()
+                      : 0;
+    getOperation()->setAttr(
+        kRecomputedWorkAttr,
+        Builder(&getContext()).getDenseF64ArrayAttr({double(clones), part}));
+  }
+
+private:
+  /// There is nothing to choose.
+  void checkWithoutBackward() {
+    if (budget > 0 && failed(fit({RecomputePlan()})))
+      signalPassFailure();
+  }
+
+  FailureOr<RecomputePlan> choose(const StepAnalysis &analysis,
+                                  const PlanCandidates &candidates) {
+    if (policy == "none" && budget > 0)
+      return fit(candidates.all());
+    FailureOr<RecomputePlan> plan = follow(analysis, candidates);
+    if (failed(plan) || budget <= 0)
+      return plan;
+    return fit({*plan});
+  }
+
+  /// The plan that the policy names.
+  FailureOr<RecomputePlan> follow(const StepAnalysis &analysis,
+                                  const PlanCandidates &candidates) {
+    unsigned layers = analysis.numLayers();
+    if (policy == "layer")
+      return candidates.segments(layers);
+    if (policy == "sqrt")
+      return candidates.segments(std::lround(std::sqrt(double(layers))));
+    if (policy == "selective")
+      return candidates.selective();
+    if (policy == "full")
+      return leastPeak(candidates, layers);
+    if (policy == "none")
+      return candidates.keepAll();
+    return getOperation().emitError("no policy is called '")
+           << policy << "'; expected none, layer, sqrt, selective or full";
+  }
+
+  FailureOr<RecomputePlan> leastPeak(const PlanCandidates &candidates,
+                                     unsigned layers) {
+    constexpr unsigned kMostTried = 12;
+    unsigned stride = std::max(1u, layers / kMostTried);
+    std::optional<RecomputePlan> best;
+    int64_t bestPeak = 0;
+    for (unsigned count = 1; count <= std::max(1u, layers); count += stride) {
+      RecomputePlan plan = candidates.segments(count);
+      FailureOr<Peak> peak = measurePeak(getOperation(), plan.kept);
+      if (failed(peak))
+        return failure();
+      if (!best || peak->total() < bestPeak) {
+        best = std::move(plan);
+        bestPeak = peak->total();
+      }
+    }
+    return *best;
+  }
+
+  /// The first plan that fits: they come from the quickest to the slowest.
+  FailureOr<RecomputePlan> fit(const std::vector<RecomputePlan> &plans) {
+    std::optional<Peak> least;
+    for (const RecomputePlan &plan : plans) {
+      FailureOr<Peak> peak = measurePeak(getOperation(), plan.kept);
+      if (failed(peak))
+        return failure();
+      if (peak->total() <= budget)
+        return plan;
+      if (!least || peak->total() < least->total())
+        least = *peak;
+    }
+    return explain(*least);
+  }
+
+  LogicalResult explain(const Peak &least) {
+    InFlightDiagnostic error =
+        getOperation().emitError("no plan fits into ")
+        << printSize(budget) << ": the least is " << printSize(least.total())
+        << ", " << printSize(least.total() - budget) << " too much; ";
+    if (least.persistent > budget)
+      return error
+             << "parameters, optimizer state and what else lives from step "
+                "to step take "
+             << printSize(least.persistent)
+             << " of it: an optimizer with less state (sgd) or frozen "
+                "parameters (--freeze) would help";
+    return error
+           << printSize(least.transient)
+           << " of it are values of one step, which grow with the batch: a "
+              "smaller batch or more micro-batches (--accumulate K) would "
+              "help"
+           << (policy == "none" ? ""
+                                : ", or to leave the choice of what to "
+                                  "recompute to zc (no --recompute)");
+  }
+};
+
+} // namespace
+} // namespace zc

@@ -1,0 +1,238 @@
+//===- StepAnalysis.cpp - forward and backward of a program ---------------===//
+#include "passes/Memory/StepAnalysis.h"
+
+#include "dialects/Onnx/Location.h"
+#include "passes/Analysis/LoopNests.h"
+#include "passes/Scheduling/TrainProgram.h"
+
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+using namespace zc::train;
+
+namespace zc {
+
+func::FuncOp findStep(ModuleOp module) {
+  for (StringRef name : {kStepProgram, kMicroProgram})
+    if (auto program = module.lookupSymbol<func::FuncOp>(name))
+      return program;
+  return nullptr;
+}
+
+StepAnalysis::StepAnalysis(func::FuncOp program) : program(program) {
+  findForward();
+  findBackward();
+  findSaved();
+  nameLayers();
+  if (numLayers() < 2)
+    findLayersByCrossing();
+}
+
+/// All fused ops that one of `roots` depends on.
+static DenseSet<Operation *> findAncestors(SmallVector<Operation *> roots) {
+  DenseSet<Operation *> seen;
+  while (!roots.empty()) {
+    Operation *op = roots.pop_back_val();
+    if (!op || !seen.insert(op).second)
+      continue;
+    for (Value operand : op->getOperands())
+      roots.push_back(operand.getDefiningOp());
+  }
+  return seen;
+}
+
+// With accumulation the loss is part of a sum that is a state.
+static bool isLoss(func::FuncOp program, unsigned result) {
+  auto metric = program.getResultAttrOfType<StringAttr>(result, kMetricAttr);
+  if (metric)
+    return metric.getValue() == "loss";
+  FlatSymbolRefAttr state = getResultState(program, result);
+  return state && state.getValue() == "accumulated.loss";
+}
+
+void StepAnalysis::findForward() {
+  SmallVector<Operation *> losses;
+  for (auto [index, value] : llvm::enumerate(getReturn(program).getOperands()))
+    if (isLoss(program, index))
+      losses.push_back(value.getDefiningOp());
+  inForward = findAncestors(std::move(losses));
+  for (FusedOp op : program.getOps<FusedOp>()) {
+    if (!isForward(op))
+      continue;
+    places[op] = forward.size();
+    forward.push_back(op);
+    for (Value result : op.getResults()) {
+      indices[result] = values.size();
+      values.push_back(result);
+    }
+  }
+}
+
+void StepAnalysis::findBackward() {
+  SmallVector<Operation *> gradients;
+  for (FusedOp op : program.getOps<FusedOp>())
+    if (op->hasAttr("train.gradients"))
+      gradients.push_back(op);
+  DenseSet<Operation *> ancestors = findAncestors(std::move(gradients));
+  for (FusedOp op : program.getOps<FusedOp>())
+    if (ancestors.contains(op) && !isForward(op))
+      backward.push_back(op);
+}
+
+void StepAnalysis::findSaved() {
+  saved.resize(numValues());
+  for (FusedOp op : backward)
+    for (Value operand : op.getInputs())
+      if (auto found = indices.find(getTensorRoot(operand));
+          found != indices.end())
+        saved.set(found->second);
+  lastReaders.assign(numValues(), 0);
+  for (auto [place, op] : llvm::enumerate(forward))
+    for (Value operand : op.getInputs())
+      if (auto found = indices.find(getTensorRoot(operand));
+          found != indices.end())
+        lastReaders[found->second] = place;
+}
+
+//===----------------------------------------------------------------------===//
+// Layers
+//===----------------------------------------------------------------------===//
+
+static StringRef modulePathOf(FusedOp op) {
+  for (Operation &inner : llvm::reverse(op.getBody().front()))
+    if (StringRef path = onnx::getModulePath(inner.getLoc()); !path.empty())
+      return path;
+  return onnx::getModulePath(op.getLoc());
+}
+
+/// "encoder.layers.3.attention" belongs to "encoder.layers.3"; a path without
+/// a number is a layer of its own.
+static StringRef layerOf(StringRef path) {
+  size_t begin = 0;
+  while (begin < path.size()) {
+    size_t end = std::min(path.find('.', begin), path.size());
+    StringRef part = path.slice(begin, end);
+    if (!part.empty() && llvm::all_of(part, llvm::isDigit))
+      return path.take_front(end);
+    begin = end + 1;
+  }
+  return path;
+}
+
+// An op that comes late, or has no name, belongs to the layer that is current.
+void StepAnalysis::nameLayers() {
+  llvm::StringSet<> seen;
+  unsigned layer = 0;
+  for (FusedOp op : forward) {
+    StringRef name = layerOf(modulePathOf(op));
+    if (!name.empty() && seen.insert(name).second && seen.size() > 1)
+      ++layer;
+    layers.push_back(layer);
+  }
+}
+
+void StepAnalysis::findLayersByCrossing() {
+  layers.clear();
+  unsigned layer = 0;
+  for (unsigned place = 0; place < forward.size(); ++place) {
+    layers.push_back(layer);
+    if (getCrossing(place + 1).count() == 1)
+      ++layer;
+  }
+}
+
+llvm::BitVector StepAnalysis::getCrossing(unsigned count) const {
+  llvm::BitVector crossing(numValues());
+  for (auto [index, value] : llvm::enumerate(values))
+    if (places.at(value.getDefiningOp()) < count && lastReaders[index] >= count)
+      crossing.set(index);
+  return crossing;
+}
+
+//===----------------------------------------------------------------------===//
+// What a plan costs
+//===----------------------------------------------------------------------===//
+
+llvm::BitVector StepAnalysis::getRecomputed(const llvm::BitVector &kept) const {
+  llvm::BitVector again(forward.size());
+  SmallVector<Value> needed;
+  auto need = [&](FusedOp op) {
+    for (Value operand : op.getInputs())
+      needed.push_back(getTensorRoot(operand));
+  };
+  for (FusedOp op : backward)
+    need(op);
+  while (!needed.empty()) {
+    auto found = indices.find(needed.pop_back_val());
+    if (found == indices.end() || kept.test(found->second))
+      continue;
+    unsigned place = places.at(values[found->second].getDefiningOp());
+    if (again.test(place))
+      continue;
+    again.set(place);
+    need(forward[place]);
+  }
+  return again;
+}
+
+//===----------------------------------------------------------------------===//
+// In place or not
+//===----------------------------------------------------------------------===//
+
+static bool mayWorkInPlace(FusedOp op) {
+  return !op.getSharedBuffers().empty() &&
+         !isSingleLoopNest(op.getBody().front());
+}
+
+/// The ops that read `root` or a view of it.
+static void collectReaders(Value root, DenseSet<Operation *> &readers) {
+  for (Operation *user : root.getUsers())
+    if (auto view = dyn_cast<ReshapeOp>(user))
+      collectReaders(view, readers);
+    else
+      readers.insert(user);
+}
+
+void fixSharedBuffers(func::FuncOp program) {
+  StepAnalysis analysis(program);
+  for (FusedOp op : analysis.getForward()) {
+    if (!mayWorkInPlace(op))
+      continue;
+    SmallVector<int64_t> pairs;
+    ArrayRef<int64_t> old = op.getSharedBuffers();
+    for (size_t i = 0; i + 1 < old.size(); i += 2) {
+      DenseSet<Operation *> readers;
+      collectReaders(getTensorRoot(op.getInputs()[old[i]]), readers);
+      if (readers.size() == 1)
+        pairs.append({old[i], old[i + 1]});
+    }
+    op.setSharedBuffers(pairs);
+  }
+}
+
+/// Whether `op` works in place over a value that the plan keeps.
+bool StepAnalysis::isPinned(FusedOp op, const llvm::BitVector &kept) const {
+  if (!mayWorkInPlace(op))
+    return false;
+  ArrayRef<int64_t> pairs = op.getSharedBuffers();
+  for (size_t i = 0; i + 1 < pairs.size(); i += 2)
+    if (auto found = indices.find(getTensorRoot(op.getInputs()[pairs[i]]));
+        found != indices.end() && kept.test(found->second))
+      return true;
+  return false;
+}
+
+void StepAnalysis::settle(llvm::BitVector &kept) const {
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (unsigned place : getRecomputed(kept).set_bits()) {
+      if (!isPinned(forward[place], kept))
+        continue;
+      for (Value result : forward[place]->getResults())
+        kept.set(getIndex(result));
+      changed = true;
+    }
+  }
+}
+
+} // namespace zc

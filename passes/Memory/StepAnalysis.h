@@ -1,0 +1,79 @@
+//===- StepAnalysis.h - forward and backward of a program -------*- C++ -*-===//
+#ifndef ZC_PASSES_MEMORY_STEPANALYSIS_H
+#define ZC_PASSES_MEMORY_STEPANALYSIS_H
+
+#include "dialects/Train/TrainDialect.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/BitVector.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
+
+namespace zc {
+
+/// The program of a module that has a backward: @step or @micro; null if none.
+mlir::func::FuncOp findStep(mlir::ModuleOp module);
+
+/// What a program of fused ops computes twice if values are not kept. Forward
+/// ops are those that the loss depends on, backward ops the others that a
+/// parameter's gradient depends on. Values are the results of forward ops,
+/// numbered in the order of the program; a clone of the program has the same
+/// numbers.
+class StepAnalysis {
+public:
+  explicit StepAnalysis(mlir::func::FuncOp program);
+
+  llvm::ArrayRef<train::FusedOp> getForward() const { return forward; }
+  llvm::ArrayRef<train::FusedOp> getBackward() const { return backward; }
+  bool isForward(mlir::Operation *op) const { return inForward.contains(op); }
+
+  unsigned numValues() const { return values.size(); }
+  mlir::Value getValue(unsigned index) const { return values[index]; }
+  /// The number of a result of a forward op.
+  unsigned getIndex(mlir::Value value) const { return indices.at(value); }
+
+  /// The values that a backward op reads.
+  const llvm::BitVector &getSaved() const { return saved; }
+
+  /// For every forward op in order, the layer it belongs to, from 0 and never
+  /// falling.
+  llvm::ArrayRef<unsigned> getLayers() const { return layers; }
+  unsigned numLayers() const { return layers.empty() ? 0 : layers.back() + 1; }
+
+  /// The values made by the first `count` forward ops that later ones read.
+  llvm::BitVector getCrossing(unsigned count) const;
+
+  /// Adds to `kept` the results of ops that would run in place without the plan
+  /// and could not with it: see fixSharedBuffers.
+  void settle(llvm::BitVector &kept) const;
+
+  /// The forward ops, by their place in getForward(), that run again if only
+  /// `kept` values are kept.
+  llvm::BitVector getRecomputed(const llvm::BitVector &kept) const;
+
+private:
+  void findForward();
+  void findBackward();
+  void findSaved();
+  bool isPinned(train::FusedOp op, const llvm::BitVector &kept) const;
+  void nameLayers();
+  void findLayersByCrossing();
+
+  mlir::func::FuncOp program;
+  llvm::SmallVector<train::FusedOp> forward, backward;
+  llvm::DenseSet<mlir::Operation *> inForward;
+  llvm::DenseMap<mlir::Operation *, unsigned> places; // in `forward`
+  llvm::SmallVector<mlir::Value> values;
+  llvm::DenseMap<mlir::Value, unsigned> indices;
+  llvm::SmallVector<unsigned> lastReaders; // per value: a place in `forward`
+  llvm::BitVector saved;
+  llvm::SmallVector<unsigned> layers;
+};
+
+/// An op that is no single loop nest may add in another order when it works in
+/// place. So that its bits do not depend on what is recomputed, an op of the
+/// forward may only do so over values that no other op reads.
+void fixSharedBuffers(mlir::func::FuncOp program);
+
+} // namespace zc
+
+#endif // ZC_PASSES_MEMORY_STEPANALYSIS_H

@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""What is recomputed and what budgets do: never the numbers, only the memory."""
+import json
+import unittest
+
+from zctest import FIXTURES, Fixture, ZcTest, read_log
+
+POLICIES = ("none", "layer", "sqrt", "selective", "full")
+
+
+class Memory(ZcTest):
+
+    def compile(self, model, *options):
+        artifact = self.folder / "a.zca"
+        self.zc("compile", model, "-o", artifact, *options)
+        plan = json.loads(self.zc("inspect", artifact, "--memory", "--json"))
+        return artifact, plan["memory"]
+
+    def numbers(self, artifact, data, steps=3):
+        """Losses and weights of a run, and the memory that it had."""
+        log = self.folder / "log.jsonl"
+        folder = self.folder / "ckpt"
+        self.train(artifact, data, steps, "--no-shuffle", "--log", log,
+                   "--checkpoint", folder)
+        lines = read_log(log)
+        weights = self.folder / "w.safetensors"
+        self.zc("export", artifact, "--checkpoint", folder, "--safetensors",
+                weights)
+        return ([line["loss"] for line in lines], weights.read_bytes(),
+                lines[-1]["peak_bytes"])
+
+    def check(self, model, data, *options, policies=("none", "sqrt", "full")):
+        expected = None
+        peaks = {}
+        for policy in policies:
+            artifact, plan = self.compile(model, *options, "--recompute", policy)
+            losses, weights, used = self.numbers(artifact, data)
+            self.assertEqual(plan["peak"], used, policy)
+            expected = expected or (losses, weights)
+            self.assertEqual((losses, weights), expected, policy)
+            peaks[policy] = plan["peak"]
+        self.assertLessEqual(peaks["full"], min(peaks.values()))
+        return peaks
+
+    def test_transformer(self):
+        fixture = Fixture("gpt")
+        peaks = self.check(fixture.model, fixture.data,
+                           *fixture.compile_options("adamw"),
+                           policies=POLICIES)
+        self.assertLess(peaks["layer"], peaks["none"])
+
+    def test_batch_normalisation(self):
+        """Statistics are updated once."""
+        fixture = Fixture("resnet")
+        self.check(fixture.model, fixture.data, *fixture.compile_options("sgd"))
+
+    def test_dropout_and_micro_batches(self):
+        options = FIXTURES / "options"
+        self.check(options / "dropped.onnx", options / "dropped.npz", "--loss",
+                   "softmax-cross-entropy", "--accumulate", "2")
+
+    def test_budget(self):
+        fixture = Fixture("gpt")
+        options = fixture.compile_options("adamw")
+        _, free = self.compile(fixture.model, *options)
+        _, least = self.compile(fixture.model, *options, "--recompute", "full")
+        for part in (0, 0.5, 1):
+            budget = round(least["peak"] + part * (free["peak"] - least["peak"]))
+            _, plan = self.compile(fixture.model, *options,
+                                   "--memory-budget", budget)
+            self.assertLessEqual(plan["peak"], budget)
+            if part == 1:
+                self.assertEqual(plan["peak"], free["peak"])
+
+    def test_no_plan_fits(self):
+        fixture = Fixture("gpt")
+        out = self.folder / "none.zca"
+        self.fails(1, ["model.onnx: no plan fits into 20.00 KiB: the least is",
+                       "too much"],
+                   "compile", fixture.model, "-o", out, "--memory-budget",
+                   "20KiB", *fixture.compile_options("adamw"))
+        self.assertFalse(out.exists())
+
+    def test_wrong_options(self):
+        model = Fixture("mlp").model
+        for options, patterns in {
+                ("--memory-budget", "much"): ["16GiB", "found 'much'"],
+                ("--memory-budget", "-1GiB"): ["found '-1GiB'"],
+                ("--recompute", "half"): ["layer", "half"],
+                ("--mode", "infer", "--recompute", "layer"): ["--mode train"],
+        }.items():
+            self.fails(2, patterns, "compile", model, "-o",
+                       self.folder / "a.zca", "--loss", "mse", *options)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,148 @@
+//===- RecomputeTest.cpp --------------------------------------------------===//
+//
+// Budgets on small random networks, against every choice that there is.
+//
+//===----------------------------------------------------------------------===//
+#include "dialects/Sched/SchedDialect.h"
+#include "passes/Memory/ApplyPlan.h"
+#include "passes/Memory/MeasurePeak.h"
+#include "passes/Memory/Passes.h"
+#include "passes/Memory/PlanCandidates.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "gtest/gtest.h"
+
+#include <limits>
+#include <random>
+
+using namespace mlir;
+
+namespace zc {
+namespace {
+
+/// A network of `layers` ops with a backward that reads some of the values, in
+/// the text form of the train dialect.
+std::string writeNetwork(unsigned layers, std::mt19937 &random) {
+  auto pick = [&](unsigned end) { return random() % end; };
+  std::string program;
+  auto pair = [&](const std::string &result, const std::string &a,
+                  const std::string &b, const std::string &attributes) {
+    program +=
+        "  " + result + " = train.fused(" + a + ", " + b + ") " + attributes +
+        ": (!t, !t) -> !t {\n  ^bb0(%x: !t, %y: !t):\n    %r = train.mul "
+        "%x, %y : (!t, !t) -> !t\n    train.yield %r : !t\n  }\n";
+  };
+  for (unsigned i = 0; i < layers; ++i) {
+    // Reads the layer before and any earlier one.
+    std::string before = "%h" + std::to_string(i);
+    std::string other = "%h" + std::to_string(pick(i + 1));
+    pair("%h" + std::to_string(i + 1), before, other, "");
+  }
+  std::string gradient = "%h" + std::to_string(layers);
+  for (unsigned i = layers; i-- > 0;) {
+    std::string next = "%d" + std::to_string(i);
+    pair(next, gradient, "%h" + std::to_string(i + pick(2)), "");
+    gradient = next;
+  }
+  pair("%g", gradient, "%h0", "{train.gradients = array<i64: 0>} ");
+  return "!t = tensor<256xf32>\ntrain.state @w \"parameter\" : !t\n"
+         "func.func @step(%h0: !t {train.state = @w}) -> (!t {train.metric = "
+         "\"loss\"}, !t {train.state = @w}) {\n" +
+         program + "  return %h" + std::to_string(layers) +
+         ", %g : !t, !t\n}\n";
+}
+
+class RecomputeTest : public ::testing::Test {
+protected:
+  RecomputeTest() {
+    context.loadDialect<func::FuncDialect, train::TrainDialect,
+                        sched::SchedDialect, memref::MemRefDialect>();
+    context.getDiagEngine().registerHandler([](Diagnostic &) {});
+  }
+
+  OwningOpRef<ModuleOp> parse(const std::string &text) {
+    return parseSourceString<ModuleOp>(text, &context);
+  }
+
+  /// Runs the pass; its cost by the cost model, none where nothing fits.
+  std::optional<double> recompute(ModuleOp module, int64_t budget) {
+    RecomputePassOptions options;
+    options.budget = budget;
+    PassManager manager(&context);
+    manager.addPass(createRecomputePass(options));
+    if (failed(manager.run(module)))
+      return std::nullopt;
+    return module->getAttrOfType<DenseF64ArrayAttr>(kRecomputedWorkAttr)[1];
+  }
+
+  MLIRContext context;
+};
+
+TEST_F(RecomputeTest, TakesTheQuickestPlanThatFits) {
+  std::mt19937 random(7);
+  for (unsigned network = 0; network < 6; ++network) {
+    OwningOpRef<ModuleOp> module = parse(writeNetwork(3 + network % 4, random));
+    ASSERT_TRUE(module);
+    StepAnalysis analysis(findStep(*module));
+    PlanCandidates candidates(analysis);
+    SmallVector<unsigned> saved(analysis.getSaved().set_bits());
+    ASSERT_FALSE(saved.empty());
+    // Every choice, not only those that the pass would try.
+    std::vector<std::pair<int64_t, double>> choices;
+    for (unsigned subset = 0; subset < 1u << saved.size(); ++subset) {
+      llvm::BitVector kept = analysis.getSaved();
+      for (auto [bit, index] : llvm::enumerate(saved))
+        if (subset >> bit & 1)
+          kept.reset(index);
+      double seconds = 0;
+      for (unsigned place : analysis.getRecomputed(kept).set_bits())
+        seconds += estimateSeconds(analysis.getForward()[place]);
+      FailureOr<Peak> peak = measurePeak(*module, kept);
+      ASSERT_TRUE(succeeded(peak));
+      choices.push_back({peak->total(), seconds});
+    }
+    double previous = std::numeric_limits<double>::infinity();
+    for (int64_t budget = 2048; budget <= 16384; budget += 1024) {
+      std::optional<double> best;
+      for (auto [peak, seconds] : choices)
+        if (peak <= budget)
+          best = std::min(best.value_or(seconds), seconds);
+      OwningOpRef<ModuleOp> copy = module->clone();
+      std::optional<double> found = recompute(*copy, budget);
+      ASSERT_EQ(found.has_value(), best.has_value()) << "budget " << budget;
+      if (!found)
+        continue;
+      EXPECT_TRUE(succeeded(verify(*copy)));
+      EXPECT_NEAR(*found * candidates.forwardSeconds(), *best, 1e-15);
+      // More memory never makes it slower.
+      EXPECT_LE(*found, previous);
+      previous = *found;
+    }
+  }
+}
+
+TEST_F(RecomputeTest, NothingRunsThreeTimes) {
+  std::mt19937 random(11);
+  for (unsigned network = 0; network < 20; ++network) {
+    OwningOpRef<ModuleOp> module = parse(writeNetwork(12, random));
+    func::FuncOp step = findStep(*module);
+    StepAnalysis analysis(step);
+    llvm::BitVector kept(analysis.numValues());
+    for (unsigned value = 0; value < analysis.numValues(); ++value)
+      if (random() % 3 == 0)
+        kept.set(value);
+    unsigned forward = analysis.getForward().size();
+    unsigned expected = analysis.getRecomputed(kept).count();
+    EXPECT_EQ(applyPlan(step, kept), expected);
+    EXPECT_LE(expected, forward);
+    EXPECT_TRUE(succeeded(verify(*module)));
+  }
+}
+
+} // namespace
+} // namespace zc
