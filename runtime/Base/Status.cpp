@@ -23,6 +23,8 @@ const char *statusCodeName(StatusCode code) {
     return "i/o error";
   case StatusCode::DeadlineExceeded:
     return "deadline exceeded";
+  case StatusCode::Cancelled:
+    return "cancelled";
   case StatusCode::Internal:
     return "internal";
   }

@@ -20,6 +20,7 @@ enum class StatusCode {
   ResourceExhausted, // memory, disk or a planned bound
   IoError,           // the system refused
   DeadlineExceeded,  // waited longer than allowed
+  Cancelled,         // because another rank failed, which tells the user why
   Internal,          // a library failed
 };
 

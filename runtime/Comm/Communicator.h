@@ -1,13 +1,15 @@
-// Ranks talking to each other. The interface is made for MPI, NCCL and ranks
-// that are threads of one process; collectives are called by all ranks of a
-// communicator in the same order.
+// Collectives among the ranks of a group. The interface is made for our own
+// schedules over point-to-point messages (MPI, TCP, ranks that are threads of
+// one process) and for libraries that bring collectives (NCCL); all ranks of a
+// group call its collectives in the same order.
 #ifndef ZC_RUNTIME_COMM_COMMUNICATOR_H
 #define ZC_RUNTIME_COMM_COMMUNICATOR_H
 
 #include "kernels/Spec.h"
 #include "runtime/Base/Status.h"
+#include "runtime/Plan/Collective/Cost.h"
 
-#include <chrono>
+#include <memory>
 
 namespace zc {
 
@@ -15,14 +17,23 @@ using ElementType = kernels::ElementType;
 
 enum class Reduction { Sum, Max };
 
-/// One message of an exchange. A side without bytes takes no part.
-struct Exchange {
-  int sendTo = 0;
-  const void *send = nullptr;
-  uint64_t sendBytes = 0;
-  int receiveFrom = 0;
-  void *receive = nullptr;
-  uint64_t receiveBytes = 0;
+/// A collective with its addresses; semantics are those of
+/// plan::CollectiveCall.
+struct CollectiveLaunch {
+  CollectiveShape shape; // of as many ranks as the group has
+  ElementType type = ElementType::F32;
+  Reduction reduction = Reduction::Sum;
+  const void *source = nullptr;
+  void *destination = nullptr;
+  // At least costOf(shape).workspaceBytes; null: the communicator brings it.
+  void *workspace = nullptr;
+};
+
+/// A collective made ready; running it allocates nothing.
+class Collective {
+public:
+  virtual ~Collective() = default;
+  virtual Status run() = 0;
 };
 
 class Communicator {
@@ -32,32 +43,29 @@ public:
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  /// A call that waits longer fails and names a rank that it waited for.
-  virtual void setTimeout(std::chrono::milliseconds timeout) = 0;
-
-  /// Bytes that this rank has handed to others since it began.
+  /// Bytes that this rank has handed to others through this group.
   virtual uint64_t sentBytes() const = 0;
 
-  virtual Status barrier() = 0;
+  virtual Result<std::unique_ptr<Collective>>
+  prepare(const CollectiveLaunch &launch) = 0;
 
-  /// Sends and receives at once. MPI: MPI_Sendrecv.
-  virtual Status sendReceive(const Exchange &exchange) = 0;
+  // For once: made ready and run.
 
+  Status barrier();
   /// Everyone gets root's bytes.
-  virtual Status broadcast(void *data, uint64_t bytes, int root) = 0;
-
+  Status broadcast(void *data, uint64_t bytes, int root);
   /// Everyone gets the reduction of all, in place.
-  virtual Status allReduce(void *data, int64_t count, ElementType type,
-                           Reduction reduction) = 0;
-
-  /// `all` has size() parts of `bytes`, rank r's at r; `part` may be that
-  /// place.
-  virtual Status allGather(const void *part, void *all, uint64_t bytes) = 0;
-
+  Status allReduce(void *data, int64_t count, ElementType type,
+                   Reduction reduction);
+  /// `all` has size() parts of `bytes`, rank r's at r.
+  Status allGather(const void *part, void *all, uint64_t bytes);
   /// `part` gets this rank's `count` elements of the reduction over all ranks'
-  /// `all`, which has size() times as many and is used up.
-  virtual Status reduceScatter(void *all, void *part, int64_t count,
-                               ElementType type, Reduction reduction) = 0;
+  /// `all`, which has size() times as many.
+  Status reduceScatter(const void *all, void *part, int64_t count,
+                       ElementType type, Reduction reduction);
+
+private:
+  Status runOnce(const CollectiveLaunch &launch);
 };
 
 } // namespace zc

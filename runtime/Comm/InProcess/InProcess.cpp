@@ -1,134 +1,184 @@
 #include "runtime/Comm/InProcess/InProcess.h"
-#include "runtime/Comm/Ring.h"
 
 #include <condition_variable>
 #include <cstring>
-#include <mutex>
+#include <deque>
+#include <tuple>
 
 namespace zc {
 namespace {
 
-constexpr std::chrono::seconds kDefaultTimeout(600);
+constexpr std::chrono::milliseconds kRest(2);
 
-/// A message on its way: the sender's own bytes, until they are taken.
-struct Mail {
-  const void *data = nullptr;
+/// One side of a message: the owner's own bytes, until it is done.
+struct Side {
+  enum State { Open, Copying, Done } state = Open;
+  int owner = 0;
+  char *data = nullptr;
   uint64_t bytes = 0;
-  bool waiting = false;
 };
+using SharedSide = std::shared_ptr<Side>;
 
-/// What the ranks share. One lock and one condition for all, held while bytes
-/// are copied: simple to get right, and these ranks share one memory anyway.
-struct World {
-  explicit World(int size) : size(size), mail(size * size) {}
+/// What the ranks share. Bytes are copied without the lock.
+struct Hub {
+  explicit Hub(int size) : ranks(size_t(size)) {}
 
-  Mail &from(int sender, int receiver) {
-    return mail[sender * size + receiver];
+  struct Rank {
+    std::condition_variable changed;
+    uint64_t changes = 0;
+    std::deque<Note> notes;
+  };
+  /// Sends and receives that have not met, of one sender, receiver, channel.
+  struct Line {
+    std::deque<SharedSide> sends, receives;
+  };
+
+  void touch(int rank) {
+    ++ranks[size_t(rank)].changes;
+    ranks[size_t(rank)].changed.notify_all();
   }
 
-  const int size;
   std::mutex mutex;
-  std::condition_variable changed;
-  std::vector<Mail> mail;
-  std::vector<uint64_t> arrived = std::vector<uint64_t>(size, 0);
-  std::string failure; // of the first rank that gave up
+  std::deque<Rank> ranks;
+  std::map<std::tuple<int, int, uint32_t>, Line> lines;
 };
 
-class InProcessRank final : public RingCommunicator {
+class InProcess final : public Transport {
 public:
-  InProcessRank(std::shared_ptr<World> world, int rank)
-      : world(std::move(world)), theRank(rank) {}
+  InProcess(std::shared_ptr<Hub> hub, int rank)
+      : hub(std::move(hub)), theRank(rank) {}
 
   int rank() const override { return theRank; }
-  int size() const override { return world->size; }
-  void setTimeout(std::chrono::milliseconds value) override { timeout = value; }
-  uint64_t sentBytes() const override { return sent; }
-  Status barrier() override;
-  Status sendReceive(const Exchange &exchange) override;
+  int size() const override { return int(hub->ranks.size()); }
+
+  Result<RequestId> send(int peer, uint32_t channel, const void *data,
+                         uint64_t bytes) override {
+    // Only read: the other side copies out of it.
+    return begin({theRank, peer, channel}, true,
+                 const_cast<char *>(static_cast<const char *>(data)), bytes);
+  }
+  Result<RequestId> receive(int peer, uint32_t channel, void *data,
+                            uint64_t bytes) override {
+    return begin({peer, theRank, channel}, false, static_cast<char *>(data),
+                 bytes);
+  }
+  Result<bool> finished(RequestId request) override;
+  void cancel(RequestId request) override;
+
+  uint64_t ticket() override {
+    std::lock_guard<std::mutex> lock(hub->mutex);
+    return mine().changes;
+  }
+  void pause(uint64_t ticket) override {
+    std::unique_lock<std::mutex> lock(hub->mutex);
+    mine().changed.wait_for(lock, kRest,
+                            [&] { return mine().changes != ticket; });
+  }
+
+  void sendNote(int peer, const Note &note) override {
+    std::lock_guard<std::mutex> lock(hub->mutex);
+    hub->ranks[size_t(peer)].notes.push_back(note);
+    hub->touch(peer);
+  }
+  std::optional<Note> nextNote() override {
+    std::lock_guard<std::mutex> lock(hub->mutex);
+    if (mine().notes.empty())
+      return std::nullopt;
+    Note note = mine().notes.front();
+    mine().notes.pop_front();
+    return note;
+  }
+  void close(bool) override {}
 
 private:
   using Lock = std::unique_lock<std::mutex>;
+  using Key = std::tuple<int, int, uint32_t>;
+  struct Request {
+    Key line;
+    SharedSide side;
+  };
 
-  /// Waits for `ready`; fails when time is up or another rank has failed.
-  template <typename Ready>
-  Status wait(Lock &lock, int other, const char *what, Ready ready) {
-    bool inTime = world->changed.wait_for(
-        lock, timeout, [&] { return ready() || !world->failure.empty(); });
-    if (ready())
-      return Status();
-    if (!inTime)
-      world->failure = strCat("rank ", theRank, ": waited ", timeout.count(),
-                              " ms for rank ", other, " in ", what);
-    world->changed.notify_all();
-    return Status(StatusCode::DeadlineExceeded, world->failure);
-  }
+  Hub::Rank &mine() { return hub->ranks[size_t(theRank)]; }
+  Result<RequestId> begin(const Key &key, bool sends, char *data,
+                          uint64_t bytes);
+  void copy(Lock &lock, const SharedSide &from, const SharedSide &to);
 
-  Status post(Lock &lock, const Exchange &exchange);
-  Status take(Lock &lock, const Exchange &exchange);
-
-  std::shared_ptr<World> world;
-  int theRank;
-  std::chrono::milliseconds timeout = kDefaultTimeout;
-  uint64_t sent = 0;
+  std::shared_ptr<Hub> hub;
+  const int theRank;
+  RequestId last = 0;
+  std::map<RequestId, Request> requests;
 };
 
-Status InProcessRank::barrier() {
-  Lock lock(world->mutex);
-  uint64_t round = ++world->arrived[theRank];
-  world->changed.notify_all();
-  for (int other = 0; other < size(); ++other)
-    ZC_RETURN_IF_ERROR(wait(lock, other, "a barrier",
-                            [&] { return world->arrived[other] >= round; }));
-  return Status();
-}
-
-Status InProcessRank::post(Lock &lock, const Exchange &exchange) {
-  Mail &mail = world->from(theRank, exchange.sendTo);
-  ZC_RETURN_IF_ERROR(
-      wait(lock, exchange.sendTo, "a send", [&] { return !mail.waiting; }));
-  mail = {exchange.send, exchange.sendBytes, true};
-  sent += exchange.sendBytes;
-  world->changed.notify_all();
-  return Status();
-}
-
-Status InProcessRank::take(Lock &lock, const Exchange &exchange) {
-  Mail &mail = world->from(exchange.receiveFrom, theRank);
-  ZC_RETURN_IF_ERROR(wait(lock, exchange.receiveFrom, "a receive",
-                          [&] { return mail.waiting; }));
-  if (mail.bytes != exchange.receiveBytes) {
-    world->failure =
-        strCat("rank ", theRank, ": rank ", exchange.receiveFrom, " sent ",
-               mail.bytes, " bytes; expected ", exchange.receiveBytes);
-    world->changed.notify_all();
-    return Status(StatusCode::Internal, world->failure);
+/// Whoever comes second copies.
+Result<RequestId> InProcess::begin(const Key &key, bool sends, char *data,
+                                   uint64_t bytes) {
+  auto side = std::make_shared<Side>(Side{Side::Open, theRank, data, bytes});
+  Lock lock(hub->mutex);
+  RequestId id = ++last;
+  requests[id] = {key, side};
+  Hub::Line &line = hub->lines[key];
+  auto &others = sends ? line.receives : line.sends;
+  if (others.empty()) {
+    (sends ? line.sends : line.receives).push_back(side);
+    return id;
   }
-  std::memcpy(exchange.receive, mail.data, mail.bytes);
-  mail.waiting = false;
-  world->changed.notify_all();
-  return Status();
+  SharedSide other = others.front();
+  others.pop_front();
+  if (other->bytes != bytes)
+    return makeError(StatusCode::Internal, "rank ", std::get<0>(key), " sent ",
+                     (sends ? side : other)->bytes, " bytes, but rank ",
+                     std::get<1>(key), " expected ",
+                     (sends ? other : side)->bytes,
+                     ": they are not in the same collective");
+  copy(lock, sends ? side : other, sends ? other : side);
+  return id;
 }
 
-Status InProcessRank::sendReceive(const Exchange &exchange) {
-  Lock lock(world->mutex);
-  if (exchange.sendBytes > 0)
-    ZC_RETURN_IF_ERROR(post(lock, exchange));
-  if (exchange.receiveBytes > 0)
-    ZC_RETURN_IF_ERROR(take(lock, exchange));
-  if (exchange.sendBytes == 0)
-    return Status();
-  // The bytes belong to the caller again once they are taken.
-  Mail &mail = world->from(theRank, exchange.sendTo);
-  return wait(lock, exchange.sendTo, "a send", [&] { return !mail.waiting; });
+void InProcess::copy(Lock &lock, const SharedSide &from, const SharedSide &to) {
+  from->state = to->state = Side::Copying;
+  lock.unlock();
+  if (from->bytes > 0)
+    std::memcpy(to->data, from->data, from->bytes);
+  lock.lock();
+  from->state = to->state = Side::Done;
+  hub->touch(from->owner);
+  hub->touch(to->owner);
+}
+
+Result<bool> InProcess::finished(RequestId request) {
+  Lock lock(hub->mutex);
+  auto found = requests.find(request);
+  if (found->second.side->state != Side::Done)
+    return false;
+  requests.erase(found);
+  return true;
+}
+
+void InProcess::cancel(RequestId request) {
+  Lock lock(hub->mutex);
+  auto found = requests.find(request);
+  if (found == requests.end())
+    return;
+  SharedSide side = found->second.side;
+  Hub::Line &line = hub->lines[found->second.line];
+  for (auto *sides : {&line.sends, &line.receives})
+    for (auto it = sides->begin(); it != sides->end(); ++it)
+      if (*it == side) {
+        sides->erase(it);
+        break;
+      }
+  requests.erase(found);
+  mine().changed.wait(lock, [&] { return side->state != Side::Copying; });
 }
 
 } // namespace
 
-std::vector<std::unique_ptr<Communicator>> createInProcessRanks(int size) {
-  auto world = std::make_shared<World>(size);
-  std::vector<std::unique_ptr<Communicator>> ranks;
+std::vector<std::unique_ptr<World>> createInProcessRanks(int size) {
+  auto hub = std::make_shared<Hub>(size);
+  std::vector<std::unique_ptr<World>> ranks;
   for (int rank = 0; rank < size; ++rank)
-    ranks.push_back(std::make_unique<InProcessRank>(world, rank));
+    ranks.push_back(
+        std::make_unique<World>(std::make_unique<InProcess>(hub, rank)));
   return ranks;
 }
 

@@ -17,7 +17,7 @@ void onRanks(int size, const Rank &body) {
   auto ranks = createInProcessRanks(size);
   std::vector<std::thread> threads;
   for (auto &rank : ranks)
-    threads.emplace_back([&] { body(*rank); });
+    threads.emplace_back([&] { body(rank->all()); });
   for (std::thread &thread : threads)
     thread.join();
 }
@@ -147,22 +147,117 @@ TEST(InProcessRanks, Bfloat16IsAddedInFloat32) {
 TEST(InProcessRanks, AMissingRankIsNamed) {
   auto ranks = createInProcessRanks(2);
   ranks[0]->setTimeout(std::chrono::milliseconds(20));
-  Status status = ranks[0]->barrier();
+  Status status = ranks[0]->all().barrier();
   EXPECT_EQ(status.code(), StatusCode::DeadlineExceeded);
-  EXPECT_NE(status.message().find("rank 1"), std::string::npos)
+  EXPECT_NE(status.message().find("for rank 1, which does not answer"),
+            std::string::npos)
       << status.message();
 }
 
-TEST(InProcessRanks, OneFailureEndsTheWaitingOfAll) {
+/// Runs `body` on each world, in threads of their own.
+std::vector<Status> onWorlds(std::vector<std::unique_ptr<World>> &worlds,
+                             const std::function<Status(World &)> &body) {
+  std::vector<Status> statuses(worlds.size());
+  std::vector<std::thread> threads;
+  for (auto &world : worlds)
+    threads.emplace_back([&] { statuses[world->rank()] = body(*world); });
+  for (std::thread &thread : threads)
+    thread.join();
+  return statuses;
+}
+
+TEST(InProcessRanks, OneMessageNamesTheRankThatKeepsAll) {
+  auto ranks = createInProcessRanks(5);
+  for (auto &rank : ranks)
+    rank->setTimeout(std::chrono::milliseconds(50));
+  // Rank 3 is missing; in a ring most others wait for others.
+  std::vector<float> data[5];
+  auto statuses = onWorlds(ranks, [&](World &world) {
+    auto &mine = data[world.rank()];
+    mine.resize(100);
+    return world.rank() == 3
+               ? Status()
+               : world.all().allReduce(mine.data(), 100, ElementType::F32,
+                                       Reduction::Sum);
+  });
+  int told = 0;
+  for (int r : {0, 1, 2, 4}) {
+    ASSERT_FALSE(statuses[r].ok());
+    if (statuses[r].code() == StatusCode::Cancelled)
+      continue;
+    ++told;
+    EXPECT_NE(statuses[r].message().find("for rank 3"), std::string::npos)
+        << statuses[r].message();
+  }
+  EXPECT_EQ(told, 1);
+}
+
+TEST(InProcessRanks, TheFailureOfOneEndsTheWaitingOfAll) {
   auto ranks = createInProcessRanks(3);
-  ranks[0]->setTimeout(std::chrono::milliseconds(20));
-  Status statuses[2];
-  std::thread first([&] { statuses[0] = ranks[0]->barrier(); });
-  std::thread second([&] { statuses[1] = ranks[1]->barrier(); });
-  first.join();
-  second.join();
-  EXPECT_FALSE(statuses[0].ok());
-  EXPECT_FALSE(statuses[1].ok());
+  auto statuses = onWorlds(ranks, [&](World &world) {
+    if (world.rank() == 1) {
+      world.fail();
+      return Status(StatusCode::IoError, "the disk is full");
+    }
+    return world.all().barrier();
+  });
+  EXPECT_EQ(statuses[0].code(), StatusCode::Cancelled);
+  EXPECT_EQ(statuses[2].code(), StatusCode::Cancelled);
+}
+
+TEST(InProcessRanks, AgreeOnWhoTellsOfAFailure) {
+  auto ranks = createInProcessRanks(4);
+  auto failing = [&](std::set<int> which) {
+    return onWorlds(ranks, [&](World &world) {
+      return world.agree(which.count(world.rank())
+                             ? Status(StatusCode::NotFound, "no such file")
+                             : Status());
+    });
+  };
+  for (const Status &status : failing({}))
+    EXPECT_TRUE(status.ok());
+  auto some = failing({1, 3});
+  EXPECT_EQ(some[1].message(), "rank 1: no such file");
+  for (int r : {0, 2, 3})
+    EXPECT_EQ(some[r].code(), StatusCode::Cancelled);
+  ranks = createInProcessRanks(4);
+  EXPECT_EQ(failing({0, 1, 2, 3})[0].message(), "no such file");
+}
+
+TEST(InProcessRanks, GroupsDoNotMix) {
+  auto ranks = createInProcessRanks(4);
+  auto statuses = onWorlds(ranks, [](World &world) {
+    int r = world.rank();
+    auto row = world.group(r < 2 ? std::vector{0, 1} : std::vector{2, 3}, 1);
+    auto column = world.group(r % 2 ? std::vector{1, 3} : std::vector{0, 2}, 2);
+    int32_t inRow = r, inColumn = r;
+    ZC_RETURN_IF_ERROR(
+        row->allReduce(&inRow, 1, ElementType::I32, Reduction::Sum));
+    ZC_RETURN_IF_ERROR(
+        column->allReduce(&inColumn, 1, ElementType::I32, Reduction::Sum));
+    EXPECT_EQ(inRow, r < 2 ? 1 : 5);
+    EXPECT_EQ(inColumn, r % 2 ? 4 : 2);
+    EXPECT_EQ(row->sentBytes(), 4u);
+    return Status();
+  });
+  for (const Status &status : statuses)
+    EXPECT_TRUE(status.ok()) << status.message();
+}
+
+TEST(InProcessRanks, ThoseInDifferentCollectivesAreTold) {
+  auto ranks = createInProcessRanks(2);
+  auto statuses = onWorlds(ranks, [](World &world) {
+    float data[8] = {};
+    return world.all().allReduce(data, world.rank() ? 8 : 4, ElementType::F32,
+                                 Reduction::Sum);
+  });
+  int told = 0;
+  for (const Status &status : statuses) {
+    EXPECT_FALSE(status.ok());
+    told += status.message().find("not in the same collective") !=
+            std::string::npos;
+  }
+  EXPECT_GE(told, 1);
 }
 
 } // namespace

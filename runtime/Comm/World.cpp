@@ -1,0 +1,261 @@
+#include "runtime/Comm/World.h"
+#include "runtime/Comm/Group.h"
+
+#include <algorithm>
+#include <set>
+
+namespace zc {
+
+using std::chrono::milliseconds;
+
+static constexpr milliseconds kDefaultTimeout(600 * 1000);
+// How long a rank that lives may take to say whom it waits for.
+static constexpr milliseconds kAnswerTime(1000), kLeastAnswerTime(50);
+// So that of ranks whose time ends together the lowest speaks first.
+static constexpr milliseconds kTurn(100);
+static constexpr int kMostTurns = 20;
+
+static Status cancelled() {
+  return Status(StatusCode::Cancelled, "another rank failed");
+}
+
+static std::vector<int> countTo(int size) {
+  std::vector<int> ranks(size);
+  for (int r = 0; r < size; ++r)
+    ranks[r] = r;
+  return ranks;
+}
+
+World::World() : World(nullptr) {}
+
+World::World(std::unique_ptr<Transport> given)
+    : transport(std::move(given)), theRank(transport ? transport->rank() : 0),
+      theSize(transport ? transport->size() : 1), timeout(kDefaultTimeout),
+      everyone(group(countTo(theSize), 0)) {}
+
+World::~World() {
+  if (transport)
+    transport->close(failed);
+}
+
+std::unique_ptr<Communicator> World::group(std::vector<int> members,
+                                           uint32_t channel) {
+  return makeGroup(*this, std::move(members), channel);
+}
+
+Status World::agree(const Status &mine) {
+  if (theSize == 1)
+    return mine;
+  if (mine.code() == StatusCode::Cancelled)
+    return mine;
+  // The lowest rank that failed, and whether any did not.
+  int64_t told[] = {mine.ok() ? 0 : theSize - theRank, mine.ok()};
+  ZC_RETURN_IF_ERROR(
+      everyone->allReduce(told, 2, ElementType::I64, Reduction::Max));
+  if (told[0] == 0)
+    return Status();
+  std::lock_guard<std::mutex> lock(mutex);
+  failed = true;
+  if (told[0] != theSize - theRank)
+    return cancelled();
+  return told[1] ? mine.withContext(strCat("rank ", theRank)) : mine;
+}
+
+void World::fail() {
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    if (failed)
+      return;
+    failed = true;
+  }
+  for (int peer = 0; peer < theSize; ++peer)
+    if (peer != theRank)
+      transport->sendNote(peer, {Note::Failed, theRank, 0});
+}
+
+bool World::hasFailed() {
+  std::lock_guard<std::mutex> lock(mutex);
+  return failed;
+}
+
+void World::readNotes() {
+  while (std::optional<Note> note = transport->nextNote()) {
+    std::unique_lock<std::mutex> lock(mutex);
+    switch (note->kind) {
+    case Note::Failed:
+      failed = true;
+      break;
+    case Note::Answer:
+      answers[note->from] = note->value;
+      break;
+    case Note::Ask: {
+      int32_t whom = waiting.empty() ? -1 : *waiting.begin();
+      lock.unlock();
+      transport->sendNote(note->from, {Note::Answer, theRank, whom});
+      break;
+    }
+    }
+  }
+}
+
+/// Messages that have begun; those that are not waited for to the end are
+/// taken back.
+struct World::Pending {
+  struct Item {
+    RequestId request;
+    int peer;
+  };
+  ~Pending() {
+    for (const Item &item : items)
+      transport.cancel(item.request);
+  }
+  Transport &transport;
+  std::vector<Item> items;
+};
+
+Status World::exchange(const std::vector<Transfer> &transfers,
+                       uint32_t channel) {
+  if (hasFailed())
+    return cancelled();
+  Pending pending{*transport, {}};
+  for (bool sends : {false, true})
+    for (const Transfer &transfer : transfers) {
+      if (transfer.isSend != sends)
+        continue;
+      Result<RequestId> request =
+          sends ? transport->send(transfer.peer, channel, transfer.data,
+                                  transfer.bytes)
+                : transport->receive(transfer.peer, channel, transfer.data,
+                                     transfer.bytes);
+      if (!request.ok())
+        return peerGone(request.status());
+      pending.items.push_back({*request, transfer.peer});
+    }
+  return wait(pending);
+}
+
+/// Tells whoever asks whom this thread waits for.
+class World::Waiting {
+public:
+  Waiting(World &world, int peer) : world(world) {
+    std::lock_guard<std::mutex> lock(world.mutex);
+    entry = world.waiting.insert(peer);
+  }
+  ~Waiting() {
+    std::lock_guard<std::mutex> lock(world.mutex);
+    world.waiting.erase(entry);
+  }
+  Waiting(const Waiting &) = delete;
+
+private:
+  World &world;
+  std::multiset<int>::iterator entry;
+};
+
+/// Strikes out what has finished.
+Status World::look(Pending &pending) {
+  auto &items = pending.items;
+  for (size_t i = 0; i < items.size();) {
+    ZC_ASSIGN_OR_RETURN(bool finished, transport->finished(items[i].request));
+    if (finished)
+      items.erase(items.begin() + long(i));
+    else
+      ++i;
+  }
+  return Status();
+}
+
+Status World::wait(Pending &pending) {
+  const milliseconds allowed = timeout + kTurn * std::min(theRank, kMostTurns);
+  std::optional<Waiting> waits;
+  Clock::time_point since = Clock::now();
+  size_t left = pending.items.size() + 1;
+  while (true) {
+    uint64_t ticket = transport->ticket();
+    if (Status status = look(pending); !status.ok())
+      return peerGone(status);
+    if (pending.items.empty())
+      return Status();
+    if (pending.items.size() < left) {
+      left = pending.items.size();
+      since = Clock::now();
+      waits.reset();
+      waits.emplace(*this, pending.items.front().peer);
+    }
+    readNotes();
+    if (hasFailed())
+      return cancelled();
+    if (Clock::now() - since > allowed)
+      return timedOut(pending.items.front().peer);
+    transport->pause(ticket);
+  }
+}
+
+void World::rest(milliseconds time) {
+  Clock::time_point end = Clock::now() + time;
+  do {
+    uint64_t ticket = transport->ticket();
+    readNotes();
+    if (hasFailed())
+      return;
+    transport->pause(ticket);
+  } while (Clock::now() < end);
+}
+
+/// A rank that failed says so before it goes; only of one that died without a
+/// word must others speak, and of those the lowest does.
+Status World::peerGone(const Status &why) {
+  rest(kTurn * (1 + std::min(theRank, kMostTurns)));
+  if (hasFailed())
+    return cancelled();
+  fail();
+  return why.withContext(strCat("rank ", theRank));
+}
+
+/// Whom a rank waits for, -1 for nobody; nothing when it does not answer.
+std::optional<int> World::ask(int peer) {
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    answers.erase(peer);
+  }
+  transport->sendNote(peer, {Note::Ask, theRank, 0});
+  Clock::time_point end =
+      Clock::now() + std::clamp(timeout, kLeastAnswerTime, kAnswerTime);
+  while (Clock::now() < end && !hasFailed()) {
+    rest(milliseconds(1));
+    std::lock_guard<std::mutex> lock(mutex);
+    auto found = answers.find(peer);
+    if (found != answers.end())
+      return found->second;
+  }
+  return std::nullopt;
+}
+
+/// The rank waited for may wait itself: finds the one that keeps all.
+Status World::timedOut(int peer) {
+  std::set<int> asked = {theRank};
+  const char *why = "which does not answer";
+  while (!hasFailed()) {
+    if (!asked.insert(peer).second) {
+      why = "which waits as well: they are not in the same collective";
+      break;
+    }
+    std::optional<int> next = ask(peer);
+    if (!next)
+      break;
+    if (*next < 0) {
+      why = "which takes no part in it";
+      break;
+    }
+    peer = *next;
+  }
+  if (hasFailed())
+    return cancelled();
+  fail();
+  return makeError(StatusCode::DeadlineExceeded, "rank ", theRank, ": waited ",
+                   double(timeout.count()) / 1000,
+                   " s in a collective for rank ", peer, ", ", why,
+                   " (--timeout)");
+}
+
+} // namespace zc

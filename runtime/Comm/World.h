@@ -1,0 +1,90 @@
+// All ranks of a run, as one of them sees them: groups of ranks, time limits,
+// and how the failure of one ends all.
+#ifndef ZC_RUNTIME_COMM_WORLD_H
+#define ZC_RUNTIME_COMM_WORLD_H
+
+#include "runtime/Comm/Communicator.h"
+#include "runtime/Comm/Transport.h"
+
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <set>
+#include <vector>
+
+namespace zc {
+
+/// One side of a message of an exchange.
+struct Transfer {
+  bool isSend;
+  int peer;
+  void *data; // not written to by a send
+  uint64_t bytes;
+};
+
+class World {
+public:
+  using Clock = std::chrono::steady_clock;
+
+  /// One rank without a transport is a world of its own.
+  World();
+  explicit World(std::unique_ptr<Transport> transport);
+  ~World();
+  World(const World &) = delete;
+
+  int rank() const { return theRank; }
+  int size() const { return theSize; }
+  /// Whether this is the rank that talks to the user.
+  bool isFirst() const { return theRank == 0; }
+
+  /// Whoever waits longer fails, and names the rank that all wait for.
+  void setTimeout(std::chrono::milliseconds value) { timeout = value; }
+
+  /// All ranks: for what the driver must agree upon. Used by one thread.
+  Communicator &all() { return *everyone; }
+
+  /// The ranks of `members`, in this order; this rank must be among them.
+  /// Channels count from 1; a group of its own, or a thread of its own, needs
+  /// a channel of its own, the same on all ranks.
+  std::unique_ptr<Communicator> group(std::vector<int> members,
+                                      uint32_t channel);
+
+  /// Called by all ranks: success if all have succeeded. Else the lowest rank
+  /// that failed gets its own failure, to be told to the user, and the others
+  /// one with StatusCode::Cancelled.
+  Status agree(const Status &mine);
+
+  /// Ends the waiting of all others, unless they know already. Call it with a
+  /// failure that is not agreed upon.
+  void fail();
+
+  /// Sends and receives at once, through a channel; for groups.
+  Status exchange(const std::vector<Transfer> &transfers, uint32_t channel);
+
+private:
+  struct Pending;
+  class Waiting;
+
+  Status wait(Pending &pending);
+  Status look(Pending &pending);
+  void readNotes();
+  bool hasFailed();
+  Status peerGone(const Status &why);
+  Status timedOut(int peer);
+  std::optional<int> ask(int peer);
+  void rest(std::chrono::milliseconds time);
+
+  std::unique_ptr<Transport> transport;
+  const int theRank, theSize;
+  std::chrono::milliseconds timeout;
+  std::unique_ptr<Communicator> everyone;
+
+  std::mutex mutex;           // of what follows
+  bool failed = false;        // here or elsewhere: all know
+  std::multiset<int> waiting; // who is waited for, by any thread
+  std::map<int, int> answers; // of ranks that were asked
+};
+
+} // namespace zc
+
+#endif // ZC_RUNTIME_COMM_WORLD_H
