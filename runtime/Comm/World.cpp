@@ -43,34 +43,42 @@ std::unique_ptr<Communicator> World::group(std::vector<int> members,
   return makeGroup(*this, std::move(members), channel);
 }
 
-Status World::agree(const Status &mine) {
-  if (theSize == 1)
-    return mine;
-  if (mine.code() == StatusCode::Cancelled)
+Status World::agree(const Status &mine, std::vector<int64_t> *largest) {
+  if (theSize == 1 || mine.code() == StatusCode::Cancelled)
     return mine;
   // The lowest rank that failed, and whether any did not.
-  int64_t told[] = {mine.ok() ? 0 : theSize - theRank, mine.ok()};
-  ZC_RETURN_IF_ERROR(
-      everyone->allReduce(told, 2, ElementType::I64, Reduction::Max));
+  std::vector<int64_t> told = {mine.ok() ? 0 : theSize - theRank, mine.ok()};
+  if (largest)
+    told.insert(told.end(), largest->begin(), largest->end());
+  ZC_RETURN_IF_ERROR(everyone->allReduce(told.data(), int64_t(told.size()),
+                                         ElementType::I64, Reduction::Max));
+  if (largest)
+    largest->assign(told.begin() + 2, told.end());
   if (told[0] == 0)
     return Status();
   std::lock_guard<std::mutex> lock(mutex);
   failed = true;
-  if (told[0] != theSize - theRank)
+  mustTell = told[0] == theSize - theRank;
+  if (!mustTell)
     return cancelled();
   return told[1] ? mine.withContext(strCat("rank ", theRank)) : mine;
 }
 
-void World::fail() {
-  {
-    std::lock_guard<std::mutex> lock(mutex);
-    if (failed)
-      return;
-    failed = true;
-  }
+void World::tellOthers() {
   for (int peer = 0; peer < theSize; ++peer)
     if (peer != theRank)
       transport->sendNote(peer, {Note::Failed, theRank, 0});
+}
+
+Status World::fail(const Status &mine) {
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    if (failed)
+      return mustTell || theSize == 1 ? mine : cancelled();
+    failed = mustTell = true;
+  }
+  tellOthers();
+  return theSize > 1 ? mine.withContext(strCat("rank ", theRank)) : mine;
 }
 
 bool World::hasFailed() {
@@ -208,8 +216,7 @@ Status World::peerGone(const Status &why) {
   rest(kTurn * (1 + std::min(theRank, kMostTurns)));
   if (hasFailed())
     return cancelled();
-  fail();
-  return why.withContext(strCat("rank ", theRank));
+  return fail(why);
 }
 
 /// Whom a rank waits for, -1 for nobody; nothing when it does not answer.
@@ -249,13 +256,9 @@ Status World::timedOut(int peer) {
     }
     peer = *next;
   }
-  if (hasFailed())
-    return cancelled();
-  fail();
-  return makeError(StatusCode::DeadlineExceeded, "rank ", theRank, ": waited ",
-                   double(timeout.count()) / 1000,
-                   " s in a collective for rank ", peer, ", ", why,
-                   " (--timeout)");
+  return fail(makeError(
+      StatusCode::DeadlineExceeded, "waited ", double(timeout.count()) / 1000,
+      " s in a collective for rank ", peer, ", ", why, " (--timeout)"));
 }
 
 } // namespace zc

@@ -52,11 +52,13 @@ public:
   /// Called by all ranks: success if all have succeeded. Else the lowest rank
   /// that failed gets its own failure, to be told to the user, and the others
   /// one with StatusCode::Cancelled.
-  Status agree(const Status &mine);
+  /// `largest`, if any, becomes the largest of all ranks' values, each.
+  Status agree(const Status &mine, std::vector<int64_t> *largest = nullptr);
 
-  /// Ends the waiting of all others, unless they know already. Call it with a
-  /// failure that is not agreed upon.
-  void fail();
+  /// Every rank's failure comes here last, agreed upon or not: ends the
+  /// waiting of all others, unless they know already. Returns what this rank
+  /// must tell the user; Cancelled where another one does.
+  Status fail(const Status &mine);
 
   /// Sends and receives at once, through a channel; for groups.
   Status exchange(const std::vector<Transfer> &transfers, uint32_t channel);
@@ -69,6 +71,7 @@ private:
   Status look(Pending &pending);
   void readNotes();
   bool hasFailed();
+  void tellOthers();
   Status peerGone(const Status &why);
   Status timedOut(int peer);
   std::optional<int> ask(int peer);
@@ -81,6 +84,7 @@ private:
 
   std::mutex mutex;           // of what follows
   bool failed = false;        // here or elsewhere: all know
+  bool mustTell = false;      // what has failed
   std::multiset<int> waiting; // who is waited for, by any thread
   std::map<int, int> answers; // of ranks that were asked
 };

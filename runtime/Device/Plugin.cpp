@@ -1,21 +1,9 @@
 #include "runtime/Device/Plugin.h"
+#include "runtime/Base/Plugin.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <dlfcn.h>
-#include <filesystem>
 
 namespace zc {
-
-namespace fs = std::filesystem;
-
-static std::string pluginFolder() {
-  if (const char *folder = std::getenv("ZC_PLUGIN_PATH"))
-    return folder;
-  std::error_code error;
-  fs::path program = fs::read_symlink("/proc/self/exe", error);
-  return (program.parent_path().parent_path() / "lib").string();
-}
 
 Result<std::unique_ptr<Device>> openDevice(const std::string &kind,
                                            const DeviceOptions &options) {
@@ -27,20 +15,14 @@ Result<std::unique_ptr<Device>> openDevice(const std::string &kind,
   if (!plain)
     return makeError(StatusCode::Unsupported, "there is no device '", kind,
                      "'");
-  std::string path = pluginFolder() + "/libzc_" + kind + ".so";
-  // Local: a plugin's libraries must not answer for anyone else's symbols. It
-  // stays open: its code is needed until the program ends.
-  void *library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!library)
-    return makeError(StatusCode::NotFound, "cannot open the plugin of device '",
-                     kind, "': ", ::dlerror(),
-                     "; set ZC_PLUGIN_PATH to the folder that holds it");
+  ZC_ASSIGN_OR_RETURN(PluginLibrary library,
+                      openPlugin(kind, "device '" + kind + "'"));
   auto version = reinterpret_cast<DevicePluginVersionFunction>(
-      ::dlsym(library, kDevicePluginVersionSymbol));
+      library.symbol(kDevicePluginVersionSymbol));
   auto create = reinterpret_cast<CreateDeviceFunction>(
-      ::dlsym(library, kCreateDeviceSymbol));
+      library.symbol(kCreateDeviceSymbol));
   if (!version || !create || version() != kDevicePluginVersion)
-    return makeError(StatusCode::Unsupported, "'", path,
+    return makeError(StatusCode::Unsupported, "'", library.path,
                      "' comes from another build of zc");
   return std::unique_ptr<Device>(create(options));
 }

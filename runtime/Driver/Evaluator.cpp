@@ -46,8 +46,8 @@ Status runBatches(Executor &executor, const plan::Program &program,
 
 } // namespace
 
-Result<int> evaluate(const EvalOptions &options) {
-  ZC_ASSIGN_OR_RETURN(auto session, Session::open(options.artifact));
+Result<int> evaluate(const EvalOptions &options, const Rank &rank) {
+  ZC_ASSIGN_OR_RETURN(auto session, Session::open(rank, options.artifact));
   const plan::Program *program = session->artifact().program("eval");
   if (!program)
     return makeError(StatusCode::InvalidArgument, "'", options.artifact,

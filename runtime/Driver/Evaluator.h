@@ -2,7 +2,7 @@
 #ifndef ZC_RUNTIME_DRIVER_EVALUATOR_H
 #define ZC_RUNTIME_DRIVER_EVALUATOR_H
 
-#include "runtime/Base/Status.h"
+#include "runtime/Driver/Launch.h"
 
 #include <map>
 #include <string>
@@ -18,7 +18,7 @@ struct EvalOptions {
 };
 
 /// Returns the signal that stopped it, which leaves no output, or 0.
-Result<int> evaluate(const EvalOptions &options);
+Result<int> evaluate(const EvalOptions &options, const Rank &rank);
 
 /// An output's file name: what a file system may dislike becomes '_'.
 std::string sanitizeName(const std::string &name);

@@ -14,8 +14,8 @@ static bool hasMetric(const plan::Program &program, const std::string &name) {
                      });
 }
 
-Result<HeldOut> HeldOut::open(const Artifact &artifact,
-                              const std::string &path) {
+Result<HeldOut> HeldOut::open(const Artifact &artifact, const std::string &path,
+                              const Mesh &mesh, int64_t rank) {
   const plan::Program *program = artifact.program("eval");
   if (!program || !hasMetric(*program, "loss_sum") ||
       !hasMetric(*program, "weight_sum"))
@@ -24,8 +24,9 @@ Result<HeldOut> HeldOut::open(const Artifact &artifact,
                      "' has no evaluation program that reports a loss");
   ZC_ASSIGN_OR_RETURN(DataFile file, DataFile::open(path));
   auto data = std::make_shared<DataFile>(std::move(file));
-  ZC_ASSIGN_OR_RETURN(BatchFeed feed,
-                      BatchFeed::create(*program, data, FeedOptions()));
+  ZC_ASSIGN_OR_RETURN(
+      BatchFeed feed,
+      BatchFeed::create(*program, data, FeedOptions(), mesh, rank));
   bool padded = std::any_of(
       program->inputs().begin(), program->inputs().end(),
       [](const plan::Input &input) { return input.is_sample_weight(); });
@@ -43,7 +44,7 @@ Result<EvaluationRecord> HeldOut::evaluate(Executor &executor, int64_t step) {
   for (int64_t at = 0; at < feed.samples(); at += feed.batch()) {
     indices.resize(std::min(feed.batch(), feed.samples() - at));
     std::iota(indices.begin(), indices.end(), at);
-    ZC_RETURN_IF_ERROR(feed.feed(executor, indices));
+    ZC_RETURN_IF_ERROR(executor.world().agree(feed.feed(executor, indices)));
     ZC_RETURN_IF_ERROR(executor.run(*program));
     for (auto [name, sum] : {std::pair("loss_sum", &loss),
                              {"weight_sum", &weight},

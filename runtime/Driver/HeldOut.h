@@ -12,10 +12,10 @@ class HeldOut {
 public:
   /// Opens and checks the data; `artifact` must have an evaluation program that
   /// reports a loss.
-  static Result<HeldOut> open(const Artifact &artifact,
-                              const std::string &data);
+  static Result<HeldOut> open(const Artifact &artifact, const std::string &data,
+                              const Mesh &mesh, int64_t rank);
 
-  /// Runs over all samples.
+  /// Runs over all samples, on all ranks; returns the same on all.
   Result<EvaluationRecord> evaluate(Executor &executor, int64_t step);
 
 private:

@@ -51,14 +51,17 @@ std::string Profile::print() const {
   return text + line;
 }
 
-Trace::Trace(AtomicFile file, int rank)
-    : file(std::move(file)), rank(rank), start(Clock::now()) {
+Trace::Trace(int rank) : rank(rank), start(Clock::now()) {
   events.reserve(kMaxEvents);
 }
 
 Result<std::unique_ptr<Trace>> Trace::open(const std::string &path, int rank) {
+  std::unique_ptr<Trace> trace(new Trace(rank));
+  if (rank > 0)
+    return trace;
   ZC_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::create(path));
-  return std::unique_ptr<Trace>(new Trace(std::move(file), rank));
+  trace->file.emplace(std::move(file));
+  return trace;
 }
 
 void Trace::ran(const plan::Program &program,
@@ -81,10 +84,11 @@ static Json nameOf(const char *what, int rank, uint32_t stream,
 }
 
 Status Trace::write(const std::string &text) {
-  return file.write(text.data(), text.size());
+  return file->write(text.data(), text.size());
 }
 
-Status Trace::finish() {
+/// This rank's tracks and events, one a line.
+std::string Trace::print() const {
   auto print = [](const Json &event) {
     return event.dump(-1, ' ', false, Json::error_handler_t::replace);
   };
@@ -92,9 +96,8 @@ Status Trace::finish() {
     return std::chrono::duration<double, std::micro>(duration).count();
   };
   std::set<uint32_t> streams;
-  ZC_RETURN_IF_ERROR(write(
-      "{\"displayTimeUnit\": \"ms\", \"traceEvents\": [\n" +
-      print(nameOf("process_name", rank, 0, "rank " + std::to_string(rank)))));
+  std::string text =
+      print(nameOf("process_name", rank, 0, "rank " + std::to_string(rank)));
   for (const Event &event : events) {
     const plan::Instruction &instruction = *event.instruction;
     streams.insert(instruction.stream());
@@ -109,14 +112,32 @@ Status Trace::finish() {
                   {{"program", event.program->name()},
                    {"flops", instruction.flops()},
                    {"bytes", instruction.bytes()}}}};
-    ZC_RETURN_IF_ERROR(write(",\n" + print(json)));
+    text += ",\n" + print(json);
   }
   for (uint32_t stream : streams)
+    text += ",\n" + print(nameOf("thread_name", rank, stream,
+                                 "stream " + std::to_string(stream)));
+  return text;
+}
+
+Status Trace::finish(World &world) {
+  std::string text = print();
+  if (file)
     ZC_RETURN_IF_ERROR(
-        write(",\n" + print(nameOf("thread_name", rank, stream,
-                                   "stream " + std::to_string(stream)))));
+        write("{\"displayTimeUnit\": \"ms\", \"traceEvents\": [\n" + text));
+  for (int other = 1; other < world.size(); ++other) {
+    int64_t size = rank == other ? int64_t(text.size()) : 0;
+    ZC_RETURN_IF_ERROR(world.all().broadcast(&size, sizeof(size), other));
+    std::string theirs = rank == other ? text : std::string(size_t(size), ' ');
+    ZC_RETURN_IF_ERROR(
+        world.all().broadcast(theirs.data(), uint64_t(size), other));
+    if (file)
+      ZC_RETURN_IF_ERROR(write(",\n" + theirs));
+  }
+  if (!file)
+    return Status();
   ZC_RETURN_IF_ERROR(write("\n]}\n"));
-  return file.commit();
+  return file->commit();
 }
 
 } // namespace zc

@@ -3,10 +3,12 @@
 #define ZC_RUNTIME_DRIVER_PROFILE_H
 
 #include "runtime/Base/File.h"
+#include "runtime/Comm/World.h"
 #include "runtime/Exec/Observer.h"
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,14 +39,15 @@ private:
 /// counted.
 class Trace : public InstructionObserver {
 public:
-  /// Fails where the file could not be written in the end.
+  /// Fails where the file could not be written in the end; the first rank
+  /// writes it for all.
   static Result<std::unique_ptr<Trace>> open(const std::string &path, int rank);
 
   void ran(const plan::Program &program, const plan::Instruction &instruction,
            Clock::time_point begin, Clock::time_point end) override;
 
-  /// Writes the file.
-  Status finish();
+  /// Gathers the events of all ranks and writes the file.
+  Status finish(World &world);
   uint64_t dropped() const { return theDropped; }
 
 private:
@@ -54,10 +57,11 @@ private:
     Clock::time_point begin, end;
   };
 
-  Trace(AtomicFile file, int rank);
+  explicit Trace(int rank);
   Status write(const std::string &event);
+  std::string print() const;
 
-  AtomicFile file;
+  std::optional<AtomicFile> file; // of the first rank
   int rank;
   Clock::time_point start;
   std::vector<Event> events;

@@ -10,15 +10,17 @@ namespace zc {
 static constexpr std::chrono::milliseconds kRedraw(100);
 static constexpr int64_t kMaxLines = 100;
 
-Progress::Progress(int64_t firstStep, int64_t totalSteps)
+Progress::Progress(int64_t firstStep, int64_t totalSteps, bool quiet)
     : start(std::chrono::steady_clock::now()), firstStep(firstStep),
       totalSteps(totalSteps),
       interval(std::max<int64_t>(1, (totalSteps - firstStep + kMaxLines) /
                                         kMaxLines)),
-      terminal(::isatty(STDOUT_FILENO)) {}
+      quiet(quiet), terminal(::isatty(STDOUT_FILENO)) {}
 
 void Progress::step(int64_t step, const std::string &loss,
                     double samplesPerSecond) {
+  if (quiet)
+    return;
   auto now = std::chrono::steady_clock::now();
   bool edge = step == firstStep || step == totalSteps;
   if (terminal ? !edge && now - lastDrawn < kRedraw
@@ -43,6 +45,8 @@ void Progress::clearLine() {
 }
 
 void Progress::note(const std::string &text) {
+  if (quiet)
+    return;
   clearLine();
   std::printf("%s\n", text.c_str());
   std::fflush(stdout);

@@ -11,7 +11,8 @@ namespace zc {
 
 class Progress {
 public:
-  Progress(int64_t firstStep, int64_t totalSteps);
+  /// `quiet`: prints nothing, as befits all ranks but one.
+  Progress(int64_t firstStep, int64_t totalSteps, bool quiet);
 
   /// After each step, which counts from 1.
   void step(int64_t step, const std::string &loss, double samplesPerSecond);
@@ -24,7 +25,7 @@ private:
 
   std::chrono::steady_clock::time_point start, lastDrawn;
   int64_t firstStep, totalSteps, interval;
-  bool terminal, drawn = false;
+  bool quiet, terminal, drawn = false;
 };
 
 /// "1h 02m 03s", "12.3 s".

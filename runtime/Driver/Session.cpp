@@ -2,60 +2,71 @@
 #include "runtime/Device/Plugin.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <sched.h>
 
 namespace zc {
 
-/// The cores that this process may use.
-static int availableCores() {
-  cpu_set_t set;
-  if (::sched_getaffinity(0, sizeof(set), &set) != 0)
-    return 1;
-  return std::max(1, CPU_COUNT(&set));
+static Status checkRanks(const Artifact &artifact, int started) {
+  ZC_ASSIGN_OR_RETURN(Mesh mesh, Mesh::of(artifact.manifest()));
+  const int64_t planned = mesh.ranks();
+  if (planned == started)
+    return Status();
+  std::string advice;
+  if (started == 1)
+    advice = strCat("; start it with --local-ranks ", planned,
+                    " or by mpirun -n ", planned);
+  return makeError(StatusCode::InvalidArgument, "'", artifact.path(),
+                   "': the artifact is for ", planned,
+                   planned == 1 ? " rank" : " ranks", ", but ", started,
+                   started == 1 ? " was" : " were", " started", advice);
 }
 
-/// The number of ranks that a launcher started, 1 without a launcher.
-static int64_t launchedRanks() {
-  for (const char *name : {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
-                           "SLURM_STEP_NUM_TASKS"})
-    if (const char *value = std::getenv(name))
-      return std::strtoll(value, nullptr, 10);
-  return 1;
+/// All ranks see all fingerprints, and so fail alike.
+static Status compareArtifacts(World &world, const Artifact &artifact) {
+  uint64_t mine = artifact.fingerprint();
+  std::vector<uint64_t> all(size_t(world.size()));
+  ZC_RETURN_IF_ERROR(world.all().allGather(&mine, all.data(), sizeof(mine)));
+  auto other = std::find_if(all.begin(), all.end(),
+                            [&](uint64_t each) { return each != all[0]; });
+  if (other == all.end())
+    return Status();
+  return world.agree(makeError(StatusCode::InvalidArgument, "'",
+                               artifact.path(), "': rank ", other - all.begin(),
+                               " holds another artifact than rank 0; give all "
+                               "ranks the same file"));
 }
 
-static Status checkRanks(const plan::Manifest &manifest) {
-  int64_t planned = 1;
-  for (const plan::Setting &axis : manifest.mesh())
-    planned *= std::strtoll(axis.value().c_str(), nullptr, 10);
-  int64_t started = launchedRanks();
-  if (planned != started)
-    return makeError(StatusCode::InvalidArgument, "the artifact is for ",
-                     planned, planned == 1 ? " rank" : " ranks", ", but ",
-                     started, started == 1 ? " was" : " were", " started");
-  return Status();
-}
-
-Result<std::unique_ptr<Session>> Session::open(const std::string &path) {
-  ZC_ASSIGN_OR_RETURN(Artifact artifact, Artifact::load(path));
-  if (Status status = checkRanks(artifact.manifest()); !status.ok())
-    return status.withContext("'" + path + "'");
-  return std::unique_ptr<Session>(new Session(std::move(artifact)));
+Result<std::unique_ptr<Session>> Session::open(const Rank &rank,
+                                               const std::string &path) {
+  auto loaded = rank.load(path);
+  Status status =
+      loaded.ok() ? checkRanks(**loaded, rank.world.size()) : loaded.status();
+  ZC_RETURN_IF_ERROR(rank.world.agree(status));
+  ZC_RETURN_IF_ERROR(compareArtifacts(rank.world, **loaded));
+  return std::unique_ptr<Session>(new Session(rank, *loaded));
 }
 
 Status Session::prepare(int threads, const std::vector<std::string> &programs) {
-  const plan::Target &target = theArtifact.manifest().target();
+  ZC_ASSIGN_OR_RETURN(int cores, rank.cores());
+  ZC_RETURN_IF_ERROR(
+      rank.world.agree(openDeviceAndExecutor(threads, cores, programs)));
+  return theExecutor->initialise();
+}
+
+Status
+Session::openDeviceAndExecutor(int threads, int cores,
+                               const std::vector<std::string> &programs) {
+  const plan::Target &target = theArtifact->manifest().target();
   int planned = static_cast<int>(target.threads());
   if (threads > planned)
     return makeError(StatusCode::InvalidArgument, "--threads ", threads, ": '",
-                     theArtifact.path(), "' was compiled for at most ", planned,
-                     "; compile it with --cpu-threads ", threads);
+                     theArtifact->path(), "' was compiled for at most ",
+                     planned, "; compile it with --cpu-threads ", threads);
   DeviceOptions options;
-  options.threads = threads > 0 ? threads : std::min(planned, availableCores());
+  options.threads = threads > 0 ? threads : std::min(planned, cores);
   ZC_ASSIGN_OR_RETURN(device, openDevice(target.device(), options));
-  ZC_ASSIGN_OR_RETURN(theExecutor,
-                      Executor::prepare(*device, theArtifact, programs));
-  return theExecutor->initialise();
+  ZC_ASSIGN_OR_RETURN(theExecutor, Executor::prepare(*device, *theArtifact,
+                                                     programs, &rank.world));
+  return Status();
 }
 
 } // namespace zc

@@ -3,16 +3,20 @@
 #ifndef ZC_RUNTIME_DRIVER_SESSION_H
 #define ZC_RUNTIME_DRIVER_SESSION_H
 
+#include "runtime/Driver/Launch.h"
 #include "runtime/Exec/Executor.h"
 
 namespace zc {
 
+/// Used by all ranks alike: what fails on one fails on all.
 class Session {
 public:
-  /// Loads the artifact and checks that this process can be all its ranks.
-  static Result<std::unique_ptr<Session>> open(const std::string &path);
+  /// Loads the artifact and checks that all ranks have the same one, and that
+  /// they are as many as it is for.
+  static Result<std::unique_ptr<Session>> open(const Rank &rank,
+                                               const std::string &path);
 
-  const Artifact &artifact() const { return theArtifact; }
+  const Artifact &artifact() const { return *theArtifact; }
   Executor &executor() { return *theExecutor; }
 
   /// Opens the device and prepares and initialises the named programs.
@@ -20,9 +24,13 @@ public:
   Status prepare(int threads, const std::vector<std::string> &programs);
 
 private:
-  explicit Session(Artifact artifact) : theArtifact(std::move(artifact)) {}
+  Session(const Rank &rank, std::shared_ptr<const Artifact> artifact)
+      : rank(rank), theArtifact(std::move(artifact)) {}
+  Status openDeviceAndExecutor(int threads, int cores,
+                               const std::vector<std::string> &programs);
 
-  Artifact theArtifact;
+  Rank rank;
+  std::shared_ptr<const Artifact> theArtifact;
   std::unique_ptr<Device> device;
   std::unique_ptr<Executor> theExecutor;
 };

@@ -28,13 +28,23 @@ double secondsSince(Clock::time_point start) {
 
 class Trainer {
 public:
-  explicit Trainer(const TrainOptions &options) : options(options) {}
+  Trainer(const TrainOptions &options, const Rank &rank)
+      : options(options), rank(rank), world(rank.world) {}
 
   Status prepare();
   Status run();
+  /// The signal that all ranks have agreed to stop for, or 0.
+  int stoppedBy() const { return stopped; }
 
 private:
+  Status openFiles();
   Status openData();
+  Status agreeOnStep(const Status &mine);
+  Status finishTrace();
+  void warn(const std::string &message) const {
+    if (world.isFirst())
+      logWarning(message);
+  }
   Status checkFolders();
   Status resume();
   Status writeSeed();
@@ -58,6 +68,8 @@ private:
   const plan::Program &program() const { return *recipe->end; }
 
   const TrainOptions &options;
+  const Rank &rank;
+  World &world;
   std::unique_ptr<Session> session;
   std::optional<Recipe> recipe;
   const plan::State *learningRate = nullptr;
@@ -79,6 +91,10 @@ private:
   int64_t savedStep =
       -1; // a signal may end the run where a save was due anyway
   int64_t total = 0;
+  int stopped = 0;
+  uint64_t peakBytes = 0;  // of the largest rank
+  uint64_t sentBytes = 0;  // in this step, by the rank that sends most
+  uint64_t sentBefore = 0; // by this rank, up to this step
   std::string firstLoss, lastLoss;
   Clock::time_point start;
 };
@@ -87,15 +103,8 @@ private:
 // --------------------------------------------------------
 
 Status Trainer::prepare() {
-  ZC_ASSIGN_OR_RETURN(session, Session::open(options.artifact));
-  const Artifact &artifact = session->artifact();
-  if (artifact.manifest().mode() != "train")
-    return makeError(StatusCode::InvalidArgument, "'", options.artifact,
-                     "' was compiled with --mode infer; it cannot be trained");
-  recipe = Recipe::of(artifact);
-  learningRate = findScalar("lr");
-  ZC_RETURN_IF_ERROR(openData());
-  ZC_RETURN_IF_ERROR(checkFolders());
+  ZC_ASSIGN_OR_RETURN(session, Session::open(rank, options.artifact));
+  ZC_RETURN_IF_ERROR(world.agree(openFiles()));
   std::vector<std::string> programs = {"init", recipe->part->name()};
   if (recipe->end != recipe->part)
     programs.push_back(recipe->end->name());
@@ -105,17 +114,33 @@ Status Trainer::prepare() {
   state.batch = feed->batch() * recipe->repeats;
   state.samples = feed->samples();
   if (options.resume)
-    ZC_RETURN_IF_ERROR(resume());
+    ZC_RETURN_IF_ERROR(world.agree(resume()));
   state.seed = options.seed.value_or(state.seed);
   state.shuffle = options.shuffle.value_or(state.shuffle);
   firstStep = state.step;
   ZC_RETURN_IF_ERROR(writeSeed());
   decideTotal();
-  return openOutputs();
+  Status opened = openOutputs();
+  std::vector<int64_t> largest = {int64_t(session->executor().arenaBytes())};
+  ZC_RETURN_IF_ERROR(world.agree(opened, &largest));
+  peakBytes = uint64_t(largest[0]);
+  return Status();
+}
+
+/// What can be checked before the artifact's memory is there.
+Status Trainer::openFiles() {
+  const Artifact &artifact = session->artifact();
+  if (artifact.manifest().mode() != "train")
+    return makeError(StatusCode::InvalidArgument, "'", options.artifact,
+                     "' was compiled with --mode infer; it cannot be trained");
+  recipe = Recipe::of(artifact);
+  learningRate = findScalar("lr");
+  ZC_RETURN_IF_ERROR(openData());
+  return checkFolders();
 }
 
 Status Trainer::openOutputs() {
-  if (!options.log.empty()) {
+  if (!options.log.empty() && world.isFirst()) {
     ZC_ASSIGN_OR_RETURN(
         RunLog opened,
         RunLog::open(options.log, options.resume
@@ -123,12 +148,12 @@ Status Trainer::openOutputs() {
                                       : std::nullopt));
     log.emplace(std::move(opened));
   }
-  if (!options.tensorboard.empty()) {
+  if (!options.tensorboard.empty() && world.isFirst()) {
     ZC_ASSIGN_OR_RETURN(EventLog opened, EventLog::open(options.tensorboard));
     events.emplace(std::move(opened));
   }
   if (!options.trace.empty()) {
-    ZC_ASSIGN_OR_RETURN(trace, Trace::open(options.trace, /*rank=*/0));
+    ZC_ASSIGN_OR_RETURN(trace, Trace::open(options.trace, world.rank()));
     session->executor().addObserver(*trace);
   }
   if (options.profile)
@@ -139,16 +164,22 @@ Status Trainer::openOutputs() {
 Status Trainer::openData() {
   ZC_ASSIGN_OR_RETURN(DataFile file, DataFile::open(options.data));
   auto data = std::make_shared<DataFile>(std::move(file));
+  ZC_ASSIGN_OR_RETURN(Mesh mesh, Mesh::of(session->artifact().manifest()));
   ZC_ASSIGN_OR_RETURN(feed,
-                      BatchFeed::create(*recipe->part, data, FeedOptions()));
+                      BatchFeed::create(*recipe->part, data, FeedOptions(),
+                                        mesh, world.rank()));
   if (options.evalData.empty())
     return Status();
-  ZC_ASSIGN_OR_RETURN(heldOut,
-                      HeldOut::open(session->artifact(), options.evalData));
+  ZC_ASSIGN_OR_RETURN(
+      heldOut,
+      HeldOut::open(session->artifact(), options.evalData, mesh, world.rank()));
   return Status();
 }
 
 Status Trainer::checkFolders() {
+  if (world.size() > 1 && !options.checkpoint.empty())
+    return makeError(StatusCode::Unsupported,
+                     "--checkpoint: not yet with more than one rank");
   if (!options.log.empty())
     ZC_RETURN_IF_ERROR(checkParentExists(options.log));
   if (options.checkpoint.empty())
@@ -158,10 +189,10 @@ Status Trainer::checkFolders() {
                           : options.checkpoint;
   ZC_RETURN_IF_ERROR(prepareCheckpointFolder(folder));
   if (!options.resume && !listCheckpoints(folder).empty())
-    logWarning("'" + folder +
-               "' holds checkpoints of an earlier run; the first of this run "
-               "replaces those of the same and of later steps (use --resume "
-               "to go on from the latest)");
+    warn("'" + folder +
+         "' holds checkpoints of an earlier run; the first of this run "
+         "replaces those of the same and of later steps (use --resume "
+         "to go on from the latest)");
   return Status();
 }
 
@@ -171,8 +202,8 @@ Status Trainer::resume() {
                       loadCheckpoint(session->executor(), lastCheckpoint,
                                      CheckpointPart::Everything));
   if (saved.samples != state.samples)
-    logWarning(strCat("'", options.data, "' has ", state.samples,
-                      " samples; the run so far had ", saved.samples));
+    warn(strCat("'", options.data, "' has ", state.samples,
+                " samples; the run so far had ", saved.samples));
   state.step = saved.step;
   state.seed = saved.seed;
   state.shuffle = saved.shuffle;
@@ -204,9 +235,11 @@ const plan::State *Trainer::findScalar(const std::string &name) const {
 
 Status Trainer::run() {
   indices.resize(feed->batch());
-  progress.emplace(firstStep + 1, total);
+  progress.emplace(firstStep + 1, total, !world.isFirst());
+  sentBefore = session->executor().sentBytes();
+  ZC_RETURN_IF_ERROR(agreeOnStep(Status()));
   start = Clock::now();
-  while (state.step < total && !stopSignal()) {
+  while (state.step < total && !stopped) {
     ZC_RETURN_IF_ERROR(runStep());
     auto due = [&](int64_t every) {
       return every > 0 && state.step % every == 0 && state.step < total;
@@ -218,18 +251,35 @@ Status Trainer::run() {
   }
   if (state.step > firstStep) {
     ZC_RETURN_IF_ERROR(save());
-    if (!stopSignal())
+    if (!stopped)
       ZC_RETURN_IF_ERROR(evaluate());
   }
-  if (trace) {
-    ZC_RETURN_IF_ERROR(trace->finish());
-    if (trace->dropped() > 0)
-      logWarning(strCat("'", options.trace, "' lacks the last ",
-                        trace->dropped(), " instructions"));
-  }
-  if (options.profile)
+  ZC_RETURN_IF_ERROR(finishTrace());
+  if (options.profile && world.isFirst())
     progress->note(profile.print());
   summarize();
+  return Status();
+}
+
+/// After each step: whether it is the last, and what it took. The ranks
+/// must stop after the same one, whoever got the signal first.
+Status Trainer::agreeOnStep(const Status &mine) {
+  const uint64_t sent = session->executor().sentBytes();
+  std::vector<int64_t> largest = {stopSignal(), int64_t(sent - sentBefore)};
+  ZC_RETURN_IF_ERROR(world.agree(mine, &largest));
+  stopped = int(largest[0]);
+  sentBytes = uint64_t(largest[1]);
+  sentBefore = session->executor().sentBytes();
+  return Status();
+}
+
+Status Trainer::finishTrace() {
+  if (!trace)
+    return Status();
+  ZC_RETURN_IF_ERROR(trace->finish(world));
+  if (trace->dropped() > 0)
+    warn(strCat("'", options.trace, "' lacks the last ", trace->dropped(),
+                " instructions"));
   return Status();
 }
 
@@ -241,12 +291,14 @@ Status Trainer::runStep() {
     ZC_RETURN_IF_ERROR(executor.writeState(*learningRate, 0, &appliedRate,
                                            sizeof(appliedRate)));
   if (Status ran = runPrograms(); !ran.ok())
-    return ran.withContext(strCat("step ", state.step + 1));
+    return ran.code() == StatusCode::Cancelled
+               ? ran
+               : ran.withContext(strCat("step ", state.step + 1));
   ZC_ASSIGN_OR_RETURN(std::optional<Metric> loss,
                       readMetric(executor, program(), "loss"));
   if (!loss)
     loss = Metric{0, "0"};
-  ZC_RETURN_IF_ERROR(checkLoss(*loss));
+  ZC_RETURN_IF_ERROR(agreeOnStep(checkLoss(*loss)));
   ++state.step;
   return logStep(*loss, secondsSince(begin));
 }
@@ -258,7 +310,7 @@ Status Trainer::runPrograms() {
   for (int64_t part = 0; part < recipe->repeats; ++part) {
     for (int64_t &index : indices)
       index = sampler->sample(state.step, position++);
-    ZC_RETURN_IF_ERROR(feed->feed(executor, indices));
+    ZC_RETURN_IF_ERROR(world.agree(feed->feed(executor, indices)));
     ZC_RETURN_IF_ERROR(executor.run(*recipe->part));
   }
   return recipe->end == recipe->part ? Status() : executor.run(*recipe->end);
@@ -295,7 +347,8 @@ Status Trainer::logStep(const Metric &loss, double seconds) {
     record.gradNorm = norm->text;
   record.stepMs = seconds * 1e3;
   record.samplesPerSecond = rate;
-  record.peakBytes = session->executor().arenaBytes();
+  record.peakBytes = peakBytes;
+  record.sentBytes = sentBytes;
   return writeRecord(record);
 }
 
@@ -304,6 +357,7 @@ Status Trainer::evaluate() {
     return Status();
   ZC_ASSIGN_OR_RETURN(EvaluationRecord record,
                       heldOut->evaluate(session->executor(), state.step));
+  sentBefore = session->executor().sentBytes(); // a step's own are counted
   std::string text = strCat("step ", state.step, ": eval loss ", record.loss);
   if (record.accuracy)
     text += strCat(", eval accuracy ", *record.accuracy);
@@ -345,20 +399,20 @@ void Trainer::summarize() {
   char rate[32];
   std::snprintf(rate, sizeof(rate), "%.1f",
                 seconds > 0 ? double(steps * state.batch) / seconds : 0.0);
-  progress->note(strCat(
-      stopSignal() ? "stopped after step " : "trained to step ", state.step,
-      " of ", total, ": loss ", firstLoss, " -> ", lastLoss, ", ", steps,
-      " steps in ", printDuration(seconds), ", ", rate, " samples/s, arena ",
-      printBytes(session->executor().arenaBytes())));
+  progress->note(strCat(stopped ? "stopped after step " : "trained to step ",
+                        state.step, " of ", total, ": loss ", firstLoss, " -> ",
+                        lastLoss, ", ", steps, " steps in ",
+                        printDuration(seconds), ", ", rate,
+                        " samples/s, arena ", printBytes(peakBytes)));
 }
 
 } // namespace
 
-Result<int> train(const TrainOptions &options) {
-  Trainer trainer(options);
+Result<int> train(const TrainOptions &options, const Rank &rank) {
+  Trainer trainer(options, rank);
   ZC_RETURN_IF_ERROR(trainer.prepare());
   ZC_RETURN_IF_ERROR(trainer.run());
-  return stopSignal();
+  return trainer.stoppedBy();
 }
 
 } // namespace zc

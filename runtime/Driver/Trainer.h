@@ -2,7 +2,7 @@
 #ifndef ZC_RUNTIME_DRIVER_TRAINER_H
 #define ZC_RUNTIME_DRIVER_TRAINER_H
 
-#include "runtime/Base/Status.h"
+#include "runtime/Driver/Launch.h"
 #include "runtime/Driver/LearningRate.h"
 
 #include <cstdint>
@@ -30,8 +30,9 @@ struct TrainOptions {
   int threads = 0;
 };
 
+/// What one rank does of it; the first one alone prints and writes logs.
 /// Returns how the run ended: the signal that stopped it, or 0.
-Result<int> train(const TrainOptions &options);
+Result<int> train(const TrainOptions &options, const Rank &rank);
 
 } // namespace zc
 

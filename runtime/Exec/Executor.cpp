@@ -26,8 +26,11 @@ std::string describe(const plan::Program &program, size_t index,
 
 Result<std::unique_ptr<Executor>>
 Executor::prepare(Device &device, const Artifact &artifact,
-                  const std::vector<std::string> &programs) {
-  std::unique_ptr<Executor> executor(new Executor(device, artifact));
+                  const std::vector<std::string> &programs, World *world) {
+  ZC_ASSIGN_OR_RETURN(Mesh mesh, Mesh::of(artifact.manifest()));
+  std::unique_ptr<Executor> executor(
+      new Executor(device, artifact, mesh, world));
+  assert(mesh.ranks() == executor->world().size() && "a rank for each place");
   ZC_RETURN_IF_ERROR(executor->loadCode());
   std::vector<const plan::Program *> found;
   for (const std::string &name : programs)
@@ -78,43 +81,85 @@ Status Executor::prepareProgram(const plan::Program &program) {
   AddressMap map(program, persistent.base(), transient.base());
   Prepared result{&program, {}};
   for (const plan::Instruction &instruction : program.instructions()) {
-    auto executable = device.prepare(makeLaunch(map, instruction));
-    if (!executable.ok())
-      return executable.status().withContext(
+    Step step{nullptr, nullptr, instruction.stream(), &instruction};
+    if (Status status = prepareStep(program, map, step); !status.ok())
+      return status.withContext(
           describe(program, result.steps.size(), instruction));
-    result.steps.push_back(
-        {std::move(*executable), instruction.stream(), &instruction});
+    result.steps.push_back(std::move(step));
   }
   prepared.push_back(std::move(result));
   return Status();
 }
 
+Status Executor::prepareStep(const plan::Program &program,
+                             const AddressMap &map, Step &step) {
+  if (step.instruction->has_collective()) {
+    ZC_ASSIGN_OR_RETURN(step.collective,
+                        collectives.prepare(program, map, *step.instruction));
+    return Status();
+  }
+  ZC_ASSIGN_OR_RETURN(step.executable,
+                      device.prepare(makeLaunch(map, *step.instruction)));
+  return Status();
+}
+
 Status Executor::initialise() {
   ZC_RETURN_IF_ERROR(loadWeights());
+  ZC_RETURN_IF_ERROR(writeCoordinates());
   if (const plan::Program *init = theArtifact.program("init"))
     return run(*init);
   return Status();
 }
 
-/// Straight from the mapped file into the region, letting go of what is read.
 Status Executor::loadWeights() {
-  constexpr size_t kChunk = 8u << 20;
-  for (const plan::State &state : theArtifact.manifest().states()) {
-    std::string_view bytes = theArtifact.initialBytes(state);
-    for (size_t at = 0; at < bytes.size(); at += kChunk) {
-      std::string_view part = bytes.substr(at, kChunk);
-      ZC_RETURN_IF_ERROR(writeState(state, at, part.data(), part.size()));
+  for (const plan::State &state : theArtifact.manifest().states())
+    for (const FileTensor &tensor : fileTensorsOf(state))
+      if (tensor.source())
+        ZC_RETURN_IF_ERROR(loadTensor(tensor));
+  return Status();
+}
+
+/// Straight from the mapped file into the region, letting go of what is read.
+Status Executor::loadTensor(const FileTensor &tensor) {
+  constexpr uint64_t kChunk = 8u << 20;
+  const uint64_t size = elementBytes(tensor.type.dtype());
+  std::string_view whole = theArtifact.initialBytes(tensor);
+  for (const TensorRun &run : tensor.runs(theMesh, theWorld->rank()))
+    for (uint64_t at = 0; at < run.count * size; at += kChunk) {
+      std::string_view part = whole.substr(
+          run.whole * size + at, std::min(kChunk, run.count * size - at));
+      ZC_RETURN_IF_ERROR(writeState(*tensor.state, run.state * size + at,
+                                    part.data(), part.size()));
       theArtifact.archive().release(part);
     }
+  return Status();
+}
+
+Status Executor::writeCoordinates() {
+  const size_t prefix = std::char_traits<char>::length(kCoordinatePrefix);
+  for (const plan::State &state : theArtifact.manifest().states()) {
+    if (!isCoordinate(state))
+      continue;
+    int64_t coordinate =
+        theMesh.coordinate(theWorld->rank(), state.name().substr(prefix));
+    ZC_RETURN_IF_ERROR(writeState(state, 0, &coordinate, sizeof(coordinate)));
   }
   return Status();
 }
 
+Status Executor::execute(Step &step) {
+  if (step.executable)
+    return device.launch(*step.executable, step.stream);
+  // What it sends must be there.
+  ZC_RETURN_IF_ERROR(device.synchronize(kMainStream));
+  return step.collective->run();
+}
+
 Status Executor::launch(const plan::Program &program, Step &step) {
   if (observers.empty())
-    return device.launch(*step.executable, step.stream);
+    return execute(step);
   auto begin = InstructionObserver::Clock::now();
-  ZC_RETURN_IF_ERROR(device.launch(*step.executable, step.stream));
+  ZC_RETURN_IF_ERROR(execute(step));
   ZC_RETURN_IF_ERROR(device.synchronize(step.stream));
   auto end = InstructionObserver::Clock::now();
   for (InstructionObserver *observer : observers)
@@ -129,7 +174,12 @@ Status Executor::run(const plan::Program &program) {
   assert(found != prepared.end() && "only prepared programs can run");
   for (size_t i = 0; i < found->steps.size(); ++i) {
     Step &step = found->steps[i];
-    if (Status status = launch(program, step); !status.ok())
+    Status status = launch(program, step);
+    // Other ranks' failures are theirs to explain.
+    if (status.code() == StatusCode::Cancelled ||
+        status.code() == StatusCode::DeadlineExceeded)
+      return status;
+    if (!status.ok())
       return status.withContext(describe(program, i, *step.instruction));
   }
   return device.synchronize(kMainStream);

@@ -4,7 +4,9 @@
 #ifndef ZC_RUNTIME_EXEC_EXECUTOR_H
 #define ZC_RUNTIME_EXEC_EXECUTOR_H
 
+#include "runtime/Comm/World.h"
 #include "runtime/Device/Device.h"
+#include "runtime/Exec/Collectives.h"
 #include "runtime/Exec/Observer.h"
 #include "runtime/Plan/Artifact.h"
 
@@ -18,13 +20,14 @@ class Executor {
 public:
   /// Loads code, allocates both regions and makes every instruction of the
   /// named programs ready; those that the artifact does not have are skipped.
-  /// `artifact` and `device` must outlive the executor.
+  /// `artifact` and `device` must outlive the executor, and so must `world`,
+  /// which has the ranks of the artifact's mesh; null: one rank alone.
   static Result<std::unique_ptr<Executor>>
   prepare(Device &device, const Artifact &artifact,
-          const std::vector<std::string> &programs);
+          const std::vector<std::string> &programs, World *world = nullptr);
 
-  /// Gives every state its initial value: from the artifact's weights, and by
-  /// the init program.
+  /// Gives every state its initial value: this rank's part of the artifact's
+  /// weights, zeros where it pads, the rest by the init program.
   Status initialise();
 
   /// Runs a prepared program to its end.
@@ -48,12 +51,17 @@ public:
                    uint64_t bytes);
 
   const Artifact &artifact() const { return theArtifact; }
+  World &world() { return *theWorld; }
+  const Mesh &mesh() const { return theMesh; }
+  /// Bytes that the programs' collectives have sent so far, from this rank.
+  uint64_t sentBytes() const { return collectives.sentBytes(); }
   /// Both regions together.
   uint64_t arenaBytes() const { return persistent.bytes() + transient.bytes(); }
 
 private:
   struct Step {
-    std::unique_ptr<Executable> executable;
+    std::unique_ptr<Executable> executable; // or:
+    std::unique_ptr<Collective> collective;
     StreamId stream;
     const plan::Instruction *instruction; // for messages
   };
@@ -62,12 +70,20 @@ private:
     std::vector<Step> steps;
   };
 
-  Executor(Device &device, const Artifact &artifact)
-      : device(device), theArtifact(artifact) {}
+  Executor(Device &device, const Artifact &artifact, const Mesh &mesh,
+           World *world)
+      : device(device), theArtifact(artifact), theMesh(mesh),
+        alone(world ? nullptr : new World), theWorld(world ? world : &*alone),
+        collectives(*theWorld, theMesh) {}
   Status loadCode();
   Status allocate(const std::vector<const plan::Program *> &programs);
   Status prepareProgram(const plan::Program &program);
+  Status prepareStep(const plan::Program &program, const AddressMap &map,
+                     Step &step);
   Status loadWeights();
+  Status loadTensor(const FileTensor &tensor);
+  Status writeCoordinates();
+  Status execute(Step &step);
   Status launch(const plan::Program &program, Step &step);
   char *base(plan::Space space) const {
     return space == plan::PERSISTENT ? persistent.base() : transient.base();
@@ -75,6 +91,10 @@ private:
 
   Device &device;
   const Artifact &theArtifact;
+  const Mesh theMesh;
+  std::unique_ptr<World> alone; // where there are no other ranks
+  World *theWorld;
+  Collectives collectives;
   Region persistent, transient;
   std::vector<Prepared> prepared;
   std::vector<InstructionObserver *> observers;

@@ -3,7 +3,7 @@
 
 namespace zc {
 
-static kernels::ElementType elementType(plan::DataType type) {
+kernels::ElementType elementType(plan::DataType type) {
   using Type = kernels::ElementType;
   switch (type) {
   case plan::F64:

@@ -38,8 +38,11 @@ AttentionLaunch makeAttentionLaunch(const AddressMap &map,
                                     const plan::AttentionCall &call);
 CopyLaunch makeCopyLaunch(const AddressMap &map, const plan::CopyCall &call);
 
-/// Any instruction, by its kind.
+/// Any instruction that is no collective, by its kind.
 Launch makeLaunch(const AddressMap &map, const plan::Instruction &instruction);
+
+/// The schema's element type as kernels know it.
+kernels::ElementType elementType(plan::DataType type);
 
 /// What library kernels share: an operand as they take it.
 kernels::StridedTensor makeStridedTensor(const AddressMap &map,

@@ -30,8 +30,10 @@ std::string expectedShape(const plan::TensorType &type, int axis,
 
 Result<BatchFeed> BatchFeed::create(const plan::Program &program,
                                     std::shared_ptr<const DataFile> data,
-                                    const FeedOptions &options) {
+                                    const FeedOptions &options,
+                                    const Mesh &mesh, int64_t rank) {
   BatchFeed feed(program, std::move(data));
+  feed.findShare(mesh, rank);
   std::string problems;
   for (const plan::Input &input : program.inputs())
     if (Status status = feed.addColumn(input, options); !status.ok())
@@ -42,6 +44,15 @@ Result<BatchFeed> BatchFeed::create(const plan::Program &program,
     return makeError(StatusCode::InvalidArgument, "'", feed.data->path(),
                      "' has no samples");
   return feed;
+}
+
+/// All inputs that count samples divide them along the same axes.
+void BatchFeed::findShare(const Mesh &mesh, int64_t rank) {
+  for (const plan::Input &input : program->inputs())
+    if (input.batch_dim() >= 0) {
+      shares = mesh.groupSize(input.batch_axes());
+      share = mesh.placeInGroup(rank, input.batch_axes());
+    }
 }
 
 Status BatchFeed::addColumn(const plan::Input &input,
@@ -155,14 +166,17 @@ Status BatchFeed::countSamples(const Column &column, int64_t samples) {
 
 Status BatchFeed::feed(Executor &executor,
                        const std::vector<int64_t> &indices) {
-  assert(int64_t(indices.size()) <= theBatch && "at most a batch");
+  const int64_t given = int64_t(indices.size());
+  assert(given <= batch() && "at most a batch");
+  own.assign(indices.begin() + std::min(given, share * theBatch),
+             indices.begin() + std::min(given, (share + 1) * theBatch));
   for (Column &column : columns) {
     if (column.input->is_sample_weight())
-      fillWeights(column, indices.size());
+      fillWeights(column, own.size());
     else if (!column.segments.empty() && column.input->batch_dim() < 0)
       ZC_RETURN_IF_ERROR(fillWhole(column));
     else if (!column.segments.empty())
-      ZC_RETURN_IF_ERROR(fillSamples(column, indices));
+      ZC_RETURN_IF_ERROR(fillSamples(column, own));
     ZC_RETURN_IF_ERROR(executor.write(*program, column.input->buffer(),
                                       column.staging.data()));
   }

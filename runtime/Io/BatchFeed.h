@@ -25,15 +25,17 @@ public:
   /// Fails with one message that names everything wrong with the data.
   static Result<BatchFeed> create(const plan::Program &program,
                                   std::shared_ptr<const DataFile> data,
-                                  const FeedOptions &options);
+                                  const FeedOptions &options,
+                                  const Mesh &mesh = Mesh(), int64_t rank = 0);
 
   /// How many samples there are, and how many a run of the program takes. Both
-  /// are 1 for a program whose inputs do not count samples.
+  /// are 1 for a program whose inputs do not count samples. All ranks together.
   int64_t samples() const { return theSamples; }
-  int64_t batch() const { return theBatch; }
+  int64_t batch() const { return theBatch * shares; }
 
-  /// Feeds the samples named by `indices`, at most a batch; what is missing to
-  /// a batch is padded with zeros of weight 0.
+  /// Feeds this rank's share of the samples named by `indices`, at most a
+  /// batch of all ranks; what is missing to a batch is padded with zeros of
+  /// weight 0.
   Status feed(Executor &executor, const std::vector<int64_t> &indices);
 
 private:
@@ -59,6 +61,7 @@ private:
   BatchFeed(const plan::Program &program, std::shared_ptr<const DataFile> data)
       : program(&program), data(std::move(data)) {}
   Status addColumn(const plan::Input &input, const FeedOptions &options);
+  void findShare(const Mesh &mesh, int64_t rank);
   Status bindArray(Column &column, const NpyArray &array,
                    const FeedOptions &options);
   Status bindTokens(Column &column);
@@ -72,7 +75,9 @@ private:
   const plan::Program *program;
   std::shared_ptr<const DataFile> data;
   std::vector<Column> columns;
-  int64_t theSamples = 1, theBatch = 1;
+  int64_t theSamples = 1, theBatch = 1; // the batch of this rank
+  int64_t shares = 1, share = 0;        // of a batch, and this rank's
+  std::vector<int64_t> own;             // samples of this rank
   std::string samplesFrom; // the input that theSamples was read from
 };
 

@@ -53,10 +53,12 @@ Status Artifact::checkEntries() const {
 }
 
 Status Artifact::locateWeights(bool check) {
-  bool needed =
-      std::any_of(theManifest.states().begin(), theManifest.states().end(),
-                  [](const plan::State &state) { return state.has_source(); });
-  if (!needed)
+  std::vector<FileTensor> needed;
+  for (const plan::State &state : theManifest.states())
+    for (FileTensor &tensor : fileTensorsOf(state))
+      if (tensor.source())
+        needed.push_back(std::move(tensor));
+  if (needed.empty())
     return Status();
   const ZipEntry *entry = zip.find(kWeightsEntry);
   if (!entry || entry->method != zip::kStored)
@@ -69,22 +71,31 @@ Status Artifact::locateWeights(bool check) {
   std::map<std::string_view, const SafetensorsTensor *> byName;
   for (const SafetensorsTensor &tensor : tensors)
     byName[tensor.name] = &tensor;
-  for (const plan::State &state : theManifest.states()) {
-    if (!state.has_source())
-      continue;
-    auto found = byName.find(state.source().key());
+  for (const FileTensor &wanted : needed) {
+    auto found = byName.find(wanted.source()->key());
     if (found == byName.end())
       return makeError(StatusCode::Corrupt, "it lacks the weights of '",
-                       state.name(), "'");
+                       wanted.name(), "'");
     const SafetensorsTensor &tensor = *found->second;
-    if (tensor.dtype != safetensorsTypeName(state.type().dtype()) ||
-        tensor.data.size() != *byteCount(state.type()))
-      return makeError(StatusCode::Corrupt, "the weights of '", state.name(),
+    if (tensor.dtype != safetensorsTypeName(wanted.type.dtype()) ||
+        tensor.data.size() != *byteCount(wanted.type))
+      return makeError(StatusCode::Corrupt, "the weights of '", wanted.name(),
                        "' are ", tensor.dtype, " ", printDims(tensor.dims),
-                       ", not ", printType(state.type()));
+                       ", not ", printType(wanted.type));
     weights.emplace(tensor.name, tensor.data);
   }
   return Status();
+}
+
+uint64_t Artifact::fingerprint() const {
+  uint64_t hash = 0xcbf29ce484222325; // FNV-1a
+  auto add = [&](std::string_view bytes) {
+    for (unsigned char byte : bytes)
+      hash = (hash ^ byte) * 0x100000001b3;
+  };
+  for (const ZipEntry &entry : zip.entries())
+    add(strCat(entry.name, ' ', entry.size, ' ', entry.crc, '\n'));
+  return hash;
 }
 
 const plan::Program *Artifact::program(std::string_view name) const {
@@ -95,9 +106,14 @@ const plan::Program *Artifact::program(std::string_view name) const {
 }
 
 std::string_view Artifact::initialBytes(const plan::State &state) const {
-  auto found = weights.find(state.source().key());
-  return state.has_source() && found != weights.end() ? found->second
-                                                      : std::string_view();
+  return initialBytes(fileTensorsOf(state).front());
+}
+
+std::string_view Artifact::initialBytes(const FileTensor &tensor) const {
+  if (!tensor.source())
+    return std::string_view();
+  auto found = weights.find(tensor.source()->key());
+  return found != weights.end() ? found->second : std::string_view();
 }
 
 Result<std::string_view> Artifact::code(const plan::CodeObject &object) const {

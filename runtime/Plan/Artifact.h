@@ -4,7 +4,7 @@
 #define ZC_RUNTIME_PLAN_ARTIFACT_H
 
 #include "runtime/Base/Status.h"
-#include "runtime/Plan/Manifest.pb.h"
+#include "runtime/Plan/FileTensor.h"
 #include "runtime/Plan/ZipReader.h"
 
 #include <map>
@@ -31,8 +31,14 @@ public:
   /// The program of that name, or null.
   const plan::Program *program(std::string_view name) const;
 
-  /// The initial bytes of a state; empty when the init program writes it.
+  /// The initial bytes of a whole tensor; empty when the init program writes
+  /// it.
+  std::string_view initialBytes(const FileTensor &tensor) const;
+  /// Of a state that is no unit.
   std::string_view initialBytes(const plan::State &state) const;
+
+  /// Tells artifacts apart, by the names, sizes and checksums of all they hold.
+  uint64_t fingerprint() const;
 
   /// The bytes of a code object.
   Result<std::string_view> code(const plan::CodeObject &object) const;

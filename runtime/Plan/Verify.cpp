@@ -1,4 +1,5 @@
 #include "runtime/Plan/Verify.h"
+#include "runtime/Plan/FileTensor.h"
 #include "runtime/Plan/Types.h"
 
 #include <algorithm>
@@ -28,7 +29,8 @@ Status verifyTarget(const plan::Target &target) {
   return Status();
 }
 
-Status verifyState(const plan::State &state, uint64_t persistentBytes) {
+Status verifyState(const plan::State &state, uint64_t persistentBytes,
+                   const Mesh &mesh) {
   if (state.name().empty())
     return bad("a state has no name");
   const std::string who = "state '" + state.name() + "'";
@@ -53,8 +55,13 @@ Status verifyState(const plan::State &state, uint64_t persistentBytes) {
                      state.source().file(),
                      "'; this version reads weights from the artifact alone");
   if (state.kind() == plan::OPTIMIZER &&
-      (state.parameter().empty() || state.slot().empty()))
+      ((state.parameter().empty() && state.members_size() == 0) ||
+       state.slot().empty()))
     return bad(who, " does not say whose optimizer state it is");
+  if (Status status = verifyStateSharding(state, mesh); !status.ok())
+    return status.code() == StatusCode::Corrupt
+               ? bad(who, ": ", status.message())
+               : status.withContext(who);
   if (state.name() == "lr" && state.kind() == plan::SCALAR &&
       (state.type().dtype() != plan::F32 || *bytes != 4))
     return bad(who, " is ", printType(state.type()), ", not one float32");
@@ -80,20 +87,31 @@ Status verifyStatesDisjoint(const plan::Manifest &manifest) {
   return Status();
 }
 
-Status verifyStates(const plan::Manifest &manifest) {
+Status verifyStates(const plan::Manifest &manifest, const Mesh &mesh) {
   if (manifest.persistent_bytes() > kMaxRegion)
     return bad("the persistent region has ", manifest.persistent_bytes(),
                " bytes");
   std::set<std::string> names;
   for (const plan::State &state : manifest.states()) {
-    ZC_RETURN_IF_ERROR(verifyState(state, manifest.persistent_bytes()));
+    ZC_RETURN_IF_ERROR(verifyState(state, manifest.persistent_bytes(), mesh));
     if (!names.insert(state.name()).second)
       return bad("two states are named '", state.name(), "'");
+    for (const plan::UnitMember &member : state.members())
+      if (member.name().empty() || !names.insert(member.name()).second)
+        return bad("two states are named '", member.name(), "'");
   }
   return verifyStatesDisjoint(manifest);
 }
 
-Status verifyPrograms(const plan::Manifest &manifest) {
+/// Whether some state has no initial value in a file.
+bool isDrawn(const plan::State &state) {
+  std::vector<FileTensor> tensors = fileTensorsOf(state);
+  return !isCoordinate(state) &&
+         std::any_of(tensors.begin(), tensors.end(),
+                     [](const FileTensor &tensor) { return !tensor.source(); });
+}
+
+Status verifyPrograms(const plan::Manifest &manifest, const Mesh &mesh) {
   std::set<std::string> names;
   for (const plan::Program &program : manifest.programs()) {
     if (program.name().empty() || !names.insert(program.name()).second)
@@ -102,7 +120,8 @@ Status verifyPrograms(const plan::Manifest &manifest) {
     if (program.transient_bytes() > kMaxRegion)
       return bad("program '", program.name(), "' needs ",
                  program.transient_bytes(), " transient bytes");
-    if (Status status = verifyProgram(program, manifest.persistent_bytes());
+    if (Status status =
+            verifyProgram(program, manifest.persistent_bytes(), mesh);
         !status.ok())
       return bad("program '", program.name(), "': ", status.message());
   }
@@ -115,24 +134,10 @@ Status verifyPrograms(const plan::Manifest &manifest) {
     if (!names.count(name))
       return bad("it has no program '", name, "'");
   bool drawn =
-      std::any_of(manifest.states().begin(), manifest.states().end(),
-                  [](const plan::State &state) { return !state.has_source(); });
+      std::any_of(manifest.states().begin(), manifest.states().end(), isDrawn);
   if (drawn && !names.count("init"))
     return bad("some states have no initial value and there is no program "
                "'init'");
-  return Status();
-}
-
-Status verifyMesh(const plan::Manifest &manifest) {
-  for (const plan::Setting &axis : manifest.mesh()) {
-    const std::string &size = axis.value();
-    bool sound = !size.empty() && size.size() < 8 &&
-                 std::all_of(size.begin(), size.end(),
-                             [](char c) { return c >= '0' && c <= '9'; }) &&
-                 std::stol(size) > 0;
-    if (!sound)
-      return bad("mesh axis '", axis.name(), "' has size '", size, "'");
-  }
   return Status();
 }
 
@@ -150,9 +155,11 @@ Status verifyManifest(const plan::Manifest &manifest) {
   if (manifest.accumulate() < 0 || manifest.accumulate() > (1 << 20))
     return bad("a step has ", manifest.accumulate(), " micro-batches");
   ZC_RETURN_IF_ERROR(verifyTarget(manifest.target()));
-  ZC_RETURN_IF_ERROR(verifyMesh(manifest));
-  ZC_RETURN_IF_ERROR(verifyStates(manifest));
-  return verifyPrograms(manifest);
+  Result<Mesh> mesh = Mesh::of(manifest);
+  if (!mesh.ok())
+    return bad(mesh.status().message());
+  ZC_RETURN_IF_ERROR(verifyStates(manifest, *mesh));
+  return verifyPrograms(manifest, *mesh);
 }
 
 } // namespace zc

@@ -4,8 +4,8 @@
 #ifndef ZC_RUNTIME_PLAN_VERIFY_H
 #define ZC_RUNTIME_PLAN_VERIFY_H
 
-#include "runtime/Base/Status.h"
-#include "runtime/Plan/Manifest.pb.h"
+#include "runtime/Plan/Collective/Cost.h"
+#include "runtime/Plan/Mesh.h"
 
 namespace zc {
 
@@ -15,11 +15,25 @@ constexpr uint32_t kFormatVersion = 1;
 Status verifyManifest(const plan::Manifest &manifest);
 
 /// One program; `persistentBytes` is the size of the region it shares.
-Status verifyProgram(const plan::Program &program, uint64_t persistentBytes);
+Status verifyProgram(const plan::Program &program, uint64_t persistentBytes,
+                     const Mesh &mesh);
 
 /// One instruction of a program whose buffers are sound.
 Status verifyInstruction(const plan::Program &program,
-                         const plan::Instruction &instruction);
+                         const plan::Instruction &instruction,
+                         const Mesh &mesh);
+
+/// Parts of these, about ranks.
+Status verifyStateSharding(const plan::State &state, const Mesh &mesh);
+Status verifyInputSharding(const plan::Input &input,
+                           const plan::TensorType &type, const Mesh &mesh);
+Status verifyOutputSharding(const plan::Output &output, const Mesh &mesh);
+Status verifyCollective(const plan::Program &program,
+                        const plan::CollectiveCall &call, const Mesh &mesh);
+
+/// The collective of a call whose buffers and axes are sound.
+CollectiveShape shapeOf(const plan::Program &program,
+                        const plan::CollectiveCall &call, const Mesh &mesh);
 
 } // namespace zc
 

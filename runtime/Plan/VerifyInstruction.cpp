@@ -199,7 +199,12 @@ Status verifyCopy(const plan::Program &program, const plan::CopyCall &call) {
 } // namespace
 
 Status verifyInstruction(const plan::Program &program,
-                         const plan::Instruction &instruction) {
+                         const plan::Instruction &instruction,
+                         const Mesh &mesh) {
+  // Kernels belong to the one team of threads.
+  if (instruction.stream() > 1 ||
+      (instruction.stream() == 1 && !instruction.has_collective()))
+    return bad("it is on stream ", instruction.stream());
   switch (instruction.kind_case()) {
   case plan::Instruction::kKernel:
     return verifyKernel(program, instruction.kernel());
@@ -211,6 +216,8 @@ Status verifyInstruction(const plan::Program &program,
     return verifyAttention(program, instruction.attention());
   case plan::Instruction::kCopy:
     return verifyCopy(program, instruction.copy());
+  case plan::Instruction::kCollective:
+    return verifyCollective(program, instruction.collective(), mesh);
   case plan::Instruction::KIND_NOT_SET:
     break;
   }

@@ -1,6 +1,7 @@
 #include "runtime/Plan/Types.h"
 #include "runtime/Plan/Verify.h"
 
+#include <algorithm>
 #include <set>
 
 namespace zc {
@@ -37,11 +38,13 @@ Status verifyBatchDim(int32_t batchDim, const plan::Buffer &buffer) {
   return Status();
 }
 
-Status verifyInput(const plan::Program &program, const plan::Input &input) {
+Status verifyInput(const plan::Program &program, const plan::Input &input,
+                   const Mesh &mesh) {
   if (input.buffer() >= uint32_t(program.buffers_size()))
     return bad("it is buffer ", input.buffer());
   const plan::Buffer &buffer = program.buffers(input.buffer());
   ZC_RETURN_IF_ERROR(verifyBatchDim(input.batch_dim(), buffer));
+  ZC_RETURN_IF_ERROR(verifyInputSharding(input, buffer.type(), mesh));
   if (input.has_range() && !isInteger(buffer.type().dtype()))
     return bad("it has a range but is ", printType(buffer.type()));
   if (input.has_range() && input.range().min() > input.range().max())
@@ -54,13 +57,14 @@ Status verifyInput(const plan::Program &program, const plan::Input &input) {
 }
 
 /// Returns how many samples the inputs have, or -1 when none counts samples.
-Result<int64_t> verifyInputs(const plan::Program &program) {
+Result<int64_t> verifyInputs(const plan::Program &program, const Mesh &mesh) {
   std::set<std::string> names;
+  const plan::Input *first = nullptr; // that counts samples
   int64_t batch = -1;
   for (const plan::Input &input : program.inputs()) {
     if (input.name().empty() || !names.insert(input.name()).second)
       return bad("an input is unnamed or there are two '", input.name(), "'");
-    if (Status status = verifyInput(program, input); !status.ok())
+    if (Status status = verifyInput(program, input, mesh); !status.ok())
       return status.withContext("input '" + input.name() + "'");
     if (input.batch_dim() < 0)
       continue;
@@ -69,19 +73,26 @@ Result<int64_t> verifyInputs(const plan::Program &program) {
     if (size < 1 || (batch >= 0 && size != batch))
       return bad("input '", input.name(), "' has ", size,
                  " samples, another input ", batch);
+    if (first &&
+        !std::equal(input.batch_axes().begin(), input.batch_axes().end(),
+                    first->batch_axes().begin(), first->batch_axes().end()))
+      return bad("inputs '", input.name(), "' and '", first->name(),
+                 "' divide their samples differently");
+    first = &input;
     batch = size;
   }
   return batch;
 }
 
 Status verifyOutput(const plan::Program &program, const plan::Output &output,
-                    int64_t batch) {
+                    int64_t batch, const Mesh &mesh) {
   if (output.buffer() >= uint32_t(program.buffers_size()))
     return bad("it is buffer ", output.buffer());
   if (!plan::OutputKind_IsValid(output.kind()))
     return bad("it is of no kind");
   const plan::Buffer &buffer = program.buffers(output.buffer());
   ZC_RETURN_IF_ERROR(verifyBatchDim(output.batch_dim(), buffer));
+  ZC_RETURN_IF_ERROR(verifyOutputSharding(output, mesh));
   // Readers take as many samples out of it as were fed.
   int64_t samples =
       output.batch_dim() < 0 ? -1 : buffer.type().dims(output.batch_dim());
@@ -98,32 +109,48 @@ Status verifyOutput(const plan::Program &program, const plan::Output &output,
   return Status();
 }
 
-Status verifyOutputs(const plan::Program &program, int64_t batch) {
+Status verifyOutputs(const plan::Program &program, int64_t batch,
+                     const Mesh &mesh) {
   // A metric may be named like an output of the model.
   std::set<std::pair<int, std::string>> names;
   for (const plan::Output &output : program.outputs()) {
     if (output.name().empty() ||
         !names.insert({output.kind(), output.name()}).second)
       return bad("an output is unnamed or there are two '", output.name(), "'");
-    if (Status status = verifyOutput(program, output, batch); !status.ok())
+    if (Status status = verifyOutput(program, output, batch, mesh);
+        !status.ok())
       return status.withContext("output '" + output.name() + "'");
   }
   return Status();
 }
 
+/// An instruction waits for earlier ones of other streams.
+Status verifyWaits(const plan::Program &program, int index) {
+  const plan::Instruction &instruction = program.instructions(index);
+  for (uint32_t other : instruction.waits())
+    if (other >= uint32_t(index) ||
+        program.instructions(int(other)).stream() == instruction.stream())
+      return bad("it waits for instruction ", other);
+  return Status();
+}
+
 } // namespace
 
-Status verifyProgram(const plan::Program &program, uint64_t persistentBytes) {
+Status verifyProgram(const plan::Program &program, uint64_t persistentBytes,
+                     const Mesh &mesh) {
   for (int i = 0; i < program.buffers_size(); ++i)
     if (Status status = verifyBuffer(program.buffers(i), persistentBytes,
                                      program.transient_bytes());
         !status.ok())
       return status.withContext(strCat("buffer ", i));
-  ZC_ASSIGN_OR_RETURN(int64_t batch, verifyInputs(program));
-  ZC_RETURN_IF_ERROR(verifyOutputs(program, batch));
+  ZC_ASSIGN_OR_RETURN(int64_t batch, verifyInputs(program, mesh));
+  ZC_RETURN_IF_ERROR(verifyOutputs(program, batch, mesh));
   for (int i = 0; i < program.instructions_size(); ++i) {
     const plan::Instruction &instruction = program.instructions(i);
-    if (Status status = verifyInstruction(program, instruction); !status.ok())
+    Status status = verifyInstruction(program, instruction, mesh);
+    if (status.ok())
+      status = verifyWaits(program, i);
+    if (!status.ok())
       return status.withContext(
           strCat("instruction ", i, " (", instruction.label(), ")"));
   }

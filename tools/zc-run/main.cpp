@@ -2,6 +2,7 @@
 // until it opens a device's plugin.
 #include "runtime/Base/Log.h"
 #include "runtime/Driver/Evaluator.h"
+#include "runtime/Driver/Launch.h"
 #include "runtime/Driver/Signals.h"
 #include "runtime/Driver/Trainer.h"
 
@@ -12,8 +13,10 @@ namespace {
 
 constexpr int kFailed = 1, kWrongUsage = 2, kSignalled = 128;
 
+/// What another rank tells of is not told twice.
 int fail(const zc::Status &status) {
-  zc::logError(status.message());
+  if (status.code() != zc::StatusCode::Cancelled)
+    zc::logError(status.message());
   return kFailed;
 }
 
@@ -24,15 +27,21 @@ int finish(const zc::Result<int> &result) {
   return *result ? kSignalled + *result : 0;
 }
 
-int runTrain(zc::TrainOptions &options) { return finish(zc::train(options)); }
+int runTrain(const zc::LaunchOptions &ranks, const zc::TrainOptions &options) {
+  return finish(zc::launch(
+      ranks, [&](const zc::Rank &rank) { return zc::train(options, rank); }));
+}
 
-int runEval(zc::EvalOptions &options, const std::vector<std::string> &inputs) {
+int runEval(const zc::LaunchOptions &ranks, zc::EvalOptions &options,
+            const std::vector<std::string> &inputs) {
   for (const std::string &input : inputs) {
     // Names may contain '=', files less often so: the last one divides.
     size_t at = input.rfind('=');
     options.inputs[input.substr(0, at)] = input.substr(at + 1);
   }
-  return finish(zc::evaluate(options));
+  return finish(zc::launch(ranks, [&](const zc::Rank &rank) {
+    return zc::evaluate(options, rank);
+  }));
 }
 
 /// NAME=FILE with neither part empty.
@@ -73,6 +82,19 @@ void addLearningRateOptions(CLI::App &app, zc::LearningRateSchedule &schedule) {
                  "where the schedule ends, unless constant")
       ->capture_default_str()
       ->check(checkLearningRate);
+}
+
+void addRankOptions(CLI::App &app, zc::LaunchOptions &options) {
+  app.add_option("--local-ranks", options.localRanks,
+                 "run all N ranks as threads of this process, without a "
+                 "launcher")
+      ->check(CLI::Range(1, 4096))
+      ->type_name("N");
+  app.add_option("--timeout", options.timeout,
+                 "seconds that ranks wait for one another")
+      ->capture_default_str()
+      ->check(CLI::Range(0.001, 1e9))
+      ->type_name("S");
 }
 
 void addTrainOptions(CLI::App &app, zc::TrainOptions &options) {
@@ -151,10 +173,12 @@ int main(int argc, char **argv) {
   app.set_version_flag("--version", "zc-run " ZC_VERSION);
   CLI::App *run = app.add_subcommand("run", "train an artifact");
   CLI::App *eval = app.add_subcommand("eval", "run an artifact's forward");
+  zc::LaunchOptions ranks;
   zc::TrainOptions trainOptions;
   zc::EvalOptions evalOptions;
   std::vector<std::string> inputs;
   addTrainOptions(*run, trainOptions);
+  addRankOptions(*run, ranks);
   addEvalOptions(*eval, evalOptions, inputs);
   try {
     app.parse(argc, argv);
@@ -163,5 +187,6 @@ int main(int argc, char **argv) {
   } catch (const CLI::ParseError &error) {
     return app.exit(error) == 0 ? 0 : kWrongUsage;
   }
-  return *run ? runTrain(trainOptions) : runEval(evalOptions, inputs);
+  return *run ? runTrain(ranks, trainOptions)
+              : runEval(ranks, evalOptions, inputs);
 }

@@ -3,6 +3,7 @@
 #include "runtime/Plan/Artifact.h"
 #include "runtime/Plan/Safetensors.h"
 #include "runtime/Plan/ZipWriter.h"
+#include "test/unit/runtime/PlanBuilder.h"
 
 #include <cstdlib>
 #include <cstring>
@@ -43,83 +44,6 @@ namespace {
 constexpr uint64_t kWeight = 0, kMomentum = 64, kRate = 128, kStep = 192;
 constexpr uint64_t kPersistentBytes = 256;
 constexpr uint64_t kWorkspace = 256, kWorkspaceBytes = 256 * 1024;
-
-void setType(plan::TensorType *type, plan::DataType dtype,
-             const std::vector<int64_t> &dims) {
-  type->set_dtype(dtype);
-  for (int64_t dim : dims)
-    type->add_dims(dim);
-}
-
-plan::State *addState(plan::Manifest &manifest, const std::string &name,
-                      plan::StateKind kind, plan::DataType dtype,
-                      const std::vector<int64_t> &dims, uint64_t offset) {
-  plan::State *state = manifest.add_states();
-  state->set_name(name);
-  state->set_kind(kind);
-  setType(state->mutable_type(), dtype, dims);
-  state->set_offset(offset);
-  return state;
-}
-
-uint32_t addBuffer(plan::Program &program, plan::Space space, uint64_t offset,
-                   plan::DataType dtype, const std::vector<int64_t> &dims) {
-  plan::Buffer *buffer = program.add_buffers();
-  buffer->set_space(space);
-  buffer->set_offset(offset);
-  setType(buffer->mutable_type(), dtype, dims);
-  buffer->set_memory_class(plan::ACTIVATIONS);
-  return program.buffers_size() - 1;
-}
-
-void addInput(plan::Program &program, const std::string &name, uint32_t buffer,
-              bool label = false) {
-  plan::Input *input = program.add_inputs();
-  input->set_name(name);
-  input->set_buffer(buffer);
-  input->set_is_label(label);
-}
-
-void addMetric(plan::Program &program, const std::string &name,
-               uint32_t buffer) {
-  plan::Output *output = program.add_outputs();
-  output->set_name(name);
-  output->set_buffer(buffer);
-  output->set_kind(plan::METRIC);
-  output->set_batch_dim(-1);
-}
-
-void addKernel(plan::Program &program, const std::string &symbol,
-               const std::vector<uint32_t> &buffers, uint32_t inputs,
-               int64_t grid) {
-  plan::Instruction *instruction = program.add_instructions();
-  instruction->set_label("test." + symbol);
-  plan::KernelCall *call = instruction->mutable_kernel();
-  call->set_symbol(symbol);
-  for (uint32_t buffer : buffers)
-    call->add_buffers(buffer);
-  call->set_num_inputs(inputs);
-  call->set_grid(grid);
-}
-
-void setOperand(plan::StridedOperand *operand, uint32_t buffer,
-                const std::vector<int64_t> &dims,
-                const std::vector<int64_t> &strides) {
-  operand->set_buffer(buffer);
-  for (int64_t dim : dims)
-    operand->add_dims(dim);
-  for (int64_t stride : strides)
-    operand->add_strides(stride);
-}
-
-plan::MatmulCall *addMatmul(plan::Program &program, uint32_t workspace) {
-  plan::Instruction *instruction = program.add_instructions();
-  instruction->set_label("test.matmul");
-  plan::MatmulCall *call = instruction->mutable_matmul();
-  call->set_workspace(workspace);
-  call->set_has_workspace(true);
-  return call;
-}
 
 /// What step and eval share: x, w, pred = x * w.
 struct Forward {

@@ -1,44 +1,15 @@
 // The program itself, as a user runs it.
+#include "test/unit/runtime/Shell.h"
 #include "test/unit/runtime/TinyArtifact.h"
 
 #include <chrono>
-#include <cstdio>
 #include <filesystem>
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
-#include <sys/wait.h>
 
 namespace {
 
 using namespace zc::test;
 namespace fs = std::filesystem;
-
-// The program is run through a shell, which also sets limits and sends signals.
-struct Outcome {
-  int code;
-  std::string text; // stdout and stderr together
-};
-
-/// Runs a shell command in which `zc-run` is the program.
-Outcome shell(const std::string &command) {
-  std::string full = "zc_run() { '" ZC_RUN "' \"$@\"; }; " + command + " 2>&1";
-  std::FILE *pipe = ::popen(("exec 2>&1; " + full).c_str(), "r");
-  Outcome outcome{-1, ""};
-  char buffer[4096];
-  while (size_t count = std::fread(buffer, 1, sizeof(buffer), pipe))
-    outcome.text.append(buffer, count);
-  int status = ::pclose(pipe);
-  outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  return outcome;
-}
-
-std::vector<nlohmann::json> readLog(const std::string &path) {
-  std::vector<nlohmann::json> records;
-  std::istringstream lines(readWhole(path));
-  for (std::string line; std::getline(lines, line);)
-    records.push_back(nlohmann::json::parse(line));
-  return records;
-}
 
 class ZcRun : public ::testing::Test {
 protected:

@@ -13,19 +13,35 @@ SIGNATURE(tiny_count, 1, 1, 8);
 SIGNATURE(tiny_zero, 3, 1, 12);
 SIGNATURE(tiny_zero_pair, 2, 1, 8);
 SIGNATURE(tiny_eval, 1, 5, 16, 16, 16, 4, 4);
+/* Of a rank that has two samples of four, or two elements of four. */
+SIGNATURE(tiny_loss_half, 1, 4, 8, 8, 8, 4);
+SIGNATURE(tiny_eval_half, 1, 5, 8, 8, 8, 4, 4);
+SIGNATURE(tiny_sgd_half, 2, 4, 8, 4, 8, 8);
+SIGNATURE(tiny_zero_all, 4, 1, 16);
 
-/* pred [n], labels [n] -> dpred [n], loss [1]; one work item. */
-void tiny_loss(void *const *buffers, int64_t begin, int64_t end) {
+/* pred, labels -> dpred, loss [1] for `count` samples of four. */
+static void loss_of(void *const *buffers, int count) {
   const float *pred = buffers[0], *labels = buffers[1];
   float *gradient = buffers[2], *loss = buffers[3];
   const int n = 4;
   float sum = 0;
-  for (int i = 0; i < n; ++i) {
+  for (int i = 0; i < count; ++i) {
     float difference = pred[i] - labels[i];
     sum += difference * difference;
     gradient[i] = 2 * difference / n;
   }
   *loss = sum / n;
+}
+
+/* One work item. */
+void tiny_loss(void *const *buffers, int64_t begin, int64_t end) {
+  loss_of(buffers, 4);
+  (void)begin;
+  (void)end;
+}
+
+void tiny_loss_half(void *const *buffers, int64_t begin, int64_t end) {
+  loss_of(buffers, 2);
   (void)begin;
   (void)end;
 }
@@ -38,6 +54,10 @@ void tiny_sgd(void *const *buffers, int64_t begin, int64_t end) {
     momentum[i] = 0.9f * momentum[i] + gradient[i];
     weight[i] -= *lr * momentum[i];
   }
+}
+
+void tiny_sgd_half(void *const *buffers, int64_t begin, int64_t end) {
+  tiny_sgd(buffers, begin, end);
 }
 
 /* step -> step + 1 */
@@ -57,16 +77,30 @@ void tiny_zero_pair(void *const *buffers, int64_t begin, int64_t end) {
   tiny_zero(buffers, begin, end);
 }
 
+void tiny_zero_all(void *const *buffers, int64_t begin, int64_t end) {
+  tiny_zero(buffers, begin, end);
+}
+
 /* pred [n], labels [n], weights [n] -> weighted sum of losses, of weights. */
-void tiny_eval(void *const *buffers, int64_t begin, int64_t end) {
+static void eval_of(void *const *buffers, int count) {
   const float *pred = buffers[0], *labels = buffers[1], *weights = buffers[2];
   float *loss = buffers[3], *weight = buffers[4];
   *loss = *weight = 0;
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i < count; ++i) {
     float difference = pred[i] - labels[i];
     *loss += weights[i] * difference * difference;
     *weight += weights[i];
   }
+}
+
+void tiny_eval(void *const *buffers, int64_t begin, int64_t end) {
+  eval_of(buffers, 4);
+  (void)begin;
+  (void)end;
+}
+
+void tiny_eval_half(void *const *buffers, int64_t begin, int64_t end) {
+  eval_of(buffers, 2);
   (void)begin;
   (void)end;
 }

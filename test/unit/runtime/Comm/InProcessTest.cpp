@@ -196,12 +196,12 @@ TEST(InProcessRanks, TheFailureOfOneEndsTheWaitingOfAll) {
   auto ranks = createInProcessRanks(3);
   auto statuses = onWorlds(ranks, [&](World &world) {
     if (world.rank() == 1) {
-      world.fail();
-      return Status(StatusCode::IoError, "the disk is full");
+      return world.fail(Status(StatusCode::IoError, "the disk is full"));
     }
     return world.all().barrier();
   });
   EXPECT_EQ(statuses[0].code(), StatusCode::Cancelled);
+  EXPECT_EQ(statuses[1].message(), "rank 1: the disk is full");
   EXPECT_EQ(statuses[2].code(), StatusCode::Cancelled);
 }
 

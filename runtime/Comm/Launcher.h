@@ -1,0 +1,30 @@
+// Which launcher started this process, and how its ranks reach each other.
+#ifndef ZC_RUNTIME_COMM_LAUNCHER_H
+#define ZC_RUNTIME_COMM_LAUNCHER_H
+
+#include "runtime/Comm/Transport.h"
+
+#include <memory>
+
+namespace zc {
+
+/// The transport among the processes that a launcher (mpirun, srun) started;
+/// null where this process is alone. Waits at most `timeout` seconds for them.
+Result<std::unique_ptr<Transport>> connectToLauncher(double timeout);
+
+/// Fails where a launcher started more processes than this one.
+Status checkNoLauncher();
+
+// A transport's plugin, `libzc_<kind>.so`, as Device/Plugin.h has it for
+// devices.
+constexpr int kTransportPluginVersion = 1;
+using TransportPluginVersionFunction = int (*)();
+/// Null when it cannot; `message` then says why, in at most `size` bytes.
+using CreateTransportFunction = Transport *(*)(char *message, size_t size);
+constexpr const char *kTransportPluginVersionSymbol =
+    "zcTransportPluginVersion";
+constexpr const char *kCreateTransportSymbol = "zcCreateTransport";
+
+} // namespace zc
+
+#endif // ZC_RUNTIME_COMM_LAUNCHER_H

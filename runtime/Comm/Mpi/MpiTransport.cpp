@@ -1,0 +1,238 @@
+// What `libzc_mpi.so` exports: messages through MPI. Nothing else of zc knows
+// MPI. All calls are made under one lock, so that MPI need not lock itself.
+#include "runtime/Comm/Launcher.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <list>
+#include <map>
+#include <mpi.h>
+#include <mutex>
+#include <sched.h>
+#include <thread>
+#include <vector>
+
+namespace zc {
+namespace {
+
+constexpr int kNoteTag = 0; // channel c is tag c + 1
+// MPI counts in int.
+constexpr uint64_t kLargestPiece = uint64_t(1) << 30;
+// How often to look again at once before resting.
+constexpr int kBusyLooks = 100;
+constexpr std::chrono::microseconds kRest(50);
+constexpr std::chrono::milliseconds kLastWords(300);
+
+class MpiTransport final : public Transport {
+public:
+  MpiTransport() {
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(comm, &theRank);
+    MPI_Comm_size(comm, &theSize);
+  }
+
+  int rank() const override { return theRank; }
+  int size() const override { return theSize; }
+
+  Result<RequestId> send(int peer, uint32_t channel, const void *data,
+                         uint64_t bytes) override;
+  Result<RequestId> receive(int peer, uint32_t channel, void *data,
+                            uint64_t bytes) override;
+  Result<bool> finished(RequestId id) override;
+  void cancel(RequestId id) override;
+
+  uint64_t ticket() override { return 0; }
+  void pause(uint64_t) override {
+    // Others need the core, be it ranks or our own kernels.
+    if (++idleLooks < kBusyLooks)
+      ::sched_yield();
+    else
+      std::this_thread::sleep_for(kRest);
+  }
+
+  void sendNote(int peer, const Note &note) override;
+  std::optional<Note> nextNote() override;
+  void close(bool failed) override;
+
+private:
+  using Lock = std::lock_guard<std::mutex>;
+  struct Piece {
+    MPI_Request request;
+    int expected; // bytes to be received, -1: sent
+  };
+  struct Message {
+    int peer;
+    std::vector<Piece> pieces;
+  };
+  struct SentNote {
+    Note note;
+    MPI_Request request;
+  };
+
+  Status failure(int code, int peer, const char *what) const;
+  void dropSentNotes();
+
+  std::mutex mutex;
+  MPI_Comm comm;
+  int theRank = 0, theSize = 1;
+  RequestId last = 0;
+  std::map<RequestId, Message> messages;
+  std::list<SentNote> sentNotes;
+  std::atomic<int> idleLooks{0};
+};
+
+Status MpiTransport::failure(int code, int peer, const char *what) const {
+  char text[MPI_MAX_ERROR_STRING] = "";
+  int length = 0;
+  MPI_Error_string(code, text, &length);
+  return makeError(StatusCode::Internal, "MPI cannot ", what, " rank ", peer,
+                   ": ", text);
+}
+
+Result<RequestId> MpiTransport::send(int peer, uint32_t channel,
+                                     const void *data, uint64_t bytes) {
+  Lock lock(mutex);
+  Message message{peer, {}};
+  const char *from = static_cast<const char *>(data);
+  for (uint64_t at = 0; at < bytes || at == 0; at += kLargestPiece) {
+    int count = int(std::min(bytes - at, kLargestPiece));
+    MPI_Request request;
+    if (int code = MPI_Isend(from + at, count, MPI_BYTE, peer, int(channel) + 1,
+                             comm, &request))
+      return failure(code, peer, "send to");
+    message.pieces.push_back({request, -1});
+  }
+  messages[++last] = std::move(message);
+  return last;
+}
+
+Result<RequestId> MpiTransport::receive(int peer, uint32_t channel, void *data,
+                                        uint64_t bytes) {
+  Lock lock(mutex);
+  Message message{peer, {}};
+  char *to = static_cast<char *>(data);
+  for (uint64_t at = 0; at < bytes || at == 0; at += kLargestPiece) {
+    int count = int(std::min(bytes - at, kLargestPiece));
+    MPI_Request request;
+    if (int code = MPI_Irecv(to + at, count, MPI_BYTE, peer, int(channel) + 1,
+                             comm, &request))
+      return failure(code, peer, "receive from");
+    message.pieces.push_back({request, count});
+  }
+  messages[++last] = std::move(message);
+  return last;
+}
+
+Result<bool> MpiTransport::finished(RequestId id) {
+  Lock lock(mutex);
+  auto found = messages.find(id);
+  Message &message = found->second;
+  while (!message.pieces.empty()) {
+    Piece &piece = message.pieces.back();
+    MPI_Status status;
+    int done = 0, received = 0;
+    int code = MPI_Test(&piece.request, &done, &status);
+    if (code == MPI_SUCCESS && !done)
+      return false;
+    if (code == MPI_SUCCESS && piece.expected >= 0)
+      MPI_Get_count(&status, MPI_BYTE, &received);
+    const int expected = piece.expected;
+    const int peer = message.peer;
+    message.pieces.pop_back();
+    if (code == MPI_ERR_TRUNCATE || (expected >= 0 && received != expected))
+      return makeError(StatusCode::Internal, "rank ", peer,
+                       " sent another number of bytes than the ", expected,
+                       " that rank ", theRank,
+                       " expected: they are not in the same collective");
+    if (code != MPI_SUCCESS)
+      return failure(code, peer, "talk to");
+  }
+  messages.erase(found);
+  idleLooks = 0;
+  return true;
+}
+
+void MpiTransport::cancel(RequestId id) {
+  Lock lock(mutex);
+  auto found = messages.find(id);
+  if (found == messages.end())
+    return;
+  // A send cannot be taken back; the program ends soon after.
+  for (Piece &piece : found->second.pieces)
+    if (piece.expected >= 0) {
+      MPI_Cancel(&piece.request);
+      MPI_Request_free(&piece.request);
+    }
+  messages.erase(found);
+}
+
+void MpiTransport::dropSentNotes() {
+  for (auto it = sentNotes.begin(); it != sentNotes.end();) {
+    int done = 0;
+    MPI_Test(&it->request, &done, MPI_STATUS_IGNORE);
+    it = done ? sentNotes.erase(it) : std::next(it);
+  }
+}
+
+void MpiTransport::sendNote(int peer, const Note &note) {
+  Lock lock(mutex);
+  dropSentNotes();
+  sentNotes.push_back({note, MPI_REQUEST_NULL});
+  MPI_Isend(&sentNotes.back().note, sizeof(Note), MPI_BYTE, peer, kNoteTag,
+            comm, &sentNotes.back().request);
+}
+
+std::optional<Note> MpiTransport::nextNote() {
+  Lock lock(mutex);
+  int waiting = 0;
+  MPI_Status status;
+  MPI_Iprobe(MPI_ANY_SOURCE, kNoteTag, comm, &waiting, &status);
+  if (!waiting)
+    return std::nullopt;
+  Note note;
+  MPI_Recv(&note, sizeof(note), MPI_BYTE, status.MPI_SOURCE, kNoteTag, comm,
+           MPI_STATUS_IGNORE);
+  return note;
+}
+
+void MpiTransport::close(bool failed) {
+  if (!failed) {
+    MPI_Finalize();
+    return;
+  }
+  // Ranks that are gone would keep MPI_Finalize waiting; but the others must
+  // hear why.
+  auto end = std::chrono::steady_clock::now() + kLastWords;
+  while (std::chrono::steady_clock::now() < end) {
+    {
+      Lock lock(mutex);
+      dropSentNotes();
+      if (sentNotes.empty())
+        return;
+    }
+    std::this_thread::sleep_for(kRest);
+  }
+}
+
+} // namespace
+} // namespace zc
+
+#define ZC_EXPORT extern "C" __attribute__((visibility("default")))
+
+ZC_EXPORT int zcTransportPluginVersion() { return zc::kTransportPluginVersion; }
+
+ZC_EXPORT zc::Transport *zcCreateTransport(char *message, size_t size) {
+  // A rank that waits must not take the core from one that computes.
+  ::setenv("OMPI_MCA_mpi_yield_when_idle", "1", /*overwrite=*/0);
+  int provided = 0;
+  if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided) !=
+          MPI_SUCCESS ||
+      provided < MPI_THREAD_SERIALIZED) {
+    std::snprintf(message, size, "it does not allow calls from threads");
+    return nullptr;
+  }
+  return new zc::MpiTransport;
+}

@@ -1,0 +1,139 @@
+#include "runtime/Driver/Launch.h"
+#include "runtime/Base/Log.h"
+#include "runtime/Base/Temporaries.h"
+#include "runtime/Comm/InProcess/InProcess.h"
+#include "runtime/Comm/Launcher.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstring>
+#include <sched.h>
+#include <thread>
+#include <unistd.h>
+
+namespace zc {
+
+// How long ranks that are threads may take to end once one has failed.
+static constexpr std::chrono::seconds kGrace(2);
+
+struct Rank::Shared {
+  std::mutex mutex;
+  std::string path;
+  std::shared_ptr<const Artifact> artifact;
+};
+
+Result<std::shared_ptr<const Artifact>>
+Rank::load(const std::string &path) const {
+  std::lock_guard<std::mutex> lock(shared->mutex);
+  if (!shared->artifact || shared->path != path) {
+    ZC_ASSIGN_OR_RETURN(Artifact artifact, Artifact::load(path));
+    shared->artifact = std::make_shared<Artifact>(std::move(artifact));
+    shared->path = path;
+  }
+  return shared->artifact;
+}
+
+Result<int> Rank::cores() const {
+  // Ranks that a launcher has bound to cores of their own share with nobody.
+  struct Place {
+    char host[64];
+    cpu_set_t cores;
+  };
+  Place mine;
+  std::memset(&mine, 0, sizeof(mine));
+  ::gethostname(mine.host, sizeof(mine.host) - 1);
+  if (::sched_getaffinity(0, sizeof(mine.cores), &mine.cores) != 0)
+    return 1;
+  std::vector<Place> all(size_t(world.size()));
+  ZC_RETURN_IF_ERROR(world.all().allGather(&mine, all.data(), sizeof(Place)));
+  auto here = std::count_if(all.begin(), all.end(), [&](const Place &other) {
+    return std::memcmp(&other, &mine, sizeof(Place)) == 0;
+  });
+  return std::max(1, CPU_COUNT(&mine.cores) / int(here));
+}
+
+namespace {
+
+using Body = std::function<Result<int>(const Rank &)>;
+
+Result<int> runOne(World &world, const LaunchOptions &options,
+                   const std::shared_ptr<Rank::Shared> &shared,
+                   const Body &body) {
+  world.setTimeout(std::chrono::milliseconds(int64_t(options.timeout * 1000)));
+  Result<int> result = body(Rank{world, shared});
+  return result.ok() ? result : Result<int>(world.fail(result.status()));
+}
+
+/// Threads that run ranks, and what came of them.
+class LocalRanks {
+public:
+  LocalRanks(const LaunchOptions &options, const Body &body)
+      : options(options), body(body),
+        worlds(createInProcessRanks(options.localRanks)),
+        results(worlds.size(), 0) {}
+
+  Result<int> run() {
+    auto shared = std::make_shared<Rank::Shared>();
+    std::vector<std::thread> threads;
+    for (size_t r = 0; r < worlds.size(); ++r)
+      threads.emplace_back([this, r, shared] {
+        Result<int> result = runOne(*worlds[r], options, shared, body);
+        std::lock_guard<std::mutex> lock(mutex);
+        results[r] = std::move(result);
+        ++ended;
+        failed |= !results[r].ok();
+        changed.notify_all();
+      });
+    waitForEnd();
+    for (std::thread &thread : threads)
+      thread.join();
+    return outcome();
+  }
+
+private:
+  /// A rank that hangs cannot be joined: the program ends without it.
+  void waitForEnd() {
+    std::unique_lock<std::mutex> lock(mutex);
+    auto allEnded = [&] { return ended == results.size(); };
+    changed.wait(lock, [&] { return failed || allEnded(); });
+    if (changed.wait_for(lock, kGrace, allEnded))
+      return;
+    if (Result<int> result = outcome(); !result.ok())
+      logError(result.status().message());
+    removeTemporaries();
+    ::_exit(1);
+  }
+
+  /// What the rank says that has something to say.
+  Result<int> outcome() const {
+    const Result<int> *told = &results.front();
+    for (const Result<int> &result : results)
+      if (!result.ok() &&
+          (told->ok() || told->status().code() == StatusCode::Cancelled))
+        told = &result;
+    return *told;
+  }
+
+  const LaunchOptions &options;
+  const Body &body;
+  std::vector<std::unique_ptr<World>> worlds;
+  std::mutex mutex; // of what follows
+  std::condition_variable changed;
+  std::vector<Result<int>> results;
+  size_t ended = 0;
+  bool failed = false;
+};
+
+} // namespace
+
+Result<int> launch(const LaunchOptions &options, const Body &body) {
+  if (options.localRanks > 1) {
+    ZC_RETURN_IF_ERROR(checkNoLauncher());
+    return LocalRanks(options, body).run();
+  }
+  ZC_ASSIGN_OR_RETURN(auto transport, connectToLauncher(options.timeout));
+  World world(std::move(transport));
+  return runOne(world, options, std::make_shared<Rank::Shared>(), body);
+}
+
+} // namespace zc

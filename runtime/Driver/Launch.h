@@ -1,0 +1,42 @@
+// How ranks come to be: threads of this process, processes that a launcher
+// started, or this process alone.
+#ifndef ZC_RUNTIME_DRIVER_LAUNCH_H
+#define ZC_RUNTIME_DRIVER_LAUNCH_H
+
+#include "runtime/Comm/World.h"
+#include "runtime/Plan/Artifact.h"
+
+#include <functional>
+#include <memory>
+
+namespace zc {
+
+struct LaunchOptions {
+  int localRanks = 0;   // threads of this process; 0: as the launcher says
+  double timeout = 600; // seconds
+};
+
+/// The place of one rank: the world, and what ranks of a process share.
+class Rank {
+public:
+  World &world;
+
+  /// Loads the artifact, once for all ranks of a process.
+  Result<std::shared_ptr<const Artifact>> load(const std::string &path) const;
+
+  /// The cores that are this rank's: those of the process, shared with the
+  /// other ranks that may use the same ones. Called by all ranks.
+  Result<int> cores() const;
+
+  struct Shared;
+  std::shared_ptr<Shared> shared;
+};
+
+/// Runs `body` on every rank that this process is, and returns the first
+/// one's result. A failure that a rank must tell is told by it alone.
+Result<int> launch(const LaunchOptions &options,
+                   const std::function<Result<int>(const Rank &)> &body);
+
+} // namespace zc
+
+#endif // ZC_RUNTIME_DRIVER_LAUNCH_H

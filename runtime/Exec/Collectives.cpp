@@ -1,0 +1,37 @@
+#include "runtime/Exec/Collectives.h"
+#include "runtime/Plan/Verify.h"
+
+namespace zc {
+
+Communicator &Collectives::groupOf(const AxisNames &axes, uint32_t stream) {
+  auto &group = groups[{{axes.begin(), axes.end()}, stream}];
+  if (!group) // channel 0 is the driver's
+    group =
+        world.group(mesh.group(world.rank(), axes), uint32_t(groups.size()));
+  return *group;
+}
+
+Result<std::unique_ptr<Collective>>
+Collectives::prepare(const plan::Program &program, const AddressMap &map,
+                     const plan::Instruction &instruction) {
+  const plan::CollectiveCall &call = instruction.collective();
+  CollectiveLaunch launch;
+  launch.shape = shapeOf(program, call, mesh);
+  launch.type = elementType(map.buffer(call.source()).type().dtype());
+  launch.reduction =
+      call.reduction() == plan::MAX ? Reduction::Max : Reduction::Sum;
+  launch.source = map.address(call.source());
+  launch.destination = map.address(call.destination());
+  if (call.has_workspace())
+    launch.workspace = map.address(call.workspace());
+  return groupOf(call.axes(), instruction.stream()).prepare(launch);
+}
+
+uint64_t Collectives::sentBytes() const {
+  uint64_t sum = 0;
+  for (const auto &[key, group] : groups)
+    sum += group->sentBytes();
+  return sum;
+}
+
+} // namespace zc

@@ -1,0 +1,39 @@
+// The collectives of a plan, made ready in the groups of ranks that they are
+// among.
+#ifndef ZC_RUNTIME_EXEC_COLLECTIVES_H
+#define ZC_RUNTIME_EXEC_COLLECTIVES_H
+
+#include "runtime/Comm/World.h"
+#include "runtime/Exec/Instructions.h"
+#include "runtime/Plan/Mesh.h"
+
+#include <map>
+
+namespace zc {
+
+class Collectives {
+public:
+  Collectives(World &world, const Mesh &mesh) : world(world), mesh(mesh) {}
+
+  /// All ranks prepare the same collectives in the same order.
+  Result<std::unique_ptr<Collective>>
+  prepare(const plan::Program &program, const AddressMap &map,
+          const plan::Instruction &instruction);
+
+  /// Bytes that this rank has sent through all groups so far.
+  uint64_t sentBytes() const;
+
+private:
+  Communicator &groupOf(const AxisNames &axes, uint32_t stream);
+
+  World &world;
+  const Mesh &mesh;
+  /// By axes and stream: each is a line of its own, in one order.
+  std::map<std::pair<std::vector<std::string>, uint32_t>,
+           std::unique_ptr<Communicator>>
+      groups;
+};
+
+} // namespace zc
+
+#endif // ZC_RUNTIME_EXEC_COLLECTIVES_H

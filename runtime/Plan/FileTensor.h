@@ -1,0 +1,48 @@
+// States as files know them: whole tensors under their own names, however the
+// ranks share them. Weights, checkpoints and exported models go through here.
+#ifndef ZC_RUNTIME_PLAN_FILETENSOR_H
+#define ZC_RUNTIME_PLAN_FILETENSOR_H
+
+#include "runtime/Plan/Mesh.h"
+
+#include <vector>
+
+namespace zc {
+
+/// Elements that lie in one stretch both in the whole tensor and in the state
+/// of a rank.
+struct TensorRun {
+  uint64_t whole; // the first one's place in the whole tensor
+  uint64_t state; // and in the rank's state
+  uint64_t count;
+};
+
+/// A state, or one member of a ZeRO unit. The manifest has been verified.
+struct FileTensor {
+  const plan::State *state = nullptr;
+  const plan::UnitMember *member = nullptr; // null: the state itself
+  plan::TensorType type;                    // of the whole tensor
+
+  const std::string &name() const {
+    return member ? member->name() : state->name();
+  }
+  /// Null: the init program draws it.
+  const plan::WeightSource *source() const;
+
+  /// What a rank holds, in ascending order on both sides; no run is empty.
+  std::vector<TensorRun> runs(const Mesh &mesh, int64_t rank) const;
+
+  /// Whether the rank is the first of those that hold the same elements.
+  bool isOwner(const Mesh &mesh, int64_t rank) const;
+};
+
+/// What a state is in files: itself, or its members.
+std::vector<FileTensor> fileTensorsOf(const plan::State &state);
+
+/// "coordinate.<axis>": written by the runtime, never in a file.
+constexpr const char *kCoordinatePrefix = "coordinate.";
+bool isCoordinate(const plan::State &state);
+
+} // namespace zc
+
+#endif // ZC_RUNTIME_PLAN_FILETENSOR_H

@@ -1,0 +1,53 @@
+// The mesh of a manifest: its named axes, and where each rank stands. Ranks
+// are numbered row-major over the axes, slowest first.
+#ifndef ZC_RUNTIME_PLAN_MESH_H
+#define ZC_RUNTIME_PLAN_MESH_H
+
+#include "runtime/Base/Status.h"
+#include "runtime/Plan/Manifest.pb.h"
+
+#include <string>
+#include <vector>
+
+namespace zc {
+
+/// Axes as the schema lists them.
+using AxisNames = google::protobuf::RepeatedPtrField<std::string>;
+
+class Mesh {
+public:
+  /// Fails where sizes are no numbers or names are given twice.
+  static Result<Mesh> of(const plan::Manifest &manifest);
+
+  int64_t ranks() const { return theRanks; }
+  bool has(const std::string &axis) const { return find(axis) != nullptr; }
+
+  /// Where a rank stands along an axis; 0 along one that does not exist.
+  int64_t coordinate(int64_t rank, const std::string &axis) const;
+
+  /// How many ranks differ only along `axes`.
+  int64_t groupSize(const AxisNames &axes) const;
+  /// A rank's place among these, numbered row-major over the axes as given.
+  int64_t placeInGroup(int64_t rank, const AxisNames &axes) const;
+  /// Those ranks, by their places.
+  std::vector<int> group(int64_t rank, const AxisNames &axes) const;
+
+  /// Whether a rank stands first along every axis that is not in `axes`: of
+  /// the ranks that hold the same part, one.
+  bool isFirstBut(int64_t rank, const std::vector<std::string> &axes) const;
+
+private:
+  struct Axis {
+    std::string name;
+    int64_t size;
+    int64_t stride; // between ranks that are neighbours along it
+  };
+  const Axis *find(const std::string &name) const;
+
+  std::vector<Axis> axes;
+  int64_t theRanks = 1;
+};
+
+} // namespace zc
+
+#endif // ZC_RUNTIME_PLAN_MESH_H

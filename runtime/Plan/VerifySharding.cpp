@@ -1,0 +1,156 @@
+// What is divided among ranks: states, units, inputs, outputs.
+#include "runtime/Plan/FileTensor.h"
+#include "runtime/Plan/Types.h"
+#include "runtime/Plan/Verify.h"
+
+#include <algorithm>
+#include <set>
+
+namespace zc {
+namespace {
+
+template <typename... Parts> Status bad(const Parts &...parts) {
+  return makeError(StatusCode::Corrupt, parts...);
+}
+
+/// Axes that are in use already, and those of `axes`, each once.
+Status claimAxes(const Mesh &mesh, const AxisNames &axes,
+                 std::set<std::string> &used) {
+  for (const std::string &axis : axes) {
+    if (!mesh.has(axis))
+      return bad("it is divided along '", axis,
+                 "', which is no axis of the mesh");
+    if (!used.insert(axis).second)
+      return bad("it is divided along '", axis, "' twice");
+  }
+  return Status();
+}
+
+Status claimSharding(const Mesh &mesh, const plan::Sharding &sharding, int dims,
+                     std::set<std::string> &used) {
+  if (sharding.dims_size() > dims)
+    return bad("its sharding has ", sharding.dims_size(), " dims, not ", dims);
+  for (const plan::DimSharding &dim : sharding.dims())
+    ZC_RETURN_IF_ERROR(claimAxes(mesh, dim.axes(), used));
+  return Status();
+}
+
+/// The part that a rank has of a dim.
+int64_t partOf(const Mesh &mesh, const plan::Sharding &sharding, int dim,
+               int64_t whole) {
+  int64_t parts = dim < sharding.dims_size()
+                      ? mesh.groupSize(sharding.dims(dim).axes())
+                      : 1;
+  return whole / parts + (whole % parts != 0);
+}
+
+Status verifyWhole(const plan::State &state, const Mesh &mesh) {
+  if (state.whole_dims_size() == 0 && state.sharding().dims_size() == 0)
+    return Status();
+  plan::TensorType whole = state.type();
+  *whole.mutable_dims() = state.whole_dims();
+  ZC_RETURN_IF_ERROR(byteCount(whole).status());
+  bool agrees = state.whole_dims_size() == state.type().dims_size();
+  for (int i = 0; agrees && i < whole.dims_size(); ++i)
+    agrees = state.type().dims(i) ==
+             partOf(mesh, state.sharding(), i, whole.dims(i));
+  if (!agrees)
+    return bad("a rank has ", printDims(state.type().dims()), " of ",
+               printDims(whole.dims()), ", which is not its share");
+  return Status();
+}
+
+Status verifyMember(const plan::State &unit, const plan::UnitMember &member,
+                    const Mesh &mesh, std::set<std::string> used,
+                    uint64_t &end) {
+  ZC_RETURN_IF_ERROR(byteCount(member.type()).status());
+  if (member.type().dtype() != unit.type().dtype())
+    return bad("it is ", printType(member.type()), " in ",
+               printType(unit.type()));
+  ZC_RETURN_IF_ERROR(
+      claimSharding(mesh, member.sharding(), member.type().dims_size(), used));
+  uint64_t elements = 1;
+  for (int i = 0; i < member.type().dims_size(); ++i)
+    elements *=
+        uint64_t(partOf(mesh, member.sharding(), i, member.type().dims(i)));
+  const uint64_t length = uint64_t(
+      unit.whole_dims_size() ? unit.whole_dims(0) : unit.type().dims(0));
+  if (member.offset() < end || member.offset() > length ||
+      elements > length - member.offset())
+    return bad("elements ", member.offset(), " to ", member.offset(), " + ",
+               elements, " overlap another member or the end of the unit's ",
+               length);
+  end = member.offset() + elements;
+  if (member.has_source() && member.source().key().empty())
+    return bad("it has a source without a key");
+  if (member.has_source() && !member.source().file().empty())
+    return makeError(StatusCode::Unsupported, "it is stored in '",
+                     member.source().file(),
+                     "'; this version reads weights from the artifact alone");
+  if (member.onnx_names_size() > 0 && member.onnx_names(0) != member.name())
+    return bad("it has another ONNX name, '", member.onnx_names(0), "'");
+  if (unit.kind() == plan::OPTIMIZER && member.parameter().empty())
+    return bad("it does not say whose optimizer state it is");
+  return Status();
+}
+
+Status verifyUnit(const plan::State &unit, const Mesh &mesh,
+                  const std::set<std::string> &used) {
+  if (unit.members_size() == 0)
+    return Status();
+  if (unit.type().dims_size() != 1 || unit.has_source() ||
+      unit.kind() == plan::SCALAR)
+    return bad("a unit is a vector without a source of its own, not ",
+               printType(unit.type()));
+  uint64_t end = 0;
+  for (const plan::UnitMember &member : unit.members())
+    if (Status status = verifyMember(unit, member, mesh, used, end);
+        !status.ok())
+      return status.withContext("member '" + member.name() + "'");
+  return Status();
+}
+
+} // namespace
+
+Status verifyStateSharding(const plan::State &state, const Mesh &mesh) {
+  std::set<std::string> used;
+  ZC_RETURN_IF_ERROR(
+      claimSharding(mesh, state.sharding(), state.type().dims_size(), used));
+  ZC_RETURN_IF_ERROR(verifyWhole(state, mesh));
+  ZC_RETURN_IF_ERROR(verifyUnit(state, mesh, used));
+  if (!isCoordinate(state))
+    return Status();
+  std::string axis =
+      state.name().substr(std::char_traits<char>::length(kCoordinatePrefix));
+  if (!mesh.has(axis) || state.type().dtype() != plan::I64 ||
+      *elementCount(state.type()) != 1)
+    return bad("it is ", printType(state.type()),
+               ", not one int64 along an axis of the mesh");
+  return Status();
+}
+
+Status verifyInputSharding(const plan::Input &input,
+                           const plan::TensorType &type, const Mesh &mesh) {
+  std::set<std::string> used;
+  ZC_RETURN_IF_ERROR(claimAxes(mesh, input.batch_axes(), used));
+  if (input.batch_axes_size() > 0 && input.batch_dim() < 0)
+    return bad("its samples are divided, but it counts none");
+  ZC_RETURN_IF_ERROR(
+      claimSharding(mesh, input.sharding(), type.dims_size(), used));
+  for (const plan::DimSharding &dim : input.sharding().dims())
+    if (mesh.groupSize(dim.axes()) > 1)
+      return makeError(StatusCode::Unsupported,
+                       "a dim of it that counts no samples is divided among "
+                       "ranks; this version cannot feed that");
+  return Status();
+}
+
+Status verifyOutputSharding(const plan::Output &output, const Mesh &mesh) {
+  std::set<std::string> used;
+  ZC_RETURN_IF_ERROR(claimAxes(mesh, output.batch_axes(), used));
+  if (output.batch_axes_size() > 0 && output.batch_dim() < 0)
+    return bad("its samples are divided, but it counts none");
+  return Status();
+}
+
+} // namespace zc

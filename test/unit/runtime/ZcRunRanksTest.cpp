@@ -1,0 +1,168 @@
+// Several ranks, as a user runs them: threads of one process, and mpirun.
+#include "test/unit/runtime/Shell.h"
+#include "test/unit/runtime/TinyArtifact.h"
+#include "test/unit/runtime/TinyRanks.h"
+
+#include <filesystem>
+#include <gtest/gtest.h>
+
+namespace {
+
+using namespace zc::test;
+namespace fs = std::filesystem;
+
+const std::string kMpirun = ZC_MPIRUN;
+
+/// How often the program has told of an error.
+size_t errorsIn(const std::string &text) {
+  size_t count = 0;
+  for (size_t at = 0;
+       (at = text.find("zc-run: error", at)) != std::string::npos; ++at)
+    ++count;
+  return count;
+}
+
+class ZcRunRanks : public ::testing::Test {
+protected:
+  void SetUp() override {
+    writeArtifact(folder.path("one.zca"), tinyManifest());
+    writeArtifact(folder.path("two.zca"), tinyManifestOfTwo(false));
+    writeArtifact(folder.path("zero.zca"), tinyManifestOfTwo(true));
+    writeTinyData(folder.path("data"), 10);
+  }
+
+  /// `zc-run run …` in the folder.
+  Outcome run(const std::string &arguments) {
+    return shell("cd " + folder.path() + " && zc_run run " + arguments);
+  }
+  /// The same by mpirun, with two processes.
+  Outcome mpirun(const std::string &arguments, const std::string &more = "") {
+    return shell("cd " + folder.path() +
+                 " && OMPI_ALLOW_RUN_AS_ROOT=1 "
+                 "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
+                 "OMPI_MCA_rmaps_base_oversubscribe=1 '" +
+                 kMpirun + "' -n 2 " + more + " '" ZC_RUN "' run " + arguments);
+  }
+  std::vector<nlohmann::json> log(const std::string &name) {
+    return readLog(folder.path(name));
+  }
+
+  /// The log of one rank, to compare with.
+  std::vector<nlohmann::json> alone(const std::string &options) {
+    Outcome outcome = run("one.zca --log alone.jsonl " + options);
+    EXPECT_EQ(outcome.code, 0) << outcome.text;
+    return log("alone.jsonl");
+  }
+
+  void expectSameLosses(const std::vector<nlohmann::json> &found,
+                        const std::vector<nlohmann::json> &expected,
+                        int64_t sentBytes) {
+    ASSERT_EQ(found.size(), expected.size());
+    for (size_t i = 0; i < found.size(); ++i) {
+      const char *key = found[i].contains("loss") ? "loss" : "eval_loss";
+      double value = expected[i][key].get<double>();
+      EXPECT_NEAR(found[i][key].get<double>(), value, 1e-5 * value) << i;
+      if (found[i].contains("loss")) {
+        EXPECT_EQ(found[i]["sent_bytes"], sentBytes) << i;
+      }
+    }
+  }
+
+  TemporaryFolder folder;
+};
+
+const std::string kOptions = "--data data --steps 12 --lr 0.05 --seed 3 "
+                             "--eval-data data --eval-every 5 ";
+
+TEST_F(ZcRunRanks, ThreadsTrainLikeOneRank) {
+  auto expected = alone(kOptions);
+  Outcome outcome = run("two.zca --local-ranks 2 --log two.jsonl " + kOptions);
+  ASSERT_EQ(outcome.code, 0) << outcome.text;
+  // The loss, 4 bytes, and 3 gradients, half of each twice.
+  expectSameLosses(log("two.jsonl"), expected, 4 + 12);
+  outcome = run("zero.zca --local-ranks 2 --log zero.jsonl " + kOptions);
+  ASSERT_EQ(outcome.code, 0) << outcome.text;
+  // Gathered and scattered are 4 elements with the padding.
+  expectSameLosses(log("zero.jsonl"), expected, 4 + 8 + 8);
+}
+
+TEST_F(ZcRunRanks, ProcessesTrainLikeOneRank) {
+  if (kMpirun.empty())
+    GTEST_SKIP() << "no MPI";
+  auto expected = alone(kOptions);
+  Outcome outcome = mpirun("zero.zca --log mpi.jsonl " + kOptions);
+  ASSERT_EQ(outcome.code, 0) << outcome.text;
+  expectSameLosses(log("mpi.jsonl"), expected, 4 + 8 + 8);
+  // Only the first rank talks.
+  EXPECT_EQ(outcome.text.find("trained to step"),
+            outcome.text.rfind("trained to step"));
+}
+
+TEST_F(ZcRunRanks, AWrongNumberOfRanksIsAnError) {
+  Outcome outcome = run("two.zca --data data --steps 1");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_NE(outcome.text.find("is for 2 ranks, but 1 was started; start it "
+                              "with --local-ranks 2"),
+            std::string::npos)
+      << outcome.text;
+  outcome = run("two.zca --data data --steps 1 --local-ranks 3");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_NE(outcome.text.find("is for 2 ranks, but 3 were started"),
+            std::string::npos)
+      << outcome.text;
+  EXPECT_EQ(errorsIn(outcome.text), 1u) << outcome.text;
+  if (kMpirun.empty())
+    return;
+  outcome = mpirun("one.zca --data data --steps 1");
+  EXPECT_NE(outcome.code, 0);
+  EXPECT_NE(outcome.text.find("is for 1 rank, but 2 were started"),
+            std::string::npos)
+      << outcome.text;
+  EXPECT_EQ(errorsIn(outcome.text), 1u) << outcome.text;
+}
+
+TEST_F(ZcRunRanks, OneMessageTellsOfOneRanksFailure) {
+  writeNpy(folder.path("data/ids.npy"), {10},
+           std::vector<int64_t>{0, 1, 2, 3, 4, 5, 6, 7, 8, 10});
+  Outcome outcome =
+      run("two.zca --data data --steps 9 --no-shuffle --local-ranks 2");
+  EXPECT_EQ(outcome.code, 1);
+  // Samples 8, 9 | 0, 1: the first rank's. Then 8 | 9 would be the second's.
+  EXPECT_NE(outcome.text.find("rank 0: 'data': 'ids', sample 9"),
+            std::string::npos)
+      << outcome.text;
+  EXPECT_EQ(errorsIn(outcome.text), 1u) << outcome.text;
+}
+
+TEST_F(ZcRunRanks, TracesHaveATrackForEachRank) {
+  Outcome outcome = run("zero.zca --local-ranks 2 --data data --steps 2 "
+                        "--trace trace.json --profile");
+  ASSERT_EQ(outcome.code, 0) << outcome.text;
+  auto trace = nlohmann::json::parse(readWhole(folder.path("trace.json")));
+  std::map<int, int> collectives; // by rank
+  for (const auto &event : trace["traceEvents"])
+    if (event["ph"] == "X" && event["cat"] == "collective")
+      ++collectives[event["pid"].get<int>()];
+  EXPECT_EQ(collectives, (std::map<int, int>{{0, 6}, {1, 6}}));
+}
+
+TEST_F(ZcRunRanks, ASignalStopsAllAfterTheSameStep) {
+  Outcome stopped =
+      shell("cd " + folder.path() +
+            " && { '" ZC_RUN "' run two.zca --local-ranks 2 --data data "
+            "--steps 1000000000 > out.txt & pid=$!; sleep 1; "
+            "kill -TERM $pid; wait $pid; }");
+  EXPECT_EQ(stopped.code, 143) << stopped.text;
+  EXPECT_NE(readWhole(folder.path("out.txt")).find("stopped after step"),
+            std::string::npos);
+}
+
+TEST_F(ZcRunRanks, ALauncherAndLocalRanksExcludeEachOther) {
+  Outcome outcome = shell("cd " + folder.path() +
+                          " && OMPI_COMM_WORLD_SIZE=2 zc_run run "
+                          "two.zca --data data --steps 1 --local-ranks 2");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_NE(outcome.text.find("OMPI_COMM_WORLD_SIZE"), std::string::npos);
+}
+
+} // namespace
