@@ -55,7 +55,9 @@ listSettings(const CompileOptions &options) {
   if (options.optimizer == "sgd") {
     settings = {{"momentum", number(options.momentum)},
                 {"nesterov", options.nesterov ? "true" : "false"}};
-  } else {
+  } else if (options.optimizer == "sm3") {
+    settings = {{"momentum", number(options.momentum)}};
+  } else if (options.optimizer != "adafactor") {
     settings = {{"beta1", number(options.beta1)},
                 {"beta2", number(options.beta2)},
                 {"eps", number(options.eps)}};

@@ -160,8 +160,8 @@ static std::string checkSize(const std::string &text) {
 
 static void addOptimizerOptions(CLI::App &command, CompileOptions &options) {
   command.add_option("--optimizer", options.optimizer, "the optimizer")
-      ->check(CLI::IsMember({"sgd", "adam", "adamw"}));
-  command.add_option("--momentum", options.momentum, "momentum of sgd")
+      ->check(CLI::IsMember({"sgd", "adam", "adamw", "adafactor", "sm3"}));
+  command.add_option("--momentum", options.momentum, "momentum of sgd and sm3")
       ->check(checkAmount);
   command.add_flag("--nesterov", options.nesterov, "Nesterov momentum for sgd");
   command.add_option("--beta1", options.beta1, "decay of Adam's first moment")
@@ -261,6 +261,15 @@ static Emit parseEmit(const std::string &text) {
   return Emit::Artifact;
 }
 
+// Betas and epsilon would be ignored by the other optimizers.
+static void checkOptimizerOptions(const CLI::App &command,
+                                  const CompileOptions &options) {
+  bool adam = options.optimizer == "adam" || options.optimizer == "adamw";
+  for (const char *name : {"--beta1", "--beta2", "--eps"})
+    if (!adam && command.count(name) > 0)
+      throw CLI::ValidationError(name, "belongs to --optimizer adam and adamw");
+}
+
 // What no single option can check.
 static void checkTogether(const CompileOptions &options) {
   bool needsLoss = options.mode == "train" && options.emit > Emit::Train;
@@ -283,9 +292,12 @@ static void checkTogether(const CompileOptions &options) {
                                "has all inputs that its loss needs");
   if (!own && !options.lossOutput.empty())
     throw CLI::ValidationError("--loss-output", "belongs to --loss none");
-  if (options.optimizer != "sgd" && (options.momentum != 0 || options.nesterov))
-    throw CLI::ValidationError("--momentum and --nesterov",
-                               "belong to --optimizer sgd");
+  if (options.optimizer != "sgd" && options.nesterov)
+    throw CLI::ValidationError("--nesterov", "belongs to --optimizer sgd");
+  if (options.optimizer != "sgd" && options.optimizer != "sm3" &&
+      options.momentum != 0)
+    throw CLI::ValidationError("--momentum",
+                               "belongs to --optimizer sgd and sm3");
   if (options.mode != "train" && options.recompute != "none")
     throw CLI::ValidationError("--recompute", "belongs to --mode train");
   if (options.nesterov && options.momentum == 0)
@@ -309,13 +321,14 @@ Command zc::addCompileCommand(CLI::App &command) {
   addOptimizerOptions(command, options);
   addMemoryOptions(command, *arguments);
   addTargetOptions(command, *arguments);
-  return [arguments] {
+  return [arguments, &command] {
     CompileOptions &options = arguments->options;
     options.dims = parseDims(arguments->dims);
     options.batchDims = parseBatchDims(arguments->batchDims);
     options.memoryBudget = parseSize(arguments->memoryBudget).value_or(0);
     options.emit = parseEmit(arguments->emit);
     checkTogether(options);
+    checkOptimizerOptions(command, options);
     return compile(options);
   };
 }

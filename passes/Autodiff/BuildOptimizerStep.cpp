@@ -33,8 +33,8 @@ struct BuildOptimizerStep
       step = getOperation().lookupSymbol<func::FuncOp>(kStepProgram);
     std::unique_ptr<Optimizer> rule = makeOptimizer();
     if (!step || !rule) {
-      getOperation().emitError("expected @step and an optimizer sgd, adam "
-                               "or adamw");
+      getOperation().emitError("expected @step and an optimizer sgd, adam, "
+                               "adamw, adafactor or sm3");
       return signalPassFailure();
     }
     SmallVector<Gradient> gradients = takeGradients(step);
@@ -67,6 +67,10 @@ private:
       return makeAdam(options);
     if (optimizer == "adamw")
       return makeAdamW(options);
+    if (optimizer == "adafactor")
+      return makeAdafactor(options);
+    if (optimizer == "sm3")
+      return makeSm3(options);
     return nullptr;
   }
 
@@ -89,8 +93,9 @@ private:
   /// The optimizer's states must not meet initializers of the same name.
   LogicalResult checkNames(Optimizer &rule, ArrayRef<Gradient> gradients) {
     for (Gradient gradient : gradients)
-      for (const std::string &slot : rule.slots()) {
-        std::string name = getSlotName(gradient.parameter.getSymName(), slot);
+      for (const Slot &slot : rule.slots(gradient.parameter.getTensorType())) {
+        std::string name =
+            getSlotName(gradient.parameter.getSymName(), slot.name);
         if (Operation *taken = getOperation().lookupSymbol(name))
           return refuseName(taken, name);
       }
@@ -150,12 +155,11 @@ private:
                            gradient.value,
                            parameter.getDecay(),
                            {}};
-    for (const std::string &slot : rule.slots()) {
-      StateOp state =
-          addState(getOperation(), getSlotName(name, slot), parameter.getType(),
-                   kOptimizer, parameter.getLoc());
+    for (const Slot &slot : rule.slots(parameter.getTensorType())) {
+      StateOp state = addState(getOperation(), getSlotName(name, slot.name),
+                               slot.type, kOptimizer, parameter.getLoc());
       state.setParameter(name);
-      state.setSlot(slot);
+      state.setSlot(slot.name);
       states.push_back(state);
       update.moments.push_back(getStateArgument(step, state));
     }

@@ -75,8 +75,9 @@ def BuildOptimizerStepPass
     Formulas and their order of operations are PyTorch's.
   }];
   let options = [
-    Option<"optimizer", "optimizer", "std::string", "\"adamw\"", "sgd, adam or adamw">,
-    Option<"momentum", "momentum", "double", "0.0", "SGD's momentum">,
+    Option<"optimizer", "optimizer", "std::string", "\"adamw\"",
+           "sgd, adam, adamw, adafactor or sm3">,
+    Option<"momentum", "momentum", "double", "0.0", "momentum of sgd and sm3">,
     Option<"nesterov", "nesterov", "bool", "false", "SGD with Nesterov momentum">,
     Option<"beta1", "beta1", "double", "0.9", "decay of the first moment">,
     Option<"beta2", "beta2", "double", "0.999", "decay of the second moment">,

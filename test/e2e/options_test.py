@@ -52,6 +52,13 @@ class Refusals(ZcTest):
         self.refuse(1, ["batch of 8 samples", "3 micro-batches", "6 and 9"],
                     "--loss", "mse", "--accumulate", 3)
 
+    def test_options_of_other_optimizers(self):
+        for optimizer, option in (("adafactor", "--beta1"), ("sgd", "--eps"),
+                                  ("adafactor", "--momentum"),
+                                  ("sm3", "--beta2")):
+            self.refuse(2, [option, "belongs to --optimizer"], "--loss", "mse",
+                        "--optimizer", optimizer, option, 0.5)
+
     def test_decay_exempting_nothing(self):
         self.refuse(1, ["'scale' matches the name of no parameter"],
                     "--loss", "mse", "--no-weight-decay", "scale")

@@ -187,6 +187,15 @@ VARIANTS = [
     Variant("sgd-decay", "classifier",
             CE + "sgd --momentum 0.9 --weight-decay 0.05",
             settings={"momentum": 0.9, "weight_decay": 0.05}),
+    Variant("adafactor", "classifier", CE + "adafactor", optimizer="Adafactor",
+            lr=0.05),
+    Variant("adafactor-conv", "normalised",
+            CE + "adafactor --weight-decay 0.1 --clip-norm 0.5",
+            optimizer="Adafactor", settings={"weight_decay": 0.1}, clip=0.5),
+    Variant("sm3", "classifier", CE + "sm3", optimizer="Sm3"),
+    Variant("sm3-momentum", "normalised",
+            CE + "sm3 --momentum 0.9 --weight-decay 0.1", optimizer="Sm3",
+            settings={"momentum": 0.9, "weight_decay": 0.1}),
     Variant("frozen", "classifier", CE + "sgd --freeze ^hidden --train weight",
             frozen=("hidden.weight", "hidden.bias", "head.bias")),
     Variant("clip", "classifier", CE + "sgd --clip-norm 0.3", clip=0.3, lr=0.5),
@@ -231,11 +240,47 @@ def batch_of(array, step, part, parts, dtype):
     return tensor.to(dtype) if tensor.is_floating_point() else tensor
 
 
+class Sm3(torch.optim.Optimizer):
+    """Anil et al. 2019, algorithm SM3-II, index by index as it stands there:
+    PyTorch has none."""
+
+    def __init__(self, parameters, lr, momentum=0, weight_decay=0):
+        super().__init__(parameters, {"lr": lr, "momentum": momentum,
+                                      "weight_decay": weight_decay})
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            for p in group["params"]:
+                self.update(group, p, self.state[p])
+
+    def update(self, group, p, state):
+        grad = p.grad + group["weight_decay"] * p
+        covers = state.setdefault("covers", [torch.zeros(n, dtype=p.dtype)
+                                             for n in p.shape])
+        step = torch.zeros_like(p)
+        largest = [torch.zeros_like(cover) for cover in covers]
+        for index in np.ndindex(*p.shape):
+            second = min(cover[i] for cover, i in zip(covers, index))
+            second = second + grad[index] ** 2
+            if second > 0:
+                step[index] = grad[index] / second.sqrt()
+            for cover, i in zip(largest, index):
+                cover[i] = max(cover[i], second)
+        state["covers"] = largest
+        if group["momentum"]:
+            old = state.get("momentum", torch.zeros_like(p))
+            step = group["momentum"] * old + (1 - group["momentum"]) * step
+            state["momentum"] = step
+        p -= group["lr"] * step
+
+
 def make_optimizer(variant, net):
     groups = [[p for n, p in net.named_parameters() if p.requires_grad
                and (n in variant.undecayed) == undecayed]
               for undecayed in (False, True)]
-    optimizer = getattr(torch.optim, variant.optimizer)
+    optimizer = Sm3 if variant.optimizer == "Sm3" else getattr(
+        torch.optim, variant.optimizer)
     return optimizer([{"params": groups[0], **variant.settings},
                       {"params": groups[1], **variant.settings,
                        "weight_decay": 0}], lr=variant.lr)
@@ -308,7 +353,7 @@ def export(name, folder):
                       optimize=False, external_data=False, verbose=False,
                       input_names=list(model.inputs),
                       output_names=list(model.outputs))
-    onnx.save(without_machine_paths(onnx.load(path)), path)
+    onnx.save(without_machine_paths(onnx.load(path), traces=True), path)
     np.savez(folder / f"{name}.npz", **model.data)
 
 

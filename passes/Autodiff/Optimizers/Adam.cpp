@@ -26,8 +26,8 @@ public:
                                             : options.weightDecay),
         decoupled(decoupled) {}
 
-  std::vector<std::string> slots() const override {
-    return {"exp_avg", "exp_avg_sq"};
+  std::vector<Slot> slots(RankedTensorType parameter) const override {
+    return {{"exp_avg", parameter}, {"exp_avg_sq", parameter}};
   }
 
   void buildShared(OpBuilder &builder, Location loc, Value lr,

@@ -12,7 +12,14 @@
 
 namespace zc {
 
-/// What one parameter is updated from. All tensors have its shape.
+/// A moment kept per parameter: its name ("exp_avg"), as PyTorch's state dict
+/// has it, and its type.
+struct Slot {
+  std::string name;
+  mlir::RankedTensorType type;
+};
+
+/// What one parameter is updated from; parameter and gradient have one shape.
 struct ParameterUpdate {
   mlir::Value parameter;
   mlir::Value gradient;
@@ -27,9 +34,8 @@ class Optimizer {
 public:
   virtual ~Optimizer() = default;
 
-  /// Names of the moments kept per parameter ("exp_avg"), as PyTorch's state
-  /// dict has them. They begin as zeros.
-  virtual std::vector<std::string> slots() const = 0;
+  /// The moments kept for a parameter of that type. They begin as zeros.
+  virtual std::vector<Slot> slots(mlir::RankedTensorType parameter) const = 0;
 
   /// Builds what all parameters share, once per step. `lr` is float32, `step`
   /// float64, the number of this step from 1.
@@ -44,6 +50,8 @@ public:
 std::unique_ptr<Optimizer> makeSgd(const BuildOptimizerStepPassOptions &);
 std::unique_ptr<Optimizer> makeAdam(const BuildOptimizerStepPassOptions &);
 std::unique_ptr<Optimizer> makeAdamW(const BuildOptimizerStepPassOptions &);
+std::unique_ptr<Optimizer> makeAdafactor(const BuildOptimizerStepPassOptions &);
+std::unique_ptr<Optimizer> makeSm3(const BuildOptimizerStepPassOptions &);
 
 } // namespace zc
 

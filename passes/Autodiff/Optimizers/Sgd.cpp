@@ -18,10 +18,10 @@ public:
       : momentum(options.momentum), nesterov(options.nesterov),
         weightDecay(options.weightDecay < 0 ? 0.0 : options.weightDecay) {}
 
-  std::vector<std::string> slots() const override {
+  std::vector<Slot> slots(RankedTensorType parameter) const override {
     if (momentum == 0)
       return {};
-    return {"momentum_buffer"};
+    return {{"momentum_buffer", parameter}};
   }
 
   void buildShared(OpBuilder &, Location, Value rate, Value) override {

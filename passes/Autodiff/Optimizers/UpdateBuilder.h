@@ -43,6 +43,74 @@ struct UpdateBuilder {
   mlir::Value sqrt(mlir::Value a) {
     return train::SqrtOp::create(builder, loc, a);
   }
+  mlir::Value rsqrt(mlir::Value a) {
+    return train::RsqrtOp::create(builder, loc, a);
+  }
+  mlir::Value min(mlir::Value a, mlir::Value b) {
+    return train::MinOp::create(builder, loc, a, b);
+  }
+  mlir::Value max(mlir::Value a, mlir::Value b) {
+    return train::MaxOp::create(builder, loc, a, b);
+  }
+  mlir::Value greater(mlir::Value a, mlir::Value b) {
+    return train::compare(builder, loc, "gt", a, b);
+  }
+  mlir::Value select(mlir::Value condition, mlir::Value a, mlir::Value b) {
+    return train::SelectOp::create(builder, loc, condition, a, b);
+  }
+  /// A tensor of the rank of `like`, with dims of size 1 repeated to its shape.
+  mlir::Value stretch(mlir::Value a, mlir::Value like) {
+    auto from = llvm::cast<mlir::RankedTensorType>(a.getType());
+    auto to = llvm::cast<mlir::RankedTensorType>(like.getType());
+    if (from == to)
+      return a;
+    llvm::SmallVector<int64_t> kept, dims;
+    for (int64_t dim = 0; dim < from.getRank(); ++dim)
+      if (from.getDimSize(dim) == to.getDimSize(dim)) {
+        kept.push_back(from.getDimSize(dim));
+        dims.push_back(dim);
+      }
+    return train::broadcast(builder, loc, train::reshape(builder, loc, a, kept),
+                            to.getShape(), dims);
+  }
+  /// Over `dims`, which keep size 1.
+  mlir::Value reduce(llvm::StringRef kind, mlir::Value a,
+                     llvm::ArrayRef<int64_t> dims) {
+    auto type = llvm::cast<mlir::RankedTensorType>(a.getType());
+    llvm::SmallVector<int64_t> left, shape(type.getShape());
+    for (int64_t dim : train::otherDims(type.getRank(), dims))
+      left.push_back(type.getDimSize(dim));
+    for (int64_t dim : dims)
+      shape[dim] = 1;
+    mlir::Value reduced = train::ReduceOp::create(
+        builder, loc, train::withShape(type, left), kind, a, dims);
+    return train::reshape(builder, loc, reduced, shape);
+  }
+  mlir::Value mean(mlir::Value a, int64_t dim) {
+    auto type = llvm::cast<mlir::RankedTensorType>(a.getType());
+    return mul(reduce("sum", a, {dim}),
+               1.0 / static_cast<double>(type.getDimSize(dim)));
+  }
+  /// The largest of each slice along `dim`; the other dims keep size 1.
+  mlir::Value largestOfOthers(mlir::Value a, int64_t dim) {
+    auto type = llvm::cast<mlir::RankedTensorType>(a.getType());
+    return reduce("max", a, train::otherDims(type.getRank(), {dim}));
+  }
+  /// A tensor of no dims.
+  mlir::Value rootMeanSquare(mlir::Value a) {
+    auto type = llvm::cast<mlir::RankedTensorType>(a.getType());
+    mlir::Value sum = a;
+    if (type.getRank() > 0)
+      sum = train::ReduceOp::create(
+          builder, loc, train::withShape(type, {}), "sum_square", a,
+          llvm::to_vector(llvm::seq<int64_t>(0, type.getRank())));
+    else
+      sum = mul(a, a);
+    return sqrt(mul(sum, 1.0 / static_cast<double>(type.getNumElements())));
+  }
+  mlir::Value pow(mlir::Value base, double exponent) {
+    return train::PowOp::create(builder, loc, base, number(base, exponent));
+  }
   mlir::Value pow(double base, mlir::Value exponent) {
     return train::PowOp::create(builder, loc, number(exponent, base), exponent);
   }
