@@ -177,16 +177,15 @@ Status Trainer::openData() {
 }
 
 Status Trainer::checkFolders() {
-  if (world.size() > 1 && !options.checkpoint.empty())
-    return makeError(StatusCode::Unsupported,
-                     "--checkpoint: not yet with more than one rank");
-  if (!options.log.empty())
+  if (!options.log.empty() && world.isFirst())
     ZC_RETURN_IF_ERROR(checkParentExists(options.log));
   if (options.checkpoint.empty())
     return Status();
   // DIR/step-N names the checkpoint to go on from; new ones go beside it.
   folder = options.resume ? checkpointFolder(options.checkpoint)
                           : options.checkpoint;
+  if (!world.isFirst())
+    return Status(); // the first one looks after it
   ZC_RETURN_IF_ERROR(prepareCheckpointFolder(folder));
   if (!options.resume && !listCheckpoints(folder).empty())
     warn("'" + folder +
@@ -369,6 +368,8 @@ Status Trainer::save() {
   if (folder.empty() || state.step == savedStep)
     return Status();
   auto saved = saveCheckpoint(session->executor(), folder, state);
+  if (saved.status().code() == StatusCode::Cancelled)
+    return saved.status();
   if (!saved.ok())
     return saved.status().withContext(
         strCat("after step ", state.step,
@@ -377,6 +378,8 @@ Status Trainer::save() {
                    : " (the checkpoint '" + lastCheckpoint + "' is kept)"));
   lastCheckpoint = *saved;
   savedStep = state.step;
+  if (!world.isFirst())
+    return Status();
   if (size_t removed = removeLaterCheckpoints(folder, state.step))
     progress->note(strCat("removed ", removed, " later checkpoint",
                           removed == 1 ? "" : "s", " of an earlier run from '",

@@ -1,10 +1,13 @@
 // Checkpoints: whole tensors under their ONNX names, in a folder that appears
 // complete or not at all.
 //
-//   DIR/step-N/model-00001-of-00001.safetensors    parameters, statistics
+//   DIR/step-N/model-0000R-of-0000W.safetensors    parameters, statistics
 //   DIR/step-N/model.safetensors.index.json
-//   DIR/step-N/optimizer-00001-of-00001.safetensors, its index
+//   DIR/step-N/optimizer-0000R-of-0000W.safetensors, its index
 //   DIR/step-N/train_state.json                    step, seed, scalars
+//
+// All ranks write and read at once, into and from one file system that they
+// share; what a file holds does not depend on how they divide it.
 #ifndef ZC_RUNTIME_IO_CHECKPOINT_H
 #define ZC_RUNTIME_IO_CHECKPOINT_H
 
@@ -30,7 +33,8 @@ enum class CheckpointPart {
 
 /// Writes DIR/step-N for N = state.step and returns its path. An older folder
 /// of that name is replaced only when the new one is complete. Fails when a
-/// state holds an infinity or NaN: from there no run can go on.
+/// state holds an infinity or NaN: from there no run can go on. Called by all
+/// ranks; what fails on one fails on all.
 Result<std::string> saveCheckpoint(Executor &executor, const std::string &dir,
                                    const TrainState &state);
 

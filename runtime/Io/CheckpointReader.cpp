@@ -71,26 +71,38 @@ private:
   std::map<std::string, SafetensorsTensor> tensors;
 };
 
+/// This rank's part of a whole tensor.
+Status loadTensor(Executor &executor, const std::string &folder,
+                  const FileTensor &wanted, const SafetensorsTensor *found) {
+  if (!found)
+    return makeError(StatusCode::InvalidArgument, "checkpoint '", folder,
+                     "' lacks '", wanted.name(),
+                     "'; it is of another model or optimizer");
+  if (found->dtype != safetensorsTypeName(wanted.type.dtype()) ||
+      !std::equal(found->dims.begin(), found->dims.end(),
+                  wanted.type.dims().begin(), wanted.type.dims().end()))
+    return makeError(StatusCode::InvalidArgument, "checkpoint '", folder,
+                     "': '", wanted.name(), "' is ", found->dtype, " ",
+                     printDims(found->dims), "; expected ",
+                     printType(wanted.type));
+  const uint64_t size = elementBytes(wanted.type.dtype());
+  for (const TensorRun &run :
+       wanted.runs(executor.mesh(), executor.world().rank()))
+    ZC_RETURN_IF_ERROR(executor.writeState(
+        *wanted.state, run.state * size, found->data.data() + run.whole * size,
+        run.count * size));
+  return Status();
+}
+
 Status loadGroup(Executor &executor, const std::string &folder,
                  const Group &group) {
   ZC_ASSIGN_OR_RETURN(TensorFiles files, TensorFiles::open(folder, group));
   for (const plan::State &state : executor.artifact().manifest().states()) {
     if (!group.holds(state.kind()))
       continue;
-    const SafetensorsTensor *tensor = files.find(state.name());
-    if (!tensor)
-      return makeError(StatusCode::InvalidArgument, "checkpoint '", folder,
-                       "' lacks '", state.name(),
-                       "'; it is of another model or optimizer");
-    if (tensor->dtype != safetensorsTypeName(state.type().dtype()) ||
-        !std::equal(tensor->dims.begin(), tensor->dims.end(),
-                    state.type().dims().begin(), state.type().dims().end()))
-      return makeError(StatusCode::InvalidArgument, "checkpoint '", folder,
-                       "': '", state.name(), "' is ", tensor->dtype, " ",
-                       printDims(tensor->dims), "; expected ",
-                       printType(state.type()));
-    ZC_RETURN_IF_ERROR(executor.writeState(state, 0, tensor->data.data(),
-                                           tensor->data.size()));
+    for (const FileTensor &tensor : fileTensorsOf(state))
+      ZC_RETURN_IF_ERROR(
+          loadTensor(executor, folder, tensor, files.find(tensor.name())));
   }
   return Status();
 }
@@ -98,7 +110,7 @@ Status loadGroup(Executor &executor, const std::string &folder,
 Status loadScalars(Executor &executor, const std::string &path,
                    const Json &json) {
   for (const plan::State &state : executor.artifact().manifest().states()) {
-    if (state.kind() != plan::SCALAR)
+    if (state.kind() != plan::SCALAR || isCoordinate(state))
       continue;
     bool has = json.contains("scalars") && json["scalars"].is_object() &&
                json["scalars"].contains(state.name());

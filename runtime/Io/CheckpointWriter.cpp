@@ -2,6 +2,7 @@
 #include "runtime/Io/Checkpoint.h"
 #include "runtime/Io/CheckpointFormat.h"
 #include "runtime/Io/Convert.h"
+#include "runtime/Io/PartFile.h"
 #include "runtime/Io/Scalars.h"
 #include "runtime/Plan/Safetensors.h"
 #include "runtime/Plan/Types.h"
@@ -69,49 +70,113 @@ private:
   std::string thePath;
 };
 
-Status writeState(Executor &executor, const plan::State &state,
-                  AtomicFile &file) {
-  std::string chunk(kChunk, '\0');
-  uint64_t total = *byteCount(state.type());
-  for (uint64_t at = 0; at < total; at += kChunk) {
-    uint64_t bytes = std::min(kChunk, total - at);
-    ZC_RETURN_IF_ERROR(executor.readState(state, at, chunk.data(), bytes));
-    if (!allFinite(state.type().dtype(), {chunk.data(), bytes}))
-      return makeError(StatusCode::InvalidArgument, "'", state.name(),
-                       "' has values that are infinite or not a number, so "
-                       "no checkpoint was written; try a smaller --lr");
-    ZC_RETURN_IF_ERROR(file.write(chunk.data(), bytes));
+/// One of a group's files: whole tensors, one after another.
+struct TensorFile {
+  std::string name;
+  std::vector<FileTensor> tensors;
+  std::vector<SafetensorsTensor> entries;
+  uint64_t bytes = 0; // of the tensors
+};
+
+std::vector<FileTensor> tensorsOf(const plan::Manifest &manifest,
+                                  const Group &group) {
+  std::vector<FileTensor> tensors;
+  for (const plan::State &state : manifest.states())
+    if (group.holds(state.kind()))
+      for (FileTensor &tensor : fileTensorsOf(state))
+        tensors.push_back(std::move(tensor));
+  return tensors;
+}
+
+/// As many files as ranks where there are tensors enough, so that ranks begin
+/// in different ones; all ranks find the same.
+std::vector<TensorFile> divideIntoFiles(const plan::Manifest &manifest,
+                                        const Group &group, size_t ranks) {
+  std::vector<FileTensor> tensors = tensorsOf(manifest, group);
+  uint64_t total = 0, before = 0;
+  for (const FileTensor &tensor : tensors)
+    total += *byteCount(tensor.type);
+  const size_t count = std::max<size_t>(1, std::min(ranks, tensors.size()));
+  std::vector<TensorFile> files(count);
+  for (size_t i = 0; i < count; ++i) {
+    char name[64];
+    std::snprintf(name, sizeof(name), "-%05zu-of-%05zu.safetensors", i + 1,
+                  count);
+    files[i].name = group.name + std::string(name);
   }
+  size_t at = 0;
+  for (FileTensor &tensor : tensors) {
+    // On to the next file when this one has its share.
+    while (at + 1 < count && before * count >= (at + 1) * total)
+      ++at;
+    TensorFile &file = files[at];
+    const uint64_t bytes = *byteCount(tensor.type);
+    before += bytes;
+    file.bytes += bytes;
+    file.entries.push_back(
+        {tensor.name(),
+         safetensorsTypeName(tensor.type.dtype()),
+         {tensor.type.dims().begin(), tensor.type.dims().end()},
+         {}});
+    file.tensors.push_back(std::move(tensor));
+  }
+  return files;
+}
+
+std::string headerOf(const TensorFile &file) {
+  return makeSafetensorsHeader(file.entries, {{"format", "pt"}});
+}
+
+/// What this rank has of a tensor that begins at `offset`.
+Status writeTensor(Executor &executor, const FileTensor &tensor,
+                   uint64_t offset, PartFile &file) {
+  const plan::DataType type = tensor.type.dtype();
+  const uint64_t size = elementBytes(type);
+  std::string chunk(kChunk, '\0');
+  for (const TensorRun &run :
+       tensor.runs(executor.mesh(), executor.world().rank()))
+    for (uint64_t at = 0; at < run.count * size; at += kChunk) {
+      uint64_t bytes = std::min(kChunk, run.count * size - at);
+      ZC_RETURN_IF_ERROR(executor.readState(
+          *tensor.state, run.state * size + at, chunk.data(), bytes));
+      if (!allFinite(type, {chunk.data(), bytes}))
+        return makeError(StatusCode::InvalidArgument, "'", tensor.name(),
+                         "' has values that are infinite or not a number, so "
+                         "no checkpoint was written; try a smaller --lr");
+      ZC_RETURN_IF_ERROR(
+          file.writeAt(offset + run.whole * size + at, chunk.data(), bytes));
+    }
   return Status();
 }
 
-/// One tensor file and its index.
-Status writeGroup(Executor &executor, const std::string &folder,
-                  const Group &group) {
-  std::vector<const plan::State *> states;
-  std::vector<SafetensorsTensor> tensors;
+/// Of tensors that several ranks have, the first one writes.
+Status writeOwnParts(Executor &executor, const std::string &folder,
+                     const TensorFile &file) {
+  std::optional<PartFile> opened;
+  uint64_t offset = headerOf(file).size();
+  for (const FileTensor &tensor : file.tensors) {
+    if (tensor.isOwner(executor.mesh(), executor.world().rank())) {
+      if (!opened) {
+        ZC_ASSIGN_OR_RETURN(PartFile part,
+                            PartFile::open(folder + "/" + file.name));
+        opened.emplace(std::move(part));
+      }
+      ZC_RETURN_IF_ERROR(writeTensor(executor, tensor, offset, *opened));
+    }
+    offset += *byteCount(tensor.type);
+  }
+  return opened ? opened->sync() : Status();
+}
+
+Status writeIndex(const std::string &folder, const Group &group,
+                  const std::vector<TensorFile> &files) {
   Json weightMap = Json::object();
   uint64_t totalBytes = 0;
-  std::string fileName =
-      std::string(group.name) + "-00001-of-00001.safetensors";
-  for (const plan::State &state : executor.artifact().manifest().states()) {
-    if (!group.holds(state.kind()))
-      continue;
-    states.push_back(&state);
-    tensors.push_back({state.name(),
-                       safetensorsTypeName(state.type().dtype()),
-                       {state.type().dims().begin(), state.type().dims().end()},
-                       {}});
-    weightMap[state.name()] = fileName;
-    totalBytes += *byteCount(state.type());
+  for (const TensorFile &file : files) {
+    totalBytes += file.bytes;
+    for (const FileTensor &tensor : file.tensors)
+      weightMap[tensor.name()] = file.name;
   }
-  std::string header = makeSafetensorsHeader(tensors, {{"format", "pt"}});
-  ZC_ASSIGN_OR_RETURN(AtomicFile file,
-                      AtomicFile::create(folder + "/" + fileName));
-  ZC_RETURN_IF_ERROR(file.write(header.data(), header.size()));
-  for (const plan::State *state : states)
-    ZC_RETURN_IF_ERROR(writeState(executor, *state, file));
-  ZC_RETURN_IF_ERROR(file.commit());
   Json index = {{"metadata", {{"total_size", totalBytes}}},
                 {"weight_map", weightMap}};
   return writeFile(folder + "/" + indexName(group),
@@ -119,12 +184,36 @@ Status writeGroup(Executor &executor, const std::string &folder,
                        "\n");
 }
 
+/// The files of a group and their index. Each file is created by one rank, and
+/// then filled by all.
+Status writeGroup(Executor &executor, const std::string &folder,
+                  const Group &group) {
+  World &world = executor.world();
+  const std::vector<TensorFile> files = divideIntoFiles(
+      executor.artifact().manifest(), group, size_t(world.size()));
+  Status created;
+  if (size_t(world.rank()) < files.size()) {
+    const TensorFile &mine = files[size_t(world.rank())];
+    std::string header = headerOf(mine);
+    created = PartFile::create(folder + "/" + mine.name, header,
+                               header.size() + mine.bytes);
+  }
+  ZC_RETURN_IF_ERROR(world.agree(created));
+  Status written;
+  for (size_t i = 0; written.ok() && i < files.size(); ++i)
+    written = writeOwnParts(executor, folder,
+                            files[(size_t(world.rank()) + i) % files.size()]);
+  if (written.ok() && world.isFirst())
+    written = writeIndex(folder, group, files);
+  return world.agree(written);
+}
+
 Status writeTrainState(Executor &executor, const std::string &folder,
                        const TrainState &state) {
   const plan::Manifest &manifest = executor.artifact().manifest();
   Json scalars = Json::object();
   for (const plan::State &scalar : manifest.states()) {
-    if (scalar.kind() != plan::SCALAR)
+    if (scalar.kind() != plan::SCALAR || isCoordinate(scalar))
       continue;
     std::string bytes(*byteCount(scalar.type()), '\0');
     ZC_RETURN_IF_ERROR(
@@ -147,14 +236,40 @@ Status writeTrainState(Executor &executor, const std::string &folder,
 
 } // namespace
 
+/// The first rank's folder, for all.
+static Status shareFolder(World &world, const Status &created,
+                          std::string &path) {
+  ZC_RETURN_IF_ERROR(world.agree(created));
+  int64_t size = int64_t(path.size());
+  ZC_RETURN_IF_ERROR(world.all().broadcast(&size, sizeof(size), 0));
+  path.resize(size_t(size));
+  return world.all().broadcast(path.data(), uint64_t(size), 0);
+}
+
 Result<std::string> saveCheckpoint(Executor &executor, const std::string &dir,
                                    const TrainState &state) {
-  std::string target = checkpointPath(dir, state.step);
-  ZC_ASSIGN_OR_RETURN(TemporaryFolder folder, TemporaryFolder::create(target));
-  ZC_RETURN_IF_ERROR(writeGroup(executor, folder.path(), kModel));
-  ZC_RETURN_IF_ERROR(writeGroup(executor, folder.path(), kOptimizer));
-  ZC_RETURN_IF_ERROR(writeTrainState(executor, folder.path(), state));
-  ZC_RETURN_IF_ERROR(folder.moveTo(target));
+  World &world = executor.world();
+  const std::string target = checkpointPath(dir, state.step);
+  std::optional<TemporaryFolder> folder;
+  std::string path;
+  Status status;
+  if (world.isFirst()) {
+    Result<TemporaryFolder> created = TemporaryFolder::create(target);
+    status = created.status();
+    if (created.ok()) {
+      folder.emplace(std::move(*created));
+      path = folder->path();
+    }
+  }
+  ZC_RETURN_IF_ERROR(shareFolder(world, status, path));
+  ZC_RETURN_IF_ERROR(writeGroup(executor, path, kModel));
+  ZC_RETURN_IF_ERROR(writeGroup(executor, path, kOptimizer));
+  if (world.isFirst()) {
+    status = writeTrainState(executor, path, state);
+    if (status.ok())
+      status = folder->moveTo(target);
+  }
+  ZC_RETURN_IF_ERROR(world.agree(status));
   return target;
 }
 

@@ -1,4 +1,5 @@
 // Several ranks, as a user runs them: threads of one process, and mpirun.
+#include "runtime/Plan/Safetensors.h"
 #include "test/unit/runtime/Shell.h"
 #include "test/unit/runtime/TinyArtifact.h"
 #include "test/unit/runtime/TinyRanks.h"
@@ -96,6 +97,61 @@ TEST_F(ZcRunRanks, ProcessesTrainLikeOneRank) {
   // Only the first rank talks.
   EXPECT_EQ(outcome.text.find("trained to step"),
             outcome.text.rfind("trained to step"));
+}
+
+/// The tensors of a checkpoint's group, by name, as bytes.
+std::map<std::string, std::string> tensorsOf(const std::string &checkpoint,
+                                             const std::string &group) {
+  auto index = nlohmann::json::parse(
+      readWhole(checkpoint + "/" + group + ".safetensors.index.json"));
+  std::map<std::string, std::string> tensors;
+  for (const auto &[name, file] : index["weight_map"].items()) {
+    std::string bytes =
+        readWhole(checkpoint + "/" + file.template get<std::string>());
+    auto parsed = zc::parseSafetensors(bytes);
+    EXPECT_TRUE(parsed.ok()) << parsed.status().message();
+    for (const zc::SafetensorsTensor &tensor : *parsed)
+      if (tensor.name == name)
+        tensors[name] = std::string(tensor.data);
+  }
+  return tensors;
+}
+
+TEST_F(ZcRunRanks, CheckpointsAreOfWholeTensorsAndResumeOnOtherMeshes) {
+  const std::string options = "--data data --lr 0.05 --seed 3 ";
+  ASSERT_EQ(
+      run("one.zca --log one.jsonl --checkpoint one --steps 9 " + options).code,
+      0);
+  // ZeRO for 3 steps, then one rank, then replicas.
+  auto goOn = [&](const std::string &what, const std::string &steps) {
+    Outcome outcome = run(what + " --log mixed.jsonl --checkpoint mixed " +
+                          options + "--steps " + steps);
+    ASSERT_EQ(outcome.code, 0) << outcome.text;
+  };
+  goOn("zero.zca --local-ranks 2", "3");
+  goOn("one.zca --resume", "5");
+  goOn("two.zca --resume --local-ranks 2", "7");
+  goOn("zero.zca --resume --local-ranks 2", "9");
+  auto one = log("one.jsonl"), mixed = log("mixed.jsonl");
+  ASSERT_EQ(mixed.size(), 9u);
+  for (size_t i = 0; i < 9; ++i)
+    EXPECT_NEAR(mixed[i]["loss"].get<double>(), one[i]["loss"].get<double>(),
+                1e-6)
+        << i;
+  for (const char *group : {"model", "optimizer"}) {
+    auto expected = tensorsOf(folder.path("one/step-9"), group);
+    auto found = tensorsOf(folder.path("mixed/step-9"), group);
+    ASSERT_EQ(found.size(), 1u);
+    ASSERT_EQ(found.begin()->first, expected.begin()->first);
+    ASSERT_EQ(found.begin()->second.size(), 12u);
+    for (int i = 0; i < 3; ++i)
+      EXPECT_NEAR(
+          reinterpret_cast<const float *>(found.begin()->second.data())[i],
+          reinterpret_cast<const float *>(expected.begin()->second.data())[i],
+          1e-5);
+  }
+  for (const auto &entry : fs::directory_iterator(folder.path("mixed")))
+    EXPECT_EQ(entry.path().filename().string().rfind("step-", 0), 0u);
 }
 
 TEST_F(ZcRunRanks, AWrongNumberOfRanksIsAnError) {
