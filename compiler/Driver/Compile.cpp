@@ -40,6 +40,10 @@ static int runPhases(Phases &phases, const CompileOptions &options) {
     return 1;
   if (options.emit == Emit::Step)
     return emitModule(phases, options);
+  if (failed(phases.divide()))
+    return 1;
+  if (options.emit == Emit::Sharded)
+    return emitModule(phases, options);
   if (failed(phases.schedule()))
     return 1;
   summarizeMemory(phases.getModule(), summary);

@@ -1,5 +1,6 @@
 #include "compiler/Driver/Commands.h"
 #include "compiler/Driver/Compile.h"
+#include "compiler/Driver/MeshOptions.h"
 
 #include "llvm/ADT/StringRef.h"
 #include <cmath>
@@ -75,6 +76,7 @@ struct Arguments {
   CompileOptions options;
   std::vector<std::string> dims, batchDims;
   std::string memoryBudget;
+  std::string mesh;
   std::string emit = "artifact";
 };
 } // namespace
@@ -245,7 +247,7 @@ static void addTargetOptions(CLI::App &command, Arguments &arguments) {
       ->default_str("");
   command.add_option("--emit", arguments.emit, "what to write")
       ->check(CLI::IsMember(
-          {"onnx", "train", "step", "sched", "llvm", "artifact"}));
+          {"onnx", "train", "step", "sharded", "sched", "llvm", "artifact"}));
   command
       .add_option("--dump-ir", options.dumpIr,
                   "folder for numbered IR files, one a pass")
@@ -254,7 +256,8 @@ static void addTargetOptions(CLI::App &command, Arguments &arguments) {
 }
 
 static Emit parseEmit(const std::string &text) {
-  const char *names[] = {"onnx", "train", "step", "sched", "llvm", "artifact"};
+  const char *names[] = {"onnx",  "train", "step",    "sharded",
+                         "sched", "llvm",  "artifact"};
   for (auto [index, name] : llvm::enumerate(names))
     if (text == name)
       return Emit(index);
@@ -320,12 +323,14 @@ Command zc::addCompileCommand(CLI::App &command) {
   addLossOptions(command, options);
   addOptimizerOptions(command, options);
   addMemoryOptions(command, *arguments);
+  addMeshOptions(command, arguments->mesh);
   addTargetOptions(command, *arguments);
   return [arguments, &command] {
     CompileOptions &options = arguments->options;
     options.dims = parseDims(arguments->dims);
     options.batchDims = parseBatchDims(arguments->batchDims);
     options.memoryBudget = parseSize(arguments->memoryBudget).value_or(0);
+    options.mesh = parseMesh(arguments->mesh);
     options.emit = parseEmit(arguments->emit);
     checkTogether(options);
     checkOptimizerOptions(command, options);

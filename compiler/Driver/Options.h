@@ -11,7 +11,13 @@
 namespace zc {
 
 /// After which phase to stop, in their order.
-enum class Emit { Onnx, Train, Step, Sched, Llvm, Artifact };
+enum class Emit { Onnx, Train, Step, Sharded, Sched, Llvm, Artifact };
+
+/// One axis of the mesh.
+struct MeshAxis {
+  std::string name;
+  int64_t size = 1;
+};
 
 struct CompileOptions {
   std::string model;
@@ -45,6 +51,8 @@ struct CompileOptions {
   std::string batchNorm = "train";
   std::string dropout = "on";
 
+  std::vector<MeshAxis> mesh; // slowest first; empty: one rank
+
   std::vector<std::string> cpuArchs = {"native"};
   int64_t cpuThreads = 0; // 0: this machine's cores
   std::string target = "cpu";
@@ -56,6 +64,10 @@ struct CompileOptions {
   std::string dumpIr;
   bool verbose = false;
   bool quiet = false; // no summary
+
+  /// The size of an axis of the mesh; 1 if it has none of that name.
+  int64_t getAxisSize(const std::string &name) const;
+  int64_t getNumRanks() const;
 };
 
 } // namespace zc

@@ -1,6 +1,8 @@
 #include "compiler/Driver/Phases.h"
 
+#include "compiler/Driver/MeshOptions.h"
 #include "compiler/Driver/PassObserver.h"
+#include "compiler/Driver/Summary.h"
 #include "compiler/Driver/WeightDecay.h"
 #include "compiler/Driver/WorkspaceBounds.h"
 #include "compiler/Import/BatchDims.h"
@@ -10,6 +12,7 @@
 #include "passes/Allocation/Passes.h"
 #include "passes/Autodiff/Passes.h"
 #include "passes/Codegen/Passes.h"
+#include "passes/Collectives/Passes.h"
 #include "passes/Fusion/Passes.h"
 #include "passes/Import/Lowering/LoweringRegistry.h"
 #include "passes/Import/Passes.h"
@@ -26,7 +29,8 @@ using namespace zc;
 int64_t zc::getPlannedThreads(const CompileOptions &options) {
   if (options.cpuThreads > 0)
     return options.cpuThreads;
-  return std::max(1u, llvm::hardware_concurrency().compute_thread_count());
+  int64_t cores = llvm::hardware_concurrency().compute_thread_count();
+  return std::max(int64_t(1), cores / options.getNumRanks());
 }
 
 Phases::Phases(MLIRContext *context, const CompileOptions &options)
@@ -76,6 +80,29 @@ LogicalResult Phases::checkLabels() {
   return success();
 }
 
+// Every rank takes as many samples of every micro-batch.
+LogicalResult Phases::checkBatch() {
+  int64_t ranks = options.getAxisSize("dp") * options.getAxisSize("ep");
+  int64_t parts = ranks * options.accumulate;
+  int64_t batch = summarizeModel(*module).batch;
+  if (ranks == 1 || batch % parts == 0)
+    return success();
+  auto graph = *module->getBody()->getOps<onnx::GraphOp>().begin();
+  int64_t below = batch / parts * parts;
+  return graph.emitError() << "the batch of " << batch
+                           << " samples does not divide among " << ranks
+                           << " ranks (dp x ep)"
+                           << (options.accumulate > 1
+                                   ? " in " +
+                                         std::to_string(options.accumulate) +
+                                         " micro-batches"
+                                   : std::string())
+                           << "; the next sizes that do are "
+                           << (below ? std::to_string(below) + " and "
+                                     : std::string())
+                           << below + parts;
+}
+
 LogicalResult Phases::importModel() {
   unsigned errors = printer.getNumErrors();
   auto rule = ParameterRule::create(options.freeze, options.train);
@@ -103,7 +130,7 @@ LogicalResult Phases::importModel() {
   batch.fromFirstInput = options.loss == "none";
   if (failed(checkLabels()) ||
       failed(rule->apply(graph, parentPath(options.model))) ||
-      failed(setBatchDims(graph, batch)))
+      failed(setBatchDims(graph, batch)) || failed(checkBatch()))
     return failure();
   if (!options.dumpIr.empty())
     dumpIr(*module, options.dumpIr, "import", dumped);
@@ -142,6 +169,16 @@ LogicalResult Phases::buildPrograms() {
   autodiff.optimizer.clipNorm = options.clipNorm;
   return run("step", [&](OpPassManager &manager) {
     buildAutodiffPipeline(manager, autodiff);
+  });
+}
+
+LogicalResult Phases::divide() {
+  if (options.getNumRanks() == 1)
+    return success();
+  RanksOptions ranks;
+  ranks.mesh = printMesh(options);
+  return run("sharded", [&](OpPassManager &manager) {
+    buildRanksPipeline(manager, ranks);
   });
 }
 

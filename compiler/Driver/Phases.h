@@ -23,6 +23,7 @@ public:
   mlir::LogicalResult importModel();
   mlir::LogicalResult convertToTrain();
   mlir::LogicalResult buildPrograms();
+  mlir::LogicalResult divide(); // among the ranks of the mesh
   mlir::LogicalResult schedule();
   mlir::LogicalResult generateCode();
 
@@ -33,6 +34,7 @@ private:
   run(const char *phase,
       const std::function<void(mlir::OpPassManager &)> &build);
   mlir::LogicalResult checkLabels();
+  mlir::LogicalResult checkBatch();
   mlir::LogicalResult checkInternally(const char *phase, bool succeeded,
                                       unsigned errorsBefore);
 

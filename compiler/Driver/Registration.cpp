@@ -2,6 +2,7 @@
 #include "compiler/Driver/Registration.h"
 
 #include "compiler/Driver/WorkspaceBounds.h"
+#include "dialects/Dist/DistDialect.h"
 #include "dialects/Onnx/OnnxDialect.h"
 #include "dialects/Sched/SchedDialect.h"
 #include "dialects/Train/TrainDialect.h"
@@ -21,16 +22,18 @@
 #include "passes/Allocation/Passes.h"
 #include "passes/Autodiff/Passes.h"
 #include "passes/Codegen/Passes.h"
+#include "passes/Collectives/Passes.h"
 #include "passes/Fusion/Passes.h"
 #include "passes/Import/Passes.h"
 #include "passes/Memory/Passes.h"
 #include "passes/Scheduling/Passes.h"
+#include "passes/Sharding/Passes.h"
 
 namespace zc {
 
 void registerDialects(mlir::DialectRegistry &registry) {
-  registry
-      .insert<onnx::OnnxDialect, train::TrainDialect, sched::SchedDialect>();
+  registry.insert<onnx::OnnxDialect, train::TrainDialect, dist::DistDialect,
+                  sched::SchedDialect>();
   registry.insert<mlir::affine::AffineDialect, mlir::arith::ArithDialect,
                   mlir::cf::ControlFlowDialect, mlir::func::FuncDialect,
                   mlir::linalg::LinalgDialect, mlir::LLVM::LLVMDialect,
@@ -43,6 +46,8 @@ void registerDialects(mlir::DialectRegistry &registry) {
 void registerPasses() {
   registerImportPasses();
   registerAutodiffPasses();
+  registerShardingPasses();
+  registerCollectivesPasses();
   registerFusionPasses();
   registerMemoryPasses();
   registerSchedulingPasses();

@@ -1,5 +1,7 @@
 #include "compiler/Driver/WorkspaceBounds.h"
 
+#include "compiler/Export/CollectiveShape.h"
+#include "dialects/Dist/DistDialect.h"
 #include "dialects/Train/TrainDialect.h"
 #include "kernels/Cpu/Workspace.h"
 
@@ -84,6 +86,15 @@ template <typename Op> static uint64_t boundAttention(Op op, int64_t threads) {
   return kernels::attentionWorkspaceBound(spec, threads);
 }
 
+static uint64_t boundCollective(dist::CollectiveOpInterface op) {
+  std::optional<CollectiveShape> shape =
+      getCollectiveShape(op->getName().stripDialect(),
+                         dist::getGroupSize(dist::getMesh(op), op.getAxes()),
+                         cast<ShapedType>(op->getOperand(0).getType()),
+                         cast<ShapedType>(op->getResult(0).getType()));
+  return shape ? costOf(*shape).workspaceBytes : 0;
+}
+
 uint64_t zc::getWorkspaceBound(Operation *op, int64_t threads) {
   using Kind = kernels::ConvolutionKind;
   return llvm::TypeSwitch<Operation *, uint64_t>(op)
@@ -102,5 +113,6 @@ uint64_t zc::getWorkspaceBound(Operation *op, int64_t threads) {
       })
       .Case<train::AttentionOp, train::AttentionGradOp>(
           [&](auto op) { return boundAttention(op, threads); })
+      .Case([](dist::CollectiveOpInterface op) { return boundCollective(op); })
       .Default([](Operation *) { return uint64_t(0); });
 }

@@ -38,6 +38,16 @@ static void addOnnxNames(train::StateOp op, plan::State &state) {
       state.add_onnx_names(alias.str());
 }
 
+static void addDivision(train::StateOp op, plan::State &state) {
+  auto sharding = op->getAttrOfType<dist::ShardingAttr>(dist::kShardingAttr);
+  auto whole = op->getAttrOfType<TypeAttr>(dist::kWholeAttr);
+  if (!sharding || !whole)
+    return;
+  *state.mutable_sharding() = getSharding(sharding);
+  for (int64_t size : cast<ShapedType>(whole.getValue()).getShape())
+    state.add_whole_dims(size);
+}
+
 static Status addState(train::StateOp op, plan::Manifest &manifest) {
   plan::State &state = *manifest.add_states();
   state.set_name(op.getSymName().str());
@@ -55,6 +65,7 @@ static Status addState(train::StateOp op, plan::Manifest &manifest) {
   if (op.getSlot())
     state.set_slot(op.getSlot()->str());
   addOnnxNames(op, state);
+  addDivision(op, state);
   return Status();
 }
 
@@ -87,6 +98,15 @@ static void addMetadata(const ExportInput &input, plan::Manifest &manifest) {
   }
 }
 
+static void addMesh(ModuleOp module, plan::Manifest &manifest) {
+  dist::MeshAttr mesh = dist::getMesh(module);
+  for (unsigned axis = 0; mesh && axis < mesh.getNumAxes(); ++axis) {
+    plan::Setting &setting = *manifest.add_mesh();
+    setting.set_name(mesh.getNames()[axis].str());
+    setting.set_value(std::to_string(mesh.getSizes()[axis]));
+  }
+}
+
 Result<plan::Manifest> buildManifest(const ExportInput &input) {
   plan::Manifest manifest;
   addMetadata(input, manifest);
@@ -97,6 +117,7 @@ Result<plan::Manifest> buildManifest(const ExportInput &input) {
   manifest.set_persistent_bytes(bytes.getInt());
   for (train::StateOp state : module.getOps<train::StateOp>())
     ZC_RETURN_IF_ERROR(addState(state, manifest));
+  addMesh(module, manifest);
   SymbolTable symbols(module);
   for (sched::ProgramOp program : module.getOps<sched::ProgramOp>()) {
     ZC_ASSIGN_OR_RETURN(*manifest.add_programs(),

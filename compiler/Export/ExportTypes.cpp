@@ -44,4 +44,14 @@ plan::TensorType getTensorType(ShapedType type) {
   return result;
 }
 
+plan::Sharding getSharding(dist::ShardingAttr sharding) {
+  plan::Sharding message;
+  for (ArrayAttr axes : sharding.getDims()) {
+    plan::DimSharding &dim = *message.add_dims();
+    for (auto axis : axes.getAsRange<StringAttr>())
+      dim.add_axes(axis.str());
+  }
+  return message;
+}
+
 } // namespace zc

@@ -2,6 +2,7 @@
 #ifndef ZC_COMPILER_EXPORT_EXPORTTYPES_H
 #define ZC_COMPILER_EXPORT_EXPORTTYPES_H
 
+#include "dialects/Dist/DistDialect.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "runtime/Plan/Manifest.pb.h"
 
@@ -12,6 +13,9 @@ plan::DataType getDataType(mlir::Type element);
 
 /// A tensor or memref of static shape.
 plan::TensorType getTensorType(mlir::ShapedType type);
+
+/// How a tensor's dims are divided.
+plan::Sharding getSharding(dist::ShardingAttr sharding);
 
 } // namespace zc
 

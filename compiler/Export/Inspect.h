@@ -73,7 +73,24 @@ struct OpsReport {
 
 OpsReport countOps(const plan::Manifest &manifest);
 
-/// "kernel", "matmul", "convolution", "copy".
+/// Collectives of a step, and the bytes that the busiest rank of each sends.
+struct CommTraffic {
+  uint64_t count = 0;
+  uint64_t bytes = 0;
+};
+
+struct CommReport {
+  uint64_t sentBytes = 0;                    // by the rank that sends most
+  std::vector<uint64_t> perRank;             // of the first 1024 ranks
+  std::map<std::string, CommTraffic> byKind; // gradients, parameters, ...
+  std::map<std::string, CommTraffic> byAxis; // "dp", "dp+tp"
+  uint64_t parameterBytes = 0;               // of the whole model
+};
+
+/// What ranks send in one optimizer step.
+CommReport measureComm(const plan::Manifest &manifest);
+
+/// "kernel", "matmul", "convolution", "collective", "copy".
 std::string getKind(const plan::Instruction &instruction);
 
 /// "3.25 MiB", "712 B".

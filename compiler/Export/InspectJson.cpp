@@ -33,13 +33,21 @@ ordered_json memoryToJson(const plan::Manifest &manifest) {
   return json;
 }
 
-// One rank sends nothing.
-ordered_json commToJson() {
-  ordered_json json = {{"sent_bytes", 0}, {"per_rank", {0}}};
-  for (const char *kind :
-       {"gradients", "parameters", "activations", "statistics", "scalars"})
-    json["by_kind"][kind] = {{"count", 0}, {"bytes", 0}};
+ordered_json commToJson(const plan::Manifest &manifest) {
+  CommReport report = measureComm(manifest);
+  ordered_json json = {{"sent_bytes", report.sentBytes},
+                       {"per_rank", report.perRank}};
+  for (const auto &[kind, traffic] : report.byKind)
+    json["by_kind"][kind] = {{"count", traffic.count},
+                             {"bytes", traffic.bytes}};
   json["by_axis"] = ordered_json::object();
+  for (const auto &[axes, traffic] : report.byAxis)
+    json["by_axis"][axes] = {{"count", traffic.count},
+                             {"bytes", traffic.bytes}};
+  json["parameter_bytes"] = report.parameterBytes;
+  if (report.parameterBytes > 0)
+    json["parameter_ratio"] =
+        double(report.sentBytes) / double(report.parameterBytes);
   return json;
 }
 
@@ -83,7 +91,7 @@ std::string inspectAsJson(const plan::Manifest &manifest,
   if (options.memory)
     json["memory"] = memoryToJson(manifest);
   if (options.comm)
-    json["comm"] = commToJson();
+    json["comm"] = commToJson(manifest);
   if (options.ops)
     json["ops"] = opsToJson(manifest);
   if (options.schedule)

@@ -17,6 +17,8 @@ std::string getKind(const plan::Instruction &instruction) {
     return "attention";
   case plan::Instruction::kCopy:
     return "copy";
+  case plan::Instruction::kCollective:
+    return "collective";
   case plan::Instruction::KIND_NOT_SET:
     break;
   }

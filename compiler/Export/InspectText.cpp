@@ -80,8 +80,27 @@ static std::string printMemory(const plan::Manifest &manifest) {
   return text;
 }
 
-static std::string printComm() {
-  return "\ncommunication per step\n  one rank: nothing is sent\n";
+static std::string printComm(const plan::Manifest &manifest) {
+  std::string text = "\ncommunication per step\n";
+  CommReport report = measureComm(manifest);
+  if (report.perRank.size() < 2)
+    return text + "  one rank: nothing is sent\n";
+  auto line = [&](const std::string &name, const CommTraffic &traffic) {
+    if (traffic.count > 0)
+      text += format("  %-14s %12s in %llu collectives\n", name.c_str(),
+                     printSize(traffic.bytes).c_str(),
+                     static_cast<unsigned long long>(traffic.count));
+  };
+  for (const auto &[kind, traffic] : report.byKind)
+    line(kind, traffic);
+  for (const auto &[axes, traffic] : report.byAxis)
+    line("along " + axes, traffic);
+  text += format("  %-14s %12s by the rank that sends most", "together",
+                 printSize(report.sentBytes).c_str());
+  if (report.parameterBytes > 0)
+    text += format(", %.3f times the parameters",
+                   double(report.sentBytes) / double(report.parameterBytes));
+  return text + "\n";
 }
 
 static std::string printOps(const plan::Manifest &manifest) {
@@ -122,7 +141,7 @@ std::string inspectAsText(const plan::Manifest &manifest,
   if (options.memory)
     text += printMemory(manifest);
   if (options.comm)
-    text += printComm();
+    text += printComm(manifest);
   if (options.ops)
     text += printOps(manifest);
   if (options.schedule)

@@ -125,6 +125,23 @@ void ProgramExport::setLiveRanges() {
     extend(output.getBuffer(), std::max(1u, instruction) - 1);
 }
 
+static void setDivision(InputOp op, plan::Input &input) {
+  auto sharding = op->getAttrOfType<dist::ShardingAttr>(dist::kShardingAttr);
+  auto whole = op->getAttrOfType<TypeAttr>(dist::kWholeAttr);
+  if (!sharding || !whole)
+    return;
+  *input.mutable_sharding() = getSharding(sharding);
+  for (int64_t size : cast<ShapedType>(whole.getValue()).getShape())
+    input.add_whole_dims(size);
+  // The batch dim is told apart: the host picks the samples.
+  if (!op.getBatchDim())
+    return;
+  auto &axes = *input.mutable_sharding()
+                    ->mutable_dims(static_cast<int>(*op.getBatchDim()))
+                    ->mutable_axes();
+  input.mutable_batch_axes()->Swap(&axes);
+}
+
 void ProgramExport::addInput(InputOp op) {
   plan::Input &input = *program.add_inputs();
   input.set_name(op.getName().str());
@@ -132,6 +149,7 @@ void ProgramExport::addInput(InputOp op) {
   input.set_batch_dim(static_cast<int32_t>(op.getBatchDim().value_or(-1)));
   input.set_is_label(op.getLabel());
   input.set_is_sample_weight(op.getSampleWeight());
+  setDivision(op, input);
   if (!op.getRange())
     return;
   ArrayRef<int64_t> range = *op.getRange();
@@ -149,6 +167,10 @@ void ProgramExport::addOutput(OutputOp op) {
   output.set_buffer(getIndex(op.getBuffer()));
   output.set_kind(op.getKind() == kMetric ? plan::METRIC : plan::OUTPUT);
   output.set_batch_dim(static_cast<int32_t>(op.getBatchDim().value_or(-1)));
+  auto sharding = op->getAttrOfType<dist::ShardingAttr>(dist::kShardingAttr);
+  if (sharding && op.getBatchDim())
+    for (Attribute axis : sharding.getDims()[*op.getBatchDim()])
+      output.add_batch_axes(cast<StringAttr>(axis).str());
 }
 
 template <typename Op>
@@ -168,6 +190,9 @@ Status ProgramExport::addInstruction(Operation &op) {
   } else if (auto call = dyn_cast<LibraryCallOp>(op)) {
     setCosts(call, instruction);
     status = exportLibraryCall(call, *this, instruction);
+  } else if (auto collective = dyn_cast<CollectiveOp>(op)) {
+    setCosts(collective, instruction);
+    status = addCollective(collective, instruction);
   } else {
     auto copy = cast<CopyOp>(op);
     setCosts(copy, instruction);

@@ -30,6 +30,7 @@ private:
   void addInput(sched::InputOp op);
   void addOutput(sched::OutputOp op);
   Status addInstruction(mlir::Operation &op);
+  Status addCollective(sched::CollectiveOp op, plan::Instruction &instruction);
   Status addKernelCall(sched::LaunchOp op, plan::Instruction &instruction);
 
   sched::ProgramOp source;

@@ -1,6 +1,8 @@
 //===- Bindings.cpp - a program's arguments and results by name -----------===//
 #include "compiler/Interpreter/Bindings.h"
 
+#include "compiler/Interpreter/Ranks.h"
+
 #include "dialects/Train/TrainDialect.h"
 #include "llvm/Support/Format.h"
 
@@ -76,7 +78,7 @@ static std::optional<Tensor> storedValue(func::FuncOp func, unsigned index) {
 
 static Tensor randomArgument(func::FuncOp func, unsigned index,
                              std::mt19937_64 &random) {
-  auto type = cast<RankedTensorType>(func.getArgument(index).getType());
+  auto type = wholeArgumentType(func, index);
   size_t count = type.getNumElements();
   if (isa<FloatType>(type.getElementType())) {
     std::vector<double> floats(count);
@@ -111,7 +113,9 @@ bindArguments(func::FuncOp func, const llvm::StringMap<Tensor> &given,
     std::string name = argumentName(func, index);
     unused.erase(name);
     auto found = given.find(name);
-    if (found != given.end())
+    if (coordinateAxis(func, index))
+      tensors.push_back(Tensor::ofIntegers({}, {0})); // each rank has its own
+    else if (found != given.end())
       tensors.push_back(found->second);
     else if (std::optional<Tensor> stored = storedValue(func, index))
       tensors.push_back(std::move(*stored));

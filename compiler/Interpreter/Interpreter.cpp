@@ -3,6 +3,7 @@
 
 #include "compiler/Interpreter/Bindings.h"
 #include "compiler/Interpreter/ProgramCompiler.h"
+#include "compiler/Interpreter/Ranks.h"
 #include "dialects/Train/TrainDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/Verifier.h"
@@ -57,6 +58,8 @@ public:
 
   FailureOr<std::vector<Tensor>> run(func::FuncOp func,
                                      ArrayRef<Tensor> inputs);
+  FailureOr<std::vector<Tensor>>
+  runOnRanks(func::FuncOp func, dist::MeshAttr mesh, ArrayRef<Tensor> inputs);
   FailureOr<std::vector<Tensor>> runOnBlock(Operation *op,
                                             ArrayRef<Tensor> inputs,
                                             Shapes resultShapes,
@@ -69,6 +72,12 @@ private:
   LogicalResult checkInputs(func::FuncOp func, ArrayRef<Tensor> inputs) const;
   LogicalResult runBlock(Block &block, Environment &environment);
   LogicalResult runOp(Operation &op, Environment &environment);
+  FailureOr<Environment> bind(func::FuncOp func, ArrayRef<Tensor> inputs) const;
+  std::vector<Tensor> collect(func::FuncOp func,
+                              const Environment &environment) const;
+  LogicalResult runCollective(dist::CollectiveOpInterface op,
+                              dist::MeshAttr mesh,
+                              MutableArrayRef<Environment> ranks);
   LogicalResult runConstant(train::ConstantOp op, Environment &environment);
   LogicalResult runFused(train::FusedOp op, Environment &environment);
   LogicalResult runLinalgForm(Operation &op, Environment &environment);
@@ -228,7 +237,9 @@ LogicalResult Interpreter::Implementation::runOp(Operation &op,
       .Case([&](train::ConstantOp op) { return runConstant(op, environment); })
       .Case([&](train::FusedOp op) { return runFused(op, environment); })
       .Case([&](train::ReshapeOp op) {
-        environment[op.getResult()] = environment.at(op.getInput());
+        // A copy first: a new entry may move the others.
+        Elements input = environment.at(op.getInput());
+        environment[op.getResult()] = std::move(input);
         return success();
       })
       .Case(
@@ -270,23 +281,117 @@ Interpreter::Implementation::checkInputs(func::FuncOp func,
   return success();
 }
 
-FailureOr<std::vector<Tensor>>
-Interpreter::Implementation::run(func::FuncOp func, ArrayRef<Tensor> inputs) {
+FailureOr<Interpreter::Implementation::Environment>
+Interpreter::Implementation::bind(func::FuncOp func,
+                                  ArrayRef<Tensor> inputs) const {
   if (func.isDeclaration())
     return func.emitOpError("has no body");
   if (failed(checkInputs(func, inputs)))
     return failure();
-  Block &block = func.getBody().front();
   Environment environment;
-  for (auto [argument, input] : llvm::zip_equal(block.getArguments(), inputs))
+  for (auto [argument, input] :
+       llvm::zip_equal(func.getBody().front().getArguments(), inputs))
     environment[argument] = fromTensor(input);
-  if (failed(runBlock(block, environment)))
-    return failure();
+  return environment;
+}
+
+std::vector<Tensor>
+Interpreter::Implementation::collect(func::FuncOp func,
+                                     const Environment &environment) const {
   std::vector<Tensor> results;
-  for (Value value : block.getTerminator()->getOperands())
+  for (Value value : func.getBody().front().getTerminator()->getOperands())
     results.push_back(toTensor(*environment.at(value), shapeOf(value.getType()),
                                elementOf(value.getType())));
   return results;
+}
+
+FailureOr<std::vector<Tensor>>
+Interpreter::Implementation::run(func::FuncOp func, ArrayRef<Tensor> inputs) {
+  auto environment = bind(func, inputs);
+  if (failed(environment) ||
+      failed(runBlock(func.getBody().front(), *environment)))
+    return failure();
+  return collect(func, *environment);
+}
+
+//===----------------------------------------------------------------------===//
+// Many ranks
+//===----------------------------------------------------------------------===//
+
+LogicalResult
+Interpreter::Implementation::runCollective(dist::CollectiveOpInterface op,
+                                           dist::MeshAttr mesh,
+                                           MutableArrayRef<Environment> ranks) {
+  SmallVector<int64_t> shape = shapeOf(op->getResult(0).getType());
+  for (Environment &environment : ranks)
+    environment[op->getResult(0)] = newElements(shape);
+  for (int64_t rank = 0; rank < static_cast<int64_t>(ranks.size()); ++rank) {
+    SmallVector<int64_t> group = groupOf(rank, op.getAxes(), mesh);
+    if (group.front() != rank)
+      continue;
+    SmallVector<const std::vector<Slot> *> given;
+    SmallVector<std::vector<Slot> *> taken;
+    for (int64_t member : group) {
+      given.push_back(ranks[member].at(op->getOperand(0)).get());
+      taken.push_back(ranks[member].at(op->getResult(0)).get());
+    }
+    if (failed(exchange(op, given, taken)))
+      return failure();
+  }
+  return success();
+}
+
+/// What one rank binds to its arguments.
+static std::vector<Tensor> takeParts(func::FuncOp func, dist::MeshAttr mesh,
+                                     ArrayRef<Tensor> inputs, int64_t rank) {
+  std::vector<Tensor> parts;
+  for (auto [index, input] : llvm::enumerate(inputs)) {
+    if (StringAttr axis = coordinateAxis(func, index))
+      parts.push_back(Tensor::ofIntegers(
+          {}, {mesh.getCoordinates(rank)[mesh.findAxis(axis)]}));
+    else
+      parts.push_back(
+          takePart(input, argumentSharding(func, index), mesh, rank));
+  }
+  return parts;
+}
+
+FailureOr<std::vector<Tensor>>
+Interpreter::Implementation::runOnRanks(func::FuncOp func, dist::MeshAttr mesh,
+                                        ArrayRef<Tensor> inputs) {
+  std::vector<Environment> ranks;
+  for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank) {
+    auto environment = bind(func, takeParts(func, mesh, inputs, rank));
+    if (failed(environment))
+      return failure();
+    ranks.push_back(std::move(*environment));
+  }
+  for (Operation &op : func.getBody().front().without_terminator()) {
+    if (auto collective = dyn_cast<dist::CollectiveOpInterface>(op)) {
+      if (failed(runCollective(collective, mesh, ranks)))
+        return failure();
+      continue;
+    }
+    for (Environment &environment : ranks)
+      if (failed(runOp(op, environment)))
+        return failure();
+  }
+  std::vector<std::vector<Tensor>> results; // per rank
+  for (const Environment &environment : ranks)
+    results.push_back(collect(func, environment));
+  std::vector<Tensor> joined;
+  for (unsigned index = 0; index < func.getNumResults(); ++index) {
+    std::vector<Tensor> parts;
+    for (std::vector<Tensor> &mine : results)
+      parts.push_back(std::move(mine[index]));
+    std::string error;
+    auto whole = joinParts(parts, wholeResultType(func, index).getShape(),
+                           resultSharding(func, index), mesh, error);
+    if (failed(whole))
+      return func.emitOpError("result ") << index << ": " << error;
+    joined.push_back(std::move(*whole));
+  }
+  return joined;
 }
 
 Interpreter::Interpreter(Precision precision)
@@ -296,6 +401,12 @@ Interpreter::~Interpreter() = default;
 FailureOr<std::vector<Tensor>> Interpreter::run(func::FuncOp func,
                                                 ArrayRef<Tensor> inputs) {
   return implementation->run(func, inputs);
+}
+
+FailureOr<std::vector<Tensor>>
+Interpreter::runOnRanks(func::FuncOp func, dist::MeshAttr mesh,
+                        ArrayRef<Tensor> inputs) {
+  return implementation->runOnRanks(func, mesh, inputs);
 }
 
 FailureOr<std::vector<Tensor>> Interpreter::runOnBlock(Operation *op,

@@ -9,6 +9,7 @@
 
 #include "compiler/Interpreter/Machine.h"
 #include "compiler/Interpreter/Tensor.h"
+#include "dialects/Dist/DistDialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace zc::interpreter {
@@ -24,6 +25,13 @@ public:
   /// diagnostic, if the inputs do not fit or an op is unknown.
   llvm::FailureOr<std::vector<Tensor>> run(mlir::func::FuncOp func,
                                            llvm::ArrayRef<Tensor> inputs);
+
+  /// Runs a program of a rank on all ranks of a mesh: whole tensors in the
+  /// program's arguments' order in (those that hold a rank's coordinate are
+  /// ignored), whole tensors out. Fails also where copies differ.
+  llvm::FailureOr<std::vector<Tensor>>
+  runOnRanks(mlir::func::FuncOp func, dist::MeshAttr mesh,
+             llvm::ArrayRef<Tensor> inputs);
 
   /// Runs the linalg form of one op on buffers whose shapes may be smaller than
   /// the op's types say (LinalgFormOpInterface). With `shared` = {operand,

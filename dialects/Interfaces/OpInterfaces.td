@@ -43,7 +43,20 @@ def ShardableOpInterface : OpInterface<"ShardableOpInterface"> {
   }];
   let methods = [
     InterfaceMethod<"The op's sharding rule; see ShardingRule.h.",
-      "::zc::ShardingRule", "getShardingRule">
+      "::zc::ShardingRule", "getShardingRule">,
+    InterfaceMethod<[{
+      Makes the op compute a part of its results: they get these types, and
+      attributes that hold sizes follow. The caller has changed the operands'
+      types, by the rule.
+    }], "void", "setPartTypes", (ins "::mlir::TypeRange":$types), [{}], [{
+      for (auto [result, type] : ::llvm::zip($_op->getResults(), types))
+        result.setType(type);
+    }]>,
+    InterfaceMethod<[{
+      The op's results in terms of ops with fewer whole dims, for operands that are
+      divided along them; nothing where the op is the finest form.
+    }], "::llvm::SmallVector<::mlir::Value>", "decompose",
+      (ins "::mlir::OpBuilder &":$builder), [{}], [{ return {}; }]>
   ];
 }
 

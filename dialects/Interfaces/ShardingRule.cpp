@@ -76,7 +76,7 @@ static std::string checkDims(llvm::ArrayRef<Factor> factors, Type type,
       continue;
     if (factor < 0 || factor >= static_cast<int>(factors.size()))
       return (what + " dim " + llvm::Twine(dim) + " names no factor").str();
-    if (factors[factor].size != shaped.getDimSize(dim))
+    if (shaped.getDimSize(dim) % factors[factor].size != 0)
       return (what + " dim " + llvm::Twine(dim) + " is " +
               llvm::Twine(shaped.getDimSize(dim)) + ", its factor " +
               llvm::Twine(factors[factor].size))

@@ -45,6 +45,14 @@ struct Factor {
 /// The op as an einsum: which loop runs over which dim of which operand and
 /// result. matmul [M,K] x [K,N] has the factors M, K (Sum), N; operandDims are
 /// {{0, 1}, {1, 2}} and resultDims {{0, 2}}.
+///
+/// A dim may be larger than its factor, by a whole number of times: the factor
+/// is then its slowest part. reshape [B,T,D] to [BT,D] has the factors B, which
+/// is dim 0 of both, and D.
+///
+/// Where a Sum factor is divided, an operand that is Joint and does not run
+/// over it counts once per part: it must itself be a sum of terms, one per
+/// part.
 struct ShardingRule {
   /// In operandDims and resultDims: this dim must be whole on every rank.
   static constexpr int kWhole = -1;

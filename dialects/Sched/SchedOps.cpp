@@ -284,6 +284,40 @@ LogicalResult LibraryCallOp::verify() {
   return success();
 }
 
+SmallVector<Value> CollectiveOp::getReads() { return {getSource()}; }
+
+SmallVector<Value> CollectiveOp::getWrites() { return {getDestination()}; }
+
+Value CollectiveOp::getScratch() { return getWorkspace(); }
+
+LogicalResult CollectiveOp::verify() {
+  // collective C1
+  auto from = cast<MemRefType>(getSource().getType());
+  auto to = cast<MemRefType>(getDestination().getType());
+  int64_t sent = from.getNumElements(), received = to.getNumElements();
+  bool grows = getKind() == "all_gather",
+       shrinks = getKind() == "reduce_scatter";
+  bool fits = grows     ? received % sent == 0
+              : shrinks ? sent % received == 0
+                        : sent == received;
+  if (from.getElementType() != to.getElementType() || !fits)
+    return emitOpError() << "makes " << to << " of " << from;
+  bool same = getRoot(getSource()) == getRoot(getDestination());
+  if (same && getKind() != "all_reduce")
+    return emitOpError() << "writes over its source";
+  // collective C2
+  if (!getWorkspace())
+    return success();
+  auto type = cast<MemRefType>(getWorkspace().getType());
+  if (type.getRank() != 1 || type.getElementTypeBitWidth() != 8)
+    return emitOpError() << "has a workspace of type " << type
+                         << "; expected bytes";
+  Value root = getRoot(getWorkspace());
+  if (root == getRoot(getSource()) || root == getRoot(getDestination()))
+    return emitOpError() << "has its workspace in another operand";
+  return success();
+}
+
 SmallVector<Value> CopyOp::getReads() { return {getSource()}; }
 
 SmallVector<Value> CopyOp::getWrites() { return {getDestination()}; }

@@ -212,6 +212,28 @@ def Sched_LibraryCallOp : Sched_InstructionOp<"library_call", [
   let hasVerifier = 1;
 }
 
+def Sched_CollectiveOp : Sched_InstructionOp<"collective", [
+    Sched_ScratchInstruction]> {
+  let summary = "what the ranks of a group send one another";
+  let description = [{
+    `kind` names a collective of the dist dialect on parts; `axes` and `traffic`
+    mean what they mean there. An all-reduce may write over its source.
+
+    - (C1) source and destination are of one type, and of the sizes that the kind
+      asks for; roots differ but for an all-reduce
+    - (C2) the workspace is a 1-d buffer of bytes of its own
+  }];
+  let arguments = !con((ins StrAttr:$kind, StrArrayAttr:$axes, StrAttr:$traffic,
+                            Sched_Buffer:$source, Sched_Buffer:$destination,
+                            Optional<Sched_Buffer>:$workspace), costs);
+  let assemblyFormat = [{
+    $kind $axes $traffic $source `to` $destination
+    (`workspace` $workspace^ `:` type($workspace) `,`)? attr-dict `:`
+    type($source) `to` type($destination)
+  }];
+  let hasVerifier = 1;
+}
+
 def Sched_CopyOp : Sched_InstructionOp<"copy", [Sched_Instruction]> {
   let summary = "copies a buffer to another of its type";
   let description = [{

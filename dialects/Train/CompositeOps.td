@@ -89,7 +89,7 @@ def Train_BatchNormOp : Train_TensorOp<"batch_norm",
 }
 
 def Train_BatchNormTrainingOp : Train_TensorOp<"batch_norm_training",
-    [Train_Differentiable, Train_Images], ["mayShareBuffer"]> {
+    [Train_Differentiable, Train_Images], ["mayShareBuffer"], ["decompose"]> {
   let summary = "batch normalisation with the batch's own statistics";
   let description = "`variance` is the biased one, which normalises.";
   let arguments = (ins Train_FloatTensor:$input, Train_FloatTensor:$scale,
@@ -102,7 +102,7 @@ def Train_BatchNormTrainingOp : Train_TensorOp<"batch_norm_training",
 }
 
 def Train_BatchNormGradOp : Train_TensorOp<"batch_norm_grad", [Train_Images],
-                                           ["mayShareBuffer"]> {
+                                           ["mayShareBuffer"], ["decompose"]> {
   let summary = "gradients of batch_norm_training in input, scale and bias";
   let arguments = (ins Train_FloatTensor:$input, Train_FloatTensor:$scale,
                        Train_FloatTensor:$mean, Train_FloatTensor:$variance,

@@ -5,7 +5,7 @@
 include "dialects/Train/TrainDialect.td"
 
 def Train_ConstantOp : Train_TensorOp<"constant", [ConstantLike,
-    AllTypesMatch<["value", "result"]>]> {
+    AllTypesMatch<["value", "result"]>], [], ["setPartTypes"]> {
   let summary = "a value known at compile time";
   let arguments = (ins ElementsAttr:$value);
   let results = (outs Train_Tensor:$result);

@@ -37,6 +37,9 @@ inline constexpr llvm::StringLiteral kMicroProgram = "micro";
 inline constexpr llvm::StringLiteral kApplyProgram = "apply";
 inline constexpr llvm::StringLiteral kEvalProgram = "eval";
 
+/// The library of a fused op that is a collective.
+inline constexpr llvm::StringLiteral kCollectiveLibrary = "zc.collective";
+
 // Kinds of state.
 inline constexpr llvm::StringLiteral kParameter = "parameter";
 inline constexpr llvm::StringLiteral kConstant = "constant";

@@ -57,11 +57,13 @@ class Train_Op<string mnemonic, list<Trait> traits = []>
     : Op<Train_Dialect, mnemonic, traits>;
 
 // A pure op on tensors that knows its sharding rule, cost and linalg form.
-// `linalgOverrides`: the linalg form's methods with a default that it replaces.
+// `linalgOverrides`, `shardOverrides`: the methods of the linalg form and of the
+// sharding rule with a default that it replaces.
 class Train_TensorOp<string mnemonic, list<Trait> traits = [],
-                     list<string> linalgOverrides = []>
+                     list<string> linalgOverrides = [],
+                     list<string> shardOverrides = []>
     : Train_Op<mnemonic, !listconcat(
-          [Pure, DeclareOpInterfaceMethods<ShardableOpInterface>,
+          [Pure, DeclareOpInterfaceMethods<ShardableOpInterface, shardOverrides>,
            DeclareOpInterfaceMethods<CostOpInterface>,
            DeclareOpInterfaceMethods<LinalgFormOpInterface, linalgOverrides>],
           traits)> {

@@ -10,6 +10,7 @@
 #include "passes/Autodiff/SplitBatch.h"
 
 #include "dialects/Train/Ops/OpSupport.h"
+#include "mlir/IR/Matchers.h"
 #include "passes/Analysis/LoopNests.h"
 #include "passes/Autodiff/ProgramBuilder.h"
 
@@ -233,6 +234,11 @@ FailureOr<bool> BatchSplitter::sumsSamples(Operation *op,
   return false;
 }
 
+static bool isZero(Value value) {
+  Attribute constant;
+  return matchPattern(value, m_Constant(&constant)) && isSplatOf(constant, 0);
+}
+
 FailureOr<PartKind> BatchSplitter::findKind(Operation *op) {
   ShardingRule rule = cast<ShardableOpInterface>(op).getShardingRule();
   FailureOr<bool> sums = sumsSamples(op, rule);
@@ -245,6 +251,9 @@ FailureOr<PartKind> BatchSplitter::findKind(Operation *op) {
     PartKind kind = kinds.lookup(operand);
     Linearity linearity = rule.linearity[index];
     own += kind == PartKind::Own && linearity == Linearity::Joint;
+    // Added to every part's sum, it would count as often.
+    mixed |= *sums && linearity == Linearity::Joint &&
+             !places.contains(operand) && !isZero(operand);
     if (kind == PartKind::Own)
       continue;
     separate += linearity == Linearity::Separate;

@@ -4,6 +4,7 @@
 // regions, arguments, and views of them.
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/Dist/DistDialect.h"
 #include "dialects/Train/TrainDialect.h"
 #include "mlir/Analysis/TopologicalSortUtils.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -179,6 +180,8 @@ private:
       return false;
     OpOperand &use = *input.use_begin();
     auto form = dyn_cast<LinalgFormOpInterface>(use.getOwner());
+    if (auto collective = dyn_cast<dist::CollectiveOpInterface>(use.getOwner()))
+      return collective.mayWorkInPlace();
     auto result = dyn_cast<OpResult>(block.getTerminator()->getOperand(output));
     return form && result && result.getOwner() == use.getOwner() &&
            form.mayShareBuffer(use.getOperandNumber(),
@@ -206,7 +209,8 @@ private:
   // A kernel is made of an op's linalg form, which other dialects do not have.
   static LogicalResult checkOps(func::FuncOp program) {
     for (Operation &op : program.getBody().front().without_terminator())
-      if (!isa_and_nonnull<TrainDialect>(op.getDialect()))
+      if (!isa_and_nonnull<TrainDialect>(op.getDialect()) &&
+          !isa<dist::CollectiveOpInterface>(op))
         return op.emitError("cannot become a kernel: expected an op of the "
                             "train dialect, found '")
                << op.getName() << "'";

@@ -1,4 +1,5 @@
 //===- SelectLibraryCalls.cpp - matmuls and convolutions to a library -----===//
+#include "dialects/Dist/DistDialect.h"
 #include "dialects/Train/TrainDialect.h"
 #include "passes/Fusion/Cpu/LibraryPatterns.h"
 #include "passes/Fusion/Passes.h"
@@ -42,12 +43,16 @@ struct SelectLibraryCalls
   void runOnOperation() override {
     getOperation().walk([&](FusedOp region) {
       Operation *op = region.getLibrary() ? nullptr : singleOp(region);
-      StringRef library = op ? cpu::libraryFor(op) : StringRef();
+      bool isCollective = isa_and_nonnull<dist::CollectiveOpInterface>(op);
+      StringRef library = isCollective ? StringRef(kCollectiveLibrary)
+                          : op         ? cpu::libraryFor(op)
+                                       : StringRef();
       if (library.empty())
         return;
       ++numCalls;
       region.setLibrary(library);
-      region.setSharedBuffers({});
+      if (!isCollective)
+        region.setSharedBuffers({});
       if (workspaceBound())
         region.setWorkspaceBytes(workspaceBound()(op, threads));
     });

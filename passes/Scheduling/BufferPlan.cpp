@@ -80,8 +80,6 @@ bool BufferPlan::isFreeAfter(Value root, FusedOp op) const {
 }
 
 void BufferPlan::placeResults(FusedOp op) {
-  if (op.getLibrary())
-    return;
   llvm::SmallDenseSet<Value> taken;
   ArrayRef<int64_t> pairs = op.getSharedBuffers();
   for (size_t i = 0; i + 1 < pairs.size(); i += 2) {

@@ -20,7 +20,9 @@ static std::string opNames(train::FusedOp op) {
   if (names.empty())
     return "train.copy";
   ArrayRef<StringRef> all = names.getArrayRef();
-  std::string text = "train." + llvm::join(all.take_front(kMaxNames), "+");
+  StringRef dialect = op.getBody().front().front().getDialect()->getNamespace();
+  std::string text =
+      (dialect + ".").str() + llvm::join(all.take_front(kMaxNames), "+");
   return all.size() > kMaxNames ? text + "+..." : text;
 }
 

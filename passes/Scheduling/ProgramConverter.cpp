@@ -1,6 +1,7 @@
 //===- ProgramConverter.cpp - one program as instructions -----------------===//
 #include "passes/Scheduling/ProgramConverter.h"
 
+#include "dialects/Dist/DistDialect.h"
 #include "passes/Scheduling/Label.h"
 #include "passes/Scheduling/TrainProgram.h"
 
@@ -54,6 +55,15 @@ void ProgramConverter::declareStates() {
     declare(getResultState(source, index), source.getLoc(), type);
 }
 
+/// How an argument or result is divided among ranks.
+static void copyDivision(DictionaryAttr from, Operation *to) {
+  if (!from)
+    return;
+  for (StringRef name : {dist::kShardingAttr, dist::kWholeAttr})
+    if (Attribute value = from.get(name))
+      to->setAttr(name, value);
+}
+
 void ProgramConverter::convertArguments() {
   for (BlockArgument argument : source.getArguments()) {
     if (FlatSymbolRefAttr state = getArgumentState(argument)) {
@@ -69,6 +79,7 @@ void ProgramConverter::convertArguments() {
         source.getArgAttrOfType<UnitAttr>(index, kLabelAttr),
         source.getArgAttrOfType<UnitAttr>(index, kSampleWeightAttr),
         /*offset=*/nullptr);
+    copyDivision(source.getArgAttrDict(index), input);
     buffers[argument] = input;
   }
 }
@@ -106,11 +117,18 @@ static bool isGradient(FusedOp op, unsigned result) {
   return list && llvm::is_contained(list.asArrayRef(), result);
 }
 
+static bool gathersParameters(FusedOp op) {
+  auto collective =
+      dyn_cast<dist::CollectiveOpInterface>(op.getBody().front().front());
+  return collective && collective.getWhatIsSent() == dist::kParameters;
+}
+
 Value ProgramConverter::makeResult(FusedOp op, OpResult result) {
   const Home &home = plan.getHome(result);
   MemRefType type = bufferTypeOf(result);
   StringAttr memoryClass = builder.getStringAttr(
       isGradient(op, result.getResultNumber()) ? sched::kGradients
+      : gathersParameters(op)                  ? sched::kCommunication
                                                : sched::kActivations);
   switch (home.kind) {
   case Home::InState:
@@ -157,6 +175,31 @@ void ProgramConverter::convertFused(FusedOp op) {
       builder.getF64FloatAttr(operandAndResultBytes(op)));
 }
 
+Value ProgramConverter::makeWorkspace(FusedOp op) {
+  if (op.getWorkspaceBytes() == 0)
+    return {};
+  auto bytes = MemRefType::get({static_cast<int64_t>(op.getWorkspaceBytes())},
+                               builder.getIntegerType(8, /*isSigned=*/false));
+  bool isCollective = op.getLibrary() == StringRef(kCollectiveLibrary);
+  return sched::AllocOp::create(
+      builder, op.getLoc(), bytes,
+      builder.getStringAttr(isCollective ? sched::kCommunication
+                                         : sched::kWorkspace),
+      /*offset=*/nullptr);
+}
+
+void ProgramConverter::convertCollective(Operation *inner, FusedOp op,
+                                         Value output, Value workspace) {
+  auto collective = cast<dist::CollectiveOpInterface>(inner);
+  sched::CollectiveOp::create(
+      builder, op.getLoc(),
+      builder.getStringAttr(inner->getName().stripDialect()),
+      collective.getAxes(), builder.getStringAttr(collective.getWhatIsSent()),
+      buffers.at(op.getInputs().front()), output, workspace,
+      builder.getStringAttr(labelOf(op)), builder.getF64FloatAttr(0),
+      builder.getF64FloatAttr(operandAndResultBytes(op)));
+}
+
 // The call takes the operands of the one op in the region, in its order.
 void ProgramConverter::convertLibraryCall(FusedOp op, ValueRange outputs) {
   Operation &inner = op.getBody().front().front();
@@ -164,14 +207,9 @@ void ProgramConverter::convertLibraryCall(FusedOp op, ValueRange outputs) {
   for (Value operand : inner.getOperands())
     inputs.push_back(buffers.at(
         op.getInputs()[cast<BlockArgument>(operand).getArgNumber()]));
-  Value workspace;
-  if (op.getWorkspaceBytes() > 0) {
-    auto bytes = MemRefType::get({static_cast<int64_t>(op.getWorkspaceBytes())},
-                                 builder.getIntegerType(8, /*isSigned=*/false));
-    workspace = sched::AllocOp::create(builder, op.getLoc(), bytes,
-                                       builder.getStringAttr(sched::kWorkspace),
-                                       /*offset=*/nullptr);
-  }
+  Value workspace = makeWorkspace(op);
+  if (isa<dist::CollectiveOpInterface>(inner))
+    return convertCollective(&inner, op, outputs.front(), workspace);
   sched::LibraryCallOp::create(
       builder, op.getLoc(), op.getLibraryAttr(),
       builder.getStringAttr(inner.getName().getStringRef()),
@@ -205,10 +243,11 @@ void ProgramConverter::convertOutputs() {
     StringRef kind = name ? sched::kOutput : sched::kMetric;
     if (!name)
       name = source.getResultAttrOfType<StringAttr>(index, kMetricAttr);
-    sched::OutputOp::create(
+    auto output = sched::OutputOp::create(
         builder, source.getLoc(), name, getReturned(index),
         builder.getStringAttr(kind),
         source.getResultAttrOfType<IntegerAttr>(index, kBatchDimAttr));
+    copyDivision(source.getResultAttrDict(index), output);
   }
 }
 

@@ -24,6 +24,9 @@ private:
   void declareStates();
   void saveOldValues();
   void convertFused(train::FusedOp op);
+  void convertCollective(mlir::Operation *inner, train::FusedOp op,
+                         mlir::Value output, mlir::Value workspace);
+  mlir::Value makeWorkspace(train::FusedOp op);
   void convertLibraryCall(train::FusedOp op, mlir::ValueRange outputs);
   mlir::Value makeResult(train::FusedOp op, mlir::OpResult result);
   void copyNewValues();

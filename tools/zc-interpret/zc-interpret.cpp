@@ -62,7 +62,10 @@ static int interpret(func::FuncOp func, const llvm::StringMap<Tensor> &given) {
   auto arguments = bindArguments(func, given, chosenSeed);
   if (failed(arguments))
     return 1;
-  auto results = Interpreter(precision).run(func, *arguments);
+  Interpreter interpreter(precision);
+  zc::dist::MeshAttr mesh = zc::dist::getMesh(func);
+  auto results = mesh ? interpreter.runOnRanks(func, mesh, *arguments)
+                      : interpreter.run(func, *arguments);
   if (failed(results))
     return 1;
   for (auto [index, result] : llvm::enumerate(*results)) {
@@ -81,7 +84,8 @@ int main(int argc, char **argv) {
   cl::ParseCommandLineOptions(argc, argv,
                               "runs a program of the train dialect\n");
   MLIRContext context;
-  context.loadDialect<zc::train::TrainDialect, func::FuncDialect>();
+  context.loadDialect<zc::train::TrainDialect, zc::dist::DistDialect,
+                      func::FuncDialect>();
   OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(file, &context);
   if (!module)
     return 1;

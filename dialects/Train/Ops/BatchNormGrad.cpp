@@ -26,6 +26,22 @@ ShardingRule BatchNormGradOp::getShardingRule() {
   return rule;
 }
 
+SmallVector<Value> BatchNormGradOp::decompose(OpBuilder &builder) {
+  // As in the linalg form below.
+  Location loc = getLoc();
+  ChannelBuilder b(builder, loc, getInput().getType(), getChannelDim());
+  Value centred = b.centred(getInput(), getMean());
+  Value sum = b.sum(getGrad()), product = b.sum(b.mul(getGrad(), centred));
+  Value rstd = b.rstd(getVariance(), getEpsilon().convertToDouble());
+  Value scaleGrad = b.mul(product, rstd);
+  Value slope = b.scaled(b.mul(scaleGrad, rstd), 1 / b.count());
+  Value rest = SubOp::create(builder, loc, getGrad(),
+                             b.spread(b.scaled(sum, 1 / b.count())));
+  rest = SubOp::create(builder, loc, rest, b.mul(centred, b.spread(slope)));
+  Value result = b.mul(rest, b.spread(b.mul(getScale(), rstd)));
+  return {result, scaleGrad, sum};
+}
+
 double BatchNormGradOp::getFlops() {
   // two sums 4, result 6
   return 10.0 * numElements(getInput().getType());

@@ -53,6 +53,18 @@ ShardingRule BatchNormTrainingOp::getShardingRule() {
                                /*othersParallel=*/false);
 }
 
+SmallVector<Value> BatchNormTrainingOp::decompose(OpBuilder &builder) {
+  ChannelBuilder b(builder, getLoc(), getInput().getType(), getChannelDim());
+  Value mean = b.scaled(b.sum(getInput()), 1 / b.count());
+  Value centred = b.centred(getInput(), mean);
+  Value variance = b.scaled(b.sum(b.mul(centred, centred)), 1 / b.count());
+  Value result = BatchNormOp::create(
+      builder, getLoc(), getResult().getType(), getInput(), getScale(),
+      getBias(), mean, variance, getChannelDimAttr(), getEpsilonAttr(),
+      /*momentum=*/nullptr, /*unbiased=*/nullptr);
+  return {result, mean, variance};
+}
+
 double BatchNormTrainingOp::getFlops() {
   // mean 1, variance 3, result 3
   return 7.0 * numElements(getInput().getType());

@@ -18,6 +18,15 @@ ShardingRule ConstantOp::getShardingRule() {
   return rule;
 }
 
+void ConstantOp::setPartTypes(TypeRange types) {
+  auto type = cast<RankedTensorType>(types[0]);
+  if (type == getType())
+    return;
+  auto dense = cast<DenseElementsAttr>(getValue());
+  setValueAttr(DenseElementsAttr::get(type, dense.getSplatValue<Attribute>()));
+  getResult().setType(type);
+}
+
 double ConstantOp::getFlops() { return 0; }
 
 static Value scalarConstant(OpBuilder &builder, Location loc, Attribute value) {

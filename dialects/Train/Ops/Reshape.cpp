@@ -1,6 +1,8 @@
 //===- Reshape.cpp - train.reshape --------------------------------------===//
 #include "dialects/Train/Ops/OpSupport.h"
 
+#include <numeric>
+
 using namespace mlir;
 
 namespace zc::train {
@@ -29,26 +31,35 @@ OpFoldResult ReshapeOp::fold(FoldAdaptor adaptor) {
   return {};
 }
 
+/// The first dim from `dim` on that is not of size 1; the rank if there is
+/// none.
+static int64_t skipOnes(ArrayRef<int64_t> shape, int64_t dim) {
+  while (dim < static_cast<int64_t>(shape.size()) && shape[dim] == 1)
+    ++dim;
+  return dim;
+}
+
 ShardingRule ReshapeOp::getShardingRule() {
   ShardingRule rule = ShardingRule::whole(getOperation());
   rule.linearity[0] = Linearity::Joint;
-  auto from = cast<RankedTensorType>(getInput().getType());
-  auto to = cast<RankedTensorType>(getType());
-  // Dims are the same dims as long as sizes agree, from the front and from the
-  // back; between them elements change places.
-  int64_t common = std::min(from.getRank(), to.getRank());
-  int64_t front = 0;
-  while (front < common && from.getDimSize(front) == to.getDimSize(front)) {
-    int factor = rule.addFactor(from.getDimSize(front));
-    rule.operandDims[0][front] = rule.resultDims[0][front] = factor;
-    ++front;
-  }
-  for (int64_t back = 1; back <= common - front; ++back) {
-    int64_t i = from.getRank() - back, j = to.getRank() - back;
-    if (from.getDimSize(i) != to.getDimSize(j))
-      break;
-    rule.operandDims[0][i] = rule.resultDims[0][j] =
-        rule.addFactor(from.getDimSize(i));
+  ArrayRef<int64_t> from =
+      cast<RankedTensorType>(getInput().getType()).getShape();
+  ArrayRef<int64_t> to = cast<RankedTensorType>(getType()).getShape();
+  // Groups of dims hold the same elements in the same order; of each group the
+  // slowest dims have a slowest part in common.
+  int64_t i = skipOnes(from, 0), j = skipOnes(to, 0);
+  while (i < static_cast<int64_t>(from.size()) &&
+         j < static_cast<int64_t>(to.size())) {
+    if (int64_t common = std::gcd(from[i], to[j]); common > 1)
+      rule.operandDims[0][i] = rule.resultDims[0][j] = rule.addFactor(common);
+    int64_t left = from[i++], right = to[j++];
+    while (left != right)
+      if (left < right)
+        left *= from[i++];
+      else
+        right *= to[j++];
+    i = skipOnes(from, i);
+    j = skipOnes(to, j);
   }
   return rule;
 }

@@ -25,7 +25,7 @@ LogicalResult ScatterAddOp::vjp(OpBuilder &builder, ValueRange resultGrads,
 }
 
 ShardingRule ScatterAddOp::getShardingRule() {
-  // Two parts of the indices would both add `init`: index dims stay whole.
+  // Parts of the updates are terms; `init` is to be divided in terms too.
   ShardingRule rule = ShardingRule::whole(getOperation());
   GatherDims dims(getInit().getType().getRank(),
                   getIndices().getType().getRank(), getDim());
@@ -35,6 +35,11 @@ ShardingRule ScatterAddOp::getShardingRule() {
     rule.operandDims[0][initDim] = factor;
     rule.operandDims[2][updateDim] = factor;
     rule.resultDims[0][initDim] = factor;
+  }
+  for (auto [indexDim, updateDim] : llvm::enumerate(dims.gatheredIndices)) {
+    int factor = rule.addFactor(getIndices().getType().getDimSize(indexDim),
+                                FactorKind::Sum);
+    rule.operandDims[1][indexDim] = rule.operandDims[2][updateDim] = factor;
   }
   rule.linearity[0] = rule.linearity[2] = Linearity::Joint;
   return rule;

@@ -42,16 +42,29 @@ protected:
   /// The results of the part [begin, end) of a factor.
   Tensors evaluatePart(int factor, int64_t begin, int64_t end) {
     Tensors parts = inputs;
+    int64_t size = rule.factors[factor].size;
     for (size_t i = 0; i < parts.size(); ++i)
       for (size_t dim = 0; dim < rule.operandDims[i].size(); ++dim)
-        if (rule.operandDims[i][dim] == factor)
-          parts[i] = slice(parts[i], dim, begin, end);
+        if (rule.operandDims[i][dim] == factor) {
+          // A factor may be the slowest part of a dim.
+          int64_t inner = parts[i].shape[dim] / size;
+          parts[i] = slice(parts[i], dim, begin * inner, end * inner);
+        } else if (begin > 0 && isCountedPerPart(i, factor)) {
+          std::fill(parts[i].floats.begin(), parts[i].floats.end(), 0);
+        }
     Shapes partShapes = shapes;
     for (size_t i = 0; i < shapes.size(); ++i)
       for (size_t dim = 0; dim < shapes[i].size(); ++dim)
         if (rule.resultDims[i][dim] == factor)
-          partShapes[i][dim] = end - begin;
+          partShapes[i][dim] = shapes[i][dim] / size * (end - begin);
     return evaluate(parts, partShapes);
+  }
+
+  /// Whether operand i must itself be a sum of terms, one per part.
+  bool isCountedPerPart(size_t i, int factor) {
+    return rule.factors[factor].kind == FactorKind::Sum &&
+           rule.linearity[i] == Linearity::Joint &&
+           !llvm::is_contained(rule.operandDims[i], factor);
   }
 
   Tensor combine(const Tensor &a, const Tensor &b, int factor, size_t result);

@@ -1,0 +1,49 @@
+//===- CollectiveExport.cpp - sched.collective as a message ---------------===//
+#include "compiler/Export/CollectiveShape.h"
+#include "compiler/Export/ProgramExport.h"
+#include "dialects/Dist/DistDialect.h"
+
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace mlir;
+
+namespace zc {
+
+static plan::TrafficKind getTraffic(StringRef name) {
+  return llvm::StringSwitch<plan::TrafficKind>(name)
+      .Case(dist::kGradients, plan::TRAFFIC_GRADIENTS)
+      .Case(dist::kParameters, plan::TRAFFIC_PARAMETERS)
+      .Case(dist::kActivations, plan::TRAFFIC_ACTIVATIONS)
+      .Case(dist::kStatistics, plan::TRAFFIC_STATISTICS)
+      .Case(dist::kScalars, plan::TRAFFIC_SCALARS)
+      .Default(plan::TRAFFIC_KIND_UNSPECIFIED);
+}
+
+Status ProgramExport::addCollective(sched::CollectiveOp op,
+                                    plan::Instruction &instruction) {
+  auto shape = getCollectiveShape(
+      op.getKind(), dist::getGroupSize(dist::getMesh(op), op.getAxes()),
+      cast<ShapedType>(op.getSource().getType()),
+      cast<ShapedType>(op.getDestination().getType()));
+  if (!shape)
+    return makeError(StatusCode::Internal, "no runtime has the collective '",
+                     op.getKind().str(), "'");
+  plan::CollectiveCall &call = *instruction.mutable_collective();
+  call.set_kind(shape->kind);
+  call.set_algorithm(shape->algorithm);
+  call.set_traffic(getTraffic(op.getTraffic()));
+  for (auto axis : op.getAxes().getAsRange<StringAttr>())
+    call.add_axes(axis.str());
+  call.set_source(getIndex(op.getSource()));
+  call.set_destination(getIndex(op.getDestination()));
+  CollectiveCost cost = costOf(*shape);
+  call.set_sent_bytes(cost.sentBytes);
+  call.set_steps(cost.steps);
+  if (op.getWorkspace()) {
+    call.set_workspace(getIndex(op.getWorkspace()));
+    call.set_has_workspace(true);
+  }
+  return Status();
+}
+
+} // namespace zc

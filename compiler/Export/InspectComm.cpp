@@ -1,0 +1,153 @@
+//===- InspectComm.cpp - what is sent in a step ---------------------------===//
+#include "compiler/Export/Inspect.h"
+#include "runtime/Plan/Collective/Schedule.h"
+#include "runtime/Plan/Types.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace zc {
+namespace {
+
+/// Up to so many ranks are told apart; beyond, each counts as the busiest.
+constexpr int64_t kMostListedRanks = 1024;
+
+const char *const kTrafficNames[] = {
+    "", "gradients", "parameters", "activations", "statistics", "scalars"};
+
+struct Axis {
+  std::string name;
+  int64_t size;
+};
+
+class CommCounter {
+public:
+  explicit CommCounter(const plan::Manifest &manifest) {
+    for (const plan::Setting &axis : manifest.mesh()) {
+      mesh.push_back({axis.name(), std::stol(axis.value())});
+      numRanks *= mesh.back().size;
+    }
+    report.perRank.resize(std::min(numRanks, kMostListedRanks));
+    for (int kind = 1; kind < plan::TrafficKind_ARRAYSIZE; ++kind)
+      report.byKind[kTrafficNames[kind]];
+    for (const plan::State &state : manifest.states())
+      addParameters(state);
+  }
+
+  CommReport run(const plan::Manifest &manifest) {
+    for (const plan::Program &program : manifest.programs()) {
+      uint64_t times = program.name() == "step" || program.name() == "apply" ? 1
+                       : program.name() == "micro" ? manifest.accumulate()
+                                                   : 0;
+      for (const plan::Instruction &instruction : program.instructions())
+        if (times > 0 && instruction.has_collective())
+          add(program, instruction.collective(), times);
+    }
+    for (uint64_t bytes : report.perRank)
+      report.sentBytes = std::max(report.sentBytes, bytes);
+    return std::move(report);
+  }
+
+private:
+  void addParameters(const plan::State &state) {
+    if (state.kind() != plan::PARAMETER)
+      return;
+    plan::TensorType whole = state.type();
+    if (state.whole_dims_size() > 0)
+      *whole.mutable_dims() = state.whole_dims();
+    if (Result<uint64_t> bytes = byteCount(whole); bytes.ok())
+      report.parameterBytes += *bytes;
+  }
+
+  CollectiveShape shapeOf(const plan::Program &program,
+                          const plan::CollectiveCall &call) const {
+    CollectiveShape shape;
+    shape.kind = call.kind();
+    shape.algorithm = call.algorithm();
+    shape.root = call.root();
+    shape.shift = call.shift();
+    for (const std::string &name : call.axes())
+      for (const Axis &axis : mesh)
+        if (axis.name == name)
+          shape.ranks *= axis.size;
+    const plan::TensorType &from = program.buffers(call.source()).type();
+    const plan::TensorType &to = program.buffers(call.destination()).type();
+    uint64_t elements = std::max(*elementCount(from), *elementCount(to));
+    shape.elements = static_cast<int64_t>(elements);
+    if (elements > 0)
+      shape.elementBytes = static_cast<int64_t>(
+          std::max(*byteCount(from), *byteCount(to)) / elements);
+    return shape;
+  }
+
+  /// Bytes that each rank of a group sends.
+  std::vector<uint64_t> sentBy(const CollectiveShape &shape) {
+    auto key = std::make_tuple(shape.kind, shape.algorithm, shape.ranks,
+                               shape.elements, shape.elementBytes, shape.root,
+                               shape.shift);
+    auto [found, isNew] = cache.try_emplace(key);
+    if (!isNew)
+      return found->second;
+    for (int64_t rank = 0; rank < shape.ranks; ++rank) {
+      uint64_t elements = 0;
+      for (const Round &round : scheduleOf(shape, rank).rounds)
+        for (const Message &message : round.messages)
+          if (message.isSend)
+            elements += message.span.count;
+      found->second.push_back(elements * shape.elementBytes);
+    }
+    return found->second;
+  }
+
+  /// A rank's number in its group: row-major over the axes as written.
+  int64_t numberInGroup(int64_t rank, const plan::CollectiveCall &call) const {
+    std::vector<int64_t> coordinates(mesh.size());
+    for (size_t axis = mesh.size(); axis-- > 0;) {
+      coordinates[axis] = rank % mesh[axis].size;
+      rank /= mesh[axis].size;
+    }
+    int64_t number = 0;
+    for (const std::string &name : call.axes())
+      for (size_t axis = 0; axis < mesh.size(); ++axis)
+        if (mesh[axis].name == name)
+          number = number * mesh[axis].size + coordinates[axis];
+    return number;
+  }
+
+  void add(const plan::Program &program, const plan::CollectiveCall &call,
+           uint64_t times) {
+    CommTraffic busiest{times, call.sent_bytes() * times};
+    CommTraffic &kind = report.byKind[kTrafficNames[call.traffic()]];
+    std::string axes;
+    for (const std::string &axis : call.axes())
+      axes += (axes.empty() ? "" : "+") + axis;
+    for (CommTraffic *sum : {&kind, &report.byAxis[axes]}) {
+      sum->count += busiest.count;
+      sum->bytes += busiest.bytes;
+    }
+    if (numRanks > kMostListedRanks) {
+      for (uint64_t &bytes : report.perRank)
+        bytes += busiest.bytes;
+      return;
+    }
+    std::vector<uint64_t> sent = sentBy(shapeOf(program, call));
+    for (int64_t rank = 0; rank < numRanks; ++rank)
+      report.perRank[rank] += sent[numberInGroup(rank, call)] * times;
+  }
+
+  std::vector<Axis> mesh;
+  int64_t numRanks = 1;
+  CommReport report;
+  std::map<std::tuple<plan::CollectiveKind, plan::CollectiveAlgorithm, int64_t,
+                      int64_t, int64_t, int64_t, int64_t>,
+           std::vector<uint64_t>>
+      cache;
+};
+
+} // namespace
+
+CommReport measureComm(const plan::Manifest &manifest) {
+  return CommCounter(manifest).run(manifest);
+}
+
+} // namespace zc

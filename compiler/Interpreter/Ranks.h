@@ -1,0 +1,50 @@
+//===- Ranks.h - one program on all ranks of a mesh -------------*- C++ -*-===//
+//
+// Simulated ranks take turns op by op; a collective waits for all of them.
+//
+//===----------------------------------------------------------------------===//
+#ifndef ZC_COMPILER_INTERPRETER_RANKS_H
+#define ZC_COMPILER_INTERPRETER_RANKS_H
+
+#include "compiler/Interpreter/Machine.h"
+#include "compiler/Interpreter/Tensor.h"
+#include "dialects/Dist/DistDialect.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace zc::interpreter {
+
+/// What one rank holds of a whole tensor. Of an unreduced one the first rank
+/// along each axis holds all, the others zeros.
+Tensor takePart(const Tensor &whole, dist::ShardingAttr sharding,
+                dist::MeshAttr mesh, int64_t rank);
+
+/// The whole tensor from every rank's part. Fails where ranks that must hold
+/// the same do not, naming two of them in `error`.
+llvm::FailureOr<Tensor> joinParts(llvm::ArrayRef<Tensor> parts,
+                                  llvm::ArrayRef<int64_t> shape,
+                                  dist::ShardingAttr sharding,
+                                  dist::MeshAttr mesh, std::string &error);
+
+/// The type and the sharding of the whole tensor behind an argument or a
+/// result.
+mlir::RankedTensorType wholeArgumentType(mlir::func::FuncOp func,
+                                         unsigned index);
+mlir::RankedTensorType wholeResultType(mlir::func::FuncOp func, unsigned index);
+dist::ShardingAttr argumentSharding(mlir::func::FuncOp func, unsigned index);
+dist::ShardingAttr resultSharding(mlir::func::FuncOp func, unsigned index);
+
+/// The axis on which an argument holds the rank's coordinate, or null.
+mlir::StringAttr coordinateAxis(mlir::func::FuncOp func, unsigned index);
+
+/// The ranks of `rank`'s group along `axes`, in the order of their numbers.
+llvm::SmallVector<int64_t> groupOf(int64_t rank, mlir::ArrayAttr axes,
+                                   dist::MeshAttr mesh);
+
+/// A collective among one group: what each of its ranks gives, and gets.
+mlir::LogicalResult exchange(dist::CollectiveOpInterface op,
+                             llvm::ArrayRef<const std::vector<Slot> *> given,
+                             llvm::MutableArrayRef<std::vector<Slot> *> taken);
+
+} // namespace zc::interpreter
+
+#endif // ZC_COMPILER_INTERPRETER_RANKS_H

@@ -1,0 +1,59 @@
+//===- DistDialect.h - tensors divided among ranks --------------*- C++ -*-===//
+#ifndef ZC_DIALECTS_DIST_DISTDIALECT_H
+#define ZC_DIALECTS_DIST_DISTDIALECT_H
+
+#include "dialects/Train/TrainDialect.h"
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "dialects/Dist/DistDialect.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "dialects/Dist/DistAttrs.h.inc"
+
+#include "dialects/Dist/DistInterfaces.h.inc"
+
+#define GET_OP_CLASSES
+#include "dialects/Dist/DistOps.h.inc"
+
+namespace zc::dist {
+
+// Names of the discardable attributes (DistDialect.td).
+inline constexpr llvm::StringLiteral kMeshAttr = "dist.mesh";
+inline constexpr llvm::StringLiteral kShardingAttr = "dist.sharding";
+inline constexpr llvm::StringLiteral kWholeAttr = "dist.whole";
+inline constexpr llvm::StringLiteral kOperandsAttr = "dist.operands";
+inline constexpr llvm::StringLiteral kResultsAttr = "dist.results";
+inline constexpr llvm::StringLiteral kTrafficAttr = "dist.traffic";
+inline constexpr llvm::StringLiteral kCoordinateAttr = "dist.coordinate";
+
+// What is sent.
+inline constexpr llvm::StringLiteral kGradients = "gradients";
+inline constexpr llvm::StringLiteral kParameters = "parameters";
+inline constexpr llvm::StringLiteral kActivations = "activations";
+inline constexpr llvm::StringLiteral kStatistics = "statistics";
+inline constexpr llvm::StringLiteral kScalars = "scalars";
+
+/// The mesh of the module that `op` is or is in; null: one rank.
+MeshAttr getMesh(mlir::Operation *op);
+
+/// The product of the axes' sizes; names that the mesh lacks count as 1.
+int64_t getGroupSize(MeshAttr mesh, mlir::ArrayAttr axes);
+
+/// The sharding of a tensor of `rank` dims that every rank has whole.
+ShardingAttr getReplicated(mlir::MLIRContext *context, int64_t rank);
+
+/// A rank's part of a tensor of `type`: every dim divided, rounded up.
+mlir::RankedTensorType getPart(mlir::RankedTensorType type,
+                               ShardingAttr sharding, MeshAttr mesh);
+
+/// The whole tensor of which `part` is a rank's part, where all dims divide.
+mlir::RankedTensorType getWhole(mlir::RankedTensorType part,
+                                ShardingAttr sharding, MeshAttr mesh);
+
+} // namespace zc::dist
+
+#endif // ZC_DIALECTS_DIST_DISTDIALECT_H

@@ -1,0 +1,35 @@
+//===- DistDialect.td - the mesh and how tensors are divided on it --------===//
+#ifndef ZC_DIALECTS_DIST_DISTDIALECT_TD
+#define ZC_DIALECTS_DIST_DISTDIALECT_TD
+
+include "mlir/IR/OpBase.td"
+
+def Dist_Dialect : Dialect {
+  let name = "dist";
+  let cppNamespace = "::zc::dist";
+  let summary = "tensors divided among the ranks of a mesh, and collectives";
+  let description = [{
+    The module's attribute `dist.mesh` names the axes of the mesh. A value's
+    *sharding* says which axes divide which of its dims, and over which axes the
+    value is still *unreduced*: every rank holds a term, and the value is the sum.
+
+    A collective stands first at the whole tensors' types: it changes the
+    sharding and nothing else. `--zc-localize` gives every value the type of a
+    rank's part; from then on a collective's operand and result are what one rank
+    holds.
+
+    | attribute | on | meaning |
+    | --- | --- | --- |
+    | `dist.mesh = #dist.mesh<dp=4,tp=2>` | module | the axes, slowest first |
+    | `dist.sharding = #dist.sharding<dp,_>` | argument, result, `train.state` | how it is divided |
+    | `dist.whole = tensor<8x4xf32>` | the same, once types are local | the whole tensor's type |
+    | `dist.operands`, `dist.results` | op | shardings that the op works with |
+    | `dist.traffic = "statistics"` | op | what a reduction of its results carries |
+    | `dist.coordinate = "dp"` | `train.state` | holds the rank's coordinate on an axis |
+  }];
+  let useDefaultAttributePrinterParser = 1;
+  let extraClassDeclaration = "void registerAttrs();";
+  let dependentDialects = ["::zc::train::TrainDialect"];
+}
+
+#endif // ZC_DIALECTS_DIST_DISTDIALECT_TD

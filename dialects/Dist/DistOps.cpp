@@ -1,0 +1,293 @@
+//===- DistOps.cpp - what collectives do to shardings, and to parts -------===//
+#include "dialects/Dist/DistDialect.h"
+
+#include "dialects/Train/Ops/OpSupport.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace zc;
+using namespace zc::dist;
+
+#define GET_OP_CLASSES
+#include "dialects/Dist/DistOps.cpp.inc"
+
+//===----------------------------------------------------------------------===//
+// Verifiers
+//===----------------------------------------------------------------------===//
+
+static LogicalResult verifyTraffic(Operation *op, StringRef traffic) {
+  if (llvm::is_contained({StringRef(kGradients), StringRef(kParameters),
+                          StringRef(kActivations), StringRef(kStatistics),
+                          StringRef(kScalars)},
+                         traffic))
+    return success();
+  return op->emitOpError()
+         << "sends '" << traffic
+         << "'; expected gradients, parameters, activations, statistics or "
+            "scalars";
+}
+
+static LogicalResult verifyAxes(Operation *op, ArrayAttr axes) {
+  MeshAttr mesh = getMesh(op);
+  if (axes.empty())
+    return op->emitOpError() << "has no axes";
+  for (auto axis : axes.getAsRange<StringAttr>())
+    if (mesh && mesh.findAxis(axis) < 0)
+      return op->emitOpError() << "goes along '" << axis.getValue()
+                               << "', which is no axis of " << mesh;
+  return success();
+}
+
+static LogicalResult verifyDim(Operation *op, int64_t dim) {
+  auto type = cast<RankedTensorType>(op->getOperand(0).getType());
+  auto result = cast<RankedTensorType>(op->getResult(0).getType());
+  if (type.getRank() != result.getRank() ||
+      type.getElementType() != result.getElementType())
+    return op->emitOpError() << "makes " << result << " of " << type;
+  if (dim >= 0 && dim < type.getRank())
+    return success();
+  return op->emitOpError() << "has no dim " << dim << ": " << type;
+}
+
+/// Whole tensors, or parts along `dim` of one another: `larger` is `times` as
+/// large as `smaller`.
+static LogicalResult verifySizes(Operation *op, int64_t dim, bool grows) {
+  auto from = cast<RankedTensorType>(op->getOperand(0).getType());
+  auto to = cast<RankedTensorType>(op->getResult(0).getType());
+  for (int64_t i = 0; i < from.getRank(); ++i) {
+    int64_t small = grows ? from.getDimSize(i) : to.getDimSize(i);
+    int64_t large = grows ? to.getDimSize(i) : from.getDimSize(i);
+    if (small == large || (i == dim && large % small == 0))
+      continue;
+    return op->emitOpError() << "makes " << to << " of " << from;
+  }
+  return success();
+}
+
+LogicalResult AllReduceOp::verify() {
+  return failure(failed(verifyAxes(*this, getAxes())) ||
+                 failed(verifyTraffic(*this, getTraffic())));
+}
+
+LogicalResult AllGatherOp::verify() {
+  return failure(failed(verifyAxes(*this, getAxes())) ||
+                 failed(verifyTraffic(*this, getTraffic())) ||
+                 failed(verifyDim(*this, getDim())) ||
+                 failed(verifySizes(*this, getDim(), /*grows=*/true)));
+}
+
+LogicalResult ReduceScatterOp::verify() {
+  return failure(failed(verifyAxes(*this, getAxes())) ||
+                 failed(verifyTraffic(*this, getTraffic())) ||
+                 failed(verifyDim(*this, getDim())) ||
+                 failed(verifySizes(*this, getDim(), /*grows=*/false)));
+}
+
+LogicalResult AllToAllOp::verify() {
+  return failure(failed(verifyAxes(*this, getAxes())) ||
+                 failed(verifyTraffic(*this, getTraffic())) ||
+                 failed(verifyDim(*this, getFrom())) ||
+                 failed(verifyDim(*this, getTo())));
+}
+
+LogicalResult SliceOp::verify() {
+  return failure(failed(verifyAxes(*this, getAxes())) ||
+                 failed(verifyDim(*this, getDim())) ||
+                 failed(verifySizes(*this, getDim(), /*grows=*/false)));
+}
+
+//===----------------------------------------------------------------------===//
+// Shardings
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// A sharding being changed.
+struct Change {
+  explicit Change(ShardingAttr before)
+      : dims(before.getDims()), unreduced(before.getUnreduced()),
+        context(before.getContext()) {}
+
+  ShardingAttr get() { return ShardingAttr::get(context, dims, unreduced); }
+
+  /// Takes `axes` out of the unreduced ones.
+  bool reduce(ArrayAttr axes, std::string &error) {
+    for (auto axis : axes.getAsRange<StringAttr>()) {
+      auto found = llvm::find(unreduced, axis);
+      if (found == unreduced.end()) {
+        error = "the operand is not unreduced over '" + axis.str() + "'";
+        return false;
+      }
+      unreduced.erase(found);
+    }
+    return true;
+  }
+
+  void divide(int64_t dim, ArrayAttr axes) {
+    SmallVector<Attribute> all(dims[dim].begin(), dims[dim].end());
+    all.append(axes.begin(), axes.end());
+    dims[dim] = ArrayAttr::get(context, all);
+  }
+
+  /// Takes `axes` from the end of those that divide `dim`.
+  bool gather(int64_t dim, ArrayAttr axes, std::string &error) {
+    ArrayRef<Attribute> all = dims[dim].getValue();
+    if (all.size() < axes.size() ||
+        all.take_back(axes.size()) != axes.getValue()) {
+      error =
+          "dim " + std::to_string(dim) + " of the operand is not divided so";
+      return false;
+    }
+    dims[dim] = ArrayAttr::get(context, all.drop_back(axes.size()));
+    return true;
+  }
+
+  SmallVector<ArrayAttr> dims;
+  SmallVector<StringAttr> unreduced;
+  MLIRContext *context;
+};
+
+} // namespace
+
+ShardingAttr AllReduceOp::applyTo(ShardingAttr before, std::string &error) {
+  Change change(before);
+  return change.reduce(getAxes(), error) ? change.get() : ShardingAttr();
+}
+
+ShardingAttr AllGatherOp::applyTo(ShardingAttr before, std::string &error) {
+  Change change(before);
+  return change.gather(getDim(), getAxes(), error) ? change.get()
+                                                   : ShardingAttr();
+}
+
+ShardingAttr ReduceScatterOp::applyTo(ShardingAttr before, std::string &error) {
+  Change change(before);
+  if (!change.reduce(getAxes(), error))
+    return {};
+  change.divide(getDim(), getAxes());
+  return change.get();
+}
+
+ShardingAttr AllToAllOp::applyTo(ShardingAttr before, std::string &error) {
+  Change change(before);
+  if (!change.gather(getFrom(), getAxes(), error))
+    return {};
+  change.divide(getTo(), getAxes());
+  return change.get();
+}
+
+ShardingAttr SliceOp::applyTo(ShardingAttr before, std::string &) {
+  Change change(before);
+  change.divide(getDim(), getAxes());
+  return change.get();
+}
+
+//===----------------------------------------------------------------------===//
+// On one rank
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Moves the elements of a rank's part so that collectives go along dim 0.
+struct PartBuilder {
+  OpBuilder &builder;
+  Location loc;
+
+  static ArrayRef<int64_t> shapeOf(Value value) {
+    return cast<RankedTensorType>(value.getType()).getShape();
+  }
+
+  /// [.., n, ..] as [.., ranks, n / ranks, ..].
+  Value divide(Value value, int64_t dim, int64_t ranks) {
+    SmallVector<int64_t> shape(shapeOf(value));
+    shape[dim] /= ranks;
+    shape.insert(shape.begin() + dim, ranks);
+    return train::reshape(builder, loc, value, shape);
+  }
+
+  /// [.., ranks, n, ..] as [.., ranks n, ..].
+  Value join(Value value, int64_t dim) {
+    SmallVector<int64_t> shape(shapeOf(value));
+    shape[dim] *= shape[dim + 1];
+    shape.erase(shape.begin() + dim + 1);
+    return train::reshape(builder, loc, value, shape);
+  }
+
+  /// Dim `from` becomes dim `to`; the others keep their order.
+  Value move(Value value, int64_t from, int64_t to) {
+    SmallVector<int64_t> permutation =
+        train::otherDims(shapeOf(value).size(), {from});
+    permutation.insert(permutation.begin() + to, from);
+    return train::transpose(builder, loc, value, permutation);
+  }
+
+  RankedTensorType withShape(Value value, ArrayRef<int64_t> shape) {
+    return train::withShape(value.getType(), shape);
+  }
+};
+
+} // namespace
+
+Value AllReduceOp::buildLocal(OpBuilder &builder, Value part,
+                              RankedTensorType resultPart, int64_t ranks,
+                              llvm::function_ref<Value()>) {
+  return AllReduceOp::create(builder, getLoc(), part, getAxesAttr(),
+                             getTrafficAttr());
+}
+
+bool AllReduceOp::mayWorkInPlace() { return true; }
+
+Value AllGatherOp::buildLocal(OpBuilder &builder, Value part,
+                              RankedTensorType resultPart, int64_t ranks,
+                              llvm::function_ref<Value()>) {
+  if (getDim() == 0)
+    return AllGatherOp::create(builder, getLoc(), resultPart, part,
+                               getAxesAttr(), 0, getTraffic());
+  PartBuilder build{builder, getLoc()};
+  // Parts one after another, then side by side.
+  SmallVector<int64_t> row(build.shapeOf(part));
+  row.insert(row.begin(), 1);
+  Value stacked = train::reshape(builder, getLoc(), part, row);
+  row[0] = ranks;
+  stacked = AllGatherOp::create(builder, getLoc(), build.withShape(part, row),
+                                stacked, getAxesAttr(), 0, getTraffic());
+  return build.join(build.move(stacked, 0, getDim()), getDim());
+}
+
+Value ReduceScatterOp::buildLocal(OpBuilder &builder, Value part,
+                                  RankedTensorType resultPart, int64_t ranks,
+                                  llvm::function_ref<Value()>) {
+  PartBuilder build{builder, getLoc()};
+  if (getDim() != 0)
+    part = build.move(build.divide(part, getDim(), ranks), getDim(), 0);
+  SmallVector<int64_t> shape(build.shapeOf(part));
+  shape[0] /= ranks;
+  Value own =
+      ReduceScatterOp::create(builder, getLoc(), build.withShape(part, shape),
+                              part, getAxesAttr(), 0, getTraffic());
+  return train::reshape(builder, getLoc(), own, resultPart.getShape());
+}
+
+Value AllToAllOp::buildLocal(OpBuilder &builder, Value part,
+                             RankedTensorType resultPart, int64_t ranks,
+                             llvm::function_ref<Value()>) {
+  PartBuilder build{builder, getLoc()};
+  // [ranks, ...], `to` cut in pieces: piece i goes to rank i.
+  Value pieces = build.move(build.divide(part, getTo(), ranks), getTo(), 0);
+  pieces = AllToAllOp::create(builder, getLoc(), pieces.getType(), pieces,
+                              getAxesAttr(), 0, 0, getTraffic());
+  return build.join(build.move(pieces, 0, getFrom()), getFrom());
+}
+
+Value SliceOp::buildLocal(OpBuilder &builder, Value part,
+                          RankedTensorType resultPart, int64_t ranks,
+                          llvm::function_ref<Value()> coordinate) {
+  PartBuilder build{builder, getLoc()};
+  Value pieces = build.divide(part, getDim(), ranks);
+  Value index = train::reshape(builder, getLoc(), coordinate(), {1});
+  SmallVector<int64_t> shape(build.shapeOf(pieces));
+  shape[getDim()] = 1;
+  Value own = train::GatherOp::create(
+      builder, getLoc(), build.withShape(part, shape), pieces, index, getDim());
+  return train::reshape(builder, getLoc(), own, resultPart.getShape());
+}

@@ -1,0 +1,255 @@
+//===- InsertCollectives.cpp - --zc-insert-collectives --------------------===//
+#include "passes/Collectives/Passes.h"
+#include "passes/Sharding/Layout.h"
+
+using namespace mlir;
+using namespace zc::train;
+
+namespace zc {
+#define GEN_PASS_DEF_INSERTCOLLECTIVESPASS
+#include "passes/Collectives/Passes.h.inc"
+
+namespace {
+
+constexpr StringLiteral kGradientsMark = "train.gradients";
+
+/// Collectives from one layout of a value to another.
+class Resharder {
+public:
+  Resharder(OpBuilder &builder, Value value, Layout from, Operation *user,
+            dist::MeshAttr mesh)
+      : builder(builder), value(value), now(std::move(from)), user(user),
+        mesh(mesh) {}
+
+  /// Null where a whole value would have to become a sum of terms.
+  Value run(const Layout &wanted);
+
+private:
+  void reduce(const Layout &wanted);
+  void scatter(const Layout &wanted, int64_t dim);
+  bool exchange(const Layout &wanted);
+  void gather(const Layout &wanted, int64_t dim);
+  void slice(const Layout &wanted, int64_t dim);
+  template <typename Op, typename... Args> void add(Args &&...args);
+  StringAttr getTraffic(StringRef otherwise);
+
+  OpBuilder &builder;
+  Value value;
+  Layout now;
+  Operation *user;
+  dist::MeshAttr mesh;
+};
+
+} // namespace
+
+static bool isPrefix(const Axes &prefix, const Axes &axes) {
+  return prefix.size() <= axes.size() &&
+         ArrayRef(axes).take_front(prefix.size()) == ArrayRef(prefix);
+}
+
+static StringRef trafficOf(Operation *op) {
+  auto traffic =
+      op ? op->getAttrOfType<StringAttr>(dist::kTrafficAttr) : StringAttr();
+  return traffic ? traffic.getValue() : StringRef();
+}
+
+/// What a mark on the value or on the user says; else by what is sent.
+StringAttr Resharder::getTraffic(StringRef otherwise) {
+  StringRef traffic = trafficOf(user);
+  if (traffic.empty())
+    traffic = trafficOf(value.getDefiningOp());
+  if (traffic.empty() &&
+      cast<ShapedType>(value.getType()).getNumElements() == 1)
+    traffic = dist::kScalars;
+  return builder.getStringAttr(traffic.empty() ? otherwise : traffic);
+}
+
+template <typename Op, typename... Args> void Resharder::add(Args &&...args) {
+  auto op = Op::create(builder, value.getLoc(), value.getType(), value,
+                       std::forward<Args>(args)...);
+  // What is said of the value is said of its whole form.
+  if (StringRef traffic = trafficOf(value.getDefiningOp()); !traffic.empty())
+    op->setAttr(dist::kTrafficAttr, builder.getStringAttr(traffic));
+  if (user && user->hasAttr(kGradientsMark) && isa<dist::ReshardOp>(user))
+    op->setAttr(kGradientsMark, user->getAttr(kGradientsMark));
+  op->setAttr(dist::kResultsAttr, toArrayAttr(now, mesh));
+  value = op;
+}
+
+void Resharder::scatter(const Layout &wanted, int64_t dim) {
+  Axes &mine = now.dims[dim];
+  const Axes &target = wanted.dims[dim];
+  if (!isPrefix(mine, target))
+    return;
+  Axes axes;
+  for (size_t i = mine.size(); i < target.size(); ++i) {
+    if (!now.isUnreduced(target[i]))
+      break;
+    axes.push_back(target[i]);
+  }
+  if (axes.empty())
+    return;
+  mine.append(axes);
+  for (int axis : axes)
+    now.unreduced.erase(llvm::find(now.unreduced, axis));
+  add<dist::ReduceScatterOp>(axisNames(axes, mesh),
+                             builder.getI64IntegerAttr(dim),
+                             getTraffic(dist::kActivations));
+}
+
+void Resharder::reduce(const Layout &wanted) {
+  for (int64_t dim = 0; dim < static_cast<int64_t>(now.dims.size()); ++dim)
+    scatter(wanted, dim);
+  Axes axes;
+  for (int axis : now.unreduced)
+    if (!wanted.isUnreduced(axis))
+      axes.push_back(axis);
+  if (axes.empty())
+    return;
+  for (int axis : axes)
+    now.unreduced.erase(llvm::find(now.unreduced, axis));
+  add<dist::AllReduceOp>(axisNames(axes, mesh), getTraffic(dist::kActivations));
+}
+
+/// One axis that leaves the end of a dim for the end of another.
+bool Resharder::exchange(const Layout &wanted) {
+  int64_t rank = now.dims.size();
+  for (int64_t from = 0; from < rank; ++from) {
+    if (now.dims[from].empty() || isPrefix(now.dims[from], wanted.dims[from]))
+      continue;
+    int axis = now.dims[from].back();
+    for (int64_t to = 0; to < rank; ++to) {
+      size_t place = now.dims[to].size();
+      if (to == from || !isPrefix(now.dims[to], wanted.dims[to]) ||
+          wanted.dims[to].size() <= place || wanted.dims[to][place] != axis)
+        continue;
+      now.dims[from].pop_back();
+      now.dims[to].push_back(axis);
+      add<dist::AllToAllOp>(
+          axisNames(axis, mesh), builder.getI64IntegerAttr(from),
+          builder.getI64IntegerAttr(to), getTraffic(dist::kActivations));
+      return true;
+    }
+  }
+  return false;
+}
+
+void Resharder::gather(const Layout &wanted, int64_t dim) {
+  Axes &mine = now.dims[dim];
+  size_t kept = 0;
+  while (kept < mine.size() && kept < wanted.dims[dim].size() &&
+         mine[kept] == wanted.dims[dim][kept])
+    ++kept;
+  if (kept == mine.size())
+    return;
+  Axes axes(mine.begin() + kept, mine.end());
+  mine.resize(kept);
+  add<dist::AllGatherOp>(axisNames(axes, mesh), builder.getI64IntegerAttr(dim),
+                         getTraffic(dist::kActivations));
+}
+
+void Resharder::slice(const Layout &wanted, int64_t dim) {
+  Axes &mine = now.dims[dim];
+  if (mine == wanted.dims[dim])
+    return;
+  Axes axes(wanted.dims[dim].begin() + mine.size(), wanted.dims[dim].end());
+  mine = wanted.dims[dim];
+  add<dist::SliceOp>(axisNames(axes, mesh), builder.getI64IntegerAttr(dim));
+}
+
+Value Resharder::run(const Layout &wanted) {
+  reduce(wanted);
+  while (exchange(wanted)) {
+  }
+  for (int64_t dim = 0; dim < static_cast<int64_t>(now.dims.size()); ++dim)
+    gather(wanted, dim);
+  for (int64_t dim = 0; dim < static_cast<int64_t>(now.dims.size()); ++dim)
+    slice(wanted, dim);
+  return now == wanted ? value : Value();
+}
+
+namespace {
+
+struct InsertCollectives
+    : public impl::InsertCollectivesPassBase<InsertCollectives> {
+  using InsertCollectivesPassBase::InsertCollectivesPassBase;
+
+  void runOnOperation() override {
+    mesh = dist::getMesh(getOperation());
+    if (!mesh) {
+      getOperation().emitError("has no dist.mesh; run --zc-annotate-mesh");
+      return signalPassFailure();
+    }
+    for (auto program : getOperation().getOps<func::FuncOp>())
+      if (failed(convert(program)))
+        return signalPassFailure();
+    getOperation().walk([&](dist::CollectiveOpInterface) { ++numCollectives; });
+  }
+
+private:
+  LogicalResult convert(func::FuncOp program) {
+    made.clear();
+    Block &block = program.getBody().front();
+    for (Operation &op : llvm::make_early_inc_range(block)) {
+      bool isReturn = &op == block.getTerminator();
+      auto wanted = isReturn ? resultsOf(program)
+                             : layoutsOf(&op, dist::kOperandsAttr, mesh);
+      if (wanted.size() != op.getNumOperands())
+        return op.emitError("has no shardings; run --zc-propagate-sharding");
+      if (auto reshard = dyn_cast<dist::ReshardOp>(op)) {
+        if (failed(replace(reshard)))
+          return failure();
+        continue;
+      }
+      for (OpOperand &use : op.getOpOperands())
+        if (failed(reshard(use, wanted[use.getOperandNumber()])))
+          return failure();
+    }
+    return success();
+  }
+
+  SmallVector<Layout> resultsOf(func::FuncOp program) {
+    SmallVector<Layout> layouts;
+    for (unsigned index = 0; index < program.getNumResults(); ++index)
+      if (auto sharding = program.getResultAttrOfType<dist::ShardingAttr>(
+              index, dist::kShardingAttr))
+        layouts.push_back(Layout::from(sharding, mesh));
+    return layouts;
+  }
+
+  LogicalResult reshard(OpOperand &use, const Layout &wanted) {
+    Value value = use.get();
+    Layout from = layoutOf(value, mesh);
+    if (from == wanted)
+      return success();
+    Value &moved = made[{value, wanted.toAttr(mesh)}];
+    if (!moved) {
+      OpBuilder builder(use.getOwner());
+      moved = Resharder(builder, value, from, nullptr, mesh).run(wanted);
+    }
+    if (!moved)
+      return use.getOwner()->emitError("operand ")
+             << use.getOperandNumber() << " is " << from.toAttr(mesh)
+             << " and cannot become " << wanted.toAttr(mesh);
+    use.set(moved);
+    return success();
+  }
+
+  LogicalResult replace(dist::ReshardOp op) {
+    OpBuilder builder(op);
+    Value moved = Resharder(builder, op.getInput(),
+                            layoutOf(op.getInput(), mesh), op, mesh)
+                      .run(layoutOf(op.getResult(), mesh));
+    if (!moved)
+      return op.emitError("cannot be made by collectives");
+    op.getResult().replaceAllUsesWith(moved);
+    op.erase();
+    return success();
+  }
+
+  dist::MeshAttr mesh;
+  DenseMap<std::pair<Value, Attribute>, Value> made;
+};
+
+} // namespace
+} // namespace zc

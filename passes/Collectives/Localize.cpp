@@ -1,0 +1,170 @@
+//===- Localize.cpp - --zc-localize ---------------------------------------===//
+#include "passes/Collectives/Passes.h"
+#include "passes/Sharding/Layout.h"
+
+#include "dialects/Train/Ops/OpSupport.h"
+
+using namespace mlir;
+using namespace zc::train;
+
+namespace zc {
+#define GEN_PASS_DEF_LOCALIZEPASS
+#include "passes/Collectives/Passes.h.inc"
+
+namespace {
+
+/// Replaces collectives on whole tensors by what one rank does, and whole types
+/// by parts.
+class ProgramLocalizer {
+public:
+  ProgramLocalizer(func::FuncOp program, dist::MeshAttr mesh)
+      : program(program), block(program.getBody().front()), mesh(mesh) {}
+
+  void run() {
+    // Types first, for a result's sharding stands on its op.
+    DenseMap<Operation *, SmallVector<Type>> types;
+    for (Operation &op : block.without_terminator()) {
+      SmallVector<Type> &mine = types[&op];
+      for (Value result : op.getResults())
+        mine.push_back(partOf(result));
+    }
+    for (BlockArgument argument : block.getArguments())
+      setArgument(argument);
+    for (Operation &op :
+         llvm::make_early_inc_range(block.without_terminator())) {
+      if (auto collective = dyn_cast<dist::CollectiveOpInterface>(op)) {
+        localize(collective, cast<RankedTensorType>(types.at(&op).front()));
+        continue;
+      }
+      cast<ShardableOpInterface>(op).setPartTypes(types.at(&op));
+      for (StringRef name :
+           {dist::kOperandsAttr, dist::kResultsAttr, dist::kTrafficAttr})
+        op.removeAttr(name);
+    }
+    setResults();
+  }
+
+private:
+  Type partOf(Value value) {
+    return dist::getPart(cast<RankedTensorType>(value.getType()),
+                         layoutOf(value, mesh).toAttr(mesh), mesh);
+  }
+
+  void setArgument(BlockArgument argument) {
+    Type whole = argument.getType(), part = partOf(argument);
+    argument.setType(part);
+    if (whole != part)
+      program.setArgAttr(argument.getArgNumber(), dist::kWholeAttr,
+                         TypeAttr::get(whole));
+  }
+
+  void setResults() {
+    for (auto [index, value] :
+         llvm::enumerate(block.getTerminator()->getOperands())) {
+      Type whole = program.getFunctionType().getResult(index);
+      if (whole != value.getType())
+        program.setResultAttr(index, dist::kWholeAttr, TypeAttr::get(whole));
+    }
+    program.setType(
+        FunctionType::get(program.getContext(), block.getArgumentTypes(),
+                          block.getTerminator()->getOperandTypes()));
+  }
+
+  void localize(dist::CollectiveOpInterface op, RankedTensorType part) {
+    OpBuilder builder(op);
+    int64_t ranks = dist::getGroupSize(mesh, op.getAxes());
+    Value local = op.buildLocal(builder, op->getOperand(0), part, ranks, [&] {
+      return buildCoordinate(builder, op->getLoc(), op.getAxes());
+    });
+    if (Attribute mark = op->getAttr("train.gradients"))
+      if (Operation *made = local.getDefiningOp())
+        made->setAttr("train.gradients", mark);
+    op->getResult(0).replaceAllUsesWith(local);
+    op->erase();
+  }
+
+  /// The rank's number in its group, row-major over the axes.
+  Value buildCoordinate(OpBuilder &builder, Location loc, ArrayAttr axes) {
+    Value number;
+    for (auto axis : axes.getAsRange<StringAttr>()) {
+      Value own = getCoordinate(axis);
+      if (number) {
+        int64_t size = mesh.getSizes()[mesh.findAxis(axis)];
+        number = MulOp::create(builder, loc, number,
+                               splat(builder, loc, own.getType(), size));
+        number = AddOp::create(builder, loc, number, own);
+      } else {
+        number = own;
+      }
+    }
+    return number;
+  }
+
+  Value getCoordinate(StringAttr axis) {
+    Value &value = coordinates[axis];
+    if (!value) {
+      StateOp state = getCoordinateState(axis);
+      unsigned index = program.getNumArguments();
+      auto symbol = FlatSymbolRefAttr::get(state.getSymNameAttr());
+      NamedAttribute binding(StringAttr::get(program.getContext(), kStateAttr),
+                             symbol);
+      (void)program.insertArgument(
+          index, state.getType(),
+          DictionaryAttr::get(program.getContext(), binding), state.getLoc());
+      value = program.getArgument(index);
+    }
+    return value;
+  }
+
+  StateOp getCoordinateState(StringAttr axis) {
+    auto module = program->getParentOfType<ModuleOp>();
+    StateOp last;
+    for (auto state : module.getOps<StateOp>()) {
+      if (state->getAttr(dist::kCoordinateAttr) == axis)
+        return state;
+      last = state;
+    }
+    OpBuilder builder = last ? OpBuilder(last->getNextNode())
+                             : OpBuilder::atBlockBegin(module.getBody());
+    std::string name = ("coordinate." + axis.getValue()).str();
+    OperationState fields(NameLoc::get(builder.getStringAttr(name)),
+                          StateOp::getOperationName());
+    auto type = RankedTensorType::get({}, builder.getI64Type());
+    fields.addAttribute("sym_name", builder.getStringAttr(name));
+    fields.addAttribute("type", TypeAttr::get(type));
+    fields.addAttribute("kind", builder.getStringAttr(kScalar));
+    fields.addAttribute(dist::kCoordinateAttr, axis);
+    return cast<StateOp>(builder.create(fields));
+  }
+
+  func::FuncOp program;
+  Block &block;
+  dist::MeshAttr mesh;
+  DenseMap<Attribute, Value> coordinates;
+};
+
+struct Localize : public impl::LocalizePassBase<Localize> {
+  void runOnOperation() override {
+    dist::MeshAttr mesh = dist::getMesh(getOperation());
+    if (!mesh)
+      return;
+    auto programs = llvm::to_vector(getOperation().getOps<func::FuncOp>());
+    for (func::FuncOp program : programs)
+      ProgramLocalizer(program, mesh).run();
+    for (auto state : getOperation().getOps<StateOp>()) {
+      auto sharding =
+          state->getAttrOfType<dist::ShardingAttr>(dist::kShardingAttr);
+      if (!sharding)
+        continue;
+      RankedTensorType whole = state.getTensorType();
+      RankedTensorType part = dist::getPart(whole, sharding, mesh);
+      if (part == whole)
+        continue;
+      state.setType(part);
+      state->setAttr(dist::kWholeAttr, TypeAttr::get(whole));
+    }
+  }
+};
+
+} // namespace
+} // namespace zc

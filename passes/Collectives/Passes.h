@@ -1,0 +1,31 @@
+//===- Passes.h - what ranks send one another -------------------*- C++ -*-===//
+#ifndef ZC_PASSES_COLLECTIVES_PASSES_H
+#define ZC_PASSES_COLLECTIVES_PASSES_H
+
+#include "dialects/Dist/DistDialect.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/Pass.h"
+
+#include <memory>
+
+namespace mlir {
+class OpPassManager;
+} // namespace mlir
+
+namespace zc {
+
+#define GEN_PASS_DECL
+#define GEN_PASS_REGISTRATION
+#include "passes/Collectives/Passes.h.inc"
+
+struct RanksOptions {
+  std::string mesh; // "dp=4,tp=2", slowest first
+};
+
+/// From programs of one rank to programs of a rank of the mesh.
+void buildRanksPipeline(mlir::OpPassManager &manager,
+                        const RanksOptions &options);
+
+} // namespace zc
+
+#endif // ZC_PASSES_COLLECTIVES_PASSES_H

@@ -1,0 +1,24 @@
+//===- RanksPipeline.cpp - from one rank to a rank of the mesh ------------===//
+#include "passes/Collectives/Passes.h"
+#include "passes/Sharding/Passes.h"
+
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+
+namespace zc {
+
+void buildRanksPipeline(OpPassManager &manager, const RanksOptions &options) {
+  AnnotateMeshPassOptions mesh;
+  mesh.mesh = options.mesh;
+  manager.addPass(createAnnotateMeshPass(mesh));
+  manager.addPass(createPropagateShardingPass());
+  manager.addPass(createInsertCollectivesPass());
+  manager.addPass(createVerifyShardingPass());
+  manager.addPass(createLocalizePass());
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCSEPass());
+}
+
+} // namespace zc

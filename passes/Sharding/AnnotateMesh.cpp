@@ -1,0 +1,86 @@
+//===- AnnotateMesh.cpp - --zc-annotate-mesh ------------------------------===//
+#include "passes/Sharding/Layout.h"
+#include "passes/Sharding/Passes.h"
+
+using namespace mlir;
+
+namespace zc {
+#define GEN_PASS_DEF_ANNOTATEMESHPASS
+#include "passes/Sharding/Passes.h.inc"
+
+namespace {
+
+struct AnnotateMesh : public impl::AnnotateMeshPassBase<AnnotateMesh> {
+  using AnnotateMeshPassBase::AnnotateMeshPassBase;
+
+  void runOnOperation() override {
+    if (failed(setMesh()))
+      return signalPassFailure();
+    Axes axes;
+    SmallVector<std::string> names(batchAxes.begin(), batchAxes.end());
+    if (names.empty())
+      names = {"dp", "ep"};
+    for (const std::string &name : names)
+      if (int axis = mesh.findAxis(name);
+          axis >= 0 && mesh.getSizes()[axis] > 1)
+        axes.push_back(axis);
+    if (axes.empty())
+      return;
+    for (auto program : getOperation().getOps<func::FuncOp>())
+      if (failed(divideInputs(program, axes)))
+        return signalPassFailure();
+  }
+
+private:
+  LogicalResult setMesh() {
+    SmallVector<StringAttr> names;
+    SmallVector<int64_t> sizes;
+    SmallVector<StringRef> axes;
+    StringRef(meshAxes()).split(axes, ',', -1, /*KeepEmpty=*/false);
+    for (StringRef axis : axes) {
+      auto [name, size] = axis.split('=');
+      int64_t number;
+      if (name.empty() || size.getAsInteger(10, number))
+        return getOperation().emitError("mesh: expected AXIS=SIZE, found '")
+               << axis << "'";
+      names.push_back(StringAttr::get(&getContext(), name));
+      sizes.push_back(number);
+    }
+    auto complain = [&] { return getOperation().emitError("mesh "); };
+    mesh = dist::MeshAttr::getChecked(complain, &getContext(),
+                                      ArrayRef<StringAttr>(names),
+                                      ArrayRef<int64_t>(sizes));
+    if (!mesh)
+      return failure();
+    getOperation()->setAttr(dist::kMeshAttr, mesh);
+    return success();
+  }
+
+  const std::string &meshAxes() { return AnnotateMeshPassBase::mesh; }
+
+  LogicalResult divideInputs(func::FuncOp program, const Axes &axes) {
+    for (BlockArgument argument : program.getArguments()) {
+      unsigned index = argument.getArgNumber();
+      auto dim =
+          program.getArgAttrOfType<IntegerAttr>(index, train::kBatchDimAttr);
+      if (!dim)
+        continue;
+      auto type = cast<RankedTensorType>(argument.getType());
+      int64_t samples = type.getDimSize(dim.getInt());
+      int64_t ranks = groupSize(axes, mesh);
+      if (samples % ranks != 0)
+        return program.emitError("argument ")
+               << index << ": " << samples << " samples do not divide among "
+               << ranks << " ranks";
+      Layout layout = Layout::replicated(type.getRank());
+      layout.dims[dim.getInt()] = axes;
+      program.setArgAttr(index, dist::kShardingAttr, layout.toAttr(mesh));
+    }
+    return success();
+  }
+
+  dist::MeshAttr mesh;
+};
+
+} // namespace
+} // namespace zc

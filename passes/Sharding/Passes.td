@@ -1,0 +1,55 @@
+//===- Passes.td - who holds which part of what ---------------------------===//
+#ifndef ZC_PASSES_SHARDING_PASSES_TD
+#define ZC_PASSES_SHARDING_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def AnnotateMeshPass : Pass<"zc-annotate-mesh", "::mlir::ModuleOp"> {
+  let summary = "set the mesh and divide the batch";
+  let description = [{
+    Sets `dist.mesh` and divides the dim that counts samples of every input over
+    the axes `batch-axes`.
+
+    ```mlir
+    func.func @step(%x: tensor<8x4xf32> {train.input = "x", train.batch_dim = 0})
+    // becomes, with mesh = "dp=2"
+    func.func @step(%x: tensor<8x4xf32> {dist.sharding = #dist.sharding<dp,_>, ...})
+    ```
+  }];
+  let options = [
+    Option<"mesh", "mesh", "std::string", "\"\"",
+           "axes with sizes, slowest first: dp=4,tp=2">,
+    ListOption<"batchAxes", "batch-axes", "std::string",
+               "the axes that divide the batch; default dp and ep">
+  ];
+  let dependentDialects = ["::zc::dist::DistDialect"];
+}
+
+def PropagateShardingPass : Pass<"zc-propagate-sharding", "::mlir::ModuleOp"> {
+  let summary = "decide how every value is divided, by the ops' sharding rules";
+  let description = [{
+    From the arguments forwards through every op's rule; then backwards, to what
+    every rank has whole but only needs in part. Every op gets `dist.operands`,
+    the shardings it asks for, and `dist.results`. An op that wants whole what is
+    divided is replaced by finer ops where it has such. Gradients of parameters,
+    and sums that an op's finer form takes, are reduced where they are computed
+    (`dist.reshard`); other unreduced values where an op is not linear in them.
+    Accumulators stay unreduced where what is added to them is.
+
+    Nothing is moved: that is `--zc-insert-collectives`.
+  }];
+  let dependentDialects = ["::zc::dist::DistDialect"];
+}
+
+def VerifyShardingPass : Pass<"zc-verify-sharding", "::mlir::ModuleOp"> {
+  let summary = "prove that a divided program computes what the whole one does";
+  let description = [{
+    For every op: operands are divided as it asks, and what it asks follows its
+    rule: dims of one factor alike, whole dims whole; no unreduced value passes an
+    op that is not linear in it, meets one that is not a sum of terms over the
+    same axes, or is returned as whole.
+  }];
+  let dependentDialects = ["::zc::dist::DistDialect"];
+}
+
+#endif // ZC_PASSES_SHARDING_PASSES_TD

@@ -1,0 +1,51 @@
+// RUN: zc-opt %s --split-input-file --verify-diagnostics
+
+// expected-error @+1 {{names the axis 'dp' twice}}
+module attributes {dist.mesh = #dist.mesh<dp=4,dp=2>} {}
+
+// -----
+
+// expected-error @+1 {{axis 'dp' has the size 0; expected at least 1}}
+module attributes {dist.mesh = #dist.mesh<dp=0>} {}
+
+// -----
+
+module attributes {dist.mesh = #dist.mesh<dp=2>} {
+  func.func @axis(%x: tensor<4xf32>) {
+    // expected-error @+1 {{goes along 'tp', which is no axis of #dist.mesh<dp=2>}}
+    %0 = dist.all_reduce %x {axes = ["tp"], traffic = "scalars"} : (tensor<4xf32>) -> tensor<4xf32>
+    return
+  }
+}
+
+// -----
+
+func.func @traffic(%x: tensor<4xf32>) {
+  // expected-error @+1 {{sends 'letters'; expected gradients, parameters}}
+  %0 = dist.all_reduce %x {axes = ["dp"], traffic = "letters"} : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @none(%x: tensor<4xf32>) {
+  // expected-error @+1 {{has no axes}}
+  %0 = dist.all_reduce %x {axes = [], traffic = "scalars"} : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @dim(%x: tensor<4xf32>) {
+  // expected-error @+1 {{has no dim 1: 'tensor<4xf32>'}}
+  %0 = dist.all_gather %x {axes = ["dp"], dim = 1 : i64, traffic = "scalars"} : (tensor<4xf32>) -> tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @size(%x: tensor<4xf32>) {
+  // expected-error @+1 {{makes 'tensor<3xf32>' of 'tensor<4xf32>'}}
+  %0 = dist.reduce_scatter %x {axes = ["dp"], dim = 0 : i64, traffic = "scalars"} : (tensor<4xf32>) -> tensor<3xf32>
+  return
+}

@@ -1,0 +1,75 @@
+// RUN: zc-opt %s --zc-annotate-mesh="mesh=dp=2" --zc-propagate-sharding | FileCheck %s
+
+train.state @w "parameter" : tensor<4x3xf32>
+train.state @accumulated.loss "accumulator" : tensor<f32>
+train.state @accumulated.count "accumulator" : tensor<f32>
+
+// Tests that sums over the batch are unreduced, that a mean's divisor is reduced
+// and the quotient is not, that a parameter's gradient is reduced once, where it
+// is computed, and that scalars spread to the batch's shape are spread in part.
+// CHECK-LABEL: func.func @step
+// CHECK: train.matmul %{{.*}} {dist.operands = [#dist.sharding<dp,_>, #dist.sharding<_,_>], dist.results = [#dist.sharding<dp,_>]}
+// CHECK: %[[SUM:.*]] = train.reduce "sum" %{{.*}}dist.results = [#dist.sharding<unreduced dp>]
+// CHECK: %[[COUNT:.*]] = train.reduce "sum" %{{.*}}dist.results = [#dist.sharding<unreduced dp>]
+// CHECK: train.div %[[SUM]], %[[COUNT]] {dist.operands = [#dist.sharding<unreduced dp>, #dist.sharding<>], dist.results = [#dist.sharding<unreduced dp>]}
+// CHECK: train.broadcast %[[COUNT]] {{.*}}dist.results = [#dist.sharding<dp,_>]
+// CHECK: %[[G:.*]] = train.matmul {{.*}}dist.operands = [#dist.sharding<dp,_>, #dist.sharding<dp,_>], dist.results = [#dist.sharding<_,_ unreduced dp>]
+// CHECK: %[[WHOLE:.*]] = dist.reshard %[[G]] {{.*}}dist.results = [#dist.sharding<_,_>], dist.traffic = "gradients"
+// CHECK: train.sub %{{.*}}, %[[WHOLE]]
+func.func @step(%w: tensor<4x3xf32> {train.state = @w},
+                %x: tensor<8x4xf32> {train.input = "x", train.batch_dim = 0 : i64},
+                %c: tensor<8x3xf32> {train.input = "c", train.batch_dim = 0 : i64})
+    -> (tensor<f32> {train.metric = "loss"}, tensor<4x3xf32> {train.state = @w}) {
+  %y = train.matmul %x, %w : (tensor<8x4xf32>, tensor<4x3xf32>) -> tensor<8x3xf32>
+  %s = train.reduce "sum" %y {dims = array<i64: 0, 1>} : (tensor<8x3xf32>) -> tensor<f32>
+  %n = train.reduce "sum" %c {dims = array<i64: 0, 1>} : (tensor<8x3xf32>) -> tensor<f32>
+  %loss = train.div %s, %n : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %dy = train.broadcast %n {dims = array<i64>} : (tensor<f32>) -> tensor<8x3xf32>
+  %g = train.matmul %x, %dy {transpose_lhs, train.gradients = array<i64: 0>} : (tensor<8x4xf32>, tensor<8x3xf32>) -> tensor<4x3xf32>
+  %w1 = train.sub %w, %g : (tensor<4x3xf32>, tensor<4x3xf32>) -> tensor<4x3xf32>
+  return %loss, %w1 : tensor<f32>, tensor<4x3xf32>
+}
+
+// Tests that an accumulator of sums stays unreduced, one of what every rank has
+// whole does not.
+// CHECK-LABEL: func.func @micro
+// CHECK-SAME: #dist.sharding<unreduced dp>, train.state = @accumulated.loss
+// CHECK-SAME: #dist.sharding<>, train.state = @accumulated.count
+func.func @micro(%l: tensor<f32> {train.state = @accumulated.loss},
+                 %n: tensor<f32> {train.state = @accumulated.count},
+                 %x: tensor<8xf32> {train.input = "x", train.batch_dim = 0 : i64})
+    -> (tensor<f32> {train.state = @accumulated.loss}, tensor<f32> {train.state = @accumulated.count}) {
+  %s = train.reduce "sum" %x {dims = array<i64: 0>} : (tensor<8xf32>) -> tensor<f32>
+  %eight = train.constant dense<8.0> : tensor<f32>
+  %l1 = train.add %l, %s : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %n1 = train.add %n, %eight : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  return %l1, %n1 : tensor<f32>, tensor<f32>
+}
+
+// Tests that statistics of the batch become sums that are reduced once.
+// CHECK-LABEL: func.func @normalise
+// CHECK-NOT: batch_norm_training
+// CHECK: train.reduce "sum" {{.*}}#dist.sharding<_ unreduced dp>
+// CHECK: dist.reshard {{.*}}dist.traffic = "statistics"
+// CHECK: train.reduce "sum" {{.*}}#dist.sharding<_ unreduced dp>
+// CHECK: dist.reshard {{.*}}dist.traffic = "statistics"
+// CHECK: train.batch_norm {{.*}}#dist.sharding<dp,_>
+func.func @normalise(%x: tensor<8x4xf32> {train.input = "x", train.batch_dim = 0 : i64},
+                     %scale: tensor<4xf32> {train.input = "s"}, %bias: tensor<4xf32> {train.input = "b"})
+    -> (tensor<8x4xf32> {train.output = "y", train.batch_dim = 0 : i64}) {
+  %y, %m, %v = train.batch_norm_training %x, %scale, %bias {channel_dim = 1 : i64, epsilon = 1.0e-5 : f64} : (tensor<8x4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<8x4xf32>, tensor<4xf32>, tensor<4xf32>)
+  return %y : tensor<8x4xf32>
+}
+
+// Tests that the gradient of a table is a sum over the batch: the zeros that it
+// is added to are a sum of zeros.
+// CHECK-LABEL: func.func @table
+// CHECK: train.constant {dist.operands = [], dist.results = [#dist.sharding<_,_ unreduced dp>]}
+// CHECK: train.scatter_add {{.*}}dist.results = [#dist.sharding<_,_ unreduced dp>]
+func.func @table(%i: tensor<8xi64> {train.input = "i", train.batch_dim = 0 : i64},
+                 %u: tensor<8x4xf32> {train.input = "u", train.batch_dim = 0 : i64})
+    -> (tensor<6x4xf32> {train.output = "y"}) {
+  %zero = train.constant dense<0.0> : tensor<6x4xf32>
+  %g = train.scatter_add %zero, %i, %u {dim = 0 : i64} : (tensor<6x4xf32>, tensor<8xi64>, tensor<8x4xf32>) -> tensor<6x4xf32>
+  return %g : tensor<6x4xf32>
+}
