@@ -1,12 +1,33 @@
 // Matrix products by oneDNN. The library's block-wise kernels take transposes
 // as strides and their scratch memory from us; its older ones allocate inside,
 // so the list order (fastest first) is also ours.
-#include "kernels/Cpu/OneDnn.h"
-#include "kernels/Cpu/Primitive.h"
+#include "kernels/Cpu/MatmulDescriptor.h"
+#include "kernels/Cpu/Workspace.h"
 
 #include <algorithm>
 
 namespace zc::kernels {
+
+dnnl::matmul::primitive_desc onednn::describeMatmul(const MatmulSpec &spec,
+                                                    bool anyB) {
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  if (spec.accumulate) {
+    dnnl::post_ops sum;
+    sum.append_sum(1.0f);
+    attributes.set_post_ops(sum);
+  }
+  auto a = describe(spec.a), b = describe(spec.b), c = describe(spec.c);
+  if (anyB)
+    b = dnnl::memory::desc(spec.b.dims, dataType(spec.b.type),
+                           dnnl::memory::format_tag::any);
+#if DNNL_VERSION_MAJOR >= 3
+  return {cpuEngine(), a, b, c, attributes};
+#else
+  return {dnnl::matmul::desc(a, b, c), attributes, cpuEngine()};
+#endif
+}
+
 namespace {
 
 using namespace onednn;
@@ -89,22 +110,6 @@ private:
   int64_t aBytes, cBytes; // from one slice to the next
 };
 
-Descriptor makeDescriptor(const MatmulSpec &spec) {
-  dnnl::primitive_attr attributes;
-  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  if (spec.accumulate) {
-    dnnl::post_ops sum;
-    sum.append_sum(1.0f);
-    attributes.set_post_ops(sum);
-  }
-  auto a = describe(spec.a), b = describe(spec.b), c = describe(spec.c);
-#if DNNL_VERSION_MAJOR >= 3
-  return Descriptor(cpuEngine(), a, b, c, attributes);
-#else
-  return Descriptor(dnnl::matmul::desc(a, b, c), attributes, cpuEngine());
-#endif
-}
-
 std::string describeFailure(const MatmulSpec &spec, const std::string &reason) {
   return "oneDNN: matmul of a " + print(spec.a) + ", b " + print(spec.b) +
          ", c " + print(spec.c) + ": " + reason;
@@ -119,7 +124,7 @@ std::unique_ptr<Primitive> sliceRows(const MatmulSpec &spec, int64_t count,
   for (int64_t begin = 0; begin < rows; begin += step) {
     MatmulSpec slice = spec;
     slice.a.dims[row] = slice.c.dims[row] = std::min(step, rows - begin);
-    Descriptor descriptor = makeDescriptor(slice);
+    Descriptor descriptor = describeMatmul(slice, /*anyB=*/false);
     if (descriptor.scratchpad_desc().get_size() > workspaceBytes)
       return nullptr;
     slices.push_back(std::make_unique<Matmul>(descriptor));
@@ -134,7 +139,10 @@ std::unique_ptr<Primitive> sliceRows(const MatmulSpec &spec, int64_t count,
 std::unique_ptr<Primitive> createMatmul(const MatmulSpec &spec,
                                         uint64_t workspaceBytes,
                                         std::string *error) noexcept try {
-  Descriptor descriptor = makeDescriptor(spec);
+  if (int64_t rows = matmulPackedRows(spec))
+    if (auto packed = createPackedMatmul(spec, rows, workspaceBytes))
+      return packed;
+  Descriptor descriptor = describeMatmul(spec, /*anyB=*/false);
   uint64_t least = descriptor.scratchpad_desc().get_size();
   int64_t rows = spec.c.dims[spec.c.dims.size() - 2];
   for (int64_t count = 2; least > workspaceBytes && count * 64 <= rows;

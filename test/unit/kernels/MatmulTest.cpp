@@ -133,6 +133,66 @@ TEST(Matmul, SlicesEqualNaiveLoops) {
   expectProduct(spec, a, b, c, c);
 }
 
+/// Products of 512 rows of a with a row-major b that is packed, against those
+/// of its transpose, which is read as it lies.
+void expectPackedEqualsPlain(int64_t k, int64_t n, bool accumulate) {
+  setTeamSize(kThreads);
+  MatmulSpec packed{rowMajor({512, k}), rowMajor({k, n}), rowMajor({512, n}),
+                    accumulate};
+  MatmulSpec plain = packed;
+  plain.b = transposed({k, n});
+  auto a = fill(packed.a, 1), b = fill(packed.b, 2), other = b;
+  for (int64_t i = 0; i < k; ++i)
+    for (int64_t j = 0; j < n; ++j)
+      other[j * k + i] = b[i * n + j];
+  auto run = [&](const MatmulSpec &spec, std::vector<float> &right) {
+    std::string error;
+    uint64_t bound = matmulWorkspaceBound(spec, kThreads);
+    auto primitive = createMatmul(spec, bound, &error);
+    auto c = fill(spec.c, 3);
+    if (!primitive) {
+      ADD_FAILURE() << error;
+      return c;
+    }
+    EXPECT_LE(primitive->workspaceBytes(), bound);
+    EXPECT_EQ(primitive->implementation().find("packed") != std::string::npos,
+              matmulPackedRows(spec) > 0)
+        << primitive->implementation();
+    GuardedWorkspace workspace(bound);
+    void *operands[] = {a.data(), right.data(), c.data()};
+    EXPECT_TRUE(primitive->execute(operands, workspace.get(), &error)) << error;
+    EXPECT_TRUE(workspace.intact());
+    return c;
+  };
+  EXPECT_GT(matmulPackedRows(packed), 0);
+  EXPECT_EQ(matmulPackedRows(plain), 0);
+  auto c = run(packed, b), expected = run(plain, other);
+  for (size_t i = 0; i < c.size(); ++i)
+    ASSERT_NEAR(c[i], expected[i], kTolerance * k) << i;
+}
+
+TEST(Matmul, PacksRowsThatMeetInTheCache) {
+  expectPackedEqualsPlain(300, 1024, false);
+  expectPackedEqualsPlain(300, 1024, true);
+}
+
+TEST(Matmul, PacksInSlices) {
+  expectPackedEqualsPlain(3100, 1024, false);
+  expectPackedEqualsPlain(3100, 1024, true);
+}
+
+TEST(Matmul, PacksOnlyWhatPays) {
+  auto rows = [](int64_t m, int64_t k, int64_t n) {
+    return matmulPackedRows(
+        {rowMajor({m, k}), rowMajor({k, n}), rowMajor({m, n}), false});
+  };
+  EXPECT_EQ(rows(1024, 3072, 768), 3072); // GPT-2's gradients of activations
+  EXPECT_EQ(rows(1024, 768, 3072), 768);
+  EXPECT_EQ(rows(1024, 50304, 768), 3904); // in 13 slices
+  EXPECT_EQ(rows(1024, 768, 2304), 0);
+  EXPECT_EQ(rows(256, 3072, 768), 0);
+}
+
 TEST(Matmul, SaysWhatItCannotDo) {
   std::string error;
   MatmulSpec spec{rowMajor({2, 3}), rowMajor({4, 5}), rowMajor({2, 5}), false};
