@@ -71,6 +71,12 @@ public:
   virtual ~Executable() = default;
 };
 
+/// What a device reaches at most; 0 where that is not known.
+struct DeviceLimits {
+  double flopsPerSecond = 0; // float32 matrix products
+  double bytesPerSecond = 0; // read and written, adding in memory
+};
+
 /// Addresses are the device's own; the host reads and writes through copies.
 class Device {
 public:
@@ -78,6 +84,9 @@ public:
 
   /// "cpu, 2 threads", for people.
   virtual std::string description() const = 0;
+
+  /// Measured now, in some tenths of a second, with memory of its own.
+  virtual Result<DeviceLimits> measureLimits() { return DeviceLimits(); }
 
   /// Zeroed memory, 64-byte aligned. CUDA: cudaMalloc.
   virtual Result<void *> allocate(uint64_t bytes) = 0;

@@ -19,35 +19,67 @@ std::string operatorsOf(const plan::Instruction &instruction) {
 
 void Profile::ran(const plan::Program &, const plan::Instruction &instruction,
                   Clock::time_point begin, Clock::time_point end) {
+  double seconds = std::chrono::duration<double>(end - begin).count();
   Row &row = rows[kindOf(instruction) + " " + operatorsOf(instruction)];
   ++row.count;
-  row.seconds += std::chrono::duration<double>(end - begin).count();
-  row.flops += instruction.flops();
-  row.bytes += instruction.bytes();
+  row.seconds += seconds;
+  auto [fastest, isNew] = row.fastest.try_emplace(&instruction, seconds);
+  fastest->second = std::min(fastest->second, seconds);
+}
+
+/// GFLOP/s, GB/s and the larger share of a limit: "431.0     10.2   96%
+/// compute".
+std::string Profile::printRow(const Row &row) const {
+  double seconds = 1e-12, flops = 0, bytes = 0;
+  for (auto [instruction, time] : row.fastest) {
+    seconds += time;
+    flops += instruction->flops();
+    bytes += instruction->bytes();
+  }
+  double compute = flops / seconds, memory = bytes / seconds;
+  char text[96];
+  std::snprintf(text, sizeof(text), "%9.1f %8.1f ", compute / 1e9,
+                memory / 1e9);
+  std::string rates = text;
+  if (limits.flopsPerSecond <= 0 || limits.bytesPerSecond <= 0)
+    return rates + "            -";
+  compute /= limits.flopsPerSecond;
+  memory /= limits.bytesPerSecond;
+  std::snprintf(text, sizeof(text), "%4.0f%% %-7s",
+                100 * std::max(compute, memory),
+                compute > memory ? "compute" : "memory");
+  return rates + text;
 }
 
 std::string Profile::print() const {
-  std::vector<std::pair<std::string, Row>> sorted(rows.begin(), rows.end());
+  std::vector<std::pair<std::string, const Row *>> sorted;
+  for (const auto &[name, row] : rows)
+    sorted.push_back({name, &row});
   std::stable_sort(sorted.begin(), sorted.end(), [](auto &a, auto &b) {
-    return a.second.seconds > b.second.seconds;
+    return a.second->seconds > b.second->seconds;
   });
   double total = 0;
   for (const auto &[name, row] : sorted)
-    total += row.seconds;
+    total += row->seconds;
   char line[160];
-  std::snprintf(line, sizeof(line), "%10s %6s %9s %9s %8s  %s\n", "ms", "%",
-                "calls", "GFLOP/s", "GB/s", "what");
+  std::snprintf(line, sizeof(line), "%10s %6s %9s %9s %8s %13s  %s\n", "ms",
+                "%", "calls", "GFLOP/s", "GB/s", "of limit", "what");
   std::string text = line;
   for (const auto &[name, row] : sorted) {
-    double seconds = std::max(row.seconds, 1e-12);
-    std::snprintf(line, sizeof(line), "%10.3f %6.1f %9lld %9.1f %8.1f  ",
-                  row.seconds * 1e3, 100 * row.seconds / std::max(total, 1e-12),
-                  (long long)row.count, row.flops / seconds / 1e9,
-                  row.bytes / seconds / 1e9);
-    text += line + name + "\n";
+    std::snprintf(line, sizeof(line), "%10.3f %6.1f %9lld ", row->seconds * 1e3,
+                  100 * row->seconds / std::max(total, 1e-12),
+                  (long long)row->count);
+    text += line + printRow(*row) + "  " + name + "\n";
   }
   std::snprintf(line, sizeof(line), "%10.3f %6.1f in all\n", total * 1e3,
                 100.0);
+  text += line;
+  if (limits.flopsPerSecond <= 0 || limits.bytesPerSecond <= 0)
+    return text;
+  std::snprintf(line, sizeof(line),
+                "limits measured now: compute %.0f GFLOP/s, memory %.0f GB/s; "
+                "above 100%% where caches serve\n",
+                limits.flopsPerSecond / 1e9, limits.bytesPerSecond / 1e9);
   return text + line;
 }
 

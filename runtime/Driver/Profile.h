@@ -4,6 +4,7 @@
 
 #include "runtime/Base/File.h"
 #include "runtime/Comm/World.h"
+#include "runtime/Device/Device.h"
 #include "runtime/Exec/Observer.h"
 
 #include <map>
@@ -17,9 +18,14 @@ namespace zc {
 /// The train operators of an instruction, out of its label: "train.add+mul".
 std::string operatorsOf(const plan::Instruction &instruction);
 
-/// Time per kind of operator, for a table.
+/// Time per kind of operator, for a table. Times are those of the whole run,
+/// rates those of each instruction's fastest execution: the first ones also
+/// wait for memory that nobody touched before.
 class Profile : public InstructionObserver {
 public:
+  /// What rates are compared with.
+  void setLimits(const DeviceLimits &measured) { limits = measured; }
+
   void ran(const plan::Program &program, const plan::Instruction &instruction,
            Clock::time_point begin, Clock::time_point end) override;
 
@@ -29,8 +35,13 @@ public:
 private:
   struct Row {
     int64_t count = 0;
-    double seconds = 0, flops = 0, bytes = 0;
+    double seconds = 0;
+    /// Fastest execution of each of its instructions.
+    std::map<const plan::Instruction *, double> fastest;
   };
+  std::string printRow(const Row &row) const;
+
+  DeviceLimits limits;
   std::map<std::string, Row> rows; // "matmul train.matmul"
 };
 

@@ -56,6 +56,7 @@ private:
   Status logStep(const Metric &loss, double seconds);
   Status evaluate();
   Status save();
+  Status printProfile();
   void summarize();
   template <typename Record> Status writeRecord(const Record &record) {
     if (log)
@@ -255,7 +256,7 @@ Status Trainer::run() {
   }
   ZC_RETURN_IF_ERROR(finishTrace());
   if (options.profile && world.isFirst())
-    progress->note(profile.print());
+    ZC_RETURN_IF_ERROR(printProfile());
   summarize();
   return Status();
 }
@@ -386,6 +387,14 @@ Status Trainer::save() {
                           folder, "'"));
   if (options.keep > 0)
     pruneCheckpoints(folder, state.step, options.keep);
+  return Status();
+}
+
+/// The limits are measured last, when the machine is as warm as it was.
+Status Trainer::printProfile() {
+  ZC_ASSIGN_OR_RETURN(DeviceLimits limits, session->executor().measureLimits());
+  profile.setLimits(limits);
+  progress->note(profile.print());
   return Status();
 }
 

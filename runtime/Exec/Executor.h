@@ -33,6 +33,9 @@ public:
   /// Runs a prepared program to its end.
   Status run(const plan::Program &program);
 
+  /// What the device reaches at most, measured now.
+  Result<DeviceLimits> measureLimits() { return device.measureLimits(); }
+
   /// Tells `observer` of every instruction from now on, waiting for each to
   /// end.
   void addObserver(InstructionObserver &observer) {

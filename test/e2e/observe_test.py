@@ -118,6 +118,10 @@ class Observe(ZcTest):
         self.assertEqual(sum(int(row[2]) for row in rows),
                          2 * self.instructions("step"))
         self.assertTrue(any("train.conv" in row for row in rows))
+        for row in rows:
+            self.assertRegex(row[5], r"^\d+%$")
+            self.assertIn(row[6], ("compute", "memory"))
+        self.assertIn("limits measured now: compute", out)
 
     def test_tensorboard(self):
         folder, log = self.folder / "tb" / "run", self.folder / "log.jsonl"

@@ -1,6 +1,7 @@
 #include "runtime/Device/Cpu/CpuDevice.h"
 #include "runtime/Device/Cpu/Executables.h"
 #include "runtime/Device/Cpu/Features.h"
+#include "runtime/Device/Cpu/Limits.h"
 
 #include <algorithm>
 #include <cstring>
@@ -24,6 +25,10 @@ public:
 
   std::string description() const override {
     return strCat("cpu, ", threads, threads == 1 ? " thread" : " threads");
+  }
+
+  Result<DeviceLimits> measureLimits() override {
+    return cpu::measureLimits(threads);
   }
 
   Result<void *> allocate(uint64_t bytes) override;
