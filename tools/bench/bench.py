@@ -3,14 +3,17 @@
 turns, so that a machine that slows down slows both.
 
   bench.py --torch-python VENV/bin/python [--model gpt2 ...] [--work DIR]
+  bench.py --torch-python VENV/bin/python --growth FILE.svg
 
 Every round runs zc, PyTorch (eager and compiled) and the limit: the fastest
 that the library reaches alone on the model's largest product, which the step's
 products and convolutions could not beat. Prints a table row per model: times
 are medians over the rounds, ratios compare zc with the faster PyTorch within a
-round. PyTorch is not part of the set-up: name a Python that has it.
+round. With --growth it plots instead how the cost of a step grows with a GPT's
+numbers. PyTorch is not part of the set-up: name a Python that has it.
 """
 import argparse
+import contextlib
 import json
 import os
 import pathlib
@@ -19,14 +22,91 @@ import subprocess
 import sys
 import tempfile
 
+import growth
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PEER = ROOT / "tools" / "bench" / "peer_torch.py"
 WARM_UP = 2
-# The largest product of each model, for zc-kernel-rate.
-LARGEST = {"gpt2": "matmul 1024 768 50304", "bert": "matmul 1024 768 30528",
-           "resnet50": "conv 8 64 56 64 3", "mlp": "matmul 256 4096 4096",
-           "gpt2-nano": "matmul 2048 256 1024"}
+# What a table calls each model, and its largest product for zc-kernel-rate.
+MODELS = {
+    "gpt2": ("GPT-2 124M, 4 x 256 tokens", "matmul 1024 768 50304"),
+    "bert": ("BERT-base, 8 x 128 tokens", "matmul 1024 768 30528"),
+    "resnet50": ("ResNet-50, 8 x 224 x 224", "conv 8 64 56 64 3"),
+    "mlp": ("MLP 1024-4096-4096-1000, batch 256", "matmul 256 4096 4096"),
+    "gpt2-nano": ("GPT, 4 layers x 256 wide, 16 x 128 tokens",
+                  "matmul 2048 256 1024")}
 LIBRARY_KINDS = ("matmul", "convolution", "attention")
+
+
+def output(*args):
+    result = subprocess.run([str(arg) for arg in args], check=True,
+                            stdout=subprocess.PIPE, text=True,
+                            stderr=subprocess.DEVNULL)
+    return result.stdout
+
+
+def export(options, model, folder):
+    """Write the model and a batch for zc, once."""
+    if not (folder / "model.onnx").exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        output(options.torch_python, PEER, "--model", model, "--export",
+               folder)
+
+
+def compile_model(options, folder):
+    subprocess.run([str(options.tools / "zc"), "compile",
+                    str(folder / "model.onnx"), "-o",
+                    str(folder / "model.zca"), "--loss",
+                    "softmax-cross-entropy", "--cpu-threads",
+                    str(options.threads)], check=True,
+                   stderr=subprocess.DEVNULL)
+
+
+def run_zc(options, folder):
+    """Median step in milliseconds and peak resident MiB of one run of zc."""
+    log = folder / "log.jsonl"
+    args = [options.tools / "zc", "run", folder / "model.zca", "--data",
+            folder / "data.npz", "--steps", WARM_UP + options.steps, "--lr",
+            "1e-4", "--no-shuffle", "--threads", options.threads, "--log", log]
+    process = subprocess.Popen([str(arg) for arg in args],
+                               stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    if status != 0:
+        sys.exit("bench: zc run failed")
+    steps = [json.loads(line) for line in log.read_text().splitlines()]
+    times = [step["step_ms"] for step in steps[WARM_UP:]]
+    return statistics.median(times), usage.ru_maxrss / 1024
+
+
+class Peer:
+    """PyTorch on one model in a process of its own, which waits between its
+    turns: it compiles and warms up once."""
+
+    def __init__(self, options, model, mode):
+        args = [options.torch_python, PEER, "--model", model, "--mode", mode,
+                "--threads", options.threads, "--steps", options.steps,
+                "--seconds", options.turn_seconds, "--serve"]
+        self.process = subprocess.Popen([str(arg) for arg in args], text=True,
+                                        stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE,
+                                        stderr=subprocess.DEVNULL)
+
+    def turn(self):
+        """Median step in milliseconds and peak resident MiB."""
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        line = self.process.stdout.readline()
+        if not line:
+            sys.exit("bench: PyTorch failed")
+        result = json.loads(line)
+        return result["step_ms_median"], result["peak_mib"]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.communicate()
 
 
 class Bench:
@@ -35,110 +115,85 @@ class Bench:
     def __init__(self, options, model, work):
         self.options, self.model, self.work = options, model, work
         self.rounds = []
-
-    def output(self, *args):
-        result = subprocess.run([str(arg) for arg in args], check=True,
-                                stdout=subprocess.PIPE, text=True,
-                                stderr=subprocess.DEVNULL)
-        return result.stdout
-
-    def peer(self, *args):
-        """Run the PyTorch side; its last line of output."""
-        out = self.output(self.options.torch_python, PEER, "--model",
-                          self.model, *args)
-        return out.strip().rpartition("\n")[2]
-
-    def torch(self, mode):
-        line = json.loads(self.peer("--mode", mode, "--steps",
-                                    self.options.steps, "--threads",
-                                    self.options.threads))
-        return line["step_ms_median"], line["peak_mib"]
-
-    def zc(self):
-        """Median step and peak resident memory of one run of zc."""
-        log = self.work / "log.jsonl"
-        args = [self.options.tools / "zc", "run", self.work / "model.zca",
-                "--data", self.work / "data.npz", "--steps",
-                WARM_UP + self.options.steps, "--lr", "1e-4", "--no-shuffle",
-                "--threads", self.options.threads, "--log", log]
-        process = subprocess.Popen([str(arg) for arg in args],
-                                   stdout=subprocess.DEVNULL)
-        _, status, usage = os.wait4(process.pid, 0)
-        if status != 0:
-            sys.exit("bench: zc run failed")
-        steps = [json.loads(line) for line in log.read_text().splitlines()]
-        times = [step["step_ms"] for step in steps[WARM_UP:]]
-        return statistics.median(times), usage.ru_maxrss / 1024
-
-    def limit(self):
-        """Milliseconds that the step's products would take at the rate of the
-        largest alone."""
-        rate = float(self.output(self.options.tools / "zc-kernel-rate",
-                                 self.options.threads,
-                                 *LARGEST[self.model].split()))
-        return self.flops / rate / 1e6
-
-    def prepare(self):
-        if not (self.work / "model.onnx").exists():
-            self.peer("--export", self.work)
-        artifact = self.work / "model.zca"
-        subprocess.run([self.options.tools / "zc", "compile",
-                        self.work / "model.onnx", "-o", artifact, "--loss",
-                        "softmax-cross-entropy", "--cpu-threads",
-                        str(self.options.threads)], check=True)
-        schedule = json.loads(self.output(self.options.tools / "zc", "inspect",
-                                          artifact, "--schedule", "--json"))
+        export(options, model, work)
+        compile_model(options, work)
+        schedule = json.loads(output(options.tools / "zc", "inspect",
+                                     work / "model.zca", "--schedule",
+                                     "--json"))
         self.flops = sum(instruction["flops"]
                          for instruction in schedule["schedule"]["step"]
                          if instruction["kind"] in LIBRARY_KINDS)
 
-    def run_round(self):
-        ours, limit = self.zc(), self.limit()
-        peers = {mode: self.torch(mode) for mode in self.options.modes}
-        self.rounds.append((ours, limit, peers))
+    def limit(self):
+        """Milliseconds that the step's products would take at the rate of the
+        largest alone."""
+        rate = float(output(self.options.tools / "zc-kernel-rate",
+                            self.options.threads,
+                            *MODELS[self.model][1].split()))
+        return self.flops / rate / 1e6
+
+    def run(self):
+        with contextlib.ExitStack() as stack:
+            peers = {}
+            for mode in self.options.modes:
+                peers[mode] = stack.enter_context(
+                    Peer(self.options, self.model, mode))
+                peers[mode].turn()  # once it is compiled and warm
+            for _ in range(self.options.rounds):
+                self.run_round(peers)
+
+    def run_round(self, peers):
+        ours, limit = run_zc(self.options, self.work), self.limit()
+        theirs = {mode: peer.turn() for mode, peer in peers.items()}
+        self.rounds.append((ours, limit, theirs))
         text = ", ".join(f"PyTorch {mode} {time:.0f} ms {memory:.0f} MiB"
-                         for mode, (time, memory) in peers.items())
+                         for mode, (time, memory) in theirs.items())
         print(f"{self.model}: zc {ours[0]:.0f} ms {ours[1]:.0f} MiB, limit "
               f"{limit:.0f} ms, {text}", file=sys.stderr, flush=True)
 
     def row(self):
-        def middle(values):
-            return statistics.median(values)
-
-        ratios = [ours[0] / min(time for time, _ in peers.values())
-                  for ours, _, peers in self.rounds]
-        memory = middle(ours[1] / min(used for _, used in peers.values())
-                        for ours, _, peers in self.rounds)
+        middle = statistics.median
+        ratios = [ours[0] / min(time for time, _ in theirs.values())
+                  for ours, _, theirs in self.rounds]
+        memory = middle(ours[1] / min(used for _, used in theirs.values())
+                        for ours, _, theirs in self.rounds)
         shares = middle(limit / ours[0] for ours, limit, _ in self.rounds)
-        peers = " | ".join(
-            f"{middle(peers[mode][0] for _, _, peers in self.rounds):.0f}"
+        times = " | ".join(
+            f"{middle(theirs[mode][0] for _, _, theirs in self.rounds):.0f}"
             for mode in self.options.modes)
         zc = middle(ours[0] for ours, _, _ in self.rounds)
-        return (f"| {self.model} | {zc:.0f} | {peers} | {min(ratios):.2f} | "
-                f"{middle(ratios):.2f} | {100 * shares:.0f}% | "
-                f"{memory:.2f} |")
+        return (f"| {MODELS[self.model][0]} | {zc:.0f} | {times} | "
+                f"{min(ratios):.2f} | {middle(ratios):.2f} | "
+                f"{100 * shares:.0f}% | {memory:.2f} |")
 
 
 def compare(options, work):
-    rows = []
-    for model in options.model:
-        (work / model).mkdir(parents=True, exist_ok=True)
-        bench = Bench(options, model, work / model)
-        bench.prepare()
-        for _ in range(options.rounds):
-            bench.run_round()
-        rows.append(bench.row())
     modes = " | ".join(f"PyTorch {mode}, ms" for mode in options.modes)
     print(f"| model | zc, ms | {modes} | ratio, least | ratio, median | "
           "share of limit | memory ratio |")
-    print("| --- " * (6 + len(options.modes)) + "|")
-    print("\n".join(rows))
+    print("| --- " * (6 + len(options.modes)) + "|", flush=True)
+    for model in options.model:
+        bench = Bench(options, model, work / model)
+        bench.run()
+        print(bench.row(), flush=True)
+
+
+def measure_growth(options, work):
+    """Step times and compile times of GPTs, as a plot and a table."""
+    def measure(name, numbers):
+        folder = work / name
+        export(options, "gpt:" + ",".join(map(str, numbers)), folder)
+        compile_model(options, folder)  # once with warm file caches
+        seconds = growth.timed(lambda: compile_model(options, folder))
+        return run_zc(options, folder)[0], seconds
+
+    growth.run(measure, options.growth)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--model", nargs="+", default=list(LARGEST),
-                        choices=list(LARGEST))
+    parser.add_argument("--model", nargs="+", default=list(MODELS),
+                        choices=list(MODELS))
     parser.add_argument("--torch-python", required=True,
                         help="a Python that has torch and onnxscript")
     parser.add_argument("--modes", nargs="+", default=["eager", "compile"],
@@ -148,14 +203,20 @@ def main():
     parser.add_argument("--work", type=pathlib.Path,
                         help="keep models, data and logs here")
     parser.add_argument("--steps", type=int, default=5)
+    parser.add_argument("--turn-seconds", type=float, default=8,
+                        help="PyTorch begins no step after so many seconds of "
+                        "its turn")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--growth", type=pathlib.Path, metavar="FILE.svg",
+                        help="plot how a step's cost grows, and nothing else")
     options = parser.parse_args()
+    task = measure_growth if options.growth else compare
     if options.work:
-        compare(options, options.work)
+        task(options, options.work)
         return
     with tempfile.TemporaryDirectory(prefix="zc-bench-") as work:
-        compare(options, pathlib.Path(work))
+        task(options, pathlib.Path(work))
 
 
 if __name__ == "__main__":

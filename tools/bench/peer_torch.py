@@ -3,9 +3,13 @@
 tools/bench/bench.py measures zc against.
 
   peer_torch.py --model gpt2 [--mode eager|compile] [--steps N] [--threads N]
+  peer_torch.py --model gpt2 --serve ...
   peer_torch.py --model gpt2 --export DIR
 
-The second form writes DIR/model.onnx and DIR/data.npz, the same work for zc.
+With --serve it trains only when told to: each line of its input asks for --steps
+more steps, or as many as fit in --seconds, and is answered by a line. The last
+form writes DIR/model.onnx and DIR/data.npz, the same work for zc; a model may
+also be a GPT by its numbers, gpt:VOCABULARY,LAYERS,HEADS,WIDTH,TOKENS,BATCH.
 """
 import argparse
 import json
@@ -34,6 +38,12 @@ MLP_BATCH, RESNET_BATCH, CLASSES = 256, 8, 1000
 WARM_UP = 2
 
 
+def gpt_numbers(name):
+    if name in GPTS:
+        return GPTS[name]
+    return *map(int, name.removeprefix("gpt:").split(",")), True
+
+
 def build(name):
     """The network, one batch with its labels, and the samples in it."""
     torch.manual_seed(0)
@@ -47,7 +57,7 @@ def build(name):
         return (resnet.ResNet50(CLASSES),
                 torch.randn(RESNET_BATCH, 3, 224, 224),
                 torch.randint(CLASSES, (RESNET_BATCH,)))
-    vocabulary, layers, heads, width, seq, batch, causal = GPTS[name]
+    vocabulary, layers, heads, width, seq, batch, causal = gpt_numbers(name)
     net = models.Gpt(vocabulary, seq, layers, heads, width, causal)
     return (net, torch.randint(vocabulary, (batch, seq)),
             torch.randint(vocabulary, (batch, seq)))
@@ -64,31 +74,52 @@ def export(folder, net, x, labels):
                                      "labels": labels.numpy()})
 
 
-def train(net, x, labels, options):
-    """Milliseconds of every step after the warm-up, and the last loss."""
-    optimizer = torch.optim.AdamW(net.parameters(), lr=1e-4, fused=True)
-    forward = torch.compile(net) if options.mode == "compile" else net
-    times = []
-    for step in range(WARM_UP + options.steps):
+class Training:
+    """A network in training on its one batch."""
+
+    def __init__(self, net, x, labels, mode):
+        self.forward = torch.compile(net) if mode == "compile" else net
+        self.optimizer = torch.optim.AdamW(net.parameters(), lr=1e-4,
+                                           fused=True)
+        self.x, self.labels = x, labels
+        for _ in range(WARM_UP):
+            self.step()
+
+    def step(self):
+        """One step; its milliseconds."""
         start = time.perf_counter()
-        logits = forward(x)
-        loss = F.cross_entropy(logits.reshape(-1, logits.shape[-1]),
-                               labels.reshape(-1))
-        loss.backward()
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
-        if step >= WARM_UP:
-            times.append((time.perf_counter() - start) * 1e3)
-    return times, float(loss.detach())
+        logits = self.forward(self.x)
+        self.loss = F.cross_entropy(logits.reshape(-1, logits.shape[-1]),
+                                    self.labels.reshape(-1))
+        self.loss.backward()
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        return (time.perf_counter() - start) * 1e3
+
+    def run(self, options):
+        """Print the times of some steps as one line."""
+        times = [self.step()]
+        while len(times) < options.steps and sum(times) < options.seconds * 1e3:
+            times.append(self.step())
+        used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        print(json.dumps({
+            "model": options.model, "mode": options.mode,
+            "loss": float(self.loss.detach()), "step_ms_min": min(times),
+            "step_ms_median": statistics.median(times), "peak_mib": used}),
+            flush=True)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--model", default="gpt2", choices=[*GPTS, "mlp", "resnet50"])
+    parser.add_argument("--model", default="gpt2", help="one of "
+                        + ", ".join([*GPTS, "mlp", "resnet50"])
+                        + ", or gpt:NUMBERS")
     parser.add_argument("--mode", default="eager",
                         choices=["eager", "compile"])
     parser.add_argument("--steps", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=1e9)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--serve", action="store_true")
     parser.add_argument("--export", type=pathlib.Path)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
@@ -96,11 +127,12 @@ def main():
     if options.export:
         export(options.export, net, x, labels)
         return
-    times, loss = train(net, x, labels, options)
-    print(json.dumps({
-        "model": options.model, "mode": options.mode, "loss": loss,
-        "step_ms_min": min(times), "step_ms_median": statistics.median(times),
-        "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}))
+    training = Training(net, x, labels, options.mode)
+    if not options.serve:
+        training.run(options)
+        return
+    for _ in sys.stdin:
+        training.run(options)
 
 
 if __name__ == "__main__":
