@@ -1,6 +1,8 @@
 #include "runtime/Comm/Launcher.h"
 #include "runtime/Base/Plugin.h"
+#include "runtime/Comm/Tcp/Tcp.h"
 
+#include <algorithm>
 #include <cstdlib>
 
 namespace zc {
@@ -22,6 +24,50 @@ bool startedByMpi() {
          std::getenv("PMIX_RANK");
 }
 
+/// The first of the hosts that Slurm lists: "node[03-07,9],login" is node03.
+std::string firstHost(const std::string &list) {
+  size_t end = list.find_first_of(",[");
+  std::string host = list.substr(0, end);
+  if (end == std::string::npos || list[end] == ',')
+    return host;
+  size_t stop = list.find_first_of("-,]", end + 1);
+  return stop == std::string::npos
+             ? ""
+             : host + list.substr(end + 1, stop - end - 1);
+}
+
+std::string text(const char *name) {
+  const char *value = std::getenv(name);
+  return value ? value : "";
+}
+
+/// torchrun's variables, all of them.
+std::optional<TcpPlace> placeByVariables() {
+  TcpPlace place{int(number("RANK")), int(number("WORLD_SIZE")),
+                 text("MASTER_ADDR"), int(number("MASTER_PORT"))};
+  // torchrun itself may hold the port.
+  if (text("TORCHELASTIC_USE_AGENT_STORE") == "True")
+    ++place.port;
+  bool whole = place.rank >= 0 && place.size > 0 && !place.host.empty() &&
+               place.port > 0 && place.port < 65536;
+  return whole ? std::optional(place) : std::nullopt;
+}
+
+/// srun without PMI: what Slurm tells every task of a step.
+std::optional<TcpPlace> placeBySlurm() {
+  TcpPlace place{
+      int(number("SLURM_PROCID")), int(number("SLURM_STEP_NUM_TASKS")),
+      firstHost(text("SLURM_STEP_NODELIST")), int(number("MASTER_PORT"))};
+  // A port of the step's own, below those that systems hand out.
+  if (place.port <= 0)
+    place.port =
+        int(20000 + (std::max<int64_t>(0, number("SLURM_JOB_ID")) * 16 +
+                     std::max<int64_t>(0, number("SLURM_STEP_ID"))) %
+                        10000);
+  bool whole = place.rank >= 0 && place.size > 0 && !place.host.empty();
+  return whole ? std::optional(place) : std::nullopt;
+}
+
 Result<std::unique_ptr<Transport>> openMpi() {
   ZC_ASSIGN_OR_RETURN(PluginLibrary library, openPlugin("mpi", "MPI"));
   auto version = reinterpret_cast<TransportPluginVersionFunction>(
@@ -40,9 +86,22 @@ Result<std::unique_ptr<Transport>> openMpi() {
 
 } // namespace
 
-Result<std::unique_ptr<Transport>> connectToLauncher(double) {
+Result<std::unique_ptr<Transport>> connectToLauncher(double timeout) {
   if (startedByMpi())
     return openMpi();
+  std::optional<TcpPlace> place = placeByVariables();
+  if (!place)
+    place = placeBySlurm();
+  if (place && place->rank >= place->size)
+    return makeError(StatusCode::InvalidArgument, "rank ", place->rank, " of ",
+                     place->size, " does not exist (RANK, WORLD_SIZE)");
+  if (place && place->size > 1)
+    return connectByTcp(*place,
+                        std::chrono::milliseconds(int64_t(timeout * 1000)));
+  if (int64_t size = number("WORLD_SIZE"); !place && size > 1)
+    return makeError(StatusCode::InvalidArgument, "WORLD_SIZE is ", size,
+                     ", but RANK, MASTER_ADDR or MASTER_PORT is missing or no "
+                     "number; all four are needed");
   return std::unique_ptr<Transport>();
 }
 

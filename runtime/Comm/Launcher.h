@@ -8,8 +8,10 @@
 
 namespace zc {
 
-/// The transport among the processes that a launcher (mpirun, srun) started;
-/// null where this process is alone. Waits at most `timeout` seconds for them.
+/// The transport among the processes that a launcher started, null where this
+/// process is alone: MPI under mpirun and srun with PMI; TCP where RANK,
+/// WORLD_SIZE, MASTER_ADDR and MASTER_PORT are set, or under srun without PMI.
+/// Waits at most `timeout` seconds for the others.
 Result<std::unique_ptr<Transport>> connectToLauncher(double timeout);
 
 /// Fails where a launcher started more processes than this one.

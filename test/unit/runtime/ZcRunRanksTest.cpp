@@ -1,4 +1,5 @@
 // Several ranks, as a user runs them: threads of one process, and mpirun.
+#include "runtime/Comm/Tcp/Socket.h"
 #include "runtime/Plan/Safetensors.h"
 #include "test/unit/runtime/Shell.h"
 #include "test/unit/runtime/TinyArtifact.h"
@@ -152,6 +153,95 @@ TEST_F(ZcRunRanks, CheckpointsAreOfWholeTensorsAndResumeOnOtherMeshes) {
   }
   for (const auto &entry : fs::directory_iterator(folder.path("mixed")))
     EXPECT_EQ(entry.path().filename().string().rfind("step-", 0), 0u);
+}
+
+/// A command that starts rank `r` of two, which meet at `port`, with another
+/// prefix for each and a file for what they print: out0 and out1.
+std::string startRank(int r, int port, const std::string &arguments) {
+  return zc::strCat("RANK=", r, " WORLD_SIZE=2 LOCAL_RANK=", r,
+                    " MASTER_ADDR=localhost MASTER_PORT=", port,
+                    " '" ZC_RUN "' run ", arguments, " > out", r, " 2>&1 & pid",
+                    r, "=$!; ");
+}
+
+int freePort() { return *zc::tcp::portOf(*zc::tcp::listenOn(0)); }
+
+TEST_F(ZcRunRanks, ProcessesMeetByTorchrunsVariables) {
+  auto expected = alone(kOptions);
+  int port = freePort();
+  const std::string arguments = "zero.zca --log tcp.jsonl " + kOptions;
+  Outcome outcome =
+      shell("cd " + folder.path() + "; " + startRank(0, port, arguments) +
+            startRank(1, port, arguments) + "wait $pid0 && wait $pid1");
+  ASSERT_EQ(outcome.code, 0)
+      << readWhole(folder.path("out0")) << readWhole(folder.path("out1"));
+  expectSameLosses(log("tcp.jsonl"), expected, 4 + 8 + 8);
+  EXPECT_EQ(readWhole(folder.path("out1")), "");
+}
+
+TEST_F(ZcRunRanks, ARankThatIsKilledIsNamedAndTheCheckpointStays) {
+  int port = freePort();
+  const std::string arguments =
+      "two.zca --data data --steps 1000000000 --checkpoint ck --save-every "
+      "100 --keep 1 --timeout 5";
+  Outcome outcome =
+      shell("cd " + folder.path() + "; " + startRank(0, port, arguments) +
+            startRank(1, port, arguments) +
+            "while [ ! -e ck/step-*00/train_state.json ]; do sleep 0.05; done; "
+            "kill -9 $pid1; wait $pid0");
+  EXPECT_EQ(outcome.code, 1);
+  std::string text = readWhole(folder.path("out0"));
+  EXPECT_NE(text.find("rank 1 is gone"), std::string::npos) << text;
+  EXPECT_EQ(errorsIn(text), 1u) << text;
+  outcome = run("two.zca --data data --steps 1 --checkpoint ck --resume "
+                "--local-ranks 2");
+  EXPECT_EQ(outcome.code, 0) << outcome.text;
+}
+
+TEST_F(ZcRunRanks, ARankThatHangsIsNamedWithinTheTimeout) {
+  int port = freePort();
+  const std::string arguments =
+      "two.zca --data data --steps 1000000000 --log log.jsonl --timeout 0.5";
+  Outcome outcome =
+      shell("cd " + folder.path() + "; " + startRank(0, port, arguments) +
+            startRank(1, port, arguments) +
+            "while [ ! -s log.jsonl ]; do sleep 0.05; done; kill -STOP $pid1; "
+            "wait $pid0; code=$?; kill -9 $pid1; exit $code");
+  EXPECT_EQ(outcome.code, 1);
+  std::string text = readWhole(folder.path("out0"));
+  EXPECT_NE(text.find("waited 0.5 s in a collective for rank 1"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(errorsIn(text), 1u) << text;
+}
+
+TEST_F(ZcRunRanks, ARankWithAnotherArtifactIsNamed) {
+  int port = freePort();
+  Outcome outcome =
+      shell("cd " + folder.path() + "; " +
+            startRank(0, port, "two.zca --data data --steps 1") +
+            startRank(1, port, "zero.zca --data data --steps 1") +
+            "wait $pid0; code=$?; wait $pid1; exit $(($? + $code))");
+  EXPECT_EQ(outcome.code, 2); // both failed
+  std::string text =
+      readWhole(folder.path("out0")) + readWhole(folder.path("out1"));
+  EXPECT_NE(text.find("rank 1 holds another artifact than rank 0"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(errorsIn(text), 1u) << text;
+}
+
+TEST_F(ZcRunRanks, SlurmsVariablesServeWithoutPmi) {
+  Outcome outcome = shell(
+      zc::strCat("cd ", folder.path(),
+                 "; export SLURM_STEP_NUM_TASKS=2 "
+                 "SLURM_STEP_NODELIST='localhost' MASTER_PORT=",
+                 freePort(),
+                 "; for r in 0 1; do SLURM_PROCID=$r '" ZC_RUN "' run two.zca "
+                 "--data data --steps 3 > out$r 2>&1 & done; wait"));
+  EXPECT_NE(readWhole(folder.path("out0")).find("trained to step 3"),
+            std::string::npos)
+      << readWhole(folder.path("out0"));
 }
 
 TEST_F(ZcRunRanks, AWrongNumberOfRanksIsAnError) {

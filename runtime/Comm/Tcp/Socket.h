@@ -1,0 +1,59 @@
+// TCP sockets that know deadlines. Private to this folder.
+#ifndef ZC_RUNTIME_COMM_TCP_SOCKET_H
+#define ZC_RUNTIME_COMM_TCP_SOCKET_H
+
+#include "runtime/Base/Status.h"
+
+#include <chrono>
+#include <cstdint>
+
+namespace zc::tcp {
+
+using Clock = std::chrono::steady_clock;
+
+class Socket {
+public:
+  Socket() = default;
+  explicit Socket(int descriptor) : descriptor(descriptor) {}
+  Socket(Socket &&other) noexcept
+      : descriptor(std::exchange(other.descriptor, -1)) {}
+  Socket &operator=(Socket &&other) noexcept {
+    std::swap(descriptor, other.descriptor);
+    return *this;
+  }
+  ~Socket();
+
+  bool isOpen() const { return descriptor >= 0; }
+  int get() const { return descriptor; }
+
+  /// All of the bytes, or a failure at the deadline.
+  Status write(const void *data, size_t bytes, Clock::time_point deadline);
+  Status read(void *data, size_t bytes, Clock::time_point deadline);
+
+private:
+  int descriptor = -1;
+};
+
+/// An IPv4 or IPv6 address as the system has it.
+struct Address {
+  uint8_t bytes[32] = {};
+  uint32_t size = 0;
+};
+
+/// Listens on a port of all interfaces; 0: any free one.
+Result<Socket> listenOn(int port);
+Result<int> portOf(const Socket &socket);
+/// The address at the other end, with another port.
+Result<Address> peerOf(const Socket &socket, int port);
+
+/// The next connection, or an unopened socket at the deadline.
+Result<Socket> acceptFrom(const Socket &listener, Clock::time_point deadline);
+
+/// Tries until the deadline.
+Result<Socket> connectTo(const Address &address, Clock::time_point deadline);
+Result<Socket> connectTo(const std::string &host, int port,
+                         Clock::time_point deadline);
+
+} // namespace zc::tcp
+
+#endif // ZC_RUNTIME_COMM_TCP_SOCKET_H

@@ -1,0 +1,361 @@
+#include "runtime/Comm/Tcp/Tcp.h"
+#include "runtime/Comm/Tcp/Rendezvous.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <poll.h>
+#include <sys/socket.h>
+
+namespace zc {
+namespace {
+
+using namespace tcp;
+
+constexpr int kRestMilliseconds = 1;
+constexpr std::chrono::milliseconds kLastWords(300);
+
+struct Frame {
+  uint32_t channel = 0, magic = 0x7a63;
+  uint64_t bytes = 0;
+};
+
+class Tcp final : public Transport {
+public:
+  Tcp(const TcpPlace &place, std::vector<Lines> lines)
+      : theRank(place.rank), theSize(place.size), peers(lines.size()) {
+    for (size_t r = 0; r < lines.size(); ++r)
+      peers[r].lines = std::move(lines[r]);
+  }
+
+  int rank() const override { return theRank; }
+  int size() const override { return theSize; }
+
+  Result<RequestId> send(int peer, uint32_t channel, const void *data,
+                         uint64_t bytes) override;
+  Result<RequestId> receive(int peer, uint32_t channel, void *data,
+                            uint64_t bytes) override;
+  Result<bool> finished(RequestId id) override;
+  void cancel(RequestId id) override;
+  uint64_t ticket() override { return 0; }
+  void pause(uint64_t) override;
+  void sendNote(int peer, const Note &note) override;
+  std::optional<Note> nextNote() override;
+  void close(bool failed) override;
+
+private:
+  using Lock = std::lock_guard<std::mutex>;
+
+  struct Request {
+    int peer = 0;
+    uint32_t channel = 0;
+    bool isSend = false, done = false;
+    Frame frame;
+    char *data = nullptr;
+    uint64_t moved = 0; // bytes of data; of a send, of frame and data
+    Status failure;
+  };
+  struct Peer {
+    Lines lines;
+    bool gone = false;
+    std::deque<RequestId> sends; // the first is on its way
+    std::map<uint32_t, std::deque<RequestId>> receives; // by channel
+    Frame incoming;
+    size_t incomingBytes = 0; // of the frame
+    RequestId receiving = 0;  // what the payload goes to
+    Note note;
+    size_t noteBytes = 0;
+  };
+
+  RequestId add(Request request);
+  void moveAll();
+  void moveSends(Peer &peer);
+  void moveReceives(Peer &peer);
+  bool readFrame(Peer &peer);
+  bool matchFrame(Peer &peer);
+  bool readPayload(Peer &peer);
+  void moveNotes(Peer &peer);
+  bool wait(Peer &peer, ssize_t count);
+
+  const int theRank, theSize;
+  std::mutex mutex; // of what follows
+  std::vector<Peer> peers;
+  RequestId last = 0;
+  std::map<RequestId, Request> requests;
+  std::deque<Note> notes;
+};
+
+RequestId Tcp::add(Request request) {
+  requests[++last] = std::move(request);
+  return last;
+}
+
+Result<RequestId> Tcp::send(int peer, uint32_t channel, const void *data,
+                            uint64_t bytes) {
+  Lock lock(mutex);
+  Request request;
+  request.peer = peer;
+  request.channel = channel;
+  request.isSend = true;
+  request.frame.channel = channel;
+  request.frame.bytes = bytes;
+  request.data = const_cast<char *>(static_cast<const char *>(data));
+  RequestId id = add(std::move(request));
+  peers[size_t(peer)].sends.push_back(id);
+  moveSends(peers[size_t(peer)]);
+  return id;
+}
+
+Result<RequestId> Tcp::receive(int peer, uint32_t channel, void *data,
+                               uint64_t bytes) {
+  Lock lock(mutex);
+  Request request;
+  request.peer = peer;
+  request.channel = channel;
+  request.frame.bytes = bytes;
+  request.data = static_cast<char *>(data);
+  RequestId id = add(std::move(request));
+  peers[size_t(peer)].receives[channel].push_back(id);
+  return id;
+}
+
+/// What a read or a write that moved nothing means: whether to wait for more.
+bool Tcp::wait(Peer &peer, ssize_t count) {
+  if (count < 0 && (errno == EAGAIN || errno == EINTR))
+    return true;
+  peer.gone = true;
+  return false;
+}
+
+void Tcp::moveSends(Peer &peer) {
+  while (!peer.gone && !peer.sends.empty()) {
+    Request &request = requests[peer.sends.front()];
+    const uint64_t head = sizeof(Frame);
+    iovec parts[2];
+    int count = 0;
+    if (request.moved < head)
+      parts[count++] = {reinterpret_cast<char *>(&request.frame) +
+                            request.moved,
+                        size_t(head - request.moved)};
+    const uint64_t sent = request.moved > head ? request.moved - head : 0;
+    if (sent < request.frame.bytes)
+      parts[count++] = {request.data + sent,
+                        size_t(request.frame.bytes - sent)};
+    msghdr message = {};
+    message.msg_iov = parts;
+    message.msg_iovlen = size_t(count);
+    ssize_t moved =
+        ::sendmsg(peer.lines.messages.get(), &message, MSG_NOSIGNAL);
+    if (moved <= 0) {
+      wait(peer, moved);
+      return;
+    }
+    request.moved += uint64_t(moved);
+    if (request.moved == head + request.frame.bytes) {
+      request.done = true;
+      peer.sends.pop_front();
+    }
+  }
+}
+
+/// Whether a whole frame is there.
+bool Tcp::readFrame(Peer &peer) {
+  while (peer.incomingBytes < sizeof(Frame)) {
+    ssize_t count =
+        ::recv(peer.lines.messages.get(),
+               reinterpret_cast<char *>(&peer.incoming) + peer.incomingBytes,
+               sizeof(Frame) - peer.incomingBytes, 0);
+    if (count <= 0) {
+      wait(peer, count);
+      return false;
+    }
+    peer.incomingBytes += size_t(count);
+  }
+  return true;
+}
+
+/// Whether somebody waits for the message; until then it waits in the line.
+bool Tcp::matchFrame(Peer &peer) {
+  if (peer.receiving != 0)
+    return true;
+  auto &waiting = peer.receives[peer.incoming.channel];
+  if (waiting.empty())
+    return false;
+  Request &request = requests[waiting.front()];
+  if (request.frame.bytes != peer.incoming.bytes ||
+      peer.incoming.magic != Frame().magic) {
+    request.failure = makeError(
+        StatusCode::Internal, "rank ", request.peer, " sent ",
+        peer.incoming.bytes, " bytes, but rank ", theRank, " expected ",
+        request.frame.bytes, ": they are not in the same collective");
+    waiting.pop_front();
+    peer.gone = true; // what follows cannot be told apart
+    return false;
+  }
+  peer.receiving = waiting.front();
+  waiting.pop_front();
+  return true;
+}
+
+bool Tcp::readPayload(Peer &peer) {
+  Request &request = requests[peer.receiving];
+  while (request.moved < request.frame.bytes) {
+    ssize_t count =
+        ::recv(peer.lines.messages.get(), request.data + request.moved,
+               size_t(request.frame.bytes - request.moved), 0);
+    if (count <= 0) {
+      wait(peer, count);
+      return false;
+    }
+    request.moved += uint64_t(count);
+  }
+  request.done = true;
+  peer.receiving = 0;
+  peer.incomingBytes = 0;
+  return true;
+}
+
+void Tcp::moveReceives(Peer &peer) {
+  while (!peer.gone && readFrame(peer) && matchFrame(peer) &&
+         readPayload(peer)) {
+  }
+}
+
+void Tcp::moveNotes(Peer &peer) {
+  while (true) {
+    ssize_t count =
+        ::recv(peer.lines.notes.get(),
+               reinterpret_cast<char *>(&peer.note) + peer.noteBytes,
+               sizeof(Note) - peer.noteBytes, 0);
+    if (count <= 0)
+      return; // that it is gone shows in the other line
+    peer.noteBytes += size_t(count);
+    if (peer.noteBytes == sizeof(Note)) {
+      notes.push_back(peer.note);
+      peer.noteBytes = 0;
+    }
+  }
+}
+
+void Tcp::moveAll() {
+  for (Peer &peer : peers)
+    if (peer.lines.messages.isOpen()) {
+      moveSends(peer);
+      moveReceives(peer);
+      moveNotes(peer);
+    }
+}
+
+Result<bool> Tcp::finished(RequestId id) {
+  Lock lock(mutex);
+  auto found = requests.find(id);
+  Peer &peer = peers[size_t(found->second.peer)];
+  if (!found->second.done) {
+    moveSends(peer);
+    moveReceives(peer);
+  }
+  Request &request = found->second;
+  if (request.done) {
+    requests.erase(found);
+    return true;
+  }
+  if (!request.failure.ok())
+    return request.failure;
+  if (peer.gone)
+    return makeError(StatusCode::IoError, "rank ", request.peer,
+                     " is gone: its connection has closed");
+  return false;
+}
+
+void Tcp::cancel(RequestId id) {
+  Lock lock(mutex);
+  auto found = requests.find(id);
+  if (found == requests.end())
+    return;
+  Peer &peer = peers[size_t(found->second.peer)];
+  auto drop = [&](std::deque<RequestId> &ids) {
+    auto place = std::find(ids.begin(), ids.end(), id);
+    if (place != ids.end())
+      ids.erase(place);
+  };
+  // A message that is half through cannot be taken back.
+  if (peer.receiving == id || (found->second.isSend && found->second.moved > 0))
+    peer.gone = true;
+  drop(peer.sends);
+  drop(peer.receives[found->second.channel]);
+  requests.erase(found);
+}
+
+void Tcp::pause(uint64_t) {
+  std::vector<pollfd> entries;
+  {
+    Lock lock(mutex);
+    for (Peer &peer : peers) {
+      if (!peer.lines.messages.isOpen())
+        continue;
+      entries.push_back({peer.lines.notes.get(), POLLIN, 0});
+      if (peer.gone)
+        continue;
+      // What nobody waits for yet is left in the line.
+      bool wanted = peer.receiving != 0 || peer.incomingBytes < sizeof(Frame);
+      short events =
+          short((wanted ? POLLIN : 0) | (peer.sends.empty() ? 0 : POLLOUT));
+      entries.push_back({peer.lines.messages.get(), events, 0});
+    }
+  }
+  ::poll(entries.data(), entries.size(), kRestMilliseconds);
+  Lock lock(mutex);
+  moveAll();
+}
+
+void Tcp::sendNote(int peer, const Note &note) {
+  Lock lock(mutex);
+  // So small that it goes whole or not at all.
+  (void)::send(peers[size_t(peer)].lines.notes.get(), &note, sizeof(note),
+               MSG_NOSIGNAL);
+}
+
+std::optional<Note> Tcp::nextNote() {
+  Lock lock(mutex);
+  if (notes.empty())
+    for (Peer &peer : peers)
+      if (peer.lines.notes.isOpen())
+        moveNotes(peer);
+  if (notes.empty())
+    return std::nullopt;
+  Note note = notes.front();
+  notes.pop_front();
+  return note;
+}
+
+void Tcp::close(bool failed) {
+  Lock lock(mutex);
+  if (failed) {
+    // Closing with notes unread would take back those just sent.
+    for (Peer &peer : peers)
+      if (peer.lines.notes.isOpen())
+        ::shutdown(peer.lines.notes.get(), SHUT_WR);
+    auto end = Clock::now() + kLastWords;
+    while (Clock::now() < end) {
+      for (Peer &peer : peers)
+        if (peer.lines.notes.isOpen())
+          moveNotes(peer);
+      ::poll(nullptr, 0, 20);
+    }
+  }
+  peers.clear();
+}
+
+} // namespace
+
+Result<std::unique_ptr<Transport>>
+connectByTcp(const TcpPlace &place, std::chrono::milliseconds timeout) {
+  ZC_ASSIGN_OR_RETURN(std::vector<Lines> lines,
+                      meet(place, Clock::now() + timeout));
+  return std::unique_ptr<Transport>(new Tcp(place, std::move(lines)));
+}
+
+} // namespace zc

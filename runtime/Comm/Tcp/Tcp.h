@@ -1,0 +1,27 @@
+// Ranks that reach each other by TCP: every one is connected to every other.
+#ifndef ZC_RUNTIME_COMM_TCP_TCP_H
+#define ZC_RUNTIME_COMM_TCP_TCP_H
+
+#include "runtime/Comm/Transport.h"
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+namespace zc {
+
+/// As launchers name it: RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT.
+struct TcpPlace {
+  int rank = 0, size = 1;
+  std::string host; // where rank 0 is
+  int port = 0;     // that rank 0 listens on
+};
+
+/// Returns when all ranks are connected. Rank 0 names those that do not come
+/// in time; to the others it says that it does.
+Result<std::unique_ptr<Transport>>
+connectByTcp(const TcpPlace &place, std::chrono::milliseconds timeout);
+
+} // namespace zc
+
+#endif // ZC_RUNTIME_COMM_TCP_TCP_H

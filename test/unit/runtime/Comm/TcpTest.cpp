@@ -1,0 +1,152 @@
+#include "runtime/Comm/Tcp/Tcp.h"
+#include "runtime/Comm/Tcp/Socket.h"
+#include "runtime/Comm/World.h"
+
+#include <atomic>
+#include <functional>
+#include <gtest/gtest.h>
+#include <thread>
+
+namespace zc {
+namespace {
+
+using std::chrono::milliseconds;
+
+int freePort() { return *tcp::portOf(*tcp::listenOn(0)); }
+
+/// Connects `ranks` of a world of `size` from threads of their own, and runs
+/// `body` on each.
+std::vector<Status> onRanks(int size, const std::vector<int> &ranks,
+                            const std::function<Status(World &)> &body,
+                            milliseconds timeout = milliseconds(20000)) {
+  const int port = freePort();
+  std::vector<Status> statuses(ranks.size());
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < ranks.size(); ++i)
+    threads.emplace_back([&, i] {
+      auto transport =
+          connectByTcp({ranks[i], size, "localhost", port}, timeout);
+      if (!transport.ok()) {
+        statuses[i] = transport.status();
+        return;
+      }
+      World world(std::move(*transport));
+      world.setTimeout(timeout);
+      statuses[i] = body(world);
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  return statuses;
+}
+
+void expectSuccess(const std::vector<Status> &statuses) {
+  for (const Status &status : statuses)
+    EXPECT_TRUE(status.ok()) << status.message();
+}
+
+TEST(Tcp, CollectivesOfAllSizes) {
+  for (int p : {2, 3, 5}) {
+    std::vector<int> ranks(p);
+    for (int r = 0; r < p; ++r)
+      ranks[r] = p - 1 - r; // rank 0 comes last
+    expectSuccess(onRanks(p, ranks, [&](World &world) {
+      // Larger than what a connection holds on the way.
+      for (int64_t count : {1, 7, 3000000}) {
+        std::vector<float> data(count, float(world.rank() + 1));
+        ZC_RETURN_IF_ERROR(world.all().allReduce(
+            data.data(), count, ElementType::F32, Reduction::Sum));
+        for (float value : data)
+          if (value != float(p * (p + 1) / 2))
+            return Status(StatusCode::Internal, "a wrong sum");
+      }
+      return world.all().barrier();
+    }));
+  }
+}
+
+TEST(Tcp, AMissingRankIsNamedByTheFirst) {
+  auto statuses = onRanks(
+      4, {0, 1, 3}, [](World &) { return Status(); }, milliseconds(300));
+  EXPECT_NE(statuses[0].message().find("rank 2 of 4 did not come"),
+            std::string::npos)
+      << statuses[0].message();
+  for (int i : {1, 2})
+    EXPECT_EQ(statuses[i].code(), StatusCode::Cancelled)
+        << statuses[i].message();
+}
+
+TEST(Tcp, ARankThatDiesIsNamedOnce) {
+  auto statuses = onRanks(3, {0, 1, 2}, [](World &world) {
+    if (world.rank() == 2)
+      return Status(); // its connections close
+    float data[64] = {};
+    return world.all().allReduce(data, 64, ElementType::F32, Reduction::Sum);
+  });
+  int told = 0;
+  for (int r : {0, 1}) {
+    EXPECT_FALSE(statuses[r].ok());
+    told += statuses[r].message().find("rank 2 is gone") != std::string::npos;
+  }
+  EXPECT_EQ(told, 1) << statuses[0].message() << statuses[1].message();
+}
+
+TEST(Tcp, AFailureIsToldByTheOneThatFails) {
+  auto statuses = onRanks(3, {0, 1, 2}, [](World &world) {
+    if (world.rank() == 1)
+      return world.fail(Status(StatusCode::IoError, "the disk is full"));
+    float data[64] = {};
+    return world.all().allReduce(data, 64, ElementType::F32, Reduction::Sum);
+  });
+  EXPECT_EQ(statuses[1].message(), "rank 1: the disk is full");
+  for (int r : {0, 2})
+    EXPECT_EQ(statuses[r].code(), StatusCode::Cancelled)
+        << statuses[r].message();
+}
+
+TEST(Tcp, ARankThatHangsIsNamedOnce) {
+  std::atomic<bool> over{false};
+  auto statuses = onRanks(
+      3, {0, 1, 2},
+      [&](World &world) {
+        if (world.rank() == 1) {
+          while (!over)
+            std::this_thread::sleep_for(milliseconds(5));
+          return Status();
+        }
+        float data[64] = {};
+        Status status =
+            world.all().allReduce(data, 64, ElementType::F32, Reduction::Sum);
+        over = true;
+        return status;
+      },
+      milliseconds(200));
+  int told = 0;
+  for (int r : {0, 2})
+    told += statuses[r].message().find("for rank 1, which does not answer") !=
+            std::string::npos;
+  EXPECT_EQ(told, 1) << statuses[0].message() << statuses[2].message();
+}
+
+TEST(Tcp, ARankOfAnotherWorldSizeIsRefused) {
+  const int port = freePort();
+  auto join = [&](TcpPlace place, Status &status) {
+    place.host = "localhost";
+    place.port = port;
+    return std::thread([place, &status] {
+      status = connectByTcp(place, milliseconds(20000)).status();
+    });
+  };
+  Status first, second;
+  std::vector<std::thread> threads;
+  threads.push_back(join({0, 3, "", 0}, first));
+  threads.push_back(join({1, 2, "", 0}, second));
+  for (std::thread &thread : threads)
+    thread.join();
+  EXPECT_NE(first.message().find("rank 1 was started as one of 2"),
+            std::string::npos)
+      << first.message();
+  EXPECT_EQ(second.code(), StatusCode::Cancelled) << second.message();
+}
+
+} // namespace
+} // namespace zc
