@@ -114,6 +114,21 @@ private:
   SmallVector<int64_t> sizes;
 };
 
+/// Whether outputs of one shape, which share a loop nest, have the class at one
+/// dim: a square value and its transpose have it at two, and their blocks would
+/// have different shapes.
+bool isAligned(const DimClasses &classes, ValueRange outputs, int id) {
+  llvm::MapVector<ArrayRef<int64_t>, int64_t> dimOf;
+  for (Value output : outputs) {
+    ArrayRef<int64_t> shape = cast<ShapedType>(output.getType()).getShape();
+    for (int64_t dim = 0, rank = shape.size(); dim < rank; ++dim)
+      if (classes.classOf(output, dim) == id &&
+          dimOf.insert({shape, dim}).first->second != dim)
+        return false;
+  }
+  return true;
+}
+
 /// Classes that may be cut: parallel everywhere, a dim of every output, and no
 /// value has two of them.
 SmallVector<int> findCandidates(const DimClasses &classes, Block &body) {
@@ -139,7 +154,7 @@ SmallVector<int> findCandidates(const DimClasses &classes, Block &body) {
     bool twice = llvm::any_of(classes.values(), [&](const auto &item) {
       return count(item.first, id) > 1;
     });
-    if (everywhere && !twice)
+    if (everywhere && !twice && isAligned(classes, outputs, id))
       candidates.push_back(id);
   }
   return candidates;

@@ -29,6 +29,19 @@ sched.kernel @columns {
   train.yield %0 : tensor<768xf32>
 }
 
+// Tests that of a square value and its transpose, which are computed in one loop
+// nest, only a dim that stays in place is cut.
+// CHECK: func.func @square({{.*}}zc.signature = array<i64: 2, 131072, 131072, 131072>}
+// CHECK: linalg.generic
+// CHECK-SAME: outs(%{{.*}}, %{{.*}} : memref<4x64x64xf32, {{.*}}>, memref<4x64x64xf32
+sched.kernel @square {
+^bb0(%x: tensor<8x64x64xf32>):
+  %0 = train.sigmoid %x : (tensor<8x64x64xf32>) -> tensor<8x64x64xf32>
+  %1 = train.mul %x, %0 : (tensor<8x64x64xf32>, tensor<8x64x64xf32>) -> tensor<8x64x64xf32>
+  %2 = train.transpose %1 {permutation = array<i64: 0, 2, 1>} : (tensor<8x64x64xf32>) -> tensor<8x64x64xf32>
+  train.yield %0, %2 : tensor<8x64x64xf32>, tensor<8x64x64xf32>
+}
+
 // Tests that a softmax keeps its rows whole.
 // CHECK: func.func @rows([[X:%[a-z0-9]+]]: memref<64x4x512xf32>
 // CHECK: memref.subview [[X]][%{{.*}}, 0, 0] [8, 4, 512]
