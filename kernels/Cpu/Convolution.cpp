@@ -19,6 +19,7 @@ using BackwardFilter = dnnl::convolution_backward_weights;
 struct Geometry {
   Desc source, filter, destination;
   dnnl::memory::dims strides, dilations, padsLow, padsHigh;
+  KeptOperations operations;
 };
 
 dnnl::primitive_attr userScratchpad() {
@@ -55,7 +56,7 @@ Geometry makeGeometry(const ConvolutionSpec &spec, bool anyFilter) {
   return geometry;
 }
 
-Forward::primitive_desc makeForward(const Geometry &g) {
+Forward::primitive_desc makeForward(Geometry &g) {
   const auto kind = dnnl::prop_kind::forward_training;
   const auto algorithm = dnnl::algorithm::convolution_direct;
 #if DNNL_VERSION_MAJOR >= 3
@@ -64,15 +65,16 @@ Forward::primitive_desc makeForward(const Geometry &g) {
       g.strides, g.dilations, g.padsLow, g.padsHigh, userScratchpad());
 #else
   return Forward::primitive_desc(
-      Forward::desc(kind, algorithm, g.source, g.filter, g.destination,
-                    g.strides, g.dilations, g.padsLow, g.padsHigh),
+      g.operations.keep(Forward::desc(kind, algorithm, g.source, g.filter,
+                                      g.destination, g.strides, g.dilations,
+                                      g.padsLow, g.padsHigh)),
       userScratchpad(), cpuEngine());
 #endif
 }
 
 template <typename Kind>
 typename Kind::primitive_desc
-makeBackward(const Geometry &g, const Desc &first, const Desc &second,
+makeBackward(Geometry &g, const Desc &first, const Desc &second,
              const Desc &third, const Forward::primitive_desc &hint) {
   const auto algorithm = dnnl::algorithm::convolution_direct;
 #if DNNL_VERSION_MAJOR >= 3
@@ -81,8 +83,9 @@ makeBackward(const Geometry &g, const Desc &first, const Desc &second,
                                        g.padsHigh, hint, userScratchpad());
 #else
   return typename Kind::primitive_desc(
-      typename Kind::desc(algorithm, first, second, third, g.strides,
-                          g.dilations, g.padsLow, g.padsHigh),
+      g.operations.keep(typename Kind::desc(algorithm, first, second, third,
+                                            g.strides, g.dilations, g.padsLow,
+                                            g.padsHigh)),
       userScratchpad(), cpuEngine(), hint);
 #endif
 }

@@ -8,8 +8,9 @@
 
 namespace zc::kernels {
 
-dnnl::matmul::primitive_desc onednn::describeMatmul(const MatmulSpec &spec,
-                                                    bool anyB) {
+dnnl::matmul::primitive_desc
+onednn::describeMatmul(const MatmulSpec &spec, bool anyB,
+                       [[maybe_unused]] KeptOperations &operations) {
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   if (spec.accumulate) {
@@ -24,7 +25,8 @@ dnnl::matmul::primitive_desc onednn::describeMatmul(const MatmulSpec &spec,
 #if DNNL_VERSION_MAJOR >= 3
   return {cpuEngine(), a, b, c, attributes};
 #else
-  return {dnnl::matmul::desc(a, b, c), attributes, cpuEngine()};
+  return {operations.keep(dnnl::matmul::desc(a, b, c)), attributes,
+          cpuEngine()};
 #endif
 }
 
@@ -124,7 +126,8 @@ std::unique_ptr<Primitive> sliceRows(const MatmulSpec &spec, int64_t count,
   for (int64_t begin = 0; begin < rows; begin += step) {
     MatmulSpec slice = spec;
     slice.a.dims[row] = slice.c.dims[row] = std::min(step, rows - begin);
-    Descriptor descriptor = describeMatmul(slice, /*anyB=*/false);
+    KeptOperations operations;
+    Descriptor descriptor = describeMatmul(slice, /*anyB=*/false, operations);
     if (descriptor.scratchpad_desc().get_size() > workspaceBytes)
       return nullptr;
     slices.push_back(std::make_unique<Matmul>(descriptor));
@@ -142,7 +145,8 @@ std::unique_ptr<Primitive> createMatmul(const MatmulSpec &spec,
   if (int64_t rows = matmulPackedRows(spec))
     if (auto packed = createPackedMatmul(spec, rows, workspaceBytes))
       return packed;
-  Descriptor descriptor = describeMatmul(spec, /*anyB=*/false);
+  KeptOperations operations;
+  Descriptor descriptor = describeMatmul(spec, /*anyB=*/false, operations);
   uint64_t least = descriptor.scratchpad_desc().get_size();
   int64_t rows = spec.c.dims[spec.c.dims.size() - 2];
   for (int64_t count = 2; least > workspaceBytes && count * 64 <= rows;

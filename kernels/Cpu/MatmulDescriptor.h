@@ -8,8 +8,10 @@
 namespace zc::kernels::onednn {
 
 /// The library's product of `spec`, with scratch memory from us; with `anyB` in
-/// whatever layout of b it likes best. Throws dnnl::error where there is none.
-dnnl::matmul::primitive_desc describeMatmul(const MatmulSpec &spec, bool anyB);
+/// whatever layout of b it likes best. `operations` outlives the result. Throws
+/// dnnl::error where there is none.
+dnnl::matmul::primitive_desc describeMatmul(const MatmulSpec &spec, bool anyB,
+                                            KeptOperations &operations);
 
 /// The product with b copied, `rows` of its rows at a time, into the layout
 /// that the library likes best, or null where it likes b as it lies or needs

@@ -5,8 +5,11 @@
 #include "kernels/Spec.h"
 
 #include <dnnl.hpp>
+#include <memory>
 #include <string>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 namespace zc::kernels::onednn {
 
@@ -30,6 +33,21 @@ inline uint64_t alignUp(uint64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 /// "f32 [4, 8] strides [8, 1]", for messages.
 std::string print(const StridedTensor &tensor);
+
+/// Operations that outlive the lists of their implementations. Before version 3
+/// the library reads the operation again at each step through such a list,
+/// wherever it lay when the list was made.
+class KeptOperations {
+public:
+  template <typename Operation> const Operation &keep(Operation made) {
+    auto kept = std::make_shared<const Operation>(std::move(made));
+    operations.push_back(kept);
+    return *kept;
+  }
+
+private:
+  std::vector<std::shared_ptr<const void>> operations;
+};
 
 using Arguments = std::unordered_map<int, dnnl::memory>;
 

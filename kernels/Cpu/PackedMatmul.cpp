@@ -59,7 +59,8 @@ public:
     bool whole = rows == spec.b.dims[0];
     if (!whole)
       part.a.strides[0] = rows;
-    Descriptor descriptor = describeMatmul(part, /*anyB=*/true);
+    KeptOperations operations;
+    Descriptor descriptor = describeMatmul(part, /*anyB=*/true, operations);
     name = descriptor.impl_info_str();
     changesLayout = descriptor.weights_desc() != describe(part.b);
     product = dnnl::matmul(descriptor);

@@ -119,6 +119,21 @@ INSTANTIATE_TEST_SUITE_P(All, Convolution,
                                            Case{1, 16, 16, 12, 3, 1, 2, 2, 1},
                                            Case{1, 6, 9, 5, 5, 1, 1, 2, 3}));
 
+// Goes through the library's whole list of implementations, for which the
+// library reads the operation again.
+TEST(ConvolutionErrors, WithoutWorkspaceItFindsAnotherOrSaysWhy) {
+  const Case atrous = {2, 96, 32, 4, 3, 1, 12, 12, 1};
+  for (ConvolutionKind kind :
+       {ConvolutionKind::Forward, ConvolutionKind::BackwardInput,
+        ConvolutionKind::BackwardFilter}) {
+    check(atrous, kind, true);
+    std::string error;
+    if (!createConvolution(makeSpec(atrous, kind, true), 0, &error)) {
+      EXPECT_NE(error.find("scratch memory"), std::string::npos) << error;
+    }
+  }
+}
+
 TEST(ConvolutionErrors, SaysWhatItCannotDo) {
   ConvolutionSpec spec =
       makeSpec({1, 4, 4, 8, 3, 1, 1, 1, 1}, ConvolutionKind::Forward, true);
