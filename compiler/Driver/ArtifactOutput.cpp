@@ -49,18 +49,20 @@ int zc::emitMachineCode(ModuleOp module, const CompileOptions &options) {
 static std::vector<std::pair<std::string, std::string>>
 listSettings(const CompileOptions &options) {
   auto number = [](double value) { return llvm::formatv("{0}", value).str(); };
-  if (options.mode != "train")
-    return {};
   std::vector<std::pair<std::string, std::string>> settings;
+  if (!options.init.empty())
+    settings.push_back({"init", options.init});
+  if (options.mode != "train")
+    return settings;
   if (options.optimizer == "sgd") {
-    settings = {{"momentum", number(options.momentum)},
-                {"nesterov", options.nesterov ? "true" : "false"}};
+    settings.push_back({"momentum", number(options.momentum)});
+    settings.push_back({"nesterov", options.nesterov ? "true" : "false"});
   } else if (options.optimizer == "sm3") {
-    settings = {{"momentum", number(options.momentum)}};
+    settings.push_back({"momentum", number(options.momentum)});
   } else if (options.optimizer != "adafactor") {
-    settings = {{"beta1", number(options.beta1)},
-                {"beta2", number(options.beta2)},
-                {"eps", number(options.eps)}};
+    settings.push_back({"beta1", number(options.beta1)});
+    settings.push_back({"beta2", number(options.beta2)});
+    settings.push_back({"eps", number(options.eps)});
   }
   double decay = options.optimizer == "adamw" ? 0.01 : 0;
   settings.push_back(
@@ -101,7 +103,10 @@ int zc::writeArtifact(ModuleOp module, const CompileOptions &options,
   for (const std::string &arch : options.cpuArchs)
     if (failed(emitObject(module, arch, input.code.emplace_back())))
       return 1;
-  if (Status status = addStoredModel(options.model, input); !status.ok())
+  AbsentData absent =
+      options.init.empty() ? AbsentData::Refused : AbsentData::Allowed;
+  if (Status status = addStoredModel(options.model, absent, input);
+      !status.ok())
     return reportError(status.message());
   Result<plan::Manifest> manifest = buildManifest(input);
   if (!manifest.ok())

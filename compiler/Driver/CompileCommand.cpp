@@ -1,6 +1,7 @@
 #include "compiler/Driver/Commands.h"
 #include "compiler/Driver/Compile.h"
 #include "compiler/Driver/MeshOptions.h"
+#include "compiler/Import/InitialWeights.h"
 
 #include "llvm/ADT/StringRef.h"
 #include <cmath>
@@ -229,6 +230,29 @@ static void addMemoryOptions(CLI::App &command, Arguments &arguments) {
       ->default_str("");
 }
 
+static std::string checkInit(const std::string &text) {
+  auto init = InitialWeights::parse(text);
+  return init ? ""
+              : llvm::toString(init.takeError()) + ", found '" + text + "'";
+}
+
+static void addWeightOptions(CLI::App &command, CompileOptions &options) {
+  command
+      .add_option(
+          "--init", options.init,
+          "draw the initial weights at run time (zc run --seed), also those "
+          "whose data file is absent; what is not trained keeps its data. "
+          "normal:STD: weights of that standard deviation, biases 0, scales of "
+          "normalisations 1. torch-default: as PyTorch's modules begin, by the "
+          "operator that uses the weight: Linear, Conv and their biases "
+          "uniform within 1/sqrt(fan in), LSTM 1/sqrt(hidden), Embedding "
+          "normal:1, a tied one as Linear, normalisations 1 and 0; others "
+          "normal:0.02, vectors 0. zeros: every weight 0. Running statistics "
+          "begin at 0 and 1")
+      ->check(checkInit)
+      ->type_name("SPEC");
+}
+
 static void addTargetOptions(CLI::App &command, Arguments &arguments) {
   CompileOptions &options = arguments.options;
   command.add_option("--target", options.target, "the device")
@@ -324,6 +348,7 @@ Command zc::addCompileCommand(CLI::App &command) {
   addOptimizerOptions(command, options);
   addMemoryOptions(command, *arguments);
   addMeshOptions(command, arguments->mesh);
+  addWeightOptions(command, options);
   addTargetOptions(command, *arguments);
   return [arguments, &command] {
     CompileOptions &options = arguments->options;

@@ -18,6 +18,7 @@ struct EvalArguments {
   std::string model;
   std::vector<std::string> inputs, dims, batchDims;
   std::string outputDir, checkpoint;
+  std::optional<uint64_t> seed;
   int64_t threads = 0;
 };
 } // namespace
@@ -30,6 +31,8 @@ static std::vector<std::string> makeArguments(const EvalArguments &given,
   arguments.insert(arguments.end(), {"--output-dir", given.outputDir});
   if (!given.checkpoint.empty())
     arguments.insert(arguments.end(), {"--checkpoint", given.checkpoint});
+  if (given.seed)
+    arguments.insert(arguments.end(), {"--seed", std::to_string(*given.seed)});
   if (given.threads)
     arguments.insert(arguments.end(),
                      {"--threads", std::to_string(given.threads)});
@@ -112,6 +115,9 @@ Command zc::addEvalCommand(CLI::App &command) {
       .add_option("--checkpoint", given->checkpoint,
                   "DIR (latest) or DIR/step-N with trained weights")
       ->type_name("DIR");
+  command.add_option("--seed", given->seed,
+                     "without a checkpoint, of weights that a run would draw "
+                     "(zc compile --init) [0]");
   addDimOptions(command, given->dims, given->batchDims);
   command
       .add_option("--threads", given->threads,

@@ -2,11 +2,14 @@
 
 #include "compiler/Driver/CheckpointWeights.h"
 #include "compiler/Driver/Diagnostics.h"
+#include "compiler/OnnxModel/StoredModel.h"
 #include "compiler/OnnxModel/TrainedModel.h"
 #include "runtime/Plan/Artifact.h"
+#include "runtime/Plan/Types.h"
 
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
+#include <deque>
 #include <set>
 
 using namespace zc;
@@ -34,7 +37,8 @@ public:
 private:
   const CheckpointWeights &checkpoint;
   std::map<std::string, const SafetensorsTensor *> stored;
-  std::set<std::string> trained; // and statistics
+  std::set<std::string> trained; // or else changed or drawn by a run
+  mutable std::deque<std::string> zeros;
 };
 } // namespace
 
@@ -45,7 +49,7 @@ Weights::Weights(const CheckpointWeights &checkpoint,
   for (const SafetensorsTensor &tensor : tensors)
     stored[tensor.name] = &tensor;
   for (const plan::State &state : manifest.states())
-    if (state.kind() == plan::PARAMETER || state.kind() == plan::STATISTIC)
+    if (isModelState(state))
       trained.insert(state.name());
 }
 
@@ -60,6 +64,8 @@ Status Weights::check() const {
 
 llvm::Expected<std::string_view>
 Weights::get(const std::string &key, const ModelTensorType &type) const {
+  if (llvm::StringRef(key).starts_with(kAbsentKey))
+    return zeros.emplace_back(type.bytes, '\0');
   const SafetensorsTensor *tensor = nullptr;
   if (trained.count(key))
     tensor = checkpoint.find(key);

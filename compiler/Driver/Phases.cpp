@@ -7,6 +7,7 @@
 #include "compiler/Driver/WorkspaceBounds.h"
 #include "compiler/Import/BatchDims.h"
 #include "compiler/Import/Import.h"
+#include "compiler/Import/InitialWeights.h"
 #include "compiler/Import/ParameterRule.h"
 #include "dialects/Onnx/OnnxDialect.h"
 #include "passes/Allocation/Passes.h"
@@ -103,6 +104,15 @@ LogicalResult Phases::checkBatch() {
                            << below + parts;
 }
 
+LogicalResult Phases::drawWeights(onnx::GraphOp graph) {
+  if (options.init.empty())
+    return success();
+  auto init = InitialWeights::parse(options.init);
+  if (!init)
+    return graph.emitError() << "--init: " << llvm::toString(init.takeError());
+  return init->apply(graph);
+}
+
 LogicalResult Phases::importModel() {
   unsigned errors = printer.getNumErrors();
   auto rule = ParameterRule::create(options.freeze, options.train);
@@ -113,6 +123,7 @@ LogicalResult Phases::importModel() {
   reading.path = options.model;
   reading.dims = options.dims;
   reading.constantInputs = options.constantInputs;
+  reading.absentData = !options.init.empty();
   reading.mayBeTrained = [&](StringRef name) {
     return rule->getChoice(name).value_or(false);
   };
@@ -130,7 +141,8 @@ LogicalResult Phases::importModel() {
   batch.fromFirstInput = options.loss == "none";
   if (failed(checkLabels()) ||
       failed(rule->apply(graph, parentPath(options.model))) ||
-      failed(setBatchDims(graph, batch)) || failed(checkBatch()))
+      failed(setBatchDims(graph, batch)) || failed(checkBatch()) ||
+      failed(drawWeights(graph)))
     return failure();
   if (!options.dumpIr.empty())
     dumpIr(*module, options.dumpIr, "import", dumped);

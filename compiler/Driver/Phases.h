@@ -4,6 +4,7 @@
 
 #include "compiler/Driver/Diagnostics.h"
 #include "compiler/Driver/Options.h"
+#include "dialects/Onnx/OnnxDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/Pass/PassManager.h"
@@ -35,6 +36,7 @@ private:
       const std::function<void(mlir::OpPassManager &)> &build);
   mlir::LogicalResult checkLabels();
   mlir::LogicalResult checkBatch();
+  mlir::LogicalResult drawWeights(onnx::GraphOp graph);
   mlir::LogicalResult checkInternally(const char *phase, bool succeeded,
                                       unsigned errorsBefore);
 

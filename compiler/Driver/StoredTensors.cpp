@@ -10,13 +10,13 @@
 using namespace mlir;
 using namespace zc;
 
-// Initializers whose bytes some state has: what is trained, and what is read
-// from the model's files as it is.
+// Initializers whose bytes some state has: what is trained or drawn, and what
+// is read from the model's files as it is.
 static llvm::StringMap<std::string> findStates(ModuleOp module) {
   llvm::StringMap<std::string> keys;
   for (train::StateOp state : module.getOps<train::StateOp>()) {
     bool changes = state.getKind() == train::kParameter ||
-                   state.getKind() == train::kStatistic;
+                   state.getKind() == train::kStatistic || state.getDraw();
     if (!changes && !state.getSource())
       continue;
     std::string key = state.getSymName().str();
@@ -28,12 +28,13 @@ static llvm::StringMap<std::string> findStates(ModuleOp module) {
   return keys;
 }
 
-Status zc::addStoredModel(const std::string &path, ExportInput &input) {
+Status zc::addStoredModel(const std::string &path, AbsentData absent,
+                          ExportInput &input) {
   auto fail = [&](llvm::Error error) {
     return makeError(StatusCode::InvalidArgument, input.modelName, ": ",
                      llvm::toString(std::move(error)));
   };
-  llvm::Expected<ModelFile> file = readModelFile(path);
+  llvm::Expected<ModelFile> file = readModelFile(path, absent);
   if (!file)
     return fail(file.takeError());
   llvm::StringMap<std::string> states = findStates(input.module);

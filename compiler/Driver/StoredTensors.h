@@ -3,12 +3,14 @@
 #define ZC_COMPILER_DRIVER_STOREDTENSORS_H
 
 #include "compiler/Export/Artifact.h"
+#include "compiler/OnnxModel/ModelFile.h"
 
 namespace zc {
 
 /// Fills in `input.model` and `input.tensors` from the model file at `path`.
 /// What states hold anyway is not stored twice.
-Status addStoredModel(const std::string &path, ExportInput &input);
+Status addStoredModel(const std::string &path, AbsentData absent,
+                      ExportInput &input);
 
 } // namespace zc
 

@@ -25,6 +25,7 @@ Summary zc::summarizeModel(ModuleOp module) {
   auto graph = *module.getBody()->getOps<onnx::GraphOp>().begin();
   summary.batch = countSamples(graph);
   for (auto initializer : graph.getBody().getOps<onnx::InitializerOp>()) {
+    summary.drawnTensors += bool(initializer.getDraw());
     auto type = cast<ShapedType>(initializer.getType());
     if (initializer.getTrained()) {
       ++summary.trainedTensors;
@@ -57,6 +58,10 @@ void zc::printSummary(const Summary &summary, const CompileOptions &options,
         summary.trainedTensors, summary.trainedTensors == 1 ? "" : "s");
   if (options.mode == "train" && !summary.untrained.empty())
     os << "zc: does not train " << llvm::join(summary.untrained, ", ") << '\n';
+  if (summary.drawnTensors)
+    os << llvm::formatv("zc: draws {0} tensor{1} when a run begins ({2})\n",
+                        summary.drawnTensors,
+                        summary.drawnTensors == 1 ? "" : "s", options.init);
   if (summary.batch)
     os << "zc: batch of " << summary.batch << '\n';
   if (summary.recomputedOps > 0)

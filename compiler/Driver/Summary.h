@@ -20,6 +20,7 @@ struct Summary {
   int64_t batch = 0; // samples a step; 0: no input counts samples
   int64_t recomputedOps = 0;
   double recomputedPart = 0; // of the forward's time, by the cost model
+  uint64_t drawnTensors = 0; // whose values a run makes
   uint64_t plannedBytes = 0;
   uint64_t artifactBytes = 0;
 };

@@ -151,10 +151,10 @@ void GraphImporter::importInitializers(Scope &scope) {
     ImportedValue *value = makeValue(ImportedValue::Tensor, tensor.name());
     value->type = makeTensorType(tensor.data_type(), getDims(tensor));
     value->stored = &tensor;
-    value->foldable = !mayBeTrained(tensor);
+    value->foldable = !mayBeTrained(tensor) && !isAbsent(tensor);
     uint64_t bytes = getElementBytes(tensor.data_type()) *
                      getNumElements(*getStaticDims(value->type));
-    if (bytes <= kInlineBytes) {
+    if (bytes <= kInlineBytes && !isAbsent(tensor)) {
       auto data = readTensorBytes(file, tensor);
       if (data)
         value->constant = std::make_shared<HostTensor>(HostTensor::fromBytes(
@@ -306,7 +306,9 @@ zc::importModel(MLIRContext *context, const ModelImportOptions &options) {
   context->loadDialect<onnx::OnnxDialect>();
   Location whole =
       FileLineColLoc::get(StringAttr::get(context, options.path), 0, 0);
-  llvm::Expected<ModelFile> file = readModelFile(options.path);
+  llvm::Expected<ModelFile> file =
+      readModelFile(options.path, options.absentData ? AbsentData::Allowed
+                                                     : AbsentData::Refused);
   if (!file)
     return emitError(whole) << llvm::toString(file.takeError());
   Location location =

@@ -27,6 +27,9 @@ struct ModelImportOptions {
   /// Whether an initializer of this name may be trained although the file does
   /// not say so (`--train`); its value is then never folded.
   std::function<bool(llvm::StringRef name)> mayBeTrained;
+  /// Initializers whose external file does not exist get neither value nor
+  /// source; else they are an error.
+  bool absentData = false;
 };
 
 /// The sizes of the model's symbolic dims in arrays of the given shapes, by

@@ -110,7 +110,7 @@ Value GraphImporter::emitStored(ImportedValue &value) {
                                      where->length);
   } else if (value.constant) {
     elements = makeElements(context, *value.constant);
-  } else {
+  } else if (!isAbsent(tensor)) {
     HostTensor whole(tensor.data_type(), getDims(tensor));
     if (auto bytes = readTensorBytes(file, tensor))
       whole = HostTensor::fromBytes(whole.dataType, whole.dims, *bytes);
@@ -123,7 +123,7 @@ Value GraphImporter::emitStored(ImportedValue &value) {
       builder.getStringAttr(value.name), elements, source,
       hasKind ? builder.getStringAttr(kind->second) : StringAttr(),
       isInitializer ? UnitAttr() : builder.getUnitAttr(),
-      builder.getBoolAttr(false), ArrayAttr());
+      builder.getBoolAttr(false), ArrayAttr(), DictionaryAttr());
   initializerNames.insert(value.name);
   lastInitializer = op;
   return op.getResult();
@@ -145,7 +145,7 @@ Value GraphImporter::emitConstant(StringRef name, const HostTensor &tensor) {
   auto op = onnx::InitializerOp::create(
       builder, location, elements.getType(), builder.getStringAttr(unique),
       elements, onnx::ExternalAttr(), StringAttr(), builder.getUnitAttr(),
-      builder.getBoolAttr(false), ArrayAttr());
+      builder.getBoolAttr(false), ArrayAttr(), DictionaryAttr());
   lastInitializer = op;
   known = op.getResult();
   return known;

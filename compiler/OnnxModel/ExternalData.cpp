@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 using namespace zc;
 using llvm::createStringError;
@@ -74,9 +75,16 @@ static bool isExternal(const proto::TensorProto &tensor) {
   return tensor.data_location() == proto::TensorProto::EXTERNAL;
 }
 
+// The `location` of tensors whose file does not exist. No file has this name.
+static constexpr llvm::StringLiteral kAbsentFile = "\x01absent";
+
+bool zc::isAbsent(const proto::TensorProto &tensor) {
+  return isExternal(tensor) && getEntry(tensor, "location") == kAbsentFile;
+}
+
 std::optional<TensorSource> zc::getSource(const ModelFile &file,
                                           const proto::TensorProto &tensor) {
-  if (!isExternal(tensor))
+  if (!isExternal(tensor) || isAbsent(tensor))
     return std::nullopt;
   TensorSource source;
   std::string location = getEntry(tensor, "location");
@@ -93,9 +101,8 @@ std::optional<TensorSource> zc::getSource(const ModelFile &file,
 // --- Checking
 // ----------------------------------------------------------------------
 
-// What is wrong with `location` as a path inside `folder`, or "".
-static std::string checkLocation(const std::string &folder,
-                                 const std::string &location) {
+// What is wrong with `location` as it is written, or "".
+static std::string checkPath(const std::string &location) {
   if (location.empty())
     return "names no file";
   fs::path path(location);
@@ -104,6 +111,15 @@ static std::string checkLocation(const std::string &folder,
   for (const fs::path &part : path)
     if (part == "..")
       return "leads outside the model's folder";
+  return "";
+}
+
+// What is wrong with `location` as a path inside `folder`, or "".
+static std::string checkLocation(const std::string &folder,
+                                 const std::string &location) {
+  if (std::string problem = checkPath(location); !problem.empty())
+    return problem;
+  fs::path path(location);
   std::error_code error;
   fs::path whole = fs::path(folder) / path;
   fs::path real = fs::canonical(whole, error);
@@ -161,15 +177,65 @@ static std::string checkTensor(const ModelFile &file,
   return "";
 }
 
-Error zc::checkExternalData(ModelFile &file) {
+static bool isMissing(const ModelFile &file, const proto::TensorProto &tensor) {
+  std::string location = getEntry(tensor, "location");
+  std::error_code error;
+  return location != kInsideModelFile && checkPath(location).empty() &&
+         !fs::exists(fs::path(file.folder) / location, error) &&
+         (!error || error == std::errc::no_such_file_or_directory);
+}
+
+// A model of the shape that its type and dims say needs no data to be drawn.
+static std::string markAbsent(proto::TensorProto &tensor) {
+  if (!getTensorBytes(tensor))
+    return "has the type " + getTypeName(tensor.data_type()) +
+           " or dims that external data cannot have";
+  tensor.clear_external_data();
+  proto::StringStringEntryProto *entry = tensor.add_external_data();
+  entry->set_key("location");
+  entry->set_value(kAbsentFile.str());
+  return "";
+}
+
+// Hundreds of tensors may lie in one file: it is named once.
+static std::vector<std::string>
+describeMissing(const std::map<std::string, std::vector<std::string>> &files) {
+  std::vector<std::string> lines;
+  for (const auto &[file, tensors] : files) {
+    std::string rest = tensors.size() == 1
+                           ? ""
+                           : " and " + std::to_string(tensors.size() - 1) +
+                                 (tensors.size() == 2 ? " other" : " others");
+    lines.push_back("'" + file + "', with tensor '" + tensors.front() + "'" +
+                    rest + ", does not exist");
+  }
+  if (!files.empty())
+    lines.push_back("put it beside the model, or train without it: zc compile "
+                    "--init torch-default draws initial weights");
+  return lines;
+}
+
+Error zc::checkExternalData(ModelFile &file, AbsentData absent) {
   std::vector<std::string> problems;
-  forEachTensor(file.model, [&](proto::TensorProto &tensor) {
-    if (!isExternal(tensor))
-      return;
-    std::string problem = checkTensor(file, tensor);
+  auto note = [&](const proto::TensorProto &tensor, std::string problem) {
     if (!problem.empty())
       problems.push_back("tensor '" + tensor.name() + "': " + problem);
+  };
+  if (absent == AbsentData::Allowed)
+    for (proto::TensorProto &tensor :
+         *file.model.mutable_graph()->mutable_initializer())
+      if (isExternal(tensor) && isMissing(file, tensor))
+        note(tensor, markAbsent(tensor));
+  std::map<std::string, std::vector<std::string>> missing;
+  forEachTensor(file.model, [&](proto::TensorProto &tensor) {
+    if (!isExternal(tensor) || isAbsent(tensor))
+      return;
+    if (isMissing(file, tensor))
+      missing[getEntry(tensor, "location")].push_back(tensor.name());
+    else
+      note(tensor, checkTensor(file, tensor));
   });
+  llvm::append_range(problems, describeMissing(missing));
   if (problems.empty())
     return Error::success();
   return createStringError(
@@ -235,6 +301,8 @@ Expected<std::string> zc::readTensorBytes(const ModelFile &file,
     return createStringError("tensor '" + tensor.name() + "' has the type " +
                              getTypeName(tensor.data_type()) +
                              ", which zc does not hold");
+  if (isAbsent(tensor))
+    return createStringError("tensor '" + tensor.name() + "' has no data");
   if (std::optional<TensorSource> source = getSource(file, tensor))
     return readSource(file.folder, *source);
   std::string bytes =

@@ -14,8 +14,11 @@ void forEachTensor(proto::ModelProto &model,
 
 /// Fails when external data leaves the model's folder (absolute, "..", symbolic
 /// links), is missing, does not lie inside its file or has another size than
-/// its tensor. All tensors concerned are named.
-llvm::Error checkExternalData(ModelFile &file);
+/// its tensor. All tensors or files concerned are named. With
+/// AbsentData::Allowed, initializers of the graph whose file does not exist are
+/// marked (isAbsent) instead.
+llvm::Error checkExternalData(ModelFile &file,
+                              AbsentData absent = AbsentData::Refused);
 
 /// The number of bytes that the tensor's type and dims say; nothing when its
 /// type has no fixed size, a dim is negative or the product overflows.

@@ -143,7 +143,8 @@ static Error checkOpset(const proto::ModelProto &model) {
   return Error::success();
 }
 
-Expected<ModelFile> zc::readModelFile(const std::string &path) {
+Expected<ModelFile> zc::readModelFile(const std::string &path,
+                                      AbsentData absent) {
   ModelFile file;
   file.path = path;
   file.folder = llvm::sys::path::parent_path(path).str();
@@ -159,7 +160,7 @@ Expected<ModelFile> zc::readModelFile(const std::string &path) {
     return createStringError("is not an ONNX model: it has no graph");
   if (Error error = checkOpset(file.model))
     return error;
-  if (Error error = checkExternalData(file))
+  if (Error error = checkExternalData(file, absent))
     return error;
   // The checker stops at the first operator that ONNX does not have; import
   // names them all.

@@ -20,9 +20,16 @@ struct ModelFile {
   proto::ModelProto model;
 };
 
+/// What an initializer whose external file does not exist is.
+enum class AbsentData { Refused, Allowed };
+
 /// Reads and checks `path`: a serialized model, or ONNX's text syntax
 /// (.onnxtext, .onnxtxt), or protobuf's (.textproto, .pbtxt, .prototxt).
-llvm::Expected<ModelFile> readModelFile(const std::string &path);
+llvm::Expected<ModelFile>
+readModelFile(const std::string &path, AbsentData absent = AbsentData::Refused);
+
+/// Whether the tensor's external file did not exist when the model was read.
+bool isAbsent(const proto::TensorProto &tensor);
 
 /// Runs ONNX's checker, but for external data, which it takes as given.
 llvm::Error checkModel(proto::ModelProto model);
@@ -35,7 +42,7 @@ std::string getTypeName(int32_t dataType);
 
 bool isFloatType(int32_t dataType);
 
-/// Where an external tensor's bytes are; nothing for an inline tensor.
+/// Where an external tensor's bytes are; nothing for an inline or absent one.
 std::optional<TensorSource> getSource(const ModelFile &file,
                                       const proto::TensorProto &tensor);
 

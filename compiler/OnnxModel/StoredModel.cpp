@@ -63,6 +63,10 @@ private:
 
 // A big tensor goes beside the weights, a small one into the graph.
 Error Storer::store(proto::TensorProto &tensor) {
+  if (isAbsent(tensor)) {
+    pointIntoArtifact(tensor, (kAbsentKey + tensor.name()).str());
+    return Error::success();
+  }
   std::optional<TensorSource> source = getSource(file, tensor);
   if (!source)
     return Error::success();

@@ -13,6 +13,10 @@ namespace zc {
 /// the entry `key` of their external data says under which name.
 constexpr std::string_view kInsideArtifact = "weights.safetensors";
 
+/// Keys that begin so have no bytes anywhere: nothing computes with the tensor,
+/// and the model came without its data.
+constexpr llvm::StringLiteral kAbsentKey = "absent:";
+
 /// A tensor that only the model needs.
 struct ModelTensor {
   std::string key;

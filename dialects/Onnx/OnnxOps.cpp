@@ -208,6 +208,8 @@ LogicalResult InitializerOp::verify() {
   // initializer C1
   if (getValue() && getSource())
     return emitOpError() << "has both a value and a source";
+  if (getDraw() && (getValue() || getSource()))
+    return emitOpError() << "has data and draws other";
   if (getValue() && getValue()->getShapedType() != type)
     return emitOpError() << "has a value of type "
                          << getValue()->getShapedType() << " but is " << type;

@@ -132,8 +132,9 @@ def Onnx_InitializerOp : Onnx_Op<"initializer", [Pure, HasParent<"GraphOp">]> {
       floating-point tensors.
     - `aliases`: further initializers of the file that are this one tensor
       (tied weights).
+    - `draw`: how something initialises it, as `train.state` says it.
 
-    (C1) at most one of `value` and `source`; `value` has the result's type;
+    (C1) at most one of `value`, `source` and `draw`; `value` has the result's type;
     `source` has exactly its bytes.
     (C2) `trained` needs a floating-point element type.
   }];
@@ -141,7 +142,8 @@ def Onnx_InitializerOp : Onnx_Op<"initializer", [Pure, HasParent<"GraphOp">]> {
                        OptionalAttr<Onnx_ExternalAttr>:$source,
                        OptionalAttr<StrAttr>:$kind, UnitAttr:$folded,
                        DefaultValuedAttr<BoolAttr, "false">:$trained,
-                       OptionalAttr<StrArrayAttr>:$aliases);
+                       OptionalAttr<StrArrayAttr>:$aliases,
+                       OptionalAttr<DictionaryAttr>:$draw);
   let results = (outs Onnx_Tensor:$result);
   let assemblyFormat = [{
     custom<InitializerName>($name) attr-dict `:` type($result)

@@ -128,6 +128,31 @@ def Train_RandomKeyOp : Train_ElementwiseOp<"random_key", "None",
   let hasVerifier = 1;
 }
 
+class Train_RandomOp<string mnemonic> : Train_ElementwiseOp<mnemonic, "None"> {
+  let results = (outs Train_FloatTensor:$result);
+  let hasVerifier = 1;
+}
+
+def Train_RandomUniformOp : Train_RandomOp<"random_uniform"> {
+  let summary = "numbers drawn evenly from [-bound, bound)";
+  let description = [{
+    Counter-based, as `dropout_training`: an element is a function of `key` and
+    of its row-major index in the whole tensor, the sum of `positions`.
+  }];
+  let arguments = (ins Train_IntTensor:$key, Variadic<Train_IntTensor>:$positions,
+                       F64Attr:$bound);
+}
+
+def Train_RandomNormalOp : Train_RandomOp<"random_normal"> {
+  let summary = "numbers of a normal distribution of mean 0";
+  let description = [{
+    `std` is its standard deviation. Counter-based, as `random_uniform`; none is
+    further than 5.9 standard deviations from 0.
+  }];
+  let arguments = (ins Train_IntTensor:$key, Variadic<Train_IntTensor>:$positions,
+                       F64Attr:$std);
+}
+
 def Train_IsNanOp : Train_ElementwiseOp<"is_nan", "None"> {
   let summary = "whether x is not a number";
   let arguments = (ins Train_FloatTensor:$input);

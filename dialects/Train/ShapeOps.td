@@ -13,6 +13,17 @@ def Train_ConstantOp : Train_TensorOp<"constant", [ConstantLike,
   let assemblyFormat = "attr-dict $value";
 }
 
+def Train_IotaOp : Train_TensorOp<"iota"> {
+  let summary = "0, stride, 2 stride, ... in one dim";
+  let description = [{
+    What broadcast and added gives every element's row-major index, without data
+    in the program.
+  }];
+  let arguments = (ins I64Attr:$stride);
+  let results = (outs Train_IntTensor:$result);
+  let hasVerifier = 1;
+}
+
 def Train_BroadcastOp : Train_TensorOp<"broadcast", [Train_Differentiable]> {
   let summary = "repeats a tensor along new dims and along dims of size 1";
   let description = [{

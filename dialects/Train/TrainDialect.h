@@ -48,6 +48,12 @@ inline constexpr llvm::StringLiteral kOptimizer = "optimizer";
 inline constexpr llvm::StringLiteral kScalar = "scalar";
 inline constexpr llvm::StringLiteral kAccumulator = "accumulator";
 
+// What a state's `draw` says.
+inline constexpr llvm::StringLiteral kDrawConstant = "constant";
+inline constexpr llvm::StringLiteral kDrawUniform = "uniform";
+inline constexpr llvm::StringLiteral kDrawNormal = "normal";
+inline constexpr llvm::StringLiteral kDrawIndex = "index";
+
 } // namespace zc::train
 
 #endif // ZC_DIALECTS_TRAIN_TRAINDIALECT_H

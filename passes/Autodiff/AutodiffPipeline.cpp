@@ -15,12 +15,14 @@ void buildAutodiffPipeline(OpPassManager &manager,
   // weights become flags of matmuls before gradients are built from them.
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
-  if (options.loss.mode == "infer")
-    return;
-  manager.addPass(createBuildBackwardPass());
-  if (options.loss.accumulate > 1)
-    manager.addPass(createAccumulateGradientsPass());
-  manager.addPass(createBuildOptimizerStepPass(options.optimizer));
+  if (options.loss.mode != "infer") {
+    manager.addPass(createBuildBackwardPass());
+    if (options.loss.accumulate > 1)
+      manager.addPass(createAccumulateGradientsPass());
+    manager.addPass(createBuildOptimizerStepPass(options.optimizer));
+  }
+  // All states are there by now.
+  manager.addPass(createBuildInitPass());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
 }

@@ -49,7 +49,6 @@ struct BuildOptimizerStep
     buildNorm(step, builder, gradients);
     for (const Gradient &gradient : gradients)
       updateParameter(step, builder, *rule, gradient);
-    buildInit();
   }
 
 private:
@@ -179,22 +178,6 @@ private:
     results.push_back(cast<OpResult>(value).getResultNumber());
     producer->setAttr("train.gradients",
                       DenseI64ArrayAttr::get(&getContext(), results));
-  }
-
-  /// @init returns zeros for every state without a stored value.
-  void buildInit() {
-    OpBuilder builder = OpBuilder::atBlockEnd(getOperation().getBody());
-    Location loc = NameLoc::get(builder.getStringAttr("init"));
-    auto init = func::FuncOp::create(builder, loc, kInitProgram,
-                                     builder.getFunctionType({}, {}));
-    init.addEntryBlock();
-    builder.setInsertionPointToStart(&init.getBody().front());
-    auto end = func::ReturnOp::create(builder, loc);
-    builder.setInsertionPoint(end);
-    for (auto state : getOperation().getOps<StateOp>())
-      if (!state.getValue() && !state.getSource())
-        addResult(init, splat(builder, state.getLoc(), state.getType(), 0),
-                  binding(state));
   }
 };
 

@@ -70,9 +70,8 @@ def BuildOptimizerStepPass
     : Pass<"zc-build-optimizer-step", "::mlir::ModuleOp"> {
   let summary = "turn gradients into new values of parameters and moments";
   let description = [{
-    Adds the optimizer's states, the scalars `lr` and `optimizer.step`, the metric
-    `grad_norm`, and `@init`, which returns every state that has no stored value.
-    Formulas and their order of operations are PyTorch's.
+    Adds the optimizer's states, the scalars `lr` and `optimizer.step` and the
+    metric `grad_norm`. Formulas and their order of operations are PyTorch's.
   }];
   let options = [
     Option<"optimizer", "optimizer", "std::string", "\"adamw\"",
@@ -87,6 +86,25 @@ def BuildOptimizerStepPass
     Option<"clipNorm", "clip-norm", "double", "0.0",
            "the largest norm of all gradients; 0: any">
   ];
+  let dependentDialects = ["::zc::train::TrainDialect"];
+}
+
+def BuildInitPass : Pass<"zc-build-init", "::mlir::ModuleOp"> {
+  let summary = "add the program that makes the states without stored values";
+  let description = [{
+    `@init` returns what a state's `draw` says, or zeros, for every state that has
+    neither a value nor a source. `@seed` it reads: the host writes it before
+    anything runs. A draw's key is a function of the seed and of the draw's index,
+    an element's value one of the key and of the element's place, so that neither
+    threads nor a later sharding nor other states change it.
+
+    ```mlir
+    train.state @w "parameter" : tensor<4x8xf32> {draw = {normal = 0.02, index = 3}}
+    // becomes a result of
+    func.func @init(%seed: tensor<i64> {train.state = @seed})
+        -> (tensor<4x8xf32> {train.state = @w})
+    ```
+  }];
   let dependentDialects = ["::zc::train::TrainDialect"];
 }
 

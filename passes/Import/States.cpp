@@ -202,7 +202,7 @@ LogicalResult States::define(func::FuncOp forward, Binding &binding) {
       TypeAttr::get(binding.argument.getType()),
       builder.getStringAttr(getKind(initializer)), value, source,
       initializer.getAliasesAttr(), /*parameter=*/nullptr, /*slot=*/nullptr,
-      /*decay=*/builder.getBoolAttr(true));
+      initializer.getDrawAttr(), /*decay=*/builder.getBoolAttr(true));
   forward.setArgAttr(binding.argument.getArgNumber(), train::kStateAttr,
                      FlatSymbolRefAttr::get(initializer.getNameAttr()));
   return success();

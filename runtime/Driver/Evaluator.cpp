@@ -64,7 +64,8 @@ Result<int> evaluate(const EvalOptions &options, const Rank &rank) {
   }
   ZC_RETURN_IF_ERROR(makeDirectories(options.outputDir));
 
-  ZC_RETURN_IF_ERROR(session->prepare(options.threads, {"init", "eval"}));
+  ZC_RETURN_IF_ERROR(
+      session->prepare(options.threads, options.seed, {"init", "eval"}));
   Executor &executor = session->executor();
   if (!checkpoint.empty())
     ZC_RETURN_IF_ERROR(

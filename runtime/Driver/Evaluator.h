@@ -14,6 +14,7 @@ struct EvalOptions {
   std::map<std::string, std::string> inputs; // name to .npy file
   std::string outputDir;
   std::string checkpoint; // DIR or DIR/step-N; empty: the artifact's weights
+  uint64_t seed = 0;      // of weights that a run draws
   int threads = 0;
 };
 

@@ -45,10 +45,12 @@ Result<std::unique_ptr<Session>> Session::open(const Rank &rank,
   return std::unique_ptr<Session>(new Session(rank, *loaded));
 }
 
-Status Session::prepare(int threads, const std::vector<std::string> &programs) {
+Status Session::prepare(int threads, uint64_t seed,
+                        const std::vector<std::string> &programs) {
   ZC_ASSIGN_OR_RETURN(int cores, rank.cores());
   ZC_RETURN_IF_ERROR(
       rank.world.agree(openDeviceAndExecutor(threads, cores, programs)));
+  ZC_RETURN_IF_ERROR(writeSeed(seed));
   return theExecutor->initialise();
 }
 
@@ -67,6 +69,19 @@ Session::openDeviceAndExecutor(int threads, int cores,
   ZC_ASSIGN_OR_RETURN(theExecutor, Executor::prepare(*device, *theArtifact,
                                                      programs, &rank.world));
   return Status();
+}
+
+Status Session::writeSeed(uint64_t seed) {
+  const plan::State *state = findScalar("seed");
+  return state ? theExecutor->writeState(*state, 0, &seed, sizeof(seed))
+               : Status();
+}
+
+const plan::State *Session::findScalar(const std::string &name) const {
+  for (const plan::State &candidate : theArtifact->manifest().states())
+    if (candidate.kind() == plan::SCALAR && candidate.name() == name)
+      return &candidate;
+  return nullptr;
 }
 
 } // namespace zc

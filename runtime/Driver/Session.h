@@ -19,9 +19,17 @@ public:
   const Artifact &artifact() const { return *theArtifact; }
   Executor &executor() { return *theExecutor; }
 
-  /// Opens the device and prepares and initialises the named programs.
-  /// `threads` 0: as many as the artifact and the machine allow.
-  Status prepare(int threads, const std::vector<std::string> &programs);
+  /// Opens the device and prepares and initialises the named programs; what is
+  /// drawn, now or later, is drawn from `seed`. `threads` 0: as many as the
+  /// artifact and the machine allow.
+  Status prepare(int threads, uint64_t seed,
+                 const std::vector<std::string> &programs);
+
+  /// From where random numbers are drawn from now on.
+  Status writeSeed(uint64_t seed);
+
+  /// The scalar state of that name, or null.
+  const plan::State *findScalar(const std::string &name) const;
 
 private:
   Session(const Rank &rank, std::shared_ptr<const Artifact> artifact)

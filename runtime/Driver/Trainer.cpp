@@ -47,7 +47,6 @@ private:
   }
   Status checkFolders();
   Status resume();
-  Status writeSeed();
   void decideTotal();
   Status openOutputs();
   Status runStep();
@@ -64,7 +63,6 @@ private:
     return events ? events->write(record) : Status();
   }
 
-  const plan::State *findScalar(const std::string &name) const;
   /// The program that reports a step's metrics.
   const plan::Program &program() const { return *recipe->end; }
 
@@ -111,7 +109,8 @@ Status Trainer::prepare() {
     programs.push_back(recipe->end->name());
   if (heldOut)
     programs.push_back("eval");
-  ZC_RETURN_IF_ERROR(session->prepare(options.threads, programs));
+  ZC_RETURN_IF_ERROR(session->prepare(
+      options.threads, options.seed.value_or(state.seed), programs));
   state.batch = feed->batch() * recipe->repeats;
   state.samples = feed->samples();
   if (options.resume)
@@ -119,7 +118,7 @@ Status Trainer::prepare() {
   state.seed = options.seed.value_or(state.seed);
   state.shuffle = options.shuffle.value_or(state.shuffle);
   firstStep = state.step;
-  ZC_RETURN_IF_ERROR(writeSeed());
+  ZC_RETURN_IF_ERROR(session->writeSeed(state.seed));
   decideTotal();
   Status opened = openOutputs();
   std::vector<int64_t> largest = {int64_t(session->executor().arenaBytes())};
@@ -135,7 +134,7 @@ Status Trainer::openFiles() {
     return makeError(StatusCode::InvalidArgument, "'", options.artifact,
                      "' was compiled with --mode infer; it cannot be trained");
   recipe = Recipe::of(artifact);
-  learningRate = findScalar("lr");
+  learningRate = session->findScalar("lr");
   ZC_RETURN_IF_ERROR(openData());
   return checkFolders();
 }
@@ -210,24 +209,9 @@ Status Trainer::resume() {
   return Status();
 }
 
-/// What dropout draws from.
-Status Trainer::writeSeed() {
-  const plan::State *seed = findScalar("seed");
-  return seed ? session->executor().writeState(*seed, 0, &state.seed,
-                                               sizeof(state.seed))
-              : Status();
-}
-
 void Trainer::decideTotal() {
   sampler.emplace(state.samples, state.batch, state.seed, state.shuffle);
   total = options.steps ? *options.steps : sampler->stepsFor(*options.epochs);
-}
-
-const plan::State *Trainer::findScalar(const std::string &name) const {
-  for (const plan::State &candidate : session->artifact().manifest().states())
-    if (candidate.kind() == plan::SCALAR && candidate.name() == name)
-      return &candidate;
-  return nullptr;
 }
 
 // The steps

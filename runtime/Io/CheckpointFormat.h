@@ -3,6 +3,7 @@
 #define ZC_RUNTIME_IO_CHECKPOINTFORMAT_H
 
 #include "runtime/Exec/Executor.h"
+#include "runtime/Plan/Types.h"
 
 #include <nlohmann/json.hpp>
 
@@ -15,14 +16,11 @@ constexpr int kFormat = 1;
 /// One set of tensor files with an index.
 struct Group {
   const char *name; // of the files: "model", "optimizer"
-  bool (*holds)(plan::StateKind kind);
+  bool (*holds)(const plan::State &state);
 };
 
-inline bool isModelState(plan::StateKind kind) {
-  return kind == plan::PARAMETER || kind == plan::STATISTIC;
-}
-inline bool isOptimizerState(plan::StateKind kind) {
-  return kind == plan::OPTIMIZER;
+inline bool isOptimizerState(const plan::State &state) {
+  return state.kind() == plan::OPTIMIZER;
 }
 
 constexpr Group kModel = {"model", isModelState};

@@ -98,7 +98,7 @@ Status loadGroup(Executor &executor, const std::string &folder,
                  const Group &group) {
   ZC_ASSIGN_OR_RETURN(TensorFiles files, TensorFiles::open(folder, group));
   for (const plan::State &state : executor.artifact().manifest().states()) {
-    if (!group.holds(state.kind()))
+    if (!group.holds(state))
       continue;
     for (const FileTensor &tensor : fileTensorsOf(state))
       ZC_RETURN_IF_ERROR(

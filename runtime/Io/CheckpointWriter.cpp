@@ -82,7 +82,7 @@ std::vector<FileTensor> tensorsOf(const plan::Manifest &manifest,
                                   const Group &group) {
   std::vector<FileTensor> tensors;
   for (const plan::State &state : manifest.states())
-    if (group.holds(state.kind()))
+    if (group.holds(state))
       for (FileTensor &tensor : fileTensorsOf(state))
         tensors.push_back(std::move(tensor));
   return tensors;

@@ -69,4 +69,9 @@ std::string printType(const plan::TensorType &type) {
   return std::string(typeName(type.dtype())) + " " + printDims(type.dims());
 }
 
+bool isModelState(const plan::State &state) {
+  return state.kind() == plan::PARAMETER || state.kind() == plan::STATISTIC ||
+         (state.kind() == plan::CONSTANT && !state.has_source());
+}
+
 } // namespace zc

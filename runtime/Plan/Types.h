@@ -38,6 +38,10 @@ template <typename List> std::string printDims(const List &dims) {
   return text + "]";
 }
 
+/// Whether checkpoints hold the state as one of the model's tensors: what
+/// training changes, and what a run has drawn and nothing else stores.
+bool isModelState(const plan::State &state);
+
 } // namespace zc
 
 #endif // ZC_RUNTIME_PLAN_TYPES_H

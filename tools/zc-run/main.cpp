@@ -110,7 +110,8 @@ void addTrainOptions(CLI::App &app, zc::TrainOptions &options) {
           ->check(kPositive);
   steps->excludes(epochs);
   app.add_option("--seed", options.seed,
-                 "what the order of samples depends on [0]");
+                 "what the order of samples, dropout and drawn initial weights "
+                 "depend on [0]");
   auto *shuffle = app.add_flag_callback(
       "--shuffle", [&] { options.shuffle = true; },
       "permute every epoch (default)");
@@ -159,6 +160,9 @@ void addEvalOptions(CLI::App &app, zc::EvalOptions &options,
       ->required();
   app.add_option("--checkpoint", options.checkpoint,
                  "DIR (latest) or DIR/step-N with trained weights");
+  app.add_option("--seed", options.seed,
+                 "without a checkpoint, of weights that a run would draw")
+      ->capture_default_str();
   app.add_option("--threads", options.threads,
                  "at most what the artifact was compiled for [all of that]")
       ->check(CLI::Range(1, 4096));

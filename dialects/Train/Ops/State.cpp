@@ -5,6 +5,23 @@ using namespace mlir;
 
 namespace zc::train {
 
+static LogicalResult verifyDraw(StateOp state) {
+  DictionaryAttr draw = *state.getDraw();
+  if (state.getValue() || state.getSource())
+    return state.emitOpError("has an initial value and draws another");
+  unsigned kinds = 0;
+  for (StringRef kind : {kDrawConstant, kDrawUniform, kDrawNormal})
+    kinds += bool(draw.getAs<FloatAttr>(kind));
+  bool random = !draw.contains(kDrawConstant);
+  if (kinds != 1 || (random && !draw.getAs<IntegerAttr>(kDrawIndex)))
+    return state.emitOpError("expected a draw that is constant, or uniform or "
+                             "normal with an index, found ")
+           << draw;
+  if (!isa<FloatType>(state.getTensorType().getElementType()))
+    return state.emitOpError("draws no floating-point numbers");
+  return success();
+}
+
 LogicalResult StateOp::verify() {
   auto type = dyn_cast<RankedTensorType>(getType());
   if (!type || !type.hasStaticShape())
@@ -18,7 +35,7 @@ LogicalResult StateOp::verify() {
     return emitOpError("has both a value and a source");
   if (getValue() && getValue()->getType() != type)
     return emitOpError("value has type ") << getValue()->getType();
-  return success();
+  return getDraw() ? verifyDraw(*this) : success();
 }
 
 } // namespace zc::train

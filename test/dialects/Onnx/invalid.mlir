@@ -79,6 +79,16 @@ onnx.graph @initializer_c1_both()
 
 // -----
 
+onnx.graph @initializer_c1_draw()
+    attributes {input_names = [], output_names = [], opset_imports = {}} {
+  // expected-error @below {{has data and draws other}}
+  %0 = onnx.initializer @w {value = dense<0.0> : tensor<2xf32>,
+      draw = {constant = 1.0 : f64}} : tensor<2xf32>
+  onnx.return
+}
+
+// -----
+
 onnx.graph @initializer_c1_type()
     attributes {input_names = [], output_names = [], opset_imports = {}} {
   // expected-error @below {{has a value of type 'tensor<3xf32>' but is 'tensor<2xf32>'}}

@@ -406,3 +406,34 @@ func.func @random_key(%k: tensor<i32>) {
   %0 = train.random_key %k, %k : (tensor<i32>, tensor<i32>) -> tensor<i32>
   return
 }
+
+// -----
+
+func.func @random_position(%k: tensor<3xi64>, %p: tensor<3xi32>) {
+  // expected-error @below {{expected a key of i64, found 'tensor<3xi32>'}}
+  %0 = train.random_normal %k, %p {std = 1.0 : f64} : (tensor<3xi64>, tensor<3xi32>) -> tensor<3xf32>
+  return
+}
+
+// -----
+
+func.func @iota_type() {
+  // expected-error @below {{expected a vector of i64, found 'tensor<2x2xi64>'}}
+  %0 = train.iota {stride = 1 : i64} : () -> tensor<2x2xi64>
+  return
+}
+
+// -----
+
+// expected-error @below {{has an initial value and draws another}}
+train.state @w "parameter" : tensor<2xf32> {value = dense<0.0> : tensor<2xf32>, draw = {constant = 1.0 : f64}}
+
+// -----
+
+// expected-error @below {{expected a draw that is constant, or uniform or normal with an index, found}}
+train.state @w "parameter" : tensor<2xf32> {draw = {normal = 1.0 : f64}}
+
+// -----
+
+// expected-error @below {{draws no floating-point numbers}}
+train.state @w "constant" : tensor<2xi64> {draw = {constant = 1.0 : f64}}

@@ -100,7 +100,7 @@ TEST_F(ExternalDataTest, NeverLeavesTheFolder) {
   refer({{"location", ""}});
   expectRefused("names no file");
   refer({{"location", "none.bin"}});
-  expectRefused("'none.bin' cannot be read");
+  expectRefused("'none.bin', with tensor 'w', does not exist");
 }
 
 TEST_F(ExternalDataTest, MustLieInsideItsFile) {

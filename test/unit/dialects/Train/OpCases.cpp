@@ -37,6 +37,12 @@ static void addElementwise(std::vector<OpCase> &cases) {
   cases.push_back({"train.random_key %0, %1 : (tensor<8xi64>, tensor<8xi64>) "
                    "-> tensor<8xi64>",
                    {{0, 99}, {0, 99}}});
+  for (const char *name :
+       {"uniform %0, %1, %2 {bound = 0.5}", "normal %0, %1, %2 {std = 0.5}"})
+    cases.push_back({std::string("train.random_") + name +
+                         " : (tensor<3x4xi64>, tensor<3x4xi64>, "
+                         "tensor<3x4xi64>) -> tensor<3x4xf64>",
+                     {{7, 7}, {0, 99}, {0, 99}}});
   for (const char *name : {"add", "sub", "mul", "max", "min"})
     cases.push_back({binary(name)});
   cases.push_back({binary("div"), {{-1, 1}, {0.5, 2}}});
@@ -69,6 +75,7 @@ static void addElementwise(std::vector<OpCase> &cases) {
 
 static void addShapes(std::vector<OpCase> &cases) {
   cases.push_back({"train.constant dense<0.5> : tensor<4x2xf64>"});
+  cases.push_back({"train.iota {stride = 4} : () -> tensor<3xi64>"});
   cases.push_back({"train.broadcast %0 {dims = array<i64: 1>} : (tensor<4xf64>)"
                    " -> tensor<3x4xf64>"});
   cases.push_back({"train.broadcast %0 {dims = array<i64: 0, 2>} : "

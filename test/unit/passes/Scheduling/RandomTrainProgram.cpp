@@ -26,8 +26,8 @@ public:
     for (unsigned i = 0; i < numStates; ++i)
       StateOp::create(builder, loc, "s" + std::to_string(i), type,
                       builder.getStringAttr(kParameter), ElementsAttr(),
-                      DictionaryAttr(), ArrayAttr(), StringAttr(),
-                      StringAttr());
+                      DictionaryAttr(), ArrayAttr(), StringAttr(), StringAttr(),
+                      DictionaryAttr());
     SmallVector<Type> arguments(numStates + numInputs, type);
     auto program = func::FuncOp::create(builder, loc, kStepProgram,
                                         builder.getFunctionType(arguments, {}));

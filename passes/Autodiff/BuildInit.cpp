@@ -1,0 +1,131 @@
+//===- BuildInit.cpp - what states hold before the first step -------------===//
+//
+// Weights never enter the IR; neither do the keys they are drawn by. Whatever
+// differs between two draws of one shape reaches their kernels through memory,
+// so that equal layers share one.
+//
+//===----------------------------------------------------------------------===//
+#include "dialects/Train/Ops/OpSupport.h"
+#include "passes/Autodiff/Passes.h"
+#include "passes/Autodiff/ProgramBuilder.h"
+
+#include <map>
+
+using namespace mlir;
+using namespace zc::train;
+
+namespace zc {
+#define GEN_PASS_DEF_BUILDINITPASS
+#include "passes/Autodiff/Passes.h.inc"
+
+namespace {
+
+/// Every element's row-major index is the sum of these.
+SmallVector<Value> buildPositions(OpBuilder &builder, Location loc,
+                                  ArrayRef<int64_t> shape) {
+  SmallVector<Value> positions;
+  int64_t stride = 1;
+  for (size_t dim = shape.size(); dim > 0; --dim) {
+    int64_t size = shape[dim - 1];
+    if (size > 1) {
+      auto type = RankedTensorType::get({size}, builder.getI64Type());
+      Value vector = IotaOp::create(builder, loc, type, stride);
+      positions.push_back(broadcast(builder, loc, vector, shape,
+                                    {static_cast<int64_t>(dim) - 1}));
+    }
+    stride *= size;
+  }
+  return positions;
+}
+
+struct BuildInit : public impl::BuildInitPassBase<BuildInit> {
+  void runOnOperation() override {
+    SmallVector<StateOp> states;
+    for (auto state : getOperation().getOps<StateOp>())
+      if (!state.getValue() && !state.getSource() && !isSeed(state))
+        states.push_back(state);
+    if (states.empty())
+      return;
+    OpBuilder builder = OpBuilder::atBlockEnd(getOperation().getBody());
+    Location loc = NameLoc::get(builder.getStringAttr(kInitProgram));
+    auto init = func::FuncOp::create(builder, loc, kInitProgram,
+                                     builder.getFunctionType({}, {}));
+    init.addEntryBlock();
+    builder.setInsertionPointToStart(&init.getBody().front());
+    builder.setInsertionPoint(func::ReturnOp::create(builder, loc));
+    if (failed(buildKeys(init, builder, states)))
+      return signalPassFailure();
+    for (StateOp state : states)
+      addResult(init, buildValue(builder, state),
+                builder.getNamedAttr(kStateAttr, FlatSymbolRefAttr::get(
+                                                     state.getSymNameAttr())));
+  }
+
+private:
+  /// The host writes it.
+  static bool isSeed(StateOp state) {
+    return state.getKind() == kScalar && state.getSymName() == kSeed;
+  }
+
+  static std::optional<int64_t> drawIndex(StateOp state) {
+    if (!state.getDraw())
+      return std::nullopt;
+    auto index = state.getDraw()->getAs<IntegerAttr>(kDrawIndex);
+    return index ? std::optional(index.getInt()) : std::nullopt;
+  }
+
+  /// The key of index i is splitmix64's i-th number from the seed on, made from
+  /// the one before by the same operations as every other.
+  LogicalResult buildKeys(func::FuncOp init, OpBuilder &builder,
+                          ArrayRef<StateOp> states) {
+    keys.clear();
+    for (StateOp state : states)
+      if (std::optional<int64_t> index = drawIndex(state))
+        keys[*index] = nullptr;
+    if (keys.empty())
+      return success();
+    auto type = RankedTensorType::get({}, builder.getI64Type());
+    FailureOr<StateOp> seed = getScalarState(getOperation(), kSeed, type);
+    if (failed(seed))
+      return failure();
+    Location loc = init.getLoc();
+    constexpr int64_t kGoldenRatio = 0x9e3779b97f4a7c15;
+    Value increment = ConstantOp::create(
+        builder, loc, DenseElementsAttr::get(type, kGoldenRatio));
+    Value zero = splat(builder, loc, type, 0);
+    Value state = getStateArgument(init, *seed);
+    int64_t next = 0;
+    for (auto &[index, key] : keys) {
+      for (; next <= index; ++next)
+        state = AddOp::create(builder, loc, state, increment);
+      key = RandomKeyOp::create(builder, loc, state, zero);
+    }
+    return success();
+  }
+
+  Value buildValue(OpBuilder &builder, StateOp state) {
+    Location loc = state.getLoc();
+    RankedTensorType type = state.getTensorType();
+    DictionaryAttr draw = state.getDraw().value_or(DictionaryAttr());
+    auto number = [&](StringRef kind) {
+      return draw ? draw.getAs<FloatAttr>(kind) : FloatAttr();
+    };
+    std::optional<int64_t> index = drawIndex(state);
+    if (!index) {
+      FloatAttr constant = number(kDrawConstant);
+      return splat(builder, loc, type,
+                   constant ? constant.getValueAsDouble() : 0);
+    }
+    Value key = broadcast(builder, loc, keys[*index], type.getShape(), {});
+    auto positions = buildPositions(builder, loc, type.getShape());
+    if (FloatAttr bound = number(kDrawUniform))
+      return RandomUniformOp::create(builder, loc, type, key, positions, bound);
+    return RandomNormalOp::create(builder, loc, type, key, positions,
+                                  number(kDrawNormal));
+  }
+
+  std::map<int64_t, Value> keys; // by the draws' indices
+};
+
+} // namespace
+} // namespace zc
