@@ -4,12 +4,14 @@ tools/bench/bench.py measures zc against.
 
   peer_torch.py --model gpt2 [--mode eager|compile] [--steps N] [--threads N]
   peer_torch.py --model gpt2 --serve ...
+  peer_torch.py --model gpt2 --dist ddp|fsdp ...
   peer_torch.py --model gpt2 --export DIR
 
 With --serve it trains only when told to: each line of its input asks for --steps
-more steps, or as many as fit in --seconds, and is answered by a line. The last
-form writes DIR/model.onnx and DIR/data.npz, the same work for zc; a model may
-also be a GPT by its numbers, gpt:VOCABULARY,LAYERS,HEADS,WIDTH,TOKENS,BATCH.
+more steps, or as many as fit in --seconds, and is answered by a line. With
+--dist it is one of the ranks that torchrun's variables tell of. The last form
+writes DIR/model.onnx and DIR/data.npz, the same work for zc; a model may also be
+a GPT by its numbers, gpt:VOCABULARY,LAYERS,HEADS,WIDTH,TOKENS,BATCH.
 """
 import argparse
 import json
@@ -74,13 +76,26 @@ def export(folder, net, x, labels):
                                      "labels": labels.numpy()})
 
 
+def distribute(net, kind):
+    """The network on all ranks that torchrun's variables tell of."""
+    torch.distributed.init_process_group("gloo")
+    if kind == "ddp":
+        return nn.parallel.DistributedDataParallel(net)
+    from torch.distributed.fsdp import fully_shard
+    for block in net.blocks:
+        fully_shard(block)
+    return fully_shard(net)
+
+
 class Training:
     """A network in training on its one batch."""
 
-    def __init__(self, net, x, labels, mode):
-        self.forward = torch.compile(net) if mode == "compile" else net
+    def __init__(self, net, x, labels, options):
+        if options.dist:
+            net = distribute(net, options.dist)
+        self.forward = torch.compile(net) if options.mode == "compile" else net
         self.optimizer = torch.optim.AdamW(net.parameters(), lr=1e-4,
-                                           fused=True)
+                                           fused=options.dist != "fsdp")
         self.x, self.labels = x, labels
         for _ in range(WARM_UP):
             self.step()
@@ -119,6 +134,7 @@ def main():
     parser.add_argument("--steps", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1e9)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--dist", choices=["ddp", "fsdp"])
     parser.add_argument("--serve", action="store_true")
     parser.add_argument("--export", type=pathlib.Path)
     options = parser.parse_args()
@@ -127,7 +143,7 @@ def main():
     if options.export:
         export(options.export, net, x, labels)
         return
-    training = Training(net, x, labels, options.mode)
+    training = Training(net, x, labels, options)
     if not options.serve:
         training.run(options)
         return

@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""Measure zc on several ranks against PyTorch's DDP and FSDP2 over Gloo: the
+same model, batch, threads and machine, in turns.
+
+  ranks.py --torch-python VENV/bin/python [--ranks 2] [--zero 0 3]
+
+Every round runs each of them once, one thread a rank: zc's ranks as processes
+under mpirun, PyTorch's with torchrun's variables. The model is a GPT by its
+numbers, as peer_torch.py takes them; its batch is a rank's.
+"""
+import argparse
+import json
+import os
+import pathlib
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PEER = ROOT / "tools" / "bench" / "peer_torch.py"
+WARM_UP = 2
+MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+       "OMPI_MCA_rmaps_base_oversubscribe": "1"}
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+class Bench:
+    def __init__(self, options, work):
+        self.options, self.work = options, work
+        numbers = options.model.split(",")
+        numbers[-1] = str(int(numbers[-1]) * options.ranks)
+        self.whole = "gpt:" + ",".join(numbers)
+        self.times = {}
+
+    def check(self, *args, **options):
+        return subprocess.run([str(arg) for arg in args], check=True, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                              **options).stdout
+
+    def prepare(self):
+        self.check(self.options.torch_python, PEER, "--model", self.whole,
+                   "--export", self.work)
+        for stage in self.options.zero:
+            self.check(self.options.tools / "zc", "compile",
+                       self.work / "model.onnx", "--loss",
+                       "softmax-cross-entropy", "--mesh",
+                       f"dp={self.options.ranks}", "--zero", stage,
+                       "--cpu-threads", 1, "-o", self.work / f"{stage}.zca")
+
+    def zc(self, stage):
+        log = self.work / "log.jsonl"
+        self.check("mpirun", "-n", self.options.ranks,
+                   self.options.tools / "zc", "run", self.work / f"{stage}.zca",
+                   "--data", self.work / "data.npz", "--no-shuffle", "--steps",
+                   WARM_UP + self.options.steps, "--lr", "1e-4", "--threads", 1,
+                   "--log", log, env={**os.environ, **MPI})
+        lines = [json.loads(line) for line in log.read_text().splitlines()]
+        return statistics.median(line["step_ms"] for line in lines[WARM_UP:])
+
+    def torch(self, kind):
+        port = free_port()
+        ranks = []
+        for rank in range(self.options.ranks):
+            place = {"RANK": str(rank), "LOCAL_RANK": str(rank),
+                     "WORLD_SIZE": str(self.options.ranks),
+                     "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+            ranks.append(subprocess.Popen(
+                [self.options.torch_python, str(PEER), "--model",
+                 "gpt:" + self.options.model, "--dist", kind, "--threads", "1",
+                 "--steps", str(self.options.steps)], text=True,
+                env={**os.environ, **place}, stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL))
+        lines = [rank.communicate()[0] for rank in ranks]
+        if any(rank.returncode for rank in ranks):
+            sys.exit(f"ranks: PyTorch's {kind} failed")
+        return json.loads(lines[0])["step_ms_median"]
+
+    def run(self):
+        self.prepare()
+        for number in range(self.options.rounds):
+            for stage in self.options.zero:
+                self.note(f"zc, ZeRO {stage}", self.zc(stage))
+            for kind in self.options.peers:
+                self.note({"ddp": "PyTorch DDP",
+                           "fsdp": "PyTorch FSDP2"}[kind], self.torch(kind))
+            print(f"round {number + 1}: " + ", ".join(
+                f"{name} {times[-1]:.0f} ms"
+                for name, times in self.times.items()), file=sys.stderr)
+        self.table()
+
+    def note(self, name, time):
+        self.times.setdefault(name, []).append(time)
+
+    def table(self):
+        names = list(self.times)
+        print("| " + " | ".join(["", "step, ms"] + [
+            f"of {name}" for name in names if name.startswith("PyTorch")])
+            + " |")
+        print("| --- " * (2 + sum(name.startswith("PyTorch")
+                                  for name in names)) + "|")
+        for name in names:
+            row = [name, f"{statistics.median(self.times[name]):.0f}"]
+            for peer in names:
+                if peer.startswith("PyTorch"):
+                    row.append("{:.2f}".format(statistics.median(
+                        ours / theirs for ours, theirs in
+                        zip(self.times[name], self.times[peer]))))
+            print("| " + " | ".join(row) + " |")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--torch-python", required=True,
+                        help="a Python that has torch and onnxscript")
+    parser.add_argument("--model", default="50304,12,12,768,256,2",
+                        help="vocabulary, layers, heads, width, tokens and a "
+                        "rank's batch; by default GPT-2 124M")
+    parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--zero", nargs="+", default=["0", "3"],
+                        choices=["0", "1", "2", "3"])
+    parser.add_argument("--peers", nargs="*", default=["ddp", "fsdp"],
+                        choices=["ddp", "fsdp"])
+    parser.add_argument("--steps", type=int, default=4)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--tools", type=pathlib.Path,
+                        default=ROOT / "build" / "bin")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="zc-ranks-") as work:
+        Bench(options, pathlib.Path(work)).run()
+
+
+if __name__ == "__main__":
+    main()
