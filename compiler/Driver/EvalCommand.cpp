@@ -19,7 +19,7 @@ struct EvalArguments {
   std::vector<std::string> inputs, dims, batchDims;
   std::string outputDir, checkpoint;
   std::optional<uint64_t> seed;
-  int64_t threads = 0;
+  int64_t threads = 0, localRanks = 0;
 };
 } // namespace
 
@@ -36,6 +36,9 @@ static std::vector<std::string> makeArguments(const EvalArguments &given,
   if (given.threads)
     arguments.insert(arguments.end(),
                      {"--threads", std::to_string(given.threads)});
+  if (given.localRanks)
+    arguments.insert(arguments.end(),
+                     {"--local-ranks", std::to_string(given.localRanks)});
   return arguments;
 }
 
@@ -124,7 +127,16 @@ Command zc::addEvalCommand(CLI::App &command) {
                   "at most what the artifact was compiled for; by default that")
       ->check(CLI::Range(1, 4096))
       ->default_str("");
+  command
+      .add_option("--local-ranks", given->localRanks,
+                  "run all N ranks of an artifact as threads of one process")
+      ->check(CLI::Range(1, 4096))
+      ->type_name("N")
+      ->default_str("");
   return [given] {
+    if (isModel(given->model) && given->localRanks > 1)
+      throw CLI::ValidationError("--local-ranks",
+                                 "is for artifacts; a model runs on one rank");
     if (isModel(given->model))
       return evaluateModel(*given);
     if (!given->dims.empty() || !given->batchDims.empty())

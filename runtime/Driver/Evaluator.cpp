@@ -29,26 +29,34 @@ Status checkInputNames(const plan::Program &program,
   return Status();
 }
 
-Status runBatches(Executor &executor, const plan::Program &program,
-                  BatchFeed &feed, std::vector<OutputWriter> &writers) {
-  std::vector<int64_t> indices;
-  for (int64_t at = 0; at < feed.samples() && !stopSignal();
-       at += feed.batch()) {
-    indices.resize(std::min(feed.batch(), feed.samples() - at));
-    std::iota(indices.begin(), indices.end(), at);
-    ZC_RETURN_IF_ERROR(feed.feed(executor, indices));
-    ZC_RETURN_IF_ERROR(executor.run(program));
-    for (OutputWriter &writer : writers)
-      ZC_RETURN_IF_ERROR(writer.append(executor, int64_t(indices.size())));
-  }
-  return Status();
-}
+/// One evaluation, as one of the ranks does it.
+class Evaluation {
+public:
+  Evaluation(const EvalOptions &options, const Rank &rank)
+      : options(options), rank(rank), world(rank.world) {}
 
-} // namespace
+  Result<int> run();
 
-Result<int> evaluate(const EvalOptions &options, const Rank &rank) {
-  ZC_ASSIGN_OR_RETURN(auto session, Session::open(rank, options.artifact));
-  const plan::Program *program = session->artifact().program("eval");
+private:
+  Status openFiles();
+  Status openOutputs();
+  Status runBatches();
+
+  const EvalOptions &options;
+  const Rank &rank;
+  World &world;
+  std::unique_ptr<Session> session;
+  const plan::Program *program = nullptr;
+  std::optional<BatchFeed> feed;
+  std::string checkpoint;
+  std::vector<OutputWriter> writers;
+  int stopped = 0; // the signal that all ranks stop for
+};
+
+/// What can be checked before the artifact's memory is there.
+Status Evaluation::openFiles() {
+  const Artifact &artifact = session->artifact();
+  program = artifact.program("eval");
   if (!program)
     return makeError(StatusCode::InvalidArgument, "'", options.artifact,
                      "' has no evaluation program");
@@ -56,36 +64,75 @@ Result<int> evaluate(const EvalOptions &options, const Rank &rank) {
   ZC_ASSIGN_OR_RETURN(DataFile file, DataFile::openArrays(options.inputs));
   auto data = std::make_shared<DataFile>(std::move(file));
   FeedOptions feedOptions{SampleAxis::Program, /*labelsMayMiss=*/true};
-  ZC_ASSIGN_OR_RETURN(BatchFeed feed,
-                      BatchFeed::create(*program, data, feedOptions));
-  std::string checkpoint;
+  ZC_ASSIGN_OR_RETURN(Mesh mesh, Mesh::of(artifact.manifest()));
+  ZC_ASSIGN_OR_RETURN(
+      feed, BatchFeed::create(*program, data, feedOptions, mesh, world.rank()));
   if (!options.checkpoint.empty()) {
     ZC_ASSIGN_OR_RETURN(checkpoint, findCheckpoint(options.checkpoint));
   }
-  ZC_RETURN_IF_ERROR(makeDirectories(options.outputDir));
+  return world.isFirst() ? makeDirectories(options.outputDir) : Status();
+}
 
-  ZC_RETURN_IF_ERROR(
-      session->prepare(options.threads, options.seed, {"init", "eval"}));
+Status Evaluation::openOutputs() {
   Executor &executor = session->executor();
   if (!checkpoint.empty())
     ZC_RETURN_IF_ERROR(
         loadCheckpoint(executor, checkpoint, CheckpointPart::Model).status());
-  ZC_ASSIGN_OR_RETURN(
-      std::vector<OutputWriter> writers,
-      OutputWriter::createAll(*program, options.outputDir, feed.samples()));
-  ZC_RETURN_IF_ERROR(runBatches(executor, *program, feed, writers));
-  if (int signal = stopSignal()) {
-    logWarning("stopped before the end; no output was written");
-    return signal;
+  ZC_ASSIGN_OR_RETURN(writers, OutputWriter::createAll(
+                                   *program, options.outputDir, feed->samples(),
+                                   executor.mesh(), world.isFirst()));
+  return Status();
+}
+
+/// The ranks must stop after the same batch, whoever got the signal first.
+Status Evaluation::runBatches() {
+  Executor &executor = session->executor();
+  std::vector<int64_t> indices;
+  for (int64_t at = 0; at < feed->samples(); at += feed->batch()) {
+    indices.resize(std::min(feed->batch(), feed->samples() - at));
+    std::iota(indices.begin(), indices.end(), at);
+    std::vector<int64_t> signal = {stopSignal()};
+    ZC_RETURN_IF_ERROR(world.agree(feed->feed(executor, indices), &signal));
+    stopped = int(signal[0]);
+    if (stopped)
+      return Status();
+    ZC_RETURN_IF_ERROR(executor.run(*program));
+    for (OutputWriter &writer : writers)
+      ZC_RETURN_IF_ERROR(writer.append(executor, int64_t(indices.size())));
   }
-  for (OutputWriter &writer : writers)
-    ZC_RETURN_IF_ERROR(writer.finish());
+  std::vector<int64_t> signal = {stopSignal()};
+  ZC_RETURN_IF_ERROR(world.agree(Status(), &signal));
+  stopped = int(signal[0]);
+  return Status();
+}
+
+Result<int> Evaluation::run() {
+  ZC_ASSIGN_OR_RETURN(session, Session::open(rank, options.artifact));
+  ZC_RETURN_IF_ERROR(world.agree(openFiles()));
+  ZC_RETURN_IF_ERROR(
+      session->prepare(options.threads, options.seed, {"init", "eval"}));
+  ZC_RETURN_IF_ERROR(world.agree(openOutputs()));
+  ZC_RETURN_IF_ERROR(runBatches());
+  if (stopped) {
+    if (world.isFirst())
+      logWarning("stopped before the end; no output was written");
+    return stopped;
+  }
   std::string names;
-  for (OutputWriter &writer : writers)
+  for (OutputWriter &writer : writers) {
+    ZC_RETURN_IF_ERROR(writer.finish());
     names += " " + writer.path();
-  std::printf("evaluated %lld samples:%s\n", (long long)feed.samples(),
-              names.c_str());
+  }
+  if (world.isFirst())
+    std::printf("evaluated %lld samples:%s\n", (long long)feed->samples(),
+                names.c_str());
   return 0;
+}
+
+} // namespace
+
+Result<int> evaluate(const EvalOptions &options, const Rank &rank) {
+  return Evaluation(options, rank).run();
 }
 
 } // namespace zc

@@ -26,37 +26,37 @@ static plan::DataType fileType(plan::DataType type) {
 
 OutputWriter::OutputWriter(const plan::Program &program,
                            const plan::Output &output, std::string path,
-                           AtomicFile file, int64_t samples)
+                           const Mesh &mesh, int64_t samples)
     : program(&program), output(&output), thePath(std::move(path)),
-      file(std::move(file)), samples(samples) {
+      samples(samples), sharers(mesh.group(0, output.batch_axes())) {
   const plan::TensorType &type = program.buffers(output.buffer()).type();
   inner = elementBytes(type.dtype());
   for (int i = 0; i < type.dims_size(); ++i)
     if (i != output.batch_dim())
       (i < output.batch_dim() ? outer : inner) *= uint64_t(type.dims(i));
-  batch.assign(*byteCount(type), '\0');
-  if (output.batch_dim() > 0)
-    whole.assign(outer * uint64_t(samples) * inner, '\0');
+  part.assign(*byteCount(type), '\0');
+  if (sharers.size() > 1) {
+    parts.assign(part.size() * size_t(mesh.ranks()), '\0');
+    batch.assign(part.size() * sharers.size(), '\0');
+  }
 }
 
-Result<OutputWriter> OutputWriter::create(const plan::Program &program,
-                                          const plan::Output &output,
-                                          const std::string &path,
-                                          int64_t samples) {
-  const plan::TensorType &type = program.buffers(output.buffer()).type();
+Status OutputWriter::openFile() {
+  const plan::TensorType &type = program->buffers(output->buffer()).type();
   std::vector<int64_t> dims(type.dims().begin(), type.dims().end());
-  if (output.batch_dim() >= 0)
-    dims[output.batch_dim()] = samples;
-  ZC_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::create(path));
-  OutputWriter writer(program, output, path, std::move(file), samples);
+  if (output->batch_dim() >= 0)
+    dims[output->batch_dim()] = samples;
+  if (output->batch_dim() > 0)
+    whole.assign(outer * uint64_t(samples) * inner, '\0');
+  ZC_ASSIGN_OR_RETURN(AtomicFile opened, AtomicFile::create(thePath));
+  file.emplace(std::move(opened));
   std::string header = makeNpyHeader(fileType(type.dtype()), dims);
-  ZC_RETURN_IF_ERROR(writer.file.write(header.data(), header.size()));
-  return writer;
+  return file->write(header.data(), header.size());
 }
 
 Result<std::vector<OutputWriter>>
 OutputWriter::createAll(const plan::Program &program, const std::string &folder,
-                        int64_t samples) {
+                        int64_t samples, const Mesh &mesh, bool isFirst) {
   std::vector<OutputWriter> writers;
   std::set<std::string> names;
   for (const plan::Output &output : program.outputs()) {
@@ -67,16 +67,38 @@ OutputWriter::createAll(const plan::Program &program, const std::string &folder,
       return makeError(StatusCode::InvalidArgument,
                        "two outputs of the model would be written to '", name,
                        ".npy'");
-    ZC_ASSIGN_OR_RETURN(
-        OutputWriter writer,
-        create(program, output, folder + "/" + name + ".npy", samples));
+    OutputWriter writer(program, output, folder + "/" + name + ".npy", mesh,
+                        samples);
+    if (isFirst)
+      ZC_RETURN_IF_ERROR(writer.openFile());
     writers.push_back(std::move(writer));
   }
   return writers;
 }
 
+/// Each sharer has consecutive samples of the batch.
+Status OutputWriter::readBatch(Executor &executor) {
+  ZC_RETURN_IF_ERROR(executor.read(*program, output->buffer(), part.data()));
+  if (sharers.size() <= 1) {
+    batch.swap(part);
+    part.resize(batch.size());
+    return Status();
+  }
+  ZC_RETURN_IF_ERROR(
+      executor.world().all().allGather(part.data(), parts.data(), part.size()));
+  const uint64_t stretch = part.size() / outer; // of one rank's samples
+  for (uint64_t o = 0; o < outer; ++o)
+    for (size_t s = 0; s < sharers.size(); ++s)
+      std::memcpy(batch.data() + (o * sharers.size() + s) * stretch,
+                  parts.data() + size_t(sharers[s]) * part.size() + o * stretch,
+                  stretch);
+  return Status();
+}
+
 Status OutputWriter::append(Executor &executor, int64_t count) {
-  ZC_RETURN_IF_ERROR(executor.read(*program, output->buffer(), batch.data()));
+  ZC_RETURN_IF_ERROR(readBatch(executor));
+  if (!file)
+    return Status();
   int batchDim = output->batch_dim();
   bool first = done == 0;
   int64_t before = done;
@@ -97,17 +119,19 @@ Status OutputWriter::append(Executor &executor, int64_t count) {
 Status OutputWriter::writeElements(const char *data, uint64_t bytes) {
   plan::DataType type = program->buffers(output->buffer()).type().dtype();
   if (type != plan::BF16)
-    return file.write(data, bytes);
+    return file->write(data, bytes);
   std::string widened(2 * bytes, '\0'); // a bfloat16 is a float's upper half
   for (uint64_t i = 0; i < bytes; i += 2)
     std::memcpy(widened.data() + 2 * i + 2, data + i, 2);
-  return file.write(widened.data(), widened.size());
+  return file->write(widened.data(), widened.size());
 }
 
 Status OutputWriter::finish() {
+  if (!file)
+    return Status();
   if (!whole.empty())
     ZC_RETURN_IF_ERROR(writeElements(whole.data(), whole.size()));
-  return file.commit();
+  return file->commit();
 }
 
 } // namespace zc

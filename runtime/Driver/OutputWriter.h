@@ -1,11 +1,12 @@
 // Writes one output of an evaluation, batch by batch, to a .npy file that
-// appears when it is whole.
+// appears when it is whole. Every rank has one; the first writes for all.
 #ifndef ZC_RUNTIME_DRIVER_OUTPUTWRITER_H
 #define ZC_RUNTIME_DRIVER_OUTPUTWRITER_H
 
 #include "runtime/Base/File.h"
 #include "runtime/Exec/Executor.h"
 
+#include <optional>
 #include <vector>
 
 namespace zc {
@@ -15,9 +16,10 @@ public:
   /// One writer for each model output of the program.
   static Result<std::vector<OutputWriter>>
   createAll(const plan::Program &program, const std::string &folder,
-            int64_t samples);
+            int64_t samples, const Mesh &mesh, bool isFirst);
 
-  /// Takes the first `count` samples of the output that is in memory.
+  /// Takes the first `count` samples of the output that is in the ranks'
+  /// memory. Called by all ranks.
   Status append(Executor &executor, int64_t count);
 
   Status finish();
@@ -25,19 +27,21 @@ public:
 
 private:
   OutputWriter(const plan::Program &program, const plan::Output &output,
-               std::string path, AtomicFile file, int64_t samples);
-  static Result<OutputWriter> create(const plan::Program &program,
-                                     const plan::Output &output,
-                                     const std::string &path, int64_t samples);
+               std::string path, const Mesh &mesh, int64_t samples);
+  Status openFile();
+  Status readBatch(Executor &executor);
   Status writeElements(const char *data, uint64_t bytes);
 
   const plan::Program *program;
   const plan::Output *output;
   std::string thePath;
-  AtomicFile file;
+  std::optional<AtomicFile> file; // the first rank's
   int64_t samples, done = 0;
+  std::vector<int> sharers; // the ranks whose parts are the batch, in order
   uint64_t outer = 1, inner = 1; // bytes of one sample: outer * inner
-  std::string batch;             // the output as the program leaves it
+  std::string part;              // the output as the program leaves it
+  std::string parts;             // that of all ranks
+  std::string batch;             // of the sharers, put together
   std::string whole; // everything, when samples do not count along dim 0
 };
 

@@ -79,12 +79,13 @@ Status Executor::allocate(const std::vector<const plan::Program *> &programs) {
 
 Status Executor::prepareProgram(const plan::Program &program) {
   AddressMap map(program, persistent.base(), transient.base());
-  Prepared result{&program, {}};
+  Prepared result{&program, {}, false};
   for (const plan::Instruction &instruction : program.instructions()) {
     Step step{nullptr, nullptr, instruction.stream(), &instruction};
     if (Status status = prepareStep(program, map, step); !status.ok())
       return status.withContext(
           describe(program, result.steps.size(), instruction));
+    result.hasSecondStream |= instruction.stream() == 1;
     result.steps.push_back(std::move(step));
   }
   prepared.push_back(std::move(result));
@@ -151,7 +152,7 @@ Status Executor::execute(Step &step) {
   if (step.executable)
     return device.launch(*step.executable, step.stream);
   // What it sends must be there.
-  ZC_RETURN_IF_ERROR(device.synchronize(kMainStream));
+  ZC_RETURN_IF_ERROR(device.synchronize(step.stream));
   return step.collective->run();
 }
 
@@ -162,9 +163,52 @@ Status Executor::launch(const plan::Program &program, Step &step) {
   ZC_RETURN_IF_ERROR(execute(step));
   ZC_RETURN_IF_ERROR(device.synchronize(step.stream));
   auto end = InstructionObserver::Clock::now();
+  std::lock_guard<std::mutex> lock(observing);
   for (InstructionObserver *observer : observers)
     observer->ran(program, *step.instruction, begin, end);
   return Status();
+}
+
+Status Executor::runStep(Prepared &program, size_t index) {
+  Step &step = program.steps[index];
+  Status status = launch(*program.program, step);
+  // Other ranks' failures are theirs to explain.
+  if (status.code() == StatusCode::Cancelled ||
+      status.code() == StatusCode::DeadlineExceeded)
+    return status;
+  return status.withContext(
+      describe(*program.program, index, *step.instruction));
+}
+
+Status Executor::runStream(Prepared &program, uint32_t stream) {
+  for (size_t i = 0; i < program.steps.size(); ++i) {
+    const plan::Instruction &instruction = *program.steps[i].instruction;
+    if (instruction.stream() != stream)
+      continue;
+    for (uint32_t other : instruction.waits())
+      if (!progress.waitFor(1 - stream, other))
+        return Status(StatusCode::Cancelled, "the other stream failed");
+    if (Status status = runStep(program, i); !status.ok()) {
+      progress.fail();
+      return status;
+    }
+    progress.done(stream, uint32_t(i));
+  }
+  return Status();
+}
+
+Status Executor::runBothStreams(Prepared &program) {
+  progress.begin();
+  Status second;
+  secondThread.start([&] { second = runStream(program, 1); });
+  Status first = runStream(program, 0);
+  // The second stream may wait for ranks that will not get further.
+  if (!first.ok() && first.code() != StatusCode::Cancelled)
+    first = theWorld->fail(first);
+  secondThread.wait();
+  bool secondTells =
+      first.ok() || (first.code() == StatusCode::Cancelled && !second.ok());
+  return secondTells ? second : first;
 }
 
 Status Executor::run(const plan::Program &program) {
@@ -172,16 +216,11 @@ Status Executor::run(const plan::Program &program) {
       std::find_if(prepared.begin(), prepared.end(),
                    [&](const Prepared &p) { return p.program == &program; });
   assert(found != prepared.end() && "only prepared programs can run");
-  for (size_t i = 0; i < found->steps.size(); ++i) {
-    Step &step = found->steps[i];
-    Status status = launch(program, step);
-    // Other ranks' failures are theirs to explain.
-    if (status.code() == StatusCode::Cancelled ||
-        status.code() == StatusCode::DeadlineExceeded)
-      return status;
-    if (!status.ok())
-      return status.withContext(describe(program, i, *step.instruction));
-  }
+  if (found->hasSecondStream)
+    ZC_RETURN_IF_ERROR(runBothStreams(*found));
+  else
+    for (size_t i = 0; i < found->steps.size(); ++i)
+      ZC_RETURN_IF_ERROR(runStep(*found, i));
   return device.synchronize(kMainStream);
 }
 

@@ -8,6 +8,7 @@
 #include "runtime/Device/Device.h"
 #include "runtime/Exec/Collectives.h"
 #include "runtime/Exec/Observer.h"
+#include "runtime/Exec/Streams.h"
 #include "runtime/Plan/Artifact.h"
 
 #include <memory>
@@ -30,7 +31,8 @@ public:
   /// weights, zeros where it pads, the rest by the init program.
   Status initialise();
 
-  /// Runs a prepared program to its end.
+  /// Runs a prepared program to its end: its kernels on this thread, its
+  /// second stream beside them.
   Status run(const plan::Program &program);
 
   /// What the device reaches at most, measured now.
@@ -71,6 +73,7 @@ private:
   struct Prepared {
     const plan::Program *program;
     std::vector<Step> steps;
+    bool hasSecondStream = false;
   };
 
   Executor(Device &device, const Artifact &artifact, const Mesh &mesh,
@@ -87,6 +90,9 @@ private:
   Status loadTensor(const FileTensor &tensor);
   Status writeCoordinates();
   Status execute(Step &step);
+  Status runStep(Prepared &program, size_t index);
+  Status runStream(Prepared &program, uint32_t stream);
+  Status runBothStreams(Prepared &program);
   Status launch(const plan::Program &program, Step &step);
   char *base(plan::Space space) const {
     return space == plan::PERSISTENT ? persistent.base() : transient.base();
@@ -101,6 +107,9 @@ private:
   Region persistent, transient;
   std::vector<Prepared> prepared;
   std::vector<InstructionObserver *> observers;
+  std::mutex observing; // streams end instructions at the same time
+  StreamProgress progress;
+  SecondThread secondThread; // ends before what it works on
 };
 
 } // namespace zc

@@ -183,6 +183,7 @@ int main(int argc, char **argv) {
   std::vector<std::string> inputs;
   addTrainOptions(*run, trainOptions);
   addRankOptions(*run, ranks);
+  addRankOptions(*eval, ranks);
   addEvalOptions(*eval, evalOptions, inputs);
   try {
     app.parse(argc, argv);

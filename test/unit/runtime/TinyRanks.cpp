@@ -154,4 +154,15 @@ plan::Manifest tinyManifestOfTwo(bool sharded) {
   return manifest;
 }
 
+void moveCollectivesToSecondStream(plan::Manifest &manifest) {
+  for (plan::Program &program : *manifest.mutable_programs())
+    for (int i = 0; i < program.instructions_size(); ++i) {
+      plan::Instruction &instruction = *program.mutable_instructions(i);
+      const bool second = instruction.has_collective();
+      instruction.set_stream(second ? 1 : 0);
+      if (i > 0 && program.instructions(i - 1).has_collective() != second)
+        instruction.add_waits(uint32_t(i - 1));
+    }
+}
+
 } // namespace zc::test

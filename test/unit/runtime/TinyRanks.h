@@ -11,6 +11,10 @@ namespace zc::test {
 /// which each rank has half, padded; else each has all.
 plan::Manifest tinyManifestOfTwo(bool sharded);
 
+/// Moves all collectives to the second stream: each waits for the instruction
+/// before it, and that of the first stream behind it waits for it.
+void moveCollectivesToSecondStream(plan::Manifest &manifest);
+
 } // namespace zc::test
 
 #endif // ZC_TEST_UNIT_RUNTIME_TINYRANKS_H

@@ -100,6 +100,38 @@ TEST_F(ZcRunRanks, ProcessesTrainLikeOneRank) {
             outcome.text.rfind("trained to step"));
 }
 
+TEST_F(ZcRunRanks, ASecondStreamChangesNothingButWhen) {
+  auto manifest = tinyManifestOfTwo(true);
+  moveCollectivesToSecondStream(manifest);
+  writeArtifact(folder.path("streams.zca"), manifest);
+  ASSERT_EQ(run("zero.zca --local-ranks 2 --log zero.jsonl " + kOptions).code,
+            0);
+  Outcome outcome = run("streams.zca --local-ranks 2 --log streams.jsonl "
+                        "--trace trace.json " +
+                        kOptions);
+  ASSERT_EQ(outcome.code, 0) << outcome.text;
+  auto expected = log("zero.jsonl"), found = log("streams.jsonl");
+  ASSERT_EQ(found.size(), expected.size());
+  for (size_t i = 0; i < found.size(); ++i)
+    EXPECT_EQ(found[i]["loss"], expected[i]["loss"]);
+  auto trace = nlohmann::json::parse(readWhole(folder.path("trace.json")));
+  for (const auto &event : trace["traceEvents"])
+    if (event["ph"] == "X") {
+      EXPECT_EQ(event["tid"], event["cat"] == "collective" ? 1 : 0);
+    }
+}
+
+TEST_F(ZcRunRanks, EvaluationPutsTheRanksOutputsTogether) {
+  const std::string go = "cd " + folder.path() + " && zc_run eval ";
+  const std::string inputs = " --input x=data/x.npy --output-dir ";
+  ASSERT_EQ(shell(go + "one.zca" + inputs + "one").code, 0);
+  Outcome outcome = shell(go + "zero.zca --local-ranks 2" + inputs + "two");
+  ASSERT_EQ(outcome.code, 0) << outcome.text;
+  EXPECT_NE(outcome.text.find("evaluated 10 samples"), std::string::npos);
+  EXPECT_EQ(readWhole(folder.path("two/pred_out.npy")),
+            readWhole(folder.path("one/pred_out.npy")));
+}
+
 /// The tensors of a checkpoint's group, by name, as bytes.
 std::map<std::string, std::string> tensorsOf(const std::string &checkpoint,
                                              const std::string &group) {

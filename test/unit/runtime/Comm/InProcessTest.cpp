@@ -122,6 +122,45 @@ TEST_P(InProcess, SentBytesEqualTheClosedForms) {
   });
 }
 
+TEST(InProcessRanks, EveryAlgorithmAddsAndCountsAlike) {
+  for (int p = 1; p <= 9; ++p)
+    onRanks(p, [&](Communicator &comm) {
+      for (int algorithm = 0; algorithm <= plan::PARAMETER_SERVER; ++algorithm)
+        for (ElementType type : {ElementType::F32, ElementType::BF16}) {
+          const int64_t count = 13;
+          CollectiveLaunch launch;
+          launch.shape = {plan::ALL_REDUCE,
+                          plan::CollectiveAlgorithm(algorithm), p, count,
+                          kernels::elementBytes(type)};
+          launch.type = type;
+          std::vector<float> floats(count);
+          std::vector<uint16_t> halves(count);
+          for (int64_t i = 0; i < count; ++i) {
+            floats[i] = float(comm.rank() + i);
+            halves[i] = floatToBfloat16(floats[i]);
+          }
+          void *data = type == ElementType::F32
+                           ? static_cast<void *>(floats.data())
+                           : halves.data();
+          launch.source = launch.destination = data;
+          uint64_t before = comm.sentBytes();
+          auto collective = comm.prepare(launch);
+          ASSERT_TRUE(collective.ok());
+          ASSERT_TRUE((*collective)->run().ok());
+          for (int64_t i = 0; i < count; ++i) {
+            float found = type == ElementType::F32 ? floats[i]
+                                                   : bfloat16ToFloat(halves[i]);
+            EXPECT_EQ(found, float(p * (p - 1) / 2 + p * i))
+                << p << " ranks, algorithm " << algorithm;
+          }
+          int64_t sent = int64_t(comm.sentBytes() - before);
+          ASSERT_TRUE(
+              comm.allReduce(&sent, 1, ElementType::I64, Reduction::Max).ok());
+          EXPECT_EQ(uint64_t(sent), costOf(launch.shape).sentBytes);
+        }
+    });
+}
+
 TEST(InProcessRanks, BarrierHoldsBackTheFast) {
   std::atomic<int> arrived{0};
   onRanks(4, [&](Communicator &comm) {

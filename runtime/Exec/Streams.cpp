@@ -1,0 +1,69 @@
+#include "runtime/Exec/Streams.h"
+
+namespace zc {
+
+using Lock = std::unique_lock<std::mutex>;
+
+void StreamProgress::begin() {
+  Lock lock(mutex);
+  last[0] = last[1] = -1;
+  failed = false;
+}
+
+bool StreamProgress::waitFor(uint32_t stream, uint32_t index) {
+  Lock lock(mutex);
+  changed.wait(lock, [&] { return failed || last[stream] >= int64_t(index); });
+  return !failed;
+}
+
+void StreamProgress::done(uint32_t stream, uint32_t index) {
+  Lock lock(mutex);
+  last[stream] = index;
+  changed.notify_all();
+}
+
+void StreamProgress::fail() {
+  Lock lock(mutex);
+  failed = true;
+  changed.notify_all();
+}
+
+SecondThread::~SecondThread() {
+  if (!thread.joinable())
+    return;
+  {
+    Lock lock(mutex);
+    over = true;
+    changed.notify_all();
+  }
+  thread.join();
+}
+
+void SecondThread::start(std::function<void()> given) {
+  Lock lock(mutex);
+  work = std::move(given);
+  if (!thread.joinable())
+    thread = std::thread([this] { loop(); });
+  changed.notify_all();
+}
+
+void SecondThread::wait() {
+  Lock lock(mutex);
+  changed.wait(lock, [&] { return !work; });
+}
+
+void SecondThread::loop() {
+  Lock lock(mutex);
+  while (true) {
+    changed.wait(lock, [&] { return over || work; });
+    if (!work)
+      return;
+    lock.unlock();
+    work();
+    lock.lock();
+    work = nullptr;
+    changed.notify_all();
+  }
+}
+
+} // namespace zc

@@ -1,0 +1,56 @@
+// Two streams of one program: kernels on the thread that runs it, collectives
+// beside them on a thread of their own.
+#ifndef ZC_RUNTIME_EXEC_STREAMS_H
+#define ZC_RUNTIME_EXEC_STREAMS_H
+
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+namespace zc {
+
+/// How far the streams of a running program are. Each takes its instructions
+/// in the program's order, so that an index tells all that is done.
+class StreamProgress {
+public:
+  void begin();
+
+  /// Waits until a stream has done instruction `index`. False: one has failed.
+  bool waitFor(uint32_t stream, uint32_t index);
+
+  void done(uint32_t stream, uint32_t index);
+  void fail();
+
+private:
+  std::mutex mutex;
+  std::condition_variable changed;
+  int64_t last[2] = {-1, -1};
+  bool failed = false;
+};
+
+/// A thread that does one piece of work at a time; it begins with the first.
+class SecondThread {
+public:
+  SecondThread() = default;
+  SecondThread(const SecondThread &) = delete;
+  ~SecondThread();
+
+  void start(std::function<void()> work);
+  /// Waits for the end of the work.
+  void wait();
+
+private:
+  void loop();
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::function<void()> work; // none: idle
+  bool over = false;
+  std::thread thread;
+};
+
+} // namespace zc
+
+#endif // ZC_RUNTIME_EXEC_STREAMS_H
