@@ -1,12 +1,15 @@
 #include "runtime/Driver/Signals.h"
 #include "runtime/Base/Temporaries.h"
 
+#include <atomic>
 #include <csignal>
 #include <unistd.h>
 
 namespace zc {
 
-static volatile std::sig_atomic_t received = 0;
+// Read by ranks that are threads; without a lock, as handlers need it.
+static std::atomic<int> received{0};
+static_assert(std::atomic<int>::is_always_lock_free);
 
 static void onStop(int signal) {
   if (received) {

@@ -9,6 +9,16 @@
 #include <CLI/CLI.hpp>
 #include <cmath>
 
+#ifdef __SANITIZE_THREAD__
+/// What these libraries do among themselves, ThreadSanitizer cannot see.
+extern "C" const char *__tsan_default_suppressions() {
+  return "called_from_lib:libdnnl.so\n"
+         "called_from_lib:libmpi.so\n"
+         "called_from_lib:libopen-pal.so\n"
+         "called_from_lib:libopen-rte.so\n";
+}
+#endif
+
 namespace {
 
 constexpr int kFailed = 1, kWrongUsage = 2, kSignalled = 128;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <mutex>
 #include <sys/mman.h>
 
 namespace zc::cpu {
@@ -103,6 +104,9 @@ Result<void *> CpuDevice::allocate(uint64_t bytes) {
 }
 
 Result<std::unique_ptr<Executable>> CpuDevice::prepare(const Launch &launch) {
+  // Ranks that are threads of one process share the library's cache.
+  static std::mutex mutex;
+  std::lock_guard<std::mutex> lock(mutex);
   if (auto *kernel = std::get_if<KernelLaunch>(&launch))
     return makeKernel(*kernel, code.get(), threads);
   if (auto *matmul = std::get_if<MatmulLaunch>(&launch))
