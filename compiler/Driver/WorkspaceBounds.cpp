@@ -46,8 +46,9 @@ static Order getImageOrder(Value value, bool channelsLast) {
   return order;
 }
 
-static uint64_t boundMatmul(train::MatmulOp op, int64_t threads) {
+template <typename Op> static uint64_t boundMatmul(Op op, int64_t threads) {
   kernels::MatmulSpec spec;
+  spec.accumulate = std::is_same_v<Op, train::MatmulAddOp>;
   spec.a = makeTensor(op.getLhs(),
                       getMatrixOrder(op.getLhs(), op.getTransposeLhs()));
   spec.b = makeTensor(op.getRhs(),
@@ -98,7 +99,8 @@ static uint64_t boundCollective(dist::CollectiveOpInterface op) {
 uint64_t zc::getWorkspaceBound(Operation *op, int64_t threads) {
   using Kind = kernels::ConvolutionKind;
   return llvm::TypeSwitch<Operation *, uint64_t>(op)
-      .Case([&](train::MatmulOp op) { return boundMatmul(op, threads); })
+      .Case<train::MatmulOp, train::MatmulAddOp>(
+          [&](auto op) { return boundMatmul(op, threads); })
       .Case([&](train::ConvOp op) {
         return boundConvolution(op, Kind::Forward, op.getInput(),
                                 op.getFilter(), op.getResult(), threads);

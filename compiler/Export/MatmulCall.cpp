@@ -1,4 +1,5 @@
-//===- MatmulCall.cpp - train.matmul as a library call --------------------===//
+//===- MatmulCall.cpp - matmul, matmul_add as library calls
+//--------------------===//
 #include "compiler/Export/LibraryCalls.h"
 
 #include "llvm/ADT/Sequence.h"
@@ -19,10 +20,14 @@ static plan::StridedOperand makeMatrix(Value buffer, bool transposed,
 void exportMatmul(sched::LibraryCallOp op, const ProgramExport &program,
                   plan::MatmulCall &call) {
   DictionaryAttr config = op.getConfig();
-  *call.mutable_a() =
-      makeMatrix(op.getInputs()[0], config.contains("transpose_lhs"), program);
-  *call.mutable_b() =
-      makeMatrix(op.getInputs()[1], config.contains("transpose_rhs"), program);
+  // What is added to lies where the sum goes.
+  bool accumulates = !op.getShared().empty();
+  unsigned first = accumulates ? 1 : 0;
+  call.set_accumulate(accumulates);
+  *call.mutable_a() = makeMatrix(op.getInputs()[first],
+                                 config.contains("transpose_lhs"), program);
+  *call.mutable_b() = makeMatrix(op.getInputs()[first + 1],
+                                 config.contains("transpose_rhs"), program);
   *call.mutable_c() =
       makeMatrix(op.getOutputs()[0], /*transposed=*/false, program);
   setWorkspace(op, program, call);

@@ -263,17 +263,38 @@ SmallVector<Value> LibraryCallOp::getWrites() {
 
 Value LibraryCallOp::getScratch() { return getWorkspace(); }
 
+static bool isPair(ArrayRef<int64_t> pairs, int64_t input, int64_t output) {
+  for (size_t i = 0; i + 1 < pairs.size(); i += 2)
+    if (pairs[i] == input && pairs[i + 1] == output)
+      return true;
+  return false;
+}
+
+static LogicalResult verifySharing(LibraryCallOp call) {
+  llvm::SmallDenseSet<Value> written;
+  if (Value workspace = call.getWorkspace())
+    written.insert(getRoot(workspace));
+  for (auto [index, output] : llvm::enumerate(call.getOutputs())) {
+    bool clash = !written.insert(getRoot(output)).second;
+    for (auto [number, input] : llvm::enumerate(call.getInputs())) {
+      bool same = getRoot(input) == getRoot(output);
+      bool shared = isPair(call.getShared(), number, index);
+      clash = clash || (same && !shared);
+      if (shared && !same)
+        return call.emitOpError() << "input " << number << " and output "
+                                  << index << " must be the same memory";
+    }
+    if (clash)
+      return call.emitOpError()
+             << "output " << index << " is the same memory as another operand";
+  }
+  return success();
+}
+
 LogicalResult LibraryCallOp::verify() {
   // library_call C1
-  llvm::SmallDenseSet<Value> others;
-  for (Value input : getInputs())
-    others.insert(getRoot(input));
-  if (Value workspace = getWorkspace())
-    others.insert(getRoot(workspace));
-  for (auto [index, output] : llvm::enumerate(getOutputs()))
-    if (!others.insert(getRoot(output)).second)
-      return emitOpError() << "output " << index
-                           << " is the same memory as another operand";
+  if (failed(verifySharing(*this)))
+    return failure();
   // library_call C2
   if (!getWorkspace())
     return success();

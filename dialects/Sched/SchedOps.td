@@ -195,12 +195,15 @@ def Sched_LibraryCallOp : Sched_InstructionOp<"library_call", [
   let summary = "calls a library for one train op";
   let description = [{
     `op` names the train op, `config` holds its attributes, `inputs` are its
-    operands and `outputs` its results.
+    operands and `outputs` its results. `shared` lists pairs (input, output) where
+    the library works in place.
 
-    - (C1) no output has the root of another operand
+    - (C1) an input and an output have the same root exactly where `shared` says
+      so; no output has that of another output or of the workspace
     - (C2) the workspace is a 1-d buffer of bytes
   }];
   let arguments = !con((ins StrAttr:$library, StrAttr:$op, DictionaryAttr:$config,
+      DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$shared,
                             Variadic<Sched_Buffer>:$inputs,
                             Variadic<Sched_Buffer>:$outputs,
                             Optional<Sched_Buffer>:$workspace), costs);

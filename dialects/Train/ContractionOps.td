@@ -18,6 +18,19 @@ def Train_MatmulOp : Train_TensorOp<"matmul", [Train_Differentiable]> {
   let hasCanonicalizer = 1;
 }
 
+def Train_MatmulAddOp : Train_TensorOp<"matmul_add",
+    [AllTypesMatch<["init", "result"]>], ["mayShareBuffer"]> {
+  let summary = "`init` plus the product of two matrices";
+  let description = [{
+    A matmul whose products add up where they lie: sums over parts of a batch.
+    Libraries work in place on `init`.
+  }];
+  let arguments = (ins Train_FloatTensor:$init, Train_FloatTensor:$lhs,
+      Train_FloatTensor:$rhs, UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs);
+  let results = (outs Train_FloatTensor:$result);
+  let hasVerifier = 1;
+}
+
 class Train_ConvolutionOp<string mnemonic, list<Trait> traits = []>
     : Train_TensorOp<mnemonic, !listconcat(traits, [Train_Images])> {
   // Spatial lists have one entry per spatial dim (1 to 3 of them). The filter

@@ -43,7 +43,7 @@ def Train_FusedOp : Train_Op<"fused", [Pure, IsolatedFromAbove,
     the ops' linalg forms; with it ("onednn.matmul"), the back end's pattern calls
     a library with at most `workspace_bytes` of scratch memory, and the region
     says what the call computes. `shared_buffers` lists pairs (operand, result)
-    that may use the same memory. The discardable attribute `train.gradients`
+    that may use the same memory; a library works in place there. The discardable attribute `train.gradients`
     (array<i64>) lists the results that are gradients of parameters.
   }];
   let arguments = (ins Variadic<Train_Tensor>:$inputs,

@@ -69,8 +69,8 @@ private:
                              kAccumulator, value.getLoc());
     auto symbol = FlatSymbolRefAttr::get(state.getSymNameAttr());
     OpBuilder builder(micro.getBody().front().getTerminator());
-    Value sum = AddOp::create(builder, value.getLoc(),
-                              getStateArgument(micro, state), value);
+    Value sum = addInPlace(builder, value.getLoc(),
+                           getStateArgument(micro, state), value);
     addResult(micro, sum, binding(kStateAttr, symbol));
     Value total = getStateArgument(apply, state);
     addResult(apply, splat(*end, value.getLoc(), value.getType(), 0),

@@ -9,6 +9,7 @@ namespace zc {
 
 void buildFusionPipeline(OpPassManager &manager,
                          const SelectLibraryCallsPassOptions &options) {
+  manager.addPass(createChunkCrossEntropyPass());
   manager.addPass(createAssignLayoutsPass());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());

@@ -26,6 +26,37 @@ def AssignLayoutsPass : Pass<"zc-assign-layouts", "::mlir::ModuleOp"> {
   let dependentDialects = ["::zc::train::TrainDialect"];
 }
 
+def ChunkCrossEntropyPass : Pass<"zc-chunk-cross-entropy", "::mlir::ModuleOp"> {
+  let summary = "a last linear layer and its loss, some samples at a time";
+  let description = [{
+    Where logits are a product (and perhaps a bias) that only softmax_cross_entropy
+    and its gradient read, and the gradient goes only back through the product:
+    all of that is done in chunks of samples, so that neither the logits nor their
+    gradient ever exist whole. Gradients of the weights add up over the chunks in
+    place. Logits of fewer than `min-bytes` are left alone.
+
+    ```mlir
+    %l = train.matmul %x, %w {transpose_rhs} : (tensor<1024x768xf32>, ...)
+    %loss, %lse = train.softmax_cross_entropy %l, %labels ...
+    %g = train.softmax_cross_entropy_grad %l, %labels, %lse, %grad ...
+    %dw = train.matmul %g, %x {transpose_lhs} ...
+    // becomes, for the second of two chunks
+    %x1 = train.slice %x {offsets = array<i64: 512, 0>, ...}
+    %l1 = train.matmul %x1, %w {transpose_rhs} : (tensor<512x768xf32>, ...)
+    // ... %g1
+    %dw = train.matmul_add %dw0, %g1, %x1 {transpose_lhs} ...
+    ```
+  }];
+  let options = [
+    Option<"minBytes", "min-bytes", "int64_t", "33554432",
+           "bytes of logits from which on they are split">
+  ];
+  let statistics = [
+    Statistic<"numChunked", "num-chunked", "Losses split into chunks">
+  ];
+  let dependentDialects = ["::zc::train::TrainDialect"];
+}
+
 def FormRegionsPass : Pass<"zc-form-regions", "::mlir::ModuleOp"> {
   let summary = "group ops into the regions that become kernels";
   let description = [{

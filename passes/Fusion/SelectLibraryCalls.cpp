@@ -52,9 +52,8 @@ struct SelectLibraryCalls
       ++numCalls;
       region.setLibrary(library);
       if (!isCollective)
-        region.setSharedBuffers({});
-      if (workspaceBound())
-        region.setWorkspaceBytes(workspaceBound()(op, threads));
+        if (workspaceBound())
+          region.setWorkspaceBytes(workspaceBound()(op, threads));
     });
   }
 };

@@ -85,10 +85,10 @@ void ProgramConverter::convertArguments() {
 }
 
 static void copyBuffer(OpBuilder &builder, Location loc, Value from, Value to,
-                       FlatSymbolRefAttr state) {
+                       StringRef what) {
   double bytes = 2.0 * static_cast<double>(sched::getByteSize(from));
   sched::CopyOp::create(
-      builder, loc, from, to, builder.getStringAttr("copy " + state.getValue()),
+      builder, loc, from, to, builder.getStringAttr("copy " + what),
       builder.getF64FloatAttr(0), builder.getF64FloatAttr(bytes));
 }
 
@@ -104,7 +104,7 @@ void ProgramConverter::saveOldValues() {
                                     builder.getStringAttr(sched::kActivations),
                                     /*offset=*/nullptr);
       copyBuffer(builder, old.getLoc(), buffers.at(old), copy,
-                 getArgumentState(old));
+                 getArgumentState(old).getValue());
     }
     saved[index] =
         sched::ViewOp::create(builder, old.getLoc(), bufferTypeOf(tensor), copy,
@@ -200,8 +200,28 @@ void ProgramConverter::convertCollective(Operation *inner, FusedOp op,
       builder.getF64FloatAttr(operandAndResultBytes(op)));
 }
 
+/// Where a library works in place on an operand that others still need, or that
+/// lies elsewhere, it works on a copy.
+void ProgramConverter::copySharedOperands(FusedOp op,
+                                          MutableArrayRef<Value> inputs,
+                                          MutableArrayRef<Value> outputs) {
+  ArrayRef<int64_t> pairs = op.getSharedBuffers();
+  for (size_t i = 0; i + 1 < pairs.size(); i += 2) {
+    OpResult result = op->getResult(pairs[i + 1]);
+    Value &input = inputs[pairs[i]], &output = outputs[pairs[i + 1]];
+    if (llvm::is_contained(plan.getHome(result).operands, pairs[i]))
+      continue;
+    copyBuffer(builder, op.getLoc(), input, output, labelOf(op));
+    input = output;
+    output = sched::ViewOp::create(builder, op.getLoc(), bufferTypeOf(result),
+                                   input, /*memory_class=*/nullptr);
+    buffers[result] = output;
+  }
+}
+
 // The call takes the operands of the one op in the region, in its order.
-void ProgramConverter::convertLibraryCall(FusedOp op, ValueRange outputs) {
+void ProgramConverter::convertLibraryCall(FusedOp op,
+                                          SmallVector<Value> outputs) {
   Operation &inner = op.getBody().front().front();
   SmallVector<Value> inputs;
   for (Value operand : inner.getOperands())
@@ -210,11 +230,13 @@ void ProgramConverter::convertLibraryCall(FusedOp op, ValueRange outputs) {
   Value workspace = makeWorkspace(op);
   if (isa<dist::CollectiveOpInterface>(inner))
     return convertCollective(&inner, op, outputs.front(), workspace);
+  copySharedOperands(op, inputs, outputs);
   sched::LibraryCallOp::create(
       builder, op.getLoc(), op.getLibraryAttr(),
       builder.getStringAttr(inner.getName().getStringRef()),
-      inner.getAttrDictionary(), inputs, outputs, workspace,
-      builder.getStringAttr(labelOf(op)), builder.getF64FloatAttr(getFlops(op)),
+      inner.getAttrDictionary(), op.getSharedBuffersAttr(), inputs, outputs,
+      workspace, builder.getStringAttr(labelOf(op)),
+      builder.getF64FloatAttr(getFlops(op)),
       builder.getF64FloatAttr(operandAndResultBytes(op)));
 }
 
@@ -231,7 +253,8 @@ void ProgramConverter::copyNewValues() {
     Value place = sched::ViewOp::create(builder, source.getLoc(),
                                         bufferTypeOf(tensor), states[state],
                                         /*memory_class=*/nullptr);
-    copyBuffer(builder, source.getLoc(), getReturned(index), place, state);
+    copyBuffer(builder, source.getLoc(), getReturned(index), place,
+               state.getValue());
   }
 }
 

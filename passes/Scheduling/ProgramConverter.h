@@ -27,7 +27,11 @@ private:
   void convertCollective(mlir::Operation *inner, train::FusedOp op,
                          mlir::Value output, mlir::Value workspace);
   mlir::Value makeWorkspace(train::FusedOp op);
-  void convertLibraryCall(train::FusedOp op, mlir::ValueRange outputs);
+  void copySharedOperands(train::FusedOp op,
+                          llvm::MutableArrayRef<mlir::Value> inputs,
+                          llvm::MutableArrayRef<mlir::Value> outputs);
+  void convertLibraryCall(train::FusedOp op,
+                          llvm::SmallVector<mlir::Value> outputs);
   mlir::Value makeResult(train::FusedOp op, mlir::OpResult result);
   void copyNewValues();
   void convertOutputs();

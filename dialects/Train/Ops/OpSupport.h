@@ -42,6 +42,11 @@ mlir::Value transpose(mlir::OpBuilder &builder, mlir::Location loc,
 mlir::Value reduceSum(mlir::OpBuilder &builder, mlir::Location loc,
                       mlir::Value input, llvm::ArrayRef<int64_t> dims);
 
+/// `sum` plus `term`: where the latter is a product that nothing else needs,
+/// the product of its factors added to `sum`.
+mlir::Value addInPlace(mlir::OpBuilder &builder, mlir::Location loc,
+                       mlir::Value sum, mlir::Value term);
+
 /// "eq", "lt", ... of two tensors of one type.
 mlir::Value compare(mlir::OpBuilder &builder, mlir::Location loc,
                     llvm::StringRef predicate, mlir::Value lhs,

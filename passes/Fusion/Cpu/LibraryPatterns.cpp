@@ -15,7 +15,7 @@ StringRef libraryFor(Operation *op) {
   });
   if (!allFloat32)
     return "";
-  if (isa<MatmulOp>(op))
+  if (isa<MatmulOp, MatmulAddOp>(op))
     return "onednn.matmul";
   if (isa<ConvOp, ConvInputGradOp, ConvFilterGradOp>(op))
     return "onednn.convolution";

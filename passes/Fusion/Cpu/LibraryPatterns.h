@@ -7,7 +7,8 @@
 namespace zc::cpu {
 
 /// The library pattern for `op` on CPUs, or an empty string: "onednn.matmul"
-/// for train.matmul, "onednn.convolution" for the convolutions, "zc.attention"
+/// for train.matmul and
+/// train.matmul_add, "onednn.convolution" for the convolutions, "zc.attention"
 /// for attention and its gradient, all of float32.
 llvm::StringRef libraryFor(mlir::Operation *op);
 

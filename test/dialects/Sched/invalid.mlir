@@ -259,6 +259,17 @@ sched.program @library_call_c1_in_place {
 
 // -----
 
+sched.program @library_call_c1_not_shared {
+  %0 = sched.alloc "activations" : memref<4x4xf32>
+  %1 = sched.alloc "activations" : memref<4x4xf32>
+  // expected-error @+1 {{'sched.library_call' op input 0 and output 0 must be the same memory}}
+  sched.library_call "onednn.matmul" "train.matmul_add" {}
+      ins(%0, %0, %0 : memref<4x4xf32>, memref<4x4xf32>, memref<4x4xf32>) outs(%1 : memref<4x4xf32>)
+      {shared = array<i64: 0, 0>}
+}
+
+// -----
+
 sched.program @library_call_c2_workspace {
   %0 = sched.alloc "activations" : memref<4x4xf32>
   %1 = sched.alloc "activations" : memref<4x4xf32>

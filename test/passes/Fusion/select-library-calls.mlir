@@ -27,3 +27,15 @@ func.func @ops(%a: tensor<64x64xf32>, %i: tensor<2x8x8x16xf32>, %f: tensor<32x16
   }
   return %0, %1, %2 : tensor<64x64xf32>, tensor<2x8x8x32xf32>, tensor<64x64xf64>
 }
+
+// Tests that a product added to what is there is done in place.
+// CHECK-LABEL: func.func @sum
+// CHECK: train.fused({{.*}}) {library = "onednn.matmul", shared_buffers = array<i64: 0, 0>, workspace_bytes
+func.func @sum(%c: tensor<64x64xf32>, %a: tensor<64x64xf32>) -> tensor<64x64xf32> {
+  %0 = train.fused(%c, %a, %a) {shared_buffers = array<i64: 0, 0>} : (tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32> {
+  ^bb0(%z: tensor<64x64xf32>, %x: tensor<64x64xf32>, %y: tensor<64x64xf32>):
+    %1 = train.matmul_add %z, %x, %y : (tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+    train.yield %1 : tensor<64x64xf32>
+  }
+  return %0 : tensor<64x64xf32>
+}

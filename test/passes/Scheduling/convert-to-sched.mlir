@@ -274,3 +274,34 @@ func.func @init() -> (tensor<f32> {train.state = @step_number},
   }
   return %0, %0 : tensor<f32>, tensor<f32>
 }
+
+// -----
+
+// Tests that a library works in place on an operand that nobody needs later, and on
+// a copy of one that is still read.
+// CHECK-LABEL: sched.program @sums
+// CHECK:       %[[A:.*]] = sched.input "a"
+// CHECK:       %[[COPY:.*]] = sched.alloc "activations" : memref<4x4xf32>
+// CHECK:       sched.copy %[[A]] to %[[COPY]]
+// CHECK:       %[[S:.*]] = sched.view %[[COPY]]
+// CHECK:       sched.library_call "onednn.matmul" "train.matmul_add" {} ins(%[[COPY]], %[[A]], %[[A]]
+// CHECK-SAME:    outs(%[[S]] : memref<4x4xf32>)
+// CHECK-SAME:    shared = array<i64: 0, 0>
+// CHECK:       %[[T:.*]] = sched.view %[[S]]
+// CHECK:       sched.library_call "onednn.matmul" "train.matmul_add" {} ins(%[[S]], %[[A]], %[[A]]
+// CHECK-SAME:    outs(%[[T]] : memref<4x4xf32>)
+func.func @sums(%a: tensor<4x4xf32> {train.input = "a"}) -> (tensor<4x4xf32> {train.output = "c"}) {
+  %0 = train.fused(%a, %a, %a) {library = "onednn.matmul", shared_buffers = array<i64: 0, 0>}
+      : (tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32> {
+  ^bb0(%s: tensor<4x4xf32>, %p: tensor<4x4xf32>, %q: tensor<4x4xf32>):
+    %r = train.matmul_add %s, %p, %q : (tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+    train.yield %r : tensor<4x4xf32>
+  }
+  %1 = train.fused(%0, %a, %a) {library = "onednn.matmul", shared_buffers = array<i64: 0, 0>}
+      : (tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32> {
+  ^bb0(%s: tensor<4x4xf32>, %p: tensor<4x4xf32>, %q: tensor<4x4xf32>):
+    %r = train.matmul_add %s, %p, %q : (tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+    train.yield %r : tensor<4x4xf32>
+  }
+  return %1 : tensor<4x4xf32>
+}

@@ -120,6 +120,11 @@ static void addMatmuls(std::vector<OpCase> &cases) {
                    "tensor<2x5x6xf64>) -> tensor<2x4x5xf64>"});
   cases.push_back({"train.matmul %0, %1 {transpose_lhs, transpose_rhs} : "
                    "(tensor<6x4xf64>, tensor<5x6xf64>) -> tensor<4x5xf64>"});
+  cases.push_back({"train.matmul_add %0, %1, %2 : (tensor<4x5xf64>, "
+                   "tensor<4x6xf64>, tensor<6x5xf64>) -> tensor<4x5xf64>"});
+  cases.push_back({"train.matmul_add %0, %1, %2 {transpose_lhs, transpose_rhs} "
+                   ": (tensor<4x5xf64>, tensor<6x4xf64>, tensor<5x6xf64>) -> "
+                   "tensor<4x5xf64>"});
 }
 
 /// conv, conv_input_grad and conv_filter_grad of one convolution.

@@ -1,0 +1,53 @@
+//===- MatmulAdd.cpp - train.matmul_add -----------------------------------===//
+#include "dialects/Train/Ops/MatmulSupport.h"
+
+using namespace mlir;
+
+namespace zc::train {
+
+static MatmulShape shapeOfMatmul(MatmulAddOp op) {
+  return {op.getLhs(), op.getRhs(), op.getTransposeLhs(), op.getTransposeRhs()};
+}
+
+LogicalResult MatmulAddOp::verify() {
+  return verifyMatmul(*this, shapeOfMatmul(*this),
+                      cast<RankedTensorType>(getType()));
+}
+
+ShardingRule MatmulAddOp::getShardingRule() {
+  ShardingRule rule = ShardingRule::whole(getOperation());
+  // Two parts of the sum would both add `init`: what is summed stays whole.
+  addMatmulFactors(rule, shapeOfMatmul(*this), /*lhsIndex=*/1,
+                   /*splitSum=*/false);
+  rule.operandDims[0] = rule.resultDims[0];
+  return rule;
+}
+
+double MatmulAddOp::getFlops() {
+  return 2.0 * numElements(getType()) * shapeOfMatmul(*this).extents()[1];
+}
+
+bool MatmulAddOp::mayShareBuffer(unsigned operand, unsigned result) {
+  return operand == 0;
+}
+
+void MatmulAddOp::buildLinalg(OpBuilder &builder, Location loc,
+                              ValueRange inputs, ValueRange outputs) {
+  if (inputs[0] != outputs[0])
+    buildCopy(builder, loc, inputs[0], outputs[0]);
+  buildMatmulProduct(builder, loc, inputs.drop_front(), outputs[0],
+                     getTransposeLhs(), getTransposeRhs());
+}
+
+Value addInPlace(OpBuilder &builder, Location loc, Value sum, Value term) {
+  auto product = term.getDefiningOp<MatmulOp>();
+  if (!product || !(term.use_empty() || term.hasOneUse()))
+    return AddOp::create(builder, loc, sum, term);
+  auto added = MatmulAddOp::create(
+      builder, product.getLoc(), sum.getType(), sum, product.getLhs(),
+      product.getRhs(), product.getTransposeLhs(), product.getTransposeRhs());
+  added->setDiscardableAttrs(product->getDiscardableAttrDictionary());
+  return added;
+}
+
+} // namespace zc::train

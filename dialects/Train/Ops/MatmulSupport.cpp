@@ -1,0 +1,90 @@
+//===- MatmulSupport.cpp - matmul and matmul_add --------------------------===//
+#include "dialects/Train/Ops/MatmulSupport.h"
+
+using namespace mlir;
+
+namespace zc::train {
+
+std::array<int64_t, 3> MatmulShape::extents() const {
+  auto left = cast<RankedTensorType>(lhs.getType()).getShape();
+  auto right = cast<RankedTensorType>(rhs.getType()).getShape();
+  size_t last = left.size() - 1;
+  int64_t m = transposeLhs ? left[last] : left[last - 1];
+  int64_t k = transposeLhs ? left[last - 1] : left[last];
+  int64_t n = transposeRhs ? right[last - 1] : right[last];
+  return {m, k, n};
+}
+
+LogicalResult verifyMatmul(Operation *op, const MatmulShape &shape,
+                           RankedTensorType to) {
+  auto lhs = cast<RankedTensorType>(shape.lhs.getType());
+  auto rhs = cast<RankedTensorType>(shape.rhs.getType());
+  int64_t rank = lhs.getRank();
+  if (rank < 2 || rhs.getRank() != rank || to.getRank() != rank)
+    return op->emitOpError(
+        "operands and result must have the same number of dims, at least 2");
+  if (lhs.getElementType() != rhs.getElementType())
+    return op->emitOpError("operands have different element types");
+  for (int64_t dim = 0; dim < rank - 2; ++dim)
+    if (lhs.getDimSize(dim) != rhs.getDimSize(dim) ||
+        lhs.getDimSize(dim) != to.getDimSize(dim))
+      return op->emitOpError("batch dim ") << dim << " differs";
+  auto [m, k, n] = shape.extents();
+  int64_t other = rhs.getDimSize(shape.transposeRhs ? rank - 1 : rank - 2);
+  if (k != other)
+    return op->emitOpError("contracts ")
+           << k << " with " << other << " elements";
+  if (to.getDimSize(rank - 2) != m || to.getDimSize(rank - 1) != n)
+    return op->emitOpError("expected a result of ") << m << " x " << n;
+  return success();
+}
+
+void addMatmulFactors(ShardingRule &rule, const MatmulShape &shape,
+                      unsigned lhsIndex, bool splitSum) {
+  auto [m, k, n] = shape.extents();
+  auto type = cast<RankedTensorType>(shape.lhs.getType());
+  auto &lhs = rule.operandDims[lhsIndex], &rhs = rule.operandDims[lhsIndex + 1];
+  auto &result = rule.resultDims[0];
+  int64_t first = type.getRank() - 2, second = type.getRank() - 1;
+  for (int64_t dim = 0; dim < first; ++dim)
+    lhs[dim] = rhs[dim] = result[dim] = rule.addFactor(type.getDimSize(dim));
+  int row = rule.addFactor(m);
+  int inner =
+      splitSum ? rule.addFactor(k, FactorKind::Sum) : ShardingRule::kWhole;
+  int column = rule.addFactor(n);
+  lhs[shape.transposeLhs ? second : first] = row;
+  lhs[shape.transposeLhs ? first : second] = inner;
+  rhs[shape.transposeRhs ? second : first] = inner;
+  rhs[shape.transposeRhs ? first : second] = column;
+  result[first] = row;
+  result[second] = column;
+}
+
+// Loops: batch..., m, k, n, so that the innermost one runs along the result.
+void buildMatmulProduct(OpBuilder &builder, Location loc, ValueRange factors,
+                        Value output, bool transposeLhs, bool transposeRhs) {
+  unsigned rank = shapeOf(output).size(), loops = rank + 1;
+  SmallVector<AffineExpr> batch;
+  for (unsigned dim = 0; dim < rank - 2; ++dim)
+    batch.push_back(builder.getAffineDimExpr(dim));
+  AffineExpr m = builder.getAffineDimExpr(rank - 2);
+  AffineExpr k = builder.getAffineDimExpr(rank - 1);
+  AffineExpr n = builder.getAffineDimExpr(rank);
+  auto map = [&](AffineExpr first, AffineExpr second, bool swapped) {
+    SmallVector<AffineExpr> results(batch);
+    results.push_back(swapped ? second : first);
+    results.push_back(swapped ? first : second);
+    return AffineMap::get(loops, 0, results, builder.getContext());
+  };
+  buildGeneric(
+      builder, loc, loops,
+      {map(m, k, transposeLhs), map(k, n, transposeRhs), map(m, n, false)},
+      factors, output,
+      [](OpBuilder &nested, Location bodyLoc, ValueRange elements) {
+        ScalarBuilder s(nested, bodyLoc);
+        return SmallVector<Value>{
+            s.add(elements[2], s.mul(elements[0], elements[1]))};
+      });
+}
+
+} // namespace zc::train

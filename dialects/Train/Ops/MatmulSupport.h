@@ -1,0 +1,37 @@
+//===- MatmulSupport.h - matmul and matmul_add ------------------*- C++ -*-===//
+#ifndef ZC_DIALECTS_TRAIN_OPS_MATMULSUPPORT_H
+#define ZC_DIALECTS_TRAIN_OPS_MATMULSUPPORT_H
+
+#include "dialects/Train/Ops/OpSupport.h"
+
+#include <array>
+
+namespace zc::train {
+
+/// The operands of a product and how they are stored.
+struct MatmulShape {
+  mlir::Value lhs, rhs;
+  bool transposeLhs, transposeRhs;
+
+  /// M, K and N after undoing the transposes.
+  std::array<int64_t, 3> extents() const;
+};
+
+/// An error unless the operands multiply to a tensor of type `to`.
+mlir::LogicalResult verifyMatmul(mlir::Operation *op, const MatmulShape &shape,
+                                 mlir::RankedTensorType to);
+
+/// Adds the product's factors to `rule`, whose operands `lhsIndex` and the next
+/// are the product's and whose first result is the product. Without `splitSum`
+/// the dims that are summed over must be whole.
+void addMatmulFactors(ShardingRule &rule, const MatmulShape &shape,
+                      unsigned lhsIndex, bool splitSum);
+
+/// output += lhs rhs, on buffers.
+void buildMatmulProduct(mlir::OpBuilder &builder, mlir::Location loc,
+                        mlir::ValueRange factors, mlir::Value output,
+                        bool transposeLhs, bool transposeRhs);
+
+} // namespace zc::train
+
+#endif // ZC_DIALECTS_TRAIN_OPS_MATMULSUPPORT_H
