@@ -52,6 +52,7 @@ Status zc::addStoredModel(const std::string &path, AbsentData absent,
     entry.file = tensor.source.file;
     entry.offset = tensor.source.offset;
     entry.length = tensor.source.length;
+    entry.transposed = tensor.source.transposed;
   }
   return Status();
 }

@@ -27,6 +27,7 @@ struct StoredTensor {
   std::string file;  // relative to the model's folder
   uint64_t offset = 0;
   uint64_t length = 0;
+  bool transposed = false; // the file has the bytes of the transposed matrix
 };
 
 struct ExportInput {

@@ -2,6 +2,7 @@
 #include "compiler/Export/WeightsWriter.h"
 
 #include "compiler/Export/ExportTypes.h"
+#include "compiler/OnnxModel/TensorSource.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
 #include "runtime/Plan/Artifact.h"
@@ -68,7 +69,7 @@ Result<WeightsWriter::Bytes> WeightsWriter::locate(const std::string &file,
     return makeError(StatusCode::Corrupt, "'", path, "' has ", whole.size(),
                      " bytes, but bytes ", offset, " to ", offset, " + ",
                      length, " are needed");
-  return Bytes{"", mapped, whole.substr(offset, length)};
+  return Bytes{"", mapped, whole.substr(offset, length), 0, 0};
 }
 
 Status WeightsWriter::addTensor(const std::string &name,
@@ -106,16 +107,26 @@ Status WeightsWriter::add(train::StateOp state) {
       return part.status().withContext("initializer '" + name + "'");
     bytes = std::move(*part);
   }
-  return addTensor(name, getTensorType(state.getTensorType()),
-                   std::move(bytes));
+  plan::TensorType type = getTensorType(state.getTensorType());
+  if (state.getSource() && state.getSource()->contains("transposed"))
+    markTransposed(bytes, type);
+  return addTensor(name, type, std::move(bytes));
+}
+
+void WeightsWriter::markTransposed(Bytes &bytes, const plan::TensorType &type) {
+  bytes.transposedRows = type.dims(1);
+  bytes.width = elementBytes(type.dtype());
 }
 
 Status WeightsWriter::add(const StoredTensor &tensor) {
   if (tensor.file.empty())
-    return addTensor(tensor.name, tensor.type, {tensor.bytes, nullptr, {}});
+    return addTensor(tensor.name, tensor.type,
+                     {tensor.bytes, nullptr, {}, 0, 0});
   Result<Bytes> part = locate(tensor.file, tensor.offset, tensor.length);
   if (!part.ok())
     return part.status().withContext("initializer '" + tensor.name + "'");
+  if (tensor.transposed)
+    markTransposed(*part, tensor.type);
   return addTensor(tensor.name, tensor.type, std::move(*part));
 }
 
@@ -137,8 +148,18 @@ Status WeightsWriter::write(ZipWriter &zip) {
     total += bytes.view().size();
   ZC_RETURN_IF_ERROR(zip.beginEntry(kWeightsEntry, total));
   ZC_RETURN_IF_ERROR(zip.write(head.data(), head.size()));
-  for (const Bytes &bytes : data)
-    ZC_RETURN_IF_ERROR(writeChunks(zip, bytes.view(), bytes.file.get()));
+  for (const Bytes &bytes : data) {
+    std::string_view view = bytes.view();
+    if (bytes.transposedRows) {
+      // One tensor's copy at a time.
+      std::string turned = transposeBytes({view.data(), view.size()},
+                                          bytes.transposedRows, bytes.width);
+      bytes.file->release(view);
+      ZC_RETURN_IF_ERROR(writeChunks(zip, turned, nullptr));
+    } else {
+      ZC_RETURN_IF_ERROR(writeChunks(zip, view, bytes.file.get()));
+    }
+  }
   return zip.endEntry();
 }
 

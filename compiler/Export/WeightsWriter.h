@@ -31,8 +31,12 @@ private:
     std::shared_ptr<MappedFile> file; // a part of this
     std::string_view view() const { return file ? part : own; }
     std::string_view part;
+    uint64_t transposedRows = 0; // of a matrix to be transposed; 0: as it is
+    uint64_t width = 0;          // its elements' bytes
   };
 
+  /// The part holds the transposed matrix of `type`.
+  static void markTransposed(Bytes &bytes, const plan::TensorType &type);
   Status addTensor(const std::string &name, const plan::TensorType &type,
                    Bytes bytes);
   Result<Bytes> locate(const std::string &file, uint64_t offset,

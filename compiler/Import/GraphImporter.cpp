@@ -3,6 +3,7 @@
 #include "compiler/Import/DimBinding.h"
 #include "compiler/Import/InputBinding.h"
 #include "compiler/Import/Types.h"
+#include "compiler/OnnxModel/OptimizedExport.h"
 #include "compiler/OnnxModel/WireRewriter.h"
 #include "dialects/Onnx/Location.h"
 
@@ -287,18 +288,16 @@ LogicalResult GraphImporter::reportUnsupported() {
 // --- Entry
 // -------------------------------------------------------------------------
 
-// A file whose parameters the exporter's optimizer computed with is another
-// network than its author's.
+// Such a file may be another network than its author's.
 static void warnOfOptimizedExport(Location location,
-                                  const TensorMetadata &metadata) {
-  if (metadata.foldedFromParameters.empty())
-    return;
-  emitWarning(location)
-      << "the exporter's optimizer has changed "
-      << metadata.foldedFromParameters.size() << " tensors, the first '"
-      << metadata.foldedFromParameters.front()
-      << "'; zc trains the network as it is in the file; export with "
-         "optimize=False to train the author's";
+                                  const proto::GraphProto &graph) {
+  if (isOptimizedExport(graph))
+    emitWarning(location)
+        << "was exported with optimize=True: PyTorch's exporter has rewritten "
+           "it, and may have merged equal parameters, deleted zero biases, "
+           "folded batch normalisation and made tables constant; zc trains the "
+           "network that is in the file; export with optimize=False to train "
+           "the one you wrote";
 }
 
 FailureOr<OwningOpRef<ModuleOp>>
@@ -323,6 +322,6 @@ zc::importModel(MLIRContext *context, const ModelImportOptions &options) {
     GraphImporter(context, *file, options).checkOperators();
     return failure();
   }
-  warnOfOptimizedExport(location, readTensorMetadata(file->model.graph()));
+  warnOfOptimizedExport(location, file->model.graph());
   return GraphImporter(context, *file, options).import();
 }

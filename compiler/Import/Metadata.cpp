@@ -1,34 +1,12 @@
 #include "compiler/Import/Metadata.h"
 
+#include "compiler/OnnxModel/PythonList.h"
+
 using namespace zc;
 
 constexpr llvm::StringLiteral kScopes = "pkg.torch.onnx.name_scopes";
 constexpr llvm::StringLiteral kKind =
     "pkg.torch.export.graph_signature.InputSpec.kind";
-constexpr llvm::StringLiteral kFoldedFrom =
-    "pkg.onnxscript.optimizer.folded_from";
-
-std::vector<std::string> zc::parsePythonList(llvm::StringRef text) {
-  std::vector<std::string> strings;
-  while (true) {
-    size_t start = text.find_first_of("'\"");
-    if (start == llvm::StringRef::npos)
-      return strings;
-    char quote = text[start];
-    text = text.drop_front(start + 1);
-    std::string string;
-    while (!text.empty() && text.front() != quote) {
-      if (text.front() == '\\' && text.size() > 1)
-        text = text.drop_front();
-      string.push_back(text.front());
-      text = text.drop_front();
-    }
-    if (text.empty())
-      return strings;
-    text = text.drop_front();
-    strings.push_back(std::move(string));
-  }
-}
 
 // PyTorch lists the modules from the root to the innermost, then the call.
 std::string zc::getModulePath(const proto::NodeProto &node) {
@@ -50,8 +28,6 @@ TensorMetadata zc::readTensorMetadata(const proto::GraphProto &graph) {
         // Some versions write the enumerator as "InputKind.PARAMETER".
         llvm::StringRef kind = entry.value();
         metadata.kinds[name] = kind.substr(kind.rfind('.') + 1).str();
-      } else if (entry.key() == kFoldedFrom) {
-        metadata.foldedFromParameters.push_back(name);
       }
     }
   };

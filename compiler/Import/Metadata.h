@@ -13,15 +13,9 @@ namespace zc {
 /// when the file does not say.
 std::string getModulePath(const proto::NodeProto &node);
 
-/// The last strings of a Python list literal: "['', 'a', 'a.b']" -> {"", "a",
-/// "a.b"}. Malformed text gives the strings before the fault.
-std::vector<std::string> parsePythonList(llvm::StringRef text);
-
 struct TensorMetadata {
   llvm::StringMap<std::string>
       kinds; // by value name: "PARAMETER", "BUFFER" ...
-  /// Values that the exporter's optimizer computed from parameters.
-  std::vector<std::string> foldedFromParameters;
 };
 
 TensorMetadata readTensorMetadata(const proto::GraphProto &graph);

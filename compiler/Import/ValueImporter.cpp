@@ -107,7 +107,7 @@ Value GraphImporter::emitStored(ImportedValue &value) {
   onnx::ExternalAttr source;
   if (std::optional<TensorSource> where = getSource(file, tensor)) {
     source = onnx::ExternalAttr::get(context, where->file, where->offset,
-                                     where->length);
+                                     where->length, where->transposed);
   } else if (value.constant) {
     elements = makeElements(context, *value.constant);
   } else if (!isAbsent(tensor)) {

@@ -78,6 +78,9 @@ static bool isExternal(const proto::TensorProto &tensor) {
 // The `location` of tensors whose file does not exist. No file has this name.
 static constexpr llvm::StringLiteral kAbsentFile = "\x01absent";
 
+// The key of zc's own entry.
+static constexpr llvm::StringLiteral kTransposed = "zc.transposed";
+
 bool zc::isAbsent(const proto::TensorProto &tensor) {
   return isExternal(tensor) && getEntry(tensor, "location") == kAbsentFile;
 }
@@ -95,7 +98,14 @@ std::optional<TensorSource> zc::getSource(const ModelFile &file,
     source.length = getTensorBytes(tensor).value_or(0);
   else
     llvm::StringRef(length).getAsInteger(10, source.length);
+  source.transposed = !getEntry(tensor, kTransposed).empty();
   return source;
+}
+
+void zc::markTransposed(proto::TensorProto &tensor) {
+  proto::StringStringEntryProto *entry = tensor.add_external_data();
+  entry->set_key(kTransposed.str());
+  entry->set_value("1");
 }
 
 // --- Checking
@@ -258,6 +268,17 @@ Expected<std::string> zc::readSource(const std::string &folder,
   return bytes;
 }
 
+std::string zc::transposeBytes(llvm::StringRef bytes, uint64_t rows,
+                               uint64_t width) {
+  std::string result(bytes.size(), '\0');
+  uint64_t columns = rows ? bytes.size() / width / rows : 0;
+  for (uint64_t row = 0; row < rows; ++row)
+    for (uint64_t column = 0; column < columns; ++column)
+      std::memcpy(&result[(column * rows + row) * width],
+                  bytes.data() + (row * columns + column) * width, width);
+  return result;
+}
+
 template <typename Element, typename Values>
 static std::string packAs(const Values &values) {
   std::string bytes;
@@ -303,8 +324,13 @@ Expected<std::string> zc::readTensorBytes(const ModelFile &file,
                              ", which zc does not hold");
   if (isAbsent(tensor))
     return createStringError("tensor '" + tensor.name() + "' has no data");
-  if (std::optional<TensorSource> source = getSource(file, tensor))
-    return readSource(file.folder, *source);
+  if (std::optional<TensorSource> source = getSource(file, tensor)) {
+    Expected<std::string> stored = readSource(file.folder, *source);
+    if (stored && source->transposed) // of dims(1) rows there
+      return transposeBytes(*stored, tensor.dims(1),
+                            getElementBytes(tensor.data_type()));
+    return stored;
+  }
   std::string bytes =
       tensor.has_raw_data() ? tensor.raw_data() : packTyped(tensor);
   if (bytes.size() != *expected)

@@ -24,6 +24,9 @@ llvm::Error checkExternalData(ModelFile &file,
 /// type has no fixed size, a dim is negative or the product overflows.
 std::optional<uint64_t> getTensorBytes(const proto::TensorProto &tensor);
 
+/// Says that a tensor of two dims is stored transposed in its external file.
+void markTransposed(proto::TensorProto &tensor);
+
 } // namespace zc
 
 #endif

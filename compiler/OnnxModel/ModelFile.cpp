@@ -1,6 +1,7 @@
 #include "compiler/OnnxModel/ModelFile.h"
 
 #include "compiler/OnnxModel/ExternalData.h"
+#include "compiler/OnnxModel/OptimizedExport.h"
 #include "compiler/OnnxModel/WireRewriter.h"
 
 #include "google/protobuf/io/tokenizer.h"
@@ -161,6 +162,8 @@ Expected<ModelFile> zc::readModelFile(const std::string &path,
   if (Error error = checkOpset(file.model))
     return error;
   if (Error error = checkExternalData(file, absent))
+    return error;
+  if (Error error = restoreWeights(file))
     return error;
   // The checker stops at the first operator that ONNX does not have; import
   // names them all.

@@ -14,10 +14,14 @@ def Onnx_ExternalAttr : AttrDef<Onnx_Dialect, "External"> {
     ```mlir
     #onnx.external<"model.onnx.data", 4096, 1048576>
     ```
+    With a fourth parameter, `true`, they are the bytes of the transposed matrix.
   }];
   let parameters = (ins StringRefParameter<"path of the file">:$file,
-                        "uint64_t":$offset, "uint64_t":$length);
-  let assemblyFormat = "`<` $file `,` $offset `,` $length `>`";
+                        "uint64_t":$offset, "uint64_t":$length,
+                        DefaultValuedParameter<"bool", "false">:$transposed);
+  let assemblyFormat = [{
+    `<` $file `,` $offset `,` $length (`,` $transposed^)? `>`
+  }];
 }
 
 #endif

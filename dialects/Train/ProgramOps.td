@@ -11,7 +11,8 @@ def Train_StateOp : Train_Op<"state", [Symbol]> {
     constant, statistic, optimizer, scalar, accumulator (a sum over the
     micro-batches of a step). The initial value is `value` (small
     data), or bytes in a file (`source = {file = "model.onnx.data",
-    offset = 0 : i64, length = 4096 : i64}`), or what @init returns for it:
+    offset = 0 : i64, length = 4096 : i64}`; with the flag `transposed`, those
+    of the transposed matrix), or what @init returns for it:
     zeros, or what `draw` says: `{constant = 1.0}` everywhere, or random numbers,
     `{uniform = 0.125, index = 3}` in [-0.125, 0.125) or `{normal = 0.02,
     index = 3}` of that standard deviation; `index` sets draws apart.

@@ -187,14 +187,15 @@ LogicalResult States::define(func::FuncOp forward, Binding &binding) {
     return failure();
   OpBuilder builder(forward);
   DictionaryAttr source;
-  if (onnx::ExternalAttr external = initializer.getSourceAttr())
-    source = builder.getDictionaryAttr(
-        {builder.getNamedAttr("file",
-                              builder.getStringAttr(external.getFile())),
-         builder.getNamedAttr("offset",
-                              builder.getI64IntegerAttr(external.getOffset())),
-         builder.getNamedAttr(
-             "length", builder.getI64IntegerAttr(external.getLength()))});
+  if (onnx::ExternalAttr external = initializer.getSourceAttr()) {
+    NamedAttrList entries;
+    entries.set("file", builder.getStringAttr(external.getFile()));
+    entries.set("offset", builder.getI64IntegerAttr(external.getOffset()));
+    entries.set("length", builder.getI64IntegerAttr(external.getLength()));
+    if (external.getTransposed())
+      entries.set("transposed", builder.getUnitAttr());
+    source = entries.getDictionary(builder.getContext());
+  }
   ElementsAttr value = binding.compact ? ElementsAttr(binding.compact)
                                        : initializer.getValueAttr();
   train::StateOp::create(
