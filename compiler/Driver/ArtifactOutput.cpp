@@ -93,6 +93,7 @@ static ExportInput makeExportInput(ModuleOp module,
     input.accumulate = options.accumulate;
     input.optimizer = options.optimizer;
   }
+  input.weightsByReference = options.weights == "by-reference";
   input.settings = listSettings(options);
   return input;
 }

@@ -251,6 +251,15 @@ static void addWeightOptions(CLI::App &command, CompileOptions &options) {
           "begin at 0 and 1")
       ->check(checkInit)
       ->type_name("SPEC");
+  command
+      .add_option(
+          "--weights", options.weights,
+          "copy: the initial weights lie in the artifact. by-reference: it "
+          "holds path, size and hash of the model's files instead, which are "
+          "looked for at the same place as seen from the artifact, then at "
+          "their absolute path; one that is missing or has changed ends the "
+          "run before its first step")
+      ->check(CLI::IsMember({"copy", "by-reference"}));
 }
 
 static void addTargetOptions(CLI::App &command, Arguments &arguments) {

@@ -26,7 +26,7 @@ namespace {
 // others from the artifact.
 class Weights {
 public:
-  Weights(const CheckpointWeights &checkpoint, const plan::Manifest &manifest,
+  Weights(const CheckpointWeights &checkpoint, const Artifact &artifact,
           const std::vector<SafetensorsTensor> &stored);
 
   /// Every tensor that is trained or a statistic must be in the checkpoint.
@@ -35,20 +35,23 @@ public:
                                        const ModelTensorType &type) const;
 
 private:
+  llvm::Expected<std::string_view> readReferred(const std::string &key,
+                                                uint64_t bytes) const;
+
   const CheckpointWeights &checkpoint;
+  const Artifact &artifact;
   std::map<std::string, const SafetensorsTensor *> stored;
   std::set<std::string> trained; // or else changed or drawn by a run
   mutable std::deque<std::string> zeros;
 };
 } // namespace
 
-Weights::Weights(const CheckpointWeights &checkpoint,
-                 const plan::Manifest &manifest,
+Weights::Weights(const CheckpointWeights &checkpoint, const Artifact &artifact,
                  const std::vector<SafetensorsTensor> &tensors)
-    : checkpoint(checkpoint) {
+    : checkpoint(checkpoint), artifact(artifact) {
   for (const SafetensorsTensor &tensor : tensors)
     stored[tensor.name] = &tensor;
-  for (const plan::State &state : manifest.states())
+  for (const plan::State &state : artifact.manifest().states())
     if (isModelState(state))
       trained.insert(state.name());
 }
@@ -72,8 +75,7 @@ Weights::get(const std::string &key, const ModelTensorType &type) const {
   else if (auto entry = stored.find(key); entry != stored.end())
     tensor = entry->second;
   if (!tensor)
-    return llvm::createStringError("the artifact lacks the tensor '" + key +
-                                   "'");
+    return readReferred(key, type.bytes);
   if (tensor->data.size() != type.bytes ||
       llvm::ArrayRef<int64_t>(tensor->dims) != type.dims)
     return llvm::createStringError(
@@ -81,6 +83,17 @@ Weights::get(const std::string &key, const ModelTensorType &type) const {
         "' has another shape or type in the checkpoint than "
         "in the model; it belongs to another model");
   return tensor->data;
+}
+
+llvm::Expected<std::string_view> Weights::readReferred(const std::string &key,
+                                                       uint64_t bytes) const {
+  auto found = artifact.referred(key);
+  if (!found.ok())
+    return llvm::createStringError(found.status().message());
+  if (!*found || (*found)->size() != bytes)
+    return llvm::createStringError("the artifact lacks the tensor '" + key +
+                                   "'");
+  return **found;
 }
 
 // --- Files
@@ -136,7 +149,9 @@ static Status run(const ExportOptions &options) {
   for (const std::string &path : {options.output, options.safetensors})
     if (!path.empty())
       ZC_RETURN_IF_ERROR(checkParentExists(path));
-  ZC_ASSIGN_OR_RETURN(Artifact artifact, Artifact::load(options.artifact));
+  // What it refers to is read where the model needs it.
+  ZC_ASSIGN_OR_RETURN(Artifact artifact,
+                      Artifact::load(options.artifact, /*checkWeights=*/false));
   ZC_ASSIGN_OR_RETURN(CheckpointWeights checkpoint,
                       CheckpointWeights::open(options.checkpoint));
   std::vector<SafetensorsTensor> stored;
@@ -145,7 +160,7 @@ static Status run(const ExportOptions &options) {
                         artifact.archive().view(*entry));
     ZC_ASSIGN_OR_RETURN(stored, parseSafetensors(bytes));
   }
-  Weights weights(checkpoint, artifact.manifest(), stored);
+  Weights weights(checkpoint, artifact, stored);
   ZC_RETURN_IF_ERROR(weights.check());
   if (!options.output.empty())
     ZC_RETURN_IF_ERROR(writeModel(options, artifact, weights));

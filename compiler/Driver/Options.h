@@ -50,6 +50,7 @@ struct CompileOptions {
   std::string train;
   std::string batchNorm = "train";
   std::string dropout = "on";
+  std::string weights = "copy"; // or by-reference
   std::string init; // initial weights are drawn; empty: they are stored
 
   std::vector<MeshAxis> mesh; // slowest first; empty: one rank

@@ -3,6 +3,7 @@
 
 #include "compiler/Export/ExportTypes.h"
 #include "compiler/Export/ProgramExport.h"
+#include "compiler/Export/WeightReferences.h"
 #include "compiler/Export/WeightsWriter.h"
 #include "runtime/Plan/Artifact.h"
 #include "runtime/Plan/Verify.h"
@@ -133,15 +134,17 @@ static Status writeWeights(const ExportInput &input, ZipWriter &zip) {
   ModuleOp module = input.module;
   WeightsWriter weights(input.modelFolder);
   for (train::StateOp state : module.getOps<train::StateOp>())
-    if (hasInitialValue(state))
+    if (hasInitialValue(state) && !isReferenced(input, state))
       ZC_RETURN_IF_ERROR(weights.add(state));
   for (const StoredTensor &tensor : input.tensors)
-    ZC_RETURN_IF_ERROR(weights.add(tensor));
+    if (!isReferenced(input, tensor))
+      ZC_RETURN_IF_ERROR(weights.add(tensor));
   return weights.write(zip);
 }
 
 Status writeArtifact(const ExportInput &input, const std::string &path) {
   ZC_ASSIGN_OR_RETURN(plan::Manifest manifest, buildManifest(input));
+  ZC_RETURN_IF_ERROR(addReferences(input, path, manifest));
   ZC_ASSIGN_OR_RETURN(ZipWriter zip, ZipWriter::create(path));
   std::string bytes;
   if (!manifest.SerializeToString(&bytes))

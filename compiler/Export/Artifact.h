@@ -42,6 +42,9 @@ struct ExportInput {
   /// Further entries of weights.safetensors; names must not be those of states.
   std::vector<StoredTensor> tensors;
 
+  /// Tensors that lie in files are referred to, not copied.
+  bool weightsByReference = false;
+
   std::string zcVersion;
   std::string mode = "train";
   std::string device = "cpu";

@@ -58,6 +58,16 @@ Status Artifact::locateWeights(bool check) {
     for (FileTensor &tensor : fileTensorsOf(state))
       if (tensor.source())
         needed.push_back(std::move(tensor));
+  auto inside = std::stable_partition(needed.begin(), needed.end(),
+                                      [](const FileTensor &tensor) {
+                                        return !tensor.source()->file().empty();
+                                      });
+  if (check)
+    for (auto tensor = needed.begin(); tensor != inside; ++tensor) {
+      ZC_ASSIGN_OR_RETURN(weights[tensor->source()->key()],
+                          files->read(*tensor->source()));
+    }
+  needed.erase(needed.begin(), inside);
   if (needed.empty())
     return Status();
   const ZipEntry *entry = zip.find(kWeightsEntry);
@@ -114,6 +124,22 @@ std::string_view Artifact::initialBytes(const FileTensor &tensor) const {
     return std::string_view();
   auto found = weights.find(tensor.source()->key());
   return found != weights.end() ? found->second : std::string_view();
+}
+
+Result<std::optional<std::string_view>>
+Artifact::referred(std::string_view key) const {
+  auto read = [&](const plan::WeightSource &source)
+      -> Result<std::optional<std::string_view>> {
+    ZC_ASSIGN_OR_RETURN(std::string_view bytes, files->read(source));
+    return std::optional<std::string_view>(bytes);
+  };
+  for (const plan::WeightSource &source : theManifest.references())
+    if (source.key() == key)
+      return read(source);
+  for (const plan::State &state : theManifest.states())
+    if (state.source().key() == key && !state.source().file().empty())
+      return read(state.source());
+  return std::optional<std::string_view>();
 }
 
 Result<std::string_view> Artifact::code(const plan::CodeObject &object) const {

@@ -5,9 +5,11 @@
 
 #include "runtime/Base/Status.h"
 #include "runtime/Plan/FileTensor.h"
+#include "runtime/Plan/WeightFiles.h"
 #include "runtime/Plan/ZipReader.h"
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -40,17 +42,24 @@ public:
   /// Tells artifacts apart, by the names, sizes and checksums of all they hold.
   uint64_t fingerprint() const;
 
+  /// The bytes of a tensor that lies in another file, by its key; nothing when
+  /// the artifact refers to none of that name.
+  Result<std::optional<std::string_view>> referred(std::string_view key) const;
+
   /// The bytes of a code object.
   Result<std::string_view> code(const plan::CodeObject &object) const;
 
 private:
-  explicit Artifact(ZipReader zip) : zip(std::move(zip)) {}
+  explicit Artifact(ZipReader zip)
+      : zip(std::move(zip)),
+        files(std::make_shared<WeightFiles>(parentPath(this->zip.path()))) {}
   Status readManifest();
   Status locateWeights(bool check);
   Status checkEntries() const;
 
   ZipReader zip;
   plan::Manifest theManifest;
+  std::shared_ptr<WeightFiles> files;
   std::map<std::string, std::string_view, std::less<>> weights; // by key
 };
 

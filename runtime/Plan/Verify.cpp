@@ -50,10 +50,10 @@ Status verifyState(const plan::State &state, uint64_t persistentBytes,
     return bad(who, " has another ONNX name, '", state.onnx_names(0), "'");
   if (state.has_source() && state.source().key().empty())
     return bad(who, " has a source without a key");
-  if (state.has_source() && !state.source().file().empty())
-    return makeError(StatusCode::Unsupported, who, " is stored in '",
-                     state.source().file(),
-                     "'; this version reads weights from the artifact alone");
+  if (state.has_source() && !state.source().file().empty() &&
+      state.source().length() != *bytes)
+    return bad(who, " takes ", *bytes, " bytes, but ", state.source().length(),
+               " of '", state.source().file(), "' are its own");
   if (state.kind() == plan::OPTIMIZER &&
       ((state.parameter().empty() && state.members_size() == 0) ||
        state.slot().empty()))

@@ -83,10 +83,10 @@ Status verifyMember(const plan::State &unit, const plan::UnitMember &member,
   end = member.offset() + elements;
   if (member.has_source() && member.source().key().empty())
     return bad("it has a source without a key");
-  if (member.has_source() && !member.source().file().empty())
-    return makeError(StatusCode::Unsupported, "it is stored in '",
-                     member.source().file(),
-                     "'; this version reads weights from the artifact alone");
+  if (member.has_source() && !member.source().file().empty() &&
+      member.source().length() != *byteCount(member.type()))
+    return bad("it does not take the ", member.source().length(), " bytes of '",
+               member.source().file(), "' that are its own");
   if (member.onnx_names_size() > 0 && member.onnx_names(0) != member.name())
     return bad("it has another ONNX name, '", member.onnx_names(0), "'");
   if (unit.kind() == plan::OPTIMIZER && member.parameter().empty())
