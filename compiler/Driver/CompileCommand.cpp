@@ -336,6 +336,8 @@ static void checkTogether(const CompileOptions &options) {
                                "belongs to --optimizer sgd and sm3");
   if (options.mode != "train" && options.recompute != "none")
     throw CLI::ValidationError("--recompute", "belongs to --mode train");
+  if (std::string wrong = checkMeshTogether(options); !wrong.empty())
+    throw CLI::ValidationError(wrong);
   if (options.nesterov && options.momentum == 0)
     throw CLI::ValidationError("--nesterov", "needs a --momentum above 0");
 }
@@ -356,7 +358,7 @@ Command zc::addCompileCommand(CLI::App &command) {
   addLossOptions(command, options);
   addOptimizerOptions(command, options);
   addMemoryOptions(command, *arguments);
-  addMeshOptions(command, arguments->mesh);
+  addMeshOptions(command, options, arguments->mesh);
   addWeightOptions(command, options);
   addTargetOptions(command, *arguments);
   return [arguments, &command] {

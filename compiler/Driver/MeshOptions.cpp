@@ -49,7 +49,75 @@ static std::string checkMesh(const std::string &text) {
   return "";
 }
 
-void zc::addMeshOptions(CLI::App &command, std::string &mesh) {
+static std::string checkUnit(const std::string &text) {
+  int64_t bytes;
+  bool sound = text == "auto" || text == "layer" ||
+               (!llvm::StringRef(text).getAsInteger(10, bytes) && bytes > 0);
+  return sound ? ""
+               : "expected auto, layer or a number of bytes, found '" + text +
+                     "'";
+}
+
+static void addZeroOptions(CLI::App &command, CompileOptions &options) {
+  command
+      .add_option(
+          "--zero", options.zero,
+          "ZeRO stage: what ranks of dp divide among them; 1 moments, 2 "
+          "gradients too, 3 parameters too")
+      ->check(CLI::Range(0, 3));
+  command
+      .add_option("--zero-group", options.zeroGroup,
+                  "divide among K ranks, and replicate between such groups")
+      ->check(CLI::PositiveNumber)
+      ->type_name("K")
+      ->default_str("");
+  command
+      .add_option("--unit", options.unit,
+                  "what is divided, gathered and reduced together: layer, a "
+                  "number of bytes, or auto: layers, but small ones together")
+      ->check(checkUnit)
+      ->type_name("auto|layer|BYTES");
+  command.add_flag(
+      "--reshard-last", options.reshardLast,
+      "with --zero 3, gather what the forward needs last twice too");
+  command.add_flag("--no-reshard-after-forward", options.noReshardAfterForward,
+                   "with --zero 3, keep what the forward has gathered for the "
+                   "backward");
+}
+
+std::string zc::checkMeshTogether(const CompileOptions &options) {
+  if (options.zeroGroup > 0 && options.zero == 0)
+    return "--zero-group needs --zero 1, 2 or 3";
+  if ((options.reshardLast || options.noReshardAfterForward) &&
+      options.zero != 3)
+    return "--reshard-last and --no-reshard-after-forward belong to --zero 3";
+  if (options.reshardLast && options.noReshardAfterForward)
+    return "--reshard-last and --no-reshard-after-forward exclude one another";
+  bool perElement = options.optimizer == "sgd" || options.optimizer == "adam" ||
+                    options.optimizer == "adamw";
+  if (options.zero > 0 && !perElement)
+    return "--zero with --optimizer " + options.optimizer + " is not built yet";
+  if (options.zero > 0 && options.weights == "by-reference")
+    return "--zero with --weights by-reference is not built yet";
+  int64_t ranks = options.getAxisSize("dp");
+  if (options.zeroGroup > 0 && ranks % options.zeroGroup != 0)
+    return "--zero-group " + std::to_string(options.zeroGroup) +
+           " does not divide the " + std::to_string(ranks) + " ranks of dp";
+  return "";
+}
+
+// Whether dp falls in groups.
+static bool hasGroups(const CompileOptions &options) {
+  return options.zeroGroup > 0 && options.zeroGroup < options.getAxisSize("dp");
+}
+
+std::vector<std::string> zc::getZeroAxes(const CompileOptions &options) {
+  return {hasGroups(options) ? "dp_inner" : "dp", "ep", "sp"};
+}
+
+void zc::addMeshOptions(CLI::App &command, CompileOptions &options,
+                        std::string &mesh) {
+  addZeroOptions(command, options);
   command
       .add_option("--mesh", mesh,
                   "axes pp, dp, ep, sp, tp with sizes, as in dp=4: the ranks a "
@@ -73,9 +141,16 @@ std::vector<MeshAxis> zc::parseMesh(const std::string &text) {
 
 std::string zc::printMesh(const CompileOptions &options) {
   std::string text;
+  auto add = [&](const std::string &name, int64_t size) {
+    text += (text.empty() ? "" : ",") + name + "=" + std::to_string(size);
+  };
   for (const MeshAxis &axis : options.mesh)
-    text +=
-        (text.empty() ? "" : ",") + axis.name + "=" + std::to_string(axis.size);
+    if (axis.name == "dp" && hasGroups(options)) {
+      add("dp_outer", axis.size / options.zeroGroup);
+      add("dp_inner", options.zeroGroup);
+    } else {
+      add(axis.name, axis.size);
+    }
   return text;
 }
 

@@ -8,14 +8,21 @@
 
 namespace zc {
 
-/// Adds --mesh; what is written stands in `mesh`.
-void addMeshOptions(CLI::App &command, std::string &mesh);
+/// Adds --mesh, what is written stands in `mesh`, and the options of ZeRO.
+void addMeshOptions(CLI::App &command, CompileOptions &options,
+                    std::string &mesh);
+
+/// What no single option can check; empty when all is well.
+std::string checkMeshTogether(const CompileOptions &options);
+
+/// The axes that divide ZeRO's units.
+std::vector<std::string> getZeroAxes(const CompileOptions &options);
 
 /// "tp=2,dp=4", which has been checked, as axes in the order of ranks: slowest
 /// first.
 std::vector<MeshAxis> parseMesh(const std::string &text);
 
-/// "dp=4,tp=2".
+/// "dp=4,tp=2"; dp in two where groups of its ranks divide units.
 std::string printMesh(const CompileOptions &options);
 
 } // namespace zc

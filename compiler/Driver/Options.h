@@ -54,6 +54,11 @@ struct CompileOptions {
   std::string init; // initial weights are drawn; empty: they are stored
 
   std::vector<MeshAxis> mesh; // slowest first; empty: one rank
+  int64_t zero = 0;           // ZeRO stage
+  int64_t zeroGroup = 0;      // ranks that divide units; 0: all of them
+  std::string unit = "auto";  // auto, layer or a number of bytes
+  bool reshardLast = false;
+  bool noReshardAfterForward = false;
 
   std::vector<std::string> cpuArchs = {"native"};
   int64_t cpuThreads = 0; // 0: this machine's cores

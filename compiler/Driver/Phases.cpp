@@ -19,6 +19,7 @@
 #include "passes/Import/Passes.h"
 #include "passes/Memory/Passes.h"
 #include "passes/Scheduling/Passes.h"
+#include "passes/Sharding/Passes.h"
 #include "runtime/Base/File.h"
 
 #include "mlir/IR/Verifier.h"
@@ -158,6 +159,20 @@ LogicalResult Phases::convertToTrain() {
   });
 }
 
+static ApplyZeroPassOptions getZeroOptions(const CompileOptions &options) {
+  ApplyZeroPassOptions zero;
+  zero.stage = options.zero;
+  for (const std::string &axis : getZeroAxes(options))
+    zero.axes.push_back(axis);
+  zero.unit = options.unit;
+  zero.reshardAfterForward = !options.noReshardAfterForward;
+  zero.reshardLast = options.reshardLast;
+  // Clipping keeps every gradient; in stage 1 they are whole.
+  zero.late =
+      options.zero == 1 && options.clipNorm > 0 && options.accumulate == 1;
+  return zero;
+}
+
 LogicalResult Phases::buildPrograms() {
   if (failed(exemptFromDecay(*module, options.noWeightDecay)))
     return failure();
@@ -179,6 +194,13 @@ LogicalResult Phases::buildPrograms() {
   autodiff.optimizer.eps = options.eps;
   autodiff.optimizer.weightDecay = options.weightDecay.value_or(-1);
   autodiff.optimizer.clipNorm = options.clipNorm;
+  if (options.zero > 0 && options.getNumRanks() > 1)
+    autodiff.packGradients = [&](OpPassManager &manager) {
+      AnnotateMeshPassOptions mesh;
+      mesh.mesh = printMesh(options);
+      manager.addPass(createAnnotateMeshPass(mesh));
+      manager.addPass(createApplyZeroPass(getZeroOptions(options)));
+    };
   return run("step", [&](OpPassManager &manager) {
     buildAutodiffPipeline(manager, autodiff);
   });

@@ -14,17 +14,18 @@ using namespace zc;
 // is read from the model's files as it is.
 static llvm::StringMap<std::string> findStates(ModuleOp module) {
   llvm::StringMap<std::string> keys;
-  for (train::StateOp state : module.getOps<train::StateOp>()) {
+  // Also those that lie in units, in a module of their own.
+  module.walk([&](train::StateOp state) {
     bool changes = state.getKind() == train::kParameter ||
                    state.getKind() == train::kStatistic || state.getDraw();
     if (!changes && !state.getSource())
-      continue;
+      return;
     std::string key = state.getSymName().str();
     keys[key] = key;
     if (auto aliases = state.getAliases())
       for (StringRef alias : aliases->getAsValueRange<StringAttr>())
         keys[alias] = key;
-  }
+  });
   return keys;
 }
 

@@ -49,6 +49,48 @@ static void addDivision(train::StateOp op, plan::State &state) {
     state.add_whole_dims(size);
 }
 
+/// The states that lie in the vector `unit`, in order.
+static SmallVector<train::StateOp> findMembers(train::StateOp op,
+                                               StringRef unit) {
+  SmallVector<train::StateOp> members;
+  auto nested =
+      op->getParentOfType<ModuleOp>().lookupSymbol<ModuleOp>(dist::kUnitModule);
+  if (nested)
+    for (auto member : nested.getOps<train::StateOp>())
+      if (member->getAttrOfType<FlatSymbolRefAttr>(dist::kUnitAttr)
+              .getValue() == unit)
+        members.push_back(member);
+  return members;
+}
+
+/// Files know the members: parameters, and the moments of parameters.
+static void addMembers(train::StateOp op, plan::State &state) {
+  bool isMoment = op.getKind() == train::kOptimizer && op.getParameter();
+  StringRef unit = isMoment ? *op.getParameter() : op.getSymName();
+  auto members = findMembers(op, unit);
+  for (train::StateOp member : members) {
+    plan::UnitMember &message = *state.add_members();
+    std::string name = member.getSymName().str();
+    *message.mutable_type() = getTensorType(member.getTensorType());
+    message.set_offset(
+        member->getAttrOfType<IntegerAttr>(dist::kUnitOffsetAttr).getInt());
+    if (isMoment) {
+      message.set_name("state." + name + "." + op.getSlot()->str());
+      message.set_parameter(name);
+      continue;
+    }
+    message.set_name(name);
+    if (hasInitialValue(member))
+      message.mutable_source()->set_key(name);
+    plan::State names;
+    names.set_name(name);
+    addOnnxNames(member, names);
+    *message.mutable_onnx_names() = names.onnx_names();
+  }
+  if (!members.empty())
+    state.clear_onnx_names();
+}
+
 static Status addState(train::StateOp op, plan::Manifest &manifest) {
   plan::State &state = *manifest.add_states();
   state.set_name(op.getSymName().str());
@@ -67,6 +109,7 @@ static Status addState(train::StateOp op, plan::Manifest &manifest) {
     state.set_slot(op.getSlot()->str());
   addOnnxNames(op, state);
   addDivision(op, state);
+  addMembers(op, state);
   return Status();
 }
 
@@ -133,7 +176,10 @@ Result<plan::Manifest> buildManifest(const ExportInput &input) {
 static Status writeWeights(const ExportInput &input, ZipWriter &zip) {
   ModuleOp module = input.module;
   WeightsWriter weights(input.modelFolder);
-  for (train::StateOp state : module.getOps<train::StateOp>())
+  // Members of units are states of a nested module.
+  SmallVector<train::StateOp> states;
+  module.walk([&](train::StateOp state) { states.push_back(state); });
+  for (train::StateOp state : states)
     if (hasInitialValue(state) && !isReferenced(input, state))
       ZC_RETURN_IF_ERROR(weights.add(state));
   for (const StoredTensor &tensor : input.tensors)

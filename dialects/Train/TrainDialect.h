@@ -37,6 +37,15 @@ inline constexpr llvm::StringLiteral kMicroProgram = "micro";
 inline constexpr llvm::StringLiteral kApplyProgram = "apply";
 inline constexpr llvm::StringLiteral kEvalProgram = "eval";
 
+// Discardable attributes of ops that schedules and reports go by.
+/// The results are gradients that are kept until all others are there.
+inline constexpr llvm::StringLiteral kKeptGradientsAttr =
+    "train.kept_gradients";
+/// The results are on their way to other ranks.
+inline constexpr llvm::StringLiteral kStagingAttr = "train.staging";
+/// Runs behind the last op with kept gradients.
+inline constexpr llvm::StringLiteral kLateAttr = "train.late";
+
 /// The library of a fused op that is a collective.
 inline constexpr llvm::StringLiteral kCollectiveLibrary = "zc.collective";
 

@@ -4,6 +4,7 @@
 // that part: `micro` adds them to accumulators, `apply` takes the sums.
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/Dist/DistDialect.h"
 #include "passes/Autodiff/Optimizers/UpdateBuilder.h"
 #include "passes/Autodiff/Passes.h"
 #include "passes/Autodiff/ProgramBuilder.h"
@@ -61,12 +62,15 @@ private:
   /// micro-batches: an argument of `apply`, which also starts it again at 0.
   FailureOr<Value> moveResult(unsigned index, const Twine &what) {
     Value value = micro.getBody().front().getTerminator()->getOperand(index);
+    Attribute sharding = micro.getResultAttr(index, dist::kShardingAttr);
     eraseResult(micro, index);
     std::string name = ("accumulated." + what).str();
     if (Operation *taken = getOperation().lookupSymbol(name))
       return refuseName(taken, name);
     StateOp state = addState(getOperation(), name, value.getType(),
                              kAccumulator, value.getLoc());
+    if (sharding)
+      state->setAttr(dist::kShardingAttr, sharding);
     auto symbol = FlatSymbolRefAttr::get(state.getSymNameAttr());
     OpBuilder builder(micro.getBody().front().getTerminator());
     Value sum = addInPlace(builder, value.getLoc(),

@@ -17,6 +17,8 @@ void buildAutodiffPipeline(OpPassManager &manager,
   manager.addPass(createCSEPass());
   if (options.loss.mode != "infer") {
     manager.addPass(createBuildBackwardPass());
+    if (options.packGradients)
+      options.packGradients(manager);
     if (options.loss.accumulate > 1)
       manager.addPass(createAccumulateGradientsPass());
     manager.addPass(createBuildOptimizerStepPass(options.optimizer));

@@ -5,6 +5,7 @@
 // so that equal layers share one.
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/Dist/DistDialect.h"
 #include "dialects/Train/Ops/OpSupport.h"
 #include "passes/Autodiff/Passes.h"
 #include "passes/Autodiff/ProgramBuilder.h"
@@ -42,7 +43,7 @@ struct BuildInit : public impl::BuildInitPassBase<BuildInit> {
   void runOnOperation() override {
     SmallVector<StateOp> states;
     for (auto state : getOperation().getOps<StateOp>())
-      if (!state.getValue() && !state.getSource() && !isSeed(state))
+      if (!isStored(state) && !isSeed(state) && !areMembersStored(state))
         states.push_back(state);
     if (states.empty())
       return;
@@ -62,6 +63,27 @@ struct BuildInit : public impl::BuildInitPassBase<BuildInit> {
   }
 
 private:
+  static bool isStored(StateOp state) {
+    return state.getValue() || state.getSource();
+  }
+
+  /// The states that lie in a vector of parameters, in order.
+  SmallVector<StateOp> getMembers(StateOp unit) {
+    SmallVector<StateOp> members;
+    if (auto nested = getOperation().lookupSymbol<ModuleOp>(dist::kUnitModule))
+      for (auto member : nested.getOps<StateOp>())
+        if (member->getAttrOfType<FlatSymbolRefAttr>(dist::kUnitAttr)
+                .getAttr() == unit.getSymNameAttr())
+          members.push_back(member);
+    return members;
+  }
+
+  /// Of one vector all are, or none.
+  bool areMembersStored(StateOp unit) {
+    auto members = getMembers(unit);
+    return !members.empty() && isStored(members.front());
+  }
+
   /// The host writes it.
   static bool isSeed(StateOp state) {
     return state.getKind() == kScalar && state.getSymName() == kSeed;
@@ -79,9 +101,13 @@ private:
   LogicalResult buildKeys(func::FuncOp init, OpBuilder &builder,
                           ArrayRef<StateOp> states) {
     keys.clear();
-    for (StateOp state : states)
-      if (std::optional<int64_t> index = drawIndex(state))
-        keys[*index] = nullptr;
+    for (StateOp state : states) {
+      SmallVector<StateOp> drawn = getMembers(state);
+      drawn.push_back(state);
+      for (StateOp each : drawn)
+        if (std::optional<int64_t> index = drawIndex(each))
+          keys[*index] = nullptr;
+    }
     if (keys.empty())
       return success();
     auto type = RankedTensorType::get({}, builder.getI64Type());
@@ -103,7 +129,27 @@ private:
     return success();
   }
 
+  /// Members one after another, then zeros.
+  Value buildVector(OpBuilder &builder, StateOp unit,
+                    ArrayRef<StateOp> members) {
+    RankedTensorType type = unit.getTensorType();
+    int64_t rest = type.getDimSize(0);
+    SmallVector<Value> parts;
+    for (StateOp member : members) {
+      int64_t size = member.getTensorType().getNumElements();
+      parts.push_back(reshape(builder, member.getLoc(),
+                              buildValue(builder, member), {size}));
+      rest -= size;
+    }
+    if (rest > 0)
+      parts.push_back(
+          splat(builder, unit.getLoc(), withShape(type, {rest}), 0));
+    return ConcatOp::create(builder, unit.getLoc(), type, parts, /*dim=*/0);
+  }
+
   Value buildValue(OpBuilder &builder, StateOp state) {
+    if (auto members = getMembers(state); !members.empty())
+      return buildVector(builder, state, members);
     Location loc = state.getLoc();
     RankedTensorType type = state.getTensorType();
     DictionaryAttr draw = state.getDraw().value_or(DictionaryAttr());

@@ -1,4 +1,5 @@
 //===- BuildOptimizerStep.cpp - gradients to new values -------------------===//
+#include "dialects/Dist/DistDialect.h"
 #include "passes/Autodiff/GradientNorm.h"
 #include "passes/Autodiff/Optimizers/Optimizer.h"
 #include "passes/Autodiff/Optimizers/UpdateBuilder.h"
@@ -131,9 +132,12 @@ private:
                  MutableArrayRef<Gradient> gradients) {
     Location loc = NameLoc::get(builder.getStringAttr("gradient norm"));
     SmallVector<Value> values;
-    for (const Gradient &gradient : gradients)
+    SmallVector<int64_t> parts;
+    for (const Gradient &gradient : gradients) {
       values.push_back(gradient.value);
-    Value norm = buildGlobalNorm(builder, loc, values);
+      parts.push_back(countParts(gradient.parameter));
+    }
+    Value norm = buildGlobalNorm(builder, loc, values, parts);
     addResult(
         step, norm,
         builder.getNamedAttr(kMetricAttr, builder.getStringAttr("grad_norm")));
@@ -143,6 +147,15 @@ private:
     UpdateBuilder u{builder, loc};
     for (Gradient &gradient : gradients)
       gradient.value = u.mul(gradient.value, u.spread(factor, gradient.value));
+  }
+
+  /// Parts that a flat gradient is divided in.
+  int64_t countParts(StateOp parameter) {
+    auto sharding =
+        parameter->getAttrOfType<dist::ShardingAttr>(dist::kMomentsAttr);
+    return sharding ? dist::getGroupSize(dist::getMesh(parameter),
+                                         sharding.getDims().front())
+                    : 1;
   }
 
   void updateParameter(func::FuncOp step, OpBuilder &builder, Optimizer &rule,
@@ -159,6 +172,8 @@ private:
                                slot.type, kOptimizer, parameter.getLoc());
       state.setParameter(name);
       state.setSlot(slot.name);
+      if (Attribute sharding = parameter->getAttr(dist::kMomentsAttr))
+        state->setAttr(dist::kShardingAttr, sharding);
       states.push_back(state);
       update.moments.push_back(getStateArgument(step, state));
     }

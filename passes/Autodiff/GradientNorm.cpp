@@ -23,7 +23,9 @@ static Value takeFactor(Value &value) {
   return spread.getInput();
 }
 
-static Value sumSquares(OpBuilder &builder, Location loc, Value value) {
+/// `parts`: how many a vector may later be divided in; so must the rows be.
+static Value sumSquares(OpBuilder &builder, Location loc, Value value,
+                        int64_t parts) {
   auto reduce = [&](StringRef kind, Value from, ArrayRef<int64_t> dims) {
     auto type = cast<RankedTensorType>(from.getType());
     SmallVector<int64_t> shape;
@@ -34,7 +36,8 @@ static Value sumSquares(OpBuilder &builder, Location loc, Value value) {
         .getResult();
   };
   auto type = cast<RankedTensorType>(value.getType());
-  int64_t rows = 1, row = type.getNumElements();
+  int64_t rows = type.getRank() == 1 ? parts : 1;
+  int64_t row = type.getNumElements() / rows;
   for (int64_t dim = 0; row > kRow && dim + 1 < type.getRank(); ++dim) {
     rows *= type.getDimSize(dim);
     row /= type.getDimSize(dim);
@@ -47,13 +50,15 @@ static Value sumSquares(OpBuilder &builder, Location loc, Value value) {
   return reduce("sum", reduce("sum_square", matrix, {1}), {0});
 }
 
-Value buildGlobalNorm(OpBuilder &builder, Location loc, ValueRange gradients) {
+Value buildGlobalNorm(OpBuilder &builder, Location loc, ValueRange gradients,
+                      ArrayRef<int64_t> parts) {
   UpdateBuilder u{builder, loc};
   Value sum;
-  for (Value gradient : gradients) {
+  for (auto [gradient, number] : llvm::zip_equal(gradients, parts)) {
     // The norm of a scaled tensor needs no scaled tensor.
-    Value factor = takeFactor(gradient);
-    Value own = sumSquares(builder, loc, gradient);
+    Value value = gradient;
+    Value factor = takeFactor(value);
+    Value own = sumSquares(builder, loc, value, number);
     if (factor)
       own = u.mul(own, u.mul(factor, factor));
     own = u.convert(own, builder.getF32Type());

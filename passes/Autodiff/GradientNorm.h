@@ -9,7 +9,8 @@ namespace zc {
 /// The square root of the sum of the squares of all elements, a float32 tensor
 /// of no dims.
 mlir::Value buildGlobalNorm(mlir::OpBuilder &builder, mlir::Location loc,
-                            mlir::ValueRange gradients);
+                            mlir::ValueRange gradients,
+                            llvm::ArrayRef<int64_t> parts);
 
 /// What gradients are multiplied by so that their norm is at most `limit`, as
 /// torch.nn.utils.clip_grad_norm_ has it: min(1, limit / (norm + 1e-6)).

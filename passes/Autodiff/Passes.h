@@ -5,6 +5,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
 
+#include <functional>
 #include <memory>
 
 namespace zc {
@@ -18,6 +19,8 @@ namespace zc {
 struct AutodiffOptions {
   BuildLossPassOptions loss;
   BuildOptimizerStepPassOptions optimizer;
+  /// Adds passes between gradients and what is made of them; may be empty.
+  std::function<void(mlir::OpPassManager &)> packGradients;
 };
 
 /// `@forward` to `@init`, `@step` and `@eval`.

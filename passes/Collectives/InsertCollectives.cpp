@@ -16,10 +16,12 @@ constexpr StringLiteral kGradientsMark = "train.gradients";
 /// Collectives from one layout of a value to another.
 class Resharder {
 public:
-  Resharder(OpBuilder &builder, Value value, Layout from, Operation *user,
-            dist::MeshAttr mesh)
+  /// `user` is a dist.reshard that says more, or null; `traffic` what is sent
+  /// where nothing else says it.
+  Resharder(OpBuilder &builder, Value value, Layout from, dist::ReshardOp user,
+            StringRef traffic, dist::MeshAttr mesh)
       : builder(builder), value(value), now(std::move(from)), user(user),
-        mesh(mesh) {}
+        traffic(traffic), mesh(mesh) {}
 
   /// Null where a whole value would have to become a sum of terms.
   Value run(const Layout &wanted);
@@ -31,12 +33,13 @@ private:
   void gather(const Layout &wanted, int64_t dim);
   void slice(const Layout &wanted, int64_t dim);
   template <typename Op, typename... Args> void add(Args &&...args);
-  StringAttr getTraffic(StringRef otherwise);
+  StringAttr getTraffic();
 
   OpBuilder &builder;
   Value value;
   Layout now;
-  Operation *user;
+  dist::ReshardOp user;
+  StringRef traffic;
   dist::MeshAttr mesh;
 };
 
@@ -53,15 +56,14 @@ static StringRef trafficOf(Operation *op) {
   return traffic ? traffic.getValue() : StringRef();
 }
 
-/// What a mark on the value or on the user says; else by what is sent.
-StringAttr Resharder::getTraffic(StringRef otherwise) {
-  StringRef traffic = trafficOf(user);
-  if (traffic.empty())
-    traffic = trafficOf(value.getDefiningOp());
-  if (traffic.empty() &&
-      cast<ShapedType>(value.getType()).getNumElements() == 1)
-    traffic = dist::kScalars;
-  return builder.getStringAttr(traffic.empty() ? otherwise : traffic);
+/// What a mark on the user or on the value says; else by what is sent.
+StringAttr Resharder::getTraffic() {
+  StringRef said = trafficOf(user);
+  if (said.empty())
+    said = trafficOf(value.getDefiningOp());
+  if (said.empty() && cast<ShapedType>(value.getType()).getNumElements() == 1)
+    said = dist::kScalars;
+  return builder.getStringAttr(said.empty() ? traffic : said);
 }
 
 template <typename Op, typename... Args> void Resharder::add(Args &&...args) {
@@ -70,8 +72,11 @@ template <typename Op, typename... Args> void Resharder::add(Args &&...args) {
   // What is said of the value is said of its whole form.
   if (StringRef traffic = trafficOf(value.getDefiningOp()); !traffic.empty())
     op->setAttr(dist::kTrafficAttr, builder.getStringAttr(traffic));
-  if (user && user->hasAttr(kGradientsMark) && isa<dist::ReshardOp>(user))
-    op->setAttr(kGradientsMark, user->getAttr(kGradientsMark));
+  if (user)
+    for (StringRef name :
+         {StringRef(kGradientsMark), StringRef(dist::kPassAttr)})
+      if (Attribute mark = user->getAttr(name))
+        op->setAttr(name, mark);
   op->setAttr(dist::kResultsAttr, toArrayAttr(now, mesh));
   value = op;
 }
@@ -93,8 +98,7 @@ void Resharder::scatter(const Layout &wanted, int64_t dim) {
   for (int axis : axes)
     now.unreduced.erase(llvm::find(now.unreduced, axis));
   add<dist::ReduceScatterOp>(axisNames(axes, mesh),
-                             builder.getI64IntegerAttr(dim),
-                             getTraffic(dist::kActivations));
+                             builder.getI64IntegerAttr(dim), getTraffic());
 }
 
 void Resharder::reduce(const Layout &wanted) {
@@ -108,7 +112,7 @@ void Resharder::reduce(const Layout &wanted) {
     return;
   for (int axis : axes)
     now.unreduced.erase(llvm::find(now.unreduced, axis));
-  add<dist::AllReduceOp>(axisNames(axes, mesh), getTraffic(dist::kActivations));
+  add<dist::AllReduceOp>(axisNames(axes, mesh), getTraffic());
 }
 
 /// One axis that leaves the end of a dim for the end of another.
@@ -125,9 +129,9 @@ bool Resharder::exchange(const Layout &wanted) {
         continue;
       now.dims[from].pop_back();
       now.dims[to].push_back(axis);
-      add<dist::AllToAllOp>(
-          axisNames(axis, mesh), builder.getI64IntegerAttr(from),
-          builder.getI64IntegerAttr(to), getTraffic(dist::kActivations));
+      add<dist::AllToAllOp>(axisNames(axis, mesh),
+                            builder.getI64IntegerAttr(from),
+                            builder.getI64IntegerAttr(to), getTraffic());
       return true;
     }
   }
@@ -145,7 +149,7 @@ void Resharder::gather(const Layout &wanted, int64_t dim) {
   Axes axes(mine.begin() + kept, mine.end());
   mine.resize(kept);
   add<dist::AllGatherOp>(axisNames(axes, mesh), builder.getI64IntegerAttr(dim),
-                         getTraffic(dist::kActivations));
+                         getTraffic());
 }
 
 void Resharder::slice(const Layout &wanted, int64_t dim) {
@@ -202,7 +206,11 @@ private:
         continue;
       }
       for (OpOperand &use : op.getOpOperands())
-        if (failed(reshard(use, wanted[use.getOperandNumber()])))
+        if (failed(
+                reshard(use, wanted[use.getOperandNumber()],
+                        isReturn && isParameter(program, use.getOperandNumber())
+                            ? dist::kParameters
+                            : dist::kActivations)))
           return failure();
     }
     return success();
@@ -217,7 +225,17 @@ private:
     return layouts;
   }
 
-  LogicalResult reshard(OpOperand &use, const Layout &wanted) {
+  static bool isParameter(func::FuncOp program, unsigned result) {
+    auto symbol =
+        program.getResultAttrOfType<FlatSymbolRefAttr>(result, kStateAttr);
+    auto state =
+        symbol ? SymbolTable::lookupNearestSymbolFrom<StateOp>(program, symbol)
+               : StateOp();
+    return state && state.getKind() == kParameter;
+  }
+
+  LogicalResult reshard(OpOperand &use, const Layout &wanted,
+                        StringRef traffic) {
     Value value = use.get();
     Layout from = layoutOf(value, mesh);
     if (from == wanted)
@@ -225,7 +243,8 @@ private:
     Value &moved = made[{value, wanted.toAttr(mesh)}];
     if (!moved) {
       OpBuilder builder(use.getOwner());
-      moved = Resharder(builder, value, from, nullptr, mesh).run(wanted);
+      moved =
+          Resharder(builder, value, from, nullptr, traffic, mesh).run(wanted);
     }
     if (!moved)
       return use.getOwner()->emitError("operand ")
@@ -237,9 +256,10 @@ private:
 
   LogicalResult replace(dist::ReshardOp op) {
     OpBuilder builder(op);
-    Value moved = Resharder(builder, op.getInput(),
-                            layoutOf(op.getInput(), mesh), op, mesh)
-                      .run(layoutOf(op.getResult(), mesh));
+    Value moved =
+        Resharder(builder, op.getInput(), layoutOf(op.getInput(), mesh), op,
+                  dist::kActivations, mesh)
+            .run(layoutOf(op.getResult(), mesh));
     if (!moved)
       return op.emitError("cannot be made by collectives");
     op.getResult().replaceAllUsesWith(moved);

@@ -76,9 +76,11 @@ private:
     Value local = op.buildLocal(builder, op->getOperand(0), part, ranks, [&] {
       return buildCoordinate(builder, op->getLoc(), op.getAxes());
     });
-    if (Attribute mark = op->getAttr("train.gradients"))
-      if (Operation *made = local.getDefiningOp())
-        made->setAttr("train.gradients", mark);
+    Operation *made = local.getDefiningOp();
+    for (StringRef name :
+         {StringRef("train.gradients"), StringRef(dist::kPassAttr)})
+      if (Attribute mark = op->getAttr(name); mark && made)
+        made->setAttr(name, mark);
     op->getResult(0).replaceAllUsesWith(local);
     op->erase();
   }

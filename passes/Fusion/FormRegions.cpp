@@ -132,7 +132,10 @@ private:
   void cloneOp(OpBuilder &builder, Operation *op, IRMapping &mapping,
                Block &block) {
     Operation *copy = builder.clone(*op, mapping);
-    copy->removeAttr("train.gradients");
+    for (StringRef name :
+         {StringRef("train.gradients"), StringRef(kKeptGradientsAttr),
+          StringRef(kStagingAttr), StringRef(kLateAttr)})
+      copy->removeAttr(name);
     if (!group.isLoopNest)
       copy->setOperands(singleOperands);
   }
@@ -146,6 +149,10 @@ private:
         return isOutside(use.getOwner());
       });
     }
+    for (StringRef name : {kKeptGradientsAttr, kStagingAttr, kLateAttr})
+      for (Operation *op : group.ops)
+        if (Attribute mark = op->getAttr(name))
+          region->setAttr(name, mark);
     if (!gradients.empty())
       region->setAttr("train.gradients",
                       DenseI64ArrayAttr::get(region.getContext(), gradients));
@@ -154,11 +161,15 @@ private:
   }
 
   static bool isGradient(Value value) {
-    auto marked = value.getDefiningOp()->getAttrOfType<DenseI64ArrayAttr>(
-        "train.gradients");
-    return marked &&
-           llvm::is_contained(marked.asArrayRef(),
-                              cast<OpResult>(value).getResultNumber());
+    for (StringRef name :
+         {StringRef("train.gradients"), StringRef(kKeptGradientsAttr)}) {
+      auto marked =
+          value.getDefiningOp()->getAttrOfType<DenseI64ArrayAttr>(name);
+      if (marked && llvm::is_contained(marked.asArrayRef(),
+                                       cast<OpResult>(value).getResultNumber()))
+        return true;
+    }
+    return false;
   }
 
   SmallVector<int64_t> sharedBuffers(FusedOp region) {

@@ -32,6 +32,7 @@ public:
     pinResults();
     delayRecomputed();
     orderUpdates();
+    orderLate();
   }
 
   SmallVector<FusedOp> getOrder() const {
@@ -48,6 +49,7 @@ private:
   void addOp(FusedOp op);
   void pinResults();
   void orderUpdates();
+  void orderLate();
   void delayRecomputed();
 
   func::FuncOp program;
@@ -126,6 +128,17 @@ void ProgramGraph::orderUpdates() {
     if (graph.tryOrder(readers, nodes.at(update)))
       graph.getBuffer(buffers.at(root)).bytes = 0;
   }
+}
+
+// What is kept for the sake of all waits for all.
+void ProgramGraph::orderLate() {
+  SmallVector<unsigned> kept;
+  for (FusedOp op : ops)
+    if (op->hasAttr(kKeptGradientsAttr))
+      kept.push_back(nodes.at(op));
+  for (FusedOp op : ops)
+    if (op->hasAttr(kLateAttr))
+      graph.tryOrder(kept, nodes.at(op));
 }
 
 // Views cost nothing: each stands right behind what it views.

@@ -117,7 +117,10 @@ static bool isGradient(FusedOp op, unsigned result) {
   return list && llvm::is_contained(list.asArrayRef(), result);
 }
 
-static bool gathersParameters(FusedOp op) {
+/// On the way to or from other ranks.
+static bool isStaging(FusedOp op) {
+  if (op->hasAttr(kStagingAttr))
+    return true;
   auto collective =
       dyn_cast<dist::CollectiveOpInterface>(op.getBody().front().front());
   return collective && collective.getWhatIsSent() == dist::kParameters;
@@ -128,7 +131,7 @@ Value ProgramConverter::makeResult(FusedOp op, OpResult result) {
   MemRefType type = bufferTypeOf(result);
   StringAttr memoryClass = builder.getStringAttr(
       isGradient(op, result.getResultNumber()) ? sched::kGradients
-      : gathersParameters(op)                  ? sched::kCommunication
+      : isStaging(op)                          ? sched::kCommunication
                                                : sched::kActivations);
   switch (home.kind) {
   case Home::InState:

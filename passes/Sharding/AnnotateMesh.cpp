@@ -19,7 +19,7 @@ struct AnnotateMesh : public impl::AnnotateMeshPassBase<AnnotateMesh> {
     Axes axes;
     SmallVector<std::string> names(batchAxes.begin(), batchAxes.end());
     if (names.empty())
-      names = {"dp", "ep"};
+      names = {"dp", "dp_outer", "dp_inner", "ep"};
     for (const std::string &name : names)
       if (int axis = mesh.findAxis(name);
           axis >= 0 && mesh.getSizes()[axis] > 1)

@@ -158,7 +158,9 @@ void OpPlanner::keepUnreduced(int axis) {
       separate.push_back(operand);
     }
     if (isOpen)
-      bytes = std::max(bytes, bytesOf(op->getOperand(operand)));
+      bytes += bytesOf(op->getOperand(operand));
+    else if (isFree(operand))
+      bytes += bytesOf(op->getOperand(operand));
   }
   for (Value result : op->getResults())
     resultBytes = std::max(resultBytes, bytesOf(result));

@@ -25,6 +25,41 @@ def AnnotateMeshPass : Pass<"zc-annotate-mesh", "::mlir::ModuleOp"> {
   let dependentDialects = ["::zc::dist::DistDialect"];
 }
 
+def ApplyZeroPass : Pass<"zc-apply-zero", "::mlir::ModuleOp"> {
+  let summary = "pack parameters into flat vectors that are divided among ranks";
+  let description = [{
+    Requires `@step` with gradients and the mesh. The parameters of a *unit* (a
+    layer; with small ones beside it; one type, decayed or not) become slices of
+    one vector, padded to divide evenly over `axes`, their gradients one vector
+    too. In stage 1 its moments are divided, in stage 2 its gradient too, in stage
+    3 itself: it is then gathered before the forward reads it, again before the
+    backward does (but the unit that the forward needs last), and reduced as soon
+    as all of its gradients are there. The parameters' own states move to the
+    nested module `@units`, for files.
+
+    ```mlir
+    train.state @unit.0 "parameter" : tensor<16xf32>
+      {dist.moments = #dist.sharding<dp>, dist.sharding = #dist.sharding<dp>}
+    %0 = dist.reshard %unit {dist.sharding = #dist.sharding<_>}
+    %w = train.slice %0 {offsets = array<i64: 0>} : ... -> tensor<12xf32>
+    ```
+  }];
+  let options = [
+    Option<"stage", "stage", "int64_t", "1", "1, 2 or 3">,
+    ListOption<"axes", "axes", "std::string", "the axes that divide units">,
+    Option<"unit", "unit", "std::string", "\"auto\"",
+           "auto, layer or a number of bytes">,
+    Option<"reshardAfterForward", "reshard-after-forward", "bool", "true",
+           "gather a second time for the backward">,
+    Option<"reshardLast", "reshard-last", "bool", "false",
+           "gather a second time what the forward needs last too">,
+    Option<"late", "late", "bool", "false",
+           "keep whole gradients until all are there">
+  ];
+  let dependentDialects = ["::zc::train::TrainDialect",
+                           "::zc::dist::DistDialect"];
+}
+
 def PropagateShardingPass : Pass<"zc-propagate-sharding", "::mlir::ModuleOp"> {
   let summary = "decide how every value is divided, by the ops' sharding rules";
   let description = [{

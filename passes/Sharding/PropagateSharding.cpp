@@ -120,6 +120,9 @@ void Propagation::reduceGradientsOnce() {
       auto reshard = reduceOnce(op.getResult(result), dist::kGradients);
       reshard->setAttr(kGradientsMark,
                        DenseI64ArrayAttr::get(op.getContext(), {0}));
+      // What is only on its way to be reduced is no gradient.
+      if (op.hasAttr(kStagingAttr))
+        op.removeAttr(kGradientsMark);
     }
   }
 }
@@ -163,6 +166,17 @@ OpLayouts Propagation::plan(Operation *op, ArrayRef<Layout> hints) {
   return OpPlanner(op, actual, hints, isFreeOperand, mesh).plan();
 }
 
+/// Whether a value, and all that is made of it alone, ends in reshards or is
+/// concatenated for one.
+static bool isOnlyReduced(Value value) {
+  return llvm::all_of(value.getUsers(), [](Operation *user) {
+    if (isa<dist::ReshardOp>(user) || user->hasAttr(kStagingAttr))
+      return true;
+    return user->getNumResults() == 1 && !user->use_empty() &&
+           isOnlyReduced(user->getResult(0));
+  });
+}
+
 Operation *Propagation::replaceByFinerOps(Operation *op) {
   auto actual = llvm::map_to_vector(
       op->getOperands(), [&](Value value) { return layouts.at(value); });
@@ -176,10 +190,14 @@ Operation *Propagation::replaceByFinerOps(Operation *op) {
   if (finer.empty())
     return nullptr;
   Operation *first = before ? before->getNextNode() : &block.front();
-  for (Operation *made = first; made != op; made = made->getNextNode())
-    made->setAttr(dist::kTrafficAttr, builder.getStringAttr(dist::kStatistics));
+  Operation *end = op->getNextNode();
   op->replaceAllUsesWith(finer);
   op->erase();
+  // A parameter's gradient is reduced with its like.
+  for (Operation *made = first; made != end; made = made->getNextNode())
+    if (!llvm::all_of(made->getResults(), isOnlyReduced))
+      made->setAttr(dist::kTrafficAttr,
+                    builder.getStringAttr(dist::kStatistics));
   return first;
 }
 
@@ -191,6 +209,8 @@ void Propagation::forward(Operation *op) {
     layout.unreduced.clear();
     if (auto found = settled.find(op); found != settled.end())
       layout = found->second;
+    if (auto fixed = op->getAttrOfType<dist::ShardingAttr>(dist::kShardingAttr))
+      layout = Layout::from(fixed, mesh);
     mine.results = {layout};
     layouts[reshard] = layout;
     return;
@@ -198,6 +218,12 @@ void Propagation::forward(Operation *op) {
   OpLayouts &mine = plans[op] = plan(op, {});
   for (auto [result, layout] : llvm::zip(op->getResults(), mine.results))
     layouts[result] = layout;
+}
+
+static bool isStatistic(Operation *op) {
+  auto traffic = op->getAttrOfType<StringAttr>(dist::kTrafficAttr);
+  return traffic && traffic.getValue() == dist::kStatistics &&
+         !isa<dist::ReshardOp>(op);
 }
 
 void Propagation::forwards() {
@@ -211,7 +237,7 @@ void Propagation::forwards() {
     forward(op);
     Operation *next = op->getNextNode();
     // A sum that a finer form takes is used where it is whole.
-    if (op->hasAttr(dist::kTrafficAttr) && !isa<dist::ReshardOp>(op))
+    if (isStatistic(op))
       for (Value result : op->getResults())
         if (!layouts.at(result).unreduced.empty() &&
             !isa<dist::ReshardOp>(*result.user_begin()))
@@ -306,6 +332,7 @@ bool Propagation::settleReshards() {
   for (auto reshard : block.getOps<dist::ReshardOp>()) {
     std::optional<Layout> demand = findDemand(reshard, /*mayDiffer=*/true);
     if (!demand || !demand->unreduced.empty() ||
+        reshard->hasAttr(dist::kShardingAttr) ||
         !refines(*demand, layouts.at(reshard.getResult())))
       continue;
     settled[reshard] = *demand;
@@ -376,7 +403,7 @@ private:
     if (!program.getBody().hasOneBlock())
       return program.emitError("is not one block of ops");
     for (Operation &op : program.getBody().front().without_terminator())
-      if (!isa<ShardableOpInterface>(op))
+      if (!isa<ShardableOpInterface, dist::ReshardOp>(op))
         return op.emitError("has no sharding rule");
     return success();
   }

@@ -6,7 +6,9 @@ statistics, moments, accumulators.
 
 SHARDING_TEST_ALL=1 goes through every layout and model.
 """
+import math
 import os
+import re
 import unittest
 
 import numpy as np
@@ -24,6 +26,14 @@ LAYOUTS = {
                         ["--mesh", "dp=2"]),
     "cnn": ("cnn", None, ["--mesh", "dp=4"]),
     "gpt": ("gpt", None, ["--mesh", "dp=2"]),
+    "zero-1": ("mlp", ODD, ["--mesh", "dp=4", "--zero", "1"]),
+    "zero-2": ("mlp", [*ODD, "--accumulate", "2", "--clip-norm", "1"],
+               ["--mesh", "dp=3", "--zero", "2", "--unit", "4096"]),
+    "zero-3": ("gpt", None, ["--mesh", "dp=4", "--zero", "3", "--unit",
+                             "layer"]),
+    "zero-3-cnn": ("cnn", None, ["--mesh", "dp=2", "--zero", "3"]),
+    "zero-hybrid": ("mlp", ODD, ["--mesh", "dp=4", "--zero", "3",
+                                 "--zero-group", "2", "--reshard-last"]),
     "dropout": (DROPPED, ["--loss", "softmax-cross-entropy", *SGD],
                 ["--mesh", "dp=2"]),
 }
@@ -31,7 +41,66 @@ MORE = {
     **{f"{model}-dp": (model, None, ["--mesh", "dp=2"])
        for model in ("resnet", "vgg", "mobilenet", "unet", "vit", "bert",
                      "llama", "lstm", "recommender", "regression")},
+    **{f"{model}-zero-{stage}": (model, None, ["--mesh", "dp=2", "--zero",
+                                               str(stage), "--unit", "layer"])
+       for model in ("resnet", "bert", "llama") for stage in (1, 2, 3)},
+    "zero-clipped": ("mlp", [*ODD, "--clip-norm", "0.1"],
+                     ["--mesh", "dp=4", "--zero", "1", "--unit", "layer"]),
+    "zero-3-accumulated": ("mlp", [*ODD, "--accumulate", "2"],
+                           ["--mesh", "dp=2", "--zero", "3"]),
+    "zero-kept": ("mlp", ODD, ["--mesh", "dp=2", "--zero", "3",
+                               "--no-reshard-after-forward"]),
 }
+
+MEMBER = re.compile(r'train.state @"?([^" ]+)"? "parameter" : tensor<'
+                    r'((?:\d+x)*)f32> .*?dist.unit = @"?([^",]+)"?, '
+                    r'dist.unit_offset = (\d+)')
+ARGUMENT = re.compile(r'tensor<((?:\d+x)*)(f32|i64)> {(.*?)}(?: loc|,|\))')
+
+
+class Units:
+    """The flat vectors of ZeRO in a module's text."""
+
+    def __init__(self, text):
+        self.members = {}
+        for name, dims, unit, offset in MEMBER.findall(text):
+            shape = [int(dim) for dim in dims.split("x") if dim]
+            self.members.setdefault(unit, []).append(
+                (name, shape, int(offset)))
+
+    def pack(self, arrays):
+        """Members, their moments and their sums, as the vectors hold them."""
+        packed = dict(arrays)
+        for unit, members in self.members.items():
+            for form in {self.form(key, name) for key in arrays
+                         for name, _, _ in members} - {None}:
+                parts = [packed.pop(form.format(name))
+                         for name, _, _ in members]
+                packed[form.format(unit)] = np.concatenate(
+                    [part.ravel() for part in parts])
+        return packed
+
+    @staticmethod
+    def form(key, name):
+        for form in ("{}", "state.{}.momentum_buffer", "accumulated.{}"):
+            if key == form.format(name):
+                return form
+        return None
+
+    def unpack(self, arrays):
+        unpacked = {}
+        for key, array in arrays.items():
+            form = next((self.form(key, unit) for unit in self.members
+                         if self.form(key, unit)), None)
+            if form is None:
+                unpacked[key] = array
+                continue
+            unit = next(unit for unit in self.members
+                        if self.form(key, unit) == form)
+            for name, shape, offset in self.members[unit]:
+                part = array[offset:offset + math.prod(shape)]
+                unpacked[form.format(name)] = part.reshape(shape)
+        return unpacked
 
 
 class Sharding(ZcTest):
@@ -41,12 +110,57 @@ class Sharding(ZcTest):
         self.zc("compile", model, *options, "--emit", what, "-o", path)
         return path
 
-    def evaluate(self, module, program):
+    def evaluate(self, module, program, inputs):
+        """Results by name, of a run from `inputs`, padded at the end where the
+        program wants them longer."""
         folder = module.with_suffix("." + program)
         folder.mkdir()
-        self.zc(module, "--program", program, "--random", 3, "--output-dir",
-                folder, tool="zc-interpret")
-        return {path.name: np.load(path) for path in folder.iterdir()}
+        units = Units(module.read_text())
+        options = []
+        for name, array in units.pack(inputs).items():
+            if array.ndim == 1:
+                length = self.length(module, program, name, array)
+                array = np.pad(array, (0, length - len(array)))
+            path = folder / f"{len(options)}.npy"
+            np.save(path, array)
+            options += ["--input", f"{name}={path}"]
+        results = folder / "results"
+        results.mkdir()
+        self.zc(module, "--program", program, *options, "--output-dir",
+                results, tool="zc-interpret")
+        return units.unpack({path.name[:-len(".npy")]: np.load(path)
+                             for path in results.iterdir()})
+
+    def signature(self, module, program):
+        text = module.read_text()
+        start = text.index(f"func.func @{program}(")
+        return text[start:text.index("\n", start)].split(") -> (")[0]
+
+    def length(self, module, program, name, array):
+        found = re.search(
+            r'tensor<(\d+)xf32> {(?:[^{}]*dist.whole = tensor<(\d+)xf32>, )?'
+            r'[^{}]*train.(?:state = @|input = )"?' + re.escape(name) + r'"?}',
+            self.signature(module, program))
+        return int(found[2] or found[1]) if found else len(array)
+
+    def draw(self, module, program):
+        """A value for every argument; variances above 0."""
+        random = np.random.default_rng(7)
+        arrays = {}
+        for dims, kind, attributes in ARGUMENT.findall(
+                self.signature(module, program)):
+            name = re.search(r'train.(?:state = @|input = )"?([^",}]+)',
+                             attributes)[1]
+            shape = [int(dim) for dim in dims.split("x") if dim]
+            limit = re.search(r"train.range = array<i64: (\d+), (\d+)",
+                              attributes)
+            if kind == "f32":
+                low = 0.1 if re.search("_var$|_sq$", name) else -1
+                arrays[name] = random.uniform(low, 1, shape)
+            else:
+                arrays[name] = random.integers(
+                    0, int(limit[2]) if limit else 2, shape)
+        return arrays
 
     def compare(self, name):
         model, options, mesh = {**LAYOUTS, **MORE}[name]
@@ -60,13 +174,14 @@ class Sharding(ZcTest):
             model = Fixture(model).model
         one = self.emit(model, "step", *options)
         many = self.emit(model, "sharded", *options, *mesh)
-        self.assertIn("dist.all_reduce", many.read_text())
+        self.assertRegex(many.read_text(), "dist.(all_reduce|reduce_scatter)")
         text = one.read_text()
         programs = [each for each in ("step", "micro", "apply", "eval")
                     if f"func.func @{each}(" in text]
         for program in programs:
-            expected = self.evaluate(one, program)
-            found = self.evaluate(many, program)
+            inputs = self.draw(one, program)
+            expected = self.evaluate(one, program, inputs)
+            found = self.evaluate(many, program, inputs)
             self.assertEqual(expected.keys(), found.keys())
             for key, value in expected.items():
                 with self.subTest(program=program, result=key):

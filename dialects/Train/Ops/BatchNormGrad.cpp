@@ -33,13 +33,16 @@ SmallVector<Value> BatchNormGradOp::decompose(OpBuilder &builder) {
   Value centred = b.centred(getInput(), getMean());
   Value sum = b.sum(getGrad()), product = b.sum(b.mul(getGrad(), centred));
   Value rstd = b.rstd(getVariance(), getEpsilon().convertToDouble());
-  Value scaleGrad = b.mul(product, rstd);
-  Value slope = b.scaled(b.mul(scaleGrad, rstd), 1 / b.count());
+  Value slope = b.scaled(b.mul(b.mul(product, rstd), rstd), 1 / b.count());
   Value rest = SubOp::create(builder, loc, getGrad(),
                              b.spread(b.scaled(sum, 1 / b.count())));
   rest = SubOp::create(builder, loc, rest, b.mul(centred, b.spread(slope)));
   Value result = b.mul(rest, b.spread(b.mul(getScale(), rstd)));
-  return {result, scaleGrad, sum};
+  // The parameters' gradients are sums of their own: what they are the same as
+  // is needed at once, on every rank.
+  Value biasGrad = b.sum(getGrad());
+  Value scaleGrad = b.mul(b.sum(b.mul(getGrad(), centred)), rstd);
+  return {result, scaleGrad, biasGrad};
 }
 
 double BatchNormGradOp::getFlops() {
