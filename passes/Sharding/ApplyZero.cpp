@@ -23,11 +23,6 @@ namespace {
 /// Layers smaller than this share a unit with what comes before.
 constexpr int64_t kSmallUnit = 64 * 1024; // bytes
 
-int64_t bytesOf(StateOp state) {
-  RankedTensorType type = state.getTensorType();
-  return type.getNumElements() * (type.getElementTypeBitWidth() / 8);
-}
-
 /// The module of a parameter up to its number in a list of layers,
 /// "transformer.h.3" of "transformer.h.3.attn.weight"; empty outside of any.
 std::string layerOf(StringRef name) {
@@ -189,9 +184,9 @@ private:
 
   void createState(Unit &unit, unsigned index) {
     int64_t ranks = groupSize(zeroAxes, mesh);
-    auto type =
-        RankedTensorType::get({llvm::divideCeil(unit.size, ranks) * ranks},
-                              unit.front().getTensorType().getElementType());
+    int64_t length = (unit.size + ranks - 1) / ranks * ranks;
+    auto type = RankedTensorType::get(
+        length, unit.front().getTensorType().getElementType());
     std::string name = "unit." + std::to_string(index);
     while (getOperation().lookupSymbol(name))
       name += "_";
