@@ -1,12 +1,14 @@
 #include "compiler/Import/Metadata.h"
 
 #include "compiler/OnnxModel/PythonList.h"
+#include "dialects/Onnx/OnnxDialect.h"
 
 using namespace zc;
 
 constexpr llvm::StringLiteral kScopes = "pkg.torch.onnx.name_scopes";
 constexpr llvm::StringLiteral kKind =
     "pkg.torch.export.graph_signature.InputSpec.kind";
+constexpr llvm::StringLiteral kCall = "pkg.torch.onnx.fx_node";
 
 // PyTorch lists the modules from the root to the innermost, then the call.
 std::string zc::getModulePath(const proto::NodeProto &node) {
@@ -18,6 +20,52 @@ std::string zc::getModulePath(const proto::NodeProto &node) {
       return scopes[scopes.size() - 2];
   }
   return "";
+}
+
+// "... = call_function[target=torch.ops.aten.embedding.default](args = (%w, %x,
+// 0), kwargs = {})" -> {"%w", "%x", "0"} for the target "aten.embedding".
+static std::vector<llvm::StringRef> callArguments(const proto::NodeProto &node,
+                                                  llvm::StringRef target) {
+  for (const proto::StringStringEntryProto &entry : node.metadata_props()) {
+    llvm::StringRef call = entry.value();
+    if (entry.key() != kCall ||
+        !call.contains(("[target=torch.ops." + target + ".").str()))
+      continue;
+    llvm::SmallVector<llvm::StringRef> parts;
+    llvm::StringRef list = call.split("](args = (").second.split(')').first;
+    list.split(parts, ',');
+    std::vector<llvm::StringRef> arguments;
+    for (llvm::StringRef part : parts)
+      arguments.push_back(part.trim());
+    return arguments;
+  }
+  return {};
+}
+
+std::vector<NumberAttribute>
+zc::readTorchAttributes(const proto::NodeProto &node) {
+  struct Meaning {
+    llvm::StringLiteral op, target;
+    size_t argument;
+    llvm::StringLiteral name;
+  };
+  static const Meaning meanings[] = {
+      {"Gather", "aten.embedding", 2, onnx::kPaddingIndex},
+      {"SoftmaxCrossEntropyLoss", "aten.cross_entropy_loss", 5,
+       onnx::kLabelSmoothing},
+  };
+  std::vector<NumberAttribute> attributes;
+  for (const Meaning &meaning : meanings) {
+    if (meaning.op != node.op_type())
+      continue;
+    std::vector<llvm::StringRef> arguments =
+        callArguments(node, meaning.target);
+    double number;
+    if (arguments.size() > meaning.argument &&
+        !arguments[meaning.argument].getAsDouble(number))
+      attributes.push_back({meaning.name.str(), number});
+  }
+  return attributes;
 }
 
 TensorMetadata zc::readTensorMetadata(const proto::GraphProto &graph) {

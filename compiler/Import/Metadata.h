@@ -6,12 +6,25 @@
 #include "compiler/OnnxModel/Proto.h"
 #include "llvm/ADT/StringMap.h"
 #include <string>
+#include <vector>
 
 namespace zc {
 
 /// The innermost module of the node ("layers.0.conv"), or "" at the root or
 /// when the file does not say.
 std::string getModulePath(const proto::NodeProto &node);
+
+/// An attribute that ONNX's operator lacks.
+struct NumberAttribute {
+  std::string name;
+  double value;
+};
+
+/// What PyTorch's call says and the operator that the exporter wrote for it
+/// cannot: `torch.padding_idx` of a Gather, the row of an embedding that gets
+/// no gradient (negative for none), and `torch.label_smoothing` of a
+/// SoftmaxCrossEntropyLoss.
+std::vector<NumberAttribute> readTorchAttributes(const proto::NodeProto &node);
 
 struct TensorMetadata {
   llvm::StringMap<std::string>

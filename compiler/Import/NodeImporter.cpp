@@ -352,6 +352,9 @@ DictionaryAttr GraphImporter::convertAttributes(const proto::NodeProto &node,
   for (const proto::AttributeProto &attribute : node.attribute())
     if (Attribute value = convertAttribute(attribute, location))
       list.set(attribute.name(), value);
+  OpBuilder builder(context);
+  for (const NumberAttribute &attribute : readTorchAttributes(node))
+    list.set(attribute.name, builder.getF64FloatAttr(attribute.value));
   return list.getDictionary(context);
 }
 

@@ -142,11 +142,17 @@ def Train_GatherOp : Train_TensorOp<"gather", [Train_Differentiable]> {
   let description = [{
     As ONNX's Gather: table [A..., V, B...], indices [I...], result
     [A..., I..., B...]. Negative indices count from the end; the host checks
-    inputs, and an index out of range reads the nearest row.
+    inputs, and an index out of range reads the nearest row. The slice at
+    `padding_index` is read like any other but gets no gradient.
   }];
   let arguments = (ins Train_Tensor:$table, Train_IntTensor:$indices,
-                       I64Attr:$dim);
+                       I64Attr:$dim, OptionalAttr<I64Attr>:$padding_index);
   let results = (outs Train_Tensor:$result);
+  let builders = [OpBuilder<
+      (ins "::mlir::Type":$result, "::mlir::Value":$table,
+           "::mlir::Value":$indices, "int64_t":$dim),
+      [{ build($_builder, $_state, result, table, indices,
+               $_builder.getI64IntegerAttr(dim), ::mlir::IntegerAttr()); }]>];
   let hasVerifier = 1;
 }
 

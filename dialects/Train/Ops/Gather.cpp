@@ -13,6 +13,26 @@ LogicalResult GatherOp::verify() {
                     gatheredType(table, getIndices().getType(), getDim()));
 }
 
+/// `grad`, but 0 where the index is the padding's.
+static Value withoutPadding(OpBuilder &builder, GatherOp op, int64_t padding,
+                            Value grad) {
+  Location loc = op.getLoc();
+  TypedValue<RankedTensorType> indices = op.getIndices();
+  Value none = splat(builder, loc, indices.getType(), padding);
+  auto bits =
+      RankedTensorType::get(indices.getType().getShape(), builder.getI1Type());
+  Value isPadding = CompareOp::create(builder, loc, bits, "eq", indices, none);
+  GatherDims dims(op.getTable().getType().getRank(),
+                  indices.getType().getRank(), op.getDim());
+  SmallVector<int64_t> indexDims(dims.gatheredIndices.begin(),
+                                 dims.gatheredIndices.end());
+  Value mask =
+      broadcast(builder, loc, isPadding,
+                cast<ShapedType>(grad.getType()).getShape(), indexDims);
+  return SelectOp::create(builder, loc, mask,
+                          splat(builder, loc, grad.getType(), 0), grad);
+}
+
 LogicalResult GatherOp::vjp(OpBuilder &builder, ValueRange resultGrads,
                             ArrayRef<bool> wanted,
                             MutableArrayRef<Value> operandGrads) {
@@ -20,9 +40,11 @@ LogicalResult GatherOp::vjp(OpBuilder &builder, ValueRange resultGrads,
     return success();
   Location loc = getLoc();
   Value zeros = splat(builder, loc, getTable().getType(), 0);
-  operandGrads[0] =
-      ScatterAddOp::create(builder, loc, zeros.getType(), zeros, getIndices(),
-                           resultGrads[0], getDimAttr());
+  Value updates = resultGrads[0];
+  if (std::optional<int64_t> padding = getPaddingIndex())
+    updates = withoutPadding(builder, *this, *padding, updates);
+  operandGrads[0] = ScatterAddOp::create(builder, loc, zeros.getType(), zeros,
+                                         getIndices(), updates, getDimAttr());
   return success();
 }
 

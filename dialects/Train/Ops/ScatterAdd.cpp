@@ -20,7 +20,7 @@ LogicalResult ScatterAddOp::vjp(OpBuilder &builder, ValueRange resultGrads,
   if (wanted[2])
     operandGrads[2] =
         GatherOp::create(builder, getLoc(), getUpdates().getType(),
-                         resultGrads[0], getIndices(), getDimAttr());
+                         resultGrads[0], getIndices(), getDim());
   return success();
 }
 

@@ -1,6 +1,7 @@
 //===- Elementwise.cpp - arithmetic, comparison, logic --------------------===//
 #include "passes/Import/Lowering/LoweringRegistry.h"
 #include "passes/Import/Lowering/NodeContext.h"
+#include "passes/Import/Lowering/Random.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -36,6 +37,8 @@ template <typename Op> static LogicalResult lowerLogic(NodeContext &context) {
 
 static LoweringFunction comparison(StringRef predicate) {
   return [predicate](NodeContext &context) {
+    if (comparesDraw(context.node))
+      return lowerComparedDraw(context, predicate.starts_with("l"));
     return lowerBinary(context, [&](TensorBuilder &build, Value a, Value b) {
       return build.compare(predicate, a, b);
     });

@@ -66,7 +66,11 @@ static LogicalResult lowerGather(NodeContext &context) {
   Value indices = context.operand(1);
   int64_t size = shapeOf(table)[*dim];
   context.ranges.restrict(indices, -size, size);
-  return context.set(context.build.gather(table, indices, *dim));
+  Value slices = context.build.gather(table, indices, *dim);
+  double padding = context.node.getFloat(onnx::kPaddingIndex, -1);
+  if (auto op = slices.getDefiningOp<train::GatherOp>(); op && padding >= 0)
+    op.setPaddingIndex(static_cast<int64_t>(padding));
+  return context.set(slices);
 }
 
 // --- GatherElements, GatherND: by position in the flat table ---------------

@@ -86,6 +86,25 @@ static LogicalResult reduceLoss(NodeContext &context, Value loss) {
   return context.set(build.div(sum, build.reduce("sum", weights, dims)));
 }
 
+// PyTorch's label_smoothing: a share of each sample's loss is the mean over all
+// classes.
+static FailureOr<Value> smooth(NodeContext &context, Value loss) {
+  double share = context.node.getFloat(onnx::kLabelSmoothing, 0);
+  if (share == 0)
+    return loss;
+  if (context.has(2)) {
+    context.emitError() << "smooths labels and weighs classes, which zc cannot "
+                           "do together";
+    return failure();
+  }
+  TensorBuilder &build = context.build;
+  Value all =
+      build.neg(build.mean(build.logSoftmax(context.operand(0), 1), {1}));
+  if (Value mask = ignoredMask(context))
+    all = build.select(mask, build.splatLike(all, 0), all);
+  return build.add(build.mul(loss, 1 - share), build.mul(all, share));
+}
+
 static LogicalResult lowerCrossEntropy(NodeContext &context) {
   if (failed(checkLoss(context)))
     return failure();
@@ -101,7 +120,8 @@ static LogicalResult lowerCrossEntropy(NodeContext &context) {
       build.transpose(scores, classesLast), labels, ignoredLabel(context));
   if (context.isUsed(1) && failed(context.set(1, build.logSoftmax(scores, 1))))
     return failure();
-  return reduceLoss(context, op.getLoss());
+  FailureOr<Value> loss = smooth(context, op.getLoss());
+  return failed(loss) ? failure() : reduceLoss(context, *loss);
 }
 
 // The input holds log probabilities: minus the label's one is the loss.

@@ -9,15 +9,18 @@ const LoweringRegistry &LoweringRegistry::get() {
     LoweringRegistry all;
     registerActivation(all);
     registerContraction(all);
+    registerEinsum(all);
     registerElementwise(all);
     registerIndexing(all);
     registerLoss(all);
     registerNormalization(all);
     registerPooling(all);
+    registerRandom(all);
     registerRecurrent(all);
     registerReduction(all);
     registerResize(all);
     registerShape(all);
+    registerTopK(all);
     return all;
   }();
   return registry;

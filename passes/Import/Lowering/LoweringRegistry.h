@@ -46,15 +46,18 @@ private:
 // One function a family, each in the file of its name.
 void registerActivation(LoweringRegistry &registry);
 void registerContraction(LoweringRegistry &registry);
+void registerEinsum(LoweringRegistry &registry);
 void registerElementwise(LoweringRegistry &registry);
 void registerIndexing(LoweringRegistry &registry);
 void registerLoss(LoweringRegistry &registry);
 void registerNormalization(LoweringRegistry &registry);
 void registerPooling(LoweringRegistry &registry);
+void registerRandom(LoweringRegistry &registry);
 void registerRecurrent(LoweringRegistry &registry);
 void registerReduction(LoweringRegistry &registry);
 void registerResize(LoweringRegistry &registry);
 void registerShape(LoweringRegistry &registry);
+void registerTopK(LoweringRegistry &registry);
 
 } // namespace zc
 

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "passes/Import/Lowering/LoweringRegistry.h"
 #include "passes/Import/Lowering/NodeContext.h"
+#include "passes/Import/Lowering/Random.h"
 
 using namespace mlir;
 using namespace zc;
@@ -27,8 +28,11 @@ static LogicalResult lowerIdentity(NodeContext &context) {
 }
 
 static LogicalResult lowerCast(NodeContext &context) {
-  return context.set(context.build.convert(
-      context.operand(0), context.resultType().getElementType()));
+  Value value = context.operand(0);
+  Type element = context.resultType().getElementType();
+  if (Value bits = drawnBits(value); bits && isa<FloatType>(element))
+    value = bits;
+  return context.set(context.build.convert(value, element));
 }
 
 // The share of elements that are dropped in training. Before opset 12 a node

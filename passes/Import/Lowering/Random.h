@@ -1,0 +1,23 @@
+//===- Random.h - draws of random bits --------------------------*- C++ -*-===//
+#ifndef ZC_PASSES_IMPORT_LOWERING_RANDOM_H
+#define ZC_PASSES_IMPORT_LOWERING_RANDOM_H
+
+#include "passes/Import/Lowering/NodeContext.h"
+
+namespace zc {
+
+/// Whether the node, a comparison, compares uniform random numbers.
+bool comparesDraw(onnx::NodeOp node);
+
+/// Lowers a comparison of uniform random numbers with one number: its result
+/// is true with the probability of that. `isLess` says that it asks for less
+/// (or equal) rather than greater.
+mlir::LogicalResult lowerComparedDraw(NodeContext &context, bool isLess);
+
+/// For the result of such a comparison the bits as numbers: 0 or 1 in training,
+/// in evaluation the probability of 1. Null for any other value.
+mlir::Value drawnBits(mlir::Value condition);
+
+} // namespace zc
+
+#endif // ZC_PASSES_IMPORT_LOWERING_RANDOM_H
