@@ -57,7 +57,10 @@ static LogicalResult lowerGather(NodeContext &context) {
       context.getAxis(context.node.getInt("axis", 0), rankOf(table));
   if (failed(dim))
     return failure();
-  if (onnx::InitializerOp source = context.initializer(1))
+  // The row without a gradient of its own is no slice like the others.
+  double padding = context.node.getFloat(onnx::kPaddingIndex, -1);
+  onnx::InitializerOp source = context.initializer(1);
+  if (source && padding < 0)
     if (auto value = dyn_cast_or_null<DenseElementsAttr>(
             source.getValue().value_or(nullptr))) {
       FailureOr<Value> taken = takeConstant(context, *dim, value);
@@ -67,7 +70,6 @@ static LogicalResult lowerGather(NodeContext &context) {
   int64_t size = shapeOf(table)[*dim];
   context.ranges.restrict(indices, -size, size);
   Value slices = context.build.gather(table, indices, *dim);
-  double padding = context.node.getFloat(onnx::kPaddingIndex, -1);
   if (auto op = slices.getDefiningOp<train::GatherOp>(); op && padding >= 0)
     op.setPaddingIndex(static_cast<int64_t>(padding));
   return context.set(slices);

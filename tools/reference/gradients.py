@@ -1,0 +1,238 @@
+#!/usr/bin/env python3
+"""Record PyTorch's gradients of single operators, for test/e2e.
+
+  gradients.py [--output test/fixtures/gradients]
+
+Every case is a function of a few small parameters. A model holds all cases of a
+family; its output is the sum over the cases of their results times fixed random
+numbers, so that one SGD step at learning rate 1 moves each parameter by its
+gradient. Written are `FAMILY.onnx` and `FAMILY.npz`, the gradients in double
+precision by the parameters' names.
+"""
+import argparse
+import pathlib
+
+import numpy as np
+import onnx
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SIZES = torch.arange(4)
+
+
+def products():
+    yield "matmul_batched", torch.matmul, (2, 3, 4), (2, 4, 5)
+    yield "matmul_broadcast", torch.matmul, (2, 1, 3, 4), (3, 4, 2)
+    yield "matmul_vector", torch.matmul, (3, 4), (4,)
+    yield "matmul_row", torch.matmul, (4,), (2, 4, 3)
+    yield "linear", F.linear, (2, 3, 4), (5, 4), (5,)
+    yield "addmm", torch.addmm, (5,), (2, 3), (3, 5)
+    yield ("einsum", lambda a, b: torch.einsum("bij,bkj->bki", a, b),
+           (2, 3, 4), (2, 5, 4))
+    yield ("einsum_three", lambda a, b, c: torch.einsum("ij,jk,k->ij", a, b, c),
+           (2, 3), (3, 4), (4,))
+    yield "bilinear", F.bilinear, (3, 2), (3, 4), (5, 2, 4), (5,)
+    for name, causal in ("attention", False), ("attention_causal", True):
+        def attend(q, k, v, causal=causal):
+            return F.scaled_dot_product_attention(q, k, v, is_causal=causal)
+        yield name, attend, (2, 2, 4, 3), (2, 2, 4, 3), (2, 2, 4, 5)
+
+
+def convolutions():
+    def conv(call, **options):
+        return lambda x, w, b: call(x, w, b, **options)
+
+    yield "conv1d", conv(F.conv1d, stride=2, padding=1), (2, 3, 7), (4, 3, 3), (4,)
+    yield ("conv1d_dilated", conv(F.conv1d, dilation=3, groups=2),
+           (1, 4, 9), (4, 2, 2), (4,))
+    yield "conv2d", conv(F.conv2d), (2, 3, 5, 6), (4, 3, 3, 2), (4,)
+    yield ("conv2d_strided", conv(F.conv2d, stride=(2, 1), padding=(1, 2)),
+           (1, 2, 6, 5), (3, 2, 3, 3), (3,))
+    yield ("conv2d_depthwise", conv(F.conv2d, padding=1, groups=4),
+           (2, 4, 4, 4), (8, 1, 3, 3), (8,))
+    yield ("conv2d_atrous", conv(F.conv2d, padding=4, dilation=4),
+           (1, 2, 4, 4), (3, 2, 3, 3), (3,))
+    yield "conv2d_square", lambda x, w: F.silu(F.conv2d(x, w, padding=1)).mean(
+        (2, 3)), (2, 3, 8, 8), (8, 3, 3, 3)
+    yield ("conv3d", conv(F.conv3d, stride=(1, 2, 1), padding=1),
+           (1, 2, 3, 4, 3), (3, 2, 2, 3, 3), (3,))
+    yield ("transposed1d", conv(F.conv_transpose1d, stride=2, padding=1),
+           (2, 3, 4), (3, 2, 3), (2,))
+    yield ("transposed2d", conv(F.conv_transpose2d, stride=2, padding=1,
+                                output_padding=1, groups=2),
+           (1, 4, 3, 3), (4, 1, 3, 3), (2,))
+    yield ("transposed2d_dilated", conv(F.conv_transpose2d, dilation=2),
+           (1, 2, 3, 4), (2, 3, 2, 2), (3,))
+    image = (2, 3, 6, 7)
+    yield "max_pool", lambda x: F.max_pool2d(x, 3, 2, 1), image
+    yield "max_pool_dilated", lambda x: F.max_pool2d(x, 2, 1, 0, 2), image
+    yield "max_pool_ceil", lambda x: F.max_pool2d(x, 2, 2, ceil_mode=True), image
+    yield "average_pool", lambda x: F.avg_pool2d(x, 3, 2, 1), image
+    yield ("average_pool_inside", lambda x: F.avg_pool2d(
+        x, 3, 2, 1, count_include_pad=False), image)
+    yield "adaptive", lambda x: F.adaptive_avg_pool2d(x, (3, 1)), (2, 2, 6, 5)
+    for mode in "nearest", "bilinear", "bicubic":
+        options = {} if mode == "nearest" else {"align_corners": False}
+        yield (f"resize_{mode}", lambda x, mode=mode, options=options:
+               F.interpolate(x, size=(5, 7), mode=mode, **options), (1, 2, 3, 4))
+    yield ("resize_corners", lambda x: F.interpolate(
+        x, scale_factor=2, mode="bilinear", align_corners=True), (1, 2, 3, 4))
+    yield "pixel_shuffle", lambda x: F.pixel_shuffle(x, 2), (1, 8, 2, 3)
+
+
+def reductions():
+    x = (2, 3, 4)
+    for dims in (0,), (1,), (-1,), (0, 2):
+        name = "_".join(str(d % 3) for d in dims)
+        yield f"sum_{name}", lambda t, d=dims: t.sum(d), x
+        yield f"mean_{name}", lambda t, d=dims: t.mean(d, keepdim=True), x
+        yield f"amax_{name}", lambda t, d=dims: t.amax(d), x
+        yield f"logsumexp_{name}", lambda t, d=dims: t.logsumexp(d), x
+    for dim in 0, 1, 2:
+        yield f"softmax_{dim}", lambda t, d=dim: t.softmax(d), x
+        yield f"log_softmax_{dim}", lambda t, d=dim: t.log_softmax(d), x
+        yield f"cumsum_{dim}", lambda t, d=dim: t.cumsum(d), x
+        yield f"norm_{dim}", lambda t, d=dim: t.norm(dim=d), x
+        yield f"var_{dim}", lambda t, d=dim: t.var(d), x
+    yield "top_k", lambda t: t.topk(2, 1)[0], (3, 5)
+    yield "prod", lambda t: t.prod(1), x
+    yield "layer_norm", lambda t, w, b: F.layer_norm(t, (4,), w, b), x, (4,), (4,)
+    yield ("layer_norm_2", lambda t, w, b: F.layer_norm(t, (3, 4), w, b), x,
+           (3, 4), (3, 4))
+    yield ("group_norm", lambda t, w, b: F.group_norm(t, 2, w, b), (2, 4, 3),
+           (4,), (4,))
+    yield ("instance_norm", lambda t, w, b: F.instance_norm(t, weight=w, bias=b),
+           (2, 3, 5), (3,), (3,))
+    yield "normalize", lambda t: F.normalize(t, dim=1), x
+
+
+def elementwise():
+    for name, other in (("same", (2, 3, 4)), ("row", (4,)), ("column", (3, 1)),
+                        ("longer", (5, 1, 1, 4)), ("one", (1,))):
+        yield f"add_{name}", torch.add, (2, 3, 4), other
+        yield f"sub_{name}", torch.sub, other, (2, 3, 4)
+        yield f"mul_{name}", torch.mul, (2, 3, 4), other
+        yield f"div_{name}", lambda a, b: a / (2 + b * b), (2, 3, 4), other
+        yield f"maximum_{name}", torch.maximum, (2, 3, 4), other
+        yield f"where_{name}", lambda a, b: torch.where(a > b, a, b * b), (
+            2, 3, 4), other
+    x = (3, 5)
+    for call in (F.relu, F.gelu, F.silu, F.elu, F.selu, F.celu, F.softplus,
+                 F.softsign, F.hardswish, F.hardsigmoid, F.mish, F.leaky_relu,
+                 F.logsigmoid, F.relu6, F.hardtanh, torch.tanh, torch.sigmoid,
+                 torch.exp, torch.sin, torch.cos, torch.erf, torch.abs,
+                 torch.square, torch.atan):
+        yield call.__name__, call, x
+    yield "gelu_tanh", lambda t: F.gelu(t, approximate="tanh"), x
+    yield "prelu", F.prelu, (2, 3, 4), (3,)
+    yield "clamp", lambda t: t.clamp(-0.5, 0.7), x
+    yield "log", lambda t: torch.log(1 + t * t), x
+    yield "pow", lambda t: (1 + t * t).pow(1.5), x
+    yield "rsqrt", lambda t: torch.rsqrt(1 + t * t), x
+    yield "glu", lambda t: F.glu(t, 1), (2, 6)
+
+
+def shapes():
+    at = torch.tensor([[2, 0, 2], [1, 3, 0]])
+    yield "embedding", lambda t: F.embedding(at, t), (4, 3)
+    yield "embedding_padded", lambda t: F.embedding(at, t, padding_idx=2), (4, 3)
+    yield "index_select", lambda t: t.index_select(1, SIZES[1:3]), (2, 4)
+    yield "index", lambda t: t[at[0], at[1]], (4, 4, 2)
+    yield "gather", lambda t: t.gather(1, at), (2, 4)
+    yield "scatter", lambda t, u: t.scatter(1, at[:, :2], u), (2, 4), (2, 2)
+    yield "scatter_add", lambda t, u: t.scatter_add(1, at, u), (2, 4), (2, 3)
+    yield "index_add", lambda t, u: t.index_add(0, at[0], u), (4, 2), (3, 2)
+    yield "slice", lambda t: t[:, 1:6:2, -2:], (2, 7, 3)
+    yield "flip", lambda t: t.flip(1), (2, 3)
+    yield "roll", lambda t: t.roll(1, 0), (3, 2)
+    yield "cat", lambda a, b: torch.cat([a, b, a], 1), (2, 3), (2, 1)
+    yield "stack", lambda a, b: torch.stack([a, b], 1), (2, 3), (2, 3)
+    yield "split", lambda t: t.split([1, 3], 1)[1] * 2, (2, 4)
+    yield "permute", lambda t: t.permute(2, 0, 1), (2, 3, 4)
+    yield "expand", lambda t: t.expand(3, 2, 4), (2, 1)
+    yield "repeat", lambda t: t.repeat(2, 3), (2, 2)
+    yield "tril", torch.tril, (2, 3, 4)
+    for mode in "constant", "reflect", "replicate", "circular":
+        yield (f"pad_{mode}", lambda t, m=mode: F.pad(t, (1, 2), mode=m),
+               (1, 2, 4))
+    yield "pad_negative", lambda t: F.pad(t, (-1, 1, 2, 0)), (3, 4)
+    yield "unfold", lambda t: t.unfold(1, 3, 2), (2, 7)
+    yield "masked_fill", lambda t: t.masked_fill(at == 2, 0.5), (2, 3)
+
+
+class Recurrent(nn.Module):
+    """The layers that hold their parameters themselves."""
+
+    def __init__(self):
+        super().__init__()
+        self.lstm = nn.LSTM(3, 4, 2, bidirectional=True)
+        self.gru = nn.GRU(3, 2, batch_first=True)
+        self.rnn = nn.RNN(3, 2)
+        self.x = nn.Parameter(torch.randn(4, 2, 3))
+
+    def forward(self, given):
+        results = [self.lstm(self.x)[0], self.gru(self.x)[0], self.rnn(self.x)[0]]
+        return sum(r.sin().sum() for r in results) + given.mean()
+
+
+class Family(nn.Module):
+    """The cases of one family."""
+
+    def __init__(self, cases):
+        super().__init__()
+        self.cases, self.parameters_of = [], nn.ModuleDict()
+        for name, call, *shapes_of in cases():
+            values = [nn.Parameter(torch.randn(s)) for s in shapes_of]
+            self.parameters_of[name] = nn.ParameterList(values)
+            with torch.no_grad():
+                factors = torch.randn(call(*values).shape)
+            self.register_buffer(f"factors_{name}", factors)
+            self.cases.append((name, call))
+
+    def forward(self, given):
+        total = given.mean()
+        for name, call in self.cases:
+            result = call(*self.parameters_of[name])
+            total = total + (result * getattr(self, f"factors_{name}")).sum()
+        return total
+
+
+def record(name, net, folder):
+    given = torch.zeros(2)
+    path = folder / f"{name}.onnx"
+    torch.onnx.export(net, (given,), str(path), dynamo=True, optimize=False,
+                      external_data=False, verbose=False, input_names=["given"],
+                      output_names=["cost"])
+    model = onnx.load(path)
+    kept = "pkg.torch.onnx.fx_node"
+    for node in model.graph.node:
+        calls = [p for p in node.metadata_props
+                 if p.key == kept and "aten.embedding" in p.value]
+        del node.metadata_props[:]
+        node.metadata_props.extend(calls)
+    onnx.save(model, path)
+    net = net.double()
+    net(given.double()).backward()
+    np.savez_compressed(folder / f"{name}.npz", **{
+        key: value.grad.numpy().astype(np.float32)
+        for key, value in net.named_parameters()})
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--output", type=pathlib.Path,
+                        default=ROOT / "test" / "fixtures" / "gradients")
+    folder = parser.parse_args().output
+    folder.mkdir(parents=True, exist_ok=True)
+    families = (products, convolutions, reductions, elementwise, shapes)
+    for cases in families:
+        torch.manual_seed(0)
+        record(cases.__name__, Family(cases), folder)
+    torch.manual_seed(0)
+    record("recurrent", Recurrent(), folder)
+
+
+if __name__ == "__main__":
+    main()
