@@ -173,7 +173,7 @@ Status Executor::runStep(Prepared &program, size_t index) {
   Step &step = program.steps[index];
   Status status = launch(*program.program, step);
   // Other ranks' failures are theirs to explain.
-  if (status.code() == StatusCode::Cancelled ||
+  if (status.ok() || status.code() == StatusCode::Cancelled ||
       status.code() == StatusCode::DeadlineExceeded)
     return status;
   return status.withContext(
