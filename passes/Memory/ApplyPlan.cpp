@@ -54,7 +54,7 @@ private:
     for (Value operand : op.getInputs())
       operands.map(operand, again(builder, operand));
     Operation *clone = builder.clone(*op, operands);
-    clone->removeAttr("train.gradients");
+    clone->removeAttr(kGradientsAttr);
     clone->setAttr(kRecomputedAttr, builder.getUnitAttr());
     ++numClones;
     for (auto [result, copy] : llvm::zip(op.getResults(), clone->getResults()))

@@ -30,7 +30,7 @@ static int64_t bytesOf(Value value) {
 }
 
 PlanCandidates::PlanCandidates(const StepAnalysis &analysis)
-    : analysis(analysis) {
+    : analysis(analysis), layers(findLayers(analysis)) {
   for (FusedOp op : analysis.getForward()) {
     seconds.push_back(estimateSeconds(op));
     total += seconds.back();
@@ -66,7 +66,6 @@ SmallVector<unsigned> PlanCandidates::getCuts(unsigned count) const {
     savedUntil.push_back(bytes);
   }
   SmallVector<unsigned> ends;
-  ArrayRef<unsigned> layers = analysis.getLayers();
   for (unsigned place = 1; place < layers.size(); ++place)
     if (layers[place] != layers[place - 1])
       ends.push_back(place);
@@ -90,9 +89,7 @@ RecomputePlan PlanCandidates::segments(unsigned count) const {
   for (unsigned cut : cuts)
     kept |= analysis.getCrossing(cut);
   unsigned last = cuts.empty() ? 0 : cuts.back();
-  for (FusedOp op : analysis.getForward().drop_front(last))
-    for (Value result : op.getResults())
-      kept.set(analysis.getIndex(result));
+  kept |= resultsOf([&](unsigned place) { return place >= last; });
   return make(std::move(kept));
 }
 
@@ -100,25 +97,28 @@ RecomputePlan PlanCandidates::segments(unsigned count) const {
 // Single values
 //===----------------------------------------------------------------------===//
 
-llvm::BitVector PlanCandidates::libraryResults() const {
+/// The values of the forward ops at the places that are meant.
+llvm::BitVector PlanCandidates::resultsOf(
+    llvm::function_ref<bool(unsigned place)> isMeant) const {
   llvm::BitVector results(analysis.numValues());
-  for (FusedOp op : analysis.getForward())
-    if (op.getLibrary())
-      for (Value result : op.getResults())
-        results.set(analysis.getIndex(result));
+  for (unsigned value = 0; value < analysis.numValues(); ++value)
+    if (isMeant(analysis.getPlace(value)))
+      results.set(value);
   return results;
+}
+
+llvm::BitVector PlanCandidates::libraryResults() const {
+  return resultsOf([&](unsigned place) {
+    FusedOp op = analysis.getForward()[place];
+    return op.getLibrary().has_value();
+  });
 }
 
 // The backward starts with the last layer: what it computes is needed at once,
 // so that dropping it would save nothing.
 llvm::BitVector PlanCandidates::lastLayer() const {
-  llvm::BitVector results(analysis.numValues());
-  for (auto [op, layer] :
-       llvm::zip(analysis.getForward(), analysis.getLayers()))
-    if (layer + 1 == analysis.numLayers())
-      for (Value result : op->getResults())
-        results.set(analysis.getIndex(result));
-  return results;
+  return resultsOf(
+      [&](unsigned place) { return layers[place] == layers.back(); });
 }
 
 RecomputePlan PlanCandidates::selective() const {
@@ -177,9 +177,8 @@ std::vector<RecomputePlan> PlanCandidates::family() const {
   for (unsigned step = 1; step <= kSteps; ++step)
     for (bool keepLibrary : {true, false})
       plans.push_back(dropCheapest(double(step) / kSteps, keepLibrary));
-  unsigned layers = analysis.numLayers();
-  unsigned stride = std::max(1u, layers / kSegmentCounts);
-  for (unsigned count = 2; count <= layers; count += stride) {
+  unsigned stride = std::max(1u, numLayers() / kSegmentCounts);
+  for (unsigned count = 2; count <= numLayers(); count += stride) {
     plans.push_back(segments(count));
     llvm::BitVector more = libraryResults();
     more |= plans.back().kept;

@@ -2,7 +2,7 @@
 #ifndef ZC_PASSES_MEMORY_PLANCANDIDATES_H
 #define ZC_PASSES_MEMORY_PLANCANDIDATES_H
 
-#include "passes/Memory/StepAnalysis.h"
+#include "passes/Memory/Layers.h"
 
 #include <vector>
 
@@ -37,6 +37,9 @@ public:
   /// segments.
   std::vector<RecomputePlan> all() const;
 
+  /// Of the forward.
+  unsigned numLayers() const { return layers.empty() ? 0 : layers.back() + 1; }
+
   /// Seconds of the whole forward.
   double forwardSeconds() const { return total; }
 
@@ -45,12 +48,15 @@ private:
   std::vector<RecomputePlan> subsets() const;
   std::vector<RecomputePlan> family() const;
   RecomputePlan dropCheapest(double part, bool keepLibrary) const;
+  llvm::BitVector
+  resultsOf(llvm::function_ref<bool(unsigned place)> isMeant) const;
   llvm::BitVector libraryResults() const;
   llvm::BitVector lastLayer() const;
   llvm::SmallVector<unsigned> getCuts(unsigned count) const;
 
   const StepAnalysis &analysis;
-  llvm::SmallVector<double> seconds; // per forward op
+  llvm::SmallVector<unsigned> layers; // of the forward ops
+  llvm::SmallVector<double> seconds;  // per forward op
   double total = 0;
 };
 

@@ -50,7 +50,7 @@ struct RecomputePassImpl : impl::RecomputePassBase<RecomputePassImpl> {
       return;
     StepAnalysis analysis(step);
     PlanCandidates candidates(analysis);
-    FailureOr<RecomputePlan> plan = choose(analysis, candidates);
+    FailureOr<RecomputePlan> plan = choose(candidates);
     if (failed(plan))
       return signalPassFailure();
     unsigned clones = applyPlan(step, plan->kept);
@@ -70,20 +70,18 @@ private:
       signalPassFailure();
   }
 
-  FailureOr<RecomputePlan> choose(const StepAnalysis &analysis,
-                                  const PlanCandidates &candidates) {
+  FailureOr<RecomputePlan> choose(const PlanCandidates &candidates) {
     if (policy == "none" && budget > 0)
       return fit(candidates.all());
-    FailureOr<RecomputePlan> plan = follow(analysis, candidates);
+    FailureOr<RecomputePlan> plan = follow(candidates);
     if (failed(plan) || budget <= 0)
       return plan;
     return fit({*plan});
   }
 
   /// The plan that the policy names.
-  FailureOr<RecomputePlan> follow(const StepAnalysis &analysis,
-                                  const PlanCandidates &candidates) {
-    unsigned layers = analysis.numLayers();
+  FailureOr<RecomputePlan> follow(const PlanCandidates &candidates) {
+    unsigned layers = candidates.numLayers();
     if (policy == "layer")
       return candidates.segments(layers);
     if (policy == "sqrt")
@@ -91,16 +89,14 @@ private:
     if (policy == "selective")
       return candidates.selective();
     if (policy == "full")
-      return leastPeak(candidates, layers);
-    if (policy == "none")
-      return candidates.keepAll();
+      return leastPeak(candidates);
     return getOperation().emitError("no policy is called '")
            << policy << "'; expected none, layer, sqrt, selective or full";
   }
 
-  FailureOr<RecomputePlan> leastPeak(const PlanCandidates &candidates,
-                                     unsigned layers) {
+  FailureOr<RecomputePlan> leastPeak(const PlanCandidates &candidates) {
     constexpr unsigned kMostTried = 12;
+    unsigned layers = candidates.numLayers();
     unsigned stride = std::max(1u, layers / kMostTried);
     std::optional<RecomputePlan> best;
     int64_t bestPeak = 0;

@@ -1,11 +1,9 @@
 //===- StepAnalysis.cpp - forward and backward of a program ---------------===//
 #include "passes/Memory/StepAnalysis.h"
 
-#include "dialects/Onnx/Location.h"
 #include "passes/Analysis/LoopNests.h"
+#include "passes/Autodiff/ProgramBuilder.h"
 #include "passes/Scheduling/TrainProgram.h"
-
-#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 using namespace zc::train;
@@ -23,9 +21,6 @@ StepAnalysis::StepAnalysis(func::FuncOp program) : program(program) {
   findForward();
   findBackward();
   findSaved();
-  nameLayers();
-  if (numLayers() < 2)
-    findLayersByCrossing();
 }
 
 /// All fused ops that one of `roots` depends on.
@@ -45,9 +40,9 @@ static DenseSet<Operation *> findAncestors(SmallVector<Operation *> roots) {
 static bool isLoss(func::FuncOp program, unsigned result) {
   auto metric = program.getResultAttrOfType<StringAttr>(result, kMetricAttr);
   if (metric)
-    return metric.getValue() == "loss";
+    return metric.getValue() == kLoss;
   FlatSymbolRefAttr state = getResultState(program, result);
-  return state && state.getValue() == "accumulated.loss";
+  return state && state.getValue() == (kAccumulatedPrefix + kLoss).str();
 }
 
 void StepAnalysis::findForward() {
@@ -71,7 +66,7 @@ void StepAnalysis::findForward() {
 void StepAnalysis::findBackward() {
   SmallVector<Operation *> gradients;
   for (FusedOp op : program.getOps<FusedOp>())
-    if (op->hasAttr("train.gradients"))
+    if (op->hasAttr(kGradientsAttr))
       gradients.push_back(op);
   DenseSet<Operation *> ancestors = findAncestors(std::move(gradients));
   for (FusedOp op : program.getOps<FusedOp>())
@@ -94,57 +89,10 @@ void StepAnalysis::findSaved() {
         lastReaders[found->second] = place;
 }
 
-//===----------------------------------------------------------------------===//
-// Layers
-//===----------------------------------------------------------------------===//
-
-static StringRef modulePathOf(FusedOp op) {
-  for (Operation &inner : llvm::reverse(op.getBody().front()))
-    if (StringRef path = onnx::getModulePath(inner.getLoc()); !path.empty())
-      return path;
-  return onnx::getModulePath(op.getLoc());
-}
-
-/// "encoder.layers.3.attention" belongs to "encoder.layers.3"; a path without
-/// a number is a layer of its own.
-static StringRef layerOf(StringRef path) {
-  size_t begin = 0;
-  while (begin < path.size()) {
-    size_t end = std::min(path.find('.', begin), path.size());
-    StringRef part = path.slice(begin, end);
-    if (!part.empty() && llvm::all_of(part, llvm::isDigit))
-      return path.take_front(end);
-    begin = end + 1;
-  }
-  return path;
-}
-
-// An op that comes late, or has no name, belongs to the layer that is current.
-void StepAnalysis::nameLayers() {
-  llvm::StringSet<> seen;
-  unsigned layer = 0;
-  for (FusedOp op : forward) {
-    StringRef name = layerOf(modulePathOf(op));
-    if (!name.empty() && seen.insert(name).second && seen.size() > 1)
-      ++layer;
-    layers.push_back(layer);
-  }
-}
-
-void StepAnalysis::findLayersByCrossing() {
-  layers.clear();
-  unsigned layer = 0;
-  for (unsigned place = 0; place < forward.size(); ++place) {
-    layers.push_back(layer);
-    if (getCrossing(place + 1).count() == 1)
-      ++layer;
-  }
-}
-
 llvm::BitVector StepAnalysis::getCrossing(unsigned count) const {
   llvm::BitVector crossing(numValues());
-  for (auto [index, value] : llvm::enumerate(values))
-    if (places.at(value.getDefiningOp()) < count && lastReaders[index] >= count)
+  for (unsigned index = 0; index < numValues(); ++index)
+    if (getPlace(index) < count && getLastReader(index) >= count)
       crossing.set(index);
   return crossing;
 }
@@ -166,7 +114,7 @@ llvm::BitVector StepAnalysis::getRecomputed(const llvm::BitVector &kept) const {
     auto found = indices.find(needed.pop_back_val());
     if (found == indices.end() || kept.test(found->second))
       continue;
-    unsigned place = places.at(values[found->second].getDefiningOp());
+    unsigned place = getPlace(found->second);
     if (again.test(place))
       continue;
     again.set(place);

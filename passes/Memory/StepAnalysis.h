@@ -34,10 +34,12 @@ public:
   /// The values that a backward op reads.
   const llvm::BitVector &getSaved() const { return saved; }
 
-  /// For every forward op in order, the layer it belongs to, from 0 and never
-  /// falling.
-  llvm::ArrayRef<unsigned> getLayers() const { return layers; }
-  unsigned numLayers() const { return layers.empty() ? 0 : layers.back() + 1; }
+  /// Where in getForward() the value's maker stands, and its last reader there;
+  /// 0 if none reads it.
+  unsigned getPlace(unsigned index) const {
+    return places.at(values[index].getDefiningOp());
+  }
+  unsigned getLastReader(unsigned index) const { return lastReaders[index]; }
 
   /// The values made by the first `count` forward ops that later ones read.
   llvm::BitVector getCrossing(unsigned count) const;
@@ -55,8 +57,6 @@ private:
   void findBackward();
   void findSaved();
   bool isPinned(train::FusedOp op, const llvm::BitVector &kept) const;
-  void nameLayers();
-  void findLayersByCrossing();
 
   mlir::func::FuncOp program;
   llvm::SmallVector<train::FusedOp> forward, backward;
@@ -66,7 +66,6 @@ private:
   llvm::DenseMap<mlir::Value, unsigned> indices;
   llvm::SmallVector<unsigned> lastReaders; // per value: a place in `forward`
   llvm::BitVector saved;
-  llvm::SmallVector<unsigned> layers;
 };
 
 /// An op that is no single loop nest may add in another order when it works in
