@@ -39,35 +39,11 @@ static void addOnnxNames(train::StateOp op, plan::State &state) {
       state.add_onnx_names(alias.str());
 }
 
-static void addDivision(train::StateOp op, plan::State &state) {
-  auto sharding = op->getAttrOfType<dist::ShardingAttr>(dist::kShardingAttr);
-  auto whole = op->getAttrOfType<TypeAttr>(dist::kWholeAttr);
-  if (!sharding || !whole)
-    return;
-  *state.mutable_sharding() = getSharding(sharding);
-  for (int64_t size : cast<ShapedType>(whole.getValue()).getShape())
-    state.add_whole_dims(size);
-}
-
-/// The states that lie in the vector `unit`, in order.
-static SmallVector<train::StateOp> findMembers(train::StateOp op,
-                                               StringRef unit) {
-  SmallVector<train::StateOp> members;
-  auto nested =
-      op->getParentOfType<ModuleOp>().lookupSymbol<ModuleOp>(dist::kUnitModule);
-  if (nested)
-    for (auto member : nested.getOps<train::StateOp>())
-      if (member->getAttrOfType<FlatSymbolRefAttr>(dist::kUnitAttr)
-              .getValue() == unit)
-        members.push_back(member);
-  return members;
-}
-
 /// Files know the members: parameters, and the moments of parameters.
 static void addMembers(train::StateOp op, plan::State &state) {
   bool isMoment = op.getKind() == train::kOptimizer && op.getParameter();
   StringRef unit = isMoment ? *op.getParameter() : op.getSymName();
-  auto members = findMembers(op, unit);
+  auto members = dist::getUnitMembers(op->getParentOfType<ModuleOp>(), unit);
   for (train::StateOp member : members) {
     plan::UnitMember &message = *state.add_members();
     std::string name = member.getSymName().str();
@@ -80,7 +56,7 @@ static void addMembers(train::StateOp op, plan::State &state) {
       continue;
     }
     message.set_name(name);
-    if (hasInitialValue(member))
+    if (member.hasInitialValue())
       message.mutable_source()->set_key(name);
     plan::State names;
     names.set_name(name);
@@ -101,14 +77,14 @@ static Status addState(train::StateOp op, plan::Manifest &manifest) {
   state.set_offset(offset.getInt());
   state.set_kind(getStateKind(op.getKind()));
   *state.mutable_type() = getTensorType(op.getTensorType());
-  if (hasInitialValue(op))
+  if (op.hasInitialValue())
     state.mutable_source()->set_key(state.name());
   if (op.getParameter())
     state.set_parameter(op.getParameter()->str());
   if (op.getSlot())
     state.set_slot(op.getSlot()->str());
   addOnnxNames(op, state);
-  addDivision(op, state);
+  setDivision(op, state);
   addMembers(op, state);
   return Status();
 }
@@ -180,7 +156,7 @@ static Status writeWeights(const ExportInput &input, ZipWriter &zip) {
   SmallVector<train::StateOp> states;
   module.walk([&](train::StateOp state) { states.push_back(state); });
   for (train::StateOp state : states)
-    if (hasInitialValue(state) && !isReferenced(input, state))
+    if (state.hasInitialValue() && !isReferenced(input, state))
       ZC_RETURN_IF_ERROR(weights.add(state));
   for (const StoredTensor &tensor : input.tensors)
     if (!isReferenced(input, tensor))

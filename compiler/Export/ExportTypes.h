@@ -17,6 +17,21 @@ plan::TensorType getTensorType(mlir::ShapedType type);
 /// How a tensor's dims are divided.
 plan::Sharding getSharding(dist::ShardingAttr sharding);
 
+/// Says in `message`, a state or an input, how the whole of what `op` stands
+/// for is divided; returns whether it is.
+template <typename Message>
+bool setDivision(mlir::Operation *op, Message &message) {
+  auto sharding = op->getAttrOfType<dist::ShardingAttr>(dist::kShardingAttr);
+  auto whole = op->getAttrOfType<mlir::TypeAttr>(dist::kWholeAttr);
+  if (!sharding || !whole)
+    return false;
+  *message.mutable_sharding() = getSharding(sharding);
+  auto type = llvm::cast<mlir::ShapedType>(whole.getValue());
+  for (int64_t size : type.getShape())
+    message.add_whole_dims(size);
+  return true;
+}
+
 } // namespace zc
 
 #endif // ZC_COMPILER_EXPORT_EXPORTTYPES_H

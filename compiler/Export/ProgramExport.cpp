@@ -125,16 +125,9 @@ void ProgramExport::setLiveRanges() {
     extend(output.getBuffer(), std::max(1u, instruction) - 1);
 }
 
-static void setDivision(InputOp op, plan::Input &input) {
-  auto sharding = op->getAttrOfType<dist::ShardingAttr>(dist::kShardingAttr);
-  auto whole = op->getAttrOfType<TypeAttr>(dist::kWholeAttr);
-  if (!sharding || !whole)
-    return;
-  *input.mutable_sharding() = getSharding(sharding);
-  for (int64_t size : cast<ShapedType>(whole.getValue()).getShape())
-    input.add_whole_dims(size);
-  // The batch dim is told apart: the host picks the samples.
-  if (!op.getBatchDim())
+// The batch dim is told apart: the host picks the samples.
+static void setInputDivision(InputOp op, plan::Input &input) {
+  if (!setDivision(op, input) || !op.getBatchDim())
     return;
   auto &axes = *input.mutable_sharding()
                     ->mutable_dims(static_cast<int>(*op.getBatchDim()))
@@ -149,7 +142,7 @@ void ProgramExport::addInput(InputOp op) {
   input.set_batch_dim(static_cast<int32_t>(op.getBatchDim().value_or(-1)));
   input.set_is_label(op.getLabel());
   input.set_is_sample_weight(op.getSampleWeight());
-  setDivision(op, input);
+  setInputDivision(op, input);
   if (!op.getRange())
     return;
   ArrayRef<int64_t> range = *op.getRange();

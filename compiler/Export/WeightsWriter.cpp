@@ -17,10 +17,6 @@ namespace zc {
 // Pages that were written may be dropped from memory at this pace.
 static constexpr size_t kChunk = size_t(16) << 20;
 
-bool hasInitialValue(train::StateOp state) {
-  return state.getValue() || state.getSource();
-}
-
 static std::string repeat(StringRef element, int64_t count) {
   std::string bytes;
   bytes.reserve(element.size() * count);

@@ -48,9 +48,6 @@ private:
   std::vector<Bytes> data;
 };
 
-/// Whether the state's initial value is known at compile time.
-bool hasInitialValue(train::StateOp state);
-
 } // namespace zc
 
 #endif // ZC_COMPILER_EXPORT_WEIGHTSWRITER_H

@@ -8,6 +8,17 @@ using namespace zc::dist;
 
 #include "dialects/Dist/DistInterfaces.cpp.inc"
 
+SmallVector<zc::train::StateOp> zc::dist::getUnitMembers(ModuleOp module,
+                                                         StringRef unit) {
+  SmallVector<train::StateOp> members;
+  if (auto nested = module.lookupSymbol<ModuleOp>(kUnitModule))
+    for (auto member : nested.getOps<train::StateOp>())
+      if (member->getAttrOfType<FlatSymbolRefAttr>(kUnitAttr).getValue() ==
+          unit)
+        members.push_back(member);
+  return members;
+}
+
 void DistDialect::initialize() {
   registerAttrs();
   addOperations<

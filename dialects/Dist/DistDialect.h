@@ -49,6 +49,10 @@ inline constexpr llvm::StringLiteral kScalars = "scalars";
 /// The mesh of the module that `op` is or is in; null: one rank.
 MeshAttr getMesh(mlir::Operation *op);
 
+/// The states of `module` that lie in the vector `unit`, in order.
+llvm::SmallVector<train::StateOp> getUnitMembers(mlir::ModuleOp module,
+                                                 llvm::StringRef unit);
+
 /// The product of the axes' sizes; names that the mesh lacks count as 1.
 int64_t getGroupSize(MeshAttr mesh, mlir::ArrayAttr axes);
 

@@ -2,6 +2,8 @@
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinAttributes.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace zc::onnx;
@@ -60,4 +62,16 @@ std::string zc::onnx::describe(Location location) {
 StringRef zc::onnx::getModulePath(Location location) {
   std::optional<NodeOrigin> origin = getOrigin(location);
   return origin ? origin->module : StringRef();
+}
+
+StringRef zc::onnx::getLayerPath(StringRef path) {
+  size_t begin = 0;
+  while (begin < path.size()) {
+    size_t end = std::min(path.find('.', begin), path.size());
+    StringRef part = path.slice(begin, end);
+    if (!part.empty() && llvm::all_of(part, llvm::isDigit))
+      return path.take_front(end);
+    begin = end + 1;
+  }
+  return "";
 }

@@ -38,6 +38,10 @@ std::string describe(mlir::Location location);
 /// "layers.0.conv", or empty.
 llvm::StringRef getModulePath(mlir::Location location);
 
+/// A module's path up to its place in a list of layers, "encoder.layers.3" of
+/// "encoder.layers.3.attention"; empty outside of any.
+llvm::StringRef getLayerPath(llvm::StringRef path);
+
 } // namespace zc::onnx
 
 #endif

@@ -291,18 +291,22 @@ static LogicalResult verifySharing(LibraryCallOp call) {
   return success();
 }
 
+static LogicalResult verifyWorkspace(Operation *op, Value workspace) {
+  if (!workspace)
+    return success();
+  auto type = cast<MemRefType>(workspace.getType());
+  if (type.getRank() != 1 || type.getElementTypeBitWidth() != 8)
+    return op->emitOpError()
+           << "has a workspace of type " << type << "; expected bytes";
+  return success();
+}
+
 LogicalResult LibraryCallOp::verify() {
   // library_call C1
   if (failed(verifySharing(*this)))
     return failure();
   // library_call C2
-  if (!getWorkspace())
-    return success();
-  auto type = cast<MemRefType>(getWorkspace().getType());
-  if (type.getRank() != 1 || type.getElementTypeBitWidth() != 8)
-    return emitOpError() << "has a workspace of type " << type
-                         << "; expected bytes";
-  return success();
+  return verifyWorkspace(*this, getWorkspace());
 }
 
 SmallVector<Value> CollectiveOp::getReads() { return {getSource()}; }
@@ -327,12 +331,10 @@ LogicalResult CollectiveOp::verify() {
   if (same && getKind() != "all_reduce")
     return emitOpError() << "writes over its source";
   // collective C2
+  if (failed(verifyWorkspace(*this, getWorkspace())))
+    return failure();
   if (!getWorkspace())
     return success();
-  auto type = cast<MemRefType>(getWorkspace().getType());
-  if (type.getRank() != 1 || type.getElementTypeBitWidth() != 8)
-    return emitOpError() << "has a workspace of type " << type
-                         << "; expected bytes";
   Value root = getRoot(getWorkspace());
   if (root == getRoot(getSource()) || root == getRoot(getDestination()))
     return emitOpError() << "has its workspace in another operand";

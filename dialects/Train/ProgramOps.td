@@ -32,6 +32,8 @@ def Train_StateOp : Train_Op<"state", [Symbol]> {
     ::mlir::RankedTensorType getTensorType() {
       return ::llvm::cast<::mlir::RankedTensorType>(getType());
     }
+    /// Whether the initial value is known at compile time.
+    bool hasInitialValue() { return getValue() || getSource(); }
   }];
 }
 

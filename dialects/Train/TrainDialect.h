@@ -38,6 +38,8 @@ inline constexpr llvm::StringLiteral kApplyProgram = "apply";
 inline constexpr llvm::StringLiteral kEvalProgram = "eval";
 
 // Discardable attributes of ops that schedules and reports go by.
+/// The results are gradients of parameters.
+inline constexpr llvm::StringLiteral kGradientsAttr = "train.gradients";
 /// The results are gradients that are kept until all others are there.
 inline constexpr llvm::StringLiteral kKeptGradientsAttr =
     "train.kept_gradients";

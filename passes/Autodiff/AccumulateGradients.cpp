@@ -18,8 +18,6 @@ namespace zc {
 
 namespace {
 
-constexpr StringLiteral kLoss = "loss";
-
 struct AccumulateGradients
     : public impl::AccumulateGradientsPassBase<AccumulateGradients> {
   void runOnOperation() override {
@@ -64,7 +62,7 @@ private:
     Value value = micro.getBody().front().getTerminator()->getOperand(index);
     Attribute sharding = micro.getResultAttr(index, dist::kShardingAttr);
     eraseResult(micro, index);
-    std::string name = ("accumulated." + what).str();
+    std::string name = (kAccumulatedPrefix + what).str();
     if (Operation *taken = getOperation().lookupSymbol(name))
       return refuseName(taken, name);
     StateOp state = addState(getOperation(), name, value.getType(),
@@ -80,15 +78,6 @@ private:
     addResult(apply, splat(*end, value.getLoc(), value.getType(), 0),
               binding(kStateAttr, symbol));
     return total;
-  }
-
-  std::optional<unsigned> findMetric(StringRef name) {
-    for (unsigned i = 0; i < micro.getNumResults(); ++i) {
-      auto metric = micro.getResultAttrOfType<StringAttr>(i, kMetricAttr);
-      if (metric && metric.getValue() == name)
-        return i;
-    }
-    return std::nullopt;
   }
 
   /// What dropout tells micro-batches apart by starts again with every step.
@@ -109,7 +98,7 @@ private:
 
   /// The loss is a sum, to be divided by how many it is the sum of.
   LogicalResult moveLoss() {
-    std::optional<unsigned> count = findMetric(kLossCount);
+    std::optional<unsigned> count = findMetric(micro, kLossCount);
     if (count) {
       FailureOr<Value> total = moveResult(*count, kLossCount);
       if (failed(total))
@@ -117,7 +106,7 @@ private:
       UpdateBuilder u{*end, total->getLoc()};
       factor = u.div(u.number(*total, 1), *total);
     }
-    std::optional<unsigned> index = findMetric(kLoss);
+    std::optional<unsigned> index = findMetric(micro, kLoss);
     FailureOr<Value> loss =
         index ? moveResult(*index, kLoss)
               : FailureOr<Value>(micro.emitError("expected a metric \"loss\""));

@@ -102,11 +102,14 @@ private:
 struct BuildBackward : public impl::BuildBackwardPassBase<BuildBackward> {
   void runOnOperation() override {
     auto step = getOperation().lookupSymbol<func::FuncOp>(kStepProgram);
-    Value loss = step ? findLoss(step) : Value();
-    if (!loss) {
+    std::optional<unsigned> index;
+    if (step)
+      index = findMetric(step, kLoss);
+    if (!index) {
       getOperation().emitError("expected @step with a metric \"loss\"");
       return signalPassFailure();
     }
+    Value loss = step.getBody().front().getTerminator()->getOperand(*index);
     SmallVector<Value> parameters = findParameters(step), gradients;
     if (parameters.empty()) {
       step.emitError("no parameter is left to train; the loss depends on none, "
@@ -126,16 +129,6 @@ struct BuildBackward : public impl::BuildBackwardPassBase<BuildBackward> {
   }
 
 private:
-  static Value findLoss(func::FuncOp step) {
-    Operation *terminator = step.getBody().front().getTerminator();
-    for (unsigned i = 0; i < step.getNumResults(); ++i) {
-      auto metric = step.getResultAttrOfType<StringAttr>(i, kMetricAttr);
-      if (metric && metric.getValue() == "loss")
-        return terminator->getOperand(i);
-    }
-    return nullptr;
-  }
-
   SmallVector<Value> findParameters(func::FuncOp step) {
     SmallVector<Value> parameters;
     for (BlockArgument argument : step.getArguments()) {

@@ -43,7 +43,8 @@ struct BuildInit : public impl::BuildInitPassBase<BuildInit> {
   void runOnOperation() override {
     SmallVector<StateOp> states;
     for (auto state : getOperation().getOps<StateOp>())
-      if (!isStored(state) && !isSeed(state) && !areMembersStored(state))
+      if (!state.hasInitialValue() && !isSeed(state) &&
+          !areMembersStored(state))
         states.push_back(state);
     if (states.empty())
       return;
@@ -63,25 +64,14 @@ struct BuildInit : public impl::BuildInitPassBase<BuildInit> {
   }
 
 private:
-  static bool isStored(StateOp state) {
-    return state.getValue() || state.getSource();
-  }
-
-  /// The states that lie in a vector of parameters, in order.
   SmallVector<StateOp> getMembers(StateOp unit) {
-    SmallVector<StateOp> members;
-    if (auto nested = getOperation().lookupSymbol<ModuleOp>(dist::kUnitModule))
-      for (auto member : nested.getOps<StateOp>())
-        if (member->getAttrOfType<FlatSymbolRefAttr>(dist::kUnitAttr)
-                .getAttr() == unit.getSymNameAttr())
-          members.push_back(member);
-    return members;
+    return dist::getUnitMembers(getOperation(), unit.getSymName());
   }
 
   /// Of one vector all are, or none.
   bool areMembersStored(StateOp unit) {
     auto members = getMembers(unit);
-    return !members.empty() && isStored(members.front());
+    return !members.empty() && members.front().hasInitialValue();
   }
 
   /// The host writes it.

@@ -44,9 +44,10 @@ struct BuildOptimizerStep
     OpBuilder builder(step.getBody().front().getTerminator());
     if (failed(buildScalars(step, builder, *rule)))
       return signalPassFailure();
+    // The memory report counts these values as gradients.
     for (const Gradient &gradient : gradients)
-      if (Operation *producer = gradient.value.getDefiningOp())
-        markGradient(producer, gradient.value);
+      if (auto result = dyn_cast<OpResult>(gradient.value))
+        markResult(result, kGradientsAttr);
     buildNorm(step, builder, gradients);
     for (const Gradient &gradient : gradients)
       updateParameter(step, builder, *rule, gradient);
@@ -182,17 +183,6 @@ private:
     addResult(step, updated, binding(parameter));
     for (auto [state, moment] : llvm::zip(states, update.moments))
       addResult(step, moment, binding(state));
-  }
-
-  /// The memory report counts these values as gradients.
-  void markGradient(Operation *producer, Value value) {
-    SmallVector<int64_t> results;
-    if (auto old =
-            producer->getAttrOfType<DenseI64ArrayAttr>("train.gradients"))
-      results.append(old.asArrayRef().begin(), old.asArrayRef().end());
-    results.push_back(cast<OpResult>(value).getResultNumber());
-    producer->setAttr("train.gradients",
-                      DenseI64ArrayAttr::get(&getContext(), results));
   }
 };
 

@@ -73,6 +73,26 @@ train::StateOp addState(ModuleOp module, StringRef name, Type type,
   return cast<train::StateOp>(builder.create(state));
 }
 
+std::optional<unsigned> findMetric(func::FuncOp program, StringRef name) {
+  for (unsigned i = 0; i < program.getNumResults(); ++i) {
+    auto metric =
+        program.getResultAttrOfType<StringAttr>(i, train::kMetricAttr);
+    if (metric && metric.getValue() == name)
+      return i;
+  }
+  return std::nullopt;
+}
+
+void markResult(OpResult result, StringRef attribute) {
+  Operation *producer = result.getOwner();
+  SmallVector<int64_t> results;
+  if (auto old = producer->getAttrOfType<DenseI64ArrayAttr>(attribute))
+    results.append(old.asArrayRef().begin(), old.asArrayRef().end());
+  results.push_back(result.getResultNumber());
+  producer->setAttr(attribute,
+                    DenseI64ArrayAttr::get(producer->getContext(), results));
+}
+
 LogicalResult refuseName(Operation *taken, StringRef name) {
   return emitError(taken->getLoc())
          << "has the name that zc gives to a state of its own, '" << name

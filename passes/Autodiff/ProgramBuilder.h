@@ -10,6 +10,8 @@
 #include "dialects/Train/TrainDialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
+#include <optional>
+
 namespace zc {
 
 // Scalar states. `lr` and `seed` are written by the host, `optimizer.step`
@@ -19,6 +21,12 @@ inline constexpr llvm::StringLiteral kSeed = "seed";
 inline constexpr llvm::StringLiteral kStepCount = "optimizer.step";
 /// Which micro-batch of a step, from 0.
 inline constexpr llvm::StringLiteral kMicroBatch = "micro_batch";
+
+/// The metric of a step that its gradients are of.
+inline constexpr llvm::StringLiteral kLoss = "loss";
+
+/// What precedes the names of the states that add up over micro-batches.
+inline constexpr llvm::StringLiteral kAccumulatedPrefix = "accumulated.";
 
 /// The metric of a step that is to be accumulated: how many losses its "loss"
 /// is the sum of. Without it, "loss" is a term of a sum.
@@ -35,6 +43,13 @@ void addResult(mlir::func::FuncOp program, mlir::Value value,
 
 /// Drops result `index`.
 void eraseResult(mlir::func::FuncOp program, unsigned index);
+
+/// The number of the result that is metric `name`, or none.
+std::optional<unsigned> findMetric(mlir::func::FuncOp program,
+                                   llvm::StringRef name);
+
+/// Adds the number of `result` to the list `attribute` of the op that makes it.
+void markResult(mlir::OpResult result, llvm::StringRef attribute);
 
 /// The argument bound to state `name`, or null.
 mlir::Value findStateArgument(mlir::func::FuncOp program, llvm::StringRef name);

@@ -11,8 +11,6 @@ namespace zc {
 
 namespace {
 
-constexpr StringLiteral kGradientsMark = "train.gradients";
-
 /// Collectives from one layout of a value to another.
 class Resharder {
 public:
@@ -74,7 +72,7 @@ template <typename Op, typename... Args> void Resharder::add(Args &&...args) {
     op->setAttr(dist::kTrafficAttr, builder.getStringAttr(traffic));
   if (user)
     for (StringRef name :
-         {StringRef(kGradientsMark), StringRef(dist::kPassAttr)})
+         {StringRef(kGradientsAttr), StringRef(dist::kPassAttr)})
       if (Attribute mark = user->getAttr(name))
         op->setAttr(name, mark);
   op->setAttr(dist::kResultsAttr, toArrayAttr(now, mesh));

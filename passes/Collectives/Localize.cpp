@@ -78,7 +78,7 @@ private:
     });
     Operation *made = local.getDefiningOp();
     for (StringRef name :
-         {StringRef("train.gradients"), StringRef(dist::kPassAttr)})
+         {StringRef(train::kGradientsAttr), StringRef(dist::kPassAttr)})
       if (Attribute mark = op->getAttr(name); mark && made)
         made->setAttr(name, mark);
     op->getResult(0).replaceAllUsesWith(local);

@@ -133,7 +133,7 @@ private:
                Block &block) {
     Operation *copy = builder.clone(*op, mapping);
     for (StringRef name :
-         {StringRef("train.gradients"), StringRef(kKeptGradientsAttr),
+         {StringRef(kGradientsAttr), StringRef(kKeptGradientsAttr),
           StringRef(kStagingAttr), StringRef(kLateAttr)})
       copy->removeAttr(name);
     if (!group.isLoopNest)
@@ -154,7 +154,7 @@ private:
         if (Attribute mark = op->getAttr(name))
           region->setAttr(name, mark);
     if (!gradients.empty())
-      region->setAttr("train.gradients",
+      region->setAttr(kGradientsAttr,
                       DenseI64ArrayAttr::get(region.getContext(), gradients));
     for (Operation *op : llvm::reverse(group.ops))
       op->erase();
@@ -162,7 +162,7 @@ private:
 
   static bool isGradient(Value value) {
     for (StringRef name :
-         {StringRef("train.gradients"), StringRef(kKeptGradientsAttr)}) {
+         {StringRef(kGradientsAttr), StringRef(kKeptGradientsAttr)}) {
       auto marked =
           value.getDefiningOp()->getAttrOfType<DenseI64ArrayAttr>(name);
       if (marked && llvm::is_contained(marked.asArrayRef(),

@@ -113,7 +113,7 @@ void ProgramConverter::saveOldValues() {
 }
 
 static bool isGradient(FusedOp op, unsigned result) {
-  auto list = op->getAttrOfType<DenseI64ArrayAttr>("train.gradients");
+  auto list = op->getAttrOfType<DenseI64ArrayAttr>(kGradientsAttr);
   return list && llvm::is_contained(list.asArrayRef(), result);
 }
 

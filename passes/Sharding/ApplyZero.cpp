@@ -6,6 +6,7 @@
 // the states' shardings; collectives follow as for any other value.
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/Onnx/Location.h"
 #include "dialects/Train/Ops/OpSupport.h"
 #include "passes/Autodiff/ProgramBuilder.h"
 #include "passes/Sharding/Layout.h"
@@ -26,15 +27,8 @@ constexpr int64_t kSmallUnit = 64 * 1024; // bytes
 /// The module of a parameter up to its number in a list of layers,
 /// "transformer.h.3" of "transformer.h.3.attn.weight"; empty outside of any.
 std::string layerOf(StringRef name) {
-  SmallVector<StringRef> parts;
-  name.split(parts, '.');
-  std::string path;
-  for (StringRef part : ArrayRef(parts).drop_back()) {
-    path += (path.empty() ? "" : ".") + part.str();
-    if (llvm::all_of(part, llvm::isDigit))
-      return path;
-  }
-  return "";
+  StringRef module = name.contains('.') ? name.rsplit('.').first : "";
+  return onnx::getLayerPath(module).str();
 }
 
 struct Member {
@@ -58,13 +52,12 @@ struct Unit {
   }
 };
 
-bool isStored(StateOp state) { return state.getValue() || state.getSource(); }
-
 /// Whether two parameters may lie in one vector.
 bool fitTogether(StateOp a, StateOp b) {
   return a.getTensorType().getElementType() ==
              b.getTensorType().getElementType() &&
-         a.getDecay() == b.getDecay() && isStored(a) == isStored(b);
+         a.getDecay() == b.getDecay() &&
+         a.hasInitialValue() == b.hasInitialValue();
 }
 
 struct ApplyZero : public impl::ApplyZeroPassBase<ApplyZero> {
@@ -125,7 +118,7 @@ private:
         Attribute kind = builder.getArrayAttr(
             {TypeAttr::get(state.getTensorType().getElementType()),
              builder.getBoolAttr(state.getDecay()),
-             builder.getBoolAttr(isStored(state))});
+             builder.getBoolAttr(state.hasInitialValue())});
         rest[kind].add(state);
         continue;
       }
@@ -262,21 +255,10 @@ private:
       eraseResult(program, i);
       // Kept until the end, it is what the report calls a gradient.
       if (late && value.getDefiningOp())
-        markGradientResult(value);
+        markResult(cast<OpResult>(value), kKeptGradientsAttr);
       return value;
     }
     llvm_unreachable("units are formed of parameters with gradients");
-  }
-
-  void markGradientResult(Value value) {
-    auto result = cast<OpResult>(value);
-    SmallVector<int64_t> kept;
-    if (auto old = result.getOwner()->getAttrOfType<DenseI64ArrayAttr>(
-            kKeptGradientsAttr))
-      kept.append(old.asArrayRef().begin(), old.asArrayRef().end());
-    kept.push_back(result.getResultNumber());
-    result.getOwner()->setAttr(kKeptGradientsAttr,
-                               DenseI64ArrayAttr::get(&getContext(), kept));
   }
 
   /// As soon as the last gradient of the unit is there.
@@ -307,16 +289,9 @@ private:
 
   /// Where the backward begins: behind the loss.
   static Operation *findLoss(func::FuncOp each) {
-    for (unsigned i = 0; i < each.getNumResults(); ++i) {
-      auto metric = each.getResultAttrOfType<StringAttr>(i, kMetricAttr);
-      if (metric && metric.getValue() == "loss")
-        return each.getBody()
-            .front()
-            .getTerminator()
-            ->getOperand(i)
-            .getDefiningOp();
-    }
-    return nullptr;
+    std::optional<unsigned> index = findMetric(each, kLoss);
+    Operation *end = each.getBody().front().getTerminator();
+    return index ? end->getOperand(*index).getDefiningOp() : nullptr;
   }
 
   /// Every use of a member becomes one of a part of the vector.

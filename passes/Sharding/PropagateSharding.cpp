@@ -20,8 +20,6 @@ namespace zc {
 
 namespace {
 
-constexpr StringLiteral kGradientsMark = "train.gradients";
-
 double bytesOf(TypeRange types) {
   double bytes = 0;
   for (Type type : types)
@@ -113,16 +111,16 @@ dist::ReshardOp Propagation::reduceOnce(Value value, StringRef traffic) {
 
 void Propagation::reduceGradientsOnce() {
   for (Operation &op : llvm::make_early_inc_range(block)) {
-    auto marked = op.getAttrOfType<DenseI64ArrayAttr>(kGradientsMark);
+    auto marked = op.getAttrOfType<DenseI64ArrayAttr>(kGradientsAttr);
     if (!marked || isa<dist::ReshardOp>(op))
       continue;
     for (int64_t result : marked.asArrayRef()) {
       auto reshard = reduceOnce(op.getResult(result), dist::kGradients);
-      reshard->setAttr(kGradientsMark,
+      reshard->setAttr(kGradientsAttr,
                        DenseI64ArrayAttr::get(op.getContext(), {0}));
       // What is only on its way to be reduced is no gradient.
       if (op.hasAttr(kStagingAttr))
-        op.removeAttr(kGradientsMark);
+        op.removeAttr(kGradientsAttr);
     }
   }
 }
