@@ -25,6 +25,10 @@ namespace zc {
 // them, as all updates do on Adam's bias corrections.
 static constexpr int64_t kNegligibleBytes = 1024;
 
+// An order that frees less early must need less by this part at the peak: an
+// update right after its gradient finds that in the caches.
+static constexpr int64_t kWorthwhile = 1000;
+
 unsigned ScheduleGraph::addBuffer(int64_t bytes, bool pinned) {
   buffers.emplace_back();
   buffers.back().bytes = bytes;
@@ -249,7 +253,7 @@ std::vector<unsigned> ScheduleGraph::order() const {
         ListScheduler::Policy{false, false}}) {
     std::vector<unsigned> candidate = ListScheduler(*this, policy).run();
     int64_t peak = peakBytes(candidate);
-    if (best.empty() || peak < bestPeak) {
+    if (best.empty() || peak + bestPeak / kWorthwhile < bestPeak) {
       best = std::move(candidate);
       bestPeak = peak;
     }

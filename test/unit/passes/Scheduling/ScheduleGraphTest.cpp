@@ -105,6 +105,32 @@ TEST(ScheduleGraphTest, CountsLiveBytes) {
   EXPECT_EQ(graph.peakBytes({0}), 1115);
 }
 
+// Tests that updates come right after their gradients, although a scalar that
+// they need then lives at the peak.
+TEST(ScheduleGraphTest, UpdatesEarlyForAFewBytes) {
+  constexpr int64_t kMega = 1 << 20, kScalar = 64;
+  ScheduleGraph graph;
+  unsigned saved = graph.addBuffer(3 * kMega, true);
+  unsigned gradients[] = {graph.addBuffer(kMega, false),
+                          graph.addBuffer(kMega, false)};
+  unsigned count = graph.addBuffer(kScalar, false);
+  unsigned rate = graph.addBuffer(kScalar, false);
+  graph.addNode({}, {saved}, /*scratch=*/5 * kMega);
+  graph.addNode({saved}, {gradients[0]});
+  unsigned later = graph.addNode({saved}, {gradients[1]});
+  graph.addNode({}, {count});
+  graph.addNode({count}, {rate});
+  unsigned updates[2];
+  for (int i = 0; i < 2; ++i)
+    updates[i] = graph.addNode({gradients[i], rate},
+                               {graph.addBuffer(0, /*pinned=*/true)});
+  Order order = graph.order();
+  auto position = [&](unsigned node) {
+    return std::find(order.begin(), order.end(), node) - order.begin();
+  };
+  EXPECT_LT(position(updates[0]), position(later));
+}
+
 // Tests that a program of GPT-2's size and more is ordered in no time.
 TEST(ScheduleGraphTest, ScalesToLargePrograms) {
   std::mt19937 random(2);
