@@ -2,6 +2,7 @@
 #include "compiler/Driver/Compile.h"
 #include "compiler/Driver/MeshOptions.h"
 #include "compiler/Import/InitialWeights.h"
+#include "passes/Codegen/EmitObject.h"
 
 #include "llvm/ADT/StringRef.h"
 #include <cmath>
@@ -262,6 +263,12 @@ static void addWeightOptions(CLI::App &command, CompileOptions &options) {
       ->check(CLI::IsMember({"copy", "by-reference"}));
 }
 
+static std::string checkCpuArch(const std::string &name) {
+  CpuTarget target;
+  std::string error;
+  return resolveCpuTarget(name, target, error) ? "" : error;
+}
+
 static void addTargetOptions(CLI::App &command, Arguments &arguments) {
   CompileOptions &options = arguments.options;
   command.add_option("--target", options.target, "the device")
@@ -271,7 +278,9 @@ static void addTargetOptions(CLI::App &command, Arguments &arguments) {
                   "instruction sets, separated by commas: native, x86-64-v3, "
                   "x86-64-v4, or a processor's name")
       ->delimiter(',')
-      ->allow_extra_args(false);
+      ->allow_extra_args(false)
+      ->check(checkCpuArch)
+      ->type_name("LIST");
   command
       .add_option("--cpu-threads", options.cpuThreads,
                   "the most threads a rank may use; by default this "

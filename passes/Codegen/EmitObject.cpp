@@ -59,7 +59,7 @@ bool resolveCpuTarget(llvm::StringRef name, CpuTarget &target,
   llvm::X86::fillValidCPUArchList(known, /*Only64Bit=*/true);
   if (!llvm::is_contained(known, name)) {
     error = "unknown processor '" + name.str() +
-            "' for --cpu-arch; expected native, x86-64, x86-64-v2, x86-64-v3, "
+            "'; expected native, x86-64, x86-64-v2, x86-64-v3, "
             "x86-64-v4 or a name that LLVM knows, such as znver4";
     return false;
   }

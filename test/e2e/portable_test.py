@@ -35,7 +35,7 @@ class Portable(ZcTest):
 
     def test_unknown_processor(self):
         fixture = Fixture("mlp")
-        self.fails(1, ["pentium-vii", "--cpu-arch"], "compile", fixture.model,
+        self.fails(2, ["pentium-vii", "--cpu-arch"], "compile", fixture.model,
                    "-o", self.folder / "a.zca", "--cpu-arch",
                    "x86-64-v3,pentium-vii",
                    *fixture.compile_options("adamw"))
