@@ -23,10 +23,8 @@ import sys
 import tempfile
 
 import growth
+from measure import PEER, ROOT, WARM_UP, median_step, output
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-PEER = ROOT / "tools" / "bench" / "peer_torch.py"
-WARM_UP = 2
 # What a table calls each model, and its largest product for zc-kernel-rate.
 MODELS = {
     "gpt2": ("GPT-2 124M, 4 x 256 tokens", "matmul 1024 768 50304"),
@@ -38,13 +36,6 @@ MODELS = {
 LIBRARY_KINDS = ("matmul", "convolution", "attention")
 
 
-def output(*args):
-    result = subprocess.run([str(arg) for arg in args], check=True,
-                            stdout=subprocess.PIPE, text=True,
-                            stderr=subprocess.DEVNULL)
-    return result.stdout
-
-
 def export(options, model, folder):
     """Write the model and a batch for zc, once."""
     if not (folder / "model.onnx").exists():
@@ -54,12 +45,9 @@ def export(options, model, folder):
 
 
 def compile_model(options, folder):
-    subprocess.run([str(options.tools / "zc"), "compile",
-                    str(folder / "model.onnx"), "-o",
-                    str(folder / "model.zca"), "--loss",
-                    "softmax-cross-entropy", "--cpu-threads",
-                    str(options.threads)], check=True,
-                   stderr=subprocess.DEVNULL)
+    output(options.tools / "zc", "compile", folder / "model.onnx", "-o",
+           folder / "model.zca", "--loss", "softmax-cross-entropy",
+           "--cpu-threads", options.threads)
 
 
 def run_zc(options, folder):
@@ -73,9 +61,7 @@ def run_zc(options, folder):
     _, status, usage = os.wait4(process.pid, 0)
     if status != 0:
         sys.exit("bench: zc run failed")
-    steps = [json.loads(line) for line in log.read_text().splitlines()]
-    times = [step["step_ms"] for step in steps[WARM_UP:]]
-    return statistics.median(times), usage.ru_maxrss / 1024
+    return median_step(log), usage.ru_maxrss / 1024
 
 
 class Peer:

@@ -18,9 +18,9 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-PEER = ROOT / "tools" / "bench" / "peer_torch.py"
-WARM_UP = 2
+import measure
+from measure import PEER, ROOT, WARM_UP
+
 MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
        "OMPI_MCA_rmaps_base_oversubscribe": "1"}
 
@@ -39,30 +39,26 @@ class Bench:
         self.whole = "gpt:" + ",".join(numbers)
         self.times = {}
 
-    def check(self, *args, **options):
-        return subprocess.run([str(arg) for arg in args], check=True, text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                              **options).stdout
-
     def prepare(self):
-        self.check(self.options.torch_python, PEER, "--model", self.whole,
-                   "--export", self.work)
+        measure.output(self.options.torch_python, PEER, "--model", self.whole,
+                       "--export", self.work)
         for stage in self.options.zero:
-            self.check(self.options.tools / "zc", "compile",
-                       self.work / "model.onnx", "--loss",
-                       "softmax-cross-entropy", "--mesh",
-                       f"dp={self.options.ranks}", "--zero", stage,
-                       "--cpu-threads", 1, "-o", self.work / f"{stage}.zca")
+            measure.output(self.options.tools / "zc", "compile",
+                           self.work / "model.onnx", "--loss",
+                           "softmax-cross-entropy", "--mesh",
+                           f"dp={self.options.ranks}", "--zero", stage,
+                           "--cpu-threads", 1, "-o", self.work / f"{stage}.zca")
 
     def zc(self, stage):
         log = self.work / "log.jsonl"
-        self.check("mpirun", "-n", self.options.ranks,
-                   self.options.tools / "zc", "run", self.work / f"{stage}.zca",
-                   "--data", self.work / "data.npz", "--no-shuffle", "--steps",
-                   WARM_UP + self.options.steps, "--lr", "1e-4", "--threads", 1,
-                   "--log", log, env={**os.environ, **MPI})
-        lines = [json.loads(line) for line in log.read_text().splitlines()]
-        return statistics.median(line["step_ms"] for line in lines[WARM_UP:])
+        measure.output("mpirun", "-n", self.options.ranks,
+                       self.options.tools / "zc", "run",
+                       self.work / f"{stage}.zca", "--data",
+                       self.work / "data.npz", "--no-shuffle", "--steps",
+                       WARM_UP + self.options.steps, "--lr", "1e-4",
+                       "--threads", 1, "--log", log,
+                       env={**os.environ, **MPI})
+        return measure.median_step(log)
 
     def torch(self, kind):
         port = free_port()
