@@ -8,7 +8,7 @@ using namespace zc;
 // From the axis whose neighbours are furthest apart to that whose are nearest.
 static constexpr const char *kAxes[] = {"pp", "dp", "ep", "sp", "tp"};
 // Those that passes divide something over.
-static constexpr const char *kBuiltAxes[] = {"dp"};
+static constexpr const char *kBuiltAxes[] = {"dp", "tp"};
 
 static constexpr int64_t kMostRanks = 1 << 20;
 

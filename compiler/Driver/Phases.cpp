@@ -194,6 +194,13 @@ LogicalResult Phases::buildPrograms() {
   autodiff.optimizer.eps = options.eps;
   autodiff.optimizer.weightDecay = options.weightDecay.value_or(-1);
   autodiff.optimizer.clipNorm = options.clipNorm;
+  if (options.getAxisSize("tp") > 1)
+    autodiff.shardParameters = [&](OpPassManager &manager) {
+      AnnotateMeshPassOptions mesh;
+      mesh.mesh = printMesh(options);
+      manager.addPass(createAnnotateMeshPass(mesh));
+      manager.addPass(createShardParametersPass());
+    };
   if (options.zero > 0 && options.getNumRanks() > 1)
     autodiff.packGradients = [&](OpPassManager &manager) {
       AnnotateMeshPassOptions mesh;

@@ -24,6 +24,7 @@ namespace zc::dist {
 // Names of the discardable attributes (DistDialect.td).
 inline constexpr llvm::StringLiteral kMeshAttr = "dist.mesh";
 inline constexpr llvm::StringLiteral kShardingAttr = "dist.sharding";
+inline constexpr llvm::StringLiteral kWhyAttr = "dist.why";
 inline constexpr llvm::StringLiteral kWholeAttr = "dist.whole";
 inline constexpr llvm::StringLiteral kOperandsAttr = "dist.operands";
 inline constexpr llvm::StringLiteral kResultsAttr = "dist.results";

@@ -22,6 +22,7 @@ def Dist_Dialect : Dialect {
     | --- | --- | --- |
     | `dist.mesh = #dist.mesh<dp=4,tp=2>` | module | the axes, slowest first |
     | `dist.sharding = #dist.sharding<dp,_>` | argument, result, `train.state` | how it is divided |
+    | `dist.why = "..."` | `train.state` | who said so |
     | `dist.whole = tensor<8x4xf32>` | the same, once types are local | the whole tensor's type |
     | `dist.operands`, `dist.results` | op | shardings that the op works with |
     | `dist.traffic = "statistics"` | op | what a reduction of its results carries |

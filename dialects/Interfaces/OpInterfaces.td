@@ -53,10 +53,17 @@ def ShardableOpInterface : OpInterface<"ShardableOpInterface"> {
         result.setType(type);
     }]>,
     InterfaceMethod<[{
+      The rule that decompose() follows as a whole: dims may be divided there
+      that the op itself wants whole.
+    }], "::zc::ShardingRule", "getFinerRule", (ins), [{}],
+      [{ return $_op.getShardingRule(); }]>,
+    InterfaceMethod<[{
       The op's results in terms of ops with fewer whole dims, for operands that are
-      divided along them; nothing where the op is the finest form.
+      divided along them; nothing where the op is the finest form. `parts`: in how
+      many parts each factor of the finer rule is divided.
     }], "::llvm::SmallVector<::mlir::Value>", "decompose",
-      (ins "::mlir::OpBuilder &":$builder), [{}], [{ return {}; }]>
+      (ins "::mlir::OpBuilder &":$builder, "::llvm::ArrayRef<int64_t>":$parts),
+      [{}], [{ return {}; }]>
   ];
 }
 

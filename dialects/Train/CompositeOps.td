@@ -115,11 +115,12 @@ def Train_BatchNormGradOp : Train_TensorOp<"batch_norm_grad", [Train_Images],
 }
 
 def Train_SoftmaxCrossEntropyOp : Train_TensorOp<"softmax_cross_entropy",
-                                                 [Train_Differentiable]> {
+    [Train_Differentiable], [], ["getFinerRule", "decompose"]> {
   let summary = "-log softmax(logits)[label] per sample; 0 where ignored";
   let description = [{
     logits [samples..., classes], labels [samples...] of any integer type, loss and
-    `log_sum_exp` [samples...]. A label equal to `ignore_index` gives loss 0.
+    `log_sum_exp` [samples...]. A label equal to `ignore_index` gives loss 0; one
+    that is no class stands for a logit of 0.
   }];
   let arguments = (ins Train_FloatTensor:$logits, Train_IntTensor:$labels,
                        I64Attr:$ignore_index);
@@ -128,7 +129,8 @@ def Train_SoftmaxCrossEntropyOp : Train_TensorOp<"softmax_cross_entropy",
 }
 
 def Train_SoftmaxCrossEntropyGradOp
-    : Train_TensorOp<"softmax_cross_entropy_grad", [], ["mayShareBuffer"]> {
+    : Train_TensorOp<"softmax_cross_entropy_grad", [], ["mayShareBuffer"],
+                     ["getFinerRule", "decompose"]> {
   let summary = "(softmax(logits) - onehot(label)) grad";
   let arguments = (ins Train_FloatTensor:$logits, Train_IntTensor:$labels,
                        Train_FloatTensor:$log_sum_exp, Train_FloatTensor:$grad,
@@ -137,7 +139,8 @@ def Train_SoftmaxCrossEntropyGradOp
   let hasVerifier = 1;
 }
 
-def Train_GatherOp : Train_TensorOp<"gather", [Train_Differentiable]> {
+def Train_GatherOp : Train_TensorOp<"gather", [Train_Differentiable], [],
+                                    ["getFinerRule", "decompose"]> {
   let summary = "slices of `table` at `indices` along `dim`";
   let description = [{
     As ONNX's Gather: table [A..., V, B...], indices [I...], result
@@ -157,7 +160,8 @@ def Train_GatherOp : Train_TensorOp<"gather", [Train_Differentiable]> {
 }
 
 def Train_ScatterAddOp : Train_TensorOp<"scatter_add", [Train_Differentiable,
-    AllTypesMatch<["init", "result"]>], ["mayShareBuffer"]> {
+    AllTypesMatch<["init", "result"]>], ["mayShareBuffer"],
+    ["getFinerRule", "decompose"]> {
   let summary = "`init` plus `updates` added at `indices` along `dim`";
   let description = [{
     The gradient of gather. Equal indices add up, in index order.

@@ -32,6 +32,8 @@ def Train_StateOp : Train_Op<"state", [Symbol]> {
     ::mlir::RankedTensorType getTensorType() {
       return ::llvm::cast<::mlir::RankedTensorType>(getType());
     }
+    /// The whole tensor's type, where the state is a rank's part of it.
+    ::mlir::RankedTensorType getWholeType();
     /// Whether the initial value is known at compile time.
     bool hasInitialValue() { return getValue() || getSource(); }
   }];

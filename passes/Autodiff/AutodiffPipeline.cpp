@@ -15,6 +15,8 @@ void buildAutodiffPipeline(OpPassManager &manager,
   // weights become flags of matmuls before gradients are built from them.
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
+  if (options.shardParameters)
+    options.shardParameters(manager);
   if (options.loss.mode != "infer") {
     manager.addPass(createBuildBackwardPass());
     if (options.packGradients)

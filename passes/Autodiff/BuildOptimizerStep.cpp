@@ -133,12 +133,12 @@ private:
                  MutableArrayRef<Gradient> gradients) {
     Location loc = NameLoc::get(builder.getStringAttr("gradient norm"));
     SmallVector<Value> values;
-    SmallVector<int64_t> parts;
+    SmallVector<GradientDivision> divisions;
     for (const Gradient &gradient : gradients) {
       values.push_back(gradient.value);
-      parts.push_back(countParts(gradient.parameter));
+      divisions.push_back(getDivision(gradient.parameter));
     }
-    Value norm = buildGlobalNorm(builder, loc, values, parts);
+    Value norm = buildGlobalNorm(builder, loc, values, divisions);
     addResult(
         step, norm,
         builder.getNamedAttr(kMetricAttr, builder.getStringAttr("grad_norm")));
@@ -150,13 +150,38 @@ private:
       gradient.value = u.mul(gradient.value, u.spread(factor, gradient.value));
   }
 
-  /// Parts that a flat gradient is divided in.
-  int64_t countParts(StateOp parameter) {
+  /// How the gradient of a parameter will be divided: as its moments are.
+  static GradientDivision getDivision(StateOp parameter) {
     auto sharding =
         parameter->getAttrOfType<dist::ShardingAttr>(dist::kMomentsAttr);
-    return sharding ? dist::getGroupSize(dist::getMesh(parameter),
-                                         sharding.getDims().front())
-                    : 1;
+    if (!sharding)
+      sharding =
+          parameter->getAttrOfType<dist::ShardingAttr>(dist::kShardingAttr);
+    SmallVector<int64_t> parts(parameter.getTensorType().getRank(), 1);
+    SmallVector<Attribute> axes;
+    if (sharding)
+      for (auto [number, dim] : llvm::zip_equal(parts, sharding.getDims())) {
+        number = dist::getGroupSize(dist::getMesh(parameter), dim);
+        llvm::append_range(axes, dim);
+      }
+    return {parts, ArrayAttr::get(parameter.getContext(), axes)};
+  }
+
+  /// A state is divided as its parameter is, along the dims that it has too.
+  static Attribute getSharding(StateOp parameter, RankedTensorType slot) {
+    if (Attribute moments = parameter->getAttr(dist::kMomentsAttr))
+      return moments;
+    auto sharding =
+        parameter->getAttrOfType<dist::ShardingAttr>(dist::kShardingAttr);
+    RankedTensorType type = parameter.getTensorType();
+    if (!sharding || type.getRank() != slot.getRank())
+      return {};
+    SmallVector<ArrayAttr> dims;
+    for (auto [dim, axes] : llvm::enumerate(sharding.getDims()))
+      dims.push_back(type.getDimSize(dim) == slot.getDimSize(dim)
+                         ? axes
+                         : ArrayAttr::get(slot.getContext(), {}));
+    return dist::ShardingAttr::get(slot.getContext(), dims, {});
   }
 
   void updateParameter(func::FuncOp step, OpBuilder &builder, Optimizer &rule,
@@ -173,7 +198,7 @@ private:
                                slot.type, kOptimizer, parameter.getLoc());
       state.setParameter(name);
       state.setSlot(slot.name);
-      if (Attribute sharding = parameter->getAttr(dist::kMomentsAttr))
+      if (Attribute sharding = getSharding(parameter, slot.type))
         state->setAttr(dist::kShardingAttr, sharding);
       states.push_back(state);
       update.moments.push_back(getStateArgument(step, state));

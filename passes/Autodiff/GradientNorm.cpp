@@ -2,6 +2,7 @@
 #include "passes/Autodiff/GradientNorm.h"
 
 #include "passes/Autodiff/Optimizers/UpdateBuilder.h"
+#include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
 using namespace zc::train;
@@ -23,20 +24,36 @@ static Value takeFactor(Value &value) {
   return spread.getInput();
 }
 
-/// `parts`: how many a vector may later be divided in; so must the rows be.
+static Value reduceDims(OpBuilder &builder, Location loc, StringRef kind,
+                        Value from, ArrayRef<int64_t> dims) {
+  auto type = cast<RankedTensorType>(from.getType());
+  SmallVector<int64_t> shape;
+  for (int64_t dim : otherDims(type.getRank(), dims))
+    shape.push_back(type.getDimSize(dim));
+  return ReduceOp::create(builder, loc, withShape(type, shape), kind, from,
+                          dims);
+}
+
+/// Of a value as rows: each row's sum, then theirs.
+static Value sumSquaredRows(OpBuilder &builder, Location loc, Value rows) {
+  int64_t last = cast<RankedTensorType>(rows.getType()).getRank() - 1;
+  Value sums = reduceDims(builder, loc, "sum_square", rows, {last});
+  return reduceDims(builder, loc, "sum", sums,
+                    llvm::to_vector(llvm::seq<int64_t>(0, last)));
+}
+
+/// What is divided stays in dims of its own, so that ranks add up their parts.
 static Value sumSquares(OpBuilder &builder, Location loc, Value value,
-                        int64_t parts) {
-  auto reduce = [&](StringRef kind, Value from, ArrayRef<int64_t> dims) {
-    auto type = cast<RankedTensorType>(from.getType());
-    SmallVector<int64_t> shape;
-    for (int64_t dim : otherDims(type.getRank(), dims))
-      shape.push_back(type.getDimSize(dim));
-    return ReduceOp::create(builder, loc, withShape(type, shape), kind, from,
-                            dims)
-        .getResult();
-  };
+                        ArrayRef<int64_t> parts) {
   auto type = cast<RankedTensorType>(value.getType());
-  int64_t rows = type.getRank() == 1 ? parts : 1;
+  if (type.getRank() > 1 &&
+      llvm::any_of(parts, [](int64_t number) { return number > 1; })) {
+    SmallVector<int64_t> shape;
+    for (auto [size, number] : llvm::zip_equal(type.getShape(), parts))
+      shape.append({number, size / number});
+    return sumSquaredRows(builder, loc, reshape(builder, loc, value, shape));
+  }
+  int64_t rows = parts.size() == 1 ? parts.front() : 1;
   int64_t row = type.getNumElements() / rows;
   for (int64_t dim = 0; row > kRow && dim + 1 < type.getRank(); ++dim) {
     rows *= type.getDimSize(dim);
@@ -46,28 +63,32 @@ static Value sumSquares(OpBuilder &builder, Location loc, Value value,
     rows *= 2;
     row /= 2;
   }
-  Value matrix = reshape(builder, loc, value, {rows, row});
-  return reduce("sum", reduce("sum_square", matrix, {1}), {0});
+  return sumSquaredRows(builder, loc,
+                        reshape(builder, loc, value, {rows, row}));
 }
 
 Value buildGlobalNorm(OpBuilder &builder, Location loc, ValueRange gradients,
-                      ArrayRef<int64_t> parts) {
+                      ArrayRef<GradientDivision> divisions) {
   UpdateBuilder u{builder, loc};
-  Value sum;
-  for (auto [gradient, number] : llvm::zip_equal(gradients, parts)) {
+  llvm::MapVector<Attribute, Value> sums; // by the axes
+  for (auto [gradient, division] : llvm::zip_equal(gradients, divisions)) {
     // The norm of a scaled tensor needs no scaled tensor.
     Value value = gradient;
     Value factor = takeFactor(value);
-    Value own = sumSquares(builder, loc, value, number);
+    Value own = sumSquares(builder, loc, value, division.parts);
     if (factor)
       own = u.mul(own, u.mul(factor, factor));
     own = u.convert(own, builder.getF32Type());
+    Value &sum = sums[division.axes];
     sum = sum ? u.add(sum, own) : own;
   }
-  if (!sum)
-    sum =
-        splat(builder, loc, RankedTensorType::get({}, builder.getF32Type()), 0);
-  return u.sqrt(sum);
+  if (sums.empty())
+    return u.sqrt(splat(builder, loc,
+                        RankedTensorType::get({}, builder.getF32Type()), 0));
+  Value total;
+  for (auto &[axes, sum] : sums)
+    total = total ? u.add(total, sum) : sum;
+  return u.sqrt(total);
 }
 
 Value buildClipFactor(OpBuilder &builder, Location loc, Value norm,

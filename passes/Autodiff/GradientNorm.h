@@ -3,14 +3,22 @@
 #define ZC_PASSES_AUTODIFF_GRADIENTNORM_H
 
 #include "mlir/IR/Builders.h"
+#include "llvm/ADT/SmallVector.h"
 
 namespace zc {
 
+/// How a gradient will be divided among ranks.
+struct GradientDivision {
+  llvm::SmallVector<int64_t> parts; // of each dim; 1: it is whole
+  mlir::ArrayAttr axes;             // all axes that divide it
+};
+
 /// The square root of the sum of the squares of all elements, a float32 tensor
-/// of no dims.
+/// of no dims. Gradients that the same axes divide are added up first: their
+/// sum is reduced once.
 mlir::Value buildGlobalNorm(mlir::OpBuilder &builder, mlir::Location loc,
                             mlir::ValueRange gradients,
-                            llvm::ArrayRef<int64_t> parts);
+                            llvm::ArrayRef<GradientDivision> divisions);
 
 /// What gradients are multiplied by so that their norm is at most `limit`, as
 /// torch.nn.utils.clip_grad_norm_ has it: min(1, limit / (norm + 1e-6)).

@@ -19,6 +19,8 @@ namespace zc {
 struct AutodiffOptions {
   BuildLossPassOptions loss;
   BuildOptimizerStepPassOptions optimizer;
+  /// Adds passes between the forward and its backward; may be empty.
+  std::function<void(mlir::OpPassManager &)> shardParameters;
   /// Adds passes between gradients and what is made of them; may be empty.
   std::function<void(mlir::OpPassManager &)> packGradients;
 };

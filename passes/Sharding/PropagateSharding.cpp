@@ -39,13 +39,10 @@ public:
     separateCheapValues();
     reduceGradientsOnce();
     readArguments();
-    forwards();
-    backwards();
+    bothWays();
     // Users may want a reduced value in parts; then their own results change.
-    for (unsigned round = 0; settleReshards() && round < kMaxRounds; ++round) {
-      forwards();
-      backwards();
-    }
+    for (unsigned round = 0; settleReshards() && round < kMaxRounds; ++round)
+      bothWays();
     write();
   }
 
@@ -58,9 +55,14 @@ private:
   void readArguments();
   void forwards();
   void forward(Operation *op);
+  std::optional<StringRef> reducedHere(Operation *op, Value result);
   Operation *replaceByFinerOps(Operation *op);
-  void backwards();
-  void backward(Operation *op);
+  bool dividesWholeBatch(ArrayRef<Layout> operands,
+                         ArrayRef<SmallVector<int>> operandDims);
+  Operation *decompose(Operation *op, ArrayRef<Layout> operands,
+                       ArrayRef<Layout> results);
+  void bothWays();
+  bool backward(Operation *op);
   bool settleReshards();
   std::optional<Layout> findDemand(Value value, bool mayDiffer);
   Layout returnedLayout(unsigned index);
@@ -77,6 +79,7 @@ private:
   SymbolTable &symbols;
   dist::MeshAttr mesh;
   DenseMap<Value, Layout> layouts;
+  Axes batchAxes; // those that divide samples
   DenseMap<Operation *, OpLayouts> plans;
   DenseMap<Operation *, Layout> settled; // of reshards
   /// Accumulators whose division follows from what is added to them.
@@ -139,6 +142,8 @@ void Propagation::readArguments() {
     unsigned index = argument.getArgNumber();
     Layout &layout = layouts[argument];
     layout = layoutOf(argument, mesh);
+    if (auto dim = program.getArgAttrOfType<IntegerAttr>(index, kBatchDimAttr))
+      llvm::append_range(batchAxes, layout.dims[dim.getInt()]);
     Attribute symbol = program.getArgAttr(index, kStateAttr);
     if (!symbol)
       continue;
@@ -182,15 +187,51 @@ Operation *Propagation::replaceByFinerOps(Operation *op) {
            op, actual, {}, [](unsigned) { return false; }, mesh)
            .needsFinerOps())
     return nullptr;
+  return decompose(op, actual, {});
+}
+
+/// Whether an axis that divides samples divides a dim that a rule wants whole:
+/// what is summed there are statistics of the batch.
+bool Propagation::dividesWholeBatch(ArrayRef<Layout> operands,
+                                    ArrayRef<SmallVector<int>> operandDims) {
+  for (auto [layout, dims] : llvm::zip(operands, operandDims))
+    for (auto [axes, factor] : llvm::zip(layout.dims, dims))
+      if (factor == ShardingRule::kWhole && llvm::any_of(axes, [&](int axis) {
+            return llvm::is_contained(batchAxes, axis);
+          }))
+        return true;
+  return false;
+}
+
+/// Replaces an op by finer ones whose operands, and results where given, are
+/// divided; returns the first, or null where there are none.
+Operation *Propagation::decompose(Operation *op, ArrayRef<Layout> operands,
+                                  ArrayRef<Layout> results) {
+  auto shardable = cast<ShardableOpInterface>(op);
+  ShardingRule rule = shardable.getFinerRule();
+  SmallVector<int64_t> parts(rule.factors.size(), 1);
+  auto count = [&](const Layout &layout, ArrayRef<int> dims) {
+    for (auto [axes, factor] : llvm::zip(layout.dims, dims))
+      if (factor != ShardingRule::kWhole &&
+          rule.factors[factor].size % groupSize(axes, mesh) == 0)
+        parts[factor] = std::max(parts[factor], groupSize(axes, mesh));
+  };
+  for (auto [layout, dims] : llvm::zip(operands, rule.operandDims))
+    count(layout, dims);
+  for (auto [layout, dims] : llvm::zip(results, rule.resultDims))
+    count(layout, dims);
   OpBuilder builder(op);
   Operation *before = op->getPrevNode();
-  SmallVector<Value> finer = cast<ShardableOpInterface>(op).decompose(builder);
+  auto whole = shardable.getShardingRule().operandDims;
+  SmallVector<Value> finer = shardable.decompose(builder, parts);
   if (finer.empty())
     return nullptr;
   Operation *first = before ? before->getNextNode() : &block.front();
   Operation *end = op->getNextNode();
   op->replaceAllUsesWith(finer);
   op->erase();
+  if (!dividesWholeBatch(operands, whole))
+    return first;
   // A parameter's gradient is reduced with its like.
   for (Operation *made = first; made != end; made = made->getNextNode())
     if (!llvm::all_of(made->getResults(), isOnlyReduced))
@@ -199,17 +240,33 @@ Operation *Propagation::replaceByFinerOps(Operation *op) {
   return first;
 }
 
+/// What a reduction to `result` asks of its operand: dims that it keeps divided
+/// afterwards are divided before, where that is not the reduction's own doing.
+static Layout beforeReducing(Layout input, const Layout &result) {
+  for (auto [mine, wanted] : llvm::zip(input.dims, result.dims)) {
+    if (wanted.size() < mine.size() ||
+        ArrayRef(wanted).take_front(mine.size()) != ArrayRef(mine))
+      continue;
+    for (int axis : ArrayRef(wanted).drop_front(mine.size())) {
+      if (input.isUnreduced(axis))
+        break;
+      mine.push_back(axis);
+    }
+  }
+  return input;
+}
+
 void Propagation::forward(Operation *op) {
   if (auto reshard = dyn_cast<dist::ReshardOp>(op)) {
     OpLayouts &mine = plans[op];
-    Layout layout = layouts.at(reshard.getInput());
-    mine.operands = {layout};
+    Layout input = layouts.at(reshard.getInput()), layout = input;
     layout.unreduced.clear();
     if (auto found = settled.find(op); found != settled.end())
       layout = found->second;
     if (auto fixed = op->getAttrOfType<dist::ShardingAttr>(dist::kShardingAttr))
       layout = Layout::from(fixed, mesh);
     mine.results = {layout};
+    mine.operands = {beforeReducing(input, layout)};
     layouts[reshard] = layout;
     return;
   }
@@ -224,6 +281,23 @@ static bool isStatistic(Operation *op) {
          !isa<dist::ReshardOp>(op);
 }
 
+/// What a reduction of `result` behind its op carries; nothing where it is
+/// reduced by who needs it whole.
+std::optional<StringRef> Propagation::reducedHere(Operation *op, Value result) {
+  if (layouts.at(result).unreduced.empty() || isa<dist::ReshardOp>(op) ||
+      llvm::any_of(result.getUsers(),
+                   [](Operation *user) { return isa<dist::ReshardOp>(user); }))
+    return std::nullopt;
+  // A sum that a finer form takes is used where it is whole.
+  if (isStatistic(op))
+    return StringRef(dist::kStatistics);
+  // What several read is reduced once for all of them, not behind each.
+  if (result.use_empty() || result.hasOneUse() ||
+      cast<ShapedType>(result.getType()).getNumElements() == 1)
+    return std::nullopt;
+  return StringRef(dist::kActivations);
+}
+
 void Propagation::forwards() {
   plans.clear();
   for (Operation *op = &block.front(); op != block.getTerminator();) {
@@ -234,12 +308,9 @@ void Propagation::forwards() {
       }
     forward(op);
     Operation *next = op->getNextNode();
-    // A sum that a finer form takes is used where it is whole.
-    if (isStatistic(op))
-      for (Value result : op->getResults())
-        if (!layouts.at(result).unreduced.empty() &&
-            !isa<dist::ReshardOp>(*result.user_begin()))
-          next = reduceOnce(result, dist::kStatistics);
+    for (Value result : op->getResults())
+      if (std::optional<StringRef> traffic = reducedHere(op, result))
+        next = reduceOnce(result, *traffic);
     op = next;
   }
 }
@@ -289,12 +360,13 @@ static bool refines(const Layout &to, const Layout &from) {
     if (fine.size() < coarse.size() ||
         ArrayRef(fine).take_front(coarse.size()) != ArrayRef(coarse))
       return false;
-  return to.unreduced.empty() && from.unreduced.empty() && to != from;
+  return to.unreduced == from.unreduced && to != from;
 }
 
-void Propagation::backward(Operation *op) {
+/// Divides an op as its users want it; whether finer ops took its place.
+bool Propagation::backward(Operation *op) {
   if (isa<dist::ReshardOp>(op))
-    return;
+    return false;
   SmallVector<Layout> hints;
   bool any = false;
   for (Value result : op->getResults()) {
@@ -302,25 +374,33 @@ void Propagation::backward(Operation *op) {
     Layout &mine = layouts.at(result);
     if (demand && isZero(result) && !demand->unreduced.empty()) {
       plans.at(op).results[0] = mine = *demand;
-      return;
+      return false;
     }
     bool useful = demand && refines(*demand, mine);
     hints.push_back(useful ? *demand : mine);
     any |= useful;
   }
   if (!any)
-    return;
+    return false;
   OpLayouts finer = plan(op, hints);
   if (ArrayRef(finer.results) != ArrayRef(hints))
-    return;
+    return decompose(op, finer.operands, hints) != nullptr;
   for (auto [result, layout] : llvm::zip(op->getResults(), finer.results))
     layouts[result] = layout;
   plans[op] = std::move(finer);
+  return false;
 }
 
-void Propagation::backwards() {
-  for (Operation &op : llvm::reverse(block.without_terminator()))
-    backward(&op);
+/// Both ways, again while ops are replaced by finer ones.
+void Propagation::bothWays() {
+  bool replaced = true;
+  while (replaced) {
+    forwards();
+    replaced = false;
+    for (Operation &op : llvm::reverse(block.without_terminator()))
+      if ((replaced = backward(&op)))
+        break;
+  }
 }
 
 /// Takes from the users how reduced values are to be divided; whether that

@@ -34,6 +34,12 @@ LAYOUTS = {
     "zero-3-cnn": ("cnn", None, ["--mesh", "dp=2", "--zero", "3"]),
     "zero-hybrid": ("mlp", ODD, ["--mesh", "dp=4", "--zero", "3",
                                  "--zero-group", "2", "--reshard-last"]),
+    "tp": ("mlp", ODD, ["--mesh", "dp=3,tp=2"]),
+    "tp-clipped": ("mlp", [*ODD, "--accumulate", "2", "--clip-norm", "0.1"],
+                   ["--mesh", "tp=4"]),
+    "tp-gpt": ("gpt", None, ["--mesh", "dp=2,tp=2"]),
+    "tp-llama": ("llama", None, ["--mesh", "tp=2"]),
+    "tp-cnn": ("cnn", None, ["--mesh", "dp=2,tp=2"]),
     "dropout": (DROPPED, ["--loss", "softmax-cross-entropy", *SGD],
                 ["--mesh", "dp=2"]),
 }
@@ -41,6 +47,10 @@ MORE = {
     **{f"{model}-dp": (model, None, ["--mesh", "dp=2"])
        for model in ("resnet", "vgg", "mobilenet", "unet", "vit", "bert",
                      "llama", "lstm", "recommender", "regression")},
+    **{f"{model}-tp-{ranks}": (model, None, ["--mesh", f"tp={ranks}"])
+       for model in ("resnet", "vgg", "mobilenet", "unet", "vit", "bert",
+                     "llama", "gpt", "lstm", "recommender", "regression")
+       for ranks in (2, 4)},
     **{f"{model}-zero-{stage}": (model, None, ["--mesh", "dp=2", "--zero",
                                                str(stage), "--unit", "layer"])
        for model in ("resnet", "bert", "llama") for stage in (1, 2, 3)},

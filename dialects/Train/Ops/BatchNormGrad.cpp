@@ -26,7 +26,8 @@ ShardingRule BatchNormGradOp::getShardingRule() {
   return rule;
 }
 
-SmallVector<Value> BatchNormGradOp::decompose(OpBuilder &builder) {
+SmallVector<Value> BatchNormGradOp::decompose(OpBuilder &builder,
+                                              ArrayRef<int64_t>) {
   // As in the linalg form below.
   Location loc = getLoc();
   ChannelBuilder b(builder, loc, getInput().getType(), getChannelDim());

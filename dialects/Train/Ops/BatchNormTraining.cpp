@@ -53,7 +53,8 @@ ShardingRule BatchNormTrainingOp::getShardingRule() {
                                /*othersParallel=*/false);
 }
 
-SmallVector<Value> BatchNormTrainingOp::decompose(OpBuilder &builder) {
+SmallVector<Value> BatchNormTrainingOp::decompose(OpBuilder &builder,
+                                                  ArrayRef<int64_t>) {
   ChannelBuilder b(builder, getLoc(), getInput().getType(), getChannelDim());
   Value mean = b.scaled(b.sum(getInput()), 1 / b.count());
   Value centred = b.centred(getInput(), mean);

@@ -4,6 +4,8 @@
 
 #include "dialects/Train/Ops/LoopSupport.h"
 
+#include <limits>
+
 namespace zc::train {
 
 /// Checks logits [samples..., classes] against labels [samples...].
@@ -14,6 +16,27 @@ mlir::LogicalResult verifyCrossEntropy(mlir::Operation *op,
 /// Samples are parallel, classes whole, nothing linear.
 ShardingRule crossEntropyShardingRule(mlir::Operation *op,
                                       mlir::RankedTensorType logits);
+
+/// The same with the classes divided, in the last factor.
+ShardingRule crossEntropyFinerRule(mlir::Operation *op,
+                                   mlir::RankedTensorType logits,
+                                   FactorKind classes);
+
+/// Labels [samples...] as each of the parts of the classes counts its own:
+/// [samples..., parts], -1 where the class is another part's.
+mlir::Value buildPartLabels(mlir::OpBuilder &builder, mlir::Location loc,
+                            mlir::Value labels, int64_t classes, int64_t parts);
+
+/// i1 [samples...]: whether a label is `ignoreIndex`.
+mlir::Value compareIgnored(mlir::OpBuilder &builder, mlir::Location loc,
+                           mlir::Value labels, int64_t ignoreIndex);
+
+/// No label is this; parts ignore none.
+constexpr int64_t kIgnoreNone = std::numeric_limits<int64_t>::min();
+
+/// Whether a label is a class.
+mlir::Value buildIsClass(mlir::OpBuilder &builder, mlir::Location loc,
+                         mlir::Value label, int64_t classes);
 
 /// Whether a label says that its sample does not count.
 mlir::Value buildIsIgnored(mlir::OpBuilder &builder, mlir::Location loc,

@@ -1,5 +1,6 @@
 //===- Gather.cpp - train.gather ------------------------------------------===//
 #include "dialects/Train/Ops/GatherSupport.h"
+#include "dialects/Train/Ops/PartSupport.h"
 
 using namespace mlir;
 
@@ -64,6 +65,34 @@ ShardingRule GatherOp::getShardingRule() {
   }
   rule.linearity[0] = Linearity::Separate;
   return rule;
+}
+
+// Each part of the table has some of the rows: the others are zeros, and the
+// result is the sum.
+ShardingRule GatherOp::getFinerRule() {
+  ShardingRule rule = getShardingRule();
+  rule.operandDims[0][getDim()] = rule.addFactor(
+      getTable().getType().getDimSize(getDim()), FactorKind::Sum);
+  return rule;
+}
+
+SmallVector<Value> GatherOp::decompose(OpBuilder &builder,
+                                       ArrayRef<int64_t> parts) {
+  Location loc = getLoc();
+  int64_t dim = getDim(), count = parts.back();
+  int64_t rows = getTable().getType().getDimSize(dim);
+  if (count == 1 || count == rows)
+    return {};
+  IndexParts at = placeIndices(builder, loc, getIndices(), rows, count);
+  Value table = splitDim(builder, loc, getTable(), dim, count);
+  auto type = gatheredType(cast<RankedTensorType>(table.getType()),
+                           getIndices().getType(), dim + 1);
+  Value slices = GatherOp::create(builder, loc, type, table, at.local, dim + 1);
+  int64_t indexRank = getIndices().getType().getRank();
+  Value mine =
+      isInPart(builder, loc, at.part, type.getShape(), dim,
+               llvm::to_vector(llvm::seq(dim + 1, dim + 1 + indexRank)));
+  return {reduceSum(builder, loc, maskValue(builder, loc, mine, slices), dim)};
 }
 
 double GatherOp::getFlops() { return 0; }

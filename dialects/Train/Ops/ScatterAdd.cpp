@@ -1,5 +1,6 @@
 //===- ScatterAdd.cpp - train.scatter_add ---------------------------------===//
 #include "dialects/Train/Ops/GatherSupport.h"
+#include "dialects/Train/Ops/PartSupport.h"
 
 using namespace mlir;
 
@@ -43,6 +44,42 @@ ShardingRule ScatterAddOp::getShardingRule() {
   }
   rule.linearity[0] = rule.linearity[2] = Linearity::Joint;
   return rule;
+}
+
+ShardingRule ScatterAddOp::getFinerRule() {
+  ShardingRule rule = getShardingRule();
+  int rows = rule.addFactor(getInit().getType().getDimSize(getDim()));
+  rule.operandDims[0][getDim()] = rule.resultDims[0][getDim()] = rows;
+  return rule;
+}
+
+// To each part of the table go its own rows' updates, and zeros to some row.
+SmallVector<Value> ScatterAddOp::decompose(OpBuilder &builder,
+                                           ArrayRef<int64_t> parts) {
+  Location loc = getLoc();
+  RankedTensorType type = getInit().getType();
+  int64_t dim = getDim(), count = parts.back(), rows = type.getDimSize(dim);
+  if (count == 1 || count == rows)
+    return {};
+  IndexParts at = placeIndices(builder, loc, getIndices(), rows, count);
+  SmallVector<int64_t> shape(getUpdates().getType().getShape());
+  shape.insert(shape.begin() + dim, count);
+  int64_t rank = shape.size(), indexRank = getIndices().getType().getRank();
+  Value updates =
+      broadcast(builder, loc, getUpdates(), shape, otherDims(rank, {dim}));
+  Value mine =
+      isInPart(builder, loc, at.part, shape, dim,
+               llvm::to_vector(llvm::seq(dim + 1, dim + 1 + indexRank)));
+  Attribute init;
+  bool isZero =
+      matchPattern(getInit(), m_Constant(&init)) && isSplatOf(init, 0);
+  Value table = splitDim(builder, loc, getInit(), dim, count);
+  if (isZero) // a constant's parts are constants
+    table = splat(builder, loc, table.getType(), 0);
+  Value sum =
+      ScatterAddOp::create(builder, loc, table.getType(), table, at.local,
+                           maskValue(builder, loc, mine, updates), dim + 1);
+  return {reshape(builder, loc, sum, type.getShape())};
 }
 
 double ScatterAddOp::getFlops() {

@@ -1,5 +1,6 @@
 //===- SoftmaxCrossEntropy.cpp - train.softmax_cross_entropy --------------===//
 #include "dialects/Train/Ops/CrossEntropySupport.h"
+#include "dialects/Train/Ops/PartSupport.h"
 #include "dialects/Train/Ops/RowSupport.h"
 
 using namespace mlir;
@@ -51,6 +52,42 @@ ShardingRule SoftmaxCrossEntropyOp::getShardingRule() {
   return crossEntropyShardingRule(*this, getLogits().getType());
 }
 
+ShardingRule SoftmaxCrossEntropyOp::getFinerRule() {
+  return crossEntropyFinerRule(*this, getLogits().getType(), FactorKind::Sum);
+}
+
+// Every part of the classes has its own loss and log sum exp, whose difference
+// is the label's logit in one part and 0 in the others. The log sum exp of
+// these is that of all classes.
+SmallVector<Value> SoftmaxCrossEntropyOp::decompose(OpBuilder &builder,
+                                                    ArrayRef<int64_t> parts) {
+  Location loc = getLoc();
+  RankedTensorType type = getLogits().getType();
+  int64_t dim = type.getRank() - 1, classes = type.getDimSize(dim);
+  int64_t count = parts.back();
+  if (count == 1 || count == classes)
+    return {};
+  Value logits = splitDim(builder, loc, getLogits(), dim, count);
+  Value labels = buildPartLabels(builder, loc, getLabels(), classes, count);
+  Type perPart =
+      withShape(type, cast<RankedTensorType>(labels.getType()).getShape());
+  auto own = SoftmaxCrossEntropyOp::create(builder, loc, perPart, perPart,
+                                           logits, labels, kIgnoreNone);
+  Type perSample = getLoss().getType();
+  Value none = splat(builder, loc, getLabels().getType(), -1);
+  auto all =
+      SoftmaxCrossEntropyOp::create(builder, loc, perSample, perSample,
+                                    own.getLogSumExp(), none, kIgnoreNone);
+  Value picked = reduceSum(
+      builder, loc,
+      SubOp::create(builder, loc, own.getLogSumExp(), own.getLoss()), dim);
+  Value loss = SubOp::create(builder, loc, all.getLogSumExp(), picked);
+  Value counts = compareIgnored(builder, loc, getLabels(), getIgnoreIndex());
+  loss = SelectOp::create(builder, loc, perSample, counts,
+                          splat(builder, loc, perSample, 0), loss);
+  return {loss, all.getLogSumExp()};
+}
+
 double SoftmaxCrossEntropyOp::getFlops() {
   // max, subtract, exp, add
   return 4.0 * numElements(getLogits().getType());
@@ -69,7 +106,10 @@ void SoftmaxCrossEntropyOp::buildLinalg(OpBuilder &builder, Location loc,
     ScalarBuilder s(builder, loc);
     Value logSum = s.log(sum);
     OpFoldResult place = buildClampedIndex(builder, loc, label, shape.back());
-    Value distance = s.sub(buildLoad(builder, loc, row, place), largest);
+    Value picked =
+        s.select(buildIsClass(builder, loc, label, shape.back()),
+                 buildLoad(builder, loc, row, place), s.constant(element, 0));
+    Value distance = s.sub(picked, largest);
     Value ignored = buildIsIgnored(builder, loc, label, getIgnoreIndex());
     Value loss =
         s.select(ignored, s.constant(element, 0), s.sub(logSum, distance));

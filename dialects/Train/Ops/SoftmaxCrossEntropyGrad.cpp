@@ -1,5 +1,6 @@
 //===- SoftmaxCrossEntropyGrad.cpp - train.softmax_cross_entropy_grad -----===//
 #include "dialects/Train/Ops/CrossEntropySupport.h"
+#include "dialects/Train/Ops/PartSupport.h"
 
 using namespace mlir;
 
@@ -21,6 +22,36 @@ ShardingRule SoftmaxCrossEntropyGradOp::getShardingRule() {
   ShardingRule rule = crossEntropyShardingRule(*this, getLogits().getType());
   rule.linearity[3] = Linearity::Separate;
   return rule;
+}
+
+ShardingRule SoftmaxCrossEntropyGradOp::getFinerRule() {
+  return crossEntropyFinerRule(*this, getLogits().getType(),
+                               FactorKind::Parallel);
+}
+
+SmallVector<Value>
+SoftmaxCrossEntropyGradOp::decompose(OpBuilder &builder,
+                                     ArrayRef<int64_t> parts) {
+  Location loc = getLoc();
+  RankedTensorType type = getLogits().getType();
+  int64_t dim = type.getRank() - 1, classes = type.getDimSize(dim);
+  int64_t count = parts.back();
+  if (count == 1 || count == classes)
+    return {};
+  Value logits = splitDim(builder, loc, getLogits(), dim, count);
+  Value labels = buildPartLabels(builder, loc, getLabels(), classes, count);
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(labels.getType()).getShape();
+  auto spread = [&](Value perSample) {
+    return broadcast(builder, loc, perSample, shape, otherDims(dim + 1, {dim}));
+  };
+  Value counts = compareIgnored(builder, loc, getLabels(), getIgnoreIndex());
+  Value grad =
+      SelectOp::create(builder, loc, getGrad().getType(), counts,
+                       splat(builder, loc, getGrad().getType(), 0), getGrad());
+  Value result = SoftmaxCrossEntropyGradOp::create(
+      builder, loc, logits.getType(), logits, labels, spread(getLogSumExp()),
+      spread(grad), kIgnoreNone);
+  return {reshape(builder, loc, result, type.getShape())};
 }
 
 double SoftmaxCrossEntropyGradOp::getFlops() {
@@ -55,7 +86,9 @@ void SoftmaxCrossEntropyGradOp::buildLinalg(OpBuilder &builder, Location loc,
                    });
     OpFoldResult place = buildClampedIndex(builder, loc, label, shape.back());
     Value atLabel = buildLoad(builder, loc, result, place);
-    buildStore(builder, loc, s.sub(atLabel, grad), result, place);
+    Value isClass = buildIsClass(builder, loc, label, shape.back());
+    Value share = s.select(isClass, grad, s.constant(grad.getType(), 0));
+    buildStore(builder, loc, s.sub(atLabel, share), result, place);
   });
 }
 

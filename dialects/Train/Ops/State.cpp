@@ -22,6 +22,12 @@ static LogicalResult verifyDraw(StateOp state) {
   return success();
 }
 
+RankedTensorType StateOp::getWholeType() {
+  // Of the dist dialect, which this one does not know.
+  auto whole = (*this)->getAttrOfType<TypeAttr>("dist.whole");
+  return whole ? cast<RankedTensorType>(whole.getValue()) : getTensorType();
+}
+
 LogicalResult StateOp::verify() {
   auto type = dyn_cast<RankedTensorType>(getType());
   if (!type || !type.hasStaticShape())
@@ -33,7 +39,7 @@ LogicalResult StateOp::verify() {
     return emitOpError("unknown kind \"") << getKind() << "\"";
   if (getValue() && getSource())
     return emitOpError("has both a value and a source");
-  if (getValue() && getValue()->getType() != type)
+  if (getValue() && getValue()->getType() != getWholeType())
     return emitOpError("value has type ") << getValue()->getType();
   return getDraw() ? verifyDraw(*this) : success();
 }
