@@ -1,5 +1,6 @@
 #include "compiler/Driver/ArtifactOutput.h"
 
+#include "compiler/Driver/CudaCode.h"
 #include "compiler/Driver/Diagnostics.h"
 #include "compiler/Driver/Phases.h"
 #include "compiler/Driver/StoredTensors.h"
@@ -33,12 +34,16 @@ static FailureOr<std::string> emitObject(ModuleOp module,
   OwningOpRef<ModuleOp> copy(kernels.clone());
   auto bytes = emitSharedObject(*copy, target, llvmText);
   if (succeeded(bytes))
-    code = {target.name, target.features, *bytes};
+    code = {target.name, target.features, *bytes, "so"};
   return bytes;
 }
 
 int zc::emitMachineCode(ModuleOp module, const CompileOptions &options) {
   std::string text;
+  if (options.target == "cuda") {
+    auto printed = printCudaCode(module, options);
+    return failed(printed) ? 1 : emitText(options.output, *printed);
+  }
   CodeInput code;
   if (failed(emitObject(module, options.cpuArchs.front(), code, &text)))
     return 1;
@@ -86,6 +91,7 @@ static ExportInput makeExportInput(ModuleOp module,
   input.modelFolder = parentPath(options.model);
   input.zcVersion = ZC_VERSION;
   input.mode = options.mode;
+  input.device = options.target;
   input.threads = getPlannedThreads(options);
   input.batch = summary.batch;
   if (options.mode == "train") {
@@ -98,12 +104,21 @@ static ExportInput makeExportInput(ModuleOp module,
   return input;
 }
 
+static LogicalResult addCode(ModuleOp module, const CompileOptions &options,
+                             std::vector<CodeInput> &code) {
+  if (options.target == "cuda")
+    return emitCudaCode(module, options, code);
+  for (const std::string &arch : options.cpuArchs)
+    if (failed(emitObject(module, arch, code.emplace_back())))
+      return failure();
+  return success();
+}
+
 int zc::writeArtifact(ModuleOp module, const CompileOptions &options,
                       Summary &summary) {
   ExportInput input = makeExportInput(module, options, summary);
-  for (const std::string &arch : options.cpuArchs)
-    if (failed(emitObject(module, arch, input.code.emplace_back())))
-      return 1;
+  if (failed(addCode(module, options, input.code)))
+    return 1;
   AbsentData absent =
       options.init.empty() ? AbsentData::Refused : AbsentData::Allowed;
   if (Status status = addStoredModel(options.model, absent, input);

@@ -51,7 +51,7 @@ static int runPhases(Phases &phases, const CompileOptions &options) {
     return emitModule(phases, options);
   if (failed(phases.generateCode()))
     return 1;
-  if (options.emit == Emit::Llvm)
+  if (options.emit == Emit::Llvm || options.emit == Emit::Ptx)
     return emitMachineCode(phases.getModule(), options);
   if (int code = writeArtifact(phases.getModule(), options, summary))
     return code;

@@ -80,6 +80,7 @@ struct Arguments {
   std::string memoryBudget;
   std::string mesh;
   std::string emit = "artifact";
+  std::string target = "cpu";
 };
 } // namespace
 
@@ -269,10 +270,31 @@ static std::string checkCpuArch(const std::string &name) {
   return resolveCpuTarget(name, target, error) ? "" : error;
 }
 
+/// sm_NN of a GPU that zc knows code for, or an empty string.
+static std::string parseCudaArch(llvm::StringRef text) {
+  int version;
+  bool sound = text.consume_front("sm_") && !text.getAsInteger(10, version) &&
+               version >= 80 && version < 1000;
+  return sound ? "sm_" + std::to_string(version) : "";
+}
+
+static std::string checkTarget(const std::string &text) {
+  auto [device, arch] = llvm::StringRef(text).split(':');
+  if (text == "cpu" || text == "cuda" ||
+      (device == "cuda" && !parseCudaArch(arch).empty()))
+    return "";
+  return "expected cpu, cuda or cuda:sm_NN with an NN from 80 on, found '" +
+         text + "'";
+}
+
 static void addTargetOptions(CLI::App &command, Arguments &arguments) {
   CompileOptions &options = arguments.options;
-  command.add_option("--target", options.target, "the device")
-      ->check(CLI::IsMember({"cpu"}));
+  command
+      .add_option("--target", arguments.target,
+                  "the device: cpu, cuda for NVIDIA GPUs from sm_80 on, or "
+                  "cuda:sm_90 for one kind besides")
+      ->check(checkTarget)
+      ->type_name("cpu|cuda[:sm_NN]");
   command
       .add_option("--cpu-arch", options.cpuArchs,
                   "instruction sets, separated by commas: native, x86-64-v3, "
@@ -288,8 +310,8 @@ static void addTargetOptions(CLI::App &command, Arguments &arguments) {
       ->check(CLI::Range(1, 4096))
       ->default_str("");
   command.add_option("--emit", arguments.emit, "what to write")
-      ->check(CLI::IsMember(
-          {"onnx", "train", "step", "sharded", "sched", "llvm", "artifact"}));
+      ->check(CLI::IsMember({"onnx", "train", "step", "sharded", "sched",
+                             "llvm", "ptx", "artifact"}));
   command
       .add_option("--dump-ir", options.dumpIr,
                   "folder for numbered IR files, one a pass")
@@ -298,8 +320,8 @@ static void addTargetOptions(CLI::App &command, Arguments &arguments) {
 }
 
 static Emit parseEmit(const std::string &text) {
-  const char *names[] = {"onnx",  "train", "step",    "sharded",
-                         "sched", "llvm",  "artifact"};
+  const char *names[] = {"onnx",  "train", "step", "sharded",
+                         "sched", "llvm",  "ptx",  "artifact"};
   for (auto [index, name] : llvm::enumerate(names))
     if (text == name)
       return Emit(index);
@@ -320,6 +342,8 @@ static void checkTogether(const CompileOptions &options) {
   bool needsLoss = options.mode == "train" && options.emit > Emit::Train;
   if (needsLoss && options.loss.empty())
     throw CLI::RequiredError("--loss, in training mode,");
+  if (options.emit == Emit::Ptx && options.target != "cuda")
+    throw CLI::ValidationError("--emit", "ptx belongs to --target cuda");
   if (options.emit == Emit::Artifact && options.output.empty())
     throw CLI::RequiredError("--output");
   bool hasClasses = options.loss == "softmax-cross-entropy";
@@ -377,6 +401,9 @@ Command zc::addCompileCommand(CLI::App &command) {
     options.memoryBudget = parseSize(arguments->memoryBudget).value_or(0);
     options.mesh = parseMesh(arguments->mesh);
     options.emit = parseEmit(arguments->emit);
+    auto [device, arch] = llvm::StringRef(arguments->target).split(':');
+    options.target = device.str();
+    options.cudaArch = parseCudaArch(arch);
     checkTogether(options);
     checkOptimizerOptions(command, options);
     return compile(options);

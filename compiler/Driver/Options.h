@@ -11,7 +11,7 @@
 namespace zc {
 
 /// After which phase to stop, in their order.
-enum class Emit { Onnx, Train, Step, Sharded, Sched, Llvm, Artifact };
+enum class Emit { Onnx, Train, Step, Sharded, Sched, Llvm, Ptx, Artifact };
 
 /// One axis of the mesh.
 struct MeshAxis {
@@ -61,8 +61,9 @@ struct CompileOptions {
   bool noReshardAfterForward = false;
 
   std::vector<std::string> cpuArchs = {"native"};
-  int64_t cpuThreads = 0; // 0: this machine's cores
-  std::string target = "cpu";
+  int64_t cpuThreads = 0;     // 0: this machine's cores
+  std::string target = "cpu"; // or cuda
+  std::string cudaArch;       // "sm_90", of cuda:sm_90; empty: any
 
   std::string recompute = "none";
   int64_t memoryBudget = 0; // bytes of a rank; 0: any

@@ -29,6 +29,8 @@ using namespace mlir;
 using namespace zc;
 
 int64_t zc::getPlannedThreads(const CompileOptions &options) {
+  if (options.target != "cpu") // a device of its own: one thread feeds it
+    return 1;
   if (options.cpuThreads > 0)
     return options.cpuThreads;
   int64_t cores = llvm::hardware_concurrency().compute_thread_count();
@@ -226,7 +228,9 @@ LogicalResult Phases::divide() {
 LogicalResult Phases::schedule() {
   SelectLibraryCallsPassOptions library;
   library.threads = getPlannedThreads(options);
-  setWorkspaceBound(getWorkspaceBound);
+  library.target = options.target;
+  setWorkspaceBound(options.target == "cuda" ? getCudaWorkspaceBound
+                                             : getWorkspaceBound);
   RecomputePassOptions memory;
   memory.policy = options.recompute;
   memory.budget = options.memoryBudget;
@@ -239,6 +243,10 @@ LogicalResult Phases::schedule() {
 }
 
 LogicalResult Phases::generateCode() {
-  return run("llvm",
-             [&](OpPassManager &manager) { buildCodegenPipeline(manager); });
+  return run("llvm", [&](OpPassManager &manager) {
+    if (options.target == "cuda")
+      buildCudaCodegenPipeline(manager);
+    else
+      buildCodegenPipeline(manager);
+  });
 }

@@ -4,6 +4,7 @@
 #include "dialects/Dist/DistDialect.h"
 #include "dialects/Train/TrainDialect.h"
 #include "kernels/Cpu/Workspace.h"
+#include "kernels/Cuda/Workspace.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -46,7 +47,16 @@ static Order getImageOrder(Value value, bool channelsLast) {
   return order;
 }
 
-template <typename Op> static uint64_t boundMatmul(Op op, int64_t threads) {
+namespace {
+/// What a back end's libraries need at most.
+struct LibraryBounds {
+  uint64_t (*matmul)(const kernels::MatmulSpec &, int threads);
+  uint64_t (*convolution)(const kernels::ConvolutionSpec &, int threads);
+  uint64_t (*attention)(const kernels::AttentionSpec &, int threads);
+};
+} // namespace
+
+template <typename Op> static kernels::MatmulSpec makeMatmul(Op op) {
   kernels::MatmulSpec spec;
   spec.accumulate = std::is_same_v<Op, train::MatmulAddOp>;
   spec.a = makeTensor(op.getLhs(),
@@ -54,13 +64,13 @@ template <typename Op> static uint64_t boundMatmul(Op op, int64_t threads) {
   spec.b = makeTensor(op.getRhs(),
                       getMatrixOrder(op.getRhs(), op.getTransposeRhs()));
   spec.c = makeTensor(op.getResult(), getOrder(op.getResult()));
-  return kernels::matmulWorkspaceBound(spec, threads);
+  return spec;
 }
 
 template <typename Op>
-static uint64_t boundConvolution(Op op, kernels::ConvolutionKind kind,
-                                 Value source, Value filter, Value destination,
-                                 int64_t threads) {
+static kernels::ConvolutionSpec
+makeConvolution(Op op, kernels::ConvolutionKind kind, Value source,
+                Value filter, Value destination) {
   kernels::ConvolutionSpec spec;
   spec.kind = kind;
   bool last = op.getChannelsLast();
@@ -72,10 +82,10 @@ static uint64_t boundConvolution(Op op, kernels::ConvolutionKind kind,
   spec.padsLow = op.getPadsLow().vec();
   spec.padsHigh = op.getPadsHigh().vec();
   spec.groups = op.getGroups();
-  return kernels::convolutionWorkspaceBound(spec, threads);
+  return spec;
 }
 
-template <typename Op> static uint64_t boundAttention(Op op, int64_t threads) {
+template <typename Op> static kernels::AttentionSpec makeAttention(Op op) {
   ArrayRef<int64_t> q = op.getQuery().getType().getShape();
   kernels::AttentionSpec spec;
   spec.backward = std::is_same_v<Op, train::AttentionGradOp>;
@@ -84,7 +94,7 @@ template <typename Op> static uint64_t boundAttention(Op op, int64_t threads) {
   spec.keys = op.getKey().getType().getDimSize(1);
   spec.heads = q[2];
   spec.width = q[3];
-  return kernels::attentionWorkspaceBound(spec, threads);
+  return spec;
 }
 
 static uint64_t boundCollective(dist::CollectiveOpInterface op) {
@@ -96,25 +106,51 @@ static uint64_t boundCollective(dist::CollectiveOpInterface op) {
   return shape ? costOf(*shape).workspaceBytes : 0;
 }
 
-uint64_t zc::getWorkspaceBound(Operation *op, int64_t threads) {
+static uint64_t getBound(Operation *op, int threads,
+                         const LibraryBounds &bounds) {
   using Kind = kernels::ConvolutionKind;
   return llvm::TypeSwitch<Operation *, uint64_t>(op)
       .Case<train::MatmulOp, train::MatmulAddOp>(
-          [&](auto op) { return boundMatmul(op, threads); })
+          [&](auto op) { return bounds.matmul(makeMatmul(op), threads); })
       .Case([&](train::ConvOp op) {
-        return boundConvolution(op, Kind::Forward, op.getInput(),
-                                op.getFilter(), op.getResult(), threads);
+        return bounds.convolution(makeConvolution(op, Kind::Forward,
+                                                  op.getInput(), op.getFilter(),
+                                                  op.getResult()),
+                                  threads);
       })
       .Case([&](train::ConvInputGradOp op) {
-        return boundConvolution(op, Kind::BackwardInput, op.getResult(),
-                                op.getFilter(), op.getGrad(), threads);
+        return bounds.convolution(makeConvolution(op, Kind::BackwardInput,
+                                                  op.getResult(),
+                                                  op.getFilter(), op.getGrad()),
+                                  threads);
       })
       .Case([&](train::ConvFilterGradOp op) {
-        return boundConvolution(op, Kind::BackwardFilter, op.getInput(),
-                                op.getResult(), op.getGrad(), threads);
+        return bounds.convolution(makeConvolution(op, Kind::BackwardFilter,
+                                                  op.getInput(), op.getResult(),
+                                                  op.getGrad()),
+                                  threads);
       })
       .Case<train::AttentionOp, train::AttentionGradOp>(
-          [&](auto op) { return boundAttention(op, threads); })
+          [&](auto op) { return bounds.attention(makeAttention(op), threads); })
       .Case([](dist::CollectiveOpInterface op) { return boundCollective(op); })
       .Default([](Operation *) { return uint64_t(0); });
+}
+
+uint64_t zc::getWorkspaceBound(Operation *op, int64_t threads) {
+  return getBound(op, int(threads),
+                  {kernels::matmulWorkspaceBound,
+                   kernels::convolutionWorkspaceBound,
+                   kernels::attentionWorkspaceBound});
+}
+
+uint64_t zc::getCudaWorkspaceBound(Operation *op, int64_t threads) {
+  return getBound(
+      op, int(threads),
+      {[](const kernels::MatmulSpec &spec, int) {
+         return kernels::cuda::matmulWorkspaceBound(spec);
+       },
+       [](const kernels::ConvolutionSpec &spec, int) {
+         return kernels::cuda::convolutionWorkspaceBound(spec);
+       },
+       [](const kernels::AttentionSpec &, int) { return uint64_t(0); }});
 }

@@ -90,7 +90,7 @@ static Status addState(train::StateOp op, plan::Manifest &manifest) {
 }
 
 static std::string getEntryName(const CodeInput &code) {
-  return "code/" + code.arch + ".so";
+  return "code/" + code.arch + "." + code.suffix;
 }
 
 static void addMetadata(const ExportInput &input, plan::Manifest &manifest) {

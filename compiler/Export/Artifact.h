@@ -11,11 +11,13 @@
 
 namespace zc {
 
-/// Machine code for one kind of CPU, a shared object.
+/// Machine code for one kind of processor: a shared object for CPUs; a cubin or
+/// PTX for GPUs.
 struct CodeInput {
   std::string arch;                  // "x86-64-v4"; names the entry
   std::vector<std::string> features; // that it needs, as LLVM spells them
   std::string bytes;
+  std::string suffix = "so"; // of the entry: so, cubin or ptx
 };
 
 /// A tensor that the artifact carries for `zc export` although no program reads

@@ -28,9 +28,10 @@ plan::StridedOperand makeOperand(Value buffer, ArrayRef<int64_t> permutation,
 Status exportLibraryCall(sched::LibraryCallOp op, const ProgramExport &program,
                          plan::Instruction &instruction) {
   StringRef library = op.getLibrary();
-  if (library == "onednn.matmul") {
+  if (library == "onednn.matmul" || library == "cublaslt.matmul") {
     exportMatmul(op, program, *instruction.mutable_matmul());
-  } else if (library == "onednn.convolution") {
+  } else if (library == "onednn.convolution" ||
+             library == "cudnn.convolution") {
     exportConvolution(op, program, *instruction.mutable_convolution());
   } else if (library == "zc.attention") {
     exportAttention(op, program, *instruction.mutable_attention());

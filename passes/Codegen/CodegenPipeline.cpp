@@ -1,6 +1,7 @@
 //===- CodegenPipeline.cpp ------------------------------------------------===//
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/Linalg/Passes.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
@@ -50,6 +51,37 @@ void buildCodegenPipeline(OpPassManager &manager) {
   buildKernelLoweringPipeline(manager.nest<ModuleOp>());
 }
 
+void buildDeviceLoweringPipeline(OpPassManager &manager) {
+  OpPassManager &function = manager.nest<gpu::GPUFuncOp>();
+  function.addPass(createConvertLinalgToLoopsPass());
+  function.addPass(memref::createFoldMemRefAliasOpsPass());
+  function.addPass(createCanonicalizerPass());
+  function.addPass(createCSEPass());
+  function.addPass(createLoopInvariantCodeMotionPass());
+  // The same polynomials as on CPUs.
+  function.addPass(createApproximateMathPass());
+  function.addPass(createCanonicalizerPass());
+  function.addPass(createCSEPass());
+  manager.addPass(memref::createExpandStridedMetadataPass());
+  manager.addPass(createLowerAffinePass());
+  manager.addPass(createSCFToControlFlowPass());
+  manager.addPass(createLowerDeviceMathPass());
+  ConvertGpuOpsToNVVMOpsOptions bare;
+  bare.useBarePtrCallConv = true;
+  manager.addPass(createConvertGpuOpsToNVVMOps(bare));
+  manager.addPass(createReconcileUnrealizedCastsPass());
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCSEPass());
+}
+
+void buildCudaCodegenPipeline(OpPassManager &manager) {
+  LowerKernelsPassOptions cuda;
+  cuda.target = "cuda";
+  manager.addPass(createLowerKernelsPass(cuda));
+  manager.addPass(createDistributeThreadsPass());
+  buildDeviceLoweringPipeline(manager.nest<gpu::GPUModuleOp>());
+}
+
 void registerCodegenPipelines() {
   PassPipelineRegistration<>("zc-codegen-pipeline",
                              "compile every sched.kernel to the LLVM dialect",
@@ -57,6 +89,9 @@ void registerCodegenPipelines() {
   PassPipelineRegistration<>("zc-kernel-lowering-pipeline",
                              "lower a module of kernel functions to LLVM",
                              buildKernelLoweringPipeline);
+  PassPipelineRegistration<>("zc-cuda-codegen-pipeline",
+                             "compile every sched.kernel to NVVM",
+                             buildCudaCodegenPipeline);
 }
 
 } // namespace zc

@@ -4,15 +4,13 @@
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
+#include "passes/Codegen/TemporaryFile.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/OptimizationLevel.h"
 #include "llvm/Passes/PassBuilder.h"
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Program.h"
-#include "llvm/Support/Signals.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Target/TargetOptions.h"
@@ -132,25 +130,6 @@ static bool writeObject(llvm::Module &module, llvm::TargetMachine &machine,
 // Linking
 //===----------------------------------------------------------------------===//
 
-namespace {
-/// A file that is gone when the program leaves its scope, if only by a signal.
-struct TemporaryFile {
-  TemporaryFile(llvm::StringRef suffix) {
-    if (llvm::sys::fs::createTemporaryFile("zc-kernels", suffix, path))
-      path.clear();
-    else
-      llvm::sys::RemoveFileOnSignal(path);
-  }
-  ~TemporaryFile() {
-    if (path.empty())
-      return;
-    llvm::sys::fs::remove(path);
-    llvm::sys::DontRemoveFileOnSignal(path);
-  }
-  SmallString<128> path;
-};
-} // namespace
-
 static std::string findLinker() {
   for (llvm::StringRef name : {"ld.lld-22", "ld.lld", "ld"}) {
     auto found = llvm::sys::findProgramByName(name, {ZC_LLVM_TOOLS_DIR});
@@ -170,33 +149,17 @@ static bool linkObject(llvm::ArrayRef<char> object, std::string &shared,
     error = "found no linker; install lld (tools/setup does)";
     return false;
   }
-  std::error_code failure;
-  {
-    llvm::raw_fd_ostream stream(input.path, failure);
-    stream.write(object.data(), object.size());
-    stream.close();
-    if (stream.has_error())
-      failure = stream.error();
-    stream.clear_error();
-  }
-  if (failure) {
-    error = "cannot write a temporary file: " + failure.message();
+  if (!input.write(object, error))
     return false;
-  }
-  llvm::StringRef arguments[] = {linker, "-shared",   "-z",      "noexecstack",
-                                 "-o",   output.path, input.path};
+  llvm::StringRef arguments[] = {linker,        "-shared", "-z",
+                                 "noexecstack", "-o",      output.path(),
+                                 input.path()};
   if (llvm::sys::ExecuteAndWait(linker, arguments, std::nullopt, {}, 0, 0,
                                 &error) != 0) {
     error = "the linker " + linker + " failed " + error;
     return false;
   }
-  auto bytes = llvm::MemoryBuffer::getFile(output.path);
-  if (!bytes) {
-    error = "cannot read a temporary file: " + bytes.getError().message();
-    return false;
-  }
-  shared = (*bytes)->getBuffer().str();
-  return true;
+  return output.read(shared, error);
 }
 
 FailureOr<std::string> emitSharedObject(ModuleOp kernels,

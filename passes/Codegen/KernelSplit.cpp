@@ -28,6 +28,13 @@ SmallVector<int64_t> KernelSplit::localShape(Value value) const {
   return shape;
 }
 
+int64_t largestDivisor(int64_t size, int64_t atMost) {
+  for (int64_t divisor = std::min(size, atMost); divisor > 1; --divisor)
+    if (size % divisor == 0)
+      return divisor;
+  return 1;
+}
+
 namespace {
 
 /// Elements that one block should have: enough to hide a call and to fill
@@ -160,13 +167,6 @@ SmallVector<int> findCandidates(const DimClasses &classes, Block &body) {
   return candidates;
 }
 
-int64_t largestDivisor(int64_t size, int64_t atMost) {
-  for (int64_t divisor = std::min(size, atMost); divisor > 1; --divisor)
-    if (size % divisor == 0)
-      return divisor;
-  return 1;
-}
-
 int64_t smallestDivisor(int64_t size, int64_t atLeast) {
   for (int64_t divisor = std::max<int64_t>(atLeast, 1); divisor < size;
        ++divisor)
@@ -217,10 +217,9 @@ bool splitsWell(int64_t size) {
          largestDivisor(size, kBlockElements) >= kTooSmall;
 }
 
-KernelSplit chooseSplit(Block &body) {
-  DimClasses classes(body);
-  SmallVector<int> candidates = findCandidates(classes, body);
-  SmallVector<int64_t> blocks = chooseBlocks(classes, candidates);
+static KernelSplit makeSplit(const DimClasses &classes,
+                             ArrayRef<int> candidates,
+                             ArrayRef<int64_t> blocks) {
   KernelSplit split;
   llvm::DenseMap<int, int> loopOf;
   for (auto [id, block] : llvm::zip(candidates, blocks)) {
@@ -239,6 +238,21 @@ KernelSplit chooseSplit(Block &body) {
     split.dims[item.first] = dims;
   }
   return split;
+}
+
+KernelSplit chooseSplit(Block &body) {
+  DimClasses classes(body);
+  SmallVector<int> candidates = findCandidates(classes, body);
+  return makeSplit(classes, candidates, chooseBlocks(classes, candidates));
+}
+
+KernelSplit chooseSplit(Block &body, BlockChooser blockOf) {
+  DimClasses classes(body);
+  SmallVector<int> candidates = findCandidates(classes, body);
+  auto blocks = llvm::map_to_vector(candidates, [&](int id) {
+    return blockOf(classes.size(id), isInnermost(classes, id));
+  });
+  return makeSplit(classes, candidates, blocks);
 }
 
 } // namespace zc

@@ -11,6 +11,7 @@
 #include "mlir/IR/Block.h"
 #include "mlir/IR/Value.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/SmallVector.h"
 
 #include <cstdint>
@@ -43,6 +44,16 @@ bool splitsWell(int64_t size);
 /// outputs. A block has about 16 Ki elements, and rows long enough to be
 /// vectors.
 KernelSplit chooseSplit(mlir::Block &body);
+
+/// The size of the blocks that a dim of `size` elements is cut into, a divisor;
+/// `innermost`: it is the last dim of some value.
+using BlockChooser = llvm::function_ref<int64_t(int64_t size, bool innermost)>;
+
+/// The same with blocks as `blockOf` says.
+KernelSplit chooseSplit(mlir::Block &body, BlockChooser blockOf);
+
+/// The largest divisor of `size` that is at most `atMost`.
+int64_t largestDivisor(int64_t size, int64_t atMost);
 
 } // namespace zc
 

@@ -9,6 +9,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "passes/Codegen/CollapseDims.h"
+#include "passes/Codegen/Cuda/ThreadPlan.h"
 #include "passes/Codegen/KernelBody.h"
 #include "passes/Codegen/KernelSplit.h"
 #include "passes/Codegen/Passes.h"
@@ -29,13 +30,13 @@ MemRefType bufferType(Type tensor) {
 /// Builds the function of one kernel.
 class KernelFunction {
 public:
-  explicit KernelFunction(sched::KernelOp kernel)
-      : kernel(kernel), body(kernel.getBody().front()),
-        split(chooseSplit(body)), builder(kernel.getContext()) {}
+  KernelFunction(sched::KernelOp kernel, KernelSplit split)
+      : kernel(kernel), body(kernel.getBody().front()), split(std::move(split)),
+        builder(kernel.getContext()) {}
 
   int64_t grid() const { return split.grid(); }
 
-  void build(ModuleOp module) {
+  func::FuncOp build(ModuleOp module) {
     builder.setInsertionPointToEnd(module.getBody());
     func::FuncOp function = declare();
     Block *entry = function.addEntryBlock();
@@ -49,6 +50,7 @@ public:
     builder.setInsertionPointToStart(loop.getBody());
     buildBlock(arguments, loop.getInductionVar());
     hoistTemporaries(function);
+    return function;
   }
 
 private:
@@ -176,6 +178,8 @@ private:
 };
 
 struct LowerKernels : public impl::LowerKernelsPassBase<LowerKernels> {
+  using LowerKernelsPassBase::LowerKernelsPassBase;
+
   void runOnOperation() override {
     OpBuilder builder = OpBuilder::atBlockEnd(getOperation().getBody());
     auto module = ModuleOp::create(builder, getOperation().getLoc(),
@@ -184,11 +188,29 @@ struct LowerKernels : public impl::LowerKernelsPassBase<LowerKernels> {
       // A copy, since launches go by the kernel's own types.
       auto copy = cast<sched::KernelOp>(kernel->clone());
       collapseDims(copy.getBody().front());
-      KernelFunction function(copy);
-      kernel.setGrid(function.grid());
-      function.build(module);
+      kernel.setGrid(target == "cuda" ? buildForCuda(copy, module)
+                                      : buildForCpu(copy, module));
       copy->erase();
     }
+  }
+
+private:
+  // Both return the grid of the kernel's launches.
+  int64_t buildForCpu(sched::KernelOp kernel, ModuleOp module) {
+    KernelFunction function(kernel, chooseSplit(kernel.getBody().front()));
+    function.build(module);
+    return function.grid();
+  }
+
+  int64_t buildForCuda(sched::KernelOp kernel, ModuleOp module) {
+    Block &body = kernel.getBody().front();
+    KernelFunction perThread(kernel, cuda::chooseThreadSplit(body));
+    func::FuncOp function = perThread.build(module);
+    if (cuda::isWorkOfOneThread(function))
+      return cuda::setThreads(function, /*oneBlockEach=*/true);
+    function.erase();
+    KernelFunction perBlock(kernel, cuda::chooseTeamSplit(body));
+    return cuda::setThreads(perBlock.build(module), /*oneBlockEach=*/false);
   }
 };
 

@@ -25,8 +25,12 @@ void buildCodegenPipeline(mlir::OpPassManager &manager);
 /// runs on the nested module.
 void buildKernelLoweringPipeline(mlir::OpPassManager &manager);
 
-/// Registers the two pipelines as `--zc-codegen-pipeline` and
-/// `--zc-kernel-lowering-pipeline`.
+/// The same for GPUs: sched.kernel to LLVM and NVVM ops in the gpu.module
+/// @zc.kernels.
+void buildCudaCodegenPipeline(mlir::OpPassManager &manager);
+
+/// Registers the pipelines as `--zc-codegen-pipeline`,
+/// `--zc-kernel-lowering-pipeline` and `--zc-cuda-codegen-pipeline`.
 void registerCodegenPipelines();
 
 } // namespace zc

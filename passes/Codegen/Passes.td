@@ -23,7 +23,14 @@ def LowerKernelsPass : Pass<"zc-lower-kernels", "::mlir::ModuleOp"> {
       scf.for %block = %begin to %end step %c1 { /* 16 rows */ }
       return }
     ```
+
+    For CUDA a block is what one thread computes, a few elements, or where that
+    is much, what a team of threads computes, a row: `zc.threads` and
+    `zc.block_per_thread` say so, and `grid` counts teams.
   }];
+  let options = [
+    Option<"target", "target", "std::string", "\"cpu\"", "cpu or cuda">
+  ];
   let dependentDialects = ["::zc::train::TrainDialect",
     "::mlir::func::FuncDialect", "::mlir::linalg::LinalgDialect",
     "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
@@ -52,6 +59,42 @@ def AddEntryPointsPass : Pass<"zc-add-entry-points", "::mlir::ModuleOp"> {
     as `zc.signature` says: the runtime calls nothing that disagrees.
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
+def DistributeThreadsPass
+    : Pass<"zc-distribute-threads", "::mlir::ModuleOp"> {
+  let summary = "turn kernel functions into GPU kernels of many threads";
+  let description = [{
+    Replaces the module @zc.kernels that `--zc-lower-kernels="target=cuda"` left
+    by a gpu.module of that name. Where each thread has a block of its own, it
+    runs the function on it. Else the threads of a team run it together: loops
+    of linalg ops are divided among them, reductions are combined through
+    shuffles and shared memory, what is stored once one thread stores, and
+    barriers stand between writing and reading. Temporaries become shared
+    memory. Arguments are all buffers of a launch, inputs first.
+
+    ```mlir
+    func.func @k(%x: memref<64x768xf32>, %y: memref<64xf32>, %begin: index,
+                 %end: index) attributes {zc.threads = 256 : i64, ...}
+    // becomes
+    gpu.module @zc.kernels {
+      gpu.func @k(%x: memref<64x768xf32>, %y: memref<64xf32>)
+          workgroup(%partial: memref<256xf32, 3>) kernel { ... } }
+    ```
+  }];
+  let dependentDialects = ["::mlir::gpu::GPUDialect", "::mlir::scf::SCFDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::arith::ArithDialect",
+    "::mlir::affine::AffineDialect", "::mlir::LLVM::LLVMDialect"];
+}
+
+def LowerDeviceMathPass : Pass<"zc-lower-device-math"> {
+  let summary = "roots, absolute values, roundings as instructions";
+  let description = [{
+    What PTX has instructions for becomes LLVM's intrinsics. Left are the ops
+    that need CUDA's libdevice: float64 functions and powers.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect",
+                           "::mlir::math::MathDialect"];
 }
 
 #endif // ZC_PASSES_CODEGEN_PASSES_TD

@@ -77,9 +77,11 @@ def SelectLibraryCallsPass
   let summary = "give matmuls and convolutions to a library";
   let description = [{
     A region that is one op that the target's library computes gets `library` and
-    a bound on the library's workspace. For the CPU: oneDNN, for float32.
+    a bound on the library's workspace. For the CPU: oneDNN, for float32. For
+    CUDA: cuBLASLt and cuDNN, for float32, bfloat16 and float16.
   }];
   let options = [
+    Option<"target", "target", "std::string", "\"cpu\"", "cpu or cuda">,
     Option<"threads", "threads", "int64_t", "1",
            "threads that workspaces are planned for">
   ];

@@ -2,6 +2,7 @@
 #include "dialects/Dist/DistDialect.h"
 #include "dialects/Train/TrainDialect.h"
 #include "passes/Fusion/Cpu/LibraryPatterns.h"
+#include "passes/Fusion/Cuda/LibraryPatterns.h"
 #include "passes/Fusion/Passes.h"
 
 using namespace mlir;
@@ -45,7 +46,7 @@ struct SelectLibraryCalls
       Operation *op = region.getLibrary() ? nullptr : singleOp(region);
       bool isCollective = isa_and_nonnull<dist::CollectiveOpInterface>(op);
       StringRef library = isCollective ? StringRef(kCollectiveLibrary)
-                          : op         ? cpu::libraryFor(op)
+                          : op         ? libraryFor(op)
                                        : StringRef();
       if (library.empty())
         return;
@@ -55,6 +56,11 @@ struct SelectLibraryCalls
         if (workspaceBound())
           region.setWorkspaceBytes(workspaceBound()(op, threads));
     });
+  }
+
+private:
+  StringRef libraryFor(Operation *op) {
+    return target == "cuda" ? cuda::libraryFor(op) : cpu::libraryFor(op);
   }
 };
 

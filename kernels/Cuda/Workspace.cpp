@@ -1,0 +1,39 @@
+#include "kernels/Cuda/Workspace.h"
+
+#include <algorithm>
+
+namespace zc::kernels::cuda {
+namespace {
+
+// What NVIDIA recommends for cuBLAS on Hopper.
+constexpr uint64_t kMost = 32u << 20;
+// Partial sums of a product that is split along K, in float32.
+constexpr uint64_t kSplits = 16;
+constexpr uint64_t kAlignment = 256;
+
+uint64_t elements(const StridedTensor &tensor) {
+  uint64_t count = 1;
+  for (int64_t dim : tensor.dims)
+    count *= static_cast<uint64_t>(dim);
+  return count;
+}
+
+uint64_t roundUp(uint64_t bytes) {
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+} // namespace
+
+uint64_t matmulWorkspaceBound(const MatmulSpec &spec) {
+  return roundUp(std::min(kMost, kSplits * 4 * elements(spec.c)));
+}
+
+/// Enough for a copy of every tensor in the library's own layout, within
+/// limits: implicit algorithms need far less, Winograd's about as much.
+uint64_t convolutionWorkspaceBound(const ConvolutionSpec &spec) {
+  uint64_t all = elements(spec.source) + elements(spec.filter) +
+                 elements(spec.destination);
+  return roundUp(std::min(8 * kMost, 4 * all + (1u << 20)));
+}
+
+} // namespace zc::kernels::cuda

@@ -1,0 +1,17 @@
+// Upper bounds of the scratch memory that GPU libraries are given, as pure
+// functions of a spec: the libraries choose among the algorithms that need no
+// more. Links nothing.
+#ifndef ZC_KERNELS_CUDA_WORKSPACE_H
+#define ZC_KERNELS_CUDA_WORKSPACE_H
+
+#include "kernels/Spec.h"
+
+namespace zc::kernels::cuda {
+
+/// Bytes, a multiple of 256.
+uint64_t matmulWorkspaceBound(const MatmulSpec &spec);
+uint64_t convolutionWorkspaceBound(const ConvolutionSpec &spec);
+
+} // namespace zc::kernels::cuda
+
+#endif // ZC_KERNELS_CUDA_WORKSPACE_H

@@ -1,0 +1,98 @@
+//===- ThreadPlan.cpp - a kernel's work among GPU threads -----------------===//
+#include "passes/Codegen/Cuda/ThreadPlan.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace zc::cuda {
+
+/// Elements that one thread may compute alone; more are a team's work.
+static constexpr int64_t kThreadWork = 256;
+static constexpr int64_t kThreads = 256;
+/// Memory is read in sectors of 32 bytes by warps of 32 threads.
+static constexpr int64_t kWarp = 32;
+static constexpr int64_t kMaxTeam = 512;
+
+KernelSplit chooseThreadSplit(Block &body) {
+  int64_t width = 4;
+  for (Operation &op : body.without_terminator())
+    for (Type type : op.getResultTypes())
+      if (cast<ShapedType>(type).getElementTypeBitWidth() == 16)
+        width = 8;
+  return chooseSplit(body, [&](int64_t size, bool innermost) {
+    return innermost ? largestDivisor(size, width) : int64_t(1);
+  });
+}
+
+KernelSplit chooseTeamSplit(Block &body) {
+  return chooseSplit(body, [](int64_t size, bool innermost) {
+    return innermost ? largestDivisor(size, kWarp) : int64_t(1);
+  });
+}
+
+/// How often the loops around `op` run, at most.
+static int64_t countRuns(Operation *op) {
+  int64_t runs = 1;
+  for (auto loop = op->getParentOfType<scf::ForOp>(); loop;
+       loop = loop->getParentOfType<scf::ForOp>()) {
+    auto begin = getConstantIntValue(loop.getLowerBound());
+    auto end = getConstantIntValue(loop.getUpperBound());
+    auto step = getConstantIntValue(loop.getStep());
+    bool isOutermost = !loop->getParentOfType<scf::ForOp>();
+    if (begin && end && step)
+      runs *= llvm::divideCeil(std::max<int64_t>(*end - *begin, 1), *step);
+    else if (!isOutermost) // the loop over blocks runs once
+      runs *= kWarp;       // a window's edge
+  }
+  return runs;
+}
+
+bool isWorkOfOneThread(func::FuncOp function) {
+  int64_t work = 0;
+  function.walk([&](linalg::LinalgOp op) {
+    int64_t runs = countRuns(op);
+    for (int64_t size : op.getStaticLoopRanges())
+      runs *= size;
+    work += runs;
+  });
+  return work <= kThreadWork;
+}
+
+/// Threads that the largest loop nest of a team keeps busy.
+static int64_t chooseTeam(func::FuncOp function) {
+  int64_t largest = 1;
+  function.walk([&](linalg::LinalgOp op) {
+    int64_t size = 1;
+    for (int64_t range : op.getStaticLoopRanges())
+      size *= range;
+    largest = std::max(largest, size);
+  });
+  int64_t threads = llvm::PowerOf2Ceil(llvm::divideCeil(largest, 4));
+  return std::clamp(threads, kWarp, kMaxTeam);
+}
+
+int64_t setThreads(func::FuncOp function, bool blockPerThread) {
+  Builder builder(function.getContext());
+  auto signature = function->getAttrOfType<DenseI64ArrayAttr>("zc.signature");
+  SmallVector<int64_t> numbers(signature.asArrayRef());
+  int64_t grid = numbers.front();
+  int64_t threads =
+      blockPerThread
+          ? std::clamp<int64_t>(llvm::PowerOf2Ceil(grid), kWarp, kThreads)
+          : chooseTeam(function);
+  function->setAttr(kThreadsAttr, builder.getI64IntegerAttr(threads));
+  if (blockPerThread) {
+    function->setAttr(kBlockPerThreadAttr, builder.getI64IntegerAttr(grid));
+    grid = llvm::divideCeil(grid, threads);
+  }
+  numbers.front() = grid;
+  numbers.insert(numbers.begin() + 1, threads);
+  function->setAttr("zc.signature", builder.getDenseI64ArrayAttr(numbers));
+  return grid;
+}
+
+} // namespace zc::cuda

@@ -1,0 +1,31 @@
+//===- ThreadPlan.h - a kernel's work among GPU threads ---------*- C++ -*-===//
+#ifndef ZC_PASSES_CODEGEN_CUDA_THREADPLAN_H
+#define ZC_PASSES_CODEGEN_CUDA_THREADPLAN_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/Codegen/KernelSplit.h"
+
+namespace zc::cuda {
+
+/// On a kernel's function: threads of a team (a thread block), and whether each
+/// of them has a block of the split to itself.
+inline constexpr llvm::StringLiteral kThreadsAttr = "zc.threads";
+inline constexpr llvm::StringLiteral kBlockPerThreadAttr =
+    "zc.block_per_thread";
+
+/// Blocks as small as they go: 16 bytes of a row, which one instruction loads.
+KernelSplit chooseThreadSplit(mlir::Block &body);
+
+/// Blocks for a team: one row, or 32 columns.
+KernelSplit chooseTeamSplit(mlir::Block &body);
+
+/// Whether one block of `function` is little enough for one thread.
+bool isWorkOfOneThread(mlir::func::FuncOp function);
+
+/// Sets the two attributes; returns the number of teams and writes it, with the
+/// threads behind it, to the head of `zc.signature`.
+int64_t setThreads(mlir::func::FuncOp function, bool blockPerThread);
+
+} // namespace zc::cuda
+
+#endif // ZC_PASSES_CODEGEN_CUDA_THREADPLAN_H

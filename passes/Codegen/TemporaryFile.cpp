@@ -1,0 +1,49 @@
+//===- TemporaryFile.cpp - what other programs read and write -------------===//
+#include "passes/Codegen/TemporaryFile.h"
+
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Signals.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace zc {
+
+TemporaryFile::TemporaryFile(llvm::StringRef suffix) {
+  if (llvm::sys::fs::createTemporaryFile("zc-kernels", suffix, place))
+    place.clear();
+  else
+    llvm::sys::RemoveFileOnSignal(place);
+}
+
+TemporaryFile::~TemporaryFile() {
+  if (place.empty())
+    return;
+  llvm::sys::fs::remove(place);
+  llvm::sys::DontRemoveFileOnSignal(place);
+}
+
+bool TemporaryFile::write(llvm::ArrayRef<char> bytes,
+                          std::string &error) const {
+  std::error_code failure;
+  llvm::raw_fd_ostream stream(place, failure);
+  stream.write(bytes.data(), bytes.size());
+  stream.close();
+  if (stream.has_error())
+    failure = stream.error();
+  stream.clear_error();
+  if (failure)
+    error = "cannot write a temporary file: " + failure.message();
+  return !failure;
+}
+
+bool TemporaryFile::read(std::string &bytes, std::string &error) const {
+  auto buffer = llvm::MemoryBuffer::getFile(place);
+  if (!buffer) {
+    error = "cannot read a temporary file: " + buffer.getError().message();
+    return false;
+  }
+  bytes = (*buffer)->getBuffer().str();
+  return true;
+}
+
+} // namespace zc

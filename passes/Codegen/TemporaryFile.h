@@ -1,0 +1,33 @@
+//===- TemporaryFile.h - what other programs read and write -----*- C++ -*-===//
+#ifndef ZC_PASSES_CODEGEN_TEMPORARYFILE_H
+#define ZC_PASSES_CODEGEN_TEMPORARYFILE_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <string>
+
+namespace zc {
+
+/// A file that is gone when the program leaves its scope, if only by a signal.
+class TemporaryFile {
+public:
+  explicit TemporaryFile(llvm::StringRef suffix);
+  ~TemporaryFile();
+  TemporaryFile(const TemporaryFile &) = delete;
+  TemporaryFile &operator=(const TemporaryFile &) = delete;
+
+  /// Both return false, and why in `error`.
+  bool write(llvm::ArrayRef<char> bytes, std::string &error) const;
+  bool read(std::string &bytes, std::string &error) const;
+
+  llvm::StringRef path() const { return place; }
+
+private:
+  llvm::SmallString<128> place; // empty: it could not be made
+};
+
+} // namespace zc
+
+#endif // ZC_PASSES_CODEGEN_TEMPORARYFILE_H

@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""Compiling for NVIDIA GPUs, on machines that have none: every fixture becomes
+an artifact with PTX, which CUDA's assembler takes for three generations."""
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import unittest
+import zipfile
+
+from zctest import FIXTURES, Fixture, ZcTest
+
+ARCHS = ("sm_80", "sm_90", "sm_100")
+WITHOUT_PTXAS = {**os.environ, "ZC_PTXAS": ""}
+
+
+def find_ptxas():
+    usual = pathlib.Path("/usr/local/cuda/bin/ptxas")
+    return str(usual) if usual.exists() else shutil.which("ptxas")
+
+
+def fixtures():
+    return [folder.name for folder in sorted(FIXTURES.iterdir())
+            if (folder / "reference.json").exists()
+            and "optimizers" in Fixture(folder.name).reference]
+
+
+class Compile(ZcTest):
+
+    def entries_of(self, ptx):
+        return set(re.findall(r"^\.visible \.entry (\w+)\(", ptx, re.M))
+
+    def test_every_fixture_has_ptx(self):
+        for name in fixtures():
+            with self.subTest(name):
+                artifact = self.folder / "m.zca"
+                self.zc("compile", Fixture(name).model, "--target", "cuda",
+                        "-o", artifact, *Fixture(name).compile_options("adamw"),
+                        env=WITHOUT_PTXAS)
+                with zipfile.ZipFile(artifact) as file:
+                    code = [entry for entry in file.namelist()
+                            if entry.startswith("code/")]
+                    self.assertEqual(code, ["code/sm_80.ptx"])
+                    entries = self.entries_of(file.read(code[0]).decode())
+                ops = json.loads(self.zc("inspect", artifact, "--ops",
+                                         "--json"))["ops"]
+                self.assertEqual(ops["ptx_entries"], len(entries))
+                self.assertGreater(len(entries), 10)
+
+    @unittest.skipUnless(find_ptxas(), "CUDA's ptxas is not on this machine")
+    def test_cubins_for_three_generations(self):
+        artifact = self.compile(Fixture("mlp"), "adamw", "--target",
+                                "cuda:sm_90")
+        with zipfile.ZipFile(artifact) as file:
+            code = [entry for entry in file.namelist() if "code/" in entry]
+            self.assertEqual(code, ["code/sm_80.ptx"] +
+                             [f"code/{arch}.cubin" for arch in ARCHS])
+            for entry in code[1:]:
+                self.assertEqual(file.read(entry)[:4], b"\x7fELF")
+
+    @unittest.skipUnless(find_ptxas(), "CUDA's ptxas is not on this machine")
+    def test_emitted_ptx_assembles(self):
+        ptx = self.folder / "kernels.ptx"
+        self.zc("compile", Fixture("cnn").model, "--target", "cuda",
+                "--emit", "ptx", "-o", ptx,
+                *Fixture("cnn").compile_options("sgd"))
+        self.assertGreater(len(self.entries_of(ptx.read_text())), 10)
+        for arch in ARCHS:
+            subprocess.run([find_ptxas(), f"-arch={arch}", "-O0", ptx, "-o",
+                            self.folder / "out.cubin"], check=True)
+
+    def test_wrong_targets(self):
+        for target in ("cuda:sm_70", "cuda:90", "cuda:", "rocm"):
+            self.fails(2, ["sm_NN", re.escape(target)], "compile", "m.onnx",
+                       "--target", target, "-o", self.folder / "m.zca")
+        self.fails(2, ["ptx belongs to --target cuda"], "compile",
+                   Fixture("mlp").model, "--emit", "ptx",
+                   *Fixture("mlp").compile_options("sgd"))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,72 @@
+// RUN: zc-opt %s --zc-lower-kernels=target=cuda --zc-distribute-threads | FileCheck %s
+// RUN: zc-opt %s --zc-cuda-codegen-pipeline | FileCheck %s --check-prefix=NVVM
+
+// Tests that every thread of an elementwise kernel computes 16 bytes, that the
+// last team does no more than there is, and that what shares a buffer stays an
+// argument without uses.
+// CHECK-LABEL: sched.kernel @chain attributes {grid = 30 : i64
+// CHECK: gpu.module @zc.kernels
+// CHECK: gpu.func @chain([[X:%[a-z0-9]+]]: memref<40x768xf32> {llvm.align = 64 : i64, llvm.noalias}, %{{.*}}: memref<768xf32> {{{.*}}}, %{{.*}}: memref<122880xi8>
+// CHECK-SAME: kernel attributes {known_block_size = array<i32: 256, 1, 1>}
+// CHECK: %[[LAST:.*]] = arith.minui %{{.*}}, %c7680
+// CHECK: scf.for %{{.*}} = %{{.*}} to %[[LAST]]
+// CHECK: memref.subview [[X]][%{{.*}}, %{{.*}}] [1, 4] [1, 1]
+// CHECK-NOT: gpu.barrier
+// CHECK: llvm.mlir.global external constant @chain_signature(dense<[30, 256, 3, 122880, 3072, 122880]>
+// NVVM: llvm.func @chain(%{{.*}}: !llvm.ptr {llvm.align = 64 : i64, llvm.noalias}, {{.*}}nvvm.kernel
+sched.kernel @chain attributes {shared = array<i64: 0, 0>} {
+^bb0(%x: tensor<40x768xf32>, %b: tensor<768xf32>):
+  %0 = train.broadcast %b {dims = array<i64: 1>} : (tensor<768xf32>) -> tensor<40x768xf32>
+  %1 = train.add %x, %0 : (tensor<40x768xf32>, tensor<40x768xf32>) -> tensor<40x768xf32>
+  train.yield %1 : tensor<40x768xf32>
+}
+
+// Tests that a team sums 32 columns: 16 threads each one, whose sums meet in
+// shared memory between barriers; that a buffer which threads write for one
+// another is not called noalias.
+// CHECK: gpu.func @columns(%{{.*}}: memref<1024x768xf32> {llvm.align = 64 : i64, llvm.noalias}, %{{.*}}: memref<768xf32> {llvm.align = 64 : i64})
+// CHECK-SAME: workgroup([[W:%[a-z0-9]+]] : memref<512xf32, 3>)
+// CHECK: %[[SUMS:.*]] = memref.memory_space_cast [[W]]
+// CHECK: arith.remui %thread_id_x, %c32
+// CHECK: %[[SUM:.*]] = scf.for
+// CHECK: memref.store %[[SUM]], %[[SUMS]][%thread_id_x]
+// CHECK-NEXT: gpu.barrier
+// CHECK: scf.if
+// CHECK: memref.load %[[SUMS]]
+// NVVM: llvm.mlir.global internal @{{.*}}columns{{.*}}() {addr_space = 3
+sched.kernel @columns {
+^bb0(%x: tensor<1024x768xf32>):
+  %0 = train.reduce "sum" %x {dims = array<i64: 0>} : (tensor<1024x768xf32>) -> tensor<768xf32>
+  train.yield %0 : tensor<768xf32>
+}
+
+// Tests that a team has a row of a softmax, reduced by shuffles in warps and
+// read again behind barriers.
+// CHECK: gpu.func @rows
+// CHECK: memref.subview %{{.*}}[%{{.*}}, %{{.*}}, 0] [1, 1, 512]
+// CHECK: %[[MAX:.*]] = scf.for
+// CHECK: arith.maximumf
+// CHECK: gpu.shuffle xor %[[MAX]], %c1_i32
+// CHECK: gpu.barrier
+// CHECK: memref.load
+// CHECK: llvm.mlir.global external constant @rows_signature(dense<[256, 128, 2, 524288, 524288]>
+// NVVM: nvvm.shfl.sync bfly
+// NVVM: nvvm.barrier0
+sched.kernel @rows {
+^bb0(%x: tensor<64x4x512xf32>):
+  %0 = train.softmax %x {dim = 2 : i64} : (tensor<64x4x512xf32>) -> tensor<64x4x512xf32>
+  train.yield %0 : tensor<64x4x512xf32>
+}
+
+// Tests that updates of one table row follow one another, each by all threads.
+// CHECK: gpu.func @scatter
+// CHECK: scf.for %{{.*}} = %c0{{.*}} to %c100
+// CHECK: memref.load
+// CHECK: scf.for %{{.*}} = %thread_id_x to %c32
+// CHECK: arith.addf
+// CHECK: gpu.barrier
+sched.kernel @scatter attributes {shared = array<i64: 0, 0>} {
+^bb0(%t: tensor<50x96xf32>, %i: tensor<100xi64>, %u: tensor<100x96xf32>):
+  %0 = train.scatter_add %t, %i, %u {dim = 0 : i64} : (tensor<50x96xf32>, tensor<100xi64>, tensor<100x96xf32>) -> tensor<50x96xf32>
+  train.yield %0 : tensor<50x96xf32>
+}
