@@ -76,6 +76,7 @@ listSettings(const CompileOptions &options) {
     settings.push_back({"clip-norm", number(options.clipNorm)});
   settings.push_back({"dropout", options.dropout});
   settings.push_back({"batchnorm", options.batchNorm});
+  settings.push_back({"batchnorm_stats", options.batchNormStats});
   settings.push_back({"recompute", options.recompute});
   if (options.memoryBudget > 0)
     settings.push_back({"memory-budget", std::to_string(options.memoryBudget)});

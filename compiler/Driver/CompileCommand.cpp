@@ -210,6 +210,12 @@ static void addOptimizerOptions(CLI::App &command, CompileOptions &options) {
                   "batch statistics, or running ones left as they are")
       ->check(CLI::IsMember({"train", "frozen"}));
   command
+      .add_option("--batchnorm-stats", options.batchNormStats,
+                  "batch statistics of the global batch, or of every rank's "
+                  "share alone, as in PyTorch's DDP: the running ones follow "
+                  "those of the first share")
+      ->check(CLI::IsMember({"global", "local"}));
+  command
       .add_option("--dropout", options.dropout,
                   "on keeps the dropout that the model asks for in training")
       ->check(CLI::IsMember({"on", "off"}));
@@ -369,6 +375,10 @@ static void checkTogether(const CompileOptions &options) {
                                "belongs to --optimizer sgd and sm3");
   if (options.mode != "train" && options.recompute != "none")
     throw CLI::ValidationError("--recompute", "belongs to --mode train");
+  if (options.batchNorm == "frozen" && options.batchNormStats == "local")
+    throw CLI::ValidationError("--batchnorm-stats",
+                               "belongs to --batchnorm train: frozen "
+                               "statistics are the same on every rank");
   if (std::string wrong = checkMeshTogether(options); !wrong.empty())
     throw CLI::ValidationError(wrong);
   if (options.nesterov && options.momentum == 0)

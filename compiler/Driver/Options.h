@@ -49,6 +49,7 @@ struct CompileOptions {
   std::string freeze;
   std::string train;
   std::string batchNorm = "train";
+  std::string batchNormStats = "global"; // or local: per rank
   std::string dropout = "on";
   std::string weights = "copy"; // or by-reference
   std::string init; // initial weights are drawn; empty: they are stored

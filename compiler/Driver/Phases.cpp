@@ -188,6 +188,9 @@ LogicalResult Phases::buildPrograms() {
     autodiff.loss.classAxis = *options.classAxis;
   autodiff.loss.accumulate = options.accumulate;
   autodiff.loss.ignoreIndex = options.ignoreIndex;
+  if (options.batchNormStats == "local")
+    autodiff.loss.statisticsShares =
+        options.getAxisSize("dp") * options.getAxisSize("ep");
   autodiff.optimizer.optimizer = options.optimizer;
   autodiff.optimizer.momentum = options.momentum;
   autodiff.optimizer.nesterov = options.nesterov;

@@ -1,6 +1,7 @@
 #include "compiler/Driver/Summary.h"
 
 #include "compiler/Export/Inspect.h"
+#include "compiler/Import/ParameterRule.h"
 #include "dialects/Onnx/OnnxDialect.h"
 #include "passes/Memory/Passes.h"
 
@@ -33,7 +34,9 @@ Summary zc::summarizeModel(ModuleOp module) {
     } else if (!initializer.getFolded() &&
                isa<FloatType>(type.getElementType()) &&
                type.getNumElements() > 1) {
-      summary.untrained.push_back(initializer.getName().str());
+      auto &names =
+          isStatistic(initializer) ? summary.statistics : summary.untrained;
+      names.push_back(initializer.getName().str());
     }
   }
   return summary;
@@ -58,6 +61,11 @@ void zc::printSummary(const Summary &summary, const CompileOptions &options,
         summary.trainedTensors, summary.trainedTensors == 1 ? "" : "s");
   if (options.mode == "train" && !summary.untrained.empty())
     os << "zc: does not train " << llvm::join(summary.untrained, ", ") << '\n';
+  if (options.mode == "train" && !summary.statistics.empty())
+    os << "zc: does not train"
+       << (options.batchNorm == "frozen" ? "" : ", but updates,")
+       << " running statistics " << llvm::join(summary.statistics, ", ")
+       << '\n';
   if (summary.drawnTensors)
     os << llvm::formatv("zc: draws {0} tensor{1} when a run begins ({2})\n",
                         summary.drawnTensors,

@@ -15,8 +15,10 @@ struct Summary {
   uint64_t trainedTensors = 0;
   uint64_t trainedElements = 0;
   /// Initializers of floating-point type and more than one element that are not
-  /// trained.
+  /// trained, but for running statistics.
   std::vector<std::string> untrained;
+  /// Running means and variances of more than one element.
+  std::vector<std::string> statistics;
   int64_t batch = 0; // samples a step; 0: no input counts samples
   int64_t recomputedOps = 0;
   double recomputedPart = 0; // of the forward's time, by the cost model

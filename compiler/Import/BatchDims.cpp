@@ -27,10 +27,13 @@ static std::string listInputs(onnx::GraphOp graph) {
 // The size that counts samples, as far as the model tells; -1 otherwise.
 static FailureOr<int64_t> findDefaultSize(onnx::GraphOp graph,
                                           const BatchOptions &options) {
-  if (options.fromFirstInput || graph.getReturn().getOutputs().empty())
+  auto ofFirstInput = [&]() -> int64_t {
     return graph.getBody().getNumArguments()
                ? getDim(graph.getBody().getArgument(0).getType(), 0)
                : -1;
+  };
+  if (options.fromFirstInput || graph.getReturn().getOutputs().empty())
+    return ofFirstInput();
   unsigned index = 0, count = graph.getOutputNames().size();
   while (!options.logits.empty() && index < count &&
          graph.getOutputName(index) != options.logits)
@@ -44,7 +47,9 @@ static FailureOr<int64_t> findDefaultSize(onnx::GraphOp graph,
                                return "'" + name.getValue().str() + "'";
                              }),
                          ", ");
-  return getDim(graph.getReturn().getOutputs()[index].getType(), 0);
+  // One number for the whole batch, such as a loss, says nothing of samples.
+  Type type = graph.getReturn().getOutputs()[index].getType();
+  return cast<ShapedType>(type).getRank() ? getDim(type, 0) : ofFirstInput();
 }
 
 static LogicalResult checkNames(onnx::GraphOp graph,
@@ -95,6 +100,15 @@ chooseInputs(onnx::GraphOp graph, const BatchOptions &options, int64_t &size) {
   return dims;
 }
 
+// Where `size` comes from, in brackets; nothing where no dim says it.
+static std::string describeSize(const BatchOptions &options, int64_t size) {
+  if (size < 0)
+    return "";
+  return std::string(" (dim 0 of the first ") +
+         (options.fromFirstInput ? "input" : "output") + " is " +
+         std::to_string(size) + ")";
+}
+
 LogicalResult zc::setBatchDims(onnx::GraphOp graph,
                                const BatchOptions &options) {
   if (failed(checkNames(graph, options)))
@@ -111,9 +125,8 @@ LogicalResult zc::setBatchDims(onnx::GraphOp graph,
                             [](const auto &each) { return each.second < 0; });
   if (none && !asked && !graph.getInputNames().empty())
     return graph.emitError()
-           << "has no input whose dim 0 counts samples (dim 0 of the first "
-           << (options.fromFirstInput ? "input" : "output") << " is " << size
-           << "): " << listInputs(graph)
+           << "has no input whose dim 0 counts samples"
+           << describeSize(options, size) << ": " << listInputs(graph)
            << "; say where they are with --batch-dim INPUT=K, or "
               "--batch-dim INPUT=none";
   SmallVector<int64_t> outputs;

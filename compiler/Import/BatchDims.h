@@ -12,7 +12,8 @@ struct BatchOptions {
   /// Per input a dim, or -1 for "none": what --batch-dim says.
   std::map<std::string, int64_t> dims;
   /// With a loss of the model's own the first input, else the first output (or
-  /// the one called `logits`), says how many samples there are.
+  /// the one called `logits`), says how many samples there are; the first input
+  /// too where that output is a single number.
   bool fromFirstInput = false;
   std::string logits;
 };

@@ -75,7 +75,7 @@ static bool isStatisticUse(OpOperand &use) {
          use.getOperandNumber() >= 3;
 }
 
-static bool isStatistic(onnx::InitializerOp initializer) {
+bool zc::isStatistic(onnx::InitializerOp initializer) {
   return llvm::any_of(initializer->getUses(), isStatisticUse);
 }
 

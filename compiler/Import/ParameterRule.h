@@ -32,6 +32,9 @@ private:
   std::shared_ptr<const std::regex> freeze, train;
 };
 
+/// Whether it is the running mean or variance of a batch normalisation.
+bool isStatistic(onnx::InitializerOp initializer);
+
 } // namespace zc
 
 #endif

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Train/Ops/OpSupport.h"
+#include "passes/Autodiff/BatchStatistics.h"
 #include "passes/Autodiff/Dropout.h"
 #include "passes/Autodiff/EvaluationMetrics.h"
 #include "passes/Autodiff/Losses.h"
@@ -106,67 +107,6 @@ Value buildCount(OpBuilder &builder, Location loc, const SampleLosses &losses) {
 Value buildMean(OpBuilder &builder, Location loc, const SampleLosses &losses) {
   Value sum = sumAll(builder, loc, losses.losses);
   return DivOp::create(builder, loc, sum, buildCount(builder, loc, losses));
-}
-
-/// running * momentum + batch * (1 - momentum)
-Value blend(OpBuilder &builder, Location loc, Value running, Value batch,
-            double momentum) {
-  Value kept = MulOp::create(builder, loc, running,
-                             splat(builder, loc, running.getType(), momentum));
-  Value fresh = MulOp::create(
-      builder, loc, batch, splat(builder, loc, batch.getType(), 1 - momentum));
-  return AddOp::create(builder, loc, kept, fresh);
-}
-
-/// Replaces one batch normalisation by its training form; `latest` holds the
-/// newest value of every statistic, by state.
-LogicalResult trainBatchNorm(BatchNormOp op,
-                             llvm::MapVector<Attribute, Value> &latest) {
-  auto mean = stateOf(op.getMean()), variance = stateOf(op.getVariance());
-  if (!mean || !variance)
-    return op.emitError("running statistics are not initializers of the model; "
-                        "use --batchnorm frozen");
-  OpBuilder builder(op);
-  Location loc = op.getLoc();
-  auto statistic = op.getMean().getType();
-  auto training = BatchNormTrainingOp::create(
-      builder, loc, op.getType(), statistic, statistic, op.getInput(),
-      op.getScale(), op.getBias(), op.getChannelDimAttr(), op.getEpsilonAttr());
-  Value batchVariance = training.getVariance();
-  if (op.getUnbiased()) {
-    auto input = cast<RankedTensorType>(op.getInput().getType());
-    double count = static_cast<double>(input.getNumElements()) /
-                   input.getDimSize(op.getChannelDim());
-    batchVariance = MulOp::create(
-        builder, loc, batchVariance,
-        splat(builder, loc, statistic, count / std::max(count - 1, 1.0)));
-  }
-  double momentum = op.getMomentum()->convertToDouble();
-  auto update = [&](Attribute state, Value old, Value batch) {
-    Value &value = latest.insert({state, old}).first->second;
-    value = blend(builder, loc, value, batch, momentum);
-  };
-  update(mean, op.getMean(), training.getMean());
-  update(variance, op.getVariance(), batchVariance);
-  op.replaceAllUsesWith(training.getResult());
-  op.erase();
-  return success();
-}
-
-LogicalResult trainBatchNorms(func::FuncOp step) {
-  llvm::MapVector<Attribute, Value> latest;
-  SmallVector<BatchNormOp> ops;
-  for (auto op : step.getBody().front().getOps<BatchNormOp>())
-    if (op.getMomentum())
-      ops.push_back(op);
-  for (BatchNormOp op : ops)
-    if (failed(trainBatchNorm(op, latest)))
-      return failure();
-  for (auto [state, value] : latest)
-    addResult(
-        step, value,
-        NamedAttribute(StringAttr::get(step.getContext(), kStateAttr), state));
-  return success();
 }
 
 /// Removes arguments that nothing reads (weights of branches the loss does not
@@ -308,7 +248,8 @@ private:
       addResult(
           step, count,
           builder.getNamedAttr(kMetricAttr, builder.getStringAttr(kLossCount)));
-    if (failed(trainBatchNorms(step)) || failed(dropElements(step, accumulate)))
+    if (failed(trainBatchNorms(step, statisticsShares)) ||
+        failed(dropElements(step, accumulate)))
       return failure();
     eraseDeadOps(step);
     eraseUnusedArguments(step);

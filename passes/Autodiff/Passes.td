@@ -35,7 +35,10 @@ def BuildLossPass : Pass<"zc-build-loss", "::mlir::ModuleOp"> {
            "labels that do not count">,
     Option<"accumulate", "accumulate", "int64_t", "1",
            "micro-batches of a step; above 1, @step is one of them and its loss "
-           "a sum">
+           "a sum">,
+    Option<"statisticsShares", "statistics-shares", "int64_t", "1",
+           "consecutive shares of the samples that each have batch statistics "
+           "of their own; the first one's count for the running ones">
   ];
   let dependentDialects = ["::zc::train::TrainDialect"];
 }

@@ -13,23 +13,13 @@
 #include "mlir/IR/Matchers.h"
 #include "passes/Analysis/LoopNests.h"
 #include "passes/Autodiff/ProgramBuilder.h"
+#include "passes/Autodiff/SampleDims.h"
 
 using namespace mlir;
 using namespace zc::train;
 
 namespace zc {
 namespace {
-
-/// The dim of a value that counts samples, each of them `inner` elements of it
-/// in a row.
-struct SampleDim {
-  int64_t dim;
-  int64_t inner;
-
-  bool operator==(const SampleDim &other) const {
-    return dim == other.dim && inner == other.inner;
-  }
-};
 
 ArrayRef<int64_t> shapeOfValue(Value value) {
   return cast<RankedTensorType>(value.getType()).getShape();
@@ -127,25 +117,15 @@ LogicalResult BatchSplitter::mark(Operation *op, Value value, SampleDim place) {
                     << "'";
 }
 
-/// Samples are `inner` times what follows them apart, in both shapes.
 LogicalResult BatchSplitter::visitReshape(ReshapeOp op) {
   auto carry = [&](Value from, Value to) -> LogicalResult {
     auto found = places.find(from);
     if (found == places.end())
       return success();
-    SampleDim place = found->second;
-    int64_t stride = place.inner;
-    for (int64_t size : shapeOfValue(from).drop_front(place.dim + 1))
-      stride *= size;
-    int64_t after = 1;
-    for (int64_t dim = shapeOfValue(to).size() - 1; dim >= 0; --dim) {
-      int64_t size = shapeOfValue(to)[dim];
-      bool here = stride % after == 0 && (stride / after) * samples <= size &&
-                  size % ((stride / after) * samples) == 0;
-      if (here && (samples > 1 || size == 1))
-        return mark(op, to, {dim, stride / after});
-      after *= size;
-    }
+    auto place = reshapeSampleDim(found->second, shapeOfValue(from),
+                                  shapeOfValue(to), samples);
+    if (place)
+      return mark(op, to, *place);
     return refuse(op) << "'" << to.getType()
                       << "' has no dim that counts samples";
   };

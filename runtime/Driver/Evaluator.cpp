@@ -122,6 +122,12 @@ Result<int> Evaluation::run() {
   for (OutputWriter &writer : writers) {
     ZC_RETURN_IF_ERROR(writer.finish());
     names += " " + writer.path();
+    if (writer.differsByBatch())
+      logWarning(writer.path() +
+                 " holds one value for a whole batch, that of the first " +
+                 std::to_string(feed->batch()) + " of " +
+                 std::to_string(feed->samples()) +
+                 " samples; other batches have another");
   }
   if (world.isFirst())
     std::printf("evaluated %lld samples:%s\n", (long long)feed->samples(),

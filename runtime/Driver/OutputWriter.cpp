@@ -103,8 +103,13 @@ Status OutputWriter::append(Executor &executor, int64_t count) {
   bool first = done == 0;
   int64_t before = done;
   done += count;
-  if (batchDim < 0) // belongs to no sample: the first batch speaks for all
-    return first ? writeElements(batch.data(), batch.size()) : Status();
+  if (batchDim < 0) { // belongs to no sample: the first batch speaks for all
+    isOfBatch |= !first && batch != whole;
+    if (!first)
+      return Status();
+    whole = batch;
+    return Status();
+  }
   if (batchDim == 0)
     return writeElements(batch.data(), uint64_t(count) * inner);
   if (batch.empty())

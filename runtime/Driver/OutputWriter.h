@@ -25,6 +25,10 @@ public:
   Status finish();
   const std::string &path() const { return thePath; }
 
+  /// Whether the output has no sample dim and yet was not the same for every
+  /// batch: what is written is of the first.
+  bool differsByBatch() const { return isOfBatch; }
+
 private:
   OutputWriter(const plan::Program &program, const plan::Output &output,
                std::string path, const Mesh &mesh, int64_t samples);
@@ -43,6 +47,7 @@ private:
   std::string parts;             // that of all ranks
   std::string batch;             // of the sharers, put together
   std::string whole; // everything, when samples do not count along dim 0
+  bool isOfBatch = false;
 };
 
 } // namespace zc

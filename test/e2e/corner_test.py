@@ -7,7 +7,7 @@ import unittest
 import numpy as np
 from onnx import parser
 
-from zctest import ZcTest, read_log
+from zctest import ZcTest, read_log, run
 
 HEAD = '<ir_version: 10, opset_import: ["" : 20]>\n'
 
@@ -101,6 +101,34 @@ class Corner(ZcTest):
                        "head")
         self.assertRegex(said, "trains 4 parameters in 1 tensor")
         self.assertRegex(said, "does not train body")
+
+    def test_running_statistics_are_named_apart(self):
+        model = self.model("""main (float[4,2] x) => (float[4,2] y)
+            <float[2] s = {1, 1}, float[2] b = {0, 0}, float[2] m = {0, 0},
+             float[2] v = {1, 1}, float[2] table = {3, 4}>
+            { h = BatchNormalization(x, s, b, m, v)  y = Add(h, table) }""")
+        for option, said in (("train", ", but updates,"), ("frozen", "")):
+            out = self.zc("compile", model, "-o", self.folder / "x.zca",
+                          "--loss", "mse", "--freeze", "table", "--batchnorm",
+                          option)
+            self.assertIn("does not train table\n", out)
+            self.assertIn(f"does not train{said} running statistics m, v\n",
+                          out)
+
+    def test_evaluation_of_a_loss(self):
+        model = self.model("""main (float[4,2] x) => (float cost)
+            { cost = ReduceMean <keepdims = 0> (x) }""")
+        x = np.arange(24, dtype=np.float32).reshape(12, 2)
+        for name, array, warning in (("all", x, "first 4 of 12 samples"),
+                                     ("one", x[:4], "^$")):
+            np.save(self.folder / "x.npy", array)
+            code, _, err = run("eval", model, "--input",
+                               f"x={self.folder / 'x.npy'}", "--output-dir",
+                               self.folder / name)
+            self.assertEqual(code, 0, err)
+            self.assertRegex(err, warning)
+            cost = np.load(self.folder / name / "cost.npy")
+            self.assertEqual(cost, x[:4].mean())
 
     def test_files_say_what_the_dims_are(self):
         model = self.model("""main (float[N,W] x) => (float[N,W] y)

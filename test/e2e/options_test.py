@@ -7,7 +7,7 @@ import unittest
 
 import numpy as np
 
-from zctest import FIXTURES, ZcTest, read_log
+from zctest import FIXTURES, ZcTest, latest_step, load_tensors, read_log
 
 FOLDER = FIXTURES / "options"
 REFERENCE = json.loads((FOLDER / "reference.json").read_text())
@@ -19,12 +19,13 @@ class Options(ZcTest):
 
     def compare(self, variant):
         artifact, log = self.folder / "a.zca", self.folder / "log.jsonl"
+        checkpoint = self.folder / "ckpt"
         model = FOLDER / variant["model"]
         self.zc("compile", f"{model}.onnx", "-o", artifact,
                 *variant["compile"])
         self.train(artifact, f"{model}.npz", REFERENCE["steps"],
-                   "--no-shuffle", "--log", log, *variant["run"],
-                   lr=variant["lr"])
+                   "--no-shuffle", "--log", log, "--checkpoint", checkpoint,
+                   *variant["run"], lr=variant["lr"])
         lines = read_log(log)
         tolerance = max(FLOOR, MULTIPLE * variant["spread"])
         for key, expected in (("loss", "losses"), ("grad_norm", "grad_norms"),
@@ -32,6 +33,11 @@ class Options(ZcTest):
             found = np.array([line[key] for line in lines])
             np.testing.assert_allclose(found, variant[expected], tolerance,
                                        atol=1e-9, err_msg=key)
+        tensors = load_tensors(latest_step(checkpoint))
+        for name, expected in variant["buffers"].items():
+            distance = np.abs(tensors[name] - expected).max()
+            self.assertLessEqual(
+                distance, max(FLOOR, MULTIPLE * variant["buffer_spread"]), name)
 
 
 class Refusals(ZcTest):
@@ -51,6 +57,10 @@ class Refusals(ZcTest):
     def test_batch_that_does_not_divide(self):
         self.refuse(1, ["batch of 8 samples", "3 micro-batches", "6 and 9"],
                     "--loss", "mse", "--accumulate", 3)
+
+    def test_statistics_of_their_own_that_are_frozen(self):
+        self.refuse(2, ["belongs to --batchnorm train"], "--loss", "mse",
+                    "--batchnorm", "frozen", "--batchnorm-stats", "local")
 
     def test_options_of_other_optimizers(self):
         for optimizer, option in (("adafactor", "--beta1"), ("sgd", "--eps"),

@@ -40,6 +40,10 @@ LAYOUTS = {
     "tp-gpt": ("gpt", None, ["--mesh", "dp=2,tp=2"]),
     "tp-llama": ("llama", None, ["--mesh", "tp=2"]),
     "tp-cnn": ("cnn", None, ["--mesh", "dp=2,tp=2"]),
+    # The whole program has them too, from its mesh.
+    "local-statistics": ("cnn", ["--loss", "softmax-cross-entropy", *SGD,
+                                 "--mesh", "dp=4", "--batchnorm-stats",
+                                 "local"], []),
     "dropout": (DROPPED, ["--loss", "softmax-cross-entropy", *SGD],
                 ["--mesh", "dp=2"]),
 }

@@ -9,6 +9,7 @@ variants. `reference.json` lists per variant the options of `zc compile` and
 relative distance of PyTorch's own fp32 runs from them.
 """
 import argparse
+import copy
 import dataclasses
 import json
 import math
@@ -160,6 +161,7 @@ class Variant:
     undecayed: tuple = ()  # parameters that weight decay leaves alone
     frozen: tuple = ()
     accumulate: int = 1
+    ranks: int = 1  # each normalises its part of a micro-batch by itself
 
 
 CE = "--loss softmax-cross-entropy --optimizer "
@@ -225,6 +227,12 @@ VARIANTS = [
     Variant("accumulate-own", "own",
             "--loss none --loss-output cost --optimizer sgd --accumulate 2",
             loss=None, accumulate=2),
+    Variant("local-statistics", "normalised",
+            CE + "sgd --mesh dp=2 --batchnorm-stats local", "--local-ranks 2",
+            ranks=2),
+    Variant("local-statistics-accumulate", "normalised",
+            CE + "sgd --mesh dp=2 --batchnorm-stats local --accumulate 2",
+            "--local-ranks 2", ranks=2, accumulate=2),
 ]
 
 
@@ -310,14 +318,18 @@ def train(variant, dtype, threads):
             group["lr"] = rates[-1]
         update.zero_grad()
         total = count = 0
-        for part in range(variant.accumulate):
-            args = [batch_of(model.data[name], step, part, variant.accumulate,
-                             dtype) for name in model.inputs]
+        parts = variant.accumulate * variant.ranks
+        for part in range(parts):
+            args = [batch_of(model.data[name], step, part, parts, dtype)
+                    for name in model.inputs]
             labels = None if variant.loss is None else batch_of(
-                model.data[variant.labels], step, part, variant.accumulate,
-                dtype)
+                model.data[variant.labels], step, part, parts, dtype)
+            # DDP's buffers are those of its rank 0.
+            kept = copy.deepcopy(dict(net.named_buffers()))
             part_sum, part_count = loss_sum(variant, net(*args), labels)
             part_sum.backward()
+            if part % variant.ranks:
+                net.load_state_dict(kept, strict=False)
             total, count = total + part_sum.detach(), count + part_count
         trained = [p for p in net.parameters() if p.requires_grad]
         for parameter in trained:
@@ -326,14 +338,18 @@ def train(variant, dtype, threads):
         norms.append(float(nn.utils.clip_grad_norm_(trained, limit)))
         losses.append(float(total / count))
         update.step()
-    return np.array(losses), np.array(norms), rates
+    buffers = {name: value.numpy() for name, value in net.named_buffers()
+               if value.ndim}
+    return np.array(losses), np.array(norms), rates, buffers
 
 
 def record(variant):
-    losses, norms, rates = train(variant, torch.float64, 1)
-    spread = 0
+    losses, norms, rates, buffers = train(variant, torch.float64, 1)
+    spread = moved = 0
     for threads in (1, 2):
-        other, other_norms, _ = train(variant, torch.float32, threads)
+        other, other_norms, _, others = train(variant, torch.float32, threads)
+        moved = max([moved, *(np.max(np.abs(others[name] - buffers[name]))
+                              for name in buffers)])
         spread = max(spread, np.max(np.abs(other - losses) / losses),
                      np.max(np.abs(other_norms - norms) / norms))
     print(f"{variant.name}: loss {losses[0]:.4f} -> {losses[-1]:.4f}, "
@@ -341,7 +357,9 @@ def record(variant):
     return {"model": variant.model, "compile": variant.compile.split(),
             "run": variant.run.split(), "lr": variant.lr,
             "losses": losses.tolist(), "grad_norms": norms.tolist(),
-            "rates": rates, "spread": float(spread)}
+            "rates": rates, "spread": float(spread), "buffer_spread": float(moved),
+            "buffers": {name: [float(f"{value:.7g}") for value in values]
+                        for name, values in buffers.items()}}
 
 
 def export(name, folder):

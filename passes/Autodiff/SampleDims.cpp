@@ -1,0 +1,104 @@
+//===- SampleDims.cpp - where the samples are in a program ----------------===//
+#include "passes/Autodiff/SampleDims.h"
+
+#include "dialects/Train/TrainDialect.h"
+
+using namespace mlir;
+using namespace zc::train;
+
+namespace zc {
+
+static ArrayRef<int64_t> shapeOfValue(Value value) {
+  return cast<RankedTensorType>(value.getType()).getShape();
+}
+
+std::optional<SampleDim> reshapeSampleDim(SampleDim place,
+                                          ArrayRef<int64_t> from,
+                                          ArrayRef<int64_t> to,
+                                          int64_t samples) {
+  int64_t stride = place.inner;
+  for (int64_t size : from.drop_front(place.dim + 1))
+    stride *= size;
+  int64_t after = 1;
+  for (int64_t dim = to.size() - 1; dim >= 0; --dim) {
+    int64_t size = to[dim];
+    bool here = stride % after == 0 && (stride / after) * samples <= size &&
+                size % ((stride / after) * samples) == 0;
+    if (here && (samples > 1 || size == 1))
+      return SampleDim{dim, stride / after};
+    after *= size;
+  }
+  return std::nullopt;
+}
+
+namespace {
+
+class Spreading {
+public:
+  explicit Spreading(func::FuncOp program) : program(program) {}
+
+  SampleDims run() {
+    Block &block = program.getBody().front();
+    for (BlockArgument argument : block.getArguments())
+      begin(argument);
+    for (Operation &op : block.without_terminator())
+      visit(&op);
+    return std::move(found);
+  }
+
+private:
+  void begin(BlockArgument argument) {
+    auto dim = program.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(),
+                                                     kBatchDimAttr);
+    if (!dim)
+      return;
+    found.samples = shapeOfValue(argument)[dim.getInt()];
+    found.places[argument] = SampleDim{dim.getInt(), 1};
+  }
+
+  void visit(Operation *op) {
+    std::optional<SampleDim> place;
+    int factor = ShardingRule::kWhole;
+    bool depends = false;
+    ShardingRule rule = cast<ShardableOpInterface>(op).getShardingRule();
+    for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
+      auto known = found.places.find(operand);
+      if (known == found.places.end())
+        continue;
+      depends = true;
+      if (!known->second || place)
+        continue;
+      place = known->second;
+      factor = rule.operandDims[index][place->dim];
+    }
+    if (!depends)
+      return;
+    for (auto [index, result] : llvm::enumerate(op->getResults()))
+      found.places[result] =
+          place ? inResult(op, index, rule, *place, factor) : std::nullopt;
+  }
+
+  std::optional<SampleDim> inResult(Operation *op, unsigned index,
+                                    const ShardingRule &rule, SampleDim place,
+                                    int factor) {
+    if (auto reshape = dyn_cast<ReshapeOp>(op))
+      return reshapeSampleDim(place, shapeOfValue(reshape.getInput()),
+                              shapeOfValue(reshape.getResult()), found.samples);
+    if (factor != ShardingRule::kWhole)
+      for (auto [dim, of] : llvm::enumerate(rule.resultDims[index]))
+        if (of == factor)
+          return SampleDim{static_cast<int64_t>(dim), place.inner};
+    return std::nullopt;
+  }
+
+  func::FuncOp program;
+  SampleDims found;
+};
+
+} // namespace
+
+SampleDims findSampleDims(func::FuncOp program) {
+  return Spreading(program).run();
+}
+
+} // namespace zc

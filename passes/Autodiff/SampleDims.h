@@ -1,0 +1,44 @@
+//===- SampleDims.h - where the samples are in a program --------*- C++ -*-===//
+#ifndef ZC_PASSES_AUTODIFF_SAMPLEDIMS_H
+#define ZC_PASSES_AUTODIFF_SAMPLEDIMS_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/DenseMap.h"
+
+#include <optional>
+
+namespace zc {
+
+/// The dim of a value that counts samples, each of them `inner` elements of it
+/// in a row.
+struct SampleDim {
+  int64_t dim;
+  int64_t inner;
+
+  bool operator==(const SampleDim &other) const {
+    return dim == other.dim && inner == other.inner;
+  }
+};
+
+/// Where the dim of `from` that counts `samples` samples is when the elements
+/// are reshaped to `to`; none if no dim counts them there. Samples are `inner`
+/// times what follows them apart, in both shapes.
+std::optional<SampleDim> reshapeSampleDim(SampleDim place,
+                                          llvm::ArrayRef<int64_t> from,
+                                          llvm::ArrayRef<int64_t> to,
+                                          int64_t samples);
+
+/// The values of a program that depend on its samples, forwards from its
+/// inputs.
+struct SampleDims {
+  /// How many samples there are; 0 where no input says.
+  int64_t samples = 0;
+  /// With their dim; none where the samples are not one dim of it any more.
+  llvm::DenseMap<mlir::Value, std::optional<SampleDim>> places;
+};
+
+SampleDims findSampleDims(mlir::func::FuncOp program);
+
+} // namespace zc
+
+#endif // ZC_PASSES_AUTODIFF_SAMPLEDIMS_H
