@@ -16,6 +16,7 @@ namespace zc {
 
 void buildKernelLoweringPipeline(OpPassManager &manager) {
   OpPassManager &function = manager.nest<func::FuncOp>();
+  function.addPass(createCascadeSumsPass());
   function.addPass(createConvertLinalgToLoopsPass());
   function.addPass(memref::createFoldMemRefAliasOpsPass());
   function.addPass(createCanonicalizerPass());

@@ -38,6 +38,31 @@ def LowerKernelsPass : Pass<"zc-lower-kernels", "::mlir::ModuleOp"> {
     "::mlir::math::MathDialect"];
 }
 
+def CascadeSumsPass : Pass<"zc-cascade-sums"> {
+  let summary = "cut long float32 sums in short ones, added up in float64";
+  let description = [{
+    A linalg.generic on buffers whose outputs are sums, and in which one
+    accumulator would take more than 128 terms (64 times as many along an
+    innermost loop, which adds up side by side), becomes loops around a short
+    sum. What is added to does not depend on the number of threads.
+
+    ```mlir
+    linalg.generic ins(%x : memref<4096x64xf32>) outs(%sum : memref<64xf32>)
+    // becomes
+    linalg.fill outs(%total : memref<64xf64>)
+    scf.for %i = %c0 to %c4096 step %c128 {
+      linalg.fill outs(%short : memref<64xf32>)
+      linalg.generic ins(%x[%i..] : memref<128x64xf32>) outs(%short)
+      /* %total += %short */
+    }
+    /* %sum += %total */
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect"];
+}
+
 def ApproximateMathPass : Pass<"zc-approximate-math"> {
   let summary = "replace float32 exp, tanh, erf, log, ... by polynomials";
   let description = [{
