@@ -98,8 +98,8 @@ private:
   mlir::Attribute convertAttribute(const proto::AttributeProto &attribute,
                                    mlir::Location location);
 
-  // Nodes that stand for other nodes (Expansion.cpp, MaskImporter.cpp,
-  // SequenceImporter.cpp).
+  // Nodes that stand for other nodes (Expansion.cpp, LoopImporter.cpp,
+  // MaskImporter.cpp, SequenceImporter.cpp).
   bool expandLocalFunction(const proto::NodeProto &node, const Outputs &inputs,
                            Scope &scope);
   bool expandDefinition(const proto::OpSchema &schema,
@@ -112,6 +112,13 @@ private:
                       Scope &scope);
   void importIf(const proto::NodeProto &node, const Outputs &inputs,
                 Scope &scope);
+  void importLoop(const proto::NodeProto &node, const Outputs &inputs,
+                  Scope &scope);
+  void importScan(const proto::NodeProto &node, const Outputs &inputs,
+                  Scope &scope);
+  Scope enterRound(const proto::NodeProto &node, int64_t round, Scope &scope);
+  void stackRounds(const std::string &output, const Outputs &elements,
+                   int64_t axis, const proto::NodeProto &node, Scope &scope);
   bool importSequenceOperator(const proto::NodeProto &node,
                               const Outputs &inputs, Scope &scope);
   void splitToSequence(const proto::NodeProto &node, const Outputs &inputs,

@@ -112,12 +112,16 @@ void GraphImporter::importOperator(const proto::NodeProto &node,
   if (hasKind(inputs, ImportedValue::Unknown)) {
     bool hasDefinition =
         schema->HasFunction() || schema->HasContextDependentFunction();
-    if (!supported && !hasDefinition && !canFold(node))
+    if (!supported && !hasDefinition && !canFold(node) && !hasSubgraph(node))
       noteUnsupported(node.domain(), node.op_type(), opset, location);
     return defineUnknown(node, scope);
   }
   if (node.domain().empty() && node.op_type() == "If")
     return importIf(node, inputs, scope);
+  if (node.domain().empty() && node.op_type() == "Loop")
+    return importLoop(node, inputs, scope);
+  if (node.domain().empty() && node.op_type() == "Scan")
+    return importScan(node, inputs, scope);
   if (foldShapeQuery(node, inputs, scope) ||
       importSequenceOperator(node, inputs, scope))
     return;

@@ -10,8 +10,9 @@ static bool isResolved(const proto::NodeProto &node) {
   StringRef op = node.op_type();
   return node.domain().empty() &&
          (op.contains("Sequence") ||
-          llvm::is_contained(
-              {"CastLike", "Constant", "Identity", "If", "Shape", "Size"}, op));
+          llvm::is_contained({"CastLike", "Constant", "Identity", "If", "Loop",
+                              "Scan", "Shape", "Size"},
+                             op));
 }
 
 void GraphImporter::checkOperators() {

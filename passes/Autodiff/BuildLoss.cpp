@@ -130,7 +130,8 @@ struct BuildLoss : public impl::BuildLossPassBase<BuildLoss> {
       return signalPassFailure();
     }
     if (mode == "infer") {
-      dropNothing(forward);
+      if (failed(dropNothing(forward)))
+        return signalPassFailure();
       return forward.setSymName(kEvalProgram);
     }
     std::unique_ptr<Loss> function = makeLoss(selected());
@@ -144,7 +145,6 @@ struct BuildLoss : public impl::BuildLossPassBase<BuildLoss> {
     if (failed(index) || failed(checkLoss(forward, *index, *function)) ||
         failed(buildStep(forward, *index, *function)))
       return signalPassFailure();
-    dropNothing(forward);
     // A micro-batch is what memory was planned for; but a loss of the model's
     // own is right for the whole batch alone.
     SmallVector<PartKind> kinds;
@@ -152,6 +152,8 @@ struct BuildLoss : public impl::BuildLossPassBase<BuildLoss> {
         cast<RankedTensorType>(forward.getResultTypes()[*index])));
     if (accumulate > 1 && hasLabels &&
         failed(split(forward, *index, *function, kinds)))
+      return signalPassFailure();
+    if (failed(dropNothing(forward)))
       return signalPassFailure();
     buildEval(forward, *index, *function);
   }

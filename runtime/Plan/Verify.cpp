@@ -103,8 +103,10 @@ Status verifyStates(const plan::Manifest &manifest, const Mesh &mesh) {
   return verifyStatesDisjoint(manifest);
 }
 
-/// Whether some state has no initial value in a file.
+/// Whether some state has no initial value in a file. The run writes its seed.
 bool isDrawn(const plan::State &state) {
+  if (state.name() == "seed" && state.kind() == plan::SCALAR)
+    return false;
   std::vector<FileTensor> tensors = fileTensorsOf(state);
   return !isCoordinate(state) &&
          std::any_of(tensors.begin(), tensors.end(),

@@ -162,6 +162,25 @@ def shapes():
     yield "masked_fill", lambda t: t.masked_fill(at == 2, 0.5), (2, 3)
 
 
+def sampling():
+    image, places = (2, 3, 5, 6), (2, 4, 3, 2)
+    for mode in "bilinear", "nearest":
+        for padding in "zeros", "border", "reflection":
+            for corners in False, True:
+                def sample(x, at, mode=mode, padding=padding, corners=corners):
+                    return F.grid_sample(x, 1.3 * at, mode, padding, corners)
+                yield f"{mode}_{padding}_{corners}", sample, image, places
+    yield ("volume", lambda x, at: F.grid_sample(x, at, align_corners=False),
+           (1, 2, 3, 4, 3), (1, 2, 2, 3, 3))
+    yield ("affine", lambda x, theta: F.grid_sample(x, F.affine_grid(
+        theta, [2, 3, 4, 4], align_corners=False), align_corners=False),
+        image, (2, 2, 3))
+    bags = torch.tensor([[2, 0, 2], [1, 3, 0]])
+    for mode in "sum", "mean", "max":
+        yield (f"bag_{mode}", lambda t, mode=mode: F.embedding_bag(
+            bags, t, mode=mode), (4, 3))
+
+
 class Recurrent(nn.Module):
     """The layers that hold their parameters themselves."""
 
@@ -226,7 +245,8 @@ def main():
                         default=ROOT / "test" / "fixtures" / "gradients")
     folder = parser.parse_args().output
     folder.mkdir(parents=True, exist_ok=True)
-    families = (products, convolutions, reductions, elementwise, shapes)
+    families = (products, convolutions, reductions, elementwise, shapes,
+                sampling)
     for cases in families:
         torch.manual_seed(0)
         record(cases.__name__, Family(cases), folder)

@@ -37,8 +37,8 @@ template <typename Op> static LogicalResult lowerLogic(NodeContext &context) {
 
 static LoweringFunction comparison(StringRef predicate) {
   return [predicate](NodeContext &context) {
-    if (comparesDraw(context.node))
-      return lowerComparedDraw(context, predicate.starts_with("l"));
+    if (Value bits = compareDraw(context, predicate.starts_with("l")))
+      return context.set(bits);
     return lowerBinary(context, [&](TensorBuilder &build, Value a, Value b) {
       return build.compare(predicate, a, b);
     });

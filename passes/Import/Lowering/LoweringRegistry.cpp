@@ -11,6 +11,7 @@ const LoweringRegistry &LoweringRegistry::get() {
     registerContraction(all);
     registerEinsum(all);
     registerElementwise(all);
+    registerGridSample(all);
     registerIndexing(all);
     registerLoss(all);
     registerNormalization(all);

@@ -48,6 +48,7 @@ void registerActivation(LoweringRegistry &registry);
 void registerContraction(LoweringRegistry &registry);
 void registerEinsum(LoweringRegistry &registry);
 void registerElementwise(LoweringRegistry &registry);
+void registerGridSample(LoweringRegistry &registry);
 void registerIndexing(LoweringRegistry &registry);
 void registerLoss(LoweringRegistry &registry);
 void registerNormalization(LoweringRegistry &registry);

@@ -6,11 +6,15 @@
 // it is 1 or 0, in evaluation it is the probability, its expectation. So
 // `x * draw / probability` is x in evaluation, as PyTorch's modules are.
 //
+// All other draws are numbers, in evaluation too.
+//
 //===----------------------------------------------------------------------===//
 #include "passes/Import/Lowering/Random.h"
+#include "dialects/Onnx/Location.h"
 #include "mlir/IR/Matchers.h"
 #include "passes/Import/Lowering/LoweringRegistry.h"
 #include "passes/Import/Lowering/NodeContext.h"
+#include "llvm/Support/xxhash.h"
 
 using namespace mlir;
 using namespace zc;
@@ -57,27 +61,18 @@ static Value drawBits(NodeContext &context, double probability) {
                                   APFloat(draws ? 1 - probability : 0.0));
 }
 
-static LogicalResult emitUnknown(NodeContext &context, Value probability) {
-  return context.emitError()
-         << "draws with a probability of type " << probability.getType()
-         << " that is not one number known at compile time, which zc cannot";
-}
-
-bool zc::comparesDraw(onnx::NodeOp node) {
-  return llvm::any_of(node.getInputs(),
-                      [](Value input) { return findDraw(input); });
-}
-
-LogicalResult zc::lowerComparedDraw(NodeContext &context, bool isLess) {
+Value zc::compareDraw(NodeContext &context, bool isLess) {
   unsigned at = findDraw(context.node.getInputs()[0]) ? 0 : 1;
   onnx::NodeOp draw = findDraw(context.node.getInputs()[at]);
-  std::optional<double> limit = splatNumber(context.operand(1 - at));
+  std::optional<double> limit;
+  if (draw)
+    limit = splatNumber(context.operand(1 - at));
   if (!limit)
-    return emitUnknown(context, context.operand(1 - at));
+    return {};
   double low = draw.getFloat("low", 0), high = draw.getFloat("high", 1);
   double below = std::clamp((*limit - low) / (high - low), 0.0, 1.0);
   Value bits = drawBits(context, isLess == (at == 0) ? below : 1 - below);
-  return context.set(context.build.compare("gt", bits, kHalf));
+  return context.build.compare("gt", bits, kHalf);
 }
 
 Value zc::drawnBits(Value condition) {
@@ -90,40 +85,62 @@ Value zc::drawnBits(Value condition) {
   return bits;
 }
 
-// The numbers themselves are no value of the program; those who compare them
-// draw bits in their place.
-static LogicalResult lowerUniform(NodeContext &context) {
-  SmallVector<Value> pending{context.node.getResult(0)};
-  while (!pending.empty()) {
-    Value numbers = pending.pop_back_val();
-    for (OpOperand &use : numbers.getUses()) {
-      auto user = dyn_cast<onnx::NodeOp>(use.getOwner());
-      StringRef op = user ? user.getOpType() : "";
-      if (op == "CastLike" && use.getOperandNumber() == 1)
-        continue; // wants the type
-      if (op == "Cast" || op == "CastLike")
-        pending.push_back(user.getResult(0));
-      else if (!llvm::is_contained(
-                   {"Less", "LessOrEqual", "Greater", "GreaterOrEqual"}, op))
-        return context.emitError()
-               << "draws numbers that are used other than in a comparison "
-                  "with a probability; give the model random numbers as an "
-                  "input";
-    }
-  }
-  return context.set(context.build.splat(context.resultType(), 0));
+/// Numbers of mean 0, drawn by `Op` of one number that says how wide they
+/// spread. Until --zc-build-loss gives them a key of the run, their own is a
+/// hash of their name and place: no two draws are the same op.
+template <typename Op>
+static Value drawNumbers(NodeContext &context, double spread) {
+  TensorBuilder &build = context.build;
+  Type element = context.resultType().getElementType();
+  Type drawn = element.isF64() ? element : build.builder.getF32Type();
+  auto type = RankedTensorType::get(context.resultShape(), drawn);
+  auto origin = onnx::getOrigin(context.node.getLoc());
+  uint64_t site = llvm::xxh3_64bits(origin ? origin->node : "");
+  for (Operation *op = context.node; op; op = op->getPrevNode())
+    ++site;
+  auto keyType = RankedTensorType::get({}, build.builder.getI64Type());
+  Value key = train::ConstantOp::create(
+      build.builder, build.loc,
+      DenseElementsAttr::get(keyType, static_cast<int64_t>(site)));
+  Value numbers = Op::create(build.builder, build.loc, type,
+                             build.broadcast(key, type.getShape()),
+                             ValueRange(), APFloat(spread));
+  return build.convert(numbers, element);
 }
 
+static LogicalResult lowerUniform(NodeContext &context) {
+  double low = context.node.getFloat("low", 0);
+  double high = context.node.getFloat("high", 1);
+  Value numbers =
+      drawNumbers<train::RandomUniformOp>(context, (high - low) / 2);
+  return context.set(context.build.add(numbers, (low + high) / 2));
+}
+
+static LogicalResult lowerNormal(NodeContext &context) {
+  Value numbers =
+      drawNumbers<train::RandomNormalOp>(context, context.getFloat("scale", 1));
+  return context.set(context.build.add(numbers, context.getFloat("mean", 0)));
+}
+
+// 1 where a uniform number is below the probability, number by number if that
+// is no constant.
 static LogicalResult lowerBernoulli(NodeContext &context) {
-  std::optional<double> probability = splatNumber(context.operand(0));
-  if (!probability)
-    return emitUnknown(context, context.operand(0));
-  return context.set(context.build.convert(
-      drawBits(context, *probability), context.resultType().getElementType()));
+  TensorBuilder &build = context.build;
+  Type element = context.resultType().getElementType();
+  if (std::optional<double> probability = splatNumber(context.operand(0)))
+    return context.set(build.convert(drawBits(context, *probability), element));
+  Value probability =
+      build.convert(context.operand(0), build.builder.getF32Type());
+  Value number = drawNumbers<train::RandomUniformOp>(context, 0.5);
+  number = build.add(build.convert(number, build.builder.getF32Type()), 0.5);
+  return context.set(
+      build.convert(build.compare("lt", number, probability), element));
 }
 
 void zc::registerRandom(LoweringRegistry &registry) {
   registry.add("RandomUniform", 1, 22, lowerUniform);
   registry.add("RandomUniformLike", 1, 22, lowerUniform);
+  registry.add("RandomNormal", 1, 22, lowerNormal);
+  registry.add("RandomNormalLike", 1, 22, lowerNormal);
   registry.add("Bernoulli", 15, 22, lowerBernoulli);
 }

@@ -6,13 +6,11 @@
 
 namespace zc {
 
-/// Whether the node, a comparison, compares uniform random numbers.
-bool comparesDraw(onnx::NodeOp node);
-
-/// Lowers a comparison of uniform random numbers with one number: its result
-/// is true with the probability of that. `isLess` says that it asks for less
-/// (or equal) rather than greater.
-mlir::LogicalResult lowerComparedDraw(NodeContext &context, bool isLess);
+/// For a comparison of uniform random numbers with one number that is known at
+/// compile time: bits that are true with the probability of that. `isLess` says
+/// that it asks for less (or equal) rather than greater. Null for any other
+/// comparison.
+mlir::Value compareDraw(NodeContext &context, bool isLess);
 
 /// For the result of such a comparison the bits as numbers: 0 or 1 in training,
 /// in evaluation the probability of 1. Null for any other value.

@@ -9,9 +9,17 @@
 // CHECK: %[[MASK:.*]] = train.compare "gt"
 // CHECK: %[[OTHERS:.*]] = train.dropout
 // CHECK: %[[DRAWN:.*]] = train.dropout
+
+// Tests draws of numbers: each has a key of its own.
+// CHECK: train.constant dense<[[KEY:-?[0-9]+]]> : tensor<4x1xi64>
+// CHECK: train.random_normal %{{.*}} {std = 2.000000e+00 : f64}
+// CHECK-NOT: dense<[[KEY]]>
+// CHECK: train.random_normal %{{.*}} {std = 2.000000e+00 : f64}
+// CHECK: train.random_uniform %{{.*}} {bound = 5.000000e-01 : f64}
+// CHECK: train.compare "lt"
 // CHECK: return %[[BITS]], %[[OTHERS]], %{{.*}}, %[[DRAWN]]
-onnx.graph @main(%x: tensor<4x1xf32>) -> (tensor<4x1xf32>, tensor<4x1xf32>, tensor<4x1xi1>, tensor<4x1xf32>)
-    attributes {input_names = ["x"], output_names = ["bits", "others", "mask", "drawn"], opset_imports = {"ai.onnx" = 22 : i64}} {
+onnx.graph @main(%x: tensor<4x1xf32>) -> (tensor<4x1xf32>, tensor<4x1xf32>, tensor<4x1xi1>, tensor<4x1xf32>, tensor<4x1xf32>, tensor<4x1xf32>, tensor<4x1xf32>)
+    attributes {input_names = ["x"], output_names = ["bits", "others", "mask", "drawn", "normal", "another", "chances"], opset_imports = {"ai.onnx" = 22 : i64}} {
   %p = onnx.initializer @p {value = dense<0.75> : tensor<f32>} : tensor<f32>
   %q = onnx.initializer @q {value = dense<0.25> : tensor<f32>} : tensor<f32>
   %all = onnx.initializer @all {value = dense<0.75> : tensor<4x1xf32>} : tensor<4x1xf32>
@@ -23,5 +31,8 @@ onnx.graph @main(%x: tensor<4x1xf32>) -> (tensor<4x1xf32>, tensor<4x1xf32>, tens
   %greater = onnx.node "Greater"(%same, %q) {since_version = 13 : i64} : (tensor<4x1xf32>, tensor<f32>) -> tensor<4x1xi1>
   %others = onnx.node "Cast"(%greater) {since_version = 13 : i64, node_attributes = {to = 1 : i64}} : (tensor<4x1xi1>) -> tensor<4x1xf32>
   %drawn = onnx.node "Bernoulli"(%all) {since_version = 22 : i64} : (tensor<4x1xf32>) -> tensor<4x1xf32>
-  onnx.return %bits, %others, %less, %drawn : tensor<4x1xf32>, tensor<4x1xf32>, tensor<4x1xi1>, tensor<4x1xf32>
+  %normal = onnx.node "RandomNormalLike"(%x) {since_version = 22 : i64, node_attributes = {mean = 1.0 : f32, scale = 2.0 : f32}} : (tensor<4x1xf32>) -> tensor<4x1xf32>
+  %another = onnx.node "RandomNormalLike"(%x) {since_version = 22 : i64, node_attributes = {mean = 1.0 : f32, scale = 2.0 : f32}} : (tensor<4x1xf32>) -> tensor<4x1xf32>
+  %chances = onnx.node "Bernoulli"(%x) {since_version = 22 : i64} : (tensor<4x1xf32>) -> tensor<4x1xf32>
+  onnx.return %bits, %others, %less, %drawn, %normal, %another, %chances : tensor<4x1xf32>, tensor<4x1xf32>, tensor<4x1xi1>, tensor<4x1xf32>, tensor<4x1xf32>, tensor<4x1xf32>, tensor<4x1xf32>
 }

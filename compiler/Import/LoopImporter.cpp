@@ -1,0 +1,209 @@
+// Loop and Scan whose number of rounds is known are their bodies as many times:
+// exporters write bags of embeddings and loops over a sequence so.
+#include "compiler/Import/ConstantFolder.h"
+#include "compiler/Import/GraphImporter.h"
+#include "compiler/Import/Types.h"
+
+using namespace mlir;
+using namespace zc;
+
+// More would be a program that nobody can schedule in a reasonable time.
+static constexpr int64_t kMaxRounds = 1 << 14;
+
+static const proto::GraphProto &getBody(const proto::NodeProto &node) {
+  for (const proto::AttributeProto &attribute : node.attribute())
+    if (attribute.name() == "body")
+      return attribute.g();
+  return proto::GraphProto::default_instance();
+}
+
+static HostTensor makeScalar(int32_t dataType, int64_t value) {
+  HostTensor scalar(dataType, {});
+  scalar.ints[0] = value;
+  return scalar;
+}
+
+/// Element `index` of a list attribute; 0 where it is left out.
+static int64_t getElement(const proto::NodeProto &node, StringRef name,
+                          int64_t index) {
+  for (const proto::AttributeProto &attribute : node.attribute())
+    if (attribute.name() == name && index < attribute.ints_size())
+      return attribute.ints(index);
+  return 0;
+}
+
+GraphImporter::Scope GraphImporter::enterRound(const proto::NodeProto &node,
+                                               int64_t round, Scope &scope) {
+  Scope body;
+  body.parent = &scope;
+  body.attributes = scope.attributes;
+  body.opsets = scope.opsets;
+  const std::string &name = node.name().empty() ? node.output(0) : node.name();
+  body.prefix = scope.prefix + name + "/" + std::to_string(round) + "/";
+  body.module = scope.module;
+  body.depth = scope.depth;
+  return body;
+}
+
+// One value of every round, put together along a new dim.
+void GraphImporter::stackRounds(const std::string &output,
+                                const Outputs &elements, int64_t axis,
+                                const proto::NodeProto &node, Scope &scope) {
+  if (output.empty())
+    return;
+  if (elements.empty()) {
+    emitFailure(getLocation(node, scope))
+        << "gives '" << output
+        << "' without elements; zc needs every dim to be at least 1";
+    return define(output, makeValue(ImportedValue::Unknown, output), scope);
+  }
+  ImportedValue *sequence =
+      makeValue(ImportedValue::Sequence, scope.prefix + output);
+  sequence->elements = elements;
+  define(output + ".rounds", sequence, scope);
+  proto::NodeProto stack;
+  stack.set_op_type("ConcatFromSequence");
+  stack.set_name(node.name());
+  stack.add_input(output + ".rounds");
+  stack.add_output(output);
+  for (auto [name, value] : {std::pair("axis", axis), {"new_axis", 1}}) {
+    proto::AttributeProto *attribute = stack.add_attribute();
+    attribute->set_name(name);
+    attribute->set_type(proto::AttributeProto::INT);
+    attribute->set_i(value);
+  }
+  importNode(stack, scope);
+}
+
+/// Whether a Loop goes on; nothing, after a diagnostic, if that is not known.
+static bool isKnown(const ImportedValue *value) {
+  return value->kind == ImportedValue::Absent ||
+         (value->kind == ImportedValue::Tensor && value->constant &&
+          value->foldable);
+}
+
+void GraphImporter::importLoop(const proto::NodeProto &node,
+                               const Outputs &inputs, Scope &scope) {
+  const proto::GraphProto &body = getBody(node);
+  int carried = body.input_size() - 2;
+  Location location = getLocation(node, scope);
+  auto refuse = [&](const char *what) {
+    emitFailure(location) << what
+                          << "; zc's schedules have no loops, so it needs the "
+                             "number of rounds before the run";
+    defineUnknown(node, scope);
+  };
+  if (carried < 0 || body.output_size() <= carried ||
+      static_cast<int>(inputs.size()) < 2 + carried)
+    return refuse("has a body that does not fit its operands");
+  if (!isKnown(inputs[0]) || !isKnown(inputs[1]))
+    return refuse("goes on by a value that is not known");
+  int64_t rounds =
+      inputs[0]->constant ? inputs[0]->constant->getInt(0) : kMaxRounds + 1;
+  bool goesOn = !inputs[1]->constant || inputs[1]->constant->getInt(0);
+  Outputs state(inputs.begin() + 2, inputs.begin() + 2 + carried);
+  std::vector<Outputs> collected(body.output_size() - 1 - carried);
+  for (int64_t round = 0; goesOn && round < rounds; ++round) {
+    if (round == kMaxRounds)
+      return refuse("goes on for more than 16,384 rounds");
+    Scope inner = enterRound(node, round, scope);
+    auto give = [&](int index, ImportedValue *value) {
+      define(body.input(index).name(), value, inner);
+    };
+    give(0, makeConstant(inner.prefix + body.input(0).name(),
+                         makeScalar(proto::TensorProto::INT64, round)));
+    give(1, makeConstant(inner.prefix + body.input(1).name(),
+                         makeScalar(proto::TensorProto::BOOL, 1)));
+    for (int i = 0; i < carried; ++i)
+      give(2 + i, state[i]);
+    importNodes(body.node(), inner);
+    auto result = [&](int index) {
+      return lookUp(body.output(index).name(), inner);
+    };
+    ImportedValue *condition = result(0);
+    if (condition->kind == ImportedValue::Unknown)
+      return defineUnknown(node, scope); // reported where it is computed
+    if (!isKnown(condition))
+      return refuse("goes on by a value that is not known");
+    goesOn = condition->constant->getInt(0);
+    for (int i = 0; i < carried; ++i)
+      state[i] = result(1 + i);
+    for (auto [index, values] : llvm::enumerate(collected))
+      values.push_back(result(1 + carried + index));
+  }
+  for (int i = 0; i < node.output_size(); ++i)
+    if (i < carried)
+      define(node.output(i), state[i], scope);
+    else
+      stackRounds(node.output(i), collected[i - carried], 0, node, scope);
+}
+
+void GraphImporter::importScan(const proto::NodeProto &node,
+                               const Outputs &inputs, Scope &scope) {
+  const proto::GraphProto &body = getBody(node);
+  FoldRequest request{node, {}, 0};
+  int scanned = request.getInt("num_scan_inputs", 0);
+  int carried = body.input_size() - scanned;
+  Location location = getLocation(node, scope);
+  std::optional<int64_t> rounds;
+  std::vector<int64_t> axes;
+  for (int i = 0; i < scanned && carried + i < static_cast<int>(inputs.size());
+       ++i) {
+    Dims dims = *getStaticDims(inputs[carried + i]->type);
+    auto axis =
+        normalizeAxis(getElement(node, "scan_input_axes", i), dims.size());
+    if (!axis || (rounds && *rounds != dims[*axis]))
+      break;
+    rounds = dims[*axis];
+    axes.push_back(*axis);
+  }
+  if (scanned < 1 || carried < 0 || static_cast<int>(axes.size()) != scanned ||
+      body.output_size() < carried || *rounds > kMaxRounds) {
+    emitFailure(location) << "expected inputs to scan of one length of at most "
+                             "16,384, and a body that fits them";
+    return defineUnknown(node, scope);
+  }
+  Outputs state(inputs.begin(), inputs.begin() + carried);
+  std::vector<Outputs> collected(body.output_size() - carried);
+  for (int64_t round = 0; round < *rounds; ++round) {
+    Scope inner = enterRound(node, round, scope);
+    for (int i = 0; i < carried; ++i)
+      define(body.input(i).name(), state[i], inner);
+    for (int i = 0; i < scanned; ++i) {
+      bool backwards = getElement(node, "scan_input_directions", i);
+      std::string at = body.input(carried + i).name() + ".at";
+      define(at,
+             makeConstant(inner.prefix + at,
+                          makeScalar(proto::TensorProto::INT64,
+                                     backwards ? *rounds - 1 - round : round)),
+             inner);
+      proto::NodeProto take;
+      take.set_op_type("Gather");
+      take.set_name(body.input(carried + i).name());
+      take.add_input(node.input(carried + i));
+      take.add_input(at);
+      take.add_output(body.input(carried + i).name());
+      proto::AttributeProto *axis = take.add_attribute();
+      axis->set_name("axis");
+      axis->set_type(proto::AttributeProto::INT);
+      axis->set_i(axes[i]);
+      importNode(take, inner);
+    }
+    importNodes(body.node(), inner);
+    for (int i = 0; i < carried; ++i)
+      state[i] = lookUp(body.output(i).name(), inner);
+    for (auto [index, values] : llvm::enumerate(collected))
+      values.push_back(lookUp(body.output(carried + index).name(), inner));
+  }
+  for (int i = 0; i < node.output_size(); ++i) {
+    if (i < carried) {
+      define(node.output(i), state[i], scope);
+      continue;
+    }
+    Outputs &values = collected[i - carried];
+    if (getElement(node, "scan_output_directions", i - carried))
+      std::reverse(values.begin(), values.end());
+    stackRounds(node.output(i), values,
+                getElement(node, "scan_output_axes", i - carried), node, scope);
+  }
+}
