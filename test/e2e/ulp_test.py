@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""How far the polynomials of generated code are from the functions: in units of
-the last place (ulp) of float32, against double precision."""
+"""How far the polynomials of generated code are from the functions, and long sums
+from the exact ones: in units of the last place (ulp) of float32, against double
+precision."""
 import math
 import unittest
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, parser
 
 from zctest import ZcTest
 
@@ -61,6 +62,30 @@ class Ulp(ZcTest):
             worst = error.argmax()
             self.assertLessEqual(error[worst], most, f"{name} of "
                                  f"{inputs[name][worst]}: {found[worst]}")
+
+    def test_long_sums(self):
+        """Added one after the other, they would be off by hundreds of ulp."""
+        model = self.folder / "sums.onnx"
+        onnx.save(parser.parse_model("""<ir_version: 10, opset_import: ["" : 20]>
+            main (float[2,50000,8] x, float[2,8,50000] y)
+                => (float[2,8] columns, float[2,8] rows, float[2] squares)
+            <int64[1] one = {1}, int64[1] two = {2}, int64[2] both = {1, 2}>
+            { columns = ReduceSum <keepdims = 0> (x, one)
+              rows = ReduceSum <keepdims = 0> (y, two)
+              squares = ReduceSumSquare <keepdims = 0> (x, both) }"""), model)
+        x = np.random.default_rng(2).uniform(0, 3, (2, 50000, 8))
+        x = x.astype(np.float32)
+        options = []
+        for name, array in ("x", x), ("y", x.transpose(0, 2, 1).copy()):
+            np.save(self.folder / f"{name}.npy", array)
+            options += ["--input", f"{name}={self.folder / name}.npy"]
+        self.zc("eval", model, *options, "--output-dir", self.folder / "out")
+        x = x.astype(np.float64)
+        for name, exact in (("columns", x.sum(1)), ("rows", x.sum(1)),
+                            ("squares", (x * x).sum((1, 2)))):
+            found = np.load(self.folder / "out" / f"{name}.npy")
+            unit = np.spacing(exact.astype(np.float32))
+            self.assertLessEqual((np.abs(found - exact) / unit).max(), 4, name)
 
 
 if __name__ == "__main__":
