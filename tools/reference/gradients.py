@@ -218,6 +218,19 @@ class Family(nn.Module):
         return total
 
 
+def all_nodes(body):
+    """The nodes of a model, its functions and their branches and loops."""
+    if isinstance(body, onnx.ModelProto):
+        for part in body.graph, *body.functions:
+            yield from all_nodes(part)
+        return
+    for node in body.node:
+        yield node
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                yield from all_nodes(attribute.g)
+
+
 def record(name, net, folder):
     given = torch.zeros(2)
     path = folder / f"{name}.onnx"
@@ -226,7 +239,7 @@ def record(name, net, folder):
                       output_names=["cost"])
     model = onnx.load(path)
     kept = "pkg.torch.onnx.fx_node"
-    for node in model.graph.node:
+    for node in all_nodes(model):
         calls = [p for p in node.metadata_props
                  if p.key == kept and "aten.embedding" in p.value]
         del node.metadata_props[:]

@@ -32,7 +32,7 @@ onnx.graph @main(%x: tensor<4x1xf32>) -> (tensor<4x1xf32>, tensor<4x1xf32>, tens
   %others = onnx.node "Cast"(%greater) {since_version = 13 : i64, node_attributes = {to = 1 : i64}} : (tensor<4x1xi1>) -> tensor<4x1xf32>
   %drawn = onnx.node "Bernoulli"(%all) {since_version = 22 : i64} : (tensor<4x1xf32>) -> tensor<4x1xf32>
   %normal = onnx.node "RandomNormalLike"(%x) {since_version = 22 : i64, node_attributes = {mean = 1.0 : f32, scale = 2.0 : f32}} : (tensor<4x1xf32>) -> tensor<4x1xf32>
-  %another = onnx.node "RandomNormalLike"(%x) {since_version = 22 : i64, node_attributes = {mean = 1.0 : f32, scale = 2.0 : f32}} : (tensor<4x1xf32>) -> tensor<4x1xf32>
+  %another = onnx.node "RandomNormal"() {since_version = 22 : i64, node_attributes = {mean = 1.0 : f32, scale = 2.0 : f32, shape = array<i64: 4, 1>}} : () -> tensor<4x1xf32>
   %chances = onnx.node "Bernoulli"(%x) {since_version = 22 : i64} : (tensor<4x1xf32>) -> tensor<4x1xf32>
   onnx.return %bits, %others, %less, %drawn, %normal, %another, %chances : tensor<4x1xf32>, tensor<4x1xf32>, tensor<4x1xi1>, tensor<4x1xf32>, tensor<4x1xf32>, tensor<4x1xf32>, tensor<4x1xf32>
 }
