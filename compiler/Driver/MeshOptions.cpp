@@ -77,6 +77,13 @@ static void addZeroOptions(CLI::App &command, CompileOptions &options) {
                   "number of bytes, or auto: layers, but small ones together")
       ->check(checkUnit)
       ->type_name("auto|layer|BYTES");
+  command
+      .add_option("--prefetch", options.prefetch,
+                  "with --zero 3, how many units are gathered ahead of the one "
+                  "that computes")
+      ->check(CLI::Range(0, 64))
+      ->type_name("N")
+      ->default_str("1");
   command.add_flag(
       "--reshard-last", options.reshardLast,
       "with --zero 3, gather what the forward needs last twice too");
@@ -91,6 +98,8 @@ std::string zc::checkMeshTogether(const CompileOptions &options) {
   if ((options.reshardLast || options.noReshardAfterForward) &&
       options.zero != 3)
     return "--reshard-last and --no-reshard-after-forward belong to --zero 3";
+  if (options.prefetch && options.zero != 3)
+    return "--prefetch belongs to --zero 3";
   if (options.reshardLast && options.noReshardAfterForward)
     return "--reshard-last and --no-reshard-after-forward exclude one another";
   bool perElement = options.optimizer == "sgd" || options.optimizer == "adam" ||

@@ -237,10 +237,12 @@ LogicalResult Phases::schedule() {
   RecomputePassOptions memory;
   memory.policy = options.recompute;
   memory.budget = options.memoryBudget;
+  SchedulingOptions scheduling;
+  scheduling.prefetch = memory.prefetch = options.prefetch.value_or(1);
   return run("sched", [&](OpPassManager &manager) {
     buildFusionPipeline(manager, library);
     buildMemoryPipeline(manager, memory);
-    buildSchedulingPipeline(manager, SchedulingOptions());
+    buildSchedulingPipeline(manager, scheduling);
     buildAllocationPipeline(manager, AllocationOptions());
   });
 }

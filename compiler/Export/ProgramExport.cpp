@@ -45,6 +45,9 @@ Result<plan::Program> ProgramExport::run() {
       addOutput(output);
     else if (isa<InstructionOpInterface>(op))
       ZC_RETURN_IF_ERROR(addInstruction(op));
+    // They end in the order of their beginnings: the last stands for all.
+    if (SmallVector<CollectiveOp> ended = underWay.step(op); !ended.empty())
+      awaited = numbers.lookup(ended.back());
   }
   setLiveRanges();
   return std::move(program);
@@ -112,15 +115,23 @@ void ProgramExport::setLiveRanges() {
     for (Value write : op.getWrites())
       written.insert(write);
   uint32_t instruction = 0;
+  UnderWay underWay;
+  auto extendAll = [&](Operation *op, uint32_t last) {
+    for (Value operand : op->getOperands())
+      extend(operand, last);
+  };
   for (Operation &op : source.getBody().front()) {
+    for (CollectiveOp ended : underWay.step(op))
+      extendAll(ended, instruction - 1);
     if (isa<InputOp>(op))
       extend(op.getResult(0), 0);
     if (!isa<InstructionOpInterface>(op))
       continue;
-    for (Value operand : op.getOperands())
-      extend(operand, instruction);
+    extendAll(&op, instruction);
     ++instruction;
   }
+  for (CollectiveOp last : underWay.get())
+    extendAll(last, std::max(1u, instruction) - 1);
   for (auto output : source.getOps<OutputOp>())
     extend(output.getBuffer(), std::max(1u, instruction) - 1);
 }
@@ -174,8 +185,27 @@ static void setCosts(Op op, plan::Instruction &instruction) {
   instruction.set_bytes(op.getBytes().convertToDouble());
 }
 
+/// An async collective begins when all in front of it on the main stream has
+/// ended; there a wait holds for all that follows it.
+void ProgramExport::setStream(Operation &op, plan::Instruction &instruction) {
+  uint32_t number = uint32_t(program.instructions_size()) - 1;
+  numbers[&op] = number;
+  auto collective = dyn_cast<CollectiveOp>(op);
+  std::optional<uint32_t> &other =
+      collective && collective.getAsync() ? lastOnMain : awaited;
+  if (other)
+    instruction.add_waits(*other);
+  if (collective && collective.getAsync()) {
+    instruction.set_stream(1);
+    return;
+  }
+  awaited.reset();
+  lastOnMain = number;
+}
+
 Status ProgramExport::addInstruction(Operation &op) {
   plan::Instruction &instruction = *program.add_instructions();
+  setStream(op, instruction);
   Status status;
   if (auto launch = dyn_cast<LaunchOp>(op)) {
     setCosts(launch, instruction);

@@ -8,6 +8,8 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/MapVector.h"
 
+#include <optional>
+
 namespace zc {
 
 /// Writes a `sched.program` whose offsets and kernels are final as a message.
@@ -30,6 +32,7 @@ private:
   void addInput(sched::InputOp op);
   void addOutput(sched::OutputOp op);
   Status addInstruction(mlir::Operation &op);
+  void setStream(mlir::Operation &op, plan::Instruction &instruction);
   Status addCollective(sched::CollectiveOp op, plan::Instruction &instruction);
   Status addKernelCall(sched::LaunchOp op, plan::Instruction &instruction);
 
@@ -38,6 +41,10 @@ private:
   plan::Program program;
   llvm::DenseMap<mlir::Value, uint32_t> indices;
   llvm::DenseSet<mlir::Value> written;
+  sched::UnderWay underWay;
+  llvm::DenseMap<mlir::Operation *, uint32_t> numbers; // of instructions
+  std::optional<uint32_t> lastOnMain; // the main stream's latest instruction
+  std::optional<uint32_t> awaited;    // the next one there waits for it
 };
 
 } // namespace zc

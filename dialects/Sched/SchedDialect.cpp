@@ -45,6 +45,25 @@ MemRefType getBufferType(RankedTensorType type) {
   return MemRefType::get(type.getShape(), type.getElementType());
 }
 
+SmallVector<CollectiveOp> UnderWay::step(Operation &op) {
+  if (auto collective = dyn_cast<CollectiveOp>(op)) {
+    if (collective.getAsync())
+      collectives.push_back(collective);
+    return {};
+  }
+  auto wait = dyn_cast<WaitOp>(op);
+  if (!wait)
+    return {};
+  auto *awaited = llvm::find_if(collectives, [&](CollectiveOp each) {
+    return each.getDestination() == wait.getBuffer();
+  });
+  if (awaited == collectives.end())
+    return {};
+  SmallVector<CollectiveOp> ended(collectives.begin(), awaited + 1);
+  collectives.erase(collectives.begin(), awaited + 1);
+  return ended;
+}
+
 StringRef getMemoryClass(Value buffer) {
   while (auto view = buffer.getDefiningOp<ViewOp>()) {
     if (view.getMemoryClass())

@@ -60,6 +60,21 @@ int64_t getByteSize(mlir::Value buffer);
 /// The buffer type of a tensor type.
 mlir::MemRefType getBufferType(mlir::RankedTensorType type);
 
+/// The async collectives that are under way, in a walk over a program from its
+/// first operation to its last.
+class UnderWay {
+public:
+  /// Steps over `op`: notes an async collective, and returns those that have
+  /// ended behind it, which a wait has.
+  llvm::SmallVector<CollectiveOp> step(mlir::Operation &op);
+
+  /// In the order of their beginnings.
+  llvm::ArrayRef<CollectiveOp> get() const { return collectives; }
+
+private:
+  llvm::SmallVector<CollectiveOp> collectives;
+};
+
 /// The memory class of a buffer that is no state: its own, or that of what it
 /// views.
 llvm::StringRef getMemoryClass(mlir::Value buffer);

@@ -88,6 +88,11 @@ LogicalResult ProgramOp::verify() {
         return state.emitOpError() << "@" << state.getState() << " comes twice";
     }
   }
+  // program C3
+  UnderWay underWay;
+  for (Operation &op : block)
+    if (underWay.step(op).empty() && isa<WaitOp>(op))
+      return op.emitOpError("waits for no async collective that is under way");
   return success();
 }
 

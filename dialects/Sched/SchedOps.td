@@ -77,6 +77,7 @@ def Sched_ProgramOp : Sched_Op<"program", [
     - (C1) the block has no arguments and holds buffers and instructions only
     - (C2) names of inputs are unique, names of outputs too, and there is one
       `sched.state` a state
+    - (C3) every `sched.wait` is for an async collective that is under way
   }];
   let arguments = (ins SymbolNameAttr:$sym_name,
                        OptionalAttr<I64Attr>:$transient_bytes);
@@ -222,19 +223,37 @@ def Sched_CollectiveOp : Sched_InstructionOp<"collective", [
     `kind` names a collective of the dist dialect on parts; `axes` and `traffic`
     mean what they mean there. An all-reduce may write over its source.
 
+    With `async` it runs beside the instructions that follow, on the stream of
+    such collectives, which run one after another. It begins when all instructions
+    in front of it that are not async have ended, and has ended behind a
+    `sched.wait` for it or a later one, or with the program.
+
     - (C1) source and destination are of one type, and of the sizes that the kind
       asks for; roots differ but for an all-reduce
     - (C2) the workspace is a 1-d buffer of bytes of its own
   }];
   let arguments = !con((ins StrAttr:$kind, StrArrayAttr:$axes, StrAttr:$traffic,
                             Sched_Buffer:$source, Sched_Buffer:$destination,
-                            Optional<Sched_Buffer>:$workspace), costs);
+                            Optional<Sched_Buffer>:$workspace, UnitAttr:$async),
+                       costs);
   let assemblyFormat = [{
     $kind $axes $traffic $source `to` $destination
     (`workspace` $workspace^ `:` type($workspace) `,`)? attr-dict `:`
     type($source) `to` type($destination)
   }];
   let hasVerifier = 1;
+}
+
+def Sched_WaitOp : Sched_BufferOp<"wait"> {
+  let summary = "what follows begins when an async collective has ended";
+  let description = [{
+    `buffer` is the collective's destination.
+
+    - (C1) an async collective in front of it writes the buffer and has not been
+      waited for (checked by the program)
+  }];
+  let arguments = (ins Sched_Buffer:$buffer);
+  let assemblyFormat = "$buffer attr-dict `:` type($buffer)";
 }
 
 def Sched_CopyOp : Sched_InstructionOp<"copy", [Sched_Instruction]> {

@@ -15,8 +15,15 @@ namespace {
 class Builder {
 public:
   std::vector<LiveRange> run(ProgramOp program) {
-    for (Operation &op : program.getBody().front())
+    for (Operation &op : program.getBody().front()) {
+      // What is under way may use its buffers up to the instruction in front of
+      // the wait.
+      for (CollectiveOp ended : underWay.step(op))
+        touchAll(ended, numInstructions - 1);
       visit(op);
+    }
+    for (CollectiveOp last : underWay.get())
+      touchAll(last, kUnused);
     unsigned end = numInstructions == 0 ? 0 : numInstructions - 1;
     for (LiveRange &range : ranges) {
       if (range.first == kUnused)
@@ -38,10 +45,14 @@ private:
     } else if (auto output = dyn_cast<OutputOp>(op)) {
       touch(output.getBuffer(), kUnused);
     } else if (isa<InstructionOpInterface>(op)) {
-      for (Value operand : op.getOperands())
-        touch(operand, numInstructions);
+      touchAll(&op, numInstructions);
       ++numInstructions;
     }
+  }
+
+  void touchAll(Operation *op, unsigned instruction) {
+    for (Value operand : op->getOperands())
+      touch(operand, instruction);
   }
 
   void touch(Value buffer, unsigned instruction) {
@@ -55,6 +66,7 @@ private:
 
   std::vector<LiveRange> ranges;
   llvm::DenseMap<Value, size_t> indices; // by root
+  UnderWay underWay;
   unsigned numInstructions = 0;
 };
 

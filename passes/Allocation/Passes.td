@@ -10,8 +10,8 @@ def AssignOffsetsPass : Pass<"zc-assign-offsets", "::mlir::ModuleOp"> {
     Requires `sched.program`s whose order is final. States follow one another in
     the persistent region, at the same offsets for all programs. In the transient
     region of a program, buffers whose live ranges do not meet may share bytes:
-    inputs live from the start, outputs to the end, all others from their first
-    use to their last. Finding the smallest region is NP-hard; the best of a few
+    inputs live from the start, outputs to the end, what an async collective uses
+    until it has been waited for, all others from their first use to their last. Finding the smallest region is NP-hard; the best of a few
     fixed heuristics is taken. All offsets are multiples of 64.
 
     ```mlir
@@ -48,6 +48,8 @@ def VerifyOffsetsPass : Pass<"zc-verify-offsets", "::mlir::ModuleOp"> {
     - no two transient buffers that are live at once share bytes
     - every buffer is written before it is read, at most once, and never read
       after another view of its root has been written
+    - what an async collective writes is read, and what it uses is overwritten,
+      only behind a wait for it
   }];
 }
 

@@ -23,9 +23,11 @@ public:
     for (auto op : program.getOps<InstructionOpInterface>())
       for (Value write : op.getWrites())
         written.insert(write);
-    for (Operation &op : program.getBody().front())
+    for (Operation &op : program.getBody().front()) {
+      underWay.step(op);
       if (failed(visit(op)))
         return failure();
+    }
     for (auto output : program.getOps<OutputOp>())
       if (failed(checkRead(output, output.getBuffer())))
         return failure();
@@ -43,7 +45,38 @@ private:
     return success();
   }
 
+  /// Async collectives run one after another; anything else must wait for what
+  /// it reads, and leave alone what is being read.
+  LogicalResult checkUnderWay(InstructionOpInterface op) {
+    auto collective = dyn_cast<CollectiveOp>(op.getOperation());
+    if (collective && collective.getAsync())
+      return success();
+    auto refuse = [&](StringRef what, CollectiveOp other) {
+      InFlightDiagnostic error = op->emitOpError()
+                                 << what
+                                 << " an async collective under way, which "
+                                    "nothing has waited for";
+      error.attachNote(other.getLoc()) << "the collective is here";
+      return error;
+    };
+    SmallVector<Value> writes = op.getWrites();
+    if (Value scratch = op.getScratch())
+      writes.push_back(scratch);
+    for (CollectiveOp other : underWay.get()) {
+      for (Value read : op.getReads())
+        if (getRoot(read) == getRoot(other.getDestination()))
+          return refuse("reads what is written by", other);
+      for (Value write : writes)
+        for (Value used : other->getOperands())
+          if (getRoot(write) == getRoot(used))
+            return refuse("writes what is used by", other);
+    }
+    return success();
+  }
+
   LogicalResult execute(InstructionOpInterface op) {
+    if (failed(checkUnderWay(op)))
+      return failure();
     for (Value read : op.getReads())
       if (failed(checkRead(op, read)))
         return failure();
@@ -75,6 +108,7 @@ private:
     return success();
   }
 
+  UnderWay underWay;
   llvm::DenseSet<Value> written;        // by some instruction
   llvm::DenseSet<Value> done;           // by one that has run
   llvm::DenseMap<Value, Value> current; // by root

@@ -19,13 +19,14 @@ using namespace mlir;
 
 namespace zc {
 
-FailureOr<Peak> measurePeak(ModuleOp module, const llvm::BitVector &kept) {
+FailureOr<Peak> measurePeak(ModuleOp module, const llvm::BitVector &kept,
+                            int64_t prefetch) {
   OwningOpRef<ModuleOp> copy = module.clone();
   if (func::FuncOp step = findStep(*copy))
     applyPlan(step, kept);
   PassManager manager(module.getContext(), ModuleOp::getOperationName());
   manager.enableVerifier(false);
-  buildSchedulingPipeline(manager, SchedulingOptions());
+  buildSchedulingPipeline(manager, {prefetch});
   manager.addPass(createAssignOffsetsPass());
   if (failed(manager.run(*copy)))
     return failure();

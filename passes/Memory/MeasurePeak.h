@@ -16,9 +16,10 @@ struct Peak {
 };
 
 /// Schedules and allocates a copy of `module` whose step, if it has one, keeps
-/// only `kept`; fails as those phases do.
+/// only `kept`; `prefetch` as in SchedulingOptions. Fails as those phases do.
 mlir::FailureOr<Peak> measurePeak(mlir::ModuleOp module,
-                                  const llvm::BitVector &kept);
+                                  const llvm::BitVector &kept,
+                                  int64_t prefetch);
 
 } // namespace zc
 

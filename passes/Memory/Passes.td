@@ -42,7 +42,9 @@ def RecomputePass : Pass<"zc-recompute", "::mlir::ModuleOp"> {
     Option<"policy", "policy", "std::string", "\"none\"",
            "none, layer, sqrt, selective or full">,
     Option<"budget", "budget", "int64_t", "0",
-           "the most bytes of both regions together; 0: any">
+           "the most bytes of both regions together; 0: any">,
+    Option<"prefetch", "prefetch", "int64_t", "1",
+           "as in --zc-overlap-collectives, for the plan's size">
   ];
   let statistics = [
     Statistic<"numRecomputed", "num-recomputed", "Ops that run a second time">

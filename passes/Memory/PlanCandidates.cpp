@@ -11,19 +11,10 @@ using namespace zc::train;
 
 namespace zc {
 
-// Of two AVX-512 cores: what oneDNN reaches, and what memory gives.
-static constexpr double kFlopsPerSecond = 2e11;
-static constexpr double kBytesPerSecond = 2e10;
-
 // 2^8 plans are measured in seconds.
 static constexpr unsigned kExhaustiveValues = 8;
 static constexpr unsigned kSteps = 8;         // of bytes dropped
 static constexpr unsigned kSegmentCounts = 8; // tried at most
-
-double estimateSeconds(FusedOp op) {
-  return std::max(getFlops(op) / kFlopsPerSecond,
-                  operandAndResultBytes(op) / kBytesPerSecond);
-}
 
 static int64_t bytesOf(Value value) {
   return sched::getByteSize(cast<ShapedType>(value.getType()));

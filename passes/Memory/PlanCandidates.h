@@ -15,10 +15,6 @@ struct RecomputePlan {
   double seconds = 0;   // by the cost model
 };
 
-/// The time of one execution by a roofline of a machine like the one that zc is
-/// developed on. Only ratios matter.
-double estimateSeconds(train::FusedOp op);
-
 /// Makes plans for one program. All plans depend on the program alone, so that
 /// choices under two budgets can be compared.
 class PlanCandidates {

@@ -102,7 +102,7 @@ private:
     int64_t bestPeak = 0;
     for (unsigned count = 1; count <= std::max(1u, layers); count += stride) {
       RecomputePlan plan = candidates.segments(count);
-      FailureOr<Peak> peak = measurePeak(getOperation(), plan.kept);
+      FailureOr<Peak> peak = measurePeak(getOperation(), plan.kept, prefetch);
       if (failed(peak))
         return failure();
       if (!best || peak->total() < bestPeak) {
@@ -117,7 +117,7 @@ private:
   FailureOr<RecomputePlan> fit(const std::vector<RecomputePlan> &plans) {
     std::optional<Peak> least;
     for (const RecomputePlan &plan : plans) {
-      FailureOr<Peak> peak = measurePeak(getOperation(), plan.kept);
+      FailureOr<Peak> peak = measurePeak(getOperation(), plan.kept, prefetch);
       if (failed(peak))
         return failure();
       if (peak->total() <= budget)

@@ -7,7 +7,8 @@ using namespace zc::train;
 
 namespace zc {
 
-BufferPlan::BufferPlan(func::FuncOp program) : program(program) {
+BufferPlan::BufferPlan(func::FuncOp program)
+    : program(program), spans(program) {
   numberUses();
   placeReturnedValues();
   for (FusedOp op : program.getOps<FusedOp>())
@@ -18,8 +19,12 @@ void BufferPlan::numberUses() {
   unsigned position = 0;
   for (FusedOp op : program.getOps<FusedOp>()) {
     positions[op] = position;
-    for (Value operand : op.getInputs())
-      lastUses[getTensorRoot(operand)] = position;
+    for (Value operand : op.getInputs()) {
+      Value root = getTensorRoot(operand);
+      lastUses[root] = position;
+      if (op->hasAttr(kAsyncAttr))
+        senders[root].push_back(op);
+    }
     for (Value result : op.getResults())
       homes[result] = Home();
     ++position;
@@ -59,6 +64,15 @@ void BufferPlan::placeReturnedValues() {
   }
 }
 
+/// Whether an async collective may still read `root` while `op` runs.
+bool BufferPlan::isSent(Value root, FusedOp op) const {
+  auto found = senders.find(root);
+  return found != senders.end() && !op->hasAttr(kAsyncAttr) &&
+         llvm::any_of(found->second, [&](FusedOp sender) {
+           return spans.getEnd(sender) > positions.at(op);
+         });
+}
+
 bool BufferPlan::canWriteInState(OpResult result, FlatSymbolRefAttr state,
                                  SmallVectorImpl<unsigned> &operands) const {
   Value old = oldValues.lookup(state);
@@ -67,6 +81,8 @@ bool BufferPlan::canWriteInState(OpResult result, FlatSymbolRefAttr state,
     return true;
   auto op = cast<FusedOp>(result.getOwner());
   unsigned position = positions.at(op);
+  if (isSent(old, op))
+    return false;
   if (lastUse->second != position)
     return lastUse->second < position;
   operands = operandsWithRoot(op, old);
@@ -76,7 +92,8 @@ bool BufferPlan::canWriteInState(OpResult result, FlatSymbolRefAttr state,
 bool BufferPlan::isFreeAfter(Value root, FusedOp op) const {
   auto home = homes.find(root);
   return home != homes.end() && home->second.kind != Home::InState &&
-         !returned.contains(root) && lastUses.at(root) == positions.at(op);
+         !returned.contains(root) && !isSent(root, op) &&
+         lastUses.at(root) == positions.at(op);
 }
 
 void BufferPlan::placeResults(FusedOp op) {

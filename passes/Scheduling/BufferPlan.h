@@ -4,6 +4,7 @@
 
 #include "dialects/Train/TrainDialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/Scheduling/AsyncSpans.h"
 #include "llvm/ADT/DenseMap.h"
 
 namespace zc {
@@ -20,12 +21,15 @@ struct Home {
 ///
 /// The new value of a state goes straight to the state's buffer if every reader
 /// of the old value comes before, or is the writer and allows it. Any other
-/// result takes the transient memory of an operand that nobody reads later.
+/// result takes the transient memory of an operand that nobody reads later. An
+/// async collective reads until it has been waited for.
 class BufferPlan {
 public:
   explicit BufferPlan(mlir::func::FuncOp program);
 
   const Home &getHome(mlir::Value result) const { return homes.at(result); }
+
+  const AsyncSpans &getAsyncSpans() const { return spans; }
 
   /// Returned values that must be copied to the state at the end, as indices.
   llvm::ArrayRef<unsigned> getFinalCopies() const { return finalCopies; }
@@ -46,8 +50,11 @@ private:
                        llvm::SmallVectorImpl<unsigned> &operands) const;
   void placeResults(train::FusedOp op);
   bool isFreeAfter(mlir::Value root, train::FusedOp op) const;
+  bool isSent(mlir::Value root, train::FusedOp op) const;
 
   mlir::func::FuncOp program;
+  AsyncSpans spans;
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<train::FusedOp>> senders;
   llvm::DenseMap<mlir::Operation *, unsigned> positions;
   llvm::DenseMap<mlir::Value, unsigned> lastUses; // by root; fused ops only
   llvm::DenseSet<mlir::Value> returned;           // roots

@@ -141,24 +141,6 @@ void ProgramGraph::orderLate() {
       graph.tryOrder(kept, nodes.at(op));
 }
 
-// Views cost nothing: each stands right behind what it views.
-static void applyOrder(func::FuncOp program, ArrayRef<FusedOp> order) {
-  llvm::DenseMap<Operation *, SmallVector<Operation *>>
-      viewsOf; // null: arguments
-  for (ReshapeOp view : program.getOps<ReshapeOp>())
-    viewsOf[getTensorRoot(view).getDefiningOp()].push_back(view);
-  Operation *end = getReturn(program);
-  auto moveViews = [&](Operation *source) {
-    for (Operation *view : viewsOf.lookup(source))
-      view->moveBefore(end);
-  };
-  moveViews(nullptr);
-  for (FusedOp op : order) {
-    op->moveBefore(end);
-    moveViews(op);
-  }
-}
-
 namespace {
 
 struct OrderInstructionsPass

@@ -18,7 +18,9 @@ namespace zc {
 #define GEN_PASS_REGISTRATION
 #include "passes/Scheduling/Passes.h.inc"
 
-struct SchedulingOptions {};
+struct SchedulingOptions {
+  int64_t prefetch = 1; // gathers of states that begin ahead
+};
 
 /// From programs of fused ops to programs of instructions.
 void buildSchedulingPipeline(mlir::OpPassManager &manager,

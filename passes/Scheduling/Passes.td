@@ -31,6 +31,38 @@ def OrderInstructionsPass
   ];
 }
 
+def OverlapCollectivesPass
+    : Pass<"zc-overlap-collectives", "::mlir::func::FuncOp"> {
+  let summary = "run collectives beside kernels";
+  let description = [{
+    Requires the order of `--zc-order-instructions`. A collective begins as soon
+    as what it sends is there, what reads its result comes as late as a cost model
+    says that it has arrived, and other ops take the time between. Gathers of
+    states begin `prefetch` gathers ahead of what reads them. Collectives with
+    something beside them are marked `train.async`. No more bytes are on their way
+    to be reduced than twice the largest of them.
+
+    ```mlir
+    %g = train.fused ...
+    %s = train.fused(%g) ... dist.all_reduce
+    %w1 = train.fused(%w, %s) ...
+    %h = train.fused ...
+    // becomes
+    %g = train.fused ...
+    %s = train.fused(%g) ... dist.all_reduce ... {train.async}
+    %h = train.fused ...
+    %w1 = train.fused(%w, %s) ...
+    ```
+  }];
+  let options = [
+    Option<"prefetch", "prefetch", "int64_t", "1",
+           "how many gathers of states begin ahead; 0: none is async">
+  ];
+  let statistics = [
+    Statistic<"numAsync", "num-async", "Collectives beside other ops">
+  ];
+}
+
 def ConvertToSchedPass : Pass<"zc-convert-to-sched", "::mlir::ModuleOp"> {
   let summary = "turn ordered programs into instructions on buffers";
   let description = [{
@@ -39,7 +71,8 @@ def ConvertToSchedPass : Pass<"zc-convert-to-sched", "::mlir::ModuleOp"> {
     library calls with a workspace. A result takes the memory of an operand that
     dies there where the fused op allows it; the new value of a state is written
     over the old one where all readers of that come before, else to a buffer of
-    its own that is copied at the end.
+    its own that is copied at the end. In front of the first reader of what an
+    async collective brings stands a `sched.wait`.
 
     ```mlir
     func.func @step(%w: tensor<4xf32> {train.state = @w})

@@ -28,6 +28,8 @@ sched::ProgramOp ProgramConverter::convert() {
   saveOldValues();
   for (Operation &op : source.getBody().front()) {
     if (auto fused = dyn_cast<FusedOp>(op)) {
+      if (FusedOp awaited = plan.getAsyncSpans().getAwaited(fused))
+        waitFor(awaited);
       convertFused(fused);
     } else if (auto reshape = dyn_cast<ReshapeOp>(op)) {
       buffers[reshape] = sched::ViewOp::create(
@@ -157,6 +159,12 @@ std::string ProgramConverter::labelOf(FusedOp op) const {
   return makeLabel(op, "");
 }
 
+void ProgramConverter::waitFor(FusedOp collective) {
+  sched::WaitOp::create(builder, collective.getLoc(),
+                        buffers.at(collective.getResult(0)));
+  underWay.erase(underWay.begin(), llvm::find(underWay, collective) + 1);
+}
+
 void ProgramConverter::convertFused(FusedOp op) {
   SmallVector<Value> inputs, outputs;
   SmallVector<int64_t> shared;
@@ -199,8 +207,11 @@ void ProgramConverter::convertCollective(Operation *inner, FusedOp op,
       builder.getStringAttr(inner->getName().stripDialect()),
       collective.getAxes(), builder.getStringAttr(collective.getWhatIsSent()),
       buffers.at(op.getInputs().front()), output, workspace,
+      op->getAttrOfType<UnitAttr>(kAsyncAttr),
       builder.getStringAttr(labelOf(op)), builder.getF64FloatAttr(0),
       builder.getF64FloatAttr(operandAndResultBytes(op)));
+  if (op->hasAttr(kAsyncAttr))
+    underWay.push_back(op);
 }
 
 /// Where a library works in place on an operand that others still need, or that
@@ -250,6 +261,8 @@ Value ProgramConverter::getReturned(unsigned result) {
 }
 
 void ProgramConverter::copyNewValues() {
+  if (!plan.getFinalCopies().empty() && !underWay.empty())
+    waitFor(underWay.back());
   for (unsigned index : plan.getFinalCopies()) {
     Value tensor = getReturn(source).getOperand(index);
     FlatSymbolRefAttr state = getResultState(source, index);

@@ -24,6 +24,7 @@ private:
   void declareStates();
   void saveOldValues();
   void convertFused(train::FusedOp op);
+  void waitFor(train::FusedOp collective);
   void convertCollective(mlir::Operation *inner, train::FusedOp op,
                          mlir::Value output, mlir::Value workspace);
   mlir::Value makeWorkspace(train::FusedOp op);
@@ -46,6 +47,7 @@ private:
   llvm::DenseMap<mlir::Value, mlir::Value> buffers; // of tensors
   llvm::MapVector<mlir::Attribute, mlir::Value> states;
   llvm::DenseMap<unsigned, mlir::Value> saved; // by result number
+  llvm::SmallVector<train::FusedOp> underWay;  // async collectives
 };
 
 } // namespace zc

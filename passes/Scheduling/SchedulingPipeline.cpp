@@ -6,8 +6,11 @@
 using namespace mlir;
 
 void zc::buildSchedulingPipeline(OpPassManager &manager,
-                                 const SchedulingOptions &) {
+                                 const SchedulingOptions &options) {
   // The order decides which updates can happen in place, so it comes first.
   manager.addNestedPass<func::FuncOp>(createOrderInstructionsPass());
+  OverlapCollectivesPassOptions overlap;
+  overlap.prefetch = options.prefetch;
+  manager.addNestedPass<func::FuncOp>(createOverlapCollectivesPass(overlap));
   manager.addPass(createConvertToSchedPass());
 }

@@ -1,6 +1,10 @@
 //===- TrainProgram.cpp - what a program of fused ops is made of ----------===//
 #include "passes/Scheduling/TrainProgram.h"
 
+#include "llvm/ADT/DenseMap.h"
+
+#include <algorithm>
+
 using namespace mlir;
 using namespace zc::train;
 
@@ -66,6 +70,33 @@ double getFlops(FusedOp op) {
     if (auto cost = dyn_cast<CostOpInterface>(inner))
       flops += cost.getFlops();
   return flops;
+}
+
+// Views cost nothing: each stands right behind what it views.
+void applyOrder(func::FuncOp program, ArrayRef<FusedOp> order) {
+  llvm::DenseMap<Operation *, SmallVector<Operation *>>
+      viewsOf; // null: arguments
+  for (ReshapeOp view : program.getOps<ReshapeOp>())
+    viewsOf[getTensorRoot(view).getDefiningOp()].push_back(view);
+  Operation *end = getReturn(program);
+  auto moveViews = [&](Operation *source) {
+    for (Operation *view : viewsOf.lookup(source))
+      view->moveBefore(end);
+  };
+  moveViews(nullptr);
+  for (FusedOp op : order) {
+    op->moveBefore(end);
+    moveViews(op);
+  }
+}
+
+// Of two AVX-512 cores: what oneDNN reaches, and what memory gives.
+static constexpr double kFlopsPerSecond = 2e11;
+static constexpr double kBytesPerSecond = 2e10;
+
+double estimateSeconds(FusedOp op) {
+  return std::max(getFlops(op) / kFlopsPerSecond,
+                  operandAndResultBytes(op) / kBytesPerSecond);
 }
 
 } // namespace zc

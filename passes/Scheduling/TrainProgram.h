@@ -11,6 +11,10 @@ namespace zc {
 /// front of it, for its results are wanted late.
 inline constexpr llvm::StringLiteral kRecomputedAttr = "train.recomputed";
 
+/// On a fused collective: it runs beside the ops that follow, until one reads
+/// its result.
+inline constexpr llvm::StringLiteral kAsyncAttr = "train.async";
+
 /// The fused op's result or the argument that `value` is a reshape of.
 mlir::Value getTensorRoot(mlir::Value value);
 
@@ -33,8 +37,17 @@ llvm::SmallVector<unsigned> operandsWithRoot(train::FusedOp op,
 bool mayShare(train::FusedOp op, llvm::ArrayRef<unsigned> operands,
               unsigned result);
 
+/// Puts the program's fused ops in `order`, which has all of them and respects
+/// their operands; views go with what they view.
+void applyOrder(mlir::func::FuncOp program,
+                llvm::ArrayRef<train::FusedOp> order);
+
 /// Floating-point operations of all ops in the region.
 double getFlops(train::FusedOp op);
+
+/// The time of one execution by a roofline of a machine like the one that zc is
+/// developed on. Only ratios matter.
+double estimateSeconds(train::FusedOp op);
 
 } // namespace zc
 

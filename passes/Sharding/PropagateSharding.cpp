@@ -37,8 +37,9 @@ public:
 
   void run() {
     separateCheapValues();
-    reduceGradientsOnce();
     readArguments();
+    reduceSumsOnce();
+    reduceGradientsOnce();
     bothWays();
     // Users may want a reduced value in parts; then their own results change.
     for (unsigned round = 0; settleReshards() && round < kMaxRounds; ++round)
@@ -50,6 +51,7 @@ private:
   static constexpr unsigned kMaxRounds = 8;
 
   void separateCheapValues();
+  void reduceSumsOnce();
   void reduceGradientsOnce();
   dist::ReshardOp reduceOnce(Value value, StringRef traffic);
   void readArguments();
@@ -110,6 +112,23 @@ dist::ReshardOp Propagation::reduceOnce(Value value, StringRef traffic) {
   reshard->setAttr(dist::kTrafficAttr, builder.getStringAttr(traffic));
   value.replaceAllUsesExcept(reshard, reshard);
   return reshard;
+}
+
+/// What micro-batches have added up is reduced before anybody reads it: the
+/// update and the norm do.
+void Propagation::reduceSumsOnce() {
+  for (BlockArgument argument : block.getArguments()) {
+    bool isGradient = numElements(argument.getType()) > 1 &&
+                      !layouts.at(argument).unreduced.empty() &&
+                      !argument.use_empty();
+    if (!isGradient)
+      continue;
+    for (Operation *user : argument.getUsers())
+      user->removeAttr(kGradientsAttr); // of the sum, scaled: reduced already
+    reduceOnce(argument, dist::kGradients)
+        ->setAttr(kGradientsAttr,
+                  DenseI64ArrayAttr::get(program.getContext(), {0}));
+  }
 }
 
 void Propagation::reduceGradientsOnce() {

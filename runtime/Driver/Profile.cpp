@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -115,6 +116,16 @@ static Json nameOf(const char *what, int rank, uint32_t stream,
           {"args", {{"name", name}}}};
 }
 
+/// Instructions' places in their programs, which `waits` count in.
+static std::map<const plan::Instruction *, int>
+numberInstructions(const std::set<const plan::Program *> &programs) {
+  std::map<const plan::Instruction *, int> numbers;
+  for (const plan::Program *program : programs)
+    for (int i = 0; i < program->instructions_size(); ++i)
+      numbers[&program->instructions(i)] = i;
+  return numbers;
+}
+
 Status Trace::write(const std::string &text) {
   return file->write(text.data(), text.size());
 }
@@ -128,6 +139,10 @@ std::string Trace::print() const {
     return std::chrono::duration<double, std::micro>(duration).count();
   };
   std::set<uint32_t> streams;
+  std::set<const plan::Program *> programs;
+  for (const Event &event : events)
+    programs.insert(event.program);
+  auto numbers = numberInstructions(programs);
   std::string text =
       print(nameOf("process_name", rank, 0, "rank " + std::to_string(rank)));
   for (const Event &event : events) {
@@ -142,6 +157,9 @@ std::string Trace::print() const {
                  {"dur", microseconds(event.end - event.begin)},
                  {"args",
                   {{"program", event.program->name()},
+                   {"instruction", numbers[&instruction]},
+                   {"waits", std::vector<uint32_t>(instruction.waits().begin(),
+                                                   instruction.waits().end())},
                    {"flops", instruction.flops()},
                    {"bytes", instruction.bytes()}}}};
     text += ",\n" + print(json);

@@ -297,3 +297,15 @@ sched.program @copy_c1_itself {
   // expected-error @+1 {{'sched.copy' op copies a buffer to itself}}
   sched.copy %0 to %1 : memref<4xf32> to memref<4xf32>
 }
+
+// -----
+
+module {
+  sched.program @step {
+    %x = sched.input "x" : memref<4xf32>
+    %r = sched.alloc "gradients" : memref<4xf32>
+    sched.collective "all_reduce" ["dp"] "gradients" %x to %r : memref<4xf32> to memref<4xf32>
+    // expected-error @+1 {{'sched.wait' op waits for no async collective that is under way}}
+    sched.wait %r : memref<4xf32>
+  }
+}

@@ -41,4 +41,14 @@ module attributes {sched.persistent_bytes = 64 : i64} {
     // CHECK: sched.output "output" "y" %[[B]] {batch_dim = 0 : i64} : memref<4x4xf32>
     sched.output "output" "y" %b {batch_dim = 0 : i64} : memref<4x4xf32>
   }
+
+  // CHECK: sched.program @reduce
+  sched.program @reduce {
+    %x = sched.input "x" : memref<4xf32>
+    %r = sched.alloc "gradients" : memref<4xf32>
+    // CHECK: sched.collective "all_reduce" ["dp"] "gradients" %[[G:.*]] to %[[R:.*]] {async} : memref<4xf32> to memref<4xf32>
+    sched.collective "all_reduce" ["dp"] "gradients" %x to %r {async} : memref<4xf32> to memref<4xf32>
+    // CHECK: sched.wait %[[R]] : memref<4xf32>
+    sched.wait %r : memref<4xf32>
+  }
 }

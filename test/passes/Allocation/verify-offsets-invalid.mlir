@@ -125,3 +125,57 @@ module attributes {sched.persistent_bytes = 64 : i64} {
     sched.copy %x to %new : memref<4xf32> to memref<4xf32>
   }
 }
+
+// -----
+
+// Tests that what a collective under way sends keeps its bytes until the wait.
+module attributes {sched.persistent_bytes = 0 : i64, dist.mesh = #dist.mesh<dp=2>} {
+  sched.program @step attributes {transient_bytes = 256 : i64} {
+    %x = sched.input "x" {offset = 0 : i64} : memref<4xf32>
+    // expected-note @+1 {{the other buffer is here}}
+    %a = sched.alloc "gradients" {offset = 64 : i64} : memref<4xf32>
+    %r = sched.alloc "gradients" {offset = 128 : i64} : memref<4xf32>
+    // expected-error @+1 {{'sched.alloc' op shares bytes with another buffer while both are needed}}
+    %b = sched.alloc "activations" {offset = 64 : i64} : memref<4xf32>
+    sched.copy %x to %a : memref<4xf32> to memref<4xf32>
+    sched.collective "all_reduce" ["dp"] "gradients" %a to %r {async} : memref<4xf32> to memref<4xf32>
+    sched.copy %x to %b : memref<4xf32> to memref<4xf32>
+    sched.wait %r : memref<4xf32>
+    sched.output "output" "r" %r : memref<4xf32>
+  }
+}
+
+// -----
+
+// Tests that what a collective brings is read behind a wait.
+module attributes {sched.persistent_bytes = 0 : i64, dist.mesh = #dist.mesh<dp=2>} {
+  sched.program @step attributes {transient_bytes = 256 : i64} {
+    %x = sched.input "x" {offset = 0 : i64} : memref<4xf32>
+    %r = sched.alloc "gradients" {offset = 64 : i64} : memref<4xf32>
+    %b = sched.alloc "activations" {offset = 128 : i64} : memref<4xf32>
+    // expected-note @+1 {{the collective is here}}
+    sched.collective "all_reduce" ["dp"] "gradients" %x to %r {async} : memref<4xf32> to memref<4xf32>
+    // expected-error @+1 {{'sched.copy' op reads what is written by an async collective under way, which nothing has waited for}}
+    sched.copy %r to %b : memref<4xf32> to memref<4xf32>
+  }
+}
+
+// -----
+
+// Tests that a wait for an earlier collective does not stand for a later one, and
+// that what is being sent is not written over in place.
+module attributes {sched.persistent_bytes = 0 : i64, dist.mesh = #dist.mesh<dp=2>} {
+  sched.program @step attributes {transient_bytes = 256 : i64} {
+    %x = sched.input "x" {offset = 0 : i64} : memref<4xf32>
+    %y = sched.input "y" {offset = 64 : i64} : memref<4xf32>
+    %r = sched.alloc "gradients" {offset = 128 : i64} : memref<4xf32>
+    %s = sched.alloc "gradients" {offset = 192 : i64} : memref<4xf32>
+    sched.collective "all_reduce" ["dp"] "gradients" %x to %r {async} : memref<4xf32> to memref<4xf32>
+    // expected-note @+1 {{the collective is here}}
+    sched.collective "all_reduce" ["dp"] "gradients" %y to %s {async} : memref<4xf32> to memref<4xf32>
+    sched.wait %r : memref<4xf32>
+    %new = sched.view %y : memref<4xf32> to memref<4xf32>
+    // expected-error @+1 {{'sched.copy' op writes what is used by an async collective under way, which nothing has waited for}}
+    sched.copy %r to %new : memref<4xf32> to memref<4xf32>
+  }
+}

@@ -23,4 +23,19 @@ module attributes {sched.persistent_bytes = 64 : i64} {
     sched.output "output" "c" %c : memref<4xf32>
     sched.output "output" "new" %new : memref<4xf32>
   }
+
+  // Behind the wait, the bytes of what was sent are free.
+  // CHECK: sched.program @reduce
+  sched.program @reduce attributes {transient_bytes = 192 : i64} {
+    %x = sched.input "x" {offset = 0 : i64} : memref<4xf32>
+    %a = sched.alloc "gradients" {offset = 64 : i64} : memref<4xf32>
+    %r = sched.alloc "gradients" {offset = 128 : i64} : memref<4xf32>
+    %b = sched.alloc "activations" {offset = 64 : i64} : memref<4xf32>
+    sched.copy %x to %a : memref<4xf32> to memref<4xf32>
+    sched.collective "all_reduce" ["dp"] "gradients" %a to %r {async} : memref<4xf32> to memref<4xf32>
+    sched.wait %r : memref<4xf32>
+    sched.copy %x to %b : memref<4xf32> to memref<4xf32>
+    sched.output "output" "r" %r : memref<4xf32>
+    sched.output "output" "b" %b : memref<4xf32>
+  }
 }

@@ -8,6 +8,7 @@
 #include "passes/Memory/MeasurePeak.h"
 #include "passes/Memory/Passes.h"
 #include "passes/Memory/PlanCandidates.h"
+#include "passes/Scheduling/TrainProgram.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -102,7 +103,7 @@ TEST_F(RecomputeTest, TakesTheQuickestPlanThatFits) {
       double seconds = 0;
       for (unsigned place : analysis.getRecomputed(kept).set_bits())
         seconds += estimateSeconds(analysis.getForward()[place]);
-      FailureOr<Peak> peak = measurePeak(*module, kept);
+      FailureOr<Peak> peak = measurePeak(*module, kept, /*prefetch=*/1);
       ASSERT_TRUE(succeeded(peak));
       choices.push_back({peak->total(), seconds});
     }

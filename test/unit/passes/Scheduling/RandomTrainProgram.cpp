@@ -1,6 +1,7 @@
 //===- RandomTrainProgram.cpp - programs that nobody would write ----------===//
 #include "test/unit/passes/Scheduling/RandomTrainProgram.h"
 
+#include "dialects/Dist/DistDialect.h"
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;
@@ -36,7 +37,10 @@ public:
     for (unsigned i = 0; i < arguments.size(); ++i)
       bindArgument(program, i);
     for (unsigned i = below(25); i > 0; --i)
-      addFused();
+      if (!values.empty() && below(4) == 0)
+        addCollective();
+      else
+        addFused();
     addReturn(program);
     return program;
   }
@@ -92,6 +96,24 @@ private:
     llvm::append_range(values, op.getResults());
   }
 
+  void addCollective() {
+    Value operand = pick();
+    SmallVector<int64_t> shared;
+    if (below(2))
+      shared = {0, 0};
+    auto op = FusedOp::create(builder, loc, TypeRange(type), operand,
+                              builder.getStringAttr(kCollectiveLibrary),
+                              builder.getI64IntegerAttr(0),
+                              builder.getDenseI64ArrayAttr(shared));
+    OpBuilder::InsertionGuard guard(builder);
+    Block *body = builder.createBlock(&op.getBody());
+    Value sum = dist::AllReduceOp::create(
+        builder, loc, type, body->addArgument(type, loc),
+        builder.getStrArrayAttr({"dp"}), builder.getStringAttr("gradients"));
+    YieldOp::create(builder, loc, sum);
+    llvm::append_range(values, op.getResults());
+  }
+
   void addReturn(func::FuncOp program) {
     SmallVector<Value> returned;
     SmallVector<DictionaryAttr> attributes;
@@ -128,7 +150,9 @@ func::FuncOp buildRandomProgram(ModuleOp module, std::mt19937 &random) {
 }
 
 int64_t getFunctionNumber(Region &body) {
-  auto constant = cast<ConstantOp>(body.front().front());
+  auto constant = dyn_cast<ConstantOp>(body.front().front());
+  if (!constant)
+    return kCollectiveFunction;
   auto value = cast<DenseElementsAttr>(constant.getValue());
   return static_cast<int64_t>(value.getSplatValue<float>());
 }

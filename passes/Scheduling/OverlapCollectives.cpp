@@ -1,0 +1,307 @@
+//===- OverlapCollectives.cpp - --zc-overlap-collectives ------------------===//
+//
+// List scheduling on two streams. Ops keep the order that needs little memory,
+// but for those that would stand and wait: they let others go ahead until a
+// cost model says that what they read has arrived.
+//
+//===----------------------------------------------------------------------===//
+#include "dialects/Sched/SchedDialect.h"
+#include "passes/Scheduling/Passes.h"
+#include "passes/Scheduling/TrainProgram.h"
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/MapVector.h"
+
+#include <deque>
+#include <set>
+
+using namespace mlir;
+using namespace zc::train;
+
+namespace zc {
+#define GEN_PASS_DEF_OVERLAPCOLLECTIVESPASS
+#include "passes/Scheduling/Passes.h.inc"
+
+namespace {
+
+// Of ranks on one machine.
+constexpr double kLinkBytesPerSecond = 2e9;
+constexpr double kLinkSeconds = 5e-5;
+
+struct Node {
+  FusedOp op;
+  bool isCollective = false;
+  bool isGather = false; // a collective that could begin at once
+  double seconds = 0;
+  SmallVector<unsigned> successors;
+  unsigned numMissing = 0; // predecessors that have no place yet
+  double arrival = 0;      // of all that it reads
+  int gathers = -1;        // the ones that it is the first to read
+};
+
+/// One program.
+class Overlap {
+public:
+  Overlap(func::FuncOp program, int64_t prefetch);
+
+  SmallVector<FusedOp> run();
+
+private:
+  void addNode(FusedOp op);
+  void addEdge(unsigned from, unsigned to);
+  void addData(unsigned node);
+  void keepOrder();
+  void orderUpdates();
+  void groupGathers();
+
+  void beginGathers(int until);
+  void place(unsigned index);
+  void makeReady(unsigned index);
+  double send(const Node &node);
+
+  func::FuncOp program;
+  int64_t prefetch;
+  std::vector<Node> nodes;
+  DenseMap<Operation *, unsigned> numbers;
+  DenseSet<Operation *> updates;
+  std::vector<SmallVector<unsigned>> gatherGroups; // with one first reader
+  int numBegun = 0;                                // of these groups
+
+  double now = 0, linkFree = 0;
+  std::set<unsigned> ready;
+  std::set<std::pair<double, unsigned>> waiting;     // for what arrives then
+  std::deque<std::pair<double, int64_t>> reductions; // under way: end, bytes
+  int64_t reducedBytes = 0, mostReducedBytes = 0;
+  SmallVector<FusedOp> order;
+};
+
+} // namespace
+
+static bool isCollective(FusedOp op) {
+  return op.getLibrary() == StringRef(kCollectiveLibrary);
+}
+
+static int64_t bytesSent(FusedOp op) {
+  return sched::getByteSize(cast<ShapedType>(op.getInputs().front().getType()));
+}
+
+Overlap::Overlap(func::FuncOp program, int64_t prefetch)
+    : program(program), prefetch(prefetch) {
+  for (Value operand : getReturn(program).getOperands())
+    updates.insert(getTensorRoot(operand).getDefiningOp());
+  for (FusedOp op : program.getOps<FusedOp>())
+    addNode(op);
+  orderUpdates();
+  groupGathers();
+  keepOrder();
+}
+
+void Overlap::addNode(FusedOp op) {
+  unsigned index = nodes.size();
+  numbers[op] = index;
+  Node &node = nodes.emplace_back();
+  node.op = op;
+  node.isCollective = isCollective(op);
+  node.seconds = node.isCollective ? kLinkSeconds + operandAndResultBytes(op) /
+                                                        kLinkBytesPerSecond
+                                   : estimateSeconds(op);
+  addData(index);
+  if (!node.isCollective)
+    return;
+  node.isGather = nodes[index].numMissing == 0;
+  if (!node.isGather)
+    mostReducedBytes = std::max(mostReducedBytes, 2 * bytesSent(op));
+}
+
+void Overlap::addEdge(unsigned from, unsigned to) {
+  nodes[from].successors.push_back(to);
+  ++nodes[to].numMissing;
+}
+
+void Overlap::addData(unsigned node) {
+  llvm::SmallDenseSet<Operation *> producers;
+  for (Value operand : nodes[node].op.getInputs())
+    if (Operation *producer = getTensorRoot(operand).getDefiningOp())
+      if (producers.insert(producer).second)
+        addEdge(numbers.at(producer), node);
+}
+
+/// A state's new value comes behind the readers of the old that stood before.
+void Overlap::orderUpdates() {
+  DenseMap<Attribute, SmallVector<unsigned>> readers;
+  for (auto [index, node] : llvm::enumerate(nodes))
+    for (Value operand : node.op.getInputs())
+      if (FlatSymbolRefAttr state = getArgumentState(getTensorRoot(operand)))
+        readers[state].push_back(index);
+  for (auto [index, operand] :
+       llvm::enumerate(getReturn(program).getOperands())) {
+    FlatSymbolRefAttr state = getResultState(program, index);
+    Operation *update = getTensorRoot(operand).getDefiningOp();
+    if (!state || !update)
+      continue;
+    for (unsigned reader : readers[state])
+      if (reader < numbers.at(update))
+        addEdge(reader, numbers.at(update));
+  }
+}
+
+/// What depends on nothing, or is computed again, stands where it does because
+/// of the memory; gradients that are kept for all come before what takes them.
+void Overlap::keepOrder() {
+  std::optional<unsigned> before;
+  SmallVector<unsigned> kept;
+  for (unsigned index = 0; index < nodes.size(); ++index) {
+    FusedOp op = nodes[index].op;
+    if (nodes[index].isCollective)
+      continue;
+    bool isFree = op->hasAttr(kRecomputedAttr) || nodes[index].numMissing == 0;
+    if (op->hasAttr(kLateAttr))
+      for (unsigned other : kept)
+        addEdge(other, index);
+    if (op->hasAttr(kKeptGradientsAttr))
+      kept.push_back(index);
+    if (updates.contains(op))
+      continue;
+    if (isFree && before)
+      addEdge(*before, index);
+    before = index;
+  }
+}
+
+/// Gathers of states in the order of their first readers. Without prefetch they
+/// stay where they are, as any other op.
+void Overlap::groupGathers() {
+  llvm::MapVector<unsigned, SmallVector<unsigned>> byReader;
+  for (auto [index, node] : llvm::enumerate(nodes)) {
+    if (!node.isGather)
+      continue;
+    if (prefetch == 0 || node.successors.empty()) {
+      node.isCollective = node.isGather = false;
+      continue;
+    }
+    unsigned first =
+        *std::min_element(node.successors.begin(), node.successors.end());
+    byReader[first].push_back(index);
+  }
+  auto groups = byReader.takeVector();
+  llvm::sort(groups, llvm::less_first());
+  for (auto &[reader, gathers] : groups) {
+    nodes[reader].gathers = static_cast<int>(gatherGroups.size());
+    gatherGroups.push_back(std::move(gathers));
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// The schedule
+//===----------------------------------------------------------------------===//
+
+/// When a collective that begins now has ended.
+double Overlap::send(const Node &node) {
+  linkFree = std::max(now, linkFree) + node.seconds;
+  if (node.isGather)
+    return linkFree;
+  int64_t bytes = bytesSent(node.op);
+  reductions.push_back({linkFree, bytes});
+  reducedBytes += bytes;
+  // Their operands are needed until somebody has waited for them.
+  while (reducedBytes > mostReducedBytes ||
+         (!reductions.empty() && reductions.front().first <= now)) {
+    auto [end, oldest] = reductions.front();
+    reductions.pop_front();
+    now = std::max(now, end);
+    reducedBytes -= oldest;
+  }
+  return linkFree;
+}
+
+void Overlap::beginGathers(int until) {
+  // A reader that is a collective begins others in its turn.
+  while (numBegun <= until && numBegun < int(gatherGroups.size()))
+    for (unsigned gather : gatherGroups[numBegun++])
+      place(gather);
+}
+
+void Overlap::place(unsigned index) {
+  Node &node = nodes[index];
+  if (node.gathers >= 0)
+    beginGathers(node.gathers + int(prefetch));
+  order.push_back(node.op);
+  double end = now += node.isCollective ? 0 : node.seconds;
+  if (node.isCollective)
+    end = send(node);
+  for (unsigned successor : node.successors) {
+    nodes[successor].arrival = std::max(nodes[successor].arrival, end);
+    if (--nodes[successor].numMissing == 0)
+      makeReady(successor);
+  }
+}
+
+void Overlap::makeReady(unsigned index) {
+  if (nodes[index].isGather)
+    return; // its readers' turn
+  if (nodes[index].isCollective)
+    place(index); // the stream waits for what it sends
+  else
+    waiting.insert({nodes[index].arrival, index});
+}
+
+SmallVector<FusedOp> Overlap::run() {
+  for (auto [index, node] : llvm::enumerate(nodes))
+    if (node.numMissing == 0 && !node.isGather)
+      waiting.insert({0, index});
+  beginGathers(int(prefetch) - 1);
+  while (!ready.empty() || !waiting.empty()) {
+    if (ready.empty())
+      now = std::max(now, waiting.begin()->first);
+    while (!waiting.empty() && waiting.begin()->first <= now) {
+      ready.insert(waiting.begin()->second);
+      waiting.erase(waiting.begin());
+    }
+    unsigned next = *ready.begin();
+    ready.erase(ready.begin());
+    place(next);
+  }
+  assert(order.size() == nodes.size() && "every op has one place");
+  return std::move(order);
+}
+
+/// Marks collectives that stand in front of an op that does not read them;
+/// others would only make their reader wait for another thread.
+static unsigned markAsync(func::FuncOp program) {
+  auto ops = llvm::to_vector(program.getOps<FusedOp>());
+  unsigned count = 0;
+  FusedOp next; // behind, that is no async collective
+  for (FusedOp op : llvm::reverse(ops)) {
+    auto reads = [&](Value operand) {
+      return getTensorRoot(operand).getDefiningOp() == op;
+    };
+    if (!isCollective(op) || !next || llvm::any_of(next.getInputs(), reads)) {
+      next = op;
+      continue;
+    }
+    op->setAttr(kAsyncAttr, UnitAttr::get(op.getContext()));
+    ++count;
+  }
+  return count;
+}
+
+namespace {
+
+struct OverlapCollectivesPass
+    : impl::OverlapCollectivesPassBase<OverlapCollectivesPass> {
+  using OverlapCollectivesPassBase::OverlapCollectivesPassBase;
+
+  void runOnOperation() override {
+    func::FuncOp program = getOperation();
+    if (program.isExternal() ||
+        llvm::none_of(program.getOps<FusedOp>(), isCollective))
+      return;
+    if (failed(checkProgram(program)))
+      return signalPassFailure();
+    applyOrder(program, Overlap(program, prefetch).run());
+    numAsync += markAsync(program);
+  }
+};
+
+} // namespace
+} // namespace zc

@@ -1,0 +1,316 @@
+#!/usr/bin/env python3
+"""Training on ranks of one process, and of mpirun: the losses and weights of one
+rank, the memory and the traffic that the plan says.
+
+RANKS_TEST_ALL=1 goes through the whole table.
+"""
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import numpy as np
+
+from zctest import (BIN, TIMEOUT, Fixture, ZcTest, latest_step, load_tensors,
+                    read_log)
+
+ALL = os.environ.get("RANKS_TEST_ALL")
+STEPS = 10
+SGD = ["--optimizer", "sgd"]
+MOMENTUM = [*SGD, "--momentum", "0.9"]
+ADAMW = ["--optimizer", "adamw"]
+MLP = ["--dim", "batch=24"]
+CLIPPED = [*ADAMW, "--clip-norm", "0.5"]
+PARTS = [*ADAMW, "--accumulate", "2"]
+
+
+def mesh(dp, zero=0, *more):
+    return ["--mesh", f"dp={dp}", *(["--zero", zero] if zero else []), *more]
+
+
+# (model, options, options of the mesh): what every run of the tests takes.
+TABLE = [
+    ("mlp", [*MLP, *SGD], mesh(2)),
+    ("mlp", [*MLP, *SGD], mesh(3)),
+    ("mlp", [*MLP, *SGD], mesh(8, 3)),
+    ("mlp", [*MLP, *MOMENTUM], mesh(4, 1, "--unit", "layer")),
+    ("mlp", [*MLP, *ADAMW], mesh(3, 2)),
+    ("mlp", [*MLP, *CLIPPED], mesh(4, 3, "--zero-group", 2)),
+    ("mlp", [*MLP, *PARTS, "--clip-norm", "0.5"], mesh(3, 2)),
+    ("cnn", MOMENTUM, mesh(8)),
+    ("cnn", MOMENTUM, mesh(4, 3)),
+    ("gpt", ADAMW, mesh(4, 0)),
+    ("gpt", ADAMW, mesh(2, 1)),
+    ("gpt", ADAMW, mesh(4, 2, "--unit", "layer")),
+    ("gpt", ADAMW, mesh(4, 3, "--unit", "layer", "--prefetch", 2)),
+    ("gpt", CLIPPED, mesh(4, 3, "--unit", "layer", "--reshard-last")),
+    ("gpt", PARTS, mesh(2, 3, "--unit", "layer")),
+    ("llama", ADAMW, mesh(2)),
+    ("llama", ADAMW, mesh(4, 3, "--unit", "layer")),
+]
+
+
+def whole_table():
+    """Every model, optimizer and number of ranks that its batch allows."""
+    samples = {"mlp": (1, 2, 3, 4, 8), "cnn": (1, 2, 4, 8), "gpt": (1, 2, 4),
+               "llama": (1, 2, 4)}
+    for model, counts in samples.items():
+        base = MLP if model == "mlp" else []
+        for options in (SGD, MOMENTUM, ADAMW, CLIPPED, PARTS):
+            for count in counts:
+                if options == PARTS and count == max(counts):
+                    continue
+                for zero in range(4):
+                    for unit in ("auto", "layer") if zero else ("auto",):
+                        yield (model, [*base, *options],
+                               mesh(count, zero, *(["--unit", unit]
+                                                   if zero else [])))
+                if count == 4:
+                    for zero in (1, 2, 3):
+                        yield (model, [*base, *options],
+                               mesh(4, zero, "--zero-group", 2))
+                    for more in (["--reshard-last"], ["--prefetch", 0],
+                                 ["--no-reshard-after-forward"]):
+                        yield (model, [*base, *options], mesh(4, 3, *more))
+
+
+class Run:
+    """What came out of one training run."""
+
+    def __init__(self, test, artifact, data, launch, *options, steps=STEPS):
+        folder = pathlib.Path(tempfile.mkdtemp(dir=test.folder))
+        log = folder / "log.jsonl"
+        self.checkpoint = folder / "checkpoint"
+        launch(artifact, "--data", data, "--steps", steps, "--no-shuffle",
+               "--lr", "1e-3", "--log", log, "--checkpoint", self.checkpoint,
+               *options)
+        self.lines = read_log(log)
+        self.losses = np.array([line["loss"] for line in self.lines])
+        self.weights = load_tensors(latest_step(self.checkpoint))
+
+
+class RanksTest(ZcTest):
+
+    def build(self, model, options, layout=()):
+        fixture = Fixture(model)
+        artifact = self.folder / f"{len(list(self.folder.iterdir()))}.zca"
+        self.zc("compile", fixture.model, "-o", artifact, "--loss",
+                fixture.reference["loss"], *options, *layout)
+        return artifact, fixture.data
+
+    def inspect(self, artifact, section):
+        return json.loads(self.zc("inspect", artifact, f"--{section}",
+                                  "--json"))[section]
+
+    @staticmethod
+    def ranks(layout):
+        sizes = re.findall(r"=(\d+)", str(layout[layout.index("--mesh") + 1]))
+        return int(np.prod([int(size) for size in sizes]))
+
+    def local(self, count):
+        more = ["--local-ranks", count] if count > 1 else []
+        return lambda *args: self.zc("run", *args, *more)
+
+    def mpirun(self, count):
+        def launch(*args):
+            environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1",
+                           "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+                           "OMPI_MCA_rmaps_base_oversubscribe": "1"}
+            done = subprocess.run(
+                ["mpirun", "-n", str(count), str(BIN / "zc"), "run",
+                 *map(str, args)], text=True, capture_output=True,
+                timeout=TIMEOUT, env=environment)
+            self.assertEqual(done.returncode, 0, done.stderr[-4000:])
+        return launch
+
+    @staticmethod
+    def settled(name, weight):
+        """Without the bias of attention's keys: its true gradient is zero, and
+        Adam divides what rounding leaves of it by itself."""
+        if name.endswith("qkv.bias"):
+            query, _, value = np.split(weight, 3)
+            return np.concatenate([query, value])
+        return weight
+
+    def same(self, found, expected, options):
+        """Within what sums in another order differ."""
+        np.testing.assert_allclose(found.losses, expected.losses, rtol=1e-5)
+        self.assertEqual(found.weights.keys(), expected.weights.keys())
+        largest = max(np.abs(weight).max()
+                      for weight in expected.weights.values())
+        bound = (1e-5 if "sgd" in options else 1e-4) * largest
+        for name, weight in expected.weights.items():
+            error = np.abs(self.settled(name, found.weights[name]) -
+                           self.settled(name, weight)).max()
+            self.assertLessEqual(error, bound, name)
+
+    def as_planned(self, artifact, run):
+        """Memory and traffic are what was said before."""
+        self.assertEqual({line["peak_bytes"] for line in run.lines},
+                         {self.inspect(artifact, "memory")["peak"]})
+        comm = self.inspect(artifact, "comm")
+        self.assertEqual({line["sent_bytes"] for line in run.lines},
+                         {comm["sent_bytes"]})
+        return comm
+
+
+class Equality(RanksTest):
+
+    def test_table(self):
+        expected = {}
+        for model, options, layout in whole_table() if ALL else TABLE:
+            key = (model, *options)
+            if key not in expected:
+                artifact, data = self.build(model, options)
+                expected[key] = Run(self, artifact, data, self.local(1))
+            with self.subTest(model=model, options=options, layout=layout):
+                artifact, data = self.build(model, options, layout)
+                run = Run(self, artifact, data, self.local(self.ranks(layout)))
+                self.same(run, expected[key], options)
+                self.as_planned(artifact, run)
+
+    def test_processes(self):
+        for model, options, layout in (
+                ("mlp", [*MLP, *CLIPPED], mesh(3, 2)),
+                ("gpt", ADAMW, mesh(2, 3, "--unit", "layer"))):
+            with self.subTest(model=model, layout=layout):
+                artifact, data = self.build(model, options)
+                expected = Run(self, artifact, data, self.local(1))
+                artifact, data = self.build(model, options, layout)
+                run = Run(self, artifact, data,
+                          self.mpirun(self.ranks(layout)))
+                self.same(run, expected, options)
+                self.as_planned(artifact, run)
+
+    def test_checkpoints(self):
+        """A run goes on with another mesh and stage."""
+        options = [*MLP, *MOMENTUM]
+        layouts = [[], mesh(3, 3), mesh(2), mesh(4, 1, "--unit", "layer"),
+                   mesh(4, 2, "--zero-group", 2)]
+        built = [self.build("mlp", options, layout) for layout in layouts]
+        expected = Run(self, *built[0], self.local(1))
+        folder = self.folder / "moved"
+        for steps, ((artifact, data), layout) in enumerate(
+                zip(built, layouts), 1):
+            count = self.ranks(layout) if layout else 1
+            log = self.folder / "log.jsonl"
+            self.local(count)(artifact, "--data", data, "--steps", 2 * steps,
+                              "--no-shuffle", "--lr", "1e-3", "--log", log,
+                              "--checkpoint", folder,
+                              *(["--resume"] if steps > 1 else []))
+        np.testing.assert_allclose([line["loss"] for line in read_log(log)],
+                                   expected.losses, rtol=1e-5)
+        weights = load_tensors(latest_step(folder))
+        for name, weight in expected.weights.items():
+            np.testing.assert_allclose(weights[name], weight, atol=1e-5)
+
+
+class Traffic(RanksTest):
+
+    def moved(self, *layout, model="gpt", options=ADAMW):
+        """Bytes of gradients and parameters, and the parameters' own."""
+        artifact, _ = self.build(model, options, layout)
+        comm = self.inspect(artifact, "comm")
+        kinds = comm["by_kind"]
+        return (kinds["gradients"]["bytes"] + kinds["parameters"]["bytes"],
+                comm["parameter_bytes"])
+
+    def test_twice(self):
+        """2 (N-1)/N of the parameters in stages 0 to 2."""
+        for count in (2, 4):
+            for zero in (0, 1, 2):
+                for unit in (("auto",) if zero == 0 else ("auto", "layer")):
+                    more = ["--unit", unit] if zero else []
+                    moved, size = self.moved(*mesh(count, zero, *more))
+                    self.assertEqual(moved * count, 2 * (count - 1) * size,
+                                     (count, zero, unit))
+
+    def test_odd_sizes(self):
+        """Units are padded; the ring divides what nobody can divide evenly so
+        that no rank sends an element too many for each all-reduce and turn."""
+        for zero in (1, 2):
+            moved, size = self.moved(*mesh(3, zero), model="mlp",
+                                     options=[*MLP, *ADAMW])
+            self.assertEqual(moved * 3, 2 * 2 * size, zero)
+        artifact, _ = self.build("mlp", [*MLP, *ADAMW], mesh(3))
+        comm = self.inspect(artifact, "comm")
+        gradients = comm["by_kind"]["gradients"]
+        exact = 2 * 2 * comm["parameter_bytes"] / 3
+        self.assertGreaterEqual(gradients["bytes"], exact - 4)
+        self.assertLessEqual(gradients["bytes"],
+                             exact + 2 * 4 * gradients["count"])
+
+    def test_three_times(self):
+        """3 (N-1)/N in stage 3 when all is gathered twice, else less."""
+        for count in (2, 4):
+            layout = mesh(count, 3, "--unit", "layer")
+            moved, size = self.moved(*layout, "--reshard-last")
+            self.assertEqual(moved * count, 3 * (count - 1) * size)
+            self.assertLess(self.moved(*layout)[0], moved)
+            kept, _ = self.moved(*layout, "--no-reshard-after-forward")
+            self.assertEqual(kept * count, 2 * (count - 1) * size)
+
+    def test_once_a_step(self):
+        """Micro-batches add up what is reduced once, in stages 0 and 1."""
+        for zero in (0, 1):
+            once, _ = self.moved(*mesh(2, zero))
+            parts, _ = self.moved(*mesh(2, zero), options=PARTS)
+            self.assertEqual(once, parts, zero)
+
+
+class Overlap(RanksTest):
+
+    def test_trace(self):
+        """Kernels stand between collectives and the first that waits for them."""
+        for layout in (mesh(2), mesh(2, 3, "--unit", "layer")):
+            artifact, data = self.build("gpt", ADAMW, layout)
+            trace = self.folder / "trace.json"
+            Run(self, artifact, data, self.local(2), "--trace", trace, steps=1)
+            events = [event for event in
+                      json.loads(trace.read_text())["traceEvents"]
+                      if event["ph"] == "X" and
+                      event["args"]["program"] == "step"]
+            for rank in range(2):
+                self.beside([event for event in events if event["pid"] == rank])
+
+    def beside(self, events):
+        waits = sorted((event["args"]["instruction"], other)
+                       for event in events if event["tid"] == 0
+                       for other in event["args"]["waits"])
+        kernels = {event["args"]["instruction"] for event in events
+                   if event["tid"] == 0}
+        moved = [event["args"]["instruction"] for event in events
+                 if event["tid"] == 1]
+        self.assertGreater(len(moved), 3)
+        for begin in moved:
+            end = min((at for at, other in waits if other >= begin),
+                      default=max(kernels) + 1)
+            self.assertTrue(kernels & set(range(begin, end)),
+                            f"nothing runs beside instruction {begin}")
+
+
+class Formulas(RanksTest):
+    """7.5 billion parameters on 64 ranks in float32, compiled without weights."""
+
+    def test_memory(self):
+        model = self.folder / "model.onnx"
+        script = (pathlib.Path(__file__).resolve().parents[2] / "tools" /
+                  "bench" / "large_gpt.py")
+        subprocess.run([sys.executable, script, model], check=True)
+        artifact = self.folder / "a.zca"
+        for zero, expected in ((0, 120), (1, 60.9), (2, 31.4), (3, 1.9)):
+            self.zc("compile", model, "--loss", "softmax-cross-entropy",
+                    *ADAMW, "--clip-norm", "1", "--init",
+                    "normal:0.02", *mesh(64, zero), "-o", artifact)
+            memory = self.inspect(artifact, "memory")
+            found = (memory["parameters"] + memory["gradients"] +
+                     memory["optimizer"]) / 1e9
+            self.assertAlmostEqual(found, expected, delta=0.02 * expected)
+
+
+if __name__ == "__main__":
+    unittest.main()
