@@ -54,10 +54,10 @@ struct CompileOptions {
   std::string weights = "copy"; // or by-reference
   std::string init; // initial weights are drawn; empty: they are stored
 
-  std::vector<MeshAxis> mesh; // slowest first; empty: one rank
-  int64_t zero = 0;           // ZeRO stage
-  int64_t zeroGroup = 0;      // ranks that divide units; 0: all of them
-  std::string unit = "auto";  // auto, layer or a number of bytes
+  std::vector<MeshAxis> mesh;      // slowest first; empty: one rank
+  int64_t zero = 0;                // ZeRO stage
+  int64_t zeroGroup = 0;           // ranks that divide units; 0: all of them
+  std::string unit = "auto";       // auto, layer or a number of bytes
   std::optional<int64_t> prefetch; // gathers ahead; by default 1
   bool reshardLast = false;
   bool noReshardAfterForward = false;

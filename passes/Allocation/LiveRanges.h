@@ -19,8 +19,8 @@ struct LiveRange {
 
 /// The live ranges of all inputs and allocations of a program, in its order. An
 /// input is live from instruction 0 on, an output to the last; what an async
-/// collective uses until it has been waited for; a buffer without uses takes its
-/// bytes for one moment.
+/// collective uses until it has been waited for; a buffer without uses takes
+/// its bytes for one moment.
 std::vector<LiveRange> computeLiveRanges(sched::ProgramOp program);
 
 } // namespace zc

@@ -293,11 +293,12 @@ struct OverlapCollectivesPass
 
   void runOnOperation() override {
     func::FuncOp program = getOperation();
-    if (program.isExternal() ||
-        llvm::none_of(program.getOps<FusedOp>(), isCollective))
+    if (program.isExternal())
       return;
     if (failed(checkProgram(program)))
       return signalPassFailure();
+    if (llvm::none_of(program.getOps<FusedOp>(), isCollective))
+      return;
     applyOrder(program, Overlap(program, prefetch).run());
     numAsync += markAsync(program);
   }

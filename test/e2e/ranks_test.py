@@ -255,11 +255,10 @@ class Traffic(RanksTest):
             self.assertEqual(kept * count, 2 * (count - 1) * size)
 
     def test_once_a_step(self):
-        """Micro-batches add up what is reduced once, in stages 0 and 1."""
-        for zero in (0, 1):
-            once, _ = self.moved(*mesh(2, zero))
-            parts, _ = self.moved(*mesh(2, zero), options=PARTS)
-            self.assertEqual(once, parts, zero)
+        """Micro-batches add up what is reduced once in stage 1."""
+        once, _ = self.moved(*mesh(2, 1))
+        parts, _ = self.moved(*mesh(2, 1), options=PARTS)
+        self.assertEqual(once, parts)
 
 
 class Overlap(RanksTest):
