@@ -223,6 +223,13 @@ static void addOptimizerOptions(CLI::App &command, CompileOptions &options) {
 
 static void addMemoryOptions(CLI::App &command, Arguments &arguments) {
   command
+      .add_option(
+          "--precision", arguments.options.precision,
+          "what weights, activations and gradients of a step are stored "
+          "in; with bf16 the optimizer updates float32 weights, which "
+          "are what checkpoints and exports hold")
+      ->check(CLI::IsMember({"fp32", "bf16"}));
+  command
       .add_option("--recompute", arguments.options.recompute,
                   "values of the forward to compute again in the backward: all "
                   "but what crosses between layers, or between sqrt(layers) "
@@ -373,6 +380,10 @@ static void checkTogether(const CompileOptions &options) {
       options.momentum != 0)
     throw CLI::ValidationError("--momentum",
                                "belongs to --optimizer sgd and sm3");
+  if (options.mode != "train" && options.precision != "fp32")
+    throw CLI::ValidationError("--precision", "belongs to --mode train");
+  if (options.getNumRanks() > 1 && options.precision != "fp32")
+    throw CLI::ValidationError("--precision", "with --mesh is not built yet");
   if (options.mode != "train" && options.recompute != "none")
     throw CLI::ValidationError("--recompute", "belongs to --mode train");
   if (options.batchNorm == "frozen" && options.batchNormStats == "local")

@@ -18,6 +18,7 @@
 #include "passes/Import/Lowering/LoweringRegistry.h"
 #include "passes/Import/Passes.h"
 #include "passes/Memory/Passes.h"
+#include "passes/Precision/Passes.h"
 #include "passes/Scheduling/Passes.h"
 #include "passes/Sharding/Passes.h"
 #include "runtime/Base/File.h"
@@ -205,6 +206,12 @@ LogicalResult Phases::buildPrograms() {
       mesh.mesh = printMesh(options);
       manager.addPass(createAnnotateMeshPass(mesh));
       manager.addPass(createShardParametersPass());
+    };
+  if (options.precision != "fp32")
+    autodiff.applyPrecision = [&](OpPassManager &manager) {
+      ApplyPrecisionPassOptions precision;
+      precision.type = options.precision;
+      manager.addPass(createApplyPrecisionPass(precision));
     };
   if (options.zero > 0 && options.getNumRanks() > 1)
     autodiff.packGradients = [&](OpPassManager &manager) {

@@ -33,6 +33,7 @@
 #include "passes/Fusion/Passes.h"
 #include "passes/Import/Passes.h"
 #include "passes/Memory/Passes.h"
+#include "passes/Precision/Passes.h"
 #include "passes/Scheduling/Passes.h"
 #include "passes/Sharding/Passes.h"
 
@@ -60,6 +61,7 @@ void registerDialects(mlir::DialectRegistry &registry) {
 void registerPasses() {
   registerImportPasses();
   registerAutodiffPasses();
+  registerPrecisionPasses();
   registerShardingPasses();
   registerCollectivesPasses();
   registerFusionPasses();

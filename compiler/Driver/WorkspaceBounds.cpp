@@ -20,6 +20,8 @@ static kernels::StridedTensor makeTensor(Value value, ArrayRef<int64_t> order) {
   for (int64_t i = int64_t(shape.size()) - 2; i >= 0; --i)
     strides[i] = strides[i + 1] * shape[i + 1];
   kernels::StridedTensor tensor;
+  if (cast<ShapedType>(value.getType()).getElementType().isBF16())
+    tensor.type = kernels::ElementType::BF16;
   for (int64_t dim : order) {
     tensor.dims.push_back(shape[dim]);
     tensor.strides.push_back(strides[dim]);

@@ -23,6 +23,8 @@ static plan::StateKind getStateKind(StringRef kind) {
     return plan::SCALAR;
   if (kind == train::kAccumulator)
     return plan::ACCUMULATOR;
+  if (kind == train::kCopy)
+    return plan::COPY;
   return plan::CONSTANT;
 }
 

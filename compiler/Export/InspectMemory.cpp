@@ -123,10 +123,13 @@ bool isFloat(plan::DataType type) {
 }
 
 // Weights that are not trained are parameters; masks and tables of indices are
-// no parameters.
-plan::MemoryClass classOf(const plan::State &state) {
+// no parameters. Where the forward reads copies, the parameters themselves are
+// the optimizer's.
+plan::MemoryClass classOf(const plan::State &state, bool hasCopies) {
   switch (state.kind()) {
   case plan::PARAMETER:
+    return hasCopies ? plan::OPTIMIZER_STATE : plan::PARAMETERS;
+  case plan::COPY:
     return plan::PARAMETERS;
   case plan::CONSTANT:
     return isFloat(state.type().dtype()) ? plan::PARAMETERS : plan::ACTIVATIONS;
@@ -155,10 +158,13 @@ MemoryReport measureMemory(const plan::Manifest &manifest) {
       report.peakProgram = static_cast<int>(report.programs.size()) - 1;
     }
   }
+  const bool hasCopies = std::any_of(
+      manifest.states().begin(), manifest.states().end(),
+      [](const plan::State &state) { return state.kind() == plan::COPY; });
   // States are there all the time.
   for (const plan::State &state : manifest.states())
     if (Result<uint64_t> bytes = byteCount(state.type()); bytes.ok())
-      report.classes[classOf(state)] += *bytes;
+      report.classes[classOf(state, hasCopies)] += *bytes;
   report.peak = report.persistentBytes + largest;
   return report;
 }

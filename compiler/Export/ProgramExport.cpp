@@ -12,7 +12,8 @@ using namespace zc::sched;
 namespace zc {
 
 static plan::MemoryClass getStateClass(StringRef kind) {
-  if (kind == train::kParameter || kind == train::kConstant)
+  if (kind == train::kParameter || kind == train::kConstant ||
+      kind == train::kCopy)
     return plan::PARAMETERS;
   if (kind == train::kOptimizer)
     return plan::OPTIMIZER_STATE;

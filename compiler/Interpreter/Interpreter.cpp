@@ -4,7 +4,7 @@
 #include "compiler/Interpreter/Bindings.h"
 #include "compiler/Interpreter/ProgramCompiler.h"
 #include "compiler/Interpreter/Ranks.h"
-#include "dialects/Train/TrainDialect.h"
+#include "dialects/Train/Ops/OpSupport.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/Verifier.h"
 
@@ -129,9 +129,9 @@ static func::FuncOp buildKernel(OpBuilder &builder, Operation *op,
   if (shared)
     outputs[shared->second] = block->getArgument(shared->first);
   builder.setInsertionPointToStart(block);
-  cast<LinalgFormOpInterface>(op).buildLinalg(
-      builder, op->getLoc(), block->getArguments().take_front(operands.size()),
-      outputs);
+  train::buildLinalgForm(op, builder, op->getLoc(),
+                         block->getArguments().take_front(operands.size()),
+                         outputs);
   func::ReturnOp::create(builder, op->getLoc());
   return func;
 }

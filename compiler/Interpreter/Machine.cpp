@@ -111,6 +111,19 @@ static double maximum(double a, double b) {
   return a > b || (a == b && !std::signbit(a)) ? a : b;
 }
 
+/// The nearest number with `digits` binary digits and exponents from `least` to
+/// `most`, the even one of two; infinity beyond.
+static double roundTo(double value, int digits, int least, int most) {
+  if (value == 0 || !std::isfinite(value))
+    return value;
+  int exponent = std::max(std::ilogb(value), least) - (digits - 1);
+  double rounded =
+      std::ldexp(std::nearbyint(std::ldexp(value, -exponent)), exponent);
+  return std::abs(rounded) < std::ldexp(1.0, most + 1)
+             ? rounded
+             : std::copysign(std::numeric_limits<double>::infinity(), value);
+}
+
 /// The float operations; any other opcode ends the program.
 static double computeFloat(const Instruction &in, double a, double b,
                            double c) {
@@ -175,6 +188,10 @@ static double computeFloat(const Instruction &in, double a, double b,
     return std::nearbyint(a);
   case Opcode::Fma:
     return a * b + c;
+  case Opcode::ToF16:
+    return roundTo(a, 11, -14, 15);
+  case Opcode::ToBF16:
+    return roundTo(a, 8, -126, 127);
   case Opcode::MoveF:
     return a;
   default:

@@ -19,7 +19,7 @@
 namespace zc::interpreter {
 
 /// Which results are rounded: Double leaves every float a double, Single rounds
-/// every one to 32 bits.
+/// every one to 32 bits. Both round to 16 bits where the program does.
 enum class Precision { Double, Single };
 
 /// A scalar. Integers are sign-extended from their type's width, but those of
@@ -48,7 +48,7 @@ enum class Opcode : uint8_t {
   // clang-format off
   AddF, SubF, MulF, DivF, RemF, NegF, MaximumF, MinimumF, MaxNumF, MinNumF,
   CmpF, AbsF, Exp, Exp2, ExpM1, Log, Log2, Log1P, Sqrt, Rsqrt, Tanh, Erf, Sin,
-  Cos, Atan, PowF, Floor, Ceil, Round, RoundEven, Fma, MoveF, FPToSI, FPToUI, SIToFP,
+  Cos, Atan, PowF, Floor, Ceil, Round, RoundEven, Fma, ToF16, ToBF16, MoveF, FPToSI, FPToUI, SIToFP,
   UIToFP,
   AddI, SubI, MulI, DivSI, DivUI, RemSI, RemUI, FloorDivSI, CeilDivSI, Mod,
   AndI, OrI, XOrI, ShLI, ShRSI, ShRUI, MaxSI, MinSI, MaxUI, MinUI, AbsI, PowI,

@@ -108,6 +108,10 @@ std::optional<Instruction> scalarInstruction(Operation *op,
     instruction.opcode = found->second;
   }
   Type result = op->getResult(0).getType();
+  if (isa<arith::TruncFOp>(op) && result.isF16())
+    instruction.opcode = Opcode::ToF16;
+  if (isa<arith::TruncFOp>(op) && result.isBF16())
+    instruction.opcode = Opcode::ToBF16;
   if (!result.isIntOrIndexOrFloat())
     return std::nullopt;
   instruction.rounds = precision == Precision::Single && isa<FloatType>(result);

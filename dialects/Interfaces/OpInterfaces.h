@@ -2,6 +2,7 @@
 #ifndef ZC_DIALECTS_INTERFACES_OPINTERFACES_H
 #define ZC_DIALECTS_INTERFACES_OPINTERFACES_H
 
+#include "dialects/Interfaces/Precision.h"
 #include "dialects/Interfaces/ShardingRule.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OpDefinition.h"

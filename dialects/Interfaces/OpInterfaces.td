@@ -22,8 +22,8 @@ def DifferentiableOpInterface : OpInterface<"DifferentiableOpInterface"> {
 
       `resultGrads[i]` is the gradient of result i, of its type, or null when no
       gradient reaches it (at least one is not null). For every operand i with
-      `wanted[i]`, sets `operandGrads[i]` to a value of the operand's type, or
-      leaves it null where the gradient is zero everywhere. Both arrays have the
+      `wanted[i]`, sets `operandGrads[i]` to a value of the operand's type (or of
+      float32, where that has 16 bits), or leaves it null where the gradient is zero everywhere. Both arrays have the
       size of the operand list. Fails, with a diagnostic, only where the op has
       no gradient in an operand that is wanted.
     }],
@@ -105,7 +105,37 @@ def LinalgFormOpInterface : OpInterface<"LinalgFormOpInterface"> {
       runs: every element is read before it is overwritten and never after.
     }],
     "bool", "mayShareBuffer", (ins "unsigned":$operand, "unsigned":$result),
-    [{}], [{ return false; }]>
+    [{}], [{ return false; }]>,
+    InterfaceMethod<[{
+      Whether `buildLinalg` reads back what it has written to the result, as the
+      sums of a reduction are: in 16 bits it would be rounded again and again.
+    }],
+    "bool", "accumulates", (ins "unsigned":$result), [{}], [{ return false; }]>
+  ];
+}
+
+def PrecisionOpInterface : OpInterface<"PrecisionOpInterface"> {
+  let cppNamespace = "::zc";
+  let description = [{
+    What the op makes of numbers of 16 bits. Arithmetic is in float32 in any case;
+    16 bits are how operands and results are stored. An op without this interface
+    is of precision Same, keeps no operand and has no statistics.
+  }];
+  let methods = [
+    InterfaceMethod<"See Precision.h.", "::zc::Precision", "getPrecision",
+      (ins), [{}], [{ return ::zc::Precision::Same; }]>,
+    InterfaceMethod<[{
+      Whether the op takes the operand in whatever precision it has, so that it
+      says nothing about the others: weights of a normalisation.
+    }],
+    "bool", "takesAnyPrecision", (ins "unsigned":$operand), [{}],
+    [{ return false; }]>,
+    InterfaceMethod<[{
+      Whether the result is of float32 though the operands have 16 bits: sums,
+      means, losses.
+    }],
+    "bool", "isStatistic", (ins "unsigned":$result), [{}],
+    [{ return false; }]>
   ];
 }
 

@@ -9,14 +9,16 @@
 include "dialects/Train/TrainDialect.td"
 
 def Train_SoftmaxOp : Train_TensorOp<"softmax",
-    [SameOperandsAndResultType, Train_Differentiable], ["mayShareBuffer"]> {
+    [SameOperandsAndResultType, Train_Differentiable],
+    ["mayShareBuffer", "accumulates"]> {
   let summary = "exp(x - max x) / sum exp(x - max x) along `dim`";
   let arguments = (ins Train_FloatTensor:$input, I64Attr:$dim);
   let results = (outs Train_FloatTensor:$result);
   let hasVerifier = 1;
 }
 
-def Train_AttentionOp : Train_TensorOp<"attention", [Train_Differentiable]> {
+def Train_AttentionOp : Train_TensorOp<"attention", [Train_Differentiable,
+    Train_Precision<["getPrecision", "isStatistic"]>], ["accumulates"]> {
   let summary = "softmax(scale query key^T) value, per sample and head";
   let description = [{
     query and result [batch, queries, heads, width], key and value [batch, keys,
@@ -32,7 +34,8 @@ def Train_AttentionOp : Train_TensorOp<"attention", [Train_Differentiable]> {
   let hasVerifier = 1;
 }
 
-def Train_AttentionGradOp : Train_TensorOp<"attention_grad"> {
+def Train_AttentionGradOp : Train_TensorOp<"attention_grad", [],
+                                           ["accumulates"]> {
   let summary = "gradients of attention in query, key and value";
   let description = "Takes the results of the forward, and the gradient of one.";
   let arguments = (ins Train_FloatTensor:$query, Train_FloatTensor:$key,
@@ -45,8 +48,9 @@ def Train_AttentionGradOp : Train_TensorOp<"attention_grad"> {
   let hasVerifier = 1;
 }
 
-def Train_LayerNormOp : Train_TensorOp<"layer_norm", [Train_Differentiable],
-                                       ["mayShareBuffer"]> {
+def Train_LayerNormOp : Train_TensorOp<"layer_norm", [Train_Differentiable,
+    Train_Precision<["takesAnyPrecision", "isStatistic"]>],
+    ["mayShareBuffer"]> {
   let summary = "(x - mean) rstd scale + bias over the dims from `axis` on";
   let description = [{
     `scale` and `bias` have the normalised dims' shape; `mean` and `rstd` =
@@ -70,8 +74,8 @@ def Train_LayerNormGradOp : Train_TensorOp<"layer_norm_grad", [],
 }
 
 def Train_BatchNormOp : Train_TensorOp<"batch_norm",
-    [Train_Differentiable, Train_Images],
-                                       ["mayShareBuffer"]> {
+    [Train_Differentiable, Train_Images,
+     Train_Precision<["takesAnyPrecision"]>], ["mayShareBuffer"]> {
   let summary = "(x - mean) / sqrt(variance + epsilon) scale + bias per channel";
   let description = [{
     With given statistics. Where `momentum` stands, `--zc-build-loss` replaces the
@@ -89,7 +93,9 @@ def Train_BatchNormOp : Train_TensorOp<"batch_norm",
 }
 
 def Train_BatchNormTrainingOp : Train_TensorOp<"batch_norm_training",
-    [Train_Differentiable, Train_Images], ["mayShareBuffer"], ["decompose"]> {
+    [Train_Differentiable, Train_Images,
+     Train_Precision<["takesAnyPrecision", "isStatistic"]>],
+    ["mayShareBuffer"], ["decompose"]> {
   let summary = "batch normalisation with the batch's own statistics";
   let description = "`variance` is the biased one, which normalises.";
   let arguments = (ins Train_FloatTensor:$input, Train_FloatTensor:$scale,
@@ -115,7 +121,8 @@ def Train_BatchNormGradOp : Train_TensorOp<"batch_norm_grad", [Train_Images],
 }
 
 def Train_SoftmaxCrossEntropyOp : Train_TensorOp<"softmax_cross_entropy",
-    [Train_Differentiable], [], ["getFinerRule", "decompose"]> {
+    [Train_Differentiable, Train_Precision<["isStatistic"]>], [],
+    ["getFinerRule", "decompose"]> {
   let summary = "-log softmax(logits)[label] per sample; 0 where ignored";
   let description = [{
     logits [samples..., classes], labels [samples...] of any integer type, loss and
@@ -160,8 +167,8 @@ def Train_GatherOp : Train_TensorOp<"gather", [Train_Differentiable], [],
 }
 
 def Train_ScatterAddOp : Train_TensorOp<"scatter_add", [Train_Differentiable,
-    AllTypesMatch<["init", "result"]>], ["mayShareBuffer"],
-    ["getFinerRule", "decompose"]> {
+    AllTypesMatch<["init", "result"]>, Train_Precision<["getPrecision"]>],
+    ["mayShareBuffer", "accumulates"], ["getFinerRule", "decompose"]> {
   let summary = "`init` plus `updates` added at `indices` along `dim`";
   let description = [{
     The gradient of gather. Equal indices add up, in index order.

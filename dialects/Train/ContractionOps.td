@@ -4,12 +4,15 @@
 
 include "dialects/Train/TrainDialect.td"
 
-def Train_MatmulOp : Train_TensorOp<"matmul", [Train_Differentiable]> {
+def Train_MatmulOp : Train_TensorOp<"matmul",
+    [Train_Differentiable, Train_Precision<["getPrecision"]>],
+    ["accumulates"]> {
   let summary = "[batch..., M, K] x [batch..., K, N] -> [batch..., M, N]";
   let description = [{
     Operands have the same number of dims, at least 2, and the same batch dims.
     With `transpose_lhs` the left operand is stored [batch..., K, M], with
     `transpose_rhs` the right one [batch..., N, K]: strides to a library, no copy.
+    Operands of 16 bits may give a result of float32.
   }];
   let arguments = (ins Train_FloatTensor:$lhs, Train_FloatTensor:$rhs,
                        UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs);
@@ -19,7 +22,7 @@ def Train_MatmulOp : Train_TensorOp<"matmul", [Train_Differentiable]> {
 }
 
 def Train_MatmulAddOp : Train_TensorOp<"matmul_add",
-    [AllTypesMatch<["init", "result"]>], ["mayShareBuffer"]> {
+    [AllTypesMatch<["init", "result"]>], ["mayShareBuffer", "accumulates"]> {
   let summary = "`init` plus the product of two matrices";
   let description = [{
     A matmul whose products add up where they lie: sums over parts of a batch.
@@ -32,7 +35,9 @@ def Train_MatmulAddOp : Train_TensorOp<"matmul_add",
 }
 
 class Train_ConvolutionOp<string mnemonic, list<Trait> traits = []>
-    : Train_TensorOp<mnemonic, !listconcat(traits, [Train_Images])> {
+    : Train_TensorOp<mnemonic, !listconcat(traits,
+          [Train_Images, Train_Precision<["getPrecision"]>]),
+          ["accumulates"]> {
   // Spatial lists have one entry per spatial dim (1 to 3 of them). The filter
   // is [K, C/groups, spatial...] always; images are [N, C, spatial...], with
   // `channels_last` [N, spatial..., C].

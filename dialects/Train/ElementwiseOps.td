@@ -29,9 +29,10 @@ class Train_ElementwiseOp<string mnemonic, string linearity,
   }];
 }
 
-class Train_UnaryOp<string mnemonic, string linearity = "None">
-    : Train_ElementwiseOp<mnemonic, linearity,
-          [SameOperandsAndResultType, Train_Differentiable]> {
+class Train_UnaryOp<string mnemonic, string linearity = "None",
+                    list<Trait> traits = []>
+    : Train_ElementwiseOp<mnemonic, linearity, !listconcat(
+          [SameOperandsAndResultType, Train_Differentiable], traits)> {
   let arguments = (ins Train_FloatTensor:$input);
   let results = (outs Train_FloatTensor:$result);
 }
@@ -44,12 +45,16 @@ class Train_BinaryOp<string mnemonic, string linearity = "None",
   let results = (outs Train_Tensor:$result);
 }
 
+// Their room says getPrecision.
+class Train_PreciseUnaryOp<string mnemonic>
+    : Train_UnaryOp<mnemonic, "None", [Train_Precision<["getPrecision"]>]>;
+
 def Train_NegOp : Train_UnaryOp<"neg", "Joint"> { let summary = "-x"; }
 def Train_AbsOp : Train_UnaryOp<"abs"> { let summary = "|x|; gradient 0 at 0"; }
-def Train_ExpOp : Train_UnaryOp<"exp"> { let summary = "e^x"; }
-def Train_LogOp : Train_UnaryOp<"log"> { let summary = "natural logarithm"; }
-def Train_SqrtOp : Train_UnaryOp<"sqrt"> { let summary = "square root"; }
-def Train_RsqrtOp : Train_UnaryOp<"rsqrt"> { let summary = "1 / sqrt(x)"; }
+def Train_ExpOp : Train_PreciseUnaryOp<"exp"> { let summary = "e^x"; }
+def Train_LogOp : Train_PreciseUnaryOp<"log"> { let summary = "natural logarithm"; }
+def Train_SqrtOp : Train_PreciseUnaryOp<"sqrt"> { let summary = "square root"; }
+def Train_RsqrtOp : Train_PreciseUnaryOp<"rsqrt"> { let summary = "1 / sqrt(x)"; }
 def Train_TanhOp : Train_UnaryOp<"tanh"> { let summary = "hyperbolic tangent"; }
 def Train_ErfOp : Train_UnaryOp<"erf"> { let summary = "Gauss error function"; }
 def Train_SinOp : Train_UnaryOp<"sin"> { let summary = "sine"; }
@@ -86,7 +91,7 @@ def Train_GeluGradOp : Train_ElementwiseOp<"gelu_grad", "None",
   let results = (outs Train_FloatTensor:$result);
 }
 
-def Train_SoftplusOp : Train_UnaryOp<"softplus"> {
+def Train_SoftplusOp : Train_PreciseUnaryOp<"softplus"> {
   let summary = "log(1 + e^x), without overflow";
 }
 
@@ -198,7 +203,8 @@ def Train_MaxOp : Train_BinaryOp<"max", "None", [Commutative]> {
 def Train_MinOp : Train_BinaryOp<"min", "None", [Commutative]> {
   let summary = "the smaller; NaN if either is; equal operands share the gradient";
 }
-def Train_PowOp : Train_BinaryOp<"pow"> { let summary = "x^y, floats"; }
+def Train_PowOp : Train_BinaryOp<"pow", "None",
+    [Train_Precision<["getPrecision"]>]> { let summary = "x^y, floats"; }
 
 class Train_LogicalOp<string mnemonic>
     : Train_ElementwiseOp<mnemonic, "None",

@@ -8,7 +8,7 @@ def Train_StateOp : Train_Op<"state", [Symbol]> {
   let summary = "a tensor that outlives a program: weight, statistic, moment, scalar";
   let description = [{
     All programs of a module share the states. `kind` is one of parameter,
-    constant, statistic, optimizer, scalar, accumulator (a sum over the
+    copy (of the float32 `parameter` in 16 bits, which @copy makes), constant, statistic, optimizer, scalar, accumulator (a sum over the
     micro-batches of a step). The initial value is `value` (small
     data), or bytes in a file (`source = {file = "model.onnx.data",
     offset = 0 : i64, length = 4096 : i64}`; with the flag `transposed`, those

@@ -101,12 +101,13 @@ def Train_SplitOp : Train_TensorOp<"split", [Train_Differentiable]> {
   let hasVerifier = 1;
 }
 
-def Train_ReduceOp : Train_TensorOp<"reduce", [Train_Differentiable]> {
+def Train_ReduceOp : Train_TensorOp<"reduce", [Train_Differentiable,
+    Train_Precision<["isStatistic"]>], ["accumulates"]> {
   let summary = "sum, max, min, prod or sum_square over `dims`, which disappear";
   let description = [{
     max and min give NaN where an element is NaN; elements that are equal to the
     maximum share its gradient evenly, as in PyTorch's amax. sum_square is the sum
-    of the elements' squares.
+    of the elements' squares. Floats of 16 bits may be reduced to float32.
   }];
   let arguments = (ins StrAttr:$kind, Train_Tensor:$input,
                        DenseI64ArrayAttr:$dims);

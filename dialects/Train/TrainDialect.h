@@ -32,6 +32,8 @@ inline constexpr llvm::StringLiteral kGradientAttr = "train.gradient";
 // Names of the programs.
 inline constexpr llvm::StringLiteral kForwardProgram = "forward";
 inline constexpr llvm::StringLiteral kInitProgram = "init";
+/// Makes the 16-bit copies of the parameters.
+inline constexpr llvm::StringLiteral kCopyProgram = "copy";
 inline constexpr llvm::StringLiteral kStepProgram = "step";
 inline constexpr llvm::StringLiteral kMicroProgram = "micro";
 inline constexpr llvm::StringLiteral kApplyProgram = "apply";
@@ -53,6 +55,8 @@ inline constexpr llvm::StringLiteral kCollectiveLibrary = "zc.collective";
 
 // Kinds of state.
 inline constexpr llvm::StringLiteral kParameter = "parameter";
+/// The 16-bit copy of a parameter.
+inline constexpr llvm::StringLiteral kCopy = "copy";
 inline constexpr llvm::StringLiteral kConstant = "constant";
 inline constexpr llvm::StringLiteral kStatistic = "statistic";
 inline constexpr llvm::StringLiteral kOptimizer = "optimizer";

@@ -73,6 +73,9 @@ class Train_TensorOp<string mnemonic, list<Trait> traits = [],
 
 def Train_Differentiable : DeclareOpInterfaceMethods<DifferentiableOpInterface>;
 
+class Train_Precision<list<string> methods>
+    : DeclareOpInterfaceMethods<PrecisionOpInterface, methods>;
+
 def Train_Images : DeclareOpInterfaceMethods<ImageOpInterface>;
 
 // ImageOpInterface: which operands and results are images ("0, 1"), whether the

@@ -18,6 +18,8 @@ void buildAutodiffPipeline(OpPassManager &manager,
   if (options.shardParameters)
     options.shardParameters(manager);
   if (options.loss.mode != "infer") {
+    if (options.applyPrecision)
+      options.applyPrecision(manager);
     manager.addPass(createBuildBackwardPass());
     if (options.packGradients)
       options.packGradients(manager);

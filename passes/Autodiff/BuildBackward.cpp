@@ -88,7 +88,9 @@ private:
       return failure();
     for (auto [index, gradient] : llvm::enumerate(operandGrads))
       if (wanted[index] && gradient)
-        accumulate(op->getOperand(index), gradient);
+        accumulate(op->getOperand(index),
+                   narrow(builder, gradient.getLoc(), gradient,
+                          op->getOperand(index).getType()));
     return success();
   }
 
@@ -124,18 +126,26 @@ struct BuildBackward : public impl::BuildBackwardPassBase<BuildBackward> {
       ++numGradients;
       addResult(step, gradient,
                 NamedAttribute(StringAttr::get(&getContext(), kGradientAttr),
-                               stateOf(parameter)));
+                               parameterOf(parameter)));
     }
   }
 
 private:
+  /// A copy's gradient is its parameter's.
+  FlatSymbolRefAttr parameterOf(Value argument) {
+    auto state = getOperation().lookupSymbol<StateOp>(stateOf(argument));
+    return state.getKind() == kCopy
+               ? FlatSymbolRefAttr::get(&getContext(), *state.getParameter())
+               : stateOf(argument);
+  }
+
   SmallVector<Value> findParameters(func::FuncOp step) {
     SmallVector<Value> parameters;
     for (BlockArgument argument : step.getArguments()) {
       auto symbol = stateOf(argument);
       auto state =
           symbol ? getOperation().lookupSymbol<StateOp>(symbol) : StateOp();
-      if (state && state.getKind() == kParameter)
+      if (state && (state.getKind() == kParameter || state.getKind() == kCopy))
         parameters.push_back(argument);
     }
     return parameters;

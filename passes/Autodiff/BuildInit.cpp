@@ -44,17 +44,13 @@ struct BuildInit : public impl::BuildInitPassBase<BuildInit> {
     SmallVector<StateOp> states;
     for (auto state : getOperation().getOps<StateOp>())
       if (!state.hasInitialValue() && !isSeed(state) &&
-          !areMembersStored(state))
+          state.getKind() != kCopy && !areMembersStored(state))
         states.push_back(state);
+    buildCopies();
     if (states.empty())
       return;
-    OpBuilder builder = OpBuilder::atBlockEnd(getOperation().getBody());
-    Location loc = NameLoc::get(builder.getStringAttr(kInitProgram));
-    auto init = func::FuncOp::create(builder, loc, kInitProgram,
-                                     builder.getFunctionType({}, {}));
-    init.addEntryBlock();
-    builder.setInsertionPointToStart(&init.getBody().front());
-    builder.setInsertionPoint(func::ReturnOp::create(builder, loc));
+    OpBuilder builder(&getContext());
+    func::FuncOp init = createProgram(builder, kInitProgram);
     if (failed(buildKeys(init, builder, states)))
       return signalPassFailure();
     for (StateOp state : states)
@@ -64,6 +60,37 @@ struct BuildInit : public impl::BuildInitPassBase<BuildInit> {
   }
 
 private:
+  /// An empty program, with the builder in front of its end.
+  func::FuncOp createProgram(OpBuilder &builder, StringRef name) {
+    builder.setInsertionPointToEnd(getOperation().getBody());
+    Location loc = NameLoc::get(builder.getStringAttr(name));
+    auto program = func::FuncOp::create(builder, loc, name,
+                                        builder.getFunctionType({}, {}));
+    builder.setInsertionPointToStart(program.addEntryBlock());
+    builder.setInsertionPoint(func::ReturnOp::create(builder, loc));
+    return program;
+  }
+
+  /// What runs when parameters were read from files.
+  void buildCopies() {
+    OpBuilder builder(&getContext());
+    func::FuncOp program;
+    for (auto copy : llvm::to_vector(getOperation().getOps<StateOp>())) {
+      if (copy.getKind() != kCopy)
+        continue;
+      if (!program)
+        program = createProgram(builder, kCopyProgram);
+      auto parameter =
+          getOperation().lookupSymbol<StateOp>(*copy.getParameter());
+      Value value =
+          narrow(builder, copy.getLoc(), getStateArgument(program, parameter),
+                 copy.getType());
+      addResult(program, value,
+                builder.getNamedAttr(
+                    kStateAttr, FlatSymbolRefAttr::get(copy.getSymNameAttr())));
+    }
+  }
+
   SmallVector<StateOp> getMembers(StateOp unit) {
     return dist::getUnitMembers(getOperation(), unit.getSymName());
   }

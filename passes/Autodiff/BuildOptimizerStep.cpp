@@ -48,6 +48,8 @@ struct BuildOptimizerStep
     for (const Gradient &gradient : gradients)
       if (auto result = dyn_cast<OpResult>(gradient.value))
         markResult(result, kGradientsAttr);
+    for (Gradient &gradient : gradients)
+      gradient.value = widen(builder, gradient.value.getLoc(), gradient.value);
     buildNorm(step, builder, gradients);
     for (const Gradient &gradient : gradients)
       updateParameter(step, builder, *rule, gradient);
@@ -206,6 +208,10 @@ private:
     // Where the parameter comes from says where its update comes from.
     Value updated = rule.update(builder, parameter.getLoc(), update);
     addResult(step, updated, binding(parameter));
+    if (StateOp copy = findCopy(parameter))
+      addResult(step,
+                narrow(builder, parameter.getLoc(), updated, copy.getType()),
+                binding(copy));
     for (auto [state, moment] : llvm::zip(states, update.moments))
       addResult(step, moment, binding(state));
   }

@@ -21,6 +21,8 @@ struct AutodiffOptions {
   BuildOptimizerStepPassOptions optimizer;
   /// Adds passes between the forward and its backward; may be empty.
   std::function<void(mlir::OpPassManager &)> shardParameters;
+  /// Adds passes in front of the backward; may be empty.
+  std::function<void(mlir::OpPassManager &)> applyPrecision;
   /// Adds passes between gradients and what is made of them; may be empty.
   std::function<void(mlir::OpPassManager &)> packGradients;
 };

@@ -97,7 +97,7 @@ def BuildInitPass : Pass<"zc-build-init", "::mlir::ModuleOp"> {
   let description = [{
     `@init` returns what a state's `draw` says, or zeros, for every state that has
     neither a value nor a source. `@seed` it reads: the host writes it before
-    anything runs. A draw's key is a function of the seed and of the draw's index,
+    anything runs. Where parameters have copies, `@copy` makes those. A draw's key is a function of the seed and of the draw's index,
     an element's value one of the key and of the element's place, so that neither
     threads nor a later sharding nor other states change it.
 

@@ -99,6 +99,15 @@ LogicalResult refuseName(Operation *taken, StringRef name) {
          << "'; rename it";
 }
 
+train::StateOp findCopy(train::StateOp parameter) {
+  auto module = cast<ModuleOp>(parameter->getParentOp());
+  for (auto state : module.getOps<train::StateOp>())
+    if (state.getKind() == train::kCopy &&
+        state.getParameter() == parameter.getSymName())
+      return state;
+  return nullptr;
+}
+
 FailureOr<train::StateOp> getScalarState(ModuleOp module, StringRef name,
                                          Type type) {
   Operation *found = module.lookupSymbol(name);

@@ -65,6 +65,9 @@ train::StateOp addState(mlir::ModuleOp module, llvm::StringRef name,
                         mlir::Type type, llvm::StringRef kind,
                         mlir::Location loc);
 
+/// The state that is a copy of `parameter`, or null.
+train::StateOp findCopy(train::StateOp parameter);
+
 /// The scalar state of that name, added if there is none; a diagnostic when a
 /// tensor of the model has the name.
 mlir::FailureOr<train::StateOp>

@@ -107,6 +107,8 @@ private:
       result = cast<ElementwiseOpInterface>(op).buildScalar(
           nested, op->getLoc(), operands);
     }
+    // What stays in registers is not rounded to 16 bits.
+    result = widenScalar(nested, op->getLoc(), result);
     // The recursion may have moved `scalar`.
     scalars[placeOf(value, map)] = result;
     return result;
@@ -179,7 +181,7 @@ private:
         materializeOperand(form, operand, outputs);
       inputs.push_back(buffers.lookup(operand.get()));
     }
-    form.buildLinalg(builder, op->getLoc(), inputs, outputs);
+    buildLinalgForm(op, builder, op->getLoc(), inputs, outputs);
     for (auto [result, output] : llvm::zip(op->getResults(), outputs))
       buffers[result] = output;
   }

@@ -39,7 +39,20 @@ static bool keepsRows(Operation *op) {
          permutation.back() == static_cast<int64_t>(permutation.size()) - 1;
 }
 
+/// The other form of a float of 16 bits is cheaper made again than kept.
+static bool isWidening(Operation *op) {
+  auto convert = dyn_cast<ConvertOp>(op);
+  auto elementOf = [](Value value) {
+    return cast<ShapedType>(value.getType()).getElementType();
+  };
+  return convert &&
+         isa<Float16Type, BFloat16Type>(elementOf(convert.getInput())) &&
+         elementOf(convert.getResult()).isF32();
+}
+
 bool RegionGrouping::isRepeated(Operation *op, Operation *user) {
+  if (isWidening(op))
+    return isLoopOp(user);
   if (!isSplatConstant(op) && !isa<BroadcastOp>(op))
     return false;
   if (isLoopOp(user))

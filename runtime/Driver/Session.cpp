@@ -1,5 +1,6 @@
 #include "runtime/Driver/Session.h"
 #include "runtime/Device/Plugin.h"
+#include "runtime/Plan/Verify.h"
 
 #include <algorithm>
 
@@ -69,6 +70,11 @@ Session::openDeviceAndExecutor(int threads, int cores,
   ZC_ASSIGN_OR_RETURN(theExecutor, Executor::prepare(*device, *theArtifact,
                                                      programs, &rank.world));
   return Status();
+}
+
+Status Session::makeCopies() {
+  const plan::Program *copy = theArtifact->program(kCopyProgram);
+  return copy ? theExecutor->run(*copy) : Status();
 }
 
 Status Session::writeSeed(uint64_t seed) {

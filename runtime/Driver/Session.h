@@ -25,6 +25,10 @@ public:
   Status prepare(int threads, uint64_t seed,
                  const std::vector<std::string> &programs);
 
+  /// Makes the parameters' 16-bit copies, where the artifact has such: after
+  /// parameters were read. The program kCopyProgram must be prepared then.
+  Status makeCopies();
+
   /// From where random numbers are drawn from now on.
   Status writeSeed(uint64_t seed);
 

@@ -13,6 +13,7 @@
 #include "runtime/Io/EventLog.h"
 #include "runtime/Io/RunLog.h"
 #include "runtime/Io/Sampler.h"
+#include "runtime/Plan/Verify.h"
 
 #include <chrono>
 #include <cmath>
@@ -104,7 +105,8 @@ private:
 Status Trainer::prepare() {
   ZC_ASSIGN_OR_RETURN(session, Session::open(rank, options.artifact));
   ZC_RETURN_IF_ERROR(world.agree(openFiles()));
-  std::vector<std::string> programs = {"init", recipe->part->name()};
+  std::vector<std::string> programs = {"init", kCopyProgram,
+                                       recipe->part->name()};
   if (recipe->end != recipe->part)
     programs.push_back(recipe->end->name());
   if (heldOut)
@@ -115,6 +117,7 @@ Status Trainer::prepare() {
   state.samples = feed->samples();
   if (options.resume)
     ZC_RETURN_IF_ERROR(world.agree(resume()));
+  ZC_RETURN_IF_ERROR(session->makeCopies());
   state.seed = options.seed.value_or(state.seed);
   state.shuffle = options.shuffle.value_or(state.shuffle);
   firstStep = state.step;

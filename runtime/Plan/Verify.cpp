@@ -103,12 +103,14 @@ Status verifyStates(const plan::Manifest &manifest, const Mesh &mesh) {
   return verifyStatesDisjoint(manifest);
 }
 
+bool isCopy(const plan::State &state) { return state.kind() == plan::COPY; }
+
 /// Whether some state has no initial value in a file. The run writes its seed.
 bool isDrawn(const plan::State &state) {
   if (state.name() == "seed" && state.kind() == plan::SCALAR)
     return false;
   std::vector<FileTensor> tensors = fileTensorsOf(state);
-  return !isCoordinate(state) &&
+  return !isCoordinate(state) && !isCopy(state) &&
          std::any_of(tensors.begin(), tensors.end(),
                      [](const FileTensor &tensor) { return !tensor.source(); });
 }
@@ -140,6 +142,11 @@ Status verifyPrograms(const plan::Manifest &manifest, const Mesh &mesh) {
   if (drawn && !names.count("init"))
     return bad("some states have no initial value and there is no program "
                "'init'");
+  bool copies =
+      std::any_of(manifest.states().begin(), manifest.states().end(), isCopy);
+  if (copies && !names.count(kCopyProgram))
+    return bad("parameters have copies and there is no program '", kCopyProgram,
+               "'");
   return Status();
 }
 

@@ -11,6 +11,9 @@ namespace zc {
 
 constexpr uint32_t kFormatVersion = 1;
 
+/// The program that makes the states of kind COPY from the parameters.
+constexpr const char kCopyProgram[] = "copy";
+
 /// The whole manifest.
 Status verifyManifest(const plan::Manifest &manifest);
 

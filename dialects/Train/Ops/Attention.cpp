@@ -11,8 +11,8 @@ LogicalResult AttentionOp::verify() {
                              getValue().getType(), getCausal())) ||
       failed(verifyType(*this, "result", getResult().getType(), type)))
     return failure();
-  return verifyType(*this, "log_sum_exp", getLogSumExp().getType(),
-                    logSumExpType(type));
+  return verifyTypeOrPrecision(*this, "log_sum_exp", getLogSumExp().getType(),
+                               logSumExpType(type));
 }
 
 namespace {
@@ -36,7 +36,8 @@ public:
   /// row times `grad`: attention to the keys themselves, and the gradient of
   /// what is attended to.
   SmallVector<Value> ofLogSumExp(Value grad) {
-    Value perToken = transpose(builder, loc, grad, {0, 2, 1});
+    Value perToken =
+        narrow(builder, loc, transpose(builder, loc, grad, {0, 2, 1}), type);
     Value spread =
         broadcast(builder, loc, perToken, type.getShape(), {0, 1, 2});
     Value factor = splat(builder, loc, type, op.getScale().convertToDouble());
@@ -112,5 +113,11 @@ void AttentionOp::buildLinalg(OpBuilder &builder, Location loc,
                    });
   });
 }
+
+Precision AttentionOp::getPrecision() { return Precision::Narrow; }
+
+bool AttentionOp::isStatistic(unsigned result) { return result == 1; }
+
+bool AttentionOp::accumulates(unsigned result) { return result == 0; }
 
 } // namespace zc::train

@@ -11,8 +11,9 @@ LogicalResult AttentionGradOp::verify() {
   if (failed(verifyAttention(*this, type, key, getValue().getType(),
                              getCausal())) ||
       failed(verifyType(*this, "result", getResult().getType(), type)) ||
-      failed(verifyType(*this, "log_sum_exp", getLogSumExp().getType(),
-                        logSumExpType(type))) ||
+      failed(verifyTypeOrPrecision(*this, "log_sum_exp",
+                                   getLogSumExp().getType(),
+                                   logSumExpType(type))) ||
       failed(verifyType(*this, "grad", getGrad().getType(), type)) ||
       failed(verifyType(*this, "query_grad", getQueryGrad().getType(), type)) ||
       failed(verifyType(*this, "key_grad", getKeyGrad().getType(), key)))
@@ -99,5 +100,7 @@ void AttentionGradOp::buildLinalg(OpBuilder &builder, Location loc,
     buildOuterSum(builder, loc, weights, grad, ofKeys(outputs[2]));
   });
 }
+
+bool AttentionGradOp::accumulates(unsigned) { return true; }
 
 } // namespace zc::train

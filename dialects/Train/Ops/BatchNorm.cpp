@@ -88,4 +88,6 @@ void BatchNormOp::buildLinalg(OpBuilder &builder, Location loc,
   });
 }
 
+bool BatchNormOp::takesAnyPrecision(unsigned operand) { return operand > 0; }
+
 } // namespace zc::train

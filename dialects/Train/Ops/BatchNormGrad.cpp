@@ -35,7 +35,7 @@ SmallVector<Value> BatchNormGradOp::decompose(OpBuilder &builder,
   Value sum = b.sum(getGrad()), product = b.sum(b.mul(getGrad(), centred));
   Value rstd = b.rstd(getVariance(), getEpsilon().convertToDouble());
   Value slope = b.scaled(b.mul(b.mul(product, rstd), rstd), 1 / b.count());
-  Value rest = SubOp::create(builder, loc, getGrad(),
+  Value rest = SubOp::create(builder, loc, widen(builder, loc, getGrad()),
                              b.spread(b.scaled(sum, 1 / b.count())));
   rest = SubOp::create(builder, loc, rest, b.mul(centred, b.spread(slope)));
   Value result = b.mul(rest, b.spread(b.mul(getScale(), rstd)));
@@ -43,7 +43,9 @@ SmallVector<Value> BatchNormGradOp::decompose(OpBuilder &builder,
   // is needed at once, on every rank.
   Value biasGrad = b.sum(getGrad());
   Value scaleGrad = b.mul(b.sum(b.mul(getGrad(), centred)), rstd);
-  return {result, scaleGrad, biasGrad};
+  return {narrow(builder, loc, result, getResult().getType()),
+          narrow(builder, loc, scaleGrad, getScaleGrad().getType()),
+          narrow(builder, loc, biasGrad, getBiasGrad().getType())};
 }
 
 double BatchNormGradOp::getFlops() {

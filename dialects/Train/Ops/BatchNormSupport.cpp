@@ -18,7 +18,7 @@ LogicalResult verifyBatchNorm(Operation *op, RankedTensorType input,
     return failure();
   auto expected = withShape(input, input.getDimSize(channelDim));
   for (auto [name, type] : perChannel)
-    if (failed(verifyType(op, name, type, expected)))
+    if (failed(verifyTypeOrPrecision(op, name, type, expected)))
       return failure();
   return success();
 }
@@ -46,26 +46,30 @@ Value ChannelBuilder::spread(Value perChannel) {
 }
 
 Value ChannelBuilder::sum(Value elements) {
-  return reduceSum(builder, loc, elements,
+  return reduceSum(builder, loc, widen(builder, loc, elements),
                    otherDims(type.getRank(), channelDim));
 }
 
 Value ChannelBuilder::mul(Value a, Value b) {
-  return MulOp::create(builder, loc, a, b);
+  return MulOp::create(builder, loc, widen(builder, loc, a),
+                       widen(builder, loc, b));
 }
 
 Value ChannelBuilder::scaled(Value value, double factor) {
+  value = widen(builder, loc, value);
   return mul(value, splat(builder, loc, value.getType(), factor));
 }
 
 Value ChannelBuilder::rstd(Value variance, double epsilon) {
+  variance = widen(builder, loc, variance);
   Value shifted = AddOp::create(
       builder, loc, variance, splat(builder, loc, variance.getType(), epsilon));
   return RsqrtOp::create(builder, loc, shifted);
 }
 
 Value ChannelBuilder::centred(Value input, Value mean) {
-  return SubOp::create(builder, loc, input, spread(mean));
+  return SubOp::create(builder, loc, widen(builder, loc, input),
+                       spread(widen(builder, loc, mean)));
 }
 
 double ChannelBuilder::count() const {

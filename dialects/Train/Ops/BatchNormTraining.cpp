@@ -23,7 +23,7 @@ LogicalResult BatchNormTrainingOp::vjp(OpBuilder &builder,
   RankedTensorType type = getInput().getType();
   ChannelBuilder b(builder, getLoc(), type, getChannelDim());
   if (Value grad = resultGrads[0]) {
-    Type channels = getScale().getType();
+    Type channels = withComputeType(getScale().getType());
     auto gradOp = BatchNormGradOp::create(
         builder, getLoc(), TypeRange{type, channels, channels}, getInput(),
         getScale(), getMean(), getVariance(), grad, getChannelDimAttr(),
@@ -36,6 +36,7 @@ LogicalResult BatchNormTrainingOp::vjp(OpBuilder &builder,
     return success();
   auto addToInput = [&](Value term) {
     Value &sum = operandGrads[0];
+    term = narrow(builder, getLoc(), term, type);
     sum = sum ? AddOp::create(builder, getLoc(), sum, term) : term;
   };
   // The mean's gradient is 1/n, the variance's 2 (x - mean)/n.
@@ -63,7 +64,8 @@ SmallVector<Value> BatchNormTrainingOp::decompose(OpBuilder &builder,
       builder, getLoc(), getResult().getType(), getInput(), getScale(),
       getBias(), mean, variance, getChannelDimAttr(), getEpsilonAttr(),
       /*momentum=*/nullptr, /*unbiased=*/nullptr);
-  return {result, mean, variance};
+  return {result, narrow(builder, getLoc(), mean, getMean().getType()),
+          narrow(builder, getLoc(), variance, getVariance().getType())};
 }
 
 double BatchNormTrainingOp::getFlops() {
@@ -125,5 +127,11 @@ void BatchNormTrainingOp::buildLinalg(OpBuilder &builder, Location loc,
         });
   });
 }
+
+bool BatchNormTrainingOp::takesAnyPrecision(unsigned operand) {
+  return operand > 0;
+}
+
+bool BatchNormTrainingOp::isStatistic(unsigned result) { return result > 0; }
 
 } // namespace zc::train

@@ -55,4 +55,8 @@ void ConvOp::buildLinalg(OpBuilder &builder, Location loc, ValueRange inputs,
                  });
 }
 
+Precision ConvOp::getPrecision() { return Precision::Narrow; }
+
+bool ConvOp::accumulates(unsigned) { return true; }
+
 } // namespace zc::train

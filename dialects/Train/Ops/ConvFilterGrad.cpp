@@ -38,4 +38,8 @@ void ConvFilterGradOp::buildLinalg(OpBuilder &builder, Location loc,
                  });
 }
 
+Precision ConvFilterGradOp::getPrecision() { return Precision::Narrow; }
+
+bool ConvFilterGradOp::accumulates(unsigned) { return true; }
+
 } // namespace zc::train

@@ -38,4 +38,8 @@ void ConvInputGradOp::buildLinalg(OpBuilder &builder, Location loc,
                  });
 }
 
+Precision ConvInputGradOp::getPrecision() { return Precision::Narrow; }
+
+bool ConvInputGradOp::accumulates(unsigned) { return true; }
+
 } // namespace zc::train

@@ -21,4 +21,6 @@ LogicalResult ExpOp::vjp(OpBuilder &builder, ValueRange resultGrads,
   return success();
 }
 
+Precision ExpOp::getPrecision() { return Precision::Wide; }
+
 } // namespace zc::train

@@ -40,8 +40,8 @@ LogicalResult GatherOp::vjp(OpBuilder &builder, ValueRange resultGrads,
   if (!wanted[0])
     return success();
   Location loc = getLoc();
-  Value zeros = splat(builder, loc, getTable().getType(), 0);
-  Value updates = resultGrads[0];
+  Value zeros = splat(builder, loc, withComputeType(getTable().getType()), 0);
+  Value updates = widen(builder, loc, resultGrads[0]);
   if (std::optional<int64_t> padding = getPaddingIndex())
     updates = withoutPadding(builder, *this, *padding, updates);
   operandGrads[0] = ScatterAddOp::create(builder, loc, zeros.getType(), zeros,

@@ -9,8 +9,8 @@ LogicalResult LayerNormOp::verify() {
   RankedTensorType type = getInput().getType();
   if (failed(verifyLayerNorm(*this, type, getAxis(), getScale().getType(),
                              getMean().getType(), getRstd().getType())) ||
-      failed(
-          verifyType(*this, "bias", getBias().getType(), getScale().getType())))
+      failed(verifyTypeOrPrecision(*this, "bias", getBias().getType(),
+                                   getScale().getType())))
     return failure();
   return verifyType(*this, "result", getResult().getType(), type);
 }
@@ -33,8 +33,9 @@ struct LayerNormGradient {
   /// (x - mean) rstd
   Value normalized() {
     Value centred =
-        SubOp::create(builder, loc, op.getInput(), spread(op.getMean()));
-    return mul(centred, spread(op.getRstd()));
+        SubOp::create(builder, loc, widen(builder, loc, op.getInput()),
+                      spread(widen(builder, loc, op.getMean())));
+    return mul(centred, spread(widen(builder, loc, op.getRstd())));
   }
 
   /// What reaches the input through the mean: grad / n.
@@ -65,13 +66,15 @@ LogicalResult LayerNormOp::vjp(OpBuilder &builder, ValueRange resultGrads,
         builder, loc, getInput().getType(), getInput(), getScale(), getMean(),
         getRstd(), grad, getAxisAttr());
   if (grad && wanted[1]) {
-    Value product = gradient.mul(grad, gradient.normalized());
+    Value product =
+        gradient.mul(widen(builder, loc, grad), gradient.normalized());
     operandGrads[1] = reduceSum(builder, loc, product, gradient.outer);
   }
   if (grad && wanted[2])
     operandGrads[2] = reduceSum(builder, loc, grad, gradient.outer);
   auto addToInput = [&](Value term) {
     Value &sum = operandGrads[0];
+    term = narrow(builder, loc, term, getInput().getType());
     sum = sum ? AddOp::create(builder, loc, sum, term) : term;
   };
   if (wanted[0] && resultGrads[1])
@@ -132,5 +135,9 @@ void LayerNormOp::buildLinalg(OpBuilder &builder, Location loc,
     buildStore(builder, loc, rstd, outputs[2], row);
   });
 }
+
+bool LayerNormOp::takesAnyPrecision(unsigned operand) { return operand > 0; }
+
+bool LayerNormOp::isStatistic(unsigned result) { return result > 0; }
 
 } // namespace zc::train

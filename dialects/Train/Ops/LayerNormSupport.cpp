@@ -12,10 +12,10 @@ LogicalResult verifyLayerNorm(Operation *op, RankedTensorType input,
   ArrayRef<int64_t> shape = input.getShape();
   auto inner = withShape(input, shape.drop_front(axis));
   auto outer = withShape(input, shape.take_front(axis));
-  if (failed(verifyType(op, "scale", scale, inner)) ||
-      failed(verifyType(op, "mean", mean, outer)))
+  if (failed(verifyTypeOrPrecision(op, "scale", scale, inner)) ||
+      failed(verifyTypeOrPrecision(op, "mean", mean, outer)))
     return failure();
-  return verifyType(op, "rstd", rstd, outer);
+  return verifyTypeOrPrecision(op, "rstd", rstd, outer);
 }
 
 ShardingRule layerNormShardingRule(Operation *op, RankedTensorType input,

@@ -21,4 +21,6 @@ LogicalResult LogOp::vjp(OpBuilder &builder, ValueRange resultGrads,
   return success();
 }
 
+Precision LogOp::getPrecision() { return Precision::Wide; }
+
 } // namespace zc::train

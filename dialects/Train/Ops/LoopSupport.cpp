@@ -100,12 +100,15 @@ Value buildBlock(OpBuilder &builder, Location loc, Value buffer, int64_t dim,
 
 Value buildLoad(OpBuilder &builder, Location loc, Value buffer,
                 Indices indices) {
-  return memref::LoadOp::create(builder, loc, buffer,
-                                toIndexValues(builder, loc, indices));
+  Value element = memref::LoadOp::create(builder, loc, buffer,
+                                         toIndexValues(builder, loc, indices));
+  return widenScalar(builder, loc, element);
 }
 
 void buildStore(OpBuilder &builder, Location loc, Value value, Value buffer,
                 Indices indices) {
+  Type stored = cast<MemRefType>(buffer.getType()).getElementType();
+  value = narrowScalar(builder, loc, value, stored);
   memref::StoreOp::create(builder, loc, value, buffer,
                           toIndexValues(builder, loc, indices));
 }
@@ -162,6 +165,16 @@ LogicalResult verifyType(Operation *op, StringRef what, Type actual,
     return success();
   return op->emitOpError() << what << " is " << actual << ", expected "
                            << expected;
+}
+
+LogicalResult verifyTypeOrPrecision(Operation *op, StringRef what, Type actual,
+                                    Type expected) {
+  Type element = cast<RankedTensorType>(actual).getElementType();
+  bool related =
+      getComputeType(element) ==
+      getComputeType(cast<RankedTensorType>(expected).getElementType());
+  return verifyType(op, what, actual,
+                    related ? withElementType(expected, element) : expected);
 }
 
 } // namespace zc::train

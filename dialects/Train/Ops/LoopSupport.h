@@ -80,6 +80,12 @@ mlir::LogicalResult verifyDim(mlir::Operation *op, llvm::StringRef name,
 /// An error unless `actual`, the type of what `what` names, is `expected`.
 mlir::LogicalResult verifyType(mlir::Operation *op, llvm::StringRef what,
                                mlir::Type actual, mlir::Type expected);
+/// The same, but a float of 16 bits may stand for float32 and the other way
+/// round.
+mlir::LogicalResult verifyTypeOrPrecision(mlir::Operation *op,
+                                          llvm::StringRef what,
+                                          mlir::Type actual,
+                                          mlir::Type expected);
 
 } // namespace zc::train
 

@@ -86,4 +86,8 @@ void MatmulOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
   patterns.add(foldTransposes);
 }
 
+Precision MatmulOp::getPrecision() { return Precision::Narrow; }
+
+bool MatmulOp::accumulates(unsigned) { return true; }
+
 } // namespace zc::train

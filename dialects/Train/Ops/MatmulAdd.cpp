@@ -50,4 +50,6 @@ Value addInPlace(OpBuilder &builder, Location loc, Value sum, Value term) {
   return added;
 }
 
+bool MatmulAddOp::accumulates(unsigned) { return true; }
+
 } // namespace zc::train

@@ -25,6 +25,10 @@ LogicalResult verifyMatmul(Operation *op, const MatmulShape &shape,
         "operands and result must have the same number of dims, at least 2");
   if (lhs.getElementType() != rhs.getElementType())
     return op->emitOpError("operands have different element types");
+  if (to.getElementType() != lhs.getElementType() &&
+      to.getElementType() != getComputeType(lhs.getElementType()))
+    return op->emitOpError("operands of ")
+           << lhs.getElementType() << " give no " << to.getElementType();
   for (int64_t dim = 0; dim < rank - 2; ++dim)
     if (lhs.getDimSize(dim) != rhs.getDimSize(dim) ||
         lhs.getDimSize(dim) != to.getDimSize(dim))

@@ -22,6 +22,32 @@ RankedTensorType withElementType(Type type, Type element) {
                                element);
 }
 
+bool isNarrow(Type element) { return isa<Float16Type, BFloat16Type>(element); }
+
+Type getComputeType(Type element) {
+  return isNarrow(element) ? Float32Type::get(element.getContext()) : element;
+}
+
+RankedTensorType withComputeType(Type type) {
+  return withElementType(
+      type, getComputeType(cast<RankedTensorType>(type).getElementType()));
+}
+
+Value convert(OpBuilder &builder, Location loc, Value value, Type element) {
+  RankedTensorType type = withElementType(value.getType(), element);
+  return type == value.getType() ? value
+                                 : ConvertOp::create(builder, loc, type, value);
+}
+
+Value widen(OpBuilder &builder, Location loc, Value value) {
+  return convert(builder, loc, value,
+                 getComputeType(getElementTypeOrSelf(value.getType())));
+}
+
+Value narrow(OpBuilder &builder, Location loc, Value value, Type type) {
+  return convert(builder, loc, value, getElementTypeOrSelf(type));
+}
+
 Value splat(OpBuilder &builder, Location loc, Type type, double value) {
   auto tensor = cast<RankedTensorType>(type);
   Type element = tensor.getElementType();
@@ -92,8 +118,9 @@ Value reduceSum(OpBuilder &builder, Location loc, Value input,
   SmallVector<int64_t> shape;
   for (int64_t dim : otherDims(type.getRank(), dims))
     shape.push_back(type.getDimSize(dim));
-  return ReduceOp::create(builder, loc, withShape(type, shape), "sum", input,
-                          dims);
+  auto sums = withComputeType(withShape(type, shape));
+  Value sum = ReduceOp::create(builder, loc, sums, "sum", input, dims);
+  return narrow(builder, loc, sum, type);
 }
 
 Value compare(OpBuilder &builder, Location loc, StringRef predicate, Value lhs,
@@ -179,8 +206,24 @@ ArrayRef<int64_t> shapeOf(Value buffer) {
   return cast<MemRefType>(buffer.getType()).getShape();
 }
 
-Type elementOf(Value buffer) {
+/// What the buffer's bytes are.
+static Type storedElementOf(Value buffer) {
   return cast<MemRefType>(buffer.getType()).getElementType();
+}
+
+Type elementOf(Value buffer) { return getComputeType(storedElementOf(buffer)); }
+
+Value widenScalar(OpBuilder &builder, Location loc, Value scalar) {
+  Type type = getComputeType(scalar.getType());
+  return type == scalar.getType()
+             ? scalar
+             : arith::ExtFOp::create(builder, loc, type, scalar);
+}
+
+Value narrowScalar(OpBuilder &builder, Location loc, Value scalar, Type type) {
+  return isNarrow(type) && scalar.getType() != type
+             ? arith::TruncFOp::create(builder, loc, type, scalar)
+             : scalar;
 }
 
 AffineMap identityMap(OpBuilder &builder, unsigned rank,
@@ -204,13 +247,19 @@ void buildGeneric(OpBuilder &builder, Location loc, unsigned numLoops,
   linalg::GenericOp::create(
       builder, loc, inputs, outputs, maps, iterators,
       [&](OpBuilder &nested, Location bodyLoc, ValueRange elements) {
-        linalg::YieldOp::create(nested, bodyLoc,
-                                body(nested, bodyLoc, elements));
+        SmallVector<Value> read;
+        for (Value element : elements)
+          read.push_back(widenScalar(nested, bodyLoc, element));
+        SmallVector<Value> made = body(nested, bodyLoc, read);
+        for (auto [value, output] : llvm::zip_equal(made, outputs))
+          value = narrowScalar(nested, bodyLoc, value, storedElementOf(output));
+        linalg::YieldOp::create(nested, bodyLoc, made);
       });
 }
 
 void buildFill(OpBuilder &builder, Location loc, Value output, double value) {
-  Value scalar = ScalarBuilder(builder, loc).constant(elementOf(output), value);
+  Value scalar =
+      ScalarBuilder(builder, loc).constant(storedElementOf(output), value);
   linalg::FillOp::create(builder, loc, scalar, output);
 }
 
@@ -265,6 +314,19 @@ void buildElementwiseLinalg(Operation *op, OpBuilder &builder, Location loc,
                      nested, bodyLoc, elements.take_front(inputs.size()));
                  return SmallVector<Value>{scalar};
                });
+}
+
+void buildLinalgForm(Operation *op, OpBuilder &builder, Location loc,
+                     ValueRange inputs, ValueRange outputs) {
+  auto form = cast<LinalgFormOpInterface>(op);
+  SmallVector<Value> made(outputs);
+  for (auto [index, output] : llvm::enumerate(made))
+    if (isNarrow(storedElementOf(output)) && form.accumulates(index))
+      output = buildTemporary(builder, loc, shapeOf(output), elementOf(output));
+  form.buildLinalg(builder, loc, inputs, made);
+  for (auto [output, sum] : llvm::zip_equal(outputs, made))
+    if (output != sum)
+      buildCopy(builder, loc, sum, output);
 }
 
 } // namespace zc::train

@@ -20,6 +20,27 @@ mlir::RankedTensorType withShape(mlir::Type type,
                                  llvm::ArrayRef<int64_t> shape);
 mlir::RankedTensorType withElementType(mlir::Type type, mlir::Type element);
 
+/// Whether an element is a float of 16 bits.
+bool isNarrow(mlir::Type element);
+
+/// What kernels compute with: float32 for floats of 16 bits, which are but a
+/// form to store numbers in, else `element` itself.
+mlir::Type getComputeType(mlir::Type element);
+
+/// `type` with the elements that kernels compute with.
+mlir::RankedTensorType withComputeType(mlir::Type type);
+
+/// `value` with elements of another type; `value` itself if it has them.
+mlir::Value convert(mlir::OpBuilder &builder, mlir::Location loc,
+                    mlir::Value value, mlir::Type element);
+
+/// `value` with the elements that kernels compute with; and back to those of
+/// `type`.
+mlir::Value widen(mlir::OpBuilder &builder, mlir::Location loc,
+                  mlir::Value value);
+mlir::Value narrow(mlir::OpBuilder &builder, mlir::Location loc,
+                   mlir::Value value, mlir::Type type);
+
 /// A constant of `type` (float or integer tensor), the same everywhere.
 mlir::Value splat(mlir::OpBuilder &builder, mlir::Location loc, mlir::Type type,
                   double value);
@@ -38,7 +59,8 @@ mlir::Value broadcast(mlir::OpBuilder &builder, mlir::Location loc,
 mlir::Value transpose(mlir::OpBuilder &builder, mlir::Location loc,
                       mlir::Value input, llvm::ArrayRef<int64_t> permutation);
 
-/// Sum over `dims`, which disappear; `input` itself for no dims.
+/// Sum over `dims`, which disappear; `input` itself for no dims. Floats of 16
+/// bits are summed in float32.
 mlir::Value reduceSum(mlir::OpBuilder &builder, mlir::Location loc,
                       mlir::Value input, llvm::ArrayRef<int64_t> dims);
 
@@ -106,8 +128,8 @@ using ScalarBody = llvm::function_ref<llvm::SmallVector<mlir::Value>(
 /// One linalg.generic over a nest of `numLoops` loops; maps[i] gives the
 /// element of inputs[i], or then outputs[i], that an iteration touches. The
 /// body gets the elements of inputs and outputs and returns the outputs' new
-/// ones. Loops missing from some output's map are reductions for it. Loop 0 is
-/// the outermost.
+/// ones, floats of 16 bits as float32 both ways. Loops missing from some
+/// output's map are reductions for it. Loop 0 is the outermost.
 void buildGeneric(mlir::OpBuilder &builder, mlir::Location loc,
                   unsigned numLoops, llvm::ArrayRef<mlir::AffineMap> maps,
                   mlir::ValueRange inputs, mlir::ValueRange outputs,
@@ -151,7 +173,20 @@ void buildElementwiseLinalg(mlir::Operation *op, mlir::OpBuilder &builder,
                             mlir::Location loc, mlir::ValueRange inputs,
                             mlir::ValueRange outputs);
 
-/// Shape and element type of a memref value.
+/// buildLinalg of `op`; what it adds up in its results is added up in float32
+/// where they are floats of 16 bits.
+void buildLinalgForm(mlir::Operation *op, mlir::OpBuilder &builder,
+                     mlir::Location loc, mlir::ValueRange inputs,
+                     mlir::ValueRange outputs);
+
+/// A scalar as float32 if it is a float of 16 bits, and as an element of
+/// `type`.
+mlir::Value widenScalar(mlir::OpBuilder &builder, mlir::Location loc,
+                        mlir::Value scalar);
+mlir::Value narrowScalar(mlir::OpBuilder &builder, mlir::Location loc,
+                         mlir::Value scalar, mlir::Type type);
+
+/// Shape of a memref value, and the type that its elements are computed with.
 llvm::ArrayRef<int64_t> shapeOf(mlir::Value buffer);
 mlir::Type elementOf(mlir::Value buffer);
 

@@ -42,4 +42,6 @@ LogicalResult PowOp::vjp(OpBuilder &builder, ValueRange resultGrads,
   return success();
 }
 
+Precision PowOp::getPrecision() { return Precision::Wide; }
+
 } // namespace zc::train

@@ -22,9 +22,10 @@ LogicalResult ReduceOp::verify() {
   SmallVector<int64_t> shape;
   for (int64_t dim : otherDims(from.getRank(), getDims()))
     shape.push_back(from.getDimSize(dim));
-  if (withShape(from, shape) != to)
-    return emitOpError("expected result type ") << withShape(from, shape);
-  return success();
+  auto reduced = withShape(from, shape);
+  if (to == reduced || to == withComputeType(reduced))
+    return success();
+  return emitOpError("expected result type ") << reduced;
 }
 
 static bool isAddition(StringRef kind) {
@@ -131,31 +132,41 @@ LogicalResult ReduceOp::vjp(OpBuilder &builder, ValueRange resultGrads,
                             MutableArrayRef<Value> operandGrads) {
   Location loc = getLoc();
   auto from = cast<RankedTensorType>(getInput().getType());
+  from = withComputeType(from);
+  Value input = widen(builder, loc, getInput());
+  Value result = widen(builder, loc, getResult());
   SmallVector<int64_t> kept = otherDims(from.getRank(), getDims());
   auto spread = [&](Value value) {
     return broadcast(builder, loc, value, from.getShape(), kept);
   };
   if (getKind() == "sum") {
-    operandGrads[0] = spread(resultGrads[0]);
+    // Narrowed before it is spread: that is no kernel of its own then.
+    operandGrads[0] =
+        spread(narrow(builder, loc, resultGrads[0], getInput().getType()));
     return success();
   }
   if (getKind() == "sum_square") {
-    Value twice = AddOp::create(builder, loc, getInput(), getInput());
-    operandGrads[0] =
-        MulOp::create(builder, loc, twice, spread(resultGrads[0]));
+    Value twice = AddOp::create(builder, loc, input, input);
+    operandGrads[0] = MulOp::create(
+        builder, loc, twice, spread(widen(builder, loc, resultGrads[0])));
     return success();
   }
   if (getKind() == "prod")
     return emitOpError("has no gradient: products are reduced only in "
                        "values that no parameter reaches");
   // Elements equal to the extremum share its gradient evenly.
-  Value extremum = spread(getResult());
-  Value wins = compare(builder, loc, "eq", getInput(), extremum);
+  Value extremum = spread(result);
+  Value wins = compare(builder, loc, "eq", input, extremum);
   Value ones = ConvertOp::create(builder, loc, from, wins);
   Value count = reduceSum(builder, loc, ones, getDims());
-  Value share = DivOp::create(builder, loc, resultGrads[0], count);
+  Value share =
+      DivOp::create(builder, loc, widen(builder, loc, resultGrads[0]), count);
   operandGrads[0] = MulOp::create(builder, loc, ones, spread(share));
   return success();
 }
+
+bool ReduceOp::isStatistic(unsigned) { return true; }
+
+bool ReduceOp::accumulates(unsigned) { return true; }
 
 } // namespace zc::train

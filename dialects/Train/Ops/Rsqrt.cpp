@@ -27,4 +27,6 @@ LogicalResult RsqrtOp::vjp(OpBuilder &builder, ValueRange resultGrads,
   return success();
 }
 
+Precision RsqrtOp::getPrecision() { return Precision::Wide; }
+
 } // namespace zc::train

@@ -135,4 +135,9 @@ void ScatterAddOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
   patterns.add(foldIntoSum);
 }
 
+// Sums in the result itself, which may be large.
+Precision ScatterAddOp::getPrecision() { return Precision::Wide; }
+
+bool ScatterAddOp::accumulates(unsigned) { return true; }
+
 } // namespace zc::train

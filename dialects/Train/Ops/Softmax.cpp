@@ -17,11 +17,13 @@ LogicalResult SoftmaxOp::vjp(OpBuilder &builder, ValueRange resultGrads,
   Value grad = resultGrads[0];
   int64_t dim = getDim();
   RankedTensorType type = getResult().getType();
-  Value product = MulOp::create(builder, loc, grad, getResult());
+  grad = widen(builder, loc, grad);
+  Value result = widen(builder, loc, getResult());
+  Value product = MulOp::create(builder, loc, grad, result);
   Value sum = broadcast(builder, loc, reduceSum(builder, loc, product, dim),
                         type.getShape(), otherDims(type.getRank(), dim));
   Value centred = SubOp::create(builder, loc, grad, sum);
-  operandGrads[0] = MulOp::create(builder, loc, getResult(), centred);
+  operandGrads[0] = MulOp::create(builder, loc, result, centred);
   return success();
 }
 
@@ -60,5 +62,7 @@ void SoftmaxOp::buildLinalg(OpBuilder &builder, Location loc, ValueRange inputs,
                    });
   });
 }
+
+bool SoftmaxOp::accumulates(unsigned) { return true; }
 
 } // namespace zc::train

@@ -13,9 +13,11 @@ LogicalResult SoftmaxCrossEntropyOp::verify() {
     return failure();
   auto perSample =
       withShape(getLogits().getType(), getLabels().getType().getShape());
-  if (failed(verifyType(*this, "loss", getLoss().getType(), perSample)))
+  if (failed(
+          verifyTypeOrPrecision(*this, "loss", getLoss().getType(), perSample)))
     return failure();
-  return verifyType(*this, "log_sum_exp", getLogSumExp().getType(), perSample);
+  return verifyTypeOrPrecision(*this, "log_sum_exp", getLogSumExp().getType(),
+                               perSample);
 }
 
 LogicalResult SoftmaxCrossEntropyOp::vjp(OpBuilder &builder,
@@ -37,11 +39,12 @@ LogicalResult SoftmaxCrossEntropyOp::vjp(OpBuilder &builder,
     return broadcast(builder, loc, perSample, type.getShape(),
                      dimRange(0, type.getRank() - 1));
   };
-  Value shifted =
-      SubOp::create(builder, loc, getLogits(), overClasses(getLogSumExp()));
+  Value shifted = SubOp::create(builder, loc, widen(builder, loc, getLogits()),
+                                overClasses(getLogSumExp()));
   Value softmax = ExpOp::create(builder, loc, shifted);
   Value term =
       MulOp::create(builder, loc, softmax, overClasses(resultGrads[1]));
+  term = narrow(builder, loc, term, type);
   operandGrads[0] = operandGrads[0]
                         ? AddOp::create(builder, loc, operandGrads[0], term)
                         : term;
@@ -117,5 +120,7 @@ void SoftmaxCrossEntropyOp::buildLinalg(OpBuilder &builder, Location loc,
     buildStore(builder, loc, s.add(largest, logSum), outputs[1], at);
   });
 }
+
+bool SoftmaxCrossEntropyOp::isStatistic(unsigned) { return true; }
 
 } // namespace zc::train

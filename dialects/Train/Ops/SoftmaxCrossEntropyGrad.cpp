@@ -11,9 +11,10 @@ LogicalResult SoftmaxCrossEntropyGradOp::verify() {
   if (failed(verifyCrossEntropy(*this, type, getLabels().getType())))
     return failure();
   auto perSample = withShape(type, getLabels().getType().getShape());
-  if (failed(verifyType(*this, "log_sum_exp", getLogSumExp().getType(),
-                        perSample)) ||
-      failed(verifyType(*this, "grad", getGrad().getType(), perSample)))
+  if (failed(verifyTypeOrPrecision(*this, "log_sum_exp",
+                                   getLogSumExp().getType(), perSample)) ||
+      failed(
+          verifyTypeOrPrecision(*this, "grad", getGrad().getType(), perSample)))
     return failure();
   return verifyType(*this, "result", getResult().getType(), type);
 }

@@ -23,4 +23,6 @@ LogicalResult SoftplusOp::vjp(OpBuilder &builder, ValueRange resultGrads,
   return success();
 }
 
+Precision SoftplusOp::getPrecision() { return Precision::Wide; }
+
 } // namespace zc::train

@@ -24,4 +24,6 @@ LogicalResult SqrtOp::vjp(OpBuilder &builder, ValueRange resultGrads,
   return success();
 }
 
+Precision SqrtOp::getPrecision() { return Precision::Wide; }
+
 } // namespace zc::train

@@ -33,7 +33,7 @@ LogicalResult StateOp::verify() {
   if (!type || !type.hasStaticShape())
     return emitOpError("expected a ranked tensor of static shape, got ")
            << getType();
-  if (!llvm::is_contained({kParameter, kConstant, kStatistic, kOptimizer,
+  if (!llvm::is_contained({kParameter, kCopy, kConstant, kStatistic, kOptimizer,
                            kScalar, kAccumulator},
                           getKind()))
     return emitOpError("unknown kind \"") << getKind() << "\"";

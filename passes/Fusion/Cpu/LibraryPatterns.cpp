@@ -9,17 +9,27 @@ using namespace zc::train;
 
 namespace zc::cpu {
 
+/// Whether all operands from `first` on have elements of a type that passes.
+static bool haveElements(Operation *op, unsigned first,
+                         llvm::function_ref<bool(Type)> passes) {
+  return llvm::all_of(llvm::drop_begin(op->getOperandTypes(), first),
+                      [&](Type type) {
+                        return passes(cast<ShapedType>(type).getElementType());
+                      });
+}
+
 StringRef libraryFor(Operation *op) {
-  bool allFloat32 = llvm::all_of(op->getOperandTypes(), [](Type type) {
-    return cast<ShapedType>(type).getElementType().isF32();
-  });
-  if (!allFloat32)
-    return "";
-  if (isa<MatmulOp, MatmulAddOp>(op))
+  auto isFloat32 = [](Type type) { return type.isF32(); };
+  auto isBFloat16 = [](Type type) { return type.isBF16(); };
+  // Sums may be of float32 where the factors are not.
+  unsigned factors = isa<MatmulAddOp>(op) ? 1 : 0;
+  bool products =
+      haveElements(op, 0, isFloat32) || haveElements(op, factors, isBFloat16);
+  if (products && isa<MatmulOp, MatmulAddOp>(op))
     return "onednn.matmul";
-  if (isa<ConvOp, ConvInputGradOp, ConvFilterGradOp>(op))
+  if (products && isa<ConvOp, ConvInputGradOp, ConvFilterGradOp>(op))
     return "onednn.convolution";
-  if (isa<AttentionOp, AttentionGradOp>(op))
+  if (haveElements(op, 0, isFloat32) && isa<AttentionOp, AttentionGradOp>(op))
     return "zc.attention";
   return "";
 }

@@ -1,0 +1,177 @@
+//===- ApplyPrecision.cpp - --zc-apply-precision --------------------------===//
+//
+// Mixed precision (Micikevicius et al. 2018) is where conversions stand in the
+// forward: differentiated, they are the conversions of the backward. What an op
+// wants of its operands it says itself.
+//
+//===----------------------------------------------------------------------===//
+#include "dialects/Train/Ops/OpSupport.h"
+#include "passes/Autodiff/ProgramBuilder.h"
+#include "passes/Precision/Passes.h"
+
+using namespace mlir;
+using namespace zc::train;
+
+namespace zc {
+#define GEN_PASS_DEF_APPLYPRECISIONPASS
+#include "passes/Precision/Passes.h.inc"
+
+namespace {
+
+Type elementOf(Value value) { return getElementTypeOrSelf(value.getType()); }
+
+bool isSplat(Value value) {
+  auto constant = value.getDefiningOp<ConstantOp>();
+  auto dense = constant ? dyn_cast<DenseElementsAttr>(constant.getValue())
+                        : DenseElementsAttr();
+  return dense && dense.isSplat();
+}
+
+/// One program's values, from first to last.
+class Narrower {
+public:
+  Narrower(func::FuncOp program, FloatType type)
+      : program(program), type(type) {}
+
+  /// How many ops compute with 16 bits afterwards.
+  unsigned run() {
+    Block &block = program.getBody().front();
+    for (Operation &op : llvm::make_early_inc_range(block.without_terminator()))
+      visit(&op);
+    Operation *end = block.getTerminator();
+    for (auto [operand, wanted] :
+         llvm::zip_equal(end->getOpOperands(), program.getResultTypes()))
+      if (isNarrowed(operand.get()) && operand.get().getType() != wanted)
+        operand.set(converted(operand.get(), getElementTypeOrSelf(wanted)));
+    return count;
+  }
+
+private:
+  bool isNarrowed(Value value) { return elementOf(value) == type; }
+
+  void visit(Operation *op) {
+    // A conversion that the model asks for takes what there is.
+    if (isa<ConvertOp>(op))
+      return;
+    auto mine = dyn_cast<PrecisionOpInterface>(op);
+    switch (mine ? mine.getPrecision() : Precision::Same) {
+    case Precision::Narrow:
+      return narrow(op, mine);
+    case Precision::Wide:
+      return widen(op, mine);
+    case Precision::Same:
+      return follow(op, mine) ? narrow(op, mine) : widen(op, mine);
+    }
+  }
+
+  static bool decides(PrecisionOpInterface mine, OpOperand &operand) {
+    return isa<FloatType>(elementOf(operand.get())) &&
+           !(mine && mine.takesAnyPrecision(operand.getOperandNumber()));
+  }
+
+  /// Whether all operands that count have 16 bits.
+  bool follow(Operation *op, PrecisionOpInterface mine) {
+    bool any = false;
+    for (OpOperand &operand : op->getOpOperands()) {
+      if (!decides(mine, operand) || isSplat(operand.get()))
+        continue;
+      if (!isNarrowed(operand.get()))
+        return false;
+      any = true;
+    }
+    return any;
+  }
+
+  void narrow(Operation *op, PrecisionOpInterface mine) {
+    for (OpOperand &operand : op->getOpOperands())
+      if (decides(mine, operand) && elementOf(operand.get()).isF32())
+        operand.set(converted(operand.get(), type));
+    bool all = llvm::all_of(op->getOpOperands(), [&](OpOperand &operand) {
+      return !decides(mine, operand) || isNarrowed(operand.get());
+    });
+    if (!all) // of another type than float32
+      return;
+    ++count;
+    for (OpResult result : op->getResults())
+      if (elementOf(result).isF32() &&
+          !(mine && mine.isStatistic(result.getResultNumber())))
+        result.setType(withElementType(result.getType(), type));
+  }
+
+  void widen(Operation *op, PrecisionOpInterface mine) {
+    for (OpOperand &operand : op->getOpOperands())
+      if (decides(mine, operand) && isNarrowed(operand.get()))
+        operand.set(
+            converted(operand.get(), Float32Type::get(op->getContext())));
+  }
+
+  /// Every value is converted once, where it is made.
+  Value converted(Value value, Type element) {
+    Value &made = conversions[{value, element}];
+    if (made)
+      return made;
+    OpBuilder builder(program.getContext());
+    builder.setInsertionPointAfterValue(value);
+    return made = train::convert(builder, value.getLoc(), value, element);
+  }
+
+  func::FuncOp program;
+  FloatType type;
+  DenseMap<std::pair<Value, Type>, Value> conversions;
+  unsigned count = 0;
+};
+
+struct ApplyPrecision : public impl::ApplyPrecisionPassBase<ApplyPrecision> {
+  using ApplyPrecisionPassBase::ApplyPrecisionPassBase;
+
+  void runOnOperation() override {
+    auto step = getOperation().lookupSymbol<func::FuncOp>(kStepProgram);
+    FloatType element = getNarrowType();
+    if (!step || !element) {
+      getOperation().emitError("expected @step and a type bf16 or fp16, "
+                               "found '")
+          << type << "'";
+      return signalPassFailure();
+    }
+    if (failed(readCopies(step, element)))
+      return signalPassFailure();
+    numNarrowed += Narrower(step, element).run();
+  }
+
+private:
+  FloatType getNarrowType() {
+    if (type == "bf16")
+      return BFloat16Type::get(&getContext());
+    if (type == "fp16")
+      return Float16Type::get(&getContext());
+    return nullptr;
+  }
+
+  /// The step reads copies of the parameters alone.
+  LogicalResult readCopies(func::FuncOp step, FloatType element) {
+    llvm::BitVector unused(step.getNumArguments());
+    for (unsigned i = 0, end = unused.size(); i < end; ++i) {
+      BlockArgument argument = step.getArgument(i);
+      auto symbol = stateOf(argument);
+      auto state =
+          symbol ? getOperation().lookupSymbol<StateOp>(symbol) : StateOp();
+      if (!state || state.getKind() != kParameter ||
+          !elementOf(argument).isF32())
+        continue;
+      std::string name = (state.getSymName() + "." + type).str();
+      if (Operation *taken = getOperation().lookupSymbol(name))
+        return refuseName(taken, name);
+      StateOp copy = addState(getOperation(), name,
+                              withElementType(state.getType(), element), kCopy,
+                              state.getLoc());
+      copy.setParameter(state.getSymName());
+      argument.replaceAllUsesWith(getStateArgument(step, copy));
+      unused.set(i);
+    }
+    unused.resize(step.getNumArguments());
+    return step.eraseArguments(unused);
+  }
+};
+
+} // namespace
+} // namespace zc
