@@ -62,6 +62,8 @@ private:
     Value value = micro.getBody().front().getTerminator()->getOperand(index);
     Attribute sharding = micro.getResultAttr(index, dist::kShardingAttr);
     eraseResult(micro, index);
+    OpBuilder builder(micro.getBody().front().getTerminator());
+    value = widen(builder, value.getLoc(), value);
     std::string name = (kAccumulatedPrefix + what).str();
     if (Operation *taken = getOperation().lookupSymbol(name))
       return refuseName(taken, name);
@@ -70,7 +72,6 @@ private:
     if (sharding)
       state->setAttr(dist::kShardingAttr, sharding);
     auto symbol = FlatSymbolRefAttr::get(state.getSymNameAttr());
-    OpBuilder builder(micro.getBody().front().getTerminator());
     Value sum = addInPlace(builder, value.getLoc(),
                            getStateArgument(micro, state), value);
     addResult(micro, sum, binding(kStateAttr, symbol));

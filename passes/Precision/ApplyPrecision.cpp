@@ -20,11 +20,17 @@ namespace {
 
 Type elementOf(Value value) { return getElementTypeOrSelf(value.getType()); }
 
-bool isSplat(Value value) {
+/// The number that a constant is everywhere, or none.
+std::optional<double> getSplat(Value value) {
   auto constant = value.getDefiningOp<ConstantOp>();
-  auto dense = constant ? dyn_cast<DenseElementsAttr>(constant.getValue())
-                        : DenseElementsAttr();
-  return dense && dense.isSplat();
+  auto dense = constant ? dyn_cast<DenseFPElementsAttr>(constant.getValue())
+                        : DenseFPElementsAttr();
+  if (!dense || !dense.isSplat())
+    return std::nullopt;
+  bool inexact;
+  APFloat number = dense.getSplatValue<APFloat>();
+  number.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &inexact);
+  return number.convertToDouble();
 }
 
 /// One program's values, from first to last.
@@ -73,7 +79,7 @@ private:
   bool follow(Operation *op, PrecisionOpInterface mine) {
     bool any = false;
     for (OpOperand &operand : op->getOpOperands()) {
-      if (!decides(mine, operand) || isSplat(operand.get()))
+      if (!decides(mine, operand) || getSplat(operand.get()))
         continue;
       if (!isNarrowed(operand.get()))
         return false;
@@ -112,6 +118,9 @@ private:
       return made;
     OpBuilder builder(program.getContext());
     builder.setInsertionPointAfterValue(value);
+    if (std::optional<double> number = getSplat(value))
+      return made = splat(builder, value.getLoc(),
+                          withElementType(value.getType(), element), *number);
     return made = train::convert(builder, value.getLoc(), value, element);
   }
 

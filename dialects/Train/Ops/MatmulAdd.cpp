@@ -40,8 +40,15 @@ void MatmulAddOp::buildLinalg(OpBuilder &builder, Location loc,
 }
 
 Value addInPlace(OpBuilder &builder, Location loc, Value sum, Value term) {
-  auto product = term.getDefiningOp<MatmulOp>();
-  if (!product || !(term.use_empty() || term.hasOneUse()))
+  auto isFree = [](Value value) {
+    return value.use_empty() || value.hasOneUse();
+  };
+  // Of factors of 16 bits the library adds up in float32 all the same.
+  auto widened = term.getDefiningOp<ConvertOp>();
+  Value made = widened ? Value(widened.getInput()) : term;
+  auto product = made.getDefiningOp<MatmulOp>();
+  if (!product || !isFree(term) || !isFree(made) ||
+      withComputeType(made.getType()) != sum.getType())
     return AddOp::create(builder, loc, sum, term);
   auto added = MatmulAddOp::create(
       builder, product.getLoc(), sum.getType(), sum, product.getLhs(),

@@ -65,7 +65,8 @@ mlir::Value reduceSum(mlir::OpBuilder &builder, mlir::Location loc,
                       mlir::Value input, llvm::ArrayRef<int64_t> dims);
 
 /// `sum` plus `term`: where the latter is a product that nothing else needs,
-/// the product of its factors added to `sum`.
+/// in float32 if its factors have 16 bits, the product of its factors added to
+/// `sum`.
 mlir::Value addInPlace(mlir::OpBuilder &builder, mlir::Location loc,
                        mlir::Value sum, mlir::Value term);
 
