@@ -58,6 +58,39 @@ static std::string checkUnit(const std::string &text) {
                      "'";
 }
 
+static std::string checkRules(const std::string &text) {
+  return text == "auto" ? "" : CLI::ExistingFile(text);
+}
+
+static std::string checkShard(const std::string &text) {
+  auto [name, dims] = llvm::StringRef(text).rsplit('=');
+  return !name.empty() && !dims.empty()
+             ? ""
+             : "expected NAME= and for each dim its axis or '-', as in "
+               "w=-,tp; found '" +
+                   text + "'";
+}
+
+static void addTensorOptions(CLI::App &command, CompileOptions &options) {
+  command
+      .add_option("--tp-rules", options.tpRules,
+                  "how tp divides parameters: auto finds columns and rows, "
+                  "heads and vocabularies; a file has lines of a regular "
+                  "expression and, for each dim, an axis or '-', as in "
+                  "'fc.weight tp,-'; the first that finds a name counts, what "
+                  "belongs together follows")
+      ->check(checkRules)
+      ->type_name("auto|FILE");
+  command
+      .add_option("--shard", options.shard,
+                  "divide a parameter or input so; what belongs together "
+                  "follows")
+      ->check(checkShard)
+      ->allow_extra_args(false)
+      ->type_name("NAME=AXIS|-,...")
+      ->default_str("");
+}
+
 static void addZeroOptions(CLI::App &command, CompileOptions &options) {
   command
       .add_option(
@@ -93,6 +126,10 @@ static void addZeroOptions(CLI::App &command, CompileOptions &options) {
 }
 
 std::string zc::checkMeshTogether(const CompileOptions &options) {
+  if (!options.shard.empty() && options.getNumRanks() == 1)
+    return "--shard needs a --mesh of several ranks";
+  if (options.tpRules != "auto" && options.getAxisSize("tp") == 1)
+    return "--tp-rules needs a --mesh with tp";
   if (options.zeroGroup > 0 && options.zero == 0)
     return "--zero-group needs --zero 1, 2 or 3";
   if ((options.reshardLast || options.noReshardAfterForward) &&
@@ -127,6 +164,7 @@ std::vector<std::string> zc::getZeroAxes(const CompileOptions &options) {
 void zc::addMeshOptions(CLI::App &command, CompileOptions &options,
                         std::string &mesh) {
   addZeroOptions(command, options);
+  addTensorOptions(command, options);
   command
       .add_option("--mesh", mesh,
                   "axes pp, dp, ep, sp, tp with sizes, as in dp=4: the ranks a "

@@ -62,6 +62,9 @@ struct CompileOptions {
   bool reshardLast = false;
   bool noReshardAfterForward = false;
 
+  std::string tpRules = "auto";   // or a file of rules
+  std::vector<std::string> shard; // NAME=AXES,...
+
   std::vector<std::string> cpuArchs = {"native"};
   int64_t cpuThreads = 0;     // 0: this machine's cores
   std::string target = "cpu"; // or cuda

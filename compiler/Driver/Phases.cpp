@@ -176,6 +176,34 @@ static ApplyZeroPassOptions getZeroOptions(const CompileOptions &options) {
   return zero;
 }
 
+// A line of a file of rules, "fc.weight tp,-", as the pass takes it.
+LogicalResult Phases::readRules(std::string &patterns) {
+  if (options.tpRules == "auto")
+    return success();
+  constexpr size_t kMost = 1 << 20;
+  Result<std::string> text = readFile(options.tpRules, kMost);
+  if (!text.ok())
+    return emitError(UnknownLoc::get(context)) << text.status().message();
+  SmallVector<StringRef> lines;
+  StringRef(*text).split(lines, '\n');
+  for (auto [index, line] : llvm::enumerate(lines)) {
+    line = line.split('#').first.trim();
+    if (line.empty())
+      continue;
+    size_t gap = line.find_last_of(" \t");
+    if (gap == StringRef::npos)
+      return emitError(UnknownLoc::get(context))
+             << options.tpRules << ":" << index + 1
+             << ": expected a regular expression and, for each dim, an axis "
+                "or '-', as in 'fc.weight tp,-'; found '"
+             << line << "'";
+    patterns +=
+        (line.take_front(gap).rtrim() + "=" + line.drop_front(gap + 1)).str() +
+        "\n";
+  }
+  return success();
+}
+
 LogicalResult Phases::buildPrograms() {
   if (failed(exemptFromDecay(*module, options.noWeightDecay)))
     return failure();
@@ -200,12 +228,18 @@ LogicalResult Phases::buildPrograms() {
   autodiff.optimizer.eps = options.eps;
   autodiff.optimizer.weightDecay = options.weightDecay.value_or(-1);
   autodiff.optimizer.clipNorm = options.clipNorm;
-  if (options.getAxisSize("tp") > 1)
+  ShardParametersPassOptions division;
+  division.automatic = options.tpRules == "auto";
+  for (const std::string &shard : options.shard)
+    division.shard += shard + "\n";
+  if (failed(readRules(division.patterns)))
+    return failure();
+  if (options.getAxisSize("tp") > 1 || !options.shard.empty())
     autodiff.shardParameters = [&](OpPassManager &manager) {
       AnnotateMeshPassOptions mesh;
       mesh.mesh = printMesh(options);
       manager.addPass(createAnnotateMeshPass(mesh));
-      manager.addPass(createShardParametersPass());
+      manager.addPass(createShardParametersPass(division));
     };
   if (options.precision != "fp32")
     autodiff.applyPrecision = [&](OpPassManager &manager) {

@@ -36,6 +36,7 @@ private:
       const std::function<void(mlir::OpPassManager &)> &build);
   mlir::LogicalResult checkLabels();
   mlir::LogicalResult checkBatch();
+  mlir::LogicalResult readRules(std::string &patterns);
   mlir::LogicalResult drawWeights(onnx::GraphOp graph);
   mlir::LogicalResult checkInternally(const char *phase, bool succeeded,
                                       unsigned errorsBefore);

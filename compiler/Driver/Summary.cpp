@@ -2,6 +2,7 @@
 
 #include "compiler/Export/Inspect.h"
 #include "compiler/Import/ParameterRule.h"
+#include "dialects/Dist/DistDialect.h"
 #include "dialects/Onnx/OnnxDialect.h"
 #include "passes/Memory/Passes.h"
 
@@ -43,6 +44,9 @@ Summary zc::summarizeModel(ModuleOp module) {
 }
 
 void zc::summarizeMemory(ModuleOp module, Summary &summary) {
+  if (auto notes = module->getAttrOfType<ArrayAttr>(dist::kNotesAttr))
+    for (auto note : notes.getAsRange<StringAttr>())
+      summary.notes.push_back(note.str());
   auto recomputed =
       module->getAttrOfType<DenseF64ArrayAttr>(kRecomputedWorkAttr);
   if (!recomputed)
@@ -72,6 +76,8 @@ void zc::printSummary(const Summary &summary, const CompileOptions &options,
                         summary.drawnTensors == 1 ? "" : "s", options.init);
   if (summary.batch)
     os << "zc: batch of " << summary.batch << '\n';
+  for (const std::string &note : summary.notes)
+    os << "zc: note: " << note << '\n';
   if (summary.recomputedOps > 0)
     os << llvm::formatv(
         "zc: computes {0} kernel{1} of the forward again, about {2:F0}% of its "

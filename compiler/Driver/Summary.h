@@ -21,8 +21,9 @@ struct Summary {
   std::vector<std::string> statistics;
   int64_t batch = 0; // samples a step; 0: no input counts samples
   int64_t recomputedOps = 0;
-  double recomputedPart = 0; // of the forward's time, by the cost model
-  uint64_t drawnTensors = 0; // whose values a run makes
+  double recomputedPart = 0;      // of the forward's time, by the cost model
+  uint64_t drawnTensors = 0;      // whose values a run makes
+  std::vector<std::string> notes; // on how tensors are divided
   uint64_t plannedBytes = 0;
   uint64_t artifactBytes = 0;
 };
@@ -30,7 +31,7 @@ struct Summary {
 /// Of an imported model.
 Summary summarizeModel(mlir::ModuleOp module);
 
-/// Adds what passes/Memory decided.
+/// Adds what passes/Memory and passes/Sharding decided.
 void summarizeMemory(mlir::ModuleOp module, Summary &summary);
 
 void printSummary(const Summary &summary, const CompileOptions &options,

@@ -129,6 +129,27 @@ static void addMesh(ModuleOp module, plan::Manifest &manifest) {
   }
 }
 
+static void addDivisions(ModuleOp module, plan::Manifest &manifest) {
+  auto divisions = module->getAttrOfType<ArrayAttr>(dist::kDivisionsAttr);
+  if (!divisions)
+    return;
+  for (auto entry : divisions.getAsRange<DictionaryAttr>()) {
+    plan::TensorDivision &message = *manifest.add_divisions();
+    auto text = [&](StringRef key) {
+      return entry.getAs<StringAttr>(key).str();
+    };
+    message.set_name(text(dist::kDivisionName));
+    message.set_kind(text(dist::kDivisionKind));
+    message.set_why(text(dist::kDivisionWhy));
+    *message.mutable_type() = getTensorType(cast<ShapedType>(
+        entry.getAs<TypeAttr>(dist::kDivisionType).getValue()));
+    auto sharding = entry.getAs<dist::ShardingAttr>(dist::kDivisionSharding);
+    *message.mutable_sharding() = getSharding(sharding);
+    for (StringAttr axis : sharding.getUnreduced())
+      message.add_unreduced(axis.str());
+  }
+}
+
 Result<plan::Manifest> buildManifest(const ExportInput &input) {
   plan::Manifest manifest;
   addMetadata(input, manifest);
@@ -140,6 +161,7 @@ Result<plan::Manifest> buildManifest(const ExportInput &input) {
   for (train::StateOp state : module.getOps<train::StateOp>())
     ZC_RETURN_IF_ERROR(addState(state, manifest));
   addMesh(module, manifest);
+  addDivisions(module, manifest);
   SymbolTable symbols(module);
   for (sched::ProgramOp program : module.getOps<sched::ProgramOp>()) {
     ZC_ASSIGN_OR_RETURN(*manifest.add_programs(),

@@ -22,10 +22,12 @@ struct InspectOptions {
   bool comm = false;
   bool schedule = false;
   bool ops = false;
+  bool sharding = false;
   bool json = false;
 };
 
-/// The report; without a section chosen, all but the schedule.
+/// The report; without a section chosen, all but the schedule and
+/// the shardings.
 std::string inspect(const plan::Manifest &manifest, InspectOptions options);
 
 /// The report as one page that needs no other file: memory over each program,

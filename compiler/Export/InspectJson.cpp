@@ -81,6 +81,26 @@ ordered_json scheduleToJson(const plan::Manifest &manifest) {
   return json;
 }
 
+ordered_json shardingToJson(const plan::Manifest &manifest) {
+  ordered_json json = ordered_json::array();
+  for (const plan::TensorDivision &division : manifest.divisions()) {
+    ordered_json dims = ordered_json::array();
+    for (const plan::DimSharding &dim : division.sharding().dims())
+      dims.push_back(
+          std::vector<std::string>(dim.axes().begin(), dim.axes().end()));
+    json.push_back(
+        {{"name", division.name()},
+         {"kind", division.kind()},
+         {"shape", std::vector<int64_t>(division.type().dims().begin(),
+                                        division.type().dims().end())},
+         {"sharding", dims},
+         {"unreduced", std::vector<std::string>(division.unreduced().begin(),
+                                                division.unreduced().end())},
+         {"why", division.why()}});
+  }
+  return json;
+}
+
 } // namespace
 
 std::string inspectAsJson(const plan::Manifest &manifest,
@@ -94,6 +114,8 @@ std::string inspectAsJson(const plan::Manifest &manifest,
     json["comm"] = commToJson(manifest);
   if (options.ops)
     json["ops"] = opsToJson(manifest);
+  if (options.sharding)
+    json["sharding"] = shardingToJson(manifest);
   if (options.schedule)
     json["schedule"] = scheduleToJson(manifest);
   // Labels hold what the author of the model wrote, in whatever encoding.

@@ -1,5 +1,6 @@
 //===- InspectText.cpp - the report for people ----------------------------===//
 #include "compiler/Export/InspectSections.h"
+#include "runtime/Plan/Types.h"
 
 #include <cstdarg>
 #include <cstdio>
@@ -135,6 +136,32 @@ static std::string printSchedule(const plan::Manifest &manifest) {
   return text;
 }
 
+/// "tp,-": for each dim the axes that divide it.
+static std::string printDivision(const plan::TensorDivision &division) {
+  std::string text;
+  for (const plan::DimSharding &dim : division.sharding().dims()) {
+    text += text.empty() ? "" : ",";
+    for (int i = 0; i < dim.axes_size(); ++i)
+      text += (i ? "+" : "") + dim.axes(i);
+    text += dim.axes().empty() ? "-" : "";
+  }
+  for (int i = 0; i < division.unreduced_size(); ++i)
+    text += (i ? "+" : " sum over ") + division.unreduced(i);
+  return text;
+}
+
+static std::string printSharding(const plan::Manifest &manifest) {
+  if (manifest.divisions().empty())
+    return "\none rank: every tensor is whole\n";
+  std::string text = "\nhow tensors are divided, and why\n";
+  for (const plan::TensorDivision &division : manifest.divisions())
+    text += format("  %-10s %-40s %-18s %-14s %s\n", division.kind().c_str(),
+                   division.name().c_str(),
+                   printDims(division.type().dims()).c_str(),
+                   printDivision(division).c_str(), division.why().c_str());
+  return text;
+}
+
 std::string inspectAsText(const plan::Manifest &manifest,
                           const InspectOptions &options) {
   std::string text = printHeader(manifest);
@@ -144,13 +171,16 @@ std::string inspectAsText(const plan::Manifest &manifest,
     text += printComm(manifest);
   if (options.ops)
     text += printOps(manifest);
+  if (options.sharding)
+    text += printSharding(manifest);
   if (options.schedule)
     text += printSchedule(manifest);
   return text;
 }
 
 std::string inspect(const plan::Manifest &manifest, InspectOptions options) {
-  if (!options.memory && !options.comm && !options.ops && !options.schedule)
+  if (!options.memory && !options.comm && !options.ops && !options.schedule &&
+      !options.sharding)
     options.memory = options.comm = options.ops = true;
   return options.json ? inspectAsJson(manifest, options)
                       : inspectAsText(manifest, options);

@@ -25,6 +25,15 @@ namespace zc::dist {
 inline constexpr llvm::StringLiteral kMeshAttr = "dist.mesh";
 inline constexpr llvm::StringLiteral kShardingAttr = "dist.sharding";
 inline constexpr llvm::StringLiteral kWhyAttr = "dist.why";
+inline constexpr llvm::StringLiteral kNotesAttr = "dist.notes";
+inline constexpr llvm::StringLiteral kDivisionsAttr = "dist.divisions";
+
+// What an entry of `dist.divisions` says.
+inline constexpr llvm::StringLiteral kDivisionName = "name";
+inline constexpr llvm::StringLiteral kDivisionKind = "kind";
+inline constexpr llvm::StringLiteral kDivisionType = "type";
+inline constexpr llvm::StringLiteral kDivisionSharding = "sharding";
+inline constexpr llvm::StringLiteral kDivisionWhy = "why";
 inline constexpr llvm::StringLiteral kWholeAttr = "dist.whole";
 inline constexpr llvm::StringLiteral kOperandsAttr = "dist.operands";
 inline constexpr llvm::StringLiteral kResultsAttr = "dist.results";

@@ -22,6 +22,8 @@ def Dist_Dialect : Dialect {
     | --- | --- | --- |
     | `dist.mesh = #dist.mesh<dp=4,tp=2>` | module | the axes, slowest first |
     | `dist.sharding = #dist.sharding<dp,_>` | argument, result, `train.state` | how it is divided |
+    | `dist.notes = ["..."]` | module | what a user should know |
+    | `dist.divisions` (name, kind, type, sharding, why of each) | module | for reports |
     | `dist.why = "..."` | `train.state` | who said so |
     | `dist.whole = tensor<8x4xf32>` | the same, once types are local | the whole tensor's type |
     | `dist.operands`, `dist.results` | op | shardings that the op works with |

@@ -16,6 +16,7 @@ void buildRanksPipeline(OpPassManager &manager, const RanksOptions &options) {
   manager.addPass(createPropagateShardingPass());
   manager.addPass(createInsertCollectivesPass());
   manager.addPass(createVerifyShardingPass());
+  manager.addPass(createExplainShardingPass());
   manager.addPass(createLocalizePass());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());

@@ -60,6 +60,16 @@ def ApplyZeroPass : Pass<"zc-apply-zero", "::mlir::ModuleOp"> {
                            "::zc::dist::DistDialect"];
 }
 
+def ExplainShardingPass : Pass<"zc-explain-sharding", "::mlir::ModuleOp"> {
+  let summary = "write down how every tensor is divided, and why";
+  let description = [{
+    Before `--zc-localize`. The module gets `dist.divisions`: states, inputs and
+    the values of the first program that computes them, by their names; and a note
+    for every activation that is gathered whole.
+  }];
+  let dependentDialects = ["::zc::dist::DistDialect"];
+}
+
 def PropagateShardingPass : Pass<"zc-propagate-sharding", "::mlir::ModuleOp"> {
   let summary = "decide how every value is divided, by the ops' sharding rules";
   let description = [{
@@ -92,7 +102,15 @@ def ShardParametersPass : Pass<"zc-shard-parameters", "::mlir::ModuleOp"> {
     ```
   }];
   let options = [
-    Option<"axis", "axis", "std::string", "\"tp\"", "the axis of the mesh">
+    Option<"axis", "axis", "std::string", "\"tp\"", "the axis of the mesh">,
+    Option<"automatic", "automatic", "bool", "true",
+           "divide what nobody annotated, too">,
+    Option<"shard", "shard", "std::string", "\"\"",
+           "annotations of tensors, w1=-,tp;w2=..., that others follow; first "
+           "of all">,
+    Option<"patterns", "patterns", "std::string", "\"\"",
+           "the same of all tensors whose names a regular expression finds; "
+           "the first that fits counts">
   ];
   let statistics = [
     Statistic<"numClasses", "num-classes", "Sets of dims that are divided">

@@ -1,7 +1,45 @@
-// RUN: zc-opt %s --verify-diagnostics --zc-shard-parameters
+// RUN: zc-opt %s --split-input-file --verify-diagnostics --zc-shard-parameters="shard=w=tp,-"
 
 // expected-error @+1 {{has no dist.mesh; run --zc-annotate-mesh}}
 module {
+  func.func @step() {
+    return
+  }
+}
+
+// -----
+
+module attributes {dist.mesh = #dist.mesh<tp=2>} {
+  // expected-error @+1 {{--shard w=tp,-: there is no parameter and no input 'w'}}
+  func.func @step() {
+    return
+  }
+}
+
+// -----
+
+module attributes {dist.mesh = #dist.mesh<tp=2>} {
+  train.state @w "parameter" : tensor<4xf32>
+  // expected-error @+1 {{--shard w=tp,-: 'w' has 1 dims, found 2}}
+  func.func @step(%w: tensor<4xf32> {train.state = @w}) {
+    return
+  }
+}
+
+// -----
+
+module attributes {dist.mesh = #dist.mesh<tp=2>} {
+  train.state @w "parameter" : tensor<5x4xf32>
+  // expected-error @+1 {{--shard w=tp,-: dim 0 of 'w' has 5 elements, which do not divide among 2 ranks of tp}}
+  func.func @step(%w: tensor<5x4xf32> {train.state = @w}) {
+    return
+  }
+}
+
+// -----
+
+// expected-error @+1 {{--shard 'w=tp,-': 'tp' is no axis of the mesh}}
+module attributes {dist.mesh = #dist.mesh<dp=2>} {
   func.func @step() {
     return
   }

@@ -1,0 +1,168 @@
+//===- ExplainSharding.cpp - --zc-explain-sharding ------------------------===//
+#include "dialects/Onnx/Location.h"
+#include "passes/Autodiff/ProgramBuilder.h"
+#include "passes/Sharding/Layout.h"
+#include "passes/Sharding/Passes.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+using namespace zc::train;
+
+namespace zc {
+#define GEN_PASS_DEF_EXPLAINSHARDINGPASS
+#include "passes/Sharding/Passes.h.inc"
+
+namespace {
+
+struct ExplainSharding : public impl::ExplainShardingPassBase<ExplainSharding> {
+  void runOnOperation() override {
+    mesh = dist::getMesh(getOperation());
+    if (!mesh)
+      return;
+    Builder builder(&getContext());
+    if (auto before =
+            getOperation()->getAttrOfType<ArrayAttr>(dist::kNotesAttr))
+      for (auto note : before.getAsRange<StringAttr>())
+        notes.push_back(note.str());
+    for (auto state : getOperation().getOps<StateOp>())
+      explainState(state);
+    for (auto program : getOperation().getOps<func::FuncOp>()) {
+      if (program.getSymName() == kInitProgram)
+        continue;
+      explainInputs(program);
+      for (Operation &op : program.getBody().front().without_terminator())
+        explainValue(&op);
+    }
+    getOperation()->setAttr(dist::kDivisionsAttr,
+                            builder.getArrayAttr(divisions));
+    if (notes.empty())
+      return;
+    SmallVector<StringRef> texts(notes.begin(), notes.end());
+    getOperation()->setAttr(dist::kNotesAttr, builder.getStrArrayAttr(texts));
+  }
+
+private:
+  void add(StringRef name, StringRef kind, Type type, const Layout &layout,
+           const Twine &why) {
+    Builder builder(&getContext());
+    auto entry = [&](StringRef key, Attribute value) {
+      return builder.getNamedAttr(key, value);
+    };
+    divisions.push_back(builder.getDictionaryAttr(
+        {entry(dist::kDivisionName, builder.getStringAttr(name)),
+         entry(dist::kDivisionKind, builder.getStringAttr(kind)),
+         entry(dist::kDivisionType, TypeAttr::get(type)),
+         entry(dist::kDivisionSharding, layout.toAttr(mesh)),
+         entry(dist::kDivisionWhy, builder.getStringAttr(why))}));
+  }
+
+  void explainState(StateOp state) {
+    auto sharding =
+        state->getAttrOfType<dist::ShardingAttr>(dist::kShardingAttr);
+    Layout layout = sharding ? Layout::from(sharding, mesh)
+                             : Layout::replicated(state.getTensorType());
+    std::string why = "whole";
+    if (auto said = state->getAttrOfType<StringAttr>(dist::kWhyAttr))
+      why = said.str();
+    else if (!layout.isReplicated() && state.getKind() == kAccumulator)
+      why = "as what is added to it";
+    else if (!layout.isReplicated())
+      why = state.getParameter() ? "as '" + state.getParameter()->str() + "'"
+                                 : "flag --zero";
+    add(state.getSymName(), state.getKind(), state.getTensorType(), layout,
+        why);
+  }
+
+  void explainInputs(func::FuncOp program) {
+    for (BlockArgument argument : program.getArguments()) {
+      auto name = program.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
+                                                       kInputAttr);
+      if (!name || !seen.insert(("input " + name.getValue()).str()).second)
+        continue;
+      Layout layout = layoutOf(argument, mesh);
+      add(name, "input", argument.getType(), layout,
+          layout.isReplicated() ? "whole" : "flag --mesh: its samples");
+    }
+  }
+
+  /// "layers.0.fc/Gemm", or the node's name; empty for what zc made.
+  static std::string placeOf(Location location) {
+    auto origin = onnx::getOrigin(location);
+    if (!origin || origin->operatorName == onnx::kInitializer)
+      return "";
+    if (origin->module.empty())
+      return origin->node.str();
+    return (origin->module + "/" + origin->operatorName).str();
+  }
+
+  /// What a report calls an operand.
+  std::string nameOf(Value value) {
+    if (auto argument = dyn_cast<BlockArgument>(value)) {
+      if (FlatSymbolRefAttr state = stateOf(argument))
+        return state.getValue().str();
+      auto program = cast<func::FuncOp>(argument.getOwner()->getParentOp());
+      auto input = program.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
+                                                        kInputAttr);
+      return input ? input.str() : "";
+    }
+    return placeOf(value.getLoc());
+  }
+
+  void explainValue(Operation *op) {
+    std::string place = placeOf(op->getLoc());
+    if (place.empty() || op->getNumResults() == 0 || op->getNumOperands() == 0)
+      return;
+    noteGather(op, place);
+    std::string name = place + ": " + op->getName().getStringRef().str();
+    if (!seen.insert(name).second)
+      return;
+    Layout layout = layoutOf(op->getResult(0), mesh);
+    add(name, "value", op->getResult(0).getType(), layout,
+        reasonOf(op, layout));
+  }
+
+  std::string reasonOf(Operation *op, const Layout &layout) {
+    llvm::StringSet<> from;
+    for (Value operand : op->getOperands()) {
+      Layout theirs = layoutOf(operand, mesh);
+      std::string name = nameOf(operand);
+      if (!theirs.isReplicated() && !name.empty())
+        from.insert(name);
+    }
+    if (layout.isReplicated() && from.empty())
+      return "whole";
+    SmallVector<StringRef> names(from.keys().begin(), from.keys().end());
+    llvm::sort(names);
+    std::string text = "by the rule of " + op->getName().getStringRef().str();
+    if (!names.empty())
+      text += ", from " + llvm::join(names, ", ");
+    return text;
+  }
+
+  void noteGather(Operation *op, StringRef place) {
+    auto gather = dyn_cast<dist::AllGatherOp>(op);
+    if (!gather || gather.getTraffic() != dist::kActivations)
+      return;
+    auto program = op->getParentOfType<func::FuncOp>();
+    std::string note;
+    llvm::raw_string_ostream os(note);
+    os << "@" << program.getSymName() << " gathers the "
+       << op->getResult(0).getType() << " of " << place << " whole";
+    for (Operation *user : op->getUsers()) {
+      os << ", for " << user->getName();
+      break;
+    }
+    if (!llvm::is_contained(notes, note))
+      notes.push_back(note);
+  }
+
+  dist::MeshAttr mesh;
+  SmallVector<Attribute> divisions;
+  llvm::StringSet<> seen;
+  std::vector<std::string> notes;
+};
+
+} // namespace
+} // namespace zc

@@ -1,0 +1,81 @@
+//===- HandShardings.cpp - how a user wants tensors divided ---------------===//
+#include "passes/Sharding/HandShardings.h"
+
+#include "llvm/Support/Regex.h"
+
+using namespace mlir;
+
+namespace zc {
+
+bool HandSharding::matches(StringRef tensor) const {
+  return isPattern ? llvm::Regex(name).match(tensor) : name == tensor;
+}
+
+/// "dp+ep" or "-".
+static LogicalResult parseAxes(StringRef text, dist::MeshAttr mesh, Axes &all,
+                               Axes &axes, std::string &wrong) {
+  if (text == "-")
+    return success();
+  SmallVector<StringRef> names;
+  text.split(names, '+');
+  for (StringRef name : names) {
+    int axis = mesh.findAxis(name.trim());
+    if (axis < 0) {
+      wrong = ("'" + name + "' is no axis of the mesh").str();
+      return failure();
+    }
+    if (llvm::is_contained(all, axis)) {
+      wrong = ("'" + name + "' divides two dims").str();
+      return failure();
+    }
+    all.push_back(axis);
+    axes.push_back(axis);
+  }
+  return success();
+}
+
+static LogicalResult parseOne(StringRef text, dist::MeshAttr mesh,
+                              HandSharding &sharding, std::string &wrong) {
+  auto [name, dims] = text.rsplit('=');
+  if (name.empty() || dims.empty()) {
+    wrong = "expected a name, '=' and for each dim its axis or '-'";
+    return failure();
+  }
+  sharding.name = name.trim().str();
+  if (std::string reason;
+      sharding.isPattern && !llvm::Regex(sharding.name).isValid(reason)) {
+    wrong = "'" + sharding.name + "' is no regular expression: " + reason;
+    return failure();
+  }
+  SmallVector<StringRef> parts;
+  dims.split(parts, ',');
+  Axes all;
+  for (StringRef part : parts)
+    if (failed(parseAxes(part.trim(), mesh, all, sharding.dims.emplace_back(),
+                         wrong)))
+      return failure();
+  return success();
+}
+
+LogicalResult parseHandShardings(StringRef text, bool arePatterns,
+                                 StringRef source, dist::MeshAttr mesh,
+                                 Operation *at,
+                                 SmallVectorImpl<HandSharding> &shardings) {
+  SmallVector<StringRef> lines;
+  llvm::SplitString(text, lines, "\n;");
+  for (StringRef line : lines) {
+    line = line.trim();
+    if (line.empty())
+      continue;
+    HandSharding sharding;
+    sharding.isPattern = arePatterns;
+    sharding.why = (source + " " + line).str();
+    std::string wrong;
+    if (failed(parseOne(line, mesh, sharding, wrong)))
+      return at->emitError() << source << " '" << line << "': " << wrong;
+    shardings.push_back(std::move(sharding));
+  }
+  return success();
+}
+
+} // namespace zc

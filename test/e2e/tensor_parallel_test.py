@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+"""Tensor parallelism from the command line: real ranks train what one rank
+does, files of one mesh serve another, and reports say who divided what.
+
+Losses within 1e-5 relative, weights within 1e-4 of the largest (float32 sums in
+another order; SGD 1e-5).
+"""
+import json
+import unittest
+
+import numpy as np
+
+from zctest import Fixture, ZcTest, latest_step, load_tensors, read_log
+
+STEPS = 10
+
+
+class Equality(ZcTest):
+
+    def run_on(self, fixture, name, options, mesh, ranks):
+        artifact = self.folder / f"{name}.zca"
+        self.zc("compile", fixture.model, "-o", artifact, *options, *mesh)
+        log, checkpoint = self.folder / f"{name}.jsonl", self.folder / name
+        self.zc("run", artifact, "--data", fixture.data, "--steps", STEPS,
+                "--lr", "1e-3", "--no-shuffle", "--log", log, "--checkpoint",
+                checkpoint, *(["--local-ranks", ranks] if ranks > 1 else []))
+        return read_log(log), load_tensors(latest_step(checkpoint))
+
+    def compare(self, model, optimizer, layouts, *extra):
+        fixture = Fixture(model)
+        options = [*fixture.compile_options(optimizer), *extra]
+        lines, weights = self.run_on(fixture, "one", options, [], 1)
+        largest = max(np.abs(each).max() for each in weights.values())
+        limit = 1e-4 if optimizer == "adamw" else 1e-5
+        for index, (ranks, *mesh) in enumerate(layouts):
+            with self.subTest(mesh=mesh):
+                found, theirs = self.run_on(fixture, str(index), options, mesh,
+                                            ranks)
+                for a, b in zip(lines, found):
+                    np.testing.assert_allclose(b["loss"], a["loss"], rtol=1e-5)
+                    np.testing.assert_allclose(b["grad_norm"], a["grad_norm"],
+                                               rtol=1e-4)
+                self.assertEqual(weights.keys(), theirs.keys())
+                for name, each in weights.items():
+                    error = np.abs(each - theirs[name]).max() / largest
+                    self.assertLess(error, limit, name)
+
+    def test_gpt(self):
+        self.compare("gpt", "sgd-nesterov",
+                     [(2, "--mesh", "tp=2"),
+                      (4, "--mesh", "dp=2,tp=2", "--zero", "3")],
+                     "--clip-norm", "1")
+
+    def test_llama(self):
+        self.compare("llama", "adamw",
+                     [(4, "--mesh", "dp=2,tp=2", "--zero", "1")])
+
+    def test_mlp(self):
+        self.compare("mlp", "adamw",
+                     [(4, "--mesh", "tp=4"),
+                      (4, "--mesh", "dp=2,tp=2", "--zero", "2")],
+                     "--clip-norm", "0.1")
+
+    def test_cnn(self):
+        self.compare("cnn", "sgd", [(4, "--mesh", "dp=2,tp=2")])
+
+
+class Files(ZcTest):
+
+    def test_meshes_share_checkpoints(self):
+        """Two ranks go on where four stopped, evaluate as one rank does, and
+        what they trained is exported."""
+        fixture = Fixture("gpt")
+        four = self.compile(fixture, "sgd-nesterov", "--mesh", "dp=2,tp=2",
+                            "--zero", "2", name="four.zca")
+        two = self.compile(fixture, "sgd-nesterov", "--mesh", "tp=2",
+                           name="two.zca")
+        one = self.compile(fixture, "sgd-nesterov", name="one.zca")
+        folders = {}
+        for name, runs in {"mixed": [(four, 4, 3), (two, 2, 6)],
+                           "alone": [(one, 1, 6)]}.items():
+            folders[name] = self.folder / name
+            for index, (artifact, ranks, steps) in enumerate(runs):
+                self.train(artifact, fixture.data, steps, "--checkpoint",
+                           folders[name],
+                           *(["--resume"] if index else []),
+                           *(["--local-ranks", ranks] if ranks > 1 else []))
+        mixed = load_tensors(latest_step(folders["mixed"]))
+        for name, value in load_tensors(latest_step(folders["alone"])).items():
+            np.testing.assert_allclose(mixed[name], value, atol=1e-5)
+        np.save(self.folder / "ids.npy", np.load(fixture.data)["input_ids"][:6])
+        outputs = []
+        for artifact, ranks in (one, []), (two, ["--local-ranks", 2]):
+            folder = self.folder / f"outputs-{len(outputs)}"
+            self.zc("eval", artifact, *ranks, "--checkpoint", folders["mixed"],
+                    "--input", f"input_ids={self.folder / 'ids.npy'}",
+                    "--output-dir", folder)
+            outputs.append(np.load(folder / "logits.npy"))
+        np.testing.assert_allclose(outputs[0], outputs[1], atol=1e-4)
+        self.zc("export", two, "--checkpoint", folders["mixed"], "-o",
+                self.folder / "trained.onnx")
+
+
+class Options(ZcTest):
+
+    def inspect(self, artifact):
+        json_text = self.zc("inspect", artifact, "--sharding", "--json")
+        text = self.zc("inspect", artifact, "--sharding")
+        entries = {}
+        for entry in json.loads(json_text)["sharding"]:
+            entries.setdefault(entry["name"], entry)
+            self.assertIn(entry["name"], text)
+        return entries
+
+    def test_reports(self):
+        fixture = Fixture("mlp")
+        entries = self.inspect(self.compile(fixture, "adamw", "--mesh",
+                                            "dp=2,tp=2"))
+        self.assertEqual(entries["0.weight"]["sharding"], [["tp"], []])
+        self.assertEqual(entries["2.weight"]["sharding"], [[], ["tp"]])
+        self.assertEqual(entries["2.bias"]["sharding"], [[]])
+        self.assertIn("rule auto", entries["0.weight"]["why"])
+        self.assertIn("--mesh", entries["x"]["why"])
+        self.assertEqual(entries["state.0.weight.exp_avg"]["sharding"],
+                         [["tp"], []])
+        self.assertTrue(any(entry["unreduced"] == ["tp"] and
+                            "2.weight" in entry["why"]
+                            for entry in entries.values()))
+
+    def test_by_hand(self):
+        """What belongs together follows; what nobody named is left."""
+        fixture = Fixture("mlp")
+        rules = self.folder / "rules"
+        rules.write_text("# rows\n^4.weight$  -,tp\n")
+        entries = self.inspect(self.compile(
+            fixture, "adamw", "--mesh", "tp=2", "--tp-rules", rules))
+        self.assertEqual(entries["4.weight"]["sharding"], [[], ["tp"]])
+        self.assertIn("--tp-rules", entries["4.weight"]["why"])
+        self.assertEqual(entries["2.weight"]["sharding"], [["tp"], []])
+        self.assertIn("propagated from '4.weight'", entries["2.weight"]["why"])
+        self.assertEqual(entries["0.weight"]["sharding"], [[], []])
+        entries = self.inspect(self.compile(
+            fixture, "adamw", "--mesh", "tp=2", "--shard", "0.weight=-,-"))
+        self.assertEqual(entries["0.weight"]["sharding"], [[], []])
+        self.assertEqual(entries["4.weight"]["sharding"], [["tp"], []])
+
+    def test_refused(self):
+        fixture = Fixture("mlp")
+        rules = self.folder / "rules"
+        rules.write_text("4.weight\n")
+        for code, options, said in [
+                (2, ["--shard", "0.weight=tp,-"], "several ranks"),
+                (2, ["--tp-rules", rules], "mesh with tp"),
+                (2, ["--mesh", "tp=2", "--tp-rules", "nowhere"], "not exist"),
+                (2, ["--mesh", "tp=2", "--shard", "tp"], "expected NAME="),
+                (1, ["--mesh", "tp=2", "--tp-rules", rules], "rules:1"),
+                (1, ["--mesh", "tp=2", "--shard", "none=tp,-"],
+                 "no parameter and no input 'none'"),
+                (1, ["--mesh", "tp=2", "--shard", "0.weight=tp"],
+                 "has 2 dims, found 1"),
+                (1, ["--mesh", "tp=2", "--shard", "0.weight=xp,-"],
+                 "'xp' is no axis"),
+                (1, ["--mesh", "tp=4", "--shard", "6.weight=tp,-"],
+                 "dim 0 of '6.weight' has 10 elements.*4 ranks of tp")]:
+            with self.subTest(options=options):
+                self.fails(code, [said], "compile", fixture.model, "-o",
+                           self.folder / "x.zca",
+                           *fixture.compile_options("adamw"), *options)
+
+    def test_notes(self):
+        """Two heads do not divide among four ranks: left whole, and said."""
+        fixture = Fixture("gpt")
+        out = self.zc("compile", fixture.model, "-o", self.folder / "x.zca",
+                      *fixture.compile_options("adamw"), "--mesh", "tp=4")
+        self.assertRegex(out, "note: tp leaves .*proj.weight.* whole: 2 does "
+                              "not divide among 4 ranks")
+
+
+if __name__ == "__main__":
+    unittest.main()
