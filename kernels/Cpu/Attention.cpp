@@ -1,5 +1,6 @@
 // Attention over all heads: one task per batch entry and head, on the one team.
 #include "kernels/Cpu/AttentionHead.h"
+#include "kernels/Cpu/InstructionSet.h"
 #include "kernels/Cpu/Parallel.h"
 #include "kernels/Cpu/Primitive.h"
 #include "kernels/Cpu/Workspace.h"
@@ -16,14 +17,14 @@ struct Choice {
 
 /// The widest vectors that this machine has.
 Choice chooseFunctions() {
-  __builtin_cpu_init();
-  bool fma = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  if (fma && __builtin_cpu_supports("avx512f") &&
-      __builtin_cpu_supports("avx512vl") &&
-      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw"))
+  switch (widestInstructionSet()) {
+  case InstructionSet::Avx512:
     return {avx512::attentionFunctions(), "avx512"};
-  if (fma)
+  case InstructionSet::Avx2:
     return {avx2::attentionFunctions(), "avx2"};
+  case InstructionSet::Baseline:
+    break;
+  }
   return {baseline::attentionFunctions(), "baseline"};
 }
 

@@ -1,6 +1,7 @@
 // Convolutions by oneDNN. Activations keep the layout they have; the filter may
 // be copied into the layout an implementation wants, inside the workspace, so
 // that no layout that depends on the instruction set leaves this file.
+#include "kernels/Cpu/ConvolutionWays.h"
 #include "kernels/Cpu/OneDnn.h"
 #include "kernels/Cpu/Primitive.h"
 
@@ -250,6 +251,10 @@ std::string describeFailure(const ConvolutionSpec &spec,
 std::unique_ptr<Primitive> createConvolution(const ConvolutionSpec &spec,
                                              uint64_t workspaceBytes,
                                              std::string *error) noexcept try {
+  if (auto kernel = createPointwiseConvolution(spec, workspaceBytes))
+    return kernel;
+  if (auto kernel = createFilterGradient(spec, workspaceBytes))
+    return kernel;
   uint64_t least = UINT64_MAX;
   for (bool anyFilter : {true, false})
     if (auto kernel = search(spec, anyFilter, workspaceBytes, least))

@@ -5,6 +5,8 @@
 // planning for them would cost every program what only they need.
 #include "kernels/Cpu/Workspace.h"
 #include "kernels/Cpu/AttentionHead.h"
+#include "kernels/Cpu/FilterGradient.h"
+#include "kernels/Cpu/PointwiseProduct.h"
 
 #include <algorithm>
 #include <numeric>
@@ -115,7 +117,22 @@ uint64_t matmulWorkspaceBound(const MatmulSpec &spec, int threads) {
   return own + (matmulPackedRows(spec) > 0 ? packedBytes(spec) : 0);
 }
 
+/// Enough for every number of threads up to `threads`.
+static uint64_t filterGradientBytes(const ConvolutionSpec &spec, int threads) {
+  FilterGradientShape shape = shapeFilterGradient(spec);
+  int64_t floats = 0;
+  for (int64_t team = 1; team <= std::max(1, threads); ++team)
+    floats = std::max(
+        floats, filterGradientFloats(shape, splitFilterGradient(shape, team)));
+  return 4 * floats;
+}
+
 uint64_t convolutionWorkspaceBound(const ConvolutionSpec &spec, int threads) {
+  if (std::optional<MatmulSpec> matmul = pointwiseProduct(spec))
+    return matmulWorkspaceBound(*matmul, threads);
+  uint64_t byTiles = filterGradientByTiles(spec)
+                         ? roundUp(filterGradientBytes(spec, threads), 64)
+                         : 0;
   Shape shape = summarize(spec);
   uint64_t team = std::max(1, threads);
   uint64_t filter = filterCopyBytes(shape);
@@ -138,7 +155,9 @@ uint64_t convolutionWorkspaceBound(const ConvolutionSpec &spec, int threads) {
     // Unfolded source patches of one image.
     perThread += (forward ? 4 : 8) * shape.channels *
                  saturatingProduct(shape.taps, shape.destinationPixels);
-  return roundUp(saturatingProduct(team, perThread) + filter + 4 * kKiB, 64);
+  return std::max(
+      byTiles,
+      roundUp(saturatingProduct(team, perThread) + filter + 4 * kKiB, 64));
 }
 
 uint64_t attentionWorkspaceBound(const AttentionSpec &spec, int threads) {

@@ -119,6 +119,40 @@ INSTANTIATE_TEST_SUITE_P(All, Convolution,
                                            Case{1, 16, 16, 12, 3, 1, 2, 2, 1},
                                            Case{1, 6, 9, 5, 5, 1, 1, 2, 3}));
 
+// Filters' gradients by tiles: rows and panels that end with a part, several
+// blocks of pixels, of rows, taps in the padding, rows and columns swapped.
+INSTANTIATE_TEST_SUITE_P(Tiles, Convolution,
+                         ::testing::Values(Case{4, 32, 80, 20, 1, 1, 1, 0, 1},
+                                           Case{2, 80, 32, 17, 1, 1, 1, 0, 1},
+                                           Case{2, 16, 48, 33, 3, 2, 1, 1, 1},
+                                           Case{1, 16, 400, 5, 3, 2, 1, 1, 1},
+                                           Case{1, 32, 16, 13, 3, 2, 2, 2, 1},
+                                           Case{2, 32, 32, 9, 1, 2, 1, 0, 1}));
+
+TEST(ConvolutionChoice, ByTilesWhereTheLibraryIsSlow) {
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
+    GTEST_SKIP() << "needs AVX2";
+  setTeamSize(kThreads);
+  auto implementation = [](const Case &c, ConvolutionKind kind) {
+    ConvolutionSpec spec = makeSpec(c, kind, /*last=*/true);
+    std::string error;
+    auto primitive = createConvolution(
+        spec, convolutionWorkspaceBound(spec, kThreads), &error);
+    return primitive ? primitive->implementation() : error;
+  };
+  const Case pointwise = {2, 32, 64, 8, 1, 1, 1, 0, 1};
+  const Case strided = {2, 32, 64, 8, 3, 2, 1, 1, 1};
+  const Case dense = {2, 32, 64, 8, 3, 1, 1, 1, 1};
+  EXPECT_EQ(
+      implementation(pointwise, ConvolutionKind::BackwardFilter).find("tiles"),
+      0u);
+  EXPECT_EQ(
+      implementation(strided, ConvolutionKind::BackwardFilter).find("tiles"),
+      0u);
+  EXPECT_NE(
+      implementation(dense, ConvolutionKind::BackwardFilter).find("tiles"), 0u);
+}
+
 // Goes through the library's whole list of implementations, for which the
 // library reads the operation again.
 TEST(ConvolutionErrors, WithoutWorkspaceItFindsAnotherOrSaysWhy) {

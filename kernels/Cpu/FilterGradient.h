@@ -1,0 +1,105 @@
+// The gradient of a convolution's filter as one long product over the pixels of
+// its destination, for the cases in which the library is slow on channels-last
+// images: few products per pixel (one tap) or pixels far apart (strides).
+#ifndef ZC_KERNELS_CPU_FILTERGRADIENT_H
+#define ZC_KERNELS_CPU_FILTERGRADIENT_H
+
+#include "kernels/Spec.h"
+
+namespace zc::kernels {
+
+/// Rows of a register tile, columns of a packed panel, and how many pixels and
+/// rows are packed at a time: a panel and the rows together stay in a
+/// second-level cache.
+constexpr int64_t kFilterTile = 6, kFilterPanel = 64, kFilterDepth = 256,
+                  kFilterRows = 384;
+
+/// [rows, depth] x [depth, columns]. Rows are filters and columns taps times
+/// channels or, where `swapped`, rows are channels and columns filters: rows
+/// cost more to pack, so they are the fewer.
+struct FilterGradientShape {
+  int64_t rows, columns, depth, taps;
+  int64_t panelsPerTap; // a panel is of one tap
+  bool swapped;
+};
+
+/// How the product is divided: each task takes a part of the depth, the rows
+/// and the panels.
+struct FilterGradientSplit {
+  int64_t depthParts, rowParts, panelParts;
+  int64_t tasks() const { return depthParts * rowParts * panelParts; }
+};
+
+/// Whether the product is the quicker way; false for all that is no filter's
+/// gradient of float32 on dense channels-last images.
+bool filterGradientByTiles(const ConvolutionSpec &spec);
+
+FilterGradientShape shapeFilterGradient(const ConvolutionSpec &spec);
+
+/// The quickest division into at most `threads` tasks.
+FilterGradientSplit splitFilterGradient(const FilterGradientShape &shape,
+                                        int64_t threads);
+
+/// Whether the tasks write the gradient itself, not parts that are summed and
+/// sorted afterwards.
+bool filterGradientIsDirect(const FilterGradientShape &shape,
+                            const FilterGradientSplit &split);
+
+/// Floats from one packed tile of `depth` pixels to the next: not all of them a
+/// power of two apart, or they fall into few sets of a cache. Static: a shared
+/// copy could be that of an instruction set that is not there.
+static inline int64_t filterTileFloats(int64_t depth) {
+  return depth * kFilterTile + 16;
+}
+
+/// Floats of scratch memory: of a task, a multiple of 16, and of everything.
+int64_t filterGradientTaskFloats(const FilterGradientShape &shape);
+int64_t filterGradientFloats(const FilterGradientShape &shape,
+                             const FilterGradientSplit &split);
+
+/// Images [batch, height, width, channels] and how a destination's pixel finds
+/// the source's pixel of a tap. Index 0 is vertical, 1 horizontal.
+struct FilterGradientImages {
+  const float *source, *destination;
+  int64_t channels, filters;
+  int64_t sourceSize[2], destinationSize[2], kernelSize[2];
+  int64_t stride[2], dilation[2], pad[2];
+};
+
+/// The part of one task. Results are rows of `resultRow` floats, of which the
+/// task writes its own rows and panels.
+struct FilterGradientTask {
+  FilterGradientImages images;
+  FilterGradientShape shape;
+  int64_t depthBegin, depthEnd, rowBegin, rowEnd, panelBegin, panelEnd;
+  float *result;
+  int64_t resultRow;
+  float *scratch; // 64-byte aligned
+};
+
+/// Sums the parts of filters [begin, end) into the gradient [filters, channels,
+/// taps].
+struct FilterGradientSum {
+  const float *parts;
+  int64_t count; // of parts, each rows * columns floats
+  FilterGradientShape shape;
+  int64_t begin, end;
+  float *gradient;
+};
+
+/// The functions of one instruction set.
+struct FilterGradientFunctions {
+  void (*multiply)(const FilterGradientTask &);
+  void (*sum)(const FilterGradientSum &);
+};
+
+namespace avx2 {
+FilterGradientFunctions filterGradientFunctions();
+}
+namespace avx512 {
+FilterGradientFunctions filterGradientFunctions();
+}
+
+} // namespace zc::kernels
+
+#endif // ZC_KERNELS_CPU_FILTERGRADIENT_H
