@@ -120,6 +120,30 @@ def Train_BatchNormGradOp : Train_TensorOp<"batch_norm_grad", [Train_Images],
   let hasVerifier = 1;
 }
 
+def Train_ChannelMomentsOp : Train_TensorOp<"channel_moments"> {
+  let summary = "means and squared deviations of channels, per part";
+  let description = [{
+    input [parts, rows, channels]; `mean` [parts, channels] is that of a part's
+    rows, `deviations` the sum of (x - mean)^2 over them: the moments of all rows
+    follow without a second pass over the input, and without cancellation.
+  }];
+  let arguments = (ins Train_FloatTensor:$input);
+  let results = (outs Train_FloatTensor:$mean, Train_FloatTensor:$deviations);
+  let hasVerifier = 1;
+}
+
+def Train_ChannelProductsOp : Train_TensorOp<"channel_products"> {
+  let summary = "sums of grad and of grad (x - mean) per part and channel";
+  let description = [{
+    input and grad [parts, rows, channels], mean [channels]; `sum` and `product`
+    [parts, channels].
+  }];
+  let arguments = (ins Train_FloatTensor:$input, Train_FloatTensor:$mean,
+                       Train_FloatTensor:$grad);
+  let results = (outs Train_FloatTensor:$sum, Train_FloatTensor:$product);
+  let hasVerifier = 1;
+}
+
 def Train_SoftmaxCrossEntropyOp : Train_TensorOp<"softmax_cross_entropy",
     [Train_Differentiable, Train_Precision<["isStatistic"]>], [],
     ["getFinerRule", "decompose"]> {

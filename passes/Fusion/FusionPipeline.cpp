@@ -11,6 +11,7 @@ void buildFusionPipeline(OpPassManager &manager,
                          const SelectLibraryCallsPassOptions &options) {
   manager.addPass(createChunkCrossEntropyPass());
   manager.addPass(createAssignLayoutsPass());
+  manager.addPass(createSplitBatchNormPass());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
   // From here on the values that exist are fixed: no pass may fold across

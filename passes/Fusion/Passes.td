@@ -26,6 +26,28 @@ def AssignLayoutsPass : Pass<"zc-assign-layouts", "::mlir::ModuleOp"> {
   let dependentDialects = ["::zc::train::TrainDialect"];
 }
 
+def SplitBatchNormPass : Pass<"zc-split-batch-norm", "::mlir::ModuleOp"> {
+  let summary = "batch normalisation as sums by parts and elementwise ops";
+  let description = [{
+    A batch norm of channels-last images with the batch's own statistics, and its
+    gradient, become sums over parts of the rows, which are summed in order, and
+    elementwise ops, which join the regions around them.
+
+    ```mlir
+    %y, %m, %v = train.batch_norm_training %x, ... : (tensor<8x56x56x64xf32>, ...)
+    // becomes
+    %p = train.reshape %x : (tensor<8x56x56x64xf32>) -> tensor<98x256x64xf32>
+    %means, %deviations = train.channel_moments %p
+    %s = train.reduce %means {dims = array<i64: 0>, kind = "sum"}
+    // ... %m, %v, and (x - m) factor + bias
+    ```
+  }];
+  let statistics = [
+    Statistic<"numSplit", "num-split", "Batch normalisations split">
+  ];
+  let dependentDialects = ["::zc::train::TrainDialect"];
+}
+
 def ChunkCrossEntropyPass : Pass<"zc-chunk-cross-entropy", "::mlir::ModuleOp"> {
   let summary = "a last linear layer and its loss, some samples at a time";
   let description = [{

@@ -65,6 +65,30 @@ func.func @batch_norm_grad_grad(%x: tensor<2x3xf32>, %c: tensor<3xf32>, %g: tens
 
 // -----
 
+func.func @channel_moments_input(%x: tensor<2x3xf32>) {
+  // expected-error @+1 {{input is 'tensor<2x3xf32>', expected [parts, rows, channels]}}
+  %0:2 = train.channel_moments %x : (tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xf32>)
+  return
+}
+
+// -----
+
+func.func @channel_moments_deviations(%x: tensor<2x3x4xf32>) {
+  // expected-error @+1 {{deviations}}
+  %0:2 = train.channel_moments %x : (tensor<2x3x4xf32>) -> (tensor<2x4xf32>, tensor<2x3xf32>)
+  return
+}
+
+// -----
+
+func.func @channel_products_mean(%x: tensor<2x3x4xf32>, %m: tensor<3xf32>) {
+  // expected-error @+1 {{mean}}
+  %0:2 = train.channel_products %x, %m, %x : (tensor<2x3x4xf32>, tensor<3xf32>, tensor<2x3x4xf32>) -> (tensor<2x4xf32>, tensor<2x4xf32>)
+  return
+}
+
+// -----
+
 func.func @cross_entropy_labels(%x: tensor<2x3xf32>, %l: tensor<3xi64>) {
   // expected-error @below {{labels are 'tensor<3xi64>', expected the shape of the logits 'tensor<2x3xf32>' without the last dim}}
   %0:2 = train.softmax_cross_entropy %x, %l {ignore_index = -100 : i64} : (tensor<2x3xf32>, tensor<3xi64>) -> (tensor<2xf32>, tensor<2xf32>)

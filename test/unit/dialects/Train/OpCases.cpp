@@ -229,6 +229,15 @@ static void addNorms(std::vector<OpCase> &cases) {
   }
 }
 
+static void addChannelSums(std::vector<OpCase> &cases) {
+  const std::string image = "tensor<3x4x5xf64>", sums = "tensor<3x5xf64>";
+  cases.push_back({"train.channel_moments %0 : (" + image + ") -> (" + sums +
+                   ", " + sums + ")"});
+  cases.push_back({"train.channel_products %0, %1, %2 : (" + image +
+                   ", tensor<5xf64>, " + image + ") -> (" + sums + ", " + sums +
+                   ")"});
+}
+
 static void addAttention(std::vector<OpCase> &cases) {
   auto add = [&](const std::string &queries, const std::string &keys,
                  const std::string &sums, const std::string &attrs) {
@@ -296,6 +305,7 @@ const std::vector<OpCase> &opCases() {
     addConvolutions(all);
     addPools(all);
     addNorms(all);
+    addChannelSums(all);
     addAttention(all);
     addLosses(all);
     addIndexing(all);
