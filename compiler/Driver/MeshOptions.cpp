@@ -166,6 +166,13 @@ void zc::addMeshOptions(CLI::App &command, CompileOptions &options,
   addZeroOptions(command, options);
   addTensorOptions(command, options);
   command
+      .add_option("--collective-algorithm", options.collectiveAlgorithm,
+                  "how collectives are made of messages between two ranks; "
+                  "auto: rings")
+      ->check(
+          CLI::IsMember({"auto", "ring", "recursive-doubling", "rabenseifner",
+                         "sequential", "parallel", "parameter-server"}));
+  command
       .add_option("--mesh", mesh,
                   "axes pp, dp, ep, sp, tp with sizes, as in dp=4: the ranks a "
                   "step is divided among; by default one")

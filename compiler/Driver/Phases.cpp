@@ -5,6 +5,7 @@
 #include "compiler/Driver/Summary.h"
 #include "compiler/Driver/WeightDecay.h"
 #include "compiler/Driver/WorkspaceBounds.h"
+#include "compiler/Export/CollectiveShape.h"
 #include "compiler/Import/BatchDims.h"
 #include "compiler/Import/Import.h"
 #include "compiler/Import/InitialWeights.h"
@@ -247,7 +248,7 @@ LogicalResult Phases::buildPrograms() {
       precision.type = options.precision;
       manager.addPass(createApplyPrecisionPass(precision));
     };
-  if (options.zero > 0 && options.getNumRanks() > 1)
+  if ((options.zero > 0 || options.accumulate > 1) && options.getNumRanks() > 1)
     autodiff.packGradients = [&](OpPassManager &manager) {
       AnnotateMeshPassOptions mesh;
       mesh.mesh = printMesh(options);
@@ -262,6 +263,9 @@ LogicalResult Phases::buildPrograms() {
 LogicalResult Phases::divide() {
   if (options.getNumRanks() == 1)
     return success();
+  if (options.collectiveAlgorithm != "auto")
+    (*module)->setAttr(kAlgorithmAttr,
+                       StringAttr::get(context, options.collectiveAlgorithm));
   RanksOptions ranks;
   ranks.mesh = printMesh(options);
   return run("sharded", [&](OpPassManager &manager) {

@@ -101,8 +101,7 @@ template <typename Op> static kernels::AttentionSpec makeAttention(Op op) {
 
 static uint64_t boundCollective(dist::CollectiveOpInterface op) {
   std::optional<CollectiveShape> shape =
-      getCollectiveShape(op->getName().stripDialect(),
-                         dist::getGroupSize(dist::getMesh(op), op.getAxes()),
+      getCollectiveShape(op, op->getName().stripDialect(), op.getAxes(),
                          cast<ShapedType>(op->getOperand(0).getType()),
                          cast<ShapedType>(op->getResult(0).getType()));
   return shape ? costOf(*shape).workspaceBytes : 0;

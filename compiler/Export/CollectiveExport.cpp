@@ -21,10 +21,10 @@ static plan::TrafficKind getTraffic(StringRef name) {
 
 Status ProgramExport::addCollective(sched::CollectiveOp op,
                                     plan::Instruction &instruction) {
-  auto shape = getCollectiveShape(
-      op.getKind(), dist::getGroupSize(dist::getMesh(op), op.getAxes()),
-      cast<ShapedType>(op.getSource().getType()),
-      cast<ShapedType>(op.getDestination().getType()));
+  auto shape =
+      getCollectiveShape(op, op.getKind(), op.getAxes(),
+                         cast<ShapedType>(op.getSource().getType()),
+                         cast<ShapedType>(op.getDestination().getType()));
   if (!shape)
     return makeError(StatusCode::Internal, "no runtime has the collective '",
                      op.getKind().str(), "'");

@@ -1,5 +1,7 @@
 //===- CollectiveShape.cpp - collectives in the schema's words ------------===//
 #include "compiler/Export/CollectiveShape.h"
+#include "compiler/Export/AlgorithmNames.h"
+#include "dialects/Dist/DistDialect.h"
 
 #include "llvm/ADT/StringSwitch.h"
 
@@ -16,7 +18,18 @@ std::optional<plan::CollectiveKind> getCollectiveKind(StringRef name) {
       .Default(std::nullopt);
 }
 
-std::optional<CollectiveShape> getCollectiveShape(StringRef name, int64_t ranks,
+/// The module's; auto where it says nothing.
+static plan::CollectiveAlgorithm getAlgorithm(Operation *op) {
+  auto module = op->getParentOfType<ModuleOp>();
+  auto name = module->getAttrOfType<StringAttr>(kAlgorithmAttr);
+  for (auto [text, algorithm] : kAlgorithmNames)
+    if (name && name.getValue() == text)
+      return algorithm;
+  return plan::AUTO;
+}
+
+std::optional<CollectiveShape> getCollectiveShape(Operation *op, StringRef name,
+                                                  ArrayAttr axes,
                                                   ShapedType source,
                                                   ShapedType destination) {
   auto kind = getCollectiveKind(name);
@@ -24,7 +37,8 @@ std::optional<CollectiveShape> getCollectiveShape(StringRef name, int64_t ranks,
     return std::nullopt;
   CollectiveShape shape;
   shape.kind = *kind;
-  shape.ranks = ranks;
+  shape.algorithm = getAlgorithm(op);
+  shape.ranks = dist::getGroupSize(dist::getMesh(op), axes);
   shape.elements =
       std::max(source.getNumElements(), destination.getNumElements());
   shape.elementBytes = (source.getElementTypeBitWidth() + 7) / 8;

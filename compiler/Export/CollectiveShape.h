@@ -2,7 +2,7 @@
 #ifndef ZC_COMPILER_EXPORT_COLLECTIVESHAPE_H
 #define ZC_COMPILER_EXPORT_COLLECTIVESHAPE_H
 
-#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "runtime/Plan/Collective/Cost.h"
 
 #include <optional>
@@ -13,10 +13,14 @@ namespace zc {
 /// that the schema lacks.
 std::optional<plan::CollectiveKind> getCollectiveKind(llvm::StringRef name);
 
-/// A collective of the dist dialect among `ranks`, from what a rank gives and
-/// what it gets.
-std::optional<CollectiveShape> getCollectiveShape(llvm::StringRef name,
-                                                  int64_t ranks,
+/// On a module: the algorithm of its collectives, "rabenseifner"; absent: auto.
+inline constexpr llvm::StringLiteral kAlgorithmAttr = "dist.algorithm";
+
+/// A collective of the dist dialect, `op`, along `axes`, from what a rank gives
+/// and what it gets.
+std::optional<CollectiveShape> getCollectiveShape(mlir::Operation *op,
+                                                  llvm::StringRef name,
+                                                  mlir::ArrayAttr axes,
                                                   mlir::ShapedType source,
                                                   mlir::ShapedType destination);
 

@@ -79,14 +79,16 @@ OpsReport countOps(const plan::Manifest &manifest);
 struct CommTraffic {
   uint64_t count = 0;
   uint64_t bytes = 0;
+  uint64_t steps = 0; // rounds of messages, one after another
 };
 
 struct CommReport {
-  uint64_t sentBytes = 0;                    // by the rank that sends most
-  std::vector<uint64_t> perRank;             // of the first 1024 ranks
-  std::map<std::string, CommTraffic> byKind; // gradients, parameters, ...
-  std::map<std::string, CommTraffic> byAxis; // "dp", "dp+tp"
-  uint64_t parameterBytes = 0;               // of the whole model
+  uint64_t sentBytes = 0;                         // by the rank that sends most
+  std::vector<uint64_t> perRank;                  // of the first 1024 ranks
+  std::map<std::string, CommTraffic> byKind;      // gradients, parameters, ...
+  std::map<std::string, CommTraffic> byAxis;      // "dp", "dp+tp"
+  std::map<std::string, CommTraffic> byAlgorithm; // "ring"
+  uint64_t parameterBytes = 0;                    // of the whole model
 };
 
 /// What ranks send in one optimizer step.

@@ -1,4 +1,5 @@
 //===- InspectComm.cpp - what is sent in a step ---------------------------===//
+#include "compiler/Export/AlgorithmNames.h"
 #include "compiler/Export/Inspect.h"
 #include "runtime/Plan/Collective/Schedule.h"
 #include "runtime/Plan/Types.h"
@@ -116,21 +117,25 @@ private:
 
   void add(const plan::Program &program, const plan::CollectiveCall &call,
            uint64_t times) {
-    CommTraffic busiest{times, call.sent_bytes() * times};
+    CommTraffic busiest{times, call.sent_bytes() * times, call.steps() * times};
+    const CollectiveShape shape = shapeOf(program, call);
+    CommTraffic &algorithm =
+        report.byAlgorithm[printAlgorithm(effectiveAlgorithm(shape))];
     CommTraffic &kind = report.byKind[kTrafficNames[call.traffic()]];
     std::string axes;
     for (const std::string &axis : call.axes())
       axes += (axes.empty() ? "" : "+") + axis;
-    for (CommTraffic *sum : {&kind, &report.byAxis[axes]}) {
+    for (CommTraffic *sum : {&kind, &report.byAxis[axes], &algorithm}) {
       sum->count += busiest.count;
       sum->bytes += busiest.bytes;
+      sum->steps += busiest.steps;
     }
     if (numRanks > kMostListedRanks) {
       for (uint64_t &bytes : report.perRank)
         bytes += busiest.bytes;
       return;
     }
-    std::vector<uint64_t> sent = sentBy(shapeOf(program, call));
+    std::vector<uint64_t> sent = sentBy(shape);
     for (int64_t rank = 0; rank < numRanks; ++rank)
       report.perRank[rank] += sent[numberInGroup(rank, call)] * times;
   }

@@ -37,13 +37,16 @@ ordered_json commToJson(const plan::Manifest &manifest) {
   CommReport report = measureComm(manifest);
   ordered_json json = {{"sent_bytes", report.sentBytes},
                        {"per_rank", report.perRank}};
-  for (const auto &[kind, traffic] : report.byKind)
-    json["by_kind"][kind] = {{"count", traffic.count},
-                             {"bytes", traffic.bytes}};
-  json["by_axis"] = ordered_json::object();
-  for (const auto &[axes, traffic] : report.byAxis)
-    json["by_axis"][axes] = {{"count", traffic.count},
-                             {"bytes", traffic.bytes}};
+  auto set = [&](const char *by, const auto &traffics) {
+    json[by] = ordered_json::object();
+    for (const auto &[key, traffic] : traffics)
+      json[by][key] = {{"count", traffic.count},
+                       {"bytes", traffic.bytes},
+                       {"steps", traffic.steps}};
+  };
+  set("by_kind", report.byKind);
+  set("by_axis", report.byAxis);
+  set("by_algorithm", report.byAlgorithm);
   json["parameter_bytes"] = report.parameterBytes;
   if (report.parameterBytes > 0)
     json["parameter_ratio"] =

@@ -88,14 +88,17 @@ static std::string printComm(const plan::Manifest &manifest) {
     return text + "  one rank: nothing is sent\n";
   auto line = [&](const std::string &name, const CommTraffic &traffic) {
     if (traffic.count > 0)
-      text += format("  %-14s %12s in %llu collectives\n", name.c_str(),
-                     printSize(traffic.bytes).c_str(),
-                     static_cast<unsigned long long>(traffic.count));
+      text += format("  %-14s %12s in %llu collectives of %llu steps\n",
+                     name.c_str(), printSize(traffic.bytes).c_str(),
+                     static_cast<unsigned long long>(traffic.count),
+                     static_cast<unsigned long long>(traffic.steps));
   };
   for (const auto &[kind, traffic] : report.byKind)
     line(kind, traffic);
   for (const auto &[axes, traffic] : report.byAxis)
     line("along " + axes, traffic);
+  for (const auto &[algorithm, traffic] : report.byAlgorithm)
+    line("by " + algorithm, traffic);
   text += format("  %-14s %12s by the rank that sends most", "together",
                  printSize(report.sentBytes).c_str());
   if (report.parameterBytes > 0)

@@ -72,8 +72,13 @@ private:
     if (sharding)
       state->setAttr(dist::kShardingAttr, sharding);
     auto symbol = FlatSymbolRefAttr::get(state.getSymNameAttr());
-    Value sum = addInPlace(builder, value.getLoc(),
-                           getStateArgument(micro, state), value);
+    Value old = getStateArgument(micro, state);
+    // Among ranks, the sum stays unreduced, which no product in place does.
+    Value sum;
+    if (dist::getMesh(getOperation()))
+      sum = AddOp::create(builder, value.getLoc(), old, value);
+    else
+      sum = addInPlace(builder, value.getLoc(), old, value);
     addResult(micro, sum, binding(kStateAttr, symbol));
     Value total = getStateArgument(apply, state);
     addResult(apply, splat(*end, value.getLoc(), value.getType(), 0),

@@ -18,6 +18,9 @@ namespace zc {
 #define GEN_PASS_REGISTRATION
 #include "passes/Scheduling/Passes.h.inc"
 
+/// On a sched.program: the program that it is what ranks of one role run of.
+inline constexpr llvm::StringLiteral kRoleOfAttr = "sched.role_of";
+
 struct SchedulingOptions {
   int64_t prefetch = 1; // gathers of states that begin ahead
 };

@@ -99,4 +99,15 @@ def ConvertToSchedPass : Pass<"zc-convert-to-sched", "::mlir::ModuleOp"> {
   let dependentDialects = ["::zc::sched::SchedDialect"];
 }
 
+def VerifyCollectiveOrderPass
+    : Pass<"zc-verify-collective-order", "::mlir::ModuleOp"> {
+  let summary = "prove that all ranks issue collectives in one order";
+  let description = [{
+    All ranks of a role run one program; programs with the same `sched.role_of`
+    are those of different roles. For every communicator, which is the ranks along
+    some axes on one of the two streams, all roles issue collectives of the same
+    kinds and sizes in the same order.
+  }];
+}
+
 #endif // ZC_PASSES_SCHEDULING_PASSES_TD

@@ -13,4 +13,5 @@ void zc::buildSchedulingPipeline(OpPassManager &manager,
   overlap.prefetch = options.prefetch;
   manager.addNestedPass<func::FuncOp>(createOverlapCollectivesPass(overlap));
   manager.addPass(createConvertToSchedPass());
+  manager.addPass(createVerifyCollectiveOrderPass());
 }

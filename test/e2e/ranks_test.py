@@ -40,6 +40,7 @@ TABLE = [
     ("mlp", [*MLP, *MOMENTUM], mesh(4, 1, "--unit", "layer")),
     ("mlp", [*MLP, *ADAMW], mesh(3, 2)),
     ("mlp", [*MLP, *CLIPPED], mesh(4, 3, "--zero-group", 2)),
+    ("mlp", [*MLP, *PARTS], mesh(2)),
     ("mlp", [*MLP, *PARTS, "--clip-norm", "0.5"], mesh(3, 2)),
     ("cnn", MOMENTUM, mesh(8)),
     ("cnn", MOMENTUM, mesh(4, 3)),
@@ -255,10 +256,52 @@ class Traffic(RanksTest):
             self.assertEqual(kept * count, 2 * (count - 1) * size)
 
     def test_once_a_step(self):
-        """Micro-batches add up what is reduced once in stage 1."""
-        once, _ = self.moved(*mesh(2, 1))
-        parts, _ = self.moved(*mesh(2, 1), options=PARTS)
-        self.assertEqual(once, parts)
+        """Micro-batches add up what is reduced once, in stages 0 and 1."""
+        for zero in (0, 1):
+            once, _ = self.moved(*mesh(2, zero))
+            parts, _ = self.moved(*mesh(2, zero), options=PARTS)
+            self.assertEqual(once, parts, zero)
+
+
+class Algorithms(RanksTest):
+    """Steps and bytes of all-reduces of together n bytes among N ranks, by the
+    busiest rank: requirements B-17 to B-21 as corrected by N-21."""
+
+    # name: (steps, bytes / n), of N = 4 and of N = 3 = 2 + 1. Recursive doubling
+    # and Rabenseifner's begin and end there by handing one rank's data over.
+    EXPECTED = {
+        4: {"auto": (6, 1.5), "ring": (6, 1.5), "sequential": (4, 3),
+            "parallel": (1, 3), "recursive-doubling": (2, 2),
+            "rabenseifner": (4, 1.5), "parameter-server": (2, 3)},
+        3: {"auto": (4, 4 / 3), "ring": (4, 4 / 3), "sequential": (3, 2),
+            "parallel": (1, 2), "recursive-doubling": (3, 2),
+            "rabenseifner": (4, 2), "parameter-server": (2, 2)},
+    }
+
+    def test_formulas(self):
+        models = {4: ("gpt", ADAMW), 3: ("mlp", [*MLP, *SGD])}
+        for count, expected in self.EXPECTED.items():
+            model, options = models[count]
+            artifact, data = self.build(model, options)
+            alone = Run(self, artifact, data, self.local(1))
+            for name, (steps, ratio) in expected.items():
+                with self.subTest(ranks=count, algorithm=name):
+                    artifact, data = self.build(
+                        model, options, mesh(count, 0, "--collective-algorithm",
+                                             name))
+                    run = Run(self, artifact, data, self.local(count))
+                    self.same(run, alone, options)
+                    comm = self.as_planned(artifact, run)
+                    used = comm["by_algorithm"]
+                    self.assertEqual(list(used),
+                                     ["ring" if name == "auto" else name])
+                    found = comm["by_kind"]["gradients"]
+                    self.assertEqual(found["steps"], steps * found["count"])
+                    # Odd sizes are divided as evenly as may be.
+                    slack = 0 if count == 4 else 8 * found["count"]
+                    self.assertAlmostEqual(found["bytes"],
+                                           ratio * comm["parameter_bytes"],
+                                           delta=slack)
 
 
 class Overlap(RanksTest):
