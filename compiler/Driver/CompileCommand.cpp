@@ -226,8 +226,14 @@ static void addMemoryOptions(CLI::App &command, Arguments &arguments) {
       .add_option(
           "--precision", arguments.options.precision,
           "what weights, activations and gradients of a step are stored "
-          "in; with bf16 the optimizer updates float32 weights, which "
-          "are what checkpoints and exports hold")
+          "in; with bf16 and fp16 the optimizer updates float32 weights, "
+          "which are what checkpoints and exports hold. fp16 scales the "
+          "loss, skips steps whose gradients overflow, and is "
+          "multiplied as float32 on CPUs")
+      ->check(CLI::IsMember({"fp32", "bf16", "fp16"}));
+  command
+      .add_option("--reduce-precision", arguments.options.reducePrecision,
+                  "what ranks add up gradients in")
       ->check(CLI::IsMember({"fp32", "bf16"}));
   command
       .add_option("--recompute", arguments.options.recompute,
@@ -382,8 +388,10 @@ static void checkTogether(const CompileOptions &options) {
                                "belongs to --optimizer sgd and sm3");
   if (options.mode != "train" && options.precision != "fp32")
     throw CLI::ValidationError("--precision", "belongs to --mode train");
-  if (options.getNumRanks() > 1 && options.precision != "fp32")
-    throw CLI::ValidationError("--precision", "with --mesh is not built yet");
+  if (options.target != "cpu" && options.precision != "fp32")
+    throw CLI::ValidationError("--precision",
+                               options.precision + " with --target " +
+                                   options.target + " is not built yet");
   if (options.mode != "train" && options.recompute != "none")
     throw CLI::ValidationError("--recompute", "belongs to --mode train");
   if (options.batchNorm == "frozen" && options.batchNormStats == "local")

@@ -71,7 +71,8 @@ struct CompileOptions {
   std::string target = "cpu"; // or cuda
   std::string cudaArch;       // "sm_90", of cuda:sm_90; empty: any
 
-  std::string precision = "fp32"; // or bf16, fp16
+  std::string precision = "fp32";       // or bf16, fp16
+  std::string reducePrecision = "fp32"; // or bf16
 
   std::string recompute = "none";
   int64_t memoryBudget = 0; // bytes of a rank; 0: any

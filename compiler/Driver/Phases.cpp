@@ -13,6 +13,7 @@
 #include "dialects/Onnx/OnnxDialect.h"
 #include "passes/Allocation/Passes.h"
 #include "passes/Autodiff/Passes.h"
+#include "passes/Codegen/EmitObject.h"
 #include "passes/Codegen/Passes.h"
 #include "passes/Collectives/Passes.h"
 #include "passes/Fusion/Passes.h"
@@ -268,9 +269,18 @@ LogicalResult Phases::divide() {
                        StringAttr::get(context, options.collectiveAlgorithm));
   RanksOptions ranks;
   ranks.mesh = printMesh(options);
+  ranks.gradients = options.reducePrecision;
   return run("sharded", [&](OpPassManager &manager) {
     buildRanksPipeline(manager, ranks);
   });
+}
+
+/// What oneDNN needs to multiply bfloat16.
+static bool hasAvx512(const std::string &arch) {
+  CpuTarget target;
+  std::string error; // reported where code is made for it
+  return resolveCpuTarget(arch, target, error) &&
+         llvm::is_contained(target.features, "avx512f");
 }
 
 LogicalResult Phases::schedule() {
@@ -279,13 +289,15 @@ LogicalResult Phases::schedule() {
   library.target = options.target;
   setWorkspaceBound(options.target == "cuda" ? getCudaWorkspaceBound
                                              : getWorkspaceBound);
+  WidenProductsPassOptions products;
+  products.bf16 = llvm::all_of(options.cpuArchs, hasAvx512);
   RecomputePassOptions memory;
   memory.policy = options.recompute;
   memory.budget = options.memoryBudget;
   SchedulingOptions scheduling;
   scheduling.prefetch = memory.prefetch = options.prefetch.value_or(1);
   return run("sched", [&](OpPassManager &manager) {
-    buildFusionPipeline(manager, library);
+    buildFusionPipeline(manager, library, products);
     buildMemoryPipeline(manager, memory);
     buildSchedulingPipeline(manager, scheduling);
     buildAllocationPipeline(manager, AllocationOptions());

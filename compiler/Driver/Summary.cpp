@@ -76,6 +76,9 @@ void zc::printSummary(const Summary &summary, const CompileOptions &options,
                         summary.drawnTensors == 1 ? "" : "s", options.init);
   if (summary.batch)
     os << "zc: batch of " << summary.batch << '\n';
+  if (options.precision == "fp16")
+    os << "zc: CPUs multiply no fp16: it is stored so, and multiplied as "
+          "float32\n";
   for (const std::string &note : summary.notes)
     os << "zc: note: " << note << '\n';
   if (summary.recomputedOps > 0)

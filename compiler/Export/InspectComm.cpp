@@ -31,6 +31,9 @@ public:
     report.perRank.resize(std::min(numRanks, kMostListedRanks));
     for (int kind = 1; kind < plan::TrafficKind_ARRAYSIZE; ++kind)
       report.byKind[kTrafficNames[kind]];
+    hasCopies = std::any_of(
+        manifest.states().begin(), manifest.states().end(),
+        [](const plan::State &state) { return state.kind() == plan::COPY; });
     for (const plan::State &state : manifest.states())
       addParameters(state);
   }
@@ -51,7 +54,8 @@ public:
 
 private:
   void addParameters(const plan::State &state) {
-    if (state.kind() != plan::PARAMETER)
+    // Where the forward reads copies, those are the parameters that are sent.
+    if (state.kind() != (hasCopies ? plan::COPY : plan::PARAMETER))
       return;
     plan::TensorType whole = state.type();
     if (state.whole_dims_size() > 0)
@@ -142,6 +146,7 @@ private:
 
   std::vector<Axis> mesh;
   int64_t numRanks = 1;
+  bool hasCopies = false;
   CommReport report;
   std::map<std::tuple<plan::CollectiveKind, plan::CollectiveAlgorithm, int64_t,
                       int64_t, int64_t, int64_t, int64_t>,

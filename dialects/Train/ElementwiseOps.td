@@ -235,6 +235,8 @@ def Train_SelectOp : Train_ElementwiseOp<"select", "None", [Train_Differentiable
   let results = (outs Train_Tensor:$result);
 }
 
+// Linear (but for rounding) from float to float: getShardingRule is written by
+// hand.
 def Train_ConvertOp : Train_ElementwiseOp<"convert", "None", [Train_Differentiable]> {
   let summary = "the same value in another element type";
   let description = [{
@@ -242,6 +244,16 @@ def Train_ConvertOp : Train_ElementwiseOp<"convert", "None", [Train_Differentiab
   }];
   let arguments = (ins Train_Tensor:$input);
   let results = (outs Train_Tensor:$result);
+  let extraClassDefinition = [{
+    double $cppClass::getFlops() {
+      return static_cast<double>(::zc::numElements(getResult().getType()));
+    }
+    void $cppClass::buildLinalg(::mlir::OpBuilder &builder, ::mlir::Location loc,
+                                ::mlir::ValueRange inputs,
+                                ::mlir::ValueRange outputs) {
+      buildElementwiseLinalg(getOperation(), builder, loc, inputs, outputs);
+    }
+  }];
 }
 
 #endif // ZC_DIALECTS_TRAIN_ELEMENTWISEOPS_TD

@@ -29,7 +29,8 @@ public:
         builder(block.getTerminator()) {}
 
   /// Gradients of `parameters` (null where none reaches), or a diagnostic.
-  LogicalResult run(Value loss, ArrayRef<Value> parameters,
+  /// `scale`: the loss's own gradient, a float32; null: 1.
+  LogicalResult run(Value loss, Value scale, ArrayRef<Value> parameters,
                     SmallVectorImpl<Value> &gradients) {
     for (Value parameter : parameters)
       active.insert(parameter);
@@ -37,7 +38,9 @@ public:
     SmallVector<Operation *> forward;
     for (Operation &op : block.without_terminator())
       forward.push_back(&op);
-    accumulate(loss, splat(builder, loss.getLoc(), loss.getType(), 1));
+    accumulate(loss, scale ? convert(builder, loss.getLoc(), scale,
+                                     getElementTypeOrSelf(loss.getType()))
+                           : splat(builder, loss.getLoc(), loss.getType(), 1));
     for (Operation *op : llvm::reverse(forward))
       if (failed(differentiate(op)))
         return failure();
@@ -118,7 +121,11 @@ struct BuildBackward : public impl::BuildBackwardPassBase<BuildBackward> {
                      "or --freeze and --train exclude all");
       return signalPassFailure();
     }
-    if (failed(Differentiator(step).run(loss, parameters, gradients)))
+    Value scale;
+    if (auto state = getOperation().lookupSymbol<StateOp>(kLossScale))
+      if (state.getKind() == kScalar)
+        scale = getStateArgument(step, state);
+    if (failed(Differentiator(step).run(loss, scale, parameters, gradients)))
       return signalPassFailure();
     for (auto [parameter, gradient] : llvm::zip(parameters, gradients)) {
       if (!gradient)

@@ -1,6 +1,7 @@
 //===- BuildOptimizerStep.cpp - gradients to new values -------------------===//
 #include "dialects/Dist/DistDialect.h"
 #include "passes/Autodiff/GradientNorm.h"
+#include "passes/Autodiff/LossScale.h"
 #include "passes/Autodiff/Optimizers/Optimizer.h"
 #include "passes/Autodiff/Optimizers/UpdateBuilder.h"
 #include "passes/Autodiff/Passes.h"
@@ -50,9 +51,16 @@ struct BuildOptimizerStep
         markResult(result, kGradientsAttr);
     for (Gradient &gradient : gradients)
       gradient.value = widen(builder, gradient.value.getLoc(), gradient.value);
-    buildNorm(step, builder, gradients);
+    LossScale scale(step);
+    for (Gradient &gradient : gradients)
+      gradient.value = scale.unscale(builder, gradient.value);
+    scale.update(builder, buildNorm(step, builder, gradients));
+    // A step that is skipped does not count.
+    OpOperand &next =
+        step.getBody().front().getTerminator()->getOpOperand(countResult);
+    next.set(scale.choose(builder, next.get(), oldCount));
     for (const Gradient &gradient : gradients)
-      updateParameter(step, builder, *rule, gradient);
+      updateParameter(step, builder, *rule, gradient, scale);
   }
 
 private:
@@ -126,13 +134,15 @@ private:
         AddOp::create(builder, loc, old, splat(builder, loc, stepType, 1));
     UpdateBuilder u{builder, loc};
     rule.buildShared(builder, loc, rate, u.convert(next, builder.getF64Type()));
+    oldCount = old;
+    countResult = step.getNumResults();
     addResult(step, next, binding(*count));
     return success();
   }
 
   /// The norm is a metric; with a limit to it, gradients are scaled down.
-  void buildNorm(func::FuncOp step, OpBuilder &builder,
-                 MutableArrayRef<Gradient> gradients) {
+  Value buildNorm(func::FuncOp step, OpBuilder &builder,
+                  MutableArrayRef<Gradient> gradients) {
     Location loc = NameLoc::get(builder.getStringAttr("gradient norm"));
     SmallVector<Value> values;
     SmallVector<GradientDivision> divisions;
@@ -145,11 +155,12 @@ private:
         step, norm,
         builder.getNamedAttr(kMetricAttr, builder.getStringAttr("grad_norm")));
     if (clipNorm <= 0)
-      return;
+      return norm;
     Value factor = buildClipFactor(builder, loc, norm, clipNorm);
     UpdateBuilder u{builder, loc};
     for (Gradient &gradient : gradients)
       gradient.value = u.mul(gradient.value, u.spread(factor, gradient.value));
+    return norm;
   }
 
   /// How the gradient of a parameter will be divided: as its moments are.
@@ -187,7 +198,7 @@ private:
   }
 
   void updateParameter(func::FuncOp step, OpBuilder &builder, Optimizer &rule,
-                       const Gradient &gradient) {
+                       const Gradient &gradient, LossScale &scale) {
     StateOp parameter = gradient.parameter;
     StringRef name = parameter.getSymName();
     SmallVector<StateOp> states;
@@ -205,16 +216,21 @@ private:
       states.push_back(state);
       update.moments.push_back(getStateArgument(step, state));
     }
+    SmallVector<Value> before = update.moments;
     // Where the parameter comes from says where its update comes from.
     Value updated = rule.update(builder, parameter.getLoc(), update);
+    updated = scale.choose(builder, updated, update.parameter);
     addResult(step, updated, binding(parameter));
     if (StateOp copy = findCopy(parameter))
       addResult(step,
                 narrow(builder, parameter.getLoc(), updated, copy.getType()),
                 binding(copy));
-    for (auto [state, moment] : llvm::zip(states, update.moments))
-      addResult(step, moment, binding(state));
+    for (auto [state, moment, old] : llvm::zip(states, update.moments, before))
+      addResult(step, scale.choose(builder, moment, old), binding(state));
   }
+
+  Value oldCount; // of steps done
+  unsigned countResult = 0;
 };
 
 } // namespace

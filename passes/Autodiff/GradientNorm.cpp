@@ -30,8 +30,8 @@ static Value reduceDims(OpBuilder &builder, Location loc, StringRef kind,
   SmallVector<int64_t> shape;
   for (int64_t dim : otherDims(type.getRank(), dims))
     shape.push_back(type.getDimSize(dim));
-  return ReduceOp::create(builder, loc, withShape(type, shape), kind, from,
-                          dims);
+  return ReduceOp::create(builder, loc, withComputeType(withShape(type, shape)),
+                          kind, from, dims);
 }
 
 /// Of a value as rows: each row's sum, then theirs.
@@ -74,9 +74,15 @@ Value buildGlobalNorm(OpBuilder &builder, Location loc, ValueRange gradients,
   for (auto [gradient, division] : llvm::zip_equal(gradients, divisions)) {
     // The norm of a scaled tensor needs no scaled tensor.
     Value value = gradient;
-    Value factor = takeFactor(value);
+    SmallVector<Value> factors;
+    while (Value factor = takeFactor(value))
+      factors.push_back(factor);
+    // Nor is one of 16 bits to be made float32 first.
+    if (auto convert = value.getDefiningOp<ConvertOp>())
+      if (isNarrow(getElementTypeOrSelf(convert.getInput().getType())))
+        value = convert.getInput();
     Value own = sumSquares(builder, loc, value, division.parts);
-    if (factor)
+    for (Value factor : factors)
       own = u.mul(own, u.mul(factor, factor));
     own = u.convert(own, builder.getF32Type());
     Value &sum = sums[division.axes];

@@ -22,6 +22,12 @@ inline constexpr llvm::StringLiteral kStepCount = "optimizer.step";
 /// Which micro-batch of a step, from 0.
 inline constexpr llvm::StringLiteral kMicroBatch = "micro_batch";
 
+/// What the loss is multiplied by before its gradients are built, so that small
+/// ones are not lost in fp16, and how many steps it has been right; the states
+/// are there where the loss is to be scaled.
+inline constexpr llvm::StringLiteral kLossScale = "loss_scale";
+inline constexpr llvm::StringLiteral kGoodSteps = "loss_scale.good_steps";
+
 /// The metric of a step that its gradients are of.
 inline constexpr llvm::StringLiteral kLoss = "loss";
 

@@ -1,5 +1,6 @@
 //===- ApproximateMath.cpp - polynomials for transcendental functions -----===//
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -23,6 +24,9 @@ struct ApproximateMath : public impl::ApproximateMathPassBase<ApproximateMath> {
                                  "math.atan"},
                                 name);
     });
+    // On most processors LLVM rounds to bfloat16 by calls; as shifts and sums
+    // it is vectors everywhere, and the same bits.
+    arith::populateExpandBFloat16Patterns(patterns);
     // Where the rounds end early, what is left is correct all the same.
     (void)applyPatternsGreedily(getOperation(), std::move(patterns));
   }

@@ -68,6 +68,7 @@ def ApproximateMathPass : Pass<"zc-approximate-math"> {
   let description = [{
     LLVM's vectoriser turns polynomials into vector code; calls of libm would
     leave the loop scalar. The polynomials are MLIR's. float64 is left alone.
+    Conversions of bfloat16 become shifts and sums of integers.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect",
     "::mlir::math::MathDialect", "::mlir::vector::VectorDialect"];

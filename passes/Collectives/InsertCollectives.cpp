@@ -1,4 +1,5 @@
 //===- InsertCollectives.cpp - --zc-insert-collectives --------------------===//
+#include "dialects/Train/Ops/OpSupport.h"
 #include "passes/Collectives/Passes.h"
 #include "passes/Sharding/Layout.h"
 
@@ -17,15 +18,17 @@ public:
   /// `user` is a dist.reshard that says more, or null; `traffic` what is sent
   /// where nothing else says it.
   Resharder(OpBuilder &builder, Value value, Layout from, dist::ReshardOp user,
-            StringRef traffic, dist::MeshAttr mesh)
+            StringRef traffic, dist::MeshAttr mesh, Type gradientElement)
       : builder(builder), value(value), now(std::move(from)), user(user),
-        traffic(traffic), mesh(mesh) {}
+        traffic(traffic), mesh(mesh), gradientElement(gradientElement) {}
 
   /// Null where a whole value would have to become a sum of terms.
   Value run(const Layout &wanted);
 
 private:
   void reduce(const Layout &wanted);
+  void reduceAs(const Layout &wanted, Type element);
+  void convertTo(Type element);
   void scatter(const Layout &wanted, int64_t dim);
   bool exchange(const Layout &wanted);
   void gather(const Layout &wanted, int64_t dim);
@@ -39,6 +42,7 @@ private:
   dist::ReshardOp user;
   StringRef traffic;
   dist::MeshAttr mesh;
+  Type gradientElement; // what floats of gradients are reduced in
 };
 
 } // namespace
@@ -113,6 +117,31 @@ void Resharder::reduce(const Layout &wanted) {
   add<dist::AllReduceOp>(axisNames(axes, mesh), getTraffic());
 }
 
+void Resharder::convertTo(Type element) {
+  value = train::convert(builder, value.getLoc(), value, element);
+  Operation *op = value.getDefiningOp();
+  op->setAttr(dist::kOperandsAttr, toArrayAttr(now, mesh));
+  op->setAttr(dist::kResultsAttr, toArrayAttr(now, mesh));
+}
+
+/// The sum in another type than the terms', which only passes through.
+void Resharder::reduceAs(const Layout &wanted, Type element) {
+  Type own = getElementTypeOrSelf(value.getType());
+  StringAttr sent = getTraffic();
+  Value terms = value;
+  convertTo(element);
+  value.getDefiningOp()->setAttr(kStagingAttr, builder.getUnitAttr());
+  value.getDefiningOp()->setAttr(dist::kTrafficAttr, sent);
+  if (Attribute late = terms.getDefiningOp()->getAttr(kLateAttr))
+    value.getDefiningOp()->setAttr(kLateAttr, late);
+  reduce(wanted);
+  value.getDefiningOp()->setAttr(kStagingAttr, builder.getUnitAttr());
+  Attribute gradient = value.getDefiningOp()->removeAttr(kGradientsAttr);
+  convertTo(own);
+  if (gradient)
+    value.getDefiningOp()->setAttr(kGradientsAttr, gradient);
+}
+
 /// One axis that leaves the end of a dim for the end of another.
 bool Resharder::exchange(const Layout &wanted) {
   int64_t rank = now.dims.size();
@@ -160,6 +189,15 @@ void Resharder::slice(const Layout &wanted, int64_t dim) {
 }
 
 Value Resharder::run(const Layout &wanted) {
+  Type own = getElementTypeOrSelf(value.getType());
+  bool converts = gradientElement && own != gradientElement &&
+                  (own.isF32() || isNarrow(own)) &&
+                  getTraffic().getValue() == dist::kGradients &&
+                  llvm::any_of(now.unreduced, [&](int axis) {
+                    return !wanted.isUnreduced(axis);
+                  });
+  if (converts)
+    reduceAs(wanted, gradientElement);
   reduce(wanted);
   while (exchange(wanted)) {
   }
@@ -182,6 +220,8 @@ struct InsertCollectives
       getOperation().emitError("has no dist.mesh; run --zc-annotate-mesh");
       return signalPassFailure();
     }
+    if (failed(readGradientElement()))
+      return signalPassFailure();
     for (auto program : getOperation().getOps<func::FuncOp>())
       if (failed(convert(program)))
         return signalPassFailure();
@@ -189,6 +229,17 @@ struct InsertCollectives
   }
 
 private:
+  LogicalResult readGradientElement() {
+    gradientElement = llvm::StringSwitch<Type>(gradients)
+                          .Case("fp32", Float32Type::get(&getContext()))
+                          .Case("bf16", BFloat16Type::get(&getContext()))
+                          .Default(Type());
+    if (gradientElement || gradients.empty())
+      return success();
+    return getOperation().emitError("gradients: expected fp32 or bf16, found '")
+           << gradients << "'";
+  }
+
   LogicalResult convert(func::FuncOp program) {
     made.clear();
     Block &block = program.getBody().front();
@@ -229,7 +280,7 @@ private:
     auto state =
         symbol ? SymbolTable::lookupNearestSymbolFrom<StateOp>(program, symbol)
                : StateOp();
-    return state && state.getKind() == kParameter;
+    return state && (state.getKind() == kParameter || state.getKind() == kCopy);
   }
 
   LogicalResult reshard(OpOperand &use, const Layout &wanted,
@@ -241,8 +292,9 @@ private:
     Value &moved = made[{value, wanted.toAttr(mesh)}];
     if (!moved) {
       OpBuilder builder(use.getOwner());
-      moved =
-          Resharder(builder, value, from, nullptr, traffic, mesh).run(wanted);
+      moved = Resharder(builder, value, from, nullptr, traffic, mesh,
+                        gradientElement)
+                  .run(wanted);
     }
     if (!moved)
       return use.getOwner()->emitError("operand ")
@@ -256,7 +308,7 @@ private:
     OpBuilder builder(op);
     Value moved =
         Resharder(builder, op.getInput(), layoutOf(op.getInput(), mesh), op,
-                  dist::kActivations, mesh)
+                  dist::kActivations, mesh, gradientElement)
             .run(layoutOf(op.getResult(), mesh));
     if (!moved)
       return op.emitError("cannot be made by collectives");
@@ -266,6 +318,7 @@ private:
   }
 
   dist::MeshAttr mesh;
+  Type gradientElement; // null: their own
   DenseMap<std::pair<Value, Attribute>, Value> made;
 };
 

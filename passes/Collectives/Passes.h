@@ -19,7 +19,8 @@ namespace zc {
 #include "passes/Collectives/Passes.h.inc"
 
 struct RanksOptions {
-  std::string mesh; // "dp=4,tp=2", slowest first
+  std::string mesh;      // "dp=4,tp=2", slowest first
+  std::string gradients; // what they are reduced in: fp32, bf16
 };
 
 /// From programs of one rank to programs of a rank of the mesh.

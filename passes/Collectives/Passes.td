@@ -9,7 +9,8 @@ def InsertCollectivesPass : Pass<"zc-insert-collectives", "::mlir::ModuleOp"> {
   let description = [{
     Requires `--zc-propagate-sharding`. Once for every division of a value that
     users want, in front of the first of them. Types stay those of the whole
-    tensors.
+    tensors. With `gradients`, floats that are sent as gradients are added up in
+    that type, between two conversions.
 
     ```mlir
     %g = train.matmul %x, %dy {dist.results = [#dist.sharding<_,_ unreduced dp>]}
@@ -20,6 +21,10 @@ def InsertCollectivesPass : Pass<"zc-insert-collectives", "::mlir::ModuleOp"> {
     %w1 = train.sub %w, %0
     ```
   }];
+  let options = [
+    Option<"gradients", "gradients", "std::string", "\"\"",
+           "fp32 or bf16: what gradients are reduced in; default their own type">
+  ];
   let statistics = [
     Statistic<"numCollectives", "num-collectives", "Collectives inserted">
   ];

@@ -14,7 +14,9 @@ void buildRanksPipeline(OpPassManager &manager, const RanksOptions &options) {
   mesh.mesh = options.mesh;
   manager.addPass(createAnnotateMeshPass(mesh));
   manager.addPass(createPropagateShardingPass());
-  manager.addPass(createInsertCollectivesPass());
+  InsertCollectivesPassOptions collectives;
+  collectives.gradients = options.gradients;
+  manager.addPass(createInsertCollectivesPass(collectives));
   manager.addPass(createVerifyShardingPass());
   manager.addPass(createExplainShardingPass());
   manager.addPass(createLocalizePass());

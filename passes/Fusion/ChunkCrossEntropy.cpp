@@ -184,7 +184,7 @@ private:
   void buildChunk() {
     Value logits = buildLogits();
     Value labels = part(head.loss.getLabels(), 0);
-    Type perSample = withShape(logits.getType(), {samples});
+    Type perSample = withShape(head.loss.getLoss().getType(), {samples});
     auto loss = SoftmaxCrossEntropyOp::create(builder, loc, perSample,
                                               perSample, logits, labels,
                                               head.loss.getIgnoreIndexAttr());
@@ -199,7 +199,9 @@ private:
     biasGrads.resize(head.biasGrads.size());
     for (auto [index, reduce] : llvm::enumerate(head.biasGrads)) {
       Value &sum = biasGrads[index];
-      Value term = reduceSum(builder, reduce.getLoc(), grad, {0});
+      Type type = withShape(reduce.getType(), {head.classes()});
+      Value term = ReduceOp::create(builder, reduce.getLoc(), type, "sum", grad,
+                                    ArrayRef<int64_t>{0});
       sum = sum ? AddOp::create(builder, reduce.getLoc(), sum, term) : term;
       if (chunk + 1 == count)
         keepMarks(reduce, sum);
@@ -231,14 +233,18 @@ private:
                                         lhs, rhs, tl, tr));
       return;
     }
+    // Sums over the chunks are of float32.
+    Type sums32 = withComputeType(type);
     Value sum =
         values.empty()
-            ? Value(MatmulOp::create(builder, at, type, lhs, rhs, tl, tr))
-            : Value(MatmulAddOp::create(builder, at, type, values.front(), lhs,
-                                        rhs, tl, tr));
-    values.assign(1, sum);
-    if (chunk + 1 == count)
+            ? Value(MatmulOp::create(builder, at, sums32, lhs, rhs, tl, tr))
+            : Value(MatmulAddOp::create(builder, at, sums32, values.front(),
+                                        lhs, rhs, tl, tr));
+    if (chunk + 1 == count) {
+      sum = narrow(builder, at, sum, type);
       keepMarks(product, sum);
+    }
+    values.assign(1, sum);
   }
 
   /// The memory report counts gradients by marks on their producers.

@@ -8,12 +8,15 @@ using namespace mlir;
 namespace zc {
 
 void buildFusionPipeline(OpPassManager &manager,
-                         const SelectLibraryCallsPassOptions &options) {
+                         const SelectLibraryCallsPassOptions &options,
+                         const WidenProductsPassOptions &products) {
   manager.addPass(createChunkCrossEntropyPass());
   manager.addPass(createAssignLayoutsPass());
   manager.addPass(createSplitBatchNormPass());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
+  if (options.target == "cpu")
+    manager.addPass(createWidenProductsPass(products));
   // From here on the values that exist are fixed: no pass may fold across
   // regions.
   manager.addPass(createFormRegionsPass());

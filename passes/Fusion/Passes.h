@@ -25,7 +25,8 @@ void setWorkspaceBound(WorkspaceBound bound);
 
 /// Layouts, regions, library calls.
 void buildFusionPipeline(mlir::OpPassManager &manager,
-                         const SelectLibraryCallsPassOptions &options);
+                         const SelectLibraryCallsPassOptions &options,
+                         const WidenProductsPassOptions &products = {});
 
 } // namespace zc
 

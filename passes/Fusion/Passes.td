@@ -94,13 +94,38 @@ def FormRegionsPass : Pass<"zc-form-regions", "::mlir::ModuleOp"> {
   let dependentDialects = ["::zc::train::TrainDialect"];
 }
 
+def WidenProductsPass : Pass<"zc-widen-products", "::mlir::ModuleOp"> {
+  let summary = "compute in float32 what libraries do not in 16 bits";
+  let description = [{
+    Products and attention that the target's library has in float32 alone, though
+    their operands are stored in 16 bits, get conversions around them. On CPUs
+    that is fp16 throughout, bf16 in attention, and without `bf16` everywhere.
+
+    ```mlir
+    %y = train.matmul %a, %b : (tensor<8x4xf16>, tensor<4x4xf16>) -> tensor<8x4xf16>
+    // becomes
+    %0 = train.convert %a : (tensor<8x4xf16>) -> tensor<8x4xf32>
+    %1 = train.convert %b : (tensor<4x4xf16>) -> tensor<4x4xf32>
+    %2 = train.matmul %0, %1 : (tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32>
+    %y = train.convert %2 : (tensor<8x4xf32>) -> tensor<8x4xf16>
+    ```
+  }];
+  let options = [
+    Option<"bf16", "bf16", "bool", "true", "the library multiplies bfloat16">
+  ];
+  let statistics = [
+    Statistic<"numWidened", "num-widened", "Ops computed in float32">
+  ];
+  let dependentDialects = ["::zc::train::TrainDialect"];
+}
+
 def SelectLibraryCallsPass
     : Pass<"zc-select-library-calls", "::mlir::ModuleOp"> {
   let summary = "give matmuls and convolutions to a library";
   let description = [{
     A region that is one op that the target's library computes gets `library` and
-    a bound on the library's workspace. For the CPU: oneDNN, for float32. For
-    CUDA: cuBLASLt and cuDNN, for float32, bfloat16 and float16.
+    a bound on the library's workspace. For the CPU: oneDNN, for float32 and
+    bfloat16. For CUDA: cuBLASLt and cuDNN, for float32, bfloat16 and float16.
   }];
   let options = [
     Option<"target", "target", "std::string", "\"cpu\"", "cpu or cuda">,

@@ -5,6 +5,7 @@
 // wants of its operands it says itself.
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/Dist/DistDialect.h"
 #include "dialects/Train/Ops/OpSupport.h"
 #include "passes/Autodiff/ProgramBuilder.h"
 #include "passes/Precision/Passes.h"
@@ -142,7 +143,8 @@ struct ApplyPrecision : public impl::ApplyPrecisionPassBase<ApplyPrecision> {
           << type << "'";
       return signalPassFailure();
     }
-    if (failed(readCopies(step, element)))
+    if (failed(readCopies(step, element)) ||
+        (element.isF16() && failed(addLossScale())))
       return signalPassFailure();
     numNarrowed += Narrower(step, element).run();
   }
@@ -154,6 +156,23 @@ private:
     if (type == "fp16")
       return Float16Type::get(&getContext());
     return nullptr;
+  }
+
+  /// As PyTorch's GradScaler begins.
+  LogicalResult addLossScale() {
+    constexpr double kFirstScale = 65536;
+    Builder builder(&getContext());
+    auto scale =
+        getScalarState(getOperation(), kLossScale,
+                       RankedTensorType::get({}, builder.getF32Type()));
+    auto steps =
+        getScalarState(getOperation(), kGoodSteps,
+                       RankedTensorType::get({}, builder.getI64Type()));
+    if (failed(scale) || failed(steps))
+      return failure();
+    scale->setDrawAttr(builder.getDictionaryAttr(builder.getNamedAttr(
+        kDrawConstant, builder.getF64FloatAttr(kFirstScale))));
+    return success();
   }
 
   /// The step reads copies of the parameters alone.
@@ -174,6 +193,8 @@ private:
                               withElementType(state.getType(), element), kCopy,
                               state.getLoc());
       copy.setParameter(state.getSymName());
+      if (Attribute sharding = state->getAttr(dist::kShardingAttr))
+        copy->setAttr(dist::kShardingAttr, sharding);
       argument.replaceAllUsesWith(getStateArgument(step, copy));
       unused.set(i);
     }

@@ -40,6 +40,7 @@ struct Member {
 struct Unit {
   SmallVector<Member> members;
   StateOp state;
+  StateOp copy;     // in 16 bits, which the step reads; null: it reads `state`
   int64_t size = 0; // without padding
 
   void add(StateOp member) {
@@ -187,7 +188,9 @@ private:
         addState(getOperation(), name, type, kParameter, unit.front().getLoc());
     unit.state.setDecay(unit.front().getDecay());
     unit.state->setAttr(dist::kMomentsAttr, dividedVector());
-    if (stage == 3)
+    createCopy(unit);
+    // What only the optimizer reads is divided with the moments.
+    if (stage == 3 || unit.copy)
       unit.state->setAttr(dist::kShardingAttr, dividedVector());
     for (Member &member : unit.members) {
       member.state->setAttr(
@@ -198,14 +201,32 @@ private:
     }
   }
 
+  void createCopy(Unit &unit) {
+    StateOp like = findCopy(unit.front());
+    if (!like)
+      return;
+    StringRef suffix =
+        like.getSymName().drop_front(unit.front().getSymName().size());
+    unit.copy = addState(
+        getOperation(), (unit.state.getSymName() + suffix).str(),
+        withShape(like.getType(), unit.state.getTensorType().getShape()), kCopy,
+        unit.state.getLoc());
+    unit.copy.setParameter(unit.state.getSymName());
+    if (stage == 3)
+      unit.copy->setAttr(dist::kShardingAttr, dividedVector());
+  }
+
   /// Members are known to files and to no program.
   void moveMembers() {
     OpBuilder builder = OpBuilder::atBlockEnd(getOperation().getBody());
     auto members =
         ModuleOp::create(builder, getOperation().getLoc(), dist::kUnitModule);
     for (Unit &unit : units)
-      for (Member &member : unit.members)
+      for (Member &member : unit.members) {
+        if (StateOp copy = findCopy(member.state))
+          copy.erase();
         member.state->moveBefore(members.getBody(), members.getBody()->end());
+      }
   }
 
   // --- Gradients
@@ -228,8 +249,9 @@ private:
       if (int64_t rest = padding(unit))
         parts.push_back(
             splat(builder, loc, withShape(parts.front().getType(), {rest}), 0));
-      auto flat = ConcatOp::create(builder, loc, unit.state.getTensorType(),
-                                   parts, /*dim=*/0);
+      auto type = withShape(parts.front().getType(),
+                            unit.state.getTensorType().getShape());
+      auto flat = ConcatOp::create(builder, loc, type, parts, /*dim=*/0);
       flat->setAttr(dist::kTrafficAttr,
                     builder.getStringAttr(dist::kGradients));
       flat->setAttr(kStagingAttr, builder.getUnitAttr());
@@ -294,6 +316,19 @@ private:
     return index ? end->getOperand(*index).getDefiningOp() : nullptr;
   }
 
+  /// The arguments of `each` that a unit's members, or their copies, are bound
+  /// to.
+  SmallVector<std::pair<Member *, BlockArgument>>
+  findArguments(func::FuncOp each, Unit &unit, bool copies) {
+    SmallVector<std::pair<Member *, BlockArgument>> arguments;
+    for (Member &member : unit.members) {
+      StateOp state = copies ? findCopy(member.state) : member.state;
+      if (Value argument = findStateArgument(each, state.getSymName()))
+        arguments.push_back({&member, cast<BlockArgument>(argument)});
+    }
+    return arguments;
+  }
+
   /// Every use of a member becomes one of a part of the vector.
   void readUnits(func::FuncOp each) {
     Operation *loss = each == program ? findLoss(each) : nullptr;
@@ -309,7 +344,9 @@ private:
     for (Unit &unit : units) {
       bool again = loss && stage == 3 && reshardAfterForward &&
                    (&unit != last || reshardLast);
-      readUnit(each, unit, again ? loss : nullptr, unused);
+      readUnit(each, unit, again ? loss : nullptr, /*copies=*/false, unused);
+      if (unit.copy)
+        readUnit(each, unit, again ? loss : nullptr, /*copies=*/true, unused);
     }
     (void)each.eraseArguments(unused);
   }
@@ -320,35 +357,45 @@ private:
 
   Operation *firstUse(func::FuncOp each, Unit &unit, Operation *loss,
                       bool backward) {
+    return firstUse(
+        findArguments(each, unit, /*copies=*/unit.copy && each == program),
+        loss, backward);
+  }
+
+  static Operation *
+  firstUse(ArrayRef<std::pair<Member *, BlockArgument>> arguments,
+           Operation *loss, bool backward) {
     Operation *first = nullptr;
-    for (Member &member : unit.members)
-      if (Value argument = findStateArgument(each, member.state.getSymName()))
-        for (Operation *user : argument.getUsers())
-          if (isBackward(user, loss) == backward &&
-              (!first || user->isBeforeInBlock(first)))
-            first = user;
+    for (auto [member, argument] : arguments)
+      for (Operation *user : argument.getUsers())
+        if (isBackward(user, loss) == backward &&
+            (!first || user->isBeforeInBlock(first)))
+          first = user;
     return first;
   }
 
-  void readUnit(func::FuncOp each, Unit &unit, Operation *loss,
+  void readUnit(func::FuncOp each, Unit &unit, Operation *loss, bool copies,
                 llvm::BitVector &unused) {
+    StateOp state = copies ? unit.copy : unit.state;
+    auto arguments = findArguments(each, unit, copies);
     Value vector;
     for (bool backward : {false, true}) {
-      Operation *first = firstUse(each, unit, loss, backward);
+      Operation *first = firstUse(arguments, loss, backward);
       if (!first)
         continue;
       if (!vector) {
-        vector = getStateArgument(each, unit.state);
+        vector = getStateArgument(each, state);
         unused.resize(each.getNumArguments());
       }
       OpBuilder builder(first);
-      Value whole = stage == 3 ? gather(builder, vector, backward) : vector;
-      for (Member &member : unit.members)
-        replaceUses(each, member, whole, loss, backward, first);
+      Value whole = state->hasAttr(dist::kShardingAttr)
+                        ? gather(builder, vector, backward)
+                        : vector;
+      for (auto [member, argument] : arguments)
+        replaceUses(*member, argument, whole, loss, backward);
     }
-    for (Member &member : unit.members)
-      if (Value argument = findStateArgument(each, member.state.getSymName()))
-        unused.set(cast<BlockArgument>(argument).getArgNumber());
+    for (auto [member, argument] : arguments)
+      unused.set(argument.getArgNumber());
   }
 
   Value gather(OpBuilder &builder, Value vector, bool backward) {
@@ -362,11 +409,8 @@ private:
     return whole;
   }
 
-  void replaceUses(func::FuncOp each, Member &member, Value whole,
-                   Operation *loss, bool backward, Operation *first) {
-    Value argument = findStateArgument(each, member.state.getSymName());
-    if (!argument)
-      return;
+  void replaceUses(Member &member, BlockArgument argument, Value whole,
+                   Operation *loss, bool backward) {
     Operation *own = nullptr;
     SmallVector<OpOperand *> uses;
     for (OpOperand &use : argument.getUses())
@@ -378,7 +422,7 @@ private:
     if (uses.empty())
       return;
     OpBuilder builder(own);
-    RankedTensorType type = member.state.getTensorType();
+    auto type = cast<RankedTensorType>(argument.getType());
     Location loc = argument.getLoc();
     Value part =
         SliceOp::create(builder, loc, withShape(type, {member.size()}), whole,

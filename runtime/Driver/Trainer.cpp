@@ -53,6 +53,8 @@ private:
   Status runStep();
   Status runPrograms();
   Status checkLoss(const Metric &loss) const;
+  Status checkScale() const;
+  std::string printKept() const;
   Status logStep(const Metric &loss, double seconds);
   Status evaluate();
   Status save();
@@ -285,7 +287,8 @@ Status Trainer::runStep() {
                       readMetric(executor, program(), "loss"));
   if (!loss)
     loss = Metric{0, "0"};
-  ZC_RETURN_IF_ERROR(agreeOnStep(checkLoss(*loss)));
+  Status sound = checkLoss(*loss);
+  ZC_RETURN_IF_ERROR(agreeOnStep(sound.ok() ? checkScale() : sound));
   ++state.step;
   return logStep(*loss, secondsSince(begin));
 }
@@ -303,17 +306,50 @@ Status Trainer::runPrograms() {
   return recipe->end == recipe->part ? Status() : executor.run(*recipe->end);
 }
 
+/// What a user still has when a run ends early.
+std::string Trainer::printKept() const {
+  return lastCheckpoint.empty()
+             ? "no checkpoint was written before"
+             : "the last checkpoint, '" + lastCheckpoint + "', is kept";
+}
+
 /// The parameters are already updated from such a loss, so that nothing after
-/// it is worth saving.
+/// it is worth saving. With a scaled loss they are not: the step was skipped.
 Status Trainer::checkLoss(const Metric &loss) const {
   if (std::isfinite(loss.value))
     return Status();
-  std::string kept = lastCheckpoint.empty() ? "no checkpoint was written before"
-                                            : "the last checkpoint, '" +
-                                                  lastCheckpoint + "', is kept";
+  std::string advice = "try a smaller --lr";
+  if (session->findScalar("loss_scale"))
+    advice = "the forward overflows fp16, whose largest number is 65504; "
+             "compile with --precision bf16, or scale the data down";
   return makeError(StatusCode::InvalidArgument, "step ", state.step + 1,
-                   ": the loss is ", loss.text, "; stopped; ", kept,
-                   "; try a smaller --lr");
+                   ": the loss is ", loss.text, "; stopped; ", printKept(),
+                   "; ", advice);
+}
+
+/// Of a scaled loss: says that the step was skipped, and ends a run that would
+/// skip for ever.
+Status Trainer::checkScale() const {
+  Executor &executor = session->executor();
+  ZC_ASSIGN_OR_RETURN(std::optional<Metric> skipped,
+                      readMetric(executor, program(), "skipped"));
+  ZC_ASSIGN_OR_RETURN(std::optional<Metric> scale,
+                      readMetric(executor, program(), "loss_scale"));
+  if (!skipped || !scale || skipped->value == 0)
+    return Status();
+  // Below it gradients are lost that fp16 holds unscaled.
+  constexpr double kLeastScale = 1;
+  if (scale->value < kLeastScale)
+    return makeError(StatusCode::InvalidArgument, "step ", state.step + 1,
+                     ": gradients overflow fp16 whatever the loss is scaled "
+                     "by, down to ",
+                     scale->text, "; stopped; ", printKept(),
+                     "; compile with --precision bf16");
+  warn(strCat("step ", state.step + 1,
+              ": gradients overflow fp16; the step is skipped and the loss "
+              "scaled by ",
+              scale->text, " from now on"));
+  return Status();
 }
 
 Status Trainer::logStep(const Metric &loss, double seconds) {

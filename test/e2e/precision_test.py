@@ -7,24 +7,29 @@ that it must be, or nothing was rounded.
 """
 import json
 import unittest
+import zipfile
 
 import numpy as np
+from safetensors.numpy import load
 
-from zctest import Fixture, ZcTest, latest_step, load_tensors, read_log
+from init_test import mlp
+from zctest import (Fixture, ZcTest, latest_step, load_tensors, read_log,
+                    run)
 
 MULTIPLE = 2
 
 
 class Precision(ZcTest):
 
-    def losses(self, fixture, optimizer, *extra, run=(), precision="bf16"):
+    def losses(self, fixture, optimizer, *extra, more=(), precision="bf16"):
         """The losses of the recorded steps; the artifact is model.zca."""
         artifact = self.compile(fixture, optimizer, "--precision", precision,
                                 *extra)
         log = self.folder / "log.jsonl"
         expected = fixture.reference["optimizers"][optimizer]
+        ranks = ["--local-ranks", "2"] if "dp=2" in extra else []
         self.train(artifact, fixture.data, fixture.reference["steps"],
-                   "--no-shuffle", "--log", log, *run,
+                   "--no-shuffle", "--log", log, *ranks, *more,
                    lr=expected["learning_rate"])
         return np.array([line["loss"] for line in read_log(log)])
 
@@ -44,6 +49,119 @@ class Precision(ZcTest):
     def test_accumulated_gradients(self):
         # Their sums are of float32.
         self.check_losses("mlp", "adamw", "--accumulate", "4")
+
+    def test_ranks(self):
+        # Each rank rounds its part of a gradient: as far from PyTorch as one.
+        ranks = ["--mesh", "dp=2", "--cpu-threads", "1"]
+        for zero, reduce in ((0, "fp32"), (0, "bf16"), (1, "fp32"),
+                             (2, "bf16"), (3, "fp32")):
+            self.check_losses("mlp", "adamw", *ranks, "--zero", zero,
+                              "--reduce-precision", reduce)
+        self.check_losses("cnn", "adamw", *ranks)
+        self.check_losses("gpt", "adamw", *ranks, "--zero", "1", "--clip-norm",
+                          "1e9")
+
+    def test_what_ranks_send(self):
+        # A ring of two sends every gradient once: as float32 by default.
+        fixture = Fixture("mlp")
+        count = sum(w.size for w in fixture.weights("adamw").values())
+        for reduce, size in (("fp32", 4), ("bf16", 2)):
+            artifact = self.compile(fixture, "adamw", "--precision", "bf16",
+                                    "--mesh", "dp=2", "--reduce-precision",
+                                    reduce)
+            comm = json.loads(self.zc("inspect", artifact, "--comm",
+                                      "--json"))["comm"]
+            self.assertAlmostEqual(comm["by_kind"]["gradients"]["bytes"]
+                                   / (size * count), 1, delta=0.02)
+
+    def test_zero_divides_sixteen_bytes(self):
+        # Rajbhandari et al. 2020, figure 1: 7.5 billion parameters on 64 ranks,
+        # (2 + 2 + 12) bytes each, of which stage 1 divides 12, 2 two more, 3 all.
+        model = mlp(self.folder / "m.onnx", 50000, 100000, 25000, 64)
+        for zero, gigabytes in enumerate((120, 31.4, 16.6, 1.9)):
+            artifact = self.folder / "a.zca"
+            self.zc("compile", model, "-o", artifact, "--loss",
+                    "softmax-cross-entropy", "--init", "normal:0.02",
+                    "--precision", "bf16", "--clip-norm", "1", "--mesh",
+                    "dp=64", "--zero", zero)
+            memory = json.loads(self.zc("inspect", artifact, "--memory",
+                                        "--json"))["memory"]
+            states = sum(memory[name] for name in
+                         ("parameters", "gradients", "optimizer"))
+            self.assertAlmostEqual(states / 1e9, gigabytes, delta=0.06)
+
+    def test_ranks_resume_on_another_mesh(self):
+        fixture = Fixture("mlp")
+        checkpoint = self.folder / "ckpt"
+        whole = self.losses(fixture, "adamw")
+        lr = fixture.reference["optimizers"]["adamw"]["learning_rate"]
+        log = self.folder / "parts.jsonl"
+        divided = self.compile(fixture, "adamw", "--precision", "bf16",
+                               "--mesh", "dp=2", "--zero", "3",
+                               "--cpu-threads", "1", name="divided.zca")
+        self.train(divided, fixture.data, 4, "--no-shuffle", "--checkpoint",
+                   checkpoint, "--local-ranks", "2", lr=lr)
+        self.train(self.folder / "model.zca", fixture.data, len(whole),
+                   "--no-shuffle", "--log", log, "--checkpoint", checkpoint,
+                   "--resume", lr=lr)
+        np.testing.assert_allclose([line["loss"] for line in read_log(log)],
+                                   whole[4:], rtol=1e-3)
+
+    def test_fp16_scales_the_loss(self):
+        # Gradients are those of fp32 but for rounding to 11 digits instead of
+        # bfloat16's 8: nearer than that, with room for one step skipped at the
+        # first scale.
+        fixture = Fixture("mlp")
+        spread = fixture.reference["optimizers"]["adamw"]["bf16_spread"]
+        distance = self.distance(fixture, "adamw", precision="fp16")
+        self.assertLessEqual(distance, spread)
+
+    def overflowing(self):
+        """An artifact and a batch whose gradients leave fp16 at first: a
+        mean squared error of 400, times 65536."""
+        fixture = Fixture("regression")
+        artifact = self.compile(fixture, "adamw", "--precision", "fp16")
+        data = dict(np.load(fixture.data))
+        data["labels"] = data["labels"] + 20
+        np.savez(self.folder / "data.npz", **data)
+        return artifact, self.folder / "data.npz"
+
+    def test_fp16_skips_and_halves(self):
+        artifact, data = self.overflowing()
+        checkpoint, log = self.folder / "ckpt", self.folder / "log.jsonl"
+        code, _, err = run("run", artifact, "--data", data, "--steps", 16,
+                           "--no-shuffle", "--log", log, "--checkpoint",
+                           checkpoint, "--save-every", "1")
+        self.assertEqual(code, 0, err)
+        skipped = err.count("the step is skipped")
+        self.assertGreater(skipped, 0, err)
+        self.assertLess(skipped, 16, err)
+        state = json.loads((latest_step(checkpoint)
+                            / "train_state.json").read_text())["scalars"]
+        # Adam's step count does not advance, the scale is halved each time.
+        self.assertEqual(state["loss_scale"]["value"], 65536 / 2 ** skipped)
+        self.assertEqual(state["optimizer.step"]["value"], 16 - skipped)
+        self.assertEqual(state["loss_scale.good_steps"]["value"], 16 - skipped)
+        first = load_tensors(checkpoint / "step-1")
+        for name, weight in self.initial(artifact).items():
+            np.testing.assert_array_equal(first[name], weight, name)
+
+    def initial(self, artifact):
+        """The weights an artifact begins with."""
+        with zipfile.ZipFile(artifact) as archive:
+            return load(archive.read("weights.safetensors"))
+
+    def test_fp16_that_overflows_at_once(self):
+        artifact, data = self.overflowing()
+        arrays = dict(np.load(data))
+        for name in set(arrays) - {"labels"}:
+            arrays[name] = arrays[name] * 1e6
+        np.savez(data, **arrays)
+        self.fails(1, ["step 1", "the loss is (-?inf|nan)", "overflows fp16",
+                       "no checkpoint was written", "--precision bf16"],
+                   "run", artifact, "--data", data, "--steps", "3",
+                   "--checkpoint", self.folder / "none")
+        self.assertEqual(list((self.folder / "none").glob("step-*")), [])
 
     def test_recomputation_keeps_every_bit(self):
         fixture = Fixture("gpt")
@@ -68,7 +186,7 @@ class Precision(ZcTest):
     def test_checkpoints_hold_float32(self):
         fixture = Fixture("mlp")
         checkpoint = self.folder / "ckpt"
-        whole = self.losses(fixture, "adamw", run=["--checkpoint", checkpoint])
+        whole = self.losses(fixture, "adamw", more=["--checkpoint", checkpoint])
         weights = load_tensors(latest_step(checkpoint))
         self.assertEqual(sorted(weights), sorted(fixture.weights("adamw")))
         for name, weight in weights.items():
@@ -90,7 +208,7 @@ class Precision(ZcTest):
     def test_evaluates_what_it_exports(self):
         fixture = Fixture("mlp")
         checkpoint = self.folder / "ckpt"
-        self.losses(fixture, "adamw", run=["--checkpoint", checkpoint])
+        self.losses(fixture, "adamw", more=["--checkpoint", checkpoint])
         trained = self.folder / "trained.onnx"
         artifact = self.folder / "model.zca"
         self.zc("export", artifact, "--checkpoint", checkpoint, "-o", trained)
@@ -112,8 +230,7 @@ class Precision(ZcTest):
 def add_tests():
     for model, optimizer in (("mlp", "sgd_nesterov"), ("mlp", "adamw"),
                              ("cnn", "adamw"), ("gpt", "adamw"),
-                             ("resnet", "adamw"), ("bert", "adamw"),
-                             ("llama", "adamw"), ("vit", "adamw")):
+                             ("resnet", "adamw"), ("bert", "adamw")):
         def test(self, model=model, optimizer=optimizer.replace("_", "-")):
             self.check_losses(model, optimizer)
         setattr(Precision, f"test_{model}_{optimizer}", test)

@@ -47,7 +47,7 @@ def export(options, model, folder):
 def compile_model(options, folder):
     output(options.tools / "zc", "compile", folder / "model.onnx", "-o",
            folder / "model.zca", "--loss", "softmax-cross-entropy",
-           "--cpu-threads", options.threads)
+           "--cpu-threads", options.threads, "--precision", options.precision)
 
 
 def run_zc(options, folder):
@@ -71,7 +71,7 @@ class Peer:
     def __init__(self, options, model, mode):
         args = [options.torch_python, PEER, "--model", model, "--mode", mode,
                 "--threads", options.threads, "--steps", options.steps,
-                "--seconds", options.turn_seconds, "--serve"]
+                "--precision", options.precision, "--seconds", options.turn_seconds, "--serve"]
         self.process = subprocess.Popen([str(arg) for arg in args], text=True,
                                         stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE,
@@ -184,6 +184,10 @@ def main():
                         help="a Python that has torch and onnxscript")
     parser.add_argument("--modes", nargs="+", default=["eager", "compile"],
                         choices=["eager", "compile"])
+    parser.add_argument("--precision", default="fp32",
+                        choices=["fp32", "bf16"],
+                        help="bf16: PyTorch under autocast; the limit stays "
+                        "that of float32")
     parser.add_argument("--tools", type=pathlib.Path,
                         default=ROOT / "build" / "bin")
     parser.add_argument("--work", type=pathlib.Path,

@@ -97,15 +97,17 @@ class Training:
         self.optimizer = torch.optim.AdamW(net.parameters(), lr=1e-4,
                                            fused=options.dist != "fsdp")
         self.x, self.labels = x, labels
+        self.autocast = options.precision == "bf16"
         for _ in range(WARM_UP):
             self.step()
 
     def step(self):
         """One step; its milliseconds."""
         start = time.perf_counter()
-        logits = self.forward(self.x)
-        self.loss = F.cross_entropy(logits.reshape(-1, logits.shape[-1]),
-                                    self.labels.reshape(-1))
+        with torch.autocast("cpu", torch.bfloat16, enabled=self.autocast):
+            logits = self.forward(self.x)
+            self.loss = F.cross_entropy(logits.reshape(-1, logits.shape[-1]),
+                                        self.labels.reshape(-1))
         self.loss.backward()
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
@@ -131,6 +133,8 @@ def main():
                         + ", or gpt:NUMBERS")
     parser.add_argument("--mode", default="eager",
                         choices=["eager", "compile"])
+    parser.add_argument("--precision", default="fp32",
+                        choices=["fp32", "bf16"], help="bf16: autocast")
     parser.add_argument("--steps", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1e9)
     parser.add_argument("--threads", type=int, default=2)

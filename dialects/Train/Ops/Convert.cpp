@@ -83,6 +83,15 @@ Value ConvertOp::buildScalar(OpBuilder &builder, Location loc,
   return castSign(builder, loc, result, to);
 }
 
+ShardingRule ConvertOp::getShardingRule() {
+  auto isFloat = [](Value value) {
+    return isa<FloatType>(getElementTypeOrSelf(value.getType()));
+  };
+  bool isLinear = isFloat(getInput()) && isFloat(getResult());
+  return ShardingRule::elementwise(getOperation(), isLinear ? Linearity::Joint
+                                                            : Linearity::None);
+}
+
 LogicalResult ConvertOp::vjp(OpBuilder &builder, ValueRange resultGrads,
                              ArrayRef<bool> wanted,
                              MutableArrayRef<Value> operandGrads) {

@@ -19,29 +19,46 @@ using namespace zc::train;
 
 namespace zc::cpu {
 
-/// Whether all operands from `first` on have elements of a type that passes.
-static bool haveElements(Operation *op, unsigned first,
-                         llvm::function_ref<bool(Type)> passes) {
-  return llvm::all_of(llvm::drop_begin(op->getOperandTypes(), first),
-                      [&](Type type) {
-                        return passes(cast<ShapedType>(type).getElementType());
-                      });
+/// The library that computes the op if the elements suit it.
+static StringRef libraryOf(Operation *op) {
+  if (isa<MatmulOp, MatmulAddOp>(op))
+    return "onednn.matmul";
+  if (isa<ConvOp, ConvInputGradOp, ConvFilterGradOp>(op))
+    return "onednn.convolution";
+  if (isa<AttentionOp, AttentionGradOp>(op))
+    return "zc.attention";
+  return "";
+}
+
+static bool haveElements(TypeRange types, llvm::function_ref<bool(Type)> are) {
+  return llvm::all_of(types, [&](Type type) {
+    return are(cast<ShapedType>(type).getElementType());
+  });
 }
 
 StringRef libraryFor(Operation *op) {
   auto isFloat32 = [](Type type) { return type.isF32(); };
   auto isBFloat16 = [](Type type) { return type.isBF16(); };
+  TypeRange factors = op->getOperandTypes();
   // Sums may be of float32 where the factors are not.
-  unsigned factors = isa<MatmulAddOp>(op) ? 1 : 0;
-  bool products =
-      haveElements(op, 0, isFloat32) || haveElements(op, factors, isBFloat16);
-  if (products && isa<MatmulOp, MatmulAddOp>(op))
-    return "onednn.matmul";
-  if (products && isa<ConvOp, ConvInputGradOp, ConvFilterGradOp>(op))
-    return "onednn.convolution";
-  if (haveElements(op, 0, isFloat32) && isa<AttentionOp, AttentionGradOp>(op))
-    return "zc.attention";
-  return "";
+  if (isa<MatmulAddOp>(op))
+    factors = factors.drop_front();
+  bool suits = haveElements(op->getOperandTypes(), isFloat32) ||
+               (!isa<AttentionOp, AttentionGradOp>(op) &&
+                haveElements(factors, isBFloat16));
+  return suits ? libraryOf(op) : "";
+}
+
+bool needsFloat32(Operation *op, bool multipliesBFloat16) {
+  StringRef library = libraryOf(op);
+  if (library.empty() || (!libraryFor(op).empty() && multipliesBFloat16))
+    return false;
+  auto suits = [](Type type) {
+    return type.isF32() || type.isF16() || type.isBF16();
+  };
+  return haveElements(op->getOperandTypes(), suits) &&
+         !haveElements(op->getOperandTypes(),
+                       [](Type type) { return type.isF32(); });
 }
 
 } // namespace zc::cpu

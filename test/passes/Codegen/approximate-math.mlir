@@ -13,3 +13,12 @@ func.func @functions(%x: f32, %y: f64) -> (f32, f32, f32, f64) {
   %3 = math.exp %y : f64
   return %0, %1, %2, %3 : f32, f32, f32, f64
 }
+
+// Tests that bfloat16 is rounded to by integers, not by a call.
+// CHECK-LABEL: func.func @rounding
+// CHECK-NOT: arith.truncf
+// CHECK: arith.trunci %{{.*}} : i32 to i16
+func.func @rounding(%x: f32) -> bf16 {
+  %0 = arith.truncf %x : f32 to bf16
+  return %0 : bf16
+}

@@ -1,0 +1,38 @@
+//===- LossScale.h - what keeps small gradients from fp16's zero -*- C++
+//-*-===//
+#ifndef ZC_PASSES_AUTODIFF_LOSSSCALE_H
+#define ZC_PASSES_AUTODIFF_LOSSSCALE_H
+
+#include "dialects/Train/TrainDialect.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace zc {
+
+/// Dynamic loss scaling in the program that ends a step: where a gradient is
+/// not finite, everything keeps its old value and the scale is halved; after
+/// 2000 steps without such it is doubled (as PyTorch's GradScaler). Does
+/// nothing where the module has no state kLossScale.
+class LossScale {
+public:
+  explicit LossScale(mlir::func::FuncOp program);
+
+  /// A float32 gradient of the loss from one of the scaled loss.
+  mlir::Value unscale(mlir::OpBuilder &builder, mlir::Value gradient);
+
+  /// The scale's next value; metrics "loss_scale" (that value) and "skipped" (1
+  /// where the step is, else 0). `norm`: of all gradients of all ranks.
+  void update(mlir::OpBuilder &builder, mlir::Value norm);
+
+  /// `updated`, or `old` in a step that is skipped.
+  mlir::Value choose(mlir::OpBuilder &builder, mlir::Value updated,
+                     mlir::Value old);
+
+private:
+  mlir::func::FuncOp program;
+  train::StateOp state, goodSteps; // null: nothing is scaled
+  mlir::Value isFinite;
+};
+
+} // namespace zc
+
+#endif // ZC_PASSES_AUTODIFF_LOSSSCALE_H

@@ -1,0 +1,34 @@
+// RUN: zc-opt %s --zc-widen-products | FileCheck %s
+// RUN: zc-opt %s --zc-widen-products=bf16=false | FileCheck %s --check-prefix=WITHOUT
+
+// Tests that fp16 is multiplied in float32, between conversions.
+// CHECK-LABEL: func.func @half
+// CHECK: %[[A:.*]] = train.convert %arg0 : (tensor<8x4xf16>) -> tensor<8x4xf32>
+// CHECK: %[[B:.*]] = train.convert %arg1 : (tensor<4x4xf16>) -> tensor<4x4xf32>
+// CHECK: %[[C:.*]] = train.matmul %[[A]], %[[B]] : {{.*}} -> tensor<8x4xf32>
+// CHECK: %[[Y:.*]] = train.convert %[[C]] : (tensor<8x4xf32>) -> tensor<8x4xf16>
+// CHECK: return %[[Y]]
+func.func @half(%a: tensor<8x4xf16>, %b: tensor<4x4xf16>) -> tensor<8x4xf16> {
+  %0 = train.matmul %a, %b : (tensor<8x4xf16>, tensor<4x4xf16>) -> tensor<8x4xf16>
+  return %0 : tensor<8x4xf16>
+}
+
+// Tests that bf16 is multiplied as it is, where the library can.
+// CHECK-LABEL: func.func @brain
+// CHECK-NEXT: train.matmul {{.*}} -> tensor<8x4xbf16>
+// CHECK-NEXT: return
+// WITHOUT-LABEL: func.func @brain
+// WITHOUT: train.matmul {{.*}} -> tensor<8x4xf32>
+func.func @brain(%a: tensor<8x4xbf16>, %b: tensor<4x4xbf16>) -> tensor<8x4xbf16> {
+  %0 = train.matmul %a, %b : (tensor<8x4xbf16>, tensor<4x4xbf16>) -> tensor<8x4xbf16>
+  return %0 : tensor<8x4xbf16>
+}
+
+// Tests that attention keeps its statistic and is of float32.
+// CHECK-LABEL: func.func @attention
+// CHECK: train.attention {{.*}} -> (tensor<1x8x2x4xf32>, tensor<1x2x8xf32>)
+// CHECK: train.convert {{.*}} -> tensor<1x8x2x4xbf16>
+func.func @attention(%q: tensor<1x8x2x4xbf16>) -> (tensor<1x8x2x4xbf16>, tensor<1x2x8xf32>) {
+  %0:2 = train.attention %q, %q, %q {causal, scale = 0.5 : f64} : (tensor<1x8x2x4xbf16>, tensor<1x8x2x4xbf16>, tensor<1x8x2x4xbf16>) -> (tensor<1x8x2x4xbf16>, tensor<1x2x8xf32>)
+  return %0#0, %0#1 : tensor<1x8x2x4xbf16>, tensor<1x2x8xf32>
+}

@@ -1,0 +1,165 @@
+// Products of bfloat16 against naive loops over the same rounded numbers: they
+// are added up in float32, and rounded once where the result has 16 bits.
+#include "kernels/Cpu/Parallel.h"
+#include "kernels/Cpu/Primitive.h"
+#include "kernels/Cpu/Workspace.h"
+#include "test/unit/kernels/TestTensors.h"
+
+#include <cmath>
+
+namespace zc::kernels::test {
+namespace {
+
+/// Half of the distance between neighbours, as a share of the number.
+constexpr float kRounding = 1.0f / 256;
+
+uint16_t round(float value) {
+  uint32_t bits;
+  std::memcpy(&bits, &value, sizeof(bits));
+  return uint16_t((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+float widen(uint16_t value) {
+  uint32_t bits = uint32_t(value) << 16;
+  float wide;
+  std::memcpy(&wide, &bits, sizeof(wide));
+  return wide;
+}
+
+struct Operand {
+  Operand(StridedTensor &tensor, ElementType type, uint32_t seed)
+      : values(fill(tensor, seed)) {
+    tensor.type = type;
+    for (float &value : values) {
+      narrow.push_back(round(value));
+      if (type == ElementType::BF16)
+        value = widen(narrow.back());
+    }
+    before = values;
+  }
+  void *pointer(ElementType type) {
+    return type == ElementType::BF16 ? static_cast<void *>(narrow.data())
+                                     : values.data();
+  }
+  float at(ElementType type, int64_t i) const {
+    return type == ElementType::BF16 ? widen(narrow[i]) : values[i];
+  }
+
+  std::vector<float> values, before;
+  std::vector<uint16_t> narrow;
+};
+
+void expectProduct(MatmulSpec spec, ElementType result) {
+  Operand a(spec.a, ElementType::BF16, 1), b(spec.b, ElementType::BF16, 2),
+      c(spec.c, result, 3);
+  setTeamSize(kThreads);
+  std::string error;
+  uint64_t bound = matmulWorkspaceBound(spec, kThreads);
+  auto primitive = createMatmul(spec, bound, &error);
+  ASSERT_TRUE(primitive) << error;
+  EXPECT_LE(primitive->workspaceBytes(), bound);
+  GuardedWorkspace workspace(bound);
+  void *operands[] = {a.pointer(ElementType::BF16),
+                      b.pointer(ElementType::BF16), c.pointer(result)};
+  ASSERT_TRUE(primitive->execute(operands, workspace.get(), &error)) << error;
+  EXPECT_TRUE(workspace.intact());
+  int64_t m = spec.c.dims[0], n = spec.c.dims[1], k = spec.a.dims[1];
+  for (int64_t i = 0; i < m; ++i)
+    for (int64_t j = 0; j < n; ++j) {
+      int64_t at = i * spec.c.strides[0] + j * spec.c.strides[1];
+      double sum = spec.accumulate ? c.before[at] : 0, magnitude = 1;
+      for (int64_t l = 0; l < k; ++l) {
+        double term =
+            double(a.values[i * spec.a.strides[0] + l * spec.a.strides[1]]) *
+            b.values[l * spec.b.strides[0] + j * spec.b.strides[1]];
+        sum += term;
+        magnitude += std::abs(term);
+      }
+      double rounding = result == ElementType::BF16 ? kRounding : 0;
+      ASSERT_NEAR(c.at(result, at), sum,
+                  kTolerance * magnitude + rounding * std::abs(sum))
+          << i << ", " << j;
+    }
+}
+
+class BFloat16 : public ::testing::Test {
+protected:
+  void SetUp() override {
+    if (!__builtin_cpu_supports("avx512f"))
+      GTEST_SKIP() << "oneDNN multiplies bfloat16 with AVX-512 alone";
+  }
+};
+
+TEST_F(BFloat16, ProductsEqualNaiveLoops) {
+  for (auto [m, k, n] :
+       {std::tuple(1, 1, 1), {3, 5, 7}, {64, 300, 33}, {130, 1, 66}})
+    for (bool transposeA : {false, true})
+      for (bool transposeB : {false, true})
+        for (ElementType result : {ElementType::BF16, ElementType::F32}) {
+          auto layout = [](bool transpose, const Dims &dims) {
+            return transpose ? transposed(dims) : rowMajor(dims);
+          };
+          expectProduct({layout(transposeA, {m, k}), layout(transposeB, {k, n}),
+                         rowMajor({m, n}), false},
+                        result);
+        }
+}
+
+TEST_F(BFloat16, SumsOfProductsAreOfFloat32) {
+  expectProduct(
+      {transposed({48, 130}), rowMajor({130, 65}), rowMajor({48, 65}), true},
+      ElementType::F32);
+}
+
+/// A convolution of bfloat16 against that of float32 of the same numbers.
+void expectConvolution(ConvolutionSpec spec) {
+  setTeamSize(kThreads);
+  ConvolutionSpec wide = spec;
+  Operand source(spec.source, ElementType::BF16, 1),
+      filter(spec.filter, ElementType::BF16, 2),
+      destination(spec.destination, ElementType::BF16, 3);
+  Operand *result = spec.kind == ConvolutionKind::Forward         ? &destination
+                    : spec.kind == ConvolutionKind::BackwardInput ? &source
+                                                                  : &filter;
+  auto run = [&](const ConvolutionSpec &each, ElementType type) {
+    std::string error;
+    uint64_t bound = convolutionWorkspaceBound(each, kThreads);
+    auto primitive = createConvolution(each, bound, &error);
+    ASSERT_TRUE(primitive) << error;
+    EXPECT_LE(primitive->workspaceBytes(), bound);
+    GuardedWorkspace workspace(bound);
+    void *operands[] = {source.pointer(type), filter.pointer(type),
+                        destination.pointer(type)};
+    ASSERT_TRUE(primitive->execute(operands, workspace.get(), &error)) << error;
+    EXPECT_TRUE(workspace.intact());
+  };
+  run(spec, ElementType::BF16);
+  run(wide, ElementType::F32);
+  float largest = 0;
+  for (float value : result->values)
+    largest = std::max(largest, std::abs(value));
+  for (size_t i = 0; i < result->values.size(); ++i)
+    ASSERT_NEAR(widen(result->narrow[i]), result->values[i],
+                kRounding * std::abs(result->values[i]) + 1e-4f * largest)
+        << i;
+}
+
+TEST_F(BFloat16, ConvolutionsEqualThoseOfFloat32) {
+  for (auto kind : {ConvolutionKind::Forward, ConvolutionKind::BackwardInput,
+                    ConvolutionKind::BackwardFilter})
+    for (int64_t stride : {1, 2}) {
+      int64_t size = stride == 1 ? 12 : 6;
+      expectConvolution({kind,
+                         channelsLast({2, 16, 12, 12}),
+                         rowMajor({32, 16, 3, 3}),
+                         channelsLast({2, 32, size, size}),
+                         {stride, stride},
+                         {1, 1},
+                         {1, 1},
+                         {1, 1},
+                         1});
+    }
+}
+
+} // namespace
+} // namespace zc::kernels::test
