@@ -75,7 +75,9 @@ struct SplitBatchNorm : public impl::SplitBatchNormPassBase<SplitBatchNorm> {
       OpBuilder builder(op);
       PartBuilder parts(builder, op,
                         cast<RankedTensorType>(op->getOperand(0).getType()));
-      if (!parts.isWorthwhile())
+      // Stored in 16 bits, the pieces would need conversions between them.
+      if (!parts.isWorthwhile() ||
+          isNarrow(getElementTypeOrSelf(op->getOperand(0).getType())))
         continue;
       if (auto forward = dyn_cast<BatchNormTrainingOp>(op))
         split(parts, forward);
