@@ -83,11 +83,15 @@ Value ConvertOp::buildScalar(OpBuilder &builder, Location loc,
   return castSign(builder, loc, result, to);
 }
 
+// Terms that lose bits one by one do not add up to what their sum would lose.
+// That is done where an op with results of 16 bits computes them wider, as it
+// does inside a matmul, and to send terms, where it was asked for.
 ShardingRule ConvertOp::getShardingRule() {
-  auto isFloat = [](Value value) {
-    return isa<FloatType>(getElementTypeOrSelf(value.getType()));
-  };
-  bool isLinear = isFloat(getInput()) && isFloat(getResult());
+  auto from = dyn_cast<FloatType>(getElementTypeOrSelf(getInput()));
+  auto to = dyn_cast<FloatType>(getElementTypeOrSelf(getResult()));
+  bool mayRound =
+      (*this)->hasAttr(kStagingAttr) || (*this)->hasAttr(kRoundsResultAttr);
+  bool isLinear = from && to && (mayRound || to.getWidth() > from.getWidth());
   return ShardingRule::elementwise(getOperation(), isLinear ? Linearity::Joint
                                                             : Linearity::None);
 }
@@ -97,8 +101,7 @@ LogicalResult ConvertOp::vjp(OpBuilder &builder, ValueRange resultGrads,
                              MutableArrayRef<Value> operandGrads) {
   auto from = cast<RankedTensorType>(getInput().getType());
   if (isa<FloatType>(from.getElementType()))
-    operandGrads[0] =
-        ConvertOp::create(builder, getLoc(), from, resultGrads[0]);
+    operandGrads[0] = narrow(builder, getLoc(), resultGrads[0], from);
   return success();
 }
 

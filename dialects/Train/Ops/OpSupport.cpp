@@ -45,7 +45,13 @@ Value widen(OpBuilder &builder, Location loc, Value value) {
 }
 
 Value narrow(OpBuilder &builder, Location loc, Value value, Type type) {
-  return convert(builder, loc, value, getElementTypeOrSelf(type));
+  Type from = getElementTypeOrSelf(value), to = getElementTypeOrSelf(type);
+  if (from == to)
+    return value;
+  Value narrowed = convert(builder, loc, value, to);
+  if (isa<FloatType>(from) && isNarrow(to))
+    narrowed.getDefiningOp()->setAttr(kRoundsResultAttr, builder.getUnitAttr());
+  return narrowed;
 }
 
 Value splat(OpBuilder &builder, Location loc, Type type, double value) {

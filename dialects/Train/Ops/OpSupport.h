@@ -34,8 +34,12 @@ mlir::RankedTensorType withComputeType(mlir::Type type);
 mlir::Value convert(mlir::OpBuilder &builder, mlir::Location loc,
                     mlir::Value value, mlir::Type element);
 
+/// On a train.convert: it rounds what an op has computed wider than its results
+/// are. A rank rounds its term of a sum so, as it does inside a matmul.
+inline constexpr llvm::StringLiteral kRoundsResultAttr = "train.rounds_result";
+
 /// `value` with the elements that kernels compute with; and back to those of
-/// `type`.
+/// `type`, marked as that.
 mlir::Value widen(mlir::OpBuilder &builder, mlir::Location loc,
                   mlir::Value value);
 mlir::Value narrow(mlir::OpBuilder &builder, mlir::Location loc,

@@ -6,7 +6,7 @@ module attributes {dist.mesh = #dist.mesh<dp=2>} {
   // conversions, and is a gradient again behind them.
   // CHECK-LABEL: func.func @gradient
   // CHECK: %[[WIDE:.*]] = train.convert %{{.*}} : (tensor<8xbf16>) -> tensor<8xf32>
-  // CHECK: %[[SUM:.*]] = dist.all_reduce %[[WIDE]] {axes = ["dp"], {{.*}}traffic = "gradients"}
+  // CHECK: %[[SUM:.*]] = dist.all_reduce %[[WIDE]] {axes = ["dp"], {{.*}}traffic = "gradients", train.staging}
   // CHECK: train.convert %[[SUM]] {{.*}}train.gradients = array<i64: 0>{{.*}} : (tensor<8xf32>) -> tensor<8xbf16>
   // NARROW-LABEL: func.func @gradient
   // NARROW-NOT: train.convert
