@@ -45,6 +45,10 @@ struct ImportedValue {
 std::vector<const proto::NodeProto *>
 findNeededNodes(const proto::GraphProto &graph);
 
+/// Whether the importer resolves the operator by itself, into what is left
+/// where the values that it needs are known.
+bool isResolved(const proto::NodeProto &node);
+
 class GraphImporter {
 public:
   GraphImporter(mlir::MLIRContext *context, const ModelFile &file,

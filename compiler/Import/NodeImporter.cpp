@@ -112,7 +112,7 @@ void GraphImporter::importOperator(const proto::NodeProto &node,
   if (hasKind(inputs, ImportedValue::Unknown)) {
     bool hasDefinition =
         schema->HasFunction() || schema->HasContextDependentFunction();
-    if (!supported && !hasDefinition && !canFold(node) && !hasSubgraph(node))
+    if (!supported && !hasDefinition && !canFold(node) && !isResolved(node))
       noteUnsupported(node.domain(), node.op_type(), opset, location);
     return defineUnknown(node, scope);
   }

@@ -5,8 +5,7 @@
 using namespace mlir;
 using namespace zc;
 
-// Operators that the importer resolves by itself.
-static bool isResolved(const proto::NodeProto &node) {
+bool zc::isResolved(const proto::NodeProto &node) {
   StringRef op = node.op_type();
   return node.domain().empty() &&
          (op.contains("Sequence") ||
