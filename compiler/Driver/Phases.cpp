@@ -164,6 +164,12 @@ LogicalResult Phases::convertToTrain() {
   });
 }
 
+static void addMesh(OpPassManager &manager, const CompileOptions &options) {
+  AnnotateMeshPassOptions mesh;
+  mesh.mesh = printMesh(options);
+  manager.addPass(createAnnotateMeshPass(mesh));
+}
+
 static ApplyZeroPassOptions getZeroOptions(const CompileOptions &options) {
   ApplyZeroPassOptions zero;
   zero.stage = options.zero;
@@ -238,9 +244,7 @@ LogicalResult Phases::buildPrograms() {
     return failure();
   if (options.getAxisSize("tp") > 1 || !options.shard.empty())
     autodiff.shardParameters = [&](OpPassManager &manager) {
-      AnnotateMeshPassOptions mesh;
-      mesh.mesh = printMesh(options);
-      manager.addPass(createAnnotateMeshPass(mesh));
+      addMesh(manager, options);
       manager.addPass(createShardParametersPass(division));
     };
   if (options.precision != "fp32")
@@ -251,9 +255,7 @@ LogicalResult Phases::buildPrograms() {
     };
   if ((options.zero > 0 || options.accumulate > 1) && options.getNumRanks() > 1)
     autodiff.packGradients = [&](OpPassManager &manager) {
-      AnnotateMeshPassOptions mesh;
-      mesh.mesh = printMesh(options);
-      manager.addPass(createAnnotateMeshPass(mesh));
+      addMesh(manager, options);
       manager.addPass(createApplyZeroPass(getZeroOptions(options)));
     };
   return run("step", [&](OpPassManager &manager) {

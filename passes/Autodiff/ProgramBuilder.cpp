@@ -56,6 +56,15 @@ FlatSymbolRefAttr stateOf(Value value) {
                                                      train::kStateAttr);
 }
 
+StringRef nameOf(BlockArgument argument) {
+  if (FlatSymbolRefAttr state = stateOf(argument))
+    return state.getValue();
+  auto program = cast<func::FuncOp>(argument.getOwner()->getParentOp());
+  auto input = program.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
+                                                    train::kInputAttr);
+  return input ? input.getValue() : StringRef();
+}
+
 train::StateOp addState(ModuleOp module, StringRef name, Type type,
                         StringRef kind, Location loc) {
   OpBuilder builder(module.getContext());

@@ -66,6 +66,9 @@ mlir::Value getStateArgument(mlir::func::FuncOp program, train::StateOp state);
 /// The state that an argument of a program is bound to, or null.
 mlir::FlatSymbolRefAttr stateOf(mlir::Value value);
 
+/// The name of an argument's state or input; empty for what has none.
+llvm::StringRef nameOf(mlir::BlockArgument argument);
+
 /// A new state at the end of the module's states.
 train::StateOp addState(mlir::ModuleOp module, llvm::StringRef name,
                         mlir::Type type, llvm::StringRef kind,

@@ -14,21 +14,32 @@ using namespace mlir;
 
 namespace zc {
 
-void buildKernelLoweringPipeline(OpPassManager &manager) {
-  OpPassManager &function = manager.nest<func::FuncOp>();
-  function.addPass(createCascadeSumsPass());
+/// Kernel functions of any target, from linalg to loops of scalars.
+static void addLoopLowering(OpPassManager &function) {
   function.addPass(createConvertLinalgToLoopsPass());
   function.addPass(memref::createFoldMemRefAliasOpsPass());
   function.addPass(createCanonicalizerPass());
   function.addPass(createCSEPass());
   function.addPass(createLoopInvariantCodeMotionPass());
   // Before LLVM sees them: scalar calls would keep loops from becoming vectors.
+  // The same polynomials on every target.
   function.addPass(createApproximateMathPass());
   function.addPass(createCanonicalizerPass());
   function.addPass(createCSEPass());
+}
+
+/// Addresses as arithmetic, loops as branches.
+static void addControlFlowLowering(OpPassManager &manager) {
   manager.addPass(memref::createExpandStridedMetadataPass());
   manager.addPass(createLowerAffinePass());
   manager.addPass(createSCFToControlFlowPass());
+}
+
+void buildKernelLoweringPipeline(OpPassManager &manager) {
+  OpPassManager &function = manager.nest<func::FuncOp>();
+  function.addPass(createCascadeSumsPass());
+  addLoopLowering(function);
+  addControlFlowLowering(manager);
   manager.addPass(math::createMathExpandOpsPass({{"roundeven"}}));
   manager.addPass(createConvertMathToLLVMPass());
   manager.addPass(createConvertMathToLibmPass());
@@ -53,19 +64,8 @@ void buildCodegenPipeline(OpPassManager &manager) {
 }
 
 void buildDeviceLoweringPipeline(OpPassManager &manager) {
-  OpPassManager &function = manager.nest<gpu::GPUFuncOp>();
-  function.addPass(createConvertLinalgToLoopsPass());
-  function.addPass(memref::createFoldMemRefAliasOpsPass());
-  function.addPass(createCanonicalizerPass());
-  function.addPass(createCSEPass());
-  function.addPass(createLoopInvariantCodeMotionPass());
-  // The same polynomials as on CPUs.
-  function.addPass(createApproximateMathPass());
-  function.addPass(createCanonicalizerPass());
-  function.addPass(createCSEPass());
-  manager.addPass(memref::createExpandStridedMetadataPass());
-  manager.addPass(createLowerAffinePass());
-  manager.addPass(createSCFToControlFlowPass());
+  addLoopLowering(manager.nest<gpu::GPUFuncOp>());
+  addControlFlowLowering(manager);
   manager.addPass(createLowerDeviceMathPass());
   ConvertGpuOpsToNVVMOpsOptions bare;
   bare.useBarePtrCallConv = true;

@@ -4,12 +4,10 @@
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
+#include "passes/Codegen/EmitCode.h"
 #include "passes/Codegen/TemporaryFile.h"
-#include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
-#include "llvm/Passes/OptimizationLevel.h"
-#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/Program.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
@@ -95,35 +93,13 @@ makeTargetMachine(const CpuTarget &target, std::string &error) {
 // Compiling
 //===----------------------------------------------------------------------===//
 
-static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager components;
-  llvm::ModuleAnalysisManager modules;
-  // A short innermost loop must meet the vectoriser as a loop: unrolled before,
-  // a row of 16 channels becomes 16 columns that are gathered (measured: batch
-  // normalisation of 64 channels 5 to 8 times slower).
+// A short innermost loop must meet the vectoriser as a loop: unrolled before, a
+// row of 16 channels becomes 16 columns that are gathered (measured: batch
+// normalisation of 64 channels 5 to 8 times slower).
+static llvm::PipelineTuningOptions getTuning() {
   llvm::PipelineTuningOptions tuning;
   tuning.LoopUnrolling = false;
-  llvm::PassBuilder builder(&machine, tuning);
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(components);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, components, modules);
-  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3)
-      .run(module, modules);
-}
-
-static bool writeObject(llvm::Module &module, llvm::TargetMachine &machine,
-                        llvm::SmallVectorImpl<char> &object) {
-  llvm::raw_svector_ostream stream(object);
-  llvm::legacy::PassManager manager;
-  if (machine.addPassesToEmitFile(manager, stream, nullptr,
-                                  llvm::CodeGenFileType::ObjectFile))
-    return false;
-  manager.run(module);
-  return true;
+  return tuning;
 }
 
 //===----------------------------------------------------------------------===//
@@ -178,14 +154,14 @@ FailureOr<std::string> emitSharedObject(ModuleOp kernels,
     return kernels.emitError("cannot translate the kernels to LLVM IR");
   module->setDataLayout(machine->createDataLayout());
   module->setTargetTriple(machine->getTargetTriple());
-  optimize(*module, *machine);
+  optimizeModule(*module, *machine, getTuning());
   if (llvmText) {
     llvm::raw_string_ostream stream(*llvmText);
     module->print(stream, nullptr);
   }
   SmallVector<char> object;
   std::string shared;
-  if (!writeObject(*module, *machine, object))
+  if (!emitCode(*module, *machine, llvm::CodeGenFileType::ObjectFile, object))
     return kernels.emitError("the back end cannot write object files");
   if (!linkObject(object, shared, error))
     return kernels.emitError("cannot link the kernels: ") << error;

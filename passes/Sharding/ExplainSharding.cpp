@@ -99,14 +99,8 @@ private:
 
   /// What a report calls an operand.
   std::string nameOf(Value value) {
-    if (auto argument = dyn_cast<BlockArgument>(value)) {
-      if (FlatSymbolRefAttr state = stateOf(argument))
-        return state.getValue().str();
-      auto program = cast<func::FuncOp>(argument.getOwner()->getParentOp());
-      auto input = program.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
-                                                        kInputAttr);
-      return input ? input.str() : "";
-    }
+    if (auto argument = dyn_cast<BlockArgument>(value))
+      return zc::nameOf(argument).str();
     return placeOf(value.getLoc());
   }
 

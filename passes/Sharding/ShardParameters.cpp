@@ -185,7 +185,7 @@ private:
                          SmallVectorImpl<Origin> &origins) {
     bool found = false;
     for (BlockArgument argument : program.getArguments()) {
-      std::string name = nameOf(argument);
+      StringRef name = nameOf(argument);
       if (name.empty() || (!hand.matches(name) && !isAlias(argument, hand)))
         continue;
       found = true;
@@ -198,15 +198,6 @@ private:
              << hand.why << ": there is no parameter and no input '"
              << hand.name << "'";
     return success();
-  }
-
-  /// A state's name or an input's; empty for what has none.
-  std::string nameOf(BlockArgument argument) {
-    if (StateOp state = stateOf(argument))
-      return state.getSymName().str();
-    auto input = program.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
-                                                      kInputAttr);
-    return input ? input.str() : "";
   }
 
   bool isAlias(BlockArgument argument, const HandSharding &hand) {

@@ -45,8 +45,8 @@ ShardingRule crossEntropyFinerRule(Operation *op, RankedTensorType logits,
   return rule;
 }
 
-Value buildPartLabels(OpBuilder &builder, Location loc, Value labels,
-                      int64_t classes, int64_t parts) {
+static Value buildPartLabels(OpBuilder &builder, Location loc, Value labels,
+                             int64_t classes, int64_t parts) {
   auto type = cast<RankedTensorType>(labels.getType());
   SmallVector<int64_t> shape(type.getShape()), samples;
   for (int64_t dim = 0; dim < type.getRank(); ++dim)
@@ -67,6 +67,17 @@ Value buildPartLabels(OpBuilder &builder, Location loc, Value labels,
                     compare(builder, loc, "lt", all, begin(classes / parts)));
   return SelectOp::create(builder, loc, local.getType(), inside, local,
                           splat(builder, loc, local.getType(), -1));
+}
+
+std::optional<ClassParts> splitClasses(OpBuilder &builder, Location loc,
+                                       Value logits, Value labels,
+                                       int64_t count) {
+  auto type = cast<RankedTensorType>(logits.getType());
+  int64_t dim = type.getRank() - 1, classes = type.getDimSize(dim);
+  if (count == 1 || count == classes)
+    return std::nullopt;
+  return ClassParts{splitDim(builder, loc, logits, dim, count),
+                    buildPartLabels(builder, loc, labels, classes, count)};
 }
 
 Value compareIgnored(OpBuilder &builder, Location loc, Value labels,

@@ -5,6 +5,7 @@
 #include "dialects/Train/Ops/LoopSupport.h"
 
 #include <limits>
+#include <optional>
 
 namespace zc::train {
 
@@ -22,10 +23,19 @@ ShardingRule crossEntropyFinerRule(mlir::Operation *op,
                                    mlir::RankedTensorType logits,
                                    FactorKind classes);
 
-/// Labels [samples...] as each of the parts of the classes counts its own:
-/// [samples..., parts], -1 where the class is another part's.
-mlir::Value buildPartLabels(mlir::OpBuilder &builder, mlir::Location loc,
-                            mlir::Value labels, int64_t classes, int64_t parts);
+/// Logits and labels of a loss whose classes are divided.
+struct ClassParts {
+  mlir::Value logits; // [samples..., parts, classes / parts]
+  /// [samples..., parts]: as each part counts its own classes, -1 where the
+  /// class is another part's.
+  mlir::Value labels;
+};
+
+/// Logits [samples..., classes] and labels [samples...] in `count` parts of the
+/// classes; nothing where there is one part or one class a part.
+std::optional<ClassParts> splitClasses(mlir::OpBuilder &builder,
+                                       mlir::Location loc, mlir::Value logits,
+                                       mlir::Value labels, int64_t count);
 
 /// i1 [samples...]: whether a label is `ignoreIndex`.
 mlir::Value compareIgnored(mlir::OpBuilder &builder, mlir::Location loc,

@@ -35,12 +35,12 @@ SoftmaxCrossEntropyGradOp::decompose(OpBuilder &builder,
                                      ArrayRef<int64_t> parts) {
   Location loc = getLoc();
   RankedTensorType type = getLogits().getType();
-  int64_t dim = type.getRank() - 1, classes = type.getDimSize(dim);
-  int64_t count = parts.back();
-  if (count == 1 || count == classes)
+  auto split =
+      splitClasses(builder, loc, getLogits(), getLabels(), parts.back());
+  if (!split)
     return {};
-  Value logits = splitDim(builder, loc, getLogits(), dim, count);
-  Value labels = buildPartLabels(builder, loc, getLabels(), classes, count);
+  auto [logits, labels] = *split;
+  int64_t dim = type.getRank() - 1;
   ArrayRef<int64_t> shape = cast<RankedTensorType>(labels.getType()).getShape();
   auto spread = [&](Value perSample) {
     return broadcast(builder, loc, perSample, shape, otherDims(dim + 1, {dim}));

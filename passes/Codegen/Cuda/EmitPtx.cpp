@@ -6,13 +6,12 @@
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
+#include "passes/Codegen/EmitCode.h"
 #include "passes/Codegen/TemporaryFile.h"
-#include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IRReader/IRReader.h"
 #include "llvm/Linker/Linker.h"
 #include "llvm/MC/TargetRegistry.h"
-#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
@@ -132,21 +131,6 @@ static LogicalResult linkLibdevice(gpu::GPUModuleOp kernels,
   return success();
 }
 
-static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager components;
-  llvm::ModuleAnalysisManager modules;
-  llvm::PassBuilder builder(&machine);
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(components);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, components, modules);
-  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3)
-      .run(module, modules);
-}
-
 FailureOr<std::string> emitPtx(gpu::GPUModuleOp kernels,
                                std::string *llvmText) {
   MLIRContext &mlirContext = *kernels->getContext();
@@ -166,18 +150,14 @@ FailureOr<std::string> emitPtx(gpu::GPUModuleOp kernels,
   module->setTargetTriple(machine->getTargetTriple());
   if (failed(linkLibdevice(kernels, *module)))
     return failure();
-  optimize(*module, *machine);
+  optimizeModule(*module, *machine);
   if (llvmText) {
     llvm::raw_string_ostream stream(*llvmText);
     module->print(stream, nullptr);
   }
   llvm::SmallString<0> ptx;
-  llvm::raw_svector_ostream stream(ptx);
-  llvm::legacy::PassManager manager;
-  if (machine->addPassesToEmitFile(manager, stream, nullptr,
-                                   llvm::CodeGenFileType::AssemblyFile))
+  if (!emitCode(*module, *machine, llvm::CodeGenFileType::AssemblyFile, ptx))
     return kernels.emitError("the back end cannot write PTX");
-  manager.run(*module);
   return ptx.str().str();
 }
 
