@@ -116,11 +116,12 @@ def DistributeThreadsPass
 def LowerDeviceMathPass : Pass<"zc-lower-device-math"> {
   let summary = "roots, absolute values, roundings as instructions";
   let description = [{
-    What PTX has instructions for becomes LLVM's intrinsics. Left are the ops
-    that need CUDA's libdevice: float64 functions and powers.
+    What PTX has instructions for becomes LLVM's intrinsics; powers, and exp and
+    log of float64, become arithmetic. Left are the float64 functions that need
+    CUDA's libdevice.
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect",
-                           "::mlir::math::MathDialect"];
+    "::mlir::math::MathDialect", "::mlir::arith::ArithDialect"];
 }
 
 #endif // ZC_PASSES_CODEGEN_PASSES_TD

@@ -92,6 +92,12 @@ public:
   virtual Result<void *> allocate(uint64_t bytes) = 0;
   virtual void release(void *address, uint64_t bytes) = 0;
 
+  /// The command that makes code for this machine, for messages.
+  virtual std::string compileAdvice() const { return "zc compile"; }
+
+  /// Whether the host may use addresses of the device as its own.
+  virtual bool hostReadsMemory() const { return true; }
+
   /// Fails naming the first feature that this machine lacks.
   virtual Status
   checkFeatures(const std::vector<std::string> &features) const = 0;
@@ -101,6 +107,15 @@ public:
 
   virtual Result<std::unique_ptr<Executable>> prepare(const Launch &launch) = 0;
   virtual Status launch(Executable &executable, StreamId stream) = 0;
+
+  /// Whether a program becomes one executable: what is launched on stream 0
+  /// between the two calls, and on streams that wait for it, is recorded
+  /// instead of done. CUDA: cuStreamBeginCapture, a graph.
+  virtual bool capturesPrograms() const { return false; }
+  virtual Status beginCapture() { return Status(); }
+  virtual Result<std::unique_ptr<Executable>> endCapture() {
+    return Status(StatusCode::Unsupported, "this device captures nothing");
+  }
 
   virtual Status copyIn(void *destination, const void *source, uint64_t bytes,
                         StreamId stream) = 0;

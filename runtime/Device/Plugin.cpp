@@ -24,7 +24,11 @@ Result<std::unique_ptr<Device>> openDevice(const std::string &kind,
   if (!version || !create || version() != kDevicePluginVersion)
     return makeError(StatusCode::Unsupported, "'", library.path,
                      "' comes from another build of zc");
-  return std::unique_ptr<Device>(create(options));
+  Status status;
+  std::unique_ptr<Device> device(create(options, status));
+  if (!device)
+    return status.withContext("device '" + kind + "'");
+  return device;
 }
 
 } // namespace zc

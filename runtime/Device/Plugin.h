@@ -11,11 +11,12 @@ struct DeviceOptions {
 };
 
 // Program and plugin must come from one build; the number tells when not.
-constexpr int kDevicePluginVersion = 1;
+constexpr int kDevicePluginVersion = 2;
 
 /// What a plugin exports, with C linkage.
 using DevicePluginVersionFunction = int (*)();
-using CreateDeviceFunction = Device *(*)(const DeviceOptions &options);
+using CreateDeviceFunction = Device *(*)(const DeviceOptions &options,
+                                         Status &status);
 constexpr const char *kDevicePluginVersionSymbol = "zcDevicePluginVersion";
 constexpr const char *kCreateDeviceSymbol = "zcCreateDevice";
 

@@ -11,14 +11,28 @@
 
 namespace zc {
 
+/// What a collective works on where the host cannot read the device's memory:
+/// copies, brought there and back around each run.
+struct StagedBuffers {
+  std::vector<char> source, destination, workspace;
+  void *deviceSource = nullptr, *deviceDestination = nullptr;
+
+  bool inPlace() const { return deviceSource == deviceDestination; }
+  char *result() { return (inPlace() ? source : destination).data(); }
+  uint64_t resultBytes() const {
+    return (inPlace() ? source : destination).size();
+  }
+};
+
 class Collectives {
 public:
   Collectives(World &world, const Mesh &mesh) : world(world), mesh(mesh) {}
 
-  /// All ranks prepare the same collectives in the same order.
+  /// All ranks prepare the same collectives in the same order. With `staged`,
+  /// which must outlive the collective, it works on those buffers.
   Result<std::unique_ptr<Collective>>
   prepare(const plan::Program &program, const AddressMap &map,
-          const plan::Instruction &instruction);
+          const plan::Instruction &instruction, StagedBuffers *staged);
 
   /// Bytes that this rank has sent through all groups so far.
   uint64_t sentBytes() const;

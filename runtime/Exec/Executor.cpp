@@ -59,9 +59,10 @@ Status Executor::loadCode() {
   if (!best)
     return refused.ok()
                ? Status()
-               : Status(refused.code(), refused.message() +
-                                            "; compile the model for this "
-                                            "machine (zc compile --cpu-arch)");
+               : Status(refused.code(),
+                        strCat(refused.message(),
+                               "; compile the model for this machine (",
+                               device.compileAdvice(), ")"));
   ZC_ASSIGN_OR_RETURN(std::string_view bytes, theArtifact.code(*best));
   return device.loadCode({best->entry(), bytes});
 }
@@ -95,8 +96,11 @@ Status Executor::prepareProgram(const plan::Program &program) {
 Status Executor::prepareStep(const plan::Program &program,
                              const AddressMap &map, Step &step) {
   if (step.instruction->has_collective()) {
+    if (!device.hostReadsMemory())
+      step.staged = std::make_unique<StagedBuffers>();
     ZC_ASSIGN_OR_RETURN(step.collective,
-                        collectives.prepare(program, map, *step.instruction));
+                        collectives.prepare(program, map, *step.instruction,
+                                            step.staged.get()));
     return Status();
   }
   ZC_ASSIGN_OR_RETURN(step.executable,
@@ -149,11 +153,25 @@ Status Executor::writeCoordinates() {
 }
 
 Status Executor::execute(Step &step) {
-  if (step.executable)
-    return device.launch(*step.executable, step.stream);
+  if (!step.executable)
+    return runCollective(step);
+  ZC_RETURN_IF_ERROR(device.launch(*step.executable, step.stream));
+  // The threads of two streams wait for what is done, not for what is begun.
+  return capturing ? Status() : device.synchronize(step.stream);
+}
+
+Status Executor::runCollective(Step &step) {
   // What it sends must be there.
   ZC_RETURN_IF_ERROR(device.synchronize(step.stream));
-  return step.collective->run();
+  if (!step.staged)
+    return step.collective->run();
+  StagedBuffers &staged = *step.staged;
+  ZC_RETURN_IF_ERROR(device.copyOut(staged.source.data(), staged.deviceSource,
+                                    staged.source.size(), step.stream));
+  ZC_RETURN_IF_ERROR(step.collective->run());
+  ZC_RETURN_IF_ERROR(device.copyIn(staged.deviceDestination, staged.result(),
+                                   staged.resultBytes(), step.stream));
+  return device.synchronize(step.stream);
 }
 
 Status Executor::launch(const plan::Program &program, Step &step) {
@@ -211,17 +229,48 @@ Status Executor::runBothStreams(Prepared &program) {
   return secondTells ? second : first;
 }
 
+/// Ranks meet in collectives on the host, which a device cannot record;
+/// observers want to see each instruction.
+bool Executor::isCaptured(const Prepared &program) const {
+  return device.capturesPrograms() && observers.empty() &&
+         std::all_of(
+             program.steps.begin(), program.steps.end(),
+             [](const Step &step) { return step.executable != nullptr; });
+}
+
+Status Executor::capture(Prepared &program) {
+  ZC_RETURN_IF_ERROR(device.beginCapture());
+  capturing = true;
+  Status status;
+  for (size_t i = 0; status.ok() && i < program.steps.size(); ++i)
+    status = runStep(program, i);
+  capturing = false;
+  auto graph = device.endCapture(); // also behind a failure, to leave the mode
+  ZC_RETURN_IF_ERROR(status);
+  ZC_ASSIGN_OR_RETURN(program.whole, std::move(graph));
+  return Status();
+}
+
+Status Executor::runCaptured(Prepared &program) {
+  if (!program.whole)
+    ZC_RETURN_IF_ERROR(capture(program));
+  return device.launch(*program.whole, kMainStream);
+}
+
 Status Executor::run(const plan::Program &program) {
   auto found =
       std::find_if(prepared.begin(), prepared.end(),
                    [&](const Prepared &p) { return p.program == &program; });
   assert(found != prepared.end() && "only prepared programs can run");
-  if (found->hasSecondStream)
+  if (isCaptured(*found))
+    ZC_RETURN_IF_ERROR(runCaptured(*found));
+  else if (found->hasSecondStream)
     ZC_RETURN_IF_ERROR(runBothStreams(*found));
   else
     for (size_t i = 0; i < found->steps.size(); ++i)
       ZC_RETURN_IF_ERROR(runStep(*found, i));
-  return device.synchronize(kMainStream);
+  return device.synchronize(kMainStream)
+      .withContext("program '" + program.name() + "'");
 }
 
 Status Executor::write(const plan::Program &program, uint32_t index,

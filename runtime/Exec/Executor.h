@@ -68,12 +68,14 @@ private:
     std::unique_ptr<Executable> executable; // or:
     std::unique_ptr<Collective> collective;
     StreamId stream;
-    const plan::Instruction *instruction; // for messages
+    const plan::Instruction *instruction;            // for messages
+    std::unique_ptr<StagedBuffers> staged = nullptr; // of the collective
   };
   struct Prepared {
     const plan::Program *program;
     std::vector<Step> steps;
     bool hasSecondStream = false;
+    std::unique_ptr<Executable> whole = nullptr; // once it has been captured
   };
 
   Executor(Device &device, const Artifact &artifact, const Mesh &mesh,
@@ -90,9 +92,13 @@ private:
   Status loadTensor(const FileTensor &tensor);
   Status writeCoordinates();
   Status execute(Step &step);
+  Status runCollective(Step &step);
   Status runStep(Prepared &program, size_t index);
   Status runStream(Prepared &program, uint32_t stream);
   Status runBothStreams(Prepared &program);
+  bool isCaptured(const Prepared &program) const;
+  Status capture(Prepared &program);
+  Status runCaptured(Prepared &program);
   Status launch(const plan::Program &program, Step &step);
   char *base(plan::Space space) const {
     return space == plan::PERSISTENT ? persistent.base() : transient.base();
@@ -106,6 +112,7 @@ private:
   Collectives collectives;
   Region persistent, transient;
   std::vector<Prepared> prepared;
+  bool capturing = false; // launches are recorded, not done
   std::vector<InstructionObserver *> observers;
   std::mutex observing; // streams end instructions at the same time
   StreamProgress progress;

@@ -1,6 +1,8 @@
 //===- LowerDeviceMath.cpp - math that PTX has instructions for -----------===//
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "passes/Codegen/Cuda/DoubleMath.h"
 #include "passes/Codegen/Passes.h"
 
 using namespace mlir;
@@ -26,8 +28,37 @@ StringRef intrinsicOf(StringRef op) {
       .Default("");
 }
 
+/// The op as arithmetic, in float64; null where it is another op.
+Value expand(OpBuilder &builder, Operation *op) {
+  Location loc = op->getLoc();
+  Type type = op->getNumResults() == 1 ? op->getResult(0).getType() : Type();
+  if (auto power = dyn_cast<math::PowFOp>(op)) {
+    Type wide = builder.getF64Type();
+    auto widened = [&](Value value) -> Value {
+      return type == wide ? value
+                          : arith::ExtFOp::create(builder, loc, wide, value);
+    };
+    Value result = cuda::buildPow(builder, loc, widened(power.getLhs()),
+                                  widened(power.getRhs()));
+    return type == wide ? result
+                        : arith::TruncFOp::create(builder, loc, type, result);
+  }
+  if (isa<math::ExpOp>(op) && type.isF64())
+    return cuda::buildExp(builder, loc, op->getOperand(0));
+  if (isa<math::LogOp>(op) && type.isF64())
+    return cuda::buildLog(builder, loc, op->getOperand(0));
+  return nullptr;
+}
+
 struct LowerDeviceMath : public impl::LowerDeviceMathPassBase<LowerDeviceMath> {
   void runOnOperation() override {
+    getOperation()->walk([](Operation *op) {
+      OpBuilder builder(op);
+      if (Value expanded = expand(builder, op)) {
+        op->replaceAllUsesWith(ValueRange(expanded));
+        op->erase();
+      }
+    });
     getOperation()->walk([](Operation *op) {
       StringRef intrinsic = intrinsicOf(op->getName().getStringRef());
       if (intrinsic.empty() || !isa<FloatType>(op->getResult(0).getType()))

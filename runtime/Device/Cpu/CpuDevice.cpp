@@ -28,6 +28,8 @@ public:
     return strCat("cpu, ", threads, threads == 1 ? " thread" : " threads");
   }
 
+  std::string compileAdvice() const override { return "zc compile --cpu-arch"; }
+
   Result<DeviceLimits> measureLimits() override {
     return cpu::measureLimits(threads);
   }

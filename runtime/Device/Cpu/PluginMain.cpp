@@ -5,6 +5,7 @@
 
 ZC_EXPORT int zcDevicePluginVersion() { return zc::kDevicePluginVersion; }
 
-ZC_EXPORT zc::Device *zcCreateDevice(const zc::DeviceOptions &options) {
+ZC_EXPORT zc::Device *zcCreateDevice(const zc::DeviceOptions &options,
+                                     zc::Status &) {
   return zc::cpu::createCpuDevice(options).release();
 }

@@ -1,0 +1,302 @@
+#include "runtime/Device/Cuda/CudaDevice.h"
+#include "runtime/Device/Cuda/Convolution.h"
+#include "runtime/Device/Cuda/Executables.h"
+#include "runtime/Device/Cuda/Matmul.h"
+#include "runtime/Device/Cuda/Staging.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <mutex>
+
+namespace zc::cuda {
+namespace {
+
+/// What a driver tells of a GPU.
+struct Gpu {
+  CUdevice device = 0;
+  std::string name;
+  int major = 0, minor = 0;
+
+  std::string arch() const { return strCat("sm_", major, minor); }
+};
+
+/// This rank's place on its host, as launchers say it; 0 without one.
+int localRank() {
+  for (const char *variable :
+       {"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID"})
+    if (const char *text = std::getenv(variable))
+      return std::max(0, std::atoi(text));
+  return 0;
+}
+
+Result<Gpu> findGpu(const Driver &driver) {
+  int count = 0;
+  CUresult result = driver.cuInit(0);
+  if (result == CUDA_SUCCESS)
+    result = driver.cuDeviceGetCount(&count);
+  if (result == CUDA_ERROR_NO_DEVICE || (result == CUDA_SUCCESS && count == 0))
+    return makeError(StatusCode::NotFound,
+                     "NVIDIA's driver finds no GPU on this machine (or "
+                     "CUDA_VISIBLE_DEVICES hides it); for CPUs, compile the "
+                     "model with --target cpu");
+  ZC_RETURN_IF_ERROR(driver.check(result, "cuInit"));
+  Gpu gpu;
+  ZC_CUDA_CALL(driver, cuDeviceGet, &gpu.device, localRank() % count);
+  std::array<char, 256> name = {};
+  ZC_CUDA_CALL(driver, cuDeviceGetName, name.data(), int(name.size()) - 1,
+               gpu.device);
+  gpu.name = name.data();
+  ZC_CUDA_CALL(driver, cuDeviceGetAttribute, &gpu.major,
+               CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, gpu.device);
+  ZC_CUDA_CALL(driver, cuDeviceGetAttribute, &gpu.minor,
+               CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, gpu.device);
+  return gpu;
+}
+
+/// The GPU's one context, which libraries share with us.
+class PrimaryContext {
+public:
+  PrimaryContext(const Driver &driver, CUdevice device)
+      : driver(driver), device(device) {}
+  ~PrimaryContext() {
+    if (context)
+      driver.cuDevicePrimaryCtxRelease(device);
+  }
+  PrimaryContext(const PrimaryContext &) = delete;
+
+  Status retain() {
+    ZC_CUDA_CALL(driver, cuDevicePrimaryCtxRetain, &context, device);
+    return Status();
+  }
+  CUcontext get() const { return context; }
+
+private:
+  const Driver &driver;
+  CUdevice device;
+  CUcontext context = nullptr;
+};
+
+class CudaDevice final : public Device {
+public:
+  CudaDevice(const Driver &driver, Gpu gpu)
+      : driver(driver), gpu(std::move(gpu)), context(driver, this->gpu.device),
+        staging(driver) {}
+  ~CudaDevice() override;
+
+  Status open();
+
+  std::string description() const override {
+    return strCat(gpu.name, ", ", gpu.arch());
+  }
+  std::string compileAdvice() const override {
+    return strCat("zc compile --target cuda:", gpu.arch());
+  }
+  bool hostReadsMemory() const override { return false; }
+
+  Result<void *> allocate(uint64_t bytes) override;
+  void release(void *address, uint64_t bytes) override;
+  Status checkFeatures(const std::vector<std::string> &features) const override;
+  Status loadCode(const CodeImage &image) override;
+  Result<std::unique_ptr<Executable>> prepare(const Launch &launch) override;
+  Status launch(Executable &executable, StreamId stream) override;
+
+  bool capturesPrograms() const override { return true; }
+  Status beginCapture() override;
+  Result<std::unique_ptr<Executable>> endCapture() override;
+
+  Status copyIn(void *destination, const void *source, uint64_t bytes,
+                StreamId stream) override;
+  Status copyOut(void *destination, const void *source, uint64_t bytes,
+                 StreamId stream) override;
+  Result<EventId> createEvent() override;
+  Status record(EventId event, StreamId stream) override;
+  Status wait(EventId event, StreamId stream) override;
+  Status synchronize(StreamId stream) override;
+
+private:
+  /// Threads have a current context each; ranks may be threads.
+  Status enter() const {
+    ZC_CUDA_CALL(driver, cuCtxSetCurrent, context.get());
+    return Status();
+  }
+
+  const Driver &driver;
+  Gpu gpu;
+  PrimaryContext context;               // outlives all that is made in it
+  std::array<CUstream, 2> streams = {}; // compute, communication
+  std::vector<CUevent> events;
+  Staging staging;
+  std::mutex copying; // the threads of two streams stage by turns
+  std::unique_ptr<Module> code;
+  std::unique_ptr<Matmuls> matmuls;
+  std::unique_ptr<Convolutions> convolutions;
+};
+
+CudaDevice::~CudaDevice() {
+  if (!context.get())
+    return;
+  driver.cuCtxSetCurrent(context.get());
+  for (CUevent event : events)
+    driver.cuEventDestroy(event);
+  for (CUstream stream : streams)
+    if (stream)
+      driver.cuStreamDestroy(stream);
+}
+
+Status CudaDevice::open() {
+  ZC_RETURN_IF_ERROR(context.retain());
+  ZC_RETURN_IF_ERROR(enter());
+  for (CUstream &stream : streams)
+    ZC_CUDA_CALL(driver, cuStreamCreate, &stream, CU_STREAM_NON_BLOCKING);
+  return Status();
+}
+
+Result<void *> CudaDevice::allocate(uint64_t bytes) {
+  ZC_RETURN_IF_ERROR(enter());
+  CUdeviceptr address = 0;
+  CUresult result = driver.cuMemAlloc(&address, bytes);
+  if (result == CUDA_ERROR_OUT_OF_MEMORY) {
+    size_t free = 0, total = 0;
+    (void)driver.cuMemGetInfo(&free, &total);
+    return makeError(StatusCode::ResourceExhausted, "the plan needs ", bytes,
+                     " bytes on the GPU, but ", gpu.name, " has ", free,
+                     " of its ", total,
+                     " bytes free; compile with a smaller batch, --accumulate, "
+                     "--recompute or --memory-budget");
+  }
+  ZC_RETURN_IF_ERROR(driver.check(result, "cuMemAlloc"));
+  ZC_CUDA_CALL(driver, cuMemsetD8Async, address, 0, bytes, streams[0]);
+  ZC_CUDA_CALL(driver, cuStreamSynchronize, streams[0]);
+  return reinterpret_cast<void *>(address);
+}
+
+void CudaDevice::release(void *address, uint64_t) {
+  driver.cuCtxSetCurrent(context.get());
+  driver.cuMemFree(reinterpret_cast<CUdeviceptr>(address));
+}
+
+/// "compute_80": at least that; "sm_90": machine code of that generation.
+Status
+CudaDevice::checkFeatures(const std::vector<std::string> &features) const {
+  for (const std::string &feature : features) {
+    size_t digits = feature.rfind('_') + 1;
+    int version = std::atoi(feature.c_str() + digits);
+    int major = version / 10, minor = version % 10;
+    bool exact = feature.compare(0, digits, "sm_") == 0;
+    if (!exact && feature.compare(0, digits, "compute_") != 0)
+      return makeError(StatusCode::Unsupported, "it needs '", feature,
+                       "', which this program does not know");
+    bool fits = exact ? gpu.major == major && gpu.minor >= minor
+                      : gpu.major * 10 + gpu.minor >= version;
+    if (!fits)
+      return makeError(StatusCode::Unsupported, "it needs a GPU of sm_",
+                       version, exact ? "" : " or newer", "; this is ",
+                       description());
+  }
+  return Status();
+}
+
+Status CudaDevice::loadCode(const CodeImage &image) {
+  ZC_RETURN_IF_ERROR(enter());
+  ZC_ASSIGN_OR_RETURN(code, Module::load(driver, image, streams[0]));
+  return Status();
+}
+
+Result<std::unique_ptr<Executable>> CudaDevice::prepare(const Launch &launch) {
+  ZC_RETURN_IF_ERROR(enter());
+  if (auto *kernel = std::get_if<KernelLaunch>(&launch)) {
+    if (!code)
+      return makeError(StatusCode::Corrupt, "kernel '", kernel->symbol,
+                       "' is called but there is no code object");
+    return code->makeKernel(*kernel);
+  }
+  if (auto *matmul = std::get_if<MatmulLaunch>(&launch)) {
+    if (!matmuls) {
+      ZC_ASSIGN_OR_RETURN(matmuls, Matmuls::open(driver, streams[0]));
+    }
+    return matmuls->make(*matmul);
+  }
+  if (auto *convolution = std::get_if<ConvolutionLaunch>(&launch)) {
+    if (!convolutions) {
+      ZC_ASSIGN_OR_RETURN(convolutions, Convolutions::open());
+    }
+    return convolutions->make(*convolution);
+  }
+  if (auto *copy = std::get_if<CopyLaunch>(&launch))
+    return makeCopy(driver, *copy);
+  return makeError(StatusCode::Unsupported,
+                   "no library computes it on GPUs; compile the model again");
+}
+
+Status CudaDevice::launch(Executable &executable, StreamId stream) {
+  ZC_RETURN_IF_ERROR(enter());
+  return static_cast<CudaExecutable &>(executable).enqueue(streams[stream]);
+}
+
+Status CudaDevice::beginCapture() {
+  ZC_RETURN_IF_ERROR(enter());
+  ZC_CUDA_CALL(driver, cuStreamBeginCapture, streams[0],
+               CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+  return Status();
+}
+
+Result<std::unique_ptr<Executable>> CudaDevice::endCapture() {
+  CUgraph graph = nullptr;
+  ZC_CUDA_CALL(driver, cuStreamEndCapture, streams[0], &graph);
+  return makeGraph(driver, graph);
+}
+
+Status CudaDevice::copyIn(void *destination, const void *source, uint64_t bytes,
+                          StreamId stream) {
+  ZC_RETURN_IF_ERROR(enter());
+  std::lock_guard<std::mutex> lock(copying);
+  return staging.copyIn(reinterpret_cast<CUdeviceptr>(destination),
+                        static_cast<const char *>(source), bytes,
+                        streams[stream]);
+}
+
+Status CudaDevice::copyOut(void *destination, const void *source,
+                           uint64_t bytes, StreamId stream) {
+  ZC_RETURN_IF_ERROR(enter());
+  std::lock_guard<std::mutex> lock(copying);
+  return staging.copyOut(static_cast<char *>(destination),
+                         reinterpret_cast<CUdeviceptr>(source), bytes,
+                         streams[stream]);
+}
+
+Result<EventId> CudaDevice::createEvent() {
+  ZC_RETURN_IF_ERROR(enter());
+  CUevent event = nullptr;
+  ZC_CUDA_CALL(driver, cuEventCreate, &event, CU_EVENT_DISABLE_TIMING);
+  events.push_back(event);
+  return EventId(events.size() - 1);
+}
+
+Status CudaDevice::record(EventId event, StreamId stream) {
+  ZC_CUDA_CALL(driver, cuEventRecord, events[event], streams[stream]);
+  return Status();
+}
+
+Status CudaDevice::wait(EventId event, StreamId stream) {
+  ZC_CUDA_CALL(driver, cuStreamWaitEvent, streams[stream], events[event], 0);
+  return Status();
+}
+
+Status CudaDevice::synchronize(StreamId stream) {
+  ZC_RETURN_IF_ERROR(enter());
+  ZC_CUDA_CALL(driver, cuStreamSynchronize, streams[stream]);
+  return Status();
+}
+
+} // namespace
+
+Result<std::unique_ptr<Device>> createCudaDevice(const DeviceOptions &) {
+  ZC_ASSIGN_OR_RETURN(const Driver *driver, Driver::open());
+  ZC_ASSIGN_OR_RETURN(Gpu gpu, findGpu(*driver));
+  auto device = std::make_unique<CudaDevice>(*driver, std::move(gpu));
+  ZC_RETURN_IF_ERROR(device->open());
+  return std::unique_ptr<Device>(std::move(device));
+}
+
+} // namespace zc::cuda

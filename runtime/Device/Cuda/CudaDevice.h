@@ -1,0 +1,15 @@
+// An NVIDIA GPU as a device: one context, two streams, each program one graph.
+#ifndef ZC_RUNTIME_DEVICE_CUDA_CUDADEVICE_H
+#define ZC_RUNTIME_DEVICE_CUDA_CUDADEVICE_H
+
+#include "runtime/Device/Plugin.h"
+
+namespace zc::cuda {
+
+/// The GPU of this rank: of those that CUDA_VISIBLE_DEVICES leaves, the one at
+/// the rank's place on its host (LOCAL_RANK or what MPI and Slurm call it).
+Result<std::unique_ptr<Device>> createCudaDevice(const DeviceOptions &options);
+
+} // namespace zc::cuda
+
+#endif // ZC_RUNTIME_DEVICE_CUDA_CUDADEVICE_H

@@ -1,0 +1,336 @@
+#include "runtime/Device/Cuda/Matmul.h"
+#include "runtime/Device/Cuda/Library.h"
+#include "runtime/Device/Cuda/MatmulForm.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cublasLt.h>
+#include <map>
+#include <sstream>
+
+namespace zc::cuda {
+namespace {
+
+#define ZC_CUBLASLT_FUNCTIONS(F)                                               \
+  F(cublasLtCreate)                                                            \
+  F(cublasLtDestroy)                                                           \
+  F(cublasLtGetStatusString)                                                   \
+  F(cublasLtMatmulDescCreate)                                                  \
+  F(cublasLtMatmulDescDestroy)                                                 \
+  F(cublasLtMatmulDescSetAttribute)                                            \
+  F(cublasLtMatrixLayoutCreate)                                                \
+  F(cublasLtMatrixLayoutDestroy)                                               \
+  F(cublasLtMatrixLayoutSetAttribute)                                          \
+  F(cublasLtMatmulPreferenceCreate)                                            \
+  F(cublasLtMatmulPreferenceDestroy)                                           \
+  F(cublasLtMatmulPreferenceSetAttribute)                                      \
+  F(cublasLtMatmulAlgoGetHeuristic)                                            \
+  F(cublasLtMatmul)
+
+struct Cublaslt {
+#define F(name) decltype(&::name) name = nullptr;
+  ZC_CUBLASLT_FUNCTIONS(F)
+#undef F
+
+  Status check(cublasStatus_t status, const char *call) const {
+    if (status == CUBLAS_STATUS_SUCCESS)
+      return Status();
+    return makeError(StatusCode::Internal, call, ": ",
+                     cublasLtGetStatusString(status));
+  }
+
+  Status load() {
+    const std::string name = "libcublasLt.so.13";
+    ZC_ASSIGN_OR_RETURN(void *library, openLibrary(name));
+    return findSymbols(library, name,
+                       {
+#define F(name) {#name, reinterpret_cast<void **>(&name)},
+                           ZC_CUBLASLT_FUNCTIONS(F)
+#undef F
+                       });
+  }
+};
+
+#define ZC_LT_CALL(lt, name, ...)                                              \
+  ZC_RETURN_IF_ERROR((lt).check((lt).name(__VA_ARGS__), #name))
+
+cudaDataType_t dataType(kernels::ElementType type) {
+  switch (type) {
+  case kernels::ElementType::BF16:
+    return CUDA_R_16BF;
+  case kernels::ElementType::F16:
+    return CUDA_R_16F;
+  default:
+    return CUDA_R_32F;
+  }
+}
+
+/// float32 products are exact unless ZC_CUDA_TF32=1 asks for tensor cores.
+cublasComputeType_t computeType(kernels::ElementType type) {
+  const char *tf32 = std::getenv("ZC_CUDA_TF32");
+  bool fast = type == kernels::ElementType::F32 && tf32 && *tf32 == '1';
+  return fast ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+}
+
+/// The library's descriptors of one product.
+class Product {
+public:
+  explicit Product(const Cublaslt &lt) : lt(lt) {}
+  ~Product() {
+    if (operation)
+      lt.cublasLtMatmulDescDestroy(operation);
+    for (cublasLtMatrixLayout_t layout : {left, right, result})
+      if (layout)
+        lt.cublasLtMatrixLayoutDestroy(layout);
+  }
+  Product(const Product &) = delete;
+
+  Status create(const MatmulForm &form, const kernels::MatmulSpec &spec) {
+    ZC_LT_CALL(lt, cublasLtMatmulDescCreate, &operation,
+               computeType(spec.a.type), CUDA_R_32F);
+    ZC_RETURN_IF_ERROR(
+        setTransposed(CUBLASLT_MATMUL_DESC_TRANSA, form.left.transposed));
+    ZC_RETURN_IF_ERROR(
+        setTransposed(CUBLASLT_MATMUL_DESC_TRANSB, form.right.transposed));
+    ZC_RETURN_IF_ERROR(layout(left, form.left, spec.b.type, form.batch));
+    ZC_RETURN_IF_ERROR(layout(right, form.right, spec.a.type, form.batch));
+    return layout(result, form.result, spec.c.type, form.batch);
+  }
+
+  cublasLtMatmulDesc_t operation = nullptr;
+  cublasLtMatrixLayout_t left = nullptr, right = nullptr, result = nullptr;
+
+private:
+  Status setTransposed(cublasLtMatmulDescAttributes_t which, bool transposed) {
+    cublasOperation_t value = transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+    ZC_LT_CALL(lt, cublasLtMatmulDescSetAttribute, operation, which, &value,
+               sizeof(value));
+    return Status();
+  }
+
+  Status layout(cublasLtMatrixLayout_t &created, const ColumnMajor &matrix,
+                kernels::ElementType type, int64_t batch) {
+    ZC_LT_CALL(lt, cublasLtMatrixLayoutCreate, &created, dataType(type),
+               uint64_t(matrix.rows), uint64_t(matrix.columns), matrix.leading);
+    if (batch == 1)
+      return Status();
+    int32_t count = int32_t(batch);
+    ZC_LT_CALL(lt, cublasLtMatrixLayoutSetAttribute, created,
+               CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof(count));
+    ZC_LT_CALL(lt, cublasLtMatrixLayoutSetAttribute, created,
+               CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &matrix.batchStride,
+               sizeof(matrix.batchStride));
+    return Status();
+  }
+
+  const Cublaslt &lt;
+};
+
+class MatmulExecutable final : public CudaExecutable {
+public:
+  MatmulExecutable(const Cublaslt &lt, cublasLtHandle_t handle,
+                   const MatmulLaunch &launch, MatmulForm form)
+      : lt(lt), handle(handle), launch(launch), form(std::move(form)),
+        product(lt) {}
+
+  Status create() { return product.create(form, launch.spec); }
+
+  Status enqueue(CUstream stream) override {
+    const float one = 1, beta = launch.spec.accumulate ? 1 : 0;
+    for (const MatmulForm::Offsets &offsets : form.calls) {
+      void *c = at(launch.c, launch.spec.c, offsets.result);
+      ZC_LT_CALL(lt, cublasLtMatmul, handle, product.operation, &one,
+                 at(launch.b, launch.spec.b, offsets.left), product.left,
+                 at(launch.a, launch.spec.a, offsets.right), product.right,
+                 &beta, c, product.result, c, product.result, &algorithm,
+                 launch.workspace, launch.workspaceBytes, stream);
+    }
+    return Status();
+  }
+
+  /// The library's own ranking of algorithms that the workspace suffices for.
+  Result<std::vector<cublasLtMatmulAlgo_t>> candidates() {
+    constexpr int kCandidates = 8;
+    cublasLtMatmulPreference_t preference = nullptr;
+    ZC_LT_CALL(lt, cublasLtMatmulPreferenceCreate, &preference);
+    cublasLtMatmulHeuristicResult_t found[kCandidates];
+    int count = 0;
+    Status status = describeMemory(preference);
+    if (status.ok())
+      status = lt.check(lt.cublasLtMatmulAlgoGetHeuristic(
+                            handle, product.operation, product.left,
+                            product.right, product.result, product.result,
+                            preference, kCandidates, found, &count),
+                        "cublasLtMatmulAlgoGetHeuristic");
+    lt.cublasLtMatmulPreferenceDestroy(preference);
+    ZC_RETURN_IF_ERROR(status);
+    std::vector<cublasLtMatmulAlgo_t> algorithms;
+    for (int i = 0; i < count; ++i)
+      if (found[i].state == CUBLAS_STATUS_SUCCESS)
+        algorithms.push_back(found[i].algo);
+    if (algorithms.empty())
+      return makeError(StatusCode::Unsupported,
+                       "cuBLASLt has no algorithm for a product of ", form.n,
+                       " x ", form.k, " by ", form.k, " x ", form.m);
+    return algorithms;
+  }
+
+  cublasLtMatmulAlgo_t algorithm = {};
+
+  /// What an algorithm may take for granted of the matrices' addresses: the
+  /// library supposes 256 bytes unless it is told.
+  struct Alignment {
+    uint32_t left, right, result;
+  };
+  Alignment alignment() const {
+    Alignment least = {256, 256, 256};
+    for (const MatmulForm::Offsets &offsets : form.calls) {
+      lower(least.left, at(launch.b, launch.spec.b, offsets.left));
+      lower(least.right, at(launch.a, launch.spec.a, offsets.right));
+      lower(least.result, at(launch.c, launch.spec.c, offsets.result));
+    }
+    return least;
+  }
+
+private:
+  static void lower(uint32_t &alignment, const void *address) {
+    while (reinterpret_cast<uintptr_t>(address) % alignment != 0)
+      alignment /= 2;
+  }
+
+  Status describeMemory(cublasLtMatmulPreference_t preference) const {
+    Alignment least = alignment();
+    uint64_t workspace = launch.workspaceBytes;
+    auto set = [&](cublasLtMatmulPreferenceAttributes_t which, const auto &v) {
+      return lt.check(lt.cublasLtMatmulPreferenceSetAttribute(preference, which,
+                                                              &v, sizeof(v)),
+                      "cublasLtMatmulPreferenceSetAttribute");
+    };
+    ZC_RETURN_IF_ERROR(
+        set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace));
+    ZC_RETURN_IF_ERROR(
+        set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, least.left));
+    ZC_RETURN_IF_ERROR(
+        set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, least.right));
+    ZC_RETURN_IF_ERROR(
+        set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, least.result));
+    return set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, least.result);
+  }
+
+  static void *at(void *base, const kernels::StridedTensor &tensor,
+                  int64_t offset) {
+    return static_cast<char *>(base) +
+           offset * kernels::elementBytes(tensor.type);
+  }
+
+  const Cublaslt &lt;
+  cublasLtHandle_t handle;
+  MatmulLaunch launch;
+  MatmulForm form;
+  Product product;
+};
+
+/// Two products of one form, types, workspace and alignment share their
+/// algorithm.
+std::string formOf(const MatmulLaunch &launch,
+                   const MatmulExecutable::Alignment &alignment) {
+  std::ostringstream key;
+  for (auto *tensor : {&launch.spec.a, &launch.spec.b, &launch.spec.c}) {
+    key << int(tensor->type) << ':';
+    for (int64_t dim : tensor->dims)
+      key << dim << ',';
+    for (int64_t stride : tensor->strides)
+      key << stride << ',';
+  }
+  key << launch.spec.accumulate << ':' << launch.workspaceBytes << ':'
+      << alignment.left << ',' << alignment.right << ',' << alignment.result;
+  return key.str();
+}
+
+class CublasltMatmuls final : public Matmuls {
+public:
+  CublasltMatmuls(const Driver &driver, CUstream stream)
+      : driver(driver), stream(stream) {}
+  ~CublasltMatmuls() override {
+    if (handle)
+      lt.cublasLtDestroy(handle);
+    for (CUevent event : {begin, end})
+      if (event)
+        driver.cuEventDestroy(event);
+  }
+
+  Status open() {
+    ZC_RETURN_IF_ERROR(lt.load());
+    ZC_LT_CALL(lt, cublasLtCreate, &handle);
+    ZC_CUDA_CALL(driver, cuEventCreate, &begin, CU_EVENT_DEFAULT);
+    ZC_CUDA_CALL(driver, cuEventCreate, &end, CU_EVENT_DEFAULT);
+    return Status();
+  }
+
+  ExecutableResult make(const MatmulLaunch &launch) override {
+    ZC_ASSIGN_OR_RETURN(MatmulForm form, makeForm(launch.spec));
+    auto matmul =
+        std::make_unique<MatmulExecutable>(lt, handle, launch, std::move(form));
+    ZC_RETURN_IF_ERROR(matmul->create());
+    std::string key = formOf(launch, matmul->alignment());
+    auto known = algorithms.find(key);
+    if (known == algorithms.end()) {
+      ZC_ASSIGN_OR_RETURN(cublasLtMatmulAlgo_t quickest, measure(*matmul));
+      known = algorithms.emplace(key, quickest).first;
+    }
+    matmul->algorithm = known->second;
+    return std::unique_ptr<Executable>(std::move(matmul));
+  }
+
+private:
+  Result<cublasLtMatmulAlgo_t> measure(MatmulExecutable &matmul) {
+    ZC_ASSIGN_OR_RETURN(std::vector<cublasLtMatmulAlgo_t> candidates,
+                        matmul.candidates());
+    float best = 0;
+    size_t quickest = candidates.size();
+    for (size_t i = 0; i < candidates.size(); ++i) {
+      matmul.algorithm = candidates[i];
+      Result<float> time = measureOne(matmul);
+      // A failed GPU is reported; an algorithm that cannot is passed over.
+      if (!time.ok() && i + 1 == candidates.size() &&
+          quickest == candidates.size())
+        return time.status();
+      if (time.ok() && (quickest == candidates.size() || *time < best)) {
+        best = *time;
+        quickest = i;
+      }
+    }
+    return candidates[quickest];
+  }
+
+  /// Milliseconds of three runs behind one.
+  Result<float> measureOne(MatmulExecutable &matmul) {
+    ZC_RETURN_IF_ERROR(matmul.enqueue(stream));
+    ZC_CUDA_CALL(driver, cuEventRecord, begin, stream);
+    for (int i = 0; i < 3; ++i)
+      ZC_RETURN_IF_ERROR(matmul.enqueue(stream));
+    ZC_CUDA_CALL(driver, cuEventRecord, end, stream);
+    ZC_CUDA_CALL(driver, cuEventSynchronize, end);
+    float time = 0;
+    ZC_CUDA_CALL(driver, cuEventElapsedTime, &time, begin, end);
+    return time;
+  }
+
+  const Driver &driver;
+  CUstream stream;
+  Cublaslt lt;
+  cublasLtHandle_t handle = nullptr;
+  CUevent begin = nullptr, end = nullptr;
+  std::map<std::string, cublasLtMatmulAlgo_t> algorithms; // by form
+};
+
+} // namespace
+
+Result<std::unique_ptr<Matmuls>> Matmuls::open(const Driver &driver,
+                                               CUstream stream) {
+  auto matmuls = std::make_unique<CublasltMatmuls>(driver, stream);
+  ZC_RETURN_IF_ERROR(matmuls->open());
+  return std::unique_ptr<Matmuls>(std::move(matmuls));
+}
+
+} // namespace zc::cuda

@@ -1,0 +1,418 @@
+// Stand-ins for cuBLASLt and cuDNN: float32 products and convolutions on the
+// fake's memory, in the library's own terms, so that what zc tells the
+// libraries is put to the test.
+#include "test/unit/runtime/Device/Cuda/FakeDriver.h"
+
+#include <cstring>
+#include <cublasLt.h>
+#include <cudnn.h>
+#include <vector>
+
+namespace {
+
+struct Layout {
+  uint64_t rows, columns;
+  int64_t leading, batchStride = 0;
+  int32_t batch = 1;
+};
+struct Operation {
+  cublasOperation_t left = CUBLAS_OP_N, right = CUBLAS_OP_N;
+};
+
+const Layout &layoutOf(cublasLtMatrixLayout_t layout) {
+  return *reinterpret_cast<const Layout *>(layout);
+}
+
+float at(const float *matrix, const Layout &layout, bool transposed,
+         uint64_t row, uint64_t column) {
+  if (transposed)
+    std::swap(row, column);
+  return matrix[row + column * uint64_t(layout.leading)];
+}
+
+struct Product {
+  Operation operation;
+  Layout left, right, result;
+  float alpha, beta;
+  const float *a, *b;
+  float *c;
+
+  void run() const {
+    bool ta = operation.left == CUBLAS_OP_T,
+         tb = operation.right == CUBLAS_OP_T;
+    uint64_t terms = ta ? left.rows : left.columns;
+    for (int32_t i = 0; i < result.batch; ++i)
+      for (uint64_t m = 0; m < result.rows; ++m)
+        for (uint64_t n = 0; n < result.columns; ++n) {
+          double sum = 0;
+          for (uint64_t k = 0; k < terms; ++k)
+            sum += double(at(a + i * left.batchStride, left, ta, m, k)) *
+                   at(b + i * right.batchStride, right, tb, k, n);
+          float &to = c[i * result.batchStride + int64_t(m) +
+                        int64_t(n) * result.leading];
+          to = float(alpha * sum) + (beta == 0 ? 0 : beta * to);
+        }
+  }
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// cuBLASLt
+//===----------------------------------------------------------------------===//
+
+extern "C" {
+
+cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle) {
+  *handle = reinterpret_cast<cublasLtHandle_t>(new int);
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
+  delete reinterpret_cast<int *>(handle);
+  return CUBLAS_STATUS_SUCCESS;
+}
+const char *cublasLtGetStatusString(cublasStatus_t) { return "fake status"; }
+
+cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *descriptor,
+                                        cublasComputeType_t, cudaDataType_t) {
+  *descriptor = reinterpret_cast<cublasLtMatmulDesc_t>(new Operation);
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t descriptor) {
+  delete reinterpret_cast<Operation *>(descriptor);
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t
+cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t descriptor,
+                               cublasLtMatmulDescAttributes_t attribute,
+                               const void *value, size_t) {
+  auto &operation = *reinterpret_cast<Operation *>(descriptor);
+  auto transpose = *static_cast<const cublasOperation_t *>(value);
+  (attribute == CUBLASLT_MATMUL_DESC_TRANSA ? operation.left
+                                            : operation.right) = transpose;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *layout,
+                                          cudaDataType, uint64_t rows,
+                                          uint64_t columns, int64_t leading) {
+  if (leading < int64_t(rows))
+    return CUBLAS_STATUS_INVALID_VALUE;
+  *layout = reinterpret_cast<cublasLtMatrixLayout_t>(
+      new Layout{rows, columns, leading});
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) {
+  delete reinterpret_cast<Layout *>(layout);
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t
+cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t descriptor,
+                                 cublasLtMatrixLayoutAttribute_t attribute,
+                                 const void *value, size_t) {
+  auto &layout = *reinterpret_cast<Layout *>(descriptor);
+  if (attribute == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT)
+    layout.batch = *static_cast<const int32_t *>(value);
+  else
+    layout.batchStride = *static_cast<const int64_t *>(value);
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t
+cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *preference) {
+  *preference = nullptr;
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t) {
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t
+cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t,
+                                     cublasLtMatmulPreferenceAttributes_t,
+                                     const void *, size_t) {
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
+    cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t,
+    cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
+    cublasLtMatmulPreference_t, int, cublasLtMatmulHeuristicResult_t *found,
+    int *count) {
+  found[0] = {};
+  found[0].state = CUBLAS_STATUS_SUCCESS;
+  *count = 1;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t operation,
+                              const void *alpha, const void *a,
+                              cublasLtMatrixLayout_t left, const void *b,
+                              cublasLtMatrixLayout_t right, const void *beta,
+                              const void *, cublasLtMatrixLayout_t, void *c,
+                              cublasLtMatrixLayout_t result,
+                              const cublasLtMatmulAlgo_t *, void *, size_t,
+                              cudaStream_t stream) {
+  Product product = {*reinterpret_cast<Operation *>(operation),
+                     layoutOf(left),
+                     layoutOf(right),
+                     layoutOf(result),
+                     *static_cast<const float *>(alpha),
+                     *static_cast<const float *>(beta),
+                     static_cast<const float *>(a),
+                     static_cast<const float *>(b),
+                     static_cast<float *>(c)};
+  zc::test::enqueueFake(stream, "cublasLtMatmul", [=] { product.run(); });
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+} // extern "C"
+
+//===----------------------------------------------------------------------===//
+// cuDNN
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+struct Tensor {
+  std::vector<int> dims, strides;
+};
+struct Window {
+  std::vector<int> pads, strides, dilations;
+  int groups = 1;
+};
+
+template <typename T, typename Handle> T &object(Handle handle) {
+  return *reinterpret_cast<T *>(handle);
+}
+
+enum class Kind { Forward, BackwardInput, BackwardFilter };
+
+/// Two or three spatial dims; missing ones have size 1.
+struct Convolution {
+  Kind kind;
+  Tensor x, w, y;
+  Window window;
+  float *source, *filter, *destination;
+
+  static int64_t place(const Tensor &tensor, std::vector<int64_t> index) {
+    int64_t offset = 0;
+    for (size_t i = 0; i < tensor.dims.size(); ++i)
+      offset += index[i] * tensor.strides[i];
+    return offset;
+  }
+
+  /// Visits every product: places of source, filter and destination.
+  template <typename F> void forEach(F visit) const {
+    size_t spatial = x.dims.size() - 2;
+    std::vector<int64_t> at(y.dims.size() + 1 + spatial, 0);
+    std::vector<int64_t> sizes(y.dims.begin(), y.dims.end());
+    sizes.insert(sizes.end(), w.dims.begin() + 1, w.dims.end());
+    int64_t total = 1;
+    for (int64_t size : sizes)
+      total *= size;
+    for (int64_t linear = 0; linear < total; ++linear) {
+      int64_t rest = linear;
+      for (size_t i = sizes.size(); i > 0; --i) {
+        at[i - 1] = rest % sizes[i - 1];
+        rest /= sizes[i - 1];
+      }
+      std::vector<int64_t> in = {at[0], 0}, f = {at[1], at[2 + spatial]};
+      int64_t group = at[1] / (w.dims[0] / window.groups);
+      in[1] = group * w.dims[1] + at[2 + spatial];
+      bool inside = true;
+      for (size_t i = 0; i < spatial; ++i) {
+        int64_t tap = at[3 + spatial + i];
+        int64_t pixel = at[2 + i] * window.strides[i] - window.pads[i] +
+                        tap * window.dilations[i];
+        inside = inside && pixel >= 0 && pixel < x.dims[2 + i];
+        in.push_back(pixel);
+        f.push_back(tap);
+      }
+      if (inside)
+        visit(place(x, in), place(w, f),
+              place(y, {at.begin(), at.begin() + int64_t(2 + spatial)}));
+    }
+  }
+
+  void run() const {
+    const Tensor &target = kind == Kind::Forward         ? y
+                           : kind == Kind::BackwardInput ? x
+                                                         : w;
+    float *memory = kind == Kind::Forward         ? destination
+                    : kind == Kind::BackwardInput ? source
+                                                  : filter;
+    size_t count = 1;
+    for (int dim : target.dims)
+      count *= size_t(dim);
+    std::vector<double> sums(count, 0);
+    forEach([&](int64_t in, int64_t f, int64_t out) {
+      if (kind == Kind::Forward)
+        sums[size_t(out)] += double(source[in]) * filter[f];
+      else if (kind == Kind::BackwardInput)
+        sums[size_t(in)] += double(destination[out]) * filter[f];
+      else
+        sums[size_t(f)] += double(source[in]) * destination[out];
+    });
+    for (size_t i = 0; i < count; ++i)
+      memory[i] = float(sums[i]);
+  }
+};
+
+cudaStream_t &currentStream() {
+  static thread_local cudaStream_t stream = nullptr;
+  return stream;
+}
+
+cudnnStatus_t enqueue(Kind kind, cudnnTensorDescriptor_t x, const void *source,
+                      cudnnFilterDescriptor_t w, const void *filter,
+                      cudnnTensorDescriptor_t y, const void *destination,
+                      cudnnConvolutionDescriptor_t window) {
+  auto floats = [](const void *memory) {
+    return static_cast<float *>(const_cast<void *>(memory));
+  };
+  Convolution convolution = {kind,
+                             object<Tensor>(x),
+                             object<Tensor>(w),
+                             object<Tensor>(y),
+                             object<Window>(window),
+                             floats(source),
+                             floats(filter),
+                             floats(destination)};
+  zc::test::enqueueFake(currentStream(), "cudnnConvolution",
+                        [=] { convolution.run(); });
+  return CUDNN_STATUS_SUCCESS;
+}
+
+template <typename Performance>
+cudnnStatus_t oneAlgorithm(int *count, Performance *found) {
+  found[0] = {};
+  found[0].status = CUDNN_STATUS_SUCCESS;
+  *count = 1;
+  return CUDNN_STATUS_SUCCESS;
+}
+
+} // namespace
+
+extern "C" {
+
+cudnnStatus_t cudnnCreate(cudnnHandle_t *handle) {
+  *handle = reinterpret_cast<cudnnHandle_t>(new int);
+  return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnDestroy(cudnnHandle_t handle) {
+  delete reinterpret_cast<int *>(handle);
+  return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnSetStream(cudnnHandle_t, cudaStream_t stream) {
+  currentStream() = stream;
+  return CUDNN_STATUS_SUCCESS;
+}
+const char *cudnnGetErrorString(cudnnStatus_t) { return "fake status"; }
+
+cudnnStatus_t cudnnCreateTensorDescriptor(cudnnTensorDescriptor_t *tensor) {
+  *tensor = reinterpret_cast<cudnnTensorDescriptor_t>(new Tensor);
+  return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnDestroyTensorDescriptor(cudnnTensorDescriptor_t tensor) {
+  delete &object<Tensor>(tensor);
+  return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnSetTensorNdDescriptor(cudnnTensorDescriptor_t tensor,
+                                         cudnnDataType_t, int rank,
+                                         const int *dims, const int *strides) {
+  object<Tensor>(tensor) = {{dims, dims + rank}, {strides, strides + rank}};
+  return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnCreateFilterDescriptor(cudnnFilterDescriptor_t *filter) {
+  *filter = reinterpret_cast<cudnnFilterDescriptor_t>(new Tensor);
+  return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnDestroyFilterDescriptor(cudnnFilterDescriptor_t filter) {
+  delete &object<Tensor>(filter);
+  return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnSetFilterNdDescriptor(cudnnFilterDescriptor_t filter,
+                                         cudnnDataType_t, cudnnTensorFormat_t,
+                                         int rank, const int dims[]) {
+  Tensor &tensor = object<Tensor>(filter);
+  tensor = {{dims, dims + rank}, std::vector<int>(size_t(rank), 1)};
+  for (int i = rank - 2; i >= 0; --i)
+    tensor.strides[size_t(i)] = tensor.strides[size_t(i) + 1] * dims[i + 1];
+  return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t
+cudnnCreateConvolutionDescriptor(cudnnConvolutionDescriptor_t *convolution) {
+  *convolution = reinterpret_cast<cudnnConvolutionDescriptor_t>(new Window);
+  return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t
+cudnnDestroyConvolutionDescriptor(cudnnConvolutionDescriptor_t convolution) {
+  delete &object<Window>(convolution);
+  return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t
+cudnnSetConvolutionNdDescriptor(cudnnConvolutionDescriptor_t convolution,
+                                int rank, const int *pads, const int *strides,
+                                const int *dilations, cudnnConvolutionMode_t,
+                                cudnnDataType_t) {
+  object<Window>(convolution) = {{pads, pads + rank},
+                                 {strides, strides + rank},
+                                 {dilations, dilations + rank},
+                                 1};
+  return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t
+cudnnSetConvolutionGroupCount(cudnnConvolutionDescriptor_t convolution,
+                              int groups) {
+  object<Window>(convolution).groups = groups;
+  return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnSetConvolutionMathType(cudnnConvolutionDescriptor_t,
+                                          cudnnMathType_t) {
+  return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnGetConvolutionForwardAlgorithm_v7(
+    cudnnHandle_t, cudnnTensorDescriptor_t, cudnnFilterDescriptor_t,
+    cudnnConvolutionDescriptor_t, cudnnTensorDescriptor_t, int, int *count,
+    cudnnConvolutionFwdAlgoPerf_t *found) {
+  return oneAlgorithm(count, found);
+}
+cudnnStatus_t cudnnGetConvolutionBackwardDataAlgorithm_v7(
+    cudnnHandle_t, cudnnFilterDescriptor_t, cudnnTensorDescriptor_t,
+    cudnnConvolutionDescriptor_t, cudnnTensorDescriptor_t, int, int *count,
+    cudnnConvolutionBwdDataAlgoPerf_t *found) {
+  return oneAlgorithm(count, found);
+}
+cudnnStatus_t cudnnGetConvolutionBackwardFilterAlgorithm_v7(
+    cudnnHandle_t, cudnnTensorDescriptor_t, cudnnTensorDescriptor_t,
+    cudnnConvolutionDescriptor_t, cudnnFilterDescriptor_t, int, int *count,
+    cudnnConvolutionBwdFilterAlgoPerf_t *found) {
+  return oneAlgorithm(count, found);
+}
+
+cudnnStatus_t
+cudnnConvolutionForward(cudnnHandle_t, const void *, cudnnTensorDescriptor_t x,
+                        const void *source, cudnnFilterDescriptor_t w,
+                        const void *filter, cudnnConvolutionDescriptor_t window,
+                        cudnnConvolutionFwdAlgo_t, void *, size_t, const void *,
+                        cudnnTensorDescriptor_t y, void *destination) {
+  return enqueue(Kind::Forward, x, source, w, filter, y, destination, window);
+}
+cudnnStatus_t cudnnConvolutionBackwardData(
+    cudnnHandle_t, const void *, cudnnFilterDescriptor_t w, const void *filter,
+    cudnnTensorDescriptor_t y, const void *destination,
+    cudnnConvolutionDescriptor_t window, cudnnConvolutionBwdDataAlgo_t, void *,
+    size_t, const void *, cudnnTensorDescriptor_t x, void *source) {
+  return enqueue(Kind::BackwardInput, x, source, w, filter, y, destination,
+                 window);
+}
+cudnnStatus_t cudnnConvolutionBackwardFilter(
+    cudnnHandle_t, const void *, cudnnTensorDescriptor_t x, const void *source,
+    cudnnTensorDescriptor_t y, const void *destination,
+    cudnnConvolutionDescriptor_t window, cudnnConvolutionBwdFilterAlgo_t,
+    void *, size_t, const void *, cudnnFilterDescriptor_t w, void *filter) {
+  return enqueue(Kind::BackwardFilter, x, source, w, filter, y, destination,
+                 window);
+}
+
+} // extern "C"

@@ -1,0 +1,548 @@
+#include "test/unit/runtime/Device/Cuda/PtxMachine.h"
+#include "test/unit/runtime/Device/Cuda/PtxValues.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <sstream>
+#include <type_traits>
+
+namespace zc::test {
+
+enum class Stop { No, Barrier, Shuffle, Done };
+
+struct PtxThread {
+  std::vector<uint64_t> registers;
+  std::vector<char> local;
+  char *shared = nullptr;
+  const std::vector<uint64_t> *arguments = nullptr;
+  unsigned thread = 0, team = 0, threads = 0, teams = 0;
+  size_t pc = 0;
+  Stop stop = Stop::No;
+  uint32_t sent = 0, mask = 0; // of a shuffle
+  size_t received = 0;         // register that gets what another sent
+};
+
+namespace {
+
+using Work = std::function<void(PtxThread &)>;
+using Read = std::function<uint64_t(PtxThread &)>;
+
+[[noreturn]] void unknown(const std::string &line) {
+  std::fprintf(stderr, "PTX machine: cannot run '%s'\n", line.c_str());
+  std::abort();
+}
+
+std::vector<std::string> split(const std::string &text, char by) {
+  std::vector<std::string> parts;
+  std::istringstream stream(text);
+  for (std::string part; std::getline(stream, part, by);)
+    parts.push_back(part);
+  return parts;
+}
+
+std::string trim(const std::string &text) {
+  size_t begin = text.find_first_not_of(" \t");
+  size_t end = text.find_last_not_of(" \t");
+  return begin == std::string::npos ? "" : text.substr(begin, end - begin + 1);
+}
+
+/// "a, {b, c}, [d+4]" into its operands.
+std::vector<std::string> operandsOf(const std::string &text) {
+  std::vector<std::string> operands;
+  std::string current;
+  int depth = 0;
+  for (char c : text) {
+    depth += (c == '{' || c == '[') - (c == '}' || c == ']');
+    if (c == ',' && depth == 0) {
+      operands.push_back(trim(current));
+      current.clear();
+    } else {
+      current += c;
+    }
+  }
+  if (!trim(current).empty())
+    operands.push_back(trim(current));
+  return operands;
+}
+
+/// Makes a kernel of the lines of one entry.
+class Parser {
+public:
+  explicit Parser(PtxKernel &kernel) : kernel(kernel) {}
+
+  void parameter(const std::string &name) {
+    parameters[name] = kernel.parameters.size();
+    kernel.parameters.push_back(name);
+  }
+
+  void line(std::string text) {
+    text = trim(text.substr(0, text.find("//")));
+    if (text.empty() || text == "{" || text == "}" || text == "(")
+      return;
+    if (text.back() == ':') {
+      labels[text.substr(0, text.size() - 1)] = kernel.code.size();
+    } else if (text.compare(0, 7, ".shared") == 0) {
+      place(text, kernel.sharedBytes, sharedAt);
+    } else if (text.compare(0, 6, ".local") == 0) {
+      place(text, kernel.localBytes, localAt);
+    } else if (text[0] != '.') {
+      instruction(text.substr(0, text.find(';')));
+    }
+  }
+
+  void finish() {
+    for (auto &[at, label] : jumps)
+      *at = labels.at(label);
+    kernel.registers = registers.size();
+  }
+
+private:
+  using Types = std::vector<std::string>;
+
+  /// ".shared .align 4 .b8 name[2048];" or ".shared .align 4 .f32 name;"
+  static void place(const std::string &text, uint64_t &size,
+                    std::map<std::string, uint64_t> &where) {
+    size_t end = text.find_first_of("[;");
+    size_t begin = text.find_last_of(" \t", end) + 1;
+    size = (size + 15) / 16 * 16;
+    where[text.substr(begin, end - begin)] = size;
+    size += text[end] == '[' ? uint64_t(std::atoll(text.c_str() + end + 1))
+                             : sizeof(uint64_t);
+  }
+
+  size_t slot(const std::string &name) {
+    return registers.try_emplace(name, registers.size()).first->second;
+  }
+
+  /// The value of a register, a literal, or the address of a variable.
+  Read read(const std::string &text) {
+    if (text == "%tid.x")
+      return [](PtxThread &t) { return uint64_t(t.thread); };
+    if (text == "%ctaid.x")
+      return [](PtxThread &t) { return uint64_t(t.team); };
+    if (text == "%ntid.x")
+      return [](PtxThread &t) { return uint64_t(t.threads); };
+    if (text[0] == '%') {
+      size_t index = slot(text);
+      return [=](PtxThread &t) { return t.registers[index]; };
+    }
+    if (auto found = sharedAt.find(text); found != sharedAt.end())
+      return [offset = found->second](PtxThread &t) {
+        return uint64_t(reinterpret_cast<uintptr_t>(t.shared + offset));
+      };
+    if (auto found = localAt.find(text); found != localAt.end())
+      return [offset = found->second](PtxThread &t) {
+        return uint64_t(reinterpret_cast<uintptr_t>(t.local.data() + offset));
+      };
+    uint64_t bits = literal(text);
+    return [=](PtxThread &) { return bits; };
+  }
+
+  static uint64_t literal(const std::string &text) {
+    if (text.compare(0, 2, "0f") == 0 || text.compare(0, 2, "0d") == 0)
+      return std::strtoull(text.c_str() + 2, nullptr, 16);
+    bool number = !text.empty() && (std::isdigit(text[0]) || text[0] == '-');
+    if (!number)
+      unknown(text);
+    return text[0] == '-' ? uint64_t(std::strtoll(text.c_str(), nullptr, 0))
+                          : std::strtoull(text.c_str(), nullptr, 0);
+  }
+
+  /// "[%rd1+4]" or "[name]".
+  Read address(const std::string &text) {
+    std::string inner = text.substr(1, text.size() - 2);
+    size_t plus = inner.find('+');
+    Read base = read(trim(inner.substr(0, plus)));
+    int64_t offset = plus == std::string::npos
+                         ? 0
+                         : std::strtoll(inner.c_str() + plus + 1, nullptr, 0);
+    return [=](PtxThread &t) { return base(t) + uint64_t(offset); };
+  }
+
+  static std::vector<std::string> elements(const std::string &text) {
+    if (text[0] != '{')
+      return {text};
+    return operandsOf(text.substr(1, text.size() - 2));
+  }
+
+  void emit(Work work) { kernel.code.push_back(std::move(work)); }
+
+  void set(const std::string &target, Read value) {
+    size_t index = slot(target);
+    emit([=](PtxThread &t) { t.registers[index] = value(t); });
+  }
+
+  void instruction(const std::string &text) {
+    current = text;
+    std::string rest = text, guard;
+    if (rest[0] == '@') {
+      size_t space = rest.find_first_of(" \t");
+      guard = rest.substr(1, space - 1);
+      rest = trim(rest.substr(space));
+    }
+    size_t space = rest.find_first_of(" \t");
+    std::string name = rest.substr(0, space);
+    Types parts = split(name, '.');
+    auto operands =
+        operandsOf(space == std::string::npos ? "" : rest.substr(space));
+    if (parts[0] == "bra")
+      return branch(guard, operands[0]);
+    if (!guard.empty())
+      unknown(text);
+    if (!control(parts, operands) && !memory(parts, operands) &&
+        !move(parts, operands) && !arithmetic(parts, operands))
+      unknown(text);
+  }
+
+  void branch(const std::string &guard, const std::string &label) {
+    auto target = std::make_shared<size_t>(0);
+    jumps.push_back({target, label});
+    if (guard.empty())
+      return emit([=](PtxThread &t) { t.pc = *target; });
+    bool negated = guard[0] == '!';
+    Read condition = read(guard.substr(negated ? 1 : 0));
+    emit([=](PtxThread &t) {
+      if ((condition(t) != 0) != negated)
+        t.pc = *target;
+    });
+  }
+
+  bool control(const Types &parts, const std::vector<std::string> &operands) {
+    if (parts[0] == "ret") {
+      emit([](PtxThread &t) { t.stop = Stop::Done; });
+    } else if (parts[0] == "bar") {
+      emit([](PtxThread &t) { t.stop = Stop::Barrier; });
+    } else if (parts[0] == "shfl" && parts[2] == "bfly") {
+      size_t target = slot(operands[0].substr(0, operands[0].find('|')));
+      Read value = read(operands[1]), mask = read(operands[2]);
+      emit([=](PtxThread &t) {
+        t.sent = uint32_t(value(t));
+        t.mask = uint32_t(mask(t));
+        t.received = target;
+        t.stop = Stop::Shuffle;
+      });
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  bool memory(const Types &parts, const std::vector<std::string> &operands) {
+    bool load = parts[0] == "ld";
+    if (!load && parts[0] != "st")
+      return false;
+    if (load && parts[1] == "param") {
+      std::string name = operands[1].substr(1, operands[1].size() - 2);
+      size_t index = parameters.at(name);
+      set(operands[0], [=](PtxThread &t) { return (*t.arguments)[index]; });
+      return true;
+    }
+    Read base = address(operands[load ? 1 : 0]);
+    auto values = elements(operands[load ? 0 : 1]);
+    return withType(parts.back(), [&](auto type) {
+      using T = decltype(type);
+      for (size_t i = 0; i < values.size(); ++i) {
+        if (load)
+          set(values[i], [=](PtxThread &t) {
+            return bitsOf(reinterpret_cast<const T *>(base(t))[i]);
+          });
+        else
+          emit([=, value = read(values[i])](PtxThread &t) {
+            reinterpret_cast<T *>(base(t))[i] = as<T>(value(t));
+          });
+      }
+    });
+  }
+
+  bool move(const Types &parts, const std::vector<std::string> &operands) {
+    if (parts[0] == "cvta") {
+      set(operands[0], read(operands[1]));
+    } else if (parts[0] == "mov" && operands[0][0] == '{') {
+      auto targets = elements(operands[0]);
+      unsigned width = 64 / unsigned(targets.size());
+      if (parts.back() == "b32")
+        width /= 2;
+      for (size_t i = 0; i < targets.size(); ++i)
+        if (targets[i] != "_")
+          set(targets[i], [=, from = read(operands[1])](PtxThread &t) {
+            return from(t) >> (i * width) & ((uint64_t(1) << width) - 1);
+          });
+    } else if (parts[0] == "mov" && operands[1][0] == '{') {
+      auto sources = elements(operands[1]);
+      unsigned width =
+          (parts.back() == "b32" ? 32 : 64) / unsigned(sources.size());
+      std::vector<Read> reads;
+      for (const std::string &source : sources)
+        reads.push_back(read(source));
+      set(operands[0], [=](PtxThread &t) {
+        uint64_t bits = 0;
+        for (size_t i = 0; i < reads.size(); ++i)
+          bits |= (reads[i](t) & ((uint64_t(1) << width) - 1)) << (i * width);
+        return bits;
+      });
+    } else if (parts[0] == "mov") {
+      set(operands[0], read(operands[1]));
+    } else if (parts[0] == "selp") {
+      set(operands[0],
+          [a = read(operands[1]), b = read(operands[2]),
+           p = read(operands[3])](PtxThread &t) { return p(t) ? a(t) : b(t); });
+    } else if (parts[0] == "cvt") {
+      return conversion(parts, operands);
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  bool conversion(const Types &parts,
+                  const std::vector<std::string> &operands) {
+    std::string how = parts.size() > 3 ? parts[1] : "";
+    if (how == "rn")
+      how = "";
+    bool known = false;
+    withType(parts[parts.size() - 2], [&](auto to) {
+      withType(parts.back(), [&](auto from) {
+        using To = decltype(to);
+        using From = decltype(from);
+        known = true;
+        set(operands[0], [=, value = read(operands[1])](PtxThread &t) {
+          return bitsOf(convert<To, From>(how, as<From>(value(t))));
+        });
+      });
+    });
+    return known;
+  }
+
+  bool arithmetic(const Types &parts,
+                  const std::vector<std::string> &operands) {
+    const std::string &op = parts[0];
+    std::vector<Read> in;
+    for (size_t i = 1; i < operands.size(); ++i)
+      in.push_back(read(operands[i]));
+    bool known = true;
+    bool typed = withType(parts.back(), [&](auto type) {
+      known = typedArithmetic<decltype(type)>(op, parts, operands[0], in);
+    });
+    return typed && known;
+  }
+
+  template <typename T>
+  bool typedArithmetic(const std::string &op, const Types &parts,
+                       const std::string &target, const std::vector<Read> &in) {
+    auto unary = [&](auto function) {
+      set(target, [=, a = in[0]](PtxThread &t) {
+        return bitsOf(T(function(as<T>(a(t)))));
+      });
+      return true;
+    };
+    if (op == "setp") {
+      set(target, [how = parts[1], a = in[0], b = in[1]](PtxThread &t) {
+        return uint64_t(compare<T>(how, as<T>(a(t)), as<T>(b(t))));
+      });
+      return true;
+    }
+    if (op == "neg")
+      return unary([](T a) { return T(-a); });
+    if constexpr (std::is_floating_point_v<T>)
+      return floating<T>(op, parts, target, in, unary);
+    else if constexpr (std::is_same_v<T, bool>)
+      return op == "not" ? unary([](T a) { return !a; })
+                         : binary<T>(op, target, in);
+    else
+      return integral<T>(op, parts, target, in, unary);
+  }
+
+  template <typename T, typename Unary>
+  bool floating(const std::string &op, const Types &parts,
+                const std::string &target, const std::vector<Read> &in,
+                Unary unary) {
+    if (op == "abs")
+      return unary([](T a) { return std::fabs(a); });
+    if (op == "sqrt")
+      return unary([](T a) { return std::sqrt(a); });
+    if (op == "rcp")
+      return unary([](T a) { return 1 / a; });
+    bool keepsNan = std::find(parts.begin(), parts.end(), "NaN") != parts.end();
+    if (op == "fma") {
+      set(target, [=](PtxThread &t) {
+        return bitsOf(
+            std::fma(as<T>(in[0](t)), as<T>(in[1](t)), as<T>(in[2](t))));
+      });
+      return true;
+    }
+    if (keepsNan) {
+      set(target, [=](PtxThread &t) {
+        T a = as<T>(in[0](t)), b = as<T>(in[1](t));
+        return bitsOf(std::isnan(a) || std::isnan(b) ? T(NAN)
+                                                     : compute<T>(op, a, b));
+      });
+      return true;
+    }
+    return binary<T>(op, target, in);
+  }
+
+  template <typename T, typename Unary>
+  bool integral(const std::string &op, const Types &parts,
+                const std::string &target, const std::vector<Read> &in,
+                Unary unary) {
+    const std::string form = parts.size() > 2 ? parts[1] : "";
+    constexpr unsigned width = sizeof(T) * 8;
+    using Wide =
+        std::conditional_t<std::is_signed_v<T>, __int128, unsigned __int128>;
+    if (op == "not")
+      return unary([](T a) { return T(~a); });
+    if (op == "abs")
+      return unary([](T a) { return a < 0 ? T(-a) : a; });
+    if (op == "shl" || op == "shr") {
+      set(target, [=](PtxThread &t) {
+        uint32_t by = uint32_t(in[1](t));
+        T a = as<T>(in[0](t));
+        if (by >= width)
+          return bitsOf(T(op == "shr" && a < 0 ? -1 : 0));
+        using U = std::make_unsigned_t<T>;
+        return bitsOf(op == "shl" ? T(U(a) << by) : T(a >> by));
+      });
+    } else if (op == "mul" && form != "lo") {
+      unsigned down = form == "hi" ? width : 0;
+      set(target, [=](PtxThread &t) {
+        return uint64_t((Wide(as<T>(in[0](t))) * Wide(as<T>(in[1](t)))) >>
+                        down) &
+               (form == "wide" && width < 32 ? 0xffffffff : ~uint64_t(0));
+      });
+    } else if (op == "mad") {
+      set(target, [=](PtxThread &t) {
+        Wide product = Wide(as<T>(in[0](t))) * Wide(as<T>(in[1](t)));
+        if (form == "wide")
+          return uint64_t(product + Wide(int64_t(in[2](t))));
+        return bitsOf(T(product + Wide(as<T>(in[2](t)))));
+      });
+    } else if (op == "bfe") {
+      set(target, [=](PtxThread &t) {
+        uint32_t from = uint32_t(in[1](t)), length = uint32_t(in[2](t));
+        T a = T(as<T>(in[0](t)) >> from);
+        unsigned unused = width - std::min(length, width);
+        using U = std::make_unsigned_t<T>;
+        return bitsOf(T(T(U(a) << unused) >> unused));
+      });
+    } else {
+      return binary<T>(op, target, in);
+    }
+    return true;
+  }
+
+  template <typename T>
+  bool binary(const std::string &op, const std::string &target,
+              const std::vector<Read> &in) {
+    static const char *known[] = {"add", "sub", "mul", "div", "rem",
+                                  "min", "max", "and", "or",  "xor"};
+    if (in.size() != 2 ||
+        std::find(std::begin(known), std::end(known), op) == std::end(known))
+      return false;
+    set(target, [=](PtxThread &t) {
+      return bitsOf(compute<T>(op, as<T>(in[0](t)), as<T>(in[1](t))));
+    });
+    return true;
+  }
+
+  PtxKernel &kernel;
+  std::string current;
+  std::map<std::string, size_t> registers, labels, parameters;
+  std::map<std::string, uint64_t> sharedAt, localAt;
+  std::vector<std::pair<std::shared_ptr<size_t>, std::string>> jumps;
+};
+
+void runUntilStop(const PtxKernel &kernel, PtxThread &thread) {
+  while (thread.stop == Stop::No)
+    kernel.code[thread.pc++](thread);
+}
+
+/// Gives each thread of a warp what its partner sent, once all have sent.
+bool exchange(PtxThread *warp, size_t size) {
+  for (size_t i = 0; i < size; ++i)
+    if (warp[i].stop != Stop::Shuffle)
+      return false;
+  for (size_t i = 0; i < size; ++i)
+    warp[i].registers[warp[i].received] = warp[i ^ warp[i].mask].sent;
+  for (size_t i = 0; i < size; ++i)
+    warp[i].stop = Stop::No;
+  return true;
+}
+
+void runTeam(const PtxKernel &kernel, std::vector<PtxThread> &team) {
+  while (true) {
+    for (PtxThread &thread : team)
+      runUntilStop(kernel, thread);
+    bool exchanged = false, done = true, barrier = true;
+    for (size_t first = 0; first < team.size(); first += 32)
+      exchanged |=
+          exchange(&team[first], std::min<size_t>(32, team.size() - first));
+    if (exchanged)
+      continue;
+    for (PtxThread &thread : team) {
+      done &= thread.stop == Stop::Done;
+      barrier &= thread.stop == Stop::Barrier;
+    }
+    if (done)
+      return;
+    if (!barrier)
+      unknown("a barrier that not all threads of a team reach");
+    for (PtxThread &thread : team)
+      thread.stop = Stop::No;
+  }
+}
+
+} // namespace
+
+std::map<std::string, std::shared_ptr<PtxKernel>>
+parsePtxKernels(const std::string &text) {
+  std::map<std::string, std::shared_ptr<PtxKernel>> kernels;
+  std::istringstream lines(text);
+  const std::string entry = ".visible .entry ";
+  for (std::string line; std::getline(lines, line);) {
+    if (line.compare(0, entry.size(), entry) != 0)
+      continue;
+    std::string name = line.substr(entry.size(), line.find('(') - entry.size());
+    auto kernel = std::make_shared<PtxKernel>();
+    Parser parser(*kernel);
+    while (std::getline(lines, line) && line != "{")
+      if (size_t at = line.find(".param"); at != std::string::npos) {
+        std::string parameter = line.substr(line.find_last_of(" \t") + 1);
+        if (parameter.back() == ',')
+          parameter.pop_back();
+        parser.parameter(parameter);
+      }
+    while (std::getline(lines, line) && line != "}")
+      parser.line(line);
+    parser.finish();
+    kernels[name] = kernel;
+  }
+  return kernels;
+}
+
+void runPtx(const PtxKernel &kernel, unsigned teams, unsigned threads,
+            const std::vector<uint64_t> &arguments) {
+  std::vector<char> shared(kernel.sharedBytes + 16);
+  char *base = reinterpret_cast<char *>(
+      (reinterpret_cast<uintptr_t>(shared.data()) + 15) / 16 * 16);
+  for (unsigned team = 0; team < teams; ++team) {
+    std::vector<PtxThread> all(threads);
+    for (unsigned thread = 0; thread < threads; ++thread) {
+      PtxThread &one = all[thread];
+      one.registers.resize(kernel.registers);
+      one.local.resize(kernel.localBytes + 16);
+      one.shared = base;
+      one.arguments = &arguments;
+      one.thread = thread;
+      one.team = team;
+      one.threads = threads;
+      one.teams = teams;
+    }
+    runTeam(kernel, all);
+  }
+}
+
+} // namespace zc::test
