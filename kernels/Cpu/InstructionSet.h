@@ -7,16 +7,10 @@ namespace zc::kernels {
 
 enum class InstructionSet { Baseline, Avx2, Avx512 };
 
-/// The one with the widest vectors.
-inline InstructionSet widestInstructionSet() {
-  __builtin_cpu_init();
-  bool fma = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  if (fma && __builtin_cpu_supports("avx512f") &&
-      __builtin_cpu_supports("avx512vl") &&
-      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw"))
-    return InstructionSet::Avx512;
-  return fma ? InstructionSet::Avx2 : InstructionSet::Baseline;
-}
+/// The one with the widest vectors, but none above what the environment's
+/// ZC_MAX_CPU_ISA (baseline, avx2 or avx512) allows, so that a machine can test
+/// the kernels of lesser ones. (oneDNN's own is ONEDNN_MAX_CPU_ISA.)
+InstructionSet widestInstructionSet();
 
 } // namespace zc::kernels
 

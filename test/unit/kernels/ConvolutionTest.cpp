@@ -1,3 +1,4 @@
+#include "kernels/Cpu/InstructionSet.h"
 #include "kernels/Cpu/Parallel.h"
 #include "kernels/Cpu/Primitive.h"
 #include "kernels/Cpu/Workspace.h"
@@ -130,7 +131,7 @@ INSTANTIATE_TEST_SUITE_P(Tiles, Convolution,
                                            Case{2, 32, 32, 9, 1, 2, 1, 0, 1}));
 
 TEST(ConvolutionChoice, ByTilesWhereTheLibraryIsSlow) {
-  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
+  if (widestInstructionSet() == InstructionSet::Baseline)
     GTEST_SKIP() << "needs AVX2";
   setTeamSize(kThreads);
   auto implementation = [](const Case &c, ConvolutionKind kind) {
