@@ -33,6 +33,8 @@ bool isInlinable(Operation *op) {
          isSplatConstant(op);
 }
 
+bool isPlainReduction(Operation *op) { return isa<ReduceOp>(op); }
+
 bool isSingleLoopNest(Block &body) {
   auto outputs = body.getTerminator()->getOperands();
   for (Operation &op : body.without_terminator())

@@ -30,6 +30,10 @@ mlir::AffineMap movedReadMap(mlir::OpBuilder &builder, mlir::Operation *op,
 /// splat constants, moved reads.
 bool isInlinable(mlir::Operation *op);
 
+/// Whether `op`'s linalg form is one loop nest that reads its only operand
+/// once, so that inlinable ops can be computed in it.
+bool isPlainReduction(mlir::Operation *op);
+
 /// Whether `body` lowers to a single loop nest, in which every input's element
 /// is read before the outputs' elements at its place are written: then an input
 /// that is only read at its own place may share memory with an output.

@@ -2,13 +2,16 @@
 //
 // Values of inlinable ops are never stored: they are expressions, computed
 // where they are used, at the place they are used at (an affine map from the
-// loops).
+// loops). Other ops' linalg forms read buffers; where such a form is one
+// linalg.generic, as a reduction's is, what it reads is computed in it.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Codegen/KernelBody.h"
 
 #include "dialects/Train/Ops/OpSupport.h"
 #include "dialects/Train/TrainDialect.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/IR/IRMapping.h"
 #include "passes/Analysis/LoopNests.h"
 #include "llvm/ADT/MapVector.h"
 
@@ -48,8 +51,54 @@ public:
                  });
   }
 
+  /// The same loops as `op`'s, which compute `value` where `op` reads it from
+  /// its input number `index`.
+  void buildInto(linalg::GenericOp op, unsigned index, Value value) {
+    AffineMap place = op.getIndexingMapsArray()[index];
+    collectOperation(value, place);
+    SmallVector<Value> inputs;
+    SmallVector<AffineMap> maps;
+    for (auto &[read, number] : reads) {
+      inputs.push_back(buffers.lookup(read.first));
+      maps.push_back(cast<AffineMapAttr>(read.second).getValue());
+    }
+    for (unsigned i = 0, count = op.getNumDpsInputs(); i < count; ++i)
+      if (i != index)
+        inputs.push_back(op.getDpsInputOperand(i)->get());
+    for (auto [number, map] : llvm::enumerate(op.getIndexingMapsArray()))
+      if (number != index)
+        maps.push_back(map);
+    builder.setInsertionPoint(op);
+    linalg::GenericOp::create(
+        builder, op.getLoc(), inputs, op.getOutputs(), maps,
+        op.getIteratorTypesArray(),
+        [&](OpBuilder &nested, Location loc, ValueRange elements) {
+          SmallVector<Value> read;
+          for (Value element : elements.take_front(reads.size()))
+            read.push_back(widenScalar(nested, loc, element));
+          Value scalar = emitOperation(nested, value, place, read);
+          inlineBody(nested, op, index, scalar,
+                     elements.drop_front(reads.size()));
+        });
+    builder.setInsertionPointAfter(op);
+    op.erase();
+  }
+
 private:
   using Place = std::pair<Value, Attribute>;
+
+  /// Copies what `op` does with its elements, of which `others` are all but
+  /// that of the input number `index`.
+  static void inlineBody(OpBuilder &nested, linalg::GenericOp op,
+                         unsigned index, Value element, ValueRange others) {
+    IRMapping mapping;
+    unsigned next = 0;
+    for (auto [number, argument] :
+         llvm::enumerate(op.getRegion().front().getArguments()))
+      mapping.map(argument, number == index ? element : others[next++]);
+    for (Operation &inner : op.getRegion().front())
+      nested.clone(inner, mapping);
+  }
 
   static Place placeOf(Value value, AffineMap map) {
     return {value, AffineMapAttr::get(map)};
@@ -173,17 +222,43 @@ private:
 
   void buildOp(Operation *op) {
     auto form = cast<LinalgFormOpInterface>(op);
-    SmallVector<Value> inputs, outputs;
+    SmallVector<Value> outputs;
     for (Value result : op->getResults())
       outputs.push_back(allocate(result));
+    if (isPlainReduction(op) && !buffers.contains(op->getOperand(0)))
+      buildReduction(op, outputs);
+    else
+      buildStored(op, form, outputs);
+    for (auto [result, output] : llvm::zip(op->getResults(), outputs))
+      buffers[result] = output;
+  }
+
+  void buildStored(Operation *op, LinalgFormOpInterface form,
+                   ArrayRef<Value> outputs) {
+    SmallVector<Value> inputs;
     for (OpOperand &operand : op->getOpOperands()) {
       if (!buffers.contains(operand.get()))
         materializeOperand(form, operand, outputs);
       inputs.push_back(buffers.lookup(operand.get()));
     }
     buildLinalgForm(op, builder, op->getLoc(), inputs, outputs);
-    for (auto [result, output] : llvm::zip(op->getResults(), outputs))
-      buffers[result] = output;
+  }
+
+  /// A reduction of an expression: its loops compute the expression.
+  void buildReduction(Operation *op, ArrayRef<Value> outputs) {
+    Value operand = op->getOperand(0);
+    Type element =
+        getComputeType(cast<ShapedType>(operand.getType()).getElementType());
+    Value standIn = buildTemporary(builder, op->getLoc(),
+                                   split.localShape(operand), element);
+    buildLinalgForm(op, builder, op->getLoc(), {standIn}, outputs);
+    OpOperand &use = *standIn.use_begin();
+    assert(standIn.hasOneUse() && "a reduction reads its operand once");
+    OpBuilder::InsertionGuard guard(builder);
+    LoopNest(builder, split, buffers)
+        .buildInto(cast<linalg::GenericOp>(use.getOwner()),
+                   use.getOperandNumber(), operand);
+    standIn.getDefiningOp()->erase();
   }
 
   // Outputs of one shape share a loop nest.

@@ -3,6 +3,7 @@
 // Ops are visited from last to first. An elementwise op joins the region of its
 // earliest user if that is a loop nest over the same shape and the region would
 // not come to depend on itself; what others need of it the region also leaves
+// in memory. It joins a reduction's if nobody else needs it: then it never is
 // in memory.
 //
 //===----------------------------------------------------------------------===//
@@ -20,6 +21,9 @@ namespace zc {
 static constexpr size_t kMaxRegionOps = 64;
 /// Constants up to this size are cheaper written again than kept.
 static constexpr int64_t kSmallConstant = 4096;
+/// A kernel of fewer sums than this cannot be split over threads as one of as
+/// many elements could.
+static constexpr int64_t kFewSums = 128;
 
 static ArrayRef<int64_t> shapeOfResult(Operation *op) {
   return cast<ShapedType>(op->getResult(0).getType()).getShape();
@@ -48,6 +52,15 @@ static bool isWidening(Operation *op) {
   return convert &&
          isa<Float16Type, BFloat16Type>(elementOf(convert.getInput())) &&
          elementOf(convert.getResult()).isF32();
+}
+
+/// Whether `root` adds up (or the like) values of the shape that `op` computes,
+/// and there is parallel work left where the sums become one loop nest with it.
+static bool mayFeedReduction(Operation *op, Operation *root) {
+  return isPlainReduction(root) &&
+         numElements(root->getResult(0).getType()) >= kFewSums &&
+         cast<ShapedType>(root->getOperand(0).getType()).getShape() ==
+             shapeOfResult(op);
 }
 
 bool RegionGrouping::isRepeated(Operation *op, Operation *user) {
@@ -109,9 +122,15 @@ int RegionGrouping::findGroupToJoin(Operation *op) {
   if (found == groupOf.end())
     return -1;
   RegionGroup &group = groups[found->second];
-  bool fits = group.isLoopNest && group.ops.size() < kMaxRegionOps &&
-              isLoopOp(group.ops.front()) &&
-              shapeOfResult(group.ops.front()) == shapeOfResult(op);
+  Operation *root = group.ops.front();
+  bool fits = group.ops.size() < kMaxRegionOps;
+  if (isLoopOp(root))
+    fits = fits && shapeOfResult(root) == shapeOfResult(op);
+  else
+    fits = fits && mayFeedReduction(op, root) &&
+           llvm::all_of(op->getUsers(), [&](Operation *user) {
+             return llvm::is_contained(group.ops, user);
+           });
   // Another region would read a transposed value in another order.
   if (isMovedRead(op) && !op->hasOneUse())
     return -1;
@@ -119,6 +138,8 @@ int RegionGrouping::findGroupToJoin(Operation *op) {
 }
 
 void RegionGrouping::addToGroup(Operation *op, int group) {
+  if (!groups[group].ops.empty())
+    groups[group].isLoopNest = true;
   groups[group].ops.push_back(op);
   groupOf[op] = group;
 }

@@ -12,7 +12,8 @@ namespace zc {
 /// Ops of a program that one kernel computes, in program order.
 struct RegionGroup {
   llvm::SmallVector<mlir::Operation *> ops;
-  /// One loop nest of elementwise ops; otherwise a single op.
+  /// Elementwise ops, perhaps with a reduction of what they compute; otherwise
+  /// a single op.
   bool isLoopNest = false;
 };
 

@@ -29,6 +29,28 @@ sched.kernel @columns {
   train.yield %0 : tensor<768xf32>
 }
 
+// Tests that what a reduction adds up is computed in its loops, also where it is
+// stored in 16 bits and read at another place.
+// CHECK: func.func @sums_of_products([[X:%[a-z0-9]+]]: memref<1024x768xbf16> {{{[^}]*}}}, [[Y:%[a-z0-9]+]]: memref<768xf32> {{{[^}]*}}}, [[S:%[a-z0-9]+]]: memref<1024xf32>
+// CHECK-NOT: memref.alloca
+// CHECK: %[[ROWS:.*]] = memref.subview [[X]][%{{.*}}, 0] [64, 768] [1, 1]
+// CHECK: linalg.fill
+// CHECK: linalg.generic
+// CHECK-SAME: iterator_types = ["parallel", "reduction"]
+// CHECK-SAME: ins(%[[ROWS]], [[Y]] :
+// CHECK: arith.extf
+// CHECK: arith.mulf
+// CHECK: arith.addf
+// CHECK-NOT: linalg.generic
+sched.kernel @sums_of_products {
+^bb0(%x: tensor<1024x768xbf16>, %y: tensor<768xf32>):
+  %0 = train.broadcast %y {dims = array<i64: 1>} : (tensor<768xf32>) -> tensor<1024x768xf32>
+  %1 = train.convert %x : (tensor<1024x768xbf16>) -> tensor<1024x768xf32>
+  %2 = train.mul %1, %0 : (tensor<1024x768xf32>, tensor<1024x768xf32>) -> tensor<1024x768xf32>
+  %3 = train.reduce "sum" %2 {dims = array<i64: 1>} : (tensor<1024x768xf32>) -> tensor<1024xf32>
+  train.yield %3 : tensor<1024xf32>
+}
+
 // Tests that of a square value and its transpose, which are computed in one loop
 // nest, only a dim that stays in place is cut.
 // CHECK: func.func @square({{.*}}zc.signature = array<i64: 2, 131072, 131072, 131072>}

@@ -67,3 +67,36 @@ func.func @data(%x: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
   %3 = train.mul %x, %1 : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
   return %2, %3 : tensor<2xf32>, tensor<2xf32>
 }
+
+// -----
+
+// Tests that what only a reduction needs is computed in the reduction's kernel,
+// and that it is a kernel of its own where others need it or where there are too
+// few sums for threads to share.
+// CHECK-LABEL: func.func @reduction
+// CHECK: train.fused(%{{.*}}, %{{.*}}) : (tensor<256x768xf32>, tensor<256x768xf32>) -> tensor<768xf32>
+// CHECK-NEXT: ^bb0
+// CHECK-NEXT: train.mul
+// CHECK-NEXT: train.exp
+// CHECK-NEXT: train.reduce "sum"
+// CHECK-NEXT: train.yield
+// CHECK: %[[SUM:.*]] = train.fused
+// CHECK: train.add
+// CHECK: train.fused(%[[SUM]])
+// CHECK-NEXT: ^bb0
+// CHECK-NEXT: train.reduce "max"
+// CHECK: %[[ROOT:.*]] = train.fused
+// CHECK: train.sqrt
+// CHECK: train.fused(%[[ROOT]])
+// CHECK-NEXT: ^bb0
+// CHECK-NEXT: train.reduce "sum"
+func.func @reduction(%x: tensor<256x768xf32>, %y: tensor<256x768xf32>) -> (tensor<768xf32>, tensor<256x768xf32>, tensor<256xf32>, tensor<f32>) {
+  %0 = train.mul %x, %y : (tensor<256x768xf32>, tensor<256x768xf32>) -> tensor<256x768xf32>
+  %1 = train.exp %0 : (tensor<256x768xf32>) -> tensor<256x768xf32>
+  %2 = train.reduce "sum" %1 {dims = array<i64: 0>} : (tensor<256x768xf32>) -> tensor<768xf32>
+  %3 = train.add %x, %y : (tensor<256x768xf32>, tensor<256x768xf32>) -> tensor<256x768xf32>
+  %4 = train.reduce "max" %3 {dims = array<i64: 1>} : (tensor<256x768xf32>) -> tensor<256xf32>
+  %5 = train.sqrt %x : (tensor<256x768xf32>) -> tensor<256x768xf32>
+  %6 = train.reduce "sum" %5 {dims = array<i64: 0, 1>} : (tensor<256x768xf32>) -> tensor<f32>
+  return %2, %3, %4, %6 : tensor<768xf32>, tensor<256x768xf32>, tensor<256xf32>, tensor<f32>
+}
