@@ -15,6 +15,9 @@ void addMeshOptions(CLI::App &command, CompileOptions &options,
 /// What no single option can check; empty when all is well.
 std::string checkMeshTogether(const CompileOptions &options);
 
+/// The most bytes of gradients that are reduced together without ZeRO.
+int64_t getBucketBytes(const CompileOptions &options);
+
 /// The axes that divide ZeRO's units.
 std::vector<std::string> getZeroAxes(const CompileOptions &options);
 

@@ -59,6 +59,7 @@ struct CompileOptions {
   int64_t zeroGroup = 0;           // ranks that divide units; 0: all of them
   std::string unit = "auto";       // auto, layer or a number of bytes
   std::optional<int64_t> prefetch; // gathers ahead; by default 1
+  std::optional<double> bucketMib; // of gradients reduced together
   std::string collectiveAlgorithm = "auto";
   bool reshardLast = false;
   bool noReshardAfterForward = false;

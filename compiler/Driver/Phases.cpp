@@ -176,6 +176,8 @@ static ApplyZeroPassOptions getZeroOptions(const CompileOptions &options) {
   for (const std::string &axis : getZeroAxes(options))
     zero.axes.push_back(axis);
   zero.unit = options.unit;
+  if (options.bucketMib)
+    zero.mostBytes = std::max(int64_t(1), getBucketBytes(options));
   zero.reshardAfterForward = !options.noReshardAfterForward;
   zero.reshardLast = options.reshardLast;
   // Clipping keeps every gradient; in stage 1 they are whole.
@@ -272,6 +274,9 @@ LogicalResult Phases::divide() {
   RanksOptions ranks;
   ranks.mesh = printMesh(options);
   ranks.gradients = options.reducePrecision;
+  ranks.bucketBytes = getBucketBytes(options);
+  if (options.bucketMib)
+    ranks.fewestBuckets = 1;
   return run("sharded", [&](OpPassManager &manager) {
     buildRanksPipeline(manager, ranks);
   });

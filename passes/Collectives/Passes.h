@@ -19,8 +19,10 @@ namespace zc {
 #include "passes/Collectives/Passes.h.inc"
 
 struct RanksOptions {
-  std::string mesh;      // "dp=4,tp=2", slowest first
-  std::string gradients; // what they are reduced in: fp32, bf16
+  std::string mesh;              // "dp=4,tp=2", slowest first
+  std::string gradients;         // what they are reduced in: fp32, bf16
+  int64_t bucketBytes = 1 << 20; // of gradients that are reduced together
+  int64_t fewestBuckets = 16;    // unless single gradients are larger
 };
 
 /// From programs of one rank to programs of a rank of the mesh.

@@ -31,6 +31,27 @@ def InsertCollectivesPass : Pass<"zc-insert-collectives", "::mlir::ModuleOp"> {
   let dependentDialects = ["::zc::dist::DistDialect"];
 }
 
+def FoldCollectivesPass : Pass<"zc-fold-collectives", "::mlir::ModuleOp"> {
+  let summary = "make one of collectives that meet";
+  let description = [{
+    On whole tensors, before `--zc-verify-sharding` proves the result. A sum of
+    which a part is taken is scattered, a scattered one that is gathered is summed
+    up, what is gathered and divided again is left as it was; sums along two axes
+    are one, and terms are added up before they are sent.
+
+    ```mlir
+    %1 = dist.all_reduce %0 {axes = ["dp"], traffic = "gradients"}
+    %2 = dist.slice %1 {axes = ["dp"], dim = 0}
+    // becomes
+    %2 = dist.reduce_scatter %0 {axes = ["dp"], dim = 0, traffic = "gradients"}
+    ```
+  }];
+  let statistics = [
+    Statistic<"numFolded", "num-folded", "Collectives that are gone">
+  ];
+  let dependentDialects = ["::zc::dist::DistDialect"];
+}
+
 def LocalizePass : Pass<"zc-localize", "::mlir::ModuleOp"> {
   let summary = "give every value the type of what one rank holds";
   let description = [{
@@ -39,6 +60,38 @@ def LocalizePass : Pass<"zc-localize", "::mlir::ModuleOp"> {
     that the runtime writes: one program serves all ranks.
   }];
   let dependentDialects = ["::zc::dist::DistDialect"];
+}
+
+def JoinReductionsPass : Pass<"zc-join-reductions", "::mlir::ModuleOp"> {
+  let summary = "send small sums together";
+  let description = [{
+    After `--zc-localize`. All-reduces of gradients, and those of scalars, along
+    the same axes and of one element type become one of a flat vector, where the
+    last of them stands, if nobody reads one of them before. Gradients are joined
+    up to `bucket-bytes`; one as large as that stays alone.
+
+    ```mlir
+    %2 = dist.all_reduce %0 {traffic = "gradients"} : (tensor<4xf32>) ...
+    %3 = dist.all_reduce %1 {traffic = "gradients"} : (tensor<8xf32>) ...
+    // becomes
+    %4 = train.concat %0, %1 {dim = 0} : ... -> tensor<12xf32>
+    %5 = dist.all_reduce %4 {traffic = "gradients"}
+    %2 = train.slice %5 {offsets = array<i64: 0>} : ... -> tensor<4xf32>
+    %3 = train.slice %5 {offsets = array<i64: 4>} : ... -> tensor<8xf32>
+    ```
+  }];
+  let options = [
+    Option<"bucketBytes", "bucket-bytes", "int64_t", "1048576",
+           "the most bytes of gradients that are sent together">,
+    Option<"fewest", "fewest", "int64_t", "1",
+           "the most is this part of all gradients, so that the first are sent "
+           "long before the last are there">
+  ];
+  let statistics = [
+    Statistic<"numJoined", "num-joined", "All-reduces that are gone">
+  ];
+  let dependentDialects = ["::zc::train::TrainDialect",
+                           "::zc::dist::DistDialect"];
 }
 
 #endif // ZC_PASSES_COLLECTIVES_PASSES_TD

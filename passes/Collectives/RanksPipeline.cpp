@@ -17,11 +17,16 @@ void buildRanksPipeline(OpPassManager &manager, const RanksOptions &options) {
   InsertCollectivesPassOptions collectives;
   collectives.gradients = options.gradients;
   manager.addPass(createInsertCollectivesPass(collectives));
+  manager.addPass(createFoldCollectivesPass());
   manager.addPass(createVerifyShardingPass());
   manager.addPass(createExplainShardingPass());
   manager.addPass(createLocalizePass());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
+  JoinReductionsPassOptions joining;
+  joining.bucketBytes = options.bucketBytes;
+  joining.fewest = options.fewestBuckets;
+  manager.addPass(createJoinReductionsPass(joining));
 }
 
 } // namespace zc

@@ -49,6 +49,8 @@ def ApplyZeroPass : Pass<"zc-apply-zero", "::mlir::ModuleOp"> {
     ListOption<"axes", "axes", "std::string", "the axes that divide units">,
     Option<"unit", "unit", "std::string", "\"auto\"",
            "auto, layer or a number of bytes">,
+    Option<"mostBytes", "most-bytes", "int64_t", "0",
+           "units of several parameters are no larger; 0: as large as may be">,
     Option<"reshardAfterForward", "reshard-after-forward", "bool", "true",
            "gather a second time for the backward">,
     Option<"reshardLast", "reshard-last", "bool", "false",

@@ -1,0 +1,79 @@
+// RUN: zc-opt %s --zc-join-reductions="bucket-bytes=64" | FileCheck %s
+// RUN: zc-opt %s --zc-join-reductions="bucket-bytes=0" | FileCheck %s --check-prefix=ALONE
+// RUN: zc-opt %s --zc-join-reductions="fewest=2" | FileCheck %s --check-prefix=HALVES
+
+module attributes {dist.mesh = #dist.mesh<dp=2,tp=2>} {
+  // Tests that gradients are sent together where the last of them is ready, and
+  // that what comes of it are parts of one sum.
+  // CHECK-LABEL: func.func @together
+  // CHECK: train.exp %arg0
+  // CHECK-NEXT: train.exp %arg1
+  // CHECK-NEXT: %[[A:.*]] = train.reshape %{{.*}} : (tensor<2x3xf32>) -> tensor<6xf32>
+  // CHECK-NEXT: %[[FLAT:.*]] = train.concat %[[A]], %{{.*}} {dim = 0 : i64, train.staging} : (tensor<6xf32>, tensor<4xf32>) -> tensor<10xf32>
+  // CHECK-NEXT: %[[SUM:.*]] = dist.all_reduce %[[FLAT]] {axes = ["dp"], traffic = "gradients", train.staging}
+  // CHECK-NEXT: %[[PART:.*]] = train.slice %[[SUM]] {offsets = array<i64: 0>, strides = array<i64: 1>, train.gradients = array<i64: 0>}
+  // CHECK-NEXT: train.reshape %[[PART]] : (tensor<6xf32>) -> tensor<2x3xf32>
+  // CHECK-NEXT: train.slice %[[SUM]] {offsets = array<i64: 6>
+  // CHECK-NEXT: train.neg
+  // ALONE-LABEL: func.func @together
+  // ALONE-COUNT-2: dist.all_reduce
+  func.func @together(%a: tensor<2x3xf32>, %b: tensor<4xf32>) -> (tensor<2x3xf32>, tensor<4xf32>) {
+    %0 = train.exp %a : (tensor<2x3xf32>) -> tensor<2x3xf32>
+    %1 = dist.all_reduce %0 {axes = ["dp"], traffic = "gradients", train.gradients = array<i64: 0>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+    %2 = train.exp %b : (tensor<4xf32>) -> tensor<4xf32>
+    %3 = dist.all_reduce %2 {axes = ["dp"], traffic = "gradients"} : (tensor<4xf32>) -> tensor<4xf32>
+    %4 = train.neg %1 : (tensor<2x3xf32>) -> tensor<2x3xf32>
+    return %4, %3 : tensor<2x3xf32>, tensor<4xf32>
+  }
+
+  // Tests that a bucket is no larger than asked for, and that what is as large
+  // is sent where it lies while small ones wait for one another.
+  // HALVES-LABEL: func.func @limit
+  // HALVES-NEXT: dist.all_reduce %arg0
+  // HALVES-NEXT: dist.all_reduce %arg1
+  // HALVES: dist.all_reduce {{.*}} : (tensor<12xf32>) -> tensor<12xf32>
+  // CHECK-LABEL: func.func @limit
+  // CHECK: dist.all_reduce %arg1 {{.*}} : (tensor<16xf32>) -> tensor<16xf32>
+  // CHECK: train.concat %arg0, %arg2
+  // CHECK-NEXT: dist.all_reduce {{.*}} : (tensor<16xf32>) -> tensor<16xf32>
+  // CHECK: dist.all_reduce %arg3
+  func.func @limit(%a: tensor<8xf32>, %b: tensor<16xf32>, %c: tensor<8xf32>, %d: tensor<4xf32>)
+      -> (tensor<8xf32>, tensor<16xf32>, tensor<8xf32>, tensor<4xf32>) {
+    %0 = dist.all_reduce %a {axes = ["dp"], traffic = "gradients"} : (tensor<8xf32>) -> tensor<8xf32>
+    %1 = dist.all_reduce %b {axes = ["dp"], traffic = "gradients"} : (tensor<16xf32>) -> tensor<16xf32>
+    %2 = dist.all_reduce %c {axes = ["dp"], traffic = "gradients"} : (tensor<8xf32>) -> tensor<8xf32>
+    %3 = dist.all_reduce %d {axes = ["dp"], traffic = "gradients"} : (tensor<4xf32>) -> tensor<4xf32>
+    return %0, %1, %2, %3 : tensor<8xf32>, tensor<16xf32>, tensor<8xf32>, tensor<4xf32>
+  }
+
+  // Tests that nobody waits for what comes later, and that along other axes, of
+  // another type or of another kind nothing is joined.
+  // CHECK-LABEL: func.func @apart
+  // CHECK-NOT: train.concat
+  // CHECK-COUNT-6: dist.all_reduce
+  // CHECK-NOT: train.concat
+  // CHECK: return
+  func.func @apart(%a: tensor<4xf32>, %b: tensor<4xf64>)
+      -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf64>, tensor<4xf32>, tensor<4xf32>) {
+    %0 = dist.all_reduce %a {axes = ["dp"], traffic = "gradients"} : (tensor<4xf32>) -> tensor<4xf32>
+    %1 = train.exp %0 : (tensor<4xf32>) -> tensor<4xf32>
+    %2 = dist.all_reduce %1 {axes = ["dp"], traffic = "gradients"} : (tensor<4xf32>) -> tensor<4xf32>
+    %3 = dist.all_reduce %a {axes = ["tp"], traffic = "gradients"} : (tensor<4xf32>) -> tensor<4xf32>
+    %4 = dist.all_reduce %b {axes = ["dp"], traffic = "gradients"} : (tensor<4xf64>) -> tensor<4xf64>
+    %5 = dist.all_reduce %a {axes = ["dp"], traffic = "activations"} : (tensor<4xf32>) -> tensor<4xf32>
+    %6 = dist.all_reduce %1 {axes = ["dp"], traffic = "activations"} : (tensor<4xf32>) -> tensor<4xf32>
+    return %2, %3, %4, %5, %6 : tensor<4xf32>, tensor<4xf32>, tensor<4xf64>, tensor<4xf32>, tensor<4xf32>
+  }
+
+  // Tests that scalars go together whatever the size of a bucket.
+  // ALONE-LABEL: func.func @scalars
+  // ALONE: train.concat %{{.*}} : (tensor<1xf32>, tensor<1xf32>, tensor<1xf32>) -> tensor<3xf32>
+  // ALONE-NEXT: dist.all_reduce %{{.*}} {axes = ["dp"], traffic = "scalars"} : (tensor<3xf32>) -> tensor<3xf32>
+  // ALONE-NOT: dist.all_reduce
+  func.func @scalars(%a: tensor<f32>, %b: tensor<1xf32>, %c: tensor<f32>) -> (tensor<f32>, tensor<1xf32>, tensor<f32>) {
+    %0 = dist.all_reduce %a {axes = ["dp"], traffic = "scalars"} : (tensor<f32>) -> tensor<f32>
+    %1 = dist.all_reduce %b {axes = ["dp"], traffic = "scalars"} : (tensor<1xf32>) -> tensor<1xf32>
+    %2 = dist.all_reduce %c {axes = ["dp"], traffic = "scalars"} : (tensor<f32>) -> tensor<f32>
+    return %0, %1, %2 : tensor<f32>, tensor<1xf32>, tensor<f32>
+  }
+}
