@@ -8,6 +8,8 @@
 #include "runtime/Plan/Artifact.h"
 #include "runtime/Plan/Verify.h"
 
+#include <set>
+
 using namespace mlir;
 
 namespace zc {
@@ -41,6 +43,29 @@ static void addOnnxNames(train::StateOp op, plan::State &state) {
       state.add_onnx_names(alias.str());
 }
 
+/// Of a unit whose members other axes divide, the schema knows one share: the
+/// members say these axes, the unit those that divide the share.
+static void keepOwnAxes(plan::State &unit, dist::MeshAttr mesh) {
+  std::set<std::string> shared;
+  for (const plan::DimSharding &dim : unit.members(0).sharding().dims())
+    shared.insert(dim.axes().begin(), dim.axes().end());
+  if (shared.empty())
+    return;
+  plan::DimSharding own;
+  int64_t length = unit.whole_dims(0);
+  for (const std::string &axis : unit.sharding().dims(0).axes())
+    if (shared.count(axis))
+      length /= mesh.getSizes()[mesh.findAxis(axis)];
+    else
+      own.add_axes(axis);
+  unit.clear_whole_dims();
+  unit.clear_sharding();
+  if (own.axes_size() == 0)
+    return; // every rank has all of its share
+  unit.add_whole_dims(length);
+  *unit.mutable_sharding()->add_dims() = own;
+}
+
 /// Files know the members: parameters, and the moments of parameters.
 static void addMembers(train::StateOp op, plan::State &state) {
   bool isMoment = op.getKind() == train::kOptimizer && op.getParameter();
@@ -52,6 +77,9 @@ static void addMembers(train::StateOp op, plan::State &state) {
     *message.mutable_type() = getTensorType(member.getTensorType());
     message.set_offset(
         member->getAttrOfType<IntegerAttr>(dist::kUnitOffsetAttr).getInt());
+    if (auto sharding =
+            member->getAttrOfType<dist::ShardingAttr>(dist::kShardingAttr))
+      *message.mutable_sharding() = getSharding(sharding);
     if (isMoment) {
       message.set_name("state." + name + "." + op.getSlot()->str());
       message.set_parameter(name);
@@ -65,8 +93,10 @@ static void addMembers(train::StateOp op, plan::State &state) {
     addOnnxNames(member, names);
     *message.mutable_onnx_names() = names.onnx_names();
   }
-  if (!members.empty())
-    state.clear_onnx_names();
+  if (members.empty())
+    return;
+  state.clear_onnx_names();
+  keepOwnAxes(state, dist::getMesh(op));
 }
 
 static Status addState(train::StateOp op, plan::Manifest &manifest) {

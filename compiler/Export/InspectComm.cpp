@@ -61,7 +61,18 @@ private:
     if (state.whole_dims_size() > 0)
       *whole.mutable_dims() = state.whole_dims();
     if (Result<uint64_t> bytes = byteCount(whole); bytes.ok())
-      report.parameterBytes += *bytes;
+      report.parameterBytes += *bytes * sharesOf(state);
+  }
+
+  /// A unit that other axes divide is described by one of its shares.
+  int64_t sharesOf(const plan::State &state) const {
+    int64_t shares = 1;
+    if (state.members_size() > 0)
+      for (const plan::DimSharding &dim : state.members(0).sharding().dims())
+        for (const std::string &name : dim.axes())
+          for (const Axis &axis : mesh)
+            shares *= axis.name == name ? axis.size : 1;
+    return shares;
   }
 
   CollectiveShape shapeOf(const plan::Program &program,

@@ -5,7 +5,7 @@
 // so that equal layers share one.
 //
 //===----------------------------------------------------------------------===//
-#include "dialects/Dist/DistDialect.h"
+#include "dialects/Dist/Shares.h"
 #include "dialects/Train/Ops/OpSupport.h"
 #include "passes/Autodiff/Passes.h"
 #include "passes/Autodiff/ProgramBuilder.h"
@@ -146,22 +146,30 @@ private:
     return success();
   }
 
-  /// Members one after another, then zeros.
+  /// How a member is divided by axes that do not divide the vector alone.
+  dist::ShareRule getShares(StateOp member) {
+    auto shares = dist::getShares(
+        member.getTensorType(),
+        member->getAttrOfType<dist::ShardingAttr>(dist::kShardingAttr),
+        dist::getMesh(getOperation()));
+    assert(shares && "units are formed of what has equal shares");
+    return *shares;
+  }
+
+  /// Members one after another, then zeros; so each share of them.
   Value buildVector(OpBuilder &builder, StateOp unit,
                     ArrayRef<StateOp> members) {
-    RankedTensorType type = unit.getTensorType();
-    int64_t rest = type.getDimSize(0);
-    SmallVector<Value> parts;
+    SmallVector<Value> values;
+    SmallVector<dist::ShareRule> shares;
     for (StateOp member : members) {
-      int64_t size = member.getTensorType().getNumElements();
-      parts.push_back(reshape(builder, member.getLoc(),
-                              buildValue(builder, member), {size}));
-      rest -= size;
+      values.push_back(buildValue(builder, member));
+      shares.push_back(getShares(member));
     }
-    if (rest > 0)
-      parts.push_back(
-          splat(builder, unit.getLoc(), withShape(type, {rest}), 0));
-    return ConcatOp::create(builder, unit.getLoc(), type, parts, /*dim=*/0);
+    int64_t length = unit.getTensorType().getDimSize(0) / shares.front().count;
+    Value packed =
+        dist::packShares(builder, unit.getLoc(), values, shares, length);
+    return reshape(builder, unit.getLoc(), packed,
+                   unit.getTensorType().getShape());
   }
 
   Value buildValue(OpBuilder &builder, StateOp state) {

@@ -3,9 +3,13 @@
 // ZeRO (Rajbhandari et al. 2020) is a sharding of flat vectors: parameters of a
 // unit follow one another in one, padded so that it divides evenly. What is
 // divided over the ranks, moments, gradients or the parameters too, is said by
-// the states' shardings; collectives follow as for any other value.
+// the states' shardings; collectives follow as for any other value. Of
+// parameters that other axes divide already (tp) the vector holds those ranks'
+// shares one behind the other, each padded: it is divided over these axes
+// first.
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/Dist/Shares.h"
 #include "dialects/Onnx/Location.h"
 #include "dialects/Train/Ops/OpSupport.h"
 #include "passes/Autodiff/ProgramBuilder.h"
@@ -31,34 +35,48 @@ std::string layerOf(StringRef name) {
   return onnx::getLayerPath(module).str();
 }
 
+/// A parameter in a unit; offset and size are those in a share of the vector.
 struct Member {
   StateOp state;
+  dist::ShareRule shares;
   int64_t offset = 0;
-  int64_t size() { return state.getTensorType().getNumElements(); }
+
+  int64_t size() {
+    return state.getTensorType().getNumElements() / shares.count;
+  }
+  int64_t bytes() {
+    return size() * (state.getTensorType().getElementTypeBitWidth() / 8);
+  }
 };
 
 struct Unit {
   SmallVector<Member> members;
   StateOp state;
   StateOp copy;     // in 16 bits, which the step reads; null: it reads `state`
-  int64_t size = 0; // without padding
+  int64_t size = 0; // of a share, without padding
 
-  void add(StateOp member) {
-    members.push_back({member, size});
-    size += member.getTensorType().getNumElements();
+  void add(Member member) {
+    member.offset = size;
+    members.push_back(member);
+    size += member.size();
   }
-  StateOp front() { return members.front().state; }
+  Member &front() { return members.front(); }
+  int64_t numShares() { return front().shares.count; }
+  /// Of a share.
+  int64_t length() { return state.getTensorType().getDimSize(0) / numShares(); }
   int64_t bytes() {
-    return size * (front().getTensorType().getElementTypeBitWidth() / 8);
+    return size * (front().state.getTensorType().getElementTypeBitWidth() / 8);
   }
 };
 
-/// Whether two parameters may lie in one vector.
-bool fitTogether(StateOp a, StateOp b) {
-  return a.getTensorType().getElementType() ==
-             b.getTensorType().getElementType() &&
-         a.getDecay() == b.getDecay() &&
-         a.hasInitialValue() == b.hasInitialValue();
+/// What the parameters of one vector have in common.
+Attribute kindOf(const Member &member) {
+  StateOp state = member.state;
+  Builder builder(state.getContext());
+  return builder.getArrayAttr(
+      {TypeAttr::get(state.getTensorType().getElementType()),
+       builder.getBoolAttr(state.getDecay()),
+       builder.getBoolAttr(state.hasInitialValue()), member.shares.axes});
 }
 
 struct ApplyZero : public impl::ApplyZeroPassBase<ApplyZero> {
@@ -90,17 +108,29 @@ struct ApplyZero : public impl::ApplyZeroPassBase<ApplyZero> {
 private:
   // --- Which parameters share a vector
 
-  SmallVector<StateOp> findParameters() {
-    SmallVector<StateOp> parameters;
+  SmallVector<Member> findParameters() {
+    SmallVector<Member> parameters;
     for (auto state : getOperation().getOps<StateOp>())
       for (unsigned i = 0; i < program.getNumResults(); ++i) {
         auto symbol =
             program.getResultAttrOfType<FlatSymbolRefAttr>(i, kGradientAttr);
-        if (symbol && symbol.getAttr() == state.getSymNameAttr() &&
-            !state->hasAttr(dist::kShardingAttr))
-          parameters.push_back(state);
+        if (symbol && symbol.getAttr() == state.getSymNameAttr())
+          addParameter(state, parameters);
       }
     return parameters;
+  }
+
+  /// What these axes divide already, or others in a way that leaves no equal
+  /// shares, stays as it is.
+  void addParameter(StateOp state, SmallVectorImpl<Member> &parameters) {
+    auto sharding =
+        state->getAttrOfType<dist::ShardingAttr>(dist::kShardingAttr);
+    if (sharding)
+      for (int axis : zeroAxes)
+        if (Layout::from(sharding, mesh).divides(axis))
+          return;
+    if (auto shares = dist::getShares(state.getTensorType(), sharding, mesh))
+      parameters.push_back({state, *shares});
   }
 
   LogicalResult formUnits() {
@@ -112,26 +142,25 @@ private:
              << unit << "'";
     llvm::MapVector<Attribute, Unit> rest; // outside of layers, by kind
     std::string last;
-    for (StateOp state : findParameters()) {
-      std::string layer = bySize ? "bytes" : layerOf(state.getSymName());
+    for (Member &member : findParameters()) {
+      std::string layer = bySize ? "bytes" : layerOf(member.state.getSymName());
       if (layer.empty()) {
-        Builder builder(&getContext());
-        Attribute kind = builder.getArrayAttr(
-            {TypeAttr::get(state.getTensorType().getElementType()),
-             builder.getBoolAttr(state.getDecay()),
-             builder.getBoolAttr(state.hasInitialValue())});
-        rest[kind].add(state);
+        Unit &open = rest[kindOf(member)];
+        if (!open.members.empty() && !hasRoom(open, member.bytes()))
+          units.push_back(std::exchange(open, Unit()));
+        open.add(member);
         continue;
       }
       auto joins = [&](Unit &unit) {
-        if (!fitTogether(unit.front(), state))
+        if (kindOf(unit.front()) != kindOf(member) ||
+            !hasRoom(unit, member.bytes()))
           return false;
         return bySize ? unit.bytes() < wanted : layer == last;
       };
       // A layer has one unit a kind: look back over those of this layer.
       Unit *home = nullptr;
       for (Unit &unit : llvm::reverse(units)) {
-        if (!bySize && layerOf(unit.front().getSymName()) != layer)
+        if (!bySize && layerOf(unit.front().state.getSymName()) != layer)
           break;
         if (joins(unit)) {
           home = &unit;
@@ -139,7 +168,7 @@ private:
         }
       }
       last = layer;
-      (home ? *home : units.emplace_back()).add(state);
+      (home ? *home : units.emplace_back()).add(member);
     }
     for (auto &[kind, unit] : rest)
       units.push_back(std::move(unit));
@@ -148,13 +177,18 @@ private:
     return success();
   }
 
+  bool hasRoom(Unit &unit, int64_t bytes) const {
+    return mostBytes == 0 || unit.bytes() + bytes <= mostBytes;
+  }
+
   void joinSmallUnits() {
     SmallVector<Unit> joined;
     for (Unit &unit : units) {
       Unit *home = nullptr;
       for (Unit &before : llvm::reverse(joined))
-        if (fitTogether(before.front(), unit.front())) {
-          home = &before;
+        if (kindOf(before.front()) == kindOf(unit.front())) {
+          if (hasRoom(before, unit.bytes()))
+            home = &before;
           break;
         }
       if (!home ||
@@ -163,35 +197,45 @@ private:
         continue;
       }
       for (Member &member : unit.members)
-        home->add(member.state);
+        home->add(member);
     }
     units = std::move(joined);
   }
 
   // --- The vector's state
 
-  dist::ShardingAttr dividedVector() {
+  /// Over what divides its members, and over the ranks of ZeRO where `divided`.
+  dist::ShardingAttr vectorOf(Unit &unit, bool divided) {
     Layout layout = Layout::replicated(1);
-    layout.dims[0] = zeroAxes;
+    for (auto axis : unit.front().shares.axes.getAsRange<StringAttr>())
+      layout.dims[0].push_back(mesh.findAxis(axis));
+    if (divided)
+      layout.dims[0].append(zeroAxes);
     return layout.toAttr(mesh);
+  }
+
+  /// A state that every rank has whole says nothing.
+  void divide(StateOp state, Unit &unit, bool divided) {
+    if (divided || unit.numShares() > 1)
+      state->setAttr(dist::kShardingAttr, vectorOf(unit, divided));
   }
 
   void createState(Unit &unit, unsigned index) {
     int64_t ranks = groupSize(zeroAxes, mesh);
-    int64_t length = (unit.size + ranks - 1) / ranks * ranks;
-    auto type = RankedTensorType::get(
-        length, unit.front().getTensorType().getElementType());
+    int64_t length = llvm::divideCeil(unit.size, ranks) * ranks;
+    StateOp first = unit.front().state;
+    auto type = RankedTensorType::get(length * unit.numShares(),
+                                      first.getTensorType().getElementType());
     std::string name = "unit." + std::to_string(index);
     while (getOperation().lookupSymbol(name))
       name += "_";
     unit.state =
-        addState(getOperation(), name, type, kParameter, unit.front().getLoc());
-    unit.state.setDecay(unit.front().getDecay());
-    unit.state->setAttr(dist::kMomentsAttr, dividedVector());
+        addState(getOperation(), name, type, kParameter, first.getLoc());
+    unit.state.setDecay(first.getDecay());
+    unit.state->setAttr(dist::kMomentsAttr, vectorOf(unit, /*divided=*/true));
     createCopy(unit);
     // What only the optimizer reads is divided with the moments.
-    if (stage == 3 || unit.copy)
-      unit.state->setAttr(dist::kShardingAttr, dividedVector());
+    divide(unit.state, unit, stage == 3 || unit.copy);
     for (Member &member : unit.members) {
       member.state->setAttr(
           dist::kUnitAttr, FlatSymbolRefAttr::get(unit.state.getSymNameAttr()));
@@ -202,18 +246,16 @@ private:
   }
 
   void createCopy(Unit &unit) {
-    StateOp like = findCopy(unit.front());
+    StateOp first = unit.front().state, like = findCopy(first);
     if (!like)
       return;
-    StringRef suffix =
-        like.getSymName().drop_front(unit.front().getSymName().size());
+    StringRef suffix = like.getSymName().drop_front(first.getSymName().size());
     unit.copy = addState(
         getOperation(), (unit.state.getSymName() + suffix).str(),
         withShape(like.getType(), unit.state.getTensorType().getShape()), kCopy,
         unit.state.getLoc());
     unit.copy.setParameter(unit.state.getSymName());
-    if (stage == 3)
-      unit.copy->setAttr(dist::kShardingAttr, dividedVector());
+    divide(unit.copy, unit, stage == 3);
   }
 
   /// Members are known to files and to no program.
@@ -231,40 +273,41 @@ private:
 
   // --- Gradients
 
-  int64_t padding(Unit &unit) {
-    return unit.state.getTensorType().getDimSize(0) - unit.size;
-  }
-
   void packGradients() {
     for (Unit &unit : units) {
-      SmallVector<Value> parts;
+      SmallVector<Value> gradients;
       for (Member &member : unit.members)
-        parts.push_back(takeGradient(member));
-      OpBuilder builder(program.getBody().front().getTerminator());
-      Location loc = unit.state.getLoc();
-      for (Value &part : parts) {
-        int64_t size = cast<RankedTensorType>(part.getType()).getNumElements();
-        part = reshape(builder, loc, part, {size});
-      }
-      if (int64_t rest = padding(unit))
-        parts.push_back(
-            splat(builder, loc, withShape(parts.front().getType(), {rest}), 0));
-      auto type = withShape(parts.front().getType(),
-                            unit.state.getTensorType().getShape());
-      auto flat = ConcatOp::create(builder, loc, type, parts, /*dim=*/0);
-      flat->setAttr(dist::kTrafficAttr,
-                    builder.getStringAttr(dist::kGradients));
-      flat->setAttr(kStagingAttr, builder.getUnitAttr());
-      if (late)
-        flat->setAttr(kLateAttr, builder.getUnitAttr());
-      placeAfterOperands(flat);
+        gradients.push_back(takeGradient(member));
+      OpBuilder builder(&getContext());
+      setInsertionPointAfter(builder, gradients);
+      Value flat = pack(builder, unit, gradients);
       SmallVector<NamedAttribute> attributes = {builder.getNamedAttr(
           kGradientAttr, FlatSymbolRefAttr::get(unit.state.getSymNameAttr()))};
       if (stage >= 2)
-        attributes.push_back(
-            builder.getNamedAttr(dist::kShardingAttr, dividedVector()));
+        attributes.push_back(builder.getNamedAttr(
+            dist::kShardingAttr, vectorOf(unit, /*divided=*/true)));
       addResult(program, flat, attributes);
     }
+  }
+
+  /// The gradients as the unit's vector.
+  Value pack(OpBuilder &builder, Unit &unit, ArrayRef<Value> gradients) {
+    Location loc = unit.state.getLoc();
+    auto shares = llvm::map_to_vector(
+        unit.members, [](Member &member) { return member.shares; });
+    Value flat =
+        dist::packShares(builder, loc, gradients, shares, unit.length());
+    markPacked(builder, flat.getDefiningOp());
+    flat = reshape(builder, loc, flat, unit.state.getTensorType().getShape());
+    markPacked(builder, flat.getDefiningOp());
+    return flat;
+  }
+
+  void markPacked(OpBuilder &builder, Operation *op) {
+    op->setAttr(dist::kTrafficAttr, builder.getStringAttr(dist::kGradients));
+    op->setAttr(kStagingAttr, builder.getUnitAttr());
+    if (late)
+      op->setAttr(kLateAttr, builder.getUnitAttr());
   }
 
   Value takeGradient(Member &member) {
@@ -284,27 +327,27 @@ private:
   }
 
   /// As soon as the last gradient of the unit is there.
-  static void placeAfterOperands(Operation *op) {
+  void setInsertionPointAfter(OpBuilder &builder, ArrayRef<Value> gradients) {
     Operation *last = nullptr;
-    SmallVector<Operation *> chain = {op};
-    for (Value operand : op->getOperands()) {
-      Operation *producer = operand.getDefiningOp();
-      if (auto reshape = dyn_cast_or_null<ReshapeOp>(producer)) {
-        chain.push_back(reshape);
-        producer = reshape.getInput().getDefiningOp();
-      }
-      if (producer && (!last || last->isBeforeInBlock(producer)) &&
-          producer->getNumOperands() > 0)
-        last = producer;
-    }
-    if (!last)
-      return;
-    for (Operation *each : chain)
-      each->moveAfter(last);
-    for (Value operand : op->getOperands())
-      if (Operation *producer = operand.getDefiningOp();
-          producer && producer->getNumOperands() == 0)
-        producer->moveAfter(last);
+    auto visit = [&](bool constants) {
+      for (Value gradient : gradients)
+        if (Operation *producer = gradient.getDefiningOp())
+          if ((producer->getNumOperands() == 0) == constants &&
+              (!last || last->isBeforeInBlock(producer)))
+            last = producer;
+    };
+    visit(/*constants=*/false);
+    // A constant may stand anywhere.
+    if (last)
+      for (Value gradient : gradients)
+        if (Operation *producer = gradient.getDefiningOp();
+            producer && last->isBeforeInBlock(producer))
+          producer->moveBefore(last);
+    visit(/*constants=*/true);
+    if (last)
+      builder.setInsertionPointAfter(last);
+    else
+      builder.setInsertionPointToStart(&program.getBody().front());
   }
 
   // --- Parameters
@@ -388,8 +431,11 @@ private:
         unused.resize(each.getNumArguments());
       }
       OpBuilder builder(first);
-      Value whole = state->hasAttr(dist::kShardingAttr)
-                        ? gather(builder, vector, backward)
+      dist::ShardingAttr readable = vectorOf(unit, /*divided=*/false);
+      auto sharding =
+          state->getAttrOfType<dist::ShardingAttr>(dist::kShardingAttr);
+      Value whole = sharding && sharding != readable
+                        ? gather(builder, vector, readable, backward)
                         : vector;
       for (auto [member, argument] : arguments)
         replaceUses(*member, argument, whole, loss, backward);
@@ -398,9 +444,10 @@ private:
       unused.set(argument.getArgNumber());
   }
 
-  Value gather(OpBuilder &builder, Value vector, bool backward) {
+  Value gather(OpBuilder &builder, Value vector, dist::ShardingAttr readable,
+               bool backward) {
     auto whole = dist::ReshardOp::create(builder, vector.getLoc(), vector);
-    whole->setAttr(dist::kShardingAttr, Layout::replicated(1).toAttr(mesh));
+    whole->setAttr(dist::kShardingAttr, readable);
     whole->setAttr(dist::kTrafficAttr,
                    builder.getStringAttr(dist::kParameters));
     // Two gathers of one vector are two.
@@ -422,12 +469,9 @@ private:
     if (uses.empty())
       return;
     OpBuilder builder(own);
-    auto type = cast<RankedTensorType>(argument.getType());
-    Location loc = argument.getLoc();
-    Value part =
-        SliceOp::create(builder, loc, withShape(type, {member.size()}), whole,
-                        ArrayRef<int64_t>{member.offset}, ArrayRef<int64_t>{1});
-    part = reshape(builder, loc, part, type.getShape());
+    Value part = dist::unpackShares(
+        builder, argument.getLoc(), whole, member.offset,
+        cast<RankedTensorType>(argument.getType()), member.shares);
     for (OpOperand *use : uses)
       use->set(part);
   }

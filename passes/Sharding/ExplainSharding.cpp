@@ -28,6 +28,9 @@ struct ExplainSharding : public impl::ExplainShardingPassBase<ExplainSharding> {
         notes.push_back(note.str());
     for (auto state : getOperation().getOps<StateOp>())
       explainState(state);
+    for (auto members : getOperation().getOps<ModuleOp>())
+      for (auto member : members.getOps<StateOp>())
+        explainMember(member);
     for (auto program : getOperation().getOps<func::FuncOp>()) {
       if (program.getSymName() == kInitProgram)
         continue;
@@ -73,6 +76,21 @@ private:
                                  : "flag --zero";
     add(state.getSymName(), state.getKind(), state.getTensorType(), layout,
         why);
+  }
+
+  /// What lies in a vector of ZeRO is divided as that says, too.
+  void explainMember(StateOp member) {
+    auto unit = member->getAttrOfType<FlatSymbolRefAttr>(dist::kUnitAttr);
+    if (!unit)
+      return;
+    auto sharding =
+        member->getAttrOfType<dist::ShardingAttr>(dist::kShardingAttr);
+    auto said = member->getAttrOfType<StringAttr>(dist::kWhyAttr);
+    add(member.getSymName(), member.getKind(), member.getTensorType(),
+        sharding ? Layout::from(sharding, mesh)
+                 : Layout::replicated(member.getTensorType()),
+        (said ? said.getValue() + "; " : Twine()) + "flag --zero: in '" +
+            unit.getValue() + "'");
   }
 
   void explainInputs(func::FuncOp program) {

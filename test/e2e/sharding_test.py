@@ -40,6 +40,17 @@ LAYOUTS = {
     "tp-gpt": ("gpt", None, ["--mesh", "dp=2,tp=2"]),
     "tp-llama": ("llama", None, ["--mesh", "tp=2"]),
     "tp-cnn": ("cnn", None, ["--mesh", "dp=2,tp=2"]),
+    # Weights that tp divides lie in units of their shares.
+    "tp-zero-1": ("mlp", [*ODD, "--clip-norm", "0.1"],
+                  ["--mesh", "dp=3,tp=2", "--zero", "1"]),
+    "tp-zero-2": ("mlp", [*ODD, "--accumulate", "2"],
+                  ["--mesh", "dp=2,tp=2", "--zero", "2", "--bucket-mib",
+                   "0.01"]),
+    "tp-zero-3": ("gpt", None, ["--mesh", "dp=2,tp=2", "--zero", "3",
+                                "--unit", "layer"]),
+    # Every gradient by itself, and all together; others in what is usual.
+    "alone": ("mlp", ODD, ["--mesh", "dp=2", "--bucket-mib", "0"]),
+    "together": ("gpt", None, ["--mesh", "dp=2", "--bucket-mib", "100"]),
     # The whole program has them too, from its mesh.
     "local-statistics": ("cnn", ["--loss", "softmax-cross-entropy", *SGD,
                                  "--mesh", "dp=4", "--batchnorm-stats",
@@ -62,36 +73,64 @@ MORE = {
                      ["--mesh", "dp=4", "--zero", "1", "--unit", "layer"]),
     "zero-3-accumulated": ("mlp", [*ODD, "--accumulate", "2"],
                            ["--mesh", "dp=2", "--zero", "3"]),
+    "tp-zero-hybrid": ("gpt", None, ["--mesh", "dp=4,tp=2", "--zero", "2",
+                                     "--zero-group", "2"]),
+    "tp-zero-3-cnn": ("cnn", None, ["--mesh", "dp=2,tp=2", "--zero", "3"]),
+    "tp-zero-3-accumulated": ("mlp", [*ODD, "--accumulate", "2",
+                                      "--clip-norm", "1"],
+                              ["--mesh", "dp=2,tp=2", "--zero", "3"]),
+    "tp-zero-3-llama": ("llama", None, ["--mesh", "dp=2,tp=2", "--zero", "3",
+                                        "--reshard-last"]),
     "zero-kept": ("mlp", ODD, ["--mesh", "dp=2", "--zero", "3",
                                "--no-reshard-after-forward"]),
 }
 
-MEMBER = re.compile(r'train.state @"?([^" ]+)"? "parameter" : tensor<'
-                    r'((?:\d+x)*)f32> .*?dist.unit = @"?([^",]+)"?, '
-                    r'dist.unit_offset = (\d+)')
+STATE = re.compile(r'train.state @"?([^" ]+)"? "parameter" : '
+                   r'tensor<((?:\d+x)*)f32>(.*)')
 ARGUMENT = re.compile(r'tensor<((?:\d+x)*)(f32|i64)> {(.*?)}(?: loc|,|\))')
 
 
 class Units:
-    """The flat vectors of ZeRO in a module's text."""
+    """The flat vectors of ZeRO in a module's text: of what tp divides, one
+    rank's share behind the other's."""
 
     def __init__(self, text):
         self.members = {}
-        for name, dims, unit, offset in MEMBER.findall(text):
+        self.lengths = {}
+        sizes = dict(re.findall(r"(\w+)=(\d+)", re.search(
+            r"#dist.mesh<([^>]*)>|$", text)[1] or ""))
+        for name, dims, attributes in STATE.findall(text):
             shape = [int(dim) for dim in dims.split("x") if dim]
-            self.members.setdefault(unit, []).append(
-                (name, shape, int(offset)))
+            unit = re.search(r'dist.unit = @"?([^",]+)"?, '
+                             r'dist.unit_offset = (\d+)', attributes)
+            if not unit:
+                whole = re.search(r"dist.whole = tensor<(\d+)xf32>", attributes)
+                self.lengths[name] = (int(whole[1]) if whole
+                                      else math.prod(shape))
+                continue
+            sharding = re.search(r"dist.sharding = #dist.sharding<([^>]*)>|$",
+                                 attributes)[1] or ""
+            divided = [(dim, int(sizes[axes])) for dim, axes in
+                       enumerate(sharding.split(",")) if axes not in ("", "_")]
+            dim, count = divided[0] if divided else (0, 1)
+            self.members.setdefault(unit[1], []).append(
+                (name, shape, int(unit[2]), dim, count))
 
     def pack(self, arrays):
         """Members, their moments and their sums, as the vectors hold them."""
         packed = dict(arrays)
         for unit, members in self.members.items():
             for form in {self.form(key, name) for key in arrays
-                         for name, _, _ in members} - {None}:
-                parts = [packed.pop(form.format(name))
-                         for name, _, _ in members]
-                packed[form.format(unit)] = np.concatenate(
-                    [part.ravel() for part in parts])
+                         for name, *_ in members} - {None}:
+                count = members[0][-1]
+                rows = np.zeros((count, self.lengths[unit] // count))
+                for name, shape, offset, dim, _ in members:
+                    parts = np.split(packed.pop(form.format(name)), count, dim)\
+                        if count > 1 else [packed.pop(form.format(name))]
+                    size = math.prod(shape) // count
+                    rows[:, offset:offset + size] = [part.ravel()
+                                                     for part in parts]
+                packed[form.format(unit)] = rows.ravel()
         return packed
 
     @staticmethod
@@ -111,9 +150,16 @@ class Units:
                 continue
             unit = next(unit for unit in self.members
                         if self.form(key, unit) == form)
-            for name, shape, offset in self.members[unit]:
-                part = array[offset:offset + math.prod(shape)]
-                unpacked[form.format(name)] = part.reshape(shape)
+            for name, shape, offset, dim, count in self.members[unit]:
+                rows = array.reshape(count, -1)
+                size = math.prod(shape) // count
+                part = list(shape)
+                if count > 1:
+                    part[dim] //= count
+                parts = [row[offset:offset + size].reshape(part)
+                         for row in rows]
+                unpacked[form.format(name)] = (
+                    np.concatenate(parts, dim) if count > 1 else parts[0])
         return unpacked
 
 
@@ -125,16 +171,12 @@ class Sharding(ZcTest):
         return path
 
     def evaluate(self, module, program, inputs):
-        """Results by name, of a run from `inputs`, padded at the end where the
-        program wants them longer."""
+        """Results by name, of a run from `inputs`."""
         folder = module.with_suffix("." + program)
         folder.mkdir()
         units = Units(module.read_text())
         options = []
         for name, array in units.pack(inputs).items():
-            if array.ndim == 1:
-                length = self.length(module, program, name, array)
-                array = np.pad(array, (0, length - len(array)))
             path = folder / f"{len(options)}.npy"
             np.save(path, array)
             options += ["--input", f"{name}={path}"]
@@ -149,13 +191,6 @@ class Sharding(ZcTest):
         text = module.read_text()
         start = text.index(f"func.func @{program}(")
         return text[start:text.index("\n", start)].split(") -> (")[0]
-
-    def length(self, module, program, name, array):
-        found = re.search(
-            r'tensor<(\d+)xf32> {(?:[^{}]*dist.whole = tensor<(\d+)xf32>, )?'
-            r'[^{}]*train.(?:state = @|input = )"?' + re.escape(name) + r'"?}',
-            self.signature(module, program))
-        return int(found[2] or found[1]) if found else len(array)
 
     def draw(self, module, program):
         """A value for every argument; variances above 0."""

@@ -2,6 +2,7 @@
 // RUN: zc-opt %s --zc-apply-zero="stage=1 axes=dp unit=layer late" | FileCheck %s --check-prefix=ONE
 // RUN: zc-opt %s --zc-apply-zero="stage=3 axes=dp unit=layer reshard-last" | FileCheck %s --check-prefix=LAST
 // RUN: zc-opt %s --zc-apply-zero="stage=3 axes=dp unit=64" | FileCheck %s --check-prefix=BYTES
+// RUN: zc-opt %s --zc-apply-zero="stage=1 axes=dp unit=64 most-bytes=28" | FileCheck %s --check-prefix=MOST
 
 module attributes {dist.mesh = #dist.mesh<dp=4>} {
   // Tests that a unit is a layer, padded to divide evenly, that its moments are
@@ -13,6 +14,8 @@ module attributes {dist.mesh = #dist.mesh<dp=4>} {
   // ONE: train.state @unit.0 "parameter" : tensor<8xf32> {dist.moments = #dist.sharding<dp>}
   // BYTES: train.state @unit.0 "parameter" : tensor<12xf32>
   // BYTES-NOT: @unit.1
+  // MOST: train.state @unit.0 "parameter" : tensor<8xf32>
+  // MOST: train.state @unit.1 "parameter" : tensor<4xf32>
   train.state @layers.0.w "parameter" : tensor<2x3xf32>
   train.state @layers.0.b "parameter" : tensor<1xf32>
   train.state @layers.1.w "parameter" : tensor<3xf32>

@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""Buckets of gradients, and ZeRO over weights that tp divides: the traffic and
+the memory that were asked for, and training as on one rank.
+"""
+import json
+import unittest
+
+import numpy as np
+
+from zctest import Fixture, ZcTest, read_log
+
+STEPS = 4
+
+
+class ZeroTest(ZcTest):
+
+    def build(self, name, model, *options):
+        fixture = Fixture(model)
+        artifact = self.folder / f"{name}.zca"
+        self.zc("compile", fixture.model, "-o", artifact, "--loss",
+                fixture.reference["loss"], "--optimizer", "adamw", *options)
+        return artifact, fixture.data
+
+    def inspect(self, artifact, section):
+        return json.loads(self.zc("inspect", artifact, f"--{section}",
+                                  "--json"))[section]
+
+    def train(self, artifact, data, ranks):
+        log = artifact.with_suffix(".jsonl")
+        self.zc("run", artifact, "--data", data, "--steps", STEPS,
+                "--no-shuffle", "--log", log,
+                *(["--local-ranks", ranks] if ranks > 1 else []))
+        return read_log(log)
+
+
+class Buckets(ZeroTest):
+
+    def test_joined(self):
+        """The same bytes in fewer messages, as planned, and the same losses."""
+        expected = self.train(*self.build("one", "gpt"), 1)
+        counts = []
+        for name, options in {"alone": ["--bucket-mib", "0"],
+                              "usual": [],
+                              "some": ["--bucket-mib", "0.05"],
+                              "together": ["--bucket-mib", "64"]}.items():
+            with self.subTest(bucket=name):
+                artifact, data = self.build(name, "gpt", "--mesh", "dp=2",
+                                            *options)
+                lines = self.train(artifact, data, 2)
+                np.testing.assert_allclose(
+                    [line["loss"] for line in lines],
+                    [line["loss"] for line in expected], rtol=1e-5)
+                comm = self.inspect(artifact, "comm")
+                self.assertEqual({line["sent_bytes"] for line in lines},
+                                 {comm["sent_bytes"]})
+                gradients = comm["by_kind"]["gradients"]
+                self.assertEqual(gradients["bytes"], comm["parameter_bytes"])
+                counts.append(gradients["count"])
+        self.assertEqual(counts, sorted(set(counts), reverse=True))
+        self.assertEqual(counts[-1], 1)
+
+    def test_units(self):
+        """In stages 1 and 2 a unit's gradient is a bucket."""
+        for zero in (1, 2):
+            largest = []
+            for bucket in (0.02, 64):
+                artifact, _ = self.build(f"{zero}-{bucket}", "gpt", "--mesh",
+                                         "dp=2", "--zero", zero,
+                                         "--bucket-mib", bucket)
+                comm = self.inspect(artifact, "comm")["by_kind"]["gradients"]
+                largest.append(comm["count"])
+            self.assertGreater(largest[0], largest[1], zero)
+
+    def test_refused(self):
+        model = Fixture("gpt").model
+        for options, message in (
+                (["--mesh", "dp=2", "--zero", "3"], "belongs to --zero 0, 1"),
+                ([], "--bucket-mib needs a --mesh")):
+            self.fails(2, [message], "compile", model, "--loss",
+                       "softmax-cross-entropy", "--bucket-mib", "1", *options,
+                       "-o", self.folder / "a.zca")
+        self.fails(2, ["--bucket-mib"], "compile", model, "--loss",
+                   "softmax-cross-entropy", "--bucket-mib", "-1", "--mesh",
+                   "dp=2", "-o", self.folder / "a.zca")
+
+
+class Shares(ZeroTest):
+
+    def test_memory(self):
+        """Of a rank's part of the weights under tp, dp leaves a half."""
+        options = ["--clip-norm", "1"]
+        whole, _ = self.build("tp", "gpt", *options, "--mesh", "dp=2,tp=2")
+        base = self.inspect(whole, "memory")
+        alone, _ = self.build("alone", "gpt", *options, "--mesh", "dp=2,tp=2",
+                              "--bucket-mib", "0")
+        self.assertEqual(self.inspect(alone, "memory")["gradients"],
+                         base["gradients"])
+        constants = 32 * 32 * 4 + 64 * 4  # the mask and scalars, divided by none
+        for zero in (1, 2, 3):
+            artifact, _ = self.build(str(zero), "gpt", *options, "--mesh",
+                                     "dp=2,tp=2", "--zero", zero)
+            memory = self.inspect(artifact, "memory")
+            for name, divided in (("optimizer", True),
+                                  ("gradients", zero >= 2),
+                                  ("parameters", zero == 3)):
+                expected = base[name] / (2 if divided else 1)
+                self.assertLessEqual(memory[name],
+                                     1.01 * expected + constants, (zero, name))
+
+    def test_reports(self):
+        artifact, _ = self.build("a", "mlp", "--dim", "batch=8", "--mesh",
+                                 "dp=2,tp=2", "--zero", "3")
+        entries = {entry["name"]: entry
+                   for entry in self.inspect(artifact, "sharding")}
+        self.assertEqual(entries["0.weight"]["sharding"], [["tp"], []])
+        self.assertIn("--zero", entries["0.weight"]["why"])
+        self.assertIn([["tp", "dp"]], [entry["sharding"]
+                                       for entry in entries.values()])
+
+
+if __name__ == "__main__":
+    unittest.main()
