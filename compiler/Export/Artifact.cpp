@@ -74,12 +74,13 @@ static void addMembers(train::StateOp op, plan::State &state) {
   for (train::StateOp member : members) {
     plan::UnitMember &message = *state.add_members();
     std::string name = member.getSymName().str();
-    *message.mutable_type() = getTensorType(member.getTensorType());
+    *message.mutable_type() = getTensorType(member.getWholeType());
     message.set_offset(
         member->getAttrOfType<IntegerAttr>(dist::kUnitOffsetAttr).getInt());
     if (auto sharding =
             member->getAttrOfType<dist::ShardingAttr>(dist::kShardingAttr))
       *message.mutable_sharding() = getSharding(sharding);
+    addBlocks(member, *message.mutable_sharding());
     if (isMoment) {
       message.set_name("state." + name + "." + op.getSlot()->str());
       message.set_parameter(name);

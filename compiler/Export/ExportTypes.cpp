@@ -54,4 +54,10 @@ plan::Sharding getSharding(dist::ShardingAttr sharding) {
   return message;
 }
 
+void addBlocks(Operation *state, plan::Sharding &sharding) {
+  for (int dim = 0; dim < sharding.dims_size(); ++dim)
+    for (int64_t block : dist::getBlocks(state, dim))
+      sharding.mutable_dims(dim)->add_blocks(block);
+}
+
 } // namespace zc

@@ -17,6 +17,9 @@ plan::TensorType getTensorType(mlir::ShapedType type);
 /// How a tensor's dims are divided.
 plan::Sharding getSharding(dist::ShardingAttr sharding);
 
+/// Adds the blocks that a state's dims consist of to how they are divided.
+void addBlocks(mlir::Operation *state, plan::Sharding &sharding);
+
 /// Says in `message`, a state or an input, how the whole of what `op` stands
 /// for is divided; returns whether it is.
 template <typename Message>
@@ -26,6 +29,7 @@ bool setDivision(mlir::Operation *op, Message &message) {
   if (!sharding || !whole)
     return false;
   *message.mutable_sharding() = getSharding(sharding);
+  addBlocks(op, *message.mutable_sharding());
   auto type = llvm::cast<mlir::ShapedType>(whole.getValue());
   for (int64_t size : type.getShape())
     message.add_whole_dims(size);

@@ -351,7 +351,7 @@ static std::vector<Tensor> takeParts(func::FuncOp func, dist::MeshAttr mesh,
           {}, {mesh.getCoordinates(rank)[mesh.findAxis(axis)]}));
     else
       parts.push_back(
-          takePart(input, argumentSharding(func, index), mesh, rank));
+          takePart(input, argumentDivision(func, index), mesh, rank));
   }
   return parts;
 }
@@ -386,7 +386,7 @@ Interpreter::Implementation::runOnRanks(func::FuncOp func, dist::MeshAttr mesh,
       parts.push_back(std::move(mine[index]));
     std::string error;
     auto whole = joinParts(parts, wholeResultType(func, index).getShape(),
-                           resultSharding(func, index), mesh, error);
+                           resultDivision(func, index), mesh, error);
     if (failed(whole))
       return func.emitOpError("result ") << index << ": " << error;
     joined.push_back(std::move(*whole));

@@ -17,10 +17,11 @@ namespace {
 /// Where a rank's part lies in a whole tensor; parts may reach beyond its end.
 class Place {
 public:
-  Place(ArrayRef<int64_t> shape, dist::ShardingAttr sharding,
-        dist::MeshAttr mesh, int64_t rank)
-      : shape(shape), part(shape), begin(shape.size(), 0) {
+  Place(ArrayRef<int64_t> shape, Division division, dist::MeshAttr mesh,
+        int64_t rank)
+      : shape(shape), part(shape), places(shape.size()) {
     SmallVector<int64_t> coordinates = mesh.getCoordinates(rank);
+    dist::ShardingAttr sharding = division.sharding;
     for (auto [dim, axes] : llvm::enumerate(sharding.getDims())) {
       int64_t ranks = dist::getGroupSize(mesh, axes), number = 0;
       for (auto axis : axes.getAsRange<StringAttr>()) {
@@ -28,7 +29,17 @@ public:
         number = number * mesh.getSizes()[index] + coordinates[index];
       }
       part[dim] = llvm::divideCeil(part[dim], ranks);
-      begin[dim] = number * part[dim];
+      SmallVector<int64_t> whole = {part[dim] * ranks};
+      ArrayRef<int64_t> blocks = division.state
+                                     ? dist::getBlocks(division.state, dim)
+                                     : ArrayRef<int64_t>();
+      int64_t begin = 0;
+      for (int64_t block : blocks.empty() ? ArrayRef(whole) : blocks) {
+        int64_t count = block / ranks;
+        for (int64_t i = 0; i < count; ++i)
+          places[dim].push_back(begin + number * count + i);
+        begin += block;
+      }
     }
     for (StringAttr axis : sharding.getUnreduced())
       isFirst &= coordinates[mesh.findAxis(axis)] == 0;
@@ -41,7 +52,7 @@ public:
     for (int64_t i = 0; i < count; ++i) {
       int64_t rest = i, place = 0, stride = 1;
       for (size_t dim = part.size(); dim-- > 0;) {
-        int64_t at = begin[dim] + rest % part[dim];
+        int64_t at = places[dim][rest % part[dim]];
         rest /= part[dim];
         place = at < shape[dim] && place >= 0 ? place + at * stride : -1;
         stride *= shape[dim];
@@ -51,16 +62,18 @@ public:
   }
 
   ArrayRef<int64_t> shape;
-  SmallVector<int64_t> part, begin;
+  SmallVector<int64_t> part;
+  /// Of each dim, where the part's elements are in the whole.
+  SmallVector<SmallVector<int64_t>> places;
   /// Whether no other rank holds the same place's first term.
   bool isFirst = true;
 };
 
 } // namespace
 
-Tensor takePart(const Tensor &whole, dist::ShardingAttr sharding,
-                dist::MeshAttr mesh, int64_t rank) {
-  Place place(whole.shape, sharding, mesh, rank);
+Tensor takePart(const Tensor &whole, Division division, dist::MeshAttr mesh,
+                int64_t rank) {
+  Place place(whole.shape, division, mesh, rank);
   Tensor part = whole;
   part.shape = place.part;
   size_t count = ShapedType::getNumElements(place.part);
@@ -95,8 +108,9 @@ static bool isCopy(int64_t rank, dist::ShardingAttr sharding,
 }
 
 FailureOr<Tensor> joinParts(ArrayRef<Tensor> parts, ArrayRef<int64_t> shape,
-                            dist::ShardingAttr sharding, dist::MeshAttr mesh,
+                            Division division, dist::MeshAttr mesh,
                             std::string &error) {
+  dist::ShardingAttr sharding = division.sharding;
   Tensor whole = parts.front();
   whole.shape.assign(shape.begin(), shape.end());
   size_t count = ShapedType::getNumElements(shape);
@@ -105,7 +119,7 @@ FailureOr<Tensor> joinParts(ArrayRef<Tensor> parts, ArrayRef<int64_t> shape,
   for (auto [rank, part] : llvm::enumerate(parts)) {
     if (isCopy(rank, sharding, mesh))
       continue;
-    Place(shape, sharding, mesh, rank)
+    Place(shape, division, mesh, rank)
         .forEach([&, &part = part](int64_t mine, int64_t theirs) {
           if (theirs >= 0 && whole.isFloat())
             whole.floats[theirs] += part.floats[mine];
@@ -116,7 +130,7 @@ FailureOr<Tensor> joinParts(ArrayRef<Tensor> parts, ArrayRef<int64_t> shape,
   if (!sharding.getUnreduced().empty())
     return whole;
   for (auto [rank, part] : llvm::enumerate(parts)) {
-    Tensor expected = takePart(whole, sharding, mesh, rank);
+    Tensor expected = takePart(whole, division, mesh, rank);
     if (isCopy(rank, sharding, mesh) && (expected.floats != part.floats ||
                                          expected.integers != part.integers)) {
       error = "rank " + std::to_string(rank) +
@@ -142,30 +156,39 @@ RankedTensorType wholeResultType(func::FuncOp func, unsigned index) {
                    func.getResultAttr(index, dist::kWholeAttr));
 }
 
-static dist::ShardingAttr shardingOr(Attribute sharding, Type type) {
-  if (auto given = dyn_cast_or_null<dist::ShardingAttr>(sharding))
-    return given;
-  return dist::getReplicated(type.getContext(),
-                             cast<RankedTensorType>(type).getRank());
+static train::StateOp stateOf(func::FuncOp func, Attribute symbol) {
+  auto name = dyn_cast_or_null<FlatSymbolRefAttr>(symbol);
+  return name ? SymbolTable::lookupNearestSymbolFrom<train::StateOp>(func, name)
+              : train::StateOp();
 }
 
-dist::ShardingAttr argumentSharding(func::FuncOp func, unsigned index) {
-  return shardingOr(func.getArgAttr(index, dist::kShardingAttr),
+static Division divisionOf(func::FuncOp func, DictionaryAttr attributes,
+                           Type type) {
+  Attribute sharding, state;
+  if (attributes) {
+    sharding = attributes.get(dist::kShardingAttr);
+    state = attributes.get(train::kStateAttr);
+  }
+  auto given = dyn_cast_or_null<dist::ShardingAttr>(sharding);
+  if (!given)
+    given = dist::getReplicated(type.getContext(),
+                                cast<RankedTensorType>(type).getRank());
+  return {given, stateOf(func, state)};
+}
+
+Division argumentDivision(func::FuncOp func, unsigned index) {
+  return divisionOf(func, func.getArgAttrDict(index),
                     func.getArgumentTypes()[index]);
 }
 
-dist::ShardingAttr resultSharding(func::FuncOp func, unsigned index) {
-  return shardingOr(func.getResultAttr(index, dist::kShardingAttr),
+Division resultDivision(func::FuncOp func, unsigned index) {
+  return divisionOf(func, func.getResultAttrDict(index),
                     func.getResultTypes()[index]);
 }
 
 StringAttr coordinateAxis(func::FuncOp func, unsigned index) {
-  auto symbol =
-      func.getArgAttrOfType<FlatSymbolRefAttr>(index, train::kStateAttr);
-  auto state =
-      symbol
-          ? SymbolTable::lookupNearestSymbolFrom<train::StateOp>(func, symbol)
-          : train::StateOp();
+  train::StateOp state =
+      stateOf(func, func.getArgAttr(index, train::kStateAttr));
   return state ? state->getAttrOfType<StringAttr>(dist::kCoordinateAttr)
                : StringAttr();
 }

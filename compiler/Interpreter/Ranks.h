@@ -13,25 +13,32 @@
 
 namespace zc::interpreter {
 
+/// How a whole tensor is divided. `state`: the train.state that it is the value
+/// of, whose dims may consist of blocks; or null.
+struct Division {
+  dist::ShardingAttr sharding;
+  mlir::Operation *state = nullptr;
+};
+
 /// What one rank holds of a whole tensor. Of an unreduced one the first rank
 /// along each axis holds all, the others zeros.
-Tensor takePart(const Tensor &whole, dist::ShardingAttr sharding,
-                dist::MeshAttr mesh, int64_t rank);
+Tensor takePart(const Tensor &whole, Division division, dist::MeshAttr mesh,
+                int64_t rank);
 
 /// The whole tensor from every rank's part. Fails where ranks that must hold
 /// the same do not, naming two of them in `error`.
 llvm::FailureOr<Tensor> joinParts(llvm::ArrayRef<Tensor> parts,
                                   llvm::ArrayRef<int64_t> shape,
-                                  dist::ShardingAttr sharding,
-                                  dist::MeshAttr mesh, std::string &error);
+                                  Division division, dist::MeshAttr mesh,
+                                  std::string &error);
 
-/// The type and the sharding of the whole tensor behind an argument or a
+/// The type and the division of the whole tensor behind an argument or a
 /// result.
 mlir::RankedTensorType wholeArgumentType(mlir::func::FuncOp func,
                                          unsigned index);
 mlir::RankedTensorType wholeResultType(mlir::func::FuncOp func, unsigned index);
-dist::ShardingAttr argumentSharding(mlir::func::FuncOp func, unsigned index);
-dist::ShardingAttr resultSharding(mlir::func::FuncOp func, unsigned index);
+Division argumentDivision(mlir::func::FuncOp func, unsigned index);
+Division resultDivision(mlir::func::FuncOp func, unsigned index);
 
 /// The axis on which an argument holds the rank's coordinate, or null.
 mlir::StringAttr coordinateAxis(mlir::func::FuncOp func, unsigned index);

@@ -19,6 +19,12 @@ SmallVector<zc::train::StateOp> zc::dist::getUnitMembers(ModuleOp module,
   return members;
 }
 
+ArrayRef<int64_t> zc::dist::getBlocks(Operation *state, int64_t dim) {
+  auto all = state->getAttrOfType<ArrayAttr>(kBlocksAttr);
+  return all ? cast<DenseI64ArrayAttr>(all[dim]).asArrayRef()
+             : ArrayRef<int64_t>();
+}
+
 void DistDialect::initialize() {
   registerAttrs();
   addOperations<

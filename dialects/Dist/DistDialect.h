@@ -25,6 +25,7 @@ namespace zc::dist {
 inline constexpr llvm::StringLiteral kMeshAttr = "dist.mesh";
 inline constexpr llvm::StringLiteral kShardingAttr = "dist.sharding";
 inline constexpr llvm::StringLiteral kWhyAttr = "dist.why";
+inline constexpr llvm::StringLiteral kBlocksAttr = "dist.blocks";
 inline constexpr llvm::StringLiteral kNotesAttr = "dist.notes";
 inline constexpr llvm::StringLiteral kDivisionsAttr = "dist.divisions";
 
@@ -62,6 +63,10 @@ MeshAttr getMesh(mlir::Operation *op);
 /// The states of `module` that lie in the vector `unit`, in order.
 llvm::SmallVector<train::StateOp> getUnitMembers(mlir::ModuleOp module,
                                                  llvm::StringRef unit);
+
+/// The sizes of the blocks of a state's dim that are divided each by itself, a
+/// rank's parts one after another; empty: the dim is one block.
+llvm::ArrayRef<int64_t> getBlocks(mlir::Operation *state, int64_t dim);
 
 /// The product of the axes' sizes; names that the mesh lacks count as 1.
 int64_t getGroupSize(MeshAttr mesh, mlir::ArrayAttr axes);

@@ -25,7 +25,8 @@ def Dist_Dialect : Dialect {
     | `dist.notes = ["..."]` | module | what a user should know |
     | `dist.divisions` (name, kind, type, sharding, why of each) | module | for reports |
     | `dist.why = "..."` | `train.state` | who said so |
-    | `dist.whole = tensor<8x4xf32>` | the same, once types are local | the whole tensor's type |
+    | `dist.blocks = [array<i64>, array<i64: 8, 8, 8>]` | `train.state` | dims of which each block is divided by itself: in programs, of every block the first part comes before of every block the second |
+    | `dist.whole = tensor<8x4xf32>` | the same, once types are local; a `train.state` with zeros behind a dim | the whole tensor's type, as files know it |
     | `dist.operands`, `dist.results` | op | shardings that the op works with |
     | `dist.traffic = "statistics"` | op | what a reduction of its results carries |
     | `dist.moments = #dist.sharding<dp>` | parameter | how its optimizer states are divided |

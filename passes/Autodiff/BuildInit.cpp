@@ -21,18 +21,44 @@ namespace zc {
 
 namespace {
 
-/// Every element's row-major index is the sum of these.
-SmallVector<Value> buildPositions(OpBuilder &builder, Location loc,
-                                  ArrayRef<int64_t> shape) {
+/// A vector whose `blocks` are divided in `parts` each, as programs hold it: of
+/// every block the first part, then of every block the second.
+Value reorderBlocks(OpBuilder &builder, Location loc, Value vector,
+                    ArrayRef<int64_t> blocks, int64_t parts) {
+  SmallVector<Type> types;
+  int64_t size = 0;
+  for (int64_t block : blocks) {
+    types.push_back(withShape(vector.getType(), {block}));
+    size += block;
+  }
+  auto split = SplitOp::create(builder, loc, types, vector, /*dim=*/0);
+  SmallVector<Value> columns;
+  for (Value block : split.getResults())
+    columns.push_back(reshape(builder, loc, block,
+                              {parts, numElements(block.getType()) / parts}));
+  auto type = withShape(vector.getType(), {parts, size / parts});
+  Value rows = ConcatOp::create(builder, loc, type, columns, /*dim=*/1);
+  return reshape(builder, loc, rows, {size});
+}
+
+/// Every element's row-major index, as files count, is the sum of these.
+SmallVector<Value> buildPositions(OpBuilder &builder, StateOp state) {
+  Location loc = state.getLoc();
+  RankedTensorType whole = state.getWholeType();
+  ArrayRef<int64_t> shape = whole.getShape();
+  auto sharding = state->getAttrOfType<dist::ShardingAttr>(dist::kShardingAttr);
   SmallVector<Value> positions;
   int64_t stride = 1;
-  for (size_t dim = shape.size(); dim > 0; --dim) {
-    int64_t size = shape[dim - 1];
+  for (size_t end = shape.size(); end > 0; --end) {
+    int64_t dim = end - 1, size = shape[dim];
     if (size > 1) {
       auto type = RankedTensorType::get({size}, builder.getI64Type());
       Value vector = IotaOp::create(builder, loc, type, stride);
-      positions.push_back(broadcast(builder, loc, vector, shape,
-                                    {static_cast<int64_t>(dim) - 1}));
+      if (auto blocks = dist::getBlocks(state, dim); !blocks.empty())
+        vector = reorderBlocks(
+            builder, loc, vector, blocks,
+            dist::getGroupSize(dist::getMesh(state), sharding.getDims()[dim]));
+      positions.push_back(broadcast(builder, loc, vector, shape, {dim}));
     }
     stride *= size;
   }
@@ -175,8 +201,18 @@ private:
   Value buildValue(OpBuilder &builder, StateOp state) {
     if (auto members = getMembers(state); !members.empty())
       return buildVector(builder, state, members);
+    Value whole = buildWhole(builder, state);
+    if (whole.getType() == state.getType())
+      return whole;
+    SmallVector<int64_t> none(state.getTensorType().getRank(), 0);
+    return PadOp::create(builder, state.getLoc(), state.getType(), whole, none,
+                         none);
+  }
+
+  /// Without the zeros behind dims.
+  Value buildWhole(OpBuilder &builder, StateOp state) {
     Location loc = state.getLoc();
-    RankedTensorType type = state.getTensorType();
+    RankedTensorType type = state.getWholeType();
     DictionaryAttr draw = state.getDraw().value_or(DictionaryAttr());
     auto number = [&](StringRef kind) {
       return draw ? draw.getAs<FloatAttr>(kind) : FloatAttr();
@@ -188,7 +224,7 @@ private:
                    constant ? constant.getValueAsDouble() : 0);
     }
     Value key = broadcast(builder, loc, keys[*index], type.getShape(), {});
-    auto positions = buildPositions(builder, loc, type.getShape());
+    auto positions = buildPositions(builder, state);
     if (FloatAttr bound = number(kDrawUniform))
       return RandomUniformOp::create(builder, loc, type, key, positions, bound);
     return RandomNormalOp::create(builder, loc, type, key, positions,

@@ -40,7 +40,7 @@ struct BuildOptimizerStep
       return signalPassFailure();
     }
     SmallVector<Gradient> gradients = takeGradients(step);
-    if (failed(checkNames(*rule, gradients)))
+    if (failed(checkStates(*rule, gradients)))
       return signalPassFailure();
     OpBuilder builder(step.getBody().front().getTerminator());
     if (failed(buildScalars(step, builder, *rule)))
@@ -101,8 +101,17 @@ private:
     return gradients;
   }
 
-  /// The optimizer's states must not meet initializers of the same name.
-  LogicalResult checkNames(Optimizer &rule, ArrayRef<Gradient> gradients) {
+  /// The optimizer's states must not meet initializers of the same name, and
+  /// zeros behind a parameter must mean nothing to it.
+  LogicalResult checkStates(Optimizer &rule, ArrayRef<Gradient> gradients) {
+    for (Gradient gradient : gradients)
+      if (!rule.ignoresZeros() && gradient.parameter.getWholeType() !=
+                                      gradient.parameter.getTensorType())
+        return gradient.parameter.emitError()
+               << "parameter '" << gradient.parameter.getSymName() << "' is "
+               << gradient.parameter.getWholeType()
+               << " with zeros behind a dim, so that it divides evenly, which "
+               << optimizer << " would count; divide another dim of it";
     for (Gradient gradient : gradients)
       for (const Slot &slot : rule.slots(gradient.parameter.getTensorType())) {
         std::string name =
@@ -197,6 +206,27 @@ private:
     return dist::ShardingAttr::get(slot.getContext(), dims, {});
   }
 
+  /// And its dims are blocks, or have zeros behind them, as the parameter's.
+  static void copyForm(StateOp parameter, StateOp slot) {
+    if (parameter->hasAttr(dist::kMomentsAttr))
+      return;
+    Builder builder(parameter.getContext());
+    SmallVector<Attribute> blocks;
+    RankedTensorType type = slot.getTensorType();
+    SmallVector<int64_t> whole(type.getShape());
+    for (auto [dim, size] : llvm::enumerate(type.getShape())) {
+      bool same = size == parameter.getTensorType().getDimSize(dim);
+      blocks.push_back(builder.getDenseI64ArrayAttr(
+          same ? dist::getBlocks(parameter, dim) : ArrayRef<int64_t>()));
+      if (same)
+        whole[dim] = parameter.getWholeType().getDimSize(dim);
+    }
+    if (parameter->hasAttr(dist::kBlocksAttr))
+      slot->setAttr(dist::kBlocksAttr, builder.getArrayAttr(blocks));
+    if (ArrayRef(whole) != type.getShape())
+      slot->setAttr(dist::kWholeAttr, TypeAttr::get(withShape(type, whole)));
+  }
+
   void updateParameter(func::FuncOp step, OpBuilder &builder, Optimizer &rule,
                        const Gradient &gradient, LossScale &scale) {
     StateOp parameter = gradient.parameter;
@@ -213,6 +243,7 @@ private:
       state.setSlot(slot.name);
       if (Attribute sharding = getSharding(parameter, slot.type))
         state->setAttr(dist::kShardingAttr, sharding);
+      copyForm(parameter, state);
       states.push_back(state);
       update.moments.push_back(getStateArgument(step, state));
     }

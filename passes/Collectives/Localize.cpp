@@ -50,20 +50,36 @@ private:
                          layoutOf(value, mesh).toAttr(mesh), mesh);
   }
 
+  /// Of what a state's dims are padded to divide, files know less.
+  Type wholeOf(Type padded, Attribute state) {
+    auto symbol = dyn_cast_or_null<FlatSymbolRefAttr>(state);
+    auto found =
+        symbol ? SymbolTable::lookupNearestSymbolFrom<StateOp>(program, symbol)
+               : StateOp();
+    auto whole =
+        found ? found->getAttrOfType<TypeAttr>(dist::kWholeAttr) : TypeAttr();
+    return whole ? whole.getValue() : padded;
+  }
+
   void setArgument(BlockArgument argument) {
-    Type whole = argument.getType(), part = partOf(argument);
+    unsigned index = argument.getArgNumber();
+    Type padded = argument.getType(), part = partOf(argument);
     argument.setType(part);
-    if (whole != part)
-      program.setArgAttr(argument.getArgNumber(), dist::kWholeAttr,
-                         TypeAttr::get(whole));
+    if (padded != part)
+      program.setArgAttr(index, dist::kWholeAttr,
+                         TypeAttr::get(wholeOf(
+                             padded, program.getArgAttr(index, kStateAttr))));
   }
 
   void setResults() {
     for (auto [index, value] :
          llvm::enumerate(block.getTerminator()->getOperands())) {
-      Type whole = program.getFunctionType().getResult(index);
-      if (whole != value.getType())
-        program.setResultAttr(index, dist::kWholeAttr, TypeAttr::get(whole));
+      Type padded = program.getFunctionType().getResult(index);
+      if (padded != value.getType())
+        program.setResultAttr(
+            index, dist::kWholeAttr,
+            TypeAttr::get(
+                wholeOf(padded, program.getResultAttr(index, kStateAttr))));
     }
     program.setType(
         FunctionType::get(program.getContext(), block.getArgumentTypes(),
@@ -163,7 +179,8 @@ struct Localize : public impl::LocalizePassBase<Localize> {
       if (part == whole)
         continue;
       state.setType(part);
-      state->setAttr(dist::kWholeAttr, TypeAttr::get(whole));
+      if (!state->hasAttr(dist::kWholeAttr))
+        state->setAttr(dist::kWholeAttr, TypeAttr::get(whole));
     }
   }
 };

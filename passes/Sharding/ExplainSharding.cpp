@@ -26,6 +26,8 @@ struct ExplainSharding : public impl::ExplainShardingPassBase<ExplainSharding> {
             getOperation()->getAttrOfType<ArrayAttr>(dist::kNotesAttr))
       for (auto note : before.getAsRange<StringAttr>())
         notes.push_back(note.str());
+    for (auto program : getOperation().getOps<func::FuncOp>())
+      findArguments(program);
     for (auto state : getOperation().getOps<StateOp>())
       explainState(state);
     for (auto members : getOperation().getOps<ModuleOp>())
@@ -74,8 +76,46 @@ private:
     else if (!layout.isReplicated())
       why = state.getParameter() ? "as '" + state.getParameter()->str() + "'"
                                  : "flag --zero";
-    add(state.getSymName(), state.getKind(), state.getTensorType(), layout,
-        why);
+    if (Value argument = arguments.lookup(state.getSymNameAttr()))
+      why += fateOf(argument);
+    add(state.getSymName(), state.getKind(), state.getWholeType(), layout, why);
+  }
+
+  /// Where the first program that reads a state has it.
+  void findArguments(func::FuncOp program) {
+    for (BlockArgument argument : program.getArguments())
+      if (FlatSymbolRefAttr state = stateOf(argument);
+          state && !argument.use_empty())
+        arguments.insert({state.getAttr(), argument});
+  }
+
+  /// Who reads a value behind all collectives.
+  static Operation *readerOf(Operation *op) {
+    while (isa<dist::CollectiveOpInterface>(op) && !op->use_empty())
+      op = *op->user_begin();
+    return op;
+  }
+
+  /// "; gathered whole over tp for train.softmax of fc", of all that is sent.
+  static std::string fateOf(Value value) {
+    std::string fate;
+    llvm::raw_string_ostream os(fate);
+    for (Operation *user : value.getUsers()) {
+      auto collective = dyn_cast<dist::CollectiveOpInterface>(user);
+      if (!collective || collective.getWhatIsSent().empty())
+        continue;
+      bool gathers = isa<dist::AllGatherOp>(user);
+      os << "; "
+         << (gathers ? "gathered whole" : user->getName().getStringRef())
+         << " over ";
+      llvm::interleaveComma(collective.getAxes().getAsValueRange<StringAttr>(),
+                            os);
+      Operation *reader = readerOf(user);
+      os << " for " << reader->getName().getStringRef();
+      if (std::string place = placeOf(reader->getLoc()); !place.empty())
+        os << " of " << place;
+    }
+    return fate;
   }
 
   /// What lies in a vector of ZeRO is divided as that says, too.
@@ -101,7 +141,8 @@ private:
         continue;
       Layout layout = layoutOf(argument, mesh);
       add(name, "input", argument.getType(), layout,
-          layout.isReplicated() ? "whole" : "flag --mesh: its samples");
+          (layout.isReplicated() ? "whole" : "flag --mesh: its samples") +
+              fateOf(argument));
     }
   }
 
@@ -132,7 +173,7 @@ private:
       return;
     Layout layout = layoutOf(op->getResult(0), mesh);
     add(name, "value", op->getResult(0).getType(), layout,
-        reasonOf(op, layout));
+        reasonOf(op, layout) + fateOf(op->getResult(0)));
   }
 
   std::string reasonOf(Operation *op, const Layout &layout) {
@@ -172,6 +213,7 @@ private:
 
   dist::MeshAttr mesh;
   SmallVector<Attribute> divisions;
+  DenseMap<Attribute, Value> arguments; // by their states' names
   llvm::StringSet<> seen;
   std::vector<std::string> notes;
 };

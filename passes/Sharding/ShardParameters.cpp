@@ -10,12 +10,15 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Autodiff/ProgramBuilder.h"
+#include "passes/Sharding/BlockedDims.h"
 #include "passes/Sharding/DimClasses.h"
 #include "passes/Sharding/HandShardings.h"
 #include "passes/Sharding/Layout.h"
+#include "passes/Sharding/PadStates.h"
 #include "passes/Sharding/Passes.h"
 
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
 
 using namespace mlir;
 using namespace zc::train;
@@ -73,13 +76,25 @@ struct ShardParameters : public impl::ShardParametersPassBase<ShardParameters> {
       program = getOperation().lookupSymbol<func::FuncOp>(kEvalProgram);
     if (!program)
       return;
-    active = findActive(program, getOperation());
-    classes = findDimClasses(program);
-    if (failed(divideByHand()))
+    if (failed(parseHandShardings(shard, false, "--shard", mesh, getOperation(),
+                                  hands)) ||
+        failed(parseHandShardings(patterns, true, "--tp-rules", mesh,
+                                  getOperation(), hands)) ||
+        failed(padByHand()))
       return signalPassFailure();
     number = mesh.findAxis(axis);
-    if (automatic && number >= 0 && mesh.getSizes()[number] > 1)
+    if (number >= 0 && mesh.getSizes()[number] > 1)
+      reorderBlockedDims();
+    else
+      automatic = false;
+    active = findActive(program, getOperation());
+    classes = findDimClasses(program);
+    LogicalResult decided = divideByHand();
+    if (succeeded(decided) && automatic)
       divideByCost();
+    settleBlockedDims();
+    if (failed(decided))
+      return signalPassFailure();
     write();
   }
 
@@ -129,8 +144,15 @@ private:
     return 0;
   }
 
-  /// What dividing saves, less what is sent for it, in operations.
-  double scoreOf(const DimClass &dims) {
+  /// What there is to divide, and what is sent for it, in a forward.
+  struct Gain {
+    double flops, sent;
+
+    /// In operations.
+    double score() const { return flops - kFlopsPerByte * sent; }
+  };
+
+  Gain gainOf(const DimClass &dims) {
     double flops = 0, sent = 0;
     DenseSet<Value> summed;
     for (const FactorUse &use : dims.factors) {
@@ -146,7 +168,7 @@ private:
             summed.insert(operand).second)
           sent += bytesOf(operand);
     }
-    return flops - kFlopsPerByte * sent;
+    return {flops, sent};
   }
 
   DimClass *findClass(const DimOf &dim) {
@@ -156,19 +178,121 @@ private:
     return nullptr;
   }
 
+  /// Whether two dims of one value would have to be divided at once.
+  static bool meetsItself(const DimClass &dims) {
+    DenseSet<Value> seen;
+    return llvm::any_of(dims.dims, [&](const DimOf &each) {
+      return !seen.insert(each.value).second;
+    });
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Blocks
+  //===--------------------------------------------------------------------===//
+
+  /// As if all of them were to be divided, so that classes go on behind splits.
+  void reorderBlockedDims() {
+    int64_t ranks = mesh.getSizes()[number];
+    for (SmallVector<BlockedDim> &forms : findBlockedDims(program)) {
+      if (llvm::any_of(forms.front().sizes,
+                       [&](int64_t size) { return size % ranks != 0; }))
+        continue;
+      for (BlockedDim &form : forms)
+        reorderBlocks(form, ranks);
+      blocked.push_back(std::move(forms));
+    }
+  }
+
+  /// Keeps the order of what is divided indeed.
+  void settleBlockedDims() {
+    for (SmallVector<BlockedDim> &forms : blocked) {
+      bool divided = llvm::all_of(forms.front().states, [&](const DimOf &each) {
+        auto found = layouts.find(stateOf(each.value));
+        return found != layouts.end() &&
+               found->second.dims[each.dim] == Axes{number};
+      });
+      if (divided)
+        setBlocks(forms.front());
+      for (BlockedDim &form : forms)
+        divided ? keepBlocks(form) : restoreBlocks(form);
+    }
+  }
+
+  void setBlocks(const BlockedDim &form) {
+    Builder builder(&getContext());
+    for (const DimOf &each : form.states) {
+      StateOp state = stateOf(each.value);
+      SmallVector<Attribute> dims(state.getTensorType().getRank(),
+                                  builder.getDenseI64ArrayAttr({}));
+      if (auto before = state->getAttrOfType<ArrayAttr>(dist::kBlocksAttr))
+        dims.assign(before.begin(), before.end());
+      dims[each.dim] = builder.getDenseI64ArrayAttr(form.sizes);
+      state->setAttr(dist::kBlocksAttr, builder.getArrayAttr(dims));
+      std::string why;
+      llvm::raw_string_ostream os(why);
+      os << state->getAttrOfType<StringAttr>(dist::kWhyAttr).getValue()
+         << "; of dim " << each.dim << " each of the blocks of ";
+      llvm::interleaveComma(form.sizes, os);
+      os << " by itself";
+      state->setAttr(dist::kWhyAttr, builder.getStringAttr(why));
+    }
+  }
+
   //===--------------------------------------------------------------------===//
   // By hand
   //===--------------------------------------------------------------------===//
 
+  /// Dims of states that are to be divided but not evenly get zeros behind.
+  LogicalResult padByHand() {
+    DenseSet<Value> seen;
+    for (const HandSharding &hand : hands)
+      for (BlockArgument argument : program.getArguments()) {
+        StateOp state = stateOf(argument);
+        size_t rank = cast<ShapedType>(argument.getType()).getRank();
+        if (!state || rank != hand.dims.size() ||
+            !(hand.matches(state.getSymName()) || isAlias(argument, hand)) ||
+            !seen.insert(argument).second)
+          continue;
+        for (auto [dim, axes] : llvm::enumerate(hand.dims))
+          if (failed(padDim(state, dim, axes, hand)))
+            return failure();
+      }
+    return success();
+  }
+
+  LogicalResult padDim(StateOp state, int64_t dim, const Axes &axes,
+                       const HandSharding &hand) {
+    int64_t size = state.getTensorType().getDimSize(dim);
+    int64_t ranks = groupSize(axes, mesh);
+    if (size % ranks == 0)
+      return success();
+    int64_t padded = llvm::alignTo(size, ranks);
+    if (Operation *op = padState(state, dim, padded))
+      return complainOfRemainder(hand, dim, state.getSymName(), size, axes)
+             << ", and " << op->getName()
+             << " would not read zeros behind them as nothing";
+    notes.push_back("dim " + std::to_string(dim) + " of " +
+                    state.getSymName().str() + " has " + std::to_string(size) +
+                    " elements and " + std::to_string(padded - size) +
+                    " zeros behind them, to divide among " +
+                    std::to_string(ranks) + " ranks");
+    return success();
+  }
+
+  InFlightDiagnostic complainOfRemainder(const HandSharding &hand, int64_t dim,
+                                         StringRef name, int64_t size,
+                                         const Axes &axes) {
+    return program.emitError()
+           << hand.why << ": dim " << dim << " of '" << name << "' has " << size
+           << " elements, which do not divide among " << groupSize(axes, mesh)
+           << " ranks of "
+           << llvm::join(axisNames(axes, mesh).getAsValueRange<StringAttr>(),
+                         "+");
+  }
+
   LogicalResult divideByHand() {
-    SmallVector<HandSharding> all;
-    if (failed(parseHandShardings(shard, false, "--shard", mesh, getOperation(),
-                                  all)) ||
-        failed(parseHandShardings(patterns, true, "--tp-rules", mesh,
-                                  getOperation(), all)))
-      return failure();
     SmallVector<Origin> origins;
-    for (const HandSharding &each : all)
+    for (const HandSharding &each : hands)
       if (failed(annotate(each, origins)))
         return failure();
     // Where two lead to one tensor, the one that saves more.
@@ -177,7 +301,7 @@ private:
     });
     for (const Origin &origin : origins)
       for (int axis : origin.axes)
-        divideAll(*origin.dims, axis, origin.why);
+        divideAll(*origin.dims, axis, [&](StateOp) { return origin.why; });
     return success();
   }
 
@@ -234,13 +358,8 @@ private:
                             SmallVectorImpl<Origin> &origins) {
     auto type = cast<RankedTensorType>(dim.value.getType());
     int64_t ranks = groupSize(axes, mesh), size = type.getDimSize(dim.dim);
-    if (size % ranks != 0)
-      return program.emitError()
-             << hand.why << ": dim " << dim.dim << " of '" << name << "' has "
-             << size << " elements, which do not divide among " << ranks
-             << " ranks of "
-             << llvm::join(axisNames(axes, mesh).getAsValueRange<StringAttr>(),
-                           "+");
+    if (size % ranks != 0) // of an input
+      return complainOfRemainder(hand, dim.dim, name, size, axes);
     for (int axis : axes) {
       if (StateOp state = stateOf(dim.value))
         assign(state, dim.dim, axis, hand.why);
@@ -252,7 +371,7 @@ private:
       origins.push_back(
           {dims, axes,
            "propagated from '" + name.str() + "' (" + hand.why + ")",
-           scoreOf(*dims)});
+           gainOf(*dims).score()});
     return success();
   }
 
@@ -265,26 +384,41 @@ private:
     SmallVector<std::pair<double, DimClass *>> order;
     SmallVector<std::pair<int64_t, DimClass *>> left;
     for (DimClass &each : classes) {
-      if (!hasWeights(each) || !each.gathers.empty() || isBatch(each))
+      if (!hasWeights(each) || !each.gathers.empty() || isBatch(each) ||
+          meetsItself(each))
         continue;
       if (int64_t size = findRemainder(each, ranks))
         left.push_back({size, &each});
       else
-        order.push_back({scoreOf(each), &each});
+        order.push_back({gainOf(each).score(), &each});
     }
     llvm::stable_sort(
         order, [](const auto &a, const auto &b) { return a.first > b.first; });
     for (auto &[score, each] : order)
       if (isFree(*each))
         divideAll(*each, number,
-                  "rule auto: divided with " +
-                      llvm::join(namesOf(*each), ", "));
+                  [&](StateOp state) { return explain(*each, state, ranks); });
     for (auto &[size, each] : left)
-      if (isFree(*each))
-        notes.push_back(axis + " leaves " + llvm::join(namesOf(*each), ", ") +
+      if (auto names = namesOf(*each, /*whole=*/true); !names.empty())
+        notes.push_back(axis + " leaves " + llvm::join(names, ", ") +
                         " whole: " + std::to_string(size) +
                         " does not divide among " + std::to_string(ranks) +
                         " ranks");
+  }
+
+  /// Why a state is divided with the others of a set.
+  std::string explain(const DimClass &dims, StateOp state, int64_t ranks) {
+    SmallVector<std::string> others = namesOf(dims);
+    llvm::erase(others, state.getSymName());
+    Gain gain = gainOf(dims);
+    std::string why;
+    llvm::raw_string_ostream os(why);
+    os << "rule auto: "
+       << (others.empty() ? "alone" : "with " + llvm::join(others, ", "))
+       << llvm::format("; leaves a rank %.4g of %.4g MFLOP of the forward",
+                       gain.flops / ranks / 1e6, gain.flops / 1e6)
+       << llvm::format(", for sums of %.4g MB", gain.sent / 1e6);
+    return why;
   }
 
   /// Whether no tensor of the set is divided otherwise already.
@@ -295,10 +429,13 @@ private:
     });
   }
 
-  SmallVector<std::string> namesOf(const DimClass &dims) {
+  /// The states; with `whole`, those that nothing divides.
+  SmallVector<std::string> namesOf(const DimClass &dims, bool whole = false) {
     SmallVector<std::string> names;
     for (const DimOf &each : dims.getArguments())
-      if (StateOp state = stateOf(each.value))
+      if (StateOp state = stateOf(each.value);
+          state && !(whole && (divided.contains({each.value, number}) ||
+                               byHand.contains(each.value))))
         names.push_back(state.getSymName().str());
     return names;
   }
@@ -307,13 +444,14 @@ private:
   // What was decided
   //===--------------------------------------------------------------------===//
 
-  void divideAll(const DimClass &dims, int axis, const std::string &why) {
+  void divideAll(const DimClass &dims, int axis,
+                 llvm::function_ref<std::string(StateOp)> why) {
     ++numClasses;
     for (const DimOf &each : dims.dims)
       if (divided.insert({each.value, axis}).second &&
           !byHand.contains(each.value))
         if (StateOp state = stateOf(each.value))
-          assign(state, each.dim, axis, why);
+          assign(state, each.dim, axis, why(state));
   }
 
   void assign(StateOp state, int64_t dim, int axis, const std::string &why) {
@@ -340,7 +478,9 @@ private:
   int number = -1; // of the axis
   DenseSet<Value> active, byHand;
   DenseSet<std::pair<Value, int>> divided; // and over which axis
+  SmallVector<HandSharding> hands;
   SmallVector<DimClass> classes;
+  SmallVector<SmallVector<BlockedDim>> blocked; // of each, by program
   llvm::MapVector<Operation *, Layout> layouts; // of states
   SmallVector<std::string> notes;
 };

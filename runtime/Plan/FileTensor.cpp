@@ -6,66 +6,126 @@ namespace zc {
 
 namespace {
 
-/// A dim of a whole tensor: how much of it a rank's part has room for, and
-/// which elements are in there.
-struct DimPart {
-  int64_t whole, room, begin, count;
+/// Consecutive elements of a dim: where they begin in the whole, and in a
+/// rank's part.
+struct Stretch {
+  int64_t begin, place, count;
 };
+
+/// A dim of a whole tensor: how much of it a rank's part has room for, and
+/// which elements are in there, in ascending order.
+struct DimPart {
+  int64_t whole, room;
+  std::vector<Stretch> stretches;
+};
+
+/// Of every block the rank's part.
+std::vector<Stretch> stretchesOf(const plan::DimSharding &sharding,
+                                 int64_t parts, int64_t number) {
+  std::vector<Stretch> stretches;
+  int64_t begin = 0, place = 0;
+  for (int64_t block : sharding.blocks()) {
+    int64_t count = block / parts;
+    if (count > 0)
+      stretches.push_back({begin + number * count, place, count});
+    begin += block;
+    place += count;
+  }
+  return stretches;
+}
 
 std::vector<DimPart> partOf(const plan::TensorType &type,
                             const plan::Sharding &sharding, const Mesh &mesh,
                             int64_t rank) {
   std::vector<DimPart> dims;
   for (int i = 0; i < type.dims_size(); ++i) {
-    int64_t whole = type.dims(i), parts = 1, place = 0;
+    int64_t whole = type.dims(i), parts = 1, number = 0;
     if (i < sharding.dims_size()) {
       parts = mesh.groupSize(sharding.dims(i).axes());
-      place = mesh.placeInGroup(rank, sharding.dims(i).axes());
+      number = mesh.placeInGroup(rank, sharding.dims(i).axes());
     }
     int64_t room = (whole + parts - 1) / parts;
-    int64_t begin = std::min(place * room, whole);
-    dims.push_back({whole, room, begin, std::min(room, whole - begin)});
+    DimPart &dim = dims.emplace_back(DimPart{whole, room, {}});
+    int64_t begin = std::min(number * room, whole);
+    int64_t count = std::min(room, whole - begin);
+    if (i < sharding.dims_size() && sharding.dims(i).blocks_size() > 0)
+      dim.stretches = stretchesOf(sharding.dims(i), parts, number);
+    else if (count > 0)
+      dim.stretches.push_back({begin, 0, count});
   }
   return dims;
 }
 
 /// Dims behind the last divided one are one stretch with it.
 void foldInnerDims(std::vector<DimPart> &dims) {
-  auto isWhole = [](const DimPart &dim) { return dim.room == dim.whole; };
+  auto isWhole = [](const DimPart &dim) {
+    return dim.room == dim.whole && dim.stretches.size() == 1;
+  };
   int64_t inner = 1;
   while (!dims.empty() && isWhole(dims.back())) {
     inner *= dims.back().whole;
     dims.pop_back();
   }
   if (dims.empty())
-    dims.push_back({1, 1, 0, 1});
+    dims.push_back({1, 1, {{0, 0, 1}}});
   DimPart &last = dims.back();
-  last = {last.whole * inner, last.room * inner, last.begin * inner,
-          last.count * inner};
+  last.whole *= inner;
+  last.room *= inner;
+  for (Stretch &each : last.stretches)
+    each = {each.begin * inner, each.place * inner, each.count * inner};
 }
+
+/// Counts through the elements of the dims but the last; false at the end.
+class OuterIndex {
+public:
+  explicit OuterIndex(const std::vector<DimPart> &dims)
+      : dims(dims), stretch(dims.size(), 0), index(dims.size(), 0) {}
+
+  const Stretch &of(size_t dim) const {
+    return dims[dim].stretches[stretch[dim]];
+  }
+  int64_t whole(size_t dim) const { return of(dim).begin + index[dim]; }
+  int64_t part(size_t dim) const { return of(dim).place + index[dim]; }
+
+  bool next() {
+    for (size_t dim = dims.size() - 1; dim > 0; --dim) {
+      if (++index[dim - 1] < of(dim - 1).count)
+        return true;
+      index[dim - 1] = 0;
+      if (++stretch[dim - 1] < dims[dim - 1].stretches.size())
+        return true;
+      stretch[dim - 1] = 0;
+    }
+    return false;
+  }
+
+private:
+  const std::vector<DimPart> &dims;
+  std::vector<size_t> stretch;
+  std::vector<int64_t> index;
+};
 
 /// The runs of a part, as places in the whole and in the part.
 std::vector<TensorRun> runsOf(std::vector<DimPart> dims) {
   for (const DimPart &dim : dims)
-    if (dim.count <= 0)
+    if (dim.stretches.empty())
       return {};
   foldInnerDims(dims);
   std::vector<TensorRun> runs;
-  std::vector<int64_t> index(dims.size(), 0);
   const DimPart &last = dims.back();
-  while (true) {
+  OuterIndex at(dims);
+  do {
     int64_t whole = 0, part = 0;
-    for (size_t i = 0; i < dims.size(); ++i) {
-      whole = whole * dims[i].whole + dims[i].begin + index[i];
-      part = part * dims[i].room + index[i];
+    for (size_t i = 0; i + 1 < dims.size(); ++i) {
+      whole = whole * dims[i].whole + at.whole(i);
+      part = part * dims[i].room + at.part(i);
     }
-    runs.push_back({uint64_t(whole), uint64_t(part), uint64_t(last.count)});
-    size_t dim = dims.size() - 1; // the last one is a run's own
-    while (dim > 0 && ++index[dim - 1] == dims[dim - 1].count)
-      index[--dim] = 0;
-    if (dim == 0)
-      return runs;
-  }
+    for (const Stretch &each : last.stretches)
+      runs.push_back({uint64_t(whole * last.whole + each.begin),
+                      uint64_t(part * last.room + each.place),
+                      uint64_t(each.count)});
+  } while (at.next());
+  return runs;
 }
 
 const plan::Sharding &shardingOf(const FileTensor &tensor) {

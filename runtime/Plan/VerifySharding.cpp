@@ -44,6 +44,28 @@ int64_t partOf(const Mesh &mesh, const plan::Sharding &sharding, int dim,
   return whole / parts + (whole % parts != 0);
 }
 
+/// Blocks make up their dim, and divide evenly.
+Status verifyBlocks(const plan::Sharding &sharding,
+                    const plan::TensorType &whole, const Mesh &mesh) {
+  for (int i = 0; i < sharding.dims_size(); ++i) {
+    const plan::DimSharding &dim = sharding.dims(i);
+    if (dim.blocks_size() == 0)
+      continue;
+    const int64_t parts = mesh.groupSize(dim.axes());
+    int64_t left = whole.dims(i);
+    for (int64_t block : dim.blocks()) {
+      if (block < 1 || block > left || block % parts != 0)
+        return bad("dim ", i, " of ", whole.dims(i), " has a block of ", block,
+                   " for ", parts, " parts");
+      left -= block;
+    }
+    if (left != 0)
+      return bad("the blocks of dim ", i, " leave ", left, " of its ",
+                 whole.dims(i), " elements");
+  }
+  return Status();
+}
+
 Status verifyWhole(const plan::State &state, const Mesh &mesh) {
   if (state.whole_dims_size() == 0 && state.sharding().dims_size() == 0)
     return Status();
@@ -57,7 +79,7 @@ Status verifyWhole(const plan::State &state, const Mesh &mesh) {
   if (!agrees)
     return bad("a rank has ", printDims(state.type().dims()), " of ",
                printDims(whole.dims()), ", which is not its share");
-  return Status();
+  return verifyBlocks(state.sharding(), whole, mesh);
 }
 
 Status verifyMember(const plan::State &unit, const plan::UnitMember &member,
@@ -69,6 +91,7 @@ Status verifyMember(const plan::State &unit, const plan::UnitMember &member,
                printType(unit.type()));
   ZC_RETURN_IF_ERROR(
       claimSharding(mesh, member.sharding(), member.type().dims_size(), used));
+  ZC_RETURN_IF_ERROR(verifyBlocks(member.sharding(), member.type(), mesh));
   uint64_t elements = 1;
   for (int i = 0; i < member.type().dims_size(); ++i)
     elements *=
@@ -102,6 +125,9 @@ Status verifyUnit(const plan::State &unit, const Mesh &mesh,
       unit.kind() == plan::SCALAR)
     return bad("a unit is a vector without a source of its own, not ",
                printType(unit.type()));
+  for (const plan::DimSharding &dim : unit.sharding().dims())
+    if (dim.blocks_size() > 0)
+      return bad("a unit's members have blocks, not the unit");
   uint64_t end = 0;
   for (const plan::UnitMember &member : unit.members())
     if (Status status = verifyMember(unit, member, mesh, used, end);
@@ -138,7 +164,7 @@ Status verifyInputSharding(const plan::Input &input,
   ZC_RETURN_IF_ERROR(
       claimSharding(mesh, input.sharding(), type.dims_size(), used));
   for (const plan::DimSharding &dim : input.sharding().dims())
-    if (mesh.groupSize(dim.axes()) > 1)
+    if (mesh.groupSize(dim.axes()) > 1 || dim.blocks_size() > 0)
       return makeError(StatusCode::Unsupported,
                        "a dim of it that counts no samples is divided among "
                        "ranks; this version cannot feed that");

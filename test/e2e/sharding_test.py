@@ -37,6 +37,11 @@ LAYOUTS = {
     "tp": ("mlp", ODD, ["--mesh", "dp=3,tp=2"]),
     "tp-clipped": ("mlp", [*ODD, "--accumulate", "2", "--clip-norm", "0.1"],
                    ["--mesh", "tp=4"]),
+    "tp-padded": ("mlp", [*ODD, "--clip-norm", "0.1"],
+                  ["--mesh", "tp=4", "--shard", "6.weight=tp,-", "--shard",
+                   "6.bias=tp"]),
+    "tp-padded-zero": ("mlp", ODD, ["--mesh", "dp=2,tp=4", "--zero", "3",
+                                    "--shard", "6.weight=tp,-"]),
     "tp-gpt": ("gpt", None, ["--mesh", "dp=2,tp=2"]),
     "tp-llama": ("llama", None, ["--mesh", "tp=2"]),
     "tp-cnn": ("cnn", None, ["--mesh", "dp=2,tp=2"]),
@@ -113,8 +118,18 @@ class Units:
             divided = [(dim, int(sizes[axes])) for dim, axes in
                        enumerate(sharding.split(",")) if axes not in ("", "_")]
             dim, count = divided[0] if divided else (0, 1)
+            # The sizes of blocks that are divided each by itself.
+            blocks = re.findall(r"array<i64(?:: ([\d, ]+))?>", re.search(
+                r"dist.blocks = \[(.*?)\]|$", attributes)[0])
+            sizes_of = ([int(size) for size in blocks[dim].split(", ")]
+                        if blocks and blocks[dim] else [shape[dim]]
+                        if shape else [1])
+            # In files; in programs there may be zeros behind.
+            shape = [int(size) for size in (re.search(
+                r"dist.whole = tensor<((?:\d+x)*)|$", attributes)[1] or
+                dims).split("x") if size]
             self.members.setdefault(unit[1], []).append(
-                (name, shape, int(unit[2]), dim, count))
+                (name, shape, int(unit[2]), dim, count, sizes_of))
 
     def pack(self, arrays):
         """Members, their moments and their sums, as the vectors hold them."""
@@ -122,16 +137,36 @@ class Units:
         for unit, members in self.members.items():
             for form in {self.form(key, name) for key in arrays
                          for name, *_ in members} - {None}:
-                count = members[0][-1]
+                count = members[0][4]
                 rows = np.zeros((count, self.lengths[unit] // count))
-                for name, shape, offset, dim, _ in members:
-                    parts = np.split(packed.pop(form.format(name)), count, dim)\
-                        if count > 1 else [packed.pop(form.format(name))]
-                    size = math.prod(shape) // count
-                    rows[:, offset:offset + size] = [part.ravel()
-                                                     for part in parts]
+                for name, _, offset, dim, _, blocks in members:
+                    parts = self.cut(packed.pop(form.format(name)), dim, count,
+                                     blocks)
+                    rows[:, offset:offset + parts[0].size] = [
+                        part.ravel() for part in parts]
                 packed[form.format(unit)] = rows.ravel()
         return packed
+
+    @staticmethod
+    def cut(array, dim, count, blocks):
+        """What each of `count` ranks has, of every block its part."""
+        if count == 1:
+            return [array]
+        padding = [(0, 0)] * array.ndim
+        padding[dim] = (0, sum(blocks) - array.shape[dim])
+        pieces = [np.split(block, count, dim) for block in
+                  np.split(np.pad(array, padding),
+                           np.cumsum(blocks)[:-1], dim)]
+        return [np.concatenate(part, dim) for part in zip(*pieces)]
+
+    @staticmethod
+    def join(parts, dim, blocks):
+        """The inverse, padding included."""
+        if len(parts) == 1:
+            return parts[0]
+        ends = np.cumsum(blocks)[:-1] // len(parts)
+        pieces = zip(*(np.split(part, ends, dim) for part in parts))
+        return np.concatenate([each for piece in pieces for each in piece], dim)
 
     @staticmethod
     def form(key, name):
@@ -150,16 +185,15 @@ class Units:
                 continue
             unit = next(unit for unit in self.members
                         if self.form(key, unit) == form)
-            for name, shape, offset, dim, count in self.members[unit]:
-                rows = array.reshape(count, -1)
-                size = math.prod(shape) // count
+            for name, shape, offset, dim, count, blocks in self.members[unit]:
                 part = list(shape)
                 if count > 1:
-                    part[dim] //= count
+                    part[dim] = sum(blocks) // count
+                size = math.prod(part)
                 parts = [row[offset:offset + size].reshape(part)
-                         for row in rows]
-                unpacked[form.format(name)] = (
-                    np.concatenate(parts, dim) if count > 1 else parts[0])
+                         for row in array.reshape(count, -1)]
+                unpacked[form.format(name)] = self.join(parts, dim, blocks)[
+                    tuple(map(slice, shape))]
         return unpacked
 
 

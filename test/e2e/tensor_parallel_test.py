@@ -64,6 +64,20 @@ class Equality(ZcTest):
     def test_cnn(self):
         self.compare("cnn", "sgd", [(4, "--mesh", "dp=2,tp=2")])
 
+    def test_padded(self):
+        self.compare("mlp", "adamw",
+                     [(4, "--mesh", "tp=4", "--shard", "6.weight=tp,-",
+                       "--shard", "6.bias=tp")], "--clip-norm", "0.5")
+
+    def test_drawn(self):
+        """Initial weights do not depend on who holds them, blocks of q, k and
+        v and zeros behind ten rows included."""
+        self.compare("gpt", "sgd", [(2, "--mesh", "tp=2")], "--init",
+                     "normal:0.02")
+        self.compare("mlp", "sgd", [(4, "--mesh", "tp=4", "--shard",
+                                     "6.weight=tp,-")], "--init",
+                     "torch-default")
+
 
 class Files(ZcTest):
 
@@ -160,12 +174,33 @@ class Options(ZcTest):
                  "has 2 dims, found 1"),
                 (1, ["--mesh", "tp=2", "--shard", "0.weight=xp,-"],
                  "'xp' is no axis"),
-                (1, ["--mesh", "tp=4", "--shard", "6.weight=tp,-"],
-                 "dim 0 of '6.weight' has 10 elements.*4 ranks of tp")]:
+                (1, ["--mesh", "tp=3", "--shard", "x=-,tp"],
+                 "dim 1 of 'x' has 64 elements.*3 ranks of tp")]:
             with self.subTest(options=options):
                 self.fails(code, [said], "compile", fixture.model, "-o",
                            self.folder / "x.zca",
                            *fixture.compile_options("adamw"), *options)
+
+    def test_padded(self):
+        """Ten rows among four ranks: two of zeros that no file knows."""
+        fixture = Fixture("mlp")
+        entries = self.inspect(self.compile(fixture, "adamw", "--mesh", "tp=4",
+                                            "--shard", "6.weight=tp,-"))
+        self.assertEqual(entries["6.weight"]["sharding"], [["tp"], []])
+        self.assertEqual(entries["6.weight"]["shape"][0], 10)
+        self.assertTrue(any("gathered whole over tp" in entry["why"]
+                            for entry in entries.values()))
+        self.fails(1, ["'6.weight'.*zeros behind.*adafactor would count"],
+                   "compile", fixture.model, "-o", self.folder / "x.zca",
+                   "--loss", "softmax-cross-entropy", "--dim", "batch=32",
+                   "--optimizer", "adafactor", "--mesh", "tp=4", "--shard",
+                   "6.weight=tp,-")
+        gpt = Fixture("gpt")
+        self.fails(1, ["dim 0 of 'blocks.0.ln1.weight' has 32 elements, which "
+                       "do not divide among 3 ranks of tp.*layer_norm"],
+                   "compile", gpt.model, "-o", self.folder / "x.zca",
+                   *gpt.compile_options("adamw"), "--mesh", "tp=3", "--shard",
+                   "blocks.0.ln1.weight=tp")
 
     def test_notes(self):
         """Two heads do not divide among four ranks: left whole, and said."""

@@ -35,6 +35,8 @@ public:
             {"col_var", onlyOne(parameter, rank - 2)}};
   }
 
+  bool ignoresZeros() const override { return false; } // means count them
+
   void buildShared(OpBuilder &builder, Location loc, Value lr,
                    Value step) override {
     UpdateBuilder u{builder, loc};

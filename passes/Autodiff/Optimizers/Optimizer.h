@@ -37,6 +37,9 @@ public:
   /// The moments kept for a parameter of that type. They begin as zeros.
   virtual std::vector<Slot> slots(mlir::RankedTensorType parameter) const = 0;
 
+  /// Whether elements whose gradients are zeros change no other's update.
+  virtual bool ignoresZeros() const { return true; }
+
   /// Builds what all parameters share, once per step. `lr` is float32, `step`
   /// float64, the number of this step from 1.
   virtual void buildShared(mlir::OpBuilder &builder, mlir::Location loc,

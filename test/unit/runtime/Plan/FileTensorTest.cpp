@@ -100,6 +100,40 @@ TEST(FileTensors, OneDimMayBeDividedBySeveralAxes) {
   EXPECT_EQ(runs[0].count, 6u);
 }
 
+TEST(FileTensors, EachBlockOfADimIsDividedByItself) {
+  Mesh mesh = meshOf({{"dp", "2"}, {"tp", "2"}});
+  plan::State state;
+  setType(state.mutable_type(), plan::F32, {4, 3});
+  state.add_whole_dims(8);
+  state.add_whole_dims(3);
+  *state.mutable_sharding() = sharding({{"tp"}});
+  for (int64_t size : {4, 2, 2})
+    state.mutable_sharding()->mutable_dims(0)->add_blocks(size);
+  expectCovered(mesh, state);
+  // tp 1 has rows 2 and 3 of the first block, 5 of the second, 7 of the third.
+  std::vector<TensorRun> runs = fileTensorsOf(state).front().runs(mesh, 3);
+  ASSERT_EQ(runs.size(), 3u);
+  EXPECT_EQ(runs[0].whole, 6u);
+  EXPECT_EQ(runs[0].count, 6u);
+  EXPECT_EQ(runs[1].whole, 15u);
+  EXPECT_EQ(runs[1].state, 6u);
+  EXPECT_EQ(runs[1].count, 3u);
+  EXPECT_EQ(runs[2].whole, 21u);
+  EXPECT_EQ(runs[2].state, 9u);
+}
+
+TEST(FileTensors, BlocksLieWithinOuterDims) {
+  Mesh mesh = meshOf({{"dp", "3"}, {"tp", "2"}});
+  plan::State state;
+  for (int64_t dim : {4, 10, 3})
+    state.add_whole_dims(dim);
+  *state.mutable_sharding() = sharding({{}, {"tp"}, {"dp"}});
+  setType(state.mutable_type(), plan::F32, {4, 5, 1});
+  for (int64_t size : {6, 4})
+    state.mutable_sharding()->mutable_dims(1)->add_blocks(size);
+  expectCovered(mesh, state);
+}
+
 TEST(FileTensors, PartsBeyondTheEndAreEmpty) {
   Mesh mesh = meshOf({{"dp", "4"}});
   plan::State state;

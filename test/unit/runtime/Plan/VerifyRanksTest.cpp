@@ -62,6 +62,27 @@ TEST(VerifyRanks, ChecksParts) {
                 [](auto &m) { unit(m).mutable_sharding()->add_dims(); });
 }
 
+TEST(VerifyRanks, ChecksBlocks) {
+  auto setBlocks = [](plan::State &state, std::vector<int64_t> sizes) {
+    for (int64_t size : sizes)
+      state.mutable_sharding()->mutable_dims(0)->add_blocks(size);
+  };
+  auto setState = [&](plan::Manifest &m, std::vector<int64_t> sizes) {
+    unit(m).clear_members();
+    setBlocks(unit(m), sizes);
+  };
+  expectMessage("a block of 3 for 2 parts", [&](auto &m) {
+    setState(m, {3, 1});
+  });
+  expectMessage("a block of 6", [&](auto &m) { setState(m, {6}); });
+  expectMessage("a block of -2", [&](auto &m) { setState(m, {-2, 6}); });
+  expectMessage("a block of 0", [&](auto &m) { setState(m, {4, 0}); });
+  expectMessage("leave 2 of its 4", [&](auto &m) { setState(m, {2}); });
+  expectMessage("members have blocks", [&](auto &m) {
+    setBlocks(unit(m), {2, 2});
+  });
+}
+
 TEST(VerifyRanks, ChecksMembers) {
   auto member = [](plan::Manifest &m) -> plan::UnitMember & {
     return *unit(m).mutable_members(0);
