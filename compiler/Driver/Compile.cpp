@@ -5,17 +5,44 @@
 #include "compiler/Driver/Registration.h"
 #include "compiler/Driver/Summary.h"
 #include "compiler/Driver/TextOutput.h"
+#include "compiler/OnnxModel/ExternalData.h"
 #include "runtime/Base/File.h"
+#include "runtime/Base/InputFiles.h"
 
+#include "llvm/Support/FileSystem.h"
 #include <chrono>
 
 using namespace mlir;
 using namespace zc;
 
+// The model and what belongs to it. What cannot be read is reported by the
+// import.
+static InputFiles listInputs(const CompileOptions &options) {
+  InputFiles inputs;
+  inputs.add(options.model);
+  inputs.add(options.tpRules);
+  for (const auto &[name, file] : options.constantInputs)
+    inputs.add(file);
+  llvm::Expected<ModelFile> file =
+      readModelFile(options.model, AbsentData::Allowed);
+  if (!file) {
+    llvm::consumeError(file.takeError());
+    return inputs;
+  }
+  forEachTensor(file->model, [&](proto::TensorProto &tensor) {
+    if (std::optional<TensorSource> source = getSource(*file, tensor))
+      inputs.add(file->folder + "/" + source->file);
+  });
+  return inputs;
+}
+
 // Places that cannot take the output are found before any work.
 static Status checkPlaces(const CompileOptions &options) {
-  if (!options.output.empty())
+  if (!options.output.empty()) {
     ZC_RETURN_IF_ERROR(checkParentExists(options.output));
+    if (llvm::sys::fs::exists(options.output))
+      ZC_RETURN_IF_ERROR(listInputs(options).check("--output", options.output));
+  }
   if (!options.dumpIr.empty())
     ZC_RETURN_IF_ERROR(makeDirectories(options.dumpIr));
   return Status();

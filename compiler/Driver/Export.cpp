@@ -126,9 +126,11 @@ static Status writeModel(const ExportOptions &options, const Artifact &artifact,
       });
   if (!model)
     return toStatus(model.takeError());
-  if (!model->parts.empty())
-    ZC_RETURN_IF_ERROR(
-        writeParts(*model, parentPath(options.output) + "/" + dataName));
+  if (!model->parts.empty()) {
+    std::string data = parentPath(options.output) + "/" + dataName;
+    ZC_RETURN_IF_ERROR(artifact.files().check("--output: the weights", data));
+    ZC_RETURN_IF_ERROR(writeParts(*model, data));
+  }
   return writeFile(options.output, model->model);
 }
 
@@ -145,6 +147,20 @@ static Status writeWeights(const std::string &path,
   return file.commit();
 }
 
+// No file that is written may be one that is read, or another one written.
+static Status checkOutputs(const ExportOptions &options,
+                           const Artifact &artifact,
+                           const CheckpointWeights &checkpoint) {
+  if (!options.output.empty() && options.output == options.safetensors)
+    return makeError(StatusCode::InvalidArgument,
+                     "--output and --safetensors both name '", options.output,
+                     "'");
+  InputFiles inputs = artifact.files();
+  inputs.addFolder(checkpoint.path());
+  ZC_RETURN_IF_ERROR(inputs.check("--output", options.output));
+  return inputs.check("--safetensors", options.safetensors);
+}
+
 static Status run(const ExportOptions &options) {
   for (const std::string &path : {options.output, options.safetensors})
     if (!path.empty())
@@ -154,6 +170,7 @@ static Status run(const ExportOptions &options) {
                       Artifact::load(options.artifact, /*checkWeights=*/false));
   ZC_ASSIGN_OR_RETURN(CheckpointWeights checkpoint,
                       CheckpointWeights::open(options.checkpoint));
+  ZC_RETURN_IF_ERROR(checkOutputs(options, artifact, checkpoint));
   std::vector<SafetensorsTensor> stored;
   if (const ZipEntry *entry = artifact.archive().find(kWeightsEntry)) {
     ZC_ASSIGN_OR_RETURN(std::string_view bytes,

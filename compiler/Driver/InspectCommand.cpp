@@ -25,8 +25,12 @@ Command zc::addInspectCommand(CLI::App &command) {
     Result<Artifact> artifact = Artifact::load(*path, /*checkWeights=*/false);
     if (!artifact.ok())
       return reportError(artifact.status().message());
-    if (!html->empty())
+    if (!html->empty()) {
+      Status apart = artifact->files().check("--html", *html);
+      if (!apart.ok())
+        return reportError(apart.message());
       return emitText(*html, inspectAsHtml(artifact->manifest()));
+    }
     std::string text = inspect(artifact->manifest(), *options);
     if (!text.empty() && text.back() != '\n')
       text += '\n';

@@ -22,14 +22,27 @@ static std::string findRunner() {
   return path.str().str();
 }
 
+static sigset_t listStops() {
+  sigset_t stops;
+  sigemptyset(&stops);
+  sigaddset(&stops, SIGINT);
+  sigaddset(&stops, SIGTERM);
+  return stops;
+}
+
 int zc::execRunner(const std::vector<std::string> &arguments) {
   std::string runner = findRunner();
   std::vector<char *> argv = {runner.data()};
   for (const std::string &argument : arguments)
     argv.push_back(const_cast<char *>(argument.c_str()));
   argv.push_back(nullptr);
+  // A signal that comes between the programs waits for the other one's handler.
+  sigset_t stops = listStops();
+  sigprocmask(SIG_BLOCK, &stops, nullptr);
   execv(runner.c_str(), argv.data());
-  return reportError("cannot start '" + runner + "': " + std::strerror(errno));
+  int error = errno;
+  sigprocmask(SIG_UNBLOCK, &stops, nullptr);
+  return reportError("cannot start '" + runner + "': " + std::strerror(error));
 }
 
 static void onStop(int signal) {

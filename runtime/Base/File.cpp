@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <fcntl.h>
 #include <filesystem>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -76,6 +77,46 @@ Result<int> openInPlace(const std::string &path) {
   return descriptor;
 }
 
+constexpr std::string_view kMark = ".tmp-", kUnique = "XXXXXX";
+
+bool isTemporaryOf(const std::string &name, const std::string &file) {
+  return name.size() == file.size() + kMark.size() + kUnique.size() &&
+         name.compare(0, file.size(), file) == 0 &&
+         name.compare(file.size(), kMark.size(), kMark) == 0;
+}
+
+/// Removes what killed programs left of `path`. Whoever still writes one holds
+/// a lock on it.
+void removeStale(const std::string &path) {
+  std::error_code error;
+  const std::string file = fs::path(path).filename().string();
+  for (const auto &entry : fs::directory_iterator(parentPath(path), error)) {
+    if (!isTemporaryOf(entry.path().filename().string(), file))
+      continue;
+    Descriptor stale{::open(entry.path().c_str(), O_RDONLY | O_CLOEXEC)};
+    if (stale.value >= 0 && ::flock(stale.value, LOCK_EX | LOCK_NB) == 0)
+      ::unlink(entry.path().c_str());
+  }
+}
+
+/// Creates a temporary file beside `path`, locked; its name is in `name`.
+int openTemporary(const std::string &path, std::string &name) {
+  constexpr int kAttempts = 8;
+  for (int i = 0; i < kAttempts; ++i) {
+    name = strCat(path, kMark, kUnique);
+    int descriptor = ::mkostemp(name.data(), O_CLOEXEC);
+    struct stat info;
+    // Another writer may have taken it for a stale one before the lock. A file
+    // system without locks goes without.
+    if (descriptor < 0 || ::flock(descriptor, LOCK_EX | LOCK_NB) != 0 ||
+        ::fstat(descriptor, &info) != 0 || info.st_nlink > 0)
+      return descriptor;
+    ::close(descriptor);
+  }
+  errno = EAGAIN;
+  return -1;
+}
+
 } // namespace
 
 Result<AtomicFile> AtomicFile::create(const std::string &asked) {
@@ -88,8 +129,9 @@ Result<AtomicFile> AtomicFile::create(const std::string &asked) {
   // A link stays; the file it leads to is replaced.
   std::error_code none;
   const std::string path = exists ? fs::canonical(asked, none).string() : asked;
-  std::string temporary = path + ".tmp-XXXXXX";
-  int descriptor = ::mkostemp(temporary.data(), O_CLOEXEC);
+  removeStale(path);
+  std::string temporary;
+  int descriptor = openTemporary(path, temporary);
   if (descriptor < 0)
     return errnoError("cannot write " + quote(path));
   // mkostemp makes private files; give this one the usual mode.

@@ -37,8 +37,9 @@ private:
 };
 
 /// Writes a file under a temporary name beside `path`. commit() puts it in
-/// place; without it nothing is left behind, whether by return or by signal. A
-/// device or a pipe is written to as it stands, for nothing may take its place.
+/// place; without it nothing is left behind, whether by return or by signal;
+/// what a killed program left, the next that writes `path` removes. A device or
+/// a pipe is written to as it stands, for nothing may take its place.
 class AtomicFile {
 public:
   static Result<AtomicFile> create(const std::string &path);

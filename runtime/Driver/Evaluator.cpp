@@ -40,6 +40,7 @@ public:
 private:
   Status openFiles();
   Status openOutputs();
+  Status checkOutputs() const;
   Status runBatches();
 
   const EvalOptions &options;
@@ -73,6 +74,16 @@ Status Evaluation::openFiles() {
   return world.isFirst() ? makeDirectories(options.outputDir) : Status();
 }
 
+/// No file that is written may be one that is read.
+Status Evaluation::checkOutputs() const {
+  InputFiles inputs = session->artifact().files();
+  for (const std::string &file : feed->source().files())
+    inputs.add(file);
+  for (const OutputWriter &writer : writers)
+    ZC_RETURN_IF_ERROR(inputs.check("--output-dir: the output", writer.path()));
+  return Status();
+}
+
 Status Evaluation::openOutputs() {
   Executor &executor = session->executor();
   if (!checkpoint.empty())
@@ -81,7 +92,7 @@ Status Evaluation::openOutputs() {
   ZC_ASSIGN_OR_RETURN(writers, OutputWriter::createAll(
                                    *program, options.outputDir, feed->samples(),
                                    executor.mesh(), world.isFirst()));
-  return Status();
+  return checkOutputs();
 }
 
 /// The ranks must stop after the same batch, whoever got the signal first.

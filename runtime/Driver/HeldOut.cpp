@@ -1,5 +1,6 @@
 #include "runtime/Driver/HeldOut.h"
 #include "runtime/Driver/Metrics.h"
+#include "runtime/Driver/Signals.h"
 
 #include <algorithm>
 #include <numeric>
@@ -38,29 +39,41 @@ Result<HeldOut> HeldOut::open(const Artifact &artifact, const std::string &path,
   return HeldOut(*program, std::move(feed));
 }
 
-Result<EvaluationRecord> HeldOut::evaluate(Executor &executor, int64_t step) {
-  double loss = 0, weight = 0, correct = 0;
-  bool counted = false;
+Status HeldOut::addBatch(Executor &executor, Sums &sums) const {
+  for (auto [name, sum] : {std::pair("loss_sum", &sums.loss),
+                           {"weight_sum", &sums.weight},
+                           {"correct_sum", &sums.correct}}) {
+    ZC_ASSIGN_OR_RETURN(std::optional<Metric> metric,
+                        readMetric(executor, *program, name));
+    *sum += metric ? metric->value : 0;
+    sums.hasCorrect |= metric && sum == &sums.correct;
+  }
+  return Status();
+}
+
+/// The ranks must stop after the same batch, whoever got the signal first. As
+/// in PyTorch, the mean over no label at all is not a number.
+Result<std::optional<EvaluationRecord>>
+HeldOut::evaluate(Executor &executor, int64_t step, int &stopped) {
+  Sums sums;
   for (int64_t at = 0; at < feed.samples(); at += feed.batch()) {
     indices.resize(std::min(feed.batch(), feed.samples() - at));
     std::iota(indices.begin(), indices.end(), at);
-    ZC_RETURN_IF_ERROR(executor.world().agree(feed.feed(executor, indices)));
+    std::vector<int64_t> signal = {stopSignal()};
+    ZC_RETURN_IF_ERROR(
+        executor.world().agree(feed.feed(executor, indices), &signal));
+    stopped = int(signal[0]);
+    if (stopped)
+      return std::optional<EvaluationRecord>();
     ZC_RETURN_IF_ERROR(executor.run(*program));
-    for (auto [name, sum] : {std::pair("loss_sum", &loss),
-                             {"weight_sum", &weight},
-                             {"correct_sum", &correct}}) {
-      ZC_ASSIGN_OR_RETURN(std::optional<Metric> metric,
-                          readMetric(executor, *program, name));
-      *sum += metric ? metric->value : 0;
-      counted |= metric && sum == &correct;
-    }
+    ZC_RETURN_IF_ERROR(addBatch(executor, sums));
   }
   EvaluationRecord record;
   record.step = step;
-  record.loss = weight > 0 ? loss / weight : 0;
-  if (counted)
-    record.accuracy = weight > 0 ? correct / weight : 0;
-  return record;
+  record.loss = sums.loss / sums.weight;
+  if (sums.hasCorrect)
+    record.accuracy = sums.correct / sums.weight;
+  return std::optional(record);
 }
 
 } // namespace zc

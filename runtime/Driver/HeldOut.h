@@ -15,10 +15,21 @@ public:
   static Result<HeldOut> open(const Artifact &artifact, const std::string &data,
                               const Mesh &mesh, int64_t rank);
 
-  /// Runs over all samples, on all ranks; returns the same on all.
-  Result<EvaluationRecord> evaluate(Executor &executor, int64_t step);
+  const DataFile &source() const { return feed.source(); }
+
+  /// Runs over all samples, on all ranks; returns the same on all. A signal to
+  /// stop ends it without a record: `stopped` is then what it was.
+  Result<std::optional<EvaluationRecord>> evaluate(Executor &executor,
+                                                   int64_t step, int &stopped);
 
 private:
+  /// What the metrics of all batches add up to.
+  struct Sums {
+    double loss = 0, weight = 0, correct = 0;
+    bool hasCorrect = false;
+  };
+  Status addBatch(Executor &executor, Sums &sums) const;
+
   HeldOut(const plan::Program &program, BatchFeed feed)
       : program(&program), feed(std::move(feed)) {}
 

@@ -40,6 +40,7 @@ public:
 private:
   Status openFiles();
   Status openData();
+  Status checkOutputs() const;
   Status agreeOnStep(const Status &mine);
   Status finishTrace();
   void warn(const std::string &message) const {
@@ -141,7 +142,25 @@ Status Trainer::openFiles() {
   recipe = Recipe::of(artifact);
   learningRate = session->findScalar("lr");
   ZC_RETURN_IF_ERROR(openData());
+  ZC_RETURN_IF_ERROR(checkOutputs());
   return checkFolders();
+}
+
+/// No file that is written may be one that is read.
+Status Trainer::checkOutputs() const {
+  InputFiles inputs = session->artifact().files();
+  for (const std::string &file : feed->source().files())
+    inputs.add(file);
+  if (heldOut)
+    for (const std::string &file : heldOut->source().files())
+      inputs.add(file);
+  if (options.resume)
+    if (auto checkpoint = findCheckpoint(options.checkpoint); checkpoint.ok())
+      inputs.addFolder(*checkpoint);
+  if (!options.log.empty())
+    ZC_RETURN_IF_ERROR(inputs.check("--log", options.log));
+  return options.trace.empty() ? Status()
+                               : inputs.check("--trace", options.trace);
 }
 
 Status Trainer::openOutputs() {
@@ -378,14 +397,17 @@ Status Trainer::logStep(const Metric &loss, double seconds) {
 Status Trainer::evaluate() {
   if (!heldOut)
     return Status();
-  ZC_ASSIGN_OR_RETURN(EvaluationRecord record,
-                      heldOut->evaluate(session->executor(), state.step));
+  ZC_ASSIGN_OR_RETURN(
+      std::optional<EvaluationRecord> record,
+      heldOut->evaluate(session->executor(), state.step, stopped));
   sentBefore = session->executor().sentBytes(); // a step's own are counted
-  std::string text = strCat("step ", state.step, ": eval loss ", record.loss);
-  if (record.accuracy)
-    text += strCat(", eval accuracy ", *record.accuracy);
+  if (!record)
+    return Status();
+  std::string text = strCat("step ", state.step, ": eval loss ", record->loss);
+  if (record->accuracy)
+    text += strCat(", eval accuracy ", *record->accuracy);
   progress->note(text);
-  return writeRecord(record);
+  return writeRecord(*record);
 }
 
 Status Trainer::save() {

@@ -33,6 +33,9 @@ public:
   int64_t samples() const { return theSamples; }
   int64_t batch() const { return theBatch * shares; }
 
+  /// Where the samples come from.
+  const DataFile &source() const { return *data; }
+
   /// Feeds this rank's share of the samples named by `indices`, at most a
   /// batch of all ranks; what is missing to a batch is padded with zeros of
   /// weight 0.

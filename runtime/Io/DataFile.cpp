@@ -25,6 +25,8 @@ Result<DataFile> DataFile::open(const std::string &path) {
   std::error_code error;
   if (isTokenPath(path) && !fs::is_directory(path, error)) {
     ZC_ASSIGN_OR_RETURN(data.theTokens, openTokenFiles(path));
+    for (const TokenShard &shard : data.theTokens)
+      data.theFiles.push_back(shard.file->path());
     return data;
   }
   bool isFolder = fs::is_directory(path, error);
@@ -47,6 +49,7 @@ Status DataFile::addFile(const std::string &name, const std::string &path) {
   if (!array.ok())
     return array.status().withContext("'" + path + "'");
   theArrays.emplace(name, std::move(*array));
+  theFiles.push_back(path);
   return Status();
 }
 
@@ -65,6 +68,7 @@ Status DataFile::openFolder() {
 Status DataFile::openArchive() {
   ZC_ASSIGN_OR_RETURN(ZipReader reader, ZipReader::open(thePath));
   auto zip = std::make_shared<ZipReader>(std::move(reader));
+  theFiles.push_back(thePath);
   for (const ZipEntry &entry : zip->entries()) {
     std::string name = nameOf(entry.name);
     if (name.empty())

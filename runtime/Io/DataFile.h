@@ -19,6 +19,8 @@ public:
   openArrays(const std::map<std::string, std::string> &files);
 
   const std::string &path() const { return thePath; }
+  /// The files that it is read from.
+  const std::vector<std::string> &files() const { return theFiles; }
   const std::map<std::string, NpyArray> &arrays() const { return theArrays; }
   /// Empty unless the data is tokens; then there are no arrays.
   const std::vector<TokenShard> &tokens() const { return theTokens; }
@@ -29,6 +31,7 @@ private:
   Status addFile(const std::string &name, const std::string &path);
 
   std::string thePath;
+  std::vector<std::string> theFiles;
   std::map<std::string, NpyArray> theArrays;
   std::vector<TokenShard> theTokens;
 };

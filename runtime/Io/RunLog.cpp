@@ -2,6 +2,7 @@
 #include "runtime/Base/File.h"
 
 #include <charconv>
+#include <cmath>
 #include <fcntl.h>
 #include <nlohmann/json.hpp>
 #include <sys/stat.h>
@@ -18,6 +19,11 @@ template <typename T> static std::string shortest(T value) {
 
 std::string exactDecimal(float value) { return shortest(value); }
 std::string exactDecimal(double value) { return shortest(value); }
+
+/// JSON has no infinity and no NaN.
+static std::string toJson(double value) {
+  return std::isfinite(value) ? exactDecimal(value) : "null";
+}
 
 /// The "step" of a line, or nothing when the line is another's.
 static std::optional<int64_t> stepOf(std::string_view line) {
@@ -98,9 +104,9 @@ Status RunLog::write(const StepRecord &r) {
 
 Status RunLog::write(const EvaluationRecord &r) {
   std::string line = "{\"step\": " + std::to_string(r.step) +
-                     ", \"eval_loss\": " + exactDecimal(r.loss);
+                     ", \"eval_loss\": " + toJson(r.loss);
   if (r.accuracy)
-    line += ", \"eval_accuracy\": " + exactDecimal(*r.accuracy);
+    line += ", \"eval_accuracy\": " + toJson(*r.accuracy);
   return writeLine(line + "}\n");
 }
 

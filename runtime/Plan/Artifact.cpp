@@ -65,7 +65,7 @@ Status Artifact::locateWeights(bool check) {
   if (check)
     for (auto tensor = needed.begin(); tensor != inside; ++tensor) {
       ZC_ASSIGN_OR_RETURN(weights[tensor->source()->key()],
-                          files->read(*tensor->source()));
+                          weightFiles->read(*tensor->source()));
     }
   needed.erase(needed.begin(), inside);
   if (needed.empty())
@@ -130,7 +130,7 @@ Result<std::optional<std::string_view>>
 Artifact::referred(std::string_view key) const {
   auto read = [&](const plan::WeightSource &source)
       -> Result<std::optional<std::string_view>> {
-    ZC_ASSIGN_OR_RETURN(std::string_view bytes, files->read(source));
+    ZC_ASSIGN_OR_RETURN(std::string_view bytes, weightFiles->read(source));
     return std::optional<std::string_view>(bytes);
   };
   for (const plan::WeightSource &source : theManifest.references())
@@ -140,6 +140,23 @@ Artifact::referred(std::string_view key) const {
     if (state.source().key() == key && !state.source().file().empty())
       return read(state.source());
   return std::optional<std::string_view>();
+}
+
+InputFiles Artifact::files() const {
+  InputFiles files;
+  files.add(path());
+  auto add = [&](const plan::WeightSource *source) {
+    if (!source || source->file().empty())
+      return;
+    files.add(parentPath(path()) + "/" + source->relative_file());
+    files.add(source->file());
+  };
+  for (const plan::WeightSource &source : theManifest.references())
+    add(&source);
+  for (const plan::State &state : theManifest.states())
+    for (const FileTensor &tensor : fileTensorsOf(state))
+      add(tensor.source());
+  return files;
 }
 
 Result<std::string_view> Artifact::code(const plan::CodeObject &object) const {

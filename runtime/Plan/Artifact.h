@@ -3,6 +3,7 @@
 #ifndef ZC_RUNTIME_PLAN_ARTIFACT_H
 #define ZC_RUNTIME_PLAN_ARTIFACT_H
 
+#include "runtime/Base/InputFiles.h"
 #include "runtime/Base/Status.h"
 #include "runtime/Plan/FileTensor.h"
 #include "runtime/Plan/WeightFiles.h"
@@ -46,20 +47,23 @@ public:
   /// the artifact refers to none of that name.
   Result<std::optional<std::string_view>> referred(std::string_view key) const;
 
+  /// The files that it is read from: its own and those it refers to.
+  InputFiles files() const;
+
   /// The bytes of a code object.
   Result<std::string_view> code(const plan::CodeObject &object) const;
 
 private:
   explicit Artifact(ZipReader zip)
-      : zip(std::move(zip)),
-        files(std::make_shared<WeightFiles>(parentPath(this->zip.path()))) {}
+      : zip(std::move(zip)), weightFiles(std::make_shared<WeightFiles>(
+                                 parentPath(this->zip.path()))) {}
   Status readManifest();
   Status locateWeights(bool check);
   Status checkEntries() const;
 
   ZipReader zip;
   plan::Manifest theManifest;
-  std::shared_ptr<WeightFiles> files;
+  std::shared_ptr<WeightFiles> weightFiles;
   std::map<std::string, std::string_view, std::less<>> weights; // by key
 };
 

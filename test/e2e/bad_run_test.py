@@ -1,10 +1,7 @@
 #!/usr/bin/env python3
 """Artifacts, data and circumstances that `zc run` must survive or refuse."""
-import os
 import random
 import shutil
-import signal
-import time
 import unittest
 import zipfile
 
@@ -13,7 +10,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import corrupt
 from zctest import (Fixture, ZcTest, latest_step, limit_file_size,
-                    load_tensors, read_log, run, start)
+                    load_tensors, run)
 
 FLIPS = 60
 
@@ -322,63 +319,6 @@ class FullDisk(ZcTest):
                    self.artifact, "--checkpoint", self.checkpoint, "-o",
                    output, preexec_fn=limit_file_size(512 * 1024))
         self.assertFalse(output.exists())
-
-
-class Interrupted(RunTest):
-
-    def interrupt(self, number, code):
-        log, checkpoint = self.folder / "log.jsonl", self.folder / "ckpt"
-        process = start("run", self.artifact, "--data", self.fixture.data,
-                        "--steps", 10**7, "--log", log, "--checkpoint",
-                        checkpoint, "--no-shuffle")
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline:
-            if log.exists() and log.read_bytes().count(b"\n") >= 3:
-                break
-            time.sleep(0.05)
-        process.send_signal(number)
-        _, err = process.communicate(timeout=60)
-        self.assertEqual(process.returncode, code, err)
-        return log, checkpoint
-
-    def test_ctrl_c_saves_and_the_run_goes_on(self):
-        log, checkpoint = self.interrupt(signal.SIGINT, 130)
-        done = read_log(log)[-1]["step"]
-        self.assertEqual(latest_step(checkpoint).name, f"step-{done}")
-        self.train(self.artifact, self.fixture.data, done + 3, "--log", log,
-                   "--checkpoint", checkpoint, "--resume", "--no-shuffle")
-        steps = [line["step"] for line in read_log(log)]
-        self.assertEqual(steps, list(range(1, done + 4)))
-
-    def test_a_model_in_evaluation_leaves_no_temporary_files(self):
-        """Interrupted while compiling, linking or running."""
-        fixture, scratch = Fixture("gpt"), self.folder / "scratch"
-        scratch.mkdir()
-        data = np.load(fixture.data)
-        options = []
-        for name in data.files:
-            if name != "labels":
-                np.save(self.folder / f"{name}.npy", data[name])
-                options += ["--input", f"{name}={self.folder / name}.npy"]
-        codes = []
-        for delay in (0.1, 0.2, 0.4, 0.8):
-            process = start("eval", fixture.model, *options, "--output-dir",
-                            self.folder / "out", start_new_session=True,
-                            env={**os.environ, "TMPDIR": str(scratch)})
-            time.sleep(delay)
-            try:
-                os.killpg(process.pid, signal.SIGINT)
-            except ProcessLookupError:
-                pass
-            process.communicate(timeout=60)
-            codes.append(process.returncode)
-            self.assertEqual(list(scratch.iterdir()), [], f"after {delay} s")
-        # Before the handler is there, the signal's own action.
-        self.assertLessEqual(set(codes), {0, 130, -signal.SIGINT})
-
-    def test_terminated(self):
-        log, checkpoint = self.interrupt(signal.SIGTERM, 143)
-        self.assertTrue(load_tensors(latest_step(checkpoint)))
 
 
 if __name__ == "__main__":

@@ -41,6 +41,22 @@ TEST(File, AbandonedAtomicFilesLeaveNothing) {
   EXPECT_EQ(countFiles(folder.path()), 1u);
 }
 
+TEST(File, WhatAKilledWriterLeftIsRemovedByTheNext) {
+  TemporaryFolder folder;
+  ASSERT_TRUE(writeFile(folder.path("a.tmp-Ab3dE6"), "stale").ok());
+  ASSERT_TRUE(writeFile(folder.path("b.tmp-Ab3dE6"), "of another").ok());
+  ASSERT_TRUE(writeFile(folder.path("a.tmp-"), "a user's").ok());
+  auto atWork = AtomicFile::create(folder.path("a"));
+  ASSERT_TRUE(atWork.ok());
+  EXPECT_FALSE(fs::exists(folder.path("a.tmp-Ab3dE6")));
+  // One that is being written is not stale.
+  ASSERT_TRUE(writeFile(folder.path("a"), "second").ok());
+  ASSERT_TRUE(atWork->write("first", 5).ok());
+  ASSERT_TRUE(atWork->commit().ok());
+  EXPECT_EQ(readWhole(folder.path("a")), "first");
+  EXPECT_EQ(countFiles(folder.path()), 3u);
+}
+
 TEST(File, ReplacedBytesThatDoNotFitAreToldAsSuch) {
   TemporaryFolder folder;
   auto file = AtomicFile::create(folder.path("a"));
