@@ -24,6 +24,15 @@ std::map<std::string, int64_t> parseDims(const std::vector<std::string> &texts);
 std::map<std::string, int64_t>
 parseBatchDims(const std::vector<std::string> &texts);
 
+/// Throws CLI::ValidationError when the texts, "NAME=VALUE", name something
+/// twice and differently.
+void checkNoneTwice(const char *option, const std::vector<std::string> &texts);
+
+/// What CLI11 asks of a check: why the text is no finite number of at least 0,
+/// or no number that a seed may be; empty when it is one.
+std::string checkAmount(const std::string &text);
+std::string checkSeed(const std::string &text);
+
 /// Adds --dim and --batch-dim.
 void addDimOptions(CLI::App &command, std::vector<std::string> &dims,
                    std::vector<std::string> &batchDims);

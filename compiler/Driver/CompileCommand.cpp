@@ -34,6 +34,19 @@ static std::string checkBatchDim(const std::string &text) {
   return sound ? "" : "expected INPUT=K or INPUT=none, found '" + text + "'";
 }
 
+void zc::checkNoneTwice(const char *option,
+                        const std::vector<std::string> &texts) {
+  std::map<std::string, std::string> values;
+  for (const std::string &text : texts) {
+    auto [name, value] = divide(text);
+    auto [known, isNew] = values.emplace(name, value);
+    if (!isNew && known->second != value)
+      throw CLI::ValidationError(option, "gives '" + name +
+                                             "' twice and differently, " +
+                                             known->second + " and " + value);
+  }
+}
+
 std::map<std::string, int64_t>
 zc::parseDims(const std::vector<std::string> &texts) {
   std::map<std::string, int64_t> dims;
@@ -114,12 +127,28 @@ static std::string checkRegex(const std::string &text) {
   }
 }
 
-static std::string checkAmount(const std::string &text) {
+std::string zc::checkAmount(const std::string &text) {
   double value = 0;
   if (CLI::detail::lexical_cast(text, value) && value >= 0 &&
       std::isfinite(value))
     return "";
   return "expected a finite number of at least 0, found " + text;
+}
+
+static std::string checkPositive(const std::string &text) {
+  double value = 0;
+  if (CLI::detail::lexical_cast(text, value) && value > 0 &&
+      std::isfinite(value))
+    return "";
+  return "expected a finite number above 0, found " + text;
+}
+
+std::string zc::checkSeed(const std::string &text) {
+  uint64_t value;
+  return llvm::StringRef(text).getAsInteger(10, value)
+             ? "expected a whole number from 0 to " +
+                   std::to_string(UINT64_MAX) + ", found '" + text + "'"
+             : "";
 }
 
 // A decay of 1 would divide by zero.
@@ -187,7 +216,7 @@ static void addOptimizerOptions(CLI::App &command, CompileOptions &options) {
   command
       .add_option("--clip-norm", options.clipNorm,
                   "scale gradients down to this global norm")
-      ->check(CLI::PositiveNumber)
+      ->check(checkPositive)
       ->default_str("");
   command
       .add_option("--accumulate", options.accumulate,
@@ -356,6 +385,36 @@ static void checkOptimizerOptions(const CLI::App &command,
       throw CLI::ValidationError(name, "belongs to --optimizer adam and adamw");
 }
 
+// The forward alone has no loss and no update.
+static void checkTrainingOptions(const CLI::App &command,
+                                 const CompileOptions &options) {
+  if (options.mode == "train")
+    return;
+  for (const char *name : {"--loss",
+                           "--loss-output",
+                           "--labels",
+                           "--class-axis",
+                           "--ignore-index",
+                           "--optimizer",
+                           "--momentum",
+                           "--nesterov",
+                           "--beta1",
+                           "--beta2",
+                           "--eps",
+                           "--weight-decay",
+                           "--no-weight-decay",
+                           "--clip-norm",
+                           "--accumulate",
+                           "--freeze",
+                           "--train",
+                           "--batchnorm",
+                           "--batchnorm-stats",
+                           "--dropout",
+                           "--reduce-precision"})
+    if (command.count(name) > 0)
+      throw CLI::ValidationError(name, "belongs to --mode train");
+}
+
 // What no single option can check.
 static void checkTogether(const CompileOptions &options) {
   bool needsLoss = options.mode == "train" && options.emit > Emit::Train;
@@ -433,7 +492,14 @@ Command zc::addCompileCommand(CLI::App &command) {
     auto [device, arch] = llvm::StringRef(arguments->target).split(':');
     options.target = device.str();
     options.cudaArch = parseCudaArch(arch);
+    checkNoneTwice("--dim", arguments->dims);
+    checkNoneTwice("--batch-dim", arguments->batchDims);
+    checkTrainingOptions(command, options);
     checkTogether(options);
+    if (command.count("--ignore-index") > 0 &&
+        options.loss != "softmax-cross-entropy")
+      throw CLI::ValidationError("--ignore-index",
+                                 "belongs to --loss softmax-cross-entropy");
     checkOptimizerOptions(command, options);
     return compile(options);
   };

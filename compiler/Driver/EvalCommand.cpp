@@ -9,6 +9,7 @@
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"
 #include <fcntl.h>
+#include <set>
 #include <unistd.h>
 
 using namespace zc;
@@ -48,6 +49,14 @@ static bool isModel(llvm::StringRef path) {
     if (path.ends_with(extension))
       return true;
   return false;
+}
+
+static void checkInputs(const std::vector<std::string> &inputs) {
+  std::set<std::string> names;
+  for (llvm::StringRef input : inputs)
+    if (!names.insert(input.rsplit('=').first.str()).second)
+      throw CLI::ValidationError(
+          "--input", "names '" + input.rsplit('=').first.str() + "' twice");
 }
 
 // Sizes of dims that the user leaves to the files. Unreadable ones are reported
@@ -118,9 +127,11 @@ Command zc::addEvalCommand(CLI::App &command) {
       .add_option("--checkpoint", given->checkpoint,
                   "DIR (latest) or DIR/step-N with trained weights")
       ->type_name("DIR");
-  command.add_option("--seed", given->seed,
-                     "without a checkpoint, of weights that a run would draw "
-                     "(zc compile --init) [0]");
+  command
+      .add_option("--seed", given->seed,
+                  "without a checkpoint, of weights that a run would draw "
+                  "(zc compile --init) [0]")
+      ->check(checkSeed);
   addDimOptions(command, given->dims, given->batchDims);
   command
       .add_option("--threads", given->threads,
@@ -134,6 +145,9 @@ Command zc::addEvalCommand(CLI::App &command) {
       ->type_name("N")
       ->default_str("");
   return [given] {
+    checkInputs(given->inputs);
+    checkNoneTwice("--dim", given->dims);
+    checkNoneTwice("--batch-dim", given->batchDims);
     if (isModel(given->model) && given->localRanks > 1)
       throw CLI::ValidationError("--local-ranks",
                                  "is for artifacts; a model runs on one rank");

@@ -145,6 +145,7 @@ LogicalResult Phases::importModel() {
   batch.dims = options.batchDims;
   batch.logits = options.logits;
   batch.fromFirstInput = options.loss == "none";
+  batch.lossOfOutput = !options.loss.empty() && !batch.fromFirstInput;
   if (failed(checkLabels()) ||
       failed(rule->apply(graph, parentPath(options.model))) ||
       failed(setBatchDims(graph, batch)) || failed(checkBatch()) ||

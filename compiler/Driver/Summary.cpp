@@ -76,6 +76,9 @@ void zc::printSummary(const Summary &summary, const CompileOptions &options,
                         summary.drawnTensors == 1 ? "" : "s", options.init);
   if (summary.batch)
     os << "zc: batch of " << summary.batch << '\n';
+  if (options.zero > 0 && options.getNumRanks() == 1)
+    os << "zc: note: --zero " << options.zero
+       << " divides nothing on one rank\n";
   if (options.precision == "fp16")
     os << "zc: CPUs multiply no fp16: it is stored so, and multiplied as "
           "float32\n";

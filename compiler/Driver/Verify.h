@@ -18,7 +18,9 @@ struct Verdict {
   std::string set; // its folder
   /// Why it failed; empty when it passed.
   std::string reason = {};
-  double absolute = 0, relative = 0; // the largest errors
+  bool compared = false; // or else there are no errors
+  /// The largest errors; NaN or infinite where only one side is.
+  double absolute = 0, relative = 0;
 
   bool passed() const { return reason.empty(); }
 };

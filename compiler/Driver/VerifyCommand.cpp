@@ -4,26 +4,32 @@
 #include "runtime/Base/File.h"
 
 #include "llvm/ADT/StringRef.h"
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 using namespace zc;
 
 static void printVerdict(const Verdict &verdict) {
-  if (verdict.passed())
-    std::printf("pass %s: largest error %.2g absolute, %.2g relative\n",
-                verdict.set.c_str(), verdict.absolute, verdict.relative);
-  else
-    std::printf("fail %s: largest error %.2g absolute, %.2g relative: %s\n",
-                verdict.set.c_str(), verdict.absolute, verdict.relative,
-                verdict.reason.c_str());
+  std::printf("%s %s", verdict.passed() ? "pass" : "fail", verdict.set.c_str());
+  if (verdict.passed() || verdict.compared)
+    std::printf(": largest error %.2g absolute, %.2g relative",
+                std::abs(verdict.absolute), std::abs(verdict.relative));
+  if (!verdict.passed())
+    std::printf(": %s", verdict.reason.c_str());
+  std::printf("\n");
   std::fflush(stdout);
 }
 
+// Where nothing was compared there is no error: null.
 static nlohmann::json toJson(const Verdict &verdict) {
+  auto error = [&](double value) {
+    bool known = verdict.passed() || verdict.compared;
+    return known ? nlohmann::json(value) : nlohmann::json();
+  };
   return {{"set", verdict.set},
           {"passed", verdict.passed()},
-          {"absolute_error", verdict.absolute},
-          {"relative_error", verdict.relative},
+          {"absolute_error", error(verdict.absolute)},
+          {"relative_error", error(verdict.relative)},
           {"reason", verdict.reason}};
 }
 
@@ -62,10 +68,14 @@ Command zc::addVerifyCommand(CLI::App &command) {
                   "folders with model.onnx and test_data_set_*")
       ->required()
       ->type_name("MODEL_DIR");
-  command.add_option("--rtol", options->relative,
-                     "most that a value may differ, as a share of it");
-  command.add_option("--atol", options->absolute,
-                     "most that a value may differ besides");
+  command
+      .add_option("--rtol", options->relative,
+                  "most that a value may differ, as a share of it")
+      ->check(checkAmount);
+  command
+      .add_option("--atol", options->absolute,
+                  "most that a value may differ besides")
+      ->check(checkAmount);
   command
       .add_option("--output-dir", options->outputDir,
                   "folder for what was computed, MODEL_DIR/SET/NAME.npy")

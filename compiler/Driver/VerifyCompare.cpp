@@ -21,16 +21,17 @@ static std::string print(double value) {
   return text;
 }
 
-// True if the pair is close; the errors of finite pairs count in any case.
+// True if the pair is close; its errors count in any case. One that is no
+// number stays the largest, for nothing compares greater.
 static bool compareElement(double computed, double expected,
                            const VerifyOptions &options, Verdict &verdict) {
-  if (std::isnan(computed) || std::isnan(expected))
-    return std::isnan(computed) && std::isnan(expected);
-  if (computed == expected)
+  if ((std::isnan(computed) && std::isnan(expected)) || computed == expected)
     return true;
   double error = std::abs(computed - expected);
-  if (!std::isfinite(error))
+  if (!std::isfinite(error)) {
+    verdict.absolute = verdict.relative = error;
     return false;
+  }
   verdict.absolute = std::max(verdict.absolute, error);
   if (expected != 0)
     verdict.relative = std::max(verdict.relative, error / std::abs(expected));
@@ -56,6 +57,7 @@ void zc::compareOutput(const std::string &path, const TestTensor &expected,
     verdict.reason = output + "has another kind of elements than expected";
     return;
   }
+  verdict.compared = true;
   for (int64_t i = 0, count = computed->size(); i < count; ++i) {
     double value = computed->isFloat() ? computed->floats[i]
                                        : double(computed->integers[i]);

@@ -49,7 +49,9 @@ static FailureOr<int64_t> findDefaultSize(onnx::GraphOp graph,
                          ", ");
   // One number for the whole batch, such as a loss, says nothing of samples.
   Type type = graph.getReturn().getOutputs()[index].getType();
-  return cast<ShapedType>(type).getRank() ? getDim(type, 0) : ofFirstInput();
+  if (cast<ShapedType>(type).getRank() || options.lossOfOutput)
+    return getDim(type, 0);
+  return ofFirstInput();
 }
 
 static LogicalResult checkNames(onnx::GraphOp graph,

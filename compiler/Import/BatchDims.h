@@ -13,8 +13,9 @@ struct BatchOptions {
   std::map<std::string, int64_t> dims;
   /// With a loss of the model's own the first input, else the first output (or
   /// the one called `logits`), says how many samples there are; the first input
-  /// too where that output is a single number.
+  /// too where that output is a single number, unless a loss is to be of it.
   bool fromFirstInput = false;
+  bool lossOfOutput = false;
   std::string logits;
 };
 

@@ -203,8 +203,24 @@ decideByDefault(onnx::InitializerOp initializer, const std::string &folder,
   return success();
 }
 
+// An expression without a match is a mistake in it.
+LogicalResult ParameterRule::checkMatches(onnx::GraphOp graph) const {
+  for (auto [option, expression] :
+       {std::pair("--freeze", freeze.get()), {"--train", train.get()}}) {
+    auto matches = [&](onnx::InitializerOp initializer) {
+      return std::regex_search(initializer.getName().str(), *expression);
+    };
+    auto initializers = graph.getBody().getOps<onnx::InitializerOp>();
+    if (expression && llvm::none_of(initializers, matches))
+      return graph.emitError() << option << " matches no initializer's name";
+  }
+  return success();
+}
+
 LogicalResult ParameterRule::apply(onnx::GraphOp graph,
                                    const std::string &folder) const {
+  if (failed(checkMatches(graph)))
+    return failure();
   auto initializers = graph.getBody().getOps<onnx::InitializerOp>();
   bool anyKind = llvm::any_of(initializers, [](onnx::InitializerOp each) {
     return bool(each.getKind());

@@ -23,12 +23,14 @@ public:
   std::optional<bool> getChoice(llvm::StringRef name) const;
 
   /// Sets `trained` on every initializer of `graph`, whose sources lie in
-  /// `folder`. Fails when --train names one that cannot be trained, or a value
-  /// cannot be read.
+  /// `folder`. Fails when --train names one that cannot be trained, when
+  /// --freeze or --train matches no initializer, or a value cannot be read.
   mlir::LogicalResult apply(onnx::GraphOp graph,
                             const std::string &folder) const;
 
 private:
+  mlir::LogicalResult checkMatches(onnx::GraphOp graph) const;
+
   std::shared_ptr<const std::regex> freeze, train;
 };
 

@@ -33,9 +33,13 @@ Result<HeldOut> HeldOut::open(const Artifact &artifact, const std::string &path,
       [](const plan::Input &input) { return input.is_sample_weight(); });
   // A loss that a model computes itself knows nothing of padding.
   if (!padded && feed.samples() % feed.batch() != 0)
-    return makeError(StatusCode::InvalidArgument, "--eval-data: '", path,
-                     "' has ", feed.samples(), " samples; a loss of the ",
-                     "model's own is of whole batches of ", feed.batch());
+    return makeError(
+        StatusCode::InvalidArgument, "--eval-data: '", path, "' has ",
+        feed.samples(), " samples, which fill no whole number of batches of ",
+        feed.batch(),
+        ". The model computes its loss itself, over a whole batch: what a part "
+        "of one adds cannot be told from it; give a multiple of ",
+        feed.batch(), " samples");
   return HeldOut(*program, std::move(feed));
 }
 

@@ -23,14 +23,15 @@ std::string operatorsOf(const plan::Instruction &instruction);
 /// wait for memory that nobody touched before.
 class Profile : public InstructionObserver {
 public:
-  /// What rates are compared with.
-  void setLimits(const DeviceLimits &measured) { limits = measured; }
+  /// What rates are compared with: the best of all measurements, and of the
+  /// run's own products.
+  void addLimits(const DeviceLimits &measured);
 
   void ran(const plan::Program &program, const plan::Instruction &instruction,
            Clock::time_point begin, Clock::time_point end) override;
 
   /// The table, most time first.
-  std::string print() const;
+  std::string print();
 
 private:
   struct Row {
@@ -40,6 +41,7 @@ private:
     std::map<const plan::Instruction *, double> fastest;
   };
   std::string printRow(const Row &row) const;
+  void addOwnProducts();
 
   DeviceLimits limits;
   std::map<std::string, Row> rows; // "matmul train.matmul"

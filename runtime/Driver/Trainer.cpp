@@ -49,16 +49,19 @@ private:
   }
   Status checkFolders();
   Status resume();
+  void warnOfChanges(const TrainState &saved) const;
   void decideTotal();
   Status openOutputs();
   Status runStep();
   Status runPrograms();
-  Status checkLoss(const Metric &loss) const;
+  Status checkLoss(const Metric &loss);
+  Result<std::string> explainLoss();
   Status checkScale() const;
   std::string printKept() const;
   Status logStep(const Metric &loss, double seconds);
   Status evaluate();
   Status save();
+  Status measureLimits();
   Status printProfile();
   void summarize();
   template <typename Record> Status writeRecord(const Record &record) {
@@ -227,10 +230,27 @@ Status Trainer::resume() {
   if (saved.samples != state.samples)
     warn(strCat("'", options.data, "' has ", state.samples,
                 " samples; the run so far had ", saved.samples));
+  warnOfChanges(saved);
   state.step = saved.step;
   state.seed = saved.seed;
   state.shuffle = saved.shuffle;
   return Status();
+}
+
+/// What a run goes on with otherwise than it began: its samples come in another
+/// order from here on.
+void Trainer::warnOfChanges(const TrainState &saved) const {
+  if (options.seed.value_or(saved.seed) != saved.seed)
+    warn(strCat("--seed ", *options.seed, ": the run so far had seed ",
+                saved.seed, "; from here on samples come in another order"));
+  if (options.shuffle.value_or(saved.shuffle) != saved.shuffle)
+    warn(strCat(
+        *options.shuffle ? "--shuffle" : "--no-shuffle", ": the run so far ",
+        saved.shuffle ? "shuffled its samples" : "took its samples in order"));
+  if (saved.batch != state.batch)
+    warn(strCat("'", options.artifact, "' takes ", state.batch,
+                " samples a step; the run so far took ", saved.batch,
+                "; steps are counted on as they are"));
 }
 
 void Trainer::decideTotal() {
@@ -245,7 +265,7 @@ Status Trainer::run() {
   indices.resize(feed->batch());
   progress.emplace(firstStep + 1, total, !world.isFirst());
   sentBefore = session->executor().sentBytes();
-  ZC_RETURN_IF_ERROR(agreeOnStep(Status()));
+  ZC_RETURN_IF_ERROR(agreeOnStep(measureLimits()));
   start = Clock::now();
   while (state.step < total && !stopped) {
     ZC_RETURN_IF_ERROR(runStep());
@@ -334,9 +354,14 @@ std::string Trainer::printKept() const {
 
 /// The parameters are already updated from such a loss, so that nothing after
 /// it is worth saving. With a scaled loss they are not: the step was skipped.
-Status Trainer::checkLoss(const Metric &loss) const {
+Status Trainer::checkLoss(const Metric &loss) {
   if (std::isfinite(loss.value))
     return Status();
+  ZC_ASSIGN_OR_RETURN(std::string cause, explainLoss());
+  if (!cause.empty())
+    return makeError(StatusCode::InvalidArgument, "step ", state.step + 1,
+                     ": the loss is ", loss.text, ", for ", cause,
+                     "; stopped; ", printKept());
   std::string advice = "try a smaller --lr";
   if (session->findScalar("loss_scale"))
     advice = "the forward overflows fp16, whose largest number is 65504; "
@@ -344,6 +369,14 @@ Status Trainer::checkLoss(const Metric &loss) const {
   return makeError(StatusCode::InvalidArgument, "step ", state.step + 1,
                    ": the loss is ", loss.text, "; stopped; ", printKept(),
                    "; ", advice);
+}
+
+/// What in this step's samples makes its loss no number; empty: nothing.
+Result<std::string> Trainer::explainLoss() {
+  std::vector<int64_t> samples;
+  for (int64_t i = 0; i < state.batch; ++i)
+    samples.push_back(sampler->sample(state.step, i));
+  return feed->explainNan(samples);
 }
 
 /// Of a scaled loss: says that the step was skipped, and ends a run that would
@@ -435,10 +468,17 @@ Status Trainer::save() {
   return Status();
 }
 
-/// The limits are measured last, when the machine is as warm as it was.
-Status Trainer::printProfile() {
+/// Before the run and after it, for others may use the machine as well.
+Status Trainer::measureLimits() {
+  if (!options.profile || !world.isFirst())
+    return Status();
   ZC_ASSIGN_OR_RETURN(DeviceLimits limits, session->executor().measureLimits());
-  profile.setLimits(limits);
+  profile.addLimits(limits);
+  return Status();
+}
+
+Status Trainer::printProfile() {
+  ZC_RETURN_IF_ERROR(measureLimits());
   progress->note(profile.print());
   return Status();
 }

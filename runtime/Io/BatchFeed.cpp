@@ -2,6 +2,7 @@
 #include "runtime/Plan/Types.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 namespace zc {
@@ -19,7 +20,9 @@ std::string listNames(const DataFile &data) {
 /// The shape that an array must have; "N" where it counts samples.
 std::string expectedShape(const plan::TensorType &type, int axis,
                           const std::vector<int64_t> &dims) {
-  std::string text = std::string(typeName(type.dtype())) + " [";
+  // Integers of every width are taken, as far as their values fit.
+  std::string text = strCat(isInteger(type.dtype()) ? "any integers, as " : "",
+                            typeName(type.dtype()), " [");
   for (size_t i = 0; i < dims.size(); ++i)
     text += (i ? ", " : "") +
             (int(i) == axis ? std::string("N") : std::to_string(dims[i]));
@@ -42,7 +45,7 @@ Result<BatchFeed> BatchFeed::create(const plan::Program &program,
     return Status(StatusCode::InvalidArgument, problems);
   if (feed.theSamples < 1)
     return makeError(StatusCode::InvalidArgument, "'", feed.data->path(),
-                     "' has no samples");
+                     "' has no samples", feed.whyNone);
   return feed;
 }
 
@@ -143,12 +146,17 @@ Status BatchFeed::bindTokens(Column &column) {
   // Every sample is followed by a token more, whether or not labels are asked
   // for: the samples of a file are the same for all programs.
   const int64_t next = areNextTokens(input) ? 1 : 0;
-  int64_t samples = 0;
+  int64_t samples = 0, longest = 0;
   for (const TokenShard &shard : data->tokens()) {
     column.segments.push_back(
         {samples, shard.tokens.data() + next * column.itemSize});
     samples += std::max<int64_t>(0, shard.count() - 1) / column.inner;
+    longest = std::max<int64_t>(longest, shard.count());
   }
+  if (samples == 0)
+    whyNone =
+        strCat(": one takes ", column.inner + 1, " tokens, ", column.inner,
+               " and the label of the last, but there are ", longest);
   return countSamples(column, samples);
 }
 
@@ -249,6 +257,79 @@ Status BatchFeed::checkRange(const Column &column, int64_t first, int64_t count,
                             : std::string());
   }
   return Status();
+}
+
+// What is wrong with samples --------------------------------------------------
+
+/// The place of the first NaN among the elements, or `count`.
+static int64_t findNan(const char *elements, plan::DataType type,
+                       int64_t count) {
+  auto find = [&](auto element, auto isNan) {
+    for (int64_t i = 0; i < count; ++i) {
+      std::memcpy(&element, elements + i * sizeof(element), sizeof(element));
+      if (isNan(element))
+        return i;
+    }
+    return count;
+  };
+  switch (type) {
+  case plan::F32:
+    return find(float(), [](float value) { return std::isnan(value); });
+  case plan::F64:
+    return find(double(), [](double value) { return std::isnan(value); });
+  case plan::BF16:
+    return find(uint16_t(),
+                [](uint16_t bits) { return (bits & 0x7fff) > 0x7f80; });
+  case plan::F16:
+    return find(uint16_t(),
+                [](uint16_t bits) { return (bits & 0x7fff) > 0x7c00; });
+  default:
+    return count;
+  }
+}
+
+/// Whether no label that is staged counts.
+static bool areIgnored(const std::string &staged, const plan::Input &input,
+                       const plan::TensorType &type) {
+  int64_t count = *elementCount(type);
+  for (int64_t i = 0; i < count; ++i)
+    if (integerAt(staged.data(), type.dtype(), i) != input.range().ignored())
+      return false;
+  return true;
+}
+
+Result<std::string> BatchFeed::explainNan(const std::vector<int64_t> &indices) {
+  const plan::Input *labels = nullptr;
+  bool allIgnored = true;
+  for (Column &column : columns) {
+    const plan::Input &input = *column.input;
+    const plan::TensorType &type = column.buffer->type();
+    if (column.segments.empty() || input.batch_dim() < 0)
+      continue;
+    if (input.has_range() && input.range().has_ignored())
+      labels = &input;
+    for (size_t at = 0; at < indices.size(); at += size_t(theBatch)) {
+      // The last one fills what is missing to a batch: all that is looked at
+      // are samples of the step.
+      std::vector<int64_t> batch(size_t(theBatch), indices.back());
+      std::copy_n(indices.begin() + at,
+                  std::min(batch.size(), indices.size() - at), batch.begin());
+      ZC_RETURN_IF_ERROR(fillSamples(column, batch));
+      const int64_t count = *elementCount(type);
+      int64_t place = findNan(column.staging.data(), type.dtype(), count);
+      if (place < count)
+        return strCat("'", input.name(), "' of '", data->path(),
+                      "' holds a NaN at sample ",
+                      batch[size_t(place / column.inner % theBatch)]);
+      if (labels == &input && allIgnored)
+        allIgnored = areIgnored(column.staging, input, type);
+    }
+  }
+  if (!labels || !allIgnored)
+    return std::string();
+  return strCat("every label of its samples, '", labels->name(), "' of '",
+                data->path(), "', is ", labels->range().ignored(),
+                ", which is ignored");
 }
 
 } // namespace zc

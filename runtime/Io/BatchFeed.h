@@ -41,6 +41,11 @@ public:
   /// weight 0.
   Status feed(Executor &executor, const std::vector<int64_t> &indices);
 
+  /// What makes a loss over these samples no number, read from the data anew: a
+  /// NaN in an input, or labels that are all ignored. Empty where it is
+  /// neither. The samples may be more than a batch, and those of all ranks.
+  Result<std::string> explainNan(const std::vector<int64_t> &indices);
+
 private:
   /// Samples from `first` on, in one stretch of memory.
   struct Segment {
@@ -81,6 +86,7 @@ private:
   int64_t theSamples = 1, theBatch = 1; // the batch of this rank
   int64_t shares = 1, share = 0;        // of a batch, and this rank's
   std::vector<int64_t> own;             // samples of this rank
+  std::string whyNone;                  // of no samples
   std::string samplesFrom; // the input that theSamples was read from
 };
 

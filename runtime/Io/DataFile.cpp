@@ -29,8 +29,16 @@ Result<DataFile> DataFile::open(const std::string &path) {
       data.theFiles.push_back(shard.file->path());
     return data;
   }
-  bool isFolder = fs::is_directory(path, error);
-  ZC_RETURN_IF_ERROR(isFolder ? data.openFolder() : data.openArchive());
+  if (fs::is_directory(path, error)) {
+    ZC_RETURN_IF_ERROR(data.openFolder());
+    return data;
+  }
+  Status opened = data.openArchive();
+  if (opened.code() == StatusCode::Corrupt && !nameOf(path).empty())
+    return makeError(StatusCode::InvalidArgument, "'", path,
+                     "' is a single array; expected an .npz, or a folder with "
+                     "NAME.npy for every input");
+  ZC_RETURN_IF_ERROR(opened);
   return data;
 }
 
@@ -62,6 +70,9 @@ Status DataFile::openFolder() {
   }
   if (error)
     return errnoError("cannot read folder '" + thePath + "'", error.value());
+  if (theArrays.empty())
+    return makeError(StatusCode::InvalidArgument, "'", thePath,
+                     "' has no .npy files; expected NAME.npy for every input");
   return Status();
 }
 

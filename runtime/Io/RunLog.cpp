@@ -11,6 +11,8 @@
 namespace zc {
 
 template <typename T> static std::string shortest(T value) {
+  if (std::isnan(value)) // without its sign, which says nothing
+    return "nan";
   char buffer[64];
   auto [end, error] = std::to_chars(buffer, buffer + sizeof(buffer), value);
   assert(error == std::errc() && "64 characters hold any number");

@@ -73,7 +73,7 @@ class Tokens(ZcTest):
         path.write_bytes(b"\1\2\3")
         self.fails_on(["train.bin", "3 bytes", "multiple of 2"], path)
         path.write_bytes(self.tokens[0][:LENGTH].tobytes())
-        self.fails_on(["train.bin", "no samples"], path)
+        self.fails_on(["train.bin", "no samples: one takes 33 tokens"], path)
         self.with_header(path, self.tokens[0])
         path.write_bytes(path.read_bytes()[:-2])
         self.fails_on(["train.bin", "says that it has 289 tokens"], path)

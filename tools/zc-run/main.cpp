@@ -7,6 +7,7 @@
 #include "runtime/Driver/Trainer.h"
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <cmath>
 
 #ifdef __SANITIZE_THREAD__
@@ -34,6 +35,10 @@ int fail(const zc::Status &status) {
 int finish(const zc::Result<int> &result) {
   if (!result.ok())
     return fail(result.status());
+  if (std::fflush(stdout) != 0 || std::ferror(stdout)) {
+    zc::logError("cannot write to standard output");
+    return kFailed;
+  }
   return *result ? kSignalled + *result : 0;
 }
 
@@ -47,7 +52,11 @@ int runEval(const zc::LaunchOptions &ranks, zc::EvalOptions &options,
   for (const std::string &input : inputs) {
     // Names may contain '=', files less often so: the last one divides.
     size_t at = input.rfind('=');
-    options.inputs[input.substr(0, at)] = input.substr(at + 1);
+    if (!options.inputs.emplace(input.substr(0, at), input.substr(at + 1))
+             .second) {
+      zc::logError("--input names '" + input.substr(0, at) + "' twice");
+      return kWrongUsage;
+    }
   }
   return finish(zc::launch(ranks, [&](const zc::Rank &rank) {
     return zc::evaluate(options, rank);
@@ -66,7 +75,30 @@ std::string checkLearningRate(const std::string &text) {
   float value = std::strtof(text.c_str(), &end);
   bool sound =
       end != text.c_str() && *end == '\0' && std::isfinite(value) && value >= 0;
-  return sound ? "" : "expected a number >= 0, found '" + text + "'";
+  return sound ? ""
+               : "expected a number of at least 0 that float32 holds, at most "
+                 "3.4e38; found '" +
+                     text + "'";
+}
+
+/// A whole number without a sign, of up to `most`.
+std::string checkNumber(const std::string &text, uint64_t most) {
+  uint64_t value = 0;
+  auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), value);
+  bool sound =
+      error == std::errc() && end == text.data() + text.size() && value <= most;
+  return sound ? ""
+               : "expected a whole number from 0 to " + std::to_string(most) +
+                     ", found '" + text + "'";
+}
+
+std::string checkSeed(const std::string &text) {
+  return checkNumber(text, UINT64_MAX);
+}
+
+std::string checkSteps(const std::string &text) {
+  return checkNumber(text, INT64_MAX);
 }
 
 const CLI::Range kPositive(int64_t(1), INT64_MAX);
@@ -87,7 +119,7 @@ void addLearningRateOptions(CLI::App &app, zc::LearningRateSchedule &schedule) {
   app.add_option("--warmup-steps", schedule.warmupSteps,
                  "steps in which the learning rate grows to --lr")
       ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
+      ->check(checkSteps);
   app.add_option("--min-lr", schedule.lowest,
                  "where the schedule ends, unless constant")
       ->capture_default_str()
@@ -121,7 +153,8 @@ void addTrainOptions(CLI::App &app, zc::TrainOptions &options) {
   steps->excludes(epochs);
   app.add_option("--seed", options.seed,
                  "what the order of samples, dropout and drawn initial weights "
-                 "depend on [0]");
+                 "depend on [0]")
+      ->check(checkSeed);
   auto *shuffle = app.add_flag_callback(
       "--shuffle", [&] { options.shuffle = true; },
       "permute every epoch (default)");
@@ -172,7 +205,8 @@ void addEvalOptions(CLI::App &app, zc::EvalOptions &options,
                  "DIR (latest) or DIR/step-N with trained weights");
   app.add_option("--seed", options.seed,
                  "without a checkpoint, of weights that a run would draw")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->check(checkSeed);
   app.add_option("--threads", options.threads,
                  "at most what the artifact was compiled for [all of that]")
       ->check(CLI::Range(1, 4096));
@@ -182,7 +216,7 @@ void addEvalOptions(CLI::App &app, zc::EvalOptions &options,
 
 int main(int argc, char **argv) {
   zc::installSignalHandlers();
-  CLI::App app("Trains and evaluates what zc compiled.", "zc-run");
+  CLI::App app("Trains and evaluates what zc compiled.", "zc");
   app.require_subcommand(1);
   app.set_version_flag("--version", "zc-run " ZC_VERSION);
   CLI::App *run = app.add_subcommand("run", "train an artifact");

@@ -9,7 +9,8 @@
 namespace zc::cpu {
 namespace {
 
-constexpr int kRuns = 8;
+constexpr int kRuns = 8, kLeastRuns = 2;
+constexpr double kEnough = 0.1;      // seconds, after which no more runs begin
 constexpr int64_t kSize = 1024;      // rows and columns of the matrices
 constexpr int64_t kBlock = 1 << 16;  // elements added at a time
 constexpr int64_t kAdded = 25 << 20; // elements, more than caches hold
@@ -17,13 +18,14 @@ constexpr int64_t kLanes = 16;       // of the widest vectors
 
 /// Seconds of the fastest of several runs.
 template <typename Function> double fastest(Function run) {
-  double best = 1e30;
-  for (int i = 0; i < kRuns; ++i) {
+  double best = 1e30, total = 0;
+  for (int i = 0; i < kRuns && (i < kLeastRuns || total < kEnough); ++i) {
     auto begin = std::chrono::steady_clock::now();
     run();
     std::chrono::duration<double> time =
         std::chrono::steady_clock::now() - begin;
     best = std::min(best, time.count());
+    total += time.count();
   }
   return std::max(best, 1e-9);
 }

@@ -129,7 +129,7 @@ TEST_F(BatchFeedTest, FeedsWholeWhatCountsNoSamples) {
   plan::Input *ids = manifest.mutable_programs(1)->mutable_inputs(2);
   ASSERT_EQ(ids->name(), "ids");
   ids->set_batch_dim(-1);
-  expectRefused("'ids' is int64 [6]; expected int64 [4]");
+  expectRefused("'ids' is int64 [6]; expected any integers, as int64 [4]");
   writeNpy(folder.path("data/ids.npy"), {4}, std::vector<int64_t>{1, 2, 3, 4});
   auto feed = open("step");
   ASSERT_TRUE(feed.ok()) << feed.status().message();
@@ -142,7 +142,7 @@ TEST_F(BatchFeedTest, NamesEverythingThatIsWrong) {
   writeNpy(folder.path("data/ids.npy"), {6}, std::vector<float>(6));
   std::filesystem::remove(folder.path("data/labels.npy"));
   expectRefused("'x' is float32 [6, 2]; expected float32 [N, 3]");
-  expectRefused("'ids' is float32 [6]; expected int64 [N]");
+  expectRefused("'ids' is float32 [6]; expected any integers, as int64 [N]");
   expectRefused("lacks the input 'labels'; it has 'ids', 'x'");
 }
 
