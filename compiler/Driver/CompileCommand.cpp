@@ -447,10 +447,6 @@ static void checkTogether(const CompileOptions &options) {
                                "belongs to --optimizer sgd and sm3");
   if (options.mode != "train" && options.precision != "fp32")
     throw CLI::ValidationError("--precision", "belongs to --mode train");
-  if (options.target != "cpu" && options.precision != "fp32")
-    throw CLI::ValidationError("--precision",
-                               options.precision + " with --target " +
-                                   options.target + " is not built yet");
   if (options.mode != "train" && options.recompute != "none")
     throw CLI::ValidationError("--recompute", "belongs to --mode train");
   if (options.batchNorm == "frozen" && options.batchNormStats == "local")

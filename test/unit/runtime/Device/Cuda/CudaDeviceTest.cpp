@@ -2,6 +2,7 @@
 #include "runtime/Device/Cuda/Library.h"
 #include "runtime/Device/Cuda/MatmulForm.h"
 #include "test/unit/runtime/Device/Cuda/FakeDriver.h"
+#include "test/unit/runtime/Device/Cuda/PtxValues.h"
 
 #include <cstdlib>
 #include <cstring>
@@ -269,6 +270,28 @@ TEST(MatmulForm, BatchesAreOneStrideOrSeveralCalls) {
   spec.a = tensor({2, 3, 4, 5}, {60, 5, 15, 1});
   EXPECT_EQ(cuda::makeForm(spec)->calls.size(), 2u);
   expectEqualProducts(spec);
+}
+
+//===----------------------------------------------------------------------===//
+// The fake itself
+//===----------------------------------------------------------------------===//
+
+TEST(PtxValues, HalvesAreRoundedToNearestEven) {
+  for (int bits = 0; bits < 65536; ++bits) {
+    float value = test::widenHalf(uint16_t(bits));
+    if (value == value)
+      ASSERT_EQ(test::narrowHalf(value), bits);
+  }
+  const std::pair<float, int> known[] = {{0.1f, 0x2e66},
+                                         {-0.3f, 0xb4cd},
+                                         {1e-5f, 0xa8},
+                                         {3e-8f, 1},
+                                         {65519.0f, 0x7bff},
+                                         {65520.0f, 0x7c00},
+                                         {1.00048828125f, 0x3c00},
+                                         {1.00146484375f, 0x3c02}};
+  for (auto [value, bits] : known)
+    EXPECT_EQ(test::narrowHalf(value), bits) << value;
 }
 
 TEST(CudaLibrary, SaysWhereItLooked) {

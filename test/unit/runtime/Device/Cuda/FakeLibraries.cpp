@@ -1,7 +1,8 @@
-// Stand-ins for cuBLASLt and cuDNN: float32 products and convolutions on the
-// fake's memory, in the library's own terms, so that what zc tells the
-// libraries is put to the test.
+// Stand-ins for cuBLASLt and cuDNN: products and convolutions of float32,
+// bfloat16 and float16 on the fake's memory, in the library's own terms, so
+// that what zc tells the libraries is put to the test.
 #include "test/unit/runtime/Device/Cuda/FakeDriver.h"
+#include "test/unit/runtime/Device/Cuda/PtxValues.h"
 
 #include <cstring>
 #include <cublasLt.h>
@@ -10,7 +11,44 @@
 
 namespace {
 
+enum class Type { F32, BF16, F16 };
+
+/// Numbers of one type in memory.
+struct Array {
+  Type type = Type::F32;
+  char *memory = nullptr;
+
+  double get(int64_t index) const {
+    switch (type) {
+    case Type::BF16:
+      return float(reinterpret_cast<const zc::test::BFloat16 *>(memory)[index]);
+    case Type::F16:
+      return float(reinterpret_cast<const zc::test::Half *>(memory)[index]);
+    default:
+      return reinterpret_cast<const float *>(memory)[index];
+    }
+  }
+  void set(int64_t index, double value) const {
+    switch (type) {
+    case Type::BF16:
+      reinterpret_cast<zc::test::BFloat16 *>(memory)[index] =
+          zc::test::BFloat16(value);
+      break;
+    case Type::F16:
+      reinterpret_cast<zc::test::Half *>(memory)[index] = zc::test::Half(value);
+      break;
+    default:
+      reinterpret_cast<float *>(memory)[index] = float(value);
+    }
+  }
+};
+
+Array arrayOf(Type type, const void *memory) {
+  return {type, static_cast<char *>(const_cast<void *>(memory))};
+}
+
 struct Layout {
+  Type type;
   uint64_t rows, columns;
   int64_t leading, batchStride = 0;
   int32_t batch = 1;
@@ -23,19 +61,19 @@ const Layout &layoutOf(cublasLtMatrixLayout_t layout) {
   return *reinterpret_cast<const Layout *>(layout);
 }
 
-float at(const float *matrix, const Layout &layout, bool transposed,
-         uint64_t row, uint64_t column) {
+double at(const Array &matrix, const Layout &layout, bool transposed,
+          int32_t batch, uint64_t row, uint64_t column) {
   if (transposed)
     std::swap(row, column);
-  return matrix[row + column * uint64_t(layout.leading)];
+  return matrix.get(batch * layout.batchStride + int64_t(row) +
+                    int64_t(column) * layout.leading);
 }
 
 struct Product {
   Operation operation;
   Layout left, right, result;
   float alpha, beta;
-  const float *a, *b;
-  float *c;
+  Array a, b, c;
 
   void run() const {
     bool ta = operation.left == CUBLAS_OP_T,
@@ -46,11 +84,10 @@ struct Product {
         for (uint64_t n = 0; n < result.columns; ++n) {
           double sum = 0;
           for (uint64_t k = 0; k < terms; ++k)
-            sum += double(at(a + i * left.batchStride, left, ta, m, k)) *
-                   at(b + i * right.batchStride, right, tb, k, n);
-          float &to = c[i * result.batchStride + int64_t(m) +
-                        int64_t(n) * result.leading];
-          to = float(alpha * sum) + (beta == 0 ? 0 : beta * to);
+            sum += at(a, left, ta, i, m, k) * at(b, right, tb, i, k, n);
+          int64_t place =
+              i * result.batchStride + int64_t(m) + int64_t(n) * result.leading;
+          c.set(place, alpha * sum + (beta == 0 ? 0 : beta * c.get(place)));
         }
   }
 };
@@ -94,12 +131,15 @@ cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t descriptor,
 }
 
 cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *layout,
-                                          cudaDataType, uint64_t rows,
+                                          cudaDataType type, uint64_t rows,
                                           uint64_t columns, int64_t leading) {
   if (leading < int64_t(rows))
     return CUBLAS_STATUS_INVALID_VALUE;
   *layout = reinterpret_cast<cublasLtMatrixLayout_t>(
-      new Layout{rows, columns, leading});
+      new Layout{type == CUDA_R_16BF  ? Type::BF16
+                 : type == CUDA_R_16F ? Type::F16
+                                      : Type::F32,
+                 rows, columns, leading});
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) {
@@ -157,9 +197,9 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t operation,
                      layoutOf(result),
                      *static_cast<const float *>(alpha),
                      *static_cast<const float *>(beta),
-                     static_cast<const float *>(a),
-                     static_cast<const float *>(b),
-                     static_cast<float *>(c)};
+                     arrayOf(layoutOf(left).type, a),
+                     arrayOf(layoutOf(right).type, b),
+                     arrayOf(layoutOf(result).type, c)};
   zc::test::enqueueFake(stream, "cublasLtMatmul", [=] { product.run(); });
   return CUBLAS_STATUS_SUCCESS;
 }
@@ -174,7 +214,14 @@ namespace {
 
 struct Tensor {
   std::vector<int> dims, strides;
+  Type type = Type::F32;
 };
+
+Type typeOf(cudnnDataType_t type) {
+  return type == CUDNN_DATA_BFLOAT16 ? Type::BF16
+         : type == CUDNN_DATA_HALF   ? Type::F16
+                                     : Type::F32;
+}
 struct Window {
   std::vector<int> pads, strides, dilations;
   int groups = 1;
@@ -191,7 +238,7 @@ struct Convolution {
   Kind kind;
   Tensor x, w, y;
   Window window;
-  float *source, *filter, *destination;
+  Array source, filter, destination;
 
   static int64_t place(const Tensor &tensor, std::vector<int64_t> index) {
     int64_t offset = 0;
@@ -237,23 +284,23 @@ struct Convolution {
     const Tensor &target = kind == Kind::Forward         ? y
                            : kind == Kind::BackwardInput ? x
                                                          : w;
-    float *memory = kind == Kind::Forward         ? destination
-                    : kind == Kind::BackwardInput ? source
-                                                  : filter;
+    const Array &memory = kind == Kind::Forward         ? destination
+                          : kind == Kind::BackwardInput ? source
+                                                        : filter;
     size_t count = 1;
     for (int dim : target.dims)
       count *= size_t(dim);
     std::vector<double> sums(count, 0);
     forEach([&](int64_t in, int64_t f, int64_t out) {
       if (kind == Kind::Forward)
-        sums[size_t(out)] += double(source[in]) * filter[f];
+        sums[size_t(out)] += source.get(in) * filter.get(f);
       else if (kind == Kind::BackwardInput)
-        sums[size_t(in)] += double(destination[out]) * filter[f];
+        sums[size_t(in)] += destination.get(out) * filter.get(f);
       else
-        sums[size_t(f)] += double(source[in]) * destination[out];
+        sums[size_t(f)] += source.get(in) * destination.get(out);
     });
     for (size_t i = 0; i < count; ++i)
-      memory[i] = float(sums[i]);
+      memory.set(int64_t(i), sums[i]);
   }
 };
 
@@ -266,17 +313,14 @@ cudnnStatus_t enqueue(Kind kind, cudnnTensorDescriptor_t x, const void *source,
                       cudnnFilterDescriptor_t w, const void *filter,
                       cudnnTensorDescriptor_t y, const void *destination,
                       cudnnConvolutionDescriptor_t window) {
-  auto floats = [](const void *memory) {
-    return static_cast<float *>(const_cast<void *>(memory));
-  };
   Convolution convolution = {kind,
                              object<Tensor>(x),
                              object<Tensor>(w),
                              object<Tensor>(y),
                              object<Window>(window),
-                             floats(source),
-                             floats(filter),
-                             floats(destination)};
+                             arrayOf(object<Tensor>(x).type, source),
+                             arrayOf(object<Tensor>(w).type, filter),
+                             arrayOf(object<Tensor>(y).type, destination)};
   zc::test::enqueueFake(currentStream(), "cudnnConvolution",
                         [=] { convolution.run(); });
   return CUDNN_STATUS_SUCCESS;
@@ -317,9 +361,10 @@ cudnnStatus_t cudnnDestroyTensorDescriptor(cudnnTensorDescriptor_t tensor) {
   return CUDNN_STATUS_SUCCESS;
 }
 cudnnStatus_t cudnnSetTensorNdDescriptor(cudnnTensorDescriptor_t tensor,
-                                         cudnnDataType_t, int rank,
+                                         cudnnDataType_t type, int rank,
                                          const int *dims, const int *strides) {
-  object<Tensor>(tensor) = {{dims, dims + rank}, {strides, strides + rank}};
+  object<Tensor>(tensor) = {
+      {dims, dims + rank}, {strides, strides + rank}, typeOf(type)};
   return CUDNN_STATUS_SUCCESS;
 }
 cudnnStatus_t cudnnCreateFilterDescriptor(cudnnFilterDescriptor_t *filter) {
@@ -331,10 +376,12 @@ cudnnStatus_t cudnnDestroyFilterDescriptor(cudnnFilterDescriptor_t filter) {
   return CUDNN_STATUS_SUCCESS;
 }
 cudnnStatus_t cudnnSetFilterNdDescriptor(cudnnFilterDescriptor_t filter,
-                                         cudnnDataType_t, cudnnTensorFormat_t,
-                                         int rank, const int dims[]) {
+                                         cudnnDataType_t type,
+                                         cudnnTensorFormat_t, int rank,
+                                         const int dims[]) {
   Tensor &tensor = object<Tensor>(filter);
-  tensor = {{dims, dims + rank}, std::vector<int>(size_t(rank), 1)};
+  tensor = {
+      {dims, dims + rank}, std::vector<int>(size_t(rank), 1), typeOf(type)};
   for (int i = rank - 2; i >= 0; --i)
     tensor.strides[size_t(i)] = tensor.strides[size_t(i) + 1] * dims[i + 1];
   return CUDNN_STATUS_SUCCESS;

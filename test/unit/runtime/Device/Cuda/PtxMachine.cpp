@@ -81,6 +81,10 @@ public:
 
   void line(std::string text) {
     text = trim(text.substr(0, text.find("//")));
+    // The upper half of a register, as LLVM writes it before PTX 7.1.
+    const std::string upper = "{ .reg .b16 tmp; mov.b32 {tmp,";
+    if (text.compare(0, upper.size(), upper) == 0)
+      text = "mov.b32 {_," + text.substr(upper.size());
     if (text.empty() || text == "{" || text == "}" || text == "(")
       return;
     if (text.back() == ':') {
@@ -290,6 +294,11 @@ private:
       set(operands[0],
           [a = read(operands[1]), b = read(operands[2]),
            p = read(operands[3])](PtxThread &t) { return p(t) ? a(t) : b(t); });
+    } else if (parts[0] == "prmt" && parts.size() == 2) {
+      set(operands[0], [a = read(operands[1]), b = read(operands[2]),
+                        c = read(operands[3])](PtxThread &t) {
+        return pickBytes(uint32_t(a(t)) | b(t) << 32, uint32_t(c(t)));
+      });
     } else if (parts[0] == "cvt") {
       return conversion(parts, operands);
     } else {
@@ -298,8 +307,21 @@ private:
     return true;
   }
 
+  /// Two float32 into the halves of a register, the first into the upper one.
+  template <typename T> bool pack(const std::vector<std::string> &operands) {
+    set(operands[0], [high = read(operands[1]),
+                      low = read(operands[2])](PtxThread &t) {
+      return bitsOf(T(as<float>(high(t)))) << 16 | bitsOf(T(as<float>(low(t))));
+    });
+    return true;
+  }
+
   bool conversion(const Types &parts,
                   const std::vector<std::string> &operands) {
+    if (parts[parts.size() - 2] == "bf16x2")
+      return pack<BFloat16>(operands);
+    if (parts[parts.size() - 2] == "f16x2")
+      return pack<Half>(operands);
     std::string how = parts.size() > 3 ? parts[1] : "";
     if (how == "rn")
       how = "";
@@ -323,11 +345,38 @@ private:
     std::vector<Read> in;
     for (size_t i = 1; i < operands.size(); ++i)
       in.push_back(read(operands[i]));
+    if (parts.back() == "f16x2" || parts.back() == "bf16x2")
+      return twice(parts, operands);
     bool known = true;
     bool typed = withType(parts.back(), [&](auto type) {
       known = typedArithmetic<decltype(type)>(op, parts, operands[0], in);
     });
     return typed && known;
+  }
+
+  /// An instruction on both halves of registers: on each, and put together.
+  bool twice(Types parts, const std::vector<std::string> &operands) {
+    parts.back().resize(parts.back().size() - 2);
+    auto half = [](const std::string &name, int which) {
+      return "%" + name + (which ? ".high" : ".low");
+    };
+    for (int which : {0, 1}) {
+      for (size_t i = 1; i < operands.size(); ++i)
+        set(half(operands[i], which),
+            [which, whole = read(operands[i])](PtxThread &t) {
+              return whole(t) >> (16 * which) & 0xffff;
+            });
+      std::vector<std::string> halves = {half(operands[0], which)};
+      for (size_t i = 1; i < operands.size(); ++i)
+        halves.push_back(half(operands[i], which));
+      if (!arithmetic(parts, halves))
+        return false;
+    }
+    set(operands[0], [low = read(half(operands[0], 0)),
+                      high = read(half(operands[0], 1))](PtxThread &t) {
+      return (low(t) & 0xffff) | (high(t) & 0xffff) << 16;
+    });
+    return true;
   }
 
   template <typename T>
@@ -347,7 +396,7 @@ private:
     }
     if (op == "neg")
       return unary([](T a) { return T(-a); });
-    if constexpr (std::is_floating_point_v<T>)
+    if constexpr (std::is_floating_point_v<T> || isNarrow<T>)
       return floating<T>(op, parts, target, in, unary);
     else if constexpr (std::is_same_v<T, bool>)
       return op == "not" ? unary([](T a) { return !a; })
@@ -361,24 +410,25 @@ private:
                 const std::string &target, const std::vector<Read> &in,
                 Unary unary) {
     if (op == "abs")
-      return unary([](T a) { return std::fabs(a); });
+      return unary([](T a) { return T(std::fabs(a)); });
     if (op == "sqrt")
-      return unary([](T a) { return std::sqrt(a); });
+      return unary([](T a) { return T(std::sqrt(a)); });
     if (op == "rcp")
-      return unary([](T a) { return 1 / a; });
+      return unary([](T a) { return T(1 / a); });
     bool keepsNan = std::find(parts.begin(), parts.end(), "NaN") != parts.end();
     if (op == "fma") {
       set(target, [=](PtxThread &t) {
-        return bitsOf(
-            std::fma(as<T>(in[0](t)), as<T>(in[1](t)), as<T>(in[2](t))));
+        using Wide = std::conditional_t<isNarrow<T>, float, T>;
+        return bitsOf(T(std::fma(Wide(as<T>(in[0](t))), Wide(as<T>(in[1](t))),
+                                 Wide(as<T>(in[2](t))))));
       });
       return true;
     }
     if (keepsNan) {
       set(target, [=](PtxThread &t) {
         T a = as<T>(in[0](t)), b = as<T>(in[1](t));
-        return bitsOf(std::isnan(a) || std::isnan(b) ? T(NAN)
-                                                     : compute<T>(op, a, b));
+        bool isNan = a != a || b != b;
+        return bitsOf(isNan ? T(NAN) : compute<T>(op, a, b));
       });
       return true;
     }

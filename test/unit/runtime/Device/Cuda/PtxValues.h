@@ -2,6 +2,8 @@
 #ifndef ZC_TEST_UNIT_RUNTIME_DEVICE_CUDA_PTXVALUES_H
 #define ZC_TEST_UNIT_RUNTIME_DEVICE_CUDA_PTXVALUES_H
 
+#include "runtime/Base/Bfloat16.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -23,12 +25,60 @@ template <typename T> uint64_t bitsOf(T value) {
   return bits;
 }
 
+/// A number of 16 bits, computed with in float32.
+template <float (*widen)(uint16_t), uint16_t (*narrow)(float)> struct Narrow {
+  uint16_t bits = 0;
+
+  Narrow() = default;
+  explicit Narrow(float value) : bits(narrow(value)) {}
+  explicit Narrow(double value) : Narrow(float(value)) {}
+  operator float() const { return widen(bits); }
+};
+
+/// float16, to nearest, ties to even.
+inline float widenHalf(uint16_t bits) {
+  float sign = bits & 0x8000 ? -1.0f : 1.0f;
+  int exponent = bits >> 10 & 31, mantissa = bits & 0x3ff;
+  if (exponent == 31)
+    return mantissa ? NAN : sign * INFINITY;
+  return sign * (exponent ? std::ldexp(float(mantissa + 1024), exponent - 25)
+                          : std::ldexp(float(mantissa), -24));
+}
+inline uint16_t narrowHalf(float value) {
+  uint16_t sign = std::signbit(value) ? 0x8000 : 0;
+  if (std::isnan(value))
+    return sign | 0x7e00;
+  float size = std::fabs(value);
+  if (size == 0)
+    return sign;
+  if (size >= 65520.0f)
+    return sign | 0x7c00;
+  int exponent = 0;
+  std::frexp(size, &exponent);
+  int unit = std::max(exponent - 11, -24); // of the last place
+  int units = int(std::nearbyint(std::ldexp(size, -unit)));
+  // The leading one of a normal number adds one to the exponent's field, and a
+  // number that was rounded up to the next power of two another.
+  return uint16_t(sign + (unit + 24) * 1024 + units);
+}
+
+using Half = Narrow<widenHalf, narrowHalf>;
+using BFloat16 = Narrow<bfloat16ToFloat, floatToBfloat16>;
+
+template <typename T>
+constexpr bool isNarrow =
+    std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
+
 /// Calls `run` with a value of the type that PTX calls `name`.
 template <typename F> bool withType(const std::string &name, F run) {
   if (name == "f32")
     run(float());
   else if (name == "f64")
     run(double());
+  else if (name == "f16")
+    run(Half());
+  else if (name == "bf16")
+    run(BFloat16());
   else if (name == "s64")
     run(int64_t());
   else if (name == "u64" || name == "b64")
@@ -53,7 +103,9 @@ template <typename F> bool withType(const std::string &name, F run) {
 }
 
 template <typename T> T compute(const std::string &op, T a, T b) {
-  if constexpr (std::is_same_v<T, bool>) {
+  if constexpr (isNarrow<T>) {
+    return T(compute(op, float(a), float(b)));
+  } else if constexpr (std::is_same_v<T, bool>) {
     return op == "and" ? a && b : op == "or" ? a || b : a != b;
   } else if constexpr (std::is_floating_point_v<T>) {
     return op == "add"   ? a + b
@@ -79,6 +131,8 @@ template <typename T> T compute(const std::string &op, T a, T b) {
 }
 
 template <typename T> bool compare(std::string how, T a, T b) {
+  if constexpr (isNarrow<T>)
+    return compare(how, float(a), float(b));
   bool unordered = false;
   if constexpr (std::is_floating_point_v<T>) {
     unordered = std::isnan(a) || std::isnan(b);
@@ -100,6 +154,19 @@ template <typename T> bool compare(std::string how, T a, T b) {
                                       : a >= b;
 }
 
+/// Each of four selectors names one of eight bytes, or its sign.
+inline uint64_t pickBytes(uint64_t bytes, uint32_t selectors) {
+  uint64_t picked = 0;
+  for (int i = 0; i < 4; ++i) {
+    uint32_t selector = selectors >> (4 * i) & 15;
+    uint8_t byte = uint8_t(bytes >> (8 * (selector & 7)));
+    if (selector & 8)
+      byte = byte & 0x80 ? 0xff : 0;
+    picked |= uint64_t(byte) << (8 * i);
+  }
+  return picked;
+}
+
 inline double rounded(const std::string &how, double value) {
   return how == "rmi"   ? std::floor(value)
          : how == "rpi" ? std::ceil(value)
@@ -110,7 +177,11 @@ inline double rounded(const std::string &how, double value) {
 
 template <typename To, typename From>
 To convert(const std::string &how, From value) {
-  if constexpr (std::is_floating_point_v<From>) {
+  if constexpr (isNarrow<From>)
+    return convert<To>(how, float(value));
+  else if constexpr (isNarrow<To>)
+    return To(convert<float>(how, value));
+  else if constexpr (std::is_floating_point_v<From>) {
     double number = rounded(how, double(value));
     if constexpr (std::is_floating_point_v<To>)
       return how.size() == 3 ? To(number) : To(value);
