@@ -53,6 +53,14 @@ std::optional<TcpPlace> placeByVariables() {
   return whole ? std::optional(place) : std::nullopt;
 }
 
+/// RANK, WORLD_SIZE and a file for all, as where nobody knows a free port.
+std::optional<TcpPlace> placeByFile() {
+  TcpPlace place{int(number("RANK")), int(number("WORLD_SIZE")), "", 0,
+                 text("ZC_RENDEZVOUS_FILE")};
+  bool whole = place.rank >= 0 && place.size > 0 && !place.file.empty();
+  return whole ? std::optional(place) : std::nullopt;
+}
+
 /// srun without PMI: what Slurm tells every task of a step.
 std::optional<TcpPlace> placeBySlurm() {
   TcpPlace place{
@@ -89,7 +97,9 @@ Result<std::unique_ptr<Transport>> openMpi() {
 Result<std::unique_ptr<Transport>> connectToLauncher(double timeout) {
   if (startedByMpi())
     return openMpi();
-  std::optional<TcpPlace> place = placeByVariables();
+  std::optional<TcpPlace> place = placeByFile();
+  if (!place)
+    place = placeByVariables();
   if (!place)
     place = placeBySlurm();
   if (place && place->rank >= place->size)
@@ -101,7 +111,8 @@ Result<std::unique_ptr<Transport>> connectToLauncher(double timeout) {
   if (int64_t size = number("WORLD_SIZE"); !place && size > 1)
     return makeError(StatusCode::InvalidArgument, "WORLD_SIZE is ", size,
                      ", but RANK, MASTER_ADDR or MASTER_PORT is missing or no "
-                     "number; all four are needed");
+                     "number; all four are needed, or RANK and "
+                     "ZC_RENDEZVOUS_FILE, a file that all ranks see");
   return std::unique_ptr<Transport>();
 }
 

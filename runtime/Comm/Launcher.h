@@ -10,7 +10,8 @@ namespace zc {
 
 /// The transport among the processes that a launcher started, null where this
 /// process is alone: MPI under mpirun and srun with PMI; TCP where RANK,
-/// WORLD_SIZE, MASTER_ADDR and MASTER_PORT are set, or under srun without PMI.
+/// WORLD_SIZE, MASTER_ADDR and MASTER_PORT are set, or RANK, WORLD_SIZE and
+/// ZC_RENDEZVOUS_FILE, a path that all ranks see, or under srun without PMI.
 /// Waits at most `timeout` seconds for the others.
 Result<std::unique_ptr<Transport>> connectToLauncher(double timeout);
 

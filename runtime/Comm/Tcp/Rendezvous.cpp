@@ -1,4 +1,5 @@
 #include "runtime/Comm/Tcp/Rendezvous.h"
+#include "runtime/Comm/Tcp/MeetingFile.h"
 
 #include <algorithm>
 #include <cstring>
@@ -48,6 +49,7 @@ public:
   Result<std::vector<Lines>> asOther();
 
 private:
+  Result<Socket> callFirst(int line) const;
   Status takeCaller(Socket caller);
   Status collect(const Socket &listener, int from);
   std::vector<int> missing(int from) const;
@@ -119,6 +121,11 @@ Result<std::vector<Lines>> Meeting::asFirst() {
   auto listener = listenOn(place.port);
   if (!listener.ok())
     return listener.status().withContext("rank 0 (MASTER_PORT)");
+  MeetingFile file(place.file); // gone once all have come
+  if (!place.file.empty()) {
+    ZC_ASSIGN_OR_RETURN(int port, portOf(*listener));
+    ZC_RETURN_IF_ERROR(file.write(port));
+  }
   if (Status status = collect(*listener, 1); !status.ok()) {
     (void)tellAll(Verdict::Failed);
     return status;
@@ -131,20 +138,29 @@ Result<std::vector<Lines>> Meeting::asFirst() {
   return std::move(lines);
 }
 
+/// A line to rank 0. Once it has listened and does no more, it has failed.
+Result<Socket> Meeting::callFirst(int line) const {
+  const Clock::time_point patience =
+      line ? std::min(deadline, Clock::now() + kSecondCall) : deadline;
+  if (!place.file.empty())
+    return callByFile(place.file, patience);
+  auto socket = connectTo(place.host, place.port, patience);
+  if (!socket.ok())
+    return socket.status().withContext(strCat(
+        "at ", place.host, ":", place.port, " (MASTER_ADDR, MASTER_PORT)"));
+  return socket;
+}
+
 Result<std::vector<Lines>> Meeting::asOther() {
   ZC_ASSIGN_OR_RETURN(Socket listener, listenOn(0));
   ZC_ASSIGN_OR_RETURN(int port, portOf(listener));
   for (int line : {0, 1}) {
-    // Once it has listened and does no more, it has failed.
-    auto socket = connectTo(
-        place.host, place.port,
-        line ? std::min(deadline, Clock::now() + kSecondCall) : deadline);
+    auto socket = callFirst(line);
     if (line && !socket.ok())
       return Status(StatusCode::Cancelled, "rank 0 tells why");
     if (!socket.ok())
       return socket.status().withContext(
-          strCat("rank ", place.rank, " cannot reach rank 0 at ", place.host,
-                 ":", place.port, " (MASTER_ADDR, MASTER_PORT)"));
+          strCat("rank ", place.rank, " cannot reach rank 0"));
     ZC_RETURN_IF_ERROR(sayHello(*socket, place, line, port, deadline));
     (line ? lines[0].notes : lines[0].messages) = std::move(*socket);
   }

@@ -10,11 +10,13 @@
 
 namespace zc {
 
-/// As launchers name it: RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT.
+/// As launchers name it: RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT. Or with a
+/// file that all ranks see, in which rank 0 says where it is.
 struct TcpPlace {
   int rank = 0, size = 1;
-  std::string host; // where rank 0 is
-  int port = 0;     // that rank 0 listens on
+  std::string host;      // where rank 0 is
+  int port = 0;          // that rank 0 listens on
+  std::string file = ""; // instead of host and port
 };
 
 /// Returns when all ranks are connected. Rank 0 names those that do not come

@@ -3,9 +3,11 @@
 #include "runtime/Comm/World.h"
 
 #include <atomic>
+#include <fstream>
 #include <functional>
 #include <gtest/gtest.h>
 #include <thread>
+#include <unistd.h>
 
 namespace zc {
 namespace {
@@ -14,18 +16,19 @@ using std::chrono::milliseconds;
 
 int freePort() { return *tcp::portOf(*tcp::listenOn(0)); }
 
-/// Connects `ranks` of a world of `size` from threads of their own, and runs
-/// `body` on each.
+/// Connects `ranks` of a world of `size` from threads of their own, by a port
+/// or by a file, and runs `body` on each.
 std::vector<Status> onRanks(int size, const std::vector<int> &ranks,
                             const std::function<Status(World &)> &body,
-                            milliseconds timeout = milliseconds(20000)) {
-  const int port = freePort();
+                            milliseconds timeout = milliseconds(20000),
+                            const std::string &file = "") {
+  const int port = file.empty() ? freePort() : 0;
   std::vector<Status> statuses(ranks.size());
   std::vector<std::thread> threads;
   for (size_t i = 0; i < ranks.size(); ++i)
     threads.emplace_back([&, i] {
       auto transport =
-          connectByTcp({ranks[i], size, "localhost", port}, timeout);
+          connectByTcp({ranks[i], size, "localhost", port, file}, timeout);
       if (!transport.ok()) {
         statuses[i] = transport.status();
         return;
@@ -62,6 +65,36 @@ TEST(Tcp, CollectivesOfAllSizes) {
       return world.all().barrier();
     }));
   }
+}
+
+std::string meetingFile() {
+  return ::testing::TempDir() + "zc-meeting-" + std::to_string(::getpid());
+}
+
+TEST(Tcp, RanksMeetByAFile) {
+  const std::string path = meetingFile();
+  // Left by a run that ended long ago, at a port where nobody listens.
+  std::ofstream(path) << "zc-ranks localhost " << freePort() << "\n";
+  auto barrier = [](World &world) { return world.all().barrier(); };
+  expectSuccess(onRanks(3, {2, 1, 0}, barrier, milliseconds(20000), path));
+  EXPECT_NE(::access(path.c_str(), F_OK), 0) << "the file is left behind";
+}
+
+TEST(Tcp, AFileThatNobodyWritesIsNamed) {
+  const std::string path = meetingFile();
+  auto statuses = onRanks(
+      2, {1}, [](World &) { return Status(); }, milliseconds(300), path);
+  EXPECT_NE(statuses[0].message().find("rank 1 cannot reach rank 0: rank 0 has "
+                                       "not written '" +
+                                       path + "' (ZC_RENDEZVOUS_FILE)"),
+            std::string::npos)
+      << statuses[0].message();
+  auto refused = onRanks(
+      2, {0}, [](World &) { return Status(); }, milliseconds(300),
+      "/nonexistent/meeting");
+  EXPECT_NE(refused[0].message().find("/nonexistent/meeting"),
+            std::string::npos)
+      << refused[0].message();
 }
 
 TEST(Tcp, AMissingRankIsNamedByTheFirst) {
