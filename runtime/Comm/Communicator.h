@@ -49,6 +49,13 @@ public:
   virtual Result<std::unique_ptr<Collective>>
   prepare(const CollectiveLaunch &launch) = 0;
 
+  // Where run() puts a collective on a device's stream and returns:
+
+  /// Fails once one that is under way cannot end. NCCL: ncclCommGetAsyncError.
+  virtual Status check() { return Status(); }
+  /// Ends those that are under way; the group is of no use then.
+  virtual void abort() {}
+
   // For once: made ready and run.
 
   Status barrier();

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <set>
+#include <thread>
 
 namespace zc {
 
@@ -13,6 +14,9 @@ static constexpr milliseconds kDefaultTimeout(600 * 1000);
 static constexpr milliseconds kAnswerTime(1000), kLeastAnswerTime(50);
 // So that of ranks whose time ends together the lowest speaks first.
 static constexpr milliseconds kTurn(100);
+// A device that is about to be done is asked again and again, later less often.
+static constexpr milliseconds kEager(2);
+static constexpr std::chrono::microseconds kNap(50);
 static constexpr int kMostTurns = 20;
 
 static Status cancelled() {
@@ -199,6 +203,30 @@ Status World::wait(Pending &pending) {
   }
 }
 
+Status World::waitFor(const std::function<Result<bool>()> &done) {
+  const milliseconds allowed = timeout + kTurn * std::min(theRank, kMostTurns);
+  const Clock::time_point since = Clock::now();
+  Waiting waits(*this, theRank); // for nobody that messages could name
+  while (true) {
+    Result<bool> is = done();
+    if (!is.ok())
+      return theSize > 1 ? peerGone(is.status()) : is.status();
+    if (*is)
+      return Status();
+    if (theSize > 1)
+      readNotes();
+    if (hasFailed())
+      return cancelled();
+    Clock::duration waited = Clock::now() - since;
+    if (theSize > 1 && waited > allowed)
+      return timedOutTogether();
+    if (waited < kEager)
+      std::this_thread::yield();
+    else
+      std::this_thread::sleep_for(kNap);
+  }
+}
+
 void World::rest(milliseconds time) {
   Clock::time_point end = Clock::now() + time;
   do {
@@ -236,6 +264,27 @@ std::optional<int> World::ask(int peer) {
       return found->second;
   }
   return std::nullopt;
+}
+
+/// Nobody knows whom a device's library waits for: the lowest rank that does
+/// not say that it waits as well is the one.
+Status World::timedOutTogether() {
+  std::string whom = "all ranks, which wait as well: they are not in the same "
+                     "collective";
+  for (int peer = 0; peer < theSize && !hasFailed(); ++peer) {
+    if (peer == theRank)
+      continue;
+    std::optional<int> answer = ask(peer);
+    if (answer && *answer >= 0)
+      continue;
+    whom = strCat("rank ", peer,
+                  answer ? ", which takes no part in it"
+                         : ", which does not answer");
+    break;
+  }
+  return fail(makeError(
+      StatusCode::DeadlineExceeded, "waited ", double(timeout.count()) / 1000,
+      " s in a collective on the device for ", whom, " (--timeout)"));
 }
 
 /// The rank waited for may wait itself: finds the one that keeps all.

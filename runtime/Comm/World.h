@@ -7,6 +7,7 @@
 #include "runtime/Comm/Transport.h"
 
 #include <chrono>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <set>
@@ -60,8 +61,16 @@ public:
   /// must tell the user; Cancelled where another one does.
   Status fail(const Status &mine);
 
+  /// Whether this rank or another has failed, as far as it is known here.
+  bool hasFailed();
+
   /// Sends and receives at once, through a channel; for groups.
   Status exchange(const std::vector<Transfer> &transfers, uint32_t channel);
+
+  /// Waits for what ranks do together without messages of ours, by a device's
+  /// library: until `done` says that it is, or fails, or another rank has
+  /// failed, or the time is up.
+  Status waitFor(const std::function<Result<bool>()> &done);
 
 private:
   struct Pending;
@@ -70,10 +79,10 @@ private:
   Status wait(Pending &pending);
   Status look(Pending &pending);
   void readNotes();
-  bool hasFailed();
   void tellOthers();
   Status peerGone(const Status &why);
   Status timedOut(int peer);
+  Status timedOutTogether();
   std::optional<int> ask(int peer);
   void rest(std::chrono::milliseconds time);
 

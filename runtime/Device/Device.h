@@ -98,6 +98,19 @@ public:
   /// Whether the host may use addresses of the device as its own.
   virtual bool hostReadsMemory() const { return true; }
 
+  /// The plugin of the library that has collectives on this device's streams
+  /// ("nccl"); empty: they are the host's.
+  virtual std::string collectiveLibrary() const { return ""; }
+
+  /// What no other device in the world is called, in at most 63 characters.
+  virtual std::string identity() const { return ""; }
+
+  /// A stream as the maker's libraries take it, with all else that they find
+  /// by the thread that calls them. CUDA: a CUstream, the context made current.
+  virtual Result<void *> nativeStream(StreamId) {
+    return Status(StatusCode::Unsupported, "this device has no streams");
+  }
+
   /// Fails naming the first feature that this machine lacks.
   virtual Status
   checkFeatures(const std::vector<std::string> &features) const = 0;
@@ -131,6 +144,12 @@ public:
   /// Returns when everything launched on the stream is done, with the first
   /// failure among it.
   virtual Status synchronize(StreamId stream) = 0;
+
+  /// Whether synchronize() would return at once. CUDA: cuStreamQuery.
+  virtual Result<bool> isIdle(StreamId stream) {
+    ZC_RETURN_IF_ERROR(synchronize(stream));
+    return true;
+  }
 };
 
 /// Memory that goes back to its device at the end of a scope.

@@ -8,10 +8,11 @@ namespace zc {
 
 struct DeviceOptions {
   int threads = 1; // CPU: the team's size
+  int place = 0;   // GPU: this rank's place among those of its host
 };
 
 // Program and plugin must come from one build; the number tells when not.
-constexpr int kDevicePluginVersion = 2;
+constexpr int kDevicePluginVersion = 3;
 
 /// What a plugin exports, with C linkage.
 using DevicePluginVersionFunction = int (*)();

@@ -33,23 +33,33 @@ Rank::load(const std::string &path) const {
   return shared->artifact;
 }
 
-Result<int> Rank::cores() const {
+Result<Rank::Share> Rank::share() const {
   // Ranks that a launcher has bound to cores of their own share with nobody.
   struct Place {
     char host[64];
     cpu_set_t cores;
+
+    bool isOn(const Place &other) const {
+      return std::memcmp(host, other.host, sizeof(host)) == 0;
+    }
   };
   Place mine;
   std::memset(&mine, 0, sizeof(mine));
   ::gethostname(mine.host, sizeof(mine.host) - 1);
-  if (::sched_getaffinity(0, sizeof(mine.cores), &mine.cores) != 0)
-    return 1;
+  bool knowsCores =
+      ::sched_getaffinity(0, sizeof(mine.cores), &mine.cores) == 0;
   std::vector<Place> all(size_t(world.size()));
   ZC_RETURN_IF_ERROR(world.all().allGather(&mine, all.data(), sizeof(Place)));
   auto here = std::count_if(all.begin(), all.end(), [&](const Place &other) {
     return std::memcmp(&other, &mine, sizeof(Place)) == 0;
   });
-  return std::max(1, CPU_COUNT(&mine.cores) / int(here));
+  Share share;
+  if (knowsCores)
+    share.cores = std::max(1, CPU_COUNT(&mine.cores) / int(here));
+  share.place =
+      int(std::count_if(all.begin(), all.begin() + world.rank(),
+                        [&](const Place &lower) { return lower.isOn(mine); }));
+  return share;
 }
 
 namespace {

@@ -24,9 +24,12 @@ public:
   /// Loads the artifact, once for all ranks of a process.
   Result<std::shared_ptr<const Artifact>> load(const std::string &path) const;
 
-  /// The cores that are this rank's: those of the process, shared with the
-  /// other ranks that may use the same ones. Called by all ranks.
-  Result<int> cores() const;
+  /// What this rank has of its host. Called by all ranks.
+  struct Share {
+    int cores = 1; // the process's, divided among all ranks that may use them
+    int place = 0; // among the host's ranks
+  };
+  Result<Share> share() const;
 
   struct Shared;
   std::shared_ptr<Shared> shared;

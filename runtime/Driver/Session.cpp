@@ -48,15 +48,16 @@ Result<std::unique_ptr<Session>> Session::open(const Rank &rank,
 
 Status Session::prepare(int threads, uint64_t seed,
                         const std::vector<std::string> &programs) {
-  ZC_ASSIGN_OR_RETURN(int cores, rank.cores());
+  ZC_ASSIGN_OR_RETURN(Rank::Share share, rank.share());
   ZC_RETURN_IF_ERROR(
-      rank.world.agree(openDeviceAndExecutor(threads, cores, programs)));
+      rank.world.agree(openDeviceAndExecutor(threads, share, programs)));
+  ZC_RETURN_IF_ERROR(theExecutor->connect());
   ZC_RETURN_IF_ERROR(writeSeed(seed));
   return theExecutor->initialise();
 }
 
 Status
-Session::openDeviceAndExecutor(int threads, int cores,
+Session::openDeviceAndExecutor(int threads, const Rank::Share &share,
                                const std::vector<std::string> &programs) {
   const plan::Target &target = theArtifact->manifest().target();
   int planned = static_cast<int>(target.threads());
@@ -65,7 +66,8 @@ Session::openDeviceAndExecutor(int threads, int cores,
                      theArtifact->path(), "' was compiled for at most ",
                      planned, "; compile it with --cpu-threads ", threads);
   DeviceOptions options;
-  options.threads = threads > 0 ? threads : std::min(planned, cores);
+  options.threads = threads > 0 ? threads : std::min(planned, share.cores);
+  options.place = share.place;
   ZC_ASSIGN_OR_RETURN(device, openDevice(target.device(), options));
   ZC_ASSIGN_OR_RETURN(theExecutor, Executor::prepare(*device, *theArtifact,
                                                      programs, &rank.world));

@@ -38,7 +38,7 @@ public:
 private:
   Session(const Rank &rank, std::shared_ptr<const Artifact> artifact)
       : rank(rank), theArtifact(std::move(artifact)) {}
-  Status openDeviceAndExecutor(int threads, int cores,
+  Status openDeviceAndExecutor(int threads, const Rank::Share &share,
                                const std::vector<std::string> &programs);
 
   Rank rank;

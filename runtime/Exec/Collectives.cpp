@@ -1,15 +1,64 @@
 #include "runtime/Exec/Collectives.h"
+#include "runtime/Base/Log.h"
+#include "runtime/Comm/DeviceCommunicator.h"
 #include "runtime/Plan/Types.h"
 #include "runtime/Plan/Verify.h"
 
+#include <algorithm>
+#include <array>
+
 namespace zc {
 
-Communicator &Collectives::groupOf(const AxisNames &axes, uint32_t stream) {
+Status Collectives::connect(Device &given) {
+  using Identity = std::array<char, 64>;
+  if (world.size() == 1)
+    return Status();
+  Identity mine = {};
+  std::string name = given.identity();
+  std::copy_n(name.begin(), std::min(name.size(), mine.size() - 1),
+              mine.begin());
+  std::vector<Identity> all(size_t(world.size()));
+  ZC_RETURN_IF_ERROR(
+      world.all().allGather(mine.data(), all.data(), sizeof(Identity)));
+  std::sort(all.begin(), all.end());
+  if (std::adjacent_find(all.begin(), all.end()) == all.end()) {
+    library = given.collectiveLibrary();
+    device = &given;
+  } else if (world.isFirst()) {
+    logWarning("ranks share a device: what they send goes through the host, "
+               "for tests; give every rank a device of its own");
+  }
+  return Status();
+}
+
+Result<std::unique_ptr<Communicator>>
+Collectives::makeGroup(std::vector<int> members, uint32_t channel,
+                       uint32_t stream) {
+  if (!areOnDevice())
+    return world.group(std::move(members), channel);
+  ZC_ASSIGN_OR_RETURN(void *native, device->nativeStream(stream));
+  return joinDeviceGroup(world, members, channel, library, native);
+}
+
+Result<Communicator *> Collectives::groupOf(const AxisNames &axes,
+                                            uint32_t stream) {
   auto &group = groups[{{axes.begin(), axes.end()}, stream}];
-  if (!group) // channel 0 is the driver's
-    group =
-        world.group(mesh.group(world.rank(), axes), uint32_t(groups.size()));
-  return *group;
+  if (!group) { // channel 0 is the driver's
+    ZC_ASSIGN_OR_RETURN(group, makeGroup(mesh.group(world.rank(), axes),
+                                         uint32_t(groups.size()), stream));
+  }
+  return group.get();
+}
+
+Status Collectives::check() {
+  for (auto &[key, group] : groups)
+    ZC_RETURN_IF_ERROR(group->check());
+  return Status();
+}
+
+void Collectives::abort() {
+  for (auto &[key, group] : groups)
+    group->abort();
 }
 
 /// Puts host memory in the place of the device's.
@@ -47,7 +96,9 @@ Collectives::prepare(const plan::Program &program, const AddressMap &map,
     launch.workspace = map.address(call.workspace());
   if (staged)
     stage(map, call, launch, *staged);
-  return groupOf(call.axes(), instruction.stream()).prepare(launch);
+  ZC_ASSIGN_OR_RETURN(Communicator * group,
+                      groupOf(call.axes(), instruction.stream()));
+  return group->prepare(launch);
 }
 
 uint64_t Collectives::sentBytes() const {

@@ -28,20 +28,38 @@ class Collectives {
 public:
   Collectives(World &world, const Mesh &mesh) : world(world), mesh(mesh) {}
 
+  /// All ranks, before they prepare collectives on memory that the host cannot
+  /// read: the device's own library does them where every rank has a device of
+  /// its own, which the library asks for; else they are staged.
+  Status connect(Device &device);
+
+  /// Whether the device's library puts them on its streams.
+  bool areOnDevice() const { return !library.empty(); }
+
   /// All ranks prepare the same collectives in the same order. With `staged`,
   /// which must outlive the collective, it works on those buffers.
   Result<std::unique_ptr<Collective>>
   prepare(const plan::Program &program, const AddressMap &map,
           const plan::Instruction &instruction, StagedBuffers *staged);
 
-  /// Bytes that this rank has sent through all groups so far.
+  /// Bytes that this rank has sent through all groups so far; none are counted
+  /// on a device.
   uint64_t sentBytes() const;
 
+  /// Fails once a collective on the device cannot end.
+  Status check();
+  /// Ends those that are under way on the device.
+  void abort();
+
 private:
-  Communicator &groupOf(const AxisNames &axes, uint32_t stream);
+  Result<Communicator *> groupOf(const AxisNames &axes, uint32_t stream);
+  Result<std::unique_ptr<Communicator>>
+  makeGroup(std::vector<int> members, uint32_t channel, uint32_t stream);
 
   World &world;
   const Mesh &mesh;
+  Device *device = nullptr; // whose library does the collectives
+  std::string library;
   /// By axes and stream: each is a line of its own, in one order.
   std::map<std::pair<std::vector<std::string>, uint32_t>,
            std::unique_ptr<Communicator>>

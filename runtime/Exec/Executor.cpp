@@ -3,13 +3,13 @@
 #include "runtime/Plan/Types.h"
 
 #include <algorithm>
-#include <set>
+#include <map>
 
 namespace zc {
 
 namespace {
 
-constexpr StreamId kMainStream = 0;
+constexpr StreamId kMainStream = 0, kSecondStream = 1;
 
 std::vector<std::string> featuresOf(const plan::CodeObject &object) {
   return {object.features().begin(), object.features().end()};
@@ -95,16 +95,42 @@ Status Executor::prepareProgram(const plan::Program &program) {
 
 Status Executor::prepareStep(const plan::Program &program,
                              const AddressMap &map, Step &step) {
-  if (step.instruction->has_collective()) {
-    if (!device.hostReadsMemory())
-      step.staged = std::make_unique<StagedBuffers>();
-    ZC_ASSIGN_OR_RETURN(step.collective,
-                        collectives.prepare(program, map, *step.instruction,
-                                            step.staged.get()));
-    return Status();
-  }
+  if (step.instruction->has_collective())
+    return device.hostReadsMemory() ? prepareCollective(program, map, step)
+                                    : Status(); // by connect()
   ZC_ASSIGN_OR_RETURN(step.executable,
                       device.prepare(makeLaunch(map, *step.instruction)));
+  return Status();
+}
+
+Status Executor::prepareCollective(const plan::Program &program,
+                                   const AddressMap &map, Step &step) {
+  if (!device.hostReadsMemory() && !collectives.areOnDevice())
+    step.staged = std::make_unique<StagedBuffers>();
+  ZC_ASSIGN_OR_RETURN(
+      step.collective,
+      collectives.prepare(program, map, *step.instruction, step.staged.get()));
+  return Status();
+}
+
+Status Executor::connect() {
+  if (device.hostReadsMemory())
+    return Status();
+  ZC_RETURN_IF_ERROR(collectives.connect(device));
+  for (Prepared &each : prepared) {
+    AddressMap map(*each.program, persistent.base(), transient.base());
+    for (size_t i = 0; i < each.steps.size(); ++i) {
+      Step &step = each.steps[i];
+      if (!step.instruction->has_collective())
+        continue;
+      if (Status status = prepareCollective(*each.program, map, step);
+          !status.ok())
+        return status.withContext(
+            describe(*each.program, i, *step.instruction));
+      if (collectives.areOnDevice())
+        each.sentOnDevice += step.instruction->collective().sent_bytes();
+    }
+  }
   return Status();
 }
 
@@ -157,10 +183,28 @@ Status Executor::execute(Step &step) {
     return runCollective(step);
   ZC_RETURN_IF_ERROR(device.launch(*step.executable, step.stream));
   // The threads of two streams wait for what is done, not for what is begun.
-  return capturing ? Status() : device.synchronize(step.stream);
+  return capturing ? Status() : synchronize(step.stream);
+}
+
+/// Ranks that fail or do not come would keep a device waiting for ever.
+Status Executor::synchronize(StreamId stream) {
+  if (!collectives.areOnDevice())
+    return device.synchronize(stream);
+  Status status = theWorld->waitFor([&]() -> Result<bool> {
+    ZC_RETURN_IF_ERROR(collectives.check());
+    return device.isIdle(stream);
+  });
+  if (!status.ok())
+    collectives.abort();
+  return status;
 }
 
 Status Executor::runCollective(Step &step) {
+  if (collectives.areOnDevice()) {
+    ZC_RETURN_IF_ERROR(device.nativeStream(step.stream).status());
+    ZC_RETURN_IF_ERROR(step.collective->run());
+    return capturing ? Status() : synchronize(step.stream);
+  }
   // What it sends must be there.
   ZC_RETURN_IF_ERROR(device.synchronize(step.stream));
   if (!step.staged)
@@ -179,7 +223,7 @@ Status Executor::launch(const plan::Program &program, Step &step) {
     return execute(step);
   auto begin = InstructionObserver::Clock::now();
   ZC_RETURN_IF_ERROR(execute(step));
-  ZC_RETURN_IF_ERROR(device.synchronize(step.stream));
+  ZC_RETURN_IF_ERROR(synchronize(step.stream));
   auto end = InstructionObserver::Clock::now();
   std::lock_guard<std::mutex> lock(observing);
   for (InstructionObserver *observer : observers)
@@ -229,21 +273,50 @@ Status Executor::runBothStreams(Prepared &program) {
   return secondTells ? second : first;
 }
 
-/// Ranks meet in collectives on the host, which a device cannot record;
-/// observers want to see each instruction.
+/// Ranks that meet in collectives on the host a device cannot record; observers
+/// want to see each instruction.
 bool Executor::isCaptured(const Prepared &program) const {
+  auto isOnDevice = [&](const Step &step) {
+    return step.executable || collectives.areOnDevice();
+  };
   return device.capturesPrograms() && observers.empty() &&
-         std::all_of(
-             program.steps.begin(), program.steps.end(),
-             [](const Step &step) { return step.executable != nullptr; });
+         std::all_of(program.steps.begin(), program.steps.end(), isOnDevice);
+}
+
+/// What is launched on `later` from now on begins behind all on `earlier`.
+Status Executor::order(StreamId earlier, StreamId later) {
+  ZC_ASSIGN_OR_RETURN(EventId event, device.createEvent());
+  ZC_RETURN_IF_ERROR(device.record(event, earlier));
+  return device.wait(event, later);
+}
+
+/// All instructions on their streams; the second one's begin behind the first's
+/// begin and end before its end.
+Status Executor::enqueueAll(Prepared &program) {
+  std::map<uint32_t, EventId> ends; // of instructions that others wait for
+  for (const Step &step : program.steps)
+    for (uint32_t other : step.instruction->waits())
+      ends[other] = 0;
+  if (program.hasSecondStream)
+    ZC_RETURN_IF_ERROR(order(kMainStream, kSecondStream));
+  for (size_t i = 0; i < program.steps.size(); ++i) {
+    const Step &step = program.steps[i];
+    for (uint32_t other : step.instruction->waits())
+      ZC_RETURN_IF_ERROR(device.wait(ends.at(other), step.stream));
+    ZC_RETURN_IF_ERROR(runStep(program, i));
+    auto end = ends.find(uint32_t(i));
+    if (end == ends.end())
+      continue;
+    ZC_ASSIGN_OR_RETURN(end->second, device.createEvent());
+    ZC_RETURN_IF_ERROR(device.record(end->second, step.stream));
+  }
+  return program.hasSecondStream ? order(kSecondStream, kMainStream) : Status();
 }
 
 Status Executor::capture(Prepared &program) {
   ZC_RETURN_IF_ERROR(device.beginCapture());
   capturing = true;
-  Status status;
-  for (size_t i = 0; status.ok() && i < program.steps.size(); ++i)
-    status = runStep(program, i);
+  Status status = enqueueAll(program);
   capturing = false;
   auto graph = device.endCapture(); // also behind a failure, to leave the mode
   ZC_RETURN_IF_ERROR(status);
@@ -269,8 +342,13 @@ Status Executor::run(const plan::Program &program) {
   else
     for (size_t i = 0; i < found->steps.size(); ++i)
       ZC_RETURN_IF_ERROR(runStep(*found, i));
-  return device.synchronize(kMainStream)
-      .withContext("program '" + program.name() + "'");
+  sentOnDevice += found->sentOnDevice;
+  Status status = synchronize(kMainStream);
+  // Other ranks' failures are theirs to explain.
+  bool isOurs = status.code() != StatusCode::Cancelled &&
+                status.code() != StatusCode::DeadlineExceeded;
+  return isOurs ? status.withContext("program '" + program.name() + "'")
+                : status;
 }
 
 Status Executor::write(const plan::Program &program, uint32_t index,

@@ -27,6 +27,10 @@ public:
   prepare(Device &device, const Artifact &artifact,
           const std::vector<std::string> &programs, World *world = nullptr);
 
+  /// Called by all ranks once all are prepared, and before they run: makes
+  /// collectives ready that the ranks must meet for.
+  Status connect();
+
   /// Gives every state its initial value: this rank's part of the artifact's
   /// weights, zeros where it pads, the rest by the init program.
   Status initialise();
@@ -58,8 +62,9 @@ public:
   const Artifact &artifact() const { return theArtifact; }
   World &world() { return *theWorld; }
   const Mesh &mesh() const { return theMesh; }
-  /// Bytes that the programs' collectives have sent so far, from this rank.
-  uint64_t sentBytes() const { return collectives.sentBytes(); }
+  /// Bytes that the programs' collectives have sent so far, from this rank; of
+  /// those that the device's library does, what the plan says.
+  uint64_t sentBytes() const { return collectives.sentBytes() + sentOnDevice; }
   /// Both regions together.
   uint64_t arenaBytes() const { return persistent.bytes() + transient.bytes(); }
 
@@ -76,6 +81,7 @@ private:
     std::vector<Step> steps;
     bool hasSecondStream = false;
     std::unique_ptr<Executable> whole = nullptr; // once it has been captured
+    uint64_t sentOnDevice = 0; // by a run, through the device's library
   };
 
   Executor(Device &device, const Artifact &artifact, const Mesh &mesh,
@@ -88,15 +94,20 @@ private:
   Status prepareProgram(const plan::Program &program);
   Status prepareStep(const plan::Program &program, const AddressMap &map,
                      Step &step);
+  Status prepareCollective(const plan::Program &program, const AddressMap &map,
+                           Step &step);
   Status loadWeights();
   Status loadTensor(const FileTensor &tensor);
   Status writeCoordinates();
   Status execute(Step &step);
+  Status synchronize(StreamId stream);
   Status runCollective(Step &step);
   Status runStep(Prepared &program, size_t index);
   Status runStream(Prepared &program, uint32_t stream);
   Status runBothStreams(Prepared &program);
   bool isCaptured(const Prepared &program) const;
+  Status order(StreamId earlier, StreamId later);
+  Status enqueueAll(Prepared &program);
   Status capture(Prepared &program);
   Status runCaptured(Prepared &program);
   Status launch(const plan::Program &program, Step &step);
@@ -113,6 +124,7 @@ private:
   Region persistent, transient;
   std::vector<Prepared> prepared;
   bool capturing = false; // launches are recorded, not done
+  uint64_t sentOnDevice = 0;
   std::vector<InstructionObserver *> observers;
   std::mutex observing; // streams end instructions at the same time
   StreamProgress progress;

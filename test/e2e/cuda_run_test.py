@@ -3,6 +3,7 @@
 of the driver runs the generated PTX on the CPU, fakes of cuBLASLt and cuDNN
 compute what they are asked for in their own terms. So the losses are PyTorch's,
 or kernels, calls or their order are wrong."""
+import json
 import os
 import unittest
 
@@ -10,6 +11,7 @@ import train_test
 from zctest import Fixture, ZcTest, read_log
 
 FAKE = os.environ["ZC_FAKE_CUDA"]
+HAS_NCCL = os.environ["ZC_FAKE_NCCL"] == "1"
 
 
 class Fake(ZcTest):
@@ -18,7 +20,7 @@ class Fake(ZcTest):
         super().setUp()
         libraries = self.folder / "libraries"
         libraries.mkdir()
-        for name in ("libcublasLt.so.13", "libcudnn.so.9"):
+        for name in ("libcublasLt.so.13", "libcudnn.so.9", "libnccl.so.2"):
             (libraries / name).symlink_to(FAKE)
         # A GPU of a generation that there is no cubin for runs the PTX.
         self.gpu = {**os.environ, "ZC_CUDA_DRIVER": FAKE, "ZC_PTXAS": "",
@@ -57,12 +59,50 @@ class Losses(Fake):
         self.assertEqual(calls.count("cuGraphLaunch stream 0"), 11)
         self.assertEqual(calls.count("cuStreamBeginCapture stream 0"), 2)
 
+    def check_precision(self, name, precision, least, *extra):
+        """As far from PyTorch's double precision as PyTorch's own bfloat16 is,
+        or twice; and not nearer than what rounding makes."""
+        fixture = Fixture(name)
+        expected = fixture.reference["optimizers"]["adamw"]
+        self.zc(*self.command(name, self.artifact(name, "--precision",
+                                                  precision),
+                              fixture.reference["steps"], *extra), env=self.gpu)
+        distance = max(abs(line["loss"] - loss) / abs(loss) for line, loss in
+                       zip(read_log(self.log), expected["losses"]))
+        self.assertLessEqual(distance, 2 * expected["bf16_spread"])
+        self.assertGreaterEqual(distance, least * expected["bf16_spread"])
+
+    def test_16_bits(self):
+        self.check_precision("mlp", "bf16", 0.1)
+        self.check_precision("cnn", "bf16", 0.1)
+        self.check_precision("mlp", "fp16", 0.005)
+
     def test_two_ranks_stage_through_the_host(self):
         artifact = self.artifact("mlp", "--mesh", "dp=2")
         self.zc(*self.command("mlp", artifact, 10, "--local-ranks", "2"),
                 env=self.gpu)
         self.compare_losses(read_log(self.log),
                             Fixture("mlp").reference["optimizers"]["adamw"])
+
+    @unittest.skipUnless(HAS_NCCL, "there is no nccl.h")
+    def test_two_gpus_by_nccl(self):
+        artifact = self.artifact("mlp", "--mesh", "dp=2", "--zero", "2")
+        # Whichever stream runs ahead, events keep the order that counts.
+        for eager in ("0", "1"):
+            self.zc(*self.command("mlp", artifact, 10, "--local-ranks", "2"),
+                    env={**self.gpu, "ZC_FAKE_CUDA_GPUS": "2",
+                         "ZC_FAKE_CUDA_EAGER": eager})
+            lines = read_log(self.log)
+            self.compare_losses(lines,
+                                Fixture("mlp").reference["optimizers"]["adamw"])
+            planned = json.loads(self.zc("inspect", artifact, "--comm",
+                                         "--json"))["comm"]["sent_bytes"]
+            self.assertEqual({line["sent_bytes"] for line in lines}, {planned})
+        calls = (self.folder / "calls").read_text().splitlines()
+        # NCCL's work is in the graphs: `init` and ten steps, twice two ranks.
+        self.assertEqual(calls.count("cuGraphLaunch stream 0"), 2 * 2 * 11)
+        self.assertTrue(any(call.startswith("ncclReduceScatter")
+                            for call in calls))
 
     def test_cnn(self):
         self.losses_are_pytorchs("cnn")
@@ -98,6 +138,22 @@ class Failures(Fake):
                        "--target cuda:sm_75"],
                    *self.command("mlp", self.artifact("mlp"), 1),
                    env={**self.gpu, "ZC_FAKE_CUDA_ARCH": "75"})
+
+    @unittest.skipUnless(HAS_NCCL, "there is no nccl.h")
+    def test_a_rank_that_is_lost_ends_the_others(self):
+        command = (*self.command("mlp", self.artifact("mlp", "--mesh", "dp=2"),
+                                 5), "--local-ranks", "2")
+        gpus = {**self.gpu, "ZC_FAKE_CUDA_GPUS": "2"}
+        err = self.fails(1, ["waited 0.3 s in a collective on the device",
+                             "--timeout"], *command, "--timeout", "0.3",
+                         env={**gpus, "ZC_FAKE_NCCL_LOSE": "1:3",
+                              "ZC_FAKE_NCCL_PATIENCE": "100"})
+        self.assertEqual(err.count("error:"), 1, err)
+        err = self.fails(1, ["NCCL: fake remote error",
+                             "its machine is gone"], *command,
+                         env={**gpus, "ZC_FAKE_CUDA_FAIL":
+                              "ncclCommGetAsyncError:20:6"})
+        self.assertEqual(err.count("error:"), 1, err)
 
     def test_no_gpu_and_no_driver(self):
         command = self.command("mlp", self.artifact("mlp"), 1)

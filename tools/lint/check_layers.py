@@ -50,7 +50,8 @@ ROWS = {
     "runtime/Comm/Mpi": (("runtime/Base", "runtime/Plan",
                           "runtime/Device/*.h", "runtime/Comm"), ("mpi",)),
     "runtime/Comm/Nccl": (("runtime/Base", "runtime/Plan",
-                           "runtime/Device/*.h", "runtime/Comm"),
+                           "runtime/Device/*.h", "runtime/Comm",
+                           "runtime/Device/Cuda/Library.h"),
                           ("nccl", "cuda")),
     "runtime": (("runtime/Exec", "runtime/Io", "runtime/Trace",
                  *RUNTIME_CORE), ("json", "log", "zlib", "protobuf")),
@@ -88,10 +89,10 @@ def row_of(folder):
 
 
 def allowed(header, pattern):
-    """Whether `pattern`, a folder or folder/*.h, covers the header."""
+    """Whether `pattern`, a folder, folder/*.h or a header, covers the header."""
     if pattern.endswith("/*.h"):
         return header.rpartition("/")[0] == pattern[:-len("/*.h")]
-    return pattern == "" or header.startswith(pattern + "/")
+    return (pattern in ("", header)) or header.startswith(pattern + "/")
 
 
 def complaint_about(header, quoted, folder):

@@ -15,22 +15,23 @@ namespace {
 /// What a driver tells of a GPU.
 struct Gpu {
   CUdevice device = 0;
-  std::string name;
+  std::string name, uuid;
   int major = 0, minor = 0;
 
   std::string arch() const { return strCat("sm_", major, minor); }
 };
 
-/// This rank's place on its host, as launchers say it; 0 without one.
-int localRank() {
-  for (const char *variable :
-       {"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID"})
-    if (const char *text = std::getenv(variable))
-      return std::max(0, std::atoi(text));
-  return 0;
+std::string printUuid(const CUuuid &uuid) {
+  std::string text;
+  for (char byte : uuid.bytes) {
+    const char *digits = "0123456789abcdef";
+    text += digits[uint8_t(byte) / 16];
+    text += digits[uint8_t(byte) % 16];
+  }
+  return text;
 }
 
-Result<Gpu> findGpu(const Driver &driver) {
+Result<Gpu> findGpu(const Driver &driver, int place) {
   int count = 0;
   CUresult result = driver.cuInit(0);
   if (result == CUDA_SUCCESS)
@@ -42,11 +43,14 @@ Result<Gpu> findGpu(const Driver &driver) {
                      "model with --target cpu");
   ZC_RETURN_IF_ERROR(driver.check(result, "cuInit"));
   Gpu gpu;
-  ZC_CUDA_CALL(driver, cuDeviceGet, &gpu.device, localRank() % count);
+  ZC_CUDA_CALL(driver, cuDeviceGet, &gpu.device, place % count);
   std::array<char, 256> name = {};
   ZC_CUDA_CALL(driver, cuDeviceGetName, name.data(), int(name.size()) - 1,
                gpu.device);
   gpu.name = name.data();
+  CUuuid uuid = {};
+  ZC_CUDA_CALL(driver, cuDeviceGetUuid, &uuid, gpu.device);
+  gpu.uuid = printUuid(uuid);
   ZC_CUDA_CALL(driver, cuDeviceGetAttribute, &gpu.major,
                CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, gpu.device);
   ZC_CUDA_CALL(driver, cuDeviceGetAttribute, &gpu.minor,
@@ -93,6 +97,9 @@ public:
     return strCat("zc compile --target cuda:", gpu.arch());
   }
   bool hostReadsMemory() const override { return false; }
+  std::string collectiveLibrary() const override { return "nccl"; }
+  std::string identity() const override { return gpu.uuid; }
+  Result<void *> nativeStream(StreamId stream) override;
 
   Result<void *> allocate(uint64_t bytes) override;
   void release(void *address, uint64_t bytes) override;
@@ -113,6 +120,7 @@ public:
   Status record(EventId event, StreamId stream) override;
   Status wait(EventId event, StreamId stream) override;
   Status synchronize(StreamId stream) override;
+  Result<bool> isIdle(StreamId stream) override;
 
 private:
   /// Threads have a current context each; ranks may be threads.
@@ -234,6 +242,11 @@ Status CudaDevice::launch(Executable &executable, StreamId stream) {
   return static_cast<CudaExecutable &>(executable).enqueue(streams[stream]);
 }
 
+Result<void *> CudaDevice::nativeStream(StreamId stream) {
+  ZC_RETURN_IF_ERROR(enter());
+  return static_cast<void *>(streams[stream]);
+}
+
 Status CudaDevice::beginCapture() {
   ZC_RETURN_IF_ERROR(enter());
   ZC_CUDA_CALL(driver, cuStreamBeginCapture, streams[0],
@@ -274,11 +287,13 @@ Result<EventId> CudaDevice::createEvent() {
 }
 
 Status CudaDevice::record(EventId event, StreamId stream) {
+  ZC_RETURN_IF_ERROR(enter());
   ZC_CUDA_CALL(driver, cuEventRecord, events[event], streams[stream]);
   return Status();
 }
 
 Status CudaDevice::wait(EventId event, StreamId stream) {
+  ZC_RETURN_IF_ERROR(enter());
   ZC_CUDA_CALL(driver, cuStreamWaitEvent, streams[stream], events[event], 0);
   return Status();
 }
@@ -289,11 +304,20 @@ Status CudaDevice::synchronize(StreamId stream) {
   return Status();
 }
 
+Result<bool> CudaDevice::isIdle(StreamId stream) {
+  ZC_RETURN_IF_ERROR(enter());
+  CUresult result = driver.cuStreamQuery(streams[stream]);
+  if (result == CUDA_ERROR_NOT_READY)
+    return false;
+  ZC_RETURN_IF_ERROR(driver.check(result, "cuStreamQuery"));
+  return true;
+}
+
 } // namespace
 
-Result<std::unique_ptr<Device>> createCudaDevice(const DeviceOptions &) {
+Result<std::unique_ptr<Device>> createCudaDevice(const DeviceOptions &options) {
   ZC_ASSIGN_OR_RETURN(const Driver *driver, Driver::open());
-  ZC_ASSIGN_OR_RETURN(Gpu gpu, findGpu(*driver));
+  ZC_ASSIGN_OR_RETURN(Gpu gpu, findGpu(*driver, options.place));
   auto device = std::make_unique<CudaDevice>(*driver, std::move(gpu));
   ZC_RETURN_IF_ERROR(device->open());
   return std::unique_ptr<Device>(std::move(device));

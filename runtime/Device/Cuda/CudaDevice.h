@@ -7,7 +7,7 @@
 namespace zc::cuda {
 
 /// The GPU of this rank: of those that CUDA_VISIBLE_DEVICES leaves, the one at
-/// the rank's place on its host (LOCAL_RANK or what MPI and Slurm call it).
+/// the rank's place on its host, over again where there are fewer GPUs.
 Result<std::unique_ptr<Device>> createCudaDevice(const DeviceOptions &options);
 
 } // namespace zc::cuda

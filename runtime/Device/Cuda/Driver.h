@@ -19,6 +19,7 @@ namespace zc::cuda {
   F(cuDeviceGet)                                                               \
   F(cuDeviceGetName)                                                           \
   F(cuDeviceGetAttribute)                                                      \
+  F(cuDeviceGetUuid)                                                           \
   F(cuDevicePrimaryCtxRetain)                                                  \
   F(cuDevicePrimaryCtxRelease)                                                 \
   F(cuCtxSetCurrent)                                                           \
@@ -39,6 +40,7 @@ namespace zc::cuda {
   F(cuStreamCreate)                                                            \
   F(cuStreamDestroy)                                                           \
   F(cuStreamSynchronize)                                                       \
+  F(cuStreamQuery)                                                             \
   F(cuStreamWaitEvent)                                                         \
   F(cuStreamBeginCapture)                                                      \
   F(cuStreamEndCapture)                                                        \

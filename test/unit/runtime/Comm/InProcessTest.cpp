@@ -205,6 +205,26 @@ std::vector<Status> onWorlds(std::vector<std::unique_ptr<World>> &worlds,
   return statuses;
 }
 
+TEST(InProcessRanks, ARankThatADeviceWaitsForIsNamed) {
+  auto ranks = createInProcessRanks(3);
+  std::vector<Status> statuses(3);
+  std::vector<std::thread> threads;
+  for (int r : {0, 2})
+    threads.emplace_back([&, r] {
+      ranks[size_t(r)]->setTimeout(std::chrono::milliseconds(200));
+      statuses[size_t(r)] =
+          ranks[size_t(r)]->waitFor([]() -> Result<bool> { return false; });
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  EXPECT_NE(statuses[0].message().find(
+                "waited 0.2 s in a collective on the device for rank 1, which "
+                "does not answer (--timeout)"),
+            std::string::npos)
+      << statuses[0].message();
+  EXPECT_EQ(statuses[2].code(), StatusCode::Cancelled) << statuses[2].message();
+}
+
 TEST(InProcessRanks, OneMessageNamesTheRankThatKeepsAll) {
   auto ranks = createInProcessRanks(5);
   for (auto &rank : ranks)

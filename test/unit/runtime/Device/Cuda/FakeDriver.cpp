@@ -1,10 +1,12 @@
 // A stand-in for libcuda.so.1: device memory is host memory, every call that
 // changes something is written down, and any call can be made to fail. Streams
-// do their work at once; a capturing one keeps it for its graph. Kernels run as
-// PTX on the CPU (PtxMachine.h).
+// do their work at once; a capturing one keeps it for its graph, which runs in
+// an order that events allow and the order of the calls does not suggest.
+// Kernels run as PTX on the CPU (PtxMachine.h).
 //
 // ZC_FAKE_CUDA_ARCH=90, ZC_FAKE_CUDA_GPUS=1, ZC_FAKE_CUDA_MEMORY=bytes,
-// ZC_FAKE_CUDA_FAIL=call:nth:error, ZC_FAKE_CUDA_LOG=file.
+// ZC_FAKE_CUDA_FAIL=call:nth:error, ZC_FAKE_CUDA_LOG=file,
+// ZC_FAKE_CUDA_EAGER=stream: whose work a graph does as soon as it may (0).
 #include "test/unit/runtime/Device/Cuda/FakeDriver.h"
 #include "test/unit/runtime/Device/Cuda/PtxMachine.h"
 
@@ -28,12 +30,30 @@ using Work = std::function<void()>;
 
 struct Stream {
   int number;
+  std::atomic<bool> hung{false};
+};
+struct Node {
+  int stream;
+  Work work;
+  std::vector<size_t> after;
+};
+struct Graph {
+  std::vector<Node> nodes;
 };
 struct Event {
   int number;
+  Graph *graph = nullptr;     // that it was recorded into
+  std::vector<size_t> behind; // what it stands behind there
 };
-struct Graph {
+/// A graph ready to run.
+struct Order {
   std::vector<Work> work;
+};
+/// The streams that are captured, each with what its next work comes after.
+struct Capture {
+  Stream *origin = nullptr;
+  Graph *graph = nullptr;
+  std::map<Stream *, std::vector<size_t>> ends;
 };
 struct Function {
   std::string name;
@@ -53,9 +73,10 @@ struct State {
   std::atomic<int> streams{0}, events{0};
 };
 
+/// The stream whose graph this thread runs.
+thread_local Stream *launching = nullptr;
 /// What this thread captures.
-thread_local Stream *capturing = nullptr;
-thread_local Graph *captured = nullptr;
+thread_local Capture capture;
 
 State &state() {
   static State instance;
@@ -102,11 +123,56 @@ std::string onStream(CUstream stream) {
 }
 
 /// Does the work, or keeps it for the graph that the stream is captured into.
-void enqueue(CUstream stream, Work work) {
-  if (capturing && capturing == reinterpret_cast<Stream *>(stream))
-    captured->work.push_back(std::move(work));
-  else
-    work();
+void enqueue(CUstream handle, Work work) {
+  auto *stream = reinterpret_cast<Stream *>(handle);
+  auto end = capture.ends.find(stream);
+  if (end == capture.ends.end())
+    return work();
+  std::vector<Node> &nodes = capture.graph->nodes;
+  nodes.push_back({stream->number, std::move(work), end->second});
+  end->second = {nodes.size() - 1};
+}
+
+/// Whether all that other streams do lies before the end of the origin.
+bool isJoined(const Capture &done) {
+  std::vector<bool> reached(done.graph->nodes.size(), false);
+  std::vector<size_t> left = done.ends.at(done.origin);
+  while (!left.empty()) {
+    size_t node = left.back();
+    left.pop_back();
+    if (reached[node])
+      continue;
+    reached[node] = true;
+    const std::vector<size_t> &after = done.graph->nodes[node].after;
+    left.insert(left.end(), after.begin(), after.end());
+  }
+  return std::all_of(reached.begin(), reached.end(), [](bool r) { return r; });
+}
+
+/// Every stream's nodes in their order; of those that may run the eager
+/// stream's first.
+Order *orderOf(const Graph &graph, int eager) {
+  auto *order = new Order;
+  std::vector<bool> done(graph.nodes.size(), false);
+  auto runs = [&](bool isEager) {
+    for (size_t i = 0; i < graph.nodes.size(); ++i) {
+      const Node &node = graph.nodes[i];
+      if (done[i] || (node.stream == eager) != isEager)
+        continue;
+      if (!std::all_of(node.after.begin(), node.after.end(),
+                       [&](size_t before) { return done[before]; }))
+        return false;
+      done[i] = true;
+      order->work.push_back(node.work);
+      if (!isEager)
+        return true;
+    }
+    return false;
+  };
+  do
+    runs(true);
+  while (runs(false));
+  return order;
 }
 
 void *at(CUdeviceptr address) { return reinterpret_cast<void *>(address); }
@@ -151,6 +217,18 @@ void zc::test::enqueueFake(void *stream, const std::string &what,
                            std::function<void()> work) {
   enqueue(static_cast<CUstream>(stream), std::move(work));
   (void)note(what, onStream(static_cast<CUstream>(stream)));
+}
+
+int zc::test::noteFake(const std::string &call, const std::string &what) {
+  return note(call, what);
+}
+
+void *zc::test::streamAtWork(void *stream) {
+  return launching ? launching : stream;
+}
+
+void zc::test::hangFake(void *stream, bool hung) {
+  static_cast<Stream *>(stream)->hung = hung;
 }
 
 //===----------------------------------------------------------------------===//
@@ -206,6 +284,12 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute,
   *value = int(attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR
                    ? arch / 10
                    : arch % 10);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice device) {
+  std::memset(uuid->bytes, 0, sizeof(uuid->bytes));
+  uuid->bytes[15] = char(device);
   return CUDA_SUCCESS;
 }
 
@@ -334,35 +418,52 @@ CUresult cuStreamDestroy(CUstream stream) {
   return note("cuStreamDestroy");
 }
 CUresult cuStreamSynchronize(CUstream stream) {
+  if (reinterpret_cast<Stream *>(stream)->hung)
+    return CUDA_ERROR_LAUNCH_TIMEOUT; // a GPU would never return
   return note("cuStreamSynchronize", onStream(stream));
 }
+CUresult cuStreamQuery(CUstream stream) {
+  if (reinterpret_cast<Stream *>(stream)->hung)
+    return CUDA_ERROR_NOT_READY;
+  return note("cuStreamQuery", onStream(stream));
+}
 CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned) {
+  auto *from = reinterpret_cast<Event *>(event);
+  if (capture.graph && from->graph == capture.graph) {
+    auto &end = capture.ends[reinterpret_cast<Stream *>(stream)];
+    end.insert(end.end(), from->behind.begin(), from->behind.end());
+  }
   return note("cuStreamWaitEvent",
               text(onStream(stream), " event ",
                    reinterpret_cast<Event *>(event)->number));
 }
 
 CUresult cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode) {
-  capturing = reinterpret_cast<Stream *>(stream);
-  captured = new Graph;
+  auto *origin = reinterpret_cast<Stream *>(stream);
+  capture = {origin, new Graph, {{origin, {}}}};
   return note("cuStreamBeginCapture", onStream(stream));
 }
 CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph) {
-  *graph = reinterpret_cast<CUgraph>(captured);
-  capturing = nullptr;
-  return note("cuStreamEndCapture", onStream(stream));
+  Capture done = std::move(capture);
+  capture = {};
+  *graph = reinterpret_cast<CUgraph>(done.graph);
+  if (CUresult error = note("cuStreamEndCapture", onStream(stream)))
+    return error;
+  return isJoined(done) ? CUDA_SUCCESS : CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
 }
 CUresult cuGraphInstantiate(CUgraphExec *executable, CUgraph graph,
                             unsigned long long) {
-  *executable = reinterpret_cast<CUgraphExec>(
-      new Graph(*reinterpret_cast<Graph *>(graph)));
+  *executable = reinterpret_cast<CUgraphExec>(orderOf(
+      *reinterpret_cast<Graph *>(graph), int(number("ZC_FAKE_CUDA_EAGER", 0))));
   return note("cuGraphInstantiate");
 }
 CUresult cuGraphLaunch(CUgraphExec graph, CUstream stream) {
   if (CUresult error = note("cuGraphLaunch", onStream(stream)))
     return error;
-  for (const Work &work : reinterpret_cast<Graph *>(graph)->work)
+  launching = reinterpret_cast<Stream *>(stream);
+  for (const Work &work : reinterpret_cast<Order *>(graph)->work)
     work();
+  launching = nullptr;
   return CUDA_SUCCESS;
 }
 CUresult cuGraphDestroy(CUgraph graph) {
@@ -370,7 +471,7 @@ CUresult cuGraphDestroy(CUgraph graph) {
   return CUDA_SUCCESS;
 }
 CUresult cuGraphExecDestroy(CUgraphExec graph) {
-  delete reinterpret_cast<Graph *>(graph);
+  delete reinterpret_cast<Order *>(graph);
   return CUDA_SUCCESS;
 }
 
@@ -383,6 +484,11 @@ CUresult cuEventDestroy(CUevent event) {
   return CUDA_SUCCESS;
 }
 CUresult cuEventRecord(CUevent event, CUstream stream) {
+  auto *recorded = reinterpret_cast<Event *>(event);
+  auto end = capture.ends.find(reinterpret_cast<Stream *>(stream));
+  bool isCaptured = end != capture.ends.end();
+  recorded->graph = isCaptured ? capture.graph : nullptr;
+  recorded->behind = isCaptured ? end->second : std::vector<size_t>();
   return note("cuEventRecord",
               text("event ", reinterpret_cast<Event *>(event)->number, " ",
                    onStream(stream)));

@@ -16,6 +16,16 @@ namespace zc::test {
 void enqueueFake(void *stream, const std::string &what,
                  std::function<void()> work);
 
+/// Where work on `stream` that is being done is waited for: on the stream of
+/// its graph, or there.
+void *streamAtWork(void *stream);
+
+/// From now on the stream never gets to an end, or does again.
+void hangFake(void *stream, bool hung);
+
+/// Writes a call down; the error that ZC_FAKE_CUDA_FAIL asks of it, or 0.
+int noteFake(const std::string &call, const std::string &what);
+
 } // namespace zc::test
 
 #endif // ZC_TEST_UNIT_RUNTIME_DEVICE_CUDA_FAKEDRIVER_H
