@@ -278,7 +278,12 @@ LogicalResult Phases::divide() {
   ranks.bucketBytes = getBucketBytes(options);
   if (options.bucketMib)
     ranks.fewestBuckets = 1;
+  ChunkCrossEntropyPassOptions chunks;
+  chunks.axis = "tp";
+  chunks.sampleParts = options.getAxisSize("dp") * options.getAxisSize("ep");
   return run("sharded", [&](OpPassManager &manager) {
+    if (options.getAxisSize("tp") > 1)
+      manager.addPass(createChunkCrossEntropyPass(chunks));
     buildRanksPipeline(manager, ranks);
   });
 }

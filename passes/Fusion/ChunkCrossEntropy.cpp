@@ -5,11 +5,13 @@
 // for some of them at a time; only the weights' gradients are sums over all.
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/Dist/DistDialect.h"
 #include "dialects/Train/Ops/OpSupport.h"
 #include "dialects/Train/TrainDialect.h"
 #include "mlir/Analysis/TopologicalSortUtils.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Fusion/Passes.h"
+#include "passes/Sharding/DimClasses.h"
 
 using namespace mlir;
 using namespace zc::train;
@@ -133,12 +135,18 @@ private:
   LossHead head;
 };
 
-/// Builds the chunks in front of the first op that needs their results.
+/// On a train.add: its second operand may be added to the first in place, once
+/// both are of one rank.
+constexpr llvm::StringLiteral kInPlaceAttr = "train.in_place";
+
+/// Builds the chunks in front of the first op that needs their results. Samples
+/// come in `parts` equal rows, one a rank; a chunk has columns of them.
 class Chunker {
 public:
-  Chunker(LossHead &head, int64_t count)
-      : head(head), count(count), builder(head.grad), loc(head.loss.getLoc()),
-        samples(head.samples() / count) {}
+  Chunker(LossHead &head, int64_t count, int64_t parts, bool divided)
+      : head(head), count(count), parts(parts), divided(divided),
+        builder(head.grad), loc(head.loss.getLoc()),
+        columns(head.samples() / parts / count), samples(columns * parts) {}
 
   void run() {
     builder.setInsertionPointAfter(head.grad);
@@ -159,14 +167,23 @@ private:
     if (auto spread = value.getDefiningOp<BroadcastOp>())
       if (kept == 0 && spread.getDims().empty())
         return broadcast(builder, loc, spread.getInput(), {samples}, {});
-    SmallVector<int64_t> flat = {head.samples()};
+    SmallVector<int64_t> flat;
+    if (parts > 1)
+      flat.push_back(parts);
+    size_t dim = flat.size();
+    flat.push_back(head.samples() / parts);
     llvm::append_range(flat, shape.take_back(kept));
     Value rows = reshape(builder, loc, value, flat);
     SmallVector<int64_t> offsets(flat.size(), 0), strides(flat.size(), 1);
-    offsets[0] = chunk * samples;
+    offsets[dim] = chunk * columns;
+    flat[dim] = columns;
+    Value part = SliceOp::create(builder, loc, withShape(value.getType(), flat),
+                                 rows, offsets, strides);
+    if (parts == 1)
+      return part;
+    flat.erase(flat.begin());
     flat[0] = samples;
-    return SliceOp::create(builder, loc, withShape(value.getType(), flat), rows,
-                           offsets, strides);
+    return reshape(builder, loc, part, flat);
   }
 
   Value buildLogits() {
@@ -235,15 +252,22 @@ private:
     }
     // Sums over the chunks are of float32.
     Type sums32 = withComputeType(type);
-    Value sum =
-        values.empty()
-            ? Value(MatmulOp::create(builder, at, sums32, lhs, rhs, tl, tr))
-            : Value(MatmulAddOp::create(builder, at, sums32, values.front(),
-                                        lhs, rhs, tl, tr));
+    Value sum;
+    if (values.empty() || divided)
+      sum = MatmulOp::create(builder, at, sums32, lhs, rhs, tl, tr);
+    else
+      sum = MatmulAddOp::create(builder, at, sums32, values.front(), lhs, rhs,
+                                tl, tr);
+    bool inPlace = !values.empty() && divided;
+    if (inPlace)
+      sum = AddOp::create(builder, at, values.front(), sum);
+    Operation *last = sum.getDefiningOp();
     if (chunk + 1 == count) {
       sum = narrow(builder, at, sum, type);
       keepMarks(product, sum);
     }
+    if (inPlace)
+      last->setAttr(kInPlaceAttr, builder.getUnitAttr());
     values.assign(1, sum);
   }
 
@@ -256,8 +280,17 @@ private:
   Value joined(ArrayRef<Value> values) {
     auto type = cast<RankedTensorType>(values.front().getType());
     SmallVector<int64_t> shape(type.getShape());
-    shape[0] *= count;
-    return ConcatOp::create(builder, loc, withShape(type, shape), values, 0);
+    SmallVector<Value> rows(values);
+    size_t dim = 0;
+    if (parts > 1) {
+      shape[0] = columns;
+      shape.insert(shape.begin(), parts);
+      for (Value &each : rows)
+        each = reshape(builder, loc, each, shape);
+      dim = 1;
+    }
+    shape[dim] *= count;
+    return ConcatOp::create(builder, loc, withShape(type, shape), rows, dim);
   }
 
   void replace(Value old, Value value) {
@@ -266,10 +299,11 @@ private:
   }
 
   LossHead &head;
-  int64_t count;
+  int64_t count, parts;
+  bool divided; // among ranks, from here on
   OpBuilder builder;
   Location loc;
-  int64_t samples, chunk = 0;
+  int64_t columns, samples, chunk = 0;
   SmallVector<Value> losses, biasGrads;
   SmallVector<SmallVector<Value>> results; // rows by chunk, or one sum
 };
@@ -288,6 +322,8 @@ struct ChunkCrossEntropy
   using ChunkCrossEntropyPassBase::ChunkCrossEntropyPassBase;
 
   void runOnOperation() override {
+    if (axis.empty())
+      addInPlaceNow();
     SmallVector<SoftmaxCrossEntropyOp> losses;
     getOperation().walk(
         [&](SoftmaxCrossEntropyOp op) { losses.push_back(op); });
@@ -302,14 +338,73 @@ private:
     if (bytes < minBytes)
       return;
     std::optional<LossHead> head = HeadFinder(loss).find();
-    int64_t count = head ? chooseCount(head->samples()) : 0;
+    if (!head || head->samples() % sampleParts != 0)
+      return;
+    if (!axis.empty()) {
+      int64_t ways = countClassParts(*head);
+      if (ways == 1 || bytes / (ways * sampleParts) < minBytes)
+        return;
+    }
+    int64_t count = chooseCount(head->samples() / sampleParts);
     if (count == 0)
       return;
     Block *block = loss->getBlock();
-    Chunker(*head, count).run();
+    Chunker(*head, count, sampleParts, !axis.empty()).run();
     eraseUnused(*head);
     sortTopologically(block);
     ++numChunked;
+  }
+
+  /// In how many parts the axis divides the classes, by how it divides what the
+  /// ops' rules tie to them.
+  int64_t countClassParts(LossHead &head) {
+    dist::MeshAttr mesh = dist::getMesh(getOperation());
+    int number = mesh ? mesh.findAxis(axis) : -1;
+    if (number < 0)
+      return 1;
+    auto program = head.loss->getParentOfType<func::FuncOp>();
+    DimOf classes{head.product.getResult(), 1};
+    for (const DimClass &each : findDimClasses(program))
+      if (llvm::is_contained(each.dims, classes))
+        for (const DimOf &dim : each.dims)
+          if (dist::ShardingAttr sharding = shardingOf(dim.value))
+            if (llvm::is_contained(sharding.getDims()[dim.dim],
+                                   Attribute(mesh.getNames()[number])))
+              return mesh.getSizes()[number];
+    return 1;
+  }
+
+  /// What is known of it before it is propagated; null: nothing.
+  static dist::ShardingAttr shardingOf(Value value) {
+    if (Operation *op = value.getDefiningOp())
+      return op->getAttrOfType<dist::ShardingAttr>(dist::kShardingAttr);
+    auto argument = cast<BlockArgument>(value);
+    auto program = cast<func::FuncOp>(argument.getOwner()->getParentOp());
+    auto symbol = program.getArgAttrOfType<FlatSymbolRefAttr>(
+        argument.getArgNumber(), kStateAttr);
+    auto state =
+        symbol ? SymbolTable::lookupNearestSymbolFrom<StateOp>(program, symbol)
+               : StateOp();
+    return state ? state->getAttrOfType<dist::ShardingAttr>(dist::kShardingAttr)
+                 : dist::ShardingAttr();
+  }
+
+  /// Sums of a rank's own terms that were made before they were.
+  void addInPlaceNow() {
+    SmallVector<AddOp> sums;
+    getOperation().walk([&](AddOp op) {
+      if (op->hasAttr(kInPlaceAttr))
+        sums.push_back(op);
+    });
+    for (AddOp op : sums) {
+      op->removeAttr(kInPlaceAttr);
+      OpBuilder builder(op);
+      Value sum = addInPlace(builder, op.getLoc(), op.getLhs(), op.getRhs());
+      sum.getDefiningOp()->setDiscardableAttrs(
+          op->getDiscardableAttrDictionary());
+      op.replaceAllUsesWith(sum);
+      op.erase();
+    }
   }
 
   /// The whole forms, last first.

@@ -57,6 +57,11 @@ def ChunkCrossEntropyPass : Pass<"zc-chunk-cross-entropy", "::mlir::ModuleOp"> {
     gradient ever exist whole. Gradients of the weights add up over the chunks in
     place. Logits of fewer than `min-bytes` are left alone.
 
+    Before tensors are divided among ranks, with `axis`: only where that axis
+    divides the classes, for then no rank has a loss of its own to chunk. A chunk
+    has of each of `sample-parts` ranks as many samples, and what it adds to a
+    sum is added by train.add; the pass without `axis` makes that in place.
+
     ```mlir
     %l = train.matmul %x, %w {transpose_rhs} : (tensor<1024x768xf32>, ...)
     %loss, %lse = train.softmax_cross_entropy %l, %labels ...
@@ -71,7 +76,11 @@ def ChunkCrossEntropyPass : Pass<"zc-chunk-cross-entropy", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"minBytes", "min-bytes", "int64_t", "33554432",
-           "bytes of logits from which on they are split">
+           "bytes of logits, of one rank's part, from which on they are split">,
+    Option<"axis", "axis", "std::string", "\"\"",
+           "only classes that this axis of the mesh divides">,
+    Option<"sampleParts", "sample-parts", "int64_t", "1",
+           "how many ranks divide the samples">
   ];
   let statistics = [
     Statistic<"numChunked", "num-chunked", "Losses split into chunks">

@@ -92,7 +92,7 @@ MORE = {
 
 STATE = re.compile(r'train.state @"?([^" ]+)"? "parameter" : '
                    r'tensor<((?:\d+x)*)f32>(.*)')
-ARGUMENT = re.compile(r'tensor<((?:\d+x)*)(f32|i64)> {(.*?)}(?: loc|,|\))')
+ARGUMENT = re.compile(r'tensor<((?:\d+x)*)(f32|i64)> {(.*?)}(?: loc|,|\)|$)')
 
 
 class Units:
@@ -272,6 +272,27 @@ class Sharding(ZcTest):
                     self.assertEqual(value.shape, found[key].shape)
                     error = np.abs(value - found[key]).max() / scale
                     self.assertLess(error, 1e-12)
+
+
+    def test_tp_chunks(self):
+        """Classes that tp divides, and samples in chunks that dp divides."""
+        one = (FIXTURES.parent / "passes" / "Fusion" /
+               "chunk-cross-entropy-divided.mlir")
+        many = self.folder / "many.mlir"
+        self.zc(one, "--zc-chunk-cross-entropy=axis=tp sample-parts=2 "
+                "min-bytes=1", "--zc-annotate-mesh=mesh=dp=2,tp=2",
+                "--zc-propagate-sharding", "--zc-insert-collectives",
+                "--zc-verify-sharding", "--zc-localize", "-o", many,
+                tool="zc-opt")
+        text = self.zc(one, tool="zc-opt")
+        whole = self.folder / "whole.mlir"
+        whole.write_text(re.sub("{dist.sharding = .*?>}", "", re.sub(
+            "attributes {dist.mesh.*?} ", "", text)))
+        inputs = self.draw(whole, "step")
+        expected = self.evaluate(whole, "step", inputs)
+        for key, found in self.evaluate(many, "step", inputs).items():
+            np.testing.assert_allclose(found, expected[key], rtol=1e-12,
+                                       err_msg=key)
 
 
 for layout in {**LAYOUTS, **(MORE if os.environ.get("SHARDING_TEST_ALL")
