@@ -69,6 +69,16 @@ class Equality(ZcTest):
                      [(4, "--mesh", "tp=4", "--shard", "6.weight=tp,-",
                        "--shard", "6.bias=tp")], "--clip-norm", "0.5")
 
+    def test_narrow(self):
+        """Weights in bfloat16, and a loss of parts of the vocabulary: losses as
+        far from one rank's as sums of rounded terms are."""
+        fixture = Fixture("gpt")
+        options = [*fixture.compile_options("adamw"), "--precision", "bf16"]
+        one, _ = self.run_on(fixture, "one", options, [], 1)
+        two, _ = self.run_on(fixture, "two", options, ["--mesh", "tp=2"], 2)
+        np.testing.assert_allclose([line["loss"] for line in two],
+                                   [line["loss"] for line in one], rtol=5e-3)
+
     def test_drawn(self):
         """Initial weights do not depend on who holds them, blocks of q, k and
         v and zeros behind ten rows included."""

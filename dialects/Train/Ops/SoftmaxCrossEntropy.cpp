@@ -72,8 +72,9 @@ SmallVector<Value> SoftmaxCrossEntropyOp::decompose(OpBuilder &builder,
   auto [logits, labels] = *split;
   RankedTensorType type = getLogits().getType();
   int64_t dim = type.getRank() - 1;
-  Type perPart =
-      withShape(type, cast<RankedTensorType>(labels.getType()).getShape());
+  // Losses are as exact as the whole op's, whatever the logits are.
+  Type perPart = withShape(getLoss().getType(),
+                           cast<RankedTensorType>(labels.getType()).getShape());
   auto own = SoftmaxCrossEntropyOp::create(builder, loc, perPart, perPart,
                                            logits, labels, kIgnoreNone);
   Type perSample = getLoss().getType();
