@@ -4,13 +4,14 @@ turns, so that a machine that slows down slows both.
 
   bench.py --torch-python VENV/bin/python [--model gpt2 ...] [--work DIR]
   bench.py --torch-python VENV/bin/python --growth FILE.svg
+  bench.py --torch-python VENV/bin/python --budget FILE.svg [--model gpt2]
 
 Every round runs zc, PyTorch (eager and compiled) and the limit: the fastest
 that the library reaches alone on the model's largest product, which the step's
 products and convolutions could not beat. Prints a table row per model: times
 are medians over the rounds, ratios compare zc with the faster PyTorch within a
 round. With --growth it plots instead how the cost of a step grows with a GPT's
-numbers. PyTorch is not part of the set-up: name a Python that has it.
+numbers, with --budget a step's time against --memory-budget. PyTorch is not part of the set-up: name a Python that has it.
 """
 import argparse
 import contextlib
@@ -22,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 
+import budget
 import growth
 from measure import PEER, ROOT, WARM_UP, median_step, output
 
@@ -44,10 +46,11 @@ def export(options, model, folder):
                folder)
 
 
-def compile_model(options, folder):
+def compile_model(options, folder, *further):
     output(options.tools / "zc", "compile", folder / "model.onnx", "-o",
            folder / "model.zca", "--loss", "softmax-cross-entropy",
-           "--cpu-threads", options.threads, "--precision", options.precision)
+           "--cpu-threads", options.threads, "--precision", options.precision,
+           *further)
 
 
 def run_zc(options, folder):
@@ -178,6 +181,26 @@ def measure_growth(options, work):
     growth.run(measure, options.growth)
 
 
+def measure_budgets(options, work):
+    """Memory against step time, of the first model."""
+    model = options.model[0]
+    folder = work / model
+    export(options, model, folder)
+
+    def plan(*further):
+        compile_model(options, folder, *further)
+        return json.loads(output(options.tools / "zc", "inspect",
+                                 folder / "model.zca", "--memory",
+                                 "--json"))["memory"]["peak"]
+
+    def measure(*further):
+        planned = plan(*further)
+        runs = [run_zc(options, folder) for _ in range(options.rounds)]
+        return planned, *min(runs)
+
+    budget.run(plan, measure, options.budget)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--model", nargs="+", default=list(MODELS),
@@ -202,8 +225,12 @@ def main():
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--growth", type=pathlib.Path, metavar="FILE.svg",
                         help="plot how a step's cost grows, and nothing else")
+    parser.add_argument("--budget", type=pathlib.Path, metavar="FILE.svg",
+                        help="plot the first model's step time against "
+                        "--memory-budget, and nothing else")
     options = parser.parse_args()
-    task = measure_growth if options.growth else compare
+    task = (measure_growth if options.growth else
+            measure_budgets if options.budget else compare)
     if options.work:
         task(options, options.work)
         return
