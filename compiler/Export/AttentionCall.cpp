@@ -11,7 +11,10 @@ void exportAttention(sched::LibraryCallOp op, const ProgramExport &program,
   call.set_backward(op.getOp() == "train.attention_grad");
   call.set_scale(config.getAs<FloatAttr>("scale").getValueAsDouble());
   call.set_causal(config.contains("causal"));
-  for (Value buffer : op.getInputs())
+  size_t operands = call.backward() ? 6 : 3;
+  if (op.getInputs().size() > operands)
+    call.set_mask(program.getIndex(op.getInputs().back()));
+  for (Value buffer : op.getInputs().take_front(operands))
     call.add_buffers(program.getIndex(buffer));
   for (Value buffer : op.getOutputs())
     call.add_buffers(program.getIndex(buffer));

@@ -23,11 +23,14 @@ def Train_AttentionOp : Train_TensorOp<"attention", [Train_Differentiable,
   let description = [{
     query and result [batch, queries, heads, width], key and value [batch, keys,
     heads, width]: tokens before heads, as projections leave them. With `causal`
-    query i attends keys 0 to i, and there are as many queries as keys.
-    `log_sum_exp` [batch, heads, queries] is that of the scaled scores.
+    query i attends keys 0 to i, and there are as many queries as keys. `mask`
+    [batch or 1, heads or 1, queries or 1, keys] is added to the scaled scores; a
+    query whose keys are all at minus infinity gets zeros. It has no gradient.
+    `log_sum_exp` [batch, heads, queries] is that of the masked scores.
   }];
   let arguments = (ins Train_FloatTensor:$query, Train_FloatTensor:$key,
-                       Train_FloatTensor:$value, F64Attr:$scale,
+                       Train_FloatTensor:$value,
+                       Optional<Train_FloatTensor>:$mask, F64Attr:$scale,
                        UnitAttr:$causal);
   let results = (outs Train_FloatTensor:$result,
                       Train_FloatTensor:$log_sum_exp);
@@ -40,8 +43,8 @@ def Train_AttentionGradOp : Train_TensorOp<"attention_grad", [],
   let description = "Takes the results of the forward, and the gradient of one.";
   let arguments = (ins Train_FloatTensor:$query, Train_FloatTensor:$key,
       Train_FloatTensor:$value, Train_FloatTensor:$result,
-      Train_FloatTensor:$log_sum_exp, Train_FloatTensor:$grad, F64Attr:$scale,
-      UnitAttr:$causal);
+      Train_FloatTensor:$log_sum_exp, Train_FloatTensor:$grad,
+      Optional<Train_FloatTensor>:$mask, F64Attr:$scale, UnitAttr:$causal);
   let results = (outs Train_FloatTensor:$query_grad,
                       Train_FloatTensor:$key_grad,
                       Train_FloatTensor:$value_grad);

@@ -85,6 +85,7 @@ private:
                           spec.width,
                           static_cast<float>(spec.scale),
                           spec.causal,
+                          mask(pointers[9], task),
                           part(0, spec.queries),
                           part(1, spec.keys),
                           part(2, spec.keys),
@@ -104,6 +105,15 @@ private:
       head.vGrad = part(8, spec.keys);
     }
     return head;
+  }
+
+  HeadRows mask(void *pointer, int64_t task) const {
+    if (!spec.masked)
+      return {};
+    return {static_cast<float *>(pointer) +
+                task / spec.heads * spec.maskStrides[0] +
+                task % spec.heads * spec.maskStrides[1],
+            spec.maskStrides[2]};
   }
 
   AttentionSpec spec;

@@ -72,6 +72,14 @@ inline float dot(const float *a, const float *b, int64_t count) {
   return sum;
 }
 
+inline void addTo(float *to, const float *terms, int64_t count) {
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes)
+    store(to + i, load(to + i) + load(terms + i));
+  for (; i < count; ++i)
+    to[i] += terms[i];
+}
+
 inline void fill(float *to, int64_t begin, int64_t end, float value) {
   for (int64_t i = begin; i < end; ++i)
     to[i] = value;
@@ -143,6 +151,18 @@ float exponentiateRow(float *row, int64_t valid, int64_t padded,
   return sumOf(sum);
 }
 
+/// exponentiateRow for a row with a mask: of what is hidden, nothing.
+float exponentiateMaskedRow(float *row, const float *mask, int64_t valid,
+                            int64_t padded, float &largest) {
+  addTo(row, mask, valid);
+  float sum = exponentiateRow(row, valid, padded, largest);
+  if (largest != -__builtin_inff())
+    return sum;
+  fill(row, 0, padded, 0);
+  largest = kNothingSeen;
+  return 1;
+}
+
 void forward(const AttentionHead &head) {
   int64_t columns = attentionRoundUp(head.width, 16);
   int64_t scoreRow = attentionRoundUp(head.keys, kBlock);
@@ -164,8 +184,13 @@ void forward(const AttentionHead &head) {
     for (int64_t r = 0; r < count; ++r) {
       int64_t valid = head.causal ? least(seen, begin + r + 1) : seen;
       float largest;
-      sums[r] = exponentiateRow(scores + r * scoreRow, valid,
-                                attentionRoundUp(seen, 16), largest);
+      float *row = scores + r * scoreRow;
+      int64_t padded = attentionRoundUp(seen, 16);
+      sums[r] = head.mask.data
+                    ? exponentiateMaskedRow(
+                          row, head.mask.data + (begin + r) * head.mask.stride,
+                          valid, padded, largest)
+                    : exponentiateRow(row, valid, padded, largest);
       if (head.logSumExp)
         head.logSumExp[begin + r] = largest + __builtin_logf(sums[r]);
     }
@@ -219,6 +244,8 @@ struct Backward {
     for (int64_t r = 0; r < count; ++r) {
       float *p = probabilities + r * kBlock, *g = scoreGrads + r * kBlock;
       float sum = head.logSumExp[query + r], shift = delta[query + r];
+      if (head.mask.data)
+        maskRow(p, query + r, key, sum);
       for (int64_t i = 0; i < width; i += kLanes) {
         Vector value = exponential(load(p + i) - sum);
         store(p + i, value);
@@ -230,6 +257,17 @@ struct Backward {
       fill(p, valid < 0 ? 0 : valid, width, 0);
       fill(g, valid < 0 ? 0 : valid, width, 0);
     }
+  }
+
+  /// Scores of a query and a block of keys with the mask; where it hides all
+  /// keys alike, so that each counts 1 / keys, logs of that.
+  void maskRow(float *scores, int64_t query, int64_t key, float &sum) const {
+    int64_t keys = least(kBlock, head.keys - key);
+    addTo(scores, head.mask.data + query * head.mask.stride + key, keys);
+    if (sum >= kAllHidden)
+      return;
+    sum = __builtin_logf(static_cast<float>(head.keys));
+    fill(scores, 0, keys, 0);
   }
 
   void addPair(int64_t query, int64_t key, bool first) {

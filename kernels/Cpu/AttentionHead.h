@@ -16,13 +16,19 @@ struct HeadRows {
   int64_t stride;
 };
 
+/// In place of a log sum exp: of a query that a mask hides all keys of by minus
+/// infinity, and the largest where it does so by finite numbers, in which the
+/// scores are lost: then all keys count alike.
+constexpr float kNothingSeen = 3.402823466e38f, kAllHidden = -1e8f;
+
 /// The forward reads q, k, v and writes out and, unless null, logSumExp; the
 /// backward reads all of these and outGrad and writes the other gradients
 /// unless null.
 struct AttentionHead {
   int64_t queries, keys, width;
   float scale;
-  bool causal; // query i attends keys 0 to i
+  bool causal;   // query i attends keys 0 to i
+  HeadRows mask; // per query and key, added to the scaled scores, or null
   HeadRows q, k, v, out;
   float *logSumExp;
   HeadRows outGrad, qGrad, kGrad, vGrad;

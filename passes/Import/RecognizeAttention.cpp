@@ -1,8 +1,9 @@
 //===- RecognizeAttention.cpp - softmax(q k^T) v as one op ----------------===//
 //
 // Exporters write attention as its parts: two products, scalings of q, k or the
-// scores, a mask that is a constant. Whole, it needs no score matrix, and
-// blocks that a causal mask hides are never computed.
+// scores, a mask (added, or choosing between the scores and a number that
+// hides), a guard against rows that a mask hides whole. As one op it needs no
+// score matrix, and blocks that a causal mask hides are never computed.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Train/Ops/OpSupport.h"
@@ -21,24 +22,45 @@ namespace zc {
 namespace {
 
 /// Masked scores are so small that their exponential is 0 next to any other.
-constexpr double kHidden = -1e30;
+constexpr double kHidden = -1e9;
 
-/// What a constant mask does to the scores.
-enum class Mask { Causal, Other };
+/// What a constant mask says of the scores: that those after the diagonal are
+/// hidden, or, of i1, which are hidden or which are seen.
+enum class Mask { Causal, CausalHidden, CausalSeen, Other };
+
+/// Whether of a square matrix `isSeen` holds up to the diagonal, `isHidden`
+/// after it.
+template <typename Elements, typename Seen, typename Hidden>
+bool isLowerTriangle(const Elements &elements, int64_t columns, Seen isSeen,
+                     Hidden isHidden) {
+  int64_t index = 0;
+  return llvm::all_of(elements, [&](const auto &element) {
+    bool seen = index % columns <= index / columns;
+    ++index;
+    return seen ? isSeen(element) : isHidden(element);
+  });
+}
 
 Mask classify(DenseElementsAttr mask) {
   ArrayRef<int64_t> shape = cast<ShapedType>(mask.getType()).getShape();
-  int64_t rows = shape[0], columns = shape[1], index = 0;
-  if (rows != columns)
+  int64_t columns = shape[1];
+  if (shape[0] != columns)
     return Mask::Other;
-  for (const APFloat &element : mask.getValues<APFloat>()) {
-    bool seen = index % columns <= index / columns;
-    double value = element.convertToDouble();
-    if (seen ? value != 0 : !(value <= kHidden))
-      return Mask::Other;
-    ++index;
+  if (isa<FloatType>(mask.getElementType())) {
+    auto isZero = [](const APFloat &value) { return value.isZero(); };
+    auto hides = [](const APFloat &value) {
+      return value.convertToDouble() <= kHidden;
+    };
+    return isLowerTriangle(mask.getValues<APFloat>(), columns, isZero, hides)
+               ? Mask::Causal
+               : Mask::Other;
   }
-  return Mask::Causal;
+  auto is = [](bool value) { return value; };
+  auto isNot = [](bool value) { return !value; };
+  auto values = mask.getValues<bool>();
+  return isLowerTriangle(values, columns, is, isNot)   ? Mask::CausalSeen
+         : isLowerTriangle(values, columns, isNot, is) ? Mask::CausalHidden
+                                                       : Mask::Other;
 }
 
 /// The parts of one attention: query, key, value [batch, heads, tokens, width]
@@ -47,6 +69,7 @@ struct Parts {
   Value query, key, value;
   double scale = 1;
   bool causal = false;
+  Value mask = {}; // added to the scores, with four dims, or none
 };
 
 std::optional<double> splatNumber(Value value) {
@@ -93,6 +116,29 @@ Value swapLast(OpBuilder &builder, Location loc, Value value, bool swap) {
   return transpose(builder, loc, value, permutation);
 }
 
+/// Weights without select(is_nan(weights), 0, weights), by which exporters make
+/// rows that a mask hides whole zeros: train.attention does so by itself.
+Value withoutGuard(Value weights) {
+  auto guard = weights.getDefiningOp<SelectOp>();
+  if (!guard || splatNumber(guard.getOnTrue()) != 0.0)
+    return weights;
+  Value guarded = guard.getOnFalse();
+  auto isNan = guard.getCondition().getDefiningOp<IsNanOp>();
+  DenseElementsAttr never;
+  bool isNever = matchPattern(guard.getCondition(), m_Constant(&never)) &&
+                 never.isSplat() && !never.getSplatValue<bool>();
+  return isNever || (isNan && isNan->getOperand(0) == guarded) ? guarded
+                                                               : weights;
+}
+
+/// Whether all that becomes of `softmax` goes into `weights`.
+bool feedsOnly(SoftmaxOp softmax, Value weights) {
+  return llvm::all_of(softmax->getUsers(), [&](Operation *user) {
+    return user == weights.getDefiningOp() ||
+           (isa<IsNanOp>(user) && user->hasOneUse());
+  });
+}
+
 struct RecognizeAttention
     : public impl::RecognizeAttentionPassBase<RecognizeAttention> {
   void runOnOperation() override {
@@ -110,22 +156,19 @@ struct RecognizeAttention
 private:
   /// The parts of the attention whose last product is `op`.
   std::optional<Parts> match(MatmulOp op, OpBuilder &builder) {
-    auto softmax = op.getLhs().getDefiningOp<SoftmaxOp>();
+    Value weights = withoutGuard(op.getLhs());
+    auto softmax = weights.getDefiningOp<SoftmaxOp>();
     RankedTensorType type = typeOf(op.getResult());
     int64_t rank = type.getRank();
-    if (!softmax || op.getTransposeLhs() || !softmax->hasOneUse() ||
+    if (!softmax || op.getTransposeLhs() || !op.getLhs().hasOneUse() ||
+        !(weights == op.getLhs() || feedsOnly(softmax, op.getLhs())) ||
         (rank != 3 && rank != 4) ||
         static_cast<int64_t>(softmax.getDim()) != rank - 1)
       return std::nullopt;
     Parts parts;
-    Value scores = softmax.getInput();
-    if (auto sum = scores.getDefiningOp<AddOp>()) {
-      bool right = isCausalMask(sum.getRhs());
-      if (!right && !isCausalMask(sum.getLhs()))
-        return std::nullopt;
-      parts.causal = true;
-      scores = right ? sum.getLhs() : sum.getRhs();
-    }
+    Value scores = takeCausalMask(softmax.getInput(), parts.causal);
+    if (!parts.causal)
+      scores = takeOtherMask(builder, scores, parts.mask);
     auto product = takeScale(scores, parts.scale).getDefiningOp<MatmulOp>();
     if (!product || product.getTransposeLhs() || !product->hasOneUse())
       return std::nullopt;
@@ -140,8 +183,105 @@ private:
     return parts;
   }
 
-  /// Whether `value` is a constant [queries, keys] mask, the same in all heads.
-  bool isCausalMask(Value value) {
+  /// `scores` without a causal mask, if they have one.
+  Value takeCausalMask(Value scores, bool &causal) {
+    Value unmasked = scores;
+    if (auto sum = scores.getDefiningOp<AddOp>()) {
+      if (classifyMask(sum.getRhs()) == Mask::Causal)
+        unmasked = sum.getLhs();
+      else if (classifyMask(sum.getLhs()) == Mask::Causal)
+        unmasked = sum.getRhs();
+    } else if (auto select = scores.getDefiningOp<SelectOp>()) {
+      Mask mask = classifyMask(select.getCondition());
+      if (mask == Mask::CausalSeen && hides(select.getOnFalse()))
+        unmasked = select.getOnTrue();
+      else if (mask == Mask::CausalHidden && hides(select.getOnTrue()))
+        unmasked = select.getOnFalse();
+    }
+    causal = unmasked != scores;
+    return unmasked;
+  }
+
+  /// `scores` without another mask, if they have one; `mask` is what is to be
+  /// added to them then.
+  Value takeOtherMask(OpBuilder &builder, Value scores, Value &mask) {
+    auto isScores = [](Value value) {
+      double scale = 1;
+      return isa_and_nonnull<MatmulOp>(takeScale(value, scale).getDefiningOp());
+    };
+    if (auto sum = scores.getDefiningOp<AddOp>()) {
+      bool left = isScores(sum.getLhs());
+      Value other = left ? sum.getRhs() : sum.getLhs();
+      if (!(left || isScores(sum.getRhs())) || dependsOnParameters(other))
+        return scores;
+      mask = shrinkMask(builder, other);
+      return !mask ? scores : left ? sum.getLhs() : sum.getRhs();
+    }
+    auto select = scores.getDefiningOp<SelectOp>();
+    if (!select)
+      return scores;
+    bool left = isScores(select.getOnTrue()) && hides(select.getOnFalse());
+    bool right = isScores(select.getOnFalse()) && hides(select.getOnTrue());
+    if (!(left || right) || dependsOnParameters(select.getCondition()))
+      return scores;
+    Value condition = shrinkMask(builder, select.getCondition());
+    if (!condition)
+      return scores;
+    Location loc = select.getLoc();
+    auto type = withShape(scores.getType(), typeOf(condition).getShape());
+    Value zero = splat(builder, loc, type, 0);
+    Value hidden =
+        splat(builder, loc, type,
+              *splatNumber(left ? select.getOnFalse() : select.getOnTrue()));
+    mask = SelectOp::create(builder, loc, type, condition, left ? zero : hidden,
+                            left ? hidden : zero);
+    return left ? select.getOnTrue() : select.getOnFalse();
+  }
+
+  /// What was broadcast to `value`, of the scores' shape, as [batch or 1, heads
+  /// or 1, queries or 1, keys]; nothing if it is the same for all keys.
+  static Value shrinkMask(OpBuilder &builder, Value value) {
+    SmallVector<int64_t> shape(typeOf(value).getShape());
+    if (auto spread = value.getDefiningOp<BroadcastOp>()) {
+      value = spread.getInput();
+      shape.assign(shape.size(), 1);
+      for (auto [dim, size] :
+           llvm::zip(spread.getDims(), typeOf(value).getShape()))
+        shape[dim] = size;
+      if (shape.back() != typeOf(spread.getResult()).getShape().back())
+        return {};
+    }
+    if (shape.size() == 3)
+      shape.insert(shape.begin() + 1, 1);
+    return reshape(builder, value.getLoc(), value, shape);
+  }
+
+  /// Whether a gradient would have to flow into `value`.
+  bool dependsOnParameters(Value value) {
+    SmallVector<Value> work = {value};
+    DenseSet<Value> seen;
+    while (!work.empty()) {
+      Value next = work.pop_back_val();
+      if (!seen.insert(next).second ||
+          !isa<FloatType>(typeOf(next).getElementType()))
+        continue;
+      if (StateOp state = stateOf(next)) {
+        if (state.getKind() == kParameter)
+          return true;
+      } else if (Operation *op = next.getDefiningOp()) {
+        work.append(op->operand_begin(), op->operand_end());
+      }
+    }
+    return false;
+  }
+
+  static bool hides(Value value) {
+    std::optional<double> number = splatNumber(value);
+    return number && *number <= kHidden;
+  }
+
+  /// What a constant [queries, keys] mask says, the same in all heads.
+  Mask classifyMask(Value value) {
     int64_t rank = typeOf(value).getRank();
     ArrayRef<int64_t> shape = typeOf(value).getShape().take_back(2);
     if (auto spread = value.getDefiningOp<BroadcastOp>()) {
@@ -149,23 +289,24 @@ private:
       int64_t count = dims.size();
       if (count < 2 || dims[count - 2] != rank - 2 ||
           dims[count - 1] != rank - 1)
-        return false;
+        return Mask::Other;
       value = spread.getInput();
     }
     if (typeOf(value).getNumElements() != shape[0] * shape[1] ||
         typeOf(value).getShape().take_back(2) != shape)
-      return false;
+      return Mask::Other;
     while (auto view = value.getDefiningOp<ReshapeOp>())
       value = view.getInput();
     DenseElementsAttr data = constantData(value);
-    if (!data || !isa<FloatType>(data.getElementType()))
-      return false;
+    if (!data || !(isa<FloatType>(data.getElementType()) ||
+                   data.getElementType().isInteger(1)))
+      return Mask::Other;
     auto [known, isNew] = masks.try_emplace(data, Mask::Other);
     if (isNew) {
       auto matrix = RankedTensorType::get(shape, data.getElementType());
       known->second = classify(data.reshape(matrix));
     }
-    return known->second == Mask::Causal;
+    return known->second;
   }
 
   /// The elements of a constant, or of the constant state an argument is.
@@ -173,6 +314,14 @@ private:
     DenseElementsAttr data;
     if (matchPattern(value, m_Constant(&data)))
       return data;
+    StateOp state = stateOf(value);
+    if (!state || state.getKind() != kConstant || !state.getValue())
+      return nullptr;
+    return dyn_cast<DenseElementsAttr>(*state.getValue());
+  }
+
+  /// The state that an argument is.
+  StateOp stateOf(Value value) {
     auto argument = dyn_cast<BlockArgument>(value);
     auto program =
         argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp())
@@ -180,10 +329,7 @@ private:
     auto name = program ? program.getArgAttrOfType<FlatSymbolRefAttr>(
                               argument.getArgNumber(), kStateAttr)
                         : FlatSymbolRefAttr();
-    auto state = name ? getOperation().lookupSymbol<StateOp>(name) : StateOp();
-    if (!state || state.getKind() != kConstant || !state.getValue())
-      return nullptr;
-    return dyn_cast<DenseElementsAttr>(*state.getValue());
+    return name ? getOperation().lookupSymbol<StateOp>(name) : StateOp();
   }
 
   /// [batch, heads, tokens, width] to [batch, tokens, heads, width] or back;
@@ -203,10 +349,10 @@ private:
     Value value = moveHeads(builder, loc, parts.value);
     ArrayRef<int64_t> shape = typeOf(query).getShape();
     auto sums = withShape(query.getType(), {shape[0], shape[2], shape[1]});
-    auto attention =
-        AttentionOp::create(builder, loc, query.getType(), sums, query, key,
-                            value, builder.getF64FloatAttr(parts.scale),
-                            parts.causal ? builder.getUnitAttr() : UnitAttr());
+    auto attention = AttentionOp::create(
+        builder, loc, query.getType(), sums, query, key, value, parts.mask,
+        builder.getF64FloatAttr(parts.scale),
+        parts.causal ? builder.getUnitAttr() : UnitAttr());
     Value result = attention.getResult();
     if (typeOf(op.getResult()).getRank() == 4)
       result = moveHeads(builder, loc, result);

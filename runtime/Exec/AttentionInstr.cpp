@@ -9,9 +9,19 @@ AttentionLaunch makeAttentionLaunch(const AddressMap &map,
   const auto &k = map.buffer(call.buffers(1)).type().dims();
   launch.spec = {call.backward(), q[0],         q[1], k[1], q[2], q[3],
                  call.scale(),    call.causal()};
-  launch.buffers.resize(call.backward() ? 9 : 5, nullptr);
+  launch.buffers.resize(10, nullptr);
   for (int i = 0; i < call.buffers_size(); ++i)
     launch.buffers[i] = map.address(call.buffers(i));
+  if (call.has_mask()) {
+    const auto &mask = map.buffer(call.mask()).type().dims();
+    launch.spec.masked = true;
+    int64_t stride = mask[3];
+    for (int dim = 2; dim >= 0; --dim) {
+      launch.spec.maskStrides[dim] = mask[dim] == 1 ? 0 : stride;
+      stride *= mask[dim];
+    }
+    launch.buffers[9] = map.address(call.mask());
+  }
   launch.workspace = map.address(call.workspace());
   launch.workspaceBytes = map.buffer(call.workspace()).type().dims(0);
   return launch;

@@ -182,6 +182,18 @@ Status verifyAttention(const plan::Program &program,
   if (!sound)
     return bad("its attention of ", printDims(q), " over ", printDims(k),
                " has buffers that do not fit");
+  if (call.has_mask()) {
+    ZC_ASSIGN_OR_RETURN(const plan::Buffer *mask,
+                        bufferAt(program, call.mask()));
+    const auto &dims = mask->type().dims();
+    auto fits = [&](int i, int64_t size) {
+      return dims[i] == 1 || dims[i] == size;
+    };
+    if (mask->type().dtype() != plan::F32 || dims.size() != 4 ||
+        !fits(0, q[0]) || !fits(1, q[2]) || !fits(2, q[1]) || dims[3] != k[1])
+      return bad("its attention of ", printDims(q), " over ", printDims(k),
+                 " has a mask ", printDims(dims));
+  }
   return verifyWorkspace(program, call.workspace());
 }
 

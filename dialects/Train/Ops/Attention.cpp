@@ -1,6 +1,8 @@
 //===- Attention.cpp - train.attention ------------------------------------===//
 #include "dialects/Train/Ops/AttentionSupport.h"
 
+#include <limits>
+
 using namespace mlir;
 
 namespace zc::train {
@@ -8,7 +10,7 @@ namespace zc::train {
 LogicalResult AttentionOp::verify() {
   RankedTensorType type = getQuery().getType();
   if (failed(verifyAttention(*this, type, getKey().getType(),
-                             getValue().getType(), getCausal())) ||
+                             getValue().getType(), getCausal(), getMask())) ||
       failed(verifyType(*this, "result", getResult().getType(), type)))
     return failure();
   return verifyTypeOrPrecision(*this, "log_sum_exp", getLogSumExp().getType(),
@@ -28,7 +30,8 @@ public:
     auto gradOp = AttentionGradOp::create(
         builder, loc, type, op.getKey().getType(), op.getValue().getType(),
         op.getQuery(), op.getKey(), op.getValue(), op.getResult(),
-        op.getLogSumExp(), grad, op.getScaleAttr(), op.getCausalAttr());
+        op.getLogSumExp(), grad, op.getMask(), op.getScaleAttr(),
+        op.getCausalAttr());
     return gradOp->getResults();
   }
 
@@ -42,9 +45,10 @@ public:
         broadcast(builder, loc, perToken, type.getShape(), {0, 1, 2});
     Value factor = splat(builder, loc, type, op.getScale().convertToDouble());
     Value weight = MulOp::create(builder, loc, spread, factor);
-    auto mean = AttentionOp::create(
-        builder, loc, type, op.getLogSumExp().getType(), op.getQuery(),
-        op.getKey(), op.getKey(), op.getScaleAttr(), op.getCausalAttr());
+    auto mean = AttentionOp::create(builder, loc, type,
+                                    op.getLogSumExp().getType(), op.getQuery(),
+                                    op.getKey(), op.getKey(), op.getMask(),
+                                    op.getScaleAttr(), op.getCausalAttr());
     Value weighted = MulOp::create(builder, loc, op.getQuery(), weight);
     return {MulOp::create(builder, loc, mean.getResult(), weight),
             ofResult(weighted)[2], Value()};
@@ -62,6 +66,9 @@ private:
 LogicalResult AttentionOp::vjp(OpBuilder &builder, ValueRange resultGrads,
                                ArrayRef<bool> wanted,
                                MutableArrayRef<Value> operandGrads) {
+  if (getMask() && wanted[3])
+    return emitOpError("has a mask that depends on parameters; its gradient "
+                       "is not known");
   Gradients gradients(*this, builder);
   auto add = [&](ArrayRef<Value> terms) {
     for (auto [index, term] : llvm::enumerate(terms)) {
@@ -77,8 +84,30 @@ LogicalResult AttentionOp::vjp(OpBuilder &builder, ValueRange resultGrads,
   return success();
 }
 
+/// Whether any score is above minus infinity; if none is, all become 0.
+static Value buildSeen(OpBuilder &builder, Location loc, Value scores,
+                       Value scratch) {
+  double infinity = std::numeric_limits<double>::infinity();
+  Value largest = buildReduction(
+      builder, loc, scores, scratch, -infinity,
+      [](OpBuilder &nested, Location at, ValueRange e) {
+        return SmallVector<Value>{ScalarBuilder(nested, at).max(e[1], e[0])};
+      })[0];
+  Type type = largest.getType();
+  Value lowest = ScalarBuilder(builder, loc).constant(type, -infinity);
+  Value seen = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::UNE,
+                                     largest, lowest);
+  buildPointwise(builder, loc, ValueRange(), scores,
+                 [&](OpBuilder &nested, Location at, ValueRange e) {
+                   ScalarBuilder s(nested, at);
+                   return SmallVector<Value>{
+                       s.select(seen, e[0], s.constant(type, 0))};
+                 });
+  return seen;
+}
+
 ShardingRule AttentionOp::getShardingRule() {
-  return attentionShardingRule(*this);
+  return attentionShardingRule(*this, /*mask=*/3);
 }
 
 double AttentionOp::getFlops() {
@@ -100,10 +129,26 @@ void AttentionOp::buildLinalg(OpBuilder &builder, Location loc,
     buildRowProducts(builder, loc, keys, query, scores);
     buildMaskedScale(builder, loc, scores, getScale().convertToDouble(),
                      getCausal(), at[1]);
-    auto [largest, sum] = buildRowExp(builder, loc, scores, scores, scratch);
     ScalarBuilder s(builder, loc);
-    buildStore(builder, loc, s.add(largest, s.log(sum)), outputs[1],
-               {at[0], at[2], at[1]});
+    Value seen;
+    if (inputs.size() > 3) {
+      buildMaskAddition(builder, loc,
+                        AttentionRow::ofMask(builder, loc, inputs[3], at),
+                        scores);
+      seen = buildSeen(builder, loc, scores, scratch);
+    }
+    auto [rowLargest, rowSum] =
+        buildRowExp(builder, loc, scores, scores, scratch);
+    Value largest = rowLargest, sum = rowSum;
+    Value logSum = s.add(largest, s.log(sum));
+    if (seen) { // of what is hidden, no part
+      double most = std::numeric_limits<float>::max();
+      Value infinite =
+          s.constant(element, std::numeric_limits<double>::infinity());
+      logSum = s.select(seen, logSum, s.constant(element, most));
+      sum = s.select(seen, sum, infinite);
+    }
+    buildStore(builder, loc, logSum, outputs[1], {at[0], at[2], at[1]});
     buildFill(builder, loc, result, 0);
     buildWeightedRows(builder, loc, scores, values, result);
     buildPointwise(builder, loc, ValueRange(), result,

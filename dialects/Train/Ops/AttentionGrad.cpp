@@ -9,7 +9,7 @@ LogicalResult AttentionGradOp::verify() {
   RankedTensorType type = getQuery().getType();
   RankedTensorType key = getKey().getType();
   if (failed(verifyAttention(*this, type, key, getValue().getType(),
-                             getCausal())) ||
+                             getCausal(), getMask())) ||
       failed(verifyType(*this, "result", getResult().getType(), type)) ||
       failed(verifyTypeOrPrecision(*this, "log_sum_exp",
                                    getLogSumExp().getType(),
@@ -22,7 +22,7 @@ LogicalResult AttentionGradOp::verify() {
 }
 
 ShardingRule AttentionGradOp::getShardingRule() {
-  return attentionShardingRule(*this);
+  return attentionShardingRule(*this, /*mask=*/6);
 }
 
 double AttentionGradOp::getFlops() {
@@ -82,18 +82,29 @@ void AttentionGradOp::buildLinalg(OpBuilder &builder, Location loc,
     Value query = ofQuery(inputs[0]), grad = ofQuery(inputs[5]);
     buildRowProducts(builder, loc, ofKeys(inputs[1]), query, weights);
     buildMaskedScale(builder, loc, weights, scale, getCausal(), at[1]);
+    if (inputs.size() > 6)
+      buildMaskAddition(builder, loc,
+                        AttentionRow::ofMask(builder, loc, inputs[6], at),
+                        weights);
     buildRowProducts(builder, loc, ofKeys(inputs[2]), grad, slopes);
     Value shift = buildDot(builder, loc, grad, ofQuery(inputs[3]), scratch);
     Value sum = buildLoad(builder, loc, inputs[4], {at[0], at[2], at[1]});
     Value rows[] = {weights, slopes};
-    buildPointwise(builder, loc, ValueRange(), rows,
-                   [&](OpBuilder &nested, Location place, ValueRange e) {
-                     ScalarBuilder s(nested, place);
-                     Value p = s.exp(s.sub(e[0], sum));
-                     Value slope = s.mul(p, s.sub(e[1], shift));
-                     Value factor = s.constant(p.getType(), scale);
-                     return SmallVector<Value>{p, s.mul(slope, factor)};
-                   });
+    buildPointwise(
+        builder, loc, ValueRange(), rows,
+        [&](OpBuilder &nested, Location place, ValueRange e) {
+          ScalarBuilder s(nested, place);
+          Value p = s.exp(s.sub(e[0], sum));
+          if (inputs.size() > 6) {
+            Value alike =
+                arith::CmpFOp::create(nested, place, arith::CmpFPredicate::OLT,
+                                      sum, s.constant(p.getType(), kAllHidden));
+            p = s.select(alike, s.constant(p.getType(), 1.0 / count), p);
+          }
+          Value slope = s.mul(p, s.sub(e[1], shift));
+          Value factor = s.constant(p.getType(), scale);
+          return SmallVector<Value>{p, s.mul(slope, factor)};
+        });
     buildWeightedRows(builder, loc, slopes, ofKeys(inputs[1]),
                       ofQuery(outputs[0]));
     buildOuterSum(builder, loc, slopes, query, ofKeys(outputs[1]));

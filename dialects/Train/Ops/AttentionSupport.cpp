@@ -12,9 +12,26 @@ RankedTensorType logSumExpType(RankedTensorType query) {
   return withShape(query, {shape[0], shape[2], shape[1]});
 }
 
+static LogicalResult verifyMask(Operation *op, RankedTensorType query,
+                                int64_t keys, Value mask) {
+  auto type = cast<RankedTensorType>(mask.getType());
+  ArrayRef<int64_t> shape = query.getShape();
+  int64_t full[] = {shape[0], shape[2], shape[1]};
+  bool fits = type.getRank() == 4 && type.getDimSize(3) == keys &&
+              type.getElementType() == query.getElementType();
+  for (int64_t dim = 0; fits && dim < 3; ++dim)
+    fits = llvm::is_contained({int64_t(1), full[dim]}, type.getDimSize(dim));
+  if (fits)
+    return success();
+  return op->emitOpError("mask is ")
+         << type << ", expected " << query.getElementType() << " [" << full[0]
+         << " or 1, " << full[1] << " or 1, " << full[2] << " or 1, " << keys
+         << "]";
+}
+
 LogicalResult verifyAttention(Operation *op, RankedTensorType query,
                               RankedTensorType key, RankedTensorType value,
-                              bool causal) {
+                              bool causal, Value mask) {
   if (query.getRank() != 4)
     return op->emitOpError("query is ")
            << query << ", expected [batch, queries, heads, width]";
@@ -28,10 +45,10 @@ LogicalResult verifyAttention(Operation *op, RankedTensorType query,
   if (causal && keys != shape[1])
     return op->emitOpError("is causal with ")
            << shape[1] << " queries and " << keys << " keys";
-  return success();
+  return mask ? verifyMask(op, query, keys, mask) : success();
 }
 
-ShardingRule attentionShardingRule(Operation *op) {
+ShardingRule attentionShardingRule(Operation *op, unsigned mask) {
   ShardingRule rule = ShardingRule::whole(op);
   auto query = cast<RankedTensorType>(op->getOperand(0).getType());
   int batch = rule.addFactor(query.getDimSize(0));
@@ -44,6 +61,14 @@ ShardingRule attentionShardingRule(Operation *op) {
   };
   place(rule.operandDims);
   place(rule.resultDims);
+  if (mask < op->getNumOperands()) {
+    auto type = cast<RankedTensorType>(op->getOperand(mask).getType());
+    auto &dims = rule.operandDims[mask];
+    dims = {batch, heads, ShardingRule::kWhole, ShardingRule::kWhole};
+    for (int64_t dim = 0; dim < 2; ++dim)
+      if (type.getDimSize(dim) == 1) // the same for all parts
+        dims[dim] = ShardingRule::kWhole;
+  }
   return rule;
 }
 
@@ -59,6 +84,16 @@ double attentionProductFlops(RankedTensorType query, RankedTensorType key,
 Value AttentionRow::ofQuery(OpBuilder &builder, Location loc, Value buffer,
                             Indices at) {
   return buildSlice(builder, loc, buffer, {0, 1, 2}, at);
+}
+
+Value AttentionRow::ofMask(OpBuilder &builder, Location loc, Value buffer,
+                           Indices at) {
+  ArrayRef<int64_t> shape = shapeOf(buffer);
+  SmallVector<OpFoldResult> place = {at[0], at[2], at[1]};
+  for (int64_t dim = 0; dim < 3; ++dim)
+    if (shape[dim] == 1)
+      place[dim] = builder.getIndexAttr(0);
+  return buildSlice(builder, loc, buffer, {0, 1, 2}, place);
 }
 
 Value AttentionRow::ofKeys(OpBuilder &builder, Location loc, Value buffer,
@@ -89,6 +124,15 @@ void buildWeightedRows(OpBuilder &builder, Location loc, Value weights,
         ScalarBuilder s(nested, at);
         return SmallVector<Value>{s.add(e[2], s.mul(e[0], e[1]))};
       });
+}
+
+void buildMaskAddition(OpBuilder &builder, Location loc, Value mask,
+                       Value scores) {
+  buildPointwise(builder, loc, mask, scores,
+                 [](OpBuilder &nested, Location at, ValueRange e) {
+                   ScalarBuilder s(nested, at);
+                   return SmallVector<Value>{s.add(e[1], e[0])};
+                 });
 }
 
 void buildMaskedScale(OpBuilder &builder, Location loc, Value scores,

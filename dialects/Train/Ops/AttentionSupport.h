@@ -13,11 +13,12 @@ mlir::RankedTensorType logSumExpType(mlir::RankedTensorType query);
 mlir::LogicalResult verifyAttention(mlir::Operation *op,
                                     mlir::RankedTensorType query,
                                     mlir::RankedTensorType key,
-                                    mlir::RankedTensorType value, bool causal);
+                                    mlir::RankedTensorType value, bool causal,
+                                    mlir::Value mask);
 
 /// Samples and heads are parallel, all else is whole. Operands and results of 3
-/// dims are [batch, heads, queries].
-ShardingRule attentionShardingRule(mlir::Operation *op);
+/// dims are [batch, heads, queries], operand number `mask` is a mask.
+ShardingRule attentionShardingRule(mlir::Operation *op, unsigned mask);
 
 /// Floating-point operations of one product of queries and keys.
 double attentionProductFlops(mlir::RankedTensorType query,
@@ -28,6 +29,9 @@ struct AttentionRow {
   /// `buffer`, of queries, at the query: [width].
   static mlir::Value ofQuery(mlir::OpBuilder &builder, mlir::Location loc,
                              mlir::Value buffer, Indices at);
+  /// `buffer`, a mask, at the query: [keys].
+  static mlir::Value ofMask(mlir::OpBuilder &builder, mlir::Location loc,
+                            mlir::Value buffer, Indices at);
   /// `buffer`, of keys, at the sample and head: [keys, width].
   static mlir::Value ofKeys(mlir::OpBuilder &builder, mlir::Location loc,
                             mlir::Value buffer, Indices at);
@@ -45,6 +49,14 @@ void buildWeightedRows(mlir::OpBuilder &builder, mlir::Location loc,
 void buildMaskedScale(mlir::OpBuilder &builder, mlir::Location loc,
                       mlir::Value scores, double scale, bool causal,
                       mlir::OpFoldResult query);
+
+/// scores[i] += mask[i]
+void buildMaskAddition(mlir::OpBuilder &builder, mlir::Location loc,
+                       mlir::Value mask, mlir::Value scores);
+
+/// Where a mask hides all of a query's keys by numbers that are finite, scores
+/// are lost in them: a log sum exp below this says that they all count alike.
+constexpr double kAllHidden = -1e8;
 
 } // namespace zc::train
 

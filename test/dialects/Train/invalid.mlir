@@ -461,3 +461,11 @@ train.state @w "parameter" : tensor<2xf32> {draw = {normal = 1.0 : f64}}
 
 // expected-error @below {{draws no floating-point numbers}}
 train.state @w "constant" : tensor<2xi64> {draw = {constant = 1.0 : f64}}
+
+// -----
+
+func.func @attention_mask(%q: tensor<2x3x4x5xf32>, %m: tensor<2x1x3xf32>) {
+  // expected-error @below {{mask is 'tensor<2x1x3xf32>', expected 'f32' [2 or 1, 4 or 1, 3 or 1, 3]}}
+  %0:2 = train.attention %q, %q, %q, %m {scale = 1.0 : f64} : (tensor<2x3x4x5xf32>, tensor<2x3x4x5xf32>, tensor<2x3x4x5xf32>, tensor<2x1x3xf32>) -> (tensor<2x3x4x5xf32>, tensor<2x4x3xf32>)
+  return
+}

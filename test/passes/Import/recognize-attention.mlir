@@ -52,9 +52,11 @@ func.func @one_head(%q: tensor<2x5x8xf32>, %k: tensor<2x7x8xf32>, %v: tensor<2x7
   return %2 : tensor<2x5x8xf32>
 }
 
-// Tests that attention with another mask stays as it is, as does attention whose
-// probabilities are an output.
+// Tests that another constant mask is the op's, and that attention whose
+// probabilities are an output stays as it is.
 // CHECK-LABEL: func.func @others
+// CHECK: %[[MASK:.*]] = train.reshape %{{.*}} : (tensor<3x3xf32>) -> tensor<1x1x3x3xf32>
+// CHECK: train.attention %{{.*}}, %{{.*}}, %{{.*}}, %[[MASK]] {scale
 // CHECK-NOT: train.attention
 // CHECK: return
 func.func @others(%q: tensor<2x3x8xf32>, %mask: tensor<3x3xf32> {train.state = @band}) -> (tensor<2x3x8xf32>, tensor<2x3x8xf32>, tensor<2x3x3xf32>) {

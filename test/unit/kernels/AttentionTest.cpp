@@ -7,6 +7,7 @@
 #include "test/unit/kernels/TestTensors.h"
 
 #include <cmath>
+#include <limits>
 
 namespace zc::kernels::test {
 namespace {
@@ -25,6 +26,12 @@ struct Case {
     tensors[4].resize(spec.batch * spec.heads * spec.queries);
     for (auto &tensor : tensors)
       expected.emplace_back(tensor.size(), 0.0);
+    tensors.push_back(fill(rowMajor({spec.batch, 1, spec.queries, spec.keys}),
+                           /*seed=*/10));
+  }
+
+  double maskAt(int64_t b, int64_t t, int64_t s) const {
+    return spec.masked ? tensors[9][(b * spec.queries + t) * spec.keys + s] : 0;
   }
 
   int64_t place(int64_t tokens, int64_t b, int64_t t, int64_t h) const {
@@ -45,8 +52,13 @@ struct Case {
     Doubles p(seen);
     double largest = -INFINITY, sum = 0, delta = 0;
     for (int64_t s = 0; s < seen; ++s) {
-      p[s] = spec.scale * dot(0, row, 1, place(spec.keys, b, s, h));
+      p[s] = spec.scale * dot(0, row, 1, place(spec.keys, b, s, h)) +
+             maskAt(b, t, s);
       largest = std::max(largest, p[s]);
+    }
+    if (largest == -INFINITY) { // nothing is seen
+      expected[4][(b * spec.heads + h) * spec.queries + t] = kNothingSeen;
+      return;
     }
     for (double &value : p)
       sum += value = std::exp(value - largest);
@@ -100,7 +112,8 @@ void run(Case &example, bool backward, int given) {
   ASSERT_TRUE(primitive) << error;
   EXPECT_LE(primitive->workspaceBytes(), bound);
   GuardedWorkspace workspace(bound);
-  void *operands[9] = {};
+  void *operands[10] = {};
+  operands[9] = example.tensors[9].data();
   for (int i = 0; i < given; ++i)
     operands[i] = example.tensors[i].data();
   ASSERT_TRUE(primitive->execute(operands, workspace.get(), &error)) << error;
@@ -126,6 +139,32 @@ INSTANTIATE_TEST_SUITE_P(
                       AttentionSpec{false, 1, 64, 64, 2, 64, 0.125, true},
                       AttentionSpec{false, 1, 33, 150, 2, 16, 0.25, false},
                       AttentionSpec{false, 3, 130, 7, 1, 80, 0.1, false}));
+
+// A mask per sample and query: some keys hidden, for some queries all of them,
+// by minus infinity or by numbers in which the scores are lost.
+TEST(AttentionPrimitive, AddsAMask) {
+  setTeamSize(kThreads);
+  AttentionSpec spec{false, 2, 70, 150, 3, 20, 0.3, false};
+  spec.masked = true;
+  spec.maskStrides[0] = spec.queries * spec.keys;
+  spec.maskStrides[2] = spec.keys;
+  Case example(spec);
+  float lowest = -std::numeric_limits<float>::max();
+  for (int64_t t = 0; t < 2 * spec.queries; ++t)
+    for (int64_t s = 0; s < spec.keys; ++s) {
+      float &mask = example.tensors[9][t * spec.keys + s];
+      if (t % 7 == 3)
+        mask = -INFINITY;
+      else if (t % 7 == 5)
+        mask = lowest;
+      else if (s % 3 == t % 2)
+        mask = t % 2 ? -INFINITY : lowest;
+    }
+  example.computeExpected();
+  run(example, /*backward=*/false, 5);
+  run(example, /*backward=*/true, 9);
+  example.expectEqual({3, 4, 6, 7, 8});
+}
 
 TEST(AttentionPrimitive, LeavesOutWhatNobodyWants) {
   setTeamSize(kThreads);

@@ -1,0 +1,76 @@
+// RUN: zc-opt %s --zc-recognize-attention --canonicalize | FileCheck %s
+
+train.state @tril "constant" : tensor<3x3xi1> {value = dense<[[true, false, false], [true, true, false], [true, true, true]]> : tensor<3x3xi1>}
+train.state @bias "parameter" : tensor<3x3xf32>
+
+// Tests that a bool that chooses between scores and a number that hides is known
+// as the causal mask, either way round, as is one under a guard against rows
+// that are hidden whole.
+// CHECK-LABEL: func.func @bools
+// CHECK: train.attention {{.*}}{causal, scale = 1.000000e+00 : f64}
+// CHECK-NOT: train.select
+// CHECK: train.attention {{.*}}{causal, scale = 1.000000e+00 : f64}
+// CHECK-NOT: train.is_nan
+// CHECK: return
+func.func @bools(%q: tensor<2x3x8xf32>, %mask: tensor<3x3xi1> {train.state = @tril}) -> (tensor<2x3x8xf32>, tensor<2x3x8xf32>) {
+  %hidden = train.constant dense<-1.0e9> : tensor<2x3x3xf32>
+  %zero = train.constant dense<0.0> : tensor<2x3x3xf32>
+  %0 = train.matmul %q, %q {transpose_rhs} : (tensor<2x3x8xf32>, tensor<2x3x8xf32>) -> tensor<2x3x3xf32>
+  %1 = train.broadcast %mask {dims = array<i64: 1, 2>} : (tensor<3x3xi1>) -> tensor<2x3x3xi1>
+  %2 = train.select %1, %0, %hidden : (tensor<2x3x3xi1>, tensor<2x3x3xf32>, tensor<2x3x3xf32>) -> tensor<2x3x3xf32>
+  %3 = train.softmax %2 {dim = 2 : i64} : (tensor<2x3x3xf32>) -> tensor<2x3x3xf32>
+  %4 = train.matmul %3, %q : (tensor<2x3x3xf32>, tensor<2x3x8xf32>) -> tensor<2x3x8xf32>
+  %5 = train.constant dense<[[false, true, true], [false, false, true], [false, false, false]]> : tensor<3x3xi1>
+  %6 = train.broadcast %5 {dims = array<i64: 1, 2>} : (tensor<3x3xi1>) -> tensor<2x3x3xi1>
+  %7 = train.matmul %q, %4 {transpose_rhs} : (tensor<2x3x8xf32>, tensor<2x3x8xf32>) -> tensor<2x3x3xf32>
+  %8 = train.select %6, %hidden, %7 : (tensor<2x3x3xi1>, tensor<2x3x3xf32>, tensor<2x3x3xf32>) -> tensor<2x3x3xf32>
+  %9 = train.softmax %8 {dim = 2 : i64} : (tensor<2x3x3xf32>) -> tensor<2x3x3xf32>
+  %10 = train.is_nan %9 : (tensor<2x3x3xf32>) -> tensor<2x3x3xi1>
+  %11 = train.select %10, %zero, %9 : (tensor<2x3x3xi1>, tensor<2x3x3xf32>, tensor<2x3x3xf32>) -> tensor<2x3x3xf32>
+  %12 = train.matmul %11, %q : (tensor<2x3x3xf32>, tensor<2x3x8xf32>) -> tensor<2x3x8xf32>
+  return %4, %12 : tensor<2x3x8xf32>, tensor<2x3x8xf32>
+}
+
+// Tests that a mask that a batch brings is the op's, as small as it was before it
+// was repeated, whether it is added or chooses.
+// CHECK-LABEL: func.func @padding
+// CHECK-SAME: %[[M:[a-z0-9]+]]: tensor<2x1x1x3xf32>, %[[B:[a-z0-9]+]]: tensor<2x3xi1>
+// CHECK: train.attention %{{.*}}, %{{.*}}, %{{.*}}, %[[M]] {scale = 5.000000e-01 : f64}
+// CHECK: %[[SEEN:.*]] = train.reshape %[[B]] : (tensor<2x3xi1>) -> tensor<2x1x1x3xi1>
+// CHECK: %[[MASK:.*]] = train.select %[[SEEN]], %{{.*}}, %{{.*}} : {{.*}} -> tensor<2x1x1x3xf32>
+// CHECK: train.attention %{{.*}}, %{{.*}}, %{{.*}}, %[[MASK]] {scale = 1.000000e+00 : f64}
+func.func @padding(%q: tensor<2x4x3x8xf32>, %m: tensor<2x1x1x3xf32>, %b: tensor<2x3xi1>) -> (tensor<2x4x3x8xf32>, tensor<2x4x3x8xf32>) {
+  %half = train.constant dense<0.5> : tensor<2x4x3x3xf32>
+  %hidden = train.constant dense<0xFF800000> : tensor<2x4x3x3xf32>
+  %0 = train.matmul %q, %q {transpose_rhs} : (tensor<2x4x3x8xf32>, tensor<2x4x3x8xf32>) -> tensor<2x4x3x3xf32>
+  %1 = train.mul %0, %half : (tensor<2x4x3x3xf32>, tensor<2x4x3x3xf32>) -> tensor<2x4x3x3xf32>
+  %2 = train.broadcast %m {dims = array<i64: 0, 1, 2, 3>} : (tensor<2x1x1x3xf32>) -> tensor<2x4x3x3xf32>
+  %3 = train.add %2, %1 : (tensor<2x4x3x3xf32>, tensor<2x4x3x3xf32>) -> tensor<2x4x3x3xf32>
+  %4 = train.softmax %3 {dim = 3 : i64} : (tensor<2x4x3x3xf32>) -> tensor<2x4x3x3xf32>
+  %5 = train.matmul %4, %q : (tensor<2x4x3x3xf32>, tensor<2x4x3x8xf32>) -> tensor<2x4x3x8xf32>
+  %6 = train.matmul %5, %q {transpose_rhs} : (tensor<2x4x3x8xf32>, tensor<2x4x3x8xf32>) -> tensor<2x4x3x3xf32>
+  %7 = train.broadcast %b {dims = array<i64: 0, 3>} : (tensor<2x3xi1>) -> tensor<2x4x3x3xi1>
+  %8 = train.select %7, %6, %hidden : (tensor<2x4x3x3xi1>, tensor<2x4x3x3xf32>, tensor<2x4x3x3xf32>) -> tensor<2x4x3x3xf32>
+  %9 = train.softmax %8 {dim = 3 : i64} : (tensor<2x4x3x3xf32>) -> tensor<2x4x3x3xf32>
+  %10 = train.matmul %9, %q : (tensor<2x4x3x3xf32>, tensor<2x4x3x8xf32>) -> tensor<2x4x3x8xf32>
+  return %5, %10 : tensor<2x4x3x8xf32>, tensor<2x4x3x8xf32>
+}
+
+// Tests that a bias that is trained stays where its gradient is known, as does a
+// number that hides too little.
+// CHECK-LABEL: func.func @others
+// CHECK-NOT: train.attention
+// CHECK: return
+func.func @others(%q: tensor<2x3x8xf32>, %bias: tensor<3x3xf32> {train.state = @bias}, %b: tensor<2x3xi1>) -> (tensor<2x3x8xf32>, tensor<2x3x8xf32>) {
+  %hidden = train.constant dense<-1.0e4> : tensor<2x3x3xf32>
+  %0 = train.matmul %q, %q {transpose_rhs} : (tensor<2x3x8xf32>, tensor<2x3x8xf32>) -> tensor<2x3x3xf32>
+  %1 = train.broadcast %bias {dims = array<i64: 1, 2>} : (tensor<3x3xf32>) -> tensor<2x3x3xf32>
+  %2 = train.add %0, %1 : (tensor<2x3x3xf32>, tensor<2x3x3xf32>) -> tensor<2x3x3xf32>
+  %3 = train.softmax %2 {dim = 2 : i64} : (tensor<2x3x3xf32>) -> tensor<2x3x3xf32>
+  %4 = train.matmul %3, %q : (tensor<2x3x3xf32>, tensor<2x3x8xf32>) -> tensor<2x3x8xf32>
+  %5 = train.broadcast %b {dims = array<i64: 0, 2>} : (tensor<2x3xi1>) -> tensor<2x3x3xi1>
+  %6 = train.select %5, %0, %hidden : (tensor<2x3x3xi1>, tensor<2x3x3xf32>, tensor<2x3x3xf32>) -> tensor<2x3x3xf32>
+  %7 = train.softmax %6 {dim = 2 : i64} : (tensor<2x3x3xf32>) -> tensor<2x3x3xf32>
+  %8 = train.matmul %7, %q : (tensor<2x3x3xf32>, tensor<2x3x8xf32>) -> tensor<2x3x8xf32>
+  return %4, %8 : tensor<2x3x8xf32>, tensor<2x3x8xf32>
+}
