@@ -207,4 +207,21 @@ def Train_ScatterAddOp : Train_TensorOp<"scatter_add", [Train_Differentiable,
   let hasCanonicalizer = 1;
 }
 
+def Train_ScatterReduceOp : Train_TensorOp<"scatter_reduce",
+    [Train_Differentiable, AllTypesMatch<["init", "result"]>,
+     Train_Precision<["getPrecision"]>], ["mayShareBuffer", "accumulates"]> {
+  let summary = "max, min, prod, last of `init` and `updates` at `indices`";
+  let description = [{
+    As scatter_add, of integers too, of which alone there is a "sum"; "last" puts
+    updates in place of what is there. Elements of `init` and `updates` that equal
+    the extremum share its gradient evenly, as in PyTorch's scatter_reduce.
+  }];
+  let arguments = (ins StrAttr:$kind, Train_Tensor:$init,
+      Train_IntTensor:$indices, Train_Tensor:$updates, I64Attr:$dim);
+  let results = (outs Train_Tensor:$result);
+  let hasVerifier = 1;
+  let assemblyFormat =
+      "$kind operands attr-dict `:` functional-type(operands, results)";
+}
+
 #endif // ZC_DIALECTS_TRAIN_COMPOSITEOPS_TD

@@ -143,6 +143,9 @@ def shapes():
     yield "gather", lambda t: t.gather(1, at), (2, 4)
     yield "scatter", lambda t, u: t.scatter(1, at[:, :2], u), (2, 4), (2, 2)
     yield "scatter_add", lambda t, u: t.scatter_add(1, at, u), (2, 4), (2, 3)
+    for kind in "amax", "amin", "prod":
+        yield (f"scatter_{kind}", lambda t, u, kind=kind: t.scatter_reduce(
+            1, at, u, kind), (2, 4), (2, 3))
     yield "index_add", lambda t, u: t.index_add(0, at[0], u), (4, 2), (3, 2)
     yield "slice", lambda t: t[:, 1:6:2, -2:], (2, 7, 3)
     yield "flip", lambda t: t.flip(1), (2, 3)
@@ -164,7 +167,7 @@ def shapes():
 
 def sampling():
     image, places = (2, 3, 5, 6), (2, 4, 3, 2)
-    for mode in "bilinear", "nearest":
+    for mode in "bilinear", "nearest", "bicubic":
         for padding in "zeros", "border", "reflection":
             for corners in False, True:
                 def sample(x, at, mode=mode, padding=padding, corners=corners):
@@ -175,10 +178,36 @@ def sampling():
     yield ("affine", lambda x, theta: F.grid_sample(x, F.affine_grid(
         theta, [2, 3, 4, 4], align_corners=False), align_corners=False),
         image, (2, 2, 3))
+    yield "unpool", lambda x: F.max_unpool2d(*F.max_pool2d(
+        x, 2, return_indices=True), 2), (2, 3, 4, 6)
+    yield "unpool_overlapping", lambda x: F.max_unpool2d(*F.max_pool2d(
+        x, 3, 2, 1, return_indices=True), 3, 2, 1, (5, 7)), (2, 2, 5, 7)
+    yield "fold", lambda x: F.fold(x, (5, 6), (3, 2), padding=1, stride=2), (
+        2, 12, 12)
+    yield "fold_tiles", lambda x: F.fold(x, (4, 6), 2, stride=2), (2, 8, 6)
     bags = torch.tensor([[2, 0, 2], [1, 3, 0]])
     for mode in "sum", "mean", "max":
         yield (f"bag_{mode}", lambda t, mode=mode: F.embedding_bag(
             bags, t, mode=mode), (4, 3))
+
+
+def transforms():
+    for size in 5, 6:
+        yield f"rfft_{size}", lambda x: torch.view_as_real(
+            torch.fft.rfft(x, norm="ortho")), (2, size)
+    yield "rfft_long", lambda x: torch.view_as_real(torch.fft.rfft(x)), (2, 210)
+    yield "fft2", lambda x: torch.fft.fft2(x).real, (2, 3, 4)
+    yield "irfft", lambda x: torch.fft.irfft(torch.view_as_complex(x), n=8), (
+        2, 5, 2)
+    yield "filter", lambda x, w: torch.fft.irfft(
+        torch.fft.rfft(x) * torch.view_as_complex(w), n=8), (2, 8), (5, 2)
+    window = torch.hann_window(8)
+    yield "stft", lambda x: torch.view_as_real(torch.stft(
+        x, 8, 3, window=window, center=False, return_complex=True)), (2, 20)
+    for size in 1, 3, 4:
+        yield f"det_{size}", torch.det, (2, size, size)
+    yield ("antialias", lambda x: F.interpolate(
+        x, size=(3, 5), mode="bilinear", antialias=True), (1, 2, 7, 6))
 
 
 class Recurrent(nn.Module):
@@ -259,7 +288,7 @@ def main():
     folder = parser.parse_args().output
     folder.mkdir(parents=True, exist_ok=True)
     families = (products, convolutions, reductions, elementwise, shapes,
-                sampling)
+                sampling, transforms)
     for cases in families:
         torch.manual_seed(0)
         record(cases.__name__, Family(cases), folder)

@@ -1,5 +1,5 @@
 //===- Reduce.cpp - train.reduce ----------------------------------------===//
-#include "dialects/Train/Ops/OpSupport.h"
+#include "dialects/Train/Ops/ReduceSupport.h"
 
 using namespace mlir;
 
@@ -80,28 +80,6 @@ static TypedAttr identityOf(StringRef kind, Type element) {
   return FloatAttr::get(element, value);
 }
 
-static Value combine(OpBuilder &builder, Location loc, StringRef kind, Value a,
-                     Value b) {
-  if (isa<FloatType>(a.getType())) {
-    ScalarBuilder s(builder, loc);
-    return isAddition(kind) ? s.add(a, b)
-           : kind == "max"  ? s.max(a, b)
-           : kind == "min"  ? s.min(a, b)
-                            : s.mul(a, b);
-  }
-  if (isAddition(kind))
-    return arith::AddIOp::create(builder, loc, a, b);
-  if (a.getType().isInteger(1) && kind == "max")
-    return arith::OrIOp::create(builder, loc, a, b);
-  if (a.getType().isInteger(1))
-    return arith::AndIOp::create(builder, loc, a, b);
-  if (kind == "max")
-    return arith::MaxSIOp::create(builder, loc, a, b);
-  if (kind == "min")
-    return arith::MinSIOp::create(builder, loc, a, b);
-  return arith::MulIOp::create(builder, loc, a, b);
-}
-
 static Value square(OpBuilder &builder, Location loc, Value a) {
   if (isa<FloatType>(a.getType()))
     return ScalarBuilder(builder, loc).mul(a, a);
@@ -123,7 +101,7 @@ void ReduceOp::buildLinalg(OpBuilder &builder, Location loc, ValueRange inputs,
         if (getKind() == "sum_square")
           element = square(nested, bodyLoc, element);
         return SmallVector<Value>{
-            combine(nested, bodyLoc, getKind(), elements[1], element)};
+            buildCombination(nested, bodyLoc, getKind(), elements[1], element)};
       });
 }
 

@@ -13,12 +13,10 @@ using namespace zc;
 
 namespace {
 
-/// Places along one spatial dim of the image, in pixels.
-struct Coordinate {
-  Value place;  // where, after padding has brought it near the image
-  Value corner; // the pixel at or below it; the nearest one
-  Value rest;   // from there, in [0, 1)
-  int64_t size;
+/// A pixel beside the places, along one spatial dim of the image.
+struct Tap {
+  Value pixel;  // which, as a float; outside the image perhaps
+  Value weight; // null: 1
 };
 
 class Sampler {
@@ -30,39 +28,17 @@ public:
         padding(context.node.getString("padding_mode", "zeros")),
         alignsCorners(context.node.getInt("align_corners", 0) != 0) {}
 
-  LogicalResult run() {
-    if (mode == "bilinear")
-      mode = "linear";
-    if (mode != "linear" && mode != "nearest")
-      return context.emitError() << "expected mode linear or nearest, found '"
-                                 << mode << "', which zc cannot compute";
-    for (int64_t dim = 0; dim < spatial; ++dim)
-      coordinates.push_back(readCoordinate(dim));
-    SmallVector<int64_t> toRows{0};
-    for (int64_t dim = 0; dim < spatial; ++dim)
-      toRows.push_back(dim + 2);
-    toRows.push_back(1);
-    Value rows = build.transpose(image, toRows);
-    int64_t channels = shapeOf(image)[1];
-    rows = build.reshape(
-        rows,
-        {ShapedType::getNumElements(shapeOf(image)) / channels, channels});
-    Value sum;
-    unsigned corners = mode == "linear" ? 1u << spatial : 1;
-    for (unsigned corner = 0; corner < corners; ++corner) {
-      Value term = sampleCorner(rows, corner);
-      sum = sum ? build.add(sum, term) : term;
-    }
-    SmallVector<int64_t> toChannels{0, rankOf(sum) - 1};
-    for (int64_t dim = 1; dim + 1 < rankOf(sum); ++dim)
-      toChannels.push_back(dim);
-    return context.set(build.transpose(sum, toChannels));
-  }
+  LogicalResult run();
 
 private:
-  Coordinate readCoordinate(int64_t dim);
+  int64_t sizeOf(int64_t dim) { return shapeOf(image)[dim + 2]; }
+  Value readPlace(int64_t dim);
+  Value bringInside(Value place, int64_t size);
   Value reflect(Value place, double low, double high);
-  Value sampleCorner(Value rows, unsigned corner);
+  SmallVector<Tap> findTaps(int64_t dim);
+  SmallVector<Tap> findCubicTaps(Value place, int64_t size);
+  Value imageRows();
+  Value sample(Value rows, ArrayRef<Tap> taps);
   Value floor(Value value) { return build.unary<train::FloorOp>(value); }
   Value clamp(Value value, double low, double high) {
     return build.min(build.max(value, build.splatLike(value, low)),
@@ -75,7 +51,6 @@ private:
   int64_t spatial;
   StringRef mode, padding;
   bool alignsCorners;
-  SmallVector<Coordinate> coordinates;
 };
 
 /// Mirrors at `low` and `high` until the place lies between them.
@@ -92,52 +67,94 @@ Value Sampler::reflect(Value place, double low, double high) {
   return build.add(build.select(isEven, rest, back), low);
 }
 
-/// The grid's last dim counts the image's dims from the last one.
-Coordinate Sampler::readCoordinate(int64_t dim) {
-  Coordinate result;
-  result.size = shapeOf(image)[dim + 2];
+/// What stands for a place, or a pixel, outside the image.
+Value Sampler::bringInside(Value place, int64_t pixels) {
+  double size = static_cast<double>(pixels);
+  if (padding == "reflection")
+    place = alignsCorners ? reflect(place, 0, size - 1)
+                          : reflect(place, -0.5, size - 0.5);
+  return padding == "zeros" ? place : clamp(place, 0, size - 1);
+}
+
+/// The places along one spatial dim, in pixels. The grid's last dim counts the
+/// image's dims from the last one.
+Value Sampler::readPlace(int64_t dim) {
   ArrayRef<int64_t> shape = shapeOf(grid);
   Value place =
       build.reshape(build.slice(grid, rankOf(grid) - 1, spatial - 1 - dim, 1),
                     shape.drop_back());
-  double size = static_cast<double>(result.size);
+  double size = static_cast<double>(sizeOf(dim));
   // -1 and 1 are the centres of the outer pixels, or their outer edges.
-  place = alignsCorners
-              ? build.mul(build.add(place, 1.0), (size - 1) / 2)
-              : build.add(build.mul(build.add(place, 1.0), size / 2), -0.5);
-  if (padding == "reflection")
-    place = alignsCorners ? reflect(place, 0, size - 1)
-                          : reflect(place, -0.5, size - 0.5);
-  if (padding != "zeros")
-    place = clamp(place, 0, size - 1);
-  result.place = place;
-  result.corner =
-      mode == "nearest" ? build.unary<train::RoundOp>(place) : floor(place);
-  result.rest = build.sub(place, result.corner);
-  return result;
+  return alignsCorners
+             ? build.mul(build.add(place, 1.0), (size - 1) / 2)
+             : build.add(build.mul(build.add(place, 1.0), size / 2), -0.5);
 }
 
-/// The pixels at one corner of the places' surroundings, weighed: bit d of
-/// `corner` says that it is the upper one along dim d.
-Value Sampler::sampleCorner(Value rows, unsigned corner) {
+/// The four pixels around a place, weighed by Keys' cubic with A = -3/4; each
+/// for itself is brought inside.
+SmallVector<Tap> Sampler::findCubicTaps(Value place, int64_t size) {
+  static constexpr double kA = -0.75;
+  Value corner = floor(place), rest = build.sub(place, corner);
+  Value back = build.add(build.neg(rest), 1.0);
+  auto near = [&](Value x) { // ((A + 2) x - (A + 3)) x^2 + 1
+    Value line = build.add(build.mul(x, kA + 2), -(kA + 3));
+    return build.add(build.mul(build.mul(line, x), x), 1.0);
+  };
+  auto far = [&](Value beyond) { // ((A x - 5 A) x + 8 A) x - 4 A
+    Value x = build.add(beyond, 1.0);
+    Value line = build.add(build.mul(x, kA), -5 * kA);
+    Value parabola = build.add(build.mul(line, x), 8 * kA);
+    return build.add(build.mul(parabola, x), -4 * kA);
+  };
+  SmallVector<Tap> taps{{build.add(corner, -1.0), far(rest)},
+                        {corner, near(rest)},
+                        {build.add(corner, 1.0), near(back)},
+                        {build.add(corner, 2.0), far(back)}};
+  for (Tap &tap : taps)
+    tap.pixel = bringInside(tap.pixel, size);
+  return taps;
+}
+
+SmallVector<Tap> Sampler::findTaps(int64_t dim) {
+  Value place = readPlace(dim);
+  if (mode == "cubic")
+    return findCubicTaps(place, sizeOf(dim));
+  place = bringInside(place, sizeOf(dim));
+  if (mode == "nearest")
+    return {{build.unary<train::RoundOp>(place), Value()}};
+  Value corner = floor(place), rest = build.sub(place, corner);
+  return {{corner, build.add(build.neg(rest), 1.0)},
+          {build.add(corner, 1.0), rest}};
+}
+
+/// All pixels of all images, each a row of channels.
+Value Sampler::imageRows() {
+  SmallVector<int64_t> toRows{0};
+  for (int64_t dim = 0; dim < spatial; ++dim)
+    toRows.push_back(dim + 2);
+  toRows.push_back(1);
+  int64_t channels = shapeOf(image)[1];
+  return build.reshape(
+      build.transpose(image, toRows),
+      {ShapedType::getNumElements(shapeOf(image)) / channels, channels});
+}
+
+/// The pixels at one tap of every spatial dim, weighed; 0 outside the image.
+Value Sampler::sample(Value rows, ArrayRef<Tap> taps) {
   Type integer = build.builder.getI64Type();
-  ArrayRef<int64_t> places = shapeOf(coordinates[0].place);
+  ArrayRef<int64_t> places = shapeOf(taps[0].pixel);
   Value at = build.iota(places, 0, integer), weight;
   auto weigh = [&](Value factor) {
     weight = weight ? build.mul(weight, factor) : factor;
   };
-  for (auto [dim, coordinate] : llvm::enumerate(coordinates)) {
-    bool upper = corner >> dim & 1;
-    Value pixel = upper ? build.add(coordinate.corner, 1.0) : coordinate.corner;
-    double last = static_cast<double>(coordinate.size - 1);
-    Value inside = clamp(pixel, 0, last);
-    if (mode == "linear")
-      weigh(upper ? coordinate.rest
-                  : build.add(build.neg(coordinate.rest), 1.0));
-    weigh(build.convert(build.compare("eq", inside, pixel),
-                        elementTypeOf(pixel)));
-    at = build.add(build.mul(at, build.splatLike(
-                                     at, static_cast<double>(coordinate.size))),
+  for (auto [dim, tap] : llvm::enumerate(taps)) {
+    double size = static_cast<double>(sizeOf(dim));
+    Value inside = clamp(tap.pixel, 0, size - 1);
+    if (tap.weight)
+      weigh(tap.weight);
+    weigh(build.convert(build.compare("eq", inside, tap.pixel),
+                        elementTypeOf(tap.pixel)));
+    at = build.add(build.mul(at, build.splatLike(at, size)),
                    build.convert(inside, integer));
   }
   Value pixels = build.gather(rows, at, 0);
@@ -145,6 +162,36 @@ Value Sampler::sampleCorner(Value rows, unsigned corner) {
       build.convert(weight, elementTypeOf(pixels)), shapeOf(pixels),
       llvm::to_vector(llvm::seq<int64_t>(0, places.size())));
   return build.mul(pixels, factor);
+}
+
+LogicalResult Sampler::run() {
+  if (mode == "bilinear" || mode == "bicubic")
+    mode = mode.drop_front(2);
+  if (mode != "linear" && mode != "nearest" && mode != "cubic")
+    return context.emitError() << "expected mode linear, nearest or cubic, "
+                                  "found '"
+                               << mode << "'";
+  SmallVector<SmallVector<Tap>> taps;
+  for (int64_t dim = 0; dim < spatial; ++dim)
+    taps.push_back(findTaps(dim));
+  Value rows = imageRows(), sum;
+  int64_t combinations = 1;
+  for (ArrayRef<Tap> ofDim : taps)
+    combinations *= ofDim.size();
+  for (int64_t at = 0; at < combinations; ++at) {
+    SmallVector<Tap> chosen;
+    int64_t rest = at;
+    for (ArrayRef<Tap> ofDim : taps) {
+      chosen.push_back(ofDim[rest % ofDim.size()]);
+      rest /= ofDim.size();
+    }
+    Value term = sample(rows, chosen);
+    sum = sum ? build.add(sum, term) : term;
+  }
+  SmallVector<int64_t> toChannels{0, rankOf(sum) - 1};
+  for (int64_t dim = 1; dim + 1 < rankOf(sum); ++dim)
+    toChannels.push_back(dim);
+  return context.set(build.transpose(sum, toChannels));
 }
 
 } // namespace

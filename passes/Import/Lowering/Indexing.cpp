@@ -1,12 +1,11 @@
-//===- Indexing.cpp - Gather*, Scatter*, OneHot, Trilu
-//---------------------===//
+//===- Indexing.cpp - Gather*, ReverseSequence, OneHot, Trilu -------------===//
+#include "passes/Import/Lowering/Indexing.h"
 #include "passes/Import/Lowering/LoweringRegistry.h"
-#include "passes/Import/Lowering/NodeContext.h"
 
 using namespace mlir;
 using namespace zc;
 
-static LogicalResult requireIndices(NodeContext &context, unsigned index) {
+LogicalResult zc::requireIndices(NodeContext &context, unsigned index) {
   auto type = dyn_cast<IntegerType>(elementTypeOf(context.operand(index)));
   if (type && type.isSignless() && type.getWidth() > 1)
     return success();
@@ -21,7 +20,7 @@ static Value wrapIndices(TensorBuilder &build, Value indices, int64_t size) {
                       build.add(indices, size), indices);
 }
 
-static SmallVector<int64_t> rowMajorStrides(ArrayRef<int64_t> shape) {
+SmallVector<int64_t> zc::rowMajorStrides(ArrayRef<int64_t> shape) {
   SmallVector<int64_t> strides(shape.size(), 1);
   for (int64_t dim = shape.size() - 2; dim >= 0; --dim)
     strides[dim] = strides[dim + 1] * shape[dim + 1];
@@ -77,10 +76,8 @@ static LogicalResult lowerGather(NodeContext &context) {
 
 // --- GatherElements, GatherND: by position in the flat table ---------------
 
-// The sum of `strides[dim]` times the position along `dim`, over `shape`.
-static Value addPositions(TensorBuilder &build, Value sum,
-                          ArrayRef<int64_t> shape, int64_t dim,
-                          int64_t stride) {
+Value zc::addPositions(TensorBuilder &build, Value sum, ArrayRef<int64_t> shape,
+                       int64_t dim, int64_t stride) {
   if (shape[dim] == 1)
     return sum;
   SmallVector<int64_t> steps;
@@ -89,9 +86,7 @@ static Value addPositions(TensorBuilder &build, Value sum,
   return build.add(sum, build.broadcast(build.integers(steps), shape, dim));
 }
 
-// Positions in the flat first operand that the second one, of any shape with as
-// many dims, names along the attribute `axis`.
-static FailureOr<Value> elementPositions(NodeContext &context) {
+FailureOr<Value> zc::elementPositions(NodeContext &context) {
   TensorBuilder &build = context.build;
   Value table = context.operand(0), indices = context.operand(1);
   FailureOr<int64_t> axis =
@@ -109,7 +104,7 @@ static FailureOr<Value> elementPositions(NodeContext &context) {
   return at;
 }
 
-static Value flatten(TensorBuilder &build, Value value) {
+Value zc::flatten(TensorBuilder &build, Value value) {
   return build.reshape(value, {ShapedType::getNumElements(shapeOf(value))});
 }
 
@@ -121,14 +116,7 @@ static LogicalResult lowerGatherElements(NodeContext &context) {
   return context.set(context.build.gather(flat, *at, 0));
 }
 
-namespace {
-/// The first operand as rows, and which of them the second one names.
-struct IndexedRows {
-  Value rows, at;
-};
-} // namespace
-
-static FailureOr<IndexedRows> indexRows(NodeContext &context, int64_t batch) {
+FailureOr<IndexedRows> zc::indexRows(NodeContext &context, int64_t batch) {
   if (failed(requireIndices(context, 1)))
     return failure();
   TensorBuilder &build = context.build;
@@ -167,45 +155,37 @@ static LogicalResult lowerGatherNd(NodeContext &context) {
   return context.set(context.build.gather(indexed->rows, indexed->at, 0));
 }
 
-// --- ScatterElements, ScatterND --------------------------------------------
+// --- ReverseSequence -------------------------------------------------------
 
-// Adds `updates` to the slices of `table` along dim 0, or puts them in their
-// places: whatever is named by some index is 0 before they are added.
-static LogicalResult scatter(NodeContext &context, Value table, Value at,
-                             Value updates) {
+// Of each sequence the first elements, as many as its length says, backwards.
+static LogicalResult lowerReverseSequence(NodeContext &context) {
   TensorBuilder &build = context.build;
-  StringRef reduction = context.node.getString("reduction", "none");
-  if (reduction != "none" && reduction != "add")
-    return context.emitError() << "expected a reduction of none or add, found '"
-                               << reduction << "'";
-  auto add = [&](Value init, Value terms) {
-    return train::ScatterAddOp::create(build.builder, build.loc, init.getType(),
-                                       init, at, terms, 0);
-  };
-  if (reduction == "none") {
-    Value named = add(build.splatLike(table, 0), build.splatLike(updates, 1));
-    table = build.select(build.compare("gt", named, 0.0),
-                         build.splatLike(table, 0), table);
-  }
-  return context.set(build.reshape(add(table, updates), context.resultShape()));
-}
-
-static LogicalResult lowerScatterElements(NodeContext &context) {
-  FailureOr<Value> at = elementPositions(context);
-  if (failed(at) || failed(context.requireFloat(0)))
+  Value x = context.operand(0), lengths = context.operand(1);
+  int64_t time = context.node.getInt("time_axis", 0);
+  int64_t batch = context.node.getInt("batch_axis", 1);
+  if (failed(requireIndices(context, 1)))
     return failure();
-  TensorBuilder &build = context.build;
-  return scatter(context, flatten(build, context.operand(0)),
-                 flatten(build, *at), flatten(build, context.operand(2)));
-}
-
-static LogicalResult lowerScatterNd(NodeContext &context) {
-  if (failed(context.requireFloat(0)))
-    return failure();
-  FailureOr<IndexedRows> indexed = indexRows(context, 0);
-  if (failed(indexed))
-    return failure();
-  return scatter(context, indexed->rows, indexed->at, context.operand(2));
+  if (rankOf(x) < 2 || time + batch != 1 || time * batch != 0 ||
+      shapeOf(lengths) != shapeOf(x).slice(batch, 1))
+    return context.emitError()
+           << "expected axes 0 and 1, and a length for each of the sequences; "
+              "found time_axis "
+           << time << ", batch_axis " << batch << ", " << x.getType() << " and "
+           << lengths.getType();
+  ArrayRef<int64_t> places = shapeOf(x).take_front(2);
+  Type integer = build.builder.getI64Type();
+  context.ranges.restrict(lengths, 0, places[time] + 1);
+  Value length =
+      build.broadcast(build.convert(lengths, integer), places, batch);
+  Value at = build.iota(places, time, integer);
+  Value backwards = build.add(build.sub(length, at), -1.0);
+  at = build.select(build.compare("lt", at, length), backwards, at);
+  SmallVector<int64_t> strides = rowMajorStrides(places);
+  at = build.mul(at, build.splatLike(at, strides[time]));
+  at = addPositions(build, at, places, batch, strides[batch]);
+  SmallVector<int64_t> rows{places[0] * places[1]};
+  llvm::append_range(rows, shapeOf(x).drop_front(2));
+  return context.set(build.gather(build.reshape(x, rows), at, 0));
 }
 
 // --- OneHot, Trilu ---------------------------------------------------------
@@ -262,9 +242,7 @@ void zc::registerIndexing(LoweringRegistry &registry) {
   registry.add("Gather", 1, 13, lowerGather);
   registry.add("GatherElements", 11, 13, lowerGatherElements);
   registry.add("GatherND", 11, 13, lowerGatherNd);
-  registry.add("Scatter", 9, 11, lowerScatterElements);
-  registry.add("ScatterElements", 11, 18, lowerScatterElements);
-  registry.add("ScatterND", 11, 18, lowerScatterNd);
+  registry.add("ReverseSequence", 10, 10, lowerReverseSequence);
   registry.add("OneHot", 9, 28, lowerOneHot);
   registry.add("Trilu", 14, 14, lowerTrilu);
 }

@@ -9,8 +9,10 @@ const LoweringRegistry &LoweringRegistry::get() {
     LoweringRegistry all;
     registerActivation(all);
     registerContraction(all);
+    registerDeterminant(all);
     registerEinsum(all);
     registerElementwise(all);
+    registerFourier(all);
     registerGridSample(all);
     registerIndexing(all);
     registerLoss(all);
@@ -20,8 +22,10 @@ const LoweringRegistry &LoweringRegistry::get() {
     registerRecurrent(all);
     registerReduction(all);
     registerResize(all);
+    registerScatter(all);
     registerShape(all);
     registerTopK(all);
+    registerUnpooling(all);
     return all;
   }();
   return registry;

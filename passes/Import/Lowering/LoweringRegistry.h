@@ -46,8 +46,10 @@ private:
 // One function a family, each in the file of its name.
 void registerActivation(LoweringRegistry &registry);
 void registerContraction(LoweringRegistry &registry);
+void registerDeterminant(LoweringRegistry &registry);
 void registerEinsum(LoweringRegistry &registry);
 void registerElementwise(LoweringRegistry &registry);
+void registerFourier(LoweringRegistry &registry);
 void registerGridSample(LoweringRegistry &registry);
 void registerIndexing(LoweringRegistry &registry);
 void registerLoss(LoweringRegistry &registry);
@@ -57,8 +59,10 @@ void registerRandom(LoweringRegistry &registry);
 void registerRecurrent(LoweringRegistry &registry);
 void registerReduction(LoweringRegistry &registry);
 void registerResize(LoweringRegistry &registry);
+void registerScatter(LoweringRegistry &registry);
 void registerShape(LoweringRegistry &registry);
 void registerTopK(LoweringRegistry &registry);
+void registerUnpooling(LoweringRegistry &registry);
 
 } // namespace zc
 

@@ -1,4 +1,5 @@
 //===- Pooling.cpp - MaxPool, AveragePool, LpPool and the global ones -----===//
+#include "passes/Import/Lowering/Indexing.h"
 #include "passes/Import/Lowering/LoweringRegistry.h"
 #include "passes/Import/Lowering/Windows.h"
 
@@ -19,14 +20,90 @@ static FailureOr<Windows> poolWindows(NodeContext &context) {
 
 // --- MaxPool ---------------------------------------------------------------
 
+namespace {
+/// Finds where in the flat input each window's largest element is; of equal
+/// ones it is the first.
+class PlaceFinder {
+public:
+  PlaceFinder(NodeContext &context, const Windows &windows, Value largest)
+      : context(context), build(context.build), windows(windows),
+        input(shapeOf(context.operand(0))), largest(largest),
+        padded(padInput()) {}
+
+  /// From a window's last element to its first, whoever equals the largest one
+  /// names its place.
+  Value run() {
+    auto type =
+        RankedTensorType::get(shapeOf(largest), build.builder.getI64Type());
+    Value places = build.splat(type, 0);
+    int64_t count = ShapedType::getNumElements(windows.kernel);
+    for (int64_t at = count - 1; at >= 0; --at)
+      places = visit(at, places);
+    return places;
+  }
+
+private:
+  Value padInput() {
+    SmallVector<int64_t> low(2, 0), high(2, 0);
+    llvm::append_range(low, windows.low);
+    llvm::append_range(high, windows.high);
+    return build.pad(context.operand(0), low, high);
+  }
+
+  /// How many elements of the flat input a step along `dim` is: with a
+  /// storage_order of 1 the first spatial dim is the innermost.
+  int64_t strideOf(int64_t dim) {
+    bool columns = dim > 1 && context.node.getInt("storage_order", 0) != 0;
+    return ShapedType::getNumElements(columns ? input.slice(2, dim - 2)
+                                              : input.drop_front(dim + 1));
+  }
+
+  Value visit(int64_t element, Value places);
+
+  NodeContext &context;
+  TensorBuilder &build;
+  const Windows &windows;
+  ArrayRef<int64_t> input;
+  Value largest, padded;
+};
+
+Value PlaceFinder::visit(int64_t element, Value places) {
+  ArrayRef<int64_t> shape = shapeOf(largest);
+  Value at = build.splatLike(places, 0), candidates = padded;
+  for (int64_t dim : {0, 1})
+    at = addPositions(build, at, shape, dim, strideOf(dim));
+  SmallVector<Value> insides;
+  for (int64_t spatial = windows.rank() - 1; spatial >= 0; --spatial) {
+    int64_t dim = spatial + 2, kernel = windows.kernel[spatial];
+    int64_t offset = element % kernel * windows.dilations[spatial];
+    int64_t stride = windows.strides[spatial];
+    element /= kernel;
+    candidates = build.slice(candidates, dim, offset, shape[dim], stride);
+    SmallVector<int64_t> steps, isInside;
+    for (int64_t window = 0; window < shape[dim]; ++window) {
+      int64_t index = window * stride + offset - windows.low[spatial];
+      steps.push_back(index * strideOf(dim));
+      isInside.push_back(index >= 0 && index < input[dim]);
+    }
+    at = build.add(at, build.broadcast(build.integers(steps), shape, dim));
+    if (llvm::is_contained(isInside, 0)) // no padding wins
+      insides.push_back(build.broadcast(build.integers(isInside), shape, dim));
+  }
+  Value wins = build.compare("eq", candidates, largest);
+  for (Value inside : insides)
+    wins = train::AndOp::create(build.builder, build.loc, wins.getType(), wins,
+                                build.compare("gt", inside, 0.0));
+  return build.select(wins, at, places);
+}
+} // namespace
+
 static LogicalResult lowerMaxPool(NodeContext &context) {
-  if (failed(context.requireUnused(1, "Indices")))
-    return failure();
   FailureOr<Windows> windows = poolWindows(context);
   if (failed(windows))
     return failure();
   Value input = context.operand(0);
   fitToResult(*windows, shapeOf(input), context.resultShape());
+  Windows fitted = *windows;
   // A window's last elements may lie outside the result's reach.
   TensorBuilder &build = context.build;
   for (unsigned dim = 0; dim < windows->rank(); ++dim)
@@ -35,10 +112,14 @@ static LogicalResult lowerMaxPool(NodeContext &context) {
                           shapeOf(input)[dim + 2] + windows->high[dim]);
       windows->high[dim] = 0;
     }
-  return context.set(train::MaxPoolOp::create(
+  Value largest = train::MaxPoolOp::create(
       build.builder, build.loc, context.resultType(), input, windows->kernel,
       windows->strides, windows->dilations, windows->low, windows->high,
-      /*channels_last=*/false));
+      /*channels_last=*/false);
+  if (context.isUsed(1) &&
+      failed(context.set(1, PlaceFinder(context, fitted, largest).run())))
+    return failure();
+  return context.set(largest);
 }
 
 // --- Sums over windows -----------------------------------------------------

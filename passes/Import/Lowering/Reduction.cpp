@@ -35,8 +35,19 @@ static Value sum(TensorBuilder &build, Value x, ArrayRef<int64_t> dims) {
   return build.reduce("sum", x, dims);
 }
 
-static Value mean(TensorBuilder &build, Value x, ArrayRef<int64_t> dims) {
-  return build.mean(x, dims);
+// Reshaped before it is divided, as a sum and a division of their own are.
+static LogicalResult lowerMean(NodeContext &context) {
+  FailureOr<SmallVector<int64_t>> dims = reducedDims(context);
+  if (failed(dims))
+    return failure();
+  Value x = context.operand(0);
+  int64_t count = 1;
+  for (int64_t dim : *dims)
+    count *= shapeOf(x)[dim];
+  Value total = sum(context.build, x, *dims);
+  return context.set(
+      context.build.div(context.build.reshape(total, context.resultShape()),
+                        static_cast<double>(count)));
 }
 
 // Halves are multiplied until one element is left. The gradient follows from
@@ -171,7 +182,7 @@ static LogicalResult lowerCumSum(NodeContext &context) {
 
 void zc::registerReduction(LoweringRegistry &registry) {
   registry.add("ReduceSum", 1, 13, lower<sum>);
-  registry.add("ReduceMean", 1, 18, lower<mean>);
+  registry.add("ReduceMean", 1, 18, lowerMean);
   registry.add("ReduceProd", 1, 18, lower<prod>);
   registry.add("ReduceMax", 1, 20, lower<extreme<true>>);
   registry.add("ReduceMin", 1, 20, lower<extreme<false>>);

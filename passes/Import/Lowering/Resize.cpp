@@ -166,21 +166,26 @@ static double weightAt(NodeContext &context, double distance) {
 }
 
 // The weights of the input's elements in one element of the result. Elements
-// outside repeat the edge, or do not count.
-static SmallVector<double> weightsOf(NodeContext &context, int64_t size,
-                                     double coordinate) {
+// outside repeat the edge, or do not count. With antialias the kernel spreads
+// over as many more elements as the dim shrinks.
+static SmallVector<double>
+weightsOf(NodeContext &context, const Resizing &resizing, double coordinate) {
   bool exclude = context.node.getInt("exclude_outside", 0) != 0;
+  bool smooths = context.node.getInt("antialias", 0) != 0 && resizing.scale < 1;
+  double density = smooths ? resizing.scale : 1;
+  int64_t size = resizing.from;
+  auto reach = static_cast<int64_t>(std::ceil(2 / density));
   SmallVector<double> weights(size, 0);
   double sum = 0;
   int64_t base = std::floor(coordinate);
-  for (int64_t at = base - 1; at <= base + 2; ++at) {
+  for (int64_t at = base - reach; at <= base + 1 + reach; ++at) {
     if (exclude && (at < 0 || at >= size))
       continue;
-    double weight = weightAt(context, coordinate - at);
+    double weight = weightAt(context, (coordinate - at) * density);
     weights[std::clamp<int64_t>(at, 0, size - 1)] += weight;
     sum += weight;
   }
-  if (exclude)
+  if (exclude || smooths)
     for (double &weight : weights)
       weight /= sum;
   return weights;
@@ -222,7 +227,7 @@ static Value resizeByWeights(NodeContext &context, Value x,
   SmallVector<double> matrix;
   for (int64_t at = 0; at < resizing.to; ++at)
     llvm::append_range(
-        matrix, weightsOf(context, resizing.from,
+        matrix, weightsOf(context, resizing,
                           originalCoordinate(coordinates, resizing, at)));
   Value weights = build.floats(
       RankedTensorType::get({resizing.to, resizing.from}, elementTypeOf(x)),
@@ -257,14 +262,6 @@ static LogicalResult lowerResize(NodeContext &context) {
   FailureOr<SmallVector<Resizing>> resizings = readResizings(context);
   if (failed(resizings))
     return failure();
-  bool smooths = context.node.getInt("antialias", 0) != 0 &&
-                 llvm::any_of(*resizings, [](const Resizing &resizing) {
-                   return resizing.scale < 1;
-                 });
-  if (smooths)
-    return context.emitError()
-           << "antialias = 1 while shrinking is not one that zc computes; "
-              "export without it";
   Value x = context.operand(0);
   for (const Resizing &resizing : *resizings)
     x = mode == "nearest" ? resizeNearest(context, x, resizing, coordinates)

@@ -52,9 +52,15 @@ Value TensorBuilder::integers(ArrayRef<int64_t> values) {
 }
 
 Value TensorBuilder::floats(RankedTensorType type, ArrayRef<double> values) {
-  SmallVector<Attribute> elements;
-  for (double value : values)
-    elements.push_back(builder.getFloatAttr(type.getElementType(), value));
+  const llvm::fltSemantics &semantics =
+      cast<FloatType>(type.getElementType()).getFloatSemantics();
+  SmallVector<APFloat> elements;
+  for (double value : values) {
+    bool losesDigits;
+    elements.emplace_back(value);
+    elements.back().convert(semantics, APFloat::rmNearestTiesToEven,
+                            &losesDigits);
+  }
   return train::ConstantOp::create(builder, loc,
                                    DenseElementsAttr::get(type, elements));
 }

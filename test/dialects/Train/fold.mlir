@@ -134,3 +134,53 @@ func.func @scatter_into_sum(%x: tensor<5x3xf32>, %i: tensor<2xi64>, %u: tensor<2
   %1 = train.add %x, %0 {train.gradients = array<i64: 0>} : (tensor<5x3xf32>, tensor<5x3xf32>) -> tensor<5x3xf32>
   return %1 : tensor<5x3xf32>
 }
+
+// Tests that slices that are reduced alike are reduced at once: bags of
+// embeddings that a loop took one after the other.
+// CHECK-LABEL: @reduced_slices
+// CHECK-SAME: (%[[X:.*]]: tensor<6x4xf32>)
+// CHECK: %[[C:.*]] = train.constant dense<2.000000e+00> : tensor<3x4xf32>
+// CHECK: %[[P:.*]] = train.reshape %[[X]] : (tensor<6x4xf32>) -> tensor<3x2x4xf32>
+// CHECK: %[[S:.*]] = train.reduce "max" %[[P]] {dims = array<i64: 1>} : (tensor<3x2x4xf32>) -> tensor<3x4xf32>
+// CHECK: %[[R:.*]] = train.div %[[S]], %[[C]]
+// CHECK: return %[[R]]
+func.func @reduced_slices(%x: tensor<6x4xf32>) -> tensor<3x4xf32> {
+  %two = train.constant dense<2.0> : tensor<1x4xf32>
+  %0 = train.slice %x {offsets = array<i64: 0, 0>, strides = array<i64: 1, 1>} : (tensor<6x4xf32>) -> tensor<2x4xf32>
+  %1 = train.reduce "max" %0 {dims = array<i64: 0>} : (tensor<2x4xf32>) -> tensor<4xf32>
+  %2 = train.reshape %1 : (tensor<4xf32>) -> tensor<1x4xf32>
+  %3 = train.div %2, %two : (tensor<1x4xf32>, tensor<1x4xf32>) -> tensor<1x4xf32>
+  %4 = train.slice %x {offsets = array<i64: 2, 0>, strides = array<i64: 1, 1>} : (tensor<6x4xf32>) -> tensor<2x4xf32>
+  %5 = train.reduce "max" %4 {dims = array<i64: 0>} : (tensor<2x4xf32>) -> tensor<4xf32>
+  %6 = train.reshape %5 : (tensor<4xf32>) -> tensor<1x4xf32>
+  %7 = train.div %6, %two : (tensor<1x4xf32>, tensor<1x4xf32>) -> tensor<1x4xf32>
+  %8 = train.slice %x {offsets = array<i64: 4, 0>, strides = array<i64: 1, 1>} : (tensor<6x4xf32>) -> tensor<2x4xf32>
+  %9 = train.reduce "max" %8 {dims = array<i64: 0>} : (tensor<2x4xf32>) -> tensor<4xf32>
+  %10 = train.reshape %9 : (tensor<4xf32>) -> tensor<1x4xf32>
+  %11 = train.div %10, %two : (tensor<1x4xf32>, tensor<1x4xf32>) -> tensor<1x4xf32>
+  %12 = train.concat %3, %7, %11 {dim = 0 : i64} : (tensor<1x4xf32>, tensor<1x4xf32>, tensor<1x4xf32>) -> tensor<3x4xf32>
+  return %12 : tensor<3x4xf32>
+}
+
+// Tests that slices of the same rows in another order, or along another dim
+// than the one reduced, stay what they are.
+// CHECK-LABEL: @other_slices
+// CHECK-COUNT-4: train.reduce
+// CHECK: return
+func.func @other_slices(%x: tensor<4x4xf32>) -> (tensor<2x4xf32>, tensor<2x2xf32>) {
+  %0 = train.slice %x {offsets = array<i64: 2, 0>, strides = array<i64: 1, 1>} : (tensor<4x4xf32>) -> tensor<2x4xf32>
+  %1 = train.reduce "sum" %0 {dims = array<i64: 0>} : (tensor<2x4xf32>) -> tensor<4xf32>
+  %2 = train.reshape %1 : (tensor<4xf32>) -> tensor<1x4xf32>
+  %3 = train.slice %x {offsets = array<i64: 0, 0>, strides = array<i64: 1, 1>} : (tensor<4x4xf32>) -> tensor<2x4xf32>
+  %4 = train.reduce "sum" %3 {dims = array<i64: 0>} : (tensor<2x4xf32>) -> tensor<4xf32>
+  %5 = train.reshape %4 : (tensor<4xf32>) -> tensor<1x4xf32>
+  %6 = train.concat %2, %5 {dim = 0 : i64} : (tensor<1x4xf32>, tensor<1x4xf32>) -> tensor<2x4xf32>
+  %7 = train.slice %x {offsets = array<i64: 0, 0>, strides = array<i64: 1, 1>} : (tensor<4x4xf32>) -> tensor<4x2xf32>
+  %8 = train.reduce "sum" %7 {dims = array<i64: 0>} : (tensor<4x2xf32>) -> tensor<2xf32>
+  %9 = train.reshape %8 : (tensor<2xf32>) -> tensor<1x2xf32>
+  %10 = train.slice %x {offsets = array<i64: 0, 2>, strides = array<i64: 1, 1>} : (tensor<4x4xf32>) -> tensor<4x2xf32>
+  %11 = train.reduce "sum" %10 {dims = array<i64: 0>} : (tensor<4x2xf32>) -> tensor<2xf32>
+  %12 = train.reshape %11 : (tensor<2xf32>) -> tensor<1x2xf32>
+  %13 = train.concat %9, %12 {dim = 0 : i64} : (tensor<1x2xf32>, tensor<1x2xf32>) -> tensor<2x2xf32>
+  return %6, %13 : tensor<2x4xf32>, tensor<2x2xf32>
+}

@@ -153,6 +153,30 @@ func.func @scatter_add_updates(%t: tensor<4x3xf32>, %i: tensor<2xi64>) {
 
 // -----
 
+func.func @scatter_reduce_kind(%t: tensor<4x3xf32>, %i: tensor<2xi64>, %u: tensor<2x3xf32>) {
+  // expected-error @below {{'mul' is none of max, min, prod, last, sum}}
+  %0 = train.scatter_reduce "mul" %t, %i, %u {dim = 0 : i64} : (tensor<4x3xf32>, tensor<2xi64>, tensor<2x3xf32>) -> tensor<4x3xf32>
+  return
+}
+
+// -----
+
+func.func @scatter_reduce_sum(%t: tensor<4x3xf32>, %i: tensor<2xi64>, %u: tensor<2x3xf32>) {
+  // expected-error @below {{a sum of floats is train.scatter_add}}
+  %0 = train.scatter_reduce "sum" %t, %i, %u {dim = 0 : i64} : (tensor<4x3xf32>, tensor<2xi64>, tensor<2x3xf32>) -> tensor<4x3xf32>
+  return
+}
+
+// -----
+
+func.func @scatter_reduce_updates(%t: tensor<4x3xf32>, %i: tensor<2xi64>) {
+  // expected-error @below {{updates is 'tensor<4x3xf32>', expected 'tensor<2x3xf32>'}}
+  %0 = train.scatter_reduce "max" %t, %i, %t {dim = 0 : i64} : (tensor<4x3xf32>, tensor<2xi64>, tensor<4x3xf32>) -> tensor<4x3xf32>
+  return
+}
+
+// -----
+
 func.func @conv_filter_dims(%x: tensor<1x2x5x5xf32>, %w: tensor<4x2x3xf32>) {
   // expected-error @below {{filter is 'tensor<4x2x3xf32>', but the image 'tensor<1x2x5x5xf32>' has 4 dims}}
   %0 = train.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_low = array<i64: 0, 0>, pads_high = array<i64: 0, 0>, groups = 1 : i64} : (tensor<1x2x5x5xf32>, tensor<4x2x3xf32>) -> tensor<1x4x3x3xf32>

@@ -143,7 +143,7 @@ func.func @norms(%0: tensor<2x3x4xf32>, %1: tensor<4xf32>, %2: tensor<2x3xf32>, 
   return
 }
 
-// Tests cross-entropy, gather and scatter_add.
+// Tests cross-entropy, gather and the scatters.
 // CHECK-LABEL: @losses_and_tables(
 func.func @losses_and_tables(%0: tensor<6x4xf32>, %1: tensor<6xi64>, %2: tensor<6xf32>, %3: tensor<6x6xf32>) {
   // CHECK: train.softmax_cross_entropy %{{.*}}, %{{.*}} {ignore_index = -100 : i64} : (tensor<6x4xf32>, tensor<6xi64>) -> (tensor<6xf32>, tensor<6xf32>)
@@ -154,6 +154,8 @@ func.func @losses_and_tables(%0: tensor<6x4xf32>, %1: tensor<6xi64>, %2: tensor<
   %r2 = train.gather %0, %1 {dim = 1 : i64} : (tensor<6x4xf32>, tensor<6xi64>) -> tensor<6x6xf32>
   // CHECK: train.scatter_add %{{.*}}, %{{.*}}, %{{.*}} {dim = 1 : i64} : (tensor<6x4xf32>, tensor<6xi64>, tensor<6x6xf32>) -> tensor<6x4xf32>
   %r3 = train.scatter_add %0, %1, %3 {dim = 1 : i64} : (tensor<6x4xf32>, tensor<6xi64>, tensor<6x6xf32>) -> tensor<6x4xf32>
+  // CHECK: train.scatter_reduce "max" %{{.*}}, %{{.*}}, %{{.*}} {dim = 1 : i64} : (tensor<6x4xf32>, tensor<6xi64>, tensor<6x6xf32>) -> tensor<6x4xf32>
+  %r4 = train.scatter_reduce "max" %0, %1, %3 {dim = 1 : i64} : (tensor<6x4xf32>, tensor<6xi64>, tensor<6x6xf32>) -> tensor<6x4xf32>
   return
 }
 

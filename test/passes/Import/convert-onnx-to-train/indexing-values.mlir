@@ -1,7 +1,7 @@
 // Tests gathers, one-hot vectors and triangles.
 // RUN: zc-opt %s --zc-convert-onnx-to-train | zc-interpret - --program forward | FileCheck %s
-onnx.graph @main() -> (tensor<2xf64>, tensor<2x2xf64>, tensor<2x2xf64>, tensor<2x2xf64>, tensor<2x1x2xf64>, tensor<3x3xf64>, tensor<2x3xf64>, tensor<2x3xf64>)
-    attributes {input_names = [], output_names = ["gather_nd", "gather_nd_rows", "gather_nd_batch", "gather_elements", "gather", "one_hot", "triu", "tril"], opset_imports = {"ai.onnx" = 23 : i64}} {
+onnx.graph @main() -> (tensor<2xf64>, tensor<2x2xf64>, tensor<2x2xf64>, tensor<2x2xf64>, tensor<2x1x2xf64>, tensor<3x3xf64>, tensor<2x3xf64>, tensor<2x3xf64>, tensor<4x4xf64>, tensor<2x3x2xf64>)
+    attributes {input_names = [], output_names = ["gather_nd", "gather_nd_rows", "gather_nd_batch", "gather_elements", "gather", "one_hot", "triu", "tril", "reversed", "reversed_rows"], opset_imports = {"ai.onnx" = 23 : i64}} {
   %c0 = onnx.initializer @c0 {value = dense<[[1.0, 2.0], [3.0, 4.0]]> : tensor<2x2xf64>} : tensor<2x2xf64>
   %c1 = onnx.initializer @c1 {value = dense<[[0, -1], [1, 0]]> : tensor<2x2xi64>} : tensor<2x2xi64>
   %c2 = onnx.initializer @c2 {value = dense<[[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]> : tensor<3x2xf64>} : tensor<3x2xf64>
@@ -42,5 +42,15 @@ onnx.graph @main() -> (tensor<2xf64>, tensor<2x2xf64>, tensor<2x2xf64>, tensor<2
   %tril = onnx.node "Trilu"(%c6, %c13) {since_version = 14 : i64, node_attributes = {upper = 0 : i64}}
     : (tensor<2x3xf64>, tensor<i64>) -> tensor<2x3xf64>
   // CHECK: {{^}}tril: f [2, 3] = 0 0 0 4 0 0{{$}}
-  onnx.return %gather_nd, %gather_nd_rows, %gather_nd_batch, %gather_elements, %gather, %one_hot, %triu, %tril : tensor<2xf64>, tensor<2x2xf64>, tensor<2x2xf64>, tensor<2x2xf64>, tensor<2x1x2xf64>, tensor<3x3xf64>, tensor<2x3xf64>, tensor<2x3xf64>
+  %r0 = onnx.initializer @r0 {value = dense<[[0.0, 4.0, 8.0, 12.0], [1.0, 5.0, 9.0, 13.0], [2.0, 6.0, 10.0, 14.0], [3.0, 7.0, 11.0, 15.0]]> : tensor<4x4xf64>} : tensor<4x4xf64>
+  %r1 = onnx.initializer @r1 {value = dense<[4, 3, 2, 1]> : tensor<4xi64>} : tensor<4xi64>
+  %reversed = onnx.node "ReverseSequence"(%r0, %r1) {since_version = 10 : i64}
+    : (tensor<4x4xf64>, tensor<4xi64>) -> tensor<4x4xf64>
+  // CHECK: {{^}}reversed: f [4, 4] = 3 6 9 12 2 5 8 13 1 4 10 14 0 7 11 15{{$}}
+  %r2 = onnx.initializer @r2 {value = dense<[[[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], [[7.0, 8.0], [9.0, 10.0], [11.0, 12.0]]]> : tensor<2x3x2xf64>} : tensor<2x3x2xf64>
+  %r3 = onnx.initializer @r3 {value = dense<[3, 2]> : tensor<2xi64>} : tensor<2xi64>
+  %reversed_rows = onnx.node "ReverseSequence"(%r2, %r3) {since_version = 10 : i64, node_attributes = {time_axis = 1 : i64, batch_axis = 0 : i64}}
+    : (tensor<2x3x2xf64>, tensor<2xi64>) -> tensor<2x3x2xf64>
+  // CHECK: {{^}}reversed_rows: f [2, 3, 2] = 5 6 3 4 1 2 9 10 7 8 11 12{{$}}
+  onnx.return %gather_nd, %gather_nd_rows, %gather_nd_batch, %gather_elements, %gather, %one_hot, %triu, %tril, %reversed, %reversed_rows : tensor<2xf64>, tensor<2x2xf64>, tensor<2x2xf64>, tensor<2x2xf64>, tensor<2x1x2xf64>, tensor<3x3xf64>, tensor<2x3xf64>, tensor<2x3xf64>, tensor<4x4xf64>, tensor<2x3x2xf64>
 }

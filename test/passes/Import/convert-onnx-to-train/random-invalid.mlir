@@ -6,8 +6,8 @@ onnx.graph @main(%x: tensor<4xf32>, %image: tensor<2x3x4x5xf32>, %grid: tensor<2
   %k = onnx.initializer @k {value = dense<5> : tensor<1xi64>} : tensor<1xi64>
   // expected-error @+1 {{takes the 5 extremes of 4; zc takes 1 to 64}}
   %0:2 = onnx.node "TopK"(%x, %k) {since_version = 11 : i64} : (tensor<4xf32>, tensor<1xi64>) -> (tensor<5xf32>, tensor<5xi64>)
-  // expected-error @+1 {{expected mode linear or nearest, found 'cubic', which zc cannot compute}}
-  %1 = onnx.node "GridSample"(%image, %grid) {since_version = 20 : i64, node_attributes = {mode = "cubic"}} : (tensor<2x3x4x5xf32>, tensor<2x2x2x2xf32>) -> tensor<2x3x2x2xf32>
+  // expected-error @+1 {{expected mode linear, nearest or cubic, found 'area'}}
+  %1 = onnx.node "GridSample"(%image, %grid) {since_version = 20 : i64, node_attributes = {mode = "area"}} : (tensor<2x3x4x5xf32>, tensor<2x2x2x2xf32>) -> tensor<2x3x2x2xf32>
   // expected-error @+1 {{cannot sample 'tensor<2x3x4x5xf32>' at the places of 'tensor<2x2x2x3xf32>'}}
   %2 = onnx.node "GridSample"(%image, %volume) {since_version = 20 : i64} : (tensor<2x3x4x5xf32>, tensor<2x2x2x3xf32>) -> tensor<2x3x2x2xf32>
   onnx.return %0#0, %1, %2 : tensor<5xf32>, tensor<2x3x2x2xf32>, tensor<2x3x2x2xf32>

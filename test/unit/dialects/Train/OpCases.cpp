@@ -294,6 +294,26 @@ static void addIndexing(std::vector<OpCase> &cases) {
                    "(tensor<2x5x3xf64>, tensor<4xi32>, tensor<2x4x3xf64>) -> "
                    "tensor<2x5x3xf64>",
                    {{}, {-5, 4}}});
+  for (const char *kind : {"max", "min", "prod"}) {
+    std::string head = std::string("train.scatter_reduce \"") + kind + "\" ";
+    cases.push_back({head + "%0, %1, %2 {dim = 0 : i64} : (tensor<4x3xf64>, "
+                            "tensor<2x5xi64>, tensor<2x5x3xf64>) -> "
+                            "tensor<4x3xf64>",
+                     {{}, {-4, 3}}});
+    cases.push_back({head + "%0, %1, %2 {dim = 1 : i64} : (tensor<2x5x3xf64>, "
+                            "tensor<4xi32>, tensor<2x4x3xf64>) -> "
+                            "tensor<2x5x3xf64>",
+                     {{}, {-5, 4}}});
+  }
+  // One index: the gradient of several equal ones is PyTorch's.
+  cases.push_back({"train.scatter_reduce \"last\" %0, %1, %2 {dim = 1 : i64} : "
+                   "(tensor<2x5x3xf64>, tensor<1xi64>, tensor<2x1x3xf64>) -> "
+                   "tensor<2x5x3xf64>",
+                   {{}, {-5, 4}}});
+  cases.push_back({"train.scatter_reduce \"max\" %0, %1, %2 {dim = 0 : i64} : "
+                   "(tensor<4xi64>, tensor<6xi64>, tensor<6xi64>) -> "
+                   "tensor<4xi64>",
+                   {{-9, 9}, {0, 3}, {-9, 9}}});
 }
 
 const std::vector<OpCase> &opCases() {

@@ -1,0 +1,17 @@
+//===- ReduceSupport.h - reduce and scatter_reduce --------------*- C++ -*-===//
+#ifndef ZC_DIALECTS_TRAIN_OPS_REDUCESUPPORT_H
+#define ZC_DIALECTS_TRAIN_OPS_REDUCESUPPORT_H
+
+#include "dialects/Train/Ops/LoopSupport.h"
+
+namespace zc::train {
+
+/// Two scalars by one step of a reduction of `kind`: "sum", "sum_square" (of
+/// squares), "prod", "max" or "min". Integers are signed; i1 is false or true.
+mlir::Value buildCombination(mlir::OpBuilder &builder, mlir::Location loc,
+                             llvm::StringRef kind, mlir::Value a,
+                             mlir::Value b);
+
+} // namespace zc::train
+
+#endif // ZC_DIALECTS_TRAIN_OPS_REDUCESUPPORT_H

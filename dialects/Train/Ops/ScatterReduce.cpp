@@ -1,0 +1,183 @@
+//===- ScatterReduce.cpp - train.scatter_reduce ---------------------------===//
+#include "dialects/Train/Ops/GatherSupport.h"
+#include "dialects/Train/Ops/ReduceSupport.h"
+
+using namespace mlir;
+
+namespace zc::train {
+
+LogicalResult ScatterReduceOp::verify() {
+  if (!llvm::is_contained({"max", "min", "prod", "last", "sum"}, getKind()))
+    return emitOpError("'")
+           << getKind() << "' is none of max, min, prod, last, sum";
+  auto init = cast<RankedTensorType>(getInit().getType());
+  if (getKind() == "sum" && isa<FloatType>(init.getElementType()))
+    return emitOpError("a sum of floats is train.scatter_add");
+  if (failed(verifyGatherDim(*this, "init", init, getDim())))
+    return failure();
+  return verifyType(*this, "updates", getUpdates().getType(),
+                    gatheredType(init, getIndices().getType(), getDim()));
+}
+
+namespace {
+
+/// What the gradients are made of, in float32 where the op has 16 bits.
+class ScatterGradient {
+public:
+  ScatterGradient(OpBuilder &builder, ScatterReduceOp op, Value grad)
+      : builder(builder), loc(op.getLoc()), op(op),
+        grad(widen(builder, loc, grad)),
+        init(widen(builder, loc, op.getInit())),
+        updates(widen(builder, loc, op.getUpdates())) {}
+
+  void ofExtremum(MutableArrayRef<Value> operandGrads);
+  void ofProduct(MutableArrayRef<Value> operandGrads);
+  void ofLast(MutableArrayRef<Value> operandGrads);
+
+private:
+  Value gather(Value table) {
+    return GatherOp::create(builder, loc, updates.getType(), table,
+                            op.getIndices(), op.getDim());
+  }
+  Value add(Value table, Value terms) {
+    return ScatterAddOp::create(builder, loc, table.getType(), table,
+                                op.getIndices(), terms, op.getDimAttr());
+  }
+  Value mul(Value a, Value b) { return MulOp::create(builder, loc, a, b); }
+  Value isEqual(Value a, Value b) { return compare(builder, loc, "eq", a, b); }
+  Value isEqual(Value a, double b) {
+    return isEqual(a, splat(builder, loc, a.getType(), b));
+  }
+  Value toNumbers(Value bits, Value like) {
+    return ConvertOp::create(builder, loc, like.getType(), bits);
+  }
+  Value select(Value condition, Value a, Value b) {
+    return SelectOp::create(builder, loc, condition, a, b);
+  }
+  Value zeros(Value like) { return splat(builder, loc, like.getType(), 0); }
+  /// `factors` with ones in place of zeros.
+  Value withoutZeros(Value factors, Value isZero) {
+    return select(isZero, splat(builder, loc, factors.getType(), 1), factors);
+  }
+  /// The product of all factors but one's own.
+  Value productOfOthers(Value factors, Value isZero, Value product,
+                        Value numZeros);
+
+  OpBuilder &builder;
+  Location loc;
+  ScatterReduceOp op;
+  Value grad, init, updates;
+};
+
+} // namespace
+
+void ScatterGradient::ofExtremum(MutableArrayRef<Value> operandGrads) {
+  Value result = widen(builder, loc, op.getResult());
+  Value initWins = toNumbers(isEqual(init, result), init);
+  Value updateWins = toNumbers(isEqual(updates, gather(result)), updates);
+  Value share = DivOp::create(builder, loc, grad, add(initWins, updateWins));
+  operandGrads[0] = mul(initWins, share);
+  operandGrads[2] = mul(updateWins, gather(share));
+}
+
+// Without zeros it is the product by the factor. One zero is multiplied by all
+// the others, and they by it.
+Value ScatterGradient::productOfOthers(Value factors, Value isZero,
+                                       Value product, Value numZeros) {
+  Value quotient =
+      DivOp::create(builder, loc, product, withoutZeros(factors, isZero));
+  return select(isZero, select(isEqual(numZeros, 1.0), product, zeros(product)),
+                select(isEqual(numZeros, 0.0), quotient, zeros(product)));
+}
+
+void ScatterGradient::ofProduct(MutableArrayRef<Value> operandGrads) {
+  Value isZeroInit = isEqual(init, 0.0), isZeroUpdate = isEqual(updates, 0.0);
+  Value product = ScatterReduceOp::create(
+      builder, loc, init.getType(), op.getKindAttr(),
+      withoutZeros(init, isZeroInit), op.getIndices(),
+      withoutZeros(updates, isZeroUpdate), op.getDimAttr());
+  Value numZeros =
+      add(toNumbers(isZeroInit, init), toNumbers(isZeroUpdate, updates));
+  operandGrads[0] =
+      mul(grad, productOfOthers(init, isZeroInit, product, numZeros));
+  operandGrads[2] =
+      mul(gather(grad), productOfOthers(updates, isZeroUpdate, gather(product),
+                                        gather(numZeros)));
+}
+
+// As PyTorch has it, all updates of a place have its gradient, not the last one
+// alone: they are equal where it matters.
+void ScatterGradient::ofLast(MutableArrayRef<Value> operandGrads) {
+  operandGrads[0] = ScatterReduceOp::create(
+      builder, loc, grad.getType(), op.getKindAttr(), grad, op.getIndices(),
+      zeros(updates), op.getDimAttr());
+  operandGrads[2] = gather(grad);
+}
+
+LogicalResult ScatterReduceOp::vjp(OpBuilder &builder, ValueRange resultGrads,
+                                   ArrayRef<bool> wanted,
+                                   MutableArrayRef<Value> operandGrads) {
+  ScatterGradient gradient(builder, *this, resultGrads[0]);
+  if (getKind() == "prod")
+    gradient.ofProduct(operandGrads);
+  else if (getKind() == "last")
+    gradient.ofLast(operandGrads);
+  else
+    gradient.ofExtremum(operandGrads);
+  return success();
+}
+
+ShardingRule ScatterReduceOp::getShardingRule() {
+  ShardingRule rule = ShardingRule::whole(getOperation());
+  auto init = cast<RankedTensorType>(getInit().getType());
+  GatherDims dims(init.getRank(), getIndices().getType().getRank(), getDim());
+  for (auto [initDim, updateDim] :
+       llvm::zip_equal(dims.tableOthers, dims.gatheredOthers)) {
+    int factor = rule.addFactor(init.getDimSize(initDim));
+    rule.operandDims[0][initDim] = factor;
+    rule.operandDims[2][updateDim] = factor;
+    rule.resultDims[0][initDim] = factor;
+  }
+  if (getKind() == "last")
+    rule.linearity[0] = rule.linearity[2] = Linearity::Joint;
+  return rule;
+}
+
+double ScatterReduceOp::getFlops() {
+  return static_cast<double>(numElements(getUpdates().getType()));
+}
+
+bool ScatterReduceOp::mayShareBuffer(unsigned operand, unsigned) {
+  return operand == 0;
+}
+
+void ScatterReduceOp::buildLinalg(OpBuilder &builder, Location loc,
+                                  ValueRange inputs, ValueRange outputs) {
+  if (inputs[0] != outputs[0])
+    buildCopy(builder, loc, inputs[0], outputs[0]);
+  GatherDims dims(shapeOf(outputs[0]).size(), shapeOf(inputs[1]).size(),
+                  getDim());
+  buildLoops(builder, loc, shapeOf(inputs[1]), [&](Indices at) {
+    Value result =
+        buildTableSlice(builder, loc, outputs[0], inputs[1], at, getDim());
+    Value update =
+        buildSlice(builder, loc, inputs[2], dims.gatheredIndices, at);
+    buildPointwise(
+        builder, loc, update, result,
+        [&](OpBuilder &nested, Location bodyLoc, ValueRange e) {
+          return SmallVector<Value>{
+              getKind() == "last"
+                  ? e[0]
+                  : buildCombination(nested, bodyLoc, getKind(), e[1], e[0])};
+        });
+  });
+}
+
+// An extremum is one of the numbers; a product is many roundings.
+Precision ScatterReduceOp::getPrecision() {
+  return getKind() == "prod" ? Precision::Wide : Precision::Same;
+}
+
+bool ScatterReduceOp::accumulates(unsigned) { return true; }
+
+} // namespace zc::train
