@@ -36,6 +36,9 @@ Status ProgramExport::addCollective(sched::CollectiveOp op,
     call.add_axes(axis.str());
   call.set_source(getIndex(op.getSource()));
   call.set_destination(getIndex(op.getDestination()));
+  call.set_root(static_cast<uint32_t>(shape->root));
+  if (shape->kind == plan::SEND_RECEIVE)
+    call.set_shift(shape->shift);
   CollectiveCost cost = costOf(*shape);
   call.set_sent_bytes(cost.sentBytes);
   call.set_steps(cost.steps);

@@ -15,6 +15,11 @@ std::optional<plan::CollectiveKind> getCollectiveKind(StringRef name) {
       .Case("all_gather", plan::ALL_GATHER)
       .Case("reduce_scatter", plan::REDUCE_SCATTER)
       .Case("all_to_all", plan::ALL_TO_ALL)
+      .Case("broadcast", plan::BROADCAST)
+      .Case("reduce", plan::REDUCE)
+      .Case("scatter", plan::SCATTER)
+      .Case("gather", plan::GATHER)
+      .Case("send_receive", plan::SEND_RECEIVE)
       .Default(std::nullopt);
 }
 
@@ -41,6 +46,10 @@ std::optional<CollectiveShape> getCollectiveShape(Operation *op, StringRef name,
   shape.ranks = dist::getGroupSize(dist::getMesh(op), axes);
   shape.elements =
       std::max(source.getNumElements(), destination.getNumElements());
+  if (auto root = op->getAttrOfType<IntegerAttr>("root"))
+    shape.root = root.getInt();
+  if (auto shift = op->getAttrOfType<IntegerAttr>("shift"))
+    shape.shift = shift.getInt();
   shape.elementBytes = (source.getElementTypeBitWidth() + 7) / 8;
   return shape;
 }

@@ -231,6 +231,31 @@ static std::vector<Slot> addAll(Given given, bool isFloat) {
   return sum;
 }
 
+/// The collectives of which one rank of the group is the root. What has no
+/// meaning elsewhere stays as it is.
+static void exchangeRooted(dist::CollectiveOpInterface op, Given given,
+                           MutableArrayRef<std::vector<Slot> *> taken,
+                           bool isFloat) {
+  size_t root = op.getRootNumber(), ranks = given.size();
+  llvm::TypeSwitch<Operation *>(op)
+      .Case([&](dist::BroadcastOp) {
+        for (std::vector<Slot> *result : taken)
+          *result = *given[root];
+      })
+      .Case([&](dist::ReduceOp) { *taken[root] = addAll(given, isFloat); })
+      .Case([&](dist::GatherOp) {
+        taken[root]->clear();
+        for (const std::vector<Slot> *part : given)
+          taken[root]->insert(taken[root]->end(), part->begin(), part->end());
+      })
+      .Case([&](dist::ScatterOp) {
+        size_t part = given[root]->size() / ranks;
+        for (auto [number, result] : llvm::enumerate(taken))
+          result->assign(given[root]->begin() + number * part,
+                         given[root]->begin() + (number + 1) * part);
+      });
+}
+
 LogicalResult exchange(dist::CollectiveOpInterface op, Given given,
                        MutableArrayRef<std::vector<Slot> *> taken) {
   auto type = cast<ShapedType>(op->getOperand(0).getType());
@@ -265,6 +290,19 @@ LogicalResult exchange(dist::CollectiveOpInterface op, Given given,
           for (const std::vector<Slot> *from : given)
             result->insert(result->end(), from->begin() + number * part,
                            from->begin() + (number + 1) * part);
+        }
+        return success();
+      })
+      .Case<dist::BroadcastOp, dist::ReduceOp, dist::GatherOp, dist::ScatterOp>(
+          [&](auto) {
+            exchangeRooted(op, given, taken, isFloat);
+            return success();
+          })
+      .Case([&](dist::SendReceiveOp send) {
+        int64_t size = static_cast<int64_t>(ranks);
+        for (int64_t number = 0; number < size; ++number) {
+          int64_t to = (number + send.getDistance()) % size;
+          *taken[to < 0 ? to + size : to] = *given[number];
         }
         return success();
       })

@@ -16,7 +16,7 @@ def Dist_Dialect : Dialect {
     A collective stands first at the whole tensors' types: it changes the
     sharding and nothing else. `--zc-localize` gives every value the type of a
     rank's part; from then on a collective's operand and result are what one rank
-    holds.
+    holds. Those with a root, and sending to a neighbour, exist on parts alone.
 
     | attribute | on | meaning |
     | --- | --- | --- |

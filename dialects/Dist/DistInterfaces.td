@@ -18,19 +18,36 @@ def Dist_CollectiveOpInterface : OpInterface<"CollectiveOpInterface"> {
       auto traffic = $_op->template getAttrOfType<::mlir::StringAttr>("traffic");
       return traffic ? traffic.getValue() : ::llvm::StringRef();
     }]>,
+    InterfaceMethod<"The number in its group of the rank that is its root.",
+      "int64_t", "getRootNumber", (ins), [{}], [{
+      auto root = $_op->template getAttrOfType<::mlir::IntegerAttr>("root");
+      return root ? root.getInt() : 0;
+    }]>,
+    InterfaceMethod<"How many ranks further round the group what is sent goes.",
+      "int64_t", "getDistance", (ins), [{}], [{
+      auto shift = $_op->template getAttrOfType<::mlir::IntegerAttr>("shift");
+      return shift ? shift.getInt() : 1;
+    }]>,
     InterfaceMethod<[{
       What it makes of a whole tensor's sharding; null, with a reason in `error`,
       where it is not for such an operand.
     }], "::zc::dist::ShardingAttr", "applyTo",
-      (ins "::zc::dist::ShardingAttr":$before, "std::string &":$error)>,
+      (ins "::zc::dist::ShardingAttr":$before, "std::string &":$error),
+      [{}], [{
+      error = "it works on the ranks' parts; it belongs behind --zc-localize";
+      return {};
+    }]>,
     InterfaceMethod<[{
       Builds what one rank does with its part: ops that move its own elements, and
       collectives along dim 0. `ranks` is the size of the group, `coordinate` the
-      rank's number in it (a scalar i64, made on demand).
+      rank's number in it (a scalar i64, made on demand). Null: whole tensors
+      have no such op.
     }], "::mlir::Value", "buildLocal",
       (ins "::mlir::OpBuilder &":$builder, "::mlir::Value":$part,
            "::mlir::RankedTensorType":$resultPart, "int64_t":$ranks,
-           "::llvm::function_ref<::mlir::Value()>":$coordinate)>,
+           "::llvm::function_ref<::mlir::Value()>":$coordinate), [{}], [{
+      return {};
+    }]>,
     InterfaceMethod<"Whether the result may be written over the operand.",
       "bool", "mayWorkInPlace", (ins), [{}], [{ return false; }]>
   ];

@@ -96,6 +96,73 @@ LogicalResult SliceOp::verify() {
                  failed(verifySizes(*this, getDim(), /*grows=*/false)));
 }
 
+/// What holds for every op on parts.
+template <typename Op> static LogicalResult verifyParts(Op op) {
+  return failure(failed(verifyAxes(op, op.getAxes())) ||
+                 failed(verifyTraffic(op, op.getTraffic())));
+}
+
+template <typename Op> static LogicalResult verifyRooted(Op op) {
+  if (failed(verifyParts(op)))
+    return failure();
+  MeshAttr mesh = getMesh(op);
+  int64_t root = op.getRootNumber(), ranks = getGroupSize(mesh, op.getAxes());
+  if (root >= 0 && (!mesh || root < ranks))
+    return success();
+  InFlightDiagnostic error = op.emitOpError()
+                             << "has the root " << root << "; expected a rank";
+  return mesh ? error << " of its group of " << ranks : error;
+}
+
+/// One of the two is the other times the group's ranks along dim 0.
+static LogicalResult verifyStack(CollectiveOpInterface op, Value part,
+                                 Value all) {
+  auto few = cast<RankedTensorType>(part.getType());
+  auto many = cast<RankedTensorType>(all.getType());
+  MeshAttr mesh = getMesh(op);
+  bool fits = few.getElementType() == many.getElementType() &&
+              few.getRank() == many.getRank() && few.getRank() > 0 &&
+              few.getShape().drop_front() == many.getShape().drop_front();
+  if (fits && mesh)
+    fits = many.getDimSize(0) ==
+           few.getDimSize(0) * getGroupSize(mesh, op.getAxes());
+  else if (fits)
+    fits = many.getDimSize(0) % few.getDimSize(0) == 0;
+  if (fits)
+    return success();
+  InFlightDiagnostic error = op->emitOpError()
+                             << "makes " << op->getResult(0).getType() << " of "
+                             << op->getOperand(0).getType();
+  if (mesh)
+    error << " among " << getGroupSize(mesh, op.getAxes()) << " ranks";
+  return error;
+}
+
+LogicalResult BroadcastOp::verify() { return verifyRooted(*this); }
+
+LogicalResult ReduceOp::verify() { return verifyRooted(*this); }
+
+LogicalResult GatherOp::verify() {
+  return failure(failed(verifyRooted(*this)) ||
+                 failed(verifyStack(*this, getInput(), getResult())));
+}
+
+LogicalResult ScatterOp::verify() {
+  return failure(failed(verifyRooted(*this)) ||
+                 failed(verifyStack(*this, getResult(), getInput())));
+}
+
+LogicalResult SendReceiveOp::verify() {
+  if (failed(verifyParts(*this)))
+    return failure();
+  MeshAttr mesh = getMesh(*this);
+  if (mesh && getDistance() % getGroupSize(mesh, getAxes()) == 0)
+    return emitOpError() << "sends " << getDistance()
+                         << " ranks further, in a group of "
+                         << getGroupSize(mesh, getAxes()) << ": to itself";
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // Shardings
 //===----------------------------------------------------------------------===//
@@ -236,6 +303,8 @@ Value AllReduceOp::buildLocal(OpBuilder &builder, Value part,
 }
 
 bool AllReduceOp::mayWorkInPlace() { return true; }
+
+bool BroadcastOp::mayWorkInPlace() { return true; }
 
 Value AllGatherOp::buildLocal(OpBuilder &builder, Value part,
                               RankedTensorType resultPart, int64_t ranks,

@@ -9,15 +9,33 @@ include "dialects/Train/TrainDialect.td"
 // Semantics are NCCL's. With whole tensors' types operand and result have one
 // type; with local ones, what a rank holds. `traffic` says what is sent:
 // gradients, parameters, activations, statistics or scalars.
-class Dist_CollectiveOp<string mnemonic, list<string> overrides = [],
-                        list<Trait> traits = []>
+class Dist_ExchangeOp<string mnemonic, list<string> methods,
+                      list<Trait> traits>
     : Op<Dist_Dialect, mnemonic, !listconcat([Pure,
-          DeclareOpInterfaceMethods<Dist_CollectiveOpInterface, overrides>],
+          DeclareOpInterfaceMethods<Dist_CollectiveOpInterface, methods>],
           traits)> {
   let results = (outs Train_Tensor:$result);
   let assemblyFormat =
       "$input attr-dict `:` functional-type($input, $result)";
   let hasVerifier = 1;
+}
+
+class Dist_CollectiveOp<string mnemonic, list<string> overrides = [],
+                        list<Trait> traits = []>
+    : Dist_ExchangeOp<mnemonic, !listconcat(["applyTo", "buildLocal"],
+                                            overrides), traits>;
+
+// Of ranks' parts alone: no sharding of a whole tensor says that one rank holds
+// what others of its group do not. `root` is a number in the group.
+class Dist_PartsOp<string mnemonic, list<string> overrides = [],
+                   list<Trait> traits = []>
+    : Dist_ExchangeOp<mnemonic, overrides, traits>;
+
+class Dist_RootedOp<string mnemonic, list<string> overrides = [],
+                    list<Trait> traits = []>
+    : Dist_PartsOp<mnemonic, overrides, traits> {
+  let arguments = (ins Train_Tensor:$input, StrArrayAttr:$axes, I64Attr:$root,
+                       StrAttr:$traffic);
 }
 
 def Dist_AllReduceOp : Dist_CollectiveOp<"all_reduce", ["mayWorkInPlace"],
@@ -52,6 +70,36 @@ def Dist_AllToAllOp : Dist_CollectiveOp<"all_to_all"> {
 def Dist_SliceOp : Dist_CollectiveOp<"slice"> {
   let summary = "whole to divided: a rank's own part along `dim`; sends nothing";
   let arguments = (ins Train_Tensor:$input, StrArrayAttr:$axes, I64Attr:$dim);
+}
+
+def Dist_BroadcastOp : Dist_RootedOp<"broadcast", ["mayWorkInPlace"],
+    [AllTypesMatch<["input", "result"]>]> {
+  let summary = "the root's part on every rank";
+}
+
+def Dist_ReduceOp : Dist_RootedOp<"reduce", [],
+    [AllTypesMatch<["input", "result"]>]> {
+  let summary = "the sum of all parts on the root; elsewhere it has no meaning";
+}
+
+def Dist_GatherOp : Dist_RootedOp<"gather"> {
+  let summary = "the parts one after another along dim 0, on the root; elsewhere "
+                "it has no meaning";
+}
+
+def Dist_ScatterOp : Dist_RootedOp<"scatter"> {
+  let summary = "a rank's part along dim 0 of what the root holds";
+}
+
+def Dist_SendReceiveOp : Dist_PartsOp<"send_receive", [],
+    [AllTypesMatch<["input", "result"]>]> {
+  let summary = "to the rank `shift` further round the group, from the one as "
+                "far behind";
+  let description = [{
+    What a send and a receive are to ranks that run one program.
+  }];
+  let arguments = (ins Train_Tensor:$input, StrArrayAttr:$axes, I64Attr:$shift,
+                       StrAttr:$traffic);
 }
 
 def Dist_ReshardOp : Op<Dist_Dialect, "reshard", [Pure,

@@ -325,23 +325,23 @@ LogicalResult CollectiveOp::verify() {
   auto from = cast<MemRefType>(getSource().getType());
   auto to = cast<MemRefType>(getDestination().getType());
   int64_t sent = from.getNumElements(), received = to.getNumElements();
-  bool grows = getKind() == "all_gather",
-       shrinks = getKind() == "reduce_scatter";
+  bool grows = getKind() == "all_gather" || getKind() == "gather";
+  bool shrinks = getKind() == "reduce_scatter" || getKind() == "scatter";
   bool fits = grows     ? received % sent == 0
               : shrinks ? sent % received == 0
                         : sent == received;
   if (from.getElementType() != to.getElementType() || !fits)
     return emitOpError() << "makes " << to << " of " << from;
-  bool same = getRoot(getSource()) == getRoot(getDestination());
-  if (same && getKind() != "all_reduce")
+  bool same = sched::getRoot(getSource()) == sched::getRoot(getDestination());
+  if (same && getKind() != "all_reduce" && getKind() != "broadcast")
     return emitOpError() << "writes over its source";
   // collective C2
   if (failed(verifyWorkspace(*this, getWorkspace())))
     return failure();
   if (!getWorkspace())
     return success();
-  Value root = getRoot(getWorkspace());
-  if (root == getRoot(getSource()) || root == getRoot(getDestination()))
+  Value root = sched::getRoot(getWorkspace());
+  if (root == sched::getRoot(getSource()) || root == sched::getRoot(getDestination()))
     return emitOpError() << "has its workspace in another operand";
   return success();
 }

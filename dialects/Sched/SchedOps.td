@@ -220,8 +220,9 @@ def Sched_CollectiveOp : Sched_InstructionOp<"collective", [
     Sched_ScratchInstruction]> {
   let summary = "what the ranks of a group send one another";
   let description = [{
-    `kind` names a collective of the dist dialect on parts; `axes` and `traffic`
-    mean what they mean there. An all-reduce may write over its source.
+    `kind` names a collective of the dist dialect on parts; `axes`, `traffic`,
+    `root` and `shift` mean what they mean there. An all-reduce and a broadcast
+    may write over their source.
 
     With `async` it runs beside the instructions that follow, on the stream of
     such collectives, which run one after another. It begins when all instructions
@@ -229,12 +230,14 @@ def Sched_CollectiveOp : Sched_InstructionOp<"collective", [
     `sched.wait` for it or a later one, or with the program.
 
     - (C1) source and destination are of one type, and of the sizes that the kind
-      asks for; roots differ but for an all-reduce
+      asks for; roots differ but for an all-reduce or a broadcast
     - (C2) the workspace is a 1-d buffer of bytes of its own
   }];
   let arguments = !con((ins StrAttr:$kind, StrArrayAttr:$axes, StrAttr:$traffic,
                             Sched_Buffer:$source, Sched_Buffer:$destination,
-                            Optional<Sched_Buffer>:$workspace, UnitAttr:$async),
+                            Optional<Sched_Buffer>:$workspace, UnitAttr:$async,
+                            DefaultValuedAttr<I64Attr, "0">:$root,
+                            DefaultValuedAttr<I64Attr, "1">:$shift),
                        costs);
   let assemblyFormat = [{
     $kind $axes $traffic $source `to` $destination

@@ -20,7 +20,7 @@ public:
   ProgramLocalizer(func::FuncOp program, dist::MeshAttr mesh)
       : program(program), block(program.getBody().front()), mesh(mesh) {}
 
-  void run() {
+  LogicalResult run() {
     // Types first, for a result's sharding stands on its op.
     DenseMap<Operation *, SmallVector<Type>> types;
     for (Operation &op : block.without_terminator()) {
@@ -33,7 +33,9 @@ public:
     for (Operation &op :
          llvm::make_early_inc_range(block.without_terminator())) {
       if (auto collective = dyn_cast<dist::CollectiveOpInterface>(op)) {
-        localize(collective, cast<RankedTensorType>(types.at(&op).front()));
+        if (failed(localize(collective,
+                            cast<RankedTensorType>(types.at(&op).front()))))
+          return failure();
         continue;
       }
       cast<ShardableOpInterface>(op).setPartTypes(types.at(&op));
@@ -42,6 +44,7 @@ public:
         op.removeAttr(name);
     }
     setResults();
+    return success();
   }
 
 private:
@@ -86,12 +89,17 @@ private:
                           block.getTerminator()->getOperandTypes()));
   }
 
-  void localize(dist::CollectiveOpInterface op, RankedTensorType part) {
+  LogicalResult localize(dist::CollectiveOpInterface op,
+                         RankedTensorType part) {
     OpBuilder builder(op);
     int64_t ranks = dist::getGroupSize(mesh, op.getAxes());
     Value local = op.buildLocal(builder, op->getOperand(0), part, ranks, [&] {
       return buildCoordinate(builder, op->getLoc(), op.getAxes());
     });
+    if (!local)
+      return op->emitOpError()
+             << "works on the ranks' parts; whole tensors have "
+                "no such op";
     Operation *made = local.getDefiningOp();
     for (StringRef name :
          {StringRef(train::kGradientsAttr), StringRef(dist::kPassAttr)})
@@ -99,6 +107,7 @@ private:
         made->setAttr(name, mark);
     op->getResult(0).replaceAllUsesWith(local);
     op->erase();
+    return success();
   }
 
   /// The rank's number in its group, row-major over the axes.
@@ -168,7 +177,8 @@ struct Localize : public impl::LocalizePassBase<Localize> {
       return;
     auto programs = llvm::to_vector(getOperation().getOps<func::FuncOp>());
     for (func::FuncOp program : programs)
-      ProgramLocalizer(program, mesh).run();
+      if (failed(ProgramLocalizer(program, mesh).run()))
+        return signalPassFailure();
     for (auto state : getOperation().getOps<StateOp>()) {
       auto sharding =
           state->getAttrOfType<dist::ShardingAttr>(dist::kShardingAttr);

@@ -208,6 +208,8 @@ void ProgramConverter::convertCollective(Operation *inner, FusedOp op,
       collective.getAxes(), builder.getStringAttr(collective.getWhatIsSent()),
       buffers.at(op.getInputs().front()), output, workspace,
       op->getAttrOfType<UnitAttr>(kAsyncAttr),
+      builder.getI64IntegerAttr(collective.getRootNumber()),
+      builder.getI64IntegerAttr(collective.getDistance()),
       builder.getStringAttr(labelOf(op)), builder.getF64FloatAttr(0),
       builder.getF64FloatAttr(operandAndResultBytes(op)));
   if (op->hasAttr(kAsyncAttr))

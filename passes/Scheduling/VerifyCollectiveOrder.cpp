@@ -38,7 +38,7 @@ static bool match(CollectiveOp a, CollectiveOp b) {
     auto from = cast<MemRefType>(op.getSource().getType());
     auto to = cast<MemRefType>(op.getDestination().getType());
     return std::tuple(from.getElementType(), from.getNumElements(),
-                      to.getNumElements());
+                      to.getNumElements(), op.getRoot(), op.getShift());
   };
   return a.getKind() == b.getKind() && sizes(a) == sizes(b);
 }

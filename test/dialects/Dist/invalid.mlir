@@ -49,3 +49,49 @@ func.func @size(%x: tensor<4xf32>) {
   %0 = dist.reduce_scatter %x {axes = ["dp"], dim = 0 : i64, traffic = "scalars"} : (tensor<4xf32>) -> tensor<3xf32>
   return
 }
+
+// -----
+
+module attributes {dist.mesh = #dist.mesh<dp=4>} {
+  func.func @root(%x: tensor<4xf32>) {
+    // expected-error @+1 {{has the root 4; expected a rank of its group of 4}}
+    %0 = dist.broadcast %x {axes = ["dp"], root = 4 : i64, traffic = "parameters"} : (tensor<4xf32>) -> tensor<4xf32>
+    return
+  }
+}
+
+// -----
+
+func.func @negative(%x: tensor<4xf32>) {
+  // expected-error @+1 {{has the root -1; expected a rank}}
+  %0 = dist.reduce %x {axes = ["dp"], root = -1 : i64, traffic = "gradients"} : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+module attributes {dist.mesh = #dist.mesh<dp=4>} {
+  func.func @gather(%x: tensor<4x2xf32>) {
+    // expected-error @+1 {{makes 'tensor<8x2xf32>' of 'tensor<4x2xf32>' among 4 ranks}}
+    %0 = dist.gather %x {axes = ["dp"], root = 0 : i64, traffic = "activations"} : (tensor<4x2xf32>) -> tensor<8x2xf32>
+    return
+  }
+}
+
+// -----
+
+func.func @scatter(%x: tensor<4x2xf32>) {
+  // expected-error @+1 {{makes 'tensor<3x2xf32>' of 'tensor<4x2xf32>'}}
+  %0 = dist.scatter %x {axes = ["dp"], root = 0 : i64, traffic = "activations"} : (tensor<4x2xf32>) -> tensor<3x2xf32>
+  return
+}
+
+// -----
+
+module attributes {dist.mesh = #dist.mesh<dp=4>} {
+  func.func @self(%x: tensor<4xf32>) {
+    // expected-error @+1 {{sends -8 ranks further, in a group of 4: to itself}}
+    %0 = dist.send_receive %x {axes = ["dp"], shift = -8 : i64, traffic = "activations"} : (tensor<4xf32>) -> tensor<4xf32>
+    return
+  }
+}

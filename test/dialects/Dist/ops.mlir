@@ -29,4 +29,19 @@ module attributes {dist.mesh = #dist.mesh<dp=4,tp=2>} {
     %4 = dist.slice %3 {axes = ["tp"], dim = 1 : i64} : (tensor<4x8xf32>) -> tensor<4x4xf32>
     return
   }
+
+  // CHECK-LABEL: func.func @parts
+  // CHECK: dist.broadcast %{{.*}} {axes = ["dp"], root = 3 : i64, traffic = "parameters"}
+  // CHECK: dist.reduce %{{.*}} {axes = ["dp", "tp"], root = 7 : i64, traffic = "gradients"}
+  // CHECK: dist.gather %{{.*}} : (tensor<4x8xf32>) -> tensor<16x8xf32>
+  // CHECK: dist.scatter %{{.*}} : (tensor<16x8xf32>) -> tensor<4x8xf32>
+  // CHECK: dist.send_receive %{{.*}} {axes = ["tp"], shift = -1 : i64, traffic = "activations"}
+  func.func @parts(%x: tensor<4x8xf32>) {
+    %0 = dist.broadcast %x {axes = ["dp"], root = 3 : i64, traffic = "parameters"} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+    %1 = dist.reduce %x {axes = ["dp", "tp"], root = 7 : i64, traffic = "gradients"} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+    %2 = dist.gather %x {axes = ["dp"], root = 0 : i64, traffic = "activations"} : (tensor<4x8xf32>) -> tensor<16x8xf32>
+    %3 = dist.scatter %2 {axes = ["dp"], root = 0 : i64, traffic = "activations"} : (tensor<16x8xf32>) -> tensor<4x8xf32>
+    %4 = dist.send_receive %x {axes = ["tp"], shift = -1 : i64, traffic = "activations"} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+    return
+  }
 }

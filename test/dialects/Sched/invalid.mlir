@@ -309,3 +309,25 @@ module {
     sched.wait %r : memref<4xf32>
   }
 }
+
+// -----
+
+module {
+  sched.program @gather {
+    %x = sched.input "x" : memref<4xf32>
+    %r = sched.alloc "communication" : memref<6xf32>
+    // expected-error @+1 {{makes 'memref<6xf32>' of 'memref<4xf32>'}}
+    sched.collective "gather" ["dp"] "activations" %x to %r : memref<4xf32> to memref<6xf32>
+  }
+}
+
+// -----
+
+module {
+  sched.program @reduce {
+    %x = sched.alloc "gradients" : memref<4xf32>
+    %r = sched.view %x : memref<4xf32> to memref<4xf32>
+    // expected-error @+1 {{writes over its source}}
+    sched.collective "reduce" ["dp"] "gradients" %x to %r {root = 1 : i64} : memref<4xf32> to memref<4xf32>
+  }
+}

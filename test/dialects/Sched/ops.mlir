@@ -50,5 +50,8 @@ module attributes {sched.persistent_bytes = 64 : i64} {
     sched.collective "all_reduce" ["dp"] "gradients" %x to %r {async} : memref<4xf32> to memref<4xf32>
     // CHECK: sched.wait %[[R]] : memref<4xf32>
     sched.wait %r : memref<4xf32>
+    // CHECK: sched.collective "broadcast" ["dp"] "gradients" %[[R]] to %{{.*}} {root = 1 : i64} : memref<4xf32> to memref<4xf32>
+    %b = sched.view %r : memref<4xf32> to memref<4xf32>
+    sched.collective "broadcast" ["dp"] "gradients" %r to %b {root = 1 : i64} : memref<4xf32> to memref<4xf32>
   }
 }
