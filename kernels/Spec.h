@@ -86,8 +86,9 @@ struct AttentionSpec {
   int64_t batch = 1, queries = 1, keys = 1, heads = 1, width = 1;
   double scale = 1;
   bool causal = false;
-  /// A mask [.., keys] that is added to the scaled scores: whether there is one,
-  /// and how many elements apart its parts of samples, heads and queries are.
+  /// A mask [.., keys] that is added to the scaled scores: whether there is
+  /// one, and how many elements apart its parts of samples, heads and queries
+  /// are.
   bool masked = false;
   int64_t maskStrides[3] = {0, 0, 0};
 };

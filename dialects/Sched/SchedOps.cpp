@@ -341,7 +341,8 @@ LogicalResult CollectiveOp::verify() {
   if (!getWorkspace())
     return success();
   Value root = sched::getRoot(getWorkspace());
-  if (root == sched::getRoot(getSource()) || root == sched::getRoot(getDestination()))
+  if (root == sched::getRoot(getSource()) ||
+      root == sched::getRoot(getDestination()))
     return emitOpError() << "has its workspace in another operand";
   return success();
 }

@@ -85,7 +85,6 @@ private:
                           spec.width,
                           static_cast<float>(spec.scale),
                           spec.causal,
-                          mask(pointers[9], task),
                           part(0, spec.queries),
                           part(1, spec.keys),
                           part(2, spec.keys),
@@ -95,7 +94,8 @@ private:
                           {},
                           {},
                           {},
-                          scratch};
+                          scratch,
+                          mask(pointers[9], task)};
     if (head.logSumExp)
       head.logSumExp += task * spec.queries;
     if (spec.backward) {

@@ -27,12 +27,12 @@ constexpr float kNothingSeen = 3.402823466e38f, kAllHidden = -1e8f;
 struct AttentionHead {
   int64_t queries, keys, width;
   float scale;
-  bool causal;   // query i attends keys 0 to i
-  HeadRows mask; // per query and key, added to the scaled scores, or null
+  bool causal; // query i attends keys 0 to i
   HeadRows q, k, v, out;
   float *logSumExp;
   HeadRows outGrad, qGrad, kGrad, vGrad;
   float *scratch; // 64-byte aligned, attentionScratchFloats of them
+  HeadRows mask;  // per query and key, added to the scaled scores, or null
 };
 
 // Static: a shared copy could be that of an instruction set that is not there.
