@@ -3,6 +3,7 @@
 
 #include "compiler/Interpreter/Ranks.h"
 
+#include "dialects/Train/StateLookup.h"
 #include "dialects/Train/TrainDialect.h"
 #include "llvm/Support/Format.h"
 
@@ -65,12 +66,7 @@ std::optional<Tensor> tensorOf(ElementsAttr value) {
 
 /// The value that the module stores for the state an argument is bound to.
 static std::optional<Tensor> storedValue(func::FuncOp func, unsigned index) {
-  auto symbol =
-      func.getArgAttrOfType<FlatSymbolRefAttr>(index, train::kStateAttr);
-  if (!symbol)
-    return std::nullopt;
-  auto state =
-      SymbolTable::lookupNearestSymbolFrom<train::StateOp>(func, symbol);
+  train::StateOp state = train::findState(func.getArgument(index));
   if (!state || !state.getValue())
     return std::nullopt;
   return tensorOf(*state.getValue());

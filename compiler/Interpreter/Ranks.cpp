@@ -1,5 +1,6 @@
 //===- Ranks.cpp - one program on all ranks of a mesh ---------------------===//
 #include "compiler/Interpreter/Ranks.h"
+#include "dialects/Train/StateLookup.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -156,12 +157,6 @@ RankedTensorType wholeResultType(func::FuncOp func, unsigned index) {
                    func.getResultAttr(index, dist::kWholeAttr));
 }
 
-static train::StateOp stateOf(func::FuncOp func, Attribute symbol) {
-  auto name = dyn_cast_or_null<FlatSymbolRefAttr>(symbol);
-  return name ? SymbolTable::lookupNearestSymbolFrom<train::StateOp>(func, name)
-              : train::StateOp();
-}
-
 static Division divisionOf(func::FuncOp func, DictionaryAttr attributes,
                            Type type) {
   Attribute sharding, state;
@@ -173,7 +168,7 @@ static Division divisionOf(func::FuncOp func, DictionaryAttr attributes,
   if (!given)
     given = dist::getReplicated(type.getContext(),
                                 cast<RankedTensorType>(type).getRank());
-  return {given, stateOf(func, state)};
+  return {given, train::findState(func, state)};
 }
 
 Division argumentDivision(func::FuncOp func, unsigned index) {
@@ -187,8 +182,7 @@ Division resultDivision(func::FuncOp func, unsigned index) {
 }
 
 StringAttr coordinateAxis(func::FuncOp func, unsigned index) {
-  train::StateOp state =
-      stateOf(func, func.getArgAttr(index, train::kStateAttr));
+  train::StateOp state = train::findState(func.getArgument(index));
   return state ? state->getAttrOfType<StringAttr>(dist::kCoordinateAttr)
                : StringAttr();
 }

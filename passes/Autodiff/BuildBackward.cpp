@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Train/Ops/OpSupport.h"
+#include "dialects/Train/StateLookup.h"
 #include "passes/Autodiff/Passes.h"
 #include "passes/Autodiff/ProgramBuilder.h"
 
@@ -140,7 +141,7 @@ struct BuildBackward : public impl::BuildBackwardPassBase<BuildBackward> {
 private:
   /// A copy's gradient is its parameter's.
   FlatSymbolRefAttr parameterOf(Value argument) {
-    auto state = getOperation().lookupSymbol<StateOp>(stateOf(argument));
+    StateOp state = findState(argument);
     return state.getKind() == kCopy
                ? FlatSymbolRefAttr::get(&getContext(), *state.getParameter())
                : stateOf(argument);
@@ -149,9 +150,7 @@ private:
   SmallVector<Value> findParameters(func::FuncOp step) {
     SmallVector<Value> parameters;
     for (BlockArgument argument : step.getArguments()) {
-      auto symbol = stateOf(argument);
-      auto state =
-          symbol ? getOperation().lookupSymbol<StateOp>(symbol) : StateOp();
+      StateOp state = findState(argument);
       if (state && (state.getKind() == kParameter || state.getKind() == kCopy))
         parameters.push_back(argument);
     }

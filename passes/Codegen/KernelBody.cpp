@@ -36,10 +36,7 @@ public:
       collectOperation(value, identity);
     SmallVector<AffineMap> maps;
     SmallVector<Value> inputs;
-    for (auto &[read, index] : reads) {
-      inputs.push_back(buffers.lookup(read.first));
-      maps.push_back(cast<AffineMapAttr>(read.second).getValue());
-    }
+    listReads(inputs, maps);
     maps.append(outputs.size(), identity);
     buildGeneric(builder, loc, rank, maps, inputs, outputs,
                  [&](OpBuilder &nested, Location, ValueRange elements) {
@@ -58,10 +55,7 @@ public:
     collectOperation(value, place);
     SmallVector<Value> inputs;
     SmallVector<AffineMap> maps;
-    for (auto &[read, number] : reads) {
-      inputs.push_back(buffers.lookup(read.first));
-      maps.push_back(cast<AffineMapAttr>(read.second).getValue());
-    }
+    listReads(inputs, maps);
     for (unsigned i = 0, count = op.getNumDpsInputs(); i < count; ++i)
       if (i != index)
         inputs.push_back(op.getDpsInputOperand(i)->get());
@@ -86,6 +80,15 @@ public:
 
 private:
   using Place = std::pair<Value, Attribute>;
+
+  /// The buffers that are read, and where.
+  void listReads(SmallVectorImpl<Value> &inputs,
+                 SmallVectorImpl<AffineMap> &maps) const {
+    for (auto &[read, index] : reads) {
+      inputs.push_back(buffers.lookup(read.first));
+      maps.push_back(cast<AffineMapAttr>(read.second).getValue());
+    }
+  }
 
   /// Copies what `op` does with its elements, of which `others` are all but
   /// that of the input number `index`.

@@ -1,5 +1,6 @@
 //===- InsertCollectives.cpp - --zc-insert-collectives --------------------===//
 #include "dialects/Train/Ops/OpSupport.h"
+#include "dialects/Train/StateLookup.h"
 #include "passes/Collectives/Passes.h"
 #include "passes/Sharding/Layout.h"
 
@@ -275,11 +276,8 @@ private:
   }
 
   static bool isParameter(func::FuncOp program, unsigned result) {
-    auto symbol =
-        program.getResultAttrOfType<FlatSymbolRefAttr>(result, kStateAttr);
-    auto state =
-        symbol ? SymbolTable::lookupNearestSymbolFrom<StateOp>(program, symbol)
-               : StateOp();
+    StateOp state =
+        findState(program, program.getResultAttr(result, kStateAttr));
     return state && (state.getKind() == kParameter || state.getKind() == kCopy);
   }
 

@@ -25,13 +25,9 @@ struct Bucket {
   int64_t bytes = 0;
 };
 
-int64_t elementsOf(dist::AllReduceOp op) {
-  return cast<ShapedType>(op.getType()).getNumElements();
-}
-
 int64_t bytesOf(dist::AllReduceOp op) {
   unsigned bits = cast<ShapedType>(op.getType()).getElementTypeBitWidth();
-  return elementsOf(op) * ((bits + 7) / 8);
+  return numElements(op.getType()) * ((bits + 7) / 8);
 }
 
 /// One program.
@@ -112,8 +108,8 @@ void Joiner::join(MutableArrayRef<dist::AllReduceOp> members) {
   for (dist::AllReduceOp member : members) {
     locations.push_back(member.getLoc());
     parts.push_back(reshape(builder, member.getLoc(), member.getInput(),
-                            {elementsOf(member)}));
-    total += elementsOf(member);
+                            {numElements(member.getType())}));
+    total += numElements(member.getType());
   }
   Location loc = builder.getFusedLoc(locations);
   auto type = withShape(last.getType(), {total});
@@ -131,7 +127,7 @@ void Joiner::join(MutableArrayRef<dist::AllReduceOp> members) {
                         ArrayRef<int64_t>{offset}, ArrayRef<int64_t>{1});
     if (Attribute mark = member->getAttr(kGradientsAttr))
       slice->setAttr(kGradientsAttr, mark);
-    offset += elementsOf(member);
+    offset += numElements(member.getType());
     member.getResult().replaceAllUsesWith(
         reshape(builder, member.getLoc(), slice,
                 cast<ShapedType>(member.getType()).getShape()));

@@ -3,6 +3,7 @@
 #include "passes/Sharding/Layout.h"
 
 #include "dialects/Train/Ops/OpSupport.h"
+#include "dialects/Train/StateLookup.h"
 
 using namespace mlir;
 using namespace zc::train;
@@ -55,10 +56,7 @@ private:
 
   /// Of what a state's dims are padded to divide, files know less.
   Type wholeOf(Type padded, Attribute state) {
-    auto symbol = dyn_cast_or_null<FlatSymbolRefAttr>(state);
-    auto found =
-        symbol ? SymbolTable::lookupNearestSymbolFrom<StateOp>(program, symbol)
-               : StateOp();
+    StateOp found = findState(program, state);
     auto whole =
         found ? found->getAttrOfType<TypeAttr>(dist::kWholeAttr) : TypeAttr();
     return whole ? whole.getValue() : padded;

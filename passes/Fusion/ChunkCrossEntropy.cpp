@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/Dist/DistDialect.h"
 #include "dialects/Train/Ops/OpSupport.h"
+#include "dialects/Train/StateLookup.h"
 #include "dialects/Train/TrainDialect.h"
 #include "mlir/Analysis/TopologicalSortUtils.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -378,13 +379,7 @@ private:
   static dist::ShardingAttr shardingOf(Value value) {
     if (Operation *op = value.getDefiningOp())
       return op->getAttrOfType<dist::ShardingAttr>(dist::kShardingAttr);
-    auto argument = cast<BlockArgument>(value);
-    auto program = cast<func::FuncOp>(argument.getOwner()->getParentOp());
-    auto symbol = program.getArgAttrOfType<FlatSymbolRefAttr>(
-        argument.getArgNumber(), kStateAttr);
-    auto state =
-        symbol ? SymbolTable::lookupNearestSymbolFrom<StateOp>(program, symbol)
-               : StateOp();
+    StateOp state = findState(value);
     return state ? state->getAttrOfType<dist::ShardingAttr>(dist::kShardingAttr)
                  : dist::ShardingAttr();
   }

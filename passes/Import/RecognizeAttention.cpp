@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Train/Ops/OpSupport.h"
+#include "dialects/Train/StateLookup.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Import/Passes.h"
 
@@ -127,16 +128,12 @@ Value withoutGuard(Value weights) {
   DenseElementsAttr never;
   bool isNever = matchPattern(guard.getCondition(), m_Constant(&never)) &&
                  never.isSplat() && !never.getSplatValue<bool>();
-  return isNever || (isNan && isNan->getOperand(0) == guarded) ? guarded
-                                                               : weights;
-}
-
-/// Whether all that becomes of `softmax` goes into `weights`.
-bool feedsOnly(SoftmaxOp softmax, Value weights) {
-  return llvm::all_of(softmax->getUsers(), [&](Operation *user) {
-    return user == weights.getDefiningOp() ||
-           (isa<IsNanOp>(user) && user->hasOneUse());
+  bool isGuard = isNever || (isNan && isNan->getOperand(0) == guarded &&
+                             isNan->hasOneUse());
+  bool onlyGuarded = llvm::all_of(guarded.getUsers(), [&](Operation *user) {
+    return user == guard || user == isNan;
   });
+  return isGuard && onlyGuarded ? guarded : weights;
 }
 
 struct RecognizeAttention
@@ -161,7 +158,6 @@ private:
     RankedTensorType type = typeOf(op.getResult());
     int64_t rank = type.getRank();
     if (!softmax || op.getTransposeLhs() || !op.getLhs().hasOneUse() ||
-        !(weights == op.getLhs() || feedsOnly(softmax, op.getLhs())) ||
         (rank != 3 && rank != 4) ||
         static_cast<int64_t>(softmax.getDim()) != rank - 1)
       return std::nullopt;
@@ -265,7 +261,7 @@ private:
       if (!seen.insert(next).second ||
           !isa<FloatType>(typeOf(next).getElementType()))
         continue;
-      if (StateOp state = stateOf(next)) {
+      if (StateOp state = findState(next)) {
         if (state.getKind() == kParameter)
           return true;
       } else if (Operation *op = next.getDefiningOp()) {
@@ -314,22 +310,10 @@ private:
     DenseElementsAttr data;
     if (matchPattern(value, m_Constant(&data)))
       return data;
-    StateOp state = stateOf(value);
+    StateOp state = findState(value);
     if (!state || state.getKind() != kConstant || !state.getValue())
       return nullptr;
     return dyn_cast<DenseElementsAttr>(*state.getValue());
-  }
-
-  /// The state that an argument is.
-  StateOp stateOf(Value value) {
-    auto argument = dyn_cast<BlockArgument>(value);
-    auto program =
-        argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp())
-                 : func::FuncOp();
-    auto name = program ? program.getArgAttrOfType<FlatSymbolRefAttr>(
-                              argument.getArgNumber(), kStateAttr)
-                        : FlatSymbolRefAttr();
-    return name ? getOperation().lookupSymbol<StateOp>(name) : StateOp();
   }
 
   /// [batch, heads, tokens, width] to [batch, tokens, heads, width] or back;

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/Dist/DistDialect.h"
 #include "dialects/Train/Ops/OpSupport.h"
+#include "dialects/Train/StateLookup.h"
 #include "passes/Autodiff/ProgramBuilder.h"
 #include "passes/Precision/Passes.h"
 
@@ -180,9 +181,7 @@ private:
     llvm::BitVector unused(step.getNumArguments());
     for (unsigned i = 0, end = unused.size(); i < end; ++i) {
       BlockArgument argument = step.getArgument(i);
-      auto symbol = stateOf(argument);
-      auto state =
-          symbol ? getOperation().lookupSymbol<StateOp>(symbol) : StateOp();
+      StateOp state = findState(argument);
       if (!state || state.getKind() != kParameter ||
           !elementOf(argument).isF32())
         continue;

@@ -84,22 +84,9 @@ private:
   }
 
   void push(DimOf dim) {
-    if (!isAlike(dim) && seen.insert(dim).second)
+    // Any order is that of elements that are all the same.
+    if (!isRepeatedAlong(dim) && seen.insert(dim).second)
       left.push_back(dim);
-  }
-
-  /// Whether all elements along a dim are the same: any order is theirs.
-  static bool isAlike(DimOf dim) {
-    auto op = dim.value.getDefiningOp<ShardableOpInterface>();
-    if (!op)
-      return false;
-    ShardingRule rule = op.getShardingRule();
-    int factor =
-        rule.resultDims[cast<OpResult>(dim.value).getResultNumber()][dim.dim];
-    return factor != ShardingRule::kWhole &&
-           llvm::none_of(rule.operandDims, [&](const auto &dims) {
-             return llvm::is_contained(dims, factor);
-           });
   }
 
   bool visit(DimOf dim) {

@@ -18,6 +18,19 @@ SmallVector<DimOf> DimClass::getArguments() const {
   return arguments;
 }
 
+bool isRepeatedAlong(DimOf dim) {
+  auto op = dim.value.getDefiningOp<ShardableOpInterface>();
+  if (!op)
+    return false;
+  ShardingRule rule = op.getShardingRule();
+  int factor =
+      rule.resultDims[cast<OpResult>(dim.value).getResultNumber()][dim.dim];
+  return factor != ShardingRule::kWhole &&
+         llvm::none_of(rule.operandDims, [&](const auto &dims) {
+           return llvm::is_contained(dims, factor);
+         });
+}
+
 namespace {
 
 /// Numbers for dims and factors, and which of them belong together.
@@ -68,17 +81,8 @@ private:
 
   /// Whether each reader may have its own part of the dim.
   bool isFree(DimOf dim) {
-    auto op = dim.value.getDefiningOp<ShardableOpInterface>();
     auto cost = dim.value.getDefiningOp<CostOpInterface>();
-    if (!op || !cost || cost.getFlops() > 0)
-      return false;
-    ShardingRule rule = op.getShardingRule();
-    int factor =
-        rule.resultDims[cast<OpResult>(dim.value).getResultNumber()][dim.dim];
-    return factor != ShardingRule::kWhole &&
-           llvm::none_of(rule.operandDims, [&](const auto &dims) {
-             return llvm::is_contained(dims, factor);
-           });
+    return cost && cost.getFlops() == 0 && isRepeatedAlong(dim);
   }
 
   void visit(Operation *op) {

@@ -20,6 +20,10 @@ struct DimOf {
   bool operator!=(const DimOf &other) const { return !(*this == other); }
 };
 
+/// Whether all elements along a dim are the same, by the op that makes it: a
+/// constant's, or a dim that a broadcast adds.
+bool isRepeatedAlong(DimOf dim);
+
 /// One loop of an op that runs over dims of a class: a factor of its finer
 /// rule.
 struct FactorUse {

@@ -9,6 +9,7 @@
 // somewhere, as everything that a normalisation reads, are left whole.
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/Train/StateLookup.h"
 #include "passes/Autodiff/ProgramBuilder.h"
 #include "passes/Sharding/BlockedDims.h"
 #include "passes/Sharding/DimClasses.h"
@@ -38,13 +39,12 @@ double bytesOf(Value value) {
 }
 
 /// Values that a gradient reaches on its way to a parameter.
-DenseSet<Value> findActive(func::FuncOp program, ModuleOp module) {
+DenseSet<Value> findActive(func::FuncOp program) {
   DenseSet<Value> active;
   for (BlockArgument argument : program.getArguments())
-    if (FlatSymbolRefAttr symbol = stateOf(argument))
-      if (auto state = module.lookupSymbol<StateOp>(symbol);
-          state && state.getKind() == kParameter)
-        active.insert(argument);
+    if (StateOp state = findState(argument);
+        state && state.getKind() == kParameter)
+      active.insert(argument);
   for (Operation &op : program.getBody().front())
     if (llvm::any_of(op.getOperands(),
                      [&](Value operand) { return active.contains(operand); }))
@@ -87,7 +87,7 @@ struct ShardParameters : public impl::ShardParametersPassBase<ShardParameters> {
       reorderBlockedDims();
     else
       automatic = false;
-    active = findActive(program, getOperation());
+    active = findActive(program);
     classes = findDimClasses(program);
     LogicalResult decided = divideByHand();
     if (succeeded(decided) && automatic)
@@ -103,16 +103,10 @@ private:
   // Sets of dims
   //===--------------------------------------------------------------------===//
 
-  StateOp stateOf(Value argument) {
-    FlatSymbolRefAttr symbol =
-        isa<BlockArgument>(argument) ? zc::stateOf(argument) : nullptr;
-    return symbol ? getOperation().lookupSymbol<StateOp>(symbol) : StateOp();
-  }
-
   /// A matrix of weights, or more.
   bool hasWeights(const DimClass &dims) {
     return llvm::any_of(dims.getArguments(), [&](const DimOf &each) {
-      StateOp state = stateOf(each.value);
+      StateOp state = findState(each.value);
       return state && state.getTensorType().getRank() >= 2 &&
              isa<FloatType>(state.getTensorType().getElementType());
     });
@@ -207,7 +201,7 @@ private:
   void settleBlockedDims() {
     for (SmallVector<BlockedDim> &forms : blocked) {
       bool divided = llvm::all_of(forms.front().states, [&](const DimOf &each) {
-        auto found = layouts.find(stateOf(each.value));
+        auto found = layouts.find(findState(each.value));
         return found != layouts.end() &&
                found->second.dims[each.dim] == Axes{number};
       });
@@ -221,7 +215,7 @@ private:
   void setBlocks(const BlockedDim &form) {
     Builder builder(&getContext());
     for (const DimOf &each : form.states) {
-      StateOp state = stateOf(each.value);
+      StateOp state = findState(each.value);
       SmallVector<Attribute> dims(state.getTensorType().getRank(),
                                   builder.getDenseI64ArrayAttr({}));
       if (auto before = state->getAttrOfType<ArrayAttr>(dist::kBlocksAttr))
@@ -247,7 +241,7 @@ private:
     DenseSet<Value> seen;
     for (const HandSharding &hand : hands)
       for (BlockArgument argument : program.getArguments()) {
-        StateOp state = stateOf(argument);
+        StateOp state = findState(argument);
         size_t rank = cast<ShapedType>(argument.getType()).getRank();
         if (!state || rank != hand.dims.size() ||
             !(hand.matches(state.getSymName()) || isAlias(argument, hand)) ||
@@ -325,7 +319,7 @@ private:
   }
 
   bool isAlias(BlockArgument argument, const HandSharding &hand) {
-    StateOp state = stateOf(argument);
+    StateOp state = findState(argument);
     return state && state.getAliases() &&
            llvm::any_of(state.getAliases()->getAsRange<StringAttr>(),
                         [&](StringAttr name) { return hand.matches(name); });
@@ -361,7 +355,7 @@ private:
     if (size % ranks != 0) // of an input
       return complainOfRemainder(hand, dim.dim, name, size, axes);
     for (int axis : axes) {
-      if (StateOp state = stateOf(dim.value))
+      if (StateOp state = findState(dim.value))
         assign(state, dim.dim, axis, hand.why);
       divided.insert({dim.value, axis});
     }
@@ -433,7 +427,7 @@ private:
   SmallVector<std::string> namesOf(const DimClass &dims, bool whole = false) {
     SmallVector<std::string> names;
     for (const DimOf &each : dims.getArguments())
-      if (StateOp state = stateOf(each.value);
+      if (StateOp state = findState(each.value);
           state && !(whole && (divided.contains({each.value, number}) ||
                                byHand.contains(each.value))))
         names.push_back(state.getSymName().str());
@@ -450,7 +444,7 @@ private:
     for (const DimOf &each : dims.dims)
       if (divided.insert({each.value, axis}).second &&
           !byHand.contains(each.value))
-        if (StateOp state = stateOf(each.value))
+        if (StateOp state = findState(each.value))
           assign(state, each.dim, axis, why(state));
   }
 

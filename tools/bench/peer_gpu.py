@@ -176,15 +176,6 @@ def build(name, small):
             3 * RESNET_FLOPS * batch * (size / 224) ** 2)
 
 
-def export(folder, net, x, labels):
-    name = "x" if x.is_floating_point() else "input_ids"
-    folder.mkdir(parents=True, exist_ok=True)
-    torch.onnx.export(net.train(), (x,), str(folder / "model.onnx"),
-                      dynamo=True, optimize=False, external_data=True,
-                      verbose=False, input_names=[name],
-                      output_names=["logits"])
-
-
 def train(options, net, x, labels):
     """Milliseconds of the steps behind the first ones, and the last loss."""
     net, x, labels = net.cuda(), x.cuda(), labels.cuda()
@@ -222,11 +213,11 @@ def main():
     options = parser.parse_args()
     net, x, labels, items, flops = build(options.model, options.small)
     if options.export:
-        export(options.export, net, x, labels)
+        import onnx_export  # beside this file
+        name = onnx_export.export(options.export, net, x)
         high = None if x.is_floating_point() else int(x.max()) + 1
         print(json.dumps({"items": items, "flops": flops, "inputs": [
-            {"name": "x" if high is None else "input_ids",
-             "shape": list(x.shape), "high": high},
+            {"name": name, "shape": list(x.shape), "high": high},
             {"name": "labels", "shape": list(labels.shape),
              "high": int(labels.max()) + 1}]}))
         return

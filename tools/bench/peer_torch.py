@@ -29,6 +29,7 @@ import torch.nn.functional as F
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]
                        / "reference"))
 import models  # noqa: E402  (tools/reference)
+import onnx_export  # noqa: E402  (tools/bench)
 import resnet  # noqa: E402  (tools/bench)
 
 # name: vocabulary, layers, heads, width, tokens, batch, causal. BERT-base is the
@@ -66,12 +67,7 @@ def build(name):
 
 
 def export(folder, net, x, labels):
-    name = "x" if x.is_floating_point() else "input_ids"
-    folder.mkdir(parents=True, exist_ok=True)
-    torch.onnx.export(net.train(), (x,), str(folder / "model.onnx"),
-                      dynamo=True, optimize=False, external_data=True,
-                      verbose=False, input_names=[name],
-                      output_names=["logits"])
+    name = onnx_export.export(folder, net, x)
     np.savez(folder / "data.npz", **{name: x.numpy(),
                                      "labels": labels.numpy()})
 

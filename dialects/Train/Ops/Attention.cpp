@@ -87,14 +87,10 @@ LogicalResult AttentionOp::vjp(OpBuilder &builder, ValueRange resultGrads,
 /// Whether any score is above minus infinity; if none is, all become 0.
 static Value buildSeen(OpBuilder &builder, Location loc, Value scores,
                        Value scratch) {
-  double infinity = std::numeric_limits<double>::infinity();
-  Value largest = buildReduction(
-      builder, loc, scores, scratch, -infinity,
-      [](OpBuilder &nested, Location at, ValueRange e) {
-        return SmallVector<Value>{ScalarBuilder(nested, at).max(e[1], e[0])};
-      })[0];
+  Value largest = buildRowLargest(builder, loc, scores, scratch);
   Type type = largest.getType();
-  Value lowest = ScalarBuilder(builder, loc).constant(type, -infinity);
+  Value lowest = ScalarBuilder(builder, loc)
+                     .constant(type, -std::numeric_limits<double>::infinity());
   Value seen = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::UNE,
                                      largest, lowest);
   buildPointwise(builder, loc, ValueRange(), scores,

@@ -38,4 +38,34 @@ Value buildTableSlice(OpBuilder &builder, Location loc, Value table,
   return buildSlice(builder, loc, table, dim, place);
 }
 
+void addTableLoops(ShardingRule &rule, RankedTensorType table,
+                   const GatherDims &dims) {
+  for (auto [tableDim, updateDim] :
+       llvm::zip_equal(dims.tableOthers, dims.gatheredOthers)) {
+    int factor = rule.addFactor(table.getDimSize(tableDim));
+    rule.operandDims[0][tableDim] = factor;
+    rule.operandDims[2][updateDim] = factor;
+    rule.resultDims[0][tableDim] = factor;
+  }
+}
+
+void buildScatter(
+    OpBuilder &builder, Location loc, ValueRange inputs, Value output,
+    int64_t dim,
+    llvm::function_ref<Value(OpBuilder &, Location, Value, Value)> combine) {
+  if (inputs[0] != output)
+    buildCopy(builder, loc, inputs[0], output);
+  GatherDims dims(shapeOf(output).size(), shapeOf(inputs[1]).size(), dim);
+  buildLoops(builder, loc, shapeOf(inputs[1]), [&](Indices at) {
+    Value result = buildTableSlice(builder, loc, output, inputs[1], at, dim);
+    Value update =
+        buildSlice(builder, loc, inputs[2], dims.gatheredIndices, at);
+    buildPointwise(builder, loc, update, result,
+                   [&](OpBuilder &nested, Location bodyLoc, ValueRange e) {
+                     return SmallVector<Value>{
+                         combine(nested, bodyLoc, e[1], e[0])};
+                   });
+  });
+}
+
 } // namespace zc::train

@@ -30,6 +30,22 @@ mlir::Value buildTableSlice(mlir::OpBuilder &builder, mlir::Location loc,
                             mlir::Value table, mlir::Value indices, Indices at,
                             int64_t dim);
 
+/// The loops over a table's dims other than `dim`, which gather's and scatter's
+/// ops share: adds each to `rule`, as a dim of the operands 0 (the table) and 2
+/// (what is gathered) and of the result.
+void addTableLoops(ShardingRule &rule, mlir::RankedTensorType table,
+                   const GatherDims &dims);
+
+/// Turns `inputs`, a table, indices and updates, into the table with
+/// combine(element, update) at each index in turn: in `output`, which may be
+/// the table.
+void buildScatter(
+    mlir::OpBuilder &builder, mlir::Location loc, mlir::ValueRange inputs,
+    mlir::Value output, int64_t dim,
+    llvm::function_ref<mlir::Value(mlir::OpBuilder &, mlir::Location,
+                                   mlir::Value, mlir::Value)>
+        combine);
+
 } // namespace zc::train
 
 #endif // ZC_DIALECTS_TRAIN_OPS_GATHERSUPPORT_H

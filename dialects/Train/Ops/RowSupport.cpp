@@ -7,13 +7,18 @@ using namespace mlir;
 
 namespace zc::train {
 
-std::pair<Value, Value> buildRowExp(OpBuilder &builder, Location loc, Value row,
-                                    Value exponentials, Value scratch) {
-  Value largest = buildReduction(
+Value buildRowLargest(OpBuilder &builder, Location loc, Value row,
+                      Value scratch) {
+  return buildReduction(
       builder, loc, row, scratch, -std::numeric_limits<double>::infinity(),
       [](OpBuilder &nested, Location at, ValueRange e) {
         return SmallVector<Value>{ScalarBuilder(nested, at).max(e[1], e[0])};
       })[0];
+}
+
+std::pair<Value, Value> buildRowExp(OpBuilder &builder, Location loc, Value row,
+                                    Value exponentials, Value scratch) {
+  Value largest = buildRowLargest(builder, loc, row, scratch);
   auto addExp = [&](OpBuilder &nested, Location at, Value x, Value sum) {
     ScalarBuilder s(nested, at);
     Value power = s.exp(s.sub(x, largest));

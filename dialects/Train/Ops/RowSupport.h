@@ -8,6 +8,11 @@
 
 namespace zc::train {
 
+/// The largest element of `row`, NaN if any is. `scratch` is a temporary of no
+/// dims.
+mlir::Value buildRowLargest(mlir::OpBuilder &builder, mlir::Location loc,
+                            mlir::Value row, mlir::Value scratch);
+
 /// The largest element of `row` and the sum of exp(row - largest), as scalars.
 /// The exponentials go to `exponentials` if it is given (it may be `row`).
 /// `scratch` is a temporary of no dims.

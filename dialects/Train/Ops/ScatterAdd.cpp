@@ -30,13 +30,7 @@ ShardingRule ScatterAddOp::getShardingRule() {
   ShardingRule rule = ShardingRule::whole(getOperation());
   GatherDims dims(getInit().getType().getRank(),
                   getIndices().getType().getRank(), getDim());
-  for (auto [initDim, updateDim] :
-       llvm::zip_equal(dims.tableOthers, dims.gatheredOthers)) {
-    int factor = rule.addFactor(getInit().getType().getDimSize(initDim));
-    rule.operandDims[0][initDim] = factor;
-    rule.operandDims[2][updateDim] = factor;
-    rule.resultDims[0][initDim] = factor;
-  }
+  addTableLoops(rule, getInit().getType(), dims);
   for (auto [indexDim, updateDim] : llvm::enumerate(dims.gatheredIndices)) {
     int factor = rule.addFactor(getIndices().getType().getDimSize(indexDim),
                                 FactorKind::Sum);
@@ -92,21 +86,10 @@ bool ScatterAddOp::mayShareBuffer(unsigned operand, unsigned result) {
 
 void ScatterAddOp::buildLinalg(OpBuilder &builder, Location loc,
                                ValueRange inputs, ValueRange outputs) {
-  if (inputs[0] != outputs[0])
-    buildCopy(builder, loc, inputs[0], outputs[0]);
-  GatherDims dims(shapeOf(outputs[0]).size(), shapeOf(inputs[1]).size(),
-                  getDim());
-  buildLoops(builder, loc, shapeOf(inputs[1]), [&](Indices at) {
-    Value result =
-        buildTableSlice(builder, loc, outputs[0], inputs[1], at, getDim());
-    Value update =
-        buildSlice(builder, loc, inputs[2], dims.gatheredIndices, at);
-    buildPointwise(builder, loc, update, result,
-                   [](OpBuilder &nested, Location bodyLoc, ValueRange e) {
-                     ScalarBuilder s(nested, bodyLoc);
-                     return SmallVector<Value>{s.add(e[1], e[0])};
-                   });
-  });
+  buildScatter(builder, loc, inputs, outputs[0], getDim(),
+               [](OpBuilder &nested, Location at, Value sum, Value update) {
+                 return ScalarBuilder(nested, at).add(sum, update);
+               });
 }
 
 // sum + scatter_add(0, ...) adds into the sum: no table of zeros is made and

@@ -131,13 +131,7 @@ ShardingRule ScatterReduceOp::getShardingRule() {
   ShardingRule rule = ShardingRule::whole(getOperation());
   auto init = cast<RankedTensorType>(getInit().getType());
   GatherDims dims(init.getRank(), getIndices().getType().getRank(), getDim());
-  for (auto [initDim, updateDim] :
-       llvm::zip_equal(dims.tableOthers, dims.gatheredOthers)) {
-    int factor = rule.addFactor(init.getDimSize(initDim));
-    rule.operandDims[0][initDim] = factor;
-    rule.operandDims[2][updateDim] = factor;
-    rule.resultDims[0][initDim] = factor;
-  }
+  addTableLoops(rule, init, dims);
   if (getKind() == "last")
     rule.linearity[0] = rule.linearity[2] = Linearity::Joint;
   return rule;
@@ -153,24 +147,13 @@ bool ScatterReduceOp::mayShareBuffer(unsigned operand, unsigned) {
 
 void ScatterReduceOp::buildLinalg(OpBuilder &builder, Location loc,
                                   ValueRange inputs, ValueRange outputs) {
-  if (inputs[0] != outputs[0])
-    buildCopy(builder, loc, inputs[0], outputs[0]);
-  GatherDims dims(shapeOf(outputs[0]).size(), shapeOf(inputs[1]).size(),
-                  getDim());
-  buildLoops(builder, loc, shapeOf(inputs[1]), [&](Indices at) {
-    Value result =
-        buildTableSlice(builder, loc, outputs[0], inputs[1], at, getDim());
-    Value update =
-        buildSlice(builder, loc, inputs[2], dims.gatheredIndices, at);
-    buildPointwise(
-        builder, loc, update, result,
-        [&](OpBuilder &nested, Location bodyLoc, ValueRange e) {
-          return SmallVector<Value>{
-              getKind() == "last"
-                  ? e[0]
-                  : buildCombination(nested, bodyLoc, getKind(), e[1], e[0])};
-        });
-  });
+  buildScatter(
+      builder, loc, inputs, outputs[0], getDim(),
+      [&](OpBuilder &nested, Location at, Value element, Value update) {
+        return getKind() == "last"
+                   ? update
+                   : buildCombination(nested, at, getKind(), element, update);
+      });
 }
 
 // An extremum is one of the numbers; a product is many roundings.

@@ -1,0 +1,26 @@
+//===- StateLookup.cpp - from a program's arguments to the states ---------===//
+#include "dialects/Train/StateLookup.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+using namespace mlir;
+
+namespace zc::train {
+
+StateOp findState(Operation *inside, Attribute symbol) {
+  auto name = dyn_cast_or_null<FlatSymbolRefAttr>(symbol);
+  return name ? SymbolTable::lookupNearestSymbolFrom<StateOp>(inside, name)
+              : StateOp();
+}
+
+StateOp findState(Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  auto program =
+      argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp())
+               : func::FuncOp();
+  return program ? findState(program, program.getArgAttr(
+                                          argument.getArgNumber(), kStateAttr))
+                 : StateOp();
+}
+
+} // namespace zc::train
