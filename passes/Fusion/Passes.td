@@ -103,6 +103,42 @@ def FormRegionsPass : Pass<"zc-form-regions", "::mlir::ModuleOp"> {
   let dependentDialects = ["::zc::train::TrainDialect"];
 }
 
+def CompactTableGradientsPass
+    : Pass<"zc-compact-table-gradients", "::mlir::ModuleOp"> {
+  let summary = "gradients of tables without the rows that no sample reads";
+  let description = [{
+    Requires regions. Where a gradient of a table is added up from zeros and read
+    by regions that go through it row by row (updates, norms), and its rows are at
+    least four times as many as a batch reads: these are numbered, added up in a
+    table of their own with a row of zeros behind them, and looked up by number
+    where the gradient was read. What is computed stays the same bit for bit. Left
+    alone is a gradient that others read too: collectives, an accumulator.
+
+    ```mlir
+    %g = train.fused(%ids, %u) {             // : tensor<50257x768xf32>
+      train.scatter_add %zeros, %ids, %u {dim = 0} }
+    %w1 = train.fused(%w, %g) { train.sub %w, %g }
+    // becomes
+    %numbers = train.fused(%ids, %iota) {    // : tensor<50257xi64>
+      train.scatter_reduce "min" %last, %ids, %iota {dim = 0} }
+    %places = train.fused(%numbers, %ids) { train.gather %numbers, %ids {dim = 0} }
+    %sums = train.fused(%places, %u) {       // : tensor<1025x768xf32>
+      train.scatter_add %zeros, %places, %u {dim = 0} }
+    %w1 = train.fused(%w, %sums, %numbers) {
+      %g = train.gather %sums, %numbers {dim = 0}
+      train.sub %w, %g }
+    ```
+  }];
+  let options = [
+    Option<"minBytes", "min-bytes", "int64_t", "1048576",
+           "bytes of a gradient from which on it is compacted">
+  ];
+  let statistics = [
+    Statistic<"numCompacted", "num-compacted", "Gradients compacted">
+  ];
+  let dependentDialects = ["::zc::train::TrainDialect"];
+}
+
 def WidenProductsPass : Pass<"zc-widen-products", "::mlir::ModuleOp"> {
   let summary = "compute in float32 what libraries do not in 16 bits";
   let description = [{
