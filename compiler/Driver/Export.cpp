@@ -5,6 +5,7 @@
 #include "compiler/OnnxModel/StoredModel.h"
 #include "compiler/OnnxModel/TrainedModel.h"
 #include "runtime/Plan/Artifact.h"
+#include "runtime/Plan/FileTensor.h"
 #include "runtime/Plan/Types.h"
 
 #include "llvm/Support/Path.h"
@@ -53,7 +54,8 @@ Weights::Weights(const CheckpointWeights &checkpoint, const Artifact &artifact,
     stored[tensor.name] = &tensor;
   for (const plan::State &state : artifact.manifest().states())
     if (isModelState(state))
-      trained.insert(state.name());
+      for (const FileTensor &tensor : fileTensorsOf(state))
+        trained.insert(tensor.name());
 }
 
 Status Weights::check() const {

@@ -9,6 +9,7 @@ import json
 import unittest
 
 import numpy as np
+import onnx
 
 from zctest import Fixture, ZcTest, latest_step, load_tensors, read_log
 
@@ -91,38 +92,67 @@ class Equality(ZcTest):
 
 class Files(ZcTest):
 
-    def test_meshes_share_checkpoints(self):
-        """Two ranks go on where four stopped, evaluate as one rank does, and
-        what they trained is exported."""
+    def build(self, fixture, layouts):
+        """(artifact, ranks) of each layout; the first is one rank's."""
+        built = []
+        for index, (ranks, *options) in enumerate([(1,), *layouts]):
+            built.append((self.compile(fixture, "sgd-nesterov", *options,
+                                       name=f"{index}.zca"),
+                          ["--local-ranks", ranks] if ranks > 1 else []))
+        return built
+
+    def relay(self, fixture, built, folder):
+        """The weights after two steps on each of `built` in turn."""
+        for index, (artifact, ranks) in enumerate(built):
+            self.train(artifact, fixture.data, 2 * index + 2, "--checkpoint",
+                       folder, *ranks, *(["--resume"] if index else []))
+        return load_tensors(latest_step(folder))
+
+    def share(self, fixture, layouts):
+        """Each layout goes on where another stopped, and exports what it and
+        they trained."""
+        built = self.build(fixture, layouts)
+        turns = [*built[1:], built[0], *built[1:]]
+        alone = self.relay(fixture, [built[0]] * len(turns),
+                           self.folder / "alone")
+        mixed = self.relay(fixture, turns, self.folder / "mixed")
+        self.assertEqual(alone.keys(), mixed.keys())
+        for name, value in alone.items():
+            np.testing.assert_allclose(mixed[name], value, atol=1e-5,
+                                       err_msg=name)
+        for artifact, _ in built:
+            model = self.folder / "trained.onnx"
+            self.zc("export", artifact, "--checkpoint", self.folder / "mixed",
+                    "-o", model)
+            exported = {tensor.name: onnx.numpy_helper.to_array(tensor)
+                        for tensor in onnx.load(model).graph.initializer}
+            for name, value in mixed.items():
+                np.testing.assert_array_equal(exported[name], value)
+        return built
+
+    def test_blocks(self):
+        """q, k and v in one matrix, each divided by itself, in units."""
         fixture = Fixture("gpt")
-        four = self.compile(fixture, "sgd-nesterov", "--mesh", "dp=2,tp=2",
-                            "--zero", "2", name="four.zca")
-        two = self.compile(fixture, "sgd-nesterov", "--mesh", "tp=2",
-                           name="two.zca")
-        one = self.compile(fixture, "sgd-nesterov", name="one.zca")
-        folders = {}
-        for name, runs in {"mixed": [(four, 4, 3), (two, 2, 6)],
-                           "alone": [(one, 1, 6)]}.items():
-            folders[name] = self.folder / name
-            for index, (artifact, ranks, steps) in enumerate(runs):
-                self.train(artifact, fixture.data, steps, "--checkpoint",
-                           folders[name],
-                           *(["--resume"] if index else []),
-                           *(["--local-ranks", ranks] if ranks > 1 else []))
-        mixed = load_tensors(latest_step(folders["mixed"]))
-        for name, value in load_tensors(latest_step(folders["alone"])).items():
-            np.testing.assert_allclose(mixed[name], value, atol=1e-5)
+        one, _, two = self.share(fixture, [
+            (4, "--mesh", "dp=2,tp=2", "--zero", "3"), (2, "--mesh", "tp=2")])
         np.save(self.folder / "ids.npy", np.load(fixture.data)["input_ids"][:6])
         outputs = []
-        for artifact, ranks in (one, []), (two, ["--local-ranks", 2]):
+        for artifact, ranks in one, two:
             folder = self.folder / f"outputs-{len(outputs)}"
-            self.zc("eval", artifact, *ranks, "--checkpoint", folders["mixed"],
-                    "--input", f"input_ids={self.folder / 'ids.npy'}",
-                    "--output-dir", folder)
+            self.zc("eval", artifact, *ranks, "--checkpoint",
+                    self.folder / "mixed", "--input",
+                    f"input_ids={self.folder / 'ids.npy'}", "--output-dir",
+                    folder)
             outputs.append(np.load(folder / "logits.npy"))
         np.testing.assert_allclose(outputs[0], outputs[1], atol=1e-4)
-        self.zc("export", two, "--checkpoint", folders["mixed"], "-o",
-                self.folder / "trained.onnx")
+
+    def test_padded(self):
+        """Ten rows among four ranks of tp, and units of those shares."""
+        padded = ["--shard", "6.weight=tp,-"]
+        self.share(Fixture("mlp"), [
+            (8, "--mesh", "dp=2,tp=4", "--zero", "3", *padded),
+            (4, "--mesh", "dp=2,tp=2", "--zero", "1"),
+            (4, "--mesh", "tp=4", *padded, "--shard", "6.bias=tp")])
 
 
 class Options(ZcTest):
