@@ -158,8 +158,6 @@ std::string zc::checkMeshTogether(const CompileOptions &options) {
                     options.optimizer == "adamw";
   if (options.zero > 0 && !perElement)
     return "--zero with --optimizer " + options.optimizer + " is not built yet";
-  if (options.zero > 0 && options.weights == "by-reference")
-    return "--zero with --weights by-reference is not built yet";
   int64_t ranks = options.getAxisSize("dp");
   if (options.zeroGroup > 0 && ranks % options.zeroGroup != 0)
     return "--zero-group " + std::to_string(options.zeroGroup) +

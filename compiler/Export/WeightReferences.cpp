@@ -4,6 +4,7 @@
 #include "runtime/Base/File.h"
 #include "runtime/Base/Hash.h"
 
+#include "llvm/ADT/StringMap.h"
 #include <filesystem>
 #include <map>
 
@@ -82,21 +83,39 @@ Status References::add(const std::string &file, uint64_t offset,
   return Status();
 }
 
+/// By the name of what has it: states, and members of units.
+static llvm::StringMap<plan::WeightSource *>
+findSources(plan::Manifest &manifest) {
+  llvm::StringMap<plan::WeightSource *> sources;
+  for (plan::State &state : *manifest.mutable_states()) {
+    if (state.has_source())
+      sources[state.name()] = state.mutable_source();
+    for (plan::UnitMember &member : *state.mutable_members())
+      if (member.has_source())
+        sources[member.name()] = member.mutable_source();
+  }
+  return sources;
+}
+
 Status addReferences(const ExportInput &input, const std::string &path,
                      plan::Manifest &manifest) {
   References references(input.modelFolder, path);
-  SymbolTable symbols(input.module);
-  for (plan::State &state : *manifest.mutable_states()) {
-    auto op = symbols.lookup<train::StateOp>(state.name());
-    if (!op || !isReferenced(input, op))
-      continue;
+  llvm::StringMap<plan::WeightSource *> sources = findSources(manifest);
+  // Members of units are states of a nested module.
+  SmallVector<train::StateOp> states;
+  ModuleOp module = input.module;
+  module.walk([&](train::StateOp op) {
+    if (isReferenced(input, op) && sources.count(op.getSymName()))
+      states.push_back(op);
+  });
+  for (train::StateOp op : states) {
     DictionaryAttr place = *op.getSource();
     auto number = [&](StringRef key) {
       return static_cast<uint64_t>(place.getAs<IntegerAttr>(key).getInt());
     };
     ZC_RETURN_IF_ERROR(references.add(place.getAs<StringAttr>("file").str(),
                                       number("offset"), number("length"),
-                                      *state.mutable_source()));
+                                      *sources[op.getSymName()]));
   }
   for (const StoredTensor &tensor : input.tensors) {
     if (!isReferenced(input, tensor))

@@ -137,8 +137,10 @@ Artifact::referred(std::string_view key) const {
     if (source.key() == key)
       return read(source);
   for (const plan::State &state : theManifest.states())
-    if (state.source().key() == key && !state.source().file().empty())
-      return read(state.source());
+    for (const FileTensor &tensor : fileTensorsOf(state))
+      if (const plan::WeightSource *source = tensor.source();
+          source && source->key() == key && !source->file().empty())
+        return read(*source);
   return std::optional<std::string_view>();
 }
 

@@ -46,10 +46,10 @@ class ByReference(ZcTest):
         self.zc("compile", model or self.model, "-o", artifact, "--loss",
                 "softmax-cross-entropy", *options)
 
-    def losses(self, artifact, **options):
+    def losses(self, artifact, options=()):
         log = self.folder / "log.jsonl"
         self.zc("run", artifact, "--data", self.data, "--steps", 3, "--log",
-                log, "--checkpoint", self.folder / "c", **options)
+                log, "--checkpoint", self.folder / "c", *options)
         return [line["loss"] for line in read_log(log)]
 
     def test_trains_as_with_a_copy(self):
@@ -131,6 +131,32 @@ class ByReference(ZcTest):
         self.weights.unlink()
         self.zc("export", self.artifact, *export[2:])
         self.fails(1, ["m.onnx.data"], *export)
+
+    def test_units(self):
+        """Of a unit's members, which the model's files hold, each rank reads
+        its part, and what was not trained is exported from them."""
+        divided, copy = self.home / "divided.zca", self.folder / "copy.zca"
+        options = ["--mesh", "dp=2", "--zero", "3", "--freeze", "w1"]
+        ranks = ["--local-ranks", 2]
+        self.compiled(copy, *options)
+        self.compiled(divided, *options, "--weights", "by-reference")
+        self.assertEqual(self.losses(copy, ranks), self.losses(divided, ranks))
+        exported = []
+        for artifact in copy, divided:
+            model = self.folder / f"{artifact.stem}.onnx"
+            self.zc("export", artifact, "--checkpoint", self.folder / "c", "-o",
+                    model)
+            exported.append([numpy_helper.to_array(tensor) for tensor in
+                             onnx.load(model).graph.initializer])
+        for a, b in zip(*exported):
+            np.testing.assert_array_equal(a, b)
+        self.assertLess(divided.stat().st_size,
+                        copy.stat().st_size - 4 * 120 * 180)
+        content = bytearray(self.weights.read_bytes())
+        content[4 * 120 * 180 + 5] ^= 1
+        self.weights.write_bytes(content)
+        self.fails(1, ["the weights of 'w2'", "has changed"], "run", divided,
+                   "--data", self.data, "--steps", 1, *ranks)
 
     def test_drawn_weights_need_no_file(self):
         drawn = self.home / "drawn.zca"
