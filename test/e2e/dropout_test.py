@@ -42,6 +42,19 @@ class Dropout(ZcTest):
                   for threads in (1, 2)]
         np.testing.assert_allclose(losses[0], losses[1], rtol=2e-6)
 
+    def test_ranks_do_not(self):
+        """Masks of hidden values that tp divides, samples that dp divides,
+        micro-batches: those of one rank. Sums come in another order."""
+        for parts in ([], ["--accumulate", 2]):
+            expected = self.losses(self.artifact(*parts), "--seed", 5)
+            for mesh, zero in (("dp=2", 2), ("tp=4", 0), ("dp=2,tp=2", 3)):
+                with self.subTest(parts=parts, mesh=mesh, zero=zero):
+                    artifact = self.artifact(*parts, "--mesh", mesh, "--zero",
+                                             zero)
+                    found = self.losses(artifact, "--seed", 5, "--local-ranks",
+                                        2 if mesh == "dp=2" else 4)
+                    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
     def test_resumes_bit_for_bit(self):
         artifact = self.artifact()
         whole = self.losses(artifact, "--seed", 3)

@@ -62,6 +62,8 @@ LAYOUTS = {
                                  "local"], []),
     "dropout": (DROPPED, ["--loss", "softmax-cross-entropy", *SGD],
                 ["--mesh", "dp=2"]),
+    "tp-dropout": (DROPPED, ["--loss", "softmax-cross-entropy", *SGD],
+                   ["--mesh", "dp=2,tp=2", "--zero", "2"]),
 }
 MORE = {
     **{f"{model}-dp": (model, None, ["--mesh", "dp=2"])
