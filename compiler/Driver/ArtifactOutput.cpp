@@ -78,6 +78,8 @@ listSettings(const CompileOptions &options) {
   settings.push_back({"batchnorm", options.batchNorm});
   settings.push_back({"batchnorm_stats", options.batchNormStats});
   settings.push_back({"recompute", options.recompute});
+  if (!options.offload.empty())
+    settings.push_back({"offload", options.offload});
   if (options.memoryBudget > 0)
     settings.push_back({"memory-budget", std::to_string(options.memoryBudget)});
   return settings;

@@ -3,6 +3,7 @@
 #include "compiler/Driver/MeshOptions.h"
 #include "compiler/Import/InitialWeights.h"
 #include "passes/Codegen/EmitObject.h"
+#include "passes/Memory/MarkOffload.h"
 
 #include "llvm/ADT/StringRef.h"
 #include <cmath>
@@ -250,6 +251,14 @@ static void addOptimizerOptions(CLI::App &command, CompileOptions &options) {
       ->check(CLI::IsMember({"on", "off"}));
 }
 
+static std::string checkOffload(const std::string &text) {
+  return !text.empty() && parseOffload(text)
+             ? ""
+             : "expected a list of optimizer, parameters, activations, "
+               "separated by commas, found '" +
+                   text + "'";
+}
+
 static void addMemoryOptions(CLI::App &command, Arguments &arguments) {
   command
       .add_option(
@@ -271,6 +280,16 @@ static void addMemoryOptions(CLI::App &command, Arguments &arguments) {
                   "segments; all but what libraries compute (selective); or "
                   "as needs least memory (full)")
       ->check(CLI::IsMember({"none", "layer", "sqrt", "selective", "full"}));
+  command
+      .add_option("--offload", arguments.options.offload,
+                  "what lies in a file (zc run --offload-dir) while nothing "
+                  "needs it, brought and taken away by copies beside the "
+                  "computation: a list, separated by commas, of optimizer "
+                  "(moments, and the float32 weights behind 16-bit ones), "
+                  "parameters, activations (what the forward keeps for the "
+                  "backward)")
+      ->check(checkOffload)
+      ->type_name("LIST");
   command
       .add_option("--memory-budget", arguments.memoryBudget,
                   "the most memory a rank may plan, as 16GiB, 800MiB or bytes; "
@@ -449,6 +468,10 @@ static void checkTogether(const CompileOptions &options) {
     throw CLI::ValidationError("--precision", "belongs to --mode train");
   if (options.mode != "train" && options.recompute != "none")
     throw CLI::ValidationError("--recompute", "belongs to --mode train");
+  if (options.mode != "train" && !options.offload.empty())
+    throw CLI::ValidationError("--offload", "belongs to --mode train");
+  if (options.target != "cpu" && !options.offload.empty())
+    throw CLI::ValidationError("--offload", "belongs to --target cpu");
   if (options.batchNorm == "frozen" && options.batchNormStats == "local")
     throw CLI::ValidationError("--batchnorm-stats",
                                "belongs to --batchnorm train: frozen "

@@ -77,6 +77,7 @@ struct CompileOptions {
 
   std::string recompute = "none";
   int64_t memoryBudget = 0; // bytes of a rank; 0: any
+  std::string offload;      // a list of optimizer, parameters, activations
 
   Emit emit = Emit::Artifact;
   std::string dumpIr;

@@ -307,6 +307,7 @@ LogicalResult Phases::schedule() {
   RecomputePassOptions memory;
   memory.policy = options.recompute;
   memory.budget = options.memoryBudget;
+  memory.offload = options.offload;
   SchedulingOptions scheduling;
   scheduling.prefetch = memory.prefetch = options.prefetch.value_or(1);
   return run("sched", [&](OpPassManager &manager) {

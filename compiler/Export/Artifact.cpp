@@ -117,6 +117,7 @@ static Status addState(train::StateOp op, plan::Manifest &manifest) {
   if (op.getSlot())
     state.set_slot(op.getSlot()->str());
   addOnnxNames(op, state);
+  state.set_offloaded(op->hasAttr(sched::kOffloadedAttr));
   setDivision(op, state);
   addMembers(op, state);
   return Status();
@@ -189,6 +190,9 @@ Result<plan::Manifest> buildManifest(const ExportInput &input) {
   if (!bytes)
     return makeError(StatusCode::Internal, "the states have no offsets");
   manifest.set_persistent_bytes(bytes.getInt());
+  if (auto offloaded =
+          module->getAttrOfType<IntegerAttr>(sched::kOffloadedBytesAttr))
+    manifest.set_offloaded_bytes(offloaded.getInt());
   for (train::StateOp state : module.getOps<train::StateOp>())
     ZC_RETURN_IF_ERROR(addState(state, manifest));
   addMesh(module, manifest);

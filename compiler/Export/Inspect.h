@@ -57,6 +57,7 @@ struct MemoryReport {
   /// Each class at its own maximum over all programs, states included.
   ClassBytes classes{};
   uint64_t persistentBytes = 0;
+  uint64_t offloadedBytes = 0; // in the second memory, beside the peak
   /// What is allocated: both regions, the transient one as large as the largest
   /// program needs it.
   uint64_t peak = 0;

@@ -159,6 +159,8 @@ std::string memoryTable(const plan::Manifest &manifest,
     row(style.name, report.classes[style.memoryClass]);
   row("persistent", report.persistentBytes);
   row("<b>peak</b>", report.peak);
+  if (report.offloadedBytes > 0)
+    row("offloaded, beside the peak", report.offloadedBytes);
   return text + "</table>\n<p>" + std::to_string(manifest.states_size()) +
          " states</p>\n";
 }

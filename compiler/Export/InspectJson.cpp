@@ -22,6 +22,7 @@ ordered_json memoryToJson(const plan::Manifest &manifest) {
   ordered_json json = classesToJson(report.classes);
   json["peak"] = report.peak;
   json["persistent"] = report.persistentBytes;
+  json["offloaded"] = report.offloadedBytes;
   json["programs"] = ordered_json::object();
   for (const ProgramMemory &memory : report.programs)
     json["programs"][memory.name] = {

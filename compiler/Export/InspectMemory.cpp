@@ -147,6 +147,7 @@ plan::MemoryClass classOf(const plan::State &state, bool hasCopies) {
 MemoryReport measureMemory(const plan::Manifest &manifest) {
   MemoryReport report;
   report.persistentBytes = manifest.persistent_bytes();
+  report.offloadedBytes = manifest.offloaded_bytes();
   uint64_t largest = 0;
   for (const plan::Program &program : manifest.programs()) {
     report.programs.push_back(Timeline(program).measure(program));
@@ -163,7 +164,9 @@ MemoryReport measureMemory(const plan::Manifest &manifest) {
       [](const plan::State &state) { return state.kind() == plan::COPY; });
   // States are there all the time.
   for (const plan::State &state : manifest.states())
-    if (Result<uint64_t> bytes = byteCount(state.type()); bytes.ok())
+    if (state.offloaded())
+      continue;
+    else if (Result<uint64_t> bytes = byteCount(state.type()); bytes.ok())
       report.classes[classOf(state, hasCopies)] += *bytes;
   report.peak = report.persistentBytes + largest;
   return report;

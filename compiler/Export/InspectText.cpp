@@ -69,6 +69,9 @@ static std::string printMemory(const plan::Manifest &manifest) {
                  printSize(report.peak).c_str(),
                  printSize(report.persistentBytes).c_str(),
                  printSize(report.peak - report.persistentBytes).c_str());
+  if (report.offloadedBytes > 0)
+    text += format("  %-14s %12s, beside the peak\n", "offloaded",
+                   printSize(report.offloadedBytes).c_str());
   for (const ProgramMemory &memory : report.programs) {
     text += format("  %s: %s transient", memory.name.c_str(),
                    printSize(memory.transientBytes).c_str());

@@ -47,8 +47,9 @@ Result<plan::Program> ProgramExport::run() {
     else if (isa<InstructionOpInterface>(op))
       ZC_RETURN_IF_ERROR(addInstruction(op));
     // They end in the order of their beginnings: the last stands for all.
-    if (SmallVector<CollectiveOp> ended = underWay.step(op); !ended.empty())
-      awaited = numbers.lookup(ended.back());
+    if (SmallVector<Operation *> ended = underWay.step(op); !ended.empty())
+      for (auto &ofStream : awaited)
+        ofStream[getStream(ended.back())] = numbers.lookup(ended.back());
   }
   setLiveRanges();
   return std::move(program);
@@ -82,10 +83,13 @@ void ProgramExport::placeBuffer(Value root, plan::Buffer &buffer) {
     buffer.set_offset(input.getOffset().value_or(0));
   } else if (auto alloc = root.getDefiningOp<AllocOp>()) {
     buffer.set_offset(alloc.getOffset().value_or(0));
+    if (isOffloadedAlloc(alloc))
+      buffer.set_space(plan::OFFLOADED);
   } else {
     StringRef name = root.getDefiningOp<StateOp>().getState();
     auto state = symbols.lookup<train::StateOp>(name);
-    buffer.set_space(plan::PERSISTENT);
+    buffer.set_space(state->hasAttr(kOffloadedAttr) ? plan::OFFLOADED
+                                                    : plan::PERSISTENT);
     buffer.set_name(name.str());
     buffer.set_offset(state->getAttrOfType<IntegerAttr>(kOffsetAttr).getInt());
     buffer.set_memory_class(getStateClass(state.getKind()));
@@ -122,7 +126,7 @@ void ProgramExport::setLiveRanges() {
       extend(operand, last);
   };
   for (Operation &op : source.getBody().front()) {
-    for (CollectiveOp ended : underWay.step(op))
+    for (Operation *ended : underWay.step(op))
       extendAll(ended, instruction - 1);
     if (isa<InputOp>(op))
       extend(op.getResult(0), 0);
@@ -131,7 +135,7 @@ void ProgramExport::setLiveRanges() {
     extendAll(&op, instruction);
     ++instruction;
   }
-  for (CollectiveOp last : underWay.get())
+  for (Operation *last : underWay.get())
     extendAll(last, std::max(1u, instruction) - 1);
   for (auto output : source.getOps<OutputOp>())
     extend(output.getBuffer(), std::max(1u, instruction) - 1);
@@ -186,22 +190,23 @@ static void setCosts(Op op, plan::Instruction &instruction) {
   instruction.set_bytes(op.getBytes().convertToDouble());
 }
 
-/// An async collective begins when all in front of it on the main stream has
-/// ended; there a wait holds for all that follows it.
+/// An async instruction begins when all in front of it on the main stream has
+/// ended; a wait holds for all that follows it on other streams.
 void ProgramExport::setStream(Operation &op, plan::Instruction &instruction) {
   uint32_t number = uint32_t(program.instructions_size()) - 1;
   numbers[&op] = number;
-  auto collective = dyn_cast<CollectiveOp>(op);
-  std::optional<uint32_t> &other =
-      collective && collective.getAsync() ? lastOnMain : awaited;
-  if (other)
-    instruction.add_waits(*other);
-  if (collective && collective.getAsync()) {
-    instruction.set_stream(1);
-    return;
+  Stream stream = getStream(&op);
+  instruction.set_stream(stream);
+  if (stream != kMainStream && lastOnMain)
+    instruction.add_waits(*lastOnMain);
+  for (unsigned other = 0; other < kNumStreams; ++other) {
+    std::optional<uint32_t> &last = awaited[stream][other];
+    if (last && other != stream)
+      instruction.add_waits(*last);
+    last.reset();
   }
-  awaited.reset();
-  lastOnMain = number;
+  if (stream == kMainStream)
+    lastOnMain = number;
 }
 
 Status ProgramExport::addInstruction(Operation &op) {

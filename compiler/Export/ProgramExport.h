@@ -44,7 +44,9 @@ private:
   sched::UnderWay underWay;
   llvm::DenseMap<mlir::Operation *, uint32_t> numbers; // of instructions
   std::optional<uint32_t> lastOnMain; // the main stream's latest instruction
-  std::optional<uint32_t> awaited;    // the next one there waits for it
+  /// By two streams: the next instruction on the one waits for that one on the
+  /// other.
+  std::optional<uint32_t> awaited[sched::kNumStreams][sched::kNumStreams];
 };
 
 } // namespace zc

@@ -45,23 +45,42 @@ MemRefType getBufferType(RankedTensorType type) {
   return MemRefType::get(type.getShape(), type.getElementType());
 }
 
-SmallVector<CollectiveOp> UnderWay::step(Operation &op) {
-  if (auto collective = dyn_cast<CollectiveOp>(op)) {
-    if (collective.getAsync())
-      collectives.push_back(collective);
+Stream getStream(Operation *instruction) {
+  if (auto collective = dyn_cast<CollectiveOp>(instruction))
+    return collective.getAsync() ? kCollectiveStream : kMainStream;
+  if (auto copy = dyn_cast<CopyOp>(instruction))
+    return copy.getAsync() ? kCopyStream : kMainStream;
+  return kMainStream;
+}
+
+SmallVector<Operation *> UnderWay::step(Operation &op) {
+  if (isa<InstructionOpInterface>(op)) {
+    if (getStream(&op) != kMainStream)
+      instructions.push_back(&op);
     return {};
   }
   auto wait = dyn_cast<WaitOp>(op);
   if (!wait)
     return {};
-  auto *awaited = llvm::find_if(collectives, [&](CollectiveOp each) {
-    return each.getDestination() == wait.getBuffer();
+  auto *awaited = llvm::find_if(instructions, [&](Operation *each) {
+    return llvm::is_contained(cast<InstructionOpInterface>(each).getWrites(),
+                              wait.getBuffer());
   });
-  if (awaited == collectives.end())
+  if (awaited == instructions.end())
     return {};
-  SmallVector<CollectiveOp> ended(collectives.begin(), awaited + 1);
-  collectives.erase(collectives.begin(), awaited + 1);
+  SmallVector<Operation *> ended, earlier;
+  SmallVector<Operation *> later(awaited + 1, instructions.end());
+  Stream stream = getStream(*awaited);
+  for (Operation *each : llvm::make_range(instructions.begin(), awaited + 1))
+    (getStream(each) == stream ? ended : earlier).push_back(each);
+  instructions = std::move(earlier);
+  instructions.append(later);
   return ended;
+}
+
+bool isOffloadedAlloc(Operation *root) {
+  auto alloc = dyn_cast<AllocOp>(root);
+  return alloc && alloc.getMemoryClass() == kOffloaded;
 }
 
 StringRef getMemoryClass(Value buffer) {

@@ -32,12 +32,21 @@ namespace zc::sched {
 inline constexpr llvm::StringLiteral kOffsetAttr = "sched.offset";
 inline constexpr llvm::StringLiteral kPersistentBytesAttr =
     "sched.persistent_bytes";
+inline constexpr llvm::StringLiteral kOffloadedBytesAttr =
+    "sched.offloaded_bytes";
+/// On a `train.state`: it lies in the second memory space.
+inline constexpr llvm::StringLiteral kOffloadedAttr = "sched.offloaded";
+/// On a `sched.alloc`: --zc-offload keeps its value in the second memory space
+/// while nothing uses it.
+inline constexpr llvm::StringLiteral kOffloadAttr = "sched.offload";
 
 // Memory classes of the transient region.
 inline constexpr llvm::StringLiteral kActivations = "activations";
 inline constexpr llvm::StringLiteral kGradients = "gradients";
 inline constexpr llvm::StringLiteral kCommunication = "communication";
 inline constexpr llvm::StringLiteral kWorkspace = "workspace";
+/// Of a buffer that lies in the second memory space.
+inline constexpr llvm::StringLiteral kOffloaded = "offloaded";
 
 // Kinds of output.
 inline constexpr llvm::StringLiteral kOutput = "output";
@@ -60,20 +69,31 @@ int64_t getByteSize(mlir::Value buffer);
 /// The buffer type of a tensor type.
 mlir::MemRefType getBufferType(mlir::RankedTensorType type);
 
-/// The async collectives that are under way, in a walk over a program from its
+/// Instructions of one stream run one after another, in the program's order.
+enum Stream : unsigned { kMainStream, kCollectiveStream, kCopyStream };
+inline constexpr unsigned kNumStreams = 3;
+
+/// The stream of an instruction: the main one if it is not async.
+Stream getStream(mlir::Operation *instruction);
+
+/// The async instructions that are under way, in a walk over a program from its
 /// first operation to its last.
 class UnderWay {
 public:
-  /// Steps over `op`: notes an async collective, and returns those that have
-  /// ended behind it, which a wait has.
-  llvm::SmallVector<CollectiveOp> step(mlir::Operation &op);
+  /// Steps over `op`: notes an async instruction, and returns those that have
+  /// ended behind it, which a wait has: all of one stream, the awaited one
+  /// last.
+  llvm::SmallVector<mlir::Operation *> step(mlir::Operation &op);
 
   /// In the order of their beginnings.
-  llvm::ArrayRef<CollectiveOp> get() const { return collectives; }
+  llvm::ArrayRef<mlir::Operation *> get() const { return instructions; }
 
 private:
-  llvm::SmallVector<CollectiveOp> collectives;
+  llvm::SmallVector<mlir::Operation *> instructions;
 };
+
+/// Whether a root is an allocation in the second memory space.
+bool isOffloadedAlloc(mlir::Operation *root);
 
 /// The memory class of a buffer that is no state: its own, or that of what it
 /// views.

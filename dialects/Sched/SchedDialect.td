@@ -20,7 +20,9 @@ def Sched_Dialect : Dialect {
     another view of the same root, and from then on only the new one may be read.
 
     Allocation adds discardable attributes: `sched.offset` (i64) to every
-    `train.state`, `sched.persistent_bytes` (i64) to the module.
+    `train.state`, `sched.persistent_bytes` and `sched.offloaded_bytes` (i64) to
+    the module. A `train.state` with `sched.offloaded` lies in the second memory
+    space (host memory beside a GPU, a file beside a CPU), which only copies reach.
   }];
   let dependentDialects = ["::zc::train::TrainDialect",
                            "::mlir::memref::MemRefDialect"];

@@ -92,7 +92,7 @@ LogicalResult ProgramOp::verify() {
   UnderWay underWay;
   for (Operation &op : block)
     if (underWay.step(op).empty() && isa<WaitOp>(op))
-      return op.emitOpError("waits for no async collective that is under way");
+      return op.emitOpError("waits for no async instruction that is under way");
   return success();
 }
 
@@ -140,12 +140,13 @@ LogicalResult InputOp::verify() {
 
 static LogicalResult verifyMemoryClass(Operation *op, StringRef memoryClass) {
   if (llvm::is_contained({StringRef(kActivations), StringRef(kGradients),
-                          StringRef(kCommunication), StringRef(kWorkspace)},
+                          StringRef(kCommunication), StringRef(kWorkspace),
+                          StringRef(kOffloaded)},
                          memoryClass))
     return success();
-  return op->emitOpError()
-         << "has the memory class '" << memoryClass
-         << "'; expected activations, gradients, communication or workspace";
+  return op->emitOpError() << "has the memory class '" << memoryClass
+                           << "'; expected activations, gradients, "
+                              "communication, workspace or offloaded";
 }
 
 LogicalResult AllocOp::verify() {

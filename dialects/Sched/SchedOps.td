@@ -77,7 +77,7 @@ def Sched_ProgramOp : Sched_Op<"program", [
     - (C1) the block has no arguments and holds buffers and instructions only
     - (C2) names of inputs are unique, names of outputs too, and there is one
       `sched.state` a state
-    - (C3) every `sched.wait` is for an async collective that is under way
+    - (C3) every `sched.wait` is for an async instruction that is under way
   }];
   let arguments = (ins SymbolNameAttr:$sym_name,
                        OptionalAttr<I64Attr>:$transient_bytes);
@@ -124,7 +124,11 @@ def Sched_InputOp : Sched_BufferOp<"input"> {
 def Sched_AllocOp : Sched_BufferOp<"alloc"> {
   let summary = "a buffer in the transient region";
   let description = [{
-    - (C1) `memory_class` is activations, gradients, communication or workspace
+    One of class offloaded lies in the second memory space instead, behind the
+    states that are there.
+
+    - (C1) `memory_class` is activations, gradients, communication, workspace or
+      offloaded
   }];
   let arguments = (ins StrAttr:$memory_class, OptionalAttr<I64Attr>:$offset);
   let results = (outs Sched_Buffer:$buffer);
@@ -248,11 +252,12 @@ def Sched_CollectiveOp : Sched_InstructionOp<"collective", [
 }
 
 def Sched_WaitOp : Sched_BufferOp<"wait"> {
-  let summary = "what follows begins when an async collective has ended";
+  let summary = "what follows begins when an async instruction has ended";
   let description = [{
-    `buffer` is the collective's destination.
+    `buffer` is what the instruction writes. All in front of it on its stream have
+    ended then too.
 
-    - (C1) an async collective in front of it writes the buffer and has not been
+    - (C1) an async instruction in front of it writes the buffer and has not been
       waited for (checked by the program)
   }];
   let arguments = (ins Sched_Buffer:$buffer);
@@ -262,9 +267,13 @@ def Sched_WaitOp : Sched_BufferOp<"wait"> {
 def Sched_CopyOp : Sched_InstructionOp<"copy", [Sched_Instruction]> {
   let summary = "copies a buffer to another of its type";
   let description = [{
+    With `async` it runs on the stream of copies, as an async collective does on
+    that of collectives.
+
     - (C1) both have the same number of elements of one type, and different roots
   }];
-  let arguments = !con((ins Sched_Buffer:$source, Sched_Buffer:$destination),
+  let arguments = !con((ins Sched_Buffer:$source, Sched_Buffer:$destination,
+                            UnitAttr:$async),
                        costs);
   let assemblyFormat = [{
     $source `to` $destination attr-dict `:` type($source) `to`

@@ -19,15 +19,27 @@ namespace zc {
 #define GEN_PASS_DEF_ASSIGNOFFSETSPASS
 #include "passes/Allocation/Passes.h.inc"
 
-static int64_t placeStates(ModuleOp module) {
+namespace {
+
+/// What states take of the two spaces that outlive a program.
+struct StateBytes {
+  int64_t persistent = 0, offloaded = 0;
+};
+
+} // namespace
+
+static StateBytes placeStates(ModuleOp module) {
   Builder builder(module.getContext());
-  int64_t end = 0;
+  StateBytes ends;
   for (train::StateOp state : module.getOps<train::StateOp>()) {
+    int64_t &end =
+        state->hasAttr(kOffloadedAttr) ? ends.offloaded : ends.persistent;
     state->setAttr(kOffsetAttr, builder.getI64IntegerAttr(end));
     end += alignUp(getByteSize(state.getTensorType()));
   }
-  module->setAttr(kPersistentBytesAttr, builder.getI64IntegerAttr(end));
-  return end;
+  module->setAttr(kPersistentBytesAttr,
+                  builder.getI64IntegerAttr(ends.persistent));
+  return ends;
 }
 
 static void setOffset(Operation *root, int64_t offset) {
@@ -37,15 +49,31 @@ static void setOffset(Operation *root, int64_t offset) {
     cast<AllocOp>(root).setOffset(offset);
 }
 
-static Packing placeBuffers(ProgramOp program) {
-  std::vector<LiveRange> ranges = computeLiveRanges(program);
+/// Places buffers from `begin` on.
+static Packing pack(ArrayRef<LiveRange> ranges, int64_t begin) {
   std::vector<PackingItem> items;
   for (const LiveRange &range : ranges)
     items.push_back({range.bytes, range.first, range.last});
   Packing packing = packItems(items, kAlignment);
   for (auto [range, offset] : llvm::zip(ranges, packing.offsets))
-    setOffset(range.root, offset);
+    setOffset(range.root, begin + offset);
+  return packing;
+}
+
+/// The program's buffers in the transient region, and those that it offloads,
+/// behind the offloaded states up to `offloadedEnd`, which grows.
+static Packing placeBuffers(ProgramOp program, int64_t offloadedBegin,
+                            int64_t &offloadedEnd) {
+  std::vector<LiveRange> ranges = computeLiveRanges(program);
+  auto *offloaded = std::stable_partition(
+      ranges.data(), ranges.data() + ranges.size(),
+      [](const LiveRange &range) { return !isOffloadedAlloc(range.root); });
+  size_t count = offloaded - ranges.data();
+  Packing packing = pack(ArrayRef(ranges).take_front(count), 0);
   program.setTransientBytes(packing.bytes);
+  int64_t bytes =
+      pack(ArrayRef(ranges).drop_front(count), offloadedBegin).bytes;
+  offloadedEnd = std::max(offloadedEnd, offloadedBegin + bytes);
   return packing;
 }
 
@@ -53,14 +81,19 @@ namespace {
 
 struct AssignOffsetsPass : impl::AssignOffsetsPassBase<AssignOffsetsPass> {
   void runOnOperation() override {
-    persistentBytes = placeStates(getOperation());
-    int64_t largest = 0;
+    StateBytes states = placeStates(getOperation());
+    persistentBytes = states.persistent;
+    int64_t largest = 0, offloaded = states.offloaded;
     for (ProgramOp program : getOperation().getOps<ProgramOp>()) {
-      Packing packing = placeBuffers(program);
+      Packing packing = placeBuffers(program, states.offloaded, offloaded);
       largest = std::max(largest, packing.bytes);
       excessBytes += packing.bytes - packing.lowerBound;
     }
     transientBytes = largest;
+    if (offloaded > 0)
+      getOperation()->setAttr(
+          kOffloadedBytesAttr,
+          Builder(&getContext()).getI64IntegerAttr(offloaded));
   }
 };
 

@@ -18,11 +18,11 @@ public:
     for (Operation &op : program.getBody().front()) {
       // What is under way may use its buffers up to the instruction in front of
       // the wait.
-      for (CollectiveOp ended : underWay.step(op))
+      for (Operation *ended : underWay.step(op))
         touchAll(ended, numInstructions - 1);
       visit(op);
     }
-    for (CollectiveOp last : underWay.get())
+    for (Operation *last : underWay.get())
       touchAll(last, kUnused);
     unsigned end = numInstructions == 0 ? 0 : numInstructions - 1;
     for (LiveRange &range : ranges) {

@@ -24,9 +24,13 @@ public:
       for (Value write : op.getWrites())
         written.insert(write);
     for (Operation &op : program.getBody().front()) {
-      underWay.step(op);
+      // An instruction is not under way in front of itself.
+      if (isa<WaitOp>(op))
+        underWay.step(op);
       if (failed(visit(op)))
         return failure();
+      if (!isa<WaitOp>(op))
+        underWay.step(op);
     }
     for (auto output : program.getOps<OutputOp>())
       if (failed(checkRead(output, output.getBuffer())))
@@ -45,27 +49,27 @@ private:
     return success();
   }
 
-  /// Async collectives run one after another; anything else must wait for what
-  /// it reads, and leave alone what is being read.
+  /// Instructions of one stream run one after another; any other must wait for
+  /// what it reads, and leave alone what is being read.
   LogicalResult checkUnderWay(InstructionOpInterface op) {
-    auto collective = dyn_cast<CollectiveOp>(op.getOperation());
-    if (collective && collective.getAsync())
-      return success();
-    auto refuse = [&](StringRef what, CollectiveOp other) {
+    auto refuse = [&](StringRef what, Operation *other) {
+      StringRef kind = isa<CollectiveOp>(other) ? "collective" : "copy";
       InFlightDiagnostic error = op->emitOpError()
-                                 << what
-                                 << " an async collective under way, which "
-                                    "nothing has waited for";
-      error.attachNote(other.getLoc()) << "the collective is here";
+                                 << what << " an async " << kind
+                                 << " under way, which nothing has waited for";
+      error.attachNote(other->getLoc()) << "the " << kind << " is here";
       return error;
     };
     SmallVector<Value> writes = op.getWrites();
     if (Value scratch = op.getScratch())
       writes.push_back(scratch);
-    for (CollectiveOp other : underWay.get()) {
+    for (Operation *other : underWay.get()) {
+      if (getStream(other) == getStream(op))
+        continue;
       for (Value read : op.getReads())
-        if (getRoot(read) == getRoot(other.getDestination()))
-          return refuse("reads what is written by", other);
+        for (Value written : cast<InstructionOpInterface>(other).getWrites())
+          if (getRoot(read) == getRoot(written))
+            return refuse("reads what is written by", other);
       for (Value write : writes)
         for (Value used : other->getOperands())
           if (getRoot(write) == getRoot(used))

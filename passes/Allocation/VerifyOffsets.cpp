@@ -69,19 +69,27 @@ static LogicalResult checkPlace(Operation *op, std::optional<int64_t> offset,
   return success();
 }
 
+static int64_t getOffloadedBytes(ModuleOp module) {
+  auto size = module->getAttrOfType<IntegerAttr>(kOffloadedBytesAttr);
+  return size ? size.getInt() : 0;
+}
+
 static LogicalResult verifyStates(ModuleOp module) {
   auto size = module->getAttrOfType<IntegerAttr>(kPersistentBytesAttr);
   if (!size)
     return module.emitOpError()
            << "has no " << kPersistentBytesAttr << "; run --zc-assign-offsets";
-  LiveSet live;
+  LiveSet persistent, offloaded;
   for (train::StateOp state : module.getOps<train::StateOp>()) {
     std::optional<int64_t> offset;
     if (auto attribute = state->getAttrOfType<IntegerAttr>(kOffsetAttr))
       offset = attribute.getInt();
     int64_t bytes = getByteSize(state.getTensorType());
-    if (failed(checkPlace(state, offset, bytes, size.getInt())))
+    bool isOffloaded = state->hasAttr(kOffloadedAttr);
+    int64_t region = isOffloaded ? getOffloadedBytes(module) : size.getInt();
+    if (failed(checkPlace(state, offset, bytes, region)))
       return failure();
+    LiveSet &live = isOffloaded ? offloaded : persistent;
     if (bytes > 0 && failed(live.insert(state, *offset, bytes)))
       return failure();
   }
@@ -101,10 +109,15 @@ static LogicalResult verifyBuffers(ProgramOp program) {
   std::vector<LiveRange> starting = computeLiveRanges(program);
   llvm::erase_if(starting,
                  [](const LiveRange &range) { return range.bytes == 0; });
-  for (const LiveRange &range : starting)
-    if (failed(checkPlace(range.root, getOffset(range.root), range.bytes,
-                          *program.getTransientBytes())))
+  auto module = program->getParentOfType<ModuleOp>();
+  for (const LiveRange &range : starting) {
+    int64_t region = isOffloadedAlloc(range.root)
+                         ? getOffloadedBytes(module)
+                         : *program.getTransientBytes();
+    if (failed(
+            checkPlace(range.root, getOffset(range.root), range.bytes, region)))
       return failure();
+  }
   std::vector<LiveRange> ending = starting;
   llvm::stable_sort(starting, [](const LiveRange &a, const LiveRange &b) {
     return a.first < b.first;
@@ -112,12 +125,22 @@ static LogicalResult verifyBuffers(ProgramOp program) {
   llvm::stable_sort(ending, [](const LiveRange &a, const LiveRange &b) {
     return a.last < b.last;
   });
-  LiveSet live;
+  LiveSet transient, offloaded;
+  for (train::StateOp state : module.getOps<train::StateOp>())
+    if (int64_t bytes = getByteSize(state.getTensorType());
+        bytes > 0 && state->hasAttr(kOffloadedAttr))
+      (void)offloaded.insert(
+          state, state->getAttrOfType<IntegerAttr>(kOffsetAttr).getInt(),
+          bytes); // verifyStates has checked them
+  auto setOf = [&](Operation *root) -> LiveSet & {
+    return isOffloadedAlloc(root) ? offloaded : transient;
+  };
   auto next = ending.begin();
   for (const LiveRange &range : starting) {
     for (; next->last < range.first; ++next)
-      live.erase(*getOffset(next->root));
-    if (failed(live.insert(range.root, *getOffset(range.root), range.bytes)))
+      setOf(next->root).erase(*getOffset(next->root));
+    if (failed(setOf(range.root)
+                   .insert(range.root, *getOffset(range.root), range.bytes)))
       return failure();
   }
   return success();

@@ -20,10 +20,11 @@ using namespace mlir;
 namespace zc {
 
 FailureOr<Peak> measurePeak(ModuleOp module, const llvm::BitVector &kept,
-                            int64_t prefetch) {
+                            const OffloadChoice &offload, int64_t prefetch) {
   OwningOpRef<ModuleOp> copy = module.clone();
   if (func::FuncOp step = findStep(*copy))
     applyPlan(step, kept);
+  markOffload(*copy, offload);
   PassManager manager(module.getContext(), ModuleOp::getOperationName());
   manager.enableVerifier(false);
   buildSchedulingPipeline(manager, {prefetch});

@@ -3,11 +3,12 @@
 #define ZC_PASSES_MEMORY_MEASUREPEAK_H
 
 #include "mlir/IR/BuiltinOps.h"
+#include "passes/Memory/MarkOffload.h"
 #include "llvm/ADT/BitVector.h"
 
 namespace zc {
 
-/// Bytes of the two regions of a module.
+/// Bytes of the persistent and the transient region of a module.
 struct Peak {
   int64_t persistent = 0;
   int64_t transient = 0; // of the program that needs most
@@ -16,9 +17,11 @@ struct Peak {
 };
 
 /// Schedules and allocates a copy of `module` whose step, if it has one, keeps
-/// only `kept`; `prefetch` as in SchedulingOptions. Fails as those phases do.
+/// only `kept` and offloads what `offload` says; `prefetch` as in
+/// SchedulingOptions. Fails as those phases do.
 mlir::FailureOr<Peak> measurePeak(mlir::ModuleOp module,
                                   const llvm::BitVector &kept,
+                                  const OffloadChoice &offload,
                                   int64_t prefetch);
 
 } // namespace zc

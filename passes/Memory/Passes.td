@@ -23,6 +23,8 @@ def RecomputePass : Pass<"zc-recompute", "::mlir::ModuleOp"> {
       again, and the last layer
     - `full`: of all numbers of segments, that with the least peak
 
+    What `offload` names is marked for `--zc-offload`.
+
     With a `budget`, plans are tried from the quickest to the slowest until one's
     peak, after scheduling and allocation, fits; none is an error that says by how
     much. With a policy as well, that policy's plan must fit.
@@ -43,6 +45,9 @@ def RecomputePass : Pass<"zc-recompute", "::mlir::ModuleOp"> {
            "none, layer, sqrt, selective or full">,
     Option<"budget", "budget", "int64_t", "0",
            "the most bytes of both regions together; 0: any">,
+    Option<"offload", "offload", "std::string", "\"\"",
+           "what lies in the second memory while nothing needs it: a list of "
+           "optimizer, parameters, activations">,
     Option<"prefetch", "prefetch", "int64_t", "1",
            "as in --zc-overlap-collectives, for the plan's size">
   ];

@@ -42,17 +42,29 @@ struct RecomputePassImpl : impl::RecomputePassBase<RecomputePassImpl> {
   using RecomputePassBase::RecomputePassBase;
 
   void runOnOperation() override {
+    std::optional<OffloadChoice> parsed = parseOffload(offload);
+    if (!parsed) {
+      getOperation().emitError("cannot offload '")
+          << offload << "'; expected optimizer, parameters, activations";
+      return signalPassFailure();
+    }
+    choice = *parsed;
     func::FuncOp step = findStep(getOperation());
     if (!step)
       return checkWithoutBackward();
     fixSharedBuffers(step);
-    if (policy == "none" && budget <= 0)
-      return;
+    if ((policy != "none" || budget > 0) && failed(recompute(step)))
+      return signalPassFailure();
+    markOffload(getOperation(), choice);
+  }
+
+private:
+  LogicalResult recompute(func::FuncOp step) {
     StepAnalysis analysis(step);
     PlanCandidates candidates(analysis);
     FailureOr<RecomputePlan> plan = choose(candidates);
     if (failed(plan))
-      return signalPassFailure();
+      return failure();
     unsigned clones = applyPlan(step, plan->kept);
     numRecomputed = clones;
     double part = candidates.forwardSeconds() > 0
@@ -61,9 +73,9 @@ struct RecomputePassImpl : impl::RecomputePassBase<RecomputePassImpl> {
     getOperation()->setAttr(
         kRecomputedWorkAttr,
         Builder(&getContext()).getDenseF64ArrayAttr({double(clones), part}));
+    return success();
   }
 
-private:
   /// There is nothing to choose.
   void checkWithoutBackward() {
     if (budget > 0 && failed(fit({RecomputePlan()})))
@@ -102,7 +114,8 @@ private:
     int64_t bestPeak = 0;
     for (unsigned count = 1; count <= std::max(1u, layers); count += stride) {
       RecomputePlan plan = candidates.segments(count);
-      FailureOr<Peak> peak = measurePeak(getOperation(), plan.kept, prefetch);
+      FailureOr<Peak> peak =
+          measurePeak(getOperation(), plan.kept, choice, prefetch);
       if (failed(peak))
         return failure();
       if (!best || peak->total() < bestPeak) {
@@ -117,7 +130,8 @@ private:
   FailureOr<RecomputePlan> fit(const std::vector<RecomputePlan> &plans) {
     std::optional<Peak> least;
     for (const RecomputePlan &plan : plans) {
-      FailureOr<Peak> peak = measurePeak(getOperation(), plan.kept, prefetch);
+      FailureOr<Peak> peak =
+          measurePeak(getOperation(), plan.kept, choice, prefetch);
       if (failed(peak))
         return failure();
       if (peak->total() <= budget)
@@ -138,8 +152,9 @@ private:
              << "parameters, optimizer state and what else lives from step "
                 "to step take "
              << printSize(least.persistent)
-             << " of it: an optimizer with less state (sgd) or frozen "
-                "parameters (--freeze) would help";
+             << " of it: --offload optimizer,parameters, an optimizer with "
+                "less "
+                "state (sgd) or frozen parameters (--freeze) would help";
     return error
            << printSize(least.transient)
            << " of it are values of one step, which grow with the batch: a "
@@ -149,6 +164,8 @@ private:
                                 : ", or to leave the choice of what to "
                                   "recompute to zc (no --recompute)");
   }
+
+  OffloadChoice choice;
 };
 
 } // namespace

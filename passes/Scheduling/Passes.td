@@ -99,6 +99,38 @@ def ConvertToSchedPass : Pass<"zc-convert-to-sched", "::mlir::ModuleOp"> {
   let dependentDialects = ["::zc::sched::SchedDialect"];
 }
 
+def OffloadPass : Pass<"zc-offload", "::mlir::ModuleOp"> {
+  let summary = "keep what is not needed at the moment in the second memory";
+  let description = [{
+    Requires the programs of `--zc-convert-to-sched`. States with
+    `sched.offloaded` lie in the second memory space, which only copies reach; the
+    value of an allocation with `sched.offload` lies there while nothing uses it.
+    Uses that stand close together share a buffer of the transient region: the
+    value is copied there ahead of the first, and back behind the last if it is
+    new. The copies are async. A cost model says how far ahead they begin and when
+    nobody has to wait for them; the bytes on their way each way are at most twice
+    the most that one instruction needs.
+
+    ```mlir
+    %m = sched.state @m : memref<4xf32> // sched.offloaded
+    %1 = sched.view %m : memref<4xf32> to memref<4xf32>
+    sched.launch @update ins(%g, %m : ...) outs(%1 : memref<4xf32>)
+    // becomes
+    %b = sched.alloc "communication" : memref<4xf32>
+    sched.copy %m to %b {async} : ...
+    ... // what comes before
+    sched.wait %b : memref<4xf32>
+    %2 = sched.view %b : memref<4xf32> to memref<4xf32>
+    sched.launch @update ins(%g, %b : ...) outs(%2 : memref<4xf32>)
+    sched.copy %2 to %1 {async} : ...
+    ```
+  }];
+  let statistics = [
+    Statistic<"numFetches", "num-fetches", "Copies from the second memory">,
+    Statistic<"numStores", "num-stores", "Copies to the second memory">
+  ];
+}
+
 def VerifyCollectiveOrderPass
     : Pass<"zc-verify-collective-order", "::mlir::ModuleOp"> {
   let summary = "prove that all ranks issue collectives in one order";

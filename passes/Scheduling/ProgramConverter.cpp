@@ -89,9 +89,10 @@ void ProgramConverter::convertArguments() {
 static void copyBuffer(OpBuilder &builder, Location loc, Value from, Value to,
                        StringRef what) {
   double bytes = 2.0 * static_cast<double>(sched::getByteSize(from));
-  sched::CopyOp::create(
-      builder, loc, from, to, builder.getStringAttr("copy " + what),
-      builder.getF64FloatAttr(0), builder.getF64FloatAttr(bytes));
+  sched::CopyOp::create(builder, loc, from, to, /*async=*/UnitAttr(),
+                        builder.getStringAttr("copy " + what),
+                        builder.getF64FloatAttr(0),
+                        builder.getF64FloatAttr(bytes));
 }
 
 // A returned old value of a state that gets a new one would be overwritten.
@@ -129,6 +130,16 @@ static bool isStaging(FusedOp op) {
 }
 
 Value ProgramConverter::makeResult(FusedOp op, OpResult result) {
+  Value buffer = placeResult(op, result);
+  auto offloaded = op->getAttrOfType<DenseI64ArrayAttr>(kOffloadedResultsAttr);
+  auto alloc = sched::getRoot(buffer).getDefiningOp<sched::AllocOp>();
+  if (alloc && offloaded &&
+      llvm::is_contained(offloaded.asArrayRef(), result.getResultNumber()))
+    alloc->setAttr(sched::kOffloadAttr, builder.getUnitAttr());
+  return buffer;
+}
+
+Value ProgramConverter::placeResult(FusedOp op, OpResult result) {
   const Home &home = plan.getHome(result);
   MemRefType type = bufferTypeOf(result);
   StringAttr memoryClass = builder.getStringAttr(

@@ -34,6 +34,7 @@ private:
   void convertLibraryCall(train::FusedOp op,
                           llvm::SmallVector<mlir::Value> outputs);
   mlir::Value makeResult(train::FusedOp op, mlir::OpResult result);
+  mlir::Value placeResult(train::FusedOp op, mlir::OpResult result);
   void copyNewValues();
   void convertOutputs();
   void eraseUnused();

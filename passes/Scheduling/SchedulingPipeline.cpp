@@ -13,5 +13,6 @@ void zc::buildSchedulingPipeline(OpPassManager &manager,
   overlap.prefetch = options.prefetch;
   manager.addNestedPass<func::FuncOp>(createOverlapCollectivesPass(overlap));
   manager.addPass(createConvertToSchedPass());
+  manager.addPass(createOffloadPass());
   manager.addPass(createVerifyCollectiveOrderPass());
 }

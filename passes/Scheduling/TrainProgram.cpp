@@ -94,9 +94,12 @@ void applyOrder(func::FuncOp program, ArrayRef<FusedOp> order) {
 static constexpr double kFlopsPerSecond = 2e11;
 static constexpr double kBytesPerSecond = 2e10;
 
+double estimateSeconds(double flops, double bytes) {
+  return std::max(flops / kFlopsPerSecond, bytes / kBytesPerSecond);
+}
+
 double estimateSeconds(FusedOp op) {
-  return std::max(getFlops(op) / kFlopsPerSecond,
-                  operandAndResultBytes(op) / kBytesPerSecond);
+  return estimateSeconds(getFlops(op), operandAndResultBytes(op));
 }
 
 } // namespace zc

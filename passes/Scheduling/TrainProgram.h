@@ -15,6 +15,10 @@ inline constexpr llvm::StringLiteral kRecomputedAttr = "train.recomputed";
 /// its result.
 inline constexpr llvm::StringLiteral kAsyncAttr = "train.async";
 
+/// On a fused op: the numbers of the results that lie in the second memory
+/// space while nothing uses them (array<i64>).
+inline constexpr llvm::StringLiteral kOffloadedResultsAttr = "train.offloaded";
+
 /// The fused op's result or the argument that `value` is a reshape of.
 mlir::Value getTensorRoot(mlir::Value value);
 
@@ -44,6 +48,9 @@ void applyOrder(mlir::func::FuncOp program,
 
 /// Floating-point operations of all ops in the region.
 double getFlops(train::FusedOp op);
+
+/// The time of work of these costs; see below.
+double estimateSeconds(double flops, double bytes);
 
 /// The time of one execution by a roofline of a machine like the one that zc is
 /// developed on. Only ratios matter.

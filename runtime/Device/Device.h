@@ -92,6 +92,14 @@ public:
   virtual Result<void *> allocate(uint64_t bytes) = 0;
   virtual void release(void *address, uint64_t bytes) = 0;
 
+  /// Zeroed memory that is not the device's own, for what it does not need at
+  /// the moment: only copies use its addresses. CPU: a mapped file in `folder`
+  /// that has no name, so that nothing is left of it however the process ends.
+  virtual Result<void *> allocateOffloaded(uint64_t, const std::string &) {
+    return Status(StatusCode::Unsupported,
+                  "this device offloads nothing; compile without --offload");
+  }
+
   /// The command that makes code for this machine, for messages.
   virtual std::string compileAdvice() const { return "zc compile"; }
 
@@ -156,6 +164,9 @@ public:
 class Region {
 public:
   static Result<Region> allocate(Device &device, uint64_t bytes);
+  /// In the second memory; see Device::allocateOffloaded.
+  static Result<Region> allocateOffloaded(Device &device, uint64_t bytes,
+                                          const std::string &folder);
   Region() = default;
   Region(Region &&other) noexcept { *this = std::move(other); }
   Region &operator=(Region &&other) noexcept;

@@ -47,18 +47,19 @@ Result<std::unique_ptr<Session>> Session::open(const Rank &rank,
 }
 
 Status Session::prepare(int threads, uint64_t seed,
-                        const std::vector<std::string> &programs) {
+                        const std::vector<std::string> &programs,
+                        const std::string &offloadFolder) {
   ZC_ASSIGN_OR_RETURN(Rank::Share share, rank.share());
-  ZC_RETURN_IF_ERROR(
-      rank.world.agree(openDeviceAndExecutor(threads, share, programs)));
+  ZC_RETURN_IF_ERROR(rank.world.agree(
+      openDeviceAndExecutor(threads, share, programs, offloadFolder)));
   ZC_RETURN_IF_ERROR(theExecutor->connect());
   ZC_RETURN_IF_ERROR(writeSeed(seed));
   return theExecutor->initialise();
 }
 
-Status
-Session::openDeviceAndExecutor(int threads, const Rank::Share &share,
-                               const std::vector<std::string> &programs) {
+Status Session::openDeviceAndExecutor(int threads, const Rank::Share &share,
+                                      const std::vector<std::string> &programs,
+                                      const std::string &offloadFolder) {
   const plan::Target &target = theArtifact->manifest().target();
   int planned = static_cast<int>(target.threads());
   if (threads > planned)
@@ -69,8 +70,9 @@ Session::openDeviceAndExecutor(int threads, const Rank::Share &share,
   options.threads = threads > 0 ? threads : std::min(planned, share.cores);
   options.place = share.place;
   ZC_ASSIGN_OR_RETURN(device, openDevice(target.device(), options));
-  ZC_ASSIGN_OR_RETURN(theExecutor, Executor::prepare(*device, *theArtifact,
-                                                     programs, &rank.world));
+  ZC_ASSIGN_OR_RETURN(theExecutor,
+                      Executor::prepare(*device, *theArtifact, programs,
+                                        &rank.world, offloadFolder));
   return Status();
 }
 

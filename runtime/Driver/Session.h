@@ -21,9 +21,10 @@ public:
 
   /// Opens the device and prepares and initialises the named programs; what is
   /// drawn, now or later, is drawn from `seed`. `threads` 0: as many as the
-  /// artifact and the machine allow.
+  /// artifact and the machine allow. `offloadFolder` as in Executor::prepare.
   Status prepare(int threads, uint64_t seed,
-                 const std::vector<std::string> &programs);
+                 const std::vector<std::string> &programs,
+                 const std::string &offloadFolder = "");
 
   /// Makes the parameters' 16-bit copies, where the artifact has such: after
   /// parameters were read. The program kCopyProgram must be prepared then.
@@ -39,7 +40,8 @@ private:
   Session(const Rank &rank, std::shared_ptr<const Artifact> artifact)
       : rank(rank), theArtifact(std::move(artifact)) {}
   Status openDeviceAndExecutor(int threads, const Rank::Share &share,
-                               const std::vector<std::string> &programs);
+                               const std::vector<std::string> &programs,
+                               const std::string &offloadFolder);
 
   Rank rank;
   std::shared_ptr<const Artifact> theArtifact;

@@ -117,8 +117,9 @@ Status Trainer::prepare() {
     programs.push_back(recipe->end->name());
   if (heldOut)
     programs.push_back("eval");
-  ZC_RETURN_IF_ERROR(session->prepare(
-      options.threads, options.seed.value_or(state.seed), programs));
+  ZC_RETURN_IF_ERROR(session->prepare(options.threads,
+                                      options.seed.value_or(state.seed),
+                                      programs, options.offloadFolder));
   state.batch = feed->batch() * recipe->repeats;
   state.samples = feed->samples();
   if (options.resume)

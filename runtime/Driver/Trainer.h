@@ -27,6 +27,7 @@ struct TrainOptions {
   std::string tensorboard; // a folder for event files; empty: none
   std::string trace;       // empty: none
   bool profile = false;
+  std::string offloadFolder; // for what is offloaded; empty: $TMPDIR, /var/tmp
   int threads = 0;
 };
 

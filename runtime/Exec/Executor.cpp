@@ -3,13 +3,12 @@
 #include "runtime/Plan/Types.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 
 namespace zc {
 
 namespace {
-
-constexpr StreamId kMainStream = 0, kSecondStream = 1;
 
 std::vector<std::string> featuresOf(const plan::CodeObject &object) {
   return {object.features().begin(), object.features().end()};
@@ -26,7 +25,8 @@ std::string describe(const plan::Program &program, size_t index,
 
 Result<std::unique_ptr<Executor>>
 Executor::prepare(Device &device, const Artifact &artifact,
-                  const std::vector<std::string> &programs, World *world) {
+                  const std::vector<std::string> &programs, World *world,
+                  const std::string &offloadFolder) {
   ZC_ASSIGN_OR_RETURN(Mesh mesh, Mesh::of(artifact.manifest()));
   std::unique_ptr<Executor> executor(
       new Executor(device, artifact, mesh, world));
@@ -36,7 +36,7 @@ Executor::prepare(Device &device, const Artifact &artifact,
   for (const std::string &name : programs)
     if (const plan::Program *program = artifact.program(name))
       found.push_back(program);
-  ZC_RETURN_IF_ERROR(executor->allocate(found));
+  ZC_RETURN_IF_ERROR(executor->allocate(found, offloadFolder));
   for (const plan::Program *program : found)
     ZC_RETURN_IF_ERROR(executor->prepareProgram(*program));
   return executor;
@@ -67,7 +67,14 @@ Status Executor::loadCode() {
   return device.loadCode({best->entry(), bytes});
 }
 
-Status Executor::allocate(const std::vector<const plan::Program *> &programs) {
+/// On disk by convention, where /tmp may be memory.
+static std::string defaultOffloadFolder() {
+  const char *folder = std::getenv("TMPDIR");
+  return folder && *folder ? folder : "/var/tmp";
+}
+
+Status Executor::allocate(const std::vector<const plan::Program *> &programs,
+                          const std::string &offloadFolder) {
   uint64_t most = 0;
   for (const plan::Program *program : programs)
     most = std::max(most, program->transient_bytes());
@@ -75,18 +82,23 @@ Status Executor::allocate(const std::vector<const plan::Program *> &programs) {
       persistent,
       Region::allocate(device, theArtifact.manifest().persistent_bytes()));
   ZC_ASSIGN_OR_RETURN(transient, Region::allocate(device, most));
+  ZC_ASSIGN_OR_RETURN(
+      offloaded,
+      Region::allocateOffloaded(
+          device, theArtifact.manifest().offloaded_bytes(),
+          offloadFolder.empty() ? defaultOffloadFolder() : offloadFolder));
   return Status();
 }
 
 Status Executor::prepareProgram(const plan::Program &program) {
-  AddressMap map(program, persistent.base(), transient.base());
-  Prepared result{&program, {}, false};
+  AddressMap map = addressesOf(program);
+  Prepared result{&program, {}};
   for (const plan::Instruction &instruction : program.instructions()) {
     Step step{nullptr, nullptr, instruction.stream(), &instruction};
     if (Status status = prepareStep(program, map, step); !status.ok())
       return status.withContext(
           describe(program, result.steps.size(), instruction));
-    result.hasSecondStream |= instruction.stream() == 1;
+    result.uses[instruction.stream()] = true;
     result.steps.push_back(std::move(step));
   }
   prepared.push_back(std::move(result));
@@ -118,7 +130,7 @@ Status Executor::connect() {
     return Status();
   ZC_RETURN_IF_ERROR(collectives.connect(device));
   for (Prepared &each : prepared) {
-    AddressMap map(*each.program, persistent.base(), transient.base());
+    AddressMap map = addressesOf(*each.program);
     for (size_t i = 0; i < each.steps.size(); ++i) {
       Step &step = each.steps[i];
       if (!step.instruction->has_collective())
@@ -248,7 +260,7 @@ Status Executor::runStream(Prepared &program, uint32_t stream) {
     if (instruction.stream() != stream)
       continue;
     for (uint32_t other : instruction.waits())
-      if (!progress.waitFor(1 - stream, other))
+      if (!progress.waitFor(program.steps[other].instruction->stream(), other))
         return Status(StatusCode::Cancelled, "the other stream failed");
     if (Status status = runStep(program, i); !status.ok()) {
       progress.fail();
@@ -259,18 +271,33 @@ Status Executor::runStream(Prepared &program, uint32_t stream) {
   return Status();
 }
 
-Status Executor::runBothStreams(Prepared &program) {
+Status Executor::runStreams(Prepared &program) {
   progress.begin();
-  Status second;
-  secondThread.start([&] { second = runStream(program, 1); });
-  Status first = runStream(program, 0);
-  // The second stream may wait for ranks that will not get further.
-  if (!first.ok() && first.code() != StatusCode::Cancelled)
-    first = theWorld->fail(first);
-  secondThread.wait();
-  bool secondTells =
-      first.ok() || (first.code() == StatusCode::Cancelled && !second.ok());
-  return secondTells ? second : first;
+  std::array<Status, kNumStreams> ends;
+  auto run = [&](uint32_t stream) {
+    Status status = runStream(program, stream);
+    // A collective may wait for ranks that will not get further.
+    if (!status.ok() && status.code() != StatusCode::Cancelled &&
+        stream != kCollectiveStream)
+      status = theWorld->fail(status);
+    ends[stream] = status;
+  };
+  for (uint32_t stream = 1; stream < kNumStreams; ++stream)
+    if (program.uses[stream])
+      sideThreads[stream - 1].start([&run, stream] { run(stream); });
+  run(kMainStream);
+  Status result = ends[kMainStream];
+  for (uint32_t stream = 1; stream < kNumStreams; ++stream) {
+    if (!program.uses[stream])
+      continue;
+    sideThreads[stream - 1].wait();
+    // One that was stopped by another's failure has nothing to tell.
+    bool tells = result.ok() ||
+                 (result.code() == StatusCode::Cancelled && !ends[stream].ok());
+    if (tells)
+      result = ends[stream];
+  }
+  return result;
 }
 
 /// Ranks that meet in collectives on the host a device cannot record; observers
@@ -290,15 +317,16 @@ Status Executor::order(StreamId earlier, StreamId later) {
   return device.wait(event, later);
 }
 
-/// All instructions on their streams; the second one's begin behind the first's
+/// All instructions on their streams; the others' begin behind the main one's
 /// begin and end before its end.
 Status Executor::enqueueAll(Prepared &program) {
   std::map<uint32_t, EventId> ends; // of instructions that others wait for
   for (const Step &step : program.steps)
     for (uint32_t other : step.instruction->waits())
       ends[other] = 0;
-  if (program.hasSecondStream)
-    ZC_RETURN_IF_ERROR(order(kMainStream, kSecondStream));
+  for (uint32_t stream = 1; stream < kNumStreams; ++stream)
+    if (program.uses[stream])
+      ZC_RETURN_IF_ERROR(order(kMainStream, stream));
   for (size_t i = 0; i < program.steps.size(); ++i) {
     const Step &step = program.steps[i];
     for (uint32_t other : step.instruction->waits())
@@ -310,7 +338,10 @@ Status Executor::enqueueAll(Prepared &program) {
     ZC_ASSIGN_OR_RETURN(end->second, device.createEvent());
     ZC_RETURN_IF_ERROR(device.record(end->second, step.stream));
   }
-  return program.hasSecondStream ? order(kSecondStream, kMainStream) : Status();
+  for (uint32_t stream = 1; stream < kNumStreams; ++stream)
+    if (program.uses[stream])
+      ZC_RETURN_IF_ERROR(order(stream, kMainStream));
+  return Status();
 }
 
 Status Executor::capture(Prepared &program) {
@@ -337,8 +368,9 @@ Status Executor::run(const plan::Program &program) {
   assert(found != prepared.end() && "only prepared programs can run");
   if (isCaptured(*found))
     ZC_RETURN_IF_ERROR(runCaptured(*found));
-  else if (found->hasSecondStream)
-    ZC_RETURN_IF_ERROR(runBothStreams(*found));
+  else if (std::any_of(found->uses + 1, std::end(found->uses),
+                       [](bool used) { return used; }))
+    ZC_RETURN_IF_ERROR(runStreams(*found));
   else
     for (size_t i = 0; i < found->steps.size(); ++i)
       ZC_RETURN_IF_ERROR(runStep(*found, i));
@@ -353,30 +385,29 @@ Status Executor::run(const plan::Program &program) {
 
 Status Executor::write(const plan::Program &program, uint32_t index,
                        const void *bytes) {
-  const plan::Buffer &buffer = program.buffers(index);
-  return device.copyIn(base(buffer.space()) + buffer.offset(), bytes,
-                       *byteCount(buffer.type()), kMainStream);
+  AddressMap map = addressesOf(program);
+  return device.copyIn(map.address(index), bytes,
+                       *byteCount(map.buffer(index).type()), kMainStream);
 }
 
 Status Executor::read(const plan::Program &program, uint32_t index,
                       void *bytes) {
-  const plan::Buffer &buffer = program.buffers(index);
-  ZC_RETURN_IF_ERROR(device.copyOut(bytes,
-                                    base(buffer.space()) + buffer.offset(),
-                                    *byteCount(buffer.type()), kMainStream));
+  AddressMap map = addressesOf(program);
+  ZC_RETURN_IF_ERROR(device.copyOut(bytes, map.address(index),
+                                    *byteCount(map.buffer(index).type()),
+                                    kMainStream));
   return device.synchronize(kMainStream);
 }
 
 Status Executor::writeState(const plan::State &state, uint64_t offset,
                             const void *data, uint64_t bytes) {
-  return device.copyIn(persistent.base() + state.offset() + offset, data, bytes,
-                       kMainStream);
+  return device.copyIn(addressOf(state) + offset, data, bytes, kMainStream);
 }
 
 Status Executor::readState(const plan::State &state, uint64_t offset,
                            void *data, uint64_t bytes) {
-  ZC_RETURN_IF_ERROR(device.copyOut(
-      data, persistent.base() + state.offset() + offset, bytes, kMainStream));
+  ZC_RETURN_IF_ERROR(
+      device.copyOut(data, addressOf(state) + offset, bytes, kMainStream));
   return device.synchronize(kMainStream);
 }
 

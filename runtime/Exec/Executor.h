@@ -11,6 +11,7 @@
 #include "runtime/Exec/Streams.h"
 #include "runtime/Plan/Artifact.h"
 
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,10 +23,12 @@ public:
   /// Loads code, allocates both regions and makes every instruction of the
   /// named programs ready; those that the artifact does not have are skipped.
   /// `artifact` and `device` must outlive the executor, and so must `world`,
-  /// which has the ranks of the artifact's mesh; null: one rank alone.
+  /// which has the ranks of the artifact's mesh; null: one rank alone. What is
+  /// offloaded to a file goes to `offloadFolder`; empty: $TMPDIR or /var/tmp.
   static Result<std::unique_ptr<Executor>>
   prepare(Device &device, const Artifact &artifact,
-          const std::vector<std::string> &programs, World *world = nullptr);
+          const std::vector<std::string> &programs, World *world = nullptr,
+          const std::string &offloadFolder = "");
 
   /// Called by all ranks once all are prepared, and before they run: makes
   /// collectives ready that the ranks must meet for.
@@ -36,7 +39,7 @@ public:
   Status initialise();
 
   /// Runs a prepared program to its end: its kernels on this thread, its
-  /// second stream beside them.
+  /// other streams beside them.
   Status run(const plan::Program &program);
 
   /// What the device reaches at most, measured now.
@@ -65,7 +68,7 @@ public:
   /// Bytes that the programs' collectives have sent so far, from this rank; of
   /// those that the device's library does, what the plan says.
   uint64_t sentBytes() const { return collectives.sentBytes() + sentOnDevice; }
-  /// Both regions together.
+  /// The persistent and the transient region together.
   uint64_t arenaBytes() const { return persistent.bytes() + transient.bytes(); }
 
 private:
@@ -79,7 +82,7 @@ private:
   struct Prepared {
     const plan::Program *program;
     std::vector<Step> steps;
-    bool hasSecondStream = false;
+    bool uses[kNumStreams] = {true, false, false};
     std::unique_ptr<Executable> whole = nullptr; // once it has been captured
     uint64_t sentOnDevice = 0; // by a run, through the device's library
   };
@@ -90,7 +93,14 @@ private:
         alone(world ? nullptr : new World), theWorld(world ? world : &*alone),
         collectives(*theWorld, theMesh) {}
   Status loadCode();
-  Status allocate(const std::vector<const plan::Program *> &programs);
+  Status allocate(const std::vector<const plan::Program *> &programs,
+                  const std::string &offloadFolder);
+  AddressMap addressesOf(const plan::Program &program) const {
+    return {program, persistent.base(), transient.base(), offloaded.base()};
+  }
+  char *addressOf(const plan::State &state) const {
+    return (state.offloaded() ? offloaded : persistent).base() + state.offset();
+  }
   Status prepareProgram(const plan::Program &program);
   Status prepareStep(const plan::Program &program, const AddressMap &map,
                      Step &step);
@@ -104,16 +114,13 @@ private:
   Status runCollective(Step &step);
   Status runStep(Prepared &program, size_t index);
   Status runStream(Prepared &program, uint32_t stream);
-  Status runBothStreams(Prepared &program);
+  Status runStreams(Prepared &program);
   bool isCaptured(const Prepared &program) const;
   Status order(StreamId earlier, StreamId later);
   Status enqueueAll(Prepared &program);
   Status capture(Prepared &program);
   Status runCaptured(Prepared &program);
   Status launch(const plan::Program &program, Step &step);
-  char *base(plan::Space space) const {
-    return space == plan::PERSISTENT ? persistent.base() : transient.base();
-  }
 
   Device &device;
   const Artifact &theArtifact;
@@ -121,14 +128,15 @@ private:
   std::unique_ptr<World> alone; // where there are no other ranks
   World *theWorld;
   Collectives collectives;
-  Region persistent, transient;
+  Region persistent, transient, offloaded;
   std::vector<Prepared> prepared;
   bool capturing = false; // launches are recorded, not done
   uint64_t sentOnDevice = 0;
   std::vector<InstructionObserver *> observers;
   std::mutex observing; // streams end instructions at the same time
   StreamProgress progress;
-  SecondThread secondThread; // ends before what it works on
+  /// Of the streams but the main one; they end before what they work on.
+  std::array<SideThread, kNumStreams - 1> sideThreads;
 };
 
 } // namespace zc

@@ -11,21 +11,21 @@ namespace zc {
 /// Where the buffers of one program lie.
 class AddressMap {
 public:
-  AddressMap(const plan::Program &program, char *persistent, char *transient)
-      : program(program), persistent(persistent), transient(transient) {}
+  AddressMap(const plan::Program &program, char *persistent, char *transient,
+             char *offloaded = nullptr)
+      : program(program), bases{persistent, transient, offloaded} {}
 
   const plan::Buffer &buffer(uint32_t index) const {
     return program.buffers(static_cast<int>(index));
   }
   void *address(uint32_t index) const {
     const plan::Buffer &b = buffer(index);
-    return (b.space() == plan::PERSISTENT ? persistent : transient) +
-           b.offset();
+    return bases[b.space()] + b.offset();
   }
 
 private:
   const plan::Program &program;
-  char *persistent, *transient;
+  char *bases[3]; // by plan::Space
 };
 
 KernelLaunch makeKernelLaunch(const AddressMap &map,

@@ -6,7 +6,8 @@ using Lock = std::unique_lock<std::mutex>;
 
 void StreamProgress::begin() {
   Lock lock(mutex);
-  last[0] = last[1] = -1;
+  for (int64_t &each : last)
+    each = -1;
   failed = false;
 }
 
@@ -28,7 +29,7 @@ void StreamProgress::fail() {
   changed.notify_all();
 }
 
-SecondThread::~SecondThread() {
+SideThread::~SideThread() {
   if (!thread.joinable())
     return;
   {
@@ -39,7 +40,7 @@ SecondThread::~SecondThread() {
   thread.join();
 }
 
-void SecondThread::start(std::function<void()> given) {
+void SideThread::start(std::function<void()> given) {
   Lock lock(mutex);
   work = std::move(given);
   if (!thread.joinable())
@@ -47,12 +48,12 @@ void SecondThread::start(std::function<void()> given) {
   changed.notify_all();
 }
 
-void SecondThread::wait() {
+void SideThread::wait() {
   Lock lock(mutex);
   changed.wait(lock, [&] { return !work; });
 }
 
-void SecondThread::loop() {
+void SideThread::loop() {
   Lock lock(mutex);
   while (true) {
     changed.wait(lock, [&] { return over || work; });

@@ -1,5 +1,6 @@
-// Two streams of one program: kernels on the thread that runs it, collectives
-// beside them on a thread of their own.
+// The streams of one program: kernels on the thread that runs it, collectives
+// beside them on a thread of their own, copies to and from the second memory on
+// another.
 #ifndef ZC_RUNTIME_EXEC_STREAMS_H
 #define ZC_RUNTIME_EXEC_STREAMS_H
 
@@ -10,6 +11,9 @@
 #include <thread>
 
 namespace zc {
+
+constexpr uint32_t kMainStream = 0, kCollectiveStream = 1, kCopyStream = 2;
+constexpr uint32_t kNumStreams = 3;
 
 /// How far the streams of a running program are. Each takes its instructions
 /// in the program's order, so that an index tells all that is done.
@@ -26,16 +30,16 @@ public:
 private:
   std::mutex mutex;
   std::condition_variable changed;
-  int64_t last[2] = {-1, -1};
+  int64_t last[kNumStreams] = {-1, -1, -1};
   bool failed = false;
 };
 
 /// A thread that does one piece of work at a time; it begins with the first.
-class SecondThread {
+class SideThread {
 public:
-  SecondThread() = default;
-  SecondThread(const SecondThread &) = delete;
-  ~SecondThread();
+  SideThread() = default;
+  SideThread(const SideThread &) = delete;
+  ~SideThread();
 
   void start(std::function<void()> work);
   /// Waits for the end of the work.

@@ -29,7 +29,7 @@ Status verifyTarget(const plan::Target &target) {
   return Status();
 }
 
-Status verifyState(const plan::State &state, uint64_t persistentBytes,
+Status verifyState(const plan::State &state, const plan::Manifest &manifest,
                    const Mesh &mesh) {
   if (state.name().empty())
     return bad("a state has no name");
@@ -43,9 +43,10 @@ Status verifyState(const plan::State &state, uint64_t persistentBytes,
   if (state.offset() % kAlignment != 0)
     return bad(who, " begins at ", state.offset(), ", not a multiple of ",
                kAlignment);
-  if (state.offset() > persistentBytes ||
-      *bytes > persistentBytes - state.offset())
-    return bad(who, " lies outside of the persistent region");
+  const uint64_t region = state.offloaded() ? manifest.offloaded_bytes()
+                                            : manifest.persistent_bytes();
+  if (state.offset() > region || *bytes > region - state.offset())
+    return bad(who, " lies outside of its region");
   if (state.onnx_names_size() > 0 && state.onnx_names(0) != state.name())
     return bad(who, " has another ONNX name, '", state.onnx_names(0), "'");
   if (state.has_source() && state.source().key().empty())
@@ -77,11 +78,14 @@ Status verifyStatesDisjoint(const plan::Manifest &manifest) {
   for (const plan::State &state : manifest.states())
     if (*byteCount(state.type()) > 0)
       states.push_back(&state);
-  std::sort(states.begin(), states.end(),
-            [](auto *a, auto *b) { return a->offset() < b->offset(); });
+  std::sort(states.begin(), states.end(), [](auto *a, auto *b) {
+    return std::pair(a->offloaded(), a->offset()) <
+           std::pair(b->offloaded(), b->offset());
+  });
   for (size_t i = 1; i < states.size(); ++i)
-    if (states[i - 1]->offset() + *byteCount(states[i - 1]->type()) >
-        states[i]->offset())
+    if (states[i - 1]->offloaded() == states[i]->offloaded() &&
+        states[i - 1]->offset() + *byteCount(states[i - 1]->type()) >
+            states[i]->offset())
       return bad("states '", states[i - 1]->name(), "' and '",
                  states[i]->name(), "' overlap");
   return Status();
@@ -91,9 +95,12 @@ Status verifyStates(const plan::Manifest &manifest, const Mesh &mesh) {
   if (manifest.persistent_bytes() > kMaxRegion)
     return bad("the persistent region has ", manifest.persistent_bytes(),
                " bytes");
+  if (manifest.offloaded_bytes() > kMaxRegion)
+    return bad("the offloaded region has ", manifest.offloaded_bytes(),
+               " bytes");
   std::set<std::string> names;
   for (const plan::State &state : manifest.states()) {
-    ZC_RETURN_IF_ERROR(verifyState(state, manifest.persistent_bytes(), mesh));
+    ZC_RETURN_IF_ERROR(verifyState(state, manifest, mesh));
     if (!names.insert(state.name()).second)
       return bad("two states are named '", state.name(), "'");
     for (const plan::UnitMember &member : state.members())
@@ -124,9 +131,7 @@ Status verifyPrograms(const plan::Manifest &manifest, const Mesh &mesh) {
     if (program.transient_bytes() > kMaxRegion)
       return bad("program '", program.name(), "' needs ",
                  program.transient_bytes(), " transient bytes");
-    if (Status status =
-            verifyProgram(program, manifest.persistent_bytes(), mesh);
-        !status.ok())
+    if (Status status = verifyProgram(program, manifest, mesh); !status.ok())
       return bad("program '", program.name(), "': ", status.message());
   }
   std::vector<const char *> needed = {"eval"};

@@ -17,9 +17,10 @@ constexpr const char kCopyProgram[] = "copy";
 /// The whole manifest.
 Status verifyManifest(const plan::Manifest &manifest);
 
-/// One program; `persistentBytes` is the size of the region it shares.
-Status verifyProgram(const plan::Program &program, uint64_t persistentBytes,
-                     const Mesh &mesh);
+/// One program of a manifest, which says how large the regions are that
+/// programs share.
+Status verifyProgram(const plan::Program &program,
+                     const plan::Manifest &manifest, const Mesh &mesh);
 
 /// One instruction of a program whose buffers are sound.
 Status verifyInstruction(const plan::Program &program,

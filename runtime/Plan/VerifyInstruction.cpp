@@ -13,11 +13,20 @@ template <typename... Parts> Status bad(const Parts &...parts) {
 constexpr uint64_t kAlignment = 64;
 constexpr int64_t kMaxDim = int64_t(1) << 40;
 
-Result<const plan::Buffer *> bufferAt(const plan::Program &program,
-                                      uint32_t index) {
+Result<const plan::Buffer *> anyBufferAt(const plan::Program &program,
+                                         uint32_t index) {
   if (index >= uint32_t(program.buffers_size()))
     return bad("there is no buffer ", index);
   return &program.buffers(index);
+}
+
+/// One that the device reaches.
+Result<const plan::Buffer *> bufferAt(const plan::Program &program,
+                                      uint32_t index) {
+  ZC_ASSIGN_OR_RETURN(const plan::Buffer *buffer, anyBufferAt(program, index));
+  if (buffer->space() == plan::OFFLOADED)
+    return bad("buffer ", index, " is offloaded");
+  return buffer;
 }
 
 Status verifyKernel(const plan::Program &program,
@@ -199,13 +208,30 @@ Status verifyAttention(const plan::Program &program,
 
 Status verifyCopy(const plan::Program &program, const plan::CopyCall &call) {
   ZC_ASSIGN_OR_RETURN(const plan::Buffer *source,
-                      bufferAt(program, call.source()));
+                      anyBufferAt(program, call.source()));
   ZC_ASSIGN_OR_RETURN(const plan::Buffer *destination,
-                      bufferAt(program, call.destination()));
+                      anyBufferAt(program, call.destination()));
+  if (source->space() == plan::OFFLOADED &&
+      destination->space() == plan::OFFLOADED)
+    return bad("it copies what is offloaded to where that is");
   if (*byteCount(source->type()) != *byteCount(destination->type()))
     return bad("it copies ", printType(source->type()), " to ",
                printType(destination->type()));
   return Status();
+}
+
+/// Kernels belong to the one team of threads.
+bool mayBeOnStream(const plan::Instruction &instruction) {
+  switch (instruction.stream()) {
+  case 0:
+    return true;
+  case 1:
+    return instruction.has_collective();
+  case 2:
+    return instruction.has_copy();
+  default:
+    return false;
+  }
 }
 
 } // namespace
@@ -213,9 +239,7 @@ Status verifyCopy(const plan::Program &program, const plan::CopyCall &call) {
 Status verifyInstruction(const plan::Program &program,
                          const plan::Instruction &instruction,
                          const Mesh &mesh) {
-  // Kernels belong to the one team of threads.
-  if (instruction.stream() > 1 ||
-      (instruction.stream() == 1 && !instruction.has_collective()))
+  if (!mayBeOnStream(instruction))
     return bad("it is on stream ", instruction.stream());
   switch (instruction.kind_case()) {
   case plan::Instruction::kKernel:

@@ -11,15 +11,22 @@ template <typename... Parts> Status bad(const Parts &...parts) {
   return makeError(StatusCode::Corrupt, parts...);
 }
 
-Status verifyBuffer(const plan::Buffer &buffer, uint64_t persistentBytes,
-                    uint64_t transientBytes) {
+uint64_t regionBytes(plan::Space space, const plan::Program &program,
+                     const plan::Manifest &manifest) {
+  if (space == plan::PERSISTENT)
+    return manifest.persistent_bytes();
+  return space == plan::OFFLOADED ? manifest.offloaded_bytes()
+                                  : program.transient_bytes();
+}
+
+Status verifyBuffer(const plan::Buffer &buffer, const plan::Program &program,
+                    const plan::Manifest &manifest) {
   if (!plan::Space_IsValid(buffer.space()))
     return bad("it is in no region");
   if (!plan::MemoryClass_IsValid(buffer.memory_class()))
     return bad("it is of no memory class");
   ZC_ASSIGN_OR_RETURN(uint64_t bytes, byteCount(buffer.type()));
-  uint64_t region =
-      buffer.space() == plan::PERSISTENT ? persistentBytes : transientBytes;
+  uint64_t region = regionBytes(buffer.space(), program, manifest);
   if (buffer.offset() > region || bytes > region - buffer.offset())
     return bad("bytes ", buffer.offset(), " to ", buffer.offset(), " + ", bytes,
                " lie outside of the region's ", region);
@@ -43,6 +50,8 @@ Status verifyInput(const plan::Program &program, const plan::Input &input,
   if (input.buffer() >= uint32_t(program.buffers_size()))
     return bad("it is buffer ", input.buffer());
   const plan::Buffer &buffer = program.buffers(input.buffer());
+  if (buffer.space() == plan::OFFLOADED)
+    return bad("it is offloaded");
   ZC_RETURN_IF_ERROR(verifyBatchDim(input.batch_dim(), buffer));
   ZC_RETURN_IF_ERROR(verifyInputSharding(input, buffer.type(), mesh));
   if (input.has_range() && !isInteger(buffer.type().dtype()))
@@ -91,6 +100,8 @@ Status verifyOutput(const plan::Program &program, const plan::Output &output,
   if (!plan::OutputKind_IsValid(output.kind()))
     return bad("it is of no kind");
   const plan::Buffer &buffer = program.buffers(output.buffer());
+  if (buffer.space() == plan::OFFLOADED)
+    return bad("it is offloaded");
   ZC_RETURN_IF_ERROR(verifyBatchDim(output.batch_dim(), buffer));
   ZC_RETURN_IF_ERROR(verifyOutputSharding(output, mesh));
   // Readers take as many samples out of it as were fed.
@@ -136,11 +147,10 @@ Status verifyWaits(const plan::Program &program, int index) {
 
 } // namespace
 
-Status verifyProgram(const plan::Program &program, uint64_t persistentBytes,
-                     const Mesh &mesh) {
+Status verifyProgram(const plan::Program &program,
+                     const plan::Manifest &manifest, const Mesh &mesh) {
   for (int i = 0; i < program.buffers_size(); ++i)
-    if (Status status = verifyBuffer(program.buffers(i), persistentBytes,
-                                     program.transient_bytes());
+    if (Status status = verifyBuffer(program.buffers(i), program, manifest);
         !status.ok())
       return status.withContext(strCat("buffer ", i));
   ZC_ASSIGN_OR_RETURN(int64_t batch, verifyInputs(program, mesh));

@@ -186,6 +186,10 @@ void addTrainOptions(CLI::App &app, zc::TrainOptions &options) {
                  "evaluate every K steps, besides at the end")
       ->check(kPositive)
       ->needs(evalData);
+  app.add_option("--offload-dir", options.offloadFolder,
+                 "folder for what the artifact offloads, in a file without a "
+                 "name [$TMPDIR, or /var/tmp]")
+      ->type_name("DIR");
   app.add_option("--threads", options.threads,
                  "at most what the artifact was compiled for [all of that]")
       ->check(CLI::Range(1, 4096));

@@ -2,6 +2,7 @@
 #include "runtime/Device/Cpu/Executables.h"
 #include "runtime/Device/Cpu/Features.h"
 #include "runtime/Device/Cpu/Limits.h"
+#include "runtime/Device/Cpu/OffloadFile.h"
 
 #include <algorithm>
 #include <cstring>
@@ -35,8 +36,17 @@ public:
   }
 
   Result<void *> allocate(uint64_t bytes) override;
+  Result<void *> allocateOffloaded(uint64_t bytes,
+                                   const std::string &folder) override {
+    assert(!offloaded && "one region is offloaded");
+    ZC_ASSIGN_OR_RETURN(offloaded, OffloadFile::create(folder, bytes));
+    return static_cast<void *>(offloaded->base());
+  }
   void release(void *address, uint64_t bytes) override {
-    ::munmap(address, roundUp(bytes, 4096));
+    if (isOffloaded(address))
+      offloaded.reset();
+    else
+      ::munmap(address, roundUp(bytes, 4096));
   }
 
   Status
@@ -62,8 +72,13 @@ public:
   }
   Status copyIn(void *destination, const void *source, uint64_t bytes,
                 StreamId) override {
-    if (bytes > 0)
-      std::memcpy(destination, source, bytes);
+    if (bytes == 0)
+      return Status();
+    if (isOffloaded(destination))
+      return offloaded->write(destination, source, bytes);
+    if (isOffloaded(source))
+      return offloaded->read(destination, source, bytes);
+    std::memcpy(destination, source, bytes);
     return Status();
   }
   Status copyOut(void *destination, const void *source, uint64_t bytes,
@@ -78,7 +93,12 @@ public:
   Status synchronize(StreamId) override { return Status(); }
 
 private:
+  bool isOffloaded(const void *address) const {
+    return offloaded && offloaded->contains(address);
+  }
+
   int threads;
+  std::unique_ptr<OffloadFile> offloaded; // none: nothing is
   EventId events = 0;
   std::unique_ptr<CodeObject> code;
 };
@@ -117,7 +137,10 @@ Result<std::unique_ptr<Executable>> CpuDevice::prepare(const Launch &launch) {
     return makeConvolution(*convolution);
   if (auto *attention = std::get_if<AttentionLaunch>(&launch))
     return makeAttention(*attention);
-  return makeCopy(std::get<CopyLaunch>(launch));
+  auto &copy = std::get<CopyLaunch>(launch);
+  bool isToFile = isOffloaded(copy.destination);
+  return makeCopy(copy, isToFile || isOffloaded(copy.source) ? offloaded.get()
+                                                             : nullptr);
 }
 
 } // namespace

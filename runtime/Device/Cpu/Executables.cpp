@@ -52,15 +52,21 @@ private:
 
 class CopyExecutable final : public CpuExecutable {
 public:
-  explicit CopyExecutable(const CopyLaunch &launch) : launch(launch) {}
+  CopyExecutable(const CopyLaunch &launch, const OffloadFile *file)
+      : launch(launch), file(file) {}
 
   Status run() override {
+    if (file && file->contains(launch.destination))
+      return file->write(launch.destination, launch.source, launch.bytes);
+    if (file)
+      return file->read(launch.destination, launch.source, launch.bytes);
     std::memmove(launch.destination, launch.source, launch.bytes);
     return Status();
   }
 
 private:
   CopyLaunch launch;
+  const OffloadFile *file; // that one side lies in; null: neither does
 };
 
 ExecutableResult wrap(std::unique_ptr<kernels::Primitive> primitive,
@@ -108,8 +114,9 @@ ExecutableResult makeAttention(const AttentionLaunch &launch) {
   return wrap(std::move(primitive), launch.buffers, launch.workspace, error);
 }
 
-ExecutableResult makeCopy(const CopyLaunch &launch) {
-  return std::unique_ptr<Executable>(std::make_unique<CopyExecutable>(launch));
+ExecutableResult makeCopy(const CopyLaunch &launch, const OffloadFile *file) {
+  return std::unique_ptr<Executable>(
+      std::make_unique<CopyExecutable>(launch, file));
 }
 
 } // namespace zc::cpu

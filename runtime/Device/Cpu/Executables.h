@@ -3,6 +3,7 @@
 #define ZC_RUNTIME_DEVICE_CPU_EXECUTABLES_H
 
 #include "runtime/Device/Cpu/CodeObject.h"
+#include "runtime/Device/Cpu/OffloadFile.h"
 #include "runtime/Device/Device.h"
 
 namespace zc::cpu {
@@ -20,7 +21,8 @@ ExecutableResult makeKernel(const KernelLaunch &launch, const CodeObject *code,
 ExecutableResult makeMatmul(const MatmulLaunch &launch);
 ExecutableResult makeConvolution(const ConvolutionLaunch &launch);
 ExecutableResult makeAttention(const AttentionLaunch &launch);
-ExecutableResult makeCopy(const CopyLaunch &launch);
+/// `file` is where one side lies, or null; it must outlive the executable.
+ExecutableResult makeCopy(const CopyLaunch &launch, const OffloadFile *file);
 
 } // namespace zc::cpu
 

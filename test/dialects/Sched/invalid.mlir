@@ -133,7 +133,7 @@ sched.program @input_c2_type {
 // -----
 
 sched.program @alloc_c1_memory_class {
-  // expected-error @+1 {{'sched.alloc' op has the memory class 'heap'; expected activations, gradients, communication or workspace}}
+  // expected-error @+1 {{'sched.alloc' op has the memory class 'heap'; expected activations, gradients, communication, workspace or offloaded}}
   %0 = sched.alloc "heap" : memref<4xf32>
 }
 
@@ -305,7 +305,7 @@ module {
     %x = sched.input "x" : memref<4xf32>
     %r = sched.alloc "gradients" : memref<4xf32>
     sched.collective "all_reduce" ["dp"] "gradients" %x to %r : memref<4xf32> to memref<4xf32>
-    // expected-error @+1 {{'sched.wait' op waits for no async collective that is under way}}
+    // expected-error @+1 {{'sched.wait' op waits for no async instruction that is under way}}
     sched.wait %r : memref<4xf32>
   }
 }

@@ -179,3 +179,38 @@ module attributes {sched.persistent_bytes = 0 : i64, dist.mesh = #dist.mesh<dp=2
     sched.copy %r to %new : memref<4xf32> to memref<4xf32>
   }
 }
+
+// -----
+
+// Tests that what comes from the second memory is read behind a wait for it, and
+// that a wait for a collective does not stand for a copy.
+module attributes {sched.persistent_bytes = 0 : i64, sched.offloaded_bytes = 64 : i64, dist.mesh = #dist.mesh<dp=2>} {
+  train.state @m "optimizer" : tensor<4xf32> {sched.offset = 0 : i64, sched.offloaded}
+  sched.program @step attributes {transient_bytes = 256 : i64} {
+    %m = sched.state @m : memref<4xf32>
+    %x = sched.input "x" {offset = 0 : i64} : memref<4xf32>
+    %f = sched.alloc "communication" {offset = 64 : i64} : memref<4xf32>
+    %r = sched.alloc "gradients" {offset = 128 : i64} : memref<4xf32>
+    %b = sched.alloc "activations" {offset = 192 : i64} : memref<4xf32>
+    // expected-note @+1 {{the copy is here}}
+    sched.copy %m to %f {async} : memref<4xf32> to memref<4xf32>
+    sched.collective "all_reduce" ["dp"] "gradients" %x to %r {async} : memref<4xf32> to memref<4xf32>
+    sched.wait %r : memref<4xf32>
+    // expected-error @+1 {{'sched.copy' op reads what is written by an async copy under way, which nothing has waited for}}
+    sched.copy %f to %b : memref<4xf32> to memref<4xf32>
+  }
+}
+
+// -----
+
+// Tests that what a program offloads lies apart from states that are there.
+module attributes {sched.persistent_bytes = 0 : i64, sched.offloaded_bytes = 64 : i64} {
+  // expected-note @+1 {{the other buffer is here}}
+  train.state @m "optimizer" : tensor<4xf32> {sched.offset = 0 : i64, sched.offloaded}
+  sched.program @step attributes {transient_bytes = 64 : i64} {
+    %x = sched.input "x" {offset = 0 : i64} : memref<4xf32>
+    // expected-error @+1 {{'sched.alloc' op shares bytes with another buffer while both are needed}}
+    %far = sched.alloc "offloaded" {offset = 0 : i64} : memref<4xf32>
+    sched.copy %x to %far : memref<4xf32> to memref<4xf32>
+  }
+}

@@ -103,7 +103,7 @@ TEST_F(RecomputeTest, TakesTheQuickestPlanThatFits) {
       double seconds = 0;
       for (unsigned place : analysis.getRecomputed(kept).set_bits())
         seconds += estimateSeconds(analysis.getForward()[place]);
-      FailureOr<Peak> peak = measurePeak(*module, kept, /*prefetch=*/1);
+      FailureOr<Peak> peak = measurePeak(*module, kept, {}, /*prefetch=*/1);
       ASSERT_TRUE(succeeded(peak));
       choices.push_back({peak->total(), seconds});
     }

@@ -8,6 +8,7 @@
 #include "dialects/Dist/DistDialect.h"
 #include "passes/Allocation/Passes.h"
 #include "passes/Scheduling/Passes.h"
+#include "passes/Scheduling/TrainProgram.h"
 #include "test/unit/passes/Scheduling/RandomTrainProgram.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -67,39 +68,42 @@ Symbols evaluate(func::FuncOp program) {
   return results;
 }
 
-/// Executes a program on two regions of blocks.
+/// Executes a program on three regions of blocks.
 class Machine {
 public:
   explicit Machine(ModuleOp module) : module(module) {
     auto bytes =
         module->getAttrOfType<IntegerAttr>(sched::kPersistentBytesAttr);
     regions[0].resize(bytes.getInt() / 64);
+    if (auto offloaded =
+            module->getAttrOfType<IntegerAttr>(sched::kOffloadedBytesAttr))
+      regions[2].resize(offloaded.getInt() / 64);
   }
 
   Symbols run(sched::ProgramOp program) {
     regions[1].assign(*program.getTransientBytes() / 64, 0);
     for (auto state : module.getOps<train::StateOp>())
-      fill(regions[0], offsetOf(state), nameSymbol(state.getSymName()));
+      fill(regionOf(state), offsetOf(state), nameSymbol(state.getSymName()));
     Symbols results;
     sched::UnderWay underWay;
     for (Operation &op : program.getBody().front()) {
-      for (sched::CollectiveOp ended : underWay.step(op))
-        execute(ended);
+      for (Operation *ended : underWay.step(op))
+        execute(*ended);
       if (auto collective = dyn_cast<sched::CollectiveOp>(op))
         begin(collective);
       else if (auto input = dyn_cast<sched::InputOp>(op))
         write(input, nameSymbol(input.getName()));
       else if (auto copy = dyn_cast<sched::CopyOp>(op))
-        write(copy.getDestination(), read(copy.getSource()));
+        begin(copy);
       else if (auto launch = dyn_cast<sched::LaunchOp>(op))
         execute(launch);
     }
-    for (sched::CollectiveOp last : underWay.get())
-      execute(last);
+    for (Operation *last : underWay.get())
+      execute(*last);
     for (auto output : program.getOps<sched::OutputOp>())
       results[output.getName().str()] = read(output.getBuffer());
     for (auto state : module.getOps<train::StateOp>())
-      results[state.getSymName().str()] = regions[0][offsetOf(state)];
+      results[state.getSymName().str()] = regionOf(state)[offsetOf(state)];
     return results;
   }
 
@@ -110,18 +114,24 @@ private:
     return state->getAttrOfType<IntegerAttr>(sched::kOffsetAttr).getInt() / 64;
   }
 
+  std::vector<Symbol> &regionOf(train::StateOp state) {
+    return regions[state->hasAttr(sched::kOffloadedAttr) ? 2 : 0];
+  }
+
   static void fill(std::vector<Symbol> &region, int64_t offset, Symbol symbol) {
     std::fill_n(region.begin() + offset, kBlocks, symbol);
   }
 
   std::pair<std::vector<Symbol> *, int64_t> locate(Value buffer) {
     Operation *root = sched::getRoot(buffer).getDefiningOp();
-    if (auto state = dyn_cast<sched::StateOp>(root))
-      return {&regions[0],
-              offsetOf(module.lookupSymbol<train::StateOp>(state.getState()))};
+    if (auto use = dyn_cast<sched::StateOp>(root)) {
+      auto state = module.lookupSymbol<train::StateOp>(use.getState());
+      return {&regionOf(state), offsetOf(state)};
+    }
     if (auto input = dyn_cast<sched::InputOp>(root))
       return {&regions[1], *input.getOffset() / 64};
-    return {&regions[1], *cast<sched::AllocOp>(root).getOffset() / 64};
+    return {&regions[sched::isOffloadedAlloc(root) ? 2 : 1],
+            *cast<sched::AllocOp>(root).getOffset() / 64};
   }
 
   void write(Value buffer, Symbol symbol) {
@@ -148,6 +158,24 @@ private:
       write(destination, nameSymbol("torn"));
   }
 
+  void begin(sched::CopyOp copy) {
+    if (!copy.getAsync())
+      return execute(copy);
+    ++numCopies;
+    write(copy.getDestination(), nameSymbol("torn"));
+  }
+
+  void execute(Operation &op) {
+    if (auto collective = dyn_cast<sched::CollectiveOp>(op))
+      execute(collective);
+    else
+      execute(cast<sched::CopyOp>(op));
+  }
+
+  void execute(sched::CopyOp copy) {
+    write(copy.getDestination(), read(copy.getSource()));
+  }
+
   void execute(sched::CollectiveOp collective) {
     write(collective.getDestination(),
           apply(kCollectiveFunction, read(collective.getSource()), 0));
@@ -164,14 +192,27 @@ private:
   }
 
   ModuleOp module;
-  std::vector<Symbol> regions[2]; // persistent, transient
+  std::vector<Symbol> regions[3]; // persistent, transient, offloaded
 
 public:
-  unsigned numAsync = 0;
+  unsigned numAsync = 0, numCopies = 0;
 };
 
+/// Marks some states and results to lie in the second memory.
+void markSome(ModuleOp module, std::mt19937 &random) {
+  Builder builder(module.getContext());
+  for (auto state : module.getOps<train::StateOp>())
+    if (random() % 3 == 0)
+      state->setAttr(sched::kOffloadedAttr, builder.getUnitAttr());
+  module.walk([&](train::FusedOp op) {
+    if (random() % 3 == 0)
+      op->setAttr(kOffloadedResultsAttr, builder.getDenseI64ArrayAttr({0}));
+  });
+}
+
 // Tests that order, conversion and offsets together keep every value until its
-// last reader, whatever is returned as what and however long collectives take.
+// last reader, whatever is returned as what, whatever lies in the second
+// memory, and however long collectives and copies take.
 TEST(SchedulingSimulationTest, RandomProgramsKeepTheirMeaning) {
   MLIRContext context;
   context
@@ -181,15 +222,18 @@ TEST(SchedulingSimulationTest, RandomProgramsKeepTheirMeaning) {
   buildSchedulingPipeline(manager, {});
   buildAllocationPipeline(manager, {});
   std::mt19937 random(6);
-  unsigned numAsync = 0;
+  unsigned numAsync = 0, numCopies = 0;
   for (int round = 0; round < 400; ++round) {
     OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context));
     Symbols expected = evaluate(buildRandomProgram(*module, random));
+    if (round % 2 == 1)
+      markSome(*module, random);
     ASSERT_TRUE(succeeded(manager.run(*module))) << "round " << round;
     auto program = *module->getOps<sched::ProgramOp>().begin();
     Machine machine(*module);
     Symbols found = machine.run(program);
     numAsync += machine.numAsync;
+    numCopies += machine.numCopies;
     for (const auto &[name, symbol] : expected)
       ASSERT_EQ(found.at(name), symbol) << name << " in round " << round;
     for (auto state : module->getOps<train::StateOp>()) {
@@ -200,6 +244,7 @@ TEST(SchedulingSimulationTest, RandomProgramsKeepTheirMeaning) {
     }
   }
   EXPECT_GT(numAsync, 400u);
+  EXPECT_GT(numCopies, 400u);
 }
 
 } // namespace

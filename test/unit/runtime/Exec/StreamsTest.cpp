@@ -151,8 +151,8 @@ TEST(Streams, WaitsAreKept) {
   failing.join();
 }
 
-TEST(Streams, TheSecondThreadTakesOneWorkAfterAnother) {
-  SecondThread thread;
+TEST(Streams, ASideThreadTakesOneWorkAfterAnother) {
+  SideThread thread;
   int sum = 0;
   for (int i = 1; i <= 100; ++i) {
     thread.start([&sum, i] { sum += i; });

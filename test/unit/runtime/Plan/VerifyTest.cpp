@@ -116,6 +116,23 @@ TEST(Verify, ChecksBuffersInputsOutputs) {
                 [](auto &m) { step(m).mutable_outputs(0)->set_buffer(0); });
 }
 
+TEST(Verify, ChecksWhatIsOffloaded) {
+  auto offload = [](plan::Manifest &m, uint64_t bytes) {
+    m.set_offloaded_bytes(bytes);
+    step(m).mutable_buffers(0)->set_space(plan::OFFLOADED);
+  };
+  expectMessage("offloaded region has",
+                [](auto &m) { m.set_offloaded_bytes(UINT64_MAX); });
+  expectMessage("lie outside", [&](auto &m) { offload(m, 8); });
+  // The host writes inputs, and kernels read them.
+  expectMessage("is offloaded", [&](auto &m) { offload(m, 1 << 20); });
+  expectMessage("lies outside of its region",
+                [](auto &m) { m.mutable_states(0)->set_offloaded(true); });
+  expectMessage("stream 2", [](auto &m) {
+    step(m).mutable_instructions(0)->set_stream(2); // no copy
+  });
+}
+
 /// The step's first instruction made a sound attention of 2 queries over 3
 /// keys.
 plan::AttentionCall &makeAttention(plan::Manifest &manifest) {

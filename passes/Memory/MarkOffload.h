@@ -1,0 +1,31 @@
+//===- MarkOffload.h - what lies in the second memory -----------*- C++ -*-===//
+#ifndef ZC_PASSES_MEMORY_MARKOFFLOAD_H
+#define ZC_PASSES_MEMORY_MARKOFFLOAD_H
+
+#include "mlir/IR/BuiltinOps.h"
+
+#include <optional>
+
+namespace zc {
+
+/// Kinds of values that are kept in the second memory space while nothing needs
+/// them.
+struct OffloadChoice {
+  /// Moments, and the float32 weights behind those of 16 bits.
+  bool optimizer = false;
+  bool parameters = false;  // what forward and backward read
+  bool activations = false; // values of the forward that the backward reads
+};
+
+/// Reads "optimizer,parameters,activations" or a part of that; none if another
+/// word is there.
+std::optional<OffloadChoice> parseOffload(llvm::StringRef text);
+
+/// Marks states (`sched.offloaded`) and values of the program that has the
+/// backward (`train.offloaded`), once what it recomputes is settled. What is
+/// smaller than a page stays.
+void markOffload(mlir::ModuleOp module, const OffloadChoice &choice);
+
+} // namespace zc
+
+#endif // ZC_PASSES_MEMORY_MARKOFFLOAD_H

@@ -1,0 +1,285 @@
+//===- Offload.cpp - --zc-offload -----------------------------------------===//
+//
+// What register allocators call spilling, for buffers: a value that is not
+// needed for a while lies in the second memory space. It is done on the final
+// order, so that times are known, and before offsets, so that the bytes count.
+//
+//===----------------------------------------------------------------------===//
+#include "passes/Scheduling/OffloadTimes.h"
+#include "passes/Scheduling/OffloadUses.h"
+#include "passes/Scheduling/Passes.h"
+#include "passes/Scheduling/TrainProgram.h"
+
+#include "mlir/IR/IRMapping.h"
+
+using namespace mlir;
+using namespace zc::sched;
+
+namespace zc {
+#define GEN_PASS_DEF_OFFLOADPASS
+#include "passes/Scheduling/Passes.h.inc"
+
+namespace {
+
+/// One program.
+class Offloader {
+public:
+  explicit Offloader(ProgramOp program)
+      : program(program), builder(program.getContext()), uses(program) {}
+
+  void run();
+
+  unsigned getNumFetches() const { return fetches.size(); }
+  unsigned getNumStores() const { return stores.size(); }
+
+private:
+  /// A copy that has no place yet.
+  struct Planned {
+    Value source, destination;
+    OffloadUse use; // a fetch: the first; a store: the last
+    std::string label;
+    size_t copy; // in `copies`
+    CopyOp op = nullptr;
+  };
+
+  void offload(Value root, ArrayRef<OffloadSpan> spans);
+  Value stage(Value root, const OffloadSpan &span);
+  Value rewrite(const OffloadSpan &span, Value buffer);
+  Value translate(Value value, Operation *user, Value buffer, IRMapping &map);
+  Value placeToStore(Value root, const OffloadSpan &span, Value &offloaded);
+  void planFetch(const OffloadSpan &span, Value from, Value to,
+                 unsigned earliest);
+  void planStore(const OffloadSpan &span, Value from, Value to);
+  double secondsOf(Operation *op) const;
+  void placeStores();
+  void placeFetches();
+  void placeWaits();
+  CopyOp createCopy(const Planned &planned);
+  void eraseUnused();
+
+  ProgramOp program;
+  OpBuilder builder;
+  OffloadUses uses;
+  std::vector<OffloadCopy> copies;
+  std::vector<Planned> fetches, stores;
+  llvm::DenseMap<Operation *, CopyOp> firstFetches; // in front of an op
+};
+
+} // namespace
+
+void Offloader::run() {
+  for (auto &[root, spans] : uses.getSpans())
+    offload(root, spans);
+  if (copies.empty())
+    return;
+  SmallVector<double> seconds;
+  for (Operation *op : uses.getMain())
+    seconds.push_back(secondsOf(op));
+  chooseOffloadTimes(seconds, copies);
+  placeStores();
+  placeFetches();
+  placeWaits();
+  eraseUnused();
+}
+
+double Offloader::secondsOf(Operation *op) const {
+  auto cost = [&](StringRef name) {
+    auto value = op->getAttrOfType<FloatAttr>(name);
+    return value ? value.getValueAsDouble() : 0.0;
+  };
+  return estimateSeconds(cost("flops"), cost("bytes"));
+}
+
+//===----------------------------------------------------------------------===//
+// Buffers
+//===----------------------------------------------------------------------===//
+
+/// The transient buffer of a span.
+Value Offloader::stage(Value root, const OffloadSpan &span) {
+  auto alloc = root.getDefiningOp<AllocOp>();
+  StringRef memoryClass = kCommunication; // staging
+  if (alloc)
+    memoryClass = sched::getMemoryClass(span.held);
+  builder.setInsertionPointAfter(root.getDefiningOp());
+  return AllocOp::create(builder, root.getLoc(), span.held.getType(),
+                         builder.getStringAttr(memoryClass),
+                         /*offset=*/nullptr);
+}
+
+/// What stands for a buffer of the root once the root is `buffer`.
+Value Offloader::translate(Value value, Operation *user, Value buffer,
+                           IRMapping &map) {
+  if (Value known = map.lookupOrNull(value))
+    return known;
+  auto view = value.getDefiningOp<ViewOp>();
+  if (!view)
+    return buffer; // the root, written anew
+  Value source = translate(view.getSource(), user, buffer, map);
+  builder.setInsertionPoint(user);
+  Value clone = ViewOp::create(builder, view.getLoc(), view.getType(), source,
+                               view.getMemoryClassAttr());
+  map.map(value, clone);
+  return clone;
+}
+
+/// Puts `buffer` in the root's place; returns what stands for the value left.
+Value Offloader::rewrite(const OffloadSpan &span, Value buffer) {
+  Value root = getRoot(span.held);
+  IRMapping map;
+  map.map(span.held, buffer);
+  for (const OffloadUse &use : span.uses)
+    for (OpOperand &operand : use.op->getOpOperands())
+      if (getRoot(operand.get()) == root)
+        operand.set(translate(operand.get(), use.op, buffer, map));
+  return map.lookup(span.left);
+}
+
+/// Where a new value goes in the second space.
+Value Offloader::placeToStore(Value root, const OffloadSpan &span,
+                              Value &offloaded) {
+  if (root.getDefiningOp<sched::StateOp>())
+    return offloaded = span.left;
+  builder.setInsertionPointAfter(root.getDefiningOp());
+  if (!offloaded)
+    return offloaded =
+               AllocOp::create(builder, root.getLoc(), span.left.getType(),
+                               builder.getStringAttr(kOffloaded),
+                               /*offset=*/nullptr);
+  builder.setInsertionPointAfterValue(offloaded);
+  return offloaded = ViewOp::create(builder, root.getLoc(), span.left.getType(),
+                                    offloaded, /*memory_class=*/nullptr);
+}
+
+void Offloader::offload(Value root, ArrayRef<OffloadSpan> spans) {
+  bool isState = root.getDefiningOp<sched::StateOp>() != nullptr;
+  if (!isState && spans.size() < 2)
+    return;
+  Value offloaded = isState ? root : Value(); // where the value lies
+  unsigned earliest = 0;
+  for (const OffloadSpan &span : spans) {
+    Value left = span.left;
+    if (span.held) {
+      Value buffer = stage(root, span);
+      if (span.reads)
+        planFetch(span, offloaded, buffer, earliest);
+      left = rewrite(span, buffer);
+    }
+    if (span.writes && (isState || &span != &spans.back()))
+      planStore(span, left, placeToStore(root, span, offloaded));
+    earliest = span.last().end;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Copies
+//===----------------------------------------------------------------------===//
+
+/// For people: the state, or what the first user says that it does.
+static std::string nameRoot(Value root, const OffloadSpan &span) {
+  if (auto state = root.getDefiningOp<sched::StateOp>())
+    return state.getState().str();
+  auto label = span.uses.front().op->getAttrOfType<StringAttr>("label");
+  return label ? label.str() : "";
+}
+
+void Offloader::planFetch(const OffloadSpan &span, Value from, Value to,
+                          unsigned earliest) {
+  const OffloadUse &first = span.uses.front();
+  fetches.push_back({from, to, first, "fetch " + nameRoot(getRoot(from), span),
+                     copies.size()});
+  copies.push_back({/*isFetch=*/true, getByteSize(to), earliest, first.begin});
+}
+
+void Offloader::planStore(const OffloadSpan &span, Value from, Value to) {
+  const OffloadUse &last = span.last();
+  stores.push_back(
+      {from, to, last, "store " + nameRoot(getRoot(to), span), copies.size()});
+  copies.push_back({/*isFetch=*/false, getByteSize(to), last.end, last.end});
+}
+
+CopyOp Offloader::createCopy(const Planned &planned) {
+  double bytes = 2.0 * static_cast<double>(getByteSize(planned.source));
+  return CopyOp::create(
+      builder, planned.use.op->getLoc(), planned.source, planned.destination,
+      builder.getUnitAttr(), builder.getStringAttr(planned.label),
+      builder.getF64FloatAttr(0), builder.getF64FloatAttr(bytes));
+}
+
+void Offloader::placeStores() {
+  // From the last to the first, for each goes right behind what it waits for.
+  for (Planned &store : llvm::reverse(stores)) {
+    if (store.use.endOp) {
+      builder.setInsertionPointAfter(store.use.endOp);
+    } else {
+      builder.setInsertionPointToEnd(&program.getBody().front());
+      auto op = cast<InstructionOpInterface>(store.use.op);
+      WaitOp::create(builder, op.getLoc(), op.getWrites().front());
+    }
+    store.op = createCopy(store);
+  }
+}
+
+void Offloader::placeFetches() {
+  llvm::stable_sort(fetches, [&](const Planned &a, const Planned &b) {
+    return copies[a.copy].needed < copies[b.copy].needed;
+  });
+  for (Planned &fetch : fetches) {
+    const OffloadCopy &copy = copies[fetch.copy];
+    Operation *place = fetch.use.op;
+    if (copy.time < copy.needed)
+      place = uses.getMain()[copy.time];
+    builder.setInsertionPoint(place);
+    fetch.op = createCopy(fetch);
+    firstFetches.try_emplace(place, fetch.op);
+  }
+}
+
+/// A wait for a copy that has been waited for already would wait for nothing.
+void Offloader::placeWaits() {
+  llvm::DenseMap<Operation *, SmallVector<CopyOp>> awaited;
+  for (const Planned &store : stores) {
+    unsigned time = copies[store.copy].time;
+    if (time == OffloadCopy::kNever)
+      continue;
+    // Fetches that begin there may use the memory.
+    Operation *place = uses.getMain()[time];
+    Operation *fetch = firstFetches.lookup(place);
+    awaited[fetch ? fetch : place].push_back(store.op);
+  }
+  for (const Planned &fetch : fetches)
+    awaited[fetch.use.op].push_back(fetch.op);
+  UnderWay underWay;
+  for (Operation &op : llvm::make_early_inc_range(program.getBody().front())) {
+    for (CopyOp copy : awaited.lookup(&op)) {
+      if (!llvm::is_contained(underWay.get(), copy.getOperation()))
+        continue;
+      builder.setInsertionPoint(&op);
+      underWay.step(
+          *WaitOp::create(builder, copy.getLoc(), copy.getDestination()));
+    }
+    underWay.step(op);
+  }
+}
+
+void Offloader::eraseUnused() {
+  for (Operation &op :
+       llvm::make_early_inc_range(llvm::reverse(program.getBody().front())))
+    if (isa<ViewOp, sched::StateOp>(op) && op.use_empty())
+      op.erase();
+}
+
+namespace {
+
+struct OffloadPass : impl::OffloadPassBase<OffloadPass> {
+  void runOnOperation() override {
+    for (ProgramOp program : getOperation().getOps<ProgramOp>()) {
+      Offloader offloader(program);
+      offloader.run();
+      numFetches += offloader.getNumFetches();
+      numStores += offloader.getNumStores();
+    }
+  }
+};
+
+} // namespace
+} // namespace zc

@@ -1,0 +1,143 @@
+//===- OffloadTimes.cpp - when copies begin and are waited for ------------===//
+#include "passes/Scheduling/OffloadTimes.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+
+namespace zc {
+
+// A file in the system's cache, by one thread.
+static constexpr double kBytesPerSecond = 3e9;
+static constexpr double kCopySeconds = 2e-5;
+
+static double secondsOf(int64_t bytes) {
+  return kCopySeconds + static_cast<double>(bytes) / kBytesPerSecond;
+}
+
+namespace {
+
+/// Copies that are needed, or begin, at the same time.
+struct Group {
+  unsigned time = 0;
+  int64_t bytes = 0;
+  std::vector<OffloadCopy *> copies;
+};
+
+std::vector<Group> groupByTime(std::vector<OffloadCopy> &copies, bool fetches) {
+  std::map<unsigned, Group> byTime;
+  for (OffloadCopy &copy : copies) {
+    if (copy.isFetch != fetches)
+      continue;
+    Group &group = byTime[fetches ? copy.needed : copy.earliest];
+    group.time = fetches ? copy.needed : copy.earliest;
+    group.bytes += copy.bytes;
+    group.copies.push_back(&copy);
+  }
+  std::vector<Group> groups;
+  for (auto &[time, group] : byTime)
+    groups.push_back(std::move(group));
+  return groups;
+}
+
+int64_t mostBytes(llvm::ArrayRef<Group> groups) {
+  int64_t most = 0;
+  for (const Group &group : groups)
+    most = std::max(most, group.bytes);
+  return 2 * most;
+}
+
+} // namespace
+
+/// As late as they arrive in time.
+static void placeFetches(llvm::ArrayRef<double> seconds,
+                         llvm::ArrayRef<Group> groups) {
+  const int64_t most = mostBytes(groups);
+  unsigned previous = 0;
+  for (size_t i = 0; i < groups.size(); ++i) {
+    // Those that are on their way or wait for their use, this one included.
+    int64_t bytes = 0;
+    size_t first = i + 1;
+    while (first > 0 && bytes + groups[first - 1].bytes <= most)
+      bytes += groups[--first].bytes;
+    unsigned lowest = first == 0 ? 0 : groups[first - 1].time + 1;
+    lowest = std::min(std::max(lowest, previous), groups[i].time);
+    unsigned time = groups[i].time;
+    double wanted = 0, given = 0;
+    for (const OffloadCopy *copy : groups[i].copies)
+      wanted += secondsOf(copy->bytes);
+    while (time > lowest && given < wanted)
+      given += seconds[--time];
+    previous = time;
+    for (OffloadCopy *copy : groups[i].copies)
+      copy->time = std::max(time, std::min(copy->earliest, copy->needed));
+  }
+}
+
+namespace {
+
+/// Runs the two streams by the cost model to see when stores have ended.
+class StoreWaits {
+public:
+  StoreWaits(llvm::ArrayRef<double> seconds, std::vector<OffloadCopy> &copies)
+      : seconds(seconds) {
+    for (const Group &group : groupByTime(copies, /*fetches=*/false))
+      stores[group.time] = group.copies;
+    most = mostBytes(groupByTime(copies, /*fetches=*/false));
+    for (OffloadCopy &copy : copies) {
+      if (!copy.isFetch)
+        continue;
+      beginning[copy.time].push_back(&copy);
+      needed[copy.needed].push_back(&copy);
+    }
+  }
+
+  void run() {
+    for (unsigned time = 0; time < seconds.size(); ++time) {
+      for (OffloadCopy *store : stores[time]) {
+        underWay.push_back({send(*store), store});
+        bytes += store->bytes;
+      }
+      while (!underWay.empty() &&
+             (bytes > most || underWay.front().first <= now))
+        wait(time);
+      for (OffloadCopy *fetch : beginning[time])
+        arrivals[fetch] = send(*fetch);
+      for (OffloadCopy *fetch : needed[time])
+        now = std::max(now, arrivals[fetch]);
+      now += seconds[time];
+    }
+  }
+
+private:
+  double send(const OffloadCopy &copy) {
+    return linkFree = std::max(linkFree, now) + secondsOf(copy.bytes);
+  }
+
+  void wait(unsigned time) {
+    auto [end, store] = underWay.front();
+    underWay.pop_front();
+    now = std::max(now, end);
+    bytes -= store->bytes;
+    store->time = time;
+  }
+
+  llvm::ArrayRef<double> seconds;
+  std::map<unsigned, std::vector<OffloadCopy *>> stores, beginning, needed;
+  std::deque<std::pair<double, OffloadCopy *>> underWay; // by their end
+  std::map<OffloadCopy *, double> arrivals;
+  int64_t bytes = 0, most = 0;
+  double now = 0, linkFree = 0;
+};
+
+} // namespace
+
+void chooseOffloadTimes(llvm::ArrayRef<double> seconds,
+                        std::vector<OffloadCopy> &copies) {
+  placeFetches(seconds, groupByTime(copies, /*fetches=*/true));
+  StoreWaits(seconds, copies).run();
+}
+
+} // namespace zc

@@ -1,0 +1,36 @@
+//===- OffloadTimes.h - when copies begin and are waited for ----*- C++ -*-===//
+#ifndef ZC_PASSES_SCHEDULING_OFFLOADTIMES_H
+#define ZC_PASSES_SCHEDULING_OFFLOADTIMES_H
+
+#include "mlir/Support/LLVM.h"
+#include "llvm/ADT/ArrayRef.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace zc {
+
+/// A copy between the two memory spaces. Times are numbers of instructions of
+/// the main stream, as in OffloadUses.h.
+struct OffloadCopy {
+  bool isFetch; // from the second space
+  int64_t bytes;
+  /// A fetch: from when on it may begin, and when it must have ended. A store:
+  /// when it begins.
+  unsigned earliest, needed;
+  /// Set: when a fetch begins, or when a store is waited for; kNever: others'
+  /// waits or the program's end do.
+  unsigned time = kNever;
+
+  static constexpr unsigned kNever = ~0u;
+};
+
+/// Chooses the times of copies that run beside instructions which take
+/// `seconds`. Bytes on their way in one direction are at most twice the most
+/// that begin or are needed at one time.
+void chooseOffloadTimes(llvm::ArrayRef<double> seconds,
+                        std::vector<OffloadCopy> &copies);
+
+} // namespace zc
+
+#endif // ZC_PASSES_SCHEDULING_OFFLOADTIMES_H

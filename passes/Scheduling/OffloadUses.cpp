@@ -1,0 +1,127 @@
+//===- OffloadUses.cpp - when offloaded values are needed -----------------===//
+#include "passes/Scheduling/OffloadUses.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace zc::sched;
+
+namespace zc {
+
+// Instructions between two uses for which a value is not copied away and back.
+static constexpr unsigned kNear = 1;
+
+const OffloadUse &OffloadSpan::last() const {
+  const OffloadUse *best = &uses.front();
+  for (const OffloadUse &use : uses)
+    if (!use.endOp || (best->endOp && use.end >= best->end))
+      best = &use;
+  return *best;
+}
+
+OffloadUses::OffloadUses(ProgramOp program) {
+  findRoots(program);
+  if (spans.empty())
+    return;
+  findEnds(program);
+  for (Operation &op : program.getBody().front()) {
+    addUses(op);
+    if (isa<InstructionOpInterface>(op) && getStream(&op) == kMainStream)
+      ++now;
+  }
+}
+
+void OffloadUses::findRoots(ProgramOp program) {
+  SymbolTable symbols(program->getParentOfType<ModuleOp>());
+  for (Operation &op : program.getBody().front()) {
+    if (auto use = dyn_cast<sched::StateOp>(op)) {
+      if (!symbols.lookup(use.getState())->hasAttr(kOffloadedAttr))
+        continue;
+      spans[use] = {};
+      current[use] = use;
+    } else if (isa<AllocOp>(op) && op.hasAttr(kOffloadAttr)) {
+      spans[op.getResult(0)] = {};
+    }
+  }
+  // The host reads outputs from the transient region.
+  for (auto output : program.getOps<OutputOp>())
+    if (Value root = getRoot(output.getBuffer()); root.getDefiningOp<AllocOp>())
+      spans.erase(root);
+}
+
+void OffloadUses::findEnds(ProgramOp program) {
+  UnderWay underWay;
+  unsigned time = 0;
+  for (Operation &op : program.getBody().front()) {
+    for (Operation *ended : underWay.step(op))
+      ends[ended] = {time, &op};
+    auto instruction = dyn_cast<InstructionOpInterface>(op);
+    if (!instruction)
+      continue;
+    for (Value write : instruction.getWrites())
+      written.insert(write);
+    if (getStream(&op) != kMainStream)
+      continue;
+    main.push_back(&op);
+    ++time;
+  }
+  for (Operation *last : underWay.get())
+    ends[last] = {time, nullptr};
+}
+
+/// The value that `buffer` is a name for.
+Value OffloadUses::resolve(Value buffer) const {
+  while (!written.contains(buffer)) {
+    auto view = buffer.getDefiningOp<ViewOp>();
+    if (!view)
+      break;
+    buffer = view.getSource();
+  }
+  return buffer;
+}
+
+void OffloadUses::addUses(Operation &op) {
+  if (!isa<InstructionOpInterface, WaitOp, OutputOp>(op))
+    return;
+  bool isMain =
+      isa<InstructionOpInterface>(op) && getStream(&op) == kMainStream;
+  OffloadUse use{&op, now, now + (isMain ? 1 : 0), &op};
+  if (auto end = ends.find(&op); end != ends.end())
+    std::tie(use.end, use.endOp) = end->second;
+  llvm::SmallSetVector<Value, 4> roots;
+  for (Value operand : op.getOperands())
+    roots.insert(getRoot(operand));
+  for (Value root : roots)
+    if (spans.contains(root))
+      add(root, use);
+}
+
+void OffloadUses::add(Value root, const OffloadUse &use) {
+  std::vector<OffloadSpan> &list = spans[root];
+  bool isNear = !list.empty() && (!list.back().last().endOp ||
+                                  use.begin <= list.back().last().end + kNear);
+  if (!isNear) {
+    OffloadSpan &span = list.emplace_back();
+    span.held = span.left = current.lookup(root);
+  }
+  list.back().uses.push_back(use);
+  note(list.back(), use.op, root);
+}
+
+void OffloadUses::note(OffloadSpan &span, Operation *op, Value root) {
+  if (auto output = dyn_cast<OutputOp>(op))
+    span.reads |= resolve(output.getBuffer()) == span.held;
+  auto instruction = dyn_cast<InstructionOpInterface>(op);
+  if (!instruction)
+    return;
+  for (Value read : instruction.getReads())
+    span.reads |= getRoot(read) == root && resolve(read) == span.held;
+  for (Value write : instruction.getWrites()) {
+    if (getRoot(write) != root)
+      continue;
+    span.writes = true;
+    span.left = current[root] = write;
+  }
+}
+
+} // namespace zc

@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+"""What lies in a file while nothing needs it: never the numbers, only where."""
+import json
+import unittest
+
+from zctest import (Fixture, ZcTest, latest_step, limit_file_size, read_log)
+
+PARTS = ("optimizer", "parameters", "activations")
+
+
+class Offload(ZcTest):
+
+    def plan(self, name, *options):
+        artifact = self.folder / "a.zca"
+        fixture = Fixture(name)
+        self.zc("compile", fixture.model, "-o", artifact,
+                *fixture.compile_options("adamw"), *options)
+        plan = json.loads(self.zc("inspect", artifact, "--memory", "--json"))
+        return artifact, fixture.data, plan["memory"]
+
+    def numbers(self, artifact, data, *options, steps=3):
+        """Losses and weights of a run, and the memory that it had."""
+        log = self.folder / "log.jsonl"
+        folder = self.folder / "ckpt"
+        self.train(artifact, data, steps, "--no-shuffle", "--log", log,
+                   "--checkpoint", folder, *options)
+        lines = read_log(log)
+        weights = self.folder / "w.safetensors"
+        self.zc("export", artifact, "--checkpoint", folder, "--safetensors",
+                weights)
+        return ([line["loss"] for line in lines], weights.read_bytes(),
+                lines[-1]["peak_bytes"])
+
+    def check(self, name, *options, parts, run=()):
+        """Returns the plans, without offloading and with each of `parts`."""
+        plans, expected = [], None
+        for offload in ("",) + parts:
+            chosen = ("--offload", offload) if offload else ()
+            artifact, data, plan = self.plan(name, *options, *chosen)
+            losses, weights, used = self.numbers(artifact, data, *run)
+            self.assertEqual(plan["peak"], used, offload)
+            expected = expected or (losses, weights)
+            self.assertEqual((losses, weights), expected, offload)
+            plans.append(plan)
+        return plans
+
+    def test_transformer(self):
+        none, optimizer, parameters, activations, everything = self.check(
+            "gpt",
+            parts=PARTS + (",".join(PARTS), ))
+        self.assertEqual(none["offloaded"], 0)
+        # What is small stays.
+        self.assertGreater(optimizer["offloaded"], 0.9 * none["optimizer"])
+        self.assertGreater(parameters["offloaded"], 0.9 * none["parameters"])
+        self.assertEqual(optimizer["persistent"] + optimizer["offloaded"],
+                         none["persistent"])
+        for plan in (optimizer, parameters, activations):
+            self.assertLess(plan["peak"], none["peak"])
+            self.assertLess(everything["peak"], plan["peak"])
+
+    def test_ranks(self):
+        """One file a rank; gathers and reductions beside the copies."""
+        for stage in (1, 3):
+            plans = self.check("gpt", "--mesh", "dp=2", "--zero", stage,
+                               "--cpu-threads", 1, parts=(",".join(PARTS), ),
+                               run=("--local-ranks", 2))
+            self.assertLess(plans[1]["peak"], plans[0]["peak"])
+
+    def test_micro_batches_in_16_bits(self):
+        """The float32 weights are the optimizer's; programs of two kinds."""
+        plans = self.check("gpt", "--precision", "bf16", "--accumulate", 2,
+                           "--recompute", "sqrt",
+                           parts=("optimizer", ",".join(PARTS)))
+        self.assertGreater(plans[1]["offloaded"], 0.9 * plans[0]["optimizer"])
+
+    def test_batch_normalisation(self):
+        self.check("resnet", parts=(",".join(PARTS), ))
+
+    def test_resume(self):
+        """Checkpoints hold what lies in the file; any plan resumes from it."""
+        artifact, data, _ = self.plan("gpt", "--offload", "optimizer")
+        whole = self.numbers(artifact, data, steps=4)
+        plain, _, _ = self.plan("gpt")
+        folder = self.folder / "parts"
+        for steps, offload in enumerate((("--offload", "optimizer"), (),
+                                         ("--offload", ",".join(PARTS)))):
+            artifact, data, _ = self.plan("gpt", *offload)
+            resume = ("--resume", ) if steps else ()
+            self.train(artifact, data, steps + 2, "--no-shuffle",
+                       "--checkpoint", folder, *resume)
+        weights = self.folder / "parts.safetensors"
+        self.zc("export", artifact, "--checkpoint", folder, "--safetensors",
+                weights)
+        self.assertEqual(weights.read_bytes(), whole[1])
+
+    def test_a_full_disk(self):
+        artifact, data, _ = self.plan("gpt", "--offload", "optimizer")
+        folder, place = self.folder / "ckpt", self.folder / "offload"
+        place.mkdir()
+        run = ("run", artifact, "--data", data, "--checkpoint", folder,
+               "--offload-dir", place)
+        self.zc(*run, "--steps", 1)
+        before = {path: path.read_bytes()
+                  for path in sorted(latest_step(folder).iterdir())}
+        self.fails(1, ["cannot offload [0-9]+ bytes to", "offload", "too large",
+                       "--offload-dir DIR"], *run, "--steps", 2, "--resume",
+                   preexec_fn=limit_file_size(100 * 1024))
+        after = {path: path.read_bytes()
+                 for path in sorted(latest_step(folder).iterdir())}
+        self.assertEqual(before, after)
+        self.assertEqual(list(place.iterdir()), [])
+        self.zc(*run, "--steps", 2, "--resume")
+        self.assertEqual(list(place.iterdir()), [])
+
+    def test_wrong_folder(self):
+        artifact, data, _ = self.plan("gpt", "--offload", "optimizer")
+        self.fails(1, ["cannot offload", "missing", "no such file"], "run",
+                   artifact, "--data", data, "--steps", 1, "--offload-dir",
+                   self.folder / "missing")
+
+    def test_wrong_options(self):
+        model = Fixture("mlp").model
+        for options, patterns in {
+                ("--offload", "optimiser"): ["activations", "'optimiser'"],
+                ("--offload", "optimizer,"): ["found 'optimizer,'"],
+                ("--offload", ""): ["optimizer, parameters"],
+                ("--mode", "infer", "--offload", "optimizer"):
+                ["--mode train"],
+                ("--target", "cuda", "--offload", "optimizer"):
+                ["--target cpu"],
+        }.items():
+            self.fails(2, patterns, "compile", model, "-o",
+                       self.folder / "a.zca", "--loss", "mse", *options)
+
+
+if __name__ == "__main__":
+    unittest.main()
