@@ -42,8 +42,29 @@ private:
     return shapeOfValue(value) == ArrayRef(shape);
   }
 
+  /// A reduction of all but leading dims of something full, which only leaves
+  /// the kernel.
+  bool isRowSum(Operation &op) const {
+    auto reduce = dyn_cast<ReduceOp>(op);
+    if (!reduce || !isFull(reduce.getInput()))
+      return false;
+    int64_t kept = rankOf(reduce);
+    return !reduce.getDims().empty() &&
+           llvm::equal(reduce.getDims(),
+                       llvm::seq<int64_t>(kept, shape.size())) &&
+           llvm::all_of(reduce->getUsers(), [&](Operation *user) {
+             return user == body.getTerminator();
+           });
+  }
+
+  static int64_t rankOf(ReduceOp reduce) {
+    return shapeOfValue(reduce.getResult()).size();
+  }
+
   bool isUnderstood() {
     for (Operation &op : body.without_terminator()) {
+      if (isRowSum(op))
+        continue;
       auto spread = dyn_cast<BroadcastOp>(op);
       if (spread && !isa<BlockArgument>(spread.getInput()))
         return false;
@@ -53,7 +74,10 @@ private:
         return false;
     }
     return llvm::all_of(body.getTerminator()->getOperands(),
-                        [&](Value value) { return isFull(value); }) &&
+                        [&](Value value) {
+                          Operation *op = value.getDefiningOp();
+                          return isFull(value) || (op && isRowSum(*op));
+                        }) &&
            llvm::all_of(body.getArguments(), [&](BlockArgument argument) {
              return isFull(argument) ||
                     llvm::all_of(argument.getUsers(),
@@ -77,6 +101,8 @@ private:
         if (varies[dim] != varies[dim - 1])
           joined[dim] = false;
     }
+    for (auto op : body.getOps<ReduceOp>())
+      joined[rankOf(op)] = false;
     for (size_t dim = 0; dim < shape.size(); ++dim) {
       if (dim == 0 || !joined[dim])
         groups.emplace_back();
@@ -120,8 +146,26 @@ private:
     return true;
   }
 
+  /// How many groups the leading `dims` are.
+  int64_t numGroups(int64_t dims) const {
+    return llvm::count_if(
+        groups, [&](const auto &group) { return group.front() < dims; });
+  }
+
+  /// The type of a result once the dims are collapsed.
+  RankedTensorType collapsedType(Operation &op,
+                                 ArrayRef<int64_t> collapsed) const {
+    auto reduce = dyn_cast<ReduceOp>(op);
+    return withShape(op.getResult(0).getType(),
+                     reduce ? collapsed.take_front(numGroups(rankOf(reduce)))
+                            : collapsed);
+  }
+
   void apply() {
     SmallVector<int64_t> collapsed = collapsedShape();
+    for (auto op : body.getOps<ReduceOp>())
+      op.setDims(llvm::to_vector(
+          llvm::seq<int64_t>(numGroups(rankOf(op)), collapsed.size())));
     for (auto op : body.getOps<BroadcastOp>())
       op.setDims(collapsedDims(op));
     for (BlockArgument argument : body.getArguments()) {
@@ -136,8 +180,7 @@ private:
       newTypes.push_back({argument, withShape(argument.getType(), to)});
     }
     for (Operation &op : body.without_terminator())
-      newTypes.push_back(
-          {op.getResult(0), withShape(op.getResult(0).getType(), collapsed)});
+      newTypes.push_back({op.getResult(0), collapsedType(op, collapsed)});
     for (auto [value, type] : newTypes)
       value.setType(type);
     for (auto op : body.getOps<ConstantOp>())

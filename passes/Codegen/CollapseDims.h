@@ -10,7 +10,7 @@ namespace zc {
 /// that the innermost loop is long: 2 x 3 x 4 elements added to others are 24
 /// in a row. Changes the types of arguments and ops in place; buffers are
 /// contiguous, so only their shapes change. Bodies other than elementwise ops,
-/// splat constants and broadcasts of arguments are left alone.
+/// splat constants, broadcasts of arguments and sums of rows are left alone.
 void collapseDims(mlir::Block &body);
 
 } // namespace zc

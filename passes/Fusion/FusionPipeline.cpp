@@ -20,8 +20,10 @@ void buildFusionPipeline(OpPassManager &manager,
   // From here on the values that exist are fixed: no pass may fold across
   // regions.
   manager.addPass(createFormRegionsPass());
-  if (options.target == "cpu")
+  if (options.target == "cpu") {
+    manager.addPass(createFoldRowSumsPass());
     manager.addPass(createCompactTableGradientsPass());
+  }
   manager.addPass(createSelectLibraryCallsPass(options));
 }
 

@@ -139,6 +139,30 @@ def CompactTableGradientsPass
   let dependentDialects = ["::zc::train::TrainDialect"];
 }
 
+def FoldRowSumsPass : Pass<"zc-fold-row-sums", "::mlir::ModuleOp"> {
+  let summary = "sum rows in the region that reads them anyway";
+  let description = [{
+    Requires regions. A region of one reduction of all but the leading dims of a
+    value joins a loop nest that reads the same value in place and does not wait
+    for the reduction: the norm of a gradient is computed by its update, in one
+    pass over memory. The sums come first in the region, so what may share buffers
+    stays the same.
+
+    ```mlir
+    %n = train.fused(%g) { train.reduce "sum_square" %g {dims = [1]} }
+    %w1 = train.fused(%w, %g) { train.sub %w, %g }
+    // becomes
+    %w1, %n = train.fused(%w, %g) {
+      train.sub %w, %g
+      train.reduce "sum_square" %g {dims = [1]} }
+    ```
+  }];
+  let statistics = [
+    Statistic<"numFolded", "num-folded", "Reductions folded into loop nests">
+  ];
+  let dependentDialects = ["::zc::train::TrainDialect"];
+}
+
 def WidenProductsPass : Pass<"zc-widen-products", "::mlir::ModuleOp"> {
   let summary = "compute in float32 what libraries do not in 16 bits";
   let description = [{

@@ -51,6 +51,24 @@ sched.kernel @sums_of_products {
   train.yield %3 : tensor<1024xf32>
 }
 
+// Tests that rows are summed before what shares their buffer is written over them,
+// and that dims which neither the sums nor the loops tell apart are one.
+// CHECK: func.func @sums_and_update([[G:%[a-z0-9]+]]: memref<256x72xf32> {{{[^}]*}}}, %{{[a-z0-9]+}}: memref<256xf32>
+// CHECK: %[[ROWS:.*]] = memref.subview [[G]][%{{.*}}, 0] [128, 72] [1, 1]
+// CHECK: linalg.generic
+// CHECK-SAME: iterator_types = ["parallel", "reduction"]
+// CHECK-SAME: ins(%[[ROWS]] :
+// CHECK: linalg.generic
+// CHECK-SAME: iterator_types = ["parallel", "parallel"]
+// CHECK-SAME: outs(%[[ROWS]] :
+// CHECK: math.exp
+sched.kernel @sums_and_update attributes {shared = array<i64: 0, 0>} {
+^bb0(%g: tensor<256x8x3x3xf32>):
+  %0 = train.exp %g : (tensor<256x8x3x3xf32>) -> tensor<256x8x3x3xf32>
+  %1 = train.reduce "sum_square" %g {dims = array<i64: 1, 2, 3>} : (tensor<256x8x3x3xf32>) -> tensor<256xf32>
+  train.yield %0, %1 : tensor<256x8x3x3xf32>, tensor<256xf32>
+}
+
 // Tests that of a square value and its transpose, which are computed in one loop
 // nest, only a dim that stays in place is cut.
 // CHECK: func.func @square({{.*}}zc.signature = array<i64: 2, 131072, 131072, 131072>}
