@@ -223,7 +223,21 @@ private:
     materialize(value, allocate(value));
   }
 
+  /// A part of what is in memory is there already.
+  bool isWindow(Operation *op) const {
+    return isa<SliceOp>(op) && buffers.contains(op->getOperand(0)) &&
+           !targets.contains(op->getResult(0));
+  }
+
   void buildOp(Operation *op) {
+    if (isWindow(op)) {
+      auto slice = cast<SliceOp>(op);
+      buffers[slice.getResult()] =
+          buildWindow(builder, op->getLoc(), buffers.lookup(slice.getInput()),
+                      slice.getOffsets(), split.localShape(slice.getResult()),
+                      slice.getStrides());
+      return;
+    }
     auto form = cast<LinalgFormOpInterface>(op);
     SmallVector<Value> outputs;
     for (Value result : op->getResults())

@@ -21,6 +21,7 @@ void buildFusionPipeline(OpPassManager &manager,
   // regions.
   manager.addPass(createFormRegionsPass());
   if (options.target == "cpu") {
+    manager.addPass(createComputeSlicesPass());
     manager.addPass(createFoldRowSumsPass());
     manager.addPass(createCompactTableGradientsPass());
   }

@@ -139,6 +139,31 @@ def CompactTableGradientsPass
   let dependentDialects = ["::zc::train::TrainDialect"];
 }
 
+def ComputeSlicesPass : Pass<"zc-compute-slices", "::mlir::ModuleOp"> {
+  let summary = "compute parts of a value where only parts of it are read";
+  let description = [{
+    Requires regions. Where slices, of no more elements together, alone read what
+    elementwise ops compute, each slice's region computes its part itself, from
+    slices of the operands, and the whole never exists: so q, k and v of one matrix
+    get their bias on the way to where they go.
+
+    ```mlir
+    %y = train.fused(%x, %b) {                   // : tensor<64x768xf32>
+      train.add %x, (train.broadcast %b) }
+    %k = train.fused(%y) { train.slice %y {offsets = [0, 256]} }
+    // becomes, and so for the other slices
+    %k = train.fused(%x, %b) {                   // : tensor<64x256xf32>
+      %part = train.slice %x {offsets = [0, 256]}
+      %bias = train.slice %b {offsets = [256]}
+      train.add %part, (train.broadcast %bias) }
+    ```
+  }];
+  let statistics = [
+    Statistic<"numComputed", "num-computed", "Slices that compute their part">
+  ];
+  let dependentDialects = ["::zc::train::TrainDialect"];
+}
+
 def FoldRowSumsPass : Pass<"zc-fold-row-sums", "::mlir::ModuleOp"> {
   let summary = "sum rows in the region that reads them anyway";
   let description = [{
