@@ -154,15 +154,19 @@ std::string zc::checkMeshTogether(const CompileOptions &options) {
            "says what is gathered and reduced together";
   if (options.reshardLast && options.noReshardAfterForward)
     return "--reshard-last and --no-reshard-after-forward exclude one another";
-  bool perElement = options.optimizer == "sgd" || options.optimizer == "adam" ||
-                    options.optimizer == "adamw";
-  if (options.zero > 0 && !perElement)
-    return "--zero with --optimizer " + options.optimizer + " is not built yet";
+  if (options.zero > 0 && options.unit != "auto" &&
+      !isElementwise(options.optimizer))
+    return "--unit belongs to optimizers of elements; " + options.optimizer +
+           " looks at rows and columns, so every parameter is a unit";
   int64_t ranks = options.getAxisSize("dp");
   if (options.zeroGroup > 0 && ranks % options.zeroGroup != 0)
     return "--zero-group " + std::to_string(options.zeroGroup) +
            " does not divide the " + std::to_string(ranks) + " ranks of dp";
   return "";
+}
+
+bool zc::isElementwise(const std::string &optimizer) {
+  return optimizer == "sgd" || optimizer == "adam" || optimizer == "adamw";
 }
 
 // Whether dp falls in groups.

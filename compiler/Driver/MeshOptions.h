@@ -18,6 +18,10 @@ std::string checkMeshTogether(const CompileOptions &options);
 /// The most bytes of gradients that are reduced together without ZeRO.
 int64_t getBucketBytes(const CompileOptions &options);
 
+/// Whether an optimizer updates every element by itself, so that ZeRO may put
+/// parameters into vectors.
+bool isElementwise(const std::string &optimizer);
+
 /// The axes that divide ZeRO's units.
 std::vector<std::string> getZeroAxes(const CompileOptions &options);
 

@@ -177,6 +177,7 @@ static ApplyZeroPassOptions getZeroOptions(const CompileOptions &options) {
   for (const std::string &axis : getZeroAxes(options))
     zero.axes.push_back(axis);
   zero.unit = options.unit;
+  zero.byDims = !isElementwise(options.optimizer);
   if (options.bucketMib)
     zero.mostBytes = std::max(int64_t(1), getBucketBytes(options));
   zero.reshardAfterForward = !options.noReshardAfterForward;

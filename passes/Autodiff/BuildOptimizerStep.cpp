@@ -191,10 +191,11 @@ private:
 
   /// A state is divided as its parameter is, along the dims that it has too.
   static Attribute getSharding(StateOp parameter, RankedTensorType slot) {
-    if (Attribute moments = parameter->getAttr(dist::kMomentsAttr))
-      return moments;
     auto sharding =
-        parameter->getAttrOfType<dist::ShardingAttr>(dist::kShardingAttr);
+        parameter->getAttrOfType<dist::ShardingAttr>(dist::kMomentsAttr);
+    if (!sharding)
+      sharding =
+          parameter->getAttrOfType<dist::ShardingAttr>(dist::kShardingAttr);
     RankedTensorType type = parameter.getTensorType();
     if (!sharding || type.getRank() != slot.getRank())
       return {};
@@ -208,8 +209,6 @@ private:
 
   /// And its dims are blocks, or have zeros behind them, as the parameter's.
   static void copyForm(StateOp parameter, StateOp slot) {
-    if (parameter->hasAttr(dist::kMomentsAttr))
-      return;
     Builder builder(parameter.getContext());
     SmallVector<Attribute> blocks;
     RankedTensorType type = slot.getTensorType();

@@ -8,6 +8,9 @@
 // shares one behind the other, each padded: it is divided over these axes
 // first.
 //
+// Where the optimizer looks at rows and columns, a unit is one parameter in its
+// own shape, of which the ranks divide one dim.
+//
 //===----------------------------------------------------------------------===//
 #include "dialects/Dist/Shares.h"
 #include "dialects/Onnx/Location.h"
@@ -51,7 +54,9 @@ struct Member {
 
 struct Unit {
   SmallVector<Member> members;
+  std::optional<int64_t> dim; // that is divided, of a parameter in its shape
   StateOp state;
+  dist::ShardingAttr whole; // of a parameter in its shape, what others divide
   StateOp copy;     // in 16 bits, which the step reads; null: it reads `state`
   int64_t size = 0; // of a share, without padding
 
@@ -95,14 +100,17 @@ struct ApplyZero : public impl::ApplyZeroPassBase<ApplyZero> {
         zeroAxes.push_back(axis);
     if (zeroAxes.empty() || stage == 0)
       return;
-    if (failed(formUnits()))
+    if (byDims)
+      findDims();
+    else if (failed(formUnits()))
       return signalPassFailure();
     for (auto [index, unit] : llvm::enumerate(units))
-      createState(unit, index);
-    packGradients();
+      byDims ? divideState(unit) : createState(unit, index);
+    byDims ? divideGradients() : packGradients();
     for (auto each : getOperation().getOps<func::FuncOp>())
       readUnits(each);
-    moveMembers();
+    if (!byDims)
+      moveMembers();
   }
 
 private:
@@ -202,10 +210,93 @@ private:
     units = std::move(joined);
   }
 
+  // --- Parameters in their shapes
+
+  static Layout layoutOf(StateOp state, dist::MeshAttr mesh) {
+    auto sharding =
+        state->getAttrOfType<dist::ShardingAttr>(dist::kShardingAttr);
+    return sharding ? Layout::from(sharding, mesh)
+                    : Layout::replicated(state.getTensorType());
+  }
+
+  /// The first dim that divides evenly, and is not of blocks.
+  std::optional<int64_t> findDim(StateOp state) {
+    Layout layout = layoutOf(state, mesh);
+    for (auto [dim, size] : llvm::enumerate(state.getTensorType().getShape()))
+      if (size % (groupSize(layout.dims[dim], mesh) *
+                  groupSize(zeroAxes, mesh)) ==
+              0 &&
+          dist::getBlocks(state, dim).empty())
+        return dim;
+    return std::nullopt;
+  }
+
+  void findDims() {
+    SmallVector<StringRef> left;
+    for (Member &member : findParameters()) {
+      std::optional<int64_t> dim = findDim(member.state);
+      if (!dim) {
+        left.push_back(member.state.getSymName());
+        continue;
+      }
+      Unit &unit = units.emplace_back();
+      unit.add(member);
+      unit.dim = dim;
+    }
+    if (left.empty())
+      return;
+    auto ranks = std::to_string(groupSize(zeroAxes, mesh));
+    std::string note = "--zero leaves " + llvm::join(left, ", ") +
+                       " whole: no dim divides among " + ranks + " ranks";
+    SmallVector<Attribute> notes;
+    if (auto old = getOperation()->getAttrOfType<ArrayAttr>(dist::kNotesAttr))
+      llvm::append_range(notes, old);
+    notes.push_back(StringAttr::get(&getContext(), note));
+    getOperation()->setAttr(dist::kNotesAttr,
+                            ArrayAttr::get(&getContext(), notes));
+  }
+
+  void divideState(Unit &unit) {
+    unit.state = unit.front().state;
+    unit.copy = findCopy(unit.state);
+    unit.whole = layoutOf(unit.state, mesh).toAttr(mesh);
+    dist::ShardingAttr divided = shardingOf(unit, /*divided=*/true);
+    unit.state->setAttr(dist::kMomentsAttr, divided);
+    for (StateOp state : {unit.state, unit.copy})
+      if (state && (stage == 3 || (unit.copy && state != unit.copy))) {
+        state->setAttr(dist::kShardingAttr, divided);
+        state->setAttr(dist::kWhyAttr, whyDivided(state));
+      }
+  }
+
+  StringAttr whyDivided(StateOp state) {
+    auto said = state->getAttrOfType<StringAttr>(dist::kWhyAttr);
+    return StringAttr::get(&getContext(),
+                           (said ? said.getValue() + "; " : Twine()) +
+                               "flag --zero");
+  }
+
+  void divideGradients() {
+    for (Unit &unit : units)
+      for (unsigned i = 0; stage >= 2 && i < program.getNumResults(); ++i) {
+        auto symbol =
+            program.getResultAttrOfType<FlatSymbolRefAttr>(i, kGradientAttr);
+        if (symbol && symbol.getAttr() == unit.state.getSymNameAttr())
+          program.setResultAttr(i, dist::kShardingAttr,
+                                shardingOf(unit, /*divided=*/true));
+      }
+  }
+
   // --- The vector's state
 
   /// Over what divides its members, and over the ranks of ZeRO where `divided`.
-  dist::ShardingAttr vectorOf(Unit &unit, bool divided) {
+  dist::ShardingAttr shardingOf(Unit &unit, bool divided) {
+    if (unit.dim) {
+      Layout layout = Layout::from(unit.whole, mesh);
+      if (divided)
+        layout.dims[*unit.dim].append(zeroAxes);
+      return layout.toAttr(mesh);
+    }
     Layout layout = Layout::replicated(1);
     for (auto axis : unit.front().shares.axes.getAsRange<StringAttr>())
       layout.dims[0].push_back(mesh.findAxis(axis));
@@ -217,7 +308,7 @@ private:
   /// A state that every rank has whole says nothing.
   void divide(StateOp state, Unit &unit, bool divided) {
     if (divided || unit.numShares() > 1)
-      state->setAttr(dist::kShardingAttr, vectorOf(unit, divided));
+      state->setAttr(dist::kShardingAttr, shardingOf(unit, divided));
   }
 
   void createState(Unit &unit, unsigned index) {
@@ -232,7 +323,7 @@ private:
     unit.state =
         addState(getOperation(), name, type, kParameter, first.getLoc());
     unit.state.setDecay(first.getDecay());
-    unit.state->setAttr(dist::kMomentsAttr, vectorOf(unit, /*divided=*/true));
+    unit.state->setAttr(dist::kMomentsAttr, shardingOf(unit, /*divided=*/true));
     createCopy(unit);
     // What only the optimizer reads is divided with the moments.
     divide(unit.state, unit, stage == 3 || unit.copy);
@@ -285,7 +376,7 @@ private:
           kGradientAttr, FlatSymbolRefAttr::get(unit.state.getSymNameAttr()))};
       if (stage >= 2)
         attributes.push_back(builder.getNamedAttr(
-            dist::kShardingAttr, vectorOf(unit, /*divided=*/true)));
+            dist::kShardingAttr, shardingOf(unit, /*divided=*/true)));
       addResult(program, flat, attributes);
     }
   }
@@ -431,17 +522,20 @@ private:
         unused.resize(each.getNumArguments());
       }
       OpBuilder builder(first);
-      dist::ShardingAttr readable = vectorOf(unit, /*divided=*/false);
+      dist::ShardingAttr readable = shardingOf(unit, /*divided=*/false);
       auto sharding =
           state->getAttrOfType<dist::ShardingAttr>(dist::kShardingAttr);
+      if (unit.dim && (!sharding || sharding == readable))
+        return; // read as it is
       Value whole = sharding && sharding != readable
                         ? gather(builder, vector, readable, backward)
                         : vector;
       for (auto [member, argument] : arguments)
-        replaceUses(*member, argument, whole, loss, backward);
+        replaceUses(unit, *member, argument, whole, loss, backward);
     }
     for (auto [member, argument] : arguments)
-      unused.set(argument.getArgNumber());
+      if (!unit.dim)
+        unused.set(argument.getArgNumber());
   }
 
   Value gather(OpBuilder &builder, Value vector, dist::ShardingAttr readable,
@@ -456,12 +550,13 @@ private:
     return whole;
   }
 
-  void replaceUses(Member &member, BlockArgument argument, Value whole,
-                   Operation *loss, bool backward) {
+  void replaceUses(Unit &unit, Member &member, BlockArgument argument,
+                   Value whole, Operation *loss, bool backward) {
     Operation *own = nullptr;
     SmallVector<OpOperand *> uses;
     for (OpOperand &use : argument.getUses())
-      if (isBackward(use.getOwner(), loss) == backward) {
+      if (use.getOwner() != whole.getDefiningOp() &&
+          isBackward(use.getOwner(), loss) == backward) {
         uses.push_back(&use);
         if (!own || use.getOwner()->isBeforeInBlock(own))
           own = use.getOwner();
@@ -469,9 +564,11 @@ private:
     if (uses.empty())
       return;
     OpBuilder builder(own);
-    Value part = dist::unpackShares(
-        builder, argument.getLoc(), whole, member.offset,
-        cast<RankedTensorType>(argument.getType()), member.shares);
+    Value part = whole;
+    if (!unit.dim)
+      part = dist::unpackShares(
+          builder, argument.getLoc(), whole, member.offset,
+          cast<RankedTensorType>(argument.getType()), member.shares);
     for (OpOperand *use : uses)
       use->set(part);
   }

@@ -37,6 +37,10 @@ def ApplyZeroPass : Pass<"zc-apply-zero", "::mlir::ModuleOp"> {
     as all of its gradients are there. The parameters' own states move to the
     nested module `@units`, for files.
 
+    With `by-dims` every parameter is a unit by itself and keeps its shape: the
+    first of its dims that divides evenly is divided, for optimizers that look at
+    rows and columns. What has none stays whole, and a note says so.
+
     ```mlir
     train.state @unit.0 "parameter" : tensor<16xf32>
       {dist.moments = #dist.sharding<dp>, dist.sharding = #dist.sharding<dp>}
@@ -49,6 +53,8 @@ def ApplyZeroPass : Pass<"zc-apply-zero", "::mlir::ModuleOp"> {
     ListOption<"axes", "axes", "std::string", "the axes that divide units">,
     Option<"unit", "unit", "std::string", "\"auto\"",
            "auto, layer or a number of bytes">,
+    Option<"byDims", "by-dims", "bool", "false",
+           "divide a dim of each parameter, instead of vectors of several">,
     Option<"mostBytes", "most-bytes", "int64_t", "0",
            "units of several parameters are no larger; 0: as large as may be">,
     Option<"reshardAfterForward", "reshard-after-forward", "bool", "true",

@@ -26,6 +26,8 @@ MOMENTUM = [*SGD, "--momentum", "0.9"]
 ADAMW = ["--optimizer", "adamw"]
 MLP = ["--dim", "batch=24"]
 CLIPPED = [*ADAMW, "--clip-norm", "0.5"]
+ADAFACTOR = ["--optimizer", "adafactor"]
+SM3 = ["--optimizer", "sm3", "--momentum", "0.9"]
 PARTS = [*ADAMW, "--accumulate", "2"]
 
 
@@ -52,6 +54,8 @@ TABLE = [
     ("gpt", ADAMW, mesh(4, 3, "--unit", "layer", "--prefetch", 2)),
     ("gpt", CLIPPED, mesh(4, 3, "--unit", "layer", "--reshard-last")),
     ("gpt", PARTS, mesh(2, 3, "--unit", "layer")),
+    ("gpt", ADAFACTOR, mesh(4, 3)),
+    ("mlp", [*MLP, *SM3], mesh(2, 2, tp=2)),
     ("llama", ADAMW, mesh(2)),
     ("llama", ADAMW, mesh(4, 3, "--unit", "layer")),
     ("mlp", [*MLP, *MOMENTUM], mesh(3, 2, tp=2)),

@@ -17,6 +17,8 @@ from zctest import FIXTURES, Fixture, ZcTest
 
 SGD = ["--optimizer", "sgd", "--momentum", "0.9"]
 ODD = ["--dim", "batch=12", "--loss", "softmax-cross-entropy", *SGD]
+ADAFACTOR = ["--optimizer", "adafactor"]
+SM3 = ["--optimizer", "sm3", "--momentum", "0.9"]
 DROPPED = FIXTURES / "options" / "dropped.onnx"
 
 # name: (model, options, options of the mesh)
@@ -62,6 +64,19 @@ LAYOUTS = {
                                  "local"], []),
     "dropout": (DROPPED, ["--loss", "softmax-cross-entropy", *SGD],
                 ["--mesh", "dp=2"]),
+    # Rows and columns: ZeRO divides a dim of each parameter.
+    "zero-1-adafactor": ("mlp", [*ODD[:4], *ADAFACTOR],
+                         ["--mesh", "dp=2", "--zero", "1"]),
+    "zero-2-adafactor": ("mlp", [*ODD[:4], *ADAFACTOR, "--accumulate", "2",
+                                 "--clip-norm", "0.1"],
+                         ["--mesh", "dp=3,tp=2", "--zero", "2"]),
+    "zero-3-adafactor": ("llama", ["--loss", "softmax-cross-entropy",
+                                   *ADAFACTOR],
+                         ["--mesh", "dp=2", "--zero", "3"]),
+    "zero-3-sm3": ("gpt", ["--loss", "softmax-cross-entropy", *SM3],
+                   ["--mesh", "dp=2,tp=2", "--zero", "3"]),
+    "zero-2-sm3": ("mlp", [*ODD[:4], *SM3, "--clip-norm", "0.1"],
+                   ["--mesh", "dp=4", "--zero", "2", "--zero-group", "2"]),
     "tp-dropout": (DROPPED, ["--loss", "softmax-cross-entropy", *SGD],
                    ["--mesh", "dp=2,tp=2", "--zero", "2"]),
 }
@@ -240,7 +255,7 @@ class Sharding(ZcTest):
             limit = re.search(r"train.range = array<i64: (\d+), (\d+)",
                               attributes)
             if kind == "f32":
-                low = 0.1 if re.search("_var$|_sq$", name) else -1
+                low = 0.1 if re.search("_var$|_sq$|variance$|tor_\\d$", name) else -1
                 arrays[name] = random.uniform(low, 1, shape)
             else:
                 arrays[name] = random.integers(

@@ -14,11 +14,11 @@ STEPS = 4
 
 class ZeroTest(ZcTest):
 
-    def build(self, name, model, *options):
+    def build(self, name, model, *options, optimizer="adamw"):
         fixture = Fixture(model)
         artifact = self.folder / f"{name}.zca"
         self.zc("compile", fixture.model, "-o", artifact, "--loss",
-                fixture.reference["loss"], "--optimizer", "adamw", *options)
+                fixture.reference["loss"], "--optimizer", optimizer, *options)
         return artifact, fixture.data
 
     def inspect(self, artifact, section):
@@ -86,6 +86,8 @@ class Buckets(ZeroTest):
 
 class Shares(ZeroTest):
 
+    CONSTANTS = 32 * 32 * 4 + 64 * 4  # the mask and scalars, divided by none
+
     def test_memory(self):
         """Of a rank's part of the weights under tp, dp leaves a half."""
         options = ["--clip-norm", "1"]
@@ -95,7 +97,6 @@ class Shares(ZeroTest):
                               "--bucket-mib", "0")
         self.assertEqual(self.inspect(alone, "memory")["gradients"],
                          base["gradients"])
-        constants = 32 * 32 * 4 + 64 * 4  # the mask and scalars, divided by none
         for zero in (1, 2, 3):
             artifact, _ = self.build(str(zero), "gpt", *options, "--mesh",
                                      "dp=2,tp=2", "--zero", zero)
@@ -105,7 +106,31 @@ class Shares(ZeroTest):
                                   ("parameters", zero == 3)):
                 expected = base[name] / (2 if divided else 1)
                 self.assertLessEqual(memory[name],
-                                     1.01 * expected + constants, (zero, name))
+                                     1.01 * expected + self.CONSTANTS, (zero, name))
+
+    def test_dims(self):
+        """Optimizers of rows and columns divide a dim of each parameter."""
+        options = ["--clip-norm", "1", "--mesh"]
+        whole, _ = self.build("whole", "gpt", *options, "dp=4",
+                              optimizer="adafactor")
+        base = self.inspect(whole, "memory")
+        for zero in (1, 2, 3):
+            artifact, _ = self.build(str(zero), "gpt", *options, "dp=4",
+                                     "--zero", zero, optimizer="adafactor")
+            memory = self.inspect(artifact, "memory")
+            self.assertLessEqual(memory["optimizer"], 0.7 * base["optimizer"])
+            parts = 4 if zero == 3 else 1
+            self.assertLessEqual(memory["parameters"],
+                                 base["parameters"] / parts + self.CONSTANTS)
+        model = Fixture("mlp").model
+        command = ["compile", model, "--loss", "softmax-cross-entropy", "--dim",
+                   "batch=9", "-o", self.folder / "a.zca", "--optimizer",
+                   "adafactor", "--mesh", "dp=3", "--zero", "3"]
+        said = self.zc(*command)
+        self.assertRegex(said, r"note: --zero leaves .*6.bias.* whole: no dim "
+                               "divides among 3 ranks")
+        self.fails(2, ["--unit .* adafactor .* rows and columns"], *command,
+                   "--unit", "layer")
 
     def test_reports(self):
         artifact, _ = self.build("a", "mlp", "--dim", "batch=8", "--mesh",
