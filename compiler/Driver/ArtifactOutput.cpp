@@ -134,6 +134,7 @@ int zc::writeArtifact(ModuleOp module, const CompileOptions &options,
   if (Status status = writeArtifact(input, options.output); !status.ok())
     return reportError(status.message());
   summary.plannedBytes = measureMemory(*manifest).peak;
+  summary.offloadedBytes = manifest->offloaded_bytes();
   llvm::sys::fs::file_size(options.output, summary.artifactBytes);
   return 0;
 }

@@ -252,10 +252,10 @@ static void addOptimizerOptions(CLI::App &command, CompileOptions &options) {
 }
 
 static std::string checkOffload(const std::string &text) {
-  return !text.empty() && parseOffload(text)
+  return text == "none" || (!text.empty() && parseOffload(text))
              ? ""
-             : "expected a list of optimizer, parameters, activations, "
-               "separated by commas, found '" +
+             : "expected none, or a list of optimizer, parameters, "
+               "activations, separated by commas, found '" +
                    text + "'";
 }
 
@@ -287,13 +287,15 @@ static void addMemoryOptions(CLI::App &command, Arguments &arguments) {
                   "computation: a list, separated by commas, of optimizer "
                   "(moments, and the float32 weights behind 16-bit ones), "
                   "parameters, activations (what the forward keeps for the "
-                  "backward)")
+                  "backward); or none. By default only what --memory-budget "
+                  "takes")
       ->check(checkOffload)
       ->type_name("LIST");
   command
       .add_option("--memory-budget", arguments.memoryBudget,
                   "the most memory a rank may plan, as 16GiB, 800MiB or bytes; "
-                  "without --recompute, zc takes the quickest plan that fits")
+                  "without --recompute, zc takes the quickest plan that fits, "
+                  "and without --offload it may keep values in a file")
       ->check(checkSize)
       ->type_name("SIZE")
       ->default_str("");
@@ -470,7 +472,8 @@ static void checkTogether(const CompileOptions &options) {
     throw CLI::ValidationError("--recompute", "belongs to --mode train");
   if (options.mode != "train" && !options.offload.empty())
     throw CLI::ValidationError("--offload", "belongs to --mode train");
-  if (options.target != "cpu" && !options.offload.empty())
+  if (options.target != "cpu" && !options.offload.empty() &&
+      options.offload != "none")
     throw CLI::ValidationError("--offload", "belongs to --target cpu");
   if (options.batchNorm == "frozen" && options.batchNormStats == "local")
     throw CLI::ValidationError("--batchnorm-stats",

@@ -77,7 +77,9 @@ struct CompileOptions {
 
   std::string recompute = "none";
   int64_t memoryBudget = 0; // bytes of a rank; 0: any
-  std::string offload;      // a list of optimizer, parameters, activations
+  /// A list of optimizer, parameters, activations, or none; empty: nothing, but
+  /// for what a budget asks for.
+  std::string offload;
 
   Emit emit = Emit::Artifact;
   std::string dumpIr;

@@ -308,7 +308,10 @@ LogicalResult Phases::schedule() {
   RecomputePassOptions memory;
   memory.policy = options.recompute;
   memory.budget = options.memoryBudget;
-  memory.offload = options.offload;
+  memory.offload = options.offload == "none" ? "" : options.offload;
+  if (options.offload.empty() && options.memoryBudget > 0 &&
+      options.mode == "train" && options.target == "cpu")
+    memory.offload = "auto";
   SchedulingOptions scheduling;
   scheduling.prefetch = memory.prefetch = options.prefetch.value_or(1);
   return run("sched", [&](OpPassManager &manager) {

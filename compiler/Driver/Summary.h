@@ -24,6 +24,7 @@ struct Summary {
   double recomputedPart = 0;      // of the forward's time, by the cost model
   uint64_t drawnTensors = 0;      // whose values a run makes
   std::vector<std::string> notes; // on how tensors are divided
+  uint64_t offloadedBytes = 0;
   uint64_t plannedBytes = 0;
   uint64_t artifactBytes = 0;
 };

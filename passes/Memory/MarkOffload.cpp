@@ -36,7 +36,10 @@ std::optional<OffloadChoice> parseOffload(StringRef text) {
   return choice;
 }
 
-static void markStates(ModuleOp module, const OffloadChoice &choice) {
+/// Calls `body(state, isOptimizer)` for every state that may be offloaded.
+static void
+forEachState(ModuleOp module,
+             llvm::function_ref<void(StateOp state, bool isOptimizer)> body) {
   bool hasCopies = llvm::any_of(module.getOps<StateOp>(), [](StateOp state) {
     return state.getKind() == kCopy;
   });
@@ -44,19 +47,31 @@ static void markStates(ModuleOp module, const OffloadChoice &choice) {
     StringRef kind = state.getKind();
     bool isOptimizer = kind == kOptimizer || (hasCopies && kind == kParameter);
     bool isParameter = kind == (hasCopies ? kCopy : kParameter);
-    if (((choice.optimizer && isOptimizer) ||
-         (choice.parameters && isParameter)) &&
-        isLarge(state.getTensorType()))
-      state->setAttr(sched::kOffloadedAttr, UnitAttr::get(module.getContext()));
+    if ((isOptimizer || isParameter) && isLarge(state.getTensorType()))
+      body(state, isOptimizer);
   }
 }
 
-static void markActivations(func::FuncOp step) {
+OffloadableBytes countOffloadable(ModuleOp module) {
+  OffloadableBytes bytes;
+  forEachState(module, [&](StateOp state, bool isOptimizer) {
+    (isOptimizer ? bytes.optimizer : bytes.parameters) +=
+        sched::getByteSize(state.getTensorType());
+  });
+  return bytes;
+}
+
+bool isWorthOffloading(Value value) { return isLarge(value.getType()); }
+
+static void markActivations(func::FuncOp step, const OffloadChoice &choice) {
   StepAnalysis analysis(step);
+  llvm::BitVector chosen = analysis.getSaved();
+  if (!choice.activations)
+    chosen &= choice.values;
   llvm::MapVector<Operation *, SmallVector<int64_t>> results;
-  for (unsigned index : analysis.getSaved().set_bits()) {
+  for (unsigned index : chosen.set_bits()) {
     auto value = cast<OpResult>(analysis.getValue(index));
-    if (isLarge(value.getType()))
+    if (isWorthOffloading(value))
       results[value.getOwner()].push_back(value.getResultNumber());
   }
   for (auto &[op, numbers] : results)
@@ -65,11 +80,13 @@ static void markActivations(func::FuncOp step) {
 }
 
 void markOffload(ModuleOp module, const OffloadChoice &choice) {
-  if (choice.optimizer || choice.parameters)
-    markStates(module, choice);
+  forEachState(module, [&](StateOp state, bool isOptimizer) {
+    if (isOptimizer ? choice.optimizer : choice.parameters)
+      state->setAttr(sched::kOffloadedAttr, UnitAttr::get(module.getContext()));
+  });
   func::FuncOp step = findStep(module);
-  if (choice.activations && step)
-    markActivations(step);
+  if (step && (choice.activations || choice.values.any()))
+    markActivations(step, choice);
 }
 
 } // namespace zc

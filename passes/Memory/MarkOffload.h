@@ -3,6 +3,7 @@
 #define ZC_PASSES_MEMORY_MARKOFFLOAD_H
 
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/BitVector.h"
 
 #include <optional>
 
@@ -15,7 +16,22 @@ struct OffloadChoice {
   bool optimizer = false;
   bool parameters = false;  // what forward and backward read
   bool activations = false; // values of the forward that the backward reads
+  /// Some of these, as StepAnalysis numbers them.
+  llvm::BitVector values = {};
+
+  bool isNone() const {
+    return !optimizer && !parameters && !activations && values.none();
+  }
 };
+
+/// Bytes of what may be offloaded.
+struct OffloadableBytes {
+  int64_t optimizer = 0, parameters = 0;
+};
+OffloadableBytes countOffloadable(mlir::ModuleOp module);
+
+/// Whether a value is worth a copy.
+bool isWorthOffloading(mlir::Value value);
 
 /// Reads "optimizer,parameters,activations" or a part of that; none if another
 /// word is there.

@@ -18,7 +18,8 @@ namespace zc {
 #include "passes/Memory/Passes.h.inc"
 
 /// On a module: how many ops of the forward run twice, and what part of the
-/// forward's time that is by the cost model (array<f64: ops, part>).
+/// forward's time that is by the cost model, and by how many seconds copies
+/// make a step longer that were chosen (array<f64: ops, part, seconds>).
 inline constexpr llvm::StringLiteral kRecomputedWorkAttr = "memory.recomputed";
 
 /// Fits the programs of fused ops into memory.

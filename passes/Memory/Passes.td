@@ -23,7 +23,8 @@ def RecomputePass : Pass<"zc-recompute", "::mlir::ModuleOp"> {
       again, and the last layer
     - `full`: of all numbers of segments, that with the least peak
 
-    What `offload` names is marked for `--zc-offload`.
+    What `offload` names is marked for `--zc-offload`; with `auto`, plans keep,
+    compute again or offload.
 
     With a `budget`, plans are tried from the quickest to the slowest until one's
     peak, after scheduling and allocation, fits; none is an error that says by how
@@ -47,7 +48,8 @@ def RecomputePass : Pass<"zc-recompute", "::mlir::ModuleOp"> {
            "the most bytes of both regions together; 0: any">,
     Option<"offload", "offload", "std::string", "\"\"",
            "what lies in the second memory while nothing needs it: a list of "
-           "optimizer, parameters, activations">,
+           "optimizer, parameters, activations; or auto: what fits a budget "
+           "takes">,
     Option<"prefetch", "prefetch", "int64_t", "1",
            "as in --zc-overlap-collectives, for the plan's size">
   ];

@@ -2,17 +2,19 @@
 #include "passes/Memory/PlanCandidates.h"
 
 #include "dialects/Sched/SchedDialect.h"
+#include "passes/Scheduling/OffloadTimes.h"
 #include "passes/Scheduling/TrainProgram.h"
 
 #include <algorithm>
+#include <cmath>
 
 using namespace mlir;
 using namespace zc::train;
 
 namespace zc {
 
-// 2^8 plans are measured in seconds.
-static constexpr unsigned kExhaustiveValues = 8;
+// So many plans are measured in seconds.
+static constexpr double kExhaustivePlans = 512;
 static constexpr unsigned kSteps = 8;         // of bytes dropped
 static constexpr unsigned kSegmentCounts = 8; // tried at most
 
@@ -20,16 +22,21 @@ static int64_t bytesOf(Value value) {
   return sched::getByteSize(cast<ShapedType>(value.getType()));
 }
 
-PlanCandidates::PlanCandidates(const StepAnalysis &analysis)
-    : analysis(analysis), layers(findLayers(analysis)) {
+PlanCandidates::PlanCandidates(const StepAnalysis &analysis,
+                               std::optional<OffloadableBytes> offloadable)
+    : analysis(analysis), layers(findLayers(analysis)),
+      offloadable(offloadable) {
   for (FusedOp op : analysis.getForward()) {
     seconds.push_back(estimateSeconds(op));
     total += seconds.back();
   }
+  stepTotal = total;
+  for (FusedOp op : analysis.getBackward())
+    stepTotal += estimateSeconds(op);
 }
 
-RecomputePlan PlanCandidates::make(llvm::BitVector kept) const {
-  RecomputePlan plan;
+MemoryPlan PlanCandidates::make(llvm::BitVector kept) const {
+  MemoryPlan plan;
   analysis.settle(kept);
   for (unsigned place : analysis.getRecomputed(kept).set_bits())
     plan.seconds += seconds[place];
@@ -37,7 +44,7 @@ RecomputePlan PlanCandidates::make(llvm::BitVector kept) const {
   return plan;
 }
 
-RecomputePlan PlanCandidates::keepAll() const {
+MemoryPlan PlanCandidates::keepAll() const {
   return make(llvm::BitVector(analysis.numValues(), true));
 }
 
@@ -74,7 +81,7 @@ SmallVector<unsigned> PlanCandidates::getCuts(unsigned count) const {
   return cuts;
 }
 
-RecomputePlan PlanCandidates::segments(unsigned count) const {
+MemoryPlan PlanCandidates::segments(unsigned count) const {
   SmallVector<unsigned> cuts = getCuts(count);
   llvm::BitVector kept(analysis.numValues());
   for (unsigned cut : cuts)
@@ -112,7 +119,7 @@ llvm::BitVector PlanCandidates::lastLayer() const {
       [&](unsigned place) { return layers[place] == layers.back(); });
 }
 
-RecomputePlan PlanCandidates::selective() const {
+MemoryPlan PlanCandidates::selective() const {
   llvm::BitVector kept = libraryResults();
   kept |= lastLayer();
   return make(std::move(kept));
@@ -120,8 +127,7 @@ RecomputePlan PlanCandidates::selective() const {
 
 /// Keeps all saved values but those that give the most bytes for their time,
 /// `part` of all bytes.
-RecomputePlan PlanCandidates::dropCheapest(double part,
-                                           bool keepLibrary) const {
+MemoryPlan PlanCandidates::dropCheapest(double part, bool keepLibrary) const {
   SmallVector<std::pair<double, unsigned>> order;
   double bytes = 0;
   for (unsigned index : analysis.getSaved().set_bits()) {
@@ -150,9 +156,9 @@ RecomputePlan PlanCandidates::dropCheapest(double part,
 // All
 //===----------------------------------------------------------------------===//
 
-std::vector<RecomputePlan> PlanCandidates::subsets() const {
+std::vector<MemoryPlan> PlanCandidates::subsets() const {
   SmallVector<unsigned> choices(analysis.getSaved().set_bits());
-  std::vector<RecomputePlan> plans;
+  std::vector<MemoryPlan> plans;
   for (unsigned subset = 0; subset < 1u << choices.size(); ++subset) {
     llvm::BitVector kept = analysis.getSaved();
     for (auto [bit, index] : llvm::enumerate(choices))
@@ -163,8 +169,8 @@ std::vector<RecomputePlan> PlanCandidates::subsets() const {
   return plans;
 }
 
-std::vector<RecomputePlan> PlanCandidates::family() const {
-  std::vector<RecomputePlan> plans = {keepAll(), selective()};
+std::vector<MemoryPlan> PlanCandidates::family() const {
+  std::vector<MemoryPlan> plans = {keepAll(), selective()};
   for (unsigned step = 1; step <= kSteps; ++step)
     for (bool keepLibrary : {true, false})
       plans.push_back(dropCheapest(double(step) / kSteps, keepLibrary));
@@ -178,12 +184,107 @@ std::vector<RecomputePlan> PlanCandidates::family() const {
   return plans;
 }
 
-std::vector<RecomputePlan> PlanCandidates::all() const {
-  std::vector<RecomputePlan> plans =
-      analysis.getSaved().count() <= kExhaustiveValues ? subsets() : family();
-  llvm::stable_sort(plans, [](const RecomputePlan &a, const RecomputePlan &b) {
-    return a.seconds < b.seconds;
+//===----------------------------------------------------------------------===//
+// What lies in the second memory
+//===----------------------------------------------------------------------===//
+
+// Copies take a part of what the computation would have beside them; what is
+// longer than a step is waited for.
+void PlanCandidates::addOffload(MemoryPlan &plan,
+                                const OffloadChoice &choice) const {
+  constexpr double kShare = 0.5;
+  plan.offload = choice;
+  int64_t moved = 0;
+  auto add = [&](int64_t bytes, int64_t copies) {
+    plan.offloadedBytes += bytes;
+    moved += copies * bytes;
+  };
+  if (choice.optimizer)
+    add(offloadable->optimizer, 2);
+  // For the forward, the backward and the update, and back.
+  if (choice.parameters)
+    add(offloadable->parameters, 4);
+  for (unsigned index : choice.values.set_bits())
+    add(bytesOf(analysis.getValue(index)), 2);
+  double copying = moved > 0 ? estimateCopySeconds(moved) : 0;
+  plan.copySeconds =
+      kShare * copying + std::max(0.0, copying - plan.seconds - stepTotal);
+}
+
+SmallVector<OffloadChoice> PlanCandidates::stateChoices() const {
+  SmallVector<OffloadChoice> choices;
+  for (bool optimizer : {false, true})
+    for (bool parameters : {false, true})
+      if ((!optimizer || offloadable->optimizer > 0) &&
+          (!parameters || offloadable->parameters > 0))
+        choices.push_back({optimizer, parameters, false, {}});
+  return choices;
+}
+
+/// None and all of the kept values, or every choice of them.
+SmallVector<llvm::BitVector>
+PlanCandidates::valueChoices(const llvm::BitVector &kept,
+                             bool everyValue) const {
+  llvm::BitVector none(analysis.numValues()), all = analysis.getSaved();
+  all &= kept;
+  for (unsigned index : analysis.getSaved().set_bits())
+    if (!isWorthOffloading(analysis.getValue(index)))
+      all.reset(index);
+  if (all.none())
+    return {none};
+  if (!everyValue)
+    return {none, all};
+  SmallVector<llvm::BitVector> choices;
+  SmallVector<unsigned> indices(all.set_bits());
+  for (unsigned subset = 0; subset < 1u << indices.size(); ++subset) {
+    choices.push_back(none);
+    for (auto [bit, index] : llvm::enumerate(indices))
+      if (subset >> bit & 1)
+        choices.back().set(index);
+  }
+  return choices;
+}
+
+std::vector<MemoryPlan>
+PlanCandidates::withOffloads(const std::vector<MemoryPlan> &plans,
+                             bool everyValue) const {
+  if (!offloadable)
+    return plans;
+  std::vector<MemoryPlan> result;
+  for (const MemoryPlan &plan : plans)
+    for (const llvm::BitVector &values : valueChoices(plan.kept, everyValue))
+      for (OffloadChoice choice : stateChoices()) {
+        choice.values = values;
+        result.push_back(plan);
+        addOffload(result.back(), choice);
+      }
+  return result;
+}
+
+bool PlanCandidates::isExhaustive() const {
+  double perValue = offloadable ? 3 : 2;
+  double states = offloadable ? double(stateChoices().size()) : 1;
+  return states * std::pow(perValue, analysis.getSaved().count()) <=
+         kExhaustivePlans;
+}
+
+static void sortByTime(std::vector<MemoryPlan> &plans) {
+  llvm::stable_sort(plans, [](const MemoryPlan &a, const MemoryPlan &b) {
+    return a.total() < b.total();
   });
+}
+
+std::vector<MemoryPlan>
+PlanCandidates::offloading(const MemoryPlan &plan) const {
+  std::vector<MemoryPlan> plans = withOffloads({plan}, /*everyValue=*/false);
+  sortByTime(plans);
+  return plans;
+}
+
+std::vector<MemoryPlan> PlanCandidates::all() const {
+  std::vector<MemoryPlan> plans =
+      withOffloads(isExhaustive() ? subsets() : family(), isExhaustive());
+  sortByTime(plans);
   return plans;
 }
 

@@ -3,35 +3,53 @@
 #define ZC_PASSES_MEMORY_PLANCANDIDATES_H
 
 #include "passes/Memory/Layers.h"
+#include "passes/Memory/MarkOffload.h"
+
+#include <optional>
 
 #include <vector>
 
 namespace zc {
 
-/// Which values the backward finds in memory, and what computing the others
-/// again costs.
-struct RecomputePlan {
+/// Which values the backward finds in memory, what lies in the second memory
+/// meanwhile, and what that costs, by the cost model.
+struct MemoryPlan {
   llvm::BitVector kept; // as StepAnalysis numbers values
-  double seconds = 0;   // by the cost model
+  double seconds = 0;   // of what is computed again
+  OffloadChoice offload = {};
+  double copySeconds = 0; // by which copies make a step longer
+  int64_t offloadedBytes = 0;
+
+  double total() const { return seconds + copySeconds; }
 };
 
 /// Makes plans for one program. All plans depend on the program alone, so that
 /// choices under two budgets can be compared.
 class PlanCandidates {
 public:
-  explicit PlanCandidates(const StepAnalysis &analysis);
+  /// Without `offloadable` no plan offloads anything.
+  explicit PlanCandidates(
+      const StepAnalysis &analysis,
+      std::optional<OffloadableBytes> offloadable = std::nullopt);
 
-  RecomputePlan keepAll() const;
+  MemoryPlan keepAll() const;
   /// Keeps what crosses between `count` segments of about equal saved bytes,
   /// and all of the last one.
-  RecomputePlan segments(unsigned count) const;
+  MemoryPlan segments(unsigned count) const;
   /// Keeps what libraries compute, and the last layer.
-  RecomputePlan selective() const;
+  MemoryPlan selective() const;
 
   /// Plans from the quickest to the slowest; all there are where the saved
   /// values are few, else a family that spans from keepAll to the shortest
-  /// segments.
-  std::vector<RecomputePlan> all() const;
+  /// segments, and from nothing offloaded to all.
+  std::vector<MemoryPlan> all() const;
+
+  /// `plan` with all that may be offloaded besides, from the quickest to the
+  /// slowest; itself first.
+  std::vector<MemoryPlan> offloading(const MemoryPlan &plan) const;
+
+  /// Whether all() has all plans that there are.
+  bool isExhaustive() const;
 
   /// Of the forward.
   unsigned numLayers() const { return layers.empty() ? 0 : layers.back() + 1; }
@@ -40,10 +58,16 @@ public:
   double forwardSeconds() const { return total; }
 
 private:
-  RecomputePlan make(llvm::BitVector kept) const;
-  std::vector<RecomputePlan> subsets() const;
-  std::vector<RecomputePlan> family() const;
-  RecomputePlan dropCheapest(double part, bool keepLibrary) const;
+  MemoryPlan make(llvm::BitVector kept) const;
+  std::vector<MemoryPlan> withOffloads(const std::vector<MemoryPlan> &plans,
+                                       bool everyValue) const;
+  void addOffload(MemoryPlan &plan, const OffloadChoice &choice) const;
+  llvm::SmallVector<llvm::BitVector> valueChoices(const llvm::BitVector &kept,
+                                                  bool everyValue) const;
+  llvm::SmallVector<OffloadChoice> stateChoices() const;
+  std::vector<MemoryPlan> subsets() const;
+  std::vector<MemoryPlan> family() const;
+  MemoryPlan dropCheapest(double part, bool keepLibrary) const;
   llvm::BitVector
   resultsOf(llvm::function_ref<bool(unsigned place)> isMeant) const;
   llvm::BitVector libraryResults() const;
@@ -54,6 +78,8 @@ private:
   llvm::SmallVector<unsigned> layers; // of the forward ops
   llvm::SmallVector<double> seconds;  // per forward op
   double total = 0;
+  double stepTotal = 0; // with the backward
+  std::optional<OffloadableBytes> offloadable;
 };
 
 } // namespace zc

@@ -15,6 +15,7 @@
 #include "llvm/Support/FormatVariadic.h"
 
 #include <cmath>
+#include <map>
 #include <optional>
 
 using namespace mlir;
@@ -42,10 +43,13 @@ struct RecomputePassImpl : impl::RecomputePassBase<RecomputePassImpl> {
   using RecomputePassBase::RecomputePassBase;
 
   void runOnOperation() override {
-    std::optional<OffloadChoice> parsed = parseOffload(offload);
+    isFree = offload == "auto";
+    std::optional<OffloadChoice> parsed =
+        isFree ? OffloadChoice() : parseOffload(offload);
     if (!parsed) {
       getOperation().emitError("cannot offload '")
-          << offload << "'; expected optimizer, parameters, activations";
+          << offload
+          << "'; expected auto, or optimizer, parameters, activations";
       return signalPassFailure();
     }
     choice = *parsed;
@@ -61,10 +65,15 @@ struct RecomputePassImpl : impl::RecomputePassBase<RecomputePassImpl> {
 private:
   LogicalResult recompute(func::FuncOp step) {
     StepAnalysis analysis(step);
-    PlanCandidates candidates(analysis);
-    FailureOr<RecomputePlan> plan = choose(candidates);
+    std::optional<OffloadableBytes> offloadable;
+    if (isFree && budget > 0)
+      offloadable = countOffloadable(getOperation());
+    PlanCandidates candidates(analysis, offloadable);
+    FailureOr<MemoryPlan> plan = choose(candidates);
     if (failed(plan))
       return failure();
+    if (isFree)
+      choice = plan->offload;
     unsigned clones = applyPlan(step, plan->kept);
     numRecomputed = clones;
     double part = candidates.forwardSeconds() > 0
@@ -72,27 +81,28 @@ private:
                       : 0;
     getOperation()->setAttr(
         kRecomputedWorkAttr,
-        Builder(&getContext()).getDenseF64ArrayAttr({double(clones), part}));
+        Builder(&getContext())
+            .getDenseF64ArrayAttr({double(clones), part, plan->copySeconds}));
     return success();
   }
 
   /// There is nothing to choose.
   void checkWithoutBackward() {
-    if (budget > 0 && failed(fit({RecomputePlan()})))
+    if (budget > 0 && failed(fit({MemoryPlan()}, /*all=*/true)))
       signalPassFailure();
   }
 
-  FailureOr<RecomputePlan> choose(const PlanCandidates &candidates) {
+  FailureOr<MemoryPlan> choose(const PlanCandidates &candidates) {
     if (policy == "none" && budget > 0)
-      return fit(candidates.all());
-    FailureOr<RecomputePlan> plan = follow(candidates);
+      return fit(candidates.all(), candidates.isExhaustive());
+    FailureOr<MemoryPlan> plan = follow(candidates);
     if (failed(plan) || budget <= 0)
       return plan;
-    return fit({*plan});
+    return fit(candidates.offloading(*plan), /*all=*/true);
   }
 
   /// The plan that the policy names.
-  FailureOr<RecomputePlan> follow(const PlanCandidates &candidates) {
+  FailureOr<MemoryPlan> follow(const PlanCandidates &candidates) {
     unsigned layers = candidates.numLayers();
     if (policy == "layer")
       return candidates.segments(layers);
@@ -106,16 +116,15 @@ private:
            << policy << "'; expected none, layer, sqrt, selective or full";
   }
 
-  FailureOr<RecomputePlan> leastPeak(const PlanCandidates &candidates) {
+  FailureOr<MemoryPlan> leastPeak(const PlanCandidates &candidates) {
     constexpr unsigned kMostTried = 12;
     unsigned layers = candidates.numLayers();
     unsigned stride = std::max(1u, layers / kMostTried);
-    std::optional<RecomputePlan> best;
+    std::optional<MemoryPlan> best;
     int64_t bestPeak = 0;
     for (unsigned count = 1; count <= std::max(1u, layers); count += stride) {
-      RecomputePlan plan = candidates.segments(count);
-      FailureOr<Peak> peak =
-          measurePeak(getOperation(), plan.kept, choice, prefetch);
+      MemoryPlan plan = candidates.segments(count);
+      FailureOr<Peak> peak = measure(plan);
       if (failed(peak))
         return failure();
       if (!best || peak->total() < bestPeak) {
@@ -126,12 +135,41 @@ private:
     return *best;
   }
 
+  FailureOr<Peak> measure(const MemoryPlan &plan) {
+    return measurePeak(getOperation(), plan.kept,
+                       isFree ? plan.offload : choice, prefetch);
+  }
+
+  /// What the plan needs at least: what it would without offloading, less what
+  /// it offloads.
+  FailureOr<int64_t> boundPeak(const MemoryPlan &plan) {
+    llvm::ArrayRef<uintptr_t> words = plan.kept.getData();
+    int64_t &known = peaks[{words.begin(), words.end()}];
+    if (known == 0) {
+      MemoryPlan base;
+      base.kept = plan.kept;
+      FailureOr<Peak> peak = measure(base);
+      if (failed(peak))
+        return failure();
+      known = peak->total();
+    }
+    return known - plan.offloadedBytes;
+  }
+
   /// The first plan that fits: they come from the quickest to the slowest.
-  FailureOr<RecomputePlan> fit(const std::vector<RecomputePlan> &plans) {
+  /// Unless `all` must be measured, those are left out that cannot fit.
+  FailureOr<MemoryPlan> fit(const std::vector<MemoryPlan> &plans, bool all) {
     std::optional<Peak> least;
-    for (const RecomputePlan &plan : plans) {
-      FailureOr<Peak> peak =
-          measurePeak(getOperation(), plan.kept, choice, prefetch);
+    for (const MemoryPlan &plan : plans) {
+      if (!all && plan.offloadedBytes > 0) {
+        FailureOr<int64_t> bound = boundPeak(plan);
+        if (failed(bound))
+          return failure();
+        int64_t wanted = std::max(least ? least->total() : 0, budget + 1);
+        if (*bound >= wanted)
+          continue;
+      }
+      FailureOr<Peak> peak = measure(plan);
       if (failed(peak))
         return failure();
       if (peak->total() <= budget)
@@ -165,7 +203,9 @@ private:
                                   "recompute to zc (no --recompute)");
   }
 
-  OffloadChoice choice;
+  OffloadChoice choice; // what is asked for, or has been chosen
+  bool isFree = false;  // to choose
+  std::map<std::vector<uintptr_t>, int64_t> peaks; // by what is kept
 };
 
 } // namespace

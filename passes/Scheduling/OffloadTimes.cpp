@@ -13,7 +13,7 @@ namespace zc {
 static constexpr double kBytesPerSecond = 3e9;
 static constexpr double kCopySeconds = 2e-5;
 
-static double secondsOf(int64_t bytes) {
+double estimateCopySeconds(int64_t bytes) {
   return kCopySeconds + static_cast<double>(bytes) / kBytesPerSecond;
 }
 
@@ -67,7 +67,7 @@ static void placeFetches(llvm::ArrayRef<double> seconds,
     unsigned time = groups[i].time;
     double wanted = 0, given = 0;
     for (const OffloadCopy *copy : groups[i].copies)
-      wanted += secondsOf(copy->bytes);
+      wanted += estimateCopySeconds(copy->bytes);
     while (time > lowest && given < wanted)
       given += seconds[--time];
     previous = time;
@@ -113,7 +113,7 @@ public:
 
 private:
   double send(const OffloadCopy &copy) {
-    return linkFree = std::max(linkFree, now) + secondsOf(copy.bytes);
+    return linkFree = std::max(linkFree, now) + estimateCopySeconds(copy.bytes);
   }
 
   void wait(unsigned time) {

@@ -25,6 +25,9 @@ struct OffloadCopy {
   static constexpr unsigned kNever = ~0u;
 };
 
+/// The time of a copy of that many bytes, by the cost model.
+double estimateCopySeconds(int64_t bytes);
+
 /// Chooses the times of copies that run beside instructions which take
 /// `seconds`. Bytes on their way in one direction are at most twice the most
 /// that begin or are needed at one time.

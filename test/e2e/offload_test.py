@@ -93,6 +93,28 @@ class Offload(ZcTest):
                 weights)
         self.assertEqual(weights.read_bytes(), whole[1])
 
+    def test_budget(self):
+        """What recomputing alone cannot save, offloading does; both cost
+        nothing where they are not needed."""
+        expected = None
+        peaks = []
+        for options in ((), ("--recompute", "full"),
+                        ("--memory-budget", "800KiB"),
+                        ("--memory-budget", "1000KiB", "--offload", "none"),
+                        ("--memory-budget", "2MiB")):
+            artifact, data, plan = self.plan("gpt", *options)
+            losses, weights, used = self.numbers(artifact, data)
+            self.assertEqual(plan["peak"], used)
+            expected = expected or (losses, weights)
+            self.assertEqual((losses, weights), expected)
+            peaks.append(plan)
+        free, full, tight, kept, wide = peaks
+        self.assertGreater(full["peak"], 800 * 1024)
+        self.assertLessEqual(tight["peak"], 800 * 1024)
+        self.assertGreater(tight["offloaded"], 0)
+        self.assertEqual(kept["offloaded"], 0)
+        self.assertEqual(wide["peak"], free["peak"])
+
     def test_a_full_disk(self):
         artifact, data, _ = self.plan("gpt", "--offload", "optimizer")
         folder, place = self.folder / "ckpt", self.folder / "offload"

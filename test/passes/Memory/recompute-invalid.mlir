@@ -5,7 +5,7 @@
 
 // RUN: not zc-opt %s --zc-recompute=offload=optimizer,weights 2>&1 | FileCheck %s --check-prefix=OFFLOAD
 
-// OFFLOAD: error: cannot offload 'optimizer,weights'; expected optimizer, parameters, activations
+// OFFLOAD: error: cannot offload 'optimizer,weights'; expected auto, or optimizer, parameters, activations
 // POLICY: error: no policy is called 'every-other'; expected none, layer, sqrt, selective or full
 // STATE: error: no plan fits into 4.00 KiB: the least is 12.00 KiB, 8.00 KiB too much; {{.*}} from step to step take 8.00 KiB
 // STEP: error: no plan fits into 8.79 KiB: the least is 12.00 KiB, 3.22 KiB too much; 4.00 KiB of it are values of one step, {{.*}} (--accumulate K) would help

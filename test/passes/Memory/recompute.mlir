@@ -29,7 +29,7 @@ train.state @w3 "parameter" : !t
 
 // Tests that with a budget nothing runs again that need not.
 // ENOUGH: module attributes {memory.recomputed = array<f64: 0.000000e+00,
-// TIGHT: module attributes {memory.recomputed = array<f64: 2.000000e+00,
+// TIGHT: module attributes {memory.recomputed = array<f64: 1.000000e+00,
 
 // CHECK-LABEL: func.func @step
 // CHECK-SAME: (%[[X:.*]]: tensor<256xf32> {{.*}}, %[[W0:.*]]: tensor<256xf32> {train.state = @w0}

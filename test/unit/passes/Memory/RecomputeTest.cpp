@@ -8,6 +8,7 @@
 #include "passes/Memory/MeasurePeak.h"
 #include "passes/Memory/Passes.h"
 #include "passes/Memory/PlanCandidates.h"
+#include "passes/Scheduling/OffloadTimes.h"
 #include "passes/Scheduling/TrainProgram.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -18,6 +19,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "gtest/gtest.h"
 
+#include <cmath>
 #include <limits>
 #include <random>
 
@@ -28,7 +30,8 @@ namespace {
 
 /// A network of `layers` ops with a backward that reads some of the values, in
 /// the text form of the train dialect.
-std::string writeNetwork(unsigned layers, std::mt19937 &random) {
+std::string writeNetwork(unsigned layers, std::mt19937 &random,
+                         bool hasMoments = false) {
   auto pick = [&](unsigned end) { return random() % end; };
   std::string program;
   auto pair = [&](const std::string &result, const std::string &a,
@@ -51,11 +54,24 @@ std::string writeNetwork(unsigned layers, std::mt19937 &random) {
     gradient = next;
   }
   pair("%g", gradient, "%h0", "{train.gradients = array<i64: 0>} ");
-  return "!t = tensor<256xf32>\ntrain.state @w \"parameter\" : !t\n"
-         "func.func @step(%h0: !t {train.state = @w}) -> (!t {train.metric = "
-         "\"loss\"}, !t {train.state = @w}) {\n" +
-         program + "  return %h" + std::to_string(layers) +
-         ", %g : !t, !t\n}\n";
+  std::string last = "%h" + std::to_string(layers);
+  if (hasMoments)
+    for (std::string moment : {"%m", "%v"})
+      pair(moment + "1", moment, "%g", "");
+  std::string argument = hasMoments ? ", %m: !t {train.state = @m}, %v: !t "
+                                      "{train.state = @v}"
+                                    : "";
+  std::string result =
+      hasMoments ? ", !t {train.state = @m}, !t {train.state = @v}" : "";
+  std::string values = hasMoments ? ", %m1, %v1 : !t, !t, !t, !t" : " : !t, !t";
+  std::string states = hasMoments ? "train.state @m \"optimizer\" : !t\n"
+                                    "train.state @v \"optimizer\" : !t\n"
+                                  : "";
+  return "!t = tensor<" + std::to_string(hasMoments ? 1024 : 256) +
+         "xf32>\ntrain.state @w \"parameter\" : !t\n" + states +
+         "func.func @step(%h0: !t {train.state = @w}" + argument +
+         ") -> (!t {train.metric = \"loss\"}, !t {train.state = @w}" + result +
+         ") {\n" + program + "  return " + last + ", %g" + values + "\n}\n";
 }
 
 class RecomputeTest : public ::testing::Test {
@@ -70,15 +86,30 @@ protected:
     return parseSourceString<ModuleOp>(text, &context);
   }
 
-  /// Runs the pass; its cost by the cost model, none where nothing fits.
-  std::optional<double> recompute(ModuleOp module, int64_t budget) {
+  /// Runs the pass; its cost by the cost model, as a part of the forward's and
+  /// in seconds of copies; none where nothing fits.
+  std::optional<std::pair<double, double>>
+  fit(ModuleOp module, int64_t budget, const std::string &offload = "") {
     RecomputePassOptions options;
     options.budget = budget;
+    options.offload = offload;
     PassManager manager(&context);
     manager.addPass(createRecomputePass(options));
     if (failed(manager.run(module)))
       return std::nullopt;
-    return module->getAttrOfType<DenseF64ArrayAttr>(kRecomputedWorkAttr)[1];
+    auto work = module->getAttrOfType<DenseF64ArrayAttr>(kRecomputedWorkAttr);
+    return std::pair(work[1], work[2]);
+  }
+
+  std::optional<double> recompute(ModuleOp module, int64_t budget) {
+    auto found = fit(module, budget);
+    return found ? std::optional<double>(found->first) : std::nullopt;
+  }
+
+  /// By how much copies of `moved` bytes make a step longer.
+  static double copySeconds(double recomputing, double step, int64_t moved) {
+    double copying = moved > 0 ? estimateCopySeconds(moved) : 0;
+    return 0.5 * copying + std::max(0.0, copying - recomputing - step);
   }
 
   MLIRContext context;
@@ -125,6 +156,78 @@ TEST_F(RecomputeTest, TakesTheQuickestPlanThatFits) {
       previous = *found;
     }
   }
+}
+
+/// A plan's peak and time.
+struct Choice {
+  int64_t peak;
+  double seconds;
+};
+
+// Every value kept, computed again or offloaded, and the parameter and the
+// moments offloaded or not: the pass finds the quickest of all choices that
+// fit.
+TEST_F(RecomputeTest, ChoosesWhatToOffloadAsWell) {
+  constexpr int64_t kBytes = 4096; // of each value and state
+  std::mt19937 random(5);
+  unsigned numOffloading = 0;
+  for (unsigned network = 0; network < 4; ++network) {
+    OwningOpRef<ModuleOp> module =
+        parse(writeNetwork(3, random, /*hasMoments=*/true));
+    ASSERT_TRUE(module);
+    StepAnalysis analysis(findStep(*module));
+    double step = 0;
+    for (auto ops : {analysis.getForward(), analysis.getBackward()})
+      for (train::FusedOp op : ops)
+        step += estimateSeconds(op);
+    SmallVector<unsigned> saved(analysis.getSaved().set_bits());
+    unsigned numChoices = std::lround(std::pow(3, saved.size()));
+    std::vector<Choice> choices;
+    for (unsigned number = 0; number < 4 * numChoices; ++number) {
+      llvm::BitVector kept = analysis.getSaved();
+      OffloadChoice offload;
+      offload.parameters = number % 2 == 1;
+      offload.values.resize(analysis.numValues());
+      offload.optimizer = number / 2 % 2 == 1;
+      unsigned rest = number / 4;
+      for (unsigned index : saved) {
+        if (rest % 3 == 1)
+          kept.reset(index);
+        if (rest % 3 == 2)
+          offload.values.set(index);
+        rest /= 3;
+      }
+      double again = 0;
+      for (unsigned place : analysis.getRecomputed(kept).set_bits())
+        again += estimateSeconds(analysis.getForward()[place]);
+      FailureOr<Peak> peak = measurePeak(*module, kept, offload, 1);
+      ASSERT_TRUE(succeeded(peak));
+      int64_t moved = 2 * kBytes * offload.values.count() +
+                      4 * kBytes * offload.parameters +
+                      2 * 2 * kBytes * offload.optimizer;
+      choices.push_back(
+          {peak->total(), again + copySeconds(again, step, moved)});
+    }
+    double forward = PlanCandidates(analysis).forwardSeconds();
+    double previous = std::numeric_limits<double>::infinity();
+    for (int64_t budget = 2 * kBytes; budget <= 10 * kBytes; budget += kBytes) {
+      std::optional<double> best;
+      for (const Choice &choice : choices)
+        if (choice.peak <= budget)
+          best = std::min(best.value_or(choice.seconds), choice.seconds);
+      OwningOpRef<ModuleOp> copy = module->clone();
+      auto found = fit(*copy, budget, "auto");
+      ASSERT_EQ(found.has_value(), best.has_value()) << "budget " << budget;
+      if (!found)
+        continue;
+      double seconds = found->first * forward + found->second;
+      EXPECT_NEAR(seconds, *best, 1e-12) << "budget " << budget;
+      EXPECT_LE(seconds, previous);
+      previous = seconds;
+      numOffloading += found->second > 0;
+    }
+  }
+  EXPECT_GT(numOffloading, 0u);
 }
 
 TEST_F(RecomputeTest, NothingRunsThreeTimes) {
