@@ -11,6 +11,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Import/Passes.h"
 
+#include <limits>
 #include <optional>
 
 using namespace mlir;
@@ -117,19 +118,70 @@ Value swapLast(OpBuilder &builder, Location loc, Value value, bool swap) {
   return transpose(builder, loc, value, permutation);
 }
 
-/// Weights without select(is_nan(weights), 0, weights), by which exporters make
-/// rows that a mask hides whole zeros: train.attention does so by itself.
+/// A value before it was broadcast, and the dims that its own became.
+struct Spread {
+  explicit Spread(Value value) : value(value) {
+    if (auto op = value.getDefiningOp<BroadcastOp>()) {
+      this->value = op.getInput();
+      dims = llvm::to_vector(op.getDims());
+    } else {
+      dims = llvm::to_vector(llvm::seq<int64_t>(0, typeOf(value).getRank()));
+    }
+  }
+
+  bool operator==(const Spread &other) const {
+    return value == other.value && dims == other.dims;
+  }
+
+  Value value;
+  SmallVector<int64_t> dims;
+};
+
+/// The mask of which `value` is the largest of each row, or null.
+Value findMaskOfLargest(Value value) {
+  auto view = value.getDefiningOp<ReshapeOp>();
+  auto reduce = view ? view.getInput().getDefiningOp<ReduceOp>() : ReduceOp();
+  if (!reduce || reduce.getKind() != "max")
+    return {};
+  SmallVector<int64_t> shape(typeOf(reduce.getInput()).getShape());
+  int64_t last = shape.size() - 1;
+  shape[last] = 1;
+  bool isOfRows = reduce.getDims() == ArrayRef(last) &&
+                  typeOf(view).getShape() == ArrayRef(shape);
+  return isOfRows ? reduce.getInput() : Value();
+}
+
+/// Whether `condition` holds where the mask that `scores` has added is minus
+/// infinity throughout a row, as ONNX's function for Attention asks.
+bool isHiddenByMask(Value condition, Value scores) {
+  Spread hidden(condition);
+  auto compare = hidden.value.getDefiningOp<CompareOp>();
+  auto sum = scores.getDefiningOp<AddOp>();
+  if (!sum || !compare || compare.getPredicate() != "eq" ||
+      splatNumber(compare.getRhs()) != -std::numeric_limits<double>::infinity())
+    return false;
+  hidden.value = findMaskOfLargest(compare.getLhs());
+  return hidden.value &&
+         (Spread(sum.getLhs()) == hidden || Spread(sum.getRhs()) == hidden);
+}
+
+/// Weights without select(hidden, 0, weights), by which exporters make rows
+/// that a mask hides whole zeros, where `hidden` is is_nan(weights) or asks the
+/// mask: train.attention does so by itself.
 Value withoutGuard(Value weights) {
   auto guard = weights.getDefiningOp<SelectOp>();
   if (!guard || splatNumber(guard.getOnTrue()) != 0.0)
     return weights;
   Value guarded = guard.getOnFalse();
+  auto softmax = guarded.getDefiningOp<SoftmaxOp>();
   auto isNan = guard.getCondition().getDefiningOp<IsNanOp>();
   DenseElementsAttr never;
   bool isNever = matchPattern(guard.getCondition(), m_Constant(&never)) &&
                  never.isSplat() && !never.getSplatValue<bool>();
-  bool isGuard = isNever || (isNan && isNan->getOperand(0) == guarded &&
-                             isNan->hasOneUse());
+  bool isGuard =
+      isNever ||
+      (isNan && isNan->getOperand(0) == guarded && isNan->hasOneUse()) ||
+      (softmax && isHiddenByMask(guard.getCondition(), softmax.getInput()));
   bool onlyGuarded = llvm::all_of(guarded.getUsers(), [&](Operation *user) {
     return user == guard || user == isNan;
   });

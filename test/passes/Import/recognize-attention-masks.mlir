@@ -56,6 +56,59 @@ func.func @padding(%q: tensor<2x4x3x8xf32>, %m: tensor<2x1x1x3xf32>, %b: tensor<
   return %5, %10 : tensor<2x4x3x8xf32>, tensor<2x4x3x8xf32>
 }
 
+// Tests the guard of ONNX's function for Attention: rows of which the largest of the
+// added mask is minus infinity.
+// CHECK-LABEL: func.func @guarded_by_mask
+// CHECK-SAME: %[[Q:[a-z0-9]+]]: tensor<2x4x3x8xf32>, %[[M:[a-z0-9]+]]: tensor<2x1x1x3xf32>
+// CHECK: %[[R:.*]], %{{.*}} = train.attention %{{.*}}, %{{.*}}, %{{.*}}, %[[M]] {scale = 1.000000e+00 : f64}
+// CHECK-NOT: train.select
+// CHECK: return
+func.func @guarded_by_mask(%q: tensor<2x4x3x8xf32>, %m: tensor<2x1x1x3xf32>) -> tensor<2x4x3x8xf32> {
+  %zero = train.constant dense<0.0> : tensor<2x4x3x3xf32>
+  %lowest = train.constant dense<0xFF800000> : tensor<2x1x1x1xf32>
+  %0 = train.matmul %q, %q {transpose_rhs} : (tensor<2x4x3x8xf32>, tensor<2x4x3x8xf32>) -> tensor<2x4x3x3xf32>
+  %1 = train.broadcast %m {dims = array<i64: 0, 1, 2, 3>} : (tensor<2x1x1x3xf32>) -> tensor<2x4x3x3xf32>
+  %2 = train.add %0, %1 : (tensor<2x4x3x3xf32>, tensor<2x4x3x3xf32>) -> tensor<2x4x3x3xf32>
+  %3 = train.softmax %2 {dim = 3 : i64} : (tensor<2x4x3x3xf32>) -> tensor<2x4x3x3xf32>
+  %4 = train.reduce "max" %m {dims = array<i64: 3>} : (tensor<2x1x1x3xf32>) -> tensor<2x1x1xf32>
+  %5 = train.reshape %4 : (tensor<2x1x1xf32>) -> tensor<2x1x1x1xf32>
+  %6 = train.compare "eq" %5, %lowest : (tensor<2x1x1x1xf32>, tensor<2x1x1x1xf32>) -> tensor<2x1x1x1xi1>
+  %7 = train.broadcast %6 {dims = array<i64: 0, 1, 2, 3>} : (tensor<2x1x1x1xi1>) -> tensor<2x4x3x3xi1>
+  %8 = train.select %7, %zero, %3 : (tensor<2x4x3x3xi1>, tensor<2x4x3x3xf32>, tensor<2x4x3x3xf32>) -> tensor<2x4x3x3xf32>
+  %9 = train.matmul %8, %q : (tensor<2x4x3x3xf32>, tensor<2x4x3x8xf32>) -> tensor<2x4x3x8xf32>
+  return %9 : tensor<2x4x3x8xf32>
+}
+
+// Tests that what asks another mask, or for another number, is no such guard.
+// CHECK-LABEL: func.func @other_guards
+// CHECK-NOT: train.attention
+// CHECK: return
+func.func @other_guards(%q: tensor<2x3x8xf32>, %m: tensor<3x3xf32>, %n: tensor<3x3xf32>) -> (tensor<2x3x8xf32>, tensor<2x3x8xf32>) {
+  %zero = train.constant dense<0.0> : tensor<2x3x3xf32>
+  %lowest = train.constant dense<0xFF800000> : tensor<3x1xf32>
+  %low = train.constant dense<-1.0e9> : tensor<3x1xf32>
+  %0 = train.matmul %q, %q {transpose_rhs} : (tensor<2x3x8xf32>, tensor<2x3x8xf32>) -> tensor<2x3x3xf32>
+  %1 = train.broadcast %m {dims = array<i64: 1, 2>} : (tensor<3x3xf32>) -> tensor<2x3x3xf32>
+  %2 = train.add %0, %1 : (tensor<2x3x3xf32>, tensor<2x3x3xf32>) -> tensor<2x3x3xf32>
+  %3 = train.softmax %2 {dim = 2 : i64} : (tensor<2x3x3xf32>) -> tensor<2x3x3xf32>
+  %4 = train.reduce "max" %n {dims = array<i64: 1>} : (tensor<3x3xf32>) -> tensor<3xf32>
+  %5 = train.reshape %4 : (tensor<3xf32>) -> tensor<3x1xf32>
+  %6 = train.compare "eq" %5, %lowest : (tensor<3x1xf32>, tensor<3x1xf32>) -> tensor<3x1xi1>
+  %7 = train.broadcast %6 {dims = array<i64: 1, 2>} : (tensor<3x1xi1>) -> tensor<2x3x3xi1>
+  %8 = train.select %7, %zero, %3 : (tensor<2x3x3xi1>, tensor<2x3x3xf32>, tensor<2x3x3xf32>) -> tensor<2x3x3xf32>
+  %9 = train.matmul %8, %q : (tensor<2x3x3xf32>, tensor<2x3x8xf32>) -> tensor<2x3x8xf32>
+  %10 = train.matmul %9, %q {transpose_rhs} : (tensor<2x3x8xf32>, tensor<2x3x8xf32>) -> tensor<2x3x3xf32>
+  %11 = train.add %10, %1 : (tensor<2x3x3xf32>, tensor<2x3x3xf32>) -> tensor<2x3x3xf32>
+  %12 = train.softmax %11 {dim = 2 : i64} : (tensor<2x3x3xf32>) -> tensor<2x3x3xf32>
+  %13 = train.reduce "max" %m {dims = array<i64: 1>} : (tensor<3x3xf32>) -> tensor<3xf32>
+  %14 = train.reshape %13 : (tensor<3xf32>) -> tensor<3x1xf32>
+  %15 = train.compare "eq" %14, %low : (tensor<3x1xf32>, tensor<3x1xf32>) -> tensor<3x1xi1>
+  %16 = train.broadcast %15 {dims = array<i64: 1, 2>} : (tensor<3x1xi1>) -> tensor<2x3x3xi1>
+  %17 = train.select %16, %zero, %12 : (tensor<2x3x3xi1>, tensor<2x3x3xf32>, tensor<2x3x3xf32>) -> tensor<2x3x3xf32>
+  %18 = train.matmul %17, %q : (tensor<2x3x3xf32>, tensor<2x3x8xf32>) -> tensor<2x3x8xf32>
+  return %9, %18 : tensor<2x3x8xf32>, tensor<2x3x8xf32>
+}
+
 // Tests that a bias that is trained stays where its gradient is known, as does a
 // number that hides too little.
 // CHECK-LABEL: func.func @others
