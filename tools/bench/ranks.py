@@ -95,19 +95,21 @@ class Bench:
         self.times.setdefault(name, []).append(time)
 
     def table(self):
-        names = list(self.times)
-        print("| " + " | ".join(["", "step, ms"] + [
-            f"of {name}" for name in names if name.startswith("PyTorch")])
-            + " |")
-        print("| --- " * (2 + sum(name.startswith("PyTorch")
-                                  for name in names)) + "|")
+        """A row for each: its time, and its share of the first stage's and of
+        each peer's, least and median of the rounds."""
+        first, *_ = names = list(self.times)
+        others = [first, *(name for name in names
+                           if name.startswith("PyTorch"))]
+        print("| | step, ms | " + " | ".join(
+            f"of {name}, least / median" for name in others) + " |")
+        print("| --- " * (2 + len(others)) + "|")
         for name in names:
             row = [name, f"{statistics.median(self.times[name]):.0f}"]
-            for peer in names:
-                if peer.startswith("PyTorch"):
-                    row.append("{:.2f}".format(statistics.median(
-                        ours / theirs for ours, theirs in
-                        zip(self.times[name], self.times[peer]))))
+            for other in others:
+                ratios = [ours / theirs for ours, theirs in
+                          zip(self.times[name], self.times[other])]
+                row.append(f"{min(ratios):.2f} / "
+                           f"{statistics.median(ratios):.2f}")
             print("| " + " | ".join(row) + " |")
 
 
