@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 """What is recomputed and what budgets do: never the numbers, only the memory."""
 import json
+import pathlib
+import subprocess
+import sys
 import unittest
 
 from zctest import FIXTURES, Fixture, ZcTest, read_log
@@ -71,6 +74,35 @@ class Memory(ZcTest):
             self.assertLessEqual(plan["peak"], budget)
             if part == 1:
                 self.assertEqual(plan["peak"], free["peak"])
+
+    def test_sqrt_of_the_layers(self):
+        """With l layers, sqrt keeps a + b sqrt(l) bytes, none a + b l."""
+        script = (pathlib.Path(__file__).resolve().parents[2] / "tools" /
+                  "bench" / "large_gpt.py")
+        growth = {"none": lambda layers: layers, "sqrt": lambda layers:
+                  layers ** 0.5}
+        kept = {policy: [] for policy in growth}
+        counts = (4, 9, 16)
+        for layers in counts:
+            model = self.folder / f"gpt-{layers}.onnx"
+            subprocess.run([sys.executable, script, model, "--layers",
+                            str(layers), "--width", "32", "--heads", "2",
+                            "--length", "32", "--batch", "4", "--vocabulary",
+                            "64"], check=True, stdout=subprocess.DEVNULL)
+            for policy, values in kept.items():
+                _, plan = self.compile(
+                    model, "--init", "normal:0.02", "--loss",
+                    "softmax-cross-entropy", "--optimizer", "sgd",
+                    "--recompute", policy)
+                values.append(plan["activations"])
+        for policy, values in kept.items():
+            x = [growth[policy](layers) for layers in counts]
+            slopes = [(values[i + 1] - values[i]) / (x[i + 1] - x[i])
+                      for i in range(2)]
+            self.assertGreater(slopes[0], 0)
+            # Ends of segments fall where layers end.
+            self.assertAlmostEqual(slopes[1] / slopes[0], 1, delta=0.1,
+                                   msg=f"{policy}: {values}")
 
     def test_no_plan_fits(self):
         fixture = Fixture("gpt")
