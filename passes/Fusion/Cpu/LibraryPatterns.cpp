@@ -7,7 +7,10 @@
 // kernel adds both at once while they are in the caches. Activations take as
 // long inside the library (0.7 ms against 0.6 ms for GPT-2's GELU), and their
 // gradients need what they are computed from. ResNet-50's convolutions feed
-// batch normalisations, whose statistics no post-operation knows.
+// batch normalisations, whose statistics no post-operation knows. Gradients of
+// filters are not added up by the library, as those of matmuls are: oneDNN's
+// have no post-operations, and where micro-batches accumulate, all kernels that
+// only add, residuals' among them, are 0.6% of ResNet-50's step (2 x 4 images).
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Fusion/Cpu/LibraryPatterns.h"
