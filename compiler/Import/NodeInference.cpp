@@ -14,15 +14,21 @@ namespace {
 // neither symbols nor subgraphs nor sparse tensors occur.
 class NodeContext : public proto::InferenceContext {
 public:
-  NodeContext(const proto::NodeProto &node,
+  NodeContext(const proto::OpSchema &schema, const proto::NodeProto &node,
               llvm::ArrayRef<OperandFacts> operands)
-      : node(node), operands(operands), results(node.output_size()) {}
+      : schema(schema), node(node), operands(operands),
+        results(node.output_size()) {}
 
   const proto::AttributeProto *
   getAttribute(const std::string &name) const override {
     for (const proto::AttributeProto &attribute : node.attribute())
       if (attribute.name() == name)
         return &attribute;
+    // ONNX's own inference of some operators forgets the default value.
+    auto known = schema.attributes().find(name);
+    if (known != schema.attributes().end() &&
+        known->second.default_value.has_name())
+      return &known->second.default_value;
     return nullptr;
   }
   size_t getNumInputs() const override { return operands.size(); }
@@ -56,6 +62,7 @@ public:
   std::vector<proto::TypeProto> takeResults() { return std::move(results); }
 
 private:
+  const proto::OpSchema &schema;
   const proto::NodeProto &node;
   llvm::ArrayRef<OperandFacts> operands;
   std::vector<proto::TypeProto> results;
@@ -77,7 +84,7 @@ llvm::Expected<std::vector<proto::TypeProto>>
 zc::inferResultTypes(const proto::OpSchema &schema,
                      const proto::NodeProto &node,
                      llvm::ArrayRef<OperandFacts> operands) {
-  NodeContext context(node, operands);
+  NodeContext context(schema, node, operands);
   try {
     schema.GetTypeAndShapeInferenceFunction()(context);
     schema.CheckInputOutputType(context);

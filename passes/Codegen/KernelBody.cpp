@@ -49,8 +49,9 @@ public:
   }
 
   /// The same loops as `op`'s, which compute `value` where `op` reads it from
-  /// its input number `index`.
-  void buildInto(linalg::GenericOp op, unsigned index, Value value) {
+  /// its input number `index`. False, with nothing built, where what is read
+  /// does not say how far every loop goes: a sum over copies of one value.
+  bool buildInto(linalg::GenericOp op, unsigned index, Value value) {
     AffineMap place = op.getIndexingMapsArray()[index];
     collectOperation(value, place);
     SmallVector<Value> inputs;
@@ -62,6 +63,8 @@ public:
     for (auto [number, map] : llvm::enumerate(op.getIndexingMapsArray()))
       if (number != index)
         maps.push_back(map);
+    if (!inversePermutation(concatAffineMaps(maps, op.getContext())))
+      return false;
     builder.setInsertionPoint(op);
     linalg::GenericOp::create(
         builder, op.getLoc(), inputs, op.getOutputs(), maps,
@@ -76,6 +79,7 @@ public:
         });
     builder.setInsertionPointAfter(op);
     op.erase();
+    return true;
   }
 
 private:
@@ -272,10 +276,12 @@ private:
     OpOperand &use = *standIn.use_begin();
     assert(standIn.hasOneUse() && "a reduction reads its operand once");
     OpBuilder::InsertionGuard guard(builder);
-    LoopNest(builder, split, buffers)
-        .buildInto(cast<linalg::GenericOp>(use.getOwner()),
-                   use.getOperandNumber(), operand);
-    standIn.getDefiningOp()->erase();
+    auto reduction = cast<linalg::GenericOp>(use.getOwner());
+    if (LoopNest(builder, split, buffers)
+            .buildInto(reduction, use.getOperandNumber(), operand))
+      return standIn.getDefiningOp()->erase();
+    builder.setInsertionPoint(reduction);
+    materialize(operand, standIn);
   }
 
   // Outputs of one shape share a loop nest.

@@ -242,7 +242,7 @@ void zc::registerIndexing(LoweringRegistry &registry) {
   registry.add("Gather", 1, 13, lowerGather);
   registry.add("GatherElements", 11, 13, lowerGatherElements);
   registry.add("GatherND", 11, 13, lowerGatherNd);
-  registry.add("ReverseSequence", 10, 10, lowerReverseSequence);
+  registry.add("ReverseSequence", 10, 28, lowerReverseSequence);
   registry.add("OneHot", 9, 28, lowerOneHot);
   registry.add("Trilu", 14, 14, lowerTrilu);
 }

@@ -69,6 +69,24 @@ sched.kernel @sums_and_update attributes {shared = array<i64: 0, 0>} {
   train.yield %0, %1 : tensor<256x8x3x3xf32>, tensor<256xf32>
 }
 
+// Tests that a sum over copies of a value that no buffer spans reads a stored
+// block: what is read would not say how far the loops go.
+// CHECK: func.func @sum_of_copies([[Y:%[a-z0-9]+]]: memref<768xf32>
+// CHECK: [[COPIES:%[a-z0-9_]+]] = memref.alloca()
+// CHECK: linalg.generic
+// CHECK-SAME: outs([[COPIES]] :
+// CHECK: linalg.generic
+// CHECK-SAME: iterator_types = ["parallel", "reduction"]
+// CHECK-SAME: ins([[COPIES]] :
+sched.kernel @sum_of_copies {
+^bb0(%y: tensor<768xf32>):
+  %0 = train.constant dense<2.0> : tensor<768x32xf32>
+  %1 = train.broadcast %y {dims = array<i64: 0>} : (tensor<768xf32>) -> tensor<768x32xf32>
+  %2 = train.mul %1, %0 : (tensor<768x32xf32>, tensor<768x32xf32>) -> tensor<768x32xf32>
+  %3 = train.reduce "sum" %2 {dims = array<i64: 1>} : (tensor<768x32xf32>) -> tensor<768xf32>
+  train.yield %3 : tensor<768xf32>
+}
+
 // Tests that of a square value and its transpose, which are computed in one loop
 // nest, only a dim that stays in place is cut.
 // CHECK: func.func @square({{.*}}zc.signature = array<i64: 2, 131072, 131072, 131072>}
