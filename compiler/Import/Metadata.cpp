@@ -53,6 +53,7 @@ zc::readTorchAttributes(const proto::NodeProto &node) {
       {"Gather", "aten.embedding", 2, onnx::kPaddingIndex},
       {"SoftmaxCrossEntropyLoss", "aten.cross_entropy_loss", 5,
        onnx::kLabelSmoothing},
+      {"Dropout", "aten.scaled_dot_product_attention", 4, onnx::kDropoutRatio},
   };
   std::vector<NumberAttribute> attributes;
   for (const Meaning &meaning : meanings) {

@@ -22,8 +22,9 @@ struct NumberAttribute {
 
 /// What PyTorch's call says and the operator that the exporter wrote for it
 /// cannot: `torch.padding_idx` of a Gather, the row of an embedding that gets
-/// no gradient (negative for none), and `torch.label_smoothing` of a
-/// SoftmaxCrossEntropyLoss.
+/// no gradient (negative for none), `torch.label_smoothing` of a
+/// SoftmaxCrossEntropyLoss, and `torch.dropout_p` of the Dropout in an
+/// attention, which the exporter writes without a training_mode.
 std::vector<NumberAttribute> readTorchAttributes(const proto::NodeProto &node);
 
 struct TensorMetadata {

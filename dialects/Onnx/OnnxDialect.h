@@ -24,9 +24,11 @@ namespace zc::onnx {
 /// Attributes that ONNX's operators lack but PyTorch's calls, which exports
 /// name, have: numbers (f64). Of a Gather the row of an embedding that gets no
 /// gradient, negative for none; of a SoftmaxCrossEntropyLoss the share of a
-/// sample's loss that is the mean over all classes.
+/// sample's loss that is the mean over all classes; of a Dropout without a
+/// training_mode the ratio it trained with.
 inline constexpr llvm::StringLiteral kPaddingIndex = "torch.padding_idx";
 inline constexpr llvm::StringLiteral kLabelSmoothing = "torch.label_smoothing";
+inline constexpr llvm::StringLiteral kDropoutRatio = "torch.dropout_p";
 
 /// Bytes that a tensor of `type` takes in a file: sub-byte elements (bool) take
 /// one byte each.

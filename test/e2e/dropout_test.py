@@ -3,6 +3,8 @@
 import unittest
 
 import numpy as np
+import onnx
+from onnx import numpy_helper
 
 from zctest import FIXTURES, ZcTest, read_log
 
@@ -101,6 +103,33 @@ class Dropout(ZcTest):
                     "--output-dir", self.folder / name)
             outputs.append(np.load(self.folder / name / "logits.npy"))
         self.assertEqual(outputs[0].tobytes(), outputs[1].tobytes())
+
+    def test_training_mode_left_out(self):
+        """The exporter writes the dropout in scaled_dot_product_attention
+        without a training_mode: the call it names says that it is on."""
+        call = ("%y : [num_users=1] = call_function[target=torch.ops.aten."
+                "scaled_dot_product_attention.default](args = (%q, %k, %v, "
+                "None, 0.5, True), kwargs = {})")
+        model = onnx.load(MODEL)
+        node, = (node for node in model.graph.node if node.op_type == "Dropout")
+        ratio, = (constant.attribute[0].t for constant in model.graph.node
+                  if constant.output[0] == node.input[1])
+        ratio.CopyFrom(numpy_helper.from_array(np.float32(0.5), ratio.name))
+        losses = {}
+        for name in ("given", "called", "absent"):
+            del node.metadata_props[:]
+            if name == "called":
+                del node.input[2]
+                node.metadata_props.add(key="pkg.torch.onnx.fx_node",
+                                        value=call)
+            path = self.folder / f"{name}.onnx"
+            onnx.save(model, path)
+            artifact = self.folder / f"{name}.zca"
+            self.zc("compile", path, "-o", artifact, *LOSS)
+            losses[name] = self.losses(artifact)
+        self.assertEqual(losses["given"], losses["called"])
+        self.assertEqual(losses["absent"],
+                         self.losses(self.artifact("--dropout", "off")))
 
 
 if __name__ == "__main__":

@@ -36,11 +36,13 @@ static LogicalResult lowerCast(NodeContext &context) {
 }
 
 // The share of elements that are dropped in training. Before opset 12 a node
-// drops nothing: exporters wrote it for inference.
+// drops nothing: exporters wrote it for inference; later without a
+// training_mode neither, unless PyTorch's call says that it trained.
 static FailureOr<double> getDropoutRatio(NodeContext &context) {
-  if (!context.options.dropout || context.node.getSinceVersion() < 12 ||
-      !context.has(2))
+  if (!context.options.dropout || context.node.getSinceVersion() < 12)
     return 0.0;
+  if (!context.has(2))
+    return context.node.getFloat(onnx::kDropoutRatio, 0);
   FailureOr<double> training = context.number(2, "training_mode");
   if (failed(training) || *training == 0)
     return training;

@@ -17,6 +17,24 @@ onnx.graph @main(%x: tensor<3xf32>) -> (tensor<3xf32>)
 
 // -----
 
+// Tests that a node without a training_mode drops nothing, but for one of which
+// PyTorch's call says that it did.
+// CHECK-NOT: train.dropout
+// CHECK: train.dropout %{{.*}} {ratio = 2.500000e-01 : f64}
+// CHECK-NOT: train.dropout
+// CHECK: return
+onnx.graph @main(%x: tensor<3xf32>) -> (tensor<3xf32>)
+    attributes {input_names = ["x"], output_names = ["y"], opset_imports = {"ai.onnx" = 22 : i64}} {
+  %ratio = onnx.initializer @ratio {value = dense<0.25> : tensor<f32>} : tensor<f32>
+  %0 = onnx.node "Dropout"(%x, %ratio) {since_version = 13 : i64}
+    : (tensor<3xf32>, tensor<f32>) -> tensor<3xf32>
+  %1 = onnx.node "Dropout"(%0, %ratio) {since_version = 13 : i64, node_attributes = {torch.dropout_p = 0.25 : f64}}
+    : (tensor<3xf32>, tensor<f32>) -> tensor<3xf32>
+  onnx.return %1 : tensor<3xf32>
+}
+
+// -----
+
 // Tests that the mask is that of the elements.
 // CHECK: %[[ONES:.*]] = train.constant dense<1.0
 // CHECK: %[[DRAWN:.*]] = train.dropout %[[ONES]]
