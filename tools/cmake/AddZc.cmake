@@ -58,6 +58,7 @@ function(add_zc_test name)
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gtest GTest::gtest_main)
   add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES ENVIRONMENT "${ZC_TEST_ENVIRONMENT}")
 endfunction()
 
 # zc_tablegen(TARGET file.td -gen-x out -gen-y out ...): mlir-tblgen into the same
