@@ -208,13 +208,19 @@ CopyOp Offloader::createCopy(const Planned &planned) {
 void Offloader::placeStores() {
   // From the last to the first, for each goes right behind what it waits for.
   for (Planned &store : llvm::reverse(stores)) {
-    if (store.use.endOp) {
-      builder.setInsertionPointAfter(store.use.endOp);
-    } else {
-      builder.setInsertionPointToEnd(&program.getBody().front());
-      auto op = cast<InstructionOpInterface>(store.use.op);
-      WaitOp::create(builder, op.getLoc(), op.getWrites().front());
-    }
+    if (!store.use.endOp)
+      continue;
+    builder.setInsertionPointAfter(store.use.endOp);
+    store.op = createCopy(store);
+  }
+  // At the end from the first to the last: to wait for one instruction of a
+  // stream is to wait for those before it.
+  for (Planned &store : stores) {
+    if (store.use.endOp)
+      continue;
+    builder.setInsertionPointToEnd(&program.getBody().front());
+    auto op = cast<InstructionOpInterface>(store.use.op);
+    WaitOp::create(builder, op.getLoc(), op.getWrites().front());
     store.op = createCopy(store);
   }
 }

@@ -81,7 +81,8 @@ private:
   SymbolTable &symbols;
   dist::MeshAttr mesh;
   DenseMap<Value, Layout> layouts;
-  Axes batchAxes; // those that divide samples
+  Axes batchAxes;       // those that divide samples, of every input
+  Axes outputBatchAxes; // the first input's: an output's samples are divided so
   DenseMap<Operation *, OpLayouts> plans;
   DenseMap<Operation *, Layout> settled; // of reshards
   /// Accumulators whose division follows from what is added to them.
@@ -161,8 +162,13 @@ void Propagation::readArguments() {
     unsigned index = argument.getArgNumber();
     Layout &layout = layouts[argument];
     layout = layoutOf(argument, mesh);
-    if (auto dim = program.getArgAttrOfType<IntegerAttr>(index, kBatchDimAttr))
-      llvm::append_range(batchAxes, layout.dims[dim.getInt()]);
+    if (auto dim =
+            program.getArgAttrOfType<IntegerAttr>(index, kBatchDimAttr)) {
+      const Axes &axes = layout.dims[dim.getInt()];
+      llvm::append_range(batchAxes, axes);
+      if (outputBatchAxes.empty())
+        outputBatchAxes = axes;
+    }
     Attribute symbol = program.getArgAttr(index, kStateAttr);
     if (!symbol)
       continue;
@@ -346,7 +352,7 @@ Layout Propagation::returnedLayout(unsigned index) {
   Layout whole = Layout::replicated(value.getType());
   auto dim = program.getResultAttrOfType<IntegerAttr>(index, kBatchDimAttr);
   if (dim)
-    whole.dims[dim.getInt()] = layouts.at(value).dims[dim.getInt()];
+    whole.dims[dim.getInt()] = outputBatchAxes;
   return whole;
 }
 

@@ -311,10 +311,10 @@ private:
           failed(annotateArgument(argument, name, hand, origins)))
         return failure();
     }
-    if (!found && !hand.isPattern)
+    if (!found)
       return program.emitError()
-             << hand.why << ": there is no parameter and no input '"
-             << hand.name << "'";
+             << hand.why << ": there is no parameter and no input "
+             << (hand.isPattern ? "like '" : "'") << hand.name << "'";
     return success();
   }
 

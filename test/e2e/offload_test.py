@@ -66,6 +66,11 @@ class Offload(ZcTest):
                                run=("--local-ranks", 2))
             self.assertLess(plans[1]["peak"], plans[0]["peak"])
 
+    def test_units_are_stored_in_their_order(self):
+        self.check("gpt", "--mesh", "dp=2", "--zero", 2, "--unit", "layer",
+                   "--cpu-threads", 1, parts=("parameters", ),
+                   run=("--local-ranks", 2))
+
     def test_micro_batches_in_16_bits(self):
         """The float32 weights are the optimizer's; programs of two kinds."""
         plans = self.check("gpt", "--precision", "bf16", "--accumulate", 2,

@@ -57,6 +57,7 @@ TABLE = [
     ("gpt", ADAFACTOR, mesh(4, 3)),
     ("mlp", [*MLP, *SM3], mesh(2, 2, tp=2)),
     ("llama", ADAMW, mesh(2)),
+    ("lstm", ADAMW, mesh(2)),
     ("llama", ADAMW, mesh(4, 3, "--unit", "layer")),
     ("mlp", [*MLP, *MOMENTUM], mesh(3, 2, tp=2)),
     ("gpt", PARTS, mesh(2, 0, tp=2)),

@@ -202,12 +202,16 @@ class Options(ZcTest):
         fixture = Fixture("mlp")
         rules = self.folder / "rules"
         rules.write_text("4.weight\n")
+        nothing = self.folder / "nothing"
+        nothing.write_text("nothing.here tp,-\n")
         for code, options, said in [
                 (2, ["--shard", "0.weight=tp,-"], "several ranks"),
                 (2, ["--tp-rules", rules], "mesh with tp"),
                 (2, ["--mesh", "tp=2", "--tp-rules", "nowhere"], "not exist"),
                 (2, ["--mesh", "tp=2", "--shard", "tp"], "expected NAME="),
                 (1, ["--mesh", "tp=2", "--tp-rules", rules], "rules:1"),
+                (1, ["--mesh", "tp=2", "--tp-rules", nothing],
+                 "no parameter and no input like 'nothing.here'"),
                 (1, ["--mesh", "tp=2", "--shard", "none=tp,-"],
                  "no parameter and no input 'none'"),
                 (1, ["--mesh", "tp=2", "--shard", "0.weight=tp"],
