@@ -11,6 +11,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Import/Passes.h"
 
+#include <cmath>
 #include <limits>
 #include <optional>
 
@@ -72,6 +73,9 @@ struct Parts {
   double scale = 1;
   bool causal = false;
   Value mask = {}; // added to the scores, with four dims, or none
+  // 1 for queries that a mask which chooses a finite number lets see any key,
+  // else 0, [batch or 1, heads or 1, queries or 1, 1], or none.
+  Value seeing = {};
 };
 
 std::optional<double> splatNumber(Value value) {
@@ -216,11 +220,13 @@ private:
     Parts parts;
     Value scores = takeCausalMask(softmax.getInput(), parts.causal);
     if (!parts.causal)
-      scores = takeOtherMask(builder, scores, parts.mask);
+      scores = takeOtherMask(builder, scores, parts);
     auto product = takeScale(scores, parts.scale).getDefiningOp<MatmulOp>();
     if (!product || product.getTransposeLhs() || !product->hasOneUse())
       return std::nullopt;
     parts.query = takeScale(product.getLhs(), parts.scale);
+    if (parts.seeing)
+      parts.query = silenceBlind(builder, parts.query, parts.seeing);
     Value key = takeScale(product.getRhs(), parts.scale);
     int64_t width = typeOf(parts.query).getDimSize(rank - 1);
     if (type.getDimSize(rank - 1) != width)
@@ -250,9 +256,24 @@ private:
     return unmasked;
   }
 
-  /// `scores` without another mask, if they have one; `mask` is what is to be
-  /// added to them then.
-  Value takeOtherMask(OpBuilder &builder, Value scores, Value &mask) {
+  /// A query that sees no key gives and gets no gradient where the scores it
+  /// would have are replaced by a finite number: as zeros, all its scores are
+  /// equal and no gradient passes.
+  static Value silenceBlind(OpBuilder &builder, Value query, Value seeing) {
+    SmallVector<int64_t> shape(typeOf(seeing).getShape());
+    if (typeOf(query).getRank() == 3)
+      shape.erase(shape.begin() + 1);
+    Location loc = query.getLoc();
+    Value factors = reshape(builder, loc, seeing, shape);
+    auto dims = llvm::to_vector(llvm::seq<int64_t>(0, shape.size()));
+    factors = BroadcastOp::create(builder, loc, query.getType(), factors, dims);
+    return MulOp::create(builder, loc, query, factors);
+  }
+
+  /// `scores` without another mask, if they have one; the parts' mask is what
+  /// is to be added to them then.
+  Value takeOtherMask(OpBuilder &builder, Value scores, Parts &parts) {
+    Value &mask = parts.mask;
     auto isScores = [](Value value) {
       double scale = 1;
       return isa_and_nonnull<MatmulOp>(takeScale(value, scale).getDefiningOp());
@@ -278,12 +299,28 @@ private:
     Location loc = select.getLoc();
     auto type = withShape(scores.getType(), typeOf(condition).getShape());
     Value zero = splat(builder, loc, type, 0);
-    Value hidden =
-        splat(builder, loc, type,
-              *splatNumber(left ? select.getOnFalse() : select.getOnTrue()));
+    double number =
+        *splatNumber(left ? select.getOnFalse() : select.getOnTrue());
+    Value hidden = splat(builder, loc, type, number);
+    if (std::isfinite(number)) {
+      Value one = splat(builder, loc, type, 1);
+      Value seen = SelectOp::create(builder, loc, type, condition,
+                                    left ? one : zero, left ? zero : one);
+      parts.seeing = largestOfRows(builder, loc, seen);
+    }
     mask = SelectOp::create(builder, loc, type, condition, left ? zero : hidden,
                             left ? hidden : zero);
     return left ? select.getOnTrue() : select.getOnFalse();
+  }
+
+  /// The largest element of each row of [a, b, c, d], as [a, b, c, 1].
+  static Value largestOfRows(OpBuilder &builder, Location loc, Value value) {
+    SmallVector<int64_t> shape(typeOf(value).getShape());
+    shape.back() = 1;
+    auto type = withShape(value.getType(), ArrayRef(shape).drop_back());
+    Value rows = ReduceOp::create(builder, loc, type, "max", value,
+                                  ArrayRef<int64_t>{3});
+    return reshape(builder, loc, rows, shape);
   }
 
   /// What was broadcast to `value`, of the scores' shape, as [batch or 1, heads

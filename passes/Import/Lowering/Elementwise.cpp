@@ -184,6 +184,17 @@ template <typename Op> static LogicalResult lowerUnary(NodeContext &context) {
   return context.set(context.build.unary<Op>(context.operand(0)));
 }
 
+/// log(sigmoid(x)), as which logsigmoid is exported, is -softplus(-x), which is
+/// finite where the sigmoid is 0.
+static LogicalResult lowerLog(NodeContext &context) {
+  auto sigmoid = context.operand(0).getDefiningOp<train::SigmoidOp>();
+  if (!sigmoid)
+    return lowerUnary<train::LogOp>(context);
+  TensorBuilder &build = context.build;
+  Value opposite = build.neg(sigmoid.getInput());
+  return context.set(build.neg(build.unary<train::SoftplusOp>(opposite)));
+}
+
 template <Value (TensorBuilder::*compute)(Value)>
 static LogicalResult lowerSigned(NodeContext &context) {
   return context.set((context.build.*compute)(context.operand(0)));
@@ -341,7 +352,7 @@ void zc::registerElementwise(LoweringRegistry &registry) {
   registry.add("Abs", 6, 13, lowerSigned<&TensorBuilder::abs>);
   registry.add("Neg", 6, 13, lowerSigned<&TensorBuilder::neg>);
   registry.add("Exp", 6, 13, lowerUnary<train::ExpOp>);
-  registry.add("Log", 6, 13, lowerUnary<train::LogOp>);
+  registry.add("Log", 6, 13, lowerLog);
   registry.add("Sqrt", 6, 13, lowerUnary<train::SqrtOp>);
   registry.add("Erf", 9, 13, lowerUnary<train::ErfOp>);
   registry.add("Sin", 7, 22, lowerUnary<train::SinOp>);

@@ -95,8 +95,14 @@ static Value sumSquare(TensorBuilder &build, Value x, ArrayRef<int64_t> dims) {
 
 static Value norm2(TensorBuilder &build, Value x, ArrayRef<int64_t> dims) {
   Value squares = sumSquare(build, x, dims);
-  if (isFloat(x))
-    return build.unary<train::SqrtOp>(squares);
+  if (isFloat(x)) {
+    // The norm of zeros has the gradient 0, as in PyTorch, not infinity times
+    // 0.
+    Value none = build.compare("eq", squares, 0.0);
+    Value safe = build.select(none, build.splatLike(squares, 1), squares);
+    return build.select(none, build.splatLike(squares, 0),
+                        build.unary<train::SqrtOp>(safe));
+  }
   Value wide = build.convert(squares, build.builder.getF64Type());
   return build.convert(build.unary<train::SqrtOp>(wide), elementTypeOf(x));
 }

@@ -109,6 +109,27 @@ func.func @other_guards(%q: tensor<2x3x8xf32>, %m: tensor<3x3xf32>, %n: tensor<3
   return %9, %18 : tensor<2x3x8xf32>, tensor<2x3x8xf32>
 }
 
+// Tests that a choice of a finite number lets no gradient into the queries that
+// see no key: they become zeros.
+// CHECK-LABEL: func.func @blind
+// CHECK-SAME: %[[Q:[a-z0-9]+]]: tensor<2x4x3x8xf32>, %[[B:[a-z0-9]+]]: tensor<2x3xi1>
+// CHECK: %[[SEEN:.*]] = train.select %{{.*}}, %{{.*}}, %{{.*}} : {{.*}} -> tensor<2x1x1x3xf32>
+// CHECK: %[[ANY:.*]] = train.reduce "max" %[[SEEN]] {dims = array<i64: 3>}
+// CHECK: %[[SHAPED:.*]] = train.reshape %[[ANY]] : (tensor<2x1x1xf32>) -> tensor<2x1x1x1xf32>
+// CHECK: %[[FACTORS:.*]] = train.broadcast %[[SHAPED]] {dims = array<i64: 0, 1, 2, 3>} : (tensor<2x1x1x1xf32>) -> tensor<2x4x3x8xf32>
+// CHECK: %[[QUERY:.*]] = train.mul %[[Q]], %[[FACTORS]]
+// CHECK: train.transpose %[[QUERY]]
+// CHECK: train.attention
+func.func @blind(%q: tensor<2x4x3x8xf32>, %b: tensor<2x3xi1>) -> tensor<2x4x3x8xf32> {
+  %hidden = train.constant dense<-1.0e9> : tensor<2x4x3x3xf32>
+  %0 = train.matmul %q, %q {transpose_rhs} : (tensor<2x4x3x8xf32>, tensor<2x4x3x8xf32>) -> tensor<2x4x3x3xf32>
+  %1 = train.broadcast %b {dims = array<i64: 0, 3>} : (tensor<2x3xi1>) -> tensor<2x4x3x3xi1>
+  %2 = train.select %1, %0, %hidden : (tensor<2x4x3x3xi1>, tensor<2x4x3x3xf32>, tensor<2x4x3x3xf32>) -> tensor<2x4x3x3xf32>
+  %3 = train.softmax %2 {dim = 3 : i64} : (tensor<2x4x3x3xf32>) -> tensor<2x4x3x3xf32>
+  %4 = train.matmul %3, %q : (tensor<2x4x3x3xf32>, tensor<2x4x3x8xf32>) -> tensor<2x4x3x8xf32>
+  return %4 : tensor<2x4x3x8xf32>
+}
+
 // Tests that a bias that is trained stays where its gradient is known, as does a
 // number that hides too little.
 // CHECK-LABEL: func.func @others
