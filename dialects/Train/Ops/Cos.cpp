@@ -1,5 +1,6 @@
 //===- Cos.cpp - train.cos ------------------------------------------===//
 #include "dialects/Train/Ops/OpSupport.h"
+#include "dialects/Train/Ops/Turns.h"
 
 using namespace mlir;
 
@@ -8,7 +9,7 @@ namespace zc::train {
 Value CosOp::buildScalar(OpBuilder &builder, Location loc,
                          ValueRange operands) {
   ScalarBuilder s(builder, loc);
-  Value x = operands[0];
+  Value x = withoutTurns(s, operands[0]);
   return math::CosOp::create(builder, loc, x);
 }
 
