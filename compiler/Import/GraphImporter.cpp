@@ -300,6 +300,17 @@ static void warnOfOptimizedExport(Location location,
            "the one you wrote";
 }
 
+// ONNX cannot say where gradients stop: all that is left is the call's name.
+static void warnOfDetach(Location location, const proto::GraphProto &graph) {
+  auto count = llvm::count_if(graph.node(), isDetached);
+  if (count > 0)
+    emitWarning(location)
+        << "holds " << count << (count == 1 ? " value" : " values")
+        << " that the author detached; ONNX cannot say where gradients stop, "
+           "and zc lets them pass: freeze by --freeze what must not be trained "
+           "through them";
+}
+
 FailureOr<OwningOpRef<ModuleOp>>
 zc::importModel(MLIRContext *context, const ModelImportOptions &options) {
   context->loadDialect<onnx::OnnxDialect>();
@@ -323,5 +334,6 @@ zc::importModel(MLIRContext *context, const ModelImportOptions &options) {
     return failure();
   }
   warnOfOptimizedExport(location, file->model.graph());
+  warnOfDetach(location, file->model.graph());
   return GraphImporter(context, *file, options).import();
 }

@@ -69,6 +69,11 @@ zc::readTorchAttributes(const proto::NodeProto &node) {
   return attributes;
 }
 
+bool zc::isDetached(const proto::NodeProto &node) {
+  return node.op_type() == "Identity" &&
+         !callArguments(node, "aten.detach").empty();
+}
+
 TensorMetadata zc::readTensorMetadata(const proto::GraphProto &graph) {
   TensorMetadata metadata;
   auto read = [&](const std::string &name, const auto &properties) {

@@ -27,6 +27,9 @@ struct NumberAttribute {
 /// attention, which the exporter writes without a training_mode.
 std::vector<NumberAttribute> readTorchAttributes(const proto::NodeProto &node);
 
+/// Whether the node is what the exporter made of PyTorch's detach().
+bool isDetached(const proto::NodeProto &node);
+
 struct TensorMetadata {
   llvm::StringMap<std::string>
       kinds; // by value name: "PARAMETER", "BUFFER" ...

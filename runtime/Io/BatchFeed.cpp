@@ -140,6 +140,14 @@ Status BatchFeed::bindTokens(Column &column) {
                      input.name(), "', ", printType(type),
                      "; expected integers [samples, tokens]; use an .npz for "
                      "other inputs");
+  if (!areNextTokens(input)) {
+    if (!tokensFeed.empty())
+      return makeError(StatusCode::InvalidArgument, "'", data->path(),
+                       "' has tokens for one input, but the model has '",
+                       tokensFeed, "' and '", input.name(),
+                       "'; use an .npz that has both");
+    tokensFeed = input.name();
+  }
   column.itemSize = like.itemSize;
   column.inner = column.sampleStride = *elementCount(type) / type.dims(0);
   column.outerStride = 0;

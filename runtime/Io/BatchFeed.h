@@ -88,6 +88,7 @@ private:
   std::vector<int64_t> own;             // samples of this rank
   std::string whyNone;                  // of no samples
   std::string samplesFrom; // the input that theSamples was read from
+  std::string tokensFeed;  // the input that is a file's tokens
 };
 
 } // namespace zc

@@ -3,6 +3,8 @@
 import unittest
 
 import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
 
 from zctest import Fixture, ZcTest, read_log
 
@@ -64,6 +66,27 @@ class Tokens(ZcTest):
                       "--eval-data", path)
         self.assertRegex(out, "eval loss")
 
+    def test_a_second_input_is_no_tokens(self):
+        ids = [helper.make_tensor_value_info(name, TensorProto.INT64, [4, 8])
+               for name in ("input_ids", "position_ids")]
+        logits = helper.make_tensor_value_info("logits", TensorProto.FLOAT,
+                                               [4, 8, 100])
+        table = numpy_helper.from_array(np.eye(100, dtype=np.float32), "table")
+        nodes = [helper.make_node("Gather", ["table", "input_ids"], ["a"]),
+                 helper.make_node("Gather", ["table", "position_ids"], ["b"]),
+                 helper.make_node("Add", ["a", "b"], ["logits"])]
+        graph = helper.make_graph(nodes, "two", ids, [logits], [table])
+        model = self.folder / "two.onnx"
+        onnx.save(helper.make_model(graph, opset_imports=[
+            helper.make_opsetid("", 20)]), model)
+        artifact = self.folder / "two.zca"
+        self.zc("compile", model, "-o", artifact, "--loss",
+                "softmax-cross-entropy")
+        path = self.folder / "train.bin"
+        path.write_bytes(self.tokens[0].tobytes())
+        self.fails(1, ["train.bin", "'input_ids' and 'position_ids'", "npz"],
+                   "run", artifact, "--data", path, "--steps", 1)
+
     def fails_on(self, patterns, path):
         self.fails(1, patterns, "run", self.artifact, "--data", path,
                    "--steps", 1)
@@ -79,7 +102,7 @@ class Tokens(ZcTest):
         self.fails_on(["train.bin", "says that it has 289 tokens"], path)
         self.fails_on(["no such file"], self.folder / "none_*.bin")
         path.write_bytes(np.full(99, 40000, np.uint16).tobytes())
-        self.fails_on(["sample \d+", "40000 is out of range"], path)
+        self.fails_on([r"sample \d+", "40000 is out of range"], path)
 
 
 if __name__ == "__main__":
