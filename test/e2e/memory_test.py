@@ -59,8 +59,13 @@ class Memory(ZcTest):
 
     def test_dropout_and_micro_batches(self):
         options = FIXTURES / "options"
-        self.check(options / "dropped.onnx", options / "dropped.npz", "--loss",
-                   "softmax-cross-entropy", "--accumulate", "2")
+        model, loss = options / "dropped.onnx", ["--loss",
+                                                 "softmax-cross-entropy"]
+        for parts in ([], ["--accumulate", "2"]):
+            self.check(model, options / "dropped.npz", *loss, *parts)
+        said = self.zc("compile", model, "-o", self.folder / "a.zca", *loss,
+                       "--recompute", "full")
+        self.assertRegex(said, r"computes \d+ kernels? of the forward again")
 
     def test_budget(self):
         fixture = Fixture("gpt")
