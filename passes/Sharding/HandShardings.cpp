@@ -11,6 +11,15 @@ bool HandSharding::matches(StringRef tensor) const {
   return isPattern ? llvm::Regex(name).match(tensor) : name == tensor;
 }
 
+/// The axes that a name stands for: hybrid groups make two of dp.
+static SmallVector<int> findAxes(StringRef name, dist::MeshAttr mesh) {
+  SmallVector<int> axes;
+  for (const char *part : {"", "_outer", "_inner"})
+    if (int axis = mesh.findAxis((name + part).str()); axis >= 0)
+      axes.push_back(axis);
+  return axes;
+}
+
 /// "dp+ep" or "-".
 static LogicalResult parseAxes(StringRef text, dist::MeshAttr mesh, Axes &all,
                                Axes &axes, std::string &wrong) {
@@ -19,17 +28,19 @@ static LogicalResult parseAxes(StringRef text, dist::MeshAttr mesh, Axes &all,
   SmallVector<StringRef> names;
   text.split(names, '+');
   for (StringRef name : names) {
-    int axis = mesh.findAxis(name.trim());
-    if (axis < 0) {
+    SmallVector<int> found = findAxes(name.trim(), mesh);
+    if (found.empty()) {
       wrong = ("'" + name + "' is no axis of the mesh").str();
       return failure();
     }
-    if (llvm::is_contained(all, axis)) {
-      wrong = ("'" + name + "' divides two dims").str();
-      return failure();
+    for (int axis : found) {
+      if (llvm::is_contained(all, axis)) {
+        wrong = ("'" + name + "' divides two dims").str();
+        return failure();
+      }
+      all.push_back(axis);
+      axes.push_back(axis);
     }
-    all.push_back(axis);
-    axes.push_back(axis);
   }
   return success();
 }

@@ -198,6 +198,13 @@ class Options(ZcTest):
         self.assertEqual(entries["0.weight"]["sharding"], [[], []])
         self.assertEqual(entries["4.weight"]["sharding"], [["tp"], []])
 
+    def test_hybrid_groups_make_two_axes_of_dp(self):
+        entries = self.inspect(self.compile(
+            Fixture("mlp"), "sgd", "--mesh", "dp=4", "--zero", 2,
+            "--zero-group", 2, "--shard", "0.weight=dp,-"))
+        self.assertEqual(entries["0.weight"]["sharding"],
+                         [["dp_outer", "dp_inner"], []])
+
     def test_refused(self):
         fixture = Fixture("mlp")
         rules = self.folder / "rules"
