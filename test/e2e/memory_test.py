@@ -6,7 +6,7 @@ import subprocess
 import sys
 import unittest
 
-from zctest import FIXTURES, Fixture, ZcTest, read_log
+from zctest import FIXTURES, Fixture, ZcTest
 
 POLICIES = ("none", "layer", "sqrt", "selective", "full")
 
@@ -19,25 +19,12 @@ class Memory(ZcTest):
         plan = json.loads(self.zc("inspect", artifact, "--memory", "--json"))
         return artifact, plan["memory"]
 
-    def numbers(self, artifact, data, steps=3):
-        """Losses and weights of a run, and the memory that it had."""
-        log = self.folder / "log.jsonl"
-        folder = self.folder / "ckpt"
-        self.train(artifact, data, steps, "--no-shuffle", "--log", log,
-                   "--checkpoint", folder)
-        lines = read_log(log)
-        weights = self.folder / "w.safetensors"
-        self.zc("export", artifact, "--checkpoint", folder, "--safetensors",
-                weights)
-        return ([line["loss"] for line in lines], weights.read_bytes(),
-                lines[-1]["peak_bytes"])
-
     def check(self, model, data, *options, policies=("none", "sqrt", "full")):
         expected = None
         peaks = {}
         for policy in policies:
             artifact, plan = self.compile(model, *options, "--recompute", policy)
-            losses, weights, used = self.numbers(artifact, data)
+            losses, weights, used = self.numbers(artifact, data, steps=3)
             self.assertEqual(plan["peak"], used, policy)
             expected = expected or (losses, weights)
             self.assertEqual((losses, weights), expected, policy)

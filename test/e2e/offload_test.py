@@ -3,7 +3,7 @@
 import json
 import unittest
 
-from zctest import (Fixture, ZcTest, latest_step, limit_file_size, read_log)
+from zctest import Fixture, ZcTest, latest_step, limit_file_size
 
 PARTS = ("optimizer", "parameters", "activations")
 
@@ -18,26 +18,14 @@ class Offload(ZcTest):
         plan = json.loads(self.zc("inspect", artifact, "--memory", "--json"))
         return artifact, fixture.data, plan["memory"]
 
-    def numbers(self, artifact, data, *options, steps=2):
-        """Losses and weights of a run, and the memory that it had."""
-        log = self.folder / "log.jsonl"
-        folder = self.folder / "ckpt"
-        self.train(artifact, data, steps, "--no-shuffle", "--log", log,
-                   "--checkpoint", folder, *options)
-        lines = read_log(log)
-        weights = self.folder / "w.safetensors"
-        self.zc("export", artifact, "--checkpoint", folder, "--safetensors",
-                weights)
-        return ([line["loss"] for line in lines], weights.read_bytes(),
-                lines[-1]["peak_bytes"])
-
     def check(self, name, *options, parts, run=()):
         """Returns the plans, without offloading and with each of `parts`."""
         plans, expected = [], None
         for offload in ("",) + parts:
             chosen = ("--offload", offload) if offload else ()
             artifact, data, plan = self.plan(name, *options, *chosen)
-            losses, weights, used = self.numbers(artifact, data, *run)
+            losses, weights, used = self.numbers(artifact, data, *run,
+                                                 steps=2)
             self.assertEqual(plan["peak"], used, offload)
             expected = expected or (losses, weights)
             self.assertEqual((losses, weights), expected, offload)

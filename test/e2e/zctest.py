@@ -139,6 +139,19 @@ class ZcTest(unittest.TestCase):
         self.zc("run", artifact, "--data", data, "--steps", steps, "--lr", lr,
                 *extra)
 
+    def numbers(self, artifact, data, *options, steps):
+        """Losses and weights of a run, and the memory that it had."""
+        log = self.folder / "log.jsonl"
+        folder = self.folder / "ckpt"
+        self.train(artifact, data, steps, "--no-shuffle", "--log", log,
+                   "--checkpoint", folder, *options)
+        lines = read_log(log)
+        weights = self.folder / "w.safetensors"
+        self.zc("export", artifact, "--checkpoint", folder, "--safetensors",
+                weights)
+        return ([line["loss"] for line in lines], weights.read_bytes(),
+                lines[-1]["peak_bytes"])
+
 
 def read_log(path):
     """The step lines of a --log file."""
