@@ -225,12 +225,12 @@ private:
     if (!product || product.getTransposeLhs() || !product->hasOneUse())
       return std::nullopt;
     parts.query = takeScale(product.getLhs(), parts.scale);
-    if (parts.seeing)
-      parts.query = silenceBlind(builder, parts.query, parts.seeing);
     Value key = takeScale(product.getRhs(), parts.scale);
     int64_t width = typeOf(parts.query).getDimSize(rank - 1);
     if (type.getDimSize(rank - 1) != width)
       return std::nullopt;
+    if (parts.seeing)
+      parts.query = silenceBlind(builder, parts.query, parts.seeing);
     Location loc = op.getLoc();
     parts.key = swapLast(builder, loc, key, !product.getTransposeRhs());
     parts.value = swapLast(builder, loc, op.getRhs(), op.getTransposeRhs());
