@@ -375,7 +375,7 @@ static void addTargetOptions(CLI::App &command, Arguments &arguments) {
   command
       .add_option("--cpu-threads", options.cpuThreads,
                   "the most threads a rank may use; by default this "
-                  "machine's cores")
+                  "machine's cores / the mesh's ranks")
       ->check(CLI::Range(1, 4096))
       ->default_str("");
   command.add_option("--emit", arguments.emit, "what to write")

@@ -41,7 +41,8 @@ Result<uint64_t> findEnd(std::string_view bytes) {
   for (uint64_t at = last + 1; at-- > first;)
     if (load<uint32_t>(bytes.data() + at) == kEnd)
       return at;
-  return corrupt("it has no end record; the file may be truncated");
+  return corrupt("it has no end record; the file is truncated, or "
+                 "no artifact of zc compile");
 }
 
 Result<Directory> findDirectory64(std::string_view bytes, uint64_t end) {

@@ -98,6 +98,8 @@ class Run(RunTest):
 
     def test_numbers(self):
         for option, value, said in (("--seed", -1, "whole number"),
+                                    ("--lr-schedule", 1, "constant,cosine"),
+                                    ("--lr-schedule", "cosinus", "cosine"),
                                     ("--warmup-steps", -1, "whole number"),
                                     ("--lr", "1e39", "float32")):
             err = self.fails(2, [option, said], "run", self.artifact, "--data",

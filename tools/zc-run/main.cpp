@@ -108,13 +108,16 @@ void addLearningRateOptions(CLI::App &app, zc::LearningRateSchedule &schedule) {
   app.add_option("--lr", schedule.peak, "learning rate")
       ->capture_default_str()
       ->check(checkLearningRate);
-  app.add_option("--lr-schedule", schedule.kind,
-                 "constant, cosine or linear: down to --min-lr at the last "
-                 "step [constant]")
-      ->transform(CLI::CheckedTransformer(
-          std::map<std::string, Kind>{{"constant", Kind::Constant},
-                                      {"cosine", Kind::Cosine},
-                                      {"linear", Kind::Linear}}))
+  static const std::map<std::string, Kind> kinds = {
+      {"constant", Kind::Constant},
+      {"cosine", Kind::Cosine},
+      {"linear", Kind::Linear}};
+  app.add_option_function<std::string>(
+         "--lr-schedule",
+         [&](const std::string &name) { schedule.kind = kinds.at(name); },
+         "constant, cosine or linear: down to --min-lr at the last step "
+         "[constant]")
+      ->check(CLI::IsMember({"constant", "cosine", "linear"}))
       ->type_name("TEXT");
   app.add_option("--warmup-steps", schedule.warmupSteps,
                  "steps in which the learning rate grows to --lr")
