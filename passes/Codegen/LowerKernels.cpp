@@ -36,24 +36,43 @@ public:
 
   int64_t grid() const { return split.grid(); }
 
-  func::FuncOp build(ModuleOp module) {
+  /// A GPU's threads are shared out among the loop over the blocks, so there
+  /// even a single one has a loop: `inLoop`.
+  func::FuncOp build(ModuleOp module, bool inLoop) {
     builder.setInsertionPointToEnd(module.getBody());
     func::FuncOp function = declare();
     Block *entry = function.addEntryBlock();
     builder.setInsertionPointToStart(entry);
-    Location loc = kernel.getLoc();
-    Value step = arith::ConstantIndexOp::create(builder, loc, 1);
     auto arguments = entry->getArguments();
-    auto loop = scf::ForOp::create(builder, loc, arguments.drop_back().back(),
-                                   arguments.back(), step);
-    func::ReturnOp::create(builder, loc);
-    builder.setInsertionPointToStart(loop.getBody());
-    buildBlock(arguments, loop.getInductionVar());
+    Value block =
+        enterBlock(arguments.drop_back().back(), arguments.back(), inLoop);
+    buildBlock(arguments, block);
     hoistTemporaries(function);
     return function;
   }
 
 private:
+  /// Returns the number of a block from `begin` to `end`; what is built next is
+  /// done for each of them. A single block needs no loop: out of a loop LLVM
+  /// hoists, and then reassociates, what no store can change, so that the bits
+  /// would depend on the buffers that the kernel shares.
+  Value enterBlock(Value begin, Value end, bool inLoop) {
+    Location loc = kernel.getLoc();
+    if (split.grid() == 1 && !inLoop) {
+      Value any = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt,
+                                        begin, end);
+      auto single = scf::IfOp::create(builder, loc, any);
+      func::ReturnOp::create(builder, loc);
+      builder.setInsertionPointToStart(single.thenBlock());
+      return arith::ConstantIndexOp::create(builder, loc, 0);
+    }
+    Value step = arith::ConstantIndexOp::create(builder, loc, 1);
+    auto loop = scf::ForOp::create(builder, loc, begin, end, step);
+    func::ReturnOp::create(builder, loc);
+    builder.setInsertionPointToStart(loop.getBody());
+    return loop.getInductionVar();
+  }
+
   /// One argument a buffer: all inputs, then outputs that share none. The entry
   /// point must pass inputs and outputs in that order (`zc.buffers`).
   func::FuncOp declare() {
@@ -198,19 +217,20 @@ private:
   // Both return the grid of the kernel's launches.
   int64_t buildForCpu(sched::KernelOp kernel, ModuleOp module) {
     KernelFunction function(kernel, chooseSplit(kernel.getBody().front()));
-    function.build(module);
+    function.build(module, /*inLoop=*/false);
     return function.grid();
   }
 
   int64_t buildForCuda(sched::KernelOp kernel, ModuleOp module) {
     Block &body = kernel.getBody().front();
     KernelFunction perThread(kernel, cuda::chooseThreadSplit(body));
-    func::FuncOp function = perThread.build(module);
+    func::FuncOp function = perThread.build(module, /*inLoop=*/true);
     if (cuda::isWorkOfOneThread(function))
       return cuda::setThreads(function, /*oneBlockEach=*/true);
     function.erase();
     KernelFunction perBlock(kernel, cuda::chooseTeamSplit(body));
-    return cuda::setThreads(perBlock.build(module), /*oneBlockEach=*/false);
+    return cuda::setThreads(perBlock.build(module, /*inLoop=*/true),
+                            /*oneBlockEach=*/false);
   }
 };
 

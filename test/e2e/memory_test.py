@@ -54,6 +54,13 @@ class Memory(ZcTest):
                        "--recompute", "full")
         self.assertRegex(said, r"computes \d+ kernels? of the forward again")
 
+    def test_small_tensors(self):
+        """Kernels of one block round alike, whatever buffers they share."""
+        fixture = Fixture("recommender")
+        self.check(fixture.model, fixture.data,
+                   *fixture.compile_options("adamw"), "--cpu-threads", "1",
+                   policies=POLICIES)
+
     def test_budget(self):
         fixture = Fixture("gpt")
         options = fixture.compile_options("adamw")
