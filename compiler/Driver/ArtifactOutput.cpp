@@ -77,7 +77,8 @@ listSettings(const CompileOptions &options) {
   settings.push_back({"dropout", options.dropout});
   settings.push_back({"batchnorm", options.batchNorm});
   settings.push_back({"batchnorm_stats", options.batchNormStats});
-  settings.push_back({"recompute", options.recompute});
+  settings.push_back(
+      {"recompute", options.recompute.empty() ? "none" : options.recompute});
   if (!options.offload.empty())
     settings.push_back({"offload", options.offload});
   if (options.memoryBudget > 0)

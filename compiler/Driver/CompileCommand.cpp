@@ -278,8 +278,10 @@ static void addMemoryOptions(CLI::App &command, Arguments &arguments) {
                   "values of the forward to compute again in the backward: all "
                   "but what crosses between layers, or between sqrt(layers) "
                   "segments; all but what libraries compute (selective); or "
-                  "as needs least memory (full)")
-      ->check(CLI::IsMember({"none", "layer", "sqrt", "selective", "full"}));
+                  "as needs least memory (full). By default none, but for what "
+                  "--memory-budget takes")
+      ->check(CLI::IsMember({"none", "layer", "sqrt", "selective", "full"}))
+      ->default_str("");
   command
       .add_option("--offload", arguments.options.offload,
                   "what lies in a file (zc run --offload-dir) while nothing "
@@ -468,7 +470,8 @@ static void checkTogether(const CompileOptions &options) {
                                "belongs to --optimizer sgd and sm3");
   if (options.mode != "train" && options.precision != "fp32")
     throw CLI::ValidationError("--precision", "belongs to --mode train");
-  if (options.mode != "train" && options.recompute != "none")
+  if (options.mode != "train" && !options.recompute.empty() &&
+      options.recompute != "none")
     throw CLI::ValidationError("--recompute", "belongs to --mode train");
   if (options.mode != "train" && !options.offload.empty())
     throw CLI::ValidationError("--offload", "belongs to --mode train");

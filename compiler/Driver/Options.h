@@ -75,7 +75,8 @@ struct CompileOptions {
   std::string precision = "fp32";       // or bf16, fp16
   std::string reducePrecision = "fp32"; // or bf16
 
-  std::string recompute = "none";
+  /// Empty: none, but for what a budget asks for.
+  std::string recompute;
   int64_t memoryBudget = 0; // bytes of a rank; 0: any
   /// A list of optimizer, parameters, activations, or none; empty: nothing, but
   /// for what a budget asks for.

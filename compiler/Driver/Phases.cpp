@@ -306,7 +306,7 @@ LogicalResult Phases::schedule() {
   WidenProductsPassOptions products;
   products.bf16 = llvm::all_of(options.cpuArchs, hasAvx512);
   RecomputePassOptions memory;
-  memory.policy = options.recompute;
+  memory.policy = options.recompute.empty() ? "auto" : options.recompute;
   memory.budget = options.memoryBudget;
   memory.offload = options.offload == "none" ? "" : options.offload;
   if (options.offload.empty() && options.memoryBudget > 0 &&

@@ -43,7 +43,8 @@ def RecomputePass : Pass<"zc-recompute", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"policy", "policy", "std::string", "\"none\"",
-           "none, layer, sqrt, selective or full">,
+           "none, layer, sqrt, selective, full, or auto: the quickest that fits "
+           "the budget">,
     Option<"budget", "budget", "int64_t", "0",
            "the most bytes of both regions together; 0: any">,
     Option<"offload", "offload", "std::string", "\"\"",

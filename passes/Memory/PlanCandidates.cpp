@@ -169,13 +169,22 @@ std::vector<MemoryPlan> PlanCandidates::subsets() const {
   return plans;
 }
 
+SmallVector<unsigned> PlanCandidates::segmentCounts() const {
+  unsigned most = std::max(1u, numLayers());
+  unsigned stride = std::max(1u, most / kSegmentCounts);
+  SmallVector<unsigned> counts;
+  for (unsigned count = 1; count < most; count += stride)
+    counts.push_back(count);
+  counts.push_back(most);
+  return counts;
+}
+
 std::vector<MemoryPlan> PlanCandidates::family() const {
   std::vector<MemoryPlan> plans = {keepAll(), selective()};
   for (unsigned step = 1; step <= kSteps; ++step)
     for (bool keepLibrary : {true, false})
       plans.push_back(dropCheapest(double(step) / kSteps, keepLibrary));
-  unsigned stride = std::max(1u, numLayers() / kSegmentCounts);
-  for (unsigned count = 2; count <= numLayers(); count += stride) {
+  for (unsigned count : segmentCounts()) {
     plans.push_back(segments(count));
     llvm::BitVector more = libraryResults();
     more |= plans.back().kept;
@@ -225,9 +234,9 @@ SmallVector<OffloadChoice> PlanCandidates::stateChoices() const {
 SmallVector<llvm::BitVector>
 PlanCandidates::valueChoices(const llvm::BitVector &kept,
                              bool everyValue) const {
-  llvm::BitVector none(analysis.numValues()), all = analysis.getSaved();
-  all &= kept;
-  for (unsigned index : analysis.getSaved().set_bits())
+  llvm::BitVector none(analysis.numValues());
+  llvm::BitVector read = analysis.getReadAgain(kept), all = read;
+  for (unsigned index : read.set_bits())
     if (!isWorthOffloading(analysis.getValue(index)))
       all.reset(index);
   if (all.none())

@@ -6,7 +6,6 @@
 #include "passes/Memory/MarkOffload.h"
 
 #include <optional>
-
 #include <vector>
 
 namespace zc {
@@ -47,6 +46,10 @@ public:
   /// `plan` with all that may be offloaded besides, from the quickest to the
   /// slowest; itself first.
   std::vector<MemoryPlan> offloading(const MemoryPlan &plan) const;
+
+  /// The numbers of segments that are worth a look: all from 1 to the layers,
+  /// or some of them where they are many.
+  llvm::SmallVector<unsigned> segmentCounts() const;
 
   /// Whether all() has all plans that there are.
   bool isExhaustive() const;

@@ -12,6 +12,7 @@
 #include "passes/Memory/PlanCandidates.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
 #include <cmath>
@@ -57,6 +58,8 @@ struct RecomputePassImpl : impl::RecomputePassBase<RecomputePassImpl> {
     if (!step)
       return checkWithoutBackward();
     fixSharedBuffers(step);
+    if (policy == "auto" && budget <= 0)
+      policy = "none"; // fits anything
     if ((policy != "none" || budget > 0) && failed(recompute(step)))
       return signalPassFailure();
     markOffload(getOperation(), choice);
@@ -93,7 +96,7 @@ private:
   }
 
   FailureOr<MemoryPlan> choose(const PlanCandidates &candidates) {
-    if (policy == "none" && budget > 0)
+    if (policy == "auto")
       return fit(candidates.all(), candidates.isExhaustive());
     FailureOr<MemoryPlan> plan = follow(candidates);
     if (failed(plan) || budget <= 0)
@@ -104,6 +107,8 @@ private:
   /// The plan that the policy names.
   FailureOr<MemoryPlan> follow(const PlanCandidates &candidates) {
     unsigned layers = candidates.numLayers();
+    if (policy == "none")
+      return candidates.keepAll();
     if (policy == "layer")
       return candidates.segments(layers);
     if (policy == "sqrt")
@@ -113,16 +118,14 @@ private:
     if (policy == "full")
       return leastPeak(candidates);
     return getOperation().emitError("no policy is called '")
-           << policy << "'; expected none, layer, sqrt, selective or full";
+           << policy
+           << "'; expected auto, none, layer, sqrt, selective or full";
   }
 
   FailureOr<MemoryPlan> leastPeak(const PlanCandidates &candidates) {
-    constexpr unsigned kMostTried = 12;
-    unsigned layers = candidates.numLayers();
-    unsigned stride = std::max(1u, layers / kMostTried);
     std::optional<MemoryPlan> best;
     int64_t bestPeak = 0;
-    for (unsigned count = 1; count <= std::max(1u, layers); count += stride) {
+    for (unsigned count : candidates.segmentCounts()) {
       MemoryPlan plan = candidates.segments(count);
       FailureOr<Peak> peak = measure(plan);
       if (failed(peak))
@@ -140,8 +143,8 @@ private:
                        isFree ? plan.offload : choice, prefetch);
   }
 
-  /// What the plan needs at least: what it would without offloading, less what
-  /// it offloads.
+  /// About the least that the plan needs: what it would without offloading,
+  /// less what it offloads, and a little, since what is left may pack better.
   FailureOr<int64_t> boundPeak(const MemoryPlan &plan) {
     llvm::ArrayRef<uintptr_t> words = plan.kept.getData();
     int64_t &known = peaks[{words.begin(), words.end()}];
@@ -153,13 +156,14 @@ private:
         return failure();
       known = peak->total();
     }
-    return known - plan.offloadedBytes;
+    return known - known / 16 - plan.offloadedBytes;
   }
 
   /// The first plan that fits: they come from the quickest to the slowest.
   /// Unless `all` must be measured, those are left out that cannot fit.
   FailureOr<MemoryPlan> fit(const std::vector<MemoryPlan> &plans, bool all) {
     std::optional<Peak> least;
+    OffloadChoice leastOffload;
     for (const MemoryPlan &plan : plans) {
       if (!all && plan.offloadedBytes > 0) {
         FailureOr<int64_t> bound = boundPeak(plan);
@@ -174,33 +178,61 @@ private:
         return failure();
       if (peak->total() <= budget)
         return plan;
-      if (!least || peak->total() < least->total())
+      if (!least || peak->total() < least->total()) {
         least = *peak;
+        leastOffload = isFree ? plan.offload : choice;
+      }
     }
-    return explain(*least);
+    return explain(*least, leastOffload);
   }
 
-  LogicalResult explain(const Peak &least) {
-    InFlightDiagnostic error =
-        getOperation().emitError("no plan fits into ")
-        << printSize(budget) << ": the least is " << printSize(least.total())
-        << ", " << printSize(least.total() - budget) << " too much; ";
-    if (least.persistent > budget)
-      return error
-             << "parameters, optimizer state and what else lives from step "
-                "to step take "
-             << printSize(least.persistent)
-             << " of it: --offload optimizer,parameters, an optimizer with "
-                "less "
-                "state (sgd) or frozen parameters (--freeze) would help";
-    return error
-           << printSize(least.transient)
-           << " of it are values of one step, which grow with the batch: a "
-              "smaller batch or more micro-batches (--accumulate K) would "
-              "help"
-           << (policy == "none" ? ""
-                                : ", or to leave the choice of what to "
-                                  "recompute to zc (no --recompute)");
+  LogicalResult explain(const Peak &least, const OffloadChoice &offloaded) {
+    std::string persistent =
+        printSize(least.persistent) + " of it live from step to step";
+    std::string transient =
+        printSize(least.transient) + " are values of one step";
+    return getOperation().emitError("no plan fits into ")
+           << printSize(budget) << ": the least is " << printSize(least.total())
+           << ", " << printSize(least.total() - budget) << " too much; "
+           << persistent << ", " << transient << "; what would help: "
+           << llvm::join(whatHelps(least, offloaded), "; ");
+  }
+
+  /// Nothing that the plan has already.
+  SmallVector<std::string> whatHelps(const Peak &least,
+                                     const OffloadChoice &offloaded) {
+    SmallVector<std::string> help;
+    int64_t excess = least.total() - budget;
+    if (least.transient >= excess)
+      help.push_back("a smaller batch or more micro-batches (--accumulate K)");
+    if (policy != "auto")
+      help.push_back("to leave the choice of what to recompute to zc (no "
+                     "--recompute)");
+    if (std::string parts = whatElseToOffload(offloaded); !parts.empty())
+      help.push_back("--offload " + parts);
+    if (least.persistent >= excess)
+      help.push_back("an optimizer with less state (sgd), frozen parameters "
+                     "(--freeze), or more ranks that divide them (--zero)");
+    if (help.empty())
+      help.push_back("a smaller model or batch, or more ranks");
+    return help;
+  }
+
+  /// What is large enough, and stays in memory because it was not asked for.
+  std::string whatElseToOffload(const OffloadChoice &offloaded) {
+    if (isFree)
+      return "";
+    OffloadableBytes bytes = countOffloadable(getOperation());
+    SmallVector<std::string> parts;
+    if (offloaded.optimizer || bytes.optimizer > 0)
+      parts.push_back("optimizer");
+    if (offloaded.parameters || bytes.parameters > 0)
+      parts.push_back("parameters");
+    parts.push_back("activations");
+    bool all = (offloaded.optimizer || bytes.optimizer == 0) &&
+               (offloaded.parameters || bytes.parameters == 0) &&
+               offloaded.activations;
+    return all ? "" : llvm::join(parts, ",");
   }
 
   OffloadChoice choice; // what is asked for, or has been chosen

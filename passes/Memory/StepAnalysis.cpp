@@ -101,8 +101,13 @@ llvm::BitVector StepAnalysis::getCrossing(unsigned count) const {
 // What a plan costs
 //===----------------------------------------------------------------------===//
 
-llvm::BitVector StepAnalysis::getRecomputed(const llvm::BitVector &kept) const {
-  llvm::BitVector again(forward.size());
+/// `again`: the forward ops that run again, by place; `read`: the kept values
+/// that they or the backward read.
+void StepAnalysis::walkBackward(const llvm::BitVector &kept,
+                                llvm::BitVector &again,
+                                llvm::BitVector &read) const {
+  again.resize(forward.size());
+  read.resize(numValues());
   SmallVector<Value> needed;
   auto need = [&](FusedOp op) {
     for (Value operand : op.getInputs())
@@ -112,15 +117,30 @@ llvm::BitVector StepAnalysis::getRecomputed(const llvm::BitVector &kept) const {
     need(op);
   while (!needed.empty()) {
     auto found = indices.find(needed.pop_back_val());
-    if (found == indices.end() || kept.test(found->second))
+    if (found == indices.end())
       continue;
+    if (kept.test(found->second)) {
+      read.set(found->second);
+      continue;
+    }
     unsigned place = getPlace(found->second);
     if (again.test(place))
       continue;
     again.set(place);
     need(forward[place]);
   }
+}
+
+llvm::BitVector StepAnalysis::getRecomputed(const llvm::BitVector &kept) const {
+  llvm::BitVector again, read;
+  walkBackward(kept, again, read);
   return again;
+}
+
+llvm::BitVector StepAnalysis::getReadAgain(const llvm::BitVector &kept) const {
+  llvm::BitVector again, read;
+  walkBackward(kept, again, read);
+  return read;
 }
 
 //===----------------------------------------------------------------------===//

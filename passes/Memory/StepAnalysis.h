@@ -52,10 +52,16 @@ public:
   /// `kept` values are kept.
   llvm::BitVector getRecomputed(const llvm::BitVector &kept) const;
 
+  /// Those of the `kept` values that the backward reads, or what runs again for
+  /// it.
+  llvm::BitVector getReadAgain(const llvm::BitVector &kept) const;
+
 private:
   void findForward();
   void findBackward();
   void findSaved();
+  void walkBackward(const llvm::BitVector &kept, llvm::BitVector &again,
+                    llvm::BitVector &read) const;
   bool isPinned(train::FusedOp op, const llvm::BitVector &kept) const;
 
   mlir::func::FuncOp program;

@@ -2,6 +2,7 @@
 """What is recomputed and what budgets do: never the numbers, only the memory."""
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import unittest
@@ -111,6 +112,33 @@ class Memory(ZcTest):
                    "compile", fixture.model, "-o", out, "--memory-budget",
                    "20KiB", *fixture.compile_options("adamw"))
         self.assertFalse(out.exists())
+
+    def test_the_least_is_least(self):
+        """No choice by hand needs less than the least that zc names."""
+        for name in ("unet", "lstm"):
+            fixture = Fixture(name)
+            options = (*fixture.compile_options("adamw"), "--cpu-threads", "1")
+            said = self.fails(1, ["the least is"], "compile", fixture.model,
+                              "-o", self.folder / "a.zca", "--memory-budget",
+                              "1KiB", *options)
+            least = float(re.search(r"least is ([0-9.]+) KiB", said)[1]) * 1024
+            for policy in ("layer", "full"):
+                for offload in ("none", "optimizer,parameters,activations"):
+                    _, plan = self.compile(fixture.model, *options,
+                                           "--recompute", policy, "--offload",
+                                           offload)
+                    self.assertLessEqual(least, plan["peak"] + 16,
+                                         (name, policy, offload))
+
+    def test_an_explicit_none_recomputes_nothing(self):
+        fixture = Fixture("gpt")
+        options = fixture.compile_options("adamw")
+        _, free = self.compile(fixture.model, *options)
+        said = self.zc("compile", fixture.model, "-o", self.folder / "a.zca",
+                       *options, "--recompute", "none", "--memory-budget",
+                       free["peak"] * 3 // 4)
+        self.assertNotIn("again", said)
+        self.assertIn("offloads", said)
 
     def test_wrong_options(self):
         model = Fixture("mlp").model

@@ -1,15 +1,15 @@
 // RUN: not zc-opt %s --zc-recompute=policy=every-other 2>&1 | FileCheck %s --check-prefix=POLICY
-// RUN: not zc-opt %s --zc-recompute=budget=4096 2>&1 | FileCheck %s --check-prefix=STATE
-// RUN: not zc-opt %s --zc-recompute=budget=9000 2>&1 | FileCheck %s --check-prefix=STEP
+// RUN: not zc-opt %s --zc-recompute="policy=auto budget=4096" 2>&1 | FileCheck %s --check-prefix=STATE
+// RUN: not zc-opt %s --zc-recompute="policy=auto budget=9000" 2>&1 | FileCheck %s --check-prefix=STEP
 // RUN: not zc-opt %s --zc-recompute="policy=layer budget=9000" 2>&1 | FileCheck %s --check-prefix=BOTH
 
 // RUN: not zc-opt %s --zc-recompute=offload=optimizer,weights 2>&1 | FileCheck %s --check-prefix=OFFLOAD
 
 // OFFLOAD: error: cannot offload 'optimizer,weights'; expected auto, or optimizer, parameters, activations
-// POLICY: error: no policy is called 'every-other'; expected none, layer, sqrt, selective or full
-// STATE: error: no plan fits into 4.00 KiB: the least is 12.00 KiB, 8.00 KiB too much; {{.*}} from step to step take 8.00 KiB
-// STEP: error: no plan fits into 8.79 KiB: the least is 12.00 KiB, 3.22 KiB too much; 4.00 KiB of it are values of one step, {{.*}} (--accumulate K) would help
-// BOTH: error: no plan fits into 8.79 KiB: {{.*}} (--accumulate K) would help, or to leave the choice {{.*}} (no --recompute)
+// POLICY: error: no policy is called 'every-other'; expected auto, none, layer, sqrt, selective or full
+// STATE: error: no plan fits into 4.00 KiB: the least is 12.00 KiB, 8.00 KiB too much; 8.00 KiB of it live from step to step, 4.00 KiB are values of one step; what would help: {{.*}}--offload parameters,activations; {{.*}}(--freeze)
+// STEP: error: no plan fits into 8.79 KiB: the least is 12.00 KiB, 3.22 KiB too much; {{.*}} what would help: a smaller batch or more micro-batches (--accumulate K); --offload
+// BOTH: error: no plan fits into 8.79 KiB: {{.*}} (--accumulate K); to leave the choice {{.*}} (no --recompute)
 
 !t = tensor<1024xf32>
 

@@ -2,8 +2,8 @@
 // RUN: zc-opt %s --zc-recompute=policy=sqrt | FileCheck %s --check-prefixes=CHECK,SQRT
 // RUN: zc-opt %s --zc-recompute=policy=selective | FileCheck %s --check-prefixes=CHECK,SELECTIVE
 
-// RUN: zc-opt %s --zc-recompute=budget=17000 | FileCheck %s --check-prefix=ENOUGH
-// RUN: zc-opt %s --zc-recompute=budget=15500 | FileCheck %s --check-prefix=TIGHT
+// RUN: zc-opt %s --zc-recompute="policy=auto budget=17000" | FileCheck %s --check-prefix=ENOUGH
+// RUN: zc-opt %s --zc-recompute="policy=auto budget=15500" | FileCheck %s --check-prefix=TIGHT
 
 // Four layers, h_i = exp(tanh(h_{i-1} w_i)), each in a module of its own; the
 // backward reads h_i and tanh(...).

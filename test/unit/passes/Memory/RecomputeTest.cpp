@@ -91,6 +91,7 @@ protected:
   std::optional<std::pair<double, double>>
   fit(ModuleOp module, int64_t budget, const std::string &offload = "") {
     RecomputePassOptions options;
+    options.policy = "auto";
     options.budget = budget;
     options.offload = offload;
     PassManager manager(&context);
