@@ -7,10 +7,13 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 import unittest
 import zipfile
 
-from zctest import FIXTURES, Fixture, ZcTest
+import numpy as np
+
+from zctest import BIN, FIXTURES, Fixture, ZcTest
 
 ARCHS = ("sm_80", "sm_90", "sm_100")
 WITHOUT_PTXAS = {**os.environ, "ZC_PTXAS": ""}
@@ -78,6 +81,38 @@ class Compile(ZcTest):
         self.fails(2, ["ptx belongs to --target cuda"], "compile",
                    Fixture("mlp").model, "--emit", "ptx",
                    *Fixture("mlp").compile_options("sgd"))
+
+
+class Benchmark(ZcTest):
+    """The script of README's table, up to the point where a GPU is needed."""
+
+    def test_a_row_without_gpu_and_without_torch(self):
+        fixture, folder = Fixture("gpt"), self.folder / "bench" / "gpt2"
+        folder.mkdir(parents=True)
+        self.zc("compile", fixture.model, "-o", folder / "model.zca",
+                "--precision", "bf16", *fixture.compile_options("adamw"))
+        with np.load(fixture.data) as data:
+            inputs = [{"name": name, "shape": list(data[name].shape),
+                       "high": int(data[name].max()) + 1} for name in data]
+        (folder / "work.json").write_text(json.dumps(
+            {"items": 128, "flops": 1e9, "plan_bytes": 2**30,
+             "inputs": inputs}))
+        script = FIXTURES.parents[1] / "tools" / "bench" / "gpu.py"
+        command = [sys.executable, script, "run", folder.parent, "--steps", "3",
+                   "--model", "gpt2", "--rounds", "1", "--zc-run",
+                   BIN / "zc-run"]
+        result = subprocess.run([*command, "--dry-run", "--peak-tflops", "1"],
+                                text=True, capture_output=True)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        row = result.stdout.splitlines()[-1].split(" | ")
+        self.assertEqual(row[0], "| GPT-2 124M, 32 x 1024 tokens")
+        rate, share = float(row[1]), float(row[2].removesuffix("%"))
+        # FLOPs of a step in the time of a step, of 1 TFLOP/s; both are rounded.
+        self.assertAlmostEqual(share, rate / 128 * 1e9 / 1e12 * 100, delta=0.1)
+        self.assertEqual(row[3], "1.0 GiB")
+        result = subprocess.run(command, text=True, capture_output=True,
+                                env={**os.environ, "PATH": ""})
+        self.assertIn("no NVIDIA driver", result.stderr)
 
 
 if __name__ == "__main__":

@@ -7,8 +7,10 @@ fused AdamW, flash attention.
   peer_gpu.py --model gpt2|llama|resnet50 --export DIR
 
 The second form, which needs no GPU, writes DIR/model.onnx, the same work for zc
-(whose weights --init draws), and prints what a batch of it is.
-Only PyTorch is needed for the first one. `--small` is for tests.
+(whose weights --init draws: those of a transformer are zeros there, and never
+were in memory), and prints what a batch of it is.
+Only PyTorch is needed for the first one. `--small` and `--device cpu` are for
+tests.
 """
 import argparse
 import json
@@ -118,7 +120,8 @@ class Llama(nn.Module):
     def __init__(self, vocabulary, layers, heads, shared, width, hidden, seq):
         super().__init__()
         self.tokens = nn.Embedding(vocabulary, width)
-        rotary = Rotary(seq, width // heads)
+        with torch.device("cpu"):  # wherever the weights are, also nowhere
+            rotary = Rotary(seq, width // heads)
         self.blocks = nn.ModuleList(
             LlamaBlock(width, heads, shared, hidden, rotary)
             for _ in range(layers))
@@ -132,14 +135,28 @@ class Llama(nn.Module):
         return self.head(self.ln(x))
 
 
-def transformer(kind, numbers, small):
+def hollow(net):
+    """The same network with weights of zeros that take no memory."""
+    for module in net.modules():
+        for name, weight in module.named_parameters(recurse=False):
+            zeros = torch.zeros((), dtype=weight.dtype).expand(weight.shape)
+            # One that several modules share stays one.
+            if not hasattr(weight, "hollow"):
+                weight.hollow = nn.Parameter(zeros)
+            setattr(module, name, weight.hollow)
+    return net
+
+
+def transformer(kind, numbers, small, weightless):
     """(network, ids, labels, items, FLOP of a step). FLOPs: 6 a parameter and
     token for the products, the table of tokens left out where nothing
     multiplies by it, and 12 width seq a layer and token for attention (PaLM,
     appendix B: causal attention counted whole)."""
     batch, seq = (2, 16) if small else numbers["shape"]
     sizes = dict(numbers["small"] if small else numbers["sizes"], seq=seq)
-    net = kind(**sizes)
+    with torch.device("meta" if weightless else "cpu"):
+        net = kind(**sizes)
+    net = hollow(net) if weightless else net
     vocabulary = sizes["vocabulary"]
     count = sum(p.numel() for p in net.parameters())
     if kind is Llama:
@@ -163,12 +180,12 @@ LLAMA = {"shape": (4, 2048),
 RESNET_FLOPS = 2 * 4.089e9
 
 
-def build(name, small):
+def build(name, small, weightless):
     torch.manual_seed(0)
     if name == "gpt2":
-        return transformer(Gpt, GPT2, small)
+        return transformer(Gpt, GPT2, small, weightless)
     if name == "llama":
-        return transformer(Llama, LLAMA, small)
+        return transformer(Llama, LLAMA, small, weightless)
     import resnet  # beside this file
     batch, size = (2, 32) if small else (256, 224)
     return (resnet.ResNet50(1000), torch.randn(batch, 3, size, size),
@@ -178,7 +195,8 @@ def build(name, small):
 
 def train(options, net, x, labels):
     """Milliseconds of the steps behind the first ones, and the last loss."""
-    net, x, labels = net.cuda(), x.cuda(), labels.cuda()
+    net, x, labels = (each.to(options.device) for each in (net, x, labels))
+    wait = torch.cuda.synchronize if options.device == "cuda" else lambda: None
     if x.is_floating_point():
         net = net.to(memory_format=torch.channels_last)
         x = x.to(memory_format=torch.channels_last)
@@ -186,16 +204,16 @@ def train(options, net, x, labels):
     forward = torch.compile(net) if options.mode == "compile" else net
     times = []
     for step in range(WARM_UP + options.steps):
-        torch.cuda.synchronize()
+        wait()
         start = time.perf_counter()
-        with torch.autocast("cuda", torch.bfloat16):
+        with torch.autocast(options.device, torch.bfloat16):
             logits = forward(x)
             loss = F.cross_entropy(logits.reshape(-1, logits.shape[-1]),
                                    labels.reshape(-1))
         loss.backward()
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
-        torch.cuda.synchronize()
+        wait()
         if step >= WARM_UP:
             times.append((time.perf_counter() - start) * 1e3)
     return times, float(loss.detach())
@@ -209,9 +227,11 @@ def main():
                         choices=["eager", "compile"])
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--small", action="store_true")
+    parser.add_argument("--device", default="cuda", choices=["cuda", "cpu"])
     parser.add_argument("--export", type=pathlib.Path)
     options = parser.parse_args()
-    net, x, labels, items, flops = build(options.model, options.small)
+    net, x, labels, items, flops = build(options.model, options.small,
+                                         bool(options.export))
     if options.export:
         import onnx_export  # beside this file
         name = onnx_export.export(options.export, net, x)
@@ -228,7 +248,8 @@ def main():
         "torch": torch.__version__, "step_ms_median": median,
         "items_per_s": items / median * 1e3,
         "flops_per_s": flops / median * 1e3,
-        "peak_mib": torch.cuda.max_memory_allocated() / 2**20}))
+        "peak_mib": torch.cuda.max_memory_allocated() / 2**20
+        if options.device == "cuda" else 0}))
 
 
 if __name__ == "__main__":
