@@ -93,6 +93,19 @@ struct AttentionSpec {
   int64_t maskStrides[3] = {0, 0, 0};
 };
 
+/// Elements of a sparse tensor whose values lie together.
+constexpr int64_t kSparseBlock = 4096;
+
+/// A dense tensor of `elements`, of 2 or 4 bytes each, of which at most
+/// `capacity` are not +0, as their bits [elements / 8 rounded up], where each
+/// block's values begin (I64, one for each block and then how many there are),
+/// and the values [capacity].
+struct SparseSpec {
+  bool decode = false;
+  ElementType type = ElementType::F32;
+  int64_t elements = 1, capacity = 1;
+};
+
 } // namespace zc::kernels
 
 #endif // ZC_KERNELS_SPEC_H

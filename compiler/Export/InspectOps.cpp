@@ -15,6 +15,8 @@ std::string getKind(const plan::Instruction &instruction) {
     return "convolution";
   case plan::Instruction::kAttention:
     return "attention";
+  case plan::Instruction::kSparse:
+    return "sparse";
   case plan::Instruction::kCopy:
     return "copy";
   case plan::Instruction::kCollective:

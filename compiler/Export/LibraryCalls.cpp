@@ -35,6 +35,8 @@ Status exportLibraryCall(sched::LibraryCallOp op, const ProgramExport &program,
     exportConvolution(op, program, *instruction.mutable_convolution());
   } else if (library == "zc.attention") {
     exportAttention(op, program, *instruction.mutable_attention());
+  } else if (library == "zc.sparse") {
+    exportSparse(op, program, *instruction.mutable_sparse());
   } else {
     return makeError(StatusCode::Internal, "no runtime has the library call '",
                      library.str(), "'");

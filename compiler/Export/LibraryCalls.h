@@ -24,6 +24,9 @@ void exportConvolution(sched::LibraryCallOp op, const ProgramExport &program,
 void exportAttention(sched::LibraryCallOp op, const ProgramExport &program,
                      plan::AttentionCall &call);
 
+void exportSparse(sched::LibraryCallOp op, const ProgramExport &program,
+                  plan::SparseCall &call);
+
 /// `buffer` with the dims that its memory has, permuted: dim i of the operand
 /// is dim permutation[i] of the buffer.
 plan::StridedOperand makeOperand(mlir::Value buffer,

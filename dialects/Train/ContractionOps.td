@@ -100,4 +100,28 @@ def Train_MaxPoolGradOp : Train_PoolOp<"max_pool_grad"> {
       Train_ChannelsLastAttr<"0, 1, 2", "0">.definition;
 }
 
+def Train_MaxPoolPlacesOp : Train_PoolOp<"max_pool_places"> {
+  let summary = "max_pool, and where in its window each maximum lies";
+  let description = [{
+    A place is the row-major index, in the window, of the first largest element:
+    an i8 where the window has at most 127 elements, else an i16 or i32.
+  }];
+  let arguments = !con((ins Train_FloatTensor:$input), poolAttributes);
+  let results = (outs Train_FloatTensor:$result, Train_IntTensor:$places);
+  let extraClassDefinition =
+      Train_ChannelsLastAttr<"0", "0, 1">.definition;
+}
+
+def Train_MaxPoolPlacesGradOp : Train_PoolOp<"max_pool_places_grad"> {
+  let summary = "gradient of max_pool, from the places of its maxima";
+  let description = [{
+    What `max_pool_grad` gives, bit for bit, without the image and the maxima.
+  }];
+  let arguments = !con((ins Train_IntTensor:$places, Train_FloatTensor:$grad),
+                       poolAttributes);
+  let results = (outs Train_FloatTensor:$result);
+  let extraClassDefinition =
+      Train_ChannelsLastAttr<"0, 1", "0">.definition;
+}
+
 #endif // ZC_DIALECTS_TRAIN_CONTRACTIONOPS_TD

@@ -117,4 +117,23 @@ def Train_ReduceOp : Train_TensorOp<"reduce", [Train_Differentiable,
       "$kind $input attr-dict `:` functional-type(operands, results)";
 }
 
+def Train_PackBitsOp : Train_TensorOp<"pack_bits"> {
+  let summary = "truth values, eight to a byte";
+  let description = [{
+    `dim`, of n elements, becomes one of P = ceil(n / 8) bytes: bit b of byte p is
+    element b P + p, so that whole rows are packed at once. Bits without
+    an element are 0.
+  }];
+  let arguments = (ins Train_BoolTensor:$input, I64Attr:$dim);
+  let results = (outs Train_IntTensor:$result);
+  let hasVerifier = 1;
+}
+
+def Train_UnpackBitsOp : Train_TensorOp<"unpack_bits"> {
+  let summary = "the truth values that `pack_bits` has packed along `dim`";
+  let arguments = (ins Train_IntTensor:$input, I64Attr:$dim);
+  let results = (outs Train_BoolTensor:$result);
+  let hasVerifier = 1;
+}
+
 #endif // ZC_DIALECTS_TRAIN_SHAPEOPS_TD

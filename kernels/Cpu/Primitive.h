@@ -19,7 +19,8 @@ public:
   /// Runs the kernel. `pointers` are the operands in the order of the spec
   /// (matmul: a, b, c; convolution: source, filter, destination; attention: q,
   /// k, v, result, logSumExp, then backward the result's gradient and those of
-  /// q, k, v; results that nobody wants are null); `workspace` is 64-byte
+  /// q, k, v; results that nobody wants are null; sparse: the dense tensor,
+  /// bits, offsets, values); `workspace` is 64-byte
   /// aligned and as large as promised at creation.
   /// Returns false and says why in `error` if the library fails.
   virtual bool execute(void *const *pointers, void *workspace,
@@ -43,6 +44,10 @@ std::unique_ptr<Primitive> createConvolution(const ConvolutionSpec &spec,
 std::unique_ptr<Primitive> createAttention(const AttentionSpec &spec,
                                            uint64_t workspaceBytes,
                                            std::string *error) noexcept;
+
+/// Encoding fails where there is no room, and says how much is needed.
+std::unique_ptr<Primitive> createSparse(const SparseSpec &spec,
+                                        std::string *error) noexcept;
 
 } // namespace zc::kernels
 

@@ -15,6 +15,7 @@ void buildFusionPipeline(OpPassManager &manager,
   manager.addPass(createSplitBatchNormPass());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
+  manager.addPass(createKeepPoolPlacesPass());
   if (options.target == "cpu")
     manager.addPass(createWidenProductsPass(products));
   // From here on the values that exist are fixed: no pass may fold across

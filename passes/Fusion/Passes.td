@@ -48,6 +48,35 @@ def SplitBatchNormPass : Pass<"zc-split-batch-norm", "::mlir::ModuleOp"> {
   let dependentDialects = ["::zc::train::TrainDialect"];
 }
 
+def KeepPoolPlacesPass : Pass<"zc-keep-pool-places", "::mlir::ModuleOp"> {
+  let summary = "keep where maxima lie instead of what a max pool has read";
+  let description = [{
+    A max_pool whose gradient reads its image, which the backward reads for nothing
+    else but whether it is above 0, gives the places of its maxima too, and the
+    gradient goes by these. Where the image is a ReLU's result, the slope of the
+    ReLU is taken from the maxima: elsewhere no gradient arrives. The gradients
+    stay the same, bit for bit. (Gist's Binarize, Jain et al. 2018.)
+
+    ```mlir
+    %p = train.max_pool %r {...}
+    ...
+    %d = train.max_pool_grad %r, %p, %g {...}
+    %m = train.compare "gt" %r, %zeros
+    %x = train.select %m, %d, %zeros
+    // becomes
+    %p, %places = train.max_pool_places %r {...}
+    ...
+    %m = train.compare "gt" %p, %few_zeros
+    %s = train.select %m, %g, %few_zeros
+    %x = train.max_pool_places_grad %places, %s {...}
+    ```
+  }];
+  let statistics = [
+    Statistic<"numKept", "num-kept", "Pools that keep places">
+  ];
+  let dependentDialects = ["::zc::train::TrainDialect"];
+}
+
 def ChunkCrossEntropyPass : Pass<"zc-chunk-cross-entropy", "::mlir::ModuleOp"> {
   let summary = "a last linear layer and its loss, some samples at a time";
   let description = [{

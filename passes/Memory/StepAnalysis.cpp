@@ -1,6 +1,7 @@
 //===- StepAnalysis.cpp - forward and backward of a program ---------------===//
 #include "passes/Memory/StepAnalysis.h"
 
+#include "passes/Analysis/ForwardOps.h"
 #include "passes/Analysis/LoopNests.h"
 #include "passes/Autodiff/ProgramBuilder.h"
 #include "passes/Scheduling/TrainProgram.h"
@@ -23,34 +24,8 @@ StepAnalysis::StepAnalysis(func::FuncOp program) : program(program) {
   findSaved();
 }
 
-/// All fused ops that one of `roots` depends on.
-static DenseSet<Operation *> findAncestors(SmallVector<Operation *> roots) {
-  DenseSet<Operation *> seen;
-  while (!roots.empty()) {
-    Operation *op = roots.pop_back_val();
-    if (!op || !seen.insert(op).second)
-      continue;
-    for (Value operand : op->getOperands())
-      roots.push_back(operand.getDefiningOp());
-  }
-  return seen;
-}
-
-// With accumulation the loss is part of a sum that is a state.
-static bool isLoss(func::FuncOp program, unsigned result) {
-  auto metric = program.getResultAttrOfType<StringAttr>(result, kMetricAttr);
-  if (metric)
-    return metric.getValue() == kLoss;
-  FlatSymbolRefAttr state = getResultState(program, result);
-  return state && state.getValue() == (kAccumulatedPrefix + kLoss).str();
-}
-
 void StepAnalysis::findForward() {
-  SmallVector<Operation *> losses;
-  for (auto [index, value] : llvm::enumerate(getReturn(program).getOperands()))
-    if (isLoss(program, index))
-      losses.push_back(value.getDefiningOp());
-  inForward = findAncestors(std::move(losses));
+  inForward = findForwardOps(program);
   for (FusedOp op : program.getOps<FusedOp>()) {
     if (!isForward(op))
       continue;

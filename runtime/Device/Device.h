@@ -55,6 +55,11 @@ struct AttentionLaunch {
   uint64_t workspaceBytes;
 };
 
+struct SparseLaunch {
+  kernels::SparseSpec spec;
+  void *dense, *bits, *offsets, *values;
+};
+
 struct CopyLaunch {
   const void *source;
   void *destination;
@@ -63,7 +68,7 @@ struct CopyLaunch {
 
 /// One instruction with its addresses resolved.
 using Launch = std::variant<KernelLaunch, MatmulLaunch, ConvolutionLaunch,
-                            AttentionLaunch, CopyLaunch>;
+                            AttentionLaunch, SparseLaunch, CopyLaunch>;
 
 /// A launch that the device has made ready; launching it allocates nothing.
 class Executable {

@@ -60,6 +60,8 @@ Launch makeLaunch(const AddressMap &map, const plan::Instruction &instruction) {
     return makeConvolutionLaunch(map, instruction.convolution());
   case plan::Instruction::kAttention:
     return makeAttentionLaunch(map, instruction.attention());
+  case plan::Instruction::kSparse:
+    return makeSparseLaunch(map, instruction.sparse());
   default:
     assert(instruction.has_copy() && "verified plans have no other kind");
     return makeCopyLaunch(map, instruction.copy());

@@ -36,6 +36,8 @@ ConvolutionLaunch makeConvolutionLaunch(const AddressMap &map,
                                         const plan::ConvolutionCall &call);
 AttentionLaunch makeAttentionLaunch(const AddressMap &map,
                                     const plan::AttentionCall &call);
+SparseLaunch makeSparseLaunch(const AddressMap &map,
+                              const plan::SparseCall &call);
 CopyLaunch makeCopyLaunch(const AddressMap &map, const plan::CopyCall &call);
 
 /// Any instruction that is no collective, by its kind.

@@ -206,6 +206,33 @@ Status verifyAttention(const plan::Program &program,
   return verifyWorkspace(program, call.workspace());
 }
 
+Status verifySparse(const plan::Program &program,
+                    const plan::SparseCall &call) {
+  constexpr int64_t kBlock = 4096;
+  for (uint32_t index :
+       {call.dense(), call.bits(), call.offsets(), call.values()})
+    ZC_RETURN_IF_ERROR(bufferAt(program, index).status());
+  auto type = [&](uint32_t index) -> const plan::TensorType & {
+    return program.buffers(static_cast<int>(index)).type();
+  };
+  auto isVector = [&](uint32_t index, plan::DataType dtype, int64_t size) {
+    return type(index).dtype() == dtype && type(index).dims_size() == 1 &&
+           (size < 0 || type(index).dims(0) == size);
+  };
+  const plan::TensorType &dense = type(call.dense());
+  int64_t elements = 1;
+  for (int64_t size : dense.dims())
+    elements *= size;
+  bool suits = dense.dtype() == plan::F32 || dense.dtype() == plan::BF16 ||
+               dense.dtype() == plan::F16;
+  if (!suits || !isVector(call.bits(), plan::I8, (elements + 7) / 8) ||
+      !isVector(call.offsets(), plan::I64,
+                (elements + kBlock - 1) / kBlock + 1) ||
+      !isVector(call.values(), dense.dtype(), -1))
+    return bad("its sparse ", printType(dense), " has parts that do not fit");
+  return Status();
+}
+
 Status verifyCopy(const plan::Program &program, const plan::CopyCall &call) {
   ZC_ASSIGN_OR_RETURN(const plan::Buffer *source,
                       anyBufferAt(program, call.source()));
@@ -250,6 +277,8 @@ Status verifyInstruction(const plan::Program &program,
     return verifyConvolution(program, instruction.convolution());
   case plan::Instruction::kAttention:
     return verifyAttention(program, instruction.attention());
+  case plan::Instruction::kSparse:
+    return verifySparse(program, instruction.sparse());
   case plan::Instruction::kCopy:
     return verifyCopy(program, instruction.copy());
   case plan::Instruction::kCollective:

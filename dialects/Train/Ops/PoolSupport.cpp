@@ -1,6 +1,8 @@
 //===- PoolSupport.cpp - max_pool and its gradient ------------------------===//
 #include "dialects/Train/Ops/PoolSupport.h"
 
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+
 using namespace mlir;
 
 namespace zc::train {
@@ -13,6 +15,17 @@ LogicalResult verifyPool(Operation *op, const Window &window,
   SmallVector<int64_t> expected = window.imageShape(
       image.getDimSize(0), image.getDimSize(window.channelDim()), *places);
   return verifyType(op, what, pooled, withShape(image, expected));
+}
+
+RankedTensorType placesType(const Window &window, RankedTensorType pooled) {
+  int64_t count = window.numElements();
+  unsigned bits = count <= 127 ? 8 : count <= 32767 ? 16 : 32;
+  return withElementType(pooled, IntegerType::get(pooled.getContext(), bits));
+}
+
+LogicalResult verifyPlaces(Operation *op, const Window &window, Type places,
+                           RankedTensorType pooled) {
+  return verifyType(op, "places", places, placesType(window, pooled));
 }
 
 ShardingRule poolShardingRule(Operation *op, const Window &window,
@@ -54,7 +67,8 @@ void PoolLoops::forEachElement(llvm::function_ref<void()> body) {
   buildWindowLoops(
       builder, loc, window, pick(imageShape, spatial),
       pick(pooledShape, spatial), Indices(place).drop_front(outer.size()),
-      [&](Indices, Indices inImage) {
+      [&](Indices atElement, Indices inImage) {
+        inWindow = llvm::to_vector(atElement);
         element.assign(place.begin(), place.begin() + outer.size());
         llvm::append_range(element, inImage);
         body();
@@ -67,6 +81,16 @@ Value PoolLoops::pooledRow(Value buffer) {
 
 Value PoolLoops::imageRow(Value buffer) {
   return buildSlice(builder, loc, buffer, sliced, element);
+}
+
+Value PoolLoops::elementIndex(Type type) {
+  AffineExpr index = builder.getAffineConstantExpr(0);
+  for (auto [dim, size] : llvm::enumerate(window.sizes))
+    index = index * size + builder.getAffineDimExpr(dim);
+  OpFoldResult folded =
+      affine::makeComposedFoldedAffineApply(builder, loc, index, inWindow);
+  return arith::IndexCastOp::create(builder, loc, type,
+                                    toIndexValue(builder, loc, folded));
 }
 
 } // namespace zc::train

@@ -11,6 +11,15 @@ mlir::LogicalResult verifyPool(mlir::Operation *op, const Window &window,
                                mlir::RankedTensorType image,
                                llvm::StringRef what, mlir::Type pooled);
 
+/// The type of the places of maxima in `window`; -1 must fit, and their number.
+mlir::RankedTensorType placesType(const Window &window,
+                                  mlir::RankedTensorType pooled);
+
+/// Checks the type of the places of maxima.
+mlir::LogicalResult verifyPlaces(mlir::Operation *op, const Window &window,
+                                 mlir::Type places,
+                                 mlir::RankedTensorType pooled);
+
 /// Batch and channels are parallel, spatial dims whole.
 ShardingRule poolShardingRule(mlir::Operation *op, const Window &window,
                               mlir::RankedTensorType image);
@@ -34,6 +43,9 @@ public:
   mlir::Value pooledRow(mlir::Value buffer);
   /// The current row of a buffer of the image's shape, within forEachElement.
   mlir::Value imageRow(mlir::Value buffer);
+  /// The current element's row-major index in the window, within
+  /// forEachElement, as an integer of `type`.
+  mlir::Value elementIndex(mlir::Type type);
 
 private:
   mlir::OpBuilder &builder;
@@ -44,6 +56,7 @@ private:
   llvm::SmallVector<int64_t> sliced;             // outer and spatial dims
   llvm::SmallVector<mlir::OpFoldResult> place;   // outer and pooled indices
   llvm::SmallVector<mlir::OpFoldResult> element; // outer and image indices
+  llvm::SmallVector<mlir::OpFoldResult> inWindow;
 };
 
 } // namespace zc::train

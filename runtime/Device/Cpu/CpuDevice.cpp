@@ -137,6 +137,8 @@ Result<std::unique_ptr<Executable>> CpuDevice::prepare(const Launch &launch) {
     return makeConvolution(*convolution);
   if (auto *attention = std::get_if<AttentionLaunch>(&launch))
     return makeAttention(*attention);
+  if (auto *sparse = std::get_if<SparseLaunch>(&launch))
+    return makeSparse(*sparse);
   auto &copy = std::get<CopyLaunch>(launch);
   bool isToFile = isOffloaded(copy.destination);
   return makeCopy(copy, isToFile || isOffloaded(copy.source) ? offloaded.get()

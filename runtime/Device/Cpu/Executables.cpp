@@ -114,6 +114,14 @@ ExecutableResult makeAttention(const AttentionLaunch &launch) {
   return wrap(std::move(primitive), launch.buffers, launch.workspace, error);
 }
 
+ExecutableResult makeSparse(const SparseLaunch &launch) {
+  std::string error;
+  auto primitive = kernels::createSparse(launch.spec, &error);
+  return wrap(std::move(primitive),
+              {launch.dense, launch.bits, launch.offsets, launch.values},
+              nullptr, error);
+}
+
 ExecutableResult makeCopy(const CopyLaunch &launch, const OffloadFile *file) {
   return std::unique_ptr<Executable>(
       std::make_unique<CopyExecutable>(launch, file));

@@ -21,6 +21,7 @@ ExecutableResult makeKernel(const KernelLaunch &launch, const CodeObject *code,
 ExecutableResult makeMatmul(const MatmulLaunch &launch);
 ExecutableResult makeConvolution(const ConvolutionLaunch &launch);
 ExecutableResult makeAttention(const AttentionLaunch &launch);
+ExecutableResult makeSparse(const SparseLaunch &launch);
 /// `file` is where one side lies, or null; it must outlive the executable.
 ExecutableResult makeCopy(const CopyLaunch &launch, const OffloadFile *file);
 

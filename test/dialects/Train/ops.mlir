@@ -125,6 +125,24 @@ func.func @contractions(%0: tensor<4x3xf32>, %1: tensor<4x5xf32>, %2: tensor<2x3
   return
 }
 
+// Tests what is kept for the backward in fewer bytes.
+// CHECK-LABEL: @kept(
+func.func @kept(%0: tensor<2x3x8x8xf32>, %1: tensor<17x4xi1>) {
+  // CHECK: train.max_pool_places %{{.*}} {dilations = array<i64: 1, 1>, pads_high = array<i64: 0, 0>, pads_low = array<i64: 0, 0>, strides = array<i64: 2, 2>, window = array<i64: 2, 2>} : (tensor<2x3x8x8xf32>) -> (tensor<2x3x4x4xf32>, tensor<2x3x4x4xi8>)
+  %r0:2 = train.max_pool_places %0 {dilations = array<i64: 1, 1>, pads_high = array<i64: 0, 0>, pads_low = array<i64: 0, 0>, strides = array<i64: 2, 2>, window = array<i64: 2, 2>} : (tensor<2x3x8x8xf32>) -> (tensor<2x3x4x4xf32>, tensor<2x3x4x4xi8>)
+  // CHECK: train.max_pool_places_grad %{{.*}}, %{{.*}} {dilations = array<i64: 1, 1>, pads_high = array<i64: 0, 0>, pads_low = array<i64: 0, 0>, strides = array<i64: 2, 2>, window = array<i64: 2, 2>} : (tensor<2x3x4x4xi8>, tensor<2x3x4x4xf32>) -> tensor<2x3x8x8xf32>
+  %r1 = train.max_pool_places_grad %r0#1, %r0#0 {dilations = array<i64: 1, 1>, pads_high = array<i64: 0, 0>, pads_low = array<i64: 0, 0>, strides = array<i64: 2, 2>, window = array<i64: 2, 2>} : (tensor<2x3x4x4xi8>, tensor<2x3x4x4xf32>) -> tensor<2x3x8x8xf32>
+  // CHECK: train.pack_bits %{{.*}} {dim = 0 : i64} : (tensor<17x4xi1>) -> tensor<3x4xi8>
+  %r2 = train.pack_bits %1 {dim = 0 : i64} : (tensor<17x4xi1>) -> tensor<3x4xi8>
+  // CHECK: train.unpack_bits %{{.*}} {dim = 0 : i64} : (tensor<3x4xi8>) -> tensor<17x4xi1>
+  %r3 = train.unpack_bits %r2 {dim = 0 : i64} : (tensor<3x4xi8>) -> tensor<17x4xi1>
+  // CHECK: train.sparse_encode %{{.*}} : (tensor<2x3x8x8xf32>) -> (tensor<48xi8>, tensor<2xi64>, tensor<200xf32>)
+  %r4:3 = train.sparse_encode %0 : (tensor<2x3x8x8xf32>) -> (tensor<48xi8>, tensor<2xi64>, tensor<200xf32>)
+  // CHECK: train.sparse_decode %{{.*}}, %{{.*}}, %{{.*}} : (tensor<48xi8>, tensor<2xi64>, tensor<200xf32>) -> tensor<2x3x8x8xf32>
+  %r5 = train.sparse_decode %r4#0, %r4#1, %r4#2 : (tensor<48xi8>, tensor<2xi64>, tensor<200xf32>) -> tensor<2x3x8x8xf32>
+  return
+}
+
 // Tests softmax and the normalisations.
 // CHECK-LABEL: @norms(
 func.func @norms(%0: tensor<2x3x4xf32>, %1: tensor<4xf32>, %2: tensor<2x3xf32>, %3: tensor<3xf32>) {

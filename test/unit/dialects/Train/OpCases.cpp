@@ -94,6 +94,21 @@ static void addShapes(std::vector<OpCase> &cases) {
                    " tensor<4x3xf64>, tensor<4x2xf64>) -> tensor<4x6xf64>"});
   cases.push_back({"train.split %0 {dim = 1 : i64} : (tensor<4x6xf64>) -> "
                    "(tensor<4x1xf64>, tensor<4x3xf64>, tensor<4x2xf64>)"});
+  for (const char *dim : {"0", "1", "2"}) {
+    std::string packed[] = {"2x4x2", "9x1x2", "9x4x1"};
+    std::string attrs = std::string(" %0 {dim = ") + dim + " : i64} : (tensor<";
+    cases.push_back({"train.pack_bits" + attrs + "9x4x2xi1>) -> tensor<" +
+                         packed[*dim - '0'] + "xi8>",
+                     {{0, 1}}});
+    cases.push_back({"train.unpack_bits" + attrs + packed[*dim - '0'] +
+                         "xi8>) -> tensor<9x4x2xi1>",
+                     {{-128, 127}}});
+  }
+  cases.push_back({"train.sparse_encode %0 : (tensor<3x7xf64>) -> "
+                   "(tensor<3xi8>, tensor<2xi64>, tensor<30xf64>)"});
+  cases.push_back({"train.sparse_decode %0, %1, %2 : (tensor<3xi8>, "
+                   "tensor<2xi64>, tensor<30xf64>) -> tensor<3x7xf64>",
+                   {{-128, 127}, {0, 0}}});
   for (const char *kind : {"sum", "max", "min", "prod", "sum_square"}) {
     std::string head = std::string("train.reduce \"") + kind + "\" %0 ";
     cases.push_back({head + "{dims = array<i64: 1>} : (tensor<3x4x2xf64>) -> "
@@ -174,6 +189,12 @@ static void addPools(std::vector<OpCase> &cases) {
         {"train.max_pool %0 {" + attrs + "} : (" + from + ") -> " + to});
     cases.push_back({"train.max_pool_grad %0, %1, %2 {" + attrs + "} : (" +
                      from + ", " + to + ", " + to + ") -> " + from});
+    std::string places = "tensor<" + pooled + "xi8>";
+    cases.push_back({"train.max_pool_places %0 {" + attrs + "} : (" + from +
+                     ") -> (" + to + ", " + places + ")"});
+    cases.push_back({"train.max_pool_places_grad %0, %1 {" + attrs + "} : (" +
+                         places + ", " + to + ") -> " + from,
+                     {{0, 2}}});
   };
   add("window = array<i64: 3, 2>, strides = array<i64: 2, 1>, dilations = "
       "array<i64: 1, 1>, pads_low = array<i64: 1, 0>, pads_high = array<i64: "

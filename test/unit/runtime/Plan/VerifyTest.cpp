@@ -171,6 +171,42 @@ TEST(Verify, ChecksAttention) {
     });
 }
 
+/// The step's first instruction made a sound encoding of 5000 elements.
+plan::SparseCall &makeSparse(plan::Manifest &manifest) {
+  plan::Program &program = step(manifest);
+  auto &call = *program.mutable_instructions(0)->mutable_sparse();
+  auto add = [&](plan::DataType type, int64_t size) {
+    auto *buffer = program.add_buffers();
+    buffer->mutable_type()->set_dtype(type);
+    buffer->mutable_type()->add_dims(size);
+    buffer->set_space(plan::TRANSIENT);
+    return program.buffers_size() - 1;
+  };
+  call.set_dense(add(plan::F32, 5000));
+  call.set_bits(add(plan::I8, 625));
+  call.set_offsets(add(plan::I64, 3));
+  call.set_values(add(plan::F32, 2000));
+  program.set_transient_bytes(program.transient_bytes() + 20000);
+  return call;
+}
+
+TEST(Verify, ChecksSparseTensors) {
+  EXPECT_EQ(messageAfter([](auto &m) { makeSparse(m); }), "");
+  expectMessage("no buffer 99", [](auto &m) { makeSparse(m).set_values(99); });
+  expectMessage("do not fit", [](auto &m) {
+    auto &call = makeSparse(m);
+    call.set_bits(call.dense());
+  });
+  expectMessage("do not fit", [](auto &m) {
+    auto &call = makeSparse(m);
+    call.set_offsets(call.bits());
+  });
+  expectMessage("do not fit", [](auto &m) {
+    auto &call = makeSparse(m);
+    call.set_values(call.offsets());
+  });
+}
+
 TEST(Verify, ChecksInstructions) {
   auto kernel = [](plan::Manifest &m) {
     return step(m).mutable_instructions(1)->mutable_kernel();

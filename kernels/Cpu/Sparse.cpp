@@ -1,0 +1,139 @@
+// Sparse tensors: blocks in parallel. Where a block's values begin depends on
+// which thread comes first; what they decode to does not.
+#include "kernels/Cpu/InstructionSet.h"
+#include "kernels/Cpu/Parallel.h"
+#include "kernels/Cpu/Primitive.h"
+#include "kernels/Cpu/SparseBlock.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstdio>
+
+namespace zc::kernels {
+namespace {
+
+struct Choice {
+  SparseFunctions functions;
+  const char *name;
+};
+
+Choice chooseFunctions(int64_t elementBytes) {
+  switch (widestInstructionSet()) {
+  case InstructionSet::Avx512:
+    return {avx512::sparseFunctions(elementBytes), "avx512"};
+  case InstructionSet::Avx2:
+    return {avx2::sparseFunctions(elementBytes), "avx2"};
+  case InstructionSet::Baseline:
+    break;
+  }
+  return {baseline::sparseFunctions(elementBytes), "baseline"};
+}
+
+class Sparse final : public Primitive {
+public:
+  explicit Sparse(const SparseSpec &spec)
+      : spec(spec), bytes(elementBytes(spec.type)),
+        choice(chooseFunctions(bytes)),
+        blocks((spec.elements + kSparseBlock - 1) / kSparseBlock),
+        threads(teamSize()) {}
+
+  bool execute(void *const *pointers, void *,
+               std::string *error) noexcept override {
+    dense = static_cast<char *>(pointers[0]);
+    bits = static_cast<uint8_t *>(pointers[1]);
+    offsets = static_cast<int64_t *>(pointers[2]);
+    values = static_cast<char *>(pointers[3]);
+    next = 0;
+    void *self = this;
+    parallelFor(
+        blocks, threads,
+        [](void *const *arguments, int64_t begin, int64_t end) {
+          auto *kernel = static_cast<Sparse *>(arguments[0]);
+          for (int64_t block = begin; block < end; ++block)
+            kernel->spec.decode ? kernel->decode(block) : kernel->encode(block);
+        },
+        &self);
+    if (spec.decode)
+      return true;
+    offsets[blocks] = next;
+    if (next <= spec.capacity)
+      return true;
+    *error = explain();
+    return false;
+  }
+
+  std::string implementation() const override {
+    return std::string("sparse:") + choice.name;
+  }
+  uint64_t workspaceBytes() const override { return 0; }
+
+private:
+  SparseBlock at(int64_t block) const {
+    int64_t begin = block * kSparseBlock;
+    return {dense + begin * bytes, bits + begin / 8,
+            std::min(kSparseBlock, spec.elements - begin)};
+  }
+
+  void encode(int64_t index) {
+    SparseBlock block = at(index);
+    int64_t count = choice.functions.findBits(block);
+    int64_t place = next.fetch_add(count, std::memory_order_relaxed);
+    offsets[index] = place;
+    if (place + count <= spec.capacity)
+      choice.functions.pack(block, values + place * bytes);
+  }
+
+  void decode(int64_t index) const {
+    int64_t place = std::clamp<int64_t>(offsets[index], 0, spec.capacity);
+    choice.functions.unpack(at(index), values + place * bytes,
+                            spec.capacity - place);
+  }
+
+  /// In percent, with one digit: the share rounded up, the room down.
+  std::string explain() const {
+    auto percent = [&](double share, bool up) {
+      double tenths = 1000 * share;
+      char text[32];
+      std::snprintf(text, sizeof text, "%.1f%%",
+                    (up ? std::ceil(tenths) : std::floor(tenths)) / 10);
+      return std::string(text);
+    };
+    auto elements = static_cast<double>(spec.elements);
+    double share = static_cast<double>(next) / elements;
+    char wanted[32];
+    std::snprintf(wanted, sizeof wanted, "%.2f",
+                  std::min(1.0, std::ceil(100 * share + 5) / 100));
+    return percent(share, true) + " of its " + std::to_string(spec.elements) +
+           " elements are not zero, but there is room for " +
+           percent(static_cast<double>(spec.capacity) / elements, false) +
+           "; nothing of this step is saved. Compile with "
+           "--compress-activations sparse=" +
+           wanted + " or without 'sparse', and resume from the last checkpoint";
+  }
+
+  SparseSpec spec;
+  int64_t bytes;
+  Choice choice;
+  int64_t blocks;
+  int threads;
+  // Of the current call.
+  char *dense = nullptr, *values = nullptr;
+  uint8_t *bits = nullptr;
+  int64_t *offsets = nullptr;
+  std::atomic<int64_t> next{0};
+};
+
+} // namespace
+
+std::unique_ptr<Primitive> createSparse(const SparseSpec &spec,
+                                        std::string *error) noexcept {
+  int64_t bytes = elementBytes(spec.type);
+  if (bytes != 2 && bytes != 4) {
+    *error = "sparse tensors have elements of 2 or 4 bytes";
+    return nullptr;
+  }
+  return std::make_unique<Sparse>(spec);
+}
+
+} // namespace zc::kernels
