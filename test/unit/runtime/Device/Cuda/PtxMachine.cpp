@@ -1,4 +1,5 @@
 #include "test/unit/runtime/Device/Cuda/PtxMachine.h"
+#include "test/unit/runtime/Device/Cuda/PtxText.h"
 #include "test/unit/runtime/Device/Cuda/PtxValues.h"
 
 #include <algorithm>
@@ -29,44 +30,35 @@ struct PtxThread {
 namespace {
 
 using Work = std::function<void(PtxThread &)>;
-using Read = std::function<uint64_t(PtxThread &)>;
+
+/// What an instruction reads: a register, a number, or a place in memory.
+struct Read {
+  enum { Register, Number, Thread, Team, Threads, Shared, Local } kind;
+  uint64_t value = 0; // the register, the number, or bytes from the beginning
+
+  uint64_t operator()(PtxThread &t) const {
+    switch (kind) {
+    case Register:
+      return t.registers[value];
+    case Number:
+      return value;
+    case Thread:
+      return t.thread;
+    case Team:
+      return t.team;
+    case Threads:
+      return t.threads;
+    case Shared:
+      return reinterpret_cast<uintptr_t>(t.shared + value);
+    default:
+      return reinterpret_cast<uintptr_t>(t.local.data() + value);
+    }
+  }
+};
 
 [[noreturn]] void unknown(const std::string &line) {
   std::fprintf(stderr, "PTX machine: cannot run '%s'\n", line.c_str());
   std::abort();
-}
-
-std::vector<std::string> split(const std::string &text, char by) {
-  std::vector<std::string> parts;
-  std::istringstream stream(text);
-  for (std::string part; std::getline(stream, part, by);)
-    parts.push_back(part);
-  return parts;
-}
-
-std::string trim(const std::string &text) {
-  size_t begin = text.find_first_not_of(" \t");
-  size_t end = text.find_last_not_of(" \t");
-  return begin == std::string::npos ? "" : text.substr(begin, end - begin + 1);
-}
-
-/// "a, {b, c}, [d+4]" into its operands.
-std::vector<std::string> operandsOf(const std::string &text) {
-  std::vector<std::string> operands;
-  std::string current;
-  int depth = 0;
-  for (char c : text) {
-    depth += (c == '{' || c == '[') - (c == '}' || c == ']');
-    if (c == ',' && depth == 0) {
-      operands.push_back(trim(current));
-      current.clear();
-    } else {
-      current += c;
-    }
-  }
-  if (!trim(current).empty())
-    operands.push_back(trim(current));
-  return operands;
 }
 
 /// Makes a kernel of the lines of one entry.
@@ -125,25 +117,18 @@ private:
   /// The value of a register, a literal, or the address of a variable.
   Read read(const std::string &text) {
     if (text == "%tid.x")
-      return [](PtxThread &t) { return uint64_t(t.thread); };
+      return {Read::Thread};
     if (text == "%ctaid.x")
-      return [](PtxThread &t) { return uint64_t(t.team); };
+      return {Read::Team};
     if (text == "%ntid.x")
-      return [](PtxThread &t) { return uint64_t(t.threads); };
-    if (text[0] == '%') {
-      size_t index = slot(text);
-      return [=](PtxThread &t) { return t.registers[index]; };
-    }
+      return {Read::Threads};
+    if (text[0] == '%')
+      return {Read::Register, slot(text)};
     if (auto found = sharedAt.find(text); found != sharedAt.end())
-      return [offset = found->second](PtxThread &t) {
-        return uint64_t(reinterpret_cast<uintptr_t>(t.shared + offset));
-      };
+      return {Read::Shared, found->second};
     if (auto found = localAt.find(text); found != localAt.end())
-      return [offset = found->second](PtxThread &t) {
-        return uint64_t(reinterpret_cast<uintptr_t>(t.local.data() + offset));
-      };
-    uint64_t bits = literal(text);
-    return [=](PtxThread &) { return bits; };
+      return {Read::Local, found->second};
+    return {Read::Number, literal(text)};
   }
 
   static uint64_t literal(const std::string &text) {
@@ -157,7 +142,7 @@ private:
   }
 
   /// "[%rd1+4]" or "[name]".
-  Read address(const std::string &text) {
+  auto address(const std::string &text) {
     std::string inner = text.substr(1, text.size() - 2);
     size_t plus = inner.find('+');
     Read base = read(trim(inner.substr(0, plus)));
@@ -175,7 +160,7 @@ private:
 
   void emit(Work work) { kernel.code.push_back(std::move(work)); }
 
-  void set(const std::string &target, Read value) {
+  template <typename Value> void set(const std::string &target, Value value) {
     size_t index = slot(target);
     emit([=](PtxThread &t) { t.registers[index] = value(t); });
   }
@@ -245,7 +230,7 @@ private:
       set(operands[0], [=](PtxThread &t) { return (*t.arguments)[index]; });
       return true;
     }
-    Read base = address(operands[load ? 1 : 0]);
+    auto base = address(operands[load ? 1 : 0]);
     auto values = elements(operands[load ? 0 : 1]);
     return withType(parts.back(), [&](auto type) {
       using T = decltype(type);
@@ -322,9 +307,7 @@ private:
       return pack<BFloat16>(operands);
     if (parts[parts.size() - 2] == "f16x2")
       return pack<Half>(operands);
-    std::string how = parts.size() > 3 ? parts[1] : "";
-    if (how == "rn")
-      how = "";
+    Rounding how = roundingNamed(parts.size() > 3 ? parts[1] : "");
     bool known = false;
     withType(parts[parts.size() - 2], [&](auto to) {
       withType(parts.back(), [&](auto from) {
@@ -389,9 +372,10 @@ private:
       return true;
     };
     if (op == "setp") {
-      set(target, [how = parts[1], a = in[0], b = in[1]](PtxThread &t) {
-        return uint64_t(compare<T>(how, as<T>(a(t)), as<T>(b(t))));
-      });
+      set(target,
+          [by = comparisonNamed(parts[1]), a = in[0], b = in[1]](PtxThread &t) {
+            return uint64_t(compare<T>(by, as<T>(a(t)), as<T>(b(t))));
+          });
       return true;
     }
     if (op == "neg")
@@ -417,19 +401,28 @@ private:
       return unary([](T a) { return T(1 / a); });
     bool keepsNan = std::find(parts.begin(), parts.end(), "NaN") != parts.end();
     if (op == "fma") {
-      set(target, [=](PtxThread &t) {
+      set(target, [a = in[0], b = in[1], c = in[2]](PtxThread &t) {
         using Wide = std::conditional_t<isNarrow<T>, float, T>;
-        return bitsOf(T(std::fma(Wide(as<T>(in[0](t))), Wide(as<T>(in[1](t))),
-                                 Wide(as<T>(in[2](t))))));
+        return bitsOf(T(
+            std::fma(Wide(as<T>(a(t))), Wide(as<T>(b(t))), Wide(as<T>(c(t))))));
+      });
+      return true;
+    }
+    if (op == "copysign") { // the first one's sign
+      set(target, [from = in[0], to = in[1]](PtxThread &t) {
+        using Wide = std::conditional_t<isNarrow<T>, float, T>;
+        return bitsOf(
+            T(std::copysign(Wide(as<T>(to(t))), Wide(as<T>(from(t))))));
       });
       return true;
     }
     if (keepsNan) {
-      set(target, [=](PtxThread &t) {
-        T a = as<T>(in[0](t)), b = as<T>(in[1](t));
-        bool isNan = a != a || b != b;
-        return bitsOf(isNan ? T(NAN) : compute<T>(op, a, b));
-      });
+      set(target,
+          [by = binaryNamed(op), left = in[0], right = in[1]](PtxThread &t) {
+            T a = as<T>(left(t)), b = as<T>(right(t));
+            bool isNan = a != a || b != b;
+            return bitsOf(isNan ? T(NAN) : compute<T>(by, a, b));
+          });
       return true;
     }
     return binary<T>(op, target, in);
@@ -448,33 +441,34 @@ private:
     if (op == "abs")
       return unary([](T a) { return a < 0 ? T(-a) : a; });
     if (op == "shl" || op == "shr") {
-      set(target, [=](PtxThread &t) {
-        uint32_t by = uint32_t(in[1](t));
-        T a = as<T>(in[0](t));
-        if (by >= width)
-          return bitsOf(T(op == "shr" && a < 0 ? -1 : 0));
-        using U = std::make_unsigned_t<T>;
-        return bitsOf(op == "shl" ? T(U(a) << by) : T(a >> by));
-      });
+      set(target,
+          [left = op == "shl", value = in[0], by = in[1]](PtxThread &t) {
+            uint32_t places = uint32_t(by(t));
+            T a = as<T>(value(t));
+            if (places >= width)
+              return bitsOf(T(!left && a < 0 ? -1 : 0));
+            using U = std::make_unsigned_t<T>;
+            return bitsOf(left ? T(U(a) << places) : T(a >> places));
+          });
     } else if (op == "mul" && form != "lo") {
       unsigned down = form == "hi" ? width : 0;
-      set(target, [=](PtxThread &t) {
-        return uint64_t((Wide(as<T>(in[0](t))) * Wide(as<T>(in[1](t)))) >>
-                        down) &
-               (form == "wide" && width < 32 ? 0xffffffff : ~uint64_t(0));
+      uint64_t kept = form == "wide" && width < 32 ? 0xffffffff : ~uint64_t(0);
+      set(target, [a = in[0], b = in[1], down, kept](PtxThread &t) {
+        return uint64_t((Wide(as<T>(a(t))) * Wide(as<T>(b(t)))) >> down) & kept;
       });
     } else if (op == "mad") {
-      set(target, [=](PtxThread &t) {
-        Wide product = Wide(as<T>(in[0](t))) * Wide(as<T>(in[1](t)));
-        if (form == "wide")
-          return uint64_t(product + Wide(int64_t(in[2](t))));
-        return bitsOf(T(product + Wide(as<T>(in[2](t)))));
+      set(target, [wide = form == "wide", a = in[0], b = in[1],
+                   c = in[2]](PtxThread &t) {
+        Wide product = Wide(as<T>(a(t))) * Wide(as<T>(b(t)));
+        if (wide)
+          return uint64_t(product + Wide(int64_t(c(t))));
+        return bitsOf(T(product + Wide(as<T>(c(t)))));
       });
     } else if (op == "bfe") {
-      set(target, [=](PtxThread &t) {
-        uint32_t from = uint32_t(in[1](t)), length = uint32_t(in[2](t));
-        T a = T(as<T>(in[0](t)) >> from);
-        unsigned unused = width - std::min(length, width);
+      set(target, [value = in[0], first = in[1], count = in[2]](PtxThread &t) {
+        uint32_t from = uint32_t(first(t)), length = uint32_t(count(t));
+        T a = T(as<T>(value(t)) >> from);
+        unsigned unused = length < width ? width - length : 0;
         using U = std::make_unsigned_t<T>;
         return bitsOf(T(T(U(a) << unused) >> unused));
       });
@@ -487,13 +481,11 @@ private:
   template <typename T>
   bool binary(const std::string &op, const std::string &target,
               const std::vector<Read> &in) {
-    static const char *known[] = {"add", "sub", "mul", "div", "rem",
-                                  "min", "max", "and", "or",  "xor"};
-    if (in.size() != 2 ||
-        std::find(std::begin(known), std::end(known), op) == std::end(known))
+    Binary by = binaryNamed(op);
+    if (in.size() != 2 || by == Binary::None)
       return false;
-    set(target, [=](PtxThread &t) {
-      return bitsOf(compute<T>(op, as<T>(in[0](t)), as<T>(in[1](t))));
+    set(target, [by, a = in[0], b = in[1]](PtxThread &t) {
+      return bitsOf(compute<T>(by, as<T>(a(t)), as<T>(b(t))));
     });
     return true;
   }

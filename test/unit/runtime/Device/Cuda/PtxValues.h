@@ -2,12 +2,13 @@
 #ifndef ZC_TEST_UNIT_RUNTIME_DEVICE_CUDA_PTXVALUES_H
 #define ZC_TEST_UNIT_RUNTIME_DEVICE_CUDA_PTXVALUES_H
 
-#include "runtime/Base/Bfloat16.h"
+#include "test/unit/runtime/Device/Cuda/PtxNarrow.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <limits>
 #include <string>
 #include <type_traits>
@@ -24,50 +25,6 @@ template <typename T> uint64_t bitsOf(T value) {
   std::memcpy(&bits, &value, sizeof(T));
   return bits;
 }
-
-/// A number of 16 bits, computed with in float32.
-template <float (*widen)(uint16_t), uint16_t (*narrow)(float)> struct Narrow {
-  uint16_t bits = 0;
-
-  Narrow() = default;
-  explicit Narrow(float value) : bits(narrow(value)) {}
-  explicit Narrow(double value) : Narrow(float(value)) {}
-  operator float() const { return widen(bits); }
-};
-
-/// float16, to nearest, ties to even.
-inline float widenHalf(uint16_t bits) {
-  float sign = bits & 0x8000 ? -1.0f : 1.0f;
-  int exponent = bits >> 10 & 31, mantissa = bits & 0x3ff;
-  if (exponent == 31)
-    return mantissa ? NAN : sign * INFINITY;
-  return sign * (exponent ? std::ldexp(float(mantissa + 1024), exponent - 25)
-                          : std::ldexp(float(mantissa), -24));
-}
-inline uint16_t narrowHalf(float value) {
-  uint16_t sign = std::signbit(value) ? 0x8000 : 0;
-  if (std::isnan(value))
-    return sign | 0x7e00;
-  float size = std::fabs(value);
-  if (size == 0)
-    return sign;
-  if (size >= 65520.0f)
-    return sign | 0x7c00;
-  int exponent = 0;
-  std::frexp(size, &exponent);
-  int unit = std::max(exponent - 11, -24); // of the last place
-  int units = int(std::nearbyint(std::ldexp(size, -unit)));
-  // The leading one of a normal number adds one to the exponent's field, and a
-  // number that was rounded up to the next power of two another.
-  return uint16_t(sign + (unit + 24) * 1024 + units);
-}
-
-using Half = Narrow<widenHalf, narrowHalf>;
-using BFloat16 = Narrow<bfloat16ToFloat, floatToBfloat16>;
-
-template <typename T>
-constexpr bool isNarrow =
-    std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
 
 /// Calls `run` with a value of the type that PTX calls `name`.
 template <typename F> bool withType(const std::string &name, F run) {
@@ -102,56 +59,103 @@ template <typename F> bool withType(const std::string &name, F run) {
   return true;
 }
 
-template <typename T> T compute(const std::string &op, T a, T b) {
+/// What two values are put together by. Found when a kernel is read: kernels
+/// run millions of instructions.
+enum class Binary { Add, Sub, Mul, Div, Rem, Min, Max, And, Or, Xor, None };
+
+inline Binary binaryNamed(const std::string &name) {
+  static const char *names[] = {"add", "sub", "mul", "div", "rem",
+                                "min", "max", "and", "or",  "xor"};
+  auto found = std::find(std::begin(names), std::end(names), name);
+  return Binary(found - std::begin(names));
+}
+
+template <typename T> T compute(Binary op, T a, T b) {
   if constexpr (isNarrow<T>) {
     return T(compute(op, float(a), float(b)));
   } else if constexpr (std::is_same_v<T, bool>) {
-    return op == "and" ? a && b : op == "or" ? a || b : a != b;
+    return op == Binary::And ? a && b : op == Binary::Or ? a || b : a != b;
   } else if constexpr (std::is_floating_point_v<T>) {
-    return op == "add"   ? a + b
-           : op == "sub" ? a - b
-           : op == "mul" ? a * b
-           : op == "div" ? a / b
-           : op == "min" ? std::fmin(a, b)
-                         : std::fmax(a, b);
+    return op == Binary::Add   ? a + b
+           : op == Binary::Sub ? a - b
+           : op == Binary::Mul ? a * b
+           : op == Binary::Div ? a / b
+           : op == Binary::Min ? std::fmin(a, b)
+                               : std::fmax(a, b);
   } else {
     using U = std::make_unsigned_t<T>;
-    if (op == "add" || op == "sub" || op == "mul")
-      return T(op == "add"   ? U(a) + U(b)
-               : op == "sub" ? U(a) - U(b)
-                             : U(uint64_t(U(a)) * uint64_t(U(b))));
-    if (op == "div" || op == "rem")
-      return b == 0 ? T(-1) : op == "div" ? T(a / b) : T(a % b);
-    return op == "min"   ? std::min(a, b)
-           : op == "max" ? std::max(a, b)
-           : op == "and" ? T(a & b)
-           : op == "or"  ? T(a | b)
-                         : T(a ^ b);
+    switch (op) {
+    case Binary::Add:
+      return T(U(a) + U(b));
+    case Binary::Sub:
+      return T(U(a) - U(b));
+    case Binary::Mul:
+      return T(U(uint64_t(U(a)) * uint64_t(U(b))));
+    case Binary::Div:
+      return b == 0 ? T(-1) : T(a / b);
+    case Binary::Rem:
+      return b == 0 ? T(-1) : T(a % b);
+    case Binary::Min:
+      return std::min(a, b);
+    case Binary::Max:
+      return std::max(a, b);
+    case Binary::And:
+      return T(a & b);
+    case Binary::Or:
+      return T(a | b);
+    default:
+      return T(a ^ b);
+    }
   }
 }
 
-template <typename T> bool compare(std::string how, T a, T b) {
-  if constexpr (isNarrow<T>)
-    return compare(how, float(a), float(b));
+/// A comparison, and whether it holds where a value is no number.
+struct Comparison {
+  enum { Eq, Ne, Lt, Le, Gt, Ge, AreNumbers, AreNot } how;
   bool unordered = false;
+};
+
+inline Comparison comparisonNamed(std::string name) {
+  if (name == "num" || name == "nan")
+    return {name == "num" ? Comparison::AreNumbers : Comparison::AreNot};
+  bool unordered = name.size() == 3; // equ, ltu
+  if (unordered)
+    name.pop_back();
+  if (name == "eq" || name == "ne")
+    return {name == "eq" ? Comparison::Eq : Comparison::Ne, unordered};
+  if (name == "lt" || name == "lo")
+    return {Comparison::Lt, unordered};
+  if (name == "le" || name == "ls")
+    return {Comparison::Le, unordered};
+  if (name == "gt" || name == "hi")
+    return {Comparison::Gt, unordered};
+  return {Comparison::Ge, unordered};
+}
+
+template <typename T> bool compare(const Comparison &by, T a, T b) {
+  if constexpr (isNarrow<T>)
+    return compare(by, float(a), float(b));
   if constexpr (std::is_floating_point_v<T>) {
-    unordered = std::isnan(a) || std::isnan(b);
-    if (how == "num" || how == "nan")
-      return unordered == (how == "nan");
-    if (how.size() == 3) { // equ, ltu
-      if (unordered)
-        return true;
-      how.pop_back();
-    }
-    if (unordered)
-      return false;
+    bool isUnordered = std::isnan(a) || std::isnan(b);
+    if (by.how == Comparison::AreNumbers || by.how == Comparison::AreNot)
+      return isUnordered == (by.how == Comparison::AreNot);
+    if (isUnordered)
+      return by.unordered;
   }
-  return how == "eq"                  ? a == b
-         : how == "ne"                ? a != b
-         : how == "lt" || how == "lo" ? a < b
-         : how == "le" || how == "ls" ? a <= b
-         : how == "gt" || how == "hi" ? a > b
-                                      : a >= b;
+  switch (by.how) {
+  case Comparison::Eq:
+    return a == b;
+  case Comparison::Ne:
+    return a != b;
+  case Comparison::Lt:
+    return a < b;
+  case Comparison::Le:
+    return a <= b;
+  case Comparison::Gt:
+    return a > b;
+  default:
+    return a >= b;
+  }
 }
 
 /// Each of four selectors names one of eight bytes, or its sign.
@@ -167,16 +171,33 @@ inline uint64_t pickBytes(uint64_t bytes, uint32_t selectors) {
   return picked;
 }
 
-inline double rounded(const std::string &how, double value) {
-  return how == "rmi"   ? std::floor(value)
-         : how == "rpi" ? std::ceil(value)
-         : how == "rni" ? std::nearbyint(value)
-         : how == "rzi" ? std::trunc(value)
-                        : value;
+/// How a conversion rounds; None: as the type does.
+enum class Rounding { None, Down, Up, Nearest, Zero };
+
+inline Rounding roundingNamed(const std::string &name) {
+  return name == "rmi"   ? Rounding::Down
+         : name == "rpi" ? Rounding::Up
+         : name == "rni" ? Rounding::Nearest
+         : name == "rzi" ? Rounding::Zero
+                         : Rounding::None;
 }
 
-template <typename To, typename From>
-To convert(const std::string &how, From value) {
+inline double rounded(Rounding how, double value) {
+  switch (how) {
+  case Rounding::Down:
+    return std::floor(value);
+  case Rounding::Up:
+    return std::ceil(value);
+  case Rounding::Nearest:
+    return std::nearbyint(value);
+  case Rounding::Zero:
+    return std::trunc(value);
+  default:
+    return value;
+  }
+}
+
+template <typename To, typename From> To convert(Rounding how, From value) {
   if constexpr (isNarrow<From>)
     return convert<To>(how, float(value));
   else if constexpr (isNarrow<To>)
@@ -184,7 +205,7 @@ To convert(const std::string &how, From value) {
   else if constexpr (std::is_floating_point_v<From>) {
     double number = rounded(how, double(value));
     if constexpr (std::is_floating_point_v<To>)
-      return how.size() == 3 ? To(number) : To(value);
+      return how != Rounding::None ? To(number) : To(value);
     if (std::isnan(number))
       return To(0);
     double least = double(std::numeric_limits<To>::min());
