@@ -134,6 +134,19 @@ def elementwise():
     yield "glu", lambda t: F.glu(t, 1), (2, 6)
 
 
+def logic():
+    """Operators without a gradient, which decide what others' gradients are."""
+    x = (3, 5)
+    yield "ceil", lambda t: t * torch.ceil(3 * t), x
+    yield "floor", lambda t: t * torch.floor(3 * t), x
+    yield "round", lambda t: t * torch.round(3 * t), x
+    yield "sign", lambda t: t * torch.sign(t), x
+    yield "either", lambda t: torch.where((t > 0.5) | (t < -0.5), t * t, t), x
+    yield "both", lambda t: torch.where((t < 0.5) & (t > -0.5), t * t, t), x
+    yield "negation", lambda t: torch.where(~(t > 0), 3 * t, t), x
+    yield "nan", lambda t: torch.where(torch.isnan(t), 0 * t, t * t), x
+
+
 def shapes():
     at = torch.tensor([[2, 0, 2], [1, 3, 0]])
     yield "embedding", lambda t: F.embedding(at, t), (4, 3)
@@ -287,7 +300,7 @@ def main():
                         default=ROOT / "test" / "fixtures" / "gradients")
     folder = parser.parse_args().output
     folder.mkdir(parents=True, exist_ok=True)
-    families = (products, convolutions, reductions, elementwise, shapes,
+    families = (products, convolutions, reductions, elementwise, logic, shapes,
                 sampling, transforms)
     for cases in families:
         torch.manual_seed(0)
