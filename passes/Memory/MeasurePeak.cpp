@@ -11,13 +11,30 @@
 #include "mlir/Pass/PassManager.h"
 #include "passes/Allocation/Passes.h"
 #include "passes/Memory/ApplyPlan.h"
+#include "passes/Scheduling/MachineRates.h"
 #include "passes/Scheduling/Passes.h"
+
+#include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
 
 using namespace mlir;
 
 namespace zc {
+
+/// The bytes of the next batch: fedAheadBytes() of runtime/Plan/Feed.h, before
+/// there is a manifest.
+static int64_t countFedAhead(ModuleOp module) {
+  constexpr int64_t kAlignment = 64;
+  int64_t bytes = 0;
+  for (sched::ProgramOp program : module.getOps<sched::ProgramOp>())
+    if (program.getSymName() == "step" || program.getSymName() == "micro")
+      program.walk([&](sched::InputOp input) {
+        bytes += llvm::alignTo(
+            sched::getByteSize(cast<ShapedType>(input.getType())), kAlignment);
+      });
+  return bytes;
+}
 
 FailureOr<Peak> measurePeak(ModuleOp module, const llvm::BitVector &kept,
                             const OffloadChoice &offload, int64_t prefetch) {
@@ -34,6 +51,8 @@ FailureOr<Peak> measurePeak(ModuleOp module, const llvm::BitVector &kept,
   Peak peak;
   peak.persistent =
       (*copy)->getAttrOfType<IntegerAttr>(sched::kPersistentBytesAttr).getInt();
+  if (isFedAhead(*copy))
+    peak.persistent += countFedAhead(*copy);
   for (sched::ProgramOp program : copy->getOps<sched::ProgramOp>())
     peak.transient =
         std::max(peak.transient,

@@ -215,7 +215,8 @@ void PlanCandidates::addOffload(MemoryPlan &plan,
     add(offloadable->parameters, 4);
   for (unsigned index : choice.values.set_bits())
     add(bytesOf(analysis.getValue(index)), 2);
-  double copying = moved > 0 ? estimateCopySeconds(moved) : 0;
+  const MachineRates &rates = ratesOf(analysis.getProgram());
+  double copying = moved > 0 ? estimateCopySeconds(rates, moved) : 0;
   plan.copySeconds =
       kShare * copying + std::max(0.0, copying - plan.seconds - stepTotal);
 }

@@ -22,6 +22,7 @@ class StepAnalysis {
 public:
   explicit StepAnalysis(mlir::func::FuncOp program);
 
+  mlir::func::FuncOp getProgram() const { return program; }
   llvm::ArrayRef<train::FusedOp> getForward() const { return forward; }
   llvm::ArrayRef<train::FusedOp> getBackward() const { return backward; }
   bool isForward(mlir::Operation *op) const { return inForward.contains(op); }

@@ -75,7 +75,7 @@ void Offloader::run() {
   SmallVector<double> seconds;
   for (Operation *op : uses.getMain())
     seconds.push_back(secondsOf(op));
-  chooseOffloadTimes(seconds, copies);
+  chooseOffloadTimes(ratesOf(program), seconds, copies);
   placeStores();
   placeFetches();
   placeWaits();
@@ -87,7 +87,7 @@ double Offloader::secondsOf(Operation *op) const {
     auto value = op->getAttrOfType<FloatAttr>(name);
     return value ? value.getValueAsDouble() : 0.0;
   };
-  return estimateSeconds(cost("flops"), cost("bytes"));
+  return estimateSeconds(ratesOf(op), cost("flops"), cost("bytes"));
 }
 
 //===----------------------------------------------------------------------===//

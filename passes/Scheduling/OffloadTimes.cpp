@@ -9,12 +9,8 @@
 
 namespace zc {
 
-// A file in the system's cache, by one thread.
-static constexpr double kBytesPerSecond = 3e9;
-static constexpr double kCopySeconds = 2e-5;
-
-double estimateCopySeconds(int64_t bytes) {
-  return kCopySeconds + static_cast<double>(bytes) / kBytesPerSecond;
+double estimateCopySeconds(const MachineRates &rates, int64_t bytes) {
+  return rates.copySeconds + static_cast<double>(bytes) / rates.copyBytes;
 }
 
 namespace {
@@ -52,7 +48,8 @@ int64_t mostBytes(llvm::ArrayRef<Group> groups) {
 } // namespace
 
 /// As late as they arrive in time.
-static void placeFetches(llvm::ArrayRef<double> seconds,
+static void placeFetches(const MachineRates &rates,
+                         llvm::ArrayRef<double> seconds,
                          llvm::ArrayRef<Group> groups) {
   const int64_t most = mostBytes(groups);
   unsigned previous = 0;
@@ -67,7 +64,7 @@ static void placeFetches(llvm::ArrayRef<double> seconds,
     unsigned time = groups[i].time;
     double wanted = 0, given = 0;
     for (const OffloadCopy *copy : groups[i].copies)
-      wanted += estimateCopySeconds(copy->bytes);
+      wanted += estimateCopySeconds(rates, copy->bytes);
     while (time > lowest && given < wanted)
       given += seconds[--time];
     previous = time;
@@ -81,8 +78,9 @@ namespace {
 /// Runs the two streams by the cost model to see when stores have ended.
 class StoreWaits {
 public:
-  StoreWaits(llvm::ArrayRef<double> seconds, std::vector<OffloadCopy> &copies)
-      : seconds(seconds) {
+  StoreWaits(const MachineRates &rates, llvm::ArrayRef<double> seconds,
+             std::vector<OffloadCopy> &copies)
+      : rates(rates), seconds(seconds) {
     for (const Group &group : groupByTime(copies, /*fetches=*/false))
       stores[group.time] = group.copies;
     most = mostBytes(groupByTime(copies, /*fetches=*/false));
@@ -113,7 +111,8 @@ public:
 
 private:
   double send(const OffloadCopy &copy) {
-    return linkFree = std::max(linkFree, now) + estimateCopySeconds(copy.bytes);
+    return linkFree =
+               std::max(linkFree, now) + estimateCopySeconds(rates, copy.bytes);
   }
 
   void wait(unsigned time) {
@@ -124,6 +123,7 @@ private:
     store->time = time;
   }
 
+  const MachineRates &rates;
   llvm::ArrayRef<double> seconds;
   std::map<unsigned, std::vector<OffloadCopy *>> stores, beginning, needed;
   std::deque<std::pair<double, OffloadCopy *>> underWay; // by their end
@@ -134,10 +134,11 @@ private:
 
 } // namespace
 
-void chooseOffloadTimes(llvm::ArrayRef<double> seconds,
+void chooseOffloadTimes(const MachineRates &rates,
+                        llvm::ArrayRef<double> seconds,
                         std::vector<OffloadCopy> &copies) {
-  placeFetches(seconds, groupByTime(copies, /*fetches=*/true));
-  StoreWaits(seconds, copies).run();
+  placeFetches(rates, seconds, groupByTime(copies, /*fetches=*/true));
+  StoreWaits(rates, seconds, copies).run();
 }
 
 } // namespace zc

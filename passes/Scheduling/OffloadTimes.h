@@ -3,6 +3,7 @@
 #define ZC_PASSES_SCHEDULING_OFFLOADTIMES_H
 
 #include "mlir/Support/LLVM.h"
+#include "passes/Scheduling/MachineRates.h"
 #include "llvm/ADT/ArrayRef.h"
 
 #include <cstdint>
@@ -26,12 +27,13 @@ struct OffloadCopy {
 };
 
 /// The time of a copy of that many bytes, by the cost model.
-double estimateCopySeconds(int64_t bytes);
+double estimateCopySeconds(const MachineRates &rates, int64_t bytes);
 
 /// Chooses the times of copies that run beside instructions which take
 /// `seconds`. Bytes on their way in one direction are at most twice the most
 /// that begin or are needed at one time.
-void chooseOffloadTimes(llvm::ArrayRef<double> seconds,
+void chooseOffloadTimes(const MachineRates &rates,
+                        llvm::ArrayRef<double> seconds,
                         std::vector<OffloadCopy> &copies);
 
 } // namespace zc

@@ -24,10 +24,6 @@ namespace zc {
 
 namespace {
 
-// Of ranks on one machine.
-constexpr double kLinkBytesPerSecond = 2e9;
-constexpr double kLinkSeconds = 5e-5;
-
 struct Node {
   FusedOp op;
   bool isCollective = false;
@@ -102,9 +98,11 @@ void Overlap::addNode(FusedOp op) {
   Node &node = nodes.emplace_back();
   node.op = op;
   node.isCollective = isCollective(op);
-  node.seconds = node.isCollective ? kLinkSeconds + operandAndResultBytes(op) /
-                                                        kLinkBytesPerSecond
-                                   : estimateSeconds(op);
+  const MachineRates &rates = ratesOf(op);
+  node.seconds =
+      node.isCollective
+          ? rates.linkSeconds + operandAndResultBytes(op) / rates.linkBytes
+          : estimateSeconds(op);
   addData(index);
   if (!node.isCollective)
     return;

@@ -90,16 +90,12 @@ void applyOrder(func::FuncOp program, ArrayRef<FusedOp> order) {
   }
 }
 
-// Of two AVX-512 cores: what oneDNN reaches, and what memory gives.
-static constexpr double kFlopsPerSecond = 2e11;
-static constexpr double kBytesPerSecond = 2e10;
-
-double estimateSeconds(double flops, double bytes) {
-  return std::max(flops / kFlopsPerSecond, bytes / kBytesPerSecond);
+double estimateSeconds(const MachineRates &rates, double flops, double bytes) {
+  return std::max(flops / rates.flops, bytes / rates.bytes);
 }
 
 double estimateSeconds(FusedOp op) {
-  return estimateSeconds(getFlops(op), operandAndResultBytes(op));
+  return estimateSeconds(ratesOf(op), getFlops(op), operandAndResultBytes(op));
 }
 
 } // namespace zc

@@ -4,6 +4,7 @@
 
 #include "dialects/Train/TrainDialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/Scheduling/MachineRates.h"
 
 namespace zc {
 
@@ -50,10 +51,9 @@ void applyOrder(mlir::func::FuncOp program,
 double getFlops(train::FusedOp op);
 
 /// The time of work of these costs; see below.
-double estimateSeconds(double flops, double bytes);
+double estimateSeconds(const MachineRates &rates, double flops, double bytes);
 
-/// The time of one execution by a roofline of a machine like the one that zc is
-/// developed on. Only ratios matter.
+/// The time of one execution by the roofline of what runs the op's module.
 double estimateSeconds(train::FusedOp op);
 
 } // namespace zc

@@ -108,8 +108,9 @@ protected:
   }
 
   /// By how much copies of `moved` bytes make a step longer.
-  static double copySeconds(double recomputing, double step, int64_t moved) {
-    double copying = moved > 0 ? estimateCopySeconds(moved) : 0;
+  static double copySeconds(const MachineRates &rates, double recomputing,
+                            double step, int64_t moved) {
+    double copying = moved > 0 ? estimateCopySeconds(rates, moved) : 0;
     return 0.5 * copying + std::max(0.0, copying - recomputing - step);
   }
 
@@ -207,7 +208,8 @@ TEST_F(RecomputeTest, ChoosesWhatToOffloadAsWell) {
                       4 * kBytes * offload.parameters +
                       2 * 2 * kBytes * offload.optimizer;
       choices.push_back(
-          {peak->total(), again + copySeconds(again, step, moved)});
+          {peak->total(),
+           again + copySeconds(ratesOf(*module), again, step, moved)});
     }
     double forward = PlanCandidates(analysis).forwardSeconds();
     double previous = std::numeric_limits<double>::infinity();
