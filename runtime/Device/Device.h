@@ -100,6 +100,7 @@ public:
   /// Zeroed memory that is not the device's own, for what it does not need at
   /// the moment: only copies use its addresses. CPU: a mapped file in `folder`
   /// that has no name, so that nothing is left of it however the process ends.
+  /// CUDA: pinned memory of the host.
   virtual Result<void *> allocateOffloaded(uint64_t, const std::string &) {
     return Status(StatusCode::Unsupported,
                   "this device offloads nothing; compile without --offload");

@@ -2,11 +2,13 @@
 #include "runtime/Device/Cuda/Convolution.h"
 #include "runtime/Device/Cuda/Executables.h"
 #include "runtime/Device/Cuda/Matmul.h"
+#include "runtime/Device/Cuda/PinnedMemory.h"
 #include "runtime/Device/Cuda/Staging.h"
 
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <cstring>
 #include <mutex>
 
 namespace zc::cuda {
@@ -85,7 +87,7 @@ class CudaDevice final : public Device {
 public:
   CudaDevice(const Driver &driver, Gpu gpu)
       : driver(driver), gpu(std::move(gpu)), context(driver, this->gpu.device),
-        staging(driver) {}
+        staging(driver), offloaded(driver) {}
   ~CudaDevice() override;
 
   Status open();
@@ -102,6 +104,8 @@ public:
   Result<void *> nativeStream(StreamId stream) override;
 
   Result<void *> allocate(uint64_t bytes) override;
+  Result<void *> allocateOffloaded(uint64_t bytes,
+                                   const std::string &) override;
   void release(void *address, uint64_t bytes) override;
   Status checkFeatures(const std::vector<std::string> &features) const override;
   Status loadCode(const CodeImage &image) override;
@@ -132,9 +136,10 @@ private:
   const Driver &driver;
   Gpu gpu;
   PrimaryContext context;               // outlives all that is made in it
-  std::array<CUstream, 2> streams = {}; // compute, communication
+  std::array<CUstream, 3> streams = {}; // compute, communication, copies
   std::vector<CUevent> events;
   Staging staging;
+  PinnedMemory offloaded;
   std::mutex copying; // the threads of two streams stage by turns
   std::unique_ptr<Module> code;
   std::unique_ptr<Matmuls> matmuls;
@@ -179,8 +184,17 @@ Result<void *> CudaDevice::allocate(uint64_t bytes) {
   return reinterpret_cast<void *>(address);
 }
 
+Result<void *> CudaDevice::allocateOffloaded(uint64_t bytes,
+                                             const std::string &) {
+  ZC_RETURN_IF_ERROR(enter());
+  ZC_RETURN_IF_ERROR(offloaded.allocate(bytes));
+  return static_cast<void *>(offloaded.base());
+}
+
 void CudaDevice::release(void *address, uint64_t) {
   driver.cuCtxSetCurrent(context.get());
+  if (offloaded.contains(address))
+    return offloaded.release();
   driver.cuMemFree(reinterpret_cast<CUdeviceptr>(address));
 }
 
@@ -232,7 +246,8 @@ Result<std::unique_ptr<Executable>> CudaDevice::prepare(const Launch &launch) {
     return convolutions->make(*convolution);
   }
   if (auto *copy = std::get_if<CopyLaunch>(&launch))
-    return makeCopy(driver, *copy);
+    return makeCopy(driver, *copy, offloaded.contains(copy->source),
+                    offloaded.contains(copy->destination));
   return makeError(StatusCode::Unsupported,
                    "no library computes it on GPUs; compile the model again");
 }
@@ -263,6 +278,12 @@ Result<std::unique_ptr<Executable>> CudaDevice::endCapture() {
 Status CudaDevice::copyIn(void *destination, const void *source, uint64_t bytes,
                           StreamId stream) {
   ZC_RETURN_IF_ERROR(enter());
+  if (offloaded.contains(destination)) {
+    // Behind what the stream still does with it.
+    ZC_CUDA_CALL(driver, cuStreamSynchronize, streams[stream]);
+    std::memcpy(destination, source, bytes);
+    return Status();
+  }
   std::lock_guard<std::mutex> lock(copying);
   return staging.copyIn(reinterpret_cast<CUdeviceptr>(destination),
                         static_cast<const char *>(source), bytes,
@@ -272,6 +293,11 @@ Status CudaDevice::copyIn(void *destination, const void *source, uint64_t bytes,
 Status CudaDevice::copyOut(void *destination, const void *source,
                            uint64_t bytes, StreamId stream) {
   ZC_RETURN_IF_ERROR(enter());
+  if (offloaded.contains(source)) {
+    ZC_CUDA_CALL(driver, cuStreamSynchronize, streams[stream]);
+    std::memcpy(destination, source, bytes);
+    return Status();
+  }
   std::lock_guard<std::mutex> lock(copying);
   return staging.copyOut(static_cast<char *>(destination),
                          reinterpret_cast<CUdeviceptr>(source), bytes,

@@ -1,4 +1,5 @@
 #include "runtime/Device/Cuda/Driver.h"
+#include "runtime/Device/Cuda/Record.h"
 
 #include <cstdlib>
 #include <dlfcn.h>
@@ -80,6 +81,7 @@ Result<const Driver *> Driver::open() {
                      "this machine has no NVIDIA driver: ", ::dlerror(),
                      "; for CPUs, compile the model with --target cpu");
   ZC_RETURN_IF_ERROR(fill(library, path, driver));
+  ZC_RETURN_IF_ERROR(recordCalls(driver));
   opened = true;
   return &driver;
 }

@@ -29,20 +29,34 @@ private:
 
 class CopyExecutable final : public CudaExecutable {
 public:
-  CopyExecutable(const Driver &driver, const CopyLaunch &launch)
-      : driver(driver), launch(launch) {}
+  CopyExecutable(const Driver &driver, const CopyLaunch &launch, bool fromHost,
+                 bool toHost)
+      : driver(driver), launch(launch), fromHost(fromHost), toHost(toHost) {}
 
   Status enqueue(CUstream stream) override {
-    ZC_CUDA_CALL(driver, cuMemcpyDtoDAsync,
-                 reinterpret_cast<CUdeviceptr>(launch.destination),
-                 reinterpret_cast<CUdeviceptr>(launch.source), launch.bytes,
-                 stream);
+    if (fromHost)
+      ZC_CUDA_CALL(driver, cuMemcpyHtoDAsync, destination(), launch.source,
+                   launch.bytes, stream);
+    else if (toHost)
+      ZC_CUDA_CALL(driver, cuMemcpyDtoHAsync, launch.destination, source(),
+                   launch.bytes, stream);
+    else
+      ZC_CUDA_CALL(driver, cuMemcpyDtoDAsync, destination(), source(),
+                   launch.bytes, stream);
     return Status();
   }
 
 private:
+  CUdeviceptr source() const {
+    return reinterpret_cast<CUdeviceptr>(launch.source);
+  }
+  CUdeviceptr destination() const {
+    return reinterpret_cast<CUdeviceptr>(launch.destination);
+  }
+
   const Driver &driver;
   CopyLaunch launch;
+  bool fromHost, toHost;
 };
 
 class GraphExecutable final : public CudaExecutable {
@@ -139,9 +153,10 @@ ExecutableResult Module::makeKernel(const KernelLaunch &launch) const {
       driver, launch, function, unsigned(signature[1])));
 }
 
-ExecutableResult makeCopy(const Driver &driver, const CopyLaunch &launch) {
+ExecutableResult makeCopy(const Driver &driver, const CopyLaunch &launch,
+                          bool fromHost, bool toHost) {
   return std::unique_ptr<Executable>(
-      std::make_unique<CopyExecutable>(driver, launch));
+      std::make_unique<CopyExecutable>(driver, launch, fromHost, toHost));
 }
 
 ExecutableResult makeGraph(const Driver &driver, CUgraph graph) {

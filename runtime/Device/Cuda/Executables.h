@@ -40,7 +40,9 @@ private:
   CUstream stream; // signatures are read on it
 };
 
-ExecutableResult makeCopy(const Driver &driver, const CopyLaunch &launch);
+/// `fromHost`, `toHost`: which side is pinned memory of the host.
+ExecutableResult makeCopy(const Driver &driver, const CopyLaunch &launch,
+                          bool fromHost, bool toHost);
 
 /// A captured program.
 ExecutableResult makeGraph(const Driver &driver, CUgraph graph);

@@ -64,9 +64,12 @@ std::vector<std::string> libraryFolders() {
 }
 
 Result<void *> openLibrary(const std::string &name) {
-  std::vector<std::string> own = ownFolders();
-  if (void *library = openIn(own, name))
+  ::dlerror(); // forgets an older one
+  if (void *library = openIn(ownFolders(), name))
     return library;
+  if (const char *why = ::dlerror())
+    return makeError(StatusCode::NotFound, "cannot open ", name,
+                     " in a folder of ZC_CUDA_LIBRARY_PATH: ", why);
   if (void *library = ::dlopen(name.c_str(), RTLD_NOW | RTLD_GLOBAL))
     return library;
   std::string why = ::dlerror();

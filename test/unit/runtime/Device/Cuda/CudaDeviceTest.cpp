@@ -27,8 +27,9 @@ class CudaDeviceTest : public ::testing::Test {
 protected:
   void SetUp() override { zcFakeCudaForget(); }
   void TearDown() override {
-    for (const char *name : {"ZC_FAKE_CUDA_FAIL", "ZC_FAKE_CUDA_ARCH",
-                             "ZC_FAKE_CUDA_GPUS", "ZC_FAKE_CUDA_MEMORY"})
+    for (const char *name :
+         {"ZC_FAKE_CUDA_FAIL", "ZC_FAKE_CUDA_ARCH", "ZC_FAKE_CUDA_GPUS",
+          "ZC_FAKE_CUDA_MEMORY", "ZC_FAKE_CUDA_PINNED"})
       ::unsetenv(name);
   }
 
@@ -109,6 +110,38 @@ TEST_F(CudaDeviceTest, CopiesGoThroughTwoPinnedBuffers) {
                                   "cuEventRecord event 0 stream 0\n");
   ASSERT_TRUE(device->copyOut(back.data(), region->base(), bytes, 0).ok());
   EXPECT_EQ(there, back);
+}
+
+TEST_F(CudaDeviceTest, WhatIsOffloadedIsPinnedMemoryOfTheHost) {
+  open();
+  auto here = Region::allocate(*device, 64);
+  auto there = Region::allocateOffloaded(*device, 64, "");
+  ASSERT_TRUE(here.ok() && there.ok());
+  EXPECT_EQ(std::string(there->base(), 64), std::string(64, '\0'));
+  std::string bytes(64, 'x'), back(64, '\0');
+  ASSERT_TRUE(device->copyIn(there->base(), bytes.data(), 64, 0).ok());
+  auto fetch = device->prepare(CopyLaunch{there->base(), here->base(), 64});
+  auto store =
+      device->prepare(CopyLaunch{here->base(), there->base() + 32, 32});
+  ASSERT_TRUE(fetch.ok() && store.ok());
+  zcFakeCudaForget();
+  ASSERT_TRUE(device->launch(**fetch, 2).ok());
+  ASSERT_TRUE(device->launch(**store, 2).ok());
+  EXPECT_STREQ(zcFakeCudaCalls(), "cuMemcpyHtoDAsync 64 stream 2\n"
+                                  "cuMemcpyDtoHAsync 32 stream 2\n");
+  ASSERT_TRUE(device->copyOut(back.data(), here->base(), 64, 0).ok());
+  EXPECT_EQ(back, bytes);
+}
+
+TEST_F(CudaDeviceTest, AHostThatCannotPinSaysSo) {
+  ::setenv("ZC_FAKE_CUDA_PINNED", "1000", 1);
+  open();
+  auto region = Region::allocateOffloaded(*device, 4096, "");
+  ASSERT_FALSE(region.ok());
+  EXPECT_EQ(region.status().code(), StatusCode::ResourceExhausted);
+  expectHas(region.status().message(),
+            "keeps 4096 bytes in this machine's memory");
+  expectHas(region.status().message(), "--offload");
 }
 
 TEST_F(CudaDeviceTest, AProgramIsOneGraph) {

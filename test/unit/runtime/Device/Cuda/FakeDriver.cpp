@@ -5,6 +5,7 @@
 // Kernels run as PTX on the CPU (PtxMachine.h).
 //
 // ZC_FAKE_CUDA_ARCH=90, ZC_FAKE_CUDA_GPUS=1, ZC_FAKE_CUDA_MEMORY=bytes,
+// ZC_FAKE_CUDA_PINNED=bytes (the most that the host gives at once),
 // ZC_FAKE_CUDA_FAIL=call:nth:error, ZC_FAKE_CUDA_LOG=file,
 // ZC_FAKE_CUDA_EAGER=stream: whose work a graph does as soon as it may (0).
 #include "test/unit/runtime/Device/Cuda/FakeDriver.h"
@@ -333,8 +334,12 @@ CUresult cuMemFree(CUdeviceptr address) {
 }
 
 CUresult cuMemHostAlloc(void **memory, size_t bytes, unsigned) {
+  if (CUresult error = note("cuMemHostAlloc", text(bytes)))
+    return error;
+  if (bytes > size_t(number("ZC_FAKE_CUDA_PINNED", 1L << 40)))
+    return CUDA_ERROR_OUT_OF_MEMORY;
   *memory = std::malloc(bytes);
-  return note("cuMemHostAlloc", text(bytes));
+  return CUDA_SUCCESS;
 }
 CUresult cuMemFreeHost(void *memory) {
   std::free(memory);
@@ -410,7 +415,7 @@ CUresult cuLaunchKernel(CUfunction function, unsigned x, unsigned, unsigned,
 }
 
 CUresult cuStreamCreate(CUstream *stream, unsigned) {
-  *stream = reinterpret_cast<CUstream>(new Stream{state().streams++ % 2});
+  *stream = reinterpret_cast<CUstream>(new Stream{state().streams++ % 3});
   return note("cuStreamCreate");
 }
 CUresult cuStreamDestroy(CUstream stream) {
