@@ -284,8 +284,9 @@ static void addMemoryOptions(CLI::App &command, Arguments &arguments) {
       ->default_str("");
   command
       .add_option("--offload", arguments.options.offload,
-                  "what lies in a file (zc run --offload-dir) while nothing "
-                  "needs it, brought and taken away by copies beside the "
+                  "what lies in a file (zc run --offload-dir), with --target "
+                  "cuda in the host's memory, while nothing needs it, brought "
+                  "and taken away by copies beside the "
                   "computation: a list, separated by commas, of optimizer "
                   "(moments, and the float32 weights behind 16-bit ones), "
                   "parameters, activations (what the forward keeps for the "
@@ -297,7 +298,8 @@ static void addMemoryOptions(CLI::App &command, Arguments &arguments) {
       .add_option("--memory-budget", arguments.memoryBudget,
                   "the most memory a rank may plan, as 16GiB, 800MiB or bytes; "
                   "without --recompute, zc takes the quickest plan that fits, "
-                  "and without --offload it may keep values in a file")
+                  "and without --offload it may keep values in a file or in "
+                  "the host's memory")
       ->check(checkSize)
       ->type_name("SIZE")
       ->default_str("");
@@ -475,9 +477,6 @@ static void checkTogether(const CompileOptions &options) {
     throw CLI::ValidationError("--recompute", "belongs to --mode train");
   if (options.mode != "train" && !options.offload.empty())
     throw CLI::ValidationError("--offload", "belongs to --mode train");
-  if (options.target != "cpu" && !options.offload.empty() &&
-      options.offload != "none")
-    throw CLI::ValidationError("--offload", "belongs to --target cpu");
   if (options.batchNorm == "frozen" && options.batchNormStats == "local")
     throw CLI::ValidationError("--batchnorm-stats",
                                "belongs to --batchnorm train: frozen "

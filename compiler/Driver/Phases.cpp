@@ -21,6 +21,7 @@
 #include "passes/Import/Passes.h"
 #include "passes/Memory/Passes.h"
 #include "passes/Precision/Passes.h"
+#include "passes/Scheduling/MachineRates.h"
 #include "passes/Scheduling/Passes.h"
 #include "passes/Sharding/Passes.h"
 #include "runtime/Base/File.h"
@@ -298,6 +299,8 @@ static bool hasAvx512(const std::string &arch) {
 }
 
 LogicalResult Phases::schedule() {
+  if (options.target != "cpu")
+    (*module)->setAttr(kTargetAttr, StringAttr::get(context, options.target));
   SelectLibraryCallsPassOptions library;
   library.threads = getPlannedThreads(options);
   library.target = options.target;
@@ -310,7 +313,7 @@ LogicalResult Phases::schedule() {
   memory.budget = options.memoryBudget;
   memory.offload = options.offload == "none" ? "" : options.offload;
   if (options.offload.empty() && options.memoryBudget > 0 &&
-      options.mode == "train" && options.target == "cpu")
+      options.mode == "train")
     memory.offload = "auto";
   SchedulingOptions scheduling;
   scheduling.prefetch = memory.prefetch = options.prefetch.value_or(1);

@@ -92,8 +92,9 @@ void zc::printSummary(const Summary &summary, const CompileOptions &options,
         100 * summary.recomputedPart);
   os << "zc: plans " << printSize(summary.plannedBytes) << " of memory";
   if (summary.offloadedBytes > 0)
-    os << ", and a file of " << printSize(summary.offloadedBytes)
-       << " for what it offloads";
+    os << (options.target == "cpu" ? ", and a file of "
+                                   : ", and of the host's memory ")
+       << printSize(summary.offloadedBytes) << " for what it offloads";
   os << '\n';
   os << llvm::formatv("zc: wrote {0}, {1}, in {2:F1} s\n", options.output,
                       printSize(summary.artifactBytes), seconds);

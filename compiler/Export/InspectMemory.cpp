@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/Export/Inspect.h"
+#include "runtime/Plan/Feed.h"
 #include "runtime/Plan/Types.h"
 
 #include <algorithm>
@@ -146,7 +147,10 @@ plan::MemoryClass classOf(const plan::State &state, bool hasCopies) {
 
 MemoryReport measureMemory(const plan::Manifest &manifest) {
   MemoryReport report;
-  report.persistentBytes = manifest.persistent_bytes();
+  // The next batch waits beside the inputs, all the time.
+  const uint64_t ahead = fedAheadBytes(manifest);
+  report.persistentBytes = manifest.persistent_bytes() + ahead;
+  report.classes[plan::COMMUNICATION] += ahead;
   report.offloadedBytes = manifest.offloaded_bytes();
   uint64_t largest = 0;
   for (const plan::Program &program : manifest.programs()) {

@@ -54,6 +54,8 @@ private:
   Status openOutputs();
   Status runStep();
   Status runPrograms();
+  void findSamples(int64_t step, int64_t part);
+  void feedAhead(int64_t part);
   Status checkLoss(const Metric &loss);
   Result<std::string> explainLoss();
   Status checkScale() const;
@@ -88,7 +90,7 @@ private:
   Profile profile;
   std::optional<Sampler> sampler;
   std::optional<Progress> progress;
-  std::vector<int64_t> indices; // of the samples in a step
+  std::vector<int64_t> indices; // of the samples that are fed at once
 
   std::string folder;         // where checkpoints go
   std::string lastCheckpoint; // the newest one that is complete
@@ -333,17 +335,34 @@ Status Trainer::runStep() {
   return logStep(*loss, secondsSince(begin));
 }
 
-/// Micro-batches are consecutive parts of the step's samples.
+/// Micro-batches are consecutive parts of the step's samples. While a device
+/// works on one, the next is on its way.
 Status Trainer::runPrograms() {
   Executor &executor = session->executor();
-  int64_t position = 0;
   for (int64_t part = 0; part < recipe->repeats; ++part) {
-    for (int64_t &index : indices)
-      index = sampler->sample(state.step, position++);
+    findSamples(state.step, part);
     ZC_RETURN_IF_ERROR(world.agree(feed->feed(executor, indices)));
-    ZC_RETURN_IF_ERROR(executor.run(*recipe->part));
+    ZC_RETURN_IF_ERROR(executor.start(*recipe->part));
+    feedAhead(part + 1);
+    ZC_RETURN_IF_ERROR(executor.finish(*recipe->part));
   }
   return recipe->end == recipe->part ? Status() : executor.run(*recipe->end);
+}
+
+void Trainer::findSamples(int64_t step, int64_t part) {
+  const int64_t count = int64_t(indices.size());
+  for (int64_t i = 0; i < count; ++i)
+    indices[size_t(i)] = sampler->sample(step, part * count + i);
+}
+
+/// `part` of this step, or the first of the next one.
+void Trainer::feedAhead(int64_t part) {
+  const bool isNext = part == recipe->repeats;
+  const int64_t step = isNext ? state.step + 1 : state.step;
+  if (step == total || !session->executor().isFedAhead(*recipe->part))
+    return;
+  findSamples(step, isNext ? 0 : part);
+  feed->feedAhead(session->executor(), indices);
 }
 
 /// What a user still has when a run ends early.

@@ -1,5 +1,6 @@
 #include "runtime/Exec/Executor.h"
 #include "runtime/Exec/Instructions.h"
+#include "runtime/Plan/Feed.h"
 #include "runtime/Plan/Types.h"
 
 #include <algorithm>
@@ -37,6 +38,7 @@ Executor::prepare(Device &device, const Artifact &artifact,
     if (const plan::Program *program = artifact.program(name))
       found.push_back(program);
   ZC_RETURN_IF_ERROR(executor->allocate(found, offloadFolder));
+  ZC_RETURN_IF_ERROR(executor->prepareFeed(found));
   for (const plan::Program *program : found)
     ZC_RETURN_IF_ERROR(executor->prepareProgram(*program));
   return executor;
@@ -87,6 +89,16 @@ Status Executor::allocate(const std::vector<const plan::Program *> &programs,
       Region::allocateOffloaded(
           device, theArtifact.manifest().offloaded_bytes(),
           offloadFolder.empty() ? defaultOffloadFolder() : offloadFolder));
+  return Status();
+}
+
+Status
+Executor::prepareFeed(const std::vector<const plan::Program *> &programs) {
+  const plan::Program *fed = programFedAhead(theArtifact.manifest());
+  if (!fed || !device.capturesPrograms() ||
+      std::find(programs.begin(), programs.end(), fed) == programs.end())
+    return Status();
+  ZC_ASSIGN_OR_RETURN(feed, FeedAhead::create(device, *fed, addressesOf(*fed)));
   return Status();
 }
 
@@ -355,19 +367,19 @@ Status Executor::capture(Prepared &program) {
   return Status();
 }
 
-Status Executor::runCaptured(Prepared &program) {
+Status Executor::startCaptured(Prepared &program) {
   if (!program.whole)
     ZC_RETURN_IF_ERROR(capture(program));
   return device.launch(*program.whole, kMainStream);
 }
 
-Status Executor::run(const plan::Program &program) {
+Status Executor::start(const plan::Program &program) {
   auto found =
       std::find_if(prepared.begin(), prepared.end(),
                    [&](const Prepared &p) { return p.program == &program; });
   assert(found != prepared.end() && "only prepared programs can run");
   if (isCaptured(*found))
-    ZC_RETURN_IF_ERROR(runCaptured(*found));
+    ZC_RETURN_IF_ERROR(startCaptured(*found));
   else if (std::any_of(found->uses + 1, std::end(found->uses),
                        [](bool used) { return used; }))
     ZC_RETURN_IF_ERROR(runStreams(*found));
@@ -375,6 +387,10 @@ Status Executor::run(const plan::Program &program) {
     for (size_t i = 0; i < found->steps.size(); ++i)
       ZC_RETURN_IF_ERROR(runStep(*found, i));
   sentOnDevice += found->sentOnDevice;
+  return Status();
+}
+
+Status Executor::finish(const plan::Program &program) {
   Status status = synchronize(kMainStream);
   // Other ranks' failures are theirs to explain.
   bool isOurs = status.code() != StatusCode::Cancelled &&

@@ -7,6 +7,7 @@
 #include "runtime/Comm/World.h"
 #include "runtime/Device/Device.h"
 #include "runtime/Exec/Collectives.h"
+#include "runtime/Exec/FeedAhead.h"
 #include "runtime/Exec/Observer.h"
 #include "runtime/Exec/Streams.h"
 #include "runtime/Plan/Artifact.h"
@@ -40,7 +41,16 @@ public:
 
   /// Runs a prepared program to its end: its kernels on this thread, its
   /// other streams beside them.
-  Status run(const plan::Program &program);
+  Status run(const plan::Program &program) {
+    Status status = start(program);
+    return status.ok() ? finish(program) : status;
+  }
+
+  /// Begins a prepared program. A device that has it as one executable works on
+  /// it from now on by itself; on others it is done when this returns.
+  Status start(const plan::Program &program);
+  /// Waits for the end of a program that was started.
+  Status finish(const plan::Program &program);
 
   /// What the device reaches at most, measured now.
   Result<DeviceLimits> measureLimits() { return device.measureLimits(); }
@@ -56,6 +66,23 @@ public:
                const void *bytes);
   Status read(const plan::Program &program, uint32_t buffer, void *bytes);
 
+  /// Whether the program's inputs can be copied to the device while it runs.
+  bool isFedAhead(const plan::Program &program) const {
+    return feed && feed->program() == &program;
+  }
+  /// As write(), of input `input` of a program that is fed ahead; what is
+  /// written shows from the next takeFed() on. `bytes` may change at once.
+  Status writeAhead(int input, const void *bytes) {
+    return feed->write(input, bytes);
+  }
+  /// Every input of the program that is fed ahead becomes what was last written
+  /// ahead, for the runs that are started from now on.
+  Status takeFed() { return feed->take(); }
+
+  /// Whether states are in the host's own memory; if not, reading and writing
+  /// them by large pieces is quicker.
+  bool hostReadsMemory() const { return device.hostReadsMemory(); }
+
   /// Copies `bytes` bytes of a state, from its byte `offset` on.
   Status writeState(const plan::State &state, uint64_t offset, const void *data,
                     uint64_t bytes);
@@ -68,8 +95,11 @@ public:
   /// Bytes that the programs' collectives have sent so far, from this rank; of
   /// those that the device's library does, what the plan says.
   uint64_t sentBytes() const { return collectives.sentBytes() + sentOnDevice; }
-  /// The persistent and the transient region together.
-  uint64_t arenaBytes() const { return persistent.bytes() + transient.bytes(); }
+  /// The persistent and the transient region together, with the batch that is
+  /// fed ahead: all of the device's memory that was asked for.
+  uint64_t arenaBytes() const {
+    return persistent.bytes() + transient.bytes() + (feed ? feed->bytes() : 0);
+  }
 
 private:
   struct Step {
@@ -101,6 +131,7 @@ private:
   char *addressOf(const plan::State &state) const {
     return (state.offloaded() ? offloaded : persistent).base() + state.offset();
   }
+  Status prepareFeed(const std::vector<const plan::Program *> &programs);
   Status prepareProgram(const plan::Program &program);
   Status prepareStep(const plan::Program &program, const AddressMap &map,
                      Step &step);
@@ -119,7 +150,7 @@ private:
   Status order(StreamId earlier, StreamId later);
   Status enqueueAll(Prepared &program);
   Status capture(Prepared &program);
-  Status runCaptured(Prepared &program);
+  Status startCaptured(Prepared &program);
   Status launch(const plan::Program &program, Step &step);
 
   Device &device;
@@ -129,6 +160,7 @@ private:
   World *theWorld;
   Collectives collectives;
   Region persistent, transient, offloaded;
+  std::unique_ptr<FeedAhead> feed; // null: nothing is fed ahead
   std::vector<Prepared> prepared;
   bool capturing = false; // launches are recorded, not done
   uint64_t sentOnDevice = 0;

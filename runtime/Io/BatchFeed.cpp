@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 namespace zc {
 
@@ -180,22 +181,51 @@ Status BatchFeed::countSamples(const Column &column, int64_t samples) {
   return Status();
 }
 
-Status BatchFeed::feed(Executor &executor,
-                       const std::vector<int64_t> &indices) {
+void BatchFeed::takeShare(const std::vector<int64_t> &indices) {
   const int64_t given = int64_t(indices.size());
   assert(given <= batch() && "at most a batch");
   own.assign(indices.begin() + std::min(given, share * theBatch),
              indices.begin() + std::min(given, (share + 1) * theBatch));
+}
+
+Status BatchFeed::feed(Executor &executor,
+                       const std::vector<int64_t> &indices) {
+  if (!ahead.empty() && ahead == indices) {
+    ahead.clear();
+    Status status = std::exchange(aheadStatus, Status());
+    return status.ok() ? executor.takeFed() : status;
+  }
+  ahead.clear();
+  takeShare(indices);
   for (Column &column : columns) {
-    if (column.input->is_sample_weight())
-      fillWeights(column, own.size());
-    else if (!column.segments.empty() && column.input->batch_dim() < 0)
-      ZC_RETURN_IF_ERROR(fillWhole(column));
-    else if (!column.segments.empty())
-      ZC_RETURN_IF_ERROR(fillSamples(column, own));
+    ZC_RETURN_IF_ERROR(fill(column));
     ZC_RETURN_IF_ERROR(executor.write(*program, column.input->buffer(),
                                       column.staging.data()));
   }
+  return Status();
+}
+
+void BatchFeed::feedAhead(Executor &executor,
+                          const std::vector<int64_t> &indices) {
+  ahead = indices;
+  takeShare(indices);
+  auto feedAll = [&]() -> Status {
+    for (size_t i = 0; i < columns.size(); ++i) {
+      ZC_RETURN_IF_ERROR(fill(columns[i]));
+      ZC_RETURN_IF_ERROR(
+          executor.writeAhead(int(i), columns[i].staging.data()));
+    }
+    return Status();
+  };
+  aheadStatus = feedAll();
+}
+
+Status BatchFeed::fill(Column &column) {
+  if (column.input->is_sample_weight())
+    fillWeights(column, own.size());
+  else if (!column.segments.empty())
+    return column.input->batch_dim() < 0 ? fillWhole(column)
+                                         : fillSamples(column, own);
   return Status();
 }
 

@@ -41,6 +41,11 @@ public:
   /// weight 0.
   Status feed(Executor &executor, const std::vector<int64_t> &indices);
 
+  /// Begins to feed these samples while the program runs; the next feed(), of
+  /// the same samples, ends it and tells what was wrong with them. For programs
+  /// that the executor feeds ahead.
+  void feedAhead(Executor &executor, const std::vector<int64_t> &indices);
+
   /// What makes a loss over these samples no number, read from the data anew: a
   /// NaN in an input, or labels that are all ignored. Empty where it is
   /// neither. The samples may be more than a batch, and those of all ranks.
@@ -70,10 +75,12 @@ private:
       : program(&program), data(std::move(data)) {}
   Status addColumn(const plan::Input &input, const FeedOptions &options);
   void findShare(const Mesh &mesh, int64_t rank);
+  void takeShare(const std::vector<int64_t> &indices);
   Status bindArray(Column &column, const NpyArray &array,
                    const FeedOptions &options);
   Status bindTokens(Column &column);
   Status countSamples(const Column &column, int64_t samples);
+  Status fill(Column &column);
   Status fillSamples(Column &column, const std::vector<int64_t> &indices);
   Status fillWhole(Column &column);
   void fillWeights(Column &column, size_t count);
@@ -86,6 +93,8 @@ private:
   int64_t theSamples = 1, theBatch = 1; // the batch of this rank
   int64_t shares = 1, share = 0;        // of a batch, and this rank's
   std::vector<int64_t> own;             // samples of this rank
+  std::vector<int64_t> ahead;           // what is fed ahead; empty: nothing
+  Status aheadStatus;                   // of that
   std::string whyNone;                  // of no samples
   std::string samplesFrom; // the input that theSamples was read from
   std::string tokensFeed;  // the input that is a file's tokens

@@ -20,8 +20,10 @@ using namespace checkpoint;
 
 namespace {
 
-// Small enough to count as nothing beside the planned memory.
+// Small enough to count as nothing beside the planned memory; of a GPU's, large
+// enough that one part is written while the next one is under way.
 constexpr uint64_t kChunk = 256 * 1024;
+constexpr uint64_t kChunkFromGpu = 16 << 20;
 constexpr const char *kTemporaryMark = ".tmp-";
 
 /// A folder that vanishes unless it is renamed into place.
@@ -132,11 +134,12 @@ Status writeTensor(Executor &executor, const FileTensor &tensor,
                    uint64_t offset, PartFile &file) {
   const plan::DataType type = tensor.type.dtype();
   const uint64_t size = elementBytes(type);
-  std::string chunk(kChunk, '\0');
+  const uint64_t most = executor.hostReadsMemory() ? kChunk : kChunkFromGpu;
+  std::string chunk(std::min(most, *byteCount(tensor.type)), '\0');
   for (const TensorRun &run :
        tensor.runs(executor.mesh(), executor.world().rank()))
-    for (uint64_t at = 0; at < run.count * size; at += kChunk) {
-      uint64_t bytes = std::min(kChunk, run.count * size - at);
+    for (uint64_t at = 0; at < run.count * size; at += chunk.size()) {
+      uint64_t bytes = std::min<uint64_t>(chunk.size(), run.count * size - at);
       ZC_RETURN_IF_ERROR(executor.readState(
           *tensor.state, run.state * size + at, chunk.data(), bytes));
       if (!allFinite(type, {chunk.data(), bytes}))

@@ -1,0 +1,45 @@
+// The inputs of a program's next run on their way to the device while it works
+// on this one: the host fills pinned memory, the copy stream brings it to a
+// place of its own, and from there the device copies it to the inputs between
+// two runs.
+#ifndef ZC_RUNTIME_EXEC_FEEDAHEAD_H
+#define ZC_RUNTIME_EXEC_FEEDAHEAD_H
+
+#include "runtime/Device/Device.h"
+#include "runtime/Exec/Instructions.h"
+
+#include <memory>
+#include <vector>
+
+namespace zc {
+
+class FeedAhead {
+public:
+  /// For `theProgram`, whose buffers lie as `map` says.
+  static Result<std::unique_ptr<FeedAhead>>
+  create(Device &device, const plan::Program &theProgram,
+         const AddressMap &map);
+
+  const plan::Program *program() const { return theProgram; }
+  uint64_t bytes() const { return place.bytes(); }
+
+  Status write(int input, const void *bytes);
+  Status take();
+
+private:
+  FeedAhead(Device &device, const plan::Program &program)
+      : device(device), theProgram(&program) {}
+  Status addInput(int index, const AddressMap &map);
+  void *placeOf(int input) const;
+
+  Device &device;
+  const plan::Program *theProgram;
+  Region place;
+  std::vector<std::unique_ptr<Executable>> copies; // to the inputs
+  EventId written = 0, taken = 0;                  // all inputs
+  bool wasTaken = false;
+};
+
+} // namespace zc
+
+#endif // ZC_RUNTIME_EXEC_FEEDAHEAD_H

@@ -1,0 +1,35 @@
+#include "runtime/Plan/Feed.h"
+#include "runtime/Plan/Types.h"
+
+namespace zc {
+
+const plan::Program *programFedAhead(const plan::Manifest &manifest) {
+  // Kernels of a CPU take all of its cores: to feed it beside them gains
+  // nothing.
+  if (manifest.target().device() == "cpu")
+    return nullptr;
+  for (const plan::Program &program : manifest.programs())
+    if (program.name() == "step" || program.name() == "micro")
+      return &program;
+  return nullptr;
+}
+
+uint64_t fedAheadOffset(const plan::Program &program, int index) {
+  constexpr uint64_t kAlignment = 64;
+  uint64_t offset = 0;
+  for (int i = 0; i < index; ++i) {
+    const plan::Input &input = program.inputs(i);
+    Result<uint64_t> bytes =
+        byteCount(program.buffers(int(input.buffer())).type());
+    if (bytes.ok())
+      offset += (*bytes + kAlignment - 1) / kAlignment * kAlignment;
+  }
+  return offset;
+}
+
+uint64_t fedAheadBytes(const plan::Manifest &manifest) {
+  const plan::Program *program = programFedAhead(manifest);
+  return program ? fedAheadOffset(*program, program->inputs_size()) : 0;
+}
+
+} // namespace zc
