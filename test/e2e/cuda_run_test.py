@@ -7,8 +7,9 @@ import json
 import os
 import unittest
 
+import numpy as np
 import train_test
-from zctest import Fixture, ZcTest, read_log
+from zctest import Fixture, ZcTest, latest_step, read_log
 
 FAKE = os.environ["ZC_FAKE_CUDA"]
 HAS_NCCL = os.environ["ZC_FAKE_NCCL"] == "1"
@@ -40,6 +41,19 @@ class Fake(ZcTest):
         return ("run", artifact, "--data", Fixture(name).data, "--steps", steps,
                 "--lr", expected["learning_rate"], "--no-shuffle",
                 "--log", self.log, *extra)
+
+
+    def run_fixture(self, name, artifact, steps, *extra, **variables):
+        """The calls of the driver that a run makes, from the beginning."""
+        calls = self.folder / "calls"
+        calls.unlink(missing_ok=True)
+        self.zc(*self.command(name, artifact, steps, *extra),
+                env={**self.gpu, **variables})
+        return calls.read_text().splitlines()
+
+    def memory_of(self, artifact):
+        return json.loads(self.zc("inspect", artifact, "--memory",
+                                  "--json"))["memory"]
 
 
 class Losses(Fake):
@@ -111,7 +125,162 @@ class Losses(Fake):
         self.losses_are_pytorchs("regression")
 
 
+class Memory(Fake):
+
+    def check(self, *options):
+        """All that is asked of the GPU is the plan's peak, which the log has."""
+        artifact = self.artifact("mlp", *options)
+        calls = self.run_fixture("mlp", artifact, 2)
+        asked = sum(int(call.split()[1]) for call in calls
+                    if call.startswith("cuMemAlloc "))
+        logged = {line["peak_bytes"] for line in read_log(self.log)}
+        self.assertEqual(logged, {asked}, options)
+        self.assertEqual(self.memory_of(artifact)["peak"], asked, options)
+        return calls
+
+    def test_the_peak_is_the_plans(self):
+        self.check()
+        self.check("--accumulate", "2", "--recompute", "full")
+        self.check("--precision", "bf16")
+
+    def test_programs_are_captured_once_and_launched_whole(self):
+        calls = self.check("--accumulate", "2")
+        # `init`, and twice the two micro-batches and the update.
+        self.assertEqual(calls.count("cuGraphLaunch stream 0"), 1 + 2 * 3)
+        self.assertEqual(calls.count("cuStreamBeginCapture stream 0"), 3)
+        last = max(i for i, call in enumerate(calls)
+                   if call.startswith("cuStreamEndCapture"))
+        self.assertFalse([call for call in calls[last:]
+                          if call.startswith("cuLaunchKernel")])
+
+
+class Feeding(Fake):
+
+    def test_the_next_batch_comes_while_a_step_runs(self):
+        calls = self.run_fixture("mlp", self.artifact("mlp"), 3)
+        launches = [i for i, call in enumerate(calls)
+                    if call == "cuGraphLaunch stream 0"]
+        self.assertEqual(len(launches), 4)
+        for number, first in enumerate(launches[1:], 1):
+            end = calls.index("cuStreamSynchronize stream 0", first)
+            copies = [call for call in calls[first:end]
+                      if call.startswith("cuMemcpyHtoDAsync")]
+            # Images and labels; behind the last step nothing comes.
+            self.assertEqual([call.split()[-1] for call in copies],
+                             ["2", "2"] if number < 3 else [])
+        # The inputs become the new ones once they are there, and before that
+        # may not be overwritten.
+        between = calls[launches[1]:launches[2]]
+        written = [i for i, call in enumerate(between)
+                   if call.startswith("cuMemcpyHtoDAsync")
+                   and call.endswith("stream 2")][-1]
+        taken = [i for i, call in enumerate(between)
+                 if call.startswith("cuMemcpyDtoDAsync")]
+        self.assertEqual(len(taken), 2)
+        waits = [i for i, call in enumerate(between)
+                 if call.startswith("cuStreamWaitEvent stream 0")]
+        self.assertTrue(any(written < wait < taken[0] for wait in waits))
+        between = calls[launches[2]:launches[3]]
+        self.assertTrue(between[1].startswith("cuStreamWaitEvent stream 2"),
+                        between[:3])
+
+    def test_a_bad_batch_ends_the_run_at_its_step(self):
+        """What is found while a step runs is told when its turn comes."""
+        fixture = Fixture("mlp")
+        arrays = dict(np.load(fixture.data))
+        batch = fixture.reference["batch"]
+        arrays["labels"] = arrays["labels"].copy()
+        arrays["labels"][2 * batch] = 1000000
+        bad = self.folder / "bad.npz"
+        np.savez(bad, **arrays)
+        self.fails(1, [f"sample {2 * batch}", "out of range"], "run",
+                   self.artifact("mlp"), "--data", bad, "--steps", 5,
+                   "--no-shuffle", "--log", self.log, env=self.gpu)
+        self.assertEqual([line["step"] for line in read_log(self.log)], [1, 2])
+
+
+class Offload(Fake):
+    ALL = "optimizer,parameters,activations"
+
+    def numbers(self, *options, **variables):
+        artifact = self.artifact("gpt", *options)
+        folder = self.folder / "ckpt"
+        calls = self.run_fixture("gpt", artifact, 2, "--checkpoint", folder,
+                                 **variables)
+        weights = self.folder / "w.safetensors"
+        self.zc("export", artifact, "--checkpoint", folder, "--safetensors",
+                weights)
+        return ([line["loss"] for line in read_log(self.log)],
+                weights.read_bytes()), self.memory_of(artifact), calls
+
+    def test_values_are_those_without(self):
+        expected, none, _ = self.numbers()
+        # Whichever stream runs ahead, events keep the order that counts.
+        for eager in ("0", "2"):
+            found, plan, calls = self.numbers("--offload", self.ALL,
+                                              ZC_FAKE_CUDA_EAGER=eager)
+            self.assertEqual(found, expected, f"stream {eager} ahead")
+            self.assertLess(plan["peak"], none["peak"])
+            self.assertIn(f"cuMemHostAlloc {plan['offloaded']}", calls)
+            begin = max(i for i, call in enumerate(calls)
+                        if call.startswith("cuStreamBeginCapture"))
+            end = calls.index("cuStreamEndCapture stream 0", begin)
+            captured = calls[begin:end]
+            for kind in ("cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync"):
+                streams = {call.split()[-1] for call in captured
+                           if call.startswith(kind)}
+                self.assertEqual(streams, {"2"}, kind)
+            self.assertEqual(calls.count("cuGraphLaunch stream 0"), 3)
+
+    def test_a_budget_takes_the_hosts_memory(self):
+        """A megabyte is the products' workspace."""
+        expected, _, _ = self.numbers()
+        found, plan, _ = self.numbers("--memory-budget", "1400KiB")
+        self.assertEqual(found, expected)
+        self.assertLessEqual(plan["peak"], 1400 * 1024)
+        self.assertGreater(plan["offloaded"], 0)
+
+    def test_a_host_without_so_much_memory(self):
+        artifact = self.artifact("gpt", "--offload", "optimizer")
+        bytes_ = self.memory_of(artifact)["offloaded"]
+        self.fails(1, [f"keeps {bytes_} bytes in this machine's memory",
+                       "ulimit -l", "--offload"],
+                   *self.command("gpt", artifact, 1),
+                   env={**self.gpu, "ZC_FAKE_CUDA_PINNED": str(bytes_ - 1)})
+
+
 class Failures(Fake):
+
+    def test_a_gpu_that_falls_off_while_saving_leaves_no_half_file(self):
+        artifact = self.artifact("mlp")
+        folder = self.folder / "ckpt"
+        command = self.command("mlp", artifact, 3, "--checkpoint", folder,
+                               "--save-every", "1")
+        self.zc(*self.command("mlp", artifact, 1, "--checkpoint", folder),
+                env=self.gpu)
+        before = {path: path.read_bytes()
+                  for path in sorted(latest_step(folder).iterdir())}
+        calls = self.run_fixture("mlp", artifact, 2, "--checkpoint", folder,
+                                 "--resume")
+        reads = sum(call.startswith("cuMemcpyDtoHAsync") for call in calls)
+        # In the midst of the last checkpoint's tensors.
+        err = self.fails(1, ["after step 3", "the GPU failed",
+                             "step-2' is kept", "--resume"], *command,
+                         "--resume",
+                         env={**self.gpu, "ZC_FAKE_CUDA_FAIL":
+                              f"cuMemcpyDtoHAsync:{reads - 10}:719"})
+        self.assertEqual(err.count("the GPU failed"), 1, err)
+        self.assertEqual(sorted(path.name for path in folder.iterdir()),
+                         ["step-1", "step-2"])
+        self.assertEqual(before, {path: path.read_bytes() for path in before})
+
+    def test_a_missing_library(self):
+        (self.folder / "libraries" / "libcublasLt.so.13").unlink()
+        (self.folder / "libraries" / "libcublasLt.so.13").write_text("no")
+        err = self.fails(1, ["libcublasLt.so.13", "ZC_CUDA_LIBRARY_PATH"],
+                         *self.command("mlp", self.artifact("mlp"), 1),
+                         env=self.gpu)
+        self.assertEqual(err.count("error:"), 1, err)
 
     def test_a_gpu_that_falls_off_leaves_checkpoints(self):
         artifact = self.artifact("mlp")

@@ -16,6 +16,8 @@ import numpy as np
 from zctest import BIN, FIXTURES, Fixture, ZcTest
 
 ARCHS = ("sm_80", "sm_90", "sm_100")
+# A model of each kind; ZC_TEST_PTXAS=all assembles every fixture's kernels.
+KINDS = ("cnn", "gpt", "lstm")
 WITHOUT_PTXAS = {**os.environ, "ZC_PTXAS": ""}
 
 
@@ -65,14 +67,18 @@ class Compile(ZcTest):
 
     @unittest.skipUnless(find_ptxas(), "CUDA's ptxas is not on this machine")
     def test_emitted_ptx_assembles(self):
+        everything = os.environ.get("ZC_TEST_PTXAS") == "all"
         ptx = self.folder / "kernels.ptx"
-        self.zc("compile", Fixture("cnn").model, "--target", "cuda",
-                "--emit", "ptx", "-o", ptx,
-                *Fixture("cnn").compile_options("sgd"))
-        self.assertGreater(len(self.entries_of(ptx.read_text())), 10)
-        for arch in ARCHS:
-            subprocess.run([find_ptxas(), f"-arch={arch}", "-O0", ptx, "-o",
-                            self.folder / "out.cubin"], check=True)
+        for name in fixtures() if everything else KINDS:
+            self.zc("compile", Fixture(name).model, "--target", "cuda",
+                    "--emit", "ptx", "-o", ptx,
+                    *Fixture(name).compile_options("adamw"))
+            self.assertGreater(len(self.entries_of(ptx.read_text())), 10)
+            for arch in ARCHS:
+                with self.subTest(f"{name}, {arch}"):
+                    subprocess.run([find_ptxas(), f"-arch={arch}", "-O0", ptx,
+                                    "-o", self.folder / "out.cubin"],
+                                   check=True)
 
     def test_wrong_targets(self):
         for target in ("cuda:sm_70", "cuda:90", "cuda:", "rocm"):

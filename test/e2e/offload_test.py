@@ -139,8 +139,6 @@ class Offload(ZcTest):
                 ("--offload", ""): ["optimizer, parameters"],
                 ("--mode", "infer", "--offload", "optimizer"):
                 ["--mode train"],
-                ("--target", "cuda", "--offload", "optimizer"):
-                ["--target cpu"],
         }.items():
             self.fails(2, patterns, "compile", model, "-o",
                        self.folder / "a.zca", "--loss", "mse", *options)

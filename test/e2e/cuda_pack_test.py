@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""What goes to a machine with a GPU: packed here, and run from the pack alone on
+the fake of cuda_run_test.py."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tarfile
+import unittest
+
+from zctest import BIN, ZcTest
+
+TOOLS = pathlib.Path(__file__).resolve().parents[2] / "tools"
+FAKE = os.environ["ZC_FAKE_CUDA"]
+LIMIT = 25_000_000
+
+
+class Pack(ZcTest):
+
+    def run_tool(self, tool, *arguments, **environment):
+        return subprocess.run([sys.executable, TOOLS / tool, *arguments],
+                              cwd=self.folder, text=True, capture_output=True,
+                              env={**os.environ, **environment})
+
+    def test_a_pack_runs_by_itself(self):
+        pack = self.folder / "pack.tar.xz"
+        packed = self.run_tool("pack-gpu", "--build", BIN.parent, "--output",
+                               pack, "--only", "mlp", "logic", ZC_PTXAS="")
+        self.assertEqual(packed.returncode, 0, packed.stderr)
+        self.assertLess(pack.stat().st_size, LIMIT)
+        with tarfile.open(pack) as tar:
+            names = tar.getnames()
+        for name in ("bin/zc-run", "lib/libzc_cuda.so",
+                     "fixtures/mlp/model.zca", "fixtures/mlp-bf16/model.zca",
+                     "operators/logic/after.safetensors"):
+            self.assertIn(name, names)
+        libraries = self.folder / "libraries"
+        libraries.mkdir()
+        for name in ("libcublasLt.so.13", "libcudnn.so.9", "libnccl.so.2"):
+            (libraries / name).symlink_to(FAKE)
+        gpu = {"ZC_CUDA_DRIVER": FAKE, "ZC_FAKE_CUDA_ARCH": "121",
+               "ZC_CUDA_LIBRARY_PATH": str(libraries),
+               "OUT": str(self.folder)}
+        tested = self.run_tool("test-gpu", pack, **gpu)
+        self.assertEqual(tested.returncode, 0, tested.stdout + tested.stderr)
+        results = json.loads((self.folder / "gpu-results.json").read_text())
+        tests = {result["test"] for result in results["results"]}
+        for name in ("mlp: losses", "mlp: memory", "mlp: graphs",
+                     "mlp-bf16: losses", "operators: logic"):
+            self.assertIn(name, tests)
+        # A step that is wrong is seen.
+        wrong = self.run_tool("test-gpu", pack, **gpu,
+                              ZC_FAKE_CUDA_FAIL="cuGraphLaunch:5:719")
+        self.assertEqual(wrong.returncode, 1, wrong.stdout)
+        self.assertRegex(wrong.stdout, "FAIL  mlp .*the GPU failed")
+
+    def test_without_a_gpu_it_is_skipped(self):
+        result = self.run_tool("test-gpu", self.folder / "none.tar.xz", PATH="")
+        self.assertEqual(result.returncode, 77)
+        self.assertIn("skipped: nvidia-smi is not here", result.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
