@@ -26,7 +26,8 @@ class Pack(ZcTest):
     def test_a_pack_runs_by_itself(self):
         pack = self.folder / "pack.tar.xz"
         packed = self.run_tool("pack-gpu", "--build", BIN.parent, "--output",
-                               pack, "--only", "mlp", "logic", ZC_PTXAS="")
+                               pack, "--only", "mlp", "logic", "drawn",
+                               ZC_PTXAS="")
         self.assertEqual(packed.returncode, 0, packed.stderr)
         self.assertLess(pack.stat().st_size, LIMIT)
         with tarfile.open(pack) as tar:
@@ -47,7 +48,8 @@ class Pack(ZcTest):
         results = json.loads((self.folder / "gpu-results.json").read_text())
         tests = {result["test"] for result in results["results"]}
         for name in ("mlp: losses", "mlp: memory", "mlp: graphs",
-                     "mlp-bf16: losses", "operators: logic"):
+                     "mlp-bf16: losses", "operators: logic",
+                     "operators: drawn"):
             self.assertIn(name, tests)
         # A step that is wrong is seen.
         wrong = self.run_tool("test-gpu", pack, **gpu,

@@ -74,9 +74,12 @@ public:
   void line(std::string text) {
     text = trim(text.substr(0, text.find("//")));
     // The upper half of a register, as LLVM writes it before PTX 7.1.
-    const std::string upper = "{ .reg .b16 tmp; mov.b32 {tmp,";
-    if (text.compare(0, upper.size(), upper) == 0)
-      text = "mov.b32 {_," + text.substr(upper.size());
+    for (const std::string move : {"mov.b32 {", "mov.b64 {"}) {
+      const std::string half = move == "mov.b32 {" ? "b16" : "b32";
+      const std::string upper = "{ .reg ." + half + " tmp; " + move + "tmp,";
+      if (text.compare(0, upper.size(), upper) == 0)
+        text = move + "_," + text.substr(upper.size());
+    }
     if (text.empty() || text == "{" || text == "}" || text == "(")
       return;
     if (text.back() == ':') {
