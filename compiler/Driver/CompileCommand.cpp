@@ -3,6 +3,7 @@
 #include "compiler/Driver/MeshOptions.h"
 #include "compiler/Import/InitialWeights.h"
 #include "passes/Codegen/EmitObject.h"
+#include "passes/Memory/KeptEncoder.h"
 #include "passes/Memory/MarkOffload.h"
 
 #include "llvm/ADT/StringRef.h"
@@ -259,6 +260,27 @@ static std::string checkOffload(const std::string &text) {
                    text + "'";
 }
 
+static std::string checkEncodings(const std::string &text) {
+  std::string error;
+  return parseEncodings(text, error) ? "" : error;
+}
+
+static void addKeptOptions(CLI::App &command, CompileOptions &options) {
+  command
+      .add_option("--compress-activations", options.compressActivations,
+                  "how values that the forward keeps for the backward are "
+                  "stored where that lowers the peak, a list, separated by "
+                  "commas: bf16 or fp16, float32 in 16 bits (fp16: at most "
+                  "+-65504), so that losses of equal weights stay the same and "
+                  "gradients are rounded; or none")
+      ->check(checkEncodings)
+      ->type_name("LIST");
+  command.add_flag("--partition-activations", options.partitionActivations,
+                   "of what all ranks along tp keep for the backward, each "
+                   "keeps its part where that lowers the peak; gathered again "
+                   "before it is read");
+}
+
 static void addMemoryOptions(CLI::App &command, Arguments &arguments) {
   command
       .add_option(
@@ -294,6 +316,7 @@ static void addMemoryOptions(CLI::App &command, Arguments &arguments) {
                   "takes")
       ->check(checkOffload)
       ->type_name("LIST");
+  addKeptOptions(command, arguments.options);
   command
       .add_option("--memory-budget", arguments.memoryBudget,
                   "the most memory a rank may plan, as 16GiB, 800MiB or bytes; "
@@ -477,6 +500,12 @@ static void checkTogether(const CompileOptions &options) {
     throw CLI::ValidationError("--recompute", "belongs to --mode train");
   if (options.mode != "train" && !options.offload.empty())
     throw CLI::ValidationError("--offload", "belongs to --mode train");
+  if (options.mode != "train" && options.compressActivations != "none")
+    throw CLI::ValidationError("--compress-activations",
+                               "belongs to --mode train");
+  if (options.mode != "train" && options.partitionActivations)
+    throw CLI::ValidationError("--partition-activations",
+                               "belongs to --mode train");
   if (options.batchNorm == "frozen" && options.batchNormStats == "local")
     throw CLI::ValidationError("--batchnorm-stats",
                                "belongs to --batchnorm train: frozen "

@@ -4,36 +4,72 @@
 #include "compiler/Export/Inspect.h"
 #include "runtime/Plan/Artifact.h"
 
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/Path.h"
+
 using namespace zc;
 
-Command zc::addInspectCommand(CLI::App &command) {
-  auto path = std::make_shared<std::string>();
-  auto html = std::make_shared<std::string>();
-  auto options = std::make_shared<InspectOptions>();
-  command.add_option("artifact", *path, "the artifact, OUT.zca")->required();
-  command.add_flag("--memory", options->memory,
-                   "bytes per class, each at its own maximum, and the peak");
-  command.add_flag("--comm", options->comm, "what is sent, per kind and axis");
-  command.add_flag("--sharding", options->sharding,
-                   "how every tensor is divided among ranks, and why");
-  command.add_flag("--schedule", options->schedule, "every instruction");
-  command.add_flag("--ops", options->ops, "instructions and kernels, counted");
-  command.add_option("--html", *html, "write a page with all of it")
-      ->type_name("FILE");
-  command.add_flag("--json", options->json, "as JSON");
-  return [path, html, options] {
-    Result<Artifact> artifact = Artifact::load(*path, /*checkWeights=*/false);
+namespace {
+struct Arguments {
+  std::vector<std::string> paths;
+  std::string html;
+  InspectOptions options;
+};
+} // namespace
+
+static int writePage(const Arguments &arguments,
+                     const std::vector<Artifact> &artifacts) {
+  for (const Artifact &artifact : artifacts)
+    if (Status apart = artifact.files().check("--html", arguments.html);
+        !apart.ok())
+      return reportError(apart.message());
+  if (artifacts.size() == 1)
+    return emitText(arguments.html,
+                    inspectAsHtml(artifacts.front().manifest()));
+  std::vector<NamedManifest> named;
+  for (const auto &[path, artifact] : llvm::zip(arguments.paths, artifacts))
+    named.push_back({llvm::sys::path::stem(path).str(), artifact.manifest()});
+  return emitText(arguments.html, compareAsHtml(named));
+}
+
+static int inspectArtifacts(const Arguments &arguments) {
+  if (arguments.paths.size() > 1 && arguments.html.empty())
+    throw CLI::ValidationError(
+        "artifact", "several of them are compared on a page: --html FILE");
+  std::vector<Artifact> artifacts;
+  for (const std::string &path : arguments.paths) {
+    Result<Artifact> artifact = Artifact::load(path, /*checkWeights=*/false);
     if (!artifact.ok())
       return reportError(artifact.status().message());
-    if (!html->empty()) {
-      Status apart = artifact->files().check("--html", *html);
-      if (!apart.ok())
-        return reportError(apart.message());
-      return emitText(*html, inspectAsHtml(artifact->manifest()));
-    }
-    std::string text = inspect(artifact->manifest(), *options);
-    if (!text.empty() && text.back() != '\n')
-      text += '\n';
-    return emitText("", text);
-  };
+    artifacts.push_back(std::move(*artifact));
+  }
+  if (!arguments.html.empty())
+    return writePage(arguments, artifacts);
+  std::string text = inspect(artifacts.front().manifest(), arguments.options);
+  if (!text.empty() && text.back() != '\n')
+    text += '\n';
+  return emitText("", text);
+}
+
+Command zc::addInspectCommand(CLI::App &command) {
+  auto arguments = std::make_shared<Arguments>();
+  InspectOptions &options = arguments->options;
+  command
+      .add_option("artifact", arguments->paths,
+                  "the artifact, OUT.zca; several with --html")
+      ->required();
+  command.add_flag("--memory", options.memory,
+                   "bytes per class, each at its own maximum, and the peak");
+  command.add_flag("--comm", options.comm, "what is sent, per kind and axis");
+  command.add_flag("--sharding", options.sharding,
+                   "how every tensor is divided among ranks, and why");
+  command.add_flag("--schedule", options.schedule, "every instruction");
+  command.add_flag("--ops", options.ops, "instructions and kernels, counted");
+  command
+      .add_option("--html", arguments->html,
+                  "write a page with all of it; of several artifacts one that "
+                  "compares them, by their layers where these differ")
+      ->type_name("FILE");
+  command.add_flag("--json", options.json, "as JSON");
+  return [arguments] { return inspectArtifacts(*arguments); };
 }

@@ -140,6 +140,8 @@ std::string zc::checkMeshTogether(const CompileOptions &options) {
     return "--shard needs a --mesh of several ranks";
   if (options.tpRules != "auto" && options.getAxisSize("tp") == 1)
     return "--tp-rules needs a --mesh with tp";
+  if (options.partitionActivations && options.getAxisSize("tp") == 1)
+    return "--partition-activations needs a --mesh with tp";
   if (options.zeroGroup > 0 && options.zero == 0)
     return "--zero-group needs --zero 1, 2 or 3";
   if ((options.reshardLast || options.noReshardAfterForward) &&

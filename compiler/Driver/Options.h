@@ -81,6 +81,8 @@ struct CompileOptions {
   /// A list of optimizer, parameters, activations, or none; empty: nothing, but
   /// for what a budget asks for.
   std::string offload;
+  std::string compressActivations = "none"; // see parseEncodings
+  bool partitionActivations = false;        // over tp
 
   Emit emit = Emit::Artifact;
   std::string dumpIr;

@@ -268,6 +268,17 @@ LogicalResult Phases::buildPrograms() {
   });
 }
 
+/// Of a buffer in which gradients wait to be sent, where the user has said how
+/// much goes together; 0: any.
+static int64_t getMostWaitingBytes(const CompileOptions &options) {
+  // Smaller pieces than this are more messages than they save room.
+  constexpr int64_t kFewest = 4096;
+  int64_t asked = options.bucketMib ? getBucketBytes(options) : 0;
+  if (options.zero == 3) // a unit of so many bytes
+    StringRef(options.unit).getAsInteger(10, asked);
+  return asked > 0 ? std::max(kFewest, asked) : 0;
+}
+
 LogicalResult Phases::divide() {
   if (options.getNumRanks() == 1)
     return success();
@@ -280,6 +291,7 @@ LogicalResult Phases::divide() {
   ranks.bucketBytes = getBucketBytes(options);
   if (options.bucketMib)
     ranks.fewestBuckets = 1;
+  ranks.mostBytes = getMostWaitingBytes(options);
   ChunkCrossEntropyPassOptions chunks;
   chunks.axis = "tp";
   chunks.sampleParts = options.getAxisSize("dp") * options.getAxisSize("ep");
@@ -315,6 +327,8 @@ LogicalResult Phases::schedule() {
   if (options.offload.empty() && options.memoryBudget > 0 &&
       options.mode == "train")
     memory.offload = "auto";
+  memory.encodings = options.compressActivations;
+  memory.partition = options.partitionActivations ? "tp" : "";
   SchedulingOptions scheduling;
   scheduling.prefetch = memory.prefetch = options.prefetch.value_or(1);
   return run("sched", [&](OpPassManager &manager) {

@@ -34,6 +34,33 @@ std::string inspect(const plan::Manifest &manifest, InspectOptions options);
 /// its instructions on their streams, tables.
 std::string inspectAsHtml(const plan::Manifest &manifest);
 
+/// An artifact among others, and what to call it.
+struct NamedManifest {
+  std::string name;
+  plan::Manifest manifest;
+};
+
+/// Several artifacts as one page: a table, memory over the step of each, and,
+/// where their models differ in layers, activations and peak by these with the
+/// power of them that fits best. A row of artifacts of more and more layers is
+/// one curve, the next with fewer begins another.
+std::string compareAsHtml(const std::vector<NamedManifest> &artifacts);
+
+/// How many layers a model has, by the numbers in its parameters' names: 2 of
+/// "h.0.fc.weight", "h.0.fc.bias" and "h.1.fc.weight"; at least 1.
+int countLayers(const plan::Manifest &manifest);
+
+/// values = offset + slope points^exponent by least squares of the relative
+/// errors, whose root of the mean square is `error`; a given exponent, or the
+/// best one.
+struct PowerFit {
+  double offset = 0, slope = 0, exponent = 1, error = 0;
+};
+PowerFit fitPower(const std::vector<double> &points,
+                  const std::vector<double> &values, double exponent);
+PowerFit fitPower(const std::vector<double> &points,
+                  const std::vector<double> &values);
+
 // --- What the report is made of
 // --------------------------------------------------
 

@@ -4,28 +4,18 @@
 // script runs.
 //
 //===----------------------------------------------------------------------===//
-#include "compiler/Export/Inspect.h"
+#include "compiler/Export/HtmlParts.h"
 #include "runtime/Plan/Types.h"
 
 #include <algorithm>
 #include <cstdio>
 
+using namespace zc::html;
+
 namespace zc {
 namespace {
 
-constexpr int kWidth = 1000, kHeight = 220, kTrack = 28;
-
-struct ClassStyle {
-  plan::MemoryClass memoryClass;
-  const char *name, *color;
-};
-constexpr ClassStyle kClasses[] = {
-    {plan::PARAMETERS, "parameters", "#4c72b0"},
-    {plan::GRADIENTS, "gradients", "#dd8452"},
-    {plan::OPTIMIZER_STATE, "optimizer", "#55a868"},
-    {plan::ACTIVATIONS, "activations", "#8172b3"},
-    {plan::COMMUNICATION, "communication", "#c44e52"},
-    {plan::WORKSPACE, "workspace", "#937860"}};
+constexpr int kTrack = 28;
 
 const char *colorOf(const std::string &kind) {
   return kind == "matmul"        ? "#4c72b0"
@@ -34,90 +24,11 @@ const char *colorOf(const std::string &kind) {
                                  : "#999999";
 }
 
-/// What an author wrote, as text.
-std::string escape(const std::string &text) {
-  std::string out;
-  for (char c : text)
-    switch (c) {
-    case '&':
-      out += "&amp;";
-      break;
-    case '<':
-      out += "&lt;";
-      break;
-    case '>':
-      out += "&gt;";
-      break;
-    case '"':
-      out += "&quot;";
-      break;
-    default:
-      out += c;
-    }
-  return out;
-}
-
-std::string number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof(text), "%.2f", value);
-  return text;
-}
-
 std::string rectangle(double x, double y, double width, double height,
                       const char *color, const std::string &title) {
   return "<rect x=\"" + number(x) + "\" y=\"" + number(y) + "\" width=\"" +
          number(width) + "\" height=\"" + number(height) + "\" fill=\"" +
          color + "\"><title>" + escape(title) + "</title></rect>\n";
-}
-
-std::string openSvg(int height) {
-  return "<svg viewBox=\"0 0 " + std::to_string(kWidth) + " " +
-         std::to_string(height) + "\" preserveAspectRatio=\"none\">\n";
-}
-
-std::string legend() {
-  std::string text = "<p class=\"legend\">";
-  for (const ClassStyle &style : kClasses)
-    text += std::string("<span style=\"background:") + style.color +
-            "\"></span>" + style.name + " ";
-  return text + "</p>\n";
-}
-
-/// Bytes live at each instruction, classes on top of one another. A buffer that
-/// is seen as two classes at once stands in both.
-std::string drawMemory(const ProgramMemory &memory) {
-  uint64_t most = 1;
-  for (const ClassBytes &bytes : memory.timeline) {
-    uint64_t total = 0;
-    for (uint64_t each : bytes)
-      total += each;
-    most = std::max(most, total);
-  }
-  std::string text = openSvg(kHeight);
-  std::vector<double> base(memory.timeline.size(), 0);
-  double step = double(kWidth) / double(std::max<size_t>(1, base.size()));
-  for (const ClassStyle &style : kClasses) {
-    std::string upper, lower;
-    bool any = false;
-    for (size_t i = 0; i < base.size(); ++i) {
-      uint64_t bytes = memory.timeline[i][style.memoryClass];
-      any |= bytes > 0;
-      double low = base[i], high = low + double(bytes) / double(most) * kHeight;
-      base[i] = high;
-      for (double x : {double(i) * step, double(i + 1) * step}) {
-        upper += number(x) + "," + number(kHeight - high) + " ";
-        lower = number(x) + "," + number(kHeight - low) + " " + lower;
-      }
-    }
-    if (any)
-      text += "<polygon fill=\"" + std::string(style.color) + "\" points=\"" +
-              upper + lower + "\"><title>" + style.name +
-              "</title></polygon>\n";
-  }
-  return text + "</svg>\n<p>most: " + printSize(memory.liveBytes) +
-         (memory.liveAtLabel.empty() ? ""
-                                     : " at " + escape(memory.liveAtLabel)) +
-         "</p>\n";
 }
 
 /// How long an instruction is drawn: by its arithmetic or its traffic,
@@ -180,15 +91,6 @@ std::string instructionTable(const plan::Program &program) {
   }
   return text + "</table></details>\n";
 }
-
-constexpr const char *kHead =
-    "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
-    "<style>body{font:15px sans-serif;max-width:1100px;margin:2em auto;"
-    "padding:0 1em;color:#222}svg{width:100%;border:1px solid #ddd}"
-    "table{border-collapse:collapse}td,th{padding:2px 10px;text-align:left;"
-    "border-bottom:1px solid #eee}.n{text-align:right;font-variant-numeric:"
-    "tabular-nums}.legend span{display:inline-block;width:12px;height:12px;"
-    "margin:0 4px 0 12px}</style>\n";
 
 } // namespace
 

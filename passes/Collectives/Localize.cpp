@@ -2,6 +2,7 @@
 #include "passes/Collectives/Passes.h"
 #include "passes/Sharding/Layout.h"
 
+#include "dialects/Dist/Coordinates.h"
 #include "dialects/Train/Ops/OpSupport.h"
 #include "dialects/Train/StateLookup.h"
 
@@ -128,7 +129,8 @@ private:
   Value getCoordinate(StringAttr axis) {
     Value &value = coordinates[axis];
     if (!value) {
-      StateOp state = getCoordinateState(axis);
+      StateOp state =
+          dist::getCoordinateState(program->getParentOfType<ModuleOp>(), axis);
       unsigned index = program.getNumArguments();
       auto symbol = FlatSymbolRefAttr::get(state.getSymNameAttr());
       NamedAttribute binding(StringAttr::get(program.getContext(), kStateAttr),
@@ -139,27 +141,6 @@ private:
       value = program.getArgument(index);
     }
     return value;
-  }
-
-  StateOp getCoordinateState(StringAttr axis) {
-    auto module = program->getParentOfType<ModuleOp>();
-    StateOp last;
-    for (auto state : module.getOps<StateOp>()) {
-      if (state->getAttr(dist::kCoordinateAttr) == axis)
-        return state;
-      last = state;
-    }
-    OpBuilder builder = last ? OpBuilder(last->getNextNode())
-                             : OpBuilder::atBlockBegin(module.getBody());
-    std::string name = ("coordinate." + axis.getValue()).str();
-    OperationState fields(NameLoc::get(builder.getStringAttr(name)),
-                          StateOp::getOperationName());
-    auto type = RankedTensorType::get({}, builder.getI64Type());
-    fields.addAttribute("sym_name", builder.getStringAttr(name));
-    fields.addAttribute("type", TypeAttr::get(type));
-    fields.addAttribute("kind", builder.getStringAttr(kScalar));
-    fields.addAttribute(dist::kCoordinateAttr, axis);
-    return cast<StateOp>(builder.create(fields));
   }
 
   func::FuncOp program;

@@ -23,6 +23,7 @@ struct RanksOptions {
   std::string gradients;         // what they are reduced in: fp32, bf16
   int64_t bucketBytes = 1 << 20; // of gradients that are reduced together
   int64_t fewestBuckets = 16;    // unless single gradients are larger
+  int64_t mostBytes = 0;         // of a buffer that gradients wait in; 0: any
 };
 
 /// From programs of one rank to programs of a rank of the mesh.

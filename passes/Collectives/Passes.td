@@ -94,4 +94,35 @@ def JoinReductionsPass : Pass<"zc-join-reductions", "::mlir::ModuleOp"> {
                            "::zc::dist::DistDialect"];
 }
 
+def CutReductionsPass : Pass<"zc-cut-reductions", "::mlir::ModuleOp"> {
+  let summary = "send large sums piece by piece";
+  let description = [{
+    After `--zc-localize`. A reduction of a gradient that is widened to be sent,
+    and of more than `bytes` then, becomes several of pieces, so that no buffer on
+    the way to other ranks is larger. A vector that is packed of one gradient
+    alone is that gradient.
+
+    ```mlir
+    %1 = train.convert %0 {train.staging} : (tensor<8xbf16>) -> tensor<8xf32>
+    %2 = dist.all_reduce %1 {traffic = "gradients"}
+    %3 = train.convert %2 : (tensor<8xf32>) -> tensor<8xbf16>
+    // becomes, with bytes=16, for the first of two pieces
+    %4 = train.slice %0 {offsets = array<i64: 0>} : ... -> tensor<4xbf16>
+    %5 = train.convert %4 : ... -> tensor<4xf32>
+    %6 = dist.all_reduce %5 {traffic = "gradients"}
+    %7 = train.convert %6 : ... -> tensor<4xbf16>
+    %3 = train.concat %7, ... {dim = 0}
+    ```
+  }];
+  let options = [
+    Option<"bytes", "bytes", "int64_t", "0",
+           "the most bytes of a buffer that is sent; 0: any">
+  ];
+  let statistics = [
+    Statistic<"numCut", "num-cut", "Reductions that are cut">
+  ];
+  let dependentDialects = ["::zc::train::TrainDialect",
+                           "::zc::dist::DistDialect"];
+}
+
 #endif // ZC_PASSES_COLLECTIVES_PASSES_TD

@@ -27,6 +27,9 @@ void buildRanksPipeline(OpPassManager &manager, const RanksOptions &options) {
   joining.bucketBytes = options.bucketBytes;
   joining.fewest = options.fewestBuckets;
   manager.addPass(createJoinReductionsPass(joining));
+  CutReductionsPassOptions cutting;
+  cutting.bytes = options.mostBytes;
+  manager.addPass(createCutReductionsPass(cutting));
 }
 
 } // namespace zc

@@ -37,11 +37,15 @@ static int64_t countFedAhead(ModuleOp module) {
 }
 
 FailureOr<Peak> measurePeak(ModuleOp module, const llvm::BitVector &kept,
-                            const OffloadChoice &offload, int64_t prefetch) {
+                            const OffloadChoice &offload,
+                            const EncodingChoice &encoding, int64_t prefetch) {
   OwningOpRef<ModuleOp> copy = module.clone();
-  if (func::FuncOp step = findStep(*copy))
+  func::FuncOp step = findStep(*copy);
+  if (step)
     applyPlan(step, kept);
   markOffload(*copy, offload);
+  if (step)
+    encodeKept(step, encoding);
   PassManager manager(module.getContext(), ModuleOp::getOperationName());
   manager.enableVerifier(false);
   buildSchedulingPipeline(manager, {prefetch});

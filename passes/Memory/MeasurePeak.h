@@ -3,6 +3,7 @@
 #define ZC_PASSES_MEMORY_MEASUREPEAK_H
 
 #include "mlir/IR/BuiltinOps.h"
+#include "passes/Memory/EncodeKept.h"
 #include "passes/Memory/MarkOffload.h"
 #include "llvm/ADT/BitVector.h"
 
@@ -17,11 +18,12 @@ struct Peak {
 };
 
 /// Schedules and allocates a copy of `module` whose step, if it has one, keeps
-/// only `kept` and offloads what `offload` says; `prefetch` as in
-/// SchedulingOptions. Fails as those phases do.
+/// only `kept`, encoded as `encoding` says, and offloads what `offload` says;
+/// `prefetch` as in SchedulingOptions. Fails as those phases do.
 mlir::FailureOr<Peak> measurePeak(mlir::ModuleOp module,
                                   const llvm::BitVector &kept,
                                   const OffloadChoice &offload,
+                                  const EncodingChoice &encoding,
                                   int64_t prefetch);
 
 } // namespace zc

@@ -51,6 +51,10 @@ def RecomputePass : Pass<"zc-recompute", "::mlir::ModuleOp"> {
            "what lies in the second memory while nothing needs it: a list of "
            "optimizer, parameters, activations; or auto: what fits a budget "
            "takes">,
+    Option<"encodings", "encodings", "std::string", "\"none\"",
+           "as in --zc-encode-kept, for the plan's size">,
+    Option<"partition", "partition", "std::string", "\"\"",
+           "as in --zc-encode-kept, for the plan's size">,
     Option<"prefetch", "prefetch", "int64_t", "1",
            "as in --zc-overlap-collectives, for the plan's size">
   ];
@@ -59,6 +63,51 @@ def RecomputePass : Pass<"zc-recompute", "::mlir::ModuleOp"> {
   ];
   let dependentDialects = ["::zc::train::TrainDialect",
                            "::zc::sched::SchedDialect"];
+}
+
+def EncodeKeptPass : Pass<"zc-encode-kept", "::mlir::ModuleOp"> {
+  let summary = "keep values for the backward in fewer bytes";
+  let description = [{
+    Requires programs as `--zc-recompute` leaves them, with what it keeps and what
+    it marks to be offloaded. A value that the forward computes and the backward
+    reads is encoded behind its last use in the forward and decoded in front of
+    its first in the backward; the forward stays as it is. `encodings` is a list:
+
+    - `bf16`, `fp16`: float32 in 16 bits; what is beyond fp16's range becomes its
+      largest number
+
+    `partition` names an axis of the mesh: of what its ranks all compute, each
+    keeps a part, and they gather it for the backward. What is small stays as it
+    is; and of all encodings those that do not lower the planned peak are left
+    out, some values at a time.
+
+    ```mlir
+    %h = train.fused(%x) { train.exp }            // forward
+    %y = train.fused(%h, %w) {library = ...}
+    ...
+    %dx = train.fused(%dh, %h) { train.mul }      // backward
+    // becomes, with encodings=bf16
+    %h:2 = train.fused(%x) { train.exp, train.convert } // f32, bf16
+    %y = train.fused(%h#0, %w) {library = ...}
+    ...
+    %dx = train.fused(%dh, %h#1) { train.convert, train.mul }
+    ```
+  }];
+  let options = [
+    Option<"encodings", "encodings", "std::string", "\"none\"",
+           "none, or a list of bf16, fp16">,
+    Option<"partition", "partition", "std::string", "\"\"",
+           "the axis that divides what its ranks all have; empty: none">,
+    Option<"all", "all", "bool", "false",
+           "encode also what does not lower the peak">,
+    Option<"prefetch", "prefetch", "int64_t", "1",
+           "as in --zc-overlap-collectives, for the plan's size">
+  ];
+  let statistics = [
+    Statistic<"numEncoded", "num-encoded", "Values kept encoded">
+  ];
+  let dependentDialects = ["::zc::dist::DistDialect", "::zc::sched::SchedDialect",
+                           "::zc::train::TrainDialect"];
 }
 
 #endif // ZC_PASSES_MEMORY_PASSES_TD

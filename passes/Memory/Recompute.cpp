@@ -54,6 +54,12 @@ struct RecomputePassImpl : impl::RecomputePassBase<RecomputePassImpl> {
       return signalPassFailure();
     }
     choice = *parsed;
+    encoding = {encodings, partition};
+    std::string wrong;
+    if (!parseEncodings(encodings, wrong)) {
+      getOperation().emitError(wrong);
+      return signalPassFailure();
+    }
     func::FuncOp step = findStep(getOperation());
     if (!step)
       return checkWithoutBackward();
@@ -140,7 +146,7 @@ private:
 
   FailureOr<Peak> measure(const MemoryPlan &plan) {
     return measurePeak(getOperation(), plan.kept,
-                       isFree ? plan.offload : choice, prefetch);
+                       isFree ? plan.offload : choice, encoding, prefetch);
   }
 
   /// About the least that the plan needs: what it would without offloading,
@@ -235,6 +241,7 @@ private:
     return all ? "" : llvm::join(parts, ",");
   }
 
+  EncodingChoice encoding;
   OffloadChoice choice; // what is asked for, or has been chosen
   bool isFree = false;  // to choose
   std::map<std::vector<uintptr_t>, int64_t> peaks; // by what is kept

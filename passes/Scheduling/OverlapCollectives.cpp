@@ -27,7 +27,8 @@ namespace {
 struct Node {
   FusedOp op;
   bool isCollective = false;
-  bool isGather = false; // a collective that could begin at once
+  bool isGather = false; // a collective that could begin long ahead
+  bool isDue = false;    // such a one, as soon as its operand is there
   double seconds = 0;
   SmallVector<unsigned> successors;
   unsigned numMissing = 0; // predecessors that have no place yet
@@ -106,7 +107,7 @@ void Overlap::addNode(FusedOp op) {
   addData(index);
   if (!node.isCollective)
     return;
-  node.isGather = nodes[index].numMissing == 0;
+  node.isGather = node.numMissing == 0 || op->hasAttr(kRecomputedAttr);
   if (!node.isGather)
     mostReducedBytes = std::max(mostReducedBytes, 2 * bytesSent(op));
 }
@@ -166,8 +167,9 @@ void Overlap::keepOrder() {
   }
 }
 
-/// Gathers of states in the order of their first readers. Without prefetch they
-/// stay where they are, as any other op.
+/// Gathers of states, and of values that are kept in parts, in the order of
+/// their first readers. Without prefetch they stay where they are, as any other
+/// op.
 void Overlap::groupGathers() {
   llvm::MapVector<unsigned, SmallVector<unsigned>> byReader;
   for (auto [index, node] : llvm::enumerate(nodes)) {
@@ -215,8 +217,11 @@ double Overlap::send(const Node &node) {
 void Overlap::beginGathers(int until) {
   // A reader that is a collective begins others in its turn.
   while (numBegun <= until && numBegun < int(gatherGroups.size()))
-    for (unsigned gather : gatherGroups[numBegun++])
-      place(gather);
+    for (unsigned gather : gatherGroups[numBegun++]) {
+      nodes[gather].isDue = true;
+      if (nodes[gather].numMissing == 0)
+        place(gather);
+    }
 }
 
 void Overlap::place(unsigned index) {
@@ -235,7 +240,7 @@ void Overlap::place(unsigned index) {
 }
 
 void Overlap::makeReady(unsigned index) {
-  if (nodes[index].isGather)
+  if (nodes[index].isGather && !nodes[index].isDue)
     return; // its readers' turn
   if (nodes[index].isCollective)
     place(index); // the stream waits for what it sends

@@ -8,8 +8,8 @@
 
 namespace zc {
 
-/// On a fused op: it runs a second time, and not before the op that stands in
-/// front of it, for its results are wanted late.
+/// On a fused op: it computes a value again, or decodes it, and not before the
+/// op that stands in front of it, for its results are wanted late.
 inline constexpr llvm::StringLiteral kRecomputedAttr = "train.recomputed";
 
 /// On a fused collective: it runs beside the ops that follow, until one reads

@@ -48,10 +48,11 @@ Result<std::unique_ptr<Session>> Session::open(const Rank &rank,
 
 Status Session::prepare(int threads, uint64_t seed,
                         const std::vector<std::string> &programs,
-                        const std::string &offloadFolder) {
+                        const std::string &offloadFolder,
+                        const std::vector<std::string> &besides) {
   ZC_ASSIGN_OR_RETURN(Rank::Share share, rank.share());
   ZC_RETURN_IF_ERROR(rank.world.agree(
-      openDeviceAndExecutor(threads, share, programs, offloadFolder)));
+      openDeviceAndExecutor(threads, share, programs, offloadFolder, besides)));
   ZC_RETURN_IF_ERROR(theExecutor->connect());
   ZC_RETURN_IF_ERROR(writeSeed(seed));
   return theExecutor->initialise();
@@ -59,7 +60,8 @@ Status Session::prepare(int threads, uint64_t seed,
 
 Status Session::openDeviceAndExecutor(int threads, const Rank::Share &share,
                                       const std::vector<std::string> &programs,
-                                      const std::string &offloadFolder) {
+                                      const std::string &offloadFolder,
+                                      const std::vector<std::string> &besides) {
   const plan::Target &target = theArtifact->manifest().target();
   int planned = static_cast<int>(target.threads());
   if (threads > planned)
@@ -72,7 +74,7 @@ Status Session::openDeviceAndExecutor(int threads, const Rank::Share &share,
   ZC_ASSIGN_OR_RETURN(device, openDevice(target.device(), options));
   ZC_ASSIGN_OR_RETURN(theExecutor,
                       Executor::prepare(*device, *theArtifact, programs,
-                                        &rank.world, offloadFolder));
+                                        &rank.world, offloadFolder, besides));
   return Status();
 }
 

@@ -21,10 +21,12 @@ public:
 
   /// Opens the device and prepares and initialises the named programs; what is
   /// drawn, now or later, is drawn from `seed`. `threads` 0: as many as the
-  /// artifact and the machine allow. `offloadFolder` as in Executor::prepare.
+  /// artifact and the machine allow. `offloadFolder` and `besides` as in
+  /// Executor::prepare.
   Status prepare(int threads, uint64_t seed,
                  const std::vector<std::string> &programs,
-                 const std::string &offloadFolder = "");
+                 const std::string &offloadFolder = "",
+                 const std::vector<std::string> &besides = {});
 
   /// Makes the parameters' 16-bit copies, where the artifact has such: after
   /// parameters were read. The program kCopyProgram must be prepared then.
@@ -41,7 +43,8 @@ private:
       : rank(rank), theArtifact(std::move(artifact)) {}
   Status openDeviceAndExecutor(int threads, const Rank::Share &share,
                                const std::vector<std::string> &programs,
-                               const std::string &offloadFolder);
+                               const std::string &offloadFolder,
+                               const std::vector<std::string> &besides);
 
   Rank rank;
   std::shared_ptr<const Artifact> theArtifact;

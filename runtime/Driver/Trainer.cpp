@@ -121,7 +121,8 @@ Status Trainer::prepare() {
     programs.push_back("eval");
   ZC_RETURN_IF_ERROR(session->prepare(options.threads,
                                       options.seed.value_or(state.seed),
-                                      programs, options.offloadFolder));
+                                      programs, options.offloadFolder,
+                                      /*besides=*/{"eval"}));
   state.batch = feed->batch() * recipe->repeats;
   state.samples = feed->samples();
   if (options.resume)

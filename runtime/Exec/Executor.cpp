@@ -27,7 +27,8 @@ std::string describe(const plan::Program &program, size_t index,
 Result<std::unique_ptr<Executor>>
 Executor::prepare(Device &device, const Artifact &artifact,
                   const std::vector<std::string> &programs, World *world,
-                  const std::string &offloadFolder) {
+                  const std::string &offloadFolder,
+                  const std::vector<std::string> &besides) {
   ZC_ASSIGN_OR_RETURN(Mesh mesh, Mesh::of(artifact.manifest()));
   std::unique_ptr<Executor> executor(
       new Executor(device, artifact, mesh, world));
@@ -37,7 +38,11 @@ Executor::prepare(Device &device, const Artifact &artifact,
   for (const std::string &name : programs)
     if (const plan::Program *program = artifact.program(name))
       found.push_back(program);
-  ZC_RETURN_IF_ERROR(executor->allocate(found, offloadFolder));
+  std::vector<const plan::Program *> housed = found;
+  for (const std::string &name : besides)
+    if (const plan::Program *program = artifact.program(name))
+      housed.push_back(program);
+  ZC_RETURN_IF_ERROR(executor->allocate(housed, offloadFolder));
   ZC_RETURN_IF_ERROR(executor->prepareFeed(found));
   for (const plan::Program *program : found)
     ZC_RETURN_IF_ERROR(executor->prepareProgram(*program));

@@ -26,10 +26,12 @@ public:
   /// `artifact` and `device` must outlive the executor, and so must `world`,
   /// which has the ranks of the artifact's mesh; null: one rank alone. What is
   /// offloaded to a file goes to `offloadFolder`; empty: $TMPDIR or /var/tmp.
+  /// There is room for the programs `besides` too, which are not run.
   static Result<std::unique_ptr<Executor>>
   prepare(Device &device, const Artifact &artifact,
           const std::vector<std::string> &programs, World *world = nullptr,
-          const std::string &offloadFolder = "");
+          const std::string &offloadFolder = "",
+          const std::vector<std::string> &besides = {});
 
   /// Called by all ranks once all are prepared, and before they run: makes
   /// collectives ready that the ranks must meet for.

@@ -82,7 +82,8 @@ class Memory(ZcTest):
         growth = {"none": lambda layers: layers, "sqrt": lambda layers:
                   layers ** 0.5}
         kept = {policy: [] for policy in growth}
-        counts = (4, 9, 16)
+        artifacts = {policy: [] for policy in growth}
+        counts = (4, 9, 16, 25)
         for layers in counts:
             model = self.folder / f"gpt-{layers}.onnx"
             subprocess.run([sys.executable, script, model, "--layers",
@@ -95,14 +96,40 @@ class Memory(ZcTest):
                     "softmax-cross-entropy", "--optimizer", "sgd",
                     "--recompute", policy)
                 values.append(plan["activations"])
+                artifacts[policy].append(
+                    self.folder / f"{policy}-{layers}.zca")
+                (self.folder / "a.zca").rename(artifacts[policy][-1])
         for policy, values in kept.items():
             x = [growth[policy](layers) for layers in counts]
             slopes = [(values[i + 1] - values[i]) / (x[i + 1] - x[i])
-                      for i in range(2)]
+                      for i in range(3)]
             self.assertGreater(slopes[0], 0)
-            # Ends of segments fall where layers end.
-            self.assertAlmostEqual(slopes[1] / slopes[0], 1, delta=0.1,
-                                   msg=f"{policy}: {values}")
+            for slope in slopes:
+                # Ends of segments fall where layers end.
+                self.assertAlmostEqual(slope / slopes[0], 1, delta=0.1,
+                                       msg=f"{policy}: {values}")
+        self.check_page(kept, artifacts["none"] + artifacts["sqrt"])
+
+    def check_page(self, kept, artifacts):
+        """The page finds the two curves and which power of the layers each
+        is of."""
+        page = self.folder / "page.html"
+        self.zc("inspect", *artifacts, "--html", page)
+        text = page.read_text()
+        self.assertNotRegex(text, "(src|href|http)=")
+        for policy, values in kept.items():
+            for value in values:
+                self.assertIn(f"{value / 2 ** 20:.2f} MiB", text)
+            best, root, linear = re.search(
+                f"<tr><td>{policy}</td><td>.*layers(?:<sup>(.*)</sup>)?</td>"
+                r".*\n?.*<td class=\"n\">(.*)%</td><td class=\"n\">(.*)%</td>"
+                "</tr>", text).groups()
+            power = {"none": 1, "sqrt": 0.5}[policy]
+            self.assertAlmostEqual(float(best or 1), power, delta=0.1)
+            wrong, right = sorted((float(root), float(linear)), reverse=True)
+            self.assertEqual(right, float(root if policy == "sqrt" else linear))
+            self.assertLess(3 * right, wrong)
+        self.assertEqual(text.count("<svg"), 2 + len(artifacts))
 
     def test_no_plan_fits(self):
         fixture = Fixture("gpt")

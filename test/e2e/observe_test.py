@@ -158,6 +158,23 @@ class Observe(ZcTest):
         self.assertEqual(page.counts["rect"], drawn)
         self.assertEqual(page.counts["svg"], 6)
 
+    def test_page_of_several(self):
+        """Of one model there is no curve by layers."""
+        path = self.folder / "page.html"
+        other = self.compile(self.fixture, "sgd", name="<other>.zca")
+        self.zc("inspect", self.artifact, other, "--html", path)
+        text = path.read_text()
+        page = Page(text)
+        self.assertEqual(page.open, [], "every element is closed")
+        self.assertEqual(page.references, [], "it needs no other file")
+        self.assertEqual(page.counts["svg"], 2)
+        self.assertIn("<h3>model</h3>", text)
+        self.assertIn("<h3>&lt;other&gt;</h3>", text)
+        self.fails(2, ["several", "--html FILE"], "inspect", self.artifact,
+                   other, "--memory")
+        self.fails(1, ["missing.zca"], "inspect", self.artifact,
+                   self.folder / "missing.zca", "--html", path)
+
 
 if __name__ == "__main__":
     unittest.main()

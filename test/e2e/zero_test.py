@@ -3,6 +3,9 @@
 the memory that were asked for, and training as on one rank.
 """
 import json
+import pathlib
+import subprocess
+import sys
 import unittest
 
 import numpy as np
@@ -70,6 +73,65 @@ class Buckets(ZeroTest):
                 comm = self.inspect(artifact, "comm")["by_kind"]["gradients"]
                 largest.append(comm["count"])
             self.assertGreater(largest[0], largest[1], zero)
+
+    def test_constant_room(self):
+        """What gradients wait in to be sent does not grow with the model, not
+        even with its largest parameter; in two types too, and the numbers
+        stay the same."""
+        bucket = 64 * 1024
+        for options in (("--zero", 0), ("--zero", 1), ("--zero", 2),
+                        ("--zero", 0, "--precision", "bf16"),
+                        ("--zero", 2, "--precision", "bf16")):
+            for size in (("2", "64"), ("4", "256")):
+                found = self.inspect(
+                    self.generate(*size, *options, "--bucket-mib",
+                                  bucket / 2 ** 20), "memory")
+                # What is being made, what is under way, and its results.
+                self.assertLessEqual(found["communication"], 4 * bucket,
+                                     (options, size))
+
+    def test_constant_units(self):
+        """In stage 3 by the number of layers: a unit has whole parameters."""
+        found = [self.inspect(self.generate(layers, "64", "--zero", 3, "--unit",
+                                            65536, "--precision", precision),
+                              "memory")["communication"]
+                 for precision in ("fp32", "bf16") for layers in ("2", "6")]
+        self.assertEqual(found[0], found[1])
+        self.assertEqual(found[2], found[3])
+
+    def generate(self, layers, width, *options):
+        """A GPT whose embedding is larger than a bucket."""
+        script = (pathlib.Path(__file__).resolve().parents[2] / "tools" /
+                  "bench" / "large_gpt.py")
+        model = self.folder / f"gpt-{layers}-{width}.onnx"
+        if not model.exists():
+            subprocess.run([sys.executable, script, model, "--layers", layers,
+                            "--width", width, "--heads", "2", "--length", "16",
+                            "--batch", "4", "--vocabulary", "512"], check=True,
+                           stdout=subprocess.DEVNULL)
+        artifact = self.folder / "constant.zca"
+        self.zc("compile", model, "-o", artifact, "--init", "normal:0.02",
+                "--loss", "softmax-cross-entropy", "--mesh", "dp=2",
+                "--cpu-threads", 1, *options)
+        return artifact
+
+    def test_cut(self):
+        """In pieces, or whole, gradients are the same bits."""
+        for zero in (0, 2):
+            losses, counts = [], []
+            for bucket in (4096, 2 ** 26):
+                artifact, data = self.build("cut", "gpt", "--mesh", "dp=2",
+                                            "--precision", "bf16", "--zero",
+                                            zero, "--bucket-mib",
+                                            bucket / 2 ** 20)
+                lines = self.train(artifact, data, 2)
+                comm = self.inspect(artifact, "comm")
+                self.assertEqual({line["sent_bytes"] for line in lines},
+                                 {comm["sent_bytes"]})
+                losses.append([line["loss"] for line in lines])
+                counts.append(comm["by_kind"]["gradients"]["count"])
+            self.assertEqual(losses[0], losses[1])
+            self.assertGreater(counts[0], counts[1])
 
     def test_refused(self):
         model = Fixture("gpt").model

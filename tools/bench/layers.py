@@ -4,8 +4,9 @@
 
   layers.py FILE.html|FILE.svg [--zc BUILD/bin/zc] [--layers 4 9 16 25 36 64]
 
-Without recomputation activations grow with the layers l, with it with sqrt(l):
-the third panel, activations over sqrt(l), is flat.
+Without recomputation activations grow with the layers l, with it with sqrt(l).
+The page is what `zc inspect --html` makes of all artifacts; of the picture the
+third panel, activations over sqrt(l), is flat.
 """
 import argparse
 import json
@@ -22,9 +23,8 @@ SIZES = ["--width", "64", "--heads", "2", "--length", "64", "--batch", "8",
          "--vocabulary", "256"]
 
 
-def activations(zc, model, policy):
+def activations(zc, model, artifact, policy):
     """Bytes of activations that the plan has at most."""
-    artifact = model.with_suffix(".zca")
     subprocess.run([zc, "compile", model, "-o", artifact, "--init",
                     "normal:0.02", "--loss", "softmax-cross-entropy",
                     "--optimizer", "sgd", "--recompute", policy], check=True,
@@ -34,18 +34,34 @@ def activations(zc, model, policy):
     return json.loads(plan)["memory"]["activations"]
 
 
-def measure(zc, layers):
-    """By policy: MB of activations for each number of layers."""
-    megabytes = {"none": [], "sqrt": []}
-    with tempfile.TemporaryDirectory() as folder:
+def measure(zc, layers, folder):
+    """By policy: MB of activations for each number of layers, and the
+    artifacts, POLICY-LAYERS.zca in `folder`."""
+    megabytes, artifacts = {"none": [], "sqrt": []}, []
+    for policy, values in megabytes.items():
         for count in layers:
-            model = pathlib.Path(folder) / f"gpt-{count}.onnx"
-            subprocess.run([sys.executable, HERE / "large_gpt.py", model,
-                            "--layers", str(count), *SIZES], check=True,
-                           stdout=subprocess.DEVNULL)
-            for policy, values in megabytes.items():
-                values.append(activations(zc, model, policy) / 1e6)
-    return megabytes
+            model = folder / f"gpt-{count}.onnx"
+            if not model.exists():
+                subprocess.run([sys.executable, HERE / "large_gpt.py", model,
+                                "--layers", str(count), *SIZES], check=True,
+                               stdout=subprocess.DEVNULL)
+            artifacts.append(folder / f"{policy}-{count}.zca")
+            values.append(activations(zc, model, artifacts[-1], policy) / 1e6)
+    return megabytes, artifacts
+
+
+def draw(zc, output, layers, found, artifacts):
+    if output.suffix == ".html":
+        subprocess.run([zc, "inspect", *artifacts, "--html", output],
+                       check=True)
+        return
+    flat = [value / math.sqrt(count)
+            for count, value in zip(layers, found["sqrt"])]
+    output.write_text(
+        plot([("layers", "kept, MB", layers, found["none"]),
+              ("layers", "sqrt, MB", layers, found["sqrt"]),
+              ("layers", "sqrt, MB / \u221alayers", layers, flat)]),
+        encoding="utf-8")
 
 
 def main():
@@ -57,20 +73,15 @@ def main():
     parser.add_argument("--layers", type=int, nargs="+",
                         default=[4, 9, 16, 25, 36, 64])
     options = parser.parse_args()
-    found = measure(options.zc, options.layers)
-    flat = [value / math.sqrt(count)
-            for count, value in zip(options.layers, found["sqrt"])]
+    layers = sorted(options.layers)
+    with tempfile.TemporaryDirectory() as folder:
+        found, artifacts = measure(options.zc, layers, pathlib.Path(folder))
+        draw(options.zc, options.output, layers, found, artifacts)
     print("| layers | kept, MB | --recompute sqrt, MB | over sqrt(layers) |")
     print("| --- | --- | --- | --- |")
-    for row in zip(options.layers, found["none"], found["sqrt"], flat):
-        print("| {} | {:.1f} | {:.1f} | {:.2f} |".format(*row))
-    picture = plot([("layers", "kept, MB", options.layers, found["none"]),
-                    ("layers", "sqrt, MB", options.layers, found["sqrt"]),
-                    ("layers", "sqrt, MB / \u221alayers", options.layers, flat)])
-    if options.output.suffix == ".html":
-        picture = ("<!DOCTYPE html><meta charset=\"utf-8\"><title>Activations "
-                   f"by layers</title>\n{picture}")
-    options.output.write_text(picture, encoding="utf-8")
+    for count, kept, root in zip(layers, found["none"], found["sqrt"]):
+        print(f"| {count} | {kept:.1f} | {root:.1f} | "
+              f"{root / math.sqrt(count):.2f} |")
 
 
 if __name__ == "__main__":

@@ -4,6 +4,8 @@
 #include "gtest/gtest.h"
 #include <nlohmann/json.hpp>
 
+#include <cmath>
+
 namespace zc {
 namespace {
 
@@ -169,6 +171,36 @@ TEST(InspectTest, Sizes) {
   EXPECT_EQ(printSize(20 << 10), "20.0 KiB");
   EXPECT_EQ(printSize(3407872), "3.25 MiB");
   EXPECT_EQ(printSize(uint64_t(5) << 30), "5.00 GiB");
+}
+
+TEST(InspectTest, CountsLayersByTheirNumbers) {
+  plan::Manifest manifest;
+  EXPECT_EQ(countLayers(manifest), 1);
+  for (const char *name :
+       {"wte.weight", "h.0.fc.weight", "h.0.fc.bias", "h.1.fc.weight"}) {
+    addState(manifest, plan::PARAMETER, 1);
+    manifest.mutable_states()->rbegin()->set_name(name);
+  }
+  addState(manifest, plan::OPTIMIZER, 1);
+  manifest.mutable_states()->rbegin()->set_name("state.h.2.fc.weight.exp_avg");
+  addState(manifest, plan::PARAMETER, 1);
+  manifest.mutable_states()->rbegin()->add_members()->set_name("h.12.fc.bias");
+  EXPECT_EQ(countLayers(manifest), 3);
+}
+
+TEST(InspectTest, FindsThePowerOfLayers) {
+  std::vector<double> layers = {4, 9, 16, 25}, values;
+  for (double each : layers)
+    values.push_back(3 + 2 * std::sqrt(each));
+  PowerFit best = fitPower(layers, values);
+  EXPECT_EQ(best.exponent, 0.5);
+  EXPECT_NEAR(best.offset, 3, 1e-9);
+  EXPECT_NEAR(best.slope, 2, 1e-9);
+  EXPECT_LT(best.error, 1e-9);
+  EXPECT_GT(fitPower(layers, values, 1).error, 0.01);
+  // One point, and equal ones, have no slope.
+  EXPECT_EQ(fitPower({4}, {7}).slope, 0);
+  EXPECT_NEAR(fitPower({4, 4}, {7, 7}).offset, 7, 1e-9);
 }
 
 } // namespace

@@ -1,0 +1,320 @@
+//===- CompareHtml.cpp - several artifacts on one page --------------------===//
+#include "compiler/Export/HtmlParts.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <iterator>
+#include <set>
+
+using namespace zc::html;
+
+namespace zc {
+
+/// "h.0" of "h.0.fc.weight"; empty where no part of the name is a number.
+static std::string layerOf(const std::string &name) {
+  for (size_t begin = 0; begin < name.size();) {
+    size_t end = std::min(name.find('.', begin), name.size());
+    bool isNumber =
+        end > begin &&
+        std::all_of(name.begin() + begin, name.begin() + end,
+                    [](unsigned char c) { return std::isdigit(c) != 0; });
+    if (isNumber)
+      return name.substr(0, end);
+    begin = end + 1;
+  }
+  return "";
+}
+
+int countLayers(const plan::Manifest &manifest) {
+  std::set<std::string> layers;
+  auto add = [&](const std::string &name) {
+    if (std::string layer = layerOf(name); !layer.empty())
+      layers.insert(layer);
+  };
+  for (const plan::State &state : manifest.states()) {
+    if (state.kind() != plan::PARAMETER)
+      continue;
+    if (state.members().empty())
+      add(state.name());
+    for (const plan::UnitMember &member : state.members())
+      add(member.name());
+  }
+  return std::max<int>(1, static_cast<int>(layers.size()));
+}
+
+// --- Curves
+// ----------------------------------------------------------------------------
+
+PowerFit fitPower(const std::vector<double> &points,
+                  const std::vector<double> &values, double exponent) {
+  // Each equation divided by its value: (1/v) offset + (x/v) slope = 1.
+  double aa = 0, ab = 0, bb = 0, a1 = 0, b1 = 0;
+  for (size_t i = 0; i < points.size(); ++i) {
+    double a = 1 / values[i], b = std::pow(points[i], exponent) / values[i];
+    aa += a * a;
+    ab += a * b;
+    bb += b * b;
+    a1 += a;
+    b1 += b;
+  }
+  PowerFit fit;
+  fit.exponent = exponent;
+  double determinant = aa * bb - ab * ab;
+  if (determinant <= 1e-12 * aa * bb) {
+    fit.offset = aa > 0 ? a1 / aa : 0;
+  } else {
+    fit.offset = (a1 * bb - b1 * ab) / determinant;
+    fit.slope = (aa * b1 - ab * a1) / determinant;
+  }
+  double squares = 0;
+  for (size_t i = 0; i < points.size(); ++i) {
+    double model = fit.offset + fit.slope * std::pow(points[i], exponent);
+    squares += std::pow(model / values[i] - 1, 2);
+  }
+  fit.error = std::sqrt(squares / std::max<double>(1, points.size()));
+  return fit;
+}
+
+PowerFit fitPower(const std::vector<double> &points,
+                  const std::vector<double> &values) {
+  PowerFit best = fitPower(points, values, 1);
+  for (int hundredth = 5; hundredth <= 200; ++hundredth)
+    if (PowerFit fit = fitPower(points, values, hundredth / 100.0);
+        fit.error < best.error)
+      best = fit;
+  return best;
+}
+
+namespace {
+
+struct Row {
+  std::string name;
+  int layers = 1;
+  MemoryReport report;
+
+  double activations() const {
+    return double(report.classes[plan::ACTIVATIONS]) / (1 << 20);
+  }
+  double peak() const { return double(report.peak) / (1 << 20); }
+};
+
+/// Artifacts of more and more layers.
+struct Series {
+  std::string name;
+  std::vector<const Row *> rows;
+
+  std::vector<double> layers() const {
+    std::vector<double> layers;
+    for (const Row *row : rows)
+      layers.push_back(row->layers);
+    return layers;
+  }
+};
+
+constexpr const char *kColors[] = {"#4c72b0", "#c44e52", "#55a868",
+                                   "#8172b3", "#dd8452", "#937860"};
+// More points than a fit has numbers.
+constexpr size_t kFewestPoints = 4;
+
+const char *colorOf(size_t series) {
+  return kColors[series % std::size(kColors)];
+}
+
+/// What the names have in common at their beginning, without a number's.
+std::string commonName(const std::vector<const Row *> &rows) {
+  std::string name = rows.front()->name;
+  for (const Row *row : rows) {
+    size_t same = 0;
+    while (same < std::min(name.size(), row->name.size()) &&
+           name[same] == row->name[same])
+      ++same;
+    name.resize(same);
+  }
+  while (!name.empty() && (std::isdigit((unsigned char)name.back()) ||
+                           std::ispunct((unsigned char)name.back())))
+    name.pop_back();
+  return name.empty() ? rows.front()->name : name;
+}
+
+std::vector<Series> findSeries(const std::vector<Row> &rows) {
+  std::vector<Series> series;
+  for (const Row &row : rows) {
+    if (series.empty() || series.back().rows.back()->layers >= row.layers)
+      series.emplace_back();
+    series.back().rows.push_back(&row);
+  }
+  for (Series &each : series)
+    each.name = commonName(each.rows);
+  return series;
+}
+
+/// A drawing of values by layers, from zero.
+class LayerPlot {
+public:
+  LayerPlot(double mostLayers, double mostValue)
+      : mostLayers(mostLayers * 1.05), mostValue(mostValue * 1.1) {
+    text = "<svg viewBox=\"0 0 " + number(kWidth) + " " + number(kTall) +
+           "\">\n<path fill=\"none\" stroke=\"#888\" d=\"M" + number(kLeft) +
+           " 0V" + number(kBase) + "H" + number(kWidth) + "\"/>\n";
+  }
+
+  void addCurve(const Series &series, const std::vector<double> &values,
+                const char *color) {
+    std::vector<double> layers = series.layers();
+    std::string points, circles;
+    for (size_t i = 0; i < values.size(); ++i) {
+      points += place(layers[i], values[i]) + " ";
+      circles += "<circle r=\"4\" fill=\"" + std::string(color) + "\" cx=\"" +
+                 number(x(layers[i])) + "\" cy=\"" + number(y(values[i])) +
+                 "\"><title>" + escape(series.rows[i]->name) + ": " +
+                 number(layers[i]) + " layers, " + number(values[i]) +
+                 " MiB</title></circle>\n";
+      label(x(layers[i]), kBase + 18, std::to_string(int(layers[i])));
+      label(x(layers[i]), y(values[i]) - 9, number(values[i]));
+    }
+    text += "<polyline fill=\"none\" stroke=\"" + std::string(color) +
+            "\" points=\"" + points + "\"/>\n" + circles;
+  }
+
+  void addFit(const PowerFit &fit, double fewestLayers, const char *color) {
+    std::string points;
+    double last = mostLayers / 1.05;
+    for (int i = 0; i <= 64; ++i) {
+      double at = fewestLayers + (last - fewestLayers) * i / 64;
+      double value = fit.offset + fit.slope * std::pow(at, fit.exponent);
+      points += place(at, value) + " ";
+    }
+    text += "<polyline fill=\"none\" stroke-dasharray=\"6 5\" stroke=\"" +
+            std::string(color) + "\" points=\"" + points +
+            "\"><title>a + b "
+            "layers^" +
+            number(fit.exponent) + "</title></polyline>\n";
+  }
+
+  std::string finish() {
+    label(kWidth - 40, kBase + 34, "layers");
+    return text + "</svg>\n";
+  }
+
+private:
+  static constexpr double kTall = 360, kBase = 320, kLeft = 20;
+
+  double x(double layers) const {
+    return kLeft + (kWidth - kLeft) * layers / mostLayers;
+  }
+  double y(double value) const { return kBase * (1 - value / mostValue); }
+
+  std::string place(double layers, double value) const {
+    return number(x(layers)) + "," + number(y(value));
+  }
+
+  void label(double x, double y, const std::string &words) {
+    text += "<text font-size=\"12\" text-anchor=\"middle\" x=\"" + number(x) +
+            "\" y=\"" + number(y) + "\">" + words + "</text>\n";
+  }
+
+  double mostLayers, mostValue;
+  std::string text;
+};
+
+std::string percent(double part) { return number(100 * part) + "%"; }
+
+std::string formula(const PowerFit &fit) {
+  return number(fit.offset) + " + " + number(fit.slope) + " &middot; layers" +
+         (fit.exponent == 1 ? "" : "<sup>" + number(fit.exponent) + "</sup>");
+}
+
+/// One quantity by layers: the drawing, and what powers of the layers fit.
+std::string drawByLayers(const std::string &what,
+                         const std::vector<Series> &series,
+                         double (Row::*quantity)() const) {
+  double mostLayers = 1, mostValue = 0;
+  for (const Series &each : series)
+    for (const Row *row : each.rows) {
+      mostLayers = std::max<double>(mostLayers, row->layers);
+      mostValue = std::max(mostValue, (row->*quantity)());
+    }
+  LayerPlot plot(mostLayers, std::max(mostValue, 1e-3));
+  std::string table =
+      "<table><tr><th></th><th>best fit, MiB</th><th>error</th><th>a + b "
+      "&radic;layers</th><th>a + b layers</th></tr>\n";
+  for (size_t i = 0; i < series.size(); ++i) {
+    std::vector<double> values, layers = series[i].layers();
+    for (const Row *row : series[i].rows)
+      values.push_back((row->*quantity)());
+    plot.addCurve(series[i], values, colorOf(i));
+    bool isPositive = *std::min_element(values.begin(), values.end()) > 0;
+    if (values.size() < kFewestPoints || !isPositive)
+      continue;
+    PowerFit best = fitPower(layers, values);
+    plot.addFit(best, layers.front(), colorOf(i));
+    table += "<tr><td>" + escape(series[i].name) + "</td><td>" + formula(best) +
+             "</td><td class=\"n\">" + percent(best.error) +
+             "</td><td class=\"n\">" +
+             percent(fitPower(layers, values, 0.5).error) +
+             "</td><td class=\"n\">" +
+             percent(fitPower(layers, values, 1).error) + "</td></tr>\n";
+  }
+  return "<h2>" + what + " by layers, MiB</h2>\n" + plot.finish() + table +
+         "</table>\n<p>Dashed: the best power of the layers. Errors are "
+         "relative, the root of their mean square.</p>\n";
+}
+
+std::string seriesLegend(const std::vector<Series> &series) {
+  std::string text = "<p class=\"legend\">";
+  for (size_t i = 0; i < series.size(); ++i)
+    text += std::string("<span style=\"background:") + colorOf(i) +
+            "\"></span>" + escape(series[i].name) + " ";
+  return text + "</p>\n";
+}
+
+std::string compareTable(const std::vector<Row> &rows) {
+  std::string text = "<table><tr><th>artifact</th><th>layers</th>";
+  for (const ClassStyle &style : kClasses)
+    text += std::string("<th>") + style.name + "</th>";
+  text += "<th>persistent</th><th>peak</th></tr>\n";
+  auto cell = [&](uint64_t bytes) {
+    text += "<td class=\"n\">" + printSize(bytes) + "</td>";
+  };
+  for (const Row &row : rows) {
+    text += "<tr><td>" + escape(row.name) + "</td><td class=\"n\">" +
+            std::to_string(row.layers) + "</td>";
+    for (const ClassStyle &style : kClasses)
+      cell(row.report.classes[style.memoryClass]);
+    cell(row.report.persistentBytes);
+    cell(row.report.peak);
+    text += "</tr>\n";
+  }
+  return text + "</table>\n";
+}
+
+} // namespace
+
+std::string compareAsHtml(const std::vector<NamedManifest> &artifacts) {
+  std::vector<Row> rows;
+  std::set<int> layers;
+  for (const auto &[name, manifest] : artifacts) {
+    rows.push_back({name, countLayers(manifest), measureMemory(manifest)});
+    layers.insert(rows.back().layers);
+  }
+  std::string text =
+      std::string(kHead) + "<title>" + std::to_string(rows.size()) +
+      " artifacts</title></head><body>\n<h1>" + std::to_string(rows.size()) +
+      " artifacts</h1>\n" + compareTable(rows);
+  if (layers.size() > 1) {
+    std::vector<Series> series = findSeries(rows);
+    text += seriesLegend(series) +
+            drawByLayers("Activations", series, &Row::activations) +
+            drawByLayers("Peak", series, &Row::peak);
+  }
+  text += "<h2>Transient memory, instruction by instruction</h2>\n" + legend();
+  for (const Row &row : rows) {
+    text += "<h3>" + escape(row.name) + "</h3>\n";
+    if (row.report.peakProgram >= 0)
+      text += drawMemory(row.report.programs[row.report.peakProgram]);
+  }
+  return text + "</body></html>\n";
+}
+
+} // namespace zc

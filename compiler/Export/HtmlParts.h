@@ -1,0 +1,49 @@
+//===- HtmlParts.h - what pages are made of ---------------------*- C++ -*-===//
+//
+// Drawings are SVG in the page itself: nothing is fetched and no script runs.
+//
+//===----------------------------------------------------------------------===//
+#ifndef ZC_COMPILER_EXPORT_HTMLPARTS_H
+#define ZC_COMPILER_EXPORT_HTMLPARTS_H
+
+#include "compiler/Export/Inspect.h"
+
+namespace zc::html {
+
+/// Of a drawing, in its own units.
+constexpr int kWidth = 1000, kHeight = 220;
+
+struct ClassStyle {
+  plan::MemoryClass memoryClass;
+  const char *name, *color;
+};
+inline constexpr ClassStyle kClasses[] = {
+    {plan::PARAMETERS, "parameters", "#4c72b0"},
+    {plan::GRADIENTS, "gradients", "#dd8452"},
+    {plan::OPTIMIZER_STATE, "optimizer", "#55a868"},
+    {plan::ACTIVATIONS, "activations", "#8172b3"},
+    {plan::COMMUNICATION, "communication", "#c44e52"},
+    {plan::WORKSPACE, "workspace", "#937860"}};
+
+/// What a page begins with, up to its title.
+extern const char *const kHead;
+
+/// What an author wrote, as text.
+std::string escape(const std::string &text);
+
+/// With two decimals.
+std::string number(double value);
+
+/// Begins a drawing that fills its room.
+std::string openSvg(int height);
+
+/// The colors of memory classes.
+std::string legend();
+
+/// Bytes live at each instruction, classes on top of one another, and what the
+/// most are. A buffer that is seen as two classes at once stands in both.
+std::string drawMemory(const ProgramMemory &memory);
+
+} // namespace zc::html
+
+#endif // ZC_COMPILER_EXPORT_HTMLPARTS_H

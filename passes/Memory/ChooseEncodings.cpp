@@ -1,0 +1,112 @@
+//===- ChooseEncodings.cpp - --zc-encode-kept -----------------------------===//
+//
+// An encoding costs digits, time or messages. What the peak does not ask for is
+// kept as it is: the values of the last layers, say, which the backward reads
+// before anything else.
+//
+//===----------------------------------------------------------------------===//
+#include "dialects/Dist/DistDialect.h"
+#include "dialects/Sched/SchedDialect.h"
+#include "passes/Memory/EncodeKept.h"
+#include "passes/Memory/MeasurePeak.h"
+#include "passes/Memory/Passes.h"
+#include "passes/Memory/StepAnalysis.h"
+
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace zc::train;
+
+namespace zc {
+#define GEN_PASS_DEF_ENCODEKEPTPASS
+#include "passes/Memory/Passes.h.inc"
+
+namespace {
+
+// So many times the program is planned to see what can be left out.
+constexpr unsigned kGroups = 8;
+
+struct EncodeKeptPassImpl : impl::EncodeKeptPassBase<EncodeKeptPassImpl> {
+  using EncodeKeptPassBase::EncodeKeptPassBase;
+
+  void runOnOperation() override {
+    std::string wrong;
+    if (!parseEncodings(encodings, wrong)) {
+      getOperation().emitError(wrong);
+      return signalPassFailure();
+    }
+    func::FuncOp step = findStep(getOperation());
+    choice = {encodings, partition};
+    if (!step || choice.isNone())
+      return;
+    llvm::BitVector values = findEncodable(step, choice);
+    if (!all && failed(choose(step, values)))
+      return signalPassFailure();
+    choice.values = values;
+    numEncoded += encodeKept(step, choice);
+  }
+
+private:
+  /// Leaves of `values` what makes the peak as low as all of them do.
+  LogicalResult choose(func::FuncOp step, llvm::BitVector &values) {
+    numValues = values.size();
+    FailureOr<int64_t> before = measure(llvm::BitVector(numValues));
+    FailureOr<int64_t> least = measure(values);
+    if (failed(before) || failed(least))
+      return failure();
+    if (*least >= *before) {
+      values.reset();
+      note("no value is kept in fewer bytes: the planned peak would be no "
+           "lower");
+      return success();
+    }
+    SmallVector<unsigned> order(values.set_bits());
+    for (unsigned group = kGroups; group > 0; --group) {
+      llvm::BitVector fewer = values;
+      for (size_t i = order.size() * (group - 1) / kGroups,
+                  end = order.size() * group / kGroups;
+           i < end; ++i)
+        fewer.reset(order[i]);
+      if (fewer == values)
+        continue;
+      FailureOr<int64_t> peak = measure(fewer);
+      if (failed(peak))
+        return failure();
+      if (*peak > *least)
+        continue;
+      least = *peak;
+      values = std::move(fewer);
+    }
+    note(llvm::formatv("{0} value{1} kept for the backward in fewer bytes, "
+                       "which lowers the plan by {2:F2} MiB",
+                       values.count(), values.count() == 1 ? " is" : "s are",
+                       double(*before - *least) / (1 << 20)));
+    return success();
+  }
+
+  FailureOr<int64_t> measure(const llvm::BitVector &values) {
+    EncodingChoice tried = choice;
+    tried.values = values;
+    FailureOr<Peak> peak =
+        measurePeak(getOperation(), llvm::BitVector(numValues, true),
+                    OffloadChoice(), tried, prefetch);
+    if (failed(peak))
+      return failure();
+    return peak->total();
+  }
+
+  void note(const Twine &text) {
+    SmallVector<Attribute> notes;
+    if (auto old = getOperation()->getAttrOfType<ArrayAttr>(dist::kNotesAttr))
+      notes.append(old.begin(), old.end());
+    notes.push_back(StringAttr::get(&getContext(), text));
+    getOperation()->setAttr(dist::kNotesAttr,
+                            ArrayAttr::get(&getContext(), notes));
+  }
+
+  EncodingChoice choice;
+  unsigned numValues = 0;
+};
+
+} // namespace
+} // namespace zc

@@ -1,0 +1,79 @@
+//===- KeptEncoder.cpp - which encodings there are ------------------------===//
+#include "passes/Memory/KeptEncoder.h"
+
+using namespace mlir;
+using namespace zc::train;
+
+namespace zc {
+namespace {
+
+/// One word of the list, perhaps with a parameter: NAME or NAME=PARAMETER.
+struct EncodingKind {
+  StringRef name;
+  /// Null where the parameter, empty if none is given, is not understood.
+  std::unique_ptr<KeptEncoder> (*create)(StringRef parameter);
+};
+
+template <std::unique_ptr<KeptEncoder> (*create)()>
+std::unique_ptr<KeptEncoder> withoutParameter(StringRef parameter) {
+  return parameter.empty() ? create() : nullptr;
+}
+
+// In the order in which they are tried: what is exact first.
+constexpr EncodingKind kKinds[] = {
+    {"bf16", withoutParameter<createBfloat16Encoder>},
+    {"fp16", withoutParameter<createFloat16Encoder>},
+};
+
+std::string listKinds() {
+  std::string names = "none";
+  for (const EncodingKind &kind : kKinds)
+    names += (", " + kind.name).str();
+  return names;
+}
+
+} // namespace
+
+std::optional<KeptEncoders> parseEncodings(StringRef list, std::string &error) {
+  SmallVector<StringRef> words;
+  if (list != "none")
+    list.split(words, ',');
+  KeptEncoders encoders;
+  for (const EncodingKind &kind : kKinds) {
+    auto *word = llvm::find_if(words, [&](StringRef each) {
+      return each.split('=').first == kind.name;
+    });
+    if (word == words.end())
+      continue;
+    if (auto encoder = kind.create(word->split('=').second)) {
+      encoders.push_back(std::move(encoder));
+      words.erase(word);
+    }
+  }
+  if (words.empty() && !(list.contains("bf16") && list.contains("fp16")))
+    return encoders;
+  error = words.empty() ? "expected one of bf16 and fp16, found both"
+                        : "expected a list, separated by commas, of " +
+                              listKinds() + ", found '" + list.str() + "'";
+  return std::nullopt;
+}
+
+ValueRange
+makeRegion(OpBuilder &builder, Location loc, ValueRange inputs,
+           llvm::function_ref<SmallVector<Value>(OpBuilder &, ValueRange)> body,
+           StringRef library) {
+  auto block = std::make_unique<Block>();
+  for (Value input : inputs)
+    block->addArgument(input.getType(), loc);
+  OpBuilder inner = OpBuilder::atBlockEnd(block.get());
+  SmallVector<Value> yielded = body(inner, block->getArguments());
+  YieldOp::create(inner, loc, yielded);
+  auto region = FusedOp::create(
+      builder, loc, TypeRange(ValueRange(yielded)), inputs,
+      library.empty() ? StringAttr() : builder.getStringAttr(library),
+      builder.getI64IntegerAttr(0), builder.getDenseI64ArrayAttr({}));
+  region.getBody().push_back(block.release());
+  return region.getResults();
+}
+
+} // namespace zc

@@ -1,0 +1,88 @@
+//===- KeptEncoder.h - ways to keep a value in fewer bytes ------*- C++ -*-===//
+//
+// Between its last use in the forward and its first in the backward a value may
+// lie encoded (Gist, Jain et al. 2018). What an encoding looks like is the
+// business of its encoder; where it stands, that of EncodeKept.h.
+//
+//===----------------------------------------------------------------------===//
+#ifndef ZC_PASSES_MEMORY_KEPTENCODER_H
+#define ZC_PASSES_MEMORY_KEPTENCODER_H
+
+#include "dialects/Train/TrainDialect.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace zc {
+
+/// A value that the forward computes and the backward reads, and who reads it,
+/// in program order, as it is or as another shape (train.reshape).
+struct KeptValue {
+  mlir::OpResult value;
+  llvm::SmallVector<mlir::OpOperand *> forward, backward;
+
+  mlir::RankedTensorType getType() const {
+    return llvm::cast<mlir::RankedTensorType>(value.getType());
+  }
+};
+
+/// One kind of encoding.
+class KeptEncoder {
+public:
+  virtual ~KeptEncoder() = default;
+
+  /// Called before the first value of a program.
+  virtual void prepare(mlir::func::FuncOp program) {}
+
+  /// Whether the value may be kept so, by its type, its maker and its readers.
+  virtual bool accepts(const KeptValue &kept) const = 0;
+
+  /// Whether what is kept is one tensor of the value's shape, made and read
+  /// element by element: then it is made in the region that makes or reads the
+  /// value anyway, and decoded in the regions that read it, where these are
+  /// loop nests.
+  virtual bool isElementwise() const = 0;
+
+  /// What is kept of `value`. Elementwise: by train ops in a region; else by
+  /// regions of the program (makeRegion).
+  virtual llvm::SmallVector<mlir::Value> encode(mlir::OpBuilder &builder,
+                                                mlir::Location loc,
+                                                mlir::Value value) const = 0;
+
+  /// The value, of this type, back from what encode made; built as there.
+  virtual mlir::Value decode(mlir::OpBuilder &builder, mlir::Location loc,
+                             mlir::ValueRange encoded,
+                             mlir::RankedTensorType type) const = 0;
+};
+
+using KeptEncoders = std::vector<std::unique_ptr<KeptEncoder>>;
+
+/// What encodings a list such as "bf16" asks for, in the order in which they
+/// are tried; "none" asks for none. Says in `error` what is wrong with it.
+std::optional<KeptEncoders> parseEncodings(llvm::StringRef list,
+                                           std::string &error);
+
+/// Keeps values of 32-bit floats in 16 bits; those that fp16 does not reach
+/// become its largest ones.
+std::unique_ptr<KeptEncoder> createBfloat16Encoder();
+std::unique_ptr<KeptEncoder> createFloat16Encoder();
+
+/// Keeps of values that are the same on all ranks along `axis` a rank's own
+/// part; the others' are gathered.
+std::unique_ptr<KeptEncoder> createPartitionEncoder(llvm::StringRef axis);
+
+/// A fused op of `inputs` whose region yields what `body` makes of its
+/// arguments. Nothing shares buffers.
+mlir::ValueRange
+makeRegion(mlir::OpBuilder &builder, mlir::Location loc,
+           mlir::ValueRange inputs,
+           llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::OpBuilder &,
+                                                             mlir::ValueRange)>
+               body,
+           llvm::StringRef library = "");
+
+} // namespace zc
+
+#endif // ZC_PASSES_MEMORY_KEPTENCODER_H

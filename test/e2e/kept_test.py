@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+"""How values are kept for the backward: in 16 bits, in parts.
+
+In 16 bits the forward is the same bit for bit, so is the first step's loss; a
+gradient is rounded where it is a product with a kept value. bfloat16 has 8 bits,
+so each such factor is off by at most 2^-9 of itself, by chance up or down:
+gradients by less than that of their norm, times a few layers; fp16 has 11 bits.
+In parts nothing changes at all.
+"""
+import json
+import unittest
+
+import numpy as np
+
+from zctest import Fixture, ZcTest, latest_step, load_tensors, read_log
+
+LAYERS = 8
+# What a rounded factor is off by at most.
+ROUNDING = {"bf16": 2 ** -9, "fp16": 2 ** -12}
+
+
+class Kept(ZcTest):
+
+    def train_planned(self, fixture, *options, run=(), steps=3):
+        """Losses, weights and the report; what is used is what is planned."""
+        artifact = self.compile(fixture, "sgd", *options)
+        report = json.loads(self.zc("inspect", artifact, "--json"))
+        losses, weights, used = self.numbers(artifact, fixture.data, *run,
+                                             steps=steps)
+        self.assertEqual(report["memory"]["peak"], used, options)
+        return losses, weights, report
+
+    def weights_after_a_step(self, fixture, lr, *options):
+        """SGD's: they differ as gradients do."""
+        artifact = self.compile(fixture, "sgd", *options)
+        folder = self.folder / "step"
+        self.train(artifact, fixture.data, 1, "--no-shuffle", "--checkpoint",
+                   folder, lr=lr)
+        return load_tensors(latest_step(folder))
+
+
+class LowPrecision(Kept):
+
+    def check(self, model, *options):
+        fixture = Fixture(model)
+        exact, _, plain = self.train_planned(fixture, *options)
+        start = self.weights_after_a_step(fixture, 0, *options)
+        whole = self.weights_after_a_step(fixture, 1e-3, *options)
+        peaks = set()
+        for encoding, rounding in ROUNDING.items():
+            chosen = (*options, "--compress-activations", encoding)
+            losses, _, report = self.train_planned(fixture, *chosen)
+            self.assertEqual(losses[0], exact[0], "the forward is the same")
+            self.assertNotEqual(losses, exact, "gradients are not")
+            np.testing.assert_allclose(losses, exact, rtol=rounding)
+            rounded = self.weights_after_a_step(fixture, 1e-3, *chosen)
+            for name, before in start.items():
+                self.compare(name, whole[name] - before,
+                             rounded[name] - whole[name],
+                             LAYERS * rounding, np.linalg.norm(before))
+            peaks.add(report["memory"]["peak"])
+        self.assertEqual(len(peaks), 1)
+        self.assertLess(max(peaks), plain["memory"]["peak"])
+
+    def compare(self, name, step, error, limit, size):
+        # Of steps near float32's own rounding nothing can be said.
+        if np.linalg.norm(step) > 1e-4 * size:
+            self.assertLess(np.linalg.norm(error),
+                            limit * np.linalg.norm(step), name)
+
+    def test_transformer(self):
+        self.check("gpt")
+
+    def test_convolutions(self):
+        self.check("resnet")
+
+    def test_with_other_policies(self):
+        """Recomputed values are not kept; micro-batches; ranks; a file."""
+        fixture = Fixture("gpt")
+        for options, run in {
+                ("--recompute", "sqrt"): (),
+                ("--accumulate", 2): (),
+                ("--offload", "activations"): (),
+                ("--mesh", "dp=2", "--zero", 3, "--cpu-threads", 1):
+                ("--local-ranks", 2)}.items():
+            with self.subTest(options=options):
+                exact, _, plain = self.train_planned(fixture, *options,
+                                                     run=run)
+                losses, _, report = self.train_planned(
+                    fixture, *options, "--compress-activations", "bf16",
+                    run=run)
+                self.assertEqual(losses[0], exact[0])
+                np.testing.assert_allclose(losses, exact,
+                                           rtol=ROUNDING["bf16"])
+                self.assertLessEqual(report["memory"]["peak"],
+                                     plain["memory"]["peak"])
+
+    def test_range(self):
+        """What fp16 does not reach is kept as its largest number: gradients
+        stay finite."""
+
+
+class Partition(Kept):
+
+    def check(self, fixture, mesh, ranks, *options):
+        run = ("--local-ranks", ranks)
+        both = ("--mesh", mesh, "--cpu-threads", 1, *options)
+        losses, weights, whole = self.train_planned(fixture, *both, run=run)
+        found, theirs, parts = self.train_planned(
+            fixture, *both, "--partition-activations", run=run)
+        self.assertEqual((found, theirs), (losses, weights))
+        self.assertLess(parts["memory"]["peak"], whole["memory"]["peak"])
+        sent = {line["sent_bytes"]
+                for line in read_log(self.folder / "log.jsonl")}
+        self.assertEqual(sent, {parts["comm"]["sent_bytes"]})
+        more = [report["comm"]["by_kind"]["activations"]["bytes"]
+                for report in (whole, parts)]
+        self.assertGreater(more[1], more[0])
+        return whole, parts
+
+    def test_transformer(self):
+        fixture = Fixture("gpt")
+        self.check(fixture, "tp=2", 2)
+        self.check(fixture, "tp=2", 2, "--recompute", "layer")
+        self.check(fixture, "dp=2,tp=2", 4, "--zero", 3)
+
+
+class Options(Kept):
+
+    def test_wrong(self):
+        model = Fixture("mlp").model
+        for options, patterns in {
+                ("--compress-activations", "half"): ["bf16", "found 'half'"],
+                ("--compress-activations", "bf16,fp16"): ["both"],
+                ("--compress-activations", ""): ["found ''"],
+                ("--mode", "infer", "--compress-activations", "bf16"):
+                ["--mode train"],
+                ("--partition-activations", ): ["needs a --mesh with tp"],
+                ("--mesh", "dp=2", "--partition-activations"):
+                ["needs a --mesh with tp"],
+        }.items():
+            self.fails(2, patterns, "compile", model, "-o",
+                       self.folder / "a.zca", "--loss", "mse", *options)
+
+
+if __name__ == "__main__":
+    unittest.main()
