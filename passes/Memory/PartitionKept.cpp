@@ -10,6 +10,7 @@
 #include "dialects/Train/StateLookup.h"
 #include "passes/Autodiff/ProgramBuilder.h"
 #include "passes/Memory/KeptEncoder.h"
+#include "passes/Scheduling/TrainProgram.h"
 #include "llvm/ADT/DenseSet.h"
 
 using namespace mlir;
@@ -78,6 +79,7 @@ public:
             .front();
     // Gathered, it is on its way, not kept.
     whole.getDefiningOp()->setAttr(kStagingAttr, builder.getUnitAttr());
+    whole.getDefiningOp()->setAttr(kPrefetchedAttr, builder.getUnitAttr());
     return reshape(builder, loc, whole, type.getShape());
   }
 

@@ -107,7 +107,7 @@ void Overlap::addNode(FusedOp op) {
   addData(index);
   if (!node.isCollective)
     return;
-  node.isGather = node.numMissing == 0 || op->hasAttr(kRecomputedAttr);
+  node.isGather = node.numMissing == 0 || op->hasAttr(kPrefetchedAttr);
   if (!node.isGather)
     mostReducedBytes = std::max(mostReducedBytes, 2 * bytesSent(op));
 }

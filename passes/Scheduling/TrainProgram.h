@@ -16,6 +16,10 @@ inline constexpr llvm::StringLiteral kRecomputedAttr = "train.recomputed";
 /// its result.
 inline constexpr llvm::StringLiteral kAsyncAttr = "train.async";
 
+/// On a fused collective: its result is wanted long after its operand is there,
+/// so it begins as gathers of states do, a few ahead of what reads it.
+inline constexpr llvm::StringLiteral kPrefetchedAttr = "train.prefetched";
+
 /// On a fused op: the numbers of the results that lie in the second memory
 /// space while nothing uses them (array<i64>).
 inline constexpr llvm::StringLiteral kOffloadedResultsAttr = "train.offloaded";
