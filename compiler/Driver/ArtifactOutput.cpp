@@ -69,6 +69,8 @@ listSettings(const CompileOptions &options) {
     settings.push_back({"beta2", number(options.beta2)});
     settings.push_back({"eps", number(options.eps)});
   }
+  if (options.optimizer == "onebit-adam")
+    settings.push_back({"freeze-step", std::to_string(options.freezeStep)});
   double decay = options.optimizer == "adamw" ? 0.01 : 0;
   settings.push_back(
       {"weight-decay", number(options.weightDecay.value_or(decay))});
@@ -102,6 +104,8 @@ static ExportInput makeExportInput(ModuleOp module,
     input.loss = options.loss;
     input.accumulate = options.accumulate;
     input.optimizer = options.optimizer;
+    if (options.optimizer == "onebit-adam")
+      input.freezeStep = options.freezeStep;
   }
   input.weightsByReference = options.weights == "by-reference";
   input.settings = listSettings(options);

@@ -195,8 +195,21 @@ static std::string checkSize(const std::string &text) {
 }
 
 static void addOptimizerOptions(CLI::App &command, CompileOptions &options) {
-  command.add_option("--optimizer", options.optimizer, "the optimizer")
-      ->check(CLI::IsMember({"sgd", "adam", "adamw", "adafactor", "sm3"}));
+  command
+      .add_option("--optimizer", options.optimizer,
+                  "the optimizer; onebit-adam: Adam up to --freeze-step, then "
+                  "its second moment stays as it is and ranks send signs of "
+                  "momentum, 8 a byte, and a scale (the root of the mean "
+                  "square) per parameter in place of gradients; what that "
+                  "loses is added to the next step's")
+      ->check(CLI::IsMember(
+          {"sgd", "adam", "adamw", "adafactor", "sm3", "onebit-adam"}));
+  command
+      .add_option("--freeze-step", options.freezeStep,
+                  "the last step of onebit-adam's warm-up; the paper takes a "
+                  "tenth to a quarter of all steps (default as DeepSpeed's)")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N");
   command.add_option("--momentum", options.momentum, "momentum of sgd and sm3")
       ->check(checkAmount);
   command.add_flag("--nesterov", options.nesterov, "Nesterov momentum for sgd");
@@ -427,10 +440,25 @@ static Emit parseEmit(const std::string &text) {
 // Betas and epsilon would be ignored by the other optimizers.
 static void checkOptimizerOptions(const CLI::App &command,
                                   const CompileOptions &options) {
+  bool oneBit = options.optimizer == "onebit-adam";
   bool adam = options.optimizer == "adam" || options.optimizer == "adamw";
   for (const char *name : {"--beta1", "--beta2", "--eps"})
-    if (!adam && command.count(name) > 0)
-      throw CLI::ValidationError(name, "belongs to --optimizer adam and adamw");
+    if (!adam && !oneBit && command.count(name) > 0)
+      throw CLI::ValidationError(
+          name, "belongs to --optimizer adam, adamw and onebit-adam");
+  if (!oneBit && command.count("--freeze-step") > 0)
+    throw CLI::ValidationError("--freeze-step",
+                               "belongs to --optimizer onebit-adam");
+  if (oneBit && options.clipNorm > 0)
+    throw CLI::ValidationError(
+        "--clip-norm", "has no meaning with --optimizer onebit-adam: no rank "
+                       "knows the norm of the mean gradient, of which none has "
+                       "more than signs; leave it out");
+  if (oneBit && options.zero > 0)
+    throw CLI::ValidationError(
+        "--zero", "with --optimizer onebit-adam every rank compresses whole "
+                  "momentum; expected --zero 0, found " +
+                      std::to_string(options.zero));
 }
 
 // The forward alone has no loss and no update.
@@ -451,6 +479,7 @@ static void checkTrainingOptions(const CLI::App &command,
                            "--eps",
                            "--weight-decay",
                            "--no-weight-decay",
+                           "--freeze-step",
                            "--clip-norm",
                            "--accumulate",
                            "--freeze",

@@ -45,6 +45,7 @@ struct CompileOptions {
   std::string noWeightDecay;         // a regular expression
   double clipNorm = 0;               // 0: gradients are as they are
   int64_t accumulate = 1;            // micro-batches of a step
+  int64_t freezeStep = 100000;       // the last of onebit-adam's warm-up
 
   std::string freeze;
   std::string train;

@@ -241,6 +241,7 @@ LogicalResult Phases::buildPrograms() {
   autodiff.optimizer.eps = options.eps;
   autodiff.optimizer.weightDecay = options.weightDecay.value_or(-1);
   autodiff.optimizer.clipNorm = options.clipNorm;
+  autodiff.sampleAxes = {"dp", "ep"};
   ShardParametersPassOptions division;
   division.automatic = options.tpRules == "auto";
   for (const std::string &shard : options.shard)
@@ -258,7 +259,7 @@ LogicalResult Phases::buildPrograms() {
       precision.type = options.precision;
       manager.addPass(createApplyPrecisionPass(precision));
     };
-  if ((options.zero > 0 || options.accumulate > 1) && options.getNumRanks() > 1)
+  if ((options.zero > 0 || autodiff.splitsStep()) && options.getNumRanks() > 1)
     autodiff.packGradients = [&](OpPassManager &manager) {
       addMesh(manager, options);
       manager.addPass(createApplyZeroPass(getZeroOptions(options)));

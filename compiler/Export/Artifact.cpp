@@ -116,6 +116,7 @@ static Status addState(train::StateOp op, plan::Manifest &manifest) {
     state.set_parameter(op.getParameter()->str());
   if (op.getSlot())
     state.set_slot(op.getSlot()->str());
+  state.set_per_rank(op->hasAttr(dist::kPerRankAttr));
   addOnnxNames(op, state);
   state.set_offloaded(op->hasAttr(sched::kOffloadedAttr));
   setDivision(op, state);
@@ -134,6 +135,7 @@ static void addMetadata(const ExportInput &input, plan::Manifest &manifest) {
   manifest.set_model_name(input.modelName);
   manifest.set_batch(input.batch);
   manifest.set_accumulate(input.accumulate);
+  manifest.set_freeze_step(input.freezeStep);
   manifest.set_loss(input.loss);
   manifest.set_optimizer(input.optimizer);
   for (const auto &[name, value] : input.settings) {

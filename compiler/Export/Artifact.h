@@ -53,6 +53,7 @@ struct ExportInput {
   uint32_t threads = 1;
   int64_t batch = 0;
   int64_t accumulate = 1; // micro-batches of a step
+  int64_t freezeStep = 0; // the last that ends with @apply; 0: all do
   std::string loss;
   std::string optimizer;
   std::vector<std::pair<std::string, std::string>> settings;

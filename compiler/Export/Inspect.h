@@ -12,6 +12,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -119,8 +120,12 @@ struct CommReport {
   uint64_t parameterBytes = 0;                    // of the whole model
 };
 
-/// What ranks send in one optimizer step.
+/// What ranks send in one optimizer step; where steps end in two ways, in one
+/// of the first.
 CommReport measureComm(const plan::Manifest &manifest);
+
+/// And in one behind the manifest's freeze_step; nothing where there is none.
+std::optional<CommReport> measureCompressedComm(const plan::Manifest &manifest);
 
 /// "kernel", "matmul", "convolution", "collective", "copy".
 std::string getKind(const plan::Instruction &instruction);

@@ -3,6 +3,7 @@
 #include "compiler/Export/Inspect.h"
 #include "runtime/Plan/Collective/Schedule.h"
 #include "runtime/Plan/Types.h"
+#include "runtime/Plan/Verify.h"
 
 #include <algorithm>
 #include <tuple>
@@ -38,9 +39,10 @@ public:
       addParameters(state);
   }
 
-  CommReport run(const plan::Manifest &manifest) {
+  /// `end`: of a step that is not one program.
+  CommReport run(const plan::Manifest &manifest, const std::string &end) {
     for (const plan::Program &program : manifest.programs()) {
-      uint64_t times = program.name() == "step" || program.name() == "apply" ? 1
+      uint64_t times = program.name() == "step" || program.name() == end ? 1
                        : program.name() == "micro" ? manifest.accumulate()
                                                    : 0;
       for (const plan::Instruction &instruction : program.instructions())
@@ -168,7 +170,14 @@ private:
 } // namespace
 
 CommReport measureComm(const plan::Manifest &manifest) {
-  return CommCounter(manifest).run(manifest);
+  return CommCounter(manifest).run(manifest, "apply");
+}
+
+std::optional<CommReport>
+measureCompressedComm(const plan::Manifest &manifest) {
+  if (manifest.freeze_step() == 0)
+    return std::nullopt;
+  return CommCounter(manifest).run(manifest, kCompressedProgram);
 }
 
 } // namespace zc

@@ -34,8 +34,7 @@ ordered_json memoryToJson(const plan::Manifest &manifest) {
   return json;
 }
 
-ordered_json commToJson(const plan::Manifest &manifest) {
-  CommReport report = measureComm(manifest);
+ordered_json commToJson(const CommReport &report) {
   ordered_json json = {{"sent_bytes", report.sentBytes},
                        {"per_rank", report.perRank}};
   auto set = [&](const char *by, const auto &traffics) {
@@ -52,6 +51,15 @@ ordered_json commToJson(const plan::Manifest &manifest) {
   if (report.parameterBytes > 0)
     json["parameter_ratio"] =
         double(report.sentBytes) / double(report.parameterBytes);
+  return json;
+}
+
+ordered_json commToJson(const plan::Manifest &manifest) {
+  ordered_json json = commToJson(measureComm(manifest));
+  if (std::optional<CommReport> later = measureCompressedComm(manifest)) {
+    json["compressed"] = commToJson(*later);
+    json["compressed"]["after_step"] = manifest.freeze_step();
+  }
   return json;
 }
 

@@ -84,9 +84,9 @@ static std::string printMemory(const plan::Manifest &manifest) {
   return text;
 }
 
-static std::string printComm(const plan::Manifest &manifest) {
-  std::string text = "\ncommunication per step\n";
-  CommReport report = measureComm(manifest);
+static std::string printComm(const std::string &title,
+                             const CommReport &report) {
+  std::string text = "\n" + title + "\n";
   if (report.perRank.size() < 2)
     return text + "  one rank: nothing is sent\n";
   auto line = [&](const std::string &name, const CommTraffic &traffic) {
@@ -108,6 +108,16 @@ static std::string printComm(const plan::Manifest &manifest) {
     text += format(", %.3f times the parameters",
                    double(report.sentBytes) / double(report.parameterBytes));
   return text + "\n";
+}
+
+static std::string printComm(const plan::Manifest &manifest) {
+  std::string text = printComm("communication per step", measureComm(manifest));
+  std::optional<CommReport> later = measureCompressedComm(manifest);
+  if (!later)
+    return text;
+  return text + printComm("communication per step, after step " +
+                              std::to_string(manifest.freeze_step()),
+                          *later);
 }
 
 static std::string printOps(const plan::Manifest &manifest) {

@@ -38,6 +38,12 @@ def Dist_CollectiveOpInterface : OpInterface<"CollectiveOpInterface"> {
       return {};
     }]>,
     InterfaceMethod<[{
+      What it asks of an operand that is now divided as `before`, where it stands
+      among ops whose shardings are still to be chosen. Null: it is only inserted
+      where all are.
+    }], "::zc::dist::ShardingAttr", "getOperandSharding",
+      (ins "::zc::dist::ShardingAttr":$before), [{}], [{ return {}; }]>,
+    InterfaceMethod<[{
       Builds what one rank does with its part: ops that move its own elements, and
       collectives along dim 0. `ranks` is the size of the group, `coordinate` the
       rank's number in it (a scalar i64, made on demand). Null: whole tensors

@@ -96,6 +96,25 @@ LogicalResult SliceOp::verify() {
                  failed(verifySizes(*this, getDim(), /*grows=*/false)));
 }
 
+LogicalResult TermsOp::verify() {
+  if (failed(verifyAxes(*this, getAxes())))
+    return failure();
+  auto from = cast<RankedTensorType>(getInput().getType());
+  auto to = cast<RankedTensorType>(getResult().getType());
+  MeshAttr mesh = getMesh(*this);
+  bool fits = from.getElementType() == to.getElementType() &&
+              to.getRank() == from.getRank() + 1 &&
+              to.getShape().drop_front() == from.getShape();
+  if (fits && mesh)
+    fits = to.getDimSize(0) == getGroupSize(mesh, getAxes());
+  if (fits)
+    return success();
+  InFlightDiagnostic error = emitOpError() << "makes " << to << " of " << from;
+  if (mesh)
+    error << " among " << getGroupSize(mesh, getAxes()) << " ranks";
+  return error;
+}
+
 /// What holds for every op on parts.
 template <typename Op> static LogicalResult verifyParts(Op op) {
   return failure(failed(verifyAxes(op, op.getAxes())) ||
@@ -249,6 +268,40 @@ ShardingAttr SliceOp::applyTo(ShardingAttr before, std::string &) {
   return change.get();
 }
 
+/// The axes are no longer summed over, but divide the new dim.
+ShardingAttr TermsOp::applyTo(ShardingAttr before, std::string &error) {
+  SmallVector<ArrayAttr> dims = {getAxes()};
+  llvm::append_range(dims, before.getDims());
+  SmallVector<StringAttr> unreduced;
+  for (StringAttr axis : before.getUnreduced())
+    if (!llvm::is_contained(getAxes(), axis))
+      unreduced.push_back(axis);
+  for (ArrayAttr dim : before.getDims())
+    for (Attribute axis : dim)
+      if (llvm::is_contained(getAxes(), axis)) {
+        error = "the operand is divided over '" + cast<StringAttr>(axis).str() +
+                "'";
+        return {};
+      }
+  return ShardingAttr::get(getContext(), dims, unreduced);
+}
+
+/// Terms are asked for along the axes alone, and what divides dims may stay.
+ShardingAttr TermsOp::getOperandSharding(ShardingAttr before) {
+  auto isMine = [&](Attribute axis) {
+    return llvm::is_contained(getAxes(), axis);
+  };
+  SmallVector<ArrayAttr> dims;
+  for (ArrayAttr dim : before.getDims())
+    dims.push_back(ArrayAttr::get(
+        getContext(),
+        llvm::to_vector(llvm::make_filter_range(
+            dim, [&](Attribute axis) { return !isMine(axis); }))));
+  return ShardingAttr::get(
+      getContext(), dims,
+      llvm::to_vector(llvm::make_filter_range(before.getUnreduced(), isMine)));
+}
+
 //===----------------------------------------------------------------------===//
 // On one rank
 //===----------------------------------------------------------------------===//
@@ -346,6 +399,25 @@ Value AllToAllOp::buildLocal(OpBuilder &builder, Value part,
   pieces = AllToAllOp::create(builder, getLoc(), pieces.getType(), pieces,
                               getAxesAttr(), 0, 0, getTraffic());
   return build.join(build.move(pieces, 0, getFrom()), getFrom());
+}
+
+Value TermsOp::buildLocal(OpBuilder &builder, Value part,
+                          RankedTensorType resultPart, int64_t ranks,
+                          llvm::function_ref<Value()>) {
+  // Over the axes that the operand is not summed over, all have the same.
+  auto operands = (*this)->getAttrOfType<ArrayAttr>(kOperandsAttr);
+  if (operands)
+    for (StringAttr axis : cast<ShardingAttr>(operands[0]).getUnreduced())
+      ranks /= getGroupSize(getMesh(*this),
+                            ArrayAttr::get(getContext(), {Attribute(axis)}));
+  else
+    ranks = 1;
+  Value row = train::reshape(builder, getLoc(), part, resultPart.getShape());
+  if (ranks == 1)
+    return row;
+  Value share = train::splat(builder, getLoc(), resultPart,
+                             1.0 / static_cast<double>(ranks));
+  return train::MulOp::create(builder, getLoc(), row, share);
 }
 
 Value SliceOp::buildLocal(OpBuilder &builder, Value part,

@@ -72,6 +72,18 @@ def Dist_SliceOp : Dist_CollectiveOp<"slice"> {
   let arguments = (ins Train_Tensor:$input, StrArrayAttr:$axes, I64Attr:$dim);
 }
 
+def Dist_TermsOp : Dist_CollectiveOp<"terms", ["getOperandSharding"]> {
+  let summary = "unreduced to one row a rank: row r is rank r's term of the sum";
+  let description = [{
+    Sends nothing. The result has one dim more, in front, of as many rows as the
+    group has ranks, divided over `axes`; the rows add up to the operand. Of an
+    operand that is whole over an axis every rank's term is an equal part. What
+    a rank does with its own term before anything is summed, as compressing it,
+    is so an op on a divided tensor.
+  }];
+  let arguments = (ins Train_Tensor:$input, StrArrayAttr:$axes);
+}
+
 def Dist_BroadcastOp : Dist_RootedOp<"broadcast", ["mayWorkInPlace"],
     [AllTypesMatch<["input", "result"]>]> {
   let summary = "the root's part on every rank";

@@ -37,6 +37,8 @@ inline constexpr llvm::StringLiteral kCopyProgram = "copy";
 inline constexpr llvm::StringLiteral kStepProgram = "step";
 inline constexpr llvm::StringLiteral kMicroProgram = "micro";
 inline constexpr llvm::StringLiteral kApplyProgram = "apply";
+/// Takes the place of kApplyProgram from some step on.
+inline constexpr llvm::StringLiteral kCompressedProgram = "apply.compressed";
 inline constexpr llvm::StringLiteral kEvalProgram = "eval";
 
 // Discardable attributes of ops that schedules and reports go by.

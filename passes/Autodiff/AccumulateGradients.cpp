@@ -56,6 +56,14 @@ private:
     return program;
   }
 
+  /// Ranks add up micro-batches each by itself, and send once a step.
+  static Value widenTerm(OpBuilder &builder, Value value, Attribute sharding) {
+    Value wide = widen(builder, value.getLoc(), value);
+    if (wide != value && !sharding)
+      wide.getDefiningOp()->setAttr(kStaysTermAttr, builder.getUnitAttr());
+    return wide;
+  }
+
   /// The sum of `value`, which result `index` of `micro` is, over the
   /// micro-batches: an argument of `apply`, which also starts it again at 0.
   FailureOr<Value> moveResult(unsigned index, const Twine &what) {
@@ -63,7 +71,7 @@ private:
     Attribute sharding = micro.getResultAttr(index, dist::kShardingAttr);
     eraseResult(micro, index);
     OpBuilder builder(micro.getBody().front().getTerminator());
-    value = widen(builder, value.getLoc(), value);
+    value = widenTerm(builder, value, sharding);
     std::string name = (kAccumulatedPrefix + what).str();
     if (Operation *taken = getOperation().lookupSymbol(name))
       return refuseName(taken, name);

@@ -4,9 +4,22 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 
+#include <algorithm>
+
 using namespace mlir;
 
 namespace zc {
+
+static BuildCompressedStepPassOptions
+getCompressed(const AutodiffOptions &options) {
+  BuildCompressedStepPassOptions compressed;
+  compressed.beta1 = options.optimizer.beta1;
+  compressed.beta2 = options.optimizer.beta2;
+  compressed.eps = options.optimizer.eps;
+  compressed.weightDecay = std::max(0.0, options.optimizer.weightDecay);
+  llvm::append_range(compressed.axes, options.sampleAxes);
+  return compressed;
+}
 
 void buildAutodiffPipeline(OpPassManager &manager,
                            const AutodiffOptions &options) {
@@ -23,9 +36,11 @@ void buildAutodiffPipeline(OpPassManager &manager,
     manager.addPass(createBuildBackwardPass());
     if (options.packGradients)
       options.packGradients(manager);
-    if (options.loss.accumulate > 1)
+    if (options.splitsStep())
       manager.addPass(createAccumulateGradientsPass());
     manager.addPass(createBuildOptimizerStepPass(options.optimizer));
+    if (options.optimizer.optimizer == "onebit-adam")
+      manager.addPass(createBuildCompressedStepPass(getCompressed(options)));
   }
   // All states are there by now.
   manager.addPass(createBuildInitPass());

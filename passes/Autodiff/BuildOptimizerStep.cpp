@@ -16,15 +16,6 @@ namespace zc {
 
 namespace {
 
-struct Gradient {
-  StateOp parameter;
-  Value value;
-};
-
-std::string getSlotName(StringRef parameter, StringRef slot) {
-  return ("state." + parameter + "." + slot).str();
-}
-
 struct BuildOptimizerStep
     : public impl::BuildOptimizerStepPassBase<BuildOptimizerStep> {
   using BuildOptimizerStepPassBase::BuildOptimizerStepPassBase;
@@ -36,9 +27,11 @@ struct BuildOptimizerStep
     std::unique_ptr<Optimizer> rule = makeOptimizer();
     if (!step || !rule) {
       getOperation().emitError("expected @step and an optimizer sgd, adam, "
-                               "adamw, adafactor or sm3");
+                               "adamw, adafactor, sm3 or onebit-adam");
       return signalPassFailure();
     }
+    if (freezesVariance() && failed(keepForLaterSteps(step)))
+      return signalPassFailure();
     SmallVector<Gradient> gradients = takeGradients(step);
     if (failed(checkStates(*rule, gradients)))
       return signalPassFailure();
@@ -59,11 +52,36 @@ struct BuildOptimizerStep
     OpOperand &next =
         step.getBody().front().getTerminator()->getOpOperand(countResult);
     next.set(scale.choose(builder, next.get(), oldCount));
+    if (freezesVariance() && failed(countVarianceStep(step, next.get())))
+      return signalPassFailure();
     for (const Gradient &gradient : gradients)
       updateParameter(step, builder, *rule, gradient, scale);
   }
 
 private:
+  /// Whether later steps end otherwise: this one is of the warm-up.
+  bool freezesVariance() const { return optimizer == "onebit-adam"; }
+
+  static LogicalResult keepForLaterSteps(func::FuncOp apply) {
+    if (apply.getSymName() != kApplyProgram)
+      return apply.emitError("steps that end in two ways are no one program; "
+                             "expected @apply, as --zc-accumulate-gradients "
+                             "makes it");
+    OpBuilder builder(apply);
+    builder.setInsertionPointAfter(apply);
+    cast<func::FuncOp>(builder.clone(*apply)).setSymName(kCompressedProgram);
+    return success();
+  }
+
+  /// Later steps leave the number as it is.
+  LogicalResult countVarianceStep(func::FuncOp step, Value count) {
+    FailureOr<StateOp> state =
+        getScalarState(getOperation(), kVarianceStep, count.getType());
+    if (succeeded(state))
+      addResult(step, count, bindTo(*state));
+    return state;
+  }
+
   std::unique_ptr<Optimizer> makeOptimizer() {
     BuildOptimizerStepPassOptions options;
     options.momentum = momentum;
@@ -82,23 +100,11 @@ private:
       return makeAdafactor(options);
     if (optimizer == "sm3")
       return makeSm3(options);
-    return nullptr;
-  }
-
-  SmallVector<Gradient> takeGradients(func::FuncOp step) {
-    SmallVector<Gradient> gradients;
-    Operation *terminator = step.getBody().front().getTerminator();
-    for (unsigned i = step.getNumResults(); i > 0; --i) {
-      auto name =
-          step.getResultAttrOfType<FlatSymbolRefAttr>(i - 1, kGradientAttr);
-      if (!name)
-        continue;
-      auto parameter = getOperation().lookupSymbol<StateOp>(name);
-      gradients.push_back({parameter, terminator->getOperand(i - 1)});
-      eraseResult(step, i - 1);
+    if (optimizer == "onebit-adam") {
+      options.weightDecay = std::max(0.0, weightDecay.getValue());
+      return makeAdamW(options);
     }
-    std::reverse(gradients.begin(), gradients.end());
-    return gradients;
+    return nullptr;
   }
 
   /// The optimizer's states must not meet initializers of the same name, and
@@ -122,11 +128,6 @@ private:
     return success();
   }
 
-  NamedAttribute binding(StateOp state) {
-    return NamedAttribute(StringAttr::get(&getContext(), kStateAttr),
-                          FlatSymbolRefAttr::get(state.getSymNameAttr()));
-  }
-
   /// `lr` is written by the host before each step; the count is of steps done.
   LogicalResult buildScalars(func::FuncOp step, OpBuilder &builder,
                              Optimizer &rule) {
@@ -145,7 +146,7 @@ private:
     rule.buildShared(builder, loc, rate, u.convert(next, builder.getF64Type()));
     oldCount = old;
     countResult = step.getNumResults();
-    addResult(step, next, binding(*count));
+    addResult(step, next, bindTo(*count));
     return success();
   }
 
@@ -250,13 +251,13 @@ private:
     // Where the parameter comes from says where its update comes from.
     Value updated = rule.update(builder, parameter.getLoc(), update);
     updated = scale.choose(builder, updated, update.parameter);
-    addResult(step, updated, binding(parameter));
+    addResult(step, updated, bindTo(parameter));
     if (StateOp copy = findCopy(parameter))
       addResult(step,
                 narrow(builder, parameter.getLoc(), updated, copy.getType()),
-                binding(copy));
+                bindTo(copy));
     for (auto [state, moment, old] : llvm::zip(states, update.moments, before))
-      addResult(step, scale.choose(builder, moment, old), binding(state));
+      addResult(step, scale.choose(builder, moment, old), bindTo(state));
   }
 
   Value oldCount; // of steps done

@@ -19,12 +19,20 @@ namespace zc {
 struct AutodiffOptions {
   BuildLossPassOptions loss;
   BuildOptimizerStepPassOptions optimizer;
+  /// With optimizer onebit-adam, which has numbers of its own above.
+  std::vector<std::string> sampleAxes;
   /// Adds passes between the forward and its backward; may be empty.
   std::function<void(mlir::OpPassManager &)> shardParameters;
   /// Adds passes in front of the backward; may be empty.
   std::function<void(mlir::OpPassManager &)> applyPrecision;
   /// Adds passes between gradients and what is made of them; may be empty.
   std::function<void(mlir::OpPassManager &)> packGradients;
+
+  /// Whether a step is two programs, one that takes samples and one that ends
+  /// it: with several micro-batches, or where steps end in two ways.
+  bool splitsStep() const {
+    return loss.accumulate > 1 || optimizer.optimizer == "onebit-adam";
+  }
 };
 
 /// `@forward` to `@init`, `@step` and `@eval`.

@@ -75,10 +75,12 @@ def BuildOptimizerStepPass
   let description = [{
     Adds the optimizer's states, the scalars `lr` and `optimizer.step` and the
     metric `grad_norm`. Formulas and their order of operations are PyTorch's.
+    With onebit-adam this is the step of the warm-up; a copy of the program as it
+    was, `@apply.compressed`, is left to `--zc-build-compressed-step`.
   }];
   let options = [
     Option<"optimizer", "optimizer", "std::string", "\"adamw\"",
-           "sgd, adam, adamw, adafactor or sm3">,
+           "sgd, adam, adamw, adafactor, sm3 or onebit-adam">,
     Option<"momentum", "momentum", "double", "0.0", "momentum of sgd and sm3">,
     Option<"nesterov", "nesterov", "bool", "false", "SGD with Nesterov momentum">,
     Option<"beta1", "beta1", "double", "0.9", "decay of the first moment">,
@@ -90,6 +92,30 @@ def BuildOptimizerStepPass
            "the largest norm of all gradients; 0: any">
   ];
   let dependentDialects = ["::zc::train::TrainDialect"];
+}
+
+def BuildCompressedStepPass
+    : Pass<"zc-build-compressed-step", "::mlir::ModuleOp"> {
+  let summary = "let ranks exchange signs of momentum in place of gradients";
+  let description = [{
+    Tang et al. 2021, algorithm 1: in `@apply.compressed`, left by
+    `--zc-build-optimizer-step=optimizer=onebit-adam`, every rank along `axes` adds
+    its own gradient to the momentum and its error of the last step to that, and
+    sends signs, 8 a byte, and one scale per parameter; each averages its chunk
+    of what all send, adds its error, and sends signs and scales of that. The
+    states `worker_error` and `server_error` hold what was lost. `@apply` counts
+    its steps in `optimizer.variance_step`.
+  }];
+  let options = [
+    Option<"beta1", "beta1", "double", "0.9", "decay of the first moment">,
+    Option<"beta2", "beta2", "double", "0.999", "decay of the second moment">,
+    Option<"eps", "eps", "double", "1e-8", "added to the root of the second moment">,
+    Option<"weightDecay", "weight-decay", "double", "0.0", "decay per step">,
+    ListOption<"axes", "axes", "std::string",
+               "of the ranks that have samples of their own">
+  ];
+  let dependentDialects = ["::zc::train::TrainDialect",
+                           "::zc::dist::DistDialect"];
 }
 
 def BuildInitPass : Pass<"zc-build-init", "::mlir::ModuleOp"> {

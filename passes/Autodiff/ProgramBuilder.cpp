@@ -22,6 +22,32 @@ void addResult(func::FuncOp program, Value value,
   terminator->insertOperands(terminator->getNumOperands(), value);
 }
 
+SmallVector<Gradient> takeGradients(func::FuncOp program) {
+  auto module = program->getParentOfType<ModuleOp>();
+  SmallVector<Gradient> gradients;
+  Operation *terminator = program.getBody().front().getTerminator();
+  for (unsigned i = program.getNumResults(); i > 0; --i) {
+    auto name = program.getResultAttrOfType<FlatSymbolRefAttr>(
+        i - 1, train::kGradientAttr);
+    if (!name)
+      continue;
+    auto parameter = module.lookupSymbol<train::StateOp>(name);
+    gradients.push_back({parameter, terminator->getOperand(i - 1)});
+    eraseResult(program, i - 1);
+  }
+  std::reverse(gradients.begin(), gradients.end());
+  return gradients;
+}
+
+std::string getSlotName(StringRef parameter, StringRef slot) {
+  return ("state." + parameter + "." + slot).str();
+}
+
+NamedAttribute bindTo(train::StateOp state) {
+  return NamedAttribute(StringAttr::get(state.getContext(), train::kStateAttr),
+                        FlatSymbolRefAttr::get(state.getSymNameAttr()));
+}
+
 void eraseResult(func::FuncOp program, unsigned index) {
   (void)program.eraseResult(index);
   program.getBody().front().getTerminator()->eraseOperand(index);

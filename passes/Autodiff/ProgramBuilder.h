@@ -19,6 +19,9 @@ namespace zc {
 inline constexpr llvm::StringLiteral kLearningRate = "lr";
 inline constexpr llvm::StringLiteral kSeed = "seed";
 inline constexpr llvm::StringLiteral kStepCount = "optimizer.step";
+/// The steps whose gradients the second moments have seen, of an optimizer that
+/// stops taking them in.
+inline constexpr llvm::StringLiteral kVarianceStep = "optimizer.variance_step";
 /// Which micro-batch of a step, from 0.
 inline constexpr llvm::StringLiteral kMicroBatch = "micro_batch";
 
@@ -30,6 +33,10 @@ inline constexpr llvm::StringLiteral kGoodSteps = "loss_scale.good_steps";
 
 /// The metric of a step that its gradients are of.
 inline constexpr llvm::StringLiteral kLoss = "loss";
+
+/// On an op whose result is added to an accumulator: a term of a sum over ranks
+/// stays one, though the result has more bytes than the operands.
+inline constexpr llvm::StringLiteral kStaysTermAttr = "train.stays_term";
 
 /// What precedes the names of the states that add up over micro-batches.
 inline constexpr llvm::StringLiteral kAccumulatedPrefix = "accumulated.";
@@ -46,6 +53,21 @@ mlir::Value addArgument(mlir::func::FuncOp program, mlir::Type type,
 /// Appends a result with attributes.
 void addResult(mlir::func::FuncOp program, mlir::Value value,
                llvm::ArrayRef<mlir::NamedAttribute> attributes);
+
+/// A parameter and the gradient that a program computes of it.
+struct Gradient {
+  train::StateOp parameter;
+  mlir::Value value;
+};
+
+/// Takes the gradients out of a program's results; in their order.
+llvm::SmallVector<Gradient> takeGradients(mlir::func::FuncOp program);
+
+/// The name of an optimizer's state, "state.fc.weight.exp_avg".
+std::string getSlotName(llvm::StringRef parameter, llvm::StringRef slot);
+
+/// What binds an argument or a result to a state.
+mlir::NamedAttribute bindTo(train::StateOp state);
 
 /// Drops result `index`.
 void eraseResult(mlir::func::FuncOp program, unsigned index);

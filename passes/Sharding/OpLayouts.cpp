@@ -1,6 +1,8 @@
 //===- OpLayouts.cpp - how one op works with divided operands -------------===//
 #include "passes/Sharding/OpLayouts.h"
 
+#include "passes/Autodiff/ProgramBuilder.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -164,7 +166,7 @@ void OpPlanner::keepUnreduced(int axis) {
   }
   for (Value result : op->getResults())
     resultBytes = std::max(resultBytes, bytesOf(result));
-  if (used || resultBytes > bytes)
+  if (used || (resultBytes > bytes && !op->hasAttr(kStaysTermAttr)))
     return;
   if (anyOpen && allOpen) {
     for (unsigned operand : joint)

@@ -70,6 +70,7 @@ private:
   Layout returnedLayout(unsigned index);
   Layout stateLayout(Attribute symbol, Type type);
   OpLayouts plan(Operation *op, ArrayRef<Layout> hints);
+  OpLayouts planCollective(Operation *op);
   void write();
 
   bool isFree(Value value) const {
@@ -115,13 +116,27 @@ dist::ReshardOp Propagation::reduceOnce(Value value, StringRef traffic) {
   return reshard;
 }
 
+/// The values of which somebody wants every rank's term for itself, so that
+/// they are not to be added up before.
+static DenseSet<Value> findWantedTerms(Block &block) {
+  DenseSet<Value> wanted;
+  for (Operation &op : llvm::reverse(block)) {
+    bool passesOn = llvm::any_of(
+        op.getResults(), [&](Value result) { return wanted.contains(result); });
+    if (passesOn || isa<dist::CollectiveOpInterface>(op))
+      wanted.insert(op.operand_begin(), op.operand_end());
+  }
+  return wanted;
+}
+
 /// What micro-batches have added up is reduced before anybody reads it: the
 /// update and the norm do.
 void Propagation::reduceSumsOnce() {
+  DenseSet<Value> asTerms = findWantedTerms(block);
   for (BlockArgument argument : block.getArguments()) {
     bool isGradient = numElements(argument.getType()) > 1 &&
                       !layouts.at(argument).unreduced.empty() &&
-                      !argument.use_empty();
+                      !argument.use_empty() && !asTerms.contains(argument);
     if (!isGradient)
       continue;
     for (Operation *user : argument.getUsers())
@@ -273,12 +288,22 @@ static Layout beforeReducing(Layout input, const Layout &result) {
         ArrayRef(wanted).take_front(mine.size()) != ArrayRef(mine))
       continue;
     for (int axis : ArrayRef(wanted).drop_front(mine.size())) {
-      if (input.isUnreduced(axis))
+      if (input.isUnreduced(axis) || input.divides(axis))
         break;
       mine.push_back(axis);
     }
   }
   return input;
+}
+
+/// Of one that stands there before shardings are chosen: what it asks for.
+OpLayouts Propagation::planCollective(Operation *op) {
+  auto collective = cast<dist::CollectiveOpInterface>(op);
+  dist::ShardingAttr asked =
+      collective.getOperandSharding(layouts.at(op->getOperand(0)).toAttr(mesh));
+  std::string error; // of what it asks for itself there is none
+  dist::ShardingAttr made = collective.applyTo(asked, error);
+  return {{Layout::from(asked, mesh)}, {Layout::from(made, mesh)}};
 }
 
 void Propagation::forward(Operation *op) {
@@ -295,7 +320,8 @@ void Propagation::forward(Operation *op) {
     layouts[reshard] = layout;
     return;
   }
-  OpLayouts &mine = plans[op] = plan(op, {});
+  OpLayouts &mine = plans[op] =
+      isa<dist::CollectiveOpInterface>(op) ? planCollective(op) : plan(op, {});
   for (auto [result, layout] : llvm::zip(op->getResults(), mine.results))
     layouts[result] = layout;
 }
@@ -326,7 +352,7 @@ std::optional<StringRef> Propagation::reducedHere(Operation *op, Value result) {
 void Propagation::forwards() {
   plans.clear();
   for (Operation *op = &block.front(); op != block.getTerminator();) {
-    if (!isa<dist::ReshardOp>(op))
+    if (isa<ShardableOpInterface>(op))
       if (Operation *first = replaceByFinerOps(op)) {
         op = first;
         continue;
@@ -390,7 +416,7 @@ static bool refines(const Layout &to, const Layout &from) {
 
 /// Divides an op as its users want it; whether finer ops took its place.
 bool Propagation::backward(Operation *op) {
-  if (isa<dist::ReshardOp>(op))
+  if (!isa<ShardableOpInterface>(op))
     return false;
   SmallVector<Layout> hints;
   bool any = false;
@@ -502,11 +528,22 @@ struct PropagateSharding
   }
 
 private:
+  /// A collective that may stand among ops whose shardings are still to be
+  /// chosen.
+  static bool asksForSharding(Operation *op) {
+    auto collective = dyn_cast<dist::CollectiveOpInterface>(op);
+    return collective &&
+           collective.getOperandSharding(dist::getReplicated(
+               op->getContext(),
+               cast<RankedTensorType>(op->getOperand(0).getType()).getRank()));
+  }
+
   static LogicalResult checkOps(func::FuncOp program) {
     if (!program.getBody().hasOneBlock())
       return program.emitError("is not one block of ops");
     for (Operation &op : program.getBody().front().without_terminator())
-      if (!isa<ShardableOpInterface, dist::ReshardOp>(op))
+      if (!isa<ShardableOpInterface, dist::ReshardOp>(op) &&
+          !asksForSharding(&op))
         return op.emitError("has no sharding rule");
     return success();
   }

@@ -72,14 +72,15 @@ private:
     return events ? events->write(record) : Status();
   }
 
-  /// The program that reports a step's metrics.
-  const plan::Program &program() const { return *recipe->end; }
+  /// The program that has ended the step and reports its metrics.
+  const plan::Program &program() const { return *ending; }
 
   const TrainOptions &options;
   const Rank &rank;
   World &world;
   std::unique_ptr<Session> session;
   std::optional<Recipe> recipe;
+  const plan::Program *ending = nullptr; // of the step that ran last
   const plan::State *learningRate = nullptr;
   float appliedRate = 0; // of this step
   std::optional<BatchFeed> feed;
@@ -117,6 +118,8 @@ Status Trainer::prepare() {
                                        recipe->part->name()};
   if (recipe->end != recipe->part)
     programs.push_back(recipe->end->name());
+  if (recipe->laterEnd)
+    programs.push_back(recipe->laterEnd->name());
   if (heldOut)
     programs.push_back("eval");
   ZC_RETURN_IF_ERROR(session->prepare(options.threads,
@@ -234,6 +237,10 @@ Status Trainer::resume() {
   if (saved.samples != state.samples)
     warn(strCat("'", options.data, "' has ", state.samples,
                 " samples; the run so far had ", saved.samples));
+  if (saved.isPartial)
+    warn(strCat("'", lastCheckpoint,
+                "' is of ranks that divide the step otherwise: what each has "
+                "lost to compression so far is forgotten, and begins at 0"));
   warnOfChanges(saved);
   state.step = saved.step;
   state.seed = saved.seed;
@@ -347,7 +354,8 @@ Status Trainer::runPrograms() {
     feedAhead(part + 1);
     ZC_RETURN_IF_ERROR(executor.finish(*recipe->part));
   }
-  return recipe->end == recipe->part ? Status() : executor.run(*recipe->end);
+  ending = recipe->endOf(state.step + 1);
+  return ending == recipe->part ? Status() : executor.run(*ending);
 }
 
 void Trainer::findSamples(int64_t step, int64_t part) {

@@ -23,6 +23,9 @@ struct TrainState {
   bool shuffle = true;
   int64_t batch = 0;
   int64_t samples = 0;
+  /// Of one that was read: what ranks keep each for itself is left out, for
+  /// they divide the step otherwise; it begins at zeros.
+  bool isPartial = false;
 };
 
 /// What to take from a checkpoint.

@@ -71,6 +71,20 @@ private:
   std::map<std::string, SafetensorsTensor> tensors;
 };
 
+bool hasDims(const SafetensorsTensor &found, const plan::TensorType &type) {
+  return std::equal(found.dims.begin(), found.dims.end(), type.dims().begin(),
+                    type.dims().end());
+}
+
+Status clearState(Executor &executor, const plan::State &state) {
+  ZC_ASSIGN_OR_RETURN(const uint64_t bytes, byteCount(state.type()));
+  const std::string zeros(std::min<uint64_t>(bytes, 1 << 20), '\0');
+  for (uint64_t at = 0; at < bytes; at += zeros.size())
+    ZC_RETURN_IF_ERROR(executor.writeState(
+        state, at, zeros.data(), std::min<uint64_t>(zeros.size(), bytes - at)));
+  return Status();
+}
+
 /// This rank's part of a whole tensor.
 Status loadTensor(Executor &executor, const std::string &folder,
                   const FileTensor &wanted, const SafetensorsTensor *found) {
@@ -79,8 +93,7 @@ Status loadTensor(Executor &executor, const std::string &folder,
                      "' lacks '", wanted.name(),
                      "'; it is of another model or optimizer");
   if (found->dtype != safetensorsTypeName(wanted.type.dtype()) ||
-      !std::equal(found->dims.begin(), found->dims.end(),
-                  wanted.type.dims().begin(), wanted.type.dims().end()))
+      !hasDims(*found, wanted.type))
     return makeError(StatusCode::InvalidArgument, "checkpoint '", folder,
                      "': '", wanted.name(), "' is ", found->dtype, " ",
                      printDims(found->dims), "; expected ",
@@ -94,15 +107,23 @@ Status loadTensor(Executor &executor, const std::string &folder,
   return Status();
 }
 
+/// `isPartial`: set where states that each rank keeps for itself were of
+/// others.
 Status loadGroup(Executor &executor, const std::string &folder,
-                 const Group &group) {
+                 const Group &group, bool &isPartial) {
   ZC_ASSIGN_OR_RETURN(TensorFiles files, TensorFiles::open(folder, group));
   for (const plan::State &state : executor.artifact().manifest().states()) {
     if (!group.holds(state))
       continue;
-    for (const FileTensor &tensor : fileTensorsOf(state))
-      ZC_RETURN_IF_ERROR(
-          loadTensor(executor, folder, tensor, files.find(tensor.name())));
+    for (const FileTensor &tensor : fileTensorsOf(state)) {
+      const SafetensorsTensor *found = files.find(tensor.name());
+      if (state.per_rank() && found && !hasDims(*found, tensor.type)) {
+        isPartial = true;
+        ZC_RETURN_IF_ERROR(clearState(executor, state));
+        continue;
+      }
+      ZC_RETURN_IF_ERROR(loadTensor(executor, folder, tensor, found));
+    }
   }
   return Status();
 }
@@ -151,10 +172,10 @@ Result<TrainState> loadCheckpoint(Executor &executor, const std::string &path,
   std::string statePath = path + "/" + kTrainState;
   ZC_ASSIGN_OR_RETURN(Json json, readJson(statePath));
   ZC_ASSIGN_OR_RETURN(TrainState state, parseTrainState(statePath, json));
-  ZC_RETURN_IF_ERROR(loadGroup(executor, path, kModel));
+  ZC_RETURN_IF_ERROR(loadGroup(executor, path, kModel, state.isPartial));
   if (part == CheckpointPart::Model)
     return state;
-  ZC_RETURN_IF_ERROR(loadGroup(executor, path, kOptimizer));
+  ZC_RETURN_IF_ERROR(loadGroup(executor, path, kOptimizer, state.isPartial));
   ZC_RETURN_IF_ERROR(loadScalars(executor, statePath, json));
   return state;
 }

@@ -63,6 +63,8 @@ Status verifyState(const plan::State &state, const plan::Manifest &manifest,
     return status.code() == StatusCode::Corrupt
                ? bad(who, ": ", status.message())
                : status.withContext(who);
+  if (state.per_rank() && state.kind() != plan::OPTIMIZER)
+    return bad(who, " is kept by each rank and no optimizer's");
   if (state.name() == "lr" && state.kind() == plan::SCALAR &&
       (state.type().dtype() != plan::F32 || *bytes != 4))
     return bad(who, " is ", printType(state.type()), ", not one float32");
@@ -137,8 +139,10 @@ Status verifyPrograms(const plan::Manifest &manifest, const Mesh &mesh) {
   std::vector<const char *> needed = {"eval"};
   if (manifest.mode() == "train")
     needed = {"step"};
-  if (manifest.accumulate() > 1)
+  if (manifest.accumulate() > 1 || manifest.freeze_step() > 0)
     needed = {"micro", "apply"};
+  if (manifest.freeze_step() > 0)
+    needed.push_back(kCompressedProgram);
   for (const char *name : needed)
     if (!names.count(name))
       return bad("it has no program '", name, "'");
@@ -168,6 +172,8 @@ Status verifyManifest(const plan::Manifest &manifest) {
     return bad("its batch is ", manifest.batch());
   if (manifest.accumulate() < 0 || manifest.accumulate() > (1 << 20))
     return bad("a step has ", manifest.accumulate(), " micro-batches");
+  if (manifest.freeze_step() < 0)
+    return bad("its variance is frozen at step ", manifest.freeze_step());
   ZC_RETURN_IF_ERROR(verifyTarget(manifest.target()));
   Result<Mesh> mesh = Mesh::of(manifest);
   if (!mesh.ok())

@@ -13,6 +13,8 @@ constexpr uint32_t kFormatVersion = 1;
 
 /// The program that makes the states of kind COPY from the parameters.
 constexpr const char kCopyProgram[] = "copy";
+/// In place of "apply" behind the manifest's freeze_step.
+constexpr const char kCompressedProgram[] = "apply.compressed";
 
 /// The whole manifest.
 Status verifyManifest(const plan::Manifest &manifest);

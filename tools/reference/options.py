@@ -5,8 +5,9 @@
 
 A handful of tiny models (`MODEL.onnx`, `MODEL.npz`), each trained under several
 variants. `reference.json` lists per variant the options of `zc compile` and
-`zc run`, the ten losses and gradient norms in double precision, and the largest
-relative distance of PyTorch's own fp32 runs from them.
+`zc run`, the losses and gradient norms of ten steps, or as many as it says, in
+double precision, and the largest relative distance of PyTorch's own fp32 runs
+from them.
 """
 import argparse
 import copy
@@ -21,76 +22,12 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
+from option_nets import (Classifier, Dropped, Normalised, OwnLoss, Pixels,
+                         Sequence)
+from own_optimizers import Sm3, Workers
 from record import ROOT, versions, without_machine_paths
 
 STEPS, BATCH, SAMPLES = 10, 8, 24
-
-
-class Classifier(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.hidden, self.head = nn.Linear(6, 16), nn.Linear(16, 5)
-
-    def forward(self, x):
-        return self.head(torch.tanh(self.hidden(x)))
-
-
-class Normalised(nn.Module):
-    """With batch normalisation, whose statistics are a micro-batch's own."""
-
-    def __init__(self):
-        super().__init__()
-        self.hidden, self.norm = nn.Linear(6, 16), nn.BatchNorm1d(16)
-        self.head = nn.Linear(16, 5)
-
-    def forward(self, x):
-        return self.head(F.relu(self.norm(self.hidden(x))))
-
-
-class Dropped(nn.Module):
-    """Drops half of its hidden values; recorded under no variant."""
-
-    def __init__(self):
-        super().__init__()
-        self.hidden, self.head = nn.Linear(6, 64), nn.Linear(64, 5)
-        self.drop = nn.Dropout(0.5)
-
-    def forward(self, x):
-        return self.head(self.drop(torch.tanh(self.hidden(x))))
-
-
-class Pixels(nn.Module):
-    """A class for every pixel: logits [N, 4, H, W]."""
-
-    def __init__(self):
-        super().__init__()
-        self.conv = nn.Conv2d(2, 4, 3, padding=1)
-
-    def forward(self, x):
-        return self.conv(x)
-
-
-class Sequence(nn.Module):
-    """Logits with the classes in the middle, [N, classes, T]."""
-
-    def __init__(self):
-        super().__init__()
-        self.conv = nn.Conv1d(3, 5, 1)
-
-    def forward(self, x):
-        return self.conv(x)
-
-
-class OwnLoss(nn.Module):
-    """Computes its loss from its inputs."""
-
-    def __init__(self):
-        super().__init__()
-        self.net = Classifier()
-
-    def forward(self, x, target):
-        logits = self.net(x)
-        return logits, F.cross_entropy(logits, target)
 
 
 def draw(seed, *shape):
@@ -162,6 +99,8 @@ class Variant:
     frozen: tuple = ()
     accumulate: int = 1
     ranks: int = 1  # each normalises its part of a micro-batch by itself
+    steps: int = STEPS
+    divided: dict = dataclasses.field(default_factory=dict)  # by tp: (dim, parts)
 
 
 CE = "--loss softmax-cross-entropy --optimizer "
@@ -174,6 +113,18 @@ def cosine(step):
 
 def linear(step):
     return 0.1 * (1 - step / STEPS)
+
+
+def onebit(name, options, mesh="", ranks=1, tp=1, settings=None, **more):
+    """1-bit Adam up to step 5 as Adam, then twelve steps compressed."""
+    divided = {"hidden.weight": (0, tp), "hidden.bias": (0, tp),
+               "head.weight": (1, tp)} if tp > 1 else {}
+    run = f"--local-ranks {ranks * tp}" if ranks * tp > 1 else ""
+    return Variant(
+        f"onebit-{name}", "classifier",
+        f"{CE}onebit-adam --freeze-step 5 {options} {mesh}", run,
+        optimizer="OnebitAdam", lr=0.01, ranks=ranks, steps=17,
+        settings={"freeze_step": 5, **(settings or {})}, divided=divided, **more)
 
 
 VARIANTS = [
@@ -198,6 +149,15 @@ VARIANTS = [
     Variant("sm3-momentum", "normalised",
             CE + "sm3 --momentum 0.9 --weight-decay 0.1", optimizer="Sm3",
             settings={"momentum": 0.9, "weight_decay": 0.1}),
+    onebit("alone", ""),
+    onebit("two", "", "--mesh dp=2", 2),
+    onebit("four", "--weight-decay 0.1 --no-weight-decay bias$ --beta1 0.8 "
+           "--beta2 0.95 --eps 1e-6", "--mesh dp=4", 4,
+           settings={"weight_decay": 0.1, "betas": (0.8, 0.95), "eps": 1e-6},
+           undecayed=("hidden.bias", "head.bias")),
+    onebit("tensor-parallel", "--shard hidden.weight=tp,- --shard "
+           "head.weight=-,tp", "--mesh dp=2,tp=2", 2, 2),
+    onebit("accumulate", "--accumulate 2", "--mesh dp=2", 2, accumulate=2),
     Variant("frozen", "classifier", CE + "sgd --freeze ^hidden --train weight",
             frozen=("hidden.weight", "hidden.bias", "head.bias")),
     Variant("clip", "classifier", CE + "sgd --clip-norm 0.3", clip=0.3, lr=0.5),
@@ -248,41 +208,6 @@ def batch_of(array, step, part, parts, dtype):
     return tensor.to(dtype) if tensor.is_floating_point() else tensor
 
 
-class Sm3(torch.optim.Optimizer):
-    """Anil et al. 2019, algorithm SM3-II, index by index as it stands there:
-    PyTorch has none."""
-
-    def __init__(self, parameters, lr, momentum=0, weight_decay=0):
-        super().__init__(parameters, {"lr": lr, "momentum": momentum,
-                                      "weight_decay": weight_decay})
-
-    @torch.no_grad()
-    def step(self):
-        for group in self.param_groups:
-            for p in group["params"]:
-                self.update(group, p, self.state[p])
-
-    def update(self, group, p, state):
-        grad = p.grad + group["weight_decay"] * p
-        covers = state.setdefault("covers", [torch.zeros(n, dtype=p.dtype)
-                                             for n in p.shape])
-        step = torch.zeros_like(p)
-        largest = [torch.zeros_like(cover) for cover in covers]
-        for index in np.ndindex(*p.shape):
-            second = min(cover[i] for cover, i in zip(covers, index))
-            second = second + grad[index] ** 2
-            if second > 0:
-                step[index] = grad[index] / second.sqrt()
-            for cover, i in zip(largest, index):
-                cover[i] = max(cover[i], second)
-        state["covers"] = largest
-        if group["momentum"]:
-            old = state.get("momentum", torch.zeros_like(p))
-            step = group["momentum"] * old + (1 - group["momentum"]) * step
-            state["momentum"] = step
-        p -= group["lr"] * step
-
-
 def make_optimizer(variant, net):
     groups = [[p for n, p in net.named_parameters() if p.requires_grad
                and (n in variant.undecayed) == undecayed]
@@ -292,6 +217,27 @@ def make_optimizer(variant, net):
     return optimizer([{"params": groups[0], **variant.settings},
                       {"params": groups[1], **variant.settings,
                        "weight_decay": 0}], lr=variant.lr)
+
+
+def train_workers(variant, dtype):
+    model, net = MODELS[variant.model], build(variant.model, dtype)
+    workers, losses, norms = Workers(variant, net), [], []
+    for step in range(variant.steps):
+        total = count = 0
+        parts = variant.accumulate * variant.ranks
+        for part in range(parts):
+            args = [batch_of(model.data[name], step, part, parts, dtype)
+                    for name in model.inputs]
+            labels = batch_of(model.data[variant.labels], step, part, parts,
+                              dtype)
+            part_sum, part_count = loss_sum(variant, net(*args), labels)
+            part_sum.backward()
+            workers.collect(part % variant.ranks)
+            total, count = total + part_sum.detach(), count + part_count
+        losses.append(float(total / count))
+        norms.append(workers.step(count))
+    return (np.array(losses), np.array(norms), [variant.lr] * variant.steps,
+            dict(workers.rule.parameters))
 
 
 def loss_sum(variant, outputs, labels):
@@ -307,12 +253,14 @@ def loss_sum(variant, outputs, labels):
 
 def train(variant, dtype, threads):
     torch.set_num_threads(threads)
+    if variant.optimizer == "OnebitAdam":
+        return train_workers(variant, dtype)
     model, net = MODELS[variant.model], build(variant.model, dtype)
     for name, parameter in net.named_parameters():
         parameter.requires_grad_(name not in variant.frozen)
     update = make_optimizer(variant, net)
     losses, norms, rates = [], [], []
-    for step in range(STEPS):
+    for step in range(variant.steps):
         rates.append(variant.rate(step + 1) if variant.rate else variant.lr)
         for group in update.param_groups:
             group["lr"] = rates[-1]
@@ -355,10 +303,10 @@ def record(variant):
     print(f"{variant.name}: loss {losses[0]:.4f} -> {losses[-1]:.4f}, "
           f"spread {spread:.1e}")
     return {"model": variant.model, "compile": variant.compile.split(),
-            "run": variant.run.split(), "lr": variant.lr,
+            "run": variant.run.split(), "lr": variant.lr, "steps": variant.steps,
             "losses": losses.tolist(), "grad_norms": norms.tolist(),
             "rates": rates, "spread": float(spread), "buffer_spread": float(moved),
-            "buffers": {name: [float(f"{value:.7g}") for value in values]
+            "buffers": {name: [float(f"{value:.7g}") for value in values.ravel()]
                         for name, values in buffers.items()}}
 
 
@@ -383,7 +331,7 @@ def main():
     folder.mkdir(parents=True, exist_ok=True)
     for name in MODELS:
         export(name, folder)
-    reference = {"versions": versions(), "steps": STEPS, "variants": {
+    reference = {"versions": versions(), "variants": {
         variant.name: record(variant) for variant in VARIANTS}}
     text = json.dumps(reference, indent=1)
     (folder / "reference.json").write_text(text + "\n")

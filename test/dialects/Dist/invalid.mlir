@@ -95,3 +95,21 @@ module attributes {dist.mesh = #dist.mesh<dp=4>} {
     return
   }
 }
+
+// -----
+
+module attributes {dist.mesh = #dist.mesh<dp=4>} {
+  func.func @terms(%x: tensor<2x3xf32>) {
+    // expected-error @+1 {{makes 'tensor<2x2x3xf32>' of 'tensor<2x3xf32>' among 4 ranks}}
+    %0 = dist.terms %x {axes = ["dp"]} : (tensor<2x3xf32>) -> tensor<2x2x3xf32>
+    return
+  }
+}
+
+// -----
+
+func.func @flat_terms(%x: tensor<2x3xf32>) {
+  // expected-error @+1 {{makes 'tensor<4x6xf32>' of 'tensor<2x3xf32>'}}
+  %0 = dist.terms %x {axes = ["dp"]} : (tensor<2x3xf32>) -> tensor<4x6xf32>
+  return
+}

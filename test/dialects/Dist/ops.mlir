@@ -21,12 +21,14 @@ module attributes {dist.mesh = #dist.mesh<dp=4,tp=2>} {
   // CHECK: dist.reduce_scatter
   // CHECK: dist.all_to_all
   // CHECK: dist.slice
+  // CHECK: dist.terms %{{.*}} {axes = ["dp"]} : (tensor<4x4xf32>) -> tensor<4x4x4xf32>
   func.func @collectives(%s: tensor<f32>, %x: tensor<4x8xf32>) {
     %0 = dist.all_reduce %s {axes = ["dp", "tp"], traffic = "scalars"} : (tensor<f32>) -> tensor<f32>
     %1 = dist.all_gather %x {axes = ["dp"], dim = 0 : i64, traffic = "parameters"} : (tensor<4x8xf32>) -> tensor<16x8xf32>
     %2 = dist.reduce_scatter %1 {axes = ["dp"], dim = 0 : i64, traffic = "gradients"} : (tensor<16x8xf32>) -> tensor<4x8xf32>
     %3 = dist.all_to_all %2 {axes = ["tp"], from = 0 : i64, to = 0 : i64, traffic = "activations"} : (tensor<4x8xf32>) -> tensor<4x8xf32>
     %4 = dist.slice %3 {axes = ["tp"], dim = 1 : i64} : (tensor<4x8xf32>) -> tensor<4x4xf32>
+    %5 = dist.terms %4 {axes = ["dp"]} : (tensor<4x4xf32>) -> tensor<4x4x4xf32>
     return
   }
 

@@ -54,4 +54,17 @@ module attributes {dist.mesh = #dist.mesh<dp=2,tp=4>} {
     %0 = dist.reduce_scatter %x {axes = ["tp"], dim = 1 : i64, traffic = "gradients", dist.results = [#dist.sharding<_,tp>]} : (tensor<4x8xf32>) -> tensor<4x8xf32>
     return %0 : tensor<4x8xf32>
   }
+
+  // Tests that a term is a row as it is, and what is whole a part of it.
+  // CHECK-LABEL: func.func @terms
+  // CHECK: train.reshape %arg0 : (tensor<6xf32>) -> tensor<1x6xf32>
+  // CHECK: %[[ROW:.*]] = train.reshape %arg1 : (tensor<6xf32>) -> tensor<1x6xf32>
+  // CHECK: %[[PART:.*]] = train.constant dense<2.500000e-01> : tensor<1x6xf32>
+  // CHECK: train.mul %[[ROW]], %[[PART]]
+  func.func @terms(%x: tensor<6xf32> {dist.sharding = #dist.sharding<_ unreduced tp>}, %y: tensor<6xf32>)
+      -> (tensor<4x6xf32> {dist.sharding = #dist.sharding<tp,_>}, tensor<4x6xf32> {dist.sharding = #dist.sharding<tp,_>}) {
+    %0 = dist.terms %x {axes = ["tp"], dist.operands = [#dist.sharding<_ unreduced tp>], dist.results = [#dist.sharding<tp,_>]} : (tensor<6xf32>) -> tensor<4x6xf32>
+    %1 = dist.terms %y {axes = ["tp"], dist.operands = [#dist.sharding<_>], dist.results = [#dist.sharding<tp,_>]} : (tensor<6xf32>) -> tensor<4x6xf32>
+    return %0, %1 : tensor<4x6xf32>, tensor<4x6xf32>
+  }
 }

@@ -73,3 +73,23 @@ func.func @table(%i: tensor<8xi64> {train.input = "i", train.batch_dim = 0 : i64
   %g = train.scatter_add %zero, %i, %u {dim = 0 : i64} : (tensor<6x4xf32>, tensor<8xi64>, tensor<8x4xf32>) -> tensor<6x4xf32>
   return %g : tensor<6x4xf32>
 }
+
+// Tests that terms that a rank takes for itself are not added up before, and that
+// what is whole is divided among the rows.
+train.state @accumulated.w "accumulator" : tensor<4xf32> {dist.sharding = #dist.sharding<_ unreduced dp>}
+// CHECK-LABEL: func.func @terms
+// CHECK-NOT: dist.reshard
+// CHECK: dist.terms %{{.*}} {axes = ["dp"], dist.operands = [#dist.sharding<_ unreduced dp>], dist.results = [#dist.sharding<dp,_>]}
+// CHECK: train.mul {{.*}}dist.results = [#dist.sharding<dp,_>]
+// CHECK: dist.reshard {{.*}}dist.operands = [#dist.sharding<dp,_>], dist.results = [#dist.sharding<_,dp>]
+// CHECK: dist.terms %{{.*}} {axes = ["dp"], dist.operands = [#dist.sharding<_>], dist.results = [#dist.sharding<dp,_>]}
+func.func @terms(%g: tensor<4xf32> {train.state = @accumulated.w}, %w: tensor<4xf32> {train.input = "w"})
+    -> (tensor<2x4xf32> {train.output = "a"}, tensor<2x4xf32> {train.output = "b"}) {
+  %two = train.constant dense<2.0> : tensor<4xf32>
+  %half = train.mul %g, %two : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %rows = dist.terms %half {axes = ["dp"]} : (tensor<4xf32>) -> tensor<2x4xf32>
+  %square = train.mul %rows, %rows : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
+  %sent = dist.reshard %square {dist.sharding = #dist.sharding<_,dp>, dist.traffic = "gradients"} : tensor<2x4xf32>
+  %own = dist.terms %w {axes = ["dp"]} : (tensor<4xf32>) -> tensor<2x4xf32>
+  return %sent, %own : tensor<2x4xf32>, tensor<2x4xf32>
+}

@@ -90,3 +90,14 @@ module attributes {dist.mesh = #dist.mesh<dp=2>} {
     return
   }
 }
+
+// -----
+
+// Tests that rows of terms are divided among those whose terms they are.
+module attributes {dist.mesh = #dist.mesh<dp=2>} {
+  func.func @terms(%x: tensor<8xf32> {dist.sharding = #dist.sharding<dp>}) {
+    // expected-error @+1 {{the operand is divided over 'dp'}}
+    %0 = dist.terms %x {axes = ["dp"], dist.results = [#dist.sharding<dp,_>]} : (tensor<8xf32>) -> tensor<2x8xf32>
+    return
+  }
+}

@@ -38,6 +38,16 @@ TEST(Verify, ChecksTheHead) {
   expectMessage("no program 'step'", [](auto &m) { step(m).set_name("stop"); });
   expectMessage("no program 'micro'", [](auto &m) { m.set_accumulate(2); });
   expectMessage("-1 micro-batches", [](auto &m) { m.set_accumulate(-1); });
+  expectMessage("no program 'micro'", [](auto &m) { m.set_freeze_step(1); });
+  expectMessage("no program 'apply.compressed'", [](auto &m) {
+    m.set_freeze_step(1);
+    for (const char *name : {"micro", "apply"}) {
+      plan::Program program = m.programs(0);
+      program.set_name(name);
+      *m.add_programs() = program;
+    }
+  });
+  expectMessage("frozen at step -1", [](auto &m) { m.set_freeze_step(-1); });
   expectMessage("no program 'init'",
                 [](auto &m) { m.mutable_programs(0)->set_name("int"); });
   expectMessage("mesh axis", [](auto &m) {
@@ -49,6 +59,8 @@ TEST(Verify, ChecksTheHead) {
 TEST(Verify, ChecksStates) {
   expectMessage("two states are named",
                 [](auto &m) { m.mutable_states(1)->set_name("w"); });
+  expectMessage("kept by each rank",
+                [](auto &m) { m.mutable_states(0)->set_per_rank(true); });
   expectMessage("overlap", [](auto &m) { m.mutable_states(1)->set_offset(0); });
   expectMessage("not a multiple",
                 [](auto &m) { m.mutable_states(1)->set_offset(68); });
