@@ -61,6 +61,22 @@ class Precision(ZcTest):
         self.check_losses("gpt", "adamw", *ranks, "--zero", "1", "--clip-norm",
                           "1e9")
 
+    def test_ranks_that_accumulate(self):
+        """Each adds up its own micro-batches; they send once a step."""
+        fixture = Fixture("mlp")
+        count = sum(w.size for w in fixture.weights("adamw").values())
+        for precision in ("bf16", "fp16"):
+            options = ["--accumulate", "2", "--cpu-threads", "1"]
+            expected = self.losses(fixture, "adamw", *options,
+                                   precision=precision)
+            found = self.losses(fixture, "adamw", *options, "--mesh", "dp=2",
+                                precision=precision)
+            np.testing.assert_allclose(found, expected, rtol=5e-3)
+            comm = json.loads(self.zc("inspect", self.folder / "model.zca",
+                                      "--comm", "--json"))["comm"]
+            self.assertAlmostEqual(comm["by_kind"]["gradients"]["bytes"]
+                                   / (4 * count), 1, delta=0.02)
+
     def test_what_ranks_send(self):
         # A ring of two sends every gradient once: as float32 by default.
         fixture = Fixture("mlp")

@@ -22,11 +22,13 @@ train.state @b "parameter" : tensor<5xf32>
 // CHECK-NOT: train.state = @state.w.exp_avg_sq{{.*}}{
 // CHECK-NOT: dist.terms
 // CHECK-NOT: dist.reshard
-// CHECK: train.convert %{{.*}} : (tensor<1x1x1xf32>) -> tensor<1x1x1xui8>
+// CHECK: train.convert %{{.*}} : (tensor<1x1x1x1xf32>) -> tensor<1x1x1x1xui8>
 
 // RANKS-LABEL: func.func @apply.compressed(
 // RANKS: dist.terms %{{.*}} {axes = ["dp"]} : (tensor<2x16xf32>) -> tensor<2x2x16xf32>
 // RANKS: dist.terms %{{.*}} {axes = ["dp"]} : (tensor<1x16xf32>) -> tensor<2x1x16xf32>
+// Bits of every chunk by themselves.
+// RANKS: train.reshape %{{.*}} : (tensor<2x2x16xf32>) -> tensor<2x2x2x8x1xf32>
 // What is sent: signs to the ranks of their chunks, scales to all, and back.
 // RANKS: dist.reshard %{{.*}} {dist.sharding = #dist.sharding<_,tp,dp,_>, dist.traffic = "gradients"} : tensor<2x2x2x1xui8>
 // RANKS: dist.reshard %{{.*}} {dist.sharding = #dist.sharding<_,tp,_>, dist.traffic = "gradients"} : tensor<2x2x1xf32>
