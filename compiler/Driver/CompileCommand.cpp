@@ -205,9 +205,10 @@ static void addOptimizerOptions(CLI::App &command, CompileOptions &options) {
       ->check(CLI::IsMember(
           {"sgd", "adam", "adamw", "adafactor", "sm3", "onebit-adam"}));
   command
-      .add_option("--freeze-step", options.freezeStep,
-                  "the last step of onebit-adam's warm-up; the paper takes a "
-                  "tenth to a quarter of all steps (default as DeepSpeed's)")
+      .add_option(
+          "--freeze-step", options.freezeStep,
+          "the last step of onebit-adam's warm-up, by when second moments "
+          "should have settled (default as DeepSpeed's)")
       ->check(CLI::PositiveNumber)
       ->type_name("N");
   command.add_option("--momentum", options.momentum, "momentum of sgd and sm3")
