@@ -281,12 +281,17 @@ static std::string checkEncodings(const std::string &text) {
 
 static void addKeptOptions(CLI::App &command, CompileOptions &options) {
   command
-      .add_option("--compress-activations", options.compressActivations,
-                  "how values that the forward keeps for the backward are "
-                  "stored where that lowers the peak, a list, separated by "
-                  "commas: bf16 or fp16, float32 in 16 bits (fp16: at most "
-                  "+-65504), so that losses of equal weights stay the same and "
-                  "gradients are rounded; or none")
+      .add_option(
+          "--compress-activations", options.compressActivations,
+          "how values that the forward keeps for the backward are "
+          "stored where that lowers the peak, a list, separated by "
+          "commas: bits, one bit an element where only its sign is "
+          "read; sparse or sparse=DENSITY, what a ReLU makes for a "
+          "convolution or product without its zeros, with room for this "
+          "share of all elements (0.6), beyond which a run ends; bf16 or "
+          "fp16, float32 in 16 bits (fp16: at most "
+          "+-65504), so that losses of equal weights stay the same and "
+          "gradients are rounded; or none")
       ->check(checkEncodings)
       ->type_name("LIST");
   command.add_flag("--partition-activations", options.partitionActivations,
@@ -536,6 +541,10 @@ static void checkTogether(const CompileOptions &options) {
   if (options.mode != "train" && options.partitionActivations)
     throw CLI::ValidationError("--partition-activations",
                                "belongs to --mode train");
+  if (options.target != "cpu" &&
+      llvm::StringRef(options.compressActivations).contains("sparse"))
+    throw CLI::ValidationError("--compress-activations",
+                               "'sparse' belongs to --target cpu");
   if (options.batchNorm == "frozen" && options.batchNormStats == "local")
     throw CLI::ValidationError("--batchnorm-stats",
                                "belongs to --batchnorm train: frozen "

@@ -9,26 +9,40 @@ namespace {
 
 /// One word of the list, perhaps with a parameter: NAME or NAME=PARAMETER.
 struct EncodingKind {
-  StringRef name;
-  /// Null where the parameter, empty if none is given, is not understood.
-  std::unique_ptr<KeptEncoder> (*create)(StringRef parameter);
+  StringRef name, parameter; // the latter for people
+  /// None where the parameter, empty if none is given, is not understood.
+  KeptEncoders (*create)(StringRef parameter);
 };
 
-template <std::unique_ptr<KeptEncoder> (*create)()>
-std::unique_ptr<KeptEncoder> withoutParameter(StringRef parameter) {
-  return parameter.empty() ? create() : nullptr;
+template <std::unique_ptr<KeptEncoder> (*...create)()>
+KeptEncoders withoutParameter(StringRef parameter) {
+  KeptEncoders encoders;
+  if (parameter.empty())
+    (encoders.push_back(create()), ...);
+  return encoders;
+}
+
+KeptEncoders createSparse(StringRef parameter) {
+  double density = kSparseDensity;
+  bool isWrong = !parameter.empty() && parameter.getAsDouble(density);
+  KeptEncoders encoders;
+  if (!isWrong && density > 0 && density < 1)
+    encoders.push_back(createSparseEncoder(density));
+  return encoders;
 }
 
 // In the order in which they are tried: what is exact first.
 constexpr EncodingKind kKinds[] = {
-    {"bf16", withoutParameter<createBfloat16Encoder>},
-    {"fp16", withoutParameter<createFloat16Encoder>},
+    {"bits", "", withoutParameter<createSignEncoder, createBitEncoder>},
+    {"sparse", "[=DENSITY]", createSparse},
+    {"bf16", "", withoutParameter<createBfloat16Encoder>},
+    {"fp16", "", withoutParameter<createFloat16Encoder>},
 };
 
 std::string listKinds() {
   std::string names = "none";
   for (const EncodingKind &kind : kKinds)
-    names += (", " + kind.name).str();
+    names += (", " + kind.name + kind.parameter).str();
   return names;
 }
 
@@ -45,10 +59,11 @@ std::optional<KeptEncoders> parseEncodings(StringRef list, std::string &error) {
     });
     if (word == words.end())
       continue;
-    if (auto encoder = kind.create(word->split('=').second)) {
-      encoders.push_back(std::move(encoder));
-      words.erase(word);
-    }
+    KeptEncoders made = kind.create(word->split('=').second);
+    if (made.empty())
+      continue;
+    llvm::move(made, std::back_inserter(encoders));
+    words.erase(word);
   }
   if (words.empty() && !(list.contains("bf16") && list.contains("fp16")))
     return encoders;

@@ -69,6 +69,19 @@ std::optional<KeptEncoders> parseEncodings(llvm::StringRef list,
 std::unique_ptr<KeptEncoder> createBfloat16Encoder();
 std::unique_ptr<KeptEncoder> createFloat16Encoder();
 
+/// Keeps of floats of which the backward only asks where they are above 0 that
+/// answer; and truth values as bits, packed along the dim that suits best.
+std::unique_ptr<KeptEncoder> createSignEncoder();
+std::unique_ptr<KeptEncoder> createBitEncoder();
+
+/// The share of elements that are not zero, if nobody says another.
+inline constexpr double kSparseDensity = 0.6;
+
+/// Keeps what a ReLU has made and a product or convolution of the backward
+/// reads without its zeros. There is room for the share `density` of all
+/// elements, and a run ends where it does not suffice.
+std::unique_ptr<KeptEncoder> createSparseEncoder(double density);
+
 /// Keeps of values that are the same on all ranks along `axis` a rank's own
 /// part; the others' are gathered.
 std::unique_ptr<KeptEncoder> createPartitionEncoder(llvm::StringRef axis);

@@ -73,6 +73,11 @@ def EncodeKeptPass : Pass<"zc-encode-kept", "::mlir::ModuleOp"> {
     reads is encoded behind its last use in the forward and decoded in front of
     its first in the backward; the forward stays as it is. `encodings` is a list:
 
+    - `bits`: of floats of which the backward only asks where they are above 0,
+      that, one bit an element
+    - `sparse`, `sparse=DENSITY`: what a ReLU has made and a convolution or product
+      of the backward reads, without its zeros; there is room for that share of
+      all elements, 0.6 if none is said, and a run ends where it does not suffice
     - `bf16`, `fp16`: float32 in 16 bits; what is beyond fp16's range becomes its
       largest number
 
@@ -95,7 +100,7 @@ def EncodeKeptPass : Pass<"zc-encode-kept", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"encodings", "encodings", "std::string", "\"none\"",
-           "none, or a list of bf16, fp16">,
+           "none, or a list of bits, sparse[=DENSITY], bf16, fp16">,
     Option<"partition", "partition", "std::string", "\"\"",
            "the axis that divides what its ranks all have; empty: none">,
     Option<"all", "all", "bool", "false",

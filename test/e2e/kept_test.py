@@ -100,6 +100,63 @@ class LowPrecision(Kept):
         stay finite."""
 
 
+class Lossless(Kept):
+    """Bits and sparse tensors change no number."""
+
+    def check(self, model, *options, run=(), lists=("sparse=0.9",
+                                                    "bits,sparse=0.9")):
+        fixture = Fixture(model)
+        losses, weights, plain = self.train_planned(fixture, *options, run=run)
+        peaks = {"none": plain["memory"]["peak"]}
+        for encodings in lists:
+            found, theirs, report = self.train_planned(
+                fixture, *options, "--compress-activations", encodings,
+                run=run)
+            self.assertEqual((found, theirs), (losses, weights), encodings)
+            peaks[encodings] = report["memory"]["peak"]
+        self.assertLessEqual(max(peaks.values()), peaks["none"])
+        return peaks
+
+    def test_convolutions(self):
+        peaks = self.check("vgg")
+        self.assertLess(peaks["sparse=0.9"], peaks["none"])
+
+    def test_signs(self):
+        """What is kept for a mean alone; a skip connection is a copy."""
+        peaks = self.check("unet", lists=("bits",))
+        self.assertLess(peaks["bits"], peaks["none"])
+
+    def test_with_other_policies(self):
+        for options, run in {
+                ("--recompute", "sqrt"): (),
+                ("--accumulate", 2): (),
+                ("--precision", "bf16"): (),
+                ("--mesh", "dp=2", "--zero", 3, "--cpu-threads", 1):
+                ("--local-ranks", 2)}.items():
+            with self.subTest(options=options):
+                self.check("vgg", *options, run=run,
+                           lists=("bits,sparse=0.9",))
+
+    def test_no_room(self):
+        """A run that needs more room ends and says so; its checkpoint stays."""
+        fixture = Fixture("vgg")
+        ckpt = self.folder / "ckpt"
+        self.train(self.compile(fixture, "sgd"), fixture.data, 2,
+                   "--checkpoint", ckpt)
+        before = load_tensors(latest_step(ckpt))
+        tight = self.compile(fixture, "sgd", "--compress-activations",
+                             "sparse=0.05", name="tight.zca")
+        self.fails(1, [r"train.sparse_encode features\.", "are not zero",
+                       "room for (4.9|5.0)%", r"sparse=0\.\d+",
+                       "last checkpoint"],
+                   "run", tight, "--data", fixture.data, "--steps", 4,
+                   "--checkpoint", ckpt, "--resume")
+        after = load_tensors(latest_step(ckpt))
+        self.assertEqual(latest_step(ckpt).name, "step-2")
+        for name, tensor in before.items():
+            np.testing.assert_array_equal(after[name], tensor, name)
+
+
 class Partition(Kept):
 
     def check(self, fixture, mesh, ranks, *options):
@@ -132,6 +189,10 @@ class Options(Kept):
         for options, patterns in {
                 ("--compress-activations", "half"): ["bf16", "found 'half'"],
                 ("--compress-activations", "bf16,fp16"): ["both"],
+                ("--compress-activations", "sparse=1.5"): ["sparse.=DENSITY"],
+                ("--compress-activations", "bits=2"): ["found 'bits=2'"],
+                ("--target", "cuda", "--compress-activations", "sparse"):
+                ["--target cpu"],
                 ("--compress-activations", ""): ["found ''"],
                 ("--mode", "infer", "--compress-activations", "bf16"):
                 ["--mode train"],

@@ -4,9 +4,9 @@
 // RUN: not zc-opt %s --zc-encode-kept=encodings=bf16=2 2>&1 | FileCheck %s --check-prefix=PARAMETER
 // RUN: not zc-opt %s --zc-recompute="policy=layer encodings=half" 2>&1 | FileCheck %s --check-prefix=NAME
 
-// NAME: error: expected a list, separated by commas, of none, bf16, fp16, found 'half'
+// NAME: error: expected a list, separated by commas, of none, bits, sparse[=DENSITY], bf16, fp16, found 'half'
 // BOTH: error: expected one of bf16 and fp16, found both
-// TWICE: error: expected a list, separated by commas, of none, bf16, fp16, found 'bf16,bf16'
-// PARAMETER: error: expected a list, separated by commas, of none, bf16, fp16, found 'bf16=2'
+// TWICE: error: expected a list, separated by commas, of none, bits, sparse[=DENSITY], bf16, fp16, found 'bf16,bf16'
+// PARAMETER: error: expected a list, separated by commas, of none, bits, sparse[=DENSITY], bf16, fp16, found 'bf16=2'
 
 module {}
