@@ -120,8 +120,8 @@ Status Evaluation::runBatches() {
 Result<int> Evaluation::run() {
   ZC_ASSIGN_OR_RETURN(session, Session::open(rank, options.artifact));
   ZC_RETURN_IF_ERROR(world.agree(openFiles()));
-  ZC_RETURN_IF_ERROR(
-      session->prepare(options.threads, options.seed, {"init", "eval"}));
+  ZC_RETURN_IF_ERROR(session->prepare(options.threads, options.seed,
+                                      {"init", "eval"}, options.offloadFolder));
   ZC_RETURN_IF_ERROR(world.agree(openOutputs()));
   ZC_RETURN_IF_ERROR(runBatches());
   if (stopped) {

@@ -16,6 +16,7 @@ struct EvalOptions {
   std::string checkpoint; // DIR or DIR/step-N; empty: the artifact's weights
   uint64_t seed = 0;      // of weights that a run draws
   int threads = 0;
+  std::string offloadFolder; // for what is offloaded; empty: $TMPDIR, /var/tmp
 };
 
 /// Returns the signal that stopped it, which leaves no output, or 0.

@@ -447,8 +447,8 @@ Status Trainer::logStep(const Metric &loss, double seconds) {
   record.lr = appliedRate;
   ZC_ASSIGN_OR_RETURN(std::optional<Metric> norm,
                       readMetric(session->executor(), program(), "grad_norm"));
-  if (norm && std::isfinite(norm->value))
-    record.gradNorm = norm->text;
+  if (norm)
+    record.gradNorm = std::isfinite(norm->value) ? norm->text : "null";
   record.stepMs = seconds * 1e3;
   record.samplesPerSecond = rate;
   record.peakBytes = peakBytes;

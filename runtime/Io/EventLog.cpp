@@ -123,7 +123,7 @@ Status EventLog::write(const StepRecord &record) {
                      {"lr", record.lr},
                      {"step_ms", record.stepMs},
                      {"samples_per_s", record.samplesPerSecond}};
-  if (record.gradNorm)
+  if (record.gradNorm && *record.gradNorm != "null")
     scalars.push_back({"grad_norm", std::stod(*record.gradNorm)});
   return writeScalars(record.step, scalars);
 }

@@ -18,7 +18,7 @@ struct StepRecord {
   int64_t step = 0; // from 1
   std::string loss; // as exactDecimal prints it
   float lr = 0;
-  std::optional<std::string> gradNorm;
+  std::optional<std::string> gradNorm; // "null" where it is no number
   double stepMs = 0, samplesPerSecond = 0;
   uint64_t peakBytes = 0, sentBytes = 0;
 };

@@ -3,6 +3,8 @@
 import json
 import unittest
 
+import numpy as np
+
 from zctest import Fixture, ZcTest, latest_step, limit_file_size
 
 PARTS = ("optimizer", "parameters", "activations")
@@ -124,6 +126,19 @@ class Offload(ZcTest):
         self.assertEqual(list(place.iterdir()), [])
         self.zc(*run, "--steps", 2, "--resume")
         self.assertEqual(list(place.iterdir()), [])
+
+    def test_evaluation(self):
+        """Whatever the artifact offloads lies in the folder that one says."""
+        artifact, data, _ = self.plan("gpt", "--offload", "optimizer")
+        tokens = self.folder / "tokens.npy"
+        np.save(tokens, next(array for name, array in np.load(data).items()
+                             if name != "labels"))
+        name = next(name for name in np.load(data) if name != "labels")
+        say = ("eval", artifact, "--input", f"{name}={tokens}", "--output-dir",
+               self.folder / "out", "--offload-dir")
+        self.fails(1, ["cannot offload", "missing", "--offload-dir"], *say,
+                   self.folder / "missing")
+        self.zc(*say, self.folder)
 
     def test_wrong_folder(self):
         artifact, data, _ = self.plan("gpt", "--offload", "optimizer")

@@ -158,9 +158,23 @@ class Precision(ZcTest):
         self.assertEqual(state["loss_scale"]["value"], 65536 / 2 ** skipped)
         self.assertEqual(state["optimizer.step"]["value"], 16 - skipped)
         self.assertEqual(state["loss_scale.good_steps"]["value"], 16 - skipped)
+        norms = [line["grad_norm"] for line in read_log(log)]
+        self.assertEqual(norms.count(None), skipped)
         first = load_tensors(checkpoint / "step-1")
         for name, weight in self.initial(artifact).items():
             np.testing.assert_array_equal(first[name], weight, name)
+
+    def test_fp16_resumes_from_fp32(self):
+        """Whose checkpoints hold no scale: it begins as in a new run."""
+        fixture = Fixture("mlp")
+        checkpoint = self.folder / "ckpt"
+        for precision, steps in (("fp32", 2), ("fp16", 4)):
+            artifact = self.compile(fixture, "adamw", "--precision", precision)
+            self.train(artifact, fixture.data, steps, "--checkpoint",
+                       checkpoint, *(["--resume"] if steps > 2 else []))
+        state = json.loads((latest_step(checkpoint)
+                            / "train_state.json").read_text())["scalars"]
+        self.assertEqual(state["optimizer.step"]["value"], 4)
 
     def initial(self, artifact):
         """The weights an artifact begins with."""

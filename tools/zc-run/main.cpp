@@ -142,6 +142,13 @@ void addRankOptions(CLI::App &app, zc::LaunchOptions &options) {
       ->type_name("S");
 }
 
+void addOffloadOption(CLI::App &app, std::string &folder) {
+  app.add_option("--offload-dir", folder,
+                 "folder for what the artifact offloads, in a file without a "
+                 "name [$TMPDIR, or /var/tmp]")
+      ->type_name("DIR");
+}
+
 void addTrainOptions(CLI::App &app, zc::TrainOptions &options) {
   app.add_option("artifact", options.artifact, "the artifact, OUT.zca")
       ->required();
@@ -189,10 +196,7 @@ void addTrainOptions(CLI::App &app, zc::TrainOptions &options) {
                  "evaluate every K steps, besides at the end")
       ->check(kPositive)
       ->needs(evalData);
-  app.add_option("--offload-dir", options.offloadFolder,
-                 "folder for what the artifact offloads, in a file without a "
-                 "name [$TMPDIR, or /var/tmp]")
-      ->type_name("DIR");
+  addOffloadOption(app, options.offloadFolder);
   app.add_option("--threads", options.threads,
                  "at most what the artifact was compiled for [all of that]")
       ->check(CLI::Range(1, 4096));
@@ -217,6 +221,7 @@ void addEvalOptions(CLI::App &app, zc::EvalOptions &options,
   app.add_option("--threads", options.threads,
                  "at most what the artifact was compiled for [all of that]")
       ->check(CLI::Range(1, 4096));
+  addOffloadOption(app, options.offloadFolder);
 }
 
 } // namespace
