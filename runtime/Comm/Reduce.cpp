@@ -1,5 +1,6 @@
 #include "runtime/Comm/Reduce.h"
 #include "runtime/Base/Bfloat16.h"
+#include "runtime/Base/Float16.h"
 
 namespace zc {
 namespace {
@@ -21,14 +22,14 @@ void reduceElements(void *target, const void *source, int64_t count,
       out[i] = larger(out[i], in[i]);
 }
 
-void reduceBfloat16(void *target, const void *source, int64_t count,
-                    Reduction reduction) {
+template <float (*widen)(uint16_t), uint16_t (*narrow)(float)>
+void reduceNarrow(void *target, const void *source, int64_t count,
+                  Reduction reduction) {
   auto *out = static_cast<uint16_t *>(target);
   auto *in = static_cast<const uint16_t *>(source);
   for (int64_t i = 0; i < count; ++i) {
-    float a = bfloat16ToFloat(out[i]), b = bfloat16ToFloat(in[i]);
-    out[i] =
-        floatToBfloat16(reduction == Reduction::Sum ? a + b : larger(a, b));
+    float a = widen(out[i]), b = widen(in[i]);
+    out[i] = narrow(reduction == Reduction::Sum ? a + b : larger(a, b));
   }
 }
 
@@ -50,7 +51,11 @@ Status reduceInto(void *target, const void *source, int64_t count,
     reduceElements<int64_t>(target, source, count, reduction);
     return Status();
   case ElementType::BF16:
-    reduceBfloat16(target, source, count, reduction);
+    reduceNarrow<bfloat16ToFloat, floatToBfloat16>(target, source, count,
+                                                   reduction);
+    return Status();
+  case ElementType::F16:
+    reduceNarrow<halfToFloat, floatToHalf>(target, source, count, reduction);
     return Status();
   default:
     return makeError(StatusCode::Unsupported,

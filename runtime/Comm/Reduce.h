@@ -6,7 +6,8 @@
 
 namespace zc {
 
-/// target = target (+) source. bfloat16 is added in float32. Fails for types
+/// target = target (+) source. bfloat16 and float16 are added in
+/// float32. Fails for types
 /// that are never reduced.
 Status reduceInto(void *target, const void *source, int64_t count,
                   ElementType type, Reduction reduction);

@@ -1,10 +1,9 @@
 #include "runtime/Io/Convert.h"
 #include "runtime/Base/Bfloat16.h"
+#include "runtime/Base/Float16.h"
 #include "runtime/Plan/Types.h"
 
-#include <cmath>
 #include <cstring>
-#include <limits>
 
 namespace zc {
 namespace {
@@ -98,23 +97,6 @@ template <typename To> Converter fromFloat(const NpyArray &array) {
     return sizeof(To) == sizeof(double) ? convertFloats<double, To> : nullptr;
   }
 }
-
-} // namespace
-
-float halfToFloat(uint16_t bits) {
-  int sign = bits >> 15, exponent = (bits >> 10) & 31, fraction = bits & 1023;
-  float magnitude;
-  if (exponent == 31)
-    magnitude = fraction ? std::numeric_limits<float>::quiet_NaN()
-                         : std::numeric_limits<float>::infinity();
-  else if (exponent == 0)
-    magnitude = std::ldexp(float(fraction), -24);
-  else
-    magnitude = std::ldexp(float(fraction + 1024), exponent - 25);
-  return sign ? -magnitude : magnitude;
-}
-
-namespace {
 
 /// A float is finite unless all bits of its exponent are set.
 template <typename Bits>

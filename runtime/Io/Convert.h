@@ -22,8 +22,6 @@ int64_t integerAt(const char *data, plan::DataType type, int64_t index);
 /// Whether no element is an infinity or NaN; integers never are.
 bool allFinite(plan::DataType type, std::string_view bytes);
 
-float halfToFloat(uint16_t bits);
-
 } // namespace zc
 
 #endif // ZC_RUNTIME_IO_CONVERT_H

@@ -83,7 +83,7 @@ bool reduces(plan::CollectiveKind kind) {
 
 bool isReducible(plan::DataType type) {
   return type == plan::F32 || type == plan::F64 || type == plan::BF16 ||
-         type == plan::I32 || type == plan::I64;
+         type == plan::F16 || type == plan::I32 || type == plan::I64;
 }
 
 Status verifyPlaces(const plan::CollectiveCall &call,

@@ -1,5 +1,6 @@
 #include "runtime/Comm/InProcess/InProcess.h"
 #include "runtime/Base/Bfloat16.h"
+#include "runtime/Base/Float16.h"
 
 #include <cmath>
 #include <functional>
@@ -122,11 +123,20 @@ TEST_P(InProcess, SentBytesEqualTheClosedForms) {
   });
 }
 
+uint16_t narrowTo(ElementType type, float value) {
+  return type == ElementType::F16 ? floatToHalf(value) : floatToBfloat16(value);
+}
+
+float widen(ElementType type, uint16_t bits) {
+  return type == ElementType::F16 ? halfToFloat(bits) : bfloat16ToFloat(bits);
+}
+
 TEST(InProcessRanks, EveryAlgorithmAddsAndCountsAlike) {
   for (int p = 1; p <= 9; ++p)
     onRanks(p, [&](Communicator &comm) {
       for (int algorithm = 0; algorithm <= plan::PARAMETER_SERVER; ++algorithm)
-        for (ElementType type : {ElementType::F32, ElementType::BF16}) {
+        for (ElementType type :
+             {ElementType::F32, ElementType::BF16, ElementType::F16}) {
           const int64_t count = 13;
           CollectiveLaunch launch;
           launch.shape = {plan::ALL_REDUCE,
@@ -137,7 +147,7 @@ TEST(InProcessRanks, EveryAlgorithmAddsAndCountsAlike) {
           std::vector<uint16_t> halves(count);
           for (int64_t i = 0; i < count; ++i) {
             floats[i] = float(comm.rank() + i);
-            halves[i] = floatToBfloat16(floats[i]);
+            halves[i] = narrowTo(type, floats[i]);
           }
           void *data = type == ElementType::F32
                            ? static_cast<void *>(floats.data())
@@ -148,8 +158,8 @@ TEST(InProcessRanks, EveryAlgorithmAddsAndCountsAlike) {
           ASSERT_TRUE(collective.ok());
           ASSERT_TRUE((*collective)->run().ok());
           for (int64_t i = 0; i < count; ++i) {
-            float found = type == ElementType::F32 ? floats[i]
-                                                   : bfloat16ToFloat(halves[i]);
+            float found =
+                type == ElementType::F32 ? floats[i] : widen(type, halves[i]);
             EXPECT_EQ(found, float(p * (p - 1) / 2 + p * i))
                 << p << " ranks, algorithm " << algorithm;
           }
@@ -180,6 +190,16 @@ TEST(InProcessRanks, Bfloat16IsAddedInFloat32) {
         comm.allReduce(data, 2, ElementType::BF16, Reduction::Sum).ok());
     EXPECT_EQ(data[0], 0x4000); // 2
     EXPECT_EQ(data[1], 0x40c9); // 6.28125
+  });
+}
+
+TEST(InProcessRanks, Float16IsAddedInFloat32AndOverflows) {
+  onRanks(2, [&](Communicator &comm) {
+    uint16_t data[] = {0x3c00, 0x7bff, 0xfc00}; // 1, 65504, -infinity
+    ASSERT_TRUE(comm.allReduce(data, 3, ElementType::F16, Reduction::Sum).ok());
+    EXPECT_EQ(data[0], 0x4000); // 2
+    EXPECT_EQ(data[1], 0x7c00); // infinity
+    EXPECT_EQ(data[2], 0xfc00);
   });
 }
 

@@ -1,5 +1,6 @@
 #include "runtime/Io/Convert.h"
 #include "runtime/Base/Bfloat16.h"
+#include "runtime/Base/Float16.h"
 
 #include <cmath>
 #include <cstring>
@@ -90,6 +91,28 @@ TEST(Convert, HalvesAndBfloat16AreExact) {
   for (float value : {0.0f, -1.5f, 3e38f, kInfinity})
     EXPECT_EQ(floatToBfloat16(bfloat16ToFloat(floatToBfloat16(value))),
               floatToBfloat16(value));
+}
+
+TEST(Convert, FloatsAreRoundedToTheNearestHalf) {
+  for (uint32_t bits = 0; bits < 0x10000; ++bits) {
+    float value = halfToFloat(uint16_t(bits));
+    if (std::isnan(value))
+      EXPECT_TRUE(std::isnan(halfToFloat(floatToHalf(value)))) << bits;
+    else
+      EXPECT_EQ(floatToHalf(value), bits);
+  }
+  // Between neighbours, the even one has ties; below, above and at all sizes.
+  for (uint16_t bits : {0x0000, 0x0001, 0x03ff, 0x0400, 0x3c00, 0x7bfe}) {
+    float tie = (halfToFloat(bits) + halfToFloat(uint16_t(bits + 1))) / 2;
+    uint16_t even = bits & 1 ? uint16_t(bits + 1) : bits;
+    EXPECT_EQ(floatToHalf(tie), even) << bits;
+    EXPECT_EQ(floatToHalf(std::nextafter(tie, 0.0f)), bits);
+    EXPECT_EQ(floatToHalf(std::nextafter(tie, 1e9f)), bits + 1);
+    EXPECT_EQ(floatToHalf(-tie), even | 0x8000);
+  }
+  EXPECT_EQ(floatToHalf(65519.9f), 0x7bff);
+  for (float large : {65520.0f, 3e38f, kInfinity})
+    EXPECT_EQ(floatToHalf(large), 0x7c00);
 }
 
 template <typename T> std::string bytesOf(std::vector<T> values) {
