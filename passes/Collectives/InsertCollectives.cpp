@@ -133,7 +133,9 @@ void Resharder::reduceAs(const Layout &wanted, Type element) {
   convertTo(element);
   value.getDefiningOp()->setAttr(kStagingAttr, builder.getUnitAttr());
   value.getDefiningOp()->setAttr(dist::kTrafficAttr, sent);
-  if (Attribute late = terms.getDefiningOp()->getAttr(kLateAttr))
+  // What micro-batches have added up is an argument.
+  Operation *producer = terms.getDefiningOp();
+  if (Attribute late = producer ? producer->getAttr(kLateAttr) : Attribute())
     value.getDefiningOp()->setAttr(kLateAttr, late);
   reduce(wanted);
   value.getDefiningOp()->setAttr(kStagingAttr, builder.getUnitAttr());

@@ -12,10 +12,11 @@ namespace zc {
 OpPlanner::OpPlanner(Operation *op, ArrayRef<Layout> operands,
                      ArrayRef<Layout> hints,
                      llvm::function_ref<bool(unsigned)> isFree,
-                     dist::MeshAttr mesh)
+                     dist::MeshAttr mesh, bool countsElements)
     : op(op), rule(cast<ShardableOpInterface>(op).getShardingRule()),
       actual(operands), hints(hints), isFree(isFree), mesh(mesh),
-      factorAxes(rule.factors.size()), open(operands.size()) {}
+      countsElements(countsElements), factorAxes(rule.factors.size()),
+      open(operands.size()) {}
 
 OpLayouts OpPlanner::plan() {
   divideFactors();
@@ -46,6 +47,13 @@ double OpPlanner::bytesOf(Value value) const {
   auto type = cast<ShapedType>(value.getType());
   return static_cast<double>(type.getNumElements()) *
          type.getElementTypeBitWidth();
+}
+
+/// What it costs to send.
+double OpPlanner::sizeOf(Value value) const {
+  return countsElements
+             ? double(cast<ShapedType>(value.getType()).getNumElements())
+             : bytesOf(value);
 }
 
 Layout OpPlanner::layoutOf(ArrayRef<int> dims) const {
@@ -144,7 +152,7 @@ void OpPlanner::keepUnreduced(int axis) {
     resultOpen.push_back(axis);
   SmallVector<unsigned> joint, separate;
   bool anyOpen = false, allOpen = true;
-  double bytes = 0, resultBytes = 0;
+  double size = 0, resultSize = 0;
   for (unsigned operand = 0; operand < actual.size(); ++operand) {
     bool isOpen = actual[operand].isUnreduced(axis);
     if (used) {
@@ -159,14 +167,12 @@ void OpPlanner::keepUnreduced(int axis) {
     } else if (rule.linearity[operand] == Linearity::Separate && isOpen) {
       separate.push_back(operand);
     }
-    if (isOpen)
-      bytes += bytesOf(op->getOperand(operand));
-    else if (isFree(operand))
-      bytes += bytesOf(op->getOperand(operand));
+    if (isOpen || isFree(operand))
+      size += sizeOf(op->getOperand(operand));
   }
   for (Value result : op->getResults())
-    resultBytes = std::max(resultBytes, bytesOf(result));
-  if (used || (resultBytes > bytes && !op->hasAttr(kStaysTermAttr)))
+    resultSize = std::max(resultSize, sizeOf(result));
+  if (used || (resultSize > size && !op->hasAttr(kStaysTermAttr)))
     return;
   if (anyOpen && allOpen) {
     for (unsigned operand : joint)

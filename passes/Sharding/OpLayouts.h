@@ -19,13 +19,14 @@ struct OpLayouts {
 /// of two operands that disagree the larger wins. `hints`, one per result, are
 /// divisions that would be welcome where the operands do not say otherwise
 /// (empty: none). An operand may stay unreduced where the op is linear in it
-/// and the result is not larger. `isFree(i)`: operand i is zero, a sum of any
-/// terms.
+/// and the result is not larger, in bytes or, where `countsElements`, in
+/// elements. `isFree(i)`: operand i is zero, a sum of any terms.
 class OpPlanner {
 public:
   OpPlanner(mlir::Operation *op, llvm::ArrayRef<Layout> operands,
             llvm::ArrayRef<Layout> hints,
-            llvm::function_ref<bool(unsigned)> isFree, dist::MeshAttr mesh);
+            llvm::function_ref<bool(unsigned)> isFree, dist::MeshAttr mesh,
+            bool countsElements = false);
 
   OpLayouts plan();
 
@@ -39,6 +40,7 @@ private:
   void keepUnreduced(int axis);
   bool isCountedPerPart(unsigned operand, int axis) const;
   double bytesOf(mlir::Value value) const;
+  double sizeOf(mlir::Value value) const;
   Layout layoutOf(llvm::ArrayRef<int> dims) const;
 
   mlir::Operation *op;
@@ -46,6 +48,7 @@ private:
   llvm::ArrayRef<Layout> actual, hints;
   llvm::function_ref<bool(unsigned)> isFree;
   dist::MeshAttr mesh;
+  bool countsElements;
   llvm::SmallVector<Axes> factorAxes;
   llvm::SmallVector<Axes> open; // per operand: axes it stays unreduced over
   Axes resultOpen;

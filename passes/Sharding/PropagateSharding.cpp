@@ -7,6 +7,7 @@
 // these places are settled.
 //
 //===----------------------------------------------------------------------===//
+#include "passes/Sharding/GradientTerms.h"
 #include "passes/Sharding/Layout.h"
 #include "passes/Sharding/OpLayouts.h"
 #include "passes/Sharding/Passes.h"
@@ -59,6 +60,7 @@ private:
   void forward(Operation *op);
   std::optional<StringRef> reducedHere(Operation *op, Value result);
   Operation *replaceByFinerOps(Operation *op);
+  Operation *makeTerms(Operation *op);
   bool dividesWholeBatch(ArrayRef<Layout> operands,
                          ArrayRef<SmallVector<int>> operandDims);
   Operation *decompose(Operation *op, ArrayRef<Layout> operands,
@@ -88,6 +90,7 @@ private:
   DenseMap<Operation *, Layout> settled; // of reshards
   /// Accumulators whose division follows from what is added to them.
   DenseSet<Value> openAccumulators;
+  DenseSet<Value> gradientTerms; // as the program was when last seen forwards
 };
 
 } // namespace
@@ -206,7 +209,12 @@ OpLayouts Propagation::plan(Operation *op, ArrayRef<Layout> hints) {
   auto isFreeOperand = [&](unsigned index) {
     return isFree(op->getOperand(index));
   };
-  return OpPlanner(op, actual, hints, isFreeOperand, mesh).plan();
+  // All terms of gradients are sent in one type, whatever theirs.
+  bool countsElements = llvm::any_of(op->getResults(), [&](Value result) {
+    return gradientTerms.contains(result);
+  });
+  return OpPlanner(op, actual, hints, isFreeOperand, mesh, countsElements)
+      .plan();
 }
 
 /// Whether a value, and all that is made of it alone, ends in reshards or is
@@ -228,6 +236,43 @@ Operation *Propagation::replaceByFinerOps(Operation *op) {
            .needsFinerOps())
     return nullptr;
   return decompose(op, actual, {});
+}
+
+/// A unit's gradients are sums over the samples' axes but for some that every
+/// rank computed whole. These become terms too, so that the unit is reduced as
+/// one. Returns the first new op, or null.
+Operation *Propagation::makeTerms(Operation *op) {
+  if (!op->hasAttr(kStagingAttr))
+    return nullptr;
+  auto isOpen = [&](int axis) {
+    return llvm::any_of(op->getOperands(), [&](Value operand) {
+      return layouts.at(operand).isUnreduced(axis);
+    });
+  };
+  Axes axes;
+  for (int axis = 0; axis < static_cast<int>(mesh.getNumAxes()); ++axis)
+    if (llvm::is_contained(batchAxes, axis) && isOpen(axis))
+      axes.push_back(axis);
+  SmallVector<NamedAttribute> marks;
+  for (StringRef name : {StringRef(kStagingAttr), StringRef(kLateAttr)})
+    if (Attribute mark = op->getAttr(name))
+      marks.emplace_back(StringAttr::get(op->getContext(), name), mark);
+  OpBuilder builder(op);
+  Operation *before = op->getPrevNode();
+  bool any = false;
+  for (OpOperand &use : op->getOpOperands()) {
+    Layout layout = layouts.at(use.get());
+    bool isWhole = llvm::none_of(axes, [&](int axis) {
+      return layout.isUnreduced(axis) || layout.divides(axis);
+    });
+    if (axes.empty() || !isWhole || isFree(use.get()))
+      continue;
+    use.set(makeTerm(builder, use.get(), layout, axes, mesh, marks));
+    any = true;
+  }
+  if (!any)
+    return nullptr;
+  return before ? before->getNextNode() : &block.front();
 }
 
 /// Whether an axis that divides samples divides a dim that a rule wants whole:
@@ -342,21 +387,28 @@ std::optional<StringRef> Propagation::reducedHere(Operation *op, Value result) {
   // A sum that a finer form takes is used where it is whole.
   if (isStatistic(op))
     return StringRef(dist::kStatistics);
-  // What several read is reduced once for all of them, not behind each.
+  // What several read is reduced once for all of them, not behind each. Each
+  // gradient is sent with those that it is kept with.
   if (result.use_empty() || result.hasOneUse() ||
+      isOnlyGradient(program, result, gradientTerms) ||
       cast<ShapedType>(result.getType()).getNumElements() == 1)
     return std::nullopt;
-  return StringRef(dist::kActivations);
+  return gradientTerms.contains(result) ? StringRef(dist::kGradients)
+                                        : StringRef(dist::kActivations);
 }
 
 void Propagation::forwards() {
   plans.clear();
+  gradientTerms = findGradientTerms(program);
   for (Operation *op = &block.front(); op != block.getTerminator();) {
-    if (isa<ShardableOpInterface>(op))
-      if (Operation *first = replaceByFinerOps(op)) {
-        op = first;
-        continue;
-      }
+    Operation *first = makeTerms(op);
+    if (!first && isa<ShardableOpInterface>(op))
+      first = replaceByFinerOps(op);
+    if (first) {
+      gradientTerms = findGradientTerms(program);
+      op = first;
+      continue;
+    }
     forward(op);
     Operation *next = op->getNextNode();
     for (Value result : op->getResults())
@@ -502,6 +554,15 @@ void Propagation::write() {
     OpLayouts &mine = plans.at(&op);
     op.setAttr(dist::kOperandsAttr, toArrayAttr(mine.operands, mesh));
     op.setAttr(dist::kResultsAttr, toArrayAttr(mine.results, mesh));
+    // Where one is reduced before its end, it is sent as a gradient too.
+    if (llvm::any_of(op.getResults(),
+                     [&](Value result) {
+                       return gradientTerms.contains(result) &&
+                              !layouts.at(result).unreduced.empty();
+                     }) &&
+        !op.hasAttr(dist::kTrafficAttr))
+      op.setAttr(dist::kTrafficAttr,
+                 StringAttr::get(op.getContext(), dist::kGradients));
   }
   for (unsigned index = 0; index < program.getNumResults(); ++index)
     program.setResultAttr(index, dist::kShardingAttr,

@@ -17,4 +17,20 @@ module attributes {dist.mesh = #dist.mesh<dp=2>} {
     %2 = train.exp %1 {dist.operands = [#dist.sharding<_>], dist.results = [#dist.sharding<_>]} : (tensor<8xbf16>) -> tensor<8xbf16>
     return
   }
+
+  // Tests that what micro-batches have added up, an argument, is sent in another
+  // type as any gradient.
+  // CHECK-LABEL: func.func @accumulated
+  // CHECK-NOT: train.convert
+  // CHECK: dist.all_reduce %{{.*}} : {{.*}}tensor<8xf32>
+  // NARROW-LABEL: func.func @accumulated
+  // NARROW-SAME: (%[[SUM:[^:]*]]: tensor<8xf32>
+  // NARROW: %[[TERMS:.*]] = train.convert %[[SUM]] {{.*}}train.staging} : (tensor<8xf32>) -> tensor<8xbf16>
+  // NARROW: %[[ALL:.*]] = dist.all_reduce %[[TERMS]] {{.*}}traffic = "gradients"
+  // NARROW: train.convert %[[ALL]] {{.*}} : (tensor<8xbf16>) -> tensor<8xf32>
+  func.func @accumulated(%sum: tensor<8xf32> {dist.sharding = #dist.sharding<_ unreduced dp>}) {
+    %0 = dist.reshard %sum {dist.operands = [#dist.sharding<_ unreduced dp>], dist.results = [#dist.sharding<_>], dist.traffic = "gradients", train.gradients = array<i64: 0>} : tensor<8xf32>
+    %1 = train.exp %0 {dist.operands = [#dist.sharding<_>], dist.results = [#dist.sharding<_>]} : (tensor<8xf32>) -> tensor<8xf32>
+    return
+  }
 }

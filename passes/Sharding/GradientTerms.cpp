@@ -1,0 +1,117 @@
+//===- GradientTerms.cpp - the terms that gradients are sums of -----------===//
+#include "passes/Sharding/GradientTerms.h"
+
+#include "dialects/Train/Ops/OpSupport.h"
+#include "dialects/Train/StateLookup.h"
+
+using namespace mlir;
+using namespace zc::train;
+
+namespace zc {
+
+static bool carriesGradients(Operation *op) {
+  auto traffic = op->getAttrOfType<StringAttr>(dist::kTrafficAttr);
+  return traffic && traffic.getValue() == dist::kGradients;
+}
+
+static bool isAccumulated(func::FuncOp program, unsigned result) {
+  Attribute symbol = program.getResultAttr(result, kStateAttr);
+  StateOp state = symbol ? findState(program, symbol) : StateOp();
+  return state && state.getKind() == kAccumulator &&
+         numElements(state.getType()) > 1;
+}
+
+/// Whether the user's result is the sum of what it makes of each term.
+static bool addsUp(OpOperand &use) {
+  auto shardable = dyn_cast<ShardableOpInterface>(use.getOwner());
+  return shardable &&
+         shardable.getShardingRule().linearity[use.getOperandNumber()] ==
+             Linearity::Joint;
+}
+
+/// Whether a use is the end of a gradient's way, or a step of it whose result
+/// is among `terms`.
+static bool leadsToGradient(func::FuncOp program, OpOperand &use,
+                            const DenseSet<Value> &terms) {
+  Operation *user = use.getOwner();
+  if (isa<func::ReturnOp>(user))
+    return isAccumulated(program, use.getOperandNumber());
+  if (isa<dist::ReshardOp>(user))
+    return carriesGradients(user);
+  if (user->hasAttr(kStagingAttr))
+    return true;
+  return user->getNumResults() == 1 && terms.contains(user->getResult(0)) &&
+         addsUp(use);
+}
+
+bool isOnlyGradient(func::FuncOp program, Value value,
+                    const DenseSet<Value> &terms) {
+  return !value.use_empty() &&
+         llvm::all_of(value.getUses(), [&](OpOperand &use) {
+           return leadsToGradient(program, use, terms);
+         });
+}
+
+/// Whether somebody makes a gradient of all elements of `value`: one that is
+/// reduced right behind.
+static bool becomesGradient(Value value) {
+  return llvm::any_of(value.getUses(), [&](OpOperand &use) {
+    Operation *user = use.getOwner();
+    return user->getNumResults() == 1 && addsUp(use) &&
+           numElements(user->getResult(0).getType()) ==
+               numElements(value.getType()) &&
+           llvm::any_of(user->getUsers(), [](Operation *end) {
+             return isa<dist::ReshardOp>(end) && carriesGradients(end);
+           });
+  });
+}
+
+DenseSet<Value> findGradientTerms(func::FuncOp program) {
+  DenseSet<Value> terms;
+  Block &block = program.getBody().front();
+  for (Operation &op : llvm::reverse(block.without_terminator()))
+    for (Value result : op.getResults())
+      if (isOnlyGradient(program, result, terms) || becomesGradient(result))
+        terms.insert(result);
+  return terms;
+}
+
+/// 1, 0, 0, ...: a number for each of `count` ranks.
+static Value buildFirst(OpBuilder &builder, Location loc, int64_t count,
+                        FloatType element) {
+  SmallVector<APFloat> numbers(count,
+                               APFloat::getZero(element.getFloatSemantics()));
+  numbers[0] = APFloat::getOne(element.getFloatSemantics());
+  auto type = RankedTensorType::get(count, element);
+  return ConstantOp::create(builder, loc,
+                            DenseElementsAttr::get(type, ArrayRef(numbers)));
+}
+
+Value makeTerm(OpBuilder &builder, Value whole, const Layout &layout,
+               const Axes &axes, dist::MeshAttr mesh,
+               ArrayRef<NamedAttribute> marks) {
+  Location loc = whole.getLoc();
+  auto type = cast<RankedTensorType>(whole.getType());
+  int64_t ranks = groupSize(axes, mesh);
+  SmallVector<int64_t> shape = {ranks};
+  llvm::append_range(shape, type.getShape());
+  Value first = broadcast(
+      builder, loc,
+      buildFirst(builder, loc, ranks, cast<FloatType>(type.getElementType())),
+      shape, {0});
+  auto dims = llvm::to_vector(llvm::seq<int64_t>(1, type.getRank() + 1));
+  Value each = broadcast(builder, loc, whole, shape, dims);
+  Value product = MulOp::create(builder, loc, each, first);
+  // Every rank has the line of its own, of which the sum is the value.
+  auto lines = dist::ReshardOp::create(builder, loc, product);
+  Layout divided = layout;
+  divided.dims.insert(divided.dims.begin(), axes);
+  lines->setAttr(dist::kShardingAttr, divided.toAttr(mesh));
+  Value term = reduceSum(builder, loc, lines, {0});
+  for (Value made : {product, term})
+    for (NamedAttribute mark : marks)
+      made.getDefiningOp()->setAttr(mark.getName(), mark.getValue());
+  return term;
+}
+
+} // namespace zc

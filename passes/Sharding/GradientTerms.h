@@ -1,0 +1,36 @@
+//===- GradientTerms.h - the terms that gradients are sums of ---*- C++ -*-===//
+#ifndef ZC_PASSES_SHARDING_GRADIENTTERMS_H
+#define ZC_PASSES_SHARDING_GRADIENTTERMS_H
+
+#include "passes/Sharding/Layout.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/DenseSet.h"
+
+namespace zc {
+
+/// The values of `program` that are only added, moved or converted on their way
+/// to where gradients are reduced: dist.reshard of such traffic, a unit's
+/// vector, or an accumulator of more than one element. Reduced at their end,
+/// they are sent as what they are, in the type that gradients are reduced in.
+/// With them those that are gradients but for their shape and that others read
+/// too, as the norm does.
+llvm::DenseSet<mlir::Value> findGradientTerms(mlir::func::FuncOp program);
+
+/// Whether all who read `value` pass it on to gradients; `terms`:
+/// findGradientTerms.
+bool isOnlyGradient(mlir::func::FuncOp program, mlir::Value value,
+                    const llvm::DenseSet<mlir::Value> &terms);
+
+/// `whole`, which every rank has, as a sum of terms over `axes`: the first
+/// rank's is the value and all others' are 0. Exact; the zeros' sign is lost.
+/// `layout`: how `whole` is divided, not over `axes`. New ops stand where
+/// `builder` says; they take over `marks`.
+mlir::Value makeTerm(mlir::OpBuilder &builder, mlir::Value whole,
+                     const Layout &layout, const Axes &axes,
+                     dist::MeshAttr mesh,
+                     llvm::ArrayRef<mlir::NamedAttribute> marks);
+
+} // namespace zc
+
+#endif // ZC_PASSES_SHARDING_GRADIENTTERMS_H
