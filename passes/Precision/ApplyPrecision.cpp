@@ -115,15 +115,53 @@ private:
 
   /// Every value is converted once, where it is made.
   Value converted(Value value, Type element) {
-    Value &made = conversions[{value, element}];
-    if (made)
+    if (Value made = conversions.lookup({value, element}))
       return made;
     OpBuilder builder(program.getContext());
     builder.setInsertionPointAfterValue(value);
+    Value made;
     if (std::optional<double> number = getSplat(value))
-      return made = splat(builder, value.getLoc(),
-                          withElementType(value.getType(), element), *number);
-    return made = train::convert(builder, value.getLoc(), value, element);
+      made = splat(builder, value.getLoc(),
+                   withElementType(value.getType(), element), *number);
+    else if (element.isF32() && repeats(value))
+      made = movedAgain(builder, value, element);
+    else
+      made = train::convert(builder, value.getLoc(), value, element);
+    return conversions[{value, element}] = made;
+  }
+
+  /// The op that makes `value` of the elements of its only operand as they are,
+  /// or null.
+  static Operation *getMove(Value value) {
+    Operation *op = value.getDefiningOp();
+    auto cost = dyn_cast_or_null<CostOpInterface>(op);
+    bool moves = cost && cost.getFlops() == 0 && isPure(op) &&
+                 op->getNumOperands() == 1 && op->getNumResults() == 1 &&
+                 elementOf(op->getOperand(0)) == elementOf(value);
+    return moves ? op : nullptr;
+  }
+
+  /// Whether there are fewer numbers than elements: moves lead from something
+  /// smaller to `value`.
+  static bool repeats(Value value) {
+    int64_t size = numElements(value.getType());
+    while (Operation *op = getMove(value)) {
+      value = op->getOperand(0);
+      int64_t before = numElements(value.getType());
+      if (before != size)
+        return before < size;
+    }
+    return false;
+  }
+
+  /// What is repeated is converted where there is least of it: backwards, what
+  /// reaches the copies is then added up before it is rounded.
+  Value movedAgain(OpBuilder &builder, Value value, Type element) {
+    Operation *copy = builder.clone(*value.getDefiningOp());
+    copy->setOperand(0, converted(copy->getOperand(0), element));
+    copy->getResult(0).setType(
+        cast<RankedTensorType>(withElementType(value.getType(), element)));
+    return copy->getResult(0);
   }
 
   func::FuncOp program;

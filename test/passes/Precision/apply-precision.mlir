@@ -74,3 +74,32 @@ func.func @step(%w: tensor<4x4xf32> {train.state = @w},
   %5 = train.add %3, %4 : (tensor<f32>, tensor<f32>) -> tensor<f32>
   return %5 : tensor<f32>
 }
+
+// -----
+
+// Tests that what is repeated is converted before it is: its gradient is then
+// added up in float32. What is only moved is converted where it is read.
+train.state @w "parameter" : tensor<4x4xf32>
+train.state @scale "parameter" : tensor<4xf32>
+// CHECK-LABEL: func.func @step
+// CHECK-DAG: %[[Y:.*]] = train.matmul
+// CHECK-DAG: %[[WIDE:.*]] = train.convert %{{.*}} : (tensor<1x4xbf16>) -> tensor<1x4xf32>
+// CHECK-DAG: %[[ROWS:.*]] = train.broadcast %[[WIDE]] {{.*}} : (tensor<1x4xf32>) -> tensor<8x4xf32>
+// CHECK-DAG: %[[EXP:.*]] = train.exp %{{.*}} -> tensor<8x4xf32>
+// CHECK: train.mul %[[EXP]], %[[ROWS]]
+// CHECK: %[[TURNED:.*]] = train.transpose %[[Y]] {{.*}} -> tensor<4x8xbf16>
+// CHECK: train.convert %[[TURNED]] : (tensor<4x8xbf16>) -> tensor<4x8xf32>
+func.func @step(%w: tensor<4x4xf32> {train.state = @w}, %scale: tensor<4xf32> {train.state = @scale},
+    %x: tensor<8x4xf32> {train.input = "x"}) -> (tensor<f32> {train.metric = "loss"}) {
+  %0 = train.matmul %x, %w : (tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32>
+  %1 = train.exp %0 : (tensor<8x4xf32>) -> tensor<8x4xf32>
+  %2 = train.reshape %scale : (tensor<4xf32>) -> tensor<1x4xf32>
+  %3 = train.broadcast %2 {dims = array<i64: 0, 1>} : (tensor<1x4xf32>) -> tensor<8x4xf32>
+  %4 = train.mul %1, %3 : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<8x4xf32>
+  %5 = train.transpose %0 {permutation = array<i64: 1, 0>} : (tensor<8x4xf32>) -> tensor<4x8xf32>
+  %6 = train.exp %5 : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %7 = train.reduce "sum" %4 {dims = array<i64: 0, 1>} : (tensor<8x4xf32>) -> tensor<f32>
+  %8 = train.reduce "sum" %6 {dims = array<i64: 0, 1>} : (tensor<4x8xf32>) -> tensor<f32>
+  %9 = train.add %7, %8 : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  return %9 : tensor<f32>
+}
