@@ -229,6 +229,7 @@ LogicalResult Phases::buildPrograms() {
   if (options.classAxis)
     autodiff.loss.classAxis = *options.classAxis;
   autodiff.loss.accumulate = options.accumulate;
+  autodiff.loss.divideSums = options.precision == "fp16";
   autodiff.loss.ignoreIndex = options.ignoreIndex;
   if (options.batchNormStats == "local")
     autodiff.loss.statisticsShares =

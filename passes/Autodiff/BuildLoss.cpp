@@ -109,6 +109,16 @@ Value buildMean(OpBuilder &builder, Location loc, const SampleLosses &losses) {
   return DivOp::create(builder, loc, sum, buildCount(builder, loc, losses));
 }
 
+/// A sum over one of `parts` of the samples, or how many it is of, in units of
+/// the power of two next above the most that all parts can have.
+Value inUnits(OpBuilder &builder, Location loc, Value sum,
+              const SampleLosses &losses, int64_t parts) {
+  auto type = cast<ShapedType>(losses.losses.getType());
+  double unit = llvm::PowerOf2Ceil(type.getNumElements() * parts);
+  return MulOp::create(builder, loc, sum,
+                       splat(builder, loc, sum.getType(), 1 / unit));
+}
+
 /// Removes arguments that nothing reads (weights of branches the loss does not
 /// need, inputs of other outputs).
 void eraseUnusedArguments(func::FuncOp program) {
@@ -239,6 +249,10 @@ private:
     if (accumulate > 1 && function.labelType(cast<RankedTensorType>(
                               forward.getResultTypes()[index])))
       count = buildCount(builder, loc, losses);
+    if (count && divideSums) {
+      mean = inUnits(builder, loc, mean, losses, accumulate);
+      count = inUnits(builder, loc, count, losses, accumulate);
+    }
     if (kinds[index] == PartKind::Mean)
       mean = DivOp::create(builder, loc, mean,
                            splat(builder, loc, mean.getType(), accumulate));

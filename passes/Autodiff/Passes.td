@@ -36,6 +36,10 @@ def BuildLossPass : Pass<"zc-build-loss", "::mlir::ModuleOp"> {
     Option<"accumulate", "accumulate", "int64_t", "1",
            "micro-batches of a step; above 1, @step is one of them and its loss "
            "a sum">,
+    Option<"divideSums", "divide-sums", "bool", "false",
+           "with accumulate, divide that sum, and the count that goes with it, "
+           "by the power of two next above how many can count: gradients of "
+           "what float16 has range for, and exactly the same mean">,
     Option<"statisticsShares", "statistics-shares", "int64_t", "1",
            "consecutive shares of the samples that each have batch statistics "
            "of their own; the first one's count for the running ones">
