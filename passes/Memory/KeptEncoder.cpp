@@ -80,7 +80,8 @@ makeRegion(OpBuilder &builder, Location loc, ValueRange inputs,
   auto block = std::make_unique<Block>();
   for (Value input : inputs)
     block->addArgument(input.getType(), loc);
-  OpBuilder inner = OpBuilder::atBlockEnd(block.get());
+  OpBuilder inner(builder.getContext()); // the block is nowhere yet
+  inner.setInsertionPointToEnd(block.get());
   SmallVector<Value> yielded = body(inner, block->getArguments());
   YieldOp::create(inner, loc, yielded);
   auto region = FusedOp::create(

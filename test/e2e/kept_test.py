@@ -5,6 +5,8 @@ In 16 bits the forward is the same bit for bit, so is the first step's loss; a
 gradient is rounded where it is a product with a kept value. bfloat16 has 8 bits,
 so each such factor is off by at most 2^-9 of itself, by chance up or down:
 gradients by less than that of their norm, times a few layers; fp16 has 11 bits.
+A softmax turns logits of 10 and more, off by that part, into probabilities that
+are off by some percents, and a bias's gradient adds them up with either sign.
 In parts nothing changes at all.
 """
 import json
@@ -14,7 +16,7 @@ import numpy as np
 
 from zctest import Fixture, ZcTest, latest_step, load_tensors, read_log
 
-LAYERS = 8
+TYPICAL, MOST = 16, 80  # in units of what one factor is off by
 # What a rounded factor is off by at most.
 ROUNDING = {"bf16": 2 ** -9, "fp16": 2 ** -12}
 
@@ -51,28 +53,31 @@ class LowPrecision(Kept):
             chosen = (*options, "--compress-activations", encoding)
             losses, _, report = self.train_planned(fixture, *chosen)
             self.assertEqual(losses[0], exact[0], "the forward is the same")
-            self.assertNotEqual(losses, exact, "gradients are not")
             np.testing.assert_allclose(losses, exact, rtol=rounding)
             rounded = self.weights_after_a_step(fixture, 1e-3, *chosen)
-            for name, before in start.items():
-                self.compare(name, whole[name] - before,
-                             rounded[name] - whole[name],
-                             LAYERS * rounding, np.linalg.norm(before))
+            off = self.relative_errors(start, whole, rounded)
+            self.assertGreater(max(off), 0, "gradients are not the same")
+            self.assertLess(max(off), MOST * rounding)
+            self.assertLess(np.median(off), TYPICAL * rounding)
             peaks.add(report["memory"]["peak"])
         self.assertEqual(len(peaks), 1)
         self.assertLess(max(peaks), plain["memory"]["peak"])
 
-    def compare(self, name, step, error, limit, size):
-        # Of steps near float32's own rounding nothing can be said.
-        if np.linalg.norm(step) > 1e-4 * size:
-            self.assertLess(np.linalg.norm(error),
-                            limit * np.linalg.norm(step), name)
+    def relative_errors(self, start, whole, rounded):
+        """By how much of itself a weight's step differs. Of steps near
+        float32's own rounding nothing can be said."""
+        off = []
+        for name, before in start.items():
+            step = np.linalg.norm(whole[name] - before)
+            if step > 1e-4 * np.linalg.norm(before):
+                off.append(np.linalg.norm(rounded[name] - whole[name]) / step)
+        return off
 
     def test_transformer(self):
         self.check("gpt")
 
     def test_convolutions(self):
-        self.check("resnet")
+        self.check("cnn")
 
     def test_with_other_policies(self):
         """Recomputed values are not kept; micro-batches; ranks; a file."""
@@ -96,15 +101,27 @@ class LowPrecision(Kept):
                                      plain["memory"]["peak"])
 
     def test_range(self):
-        """What fp16 does not reach is kept as its largest number: gradients
-        stay finite."""
+        """What fp16 does not reach is kept as its largest number: losses and
+        weights stay finite."""
+        fixture = Fixture("cnn")
+        artifact = self.compile(fixture, "sgd", "--compress-activations",
+                                "fp16")
+        arrays = dict(np.load(fixture.data))
+        for name in set(arrays) - {"labels"}:
+            arrays[name] = arrays[name] * np.float32(1e6)
+        data = self.folder / "large.npz"
+        np.savez(data, **arrays)
+        folder = self.folder / "ckpt"
+        self.train(artifact, data, 2, "--checkpoint", folder, lr=1e-12)
+        for name, tensor in load_tensors(latest_step(folder)).items():
+            self.assertTrue(np.isfinite(tensor).all(), name)
 
 
 class Lossless(Kept):
     """Bits and sparse tensors change no number."""
 
-    def check(self, model, *options, run=(), lists=("sparse=0.9",
-                                                    "bits,sparse=0.9")):
+    def check(self, model, *options, run=(), lists=("sparse=0.6",
+                                                    "bits,sparse=0.6")):
         fixture = Fixture(model)
         losses, weights, plain = self.train_planned(fixture, *options, run=run)
         peaks = {"none": plain["memory"]["peak"]}
@@ -119,11 +136,11 @@ class Lossless(Kept):
 
     def test_convolutions(self):
         peaks = self.check("vgg")
-        self.assertLess(peaks["sparse=0.9"], peaks["none"])
+        self.assertLess(peaks["sparse=0.6"], peaks["none"])
 
     def test_signs(self):
-        """What is kept for a mean alone; a skip connection is a copy."""
-        peaks = self.check("unet", lists=("bits",))
+        """What the backward asks no more of than whether it is above 0."""
+        peaks = self.check("cnn", lists=("bits",))
         self.assertLess(peaks["bits"], peaks["none"])
 
     def test_with_other_policies(self):
@@ -135,7 +152,7 @@ class Lossless(Kept):
                 ("--local-ranks", 2)}.items():
             with self.subTest(options=options):
                 self.check("vgg", *options, run=run,
-                           lists=("bits,sparse=0.9",))
+                           lists=("bits,sparse=0.6",))
 
     def test_no_room(self):
         """A run that needs more room ends and says so; its checkpoint stays."""

@@ -26,7 +26,7 @@ train.state @w1 "parameter" : !w
 
 // Tests that what a ReLU has made is kept without its zeros for a product, but
 // not where another op reads it.
-// SPARSE: %[[R:.*]] = train.fused
+// SPARSE: %[[R:[0-9]+]] = train.fused(%{{[0-9]+}}) : (tensor<64x72xf32>) -> tensor<64x72xf32>
 // SPARSE: train.relu
 // SPARSE: %[[KEPT:.*]]:3 = train.fused(%[[R]]) {library = "zc.sparse"{{.*}} : (tensor<64x72xf32>) -> (tensor<576xi8>, tensor<3xi64>, tensor<2304xf32>)
 // SPARSE: train.sparse_encode

@@ -136,7 +136,7 @@ TEST_F(RecomputeTest, TakesTheQuickestPlanThatFits) {
       double seconds = 0;
       for (unsigned place : analysis.getRecomputed(kept).set_bits())
         seconds += estimateSeconds(analysis.getForward()[place]);
-      FailureOr<Peak> peak = measurePeak(*module, kept, {}, /*prefetch=*/1);
+      FailureOr<Peak> peak = measurePeak(*module, kept, {}, {}, /*prefetch=*/1);
       ASSERT_TRUE(succeeded(peak));
       choices.push_back({peak->total(), seconds});
     }
@@ -202,7 +202,7 @@ TEST_F(RecomputeTest, ChoosesWhatToOffloadAsWell) {
       double again = 0;
       for (unsigned place : analysis.getRecomputed(kept).set_bits())
         again += estimateSeconds(analysis.getForward()[place]);
-      FailureOr<Peak> peak = measurePeak(*module, kept, offload, 1);
+      FailureOr<Peak> peak = measurePeak(*module, kept, offload, {}, 1);
       ASSERT_TRUE(succeeded(peak));
       int64_t moved = 2 * kBytes * offload.values.count() +
                       4 * kBytes * offload.parameters +
