@@ -18,7 +18,7 @@ namespace {
 struct EvalArguments {
   std::string model;
   std::vector<std::string> inputs, dims, batchDims;
-  std::string outputDir, checkpoint;
+  std::string outputDir, checkpoint, offloadDir;
   std::optional<uint64_t> seed;
   int64_t threads = 0, localRanks = 0;
 };
@@ -32,6 +32,8 @@ static std::vector<std::string> makeArguments(const EvalArguments &given,
   arguments.insert(arguments.end(), {"--output-dir", given.outputDir});
   if (!given.checkpoint.empty())
     arguments.insert(arguments.end(), {"--checkpoint", given.checkpoint});
+  if (!given.offloadDir.empty())
+    arguments.insert(arguments.end(), {"--offload-dir", given.offloadDir});
   if (given.seed)
     arguments.insert(arguments.end(), {"--seed", std::to_string(*given.seed)});
   if (given.threads)
@@ -133,6 +135,11 @@ Command zc::addEvalCommand(CLI::App &command) {
                   "(zc compile --init) [0]")
       ->check(checkSeed);
   addDimOptions(command, given->dims, given->batchDims);
+  command
+      .add_option("--offload-dir", given->offloadDir,
+                  "folder for what the artifact offloads, in a file without a "
+                  "name [$TMPDIR, or /var/tmp]")
+      ->type_name("DIR");
   command
       .add_option("--threads", given->threads,
                   "at most what the artifact was compiled for; by default that")

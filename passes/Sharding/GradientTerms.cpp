@@ -114,4 +114,15 @@ Value makeTerm(OpBuilder &builder, Value whole, const Layout &layout,
   return term;
 }
 
+DenseSet<Value> findWantedTerms(Block &block) {
+  DenseSet<Value> wanted;
+  for (Operation &op : llvm::reverse(block)) {
+    bool passesOn = llvm::any_of(
+        op.getResults(), [&](Value result) { return wanted.contains(result); });
+    if (passesOn || isa<dist::CollectiveOpInterface>(op))
+      wanted.insert(op.operand_begin(), op.operand_end());
+  }
+  return wanted;
+}
+
 } // namespace zc

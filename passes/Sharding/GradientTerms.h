@@ -22,6 +22,10 @@ llvm::DenseSet<mlir::Value> findGradientTerms(mlir::func::FuncOp program);
 bool isOnlyGradient(mlir::func::FuncOp program, mlir::Value value,
                     const llvm::DenseSet<mlir::Value> &terms);
 
+/// The values of which somebody wants every rank's term for itself, so that
+/// they are not to be added up before.
+llvm::DenseSet<mlir::Value> findWantedTerms(mlir::Block &block);
+
 /// `whole`, which every rank has, as a sum of terms over `axes`: the first
 /// rank's is the value and all others' are 0. Exact; the zeros' sign is lost.
 /// `layout`: how `whole` is divided, not over `axes`. New ops stand where

@@ -1,10 +1,9 @@
 //===- PropagateSharding.cpp - --zc-propagate-sharding --------------------===//
 //
 // Forwards, every op's rule says how its results are divided; backwards, what
-// every rank has whole and only needs in part is computed in part. Where a
-// value must be reduced once for all its users stands a dist.reshard; how that
-// is divided is decided by the users, so that propagation is repeated until
-// these places are settled.
+// every rank has whole and only needs in part is computed in part. Where values
+// are reduced once for all users stands a dist.reshard; how it is divided is
+// decided by the users: propagation is repeated until these places are settled.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Sharding/GradientTerms.h"
@@ -117,19 +116,6 @@ dist::ReshardOp Propagation::reduceOnce(Value value, StringRef traffic) {
   reshard->setAttr(dist::kTrafficAttr, builder.getStringAttr(traffic));
   value.replaceAllUsesExcept(reshard, reshard);
   return reshard;
-}
-
-/// The values of which somebody wants every rank's term for itself, so that
-/// they are not to be added up before.
-static DenseSet<Value> findWantedTerms(Block &block) {
-  DenseSet<Value> wanted;
-  for (Operation &op : llvm::reverse(block)) {
-    bool passesOn = llvm::any_of(
-        op.getResults(), [&](Value result) { return wanted.contains(result); });
-    if (passesOn || isa<dist::CollectiveOpInterface>(op))
-      wanted.insert(op.operand_begin(), op.operand_end());
-  }
-  return wanted;
 }
 
 /// What micro-batches have added up is reduced before anybody reads it: the
@@ -344,11 +330,11 @@ static Layout beforeReducing(Layout input, const Layout &result) {
 /// Of one that stands there before shardings are chosen: what it asks for.
 OpLayouts Propagation::planCollective(Operation *op) {
   auto collective = cast<dist::CollectiveOpInterface>(op);
-  dist::ShardingAttr asked =
+  auto asked =
       collective.getOperandSharding(layouts.at(op->getOperand(0)).toAttr(mesh));
   std::string error; // of what it asks for itself there is none
-  dist::ShardingAttr made = collective.applyTo(asked, error);
-  return {{Layout::from(asked, mesh)}, {Layout::from(made, mesh)}};
+  return {{Layout::from(asked, mesh)},
+          {Layout::from(collective.applyTo(asked, error), mesh)}};
 }
 
 void Propagation::forward(Operation *op) {

@@ -122,7 +122,7 @@ class Memory(ZcTest):
                 self.assertIn(f"{value / 2 ** 20:.2f} MiB", text)
             best, root, linear = re.search(
                 f"<tr><td>{policy}</td><td>.*layers(?:<sup>(.*)</sup>)?</td>"
-                r".*\n?.*<td class=\"n\">(.*)%</td><td class=\"n\">(.*)%</td>"
+                r".*<td class=\"n\">(.*)%</td><td class=\"n\">(.*)%</td>"
                 "</tr>", text).groups()
             power = {"none": 1, "sqrt": 0.5}[policy]
             self.assertAlmostEqual(float(best or 1), power, delta=0.1)
