@@ -23,6 +23,7 @@
 #include <mutex>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -71,7 +72,8 @@ struct State {
   std::map<std::string, int> counts;
   std::map<void *, size_t> memory;
   size_t used = 0;
-  std::atomic<int> streams{0}, events{0};
+  std::map<std::thread::id, int> streams; // ranks are threads
+  std::atomic<int> events{0};
 };
 
 /// The stream whose graph this thread runs.
@@ -415,7 +417,12 @@ CUresult cuLaunchKernel(CUfunction function, unsigned x, unsigned, unsigned,
 }
 
 CUresult cuStreamCreate(CUstream *stream, unsigned) {
-  *stream = reinterpret_cast<CUstream>(new Stream{state().streams++ % 3});
+  {
+    // Every rank numbers its own: in one order, whoever comes first.
+    std::lock_guard<std::mutex> lock(state().mutex);
+    int number = state().streams[std::this_thread::get_id()]++ % 3;
+    *stream = reinterpret_cast<CUstream>(new Stream{number});
+  }
   return note("cuStreamCreate");
 }
 CUresult cuStreamDestroy(CUstream stream) {
