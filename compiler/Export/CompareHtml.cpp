@@ -43,8 +43,9 @@ int countLayers(const plan::Manifest &manifest) {
   return std::max<int>(1, static_cast<int>(layers.size()));
 }
 
-// --- Curves
-// ----------------------------------------------------------------------------
+//===----------------------------------------------------------------------===//
+// Curves
+//===----------------------------------------------------------------------===//
 
 PowerFit fitPower(const std::vector<double> &points,
                   const std::vector<double> &values, double exponent) {

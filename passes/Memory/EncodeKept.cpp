@@ -9,7 +9,6 @@
 //===----------------------------------------------------------------------===//
 #include "passes/Memory/EncodeKept.h"
 
-#include "dialects/Sched/SchedDialect.h"
 #include "dialects/Train/Ops/OpSupport.h"
 #include "passes/Analysis/LoopNests.h"
 #include "passes/Memory/StepAnalysis.h"
@@ -24,10 +23,6 @@ namespace {
 // Encoding less saves nothing that is worth a kernel, or digits.
 constexpr int64_t kFewestBytes = 4096;
 constexpr int64_t kLeastPart = 64; // of the largest kept value
-
-int64_t bytesOf(Value value) {
-  return sched::getByteSize(cast<ShapedType>(value.getType()));
-}
 
 ArrayRef<int64_t> shapeOfValue(Value value) {
   return cast<ShapedType>(value.getType()).getShape();

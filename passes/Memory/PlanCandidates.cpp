@@ -1,7 +1,6 @@
 //===- PlanCandidates.cpp - plans worth a look ----------------------------===//
 #include "passes/Memory/PlanCandidates.h"
 
-#include "dialects/Sched/SchedDialect.h"
 #include "passes/Scheduling/OffloadTimes.h"
 #include "passes/Scheduling/TrainProgram.h"
 
@@ -17,10 +16,6 @@ namespace zc {
 static constexpr double kExhaustivePlans = 512;
 static constexpr unsigned kSteps = 8;         // of bytes dropped
 static constexpr unsigned kSegmentCounts = 8; // tried at most
-
-static int64_t bytesOf(Value value) {
-  return sched::getByteSize(cast<ShapedType>(value.getType()));
-}
 
 PlanCandidates::PlanCandidates(const StepAnalysis &analysis,
                                std::optional<OffloadableBytes> offloadable)

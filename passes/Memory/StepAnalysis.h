@@ -75,6 +75,9 @@ private:
   llvm::BitVector saved;
 };
 
+/// The bytes of a tensor in memory.
+int64_t bytesOf(mlir::Value value);
+
 /// An op that is no single loop nest may add in another order when it works in
 /// place. So that its bits do not depend on what is recomputed, an op of the
 /// forward may only do so over values that no other op reads.

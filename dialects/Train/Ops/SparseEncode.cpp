@@ -33,14 +33,9 @@ void SparseEncodeOp::buildLinalg(OpBuilder &builder, Location loc,
   Value bits = outputs[0], offsets = outputs[1], values = outputs[2];
   for (Value output : outputs)
     buildFill(builder, loc, output, 0);
-  Type integer = builder.getI64Type();
-  Value counter = buildTemporary(builder, loc, {}, integer);
-  buildFill(builder, loc, counter, 0);
-  Value one = arith::ConstantIntOp::create(builder, loc, integer, 1);
-  Value capacity =
-      arith::ConstantIntOp::create(builder, loc, integer, shapeOf(values)[0]);
+  SparseCount nonZeros(builder, loc, values);
   buildSparseLoops(builder, loc, inputs[0], [&](const SparseElement &at) {
-    Value count = buildLoad(builder, loc, counter);
+    Value count = nonZeros.load();
     buildIf(builder, loc, at.isBlockStart,
             [&] { buildStore(builder, loc, count, offsets, {at.block}); });
     Value x = buildLoad(builder, loc, inputs[0], at.indices);
@@ -49,18 +44,12 @@ void SparseEncodeOp::buildLinalg(OpBuilder &builder, Location loc,
       buildStore(builder, loc,
                  arith::OrIOp::create(builder, loc, byte, at.mask), bits,
                  {at.byte});
-      Value fits = arith::CmpIOp::create(
-          builder, loc, arith::CmpIPredicate::slt, count, capacity);
-      buildIf(builder, loc, fits, [&] {
-        Value place = arith::IndexCastOp::create(builder, loc,
-                                                 builder.getIndexType(), count);
+      nonZeros.pass(count, [&](Value place) {
         buildStore(builder, loc, x, values, {place});
       });
-      buildStore(builder, loc, arith::AddIOp::create(builder, loc, count, one),
-                 counter);
     });
   });
-  buildStore(builder, loc, buildLoad(builder, loc, counter), offsets,
+  buildStore(builder, loc, nonZeros.load(), offsets,
              {builder.getIndexAttr(shapeOf(offsets)[0] - 1)});
 }
 

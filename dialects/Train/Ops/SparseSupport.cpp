@@ -74,4 +74,31 @@ void buildIf(OpBuilder &builder, Location loc, Value condition,
   body();
 }
 
+SparseCount::SparseCount(OpBuilder &builder, Location loc, Value values)
+    : builder(builder), loc(loc) {
+  Type integer = builder.getI64Type();
+  counter = buildTemporary(builder, loc, {}, integer);
+  buildFill(builder, loc, counter, 0);
+  one = arith::ConstantIntOp::create(builder, loc, integer, 1);
+  capacity =
+      arith::ConstantIntOp::create(builder, loc, integer, shapeOf(values)[0]);
+}
+
+Value SparseCount::load() { return buildLoad(builder, loc, counter); }
+
+void SparseCount::store(Value count) {
+  buildStore(builder, loc, count, counter);
+}
+
+void SparseCount::pass(Value count, llvm::function_ref<void(Value)> body) {
+  // Unsigned: nor is anything touched before the first value.
+  Value fits = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult,
+                                     count, capacity);
+  buildIf(builder, loc, fits, [&] {
+    body(arith::IndexCastOp::create(builder, loc, builder.getIndexType(),
+                                    count));
+  });
+  store(arith::AddIOp::create(builder, loc, count, one));
+}
+
 } // namespace zc::train

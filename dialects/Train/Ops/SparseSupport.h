@@ -33,6 +33,25 @@ void buildSparseLoops(mlir::OpBuilder &builder, mlir::Location loc,
                       mlir::Value dense,
                       llvm::function_ref<void(const SparseElement &)> body);
 
+/// How many of `values`, a sparse tensor's, come before the current element.
+class SparseCount {
+public:
+  /// None yet.
+  SparseCount(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value values);
+
+  mlir::Value load();
+  void store(mlir::Value count);
+  /// Emits what `body` builds of the place of the next value where there is
+  /// room for it, and counts it in any case. `count`: what load() has given.
+  void pass(mlir::Value count,
+            llvm::function_ref<void(mlir::Value place)> body);
+
+private:
+  mlir::OpBuilder &builder;
+  mlir::Location loc;
+  mlir::Value counter, one, capacity;
+};
+
 /// Emits what `body` builds where `condition` holds.
 void buildIf(mlir::OpBuilder &builder, mlir::Location loc,
              mlir::Value condition, llvm::function_ref<void()> body);
