@@ -1,7 +1,7 @@
 //===- ForwardOps.cpp - which ops of a program are its forward ------------===//
 #include "passes/Analysis/ForwardOps.h"
 
-#include "dialects/Train/TrainDialect.h"
+#include "dialects/Train/StateLookup.h"
 #include "passes/Autodiff/ProgramBuilder.h"
 
 using namespace mlir;
@@ -38,6 +38,28 @@ DenseSet<Operation *> findForwardOps(func::FuncOp program) {
     if (isLoss(program, index))
       losses.push_back(value.getDefiningOp());
   return findAncestors(std::move(losses));
+}
+
+/// With accumulation a gradient is added to a state; so is how many losses
+/// there are.
+static bool isGradientSum(func::FuncOp program, unsigned result) {
+  auto symbol =
+      program.getResultAttrOfType<FlatSymbolRefAttr>(result, kStateAttr);
+  StateOp state = symbol ? findState(program, symbol) : StateOp();
+  return state && state.getKind() == kAccumulator && !isLoss(program, result) &&
+         symbol.getValue() != (kAccumulatedPrefix + kLossCount).str();
+}
+
+SmallVector<Operation *> findGradientOps(func::FuncOp program) {
+  SmallVector<Operation *> ops;
+  for (auto region : program.getOps<FusedOp>())
+    if (region->hasAttr(kGradientsAttr))
+      ops.push_back(region);
+  Operation *end = program.getBody().front().getTerminator();
+  for (auto [index, value] : llvm::enumerate(end->getOperands()))
+    if (isGradientSum(program, index))
+      ops.push_back(value.getDefiningOp());
+  return ops;
 }
 
 } // namespace zc

@@ -14,6 +14,12 @@ findAncestors(llvm::SmallVector<mlir::Operation *> roots);
 /// The ops that the program's loss depends on; none where it has no loss.
 llvm::DenseSet<mlir::Operation *> findForwardOps(mlir::func::FuncOp program);
 
+/// The ops that make the gradients of a program of fused ops: those that are
+/// marked as such (kGradientsAttr), and those whose results are sums of
+/// micro-batches' gradients.
+llvm::SmallVector<mlir::Operation *>
+findGradientOps(mlir::func::FuncOp program);
+
 } // namespace zc
 
 #endif // ZC_PASSES_ANALYSIS_FORWARDOPS_H

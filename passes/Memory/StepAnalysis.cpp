@@ -44,11 +44,7 @@ void StepAnalysis::findForward() {
 }
 
 void StepAnalysis::findBackward() {
-  SmallVector<Operation *> gradients;
-  for (FusedOp op : program.getOps<FusedOp>())
-    if (op->hasAttr(kGradientsAttr))
-      gradients.push_back(op);
-  DenseSet<Operation *> ancestors = findAncestors(std::move(gradients));
+  DenseSet<Operation *> ancestors = findAncestors(findGradientOps(program));
   for (FusedOp op : program.getOps<FusedOp>())
     if (ancestors.contains(op) && !isForward(op))
       backward.push_back(op);

@@ -51,9 +51,32 @@ class Memory(ZcTest):
                                                  "softmax-cross-entropy"]
         for parts in ([], ["--accumulate", "2"]):
             self.check(model, options / "dropped.npz", *loss, *parts)
-        said = self.zc("compile", model, "-o", self.folder / "a.zca", *loss,
-                       "--recompute", "full")
-        self.assertRegex(said, r"computes \d+ kernels? of the forward again")
+            said = self.zc("compile", model, "-o", self.folder / "a.zca",
+                           *loss, *parts, "--recompute", "full")
+            self.assertRegex(said,
+                             r"computes \d+ kernels? of the forward again")
+
+    def test_micro_batches(self):
+        """What each keeps is recomputed, kept in fewer bytes, in a file, and
+        planned under a budget as what a whole batch keeps is."""
+        fixture = Fixture("gpt")
+        parts = (*fixture.compile_options("adamw"), "--accumulate", "2")
+        peaks = self.check(fixture.model, fixture.data, *parts,
+                           policies=POLICIES)
+        for policy in ("layer", "selective", "full"):
+            self.assertLess(peaks[policy], peaks["none"], policy)
+        artifact, _ = self.compile(fixture.model, *parts)
+        expected = self.numbers(artifact, fixture.data, steps=3)[:2]
+        for options in (("--offload", "activations"),
+                        ("--memory-budget", peaks["full"] + 1024, "--offload",
+                         "none"), ("--memory-budget", peaks["full"] * 3 // 4)):
+            with self.subTest(options=options):
+                artifact, plan = self.compile(fixture.model, *parts, *options)
+                self.assertLess(plan["peak"], peaks["none"])
+                self.assertEqual(plan["offloaded"] > 0, "none" not in options)
+                self.assertEqual(
+                    self.numbers(artifact, fixture.data, steps=3),
+                    (*expected, plan["peak"]))
 
     def test_small_tensors(self):
         """Kernels of one block round alike, whatever buffers they share."""
@@ -65,13 +88,17 @@ class Memory(ZcTest):
     def test_budget(self):
         fixture = Fixture("gpt")
         options = fixture.compile_options("adamw")
-        _, free = self.compile(fixture.model, *options)
+        artifact, free = self.compile(fixture.model, *options)
+        expected = self.numbers(artifact, fixture.data, steps=3)
+        self.assertEqual(expected[2], free["peak"])
         _, least = self.compile(fixture.model, *options, "--recompute", "full")
         for part in (0, 0.5, 1):
             budget = round(least["peak"] + part * (free["peak"] - least["peak"]))
-            _, plan = self.compile(fixture.model, *options,
-                                   "--memory-budget", budget)
+            artifact, plan = self.compile(fixture.model, *options,
+                                          "--memory-budget", budget)
             self.assertLessEqual(plan["peak"], budget)
+            numbers = self.numbers(artifact, fixture.data, steps=3)
+            self.assertEqual(numbers, (*expected[:2], plan["peak"]))
             if part == 1:
                 self.assertEqual(plan["peak"], free["peak"])
 
@@ -108,7 +135,8 @@ class Memory(ZcTest):
                 # Ends of segments fall where layers end.
                 self.assertAlmostEqual(slope / slopes[0], 1, delta=0.1,
                                        msg=f"{policy}: {values}")
-        self.check_page(kept, artifacts["none"] + artifacts["sqrt"])
+        # In no order: as a glob gives them, 16 in front of 4.
+        self.check_page(kept, sorted(artifacts["none"] + artifacts["sqrt"]))
 
     def check_page(self, kept, artifacts):
         """The page finds the two curves and which power of the layers each
