@@ -34,6 +34,8 @@ void buildAutodiffPipeline(OpPassManager &manager,
     if (options.applyPrecision)
       options.applyPrecision(manager);
     manager.addPass(createBuildBackwardPass());
+    // Gradients are marked where they are made: what folds goes before.
+    manager.addPass(createCanonicalizerPass());
     if (options.packGradients)
       options.packGradients(manager);
     if (options.splitsStep())
