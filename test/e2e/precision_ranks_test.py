@@ -67,8 +67,8 @@ class Sent(PrecisionTest):
     def test_every_gradient_once(self):
         # Of vit and lstm, which turn samples and time, ranks compute some
         # gradients whole; unet's and lstm's have others' terms in them.
-        for model, first in (("vit", 0), ("lstm", 1), ("unet", 0), ("bert", 0)):
-            for zero in range(first, 4):
+        for model in ("vit", "lstm", "unet", "bert"):
+            for zero in range(4):
                 for precision in ("bf16", "fp16")[:1 + (zero == 2)]:
                     with self.subTest(model=model, zero=zero,
                                       precision=precision):
@@ -222,24 +222,30 @@ class Float16(PrecisionTest):
         np.testing.assert_allclose(two, one, rtol=2e-3)
         self.assertGreater(np.abs(two - one).max(), 0)
 
-    def test_micro_batches_skip_no_more(self):
-        # However many losses a micro-batch adds up, its gradients are the step's.
+    BATCH, WIDTH = 512, 32
+
+    def linear(self, labels):
+        """A model y = x w, its data, and w."""
         rng = np.random.default_rng(1)
-        batch, width = 512, 32
-        value = helper.make_tensor_value_info
-        weight = (rng.normal(size=(width, width)) * 0.3).astype("f4")
+        value, shape = helper.make_tensor_value_info, [self.BATCH, self.WIDTH]
+        weight = (rng.normal(size=(self.WIDTH,) * 2) * 0.3).astype("f4")
         graph = helper.make_graph(
             [helper.make_node("MatMul", ["x", "w"], ["y"])], "linear",
-            [value("x", TensorProto.FLOAT, [batch, width])],
-            [value("y", TensorProto.FLOAT, [batch, width])],
+            [value("x", TensorProto.FLOAT, shape)],
+            [value("y", TensorProto.FLOAT, shape)],
             [numpy_helper.from_array(weight, "w")])
         model, data = self.folder / "m.onnx", self.folder / "d.npz"
         onnx.save(helper.make_model(
             graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9),
             model)
-        x = rng.normal(size=(batch, width)).astype("f4")
-        labels = (rng.normal(size=(batch, width)) * 1000 + 300).astype("f4")
-        np.savez(data, x=x, labels=labels)
+        np.savez(data, x=rng.normal(size=shape).astype("f4"), labels=labels)
+        return model, data, weight
+
+    def test_micro_batches_skip_no_more(self):
+        # However many losses a micro-batch adds up, its gradients are the step's.
+        rng = np.random.default_rng(2)
+        labels = rng.normal(size=(self.BATCH, self.WIDTH)) * 1000 + 300
+        model, data, _ = self.linear(labels.astype("f4"))
         found = [self.run_for(model, data, ["--loss", "mse", "--accumulate",
                                             parts], f"in-{parts}")
                  for parts in ("1", "2", "4")]
@@ -250,6 +256,24 @@ class Float16(PrecisionTest):
             self.assertEqual(scalars["loss_scale"], 65536 / 2 ** skipped)
             self.assertEqual(scalars["optimizer.step"], self.STEPS - skipped)
             self.assertTrue(np.isfinite(weights["w"]).all())
+
+    def test_one_micro_batch_skips_the_step(self):
+        # Whichever it is, and whichever rank's.
+        self.STEPS = 1
+        parts = 4
+        for part in range(parts):
+            labels = np.zeros((self.BATCH, self.WIDTH), "f4")
+            rank = part % 2  # of two
+            labels[(2 * part + rank) * self.BATCH // (2 * parts)] = 1e7
+            model, data, weight = self.linear(labels)
+            for mesh in ([], ["--mesh", "dp=2", "--zero", "1"]):
+                with self.subTest(part=part, mesh=mesh):
+                    skipped, scalars, weights = self.run_for(
+                        model, data, ["--loss", "mse", "--accumulate", parts,
+                                      *mesh], f"{part}-{len(mesh)}")
+                    self.assertEqual((skipped, scalars["optimizer.step"],
+                                      scalars["loss_scale"]), (1, 0, 32768))
+                    np.testing.assert_array_equal(weights["w"], weight)
 
 
 if __name__ == "__main__":
