@@ -90,6 +90,18 @@ private:
                             spec.capacity - place);
   }
 
+  /// A little more than was wanted, where that would still save bytes.
+  std::string adviseRoom(double share) const {
+    constexpr double kMostKept = 0.95; // as the compiler has it
+    double wanted = std::ceil(100 * share + 5) / 100;
+    if (wanted + 1.0 / static_cast<double>(8 * bytes) >= kMostKept)
+      return "";
+    char text[64];
+    std::snprintf(text, sizeof text,
+                  "with --compress-activations sparse=%.2f or ", wanted);
+    return text;
+  }
+
   /// In percent, with one digit: the share rounded up, the room down.
   std::string explain() const {
     auto percent = [&](double share, bool up) {
@@ -101,15 +113,10 @@ private:
     };
     auto elements = static_cast<double>(spec.elements);
     double share = static_cast<double>(next) / elements;
-    char wanted[32];
-    std::snprintf(wanted, sizeof wanted, "%.2f",
-                  std::min(1.0, std::ceil(100 * share + 5) / 100));
     return percent(share, true) + " of its " + std::to_string(spec.elements) +
            " elements are not zero, but there is room for " +
            percent(static_cast<double>(spec.capacity) / elements, false) +
-           "; nothing of this step is saved. Compile with "
-           "--compress-activations sparse=" +
-           wanted + " or without 'sparse', and resume from the last checkpoint";
+           "; compile " + adviseRoom(share) + "without 'sparse'";
   }
 
   SparseSpec spec;

@@ -60,7 +60,7 @@ std::optional<KeptEncoders> parseEncodings(StringRef list, std::string &error) {
     if (word == words.end())
       continue;
     KeptEncoders made = kind.create(word->split('=').second);
-    if (made.empty())
+    if (made.empty() || word->back() == '=')
       continue;
     llvm::move(made, std::back_inserter(encoders));
     words.erase(word);

@@ -54,6 +54,7 @@ private:
   Status openOutputs();
   Status runStep();
   Status runPrograms();
+  Status explainEnd(const Status &ran) const;
   void findSamples(int64_t step, int64_t part);
   void feedAhead(int64_t part);
   Status checkLoss(const Metric &loss);
@@ -330,9 +331,7 @@ Status Trainer::runStep() {
     ZC_RETURN_IF_ERROR(executor.writeState(*learningRate, 0, &appliedRate,
                                            sizeof(appliedRate)));
   if (Status ran = runPrograms(); !ran.ok())
-    return ran.code() == StatusCode::Cancelled
-               ? ran
-               : ran.withContext(strCat("step ", state.step + 1));
+    return explainEnd(ran);
   ZC_ASSIGN_OR_RETURN(std::optional<Metric> loss,
                       readMetric(executor, program(), "loss"));
   if (!loss)
@@ -341,6 +340,15 @@ Status Trainer::runStep() {
   ZC_RETURN_IF_ERROR(agreeOnStep(sound.ok() ? checkScale() : sound));
   ++state.step;
   return logStep(*loss, secondsSince(begin));
+}
+
+/// Of a step that could not be computed. Other ranks' failures are theirs to
+/// explain.
+Status Trainer::explainEnd(const Status &ran) const {
+  if (ran.code() == StatusCode::Cancelled)
+    return ran;
+  return Status(ran.code(), strCat("step ", state.step + 1, ": ", ran.message(),
+                                   "; stopped; ", printKept()));
 }
 
 /// Micro-batches are consecutive parts of the step's samples. While a device
