@@ -50,11 +50,35 @@ int zc::emitMachineCode(ModuleOp module, const CompileOptions &options) {
   return emitText(options.output, text);
 }
 
+using Settings = std::vector<std::pair<std::string, std::string>>;
+
+/// What changes where values are and how many bytes they have.
+static void addMemorySettings(const CompileOptions &options,
+                              Settings &settings) {
+  settings.push_back({"precision", options.precision});
+  if (options.getNumRanks() > 1) {
+    settings.push_back({"reduce-precision", options.reducePrecision});
+    settings.push_back({"zero", std::to_string(options.zero)});
+    settings.push_back({"unit", options.unit});
+  }
+  if (options.zeroGroup > 0)
+    settings.push_back({"zero-group", std::to_string(options.zeroGroup)});
+  settings.push_back(
+      {"recompute", options.recompute.empty() ? "none" : options.recompute});
+  if (!options.offload.empty())
+    settings.push_back({"offload", options.offload});
+  if (options.compressActivations != "none")
+    settings.push_back({"compress-activations", options.compressActivations});
+  if (options.partitionActivations)
+    settings.push_back({"partition-activations", "true"});
+  if (options.memoryBudget > 0)
+    settings.push_back({"memory-budget", std::to_string(options.memoryBudget)});
+}
+
 // What the user chose, for people and for `zc inspect`.
-static std::vector<std::pair<std::string, std::string>>
-listSettings(const CompileOptions &options) {
+static Settings listSettings(const CompileOptions &options) {
   auto number = [](double value) { return llvm::formatv("{0}", value).str(); };
-  std::vector<std::pair<std::string, std::string>> settings;
+  Settings settings;
   if (!options.init.empty())
     settings.push_back({"init", options.init});
   if (options.mode != "train")
@@ -79,12 +103,7 @@ listSettings(const CompileOptions &options) {
   settings.push_back({"dropout", options.dropout});
   settings.push_back({"batchnorm", options.batchNorm});
   settings.push_back({"batchnorm_stats", options.batchNormStats});
-  settings.push_back(
-      {"recompute", options.recompute.empty() ? "none" : options.recompute});
-  if (!options.offload.empty())
-    settings.push_back({"offload", options.offload});
-  if (options.memoryBudget > 0)
-    settings.push_back({"memory-budget", std::to_string(options.memoryBudget)});
+  addMemorySettings(options, settings);
   return settings;
 }
 

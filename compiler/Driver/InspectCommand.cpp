@@ -32,10 +32,17 @@ static int writePage(const Arguments &arguments,
   return emitText(arguments.html, compareAsHtml(named));
 }
 
+static bool asksForText(const InspectOptions &options) {
+  return options.memory || options.comm || options.schedule || options.ops ||
+         options.sharding || options.json;
+}
+
 static int inspectArtifacts(const Arguments &arguments) {
-  if (arguments.paths.size() > 1 && arguments.html.empty())
+  if (arguments.paths.size() > 1 &&
+      (arguments.html.empty() || asksForText(arguments.options)))
     throw CLI::ValidationError(
-        "artifact", "several of them are compared on a page: --html FILE");
+        "artifact", "several of them are compared on a page, --html FILE, and "
+                    "on nothing else");
   std::vector<Artifact> artifacts;
   for (const std::string &path : arguments.paths) {
     Result<Artifact> artifact = Artifact::load(path, /*checkWeights=*/false);
@@ -44,7 +51,9 @@ static int inspectArtifacts(const Arguments &arguments) {
     artifacts.push_back(std::move(*artifact));
   }
   if (!arguments.html.empty())
-    return writePage(arguments, artifacts);
+    if (int code = writePage(arguments, artifacts);
+        code != 0 || !asksForText(arguments.options))
+      return code;
   std::string text = inspect(artifacts.front().manifest(), arguments.options);
   if (!text.empty() && text.back() != '\n')
     text += '\n';

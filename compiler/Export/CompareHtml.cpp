@@ -5,6 +5,7 @@
 #include <cctype>
 #include <cmath>
 #include <iterator>
+#include <map>
 #include <set>
 
 using namespace zc::html;
@@ -91,6 +92,7 @@ namespace {
 
 struct Row {
   std::string name;
+  std::string choices; // all that was chosen but the model
   int layers = 1;
   MemoryReport report;
 
@@ -100,7 +102,7 @@ struct Row {
   double peak() const { return double(report.peak) / (1 << 20); }
 };
 
-/// Artifacts of more and more layers.
+/// Artifacts that differ in their models' layers alone, the fewest first.
 struct Series {
   std::string name;
   std::vector<const Row *> rows;
@@ -138,15 +140,42 @@ std::string commonName(const std::vector<const Row *> &rows) {
   return name.empty() ? rows.front()->name : name;
 }
 
+std::string listChoices(const plan::Manifest &manifest) {
+  std::set<std::string> choices = {"mode=" + manifest.mode(),
+                                   "device=" + manifest.target().device(),
+                                   "loss=" + manifest.loss(),
+                                   "optimizer=" + manifest.optimizer(),
+                                   "batch=" + std::to_string(manifest.batch()),
+                                   "accumulate=" +
+                                       std::to_string(manifest.accumulate())};
+  for (const auto *all : {&manifest.settings(), &manifest.mesh()})
+    for (const plan::Setting &each : *all)
+      choices.insert(each.name() + "=" + each.value());
+  std::string text;
+  for (const std::string &choice : choices)
+    text += choice + "\n";
+  return text;
+}
+
+/// In whatever order the rows come. Of several with equal choices and layers
+/// the first belongs to one series, the second to another.
 std::vector<Series> findSeries(const std::vector<Row> &rows) {
   std::vector<Series> series;
+  std::map<std::pair<std::string, int>, size_t> seen;     // choices, layers
+  std::map<std::pair<std::string, size_t>, size_t> known; // choices, turn
   for (const Row &row : rows) {
-    if (series.empty() || series.back().rows.back()->layers >= row.layers)
+    size_t turn = seen[{row.choices, row.layers}]++;
+    auto [found, isNew] = known.try_emplace({row.choices, turn}, series.size());
+    if (isNew)
       series.emplace_back();
-    series.back().rows.push_back(&row);
+    series[found->second].rows.push_back(&row);
   }
-  for (Series &each : series)
+  for (Series &each : series) {
+    std::stable_sort(
+        each.rows.begin(), each.rows.end(),
+        [](const Row *a, const Row *b) { return a->layers < b->layers; });
     each.name = commonName(each.rows);
+  }
   return series;
 }
 
@@ -296,7 +325,8 @@ std::string compareAsHtml(const std::vector<NamedManifest> &artifacts) {
   std::vector<Row> rows;
   std::set<int> layers;
   for (const auto &[name, manifest] : artifacts) {
-    rows.push_back({name, countLayers(manifest), measureMemory(manifest)});
+    rows.push_back({name, listChoices(manifest), countLayers(manifest),
+                    measureMemory(manifest)});
     layers.insert(rows.back().layers);
   }
   std::string text =

@@ -2,6 +2,7 @@
 #include "compiler/Export/HtmlParts.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 namespace zc::html {
@@ -39,6 +40,7 @@ std::string escape(const std::string &text) {
 
 std::string number(double value) {
   char text[32];
+  value = std::round(100 * value) / 100 + 0.0; // no -0
   std::snprintf(text, sizeof(text), "%.2f", value);
   return text;
 }

@@ -43,8 +43,8 @@ struct NamedManifest {
 
 /// Several artifacts as one page: a table, memory over the step of each, and,
 /// where their models differ in layers, activations and peak by these with the
-/// power of them that fits best. A row of artifacts of more and more layers is
-/// one curve, the next with fewer begins another.
+/// power of them that fits best. Artifacts of equal settings are one curve, in
+/// whatever order they come.
 std::string compareAsHtml(const std::vector<NamedManifest> &artifacts);
 
 /// How many layers a model has, by the numbers in its parameters' names: 2 of

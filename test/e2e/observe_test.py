@@ -157,6 +157,10 @@ class Observe(ZcTest):
                     for program in ("init", "step", "eval"))
         self.assertEqual(page.counts["rect"], drawn)
         self.assertEqual(page.counts["svg"], 6)
+        said = self.zc("inspect", self.artifact, "--html", path, "--memory",
+                       "--json")
+        self.assertEqual(set(json.loads(said)), set(json.loads(
+            self.zc("inspect", self.artifact, "--memory", "--json"))))
 
     def test_page_of_several(self):
         """Of one model there is no curve by layers."""
@@ -170,8 +174,9 @@ class Observe(ZcTest):
         self.assertEqual(page.counts["svg"], 2)
         self.assertIn("<h3>model</h3>", text)
         self.assertIn("<h3>&lt;other&gt;</h3>", text)
-        self.fails(2, ["several", "--html FILE"], "inspect", self.artifact,
-                   other, "--memory")
+        for more in (["--memory"], ["--html", path, "--json"]):
+            self.fails(2, ["several", "--html FILE"], "inspect",
+                       self.artifact, other, *more)
         self.fails(1, ["missing.zca"], "inspect", self.artifact,
                    self.folder / "missing.zca", "--html", path)
 

@@ -188,6 +188,67 @@ TEST(InspectTest, CountsLayersByTheirNumbers) {
   EXPECT_EQ(countLayers(manifest), 3);
 }
 
+// A model of so many layers, whose step keeps `bytes`.
+NamedManifest makeLayers(const std::string &policy, int layers, int64_t bytes) {
+  plan::Manifest manifest;
+  plan::Setting &setting = *manifest.add_settings();
+  setting.set_name("recompute");
+  setting.set_value(policy);
+  for (int i = 0; i < layers; ++i) {
+    addState(manifest, plan::PARAMETER, 1);
+    manifest.mutable_states()->rbegin()->set_name("h." + std::to_string(i) +
+                                                  ".w");
+  }
+  plan::Program &step = *manifest.add_programs();
+  step.set_name("step");
+  step.set_transient_bytes(uint64_t(bytes) << 20);
+  addBuffer(step, plan::ACTIVATIONS, {0, bytes << 20, 0, 0});
+  addKernel(step, "k0", "forward");
+  return {policy + "-" + std::to_string(layers), manifest};
+}
+
+// Tests that artifacts of equal settings make one curve in whatever order they
+// come, and that it goes from few layers to many.
+TEST(InspectTest, CurvesAreOfEqualSettings) {
+  std::vector<NamedManifest> artifacts;
+  for (int layers : {16, 25, 4, 9}) {
+    artifacts.push_back(makeLayers("none", layers, layers));
+    artifacts.push_back(
+        makeLayers("sqrt", layers, std::lround(std::sqrt(layers))));
+  }
+  std::string page = compareAsHtml(artifacts);
+  auto count = [&](const std::string &text) {
+    size_t found = 0;
+    for (size_t at = page.find(text); at != std::string::npos;
+         at = page.find(text, at + 1))
+      ++found;
+    return found;
+  };
+  // Of activations and of the peak.
+  EXPECT_EQ(count("<tr><td>none</td><td>0.00 + 1.00 &middot; layers</td>"), 2u)
+      << page;
+  EXPECT_EQ(count("<tr><td>sqrt</td><td>0.00 + 1.00 &middot; layers<sup>0.50"),
+            2u);
+  size_t few = page.find("none-4: 4.00 layers"),
+         many = page.find("none-16: 16.00 layers");
+  EXPECT_LT(few, many);
+}
+
+// Tests that several artifacts that differ in their models alone, as in width,
+// are curves of their own.
+TEST(InspectTest, EqualLayersAreOfSeveralCurves) {
+  std::vector<NamedManifest> artifacts;
+  for (int64_t width : {1, 2})
+    for (int layers : {16, 25, 4, 9}) {
+      artifacts.push_back(makeLayers("none", layers, width * layers));
+      artifacts.back().name =
+          "w" + std::to_string(width) + "-" + std::to_string(layers);
+    }
+  std::string page = compareAsHtml(artifacts);
+  EXPECT_NE(page.find(" + 1.00 &middot; layers</td>"), std::string::npos);
+  EXPECT_NE(page.find(" + 2.00 &middot; layers</td>"), std::string::npos);
+}
+
 TEST(InspectTest, FindsThePowerOfLayers) {
   std::vector<double> layers = {4, 9, 16, 25}, values;
   for (double each : layers)
