@@ -1,4 +1,5 @@
 #include "compiler/Driver/MeshOptions.h"
+#include "compiler/Driver/Commands.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
@@ -117,6 +118,7 @@ static void addZeroOptions(CLI::App &command, CompileOptions &options) {
                   "to 1 (25 with --target cuda) and a 16th of all; with --zero "
                   "1 and 2 units are no larger, by default as large as --unit "
                   "says")
+      ->check(checkAmount)
       ->check(CLI::Range(0.0, 65536.0))
       ->type_name("X")
       ->default_str("");

@@ -145,9 +145,10 @@ class Buckets(ZeroTest):
             self.fails(2, [message], "compile", model, "--loss",
                        "softmax-cross-entropy", "--bucket-mib", "1", *options,
                        "-o", self.folder / "a.zca")
-        self.fails(2, ["--bucket-mib"], "compile", model, "--loss",
-                   "softmax-cross-entropy", "--bucket-mib", "-1", "--mesh",
-                   "dp=2", "-o", self.folder / "a.zca")
+        for size in ("-1", "nan", "1e9"):
+            self.fails(2, ["--bucket-mib"], "compile", model, "--loss",
+                       "softmax-cross-entropy", "--bucket-mib", size, "--mesh",
+                       "dp=2", "-o", self.folder / "a.zca")
 
 
 class Shares(ZeroTest):
