@@ -55,11 +55,38 @@ struct StridedTensor {
   std::vector<int64_t> strides;
 };
 
+enum class MatmulActivation : uint8_t {
+  Linear,
+  Relu,
+  Gelu,         // its tanh form
+  GeluGradient, // of that at an auxiliary tensor, times the product
+};
+
+/// What is added up on the way: the columns of c, the rows of a, the columns of
+/// b.
+enum class MatmulSums : uint8_t { None, ResultColumns, LhsRows, RhsColumns };
+
+/// What follows a product of two matrices: c = activation(a b + addend + bias).
+/// Only GPUs' libraries compute any of it.
+struct MatmulEpilogue {
+  MatmulActivation activation = MatmulActivation::Linear;
+  MatmulSums sums = MatmulSums::None;
+  bool addend = false, bias = false;
+  /// Gelu: what it is of is written; GeluGradient: that is read.
+  bool auxiliary = false;
+
+  bool isEmpty() const {
+    return activation == MatmulActivation::Linear && sums == MatmulSums::None &&
+           !addend && !bias && !auxiliary;
+  }
+};
+
 /// c = a * b, or c += a * b. a [batch..., M, K], b [batch..., K, N],
 /// c [batch..., M, N]; a transpose is a pair of swapped strides.
 struct MatmulSpec {
   StridedTensor a, b, c;
   bool accumulate = false;
+  MatmulEpilogue epilogue = {};
 };
 
 enum class ConvolutionKind : uint8_t {
@@ -79,8 +106,9 @@ struct ConvolutionSpec {
 };
 
 /// Softmax(scale q k^T) v per batch entry and head, or its gradients, on dense
-/// float32: q and the result are [batch, queries, heads, width], k and v
-/// [batch, keys, heads, width]. `causal`: query i attends keys 0 to i.
+/// tensors of one type, float32 on CPUs: q and the result are [batch, queries,
+/// heads, width], k and v [batch, keys, heads, width]. `causal`: query i
+/// attends keys 0 to i.
 struct AttentionSpec {
   bool backward = false;
   int64_t batch = 1, queries = 1, keys = 1, heads = 1, width = 1;
@@ -91,6 +119,7 @@ struct AttentionSpec {
   /// are.
   bool masked = false;
   int64_t maskStrides[3] = {0, 0, 0};
+  ElementType type = ElementType::F32;
 };
 
 /// Elements of a sparse tensor whose values lie together.

@@ -5,6 +5,7 @@
 #include "passes/Codegen/Passes.h"
 
 #include <algorithm>
+#include <future>
 
 using namespace mlir;
 using namespace zc;
@@ -47,11 +48,19 @@ LogicalResult zc::emitCudaCode(ModuleOp module, const CompileOptions &options,
   std::string ptxas = findPtxas();
   if (ptxas.empty())
     return success();
-  for (const std::string &arch : listArchs(options)) {
-    auto cubin = assemblePtx(kernels, ptxas, *ptx, arch);
-    if (failed(cubin))
-      return failure();
-    code.push_back({arch, {atLeast(arch), arch}, *cubin, "cubin"});
+  // A process each: for many kernels they take longer than all the rest.
+  std::vector<std::string> archs = listArchs(options);
+  std::vector<std::future<FailureOr<std::string>>> cubins;
+  for (const std::string &arch : archs)
+    cubins.push_back(std::async(std::launch::async, [&] {
+      return assemblePtx(kernels, ptxas, *ptx, arch);
+    }));
+  bool isWhole = true;
+  for (auto [arch, each] : llvm::zip(archs, cubins)) {
+    auto cubin = each.get();
+    isWhole &= succeeded(cubin);
+    if (isWhole)
+      code.push_back({arch, {atLeast(arch), arch}, *cubin, "cubin"});
   }
-  return success();
+  return success(isWhole);
 }

@@ -321,6 +321,7 @@ LogicalResult Phases::schedule() {
   setWorkspaceBound(options.target == "cuda" ? getCudaWorkspaceBound
                                              : getWorkspaceBound);
   WidenProductsPassOptions products;
+  products.target = options.target;
   products.bf16 = llvm::all_of(options.cpuArchs, hasAvx512);
   RecomputePassOptions memory;
   memory.policy = options.recompute.empty() ? "auto" : options.recompute;
@@ -331,10 +332,15 @@ LogicalResult Phases::schedule() {
     memory.offload = "auto";
   memory.encodings = options.compressActivations;
   memory.partition = options.partitionActivations ? "tp" : "";
+  // What is computed again, or kept in fewer bits, is a kernel of its own.
+  MatchEpiloguesPassOptions epilogues;
+  epilogues.activations =
+      (options.recompute.empty() || options.recompute == "none") &&
+      memory.budget == 0 && memory.encodings == "none";
   SchedulingOptions scheduling;
   scheduling.prefetch = memory.prefetch = options.prefetch.value_or(1);
   return run("sched", [&](OpPassManager &manager) {
-    buildFusionPipeline(manager, library, products);
+    buildFusionPipeline(manager, library, products, epilogues);
     buildMemoryPipeline(manager, memory);
     buildSchedulingPipeline(manager, scheduling);
     buildAllocationPipeline(manager, AllocationOptions());

@@ -145,13 +145,14 @@ uint64_t zc::getWorkspaceBound(Operation *op, int64_t threads) {
 }
 
 uint64_t zc::getCudaWorkspaceBound(Operation *op, int64_t threads) {
-  return getBound(
-      op, int(threads),
-      {[](const kernels::MatmulSpec &spec, int) {
-         return kernels::cuda::matmulWorkspaceBound(spec);
-       },
-       [](const kernels::ConvolutionSpec &spec, int) {
-         return kernels::cuda::convolutionWorkspaceBound(spec);
-       },
-       [](const kernels::AttentionSpec &, int) { return uint64_t(0); }});
+  return getBound(op, int(threads),
+                  {[](const kernels::MatmulSpec &spec, int) {
+                     return kernels::cuda::matmulWorkspaceBound(spec);
+                   },
+                   [](const kernels::ConvolutionSpec &spec, int) {
+                     return kernels::cuda::convolutionWorkspaceBound(spec);
+                   },
+                   [](const kernels::AttentionSpec &spec, int) {
+                     return kernels::cuda::attentionWorkspaceBound(spec);
+                   }});
 }

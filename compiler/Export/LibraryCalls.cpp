@@ -33,7 +33,7 @@ Status exportLibraryCall(sched::LibraryCallOp op, const ProgramExport &program,
   } else if (library == "onednn.convolution" ||
              library == "cudnn.convolution") {
     exportConvolution(op, program, *instruction.mutable_convolution());
-  } else if (library == "zc.attention") {
+  } else if (library == "zc.attention" || library == "cudnn.attention") {
     exportAttention(op, program, *instruction.mutable_attention());
   } else if (library == "zc.sparse") {
     exportSparse(op, program, *instruction.mutable_sparse());

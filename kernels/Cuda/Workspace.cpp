@@ -36,4 +36,13 @@ uint64_t convolutionWorkspaceBound(const ConvolutionSpec &spec) {
   return roundUp(std::min(8 * kMost, 4 * all + (1u << 20)));
 }
 
+/// The gradient of q is added up in float32, twice at most, beside a number a
+/// query; the rest is the library's own, for tens of thousands of tiles.
+uint64_t attentionWorkspaceBound(const AttentionSpec &spec) {
+  uint64_t queries = uint64_t(spec.batch * spec.heads * spec.queries);
+  uint64_t sums =
+      spec.backward ? 4 * queries * (2 * uint64_t(spec.width) + 1) : 0;
+  return roundUp(sums + kMost);
+}
+
 } // namespace zc::kernels::cuda

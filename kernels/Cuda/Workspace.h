@@ -11,6 +11,7 @@ namespace zc::kernels::cuda {
 /// Bytes, a multiple of 256.
 uint64_t matmulWorkspaceBound(const MatmulSpec &spec);
 uint64_t convolutionWorkspaceBound(const ConvolutionSpec &spec);
+uint64_t attentionWorkspaceBound(const AttentionSpec &spec);
 
 } // namespace zc::kernels::cuda
 

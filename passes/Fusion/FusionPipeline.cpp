@@ -1,6 +1,7 @@
 //===- FusionPipeline.cpp -------------------------------------------------===//
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
+#include "passes/Fusion/Cuda/LibraryPatterns.h"
 #include "passes/Fusion/Passes.h"
 
 using namespace mlir;
@@ -9,15 +10,17 @@ namespace zc {
 
 void buildFusionPipeline(OpPassManager &manager,
                          const SelectLibraryCallsPassOptions &options,
-                         const WidenProductsPassOptions &products) {
+                         const WidenProductsPassOptions &products,
+                         const MatchEpiloguesPassOptions &epilogues) {
   manager.addPass(createChunkCrossEntropyPass());
   manager.addPass(createAssignLayoutsPass());
-  manager.addPass(createSplitBatchNormPass());
+  SplitBatchNormPassOptions norms;
+  norms.target = options.target;
+  manager.addPass(createSplitBatchNormPass(norms));
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
   manager.addPass(createKeepPoolPlacesPass());
-  if (options.target == "cpu")
-    manager.addPass(createWidenProductsPass(products));
+  manager.addPass(createWidenProductsPass(products));
   // From here on the values that exist are fixed: no pass may fold across
   // regions.
   manager.addPass(createFormRegionsPass());
@@ -27,6 +30,10 @@ void buildFusionPipeline(OpPassManager &manager,
     manager.addPass(createCompactTableGradientsPass());
   }
   manager.addPass(createSelectLibraryCallsPass(options));
+  if (options.target == "cuda" && !cuda::isLeftOut("EPILOGUES"))
+    manager.addPass(createMatchEpiloguesPass(epilogues));
+  if (options.target == "cuda")
+    manager.addPass(createSplitSumsPass());
 }
 
 } // namespace zc

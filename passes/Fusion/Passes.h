@@ -26,7 +26,8 @@ void setWorkspaceBound(WorkspaceBound bound);
 /// Layouts, regions, library calls.
 void buildFusionPipeline(mlir::OpPassManager &manager,
                          const SelectLibraryCallsPassOptions &options,
-                         const WidenProductsPassOptions &products = {});
+                         const WidenProductsPassOptions &products = {},
+                         const MatchEpiloguesPassOptions &epilogues = {});
 
 } // namespace zc
 

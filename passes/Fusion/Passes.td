@@ -41,7 +41,13 @@ def SplitBatchNormPass : Pass<"zc-split-batch-norm", "::mlir::ModuleOp"> {
     %s = train.reduce %means {dims = array<i64: 0>, kind = "sum"}
     // ... %m, %v, and (x - m) factor + bias
     ```
+
+    On GPUs parts have more rows, and images in 16 bits are split too: sums are of
+    float32, and conversions cost nothing.
   }];
+  let options = [
+    Option<"target", "target", "std::string", "\"cpu\"", "cpu or cuda">
+  ];
   let statistics = [
     Statistic<"numSplit", "num-split", "Batch normalisations split">
   ];
@@ -222,7 +228,10 @@ def WidenProductsPass : Pass<"zc-widen-products", "::mlir::ModuleOp"> {
   let description = [{
     Products and attention that the target's library has in float32 alone, though
     their operands are stored in 16 bits, get conversions around them. On CPUs
-    that is fp16 throughout, bf16 in attention, and without `bf16` everywhere.
+    that is fp16 throughout, bf16 in attention, and without `bf16` everywhere. On
+    GPUs it is attention's gradient, products and convolutions where no library
+    computes them: generated code adds up in float32, in memory that a team does
+    not have.
 
     ```mlir
     %y = train.matmul %a, %b : (tensor<8x4xf16>, tensor<4x4xf16>) -> tensor<8x4xf16>
@@ -234,6 +243,7 @@ def WidenProductsPass : Pass<"zc-widen-products", "::mlir::ModuleOp"> {
     ```
   }];
   let options = [
+    Option<"target", "target", "std::string", "\"cpu\"", "cpu or cuda">,
     Option<"bf16", "bf16", "bool", "true", "the library multiplies bfloat16">
   ];
   let statistics = [
@@ -258,6 +268,61 @@ def SelectLibraryCallsPass
   let statistics = [
     Statistic<"numCalls", "num-calls", "Regions given to a library">
   ];
+}
+
+def SplitSumsPass : Pass<"zc-split-sums", "::mlir::ModuleOp"> {
+  let summary = "sums over many rows as sums of sums, for GPUs";
+  let description = [{
+    Requires regions. A region that ends with a sum over the first dims of a large
+    value leaves sums per index of the first of them, and another region adds
+    these up: teams of threads then have rows as well as columns to divide.
+
+    ```mlir
+    %s = train.fused(%x) { train.reduce "sum" %x {dims = array<i64: 0, 1>} }
+    // becomes
+    %p = train.fused(%x) { train.reduce "sum" %x {dims = array<i64: 1>} }
+    %s = train.fused(%p) { train.reduce "sum" %p {dims = array<i64: 0>} }
+    ```
+  }];
+  let options = [
+    Option<"minElements", "min-elements", "int64_t", "262144",
+           "elements of a value from which on its sum is split">
+  ];
+  let statistics = [
+    Statistic<"numSplit", "num-split", "Sums split">
+  ];
+  let dependentDialects = ["::zc::train::TrainDialect"];
+}
+
+def MatchEpiloguesPass : Pass<"zc-match-epilogues", "::mlir::ModuleOp"> {
+  let summary = "what cuBLASLt computes behind a product, with the product";
+  let description = [{
+    Requires library calls. Where a region reads a product of two matrices and
+    nothing else does, and begins with a bias, a residual, ReLU or the tanh form
+    of GELU, or with that GELU's gradient: product and these become one region
+    with `train.epilogue`; what GELU is of is a result if the backward keeps it.
+    Another form of GELU is left alone, its bias is not. Sums over the rows of such
+    a gradient, or of a factor of another product, a bias's gradient, join it
+    where they are rounded to the product's type.
+
+    ```mlir
+    %1 = train.fused(%x, %w) {library = "cublaslt.matmul"} { train.matmul }
+    %2 = train.fused(%1, %b) { train.broadcast; train.add; train.gelu }
+    // becomes
+    %2 = train.fused(%x, %w, %b) {library = "cublaslt.matmul",
+        train.epilogue = {activation = "gelu", bias}} {
+      train.matmul; train.broadcast; train.add; train.gelu }
+    ```
+  }];
+  let options = [
+    Option<"activations", "activations", "bool", "true",
+           "take activations too; without, recomputation may drop their results">
+  ];
+  let statistics = [
+    Statistic<"numTails", "num-tails", "Products joined with what follows">,
+    Statistic<"numSums", "num-sums", "Sums joined to a product">
+  ];
+  let dependentDialects = ["::zc::train::TrainDialect"];
 }
 
 #endif // ZC_PASSES_FUSION_PASSES_TD

@@ -21,15 +21,22 @@ namespace {
 /// Elements of a part: they stay in a second-level cache for a second look.
 constexpr int64_t kMostElements = 16 * 1024;
 constexpr int64_t kFewestRows = 4;
+/// A GPU's team takes some channels of a part: rows enough for its threads, and
+/// so few that all teams' stay in the second-level cache. A square that divides
+/// most images.
+constexpr int64_t kTeamRows = 28 * 28;
 
 /// Train ops on a channels-last image and on its parts.
 class PartBuilder : public ChannelBuilder {
 public:
-  PartBuilder(OpBuilder &builder, Operation *op, RankedTensorType type)
+  PartBuilder(OpBuilder &builder, Operation *op, RankedTensorType type,
+              bool forTeams)
       : ChannelBuilder(builder, op->getLoc(), type, type.getRank() - 1) {
     channels = type.getDimSize(channelDim);
     int64_t all = type.getNumElements() / channels;
-    rows = std::min(all, std::max<int64_t>(kMostElements / channels, 1));
+    rows = std::min(all, forTeams
+                             ? kTeamRows
+                             : std::max<int64_t>(kMostElements / channels, 1));
     while (all % rows != 0)
       --rows;
     parts = all / rows;
@@ -41,7 +48,9 @@ public:
   Value divided(Value image) {
     return reshape(builder, loc, image, {parts, rows, channels});
   }
-  Type perPart() const { return withShape(type, {parts, channels}); }
+  Type perPart() const {
+    return withComputeType(withShape(type, {parts, channels}));
+  }
   Value sumOfParts(Value value) { return reduceSum(builder, loc, value, {0}); }
 
   Value mean(Value means) {
@@ -64,6 +73,8 @@ public:
 };
 
 struct SplitBatchNorm : public impl::SplitBatchNormPassBase<SplitBatchNorm> {
+  using SplitBatchNormPassBase::SplitBatchNormPassBase;
+
   void runOnOperation() override {
     SmallVector<Operation *> ops;
     getOperation().walk([&](Operation *op) {
@@ -73,11 +84,15 @@ struct SplitBatchNorm : public impl::SplitBatchNormPassBase<SplitBatchNorm> {
     });
     for (Operation *op : ops) {
       OpBuilder builder(op);
+      bool forTeams = target == "cuda";
       PartBuilder parts(builder, op,
-                        cast<RankedTensorType>(op->getOperand(0).getType()));
-      // Stored in 16 bits, the pieces would need conversions between them.
+                        cast<RankedTensorType>(op->getOperand(0).getType()),
+                        forTeams);
+      // Stored in 16 bits, the pieces need conversions between them, which a
+      // CPU's registers do not do as they load.
       if (!parts.isWorthwhile() ||
-          isNarrow(getElementTypeOrSelf(op->getOperand(0).getType())))
+          (!forTeams &&
+           isNarrow(getElementTypeOrSelf(op->getOperand(0).getType()))))
         continue;
       if (auto forward = dyn_cast<BatchNormTrainingOp>(op))
         split(parts, forward);
@@ -100,12 +115,14 @@ private:
                          b.rstd(variance, op.getEpsilon().convertToDouble()));
     Value scaled = b.mul(b.centred(x, mean), b.spread(factor));
     Value result =
-        AddOp::create(b.builder, b.loc, scaled, b.spread(op.getBias()));
-    op->replaceAllUsesWith(ValueRange{result, mean, variance});
+        AddOp::create(b.builder, b.loc, scaled,
+                      b.spread(widen(b.builder, b.loc, op.getBias())));
+    replace(b, op, {result, mean, variance});
   }
 
   static void split(PartBuilder &b, BatchNormGradOp op) {
-    Value x = op.getInput(), grad = op.getGrad(), mean = op.getMean();
+    Value x = op.getInput(), grad = op.getGrad();
+    Value mean = widen(b.builder, b.loc, op.getMean());
     auto products = ChannelProductsOp::create(
         b.builder, b.loc, TypeRange{b.perPart(), b.perPart()}, b.divided(x),
         mean, b.divided(grad));
@@ -114,13 +131,21 @@ private:
     Value scaleGrad = b.mul(b.sumOfParts(products.getProduct()), rstd);
     // scale rstd (grad - sum/n + (mean - x) rstd^2 product/n)
     Value slope = b.scaled(b.mul(scaleGrad, rstd), 1 / b.count());
-    Value rest = SubOp::create(b.builder, b.loc, grad,
+    Value rest = SubOp::create(b.builder, b.loc, widen(b.builder, b.loc, grad),
                                b.spread(b.scaled(sum, 1 / b.count())));
     // Not x - mean, which would be kept since the forward.
-    Value below = SubOp::create(b.builder, b.loc, b.spread(mean), x);
+    Value below = SubOp::create(b.builder, b.loc, b.spread(mean),
+                                widen(b.builder, b.loc, x));
     rest = AddOp::create(b.builder, b.loc, rest, b.mul(below, b.spread(slope)));
     Value result = b.mul(rest, b.spread(b.mul(op.getScale(), rstd)));
-    op->replaceAllUsesWith(ValueRange{result, scaleGrad, sum});
+    replace(b, op, {result, scaleGrad, sum});
+  }
+
+  /// With values in the precision of the op's results.
+  static void replace(PartBuilder &b, Operation *op, ArrayRef<Value> values) {
+    for (auto [result, value] : llvm::zip(op->getResults(), values))
+      result.replaceAllUsesWith(
+          narrow(b.builder, b.loc, value, result.getType()));
   }
 };
 

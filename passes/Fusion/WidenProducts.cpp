@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/Train/Ops/OpSupport.h"
 #include "passes/Fusion/Cpu/LibraryPatterns.h"
+#include "passes/Fusion/Cuda/LibraryPatterns.h"
 #include "passes/Fusion/Passes.h"
 
 using namespace mlir;
@@ -23,7 +24,8 @@ struct WidenProducts : public impl::WidenProductsPassBase<WidenProducts> {
   void runOnOperation() override {
     SmallVector<Operation *> products;
     getOperation().walk([&](Operation *op) {
-      if (cpu::needsFloat32(op, bf16))
+      if (target == "cuda" ? cuda::needsFloat32(op)
+                           : cpu::needsFloat32(op, bf16))
         products.push_back(op);
     });
     for (Operation *op : products)

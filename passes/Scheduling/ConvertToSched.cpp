@@ -4,6 +4,7 @@
 // memory is decided once and written into the instructions.
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/Train/Epilogue.h"
 #include "passes/Scheduling/Passes.h"
 #include "passes/Scheduling/ProgramConverter.h"
 #include "passes/Scheduling/TrainProgram.h"
@@ -77,10 +78,11 @@ static bool yieldsFirstResults(Block &body) {
          llvm::equal(yielded, results.take_front(yielded.size()));
 }
 
-// One op on the region's arguments: anything else no library computes.
+// One op on the region's arguments, or a product and its epilogue: anything
+// else no library computes.
 static LogicalResult checkLibraryCalls(func::FuncOp program) {
   for (FusedOp op : program.getOps<FusedOp>()) {
-    if (!op.getLibrary())
+    if (!op.getLibrary() || op->hasAttr(kEpilogueAttr))
       continue;
     Block &body = op.getBody().front();
     if (!llvm::hasSingleElement(body.without_terminator()) ||

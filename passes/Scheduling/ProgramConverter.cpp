@@ -2,6 +2,7 @@
 #include "passes/Scheduling/ProgramConverter.h"
 
 #include "dialects/Dist/DistDialect.h"
+#include "dialects/Train/Epilogue.h"
 #include "passes/Scheduling/Label.h"
 #include "passes/Scheduling/TrainProgram.h"
 
@@ -246,7 +247,16 @@ void ProgramConverter::copySharedOperands(FusedOp op,
   }
 }
 
-// The call takes the operands of the one op in the region, in its order.
+/// The attributes of the op that a region is for, and its epilogue.
+static DictionaryAttr configOf(FusedOp op) {
+  NamedAttrList config(op.getBody().front().front().getAttrDictionary());
+  if (Attribute epilogue = op->getAttr(kEpilogueAttr))
+    config.set(kEpilogueAttr, epilogue);
+  return config.getDictionary(op.getContext());
+}
+
+// The call takes the operands of the one op in the region, in its order, then
+// those of the epilogue.
 void ProgramConverter::convertLibraryCall(FusedOp op,
                                           SmallVector<Value> outputs) {
   Operation &inner = op.getBody().front().front();
@@ -254,16 +264,18 @@ void ProgramConverter::convertLibraryCall(FusedOp op,
   for (Value operand : inner.getOperands())
     inputs.push_back(buffers.at(
         op.getInputs()[cast<BlockArgument>(operand).getArgNumber()]));
+  if (op->hasAttr(kEpilogueAttr))
+    for (Value operand : op.getInputs().drop_front(inner.getNumOperands()))
+      inputs.push_back(buffers.at(operand));
   Value workspace = makeWorkspace(op);
   if (isa<dist::CollectiveOpInterface>(inner))
     return convertCollective(&inner, op, outputs.front(), workspace);
   copySharedOperands(op, inputs, outputs);
   sched::LibraryCallOp::create(
       builder, op.getLoc(), op.getLibraryAttr(),
-      builder.getStringAttr(inner.getName().getStringRef()),
-      inner.getAttrDictionary(), op.getSharedBuffersAttr(), inputs, outputs,
-      workspace, builder.getStringAttr(labelOf(op)),
-      builder.getF64FloatAttr(getFlops(op)),
+      builder.getStringAttr(inner.getName().getStringRef()), configOf(op),
+      op.getSharedBuffersAttr(), inputs, outputs, workspace,
+      builder.getStringAttr(labelOf(op)), builder.getF64FloatAttr(getFlops(op)),
       builder.getF64FloatAttr(operandAndResultBytes(op)));
 }
 

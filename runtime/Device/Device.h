@@ -33,11 +33,13 @@ struct KernelLaunch {
   double bytes; // read and written: very little work is not worth a team
 };
 
+/// `addend`, `bias`, `auxiliary`, `sums`: as the spec's epilogue says, or null.
 struct MatmulLaunch {
   kernels::MatmulSpec spec;
   void *a, *b, *c;
   void *workspace;
   uint64_t workspaceBytes;
+  void *addend, *bias, *auxiliary, *sums;
 };
 
 struct ConvolutionLaunch {

@@ -9,6 +9,7 @@ AttentionLaunch makeAttentionLaunch(const AddressMap &map,
   const auto &k = map.buffer(call.buffers(1)).type().dims();
   launch.spec = {call.backward(), q[0],         q[1], k[1], q[2], q[3],
                  call.scale(),    call.causal()};
+  launch.spec.type = elementType(map.buffer(call.buffers(0)).type().dtype());
   launch.buffers.resize(10, nullptr);
   for (int i = 0; i < call.buffers_size(); ++i)
     launch.buffers[i] = map.address(call.buffers(i));

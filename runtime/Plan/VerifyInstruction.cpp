@@ -90,6 +90,56 @@ bool isMatrixType(plan::DataType type) {
   return type == plan::F32 || type == plan::BF16 || type == plan::F16;
 }
 
+/// A dense operand of the epilogue, of c's type.
+Status verifyPart(const plan::Program &program, const plan::MatmulCall &call,
+                  uint32_t index, std::initializer_list<int64_t> dims,
+                  const char *name) {
+  ZC_ASSIGN_OR_RETURN(const plan::Buffer *buffer, bufferAt(program, index));
+  const plan::TensorType &type = buffer->type();
+  int64_t expected = 1;
+  for (int64_t dim : dims)
+    expected *= dim;
+  if (type.dtype() != typeOf(program, call.c()) ||
+      int64_t(*elementCount(type)) != expected)
+    return bad("its ", name, " is ", printType(type), ", of a product ",
+               printDims(call.c().dims()));
+  return Status();
+}
+
+Status verifyEpilogue(const plan::Program &program,
+                      const plan::MatmulCall &call) {
+  const plan::MatmulEpilogue &epilogue = call.epilogue();
+  if (call.c().dims_size() != 2 || call.c().strides(1) != 1 ||
+      call.c().strides(0) != call.c().dims(1))
+    return bad("it has an epilogue on ", printDims(call.c().dims()));
+  int64_t m = call.c().dims(0), n = call.c().dims(1);
+  auto verify = [&](bool has, uint32_t buffer,
+                    std::initializer_list<int64_t> dims, const char *name) {
+    return has ? verifyPart(program, call, buffer, dims, name) : Status();
+  };
+  ZC_RETURN_IF_ERROR(
+      verify(epilogue.has_addend(), epilogue.addend(), {m, n}, "addend"));
+  ZC_RETURN_IF_ERROR(verify(epilogue.has_bias(), epilogue.bias(), {n}, "bias"));
+  ZC_RETURN_IF_ERROR(verify(epilogue.has_auxiliary(), epilogue.auxiliary(),
+                            {m, n}, "auxiliary tensor"));
+  ZC_RETURN_IF_ERROR(verify(epilogue.has_column_sums(), epilogue.column_sums(),
+                            {n}, "column sums"));
+  ZC_RETURN_IF_ERROR(verify(epilogue.has_lhs_sums(), epilogue.lhs_sums(), {m},
+                            "sums of rows"));
+  ZC_RETURN_IF_ERROR(verify(epilogue.has_rhs_sums(), epilogue.rhs_sums(), {n},
+                            "sums of columns"));
+  bool gradient = epilogue.activation() == plan::GELU_GRADIENT;
+  int sums = epilogue.has_column_sums() + epilogue.has_lhs_sums() +
+             epilogue.has_rhs_sums();
+  bool fits = gradient ? epilogue.has_auxiliary() && !epilogue.has_bias()
+                       : !epilogue.has_auxiliary() ||
+                             epilogue.activation() == plan::GELU;
+  if (!fits || sums > 1 || (epilogue.has_column_sums() && !gradient) ||
+      (epilogue.has_addend() && call.accumulate()))
+    return bad("the parts of its epilogue do not go together");
+  return Status();
+}
+
 Status verifyMatmul(const plan::Program &program,
                     const plan::MatmulCall &call) {
   ZC_RETURN_IF_ERROR(verifyOperand(program, call.a(), "a"));
@@ -110,6 +160,8 @@ Status verifyMatmul(const plan::Program &program,
       (result != type && result != plan::F32))
     return bad("it multiplies ", typeName(type), " by ",
                typeName(typeOf(program, call.b())), " into ", typeName(result));
+  if (call.has_epilogue())
+    ZC_RETURN_IF_ERROR(verifyEpilogue(program, call));
   if (call.has_workspace())
     ZC_RETURN_IF_ERROR(verifyWorkspace(program, call.workspace()));
   return Status();
@@ -176,8 +228,11 @@ Status verifyAttention(const plan::Program &program,
   auto type = [&](int i) -> const plan::TensorType & {
     return program.buffers(static_cast<int>(call.buffers(i))).type();
   };
+  plan::DataType element = type(0).dtype();
+  if (!isMatrixType(element))
+    return bad("its attention is of ", typeName(element));
   auto hasDims = [&](int i, std::initializer_list<int64_t> dims) {
-    return type(i).dtype() == plan::F32 &&
+    return type(i).dtype() == (i == 4 ? plan::F32 : element) &&
            std::equal(dims.begin(), dims.end(), type(i).dims().begin(),
                       type(i).dims().end());
   };
@@ -198,8 +253,8 @@ Status verifyAttention(const plan::Program &program,
     auto fits = [&](int i, int64_t size) {
       return dims[i] == 1 || dims[i] == size;
     };
-    if (mask->type().dtype() != plan::F32 || dims.size() != 4 ||
-        !fits(0, q[0]) || !fits(1, q[2]) || !fits(2, q[1]) || dims[3] != k[1])
+    if (mask->type().dtype() != element || dims.size() != 4 || !fits(0, q[0]) ||
+        !fits(1, q[2]) || !fits(2, q[1]) || dims[3] != k[1])
       return bad("its attention of ", printDims(q), " over ", printDims(k),
                  " has a mask ", printDims(dims));
   }

@@ -233,8 +233,10 @@ class Offload(Fake):
             self.assertEqual(calls.count("cuGraphLaunch stream 0"), 3)
 
     def test_a_budget_takes_the_hosts_memory(self):
-        """A megabyte is the products' workspace."""
-        expected, _, _ = self.numbers()
+        """A megabyte is the products' workspace. A budget that takes nothing has
+        the same products too, whose activations are kernels of their own."""
+        expected, none, _ = self.numbers("--memory-budget", "1GiB")
+        self.assertEqual(none["offloaded"], 0)
         found, plan, _ = self.numbers("--memory-budget", "1400KiB")
         self.assertEqual(found, expected)
         self.assertLessEqual(plan["peak"], 1400 * 1024)

@@ -12,6 +12,7 @@ import unittest
 import zipfile
 
 import numpy as np
+from onnx import TensorProto, helper, numpy_helper, save
 
 from zctest import BIN, FIXTURES, Fixture, ZcTest
 
@@ -79,6 +80,42 @@ class Compile(ZcTest):
                     subprocess.run([find_ptxas(), f"-arch={arch}", "-O0", ptx,
                                     "-o", self.folder / "out.cubin"],
                                    check=True)
+
+    def test_rows_are_read_16_bytes_at_a_time(self):
+        """Kernels of a norm's rows, which are of 768 elements."""
+        model = self.folder / "norm.onnx"
+        weights = [numpy_helper.from_array(np.full(768, value, np.float32),
+                                           name)
+                   for name, value in (("scale", 1), ("bias", 0))]
+        tensors = [helper.make_tensor_value_info(name, TensorProto.FLOAT,
+                                                 (64, 768)) for name in "xy"]
+        graph = helper.make_graph(
+            [helper.make_node("LayerNormalization", ["x", "scale", "bias"],
+                              ["y"])], "norm", tensors[:1], tensors[1:],
+            weights)
+        save(helper.make_model(graph,
+                               opset_imports=[helper.make_opsetid("", 18)],
+                               ir_version=9), model)
+        ptx = self.folder / "kernels.ptx"
+        self.zc("compile", model, "--target", "cuda", "--emit", "ptx", "-o",
+                ptx, "--loss", "mse", "--optimizer", "adamw")
+        bodies = re.findall(r"^\.visible \.entry .*?^}", ptx.read_text(),
+                            re.M | re.S)
+        def wide(kind, body):
+            return len(re.findall(kind + r"\.global\S*\.v4\.b32", body))
+        rows = [body for body in bodies
+                if "shfl.sync" in body and "sqrt." in body]
+        self.assertEqual(len(rows), 2)  # of step and eval
+        for body in rows:
+            self.assertGreaterEqual(wide("ld", body), 2)
+            self.assertEqual(wide("st", body), 1)
+        # AdamW of scale and bias: parameter, gradient, two moments.
+        updates = [body for body in bodies
+                   if "sqrt." in body and "shfl.sync" not in body
+                   and body.count("div.") >= 4]
+        self.assertEqual(len(updates), 1)
+        self.assertEqual(wide("ld", updates[0]), 4)
+        self.assertEqual(wide("st", updates[0]), 3)
 
     def test_wrong_targets(self):
         for target in ("cuda:sm_70", "cuda:90", "cuda:", "rocm"):

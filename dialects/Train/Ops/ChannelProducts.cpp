@@ -10,8 +10,8 @@ LogicalResult ChannelProductsOp::verify() {
   if (failed(verifyChannelSums(*this, type,
                                {{"sum", getSum().getType()},
                                 {"product", getProduct().getType()}})) ||
-      failed(verifyType(*this, "mean", getMean().getType(),
-                        withShape(type, type.getDimSize(2)))))
+      failed(verifyTypeOrPrecision(*this, "mean", getMean().getType(),
+                                   withShape(type, type.getDimSize(2)))))
     return failure();
   return verifyType(*this, "grad", getGrad().getType(), type);
 }

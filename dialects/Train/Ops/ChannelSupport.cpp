@@ -19,7 +19,7 @@ LogicalResult verifyChannelSums(Operation *op, RankedTensorType input,
            << "input is " << input << ", expected [parts, rows, channels]";
   auto expected = withShape(input, {input.getDimSize(0), input.getDimSize(2)});
   for (auto [name, type] : perPart)
-    if (failed(verifyType(op, name, type, expected)))
+    if (failed(verifyTypeOrPrecision(op, name, type, expected)))
       return failure();
   return success();
 }

@@ -11,7 +11,7 @@
 namespace zc::train {
 
 /// Checks that `input` has three dims and that each of `perPart` (a name and a
-/// type) is one element a part and channel of it.
+/// type) is one element a part and channel of it, perhaps of another precision.
 mlir::LogicalResult verifyChannelSums(
     mlir::Operation *op, mlir::RankedTensorType input,
     llvm::ArrayRef<std::pair<llvm::StringRef, mlir::Type>> perPart);

@@ -131,8 +131,10 @@ public:
     bool alone = source->hasAttr(cuda::kBlockPerThreadAttr);
     auto [begin, end] = alone ? blockOfThread(thread) : blockOfTeam();
     moveBody(begin, end);
-    if (alone)
+    if (alone) {
+      computeAlone();
       return success();
+    }
     shareWrittenBuffers();
     TeamProgram program(function, thread, threads);
     program.run();
@@ -213,6 +215,21 @@ private:
 
   Value index(int64_t value) {
     return arith::ConstantIndexOp::create(builder, loc, value);
+  }
+
+  /// A team of one thread: its loops are unrolled as teams' are, which LLVM
+  /// would not do where the body is long.
+  void computeAlone() {
+    Block &entry = function.getBody().front();
+    OpBuilder atStart = OpBuilder::atBlockBegin(&entry);
+    Value thread = arith::ConstantIndexOp::create(atStart, loc, 0);
+    auto shareNothing = [](int64_t, Type) -> Value {
+      llvm_unreachable("one thread shares nothing");
+    };
+    SmallVector<linalg::LinalgOp> nests;
+    function.walk([&](linalg::LinalgOp nest) { nests.push_back(nest); });
+    for (linalg::LinalgOp nest : nests)
+      cuda::distribute(nest, {thread, 1, shareNothing});
   }
 
   /// What a thread of a team writes others read behind a barrier, which LLVM

@@ -4,7 +4,8 @@
 // reduction loops count. Places go to threads; where there are fewer places
 // than threads, several threads sum terms of one place, and their partial
 // results are combined: by shuffles within a warp, through shared memory
-// between warps.
+// between warps. A thread takes neighbours in memory together, places or terms,
+// whichever lie side by side.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Codegen/Cuda/TeamLoops.h"
@@ -123,10 +124,33 @@ private:
     });
   }
 
-  /// One run of the body at `indices`. `folded` holds the accumulators' values
-  /// and gets their new ones; other outputs are stored.
-  void runBody(ArrayRef<Value> indices, MutableArrayRef<Value> folded) {
-    IRMapping mapping;
+  using Indices = SmallVector<Value>;
+
+  /// Runs of the body at places (or terms) that follow one another. `folded`
+  /// holds the accumulators' values, of one place or of each in turn, and gets
+  /// their new ones; other outputs are stored. All is loaded before anything is
+  /// stored, so that neighbours' accesses become one.
+  void runBody(ArrayRef<Indices> runs, MutableArrayRef<Value> folded) {
+    SmallVector<IRMapping> mappings(runs.size());
+    for (auto [indices, mapping] : llvm::zip(runs, mappings))
+      loadElements(indices, mapping);
+    bool apart = folded.size() > accumulators.size();
+    for (auto [i, mapping] : llvm::enumerate(mappings)) {
+      auto own = folded.slice(apart ? i * accumulators.size() : 0,
+                              accumulators.size());
+      for (auto [each, value] : llvm::zip(accumulators, own))
+        mapping.map(elementOf(each.output), value);
+      cloneBody(runs[i], mapping);
+      for (auto [each, value] : llvm::zip(accumulators, own))
+        value = mapping.lookupOrDefault(yielded(each.output));
+    }
+    for (unsigned output = 0; output < op.getNumDpsInits(); ++output)
+      if (!isAccumulated(output))
+        for (auto [indices, mapping] : llvm::zip(runs, mappings))
+          store(mapping.lookupOrDefault(yielded(output)), output, indices);
+  }
+
+  void loadElements(const Indices &indices, IRMapping &mapping) {
     for (auto [i, operand] : llvm::enumerate(op.getDpsInputs())) {
       BlockArgument element = body().getArgument(i);
       if (!isa<MemRefType>(operand.getType()))
@@ -134,15 +158,15 @@ private:
       else if (!element.use_empty())
         mapping.map(element, load(operand, maps[i], indices));
     }
-    unsigned next = 0;
     for (unsigned output = 0; output < op.getNumDpsInits(); ++output) {
       BlockArgument element = elementOf(output);
-      if (isAccumulated(output))
-        mapping.map(element, folded[next++]);
-      else if (!element.use_empty())
+      if (!isAccumulated(output) && !element.use_empty())
         mapping.map(element,
                     load(outputBuffer(output), outputMap(output), indices));
     }
+  }
+
+  void cloneBody(const Indices &indices, IRMapping &mapping) {
     for (Operation &inner : body().without_terminator()) {
       if (auto loop = dyn_cast<linalg::IndexOp>(inner))
         mapping.map(loop.getResult(),
@@ -150,29 +174,92 @@ private:
       else
         builder.clone(inner, mapping);
     }
-    next = 0;
-    for (unsigned output = 0; output < op.getNumDpsInits(); ++output) {
-      Value value = mapping.lookupOrDefault(yielded(output));
-      if (isAccumulated(output))
-        folded[next++] = value;
-      else
-        store(value, output, indices);
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Neighbours together
+  //===--------------------------------------------------------------------===//
+
+  static bool isSixteenBits(Type type) {
+    auto memory = dyn_cast<MemRefType>(type);
+    return memory && memory.getElementTypeBitWidth() == 16;
+  }
+
+  /// Whether something that is read lies along `loop` in memory.
+  bool isReadAlong(int64_t loop) {
+    AffineExpr dim = builder.getAffineDimExpr(loop);
+    for (unsigned i = 0; i < op.getNumDpsInputs(); ++i)
+      if (maps[i].getNumResults() > 0 &&
+          maps[i].getResult(maps[i].getNumResults() - 1) == dim)
+        return true;
+    return false;
+  }
+
+  /// How many neighbouring places of a sum a thread takes at once: those that
+  /// lie side by side where a place's terms do not.
+  int64_t countPlacesBeside(int64_t total) {
+    if (placeLoops.empty() || isReadAlong(termLoops.back()) ||
+        !isReadAlong(placeLoops.back()))
+      return 1;
+    return countNeighbours(placeLoops, total, team.size);
+  }
+
+  /// How many neighbours along the last of `loops` a thread takes at once: 16
+  /// bytes of what lies along it in memory, fewer where half of the team would
+  /// have nothing left to do.
+  int64_t countNeighbours(ArrayRef<int64_t> loops, int64_t total,
+                          int64_t threads) {
+    if (loops.empty())
+      return 1;
+    AffineExpr last = builder.getAffineDimExpr(loops.back());
+    bool contiguous = false;
+    int64_t width = 4;
+    for (auto [map, operand] : llvm::zip(maps, op->getOperands())) {
+      if (map.getNumResults() > 0 &&
+          map.getResult(map.getNumResults() - 1) == last)
+        contiguous = true;
+      if (isSixteenBits(operand.getType()))
+        width = 8;
     }
+    while (width > 1 && (!contiguous || sizes[loops.back()] % width != 0 ||
+                         total / width < threads / 2))
+      width /= 2;
+    return width;
+  }
+
+  /// The places (or terms) from `first` on, which are one row's.
+  SmallVector<Indices> neighbours(Value first, ArrayRef<int64_t> loops,
+                                  const Indices &around, int64_t count) {
+    Indices indices(around);
+    delinearize(first, loops, indices);
+    SmallVector<Indices> runs;
+    for (int64_t i = 0; i < count; ++i) {
+      runs.push_back(indices);
+      if (i > 0)
+        runs.back()[loops.back()] = arith::AddIOp::create(
+            builder, loc, indices[loops.back()], index(i));
+    }
+    return runs;
+  }
+
+  Value times(Value value, int64_t factor) {
+    return factor == 1
+               ? value
+               : arith::MulIOp::create(builder, loc, value, index(factor))
+                     .getResult();
   }
 
   /// Every place by one thread, threads in turn.
   void computePlaces() {
-    forEachPlace([&](MutableArrayRef<Value> indices) { runBody(indices, {}); });
-  }
-
-  void forEachPlace(llvm::function_ref<void(MutableArrayRef<Value>)> visit) {
+    int64_t width = countNeighbours(placeLoops, places, team.size);
     OpBuilder::InsertionGuard guard(builder);
-    SmallVector<Value> indices(sizes.size());
-    auto loop = scf::ForOp::create(builder, loc, team.thread, index(places),
-                                   index(team.size));
+    auto loop = scf::ForOp::create(builder, loc, team.thread,
+                                   index(places / width), index(team.size));
     builder.setInsertionPointToStart(loop.getBody());
-    delinearize(loop.getInductionVar(), placeLoops, indices);
-    visit(indices);
+    Value first = times(loop.getInductionVar(), width);
+    if (placeLoops.empty())
+      return runBody({Indices(sizes.size())}, {});
+    runBody(neighbours(first, placeLoops, Indices(sizes.size()), width), {});
   }
 
   /// What no rule divides: thread 0 alone, in the op's own order.
@@ -234,96 +321,154 @@ private:
         builder, loc, *arith::getNeutralElement(accumulator.combiner));
   }
 
-  /// Folds the terms begin, begin + step, ... of the place at `indices`.
-  SmallVector<Value> foldTerms(Value begin, Value end, Value step,
-                               ArrayRef<Value> start, ArrayRef<Value> indices) {
+  /// Folds every `step`-th group of neighbouring terms from the group `begin`
+  /// on, of one place or of several beside one another; `exists`: whether there
+  /// are these. Values of all accumulators, place by place.
+  SmallVector<Value> foldTerms(Value begin, int64_t step, Value exists,
+                               ArrayRef<Value> start,
+                               ArrayRef<Indices> beside) {
+    int64_t width =
+        beside.size() > 1 ? 1 : countNeighbours(termLoops, terms, step);
     OpBuilder::InsertionGuard guard(builder);
-    auto loop = scf::ForOp::create(builder, loc, begin, end, step, start);
+    Value end = index(terms / width);
+    if (exists)
+      end = arith::SelectOp::create(builder, loc, exists, end, index(0));
+    auto loop =
+        scf::ForOp::create(builder, loc, begin, end, index(step), start);
     builder.setInsertionPointToStart(loop.getBody());
-    SmallVector<Value> inner(indices);
-    delinearize(loop.getInductionVar(), termLoops, inner);
     SmallVector<Value> folded(loop.getRegionIterArgs());
-    runBody(inner, folded);
+    Value first = times(loop.getInductionVar(), width);
+    SmallVector<Indices> runs;
+    for (const Indices &place : beside)
+      llvm::append_range(runs, neighbours(first, termLoops, place, width));
+    runBody(runs, folded);
     scf::YieldOp::create(builder, loc, folded);
     return SmallVector<Value>(loop.getResults());
   }
 
-  void reduceByOneThreadEach() {
-    forEachPlace([&](MutableArrayRef<Value> indices) {
-      SmallVector<Value> start;
-      for (const Accumulator &each : accumulators)
-        start.push_back(
-            load(outputBuffer(each.output), outputMap(each.output), indices));
-      SmallVector<Value> folded =
-          foldTerms(index(0), index(terms), index(1), start, indices);
-      for (auto [each, value] : llvm::zip(accumulators, folded))
-        store(value, each.output, indices);
-    });
+  /// Calls `visit` with every accumulator and the value of each place for it.
+  void forEachSum(
+      ArrayRef<Indices> beside, MutableArrayRef<Value> values,
+      llvm::function_ref<void(const Accumulator &, const Indices &, Value &)>
+          visit) {
+    for (auto [i, indices] : llvm::enumerate(beside))
+      for (auto [k, each] : llvm::enumerate(accumulators))
+        visit(each, indices, values[i * accumulators.size() + k]);
   }
 
-  /// Thread t folds terms t / row, t / row + team / row, ... of place t % row.
+  void reduceByOneThreadEach() {
+    int64_t width = countPlacesBeside(places);
+    OpBuilder::InsertionGuard guard(builder);
+    auto loop = scf::ForOp::create(builder, loc, team.thread,
+                                   index(places / width), index(team.size));
+    builder.setInsertionPointToStart(loop.getBody());
+    SmallVector<Indices> beside =
+        neighbours(times(loop.getInductionVar(), width), placeLoops,
+                   Indices(sizes.size()), width);
+    SmallVector<Value> values(width * accumulators.size());
+    forEachSum(
+        beside, values,
+        [&](const Accumulator &each, const Indices &indices, Value &value) {
+          value =
+              load(outputBuffer(each.output), outputMap(each.output), indices);
+        });
+    values = foldTerms(index(0), 1, Value(), values, beside);
+    forEachSum(beside, values,
+               [&](const Accumulator &each, const Indices &indices,
+                   Value &value) { store(value, each.output, indices); });
+  }
+
+  /// Thread t folds terms t / row, t / row + team / row, ... of the places of
+  /// group t % row.
   void reduceTogether() {
-    int64_t row = std::min<int64_t>(llvm::PowerOf2Ceil(places), team.size);
-    Value place = arith::RemUIOp::create(builder, loc, team.thread, index(row));
+    int64_t width = countPlacesBeside(places * terms);
+    int64_t groups = places / width;
+    int64_t row = std::min<int64_t>(llvm::PowerOf2Ceil(groups), team.size);
+    Value group = arith::RemUIOp::create(builder, loc, team.thread, index(row));
     Value first = arith::DivUIOp::create(builder, loc, team.thread, index(row));
     Value exists = arith::CmpIOp::create(
-        builder, loc, arith::CmpIPredicate::ult, place, index(places));
-    Value end =
-        arith::SelectOp::create(builder, loc, exists, index(terms), index(0));
-    SmallVector<Value> indices(sizes.size());
-    delinearize(place, placeLoops, indices);
-    SmallVector<Value> start;
-    for (const Accumulator &each : accumulators)
-      start.push_back(neutral(each));
-    SmallVector<Value> folded =
-        foldTerms(first, end, index(team.size / row), start, indices);
-    combineThreads(row, folded, exists, first, indices);
+        builder, loc, arith::CmpIPredicate::ult, group, index(groups));
+    SmallVector<Indices> beside = neighbours(times(group, width), placeLoops,
+                                             Indices(sizes.size()), width);
+    SmallVector<Value> values(width * accumulators.size());
+    forEachSum(beside, values,
+               [&](const Accumulator &each, const Indices &, Value &value) {
+                 value = neutral(each);
+               });
+    values = foldTerms(first, team.size / row, exists, values, beside);
+    combineThreads(row, values, exists, first, beside);
   }
 
-  void combineThreads(int64_t row, MutableArrayRef<Value> folded, Value exists,
-                      Value first, ArrayRef<Value> indices) {
-    int64_t stride = row;
-    for (auto [each, value] : llvm::zip(accumulators, folded))
-      if (canShuffle(value.getType()))
-        for (int64_t distance = row; distance < std::min(kWarp, team.size);
-             distance *= 2)
-          value = combine(each, value, shuffle(value, distance));
-    bool shuffled = llvm::all_of(
-        folded, [&](Value value) { return canShuffle(value.getType()); });
-    if (shuffled)
-      stride = std::max(row, std::min(kWarp, team.size));
+  void combineThreads(int64_t row, MutableArrayRef<Value> values, Value exists,
+                      Value first, ArrayRef<Indices> beside) {
+    int64_t stride = shuffleThreads(row, values, beside);
     SmallVector<Value> partial;
-    if (stride < team.size) {
-      for (Value value : folded) {
-        partial.push_back(team.share(team.size, value.getType()));
-        memref::StoreOp::create(builder, loc, value, partial.back(),
-                                team.thread);
-      }
-      gpu::BarrierOp::create(builder, loc);
-    }
+    if (stride < team.size)
+      partial = shareSums(row, stride, values);
     Value isFirst = arith::CmpIOp::create(
         builder, loc, arith::CmpIPredicate::eq, first, index(0));
     Value writes = arith::AndIOp::create(builder, loc, isFirst, exists);
     OpBuilder::InsertionGuard guard(builder);
     auto branch = scf::IfOp::create(builder, loc, writes);
     builder.setInsertionPointToStart(branch.thenBlock());
-    for (auto [i, each] : llvm::enumerate(accumulators)) {
-      Value sum =
-          load(outputBuffer(each.output), outputMap(each.output), indices);
-      if (partial.empty())
-        sum = combine(each, sum, folded[i]);
-      else
-        sum = foldPartial(each, sum, partial[i], stride);
-      store(sum, each.output, indices);
-    }
+    unsigned next = 0;
+    forEachSum(
+        beside, values,
+        [&](const Accumulator &each, const Indices &indices, Value &value) {
+          Value sum =
+              load(outputBuffer(each.output), outputMap(each.output), indices);
+          sum = partial.empty()
+                    ? combine(each, sum, value)
+                    : foldPartial(each, sum, partial[next++], row, stride);
+          store(sum, each.output, indices);
+        });
   }
 
-  /// Every `stride`-th of the threads' partial results, from this thread's on.
+  /// Adds up what the threads of a warp have of one group of places. Returns
+  /// how many threads follow one another of which the first `row` have sums.
+  int64_t shuffleThreads(int64_t row, MutableArrayRef<Value> values,
+                         ArrayRef<Indices> beside) {
+    int64_t warp = std::min(kWarp, team.size);
+    forEachSum(beside, values,
+               [&](const Accumulator &each, const Indices &, Value &value) {
+                 if (!canShuffle(value.getType()))
+                   return;
+                 for (int64_t distance = row; distance < warp; distance *= 2)
+                   value = combine(each, value, shuffle(value, distance));
+               });
+    bool shuffled = llvm::all_of(
+        values, [&](Value value) { return canShuffle(value.getType()); });
+    return shuffled ? std::max(row, warp) : row;
+  }
+
+  /// The sums of all threads that have some, in shared memory: `row` of every
+  /// `stride` threads, one behind the other.
+  SmallVector<Value> shareSums(int64_t row, int64_t stride, ValueRange values) {
+    Value place =
+        arith::RemUIOp::create(builder, loc, team.thread, index(stride));
+    Value part =
+        arith::DivUIOp::create(builder, loc, team.thread, index(stride));
+    Value has = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult,
+                                      place, index(row));
+    Value to = arith::AddIOp::create(builder, loc, times(part, row), place);
+    auto branch = scf::IfOp::create(builder, loc, has);
+    SmallVector<Value> shared;
+    for (Value value : values) {
+      shared.push_back(team.share(team.size / stride * row, value.getType()));
+      OpBuilder inner = OpBuilder::atBlockTerminator(branch.thenBlock());
+      memref::StoreOp::create(inner, loc, value, shared.back(), to);
+    }
+    gpu::BarrierOp::create(builder, loc);
+    return shared;
+  }
+
+  /// Adds the shared sums of this thread's group of places to `start`.
   Value foldPartial(const Accumulator &each, Value start, Value partial,
-                    int64_t stride) {
+                    int64_t row, int64_t stride) {
     OpBuilder::InsertionGuard guard(builder);
-    auto loop = scf::ForOp::create(builder, loc, team.thread, index(team.size),
-                                   index(stride), start);
+    auto loop =
+        scf::ForOp::create(builder, loc, team.thread,
+                           index(team.size / stride * row), index(row), start);
     builder.setInsertionPointToStart(loop.getBody());
     Value value =
         memref::LoadOp::create(builder, loc, partial, loop.getInductionVar());

@@ -3,30 +3,98 @@
 
 #include "dialects/Train/TrainDialect.h"
 
+#include <cstdlib>
+
 using namespace mlir;
 using namespace zc::train;
 
 namespace zc::cuda {
 
+bool isLeftOut(StringRef what) {
+  const char *value = std::getenv(("ZC_CUDA_" + what).str().c_str());
+  return value && StringRef(value) == "0";
+}
+
+/// Factors of one type; what a product is added to may be of float32 all the
+/// same.
 static bool hasMatrixTypes(Operation *op) {
   auto elementOf = [](Type type) {
     return cast<ShapedType>(type).getElementType();
   };
-  Type first = elementOf(op->getOperandTypes().front());
+  Type first = elementOf(op->getOperands().back().getType());
+  TypeRange factors = op->getOperandTypes();
+  if (isa<MatmulAddOp>(op)) {
+    Type sum = elementOf(factors.front());
+    factors = factors.drop_front();
+    if (sum != first && !sum.isF32())
+      return false;
+  }
   return (first.isF32() || first.isBF16() || first.isF16()) &&
-         llvm::all_of(op->getOperandTypes(),
+         llvm::all_of(factors,
                       [&](Type type) { return elementOf(type) == first; });
 }
 
+/// cuDNN pads both sides of a dim alike.
+template <typename Op> static bool isPaddedAlike(Op op) {
+  return op.getPadsLow() == op.getPadsHigh();
+}
+
+static bool isDnnConvolution(Operation *op) {
+  if (cast<ShapedType>(op->getOperand(0).getType()).getRank() < 4)
+    return false;
+  if (auto forward = dyn_cast<ConvOp>(op))
+    return isPaddedAlike(forward);
+  if (auto input = dyn_cast<ConvInputGradOp>(op))
+    return isPaddedAlike(input);
+  auto filter = dyn_cast<ConvFilterGradOp>(op);
+  return filter && isPaddedAlike(filter);
+}
+
+/// What cuDNN's attention takes on all GPUs from sm_80 on: 16 bits, heads of a
+/// multiple of 8 elements and at most 128 (256 the backward has on sm_90
+/// alone), more than one query; it leaves all three gradients.
+template <typename Op> static bool isDnnAttention(Op op) {
+  constexpr int64_t kWidthStep = 8, kMostWidth = 128;
+  Type element = op.getQuery().getType().getElementType();
+  int64_t width = op.getQuery().getType().getDimSize(3);
+  bool gradients = !std::is_same_v<Op, AttentionGradOp> ||
+                   llvm::none_of(op->getResults(), [](Value gradient) {
+                     return gradient.use_empty();
+                   });
+  return (element.isBF16() || element.isF16()) && !op.getMask() &&
+         width % kWidthStep == 0 && width <= kMostWidth &&
+         op.getQuery().getType().getDimSize(1) > 1 && gradients;
+}
+
+static bool isDnnAttention(Operation *op) {
+  if (isLeftOut("ATTENTION"))
+    return false;
+  if (auto attention = dyn_cast<AttentionOp>(op))
+    return isDnnAttention<AttentionOp>(attention);
+  auto gradient = dyn_cast<AttentionGradOp>(op);
+  return gradient && isDnnAttention<AttentionGradOp>(gradient);
+}
+
 StringRef libraryFor(Operation *op) {
+  if (isDnnAttention(op))
+    return "cudnn.attention";
   if (op->getNumOperands() == 0 || !hasMatrixTypes(op))
     return "";
   if (isa<MatmulOp, MatmulAddOp>(op))
-    return "cublaslt.matmul";
-  auto rank = cast<ShapedType>(op->getOperand(0).getType()).getRank();
-  if (isa<ConvOp, ConvInputGradOp, ConvFilterGradOp>(op) && rank >= 4)
+    return isLeftOut("MATMUL") ? "" : "cublaslt.matmul";
+  if (isDnnConvolution(op) && !isLeftOut("CONVOLUTION"))
     return "cudnn.convolution";
   return "";
+}
+
+bool needsFloat32(Operation *op) {
+  bool addsUp =
+      isa<AttentionGradOp, MatmulOp, ConvOp, ConvInputGradOp, ConvFilterGradOp>(
+          op);
+  if (!addsUp)
+    return false;
+  Type element = cast<ShapedType>(op->getOperand(0).getType()).getElementType();
+  return (element.isBF16() || element.isF16()) && libraryFor(op).empty();
 }
 
 } // namespace zc::cuda

@@ -91,6 +91,10 @@ ExecutableResult makeKernel(const KernelLaunch &launch, const CodeObject *code,
 }
 
 ExecutableResult makeMatmul(const MatmulLaunch &launch) {
+  if (!launch.spec.epilogue.isEmpty())
+    return makeError(StatusCode::Unsupported,
+                     "a product with an epilogue is "
+                     "for GPUs; compile the model with --target cpu");
   std::string error;
   auto primitive =
       kernels::createMatmul(launch.spec, launch.workspaceBytes, &error);
@@ -108,6 +112,10 @@ ExecutableResult makeConvolution(const ConvolutionLaunch &launch) {
 }
 
 ExecutableResult makeAttention(const AttentionLaunch &launch) {
+  if (launch.spec.type != kernels::ElementType::F32)
+    return makeError(StatusCode::Unsupported,
+                     "attention in 16 bits is for "
+                     "GPUs; compile the model with --target cpu");
   std::string error;
   auto primitive =
       kernels::createAttention(launch.spec, launch.workspaceBytes, &error);

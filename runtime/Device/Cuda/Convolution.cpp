@@ -1,4 +1,5 @@
 #include "runtime/Device/Cuda/Convolution.h"
+#include "runtime/Device/Cuda/Advice.h"
 #include "runtime/Device/Cuda/Library.h"
 
 #include <cstdlib>
@@ -38,8 +39,9 @@ struct Cudnn {
   Status check(cudnnStatus_t status, const char *call) const {
     if (status == CUDNN_STATUS_SUCCESS)
       return Status();
-    return makeError(StatusCode::Internal, call, ": ",
-                     cudnnGetErrorString(status));
+    bool lacks = CUDNN_STATUS_CATEGORY(status) == CUDNN_STATUS_NOT_SUPPORTED;
+    return makeError(lacks ? StatusCode::Unsupported : StatusCode::Internal,
+                     call, ": ", cudnnGetErrorString(status));
   }
 
   Status load() {
@@ -174,10 +176,9 @@ private:
             dnn.cudnnSetConvolutionMathType(convolution, found[i].mathType),
             "cudnnSetConvolutionMathType");
       }
-    return makeError(StatusCode::ResourceExhausted,
-                     "cuDNN has no algorithm for this convolution within the "
-                     "planned workspace of ",
-                     launch.workspaceBytes, " bytes");
+    return makeError(StatusCode::ResourceExhausted, "none of its ", count,
+                     " algorithms does within the planned ",
+                     launch.workspaceBytes, " bytes of workspace");
   }
 
   Status choose() {
@@ -231,11 +232,25 @@ public:
   ExecutableResult make(const ConvolutionLaunch &launch) override {
     auto convolution =
         std::make_unique<ConvolutionExecutable>(dnn, handle, launch);
-    ZC_RETURN_IF_ERROR(convolution->create());
+    Status status = convolution->create();
+    if (!status.ok())
+      return adviseOnLack(status, "cuDNN", describe(launch.spec),
+                          "ZC_CUDA_CONVOLUTION");
     return std::unique_ptr<Executable>(std::move(convolution));
   }
 
 private:
+  static std::string describe(const kernels::ConvolutionSpec &spec) {
+    using kernels::ConvolutionKind;
+    const char *which = spec.kind == ConvolutionKind::Forward ? "a convolution"
+                        : spec.kind == ConvolutionKind::BackwardInput
+                            ? "the gradient of images"
+                            : "the gradient of filters";
+    return strCat(which, " in ", printType(spec.source.type), ", images ",
+                  printDims(spec.source.dims), ", filters ",
+                  printDims(spec.filter.dims));
+  }
+
   Cudnn dnn;
   cudnnHandle_t handle = nullptr;
 };

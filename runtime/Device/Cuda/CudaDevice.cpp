@@ -1,6 +1,8 @@
 #include "runtime/Device/Cuda/CudaDevice.h"
+#include "runtime/Device/Cuda/Attention.h"
 #include "runtime/Device/Cuda/Convolution.h"
 #include "runtime/Device/Cuda/Executables.h"
+#include "runtime/Device/Cuda/Limits.h"
 #include "runtime/Device/Cuda/Matmul.h"
 #include "runtime/Device/Cuda/PinnedMemory.h"
 #include "runtime/Device/Cuda/Staging.h"
@@ -98,6 +100,10 @@ public:
   std::string compileAdvice() const override {
     return strCat("zc compile --target cuda:", gpu.arch());
   }
+  Result<DeviceLimits> measureLimits() override {
+    ZC_RETURN_IF_ERROR(enter());
+    return cuda::measureLimits(driver, streams[0]);
+  }
   bool hostReadsMemory() const override { return false; }
   std::string collectiveLibrary() const override { return "nccl"; }
   std::string identity() const override { return gpu.uuid; }
@@ -144,6 +150,7 @@ private:
   std::unique_ptr<Module> code;
   std::unique_ptr<Matmuls> matmuls;
   std::unique_ptr<Convolutions> convolutions;
+  std::unique_ptr<Attentions> attentions;
 };
 
 CudaDevice::~CudaDevice() {
@@ -244,6 +251,12 @@ Result<std::unique_ptr<Executable>> CudaDevice::prepare(const Launch &launch) {
       ZC_ASSIGN_OR_RETURN(convolutions, Convolutions::open());
     }
     return convolutions->make(*convolution);
+  }
+  if (auto *attention = std::get_if<AttentionLaunch>(&launch)) {
+    if (!attentions) {
+      ZC_ASSIGN_OR_RETURN(attentions, Attentions::open(driver));
+    }
+    return attentions->make(*attention);
   }
   if (auto *copy = std::get_if<CopyLaunch>(&launch))
     return makeCopy(driver, *copy, offloaded.contains(copy->source),

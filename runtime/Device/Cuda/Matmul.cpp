@@ -1,4 +1,5 @@
 #include "runtime/Device/Cuda/Matmul.h"
+#include "runtime/Device/Cuda/Advice.h"
 #include "runtime/Device/Cuda/Library.h"
 #include "runtime/Device/Cuda/MatmulForm.h"
 
@@ -35,8 +36,9 @@ struct Cublaslt {
   Status check(cublasStatus_t status, const char *call) const {
     if (status == CUBLAS_STATUS_SUCCESS)
       return Status();
-    return makeError(StatusCode::Internal, call, ": ",
-                     cublasLtGetStatusString(status));
+    bool lacks = status == CUBLAS_STATUS_NOT_SUPPORTED;
+    return makeError(lacks ? StatusCode::Unsupported : StatusCode::Internal,
+                     call, ": ", cublasLtGetStatusString(status));
   }
 
   Status load() {
@@ -72,6 +74,32 @@ cublasComputeType_t computeType(kernels::ElementType type) {
   return fast ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
 }
 
+/// What the library calls the epilogue. Its matrices are column-major: our lhs
+/// is its B, our rhs its A, our columns are its rows.
+cublasLtEpilogue_t epilogueOf(const kernels::MatmulEpilogue &spec) {
+  using kernels::MatmulActivation;
+  using kernels::MatmulSums;
+  switch (spec.activation) {
+  case MatmulActivation::Relu:
+    return spec.bias ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
+  case MatmulActivation::Gelu:
+    if (spec.auxiliary)
+      return spec.bias ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS
+                       : CUBLASLT_EPILOGUE_GELU_AUX;
+    return spec.bias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
+  case MatmulActivation::GeluGradient:
+    return spec.sums == MatmulSums::None ? CUBLASLT_EPILOGUE_DGELU
+                                         : CUBLASLT_EPILOGUE_DGELU_BGRAD;
+  case MatmulActivation::Linear:
+    break;
+  }
+  if (spec.sums == MatmulSums::LhsRows)
+    return CUBLASLT_EPILOGUE_BGRADB;
+  if (spec.sums == MatmulSums::RhsColumns)
+    return CUBLASLT_EPILOGUE_BGRADA;
+  return spec.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
+}
+
 /// The library's descriptors of one product.
 class Product {
 public:
@@ -85,7 +113,8 @@ public:
   }
   Product(const Product &) = delete;
 
-  Status create(const MatmulForm &form, const kernels::MatmulSpec &spec) {
+  Status create(const MatmulForm &form, const MatmulLaunch &launch) {
+    const kernels::MatmulSpec &spec = launch.spec;
     ZC_LT_CALL(lt, cublasLtMatmulDescCreate, &operation,
                computeType(spec.a.type), CUDA_R_32F);
     ZC_RETURN_IF_ERROR(
@@ -94,18 +123,40 @@ public:
         setTransposed(CUBLASLT_MATMUL_DESC_TRANSB, form.right.transposed));
     ZC_RETURN_IF_ERROR(layout(left, form.left, spec.b.type, form.batch));
     ZC_RETURN_IF_ERROR(layout(right, form.right, spec.a.type, form.batch));
-    return layout(result, form.result, spec.c.type, form.batch);
+    ZC_RETURN_IF_ERROR(layout(result, form.result, spec.c.type, form.batch));
+    return spec.epilogue.isEmpty() ? Status() : addEpilogue(form, launch);
   }
 
   cublasLtMatmulDesc_t operation = nullptr;
   cublasLtMatrixLayout_t left = nullptr, right = nullptr, result = nullptr;
 
 private:
-  Status setTransposed(cublasLtMatmulDescAttributes_t which, bool transposed) {
-    cublasOperation_t value = transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+  template <typename T>
+  Status set(cublasLtMatmulDescAttributes_t which, const T &value) {
     ZC_LT_CALL(lt, cublasLtMatmulDescSetAttribute, operation, which, &value,
                sizeof(value));
     return Status();
+  }
+
+  Status setTransposed(cublasLtMatmulDescAttributes_t which, bool transposed) {
+    return set(which, transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
+  }
+
+  /// Vectors and the auxiliary matrix have the result's type, which is what the
+  /// library supposes.
+  Status addEpilogue(const MatmulForm &form, const MatmulLaunch &launch) {
+    if (form.calls.size() != 1 || form.batch != 1)
+      return makeError(StatusCode::Unsupported,
+                       "a batch of products has an epilogue");
+    const kernels::MatmulEpilogue &spec = launch.spec.epilogue;
+    ZC_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogueOf(spec)));
+    if (void *vector = launch.bias ? launch.bias : launch.sums)
+      ZC_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, vector));
+    if (!spec.auxiliary)
+      return Status();
+    ZC_RETURN_IF_ERROR(
+        set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, launch.auxiliary));
+    return set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, form.result.leading);
   }
 
   Status layout(cublasLtMatrixLayout_t &created, const ColumnMajor &matrix,
@@ -133,17 +184,19 @@ public:
       : lt(lt), handle(handle), launch(launch), form(std::move(form)),
         product(lt) {}
 
-  Status create() { return product.create(form, launch.spec); }
+  Status create() { return product.create(form, launch); }
 
   Status enqueue(CUstream stream) override {
-    const float one = 1, beta = launch.spec.accumulate ? 1 : 0;
+    const float one = 1;
+    const float beta = launch.spec.accumulate || launch.addend ? 1 : 0;
     for (const MatmulForm::Offsets &offsets : form.calls) {
       void *c = at(launch.c, launch.spec.c, offsets.result);
       ZC_LT_CALL(lt, cublasLtMatmul, handle, product.operation, &one,
                  at(launch.b, launch.spec.b, offsets.left), product.left,
                  at(launch.a, launch.spec.a, offsets.right), product.right,
-                 &beta, c, product.result, c, product.result, &algorithm,
-                 launch.workspace, launch.workspaceBytes, stream);
+                 &beta, launch.addend ? launch.addend : c, product.result, c,
+                 product.result, &algorithm, launch.workspace,
+                 launch.workspaceBytes, stream);
     }
     return Status();
   }
@@ -170,8 +223,8 @@ public:
         algorithms.push_back(found[i].algo);
     if (algorithms.empty())
       return makeError(StatusCode::Unsupported,
-                       "cuBLASLt has no algorithm for a product of ", form.n,
-                       " x ", form.k, " by ", form.k, " x ", form.m);
+                       "none of its algorithms does within the planned ",
+                       launch.workspaceBytes, " bytes of workspace");
     return algorithms;
   }
 
@@ -180,15 +233,20 @@ public:
   /// What an algorithm may take for granted of the matrices' addresses: the
   /// library supposes 256 bytes unless it is told.
   struct Alignment {
-    uint32_t left, right, result;
+    uint32_t left, right, addend, result, epilogue;
   };
   Alignment alignment() const {
-    Alignment least = {256, 256, 256};
+    Alignment least = {256, 256, 256, 256, 256};
     for (const MatmulForm::Offsets &offsets : form.calls) {
       lower(least.left, at(launch.b, launch.spec.b, offsets.left));
       lower(least.right, at(launch.a, launch.spec.a, offsets.right));
       lower(least.result, at(launch.c, launch.spec.c, offsets.result));
     }
+    least.addend = least.result;
+    if (launch.addend)
+      lower(least.addend, launch.addend);
+    for (void *operand : {launch.bias, launch.auxiliary, launch.sums})
+      lower(least.epilogue, operand);
     return least;
   }
 
@@ -213,7 +271,7 @@ private:
     ZC_RETURN_IF_ERROR(
         set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, least.right));
     ZC_RETURN_IF_ERROR(
-        set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, least.result));
+        set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, least.addend));
     return set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, least.result);
   }
 
@@ -242,8 +300,11 @@ std::string formOf(const MatmulLaunch &launch,
     for (int64_t stride : tensor->strides)
       key << stride << ',';
   }
-  key << launch.spec.accumulate << ':' << launch.workspaceBytes << ':'
-      << alignment.left << ',' << alignment.right << ',' << alignment.result;
+  const kernels::MatmulEpilogue &epilogue = launch.spec.epilogue;
+  key << launch.spec.accumulate << ':' << int(epilogueOf(epilogue)) << ':'
+      << epilogue.addend << ':' << launch.workspaceBytes << ':'
+      << alignment.left << ',' << alignment.right << ',' << alignment.addend
+      << ',' << alignment.result << ',' << alignment.epilogue;
   return key.str();
 }
 
@@ -275,14 +336,33 @@ public:
     std::string key = formOf(launch, matmul->alignment());
     auto known = algorithms.find(key);
     if (known == algorithms.end()) {
-      ZC_ASSIGN_OR_RETURN(cublasLtMatmulAlgo_t quickest, measure(*matmul));
-      known = algorithms.emplace(key, quickest).first;
+      auto quickest = measure(*matmul);
+      if (!quickest.ok())
+        return adviseOnLack(quickest.status(), "cuBLASLt",
+                            describe(launch.spec), variableOf(launch.spec));
+      known = algorithms.emplace(key, *quickest).first;
     }
     matmul->algorithm = known->second;
     return std::unique_ptr<Executable>(std::move(matmul));
   }
 
 private:
+  static std::string describe(const kernels::MatmulSpec &spec) {
+    std::string text =
+        strCat("a product of ", printDims(spec.a.dims), " by ",
+               printDims(spec.b.dims), " in ", printType(spec.a.type));
+    if (spec.c.type != spec.a.type)
+      text += strCat(" to ", printType(spec.c.type));
+    if (!spec.epilogue.isEmpty())
+      text += strCat(" with epilogue ", int(epilogueOf(spec.epilogue)));
+    return text;
+  }
+
+  /// Without its epilogue a product is rarely one that the library lacks.
+  static const char *variableOf(const kernels::MatmulSpec &spec) {
+    return spec.epilogue.isEmpty() ? "ZC_CUDA_MATMUL" : "ZC_CUDA_EPILOGUES";
+  }
+
   Result<cublasLtMatmulAlgo_t> measure(MatmulExecutable &matmul) {
     ZC_ASSIGN_OR_RETURN(std::vector<cublasLtMatmulAlgo_t> candidates,
                         matmul.candidates());

@@ -21,16 +21,23 @@ sched.kernel @chain attributes {shared = array<i64: 0, 0>} {
   train.yield %1 : tensor<40x768xf32>
 }
 
-// Tests that a team sums 32 columns: 16 threads each one, whose sums meet in
-// shared memory between barriers; that a buffer which threads write for one
-// another is not called noalias.
+// Tests that a team sums 32 columns: 64 threads four neighbours each, whose sums
+// meet in warps, then in shared memory between barriers; that a buffer which
+// threads write for one another is not called noalias.
 // CHECK: gpu.func @columns(%{{.*}}: memref<1024x768xf32> {llvm.align = 64 : i64, llvm.noalias}, %{{.*}}: memref<768xf32> {llvm.align = 64 : i64})
-// CHECK-SAME: workgroup([[W:%[a-z0-9]+]] : memref<512xf32, 3>)
+// CHECK-SAME: workgroup({{.*}}, [[W:%[a-z0-9]+]] : memref<128xf32, 3>)
 // CHECK: %[[SUMS:.*]] = memref.memory_space_cast [[W]]
-// CHECK: arith.remui %thread_id_x, %c32
-// CHECK: %[[SUM:.*]] = scf.for
-// CHECK: memref.store %[[SUM]], %[[SUMS]][%thread_id_x]
-// CHECK-NEXT: gpu.barrier
+// CHECK: %[[GROUP:.*]] = arith.remui %thread_id_x, %c8
+// CHECK: %[[COLUMN:.*]] = arith.muli %[[GROUP]], %c4
+// CHECK: %[[NEXT:.*]] = arith.addi %[[COLUMN]], %c1
+// CHECK: %[[SUM:.*]]:4 = scf.for %[[ROW:.*]] = %{{.*}} to %{{.*}} step %c64
+// CHECK: memref.load %[[X:.*]][%[[ROW]], %[[COLUMN]]]
+// CHECK-NEXT: memref.load %[[X]][%[[ROW]], %[[NEXT]]]
+// CHECK: gpu.shuffle xor %[[SUM]]#0, %c8_i32
+// CHECK: %[[PLACE:.*]] = arith.remui %thread_id_x, %c32
+// CHECK: arith.cmpi ult, %[[PLACE]], %c8
+// CHECK: memref.store %{{.*}}, %[[SUMS]]
+// CHECK: gpu.barrier
 // CHECK: scf.if
 // CHECK: memref.load %[[SUMS]]
 // NVVM: llvm.mlir.global internal @{{.*}}columns{{.*}}() {addr_space = 3
@@ -62,7 +69,7 @@ sched.kernel @rows {
 // CHECK: gpu.func @scatter
 // CHECK: scf.for %{{.*}} = %c0{{.*}} to %c100
 // CHECK: memref.load
-// CHECK: scf.for %{{.*}} = %thread_id_x to %c32
+// CHECK: scf.for %{{.*}} = %thread_id_x to %c16
 // CHECK: arith.addf
 // CHECK: gpu.barrier
 sched.kernel @scatter attributes {shared = array<i64: 0, 0>} {

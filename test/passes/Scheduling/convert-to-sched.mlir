@@ -305,3 +305,27 @@ func.func @sums(%a: tensor<4x4xf32> {train.input = "a"}) -> (tensor<4x4xf32> {tr
   }
   return %1 : tensor<4x4xf32>
 }
+
+// -----
+
+// Tests that a product's epilogue is part of the call, with its operands behind
+// the two matrices and its results behind the product.
+// CHECK-LABEL: sched.program @epilogue
+// CHECK:       %[[A:.*]] = sched.input "a"
+// CHECK:       %[[B:.*]] = sched.input "b"
+// CHECK:       sched.library_call "cublaslt.matmul" "train.matmul" {train.epilogue = {activation = "gelu", auxiliary, bias}, transpose_rhs}
+// CHECK-SAME:    ins(%[[A]], %[[A]], %[[B]] : memref<8x8xf32>, memref<8x8xf32>, memref<8xf32>)
+// CHECK-SAME:    outs(%{{.*}}, %{{.*}} : memref<8x8xf32>, memref<8x8xf32>)
+func.func @epilogue(%a: tensor<8x8xf32> {train.input = "a"}, %b: tensor<8xf32> {train.input = "b"})
+    -> (tensor<8x8xf32> {train.output = "c"}, tensor<8x8xf32> {train.output = "d"}) {
+  %0:2 = train.fused(%a, %a, %b) {library = "cublaslt.matmul", train.epilogue = {activation = "gelu", auxiliary, bias}}
+      : (tensor<8x8xf32>, tensor<8x8xf32>, tensor<8xf32>) -> (tensor<8x8xf32>, tensor<8x8xf32>) {
+  ^bb0(%x: tensor<8x8xf32>, %y: tensor<8x8xf32>, %z: tensor<8xf32>):
+    %p = train.matmul %x, %y {transpose_rhs} : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+    %v = train.broadcast %z {dims = array<i64: 1>} : (tensor<8xf32>) -> tensor<8x8xf32>
+    %s = train.add %p, %v : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+    %g = train.gelu %s {tanh} : (tensor<8x8xf32>) -> tensor<8x8xf32>
+    train.yield %g, %s : tensor<8x8xf32>, tensor<8x8xf32>
+  }
+  return %0#0, %0#1 : tensor<8x8xf32>, tensor<8x8xf32>
+}

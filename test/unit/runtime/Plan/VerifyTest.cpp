@@ -240,6 +240,16 @@ TEST(Verify, ChecksInstructions) {
   expectMessage("it multiplies",
                 [&](auto &m) { matmul(m)->mutable_a()->set_dims(1, 2); });
   expectMessage("workspace", [&](auto &m) { matmul(m)->set_workspace(0); });
+  auto epilogue = [&](plan::Manifest &m) {
+    return matmul(m)->mutable_epilogue();
+  };
+  expectMessage("do not go together", [&](auto &m) {
+    epilogue(m)->set_activation(plan::GELU_GRADIENT);
+  });
+  expectMessage("no buffer 99", [&](auto &m) { epilogue(m)->set_addend(99); });
+  expectMessage("its bias is", [&](auto &m) { // which is of bytes
+    epilogue(m)->set_bias(matmul(m)->workspace());
+  });
   expectMessage("does not know",
                 [](auto &m) { step(m).mutable_instructions(0)->clear_kind(); });
   expectMessage("it copies", [](auto &m) {

@@ -144,6 +144,19 @@ TEST_F(CudaDeviceTest, AHostThatCannotPinSaysSo) {
   expectHas(region.status().message(), "--offload");
 }
 
+TEST_F(CudaDeviceTest, LimitsAreThoseOfACopy) {
+  open();
+  auto limits = device->measureLimits();
+  ASSERT_TRUE(limits.ok()) << limits.status().message();
+  EXPECT_GT(limits->bytesPerSecond, 0);
+  expectHas(zcFakeCudaCalls(), "cuMemcpyDtoDAsync 134217728 stream 0\n");
+  ::setenv("ZC_FAKE_CUDA_MEMORY", "1000", 1);
+  open();
+  limits = device->measureLimits();
+  ASSERT_TRUE(limits.ok()) << limits.status().message();
+  EXPECT_EQ(limits->bytesPerSecond, 0);
+}
+
 TEST_F(CudaDeviceTest, AProgramIsOneGraph) {
   open();
   ASSERT_TRUE(device->loadCode({"code/sm_80.ptx", kPtx}).ok());

@@ -23,6 +23,9 @@ void *streamAtWork(void *stream);
 /// From now on the stream never gets to an end, or does again.
 void hangFake(void *stream, bool hung);
 
+/// The stream that cuDNN was given last, in this thread.
+void *dnnStream();
+
 /// Writes a call down; the error that ZC_FAKE_CUDA_FAIL asks of it, or 0.
 int noteFake(const std::string &call, const std::string &what);
 

@@ -1,51 +1,24 @@
 // Stand-ins for cuBLASLt and cuDNN: products and convolutions of float32,
 // bfloat16 and float16 on the fake's memory, in the library's own terms, so
 // that what zc tells the libraries is put to the test.
+#include "test/unit/runtime/Device/Cuda/FakeArray.h"
 #include "test/unit/runtime/Device/Cuda/FakeDriver.h"
-#include "test/unit/runtime/Device/Cuda/PtxValues.h"
 
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <cublasLt.h>
 #include <cudnn.h>
+#include <string>
 #include <vector>
 
 namespace {
 
-enum class Type { F32, BF16, F16 };
-
-/// Numbers of one type in memory.
-struct Array {
-  Type type = Type::F32;
-  char *memory = nullptr;
-
-  double get(int64_t index) const {
-    switch (type) {
-    case Type::BF16:
-      return float(reinterpret_cast<const zc::test::BFloat16 *>(memory)[index]);
-    case Type::F16:
-      return float(reinterpret_cast<const zc::test::Half *>(memory)[index]);
-    default:
-      return reinterpret_cast<const float *>(memory)[index];
-    }
-  }
-  void set(int64_t index, double value) const {
-    switch (type) {
-    case Type::BF16:
-      reinterpret_cast<zc::test::BFloat16 *>(memory)[index] =
-          zc::test::BFloat16(value);
-      break;
-    case Type::F16:
-      reinterpret_cast<zc::test::Half *>(memory)[index] = zc::test::Half(value);
-      break;
-    default:
-      reinterpret_cast<float *>(memory)[index] = float(value);
-    }
-  }
-};
-
-Array arrayOf(Type type, const void *memory) {
-  return {type, static_cast<char *>(const_cast<void *>(memory))};
-}
+using zc::test::Array;
+using zc::test::arrayOf;
+using zc::test::Type;
 
 struct Layout {
   Type type;
@@ -55,7 +28,28 @@ struct Layout {
 };
 struct Operation {
   cublasOperation_t left = CUBLAS_OP_N, right = CUBLAS_OP_N;
+  cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
+  void *bias = nullptr, *auxiliary = nullptr;
+  int64_t auxiliaryLeading = 0;
+
+  bool has(int part) const { return epilogue & part; }
+  bool keeps() const { return has(128); } // or reads what was kept
+  bool sums() const {
+    return has(16) || epilogue == CUBLASLT_EPILOGUE_BGRADA ||
+           epilogue == CUBLASLT_EPILOGUE_BGRADB;
+  }
 };
+
+/// The library's GELU: the tanh form.
+double gelu(double x) {
+  return 0.5 * x *
+         (1 + std::tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
+}
+double geluSlope(double x) {
+  double t = std::tanh(0.7978845608028654 * (x + 0.044715 * x * x * x));
+  double inner = 0.7978845608028654 * (1 + 3 * 0.044715 * x * x);
+  return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * inner;
+}
 
 const Layout &layoutOf(cublasLtMatrixLayout_t layout) {
   return *reinterpret_cast<const Layout *>(layout);
@@ -73,12 +67,46 @@ struct Product {
   Operation operation;
   Layout left, right, result;
   float alpha, beta;
-  Array a, b, c;
+  Array a, b, addend, c;
+
+  /// The element of D at a place, from the product's; leaves in `kept` what the
+  /// epilogue keeps.
+  double finish(double x, uint64_t m, uint64_t n) const {
+    int64_t kept = int64_t(m) + int64_t(n) * operation.auxiliaryLeading;
+    Array auxiliary = arrayOf(result.type, operation.auxiliary);
+    if (operation.epilogue == CUBLASLT_EPILOGUE_DGELU ||
+        operation.epilogue == CUBLASLT_EPILOGUE_DGELU_BGRAD)
+      return x * geluSlope(auxiliary.get(kept));
+    if (operation.has(CUBLASLT_EPILOGUE_BIAS))
+      x += arrayOf(result.type, operation.bias).get(int64_t(m));
+    if (operation.keeps())
+      auxiliary.set(kept, x);
+    if (operation.has(CUBLASLT_EPILOGUE_GELU))
+      return gelu(x);
+    return operation.has(CUBLASLT_EPILOGUE_RELU) ? std::max(x, 0.0) : x;
+  }
+
+  /// Sums of D's rows, of the left matrix's rows, of the right one's columns.
+  void addUp(const std::vector<double> &rows) const {
+    bool ta = operation.left == CUBLAS_OP_T,
+         tb = operation.right == CUBLAS_OP_T;
+    uint64_t terms = ta ? left.rows : left.columns;
+    bool ofLeft = operation.epilogue == CUBLASLT_EPILOGUE_BGRADA;
+    bool ofRight = operation.epilogue == CUBLASLT_EPILOGUE_BGRADB;
+    Array sums = arrayOf(result.type, operation.bias);
+    for (uint64_t i = 0; i < (ofRight ? result.columns : result.rows); ++i) {
+      double sum = ofLeft || ofRight ? 0 : rows[i];
+      for (uint64_t k = 0; k < terms && (ofLeft || ofRight); ++k)
+        sum += ofLeft ? at(a, left, ta, 0, i, k) : at(b, right, tb, 0, k, i);
+      sums.set(int64_t(i), sum);
+    }
+  }
 
   void run() const {
     bool ta = operation.left == CUBLAS_OP_T,
          tb = operation.right == CUBLAS_OP_T;
     uint64_t terms = ta ? left.rows : left.columns;
+    std::vector<double> rows(result.rows, 0);
     for (int32_t i = 0; i < result.batch; ++i)
       for (uint64_t m = 0; m < result.rows; ++m)
         for (uint64_t n = 0; n < result.columns; ++n) {
@@ -87,8 +115,13 @@ struct Product {
             sum += at(a, left, ta, i, m, k) * at(b, right, tb, i, k, n);
           int64_t place =
               i * result.batchStride + int64_t(m) + int64_t(n) * result.leading;
-          c.set(place, alpha * sum + (beta == 0 ? 0 : beta * c.get(place)));
+          double x = finish(
+              alpha * sum + (beta == 0 ? 0 : beta * addend.get(place)), m, n);
+          rows[m] += x;
+          c.set(place, x);
         }
+    if (operation.sums())
+      addUp(rows);
   }
 };
 
@@ -122,12 +155,29 @@ cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t descriptor) {
 cublasStatus_t
 cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t descriptor,
                                cublasLtMatmulDescAttributes_t attribute,
-                               const void *value, size_t) {
+                               const void *value, size_t bytes) {
   auto &operation = *reinterpret_cast<Operation *>(descriptor);
-  auto transpose = *static_cast<const cublasOperation_t *>(value);
-  (attribute == CUBLASLT_MATMUL_DESC_TRANSA ? operation.left
-                                            : operation.right) = transpose;
-  return CUBLAS_STATUS_SUCCESS;
+  auto read = [&](auto &place) {
+    std::memcpy(&place, value, sizeof(place));
+    return sizeof(place) == bytes ? CUBLAS_STATUS_SUCCESS
+                                  : CUBLAS_STATUS_INVALID_VALUE;
+  };
+  switch (attribute) {
+  case CUBLASLT_MATMUL_DESC_TRANSA:
+    return read(operation.left);
+  case CUBLASLT_MATMUL_DESC_TRANSB:
+    return read(operation.right);
+  case CUBLASLT_MATMUL_DESC_EPILOGUE:
+    return read(operation.epilogue);
+  case CUBLASLT_MATMUL_DESC_BIAS_POINTER:
+    return read(operation.bias);
+  case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER:
+    return read(operation.auxiliary);
+  case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD:
+    return read(operation.auxiliaryLeading);
+  default:
+    return CUBLAS_STATUS_NOT_SUPPORTED;
+  }
 }
 
 cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *layout,
@@ -172,11 +222,29 @@ cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t,
                                      const void *, size_t) {
   return CUBLAS_STATUS_SUCCESS;
 }
+/// What the documentation asks of an epilogue's operands.
+bool isSound(const Operation &operation, const Layout &result) {
+  auto aligned = [](void *address) {
+    return address && reinterpret_cast<uintptr_t>(address) % 16 == 0;
+  };
+  bool vector = operation.has(CUBLASLT_EPILOGUE_BIAS) || operation.sums();
+  if (vector != bool(operation.bias) || (vector && !aligned(operation.bias)))
+    return false;
+  bool plain = operation.epilogue == CUBLASLT_EPILOGUE_DEFAULT;
+  if (!operation.keeps())
+    return !operation.auxiliary && (plain || result.batch == 1);
+  return aligned(operation.auxiliary) && operation.auxiliaryLeading % 8 == 0 &&
+         operation.auxiliaryLeading >= int64_t(result.rows);
+}
+
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
-    cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t,
-    cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
-    cublasLtMatmulPreference_t, int, cublasLtMatmulHeuristicResult_t *found,
-    int *count) {
+    cublasLtHandle_t, cublasLtMatmulDesc_t operation, cublasLtMatrixLayout_t,
+    cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
+    cublasLtMatrixLayout_t result, cublasLtMatmulPreference_t, int,
+    cublasLtMatmulHeuristicResult_t *found, int *count) {
+  *count = 0;
+  if (!isSound(*reinterpret_cast<Operation *>(operation), layoutOf(result)))
+    return CUBLAS_STATUS_NOT_SUPPORTED;
   found[0] = {};
   found[0].state = CUBLAS_STATUS_SUCCESS;
   *count = 1;
@@ -187,8 +255,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t operation,
                               const void *alpha, const void *a,
                               cublasLtMatrixLayout_t left, const void *b,
                               cublasLtMatrixLayout_t right, const void *beta,
-                              const void *, cublasLtMatrixLayout_t, void *c,
-                              cublasLtMatrixLayout_t result,
+                              const void *addend, cublasLtMatrixLayout_t,
+                              void *c, cublasLtMatrixLayout_t result,
                               const cublasLtMatmulAlgo_t *, void *, size_t,
                               cudaStream_t stream) {
   Product product = {*reinterpret_cast<Operation *>(operation),
@@ -199,8 +267,12 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t operation,
                      *static_cast<const float *>(beta),
                      arrayOf(layoutOf(left).type, a),
                      arrayOf(layoutOf(right).type, b),
+                     arrayOf(layoutOf(result).type, addend),
                      arrayOf(layoutOf(result).type, c)};
-  zc::test::enqueueFake(stream, "cublasLtMatmul", [=] { product.run(); });
+  std::string call = "cublasLtMatmul";
+  if (product.operation.epilogue != CUBLASLT_EPILOGUE_DEFAULT)
+    call += " epilogue " + std::to_string(int(product.operation.epilogue));
+  zc::test::enqueueFake(stream, call.c_str(), [=] { product.run(); });
   return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -336,6 +408,8 @@ cudnnStatus_t oneAlgorithm(int *count, Performance *found) {
 
 } // namespace
 
+void *zc::test::dnnStream() { return currentStream(); }
+
 extern "C" {
 
 cudnnStatus_t cudnnCreate(cudnnHandle_t *handle) {
@@ -349,6 +423,13 @@ cudnnStatus_t cudnnDestroy(cudnnHandle_t handle) {
 cudnnStatus_t cudnnSetStream(cudnnHandle_t, cudaStream_t stream) {
   currentStream() = stream;
   return CUDNN_STATUS_SUCCESS;
+}
+size_t cudnnGetVersion() {
+  const char *version = std::getenv("ZC_FAKE_CUDNN_VERSION");
+  return version ? size_t(std::atoi(version)) : CUDNN_VERSION;
+}
+void cudnnGetLastErrorString(char *message, size_t size) {
+  std::snprintf(message, size, "the fake's reason");
 }
 const char *cudnnGetErrorString(cudnnStatus_t) { return "fake status"; }
 

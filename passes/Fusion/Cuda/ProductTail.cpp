@@ -1,0 +1,137 @@
+//===- ProductTail.cpp - what a loop nest does to a product ---------------===//
+#include "passes/Fusion/Cuda/ProductTail.h"
+
+using namespace mlir;
+using namespace zc::train;
+
+namespace zc::cuda {
+
+/// Elements between the rows of what cuBLASLt keeps for a GELU's gradient are a
+/// multiple of this.
+static constexpr int64_t kAuxiliaryRow = 8;
+
+static ArrayRef<int64_t> shapeOfValue(Value value) {
+  return cast<ShapedType>(value.getType()).getShape();
+}
+
+namespace {
+
+class TailFinder {
+public:
+  TailFinder(FusedOp nest, BlockArgument product, bool activations)
+      : body(nest.getBody().front()), activations(activations) {
+    tail.product = tail.last = tail.before = product;
+  }
+
+  std::optional<ProductTail> find() {
+    while (Operation *user = onlyUser(tail.last))
+      if (!takeSum(user) && !takeActivation(user))
+        break;
+    if (tail.ops.empty())
+      return std::nullopt;
+    tail.isWhole = tail.ops.size() + 1 == body.getOperations().size();
+    bool fits = tail.activation.empty() ? fitsSum() : fitsActivation();
+    return fits ? std::optional(tail) : std::nullopt;
+  }
+
+private:
+  /// The one op that reads `value` besides the terminator, once, or null.
+  Operation *onlyUser(Value value) {
+    Operation *found = nullptr;
+    for (OpOperand &use : value.getUses()) {
+      if (use.getOwner() == body.getTerminator())
+        continue;
+      if (found)
+        return nullptr;
+      found = use.getOwner();
+    }
+    return found;
+  }
+
+  bool isYielded(Value value) {
+    return llvm::is_contained(body.getTerminator()->getOperands(), value);
+  }
+
+  /// A vector along the last dim, repeated for the rows; its only use.
+  Value biasOf(Value value) {
+    auto broadcast = value.getDefiningOp<BroadcastOp>();
+    int64_t rank = shapeOfValue(value).size();
+    if (!broadcast || !value.hasOneUse() ||
+        !isa<BlockArgument>(broadcast.getInput()) ||
+        broadcast.getDims() != ArrayRef<int64_t>{rank - 1} ||
+        shapeOfValue(broadcast.getInput())[0] != shapeOfValue(value).back())
+      return {};
+    return broadcast.getInput();
+  }
+
+  bool takeSum(Operation *user) {
+    auto add = dyn_cast<AddOp>(user);
+    if (!add || !tail.activation.empty() ||
+        add.getType() != tail.product.getType() ||
+        (tail.last != tail.product && isYielded(tail.last)))
+      return false;
+    Value other = add.getLhs() == tail.last ? add.getRhs() : add.getLhs();
+    if (Value bias = tail.bias ? Value() : biasOf(other)) {
+      tail.bias = bias;
+      tail.ops.push_back(other.getDefiningOp());
+    } else if (!tail.addend && isa<BlockArgument>(other) &&
+               other != tail.product) {
+      tail.addend = other;
+    } else {
+      return false;
+    }
+    tail.ops.push_back(add);
+    tail.last = tail.before = add.getResult();
+    return true;
+  }
+
+  bool takeActivation(Operation *user) {
+    if (!activations || !tail.activation.empty())
+      return false;
+    if (auto gelu = dyn_cast<GeluOp>(user); gelu && gelu.getTanh())
+      tail.activation = "gelu";
+    else if (isa<ReluOp>(user) && !isYielded(tail.last))
+      tail.activation = "relu";
+    else if (auto grad = dyn_cast<GeluGradOp>(user);
+             grad && grad.getTanh() && tail.ops.empty() &&
+             grad.getGrad() == tail.last && isa<BlockArgument>(grad.getInput()))
+      takeGradient(grad);
+    else
+      return false;
+    tail.keepsBefore = isYielded(tail.before) && tail.before != tail.product;
+    tail.ops.push_back(user);
+    tail.last = user->getResult(0);
+    return true;
+  }
+
+  void takeGradient(GeluGradOp grad) {
+    tail.activation = "gelu_grad";
+    tail.auxiliary = grad.getInput();
+  }
+
+  /// With all of the nest, or where the sum is left in memory anyway.
+  bool fitsSum() { return isYielded(tail.last) && !isYielded(tail.product); }
+
+  bool fitsActivation() {
+    bool keeps = tail.keepsBefore || tail.auxiliary;
+    return tail.isWhole && isYielded(tail.last) && !isYielded(tail.product) &&
+           (!keeps || shapeOfValue(tail.last).back() % kAuxiliaryRow == 0);
+  }
+
+  Block &body;
+  bool activations;
+  ProductTail tail;
+};
+
+} // namespace
+
+std::optional<ProductTail> findTail(FusedOp nest, BlockArgument product,
+                                    bool activations) {
+  auto found = TailFinder(nest, product, activations).find();
+  // Only a part of it: bias alone, before another form of GELU.
+  if (!found && activations)
+    return TailFinder(nest, product, false).find();
+  return found;
+}
+
+} // namespace zc::cuda

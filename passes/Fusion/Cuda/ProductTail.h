@@ -1,0 +1,36 @@
+//===- ProductTail.h - what a loop nest does to a product -------*- C++ -*-===//
+#ifndef ZC_PASSES_FUSION_CUDA_PRODUCTTAIL_H
+#define ZC_PASSES_FUSION_CUDA_PRODUCTTAIL_H
+
+#include "dialects/Train/TrainDialect.h"
+
+#include <optional>
+
+namespace zc::cuda {
+
+/// Ops of a loop nest that a library may compute behind a product that the nest
+/// reads: last = activation(product + addend + bias). All values are of the
+/// nest's body.
+struct ProductTail {
+  mlir::Value product;                 // the argument
+  mlir::Value addend, bias, auxiliary; // arguments, or null
+  mlir::Value before;                  // what the activation is of
+  mlir::Value last;
+  llvm::StringRef activation; // as train.epilogue has it, or empty
+  llvm::SmallVector<mlir::Operation *> ops;
+  bool keepsBefore = false; // the nest also yields `before`
+  bool isWhole = false;     // there are no other ops in the nest
+
+  /// Whether the library leaves what the activation is of.
+  bool writesAuxiliary() const { return keepsBefore && activation == "gelu"; }
+};
+
+/// The longest tail of `nest` behind `product`; nothing if there is none. An
+/// activation whose operand is kept has rows of a multiple of 8 elements, as
+/// cuBLASLt needs them; without `activations` none is taken.
+std::optional<ProductTail>
+findTail(train::FusedOp nest, mlir::BlockArgument product, bool activations);
+
+} // namespace zc::cuda
+
+#endif // ZC_PASSES_FUSION_CUDA_PRODUCTTAIL_H

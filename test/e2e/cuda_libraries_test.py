@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""What the CPU does in another way: attention and products' epilogues by
+libraries of GPUs, of which there are fakes, and channels' sums by teams."""
+import unittest
+
+import numpy as np
+from onnx import TensorProto, helper, numpy_helper, save
+
+from cuda_run_test import Fake
+from zctest import read_log
+
+
+def make_block(path, rng):
+    """x [2, 8, 16]: two heads of 8 attend, then a linear layer with a GELU."""
+    shapes = {"q": [16, 16], "k": [16, 16], "v": [16, 16], "fc": [16, 24],
+              "bias": [24], "out": [24, 16]}
+    weights = [numpy_helper.from_array(
+        rng.normal(0, 0.3, shape).astype(np.float32), name)
+        for name, shape in shapes.items()]
+    weights += [numpy_helper.from_array(np.array(dims), name) for name, dims in
+                (("heads", [2, 8, 2, 8]), ("tokens", [2, 8, 16]))]
+    nodes = []
+    for name in "qkv":
+        nodes += [helper.make_node("MatMul", ["x", name], [name + "1"]),
+                  helper.make_node("Reshape", [name + "1", "heads"],
+                                   [name + "2"]),
+                  helper.make_node("Transpose", [name + "2"], [name + "3"],
+                                   perm=[0, 2, 1, 3])]
+    nodes += [helper.make_node("Attention", ["q3", "k3", "v3"], ["a"],
+                               is_causal=1),
+              helper.make_node("Transpose", ["a"], ["b"], perm=[0, 2, 1, 3]),
+              helper.make_node("Reshape", ["b", "tokens"], ["c"]),
+              helper.make_node("MatMul", ["c", "fc"], ["d"]),
+              helper.make_node("Add", ["d", "bias"], ["e"]),
+              helper.make_node("Gelu", ["e"], ["f"], approximate="tanh"),
+              helper.make_node("MatMul", ["f", "out"], ["y"])]
+    of = [helper.make_tensor_value_info(name, TensorProto.FLOAT, (2, 8, 16))
+          for name in "xy"]
+    graph = helper.make_graph(nodes, "block", [of[0]], [of[1]], weights)
+    save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)],
+                           ir_version=11), path)
+
+
+def make_images(path, rng):
+    """Images [2, 3, 28, 28] through a convolution and a batch normalisation,
+    whose channels are summed in two parts; a number for each of 16 channels."""
+    weights = [numpy_helper.from_array(
+        rng.normal(0, 0.3, shape).astype(np.float32), name)
+        for name, shape in (("filter", (16, 3, 1, 1)), ("bias", (16,)))]
+    weights += [numpy_helper.from_array(np.full(16, value, np.float32), name)
+                for name, value in (("scale", 1), ("mean", 0), ("var", 1))]
+    nodes = [helper.make_node("Conv", ["x", "filter"], ["c"]),
+             helper.make_node("BatchNormalization",
+                              ["c", "scale", "bias", "mean", "var"],
+                              ["n", "mean1", "var1"], training_mode=1),
+             helper.make_node("Relu", ["n"], ["r"]),
+             helper.make_node("GlobalAveragePool", ["r"], ["y"])]
+    of = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+          for name, shape in (("x", (2, 3, 28, 28)), ("y", (2, 16, 1, 1)))]
+    graph = helper.make_graph(nodes, "images", [of[0]], [of[1]], weights)
+    save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)],
+                           ir_version=9), path)
+
+
+class Against(Fake):
+    """The same training on the CPU."""
+
+    def losses(self, model, target, data, precision="bf16", **environment):
+        artifact = self.folder / f"{target}.zca"
+        env = {**self.gpu, **environment}
+        self.zc("compile", model, "--target", target, "-o", artifact,
+                "--loss", "mse", "--optimizer", "sgd", "--precision", precision,
+                env=env)
+        self.log.unlink(missing_ok=True)
+        (self.folder / "calls").unlink(missing_ok=True)
+        self.zc("run", artifact, "--data", data, "--steps", 5, "--lr", 0.5,
+                "--no-shuffle", "--log", self.log, env=env)
+        return [line["loss"] for line in read_log(self.log)]
+
+    def last_calls(self):
+        """What the last run called."""
+        return (self.folder / "calls").read_text()
+
+    def test_attention_and_epilogues(self):
+        rng = np.random.default_rng(0)
+        model, data = self.folder / "block.onnx", self.folder / "data.npz"
+        make_block(model, rng)
+        np.savez(data, x=rng.normal(0, 1, (4, 8, 16)).astype(np.float32),
+                 labels=rng.normal(0, 1, (4, 8, 16)).astype(np.float32))
+        expected = self.losses(model, "cpu", data)
+        losses = self.losses(model, "cuda", data)
+        calls = self.last_calls()
+        self.assertIn("cudnnBackendExecute", calls)
+        for epilogue in (164, 208):  # GELU_AUX_BIAS and DGELU_BGRAD
+            self.assertIn(f"cublasLtMatmul epilogue {epilogue} ", calls)
+        # Weights and activations of 8 bits, rounded at different places.
+        np.testing.assert_allclose(losses, expected, rtol=0.02)
+        losses = self.losses(model, "cuda", data, ZC_CUDA_ATTENTION="0",
+                             ZC_CUDA_EPILOGUES="0")
+        calls = self.last_calls()
+        self.assertNotIn("cudnnBackendExecute", calls)
+        self.assertNotIn("epilogue", calls)
+        np.testing.assert_allclose(losses, expected, rtol=0.02)
+        losses = self.losses(model, "cuda", data, ZC_CUDA_MATMUL="0")
+        np.testing.assert_allclose(losses, expected, rtol=0.02)
+        self.assertNotIn("cublasLtMatmul", self.last_calls())
+
+    def test_channels_are_summed_by_teams(self):
+        rng = np.random.default_rng(1)
+        model, data = self.folder / "images.onnx", self.folder / "data.npz"
+        make_images(model, rng)
+        np.savez(data, x=rng.normal(0, 1, (4, 3, 28, 28)).astype(np.float32),
+                 labels=rng.normal(0, 1, (4, 16, 1, 1)).astype(np.float32))
+        # Sums in another order; 8 bits rounded at different places.
+        for precision, tolerance in (("fp32", 1e-5), ("bf16", 0.02)):
+            expected = self.losses(model, "cpu", data, precision)
+            losses = self.losses(model, "cuda", data, precision)
+            self.assertIn("cudnnConvolution", self.last_calls())
+            np.testing.assert_allclose(losses, expected, rtol=tolerance)
+            generated = self.losses(model, "cuda", data, precision,
+                                    ZC_CUDA_CONVOLUTION="0")
+            self.assertNotIn("cudnnConvolution", self.last_calls())
+            np.testing.assert_allclose(generated, expected, rtol=tolerance)
+
+
+if __name__ == "__main__":
+    unittest.main()

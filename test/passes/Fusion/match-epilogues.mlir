@@ -1,0 +1,111 @@
+// RUN: zc-opt %s --split-input-file --zc-form-regions --zc-select-library-calls=target=cuda --zc-match-epilogues | FileCheck %s
+// RUN: zc-opt %s --split-input-file --zc-form-regions --zc-select-library-calls=target=cuda --zc-match-epilogues=activations=false | FileCheck %s --check-prefix=LINEAR
+
+// Tests bias and the tanh form of GELU, whose operand the backward keeps, behind
+// a product that is read as another shape; and a residual.
+// CHECK-LABEL: func.func @forward
+// CHECK-SAME: (%[[X:.*]]: tensor<32x16xbf16>, %[[W:.*]]: tensor<24x16xbf16>, %[[B:.*]]: tensor<24xbf16>, %[[R:.*]]: tensor<4x8x24xbf16>)
+// CHECK: %[[Y:.*]]:2 = train.fused(%[[X]], %[[W]], %[[B]]) {library = "cublaslt.matmul"{{.*}}train.epilogue = {activation = "gelu", auxiliary, bias}
+// CHECK: %[[P:.*]] = train.matmul
+// CHECK: %[[V:.*]] = train.broadcast %{{.*}} {dims = array<i64: 1>} : (tensor<24xbf16>) -> tensor<32x24xbf16>
+// CHECK: %[[S:.*]] = train.add %[[P]], %[[V]]
+// CHECK: %[[G:.*]] = train.gelu %[[S]] {tanh}
+// CHECK: train.yield %[[G]], %[[S]]
+// CHECK: %[[M:.*]] = train.reshape %[[R]] : (tensor<4x8x24xbf16>) -> tensor<32x24xbf16>
+// CHECK: train.fused(%[[X]], %[[W]], %[[M]], %[[B]]) {library = "cublaslt.matmul"{{.*}}train.epilogue = {addend, bias}
+// CHECK-NOT: train.fused
+// LINEAR-LABEL: func.func @forward
+// LINEAR: train.epilogue = {bias}
+// LINEAR: train.fused
+// LINEAR-NEXT: ^bb0
+// LINEAR-NEXT: train.gelu
+func.func @forward(%x: tensor<32x16xbf16>, %w: tensor<24x16xbf16>, %b: tensor<24xbf16>, %r: tensor<4x8x24xbf16>)
+    -> (tensor<4x8x24xbf16>, tensor<4x8x24xbf16>, tensor<4x8x24xbf16>) {
+  %p = train.matmul %x, %w {transpose_rhs} : (tensor<32x16xbf16>, tensor<24x16xbf16>) -> tensor<32x24xbf16>
+  %v = train.reshape %p : (tensor<32x24xbf16>) -> tensor<4x8x24xbf16>
+  %c = train.broadcast %b {dims = array<i64: 2>} : (tensor<24xbf16>) -> tensor<4x8x24xbf16>
+  %s = train.add %v, %c : (tensor<4x8x24xbf16>, tensor<4x8x24xbf16>) -> tensor<4x8x24xbf16>
+  %g = train.gelu %s {tanh} : (tensor<4x8x24xbf16>) -> tensor<4x8x24xbf16>
+  %p2 = train.matmul %x, %w {transpose_rhs} : (tensor<32x16xbf16>, tensor<24x16xbf16>) -> tensor<32x24xbf16>
+  %v2 = train.reshape %p2 : (tensor<32x24xbf16>) -> tensor<4x8x24xbf16>
+  %s2 = train.add %v2, %c : (tensor<4x8x24xbf16>, tensor<4x8x24xbf16>) -> tensor<4x8x24xbf16>
+  %t = train.add %r, %s2 : (tensor<4x8x24xbf16>, tensor<4x8x24xbf16>) -> tensor<4x8x24xbf16>
+  return %g, %s, %t : tensor<4x8x24xbf16>, tensor<4x8x24xbf16>, tensor<4x8x24xbf16>
+}
+
+// -----
+
+// Tests that of GELU by erf only the bias is taken, which leaves its operand in
+// memory anyway; rows of 12 elements are not kept by the library.
+// CHECK-LABEL: func.func @other_forms
+// CHECK: %[[S:.*]] = train.fused({{.*}}train.epilogue = {bias}
+// CHECK: %[[G:.*]] = train.fused(%[[S]])
+// CHECK-NEXT: ^bb0
+// CHECK-NEXT: train.gelu %{{[^{]*}} : (tensor<32x24xf32>)
+// CHECK: train.epilogue = {bias}
+// CHECK: train.gelu %{{.*}} {tanh} : (tensor<32x12xf32>)
+// CHECK: train.epilogue = {activation = "relu", bias}
+func.func @other_forms(%x: tensor<32x16xf32>, %w: tensor<16x24xf32>, %b: tensor<24xf32>, %w2: tensor<16x12xf32>, %b2: tensor<12xf32>)
+    -> (tensor<32x24xf32>, tensor<32x24xf32>, tensor<32x12xf32>, tensor<32x12xf32>, tensor<32x12xf32>) {
+  %p = train.matmul %x, %w : (tensor<32x16xf32>, tensor<16x24xf32>) -> tensor<32x24xf32>
+  %c = train.broadcast %b {dims = array<i64: 1>} : (tensor<24xf32>) -> tensor<32x24xf32>
+  %s = train.add %p, %c : (tensor<32x24xf32>, tensor<32x24xf32>) -> tensor<32x24xf32>
+  %g = train.gelu %s : (tensor<32x24xf32>) -> tensor<32x24xf32>
+  %c2 = train.broadcast %b2 {dims = array<i64: 1>} : (tensor<12xf32>) -> tensor<32x12xf32>
+  %p2 = train.matmul %x, %w2 : (tensor<32x16xf32>, tensor<16x12xf32>) -> tensor<32x12xf32>
+  %s2 = train.add %p2, %c2 : (tensor<32x12xf32>, tensor<32x12xf32>) -> tensor<32x12xf32>
+  %g2 = train.gelu %s2 {tanh} : (tensor<32x12xf32>) -> tensor<32x12xf32>
+  %p3 = train.matmul %x, %w2 : (tensor<32x16xf32>, tensor<16x12xf32>) -> tensor<32x12xf32>
+  %s3 = train.add %p3, %c2 : (tensor<32x12xf32>, tensor<32x12xf32>) -> tensor<32x12xf32>
+  %r3 = train.relu %s3 : (tensor<32x12xf32>) -> tensor<32x12xf32>
+  return %g, %s, %g2, %s2, %r3 : tensor<32x24xf32>, tensor<32x24xf32>, tensor<32x12xf32>, tensor<32x12xf32>, tensor<32x12xf32>
+}
+
+// -----
+
+// Tests the gradients: GELU's behind the product with the next weight, sums of
+// what it gives with it, and sums of a factor of a weight's gradient.
+// CHECK-LABEL: func.func @backward
+// CHECK-SAME: (%[[D:.*]]: tensor<32x16xbf16>, %[[W:.*]]: tensor<16x24xbf16>, %[[S:.*]]: tensor<4x8x24xbf16>, %[[X:.*]]: tensor<32x8xbf16>
+// CHECK: %[[M:.*]] = train.reshape %[[S]] : (tensor<4x8x24xbf16>) -> tensor<32x24xbf16>
+// CHECK: %[[G:.*]]:2 = train.fused(%[[D]], %[[W]], %[[M]]) {{{.*}}train.epilogue = {activation = "gelu_grad", auxiliary, sums = "columns"}, train.gradients = array<i64: 1>
+// CHECK: %[[GRAD:.*]] = train.gelu_grad
+// CHECK: %[[SUM:.*]] = train.reduce "sum" %[[GRAD]] {dims = array<i64: 0>} : (tensor<32x24xbf16>) -> tensor<24xf32>
+// CHECK: %[[ROUND:.*]] = train.convert %[[SUM]]
+// CHECK: train.yield %[[GRAD]], %[[ROUND]]
+// CHECK: train.fused(%[[G]]#0, %[[X]]) {library = "cublaslt.matmul"
+// CHECK: train.fused(%[[D]], %[[X]]) {{{.*}}train.epilogue = {sums = "lhs"}, train.gradients = array<i64: 0, 1>
+// CHECK: train.fused(%[[X]], %[[D]]) {{{.*}}train.gradients = array<i64: 0>
+func.func @backward(%d: tensor<32x16xbf16>, %w: tensor<16x24xbf16>, %s: tensor<4x8x24xbf16>, %x: tensor<32x8xbf16>)
+    -> (tensor<24xbf16>, tensor<24x8xbf16>, tensor<16x8xbf16>, tensor<16xbf16>, tensor<8x16xbf16>) {
+  %p = train.matmul %d, %w : (tensor<32x16xbf16>, tensor<16x24xbf16>) -> tensor<32x24xbf16>
+  %v = train.reshape %p : (tensor<32x24xbf16>) -> tensor<4x8x24xbf16>
+  %g = train.gelu_grad %s, %v {tanh} : (tensor<4x8x24xbf16>, tensor<4x8x24xbf16>) -> tensor<4x8x24xbf16>
+  %f = train.reduce "sum" %g {dims = array<i64: 0, 1>} : (tensor<4x8x24xbf16>) -> tensor<24xf32>
+  %db = train.convert %f {train.gradients = array<i64: 0>} : (tensor<24xf32>) -> tensor<24xbf16>
+  %g2 = train.reshape %g : (tensor<4x8x24xbf16>) -> tensor<32x24xbf16>
+  %dw = train.matmul %g2, %x {transpose_lhs, train.gradients = array<i64: 0>} : (tensor<32x24xbf16>, tensor<32x8xbf16>) -> tensor<24x8xbf16>
+  %d3 = train.reshape %d : (tensor<32x16xbf16>) -> tensor<4x8x16xbf16>
+  %f2 = train.reduce "sum" %d3 {dims = array<i64: 0, 1>} : (tensor<4x8x16xbf16>) -> tensor<16xf32>
+  %db2 = train.convert %f2 {train.gradients = array<i64: 0>} : (tensor<16xf32>) -> tensor<16xbf16>
+  %dw2 = train.matmul %d, %x {transpose_lhs, train.gradients = array<i64: 0>} : (tensor<32x16xbf16>, tensor<32x8xbf16>) -> tensor<16x8xbf16>
+  %dw3 = train.matmul %x, %d {transpose_lhs, train.gradients = array<i64: 0>} : (tensor<32x8xbf16>, tensor<32x16xbf16>) -> tensor<8x16xbf16>
+  return %db, %dw, %dw2, %db2, %dw3 : tensor<24xbf16>, tensor<24x8xbf16>, tensor<16x8xbf16>, tensor<16xbf16>, tensor<8x16xbf16>
+}
+
+// -----
+
+// Tests what stays: a product that others read too, a sum that is not rounded to
+// the product's type, a bias of another dim.
+// CHECK-LABEL: func.func @left_alone
+// CHECK-NOT: train.epilogue
+func.func @left_alone(%x: tensor<16x16xbf16>, %w: tensor<16x16xbf16>, %b: tensor<16xbf16>)
+    -> (tensor<16x16xbf16>, tensor<16x16xbf16>, tensor<16xf32>, tensor<16x16xbf16>) {
+  %p = train.matmul %x, %w : (tensor<16x16xbf16>, tensor<16x16xbf16>) -> tensor<16x16xbf16>
+  %s = train.add %p, %x : (tensor<16x16xbf16>, tensor<16x16xbf16>) -> tensor<16x16xbf16>
+  %q = train.matmul %p, %w {transpose_lhs} : (tensor<16x16xbf16>, tensor<16x16xbf16>) -> tensor<16x16xbf16>
+  %f = train.reduce "sum" %p {dims = array<i64: 0>} : (tensor<16x16xbf16>) -> tensor<16xf32>
+  %c = train.broadcast %b {dims = array<i64: 0>} : (tensor<16xbf16>) -> tensor<16x16xbf16>
+  %t = train.mul %q, %c : (tensor<16x16xbf16>, tensor<16x16xbf16>) -> tensor<16x16xbf16>
+  return %s, %t, %f, %q : tensor<16x16xbf16>, tensor<16x16xbf16>, tensor<16xf32>, tensor<16x16xbf16>
+}

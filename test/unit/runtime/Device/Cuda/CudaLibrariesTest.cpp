@@ -1,0 +1,393 @@
+// What cuBLASLt and cuDNN are told, put to the test by fakes that compute it in
+// the libraries' own terms: epilogues of products, graphs of attention.
+#include "runtime/Device/Cuda/CudaDevice.h"
+#include "test/unit/runtime/Device/Cuda/FakeArray.h"
+#include "test/unit/runtime/Device/Cuda/FakeDriver.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdlib>
+#include <gtest/gtest.h>
+#include <limits>
+
+namespace zc {
+namespace {
+
+using kernels::ElementType;
+using kernels::MatmulActivation;
+using kernels::MatmulSums;
+
+double gelu(double x) {
+  return 0.5 * x *
+         (1 + std::tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
+}
+
+double geluSlope(double x) {
+  const double h = 1e-5;
+  return (gelu(x + h) - gelu(x - h)) / (2 * h);
+}
+
+class CudaLibraries : public ::testing::Test {
+protected:
+  void SetUp() override {
+    auto created = cuda::createCudaDevice({});
+    ASSERT_TRUE(created.ok()) << created.status().message();
+    device = std::move(*created);
+    zcFakeCudaForget();
+  }
+  void TearDown() override {
+    ::unsetenv("ZC_FAKE_CUDNN_NO_PLAN");
+    ::unsetenv("ZC_FAKE_CUDNN_VERSION");
+  }
+
+  void run(const Launch &launch) {
+    auto made = device->prepare(launch);
+    ASSERT_TRUE(made.ok()) << made.status().message();
+    ASSERT_TRUE(device->launch(**made, 0).ok());
+    ASSERT_TRUE(device->synchronize(0).ok());
+  }
+
+  bool wasCalled(const std::string &call) {
+    return std::string(zcFakeCudaCalls()).find(call) != std::string::npos;
+  }
+
+  std::unique_ptr<Device> device;
+};
+
+//===----------------------------------------------------------------------===//
+// Epilogues
+//===----------------------------------------------------------------------===//
+
+/// 6 x 5 by 5 x 8, row by row, of numbers between -1 and 1.
+class Epilogues : public CudaLibraries {
+protected:
+  static constexpr int64_t kM = 6, kK = 5, kN = 8;
+  using Numbers = std::array<float, 64>;
+
+  Epilogues() {
+    for (size_t i = 0; i < a.size(); ++i) {
+      a[i] = float(int(i * 7 % 11) - 5) / 5;
+      b[i] = float(int(i * 5 % 13) - 6) / 6;
+      addend[i] = float(int(i * 3 % 7) - 3) / 3;
+      auxiliary[i] = float(int(i * 11 % 17) - 8) / 4;
+    }
+    bias = addend;
+    launch.spec.a = {ElementType::F32, {kM, kK}, {kK, 1}};
+    launch.spec.b = {ElementType::F32, {kK, kN}, {kN, 1}};
+    launch.spec.c = {ElementType::F32, {kM, kN}, {kN, 1}};
+    launch.a = a.data();
+    launch.b = b.data();
+    launch.c = c.data();
+  }
+
+  double product(int64_t m, int64_t n) const {
+    double sum = 0;
+    for (int64_t k = 0; k < kK; ++k)
+      sum += double(a[size_t(m * kK + k)]) * b[size_t(k * kN + n)];
+    return sum;
+  }
+
+  template <typename F> void expectResult(F expected) {
+    for (int64_t m = 0; m < kM; ++m)
+      for (int64_t n = 0; n < kN; ++n)
+        EXPECT_NEAR(c[size_t(m * kN + n)], expected(m, n), 1e-5)
+            << m << ", " << n;
+  }
+
+  alignas(64) Numbers a, b, addend, auxiliary, bias, c = {}, sums = {};
+  MatmulLaunch launch = {};
+};
+
+TEST_F(Epilogues, BiasAndAddend) {
+  launch.spec.epilogue.bias = launch.spec.epilogue.addend = true;
+  launch.bias = bias.data();
+  launch.addend = addend.data();
+  run(launch);
+  expectResult([&](int64_t m, int64_t n) {
+    return product(m, n) + bias[size_t(n)] + addend[size_t(m * kN + n)];
+  });
+  EXPECT_TRUE(wasCalled("cublasLtMatmul epilogue 4 "));
+}
+
+TEST_F(Epilogues, ReluOfABias) {
+  launch.spec.epilogue.bias = true;
+  launch.spec.epilogue.activation = MatmulActivation::Relu;
+  launch.bias = bias.data();
+  run(launch);
+  expectResult([&](int64_t m, int64_t n) {
+    return std::max(product(m, n) + bias[size_t(n)], 0.0);
+  });
+  EXPECT_TRUE(wasCalled("cublasLtMatmul epilogue 6 "));
+}
+
+TEST_F(Epilogues, GeluKeepsWhatItIsOf) {
+  launch.spec.epilogue = {MatmulActivation::Gelu, MatmulSums::None, false, true,
+                          true};
+  launch.bias = bias.data();
+  launch.auxiliary = auxiliary.data();
+  run(launch);
+  for (int64_t m = 0; m < kM; ++m)
+    for (int64_t n = 0; n < kN; ++n)
+      EXPECT_NEAR(auxiliary[size_t(m * kN + n)],
+                  product(m, n) + bias[size_t(n)], 1e-5);
+  expectResult([&](int64_t m, int64_t n) {
+    return gelu(product(m, n) + bias[size_t(n)]);
+  });
+  EXPECT_TRUE(wasCalled("cublasLtMatmul epilogue 164 "));
+}
+
+TEST_F(Epilogues, GradientOfGeluAndItsColumns) {
+  launch.spec.epilogue = {MatmulActivation::GeluGradient,
+                          MatmulSums::ResultColumns, false, false, true};
+  launch.auxiliary = auxiliary.data();
+  launch.sums = sums.data();
+  run(launch);
+  auto expected = [&](int64_t m, int64_t n) {
+    return product(m, n) * geluSlope(auxiliary[size_t(m * kN + n)]);
+  };
+  expectResult(expected);
+  for (int64_t n = 0; n < kN; ++n) {
+    double sum = 0;
+    for (int64_t m = 0; m < kM; ++m)
+      sum += expected(m, n);
+    EXPECT_NEAR(sums[size_t(n)], sum, 1e-5);
+  }
+  EXPECT_TRUE(wasCalled("cublasLtMatmul epilogue 208 "));
+}
+
+TEST_F(Epilogues, SumsOfFactors) {
+  launch.spec.epilogue.sums = MatmulSums::LhsRows;
+  launch.sums = sums.data();
+  run(launch);
+  expectResult([&](int64_t m, int64_t n) { return product(m, n); });
+  for (int64_t m = 0; m < kM; ++m) {
+    double sum = 0;
+    for (int64_t k = 0; k < kK; ++k)
+      sum += a[size_t(m * kK + k)];
+    EXPECT_NEAR(sums[size_t(m)], sum, 1e-5);
+  }
+  EXPECT_TRUE(wasCalled("cublasLtMatmul epilogue 512 ")); // its B is our a
+  launch.spec.epilogue.sums = MatmulSums::RhsColumns;
+  run(launch);
+  for (int64_t n = 0; n < kN; ++n) {
+    double sum = 0;
+    for (int64_t k = 0; k < kK; ++k)
+      sum += b[size_t(k * kN + n)];
+    EXPECT_NEAR(sums[size_t(n)], sum, 1e-5);
+  }
+  EXPECT_TRUE(wasCalled("cublasLtMatmul epilogue 256 "));
+}
+
+TEST_F(Epilogues, OneThatTheLibraryLacksSaysWhatToDo) {
+  launch.spec.epilogue = {MatmulActivation::Gelu, MatmulSums::None, false, true,
+                          true};
+  launch.bias = bias.data();
+  launch.auxiliary = auxiliary.data() + 1; // aligned to 4 bytes
+  auto made = device->prepare(launch);
+  ASSERT_FALSE(made.ok());
+  EXPECT_NE(made.status().message().find("ZC_CUDA_EPILOGUES=0"),
+            std::string::npos)
+      << made.status().message();
+}
+
+//===----------------------------------------------------------------------===//
+// Attention
+//===----------------------------------------------------------------------===//
+
+/// Two samples of 5 queries, 3 heads of 8, in bfloat16.
+class Attention : public CudaLibraries {
+protected:
+  static constexpr int64_t kB = 2, kS = 5, kH = 3, kD = 8;
+  static constexpr size_t kSize = kB * kS * kH * kD;
+  static constexpr double kScale = 0.375;
+
+  struct Tensor {
+    alignas(64) uint16_t bits[kSize] = {};
+    test::Array array() { return test::arrayOf(test::Type::BF16, bits); }
+    double at(int64_t b, int64_t s, int64_t h, int64_t d) {
+      return array().get(((b * kS + s) * kH + h) * kD + d);
+    }
+    void fill(size_t step) {
+      for (size_t i = 0; i < kSize; ++i)
+        array().set(int64_t(i), double(int(i * step % 23) - 11) / 16);
+    }
+  };
+
+  Attention() {
+    q.fill(7);
+    k.fill(5);
+    v.fill(3);
+    gradO.fill(11);
+    launch.spec.batch = kB;
+    launch.spec.queries = launch.spec.keys = kS;
+    launch.spec.heads = kH;
+    launch.spec.width = kD;
+    launch.spec.scale = kScale;
+    launch.spec.type = ElementType::BF16;
+    launch.buffers = {q.bits,  k.bits,  v.bits,  o.bits,  logSumExp,
+                      nullptr, nullptr, nullptr, nullptr, nullptr};
+    launch.workspace = workspace;
+    launch.workspaceBytes = sizeof(workspace);
+  }
+
+  double score(int64_t b, int64_t h, int64_t i, int64_t j) {
+    if (launch.spec.causal && j > i)
+      return -std::numeric_limits<double>::infinity();
+    double sum = 0;
+    for (int64_t d = 0; d < kD; ++d)
+      sum += q.at(b, i, h, d) * k.at(b, j, h, d);
+    return kScale * sum;
+  }
+
+  double logSum(int64_t b, int64_t h, int64_t i) {
+    double sum = 0;
+    for (int64_t j = 0; j < kS; ++j)
+      sum += std::exp(score(b, h, i, j));
+    return std::log(sum);
+  }
+
+  double weight(int64_t b, int64_t h, int64_t i, int64_t j) {
+    return std::exp(score(b, h, i, j) - logSum(b, h, i));
+  }
+
+  double result(int64_t b, int64_t h, int64_t i, int64_t d) {
+    double sum = 0;
+    for (int64_t j = 0; j < kS; ++j)
+      sum += weight(b, h, i, j) * v.at(b, j, h, d);
+    return sum;
+  }
+
+  /// The gradient in the score of a pair, times the scale.
+  double slope(int64_t b, int64_t h, int64_t i, int64_t j) {
+    double ofWeight = 0, shift = 0;
+    for (int64_t d = 0; d < kD; ++d) {
+      ofWeight += gradO.at(b, i, h, d) * v.at(b, j, h, d);
+      shift += gradO.at(b, i, h, d) * result(b, h, i, d);
+    }
+    return kScale * weight(b, h, i, j) * (ofWeight - shift);
+  }
+
+  template <typename F> void forEach(F visit) {
+    for (int64_t b = 0; b < kB; ++b)
+      for (int64_t h = 0; h < kH; ++h)
+        for (int64_t s = 0; s < kS; ++s)
+          visit(b, h, s);
+  }
+
+  /// Operands, weights and results are rounded to 8 bits.
+  static double tolerance(double value) {
+    return 0.01 + 0.02 * std::abs(value);
+  }
+
+  void runForward() {
+    launch.spec.backward = false;
+    run(launch);
+    forEach([&](int64_t b, int64_t h, int64_t i) {
+      EXPECT_NEAR(logSumExp[(b * kH + h) * kS + i], logSum(b, h, i), 1e-5);
+      for (int64_t d = 0; d < kD; ++d)
+        EXPECT_NEAR(o.at(b, i, h, d), result(b, h, i, d), 0.01);
+    });
+  }
+
+  void runBackward() {
+    launch.spec.backward = true;
+    launch.buffers[5] = gradO.bits;
+    launch.buffers[6] = gradQ.bits;
+    launch.buffers[7] = gradK.bits;
+    launch.buffers[8] = gradV.bits;
+    run(launch);
+    forEach([&](int64_t b, int64_t h, int64_t s) {
+      for (int64_t d = 0; d < kD; ++d) {
+        double ofQ = 0, ofK = 0, ofV = 0;
+        for (int64_t other = 0; other < kS; ++other) {
+          ofQ += slope(b, h, s, other) * k.at(b, other, h, d);
+          ofK += slope(b, h, other, s) * q.at(b, other, h, d);
+          ofV += weight(b, h, other, s) * gradO.at(b, other, h, d);
+        }
+        EXPECT_NEAR(gradQ.at(b, s, h, d), ofQ, tolerance(ofQ));
+        EXPECT_NEAR(gradK.at(b, s, h, d), ofK, tolerance(ofK));
+        EXPECT_NEAR(gradV.at(b, s, h, d), ofV, tolerance(ofV));
+      }
+    });
+  }
+
+  void expectRefused(const std::string &message) {
+    auto made = device->prepare(launch);
+    ASSERT_FALSE(made.ok());
+    EXPECT_EQ(made.status().code(), StatusCode::Unsupported);
+    EXPECT_NE(made.status().message().find(message), std::string::npos)
+        << made.status().message();
+  }
+
+  Tensor q, k, v, o, gradO, gradQ, gradK, gradV;
+  alignas(64) float logSumExp[kB * kH * kS] = {};
+  alignas(256) char workspace[8192] = {};
+  AttentionLaunch launch = {};
+};
+
+TEST_F(Attention, ForwardAndBackward) {
+  for (bool causal : {false, true}) {
+    launch.spec.causal = causal;
+    runForward();
+    runBackward();
+  }
+}
+
+// What the library is told, in its own order: products (-> 5[2,3,5,5]), scores
+// times the scale, softmax by its parts, the weights in 16 bits.
+TEST_F(Attention, TheForwardGraph) {
+  ASSERT_TRUE(device->prepare(launch).ok());
+  std::string calls = zcFakeCudaCalls();
+  for (const char *line :
+       {"cudnn matmul 1[2,3,5,8]bf16@120,8,24,1 2[2,3,8,5]bf16@120,8,1,24 -> "
+        "3[2,3,5,5]f32\n",
+        " -> 6[2,3,5,1]f32\n", // the largest
+        " 12[2,3,5,5]bf16 13[2,3,5,8]bf16@120,8,24,1 -> "
+        "14[2,3,5,8]bf16@120,8,24,1\n"})
+    EXPECT_NE(calls.find(line), std::string::npos) << line << calls;
+}
+
+// Evaluation keeps no statistics: nothing may compute what nobody reads.
+TEST_F(Attention, WithoutStatistics) {
+  launch.buffers[4] = nullptr;
+  run(launch);
+  forEach([&](int64_t b, int64_t h, int64_t i) {
+    for (int64_t d = 0; d < kD; ++d)
+      EXPECT_NEAR(o.at(b, i, h, d), result(b, h, i, d), 0.01);
+  });
+  EXPECT_FALSE(wasCalled("cudnn pointwise 15 ")); // a logarithm
+}
+
+TEST_F(Attention, WithoutAPlanItSaysWhatToDo) {
+  ::setenv("ZC_FAKE_CUDNN_NO_PLAN", "1", 1);
+  ::setenv("ZC_FAKE_CUDNN_VERSION", "91900", 1);
+  launch.spec.causal = true;
+  expectRefused("cuDNN 9.19.0 does not compute causal attention in bfloat16 of "
+                "2 x 5 queries to 5 keys, 3 heads of 8: none of cuDNN's 0 "
+                "engines has a plan; generated kernels do if the model is "
+                "compiled with ZC_CUDA_ATTENTION=0 in the environment");
+}
+
+TEST_F(Attention, VersionsThatComputeWronglyAreRefused) {
+  ::setenv("ZC_FAKE_CUDNN_VERSION", "91001", 1);
+  expectRefused("wrong in versions 9.10.0 and 9.10.1");
+  ::setenv("ZC_FAKE_CUDNN_VERSION", "91500", 1);
+  EXPECT_TRUE(device->prepare(launch).ok()); // the forward
+  launch.spec.backward = true;
+  expectRefused("needs a multiple of 128 keys; install a newer version");
+}
+
+TEST_F(Attention, TooLittleWorkspaceIsAMessage) {
+  launch.spec.backward = true;
+  launch.buffers[5] = launch.buffers[6] = launch.buffers[7] =
+      launch.buffers[8] = gradO.bits;
+  launch.workspaceBytes = 100;
+  auto made = device->prepare(launch);
+  ASSERT_FALSE(made.ok());
+  EXPECT_NE(made.status().message().find("100 are planned"), std::string::npos)
+      << made.status().message();
+}
+
+} // namespace
+} // namespace zc
