@@ -14,8 +14,9 @@ namespace zc {
 
 // So many plans are measured in seconds.
 static constexpr double kExhaustivePlans = 512;
-static constexpr unsigned kSteps = 8;         // of bytes dropped
+static constexpr unsigned kSteps = 8;         // of bytes dropped, of layers
 static constexpr unsigned kSegmentCounts = 8; // tried at most
+static constexpr unsigned kOffloadParts = 4;  // of the kept values
 
 PlanCandidates::PlanCandidates(const StepAnalysis &analysis,
                                std::optional<OffloadableBytes> offloadable)
@@ -33,7 +34,8 @@ PlanCandidates::PlanCandidates(const StepAnalysis &analysis,
 MemoryPlan PlanCandidates::make(llvm::BitVector kept) const {
   MemoryPlan plan;
   analysis.settle(kept);
-  for (unsigned place : analysis.getRecomputed(kept).set_bits())
+  llvm::BitVector again = analysis.getRecomputed(kept);
+  for (unsigned place : again.set_bits())
     plan.seconds += seconds[place];
   plan.kept = std::move(kept);
   return plan;
@@ -83,6 +85,20 @@ MemoryPlan PlanCandidates::segments(unsigned count) const {
     kept |= analysis.getCrossing(cut);
   unsigned last = cuts.empty() ? 0 : cuts.back();
   kept |= resultsOf([&](unsigned place) { return place >= last; });
+  return make(std::move(kept));
+}
+
+/// Keeps what enters each of the first `count` layers; of the others what
+/// selective() keeps. Megatron-LM calls the former its block method.
+MemoryPlan PlanCandidates::firstLayers(unsigned count) const {
+  llvm::BitVector kept = libraryResults();
+  kept |= lastLayer();
+  llvm::BitVector dropped =
+      resultsOf([&](unsigned place) { return layers[place] < count; });
+  kept.reset(dropped);
+  for (unsigned place = 1; place < layers.size(); ++place)
+    if (layers[place] != layers[place - 1] && layers[place - 1] < count)
+      kept |= analysis.getCrossing(place);
   return make(std::move(kept));
 }
 
@@ -174,6 +190,17 @@ SmallVector<unsigned> PlanCandidates::segmentCounts() const {
   return counts;
 }
 
+/// The first of those that keep the same values.
+static std::vector<MemoryPlan> leaveOutEqual(std::vector<MemoryPlan> plans) {
+  std::vector<MemoryPlan> different;
+  for (MemoryPlan &plan : plans)
+    if (llvm::none_of(different, [&](const MemoryPlan &other) {
+          return other.kept == plan.kept;
+        }))
+      different.push_back(std::move(plan));
+  return different;
+}
+
 std::vector<MemoryPlan> PlanCandidates::family() const {
   std::vector<MemoryPlan> plans = {keepAll(), selective()};
   for (unsigned step = 1; step <= kSteps; ++step)
@@ -185,7 +212,9 @@ std::vector<MemoryPlan> PlanCandidates::family() const {
     more |= plans.back().kept;
     plans.push_back(make(std::move(more)));
   }
-  return plans;
+  for (unsigned step = 1; step <= kSteps; ++step)
+    plans.push_back(firstLayers(numLayers() * step / kSteps));
+  return leaveOutEqual(std::move(plans));
 }
 
 //===----------------------------------------------------------------------===//
@@ -226,7 +255,8 @@ SmallVector<OffloadChoice> PlanCandidates::stateChoices() const {
   return choices;
 }
 
-/// None and all of the kept values, or every choice of them.
+/// Every choice of the kept values, or none, and those made first (which lie
+/// unread for the longest) up to a part of all bytes, and all.
 SmallVector<llvm::BitVector>
 PlanCandidates::valueChoices(const llvm::BitVector &kept,
                              bool everyValue) const {
@@ -237,10 +267,10 @@ PlanCandidates::valueChoices(const llvm::BitVector &kept,
       all.reset(index);
   if (all.none())
     return {none};
-  if (!everyValue)
-    return {none, all};
-  SmallVector<llvm::BitVector> choices;
   SmallVector<unsigned> indices(all.set_bits());
+  if (!everyValue)
+    return firstParts(indices);
+  SmallVector<llvm::BitVector> choices;
   for (unsigned subset = 0; subset < 1u << indices.size(); ++subset) {
     choices.push_back(none);
     for (auto [bit, index] : llvm::enumerate(indices))
@@ -248,6 +278,22 @@ PlanCandidates::valueChoices(const llvm::BitVector &kept,
         choices.back().set(index);
   }
   return choices;
+}
+
+SmallVector<llvm::BitVector>
+PlanCandidates::firstParts(ArrayRef<unsigned> indices) const {
+  int64_t bytes = 0, sum = 0;
+  for (unsigned index : indices)
+    bytes += bytesOf(analysis.getValue(index));
+  llvm::BitVector part(analysis.numValues());
+  SmallVector<llvm::BitVector> parts = {part};
+  for (unsigned index : indices) {
+    part.set(index);
+    sum += bytesOf(analysis.getValue(index));
+    if (sum * kOffloadParts >= static_cast<int64_t>(parts.size()) * bytes)
+      parts.push_back(part);
+  }
+  return parts;
 }
 
 std::vector<MemoryPlan>

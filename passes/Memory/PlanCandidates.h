@@ -68,8 +68,11 @@ private:
   llvm::SmallVector<llvm::BitVector> valueChoices(const llvm::BitVector &kept,
                                                   bool everyValue) const;
   llvm::SmallVector<OffloadChoice> stateChoices() const;
+  llvm::SmallVector<llvm::BitVector>
+  firstParts(llvm::ArrayRef<unsigned> indices) const;
   std::vector<MemoryPlan> subsets() const;
   std::vector<MemoryPlan> family() const;
+  MemoryPlan firstLayers(unsigned count) const;
   MemoryPlan dropCheapest(double part, bool keepLibrary) const;
   llvm::BitVector
   resultsOf(llvm::function_ref<bool(unsigned place)> isMeant) const;

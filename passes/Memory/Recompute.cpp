@@ -144,79 +144,108 @@ private:
     return *best;
   }
 
+  /// Plans that differ in what they offload ask for their common base often.
   FailureOr<Peak> measure(const MemoryPlan &plan) {
+    if (plan.offloadedBytes > 0)
+      return measureAnew(plan);
+    llvm::ArrayRef<uintptr_t> words = plan.kept.getData();
+    std::vector<uintptr_t> key(words.begin(), words.end());
+    auto known = peaks.find(key);
+    if (known != peaks.end())
+      return known->second;
+    FailureOr<Peak> peak = measureAnew(plan);
+    if (succeeded(peak))
+      peaks.emplace(std::move(key), *peak);
+    return peak;
+  }
+
+  FailureOr<Peak> measureAnew(const MemoryPlan &plan) {
     return measurePeak(getOperation(), plan.kept,
                        isFree ? plan.offload : choice, encoding, prefetch);
   }
 
-  /// About the least that the plan needs: what it would without offloading,
-  /// less what it offloads, and a little, since what is left may pack better.
-  FailureOr<int64_t> boundPeak(const MemoryPlan &plan) {
-    llvm::ArrayRef<uintptr_t> words = plan.kept.getData();
-    int64_t &known = peaks[{words.begin(), words.end()}];
-    if (known == 0) {
-      MemoryPlan base;
-      base.kept = plan.kept;
-      FailureOr<Peak> peak = measure(base);
-      if (failed(peak))
-        return failure();
-      known = peak->total();
-    }
-    return known - known / 16 - plan.offloadedBytes;
+  /// Whether a plan may need less than `bytes`: about what it would without
+  /// offloading, less what it offloads, and a little, since what is left may
+  /// pack better.
+  FailureOr<bool> mayNeedLess(const MemoryPlan &plan, int64_t bytes) {
+    MemoryPlan base;
+    base.kept = plan.kept;
+    FailureOr<Peak> peak = measure(base);
+    if (failed(peak))
+      return failure();
+    return peak->total() - peak->transient / 16 - plan.offloadedBytes < bytes;
   }
 
   /// The first plan that fits: they come from the quickest to the slowest.
-  /// Unless `all` must be measured, those are left out that cannot fit.
+  /// Unless `all` must be measured, those that can hardly fit are measured
+  /// only if no other does.
   FailureOr<MemoryPlan> fit(const std::vector<MemoryPlan> &plans, bool all) {
-    std::optional<Peak> least;
-    OffloadChoice leastOffload;
+    std::vector<const MemoryPlan *> unlikely;
     for (const MemoryPlan &plan : plans) {
-      if (!all && plan.offloadedBytes > 0) {
-        FailureOr<int64_t> bound = boundPeak(plan);
-        if (failed(bound))
-          return failure();
-        int64_t wanted = std::max(least ? least->total() : 0, budget + 1);
-        if (*bound >= wanted)
-          continue;
-      }
-      FailureOr<Peak> peak = measure(plan);
-      if (failed(peak))
+      FailureOr<bool> isLikely = true;
+      if (!all && plan.offloadedBytes > 0)
+        isLikely = mayNeedLess(plan, budget + 1);
+      if (failed(isLikely))
         return failure();
-      if (peak->total() <= budget)
-        return plan;
-      if (!least || peak->total() < least->total()) {
-        least = *peak;
-        leastOffload = isFree ? plan.offload : choice;
+      if (!*isLikely) {
+        unlikely.push_back(&plan);
+        continue;
       }
+      FailureOr<bool> fits = tryPlan(plan);
+      if (failed(fits))
+        return failure();
+      if (*fits)
+        return plan;
     }
-    return explain(*least, leastOffload);
+    for (const MemoryPlan *plan : unlikely) {
+      if (!*mayNeedLess(*plan, least->total()))
+        continue;
+      FailureOr<bool> fits = tryPlan(*plan);
+      if (failed(fits))
+        return failure();
+      if (*fits)
+        return *plan;
+    }
+    return explain();
   }
 
-  LogicalResult explain(const Peak &least, const OffloadChoice &offloaded) {
+  /// Whether it fits; keeps the least that was seen.
+  FailureOr<bool> tryPlan(const MemoryPlan &plan) {
+    FailureOr<Peak> peak = measure(plan);
+    if (failed(peak))
+      return failure();
+    if (!least || peak->total() < least->total()) {
+      least = *peak;
+      leastOffload = isFree ? plan.offload : choice;
+    }
+    return peak->total() <= budget;
+  }
+
+  LogicalResult explain() {
     std::string persistent =
-        printSize(least.persistent) + " of it live from step to step";
+        printSize(least->persistent) + " of it live from step to step";
     std::string transient =
-        printSize(least.transient) + " are values of one step";
+        printSize(least->transient) + " are values of one step";
     return getOperation().emitError("no plan fits into ")
-           << printSize(budget) << ": the least is " << printSize(least.total())
-           << ", " << printSize(least.total() - budget) << " too much; "
-           << persistent << ", " << transient << "; what would help: "
-           << llvm::join(whatHelps(least, offloaded), "; ");
+           << printSize(budget) << ": the least is "
+           << printSize(least->total()) << ", "
+           << printSize(least->total() - budget) << " too much; " << persistent
+           << ", " << transient
+           << "; what would help: " << llvm::join(whatHelps(), "; ");
   }
 
   /// Nothing that the plan has already.
-  SmallVector<std::string> whatHelps(const Peak &least,
-                                     const OffloadChoice &offloaded) {
+  SmallVector<std::string> whatHelps() {
     SmallVector<std::string> help;
-    int64_t excess = least.total() - budget;
-    if (least.transient >= excess)
+    int64_t excess = least->total() - budget;
+    if (least->transient >= excess)
       help.push_back("a smaller batch or more micro-batches (--accumulate K)");
     if (policy != "auto")
       help.push_back("to leave the choice of what to recompute to zc (no "
                      "--recompute)");
-    if (std::string parts = whatElseToOffload(offloaded); !parts.empty())
+    if (std::string parts = whatElseToOffload(leastOffload); !parts.empty())
       help.push_back("--offload " + parts);
-    if (least.persistent >= excess)
+    if (least->persistent >= excess)
       help.push_back("an optimizer with less state (sgd), frozen parameters "
                      "(--freeze), or more ranks that divide them (--zero)");
     if (help.empty())
@@ -242,9 +271,11 @@ private:
   }
 
   EncodingChoice encoding;
-  OffloadChoice choice; // what is asked for, or has been chosen
-  bool isFree = false;  // to choose
-  std::map<std::vector<uintptr_t>, int64_t> peaks; // by what is kept
+  OffloadChoice choice;      // what is asked for, or has been chosen
+  bool isFree = false;       // to choose
+  std::optional<Peak> least; // that a plan was seen to need
+  OffloadChoice leastOffload;
+  std::map<std::vector<uintptr_t>, Peak> peaks; // if nothing is offloaded
 };
 
 } // namespace

@@ -169,7 +169,8 @@ bool StepAnalysis::isPinned(FusedOp op, const llvm::BitVector &kept) const {
 void StepAnalysis::settle(llvm::BitVector &kept) const {
   for (bool changed = true; changed;) {
     changed = false;
-    for (unsigned place : getRecomputed(kept).set_bits()) {
+    llvm::BitVector again = getRecomputed(kept);
+    for (unsigned place : again.set_bits()) {
       if (!isPinned(forward[place], kept))
         continue;
       for (Value result : forward[place]->getResults())

@@ -3,6 +3,7 @@
 turns, so that a machine that slows down slows both.
 
   bench.py --torch-python VENV/bin/python [--model gpt2 ...] [--work DIR]
+           [--variant=--recompute=layer ...]
   bench.py --torch-python VENV/bin/python --growth FILE.svg
   bench.py --torch-python VENV/bin/python --budget FILE.svg [--model gpt2]
 
@@ -10,7 +11,8 @@ Every round runs zc, PyTorch (eager and compiled) and the limit: the fastest
 that the library reaches alone on the model's largest product, which the step's
 products and convolutions could not beat. Prints a table row per model: times
 are medians over the rounds, ratios compare zc with the faster PyTorch within a
-round. With --growth it plots instead how the cost of a step grows with a GPT's
+round; a variant, the model compiled with further options, is a row of its own.
+With --growth it plots instead how the cost of a step grows with a GPT's
 numbers, with --budget a step's time against --memory-budget. PyTorch is not part of the set-up: name a Python that has it.
 """
 import argparse
@@ -18,6 +20,7 @@ import contextlib
 import json
 import os
 import pathlib
+import shlex
 import statistics
 import subprocess
 import sys
@@ -46,17 +49,17 @@ def export(options, model, folder):
                folder)
 
 
-def compile_model(options, folder, *further):
+def compile_model(options, folder, *further, name="model.zca"):
     output(options.tools / "zc", "compile", folder / "model.onnx", "-o",
-           folder / "model.zca", "--loss", "softmax-cross-entropy",
+           folder / name, "--loss", "softmax-cross-entropy",
            "--cpu-threads", options.threads, "--precision", options.precision,
            *further)
 
 
-def run_zc(options, folder):
+def run_zc(options, folder, name="model.zca"):
     """Median step in milliseconds and peak resident MiB of one run of zc."""
     log = folder / "log.jsonl"
-    args = [options.tools / "zc", "run", folder / "model.zca", "--data",
+    args = [options.tools / "zc", "run", folder / name, "--data",
             folder / "data.npz", "--steps", WARM_UP + options.steps, "--lr",
             "1e-4", "--no-shuffle", "--threads", options.threads, "--log", log]
     process = subprocess.Popen([str(arg) for arg in args],
@@ -103,15 +106,22 @@ class Bench:
 
     def __init__(self, options, model, work):
         self.options, self.model, self.work = options, model, work
+        self.variants = ["", *options.variant]
         self.rounds = []
         export(options, model, work)
-        compile_model(options, work)
+        for index, variant in enumerate(self.variants):
+            compile_model(options, work, *shlex.split(variant),
+                          name=self.artifact(index))
         schedule = json.loads(output(options.tools / "zc", "inspect",
-                                     work / "model.zca", "--schedule",
+                                     work / self.artifact(0), "--schedule",
                                      "--json"))
         self.flops = sum(instruction["flops"]
                          for instruction in schedule["schedule"]["step"]
                          if instruction["kind"] in LIBRARY_KINDS)
+
+    @staticmethod
+    def artifact(index):
+        return f"model{index}.zca"
 
     def limit(self):
         """Milliseconds that the step's products would take at the rate of the
@@ -132,26 +142,36 @@ class Bench:
                 self.run_round(peers)
 
     def run_round(self, peers):
-        ours, limit = run_zc(self.options, self.work), self.limit()
+        ours = [run_zc(self.options, self.work, self.artifact(index))
+                for index in range(len(self.variants))]
+        limit = self.limit()
         theirs = {mode: peer.turn() for mode, peer in peers.items()}
         self.rounds.append((ours, limit, theirs))
-        text = ", ".join(f"PyTorch {mode} {time:.0f} ms {memory:.0f} MiB"
-                         for mode, (time, memory) in theirs.items())
-        print(f"{self.model}: zc {ours[0]:.0f} ms {ours[1]:.0f} MiB, limit "
-              f"{limit:.0f} ms, {text}", file=sys.stderr, flush=True)
+        text = ", ".join(
+            f"{name} {time:.0f} ms {memory:.0f} MiB" for name, (time, memory) in
+            [*((f"zc {variant}".rstrip(), run)
+               for variant, run in zip(self.variants, ours)),
+             *((f"PyTorch {mode}", run) for mode, run in theirs.items())])
+        print(f"{self.model}: limit {limit:.0f} ms, {text}", file=sys.stderr,
+              flush=True)
 
-    def row(self):
+    def row(self, index):
+        """Of the variant `index`; 0 is zc without further options."""
         middle = statistics.median
-        ratios = [ours[0] / min(time for time, _ in theirs.values())
-                  for ours, _, theirs in self.rounds]
-        memory = middle(ours[1] / min(used for _, used in theirs.values())
-                        for ours, _, theirs in self.rounds)
-        shares = middle(limit / ours[0] for ours, limit, _ in self.rounds)
+        ours = [runs[index] for runs, _, _ in self.rounds]
+        peers = [theirs for _, _, theirs in self.rounds]
+        ratios = [time / min(other for other, _ in theirs.values())
+                  for (time, _), theirs in zip(ours, peers)]
+        memory = middle(used / min(other for _, other in theirs.values())
+                        for (_, used), theirs in zip(ours, peers))
+        shares = middle(limit / time for (time, _), (_, limit, _) in
+                        zip(ours, self.rounds))
         times = " | ".join(
-            f"{middle(theirs[mode][0] for _, _, theirs in self.rounds):.0f}"
+            f"{middle(theirs[mode][0] for theirs in peers):.0f}"
             for mode in self.options.modes)
-        zc = middle(ours[0] for ours, _, _ in self.rounds)
-        return (f"| {MODELS[self.model][0]} | {zc:.0f} | {times} | "
+        name = ", ".join(filter(None, (MODELS[self.model][0],
+                                       self.variants[index])))
+        return (f"| {name} | {middle(time for time, _ in ours):.0f} | {times} | "
                 f"{min(ratios):.2f} | {middle(ratios):.2f} | "
                 f"{100 * shares:.0f}% | {memory:.2f} |")
 
@@ -164,7 +184,8 @@ def compare(options, work):
     for model in options.model:
         bench = Bench(options, model, work / model)
         bench.run()
-        print(bench.row(), flush=True)
+        for index in range(len(bench.variants)):
+            print(bench.row(index), flush=True)
 
 
 def measure_growth(options, work):
@@ -213,6 +234,9 @@ def main():
                         choices=["fp32", "bf16"],
                         help="bf16: PyTorch under autocast; the limit stays "
                         "that of float32")
+    parser.add_argument("--variant", action="append", default=[],
+                        metavar="OPTIONS", help="compile the model with these "
+                        "options of zc compile too, a row of their own")
     parser.add_argument("--tools", type=pathlib.Path,
                         default=ROOT / "build" / "bin")
     parser.add_argument("--work", type=pathlib.Path,

@@ -2,7 +2,7 @@
 budgets between the least that any plan needs and what it takes without one."""
 from plot import plot
 
-STEPS = 5  # budgets
+STEPS = 9  # budgets
 MIB = 1 << 20
 
 

@@ -134,7 +134,8 @@ TEST_F(RecomputeTest, TakesTheQuickestPlanThatFits) {
         if (subset >> bit & 1)
           kept.reset(index);
       double seconds = 0;
-      for (unsigned place : analysis.getRecomputed(kept).set_bits())
+      llvm::BitVector places = analysis.getRecomputed(kept);
+      for (unsigned place : places.set_bits())
         seconds += estimateSeconds(analysis.getForward()[place]);
       FailureOr<Peak> peak = measurePeak(*module, kept, {}, {}, /*prefetch=*/1);
       ASSERT_TRUE(succeeded(peak));
@@ -200,7 +201,8 @@ TEST_F(RecomputeTest, ChoosesWhatToOffloadAsWell) {
         rest /= 3;
       }
       double again = 0;
-      for (unsigned place : analysis.getRecomputed(kept).set_bits())
+      llvm::BitVector places = analysis.getRecomputed(kept);
+      for (unsigned place : places.set_bits())
         again += estimateSeconds(analysis.getForward()[place]);
       FailureOr<Peak> peak = measurePeak(*module, kept, offload, {}, 1);
       ASSERT_TRUE(succeeded(peak));
@@ -231,6 +233,34 @@ TEST_F(RecomputeTest, ChoosesWhatToOffloadAsWell) {
     }
   }
   EXPECT_GT(numOffloading, 0u);
+}
+
+// Too many choices to look at them all: still more memory never makes it
+// slower, and two in five steps of the budget make it quicker.
+TEST_F(RecomputeTest, LargeNetworksHaveAPlanForEveryBudget) {
+  constexpr int64_t kBytes = 4096; // of each value and state
+  std::mt19937 random(3);
+  OwningOpRef<ModuleOp> module =
+      parse(writeNetwork(64, random, /*hasMoments=*/true));
+  double forward =
+      PlanCandidates(StepAnalysis(findStep(*module))).forwardSeconds();
+  double previous = std::numeric_limits<double>::infinity();
+  unsigned numFitting = 0, numQuicker = 0;
+  for (int64_t budget = 2 * kBytes; budget <= 90 * kBytes; budget += kBytes) {
+    OwningOpRef<ModuleOp> copy = module->clone();
+    auto found = fit(*copy, budget, "auto");
+    if (!found)
+      continue;
+    double seconds = found->first * forward + found->second;
+    EXPECT_LE(seconds, previous) << "budget " << budget;
+    ++numFitting;
+    numQuicker += seconds < previous;
+    previous = seconds;
+    if (seconds == 0)
+      break;
+  }
+  EXPECT_EQ(previous, 0);
+  EXPECT_GT(numQuicker * 5, numFitting * 2);
 }
 
 TEST_F(RecomputeTest, NothingRunsThreeTimes) {
