@@ -15,7 +15,7 @@ from zctest import (BIN, FIXTURES, TIMEOUT, Fixture, ZcTest, latest_step,
                     load_tensors, read_log)
 
 sys.path.insert(0, str(FIXTURES.parents[1] / "tools" / "reference"))
-from onebit_adam import OnebitAdam  # noqa: E402
+from onebit_adam import OnebitAdam, Share  # noqa: E402
 
 CLASSIFIER = FIXTURES / "options" / "classifier"
 ONEBIT = ["--loss", "softmax-cross-entropy", "--optimizer", "onebit-adam"]
@@ -52,6 +52,16 @@ class Onebit(ZcTest):
 
 class Reference(Onebit):
     """One compressed step from random states, on simulated ranks."""
+
+    def test_the_reference_averages_as_deepspeed(self):
+        recorded = np.load(FIXTURES / "options" / "onebit_messages.npz")
+        momenta, averages = recorded["momenta"], recorded["averages"]
+        _, workers, size = momenta.shape
+        share = Share(size, workers, np.float64)
+        for own, average in zip(momenta, averages, strict=True):
+            found = share.average(list(own.astype(np.float64)))
+            # Float32 against double: errors of rounding, no flipped sign.
+            np.testing.assert_allclose(found, average, rtol=1e-6)
 
     def draw(self, workers, tp, steps, seen):
         random = np.random.default_rng(11)

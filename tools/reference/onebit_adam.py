@@ -1,9 +1,10 @@
 """1-bit Adam (Tang et al. 2021, algorithm 1) in numpy: what every worker has and
-sends, message by message. PyTorch has none, and DeepSpeed's needs GPUs; like
-DeepSpeed's OnebitAdam it compresses every parameter by itself, scales by the root
-of the mean square, padding included, and takes 0 for positive. Unlike it, both
-moments are corrected for their zero beginnings, the second as at the freeze step,
-and an element whose second moment is 0 is not moved: DeepSpeed asks the user for
+sends, message by message. PyTorch has none; what messages make of momenta is what
+DeepSpeed's own code makes of them, which record_onebit.py records. Like DeepSpeed's
+OnebitAdam it compresses every parameter by itself, scales by the root of the mean
+square, padding included, and takes 0 for positive. Unlike it, both moments are
+corrected for their zero beginnings, the second as at the freeze step, and an
+element whose second moment is 0 is not moved: DeepSpeed asks the user for
 a mask of these.
 """
 import numpy as np
