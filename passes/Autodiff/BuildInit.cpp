@@ -67,6 +67,7 @@ SmallVector<Value> buildPositions(OpBuilder &builder, StateOp state) {
 
 struct BuildInit : public impl::BuildInitPassBase<BuildInit> {
   void runOnOperation() override {
+    hasUnits = getOperation().lookupSymbol(dist::kUnitModule) != nullptr;
     SmallVector<StateOp> states;
     for (auto state : getOperation().getOps<StateOp>())
       if (!state.hasInitialValue() && !isSeed(state) &&
@@ -118,6 +119,8 @@ private:
   }
 
   SmallVector<StateOp> getMembers(StateOp unit) {
+    if (!hasUnits) // of many states it is not asked each time
+      return {};
     return dist::getUnitMembers(getOperation(), unit.getSymName());
   }
 
@@ -231,6 +234,7 @@ private:
                                   number(kDrawNormal));
   }
 
+  bool hasUnits = false;
   std::map<int64_t, Value> keys; // by the draws' indices
 };
 

@@ -118,12 +118,13 @@ private:
                << gradient.parameter.getWholeType()
                << " with zeros behind a dim, so that it divides evenly, which "
                << optimizer << " would count; divide another dim of it";
+    SymbolTable taken(getOperation());
     for (Gradient gradient : gradients)
       for (const Slot &slot : rule.slots(gradient.parameter.getTensorType())) {
         std::string name =
             getSlotName(gradient.parameter.getSymName(), slot.name);
-        if (Operation *taken = getOperation().lookupSymbol(name))
-          return refuseName(taken, name);
+        if (Operation *other = taken.lookup(name))
+          return refuseName(other, name);
       }
     return success();
   }

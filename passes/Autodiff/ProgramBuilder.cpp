@@ -94,11 +94,12 @@ StringRef nameOf(BlockArgument argument) {
 train::StateOp addState(ModuleOp module, StringRef name, Type type,
                         StringRef kind, Location loc) {
   OpBuilder builder(module.getContext());
-  Operation *last = nullptr;
-  for (auto state : module.getOps<train::StateOp>())
-    last = state;
-  if (last)
-    builder.setInsertionPointAfter(last);
+  // From the end: behind the states are only programs.
+  auto last =
+      llvm::find_if(llvm::reverse(*module.getBody()),
+                    [](Operation &op) { return isa<train::StateOp>(op); });
+  if (last != module.getBody()->rend())
+    builder.setInsertionPointAfter(&*last);
   else
     builder.setInsertionPointToStart(module.getBody());
   OperationState state(loc, train::StateOp::getOperationName());

@@ -3,6 +3,7 @@
 
 #include "dialects/Train/Ops/OpSupport.h"
 #include "dialects/Train/StateLookup.h"
+#include "passes/Autodiff/ProgramBuilder.h"
 
 using namespace mlir;
 using namespace zc::train;
@@ -15,8 +16,12 @@ static bool carriesGradients(Operation *op) {
 }
 
 static bool isAccumulated(func::FuncOp program, unsigned result) {
-  Attribute symbol = program.getResultAttr(result, kStateAttr);
-  StateOp state = symbol ? findState(program, symbol) : StateOp();
+  auto symbol =
+      program.getResultAttrOfType<FlatSymbolRefAttr>(result, kStateAttr);
+  // To look a state up takes time.
+  if (!symbol || !symbol.getValue().starts_with(kAccumulatedPrefix))
+    return false;
+  StateOp state = findState(program, symbol);
   return state && state.getKind() == kAccumulator &&
          numElements(state.getType()) > 1;
 }
