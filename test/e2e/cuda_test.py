@@ -147,12 +147,15 @@ class Benchmark(ZcTest):
         result = subprocess.run([*command, "--dry-run", "--peak-tflops", "1"],
                                 text=True, capture_output=True)
         self.assertEqual(result.returncode, 0, result.stderr)
-        row = result.stdout.splitlines()[-1].split(" | ")
-        self.assertEqual(row[0], "| GPT-2 124M, 32 x 1024 tokens")
+        row = next(line for line in result.stdout.splitlines()
+                   if line.startswith("| GPT-2 124M, 32 x 1024 tokens")
+                   ).split(" | ")
         rate, share = float(row[1]), float(row[2].removesuffix("%"))
         # FLOPs of a step in the time of a step, of 1 TFLOP/s; both are rounded.
         self.assertAlmostEqual(share, rate / 128 * 1e9 / 1e12 * 100, delta=0.1)
         self.assertEqual(row[3], "1.0 GiB")
+        for part in ("% compute  matmul", "% memory   kernel", "limits: "):
+            self.assertIn(part, result.stdout)
         result = subprocess.run(command, text=True, capture_output=True,
                                 env={**os.environ, "PATH": ""})
         self.assertIn("no NVIDIA driver", result.stderr)

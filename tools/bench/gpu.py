@@ -10,7 +10,8 @@ weights, compiles them and notes what a step of each is. The second one needs
 neither: it draws data, trains by zc-run and, where PyTorch is, by peer_gpu.py
 (torch.compile, fused AdamW, flash attention), in turns, and prints a row of a
 table a model. The share of the peak counts FLOPs by the rule that peer_gpu.py
-names. `make --small --target cpu` and `run --dry-run` do the same on CPUs with
+names. Below the table it says where time goes by kind of op, against the rates of products
+and of copies. `make --small --target cpu` and `run --dry-run` do the same on CPUs with
 tiny models, for tests.
 """
 import argparse
@@ -105,16 +106,21 @@ def draw_data(folder, inputs):
         write_npy(folder / f"{each['name']}.npy", each["shape"], code, values)
 
 
+def run_zc(options, folder, data, *further):
+    """What zc-run prints."""
+    environment = dict(os.environ)
+    if options.plugins:
+        environment["ZC_PLUGIN_PATH"] = str(options.plugins)
+    return output(options.zc_run, "run", folder / "model.zca", "--data", data,
+                  "--lr", "1e-4", "--no-shuffle", *further, env=environment)
+
+
 def train_by_zc(options, folder, data, scratch):
     """Milliseconds of a step, and the last loss."""
     log = scratch / "log.jsonl"
     log.unlink(missing_ok=True)
-    environment = dict(os.environ)
-    if options.plugins:
-        environment["ZC_PLUGIN_PATH"] = str(options.plugins)
-    output(options.zc_run, "run", folder / "model.zca", "--data", data,
-           "--steps", WARM_UP + options.steps, "--lr", "1e-4", "--no-shuffle",
-           "--log", log, env=environment)
+    run_zc(options, folder, data, "--steps", WARM_UP + options.steps, "--log",
+           log)
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     steps = [line for line in lines if "step_ms" in line]
     return (statistics.median(step["step_ms"] for step in steps[WARM_UP:]),
@@ -173,7 +179,8 @@ def row(model, work, times, peers, peak):
 
 
 def measure(options, model, scratch):
-    """(what a step is, zc's times, the peer's answers)."""
+    """(what a step is, zc's times, the peer's answers, where zc's time goes
+    by kind of op, against the rates of products and copies)."""
     folder = options.dir / model
     work = json.loads((folder / "work.json").read_text())
     data = scratch / "data"
@@ -191,23 +198,30 @@ def measure(options, model, scratch):
               + (f"; PyTorch {peer['torch']} {peer['step_ms_median']:.2f} ms, "
                  f"loss {peer['loss']:.4f}" if peer else "; PyTorch is not "
                  f"here ({options.torch_python})"), file=sys.stderr)
-    return work, times, peers
+    # Not timed: a profiled step waits after every launch.
+    printed = run_zc(options, folder, data, "--steps", 3, "--profile")
+    profile = "\n".join(line for line in printed.splitlines()
+                        if not line.startswith("step "))
+    return work, times, peers, profile
 
 
 def run(options):
     device = device_name(options)
     peak = peak_flops(options, device)
-    rows, versions, results = [], set(), {}
+    rows, versions, results, profiles = [], set(), {}, []
     with tempfile.TemporaryDirectory(prefix="zc-bench-") as scratch:
         for model in options.model:
             if not (options.dir / model / "work.json").exists():
                 print(f"gpu.py: {options.dir / model} is not there",
                       file=sys.stderr)
                 continue
-            work, times, peers = measure(options, model, pathlib.Path(scratch))
+            work, times, peers, profile = measure(options, model,
+                                                  pathlib.Path(scratch))
             versions |= {peer["torch"] for peer in peers}
             rows.append(row(model, work, times, peers, peak))
-            results[model] = {"work": work, "step_ms": times, "peer": peers}
+            profiles.append(f"\n{NAMES[model]}\n\n{profile}")
+            results[model] = {"work": work, "step_ms": times, "peer": peers,
+                              "profile": profile}
     if not rows:
         sys.exit(f"gpu.py: {options.dir} holds no model; gpu.py make makes it")
     print(f"{device}; PyTorch {', '.join(sorted(versions)) or 'not here'}; "
@@ -216,7 +230,7 @@ def run(options):
     print("| model, bf16 | zc, tokens or images/s | share of the bf16 peak "
           "| plan | PyTorch, tokens or images/s | its peak, GiB | ratio |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
-    print("\n".join(rows))
+    print("\n".join(rows + profiles))
     if os.environ.get("OUT"):
         (pathlib.Path(os.environ["OUT"]) / "gpu-bench.json").write_text(
             json.dumps({"device": device, "results": results}, indent=1))
