@@ -276,6 +276,11 @@ private:
           bits |= (reads[i](t) & ((uint64_t(1) << width) - 1)) << (i * width);
         return bits;
       });
+    } else if (parts[0] == "mov" && parts.back() == "pred") {
+      // True is written as -1, and is one bit all the same.
+      set(operands[0], [from = read(operands[1])](PtxThread &t) {
+        return uint64_t(from(t) != 0);
+      });
     } else if (parts[0] == "mov") {
       set(operands[0], read(operands[1]));
     } else if (parts[0] == "selp") {
