@@ -105,6 +105,14 @@ struct ConvolutionSpec {
   int64_t groups = 1;
 };
 
+/// destination = the largest element of each of source's windows, padding left
+/// out: [N, C, spatial...] both, in this logical order whatever the strides. No
+/// window lies in the padding alone.
+struct PoolingSpec {
+  StridedTensor source, destination;
+  std::vector<int64_t> window, strides, pads; // the pads of both sides
+};
+
 /// Softmax(scale q k^T) v per batch entry and head, or its gradients, on dense
 /// tensors of one type, float32 on CPUs: q and the result are [batch, queries,
 /// heads, width], k and v [batch, keys, heads, width]. `causal`: query i

@@ -7,16 +7,6 @@ using namespace mlir;
 
 namespace zc {
 
-// The order N, C, spatial, whatever the order in memory.
-static plan::StridedOperand makeImage(Value buffer, bool channelsLast,
-                                      const ProgramExport &program) {
-  int64_t rank = cast<MemRefType>(buffer.getType()).getRank();
-  SmallVector<int64_t> permutation{0, channelsLast ? rank - 1 : 1};
-  for (int64_t dim = 2; dim < rank; ++dim)
-    permutation.push_back(channelsLast ? dim - 1 : dim);
-  return makeOperand(buffer, permutation, program);
-}
-
 static plan::StridedOperand makeFilter(Value buffer,
                                        const ProgramExport &program) {
   int64_t rank = cast<MemRefType>(buffer.getType()).getRank();

@@ -127,7 +127,7 @@ CommReport measureComm(const plan::Manifest &manifest);
 /// And in one behind the manifest's freeze_step; nothing where there is none.
 std::optional<CommReport> measureCompressedComm(const plan::Manifest &manifest);
 
-/// "kernel", "matmul", "convolution", "collective", "copy".
+/// "kernel", "matmul", "convolution", "pooling", "collective", ...
 std::string getKind(const plan::Instruction &instruction);
 
 /// "3.25 MiB", "712 B".

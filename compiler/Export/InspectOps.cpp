@@ -13,6 +13,8 @@ std::string getKind(const plan::Instruction &instruction) {
     return "matmul";
   case plan::Instruction::kConvolution:
     return "convolution";
+  case plan::Instruction::kPooling:
+    return "pooling";
   case plan::Instruction::kAttention:
     return "attention";
   case plan::Instruction::kSparse:

@@ -25,6 +25,16 @@ plan::StridedOperand makeOperand(Value buffer, ArrayRef<int64_t> permutation,
   return operand;
 }
 
+// The order N, C, spatial, whatever the order in memory.
+plan::StridedOperand makeImage(Value buffer, bool channelsLast,
+                               const ProgramExport &program) {
+  int64_t rank = cast<MemRefType>(buffer.getType()).getRank();
+  SmallVector<int64_t> permutation{0, channelsLast ? rank - 1 : 1};
+  for (int64_t dim = 2; dim < rank; ++dim)
+    permutation.push_back(channelsLast ? dim - 1 : dim);
+  return makeOperand(buffer, permutation, program);
+}
+
 Status exportLibraryCall(sched::LibraryCallOp op, const ProgramExport &program,
                          plan::Instruction &instruction) {
   StringRef library = op.getLibrary();
@@ -33,6 +43,8 @@ Status exportLibraryCall(sched::LibraryCallOp op, const ProgramExport &program,
   } else if (library == "onednn.convolution" ||
              library == "cudnn.convolution") {
     exportConvolution(op, program, *instruction.mutable_convolution());
+  } else if (library == "cudnn.pooling") {
+    exportPooling(op, program, *instruction.mutable_pooling());
   } else if (library == "zc.attention" || library == "cudnn.attention") {
     exportAttention(op, program, *instruction.mutable_attention());
   } else if (library == "zc.sparse") {

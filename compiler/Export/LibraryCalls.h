@@ -21,6 +21,9 @@ void exportMatmul(sched::LibraryCallOp op, const ProgramExport &program,
 void exportConvolution(sched::LibraryCallOp op, const ProgramExport &program,
                        plan::ConvolutionCall &call);
 
+void exportPooling(sched::LibraryCallOp op, const ProgramExport &program,
+                   plan::PoolingCall &call);
+
 void exportAttention(sched::LibraryCallOp op, const ProgramExport &program,
                      plan::AttentionCall &call);
 
@@ -32,6 +35,10 @@ void exportSparse(sched::LibraryCallOp op, const ProgramExport &program,
 plan::StridedOperand makeOperand(mlir::Value buffer,
                                  llvm::ArrayRef<int64_t> permutation,
                                  const ProgramExport &program);
+
+/// An image's buffer in the order N, C, spatial.
+plan::StridedOperand makeImage(mlir::Value buffer, bool channelsLast,
+                               const ProgramExport &program);
 
 template <typename Call>
 void setWorkspace(sched::LibraryCallOp op, const ProgramExport &program,

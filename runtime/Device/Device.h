@@ -49,6 +49,11 @@ struct ConvolutionLaunch {
   uint64_t workspaceBytes;
 };
 
+struct PoolingLaunch {
+  kernels::PoolingSpec spec;
+  void *source, *destination;
+};
+
 /// `buffers` in the order of the primitive, null where there is none.
 struct AttentionLaunch {
   kernels::AttentionSpec spec;
@@ -69,8 +74,9 @@ struct CopyLaunch {
 };
 
 /// One instruction with its addresses resolved.
-using Launch = std::variant<KernelLaunch, MatmulLaunch, ConvolutionLaunch,
-                            AttentionLaunch, SparseLaunch, CopyLaunch>;
+using Launch =
+    std::variant<KernelLaunch, MatmulLaunch, ConvolutionLaunch, PoolingLaunch,
+                 AttentionLaunch, SparseLaunch, CopyLaunch>;
 
 /// A launch that the device has made ready; launching it allocates nothing.
 class Executable {

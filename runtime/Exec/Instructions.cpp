@@ -58,6 +58,8 @@ Launch makeLaunch(const AddressMap &map, const plan::Instruction &instruction) {
     return makeMatmulLaunch(map, instruction.matmul());
   case plan::Instruction::kConvolution:
     return makeConvolutionLaunch(map, instruction.convolution());
+  case plan::Instruction::kPooling:
+    return makePoolingLaunch(map, instruction.pooling());
   case plan::Instruction::kAttention:
     return makeAttentionLaunch(map, instruction.attention());
   case plan::Instruction::kSparse:

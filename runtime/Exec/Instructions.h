@@ -34,6 +34,8 @@ MatmulLaunch makeMatmulLaunch(const AddressMap &map,
                               const plan::MatmulCall &call);
 ConvolutionLaunch makeConvolutionLaunch(const AddressMap &map,
                                         const plan::ConvolutionCall &call);
+PoolingLaunch makePoolingLaunch(const AddressMap &map,
+                                const plan::PoolingCall &call);
 AttentionLaunch makeAttentionLaunch(const AddressMap &map,
                                     const plan::AttentionCall &call);
 SparseLaunch makeSparseLaunch(const AddressMap &map,

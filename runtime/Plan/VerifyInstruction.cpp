@@ -217,6 +217,36 @@ Status verifyConvolution(const plan::Program &program,
   return Status();
 }
 
+Status verifyPooling(const plan::Program &program,
+                     const plan::PoolingCall &call) {
+  ZC_RETURN_IF_ERROR(verifyOperand(program, call.source(), "the source"));
+  ZC_RETURN_IF_ERROR(
+      verifyOperand(program, call.destination(), "the destination"));
+  const auto &source = call.source().dims(),
+             &destination = call.destination().dims();
+  int rank = source.size();
+  bool sound = (rank == 4 || rank == 5) && destination.size() == rank &&
+               call.window_size() == rank - 2 &&
+               call.strides_size() == rank - 2 &&
+               call.pads_size() == rank - 2 && source[0] == destination[0] &&
+               source[1] == destination[1];
+  for (int i = 0; sound && i < rank - 2; ++i) {
+    int64_t window = call.window(i), stride = call.strides(i),
+            pad = call.pads(i);
+    sound =
+        window >= 1 && window <= kMaxDim && stride >= 1 && pad >= 0 &&
+        pad < window && source[i + 2] + 2 * pad >= window &&
+        (source[i + 2] + 2 * pad - window) / stride + 1 == destination[i + 2];
+  }
+  if (!sound)
+    return bad("it pools ", printDims(source), " in windows ",
+               printDims(call.window()), " to ", printDims(destination));
+  plan::DataType type = typeOf(program, call.source());
+  if (!isMatrixType(type) || typeOf(program, call.destination()) != type)
+    return bad("its operands have different or unsuitable types");
+  return Status();
+}
+
 /// q, k, v and so on, by their places in the call.
 Status verifyAttention(const plan::Program &program,
                        const plan::AttentionCall &call) {
@@ -330,6 +360,8 @@ Status verifyInstruction(const plan::Program &program,
     return verifyMatmul(program, instruction.matmul());
   case plan::Instruction::kConvolution:
     return verifyConvolution(program, instruction.convolution());
+  case plan::Instruction::kPooling:
+    return verifyPooling(program, instruction.pooling());
   case plan::Instruction::kAttention:
     return verifyAttention(program, instruction.attention());
   case plan::Instruction::kSparse:

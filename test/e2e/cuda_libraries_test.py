@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""What the CPU does in another way: attention and products' epilogues by
-libraries of GPUs, of which there are fakes, and channels' sums by teams."""
+"""What the CPU does in another way: attention, products' epilogues and max pools
+by libraries of GPUs, of which there are fakes, and channels' sums by teams."""
 import unittest
 
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper, save
 
 from cuda_run_test import Fake
-from zctest import read_log
+from zctest import Fixture, read_log
 
 
 def make_block(path, rng):
@@ -121,6 +121,30 @@ class Against(Fake):
                                     ZC_CUDA_CONVOLUTION="0")
             self.assertNotIn("cudnnConvolution", self.last_calls())
             np.testing.assert_allclose(generated, expected, rtol=tolerance)
+
+    def test_max_pools_of_evaluation(self):
+        fixture = Fixture("cnn")
+        x = np.load(fixture.data)["x"][:2 * fixture.reference["batch"]]
+        np.save(self.folder / "x.npy", x)
+
+        def evaluate(target, **environment):
+            env = {**self.gpu, **environment}
+            artifact, output = self.folder / "a.zca", self.folder / "outputs"
+            (self.folder / "calls").unlink(missing_ok=True)
+            self.zc("compile", fixture.model, "--target", target, "-o",
+                    artifact, *fixture.compile_options("adamw"), env=env)
+            self.zc("eval", artifact, "--input", f"x={self.folder / 'x.npy'}",
+                    "--output-dir", output, env=env)
+            return np.load(output / "logits.npy")
+
+        # Sums of convolutions in another order.
+        expected = evaluate("cpu")
+        scale = {"rtol": 1e-5, "atol": 1e-5 * np.abs(expected).max()}
+        np.testing.assert_allclose(evaluate("cuda"), expected, **scale)
+        self.assertIn("cudnnPoolingForward", self.last_calls())
+        generated = evaluate("cuda", ZC_CUDA_POOLING="0")
+        self.assertNotIn("cudnnPoolingForward", self.last_calls())
+        np.testing.assert_allclose(generated, expected, **scale)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 #include "dialects/Train/TrainDialect.h"
 
 #include <cstdlib>
+#include <limits>
 
 using namespace mlir;
 using namespace zc::train;
@@ -50,6 +51,29 @@ static bool isDnnConvolution(Operation *op) {
   return filter && isPaddedAlike(filter);
 }
 
+/// What cuDNN's max pooling takes: no dilation, both sides padded alike, every
+/// window on the image somewhere; it counts elements in 32 bits.
+///
+/// The gradient stays with generated kernels. The library's reads image and
+/// maxima, which would be kept for it; ours reads a byte a maximum
+/// (--zc-keep-pool-places). And which of equal elements gets the gradient, the
+/// first one here and in PyTorch, the library leaves open. So the forward that
+/// leaves places is generated as well. Averages are no op of their own.
+static bool isDnnPooling(Operation *op) {
+  auto pool = dyn_cast<MaxPoolOp>(op);
+  if (!pool || pool.getInput().getType().getRank() < 4 ||
+      pool.getInput().getType().getNumElements() >
+          std::numeric_limits<int32_t>::max() ||
+      !isPaddedAlike(pool))
+    return false;
+  return llvm::all_of(pool.getDilations(), [](int64_t d) { return d == 1; }) &&
+         llvm::all_of(llvm::zip(pool.getPadsLow(), pool.getWindow()),
+                      [](auto dim) {
+                        auto [pad, window] = dim;
+                        return pad < window;
+                      });
+}
+
 /// What cuDNN's attention takes on all GPUs from sm_80 on: 16 bits, heads of a
 /// multiple of 8 elements and at most 128 (256 the backward has on sm_90
 /// alone), more than one query; it leaves all three gradients.
@@ -84,6 +108,8 @@ StringRef libraryFor(Operation *op) {
     return isLeftOut("MATMUL") ? "" : "cublaslt.matmul";
   if (isDnnConvolution(op) && !isLeftOut("CONVOLUTION"))
     return "cudnn.convolution";
+  if (isDnnPooling(op) && !isLeftOut("POOLING"))
+    return "cudnn.pooling";
   return "";
 }
 

@@ -8,14 +8,15 @@ namespace zc::cuda {
 
 /// The library pattern for `op` on NVIDIA GPUs, or an empty string:
 /// "cublaslt.matmul" for train.matmul and train.matmul_add, "cudnn.convolution"
-/// for the convolutions of images of two or three spatial dims; operands of one
-/// type, float32, bfloat16 or float16. "cudnn.attention" for attention in 16
-/// bits without a mask, and its gradient. None for what is left out.
+/// for the convolutions of images of two or three spatial dims, "cudnn.pooling"
+/// for the largest of their windows; operands of one type, float32, bfloat16 or
+/// float16. "cudnn.attention" for attention in 16 bits without a mask, and its
+/// gradient. None for what is left out.
 llvm::StringRef libraryFor(mlir::Operation *op);
 
 /// Whether the environment of the compiler says ZC_CUDA_<what>=0, a way around
 /// a library that does not compute something on the GPU at hand: generated
-/// kernels do. `what` is MATMUL, CONVOLUTION, ATTENTION or EPILOGUES.
+/// kernels do. `what` is MATMUL, CONVOLUTION, POOLING, ATTENTION or EPILOGUES.
 bool isLeftOut(llvm::StringRef what);
 
 /// Whether generated code would add up more in a team's memory than there is:

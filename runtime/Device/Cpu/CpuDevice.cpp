@@ -139,6 +139,9 @@ Result<std::unique_ptr<Executable>> CpuDevice::prepare(const Launch &launch) {
     return makeAttention(*attention);
   if (auto *sparse = std::get_if<SparseLaunch>(&launch))
     return makeSparse(*sparse);
+  if (std::holds_alternative<PoolingLaunch>(launch))
+    return makeError(StatusCode::Unsupported,
+                     "no library computes it on CPUs; compile the model again");
   auto &copy = std::get<CopyLaunch>(launch);
   bool isToFile = isOffloaded(copy.destination);
   return makeCopy(copy, isToFile || isOffloaded(copy.source) ? offloaded.get()

@@ -5,6 +5,7 @@
 #include "runtime/Device/Cuda/Limits.h"
 #include "runtime/Device/Cuda/Matmul.h"
 #include "runtime/Device/Cuda/PinnedMemory.h"
+#include "runtime/Device/Cuda/Pooling.h"
 #include "runtime/Device/Cuda/Staging.h"
 
 #include <algorithm>
@@ -139,6 +140,13 @@ private:
     return Status();
   }
 
+  Status openDnn() {
+    if (!dnn) {
+      ZC_ASSIGN_OR_RETURN(dnn, Dnn::open());
+    }
+    return Status();
+  }
+
   const Driver &driver;
   Gpu gpu;
   PrimaryContext context;               // outlives all that is made in it
@@ -149,7 +157,7 @@ private:
   std::mutex copying; // the threads of two streams stage by turns
   std::unique_ptr<Module> code;
   std::unique_ptr<Matmuls> matmuls;
-  std::unique_ptr<Convolutions> convolutions;
+  std::unique_ptr<Dnn> dnn;
   std::unique_ptr<Attentions> attentions;
 };
 
@@ -247,10 +255,12 @@ Result<std::unique_ptr<Executable>> CudaDevice::prepare(const Launch &launch) {
     return matmuls->make(*matmul);
   }
   if (auto *convolution = std::get_if<ConvolutionLaunch>(&launch)) {
-    if (!convolutions) {
-      ZC_ASSIGN_OR_RETURN(convolutions, Convolutions::open());
-    }
-    return convolutions->make(*convolution);
+    ZC_RETURN_IF_ERROR(openDnn());
+    return makeConvolution(*dnn, *convolution);
+  }
+  if (auto *pooling = std::get_if<PoolingLaunch>(&launch)) {
+    ZC_RETURN_IF_ERROR(openDnn());
+    return makePooling(*dnn, *pooling);
   }
   if (auto *attention = std::get_if<AttentionLaunch>(&launch)) {
     if (!attentions) {

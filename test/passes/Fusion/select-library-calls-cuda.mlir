@@ -1,4 +1,5 @@
 // RUN: zc-opt %s --zc-select-library-calls=target=cuda | FileCheck %s
+// RUN: env ZC_CUDA_POOLING=0 zc-opt %s --zc-select-library-calls=target=cuda | FileCheck %s --check-prefix=POOLING
 
 // Tests that matmuls of float32 and bfloat16 go to cuBLASLt, convolutions of
 // images to cuDNN, and that the rest stays with generated code.
@@ -64,4 +65,66 @@ func.func @attention(%q: tensor<2x8x4x16xbf16>, %f: tensor<2x8x4x16xf32>, %s: te
     train.yield %r : tensor<16x16xf32>
   }
   return %0#0, %1#0, %1#1, %2#0, %3 : tensor<2x8x4x16xbf16>, tensor<2x8x4x16xbf16>, tensor<2x8x4x16xbf16>, tensor<2x8x4x16xf32>, tensor<16x16xf32>
+}
+
+// Tests that max pools of images go to cuDNN in either order in memory; not
+// with a dilation, padded on one side, with a window in the padding alone, of
+// one spatial dim; nor one that leaves places.
+// CHECK-LABEL: func.func @pools
+// CHECK-COUNT-2: library = "cudnn.pooling"
+// CHECK-NOT: library
+// POOLING-LABEL: func.func @pools
+// POOLING-NOT: library
+func.func @pools(%i: tensor<2x8x8x16xbf16>, %c: tensor<2x16x8x8xf32>, %l: tensor<2x16x8xf32>)
+    -> (tensor<2x4x4x16xbf16>, tensor<2x16x4x4xf32>, tensor<2x3x3x16xbf16>, tensor<2x4x4x16xbf16>, tensor<2x6x6x16xbf16>, tensor<2x16x4xf32>, tensor<2x4x4x16xbf16>, tensor<2x4x4x16xi8>) {
+  %0 = train.fused(%i) : (tensor<2x8x8x16xbf16>) -> tensor<2x4x4x16xbf16> {
+  ^bb0(%x: tensor<2x8x8x16xbf16>):
+    %r = train.max_pool %x {window = array<i64: 3, 3>, strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>,
+        pads_low = array<i64: 1, 1>, pads_high = array<i64: 1, 1>, channels_last}
+        : (tensor<2x8x8x16xbf16>) -> tensor<2x4x4x16xbf16>
+    train.yield %r : tensor<2x4x4x16xbf16>
+  }
+  %1 = train.fused(%c) : (tensor<2x16x8x8xf32>) -> tensor<2x16x4x4xf32> {
+  ^bb0(%x: tensor<2x16x8x8xf32>):
+    %r = train.max_pool %x {window = array<i64: 2, 2>, strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>,
+        pads_low = array<i64: 0, 0>, pads_high = array<i64: 0, 0>}
+        : (tensor<2x16x8x8xf32>) -> tensor<2x16x4x4xf32>
+    train.yield %r : tensor<2x16x4x4xf32>
+  }
+  %2 = train.fused(%i) : (tensor<2x8x8x16xbf16>) -> tensor<2x3x3x16xbf16> {
+  ^bb0(%x: tensor<2x8x8x16xbf16>):
+    %r = train.max_pool %x {window = array<i64: 2, 2>, strides = array<i64: 2, 2>, dilations = array<i64: 2, 2>,
+        pads_low = array<i64: 0, 0>, pads_high = array<i64: 0, 0>, channels_last}
+        : (tensor<2x8x8x16xbf16>) -> tensor<2x3x3x16xbf16>
+    train.yield %r : tensor<2x3x3x16xbf16>
+  }
+  %3 = train.fused(%i) : (tensor<2x8x8x16xbf16>) -> tensor<2x4x4x16xbf16> {
+  ^bb0(%x: tensor<2x8x8x16xbf16>):
+    %r = train.max_pool %x {window = array<i64: 3, 3>, strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>,
+        pads_low = array<i64: 0, 0>, pads_high = array<i64: 1, 1>, channels_last}
+        : (tensor<2x8x8x16xbf16>) -> tensor<2x4x4x16xbf16>
+    train.yield %r : tensor<2x4x4x16xbf16>
+  }
+  %4 = train.fused(%i) : (tensor<2x8x8x16xbf16>) -> tensor<2x6x6x16xbf16> {
+  ^bb0(%x: tensor<2x8x8x16xbf16>):
+    %r = train.max_pool %x {window = array<i64: 2, 2>, strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>,
+        pads_low = array<i64: 2, 2>, pads_high = array<i64: 2, 2>, channels_last}
+        : (tensor<2x8x8x16xbf16>) -> tensor<2x6x6x16xbf16>
+    train.yield %r : tensor<2x6x6x16xbf16>
+  }
+  %5 = train.fused(%l) : (tensor<2x16x8xf32>) -> tensor<2x16x4xf32> {
+  ^bb0(%x: tensor<2x16x8xf32>):
+    %r = train.max_pool %x {window = array<i64: 2>, strides = array<i64: 2>, dilations = array<i64: 1>,
+        pads_low = array<i64: 0>, pads_high = array<i64: 0>}
+        : (tensor<2x16x8xf32>) -> tensor<2x16x4xf32>
+    train.yield %r : tensor<2x16x4xf32>
+  }
+  %6:2 = train.fused(%i) : (tensor<2x8x8x16xbf16>) -> (tensor<2x4x4x16xbf16>, tensor<2x4x4x16xi8>) {
+  ^bb0(%x: tensor<2x8x8x16xbf16>):
+    %r, %p = train.max_pool_places %x {window = array<i64: 3, 3>, strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>,
+        pads_low = array<i64: 1, 1>, pads_high = array<i64: 1, 1>, channels_last}
+        : (tensor<2x8x8x16xbf16>) -> (tensor<2x4x4x16xbf16>, tensor<2x4x4x16xi8>)
+    train.yield %r, %p : tensor<2x4x4x16xbf16>, tensor<2x4x4x16xi8>
+  }
+  return %0, %1, %2, %3, %4, %5, %6#0, %6#1 : tensor<2x4x4x16xbf16>, tensor<2x16x4x4xf32>, tensor<2x3x3x16xbf16>, tensor<2x4x4x16xbf16>, tensor<2x6x6x16xbf16>, tensor<2x16x4xf32>, tensor<2x4x4x16xbf16>, tensor<2x4x4x16xi8>
 }

@@ -291,5 +291,36 @@ TEST(Verify, ChecksConvolutions) {
   expectMessage("it convolves", [&](auto &m) { add(m)->add_strides(1); });
 }
 
+TEST(Verify, ChecksPoolings) {
+  auto add = [](plan::Manifest &m) {
+    auto *call = step(m).add_instructions()->mutable_pooling();
+    auto set = [&](plan::StridedOperand *operand, std::vector<int64_t> dims) {
+      operand->set_buffer(3); // the workspace is large enough; of bytes, though
+      for (int64_t dim : dims) {
+        operand->add_dims(dim);
+        operand->add_strides(1);
+      }
+    };
+    set(call->mutable_source(), {1, 2, 6, 6});
+    set(call->mutable_destination(), {1, 2, 3, 3});
+    for (int i = 0; i < 2; ++i) {
+      call->add_window(3);
+      call->add_strides(2);
+      call->add_pads(1);
+    }
+    return call;
+  };
+  expectMessage("unsuitable types", [&](auto &m) { add(m); });
+  expectMessage("it pools", [&](auto &m) { add(m)->set_strides(1, 0); });
+  expectMessage("it pools", [&](auto &m) { add(m)->set_strides(0, 1); });
+  expectMessage("it pools", [&](auto &m) { add(m)->set_pads(0, -1); });
+  expectMessage("it pools", [&](auto &m) { add(m)->set_pads(1, 3); });
+  expectMessage("it pools", [&](auto &m) { add(m)->set_window(0, 1l << 62); });
+  expectMessage("it pools", [&](auto &m) { add(m)->add_window(1); });
+  expectMessage("it pools", [&](auto &m) {
+    add(m)->mutable_destination()->set_dims(1, 3);
+  });
+}
+
 } // namespace
 } // namespace zc

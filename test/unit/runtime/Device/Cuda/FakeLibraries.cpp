@@ -1,7 +1,7 @@
 // Stand-ins for cuBLASLt and cuDNN: products and convolutions of float32,
 // bfloat16 and float16 on the fake's memory, in the library's own terms, so
 // that what zc tells the libraries is put to the test.
-#include "test/unit/runtime/Device/Cuda/FakeArray.h"
+#include "test/unit/runtime/Device/Cuda/FakeDnnTensor.h"
 #include "test/unit/runtime/Device/Cuda/FakeDriver.h"
 
 #include <algorithm>
@@ -10,7 +10,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <cublasLt.h>
-#include <cudnn.h>
 #include <string>
 #include <vector>
 
@@ -284,24 +283,14 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t operation,
 
 namespace {
 
-struct Tensor {
-  std::vector<int> dims, strides;
-  Type type = Type::F32;
-};
+using zc::test::object;
+using zc::test::Tensor;
+using zc::test::typeOf;
 
-Type typeOf(cudnnDataType_t type) {
-  return type == CUDNN_DATA_BFLOAT16 ? Type::BF16
-         : type == CUDNN_DATA_HALF   ? Type::F16
-                                     : Type::F32;
-}
 struct Window {
   std::vector<int> pads, strides, dilations;
   int groups = 1;
 };
-
-template <typename T, typename Handle> T &object(Handle handle) {
-  return *reinterpret_cast<T *>(handle);
-}
 
 enum class Kind { Forward, BackwardInput, BackwardFilter };
 
@@ -311,13 +300,6 @@ struct Convolution {
   Tensor x, w, y;
   Window window;
   Array source, filter, destination;
-
-  static int64_t place(const Tensor &tensor, std::vector<int64_t> index) {
-    int64_t offset = 0;
-    for (size_t i = 0; i < tensor.dims.size(); ++i)
-      offset += index[i] * tensor.strides[i];
-    return offset;
-  }
 
   /// Visits every product: places of source, filter and destination.
   template <typename F> void forEach(F visit) const {
@@ -347,8 +329,8 @@ struct Convolution {
         f.push_back(tap);
       }
       if (inside)
-        visit(place(x, in), place(w, f),
-              place(y, {at.begin(), at.begin() + int64_t(2 + spatial)}));
+        visit(x.place(in), w.place(f),
+              y.place({at.begin(), at.begin() + int64_t(2 + spatial)}));
     }
   }
 

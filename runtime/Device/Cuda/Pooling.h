@@ -1,0 +1,13 @@
+// Max pooling by cuDNN.
+#ifndef ZC_RUNTIME_DEVICE_CUDA_POOLING_H
+#define ZC_RUNTIME_DEVICE_CUDA_POOLING_H
+
+#include "runtime/Device/Cuda/Dnn.h"
+
+namespace zc::cuda {
+
+ExecutableResult makePooling(const Dnn &dnn, const PoolingLaunch &launch);
+
+} // namespace zc::cuda
+
+#endif // ZC_RUNTIME_DEVICE_CUDA_POOLING_H

@@ -1,0 +1,140 @@
+// What cuDNN is told of images, put to the test by a fake that computes it in
+// the library's own terms.
+#include "runtime/Device/Cuda/CudaDevice.h"
+#include "test/unit/runtime/Device/Cuda/FakeArray.h"
+#include "test/unit/runtime/Device/Cuda/FakeDriver.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdlib>
+#include <gtest/gtest.h>
+#include <limits>
+
+namespace zc {
+namespace {
+
+using kernels::ElementType;
+
+/// Images [2, 3, 5, 6], windows of 3 x 2 in steps of 2, padded by 1 and 0: to
+/// [2, 3, 3, 3].
+class CudaPooling : public ::testing::Test {
+protected:
+  static constexpr int64_t kN = 2, kC = 3, kH = 5, kW = 6, kO = 3;
+
+  void SetUp() override {
+    auto created = cuda::createCudaDevice({});
+    ASSERT_TRUE(created.ok()) << created.status().message();
+    device = std::move(*created);
+    zcFakeCudaForget();
+    for (size_t i = 0; i < x.size(); ++i)
+      x[i] = float(int(i * 37 % 101) - 90); // most are below 0
+    launch.spec.window = {3, 2};
+    launch.spec.strides = {2, 2};
+    launch.spec.pads = {1, 0};
+    launch.source = x.data();
+    launch.destination = y.data();
+    describe(false);
+  }
+  void TearDown() override { ::unsetenv("ZC_FAKE_CUDNN_NO_POOLING"); }
+
+  void describe(bool channelsLast) {
+    auto strides = [&](int64_t h, int64_t w) {
+      return channelsLast ? std::vector<int64_t>{h * w * kC, 1, w * kC, kC}
+                          : std::vector<int64_t>{kC * h * w, h * w, w, 1};
+    };
+    launch.spec.source = {ElementType::F32, {kN, kC, kH, kW}, strides(kH, kW)};
+    launch.spec.destination = {
+        ElementType::F32, {kN, kC, kO, kO}, strides(kO, kO)};
+  }
+
+  static size_t at(const kernels::StridedTensor &tensor, int64_t n, int64_t c,
+                   int64_t h, int64_t w) {
+    const std::vector<int64_t> &s = tensor.strides;
+    return size_t(n * s[0] + c * s[1] + h * s[2] + w * s[3]);
+  }
+
+  float largest(int64_t n, int64_t c, int64_t h, int64_t w) {
+    float result = -std::numeric_limits<float>::infinity();
+    for (int64_t i = std::max<int64_t>(2 * h - 1, 0);
+         i < std::min<int64_t>(2 * h + 2, kH); ++i)
+      for (int64_t j = 2 * w; j < 2 * w + 2; ++j) {
+        float value = x[at(launch.spec.source, n, c, i, j)];
+        result = std::isnan(value) || value > result ? value : result;
+      }
+    return result;
+  }
+
+  void run() {
+    auto made = device->prepare(launch);
+    ASSERT_TRUE(made.ok()) << made.status().message();
+    ASSERT_TRUE(device->launch(**made, 0).ok());
+    ASSERT_TRUE(device->synchronize(0).ok());
+  }
+
+  void expectLargest() {
+    y.fill(std::numeric_limits<float>::quiet_NaN()); // nothing is added to it
+    run();
+    for (int64_t i = 0; i < kN * kC * kO * kO; ++i) {
+      int64_t n = i / (kC * kO * kO), c = i / (kO * kO) % kC, h = i / kO % kO,
+              w = i % kO;
+      EXPECT_EQ(y[at(launch.spec.destination, n, c, h, w)], largest(n, c, h, w))
+          << n << ", " << c << ", " << h << ", " << w;
+    }
+  }
+
+  std::unique_ptr<Device> device;
+  alignas(64) std::array<float, kN *kC *kH *kW> x = {};
+  alignas(64) std::array<float, kN *kC *kO *kO> y = {};
+  PoolingLaunch launch = {};
+};
+
+// Padding never wins, also where all elements are below 0.
+TEST_F(CudaPooling, EitherOrderInMemory) {
+  for (bool channelsLast : {false, true}) {
+    describe(channelsLast);
+    expectLargest();
+  }
+  EXPECT_NE(std::string(zcFakeCudaCalls())
+                .find("cudnnPoolingForward [2,3,5,6]@90,1,18,3 -> "
+                      "[2,3,3,3]@27,1,9,3"),
+            std::string::npos)
+      << zcFakeCudaCalls();
+}
+
+TEST_F(CudaPooling, NotANumberIsTheLargest) {
+  x[at(launch.spec.source, 1, 2, 3, 4)] =
+      std::numeric_limits<float>::quiet_NaN();
+  run();
+  EXPECT_TRUE(std::isnan(y[at(launch.spec.destination, 1, 2, 1, 2)]));
+  EXPECT_FALSE(std::isnan(y[at(launch.spec.destination, 1, 2, 0, 0)]));
+}
+
+TEST_F(CudaPooling, SixteenBits) {
+  using test::BFloat16;
+  std::array<BFloat16, kN * kC * kH * kW> narrow;
+  std::array<BFloat16, kN * kC * kO * kO> results;
+  for (size_t i = 0; i < x.size(); ++i)
+    narrow[i] = BFloat16(x[i]); // whole numbers up to 101 are exact
+  launch.spec.source.type = launch.spec.destination.type = ElementType::BF16;
+  launch.source = narrow.data();
+  launch.destination = results.data();
+  run();
+  EXPECT_EQ(float(results[at(launch.spec.destination, 1, 1, 2, 2)]),
+            largest(1, 1, 2, 2));
+}
+
+TEST_F(CudaPooling, WhatTheLibraryLacksIsAMessage) {
+  ::setenv("ZC_FAKE_CUDNN_NO_POOLING", "1", 1);
+  auto made = device->prepare(launch);
+  ASSERT_FALSE(made.ok());
+  EXPECT_EQ(made.status().code(), StatusCode::Unsupported);
+  EXPECT_EQ(made.status().message(),
+            "cuDNN does not compute the largest of windows [3, 2] in float32, "
+            "images [2, 3, 5, 6]: cudnnSetPoolingNdDescriptor: fake status; "
+            "generated kernels do if the model is compiled with "
+            "ZC_CUDA_POOLING=0 in the environment");
+}
+
+} // namespace
+} // namespace zc
