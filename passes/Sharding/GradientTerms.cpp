@@ -81,6 +81,15 @@ DenseSet<Value> findGradientTerms(func::FuncOp program) {
   return terms;
 }
 
+void passMarks(Operation *op, ArrayRef<Value> finer) {
+  auto marked = op->getAttrOfType<DenseI64ArrayAttr>(kGradientsAttr);
+  if (!marked)
+    return;
+  for (int64_t result : marked.asArrayRef())
+    if (auto made = dyn_cast<OpResult>(finer[result]))
+      markResult(made, kGradientsAttr);
+}
+
 /// 1, 0, 0, ...: a number for each of `count` ranks.
 static Value buildFirst(OpBuilder &builder, Location loc, int64_t count,
                         FloatType element) {

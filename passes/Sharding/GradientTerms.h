@@ -22,6 +22,10 @@ llvm::DenseSet<mlir::Value> findGradientTerms(mlir::func::FuncOp program);
 bool isOnlyGradient(mlir::func::FuncOp program, mlir::Value value,
                     const llvm::DenseSet<mlir::Value> &terms);
 
+/// Where values take the place of an op's results, these are gradients where
+/// those were.
+void passMarks(mlir::Operation *op, llvm::ArrayRef<mlir::Value> finer);
+
 /// The values of which somebody wants every rank's term for itself, so that
 /// they are not to be added up before.
 llvm::DenseSet<mlir::Value> findWantedTerms(mlir::Block &block);

@@ -1,9 +1,8 @@
 //===- PropagateSharding.cpp - --zc-propagate-sharding --------------------===//
 //
 // Forwards, every op's rule says how its results are divided; backwards, what
-// every rank has whole and only needs in part is computed in part. Where values
-// are reduced once for all users stands a dist.reshard; how it is divided is
-// decided by the users: propagation is repeated until these places are settled.
+// every rank has whole and needs in part is computed in part. A dist.reshard is
+// divided as its users decide: propagation is repeated until all are settled.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Sharding/GradientTerms.h"
@@ -299,6 +298,7 @@ Operation *Propagation::decompose(Operation *op, ArrayRef<Layout> operands,
     return nullptr;
   Operation *first = before ? before->getNextNode() : &block.front();
   Operation *end = op->getNextNode();
+  passMarks(op, finer);
   op->replaceAllUsesWith(finer);
   op->erase();
   if (!dividesWholeBatch(operands, whole))

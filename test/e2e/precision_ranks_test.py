@@ -78,6 +78,23 @@ class Sent(PrecisionTest):
             with self.subTest(model=model):
                 self.check(model, 2, "bf16")
 
+    def test_every_gradient_is_known(self):
+        # Reports, recomputation and what is sent go by the marks on them, also
+        # where an op is replaced, as of tables that tp divides.
+        for model in ("lstm", "recommender"):
+            for ranks in ([], ["--mesh", "tp=2"]):
+                with self.subTest(model=model, ranks=ranks):
+                    fixture, program = Fixture(model), self.folder / "p.mlir"
+                    self.zc("compile", fixture.model, "--emit", "sharded",
+                            "-o", program, *ranks,
+                            *fixture.compile_options("adamw"))
+                    text = program.read_text()
+                    step = text.split("func.func @step(")[1].split("func.")[0]
+                    marks = re.findall(r"train\.gradients = array<i64: ([^>]*)>",
+                                       step)
+                    self.assertEqual(sum(len(m.split(",")) for m in marks),
+                                     text.count(' "parameter" : '))
+
     def test_precision_changes_no_count(self):
         for model in ("vit", "unet"):
             with self.subTest(model=model):
