@@ -122,8 +122,8 @@ class Against(Fake):
             self.assertNotIn("cudnnConvolution", self.last_calls())
             np.testing.assert_allclose(generated, expected, rtol=tolerance)
 
-    def test_max_pools_of_evaluation(self):
-        fixture = Fixture("cnn")
+    def check_max_pools(self, name):
+        fixture = Fixture(name)
         x = np.load(fixture.data)["x"][:2 * fixture.reference["batch"]]
         np.save(self.folder / "x.npy", x)
 
@@ -145,6 +145,10 @@ class Against(Fake):
         generated = evaluate("cuda", ZC_CUDA_POOLING="0")
         self.assertNotIn("cudnnPoolingForward", self.last_calls())
         np.testing.assert_allclose(generated, expected, **scale)
+
+    def test_max_pools_of_evaluation(self):
+        for name in ("cnn", "resnet", "vgg", "unet"):
+            self.check_max_pools(name)
 
 
 if __name__ == "__main__":

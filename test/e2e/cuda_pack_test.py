@@ -47,7 +47,7 @@ class Pack(ZcTest):
         pack = self.folder / "pack.tar.xz"
         packed = self.run_tool("pack-gpu", "--build", BIN.parent, "--output",
                                pack, "--only", "mlp", "logic", "drawn",
-                               "sampling", ZC_PTXAS="")
+                               "sampling", "pools", ZC_PTXAS="")
         self.assertEqual(packed.returncode, 0, packed.stderr)
         self.assertLess(pack.stat().st_size, LIMIT)
         with tarfile.open(pack) as tar:
@@ -69,7 +69,8 @@ class Pack(ZcTest):
         tests = {result["test"] for result in results["results"]}
         for name in ("mlp: losses", "mlp: memory", "mlp: graphs",
                      "mlp-bf16: losses", "operators: logic",
-                     "operators: drawn", "operators: sampling"):
+                     "operators: drawn", "operators: sampling",
+                     "operators: pools"):
             self.assertIn(name, tests)
         # A step that is wrong is seen.
         wrong = self.run_tool("test-gpu", pack, **gpu,

@@ -41,6 +41,18 @@ def images(rng):
     return nodes, weights, data, (2, 16)
 
 
+def pools(rng):
+    """Maxima that leave no places: nothing asks for the data's gradient."""
+    weights = {"filter": rng.normal(0, 0.3, (8, 3, 1, 1))}
+    nodes = [node("MaxPool", "x", "m", kernel_shape=[3, 2], strides=[2, 2],
+                  pads=[1, 0, 1, 0]),
+             node("Conv", "m filter", "c"), node("Relu", "c", "r"),
+             node("GlobalAveragePool", "r", "p"), node("Flatten", "p", "y")]
+    data = {"x": rng.normal(0, 1, (2, 3, 13, 12)).astype(np.float32),
+            "labels": np.array([3, 5])}
+    return nodes, weights, data, (2, 8)
+
+
 def block(rng):
     """A transformer's layer: root mean squares, two heads of 8, a GELU."""
     weights = {name: rng.normal(0, 0.3, shape) for name, shape in (
@@ -102,7 +114,7 @@ def main():
                         default=ROOT / "test" / "fixtures" / "operators")
     folder = parser.parse_args().output
     folder.mkdir(parents=True, exist_ok=True)
-    for build in images, block, vocabulary:
+    for build in images, pools, block, vocabulary:
         write(folder, build)
 
 
