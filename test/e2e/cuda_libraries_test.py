@@ -62,6 +62,23 @@ def make_images(path, rng):
                            ir_version=9), path)
 
 
+def make_tokens(path, rng):
+    """The mean of 200 rows of a table each, many of them the same."""
+    table = numpy_helper.from_array(
+        rng.normal(0, 0.3, (50, 40)).astype(np.float32), "table")
+    nodes = [helper.make_node("Gather", ["table", "x"], ["g"]),
+             helper.make_node("Relu", ["g"], ["r"]),
+             helper.make_node("ReduceMean", ["r", "axes"], ["y"], keepdims=0)]
+    axes = numpy_helper.from_array(np.array([1]), "axes")
+    graph = helper.make_graph(
+        nodes, "tokens",
+        [helper.make_tensor_value_info("x", TensorProto.INT64, (2, 200))],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, (2, 40))],
+        [table, axes])
+    save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)],
+                           ir_version=9), path)
+
+
 class Against(Fake):
     """The same training on the CPU."""
 
@@ -149,6 +166,18 @@ class Against(Fake):
     def test_max_pools_of_evaluation(self):
         for name in ("cnn", "resnet", "vgg", "unet"):
             self.check_max_pools(name)
+
+    def test_rows_of_a_table_are_divided_among_warps(self):
+        rng = np.random.default_rng(2)
+        model, data = self.folder / "tokens.onnx", self.folder / "data.npz"
+        make_tokens(model, rng)
+        np.savez(data, x=rng.integers(0, 9, (4, 200)) ** 2 % 50,
+                 labels=rng.normal(0, 1, (4, 40)).astype(np.float32))
+        losses = self.losses(model, "cuda", data, "fp32")
+        # 400 updates are worth 8 warps.
+        self.assertRegex(self.last_calls(), r"grid \d+ threads 256 ")
+        np.testing.assert_allclose(
+            losses, self.losses(model, "cpu", data, "fp32"), rtol=1e-6)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
+#include "passes/Codegen/Cuda/ScatterLoop.h"
 #include "passes/Codegen/Cuda/TeamLoops.h"
 #include "passes/Codegen/Cuda/ThreadPlan.h"
 #include "passes/Codegen/Passes.h"
@@ -22,6 +23,7 @@ namespace {
 
 /// PTX's address spaces.
 constexpr unsigned kGlobalSpace = 1, kSharedSpace = 3;
+constexpr int64_t kWarp = 32;
 /// What every GPU gives a thread block without being asked for more.
 constexpr int64_t kSharedBytes = 48 << 10;
 
@@ -66,8 +68,35 @@ private:
   /// All threads pass through the loop together.
   void convertLoop(scf::ForOp loop) {
     barrier(loop);
+    if (auto scatter = cuda::findScatter(loop)) {
+      divideRows(*scatter);
+      read = written = true;
+      return;
+    }
     convertBlock(*loop.getBody());
     barrier(loop.getBody()->getTerminator());
+  }
+
+  /// Every warp has some rows of the table to itself, and their elements a
+  /// thread each: updates of one row follow one another without a barrier.
+  void divideRows(cuda::ScatterLoop scatter) {
+    OpBuilder builder(scatter.update);
+    Location loc = scatter.update.getLoc();
+    auto index = [&](int64_t value) {
+      return arith::ConstantIndexOp::create(builder, loc, value);
+    };
+    Value lane = arith::RemUIOp::create(builder, loc, thread, index(kWarp));
+    Value warp = arith::DivUIOp::create(builder, loc, thread, index(kWarp));
+    Value owner =
+        arith::RemUIOp::create(builder, loc, scatter.row, index(size / kWarp));
+    Value mine = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                                       owner, warp);
+    auto branch = scf::IfOp::create(builder, loc, mine);
+    scatter.update->moveBefore(branch.thenBlock()->getTerminator());
+    auto shareNothing = [](int64_t, Type) -> Value {
+      llvm_unreachable("an update sums nothing");
+    };
+    cuda::distribute(scatter.update, {lane, kWarp, shareNothing});
   }
 
   void separate(Operation *op, bool reads, bool writes) {

@@ -1,6 +1,8 @@
 //===- ThreadPlan.cpp - a kernel's work among GPU threads -----------------===//
 #include "passes/Codegen/Cuda/ThreadPlan.h"
 
+#include "passes/Codegen/Cuda/ScatterLoop.h"
+
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -62,9 +64,23 @@ bool isWorkOfOneThread(func::FuncOp function) {
   return work <= kThreadWork;
 }
 
+/// Updates of a table that are worth a warp.
+static constexpr int64_t kWarpUpdates = 64;
+
+/// Warps that rows of a table are divided among, if it is updated row by row.
+static int64_t countScatterWarps(func::FuncOp function) {
+  int64_t warps = 1;
+  function.walk([&](scf::ForOp loop) {
+    if (auto scatter = findScatter(loop))
+      warps = std::max<int64_t>(
+          warps, llvm::PowerOf2Ceil(countRuns(scatter->update) / kWarpUpdates));
+  });
+  return warps;
+}
+
 /// Threads that the largest loop nest of a team keeps busy.
 static int64_t chooseTeam(func::FuncOp function) {
-  int64_t largest = 1;
+  int64_t largest = 4 * kWarp * countScatterWarps(function);
   function.walk([&](linalg::LinalgOp op) {
     int64_t size = 1;
     for (int64_t range : op.getStaticLoopRanges())

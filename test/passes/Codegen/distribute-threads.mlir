@@ -65,15 +65,24 @@ sched.kernel @rows {
   train.yield %0 : tensor<64x4x512xf32>
 }
 
-// Tests that updates of one table row follow one another, each by all threads.
+// Tests that updates of one table row follow one another: they are one warp's,
+// of as many as there are, and need no barrier.
 // CHECK: gpu.func @scatter
-// CHECK: scf.for %{{.*}} = %c0{{.*}} to %c100
+// CHECK: scf.for %{{.*}} = %c0{{.*}} to %c400
 // CHECK: memref.load
-// CHECK: scf.for %{{.*}} = %thread_id_x to %c16
+// CHECK: %[[ROW:.*]] = arith.minsi
+// CHECK-NOT: gpu.barrier
+// CHECK: %[[LANE:.*]] = arith.remui %thread_id_x, %c32
+// CHECK: %[[WARP:.*]] = arith.divui %thread_id_x, %c32
+// CHECK: %[[OWNER:.*]] = arith.remui %[[ROW]], %c8
+// CHECK: %[[MINE:.*]] = arith.cmpi eq, %[[OWNER]], %[[WARP]]
+// CHECK: scf.if %[[MINE]]
+// CHECK: scf.for %{{.*}} = %[[LANE]] to %c16
 // CHECK: arith.addf
-// CHECK: gpu.barrier
+// CHECK-NOT: gpu.barrier
+// CHECK: llvm.mlir.global external constant @scatter_signature(dense<[3, 256,
 sched.kernel @scatter attributes {shared = array<i64: 0, 0>} {
-^bb0(%t: tensor<50x96xf32>, %i: tensor<100xi64>, %u: tensor<100x96xf32>):
-  %0 = train.scatter_add %t, %i, %u {dim = 0 : i64} : (tensor<50x96xf32>, tensor<100xi64>, tensor<100x96xf32>) -> tensor<50x96xf32>
+^bb0(%t: tensor<50x96xf32>, %i: tensor<400xi64>, %u: tensor<400x96xf32>):
+  %0 = train.scatter_add %t, %i, %u {dim = 0 : i64} : (tensor<50x96xf32>, tensor<400xi64>, tensor<400x96xf32>) -> tensor<50x96xf32>
   train.yield %0 : tensor<50x96xf32>
 }
