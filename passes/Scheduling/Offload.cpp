@@ -52,6 +52,7 @@ private:
   void planStore(const OffloadSpan &span, Value from, Value to);
   double secondsOf(Operation *op) const;
   void placeStores();
+  void placeLastStores();
   void placeFetches();
   void placeWaits();
   CopyOp createCopy(const Planned &planned);
@@ -213,15 +214,27 @@ void Offloader::placeStores() {
     builder.setInsertionPointAfter(store.use.endOp);
     store.op = createCopy(store);
   }
-  // At the end from the first to the last: to wait for one instruction of a
-  // stream is to wait for those before it.
-  for (Planned &store : stores) {
-    if (store.use.endOp)
-      continue;
-    builder.setInsertionPointToEnd(&program.getBody().front());
-    auto op = cast<InstructionOpInterface>(store.use.op);
-    WaitOp::create(builder, op.getLoc(), op.getWrites().front());
-    store.op = createCopy(store);
+  placeLastStores();
+}
+
+/// Of what ends with the program. To wait for one instruction of a stream is to
+/// wait for those before it: so from the first to the last.
+void Offloader::placeLastStores() {
+  SmallVector<Planned *> last;
+  for (Planned &store : stores)
+    if (!store.use.endOp)
+      last.push_back(&store);
+  llvm::stable_sort(last, [](const Planned *a, const Planned *b) {
+    return a->use.op->isBeforeInBlock(b->use.op);
+  });
+  builder.setInsertionPointToEnd(&program.getBody().front());
+  Operation *awaited = nullptr;
+  for (Planned *store : last) {
+    auto op = cast<InstructionOpInterface>(store->use.op);
+    if (op.getOperation() != awaited)
+      WaitOp::create(builder, op.getLoc(), op.getWrites().front());
+    awaited = op;
+    store->op = createCopy(*store);
   }
 }
 

@@ -83,3 +83,30 @@ sched.program @step {
   sched.launch @add ins(%e, %a : memref<1024xf32>, memref<1024xf32>) outs(%f : memref<1024xf32>) {bytes = 1.0e9 : f64}
   sched.output "output" "f" %f : memref<1024xf32>
 }
+
+// -----
+
+// Parameters whose gathers end with the program go back in the gathers' order,
+// whatever theirs is: to wait for the last would be to wait for both.
+
+// CHECK-LABEL: sched.program @gathered
+// CHECK: sched.collective "all_gather" ["dp"] "parameters" %{{.*}} to %[[B1:.*]] {async
+// CHECK: sched.collective "all_gather" ["dp"] "parameters" %{{.*}} to %[[B0:.*]] {async
+// CHECK: sched.wait %[[B1]]
+// CHECK-NEXT: sched.copy %[[B1]] to %{{.*}} {async, {{.*}}label = "store p1"}
+// CHECK-NEXT: sched.wait %[[B0]]
+// CHECK-NEXT: sched.copy %[[B0]] to %{{.*}} {async, {{.*}}label = "store p0"}
+module attributes {dist.mesh = #dist.mesh<dp=2>} {
+  train.state @p0 "parameter" : tensor<1024xf32> {sched.offloaded}
+  train.state @p1 "parameter" : tensor<1024xf32> {sched.offloaded}
+  sched.program @gathered {
+    %p0 = sched.state @p0 : memref<1024xf32>
+    %p1 = sched.state @p1 : memref<1024xf32>
+    %x = sched.input "x" : memref<512xf32>
+    %y = sched.input "y" : memref<512xf32>
+    %new1 = sched.view %p1 : memref<1024xf32> to memref<1024xf32>
+    sched.collective "all_gather" ["dp"] "parameters" %x to %new1 {async} : memref<512xf32> to memref<1024xf32>
+    %new0 = sched.view %p0 : memref<1024xf32> to memref<1024xf32>
+    sched.collective "all_gather" ["dp"] "parameters" %y to %new0 {async} : memref<512xf32> to memref<1024xf32>
+  }
+}
