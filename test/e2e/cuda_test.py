@@ -117,6 +117,21 @@ class Compile(ZcTest):
         self.assertEqual(wide("ld", updates[0]), 4)
         self.assertEqual(wide("st", updates[0]), 3)
 
+    def test_channels_of_16_bits_are_read_16_bytes_at_a_time(self):
+        """A batch norm's gradient reads two images and vectors of channels."""
+        ptx = self.folder / "kernels.ptx"
+        self.zc("compile", FIXTURES / "operators" / "images.onnx", "--target",
+                "cuda", "--emit", "ptx", "-o", ptx, "--precision", "bf16",
+                "--loss", "softmax-cross-entropy", "--optimizer", "sgd")
+        bodies = re.findall(r"^\.visible \.entry .*?^}", ptx.read_text(),
+                            re.M | re.S)
+        reads = [re.findall(r"ld\.global\S*", body) for body in bodies
+                 if "bar.sync" not in body]
+        wide = [of for of in reads if sum("v4.b32" in each for each in of) >= 8]
+        self.assertGreater(len(wide), 0)
+        for of in wide:
+            self.assertNotRegex(" ".join(of), "b16")
+
     def test_wrong_targets(self):
         for target in ("cuda:sm_70", "cuda:90", "cuda:", "rocm"):
             self.fails(2, ["sm_NN", re.escape(target)], "compile", "m.onnx",
