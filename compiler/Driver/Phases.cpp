@@ -296,6 +296,7 @@ LogicalResult Phases::divide() {
   ranks.mostBytes = getMostWaitingBytes(options);
   ChunkCrossEntropyPassOptions chunks;
   chunks.axis = "tp";
+  chunks.target = options.target;
   chunks.sampleParts = options.getAxisSize("dp") * options.getAxisSize("ep");
   return run("sharded", [&](OpPassManager &manager) {
     if (options.getAxisSize("tp") > 1)

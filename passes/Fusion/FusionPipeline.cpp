@@ -12,7 +12,9 @@ void buildFusionPipeline(OpPassManager &manager,
                          const SelectLibraryCallsPassOptions &options,
                          const WidenProductsPassOptions &products,
                          const MatchEpiloguesPassOptions &epilogues) {
-  manager.addPass(createChunkCrossEntropyPass());
+  ChunkCrossEntropyPassOptions chunks;
+  chunks.target = options.target;
+  manager.addPass(createChunkCrossEntropyPass(chunks));
   manager.addPass(createAssignLayoutsPass());
   SplitBatchNormPassOptions norms;
   norms.target = options.target;

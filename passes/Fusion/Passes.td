@@ -115,7 +115,9 @@ def ChunkCrossEntropyPass : Pass<"zc-chunk-cross-entropy", "::mlir::ModuleOp"> {
     Option<"axis", "axis", "std::string", "\"\"",
            "only classes that this axis of the mesh divides">,
     Option<"sampleParts", "sample-parts", "int64_t", "1",
-           "how many ranks divide the samples">
+           "how many ranks divide the samples">,
+    Option<"target", "target", "std::string", "\"cpu\"",
+           "cpu or cuda, whose memory and rates say how large a chunk is">
   ];
   let statistics = [
     Statistic<"numChunked", "num-chunked", "Losses split into chunks">

@@ -15,13 +15,15 @@ def run(plan, measure, path):
                 for policy in ("layer", "sqrt", "full"))
     print("| budget, MiB | planned, MiB | resident, MiB | step, ms |")
     print("| --- " * 4 + "|", flush=True)
-    budgets, times = [], []
+    budgets, plans, times = [], [], []
     for index in range(STEPS):
         budget = least + (most - least) * index // (STEPS - 1)
         planned, step, resident = measure("--memory-budget", budget)
         budgets.append(round(budget / MIB))
+        plans.append(planned / MIB)
         times.append(step)
         print(f"| {budget / MIB:.0f} | {planned / MIB:.0f} | {resident:.0f} | "
               f"{step:.0f} |", flush=True)
-    path.write_text(plot([("budget, MiB", "step, ms", budgets, times)]),
-                    encoding="utf-8")
+    path.write_text(plot([("budget, MiB", "step, ms", budgets, times),
+                          ("budget, MiB", "planned, MiB", budgets, plans)],
+                         breadth=380), encoding="utf-8")

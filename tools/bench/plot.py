@@ -2,15 +2,21 @@
 import math
 
 PANEL, HEIGHT, MARGIN = 220, 180, 46
+LABEL = 30  # what a number's text is wide
 
 
 def text(x, y, words, anchor="middle"):
     return f'<text x="{x:.0f}" y="{y:.0f}" text-anchor="{anchor}">{words}</text>'
 
 
-def panel(left, what, unit, points, values):
-    """One curve: points on a logarithmic axis, values from zero."""
-    width, height = PANEL - MARGIN - 14, HEIGHT - 2 * MARGIN
+def number(value):
+    return f"{value:.0f}" if value >= 1000 else f"{value:.3g}"
+
+
+def panel(left, breadth, what, unit, points, values):
+    """One curve: points on a logarithmic axis, values from zero. Points too
+    close to one another have no text."""
+    width, height = breadth - MARGIN - 14, HEIGHT - 2 * MARGIN
     low, high = math.log(points[0]), math.log(points[-1])
     top = 1.15 * max(values)
 
@@ -24,19 +30,22 @@ def panel(left, what, unit, points, values):
              f'<path class="axis" d="M{left + MARGIN} {MARGIN}V{base}h{width}"/>',
              '<polyline points="'
              + " ".join(f"{x:.1f},{y:.1f}" for x, y in places) + '"/>']
+    free = 0
     for (x, y), point, value in zip(places, points, values):
-        parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3"/>',
-                  text(x, y - 7, f"{value:.3g}"), text(x, base + 15, point)]
+        parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3"/>')
+        if x >= free:
+            parts += [text(x, y - 7, number(value)), text(x, base + 15, point)]
+            free = x + LABEL
     return parts
 
 
-def plot(series):
+def plot(series, breadth=PANEL):
     """One panel per (what is varied, unit, points, values)."""
     parts = []
     for index, curve in enumerate(series):
-        parts += panel(index * PANEL, *curve)
+        parts += panel(index * breadth, breadth, *curve)
     return (f'<svg xmlns="http://www.w3.org/2000/svg" font-size="11" '
-            f'font-family="sans-serif" width="{PANEL * len(series)}" '
+            f'font-family="sans-serif" width="{breadth * len(series)}" '
             f'height="{HEIGHT}"><style>.axis{{stroke:#888;fill:none}}'
             'polyline{stroke:#06c;fill:none}circle{fill:#06c}</style>'
             '<rect width="100%" height="100%" fill="#fff"/>'
