@@ -172,6 +172,10 @@ static void addMesh(OpPassManager &manager, const CompileOptions &options) {
   manager.addPass(createAnnotateMeshPass(mesh));
 }
 
+/// Gradients that are sent together: enough for the full rate of a link; more
+/// would only make buffers larger.
+static constexpr int64_t kMostTogether = 64 << 20;
+
 static ApplyZeroPassOptions getZeroOptions(const CompileOptions &options) {
   ApplyZeroPassOptions zero;
   zero.stage = options.zero;
@@ -181,6 +185,8 @@ static ApplyZeroPassOptions getZeroOptions(const CompileOptions &options) {
   zero.byDims = !isElementwise(options.optimizer);
   if (options.bucketMib)
     zero.mostBytes = std::max(int64_t(1), getBucketBytes(options));
+  else if (options.zero < 3 && options.unit == "auto")
+    zero.mostBytes = kMostTogether;
   zero.reshardAfterForward = !options.noReshardAfterForward;
   zero.reshardLast = options.reshardLast;
   // Clipping keeps every gradient; in stage 1 they are whole.
@@ -270,14 +276,17 @@ LogicalResult Phases::buildPrograms() {
   });
 }
 
-/// Of a buffer in which gradients wait to be sent, where the user has said how
-/// much goes together; 0: any.
+/// Of a buffer in which gradients wait to be sent: what the user has said goes
+/// together, or a constant, so that no large table decides; 0: any.
 static int64_t getMostWaitingBytes(const CompileOptions &options) {
-  // Smaller pieces than this are more messages than they save room.
-  constexpr int64_t kFewest = 4096;
-  int64_t asked = options.bucketMib ? getBucketBytes(options) : 0;
-  if (options.zero == 3) // a unit of so many bytes
+  // Smaller pieces than the fewest are more messages than they save room;
+  // larger ones than the default are no quicker.
+  constexpr int64_t kFewest = 4096, kDefault = 64 << 20;
+  int64_t asked = options.bucketMib ? getBucketBytes(options) : kDefault;
+  if (options.zero == 3) { // a unit of so many bytes, or of layers
+    asked = 0;
     StringRef(options.unit).getAsInteger(10, asked);
+  }
   return asked > 0 ? std::max(kFewest, asked) : 0;
 }
 
