@@ -21,6 +21,19 @@ DenseSet<Operation *> findAncestors(SmallVector<Operation *> roots) {
   return seen;
 }
 
+bool leadsTo(Operation *op, Operation *other) {
+  SmallVector<Operation *> work = {op};
+  DenseSet<Operation *> seen;
+  while (!work.empty())
+    for (Operation *user : work.pop_back_val()->getUsers()) {
+      if (user == other)
+        return true;
+      if (seen.insert(user).second)
+        work.push_back(user);
+    }
+  return false;
+}
+
 // With accumulation the loss is part of a sum that is a state.
 static bool isLoss(func::FuncOp program, unsigned result) {
   auto metric = program.getResultAttrOfType<StringAttr>(result, kMetricAttr);

@@ -11,6 +11,9 @@ namespace zc {
 llvm::DenseSet<mlir::Operation *>
 findAncestors(llvm::SmallVector<mlir::Operation *> roots);
 
+/// Whether `op` computes anything that `other`, of the same block, needs.
+bool leadsTo(mlir::Operation *op, mlir::Operation *other);
+
 /// The ops that the program's loss depends on; none where it has no loss.
 llvm::DenseSet<mlir::Operation *> findForwardOps(mlir::func::FuncOp program);
 

@@ -2,15 +2,12 @@
 #include "passes/Autodiff/SampleDims.h"
 
 #include "dialects/Train/TrainDialect.h"
+#include "passes/Analysis/Tensors.h"
 
 using namespace mlir;
 using namespace zc::train;
 
 namespace zc {
-
-static ArrayRef<int64_t> shapeOfValue(Value value) {
-  return cast<RankedTensorType>(value.getType()).getShape();
-}
 
 std::optional<SampleDim> reshapeSampleDim(SampleDim place,
                                           ArrayRef<int64_t> from,

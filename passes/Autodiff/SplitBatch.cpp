@@ -12,6 +12,7 @@
 #include "dialects/Train/Ops/OpSupport.h"
 #include "mlir/IR/Matchers.h"
 #include "passes/Analysis/LoopNests.h"
+#include "passes/Analysis/Tensors.h"
 #include "passes/Autodiff/ProgramBuilder.h"
 #include "passes/Autodiff/SampleDims.h"
 
@@ -20,10 +21,6 @@ using namespace zc::train;
 
 namespace zc {
 namespace {
-
-ArrayRef<int64_t> shapeOfValue(Value value) {
-  return cast<RankedTensorType>(value.getType()).getShape();
-}
 
 class BatchSplitter {
 public:

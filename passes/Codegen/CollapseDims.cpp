@@ -8,6 +8,7 @@
 
 #include "dialects/Train/Ops/OpSupport.h"
 #include "passes/Analysis/LoopNests.h"
+#include "passes/Analysis/Tensors.h"
 #include "passes/Codegen/KernelSplit.h"
 
 using namespace mlir;
@@ -15,10 +16,6 @@ using namespace zc::train;
 
 namespace zc {
 namespace {
-
-ArrayRef<int64_t> shapeOfValue(Value value) {
-  return cast<ShapedType>(value.getType()).getShape();
-}
 
 class Collapser {
 public:

@@ -9,6 +9,7 @@
 
 #include "dialects/Train/Ops/OpSupport.h"
 #include "mlir/IR/IRMapping.h"
+#include "passes/Analysis/Tensors.h"
 
 using namespace mlir;
 using namespace zc::train;
@@ -18,11 +19,6 @@ namespace zc {
 #include "passes/Collectives/Passes.h.inc"
 
 namespace {
-
-int64_t bytesOf(Value value) {
-  auto type = cast<ShapedType>(value.getType());
-  return numElements(type) * ((type.getElementTypeBitWidth() + 7) / 8);
-}
 
 /// A reduction of gradients in another type than theirs, as rows of which every
 /// rank gets one, or all.

@@ -9,6 +9,7 @@
 #include "passes/Collectives/Passes.h"
 
 #include "dialects/Train/Ops/OpSupport.h"
+#include "passes/Analysis/Tensors.h"
 
 using namespace mlir;
 using namespace zc::train;
@@ -24,11 +25,6 @@ struct Bucket {
   SmallVector<dist::AllReduceOp> members;
   int64_t bytes = 0;
 };
-
-int64_t bytesOf(dist::AllReduceOp op) {
-  unsigned bits = cast<ShapedType>(op.getType()).getElementTypeBitWidth();
-  return numElements(op.getType()) * ((bits + 7) / 8);
-}
 
 /// One program.
 class Joiner {

@@ -10,6 +10,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/Analysis/LoopNests.h"
+#include "passes/Analysis/Tensors.h"
 #include "passes/Fusion/Passes.h"
 
 using namespace mlir;
@@ -20,10 +21,6 @@ namespace zc {
 #include "passes/Fusion/Passes.h.inc"
 
 namespace {
-
-ArrayRef<int64_t> shapeOfValue(Value value) {
-  return cast<ShapedType>(value.getType()).getShape();
-}
 
 /// A region that is one slice without gaps.
 SliceOp getSlice(FusedOp region) {

@@ -10,7 +10,9 @@
 #include "mlir/Analysis/TopologicalSortUtils.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
+#include "passes/Analysis/ForwardOps.h"
 #include "passes/Analysis/LoopNests.h"
+#include "passes/Analysis/Tensors.h"
 #include "passes/Fusion/Passes.h"
 
 using namespace mlir;
@@ -25,10 +27,6 @@ namespace {
 /// Rows are what the kernel is split by: with fewer than this it could not be
 /// split over threads as well as without the sums.
 constexpr int64_t kFewRows = 128;
-
-ArrayRef<int64_t> shapeOfValue(Value value) {
-  return cast<ShapedType>(value.getType()).getShape();
-}
 
 /// A region that only sums (or the like) the rows of a value, perhaps seen as
 /// another shape with these rows, and a loop nest that reads the value too.
@@ -71,20 +69,6 @@ std::optional<RowSums> findSums(FusedOp region) {
   if (rows < kFewRows || rowDims < 0)
     return std::nullopt;
   return RowSums{region, op, value, rowDims, {}};
-}
-
-/// Whether `op` computes anything that `other`, of the same block, needs.
-bool leadsTo(Operation *op, Operation *other) {
-  SmallVector<Operation *> work = {op};
-  DenseSet<Operation *> seen;
-  while (!work.empty())
-    for (Operation *user : work.pop_back_val()->getUsers()) {
-      if (user == other)
-        return true;
-      if (seen.insert(user).second)
-        work.push_back(user);
-    }
-  return false;
 }
 
 /// A loop nest that goes through the value's rows and needs no sum of them.

@@ -11,6 +11,7 @@
 
 #include "dialects/Train/Ops/OpSupport.h"
 #include "passes/Analysis/LoopNests.h"
+#include "passes/Analysis/Tensors.h"
 #include "passes/Memory/StepAnalysis.h"
 #include "passes/Scheduling/TrainProgram.h"
 
@@ -23,10 +24,6 @@ namespace {
 // Encoding less saves nothing that is worth a kernel, or digits.
 constexpr int64_t kFewestBytes = 4096;
 constexpr int64_t kLeastPart = 64; // of the largest kept value
-
-ArrayRef<int64_t> shapeOfValue(Value value) {
-  return cast<ShapedType>(value.getType()).getShape();
-}
 
 bool isNest(FusedOp op) {
   return !op.getLibrary() && isSingleLoopNest(op.getBody().front());

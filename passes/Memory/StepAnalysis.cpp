@@ -1,7 +1,6 @@
 //===- StepAnalysis.cpp - forward and backward of a program ---------------===//
 #include "passes/Memory/StepAnalysis.h"
 
-#include "dialects/Sched/SchedDialect.h"
 #include "passes/Analysis/ForwardOps.h"
 #include "passes/Analysis/LoopNests.h"
 #include "passes/Autodiff/ProgramBuilder.h"
@@ -11,10 +10,6 @@ using namespace mlir;
 using namespace zc::train;
 
 namespace zc {
-
-int64_t bytesOf(Value value) {
-  return sched::getByteSize(cast<ShapedType>(value.getType()));
-}
 
 func::FuncOp findStep(ModuleOp module) {
   for (StringRef name : {kStepProgram, kMicroProgram})

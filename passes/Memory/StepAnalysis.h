@@ -4,6 +4,7 @@
 
 #include "dialects/Train/TrainDialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/Analysis/Tensors.h"
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
@@ -74,9 +75,6 @@ private:
   llvm::SmallVector<unsigned> lastReaders; // per value: a place in `forward`
   llvm::BitVector saved;
 };
-
-/// The bytes of a tensor in memory.
-int64_t bytesOf(mlir::Value value);
 
 /// An op that is no single loop nest may add in another order when it works in
 /// place. So that its bits do not depend on what is recomputed, an op of the

@@ -9,6 +9,8 @@
 #include "dialects/Train/TrainDialect.h"
 #include "mlir/Analysis/TopologicalSortUtils.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/Analysis/ForwardOps.h"
+#include "passes/Analysis/Tensors.h"
 #include "passes/Fusion/Cuda/ProductTail.h"
 #include "passes/Fusion/Passes.h"
 
@@ -22,10 +24,6 @@ namespace zc {
 namespace {
 
 using cuda::ProductTail;
-
-ArrayRef<int64_t> shapeOfValue(Value value) {
-  return cast<ShapedType>(value.getType()).getShape();
-}
 
 Type elementOf(Value value) {
   return cast<ShapedType>(value.getType()).getElementType();
@@ -371,20 +369,6 @@ private:
   StringRef which;
   OpBuilder builder;
 };
-
-/// Whether `op` computes anything that `other`, of the same block, needs.
-bool leadsTo(Operation *op, Operation *other) {
-  SmallVector<Operation *> work = {op};
-  DenseSet<Operation *> seen;
-  while (!work.empty())
-    for (Operation *user : work.pop_back_val()->getUsers()) {
-      if (user == other)
-        return true;
-      if (seen.insert(user).second)
-        work.push_back(user);
-    }
-  return false;
-}
 
 /// A gradient's product whose result is what is summed.
 bool joinToGradient(ColumnSums sums) {

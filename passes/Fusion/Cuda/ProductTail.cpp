@@ -1,6 +1,8 @@
 //===- ProductTail.cpp - what a loop nest does to a product ---------------===//
 #include "passes/Fusion/Cuda/ProductTail.h"
 
+#include "passes/Analysis/Tensors.h"
+
 using namespace mlir;
 using namespace zc::train;
 
@@ -9,10 +11,6 @@ namespace zc::cuda {
 /// Elements between the rows of what cuBLASLt keeps for a GELU's gradient are a
 /// multiple of this.
 static constexpr int64_t kAuxiliaryRow = 8;
-
-static ArrayRef<int64_t> shapeOfValue(Value value) {
-  return cast<ShapedType>(value.getType()).getShape();
-}
 
 namespace {
 
