@@ -60,6 +60,7 @@ enum class MatmulActivation : uint8_t {
   Relu,
   Gelu,         // its tanh form
   GeluGradient, // of that at an auxiliary tensor, times the product
+  ReluGradient, // the product where a bit of an auxiliary tensor is set, else 0
 };
 
 /// What is added up on the way: the columns of c, the rows of a, the columns of
@@ -72,7 +73,8 @@ struct MatmulEpilogue {
   MatmulActivation activation = MatmulActivation::Linear;
   MatmulSums sums = MatmulSums::None;
   bool addend = false, bias = false;
-  /// Gelu: what it is of is written; GeluGradient: that is read.
+  /// Gelu: what it is of is written; GeluGradient: that is read. Relu: a bit
+  /// for every element above 0 is written; ReluGradient: those are read.
   bool auxiliary = false;
 
   bool isEmpty() const {

@@ -1,5 +1,4 @@
-//===- MatmulCall.cpp - matmul, matmul_add as library calls
-//--------------------===//
+//===- MatmulCall.cpp - matmul, matmul_add as library calls ---------------===//
 #include "compiler/Export/LibraryCalls.h"
 
 #include "dialects/Train/Epilogue.h"
@@ -26,6 +25,7 @@ static plan::MatmulActivation activationOf(DictionaryAttr epilogue) {
       .Case("relu", plan::RELU)
       .Case("gelu", plan::GELU)
       .Case("gelu_grad", plan::GELU_GRADIENT)
+      .Case("relu_grad", plan::RELU_GRADIENT)
       .Default(plan::LINEAR);
 }
 
@@ -44,10 +44,10 @@ static void exportEpilogue(sched::LibraryCallOp op, DictionaryAttr epilogue,
     call.set_addend(take(inputs));
   if (epilogue.contains(train::kBiasKey))
     call.set_bias(take(inputs));
+  bool gradient = call.activation() == plan::GELU_GRADIENT ||
+                  call.activation() == plan::RELU_GRADIENT;
   if (epilogue.contains(train::kAuxiliaryKey))
-    call.set_auxiliary(call.activation() == plan::GELU_GRADIENT
-                           ? take(inputs)
-                           : take(outputs));
+    call.set_auxiliary(gradient ? take(inputs) : take(outputs));
   auto sums = epilogue.getAs<StringAttr>(train::kSumsKey);
   if (!sums)
     return;

@@ -8,12 +8,13 @@ namespace zc::train {
 
 /// On a train.fused that a library computes, a dictionary: its body is a
 /// product of two matrices and what follows it, c = activation(lhs rhs + addend
-/// + bias). `activation` is "relu", "gelu" (its tanh form) or "gelu_grad"; the
-/// units `addend`, `bias` and `auxiliary` say which operands there are behind
-/// the two matrices, in this order; of "gelu", the auxiliary tensor is a result
-/// instead, what the activation is of. `sums` is "columns" (of c), "lhs" (of
-/// its rows) or "rhs" (of its columns). Results are c, the auxiliary tensor,
-/// the sums.
+/// + bias). `activation` is "relu", "gelu" (its tanh form), "relu_grad" or
+/// "gelu_grad"; the units `addend`, `bias` and `auxiliary` say which operands
+/// there are behind the two matrices, in this order; of "relu" and "gelu", the
+/// auxiliary tensor is a result instead. It is what GELU is of, or a bit for
+/// each of ReLU's results, eight to a byte: set above 0, in an order that is
+/// the library's own. `sums` is "columns" (of c), "lhs" (of its rows) or "rhs"
+/// (of its columns). Results are c, the auxiliary tensor, the sums.
 inline constexpr llvm::StringLiteral kEpilogueAttr = "train.epilogue";
 inline constexpr llvm::StringLiteral kActivationKey = "activation";
 inline constexpr llvm::StringLiteral kAddendKey = "addend";

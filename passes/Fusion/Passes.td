@@ -301,8 +301,10 @@ def MatchEpiloguesPass : Pass<"zc-match-epilogues", "::mlir::ModuleOp"> {
   let description = [{
     Requires library calls. Where a region reads a product of two matrices and
     nothing else does, and begins with a bias, a residual, ReLU or the tanh form
-    of GELU, or with that GELU's gradient: product and these become one region
-    with `train.epilogue`; what GELU is of is a result if the backward keeps it.
+    of GELU, or with that GELU's or ReLU's gradient: product and these become one
+    region with `train.epilogue`; what GELU is of is a result if the backward keeps
+    it. For ReLU's gradient, the region with the ReLU gets another result, a bit
+    for every element above 0, if rows are a multiple of 128.
     Another form of GELU is left alone, its bias is not. Sums over the rows of such
     a gradient, or of a factor of another product, a bias's gradient, join it
     where they are rounded to the product's type.

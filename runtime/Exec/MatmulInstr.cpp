@@ -10,6 +10,8 @@ static kernels::MatmulActivation toActivation(plan::MatmulActivation kind) {
     return kernels::MatmulActivation::Gelu;
   case plan::GELU_GRADIENT:
     return kernels::MatmulActivation::GeluGradient;
+  case plan::RELU_GRADIENT:
+    return kernels::MatmulActivation::ReluGradient;
   default:
     return kernels::MatmulActivation::Linear;
   }

@@ -90,6 +90,20 @@ bool isMatrixType(plan::DataType type) {
   return type == plan::F32 || type == plan::BF16 || type == plan::F16;
 }
 
+/// A bit for every element of the product, in whole rows of 16 bytes as the
+/// library has them.
+Status verifySigns(const plan::Program &program, const plan::MatmulCall &call,
+                   uint32_t index) {
+  ZC_ASSIGN_OR_RETURN(const plan::Buffer *buffer, bufferAt(program, index));
+  const plan::TensorType &type = buffer->type();
+  int64_t m = call.c().dims(0), n = call.c().dims(1);
+  bool bytes = type.dtype() == plan::I8 || type.dtype() == plan::U8;
+  if (!bytes || n % 128 != 0 || int64_t(*elementCount(type)) != m * (n / 8))
+    return bad("its bits are ", printType(type), ", of a product ",
+               printDims(call.c().dims()));
+  return Status();
+}
+
 /// A dense operand of the epilogue, of c's type.
 Status verifyPart(const plan::Program &program, const plan::MatmulCall &call,
                   uint32_t index, std::initializer_list<int64_t> dims,
@@ -120,21 +134,28 @@ Status verifyEpilogue(const plan::Program &program,
   ZC_RETURN_IF_ERROR(
       verify(epilogue.has_addend(), epilogue.addend(), {m, n}, "addend"));
   ZC_RETURN_IF_ERROR(verify(epilogue.has_bias(), epilogue.bias(), {n}, "bias"));
-  ZC_RETURN_IF_ERROR(verify(epilogue.has_auxiliary(), epilogue.auxiliary(),
-                            {m, n}, "auxiliary tensor"));
+  bool ofRelu = epilogue.activation() == plan::RELU ||
+                epilogue.activation() == plan::RELU_GRADIENT;
+  if (ofRelu && epilogue.has_auxiliary())
+    ZC_RETURN_IF_ERROR(verifySigns(program, call, epilogue.auxiliary()));
+  else
+    ZC_RETURN_IF_ERROR(verify(epilogue.has_auxiliary(), epilogue.auxiliary(),
+                              {m, n}, "auxiliary tensor"));
   ZC_RETURN_IF_ERROR(verify(epilogue.has_column_sums(), epilogue.column_sums(),
                             {n}, "column sums"));
   ZC_RETURN_IF_ERROR(verify(epilogue.has_lhs_sums(), epilogue.lhs_sums(), {m},
                             "sums of rows"));
   ZC_RETURN_IF_ERROR(verify(epilogue.has_rhs_sums(), epilogue.rhs_sums(), {n},
                             "sums of columns"));
-  bool gradient = epilogue.activation() == plan::GELU_GRADIENT;
+  bool gradient = epilogue.activation() == plan::GELU_GRADIENT ||
+                  epilogue.activation() == plan::RELU_GRADIENT;
   int sums = epilogue.has_column_sums() + epilogue.has_lhs_sums() +
              epilogue.has_rhs_sums();
   bool fits = gradient ? epilogue.has_auxiliary() && !epilogue.has_bias()
-                       : !epilogue.has_auxiliary() ||
+                       : !epilogue.has_auxiliary() || ofRelu ||
                              epilogue.activation() == plan::GELU;
-  if (!fits || sums > 1 || (epilogue.has_column_sums() && !gradient) ||
+  if (!fits || !plan::MatmulActivation_IsValid(epilogue.activation()) ||
+      sums > 1 || (epilogue.has_column_sums() && !gradient) ||
       (epilogue.has_addend() && call.accumulate()))
     return bad("the parts of its epilogue do not go together");
   return Status();

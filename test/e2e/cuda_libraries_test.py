@@ -41,6 +41,26 @@ def make_block(path, rng):
                            ir_version=11), path)
 
 
+def make_relus(path, rng):
+    """x [2, 8, 16] through two layers with a ReLU, of 128 and 256, and a third;
+    the second has no bias."""
+    shapes = {"w1": [16, 128], "b1": [128], "w2": [128, 256], "w3": [256, 16]}
+    weights = [numpy_helper.from_array(
+        rng.normal(0, shape[0] ** -0.5, shape).astype(np.float32), name)
+        for name, shape in shapes.items()]
+    nodes = [helper.make_node("MatMul", ["x", "w1"], ["a"]),
+             helper.make_node("Add", ["a", "b1"], ["b"]),
+             helper.make_node("Relu", ["b"], ["c"]),
+             helper.make_node("MatMul", ["c", "w2"], ["d"]),
+             helper.make_node("Relu", ["d"], ["e"]),
+             helper.make_node("MatMul", ["e", "w3"], ["y"])]
+    of = [helper.make_tensor_value_info(name, TensorProto.FLOAT, (2, 8, 16))
+          for name in "xy"]
+    graph = helper.make_graph(nodes, "relus", [of[0]], [of[1]], weights)
+    save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)],
+                           ir_version=9), path)
+
+
 def make_images(path, rng):
     """Images [2, 3, 28, 28] through a convolution and a batch normalisation,
     whose channels are summed in two parts; a number for each of 16 channels."""
@@ -121,6 +141,26 @@ class Against(Fake):
         losses = self.losses(model, "cuda", data, ZC_CUDA_MATMUL="0")
         np.testing.assert_allclose(losses, expected, rtol=0.02)
         self.assertNotIn("cublasLtMatmul", self.last_calls())
+
+    def test_relus_leave_bits_for_their_gradients(self):
+        rng = np.random.default_rng(3)
+        model, data = self.folder / "relus.onnx", self.folder / "data.npz"
+        make_relus(model, rng)
+        np.savez(data, x=rng.normal(0, 1, (4, 8, 16)).astype(np.float32),
+                 labels=rng.normal(0, 1, (4, 8, 16)).astype(np.float32))
+        # Sums in another order; 8 bits rounded at different places.
+        for precision, tolerance in (("fp32", 1e-5), ("bf16", 0.02)):
+            expected = self.losses(model, "cpu", data, precision)
+            losses = self.losses(model, "cuda", data, precision)
+            calls = self.last_calls()
+            # RELU_AUX_BIAS, RELU_AUX, DRELU_BGRAD and DRELU.
+            for epilogue in (134, 130, 152, 136):
+                self.assertIn(f"cublasLtMatmul epilogue {epilogue} ", calls)
+            np.testing.assert_allclose(losses, expected, rtol=tolerance)
+            generated = self.losses(model, "cuda", data, precision,
+                                    ZC_CUDA_EPILOGUES="0")
+            self.assertNotIn("epilogue", self.last_calls())
+            np.testing.assert_allclose(generated, expected, rtol=tolerance)
 
     def test_channels_are_summed_by_teams(self):
         rng = np.random.default_rng(1)

@@ -6,11 +6,13 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Train/Epilogue.h"
+#include "dialects/Train/Ops/OpSupport.h"
 #include "dialects/Train/TrainDialect.h"
 #include "mlir/Analysis/TopologicalSortUtils.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Analysis/ForwardOps.h"
 #include "passes/Analysis/Tensors.h"
+#include "passes/Fusion/Cuda/EpilogueRegion.h"
 #include "passes/Fusion/Cuda/ProductTail.h"
 #include "passes/Fusion/Passes.h"
 
@@ -23,6 +25,9 @@ namespace zc {
 
 namespace {
 
+using cuda::addBlock;
+using cuda::cloneBody;
+using cuda::createLike;
 using cuda::ProductTail;
 
 Type elementOf(Value value) {
@@ -65,36 +70,6 @@ MatmulOp plainProduct(FusedOp region) {
       elementOf(product.getResult()) != elementOf(product.getLhs()))
     return {};
   return product;
-}
-
-/// Copies the body of `source` to the end of the new region's block, whose
-/// first arguments are the source's.
-void cloneBody(FusedOp source, Block &block, IRMapping &mapping) {
-  OpBuilder inner = OpBuilder::atBlockEnd(&block);
-  Block &from = source.getBody().front();
-  mapping.map(from.getArguments(),
-              block.getArguments().take_front(from.getNumArguments()));
-  for (Operation &op : from.without_terminator())
-    inner.clone(op, mapping);
-}
-
-Block &addBlock(FusedOp region) {
-  Block *block = new Block();
-  region.getBody().push_back(block);
-  for (Value input : region.getInputs())
-    block->addArgument(input.getType(), input.getLoc());
-  return *block;
-}
-
-FusedOp createLike(OpBuilder &builder, FusedOp product, Location loc,
-                   TypeRange types, ValueRange inputs,
-                   DictionaryAttr epilogue) {
-  auto region = FusedOp::create(
-      builder, loc, types, inputs, product.getLibraryAttr(),
-      product.getWorkspaceBytesAttr(), builder.getDenseI64ArrayAttr({}));
-  region->setDiscardableAttrs(product->getDiscardableAttrDictionary());
-  region->setAttr(kEpilogueAttr, epilogue);
-  return region;
 }
 
 //===----------------------------------------------------------------------===//
@@ -142,11 +117,15 @@ private:
     return list.getDictionary(builder.getContext());
   }
 
-  /// A vector, or a matrix like the product.
+  /// A vector, a matrix like the product, or the bits of one.
   Value outerValue(Value argument) {
     Value value =
         nest.getInputs()[cast<BlockArgument>(argument).getArgNumber()];
-    return argument == tail.bias ? value : reshapeTo(builder, value, type);
+    if (argument == tail.bias)
+      return value;
+    return argument == tail.auxiliary && tail.readsSigns()
+               ? cuda::keepSigns(cuda::findRelu(value))
+               : reshapeTo(builder, value, type);
   }
 
   void fill(FusedOp joined) {
@@ -159,7 +138,11 @@ private:
       if (operand)
         mapping.map(operand, block.getArgument(next++));
     OpBuilder inner = OpBuilder::atBlockEnd(&block);
+    if (tail.readsSigns())
+      readSigns(inner, mapping);
     for (Operation *op : tail.ops) {
+      if (mapping.contains(op->getResult(0)))
+        continue;
       Operation *copy = inner.clone(*op, mapping);
       copy->getResult(0).setType(type);
       if (auto broadcast = dyn_cast<BroadcastOp>(copy))
@@ -169,6 +152,21 @@ private:
     if (tail.writesAuxiliary())
       yielded.push_back(mapping.lookup(tail.before));
     YieldOp::create(inner, joined.getLoc(), yielded);
+  }
+
+  /// What selects by a comparison selects by bits.
+  void readSigns(OpBuilder &inner, IRMapping &mapping) {
+    auto select = tail.last.getDefiningOp<SelectOp>();
+    Location loc = select.getLoc();
+    auto positive = type.clone(inner.getI1Type());
+    mapping.map(select.getCondition(),
+                UnpackBitsOp::create(inner, loc, positive,
+                                     mapping.lookup(tail.auxiliary), 1)
+                    .getResult());
+    Value zero = splat(inner, loc, type, 0);
+    mapping.map(select.getOnFalse(), zero);
+    mapping.map(select.getCondition().getDefiningOp<CompareOp>().getRhs(),
+                zero);
   }
 
   void replaceResult(Value value, Value matrix) {
@@ -375,9 +373,10 @@ bool joinToGradient(ColumnSums sums) {
   auto region = sums.value.getDefiningOp<FusedOp>();
   auto epilogue = region ? region->getAttrOfType<DictionaryAttr>(kEpilogueAttr)
                          : DictionaryAttr();
-  if (!epilogue || epilogue.contains(kSumsKey) ||
-      epilogue.get(kActivationKey) !=
-          StringAttr::get(region.getContext(), "gelu_grad") ||
+  auto activation =
+      epilogue ? epilogue.getAs<StringAttr>(kActivationKey) : StringAttr();
+  if (!activation || epilogue.contains(kSumsKey) ||
+      !activation.getValue().ends_with("_grad") ||
       sums.value != region.getResult(0) ||
       shapeOfValue(sums.value).back() != sums.columns ||
       elementOf(sums.value) != elementOf(sums.result()))

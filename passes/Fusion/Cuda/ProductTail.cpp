@@ -1,7 +1,10 @@
 //===- ProductTail.cpp - what a loop nest does to a product ---------------===//
 #include "passes/Fusion/Cuda/ProductTail.h"
 
+#include "dialects/Train/Ops/OpSupport.h"
+#include "mlir/IR/Matchers.h"
 #include "passes/Analysis/Tensors.h"
+#include "passes/Fusion/Cuda/EpilogueRegion.h"
 
 using namespace mlir;
 using namespace zc::train;
@@ -17,7 +20,7 @@ namespace {
 class TailFinder {
 public:
   TailFinder(FusedOp nest, BlockArgument product, bool activations)
-      : body(nest.getBody().front()), activations(activations) {
+      : nest(nest), body(nest.getBody().front()), activations(activations) {
     tail.product = tail.last = tail.before = product;
   }
 
@@ -94,7 +97,8 @@ private:
              grad && grad.getTanh() && tail.ops.empty() &&
              grad.getGrad() == tail.last && isa<BlockArgument>(grad.getInput()))
       takeGradient(grad);
-    else
+    else if (auto select = dyn_cast<SelectOp>(user);
+             !select || !takeReluGradient(select))
       return false;
     tail.keepsBefore = isYielded(tail.before) && tail.before != tail.product;
     tail.ops.push_back(user);
@@ -107,6 +111,35 @@ private:
     tail.auxiliary = grad.getInput();
   }
 
+  /// The library reads a bit an element that its ReLU leaves, never the ReLU's
+  /// result, though that is in memory anyway for the next weight's gradient. Of
+  /// bfloat16, bits are 1/4 byte an element, written and read, and 1/16 of what
+  /// is kept. A nest on the result would move 6 bytes: it reads the product and
+  /// the result, and writes the gradient. So bits it is.
+  bool takeReluGradient(SelectOp select) {
+    auto compare = select.getCondition().getDefiningOp<CompareOp>();
+    if (!compare || !tail.ops.empty() || select.getOnTrue() != tail.last ||
+        compare.getPredicate() != "gt" || !isZero(compare.getRhs()) ||
+        !isZero(select.getOnFalse()))
+      return false;
+    auto relu = dyn_cast<BlockArgument>(compare.getLhs());
+    if (!relu || relu.getType() != tail.product.getType() ||
+        !findRelu(nest.getInputs()[relu.getArgNumber()]))
+      return false;
+    tail.activation = "relu_grad";
+    tail.auxiliary = relu;
+    tail.ops.push_back(compare);
+    for (Value zero : {compare.getRhs(), select.getOnFalse()})
+      if (!llvm::is_contained(tail.ops, zero.getDefiningOp()))
+        tail.ops.push_back(zero.getDefiningOp());
+    return true;
+  }
+
+  static bool isZero(Value value) {
+    Attribute constant;
+    return matchPattern(value, m_Constant(&constant)) && isSplatOf(constant, 0);
+  }
+
   /// With all of the nest, or where the sum is left in memory anyway.
   bool fitsSum() { return isYielded(tail.last) && !isYielded(tail.product); }
 
@@ -116,6 +149,7 @@ private:
            (!keeps || shapeOfValue(tail.last).back() % kAuxiliaryRow == 0);
   }
 
+  FusedOp nest;
   Block &body;
   bool activations;
   ProductTail tail;

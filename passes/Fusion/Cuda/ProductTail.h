@@ -10,7 +10,7 @@ namespace zc::cuda {
 
 /// Ops of a loop nest that a library may compute behind a product that the nest
 /// reads: last = activation(product + addend + bias). All values are of the
-/// nest's body.
+/// nest's body; a ReLU's gradient reads the auxiliary one's signs.
 struct ProductTail {
   mlir::Value product;                 // the argument
   mlir::Value addend, bias, auxiliary; // arguments, or null
@@ -23,6 +23,8 @@ struct ProductTail {
 
   /// Whether the library leaves what the activation is of.
   bool writesAuxiliary() const { return keepsBefore && activation == "gelu"; }
+  /// Whether the library needs bits where the nest has a matrix.
+  bool readsSigns() const { return activation == "relu_grad"; }
 };
 
 /// The longest tail of `nest` behind `product`; nothing if there is none. An

@@ -81,6 +81,9 @@ cublasLtEpilogue_t epilogueOf(const kernels::MatmulEpilogue &spec) {
   using kernels::MatmulSums;
   switch (spec.activation) {
   case MatmulActivation::Relu:
+    if (spec.auxiliary)
+      return spec.bias ? CUBLASLT_EPILOGUE_RELU_AUX_BIAS
+                       : CUBLASLT_EPILOGUE_RELU_AUX;
     return spec.bias ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
   case MatmulActivation::Gelu:
     if (spec.auxiliary)
@@ -90,6 +93,9 @@ cublasLtEpilogue_t epilogueOf(const kernels::MatmulEpilogue &spec) {
   case MatmulActivation::GeluGradient:
     return spec.sums == MatmulSums::None ? CUBLASLT_EPILOGUE_DGELU
                                          : CUBLASLT_EPILOGUE_DGELU_BGRAD;
+  case MatmulActivation::ReluGradient:
+    return spec.sums == MatmulSums::None ? CUBLASLT_EPILOGUE_DRELU
+                                         : CUBLASLT_EPILOGUE_DRELU_BGRAD;
   case MatmulActivation::Linear:
     break;
   }
@@ -156,7 +162,8 @@ private:
       return Status();
     ZC_RETURN_IF_ERROR(
         set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, launch.auxiliary));
-    return set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, form.result.leading);
+    // In elements; those of a ReLU are bits.
+    return set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, form.result.rows);
   }
 
   Status layout(cublasLtMatrixLayout_t &created, const ColumnMajor &matrix,

@@ -109,3 +109,75 @@ func.func @left_alone(%x: tensor<16x16xbf16>, %w: tensor<16x16xbf16>, %b: tensor
   %t = train.mul %q, %c : (tensor<16x16xbf16>, tensor<16x16xbf16>) -> tensor<16x16xbf16>
   return %s, %t, %f, %q : tensor<16x16xbf16>, tensor<16x16xbf16>, tensor<16xf32>, tensor<16x16xbf16>
 }
+
+// -----
+
+// Tests that a ReLU leaves bits for its gradient, which is selected by them
+// behind the product with the next weight; a second one reads the same bits.
+// CHECK-LABEL: func.func @relu_gradient
+// CHECK-SAME: (%[[X:.*]]: tensor<32x16xbf16>, %[[W:.*]]: tensor<16x128xbf16>, %[[B:.*]]: tensor<128xbf16>, %[[D:.*]]: tensor<32x16xbf16>)
+// CHECK: %[[R:.*]]:2 = train.fused(%[[X]], %[[W]], %[[B]]) {library = "cublaslt.matmul", train.epilogue = {activation = "relu", auxiliary, bias}{{.*}} -> (tensor<32x128xbf16>, tensor<32x16xi8>)
+// CHECK: %[[RELU:.*]] = train.relu
+// CHECK: %[[ABOVE:.*]] = train.compare "gt" %[[RELU]], %
+// CHECK: %[[BITS:.*]] = train.pack_bits %[[ABOVE]] {dim = 1 : i64}
+// CHECK: train.yield %[[RELU]], %[[BITS]]
+// CHECK: train.fused(%[[D]], %[[W]], %[[R]]#1) {library = "cublaslt.matmul", train.epilogue = {activation = "relu_grad", auxiliary, sums = "columns"}
+// CHECK: %[[P:.*]] = train.matmul
+// CHECK: %[[SET:.*]] = train.unpack_bits %{{.*}} {dim = 1 : i64} : (tensor<32x16xi8>) -> tensor<32x128xi1>
+// CHECK: %[[G:.*]] = train.select %[[SET]], %[[P]], %
+// CHECK: train.reduce "sum" %[[G]]
+// CHECK: train.fused(%[[D]], %[[W]], %[[R]]#1) {library = "cublaslt.matmul", train.epilogue = {activation = "relu_grad", auxiliary}
+// LINEAR-LABEL: func.func @relu_gradient
+// LINEAR-NOT: "relu_grad"
+// LINEAR-NOT: pack_bits
+func.func @relu_gradient(%x: tensor<32x16xbf16>, %w: tensor<16x128xbf16>, %b: tensor<128xbf16>, %d: tensor<32x16xbf16>)
+    -> (tensor<4x8x128xbf16>, tensor<4x8x128xbf16>, tensor<128xbf16>, tensor<32x128xbf16>) {
+  %zero = train.constant dense<0.0> : tensor<4x8x128xbf16>
+  %zero2 = train.constant dense<0.0> : tensor<32x128xbf16>
+  %p = train.matmul %x, %w : (tensor<32x16xbf16>, tensor<16x128xbf16>) -> tensor<32x128xbf16>
+  %c = train.broadcast %b {dims = array<i64: 1>} : (tensor<128xbf16>) -> tensor<32x128xbf16>
+  %s = train.add %p, %c : (tensor<32x128xbf16>, tensor<32x128xbf16>) -> tensor<32x128xbf16>
+  %r = train.relu %s : (tensor<32x128xbf16>) -> tensor<32x128xbf16>
+  %v = train.reshape %r : (tensor<32x128xbf16>) -> tensor<4x8x128xbf16>
+  %q = train.matmul %d, %w : (tensor<32x16xbf16>, tensor<16x128xbf16>) -> tensor<32x128xbf16>
+  %q3 = train.reshape %q : (tensor<32x128xbf16>) -> tensor<4x8x128xbf16>
+  %a = train.compare "gt" %v, %zero : (tensor<4x8x128xbf16>, tensor<4x8x128xbf16>) -> tensor<4x8x128xi1>
+  %g = train.select %a, %q3, %zero : (tensor<4x8x128xi1>, tensor<4x8x128xbf16>, tensor<4x8x128xbf16>) -> tensor<4x8x128xbf16>
+  %f = train.reduce "sum" %g {dims = array<i64: 0, 1>} : (tensor<4x8x128xbf16>) -> tensor<128xf32>
+  %db = train.convert %f : (tensor<128xf32>) -> tensor<128xbf16>
+  %q2 = train.matmul %d, %w : (tensor<32x16xbf16>, tensor<16x128xbf16>) -> tensor<32x128xbf16>
+  %a2 = train.compare "gt" %r, %zero2 : (tensor<32x128xbf16>, tensor<32x128xbf16>) -> tensor<32x128xi1>
+  %g2 = train.select %a2, %q2, %zero2 : (tensor<32x128xi1>, tensor<32x128xbf16>, tensor<32x128xbf16>) -> tensor<32x128xbf16>
+  return %v, %g, %db, %g2 : tensor<4x8x128xbf16>, tensor<4x8x128xbf16>, tensor<128xbf16>, tensor<32x128xbf16>
+}
+
+// -----
+
+// Tests ReLUs whose bits the library does not have: of rows of 64 elements, of
+// no product; and a gradient where the other side is selected.
+// CHECK-LABEL: func.func @relus_without_bits
+// CHECK: train.epilogue = {activation = "relu"}
+// CHECK-NOT: "relu_grad"
+func.func @relus_without_bits(%x: tensor<32x16xbf16>, %w: tensor<16x64xbf16>, %y: tensor<32x128xbf16>, %w2: tensor<16x128xbf16>)
+    -> (tensor<32x64xbf16>, tensor<32x64xbf16>, tensor<32x128xbf16>, tensor<32x128xbf16>) {
+  %zero = train.constant dense<0.0> : tensor<32x64xbf16>
+  %zero2 = train.constant dense<0.0> : tensor<32x128xbf16>
+  %p = train.matmul %x, %w : (tensor<32x16xbf16>, tensor<16x64xbf16>) -> tensor<32x64xbf16>
+  %r = train.relu %p : (tensor<32x64xbf16>) -> tensor<32x64xbf16>
+  %n = train.matmul %r, %w {transpose_rhs} : (tensor<32x64xbf16>, tensor<16x64xbf16>) -> tensor<32x16xbf16>
+  %q = train.matmul %n, %w : (tensor<32x16xbf16>, tensor<16x64xbf16>) -> tensor<32x64xbf16>
+  %a = train.compare "gt" %r, %zero : (tensor<32x64xbf16>, tensor<32x64xbf16>) -> tensor<32x64xi1>
+  %g = train.select %a, %q, %zero : (tensor<32x64xi1>, tensor<32x64xbf16>, tensor<32x64xbf16>) -> tensor<32x64xbf16>
+  %r2 = train.relu %y : (tensor<32x128xbf16>) -> tensor<32x128xbf16>
+  %n2 = train.matmul %r2, %w2 {transpose_rhs} : (tensor<32x128xbf16>, tensor<16x128xbf16>) -> tensor<32x16xbf16>
+  %q2 = train.matmul %n2, %w2 : (tensor<32x16xbf16>, tensor<16x128xbf16>) -> tensor<32x128xbf16>
+  %a2 = train.compare "gt" %r2, %zero2 : (tensor<32x128xbf16>, tensor<32x128xbf16>) -> tensor<32x128xi1>
+  %g2 = train.select %a2, %q2, %zero2 : (tensor<32x128xi1>, tensor<32x128xbf16>, tensor<32x128xbf16>) -> tensor<32x128xbf16>
+  %p3 = train.matmul %x, %w2 : (tensor<32x16xbf16>, tensor<16x128xbf16>) -> tensor<32x128xbf16>
+  %r3 = train.relu %p3 : (tensor<32x128xbf16>) -> tensor<32x128xbf16>
+  %n3 = train.matmul %r3, %w2 {transpose_rhs} : (tensor<32x128xbf16>, tensor<16x128xbf16>) -> tensor<32x16xbf16>
+  %q3 = train.matmul %n3, %w2 : (tensor<32x16xbf16>, tensor<16x128xbf16>) -> tensor<32x128xbf16>
+  %a3 = train.compare "gt" %r3, %zero2 : (tensor<32x128xbf16>, tensor<32x128xbf16>) -> tensor<32x128xi1>
+  %g3 = train.select %a3, %zero2, %q3 : (tensor<32x128xi1>, tensor<32x128xbf16>, tensor<32x128xbf16>) -> tensor<32x128xbf16>
+  return %r, %g, %g2, %g3 : tensor<32x64xbf16>, tensor<32x64xbf16>, tensor<32x128xbf16>, tensor<32x128xbf16>
+}

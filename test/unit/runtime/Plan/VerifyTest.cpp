@@ -246,6 +246,13 @@ TEST(Verify, ChecksInstructions) {
   expectMessage("do not go together", [&](auto &m) {
     epilogue(m)->set_activation(plan::GELU_GRADIENT);
   });
+  expectMessage("do not go together", [&](auto &m) {
+    epilogue(m)->set_activation(plan::MatmulActivation(77));
+  });
+  expectMessage("its bits are", [&](auto &m) { // too many
+    epilogue(m)->set_activation(plan::RELU_GRADIENT);
+    epilogue(m)->set_auxiliary(matmul(m)->workspace());
+  });
   expectMessage("no buffer 99", [&](auto &m) { epilogue(m)->set_addend(99); });
   expectMessage("its bias is", [&](auto &m) { // which is of bytes
     epilogue(m)->set_bias(matmul(m)->workspace());

@@ -156,6 +156,62 @@ TEST_F(Epilogues, GradientOfGeluAndItsColumns) {
   EXPECT_TRUE(wasCalled("cublasLtMatmul epilogue 208 "));
 }
 
+/// A ReLU leaves a bit an element, which its gradient reads: rows of 128.
+TEST_F(Epilogues, GradientOfReluByBits) {
+  constexpr int64_t kWide = 128;
+  std::array<float, kK * kWide> wide;
+  for (size_t i = 0; i < wide.size(); ++i)
+    wide[i] = float(int(i * 5 % 13) - 6) / 6;
+  alignas(64) std::array<float, kM *kWide> relu = {}, gradient = {};
+  alignas(64) std::array<float, kWide> shift, columns = {};
+  for (size_t i = 0; i < shift.size(); ++i)
+    shift[i] = float(int(i * 3 % 7) - 3) / 3;
+  alignas(64) std::array<uint8_t, kM *kWide / 8> bits = {};
+  launch.spec.b = {ElementType::F32, {kK, kWide}, {kWide, 1}};
+  launch.spec.c = {ElementType::F32, {kM, kWide}, {kWide, 1}};
+  launch.spec.epilogue = {MatmulActivation::Relu, MatmulSums::None, false, true,
+                          true};
+  launch.b = wide.data();
+  launch.c = relu.data();
+  launch.bias = shift.data();
+  launch.auxiliary = bits.data();
+  run(launch);
+  EXPECT_TRUE(wasCalled("cublasLtMatmul epilogue 134 "));
+  launch.spec.epilogue = {MatmulActivation::ReluGradient,
+                          MatmulSums::ResultColumns, false, false, true};
+  launch.c = gradient.data();
+  launch.bias = nullptr;
+  launch.sums = columns.data();
+  run(launch);
+  EXPECT_TRUE(wasCalled("cublasLtMatmul epilogue 152 "));
+  int64_t passed = 0;
+  for (int64_t n = 0; n < kWide; ++n) {
+    double column = 0;
+    for (int64_t m = 0; m < kM; ++m) {
+      double sum = 0;
+      for (int64_t k = 0; k < kK; ++k)
+        sum += double(a[size_t(m * kK + k)]) * wide[size_t(k * kWide + n)];
+      double before = sum + shift[size_t(n)];
+      EXPECT_NEAR(relu[size_t(m * kWide + n)], std::max(before, 0.0), 1e-5);
+      EXPECT_NEAR(gradient[size_t(m * kWide + n)], before > 0 ? sum : 0, 1e-5);
+      column += before > 0 ? sum : 0;
+      passed += before > 0;
+    }
+    EXPECT_NEAR(columns[size_t(n)], column, 1e-5);
+  }
+  EXPECT_TRUE(passed > 100 && passed < kM * kWide - 100) << passed;
+}
+
+TEST_F(Epilogues, BitsOfOtherRowsAreRefused) {
+  launch.spec.epilogue = {MatmulActivation::Relu, MatmulSums::None, false,
+                          false, true};
+  launch.auxiliary = auxiliary.data();
+  auto made = device->prepare(launch); // rows of 8
+  ASSERT_FALSE(made.ok());
+  EXPECT_NE(made.status().message().find("ZC_CUDA_EPILOGUES=0"),
+            std::string::npos);
+}
+
 TEST_F(Epilogues, SumsOfFactors) {
   launch.spec.epilogue.sums = MatmulSums::LhsRows;
   launch.sums = sums.data();

@@ -33,6 +33,7 @@ struct Operation {
 
   bool has(int part) const { return epilogue & part; }
   bool keeps() const { return has(128); } // or reads what was kept
+  bool ofRelu() const { return has(CUBLASLT_EPILOGUE_RELU | 8); }
   bool sums() const {
     return has(16) || epilogue == CUBLASLT_EPILOGUE_BGRADA ||
            epilogue == CUBLASLT_EPILOGUE_BGRADB;
@@ -68,21 +69,35 @@ struct Product {
   float alpha, beta;
   Array a, b, addend, c;
 
+  /// A bit of a ReLU's mask, whose columns are `auxiliaryLeading` bits apart.
+  bool getBit(int64_t place) const {
+    return static_cast<const uint8_t *>(operation.auxiliary)[place / 8] >>
+               (place % 8) &
+           1;
+  }
+  void setBit(int64_t place, bool value) const {
+    uint8_t &byte = static_cast<uint8_t *>(operation.auxiliary)[place / 8];
+    byte = uint8_t((byte & ~(1 << place % 8)) | value << place % 8);
+  }
+
   /// The element of D at a place, from the product's; leaves in `kept` what the
-  /// epilogue keeps.
+  /// epilogue keeps. NVIDIA's ReLU of NaN is 0.
   double finish(double x, uint64_t m, uint64_t n) const {
     int64_t kept = int64_t(m) + int64_t(n) * operation.auxiliaryLeading;
     Array auxiliary = arrayOf(result.type, operation.auxiliary);
-    if (operation.epilogue == CUBLASLT_EPILOGUE_DGELU ||
-        operation.epilogue == CUBLASLT_EPILOGUE_DGELU_BGRAD)
+    if (operation.has(8)) // DRELU
+      return getBit(kept) ? x : 0;
+    if (operation.has(64)) // DGELU
       return x * geluSlope(auxiliary.get(kept));
     if (operation.has(CUBLASLT_EPILOGUE_BIAS))
       x += arrayOf(result.type, operation.bias).get(int64_t(m));
-    if (operation.keeps())
+    if (operation.keeps() && operation.ofRelu())
+      setBit(kept, x > 0);
+    else if (operation.keeps())
       auxiliary.set(kept, x);
     if (operation.has(CUBLASLT_EPILOGUE_GELU))
       return gelu(x);
-    return operation.has(CUBLASLT_EPILOGUE_RELU) ? std::max(x, 0.0) : x;
+    return !operation.has(CUBLASLT_EPILOGUE_RELU) || x > 0 ? x : 0;
   }
 
   /// Sums of D's rows, of the left matrix's rows, of the right one's columns.
@@ -232,7 +247,9 @@ bool isSound(const Operation &operation, const Layout &result) {
   bool plain = operation.epilogue == CUBLASLT_EPILOGUE_DEFAULT;
   if (!operation.keeps())
     return !operation.auxiliary && (plain || result.batch == 1);
-  return aligned(operation.auxiliary) && operation.auxiliaryLeading % 8 == 0 &&
+  int64_t step = operation.ofRelu() ? 128 : 8; // bits, or elements
+  return aligned(operation.auxiliary) &&
+         operation.auxiliaryLeading % step == 0 &&
          operation.auxiliaryLeading >= int64_t(result.rows);
 }
 
