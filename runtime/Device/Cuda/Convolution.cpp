@@ -85,7 +85,7 @@ private:
   /// The first of the library's ranking that the workspace suffices for.
   template <typename Performance, typename Query>
   Status chooseFrom(Query query) {
-    constexpr int kMost = 8;
+    constexpr int kMost = 32; // all: 8 at most, each in several kinds of math
     Performance found[kMost];
     int count = 0;
     ZC_RETURN_IF_ERROR(

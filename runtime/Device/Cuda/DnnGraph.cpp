@@ -203,16 +203,48 @@ Status DnnGraph::build(void *workspace, uint64_t workspaceBytes) {
   return status;
 }
 
-/// The library ranks its engines; one that finds no plan is passed over.
+/// All engines that the library knows for the graph, in its order: by its model
+/// of this GPU, by its simpler one, then those of last resort. One without a
+/// plan, or whose plan needs more workspace, is passed over.
 Status DnnGraph::choose(Descriptor graph, uint64_t workspaceBytes) {
+  uint64_t least = UINT64_MAX;
+  size_t tried = 0;
+  for (cudnnBackendHeurMode_t mode :
+       {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_B, CUDNN_HEUR_MODE_FALLBACK}) {
+    Result<std::vector<Descriptor>> engines = rank(graph, mode);
+    bool lacks = engines.status().code() == StatusCode::Unsupported;
+    if (!engines.ok() && mode == CUDNN_HEUR_MODE_A && !lacks)
+      return engines.status();
+    if (!engines.ok()) // not every graph has every ranking
+      continue;
+    for (Descriptor engine : *engines) {
+      Result<uint64_t> bytes = plan(engine);
+      if (bytes.ok() && *bytes <= workspaceBytes)
+        return Status();
+      if (bytes.ok())
+        least = std::min(least, *bytes);
+      ++tried;
+    }
+  }
+  if (least != UINT64_MAX)
+    return makeError(StatusCode::Unsupported, "cuDNN's plans need ", least,
+                     " bytes of workspace at least, and ", workspaceBytes,
+                     " are planned");
+  return makeError(StatusCode::Unsupported, "none of cuDNN's ", tried,
+                   " engines has a plan");
+}
+
+/// The engines by one of the library's rankings.
+Result<std::vector<DnnGraph::Descriptor>>
+DnnGraph::rank(Descriptor graph, cudnnBackendHeurMode_t mode) {
   Descriptor ranking =
       create(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR, "heuristics");
   set(ranking, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH,
       CUDNN_TYPE_BACKEND_DESCRIPTOR, graph);
-  set(ranking, CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE,
-      CUDNN_HEUR_MODE_A);
-  finalize(ranking);
+  set(ranking, CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, mode);
   ZC_RETURN_IF_ERROR(status);
+  ZC_RETURN_IF_ERROR(
+      dnn.check(dnn.cudnnBackendFinalize(ranking), "cudnnBackendFinalize"));
   int64_t count = 0;
   ZC_RETURN_IF_ERROR(dnn.check(
       dnn.cudnnBackendGetAttribute(ranking, CUDNN_ATTR_ENGINEHEUR_RESULTS,
@@ -229,20 +261,8 @@ Status DnnGraph::choose(Descriptor graph, uint64_t workspaceBytes) {
                                      CUDNN_TYPE_BACKEND_DESCRIPTOR, count,
                                      &count, engines.data()),
         "cudnnBackendGetAttribute"));
-  uint64_t least = UINT64_MAX;
-  for (int64_t i = 0; i < count; ++i) {
-    Result<uint64_t> bytes = plan(engines[size_t(i)]);
-    if (bytes.ok() && *bytes <= workspaceBytes)
-      return Status();
-    if (bytes.ok())
-      least = std::min(least, *bytes);
-  }
-  if (least != UINT64_MAX)
-    return makeError(StatusCode::Unsupported, "cuDNN's plans need ", least,
-                     " bytes of workspace at least, and ", workspaceBytes,
-                     " are planned");
-  return makeError(StatusCode::Unsupported, "none of cuDNN's ", count,
-                   " engines has a plan");
+  engines.resize(size_t(count));
+  return engines;
 }
 
 /// Makes the engine's plan the chosen one and returns its workspace.

@@ -107,6 +107,8 @@ private:
   Tensor add(Descriptor descriptor, void *address);
 
   Status choose(Descriptor operations, uint64_t workspaceBytes);
+  Result<std::vector<Descriptor>> rank(Descriptor operations,
+                                       cudnnBackendHeurMode_t mode);
   Result<uint64_t> plan(Descriptor engine);
   void pack(void *workspace);
 

@@ -38,6 +38,7 @@ protected:
   }
   void TearDown() override {
     ::unsetenv("ZC_FAKE_CUDNN_NO_PLAN");
+    ::unsetenv("ZC_FAKE_CUDNN_REFUSED");
     ::unsetenv("ZC_FAKE_CUDNN_VERSION");
   }
 
@@ -423,6 +424,21 @@ TEST_F(Attention, WithoutAPlanItSaysWhatToDo) {
                 "2 x 5 queries to 5 keys, 3 heads of 8: none of cuDNN's 0 "
                 "engines has a plan; generated kernels do if the model is "
                 "compiled with ZC_CUDA_ATTENTION=0 in the environment");
+}
+
+// The first engine has no plan, the second's needs more workspace than there
+// is, there is no second ranking, and the first engine of the last has no plan.
+TEST_F(Attention, AllEnginesAreTried) {
+  for (const char *refused : {"1", "3"}) {
+    ::setenv("ZC_FAKE_CUDNN_REFUSED", refused, 1);
+    run(launch);
+    forEach([&](int64_t b, int64_t h, int64_t i) {
+      for (int64_t d = 0; d < kD; ++d)
+        EXPECT_NEAR(o.at(b, i, h, d), result(b, h, i, d), 0.01);
+    });
+  }
+  ::setenv("ZC_FAKE_CUDNN_REFUSED", "4", 1);
+  expectRefused("none of cuDNN's 4 engines has a plan");
 }
 
 TEST_F(Attention, VersionsThatComputeWronglyAreRefused) {

@@ -25,6 +25,7 @@ struct Descriptor {
   cudnnBackendDescriptorType_t type;
   std::map<cudnnBackendAttributeName_t, std::vector<char>> values;
   bool finalized = false;
+  int engine = 0; // its place among all
 
   bool has(cudnnBackendAttributeName_t name) const {
     return values.count(name) > 0;
@@ -404,6 +405,19 @@ bool isAttention(const std::vector<Operation> &operations) {
   return products == 2 || products == 5;
 }
 
+/// Two engines by the model of the GPU, two of last resort; of these four, the
+/// first ZC_FAKE_CUDNN_REFUSED have no plan.
+constexpr int64_t kEngines = 2;
+
+int numRefused() {
+  const char *refused = std::getenv("ZC_FAKE_CUDNN_REFUSED");
+  return refused ? std::atoi(refused) : 0;
+}
+
+cudnnBackendHeurMode_t modeOf(const Descriptor &ranking) {
+  return ranking.get<cudnnBackendHeurMode_t>(CUDNN_ATTR_ENGINEHEUR_MODE);
+}
+
 } // namespace
 
 extern "C" {
@@ -411,7 +425,7 @@ extern "C" {
 cudnnStatus_t
 cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t type,
                              cudnnBackendDescriptor_t *descriptor) {
-  *descriptor = new Descriptor{type, {}, false};
+  *descriptor = new Descriptor{type, {}};
   return CUDNN_STATUS_SUCCESS;
 }
 
@@ -440,6 +454,14 @@ cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor,
 cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t descriptor) {
   Descriptor &own = at(descriptor);
   own.finalized = true;
+  if (own.type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR)
+    return own.part(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG).engine <
+                   numRefused()
+               ? CUDNN_STATUS_NOT_SUPPORTED_ARCH_MISMATCH
+               : CUDNN_STATUS_SUCCESS;
+  if (own.type == CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR)
+    return modeOf(own) == CUDNN_HEUR_MODE_B ? CUDNN_STATUS_NOT_SUPPORTED
+                                            : CUDNN_STATUS_SUCCESS;
   if (own.type != CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR)
     return CUDNN_STATUS_SUCCESS;
   std::vector<Operation> operations = operationsOf(own);
@@ -455,17 +477,24 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t descriptor,
                                        void *values) {
   *count = 1;
   if (name == CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE) {
-    *static_cast<int64_t *>(values) = 1024;
+    const Descriptor &engine =
+        at(descriptor).part(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
+    bool greedy = engine.engine == 1; // the second
+    *static_cast<int64_t *>(values) = greedy ? int64_t(1) << 40 : 1024;
     return CUDNN_STATUS_SUCCESS;
   }
   const Descriptor &graph =
       at(descriptor).part(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
   if (std::getenv("ZC_FAKE_CUDNN_NO_PLAN") || !isAttention(operationsOf(graph)))
     *count = 0;
-  else if (requested > 0) {
-    Descriptor &engine = at(*static_cast<cudnnBackendDescriptor_t *>(values));
+  else
+    *count = requested > 0 ? std::min<int64_t>(requested, kEngines) : kEngines;
+  bool last = modeOf(at(descriptor)) == CUDNN_HEUR_MODE_FALLBACK;
+  for (int64_t i = 0; i < (requested > 0 ? *count : 0); ++i) {
+    Descriptor &engine = at(static_cast<cudnnBackendDescriptor_t *>(values)[i]);
     engine.values = graph.values;
     engine.finalized = true;
+    engine.engine = int(last * kEngines + i);
   }
   return CUDNN_STATUS_SUCCESS;
 }
