@@ -42,8 +42,14 @@ Executor::prepare(Device &device, const Artifact &artifact,
   for (const std::string &name : besides)
     if (const plan::Program *program = artifact.program(name))
       housed.push_back(program);
-  ZC_RETURN_IF_ERROR(executor->allocate(housed, offloadFolder));
-  ZC_RETURN_IF_ERROR(executor->prepareFeed(found));
+  const plan::Program *fed = executor->findFed(found);
+  ZC_RETURN_IF_ERROR(executor->allocate(housed, fed, offloadFolder));
+  if (fed) {
+    ZC_ASSIGN_OR_RETURN(
+        executor->feed,
+        FeedAhead::create(device, *fed, executor->addressesOf(*fed),
+                          executor->arena.base() + executor->feedOffset));
+  }
   for (const plan::Program *program : found)
     ZC_RETURN_IF_ERROR(executor->prepareProgram(*program));
   return executor;
@@ -80,15 +86,17 @@ static std::string defaultOffloadFolder() {
   return folder && *folder ? folder : "/var/tmp";
 }
 
+/// One request for all: the device has room for the plan or it has not.
 Status Executor::allocate(const std::vector<const plan::Program *> &programs,
+                          const plan::Program *fed,
                           const std::string &offloadFolder) {
   uint64_t most = 0;
   for (const plan::Program *program : programs)
     most = std::max(most, program->transient_bytes());
-  ZC_ASSIGN_OR_RETURN(
-      persistent,
-      Region::allocate(device, theArtifact.manifest().persistent_bytes()));
-  ZC_ASSIGN_OR_RETURN(transient, Region::allocate(device, most));
+  transientOffset = alignBuffer(theArtifact.manifest().persistent_bytes());
+  feedOffset = alignBuffer(transientOffset + most);
+  uint64_t ahead = fed ? fedAheadOffset(*fed, fed->inputs_size()) : 0;
+  ZC_ASSIGN_OR_RETURN(arena, Region::allocate(device, feedOffset + ahead));
   ZC_ASSIGN_OR_RETURN(
       offloaded,
       Region::allocateOffloaded(
@@ -97,14 +105,12 @@ Status Executor::allocate(const std::vector<const plan::Program *> &programs,
   return Status();
 }
 
-Status
-Executor::prepareFeed(const std::vector<const plan::Program *> &programs) {
+const plan::Program *
+Executor::findFed(const std::vector<const plan::Program *> &programs) const {
   const plan::Program *fed = programFedAhead(theArtifact.manifest());
-  if (!fed || !device.capturesPrograms() ||
-      std::find(programs.begin(), programs.end(), fed) == programs.end())
-    return Status();
-  ZC_ASSIGN_OR_RETURN(feed, FeedAhead::create(device, *fed, addressesOf(*fed)));
-  return Status();
+  bool runs =
+      std::find(programs.begin(), programs.end(), fed) != programs.end();
+  return fed && runs && device.capturesPrograms() ? fed : nullptr;
 }
 
 Status Executor::prepareProgram(const plan::Program &program) {

@@ -97,11 +97,9 @@ public:
   /// Bytes that the programs' collectives have sent so far, from this rank; of
   /// those that the device's library does, what the plan says.
   uint64_t sentBytes() const { return collectives.sentBytes() + sentOnDevice; }
-  /// The persistent and the transient region together, with the batch that is
-  /// fed ahead: all of the device's memory that was asked for.
-  uint64_t arenaBytes() const {
-    return persistent.bytes() + transient.bytes() + (feed ? feed->bytes() : 0);
-  }
+  /// All of the device's memory that was asked for: the persistent region, the
+  /// transient one, and the batch that is fed ahead.
+  uint64_t arenaBytes() const { return arena.bytes(); }
 
 private:
   struct Step {
@@ -125,15 +123,19 @@ private:
         alone(world ? nullptr : new World), theWorld(world ? world : &*alone),
         collectives(*theWorld, theMesh) {}
   Status loadCode();
+  /// `fed`: the program whose next inputs wait in the arena, or null.
   Status allocate(const std::vector<const plan::Program *> &programs,
-                  const std::string &offloadFolder);
+                  const plan::Program *fed, const std::string &offloadFolder);
   AddressMap addressesOf(const plan::Program &program) const {
-    return {program, persistent.base(), transient.base(), offloaded.base()};
+    return {program, arena.base(), arena.base() + transientOffset,
+            offloaded.base()};
   }
   char *addressOf(const plan::State &state) const {
-    return (state.offloaded() ? offloaded : persistent).base() + state.offset();
+    return (state.offloaded() ? offloaded : arena).base() + state.offset();
   }
-  Status prepareFeed(const std::vector<const plan::Program *> &programs);
+  /// The program of `programs` that is fed ahead, or null.
+  const plan::Program *
+  findFed(const std::vector<const plan::Program *> &programs) const;
   Status prepareProgram(const plan::Program &program);
   Status prepareStep(const plan::Program &program, const AddressMap &map,
                      Step &step);
@@ -161,7 +163,9 @@ private:
   std::unique_ptr<World> alone; // where there are no other ranks
   World *theWorld;
   Collectives collectives;
-  Region persistent, transient, offloaded;
+  Region arena; // the persistent region, the transient one, what is fed ahead
+  uint64_t transientOffset = 0, feedOffset = 0; // in the arena
+  Region offloaded;
   std::unique_ptr<FeedAhead> feed; // null: nothing is fed ahead
   std::vector<Prepared> prepared;
   bool capturing = false; // launches are recorded, not done

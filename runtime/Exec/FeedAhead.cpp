@@ -7,11 +7,8 @@ namespace zc {
 
 Result<std::unique_ptr<FeedAhead>>
 FeedAhead::create(Device &device, const plan::Program &program,
-                  const AddressMap &map) {
-  std::unique_ptr<FeedAhead> feed(new FeedAhead(device, program));
-  ZC_ASSIGN_OR_RETURN(
-      feed->place,
-      Region::allocate(device, fedAheadOffset(program, program.inputs_size())));
+                  const AddressMap &map, char *place) {
+  std::unique_ptr<FeedAhead> feed(new FeedAhead(device, program, place));
   for (int i = 0; i < program.inputs_size(); ++i)
     ZC_RETURN_IF_ERROR(feed->addInput(i, map));
   ZC_ASSIGN_OR_RETURN(feed->written, device.createEvent());
@@ -20,7 +17,7 @@ FeedAhead::create(Device &device, const plan::Program &program,
 }
 
 void *FeedAhead::placeOf(int input) const {
-  return place.base() + fedAheadOffset(*theProgram, input);
+  return place + fedAheadOffset(*theProgram, input);
 }
 
 Status FeedAhead::addInput(int index, const AddressMap &map) {

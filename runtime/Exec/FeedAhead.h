@@ -15,26 +15,26 @@ namespace zc {
 
 class FeedAhead {
 public:
-  /// For `theProgram`, whose buffers lie as `map` says.
+  /// For `theProgram`, whose buffers lie as `map` says; what is on its way lies
+  /// from `place` on, as fedAheadOffset() says.
   static Result<std::unique_ptr<FeedAhead>>
-  create(Device &device, const plan::Program &theProgram,
-         const AddressMap &map);
+  create(Device &device, const plan::Program &theProgram, const AddressMap &map,
+         char *place);
 
   const plan::Program *program() const { return theProgram; }
-  uint64_t bytes() const { return place.bytes(); }
 
   Status write(int input, const void *bytes);
   Status take();
 
 private:
-  FeedAhead(Device &device, const plan::Program &program)
-      : device(device), theProgram(&program) {}
+  FeedAhead(Device &device, const plan::Program &program, char *place)
+      : device(device), theProgram(&program), place(place) {}
   Status addInput(int index, const AddressMap &map);
   void *placeOf(int input) const;
 
   Device &device;
   const plan::Program *theProgram;
-  Region place;
+  char *const place;
   std::vector<std::unique_ptr<Executable>> copies; // to the inputs
   EventId written = 0, taken = 0;                  // all inputs
   bool wasTaken = false;

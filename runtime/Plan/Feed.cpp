@@ -15,14 +15,13 @@ const plan::Program *programFedAhead(const plan::Manifest &manifest) {
 }
 
 uint64_t fedAheadOffset(const plan::Program &program, int index) {
-  constexpr uint64_t kAlignment = 64;
   uint64_t offset = 0;
   for (int i = 0; i < index; ++i) {
     const plan::Input &input = program.inputs(i);
     Result<uint64_t> bytes =
         byteCount(program.buffers(int(input.buffer())).type());
     if (bytes.ok())
-      offset += (*bytes + kAlignment - 1) / kAlignment * kAlignment;
+      offset += alignBuffer(*bytes);
   }
   return offset;
 }

@@ -10,6 +10,13 @@
 
 namespace zc {
 
+/// Every state and buffer begins at a multiple of so many bytes.
+constexpr uint64_t kBufferAlignment = 64;
+
+constexpr uint64_t alignBuffer(uint64_t offset) {
+  return (offset + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment;
+}
+
 /// Bytes of one element; 0 for a type that does not exist.
 uint64_t elementBytes(plan::DataType type);
 

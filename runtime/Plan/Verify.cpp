@@ -11,7 +11,6 @@ namespace {
 // More than any machine has; keeps sums of sizes far from overflow.
 constexpr uint64_t kMaxRegion = uint64_t(1) << 48;
 constexpr uint32_t kMaxThreads = 4096;
-constexpr uint64_t kAlignment = 64;
 
 template <typename... Parts> Status bad(const Parts &...parts) {
   return makeError(StatusCode::Corrupt, "the manifest is damaged: ", parts...);
@@ -40,9 +39,9 @@ Status verifyState(const plan::State &state, const plan::Manifest &manifest,
   Result<uint64_t> bytes = byteCount(state.type());
   if (!bytes.ok())
     return bad(who, " is ", bytes.status().message());
-  if (state.offset() % kAlignment != 0)
+  if (state.offset() % kBufferAlignment != 0)
     return bad(who, " begins at ", state.offset(), ", not a multiple of ",
-               kAlignment);
+               kBufferAlignment);
   const uint64_t region = state.offloaded() ? manifest.offloaded_bytes()
                                             : manifest.persistent_bytes();
   if (state.offset() > region || *bytes > region - state.offset())

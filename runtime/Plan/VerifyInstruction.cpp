@@ -10,7 +10,6 @@ template <typename... Parts> Status bad(const Parts &...parts) {
   return makeError(StatusCode::Corrupt, parts...);
 }
 
-constexpr uint64_t kAlignment = 64;
 constexpr int64_t kMaxDim = int64_t(1) << 40;
 
 Result<const plan::Buffer *> anyBufferAt(const plan::Program &program,
@@ -76,7 +75,7 @@ Status verifyWorkspace(const plan::Program &program, uint32_t index) {
   ZC_ASSIGN_OR_RETURN(const plan::Buffer *buffer, bufferAt(program, index));
   if (buffer->type().dtype() != plan::U8 || buffer->type().dims_size() != 1)
     return bad("its workspace is ", printType(buffer->type()));
-  if (buffer->offset() % kAlignment != 0)
+  if (buffer->offset() % kBufferAlignment != 0)
     return bad("its workspace begins at ", buffer->offset());
   return Status();
 }

@@ -128,11 +128,12 @@ class Losses(Fake):
 class Memory(Fake):
 
     def check(self, *options):
-        """All that is asked of the GPU is the plan's peak, which the log has."""
+        """All that is asked of the GPU is the plan's peak, at once; the log has
+        it too."""
         artifact = self.artifact("mlp", *options)
         calls = self.run_fixture("mlp", artifact, 2)
-        asked = sum(int(call.split()[1]) for call in calls
-                    if call.startswith("cuMemAlloc "))
+        asked, = [int(call.split()[1]) for call in calls
+                  if call.startswith("cuMemAlloc ")]
         logged = {line["peak_bytes"] for line in read_log(self.log)}
         self.assertEqual(logged, {asked}, options)
         self.assertEqual(self.memory_of(artifact)["peak"], asked, options)
