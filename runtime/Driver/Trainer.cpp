@@ -52,16 +52,24 @@ private:
   void warnOfChanges(const TrainState &saved) const;
   void decideTotal();
   Status openOutputs();
+  /// What a step says of itself.
+  struct StepMetrics {
+    Metric loss = {0, "0"};
+    std::optional<Metric> skipped, scale; // of a scaled loss
+    std::optional<Metric> norm;           // if anybody asks for it
+  };
+
   Status runStep();
+  Result<StepMetrics> computeStep();
   Status runPrograms();
   Status explainEnd(const Status &ran) const;
   void findSamples(int64_t step, int64_t part);
   void feedAhead(int64_t part);
   Status checkLoss(const Metric &loss);
   Result<std::string> explainLoss();
-  Status checkScale() const;
+  Status checkScale(const StepMetrics &metrics) const;
   std::string printKept() const;
-  Status logStep(const Metric &loss, double seconds);
+  Status logStep(const StepMetrics &metrics, double seconds);
   Status evaluate();
   Status save();
   Status measureLimits();
@@ -325,21 +333,37 @@ Status Trainer::finishTrace() {
 
 Status Trainer::runStep() {
   Clock::time_point begin = Clock::now();
-  Executor &executor = session->executor();
   appliedRate = options.learningRate.at(state.step + 1, total);
+  Result<StepMetrics> metrics = computeStep();
+  if (!metrics.ok())
+    return explainEnd(metrics.status());
+  Status sound = checkLoss(metrics->loss);
+  ZC_RETURN_IF_ERROR(agreeOnStep(sound.ok() ? checkScale(*metrics) : sound));
+  ++state.step;
+  return logStep(*metrics, secondsSince(begin));
+}
+
+/// All that the step needs of the device: only here can it fail in one.
+Result<Trainer::StepMetrics> Trainer::computeStep() {
+  Executor &executor = session->executor();
   if (learningRate)
     ZC_RETURN_IF_ERROR(executor.writeState(*learningRate, 0, &appliedRate,
                                            sizeof(appliedRate)));
-  if (Status ran = runPrograms(); !ran.ok())
-    return explainEnd(ran);
+  ZC_RETURN_IF_ERROR(runPrograms());
+  StepMetrics metrics;
   ZC_ASSIGN_OR_RETURN(std::optional<Metric> loss,
                       readMetric(executor, program(), "loss"));
-  if (!loss)
-    loss = Metric{0, "0"};
-  Status sound = checkLoss(*loss);
-  ZC_RETURN_IF_ERROR(agreeOnStep(sound.ok() ? checkScale() : sound));
-  ++state.step;
-  return logStep(*loss, secondsSince(begin));
+  if (loss)
+    metrics.loss = *loss;
+  ZC_ASSIGN_OR_RETURN(metrics.skipped,
+                      readMetric(executor, program(), "skipped"));
+  ZC_ASSIGN_OR_RETURN(metrics.scale,
+                      readMetric(executor, program(), "loss_scale"));
+  if (log || events) {
+    ZC_ASSIGN_OR_RETURN(metrics.norm,
+                        readMetric(executor, program(), "grad_norm"));
+  }
+  return metrics;
 }
 
 /// Of a step that could not be computed. Other ranks' failures are theirs to
@@ -418,13 +442,9 @@ Result<std::string> Trainer::explainLoss() {
 
 /// Of a scaled loss: says that the step was skipped, and ends a run that would
 /// skip for ever.
-Status Trainer::checkScale() const {
-  Executor &executor = session->executor();
-  ZC_ASSIGN_OR_RETURN(std::optional<Metric> skipped,
-                      readMetric(executor, program(), "skipped"));
-  ZC_ASSIGN_OR_RETURN(std::optional<Metric> scale,
-                      readMetric(executor, program(), "loss_scale"));
-  if (!skipped || !scale || skipped->value == 0)
+Status Trainer::checkScale(const StepMetrics &metrics) const {
+  const std::optional<Metric> &scale = metrics.scale;
+  if (!metrics.skipped || !scale || metrics.skipped->value == 0)
     return Status();
   // Below it gradients are lost that fp16 holds unscaled.
   constexpr double kLeastScale = 1;
@@ -441,7 +461,8 @@ Status Trainer::checkScale() const {
   return Status();
 }
 
-Status Trainer::logStep(const Metric &loss, double seconds) {
+Status Trainer::logStep(const StepMetrics &metrics, double seconds) {
+  const Metric &loss = metrics.loss;
   if (firstLoss.empty())
     firstLoss = loss.text;
   lastLoss = loss.text;
@@ -453,10 +474,9 @@ Status Trainer::logStep(const Metric &loss, double seconds) {
   record.step = state.step;
   record.loss = loss.text;
   record.lr = appliedRate;
-  ZC_ASSIGN_OR_RETURN(std::optional<Metric> norm,
-                      readMetric(session->executor(), program(), "grad_norm"));
-  if (norm)
-    record.gradNorm = std::isfinite(norm->value) ? norm->text : "null";
+  if (metrics.norm)
+    record.gradNorm =
+        std::isfinite(metrics.norm->value) ? metrics.norm->text : "null";
   record.stepMs = seconds * 1e3;
   record.samplesPerSecond = rate;
   record.peakBytes = peakBytes;

@@ -5,6 +5,7 @@ compute what they are asked for in their own terms. So the losses are PyTorch's,
 or kernels, calls or their order are wrong."""
 import json
 import os
+import shutil
 import unittest
 
 import numpy as np
@@ -299,11 +300,49 @@ class Failures(Fake):
         self.assertEqual([line["step"] for line in read_log(self.log)],
                          [1, 2, 3, 4, 5])
 
+    def test_a_gpu_that_falls_off_while_the_next_batch_comes(self):
+        """At each of the calls that bring a batch beside a step, and those that
+        hand it to the next."""
+        artifact, folder = self.artifact("mlp"), self.folder / "ckpt"
+        save = ("--checkpoint", folder, "--save-every", "1")
+        whole = self.run_fixture("mlp", artifact, 3, *save)
+        losses = [line["loss"] for line in read_log(self.log)]
+        # `init` and step 1; what comes beside step 2 is for step 3.
+        launches = [i for i, call in enumerate(whole)
+                    if call == "cuGraphLaunch stream 0"]
+        feeding = next(i for i in range(launches[2], len(whole))
+                       if whole[i].startswith("cuMemcpyHtoDAsync"))
+        failures = {}
+        for i in range(feeding, launches[3]):
+            name = whole[i].split()[0]
+            failures.setdefault(name, sum(call.split()[0] == name
+                                          for call in whole[:i + 1]))
+        self.assertLess({"cuMemcpyHtoDAsync", "cuEventRecord",
+                         "cuStreamSynchronize", "cuStreamWaitEvent",
+                         "cuMemcpyDtoDAsync", "cuMemcpyDtoHAsync"},
+                        set(failures))
+        for name, nth in failures.items():
+            shutil.rmtree(folder)
+            err = self.fails(1, ["the GPU failed", "step-[12]'.* is kept",
+                                 "--resume"],
+                             *self.command("mlp", artifact, 3, *save),
+                             env={**self.gpu, "ZC_FAKE_CUDA_FAIL":
+                                  f"{name}:{nth}:719"})
+            self.assertEqual(err.count("the GPU failed"), 1, err)
+            kept = latest_step(folder)
+            self.assertRegex(err, f"{kept.name}',? is kept")
+            self.zc(*self.command("mlp", artifact, 3, *save), "--resume",
+                    env=self.gpu)
+            self.assertEqual([line["loss"] for line in read_log(self.log)],
+                             losses, (name, kept.name))
+
     def test_out_of_memory(self):
-        self.fails(1, ["the plan needs [0-9]+ bytes on the GPU",
-                       "--memory-budget"],
-                   *self.command("mlp", self.artifact("mlp"), 1),
-                   env={**self.gpu, "ZC_FAKE_CUDA_MEMORY": "1000"})
+        artifact = self.artifact("mlp")
+        peak = self.memory_of(artifact)["peak"]
+        self.fails(1, [f"the plan needs {peak} bytes on the GPU",
+                       f"has {peak - 1} of its", "--memory-budget"],
+                   *self.command("mlp", artifact, 1),
+                   env={**self.gpu, "ZC_FAKE_CUDA_MEMORY": str(peak - 1)})
 
     def test_a_gpu_too_old(self):
         self.fails(1, ["needs a GPU of sm_80 or newer", "Fake GPU, sm_75",

@@ -6,7 +6,8 @@
 //
 // ZC_FAKE_CUDA_ARCH=90, ZC_FAKE_CUDA_GPUS=1, ZC_FAKE_CUDA_MEMORY=bytes,
 // ZC_FAKE_CUDA_PINNED=bytes (the most that the host gives at once),
-// ZC_FAKE_CUDA_FAIL=call:nth:error, ZC_FAKE_CUDA_LOG=file,
+// ZC_FAKE_CUDA_FAIL=call:nth:error (behind 719 every call fails),
+// ZC_FAKE_CUDA_LOG=file,
 // ZC_FAKE_CUDA_EAGER=stream: whose work a graph does as soon as it may (0).
 #include "test/unit/runtime/Device/Cuda/FakeDriver.h"
 #include "test/unit/runtime/Device/Cuda/PtxMachine.h"
@@ -72,6 +73,7 @@ struct State {
   std::map<std::string, int> counts;
   std::map<void *, size_t> memory;
   size_t used = 0;
+  bool lost = false; // the GPU
   std::map<std::thread::id, int> streams; // ranks are threads
   std::atomic<int> events{0};
 };
@@ -110,9 +112,14 @@ CUresult note(const std::string &call, const std::string &what = "") {
   std::getline(parts, name, ':');
   std::getline(parts, when, ':');
   std::getline(parts, error, ':');
-  return name == call && std::atoi(when.c_str()) <= nth
-             ? CUresult(std::atoi(error.c_str()))
-             : CUDA_SUCCESS;
+  CUresult result = CUresult(std::atoi(error.c_str()));
+  bool fails = name == call && std::atoi(when.c_str()) <= nth;
+  // Behind such an error nothing works any more.
+  if (fails && result == CUDA_ERROR_LAUNCH_FAILED)
+    s.lost = true;
+  if (s.lost && call.compare(0, 2, "cu") == 0)
+    return CUDA_ERROR_LAUNCH_FAILED;
+  return fails ? result : CUDA_SUCCESS;
 }
 
 template <typename... Parts> std::string text(const Parts &...parts) {
@@ -249,6 +256,7 @@ extern "C" const char *zcFakeCudaCalls() {
 extern "C" void zcFakeCudaForget() {
   state().calls.clear();
   state().counts.clear();
+  state().lost = false;
 }
 
 //===----------------------------------------------------------------------===//
