@@ -73,7 +73,7 @@ struct State {
   std::map<std::string, int> counts;
   std::map<void *, size_t> memory;
   size_t used = 0;
-  bool lost = false; // the GPU
+  bool lost = false;                      // the GPU
   std::map<std::thread::id, int> streams; // ranks are threads
   std::atomic<int> events{0};
 };
