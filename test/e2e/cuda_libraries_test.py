@@ -172,11 +172,11 @@ class Against(Fake):
         for precision, tolerance in (("fp32", 1e-5), ("bf16", 0.02)):
             expected = self.losses(model, "cpu", data, precision)
             losses = self.losses(model, "cuda", data, precision)
-            self.assertIn("cudnnConvolution", self.last_calls())
+            self.assertIn(": convolution", self.last_calls())
             np.testing.assert_allclose(losses, expected, rtol=tolerance)
             generated = self.losses(model, "cuda", data, precision,
                                     ZC_CUDA_CONVOLUTION="0")
-            self.assertNotIn("cudnnConvolution", self.last_calls())
+            self.assertNotIn(": convolution", self.last_calls())
             np.testing.assert_allclose(generated, expected, rtol=tolerance)
 
     def check_max_pools(self, name):
@@ -198,9 +198,9 @@ class Against(Fake):
         expected = evaluate("cpu")
         scale = {"rtol": 1e-5, "atol": 1e-5 * np.abs(expected).max()}
         np.testing.assert_allclose(evaluate("cuda"), expected, **scale)
-        self.assertIn("cudnnPoolingForward", self.last_calls())
+        self.assertIn(": pool", self.last_calls())
         generated = evaluate("cuda", ZC_CUDA_POOLING="0")
-        self.assertNotIn("cudnnPoolingForward", self.last_calls())
+        self.assertNotIn(": pool", self.last_calls())
         np.testing.assert_allclose(generated, expected, **scale)
 
     def test_max_pools_of_evaluation(self):

@@ -1,6 +1,5 @@
 #include "runtime/Device/Cuda/Attention.h"
 #include "runtime/Device/Cuda/Advice.h"
-#include "runtime/Device/Cuda/DnnGraph.h"
 
 #include <limits>
 
@@ -17,8 +16,7 @@ enum Buffer { Q, K, V, O, LogSumExp, GradO, GradQ, GradK, GradV };
 /// front end makes them: nothing here may be reordered or simplified.
 class GraphBuilder {
 public:
-  GraphBuilder(DnnGraph &graph, const DnnBackend &dnn,
-               const AttentionLaunch &launch)
+  GraphBuilder(DnnGraph &graph, const Dnn &dnn, const AttentionLaunch &launch)
       : graph(graph), dnn(dnn), launch(launch), b(launch.spec.batch),
         h(launch.spec.heads), sq(launch.spec.queries), sk(launch.spec.keys),
         d(launch.spec.width), type(launch.spec.type == kernels::ElementType::F16
@@ -163,123 +161,112 @@ private:
   }
 
   DnnGraph &graph;
-  const DnnBackend &dnn;
+  const Dnn &dnn;
   const AttentionLaunch &launch;
   int64_t b, h, sq, sk, d;
   cudnnDataType_t type;
   Tensor scale = -1;
 };
 
-class AttentionExecutable final : public CudaExecutable {
-public:
-  AttentionExecutable(const DnnBackend &dnn, const Driver &driver,
-                      AttentionLaunch launch)
-      : dnn(dnn), driver(driver), launch(std::move(launch)), graph(dnn) {}
+/// What versions of the library are known to compute wrongly, of what is not
+/// refused when a model is compiled.
+Status checkVersion(const Dnn &dnn, const kernels::AttentionSpec &spec) {
+  if (spec.masked || spec.type == kernels::ElementType::F32)
+    return makeError(StatusCode::Unsupported,
+                     "cuDNN's attention is for 16 bits and without a mask");
+  constexpr size_t kBrokenFirst = 91000, kBrokenLast = 91001;
+  constexpr size_t kWholeTilesLast = 91500;
+  constexpr int64_t kTile = 128;
+  size_t version = dnn.cudnnGetVersion();
+  if (version >= kBrokenFirst && version <= kBrokenLast)
+    return makeError(StatusCode::Unsupported,
+                     "its attention is wrong in versions 9.10.0 and 9.10.1; "
+                     "install another version");
+  if (spec.backward && version <= kWholeTilesLast && spec.keys % kTile != 0)
+    return makeError(StatusCode::Unsupported,
+                     "up to version 9.15 its gradient needs a multiple of ",
+                     kTile, " keys; install a newer version");
+  return Status();
+}
 
-  Status create() {
-    const kernels::AttentionSpec &spec = launch.spec;
-    ZC_RETURN_IF_ERROR(checkVersion());
-    GraphBuilder builder(graph, dnn, launch);
-    if (!spec.backward) {
-      builder.forward();
-      return graph.build(launch.workspace, launch.workspaceBytes);
-    }
-    uint64_t queries = uint64_t(spec.batch * spec.heads * spec.queries);
-    uint64_t sums = roundUp(4 * queries);
-    gradientBytes = 4 * queries * uint64_t(spec.width);
-    uint64_t own = sums + roundUp(gradientBytes);
-    if (launch.workspaceBytes < own)
-      return makeError(
-          StatusCode::ResourceExhausted, "attention's gradient needs ", own,
-          " bytes of workspace, and ", launch.workspaceBytes, " are planned");
-    char *workspace = static_cast<char *>(launch.workspace);
-    gradient = workspace + sums;
-    builder.backward(reinterpret_cast<float *>(workspace),
-                     reinterpret_cast<float *>(gradient));
-    return graph.build(workspace + own, launch.workspaceBytes - own);
-  }
+uint64_t roundUp(uint64_t bytes) { return (bytes + 255) / 256 * 256; }
+
+/// The gradient: sums and the gradient of q in float32 come first in the
+/// workspace.
+class GradientExecutable final : public CudaExecutable {
+public:
+  GradientExecutable(const Driver &driver, void *gradient, uint64_t bytes,
+                     std::unique_ptr<Executable> graph)
+      : driver(driver), gradient(reinterpret_cast<CUdeviceptr>(gradient)),
+        bytes(bytes), graph(std::move(graph)) {}
 
   Status enqueue(CUstream stream) override {
-    if (gradient) // versions before 9.6 begin with what is there
-      ZC_CUDA_CALL(driver, cuMemsetD8Async,
-                   reinterpret_cast<CUdeviceptr>(gradient), 0, gradientBytes,
-                   stream);
-    return graph.enqueue(stream);
+    // Versions before 9.6 begin with what is there.
+    ZC_CUDA_CALL(driver, cuMemsetD8Async, gradient, 0, bytes, stream);
+    return static_cast<CudaExecutable &>(*graph).enqueue(stream);
   }
 
 private:
-  static uint64_t roundUp(uint64_t bytes) { return (bytes + 255) / 256 * 256; }
-
-  /// What versions of the library are known to compute wrongly, of what is not
-  /// refused when a model is compiled.
-  Status checkVersion() const {
-    const kernels::AttentionSpec &spec = launch.spec;
-    if (spec.masked || spec.type == kernels::ElementType::F32)
-      return makeError(StatusCode::Unsupported,
-                       "cuDNN's attention is for 16 bits and without a mask");
-    constexpr size_t kBrokenFirst = 91000, kBrokenLast = 91001;
-    constexpr size_t kWholeTilesLast = 91500;
-    constexpr int64_t kTile = 128;
-    size_t version = dnn.cudnnGetVersion();
-    if (version >= kBrokenFirst && version <= kBrokenLast)
-      return makeError(StatusCode::Unsupported,
-                       "its attention is wrong in versions 9.10.0 and 9.10.1; "
-                       "install another version");
-    if (spec.backward && version <= kWholeTilesLast && spec.keys % kTile != 0)
-      return makeError(StatusCode::Unsupported,
-                       "up to version 9.15 its gradient needs a multiple of ",
-                       kTile, " keys; install a newer version");
-    return Status();
-  }
-
-  const DnnBackend &dnn;
   const Driver &driver;
-  AttentionLaunch launch;
-  DnnGraph graph;
-  char *gradient = nullptr;
-  uint64_t gradientBytes = 0;
+  CUdeviceptr gradient;
+  uint64_t bytes;
+  std::unique_ptr<Executable> graph;
 };
 
-class CudnnAttentions final : public Attentions {
-public:
-  explicit CudnnAttentions(const Driver &driver) : driver(driver) {}
+ExecutableResult makeForward(DnnPlans &plans, const AttentionLaunch &launch) {
+  auto graph =
+      std::make_shared<DnnGraph>(plans.library(), DnnGraph::Rounding::AnyOrder);
+  GraphBuilder(*graph, plans.library(), launch).forward();
+  return plans.make(std::move(graph), launch.workspace, launch.workspaceBytes);
+}
 
-  Status open() { return dnn.open(); }
+ExecutableResult makeGradient(const Driver &driver, DnnPlans &plans,
+                              const AttentionLaunch &launch) {
+  const kernels::AttentionSpec &spec = launch.spec;
+  uint64_t queries = uint64_t(spec.batch * spec.heads * spec.queries);
+  uint64_t sums = roundUp(4 * queries);
+  uint64_t gradientBytes = 4 * queries * uint64_t(spec.width);
+  uint64_t own = sums + roundUp(gradientBytes);
+  if (launch.workspaceBytes < own)
+    return makeError(
+        StatusCode::ResourceExhausted, "attention's gradient needs ", own,
+        " bytes of workspace, and ", launch.workspaceBytes, " are planned");
+  char *workspace = static_cast<char *>(launch.workspace);
+  char *gradient = workspace + sums;
+  auto graph =
+      std::make_shared<DnnGraph>(plans.library(), DnnGraph::Rounding::AnyOrder);
+  GraphBuilder(*graph, plans.library(), launch)
+      .backward(reinterpret_cast<float *>(workspace),
+                reinterpret_cast<float *>(gradient));
+  ZC_ASSIGN_OR_RETURN(std::unique_ptr<Executable> made,
+                      plans.make(std::move(graph), workspace + own,
+                                 launch.workspaceBytes - own));
+  return std::unique_ptr<Executable>(std::make_unique<GradientExecutable>(
+      driver, gradient, gradientBytes, std::move(made)));
+}
 
-  ExecutableResult make(const AttentionLaunch &launch) override {
-    auto attention = std::make_unique<AttentionExecutable>(dnn, driver, launch);
-    Status status = attention->create();
-    if (!status.ok())
-      return adviseOnLack(status, "cuDNN " + printVersion(),
-                          describe(launch.spec), "ZC_CUDA_ATTENTION");
-    return std::unique_ptr<Executable>(std::move(attention));
-  }
-
-private:
-  static std::string describe(const kernels::AttentionSpec &spec) {
-    return strCat(spec.causal ? "causal attention" : "attention",
-                  spec.backward ? "'s gradient" : "", " in ",
-                  printType(spec.type), " of ", spec.batch, " x ", spec.queries,
-                  " queries to ", spec.keys, " keys, ", spec.heads,
-                  " heads of ", spec.width);
-  }
-
-  std::string printVersion() const {
-    size_t version = dnn.cudnnGetVersion();
-    return strCat(version / 10000, ".", version / 100 % 100, ".",
-                  version % 100);
-  }
-
-  const Driver &driver;
-  DnnBackend dnn;
-};
+std::string describe(const kernels::AttentionSpec &spec) {
+  return strCat(spec.causal ? "causal attention" : "attention",
+                spec.backward ? "'s gradient" : "", " in ",
+                printType(spec.type), " of ", spec.batch, " x ", spec.queries,
+                " queries to ", spec.keys, " keys, ", spec.heads, " heads of ",
+                spec.width);
+}
 
 } // namespace
 
-Result<std::unique_ptr<Attentions>> Attentions::open(const Driver &driver) {
-  auto attentions = std::make_unique<CudnnAttentions>(driver);
-  ZC_RETURN_IF_ERROR(attentions->open());
-  return std::unique_ptr<Attentions>(std::move(attentions));
+ExecutableResult makeAttention(const Driver &driver, DnnPlans &plans,
+                               const AttentionLaunch &launch) {
+  const Dnn &dnn = plans.library();
+  Status status = checkVersion(dnn, launch.spec);
+  ExecutableResult made =
+      status.ok() ? launch.spec.backward ? makeGradient(driver, plans, launch)
+                                         : makeForward(plans, launch)
+                  : ExecutableResult(status);
+  if (!made.ok())
+    return adviseOnLack(made.status(), "cuDNN " + dnn.printVersion(),
+                        describe(launch.spec), "ZC_CUDA_ATTENTION");
+  return made;
 }
 
 } // namespace zc::cuda

@@ -2,19 +2,14 @@
 #ifndef ZC_RUNTIME_DEVICE_CUDA_ATTENTION_H
 #define ZC_RUNTIME_DEVICE_CUDA_ATTENTION_H
 
-#include "runtime/Device/Cuda/Executables.h"
+#include "runtime/Device/Cuda/DnnPlans.h"
 
 namespace zc::cuda {
 
-class Attentions {
-public:
-  static Result<std::unique_ptr<Attentions>> open(const Driver &driver);
-  virtual ~Attentions() = default;
-
-  /// Attention on bfloat16 or float16 without a mask, or its gradients.
-  /// Unsupported where cuDNN has no plan for it.
-  virtual ExecutableResult make(const AttentionLaunch &launch) = 0;
-};
+/// Attention on bfloat16 or float16 without a mask, or its gradients, whose
+/// sums are in no fixed order. Unsupported where cuDNN has no plan for it.
+ExecutableResult makeAttention(const Driver &driver, DnnPlans &plans,
+                               const AttentionLaunch &launch);
 
 } // namespace zc::cuda
 

@@ -2,13 +2,12 @@
 #ifndef ZC_RUNTIME_DEVICE_CUDA_CONVOLUTION_H
 #define ZC_RUNTIME_DEVICE_CUDA_CONVOLUTION_H
 
-#include "runtime/Device/Cuda/Dnn.h"
+#include "runtime/Device/Cuda/DnnPlans.h"
 
 namespace zc::cuda {
 
-/// Takes the library's first choice among the algorithms that the workspace
-/// suffices for.
-ExecutableResult makeConvolution(const Dnn &dnn,
+/// Products of float32 are exact unless ZC_CUDA_TF32=1 asks for tensor cores.
+ExecutableResult makeConvolution(DnnPlans &plans,
                                  const ConvolutionLaunch &launch);
 
 } // namespace zc::cuda

@@ -140,12 +140,7 @@ private:
     return Status();
   }
 
-  Status openDnn() {
-    if (!dnn) {
-      ZC_ASSIGN_OR_RETURN(dnn, Dnn::open());
-    }
-    return Status();
-  }
+  ExecutableResult makeDnn(const Launch &launch);
 
   const Driver &driver;
   Gpu gpu;
@@ -157,8 +152,7 @@ private:
   std::mutex copying; // the threads of two streams stage by turns
   std::unique_ptr<Module> code;
   std::unique_ptr<Matmuls> matmuls;
-  std::unique_ptr<Dnn> dnn;
-  std::unique_ptr<Attentions> attentions;
+  std::unique_ptr<DnnPlans> dnn;
 };
 
 CudaDevice::~CudaDevice() {
@@ -254,25 +248,24 @@ Result<std::unique_ptr<Executable>> CudaDevice::prepare(const Launch &launch) {
     }
     return matmuls->make(*matmul);
   }
-  if (auto *convolution = std::get_if<ConvolutionLaunch>(&launch)) {
-    ZC_RETURN_IF_ERROR(openDnn());
-    return makeConvolution(*dnn, *convolution);
-  }
-  if (auto *pooling = std::get_if<PoolingLaunch>(&launch)) {
-    ZC_RETURN_IF_ERROR(openDnn());
-    return makePooling(*dnn, *pooling);
-  }
-  if (auto *attention = std::get_if<AttentionLaunch>(&launch)) {
-    if (!attentions) {
-      ZC_ASSIGN_OR_RETURN(attentions, Attentions::open(driver));
-    }
-    return attentions->make(*attention);
-  }
   if (auto *copy = std::get_if<CopyLaunch>(&launch))
     return makeCopy(driver, *copy, offloaded.contains(copy->source),
                     offloaded.contains(copy->destination));
-  return makeError(StatusCode::Unsupported,
-                   "no library computes it on GPUs; compile the model again");
+  return makeDnn(launch);
+}
+
+ExecutableResult CudaDevice::makeDnn(const Launch &launch) {
+  if (std::holds_alternative<SparseLaunch>(launch))
+    return makeError(StatusCode::Unsupported,
+                     "no library computes it on GPUs; compile the model again");
+  if (!dnn) {
+    ZC_ASSIGN_OR_RETURN(dnn, DnnPlans::open(driver, streams[0]));
+  }
+  if (auto *convolution = std::get_if<ConvolutionLaunch>(&launch))
+    return makeConvolution(*dnn, *convolution);
+  if (auto *pooling = std::get_if<PoolingLaunch>(&launch))
+    return makePooling(*dnn, *pooling);
+  return makeAttention(driver, *dnn, std::get<AttentionLaunch>(launch));
 }
 
 Status CudaDevice::launch(Executable &executable, StreamId stream) {

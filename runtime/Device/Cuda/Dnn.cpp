@@ -1,34 +1,67 @@
 #include "runtime/Device/Cuda/Dnn.h"
 #include "runtime/Device/Cuda/Library.h"
 
+#include <array>
+
 namespace zc::cuda {
 
 Dnn::~Dnn() {
+  if (described)
+    cudnnBackendDestroyDescriptor(described);
   if (handle)
     cudnnDestroy(handle);
 }
 
-Result<std::unique_ptr<Dnn>> Dnn::open() {
-  auto dnn = std::make_unique<Dnn>();
+Status Dnn::load() {
   const std::string name = "libcudnn.so.9";
   ZC_ASSIGN_OR_RETURN(void *library, openLibrary(name));
   Status found = findSymbols(library, name,
                              {
-#define F(name) {#name, reinterpret_cast<void **>(&dnn->name)},
+#define F(name) {#name, reinterpret_cast<void **>(&name)},
                                  ZC_CUDNN_FUNCTIONS(F)
 #undef F
                              });
-  ZC_RETURN_IF_ERROR(found);
-  ZC_DNN_CALL(*dnn, cudnnCreate, &dnn->handle);
+  return found;
+}
+
+Result<std::unique_ptr<Dnn>> Dnn::open() {
+  auto dnn = std::make_unique<Dnn>();
+  ZC_RETURN_IF_ERROR(dnn->load());
+  ZC_RETURN_IF_ERROR(dnn->check(dnn->cudnnCreate(&dnn->handle), "cudnnCreate"));
+  return dnn;
+}
+
+Result<std::unique_ptr<Dnn>> Dnn::openDescribed(const std::string &properties) {
+  auto dnn = std::make_unique<Dnn>();
+  ZC_RETURN_IF_ERROR(dnn->load());
+  ZC_RETURN_IF_ERROR(
+      dnn->check(dnn->cudnnBackendCreateDescriptor(
+                     CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, &dnn->described),
+                 "cudnnBackendCreateDescriptor"));
+  ZC_RETURN_IF_ERROR(dnn->check(
+      dnn->cudnnBackendSetAttribute(
+          dnn->described, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION,
+          CUDNN_TYPE_CHAR, int64_t(properties.size()), properties.data()),
+      "cudnnBackendSetAttribute"));
+  ZC_RETURN_IF_ERROR(dnn->check(dnn->cudnnBackendFinalize(dnn->described),
+                                "cudnnBackendFinalize"));
   return dnn;
 }
 
 Status Dnn::check(cudnnStatus_t status, const char *call) const {
   if (status == CUDNN_STATUS_SUCCESS)
     return Status();
+  std::array<char, 512> why = {};
+  cudnnGetLastErrorString(why.data(), why.size());
   bool lacks = CUDNN_STATUS_CATEGORY(status) == CUDNN_STATUS_NOT_SUPPORTED;
   return makeError(lacks ? StatusCode::Unsupported : StatusCode::Internal, call,
-                   ": ", cudnnGetErrorString(status));
+                   ": ", cudnnGetErrorString(status), why[0] ? ": " : "",
+                   why.data());
+}
+
+std::string Dnn::printVersion() const {
+  size_t version = cudnnGetVersion();
+  return strCat(version / 10000, ".", version / 100 % 100, ".", version % 100);
 }
 
 cudnnDataType_t Dnn::dataType(kernels::ElementType type) {
@@ -40,25 +73,6 @@ cudnnDataType_t Dnn::dataType(kernels::ElementType type) {
   default:
     return CUDNN_DATA_FLOAT;
   }
-}
-
-std::vector<int> Dnn::toInt(const std::vector<int64_t> &numbers) {
-  return {numbers.begin(), numbers.end()};
-}
-
-DnnTensor::~DnnTensor() {
-  if (descriptor)
-    dnn.cudnnDestroyTensorDescriptor(descriptor);
-}
-
-Status DnnTensor::describe(const kernels::StridedTensor &tensor) {
-  ZC_DNN_CALL(dnn, cudnnCreateTensorDescriptor, &descriptor);
-  std::vector<int> dims = Dnn::toInt(tensor.dims),
-                   strides = Dnn::toInt(tensor.strides);
-  ZC_DNN_CALL(dnn, cudnnSetTensorNdDescriptor, descriptor,
-              Dnn::dataType(tensor.type), int(dims.size()), dims.data(),
-              strides.data());
-  return Status();
 }
 
 } // namespace zc::cuda

@@ -1,12 +1,14 @@
-// cuDNN's calls on images as a table of functions, filled when the library is
-// opened: convolutions and poolings. Its graphs, DnnGraph.h, have a table of
-// their own.
+// cuDNN's graph functions as a table, filled when the library is opened, and
+// the GPU that plans are made for.
 #ifndef ZC_RUNTIME_DEVICE_CUDA_DNN_H
 #define ZC_RUNTIME_DEVICE_CUDA_DNN_H
 
-#include "runtime/Device/Cuda/Executables.h"
+#include "kernels/Spec.h"
+#include "runtime/Base/Status.h"
 
-#include <cudnn.h>
+#include <cudnn_graph.h>
+#include <memory>
+#include <string>
 
 namespace zc::cuda {
 
@@ -15,36 +17,29 @@ namespace zc::cuda {
   F(cudnnDestroy)                                                              \
   F(cudnnSetStream)                                                            \
   F(cudnnGetErrorString)                                                       \
-  F(cudnnCreateTensorDescriptor)                                               \
-  F(cudnnDestroyTensorDescriptor)                                              \
-  F(cudnnSetTensorNdDescriptor)                                                \
-  F(cudnnCreateFilterDescriptor)                                               \
-  F(cudnnDestroyFilterDescriptor)                                              \
-  F(cudnnSetFilterNdDescriptor)                                                \
-  F(cudnnCreateConvolutionDescriptor)                                          \
-  F(cudnnDestroyConvolutionDescriptor)                                         \
-  F(cudnnSetConvolutionNdDescriptor)                                           \
-  F(cudnnSetConvolutionGroupCount)                                             \
-  F(cudnnSetConvolutionMathType)                                               \
-  F(cudnnGetConvolutionForwardAlgorithm_v7)                                    \
-  F(cudnnGetConvolutionBackwardDataAlgorithm_v7)                               \
-  F(cudnnGetConvolutionBackwardFilterAlgorithm_v7)                             \
-  F(cudnnConvolutionForward)                                                   \
-  F(cudnnConvolutionBackwardData)                                              \
-  F(cudnnConvolutionBackwardFilter)                                            \
-  F(cudnnCreatePoolingDescriptor)                                              \
-  F(cudnnDestroyPoolingDescriptor)                                             \
-  F(cudnnSetPoolingNdDescriptor)                                               \
-  F(cudnnPoolingForward)
+  F(cudnnGetLastErrorString)                                                   \
+  F(cudnnGetVersion)                                                           \
+  F(cudnnBackendCreateDescriptor)                                              \
+  F(cudnnBackendDestroyDescriptor)                                             \
+  F(cudnnBackendSetAttribute)                                                  \
+  F(cudnnBackendGetAttribute)                                                  \
+  F(cudnnBackendFinalize)                                                      \
+  F(cudnnBackendExecute)
 
-/// The table, a member per function, and the library's handle.
 struct Dnn {
 #define F(name) decltype(&::name) name = nullptr;
   ZC_CUDNN_FUNCTIONS(F)
 #undef F
+  /// Of the GPU at hand; or else the description of one, for which plans are
+  /// made but not run.
   cudnnHandle_t handle = nullptr;
+  cudnnBackendDescriptor_t described = nullptr;
 
   static Result<std::unique_ptr<Dnn>> open();
+  /// `properties`: a GPU's, as the library writes them (JSON, from version 9.8
+  /// on). Needs no GPU, and of the driver no more than that it can be opened.
+  static Result<std::unique_ptr<Dnn>>
+  openDescribed(const std::string &properties);
   Dnn() = default;
   Dnn(const Dnn &) = delete;
   ~Dnn();
@@ -53,28 +48,13 @@ struct Dnn {
   /// not compute, else Internal.
   Status check(cudnnStatus_t status, const char *call) const;
 
+  /// "9.19.0".
+  std::string printVersion() const;
+
   static cudnnDataType_t dataType(kernels::ElementType type);
-  /// Sizes as the library takes them.
-  static std::vector<int> toInt(const std::vector<int64_t> &numbers);
-};
-
-/// Calls a function of the library and returns its error from this function.
-#define ZC_DNN_CALL(dnn, name, ...)                                            \
-  ZC_RETURN_IF_ERROR((dnn).check((dnn).name(__VA_ARGS__), #name))
-
-/// A tensor's descriptor.
-class DnnTensor {
-public:
-  explicit DnnTensor(const Dnn &dnn) : dnn(dnn) {}
-  DnnTensor(const DnnTensor &) = delete;
-  ~DnnTensor();
-
-  Status describe(const kernels::StridedTensor &tensor);
-  cudnnTensorDescriptor_t get() const { return descriptor; }
 
 private:
-  const Dnn &dnn;
-  cudnnTensorDescriptor_t descriptor = nullptr;
+  Status load();
 };
 
 } // namespace zc::cuda

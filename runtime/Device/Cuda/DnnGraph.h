@@ -1,64 +1,48 @@
 // A graph of cuDNN's operations, which one of its engines computes as a whole:
-// tensors and operations are described one by one, then a plan is chosen.
+// tensors and operations are described one by one, then a plan is chosen
+// (DnnPlans.h).
 #ifndef ZC_RUNTIME_DEVICE_CUDA_DNNGRAPH_H
 #define ZC_RUNTIME_DEVICE_CUDA_DNNGRAPH_H
 
-#include "kernels/Spec.h"
-#include "runtime/Base/Status.h"
+#include "runtime/Device/Cuda/Dnn.h"
 
-#include <cuda.h>
-#include <cudnn_graph.h>
 #include <deque>
 #include <initializer_list>
+#include <sstream>
 #include <vector>
 
 namespace zc::cuda {
 
-#define ZC_CUDNN_GRAPH_FUNCTIONS(F)                                            \
-  F(cudnnCreate)                                                               \
-  F(cudnnDestroy)                                                              \
-  F(cudnnSetStream)                                                            \
-  F(cudnnGetErrorString)                                                       \
-  F(cudnnGetLastErrorString)                                                   \
-  F(cudnnGetVersion)                                                           \
-  F(cudnnBackendCreateDescriptor)                                              \
-  F(cudnnBackendDestroyDescriptor)                                             \
-  F(cudnnBackendSetAttribute)                                                  \
-  F(cudnnBackendGetAttribute)                                                  \
-  F(cudnnBackendFinalize)                                                      \
-  F(cudnnBackendExecute)
-
-/// cuDNN's graph functions, and a handle to call them with.
-struct DnnBackend {
-#define F(name) decltype(&::name) name = nullptr;
-  ZC_CUDNN_GRAPH_FUNCTIONS(F)
-#undef F
-  cudnnHandle_t handle = nullptr;
-
-  DnnBackend() = default;
-  DnnBackend(const DnnBackend &) = delete;
-  ~DnnBackend();
-
-  Status open();
-  Status check(cudnnStatus_t status, const char *call) const;
-};
-
 /// Tensors are named by numbers, operations are given in an order in which they
-/// can be computed. What goes wrong on the way build() reports.
+/// can be computed. What goes wrong on the way finish() reports.
 class DnnGraph {
 public:
   using Tensor = int64_t;
   using Numbers = std::vector<int64_t>;
+  using Descriptor = cudnnBackendDescriptor_t;
 
-  explicit DnnGraph(const DnnBackend &dnn) : dnn(dnn) {}
+  /// What the engines may do to the numbers.
+  enum class Rounding : uint8_t {
+    Exact,      // products of float32 as they are, sums in a fixed order
+    FixedOrder, // sums in a fixed order, where there is such an engine
+    AnyOrder,
+  };
+
+  DnnGraph(const Dnn &dnn, Rounding rounding) : rounding(rounding), dnn(dnn) {
+    form << int(rounding) << '|';
+  }
   ~DnnGraph();
   DnnGraph(const DnnGraph &) = delete;
 
   /// Strides count elements, as dims do.
   Tensor inMemory(cudnnDataType_t type, const Numbers &dims,
                   const Numbers &strides, void *address);
-  /// One dim of 1, the same at every run.
-  Tensor scalar(float value);
+  Tensor inMemory(const kernels::StridedTensor &tensor, void *address) {
+    return inMemory(Dnn::dataType(tensor.type), tensor.dims, tensor.strides,
+                    address);
+  }
+  /// The same at every run; `rank` is that of the tensors that it meets.
+  Tensor scalar(float value, size_t rank = 4);
   /// What never is in memory.
   Tensor temporary(cudnnDataType_t type, const Numbers &dims,
                    const Numbers &strides);
@@ -71,18 +55,26 @@ public:
   void multiply(Tensor lhs, Tensor rhs, Tensor result);
   /// The same memory seen with other dims and strides.
   void reshape(Tensor input, Tensor result);
+  /// The spec's kind decides which of the three is the result.
+  void convolve(const kernels::ConvolutionSpec &spec, Tensor source,
+                Tensor filter, Tensor destination);
+  void pool(const kernels::PoolingSpec &spec, Tensor source,
+            Tensor destination);
 
-  /// Chooses the library's first plan that `workspaceBytes` suffice for;
-  /// Unsupported where it has none.
-  Status build(void *workspace, uint64_t workspaceBytes);
+  /// The graph's descriptor, or the error of the first call that failed.
+  Result<Descriptor> finish();
 
-  Status enqueue(CUstream stream) const;
+  /// Graphs of one form have the same plans; addresses are no part of it.
+  std::string getForm() const { return form.str(); }
+
+  /// The tensors' numbers and addresses for a run.
+  Result<Descriptor> pack(void *workspace);
+
+  const Rounding rounding;
 
 private:
-  using Descriptor = cudnnBackendDescriptor_t;
-
   static int64_t idOf(Tensor tensor) { return tensor + 1; }
-  Descriptor create(cudnnBackendDescriptorType_t type, const char *what);
+  Descriptor create(cudnnBackendDescriptorType_t type);
   void set(Descriptor descriptor, cudnnBackendAttributeName_t name,
            cudnnBackendAttributeType_t type, int64_t count, const void *values);
   template <typename T>
@@ -95,29 +87,24 @@ private:
     set(descriptor, name, CUDNN_TYPE_INT64, int64_t(values.size()),
         values.data());
   }
+  /// Whole numbers as fractions.
+  void setFractions(Descriptor descriptor, cudnnBackendAttributeName_t name,
+                    const Numbers &values);
   void setTensor(Descriptor descriptor, cudnnBackendAttributeName_t name,
-                 Tensor tensor) {
-    set(descriptor, name, CUDNN_TYPE_BACKEND_DESCRIPTOR,
-        tensors[size_t(tensor)]);
-  }
+                 Tensor tensor);
   void finalize(Descriptor descriptor);
+  void add(Descriptor operation);
   void note(cudnnStatus_t result, const char *call);
-  Descriptor describe(cudnnDataType_t type, const Numbers &dims,
-                      const Numbers &strides, bool isVirtual, bool isByValue);
-  Tensor add(Descriptor descriptor, void *address);
+  Tensor describe(cudnnDataType_t type, const Numbers &dims,
+                  const Numbers &strides, bool isVirtual, bool isByValue,
+                  void *address);
 
-  Status choose(Descriptor operations, uint64_t workspaceBytes);
-  Result<std::vector<Descriptor>> rank(Descriptor operations,
-                                       cudnnBackendHeurMode_t mode);
-  Result<uint64_t> plan(Descriptor engine);
-  void pack(void *workspace);
-
-  const DnnBackend &dnn;
+  const Dnn &dnn;
   Status status; // of the first call that failed
+  std::ostringstream form;
   std::vector<Descriptor> all, tensors, operations;
   std::vector<void *> addresses; // by tensor, null for temporaries
   std::deque<float> scalars;
-  Descriptor chosen = nullptr, variant = nullptr;
 };
 
 } // namespace zc::cuda

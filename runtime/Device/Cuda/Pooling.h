@@ -2,11 +2,11 @@
 #ifndef ZC_RUNTIME_DEVICE_CUDA_POOLING_H
 #define ZC_RUNTIME_DEVICE_CUDA_POOLING_H
 
-#include "runtime/Device/Cuda/Dnn.h"
+#include "runtime/Device/Cuda/DnnPlans.h"
 
 namespace zc::cuda {
 
-ExecutableResult makePooling(const Dnn &dnn, const PoolingLaunch &launch);
+ExecutableResult makePooling(DnnPlans &plans, const PoolingLaunch &launch);
 
 } // namespace zc::cuda
 

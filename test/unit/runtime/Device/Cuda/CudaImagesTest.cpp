@@ -36,7 +36,7 @@ protected:
     launch.destination = y.data();
     describe(false);
   }
-  void TearDown() override { ::unsetenv("ZC_FAKE_CUDNN_NO_POOLING"); }
+  void TearDown() override { ::unsetenv("ZC_FAKE_CUDNN_NO_PLAN"); }
 
   void describe(bool channelsLast) {
     auto strides = [&](int64_t h, int64_t w) {
@@ -96,8 +96,8 @@ TEST_F(CudaPooling, EitherOrderInMemory) {
     expectLargest();
   }
   EXPECT_NE(std::string(zcFakeCudaCalls())
-                .find("cudnnPoolingForward [2,3,5,6]@90,1,18,3 -> "
-                      "[2,3,3,3]@27,1,9,3"),
+                .find("pool 3 1[2,3,5,6]f32@90,1,18,3 -> "
+                      "2[2,3,3,3]f32@27,1,9,3"),
             std::string::npos)
       << zcFakeCudaCalls();
 }
@@ -125,15 +125,64 @@ TEST_F(CudaPooling, SixteenBits) {
 }
 
 TEST_F(CudaPooling, WhatTheLibraryLacksIsAMessage) {
-  ::setenv("ZC_FAKE_CUDNN_NO_POOLING", "1", 1);
+  ::setenv("ZC_FAKE_CUDNN_NO_PLAN", "1", 1);
   auto made = device->prepare(launch);
   ASSERT_FALSE(made.ok());
   EXPECT_EQ(made.status().code(), StatusCode::Unsupported);
   EXPECT_EQ(made.status().message(),
             "cuDNN does not compute the largest of windows [3, 2] in float32, "
-            "images [2, 3, 5, 6]: cudnnSetPoolingNdDescriptor: fake status; "
+            "images [2, 3, 5, 6]: none of cuDNN's 0 engines has a plan; "
             "generated kernels do if the model is compiled with "
             "ZC_CUDA_POOLING=0 in the environment");
+}
+
+/// A convolution of [1, 2, 3, 3] with four filters of one tap.
+class CudaConvolution : public ::testing::Test {
+protected:
+  void SetUp() override {
+    auto created = cuda::createCudaDevice({});
+    ASSERT_TRUE(created.ok()) << created.status().message();
+    device = std::move(*created);
+    zcFakeCudaForget();
+    launch.spec.strides = launch.spec.dilations = {1, 1};
+    launch.spec.padsLow = launch.spec.padsHigh = {0, 0};
+    launch.source = memory.data();
+    launch.filter = memory.data() + 32;
+    launch.destination = memory.data() + 64;
+    launch.workspaceBytes = 1 << 20;
+  }
+  void TearDown() override { ::unsetenv("ZC_CUDA_TF32"); }
+
+  std::string engineOf(ElementType type) {
+    launch.spec.source = {type, {1, 2, 3, 3}, {18, 1, 6, 2}};
+    launch.spec.filter = {type, {4, 2, 1, 1}, {2, 1, 1, 1}};
+    launch.spec.destination = {type, {1, 4, 3, 3}, {36, 1, 12, 4}};
+    auto made = device->prepare(launch);
+    EXPECT_TRUE(made.ok()) << made.status().message();
+    std::string calls = zcFakeCudaCalls();
+    size_t at = calls.find("cudnnBackendExecute ");
+    zcFakeCudaForget();
+    return at == std::string::npos ? "" : calls.substr(at + 20, 8);
+  }
+
+  std::unique_ptr<Device> device;
+  alignas(64) std::array<float, 128> memory = {};
+  ConvolutionLaunch launch = {};
+};
+
+// The fake's engine 0 multiplies on tensor cores, 1 needs too much memory, the
+// sums of 2 are in no fixed order.
+TEST_F(CudaConvolution, ProductsOfFloat32AreExactUnlessAskedOtherwise) {
+  EXPECT_EQ(engineOf(ElementType::F32), "engine 3");
+  EXPECT_EQ(engineOf(ElementType::BF16), "engine 0");
+  ::setenv("ZC_CUDA_TF32", "1", 1);
+  EXPECT_EQ(engineOf(ElementType::F32), "engine 0");
+}
+
+TEST_F(CudaConvolution, APlanIsMeasuredOnce) {
+  EXPECT_EQ(engineOf(ElementType::BF16), "engine 0");
+  launch.source = memory.data() + 16; // addresses are no part of a plan
+  EXPECT_EQ(engineOf(ElementType::BF16), "");
 }
 
 } // namespace

@@ -431,6 +431,7 @@ TEST_F(Attention, WithoutAPlanItSaysWhatToDo) {
 TEST_F(Attention, AllEnginesAreTried) {
   for (const char *refused : {"1", "3"}) {
     ::setenv("ZC_FAKE_CUDNN_REFUSED", refused, 1);
+    SetUp(); // nothing is known of the graph
     run(launch);
     forEach([&](int64_t b, int64_t h, int64_t i) {
       for (int64_t d = 0; d < kD; ++d)
@@ -438,6 +439,7 @@ TEST_F(Attention, AllEnginesAreTried) {
     });
   }
   ::setenv("ZC_FAKE_CUDNN_REFUSED", "4", 1);
+  SetUp();
   expectRefused("none of cuDNN's 4 engines has a plan");
 }
 

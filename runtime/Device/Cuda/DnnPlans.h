@@ -1,0 +1,64 @@
+// Which of cuDNN's engines computes a graph.
+#ifndef ZC_RUNTIME_DEVICE_CUDA_DNNPLANS_H
+#define ZC_RUNTIME_DEVICE_CUDA_DNNPLANS_H
+
+#include "runtime/Device/Cuda/DnnGraph.h"
+#include "runtime/Device/Cuda/Executables.h"
+#include "runtime/Device/Cuda/Stopwatch.h"
+
+#include <map>
+
+namespace zc::cuda {
+
+/// An engine with its choices, made ready: it runs any graph of the form of the
+/// one that it was made for, which lives as long.
+struct DnnPlan {
+  DnnPlan(const Dnn &dnn, std::shared_ptr<const DnnGraph> graph)
+      : dnn(dnn), graph(std::move(graph)) {}
+  ~DnnPlan();
+  DnnPlan(const DnnPlan &) = delete;
+
+  const Dnn &dnn;
+  std::shared_ptr<const DnnGraph> graph;
+  cudnnBackendDescriptor_t engine = nullptr, descriptor = nullptr;
+  uint64_t workspaceBytes = 0;
+  bool hasFixedOrder = true; // of its sums
+};
+
+/// The plans of a device: the quickest of the engines that the library ranks
+/// highest, measured once for each form of graph.
+class DnnPlans {
+public:
+  /// Of the GPU whose stream it is.
+  static Result<std::unique_ptr<DnnPlans>> open(const Driver &driver,
+                                                CUstream stream);
+  /// Of a described GPU: nothing is measured, the highest in rank is taken.
+  explicit DnnPlans(std::unique_ptr<Dnn> dnn) : dnn(std::move(dnn)) {}
+
+  const Dnn &library() const { return *dnn; }
+
+  /// What runs the graph. Unsupported where the library has no plan for it that
+  /// `workspaceBytes` suffice for.
+  ExecutableResult make(std::shared_ptr<DnnGraph> graph, void *workspace,
+                        uint64_t workspaceBytes);
+
+  /// Of the plan that the last make() took.
+  uint64_t lastWorkspaceBytes() const { return last; }
+
+private:
+  using Plan = std::shared_ptr<const DnnPlan>;
+
+  Result<std::vector<Plan>> candidates(const std::shared_ptr<DnnGraph> &graph,
+                                       uint64_t workspaceBytes) const;
+  Result<Plan> measure(const std::vector<Plan> &plans,
+                       cudnnBackendDescriptor_t variant) const;
+
+  std::unique_ptr<Dnn> dnn;
+  std::unique_ptr<Stopwatch> watch;
+  std::map<std::string, Plan> known; // by form and workspace
+  uint64_t last = 0;
+};
+
+} // namespace zc::cuda
+
+#endif // ZC_RUNTIME_DEVICE_CUDA_DNNPLANS_H

@@ -1,0 +1,213 @@
+// The graphs that cuDNN is given, put to the library itself: it makes plans for
+// GPUs that are only described. What it refuses here it would refuse there.
+#include "kernels/Cuda/Workspace.h"
+#include "runtime/Device/Cuda/Attention.h"
+#include "runtime/Device/Cuda/Convolution.h"
+#include "runtime/Device/Cuda/Pooling.h"
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+namespace zc::cuda {
+namespace {
+
+using kernels::ConvolutionKind;
+using kernels::ElementType;
+using Numbers = std::vector<int64_t>;
+
+struct Gpu {
+  const char *name;
+  int version, processors, sharedMemory;
+};
+
+/// As the library writes a GPU's properties; plans depend on those named here.
+std::string describe(const Gpu &gpu, size_t libraryVersion) {
+  return strCat(
+      R"({"cudnnVersion":)", libraryVersion, R"(,"schemaVersion":1,)",
+      R"("deviceName":")", gpu.name, R"(","cudaDeviceId":0,"deviceVer":)",
+      gpu.version, R"(,"driverVer":13000,"isTccDriver":0,)",
+      R"("l2CacheSize":41943040,"maxCtasPerSM":32,"maxRegistersPerSM":65536,)",
+      R"("maxSharedMemoryPerBlock":49152,"maxSharedMemoryPerBlockOptin":)",
+      gpu.sharedMemory, R"(,"maxThreadsPerBlock":1024,"maxThreadsPerSM":2048,)",
+      R"("memClockRateKHz":1593000,"multiProcessorCount":)", gpu.processors,
+      R"(,"pciDeviceId":0,"regsPerBlock":65536,)",
+      R"("reservedSharedMemoryPerBlock":1024,"smClockRateKHz":1410000,)",
+      R"("supportCoopLaunch":1,"totalGlobalMem":85899345920,"warpSize":32,)",
+      R"("maxBlockSize":[1024,1024,64],)",
+      R"("maxGridSize":[2147483647,65535,65535]})");
+}
+
+class DnnPlansTest : public ::testing::TestWithParam<Gpu> {
+protected:
+  /// The stand-in has the driver's name: the library finds it opened.
+  void SetUp() override {
+    if (!dlopen("libcuda.so.1", RTLD_NOW))
+      ASSERT_TRUE(dlopen(ZC_STAND_IN_DRIVER, RTLD_NOW)) << dlerror();
+    size_t version = CUDNN_VERSION;
+    auto dnn = Dnn::openDescribed(describe(GetParam(), version));
+    if (!dnn.ok())
+      GTEST_SKIP() << "cuDNN " << CUDNN_MAJOR << "." << CUDNN_MINOR
+                   << " makes no plans here: " << dnn.status().message();
+    plans = std::make_unique<DnnPlans>(std::move(*dnn));
+  }
+
+  void expectPlan(const ExecutableResult &made, uint64_t workspaceBytes) {
+    ASSERT_TRUE(made.ok()) << GetParam().name << ": "
+                           << made.status().message();
+    EXPECT_LE(plans->lastWorkspaceBytes(), workspaceBytes);
+  }
+
+  /// Nothing is computed: any address of a multiple of 16 will do.
+  void *place() { return reinterpret_cast<void *>(uintptr_t(4096)); }
+
+  void attention(kernels::AttentionSpec spec) {
+    Driver driver = {};
+    for (bool backward : {false, true}) {
+      spec.backward = backward;
+      AttentionLaunch launch = {};
+      launch.spec = spec;
+      launch.buffers.assign(9, place());
+      launch.workspace = place();
+      launch.workspaceBytes = kernels::cuda::attentionWorkspaceBound(spec);
+      expectPlan(makeAttention(driver, *plans, launch), launch.workspaceBytes);
+    }
+  }
+
+  static Numbers stridesOf(const Numbers &dims, bool channelsLast) {
+    Numbers strides(dims.size(), 1);
+    int64_t step = channelsLast ? dims[1] : 1;
+    for (size_t i = dims.size(); i-- > 2;) {
+      strides[i] = step;
+      step *= dims[i];
+    }
+    strides[1] = channelsLast ? 1 : step;
+    strides[0] = channelsLast ? step : step * dims[1];
+    return strides;
+  }
+
+  struct Images {
+    int64_t samples, channels, filters, size, window, stride, pad, groups = 1;
+    int64_t results() const { return (size + 2 * pad - window) / stride + 1; }
+  };
+
+  /// As the compiler lays them out: images channels last, filters not.
+  void convolutions(const Images &images, ElementType type,
+                    size_t spatial = 2) {
+    kernels::ConvolutionSpec spec;
+    auto tensor = [&](Numbers dims, int64_t size, bool channelsLast) {
+      dims.insert(dims.end(), spatial, size);
+      return kernels::StridedTensor{type, dims, stridesOf(dims, channelsLast)};
+    };
+    spec.source = tensor({images.samples, images.channels}, images.size, true);
+    spec.filter = tensor({images.filters, images.channels / images.groups},
+                         images.window, false);
+    spec.destination =
+        tensor({images.samples, images.filters}, images.results(), true);
+    spec.strides.assign(spatial, images.stride);
+    spec.dilations.assign(spatial, 1);
+    spec.padsLow = spec.padsHigh = Numbers(spatial, images.pad);
+    spec.groups = images.groups;
+    for (ConvolutionKind kind :
+         {ConvolutionKind::Forward, ConvolutionKind::BackwardInput,
+          ConvolutionKind::BackwardFilter}) {
+      spec.kind = kind;
+      ConvolutionLaunch launch = {};
+      launch.spec = spec;
+      launch.source = launch.filter = launch.destination = launch.workspace =
+          place();
+      launch.workspaceBytes = kernels::cuda::convolutionWorkspaceBound(spec);
+      expectPlan(makeConvolution(*plans, launch), launch.workspaceBytes);
+    }
+  }
+
+  void pooling(const Images &images, ElementType type, bool channelsLast) {
+    PoolingLaunch launch = {};
+    Numbers source = {images.samples, images.channels, images.size,
+                      images.size},
+            result = {images.samples, images.channels, images.results(),
+                      images.results()};
+    launch.spec.source = {type, source, stridesOf(source, channelsLast)};
+    launch.spec.destination = {type, result, stridesOf(result, channelsLast)};
+    launch.spec.window = {images.window, images.window};
+    launch.spec.strides = {images.stride, images.stride};
+    launch.spec.pads = {images.pad, images.pad};
+    launch.source = launch.destination = place();
+    expectPlan(makePooling(*plans, launch), 0);
+  }
+
+  std::unique_ptr<DnnPlans> plans;
+};
+
+kernels::AttentionSpec makeAttentionSpec(int64_t batch, int64_t queries,
+                                         int64_t keys, int64_t heads,
+                                         int64_t width, bool causal,
+                                         ElementType type) {
+  kernels::AttentionSpec spec;
+  spec.batch = batch;
+  spec.queries = queries;
+  spec.keys = keys;
+  spec.heads = heads;
+  spec.width = width;
+  spec.scale = 0.125;
+  spec.causal = causal;
+  spec.type = type;
+  return spec;
+}
+
+TEST_P(DnnPlansTest, AttentionOfGpt2) {
+  attention(makeAttentionSpec(32, 1024, 1024, 12, 64, true, ElementType::BF16));
+}
+
+TEST_P(DnnPlansTest, AttentionOfWideHeads) {
+  attention(makeAttentionSpec(4, 2048, 2048, 16, 128, true, ElementType::F16));
+}
+
+TEST_P(DnnPlansTest, AttentionOfAnyNumberOfTokens) {
+  attention(makeAttentionSpec(2, 197, 50, 3, 8, false, ElementType::BF16));
+  attention(makeAttentionSpec(2, 5, 5, 3, 40, true, ElementType::BF16));
+}
+
+TEST_P(DnnPlansTest, ConvolutionsOfResNet) {
+  for (ElementType type : {ElementType::BF16, ElementType::F16})
+    for (const Images &images :
+         {Images{256, 3, 64, 224, 7, 2, 3}, Images{256, 64, 64, 56, 3, 1, 1},
+          Images{256, 128, 128, 56, 3, 2, 1},
+          Images{256, 256, 512, 56, 1, 2, 0},
+          Images{256, 512, 2048, 7, 1, 1, 0}})
+      convolutions(images, type);
+}
+
+TEST_P(DnnPlansTest, ConvolutionsInFloat32AreExact) {
+  convolutions({8, 3, 10, 28, 5, 1, 2}, ElementType::F32);
+  convolutions({8, 64, 64, 14, 3, 1, 1}, ElementType::F32);
+}
+
+TEST_P(DnnPlansTest, ConvolutionsOfFewChannelsAndOfGroups) {
+  convolutions({3, 1, 6, 28, 5, 1, 0}, ElementType::BF16);
+  convolutions({8, 32, 32, 28, 3, 1, 1, 32}, ElementType::BF16);
+  convolutions({8, 32, 64, 28, 3, 2, 1, 4}, ElementType::BF16);
+}
+
+TEST_P(DnnPlansTest, ConvolutionsOfVolumes) {
+  convolutions({2, 8, 16, 12, 3, 1, 1}, ElementType::BF16, 3);
+}
+
+TEST_P(DnnPlansTest, MaxPooling) {
+  for (ElementType type :
+       {ElementType::BF16, ElementType::F16, ElementType::F32})
+    for (bool channelsLast : {false, true}) {
+      pooling({8, 64, 0, 112, 3, 2, 1}, type, channelsLast);
+      pooling({3, 5, 0, 13, 2, 2, 0}, type, channelsLast);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Gpus, DnnPlansTest,
+                         ::testing::Values(Gpu{"A100", 800, 108, 166912},
+                                           Gpu{"H200", 900, 132, 232448},
+                                           Gpu{"B200", 1000, 148, 232448}),
+                         [](const auto &info) {
+                           return std::string(info.param.name);
+                         });
+
+} // namespace
+} // namespace zc::cuda

@@ -1,0 +1,260 @@
+#include "test/unit/runtime/Device/Cuda/FakeDnnGraph.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+namespace zc::test {
+namespace {
+
+using Elements = std::vector<double>; // in the order of the dims
+
+class Engine {
+public:
+  Engine(std::vector<Operation> operations, std::map<int64_t, void *> memory)
+      : operations(std::move(operations)), memory(std::move(memory)) {}
+
+  void run() {
+    for (const Operation &op : operations)
+      if (op.isConvolution())
+        convolutionOf(op).run();
+      else if (op.type == CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR)
+        poolingOf(op).run();
+      else
+        write(op.result, compute(op));
+  }
+
+  /// The tensors of these are in memory.
+  Convolution convolutionOf(const Operation &op) const {
+    std::vector<Image> images;
+    for (const GraphTensor &input : op.inputs)
+      images.push_back(imageOf(input));
+    size_t resultAt =
+        op.type == CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR ? 2
+        : op.type ==
+                CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR
+            ? 0
+            : 1;
+    images.insert(images.begin() + int64_t(resultAt), imageOf(op.result));
+    return {op.type, op.windows, images[0], images[1], images[2]};
+  }
+  MaxPooling poolingOf(const Operation &op) const {
+    return {op.windows, imageOf(op.inputs[0]), imageOf(op.result)};
+  }
+
+private:
+  Image imageOf(const GraphTensor &tensor) const {
+    auto place = memory.find(tensor.id);
+    return {tensor.dims, tensor.strides,
+            arrayOf(typeOf(tensor),
+                    place == memory.end() ? nullptr : place->second)};
+  }
+
+  static Type typeOf(const GraphTensor &tensor) {
+    return tensor.type == CUDNN_DATA_HALF       ? Type::F16
+           : tensor.type == CUDNN_DATA_BFLOAT16 ? Type::BF16
+                                                : Type::F32;
+  }
+
+  Elements read(const GraphTensor &tensor) {
+    if (tensor.isVirtual)
+      return values.at(tensor.id);
+    Array array = arrayOf(typeOf(tensor), memory.at(tensor.id));
+    Elements result;
+    for (int64_t i = 0; i < tensor.count(); ++i)
+      result.push_back(array.get(tensor.offset(tensor.indices(i))));
+    return result;
+  }
+
+  void write(const GraphTensor &tensor, const Elements &elements) {
+    // Values that never are in memory have their type's precision all the same.
+    std::vector<float> scratch(elements.size());
+    Array array =
+        arrayOf(typeOf(tensor),
+                tensor.isVirtual ? scratch.data() : memory.at(tensor.id));
+    Elements &kept = values[tensor.id];
+    kept.clear();
+    for (int64_t i = 0; i < tensor.count(); ++i) {
+      int64_t place = tensor.isVirtual ? i : tensor.offset(tensor.indices(i));
+      array.set(place, elements[size_t(i)]);
+      kept.push_back(array.get(place));
+    }
+  }
+
+  Elements compute(const Operation &op) {
+    switch (op.type) {
+    case CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR:
+      return multiply(op);
+    case CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR:
+      return reduce(op);
+    case CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR:
+      return reshape(op);
+    default:
+      return pointwise(op);
+    }
+  }
+
+  Elements multiply(const Operation &op) {
+    Elements a = read(op.inputs[0]), b = read(op.inputs[1]), result;
+    int64_t terms = op.inputs[0].dims[3];
+    for (int64_t i = 0; i < op.result.count(); ++i) {
+      Numbers place = op.result.indices(i);
+      double sum = 0;
+      for (int64_t k = 0; k < terms; ++k)
+        sum += a[size_t(
+                   op.inputs[0].elementAt({place[0], place[1], place[2], k}))] *
+               b[size_t(
+                   op.inputs[1].elementAt({place[0], place[1], k, place[3]}))];
+      result.push_back(sum);
+    }
+    return result;
+  }
+
+  Elements reduce(const Operation &op) {
+    bool isSum = op.mode == CUDNN_REDUCE_TENSOR_ADD;
+    Elements input = read(op.inputs[0]);
+    Elements result(size_t(op.result.count()),
+                    isSum ? 0 : -std::numeric_limits<double>::infinity());
+    for (int64_t i = 0; i < op.inputs[0].count(); ++i) {
+      double &sum =
+          result[size_t(op.result.elementAt(op.inputs[0].indices(i)))];
+      sum = isSum ? sum + input[size_t(i)] : std::max(sum, input[size_t(i)]);
+    }
+    return result;
+  }
+
+  /// The same memory in another order: a value that is in none lies in the
+  /// order of its dims.
+  Elements reshape(const Operation &op) {
+    const GraphTensor &from = op.inputs[0];
+    std::map<int64_t, double> byOffset;
+    Elements input = read(from), result;
+    for (int64_t i = 0; i < from.count(); ++i)
+      byOffset[from.offset(from.indices(i))] = input[size_t(i)];
+    for (int64_t i = 0; i < op.result.count(); ++i)
+      result.push_back(byOffset.at(op.result.offset(op.result.indices(i))));
+    return result;
+  }
+
+  Elements pointwise(const Operation &op) {
+    std::vector<Elements> inputs;
+    for (const GraphTensor &input : op.inputs)
+      inputs.push_back(read(input));
+    Elements result;
+    for (int64_t i = 0; i < op.result.count(); ++i) {
+      Numbers place = op.result.indices(i);
+      if (op.mode == CUDNN_POINTWISE_GEN_INDEX) {
+        result.push_back(double(place[size_t(op.axis)]));
+        continue;
+      }
+      double x[3] = {};
+      for (size_t k = 0; k < inputs.size(); ++k)
+        x[k] = inputs[k][size_t(op.inputs[k].elementAt(place))];
+      result.push_back(apply(op.mode, x));
+    }
+    return result;
+  }
+
+  static double apply(int mode, const double *x) {
+    switch (mode) {
+    case CUDNN_POINTWISE_ADD:
+      return x[0] + x[1];
+    case CUDNN_POINTWISE_SUB:
+      return x[0] - x[1];
+    case CUDNN_POINTWISE_MUL:
+      return x[0] * x[1];
+    case CUDNN_POINTWISE_DIV:
+      return x[0] / x[1];
+    case CUDNN_POINTWISE_EXP:
+      return std::exp(x[0]);
+    case CUDNN_POINTWISE_LOG:
+      return std::log(x[0]);
+    case CUDNN_POINTWISE_CMP_GE:
+      return x[0] >= x[1];
+    case CUDNN_POINTWISE_BINARY_SELECT:
+      return x[2] != 0 ? x[0] : x[1];
+    case CUDNN_POINTWISE_IDENTITY:
+      return x[0];
+    default:
+      return std::nan("");
+    }
+  }
+
+  std::vector<Operation> operations;
+  std::map<int64_t, void *> memory;
+  std::map<int64_t, Elements> values;
+};
+
+/// An engine for attention: 16 bits in memory but for statistics and sums,
+/// heads of a multiple of 8 elements.
+bool isAttention(const std::vector<Operation> &operations) {
+  int products = 0;
+  for (const Operation &op : operations) {
+    if (op.type != CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR)
+      continue;
+    ++products;
+    for (const GraphTensor &input : op.inputs)
+      if (!input.isVirtual && !input.isSixteenBits())
+        return false;
+  }
+  return products == 2 || products == 5;
+}
+
+/// A convolution, or a max pooling, alone.
+bool isImageOperation(const std::vector<Operation> &operations) {
+  if (operations.size() != 1)
+    return false;
+  const Operation &op = operations.front();
+  Engine engine(operations, {});
+  if (op.isConvolution())
+    return engine.convolutionOf(op).isSound();
+  return op.type == CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR &&
+         op.mode == CUDNN_RESAMPLE_MAXPOOL && engine.poolingOf(op).isSound();
+}
+
+} // namespace
+
+bool isSupported(const std::vector<Operation> &operations) {
+  return isAttention(operations) || isImageOperation(operations);
+}
+
+void computeGraph(const std::vector<Operation> &operations,
+                  const std::map<int64_t, void *> &memory) {
+  Engine(operations, memory).run();
+}
+
+std::vector<Operation> operationsOf(const Descriptor &graph) {
+  std::vector<Operation> operations;
+  for (auto op :
+       graph.list<cudnnBackendDescriptor_t>(CUDNN_ATTR_OPERATIONGRAPH_OPS))
+    operations.push_back(Operation::of(at(op)));
+  return operations;
+}
+
+bool isSound(const std::vector<Operation> &operations) {
+  std::set<int64_t> known;
+  for (const Operation &op : operations) {
+    for (const GraphTensor &input : op.inputs)
+      if (input.isVirtual && !known.count(input.id))
+        return false;
+    known.insert(op.result.id);
+    const std::vector<GraphTensor> &in = op.inputs;
+    bool fits = true;
+    // Tensors that meet have as many dims.
+    if (op.type == CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR)
+      for (const GraphTensor &input : in)
+        fits = fits && input.dims.size() == op.result.dims.size();
+    if (op.type == CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR)
+      fits = in[0].dims[3] == in[1].dims[2] &&
+             op.result.dims == Numbers{in[0].dims[0], in[0].dims[1],
+                                       in[0].dims[2], in[1].dims[3]};
+    else if (op.type == CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR)
+      fits = in[0].count() == op.result.count();
+    if (!fits)
+      return false;
+  }
+  return true;
+}
+
+} // namespace zc::test

@@ -1,0 +1,123 @@
+#include "test/unit/runtime/Device/Cuda/FakeDnnImages.h"
+
+#include <cmath>
+#include <limits>
+
+namespace zc::test {
+
+bool Windows::fit(const std::vector<int64_t> &x,
+                  const std::vector<int64_t> &y) const {
+  size_t spatial = strides.size();
+  if (x.size() != spatial + 2 || y.size() != spatial + 2 || spatial < 2 ||
+      spatial > 3 || x[0] != y[0])
+    return false;
+  for (size_t i = 0; i < spatial; ++i) {
+    int64_t extent = (sizes[i] - 1) * dilations[i] + 1;
+    int64_t reach = x[i + 2] + padsLow[i] + padsHigh[i] - extent;
+    if (reach < 0 || reach / strides[i] + 1 != y[i + 2])
+      return false;
+  }
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Convolution
+//===----------------------------------------------------------------------===//
+
+/// Filters of [K, C/groups, spatial]: the sizes say how many groups.
+bool Convolution::isSound() const {
+  const std::vector<int64_t> &x = source.dims, &w = filter.dims,
+                             &y = destination.dims;
+  return windows.fit(x, y) && w.size() == x.size() && w[0] == y[1] &&
+         x[1] % w[1] == 0 && w[0] % (x[1] / w[1]) == 0 &&
+         source.array.type == filter.array.type &&
+         source.array.type == destination.array.type;
+}
+
+/// Visits every product: places of source, filter and destination.
+template <typename F> void Convolution::forEach(F visit) const {
+  size_t spatial = windows.strides.size();
+  int64_t groups = source.dims[1] / filter.dims[1];
+  Image all = destination; // and the taps of each of its elements
+  all.dims.insert(all.dims.end(), filter.dims.begin() + 1, filter.dims.end());
+  int64_t total = all.numElements();
+  for (int64_t linear = 0; linear < total; ++linear) {
+    std::vector<int64_t> at = all.indexOf(linear);
+    int64_t channel = at[2 + spatial];
+    int64_t group = at[1] / (filter.dims[0] / groups);
+    std::vector<int64_t> in = {at[0], group * filter.dims[1] + channel},
+                         f = {at[1], channel};
+    bool inside = true;
+    for (size_t i = 0; i < spatial; ++i) {
+      int64_t tap = at[3 + spatial + i];
+      int64_t pixel = at[2 + i] * windows.strides[i] - windows.padsLow[i] +
+                      tap * windows.dilations[i];
+      inside = inside && pixel >= 0 && pixel < source.dims[2 + i];
+      in.push_back(pixel);
+      f.push_back(tap);
+    }
+    if (inside)
+      visit(source.place(in), filter.place(f),
+            destination.place({at.begin(), at.begin() + int64_t(2 + spatial)}));
+  }
+}
+
+void Convolution::run() const {
+  bool forward = op == CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR;
+  bool toSource =
+      op == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR;
+  const Image &target = forward ? destination : toSource ? source : filter;
+  std::vector<double> sums(size_t(target.numElements()), 0);
+  forEach([&](int64_t in, int64_t f, int64_t out) {
+    if (forward)
+      sums[size_t(out)] += source.array.get(in) * filter.array.get(f);
+    else if (toSource)
+      sums[size_t(in)] += destination.array.get(out) * filter.array.get(f);
+    else
+      sums[size_t(f)] += source.array.get(in) * destination.array.get(out);
+  });
+  for (size_t i = 0; i < sums.size(); ++i)
+    target.array.set(int64_t(i), sums[i]);
+}
+
+//===----------------------------------------------------------------------===//
+// Pooling
+//===----------------------------------------------------------------------===//
+
+bool MaxPooling::isSound() const {
+  return windows.fit(source.dims, destination.dims) &&
+         source.dims[1] == destination.dims[1] &&
+         source.array.type == destination.array.type;
+}
+
+double MaxPooling::largest(const std::vector<int64_t> &place) const {
+  double result = -std::numeric_limits<double>::infinity();
+  Image window = {windows.sizes, {}, {}};
+  for (int64_t linear = 0; linear < window.numElements(); ++linear) {
+    std::vector<int64_t> index = place, tap = window.indexOf(linear);
+    bool inside = true;
+    for (size_t i = 0; i < tap.size(); ++i) {
+      int64_t pixel =
+          place[i + 2] * windows.strides[i] - windows.padsLow[i] + tap[i];
+      inside = inside && pixel >= 0 && pixel < source.dims[i + 2];
+      index[i + 2] = pixel;
+    }
+    if (!inside)
+      continue;
+    double value = source.array.get(source.place(index));
+    if (value > result || std::isnan(value))
+      result = value;
+    if (std::isnan(value))
+      return result;
+  }
+  return result;
+}
+
+void MaxPooling::run() const {
+  for (int64_t linear = 0; linear < destination.numElements(); ++linear) {
+    std::vector<int64_t> place = destination.indexOf(linear);
+    destination.array.set(destination.place(place), largest(place));
+  }
+}
+
+} // namespace zc::test
