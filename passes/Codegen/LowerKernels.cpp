@@ -9,6 +9,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "passes/Codegen/CollapseDims.h"
+#include "passes/Codegen/Cuda/KernelParts.h"
 #include "passes/Codegen/Cuda/ThreadPlan.h"
 #include "passes/Codegen/KernelBody.h"
 #include "passes/Codegen/KernelSplit.h"
@@ -203,34 +204,56 @@ struct LowerKernels : public impl::LowerKernelsPassBase<LowerKernels> {
     OpBuilder builder = OpBuilder::atBlockEnd(getOperation().getBody());
     auto module = ModuleOp::create(builder, getOperation().getLoc(),
                                    StringRef(kKernelModule));
-    for (auto kernel : getOperation().getOps<sched::KernelOp>()) {
-      // A copy, since launches go by the kernel's own types.
-      auto copy = cast<sched::KernelOp>(kernel->clone());
-      collapseDims(copy.getBody().front());
-      kernel.setGrid(target == "cuda" ? buildForCuda(copy, module)
-                                      : buildForCpu(copy, module));
-      copy->erase();
-    }
+    for (auto kernel : getOperation().getOps<sched::KernelOp>())
+      kernel.setGrid(target == "cuda" ? buildForCuda(kernel, module)
+                                      : buildForCpu(kernel, module));
   }
 
 private:
-  // Both return the grid of the kernel's launches.
+  // Both return the grid of the kernel's launches. They build from a copy,
+  // since launches go by the kernel's own types.
+
   int64_t buildForCpu(sched::KernelOp kernel, ModuleOp module) {
-    KernelFunction function(kernel, chooseSplit(kernel.getBody().front()));
+    OwningOpRef<sched::KernelOp> copy = kernel.clone();
+    collapseDims(copy->getBody().front());
+    KernelFunction function(*copy, chooseSplit(copy->getBody().front()));
     function.build(module, /*inLoop=*/false);
     return function.grid();
   }
 
   int64_t buildForCuda(sched::KernelOp kernel, ModuleOp module) {
+    std::vector<cuda::KernelPart> parts = cuda::splitKernel(kernel);
+    if (parts.size() == 1 && parts[0].copies.size() == 1) {
+      parts[0].kernel->erase();
+      OwningOpRef<sched::KernelOp> copy = kernel.clone();
+      return teamsOf(buildForThreads(*copy, module));
+    }
+    SmallVector<func::FuncOp> functions;
+    for (cuda::KernelPart &part : parts)
+      functions.push_back(buildForThreads(part.kernel, module));
+    int64_t teams = cuda::declareJoined(kernel, parts, functions, module);
+    for (cuda::KernelPart &part : parts)
+      part.kernel->erase();
+    return teams;
+  }
+
+  static int64_t teamsOf(func::FuncOp function) {
+    return function->getAttrOfType<DenseI64ArrayAttr>("zc.signature")[0];
+  }
+
+  static func::FuncOp buildForThreads(sched::KernelOp kernel, ModuleOp module) {
     Block &body = kernel.getBody().front();
+    collapseDims(body);
     KernelFunction perThread(kernel, cuda::chooseThreadSplit(body));
     func::FuncOp function = perThread.build(module, /*inLoop=*/true);
-    if (cuda::isWorkOfOneThread(function))
-      return cuda::setThreads(function, /*oneBlockEach=*/true);
-    function.erase();
-    KernelFunction perBlock(kernel, cuda::chooseTeamSplit(body));
-    return cuda::setThreads(perBlock.build(module, /*inLoop=*/true),
-                            /*oneBlockEach=*/false);
+    bool alone = cuda::isWorkOfOneThread(function);
+    if (!alone) {
+      function.erase();
+      KernelFunction perBlock(kernel, cuda::chooseTeamSplit(body));
+      function = perBlock.build(module, /*inLoop=*/true);
+    }
+    cuda::setThreads(function, alone);
+    return function;
   }
 };
 

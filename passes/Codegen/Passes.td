@@ -26,7 +26,9 @@ def LowerKernelsPass : Pass<"zc-lower-kernels", "::mlir::ModuleOp"> {
 
     For CUDA a block is what one thread computes, a few elements, or where that
     is much, what a team of threads computes, a row: `zc.threads` and
-    `zc.block_per_thread` say so, and `grid` counts teams.
+    `zc.block_per_thread` say so, and `grid` counts teams. There the body's parts
+    that share no value have a function each, equal ones once, and that of the
+    kernel has no body but `zc.parts`.
   }];
   let options = [
     Option<"target", "target", "std::string", "\"cpu\"", "cpu or cuda">
@@ -97,7 +99,9 @@ def DistributeThreadsPass
     of linalg ops are divided among them, reductions are combined through
     shuffles and shared memory, what is stored once one thread stores, and
     barriers stand between writing and reading. Temporaries become shared
-    memory. Arguments are all buffers of a launch, inputs first.
+    memory. Arguments are all buffers of a launch, inputs first. Where a kernel has
+    parts that share no value (`zc.parts`), each has teams of its own, and equal
+    parts, which differ in their buffers only, have one code.
 
     ```mlir
     func.func @k(%x: memref<64x768xf32>, %y: memref<64xf32>, %begin: index,
@@ -110,7 +114,8 @@ def DistributeThreadsPass
   }];
   let dependentDialects = ["::mlir::gpu::GPUDialect", "::mlir::scf::SCFDialect",
     "::mlir::memref::MemRefDialect", "::mlir::arith::ArithDialect",
-    "::mlir::affine::AffineDialect", "::mlir::LLVM::LLVMDialect"];
+    "::mlir::affine::AffineDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::NVVM::NVVMDialect"];
 }
 
 def LowerDeviceMathPass : Pass<"zc-lower-device-math"> {

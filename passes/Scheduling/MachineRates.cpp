@@ -9,11 +9,12 @@ namespace zc {
 
 // Two AVX-512 cores: what oneDNN reaches, and what memory gives; a file in the
 // system's cache, by one thread; ranks on one machine.
-static constexpr MachineRates kCpu = {2e11, 2e10, 3e9, 2e-5, 2e9, 5e-5};
+static constexpr MachineRates kCpu = {2e11, 2e10, 3e9, 2e-5, 2e9, 5e-5, 0};
 
 // An H100 at two thirds of its peaks in bfloat16, HBM and PCIe 5, by NVIDIA's
-// data sheets; NVLink by rings.
-static constexpr MachineRates kGpu = {6e14, 2.2e12, 4e10, 1e-5, 2e11, 2e-5};
+// data sheets; NVLink by rings; kernels of one graph.
+static constexpr MachineRates kGpu = {6e14, 2.2e12, 4e10, 1e-5,
+                                      2e11, 2e-5,   2e-6};
 
 static bool isGpu(Operation *op) {
   auto module = dyn_cast<ModuleOp>(op);

@@ -18,6 +18,7 @@ struct MachineRates {
   double flops, bytes;           // kernels: computed, read and written
   double copyBytes, copySeconds; // to and from the second memory
   double linkBytes, linkSeconds; // collectives
+  double launchSeconds;          // one kernel behind another; 0: nothing
 };
 
 /// Of what runs the module that `op` is, or is in.

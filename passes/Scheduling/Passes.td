@@ -99,6 +99,32 @@ def ConvertToSchedPass : Pass<"zc-convert-to-sched", "::mlir::ModuleOp"> {
   let dependentDialects = ["::zc::sched::SchedDialect"];
 }
 
+def JoinLaunchesPass : Pass<"zc-join-launches", "::mlir::ModuleOp"> {
+  let summary = "run small kernels that need nothing of one another as one";
+  let description = [{
+    Requires the programs of `--zc-convert-to-sched`, for a GPU; others stay as
+    they are. A launch that moves fewer bytes than could be moved while a kernel
+    begins waits until an instruction needs what it writes, or writes what it
+    uses. Then all launches that wait for no other one become a single launch, of
+    a kernel whose body has theirs one behind the other; code generation gives
+    each of them teams of threads to itself. Launches that nothing needs yet go
+    along. At most 4 MiB of buffers are kept for those that wait.
+
+    ```mlir
+    sched.launch @mean ins(%x) outs(%m)
+    sched.launch @update ins(%g, %w) outs(%w1)
+    sched.library_call "dnn" "train.conv" ... ins(%m, ...)
+    // becomes
+    sched.launch @joined_0 ins(%x, %g, %w) outs(%m, %w1)
+    sched.library_call "dnn" "train.conv" ... ins(%m, ...)
+    ```
+  }];
+  let statistics = [
+    Statistic<"numSaved", "num-saved", "Launches less">
+  ];
+  let dependentDialects = ["::zc::sched::SchedDialect"];
+}
+
 def OffloadPass : Pass<"zc-offload", "::mlir::ModuleOp"> {
   let summary = "keep what is not needed at the moment in the second memory";
   let description = [{

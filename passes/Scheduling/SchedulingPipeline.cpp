@@ -13,6 +13,7 @@ void zc::buildSchedulingPipeline(OpPassManager &manager,
   overlap.prefetch = options.prefetch;
   manager.addNestedPass<func::FuncOp>(createOverlapCollectivesPass(overlap));
   manager.addPass(createConvertToSchedPass());
+  manager.addPass(createJoinLaunchesPass());
   manager.addPass(createOffloadPass());
   manager.addPass(createVerifyCollectiveOrderPass());
 }

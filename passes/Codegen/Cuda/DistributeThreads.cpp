@@ -3,13 +3,15 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
-#include "passes/Codegen/Cuda/ScatterLoop.h"
+#include "passes/Codegen/Cuda/KernelParts.h"
 #include "passes/Codegen/Cuda/TeamLoops.h"
+#include "passes/Codegen/Cuda/TeamProgram.h"
 #include "passes/Codegen/Cuda/ThreadPlan.h"
 #include "passes/Codegen/Passes.h"
 
@@ -23,132 +25,111 @@ namespace {
 
 /// PTX's address spaces.
 constexpr unsigned kGlobalSpace = 1, kSharedSpace = 3;
-constexpr int64_t kWarp = 32;
+constexpr int64_t kSharedAlignment = 16;
+/// Of a signature, before the bytes of the buffers: the grid and the threads.
+constexpr size_t kHeadNumbers = 2;
 /// What every GPU gives a thread block without being asked for more.
 constexpr int64_t kSharedBytes = 48 << 10;
 
-/// Barriers between the ops of a team, no more than needed: a write waits for
-/// what was read and written before it, a read for what was written.
-class TeamProgram {
+/// Shared memory of a kernel. Parts of it that no team computes both lie at the
+/// same place; where there is one part only, its temporaries have names.
+class SharedMemory {
 public:
-  TeamProgram(gpu::GPUFuncOp function, Value thread, int64_t size)
-      : function(function), thread(thread), size(size) {}
+  SharedMemory(gpu::GPUFuncOp function, bool overlaid)
+      : function(function), overlaid(overlaid) {}
 
-  void run() { convertBlock(function.getBody().front()); }
+  void beginPart() { used = 0; }
+  int64_t bytes() const { return largest; }
 
-  int64_t sharedBytes() const { return bytes; }
-
-private:
-  void convertBlock(Block &block) {
-    for (Operation &op : llvm::make_early_inc_range(block.without_terminator()))
-      convert(op);
-  }
-
-  void convert(Operation &op) {
-    if (auto alloca = dyn_cast<memref::AllocaOp>(op)) {
-      alloca.replaceAllUsesWith(
-          share(alloca.getType(), alloca.getLoc(), alloca));
-      alloca.erase();
-    } else if (auto loop = dyn_cast<scf::ForOp>(op)) {
-      convertLoop(loop);
-    } else if (auto nest = dyn_cast<linalg::LinalgOp>(op)) {
-      separate(&op, /*reads=*/true, /*writes=*/true);
-      auto shareMemory = [&](int64_t elements, Type type) {
-        return share(MemRefType::get({elements}, type), op.getLoc(), nullptr);
-      };
-      cuda::distribute(nest, {thread, size, shareMemory});
-    } else if (isa<memref::StoreOp>(op)) {
-      separate(&op, /*reads=*/false, /*writes=*/true);
-      storeOnce(op);
-    } else if (isa<memref::LoadOp>(op)) {
-      separate(&op, /*reads=*/true, /*writes=*/false);
-    }
-  }
-
-  /// All threads pass through the loop together.
-  void convertLoop(scf::ForOp loop) {
-    barrier(loop);
-    if (auto scatter = cuda::findScatter(loop)) {
-      divideRows(*scatter);
-      read = written = true;
-      return;
-    }
-    convertBlock(*loop.getBody());
-    barrier(loop.getBody()->getTerminator());
-  }
-
-  /// Every warp has some rows of the table to itself, and their elements a
-  /// thread each: updates of one row follow one another without a barrier.
-  void divideRows(cuda::ScatterLoop scatter) {
-    OpBuilder builder(scatter.update);
-    Location loc = scatter.update.getLoc();
-    auto index = [&](int64_t value) {
-      return arith::ConstantIndexOp::create(builder, loc, value);
-    };
-    Value lane = arith::RemUIOp::create(builder, loc, thread, index(kWarp));
-    Value warp = arith::DivUIOp::create(builder, loc, thread, index(kWarp));
-    Value owner =
-        arith::RemUIOp::create(builder, loc, scatter.row, index(size / kWarp));
-    Value mine = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
-                                       owner, warp);
-    auto branch = scf::IfOp::create(builder, loc, mine);
-    scatter.update->moveBefore(branch.thenBlock()->getTerminator());
-    auto shareNothing = [](int64_t, Type) -> Value {
-      llvm_unreachable("an update sums nothing");
-    };
-    cuda::distribute(scatter.update, {lane, kWarp, shareNothing});
-  }
-
-  void separate(Operation *op, bool reads, bool writes) {
-    if (written || (read && writes))
-      barrier(op);
-    read |= reads;
-    written |= writes;
-  }
-
-  void barrier(Operation *before) {
-    if (read || written) {
-      OpBuilder builder(before);
-      gpu::BarrierOp::create(builder, before->getLoc());
-    }
-    read = written = false;
-  }
-
-  void storeOnce(Operation &op) {
-    OpBuilder builder(&op);
-    Location loc = op.getLoc();
-    Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
-    Value first = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
-                                        thread, zero);
-    auto branch = scf::IfOp::create(builder, loc, first);
-    op.moveBefore(branch.thenBlock()->getTerminator());
-  }
-
-  /// Shared memory, seen through an ordinary pointer.
-  Value share(MemRefType type, Location loc, Operation *before) {
-    auto shared = MemRefType::get(
-        type.getShape(), type.getElementType(), type.getLayout(),
-        IntegerAttr::get(IntegerType::get(type.getContext(), 64),
-                         kSharedSpace));
+  Value share(MemRefType type, Location loc) {
     int64_t width = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
-    bytes += llvm::alignTo(type.getNumElements() * width, 16);
-    Value memory = function.addWorkgroupAttribution(shared, loc);
+    int64_t offset = used;
+    used += llvm::alignTo(type.getNumElements() * width, kSharedAlignment);
+    largest = std::max(largest, used);
     OpBuilder builder = OpBuilder::atBlockBegin(&function.getBody().front());
+    auto shared = inSharedSpace(MemRefType::get(
+        type.getShape(), type.getElementType(), type.getLayout()));
+    Value memory = overlaid ? overlay(builder, shared, offset, loc)
+                            : function.addWorkgroupAttribution(shared, loc);
     return memref::MemorySpaceCastOp::create(builder, loc, type, memory);
   }
 
+private:
+  static MemRefType inSharedSpace(MemRefType type) {
+    auto space = IntegerType::get(type.getContext(), 64);
+    return MemRefType::get(type.getShape(), type.getElementType(),
+                           type.getLayout(),
+                           IntegerAttr::get(space, kSharedSpace));
+  }
+
+  Value overlay(OpBuilder &builder, MemRefType type, int64_t offset,
+                Location loc) {
+    MemRefType all =
+        inSharedSpace(MemRefType::get({largest}, builder.getI8Type()));
+    if (!pool) {
+      pool = function.addWorkgroupAttribution(all, loc);
+      function.setWorkgroupAttributionAttr(
+          0, LLVM::LLVMDialect::getAlignAttrName(),
+          builder.getI64IntegerAttr(kSharedAlignment));
+    }
+    pool.setType(all);
+    Value place = arith::ConstantIndexOp::create(builder, loc, offset);
+    return memref::ViewOp::create(builder, loc, type, pool, place,
+                                  ValueRange());
+  }
+
   gpu::GPUFuncOp function;
-  Value thread;
-  int64_t size, bytes = 0;
-  bool read = false, written = false;
+  bool overlaid;
+  BlockArgument pool;
+  int64_t used = 0, largest = 0;
 };
 
-/// One function made a kernel.
+/// A function that some teams of a kernel run.
+struct Part {
+  func::FuncOp function;
+  /// For every copy, the kernel's buffers that are the function's.
+  SmallVector<SmallVector<int32_t>> copies;
+
+  int64_t number(StringRef name) {
+    return function->getAttrOfType<IntegerAttr>(name).getInt();
+  }
+  int64_t teams() {
+    return function->getAttrOfType<DenseI64ArrayAttr>("zc.signature")[0];
+  }
+  int64_t allTeams() { return teams() * static_cast<int64_t>(copies.size()); }
+  bool isOfThreads() { return function->hasAttr(cuda::kBlockPerThreadAttr); }
+
+  /// The buffers of a copy in the order of the function's arguments.
+  SmallVector<int32_t> arguments(size_t copy) {
+    auto order = function->getAttrOfType<DenseI32ArrayAttr>("zc.buffers");
+    SmallVector<int32_t> buffers;
+    for (int32_t buffer : order.asArrayRef())
+      buffers.push_back(copies[copy][buffer]);
+    return buffers;
+  }
+};
+
+/// Builds a kernel of the function of one, or of several that were joined.
 class KernelBuilder {
 public:
-  explicit KernelBuilder(func::FuncOp source)
+  KernelBuilder(func::FuncOp source, ModuleOp functions)
       : source(source), builder(source.getContext()), loc(source.getLoc()),
-        threads(number(cuda::kThreadsAttr)) {}
+        threads(signature()[1]) {
+    auto list = source->getAttrOfType<ArrayAttr>(cuda::kPartsAttr);
+    if (!list) {
+      auto buffers = llvm::to_vector(
+          llvm::seq<int32_t>(0, signature().size() - kHeadNumbers));
+      parts.push_back({source, {buffers}});
+      return;
+    }
+    for (auto part : list.getAsRange<DictionaryAttr>()) {
+      auto name = part.getAs<FlatSymbolRefAttr>("function");
+      parts.push_back({functions.lookupSymbol<func::FuncOp>(name), {}});
+      for (auto copy :
+           part.getAs<ArrayAttr>("copies").getAsRange<DenseI32ArrayAttr>())
+        parts.back().copies.emplace_back(copy.asArrayRef());
+    }
+  }
 
   LogicalResult build(gpu::GPUModuleOp module) {
     builder.setInsertionPointToEnd(module.getBody());
@@ -156,46 +137,41 @@ public:
     addSignature();
     Block &entry = function.getBody().front();
     builder.setInsertionPointToStart(&entry);
-    Value thread = gpu::ThreadIdOp::create(builder, loc, gpu::Dimension::x);
-    bool alone = source->hasAttr(cuda::kBlockPerThreadAttr);
-    auto [begin, end] = alone ? blockOfThread(thread) : blockOfTeam();
-    moveBody(begin, end);
-    if (alone) {
-      computeAlone();
-      return success();
+    builder.setInsertionPoint(gpu::ReturnOp::create(builder, loc));
+    thread = gpu::ThreadIdOp::create(builder, loc, gpu::Dimension::x);
+    team = gpu::BlockIdOp::create(builder, loc, gpu::Dimension::x);
+    SharedMemory memory(function, isJoined());
+    int64_t begin = 0;
+    for (Part &part : parts) {
+      memory.beginPart();
+      buildPart(part, begin, memory);
+      begin += part.allTeams();
     }
-    shareWrittenBuffers();
-    TeamProgram program(function, thread, threads);
-    program.run();
-    if (program.sharedBytes() <= kSharedBytes)
+    if (memory.bytes() <= kSharedBytes)
       return success();
-    return source.emitError() << "needs " << program.sharedBytes()
+    return source.emitError() << "needs " << memory.bytes()
                               << " bytes of shared memory on a GPU, which has "
                               << kSharedBytes << " for a team of threads";
   }
 
 private:
-  int64_t number(StringRef name) {
-    return source->getAttrOfType<IntegerAttr>(name).getInt();
-  }
+  bool isJoined() { return source->hasAttr(cuda::kPartsAttr); }
 
   ArrayRef<int64_t> signature() {
     return source->getAttrOfType<DenseI64ArrayAttr>("zc.signature")
         .asArrayRef();
   }
 
-  ArrayRef<int32_t> order() {
-    return source->getAttrOfType<DenseI32ArrayAttr>("zc.buffers").asArrayRef();
-  }
-
   /// All buffers of a launch; one that shares an input's memory stays unused.
   void declare() {
-    ArrayRef<int64_t> bytes = signature().drop_front(2);
+    ArrayRef<int64_t> bytes = signature().drop_front(kHeadNumbers);
     SmallVector<Type> types;
     for (int64_t size : bytes)
       types.push_back(MemRefType::get({size}, builder.getI8Type()));
-    for (auto [argument, buffer] : llvm::enumerate(order()))
-      types[buffer] = source.getArgumentTypes()[argument];
+    for (Part &part : parts)
+      for (size_t copy = 0; copy < part.copies.size(); ++copy)
+        for (auto [argument, buffer] : llvm::enumerate(part.arguments(copy)))
+          types[buffer] = part.function.getArgumentTypes()[argument];
     function = gpu::GPUFuncOp::create(builder, loc, source.getName(),
                                       builder.getFunctionType(types, {}));
     function->setAttr(gpu::GPUDialect::getKernelFuncAttrName(),
@@ -208,13 +184,17 @@ private:
       function.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
                           builder.getI64IntegerAttr(64));
     }
+    for (Part &part : parts)
+      if (!part.isOfThreads())
+        shareWrittenBuffers(part);
   }
 
   /// The grid, the threads of a team, the number of buffers and the bytes of
   /// each: the runtime calls nothing that disagrees.
   void addSignature() {
     SmallVector<int64_t> numbers(signature());
-    numbers.insert(numbers.begin() + 2, numbers.size() - 2);
+    numbers.insert(numbers.begin() + kHeadNumbers,
+                   numbers.size() - kHeadNumbers);
     Type type = builder.getI64Type();
     auto value = DenseElementsAttr::get(
         RankedTensorType::get(static_cast<int64_t>(numbers.size()), type),
@@ -226,20 +206,113 @@ private:
                            /*alignment=*/8, kGlobalSpace);
   }
 
-  std::pair<Value, Value> blockOfTeam() {
-    Value begin = gpu::BlockIdOp::create(builder, loc, gpu::Dimension::x);
-    return {begin, arith::AddIOp::create(builder, loc, begin, index(1))};
+  /// What a thread of a team writes others read behind a barrier, which LLVM
+  /// takes for no access to memory that is `noalias`.
+  void shareWrittenBuffers(Part &part) {
+    auto share = [&](Value buffer) {
+      while (auto view = buffer.getDefiningOp<ViewLikeOpInterface>())
+        buffer = view.getViewSource();
+      auto argument = dyn_cast<BlockArgument>(buffer);
+      if (!argument || argument.getOwner() != &part.function.getBody().front())
+        return;
+      for (size_t copy = 0; copy < part.copies.size(); ++copy)
+        function.removeArgAttr(part.arguments(copy)[argument.getArgNumber()],
+                               LLVM::LLVMDialect::getNoAliasAttrName());
+    };
+    part.function.walk([&](linalg::LinalgOp op) {
+      for (Value output : op.getDpsInits())
+        share(output);
+    });
+    part.function.walk([&](memref::StoreOp op) { share(op.getMemRef()); });
+  }
+
+  /// Teams from `begin` on run the part, and of their threads as many as it is
+  /// made for; others go on to the next part, which has teams of its own.
+  void buildPart(Part &part, int64_t begin, SharedMemory &memory) {
+    Block *block = &function.getBody().front();
+    builder.setInsertionPoint(block->getTerminator());
+    Value number = team;
+    if (isJoined()) {
+      number = arith::SubIOp::create(builder, loc, team, index(begin));
+      Value mine =
+          arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, number,
+                                index(part.allTeams()));
+      int64_t own = part.number(cuda::kThreadsAttr);
+      if (own < threads) {
+        Value works = arith::CmpIOp::create(
+            builder, loc, arith::CmpIPredicate::ult, thread, index(own));
+        mine = arith::AndIOp::create(builder, loc, mine, works);
+      }
+      auto branch = scf::IfOp::create(builder, loc, mine);
+      block = branch.thenBlock();
+      builder.setInsertionPoint(block->getTerminator());
+    }
+    moveBody(part, number);
+    if (part.isOfThreads())
+      computeAlone(*block);
+    else
+      computeTogether(part, *block, memory);
+  }
+
+  void moveBody(Part &part, Value number) {
+    Value copy = index(0);
+    if (part.copies.size() > 1) {
+      copy = arith::DivUIOp::create(builder, loc, number, index(part.teams()));
+      number =
+          arith::RemUIOp::create(builder, loc, number, index(part.teams()));
+    }
+    IRMapping mapping;
+    mapping.map(part.function.getArguments().drop_back(2),
+                chooseBuffers(part, copy));
+    auto [begin, end] =
+        part.isOfThreads() ? blockOfThread(part, number) : blockOfTeam(number);
+    auto bounds = part.function.getArguments().take_back(2);
+    mapping.map(bounds[0], begin);
+    mapping.map(bounds[1], end);
+    for (Operation &op : part.function.getBody().front().without_terminator())
+      builder.clone(op, mapping);
+  }
+
+  /// The buffers of the copy that this team computes.
+  SmallVector<Value> chooseBuffers(Part &part, Value copy) {
+    SmallVector<SmallVector<int32_t>> buffers;
+    for (size_t i = 0; i < part.copies.size(); ++i)
+      buffers.push_back(part.arguments(i));
+    SmallVector<Value> chosen;
+    for (int32_t buffer : buffers[0])
+      chosen.push_back(function.getArgument(buffer));
+    if (buffers.size() == 1)
+      return chosen;
+    auto cases = llvm::to_vector(llvm::seq<int64_t>(1, buffers.size()));
+    auto choice = scf::IndexSwitchOp::create(
+        builder, loc, ValueRange(chosen).getTypes(), copy, cases, cases.size());
+    auto fill = [&](Region &region, ArrayRef<int32_t> list) {
+      OpBuilder inside = OpBuilder::atBlockEnd(&region.emplaceBlock());
+      auto values = llvm::map_to_vector(list, [&](int32_t buffer) -> Value {
+        return function.getArgument(buffer);
+      });
+      scf::YieldOp::create(inside, loc, values);
+    };
+    fill(choice.getDefaultRegion(), buffers[0]);
+    for (auto [region, list] :
+         llvm::zip(choice.getCaseRegions(), llvm::drop_begin(buffers)))
+      fill(region, list);
+    return SmallVector<Value>(choice.getResults());
+  }
+
+  std::pair<Value, Value> blockOfTeam(Value number) {
+    return {number, arith::AddIOp::create(builder, loc, number, index(1))};
   }
 
   /// Behind the last block the loop runs not at all.
-  std::pair<Value, Value> blockOfThread(Value thread) {
-    Value team = gpu::BlockIdOp::create(builder, loc, gpu::Dimension::x);
-    Value first = arith::MulIOp::create(builder, loc, team, index(threads));
+  std::pair<Value, Value> blockOfThread(Part &part, Value number) {
+    Value first = arith::MulIOp::create(builder, loc, number,
+                                        index(part.number(cuda::kThreadsAttr)));
     Value begin = arith::AddIOp::create(builder, loc, first, thread);
     Value past = arith::AddIOp::create(builder, loc, begin, index(1));
-    return {begin,
-            arith::MinUIOp::create(builder, loc, past,
-                                   index(number(cuda::kBlockPerThreadAttr)))};
+    return {begin, arith::MinUIOp::create(
+                       builder, loc, past,
+                       index(part.number(cuda::kBlockPerThreadAttr)))};
   }
 
   Value index(int64_t value) {
@@ -248,54 +321,51 @@ private:
 
   /// A team of one thread: its loops are unrolled as teams' are, which LLVM
   /// would not do where the body is long.
-  void computeAlone() {
+  void computeAlone(Block &block) {
     Block &entry = function.getBody().front();
     OpBuilder atStart = OpBuilder::atBlockBegin(&entry);
-    Value thread = arith::ConstantIndexOp::create(atStart, loc, 0);
+    Value first = arith::ConstantIndexOp::create(atStart, loc, 0);
     auto shareNothing = [](int64_t, Type) -> Value {
       llvm_unreachable("one thread shares nothing");
     };
     SmallVector<linalg::LinalgOp> nests;
-    function.walk([&](linalg::LinalgOp nest) { nests.push_back(nest); });
+    block.walk([&](linalg::LinalgOp nest) { nests.push_back(nest); });
     for (linalg::LinalgOp nest : nests)
-      cuda::distribute(nest, {thread, 1, shareNothing});
+      cuda::distribute(nest, {first, 1, shareNothing});
+    // Memory on the stack is taken once.
+    for (auto op : llvm::make_early_inc_range(block.getOps<memref::AllocaOp>()))
+      op->moveBefore(&entry, entry.begin());
   }
 
-  /// What a thread of a team writes others read behind a barrier, which LLVM
-  /// takes for no access to memory that is `noalias`.
-  void shareWrittenBuffers() {
-    auto share = [&](Value buffer) {
-      while (auto view = buffer.getDefiningOp<ViewLikeOpInterface>())
-        buffer = view.getViewSource();
-      if (auto argument = dyn_cast<BlockArgument>(buffer))
-        if (argument.getOwner() == &function.getBody().front())
-          function.removeArgAttr(argument.getArgNumber(),
-                                 LLVM::LLVMDialect::getNoAliasAttrName());
+  void computeTogether(Part &part, Block &block, SharedMemory &memory) {
+    auto share = [&](MemRefType type, Location at) {
+      return memory.share(type, at);
     };
-    function.walk([&](linalg::LinalgOp op) {
-      for (Value output : op.getDpsInits())
-        share(output);
-    });
-    function.walk([&](memref::StoreOp op) { share(op.getMemRef()); });
+    int64_t own = part.number(cuda::kThreadsAttr);
+    cuda::TeamProgram(thread, own, share).run(block);
+    if (own < threads)
+      block.walk([&](gpu::BarrierOp op) { limitBarrier(op, own); });
   }
 
-  void moveBody(Value begin, Value end) {
-    IRMapping mapping;
-    for (auto [argument, buffer] : llvm::enumerate(order()))
-      mapping.map(source.getArgument(argument), function.getArgument(buffer));
-    auto bounds = source.getArguments().take_back(2);
-    mapping.map(bounds[0], begin);
-    mapping.map(bounds[1], end);
-    for (Operation &op : source.getBody().front().without_terminator())
-      builder.clone(op, mapping);
-    gpu::ReturnOp::create(builder, loc);
+  /// Waits for the first `count` threads only: others do not come.
+  void limitBarrier(gpu::BarrierOp op, int64_t count) {
+    OpBuilder at(op);
+    auto number = [&](int64_t value) {
+      return LLVM::ConstantOp::create(at, loc, at.getI32Type(),
+                                      at.getI32IntegerAttr(value));
+    };
+    NVVM::BarrierOp::create(at, loc, TypeRange(), number(1), number(count), {},
+                            Value());
+    op.erase();
   }
 
   func::FuncOp source;
   OpBuilder builder;
   Location loc;
   int64_t threads;
+  std::vector<Part> parts;
   gpu::GPUFuncOp function;
+  Value thread, team;
 };
 
 struct DistributeThreads
@@ -307,10 +377,24 @@ struct DistributeThreads
     OpBuilder builder(functions);
     auto module = gpu::GPUModuleOp::create(builder, functions.getLoc(),
                                            StringRef(kKernelModule));
+    DenseSet<StringRef> joined;
     for (auto function : functions.getOps<func::FuncOp>())
-      if (failed(KernelBuilder(function).build(module)))
+      collectParts(function, joined);
+    for (auto function : functions.getOps<func::FuncOp>())
+      if (!joined.contains(function.getName()) &&
+          failed(KernelBuilder(function, functions).build(module)))
         return signalPassFailure();
     functions.erase();
+  }
+
+private:
+  /// The functions that a kernel of several parts is made of.
+  static void collectParts(func::FuncOp function, DenseSet<StringRef> &names) {
+    auto list = function->getAttrOfType<ArrayAttr>(cuda::kPartsAttr);
+    if (!list)
+      return;
+    for (auto part : list.getAsRange<DictionaryAttr>())
+      names.insert(part.getAs<FlatSymbolRefAttr>("function").getValue());
   }
 };
 

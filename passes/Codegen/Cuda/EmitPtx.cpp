@@ -150,6 +150,9 @@ FailureOr<std::string> emitPtx(gpu::GPUModuleOp kernels,
   module->setTargetTriple(machine->getTargetTriple());
   if (failed(linkLibdevice(kernels, *module)))
     return failure();
+  // Comparisons of a few numbers that a whole team has in common.
+  for (llvm::Function &function : *module)
+    function.addFnAttr("no-jump-tables", "true");
   optimizeModule(*module, *machine);
   if (llvmText) {
     llvm::raw_string_ostream stream(*llvmText);

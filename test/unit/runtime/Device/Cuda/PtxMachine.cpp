@@ -534,14 +534,16 @@ void runTeam(const PtxKernel &kernel, std::vector<PtxThread> &team) {
       continue;
     for (PtxThread &thread : team) {
       done &= thread.stop == Stop::Done;
-      barrier &= thread.stop == Stop::Barrier;
+      // Threads that have ended, or that a barrier does not count.
+      barrier &= thread.stop == Stop::Barrier || thread.stop == Stop::Done;
     }
     if (done)
       return;
     if (!barrier)
       unknown("a barrier that not all threads of a team reach");
     for (PtxThread &thread : team)
-      thread.stop = Stop::No;
+      if (thread.stop == Stop::Barrier)
+        thread.stop = Stop::No;
   }
 }
 
