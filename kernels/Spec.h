@@ -74,7 +74,7 @@ struct MatmulEpilogue {
   MatmulSums sums = MatmulSums::None;
   bool addend = false, bias = false;
   /// Gelu: what it is of is written; GeluGradient: that is read. Relu: a bit
-  /// for every element above 0 is written; ReluGradient: those are read.
+  /// for every element from 0 on is written; ReluGradient: those are read.
   bool auxiliary = false;
 
   bool isEmpty() const {

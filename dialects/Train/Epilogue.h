@@ -12,9 +12,10 @@ namespace zc::train {
 /// "gelu_grad"; the units `addend`, `bias` and `auxiliary` say which operands
 /// there are behind the two matrices, in this order; of "relu" and "gelu", the
 /// auxiliary tensor is a result instead. It is what GELU is of, or a bit for
-/// each of ReLU's results, eight to a byte: set above 0, in an order that is
-/// the library's own. `sums` is "columns" (of c), "lhs" (of its rows) or "rhs"
-/// (of its columns). Results are c, the auxiliary tensor, the sums.
+/// each of ReLU's results, eight to a byte: set where gradients pass, which is
+/// from 0 on, in an order that is the library's own. `sums` is "columns" (of
+/// c), "lhs" (of its rows) or "rhs" (of its columns). Results are c, the
+/// auxiliary tensor, the sums.
 inline constexpr llvm::StringLiteral kEpilogueAttr = "train.epilogue";
 inline constexpr llvm::StringLiteral kActivationKey = "activation";
 inline constexpr llvm::StringLiteral kAddendKey = "addend";

@@ -9,6 +9,7 @@ namespace {
 constexpr uint64_t kMost = 32u << 20;
 // Partial sums of a product that is split along K, in float32.
 constexpr uint64_t kSplits = 16;
+// Where libraries take a workspace from; buffers may begin between two such.
 constexpr uint64_t kAlignment = 256;
 
 uint64_t elements(const StridedTensor &tensor) {
@@ -18,14 +19,14 @@ uint64_t elements(const StridedTensor &tensor) {
   return count;
 }
 
-uint64_t roundUp(uint64_t bytes) {
-  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+uint64_t withRoom(uint64_t bytes) {
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment + kAlignment;
 }
 
 } // namespace
 
 uint64_t matmulWorkspaceBound(const MatmulSpec &spec) {
-  return roundUp(std::min(kMost, kSplits * 4 * elements(spec.c)));
+  return withRoom(std::min(kMost, kSplits * 4 * elements(spec.c)));
 }
 
 /// Enough for a copy of every tensor in the library's own layout, within
@@ -33,7 +34,7 @@ uint64_t matmulWorkspaceBound(const MatmulSpec &spec) {
 uint64_t convolutionWorkspaceBound(const ConvolutionSpec &spec) {
   uint64_t all = elements(spec.source) + elements(spec.filter) +
                  elements(spec.destination);
-  return roundUp(std::min(8 * kMost, 4 * all + (1u << 20)));
+  return withRoom(std::min(8 * kMost, 4 * all + (1u << 20)));
 }
 
 /// The gradient of q is added up in float32, twice at most, beside a number a
@@ -42,7 +43,7 @@ uint64_t attentionWorkspaceBound(const AttentionSpec &spec) {
   uint64_t queries = uint64_t(spec.batch * spec.heads * spec.queries);
   uint64_t sums =
       spec.backward ? 4 * queries * (2 * uint64_t(spec.width) + 1) : 0;
-  return roundUp(sums + kMost);
+  return withRoom(sums + kMost);
 }
 
 } // namespace zc::kernels::cuda

@@ -8,7 +8,7 @@
 
 namespace zc::kernels::cuda {
 
-/// Bytes, a multiple of 256.
+/// Bytes, a multiple of 256, with those that an address that is none wastes.
 uint64_t matmulWorkspaceBound(const MatmulSpec &spec);
 uint64_t convolutionWorkspaceBound(const ConvolutionSpec &spec);
 uint64_t attentionWorkspaceBound(const AttentionSpec &spec);

@@ -32,8 +32,11 @@ void buildFusionPipeline(OpPassManager &manager,
     manager.addPass(createCompactTableGradientsPass());
   }
   manager.addPass(createSelectLibraryCallsPass(options));
-  if (options.target == "cuda" && !cuda::isLeftOut("EPILOGUES"))
-    manager.addPass(createMatchEpiloguesPass(epilogues));
+  if (options.target == "cuda" && !cuda::isLeftOut("EPILOGUES")) {
+    MatchEpiloguesPassOptions asked = epilogues;
+    asked.reluBits = cuda::isAskedFor("RELU_BITS");
+    manager.addPass(createMatchEpiloguesPass(asked));
+  }
   if (options.target == "cuda")
     manager.addPass(createSplitSumsPass());
 }

@@ -304,7 +304,7 @@ def MatchEpiloguesPass : Pass<"zc-match-epilogues", "::mlir::ModuleOp"> {
     of GELU, or with that GELU's or ReLU's gradient: product and these become one
     region with `train.epilogue`; what GELU is of is a result if the backward keeps
     it. For ReLU's gradient, the region with the ReLU gets another result, a bit
-    for every element above 0, if rows are a multiple of 128.
+    an element, if that is asked for and rows are a multiple of 128.
     Another form of GELU is left alone, its bias is not. Sums over the rows of such
     a gradient, or of a factor of another product, a bias's gradient, join it
     where they are rounded to the product's type.
@@ -320,7 +320,9 @@ def MatchEpiloguesPass : Pass<"zc-match-epilogues", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"activations", "activations", "bool", "true",
-           "take activations too; without, recomputation may drop their results">
+           "take activations too; without, recomputation may drop their results">,
+    Option<"reluBits", "relu-bits", "bool", "false",
+           "take a ReLU's gradient by the library's bits, which are set at 0 too">
   ];
   let statistics = [
     Statistic<"numTails", "num-tails", "Products joined with what follows">,

@@ -60,8 +60,10 @@ Value keepSigns(FusedOp region) {
   Value relu =
       mapping.lookup(region.getBody().front().getTerminator()->getOperand(0));
   Location loc = relu.getLoc();
-  Value positive = compare(inner, loc, "gt", relu, splat(inner, loc, type, 0));
-  Value bits = PackBitsOp::create(inner, loc, packedType(type, 1), positive, 1);
+  // As the library does it: of what the ReLU is of, and at 0 as well.
+  Value before = relu.getDefiningOp<ReluOp>().getInput();
+  Value passes = compare(inner, loc, "ge", before, splat(inner, loc, type, 0));
+  Value bits = PackBitsOp::create(inner, loc, packedType(type, 1), passes, 1);
   YieldOp::create(inner, loc, ValueRange{relu, bits});
   region.getResult(0).replaceAllUsesWith(keeping.getResult(0));
   return keeping.getResult(1);

@@ -22,10 +22,10 @@ mlir::Block &addBlock(train::FusedOp region);
 void cloneBody(train::FusedOp source, mlir::Block &block,
                mlir::IRMapping &mapping);
 
-/// A result of `region` that says where its first result, a ReLU's, is above 0:
-/// a bit an element, [M, N / 8] bytes, in the order of the library, which alone
-/// reads them. A region with this result takes the place of one without, which
-/// is dead then.
+/// A result of `region` that says where its first result, a ReLU's, lets
+/// gradients pass: a bit an element, [M, N / 8] bytes, in the order of the
+/// library, which alone reads them. A region with this result takes the place
+/// of one without, which is dead then.
 mlir::Value keepSigns(train::FusedOp region);
 
 /// The product behind which the library computes the ReLU that is `value`,

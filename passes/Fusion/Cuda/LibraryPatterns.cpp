@@ -11,10 +11,14 @@ using namespace zc::train;
 
 namespace zc::cuda {
 
-bool isLeftOut(StringRef what) {
+static StringRef settingOf(StringRef what) {
   const char *value = std::getenv(("ZC_CUDA_" + what).str().c_str());
-  return value && StringRef(value) == "0";
+  return value ? value : "";
 }
+
+bool isLeftOut(StringRef what) { return settingOf(what) == "0"; }
+
+bool isAskedFor(StringRef what) { return settingOf(what) == "1"; }
 
 /// Factors of one type; what a product is added to may be of float32 all the
 /// same.

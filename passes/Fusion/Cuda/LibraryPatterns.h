@@ -19,6 +19,10 @@ llvm::StringRef libraryFor(mlir::Operation *op);
 /// kernels do. `what` is MATMUL, CONVOLUTION, POOLING, ATTENTION or EPILOGUES.
 bool isLeftOut(llvm::StringRef what);
 
+/// Whether the environment of the compiler says ZC_CUDA_<what>=1, which takes
+/// what a library does in another way than zc. `what` is RELU_BITS.
+bool isAskedFor(llvm::StringRef what);
+
 /// Whether generated code would add up more in a team's memory than there is:
 /// products, convolutions and attention's gradient in 16 bits that no library
 /// computes.

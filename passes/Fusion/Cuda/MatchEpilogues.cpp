@@ -455,7 +455,7 @@ private:
       if (!reader)
         continue;
       auto nest = cast<FusedOp>(reader.getOwner()->getParentOp());
-      auto tail = cuda::findTail(nest, reader, activations);
+      auto tail = cuda::findTail(nest, reader, {activations, reluBits});
       if (!tail)
         continue;
       Joining(region, nest, *tail).run();

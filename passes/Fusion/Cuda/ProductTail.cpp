@@ -19,8 +19,8 @@ namespace {
 
 class TailFinder {
 public:
-  TailFinder(FusedOp nest, BlockArgument product, bool activations)
-      : nest(nest), body(nest.getBody().front()), activations(activations) {
+  TailFinder(FusedOp nest, BlockArgument product, TailKinds kinds)
+      : nest(nest), body(nest.getBody().front()), kinds(kinds) {
     tail.product = tail.last = tail.before = product;
   }
 
@@ -87,11 +87,11 @@ private:
   }
 
   bool takeActivation(Operation *user) {
-    if (!activations || !tail.activation.empty())
+    if (!kinds.activations || !tail.activation.empty())
       return false;
     if (auto gelu = dyn_cast<GeluOp>(user); gelu && gelu.getTanh())
       tail.activation = "gelu";
-    else if (isa<ReluOp>(user) && !isYielded(tail.last))
+    else if (isa<ReluOp>(user) && !isYielded(tail.last) && !hidesOverflow())
       tail.activation = "relu";
     else if (auto grad = dyn_cast<GeluGradOp>(user);
              grad && grad.getTanh() && tail.ops.empty() &&
@@ -106,6 +106,12 @@ private:
     return true;
   }
 
+  /// The library's ReLU of NaN is 0. In float16 a NaN is what an overflow
+  /// leaves behind, and must get to the loss.
+  bool hidesOverflow() {
+    return cast<ShapedType>(tail.last.getType()).getElementType().isF16();
+  }
+
   void takeGradient(GeluGradOp grad) {
     tail.activation = "gelu_grad";
     tail.auxiliary = grad.getInput();
@@ -115,12 +121,13 @@ private:
   /// result, though that is in memory anyway for the next weight's gradient. Of
   /// bfloat16, bits are 1/4 byte an element, written and read, and 1/16 of what
   /// is kept. A nest on the result would move 6 bytes: it reads the product and
-  /// the result, and writes the gradient. So bits it is.
+  /// the result, and writes the gradient. But the library sets a bit at 0 as
+  /// well, where the gradient is 0 elsewhere: so only where that is asked for.
   bool takeReluGradient(SelectOp select) {
     auto compare = select.getCondition().getDefiningOp<CompareOp>();
-    if (!compare || !tail.ops.empty() || select.getOnTrue() != tail.last ||
-        compare.getPredicate() != "gt" || !isZero(compare.getRhs()) ||
-        !isZero(select.getOnFalse()))
+    if (!kinds.reluBits || !compare || !tail.ops.empty() ||
+        select.getOnTrue() != tail.last || compare.getPredicate() != "gt" ||
+        !isZero(compare.getRhs()) || !isZero(select.getOnFalse()))
       return false;
     auto relu = dyn_cast<BlockArgument>(compare.getLhs());
     if (!relu || relu.getType() != tail.product.getType() ||
@@ -151,18 +158,18 @@ private:
 
   FusedOp nest;
   Block &body;
-  bool activations;
+  TailKinds kinds;
   ProductTail tail;
 };
 
 } // namespace
 
 std::optional<ProductTail> findTail(FusedOp nest, BlockArgument product,
-                                    bool activations) {
-  auto found = TailFinder(nest, product, activations).find();
+                                    TailKinds kinds) {
+  auto found = TailFinder(nest, product, kinds).find();
   // Only a part of it: bias alone, before another form of GELU.
-  if (!found && activations)
-    return TailFinder(nest, product, false).find();
+  if (!found && kinds.activations)
+    return TailFinder(nest, product, {/*activations=*/false}).find();
   return found;
 }
 

@@ -27,11 +27,17 @@ struct ProductTail {
   bool readsSigns() const { return activation == "relu_grad"; }
 };
 
+/// Which ops besides sums.
+struct TailKinds {
+  bool activations = true;
+  bool reluBits = false; // a ReLU's gradient, which is an activation's too
+};
+
 /// The longest tail of `nest` behind `product`; nothing if there is none. An
 /// activation whose operand is kept has rows of a multiple of 8 elements, as
-/// cuBLASLt needs them; without `activations` none is taken.
+/// cuBLASLt needs them.
 std::optional<ProductTail>
-findTail(train::FusedOp nest, mlir::BlockArgument product, bool activations);
+findTail(train::FusedOp nest, mlir::BlockArgument product, TailKinds kinds);
 
 } // namespace zc::cuda
 

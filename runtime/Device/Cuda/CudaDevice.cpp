@@ -86,6 +86,19 @@ private:
   CUcontext context = nullptr;
 };
 
+/// Libraries take a workspace from a multiple of 256 bytes on, where plans
+/// place buffers at multiples of 64.
+template <typename Launch> Launch alignWorkspace(Launch launch) {
+  constexpr uint64_t kAlignment = 256;
+  uint64_t past = reinterpret_cast<uintptr_t>(launch.workspace) % kAlignment;
+  uint64_t skipped = past == 0 ? 0 : kAlignment - past;
+  bool fits = skipped < launch.workspaceBytes;
+  launch.workspace =
+      fits ? static_cast<char *>(launch.workspace) + skipped : nullptr;
+  launch.workspaceBytes = fits ? launch.workspaceBytes - skipped : 0;
+  return launch;
+}
+
 class CudaDevice final : public Device {
 public:
   CudaDevice(const Driver &driver, Gpu gpu)
@@ -246,7 +259,7 @@ Result<std::unique_ptr<Executable>> CudaDevice::prepare(const Launch &launch) {
     if (!matmuls) {
       ZC_ASSIGN_OR_RETURN(matmuls, Matmuls::open(driver, streams[0]));
     }
-    return matmuls->make(*matmul);
+    return matmuls->make(alignWorkspace(*matmul));
   }
   if (auto *copy = std::get_if<CopyLaunch>(&launch))
     return makeCopy(driver, *copy, offloaded.contains(copy->source),
@@ -262,10 +275,11 @@ ExecutableResult CudaDevice::makeDnn(const Launch &launch) {
     ZC_ASSIGN_OR_RETURN(dnn, DnnPlans::open(driver, streams[0]));
   }
   if (auto *convolution = std::get_if<ConvolutionLaunch>(&launch))
-    return makeConvolution(*dnn, *convolution);
+    return makeConvolution(*dnn, alignWorkspace(*convolution));
   if (auto *pooling = std::get_if<PoolingLaunch>(&launch))
     return makePooling(*dnn, *pooling);
-  return makeAttention(driver, *dnn, std::get<AttentionLaunch>(launch));
+  return makeAttention(driver, *dnn,
+                       alignWorkspace(std::get<AttentionLaunch>(launch)));
 }
 
 Status CudaDevice::launch(Executable &executable, StreamId stream) {

@@ -1,5 +1,6 @@
-// RUN: zc-opt %s --split-input-file --zc-form-regions --zc-select-library-calls=target=cuda --zc-match-epilogues | FileCheck %s
+// RUN: zc-opt %s --split-input-file --zc-form-regions --zc-select-library-calls=target=cuda --zc-match-epilogues=relu-bits=true | FileCheck %s
 // RUN: zc-opt %s --split-input-file --zc-form-regions --zc-select-library-calls=target=cuda --zc-match-epilogues=activations=false | FileCheck %s --check-prefix=LINEAR
+// RUN: zc-opt %s --split-input-file --zc-form-regions --zc-select-library-calls=target=cuda --zc-match-epilogues | FileCheck %s --check-prefix=EXACT
 
 // Tests bias and the tanh form of GELU, whose operand the backward keeps, behind
 // a product that is read as another shape; and a residual.
@@ -95,6 +96,20 @@ func.func @backward(%d: tensor<32x16xbf16>, %w: tensor<16x24xbf16>, %s: tensor<4
 
 // -----
 
+// Tests that of a ReLU in float16 only the bias is taken.
+// CHECK-LABEL: func.func @relu_of_halves
+// CHECK: train.epilogue = {bias}
+// CHECK-NOT: "relu"
+func.func @relu_of_halves(%x: tensor<16x16xf16>, %w: tensor<16x16xf16>, %b: tensor<16xf16>) -> (tensor<16x16xf16>, tensor<16x16xf16>) {
+  %p = train.matmul %x, %w : (tensor<16x16xf16>, tensor<16x16xf16>) -> tensor<16x16xf16>
+  %c = train.broadcast %b {dims = array<i64: 1>} : (tensor<16xf16>) -> tensor<16x16xf16>
+  %s = train.add %p, %c : (tensor<16x16xf16>, tensor<16x16xf16>) -> tensor<16x16xf16>
+  %r = train.relu %s : (tensor<16x16xf16>) -> tensor<16x16xf16>
+  return %r, %s : tensor<16x16xf16>, tensor<16x16xf16>
+}
+
+// -----
+
 // Tests what stays: a product that others read too, a sum that is not rounded to
 // the product's type, a bias of another dim.
 // CHECK-LABEL: func.func @left_alone
@@ -118,7 +133,7 @@ func.func @left_alone(%x: tensor<16x16xbf16>, %w: tensor<16x16xbf16>, %b: tensor
 // CHECK-SAME: (%[[X:.*]]: tensor<32x16xbf16>, %[[W:.*]]: tensor<16x128xbf16>, %[[B:.*]]: tensor<128xbf16>, %[[D:.*]]: tensor<32x16xbf16>)
 // CHECK: %[[R:.*]]:2 = train.fused(%[[X]], %[[W]], %[[B]]) {library = "cublaslt.matmul", train.epilogue = {activation = "relu", auxiliary, bias}{{.*}} -> (tensor<32x128xbf16>, tensor<32x16xi8>)
 // CHECK: %[[RELU:.*]] = train.relu
-// CHECK: %[[ABOVE:.*]] = train.compare "gt" %[[RELU]], %
+// CHECK: %[[ABOVE:.*]] = train.compare "ge" %{{.*}}, %
 // CHECK: %[[BITS:.*]] = train.pack_bits %[[ABOVE]] {dim = 1 : i64}
 // CHECK: train.yield %[[RELU]], %[[BITS]]
 // CHECK: train.fused(%[[D]], %[[W]], %[[R]]#1) {library = "cublaslt.matmul", train.epilogue = {activation = "relu_grad", auxiliary, sums = "columns"}
@@ -127,6 +142,7 @@ func.func @left_alone(%x: tensor<16x16xbf16>, %w: tensor<16x16xbf16>, %b: tensor
 // CHECK: %[[G:.*]] = train.select %[[SET]], %[[P]], %
 // CHECK: train.reduce "sum" %[[G]]
 // CHECK: train.fused(%[[D]], %[[W]], %[[R]]#1) {library = "cublaslt.matmul", train.epilogue = {activation = "relu_grad", auxiliary}
+// EXACT-NOT: "relu_grad"
 // LINEAR-LABEL: func.func @relu_gradient
 // LINEAR-NOT: "relu_grad"
 // LINEAR-NOT: pack_bits

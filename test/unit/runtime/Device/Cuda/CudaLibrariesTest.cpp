@@ -194,9 +194,11 @@ TEST_F(Epilogues, GradientOfReluByBits) {
         sum += double(a[size_t(m * kK + k)]) * wide[size_t(k * kWide + n)];
       double before = sum + shift[size_t(n)];
       EXPECT_NEAR(relu[size_t(m * kWide + n)], std::max(before, 0.0), 1e-5);
-      EXPECT_NEAR(gradient[size_t(m * kWide + n)], before > 0 ? sum : 0, 1e-5);
-      column += before > 0 ? sum : 0;
-      passed += before > 0;
+      // The library lets it pass at 0, too.
+      double expected = before >= 0 ? sum : 0;
+      EXPECT_NEAR(gradient[size_t(m * kWide + n)], expected, 1e-5);
+      column += expected;
+      passed += before >= 0;
     }
     EXPECT_NEAR(columns[size_t(n)], column, 1e-5);
   }
@@ -213,20 +215,24 @@ TEST_F(Epilogues, BitsOfOtherRowsAreRefused) {
             std::string::npos);
 }
 
+// The library reads the left factor's rows transposed, the right one's columns
+// as they are: what is summed lies side by side.
 TEST_F(Epilogues, SumsOfFactors) {
+  launch.spec.a.strides = {1, kM};
   launch.spec.epilogue.sums = MatmulSums::LhsRows;
   launch.sums = sums.data();
   run(launch);
-  expectResult([&](int64_t m, int64_t n) { return product(m, n); });
   for (int64_t m = 0; m < kM; ++m) {
     double sum = 0;
     for (int64_t k = 0; k < kK; ++k)
-      sum += a[size_t(m * kK + k)];
+      sum += a[size_t(m + k * kM)];
     EXPECT_NEAR(sums[size_t(m)], sum, 1e-5);
   }
   EXPECT_TRUE(wasCalled("cublasLtMatmul epilogue 512 ")); // its B is our a
+  launch.spec.a.strides = {kK, 1};
   launch.spec.epilogue.sums = MatmulSums::RhsColumns;
   run(launch);
+  expectResult([&](int64_t m, int64_t n) { return product(m, n); });
   for (int64_t n = 0; n < kN; ++n) {
     double sum = 0;
     for (int64_t k = 0; k < kK; ++k)
@@ -234,6 +240,55 @@ TEST_F(Epilogues, SumsOfFactors) {
     EXPECT_NEAR(sums[size_t(n)], sum, 1e-5);
   }
   EXPECT_TRUE(wasCalled("cublasLtMatmul epilogue 256 "));
+}
+
+// A single row, or columns of one element, are both ways round.
+TEST_F(Epilogues, SumsOfOneRow) {
+  for (auto [rows, terms] : {std::pair(int64_t(1), kK), {kM, int64_t(1)}}) {
+    launch.spec.a = {ElementType::F32, {rows, terms}, {1, rows}};
+    launch.spec.b = {ElementType::F32, {terms, kN}, {kN, 1}};
+    launch.spec.c = {ElementType::F32, {rows, kN}, {kN, 1}};
+    launch.spec.epilogue.sums = MatmulSums::LhsRows;
+    launch.sums = sums.data();
+    run(launch);
+    for (int64_t m = 0; m < rows; ++m) {
+      double sum = 0;
+      for (int64_t k = 0; k < terms; ++k)
+        sum += a[size_t(m + k * rows)];
+      EXPECT_NEAR(sums[size_t(m)], sum, 1e-5);
+    }
+  }
+}
+
+TEST_F(Epilogues, SumsOfWhatLiesApartAreRefused) {
+  launch.spec.epilogue.sums = MatmulSums::LhsRows; // of a row-major matrix
+  launch.sums = sums.data();
+  auto made = device->prepare(launch);
+  ASSERT_FALSE(made.ok());
+  EXPECT_NE(made.status().message().find("lie side by side"), std::string::npos)
+      << made.status().message();
+}
+
+// The library multiplies at most 65535 matrices at once, in a workspace that
+// begins at a multiple of 256 bytes.
+TEST_F(Epilogues, BatchesAreDividedAndWorkspacesAligned) {
+  constexpr int64_t kBatch = 3 * 43691; // two parts of no whole size, three
+  std::vector<float> left(kBatch * 2), right(2), result(kBatch * 1);
+  for (size_t i = 0; i < left.size(); ++i)
+    left[i] = float(i % 7) - 3;
+  right = {2, -1};
+  launch.spec.a = {ElementType::F32, {kBatch, 1, 2}, {2, 2, 1}};
+  launch.spec.b = {ElementType::F32, {kBatch, 2, 1}, {0, 1, 1}};
+  launch.spec.c = {ElementType::F32, {kBatch, 1, 1}, {1, 1, 1}};
+  alignas(256) char workspace[1024];
+  launch.a = left.data();
+  launch.b = right.data();
+  launch.c = result.data();
+  launch.workspace = workspace + 64;
+  launch.workspaceBytes = 960;
+  run(launch);
+  for (size_t i = 0; i < result.size(); ++i)
+    ASSERT_EQ(result[i], 2 * left[2 * i] - left[2 * i + 1]) << i;
 }
 
 TEST_F(Epilogues, OneThatTheLibraryLacksSaysWhatToDo) {

@@ -24,8 +24,20 @@ struct Layout {
   uint64_t rows, columns;
   int64_t leading, batchStride = 0;
   int32_t batch = 1;
+
+  uint64_t getRows(bool transposed) const {
+    return transposed ? columns : rows;
+  }
+  uint64_t getColumns(bool transposed) const { return getRows(!transposed); }
+};
+/// What algorithms may take for granted.
+struct Preference {
+  uint64_t workspaceBytes = 0;
+  uint32_t left = 256, right = 256, addend = 256, result = 256;
 };
 struct Operation {
+  cublasComputeType_t compute;
+  cudaDataType_t scale;
   cublasOperation_t left = CUBLAS_OP_N, right = CUBLAS_OP_N;
   cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
   void *bias = nullptr, *auxiliary = nullptr;
@@ -92,7 +104,7 @@ struct Product {
     if (operation.has(CUBLASLT_EPILOGUE_BIAS))
       x += arrayOf(result.type, operation.bias).get(int64_t(m));
     if (operation.keeps() && operation.ofRelu())
-      setBit(kept, x > 0);
+      setBit(kept, x >= 0); // so does the library
     else if (operation.keeps())
       auxiliary.set(kept, x);
     if (operation.has(CUBLASLT_EPILOGUE_GELU))
@@ -139,6 +151,64 @@ struct Product {
   }
 };
 
+template <typename T>
+cublasStatus_t readValue(T &place, const void *value, size_t bytes) {
+  if (sizeof(place) != bytes)
+    return CUBLAS_STATUS_INVALID_VALUE;
+  std::memcpy(&place, value, sizeof(place));
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+bool isAligned(const void *address, uint64_t bytes) {
+  return reinterpret_cast<uintptr_t>(address) % bytes == 0;
+}
+
+/// Types that go together: factors of one, their sum or float32.
+bool hasSoundTypes(const Operation &operation, const Layout &left,
+                   const Layout &right, const Layout &result) {
+  bool fast = operation.compute == CUBLAS_COMPUTE_32F_FAST_TF32;
+  return operation.scale == CUDA_R_32F && left.type == right.type &&
+         (result.type == left.type || result.type == Type::F32) &&
+         (operation.compute == CUBLAS_COMPUTE_32F ||
+          (fast && left.type == Type::F32));
+}
+
+/// Sizes that go together. The library has a grid's third dim for batches.
+bool hasSoundSizes(const Operation &operation, const Layout &left,
+                   const Layout &right, const Layout &result) {
+  bool ta = operation.left == CUBLAS_OP_T, tb = operation.right == CUBLAS_OP_T;
+  return left.getRows(ta) == result.rows &&
+         right.getColumns(tb) == result.columns &&
+         left.getColumns(ta) == right.getRows(tb) &&
+         left.batch == result.batch && right.batch == result.batch &&
+         result.batch >= 1 && result.batch <= 65535 &&
+         (result.batch == 1 || result.batchStride >= int64_t(result.rows));
+}
+
+/// What the documentation asks of an epilogue's operands, and which sums the
+/// library has: of rows of a matrix that it reads as it is, of columns of one
+/// that it reads transposed.
+bool hasSoundEpilogue(const Operation &operation, const Layout &result) {
+  auto isPlace = [](void *address) {
+    return address && isAligned(address, 16);
+  };
+  bool vector = operation.has(CUBLASLT_EPILOGUE_BIAS) || operation.sums();
+  if (vector != bool(operation.bias) || (vector && !isPlace(operation.bias)))
+    return false;
+  if ((operation.epilogue == CUBLASLT_EPILOGUE_BGRADA &&
+       operation.left != CUBLAS_OP_N) ||
+      (operation.epilogue == CUBLASLT_EPILOGUE_BGRADB &&
+       operation.right != CUBLAS_OP_T))
+    return false;
+  bool plain = operation.epilogue == CUBLASLT_EPILOGUE_DEFAULT;
+  if (!operation.keeps())
+    return !operation.auxiliary && (plain || result.batch == 1);
+  int64_t step = operation.ofRelu() ? 128 : 8; // bits, or elements
+  return isPlace(operation.auxiliary) &&
+         operation.auxiliaryLeading % step == 0 &&
+         operation.auxiliaryLeading >= int64_t(result.rows);
+}
+
 } // namespace
 
 //===----------------------------------------------------------------------===//
@@ -158,8 +228,10 @@ cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
 const char *cublasLtGetStatusString(cublasStatus_t) { return "fake status"; }
 
 cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *descriptor,
-                                        cublasComputeType_t, cudaDataType_t) {
-  *descriptor = reinterpret_cast<cublasLtMatmulDesc_t>(new Operation);
+                                        cublasComputeType_t compute,
+                                        cudaDataType_t scale) {
+  *descriptor =
+      reinterpret_cast<cublasLtMatmulDesc_t>(new Operation{compute, scale});
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t descriptor) {
@@ -171,11 +243,7 @@ cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t descriptor,
                                cublasLtMatmulDescAttributes_t attribute,
                                const void *value, size_t bytes) {
   auto &operation = *reinterpret_cast<Operation *>(descriptor);
-  auto read = [&](auto &place) {
-    std::memcpy(&place, value, sizeof(place));
-    return sizeof(place) == bytes ? CUBLAS_STATUS_SUCCESS
-                                  : CUBLAS_STATUS_INVALID_VALUE;
-  };
+  auto read = [&](auto &place) { return readValue(place, value, bytes); };
   switch (attribute) {
   case CUBLASLT_MATMUL_DESC_TRANSA:
     return read(operation.left);
@@ -197,7 +265,8 @@ cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t descriptor,
 cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *layout,
                                           cudaDataType type, uint64_t rows,
                                           uint64_t columns, int64_t leading) {
-  if (leading < int64_t(rows))
+  bool known = type == CUDA_R_16BF || type == CUDA_R_16F || type == CUDA_R_32F;
+  if (leading < int64_t(rows) || rows == 0 || columns == 0 || !known)
     return CUBLAS_STATUS_INVALID_VALUE;
   *layout = reinterpret_cast<cublasLtMatrixLayout_t>(
       new Layout{type == CUDA_R_16BF  ? Type::BF16
@@ -213,56 +282,68 @@ cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) {
 cublasStatus_t
 cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t descriptor,
                                  cublasLtMatrixLayoutAttribute_t attribute,
-                                 const void *value, size_t) {
+                                 const void *value, size_t bytes) {
   auto &layout = *reinterpret_cast<Layout *>(descriptor);
   if (attribute == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT)
-    layout.batch = *static_cast<const int32_t *>(value);
-  else
-    layout.batchStride = *static_cast<const int64_t *>(value);
-  return CUBLAS_STATUS_SUCCESS;
+    return readValue(layout.batch, value, bytes);
+  if (attribute == CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET)
+    return readValue(layout.batchStride, value, bytes);
+  return CUBLAS_STATUS_NOT_SUPPORTED;
 }
 
 cublasStatus_t
 cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *preference) {
-  *preference = nullptr;
-  return CUBLAS_STATUS_SUCCESS;
-}
-cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t) {
+  *preference = reinterpret_cast<cublasLtMatmulPreference_t>(new Preference);
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t
-cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t,
-                                     cublasLtMatmulPreferenceAttributes_t,
-                                     const void *, size_t) {
+cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference) {
+  delete reinterpret_cast<Preference *>(preference);
   return CUBLAS_STATUS_SUCCESS;
 }
-/// What the documentation asks of an epilogue's operands.
-bool isSound(const Operation &operation, const Layout &result) {
-  auto aligned = [](void *address) {
-    return address && reinterpret_cast<uintptr_t>(address) % 16 == 0;
-  };
-  bool vector = operation.has(CUBLASLT_EPILOGUE_BIAS) || operation.sums();
-  if (vector != bool(operation.bias) || (vector && !aligned(operation.bias)))
-    return false;
-  bool plain = operation.epilogue == CUBLASLT_EPILOGUE_DEFAULT;
-  if (!operation.keeps())
-    return !operation.auxiliary && (plain || result.batch == 1);
-  int64_t step = operation.ofRelu() ? 128 : 8; // bits, or elements
-  return aligned(operation.auxiliary) &&
-         operation.auxiliaryLeading % step == 0 &&
-         operation.auxiliaryLeading >= int64_t(result.rows);
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(
+    cublasLtMatmulPreference_t descriptor,
+    cublasLtMatmulPreferenceAttributes_t attribute, const void *value,
+    size_t bytes) {
+  auto &preference = *reinterpret_cast<Preference *>(descriptor);
+  switch (attribute) {
+  case CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES:
+    return readValue(preference.workspaceBytes, value, bytes);
+  case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES:
+    return readValue(preference.left, value, bytes);
+  case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES:
+    return readValue(preference.right, value, bytes);
+  case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES:
+    return readValue(preference.addend, value, bytes);
+  case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES:
+    return readValue(preference.result, value, bytes);
+  default:
+    return CUBLAS_STATUS_NOT_SUPPORTED;
+  }
 }
 
+/// The one algorithm takes all that it is given for granted.
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
-    cublasLtHandle_t, cublasLtMatmulDesc_t operation, cublasLtMatrixLayout_t,
-    cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
-    cublasLtMatrixLayout_t result, cublasLtMatmulPreference_t, int,
+    cublasLtHandle_t, cublasLtMatmulDesc_t descriptor,
+    cublasLtMatrixLayout_t left, cublasLtMatrixLayout_t right,
+    cublasLtMatrixLayout_t addend, cublasLtMatrixLayout_t result,
+    cublasLtMatmulPreference_t preference, int,
     cublasLtMatmulHeuristicResult_t *found, int *count) {
   *count = 0;
-  if (!isSound(*reinterpret_cast<Operation *>(operation), layoutOf(result)))
+  auto &operation = *reinterpret_cast<Operation *>(descriptor);
+  const Layout &a = layoutOf(left), &b = layoutOf(right), &c = layoutOf(addend),
+               &d = layoutOf(result);
+  if (!hasSoundTypes(operation, a, b, d) ||
+      !hasSoundSizes(operation, a, b, d) || !hasSoundEpilogue(operation, d) ||
+      c.type != d.type || c.rows != d.rows || c.columns != d.columns ||
+      c.batch != d.batch)
     return CUBLAS_STATUS_NOT_SUPPORTED;
+  static_assert(sizeof(Preference) <= sizeof(found[0].algo.data));
   found[0] = {};
   found[0].state = CUBLAS_STATUS_SUCCESS;
+  const auto &wish = *reinterpret_cast<Preference *>(preference);
+  std::memcpy(found[0].algo.data, &wish, sizeof(wish));
+  found[0].workspaceSize = wish.workspaceBytes;
   *count = 1;
   return CUBLAS_STATUS_SUCCESS;
 }
@@ -273,8 +354,15 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t operation,
                               cublasLtMatrixLayout_t right, const void *beta,
                               const void *addend, cublasLtMatrixLayout_t,
                               void *c, cublasLtMatrixLayout_t result,
-                              const cublasLtMatmulAlgo_t *, void *, size_t,
+                              const cublasLtMatmulAlgo_t *algorithm,
+                              void *workspace, size_t workspaceBytes,
                               cudaStream_t stream) {
+  Preference promised;
+  std::memcpy(&promised, algorithm->data, sizeof(promised));
+  if (!isAligned(a, promised.left) || !isAligned(b, promised.right) ||
+      !isAligned(addend, promised.addend) || !isAligned(c, promised.result) ||
+      workspaceBytes < promised.workspaceBytes || !isAligned(workspace, 256))
+    return CUBLAS_STATUS_INVALID_VALUE;
   Product product = {*reinterpret_cast<Operation *>(operation),
                      layoutOf(left),
                      layoutOf(right),
