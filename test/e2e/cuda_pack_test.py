@@ -47,7 +47,8 @@ class Pack(ZcTest):
         pack = self.folder / "pack.tar.xz"
         packed = self.run_tool("pack-gpu", "--build", BIN.parent, "--output",
                                pack, "--only", "mlp", "logic", "drawn",
-                               "sampling", "pools", ZC_PTXAS="")
+                               "sampling", "pools", "relus", "relus-bits",
+                               ZC_PTXAS="")
         self.assertEqual(packed.returncode, 0, packed.stderr)
         self.assertLess(pack.stat().st_size, LIMIT)
         with tarfile.open(pack) as tar:
@@ -70,7 +71,8 @@ class Pack(ZcTest):
         for name in ("mlp: losses", "mlp: memory", "mlp: graphs",
                      "mlp-bf16: losses", "operators: logic",
                      "operators: drawn", "operators: sampling",
-                     "operators: pools"):
+                     "operators: pools", "operators: relus",
+                     "operators: relus-bits"):
             self.assertIn(name, tests)
         # A step that is wrong is seen.
         wrong = self.run_tool("test-gpu", pack, **gpu,
@@ -85,7 +87,7 @@ class Pack(ZcTest):
         dialect = set(re.findall(r'Train_\w+\s*:\s*Train_\w+<"(\w+)"', text))
         self.assertGreater(len(dialect), 70)
         packed = set()
-        for name, model, _, options in load_tool("pack-gpu").operators():
+        for name, model, _, options, _ in load_tool("pack-gpu").operators():
             program = self.folder / f"{name}.mlir"
             self.zc("compile", model, "--target", "cuda", "--emit", "sched",
                     "-o", program, *options)

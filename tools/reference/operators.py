@@ -87,6 +87,23 @@ def vocabulary(rng):
     return nodes, weights, data, (256, 32768)
 
 
+def relus(rng):
+    """Two layers with a ReLU, rows of 128, behind biases of both forms of
+    weights: their gradients' sums are over either factor's tokens."""
+    weights = {"in": rng.normal(0, 0.4, (6, 128)),
+               "bias": rng.normal(0, 0.3, 128),
+               "middle": rng.normal(0, 0.1, (128, 128)),
+               "shift": rng.normal(0, 0.3, 128),
+               "out": rng.normal(0, 0.1, (4, 128)),
+               "last": rng.normal(0, 0.3, 4)}
+    nodes = [node("Gemm", "x in bias", "a"), node("Relu", "a", "b"),
+             node("Gemm", "b middle shift", "c"), node("Relu", "c", "d"),
+             node("Gemm", "d out last", "y", transB=1)]
+    data = {"x": rng.normal(0, 1, (16, 6)).astype(np.float32),
+            "labels": rng.integers(0, 4, 16)}
+    return nodes, weights, data, (16, 4)
+
+
 def initializer(name, value):
     if isinstance(value, np.ndarray):
         kind = np.int64 if value.dtype.kind == "i" else np.float32
@@ -114,7 +131,7 @@ def main():
                         default=ROOT / "test" / "fixtures" / "operators")
     folder = parser.parse_args().output
     folder.mkdir(parents=True, exist_ok=True)
-    for build in images, pools, block, vocabulary:
+    for build in images, pools, block, vocabulary, relus:
         write(folder, build)
 
 
