@@ -123,7 +123,7 @@ private:
     if (!mapping.contains(value)) {
       for (Value operand : producer->getOperands())
         cloneOperand(builder, producer, operand, mapping, block, next);
-      builder.clone(*producer, mapping);
+      builder.clone(*producer, mapping)->removeAttr(kRepeatedAttr);
     }
     if (!group.isLoopNest)
       singleOperands.push_back(mapping.lookup(value));

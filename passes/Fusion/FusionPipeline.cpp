@@ -23,6 +23,8 @@ void buildFusionPipeline(OpPassManager &manager,
   manager.addPass(createCSEPass());
   manager.addPass(createKeepPoolPlacesPass());
   manager.addPass(createWidenProductsPass(products));
+  if (options.target == "cuda")
+    manager.addPass(createRepeatCheapOpsPass());
   // From here on the values that exist are fixed: no pass may fold across
   // regions.
   manager.addPass(createFormRegionsPass());

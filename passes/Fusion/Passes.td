@@ -125,6 +125,29 @@ def ChunkCrossEntropyPass : Pass<"zc-chunk-cross-entropy", "::mlir::ModuleOp"> {
   let dependentDialects = ["::zc::train::TrainDialect"];
 }
 
+def RepeatCheapOpsPass : Pass<"zc-repeat-cheap-ops", "::mlir::ModuleOp"> {
+  let summary = "compute again what is made of one tensor in memory";
+  let description = [{
+    For GPUs. An elementwise op that several elementwise ops read, and that is
+    computed of one large tensor, splat constants and copies of small values, is
+    marked `train.repeated`: every region that reads it computes it, and it is
+    never in memory. A conversion between 16 and 32 bits moves to the other side of
+    a reshape where there the wider form stays in registers.
+
+    ```mlir
+    %s = train.sigmoid %g : tensor<8192x8192xbf16>
+    %a = train.mul %g, %s : ...
+    // becomes, where %s and %a are read by the backward, too
+    %s = train.sigmoid %g {train.repeated} : tensor<8192x8192xbf16>
+    %a = train.mul %g, %s {train.repeated} : ...
+    ```
+  }];
+  let statistics = [
+    Statistic<"numRepeated", "num-repeated", "Ops that are computed again">
+  ];
+  let dependentDialects = ["::zc::train::TrainDialect"];
+}
+
 def FormRegionsPass : Pass<"zc-form-regions", "::mlir::ModuleOp"> {
   let summary = "group ops into the regions that become kernels";
   let description = [{

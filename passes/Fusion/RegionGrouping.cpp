@@ -64,7 +64,7 @@ static bool mayFeedReduction(Operation *op, Operation *root) {
 }
 
 bool RegionGrouping::isRepeated(Operation *op, Operation *user) {
-  if (isWidening(op))
+  if (isWidening(op) || op->hasAttr(kRepeatedAttr))
     return isLoopOp(user);
   if (!isSplatConstant(op) && !isa<BroadcastOp>(op))
     return false;
@@ -82,6 +82,17 @@ bool RegionGrouping::isRepeated(Operation *op, Operation *user) {
           form.mayShareBuffer(operand.getOperandNumber(), result))
         return true;
   return false;
+}
+
+/// The users of `op`; in place of one that is repeated, those that repeat it.
+static SmallVector<Operation *> findReaders(Operation *op) {
+  SmallVector<Operation *> readers;
+  for (Operation *user : op->getUsers())
+    if (user->hasAttr(kRepeatedAttr))
+      llvm::append_range(readers, findReaders(user));
+    else
+      readers.push_back(user);
+  return readers;
 }
 
 RegionGrouping::RegionGrouping(Block &block) : block(block) {
@@ -114,7 +125,7 @@ int RegionGrouping::findGroupToJoin(Operation *op) {
   if (!isLoopOp(op) || !keepsRows(op))
     return -1;
   Operation *first = nullptr;
-  for (Operation *user : op->getUsers())
+  for (Operation *user : findReaders(op))
     if (!first || order[user] < order[first])
       first = user;
   // A broadcast repeated in a later region reads this value from memory.
@@ -128,7 +139,7 @@ int RegionGrouping::findGroupToJoin(Operation *op) {
     fits = fits && shapeOfResult(root) == shapeOfResult(op);
   else
     fits = fits && mayFeedReduction(op, root) &&
-           llvm::all_of(op->getUsers(), [&](Operation *user) {
+           llvm::all_of(findReaders(op), [&](Operation *user) {
              return llvm::is_contained(group.ops, user);
            });
   // Another region would read a transposed value in another order.
@@ -151,7 +162,7 @@ bool RegionGrouping::wouldCycle(Operation *op, int group) {
   DenseSet<int> seenGroups;
   bool cycle = false;
   auto visitUsers = [&](Operation *from) {
-    for (Operation *user : from->getUsers()) {
+    for (Operation *user : findReaders(from)) {
       auto found = groupOf.find(user);
       if (found == groupOf.end()) {
         if (seenOps.insert(user).second)

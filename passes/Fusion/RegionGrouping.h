@@ -9,6 +9,10 @@
 
 namespace zc {
 
+/// On an elementwise op whose users are elementwise: each region of these
+/// computes it itself.
+inline constexpr llvm::StringLiteral kRepeatedAttr = "train.repeated";
+
 /// Ops of a program that one kernel computes, in program order.
 struct RegionGroup {
   llvm::SmallVector<mlir::Operation *> ops;
@@ -18,9 +22,10 @@ struct RegionGroup {
 };
 
 /// Partitions the ops of a program's block. Reshapes and the terminator are in
-/// no group. Ops that cost nothing to repeat (splat constants, broadcasts) are
-/// in a group only where a value of theirs must exist in memory; for other
-/// users `isRepeated` says that the user's region computes them itself.
+/// no group. Ops that cost nothing to repeat (splat constants, broadcasts, and
+/// what --zc-repeat-cheap-ops has chosen) are in a group only where a value of
+/// theirs must exist in memory; for other users `isRepeated` says that the
+/// user's region computes them itself.
 class RegionGrouping {
 public:
   explicit RegionGrouping(mlir::Block &block);
