@@ -126,15 +126,14 @@ class Against(Fake):
         np.savez(data, x=rng.normal(0, 1, (4, 8, 16)).astype(np.float32),
                  labels=rng.normal(0, 1, (4, 8, 16)).astype(np.float32))
         expected = self.losses(model, "cpu", data)
-        losses = self.losses(model, "cuda", data)
+        losses = self.losses(model, "cuda", data, ZC_CUDA_ATTENTION="1")
         calls = self.last_calls()
         self.assertIn("cudnnBackendExecute", calls)
         for epilogue in (164, 208):  # GELU_AUX_BIAS and DGELU_BGRAD
             self.assertIn(f"cublasLtMatmul epilogue {epilogue} ", calls)
         # Weights and activations of 8 bits, rounded at different places.
         np.testing.assert_allclose(losses, expected, rtol=0.02)
-        losses = self.losses(model, "cuda", data, ZC_CUDA_ATTENTION="0",
-                             ZC_CUDA_EPILOGUES="0")
+        losses = self.losses(model, "cuda", data, ZC_CUDA_EPILOGUES="0")
         calls = self.last_calls()
         self.assertNotIn("cudnnBackendExecute", calls)
         self.assertNotIn("epilogue", calls)

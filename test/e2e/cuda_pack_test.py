@@ -59,7 +59,8 @@ class Pack(ZcTest):
             self.assertIn(name, names)
         libraries = self.folder / "libraries"
         libraries.mkdir()
-        for name in ("libcublasLt.so.13", "libcudnn.so.9", "libnccl.so.2"):
+        for name in ("libcublasLt.so.13", "libcudnn.so.9", "libnccl.so.2",
+                     "libnvrtc.so.13"):
             (libraries / name).symlink_to(FAKE)
         gpu = {"ZC_CUDA_DRIVER": FAKE, "ZC_FAKE_CUDA_ARCH": "121",
                "ZC_CUDA_LIBRARY_PATH": str(libraries),

@@ -22,7 +22,8 @@ class Fake(ZcTest):
         super().setUp()
         libraries = self.folder / "libraries"
         libraries.mkdir()
-        for name in ("libcublasLt.so.13", "libcudnn.so.9", "libnccl.so.2"):
+        for name in ("libcublasLt.so.13", "libcudnn.so.9", "libnccl.so.2",
+                     "libnvrtc.so.13"):
             (libraries / name).symlink_to(FAKE)
         # A GPU of a generation that there is no cubin for runs the PTX.
         self.gpu = {**os.environ, "ZC_CUDA_DRIVER": FAKE, "ZC_PTXAS": "",

@@ -80,9 +80,15 @@ static bool isDnnPooling(Operation *op) {
 
 /// What cuDNN's attention takes on all GPUs from sm_80 on: 16 bits, heads of a
 /// multiple of 8 elements and at most 128 (256 the backward has on sm_90
-/// alone), more than one query; it leaves all three gradients.
+/// alone), more than one query; it leaves all three gradients. Few keys are
+/// little work for generated kernels too, and versions up to 9.15 have no
+/// gradients for less than a tile of them: ZC_CUDA_ATTENTION=1 asks for any
+/// number.
 template <typename Op> static bool isDnnAttention(Op op) {
-  constexpr int64_t kWidthStep = 8, kMostWidth = 128;
+  constexpr int64_t kWidthStep = 8, kMostWidth = 128, kFewestKeys = 128;
+  if (op.getKey().getType().getDimSize(1) < kFewestKeys &&
+      !isAskedFor("ATTENTION"))
+    return false;
   Type element = op.getQuery().getType().getElementType();
   int64_t width = op.getQuery().getType().getDimSize(3);
   bool gradients = !std::is_same_v<Op, AttentionGradOp> ||

@@ -13,6 +13,12 @@ Dnn::~Dnn() {
 }
 
 Status Dnn::load() {
+  // The library opens these by name alone, and finds them where they are open
+  // already: not all versions look in the folders of PyPI's packages.
+  Result<void *> compiler = openLibrary("libnvrtc.so.13");
+  if (!compiler.ok())
+    lack = compiler.status().message();
+  (void)openLibrary("libcublasLt.so.13").ok();
   const std::string name = "libcudnn.so.9";
   ZC_ASSIGN_OR_RETURN(void *library, openLibrary(name));
   Status found = findSymbols(library, name,

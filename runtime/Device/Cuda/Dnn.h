@@ -34,6 +34,9 @@ struct Dnn {
   /// made but not run.
   cudnnHandle_t handle = nullptr;
   cudnnBackendDescriptor_t described = nullptr;
+  /// Why it can compile no kernels of its own, which many engines do; empty
+  /// where it can.
+  std::string lack;
 
   static Result<std::unique_ptr<Dnn>> open();
   /// `properties`: a GPU's, as the library writes them (JSON, from version 9.8

@@ -248,7 +248,8 @@ DnnPlans::candidates(const std::shared_ptr<DnnGraph> &graph,
                      " bytes of workspace at least, and ", workspaceBytes,
                      " are planned");
   return makeError(StatusCode::Unsupported, "none of cuDNN's ", count,
-                   " engines has a plan");
+                   " engines has a plan", dnn->lack.empty() ? "" : " (",
+                   dnn->lack, dnn->lack.empty() ? "" : ")");
 }
 
 /// A plan that fails is passed over; of one alone, that is the answer. Also one

@@ -40,31 +40,31 @@ func.func @ops(%a: tensor<64x64xf32>, %h: tensor<64x64xbf16>, %i: tensor<2x8x8x1
 // CHECK-LABEL: func.func @attention
 // CHECK: train.fused({{.*}}) {library = "cudnn.attention"
 // CHECK: train.fused({{.*}}) {library = "cudnn.attention"
-// CHECK: train.fused(%{{.*}}) : {{.*}} -> (tensor<2x8x4x16xf32>, tensor<2x4x8xf32>)
+// CHECK: train.fused(%{{.*}}) : {{.*}} -> (tensor<2x128x4x16xf32>, tensor<2x4x128xf32>)
 // CHECK: train.fused({{.*}}) {library = "cublaslt.matmul"
-func.func @attention(%q: tensor<2x8x4x16xbf16>, %f: tensor<2x8x4x16xf32>, %s: tensor<16x16xf32>, %m: tensor<16x16xbf16>)
-    -> (tensor<2x8x4x16xbf16>, tensor<2x8x4x16xbf16>, tensor<2x8x4x16xbf16>, tensor<2x8x4x16xf32>, tensor<16x16xf32>) {
-  %0:2 = train.fused(%q, %q, %q) : (tensor<2x8x4x16xbf16>, tensor<2x8x4x16xbf16>, tensor<2x8x4x16xbf16>) -> (tensor<2x8x4x16xbf16>, tensor<2x4x8xf32>) {
-  ^bb0(%x: tensor<2x8x4x16xbf16>, %y: tensor<2x8x4x16xbf16>, %z: tensor<2x8x4x16xbf16>):
-    %r, %l = train.attention %x, %y, %z {causal, scale = 0.25 : f64} : (tensor<2x8x4x16xbf16>, tensor<2x8x4x16xbf16>, tensor<2x8x4x16xbf16>) -> (tensor<2x8x4x16xbf16>, tensor<2x4x8xf32>)
-    train.yield %r, %l : tensor<2x8x4x16xbf16>, tensor<2x4x8xf32>
+func.func @attention(%q: tensor<2x128x4x16xbf16>, %f: tensor<2x128x4x16xf32>, %s: tensor<16x16xf32>, %m: tensor<16x16xbf16>)
+    -> (tensor<2x128x4x16xbf16>, tensor<2x128x4x16xbf16>, tensor<2x128x4x16xbf16>, tensor<2x128x4x16xf32>, tensor<16x16xf32>) {
+  %0:2 = train.fused(%q, %q, %q) : (tensor<2x128x4x16xbf16>, tensor<2x128x4x16xbf16>, tensor<2x128x4x16xbf16>) -> (tensor<2x128x4x16xbf16>, tensor<2x4x128xf32>) {
+  ^bb0(%x: tensor<2x128x4x16xbf16>, %y: tensor<2x128x4x16xbf16>, %z: tensor<2x128x4x16xbf16>):
+    %r, %l = train.attention %x, %y, %z {causal, scale = 0.25 : f64} : (tensor<2x128x4x16xbf16>, tensor<2x128x4x16xbf16>, tensor<2x128x4x16xbf16>) -> (tensor<2x128x4x16xbf16>, tensor<2x4x128xf32>)
+    train.yield %r, %l : tensor<2x128x4x16xbf16>, tensor<2x4x128xf32>
   }
-  %1:3 = train.fused(%q, %q, %q, %0#0, %0#1, %q) : (tensor<2x8x4x16xbf16>, tensor<2x8x4x16xbf16>, tensor<2x8x4x16xbf16>, tensor<2x8x4x16xbf16>, tensor<2x4x8xf32>, tensor<2x8x4x16xbf16>) -> (tensor<2x8x4x16xbf16>, tensor<2x8x4x16xbf16>, tensor<2x8x4x16xbf16>) {
-  ^bb0(%x: tensor<2x8x4x16xbf16>, %y: tensor<2x8x4x16xbf16>, %z: tensor<2x8x4x16xbf16>, %o: tensor<2x8x4x16xbf16>, %l: tensor<2x4x8xf32>, %g: tensor<2x8x4x16xbf16>):
-    %a, %b, %c = train.attention_grad %x, %y, %z, %o, %l, %g {causal, scale = 0.25 : f64} : (tensor<2x8x4x16xbf16>, tensor<2x8x4x16xbf16>, tensor<2x8x4x16xbf16>, tensor<2x8x4x16xbf16>, tensor<2x4x8xf32>, tensor<2x8x4x16xbf16>) -> (tensor<2x8x4x16xbf16>, tensor<2x8x4x16xbf16>, tensor<2x8x4x16xbf16>)
-    train.yield %a, %b, %c : tensor<2x8x4x16xbf16>, tensor<2x8x4x16xbf16>, tensor<2x8x4x16xbf16>
+  %1:3 = train.fused(%q, %q, %q, %0#0, %0#1, %q) : (tensor<2x128x4x16xbf16>, tensor<2x128x4x16xbf16>, tensor<2x128x4x16xbf16>, tensor<2x128x4x16xbf16>, tensor<2x4x128xf32>, tensor<2x128x4x16xbf16>) -> (tensor<2x128x4x16xbf16>, tensor<2x128x4x16xbf16>, tensor<2x128x4x16xbf16>) {
+  ^bb0(%x: tensor<2x128x4x16xbf16>, %y: tensor<2x128x4x16xbf16>, %z: tensor<2x128x4x16xbf16>, %o: tensor<2x128x4x16xbf16>, %l: tensor<2x4x128xf32>, %g: tensor<2x128x4x16xbf16>):
+    %a, %b, %c = train.attention_grad %x, %y, %z, %o, %l, %g {causal, scale = 0.25 : f64} : (tensor<2x128x4x16xbf16>, tensor<2x128x4x16xbf16>, tensor<2x128x4x16xbf16>, tensor<2x128x4x16xbf16>, tensor<2x4x128xf32>, tensor<2x128x4x16xbf16>) -> (tensor<2x128x4x16xbf16>, tensor<2x128x4x16xbf16>, tensor<2x128x4x16xbf16>)
+    train.yield %a, %b, %c : tensor<2x128x4x16xbf16>, tensor<2x128x4x16xbf16>, tensor<2x128x4x16xbf16>
   }
-  %2:2 = train.fused(%f) : (tensor<2x8x4x16xf32>) -> (tensor<2x8x4x16xf32>, tensor<2x4x8xf32>) {
-  ^bb0(%x: tensor<2x8x4x16xf32>):
-    %r, %l = train.attention %x, %x, %x {causal, scale = 0.25 : f64} : (tensor<2x8x4x16xf32>, tensor<2x8x4x16xf32>, tensor<2x8x4x16xf32>) -> (tensor<2x8x4x16xf32>, tensor<2x4x8xf32>)
-    train.yield %r, %l : tensor<2x8x4x16xf32>, tensor<2x4x8xf32>
+  %2:2 = train.fused(%f) : (tensor<2x128x4x16xf32>) -> (tensor<2x128x4x16xf32>, tensor<2x4x128xf32>) {
+  ^bb0(%x: tensor<2x128x4x16xf32>):
+    %r, %l = train.attention %x, %x, %x {causal, scale = 0.25 : f64} : (tensor<2x128x4x16xf32>, tensor<2x128x4x16xf32>, tensor<2x128x4x16xf32>) -> (tensor<2x128x4x16xf32>, tensor<2x4x128xf32>)
+    train.yield %r, %l : tensor<2x128x4x16xf32>, tensor<2x4x128xf32>
   }
   %3 = train.fused(%s, %m, %m) : (tensor<16x16xf32>, tensor<16x16xbf16>, tensor<16x16xbf16>) -> tensor<16x16xf32> {
   ^bb0(%x: tensor<16x16xf32>, %y: tensor<16x16xbf16>, %z: tensor<16x16xbf16>):
     %r = train.matmul_add %x, %y, %z : (tensor<16x16xf32>, tensor<16x16xbf16>, tensor<16x16xbf16>) -> tensor<16x16xf32>
     train.yield %r : tensor<16x16xf32>
   }
-  return %0#0, %1#0, %1#1, %2#0, %3 : tensor<2x8x4x16xbf16>, tensor<2x8x4x16xbf16>, tensor<2x8x4x16xbf16>, tensor<2x8x4x16xf32>, tensor<16x16xf32>
+  return %0#0, %1#0, %1#1, %2#0, %3 : tensor<2x128x4x16xbf16>, tensor<2x128x4x16xbf16>, tensor<2x128x4x16xbf16>, tensor<2x128x4x16xf32>, tensor<16x16xf32>
 }
 
 // Tests that max pools of images go to cuDNN in either order in memory; not

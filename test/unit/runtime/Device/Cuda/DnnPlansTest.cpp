@@ -164,6 +164,8 @@ TEST_P(DnnPlansTest, AttentionOfWideHeads) {
 }
 
 TEST_P(DnnPlansTest, AttentionOfAnyNumberOfTokens) {
+  if (plans->library().cudnnGetVersion() <= 91500)
+    GTEST_SKIP() << "versions up to 9.15 need multiples of 128";
   attention(makeAttentionSpec(2, 197, 50, 3, 8, false, ElementType::BF16));
   attention(makeAttentionSpec(2, 5, 5, 3, 40, true, ElementType::BF16));
 }
