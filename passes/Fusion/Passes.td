@@ -324,7 +324,7 @@ def MatchEpiloguesPass : Pass<"zc-match-epilogues", "::mlir::ModuleOp"> {
   let description = [{
     Requires library calls. Where a region reads a product of two matrices and
     nothing else does, and begins with a bias, a residual, ReLU or the tanh form
-    of GELU, or with that GELU's or ReLU's gradient: product and these become one
+    of GELU in 16 bits, or with that GELU's or ReLU's gradient: product and these become one
     region with `train.epilogue`; what GELU is of is a result if the backward keeps
     it. For ReLU's gradient, the region with the ReLU gets another result, a bit
     an element, if that is asked for and rows are a multiple of 128.

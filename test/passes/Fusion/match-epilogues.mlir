@@ -36,30 +36,30 @@ func.func @forward(%x: tensor<32x16xbf16>, %w: tensor<24x16xbf16>, %b: tensor<24
 
 // -----
 
-// Tests that of GELU by erf only the bias is taken, which leaves its operand in
-// memory anyway; rows of 12 elements are not kept by the library.
+// Tests that of GELU by erf, and of GELU in float32, only the bias is taken, which
+// leaves their operands in memory anyway.
 // CHECK-LABEL: func.func @other_forms
 // CHECK: %[[S:.*]] = train.fused({{.*}}train.epilogue = {bias}
 // CHECK: %[[G:.*]] = train.fused(%[[S]])
 // CHECK-NEXT: ^bb0
 // CHECK-NEXT: train.gelu %{{[^{]*}} : (tensor<32x24xf32>)
 // CHECK: train.epilogue = {bias}
-// CHECK: train.gelu %{{.*}} {tanh} : (tensor<32x12xf32>)
+// CHECK: train.gelu %{{.*}} {tanh} : (tensor<32x8xf32>)
 // CHECK: train.epilogue = {activation = "relu", bias}
-func.func @other_forms(%x: tensor<32x16xf32>, %w: tensor<16x24xf32>, %b: tensor<24xf32>, %w2: tensor<16x12xf32>, %b2: tensor<12xf32>)
-    -> (tensor<32x24xf32>, tensor<32x24xf32>, tensor<32x12xf32>, tensor<32x12xf32>, tensor<32x12xf32>) {
+func.func @other_forms(%x: tensor<32x16xf32>, %w: tensor<16x24xf32>, %b: tensor<24xf32>, %w2: tensor<16x8xf32>, %b2: tensor<8xf32>)
+    -> (tensor<32x24xf32>, tensor<32x24xf32>, tensor<32x8xf32>, tensor<32x8xf32>, tensor<32x8xf32>) {
   %p = train.matmul %x, %w : (tensor<32x16xf32>, tensor<16x24xf32>) -> tensor<32x24xf32>
   %c = train.broadcast %b {dims = array<i64: 1>} : (tensor<24xf32>) -> tensor<32x24xf32>
   %s = train.add %p, %c : (tensor<32x24xf32>, tensor<32x24xf32>) -> tensor<32x24xf32>
   %g = train.gelu %s : (tensor<32x24xf32>) -> tensor<32x24xf32>
-  %c2 = train.broadcast %b2 {dims = array<i64: 1>} : (tensor<12xf32>) -> tensor<32x12xf32>
-  %p2 = train.matmul %x, %w2 : (tensor<32x16xf32>, tensor<16x12xf32>) -> tensor<32x12xf32>
-  %s2 = train.add %p2, %c2 : (tensor<32x12xf32>, tensor<32x12xf32>) -> tensor<32x12xf32>
-  %g2 = train.gelu %s2 {tanh} : (tensor<32x12xf32>) -> tensor<32x12xf32>
-  %p3 = train.matmul %x, %w2 : (tensor<32x16xf32>, tensor<16x12xf32>) -> tensor<32x12xf32>
-  %s3 = train.add %p3, %c2 : (tensor<32x12xf32>, tensor<32x12xf32>) -> tensor<32x12xf32>
-  %r3 = train.relu %s3 : (tensor<32x12xf32>) -> tensor<32x12xf32>
-  return %g, %s, %g2, %s2, %r3 : tensor<32x24xf32>, tensor<32x24xf32>, tensor<32x12xf32>, tensor<32x12xf32>, tensor<32x12xf32>
+  %c2 = train.broadcast %b2 {dims = array<i64: 1>} : (tensor<8xf32>) -> tensor<32x8xf32>
+  %p2 = train.matmul %x, %w2 : (tensor<32x16xf32>, tensor<16x8xf32>) -> tensor<32x8xf32>
+  %s2 = train.add %p2, %c2 : (tensor<32x8xf32>, tensor<32x8xf32>) -> tensor<32x8xf32>
+  %g2 = train.gelu %s2 {tanh} : (tensor<32x8xf32>) -> tensor<32x8xf32>
+  %p3 = train.matmul %x, %w2 : (tensor<32x16xf32>, tensor<16x8xf32>) -> tensor<32x8xf32>
+  %s3 = train.add %p3, %c2 : (tensor<32x8xf32>, tensor<32x8xf32>) -> tensor<32x8xf32>
+  %r3 = train.relu %s3 : (tensor<32x8xf32>) -> tensor<32x8xf32>
+  return %g, %s, %g2, %s2, %r3 : tensor<32x24xf32>, tensor<32x24xf32>, tensor<32x8xf32>, tensor<32x8xf32>, tensor<32x8xf32>
 }
 
 // -----
@@ -106,6 +106,20 @@ func.func @relu_of_halves(%x: tensor<16x16xf16>, %w: tensor<16x16xf16>, %b: tens
   %s = train.add %p, %c : (tensor<16x16xf16>, tensor<16x16xf16>) -> tensor<16x16xf16>
   %r = train.relu %s : (tensor<16x16xf16>) -> tensor<16x16xf16>
   return %r, %s : tensor<16x16xf16>, tensor<16x16xf16>
+}
+
+// -----
+
+// Tests that rows of 12 elements are not kept by the library.
+// CHECK-LABEL: func.func @narrow_rows
+// CHECK: train.epilogue = {bias}
+// CHECK: train.gelu %{{.*}} {tanh} : (tensor<32x12xbf16>)
+func.func @narrow_rows(%x: tensor<32x16xbf16>, %w: tensor<16x12xbf16>, %b: tensor<12xbf16>) -> (tensor<32x12xbf16>, tensor<32x12xbf16>) {
+  %p = train.matmul %x, %w : (tensor<32x16xbf16>, tensor<16x12xbf16>) -> tensor<32x12xbf16>
+  %c = train.broadcast %b {dims = array<i64: 1>} : (tensor<12xbf16>) -> tensor<32x12xbf16>
+  %s = train.add %p, %c : (tensor<32x12xbf16>, tensor<32x12xbf16>) -> tensor<32x12xbf16>
+  %g = train.gelu %s {tanh} : (tensor<32x12xbf16>) -> tensor<32x12xbf16>
+  return %g, %s : tensor<32x12xbf16>, tensor<32x12xbf16>
 }
 
 // -----
