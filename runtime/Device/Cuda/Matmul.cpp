@@ -2,6 +2,7 @@
 #include "runtime/Device/Cuda/Advice.h"
 #include "runtime/Device/Cuda/Library.h"
 #include "runtime/Device/Cuda/MatmulForm.h"
+#include "runtime/Device/Cuda/Stopwatch.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -322,16 +323,12 @@ public:
   ~CublasltMatmuls() override {
     if (handle)
       lt.cublasLtDestroy(handle);
-    for (CUevent event : {begin, end})
-      if (event)
-        driver.cuEventDestroy(event);
   }
 
   Status open() {
     ZC_RETURN_IF_ERROR(lt.load());
     ZC_LT_CALL(lt, cublasLtCreate, &handle);
-    ZC_CUDA_CALL(driver, cuEventCreate, &begin, CU_EVENT_DEFAULT);
-    ZC_CUDA_CALL(driver, cuEventCreate, &end, CU_EVENT_DEFAULT);
+    ZC_ASSIGN_OR_RETURN(watch, Stopwatch::open(driver, stream));
     return Status();
   }
 
@@ -377,7 +374,8 @@ private:
     size_t quickest = candidates.size();
     for (size_t i = 0; i < candidates.size(); ++i) {
       matmul.algorithm = candidates[i];
-      Result<float> time = measureOne(matmul);
+      Result<float> time =
+          watch->time([&](CUstream on) { return matmul.enqueue(on); });
       // A failed GPU is reported; an algorithm that cannot is passed over.
       if (!time.ok() && i + 1 == candidates.size() &&
           quickest == candidates.size())
@@ -390,24 +388,11 @@ private:
     return candidates[quickest];
   }
 
-  /// Milliseconds of three runs behind one.
-  Result<float> measureOne(MatmulExecutable &matmul) {
-    ZC_RETURN_IF_ERROR(matmul.enqueue(stream));
-    ZC_CUDA_CALL(driver, cuEventRecord, begin, stream);
-    for (int i = 0; i < 3; ++i)
-      ZC_RETURN_IF_ERROR(matmul.enqueue(stream));
-    ZC_CUDA_CALL(driver, cuEventRecord, end, stream);
-    ZC_CUDA_CALL(driver, cuEventSynchronize, end);
-    float time = 0;
-    ZC_CUDA_CALL(driver, cuEventElapsedTime, &time, begin, end);
-    return time;
-  }
-
   const Driver &driver;
   CUstream stream;
   Cublaslt lt;
   cublasLtHandle_t handle = nullptr;
-  CUevent begin = nullptr, end = nullptr;
+  std::unique_ptr<Stopwatch> watch;
   std::map<std::string, cublasLtMatmulAlgo_t> algorithms; // by form
 };
 
