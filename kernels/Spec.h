@@ -115,6 +115,18 @@ struct PoolingSpec {
   std::vector<int64_t> window, strides, pads; // the pads of both sides
 };
 
+/// Batch normalisation with the batch's own moments, and what follows it: y =
+/// relu(scale (x - mean) inverse + bias + addend), inverse = 1 / sqrt(variance
+/// + epsilon), or the gradients of that without an addend. Images [N, C,
+/// spatial...] in this logical order, channels side by side in memory; scale,
+/// bias, moments and their gradients are C numbers of float32.
+struct NormSpec {
+  bool backward = false;
+  StridedTensor image; // each of them
+  double epsilon = 0;  // forward
+  bool addend = false; // forward: an image, or else 0
+};
+
 /// Softmax(scale q k^T) v per batch entry and head, or its gradients, on dense
 /// tensors of one type, float32 on CPUs: q and the result are [batch, queries,
 /// heads, width], k and v [batch, keys, heads, width]. `causal`: query i

@@ -55,6 +55,7 @@ struct LibraryBounds {
   uint64_t (*matmul)(const kernels::MatmulSpec &, int threads);
   uint64_t (*convolution)(const kernels::ConvolutionSpec &, int threads);
   uint64_t (*attention)(const kernels::AttentionSpec &, int threads);
+  uint64_t (*norm)(const kernels::NormSpec &, int threads);
 };
 } // namespace
 
@@ -99,6 +100,13 @@ template <typename Op> static kernels::AttentionSpec makeAttention(Op op) {
   return spec;
 }
 
+template <typename Op> static kernels::NormSpec makeNorm(Op op) {
+  kernels::NormSpec spec;
+  spec.backward = std::is_same_v<Op, train::BatchNormGradOp>;
+  spec.image = makeTensor(op.getInput(), getImageOrder(op.getInput(), true));
+  return spec;
+}
+
 static uint64_t boundCollective(dist::CollectiveOpInterface op) {
   std::optional<CollectiveShape> shape =
       getCollectiveShape(op, op->getName().stripDialect(), op.getAxes(),
@@ -133,6 +141,8 @@ static uint64_t getBound(Operation *op, int threads,
       })
       .Case<train::AttentionOp, train::AttentionGradOp>(
           [&](auto op) { return bounds.attention(makeAttention(op), threads); })
+      .Case<train::BatchNormTrainingOp, train::BatchNormGradOp>(
+          [&](auto op) { return bounds.norm(makeNorm(op), threads); })
       .Case([](dist::CollectiveOpInterface op) { return boundCollective(op); })
       .Default([](Operation *) { return uint64_t(0); });
 }
@@ -141,7 +151,8 @@ uint64_t zc::getWorkspaceBound(Operation *op, int64_t threads) {
   return getBound(op, int(threads),
                   {kernels::matmulWorkspaceBound,
                    kernels::convolutionWorkspaceBound,
-                   kernels::attentionWorkspaceBound});
+                   kernels::attentionWorkspaceBound,
+                   [](const kernels::NormSpec &, int) { return uint64_t(0); }});
 }
 
 uint64_t zc::getCudaWorkspaceBound(Operation *op, int64_t threads) {
@@ -154,5 +165,8 @@ uint64_t zc::getCudaWorkspaceBound(Operation *op, int64_t threads) {
                    },
                    [](const kernels::AttentionSpec &spec, int) {
                      return kernels::cuda::attentionWorkspaceBound(spec);
+                   },
+                   [](const kernels::NormSpec &spec, int) {
+                     return kernels::cuda::normWorkspaceBound(spec);
                    }});
 }

@@ -15,6 +15,8 @@ std::string getKind(const plan::Instruction &instruction) {
     return "convolution";
   case plan::Instruction::kPooling:
     return "pooling";
+  case plan::Instruction::kNorm:
+    return "norm";
   case plan::Instruction::kAttention:
     return "attention";
   case plan::Instruction::kSparse:

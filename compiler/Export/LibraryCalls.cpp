@@ -45,6 +45,8 @@ Status exportLibraryCall(sched::LibraryCallOp op, const ProgramExport &program,
     exportConvolution(op, program, *instruction.mutable_convolution());
   } else if (library == "cudnn.pooling") {
     exportPooling(op, program, *instruction.mutable_pooling());
+  } else if (library == "cudnn.norm") {
+    exportNorm(op, program, *instruction.mutable_norm());
   } else if (library == "zc.attention" || library == "cudnn.attention") {
     exportAttention(op, program, *instruction.mutable_attention());
   } else if (library == "zc.sparse") {

@@ -24,6 +24,9 @@ void exportConvolution(sched::LibraryCallOp op, const ProgramExport &program,
 void exportPooling(sched::LibraryCallOp op, const ProgramExport &program,
                    plan::PoolingCall &call);
 
+void exportNorm(sched::LibraryCallOp op, const ProgramExport &program,
+                plan::NormCall &call);
+
 void exportAttention(sched::LibraryCallOp op, const ProgramExport &program,
                      plan::AttentionCall &call);
 

@@ -2,7 +2,7 @@
 #ifndef ZC_DIALECTS_TRAIN_EPILOGUE_H
 #define ZC_DIALECTS_TRAIN_EPILOGUE_H
 
-#include "llvm/ADT/StringRef.h"
+#include "mlir/IR/Operation.h"
 
 namespace zc::train {
 
@@ -22,6 +22,18 @@ inline constexpr llvm::StringLiteral kAddendKey = "addend";
 inline constexpr llvm::StringLiteral kBiasKey = "bias";
 inline constexpr llvm::StringLiteral kAuxiliaryKey = "auxiliary";
 inline constexpr llvm::StringLiteral kSumsKey = "sums";
+
+/// On a train.fused that a library computes, a dictionary: its body is a batch
+/// norm in training, perhaps the sum with another image (the unit `addend`),
+/// and ReLU, of (image, scale, bias[, addend]) to (image, mean, inverse
+/// deviation); or the gradients of the two without an addend, of (image, scale,
+/// bias, mean, inverse deviation, gradient).
+inline constexpr llvm::StringLiteral kNormAttr = "train.norm";
+
+/// Whether a library computes a region of several ops.
+inline bool isJoined(mlir::Operation *region) {
+  return region->hasAttr(kEpilogueAttr) || region->hasAttr(kNormAttr);
+}
 
 } // namespace zc::train
 

@@ -46,4 +46,12 @@ uint64_t attentionWorkspaceBound(const AttentionSpec &spec) {
   return withRoom(sums + kMost);
 }
 
+/// Two sums per team and channel in float32, and what teams wait for each other
+/// with. Teams are as many as multiprocessors (132 of an H200: 1056 bytes a
+/// channel), or some times as many with a part of the channels each.
+uint64_t normWorkspaceBound(const NormSpec &spec) {
+  constexpr uint64_t kSums = 4096, kRest = 4u << 20;
+  return withRoom(kSums * uint64_t(spec.image.dims[1]) + kRest);
+}
+
 } // namespace zc::kernels::cuda

@@ -12,6 +12,7 @@ namespace zc::kernels::cuda {
 uint64_t matmulWorkspaceBound(const MatmulSpec &spec);
 uint64_t convolutionWorkspaceBound(const ConvolutionSpec &spec);
 uint64_t attentionWorkspaceBound(const AttentionSpec &spec);
+uint64_t normWorkspaceBound(const NormSpec &spec);
 
 } // namespace zc::kernels::cuda
 

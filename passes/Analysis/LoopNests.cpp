@@ -33,6 +33,13 @@ bool isInlinable(Operation *op) {
          isSplatConstant(op);
 }
 
+Operation &findCalled(Block &body) {
+  for (Operation &op : body.without_terminator())
+    if (!isInlinable(&op))
+      return op;
+  return body.front();
+}
+
 bool isPlainReduction(Operation *op) { return isa<ReduceOp>(op); }
 
 bool isSingleLoopNest(Block &body) {

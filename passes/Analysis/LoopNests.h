@@ -30,6 +30,10 @@ mlir::AffineMap movedReadMap(mlir::OpBuilder &builder, mlir::Operation *op,
 /// splat constants, moved reads.
 bool isInlinable(mlir::Operation *op);
 
+/// The op of a region that a library computes that the call is named after: the
+/// first that is not inlinable, or the only one.
+mlir::Operation &findCalled(mlir::Block &body);
+
 /// Whether `op`'s linalg form is one loop nest that reads its only operand
 /// once, so that inlinable ops can be computed in it.
 bool isPlainReduction(mlir::Operation *op);

@@ -16,6 +16,8 @@ void buildFusionPipeline(OpPassManager &manager,
   chunks.target = options.target;
   manager.addPass(createChunkCrossEntropyPass(chunks));
   manager.addPass(createAssignLayoutsPass());
+  if (options.target == "cuda" && !cuda::isLeftOut("NORMS"))
+    manager.addPass(createMatchNormsPass());
   SplitBatchNormPassOptions norms;
   norms.target = options.target;
   manager.addPass(createSplitBatchNormPass(norms));

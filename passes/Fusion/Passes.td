@@ -26,6 +26,35 @@ def AssignLayoutsPass : Pass<"zc-assign-layouts", "::mlir::ModuleOp"> {
   let dependentDialects = ["::zc::train::TrainDialect"];
 }
 
+def MatchNormsPass : Pass<"zc-match-norms", "::mlir::ModuleOp"> {
+  let summary = "what cuDNN computes around a batch norm, with it";
+  let description = [{
+    Requires layouts. A batch norm of channels-last images in 16 bits with a ReLU
+    behind it, and perhaps a sum with another image before that, becomes a region
+    with `library` and `train.norm`, and so does its gradient with that of a ReLU
+    right behind it, which is computed from the image again: the ReLU's result is
+    not read. What these leave and read is the inverse deviation, 1 / sqrt(variance
+    + epsilon), in place of the variance.
+
+    ```mlir
+    %n, %m, %v = train.batch_norm_training %x, %s, %b
+    %y = train.relu %n
+    %g = train.select (train.compare "gt" %y, 0), %dy, 0
+    %dx, %ds, %db = train.batch_norm_grad %x, %s, %m, %v, %g
+    // becomes
+    %y, %m, %i = train.fused(%x, %s, %b) {library = "cudnn.norm", train.norm = {}} {
+      train.batch_norm_training; train.relu; ... }
+    %dx, %ds, %db = train.fused(%x, %s, %b, %m, %i, %dy) {library = "cudnn.norm",
+        train.norm = {}} { ...; train.batch_norm_grad }
+    ```
+  }];
+  let statistics = [
+    Statistic<"numForward", "num-forward", "Batch norms joined with a ReLU">,
+    Statistic<"numBackward", "num-backward", "Gradients joined with a ReLU's">
+  ];
+  let dependentDialects = ["::zc::train::TrainDialect"];
+}
+
 def SplitBatchNormPass : Pass<"zc-split-batch-norm", "::mlir::ModuleOp"> {
   let summary = "batch normalisation as sums by parts and elementwise ops";
   let description = [{

@@ -100,7 +100,7 @@ RegionGrouping::RegionGrouping(Block &block) : block(block) {
   for (Operation &op : block)
     order[&op] = index++;
   for (Operation &op : llvm::reverse(block.without_terminator()))
-    if (!isa<ReshapeOp>(op))
+    if (!isa<ReshapeOp, FusedOp>(op))
       place(&op);
   for (RegionGroup &group : groups)
     llvm::sort(group.ops,

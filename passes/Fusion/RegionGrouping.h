@@ -21,11 +21,11 @@ struct RegionGroup {
   bool isLoopNest = false;
 };
 
-/// Partitions the ops of a program's block. Reshapes and the terminator are in
-/// no group. Ops that cost nothing to repeat (splat constants, broadcasts, and
-/// what --zc-repeat-cheap-ops has chosen) are in a group only where a value of
-/// theirs must exist in memory; for other users `isRepeated` says that the
-/// user's region computes them itself.
+/// Partitions the ops of a program's block. Reshapes, regions that there are
+/// already and the terminator are in no group. Ops that cost nothing to repeat
+/// (splat constants, broadcasts, and what --zc-repeat-cheap-ops has chosen) are
+/// in a group only where a value of theirs must exist in memory; for other
+/// users `isRepeated` says that the user's region computes them itself.
 class RegionGrouping {
 public:
   explicit RegionGrouping(mlir::Block &block);

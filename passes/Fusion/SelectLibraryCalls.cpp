@@ -1,6 +1,7 @@
 //===- SelectLibraryCalls.cpp - matmuls and convolutions to a library -----===//
 #include "dialects/Dist/DistDialect.h"
 #include "dialects/Train/TrainDialect.h"
+#include "passes/Analysis/LoopNests.h"
 #include "passes/Fusion/Cpu/LibraryPatterns.h"
 #include "passes/Fusion/Cuda/LibraryPatterns.h"
 #include "passes/Fusion/Passes.h"
@@ -43,7 +44,11 @@ struct SelectLibraryCalls
 
   void runOnOperation() override {
     getOperation().walk([&](FusedOp region) {
-      Operation *op = region.getLibrary() ? nullptr : singleOp(region);
+      if (region.getLibrary()) {
+        boundWorkspace(region);
+        return;
+      }
+      Operation *op = singleOp(region);
       bool isCollective = isa_and_nonnull<dist::CollectiveOpInterface>(op);
       StringRef library = isCollective ? StringRef(kCollectiveLibrary)
                           : op         ? libraryFor(op)
@@ -53,12 +58,17 @@ struct SelectLibraryCalls
       ++numCalls;
       region.setLibrary(library);
       if (!isCollective)
-        if (workspaceBound())
-          region.setWorkspaceBytes(workspaceBound()(op, threads));
+        boundWorkspace(region);
     });
   }
 
 private:
+  void boundWorkspace(FusedOp region) {
+    if (workspaceBound())
+      region.setWorkspaceBytes(
+          workspaceBound()(&findCalled(region.getBody().front()), threads));
+  }
+
   StringRef libraryFor(Operation *op) {
     return target == "cuda" ? cuda::libraryFor(op) : cpu::libraryFor(op);
   }

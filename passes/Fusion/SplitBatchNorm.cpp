@@ -6,11 +6,9 @@
 // latter become one kernel with the activation and the residual.
 //
 // In passes over the image, with a ReLU behind it: forward 3 (read for the
-// moments; read, written), backward 5 and the slope of the ReLU, which is a
-// kernel of its own. cuDNN's call without an epilogue needs the same 3 and 5
-// and leaves ReLU, 2 more or 3 with a residual, and slope to kernels: it is
-// never better. Its fused call for channels-last images of 16 bits
-// (CUDNN_BATCHNORM_OPS_BN_ADD_ACTIVATION) would save the slope's kernel.
+// moments; read, written), backward 5 and 3 for the slope of the ReLU, which is
+// a kernel of its own. What cuDNN does in as many or fewer it has taken before
+// (Cuda/MatchNorms.cpp).
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Train/Ops/BatchNormSupport.h"
@@ -84,10 +82,13 @@ struct SplitBatchNorm : public impl::SplitBatchNormPassBase<SplitBatchNorm> {
 
   void runOnOperation() override {
     SmallVector<Operation *> ops;
-    getOperation().walk([&](Operation *op) {
+    getOperation().walk<WalkOrder::PreOrder>([&](Operation *op) {
+      if (isa<FusedOp>(op)) // a library's
+        return WalkResult::skip();
       if (isa<BatchNormTrainingOp, BatchNormGradOp>(op) &&
           cast<ImageOpInterface>(op).hasChannelsLast())
         ops.push_back(op);
+      return WalkResult::advance();
     });
     for (Operation *op : ops) {
       OpBuilder builder(op);

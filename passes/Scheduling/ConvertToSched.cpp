@@ -82,7 +82,7 @@ static bool yieldsFirstResults(Block &body) {
 // else no library computes.
 static LogicalResult checkLibraryCalls(func::FuncOp program) {
   for (FusedOp op : program.getOps<FusedOp>()) {
-    if (!op.getLibrary() || op->hasAttr(kEpilogueAttr))
+    if (!op.getLibrary() || isJoined(op))
       continue;
     Block &body = op.getBody().front();
     if (!llvm::hasSingleElement(body.without_terminator()) ||

@@ -2,6 +2,7 @@
 #include "passes/Scheduling/Label.h"
 
 #include "dialects/Onnx/Location.h"
+#include "passes/Analysis/LoopNests.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -14,6 +15,8 @@ static constexpr size_t kMaxNames = 4;
 
 static std::string opNames(train::FusedOp op) {
   llvm::SmallSetVector<StringRef, 8> names;
+  if (op.getLibrary())
+    names.insert(findCalled(op.getBody().front()).getName().stripDialect());
   for (Operation &inner : op.getBody().front().without_terminator())
     if (!inner.hasTrait<OpTrait::ConstantLike>())
       names.insert(inner.getName().stripDialect());

@@ -3,6 +3,7 @@
 
 #include "dialects/Dist/DistDialect.h"
 #include "dialects/Train/Epilogue.h"
+#include "passes/Analysis/LoopNests.h"
 #include "passes/Scheduling/Label.h"
 #include "passes/Scheduling/TrainProgram.h"
 
@@ -247,26 +248,28 @@ void ProgramConverter::copySharedOperands(FusedOp op,
   }
 }
 
-/// The attributes of the op that a region is for, and its epilogue.
+/// The attributes of the op that a region is for, and what is joined to it.
 static DictionaryAttr configOf(FusedOp op) {
-  NamedAttrList config(op.getBody().front().front().getAttrDictionary());
-  if (Attribute epilogue = op->getAttr(kEpilogueAttr))
-    config.set(kEpilogueAttr, epilogue);
+  NamedAttrList config(findCalled(op.getBody().front()).getAttrDictionary());
+  for (StringRef name : {kEpilogueAttr, kNormAttr})
+    if (Attribute joined = op->getAttr(name))
+      config.set(name, joined);
   return config.getDictionary(op.getContext());
 }
 
-// The call takes the operands of the one op in the region, in its order, then
-// those of the epilogue.
+// The call takes the operands of the one op in the region, in its order; of
+// joined ones, those of the region.
 void ProgramConverter::convertLibraryCall(FusedOp op,
                                           SmallVector<Value> outputs) {
-  Operation &inner = op.getBody().front().front();
+  Operation &inner = findCalled(op.getBody().front());
   SmallVector<Value> inputs;
-  for (Value operand : inner.getOperands())
-    inputs.push_back(buffers.at(
-        op.getInputs()[cast<BlockArgument>(operand).getArgNumber()]));
-  if (op->hasAttr(kEpilogueAttr))
-    for (Value operand : op.getInputs().drop_front(inner.getNumOperands()))
+  if (isJoined(op))
+    for (Value operand : op.getInputs())
       inputs.push_back(buffers.at(operand));
+  else
+    for (Value operand : inner.getOperands())
+      inputs.push_back(buffers.at(
+          op.getInputs()[cast<BlockArgument>(operand).getArgNumber()]));
   Value workspace = makeWorkspace(op);
   if (isa<dist::CollectiveOpInterface>(inner))
     return convertCollective(&inner, op, outputs.front(), workspace);

@@ -54,6 +54,15 @@ struct PoolingLaunch {
   void *source, *destination;
 };
 
+/// `addend` and what follows it: as the spec says, or null.
+struct NormLaunch {
+  kernels::NormSpec spec;
+  void *image, *scale, *bias, *mean, *inverse, *result;
+  void *workspace;
+  uint64_t workspaceBytes;
+  void *addend, *grad, *scaleGrad, *biasGrad;
+};
+
 /// `buffers` in the order of the primitive, null where there is none.
 struct AttentionLaunch {
   kernels::AttentionSpec spec;
@@ -76,7 +85,7 @@ struct CopyLaunch {
 /// One instruction with its addresses resolved.
 using Launch =
     std::variant<KernelLaunch, MatmulLaunch, ConvolutionLaunch, PoolingLaunch,
-                 AttentionLaunch, SparseLaunch, CopyLaunch>;
+                 NormLaunch, AttentionLaunch, SparseLaunch, CopyLaunch>;
 
 /// A launch that the device has made ready; launching it allocates nothing.
 class Executable {

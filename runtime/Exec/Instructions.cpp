@@ -60,6 +60,8 @@ Launch makeLaunch(const AddressMap &map, const plan::Instruction &instruction) {
     return makeConvolutionLaunch(map, instruction.convolution());
   case plan::Instruction::kPooling:
     return makePoolingLaunch(map, instruction.pooling());
+  case plan::Instruction::kNorm:
+    return makeNormLaunch(map, instruction.norm());
   case plan::Instruction::kAttention:
     return makeAttentionLaunch(map, instruction.attention());
   case plan::Instruction::kSparse:

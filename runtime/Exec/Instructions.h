@@ -36,6 +36,7 @@ ConvolutionLaunch makeConvolutionLaunch(const AddressMap &map,
                                         const plan::ConvolutionCall &call);
 PoolingLaunch makePoolingLaunch(const AddressMap &map,
                                 const plan::PoolingCall &call);
+NormLaunch makeNormLaunch(const AddressMap &map, const plan::NormCall &call);
 AttentionLaunch makeAttentionLaunch(const AddressMap &map,
                                     const plan::AttentionCall &call);
 SparseLaunch makeSparseLaunch(const AddressMap &map,

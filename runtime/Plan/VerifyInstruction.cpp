@@ -267,6 +267,48 @@ Status verifyPooling(const plan::Program &program,
   return Status();
 }
 
+/// Of the image's type, dims and all, or numbers per channel.
+Status verifyNorm(const plan::Program &program, const plan::NormCall &call) {
+  ZC_ASSIGN_OR_RETURN(const plan::Buffer *image,
+                      bufferAt(program, call.image()));
+  const plan::TensorType &type = image->type();
+  int rank = type.dims_size();
+  bool narrow = type.dtype() == plan::BF16 || type.dtype() == plan::F16;
+  if (!narrow || rank < 4 || rank > 5 ||
+      (call.has_addend() && call.has_gradient()))
+    return bad("it normalises ", printType(type));
+  auto verify = [&](uint32_t index, bool isImage, const char *name) {
+    Result<const plan::Buffer *> buffer = bufferAt(program, index);
+    if (!buffer.ok())
+      return buffer.status();
+    const plan::TensorType &own = (*buffer)->type();
+    const auto &dims = own.dims();
+    bool sound = isImage
+                     ? own.dtype() == type.dtype() &&
+                           std::equal(dims.begin(), dims.end(),
+                                      type.dims().begin(), type.dims().end())
+                     : own.dtype() == plan::F32 && dims.size() == 1 &&
+                           dims[0] == type.dims(rank - 1);
+    return sound ? Status()
+                 : bad("its ", name, " is ", printType(own), ", of images ",
+                       printType(type));
+  };
+  ZC_RETURN_IF_ERROR(verify(call.scale(), false, "scale"));
+  ZC_RETURN_IF_ERROR(verify(call.bias(), false, "bias"));
+  ZC_RETURN_IF_ERROR(verify(call.mean(), false, "mean"));
+  ZC_RETURN_IF_ERROR(verify(call.inverse(), false, "inverse deviation"));
+  ZC_RETURN_IF_ERROR(verify(call.result(), true, "result"));
+  if (call.has_addend())
+    ZC_RETURN_IF_ERROR(verify(call.addend(), true, "addend"));
+  if (call.has_gradient()) {
+    const plan::NormCall::Gradient &gradient = call.gradient();
+    ZC_RETURN_IF_ERROR(verify(gradient.grad(), true, "gradient"));
+    ZC_RETURN_IF_ERROR(verify(gradient.scale_grad(), false, "scale_grad"));
+    ZC_RETURN_IF_ERROR(verify(gradient.bias_grad(), false, "bias_grad"));
+  }
+  return verifyWorkspace(program, call.workspace());
+}
+
 /// q, k, v and so on, by their places in the call.
 Status verifyAttention(const plan::Program &program,
                        const plan::AttentionCall &call) {
@@ -382,6 +424,8 @@ Status verifyInstruction(const plan::Program &program,
     return verifyConvolution(program, instruction.convolution());
   case plan::Instruction::kPooling:
     return verifyPooling(program, instruction.pooling());
+  case plan::Instruction::kNorm:
+    return verifyNorm(program, instruction.norm());
   case plan::Instruction::kAttention:
     return verifyAttention(program, instruction.attention());
   case plan::Instruction::kSparse:

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""What the CPU does in another way: attention, products' epilogues and max pools
-by libraries of GPUs, of which there are fakes, and channels' sums by teams."""
+"""What the CPU does in another way: attention, products' epilogues, max pools
+and batch norms by libraries of GPUs, of which there are fakes, and channels'
+sums by teams."""
 import unittest
 
 import numpy as np
@@ -79,6 +80,34 @@ def make_images(path, rng):
     of = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
           for name, shape in (("x", (2, 3, 28, 28)), ("y", (2, 16, 1, 1)))]
     graph = helper.make_graph(nodes, "images", [of[0]], [of[1]], weights)
+    save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)],
+                           ir_version=9), path)
+
+
+def make_norms(path, rng):
+    """Images [2, 3, 6, 6] through two convolutions, each with a batch
+    normalisation and a ReLU, the first ReLU's result added before the second; a
+    number for each of 16 channels."""
+    weights = [numpy_helper.from_array(
+        rng.normal(0, 0.5, shape).astype(np.float32), name)
+        for name, shape in (("f1", (16, 3, 1, 1)), ("f2", (16, 16, 1, 1)),
+                            ("bias", (16,)))]
+    weights += [numpy_helper.from_array(np.full(16, value, np.float32), name)
+                for name, value in (("scale", 1), ("mean", 0), ("var", 1))]
+
+    def norm(of, result):
+        return helper.make_node(
+            "BatchNormalization", [of, "scale", "bias", "mean", "var"],
+            [result, result + "_mean", result + "_var"], training_mode=1)
+    nodes = [helper.make_node("Conv", ["x", "f1"], ["c1"]), norm("c1", "n1"),
+             helper.make_node("Relu", ["n1"], ["r1"]),
+             helper.make_node("Conv", ["r1", "f2"], ["c2"]), norm("c2", "n2"),
+             helper.make_node("Add", ["n2", "r1"], ["s"]),
+             helper.make_node("Relu", ["s"], ["r2"]),
+             helper.make_node("GlobalAveragePool", ["r2"], ["y"])]
+    of = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+          for name, shape in (("x", (2, 3, 6, 6)), ("y", (2, 16, 1, 1)))]
+    graph = helper.make_graph(nodes, "norms", [of[0]], [of[1]], weights)
     save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)],
                            ir_version=9), path)
 
@@ -214,6 +243,32 @@ class Against(Fake):
         generated = evaluate("cuda", ZC_CUDA_POOLING="0")
         self.assertNotIn(": pool", self.last_calls())
         np.testing.assert_allclose(generated, expected, **scale)
+
+    def test_batch_norms_with_relu(self):
+        rng = np.random.default_rng(4)
+        model, data = self.folder / "norms.onnx", self.folder / "data.npz"
+        make_norms(model, rng)
+        np.savez(data, x=rng.normal(0, 1, (4, 3, 6, 6)).astype(np.float32),
+                 labels=rng.normal(0, 1, (4, 16, 1, 1)).astype(np.float32))
+        expected = self.losses(model, "cpu", data, "fp32")
+        # Images of 8 or 11 bits, of 5 steps: the calls round less often than
+        # generated kernels do, and both differ from float32 by that much.
+        for precision, bits in (("bf16", 8), ("fp16", 11)):
+            near = {"rtol": 8 * 0.5 ** bits}
+            losses = self.losses(model, "cuda", data, precision)
+            calls = self.last_calls()
+            for call in ("norm 1[2,16,6,6]", ": norm by moments ",
+                         "cudnn norm's gradient "):
+                self.assertIn(call, calls)
+            np.testing.assert_allclose(losses, expected, **near)
+            losses = self.losses(model, "cuda", data, precision,
+                                 ZC_CUDA_NORMS="0")
+            self.assertNotIn("norm", self.last_calls())
+            np.testing.assert_allclose(losses, expected, **near)
+        # Float32 is for generated kernels.
+        losses = self.losses(model, "cuda", data, "fp32")
+        self.assertNotIn("norm", self.last_calls())
+        np.testing.assert_allclose(losses, expected, rtol=1e-5)
 
     def test_max_pools_of_evaluation(self):
         for name in ("cnn", "resnet", "vgg", "unet"):

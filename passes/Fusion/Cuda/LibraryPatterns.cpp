@@ -109,6 +109,17 @@ static bool isDnnAttention(Operation *op) {
   return gradient && isDnnAttention<AttentionGradOp>(gradient);
 }
 
+bool isDnnNorm(Operation *op) {
+  constexpr int64_t kChannelStep = 8;
+  auto type = cast<RankedTensorType>(op->getOperand(0).getType());
+  Type element = type.getElementType();
+  int64_t rank = type.getRank();
+  return cast<ImageOpInterface>(op).hasChannelsLast() &&
+         (element.isBF16() || element.isF16()) && (rank == 4 || rank == 5) &&
+         type.getShape().back() % kChannelStep == 0 &&
+         type.getNumElements() <= std::numeric_limits<int32_t>::max();
+}
+
 StringRef libraryFor(Operation *op) {
   if (isDnnAttention(op))
     return "cudnn.attention";

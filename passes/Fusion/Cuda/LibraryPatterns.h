@@ -14,9 +14,14 @@ namespace zc::cuda {
 /// gradient. None for what is left out.
 llvm::StringRef libraryFor(mlir::Operation *op);
 
+/// Whether cuDNN normalises such images, of train.batch_norm_training and its
+/// gradient: channels last, in 16 bits, a multiple of 8 channels.
+bool isDnnNorm(mlir::Operation *op);
+
 /// Whether the environment of the compiler says ZC_CUDA_<what>=0, a way around
 /// a library that does not compute something on the GPU at hand: generated
-/// kernels do. `what` is MATMUL, CONVOLUTION, POOLING, ATTENTION or EPILOGUES.
+/// kernels do. `what` is MATMUL, CONVOLUTION, POOLING, NORMS, ATTENTION or
+/// EPILOGUES.
 bool isLeftOut(llvm::StringRef what);
 
 /// Whether the environment of the compiler says ZC_CUDA_<what>=1, which takes

@@ -139,7 +139,8 @@ Result<std::unique_ptr<Executable>> CpuDevice::prepare(const Launch &launch) {
     return makeAttention(*attention);
   if (auto *sparse = std::get_if<SparseLaunch>(&launch))
     return makeSparse(*sparse);
-  if (std::holds_alternative<PoolingLaunch>(launch))
+  if (std::holds_alternative<PoolingLaunch>(launch) ||
+      std::holds_alternative<NormLaunch>(launch))
     return makeError(StatusCode::Unsupported,
                      "no library computes it on CPUs; compile the model again");
   auto &copy = std::get<CopyLaunch>(launch);

@@ -4,6 +4,7 @@
 #include "runtime/Device/Cuda/Executables.h"
 #include "runtime/Device/Cuda/Limits.h"
 #include "runtime/Device/Cuda/Matmul.h"
+#include "runtime/Device/Cuda/Norm.h"
 #include "runtime/Device/Cuda/PinnedMemory.h"
 #include "runtime/Device/Cuda/Pooling.h"
 #include "runtime/Device/Cuda/Staging.h"
@@ -278,6 +279,8 @@ ExecutableResult CudaDevice::makeDnn(const Launch &launch) {
     return makeConvolution(*dnn, alignWorkspace(*convolution));
   if (auto *pooling = std::get_if<PoolingLaunch>(&launch))
     return makePooling(*dnn, *pooling);
+  if (auto *norm = std::get_if<NormLaunch>(&launch))
+    return makeNorm(*dnn, alignWorkspace(*norm));
   return makeAttention(driver, *dnn,
                        alignWorkspace(std::get<AttentionLaunch>(launch)));
 }

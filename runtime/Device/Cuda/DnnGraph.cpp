@@ -127,6 +127,10 @@ void DnnGraph::pointwise(cudnnPointwiseMode_t mode,
   set(kind, CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, compute);
   if (axis >= 0)
     set(kind, CUDNN_ATTR_POINTWISE_AXIS, CUDNN_TYPE_INT64, axis);
+  // As generated kernels; in float16, NaN tells of an overflow.
+  if (mode == CUDNN_POINTWISE_RELU_FWD)
+    set(kind, CUDNN_ATTR_POINTWISE_NAN_PROPAGATION, CUDNN_TYPE_NAN_PROPOGATION,
+        CUDNN_PROPAGATE_NAN);
   finalize(kind);
   Descriptor op = create(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
   set(op, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR,
@@ -264,6 +268,71 @@ void DnnGraph::pool(const kernels::PoolingSpec &spec, Tensor source,
       windows);
   setTensor(op, CUDNN_ATTR_OPERATION_RESAMPLE_FWD_XDESC, source);
   setTensor(op, CUDNN_ATTR_OPERATION_RESAMPLE_FWD_YDESC, destination);
+  add(op);
+}
+
+DnnGraph::Descriptor DnnGraph::createNorm(Tensor image,
+                                          const Channels &channels,
+                                          Tensor result,
+                                          cudnnBackendNormFwdPhase_t phase) {
+  Descriptor op = create(CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR);
+  set(op, CUDNN_ATTR_OPERATION_NORM_FWD_MODE, CUDNN_TYPE_NORM_MODE,
+      CUDNN_BATCH_NORM);
+  set(op, CUDNN_ATTR_OPERATION_NORM_FWD_PHASE, CUDNN_TYPE_NORM_FWD_PHASE,
+      phase);
+  setTensor(op, CUDNN_ATTR_OPERATION_NORM_FWD_XDESC, image);
+  setTensor(op, CUDNN_ATTR_OPERATION_NORM_FWD_MEAN_DESC, channels.mean);
+  setTensor(op, CUDNN_ATTR_OPERATION_NORM_FWD_INV_VARIANCE_DESC,
+            channels.inverse);
+  setTensor(op, CUDNN_ATTR_OPERATION_NORM_FWD_SCALE_DESC, channels.scale);
+  setTensor(op, CUDNN_ATTR_OPERATION_NORM_FWD_BIAS_DESC, channels.bias);
+  setTensor(op, CUDNN_ATTR_OPERATION_NORM_FWD_YDESC, result);
+  return op;
+}
+
+void DnnGraph::normalize(Tensor image, const Channels &channels, Tensor epsilon,
+                         Tensor result) {
+  Descriptor op = createNorm(image, channels, result, CUDNN_NORM_FWD_TRAINING);
+  setTensor(op, CUDNN_ATTR_OPERATION_NORM_FWD_EPSILON_DESC, epsilon);
+  add(op);
+}
+
+void DnnGraph::normalizeBy(Tensor image, const Channels &channels,
+                           Tensor result) {
+  add(createNorm(image, channels, result, CUDNN_NORM_FWD_INFERENCE));
+}
+
+void DnnGraph::normalizeBackward(Tensor image, const Channels &channels,
+                                 Tensor grad, Tensor imageGrad,
+                                 Tensor scaleGrad, Tensor biasGrad) {
+  Descriptor op = create(CUDNN_BACKEND_OPERATION_NORM_BACKWARD_DESCRIPTOR);
+  set(op, CUDNN_ATTR_OPERATION_NORM_BWD_MODE, CUDNN_TYPE_NORM_MODE,
+      CUDNN_BATCH_NORM);
+  setTensor(op, CUDNN_ATTR_OPERATION_NORM_BWD_XDESC, image);
+  setTensor(op, CUDNN_ATTR_OPERATION_NORM_BWD_DYDESC, grad);
+  setTensor(op, CUDNN_ATTR_OPERATION_NORM_BWD_SCALE_DESC, channels.scale);
+  setTensor(op, CUDNN_ATTR_OPERATION_NORM_BWD_MEAN_DESC, channels.mean);
+  setTensor(op, CUDNN_ATTR_OPERATION_NORM_BWD_INV_VARIANCE_DESC,
+            channels.inverse);
+  setTensor(op, CUDNN_ATTR_OPERATION_NORM_BWD_DXDESC, imageGrad);
+  setTensor(op, CUDNN_ATTR_OPERATION_NORM_BWD_DSCALE_DESC, scaleGrad);
+  setTensor(op, CUDNN_ATTR_OPERATION_NORM_BWD_DBIAS_DESC, biasGrad);
+  add(op);
+}
+
+void DnnGraph::reluBackward(Tensor grad, Tensor value, Tensor result) {
+  Descriptor kind = create(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
+  set(kind, CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE,
+      CUDNN_POINTWISE_RELU_BWD);
+  set(kind, CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE,
+      CUDNN_DATA_FLOAT);
+  finalize(kind);
+  Descriptor op = create(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
+  set(op, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR,
+      CUDNN_TYPE_BACKEND_DESCRIPTOR, kind);
+  setTensor(op, CUDNN_ATTR_OPERATION_POINTWISE_DYDESC, grad);
+  setTensor(op, CUDNN_ATTR_OPERATION_POINTWISE_XDESC, value);
+  setTensor(op, CUDNN_ATTR_OPERATION_POINTWISE_DXDESC, result);
   add(op);
 }
 

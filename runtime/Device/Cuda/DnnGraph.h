@@ -60,6 +60,20 @@ public:
                 Tensor filter, Tensor destination);
   void pool(const kernels::PoolingSpec &spec, Tensor source,
             Tensor destination);
+  /// Moments and parameters of a batch norm, numbers per channel.
+  struct Channels {
+    Tensor mean, inverse, scale, bias;
+  };
+  /// With the batch's own moments, which are written (`epsilon` is a scalar);
+  /// or with given ones.
+  void normalize(Tensor image, const Channels &channels, Tensor epsilon,
+                 Tensor result);
+  void normalizeBy(Tensor image, const Channels &channels, Tensor result);
+  /// From the gradient of what normalize() makes; `channels` are given.
+  void normalizeBackward(Tensor image, const Channels &channels, Tensor grad,
+                         Tensor imageGrad, Tensor scaleGrad, Tensor biasGrad);
+  /// `grad` where `value` is above 0, and else 0.
+  void reluBackward(Tensor grad, Tensor value, Tensor result);
 
   /// The graph's descriptor, or the error of the first call that failed.
   Result<Descriptor> finish();
@@ -92,6 +106,8 @@ private:
                     const Numbers &values);
   void setTensor(Descriptor descriptor, cudnnBackendAttributeName_t name,
                  Tensor tensor);
+  Descriptor createNorm(Tensor image, const Channels &channels, Tensor result,
+                        cudnnBackendNormFwdPhase_t phase);
   void finalize(Descriptor descriptor);
   void add(Descriptor operation);
   void note(cudnnStatus_t result, const char *call);

@@ -329,5 +329,60 @@ TEST(Verify, ChecksPoolings) {
   });
 }
 
+TEST(Verify, ChecksNorms) {
+  // Buffers of its own: images, numbers per channel and workspace, all at 0.
+  auto add = [](plan::Manifest &m) {
+    auto buffer = [&](plan::DataType type, std::vector<int64_t> dims) {
+      plan::Buffer *added = step(m).add_buffers();
+      added->mutable_type()->set_dtype(type);
+      for (int64_t dim : dims)
+        added->mutable_type()->add_dims(dim);
+      return uint32_t(step(m).buffers_size() - 1);
+    };
+    uint32_t image = buffer(plan::BF16, {1, 1, 2, 2}),
+             channels = buffer(plan::F32, {2}), pixel = buffer(plan::F32, {1});
+    auto *call = step(m).add_instructions()->mutable_norm();
+    call->set_image(image);
+    call->set_result(image);
+    for (auto set : {&plan::NormCall::set_scale, &plan::NormCall::set_bias,
+                     &plan::NormCall::set_mean, &plan::NormCall::set_inverse})
+      (call->*set)(channels);
+    call->set_workspace(buffer(plan::U8, {8}));
+    call->mutable_gradient()->set_grad(image);
+    call->mutable_gradient()->set_scale_grad(channels);
+    call->mutable_gradient()->set_bias_grad(channels);
+    return std::make_pair(call, pixel);
+  };
+  EXPECT_EQ(messageAfter([&](auto &m) { add(m); }), "");
+  expectMessage("its scale is", [&](auto &m) {
+    auto [call, pixel] = add(m);
+    call->set_scale(pixel);
+  });
+  expectMessage("its result is", [&](auto &m) {
+    auto [call, pixel] = add(m);
+    call->set_result(pixel);
+  });
+  expectMessage("it normalises", [&](auto &m) {
+    auto [call, pixel] = add(m);
+    call->set_image(pixel);
+  });
+  expectMessage("it normalises", [&](auto &m) { // a gradient has no addend
+    auto [call, pixel] = add(m);
+    call->set_addend(call->image());
+  });
+  expectMessage("its scale_grad is", [&](auto &m) {
+    auto [call, pixel] = add(m);
+    call->mutable_gradient()->set_scale_grad(call->image());
+  });
+  expectMessage("its workspace is", [&](auto &m) {
+    auto [call, pixel] = add(m);
+    call->set_workspace(pixel);
+  });
+  expectMessage("there is no buffer", [&](auto &m) {
+    auto [call, pixel] = add(m);
+    call->mutable_gradient()->set_grad(1000);
+  });
+}
+
 } // namespace
 } // namespace zc

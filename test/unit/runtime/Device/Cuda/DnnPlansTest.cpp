@@ -3,6 +3,7 @@
 #include "kernels/Cuda/Workspace.h"
 #include "runtime/Device/Cuda/Attention.h"
 #include "runtime/Device/Cuda/Convolution.h"
+#include "runtime/Device/Cuda/Norm.h"
 #include "runtime/Device/Cuda/Pooling.h"
 
 #include <dlfcn.h>
@@ -136,6 +137,26 @@ protected:
     expectPlan(makePooling(*plans, launch), 0);
   }
 
+  /// The norm, with and without an addend, and the gradients.
+  void norms(const Numbers &dims, ElementType type) {
+    NormLaunch launch = {};
+    launch.spec.image = {type, dims, stridesOf(dims, true)};
+    launch.spec.epsilon = 1e-5;
+    for (void **address :
+         {&launch.image, &launch.scale, &launch.bias, &launch.mean,
+          &launch.inverse, &launch.result, &launch.workspace, &launch.addend,
+          &launch.grad, &launch.scaleGrad, &launch.biasGrad})
+      *address = place();
+    launch.workspaceBytes = kernels::cuda::normWorkspaceBound(launch.spec);
+    for (bool addend : {false, true}) {
+      launch.spec.addend = addend;
+      expectPlan(makeNorm(*plans, launch), launch.workspaceBytes);
+    }
+    launch.spec.addend = false;
+    launch.spec.backward = true;
+    expectPlan(makeNorm(*plans, launch), launch.workspaceBytes);
+  }
+
   std::unique_ptr<DnnPlans> plans;
 };
 
@@ -202,6 +223,28 @@ TEST_P(DnnPlansTest, MaxPooling) {
       pooling({8, 64, 0, 112, 3, 2, 1}, type, channelsLast);
       pooling({3, 5, 0, 13, 2, 2, 0}, type, channelsLast);
     }
+}
+
+// Many channels, which were seen to need the most workspace; volumes. Each plan
+// takes the library half a second.
+TEST_P(DnnPlansTest, Norms) {
+  norms({359, 1920, 14, 50}, ElementType::BF16);
+  norms({2, 24, 5, 7, 8}, ElementType::F16);
+}
+
+// What the compiler leaves to generated kernels, the library refuses.
+TEST_P(DnnPlansTest, NormsThatAreLeftOut) {
+  for (const Numbers &dims :
+       {Numbers{8, 12, 14, 14}, Numbers{4096, 64, 112, 112}}) {
+    NormLaunch launch = {};
+    launch.spec.image = {ElementType::BF16, dims, stridesOf(dims, true)};
+    launch.workspaceBytes = uint64_t(1) << 40;
+    ExecutableResult made = makeNorm(*plans, launch);
+    ASSERT_FALSE(made.ok());
+    EXPECT_NE(made.status().message().find("ZC_CUDA_NORMS=0"),
+              std::string::npos)
+        << made.status().message();
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Gpus, DnnPlansTest,

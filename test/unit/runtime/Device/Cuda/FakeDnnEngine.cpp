@@ -21,6 +21,10 @@ public:
         convolutionOf(op).run();
       else if (op.type == CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR)
         poolingOf(op).run();
+      else if (op.isTrainingNorm() || op.isGivenNorm())
+        normalize(op);
+      else if (op.isNormGradient())
+        normalizeBackward(op);
       else
         write(op.result, compute(op));
   }
@@ -137,6 +141,70 @@ private:
     return result;
   }
 
+  static int64_t channelOf(const Operation &op, int64_t element) {
+    return op.result.indices(element)[1];
+  }
+
+  /// Sums over each channel's elements.
+  template <typename F> Elements sums(const Operation &op, F term) {
+    Elements result(size_t(op.result.dims[1]), 0);
+    for (int64_t i = 0; i < op.result.count(); ++i) {
+      size_t c = size_t(channelOf(op, i));
+      result[c] += term(size_t(i), c);
+    }
+    return result;
+  }
+
+  void normalize(const Operation &op) {
+    Elements x = read(op.inputs[0]), scale = read(op.inputs[1]),
+             bias = read(op.inputs[2]);
+    double count = double(op.result.count() / op.result.dims[1]);
+    Elements mean, inverse;
+    if (op.isGivenNorm()) {
+      mean = read(op.inputs[3]);
+      inverse = read(op.inputs[4]);
+    } else {
+      mean = sums(op, [&](size_t i, size_t) { return x[i] / count; });
+      Elements variance = sums(op, [&](size_t i, size_t c) {
+        return (x[i] - mean[c]) * (x[i] - mean[c]) / count;
+      });
+      double epsilon = read(op.inputs[3])[0];
+      for (double value : variance)
+        inverse.push_back(1 / std::sqrt(value + epsilon));
+      write(op.perChannel[0], mean);
+      write(op.perChannel[1], inverse);
+    }
+    Elements y(x.size());
+    for (size_t i = 0; i < x.size(); ++i) {
+      size_t c = size_t(channelOf(op, int64_t(i)));
+      y[i] = (x[i] - mean[c]) * inverse[c] * scale[c] + bias[c];
+    }
+    write(op.result, y);
+  }
+
+  void normalizeBackward(const Operation &op) {
+    Elements x = read(op.inputs[0]), scale = read(op.inputs[1]),
+             mean = read(op.inputs[2]), inverse = read(op.inputs[3]),
+             grad = read(op.inputs[4]);
+    double count = double(op.result.count() / op.result.dims[1]);
+    auto normed = [&](size_t i, size_t c) {
+      return (x[i] - mean[c]) * inverse[c];
+    };
+    Elements biasGrad = sums(op, [&](size_t i, size_t) { return grad[i]; });
+    Elements scaleGrad =
+        sums(op, [&](size_t i, size_t c) { return grad[i] * normed(i, c); });
+    Elements result(x.size());
+    for (size_t i = 0; i < x.size(); ++i) {
+      size_t c = size_t(channelOf(op, int64_t(i)));
+      result[i] =
+          scale[c] * inverse[c] *
+          (grad[i] - (biasGrad[c] + normed(i, c) * scaleGrad[c]) / count);
+    }
+    write(op.result, result);
+    write(op.perChannel[0], scaleGrad);
+    write(op.perChannel[1], biasGrad);
+  }
+
   Elements pointwise(const Operation &op) {
     std::vector<Elements> inputs;
     for (const GraphTensor &input : op.inputs)
@@ -151,7 +219,8 @@ private:
       double x[3] = {};
       for (size_t k = 0; k < inputs.size(); ++k)
         x[k] = inputs[k][size_t(op.inputs[k].elementAt(place))];
-      result.push_back(apply(op.mode, x));
+      bool keeps = op.propagatesNan && std::isnan(x[0]);
+      result.push_back(keeps ? x[0] : apply(op.mode, x));
     }
     return result;
   }
@@ -174,6 +243,10 @@ private:
       return x[0] >= x[1];
     case CUDNN_POINTWISE_BINARY_SELECT:
       return x[2] != 0 ? x[0] : x[1];
+    case CUDNN_POINTWISE_RELU_FWD:
+      return x[0] > 0 ? x[0] : 0;
+    case CUDNN_POINTWISE_RELU_BWD: // the gradient, then what ReLU is of
+      return x[1] > 0 ? x[0] : 0;
     case CUDNN_POINTWISE_IDENTITY:
       return x[0];
     default:
@@ -213,10 +286,43 @@ bool isImageOperation(const std::vector<Operation> &operations) {
          op.mode == CUDNN_RESAMPLE_MAXPOOL && engine.poolingOf(op).isSound();
 }
 
+/// Images of 16 bits, channels last, a multiple of 8 of them.
+bool isNormImage(const GraphTensor &image) {
+  return image.isSixteenBits() && !image.isVirtual && image.dims.size() >= 4 &&
+         image.dims.size() <= 5 && image.strides[1] == 1 &&
+         image.dims[1] % 8 == 0;
+}
+
+/// What the library fuses with a batch norm: a ReLU behind it, perhaps of a
+/// sum; before its gradient, that of a ReLU of the norm by given moments. The
+/// values between them are in no memory.
+bool isNorm(const std::vector<Operation> &operations) {
+  auto isPointwise = [&](size_t i, int mode) {
+    return operations[i].type == CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR &&
+           operations[i].mode == mode;
+  };
+  size_t count = operations.size();
+  if (count < 2 || count > 3)
+    return false;
+  for (size_t i = 0; i + 1 < count; ++i)
+    if (!operations[i].result.isVirtual)
+      return false;
+  const Operation &first = operations.front(), &last = operations.back();
+  if (!isNormImage(first.inputs[0]) || !isNormImage(last.result))
+    return false;
+  if (first.isTrainingNorm())
+    return isPointwise(count - 1, CUDNN_POINTWISE_RELU_FWD) &&
+           (count == 2 || isPointwise(1, CUDNN_POINTWISE_ADD));
+  return count == 3 && first.isGivenNorm() &&
+         isPointwise(1, CUDNN_POINTWISE_RELU_BWD) &&
+         operations[1].result.isSixteenBits() && last.isNormGradient();
+}
+
 } // namespace
 
 bool isSupported(const std::vector<Operation> &operations) {
-  return isAttention(operations) || isImageOperation(operations);
+  return isAttention(operations) || isNorm(operations) ||
+         isImageOperation(operations);
 }
 
 void computeGraph(const std::vector<Operation> &operations,

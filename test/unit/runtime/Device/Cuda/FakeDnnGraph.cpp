@@ -39,6 +39,39 @@ void Operation::takePooling(const Descriptor &from) {
              numbers(CUDNN_ATTR_RESAMPLE_STRIDES), Numbers(sizes.size(), 1)};
 }
 
+void Operation::takeNorm(const Descriptor &from) {
+  auto tensor = [&](cudnnBackendAttributeName_t name) {
+    return GraphTensor::of(from.part(name));
+  };
+  mode = from.get<int>(CUDNN_ATTR_OPERATION_NORM_FWD_PHASE);
+  inputs = {tensor(CUDNN_ATTR_OPERATION_NORM_FWD_XDESC),
+            tensor(CUDNN_ATTR_OPERATION_NORM_FWD_SCALE_DESC),
+            tensor(CUDNN_ATTR_OPERATION_NORM_FWD_BIAS_DESC)};
+  std::vector<GraphTensor> moments = {
+      tensor(CUDNN_ATTR_OPERATION_NORM_FWD_MEAN_DESC),
+      tensor(CUDNN_ATTR_OPERATION_NORM_FWD_INV_VARIANCE_DESC)};
+  if (isTrainingNorm()) {
+    inputs.push_back(tensor(CUDNN_ATTR_OPERATION_NORM_FWD_EPSILON_DESC));
+    perChannel = moments;
+  } else {
+    inputs.insert(inputs.end(), moments.begin(), moments.end());
+  }
+  result = tensor(CUDNN_ATTR_OPERATION_NORM_FWD_YDESC);
+}
+
+void Operation::takeNormGradient(const Descriptor &from) {
+  for (auto name : {CUDNN_ATTR_OPERATION_NORM_BWD_XDESC,
+                    CUDNN_ATTR_OPERATION_NORM_BWD_SCALE_DESC,
+                    CUDNN_ATTR_OPERATION_NORM_BWD_MEAN_DESC,
+                    CUDNN_ATTR_OPERATION_NORM_BWD_INV_VARIANCE_DESC,
+                    CUDNN_ATTR_OPERATION_NORM_BWD_DYDESC})
+    inputs.push_back(GraphTensor::of(from.part(name)));
+  for (auto name : {CUDNN_ATTR_OPERATION_NORM_BWD_DSCALE_DESC,
+                    CUDNN_ATTR_OPERATION_NORM_BWD_DBIAS_DESC})
+    perChannel.push_back(GraphTensor::of(from.part(name)));
+  result = GraphTensor::of(from.part(CUDNN_ATTR_OPERATION_NORM_BWD_DXDESC));
+}
+
 Operation Operation::of(const Descriptor &from) {
   Operation op;
   op.type = from.type;
@@ -51,13 +84,19 @@ Operation Operation::of(const Descriptor &from) {
     const Descriptor &kind =
         from.part(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR);
     op.mode = kind.get<int>(CUDNN_ATTR_POINTWISE_MODE);
+    op.propagatesNan = kind.has(CUDNN_ATTR_POINTWISE_NAN_PROPAGATION) &&
+                       kind.get<int>(CUDNN_ATTR_POINTWISE_NAN_PROPAGATION) ==
+                           CUDNN_PROPAGATE_NAN;
     if (kind.has(CUDNN_ATTR_POINTWISE_AXIS))
       op.axis = kind.get<int64_t>(CUDNN_ATTR_POINTWISE_AXIS);
+    take(CUDNN_ATTR_OPERATION_POINTWISE_DYDESC);
     take(CUDNN_ATTR_OPERATION_POINTWISE_XDESC);
     take(CUDNN_ATTR_OPERATION_POINTWISE_BDESC);
     take(CUDNN_ATTR_OPERATION_POINTWISE_TDESC);
-    op.result =
-        GraphTensor::of(from.part(CUDNN_ATTR_OPERATION_POINTWISE_YDESC));
+    op.result = GraphTensor::of(
+        from.part(from.has(CUDNN_ATTR_OPERATION_POINTWISE_DYDESC)
+                      ? CUDNN_ATTR_OPERATION_POINTWISE_DXDESC
+                      : CUDNN_ATTR_OPERATION_POINTWISE_YDESC));
     break;
   }
   case CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR:
@@ -102,6 +141,12 @@ Operation Operation::of(const Descriptor &from) {
     op.result =
         GraphTensor::of(from.part(CUDNN_ATTR_OPERATION_RESAMPLE_FWD_YDESC));
     break;
+  case CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR:
+    op.takeNorm(from);
+    break;
+  case CUDNN_BACKEND_OPERATION_NORM_BACKWARD_DESCRIPTOR:
+    op.takeNormGradient(from);
+    break;
   default:
     take(CUDNN_ATTR_OPERATION_RESHAPE_XDESC);
     op.result = GraphTensor::of(from.part(CUDNN_ATTR_OPERATION_RESHAPE_YDESC));
@@ -132,6 +177,12 @@ std::string Operation::print() const {
     break;
   case CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR:
     text << "pool " << mode;
+    break;
+  case CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR:
+    text << (isTrainingNorm() ? "norm" : "norm by moments");
+    break;
+  case CUDNN_BACKEND_OPERATION_NORM_BACKWARD_DESCRIPTOR:
+    text << "norm's gradient";
     break;
   default:
     text << "reshape";

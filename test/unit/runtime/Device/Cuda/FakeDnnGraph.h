@@ -131,11 +131,13 @@ struct GraphTensor {
 struct Operation {
   cudnnBackendDescriptorType_t type =
       CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR;
-  int mode = 0; // of a pointwise operation or a reduction
+  int mode = 0; // of a pointwise operation or a reduction; a norm's phase
   int64_t axis = -1;
+  bool propagatesNan = false; // of a ReLU, whose result is 0 otherwise
   std::vector<GraphTensor> inputs;
   GraphTensor result;
-  Windows windows; // of a convolution or a pooling
+  std::vector<GraphTensor> perChannel; // a norm's other results
+  Windows windows;                     // of a convolution or a pooling
 
   static Operation of(const Descriptor &from);
   std::string print() const;
@@ -148,6 +150,19 @@ struct Operation {
                CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR;
   }
 
+  /// A batch norm with the batch's moments; with given ones; its gradient.
+  bool isTrainingNorm() const {
+    return type == CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR &&
+           mode == CUDNN_NORM_FWD_TRAINING;
+  }
+  bool isGivenNorm() const {
+    return type == CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR &&
+           mode == CUDNN_NORM_FWD_INFERENCE;
+  }
+  bool isNormGradient() const {
+    return type == CUDNN_BACKEND_OPERATION_NORM_BACKWARD_DESCRIPTOR;
+  }
+
 private:
   /// Of a convolution: the operands in the order source, filter, destination,
   /// of which the one at `result` is that.
@@ -155,6 +170,10 @@ private:
                        const cudnnBackendAttributeName_t (&names)[4],
                        size_t result);
   void takePooling(const Descriptor &from);
+  /// Inputs are image, scale, bias and epsilon, or mean and inverse deviation;
+  /// of the gradient: image, scale, mean, inverse deviation, gradient.
+  void takeNorm(const Descriptor &from);
+  void takeNormGradient(const Descriptor &from);
 };
 
 /// The operations of a graph's descriptor.
