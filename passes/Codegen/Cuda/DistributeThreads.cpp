@@ -97,6 +97,10 @@ struct Part {
     return function->getAttrOfType<DenseI64ArrayAttr>("zc.signature")[0];
   }
   int64_t allTeams() { return teams() * static_cast<int64_t>(copies.size()); }
+  int64_t rowTeams() {
+    auto count = function->getAttrOfType<IntegerAttr>(cuda::kRowTeamsAttr);
+    return count ? count.getInt() : 1;
+  }
   bool isOfThreads() { return function->hasAttr(cuda::kBlockPerThreadAttr); }
 
   /// The buffers of a copy in the order of the function's arguments.
@@ -261,6 +265,11 @@ private:
       number =
           arith::RemUIOp::create(builder, loc, number, index(part.teams()));
     }
+    if (part.rowTeams() > 1) {
+      Value count = index(part.rowTeams());
+      rowTeam = arith::RemUIOp::create(builder, loc, number, count);
+      number = arith::DivUIOp::create(builder, loc, number, count);
+    }
     IRMapping mapping;
     mapping.map(part.function.getArguments().drop_back(2),
                 chooseBuffers(part, copy));
@@ -342,7 +351,8 @@ private:
       return memory.share(type, at);
     };
     int64_t own = part.number(cuda::kThreadsAttr);
-    cuda::TeamProgram(thread, own, share).run(block);
+    cuda::TeamProgram(thread, own, share, {rowTeam, part.rowTeams()})
+        .run(block);
     if (own < threads)
       block.walk([&](gpu::BarrierOp op) { limitBarrier(op, own); });
   }
@@ -365,7 +375,7 @@ private:
   int64_t threads;
   std::vector<Part> parts;
   gpu::GPUFuncOp function;
-  Value thread, team;
+  Value thread, team, rowTeam;
 };
 
 struct DistributeThreads

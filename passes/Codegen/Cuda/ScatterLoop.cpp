@@ -75,4 +75,47 @@ std::optional<ScatterLoop> findScatter(scf::ForOp loop) {
   return ScatterLoop{update, row};
 }
 
+/// Whether the first loop of `op` runs over rows of all that it touches, or is
+/// none of what it reads.
+static bool goesByRows(linalg::LinalgOp op) {
+  if (op.getNumDpsInits() != 1 || op.getNumReductionLoops() > 0 ||
+      op.hasIndexSemantics())
+    return false;
+  unsigned inputs = op.getNumDpsInputs();
+  for (auto [number, map] : llvm::enumerate(op.getIndexingMapsArray())) {
+    bool first = map.getNumResults() > 0 &&
+                 map.getResult(0) == getAffineDimExpr(0, op.getContext());
+    if (number >= inputs ? !map.isIdentity() : map.isFunctionOfDim(0) && !first)
+      return false;
+  }
+  return true;
+}
+
+bool isScatterAlone(func::FuncOp function) {
+  auto blocks = function.getBody().front().getOps<scf::ForOp>();
+  if (!llvm::hasSingleElement(blocks))
+    return false;
+  linalg::LinalgOp first;
+  std::optional<ScatterLoop> scatter;
+  for (Operation &op : (*blocks.begin()).getBody()->without_terminator()) {
+    if (auto nest = dyn_cast<linalg::LinalgOp>(op)) {
+      if (first || scatter || !goesByRows(nest))
+        return false;
+      first = nest;
+    } else if (auto loop = dyn_cast<scf::ForOp>(op)) {
+      if (scatter || !(scatter = findScatter(loop)))
+        return false;
+    } else if (!isAddress(&op) || isa<memref::LoadOp>(op)) {
+      return false;
+    }
+  }
+  if (!scatter)
+    return false;
+  auto slice = scatter->update.getDpsInitOperand(0)
+                   ->get()
+                   .getDefiningOp<memref::SubViewOp>();
+  return slice.getDroppedDims().test(0) && slice.isDynamicOffset(0) &&
+         (!first || first.getDpsInitOperand(0)->get() == slice.getSource());
+}
+
 } // namespace zc::cuda

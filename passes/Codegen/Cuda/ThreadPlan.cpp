@@ -78,6 +78,18 @@ static int64_t countScatterWarps(func::FuncOp function) {
   return warps;
 }
 
+/// Teams that the rows of a table are divided among: a warp that has few
+/// updates waits for memory less often, but each looks at all places of the
+/// others.
+static constexpr int64_t kMaxRowTeams = 8;
+
+static int64_t countRowTeams(func::FuncOp function, int64_t threads) {
+  if (!isScatterAlone(function))
+    return 1;
+  return std::clamp<int64_t>(countScatterWarps(function) / (threads / kWarp), 1,
+                             kMaxRowTeams);
+}
+
 /// Threads that the largest loop nest of a team keeps busy.
 static int64_t chooseTeam(func::FuncOp function) {
   int64_t largest = 4 * kWarp * countScatterWarps(function);
@@ -104,6 +116,9 @@ int64_t setThreads(func::FuncOp function, bool blockPerThread) {
   if (blockPerThread) {
     function->setAttr(kBlockPerThreadAttr, builder.getI64IntegerAttr(grid));
     grid = llvm::divideCeil(grid, threads);
+  } else if (int64_t teams = countRowTeams(function, threads); teams > 1) {
+    function->setAttr(kRowTeamsAttr, builder.getI64IntegerAttr(teams));
+    grid *= teams;
   }
   numbers.front() = grid;
   numbers.insert(numbers.begin() + 1, threads);

@@ -13,6 +13,10 @@ inline constexpr llvm::StringLiteral kThreadsAttr = "zc.threads";
 inline constexpr llvm::StringLiteral kBlockPerThreadAttr =
     "zc.block_per_thread";
 
+/// On the function of a team that updates a table row by row and does no more:
+/// how many teams have a block of the split, each some rows.
+inline constexpr llvm::StringLiteral kRowTeamsAttr = "zc.row_teams";
+
 /// Blocks as small as they go: 16 bytes of a row, which one instruction loads.
 KernelSplit chooseThreadSplit(mlir::Block &body);
 
@@ -22,7 +26,7 @@ KernelSplit chooseTeamSplit(mlir::Block &body);
 /// Whether one block of `function` is little enough for one thread.
 bool isWorkOfOneThread(mlir::func::FuncOp function);
 
-/// Sets the two attributes; returns the number of teams and writes it, with the
+/// Sets these attributes; returns the number of teams and writes it, with the
 /// threads behind it, to the head of `zc.signature`.
 int64_t setThreads(mlir::func::FuncOp function, bool blockPerThread);
 

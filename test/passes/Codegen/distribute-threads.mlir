@@ -65,24 +65,47 @@ sched.kernel @rows {
   train.yield %0 : tensor<64x4x512xf32>
 }
 
-// Tests that updates of one table row follow one another: they are one warp's,
-// of as many as there are, and need no barrier.
+// Tests that updates of one table row follow one another, in one warp, and need
+// no barrier; that a warp's threads look for its rows among 32 updates at once.
 // CHECK: gpu.func @scatter
-// CHECK: scf.for %{{.*}} = %c0{{.*}} to %c400
+// CHECK: %[[LANE:.*]] = arith.remui %thread_id_x, %c32
+// CHECK: %[[WARP:.*]] = arith.divui %thread_id_x, %c32
+// CHECK: scf.for %[[FIRST:.*]] = %c0{{.*}} to %c400{{.*}} step %c32
+// CHECK: arith.addi %[[FIRST]], %[[LANE]]
 // CHECK: memref.load
 // CHECK: %[[ROW:.*]] = arith.minsi
 // CHECK-NOT: gpu.barrier
-// CHECK: %[[LANE:.*]] = arith.remui %thread_id_x, %c32
-// CHECK: %[[WARP:.*]] = arith.divui %thread_id_x, %c32
 // CHECK: %[[OWNER:.*]] = arith.remui %[[ROW]], %c8
-// CHECK: %[[MINE:.*]] = arith.cmpi eq, %[[OWNER]], %[[WARP]]
-// CHECK: scf.if %[[MINE]]
-// CHECK: scf.for %{{.*}} = %[[LANE]] to %c16
+// CHECK: arith.cmpi eq, %[[OWNER]], %[[WARP]]
+// CHECK: arith.shli
+// CHECK-COUNT-5: gpu.shuffle xor
+// CHECK: scf.while
+// CHECK: memref.load
+// CHECK: scf.for %{{.*}} = %{{.*}} to %c16
 // CHECK: arith.addf
 // CHECK-NOT: gpu.barrier
 // CHECK: llvm.mlir.global external constant @scatter_signature(dense<[3, 256,
 sched.kernel @scatter attributes {shared = array<i64: 0, 0>} {
 ^bb0(%t: tensor<50x96xf32>, %i: tensor<400xi64>, %u: tensor<400x96xf32>):
   %0 = train.scatter_add %t, %i, %u {dim = 0 : i64} : (tensor<50x96xf32>, tensor<400xi64>, tensor<400x96xf32>) -> tensor<50x96xf32>
+  train.yield %0 : tensor<50x96xf32>
+}
+
+// Tests that several teams divide the rows of a table that has many updates, and
+// that each warp writes what its rows hold before.
+// CHECK: gpu.func @table
+// CHECK: %[[TEAM:.*]] = arith.remui %block_id_x, %c4
+// CHECK: arith.divui %block_id_x, %c4
+// CHECK: %[[BEFORE:.*]] = arith.muli %[[TEAM]], %c16
+// CHECK: %[[OWN:.*]] = arith.addi %[[BEFORE]]
+// CHECK: scf.for %{{.*}} = %[[OWN]] to %c50{{.*}} step %c64
+// CHECK: gpu.barrier
+// CHECK: arith.remui %{{.*}}, %c64
+// CHECK: scf.while
+// CHECK: llvm.mlir.global external constant @table_signature(dense<[12, 512,
+sched.kernel @table {
+^bb0(%i: tensor<4096xi64>, %u: tensor<4096x96xf32>):
+  %t = train.constant dense<0.0> : tensor<50x96xf32>
+  %0 = train.scatter_add %t, %i, %u {dim = 0 : i64} : (tensor<50x96xf32>, tensor<4096xi64>, tensor<4096x96xf32>) -> tensor<50x96xf32>
   train.yield %0 : tensor<50x96xf32>
 }
