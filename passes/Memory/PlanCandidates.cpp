@@ -1,6 +1,7 @@
 //===- PlanCandidates.cpp - plans worth a look ----------------------------===//
 #include "passes/Memory/PlanCandidates.h"
 
+#include "dialects/Train/Epilogue.h"
 #include "passes/Scheduling/OffloadTimes.h"
 #include "passes/Scheduling/TrainProgram.h"
 
@@ -116,10 +117,11 @@ llvm::BitVector PlanCandidates::resultsOf(
   return results;
 }
 
+/// A norm only moves memory, with a library as without.
 llvm::BitVector PlanCandidates::libraryResults() const {
   return resultsOf([&](unsigned place) {
     FusedOp op = analysis.getForward()[place];
-    return op.getLibrary().has_value();
+    return op.getLibrary().has_value() && !op->hasAttr(kNormAttr);
   });
 }
 

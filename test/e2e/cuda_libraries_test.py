@@ -2,6 +2,7 @@
 """What the CPU does in another way: attention, products' epilogues, max pools
 and batch norms by libraries of GPUs, of which there are fakes, and channels'
 sums by teams."""
+import json
 import unittest
 
 import numpy as np
@@ -269,6 +270,17 @@ class Against(Fake):
         losses = self.losses(model, "cuda", data, "fp32")
         self.assertNotIn("norm", self.last_calls())
         np.testing.assert_allclose(losses, expected, rtol=1e-5)
+
+    def test_norms_are_computed_again_where_selected(self):
+        """Their results are large, and made by little more than moving memory:
+        a library's products are kept, not they."""
+        norms = {}
+        for recompute in ("none", "selective"):
+            artifact = self.artifact("cnn", "--precision", "bf16",
+                                     "--recompute", recompute)
+            ops = json.loads(self.zc("inspect", artifact, "--ops", "--json"))
+            norms[recompute] = ops["ops"]["programs"]["step"]["norm"]
+        self.assertGreater(norms["selective"], norms["none"])
 
     def test_max_pools_of_evaluation(self):
         for name in ("cnn", "resnet", "vgg", "unet"):
