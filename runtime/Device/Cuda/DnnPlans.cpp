@@ -6,8 +6,9 @@
 namespace zc::cuda {
 namespace {
 
-/// Plans that are measured, at most; making one may compile kernels.
-constexpr size_t kMostCandidates = 4;
+/// Plans that are measured, at most; of engines that compile kernels for the
+/// graph, which takes tenths of a second, fewer.
+constexpr size_t kMostCandidates = 4, kMostCompiled = 2;
 
 /// A descriptor of its own lifetime.
 class Owned {
@@ -88,9 +89,10 @@ Result<std::vector<Owned>> rank(const Dnn &dnn, DnnGraph::Descriptor graph,
   return engines;
 }
 
-/// What an engine says of its numbers.
+/// What an engine says of itself.
 struct Notes {
-  bool rounds = false, hasFixedOrder = true;
+  bool rounds = false, hasFixedOrder = true; // its numbers
+  bool compiles = false;
 };
 
 Result<Notes> notesOf(const Dnn &dnn, const Owned &configuration) {
@@ -115,6 +117,14 @@ Result<Notes> notesOf(const Dnn &dnn, const Owned &configuration) {
     if (note == CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC)
       notes.hasFixedOrder = false;
   }
+  std::array<cudnnBackendBehaviorNote_t, CUDNN_BEHAVIOR_NOTE_TYPE_COUNT>
+      behavior = {};
+  ZC_RETURN_IF_ERROR(
+      engine.get(CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE, CUDNN_TYPE_BEHAVIOR_NOTE,
+                 CUDNN_BEHAVIOR_NOTE_TYPE_COUNT, count, behavior.data()));
+  for (int64_t i = 0; i < count; ++i)
+    notes.compiles |=
+        behavior[size_t(i)] == CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION;
   return notes;
 }
 
@@ -211,7 +221,9 @@ DnnPlans::candidates(const std::shared_ptr<DnnGraph> &graph,
                      uint64_t workspaceBytes) const {
   ZC_ASSIGN_OR_RETURN(DnnGraph::Descriptor described, graph->finish());
   using Rounding = DnnGraph::Rounding;
-  const size_t most = watch ? kMostCandidates : 1;
+  auto mostOf = [&](const Notes &notes) -> size_t {
+    return !watch ? 1 : notes.compiles ? kMostCompiled : kMostCandidates;
+  };
   size_t count = 0;
   uint64_t least = UINT64_MAX;
   std::vector<Plan> found, inAnyOrder;
@@ -221,28 +233,24 @@ DnnPlans::candidates(const std::shared_ptr<DnnGraph> &graph,
     if (!engines.ok()) // not every graph has every ranking
       continue;
     for (Owned &engine : *engines) {
-      if (found.size() == most)
-        break;
       ++count;
-      auto plan = std::make_shared<DnnPlan>(*dnn, graph);
       Result<Notes> notes = notesOf(*dnn, engine);
-      if (!notes.ok() ||
-          (graph->rounding == Rounding::Exact && notes->rounds) ||
-          !finish(engine, *plan).ok())
-        continue;
-      least = std::min(least, plan->workspaceBytes);
-      if (plan->workspaceBytes > workspaceBytes)
+      if (!notes.ok() || (graph->rounding == Rounding::Exact && notes->rounds))
         continue;
       bool fits = notes->hasFixedOrder || graph->rounding == Rounding::AnyOrder;
-      (fits ? found : inAnyOrder).push_back(std::move(plan));
+      std::vector<Plan> &plans = fits ? found : inAnyOrder;
+      auto plan = std::make_shared<DnnPlan>(*dnn, graph);
+      if (plans.size() >= mostOf(*notes) || !finish(engine, *plan).ok())
+        continue;
+      least = std::min(least, plan->workspaceBytes);
+      if (plan->workspaceBytes <= workspaceBytes)
+        plans.push_back(std::move(plan));
     }
     if (!found.empty())
       return found;
   }
-  if (!inAnyOrder.empty()) {
-    inAnyOrder.resize(std::min(inAnyOrder.size(), most));
+  if (!inAnyOrder.empty())
     return inAnyOrder;
-  }
   if (least != UINT64_MAX)
     return makeError(StatusCode::Unsupported, "cuDNN's plans need ", least,
                      " bytes of workspace at least, and ", workspaceBytes,

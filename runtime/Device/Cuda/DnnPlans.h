@@ -22,7 +22,6 @@ struct DnnPlan {
   std::shared_ptr<const DnnGraph> graph;
   cudnnBackendDescriptor_t engine = nullptr, descriptor = nullptr;
   uint64_t workspaceBytes = 0;
-  bool hasFixedOrder = true; // of its sums
 };
 
 /// The plans of a device: the quickest of the engines that the library ranks

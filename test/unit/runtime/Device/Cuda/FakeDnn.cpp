@@ -156,6 +156,9 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t descriptor,
     *count = giveNotes(own.engine,
                        static_cast<cudnnBackendNumericalNote_t *>(values));
     return CUDNN_STATUS_SUCCESS;
+  case CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE:
+    *count = 0;
+    return CUDNN_STATUS_SUCCESS;
   default:
     return CUDNN_STATUS_BAD_PARAM;
   }
