@@ -22,9 +22,7 @@ std::string printDims(const std::vector<int64_t> &dims) {
 
 Status adviseOnLack(const Status &status, const std::string &library,
                     const std::string &what, const std::string &variable) {
-  bool lacks = status.code() == StatusCode::Unsupported ||
-               status.code() == StatusCode::ResourceExhausted;
-  if (!lacks)
+  if (status.code() != StatusCode::Unsupported)
     return status;
   return makeError(status.code(), library, " does not compute ", what, ": ",
                    status.message(),

@@ -15,10 +15,9 @@ const char *printType(kernels::ElementType type);
 /// "[32, 8]".
 std::string printDims(const std::vector<int64_t> &dims);
 
-/// A status that says the library lacks something (Unsupported or
-/// ResourceExhausted), with `what` it was to compute and the variable of the
-/// compiler's environment that leaves it to generated kernels; others as they
-/// are.
+/// A status that says the library lacks something (Unsupported), with `what` it
+/// was to compute and the variable of the compiler's environment that leaves it
+/// to generated kernels; others as they are.
 Status adviseOnLack(const Status &status, const std::string &library,
                     const std::string &what, const std::string &variable);
 

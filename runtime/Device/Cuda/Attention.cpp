@@ -228,9 +228,9 @@ ExecutableResult makeGradient(const Driver &driver, DnnPlans &plans,
   uint64_t gradientBytes = 4 * queries * uint64_t(spec.width);
   uint64_t own = sums + roundUp(gradientBytes);
   if (launch.workspaceBytes < own)
-    return makeError(
-        StatusCode::ResourceExhausted, "attention's gradient needs ", own,
-        " bytes of workspace, and ", launch.workspaceBytes, " are planned");
+    return makeError(StatusCode::Unsupported, "attention's gradient needs ",
+                     own, " bytes of workspace, and ", launch.workspaceBytes,
+                     " are planned");
   char *workspace = static_cast<char *>(launch.workspace);
   char *gradient = workspace + sums;
   auto graph =

@@ -113,7 +113,9 @@ Result<Notes> notesOf(const Dnn &dnn, const Owned &configuration) {
     cudnnBackendNumericalNote_t note = found[size_t(i)];
     notes.rounds |= note == CUDNN_NUMERICAL_NOTE_TENSOR_CORE ||
                     note == CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS ||
-                    note == CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION;
+                    note == CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION ||
+                    note == CUDNN_NUMERICAL_NOTE_FFT ||
+                    note == CUDNN_NUMERICAL_NOTE_WINOGRAD;
     if (note == CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC)
       notes.hasFixedOrder = false;
   }
@@ -226,21 +228,28 @@ DnnPlans::candidates(const std::shared_ptr<DnnGraph> &graph,
   };
   size_t count = 0;
   uint64_t least = UINT64_MAX;
+  std::string why = dnn->lack; // besides what engines are not made for
+  auto works = [&](const Status &status) {
+    if (!status.ok() && status.code() != StatusCode::Unsupported)
+      why = status.message();
+    return status.ok();
+  };
   std::vector<Plan> found, inAnyOrder;
   for (cudnnBackendHeurMode_t mode :
        {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_B, CUDNN_HEUR_MODE_FALLBACK}) {
     Result<std::vector<Owned>> engines = rank(*dnn, described, mode);
-    if (!engines.ok()) // not every graph has every ranking
+    if (!works(engines.status())) // not every graph has every ranking
       continue;
     for (Owned &engine : *engines) {
       ++count;
       Result<Notes> notes = notesOf(*dnn, engine);
-      if (!notes.ok() || (graph->rounding == Rounding::Exact && notes->rounds))
+      if (!works(notes.status()) ||
+          (graph->rounding == Rounding::Exact && notes->rounds))
         continue;
       bool fits = notes->hasFixedOrder || graph->rounding == Rounding::AnyOrder;
       std::vector<Plan> &plans = fits ? found : inAnyOrder;
       auto plan = std::make_shared<DnnPlan>(*dnn, graph);
-      if (plans.size() >= mostOf(*notes) || !finish(engine, *plan).ok())
+      if (plans.size() >= mostOf(*notes) || !works(finish(engine, *plan)))
         continue;
       least = std::min(least, plan->workspaceBytes);
       if (plan->workspaceBytes <= workspaceBytes)
@@ -256,8 +265,8 @@ DnnPlans::candidates(const std::shared_ptr<DnnGraph> &graph,
                      " bytes of workspace at least, and ", workspaceBytes,
                      " are planned");
   return makeError(StatusCode::Unsupported, "none of cuDNN's ", count,
-                   " engines has a plan", dnn->lack.empty() ? "" : " (",
-                   dnn->lack, dnn->lack.empty() ? "" : ")");
+                   " engines has a plan", why.empty() ? "" : " (", why,
+                   why.empty() ? "" : ")");
 }
 
 /// A plan that fails is passed over; of one alone, that is the answer. Also one

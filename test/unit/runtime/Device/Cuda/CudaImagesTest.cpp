@@ -151,7 +151,10 @@ protected:
     launch.destination = memory.data() + 64;
     launch.workspaceBytes = 1 << 20;
   }
-  void TearDown() override { ::unsetenv("ZC_CUDA_TF32"); }
+  void TearDown() override {
+    ::unsetenv("ZC_CUDA_TF32");
+    ::unsetenv("ZC_FAKE_CUDNN_NOTE");
+  }
 
   std::string engineOf(ElementType type) {
     launch.spec.source = {type, {1, 2, 3, 3}, {18, 1, 6, 2}};
@@ -177,6 +180,15 @@ TEST_F(CudaConvolution, ProductsOfFloat32AreExactUnlessAskedOtherwise) {
   EXPECT_EQ(engineOf(ElementType::BF16), "engine 0");
   ::setenv("ZC_CUDA_TF32", "1", 1);
   EXPECT_EQ(engineOf(ElementType::F32), "engine 0");
+}
+
+TEST_F(CudaConvolution, ProductsOfTransformedFloat32AreNotExact) {
+  for (const char *note : {"3", "5"}) { // Fourier's transforms, Winograd's
+    ::setenv("ZC_FAKE_CUDNN_NOTE", note, 1);
+    SetUp(); // nothing is known of the graph
+    EXPECT_EQ(engineOf(ElementType::F32), "engine 3");
+    EXPECT_EQ(engineOf(ElementType::BF16), "engine 0");
+  }
 }
 
 TEST_F(CudaConvolution, APlanIsMeasuredOnce) {

@@ -39,6 +39,7 @@ protected:
   void TearDown() override {
     ::unsetenv("ZC_FAKE_CUDNN_NO_PLAN");
     ::unsetenv("ZC_FAKE_CUDNN_REFUSED");
+    ::unsetenv("ZC_FAKE_CUDNN_WHY");
     ::unsetenv("ZC_FAKE_CUDNN_VERSION");
   }
 
@@ -496,6 +497,24 @@ TEST_F(Attention, AllEnginesAreTried) {
   ::setenv("ZC_FAKE_CUDNN_REFUSED", "4", 1);
   SetUp();
   expectRefused("none of cuDNN's 4 engines has a plan");
+}
+
+TEST_F(Attention, WhatFailsBesideAreReasons) {
+  ::setenv("ZC_FAKE_CUDNN_REFUSED", "4", 1);
+  ::setenv("ZC_FAKE_CUDNN_WHY", "1004", 1); // a sublibrary cannot be loaded
+  expectRefused("none of cuDNN's 4 engines has a plan (cudnnBackendFinalize: "
+                "fake status: the fake's reason); generated kernels");
+}
+
+// No memory is no lack of the library.
+TEST_F(Epilogues, NoMemoryWhileAProductIsMeasured) {
+  ::setenv("ZC_FAKE_CUDA_FAIL", "cuEventSynchronize:1:2", 1);
+  auto made = device->prepare(launch);
+  ::unsetenv("ZC_FAKE_CUDA_FAIL");
+  ASSERT_FALSE(made.ok());
+  EXPECT_EQ(made.status().code(), StatusCode::ResourceExhausted);
+  EXPECT_EQ(made.status().message().find("ZC_CUDA_MATMUL"), std::string::npos)
+      << made.status().message();
 }
 
 TEST_F(Attention, VersionsThatComputeWronglyAreRefused) {

@@ -14,22 +14,26 @@ using namespace zc::test;
 namespace {
 
 /// Engines 0 and 1 are by the model of the GPU, 2 and 3 of last resort; the
-/// first ZC_FAKE_CUDNN_REFUSED have no plan.
+/// first ZC_FAKE_CUDNN_REFUSED have no plan, because of ZC_FAKE_CUDNN_WHY.
 constexpr int64_t kEngines = 2;
 
-int numRefused() {
-  const char *refused = std::getenv("ZC_FAKE_CUDNN_REFUSED");
-  return refused ? std::atoi(refused) : 0;
+int number(const char *variable, int usual) {
+  const char *text = std::getenv(variable);
+  return text ? std::atoi(text) : usual;
 }
 
-/// 0 multiplies on tensor cores, the plan of 1 needs more memory than there is,
-/// the sums of 2 are in no fixed order.
+int numRefused() { return number("ZC_FAKE_CUDNN_REFUSED", 0); }
+
+/// 0 multiplies on tensor cores, or as ZC_FAKE_CUDNN_NOTE says, the plan of 1
+/// needs more memory than there is, the sums of 2 are in no fixed order.
 int64_t workspaceOf(int engine) { return engine == 1 ? int64_t(1) << 40 : 0; }
 
 int64_t giveNotes(int engine, cudnnBackendNumericalNote_t *notes) {
   if (engine != 0 && engine != 2)
     return 0;
-  *notes = engine == 0 ? CUDNN_NUMERICAL_NOTE_TENSOR_CORE
+  *notes = engine == 0 ? cudnnBackendNumericalNote_t(
+                             number("ZC_FAKE_CUDNN_NOTE",
+                                    CUDNN_NUMERICAL_NOTE_TENSOR_CORE))
                        : CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC;
   return 1;
 }
@@ -121,8 +125,10 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t descriptor) {
   own.finalized = true;
   if (own.type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR) {
     own.engine = own.part(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG).engine;
-    return own.engine < numRefused() ? CUDNN_STATUS_NOT_SUPPORTED_ARCH_MISMATCH
-                                     : CUDNN_STATUS_SUCCESS;
+    return own.engine < numRefused()
+               ? cudnnStatus_t(number("ZC_FAKE_CUDNN_WHY",
+                                      CUDNN_STATUS_NOT_SUPPORTED_ARCH_MISMATCH))
+               : CUDNN_STATUS_SUCCESS;
   }
   if (own.type == CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR)
     return modeOf(own) == CUDNN_HEUR_MODE_B ? CUDNN_STATUS_NOT_SUPPORTED
