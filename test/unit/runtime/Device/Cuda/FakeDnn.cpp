@@ -31,10 +31,10 @@ int64_t workspaceOf(int engine) { return engine == 1 ? int64_t(1) << 40 : 0; }
 int64_t giveNotes(int engine, cudnnBackendNumericalNote_t *notes) {
   if (engine != 0 && engine != 2)
     return 0;
-  *notes = engine == 0 ? cudnnBackendNumericalNote_t(
-                             number("ZC_FAKE_CUDNN_NOTE",
-                                    CUDNN_NUMERICAL_NOTE_TENSOR_CORE))
-                       : CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC;
+  *notes = engine == 0
+               ? cudnnBackendNumericalNote_t(number(
+                     "ZC_FAKE_CUDNN_NOTE", CUDNN_NUMERICAL_NOTE_TENSOR_CORE))
+               : CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC;
   return 1;
 }
 

@@ -24,6 +24,7 @@ struct PtxThread {
   size_t pc = 0;
   Stop stop = Stop::No;
   uint32_t sent = 0, mask = 0; // of a shuffle
+  unsigned expected = 0;       // threads at a barrier; 0: all that run
   size_t received = 0;         // register that gets what another sent
 };
 
@@ -73,12 +74,18 @@ public:
 
   void line(std::string text) {
     text = trim(text.substr(0, text.find("//")));
-    // The upper half of a register, as LLVM writes it before PTX 7.1.
+    // A half of a register, as LLVM writes it before PTX 7.1.
     for (const std::string move : {"mov.b32 {", "mov.b64 {"}) {
       const std::string half = move == "mov.b32 {" ? "b16" : "b32";
       const std::string upper = "{ .reg ." + half + " tmp; " + move + "tmp,";
       if (text.compare(0, upper.size(), upper) == 0)
         text = move + "_," + text.substr(upper.size());
+      const std::string lower = "{ .reg ." + half + " tmp; " + move;
+      if (size_t unread = text.find(", tmp}");
+          text.compare(0, lower.size(), lower) == 0 &&
+          unread != std::string::npos)
+        text = move + text.substr(lower.size(), unread - lower.size()) +
+               ", _}" + text.substr(unread + 6);
     }
     if (text.empty() || text == "{" || text == "}" || text == "(")
       return;
@@ -207,7 +214,11 @@ private:
     if (parts[0] == "ret") {
       emit([](PtxThread &t) { t.stop = Stop::Done; });
     } else if (parts[0] == "bar") {
-      emit([](PtxThread &t) { t.stop = Stop::Barrier; });
+      Read count = read(operands.size() > 1 ? operands[1] : "0");
+      emit([=](PtxThread &t) {
+        t.expected = unsigned(count(t));
+        t.stop = Stop::Barrier;
+      });
     } else if (parts[0] == "shfl" && parts[2] == "bfly") {
       size_t target = slot(operands[0].substr(0, operands[0].find('|')));
       Read value = read(operands[1]), mask = read(operands[2]);
@@ -526,24 +537,28 @@ void runTeam(const PtxKernel &kernel, std::vector<PtxThread> &team) {
   while (true) {
     for (PtxThread &thread : team)
       runUntilStop(kernel, thread);
-    bool exchanged = false, done = true, barrier = true;
+    bool exchanged = false;
     for (size_t first = 0; first < team.size(); first += 32)
       exchanged |=
           exchange(&team[first], std::min<size_t>(32, team.size() - first));
     if (exchanged)
       continue;
+    size_t ended = 0, waiting = 0;
     for (PtxThread &thread : team) {
-      done &= thread.stop == Stop::Done;
-      // Threads that have ended, or that a barrier does not count.
-      barrier &= thread.stop == Stop::Barrier || thread.stop == Stop::Done;
+      ended += thread.stop == Stop::Done;
+      waiting += thread.stop == Stop::Barrier;
     }
-    if (done)
+    if (ended == team.size())
       return;
-    if (!barrier)
-      unknown("a barrier that not all threads of a team reach");
+    // All that have not ended, or as many as the barrier counts.
+    bool met = ended + waiting == team.size();
     for (PtxThread &thread : team)
-      if (thread.stop == Stop::Barrier)
+      if (thread.stop == Stop::Barrier) {
+        met &= thread.expected == 0 || thread.expected == waiting;
         thread.stop = Stop::No;
+      }
+    if (!met)
+      unknown("a barrier that not all threads of a team reach");
   }
 }
 
