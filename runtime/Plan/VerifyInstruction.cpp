@@ -153,6 +153,10 @@ Status verifyEpilogue(const plan::Program &program,
   bool fits = gradient ? epilogue.has_auxiliary() && !epilogue.has_bias()
                        : !epilogue.has_auxiliary() || ofRelu ||
                              epilogue.activation() == plan::GELU;
+  // The library leaves sums of a factor where a bias would be.
+  bool sumsFactor = epilogue.has_lhs_sums() || epilogue.has_rhs_sums();
+  if (sumsFactor)
+    fits = epilogue.activation() == plan::LINEAR && !epilogue.has_bias();
   if (!fits || !plan::MatmulActivation_IsValid(epilogue.activation()) ||
       sums > 1 || (epilogue.has_column_sums() && !gradient) ||
       (epilogue.has_addend() && call.accumulate()))

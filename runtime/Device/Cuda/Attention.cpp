@@ -223,6 +223,10 @@ ExecutableResult makeForward(DnnPlans &plans, const AttentionLaunch &launch) {
 ExecutableResult makeGradient(const Driver &driver, DnnPlans &plans,
                               const AttentionLaunch &launch) {
   const kernels::AttentionSpec &spec = launch.spec;
+  for (Buffer gradient : {GradQ, GradK, GradV})
+    if (!launch.buffers[gradient])
+      return makeError(StatusCode::Unsupported,
+                       "its gradient leaves those of q, k and v, all of them");
   uint64_t queries = uint64_t(spec.batch * spec.heads * spec.queries);
   uint64_t sums = roundUp(4 * queries);
   uint64_t gradientBytes = 4 * queries * uint64_t(spec.width);

@@ -249,6 +249,14 @@ TEST(Verify, ChecksInstructions) {
   expectMessage("do not go together", [&](auto &m) {
     epilogue(m)->set_activation(plan::MatmulActivation(77));
   });
+  expectMessage("do not go together", [&](auto &m) { // with a ReLU
+    plan::Buffer sums = step(m).buffers(int(matmul(m)->c().buffer()));
+    sums.mutable_type()->clear_dims();
+    sums.mutable_type()->add_dims(matmul(m)->c().dims(0));
+    *step(m).add_buffers() = sums;
+    epilogue(m)->set_lhs_sums(uint32_t(step(m).buffers_size() - 1));
+    epilogue(m)->set_activation(plan::RELU);
+  });
   expectMessage("its bits are", [&](auto &m) { // too many
     epilogue(m)->set_activation(plan::RELU_GRADIENT);
     epilogue(m)->set_auxiliary(matmul(m)->workspace());

@@ -526,6 +526,12 @@ TEST_F(Attention, VersionsThatComputeWronglyAreRefused) {
   expectRefused("needs a multiple of 128 keys; install a newer version");
 }
 
+TEST_F(Attention, GradientsOfSomeAreRefused) {
+  launch.spec.backward = true;
+  launch.buffers[5] = launch.buffers[6] = gradO.bits; // none of k and v
+  expectRefused("all of them");
+}
+
 TEST_F(Attention, TooLittleWorkspaceIsAMessage) {
   launch.spec.backward = true;
   launch.buffers[5] = launch.buffers[6] = launch.buffers[7] =
