@@ -9,10 +9,13 @@ namespace zc {
 struct DeviceOptions {
   int threads = 1; // CPU: the team's size
   int place = 0;   // GPU: this rank's place among those of its host
+  /// Ranks keep copies by computing the same: no algorithm is chosen by its
+  /// time, which differs.
+  bool alike = false;
 };
 
 // Program and plugin must come from one build; the number tells when not.
-constexpr int kDevicePluginVersion = 3;
+constexpr int kDevicePluginVersion = 4;
 
 /// What a plugin exports, with C linkage.
 using DevicePluginVersionFunction = int (*)();

@@ -58,6 +58,15 @@ Status Session::prepare(int threads, uint64_t seed,
   return theExecutor->initialise();
 }
 
+/// Gradients are added up along dp alone: along other axes ranks hold copies of
+/// parameters that stay equal because all compute the same.
+static Result<bool> keepsCopies(const plan::Manifest &manifest) {
+  ZC_ASSIGN_OR_RETURN(Mesh mesh, Mesh::of(manifest));
+  AxisNames dp;
+  dp.Add("dp");
+  return mesh.ranks() > mesh.groupSize(dp);
+}
+
 Status Session::openDeviceAndExecutor(int threads, const Rank::Share &share,
                                       const std::vector<std::string> &programs,
                                       const std::string &offloadFolder,
@@ -71,6 +80,7 @@ Status Session::openDeviceAndExecutor(int threads, const Rank::Share &share,
   DeviceOptions options;
   options.threads = threads > 0 ? threads : std::min(planned, share.cores);
   options.place = share.place;
+  ZC_ASSIGN_OR_RETURN(options.alike, keepsCopies(theArtifact->manifest()));
   ZC_ASSIGN_OR_RETURN(device, openDevice(target.device(), options));
   ZC_ASSIGN_OR_RETURN(theExecutor,
                       Executor::prepare(*device, *theArtifact, programs,

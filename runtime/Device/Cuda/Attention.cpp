@@ -191,28 +191,6 @@ Status checkVersion(const Dnn &dnn, const kernels::AttentionSpec &spec) {
 
 uint64_t roundUp(uint64_t bytes) { return (bytes + 255) / 256 * 256; }
 
-/// The gradient: sums and the gradient of q in float32 come first in the
-/// workspace.
-class GradientExecutable final : public CudaExecutable {
-public:
-  GradientExecutable(const Driver &driver, void *gradient, uint64_t bytes,
-                     std::unique_ptr<Executable> graph)
-      : driver(driver), gradient(reinterpret_cast<CUdeviceptr>(gradient)),
-        bytes(bytes), graph(std::move(graph)) {}
-
-  Status enqueue(CUstream stream) override {
-    // Versions before 9.6 begin with what is there.
-    ZC_CUDA_CALL(driver, cuMemsetD8Async, gradient, 0, bytes, stream);
-    return static_cast<CudaExecutable &>(*graph).enqueue(stream);
-  }
-
-private:
-  const Driver &driver;
-  CUdeviceptr gradient;
-  uint64_t bytes;
-  std::unique_ptr<Executable> graph;
-};
-
 ExecutableResult makeForward(DnnPlans &plans, const AttentionLaunch &launch) {
   auto graph =
       std::make_shared<DnnGraph>(plans.library(), DnnGraph::Rounding::AnyOrder);
@@ -220,8 +198,10 @@ ExecutableResult makeForward(DnnPlans &plans, const AttentionLaunch &launch) {
   return plans.make(std::move(graph), launch.workspace, launch.workspaceBytes);
 }
 
-ExecutableResult makeGradient(const Driver &driver, DnnPlans &plans,
-                              const AttentionLaunch &launch) {
+/// Sums and the gradient of q in float32 come first in the workspace. The
+/// library clears what it adds to (before version 9.6, older than any for CUDA
+/// 13, it did not).
+ExecutableResult makeGradient(DnnPlans &plans, const AttentionLaunch &launch) {
   const kernels::AttentionSpec &spec = launch.spec;
   for (Buffer gradient : {GradQ, GradK, GradV})
     if (!launch.buffers[gradient])
@@ -229,8 +209,7 @@ ExecutableResult makeGradient(const Driver &driver, DnnPlans &plans,
                        "its gradient leaves those of q, k and v, all of them");
   uint64_t queries = uint64_t(spec.batch * spec.heads * spec.queries);
   uint64_t sums = roundUp(4 * queries);
-  uint64_t gradientBytes = 4 * queries * uint64_t(spec.width);
-  uint64_t own = sums + roundUp(gradientBytes);
+  uint64_t own = sums + roundUp(4 * queries * uint64_t(spec.width));
   if (launch.workspaceBytes < own)
     return makeError(StatusCode::Unsupported, "attention's gradient needs ",
                      own, " bytes of workspace, and ", launch.workspaceBytes,
@@ -242,11 +221,8 @@ ExecutableResult makeGradient(const Driver &driver, DnnPlans &plans,
   GraphBuilder(*graph, plans.library(), launch)
       .backward(reinterpret_cast<float *>(workspace),
                 reinterpret_cast<float *>(gradient));
-  ZC_ASSIGN_OR_RETURN(std::unique_ptr<Executable> made,
-                      plans.make(std::move(graph), workspace + own,
-                                 launch.workspaceBytes - own));
-  return std::unique_ptr<Executable>(std::make_unique<GradientExecutable>(
-      driver, gradient, gradientBytes, std::move(made)));
+  return plans.make(std::move(graph), workspace + own,
+                    launch.workspaceBytes - own);
 }
 
 std::string describe(const kernels::AttentionSpec &spec) {
@@ -259,14 +235,13 @@ std::string describe(const kernels::AttentionSpec &spec) {
 
 } // namespace
 
-ExecutableResult makeAttention(const Driver &driver, DnnPlans &plans,
-                               const AttentionLaunch &launch) {
+ExecutableResult makeAttention(DnnPlans &plans, const AttentionLaunch &launch) {
   const Dnn &dnn = plans.library();
   Status status = checkVersion(dnn, launch.spec);
-  ExecutableResult made =
-      status.ok() ? launch.spec.backward ? makeGradient(driver, plans, launch)
-                                         : makeForward(plans, launch)
-                  : ExecutableResult(status);
+  ExecutableResult made = status.ok() ? launch.spec.backward
+                                            ? makeGradient(plans, launch)
+                                            : makeForward(plans, launch)
+                                      : ExecutableResult(status);
   if (!made.ok())
     return adviseOnLack(made.status(), "cuDNN " + dnn.printVersion(),
                         describe(launch.spec), "ZC_CUDA_ATTENTION");

@@ -8,8 +8,7 @@ namespace zc::cuda {
 
 /// Attention on bfloat16 or float16 without a mask, or its gradients, whose
 /// sums are in no fixed order. Unsupported where cuDNN has no plan for it.
-ExecutableResult makeAttention(const Driver &driver, DnnPlans &plans,
-                               const AttentionLaunch &launch);
+ExecutableResult makeAttention(DnnPlans &plans, const AttentionLaunch &launch);
 
 } // namespace zc::cuda
 

@@ -91,20 +91,22 @@ private:
 /// place buffers at multiples of 64.
 template <typename Launch> Launch alignWorkspace(Launch launch) {
   constexpr uint64_t kAlignment = 256;
+  // As many bytes wherever it lies, so that equal calls have equal plans.
+  constexpr uint64_t kMostSkipped = kAlignment - 64;
   uint64_t past = reinterpret_cast<uintptr_t>(launch.workspace) % kAlignment;
   uint64_t skipped = past == 0 ? 0 : kAlignment - past;
-  bool fits = skipped < launch.workspaceBytes;
+  bool fits = kMostSkipped < launch.workspaceBytes;
   launch.workspace =
       fits ? static_cast<char *>(launch.workspace) + skipped : nullptr;
-  launch.workspaceBytes = fits ? launch.workspaceBytes - skipped : 0;
+  launch.workspaceBytes = fits ? launch.workspaceBytes - kMostSkipped : 0;
   return launch;
 }
 
 class CudaDevice final : public Device {
 public:
-  CudaDevice(const Driver &driver, Gpu gpu)
-      : driver(driver), gpu(std::move(gpu)), context(driver, this->gpu.device),
-        staging(driver), offloaded(driver) {}
+  CudaDevice(const Driver &driver, Gpu gpu, bool alike)
+      : driver(driver), gpu(std::move(gpu)), measures(!alike),
+        context(driver, this->gpu.device), staging(driver), offloaded(driver) {}
   ~CudaDevice() override;
 
   Status open();
@@ -158,6 +160,7 @@ private:
 
   const Driver &driver;
   Gpu gpu;
+  const bool measures;                  // algorithms, to take the quickest
   PrimaryContext context;               // outlives all that is made in it
   std::array<CUstream, 3> streams = {}; // compute, communication, copies
   std::vector<CUevent> events;
@@ -173,6 +176,8 @@ CudaDevice::~CudaDevice() {
   if (!context.get())
     return;
   driver.cuCtxSetCurrent(context.get());
+  dnn.reset(); // libraries end before the streams that they were given
+  matmuls.reset();
   for (CUevent event : events)
     driver.cuEventDestroy(event);
   for (CUstream stream : streams)
@@ -258,7 +263,7 @@ Result<std::unique_ptr<Executable>> CudaDevice::prepare(const Launch &launch) {
   }
   if (auto *matmul = std::get_if<MatmulLaunch>(&launch)) {
     if (!matmuls) {
-      ZC_ASSIGN_OR_RETURN(matmuls, Matmuls::open(driver, streams[0]));
+      ZC_ASSIGN_OR_RETURN(matmuls, Matmuls::open(driver, streams[0], measures));
     }
     return matmuls->make(alignWorkspace(*matmul));
   }
@@ -273,7 +278,7 @@ ExecutableResult CudaDevice::makeDnn(const Launch &launch) {
     return makeError(StatusCode::Unsupported,
                      "no library computes it on GPUs; compile the model again");
   if (!dnn) {
-    ZC_ASSIGN_OR_RETURN(dnn, DnnPlans::open(driver, streams[0]));
+    ZC_ASSIGN_OR_RETURN(dnn, DnnPlans::open(driver, streams[0], measures));
   }
   if (auto *convolution = std::get_if<ConvolutionLaunch>(&launch))
     return makeConvolution(*dnn, alignWorkspace(*convolution));
@@ -281,8 +286,7 @@ ExecutableResult CudaDevice::makeDnn(const Launch &launch) {
     return makePooling(*dnn, *pooling);
   if (auto *norm = std::get_if<NormLaunch>(&launch))
     return makeNorm(*dnn, alignWorkspace(*norm));
-  return makeAttention(driver, *dnn,
-                       alignWorkspace(std::get<AttentionLaunch>(launch)));
+  return makeAttention(*dnn, alignWorkspace(std::get<AttentionLaunch>(launch)));
 }
 
 Status CudaDevice::launch(Executable &executable, StreamId stream) {
@@ -377,7 +381,8 @@ Result<bool> CudaDevice::isIdle(StreamId stream) {
 Result<std::unique_ptr<Device>> createCudaDevice(const DeviceOptions &options) {
   ZC_ASSIGN_OR_RETURN(const Driver *driver, Driver::open());
   ZC_ASSIGN_OR_RETURN(Gpu gpu, findGpu(*driver, options.place));
-  auto device = std::make_unique<CudaDevice>(*driver, std::move(gpu));
+  auto device =
+      std::make_unique<CudaDevice>(*driver, std::move(gpu), options.alike);
   ZC_RETURN_IF_ERROR(device->open());
   return std::unique_ptr<Device>(std::move(device));
 }

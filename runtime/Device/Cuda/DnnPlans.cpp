@@ -190,11 +190,12 @@ DnnPlan::~DnnPlan() {
       dnn.cudnnBackendDestroyDescriptor(owned);
 }
 
-Result<std::unique_ptr<DnnPlans>> DnnPlans::open(const Driver &driver,
-                                                 CUstream stream) {
+Result<std::unique_ptr<DnnPlans>>
+DnnPlans::open(const Driver &driver, CUstream stream, bool measures) {
   ZC_ASSIGN_OR_RETURN(std::unique_ptr<Dnn> dnn, Dnn::open());
   auto plans = std::make_unique<DnnPlans>(std::move(dnn));
   ZC_ASSIGN_OR_RETURN(plans->watch, Stopwatch::open(driver, stream));
+  plans->measures = measures;
   return plans;
 }
 
@@ -224,7 +225,7 @@ DnnPlans::candidates(const std::shared_ptr<DnnGraph> &graph,
   ZC_ASSIGN_OR_RETURN(DnnGraph::Descriptor described, graph->finish());
   using Rounding = DnnGraph::Rounding;
   auto mostOf = [&](const Notes &notes) -> size_t {
-    return !watch ? 1 : notes.compiles ? kMostCompiled : kMostCandidates;
+    return !measures ? 1 : notes.compiles ? kMostCompiled : kMostCandidates;
   };
   size_t count = 0;
   uint64_t least = UINT64_MAX;

@@ -28,9 +28,10 @@ struct DnnPlan {
 /// highest, measured once for each form of graph.
 class DnnPlans {
 public:
-  /// Of the GPU whose stream it is.
+  /// Of the GPU whose stream it is. Without `measures` the highest in rank is
+  /// taken, but run once all the same.
   static Result<std::unique_ptr<DnnPlans>> open(const Driver &driver,
-                                                CUstream stream);
+                                                CUstream stream, bool measures);
   /// Of a described GPU: nothing is measured, the highest in rank is taken.
   explicit DnnPlans(std::unique_ptr<Dnn> dnn) : dnn(std::move(dnn)) {}
 
@@ -54,6 +55,7 @@ private:
 
   std::unique_ptr<Dnn> dnn;
   std::unique_ptr<Stopwatch> watch;
+  bool measures = false;
   std::map<std::string, Plan> known; // by form and workspace
   uint64_t last = 0;
 };

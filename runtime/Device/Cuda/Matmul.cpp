@@ -318,8 +318,8 @@ std::string formOf(const MatmulLaunch &launch,
 
 class CublasltMatmuls final : public Matmuls {
 public:
-  CublasltMatmuls(const Driver &driver, CUstream stream)
-      : driver(driver), stream(stream) {}
+  CublasltMatmuls(const Driver &driver, CUstream stream, bool measures)
+      : driver(driver), stream(stream), measures(measures) {}
   ~CublasltMatmuls() override {
     if (handle)
       lt.cublasLtDestroy(handle);
@@ -370,6 +370,8 @@ private:
   Result<cublasLtMatmulAlgo_t> measure(MatmulExecutable &matmul) {
     ZC_ASSIGN_OR_RETURN(std::vector<cublasLtMatmulAlgo_t> candidates,
                         matmul.candidates());
+    if (!measures)
+      candidates.resize(1);
     float best = 0;
     size_t quickest = candidates.size();
     for (size_t i = 0; i < candidates.size(); ++i) {
@@ -390,6 +392,7 @@ private:
 
   const Driver &driver;
   CUstream stream;
+  bool measures;
   Cublaslt lt;
   cublasLtHandle_t handle = nullptr;
   std::unique_ptr<Stopwatch> watch;
@@ -399,8 +402,8 @@ private:
 } // namespace
 
 Result<std::unique_ptr<Matmuls>> Matmuls::open(const Driver &driver,
-                                               CUstream stream) {
-  auto matmuls = std::make_unique<CublasltMatmuls>(driver, stream);
+                                               CUstream stream, bool measures) {
+  auto matmuls = std::make_unique<CublasltMatmuls>(driver, stream, measures);
   ZC_RETURN_IF_ERROR(matmuls->open());
   return std::unique_ptr<Matmuls>(std::move(matmuls));
 }

@@ -9,9 +9,10 @@ namespace zc::cuda {
 /// One handle of the library, and the algorithms that were found quickest.
 class Matmuls {
 public:
-  /// `stream`: algorithms are measured on it.
+  /// `stream`: algorithms are measured on it; else the first in the library's
+  /// ranking is taken.
   static Result<std::unique_ptr<Matmuls>> open(const Driver &driver,
-                                               CUstream stream);
+                                               CUstream stream, bool measures);
   virtual ~Matmuls() = default;
 
   /// Measures the library's candidates for a product of this form, once a

@@ -63,7 +63,6 @@ protected:
   void *place() { return reinterpret_cast<void *>(uintptr_t(4096)); }
 
   void attention(kernels::AttentionSpec spec) {
-    Driver driver = {};
     for (bool backward : {false, true}) {
       spec.backward = backward;
       AttentionLaunch launch = {};
@@ -71,7 +70,7 @@ protected:
       launch.buffers.assign(9, place());
       launch.workspace = place();
       launch.workspaceBytes = kernels::cuda::attentionWorkspaceBound(spec);
-      expectPlan(makeAttention(driver, *plans, launch), launch.workspaceBytes);
+      expectPlan(makeAttention(*plans, launch), launch.workspaceBytes);
     }
   }
 

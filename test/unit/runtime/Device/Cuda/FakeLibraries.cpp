@@ -322,12 +322,12 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(
   }
 }
 
-/// The one algorithm takes all that it is given for granted.
+/// Two algorithms that are one, which takes all that it is given for granted.
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
     cublasLtHandle_t, cublasLtMatmulDesc_t descriptor,
     cublasLtMatrixLayout_t left, cublasLtMatrixLayout_t right,
     cublasLtMatrixLayout_t addend, cublasLtMatrixLayout_t result,
-    cublasLtMatmulPreference_t preference, int,
+    cublasLtMatmulPreference_t preference, int requested,
     cublasLtMatmulHeuristicResult_t *found, int *count) {
   *count = 0;
   auto &operation = *reinterpret_cast<Operation *>(descriptor);
@@ -344,7 +344,8 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
   const auto &wish = *reinterpret_cast<Preference *>(preference);
   std::memcpy(found[0].algo.data, &wish, sizeof(wish));
   found[0].workspaceSize = wish.workspaceBytes;
-  *count = 1;
+  *count = std::min(requested, 2);
+  std::fill_n(found + 1, *count - 1, found[0]);
   return CUBLAS_STATUS_SUCCESS;
 }
 
