@@ -56,7 +56,7 @@ private:
   struct StepMetrics {
     Metric loss = {0, "0"};
     std::optional<Metric> skipped, scale; // of a scaled loss
-    std::optional<Metric> norm;           // if anybody asks for it
+    std::optional<Metric> norm;
   };
 
   Status runStep();
@@ -65,7 +65,7 @@ private:
   Status explainEnd(const Status &ran) const;
   void findSamples(int64_t step, int64_t part);
   void feedAhead(int64_t part);
-  Status checkLoss(const Metric &loss);
+  Status checkNumbers(const StepMetrics &metrics);
   Result<std::string> explainLoss();
   Status checkScale(const StepMetrics &metrics) const;
   std::string printKept() const;
@@ -92,6 +92,8 @@ private:
   const plan::Program *ending = nullptr; // of the step that ran last
   const plan::State *learningRate = nullptr;
   float appliedRate = 0; // of this step
+  int normlessSteps =
+      0; // so far, one after another, whose gradients are no numbers
   std::optional<BatchFeed> feed;
   std::optional<HeldOut> heldOut;
   std::optional<RunLog> log;
@@ -337,7 +339,7 @@ Status Trainer::runStep() {
   Result<StepMetrics> metrics = computeStep();
   if (!metrics.ok())
     return explainEnd(metrics.status());
-  Status sound = checkLoss(metrics->loss);
+  Status sound = checkNumbers(*metrics);
   ZC_RETURN_IF_ERROR(agreeOnStep(sound.ok() ? checkScale(*metrics) : sound));
   ++state.step;
   return logStep(*metrics, secondsSince(begin));
@@ -359,10 +361,8 @@ Result<Trainer::StepMetrics> Trainer::computeStep() {
                       readMetric(executor, program(), "skipped"));
   ZC_ASSIGN_OR_RETURN(metrics.scale,
                       readMetric(executor, program(), "loss_scale"));
-  if (log || events) {
-    ZC_ASSIGN_OR_RETURN(metrics.norm,
-                        readMetric(executor, program(), "grad_norm"));
-  }
+  ZC_ASSIGN_OR_RETURN(metrics.norm,
+                      readMetric(executor, program(), "grad_norm"));
   return metrics;
 }
 
@@ -415,21 +415,31 @@ std::string Trainer::printKept() const {
 
 /// The parameters are already updated from such a loss, so that nothing after
 /// it is worth saving. With a scaled loss they are not: the step was skipped.
-Status Trainer::checkLoss(const Metric &loss) {
-  if (std::isfinite(loss.value))
+/// Gradients may be no numbers where the loss is one, by a ReLU that makes 0 of
+/// what is none. Once may be of a parameter that a checkpoint would name.
+Status Trainer::checkNumbers(const StepMetrics &metrics) {
+  const Metric &loss = metrics.loss;
+  bool isLossless = !std::isfinite(loss.value);
+  bool isNormless =
+      metrics.norm && std::isnan(metrics.norm->value) && !metrics.scale;
+  normlessSteps = isNormless ? normlessSteps + 1 : 0;
+  if (!isLossless && !isNormless)
     return Status();
   ZC_ASSIGN_OR_RETURN(std::string cause, explainLoss());
+  if (!isLossless && cause.empty() && normlessSteps == 1)
+    return Status();
+  std::string found =
+      isLossless ? strCat("the loss is ", loss.text)
+                 : strCat("the gradients' norm is ", metrics.norm->text);
   if (!cause.empty())
-    return makeError(StatusCode::InvalidArgument, "step ", state.step + 1,
-                     ": the loss is ", loss.text, ", for ", cause,
-                     "; stopped; ", printKept());
+    return makeError(StatusCode::InvalidArgument, "step ", state.step + 1, ": ",
+                     found, ", for ", cause, "; stopped; ", printKept());
   std::string advice = "try a smaller --lr";
   if (session->findScalar("loss_scale"))
     advice = "the forward overflows fp16, whose largest number is 65504; "
              "compile with --precision bf16, or scale the data down";
-  return makeError(StatusCode::InvalidArgument, "step ", state.step + 1,
-                   ": the loss is ", loss.text, "; stopped; ", printKept(),
-                   "; ", advice);
+  return makeError(StatusCode::InvalidArgument, "step ", state.step + 1, ": ",
+                   found, "; stopped; ", printKept(), "; ", advice);
 }
 
 /// What in this step's samples makes its loss no number; empty: nothing.

@@ -201,6 +201,18 @@ class Feeding(Fake):
                    "--no-shuffle", "--log", self.log, env=self.gpu)
         self.assertEqual([line["step"] for line in read_log(self.log)], [1, 2])
 
+    def test_no_relu_hides_a_nan(self):
+        """The library's ReLU makes 0 of it; the gradients tell."""
+        arrays = dict(np.load(Fixture("mlp").data))
+        arrays["x"] = arrays["x"].copy()
+        arrays["x"][1, 3] = np.nan
+        bad = self.folder / "bad.npz"
+        np.savez(bad, **arrays)
+        self.fails(1, ["step 1: the gradients' norm is nan", "'x'",
+                       "holds a NaN at sample 1"],
+                   "run", self.artifact("mlp"), "--data", bad, "--steps", 2,
+                   "--no-shuffle", env=self.gpu)
+
 
 class Offload(Fake):
     ALL = "optimizer,parameters,activations"
