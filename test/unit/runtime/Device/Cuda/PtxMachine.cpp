@@ -1,5 +1,6 @@
 #include "test/unit/runtime/Device/Cuda/PtxMachine.h"
 #include "test/unit/runtime/Device/Cuda/PtxText.h"
+#include "test/unit/runtime/Device/Cuda/PtxThread.h"
 #include "test/unit/runtime/Device/Cuda/PtxValues.h"
 
 #include <algorithm>
@@ -12,21 +13,6 @@
 #include <type_traits>
 
 namespace zc::test {
-
-enum class Stop { No, Barrier, Shuffle, Done };
-
-struct PtxThread {
-  std::vector<uint64_t> registers;
-  std::vector<char> local;
-  char *shared = nullptr;
-  const std::vector<uint64_t> *arguments = nullptr;
-  unsigned thread = 0, team = 0, threads = 0, teams = 0;
-  size_t pc = 0;
-  Stop stop = Stop::No;
-  uint32_t sent = 0, mask = 0; // of a shuffle
-  unsigned expected = 0;       // threads at a barrier; 0: all that run
-  size_t received = 0;         // register that gets what another sent
-};
 
 namespace {
 
@@ -516,52 +502,6 @@ private:
   std::vector<std::pair<std::shared_ptr<size_t>, std::string>> jumps;
 };
 
-void runUntilStop(const PtxKernel &kernel, PtxThread &thread) {
-  while (thread.stop == Stop::No)
-    kernel.code[thread.pc++](thread);
-}
-
-/// Gives each thread of a warp what its partner sent, once all have sent.
-bool exchange(PtxThread *warp, size_t size) {
-  for (size_t i = 0; i < size; ++i)
-    if (warp[i].stop != Stop::Shuffle)
-      return false;
-  for (size_t i = 0; i < size; ++i)
-    warp[i].registers[warp[i].received] = warp[i ^ warp[i].mask].sent;
-  for (size_t i = 0; i < size; ++i)
-    warp[i].stop = Stop::No;
-  return true;
-}
-
-void runTeam(const PtxKernel &kernel, std::vector<PtxThread> &team) {
-  while (true) {
-    for (PtxThread &thread : team)
-      runUntilStop(kernel, thread);
-    bool exchanged = false;
-    for (size_t first = 0; first < team.size(); first += 32)
-      exchanged |=
-          exchange(&team[first], std::min<size_t>(32, team.size() - first));
-    if (exchanged)
-      continue;
-    size_t ended = 0, waiting = 0;
-    for (PtxThread &thread : team) {
-      ended += thread.stop == Stop::Done;
-      waiting += thread.stop == Stop::Barrier;
-    }
-    if (ended == team.size())
-      return;
-    // All that have not ended, or as many as the barrier counts.
-    bool met = ended + waiting == team.size();
-    for (PtxThread &thread : team)
-      if (thread.stop == Stop::Barrier) {
-        met &= thread.expected == 0 || thread.expected == waiting;
-        thread.stop = Stop::No;
-      }
-    if (!met)
-      unknown("a barrier that not all threads of a team reach");
-  }
-}
-
 } // namespace
 
 std::map<std::string, std::shared_ptr<PtxKernel>>
@@ -588,28 +528,6 @@ parsePtxKernels(const std::string &text) {
     kernels[name] = kernel;
   }
   return kernels;
-}
-
-void runPtx(const PtxKernel &kernel, unsigned teams, unsigned threads,
-            const std::vector<uint64_t> &arguments) {
-  std::vector<char> shared(kernel.sharedBytes + 16);
-  char *base = reinterpret_cast<char *>(
-      (reinterpret_cast<uintptr_t>(shared.data()) + 15) / 16 * 16);
-  for (unsigned team = 0; team < teams; ++team) {
-    std::vector<PtxThread> all(threads);
-    for (unsigned thread = 0; thread < threads; ++thread) {
-      PtxThread &one = all[thread];
-      one.registers.resize(kernel.registers);
-      one.local.resize(kernel.localBytes + 16);
-      one.shared = base;
-      one.arguments = &arguments;
-      one.thread = thread;
-      one.team = team;
-      one.threads = threads;
-      one.teams = teams;
-    }
-    runTeam(kernel, all);
-  }
 }
 
 } // namespace zc::test
