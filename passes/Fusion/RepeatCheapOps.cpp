@@ -9,6 +9,7 @@
 #include "dialects/Train/TrainDialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Analysis/LoopNests.h"
+#include "passes/Analysis/Tensors.h"
 #include "passes/Fusion/Passes.h"
 #include "passes/Fusion/RegionGrouping.h"
 
@@ -25,12 +26,6 @@ namespace {
 constexpr int64_t kLarge = 1 << 20;
 /// Ops from the tensor in memory to a value.
 constexpr unsigned kMostOps = 8;
-
-int64_t countBytes(Value value) {
-  auto type = cast<ShapedType>(value.getType());
-  return type.getNumElements() *
-         llvm::divideCeil(type.getElementTypeBitWidth(), 8);
-}
 
 bool isNarrowFloat(Value value) {
   return isNarrow(getElementTypeOrSelf(value.getType()));
@@ -111,14 +106,13 @@ public:
 private:
   bool isWorthIt(Operation *op) {
     if (!isElementwise(op) || op->hasOneUse() || op->use_empty() ||
-        isMarked(op) || countBytes(op->getResult(0)) < kLarge ||
+        isMarked(op) || bytesOf(op->getResult(0)) < kLarge ||
         !llvm::all_of(op->getUsers(), isElementwise))
       return false;
     Value source;
     unsigned ops = 0;
     return findSource(op, source, ops) && source &&
-           countBytes(source) <= countBytes(op->getResult(0)) &&
-           isInMemory(source);
+           bytesOf(source) <= bytesOf(op->getResult(0)) && isInMemory(source);
   }
 
   /// The buffers of these have a class of their own.
@@ -155,7 +149,7 @@ private:
   /// Copies of something small.
   static bool isSpread(Operation *op) {
     return isa_and_nonnull<BroadcastOp>(op) &&
-           countBytes(op->getOperand(0)) * 16 <= countBytes(op->getResult(0));
+           bytesOf(op->getOperand(0)) * 16 <= bytesOf(op->getResult(0));
   }
 
   /// What no kernel, or product with an epilogue, may compute just on its way
