@@ -178,6 +178,9 @@ Status verifyMatmul(const plan::Program &program,
       a[rank - 1] != b[rank - 2])
     return bad("it multiplies ", printDims(a), " by ", printDims(b), " into ",
                printDims(c));
+  for (int i = 0; i < rank; ++i) // so that there are no more than its elements
+    if (c[i] > 1 && call.c().strides(i) == 0)
+      return bad("dim ", i, " of its result has a stride of 0");
   plan::DataType type = typeOf(program, call.a());
   plan::DataType result = typeOf(program, call.c());
   if (!isMatrixType(type) || typeOf(program, call.b()) != type ||

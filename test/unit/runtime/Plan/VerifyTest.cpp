@@ -239,6 +239,8 @@ TEST(Verify, ChecksInstructions) {
   });
   expectMessage("it multiplies",
                 [&](auto &m) { matmul(m)->mutable_a()->set_dims(1, 2); });
+  expectMessage("a stride of 0",
+                [&](auto &m) { matmul(m)->mutable_c()->set_strides(0, 0); });
   expectMessage("workspace", [&](auto &m) { matmul(m)->set_workspace(0); });
   auto epilogue = [&](plan::Manifest &m) {
     return matmul(m)->mutable_epilogue();
