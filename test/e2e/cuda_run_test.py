@@ -75,14 +75,15 @@ class Losses(Fake):
         self.assertEqual(calls.count("cuGraphLaunch stream 0"), 11)
         self.assertEqual(calls.count("cuStreamBeginCapture stream 0"), 2)
 
-    def check_precision(self, name, precision, least, *extra):
+    def check_precision(self, name, precision, least, mesh=(), extra=(),
+                        **more):
         """As far from PyTorch's double precision as PyTorch's own bfloat16 is,
         or twice; and not nearer than what rounding makes."""
         fixture = Fixture(name)
         expected = fixture.reference["optimizers"]["adamw"]
-        self.zc(*self.command(name, self.artifact(name, "--precision",
-                                                  precision),
-                              fixture.reference["steps"], *extra), env=self.gpu)
+        artifact = self.artifact(name, "--precision", precision, *mesh)
+        self.zc(*self.command(name, artifact, fixture.reference["steps"], *extra),
+                env={**self.gpu, **more})
         distance = max(abs(line["loss"] - loss) / abs(loss) for line, loss in
                        zip(read_log(self.log), expected["losses"]))
         self.assertLessEqual(distance, 2 * expected["bf16_spread"])
@@ -92,6 +93,10 @@ class Losses(Fake):
         self.check_precision("mlp", "bf16", 0.1)
         self.check_precision("cnn", "bf16", 0.1)
         self.check_precision("mlp", "fp16", 0.005)
+        if HAS_NCCL:
+            self.check_precision("mlp", "fp16", 0.005,
+                                 ("--mesh", "dp=2", "--zero", "3"),
+                                 ("--local-ranks", "2"), ZC_FAKE_CUDA_GPUS="2")
 
     def test_two_ranks_stage_through_the_host(self):
         artifact = self.artifact("mlp", "--mesh", "dp=2")

@@ -5,8 +5,8 @@
 //
 // ZC_FAKE_NCCL_PATIENCE=milliseconds that a rank is waited for (20000),
 // ZC_FAKE_NCCL_LOSE=rank:nth: this rank's nth collective is never begun.
-#include "runtime/Base/Bfloat16.h"
 #include "test/unit/runtime/Device/Cuda/FakeDriver.h"
+#include "test/unit/runtime/Device/Cuda/PtxNarrow.h"
 
 #include <algorithm>
 #include <atomic>
@@ -82,17 +82,17 @@ void reduceAs(char *to, const std::vector<const char *> &from, size_t first,
   }
 }
 
-void reduceBfloat16(char *to, const std::vector<const char *> &from,
-                    size_t first, size_t count, bool max) {
+template <typename Number>
+void reduceNarrow(char *to, const std::vector<const char *> &from, size_t first,
+                  size_t count, bool max) {
   for (size_t i = 0; i < count; ++i) {
     auto at = [&](size_t rank) {
-      return zc::bfloat16ToFloat(
-          reinterpret_cast<const uint16_t *>(from[rank])[first + i]);
+      return float(reinterpret_cast<const Number *>(from[rank])[first + i]);
     };
     float value = at(0);
     for (size_t rank = 1; rank < from.size(); ++rank)
       value = max ? std::max(value, at(rank)) : value + at(rank);
-    reinterpret_cast<uint16_t *>(to)[i] = zc::floatToBfloat16(value);
+    reinterpret_cast<Number *>(to)[i] = Number(value);
   }
 }
 
@@ -117,7 +117,9 @@ Type typeOf(ncclDataType_t type) {
   case ncclUint8:
     return {1, reduceAs<uint8_t>};
   case ncclBfloat16:
-    return {2, reduceBfloat16};
+    return {2, reduceNarrow<zc::test::BFloat16>};
+  case ncclFloat16:
+    return {2, reduceNarrow<zc::test::Half>};
   default:
     std::fprintf(stderr, "fake NCCL: no type %d\n", int(type));
     std::abort();
