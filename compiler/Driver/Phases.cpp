@@ -281,8 +281,8 @@ LogicalResult Phases::buildPrograms() {
 static int64_t getMostWaitingBytes(const CompileOptions &options) {
   // Smaller pieces than the fewest are more messages than they save room;
   // larger ones than the default are no quicker.
-  constexpr int64_t kFewest = 4096, kDefault = 64 << 20;
-  int64_t asked = options.bucketMib ? getBucketBytes(options) : kDefault;
+  constexpr int64_t kFewest = 4096;
+  int64_t asked = options.bucketMib ? getBucketBytes(options) : kMostTogether;
   if (options.zero == 3) { // a unit of so many bytes, or of layers
     asked = 0;
     StringRef(options.unit).getAsInteger(10, asked);

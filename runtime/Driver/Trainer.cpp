@@ -92,8 +92,7 @@ private:
   const plan::Program *ending = nullptr; // of the step that ran last
   const plan::State *learningRate = nullptr;
   float appliedRate = 0; // of this step
-  int normlessSteps =
-      0; // so far, one after another, whose gradients are no numbers
+  int normlessSteps = 0; // one after another, so far: gradients are no numbers
   std::optional<BatchFeed> feed;
   std::optional<HeldOut> heldOut;
   std::optional<RunLog> log;

@@ -12,6 +12,17 @@ from cuda_run_test import Fake
 from zctest import Fixture, read_log
 
 
+def save_model(path, nodes, x, y, weights, opset=18, ir_version=9,
+               of=TensorProto.FLOAT):
+    """A model of `nodes` from x, whose elements are `of` a type, to y."""
+    graph = helper.make_graph(
+        nodes, path.stem, [helper.make_tensor_value_info("x", of, x)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, y)], weights)
+    save(helper.make_model(
+        graph, opset_imports=[helper.make_opsetid("", opset)],
+        ir_version=ir_version), path)
+
+
 def make_block(path, rng):
     """x [2, 8, 16]: two heads of 8 attend, then a linear layer with a GELU."""
     shapes = {"q": [16, 16], "k": [16, 16], "v": [16, 16], "fc": [16, 24],
@@ -36,11 +47,7 @@ def make_block(path, rng):
               helper.make_node("Add", ["d", "bias"], ["e"]),
               helper.make_node("Gelu", ["e"], ["f"], approximate="tanh"),
               helper.make_node("MatMul", ["f", "out"], ["y"])]
-    of = [helper.make_tensor_value_info(name, TensorProto.FLOAT, (2, 8, 16))
-          for name in "xy"]
-    graph = helper.make_graph(nodes, "block", [of[0]], [of[1]], weights)
-    save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)],
-                           ir_version=11), path)
+    save_model(path, nodes, (2, 8, 16), (2, 8, 16), weights, 23, 11)
 
 
 def make_relus(path, rng):
@@ -57,11 +64,7 @@ def make_relus(path, rng):
              helper.make_node("MatMul", ["c", "w2"], ["d"]),
              helper.make_node("Relu", ["d"], ["e"]),
              helper.make_node("MatMul", ["e", "w3"], ["y"])]
-    of = [helper.make_tensor_value_info(name, TensorProto.FLOAT, (2, 8, 16))
-          for name in "xy"]
-    graph = helper.make_graph(nodes, "relus", [of[0]], [of[1]], weights)
-    save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)],
-                           ir_version=9), path)
+    save_model(path, nodes, (2, 8, 16), (2, 8, 16), weights)
 
 
 def make_images(path, rng):
@@ -78,11 +81,7 @@ def make_images(path, rng):
                               ["n", "mean1", "var1"], training_mode=1),
              helper.make_node("Relu", ["n"], ["r"]),
              helper.make_node("GlobalAveragePool", ["r"], ["y"])]
-    of = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
-          for name, shape in (("x", (2, 3, 28, 28)), ("y", (2, 16, 1, 1)))]
-    graph = helper.make_graph(nodes, "images", [of[0]], [of[1]], weights)
-    save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)],
-                           ir_version=9), path)
+    save_model(path, nodes, (2, 3, 28, 28), (2, 16, 1, 1), weights)
 
 
 def make_norms(path, rng):
@@ -106,11 +105,7 @@ def make_norms(path, rng):
              helper.make_node("Add", ["n2", "r1"], ["s"]),
              helper.make_node("Relu", ["s"], ["r2"]),
              helper.make_node("GlobalAveragePool", ["r2"], ["y"])]
-    of = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
-          for name, shape in (("x", (2, 3, 6, 6)), ("y", (2, 16, 1, 1)))]
-    graph = helper.make_graph(nodes, "norms", [of[0]], [of[1]], weights)
-    save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)],
-                           ir_version=9), path)
+    save_model(path, nodes, (2, 3, 6, 6), (2, 16, 1, 1), weights)
 
 
 def make_tokens(path, rng):
@@ -121,13 +116,8 @@ def make_tokens(path, rng):
              helper.make_node("Relu", ["g"], ["r"]),
              helper.make_node("ReduceMean", ["r", "axes"], ["y"], keepdims=0)]
     axes = numpy_helper.from_array(np.array([1]), "axes")
-    graph = helper.make_graph(
-        nodes, "tokens",
-        [helper.make_tensor_value_info("x", TensorProto.INT64, (2, 200))],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, (2, 40))],
-        [table, axes])
-    save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)],
-                           ir_version=9), path)
+    save_model(path, nodes, (2, 200), (2, 40), [table, axes],
+               of=TensorProto.INT64)
 
 
 class Against(Fake):

@@ -90,9 +90,9 @@ private:
 /// Libraries take a workspace from a multiple of 256 bytes on, where plans
 /// place buffers at multiples of 64.
 template <typename Launch> Launch alignWorkspace(Launch launch) {
-  constexpr uint64_t kAlignment = 256;
+  constexpr uint64_t kAlignment = 256, kPlanned = 64;
   // As many bytes wherever it lies, so that equal calls have equal plans.
-  constexpr uint64_t kMostSkipped = kAlignment - 64;
+  constexpr uint64_t kMostSkipped = kAlignment - kPlanned;
   uint64_t past = reinterpret_cast<uintptr_t>(launch.workspace) % kAlignment;
   uint64_t skipped = past == 0 ? 0 : kAlignment - past;
   bool fits = kMostSkipped < launch.workspaceBytes;

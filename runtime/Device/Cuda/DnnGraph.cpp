@@ -119,9 +119,10 @@ DnnGraph::Tensor DnnGraph::temporary(cudnnDataType_t type, const Numbers &dims,
 // Operations
 //===----------------------------------------------------------------------===//
 
-void DnnGraph::pointwise(cudnnPointwiseMode_t mode,
-                         std::initializer_list<Tensor> inputs, Tensor result,
-                         cudnnDataType_t compute, int64_t axis) {
+/// The operation without its tensors.
+DnnGraph::Descriptor DnnGraph::createPointwise(cudnnPointwiseMode_t mode,
+                                               cudnnDataType_t compute,
+                                               int64_t axis) {
   Descriptor kind = create(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
   set(kind, CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, mode);
   set(kind, CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, compute);
@@ -135,6 +136,13 @@ void DnnGraph::pointwise(cudnnPointwiseMode_t mode,
   Descriptor op = create(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
   set(op, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR,
       CUDNN_TYPE_BACKEND_DESCRIPTOR, kind);
+  return op;
+}
+
+void DnnGraph::pointwise(cudnnPointwiseMode_t mode,
+                         std::initializer_list<Tensor> inputs, Tensor result,
+                         cudnnDataType_t compute, int64_t axis) {
+  Descriptor op = createPointwise(mode, compute, axis);
   const cudnnBackendAttributeName_t names[] = {
       CUDNN_ATTR_OPERATION_POINTWISE_XDESC,
       CUDNN_ATTR_OPERATION_POINTWISE_BDESC,
@@ -321,15 +329,8 @@ void DnnGraph::normalizeBackward(Tensor image, const Channels &channels,
 }
 
 void DnnGraph::reluBackward(Tensor grad, Tensor value, Tensor result) {
-  Descriptor kind = create(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
-  set(kind, CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE,
-      CUDNN_POINTWISE_RELU_BWD);
-  set(kind, CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE,
-      CUDNN_DATA_FLOAT);
-  finalize(kind);
-  Descriptor op = create(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
-  set(op, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR,
-      CUDNN_TYPE_BACKEND_DESCRIPTOR, kind);
+  Descriptor op =
+      createPointwise(CUDNN_POINTWISE_RELU_BWD, CUDNN_DATA_FLOAT, -1);
   setTensor(op, CUDNN_ATTR_OPERATION_POINTWISE_DYDESC, grad);
   setTensor(op, CUDNN_ATTR_OPERATION_POINTWISE_XDESC, value);
   setTensor(op, CUDNN_ATTR_OPERATION_POINTWISE_DXDESC, result);

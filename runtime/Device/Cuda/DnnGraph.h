@@ -106,6 +106,8 @@ private:
                     const Numbers &values);
   void setTensor(Descriptor descriptor, cudnnBackendAttributeName_t name,
                  Tensor tensor);
+  Descriptor createPointwise(cudnnPointwiseMode_t mode, cudnnDataType_t compute,
+                             int64_t axis);
   Descriptor createNorm(Tensor image, const Channels &channels, Tensor result,
                         cudnnBackendNormFwdPhase_t phase);
   void finalize(Descriptor descriptor);

@@ -1,4 +1,5 @@
 #include "runtime/Device/Cuda/Limits.h"
+#include "runtime/Device/Cuda/Stopwatch.h"
 
 #include <algorithm>
 
@@ -9,7 +10,7 @@ namespace {
 constexpr uint64_t kBytes = 128u << 20;
 constexpr int kRuns = 5;
 
-/// Two pieces of memory and two events, for as long as it takes.
+/// Two pieces of memory, for as long as it takes.
 class CopyBench {
 public:
   CopyBench(const Driver &driver, CUstream stream)
@@ -18,9 +19,6 @@ public:
     for (CUdeviceptr memory : {from, to})
       if (memory)
         driver.cuMemFree(memory);
-    for (CUevent event : {begin, end})
-      if (event)
-        driver.cuEventDestroy(event);
   }
   CopyBench(const CopyBench &) = delete;
 
@@ -32,18 +30,16 @@ public:
         return false;
       ZC_RETURN_IF_ERROR(driver.check(result, "cuMemAlloc"));
     }
-    ZC_CUDA_CALL(driver, cuEventCreate, &begin, CU_EVENT_DEFAULT);
-    ZC_CUDA_CALL(driver, cuEventCreate, &end, CU_EVENT_DEFAULT);
+    ZC_ASSIGN_OR_RETURN(watch, Stopwatch::open(driver, stream));
     return true;
   }
 
   Result<double> seconds() {
-    ZC_CUDA_CALL(driver, cuEventRecord, begin, stream);
-    ZC_CUDA_CALL(driver, cuMemcpyDtoDAsync, to, from, kBytes, stream);
-    ZC_CUDA_CALL(driver, cuEventRecord, end, stream);
-    ZC_CUDA_CALL(driver, cuEventSynchronize, end);
-    float milliseconds = 0;
-    ZC_CUDA_CALL(driver, cuEventElapsedTime, &milliseconds, begin, end);
+    auto copy = [&](CUstream on) {
+      ZC_CUDA_CALL(driver, cuMemcpyDtoDAsync, to, from, kBytes, on);
+      return Status();
+    };
+    ZC_ASSIGN_OR_RETURN(float milliseconds, watch->timeRuns(1, copy));
     return std::max(double(milliseconds), 1e-3) / 1e3;
   }
 
@@ -51,7 +47,7 @@ private:
   const Driver &driver;
   CUstream stream;
   CUdeviceptr from = 0, to = 0;
-  CUevent begin = nullptr, end = nullptr;
+  std::unique_ptr<Stopwatch> watch;
 };
 
 } // namespace

@@ -19,8 +19,14 @@ Stopwatch::~Stopwatch() {
 Result<float>
 Stopwatch::time(const std::function<Status(CUstream)> &enqueue) const {
   ZC_RETURN_IF_ERROR(enqueue(stream));
+  return timeRuns(3, enqueue);
+}
+
+Result<float>
+Stopwatch::timeRuns(int runs,
+                    const std::function<Status(CUstream)> &enqueue) const {
   ZC_CUDA_CALL(driver, cuEventRecord, begin, stream);
-  for (int i = 0; i < 3; ++i)
+  for (int i = 0; i < runs; ++i)
     ZC_RETURN_IF_ERROR(enqueue(stream));
   ZC_CUDA_CALL(driver, cuEventRecord, end, stream);
   ZC_CUDA_CALL(driver, cuEventSynchronize, end);

@@ -19,6 +19,10 @@ public:
   /// Milliseconds of three runs behind one, which warms up.
   Result<float> time(const std::function<Status(CUstream)> &enqueue) const;
 
+  /// Milliseconds of so many runs, the first of which may be cold.
+  Result<float> timeRuns(int runs,
+                         const std::function<Status(CUstream)> &enqueue) const;
+
 private:
   Stopwatch(const Driver &driver, CUstream stream)
       : driver(driver), stream(stream) {}

@@ -1,8 +1,7 @@
 // What cuDNN is told of images, put to the test by a fake that computes it in
 // the library's own terms.
-#include "runtime/Device/Cuda/CudaDevice.h"
+#include "test/unit/runtime/Device/Cuda/CudaTest.h"
 #include "test/unit/runtime/Device/Cuda/FakeArray.h"
-#include "test/unit/runtime/Device/Cuda/FakeDriver.h"
 
 #include <algorithm>
 #include <array>
@@ -18,15 +17,12 @@ using kernels::ElementType;
 
 /// Images [2, 3, 5, 6], windows of 3 x 2 in steps of 2, padded by 1 and 0: to
 /// [2, 3, 3, 3].
-class CudaPooling : public ::testing::Test {
+class CudaPooling : public test::CudaTest {
 protected:
   static constexpr int64_t kN = 2, kC = 3, kH = 5, kW = 6, kO = 3;
 
   void SetUp() override {
-    auto created = cuda::createCudaDevice({});
-    ASSERT_TRUE(created.ok()) << created.status().message();
-    device = std::move(*created);
-    zcFakeCudaForget();
+    CudaTest::SetUp();
     for (size_t i = 0; i < x.size(); ++i)
       x[i] = float(int(i * 37 % 101) - 90); // most are below 0
     launch.spec.window = {3, 2};
@@ -65,12 +61,7 @@ protected:
     return result;
   }
 
-  void run() {
-    auto made = device->prepare(launch);
-    ASSERT_TRUE(made.ok()) << made.status().message();
-    ASSERT_TRUE(device->launch(**made, 0).ok());
-    ASSERT_TRUE(device->synchronize(0).ok());
-  }
+  void run() { CudaTest::run(launch); }
 
   void expectLargest() {
     y.fill(std::numeric_limits<float>::quiet_NaN()); // nothing is added to it
@@ -83,7 +74,6 @@ protected:
     }
   }
 
-  std::unique_ptr<Device> device;
   alignas(64) std::array<float, kN *kC *kH *kW> x = {};
   alignas(64) std::array<float, kN *kC *kO *kO> y = {};
   PoolingLaunch launch = {};
@@ -137,13 +127,10 @@ TEST_F(CudaPooling, WhatTheLibraryLacksIsAMessage) {
 }
 
 /// A convolution of [1, 2, 3, 3] with four filters of one tap.
-class CudaConvolution : public ::testing::Test {
+class CudaConvolution : public test::CudaTest {
 protected:
   void SetUp() override {
-    auto created = cuda::createCudaDevice({});
-    ASSERT_TRUE(created.ok()) << created.status().message();
-    device = std::move(*created);
-    zcFakeCudaForget();
+    CudaTest::SetUp();
     launch.spec.strides = launch.spec.dilations = {1, 1};
     launch.spec.padsLow = launch.spec.padsHigh = {0, 0};
     launch.source = memory.data();
@@ -168,7 +155,6 @@ protected:
     return at == std::string::npos ? "" : calls.substr(at + 20, 8);
   }
 
-  std::unique_ptr<Device> device;
   alignas(64) std::array<float, 128> memory = {};
   ConvolutionLaunch launch = {};
 };

@@ -1,8 +1,7 @@
 // What cuBLASLt and cuDNN are told, put to the test by fakes that compute it in
 // the libraries' own terms: epilogues of products, graphs of attention.
-#include "runtime/Device/Cuda/CudaDevice.h"
+#include "test/unit/runtime/Device/Cuda/CudaTest.h"
 #include "test/unit/runtime/Device/Cuda/FakeArray.h"
-#include "test/unit/runtime/Device/Cuda/FakeDriver.h"
 
 #include <algorithm>
 #include <array>
@@ -28,14 +27,8 @@ double geluSlope(double x) {
   return (gelu(x + h) - gelu(x - h)) / (2 * h);
 }
 
-class CudaLibraries : public ::testing::Test {
+class CudaLibraries : public test::CudaTest {
 protected:
-  void SetUp() override {
-    auto created = cuda::createCudaDevice({});
-    ASSERT_TRUE(created.ok()) << created.status().message();
-    device = std::move(*created);
-    zcFakeCudaForget();
-  }
   void TearDown() override {
     ::unsetenv("ZC_FAKE_CUDNN_NO_PLAN");
     ::unsetenv("ZC_FAKE_CUDNN_REFUSED");
@@ -43,18 +36,9 @@ protected:
     ::unsetenv("ZC_FAKE_CUDNN_VERSION");
   }
 
-  void run(const Launch &launch) {
-    auto made = device->prepare(launch);
-    ASSERT_TRUE(made.ok()) << made.status().message();
-    ASSERT_TRUE(device->launch(**made, 0).ok());
-    ASSERT_TRUE(device->synchronize(0).ok());
-  }
-
   bool wasCalled(const std::string &call) {
     return std::string(zcFakeCudaCalls()).find(call) != std::string::npos;
   }
-
-  std::unique_ptr<Device> device;
 };
 
 //===----------------------------------------------------------------------===//

@@ -1,8 +1,7 @@
 // What cuDNN is told of batch norms, put to the test by a fake that computes
 // its graphs, against what the compiler means, in double precision.
-#include "runtime/Device/Cuda/CudaDevice.h"
+#include "test/unit/runtime/Device/Cuda/CudaTest.h"
 #include "test/unit/runtime/Device/Cuda/FakeArray.h"
-#include "test/unit/runtime/Device/Cuda/FakeDriver.h"
 
 #include <array>
 #include <cmath>
@@ -15,7 +14,7 @@ namespace {
 using test::BFloat16;
 
 /// Images [3, 8, 2, 5] of bfloat16, channels last.
-class CudaNorms : public ::testing::Test {
+class CudaNorms : public test::CudaTest {
 protected:
   static constexpr size_t kN = 3, kC = 8, kPixels = 10,
                           kCount = kN * kPixels; // elements of a channel
@@ -24,10 +23,7 @@ protected:
   using Channels = std::array<float, kC>;
 
   void SetUp() override {
-    auto created = cuda::createCudaDevice({});
-    ASSERT_TRUE(created.ok()) << created.status().message();
-    device = std::move(*created);
-    zcFakeCudaForget();
+    CudaTest::SetUp();
     for (size_t i = 0; i < x.size(); ++i) {
       // Channels of different means and deviations.
       x[i] = BFloat16(float(int(i * 37 % 101) - 50) / float(8 + i % kC) +
@@ -53,12 +49,7 @@ protected:
   }
   void TearDown() override { ::unsetenv("ZC_FAKE_CUDNN_NO_PLAN"); }
 
-  void run() {
-    auto made = device->prepare(launch);
-    ASSERT_TRUE(made.ok()) << made.status().message();
-    ASSERT_TRUE(device->launch(**made, 0).ok());
-    ASSERT_TRUE(device->synchronize(0).ok());
-  }
+  void run() { CudaTest::run(launch); }
 
   double at(const Image &image, size_t i, size_t c) const {
     return double(float(image[i * kC + c]));
@@ -97,7 +88,6 @@ protected:
     }
   }
 
-  std::unique_ptr<Device> device;
   alignas(64) Image x, addend, grad, result;
   alignas(64) Channels scale, bias, mean = {}, inverse = {}, scaleGrad = {},
                                     biasGrad = {};
