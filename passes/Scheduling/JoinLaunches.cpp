@@ -178,12 +178,17 @@ private:
     return root->hasAttr(kOffloadAttr);
   }
 
-  void wait(LaunchOp op) {
-    waiting.emplace_back(op);
-    for (Value root : waiting.back().reads)
+  /// Counts the transient buffers that are kept for it.
+  void hold(const Waiting &each) {
+    for (Value root : each.reads)
       if (isa_and_nonnull<AllocOp>(root.getDefiningOp()) &&
           heldRoots.insert(root).second)
         held += getByteSize(root);
+  }
+
+  void wait(LaunchOp op) {
+    waiting.emplace_back(op);
+    hold(waiting.back());
     if (held > kMaxHeld)
       releaseAll(op->getNextNode());
   }
@@ -227,10 +232,7 @@ private:
     heldRoots.clear();
     held = 0;
     for (const Waiting &each : waiting)
-      for (Value root : each.reads)
-        if (isa_and_nonnull<AllocOp>(root.getDefiningOp()) &&
-            heldRoots.insert(root).second)
-          held += getByteSize(root);
+      hold(each);
   }
 
   void remove(std::vector<bool> &needed, const std::vector<bool> &done) {
