@@ -107,12 +107,20 @@ struct ConvolutionSpec {
   int64_t groups = 1;
 };
 
-/// destination = the largest element of each of source's windows, padding left
-/// out: [N, C, spatial...] both, in this logical order whatever the strides. No
-/// window lies in the padding alone.
+enum class PoolingKind : uint8_t {
+  Maximum,         // pooled = the largest element of each window
+  Average,         // pooled = the average of each window
+  AverageGradient, // image = the gradient of Average's image, pooled is given
+};
+
+/// The windows of an image: [N, C, spatial...] both, in this logical order
+/// whatever the strides. No window lies in the padding alone, which counts with
+/// `countIncludePad` in what an average divides by.
 struct PoolingSpec {
-  StridedTensor source, destination;
+  PoolingKind kind = PoolingKind::Maximum;
+  StridedTensor image, pooled;
   std::vector<int64_t> window, strides, pads; // the pads of both sides
+  bool countIncludePad = false;
 };
 
 /// Batch normalisation with the batch's own moments, and what follows it: y =

@@ -1,4 +1,4 @@
-//===- PoolingCall.cpp - train.max_pool as a call -------------------------===//
+//===- PoolingCall.cpp - train.max_pool, average_pool as calls ------------===//
 #include "compiler/Export/LibraryCalls.h"
 
 using namespace mlir;
@@ -9,9 +9,15 @@ void exportPooling(sched::LibraryCallOp op, const ProgramExport &program,
                    plan::PoolingCall &call) {
   DictionaryAttr config = op.getConfig();
   bool channelsLast = config.contains("channels_last");
-  *call.mutable_source() = makeImage(op.getInputs()[0], channelsLast, program);
-  *call.mutable_destination() =
-      makeImage(op.getOutputs()[0], channelsLast, program);
+  bool isGradient = op.getOp() == "train.average_pool_grad";
+  call.set_kind(isGradient                           ? plan::AVERAGE_GRADIENT
+                : op.getOp() == "train.average_pool" ? plan::AVERAGE
+                                                     : plan::MAXIMUM);
+  Value given = op.getInputs()[0], made = op.getOutputs()[0];
+  *call.mutable_image() =
+      makeImage(isGradient ? made : given, channelsLast, program);
+  *call.mutable_pooled() =
+      makeImage(isGradient ? given : made, channelsLast, program);
   auto list = [&](StringRef name) {
     return config.getAs<DenseI64ArrayAttr>(name).asArrayRef();
   };
@@ -21,6 +27,7 @@ void exportPooling(sched::LibraryCallOp op, const ProgramExport &program,
     call.add_strides(stride);
   for (int64_t pad : list("pads_low")) // as the high ones
     call.add_pads(pad);
+  call.set_count_include_pad(config.contains("count_include_pad"));
 }
 
 } // namespace zc

@@ -124,4 +124,35 @@ def Train_MaxPoolPlacesGradOp : Train_PoolOp<"max_pool_places_grad"> {
       Train_ChannelsLastAttr<"0, 1", "0">.definition;
 }
 
+class Train_AverageOp<string mnemonic, list<Trait> traits = []>
+    : Train_TensorOp<mnemonic, !listconcat(traits, [Train_Images])> {
+  // A window's divisor is the number of its elements that lie on the image,
+  // with `count_include_pad` the number of all its elements.
+  dag averageAttributes = (ins DenseI64ArrayAttr:$window,
+      DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$pads_low,
+      DenseI64ArrayAttr:$pads_high, UnitAttr:$count_include_pad,
+      UnitAttr:$channels_last);
+  let hasVerifier = 1;
+}
+
+def Train_AveragePoolOp
+    : Train_AverageOp<"average_pool", [Train_Differentiable]> {
+  let summary = "the average of each window, its padding zeros";
+  let description = [{
+    Sums of floats of 16 bits are float32. No window lies in the padding alone.
+  }];
+  let arguments = !con((ins Train_FloatTensor:$input), averageAttributes);
+  let results = (outs Train_FloatTensor:$result);
+  let extraClassDefinition =
+      Train_ChannelsLastAttr<"0", "0">.definition;
+}
+
+def Train_AveragePoolGradOp : Train_AverageOp<"average_pool_grad"> {
+  let summary = "gradient of average_pool";
+  let arguments = !con((ins Train_FloatTensor:$grad), averageAttributes);
+  let results = (outs Train_FloatTensor:$result);
+  let extraClassDefinition =
+      Train_ChannelsLastAttr<"0", "0">.definition;
+}
+
 #endif // ZC_DIALECTS_TRAIN_CONTRACTIONOPS_TD

@@ -51,7 +51,7 @@ struct ConvolutionLaunch {
 
 struct PoolingLaunch {
   kernels::PoolingSpec spec;
-  void *source, *destination;
+  void *image, *pooled;
 };
 
 /// `addend` and what follows it: as the spec says, or null.

@@ -62,7 +62,7 @@ private:
   Status runStep();
   Result<StepMetrics> computeStep();
   Status runPrograms();
-  Status explainEnd(const Status &ran) const;
+  Status explainEnd(const std::string &when, const Status &ran) const;
   void findSamples(int64_t step, int64_t part);
   void feedAhead(int64_t part);
   Status checkNumbers(const StepMetrics &metrics);
@@ -337,7 +337,7 @@ Status Trainer::runStep() {
   appliedRate = options.learningRate.at(state.step + 1, total);
   Result<StepMetrics> metrics = computeStep();
   if (!metrics.ok())
-    return explainEnd(metrics.status());
+    return explainEnd(strCat("step ", state.step + 1), metrics.status());
   Status sound = checkNumbers(*metrics);
   ZC_RETURN_IF_ERROR(agreeOnStep(sound.ok() ? checkScale(*metrics) : sound));
   ++state.step;
@@ -365,13 +365,12 @@ Result<Trainer::StepMetrics> Trainer::computeStep() {
   return metrics;
 }
 
-/// Of a step that could not be computed. Other ranks' failures are theirs to
-/// explain.
-Status Trainer::explainEnd(const Status &ran) const {
+/// Of what could not be computed. Other ranks' failures are theirs to explain.
+Status Trainer::explainEnd(const std::string &when, const Status &ran) const {
   if (ran.code() == StatusCode::Cancelled)
     return ran;
-  return Status(ran.code(), strCat("step ", state.step + 1, ": ", ran.message(),
-                                   "; stopped; ", printKept()));
+  return Status(ran.code(),
+                strCat(when, ": ", ran.message(), "; stopped; ", printKept()));
 }
 
 /// Micro-batches are consecutive parts of the step's samples. While a device
@@ -496,9 +495,11 @@ Status Trainer::logStep(const StepMetrics &metrics, double seconds) {
 Status Trainer::evaluate() {
   if (!heldOut)
     return Status();
-  ZC_ASSIGN_OR_RETURN(
-      std::optional<EvaluationRecord> record,
-      heldOut->evaluate(session->executor(), state.step, stopped));
+  auto evaluated = heldOut->evaluate(session->executor(), state.step, stopped);
+  if (!evaluated.ok())
+    return explainEnd(strCat("evaluation after step ", state.step),
+                      evaluated.status());
+  const std::optional<EvaluationRecord> &record = *evaluated;
   sentBefore = session->executor().sentBytes(); // a step's own are counted
   if (!record)
     return Status();

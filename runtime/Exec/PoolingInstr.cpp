@@ -2,17 +2,30 @@
 
 namespace zc {
 
+static kernels::PoolingKind poolingKind(plan::PoolingKind kind) {
+  switch (kind) {
+  case plan::AVERAGE:
+    return kernels::PoolingKind::Average;
+  case plan::AVERAGE_GRADIENT:
+    return kernels::PoolingKind::AverageGradient;
+  default:
+    return kernels::PoolingKind::Maximum;
+  }
+}
+
 PoolingLaunch makePoolingLaunch(const AddressMap &map,
                                 const plan::PoolingCall &call) {
   PoolingLaunch launch = {};
   kernels::PoolingSpec &spec = launch.spec;
-  spec.source = makeStridedTensor(map, call.source());
-  spec.destination = makeStridedTensor(map, call.destination());
+  spec.kind = poolingKind(call.kind());
+  spec.image = makeStridedTensor(map, call.image());
+  spec.pooled = makeStridedTensor(map, call.pooled());
   spec.window.assign(call.window().begin(), call.window().end());
   spec.strides.assign(call.strides().begin(), call.strides().end());
   spec.pads.assign(call.pads().begin(), call.pads().end());
-  launch.source = map.address(call.source().buffer());
-  launch.destination = map.address(call.destination().buffer());
+  spec.countIncludePad = call.count_include_pad();
+  launch.image = map.address(call.image().buffer());
+  launch.pooled = map.address(call.pooled().buffer());
   return launch;
 }
 

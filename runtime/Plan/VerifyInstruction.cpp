@@ -246,30 +246,29 @@ Status verifyConvolution(const plan::Program &program,
 
 Status verifyPooling(const plan::Program &program,
                      const plan::PoolingCall &call) {
-  ZC_RETURN_IF_ERROR(verifyOperand(program, call.source(), "the source"));
-  ZC_RETURN_IF_ERROR(
-      verifyOperand(program, call.destination(), "the destination"));
-  const auto &source = call.source().dims(),
-             &destination = call.destination().dims();
-  int rank = source.size();
-  bool sound = (rank == 4 || rank == 5) && destination.size() == rank &&
+  ZC_RETURN_IF_ERROR(verifyOperand(program, call.image(), "the image"));
+  ZC_RETURN_IF_ERROR(verifyOperand(program, call.pooled(), "what is pooled"));
+  if (!plan::PoolingKind_IsValid(call.kind()))
+    return bad("it is of no kind");
+  const auto &image = call.image().dims(), &pooled = call.pooled().dims();
+  int rank = image.size();
+  bool sound = (rank == 4 || rank == 5) && pooled.size() == rank &&
                call.window_size() == rank - 2 &&
                call.strides_size() == rank - 2 &&
-               call.pads_size() == rank - 2 && source[0] == destination[0] &&
-               source[1] == destination[1];
+               call.pads_size() == rank - 2 && image[0] == pooled[0] &&
+               image[1] == pooled[1];
   for (int i = 0; sound && i < rank - 2; ++i) {
     int64_t window = call.window(i), stride = call.strides(i),
             pad = call.pads(i);
-    sound =
-        window >= 1 && window <= kMaxDim && stride >= 1 && pad >= 0 &&
-        pad < window && source[i + 2] + 2 * pad >= window &&
-        (source[i + 2] + 2 * pad - window) / stride + 1 == destination[i + 2];
+    sound = window >= 1 && window <= kMaxDim && stride >= 1 && pad >= 0 &&
+            pad < window && image[i + 2] + 2 * pad >= window &&
+            (image[i + 2] + 2 * pad - window) / stride + 1 == pooled[i + 2];
   }
   if (!sound)
-    return bad("it pools ", printDims(source), " in windows ",
-               printDims(call.window()), " to ", printDims(destination));
-  plan::DataType type = typeOf(program, call.source());
-  if (!isMatrixType(type) || typeOf(program, call.destination()) != type)
+    return bad("it pools ", printDims(image), " in windows ",
+               printDims(call.window()), " to ", printDims(pooled));
+  plan::DataType type = typeOf(program, call.image());
+  if (!isMatrixType(type) || typeOf(program, call.pooled()) != type)
     return bad("its operands have different or unsuitable types");
   return Status();
 }

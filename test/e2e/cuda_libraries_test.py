@@ -84,6 +84,24 @@ def make_images(path, rng):
     save_model(path, nodes, (2, 3, 28, 28), (2, 16, 1, 1), weights)
 
 
+def make_averages(path, rng):
+    """Images [2, 3, 9, 9] through a convolution and three average pools, one
+    that counts its padding, one that does not, one of tiles."""
+    weights = [numpy_helper.from_array(
+        rng.normal(0, 0.5, (16, 3, 1, 1)).astype(np.float32), "filter")]
+
+    def average(of, result, size, stride, pad, **more):
+        return helper.make_node(
+            "AveragePool", [of], [result], kernel_shape=[size] * 2,
+            strides=[stride] * 2, pads=[pad] * 4, **more)
+    nodes = [helper.make_node("Conv", ["x", "filter"], ["c"]),
+             average("c", "a", 3, 1, 1, count_include_pad=1),
+             helper.make_node("Relu", ["a"], ["r"]),
+             average("r", "b", 3, 2, 1), average("b", "t", 2, 2, 0),
+             helper.make_node("GlobalAveragePool", ["t"], ["y"])]
+    save_model(path, nodes, (2, 3, 9, 9), (2, 16, 1, 1), weights)
+
+
 def make_norms(path, rng):
     """Images [2, 3, 6, 6] through two convolutions, each with a batch
     normalisation and a ReLU, the first ReLU's result added before the second; a
@@ -234,6 +252,26 @@ class Against(Fake):
         generated = evaluate("cuda", ZC_CUDA_POOLING="0")
         self.assertNotIn(": pool", self.last_calls())
         np.testing.assert_allclose(generated, expected, **scale)
+
+    def test_average_pools(self):
+        rng = np.random.default_rng(5)
+        model, data = self.folder / "averages.onnx", self.folder / "data.npz"
+        make_averages(model, rng)
+        np.savez(data, x=rng.normal(0, 1, (4, 3, 9, 9)).astype(np.float32),
+                 labels=rng.normal(0, 1, (4, 16, 1, 1)).astype(np.float32))
+        # Sums in another order; 8 bits rounded at different places.
+        for precision, tolerance in (("fp32", 1e-5), ("bf16", 0.02)):
+            expected = self.losses(model, "cpu", data, precision)
+            losses = self.losses(model, "cuda", data, precision)
+            calls = self.last_calls()
+            for kind in ("2", "4"):  # with padding, without
+                self.assertIn(f": pool {kind} ", calls)
+                self.assertIn(f": pool's gradient {kind} ", calls)
+            np.testing.assert_allclose(losses, expected, rtol=tolerance)
+            generated = self.losses(model, "cuda", data, precision,
+                                    ZC_CUDA_POOLING="0")
+            self.assertNotIn("pool", self.last_calls())
+            np.testing.assert_allclose(generated, expected, rtol=tolerance)
 
     def test_batch_norms_with_relu(self):
         rng = np.random.default_rng(4)

@@ -1,4 +1,5 @@
-//===- PoolSupport.cpp - max_pool and its gradient ------------------------===//
+//===- PoolSupport.cpp - max_pool, average_pool
+//-----------------------------===//
 #include "dialects/Train/Ops/PoolSupport.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -15,6 +16,23 @@ LogicalResult verifyPool(Operation *op, const Window &window,
   SmallVector<int64_t> expected = window.imageShape(
       image.getDimSize(0), image.getDimSize(window.channelDim()), *places);
   return verifyType(op, what, pooled, withShape(image, expected));
+}
+
+LogicalResult verifyAverage(Operation *op, const Window &window,
+                            RankedTensorType image, StringRef what,
+                            Type pooled) {
+  if (failed(verifyPool(op, window, image, what, pooled)))
+    return failure();
+  for (auto [i, dim] : llvm::enumerate(window.spatialDims())) {
+    int64_t places = cast<ShapedType>(pooled).getDimSize(dim);
+    int64_t last = (places - 1) * window.strides[i] - window.padsLow[i];
+    if (window.padsLow[i] >= window.sizes[i] || last >= image.getDimSize(dim))
+      return op->emitOpError()
+             << "has a window of dim " << dim
+             << " in the padding alone, expected every window to have an "
+                "element of the image";
+  }
+  return success();
 }
 
 RankedTensorType placesType(const Window &window, RankedTensorType pooled) {
@@ -64,15 +82,37 @@ void PoolLoops::forEachPlace(llvm::function_ref<void()> body) {
 
 void PoolLoops::forEachElement(llvm::function_ref<void()> body) {
   SmallVector<int64_t> spatial = window.spatialDims();
-  buildWindowLoops(
-      builder, loc, window, pick(imageShape, spatial),
-      pick(pooledShape, spatial), Indices(place).drop_front(outer.size()),
-      [&](Indices atElement, Indices inImage) {
-        inWindow = llvm::to_vector(atElement);
-        element.assign(place.begin(), place.begin() + outer.size());
-        llvm::append_range(element, inImage);
+  buildWindowLoops(builder, loc, window, pick(imageShape, spatial),
+                   pick(pooledShape, spatial),
+                   Indices(place).drop_front(outer.size()),
+                   [&](Indices atElement, Indices inImage) {
+                     inWindow = llvm::to_vector(atElement);
+                     element = withOuterOf(place, inImage);
+                     body();
+                   });
+}
+
+void PoolLoops::forEachImageElement(llvm::function_ref<void()> body) {
+  buildLoops(builder, loc, pick(imageShape, sliced), [&](Indices indices) {
+    element = llvm::to_vector(indices);
+    body();
+  });
+}
+
+void PoolLoops::forEachCoveringPlace(llvm::function_ref<void()> body) {
+  buildCoveringLoops(
+      builder, loc, window, pick(pooledShape, window.spatialDims()),
+      Indices(element).drop_front(outer.size()), [&](Indices covering) {
+        place = withOuterOf(element, covering);
         body();
       });
+}
+
+SmallVector<OpFoldResult> PoolLoops::withOuterOf(Indices at,
+                                                 Indices indices) const {
+  SmallVector<OpFoldResult> all(at.take_front(outer.size()));
+  llvm::append_range(all, indices);
+  return all;
 }
 
 Value PoolLoops::pooledRow(Value buffer) {
@@ -81,6 +121,19 @@ Value PoolLoops::pooledRow(Value buffer) {
 
 Value PoolLoops::imageRow(Value buffer) {
   return buildSlice(builder, loc, buffer, sliced, element);
+}
+
+Value PoolLoops::averageDivisor(Type type, bool countIncludePad) {
+  ScalarBuilder s(builder, loc);
+  if (countIncludePad)
+    return s.constant(type, window.numElements());
+  SmallVector<int64_t> spatial = window.spatialDims();
+  OpFoldResult count = buildWindowCount(
+      builder, loc, window, pick(imageShape, spatial),
+      pick(pooledShape, spatial), Indices(place).drop_front(outer.size()));
+  if (auto known = getConstantIntValue(count))
+    return s.constant(type, *known);
+  return s.toFloat(type, toIndexValue(builder, loc, count));
 }
 
 Value PoolLoops::elementIndex(Type type) {

@@ -1,4 +1,5 @@
-//===- PoolSupport.h - max_pool and its gradient ----------------*- C++ -*-===//
+//===- PoolSupport.h - max_pool, average_pool ---------------------*- C++
+//-*-===//
 #ifndef ZC_DIALECTS_TRAIN_OPS_POOLSUPPORT_H
 #define ZC_DIALECTS_TRAIN_OPS_POOLSUPPORT_H
 
@@ -6,10 +7,28 @@
 
 namespace zc::train {
 
+/// The dense window of an average.
+template <typename OpTy> Window averageWindowOf(OpTy op) {
+  static constexpr int64_t kDense[] = {1, 1, 1};
+  size_t rank = std::min(op.getWindow().size(), std::size(kDense));
+  return {op.getWindow(),
+          op.getStrides(),
+          llvm::ArrayRef(kDense).take_front(rank),
+          op.getPadsLow(),
+          op.getPadsHigh(),
+          op.getChannelsLast()};
+}
+
 /// Checks a pooling of `image` to `pooled`, which is called `what`.
 mlir::LogicalResult verifyPool(mlir::Operation *op, const Window &window,
                                mlir::RankedTensorType image,
                                llvm::StringRef what, mlir::Type pooled);
+
+/// The same for an average, all of whose windows must lie on the image
+/// somewhere.
+mlir::LogicalResult verifyAverage(mlir::Operation *op, const Window &window,
+                                  mlir::RankedTensorType image,
+                                  llvm::StringRef what, mlir::Type pooled);
 
 /// The type of the places of maxima in `window`; -1 must fit, and their number.
 mlir::RankedTensorType placesType(const Window &window,
@@ -39,15 +58,29 @@ public:
   /// lies on the image, in row-major order.
   void forEachElement(llvm::function_ref<void()> body);
 
+  /// The other way round: calls `body` for every element of the image, and
+  /// within it for every place whose window, which is dense, has the element.
+  void forEachImageElement(llvm::function_ref<void()> body);
+  void forEachCoveringPlace(llvm::function_ref<void()> body);
+
   /// The current row of a buffer of the pooled shape.
   mlir::Value pooledRow(mlir::Value buffer);
-  /// The current row of a buffer of the image's shape, within forEachElement.
+  /// The current row of a buffer of the image's shape, where there is a current
+  /// element.
   mlir::Value imageRow(mlir::Value buffer);
+  /// What the sum of the window at the current place is divided by for its
+  /// average, as a float of `type`: how many of its elements lie on the image,
+  /// or, with `countIncludePad`, how many it has.
+  mlir::Value averageDivisor(mlir::Type type, bool countIncludePad);
   /// The current element's row-major index in the window, within
   /// forEachElement, as an integer of `type`.
   mlir::Value elementIndex(mlir::Type type);
 
 private:
+  /// `indices` of spatial dims after those of the outer dims in `at`.
+  llvm::SmallVector<mlir::OpFoldResult> withOuterOf(Indices at,
+                                                    Indices indices) const;
+
   mlir::OpBuilder &builder;
   mlir::Location loc;
   Window window;

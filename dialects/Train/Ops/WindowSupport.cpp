@@ -64,6 +64,17 @@ verifyWindow(Operation *op, const Window &window, RankedTensorType image) {
   return places;
 }
 
+// Moves `builder` into a loop and gives its induction variable.
+static OpFoldResult enterLoop(OpBuilder &builder, Location loc,
+                              OpFoldResult first, OpFoldResult past) {
+  auto loop =
+      scf::ForOp::create(builder, loc, toIndexValue(builder, loc, first),
+                         toIndexValue(builder, loc, past),
+                         arith::ConstantIndexOp::create(builder, loc, 1));
+  builder.setInsertionPointToStart(loop.getBody());
+  return loop.getInductionVar();
+}
+
 namespace {
 /// One spatial dim of a window at one place.
 struct WindowDim {
@@ -110,15 +121,25 @@ struct WindowDim {
     if (size == 1 && isConstantIntValue(first, 0) &&
         isConstantIntValue(past, 1))
       return first;
-    auto loop =
-        scf::ForOp::create(builder, loc, toIndexValue(builder, loc, first),
-                           toIndexValue(builder, loc, past),
-                           arith::ConstantIndexOp::create(builder, loc, 1));
-    builder.setInsertionPointToStart(loop.getBody());
-    return loop.getInductionVar();
+    return enterLoop(builder, loc, first, past);
   }
 };
 } // namespace
+
+static WindowDim windowDim(OpBuilder &builder, Location loc,
+                           const Window &window, int64_t dim,
+                           ArrayRef<int64_t> imageSizes,
+                           ArrayRef<int64_t> numPlaces, Indices place) {
+  return {builder,
+          loc,
+          place[dim],
+          window.sizes[dim],
+          window.strides[dim],
+          window.dilations[dim],
+          window.padsLow[dim],
+          imageSizes[dim],
+          numPlaces[dim]};
+}
 
 void buildWindowLoops(OpBuilder &builder, Location loc, const Window &window,
                       ArrayRef<int64_t> imageSizes, ArrayRef<int64_t> numPlaces,
@@ -127,15 +148,62 @@ void buildWindowLoops(OpBuilder &builder, Location loc, const Window &window,
   OpBuilder::InsertionGuard guard(builder);
   SmallVector<OpFoldResult> inWindow, inImage;
   for (int64_t i = 0; i < window.rank(); ++i) {
-    WindowDim dim{builder,           loc,
-                  place[i],          window.sizes[i],
-                  window.strides[i], window.dilations[i],
-                  window.padsLow[i], imageSizes[i],
-                  numPlaces[i]};
+    WindowDim dim =
+        windowDim(builder, loc, window, i, imageSizes, numPlaces, place);
     inWindow.push_back(dim.enter());
     inImage.push_back(dim.imageIndex(inWindow.back()));
   }
   body(inWindow, inImage);
+}
+
+OpFoldResult buildWindowCount(OpBuilder &builder, Location loc,
+                              const Window &window,
+                              ArrayRef<int64_t> imageSizes,
+                              ArrayRef<int64_t> numPlaces, Indices place) {
+  AffineExpr first = builder.getAffineDimExpr(0),
+             second = builder.getAffineDimExpr(1);
+  auto fold = [&](AffineExpr of, OpFoldResult a, OpFoldResult b) {
+    return affine::makeComposedFoldedAffineApply(builder, loc, of, {a, b});
+  };
+  OpFoldResult count = builder.getIndexAttr(1);
+  for (int64_t i = 0; i < window.rank(); ++i) {
+    WindowDim dim =
+        windowDim(builder, loc, window, i, imageSizes, numPlaces, place);
+    OpFoldResult own = fold(second - first, dim.begin(), dim.end());
+    if (auto known = getConstantIntValue(own))
+      count = fold(first * *known, count, count);
+    else if (auto known = getConstantIntValue(count))
+      count = fold(first * *known, own, own);
+    else
+      count =
+          arith::MulIOp::create(builder, loc, toIndexValue(builder, loc, count),
+                                toIndexValue(builder, loc, own))
+              .getResult();
+  }
+  return count;
+}
+
+void buildCoveringLoops(OpBuilder &builder, Location loc, const Window &window,
+                        ArrayRef<int64_t> numPlaces, Indices element,
+                        llvm::function_ref<void(Indices)> body) {
+  OpBuilder::InsertionGuard guard(builder);
+  MLIRContext *context = builder.getContext();
+  SmallVector<OpFoldResult> place;
+  for (int64_t i = 0; i < window.rank(); ++i) {
+    AffineExpr padded = builder.getAffineDimExpr(0) + window.padsLow[i];
+    AffineExpr first =
+        (padded - (window.sizes[i] - 1)).ceilDiv(window.strides[i]);
+    AffineExpr past = padded.floorDiv(window.strides[i]) + 1;
+    auto from = AffineMap::get(1, 0, {first, getAffineConstantExpr(0, context)},
+                               context);
+    auto to = AffineMap::get(
+        1, 0, {past, getAffineConstantExpr(numPlaces[i], context)}, context);
+    place.push_back(enterLoop(
+        builder, loc,
+        affine::makeComposedFoldedAffineMax(builder, loc, from, element[i]),
+        affine::makeComposedFoldedAffineMin(builder, loc, to, element[i])));
+  }
+  body(place);
 }
 
 } // namespace zc::train

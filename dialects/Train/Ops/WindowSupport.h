@@ -49,6 +49,20 @@ void buildWindowLoops(mlir::OpBuilder &builder, mlir::Location loc,
                       llvm::ArrayRef<int64_t> numPlaces, Indices place,
                       llvm::function_ref<void(Indices, Indices)> body);
 
+/// How many elements of the window at `place` lie on the image, as an index.
+mlir::OpFoldResult buildWindowCount(mlir::OpBuilder &builder,
+                                    mlir::Location loc, const Window &window,
+                                    llvm::ArrayRef<int64_t> imageSizes,
+                                    llvm::ArrayRef<int64_t> numPlaces,
+                                    Indices place);
+
+/// The other way round: loops over the places whose window, which is dense, has
+/// the image's element at `element`. `body` gets a place's indices.
+void buildCoveringLoops(mlir::OpBuilder &builder, mlir::Location loc,
+                        const Window &window, llvm::ArrayRef<int64_t> numPlaces,
+                        Indices element,
+                        llvm::function_ref<void(Indices)> body);
+
 } // namespace zc::train
 
 #endif // ZC_DIALECTS_TRAIN_OPS_WINDOWSUPPORT_H

@@ -55,27 +55,32 @@ static bool isDnnConvolution(Operation *op) {
   return filter && isPaddedAlike(filter);
 }
 
-/// What cuDNN's max pooling takes: no dilation, both sides padded alike, every
-/// window on the image somewhere; it counts elements in 32 bits.
-///
-/// The gradient stays with generated kernels. The library's reads image and
-/// maxima, which would be kept for it; ours reads a byte a maximum
-/// (--zc-keep-pool-places). And which of equal elements gets the gradient, the
-/// first one here and in PyTorch, the library leaves open. So the forward that
-/// leaves places is generated as well. Averages are no op of their own.
+/// What cuDNN's pooling takes: both sides padded alike, every window on the
+/// image somewhere; it counts elements in 32 bits.
+template <typename Op> static bool isDnnPooling(Op op, RankedTensorType image) {
+  return image.getRank() >= 4 &&
+         image.getNumElements() <= std::numeric_limits<int32_t>::max() &&
+         isPaddedAlike(op) &&
+         llvm::all_of(llvm::zip(op.getPadsLow(), op.getWindow()), [](auto dim) {
+           auto [pad, window] = dim;
+           return pad < window;
+         });
+}
+
+/// No windows with gaps. The gradient of maxima stays with generated kernels:
+/// the library's reads image and maxima, which would be kept for it; ours reads
+/// a byte a maximum (--zc-keep-pool-places). And which of equal elements gets
+/// the gradient, the first one here and in PyTorch, the library leaves open. So
+/// the forward that leaves places is generated as well.
 static bool isDnnPooling(Operation *op) {
-  auto pool = dyn_cast<MaxPoolOp>(op);
-  if (!pool || pool.getInput().getType().getRank() < 4 ||
-      pool.getInput().getType().getNumElements() >
-          std::numeric_limits<int32_t>::max() ||
-      !isPaddedAlike(pool))
-    return false;
-  return llvm::all_of(pool.getDilations(), [](int64_t d) { return d == 1; }) &&
-         llvm::all_of(llvm::zip(pool.getPadsLow(), pool.getWindow()),
-                      [](auto dim) {
-                        auto [pad, window] = dim;
-                        return pad < window;
-                      });
+  if (auto largest = dyn_cast<MaxPoolOp>(op))
+    return isDnnPooling(largest, largest.getInput().getType()) &&
+           llvm::all_of(largest.getDilations(),
+                        [](int64_t dilation) { return dilation == 1; });
+  if (auto average = dyn_cast<AveragePoolOp>(op))
+    return isDnnPooling(average, average.getInput().getType());
+  auto grad = dyn_cast<AveragePoolGradOp>(op);
+  return grad && isDnnPooling(grad, grad.getResult().getType());
 }
 
 /// What cuDNN's attention takes on all GPUs from sm_80 on: 16 bits, heads of a

@@ -97,6 +97,18 @@ Value PlaceFinder::visit(int64_t element, Value places) {
 }
 } // namespace
 
+// The image without what no window reaches: where `windows` has negative pads,
+// which become 0.
+static Value cropToReach(TensorBuilder &build, Value image, Windows &windows) {
+  for (unsigned dim = 0; dim < windows.rank(); ++dim)
+    if (windows.high[dim] < 0) {
+      image = build.slice(image, dim + 2, 0,
+                          shapeOf(image)[dim + 2] + windows.high[dim]);
+      windows.high[dim] = 0;
+    }
+  return image;
+}
+
 static LogicalResult lowerMaxPool(NodeContext &context) {
   FailureOr<Windows> windows = poolWindows(context);
   if (failed(windows))
@@ -104,14 +116,8 @@ static LogicalResult lowerMaxPool(NodeContext &context) {
   Value input = context.operand(0);
   fitToResult(*windows, shapeOf(input), context.resultShape());
   Windows fitted = *windows;
-  // A window's last elements may lie outside the result's reach.
   TensorBuilder &build = context.build;
-  for (unsigned dim = 0; dim < windows->rank(); ++dim)
-    if (windows->high[dim] < 0) {
-      input = build.slice(input, dim + 2, 0,
-                          shapeOf(input)[dim + 2] + windows->high[dim]);
-      windows->high[dim] = 0;
-    }
+  input = cropToReach(build, input, *windows);
   Value largest = train::MaxPoolOp::create(
       build.builder, build.loc, context.resultType(), input, windows->kernel,
       windows->strides, windows->dilations, windows->low, windows->high,
@@ -185,32 +191,102 @@ static SmallVector<double> countElements(const Windows &windows, unsigned dim,
   return counts;
 }
 
-static LogicalResult lowerAveragePool(NodeContext &context) {
-  FailureOr<Windows> given = poolWindows(context);
-  if (failed(given))
-    return failure();
-  TensorBuilder &build = context.build;
-  Value x = context.operand(0);
-  Windows windows = *given;
-  fitToResult(windows, shapeOf(x), context.resultShape());
-  bool countPads = context.node.getInt("count_include_pad", 0) != 0;
-  Value result = sumWindows(build, x, windows, context.resultShape());
+namespace {
+/// An average over windows, with how many of their elements count.
+class Averager {
+public:
+  Averager(NodeContext &context, const Windows &given)
+      : build(context.build), image(context.operand(0)),
+        shape(context.resultShape()), windows(given) {
+    fitToResult(windows, shapeOf(image), shape);
+    bool countPads = context.node.getInt("count_include_pad", 0) != 0;
+    for (unsigned dim = 0; dim < windows.rank(); ++dim) {
+      int64_t size = shapeOf(image)[dim + 2], count = shape[dim + 2];
+      onImage.push_back(countElements(windows, dim, size, count, 0, 0));
+      counts.push_back(countPads
+                           ? countElements(windows, dim, size, count,
+                                           given.low[dim], given.high[dim])
+                           : onImage.back());
+    }
+  }
+
+  Value run() {
+    if (isWholeImage())
+      return build.mean(image, spatialDims(), true);
+    if (isDense() && everyWindowIsOnImage())
+      if (bool all = areAllElements(counts); all || counts == onImage)
+        return pool(all);
+    return divideSlices();
+  }
+
+private:
+  SmallVector<int64_t> spatialDims() const {
+    return llvm::to_vector(llvm::seq<int64_t>(2, rankOf(image)));
+  }
+  bool isWholeImage() const {
+    return llvm::all_of(shape.drop_front(2),
+                        [](int64_t places) { return places == 1; }) &&
+           ArrayRef(windows.kernel) == shapeOf(image).drop_front(2) &&
+           areAllElements(onImage);
+  }
+  bool isDense() const {
+    return windows.rank() <= 3 &&
+           llvm::all_of(windows.dilations, [](int64_t d) { return d == 1; });
+  }
+  bool everyWindowIsOnImage() const {
+    return llvm::all_of(onImage, [](ArrayRef<double> dim) {
+      return !llvm::is_contained(dim, 0.0);
+    });
+  }
+  using Counts = SmallVector<SmallVector<double>>; // per dim and place
+
+  bool areAllElements(const Counts &counted) const {
+    return llvm::all_of(llvm::zip(counted, windows.kernel), [](auto dim) {
+      auto [own, size] = dim;
+      return llvm::all_of(
+          own, [size = size](double count) { return count == size; });
+    });
+  }
+
+  Value pool(bool countIncludePad) {
+    Windows reached = windows;
+    Value input = cropToReach(build, image, reached);
+    auto type = RankedTensorType::get(shape, elementTypeOf(image));
+    return train::AveragePoolOp::create(
+        build.builder, build.loc, type, input, reached.kernel, reached.strides,
+        reached.low, reached.high, countIncludePad, /*channels_last=*/false);
+  }
+  Value divideSlices();
+
+  TensorBuilder &build;
+  Value image;
+  ArrayRef<int64_t> shape;
+  Windows windows;
+  Counts onImage, counts; // how many elements are, and how many count
+};
+} // namespace
+
+Value Averager::divideSlices() {
+  Value result = sumWindows(build, image, windows, shape);
   double elements = 1;
-  for (unsigned dim = 0; dim < windows.rank(); ++dim) {
-    int64_t count = context.resultShape()[dim + 2];
-    SmallVector<double> counts = countElements(
-        windows, dim, shapeOf(x)[dim + 2], count,
-        countPads ? given->low[dim] : 0, countPads ? given->high[dim] : 0);
-    if (llvm::all_equal(counts)) {
-      elements *= counts.front();
+  for (auto [dim, own] : llvm::enumerate(counts)) {
+    if (llvm::all_equal(own)) {
+      elements *= own.front();
       continue;
     }
-    Value divisors =
-        build.floats(RankedTensorType::get(count, elementTypeOf(x)), counts);
+    Value divisors = build.floats(
+        RankedTensorType::get(own.size(), elementTypeOf(image)), own);
     result =
         build.div(result, build.broadcast(divisors, shapeOf(result), dim + 2));
   }
-  return context.set(elements == 1 ? result : build.div(result, elements));
+  return elements == 1 ? result : build.div(result, elements);
+}
+
+static LogicalResult lowerAveragePool(NodeContext &context) {
+  FailureOr<Windows> windows = poolWindows(context);
+  if (failed(windows))
+    return failure();
+  return context.set(Averager(context, *windows).run());
 }
 
 // --- LpPool ----------------------------------------------------------------

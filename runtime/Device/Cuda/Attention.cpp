@@ -236,16 +236,13 @@ std::string describe(const kernels::AttentionSpec &spec) {
 } // namespace
 
 ExecutableResult makeAttention(DnnPlans &plans, const AttentionLaunch &launch) {
-  const Dnn &dnn = plans.library();
-  Status status = checkVersion(dnn, launch.spec);
+  Status status = checkVersion(plans.library(), launch.spec);
   ExecutableResult made = status.ok() ? launch.spec.backward
                                             ? makeGradient(plans, launch)
                                             : makeForward(plans, launch)
                                       : ExecutableResult(status);
-  if (!made.ok())
-    return adviseOnLack(made.status(), "cuDNN " + dnn.printVersion(),
-                        describe(launch.spec), "ZC_CUDA_ATTENTION");
-  return made;
+  return plans.advise(std::move(made), describe(launch.spec),
+                      "ZC_CUDA_ATTENTION");
 }
 
 } // namespace zc::cuda

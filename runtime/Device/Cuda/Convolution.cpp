@@ -35,12 +35,9 @@ ExecutableResult makeConvolution(DnnPlans &plans,
                    destination =
                        graph->inMemory(spec.destination, launch.destination);
   graph->convolve(spec, source, filter, destination);
-  ExecutableResult made =
-      plans.make(std::move(graph), launch.workspace, launch.workspaceBytes);
-  if (!made.ok())
-    return adviseOnLack(made.status(), "cuDNN", describe(spec),
-                        "ZC_CUDA_CONVOLUTION");
-  return made;
+  return plans.advise(
+      plans.make(std::move(graph), launch.workspace, launch.workspaceBytes),
+      describe(spec), "ZC_CUDA_CONVOLUTION");
 }
 
 } // namespace zc::cuda

@@ -156,7 +156,9 @@ private:
     return Status();
   }
 
+  ExecutableResult make(const Launch &launch);
   ExecutableResult makeDnn(const Launch &launch);
+  std::string printFree() const;
 
   const Driver &driver;
   Gpu gpu;
@@ -193,18 +195,22 @@ Status CudaDevice::open() {
   return Status();
 }
 
+/// "A GPU has 1 of its 2 bytes free", and what to do if they are too few.
+std::string CudaDevice::printFree() const {
+  size_t free = 0, total = 0;
+  (void)driver.cuMemGetInfo(&free, &total);
+  return strCat(gpu.name, " has ", free, " of its ", total,
+                " bytes free; compile with a smaller batch, --accumulate, "
+                "--recompute or --memory-budget");
+}
+
 Result<void *> CudaDevice::allocate(uint64_t bytes) {
   ZC_RETURN_IF_ERROR(enter());
   CUdeviceptr address = 0;
   CUresult result = driver.cuMemAlloc(&address, bytes);
   if (result == CUDA_ERROR_OUT_OF_MEMORY) {
-    size_t free = 0, total = 0;
-    (void)driver.cuMemGetInfo(&free, &total);
     return makeError(StatusCode::ResourceExhausted, "the plan needs ", bytes,
-                     " bytes on the GPU, but ", gpu.name, " has ", free,
-                     " of its ", total,
-                     " bytes free; compile with a smaller batch, --accumulate, "
-                     "--recompute or --memory-budget");
+                     " bytes on the GPU, but ", printFree());
   }
   ZC_RETURN_IF_ERROR(driver.check(result, "cuMemAlloc"));
   ZC_CUDA_CALL(driver, cuMemsetD8Async, address, 0, bytes, streams[0]);
@@ -253,8 +259,17 @@ Status CudaDevice::loadCode(const CodeImage &image) {
   return Status();
 }
 
+/// Libraries and kernels take memory of their own, beside the plan's.
 Result<std::unique_ptr<Executable>> CudaDevice::prepare(const Launch &launch) {
   ZC_RETURN_IF_ERROR(enter());
+  ExecutableResult made = make(launch);
+  if (made.ok() || made.status().code() != StatusCode::ResourceExhausted)
+    return made;
+  return makeError(StatusCode::ResourceExhausted, made.status().message(),
+                   "; beside the plan's memory ", printFree());
+}
+
+ExecutableResult CudaDevice::make(const Launch &launch) {
   if (auto *kernel = std::get_if<KernelLaunch>(&launch)) {
     if (!code)
       return makeError(StatusCode::Corrupt, "kernel '", kernel->symbol,

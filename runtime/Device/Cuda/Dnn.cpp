@@ -54,15 +54,20 @@ Result<std::unique_ptr<Dnn>> Dnn::openDescribed(const std::string &properties) {
   return dnn;
 }
 
+static StatusCode codeOf(cudnnStatus_t status) {
+  if (status == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED)
+    return StatusCode::ResourceExhausted;
+  bool lacks = CUDNN_STATUS_CATEGORY(status) == CUDNN_STATUS_NOT_SUPPORTED;
+  return lacks ? StatusCode::Unsupported : StatusCode::Internal;
+}
+
 Status Dnn::check(cudnnStatus_t status, const char *call) const {
   if (status == CUDNN_STATUS_SUCCESS)
     return Status();
   std::array<char, 512> why = {};
   cudnnGetLastErrorString(why.data(), why.size());
-  bool lacks = CUDNN_STATUS_CATEGORY(status) == CUDNN_STATUS_NOT_SUPPORTED;
-  return makeError(lacks ? StatusCode::Unsupported : StatusCode::Internal, call,
-                   ": ", cudnnGetErrorString(status), why[0] ? ": " : "",
-                   why.data());
+  return makeError(codeOf(status), call, ": ", cudnnGetErrorString(status),
+                   why[0] ? ": " : "", why.data());
 }
 
 std::string Dnn::printVersion() const {

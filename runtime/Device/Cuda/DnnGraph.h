@@ -58,8 +58,7 @@ public:
   /// The spec's kind decides which of the three is the result.
   void convolve(const kernels::ConvolutionSpec &spec, Tensor source,
                 Tensor filter, Tensor destination);
-  void pool(const kernels::PoolingSpec &spec, Tensor source,
-            Tensor destination);
+  void pool(const kernels::PoolingSpec &spec, Tensor image, Tensor pooled);
   /// Moments and parameters of a batch norm, numbers per channel.
   struct Channels {
     Tensor mean, inverse, scale, bias;

@@ -1,4 +1,5 @@
 #include "runtime/Device/Cuda/DnnPlans.h"
+#include "runtime/Device/Cuda/Advice.h"
 
 #include <algorithm>
 #include <array>
@@ -214,6 +215,15 @@ ExecutableResult DnnPlans::make(std::shared_ptr<DnnGraph> graph,
   last = plan->workspaceBytes;
   return std::unique_ptr<Executable>(
       std::make_unique<DnnExecutable>(plan, std::move(graph), variant));
+}
+
+ExecutableResult DnnPlans::advise(ExecutableResult made,
+                                  const std::string &what,
+                                  const std::string &variable) const {
+  if (made.ok())
+    return made;
+  return adviseOnLack(made.status(), "cuDNN " + dnn->printVersion(), what,
+                      variable);
 }
 
 /// All engines that the library knows for the graph, in its order: by its model

@@ -42,6 +42,12 @@ public:
   ExecutableResult make(std::shared_ptr<DnnGraph> graph, void *workspace,
                         uint64_t workspaceBytes);
 
+  /// `made`, or where the library lacks it, an error that says so of `what` it
+  /// was to compute, and names the `variable` that leaves it to generated
+  /// kernels.
+  ExecutableResult advise(ExecutableResult made, const std::string &what,
+                          const std::string &variable) const;
+
   /// Of the plan that the last make() took.
   uint64_t lastWorkspaceBytes() const { return last; }
 

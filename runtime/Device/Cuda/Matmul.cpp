@@ -37,9 +37,11 @@ struct Cublaslt {
   Status check(cublasStatus_t status, const char *call) const {
     if (status == CUBLAS_STATUS_SUCCESS)
       return Status();
-    bool lacks = status == CUBLAS_STATUS_NOT_SUPPORTED;
-    return makeError(lacks ? StatusCode::Unsupported : StatusCode::Internal,
-                     call, ": ", cublasLtGetStatusString(status));
+    StatusCode code =
+        status == CUBLAS_STATUS_NOT_SUPPORTED  ? StatusCode::Unsupported
+        : status == CUBLAS_STATUS_ALLOC_FAILED ? StatusCode::ResourceExhausted
+                                               : StatusCode::Internal;
+    return makeError(code, call, ": ", cublasLtGetStatusString(status));
   }
 
   Status load() {

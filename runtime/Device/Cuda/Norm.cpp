@@ -86,13 +86,9 @@ ExecutableResult makeNorm(DnnPlans &plans, const NormLaunch &launch) {
     builder.backward();
   else
     builder.forward();
-  ExecutableResult made =
-      plans.make(std::move(graph), launch.workspace, launch.workspaceBytes);
-  if (!made.ok())
-    return adviseOnLack(made.status(),
-                        "cuDNN " + plans.library().printVersion(),
-                        describe(launch.spec), "ZC_CUDA_NORMS");
-  return made;
+  return plans.advise(
+      plans.make(std::move(graph), launch.workspace, launch.workspaceBytes),
+      describe(launch.spec), "ZC_CUDA_NORMS");
 }
 
 } // namespace zc::cuda

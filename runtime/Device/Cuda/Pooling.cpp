@@ -4,24 +4,25 @@
 namespace zc::cuda {
 
 static std::string describe(const kernels::PoolingSpec &spec) {
-  return strCat("the largest of windows ", printDims(spec.window), " in ",
-                printType(spec.source.type), ", images ",
-                printDims(spec.source.dims));
+  using kernels::PoolingKind;
+  const char *which = spec.kind == PoolingKind::Maximum ? "the largest"
+                      : spec.kind == PoolingKind::Average
+                          ? "the average"
+                          : "the gradient of the average";
+  return strCat(which, " of windows ", printDims(spec.window), " in ",
+                printType(spec.image.type), ", images ",
+                printDims(spec.image.dims));
 }
 
 ExecutableResult makePooling(DnnPlans &plans, const PoolingLaunch &launch) {
   const kernels::PoolingSpec &spec = launch.spec;
   auto graph = std::make_shared<DnnGraph>(plans.library(),
                                           DnnGraph::Rounding::FixedOrder);
-  DnnGraph::Tensor source = graph->inMemory(spec.source, launch.source),
-                   destination =
-                       graph->inMemory(spec.destination, launch.destination);
-  graph->pool(spec, source, destination);
-  ExecutableResult made = plans.make(std::move(graph), nullptr, 0);
-  if (!made.ok())
-    return adviseOnLack(made.status(), "cuDNN", describe(spec),
-                        "ZC_CUDA_POOLING");
-  return made;
+  DnnGraph::Tensor image = graph->inMemory(spec.image, launch.image),
+                   pooled = graph->inMemory(spec.pooled, launch.pooled);
+  graph->pool(spec, image, pooled);
+  return plans.advise(plans.make(std::move(graph), nullptr, 0), describe(spec),
+                      "ZC_CUDA_POOLING");
 }
 
 } // namespace zc::cuda

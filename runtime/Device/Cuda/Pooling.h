@@ -1,4 +1,4 @@
-// Max pooling by cuDNN.
+// Pooling by cuDNN.
 #ifndef ZC_RUNTIME_DEVICE_CUDA_POOLING_H
 #define ZC_RUNTIME_DEVICE_CUDA_POOLING_H
 

@@ -249,30 +249,6 @@ func.func @conv_filter_grad_element(%x: tensor<1x2x5xf32>, %g: tensor<1x4x3xf32>
 
 // -----
 
-func.func @max_pool_dims(%x: tensor<2x5xf32>) {
-  // expected-error @below {{image is 'tensor<2x5xf32>', expected 1 to 3 spatial dims}}
-  %0 = train.max_pool %x {window = array<i64>, strides = array<i64>, dilations = array<i64>, pads_low = array<i64>, pads_high = array<i64>} : (tensor<2x5xf32>) -> tensor<2x5xf32>
-  return
-}
-
-// -----
-
-func.func @max_pool_pads(%x: tensor<1x2x5xf32>) {
-  // expected-error @below {{pads_low has an entry of -1, expected at least 0}}
-  %0 = train.max_pool %x {window = array<i64: 2>, strides = array<i64: 1>, dilations = array<i64: 1>, pads_low = array<i64: -1>, pads_high = array<i64: 0>} : (tensor<1x2x5xf32>) -> tensor<1x2x3xf32>
-  return
-}
-
-// -----
-
-func.func @max_pool_grad_output(%x: tensor<1x2x5xf32>, %y: tensor<1x2x5xf32>) {
-  // expected-error @below {{output is 'tensor<1x2x5xf32>', expected 'tensor<1x2x4xf32>'}}
-  %0 = train.max_pool_grad %x, %y, %y {window = array<i64: 2>, strides = array<i64: 1>, dilations = array<i64: 1>, pads_low = array<i64: 0>, pads_high = array<i64: 0>} : (tensor<1x2x5xf32>, tensor<1x2x5xf32>, tensor<1x2x5xf32>) -> tensor<1x2x5xf32>
-  return
-}
-
-// -----
-
 func.func @matmul_inner(%a: tensor<2x3xf32>, %b: tensor<4x5xf32>) {
   // expected-error @below {{contracts 3 with 4 elements}}
   %0 = train.matmul %a, %b : (tensor<2x3xf32>, tensor<4x5xf32>) -> tensor<2x5xf32>

@@ -122,6 +122,10 @@ func.func @contractions(%0: tensor<4x3xf32>, %1: tensor<4x5xf32>, %2: tensor<2x3
   %r4 = train.max_pool %2 {dilations = array<i64: 1, 1>, pads_high = array<i64: 0, 0>, pads_low = array<i64: 0, 0>, strides = array<i64: 2, 2>, window = array<i64: 2, 2>} : (tensor<2x3x8x8xf32>) -> tensor<2x3x4x4xf32>
   // CHECK: train.max_pool_grad %{{.*}}, %{{.*}}, %{{.*}} {dilations = array<i64: 1, 1>, pads_high = array<i64: 0, 0>, pads_low = array<i64: 0, 0>, strides = array<i64: 2, 2>, window = array<i64: 2, 2>} : (tensor<2x3x8x8xf32>, tensor<2x3x4x4xf32>, tensor<2x3x4x4xf32>) -> tensor<2x3x8x8xf32>
   %r5 = train.max_pool_grad %2, %5, %5 {dilations = array<i64: 1, 1>, pads_high = array<i64: 0, 0>, pads_low = array<i64: 0, 0>, strides = array<i64: 2, 2>, window = array<i64: 2, 2>} : (tensor<2x3x8x8xf32>, tensor<2x3x4x4xf32>, tensor<2x3x4x4xf32>) -> tensor<2x3x8x8xf32>
+  // CHECK: train.average_pool %{{.*}} {channels_last, count_include_pad, pads_high = array<i64: 1, 0>, pads_low = array<i64: 0, 1>, strides = array<i64: 1, 1>, window = array<i64: 3, 2>} : (tensor<2x3x8x8xf32>) -> tensor<2x2x8x8xf32>
+  %r6 = train.average_pool %2 {channels_last, count_include_pad, pads_high = array<i64: 1, 0>, pads_low = array<i64: 0, 1>, strides = array<i64: 1, 1>, window = array<i64: 3, 2>} : (tensor<2x3x8x8xf32>) -> tensor<2x2x8x8xf32>
+  // CHECK: train.average_pool_grad %{{.*}} {channels_last, pads_high = array<i64: 1, 0>, pads_low = array<i64: 0, 1>, strides = array<i64: 1, 1>, window = array<i64: 3, 2>} : (tensor<2x2x8x8xf32>) -> tensor<2x3x8x8xf32>
+  %r7 = train.average_pool_grad %r6 {channels_last, pads_high = array<i64: 1, 0>, pads_low = array<i64: 0, 1>, strides = array<i64: 1, 1>, window = array<i64: 3, 2>} : (tensor<2x2x8x8xf32>) -> tensor<2x3x8x8xf32>
   return
 }
 

@@ -128,3 +128,38 @@ func.func @pools(%i: tensor<2x8x8x16xbf16>, %c: tensor<2x16x8x8xf32>, %l: tensor
   }
   return %0, %1, %2, %3, %4, %5, %6#0, %6#1 : tensor<2x4x4x16xbf16>, tensor<2x16x4x4xf32>, tensor<2x3x3x16xbf16>, tensor<2x4x4x16xbf16>, tensor<2x6x6x16xbf16>, tensor<2x16x4xf32>, tensor<2x4x4x16xbf16>, tensor<2x4x4x16xi8>
 }
+
+// Tests that averages and their gradients do, unless padded on one side.
+// CHECK-LABEL: func.func @averages
+// CHECK-COUNT-2: library = "cudnn.pooling"
+// CHECK-NOT: library
+// POOLING-LABEL: func.func @averages
+// POOLING-NOT: library
+func.func @averages(%i: tensor<2x8x8x16xbf16>, %g: tensor<2x16x4x4xf32>, %l: tensor<2x4x4x16xbf16>)
+    -> (tensor<2x4x4x16xbf16>, tensor<2x16x8x8xf32>, tensor<2x4x4x16xbf16>, tensor<2x8x8x16xbf16>) {
+  %0 = train.fused(%i) : (tensor<2x8x8x16xbf16>) -> tensor<2x4x4x16xbf16> {
+  ^bb0(%x: tensor<2x8x8x16xbf16>):
+    %r = train.average_pool %x {window = array<i64: 3, 3>, strides = array<i64: 2, 2>, pads_low = array<i64: 1, 1>, pads_high = array<i64: 1, 1>, channels_last}
+        : (tensor<2x8x8x16xbf16>) -> tensor<2x4x4x16xbf16>
+    train.yield %r : tensor<2x4x4x16xbf16>
+  }
+  %1 = train.fused(%g) : (tensor<2x16x4x4xf32>) -> tensor<2x16x8x8xf32> {
+  ^bb0(%x: tensor<2x16x4x4xf32>):
+    %r = train.average_pool_grad %x {window = array<i64: 2, 2>, strides = array<i64: 2, 2>, pads_low = array<i64: 0, 0>, pads_high = array<i64: 0, 0>, count_include_pad}
+        : (tensor<2x16x4x4xf32>) -> tensor<2x16x8x8xf32>
+    train.yield %r : tensor<2x16x8x8xf32>
+  }
+  %2 = train.fused(%i) : (tensor<2x8x8x16xbf16>) -> tensor<2x4x4x16xbf16> {
+  ^bb0(%x: tensor<2x8x8x16xbf16>):
+    %r = train.average_pool %x {window = array<i64: 3, 3>, strides = array<i64: 2, 2>, pads_low = array<i64: 0, 0>, pads_high = array<i64: 1, 1>, channels_last}
+        : (tensor<2x8x8x16xbf16>) -> tensor<2x4x4x16xbf16>
+    train.yield %r : tensor<2x4x4x16xbf16>
+  }
+  %3 = train.fused(%l) : (tensor<2x4x4x16xbf16>) -> tensor<2x8x8x16xbf16> {
+  ^bb0(%x: tensor<2x4x4x16xbf16>):
+    %r = train.average_pool_grad %x {window = array<i64: 3, 3>, strides = array<i64: 2, 2>, pads_low = array<i64: 0, 0>, pads_high = array<i64: 1, 1>, channels_last}
+        : (tensor<2x4x4x16xbf16>) -> tensor<2x8x8x16xbf16>
+    train.yield %r : tensor<2x8x8x16xbf16>
+  }
+  return %0, %1, %2, %3 : tensor<2x4x4x16xbf16>, tensor<2x16x8x8xf32>, tensor<2x4x4x16xbf16>, tensor<2x8x8x16xbf16>
+}

@@ -209,6 +209,29 @@ static void addPools(std::vector<OpCase> &cases) {
       "2x2x4", "2x2x4");
 }
 
+static void addAverages(std::vector<OpCase> &cases) {
+  auto add = [&](const std::string &attrs, const std::string &image,
+                 const std::string &pooled) {
+    std::string from = "tensor<" + image + "xf64>";
+    std::string to = "tensor<" + pooled + "xf64>";
+    for (const char *counts : {"", ", count_include_pad"}) {
+      std::string all = "{" + attrs + counts + "} : (";
+      cases.push_back({"train.average_pool %0 " + all + from + ") -> " + to});
+      cases.push_back(
+          {"train.average_pool_grad %0 " + all + to + ") -> " + from});
+    }
+  };
+  add("window = array<i64: 3, 2>, strides = array<i64: 2, 1>, pads_low = "
+      "array<i64: 1, 0>, pads_high = array<i64: 1, 1>",
+      "2x3x5x4", "2x3x3x4");
+  add("window = array<i64: 2, 3>, strides = array<i64: 3, 2>, pads_low = "
+      "array<i64: 0, 2>, pads_high = array<i64: 1, 1>, channels_last",
+      "2x4x4x3", "2x2x3x3");
+  add("window = array<i64: 3>, strides = array<i64: 1>, pads_low = array<i64: "
+      "1>, pads_high = array<i64: 1>",
+      "2x2x4", "2x2x4");
+}
+
 static void addNorms(std::vector<OpCase> &cases) {
   for (const char *dim : {"0", "1", "2"})
     cases.push_back({std::string("train.softmax %0 {dim = ") + dim +
@@ -345,6 +368,7 @@ const std::vector<OpCase> &opCases() {
     addMatmuls(all);
     addConvolutions(all);
     addPools(all);
+    addAverages(all);
     addNorms(all);
     addChannelSums(all);
     addAttention(all);

@@ -318,8 +318,8 @@ TEST(Verify, ChecksPoolings) {
         operand->add_strides(1);
       }
     };
-    set(call->mutable_source(), {1, 2, 6, 6});
-    set(call->mutable_destination(), {1, 2, 3, 3});
+    set(call->mutable_image(), {1, 2, 6, 6});
+    set(call->mutable_pooled(), {1, 2, 3, 3});
     for (int i = 0; i < 2; ++i) {
       call->add_window(3);
       call->add_strides(2);
@@ -328,15 +328,16 @@ TEST(Verify, ChecksPoolings) {
     return call;
   };
   expectMessage("unsuitable types", [&](auto &m) { add(m); });
+  expectMessage("it is of no kind",
+                [&](auto &m) { add(m)->set_kind(plan::PoolingKind(7)); });
   expectMessage("it pools", [&](auto &m) { add(m)->set_strides(1, 0); });
   expectMessage("it pools", [&](auto &m) { add(m)->set_strides(0, 1); });
   expectMessage("it pools", [&](auto &m) { add(m)->set_pads(0, -1); });
   expectMessage("it pools", [&](auto &m) { add(m)->set_pads(1, 3); });
   expectMessage("it pools", [&](auto &m) { add(m)->set_window(0, 1l << 62); });
   expectMessage("it pools", [&](auto &m) { add(m)->add_window(1); });
-  expectMessage("it pools", [&](auto &m) {
-    add(m)->mutable_destination()->set_dims(1, 3);
-  });
+  expectMessage("it pools",
+                [&](auto &m) { add(m)->mutable_pooled()->set_dims(1, 3); });
 }
 
 TEST(Verify, ChecksNorms) {

@@ -14,6 +14,7 @@ namespace zc {
 namespace {
 
 using kernels::ElementType;
+using kernels::PoolingKind;
 
 /// Images [2, 3, 5, 6], windows of 3 x 2 in steps of 2, padded by 1 and 0: to
 /// [2, 3, 3, 3].
@@ -28,8 +29,8 @@ protected:
     launch.spec.window = {3, 2};
     launch.spec.strides = {2, 2};
     launch.spec.pads = {1, 0};
-    launch.source = x.data();
-    launch.destination = y.data();
+    launch.image = x.data();
+    launch.pooled = y.data();
     describe(false);
   }
   void TearDown() override { ::unsetenv("ZC_FAKE_CUDNN_NO_PLAN"); }
@@ -39,9 +40,8 @@ protected:
       return channelsLast ? std::vector<int64_t>{h * w * kC, 1, w * kC, kC}
                           : std::vector<int64_t>{kC * h * w, h * w, w, 1};
     };
-    launch.spec.source = {ElementType::F32, {kN, kC, kH, kW}, strides(kH, kW)};
-    launch.spec.destination = {
-        ElementType::F32, {kN, kC, kO, kO}, strides(kO, kO)};
+    launch.spec.image = {ElementType::F32, {kN, kC, kH, kW}, strides(kH, kW)};
+    launch.spec.pooled = {ElementType::F32, {kN, kC, kO, kO}, strides(kO, kO)};
   }
 
   static size_t at(const kernels::StridedTensor &tensor, int64_t n, int64_t c,
@@ -50,28 +50,50 @@ protected:
     return size_t(n * s[0] + c * s[1] + h * s[2] + w * s[3]);
   }
 
-  float largest(int64_t n, int64_t c, int64_t h, int64_t w) {
-    float result = -std::numeric_limits<float>::infinity();
+  /// Where the elements lie that a window has on the image.
+  std::vector<size_t> elements(int64_t n, int64_t c, int64_t h, int64_t w) {
+    std::vector<size_t> places;
     for (int64_t i = std::max<int64_t>(2 * h - 1, 0);
          i < std::min<int64_t>(2 * h + 2, kH); ++i)
-      for (int64_t j = 2 * w; j < 2 * w + 2; ++j) {
-        float value = x[at(launch.spec.source, n, c, i, j)];
-        result = std::isnan(value) || value > result ? value : result;
-      }
+      for (int64_t j = 2 * w; j < 2 * w + 2; ++j)
+        places.push_back(at(launch.spec.image, n, c, i, j));
+    return places;
+  }
+
+  float largest(int64_t n, int64_t c, int64_t h, int64_t w) {
+    float result = -std::numeric_limits<float>::infinity();
+    for (size_t place : elements(n, c, h, w))
+      result = std::isnan(x[place]) || x[place] > result ? x[place] : result;
     return result;
+  }
+
+  float divisor(int64_t n, int64_t c, int64_t h, int64_t w) {
+    return launch.spec.countIncludePad ? 6 : float(elements(n, c, h, w).size());
+  }
+
+  float average(int64_t n, int64_t c, int64_t h, int64_t w) {
+    double sum = 0;
+    for (size_t place : elements(n, c, h, w))
+      sum += double(x[place]);
+    return float(sum / double(divisor(n, c, h, w)));
   }
 
   void run() { CudaTest::run(launch); }
 
-  void expectLargest() {
+  template <typename F> static void forEachWindow(F visit) {
+    for (int64_t i = 0; i < kN * kC * kO * kO; ++i)
+      visit(i / (kC * kO * kO), i / (kO * kO) % kC, i / kO % kO, i % kO);
+  }
+
+  void expectResults() {
     y.fill(std::numeric_limits<float>::quiet_NaN()); // nothing is added to it
     run();
-    for (int64_t i = 0; i < kN * kC * kO * kO; ++i) {
-      int64_t n = i / (kC * kO * kO), c = i / (kO * kO) % kC, h = i / kO % kO,
-              w = i % kO;
-      EXPECT_EQ(y[at(launch.spec.destination, n, c, h, w)], largest(n, c, h, w))
+    forEachWindow([&](int64_t n, int64_t c, int64_t h, int64_t w) {
+      bool isMaximum = launch.spec.kind == PoolingKind::Maximum;
+      EXPECT_FLOAT_EQ(y[at(launch.spec.pooled, n, c, h, w)],
+                      isMaximum ? largest(n, c, h, w) : average(n, c, h, w))
           << n << ", " << c << ", " << h << ", " << w;
-    }
+    });
   }
 
   alignas(64) std::array<float, kN *kC *kH *kW> x = {};
@@ -83,7 +105,7 @@ protected:
 TEST_F(CudaPooling, EitherOrderInMemory) {
   for (bool channelsLast : {false, true}) {
     describe(channelsLast);
-    expectLargest();
+    expectResults();
   }
   EXPECT_NE(std::string(zcFakeCudaCalls())
                 .find("pool 3 1[2,3,5,6]f32@90,1,18,3 -> "
@@ -92,12 +114,46 @@ TEST_F(CudaPooling, EitherOrderInMemory) {
       << zcFakeCudaCalls();
 }
 
+TEST_F(CudaPooling, Averages) {
+  launch.spec.kind = PoolingKind::Average;
+  for (bool channelsLast : {false, true})
+    for (bool countIncludePad : {false, true}) {
+      describe(channelsLast);
+      launch.spec.countIncludePad = countIncludePad;
+      expectResults();
+    }
+}
+
+TEST_F(CudaPooling, GradientsOfAverages) {
+  launch.spec.kind = PoolingKind::AverageGradient;
+  for (size_t i = 0; i < y.size(); ++i)
+    y[i] = float(int(i * 29 % 53) - 20);
+  for (bool channelsLast : {false, true})
+    for (bool countIncludePad : {false, true}) {
+      describe(channelsLast);
+      launch.spec.countIncludePad = countIncludePad;
+      std::array<double, kN *kC *kH *kW> expected = {};
+      forEachWindow([&](int64_t n, int64_t c, int64_t h, int64_t w) {
+        for (size_t place : elements(n, c, h, w))
+          expected[place] += double(y[at(launch.spec.pooled, n, c, h, w)]) /
+                             double(divisor(n, c, h, w));
+      });
+      x.fill(std::numeric_limits<float>::quiet_NaN());
+      run();
+      for (size_t i = 0; i < x.size(); ++i)
+        EXPECT_FLOAT_EQ(x[i], float(expected[i])) << i;
+    }
+  EXPECT_NE(std::string(zcFakeCudaCalls()).find("pool's gradient 2 "),
+            std::string::npos)
+      << zcFakeCudaCalls();
+}
+
 TEST_F(CudaPooling, NotANumberIsTheLargest) {
-  x[at(launch.spec.source, 1, 2, 3, 4)] =
+  x[at(launch.spec.image, 1, 2, 3, 4)] =
       std::numeric_limits<float>::quiet_NaN();
   run();
-  EXPECT_TRUE(std::isnan(y[at(launch.spec.destination, 1, 2, 1, 2)]));
-  EXPECT_FALSE(std::isnan(y[at(launch.spec.destination, 1, 2, 0, 0)]));
+  EXPECT_TRUE(std::isnan(y[at(launch.spec.pooled, 1, 2, 1, 2)]));
+  EXPECT_FALSE(std::isnan(y[at(launch.spec.pooled, 1, 2, 0, 0)]));
 }
 
 TEST_F(CudaPooling, SixteenBits) {
@@ -106,11 +162,11 @@ TEST_F(CudaPooling, SixteenBits) {
   std::array<BFloat16, kN * kC * kO * kO> results;
   for (size_t i = 0; i < x.size(); ++i)
     narrow[i] = BFloat16(x[i]); // whole numbers up to 101 are exact
-  launch.spec.source.type = launch.spec.destination.type = ElementType::BF16;
-  launch.source = narrow.data();
-  launch.destination = results.data();
+  launch.spec.image.type = launch.spec.pooled.type = ElementType::BF16;
+  launch.image = narrow.data();
+  launch.pooled = results.data();
   run();
-  EXPECT_EQ(float(results[at(launch.spec.destination, 1, 1, 2, 2)]),
+  EXPECT_EQ(float(results[at(launch.spec.pooled, 1, 1, 2, 2)]),
             largest(1, 1, 2, 2));
 }
 
@@ -119,11 +175,27 @@ TEST_F(CudaPooling, WhatTheLibraryLacksIsAMessage) {
   auto made = device->prepare(launch);
   ASSERT_FALSE(made.ok());
   EXPECT_EQ(made.status().code(), StatusCode::Unsupported);
-  EXPECT_EQ(made.status().message(),
-            "cuDNN does not compute the largest of windows [3, 2] in float32, "
-            "images [2, 3, 5, 6]: none of cuDNN's 0 engines has a plan; "
-            "generated kernels do if the model is compiled with "
-            "ZC_CUDA_POOLING=0 in the environment");
+  EXPECT_EQ(
+      made.status().message(),
+      "cuDNN 9.19.0 does not compute the largest of windows [3, 2] in float32, "
+      "images [2, 3, 5, 6]: none of cuDNN's 0 engines has a plan; "
+      "generated kernels do if the model is compiled with "
+      "ZC_CUDA_POOLING=0 in the environment");
+}
+
+TEST_F(CudaPooling, NoMemoryForTheLibraryIsAMessage) {
+  ::setenv("ZC_FAKE_CUDNN_CREATE", "4004", 1);
+  auto made = device->prepare(launch);
+  ::unsetenv("ZC_FAKE_CUDNN_CREATE");
+  ASSERT_FALSE(made.ok());
+  EXPECT_EQ(made.status().code(), StatusCode::ResourceExhausted);
+  std::string message = made.status().message();
+  EXPECT_EQ(message.find("cudnnCreate: "), 0u) << message;
+  EXPECT_NE(message.find("; beside the plan's memory Fake GPU has "),
+            std::string::npos)
+      << message;
+  EXPECT_NE(message.find("compile with a smaller batch"), std::string::npos)
+      << message;
 }
 
 /// A convolution of [1, 2, 3, 3] with four filters of one tap.
@@ -136,7 +208,8 @@ protected:
     launch.source = memory.data();
     launch.filter = memory.data() + 32;
     launch.destination = memory.data() + 64;
-    launch.workspaceBytes = 1 << 20;
+    launch.workspace = workspace.data();
+    launch.workspaceBytes = workspace.size();
   }
   void TearDown() override {
     ::unsetenv("ZC_CUDA_TF32");
@@ -156,6 +229,7 @@ protected:
   }
 
   alignas(64) std::array<float, 128> memory = {};
+  alignas(256) std::array<char, 8192> workspace = {};
   ConvolutionLaunch launch = {};
 };
 

@@ -46,6 +46,8 @@ protected:
     launch.mean = mean.data();
     launch.inverse = inverse.data();
     launch.result = result.data();
+    launch.workspace = workspace.data();
+    launch.workspaceBytes = workspace.size();
   }
   void TearDown() override { ::unsetenv("ZC_FAKE_CUDNN_NO_PLAN"); }
 
@@ -91,6 +93,7 @@ protected:
   alignas(64) Image x, addend, grad, result;
   alignas(64) Channels scale, bias, mean = {}, inverse = {}, scaleGrad = {},
                                     biasGrad = {};
+  alignas(256) std::array<char, 8192> workspace = {};
   NormLaunch launch = {};
 };
 

@@ -14,6 +14,7 @@ namespace {
 
 using kernels::ConvolutionKind;
 using kernels::ElementType;
+using kernels::PoolingKind;
 using Numbers = std::vector<int64_t>;
 
 struct Gpu {
@@ -127,13 +128,19 @@ protected:
                       images.size},
             result = {images.samples, images.channels, images.results(),
                       images.results()};
-    launch.spec.source = {type, source, stridesOf(source, channelsLast)};
-    launch.spec.destination = {type, result, stridesOf(result, channelsLast)};
+    launch.spec.image = {type, source, stridesOf(source, channelsLast)};
+    launch.spec.pooled = {type, result, stridesOf(result, channelsLast)};
     launch.spec.window = {images.window, images.window};
     launch.spec.strides = {images.stride, images.stride};
     launch.spec.pads = {images.pad, images.pad};
-    launch.source = launch.destination = place();
-    expectPlan(makePooling(*plans, launch), 0);
+    launch.image = launch.pooled = place();
+    for (PoolingKind kind : {PoolingKind::Maximum, PoolingKind::Average,
+                             PoolingKind::AverageGradient}) {
+      launch.spec.kind = kind;
+      // Which of two divisors is taken where they differ.
+      launch.spec.countIncludePad = images.pad == 0 || channelsLast;
+      expectPlan(makePooling(*plans, launch), 0);
+    }
   }
 
   /// The norm, with and without an addend, and the gradients.
@@ -215,7 +222,7 @@ TEST_P(DnnPlansTest, ConvolutionsOfVolumes) {
   convolutions({2, 8, 16, 12, 3, 1, 1}, ElementType::BF16, 3);
 }
 
-TEST_P(DnnPlansTest, MaxPooling) {
+TEST_P(DnnPlansTest, Pooling) {
   for (ElementType type :
        {ElementType::BF16, ElementType::F16, ElementType::F32})
     for (bool channelsLast : {false, true}) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 
 using namespace zc::test;
@@ -25,8 +26,18 @@ int number(const char *variable, int usual) {
 int numRefused() { return number("ZC_FAKE_CUDNN_REFUSED", 0); }
 
 /// 0 multiplies on tensor cores, or as ZC_FAKE_CUDNN_NOTE says, the plan of 1
-/// needs more memory than there is, the sums of 2 are in no fixed order.
-int64_t workspaceOf(int engine) { return engine == 1 ? int64_t(1) << 40 : 0; }
+/// needs more memory than there is, the sums of 2 are in no fixed order. All
+/// but pooling need a workspace.
+int64_t workspaceOf(int engine, const std::vector<Operation> &operations) {
+  constexpr int64_t kUsual = 4096, kTooMuch = int64_t(1) << 40;
+  if (engine == 1)
+    return kTooMuch;
+  return operations.front().isPooling() ? 0 : kUsual;
+}
+
+std::vector<Operation> operationsOfPlan(const Descriptor &plan) {
+  return operationsOf(plan.part(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG));
+}
 
 int64_t giveNotes(int engine, cudnnBackendNumericalNote_t *notes) {
   if (engine != 0 && engine != 2)
@@ -70,7 +81,10 @@ void *zc::test::dnnStream() { return currentStream(); }
 
 extern "C" {
 
+/// Fails as ZC_FAKE_CUDNN_CREATE says.
 cudnnStatus_t cudnnCreate(cudnnHandle_t *handle) {
+  if (int failure = number("ZC_FAKE_CUDNN_CREATE", 0))
+    return cudnnStatus_t(failure);
   *handle = reinterpret_cast<cudnnHandle_t>(new int);
   return CUDNN_STATUS_SUCCESS;
 }
@@ -150,7 +164,8 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t descriptor,
   *count = 1;
   switch (name) {
   case CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE:
-    *static_cast<int64_t *>(values) = workspaceOf(own.engine);
+    *static_cast<int64_t *>(values) =
+        workspaceOf(own.engine, operationsOfPlan(own));
     return CUDNN_STATUS_SUCCESS;
   case CUDNN_ATTR_ENGINEHEUR_RESULTS:
     *count = giveEngines(own, requested, values);
@@ -172,8 +187,7 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t descriptor,
 
 cudnnStatus_t cudnnBackendExecute(cudnnHandle_t, cudnnBackendDescriptor_t plan,
                                   cudnnBackendDescriptor_t variant) {
-  std::vector<Operation> operations =
-      operationsOf(at(plan).part(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG));
+  std::vector<Operation> operations = operationsOfPlan(at(plan));
   Numbers ids = at(variant).list<int64_t>(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
   auto places = at(variant).list<void *>(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
   std::map<int64_t, void *> memory;
@@ -196,11 +210,17 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t, cudnnBackendDescriptor_t plan,
       }
     }
   }
+  auto bytes = size_t(workspaceOf(at(plan).engine, operations));
+  auto *workspace = at(variant).get<void *>(CUDNN_ATTR_VARIANT_PACK_WORKSPACE);
+  if (bytes > 0 && (!workspace || !isAligned(workspace, 256)))
+    return CUDNN_STATUS_BAD_PARAM;
   zc::test::enqueueFake(zc::test::dnnStream(),
                         "cudnnBackendExecute engine " +
                             std::to_string(at(plan).engine) + ": " +
                             operations.front().print(),
-                        [operations, memory, scalars] {
+                        [operations, memory, scalars, workspace, bytes] {
+                          if (bytes > 0)
+                            std::memset(workspace, 0xff, bytes); // not a number
                           zc::test::computeGraph(operations, memory);
                         });
   return CUDNN_STATUS_SUCCESS;

@@ -19,7 +19,7 @@ public:
     for (const Operation &op : operations)
       if (op.isConvolution())
         convolutionOf(op).run();
-      else if (op.type == CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR)
+      else if (op.isPooling())
         poolingOf(op).run();
       else if (op.isTrainingNorm() || op.isGivenNorm())
         normalize(op);
@@ -43,8 +43,12 @@ public:
     images.insert(images.begin() + int64_t(resultAt), imageOf(op.result));
     return {op.type, op.windows, images[0], images[1], images[2]};
   }
-  MaxPooling poolingOf(const Operation &op) const {
-    return {op.windows, imageOf(op.inputs[0]), imageOf(op.result)};
+  Pooling poolingOf(const Operation &op) const {
+    bool isGradient =
+        op.type == CUDNN_BACKEND_OPERATION_RESAMPLE_BWD_DESCRIPTOR;
+    Image given = imageOf(op.inputs[0]), made = imageOf(op.result);
+    return {cudnnResampleMode_t(op.mode), isGradient, op.windows,
+            isGradient ? made : given, isGradient ? given : made};
   }
 
 private:
@@ -274,7 +278,7 @@ bool isAttention(const std::vector<Operation> &operations) {
   return products == 2 || products == 5;
 }
 
-/// A convolution, or a max pooling, alone.
+/// A convolution, or a pooling, alone.
 bool isImageOperation(const std::vector<Operation> &operations) {
   if (operations.size() != 1)
     return false;
@@ -282,8 +286,7 @@ bool isImageOperation(const std::vector<Operation> &operations) {
   Engine engine(operations, {});
   if (op.isConvolution())
     return engine.convolutionOf(op).isSound();
-  return op.type == CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR &&
-         op.mode == CUDNN_RESAMPLE_MAXPOOL && engine.poolingOf(op).isSound();
+  return op.isPooling() && engine.poolingOf(op).isSound();
 }
 
 /// Images of 16 bits, channels last, a multiple of 8 of them.

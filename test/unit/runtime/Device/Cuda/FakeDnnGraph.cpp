@@ -24,8 +24,11 @@ void Operation::takeConvolution(const Descriptor &from,
              numbers(CUDNN_ATTR_CONVOLUTION_DILATIONS)};
 }
 
-void Operation::takePooling(const Descriptor &from) {
-  const Descriptor &kind = from.part(CUDNN_ATTR_OPERATION_RESAMPLE_FWD_DESC);
+void Operation::takePooling(const Descriptor &from,
+                            const cudnnBackendAttributeName_t (&names)[3]) {
+  inputs.push_back(GraphTensor::of(from.part(names[0])));
+  result = GraphTensor::of(from.part(names[1]));
+  const Descriptor &kind = from.part(names[2]);
   auto numbers = [&](cudnnBackendAttributeName_t name) {
     Numbers result;
     for (cudnnFraction_t fraction : kind.list<cudnnFraction_t>(name))
@@ -72,6 +75,28 @@ void Operation::takeNormGradient(const Descriptor &from) {
   result = GraphTensor::of(from.part(CUDNN_ATTR_OPERATION_NORM_BWD_DXDESC));
 }
 
+void Operation::takePointwise(const Descriptor &from) {
+  const Descriptor &kind =
+      from.part(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR);
+  mode = kind.get<int>(CUDNN_ATTR_POINTWISE_MODE);
+  propagatesNan = kind.has(CUDNN_ATTR_POINTWISE_NAN_PROPAGATION) &&
+                  kind.get<int>(CUDNN_ATTR_POINTWISE_NAN_PROPAGATION) ==
+                      CUDNN_PROPAGATE_NAN;
+  if (kind.has(CUDNN_ATTR_POINTWISE_AXIS))
+    axis = kind.get<int64_t>(CUDNN_ATTR_POINTWISE_AXIS);
+  for (cudnnBackendAttributeName_t name :
+       {CUDNN_ATTR_OPERATION_POINTWISE_DYDESC,
+        CUDNN_ATTR_OPERATION_POINTWISE_XDESC,
+        CUDNN_ATTR_OPERATION_POINTWISE_BDESC,
+        CUDNN_ATTR_OPERATION_POINTWISE_TDESC})
+    if (from.has(name))
+      inputs.push_back(GraphTensor::of(from.part(name)));
+  result =
+      GraphTensor::of(from.part(from.has(CUDNN_ATTR_OPERATION_POINTWISE_DYDESC)
+                                    ? CUDNN_ATTR_OPERATION_POINTWISE_DXDESC
+                                    : CUDNN_ATTR_OPERATION_POINTWISE_YDESC));
+}
+
 Operation Operation::of(const Descriptor &from) {
   Operation op;
   op.type = from.type;
@@ -80,25 +105,9 @@ Operation Operation::of(const Descriptor &from) {
       op.inputs.push_back(GraphTensor::of(from.part(name)));
   };
   switch (from.type) {
-  case CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR: {
-    const Descriptor &kind =
-        from.part(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR);
-    op.mode = kind.get<int>(CUDNN_ATTR_POINTWISE_MODE);
-    op.propagatesNan = kind.has(CUDNN_ATTR_POINTWISE_NAN_PROPAGATION) &&
-                       kind.get<int>(CUDNN_ATTR_POINTWISE_NAN_PROPAGATION) ==
-                           CUDNN_PROPAGATE_NAN;
-    if (kind.has(CUDNN_ATTR_POINTWISE_AXIS))
-      op.axis = kind.get<int64_t>(CUDNN_ATTR_POINTWISE_AXIS);
-    take(CUDNN_ATTR_OPERATION_POINTWISE_DYDESC);
-    take(CUDNN_ATTR_OPERATION_POINTWISE_XDESC);
-    take(CUDNN_ATTR_OPERATION_POINTWISE_BDESC);
-    take(CUDNN_ATTR_OPERATION_POINTWISE_TDESC);
-    op.result = GraphTensor::of(
-        from.part(from.has(CUDNN_ATTR_OPERATION_POINTWISE_DYDESC)
-                      ? CUDNN_ATTR_OPERATION_POINTWISE_DXDESC
-                      : CUDNN_ATTR_OPERATION_POINTWISE_YDESC));
+  case CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR:
+    op.takePointwise(from);
     break;
-  }
   case CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR:
     op.mode = from.part(CUDNN_ATTR_OPERATION_REDUCTION_DESC)
                   .get<int>(CUDNN_ATTR_REDUCTION_OPERATOR);
@@ -136,10 +145,14 @@ Operation Operation::of(const Descriptor &from) {
                        1);
     break;
   case CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR:
-    op.takePooling(from);
-    take(CUDNN_ATTR_OPERATION_RESAMPLE_FWD_XDESC);
-    op.result =
-        GraphTensor::of(from.part(CUDNN_ATTR_OPERATION_RESAMPLE_FWD_YDESC));
+    op.takePooling(from, {CUDNN_ATTR_OPERATION_RESAMPLE_FWD_XDESC,
+                          CUDNN_ATTR_OPERATION_RESAMPLE_FWD_YDESC,
+                          CUDNN_ATTR_OPERATION_RESAMPLE_FWD_DESC});
+    break;
+  case CUDNN_BACKEND_OPERATION_RESAMPLE_BWD_DESCRIPTOR:
+    op.takePooling(from, {CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DYDESC,
+                          CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DXDESC,
+                          CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DESC});
     break;
   case CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR:
     op.takeNorm(from);
@@ -177,6 +190,9 @@ std::string Operation::print() const {
     break;
   case CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR:
     text << "pool " << mode;
+    break;
+  case CUDNN_BACKEND_OPERATION_RESAMPLE_BWD_DESCRIPTOR:
+    text << "pool's gradient " << mode;
     break;
   case CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR:
     text << (isTrainingNorm() ? "norm" : "norm by moments");

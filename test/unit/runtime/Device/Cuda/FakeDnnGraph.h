@@ -150,6 +150,11 @@ struct Operation {
                CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR;
   }
 
+  bool isPooling() const {
+    return type == CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR ||
+           type == CUDNN_BACKEND_OPERATION_RESAMPLE_BWD_DESCRIPTOR;
+  }
+
   /// A batch norm with the batch's moments; with given ones; its gradient.
   bool isTrainingNorm() const {
     return type == CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR &&
@@ -164,12 +169,15 @@ struct Operation {
   }
 
 private:
+  void takePointwise(const Descriptor &from);
   /// Of a convolution: the operands in the order source, filter, destination,
   /// of which the one at `result` is that.
   void takeConvolution(const Descriptor &from,
                        const cudnnBackendAttributeName_t (&names)[4],
                        size_t result);
-  void takePooling(const Descriptor &from);
+  /// Names of the tensor that is given, the one that is made, the windows.
+  void takePooling(const Descriptor &from,
+                   const cudnnBackendAttributeName_t (&names)[3]);
   /// Inputs are image, scale, bias and epsilon, or mean and inverse deviation;
   /// of the gradient: image, scale, mean, inverse deviation, gradient.
   void takeNorm(const Descriptor &from);

@@ -1,5 +1,6 @@
 #include "test/unit/runtime/Device/Cuda/FakeDnnImages.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -84,14 +85,18 @@ void Convolution::run() const {
 // Pooling
 //===----------------------------------------------------------------------===//
 
-bool MaxPooling::isSound() const {
-  return windows.fit(source.dims, destination.dims) &&
-         source.dims[1] == destination.dims[1] &&
-         source.array.type == destination.array.type;
+bool Pooling::isSound() const {
+  bool isMaximum = mode == CUDNN_RESAMPLE_MAXPOOL;
+  return (isMaximum || mode == CUDNN_RESAMPLE_AVGPOOL_INCLUDE_PADDING ||
+          mode == CUDNN_RESAMPLE_AVGPOOL_EXCLUDE_PADDING) &&
+         !(isMaximum && isGradient) && windows.fit(image.dims, pooled.dims) &&
+         image.dims[1] == pooled.dims[1] &&
+         image.array.type == pooled.array.type;
 }
 
-double MaxPooling::largest(const std::vector<int64_t> &place) const {
-  double result = -std::numeric_limits<double>::infinity();
+std::vector<int64_t>
+Pooling::elementsAt(const std::vector<int64_t> &place) const {
+  std::vector<int64_t> elements;
   Image window = {windows.sizes, {}, {}};
   for (int64_t linear = 0; linear < window.numElements(); ++linear) {
     std::vector<int64_t> index = place, tap = window.indexOf(linear);
@@ -99,24 +104,59 @@ double MaxPooling::largest(const std::vector<int64_t> &place) const {
     for (size_t i = 0; i < tap.size(); ++i) {
       int64_t pixel =
           place[i + 2] * windows.strides[i] - windows.padsLow[i] + tap[i];
-      inside = inside && pixel >= 0 && pixel < source.dims[i + 2];
+      inside = inside && pixel >= 0 && pixel < image.dims[i + 2];
       index[i + 2] = pixel;
     }
-    if (!inside)
-      continue;
-    double value = source.array.get(source.place(index));
-    if (value > result || std::isnan(value))
-      result = value;
+    if (inside)
+      elements.push_back(image.place(index));
+  }
+  return elements;
+}
+
+double Pooling::divisor(size_t elements) const {
+  if (mode == CUDNN_RESAMPLE_AVGPOOL_EXCLUDE_PADDING)
+    return double(elements);
+  Image window = {windows.sizes, {}, {}};
+  return double(window.numElements());
+}
+
+double Pooling::largest(const std::vector<int64_t> &elements) const {
+  double result = -std::numeric_limits<double>::infinity();
+  for (int64_t element : elements) {
+    double value = image.array.get(element);
     if (std::isnan(value))
-      return result;
+      return value;
+    result = std::max(result, value);
   }
   return result;
 }
 
-void MaxPooling::run() const {
-  for (int64_t linear = 0; linear < destination.numElements(); ++linear) {
-    std::vector<int64_t> place = destination.indexOf(linear);
-    destination.array.set(destination.place(place), largest(place));
+void Pooling::runGradient() const {
+  std::vector<double> sums(size_t(image.numElements()), 0);
+  for (int64_t linear = 0; linear < pooled.numElements(); ++linear) {
+    std::vector<int64_t> place = pooled.indexOf(linear);
+    std::vector<int64_t> elements = elementsAt(place);
+    double share =
+        pooled.array.get(pooled.place(place)) / divisor(elements.size());
+    for (int64_t element : elements)
+      sums[size_t(element)] += share;
+  }
+  for (size_t i = 0; i < sums.size(); ++i)
+    image.array.set(int64_t(i), sums[i]);
+}
+
+void Pooling::run() const {
+  if (isGradient)
+    return runGradient();
+  for (int64_t linear = 0; linear < pooled.numElements(); ++linear) {
+    std::vector<int64_t> place = pooled.indexOf(linear);
+    std::vector<int64_t> elements = elementsAt(place);
+    double sum = 0;
+    for (int64_t element : elements)
+      sum += image.array.get(element);
+    pooled.array.set(pooled.place(place), mode == CUDNN_RESAMPLE_MAXPOOL
+                                              ? largest(elements)
+                                              : sum / divisor(elements.size()));
   }
 }
 

@@ -58,16 +58,23 @@ private:
   template <typename F> void forEach(F visit) const;
 };
 
-/// The largest of each window's elements, a NaN if there is one.
-struct MaxPooling {
+/// The largest of each window's elements, a NaN if there is one; their average;
+/// or from the gradient of the latter that of the image.
+struct Pooling {
+  cudnnResampleMode_t mode;
+  bool isGradient;
   Windows windows;
-  Image source, destination;
+  Image image, pooled;
 
   bool isSound() const;
   void run() const;
 
 private:
-  double largest(const std::vector<int64_t> &place) const;
+  /// Where the elements lie that the window at a place has on the image.
+  std::vector<int64_t> elementsAt(const std::vector<int64_t> &place) const;
+  double divisor(size_t elements) const;
+  double largest(const std::vector<int64_t> &elements) const;
+  void runGradient() const;
 };
 
 } // namespace zc::test

@@ -2,6 +2,8 @@
 #ifndef ZC_TEST_UNIT_RUNTIME_DEVICE_CUDA_FAKEDRIVER_H
 #define ZC_TEST_UNIT_RUNTIME_DEVICE_CUDA_FAKEDRIVER_H
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -10,6 +12,10 @@ extern "C" const char *zcFakeCudaCalls();
 extern "C" void zcFakeCudaForget();
 
 namespace zc::test {
+
+inline bool isAligned(const void *address, size_t bytes) {
+  return reinterpret_cast<uintptr_t>(address) % bytes == 0;
+}
 
 /// Does work of a library on a stream (a CUstream), or keeps it for the graph
 /// that the stream is captured into, and writes it down.

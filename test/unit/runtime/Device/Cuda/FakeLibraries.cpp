@@ -17,6 +17,7 @@ namespace {
 
 using zc::test::Array;
 using zc::test::arrayOf;
+using zc::test::isAligned;
 using zc::test::Type;
 
 struct Layout {
@@ -157,10 +158,6 @@ cublasStatus_t readValue(T &place, const void *value, size_t bytes) {
     return CUBLAS_STATUS_INVALID_VALUE;
   std::memcpy(&place, value, sizeof(place));
   return CUBLAS_STATUS_SUCCESS;
-}
-
-bool isAligned(const void *address, uint64_t bytes) {
-  return reinterpret_cast<uintptr_t>(address) % bytes == 0;
 }
 
 /// Types that go together: factors of one, their sum or float32.
@@ -377,7 +374,12 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t operation,
   std::string call = "cublasLtMatmul";
   if (product.operation.epilogue != CUBLASLT_EPILOGUE_DEFAULT)
     call += " epilogue " + std::to_string(int(product.operation.epilogue));
-  zc::test::enqueueFake(stream, call.c_str(), [=] { product.run(); });
+  size_t used = std::min<size_t>(workspaceBytes, 1 << 20);
+  zc::test::enqueueFake(stream, call.c_str(), [=] {
+    if (workspace)
+      std::memset(workspace, 0xff, used); // not a number
+    product.run();
+  });
   return CUBLAS_STATUS_SUCCESS;
 }
 
