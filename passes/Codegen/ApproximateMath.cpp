@@ -4,6 +4,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "passes/Codegen/Passes.h"
 
@@ -15,7 +16,53 @@ namespace zc {
 
 namespace {
 
+/// A float32 rounded to the nearest bfloat16, of two the even one; NaN stays
+/// NaN. The last operation on integers is no selection: LLVM would select among
+/// bfloat16, which on a processor with AVX2 alone makes calls.
+struct RoundToBFloat16 : public OpRewritePattern<arith::TruncFOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(arith::TruncFOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!getElementTypeOrSelf(op.getType()).isBF16() ||
+        !getElementTypeOrSelf(op.getIn().getType()).isF32())
+      return failure();
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    Type wide = withElement(op.getType(), b.getI32Type());
+    Type narrow = withElement(op.getType(), b.getI16Type());
+    auto constant = [&](int64_t value) -> Value {
+      auto number = b.getI32IntegerAttr(value);
+      if (auto vector = dyn_cast<VectorType>(wide))
+        return arith::ConstantOp::create(
+            b, DenseElementsAttr::get(vector, number.getValue()));
+      return arith::ConstantOp::create(b, number);
+    };
+    Value bits = arith::BitcastOp::create(b, wide, op.getIn());
+    Value isNan = arith::CmpFOp::create(b, arith::CmpFPredicate::UNO,
+                                        op.getIn(), op.getIn());
+    Value kept = arith::ShRUIOp::create(b, bits, constant(16));
+    Value odd = arith::AndIOp::create(b, kept, constant(1));
+    Value half = arith::AddIOp::create(b, odd, constant(0x7fff));
+    Value rounded = arith::ShRUIOp::create(
+        b, arith::AddIOp::create(b, bits, half), constant(16));
+    Value quiet =
+        arith::SelectOp::create(b, isNan, constant(0x7fc0), constant(0));
+    Value all = arith::OrIOp::create(b, rounded, quiet);
+    rewriter.replaceOpWithNewOp<arith::BitcastOp>(
+        op, op.getType(), arith::TruncIOp::create(b, narrow, all));
+    return success();
+  }
+
+private:
+  static Type withElement(Type type, Type element) {
+    auto vector = dyn_cast<VectorType>(type);
+    return vector ? Type(vector.clone(element)) : element;
+  }
+};
+
 struct ApproximateMath : public impl::ApproximateMathPassBase<ApproximateMath> {
+  using ApproximateMathPassBase::ApproximateMathPassBase;
+
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     populateMathPolynomialApproximationPatterns(patterns, [](StringRef name) {
@@ -26,7 +73,10 @@ struct ApproximateMath : public impl::ApproximateMathPassBase<ApproximateMath> {
     });
     // On most processors LLVM rounds to bfloat16 by calls; as shifts and sums
     // it is vectors everywhere, and the same bits.
-    arith::populateExpandBFloat16Patterns(patterns);
+    if (expandBFloat16) {
+      patterns.add<RoundToBFloat16>(&getContext(), /*benefit=*/2);
+      arith::populateExpandBFloat16Patterns(patterns);
+    }
     // Where the rounds end early, what is left is correct all the same.
     (void)applyPatternsGreedily(getOperation(), std::move(patterns));
   }

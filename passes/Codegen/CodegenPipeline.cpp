@@ -15,7 +15,8 @@ using namespace mlir;
 namespace zc {
 
 /// Kernel functions of any target, from linalg to loops of scalars.
-static void addLoopLowering(OpPassManager &function, bool foldViews) {
+static void addLoopLowering(OpPassManager &function, bool foldViews,
+                            bool expandBFloat16) {
   function.addPass(createConvertLinalgToLoopsPass());
   if (foldViews)
     function.addPass(memref::createFoldMemRefAliasOpsPass());
@@ -24,7 +25,9 @@ static void addLoopLowering(OpPassManager &function, bool foldViews) {
   function.addPass(createLoopInvariantCodeMotionPass());
   // Before LLVM sees them: scalar calls would keep loops from becoming vectors.
   // The same polynomials on every target.
-  function.addPass(createApproximateMathPass());
+  ApproximateMathPassOptions math;
+  math.expandBFloat16 = expandBFloat16;
+  function.addPass(createApproximateMathPass(math));
   function.addPass(createCanonicalizerPass());
   function.addPass(createCSEPass());
 }
@@ -39,7 +42,7 @@ static void addControlFlowLowering(OpPassManager &manager) {
 void buildKernelLoweringPipeline(OpPassManager &manager) {
   OpPassManager &function = manager.nest<func::FuncOp>();
   function.addPass(createCascadeSumsPass());
-  addLoopLowering(function, /*foldViews=*/true);
+  addLoopLowering(function, /*foldViews=*/true, /*expandBFloat16=*/true);
   addControlFlowLowering(manager);
   manager.addPass(math::createMathExpandOpsPass({{"roundeven"}}));
   manager.addPass(createConvertMathToLLVMPass());
@@ -66,8 +69,9 @@ void buildCodegenPipeline(OpPassManager &manager) {
 
 void buildDeviceLoweringPipeline(OpPassManager &manager) {
   // Neighbours are read as one where their addresses differ by a number: a
-  // block's own address stays one value.
-  addLoopLowering(manager.nest<gpu::GPUFuncOp>(), /*foldViews=*/false);
+  // block's own address stays one value. GPUs convert bfloat16 themselves.
+  addLoopLowering(manager.nest<gpu::GPUFuncOp>(), /*foldViews=*/false,
+                  /*expandBFloat16=*/false);
   addControlFlowLowering(manager);
   manager.addPass(createLowerDeviceMathPass());
   ConvertGpuOpsToNVVMOpsOptions bare;

@@ -72,6 +72,10 @@ def ApproximateMathPass : Pass<"zc-approximate-math"> {
     leave the loop scalar. The polynomials are MLIR's. float64 is left alone.
     Conversions of bfloat16 become shifts and sums of integers.
   }];
+  let options = [
+    Option<"expandBFloat16", "expand-bfloat16", "bool", "true",
+           "for processors that do not convert bfloat16">
+  ];
   let dependentDialects = ["::mlir::arith::ArithDialect",
     "::mlir::math::MathDialect", "::mlir::vector::VectorDialect"];
 }

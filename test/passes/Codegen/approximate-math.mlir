@@ -1,4 +1,5 @@
 // RUN: zc-opt %s --zc-approximate-math | FileCheck %s
+// RUN: zc-opt %s --zc-approximate-math=expand-bfloat16=0 | FileCheck %s --check-prefix=GPU
 
 // Tests that float32 functions become polynomials and float64 ones stay calls.
 // CHECK-LABEL: func.func @functions
@@ -14,10 +15,15 @@ func.func @functions(%x: f32, %y: f64) -> (f32, f32, f32, f64) {
   return %0, %1, %2, %3 : f32, f32, f32, f64
 }
 
-// Tests that bfloat16 is rounded to by integers, not by a call.
+// Tests that bfloat16 is rounded to by integers, not by a call, and that the
+// last of them does not select; GPUs do it themselves.
 // CHECK-LABEL: func.func @rounding
 // CHECK-NOT: arith.truncf
-// CHECK: arith.trunci %{{.*}} : i32 to i16
+// CHECK: %[[QUIET:.*]] = arith.select
+// CHECK: %[[ALL:.*]] = arith.ori %{{.*}}, %[[QUIET]]
+// CHECK: arith.trunci %[[ALL]] : i32 to i16
+// GPU-LABEL: func.func @rounding
+// GPU: arith.truncf %{{.*}} : f32 to bf16
 func.func @rounding(%x: f32) -> bf16 {
   %0 = arith.truncf %x : f32 to bf16
   return %0 : bf16
