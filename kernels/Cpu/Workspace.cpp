@@ -64,6 +64,19 @@ uint64_t filterCopyBytes(const Shape &shape) {
   return 4 * shape.taps * shape.groups * filters * channels;
 }
 
+/// Whether the library's kernels for AVX2 do not take a convolution whose
+/// channels are last: it then multiplies unfolded patches. They take channels
+/// and filters of groups by eights; without groups, only gradients of images in
+/// steps need it.
+bool isUnfoldedOnAvx2(const Shape &shape, ConvolutionKind kind) {
+  if (!shape.channelsLast || shape.taps == 1 || shape.depthwise)
+    return false;
+  bool odd = shape.channels % 8 != 0;
+  if (shape.groups > 1)
+    return odd || shape.filters % 8 != 0;
+  return odd && shape.strided && kind == ConvolutionKind::BackwardInput;
+}
+
 /// A slice of b in the library's blocked layout, and where there are several
 /// the columns of a that meet it.
 uint64_t packedBytes(const MatmulSpec &spec) {
@@ -155,9 +168,13 @@ uint64_t convolutionWorkspaceBound(const ConvolutionSpec &spec, int threads) {
     // Unfolded source patches of one image.
     perThread += (forward ? 4 : 8) * shape.channels *
                  saturatingProduct(shape.taps, shape.destinationPixels);
-  return std::max(
-      byTiles,
-      roundUp(saturatingProduct(team, perThread) + filter + 4 * kKiB, 64));
+  uint64_t shared = filter + 4 * kKiB;
+  if (isUnfoldedOnAvx2(shape, spec.kind))
+    (backwardFilter ? perThread : shared) +=
+        4 * shape.channels *
+        saturatingProduct(shape.taps, shape.destinationPixels);
+  return std::max(byTiles,
+                  roundUp(saturatingProduct(team, perThread) + shared, 64));
 }
 
 uint64_t attentionWorkspaceBound(const AttentionSpec &spec, int threads) {

@@ -8,7 +8,7 @@ import unittest
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
-from zctest import ZcTest
+from zctest import ZcTest, has_avx512
 
 BATCH, WIDTH = 512, 1024
 
@@ -60,7 +60,11 @@ class Allocation(ZcTest):
                 "--log", self.folder / "log.jsonl",
                 env={**os.environ, "ZC_ALLOCATION_LOG": str(log),
                      "LD_PRELOAD": os.environ["ZC_ALLOCATION_HOOK"]})
-        return [int(line.split()[1]) for line in log.read_text().splitlines()]
+        sizes = [int(line.split()[1]) for line in log.read_text().splitlines()]
+        # With AVX2 alone oneDNN's products take what they pack, of a bounded
+        # size, from the system each time.
+        packed = 0 if has_avx512() else 2 << 20
+        return [size for size in sizes if size > packed]
 
     def test_nothing_large_after_the_first_step(self):
         first = self.requests(1)

@@ -14,7 +14,8 @@ import unittest
 
 import numpy as np
 
-from zctest import Fixture, ZcTest, latest_step, load_tensors, read_log
+from zctest import (Fixture, ZcTest, has_avx512, latest_step, load_tensors,
+                    read_log)
 
 TYPICAL, MOST = 16, 80  # in units of what one factor is off by
 # What a rounded factor is off by at most.
@@ -155,7 +156,10 @@ class Lossless(Kept):
             with self.subTest(options=options):
                 peaks = self.check("vgg", *options, run=run,
                                    lists=("bits,sparse=0.6",))
-                if "--recompute" not in options:  # of which nothing is kept
+                # Of some nothing is kept; products in bfloat16 that become
+                # float32 ones need more than what is kept.
+                if "--recompute" not in options and (
+                        "bf16" not in options or has_avx512()):
                     self.assertLess(peaks["bits,sparse=0.6"], peaks["none"])
 
     def test_no_room(self):

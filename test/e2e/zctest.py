@@ -153,6 +153,11 @@ class ZcTest(unittest.TestCase):
                 lines[-1]["peak_bytes"])
 
 
+def has_avx512():
+    """Whether oneDNN multiplies bfloat16 here, in blocks that it plans."""
+    return "avx512f" in pathlib.Path("/proc/cpuinfo").read_text().split()
+
+
 def read_log(path):
     """The step lines of a --log file."""
     lines = [json.loads(line) for line in path.read_text().splitlines()]

@@ -121,6 +121,8 @@ TEST(Matmul, SlicesEqualNaiveLoops) {
   std::string error;
   auto whole = createMatmul(spec, matmulWorkspaceBound(spec, 2), &error);
   ASSERT_TRUE(whole) << error;
+  if (whole->workspaceBytes() == 0)
+    GTEST_SKIP() << "here the library wants no scratch memory";
   // One byte less than the first choice wants.
   uint64_t bytes = whole->workspaceBytes() - 1;
   auto sliced = createMatmul(spec, bytes, &error);
@@ -155,8 +157,9 @@ void expectPackedEqualsPlain(int64_t k, int64_t n, bool accumulate) {
       return c;
     }
     EXPECT_LE(primitive->workspaceBytes(), bound);
+    // With AVX2 alone the library has no such layout.
     EXPECT_EQ(primitive->implementation().find("packed") != std::string::npos,
-              matmulPackedRows(spec) > 0)
+              __builtin_cpu_supports("avx512f") && matmulPackedRows(spec) > 0)
         << primitive->implementation();
     GuardedWorkspace workspace(bound);
     void *operands[] = {a.data(), right.data(), c.data()};

@@ -64,7 +64,8 @@ TEST(Workspace, ConvolutionsKeepWithinTheirBounds) {
       {8, 512, 512, 7, 3, 1, 1},   {8, 128, 128, 28, 3, 2, 1},
       {8, 32, 32, 112, 3, 1, 32},  {8, 96, 96, 56, 3, 2, 96},
       {8, 128, 128, 28, 3, 1, 32}, {32, 1, 16, 28, 5, 1, 1},
-      {64, 3, 16, 32, 3, 1, 1},    {16, 100, 10, 14, 1, 1, 1}};
+      {64, 3, 16, 32, 3, 1, 1},    {16, 100, 10, 14, 1, 1, 1},
+      {8, 12, 64, 30, 7, 2, 1},    {2, 28, 64, 30, 3, 2, 2}};
   for (int threads : kTeams)
     for (auto [n, c, k, size, kernel, stride, groups] : shapes)
       for (ConvolutionKind kind :
