@@ -119,7 +119,7 @@ enum class PoolingKind : uint8_t {
 struct PoolingSpec {
   PoolingKind kind = PoolingKind::Maximum;
   StridedTensor image, pooled;
-  std::vector<int64_t> window, strides, pads; // the pads of both sides
+  std::vector<int64_t> window, strides, padsLow, padsHigh;
   bool countIncludePad = false;
 };
 

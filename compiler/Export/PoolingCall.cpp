@@ -25,8 +25,10 @@ void exportPooling(sched::LibraryCallOp op, const ProgramExport &program,
     call.add_window(size);
   for (int64_t stride : list("strides"))
     call.add_strides(stride);
-  for (int64_t pad : list("pads_low")) // as the high ones
-    call.add_pads(pad);
+  for (int64_t pad : list("pads_low"))
+    call.add_pads_low(pad);
+  for (int64_t pad : list("pads_high"))
+    call.add_pads_high(pad);
   call.set_count_include_pad(config.contains("count_include_pad"));
 }
 

@@ -22,7 +22,8 @@ PoolingLaunch makePoolingLaunch(const AddressMap &map,
   spec.pooled = makeStridedTensor(map, call.pooled());
   spec.window.assign(call.window().begin(), call.window().end());
   spec.strides.assign(call.strides().begin(), call.strides().end());
-  spec.pads.assign(call.pads().begin(), call.pads().end());
+  spec.padsLow.assign(call.pads_low().begin(), call.pads_low().end());
+  spec.padsHigh.assign(call.pads_high().begin(), call.pads_high().end());
   spec.countIncludePad = call.count_include_pad();
   launch.image = map.address(call.image().buffer());
   launch.pooled = map.address(call.pooled().buffer());

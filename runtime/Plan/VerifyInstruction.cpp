@@ -71,6 +71,21 @@ Status verifyOperand(const plan::Program &program,
   return Status();
 }
 
+/// An image or a filter: no more elements than its buffer has.
+Status verifyImage(const plan::Program &program,
+                   const plan::StridedOperand &operand, const char *name) {
+  ZC_RETURN_IF_ERROR(verifyOperand(program, operand, name));
+  ZC_ASSIGN_OR_RETURN(const plan::Buffer *buffer,
+                      bufferAt(program, operand.buffer()));
+  uint64_t elements = *elementCount(buffer->type()), count = 1;
+  for (int64_t dim : operand.dims())
+    if (__builtin_mul_overflow(count, uint64_t(dim), &count) ||
+        count > elements)
+      return bad(name, " is ", printDims(operand.dims()), " of a buffer of ",
+                 elements, " elements");
+  return Status();
+}
+
 Status verifyWorkspace(const plan::Program &program, uint32_t index) {
   ZC_ASSIGN_OR_RETURN(const plan::Buffer *buffer, bufferAt(program, index));
   if (buffer->type().dtype() != plan::U8 || buffer->type().dims_size() != 1)
@@ -214,10 +229,10 @@ Status verifyConvolution(const plan::Program &program,
                          const plan::ConvolutionCall &call) {
   if (!plan::ConvolutionKind_IsValid(call.kind()))
     return bad("it is of no kind");
-  ZC_RETURN_IF_ERROR(verifyOperand(program, call.source(), "the source"));
-  ZC_RETURN_IF_ERROR(verifyOperand(program, call.filter(), "the filter"));
+  ZC_RETURN_IF_ERROR(verifyImage(program, call.source(), "the source"));
+  ZC_RETURN_IF_ERROR(verifyImage(program, call.filter(), "the filter"));
   ZC_RETURN_IF_ERROR(
-      verifyOperand(program, call.destination(), "the destination"));
+      verifyImage(program, call.destination(), "the destination"));
   const auto &source = call.source().dims(), &filter = call.filter().dims(),
              &destination = call.destination().dims();
   int rank = source.size();
@@ -246,23 +261,24 @@ Status verifyConvolution(const plan::Program &program,
 
 Status verifyPooling(const plan::Program &program,
                      const plan::PoolingCall &call) {
-  ZC_RETURN_IF_ERROR(verifyOperand(program, call.image(), "the image"));
-  ZC_RETURN_IF_ERROR(verifyOperand(program, call.pooled(), "what is pooled"));
+  ZC_RETURN_IF_ERROR(verifyImage(program, call.image(), "the image"));
+  ZC_RETURN_IF_ERROR(verifyImage(program, call.pooled(), "what is pooled"));
   if (!plan::PoolingKind_IsValid(call.kind()))
     return bad("it is of no kind");
   const auto &image = call.image().dims(), &pooled = call.pooled().dims();
   int rank = image.size();
-  bool sound = (rank == 4 || rank == 5) && pooled.size() == rank &&
-               call.window_size() == rank - 2 &&
-               call.strides_size() == rank - 2 &&
-               call.pads_size() == rank - 2 && image[0] == pooled[0] &&
-               image[1] == pooled[1];
+  bool sound =
+      (rank == 4 || rank == 5) && pooled.size() == rank &&
+      call.window_size() == rank - 2 && call.strides_size() == rank - 2 &&
+      call.pads_low_size() == rank - 2 && call.pads_high_size() == rank - 2 &&
+      image[0] == pooled[0] && image[1] == pooled[1];
   for (int i = 0; sound && i < rank - 2; ++i) {
     int64_t window = call.window(i), stride = call.strides(i),
-            pad = call.pads(i);
-    sound = window >= 1 && window <= kMaxDim && stride >= 1 && pad >= 0 &&
-            pad < window && image[i + 2] + 2 * pad >= window &&
-            (image[i + 2] + 2 * pad - window) / stride + 1 == pooled[i + 2];
+            low = call.pads_low(i), high = call.pads_high(i);
+    sound = window >= 1 && window <= kMaxDim && stride >= 1 && low >= 0 &&
+            high >= 0 && low < window && high < window &&
+            image[i + 2] + low + high >= window &&
+            (image[i + 2] + low + high - window) / stride + 1 == pooled[i + 2];
   }
   if (!sound)
     return bad("it pools ", printDims(image), " in windows ",

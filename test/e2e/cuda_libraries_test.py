@@ -85,21 +85,24 @@ def make_images(path, rng):
 
 
 def make_averages(path, rng):
-    """Images [2, 3, 9, 9] through a convolution and three average pools, one
-    that counts its padding, one that does not, one of tiles."""
+    """Images [2, 3, 17, 17] through a convolution, padded at the end alone, and
+    three average pools: one that counts its padding, one that does not, at the
+    end alone too, one of tiles."""
     weights = [numpy_helper.from_array(
-        rng.normal(0, 0.5, (16, 3, 1, 1)).astype(np.float32), "filter")]
+        rng.normal(0, 0.2, (16, 3, 3, 3)).astype(np.float32), "filter")]
 
-    def average(of, result, size, stride, pad, **more):
+    def average(of, result, size, stride, pads, **more):
         return helper.make_node(
             "AveragePool", [of], [result], kernel_shape=[size] * 2,
-            strides=[stride] * 2, pads=[pad] * 4, **more)
-    nodes = [helper.make_node("Conv", ["x", "filter"], ["c"]),
-             average("c", "a", 3, 1, 1, count_include_pad=1),
+            strides=[stride] * 2, pads=pads, **more)
+    nodes = [helper.make_node("Conv", ["x", "filter"], ["c"], strides=[2, 2],
+                              pads=[0, 0, 1, 1]),
+             average("c", "a", 3, 1, [1] * 4, count_include_pad=1),
              helper.make_node("Relu", ["a"], ["r"]),
-             average("r", "b", 3, 2, 1), average("b", "t", 2, 2, 0),
+             average("r", "b", 3, 2, [0, 0, 1, 1]),
+             average("b", "t", 2, 2, [0] * 4),
              helper.make_node("GlobalAveragePool", ["t"], ["y"])]
-    save_model(path, nodes, (2, 3, 9, 9), (2, 16, 1, 1), weights)
+    save_model(path, nodes, (2, 3, 17, 17), (2, 16, 1, 1), weights)
 
 
 def make_norms(path, rng):
@@ -257,13 +260,14 @@ class Against(Fake):
         rng = np.random.default_rng(5)
         model, data = self.folder / "averages.onnx", self.folder / "data.npz"
         make_averages(model, rng)
-        np.savez(data, x=rng.normal(0, 1, (4, 3, 9, 9)).astype(np.float32),
+        np.savez(data, x=rng.normal(0, 1, (4, 3, 17, 17)).astype(np.float32),
                  labels=rng.normal(0, 1, (4, 16, 1, 1)).astype(np.float32))
         # Sums in another order; 8 bits rounded at different places.
         for precision, tolerance in (("fp32", 1e-5), ("bf16", 0.02)):
             expected = self.losses(model, "cpu", data, precision)
             losses = self.losses(model, "cuda", data, precision)
             calls = self.last_calls()
+            self.assertIn(": convolution 1[2,3,17,17]", calls)
             for kind in ("2", "4"):  # with padding, without
                 self.assertIn(f": pool {kind} ", calls)
                 self.assertIn(f": pool's gradient {kind} ", calls)

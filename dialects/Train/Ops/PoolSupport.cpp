@@ -1,5 +1,4 @@
-//===- PoolSupport.cpp - max_pool, average_pool
-//-----------------------------===//
+//===- PoolSupport.cpp - poolings and their gradients ---------------------===//
 #include "dialects/Train/Ops/PoolSupport.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"

@@ -1,5 +1,4 @@
-//===- PoolSupport.h - max_pool, average_pool ---------------------*- C++
-//-*-===//
+//===- PoolSupport.h - poolings and their gradients -------------*- C++ -*-===//
 #ifndef ZC_DIALECTS_TRAIN_OPS_POOLSUPPORT_H
 #define ZC_DIALECTS_TRAIN_OPS_POOLSUPPORT_H
 

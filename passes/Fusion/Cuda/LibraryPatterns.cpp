@@ -39,32 +39,23 @@ static bool hasMatrixTypes(Operation *op) {
                       [&](Type type) { return elementOf(type) == first; });
 }
 
-/// cuDNN pads both sides of a dim alike.
-template <typename Op> static bool isPaddedAlike(Op op) {
-  return op.getPadsLow() == op.getPadsHigh();
-}
-
 static bool isDnnConvolution(Operation *op) {
-  if (cast<ShapedType>(op->getOperand(0).getType()).getRank() < 4)
-    return false;
-  if (auto forward = dyn_cast<ConvOp>(op))
-    return isPaddedAlike(forward);
-  if (auto input = dyn_cast<ConvInputGradOp>(op))
-    return isPaddedAlike(input);
-  auto filter = dyn_cast<ConvFilterGradOp>(op);
-  return filter && isPaddedAlike(filter);
+  return isa<ConvOp, ConvInputGradOp, ConvFilterGradOp>(op) &&
+         cast<ShapedType>(op->getOperand(0).getType()).getRank() >= 4;
 }
 
-/// What cuDNN's pooling takes: both sides padded alike, every window on the
-/// image somewhere; it counts elements in 32 bits.
+/// What cuDNN's pooling takes: every window on the image somewhere; it counts
+/// elements in 32 bits.
 template <typename Op> static bool isDnnPooling(Op op, RankedTensorType image) {
+  auto areLess = [&](ArrayRef<int64_t> pads) {
+    return llvm::all_of(llvm::zip(pads, op.getWindow()), [](auto dim) {
+      auto [pad, window] = dim;
+      return pad < window;
+    });
+  };
   return image.getRank() >= 4 &&
          image.getNumElements() <= std::numeric_limits<int32_t>::max() &&
-         isPaddedAlike(op) &&
-         llvm::all_of(llvm::zip(op.getPadsLow(), op.getWindow()), [](auto dim) {
-           auto [pad, window] = dim;
-           return pad < window;
-         });
+         areLess(op.getPadsLow()) && areLess(op.getPadsHigh());
 }
 
 /// No windows with gaps. The gradient of maxima stays with generated kernels:

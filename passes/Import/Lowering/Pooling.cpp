@@ -195,6 +195,8 @@ namespace {
 /// An average over windows, with how many of their elements count.
 class Averager {
 public:
+  /// Windows that hang over the `given` pads, by ceil_mode, do not count what
+  /// they have there.
   Averager(NodeContext &context, const Windows &given)
       : build(context.build), image(context.operand(0)),
         shape(context.resultShape()), windows(given) {
@@ -213,10 +215,12 @@ public:
   Value run() {
     if (isWholeImage())
       return build.mean(image, spatialDims(), true);
-    if (isDense() && everyWindowIsOnImage())
-      if (bool all = areAllElements(counts); all || counts == onImage)
-        return pool(all);
-    return divideSlices();
+    if (!isDense() || !everyWindowIsOnImage())
+      return divideSlices();
+    if (counts == onImage)
+      return pool(/*countIncludePad=*/false);
+    return areAllElements(counts) ? pool(/*countIncludePad=*/true)
+                                  : divideSlices();
   }
 
 private:
@@ -230,8 +234,7 @@ private:
            areAllElements(onImage);
   }
   bool isDense() const {
-    return windows.rank() <= 3 &&
-           llvm::all_of(windows.dilations, [](int64_t d) { return d == 1; });
+    return llvm::all_of(windows.dilations, [](int64_t d) { return d == 1; });
   }
   bool everyWindowIsOnImage() const {
     return llvm::all_of(onImage, [](ArrayRef<double> dim) {
@@ -270,6 +273,8 @@ Value Averager::divideSlices() {
   Value result = sumWindows(build, image, windows, shape);
   double elements = 1;
   for (auto [dim, own] : llvm::enumerate(counts)) {
+    for (double &count : own) // the average of nothing is 0
+      count = std::max(count, 1.0);
     if (llvm::all_equal(own)) {
       elements *= own.front();
       continue;

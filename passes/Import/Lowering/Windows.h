@@ -18,7 +18,8 @@ struct Windows {
   }
   /// Windows along `dim` of `size` elements, not counting unfinished ones.
   int64_t count(unsigned dim, int64_t size) const {
-    return (size + low[dim] + high[dim] - span(dim)) / strides[dim] + 1;
+    int64_t slack = size + low[dim] + high[dim] - span(dim);
+    return slack < 0 ? 0 : slack / strides[dim] + 1;
   }
 };
 

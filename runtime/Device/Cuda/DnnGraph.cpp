@@ -275,8 +275,8 @@ void DnnGraph::pool(const kernels::PoolingSpec &spec, Tensor image,
       isMaximum ? CUDNN_NEG_INF_PAD : CUDNN_ZERO_PAD);
   set(windows, CUDNN_ATTR_RESAMPLE_SPATIAL_DIMS, CUDNN_TYPE_INT64, spatial);
   setFractions(windows, CUDNN_ATTR_RESAMPLE_WINDOW_DIMS, spec.window);
-  setFractions(windows, CUDNN_ATTR_RESAMPLE_PRE_PADDINGS, spec.pads);
-  setFractions(windows, CUDNN_ATTR_RESAMPLE_POST_PADDINGS, spec.pads);
+  setFractions(windows, CUDNN_ATTR_RESAMPLE_PRE_PADDINGS, spec.padsLow);
+  setFractions(windows, CUDNN_ATTR_RESAMPLE_POST_PADDINGS, spec.padsHigh);
   setFractions(windows, CUDNN_ATTR_RESAMPLE_STRIDES, spec.strides);
   finalize(windows);
   if (spec.kind == kernels::PoolingKind::AverageGradient) {

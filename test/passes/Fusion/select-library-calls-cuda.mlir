@@ -22,8 +22,8 @@ func.func @ops(%a: tensor<64x64xf32>, %h: tensor<64x64xbf16>, %i: tensor<2x8x8x1
   }
   %2 = train.fused(%i, %f) : (tensor<2x8x8x16xf32>, tensor<32x16x3x3xf32>) -> tensor<2x8x8x32xf32> {
   ^bb0(%x: tensor<2x8x8x16xf32>, %y: tensor<32x16x3x3xf32>):
-    %4 = train.conv %x, %y {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_low = array<i64: 1, 1>,
-        pads_high = array<i64: 1, 1>, groups = 1 : i64, channels_last}
+    %4 = train.conv %x, %y {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_low = array<i64: 0, 1>,
+        pads_high = array<i64: 2, 1>, groups = 1 : i64, channels_last}
         : (tensor<2x8x8x16xf32>, tensor<32x16x3x3xf32>) -> tensor<2x8x8x32xf32>
     train.yield %4 : tensor<2x8x8x32xf32>
   }
@@ -68,10 +68,13 @@ func.func @attention(%q: tensor<2x128x4x16xbf16>, %f: tensor<2x128x4x16xf32>, %s
 }
 
 // Tests that max pools of images go to cuDNN in either order in memory; not
-// with a dilation, padded on one side, with a window in the padding alone, of
-// one spatial dim; nor one that leaves places.
+// with a dilation, with a window in the padding alone, of one spatial dim; nor
+// one that leaves places.
 // CHECK-LABEL: func.func @pools
 // CHECK-COUNT-2: library = "cudnn.pooling"
+// CHECK-NOT: library
+// CHECK: dilations = array<i64: 2, 2>
+// CHECK: train.fused(%{{.*}}) {library = "cudnn.pooling"
 // CHECK-NOT: library
 // POOLING-LABEL: func.func @pools
 // POOLING-NOT: library
@@ -129,9 +132,9 @@ func.func @pools(%i: tensor<2x8x8x16xbf16>, %c: tensor<2x16x8x8xf32>, %l: tensor
   return %0, %1, %2, %3, %4, %5, %6#0, %6#1 : tensor<2x4x4x16xbf16>, tensor<2x16x4x4xf32>, tensor<2x3x3x16xbf16>, tensor<2x4x4x16xbf16>, tensor<2x6x6x16xbf16>, tensor<2x16x4xf32>, tensor<2x4x4x16xbf16>, tensor<2x4x4x16xi8>
 }
 
-// Tests that averages and their gradients do, unless padded on one side.
+// Tests that averages and their gradients do, also if padded on one side.
 // CHECK-LABEL: func.func @averages
-// CHECK-COUNT-2: library = "cudnn.pooling"
+// CHECK-COUNT-4: library = "cudnn.pooling"
 // CHECK-NOT: library
 // POOLING-LABEL: func.func @averages
 // POOLING-NOT: library

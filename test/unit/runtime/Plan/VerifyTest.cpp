@@ -323,17 +323,27 @@ TEST(Verify, ChecksPoolings) {
     for (int i = 0; i < 2; ++i) {
       call->add_window(3);
       call->add_strides(2);
-      call->add_pads(1);
+      call->add_pads_low(1);
+      call->add_pads_high(1);
     }
     return call;
   };
   expectMessage("unsuitable types", [&](auto &m) { add(m); });
   expectMessage("it is of no kind",
                 [&](auto &m) { add(m)->set_kind(plan::PoolingKind(7)); });
+  expectMessage("the image is [1048576, 2, 6, 6] of a buffer of", [&](auto &m) {
+    add(m)->mutable_image()->set_dims(0, 1 << 20);
+    step(m)
+        .mutable_instructions()
+        ->rbegin()
+        ->mutable_pooling()
+        ->mutable_image()
+        ->set_strides(0, 0);
+  });
   expectMessage("it pools", [&](auto &m) { add(m)->set_strides(1, 0); });
   expectMessage("it pools", [&](auto &m) { add(m)->set_strides(0, 1); });
-  expectMessage("it pools", [&](auto &m) { add(m)->set_pads(0, -1); });
-  expectMessage("it pools", [&](auto &m) { add(m)->set_pads(1, 3); });
+  expectMessage("it pools", [&](auto &m) { add(m)->set_pads_low(0, -1); });
+  expectMessage("it pools", [&](auto &m) { add(m)->set_pads_high(1, 3); });
   expectMessage("it pools", [&](auto &m) { add(m)->set_window(0, 1l << 62); });
   expectMessage("it pools", [&](auto &m) { add(m)->add_window(1); });
   expectMessage("it pools",

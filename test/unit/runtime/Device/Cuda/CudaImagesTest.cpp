@@ -28,7 +28,7 @@ protected:
       x[i] = float(int(i * 37 % 101) - 90); // most are below 0
     launch.spec.window = {3, 2};
     launch.spec.strides = {2, 2};
-    launch.spec.pads = {1, 0};
+    launch.spec.padsLow = launch.spec.padsHigh = {1, 0};
     launch.image = x.data();
     launch.pooled = y.data();
     describe(false);

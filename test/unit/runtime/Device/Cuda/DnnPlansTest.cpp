@@ -89,7 +89,10 @@ protected:
 
   struct Images {
     int64_t samples, channels, filters, size, window, stride, pad, groups = 1;
-    int64_t results() const { return (size + 2 * pad - window) / stride + 1; }
+    int64_t padMore = 0; // at the end
+    int64_t results() const {
+      return (size + 2 * pad + padMore - window) / stride + 1;
+    }
   };
 
   /// As the compiler lays them out: images channels last, filters not.
@@ -107,7 +110,8 @@ protected:
         tensor({images.samples, images.filters}, images.results(), true);
     spec.strides.assign(spatial, images.stride);
     spec.dilations.assign(spatial, 1);
-    spec.padsLow = spec.padsHigh = Numbers(spatial, images.pad);
+    spec.padsLow.assign(spatial, images.pad);
+    spec.padsHigh.assign(spatial, images.pad + images.padMore);
     spec.groups = images.groups;
     for (ConvolutionKind kind :
          {ConvolutionKind::Forward, ConvolutionKind::BackwardInput,
@@ -122,23 +126,26 @@ protected:
     }
   }
 
-  void pooling(const Images &images, ElementType type, bool channelsLast) {
+  void pooling(const Images &images, ElementType type, bool channelsLast,
+               size_t spatial = 2) {
     PoolingLaunch launch = {};
-    Numbers source = {images.samples, images.channels, images.size,
-                      images.size},
-            result = {images.samples, images.channels, images.results(),
-                      images.results()};
-    launch.spec.image = {type, source, stridesOf(source, channelsLast)};
-    launch.spec.pooled = {type, result, stridesOf(result, channelsLast)};
-    launch.spec.window = {images.window, images.window};
-    launch.spec.strides = {images.stride, images.stride};
-    launch.spec.pads = {images.pad, images.pad};
+    auto tensor = [&](int64_t size) {
+      Numbers dims = {images.samples, images.channels};
+      dims.insert(dims.end(), spatial, size);
+      return kernels::StridedTensor{type, dims, stridesOf(dims, channelsLast)};
+    };
+    launch.spec.image = tensor(images.size);
+    launch.spec.pooled = tensor(images.results());
+    launch.spec.window.assign(spatial, images.window);
+    launch.spec.strides.assign(spatial, images.stride);
+    launch.spec.padsLow.assign(spatial, images.pad);
+    launch.spec.padsHigh.assign(spatial, images.pad + images.padMore);
     launch.image = launch.pooled = place();
     for (PoolingKind kind : {PoolingKind::Maximum, PoolingKind::Average,
                              PoolingKind::AverageGradient}) {
       launch.spec.kind = kind;
-      // Which of two divisors is taken where they differ.
-      launch.spec.countIncludePad = images.pad == 0 || channelsLast;
+      // As the compiler says it: only where there is padding.
+      launch.spec.countIncludePad = channelsLast && images.pad > 0;
       expectPlan(makePooling(*plans, launch), 0);
     }
   }
@@ -218,17 +225,25 @@ TEST_P(DnnPlansTest, ConvolutionsOfFewChannelsAndOfGroups) {
   convolutions({8, 32, 64, 28, 3, 2, 1, 4}, ElementType::BF16);
 }
 
+// As TensorFlow pads images that a stride halves.
+TEST_P(DnnPlansTest, ConvolutionsPaddedMoreAtTheEnd) {
+  convolutions({8, 64, 64, 56, 3, 2, 0, 1, 1}, ElementType::BF16);
+  convolutions({8, 96, 96, 112, 5, 2, 1, 96, 1}, ElementType::BF16);
+  convolutions({8, 3, 32, 224, 3, 2, 0, 1, 1}, ElementType::F32);
+  convolutions({2, 8, 16, 12, 3, 2, 0, 1, 1}, ElementType::F16, 3);
+}
+
 TEST_P(DnnPlansTest, ConvolutionsOfVolumes) {
   convolutions({2, 8, 16, 12, 3, 1, 1}, ElementType::BF16, 3);
 }
 
 TEST_P(DnnPlansTest, Pooling) {
-  for (ElementType type :
-       {ElementType::BF16, ElementType::F16, ElementType::F32})
-    for (bool channelsLast : {false, true}) {
+  for (ElementType type : {ElementType::BF16, ElementType::F32})
+    for (bool channelsLast : {false, true})
       pooling({8, 64, 0, 112, 3, 2, 1}, type, channelsLast);
-      pooling({3, 5, 0, 13, 2, 2, 0}, type, channelsLast);
-    }
+  pooling({3, 5, 0, 13, 2, 2, 0, 1, 1}, ElementType::F16, true);
+  pooling({8, 64, 0, 56, 1, 2, 0}, ElementType::BF16, true);
+  pooling({2, 8, 0, 12, 3, 1, 1}, ElementType::BF16, true, 3);
 }
 
 // Many channels, which were seen to need the most workspace; volumes. Each plan
