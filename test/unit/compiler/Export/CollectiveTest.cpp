@@ -82,9 +82,10 @@ protected:
         map.address(instruction.collective().destination()));
     const std::vector<float> &expected = GetParam().expected[world.rank()];
     for (size_t i = 0; i < expected.size(); ++i)
-      if (expected[i] >= 0)
+      if (expected[i] >= 0) {
         EXPECT_EQ(found[i], expected[i])
             << "rank " << world.rank() << ", element " << i;
+      }
     sent[world.rank()] = collectives.sentBytes();
   }
 

@@ -44,8 +44,9 @@ class DnnPlansTest : public ::testing::TestWithParam<Gpu> {
 protected:
   /// The stand-in has the driver's name: the library finds it opened.
   void SetUp() override {
-    if (!dlopen("libcuda.so.1", RTLD_NOW))
-      ASSERT_TRUE(dlopen(ZC_STAND_IN_DRIVER, RTLD_NOW)) << dlerror();
+    bool opened = dlopen("libcuda.so.1", RTLD_NOW) ||
+                  dlopen(ZC_STAND_IN_DRIVER, RTLD_NOW);
+    ASSERT_TRUE(opened) << dlerror();
     size_t version = CUDNN_VERSION;
     auto dnn = Dnn::openDescribed(describe(GetParam(), version));
     if (!dnn.ok())
