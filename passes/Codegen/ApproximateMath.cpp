@@ -24,20 +24,13 @@ struct RoundToBFloat16 : public OpRewritePattern<arith::TruncFOp> {
 
   LogicalResult matchAndRewrite(arith::TruncFOp op,
                                 PatternRewriter &rewriter) const override {
-    if (!getElementTypeOrSelf(op.getType()).isBF16() ||
-        !getElementTypeOrSelf(op.getIn().getType()).isF32())
+    if (!op.getType().isBF16() || !op.getIn().getType().isF32())
       return failure();
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    Type wide = withElement(op.getType(), b.getI32Type());
-    Type narrow = withElement(op.getType(), b.getI16Type());
     auto constant = [&](int64_t value) -> Value {
-      auto number = b.getI32IntegerAttr(value);
-      if (auto vector = dyn_cast<VectorType>(wide))
-        return arith::ConstantOp::create(
-            b, DenseElementsAttr::get(vector, number.getValue()));
-      return arith::ConstantOp::create(b, number);
+      return arith::ConstantIntOp::create(b, value, 32);
     };
-    Value bits = arith::BitcastOp::create(b, wide, op.getIn());
+    Value bits = arith::BitcastOp::create(b, b.getI32Type(), op.getIn());
     Value isNan = arith::CmpFOp::create(b, arith::CmpFPredicate::UNO,
                                         op.getIn(), op.getIn());
     Value kept = arith::ShRUIOp::create(b, bits, constant(16));
@@ -49,14 +42,8 @@ struct RoundToBFloat16 : public OpRewritePattern<arith::TruncFOp> {
         arith::SelectOp::create(b, isNan, constant(0x7fc0), constant(0));
     Value all = arith::OrIOp::create(b, rounded, quiet);
     rewriter.replaceOpWithNewOp<arith::BitcastOp>(
-        op, op.getType(), arith::TruncIOp::create(b, narrow, all));
+        op, op.getType(), arith::TruncIOp::create(b, b.getI16Type(), all));
     return success();
-  }
-
-private:
-  static Type withElement(Type type, Type element) {
-    auto vector = dyn_cast<VectorType>(type);
-    return vector ? Type(vector.clone(element)) : element;
   }
 };
 

@@ -160,6 +160,21 @@ class Against(Fake):
         """What the last run called."""
         return (self.folder / "calls").read_text()
 
+    def check_both_ways(self, model, data, variable, calls, left_out):
+        """The CPU's losses, by a library with such `calls`, and without what
+        `variable` leaves out."""
+        # Sums in another order; 8 bits rounded at different places.
+        for precision, tolerance in (("fp32", 1e-5), ("bf16", 0.02)):
+            expected = self.losses(model, "cpu", data, precision)
+            losses = self.losses(model, "cuda", data, precision)
+            for call in calls:
+                self.assertIn(call, self.last_calls())
+            np.testing.assert_allclose(losses, expected, rtol=tolerance)
+            generated = self.losses(model, "cuda", data, precision,
+                                    **{variable: "0"})
+            self.assertNotIn(left_out, self.last_calls())
+            np.testing.assert_allclose(generated, expected, rtol=tolerance)
+
     def test_attention_and_epilogues(self):
         rng = np.random.default_rng(0)
         model, data = self.folder / "block.onnx", self.folder / "data.npz"
@@ -221,16 +236,8 @@ class Against(Fake):
         make_images(model, rng)
         np.savez(data, x=rng.normal(0, 1, (4, 3, 28, 28)).astype(np.float32),
                  labels=rng.normal(0, 1, (4, 16, 1, 1)).astype(np.float32))
-        # Sums in another order; 8 bits rounded at different places.
-        for precision, tolerance in (("fp32", 1e-5), ("bf16", 0.02)):
-            expected = self.losses(model, "cpu", data, precision)
-            losses = self.losses(model, "cuda", data, precision)
-            self.assertIn(": convolution", self.last_calls())
-            np.testing.assert_allclose(losses, expected, rtol=tolerance)
-            generated = self.losses(model, "cuda", data, precision,
-                                    ZC_CUDA_CONVOLUTION="0")
-            self.assertNotIn(": convolution", self.last_calls())
-            np.testing.assert_allclose(generated, expected, rtol=tolerance)
+        self.check_both_ways(model, data, "ZC_CUDA_CONVOLUTION",
+                             [": convolution"], ": convolution")
 
     def check_max_pools(self, name):
         fixture = Fixture(name)
@@ -262,20 +269,11 @@ class Against(Fake):
         make_averages(model, rng)
         np.savez(data, x=rng.normal(0, 1, (4, 3, 17, 17)).astype(np.float32),
                  labels=rng.normal(0, 1, (4, 16, 1, 1)).astype(np.float32))
-        # Sums in another order; 8 bits rounded at different places.
-        for precision, tolerance in (("fp32", 1e-5), ("bf16", 0.02)):
-            expected = self.losses(model, "cpu", data, precision)
-            losses = self.losses(model, "cuda", data, precision)
-            calls = self.last_calls()
-            self.assertIn(": convolution 1[2,3,17,17]", calls)
-            for kind in ("2", "4"):  # with padding, without
-                self.assertIn(f": pool {kind} ", calls)
-                self.assertIn(f": pool's gradient {kind} ", calls)
-            np.testing.assert_allclose(losses, expected, rtol=tolerance)
-            generated = self.losses(model, "cuda", data, precision,
-                                    ZC_CUDA_POOLING="0")
-            self.assertNotIn("pool", self.last_calls())
-            np.testing.assert_allclose(generated, expected, rtol=tolerance)
+        # Average pools with padding are the library's kind 2, without 4.
+        self.check_both_ways(
+            model, data, "ZC_CUDA_POOLING",
+            [": convolution 1[2,3,17,17]", ": pool 2 ", ": pool 4 ",
+             ": pool's gradient 2 ", ": pool's gradient 4 "], "pool")
 
     def test_batch_norms_with_relu(self):
         rng = np.random.default_rng(4)

@@ -127,12 +127,12 @@ Value PoolLoops::averageDivisor(Type type, bool countIncludePad) {
   if (countIncludePad)
     return s.constant(type, window.numElements());
   SmallVector<int64_t> spatial = window.spatialDims();
-  OpFoldResult count = buildWindowCount(
+  Value count = buildWindowCount(
       builder, loc, window, pick(imageShape, spatial),
       pick(pooledShape, spatial), Indices(place).drop_front(outer.size()));
   if (auto known = getConstantIntValue(count))
     return s.constant(type, *known);
-  return s.toFloat(type, toIndexValue(builder, loc, count));
+  return s.toFloat(type, count);
 }
 
 Value PoolLoops::elementIndex(Type type) {

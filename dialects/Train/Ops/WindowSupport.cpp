@@ -156,29 +156,19 @@ void buildWindowLoops(OpBuilder &builder, Location loc, const Window &window,
   body(inWindow, inImage);
 }
 
-OpFoldResult buildWindowCount(OpBuilder &builder, Location loc,
-                              const Window &window,
-                              ArrayRef<int64_t> imageSizes,
-                              ArrayRef<int64_t> numPlaces, Indices place) {
-  AffineExpr first = builder.getAffineDimExpr(0),
-             second = builder.getAffineDimExpr(1);
-  auto fold = [&](AffineExpr of, OpFoldResult a, OpFoldResult b) {
-    return affine::makeComposedFoldedAffineApply(builder, loc, of, {a, b});
-  };
-  OpFoldResult count = builder.getIndexAttr(1);
+Value buildWindowCount(OpBuilder &builder, Location loc, const Window &window,
+                       ArrayRef<int64_t> imageSizes,
+                       ArrayRef<int64_t> numPlaces, Indices place) {
+  AffineExpr difference =
+      builder.getAffineDimExpr(1) - builder.getAffineDimExpr(0);
+  Value count = arith::ConstantIndexOp::create(builder, loc, 1);
   for (int64_t i = 0; i < window.rank(); ++i) {
     WindowDim dim =
         windowDim(builder, loc, window, i, imageSizes, numPlaces, place);
-    OpFoldResult own = fold(second - first, dim.begin(), dim.end());
-    if (auto known = getConstantIntValue(own))
-      count = fold(first * *known, count, count);
-    else if (auto known = getConstantIntValue(count))
-      count = fold(first * *known, own, own);
-    else
-      count =
-          arith::MulIOp::create(builder, loc, toIndexValue(builder, loc, count),
-                                toIndexValue(builder, loc, own))
-              .getResult();
+    OpFoldResult own = affine::makeComposedFoldedAffineApply(
+        builder, loc, difference, {dim.begin(), dim.end()});
+    count = builder.createOrFold<arith::MulIOp>(
+        loc, count, toIndexValue(builder, loc, own));
   }
   return count;
 }

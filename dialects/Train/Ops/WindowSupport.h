@@ -50,11 +50,10 @@ void buildWindowLoops(mlir::OpBuilder &builder, mlir::Location loc,
                       llvm::function_ref<void(Indices, Indices)> body);
 
 /// How many elements of the window at `place` lie on the image, as an index.
-mlir::OpFoldResult buildWindowCount(mlir::OpBuilder &builder,
-                                    mlir::Location loc, const Window &window,
-                                    llvm::ArrayRef<int64_t> imageSizes,
-                                    llvm::ArrayRef<int64_t> numPlaces,
-                                    Indices place);
+mlir::Value buildWindowCount(mlir::OpBuilder &builder, mlir::Location loc,
+                             const Window &window,
+                             llvm::ArrayRef<int64_t> imageSizes,
+                             llvm::ArrayRef<int64_t> numPlaces, Indices place);
 
 /// The other way round: loops over the places whose window, which is dense, has
 /// the image's element at `element`. `body` gets a place's indices.
