@@ -23,9 +23,9 @@ static FailureOr<std::string> emitObject(ModuleOp module,
                                          const std::string &arch,
                                          CodeInput &code,
                                          std::string *llvmText = nullptr) {
-  CpuTarget target;
+  CpuArch target;
   std::string error;
-  if (!resolveCpuTarget(arch, target, error)) {
+  if (!resolveCpuArch(arch, target, error)) {
     reportError(error);
     return failure();
   }
@@ -56,6 +56,10 @@ using Settings = std::vector<std::pair<std::string, std::string>>;
 static void addMemorySettings(const CompileOptions &options,
                               Settings &settings) {
   settings.push_back({"precision", options.precision});
+  if (options.libraries != "all")
+    settings.push_back({"libraries", options.libraries});
+  if (options.matmulPrecision != "highest")
+    settings.push_back({"matmul-precision", options.matmulPrecision});
   if (options.getNumRanks() > 1) {
     settings.push_back({"reduce-precision", options.reducePrecision});
     settings.push_back({"zero", std::to_string(options.zero)});
@@ -118,6 +122,8 @@ static ExportInput makeExportInput(ModuleOp module,
   input.mode = options.mode;
   input.device = options.target;
   input.threads = getPlannedThreads(options);
+  input.libraries = options.libraries;
+  input.matmulPrecision = options.matmulPrecision;
   input.batch = summary.batch;
   if (options.mode == "train") {
     input.loss = options.loss;

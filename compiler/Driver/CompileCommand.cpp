@@ -1,8 +1,8 @@
 #include "compiler/Driver/Commands.h"
 #include "compiler/Driver/Compile.h"
 #include "compiler/Driver/MeshOptions.h"
+#include "compiler/Driver/TargetOptions.h"
 #include "compiler/Import/InitialWeights.h"
-#include "passes/Codegen/EmitObject.h"
 #include "passes/Memory/KeptEncoder.h"
 #include "passes/Memory/MarkOffload.h"
 
@@ -95,7 +95,6 @@ struct Arguments {
   std::string memoryBudget;
   std::string mesh;
   std::string emit = "artifact";
-  std::string target = "cpu";
 };
 } // namespace
 
@@ -379,51 +378,8 @@ static void addWeightOptions(CLI::App &command, CompileOptions &options) {
       ->check(CLI::IsMember({"copy", "by-reference"}));
 }
 
-static std::string checkCpuArch(const std::string &name) {
-  CpuTarget target;
-  std::string error;
-  return resolveCpuTarget(name, target, error) ? "" : error;
-}
-
-/// sm_NN of a GPU that zc knows code for, or an empty string.
-static std::string parseCudaArch(llvm::StringRef text) {
-  int version;
-  bool sound = text.consume_front("sm_") && !text.getAsInteger(10, version) &&
-               version >= 80 && version < 1000;
-  return sound ? "sm_" + std::to_string(version) : "";
-}
-
-static std::string checkTarget(const std::string &text) {
-  auto [device, arch] = llvm::StringRef(text).split(':');
-  if (text == "cpu" || text == "cuda" ||
-      (device == "cuda" && !parseCudaArch(arch).empty()))
-    return "";
-  return "expected cpu, cuda or cuda:sm_NN with an NN from 80 on, found '" +
-         text + "'";
-}
-
-static void addTargetOptions(CLI::App &command, Arguments &arguments) {
+static void addOutputOptions(CLI::App &command, Arguments &arguments) {
   CompileOptions &options = arguments.options;
-  command
-      .add_option("--target", arguments.target,
-                  "the device: cpu, cuda for NVIDIA GPUs from sm_80 on, or "
-                  "cuda:sm_90 for one kind besides")
-      ->check(checkTarget)
-      ->type_name("cpu|cuda[:sm_NN]");
-  command
-      .add_option("--cpu-arch", options.cpuArchs,
-                  "instruction sets, separated by commas: native, x86-64-v3, "
-                  "x86-64-v4, or a processor's name")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->check(checkCpuArch)
-      ->type_name("LIST");
-  command
-      .add_option("--cpu-threads", options.cpuThreads,
-                  "the most threads a rank may use; by default this "
-                  "machine's cores / the mesh's ranks")
-      ->check(CLI::Range(1, 4096))
-      ->default_str("");
   command.add_option("--emit", arguments.emit, "what to write")
       ->check(CLI::IsMember({"onnx", "train", "step", "sharded", "sched",
                              "llvm", "ptx", "artifact"}));
@@ -549,6 +505,8 @@ static void checkTogether(const CompileOptions &options) {
     throw CLI::ValidationError("--batchnorm-stats",
                                "belongs to --batchnorm train: frozen "
                                "statistics are the same on every rank");
+  if (std::string wrong = checkTargetTogether(options); !wrong.empty())
+    throw CLI::ValidationError(wrong);
   if (std::string wrong = checkMeshTogether(options); !wrong.empty())
     throw CLI::ValidationError(wrong);
   if (options.nesterov && options.momentum == 0)
@@ -573,7 +531,8 @@ Command zc::addCompileCommand(CLI::App &command) {
   addMemoryOptions(command, *arguments);
   addMeshOptions(command, options, arguments->mesh);
   addWeightOptions(command, options);
-  addTargetOptions(command, *arguments);
+  addTargetOptions(command, options);
+  addOutputOptions(command, *arguments);
   return [arguments, &command] {
     CompileOptions &options = arguments->options;
     options.dims = parseDims(arguments->dims);
@@ -581,9 +540,6 @@ Command zc::addCompileCommand(CLI::App &command) {
     options.memoryBudget = parseSize(arguments->memoryBudget).value_or(0);
     options.mesh = parseMesh(arguments->mesh);
     options.emit = parseEmit(arguments->emit);
-    auto [device, arch] = llvm::StringRef(arguments->target).split(':');
-    options.target = device.str();
-    options.cudaArch = parseCudaArch(arch);
     checkNoneTwice("--dim", arguments->dims);
     checkNoneTwice("--batch-dim", arguments->batchDims);
     checkTrainingOptions(command, options);

@@ -30,7 +30,7 @@ static std::vector<std::string> listArchs(const CompileOptions &options) {
 FailureOr<std::string> zc::printCudaCode(ModuleOp module,
                                          const CompileOptions &options) {
   std::string llvmText;
-  auto ptx = emitPtx(getKernels(module), &llvmText);
+  auto ptx = emitPtx(getKernels(module), options.cudaPath, &llvmText);
   if (failed(ptx))
     return failure();
   return options.emit == Emit::Llvm ? llvmText : *ptx;
@@ -41,11 +41,12 @@ LogicalResult zc::emitCudaCode(ModuleOp module, const CompileOptions &options,
   gpu::GPUModuleOp kernels = getKernels(module);
   if (kernels.getOps<LLVM::LLVMFuncOp>().empty())
     return success();
-  auto ptx = emitPtx(kernels);
+  auto ptx = emitPtx(kernels, options.cudaPath);
   if (failed(ptx))
     return failure();
   code.push_back({kPtxArch.str(), {atLeast(kPtxArch)}, *ptx, "ptx"});
-  std::string ptxas = findPtxas();
+  std::string ptxas =
+      options.cubins == "none" ? "" : findPtxas(options.cudaPath);
   if (ptxas.empty())
     return success();
   // A process each: for many kernels they take longer than all the rest.

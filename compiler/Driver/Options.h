@@ -69,9 +69,13 @@ struct CompileOptions {
   std::vector<std::string> shard; // NAME=AXES,...
 
   std::vector<std::string> cpuArchs = {"native"};
-  int64_t cpuThreads = 0;     // 0: this machine's cores
-  std::string target = "cpu"; // or cuda
-  std::string cudaArch;       // "sm_90", of cuda:sm_90; empty: any
+  int64_t cpuThreads = 0;        // 0: this machine's cores
+  std::string target = "cpu";    // or cuda
+  std::string cudaArch;          // "sm_90", of cuda:sm_90; empty: any
+  std::string cudaPath;          // the toolkit's folder; empty: the usual one
+  std::string cubins = "auto";   // or none
+  std::string libraries = "all"; // see passes/Target/Libraries.h
+  std::string matmulPrecision = "highest"; // or tf32
 
   std::string precision = "fp32";       // or bf16, fp16
   std::string reducePrecision = "fp32"; // or bf16

@@ -3,8 +3,8 @@
 #include "compiler/Driver/MeshOptions.h"
 #include "compiler/Driver/PassObserver.h"
 #include "compiler/Driver/Summary.h"
+#include "compiler/Driver/TargetOptions.h"
 #include "compiler/Driver/WeightDecay.h"
-#include "compiler/Driver/WorkspaceBounds.h"
 #include "compiler/Export/CollectiveShape.h"
 #include "compiler/Import/BatchDims.h"
 #include "compiler/Import/Import.h"
@@ -13,7 +13,6 @@
 #include "dialects/Onnx/OnnxDialect.h"
 #include "passes/Allocation/Passes.h"
 #include "passes/Autodiff/Passes.h"
-#include "passes/Codegen/EmitObject.h"
 #include "passes/Codegen/Passes.h"
 #include "passes/Collectives/Passes.h"
 #include "passes/Fusion/Passes.h"
@@ -21,9 +20,9 @@
 #include "passes/Import/Passes.h"
 #include "passes/Memory/Passes.h"
 #include "passes/Precision/Passes.h"
-#include "passes/Scheduling/MachineRates.h"
 #include "passes/Scheduling/Passes.h"
 #include "passes/Sharding/Passes.h"
+#include "passes/Target/Target.h"
 #include "runtime/Base/File.h"
 
 #include "mlir/IR/Verifier.h"
@@ -272,6 +271,7 @@ LogicalResult Phases::buildPrograms() {
       manager.addPass(createApplyZeroPass(getZeroOptions(options)));
     };
   return run("step", [&](OpPassManager &manager) {
+    manager.addPass(createAnnotateTargetPass(getTargetOptions(options)));
     buildAutodiffPipeline(manager, autodiff);
   });
 }
@@ -305,7 +305,6 @@ LogicalResult Phases::divide() {
   ranks.mostBytes = getMostWaitingBytes(options);
   ChunkCrossEntropyPassOptions chunks;
   chunks.axis = "tp";
-  chunks.target = options.target;
   chunks.sampleParts = options.getAxisSize("dp") * options.getAxisSize("ep");
   return run("sharded", [&](OpPassManager &manager) {
     if (options.getAxisSize("tp") > 1)
@@ -314,26 +313,7 @@ LogicalResult Phases::divide() {
   });
 }
 
-/// What oneDNN needs to multiply bfloat16. Of a named processor LLVM tells the
-/// features that others do not imply: not avx512f.
-static bool hasAvx512(const std::string &arch) {
-  CpuTarget target;
-  std::string error; // reported where code is made for it
-  return resolveCpuTarget(arch, target, error) &&
-         llvm::is_contained(target.features, "avx512bw");
-}
-
 LogicalResult Phases::schedule() {
-  if (options.target != "cpu")
-    (*module)->setAttr(kTargetAttr, StringAttr::get(context, options.target));
-  SelectLibraryCallsPassOptions library;
-  library.threads = getPlannedThreads(options);
-  library.target = options.target;
-  setWorkspaceBound(options.target == "cuda" ? getCudaWorkspaceBound
-                                             : getWorkspaceBound);
-  WidenProductsPassOptions products;
-  products.target = options.target;
-  products.bf16 = llvm::all_of(options.cpuArchs, hasAvx512);
   RecomputePassOptions memory;
   memory.policy = options.recompute.empty() ? "auto" : options.recompute;
   memory.budget = options.memoryBudget;
@@ -351,7 +331,7 @@ LogicalResult Phases::schedule() {
   SchedulingOptions scheduling;
   scheduling.prefetch = memory.prefetch = options.prefetch.value_or(1);
   return run("sched", [&](OpPassManager &manager) {
-    buildFusionPipeline(manager, library, products, epilogues);
+    buildFusionPipeline(manager, getTarget(*module), epilogues);
     buildMemoryPipeline(manager, memory);
     buildSchedulingPipeline(manager, scheduling);
     buildAllocationPipeline(manager, AllocationOptions());

@@ -36,6 +36,8 @@
 #include "passes/Precision/Passes.h"
 #include "passes/Scheduling/Passes.h"
 #include "passes/Sharding/Passes.h"
+#include "passes/Target/Passes.h"
+#include "passes/Target/Target.h"
 
 namespace zc {
 
@@ -50,6 +52,7 @@ void registerDialects(mlir::DialectRegistry &registry) {
                   mlir::scf::SCFDialect, mlir::ub::UBDialect,
                   mlir::vector::VectorDialect>();
   mlir::func::registerInlinerExtension(registry);
+  registerTargets(registry, {getWorkspaceBound, getCudaWorkspaceBound});
   // What the conversion to NVVM converts along with the gpu dialect.
   mlir::arith::registerConvertArithToLLVMInterface(registry);
   mlir::cf::registerConvertControlFlowToLLVMInterface(registry);
@@ -67,6 +70,7 @@ void registerPasses() {
   registerFusionPasses();
   registerMemoryPasses();
   registerSchedulingPasses();
+  registerTargetPasses();
   registerAllocationPasses();
   registerCodegenPasses();
   registerCodegenPipelines();
@@ -74,7 +78,6 @@ void registerPasses() {
   mlir::registerCSEPass();
   mlir::registerSymbolDCEPass();
   mlir::registerInlinerPass();
-  setWorkspaceBound(getWorkspaceBound);
 }
 
 } // namespace zc

@@ -145,6 +145,8 @@ static void addMetadata(const ExportInput &input, plan::Manifest &manifest) {
   }
   manifest.mutable_target()->set_device(input.device);
   manifest.mutable_target()->set_threads(input.threads);
+  manifest.mutable_target()->set_libraries(input.libraries);
+  manifest.mutable_target()->set_matmul_precision(input.matmulPrecision);
   for (const CodeInput &code : input.code) {
     plan::CodeObject &object = *manifest.mutable_target()->add_code();
     object.set_entry(getEntryName(code));

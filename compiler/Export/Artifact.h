@@ -51,6 +51,8 @@ struct ExportInput {
   std::string mode = "train";
   std::string device = "cpu";
   uint32_t threads = 1;
+  std::string libraries = "all";           // as --libraries had it
+  std::string matmulPrecision = "highest"; // or tf32
   int64_t batch = 0;
   int64_t accumulate = 1; // micro-batches of a step
   int64_t freezeStep = 0; // the last that ends with @apply; 0: all do

@@ -16,6 +16,7 @@ void SchedDialect::initialize() {
 #define GET_OP_LIST
 #include "dialects/Sched/SchedOps.cpp.inc"
       >();
+  registerAttributes();
 }
 
 namespace zc::sched {

@@ -23,7 +23,11 @@ def Sched_Dialect : Dialect {
     `train.state`, `sched.persistent_bytes` and `sched.offloaded_bytes` (i64) to
     the module. A `train.state` with `sched.offloaded` lies in the second memory
     space (host memory beside a GPU, a file beside a CPU), which only copies reach.
+
+    `sched.target` on a module says what runs it (`#sched.target`).
   }];
+  let useDefaultAttributePrinterParser = 1;
+  let extraClassDeclaration = [{ void registerAttributes(); }];
   let dependentDialects = ["::zc::train::TrainDialect",
                            "::mlir::memref::MemRefDialect"];
 }

@@ -83,9 +83,7 @@ void buildDeviceLoweringPipeline(OpPassManager &manager) {
 }
 
 void buildCudaCodegenPipeline(OpPassManager &manager) {
-  LowerKernelsPassOptions cuda;
-  cuda.target = "cuda";
-  manager.addPass(createLowerKernelsPass(cuda));
+  manager.addPass(createLowerKernelsPass());
   manager.addPass(createDistributeThreadsPass());
   buildDeviceLoweringPipeline(manager.nest<gpu::GPUModuleOp>());
 }

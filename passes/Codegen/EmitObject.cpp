@@ -33,14 +33,13 @@ static constexpr llvm::StringLiteral kUsefulFeatures[] = {
     "avx512vnni", "avx512bf16", "avx512fp16"};
 
 static void keepUseful(llvm::function_ref<bool(llvm::StringRef)> has,
-                       CpuTarget &target) {
+                       CpuArch &target) {
   for (llvm::StringRef feature : kUsefulFeatures)
     if (has(feature))
       target.features.push_back(feature.str());
 }
 
-bool resolveCpuTarget(llvm::StringRef name, CpuTarget &target,
-                      std::string &error) {
+bool resolveCpuArch(llvm::StringRef name, CpuArch &target, std::string &error) {
   target = {};
   target.name = name.str();
   if (name == "native") {
@@ -71,7 +70,7 @@ bool resolveCpuTarget(llvm::StringRef name, CpuTarget &target,
 }
 
 static std::unique_ptr<llvm::TargetMachine>
-makeTargetMachine(const CpuTarget &target, std::string &error) {
+makeTargetMachine(const CpuArch &target, std::string &error) {
   llvm::InitializeNativeTarget();
   llvm::InitializeNativeTargetAsmPrinter();
   llvm::Triple triple("x86_64-unknown-linux-gnu");
@@ -138,8 +137,7 @@ static bool linkObject(llvm::ArrayRef<char> object, std::string &shared,
   return output.read(shared, error);
 }
 
-FailureOr<std::string> emitSharedObject(ModuleOp kernels,
-                                        const CpuTarget &target,
+FailureOr<std::string> emitSharedObject(ModuleOp kernels, const CpuArch &target,
                                         std::string *llvmText) {
   registerBuiltinDialectTranslation(*kernels->getContext());
   registerLLVMDialectTranslation(*kernels->getContext());

@@ -10,7 +10,7 @@
 namespace zc {
 
 /// What a code object is compiled for.
-struct CpuTarget {
+struct CpuArch {
   std::string
       name; // "native", "x86-64-v3", "znver4": names the artifact's entry
   std::string cpu; // LLVM's name of the processor
@@ -21,15 +21,14 @@ struct CpuTarget {
 
 /// The target of a `--cpu-arch` name; "native" is this machine. On an unknown
 /// name returns false and explains in `error`.
-bool resolveCpuTarget(llvm::StringRef name, CpuTarget &target,
-                      std::string &error);
+bool resolveCpuArch(llvm::StringRef name, CpuArch &target, std::string &error);
 
 /// Compiles the nested module @zc.kernels (in the LLVM dialect) for `target` at
 /// -O3 and links it into a shared object, whose bytes are returned. It needs
 /// nothing but libc and libm. With `llvmText` also returns the optimised LLVM
 /// IR. Reports failures as diagnostics on the module.
 mlir::FailureOr<std::string> emitSharedObject(mlir::ModuleOp kernels,
-                                              const CpuTarget &target,
+                                              const CpuArch &target,
                                               std::string *llvmText = nullptr);
 
 } // namespace zc

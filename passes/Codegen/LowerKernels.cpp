@@ -14,6 +14,7 @@
 #include "passes/Codegen/KernelBody.h"
 #include "passes/Codegen/KernelSplit.h"
 #include "passes/Codegen/Passes.h"
+#include "passes/Target/Target.h"
 
 using namespace mlir;
 
@@ -198,15 +199,14 @@ private:
 };
 
 struct LowerKernels : public impl::LowerKernelsPassBase<LowerKernels> {
-  using LowerKernelsPassBase::LowerKernelsPassBase;
-
   void runOnOperation() override {
     OpBuilder builder = OpBuilder::atBlockEnd(getOperation().getBody());
     auto module = ModuleOp::create(builder, getOperation().getLoc(),
                                    StringRef(kKernelModule));
+    bool inTeams = getTarget(getOperation()).runsThreadBlocks();
     for (auto kernel : getOperation().getOps<sched::KernelOp>())
-      kernel.setGrid(target == "cuda" ? buildForCuda(kernel, module)
-                                      : buildForCpu(kernel, module));
+      kernel.setGrid(inTeams ? buildForTeams(kernel, module)
+                             : buildForCpu(kernel, module));
   }
 
 private:
@@ -221,7 +221,7 @@ private:
     return function.grid();
   }
 
-  int64_t buildForCuda(sched::KernelOp kernel, ModuleOp module) {
+  int64_t buildForTeams(sched::KernelOp kernel, ModuleOp module) {
     std::vector<cuda::KernelPart> parts = cuda::splitKernel(kernel);
     if (parts.size() == 1 && parts[0].copies.size() == 1) {
       parts[0].kernel->erase();

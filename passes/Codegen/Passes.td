@@ -24,16 +24,13 @@ def LowerKernelsPass : Pass<"zc-lower-kernels", "::mlir::ModuleOp"> {
       return }
     ```
 
-    For CUDA a block is what one thread computes, a few elements, or where that
+    Where the target runs thread blocks, a block is what one thread computes, a few elements, or where that
     is much, what a team of threads computes, a row: `zc.threads` and
     `zc.block_per_thread` say so, and `grid` counts teams. There the body's parts
     that share no value have a function each, equal ones once, and that of the
     kernel has no body but `zc.parts`.
   }];
-  let options = [
-    Option<"target", "target", "std::string", "\"cpu\"", "cpu or cuda">
-  ];
-  let dependentDialects = ["::zc::train::TrainDialect",
+  let dependentDialects = ["::zc::train::TrainDialect", "::zc::sched::SchedDialect",
     "::mlir::func::FuncDialect", "::mlir::linalg::LinalgDialect",
     "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
@@ -97,8 +94,8 @@ def DistributeThreadsPass
     : Pass<"zc-distribute-threads", "::mlir::ModuleOp"> {
   let summary = "turn kernel functions into GPU kernels of many threads";
   let description = [{
-    Replaces the module @zc.kernels that `--zc-lower-kernels="target=cuda"` left
-    by a gpu.module of that name. Where each thread has a block of its own, it
+    Replaces the module @zc.kernels that `--zc-lower-kernels` left for such a
+    target by a gpu.module of that name. Where each thread has a block of its own, it
     runs the function on it. Else the threads of a team run it together: loops
     of linalg ops are divided among them, reductions are combined through
     shuffles and shared memory, what is stored once one thread stores, and

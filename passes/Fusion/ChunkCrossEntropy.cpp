@@ -13,6 +13,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Fusion/Passes.h"
 #include "passes/Sharding/DimClasses.h"
+#include "passes/Target/Target.h"
 
 using namespace mlir;
 using namespace zc::train;
@@ -23,11 +24,6 @@ namespace zc {
 
 namespace {
 
-/// Samples of a chunk. On CPUs the library is near its full rate with 256, and
-/// every chunk more reads and writes the sum of the weights' gradient once: 2%
-/// of GPT-2's step against chunks of 512, for 3% of its memory. GPUs want
-/// larger products, and have many times the FLOPs for a byte of that sum.
-constexpr int64_t kMostSamples = 256, kMostSamplesCuda = 4096;
 constexpr int64_t kFewestSamples = 128;
 
 /// The last layer with its loss, forward and backward.
@@ -350,9 +346,8 @@ private:
       if (ways == 1 || bytes / (ways * sampleParts) < minBytes)
         return;
     }
-    int64_t count =
-        chooseCount(head->samples() / sampleParts,
-                    target == "cuda" ? kMostSamplesCuda : kMostSamples);
+    int64_t count = chooseCount(head->samples() / sampleParts,
+                                getTarget(loss).mostChunkSamples());
     if (count == 0)
       return;
     Block *block = loss->getBlock();

@@ -1,47 +1,36 @@
 //===- FusionPipeline.cpp -------------------------------------------------===//
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
-#include "passes/Fusion/Cuda/LibraryPatterns.h"
 #include "passes/Fusion/Passes.h"
+#include "passes/Target/Target.h"
 
 using namespace mlir;
 
 namespace zc {
 
-void buildFusionPipeline(OpPassManager &manager,
-                         const SelectLibraryCallsPassOptions &options,
-                         const WidenProductsPassOptions &products,
+void buildFusionPipeline(OpPassManager &manager, const Target &target,
                          const MatchEpiloguesPassOptions &epilogues) {
-  ChunkCrossEntropyPassOptions chunks;
-  chunks.target = options.target;
-  manager.addPass(createChunkCrossEntropyPass(chunks));
+  manager.addPass(createChunkCrossEntropyPass());
   manager.addPass(createAssignLayoutsPass());
-  if (options.target == "cuda" && !cuda::isLeftOut("NORMS"))
-    manager.addPass(createMatchNormsPass());
-  SplitBatchNormPassOptions norms;
-  norms.target = options.target;
-  manager.addPass(createSplitBatchNormPass(norms));
+  manager.addPass(createMatchNormsPass());
+  manager.addPass(createSplitBatchNormPass());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
   manager.addPass(createKeepPoolPlacesPass());
-  manager.addPass(createWidenProductsPass(products));
-  if (options.target == "cuda")
+  manager.addPass(createWidenProductsPass());
+  if (target.runsThreadBlocks())
     manager.addPass(createRepeatCheapOpsPass());
   // From here on the values that exist are fixed: no pass may fold across
   // regions.
   manager.addPass(createFormRegionsPass());
-  if (options.target == "cpu") {
+  if (!target.runsThreadBlocks()) {
     manager.addPass(createComputeSlicesPass());
     manager.addPass(createFoldRowSumsPass());
     manager.addPass(createCompactTableGradientsPass());
   }
-  manager.addPass(createSelectLibraryCallsPass(options));
-  if (options.target == "cuda" && !cuda::isLeftOut("EPILOGUES")) {
-    MatchEpiloguesPassOptions asked = epilogues;
-    asked.reluBits = cuda::isAskedFor("RELU_BITS");
-    manager.addPass(createMatchEpiloguesPass(asked));
-  }
-  if (options.target == "cuda")
+  manager.addPass(createSelectLibraryCallsPass());
+  manager.addPass(createMatchEpiloguesPass(epilogues));
+  if (target.runsThreadBlocks())
     manager.addPass(createSplitSumsPass());
 }
 

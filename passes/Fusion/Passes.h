@@ -5,7 +5,6 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
 
-#include <functional>
 #include <memory>
 
 namespace zc {
@@ -15,18 +14,10 @@ namespace zc {
 #define GEN_PASS_REGISTRATION
 #include "passes/Fusion/Passes.h.inc"
 
-/// Bytes of scratch memory that a library needs at most for an op on `threads`
-/// threads. Libraries are known outside of passes/, which installs this.
-using WorkspaceBound =
-    std::function<uint64_t(mlir::Operation *op, int64_t threads)>;
+class Target;
 
-/// Sets what `--zc-select-library-calls` asks; without it bounds are 0.
-void setWorkspaceBound(WorkspaceBound bound);
-
-/// Layouts, regions, library calls.
-void buildFusionPipeline(mlir::OpPassManager &manager,
-                         const SelectLibraryCallsPassOptions &options,
-                         const WidenProductsPassOptions &products = {},
+/// Layouts, regions, library calls, for the target that the module names.
+void buildFusionPipeline(mlir::OpPassManager &manager, const Target &target,
                          const MatchEpiloguesPassOptions &epilogues = {});
 
 } // namespace zc

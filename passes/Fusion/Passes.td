@@ -52,7 +52,7 @@ def MatchNormsPass : Pass<"zc-match-norms", "::mlir::ModuleOp"> {
     Statistic<"numForward", "num-forward", "Batch norms joined with a ReLU">,
     Statistic<"numBackward", "num-backward", "Gradients joined with a ReLU's">
   ];
-  let dependentDialects = ["::zc::train::TrainDialect"];
+  let dependentDialects = ["::zc::train::TrainDialect", "::zc::sched::SchedDialect"];
 }
 
 def SplitBatchNormPass : Pass<"zc-split-batch-norm", "::mlir::ModuleOp"> {
@@ -74,13 +74,10 @@ def SplitBatchNormPass : Pass<"zc-split-batch-norm", "::mlir::ModuleOp"> {
     On GPUs parts have more rows, and images in 16 bits are split too: sums are of
     float32, and conversions cost nothing.
   }];
-  let options = [
-    Option<"target", "target", "std::string", "\"cpu\"", "cpu or cuda">
-  ];
   let statistics = [
     Statistic<"numSplit", "num-split", "Batch normalisations split">
   ];
-  let dependentDialects = ["::zc::train::TrainDialect"];
+  let dependentDialects = ["::zc::train::TrainDialect", "::zc::sched::SchedDialect"];
 }
 
 def KeepPoolPlacesPass : Pass<"zc-keep-pool-places", "::mlir::ModuleOp"> {
@@ -118,8 +115,8 @@ def ChunkCrossEntropyPass : Pass<"zc-chunk-cross-entropy", "::mlir::ModuleOp"> {
     Where logits are a product (and perhaps a bias) that only softmax_cross_entropy
     and its gradient read, and the gradient goes only back through the product:
     all of that is done in chunks of samples, so that neither the logits nor their
-    gradient ever exist whole. Gradients of the weights add up over the chunks in
-    place. Logits of fewer than `min-bytes` are left alone.
+    gradient ever exist whole. The target says how many samples a chunk has at
+    most. Gradients of the weights add up over the chunks in place. Logits of fewer than `min-bytes` are left alone.
 
     Before tensors are divided among ranks, with `axis`: only where that axis
     divides the classes, for then no rank has a loss of its own to chunk. A chunk
@@ -144,14 +141,12 @@ def ChunkCrossEntropyPass : Pass<"zc-chunk-cross-entropy", "::mlir::ModuleOp"> {
     Option<"axis", "axis", "std::string", "\"\"",
            "only classes that this axis of the mesh divides">,
     Option<"sampleParts", "sample-parts", "int64_t", "1",
-           "how many ranks divide the samples">,
-    Option<"target", "target", "std::string", "\"cpu\"",
-           "cpu or cuda, whose memory and rates say how large a chunk is">
+           "how many ranks divide the samples">
   ];
   let statistics = [
     Statistic<"numChunked", "num-chunked", "Losses split into chunks">
   ];
-  let dependentDialects = ["::zc::train::TrainDialect"];
+  let dependentDialects = ["::zc::train::TrainDialect", "::zc::sched::SchedDialect"];
 }
 
 def RepeatCheapOpsPass : Pass<"zc-repeat-cheap-ops", "::mlir::ModuleOp"> {
@@ -282,7 +277,8 @@ def WidenProductsPass : Pass<"zc-widen-products", "::mlir::ModuleOp"> {
   let description = [{
     Products and attention that the target's library has in float32 alone, though
     their operands are stored in 16 bits, get conversions around them. On CPUs
-    that is fp16 throughout, bf16 in attention, and without `bf16` everywhere. On
+    that is fp16 throughout, bf16 in attention, and everywhere where the target
+    lacks avx512bw. On
     GPUs it is attention's gradient, products and convolutions where no library
     computes them: generated code adds up in float32, in memory that a team does
     not have.
@@ -296,14 +292,10 @@ def WidenProductsPass : Pass<"zc-widen-products", "::mlir::ModuleOp"> {
     %y = train.convert %2 : (tensor<8x4xf32>) -> tensor<8x4xf16>
     ```
   }];
-  let options = [
-    Option<"target", "target", "std::string", "\"cpu\"", "cpu or cuda">,
-    Option<"bf16", "bf16", "bool", "true", "the library multiplies bfloat16">
-  ];
   let statistics = [
     Statistic<"numWidened", "num-widened", "Ops computed in float32">
   ];
-  let dependentDialects = ["::zc::train::TrainDialect"];
+  let dependentDialects = ["::zc::train::TrainDialect", "::zc::sched::SchedDialect"];
 }
 
 def SelectLibraryCallsPass
@@ -314,14 +306,10 @@ def SelectLibraryCallsPass
     a bound on the library's workspace. For the CPU: oneDNN, for float32 and
     bfloat16. For CUDA: cuBLASLt and cuDNN, for float32, bfloat16 and float16.
   }];
-  let options = [
-    Option<"target", "target", "std::string", "\"cpu\"", "cpu or cuda">,
-    Option<"threads", "threads", "int64_t", "1",
-           "threads that workspaces are planned for">
-  ];
   let statistics = [
     Statistic<"numCalls", "num-calls", "Regions given to a library">
   ];
+  let dependentDialects = ["::zc::sched::SchedDialect"];
 }
 
 def SplitSumsPass : Pass<"zc-split-sums", "::mlir::ModuleOp"> {
@@ -356,7 +344,8 @@ def MatchEpiloguesPass : Pass<"zc-match-epilogues", "::mlir::ModuleOp"> {
     of GELU in 16 bits, or with that GELU's or ReLU's gradient: product and these become one
     region with `train.epilogue`; what GELU is of is a result if the backward keeps
     it. For ReLU's gradient, the region with the ReLU gets another result, a bit
-    an element, if that is asked for and rows are a multiple of 128.
+    an element, if the target's libraries have `cublaslt.relu-bits` and rows are a
+    multiple of 128.
     Another form of GELU is left alone, its bias is not. Sums over the rows of such
     a gradient, or of a factor of another product, a bias's gradient, join it
     where they are rounded to the product's type.
@@ -372,15 +361,13 @@ def MatchEpiloguesPass : Pass<"zc-match-epilogues", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"activations", "activations", "bool", "true",
-           "take activations too; without, recomputation may drop their results">,
-    Option<"reluBits", "relu-bits", "bool", "false",
-           "take a ReLU's gradient by the library's bits, which are set at 0 too">
+           "take activations too; without, recomputation may drop their results">
   ];
   let statistics = [
     Statistic<"numTails", "num-tails", "Products joined with what follows">,
     Statistic<"numSums", "num-sums", "Sums joined to a product">
   ];
-  let dependentDialects = ["::zc::train::TrainDialect"];
+  let dependentDialects = ["::zc::train::TrainDialect", "::zc::sched::SchedDialect"];
 }
 
 #endif // ZC_PASSES_FUSION_PASSES_TD

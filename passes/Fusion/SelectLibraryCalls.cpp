@@ -2,9 +2,8 @@
 #include "dialects/Dist/DistDialect.h"
 #include "dialects/Train/TrainDialect.h"
 #include "passes/Analysis/LoopNests.h"
-#include "passes/Fusion/Cpu/LibraryPatterns.h"
-#include "passes/Fusion/Cuda/LibraryPatterns.h"
 #include "passes/Fusion/Passes.h"
+#include "passes/Target/Target.h"
 
 using namespace mlir;
 using namespace zc::train;
@@ -12,15 +11,6 @@ using namespace zc::train;
 namespace zc {
 #define GEN_PASS_DEF_SELECTLIBRARYCALLSPASS
 #include "passes/Fusion/Passes.h.inc"
-
-static WorkspaceBound &workspaceBound() {
-  static WorkspaceBound bound;
-  return bound;
-}
-
-void setWorkspaceBound(WorkspaceBound bound) {
-  workspaceBound() = std::move(bound);
-}
 
 namespace {
 
@@ -40,9 +30,12 @@ Operation *singleOp(FusedOp region) {
 
 struct SelectLibraryCalls
     : public impl::SelectLibraryCallsPassBase<SelectLibraryCalls> {
-  using SelectLibraryCallsPassBase::SelectLibraryCallsPassBase;
-
   void runOnOperation() override {
+    const Target &target = getTarget(getOperation());
+    auto boundWorkspace = [&](FusedOp region) {
+      Operation &called = findCalled(region.getBody().front());
+      region.setWorkspaceBytes(target.workspaceBound(&called));
+    };
     getOperation().walk([&](FusedOp region) {
       if (region.getLibrary()) {
         boundWorkspace(region);
@@ -51,7 +44,7 @@ struct SelectLibraryCalls
       Operation *op = singleOp(region);
       bool isCollective = isa_and_nonnull<dist::CollectiveOpInterface>(op);
       StringRef library = isCollective ? StringRef(kCollectiveLibrary)
-                          : op         ? libraryFor(op)
+                          : op         ? target.libraryFor(op)
                                        : StringRef();
       if (library.empty())
         return;
@@ -60,17 +53,6 @@ struct SelectLibraryCalls
       if (!isCollective)
         boundWorkspace(region);
     });
-  }
-
-private:
-  void boundWorkspace(FusedOp region) {
-    if (workspaceBound())
-      region.setWorkspaceBytes(
-          workspaceBound()(&findCalled(region.getBody().front()), threads));
-  }
-
-  StringRef libraryFor(Operation *op) {
-    return target == "cuda" ? cuda::libraryFor(op) : cpu::libraryFor(op);
   }
 };
 

@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/Train/Ops/BatchNormSupport.h"
 #include "passes/Fusion/Passes.h"
+#include "passes/Target/Target.h"
 
 using namespace mlir;
 using namespace zc::train;
@@ -92,7 +93,7 @@ struct SplitBatchNorm : public impl::SplitBatchNormPassBase<SplitBatchNorm> {
     });
     for (Operation *op : ops) {
       OpBuilder builder(op);
-      bool forTeams = target == "cuda";
+      bool forTeams = getTarget(getOperation()).runsThreadBlocks();
       PartBuilder parts(builder, op,
                         cast<RankedTensorType>(op->getOperand(0).getType()),
                         forTeams);

@@ -5,9 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Train/Ops/OpSupport.h"
-#include "passes/Fusion/Cpu/LibraryPatterns.h"
-#include "passes/Fusion/Cuda/LibraryPatterns.h"
 #include "passes/Fusion/Passes.h"
+#include "passes/Target/Target.h"
 
 using namespace mlir;
 using namespace zc::train;
@@ -19,13 +18,11 @@ namespace zc {
 namespace {
 
 struct WidenProducts : public impl::WidenProductsPassBase<WidenProducts> {
-  using WidenProductsPassBase::WidenProductsPassBase;
-
   void runOnOperation() override {
+    const Target &target = getTarget(getOperation());
     SmallVector<Operation *> products;
     getOperation().walk([&](Operation *op) {
-      if (target == "cuda" ? cuda::needsFloat32(op)
-                           : cpu::needsFloat32(op, bf16))
+      if (target.needsFloat32(op))
         products.push_back(op);
     });
     for (Operation *op : products)

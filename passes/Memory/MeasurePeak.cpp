@@ -11,8 +11,8 @@
 #include "mlir/Pass/PassManager.h"
 #include "passes/Allocation/Passes.h"
 #include "passes/Memory/ApplyPlan.h"
-#include "passes/Scheduling/MachineRates.h"
 #include "passes/Scheduling/Passes.h"
+#include "passes/Target/Target.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -55,7 +55,7 @@ FailureOr<Peak> measurePeak(ModuleOp module, const llvm::BitVector &kept,
   Peak peak;
   peak.persistent =
       (*copy)->getAttrOfType<IntegerAttr>(sched::kPersistentBytesAttr).getInt();
-  if (isFedAhead(*copy))
+  if (getTarget(*copy).runsBesideHost())
     peak.persistent += countFedAhead(*copy);
   for (sched::ProgramOp program : copy->getOps<sched::ProgramOp>())
     peak.transient =

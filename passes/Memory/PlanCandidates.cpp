@@ -4,6 +4,7 @@
 #include "dialects/Train/Epilogue.h"
 #include "passes/Scheduling/OffloadTimes.h"
 #include "passes/Scheduling/TrainProgram.h"
+#include "passes/Target/Target.h"
 
 #include <algorithm>
 #include <cmath>
@@ -241,7 +242,7 @@ void PlanCandidates::addOffload(MemoryPlan &plan,
     add(offloadable->parameters, 4);
   for (unsigned index : choice.values.set_bits())
     add(bytesOf(analysis.getValue(index)), 2);
-  const MachineRates &rates = ratesOf(analysis.getProgram());
+  const MachineRates &rates = getTarget(analysis.getProgram()).rates();
   double copying = moved > 0 ? estimateCopySeconds(rates, moved) : 0;
   plan.copySeconds =
       kShare * copying + std::max(0.0, copying - plan.seconds - stepTotal);

@@ -5,8 +5,8 @@
 // then those whose own needs are met run as one, whether needed yet or not.
 //
 //===----------------------------------------------------------------------===//
-#include "passes/Scheduling/MachineRates.h"
 #include "passes/Scheduling/Passes.h"
+#include "passes/Target/Target.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/SmallPtrSet.h"
@@ -305,7 +305,7 @@ private:
 
 struct JoinLaunches : public impl::JoinLaunchesPassBase<JoinLaunches> {
   void runOnOperation() override {
-    const MachineRates &rates = ratesOf(getOperation());
+    const MachineRates &rates = getTarget(getOperation()).rates();
     if (rates.launchSeconds == 0)
       return;
     JoinedKernels kernels(getOperation());

@@ -9,6 +9,7 @@
 #include "passes/Scheduling/OffloadUses.h"
 #include "passes/Scheduling/Passes.h"
 #include "passes/Scheduling/TrainProgram.h"
+#include "passes/Target/Target.h"
 
 #include "mlir/IR/IRMapping.h"
 
@@ -76,7 +77,7 @@ void Offloader::run() {
   SmallVector<double> seconds;
   for (Operation *op : uses.getMain())
     seconds.push_back(secondsOf(op));
-  chooseOffloadTimes(ratesOf(program), seconds, copies);
+  chooseOffloadTimes(getTarget(program).rates(), seconds, copies);
   placeStores();
   placeFetches();
   placeWaits();
@@ -88,7 +89,7 @@ double Offloader::secondsOf(Operation *op) const {
     auto value = op->getAttrOfType<FloatAttr>(name);
     return value ? value.getValueAsDouble() : 0.0;
   };
-  return estimateSeconds(ratesOf(op), cost("flops"), cost("bytes"));
+  return estimateSeconds(getTarget(op).rates(), cost("flops"), cost("bytes"));
 }
 
 //===----------------------------------------------------------------------===//

@@ -10,7 +10,7 @@
 namespace zc {
 
 double estimateCopySeconds(const MachineRates &rates, int64_t bytes) {
-  return rates.copySeconds + static_cast<double>(bytes) / rates.copyBytes;
+  return rates.copy.seconds + static_cast<double>(bytes) / rates.copy.bytes;
 }
 
 namespace {

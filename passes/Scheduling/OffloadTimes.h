@@ -3,7 +3,7 @@
 #define ZC_PASSES_SCHEDULING_OFFLOADTIMES_H
 
 #include "mlir/Support/LLVM.h"
-#include "passes/Scheduling/MachineRates.h"
+#include "passes/Target/MachineRates.h"
 #include "llvm/ADT/ArrayRef.h"
 
 #include <cstdint>

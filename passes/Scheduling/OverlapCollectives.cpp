@@ -8,6 +8,7 @@
 #include "dialects/Sched/SchedDialect.h"
 #include "passes/Scheduling/Passes.h"
 #include "passes/Scheduling/TrainProgram.h"
+#include "passes/Target/Target.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/MapVector.h"
@@ -99,11 +100,10 @@ void Overlap::addNode(FusedOp op) {
   Node &node = nodes.emplace_back();
   node.op = op;
   node.isCollective = isCollective(op);
-  const MachineRates &rates = ratesOf(op);
-  node.seconds =
-      node.isCollective
-          ? rates.linkSeconds + operandAndResultBytes(op) / rates.linkBytes
-          : estimateSeconds(op);
+  const LinkRates &link = getTarget(op).rates().link;
+  node.seconds = node.isCollective
+                     ? link.seconds + operandAndResultBytes(op) / link.bytes
+                     : estimateSeconds(op);
   addData(index);
   if (!node.isCollective)
     return;

@@ -61,6 +61,7 @@ def OverlapCollectivesPass
   let statistics = [
     Statistic<"numAsync", "num-async", "Collectives beside other ops">
   ];
+  let dependentDialects = ["::zc::sched::SchedDialect"];
 }
 
 def ConvertToSchedPass : Pass<"zc-convert-to-sched", "::mlir::ModuleOp"> {

@@ -1,5 +1,6 @@
 //===- TrainProgram.cpp - what a program of fused ops is made of ----------===//
 #include "passes/Scheduling/TrainProgram.h"
+#include "passes/Target/Target.h"
 
 #include "llvm/ADT/DenseMap.h"
 
@@ -95,7 +96,8 @@ double estimateSeconds(const MachineRates &rates, double flops, double bytes) {
 }
 
 double estimateSeconds(FusedOp op) {
-  return estimateSeconds(ratesOf(op), getFlops(op), operandAndResultBytes(op));
+  return estimateSeconds(getTarget(op).rates(), getFlops(op),
+                         operandAndResultBytes(op));
 }
 
 } // namespace zc

@@ -4,7 +4,7 @@
 
 #include "dialects/Train/TrainDialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "passes/Scheduling/MachineRates.h"
+#include "passes/Target/MachineRates.h"
 
 namespace zc {
 

@@ -12,10 +12,12 @@ struct DeviceOptions {
   /// Ranks keep copies by computing the same: no algorithm is chosen by its
   /// time, which differs.
   bool alike = false;
+  /// GPU: products of float32 may be rounded to TF32 for tensor cores.
+  bool tf32 = false;
 };
 
 // Program and plugin must come from one build; the number tells when not.
-constexpr int kDevicePluginVersion = 4;
+constexpr int kDevicePluginVersion = 5;
 
 /// What a plugin exports, with C linkage.
 using DevicePluginVersionFunction = int (*)();

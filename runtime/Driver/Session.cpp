@@ -81,6 +81,7 @@ Status Session::openDeviceAndExecutor(int threads, const Rank::Share &share,
   options.threads = threads > 0 ? threads : std::min(planned, share.cores);
   options.place = share.place;
   ZC_ASSIGN_OR_RETURN(options.alike, keepsCopies(theArtifact->manifest()));
+  options.tf32 = target.matmul_precision() == "tf32";
   ZC_ASSIGN_OR_RETURN(device, openDevice(target.device(), options));
   ZC_ASSIGN_OR_RETURN(theExecutor,
                       Executor::prepare(*device, *theArtifact, programs,

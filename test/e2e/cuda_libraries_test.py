@@ -11,6 +11,8 @@ from onnx import TensorProto, helper, numpy_helper, save
 from cuda_run_test import Fake
 from zctest import Fixture, read_log
 
+RELU_BITS = "--libraries=all,cublaslt.relu-bits"
+
 
 def save_model(path, nodes, x, y, weights, opset=18, ir_version=9,
                of=TensorProto.FLOAT):
@@ -144,25 +146,23 @@ def make_tokens(path, rng):
 class Against(Fake):
     """The same training on the CPU."""
 
-    def losses(self, model, target, data, precision="bf16", **environment):
+    def losses(self, model, target, data, precision="bf16", *options):
         artifact = self.folder / f"{target}.zca"
-        env = {**self.gpu, **environment}
         self.zc("compile", model, "--target", target, "-o", artifact,
                 "--loss", "mse", "--optimizer", "sgd", "--precision", precision,
-                env=env)
+                *options)
         self.log.unlink(missing_ok=True)
         (self.folder / "calls").unlink(missing_ok=True)
         self.zc("run", artifact, "--data", data, "--steps", 5, "--lr", 0.5,
-                "--no-shuffle", "--log", self.log, env=env)
+                "--no-shuffle", "--log", self.log, env=self.gpu)
         return [line["loss"] for line in read_log(self.log)]
 
     def last_calls(self):
         """What the last run called."""
         return (self.folder / "calls").read_text()
 
-    def check_both_ways(self, model, data, variable, calls, left_out):
-        """The CPU's losses, by a library with such `calls`, and without what
-        `variable` leaves out."""
+    def check_both_ways(self, model, data, library, calls, left_out):
+        """The CPU's losses, by a `library` with such `calls`, and without it."""
         # Sums in another order; 8 bits rounded at different places.
         for precision, tolerance in (("fp32", 1e-5), ("bf16", 0.02)):
             expected = self.losses(model, "cpu", data, precision)
@@ -171,7 +171,7 @@ class Against(Fake):
                 self.assertIn(call, self.last_calls())
             np.testing.assert_allclose(losses, expected, rtol=tolerance)
             generated = self.losses(model, "cuda", data, precision,
-                                    **{variable: "0"})
+                                    f"--libraries=-{library}")
             self.assertNotIn(left_out, self.last_calls())
             np.testing.assert_allclose(generated, expected, rtol=tolerance)
 
@@ -182,19 +182,22 @@ class Against(Fake):
         np.savez(data, x=rng.normal(0, 1, (4, 8, 16)).astype(np.float32),
                  labels=rng.normal(0, 1, (4, 8, 16)).astype(np.float32))
         expected = self.losses(model, "cpu", data)
-        losses = self.losses(model, "cuda", data, ZC_CUDA_ATTENTION="1")
+        losses = self.losses(model, "cuda", data, "bf16",
+                             "--libraries=all,cudnn.short-attention")
         calls = self.last_calls()
         self.assertIn("cudnnBackendExecute", calls)
         for epilogue in (164, 208):  # GELU_AUX_BIAS and DGELU_BGRAD
             self.assertIn(f"cublasLtMatmul epilogue {epilogue} ", calls)
         # Weights and activations of 8 bits, rounded at different places.
         np.testing.assert_allclose(losses, expected, rtol=0.02)
-        losses = self.losses(model, "cuda", data, ZC_CUDA_EPILOGUES="0")
+        losses = self.losses(model, "cuda", data, "bf16",
+                             "--libraries=-cublaslt.epilogue")
         calls = self.last_calls()
         self.assertNotIn("cudnnBackendExecute", calls)
         self.assertNotIn("epilogue", calls)
         np.testing.assert_allclose(losses, expected, rtol=0.02)
-        losses = self.losses(model, "cuda", data, ZC_CUDA_MATMUL="0")
+        losses = self.losses(model, "cuda", data, "bf16",
+                             "--libraries=-cublaslt.matmul")
         np.testing.assert_allclose(losses, expected, rtol=0.02)
         self.assertNotIn("cublasLtMatmul", self.last_calls())
 
@@ -211,7 +214,7 @@ class Against(Fake):
         self.assertIn("cublasLtMatmul epilogue 6 ", self.last_calls())
         np.testing.assert_allclose(losses, expected, rtol=1e-5)
         # Bits let them pass.
-        bits = self.losses(model, "cuda", data, "fp32", ZC_CUDA_RELU_BITS="1")
+        bits = self.losses(model, "cuda", data, "fp32", RELU_BITS)
         self.assertEqual(bits[0], losses[0])
         self.assertGreater(abs(bits[4] / losses[4] - 1), 1e-4)
 
@@ -222,7 +225,7 @@ class Against(Fake):
         np.savez(data, x=rng.normal(0, 1, (4, 8, 16)).astype(np.float32),
                  labels=rng.normal(0, 1, (4, 8, 16)).astype(np.float32))
         expected = self.losses(model, "cpu", data, "fp32")
-        losses = self.losses(model, "cuda", data, "fp32", ZC_CUDA_RELU_BITS="1")
+        losses = self.losses(model, "cuda", data, "fp32", RELU_BITS)
         calls = self.last_calls()
         # RELU_AUX_BIAS, RELU_AUX, DRELU_BGRAD and DRELU.
         for epilogue in (134, 130, 152, 136):
@@ -236,7 +239,7 @@ class Against(Fake):
         make_images(model, rng)
         np.savez(data, x=rng.normal(0, 1, (4, 3, 28, 28)).astype(np.float32),
                  labels=rng.normal(0, 1, (4, 16, 1, 1)).astype(np.float32))
-        self.check_both_ways(model, data, "ZC_CUDA_CONVOLUTION",
+        self.check_both_ways(model, data, "cudnn.convolution",
                              [": convolution"], ": convolution")
 
     def check_max_pools(self, name):
@@ -244,14 +247,13 @@ class Against(Fake):
         x = np.load(fixture.data)["x"][:2 * fixture.reference["batch"]]
         np.save(self.folder / "x.npy", x)
 
-        def evaluate(target, **environment):
-            env = {**self.gpu, **environment}
+        def evaluate(target, *options):
             artifact, output = self.folder / "a.zca", self.folder / "outputs"
             (self.folder / "calls").unlink(missing_ok=True)
             self.zc("compile", fixture.model, "--target", target, "-o",
-                    artifact, *fixture.compile_options("adamw"), env=env)
+                    artifact, *fixture.compile_options("adamw"), *options)
             self.zc("eval", artifact, "--input", f"x={self.folder / 'x.npy'}",
-                    "--output-dir", output, env=env)
+                    "--output-dir", output, env=self.gpu)
             return np.load(output / "logits.npy")
 
         # Sums of convolutions in another order.
@@ -259,7 +261,7 @@ class Against(Fake):
         scale = {"rtol": 1e-5, "atol": 1e-5 * np.abs(expected).max()}
         np.testing.assert_allclose(evaluate("cuda"), expected, **scale)
         self.assertIn(": pool", self.last_calls())
-        generated = evaluate("cuda", ZC_CUDA_POOLING="0")
+        generated = evaluate("cuda", "--libraries=-cudnn.pooling")
         self.assertNotIn(": pool", self.last_calls())
         np.testing.assert_allclose(generated, expected, **scale)
 
@@ -271,7 +273,7 @@ class Against(Fake):
                  labels=rng.normal(0, 1, (4, 16, 1, 1)).astype(np.float32))
         # Average pools with padding are the library's kind 2, without 4.
         self.check_both_ways(
-            model, data, "ZC_CUDA_POOLING",
+            model, data, "cudnn.pooling",
             [": convolution 1[2,3,17,17]", ": pool 2 ", ": pool 4 ",
              ": pool's gradient 2 ", ": pool's gradient 4 "], "pool")
 
@@ -293,7 +295,7 @@ class Against(Fake):
                 self.assertIn(call, calls)
             np.testing.assert_allclose(losses, expected, **near)
             losses = self.losses(model, "cuda", data, precision,
-                                 ZC_CUDA_NORMS="0")
+                                 "--libraries=-cudnn.norm")
             self.assertNotIn("norm", self.last_calls())
             np.testing.assert_allclose(losses, expected, **near)
         # Float32 is for generated kernels.

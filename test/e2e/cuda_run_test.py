@@ -25,7 +25,7 @@ class Fake(ZcTest):
                      "libnvrtc.so.13"):
             (libraries / name).symlink_to(FAKE)
         # A GPU of a generation that there is no cubin for runs the PTX.
-        self.gpu = {**os.environ, "ZC_CUDA_DRIVER": FAKE, "ZC_PTXAS": "",
+        self.gpu = {**os.environ, "ZC_CUDA_DRIVER": FAKE,
                     "ZC_CUDA_LIBRARY_PATH": str(libraries),
                     "ZC_FAKE_CUDA_LOG": str(self.folder / "calls"),
                     "ZC_FAKE_CUDA_ARCH": "121"}
@@ -33,8 +33,8 @@ class Fake(ZcTest):
 
     def artifact(self, name, *extra):
         path = self.folder / f"{name}.zca"
-        self.zc("compile", Fixture(name).model, "--target", "cuda", "-o", path,
-                *Fixture(name).compile_options("adamw"), *extra, env=self.gpu)
+        self.zc("compile", Fixture(name).model, "--target", "cuda", "--cubins",
+                "none", "-o", path, *Fixture(name).compile_options("adamw"), *extra, env=self.gpu)
         return path
 
     def command(self, name, artifact, steps, *extra):

@@ -19,7 +19,6 @@ from zctest import BIN, FIXTURES, Fixture, ZcTest
 ARCHS = ("sm_80", "sm_90", "sm_100")
 # A model of each kind; ZC_TEST_PTXAS=all assembles every fixture's kernels.
 KINDS = ("cnn", "gpt", "lstm")
-WITHOUT_PTXAS = {**os.environ, "ZC_PTXAS": ""}
 
 
 def find_ptxas():
@@ -43,8 +42,8 @@ class Compile(ZcTest):
             with self.subTest(name):
                 artifact = self.folder / "m.zca"
                 self.zc("compile", Fixture(name).model, "--target", "cuda",
-                        "-o", artifact, *Fixture(name).compile_options("adamw"),
-                        env=WITHOUT_PTXAS)
+                        "--cubins", "none", "-o", artifact,
+                        *Fixture(name).compile_options("adamw"))
                 with zipfile.ZipFile(artifact) as file:
                     code = [entry for entry in file.namelist()
                             if entry.startswith("code/")]
@@ -129,7 +128,7 @@ class Compile(ZcTest):
         self.zc("compile", self.folder / "images.onnx", "--target",
                 "cuda", "--emit", "ptx", "-o", ptx, "--precision", "bf16",
                 "--loss", "softmax-cross-entropy", "--optimizer", "sgd",
-                env={**os.environ, "ZC_CUDA_NORMS": "0"})
+                "--libraries=-cudnn.norm")
         bodies = re.findall(r"^\.visible \.entry .*?^}", ptx.read_text(),
                             re.M | re.S)
         reads = [re.findall(r"ld\.global\S*", body) for body in bodies
@@ -138,6 +137,22 @@ class Compile(ZcTest):
         self.assertGreater(len(wide), 0)
         for of in wide:
             self.assertNotRegex(" ".join(of), "b16")
+
+    def test_wrong_libraries(self):
+        for options, patterns in (
+                (["--libraries", "all,cudnn.poling"],
+                 ["--libraries", "'cudnn.poling' is no library call of device "
+                  "cuda", r"cudnn\.pooling"]),
+                (["--matmul-precision", "fp8"], ["--matmul-precision", "tf32"])):
+            self.fails(2, patterns, "compile", Fixture("mlp").model, "--target",
+                       "cuda", "-o", self.folder / "m.zca", *options,
+                       *Fixture("mlp").compile_options("sgd"))
+        for option, value in (("--matmul-precision", "tf32"),
+                              ("--cubins", "none"), ("--cuda-path", "cuda")):
+            self.fails(2, [option, "belongs to --target cuda"], "compile",
+                       Fixture("mlp").model, option, value, "-o",
+                       self.folder / "m.zca",
+                       *Fixture("mlp").compile_options("sgd"))
 
     def test_wrong_targets(self):
         for target in ("cuda:sm_70", "cuda:90", "cuda:", "rocm"):

@@ -19,7 +19,7 @@
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Transforms/IPO/Internalize.h"
 
-#include <cstdlib>
+#include <initializer_list>
 
 using namespace mlir;
 
@@ -39,37 +39,24 @@ static constexpr const char *kPtxVersion = "+ptx70";
 // The toolkit
 //===----------------------------------------------------------------------===//
 
-static SmallVector<std::string> toolkitFolders() {
-  SmallVector<std::string> folders;
-  for (const char *variable : {"CUDA_HOME", "CUDA_PATH"})
-    if (const char *folder = std::getenv(variable))
-      folders.push_back(folder);
-  folders.push_back("/usr/local/cuda");
-  return folders;
+/// Where CUDA's own packages install it.
+static constexpr const char *kToolkit = "/usr/local/cuda";
+
+/// A file of the toolkit in `folder`, or if that is empty in the usual one.
+static std::string findInToolkit(StringRef folder,
+                                 std::initializer_list<StringRef> parts) {
+  llvm::SmallString<128> path(folder.empty() ? StringRef(kToolkit) : folder);
+  for (StringRef part : parts)
+    llvm::sys::path::append(path, part);
+  return llvm::sys::fs::exists(path) ? path.str().str() : std::string();
 }
 
-std::string findPtxas() {
-  // A way to have none on a machine that has one.
-  if (const char *path = std::getenv("ZC_PTXAS"))
+std::string findPtxas(StringRef folder) {
+  std::string path = findInToolkit(folder, {"bin", "ptxas"});
+  if (!path.empty() || !folder.empty())
     return path;
-  for (const std::string &folder : toolkitFolders()) {
-    llvm::SmallString<128> path(folder);
-    llvm::sys::path::append(path, "bin", "ptxas");
-    if (llvm::sys::fs::can_execute(path))
-      return path.str().str();
-  }
   auto found = llvm::sys::findProgramByName("ptxas");
   return found ? *found : std::string();
-}
-
-static std::string findLibdevice() {
-  for (const std::string &folder : toolkitFolders()) {
-    llvm::SmallString<128> path(folder);
-    llvm::sys::path::append(path, "nvvm", "libdevice", "libdevice.10.bc");
-    if (llvm::sys::fs::exists(path))
-      return path.str().str();
-  }
-  return "";
 }
 
 //===----------------------------------------------------------------------===//
@@ -102,16 +89,17 @@ static SmallVector<StringRef> missingFunctions(llvm::Module &module) {
 }
 
 static LogicalResult linkLibdevice(gpu::GPUModuleOp kernels,
-                                   llvm::Module &module) {
+                                   llvm::Module &module, StringRef folder) {
   SmallVector<StringRef> missing = missingFunctions(module);
   if (missing.empty())
     return success();
-  std::string path = findLibdevice();
+  std::string path =
+      findInToolkit(folder, {"nvvm", "libdevice", "libdevice.10.bc"});
   if (path.empty())
     return kernels.emitError()
            << "a kernel calls '" << missing.front()
            << "' of CUDA's libdevice, which is not there; install the CUDA "
-              "toolkit or set CUDA_HOME to its folder";
+              "toolkit or give its folder with --cuda-path";
   llvm::SMDiagnostic diagnostic;
   auto library = llvm::parseIRFile(path, diagnostic, module.getContext());
   if (!library)
@@ -131,7 +119,7 @@ static LogicalResult linkLibdevice(gpu::GPUModuleOp kernels,
   return success();
 }
 
-FailureOr<std::string> emitPtx(gpu::GPUModuleOp kernels,
+FailureOr<std::string> emitPtx(gpu::GPUModuleOp kernels, StringRef toolkit,
                                std::string *llvmText) {
   MLIRContext &mlirContext = *kernels->getContext();
   registerBuiltinDialectTranslation(mlirContext);
@@ -148,7 +136,7 @@ FailureOr<std::string> emitPtx(gpu::GPUModuleOp kernels,
     return kernels.emitError("cannot translate the kernels to LLVM IR");
   module->setDataLayout(machine->createDataLayout());
   module->setTargetTriple(machine->getTargetTriple());
-  if (failed(linkLibdevice(kernels, *module)))
+  if (failed(linkLibdevice(kernels, *module, toolkit)))
     return failure();
   // Comparisons of a few numbers that a whole team has in common.
   for (llvm::Function &function : *module)

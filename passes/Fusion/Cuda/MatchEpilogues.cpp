@@ -15,6 +15,7 @@
 #include "passes/Fusion/Cuda/EpilogueRegion.h"
 #include "passes/Fusion/Cuda/ProductTail.h"
 #include "passes/Fusion/Passes.h"
+#include "passes/Target/Target.h"
 
 using namespace mlir;
 using namespace zc::train;
@@ -427,6 +428,10 @@ struct MatchEpilogues : public impl::MatchEpiloguesPassBase<MatchEpilogues> {
   using MatchEpiloguesPassBase::MatchEpiloguesPassBase;
 
   void runOnOperation() override {
+    const Target &target = getTarget(getOperation());
+    if (!target.fusesEpilogues())
+      return;
+    reluBits = target.takesReluBits();
     for (auto program : getOperation().getOps<func::FuncOp>()) {
       if (program.isDeclaration())
         continue;
@@ -472,6 +477,8 @@ private:
         ++numSums;
     }
   }
+
+  bool reluBits = false; // see Target::takesReluBits
 };
 
 } // namespace

@@ -30,8 +30,8 @@
 #include "passes/Analysis/ForwardOps.h"
 #include "passes/Analysis/LoopNests.h"
 #include "passes/Fusion/Cuda/EpilogueRegion.h"
-#include "passes/Fusion/Cuda/LibraryPatterns.h"
 #include "passes/Fusion/Passes.h"
+#include "passes/Target/Target.h"
 
 using namespace mlir;
 using namespace zc::train;
@@ -243,6 +243,7 @@ Value join(const ActiveNorm &found) {
 
 struct MatchNorms : public impl::MatchNormsPassBase<MatchNorms> {
   void runOnOperation() override {
+    target = &getTarget(getOperation());
     for (auto program : getOperation().getOps<func::FuncOp>())
       if (!program.isDeclaration())
         run(program.getBody().front());
@@ -253,7 +254,7 @@ private:
     // Gradients first: they look at the forward's ops.
     for (auto op : llvm::to_vector(block.getOps<BatchNormGradOp>())) {
       auto found = SlopedGradient::find(op);
-      if (!found || !cuda::isDnnNorm(op) || !isFloat32(op.getMean()) ||
+      if (!found || !target->fusesNorm(op) || !isFloat32(op.getMean()) ||
           !isFloat32(op.getScaleGrad()))
         continue;
       join(*found, inverseOf(found->norm));
@@ -261,7 +262,7 @@ private:
     }
     for (auto op : llvm::to_vector(block.getOps<BatchNormTrainingOp>())) {
       auto found = ActiveNorm::find(op);
-      if (!found || !cuda::isDnnNorm(op) || !isFloat32(op.getMean()))
+      if (!found || !target->fusesNorm(op) || !isFloat32(op.getMean()))
         continue;
       Value before = inverses.lookup(op);
       Value inverse = join(*found);
@@ -289,6 +290,7 @@ private:
     return inverse;
   }
 
+  const Target *target = nullptr;
   DenseMap<Operation *, Value> inverses;
 };
 

@@ -16,10 +16,10 @@ const char *printType(kernels::ElementType type);
 std::string printDims(const std::vector<int64_t> &dims);
 
 /// A status that says the library lacks something (Unsupported), with `what` it
-/// was to compute and the variable of the compiler's environment that leaves it
-/// to generated kernels; others as they are.
+/// was to compute and the library call, as --libraries names it, that is to
+/// be left out; others as they are.
 Status adviseOnLack(const Status &status, const std::string &library,
-                    const std::string &what, const std::string &variable);
+                    const std::string &what, const std::string &call);
 
 } // namespace zc::cuda
 

@@ -242,7 +242,7 @@ ExecutableResult makeAttention(DnnPlans &plans, const AttentionLaunch &launch) {
                                             : makeForward(plans, launch)
                                       : ExecutableResult(status);
   return plans.advise(std::move(made), describe(launch.spec),
-                      "ZC_CUDA_ATTENTION");
+                      "cudnn.attention");
 }
 
 } // namespace zc::cuda

@@ -1,14 +1,11 @@
 #include "runtime/Device/Cuda/Convolution.h"
 #include "runtime/Device/Cuda/Advice.h"
 
-#include <cstdlib>
-
 namespace zc::cuda {
 namespace {
 
-DnnGraph::Rounding roundingOf(kernels::ElementType type) {
-  const char *tf32 = std::getenv("ZC_CUDA_TF32");
-  bool exact = type == kernels::ElementType::F32 && !(tf32 && *tf32 == '1');
+DnnGraph::Rounding roundingOf(kernels::ElementType type, bool tf32) {
+  bool exact = type == kernels::ElementType::F32 && !tf32;
   return exact ? DnnGraph::Rounding::Exact : DnnGraph::Rounding::FixedOrder;
 }
 
@@ -28,8 +25,8 @@ std::string describe(const kernels::ConvolutionSpec &spec) {
 ExecutableResult makeConvolution(DnnPlans &plans,
                                  const ConvolutionLaunch &launch) {
   const kernels::ConvolutionSpec &spec = launch.spec;
-  auto graph =
-      std::make_shared<DnnGraph>(plans.library(), roundingOf(spec.source.type));
+  auto graph = std::make_shared<DnnGraph>(
+      plans.library(), roundingOf(spec.source.type, plans.tf32()));
   DnnGraph::Tensor source = graph->inMemory(spec.source, launch.source),
                    filter = graph->inMemory(spec.filter, launch.filter),
                    destination =
@@ -37,7 +34,7 @@ ExecutableResult makeConvolution(DnnPlans &plans,
   graph->convolve(spec, source, filter, destination);
   return plans.advise(
       plans.make(std::move(graph), launch.workspace, launch.workspaceBytes),
-      describe(spec), "ZC_CUDA_CONVOLUTION");
+      describe(spec), "cudnn.convolution");
 }
 
 } // namespace zc::cuda

@@ -6,7 +6,7 @@
 
 namespace zc::cuda {
 
-/// Products of float32 are exact unless ZC_CUDA_TF32=1 asks for tensor cores.
+/// Products of float32 are exact unless `plans` may round them to TF32.
 ExecutableResult makeConvolution(DnnPlans &plans,
                                  const ConvolutionLaunch &launch);
 

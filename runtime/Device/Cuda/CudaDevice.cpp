@@ -104,8 +104,8 @@ template <typename Launch> Launch alignWorkspace(Launch launch) {
 
 class CudaDevice final : public Device {
 public:
-  CudaDevice(const Driver &driver, Gpu gpu, bool alike)
-      : driver(driver), gpu(std::move(gpu)), measures(!alike),
+  CudaDevice(const Driver &driver, Gpu gpu, AlgorithmChoice choice)
+      : driver(driver), gpu(std::move(gpu)), choice(choice),
         context(driver, this->gpu.device), staging(driver), offloaded(driver) {}
   ~CudaDevice() override;
 
@@ -162,7 +162,7 @@ private:
 
   const Driver &driver;
   Gpu gpu;
-  const bool measures;                  // algorithms, to take the quickest
+  const AlgorithmChoice choice;
   PrimaryContext context;               // outlives all that is made in it
   std::array<CUstream, 3> streams = {}; // compute, communication, copies
   std::vector<CUevent> events;
@@ -278,7 +278,7 @@ ExecutableResult CudaDevice::make(const Launch &launch) {
   }
   if (auto *matmul = std::get_if<MatmulLaunch>(&launch)) {
     if (!matmuls) {
-      ZC_ASSIGN_OR_RETURN(matmuls, Matmuls::open(driver, streams[0], measures));
+      ZC_ASSIGN_OR_RETURN(matmuls, Matmuls::open(driver, streams[0], choice));
     }
     return matmuls->make(alignWorkspace(*matmul));
   }
@@ -293,7 +293,7 @@ ExecutableResult CudaDevice::makeDnn(const Launch &launch) {
     return makeError(StatusCode::Unsupported,
                      "no library computes it on GPUs; compile the model again");
   if (!dnn) {
-    ZC_ASSIGN_OR_RETURN(dnn, DnnPlans::open(driver, streams[0], measures));
+    ZC_ASSIGN_OR_RETURN(dnn, DnnPlans::open(driver, streams[0], choice));
   }
   if (auto *convolution = std::get_if<ConvolutionLaunch>(&launch))
     return makeConvolution(*dnn, alignWorkspace(*convolution));
@@ -396,8 +396,8 @@ Result<bool> CudaDevice::isIdle(StreamId stream) {
 Result<std::unique_ptr<Device>> createCudaDevice(const DeviceOptions &options) {
   ZC_ASSIGN_OR_RETURN(const Driver *driver, Driver::open());
   ZC_ASSIGN_OR_RETURN(Gpu gpu, findGpu(*driver, options.place));
-  auto device =
-      std::make_unique<CudaDevice>(*driver, std::move(gpu), options.alike);
+  auto device = std::make_unique<CudaDevice>(
+      *driver, std::move(gpu), AlgorithmChoice{!options.alike, options.tf32});
   ZC_RETURN_IF_ERROR(device->open());
   return std::unique_ptr<Device>(std::move(device));
 }

@@ -192,11 +192,11 @@ DnnPlan::~DnnPlan() {
 }
 
 Result<std::unique_ptr<DnnPlans>>
-DnnPlans::open(const Driver &driver, CUstream stream, bool measures) {
+DnnPlans::open(const Driver &driver, CUstream stream, AlgorithmChoice choice) {
   ZC_ASSIGN_OR_RETURN(std::unique_ptr<Dnn> dnn, Dnn::open());
   auto plans = std::make_unique<DnnPlans>(std::move(dnn));
   ZC_ASSIGN_OR_RETURN(plans->watch, Stopwatch::open(driver, stream));
-  plans->measures = measures;
+  plans->choice = choice;
   return plans;
 }
 
@@ -219,11 +219,11 @@ ExecutableResult DnnPlans::make(std::shared_ptr<DnnGraph> graph,
 
 ExecutableResult DnnPlans::advise(ExecutableResult made,
                                   const std::string &what,
-                                  const std::string &variable) const {
+                                  const std::string &call) const {
   if (made.ok())
     return made;
   return adviseOnLack(made.status(), "cuDNN " + dnn->printVersion(), what,
-                      variable);
+                      call);
 }
 
 /// All engines that the library knows for the graph, in its order: by its model
@@ -235,7 +235,9 @@ DnnPlans::candidates(const std::shared_ptr<DnnGraph> &graph,
   ZC_ASSIGN_OR_RETURN(DnnGraph::Descriptor described, graph->finish());
   using Rounding = DnnGraph::Rounding;
   auto mostOf = [&](const Notes &notes) -> size_t {
-    return !measures ? 1 : notes.compiles ? kMostCompiled : kMostCandidates;
+    return !choice.measures ? 1
+           : notes.compiles ? kMostCompiled
+                            : kMostCandidates;
   };
   size_t count = 0;
   uint64_t least = UINT64_MAX;

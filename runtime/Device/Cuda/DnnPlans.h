@@ -2,6 +2,7 @@
 #ifndef ZC_RUNTIME_DEVICE_CUDA_DNNPLANS_H
 #define ZC_RUNTIME_DEVICE_CUDA_DNNPLANS_H
 
+#include "runtime/Device/Cuda/AlgorithmChoice.h"
 #include "runtime/Device/Cuda/DnnGraph.h"
 #include "runtime/Device/Cuda/Executables.h"
 #include "runtime/Device/Cuda/Stopwatch.h"
@@ -28,14 +29,15 @@ struct DnnPlan {
 /// highest, measured once for each form of graph.
 class DnnPlans {
 public:
-  /// Of the GPU whose stream it is. Without `measures` the highest in rank is
-  /// taken, but run once all the same.
-  static Result<std::unique_ptr<DnnPlans>> open(const Driver &driver,
-                                                CUstream stream, bool measures);
+  /// Of the GPU whose stream it is. Where nothing is measured the highest in
+  /// rank is taken, but run once all the same.
+  static Result<std::unique_ptr<DnnPlans>>
+  open(const Driver &driver, CUstream stream, AlgorithmChoice choice);
   /// Of a described GPU: nothing is measured, the highest in rank is taken.
   explicit DnnPlans(std::unique_ptr<Dnn> dnn) : dnn(std::move(dnn)) {}
 
   const Dnn &library() const { return *dnn; }
+  bool tf32() const { return choice.tf32; }
 
   /// What runs the graph. Unsupported where the library has no plan for it that
   /// `workspaceBytes` suffice for.
@@ -43,10 +45,10 @@ public:
                         uint64_t workspaceBytes);
 
   /// `made`, or where the library lacks it, an error that says so of `what` it
-  /// was to compute, and names the `variable` that leaves it to generated
-  /// kernels.
+  /// was to compute, and names the library call (as --libraries does) that is
+  /// to be left out.
   ExecutableResult advise(ExecutableResult made, const std::string &what,
-                          const std::string &variable) const;
+                          const std::string &call) const;
 
   /// Of the plan that the last make() took.
   uint64_t lastWorkspaceBytes() const { return last; }
@@ -61,7 +63,7 @@ private:
 
   std::unique_ptr<Dnn> dnn;
   std::unique_ptr<Stopwatch> watch;
-  bool measures = false;
+  AlgorithmChoice choice;
   std::map<std::string, Plan> known; // by form and workspace
   uint64_t last = 0;
 };

@@ -5,7 +5,6 @@
 #include "runtime/Device/Cuda/Stopwatch.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cublasLt.h>
 #include <map>
 #include <sstream>
@@ -70,10 +69,8 @@ cudaDataType_t dataType(kernels::ElementType type) {
   }
 }
 
-/// float32 products are exact unless ZC_CUDA_TF32=1 asks for tensor cores.
-cublasComputeType_t computeType(kernels::ElementType type) {
-  const char *tf32 = std::getenv("ZC_CUDA_TF32");
-  bool fast = type == kernels::ElementType::F32 && tf32 && *tf32 == '1';
+cublasComputeType_t computeType(kernels::ElementType type, bool tf32) {
+  bool fast = type == kernels::ElementType::F32 && tf32;
   return fast ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
 }
 
@@ -112,7 +109,7 @@ cublasLtEpilogue_t epilogueOf(const kernels::MatmulEpilogue &spec) {
 /// The library's descriptors of one product.
 class Product {
 public:
-  explicit Product(const Cublaslt &lt) : lt(lt) {}
+  Product(const Cublaslt &lt, bool tf32) : lt(lt), tf32(tf32) {}
   ~Product() {
     if (operation)
       lt.cublasLtMatmulDescDestroy(operation);
@@ -125,7 +122,7 @@ public:
   Status create(const MatmulForm &form, const MatmulLaunch &launch) {
     const kernels::MatmulSpec &spec = launch.spec;
     ZC_LT_CALL(lt, cublasLtMatmulDescCreate, &operation,
-               computeType(spec.a.type), CUDA_R_32F);
+               computeType(spec.a.type, tf32), CUDA_R_32F);
     ZC_RETURN_IF_ERROR(
         setTransposed(CUBLASLT_MATMUL_DESC_TRANSA, form.left.transposed));
     ZC_RETURN_IF_ERROR(
@@ -185,14 +182,15 @@ private:
   }
 
   const Cublaslt &lt;
+  bool tf32;
 };
 
 class MatmulExecutable final : public CudaExecutable {
 public:
   MatmulExecutable(const Cublaslt &lt, cublasLtHandle_t handle,
-                   const MatmulLaunch &launch, MatmulForm form)
+                   const MatmulLaunch &launch, MatmulForm form, bool tf32)
       : lt(lt), handle(handle), launch(launch), form(std::move(form)),
-        product(lt) {}
+        product(lt, tf32) {}
 
   Status create() { return product.create(form, launch); }
 
@@ -320,8 +318,8 @@ std::string formOf(const MatmulLaunch &launch,
 
 class CublasltMatmuls final : public Matmuls {
 public:
-  CublasltMatmuls(const Driver &driver, CUstream stream, bool measures)
-      : driver(driver), stream(stream), measures(measures) {}
+  CublasltMatmuls(const Driver &driver, CUstream stream, AlgorithmChoice choice)
+      : driver(driver), stream(stream), choice(choice) {}
   ~CublasltMatmuls() override {
     if (handle)
       lt.cublasLtDestroy(handle);
@@ -336,8 +334,8 @@ public:
 
   ExecutableResult make(const MatmulLaunch &launch) override {
     ZC_ASSIGN_OR_RETURN(MatmulForm form, makeForm(launch.spec));
-    auto matmul =
-        std::make_unique<MatmulExecutable>(lt, handle, launch, std::move(form));
+    auto matmul = std::make_unique<MatmulExecutable>(
+        lt, handle, launch, std::move(form), choice.tf32);
     ZC_RETURN_IF_ERROR(matmul->create());
     std::string key = formOf(launch, matmul->alignment());
     auto known = algorithms.find(key);
@@ -345,7 +343,7 @@ public:
       auto quickest = measure(*matmul);
       if (!quickest.ok())
         return adviseOnLack(quickest.status(), "cuBLASLt",
-                            describe(launch.spec), variableOf(launch.spec));
+                            describe(launch.spec), callOf(launch.spec));
       known = algorithms.emplace(key, *quickest).first;
     }
     matmul->algorithm = known->second;
@@ -365,14 +363,14 @@ private:
   }
 
   /// Without its epilogue a product is rarely one that the library lacks.
-  static const char *variableOf(const kernels::MatmulSpec &spec) {
-    return spec.epilogue.isEmpty() ? "ZC_CUDA_MATMUL" : "ZC_CUDA_EPILOGUES";
+  static const char *callOf(const kernels::MatmulSpec &spec) {
+    return spec.epilogue.isEmpty() ? "cublaslt.matmul" : "cublaslt.epilogue";
   }
 
   Result<cublasLtMatmulAlgo_t> measure(MatmulExecutable &matmul) {
     ZC_ASSIGN_OR_RETURN(std::vector<cublasLtMatmulAlgo_t> candidates,
                         matmul.candidates());
-    if (!measures)
+    if (!choice.measures)
       candidates.resize(1);
     float best = 0;
     size_t quickest = candidates.size();
@@ -394,7 +392,7 @@ private:
 
   const Driver &driver;
   CUstream stream;
-  bool measures;
+  AlgorithmChoice choice;
   Cublaslt lt;
   cublasLtHandle_t handle = nullptr;
   std::unique_ptr<Stopwatch> watch;
@@ -403,9 +401,9 @@ private:
 
 } // namespace
 
-Result<std::unique_ptr<Matmuls>> Matmuls::open(const Driver &driver,
-                                               CUstream stream, bool measures) {
-  auto matmuls = std::make_unique<CublasltMatmuls>(driver, stream, measures);
+Result<std::unique_ptr<Matmuls>>
+Matmuls::open(const Driver &driver, CUstream stream, AlgorithmChoice choice) {
+  auto matmuls = std::make_unique<CublasltMatmuls>(driver, stream, choice);
   ZC_RETURN_IF_ERROR(matmuls->open());
   return std::unique_ptr<Matmuls>(std::move(matmuls));
 }

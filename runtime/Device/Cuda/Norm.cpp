@@ -88,7 +88,7 @@ ExecutableResult makeNorm(DnnPlans &plans, const NormLaunch &launch) {
     builder.forward();
   return plans.advise(
       plans.make(std::move(graph), launch.workspace, launch.workspaceBytes),
-      describe(launch.spec), "ZC_CUDA_NORMS");
+      describe(launch.spec), "cudnn.norm");
 }
 
 } // namespace zc::cuda

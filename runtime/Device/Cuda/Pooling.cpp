@@ -22,7 +22,7 @@ ExecutableResult makePooling(DnnPlans &plans, const PoolingLaunch &launch) {
                    pooled = graph->inMemory(spec.pooled, launch.pooled);
   graph->pool(spec, image, pooled);
   return plans.advise(plans.make(std::move(graph), nullptr, 0), describe(spec),
-                      "ZC_CUDA_POOLING");
+                      "cudnn.pooling");
 }
 
 } // namespace zc::cuda

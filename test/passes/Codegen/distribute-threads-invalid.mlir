@@ -1,4 +1,4 @@
-// RUN: zc-opt %s --zc-lower-kernels=target=cuda --zc-distribute-threads --verify-diagnostics
+// RUN: zc-opt %s --zc-annotate-target=device=cuda --zc-lower-kernels --zc-distribute-threads --verify-diagnostics
 
 // Tests that a kernel whose temporaries no GPU's team can share is refused.
 // expected-error @+1 {{needs 80400 bytes of shared memory on a GPU, which has 49152 for a team of threads}}

@@ -1,5 +1,5 @@
-// RUN: zc-opt %s --zc-lower-kernels=target=cuda --zc-distribute-threads | FileCheck %s
-// RUN: zc-opt %s --zc-cuda-codegen-pipeline | FileCheck %s --check-prefix=NVVM
+// RUN: zc-opt %s --zc-annotate-target=device=cuda --zc-lower-kernels --zc-distribute-threads | FileCheck %s
+// RUN: zc-opt %s --zc-annotate-target=device=cuda --zc-cuda-codegen-pipeline | FileCheck %s --check-prefix=NVVM
 
 // Tests that every thread of an elementwise kernel computes 16 bytes, that the
 // last team does no more than there is, and that what shares a buffer stays an

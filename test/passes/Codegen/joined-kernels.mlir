@@ -1,6 +1,6 @@
-// RUN: zc-opt %s --zc-lower-kernels=target=cuda | FileCheck %s --check-prefix=PARTS
-// RUN: zc-opt %s --zc-lower-kernels=target=cuda --zc-distribute-threads | FileCheck %s
-// RUN: zc-opt %s --zc-cuda-codegen-pipeline | FileCheck %s --check-prefix=NVVM
+// RUN: zc-opt %s --zc-annotate-target=device=cuda --zc-lower-kernels | FileCheck %s --check-prefix=PARTS
+// RUN: zc-opt %s --zc-annotate-target=device=cuda --zc-lower-kernels --zc-distribute-threads | FileCheck %s
+// RUN: zc-opt %s --zc-annotate-target=device=cuda --zc-cuda-codegen-pipeline | FileCheck %s --check-prefix=NVVM
 
 // Tests that parts which share no value have a function each, equal ones once,
 // and that the kernel says whose buffers are whose.

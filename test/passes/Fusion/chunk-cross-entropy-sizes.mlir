@@ -1,5 +1,5 @@
 // RUN: zc-opt %s --zc-chunk-cross-entropy=min-bytes=1 | FileCheck %s --check-prefix=CPU
-// RUN: zc-opt %s --zc-chunk-cross-entropy="min-bytes=1 target=cuda" | FileCheck %s --check-prefix=CUDA
+// RUN: zc-opt %s --zc-annotate-target=device=cuda --zc-chunk-cross-entropy=min-bytes=1 | FileCheck %s --check-prefix=CUDA
 
 // Tests how large chunks are: of 256 samples on CPUs, of half of all, up to 4096,
 // on GPUs.

@@ -1,6 +1,6 @@
-// RUN: zc-opt %s --split-input-file --zc-form-regions --zc-select-library-calls=target=cuda --zc-match-epilogues=relu-bits=true | FileCheck %s
-// RUN: zc-opt %s --split-input-file --zc-form-regions --zc-select-library-calls=target=cuda --zc-match-epilogues=activations=false | FileCheck %s --check-prefix=LINEAR
-// RUN: zc-opt %s --split-input-file --zc-form-regions --zc-select-library-calls=target=cuda --zc-match-epilogues | FileCheck %s --check-prefix=EXACT
+// RUN: zc-opt %s --split-input-file --zc-annotate-target="device=cuda libraries=all,cublaslt.relu-bits" --zc-form-regions --zc-select-library-calls --zc-match-epilogues | FileCheck %s
+// RUN: zc-opt %s --split-input-file --zc-annotate-target=device=cuda --zc-form-regions --zc-select-library-calls --zc-match-epilogues=activations=false | FileCheck %s --check-prefix=LINEAR
+// RUN: zc-opt %s --split-input-file --zc-annotate-target=device=cuda --zc-form-regions --zc-select-library-calls --zc-match-epilogues | FileCheck %s --check-prefix=EXACT
 
 // Tests bias and the tanh form of GELU, whose operand the backward keeps, behind
 // a product that is read as another shape; and a residual.

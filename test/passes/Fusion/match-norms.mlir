@@ -1,5 +1,5 @@
-// RUN: zc-opt %s --zc-match-norms | FileCheck %s
-// RUN: zc-opt %s --zc-match-norms --zc-split-batch-norm=target=cuda --canonicalize --cse --zc-form-regions --zc-select-library-calls=target=cuda | FileCheck %s --check-prefix=REGIONS
+// RUN: zc-opt %s --zc-annotate-target=device=cuda --zc-match-norms | FileCheck %s
+// RUN: zc-opt %s --zc-annotate-target=device=cuda --zc-match-norms --zc-split-batch-norm --canonicalize --cse --zc-form-regions --zc-select-library-calls | FileCheck %s --check-prefix=REGIONS
 
 // Tests that a batch norm and the ReLU behind it become a call that leaves the
 // inverse deviation, which the variance that others read is computed from; the
@@ -25,8 +25,8 @@
 // CHECK: train.batch_norm_grad %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %[[SLOPE]]
 // CHECK: return %[[Y]]#0, %[[Y]]#1, %[[V]], %[[D]]#0, %[[D]]#1, %[[D]]#2
 // REGIONS-LABEL: func.func @relu
-// REGIONS: train.fused(%{{.*}}, %{{.*}}, %{{.*}}) {library = "cudnn.norm", train.norm = {}}
-// REGIONS: train.fused(%{{.*}}) {library = "cudnn.norm", train.gradients = array<i64: 1, 2>, train.norm = {}}
+// REGIONS: train.fused(%{{.*}}, %{{.*}}, %{{.*}}) {library = "cudnn.norm", train.norm = {}, workspace_bytes
+// REGIONS: train.fused(%{{.*}}) {library = "cudnn.norm", train.gradients = array<i64: 1, 2>, train.norm = {}, workspace_bytes
 // REGIONS-NOT: train.channel_
 // REGIONS: return
 func.func @relu(%x: tensor<4x28x28x64xbf16>, %scale: tensor<64xbf16>, %bias: tensor<64xbf16>, %grad: tensor<4x28x28x64xbf16>)

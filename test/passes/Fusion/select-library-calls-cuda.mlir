@@ -1,5 +1,5 @@
-// RUN: zc-opt %s --zc-select-library-calls=target=cuda | FileCheck %s
-// RUN: env ZC_CUDA_POOLING=0 zc-opt %s --zc-select-library-calls=target=cuda | FileCheck %s --check-prefix=POOLING
+// RUN: zc-opt %s --zc-annotate-target=device=cuda --zc-select-library-calls | FileCheck %s
+// RUN: zc-opt %s --zc-annotate-target="device=cuda libraries=-cudnn.pooling" --zc-select-library-calls | FileCheck %s --check-prefix=POOLING
 
 // Tests that matmuls of float32 and bfloat16 go to cuBLASLt, convolutions of
 // images to cuDNN, and that the rest stays with generated code.

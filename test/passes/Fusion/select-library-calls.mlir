@@ -1,4 +1,9 @@
-// RUN: zc-opt %s --zc-select-library-calls=threads=2 | FileCheck %s
+// RUN: zc-opt %s --zc-annotate-target=threads=2 --zc-select-library-calls | FileCheck %s
+// RUN: zc-opt %s --zc-annotate-target=libraries=-onednn.matmul --zc-select-library-calls | FileCheck %s --check-prefix=WITHOUT
+
+// WITHOUT-LABEL: func.func @ops
+// WITHOUT: train.fused(%{{.*}}, %{{.*}}) : (tensor<64x64xf32>
+// WITHOUT: library = "onednn.convolution"
 
 // Tests that float32 matmuls and convolutions go to oneDNN with a bound on its
 // workspace, and that double precision stays with generated code.

@@ -1,5 +1,5 @@
-// RUN: zc-opt %s --zc-split-batch-norm=target=cuda --canonicalize --cse | FileCheck %s
-// RUN: zc-opt %s --zc-split-batch-norm=target=cuda --canonicalize --cse --zc-form-regions | FileCheck %s --check-prefix=REGIONS
+// RUN: zc-opt %s --zc-annotate-target=device=cuda --zc-split-batch-norm --canonicalize --cse | FileCheck %s
+// RUN: zc-opt %s --zc-annotate-target=device=cuda --zc-split-batch-norm --canonicalize --cse --zc-form-regions | FileCheck %s --check-prefix=REGIONS
 // RUN: zc-opt %s --zc-split-batch-norm --canonicalize --cse | FileCheck %s --check-prefix=CPU
 
 // Tests that on GPUs images in 16 bits are split too, into parts of many rows

@@ -1,5 +1,5 @@
 // RUN: zc-opt %s --zc-widen-products | FileCheck %s
-// RUN: zc-opt %s --zc-widen-products=bf16=false | FileCheck %s --check-prefix=WITHOUT
+// RUN: zc-opt %s --zc-annotate-target --zc-widen-products | FileCheck %s --check-prefix=WITHOUT
 
 // Tests that fp16 is multiplied in float32, between conversions.
 // CHECK-LABEL: func.func @half

@@ -20,7 +20,7 @@
 // CHECK-NEXT: %[[N:.*]] = train.sqrt %[[J]]
 // CHECK-NEXT: %[[O:.*]] = train.exp %[[K]]
 // CHECK-NEXT: train.yield %[[M]], %[[N]], %[[O]]
-module attributes {sched.target = "cuda"} {
+module attributes {sched.target = #sched.target<device = "cuda">} {
 train.state @w "parameter" : tensor<160xf32>
 sched.kernel @half {
 ^bb0(%x: tensor<160xf32>):
@@ -71,7 +71,7 @@ sched.program @step {
 // CHECK: sched.library_call "dnn" "any"
 // CHECK: sched.launch @small
 // CHECK-NEXT: sched.library_call "dnn" "over"
-module attributes {sched.target = "cuda"} {
+module attributes {sched.target = #sched.target<device = "cuda">} {
 sched.kernel @small {
 ^bb0(%x: tensor<160xf32>):
   %0 = train.sqrt %x : (tensor<160xf32>) -> tensor<160xf32>

@@ -39,7 +39,7 @@ sched.program @cpu {
 
 // -----
 
-module attributes {sched.target = "cuda"} {
+module attributes {sched.target = #sched.target<device = "cuda">} {
 sched.kernel @exp {
 ^bb0(%x: tensor<1024xf32>):
   %y = train.exp %x : (tensor<1024xf32>) -> tensor<1024xf32>

@@ -10,6 +10,7 @@
 #include "passes/Memory/PlanCandidates.h"
 #include "passes/Scheduling/OffloadTimes.h"
 #include "passes/Scheduling/TrainProgram.h"
+#include "passes/Target/Target.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -77,6 +78,9 @@ std::string writeNetwork(unsigned layers, std::mt19937 &random,
 class RecomputeTest : public ::testing::Test {
 protected:
   RecomputeTest() {
+    DialectRegistry registry;
+    registerTargets(registry, {});
+    context.appendDialectRegistry(registry);
     context.loadDialect<func::FuncDialect, train::TrainDialect,
                         sched::SchedDialect, memref::MemRefDialect>();
     context.getDiagEngine().registerHandler([](Diagnostic &) {});
@@ -210,8 +214,8 @@ TEST_F(RecomputeTest, ChoosesWhatToOffloadAsWell) {
                       4 * kBytes * offload.parameters +
                       2 * 2 * kBytes * offload.optimizer;
       choices.push_back(
-          {peak->total(),
-           again + copySeconds(ratesOf(*module), again, step, moved)});
+          {peak->total(), again + copySeconds(getTarget(*module).rates(), again,
+                                              step, moved)});
     }
     double forward = PlanCandidates(analysis).forwardSeconds();
     double previous = std::numeric_limits<double>::infinity();

@@ -180,7 +180,7 @@ TEST_F(CudaPooling, WhatTheLibraryLacksIsAMessage) {
       "cuDNN 9.19.0 does not compute the largest of windows [3, 2] in float32, "
       "images [2, 3, 5, 6]: none of cuDNN's 0 engines has a plan; "
       "generated kernels do if the model is compiled with "
-      "ZC_CUDA_POOLING=0 in the environment");
+      "--libraries=-cudnn.pooling");
 }
 
 TEST_F(CudaPooling, NoMemoryForTheLibraryIsAMessage) {
@@ -211,10 +211,7 @@ protected:
     launch.workspace = workspace.data();
     launch.workspaceBytes = workspace.size();
   }
-  void TearDown() override {
-    ::unsetenv("ZC_CUDA_TF32");
-    ::unsetenv("ZC_FAKE_CUDNN_NOTE");
-  }
+  void TearDown() override { ::unsetenv("ZC_FAKE_CUDNN_NOTE"); }
 
   std::string engineOf(ElementType type) {
     launch.spec.source = {type, {1, 2, 3, 3}, {18, 1, 6, 2}};
@@ -238,7 +235,10 @@ protected:
 TEST_F(CudaConvolution, ProductsOfFloat32AreExactUnlessAskedOtherwise) {
   EXPECT_EQ(engineOf(ElementType::F32), "engine 3");
   EXPECT_EQ(engineOf(ElementType::BF16), "engine 0");
-  ::setenv("ZC_CUDA_TF32", "1", 1);
+  DeviceOptions options;
+  options.tf32 = true;
+  device = std::move(*cuda::createCudaDevice(options));
+  zcFakeCudaForget();
   EXPECT_EQ(engineOf(ElementType::F32), "engine 0");
 }
 

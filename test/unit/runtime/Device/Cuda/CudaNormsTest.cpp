@@ -157,12 +157,12 @@ TEST_F(CudaNorms, WhatTheLibraryLacksIsAMessage) {
   ASSERT_FALSE(made.ok());
   EXPECT_EQ(made.status().code(), StatusCode::Unsupported);
   std::string message(made.status().message());
-  EXPECT_NE(message.find("does not compute the gradient of batch normalisation "
-                         "and ReLU in bfloat16, images [3, 8, 2, 5]: none of "
-                         "cuDNN's 0 engines has a plan; generated kernels do "
-                         "if the model is compiled with ZC_CUDA_NORMS=0 in the "
-                         "environment"),
-            std::string::npos)
+  EXPECT_NE(
+      message.find("does not compute the gradient of batch normalisation "
+                   "and ReLU in bfloat16, images [3, 8, 2, 5]: none of "
+                   "cuDNN's 0 engines has a plan; generated kernels do "
+                   "if the model is compiled with --libraries=-cudnn.norm"),
+      std::string::npos)
       << message;
 }
 

@@ -1,24 +1,14 @@
 //===- LibraryPatterns.cpp - what GPU libraries compute -------------------===//
-#include "passes/Fusion/Cuda/LibraryPatterns.h"
+#include "passes/Target/Cuda/LibraryPatterns.h"
 
 #include "dialects/Train/TrainDialect.h"
 
-#include <cstdlib>
 #include <limits>
 
 using namespace mlir;
 using namespace zc::train;
 
 namespace zc::cuda {
-
-static StringRef settingOf(StringRef what) {
-  const char *value = std::getenv(("ZC_CUDA_" + what).str().c_str());
-  return value ? value : "";
-}
-
-bool isLeftOut(StringRef what) { return settingOf(what) == "0"; }
-
-bool isAskedFor(StringRef what) { return settingOf(what) == "1"; }
 
 /// Factors of one type; what a product is added to may be of float32 all the
 /// same.
@@ -78,12 +68,12 @@ static bool isDnnPooling(Operation *op) {
 /// multiple of 8 elements and at most 128 (256 the backward has on sm_90
 /// alone), more than one query; it leaves all three gradients. Few keys are
 /// little work for generated kernels too, and versions up to 9.15 have no
-/// gradients for less than a tile of them: ZC_CUDA_ATTENTION=1 asks for any
-/// number.
-template <typename Op> static bool isDnnAttention(Op op) {
+/// gradients for less than a tile of them: kShortAttention allows any number.
+template <typename Op>
+static bool isDnnAttention(Op op, const Libraries &libraries) {
   constexpr int64_t kWidthStep = 8, kMostWidth = 128, kFewestKeys = 128;
   if (op.getKey().getType().getDimSize(1) < kFewestKeys &&
-      !isAskedFor("ATTENTION"))
+      !libraries.has(kShortAttention))
     return false;
   Type element = op.getQuery().getType().getElementType();
   int64_t width = op.getQuery().getType().getDimSize(3);
@@ -96,13 +86,11 @@ template <typename Op> static bool isDnnAttention(Op op) {
          op.getQuery().getType().getDimSize(1) > 1 && gradients;
 }
 
-static bool isDnnAttention(Operation *op) {
-  if (isLeftOut("ATTENTION"))
-    return false;
+static bool isDnnAttention(Operation *op, const Libraries &libraries) {
   if (auto attention = dyn_cast<AttentionOp>(op))
-    return isDnnAttention<AttentionOp>(attention);
+    return isDnnAttention<AttentionOp>(attention, libraries);
   auto gradient = dyn_cast<AttentionGradOp>(op);
-  return gradient && isDnnAttention<AttentionGradOp>(gradient);
+  return gradient && isDnnAttention<AttentionGradOp>(gradient, libraries);
 }
 
 bool isDnnNorm(Operation *op) {
@@ -116,28 +104,33 @@ bool isDnnNorm(Operation *op) {
          type.getNumElements() <= std::numeric_limits<int32_t>::max();
 }
 
-StringRef libraryFor(Operation *op) {
-  if (isDnnAttention(op))
-    return "cudnn.attention";
+/// The call for `op` if nothing is left out.
+static StringRef findLibrary(Operation *op, const Libraries &libraries) {
+  if (isDnnAttention(op, libraries))
+    return kAttention;
   if (op->getNumOperands() == 0 || !hasMatrixTypes(op))
     return "";
   if (isa<MatmulOp, MatmulAddOp>(op))
-    return isLeftOut("MATMUL") ? "" : "cublaslt.matmul";
-  if (isDnnConvolution(op) && !isLeftOut("CONVOLUTION"))
-    return "cudnn.convolution";
-  if (isDnnPooling(op) && !isLeftOut("POOLING"))
-    return "cudnn.pooling";
-  return "";
+    return kMatmul;
+  if (isDnnConvolution(op))
+    return kConvolution;
+  return isDnnPooling(op) ? StringRef(kPooling) : StringRef();
 }
 
-bool needsFloat32(Operation *op) {
+StringRef libraryFor(Operation *op, const Libraries &libraries) {
+  StringRef name = findLibrary(op, libraries);
+  return libraries.has(name) ? name : "";
+}
+
+bool needsFloat32(Operation *op, const Libraries &libraries) {
   bool addsUp =
       isa<AttentionGradOp, MatmulOp, ConvOp, ConvInputGradOp, ConvFilterGradOp>(
           op);
   if (!addsUp)
     return false;
   Type element = cast<ShapedType>(op->getOperand(0).getType()).getElementType();
-  return (element.isBF16() || element.isF16()) && libraryFor(op).empty();
+  return (element.isBF16() || element.isF16()) &&
+         libraryFor(op, libraries).empty();
 }
 
 } // namespace zc::cuda

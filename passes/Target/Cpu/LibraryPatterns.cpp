@@ -13,7 +13,7 @@
 // only add, residuals' among them, are 0.6% of ResNet-50's step (2 x 4 images).
 //
 //===----------------------------------------------------------------------===//
-#include "passes/Fusion/Cpu/LibraryPatterns.h"
+#include "passes/Target/Cpu/LibraryPatterns.h"
 
 #include "dialects/Train/TrainDialect.h"
 
@@ -25,11 +25,11 @@ namespace zc::cpu {
 /// The library that computes the op if the elements suit it.
 static StringRef libraryOf(Operation *op) {
   if (isa<MatmulOp, MatmulAddOp>(op))
-    return "onednn.matmul";
+    return kMatmul;
   if (isa<ConvOp, ConvInputGradOp, ConvFilterGradOp>(op))
-    return "onednn.convolution";
+    return kConvolution;
   if (isa<AttentionOp, AttentionGradOp>(op))
-    return "zc.attention";
+    return kAttention;
   return "";
 }
 

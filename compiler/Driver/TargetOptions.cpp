@@ -1,0 +1,124 @@
+#include "compiler/Driver/TargetOptions.h"
+
+#include "compiler/Driver/Phases.h"
+#include "passes/Codegen/EmitObject.h"
+#include "passes/Target/Cpu/CpuTarget.h"
+
+using namespace zc;
+
+static std::string checkCpuArch(const std::string &name) {
+  CpuArch arch;
+  std::string error;
+  return resolveCpuArch(name, arch, error) ? "" : error;
+}
+
+/// sm_NN of a GPU that zc knows code for, or an empty string.
+static std::string parseCudaArch(llvm::StringRef text) {
+  int version;
+  bool sound = text.consume_front("sm_") && !text.getAsInteger(10, version) &&
+               version >= 80 && version < 1000;
+  return sound ? "sm_" + std::to_string(version) : "";
+}
+
+static std::string checkTarget(const std::string &text) {
+  auto [device, arch] = llvm::StringRef(text).split(':');
+  if (text == "cpu" || text == "cuda" ||
+      (device == "cuda" && !parseCudaArch(arch).empty()))
+    return "";
+  return "expected cpu, cuda or cuda:sm_NN with an NN from 80 on, found '" +
+         text + "'";
+}
+
+static void addCpuOptions(CLI::App &command, CompileOptions &options) {
+  command
+      .add_option("--cpu-arch", options.cpuArchs,
+                  "instruction sets, separated by commas: native, x86-64-v3, "
+                  "x86-64-v4, or a processor's name")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(checkCpuArch)
+      ->type_name("LIST");
+  command
+      .add_option("--cpu-threads", options.cpuThreads,
+                  "the most threads a rank may use; by default this "
+                  "machine's cores / the mesh's ranks")
+      ->check(CLI::Range(1, 4096))
+      ->default_str("");
+}
+
+static void addCudaOptions(CLI::App &command, CompileOptions &options) {
+  command
+      .add_option("--cuda-path", options.cudaPath,
+                  "with --target cuda, the CUDA toolkit's folder, which has "
+                  "ptxas and libdevice")
+      ->type_name("DIR");
+  command
+      .add_option("--cubins", options.cubins,
+                  "with --target cuda, machine code besides PTX: auto, where "
+                  "the toolkit's ptxas is, or none")
+      ->check(CLI::IsMember({"auto", "none"}));
+  command
+      .add_option("--matmul-precision", options.matmulPrecision,
+                  "of float32 products and convolutions; tf32, with --target "
+                  "cuda: factors are rounded to 10 bits for tensor cores")
+      ->check(CLI::IsMember({"highest", "tf32"}));
+}
+
+void zc::addTargetOptions(CLI::App &command, CompileOptions &options) {
+  command
+      .add_option_function<std::string>(
+          "--target",
+          [&options](const std::string &text) {
+            auto [device, arch] = llvm::StringRef(text).split(':');
+            options.target = device.str();
+            options.cudaArch = parseCudaArch(arch);
+          },
+          "the device: cpu, cuda for NVIDIA GPUs from sm_80 on, or "
+          "cuda:sm_90 for one kind besides")
+      ->check(checkTarget)
+      ->type_name("cpu|cuda[:sm_NN]")
+      ->default_str(options.target);
+  command
+      .add_option("--libraries", options.libraries,
+                  "library calls that may be used, separated by commas: all, "
+                  "none, names, and -NAME for one that generated code is to "
+                  "replace, as in --libraries=-onednn.convolution")
+      ->type_name("LIST");
+  addCpuOptions(command, options);
+  addCudaOptions(command, options);
+}
+
+std::string zc::checkTargetTogether(const CompileOptions &options) {
+  if (auto parsed = Libraries::parse(options.libraries, options.target);
+      !parsed)
+    return "--libraries: " + llvm::toString(parsed.takeError());
+  if (options.target == sched::kCudaDevice)
+    return "";
+  for (auto [name, isSet] :
+       {std::pair("--cuda-path", !options.cudaPath.empty()),
+        std::pair("--cubins", options.cubins != "auto"),
+        std::pair("--matmul-precision", options.matmulPrecision != "highest")})
+    if (isSet)
+      return std::string(name) + ": belongs to --target cuda";
+  return "";
+}
+
+/// What oneDNN needs to multiply bfloat16. Of a named processor LLVM tells the
+/// features that others do not imply: not avx512f.
+static bool hasWideVectors(const std::string &name) {
+  CpuArch arch;
+  std::string error; // reported where code is made for it
+  return resolveCpuArch(name, arch, error) &&
+         llvm::is_contained(arch.features, CpuTarget::kWideVectors.str());
+}
+
+AnnotateTargetPassOptions zc::getTargetOptions(const CompileOptions &options) {
+  AnnotateTargetPassOptions target;
+  target.device = options.target;
+  target.threads = getPlannedThreads(options);
+  target.libraries = options.libraries;
+  if (options.target == sched::kCpuDevice &&
+      llvm::all_of(options.cpuArchs, hasWideVectors))
+    target.features.push_back(CpuTarget::kWideVectors.str());
+  return target;
+}

@@ -1,0 +1,25 @@
+//===- CpuTarget.h - x86-64 processors with oneDNN --------------*- C++ -*-===//
+#ifndef ZC_PASSES_TARGET_CPU_CPUTARGET_H
+#define ZC_PASSES_TARGET_CPU_CPUTARGET_H
+
+#include "passes/Target/Target.h"
+
+namespace zc {
+
+class CpuTarget : public Target {
+public:
+  /// The feature that oneDNN needs to multiply bfloat16.
+  static constexpr llvm::StringLiteral kWideVectors = "avx512bw";
+
+  CpuTarget(sched::TargetAttr description, WorkspaceBound bound)
+      : Target(description, std::move(bound)) {}
+
+  llvm::StringRef libraryFor(mlir::Operation *op) const override;
+  bool needsFloat32(mlir::Operation *op) const override;
+  int64_t mostChunkSamples() const override;
+  const MachineRates &rates() const override;
+};
+
+} // namespace zc
+
+#endif // ZC_PASSES_TARGET_CPU_CPUTARGET_H

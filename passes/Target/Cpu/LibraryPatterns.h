@@ -1,0 +1,26 @@
+//===- LibraryPatterns.h - what library kernels compute ---------*- C++ -*-===//
+#ifndef ZC_PASSES_TARGET_CPU_LIBRARYPATTERNS_H
+#define ZC_PASSES_TARGET_CPU_LIBRARYPATTERNS_H
+
+#include "mlir/IR/Operation.h"
+
+namespace zc::cpu {
+
+// The calls, as `--libraries` names them.
+inline constexpr llvm::StringLiteral kMatmul = "onednn.matmul";
+inline constexpr llvm::StringLiteral kConvolution = "onednn.convolution";
+inline constexpr llvm::StringLiteral kAttention = "zc.attention";
+
+/// The library call for `op` on CPUs, or an empty string: kMatmul for
+/// train.matmul and train.matmul_add, kConvolution for the convolutions,
+/// kAttention for attention and its gradient, of float32, and all but attention
+/// of bfloat16.
+llvm::StringRef libraryFor(mlir::Operation *op);
+
+/// Whether a library computes the op in float32 alone, and it has operands of
+/// 16 bits. Without `multipliesBFloat16` no library takes those of bfloat16.
+bool needsFloat32(mlir::Operation *op, bool multipliesBFloat16);
+
+} // namespace zc::cpu
+
+#endif // ZC_PASSES_TARGET_CPU_LIBRARYPATTERNS_H

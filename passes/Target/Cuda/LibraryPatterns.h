@@ -1,0 +1,44 @@
+//===- LibraryPatterns.h - what GPU libraries compute -----------*- C++ -*-===//
+#ifndef ZC_PASSES_TARGET_CUDA_LIBRARYPATTERNS_H
+#define ZC_PASSES_TARGET_CUDA_LIBRARYPATTERNS_H
+
+#include "mlir/IR/Operation.h"
+#include "passes/Target/Libraries.h"
+
+namespace zc::cuda {
+
+// The calls, as `--libraries` names them.
+inline constexpr llvm::StringLiteral kMatmul = "cublaslt.matmul";
+inline constexpr llvm::StringLiteral kConvolution = "cudnn.convolution";
+inline constexpr llvm::StringLiteral kPooling = "cudnn.pooling";
+inline constexpr llvm::StringLiteral kAttention = "cudnn.attention";
+/// Batch norms with the ReLU behind them.
+inline constexpr llvm::StringLiteral kNorm = "cudnn.norm";
+/// What cuBLASLt computes behind a product.
+inline constexpr llvm::StringLiteral kEpilogue = "cublaslt.epilogue";
+/// A ReLU's gradient by the bits that cuBLASLt keeps, set at exactly 0 too.
+inline constexpr llvm::StringLiteral kReluBits = "cublaslt.relu-bits";
+/// kAttention for fewer keys than are worth it, and than versions up to 9.15
+/// have gradients for.
+inline constexpr llvm::StringLiteral kShortAttention = "cudnn.short-attention";
+
+/// The library call for `op` on NVIDIA GPUs, or an empty string: kMatmul for
+/// train.matmul and train.matmul_add, kConvolution for the convolutions of
+/// images of two or three spatial dims, kPooling for their average pools and
+/// max pools; operands of one type, float32, bfloat16 or float16. kAttention
+/// for attention in 16 bits without a mask, and its gradient. None for what
+/// `libraries` leaves out.
+llvm::StringRef libraryFor(mlir::Operation *op, const Libraries &libraries);
+
+/// Whether cuDNN normalises such images, of train.batch_norm_training and its
+/// gradient: channels last, in 16 bits, a multiple of 8 channels.
+bool isDnnNorm(mlir::Operation *op);
+
+/// Whether generated code would add up more in a team's memory than there is:
+/// products, convolutions and attention's gradient in 16 bits that no library
+/// computes.
+bool needsFloat32(mlir::Operation *op, const Libraries &libraries);
+
+} // namespace zc::cuda
+
+#endif // ZC_PASSES_TARGET_CUDA_LIBRARYPATTERNS_H

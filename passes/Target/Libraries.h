@@ -1,0 +1,38 @@
+//===- Libraries.h - which library calls may be used ------------*- C++ -*-===//
+#ifndef ZC_PASSES_TARGET_LIBRARIES_H
+#define ZC_PASSES_TARGET_LIBRARIES_H
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/Error.h"
+
+namespace zc {
+
+/// A library call that a device has, by the name that `--libraries` knows.
+struct LibraryName {
+  llvm::StringLiteral name;
+  /// Part of `all`; others compute something in another way than zc, and are
+  /// used where they are named.
+  bool byDefault = true;
+};
+
+/// The library calls of a device ("cpu" or "cuda").
+llvm::ArrayRef<LibraryName> getLibraryNames(llvm::StringRef device);
+
+/// What `--libraries` says: `all`, `none`, names, and names with `-` before
+/// them, in order; a list that begins with `-NAME` begins with all.
+class Libraries {
+public:
+  /// Fails naming what is no library call of the device, and those that are.
+  static llvm::Expected<Libraries> parse(llvm::StringRef list,
+                                         llvm::StringRef device);
+
+  bool has(llvm::StringRef name) const { return allowed.contains(name); }
+
+private:
+  llvm::StringSet<> allowed;
+};
+
+} // namespace zc
+
+#endif // ZC_PASSES_TARGET_LIBRARIES_H

@@ -1,0 +1,26 @@
+//===- MachineRates.h - what the cost model takes for granted ---*- C++ -*-===//
+//
+// Only ratios matter: what runs beside what, and how far ahead a copy begins.
+//
+//===----------------------------------------------------------------------===//
+#ifndef ZC_PASSES_TARGET_MACHINERATES_H
+#define ZC_PASSES_TARGET_MACHINERATES_H
+
+namespace zc {
+
+/// What moves bytes: seconds that each transfer takes, and bytes per second.
+struct LinkRates {
+  double seconds, bytes;
+};
+
+/// Per second, and seconds that each transfer takes besides.
+struct MachineRates {
+  double flops, bytes;  // kernels: computed, read and written
+  LinkRates copy;       // to and from the second memory
+  LinkRates link;       // between two ranks
+  double launchSeconds; // one kernel behind another; 0: nothing
+};
+
+} // namespace zc
+
+#endif // ZC_PASSES_TARGET_MACHINERATES_H
