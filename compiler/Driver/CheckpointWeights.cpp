@@ -37,8 +37,12 @@ Status CheckpointWeights::readFiles() {
     auto tensors = parseSafetensors(file->bytes());
     if (!tensors.ok())
       return tensors.status().withContext(file->path());
-    for (SafetensorsTensor &tensor : *tensors)
+    for (SafetensorsTensor &tensor : *tensors) {
+      if (Status status = checkSum(tensor); !status.ok())
+        return status.withContext("'" + file->path() + "'");
+      file->release(tensor.data);
       theTensors[tensor.name] = tensor;
+    }
     files.push_back(file);
   }
   return Status();

@@ -4,7 +4,9 @@
 #include "compiler/Driver/Diagnostics.h"
 #include "compiler/Driver/Process.h"
 #include "compiler/Driver/Versions.h"
+#include "runtime/Base/Surroundings.h"
 
+#include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace zc;
@@ -38,6 +40,9 @@ static int finish(int code) {
 }
 
 int zc::runCommandLine(int argc, char **argv) {
+  prepareForSurroundings("zc");
+  llvm::install_bad_alloc_error_handler(
+      [](void *, const char *, bool) { endOutOfMemory(); });
   endCleanlyOnSignals();
   CLI::App app("zc compiles ONNX models for training, ahead of time.", "zc");
   app.require_subcommand(1);

@@ -22,11 +22,13 @@ static std::string findRunner() {
   return path.str().str();
 }
 
+constexpr int kStops[] = {SIGINT, SIGTERM, SIGHUP};
+
 static sigset_t listStops() {
   sigset_t stops;
   sigemptyset(&stops);
-  sigaddset(&stops, SIGINT);
-  sigaddset(&stops, SIGTERM);
+  for (int signal : kStops)
+    sigaddset(&stops, signal);
   return stops;
 }
 
@@ -51,6 +53,8 @@ static void onStop(int signal) {
 }
 
 void zc::endCleanlyOnSignals() {
-  for (int signal : {SIGINT, SIGTERM})
-    std::signal(signal, onStop);
+  // nohup has a program ignore the end of its terminal.
+  for (int signal : kStops)
+    if (std::signal(signal, onStop) == SIG_IGN && signal == SIGHUP)
+      std::signal(signal, SIG_IGN);
 }

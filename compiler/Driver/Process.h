@@ -12,7 +12,8 @@ namespace zc {
 /// the exit code.
 int execRunner(const std::vector<std::string> &arguments);
 
-/// Ctrl-C and SIGTERM end this program at once, without a file half written.
+/// Ctrl-C, SIGTERM and SIGHUP end this program at once, without a file half
+/// written.
 /// zc-run, once it takes over, has handlers of its own.
 void endCleanlyOnSignals();
 

@@ -1,6 +1,7 @@
 #include "runtime/Base/File.h"
 
 #include <cerrno>
+#include <cstdlib>
 #include <fcntl.h>
 #include <filesystem>
 #include <sys/file.h>
@@ -30,7 +31,8 @@ std::string quote(const std::string &path) { return "'" + path + "'"; }
 // MappedFile ------------------------------------------------------------------
 
 Result<std::shared_ptr<MappedFile>> MappedFile::open(const std::string &path) {
-  Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  // A pipe that nobody writes to would keep us waiting.
+  Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   if (file.value < 0)
     return errnoError("cannot open " + quote(path));
   struct stat info;
@@ -47,7 +49,7 @@ Result<std::shared_ptr<MappedFile>> MappedFile::open(const std::string &path) {
       return errnoError("cannot map " + quote(path));
   }
   return std::shared_ptr<MappedFile>(
-      new MappedFile(path, static_cast<const char *>(data), size));
+      new MappedFile(path, static_cast<const char *>(data), info));
 }
 
 MappedFile::~MappedFile() {
@@ -69,11 +71,16 @@ void MappedFile::release(std::string_view part) const {
 
 namespace {
 
-/// Opens what is no regular file, such as a device or a pipe.
+/// Opens what is no regular file, such as a device or a pipe. A pipe that
+/// nobody reads would keep us waiting: it is refused.
 Result<int> openInPlace(const std::string &path) {
-  int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0 && errno == ENXIO)
+    return makeError(StatusCode::IoError, "cannot write ", quote(path),
+                     ": it is a pipe that nobody reads");
   if (descriptor < 0)
     return errnoError("cannot write " + quote(path));
+  ::fcntl(descriptor, F_SETFL, ::fcntl(descriptor, F_GETFL) & ~O_NONBLOCK);
   return descriptor;
 }
 
@@ -160,6 +167,9 @@ Status writeAll(int descriptor, const void *data, size_t bytes,
     ssize_t count = ::write(descriptor, rest, bytes);
     if (count < 0 && errno == EINTR)
       continue;
+    if (count < 0 && errno == EFAULT) // pages of a mapped file that are gone
+      return makeError(StatusCode::IoError, "cannot write ", quote(path),
+                       ": a file that it is copied from was cut short");
     if (count < 0)
       return errnoError("cannot write " + quote(path));
     if (count == 0)
@@ -236,6 +246,35 @@ Status makeDirectories(const std::string &path) {
   if (error)
     return errnoError("cannot create folder " + quote(path), error.value());
   return Status();
+}
+
+/// Where temporary files go, and a name there.
+static std::pair<std::string, std::string>
+placeTemporary(const std::string &prefix) {
+  const char *given = std::getenv("TMPDIR");
+  std::string folder = given && *given ? given : "/tmp";
+  std::string path = strCat(folder, "/", prefix, "-", kUnique);
+  return {std::move(folder), std::move(path)};
+}
+
+Result<std::string> makeTemporaryFile(const std::string &prefix,
+                                      const std::string &suffix) {
+  auto [folder, path] = placeTemporary(prefix);
+  path += suffix;
+  int descriptor = ::mkostemps(path.data(), int(suffix.size()), O_CLOEXEC);
+  if (descriptor < 0)
+    return errnoError("cannot create a temporary file in " + quote(folder) +
+                      " (TMPDIR)");
+  ::close(descriptor);
+  return path;
+}
+
+Result<std::string> makeTemporaryFolder(const std::string &prefix) {
+  auto [folder, path] = placeTemporary(prefix);
+  if (!::mkdtemp(path.data()))
+    return errnoError("cannot create a temporary folder in " + quote(folder) +
+                      " (TMPDIR)");
+  return path;
 }
 
 Status syncDirectory(const std::string &path) {

@@ -2,6 +2,7 @@
 #ifndef ZC_RUNTIME_BASE_FILE_H
 #define ZC_RUNTIME_BASE_FILE_H
 
+#include "runtime/Base/Mappings.h"
 #include "runtime/Base/Status.h"
 #include "runtime/Base/Temporaries.h"
 
@@ -28,12 +29,14 @@ public:
   void release(std::string_view part) const;
 
 private:
-  MappedFile(std::string path, const char *data, size_t size)
-      : thePath(std::move(path)), data(data), size(size) {}
+  MappedFile(std::string path, const char *data, const struct stat &info)
+      : thePath(std::move(path)), data(data), size(size_t(info.st_size)),
+        mapping(thePath, data, info) {}
 
   std::string thePath;
   const char *data;
   size_t size;
+  Mapping mapping;
 };
 
 /// Writes a file under a temporary name beside `path`. commit() puts it in
@@ -74,6 +77,12 @@ Result<std::string> readFile(const std::string &path, size_t limit);
 
 /// Creates a folder and its parents.
 Status makeDirectories(const std::string &path);
+
+/// A new file, empty, or a new folder, in $TMPDIR or /tmp, that this user alone
+/// may read: its path.
+Result<std::string> makeTemporaryFile(const std::string &prefix,
+                                      const std::string &suffix);
+Result<std::string> makeTemporaryFolder(const std::string &prefix);
 
 /// Makes renames in a folder durable.
 Status syncDirectory(const std::string &path);

@@ -18,10 +18,27 @@ int64_t number(const char *name) {
   return *end == '\0' ? value : -1;
 }
 
-/// Open MPI's mpirun, or MPICH's, or srun with PMI or PMIx.
+/// srun --mpi=pmi2, whose numbers are those of Slurm's step. Open MPI is seldom
+/// built for it and ends there, so such ranks meet by TCP as without PMI.
+bool startedByPmi2OfSlurm() {
+  return number("PMI_SIZE") > 0 && !std::getenv("PMIX_RANK") &&
+         number("PMI_SIZE") == number("SLURM_STEP_NUM_TASKS") &&
+         number("PMI_RANK") == number("SLURM_PROCID");
+}
+
+/// Open MPI's mpirun, or MPICH's, or srun --mpi=pmix.
 bool startedByMpi() {
-  return number("OMPI_COMM_WORLD_SIZE") > 0 || number("PMI_SIZE") > 0 ||
-         std::getenv("PMIX_RANK");
+  return number("OMPI_COMM_WORLD_SIZE") > 0 || std::getenv("PMIX_RANK") ||
+         (number("PMI_SIZE") > 0 && !startedByPmi2OfSlurm());
+}
+
+/// How many processes MPI's launcher says that there are, or -1.
+int64_t sizeByMpi() {
+  for (const char *name :
+       {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"})
+    if (int64_t size = number(name); size > 0)
+      return size;
+  return -1;
 }
 
 /// The first of the hosts that Slurm lists: "node[03-07,9],login" is node03.
@@ -89,6 +106,15 @@ Result<std::unique_ptr<Transport>> openMpi() {
   std::unique_ptr<Transport> transport(create(message, sizeof(message)));
   if (!transport)
     return makeError(StatusCode::Internal, "MPI: ", message);
+  if (int64_t size = sizeByMpi(); transport->size() == 1 && size > 1)
+    return makeError(
+        StatusCode::Unsupported, "the launcher has started ", size,
+        " processes, but MPI has each start alone: the launcher and the MPI "
+        "that zc was built with ('",
+        library.path,
+        "') do not know each other. Use that MPI's own mpirun, or srun "
+        "--mpi=none, or torchrun's variables (RANK, WORLD_SIZE, MASTER_ADDR, "
+        "MASTER_PORT)");
   return transport;
 }
 

@@ -1,6 +1,8 @@
 #include "runtime/Driver/Evaluator.h"
 #include "runtime/Base/File.h"
 #include "runtime/Base/Log.h"
+#include "runtime/Base/Mappings.h"
+#include "runtime/Driver/Alike.h"
 #include "runtime/Driver/OutputWriter.h"
 #include "runtime/Driver/Session.h"
 #include "runtime/Driver/Signals.h"
@@ -41,6 +43,7 @@ private:
   Status openFiles();
   Status openOutputs();
   Status checkOutputs() const;
+  Status compareOptions() const;
   Status runBatches();
 
   const EvalOptions &options;
@@ -84,6 +87,14 @@ Status Evaluation::checkOutputs() const {
   return Status();
 }
 
+Status Evaluation::compareOptions() const {
+  Alike alike;
+  alike.addData("--input", &feed->source());
+  alike.addGiven("--checkpoint", options.checkpoint);
+  alike.add("--seed", std::to_string(options.seed));
+  return alike.compare(world);
+}
+
 Status Evaluation::openOutputs() {
   Executor &executor = session->executor();
   if (!checkpoint.empty())
@@ -112,7 +123,7 @@ Status Evaluation::runBatches() {
       ZC_RETURN_IF_ERROR(writer.append(executor, int64_t(indices.size())));
   }
   std::vector<int64_t> signal = {stopSignal()};
-  ZC_RETURN_IF_ERROR(world.agree(Status(), &signal));
+  ZC_RETURN_IF_ERROR(world.agree(checkMappings(), &signal));
   stopped = int(signal[0]);
   return Status();
 }
@@ -120,6 +131,7 @@ Status Evaluation::runBatches() {
 Result<int> Evaluation::run() {
   ZC_ASSIGN_OR_RETURN(session, Session::open(rank, options.artifact));
   ZC_RETURN_IF_ERROR(world.agree(openFiles()));
+  ZC_RETURN_IF_ERROR(compareOptions());
   ZC_RETURN_IF_ERROR(session->prepare(options.threads, options.seed,
                                       {"init", "eval"}, options.offloadFolder));
   ZC_RETURN_IF_ERROR(world.agree(openOutputs()));

@@ -16,14 +16,14 @@ static bool hasMetric(const plan::Program &program, const std::string &name) {
 }
 
 Result<HeldOut> HeldOut::open(const Artifact &artifact, const std::string &path,
-                              const Mesh &mesh, int64_t rank) {
+                              const Mesh &mesh, int64_t rank, int tokenBits) {
   const plan::Program *program = artifact.program("eval");
   if (!program || !hasMetric(*program, "loss_sum") ||
       !hasMetric(*program, "weight_sum"))
     return makeError(StatusCode::InvalidArgument, "--eval-data: '",
                      artifact.path(),
                      "' has no evaluation program that reports a loss");
-  ZC_ASSIGN_OR_RETURN(DataFile file, DataFile::open(path));
+  ZC_ASSIGN_OR_RETURN(DataFile file, DataFile::open(path, tokenBits));
   auto data = std::make_shared<DataFile>(std::move(file));
   ZC_ASSIGN_OR_RETURN(
       BatchFeed feed,

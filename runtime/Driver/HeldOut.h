@@ -10,10 +10,12 @@ namespace zc {
 
 class HeldOut {
 public:
-  /// Opens and checks the data; `artifact` must have an evaluation program that
+  /// Opens and checks the data, with `tokenBits` as in DataFile::open;
+  /// `artifact` must have an evaluation program that
   /// reports a loss.
   static Result<HeldOut> open(const Artifact &artifact, const std::string &data,
-                              const Mesh &mesh, int64_t rank);
+                              const Mesh &mesh, int64_t rank,
+                              int tokenBits = 0);
 
   const DataFile &source() const { return feed.source(); }
 

@@ -66,11 +66,21 @@ namespace {
 
 using Body = std::function<Result<int>(const Rank &)>;
 
+/// No exception of a library ends the program without a word.
+Result<int> callBody(const Body &body, const Rank &rank) {
+  try {
+    return body(rank);
+  } catch (const std::exception &error) {
+    return Status(StatusCode::Internal,
+                  std::string("internal error: ") + error.what());
+  }
+}
+
 Result<int> runOne(World &world, const LaunchOptions &options,
                    const std::shared_ptr<Rank::Shared> &shared,
                    const Body &body) {
   world.setTimeout(std::chrono::milliseconds(int64_t(options.timeout * 1000)));
-  Result<int> result = body(Rank{world, shared});
+  Result<int> result = callBody(body, Rank{world, shared});
   return result.ok() ? result : Result<int>(world.fail(result.status()));
 }
 

@@ -15,6 +15,13 @@ struct LearningRateSchedule {
   float lowest = 0; // at the last step, unless constant
   int64_t warmupSteps = 0;
 
+  /// As options name it.
+  const char *name() const {
+    return kind == Kind::Constant ? "constant"
+           : kind == Kind::Cosine ? "cosine"
+                                  : "linear";
+  }
+
   /// For `step`, from 1, of `total`: peak * step / warmupSteps while warming
   /// up, then from the peak down to `lowest` at the last step.
   float at(int64_t step, int64_t total) const;

@@ -23,15 +23,18 @@ void installSignalHandlers() {
   struct sigaction action = {};
   action.sa_handler = onStop;
   action.sa_flags = SA_RESTART;
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
-  // zc holds them back while it becomes zc-run.
   sigset_t stops;
   sigemptyset(&stops);
-  sigaddset(&stops, SIGINT);
-  sigaddset(&stops, SIGTERM);
+  for (int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    sigaddset(&stops, signal);
+    // nohup has a program ignore the end of its terminal.
+    struct sigaction before = {};
+    sigaction(signal, nullptr, &before);
+    if (signal != SIGHUP || before.sa_handler != SIG_IGN)
+      sigaction(signal, &action, nullptr);
+  }
+  // zc holds them back while it becomes zc-run.
   pthread_sigmask(SIG_UNBLOCK, &stops, nullptr);
-  std::signal(SIGXFSZ, SIG_IGN);
   std::signal(SIGPIPE, SIG_IGN);
 }
 

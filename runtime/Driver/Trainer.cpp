@@ -1,6 +1,7 @@
 #include "runtime/Driver/Trainer.h"
 #include "runtime/Base/File.h"
 #include "runtime/Base/Log.h"
+#include "runtime/Base/Mappings.h"
 #include "runtime/Driver/HeldOut.h"
 #include "runtime/Driver/Metrics.h"
 #include "runtime/Driver/Profile.h"
@@ -44,13 +45,13 @@ private:
   Status agreeOnStep(const Status &mine);
   Status finishTrace();
   void warn(const std::string &message) const {
-    if (world.isFirst())
+    if (world.isFirst() && !message.empty())
       logWarning(message);
   }
   Status checkFolders();
   Status resume();
   void warnOfChanges(const TrainState &saved) const;
-  void decideTotal();
+  Status decideTotal();
   Status openOutputs();
   /// What a step says of itself.
   struct StepMetrics {
@@ -103,12 +104,12 @@ private:
   std::optional<Progress> progress;
   std::vector<int64_t> indices; // of the samples that are fed at once
 
-  std::string folder;         // where checkpoints go
-  std::string lastCheckpoint; // the newest one that is complete
+  std::string folder;             // where checkpoints go
+  std::optional<FolderLock> lock; // of that folder, with the first rank
+  std::string lastCheckpoint;     // the newest one that is complete
   TrainState state;
-  int64_t firstStep = 0; // steps that earlier runs did
-  int64_t savedStep =
-      -1; // a signal may end the run where a save was due anyway
+  int64_t firstStep = 0;  // steps that earlier runs did
+  int64_t savedStep = -1; // a signal may end the run where one is due
   int64_t total = 0;
   int stopped = 0;
   uint64_t peakBytes = 0;  // of the largest rank
@@ -116,14 +117,17 @@ private:
   uint64_t sentBefore = 0; // by this rank, up to this step
   std::string firstLoss, lastLoss;
   Clock::time_point start;
+  MappingCheck mapped;
 };
 
-// Before the first step
-// --------------------------------------------------------
+// Before the first step -------------------------------------------------------
 
 Status Trainer::prepare() {
   ZC_ASSIGN_OR_RETURN(session, Session::open(rank, options.artifact));
   ZC_RETURN_IF_ERROR(world.agree(openFiles()));
+  ZC_RETURN_IF_ERROR(
+      listAlike(options, feed->source(), heldOut ? &heldOut->source() : nullptr)
+          .compare(world));
   std::vector<std::string> programs = {"init", kCopyProgram,
                                        recipe->part->name()};
   if (recipe->end != recipe->part)
@@ -140,12 +144,16 @@ Status Trainer::prepare() {
   state.samples = feed->samples();
   if (options.resume)
     ZC_RETURN_IF_ERROR(world.agree(resume()));
+  // Each rank has found the checkpoint by itself.
+  ZC_RETURN_IF_ERROR(
+      Alike("--resume from step", std::to_string(state.step)).compare(world));
+  setLastWords(printKept());
   ZC_RETURN_IF_ERROR(session->makeCopies());
   state.seed = options.seed.value_or(state.seed);
   state.shuffle = options.shuffle.value_or(state.shuffle);
   firstStep = state.step;
   ZC_RETURN_IF_ERROR(session->writeSeed(state.seed));
-  decideTotal();
+  ZC_RETURN_IF_ERROR(world.agree(decideTotal()));
   Status opened = openOutputs();
   std::vector<int64_t> largest = {int64_t(session->executor().arenaBytes())};
   ZC_RETURN_IF_ERROR(world.agree(opened, &largest));
@@ -206,17 +214,19 @@ Status Trainer::openOutputs() {
 }
 
 Status Trainer::openData() {
-  ZC_ASSIGN_OR_RETURN(DataFile file, DataFile::open(options.data));
+  ZC_ASSIGN_OR_RETURN(DataFile file,
+                      DataFile::open(options.data, options.tokenBits));
   auto data = std::make_shared<DataFile>(std::move(file));
+  warn(data->doubt());
   ZC_ASSIGN_OR_RETURN(Mesh mesh, Mesh::of(session->artifact().manifest()));
   ZC_ASSIGN_OR_RETURN(feed,
                       BatchFeed::create(*recipe->part, data, FeedOptions(),
                                         mesh, world.rank()));
   if (options.evalData.empty())
     return Status();
-  ZC_ASSIGN_OR_RETURN(
-      heldOut,
-      HeldOut::open(session->artifact(), options.evalData, mesh, world.rank()));
+  ZC_ASSIGN_OR_RETURN(heldOut,
+                      HeldOut::open(session->artifact(), options.evalData, mesh,
+                                    world.rank(), options.tokenBits));
   return Status();
 }
 
@@ -230,7 +240,7 @@ Status Trainer::checkFolders() {
                           : options.checkpoint;
   if (!world.isFirst())
     return Status(); // the first one looks after it
-  ZC_RETURN_IF_ERROR(prepareCheckpointFolder(folder));
+  ZC_ASSIGN_OR_RETURN(lock, prepareCheckpointFolder(folder));
   if (!options.resume && !listCheckpoints(folder).empty())
     warn("'" + folder +
          "' holds checkpoints of an earlier run; the first of this run "
@@ -274,13 +284,15 @@ void Trainer::warnOfChanges(const TrainState &saved) const {
                 "; steps are counted on as they are"));
 }
 
-void Trainer::decideTotal() {
+Status Trainer::decideTotal() {
   sampler.emplace(state.samples, state.batch, state.seed, state.shuffle);
-  total = options.steps ? *options.steps : sampler->stepsFor(*options.epochs);
+  ZC_ASSIGN_OR_RETURN(total, options.steps
+                                 ? Result<int64_t>(*options.steps)
+                                 : sampler->stepsFor(*options.epochs));
+  return Status();
 }
 
-// The steps
-// ----------------------------------------------------------------------
+// The steps -------------------------------------------------------------------
 
 Status Trainer::run() {
   indices.resize(feed->batch());
@@ -338,7 +350,9 @@ Status Trainer::runStep() {
   Result<StepMetrics> metrics = computeStep();
   if (!metrics.ok())
     return explainEnd(strCat("step ", state.step + 1), metrics.status());
-  Status sound = checkNumbers(*metrics);
+  Status sound = explainEnd(strCat("step ", state.step + 1), mapped.check());
+  if (sound.ok())
+    sound = checkNumbers(*metrics);
   ZC_RETURN_IF_ERROR(agreeOnStep(sound.ok() ? checkScale(*metrics) : sound));
   ++state.step;
   return logStep(*metrics, secondsSince(begin));
@@ -367,7 +381,7 @@ Result<Trainer::StepMetrics> Trainer::computeStep() {
 
 /// Of what could not be computed. Other ranks' failures are theirs to explain.
 Status Trainer::explainEnd(const std::string &when, const Status &ran) const {
-  if (ran.code() == StatusCode::Cancelled)
+  if (ran.ok() || ran.code() == StatusCode::Cancelled)
     return ran;
   return Status(ran.code(),
                 strCat(when, ": ", ran.message(), "; stopped; ", printKept()));
@@ -513,6 +527,9 @@ Status Trainer::evaluate() {
 Status Trainer::save() {
   if (folder.empty() || state.step == savedStep)
     return Status();
+  // Nothing is kept that was learnt from a file that is no longer whole.
+  ZC_RETURN_IF_ERROR(world.agree(
+      explainEnd(strCat("after step ", state.step), checkMappings())));
   auto saved = saveCheckpoint(session->executor(), folder, state);
   if (saved.status().code() == StatusCode::Cancelled)
     return saved.status();
@@ -524,6 +541,7 @@ Status Trainer::save() {
                    : " (the checkpoint '" + lastCheckpoint + "' is kept)"));
   lastCheckpoint = *saved;
   savedStep = state.step;
+  setLastWords(printKept());
   if (!world.isFirst())
     return Status();
   if (size_t removed = removeLaterCheckpoints(folder, state.step))

@@ -2,6 +2,7 @@
 #ifndef ZC_RUNTIME_DRIVER_TRAINER_H
 #define ZC_RUNTIME_DRIVER_TRAINER_H
 
+#include "runtime/Driver/Alike.h"
 #include "runtime/Driver/Launch.h"
 #include "runtime/Driver/LearningRate.h"
 
@@ -13,6 +14,7 @@ namespace zc {
 
 struct TrainOptions {
   std::string artifact, data;
+  int tokenBits = 0; // of .bin files without a header; 0: nobody has said
   std::optional<int64_t> steps, epochs; // the run's total; exactly one is set
   std::optional<uint64_t> seed;         // unset: 0, or the checkpoint's
   std::optional<bool> shuffle;          // unset: true, or the checkpoint's
@@ -30,6 +32,10 @@ struct TrainOptions {
   std::string offloadFolder; // for what is offloaded; empty: $TMPDIR, /var/tmp
   int threads = 0;
 };
+
+/// What decides on a run's numbers, or on which collectives there are.
+Alike listAlike(const TrainOptions &options, const DataFile &data,
+                const DataFile *evalData);
 
 /// What one rank does of it; the first one alone prints and writes logs.
 /// Returns how the run ended: the signal that stopped it, or 0.

@@ -127,6 +127,20 @@ static bool areNextTokens(const plan::Input &input) {
          input.name() == "targets";
 }
 
+/// 16 bits do not hold the numbers of all words, so that tokens which are taken
+/// for as many are most likely others.
+Status BatchFeed::checkTokenWidth(const plan::Input &input) const {
+  constexpr int64_t kWords = 1 << 16;
+  const TokenShard &shard = data->tokens().front();
+  if (!shard.isAssumed || !input.has_range() || input.range().max() <= kWords)
+    return Status();
+  return makeError(StatusCode::InvalidArgument, "'", shard.file->path(),
+                   "' has no header that says how wide its tokens are, and 16 "
+                   "bits, as nanoGPT writes them, do not hold the ",
+                   input.range().max(), " values of '", input.name(),
+                   "'; say which they are with --token-bits 32, or 16");
+}
+
 Status BatchFeed::bindTokens(Column &column) {
   const plan::Input &input = *column.input;
   const plan::TensorType &type = column.buffer->type();
@@ -141,6 +155,7 @@ Status BatchFeed::bindTokens(Column &column) {
                      input.name(), "', ", printType(type),
                      "; expected integers [samples, tokens]; use an .npz for "
                      "other inputs");
+  ZC_RETURN_IF_ERROR(checkTokenWidth(input));
   if (!areNextTokens(input)) {
     if (!tokensFeed.empty())
       return makeError(StatusCode::InvalidArgument, "'", data->path(),

@@ -79,6 +79,7 @@ private:
   Status bindArray(Column &column, const NpyArray &array,
                    const FeedOptions &options);
   Status bindTokens(Column &column);
+  Status checkTokenWidth(const plan::Input &input) const;
   Status countSamples(const Column &column, int64_t samples);
   Status fill(Column &column);
   Status fillSamples(Column &column, const std::vector<int64_t> &indices);

@@ -12,6 +12,7 @@
 #define ZC_RUNTIME_IO_CHECKPOINT_H
 
 #include "runtime/Exec/Executor.h"
+#include "runtime/Io/FolderLock.h"
 #include "runtime/Plan/CheckpointFolder.h"
 
 namespace zc {
@@ -52,9 +53,9 @@ void pruneCheckpoints(const std::string &dir, int64_t latest, int64_t keep);
 /// which would pass for the latest. Returns how many there were.
 size_t removeLaterCheckpoints(const std::string &dir, int64_t step);
 
-/// Creates DIR, clears what a killed run left half done, and fails when no
-/// checkpoint could be written there.
-Status prepareCheckpointFolder(const std::string &dir);
+/// Creates DIR, locks it for this run, clears what a killed run left half done,
+/// and fails when no checkpoint could be written there.
+Result<FolderLock> prepareCheckpointFolder(const std::string &dir);
 
 } // namespace zc
 

@@ -28,11 +28,12 @@ Result<Json> readJson(const std::string &path) {
 /// The tensors of a checkpoint's group, over the files that its index names.
 class TensorFiles {
 public:
-  static Result<TensorFiles> open(const std::string &folder,
-                                  const Group &group) {
+  /// Checksums are looked at by one rank each.
+  static Result<TensorFiles> open(const std::string &folder, const Group &group,
+                                  const World &world) {
     std::string path = folder + "/" + indexName(group);
     ZC_ASSIGN_OR_RETURN(Json index, readJson(path));
-    TensorFiles files;
+    TensorFiles files(world);
     if (!index.contains("weight_map") || !index["weight_map"].is_object())
       return makeError(StatusCode::Corrupt, "'", path,
                        "' is damaged: it has no weight map");
@@ -54,6 +55,8 @@ public:
   }
 
 private:
+  explicit TensorFiles(const World &world) : world(&world) {}
+
   Status addFile(const std::string &path) {
     if (files.count(path))
       return Status();
@@ -61,12 +64,29 @@ private:
     auto parsed = parseSafetensors(file->bytes());
     if (!parsed.ok())
       return parsed.status().withContext("'" + path + "'");
-    for (SafetensorsTensor &tensor : *parsed)
+    const bool isMine =
+        files.size() % size_t(world->size()) == size_t(world->rank());
+    for (SafetensorsTensor &tensor : *parsed) {
+      if (isMine)
+        ZC_RETURN_IF_ERROR(checkTensor(*file, tensor));
       tensors.emplace(tensor.name, tensor);
+    }
     files.emplace(path, std::move(file));
     return Status();
   }
 
+  static Status checkTensor(const MappedFile &file,
+                            const SafetensorsTensor &tensor) {
+    Status status = checkSum(tensor);
+    file.release(tensor.data);
+    return status.ok()
+               ? status
+               : Status(status.code(),
+                        strCat("'", file.path(), "': ", status.message(),
+                               "; take another checkpoint"));
+  }
+
+  const World *world;
   std::map<std::string, std::shared_ptr<MappedFile>> files;
   std::map<std::string, SafetensorsTensor> tensors;
 };
@@ -111,7 +131,8 @@ Status loadTensor(Executor &executor, const std::string &folder,
 /// others.
 Status loadGroup(Executor &executor, const std::string &folder,
                  const Group &group, bool &isPartial) {
-  ZC_ASSIGN_OR_RETURN(TensorFiles files, TensorFiles::open(folder, group));
+  ZC_ASSIGN_OR_RETURN(TensorFiles files,
+                      TensorFiles::open(folder, group, executor.world()));
   for (const plan::State &state : executor.artifact().manifest().states()) {
     if (!group.holds(state))
       continue;

@@ -1,4 +1,5 @@
 #include "runtime/Base/File.h"
+#include "runtime/Base/Hash.h"
 #include "runtime/Io/Checkpoint.h"
 #include "runtime/Io/CheckpointFormat.h"
 #include "runtime/Io/Convert.h"
@@ -119,7 +120,8 @@ std::vector<TensorFile> divideIntoFiles(const plan::Manifest &manifest,
         {tensor.name(),
          safetensorsTypeName(tensor.type.dtype()),
          {tensor.type.dims().begin(), tensor.type.dims().end()},
-         {}});
+         {},
+         /*xxh64=*/0});
     file.tensors.push_back(std::move(tensor));
   }
   return files;
@@ -171,6 +173,24 @@ Status writeOwnParts(Executor &executor, const std::string &folder,
   return opened ? opened->sync() : Status();
 }
 
+/// Checksums are of whole tensors, of which ranks have parts: they come once
+/// all is written, into the place that the header has for them.
+Status writeChecksums(const std::string &folder, TensorFile file) {
+  const std::string path = folder + "/" + file.name;
+  ZC_ASSIGN_OR_RETURN(auto written, MappedFile::open(path));
+  std::string_view rest = written->bytes().substr(headerOf(file).size());
+  for (SafetensorsTensor &entry : file.entries) {
+    ZC_ASSIGN_OR_RETURN(const uint64_t size, safetensorsTensorBytes(entry));
+    entry.xxh64 = hashBytes(rest.substr(0, size));
+    written->release(rest.substr(0, size));
+    rest.remove_prefix(size);
+  }
+  const std::string header = headerOf(file);
+  ZC_ASSIGN_OR_RETURN(PartFile part, PartFile::open(path));
+  ZC_RETURN_IF_ERROR(part.writeAt(0, header.data(), header.size()));
+  return part.sync();
+}
+
 Status writeIndex(const std::string &folder, const Group &group,
                   const std::vector<TensorFile> &files) {
   Json weightMap = Json::object();
@@ -187,8 +207,8 @@ Status writeIndex(const std::string &folder, const Group &group,
                        "\n");
 }
 
-/// The files of a group and their index. Each file is created by one rank, and
-/// then filled by all.
+/// The files of a group and their index. Each file is created by one rank, then
+/// filled by all, and then given its checksums by that one.
 Status writeGroup(Executor &executor, const std::string &folder,
                   const Group &group) {
   World &world = executor.world();
@@ -208,7 +228,11 @@ Status writeGroup(Executor &executor, const std::string &folder,
                             files[(size_t(world.rank()) + i) % files.size()]);
   if (written.ok() && world.isFirst())
     written = writeIndex(folder, group, files);
-  return world.agree(written);
+  ZC_RETURN_IF_ERROR(world.agree(written));
+  Status summed;
+  if (size_t(world.rank()) < files.size())
+    summed = writeChecksums(folder, files[size_t(world.rank())]);
+  return world.agree(summed);
 }
 
 Status writeTrainState(Executor &executor, const std::string &folder,
@@ -276,10 +300,11 @@ Result<std::string> saveCheckpoint(Executor &executor, const std::string &dir,
   return target;
 }
 
-Status prepareCheckpointFolder(const std::string &dir) {
+Result<FolderLock> prepareCheckpointFolder(const std::string &dir) {
   ZC_RETURN_IF_ERROR(makeDirectories(dir));
   if (::access(dir.c_str(), W_OK | X_OK) != 0)
     return errnoError("cannot write checkpoints to '" + dir + "'");
+  ZC_ASSIGN_OR_RETURN(FolderLock lock, FolderLock::take(dir));
   std::error_code error;
   for (const auto &entry : fs::directory_iterator(dir, error)) {
     std::string name = entry.path().filename().string();
@@ -287,7 +312,7 @@ Status prepareCheckpointFolder(const std::string &dir) {
         name.find(kTemporaryMark) != std::string::npos)
       removeAll(entry.path().string());
   }
-  return Status();
+  return lock;
 }
 
 /// Under a name that the next run clears, should this one be killed meanwhile.

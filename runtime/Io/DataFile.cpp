@@ -19,12 +19,12 @@ static std::string nameOf(const std::string &file) {
   return file.substr(0, file.size() - kSuffix.size());
 }
 
-Result<DataFile> DataFile::open(const std::string &path) {
+Result<DataFile> DataFile::open(const std::string &path, int tokenBits) {
   DataFile data;
   data.thePath = path;
   std::error_code error;
   if (isTokenPath(path) && !fs::is_directory(path, error)) {
-    ZC_ASSIGN_OR_RETURN(data.theTokens, openTokenFiles(path));
+    ZC_ASSIGN_OR_RETURN(data.theTokens, openTokenFiles(path, tokenBits));
     for (const TokenShard &shard : data.theTokens)
       data.theFiles.push_back(shard.file->path());
     return data;
@@ -40,6 +40,15 @@ Result<DataFile> DataFile::open(const std::string &path) {
                      "NAME.npy for every input");
   ZC_RETURN_IF_ERROR(opened);
   return data;
+}
+
+std::string DataFile::doubt() const {
+  for (const TokenShard &shard : theTokens)
+    if (shard.isAssumed && looksTwiceAsWide(shard))
+      return "every second token of '" + shard.file->path() +
+             "' is 0, so these are rather tokens of 32 bits; say which they "
+             "are with --token-bits 32, or 16";
+  return "";
 }
 
 Result<DataFile>

@@ -12,8 +12,9 @@ namespace zc {
 
 class DataFile {
 public:
-  /// Opens an .npz, a folder of .npy files, or .bin files of tokens.
-  static Result<DataFile> open(const std::string &path);
+  /// Opens an .npz, a folder of .npy files, or .bin files of tokens, which have
+  /// `tokenBits` where they don't say so; 0: nobody has said.
+  static Result<DataFile> open(const std::string &path, int tokenBits = 0);
   /// Opens single files, by name.
   static Result<DataFile>
   openArrays(const std::map<std::string, std::string> &files);
@@ -24,6 +25,8 @@ public:
   const std::map<std::string, NpyArray> &arrays() const { return theArrays; }
   /// Empty unless the data is tokens; then there are no arrays.
   const std::vector<TokenShard> &tokens() const { return theTokens; }
+  /// What looks as if it were not meant so, or nothing.
+  std::string doubt() const;
 
 private:
   Status openArchive();

@@ -44,9 +44,12 @@ int64_t Sampler::sample(int64_t step, int64_t position) const {
   return static_cast<int64_t>(permute(within, samples, key));
 }
 
-int64_t Sampler::stepsFor(int64_t epochs) const {
-  __int128 total = __int128(epochs) * samples;
-  return static_cast<int64_t>((total + batch - 1) / batch);
+Result<int64_t> Sampler::stepsFor(int64_t epochs) const {
+  const __int128 total = (__int128(epochs) * samples + batch - 1) / batch;
+  if (total > INT64_MAX)
+    return makeError(StatusCode::InvalidArgument, "--epochs ", epochs, " of ",
+                     samples, " samples are more steps than can be counted");
+  return static_cast<int64_t>(total);
 }
 
 } // namespace zc

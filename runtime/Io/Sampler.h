@@ -3,6 +3,8 @@
 #ifndef ZC_RUNTIME_IO_SAMPLER_H
 #define ZC_RUNTIME_IO_SAMPLER_H
 
+#include "runtime/Base/Status.h"
+
 #include <cstdint>
 
 namespace zc {
@@ -16,8 +18,9 @@ public:
   /// batches one after another and run on across the end of an epoch.
   int64_t sample(int64_t step, int64_t position) const;
 
-  /// How many steps it takes to see every sample `epochs` times.
-  int64_t stepsFor(int64_t epochs) const;
+  /// How many steps it takes to see every sample `epochs` times. Fails where
+  /// they are more than can be counted.
+  Result<int64_t> stepsFor(int64_t epochs) const;
 
 private:
   int64_t samples, batch;

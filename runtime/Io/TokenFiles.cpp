@@ -1,5 +1,6 @@
 #include "runtime/Io/TokenFiles.h"
 
+#include <algorithm>
 #include <cstring>
 #include <glob.h>
 
@@ -17,8 +18,10 @@ struct HeaderKind {
 };
 constexpr HeaderKind kKinds[] = {{20240520, 1, 2}, {20240801, 7, 4}};
 
-/// Takes the header off, where there is one.
-Status readHeader(TokenShard &shard) {
+/// Takes the header off, where there is one, and finds the tokens' width.
+Status readHeader(TokenShard &shard, int bits) {
+  shard.width = bits == 0 ? 2 : bits / 8;
+  shard.isAssumed = bits == 0;
   int32_t header[3] = {};
   if (shard.tokens.size() >= kHeaderBytes)
     std::memcpy(header, shard.tokens.data(), sizeof(header));
@@ -30,6 +33,7 @@ Status readHeader(TokenShard &shard) {
                        "' is of version ", header[1], "; expected ",
                        kind.version);
     shard.width = kind.width;
+    shard.isAssumed = false;
     shard.tokens.remove_prefix(kHeaderBytes);
     if (header[2] < 0 || shard.count() != header[2])
       return makeError(StatusCode::Corrupt, "'", shard.file->path(),
@@ -61,13 +65,29 @@ bool isTokenPath(const std::string &path) {
              0;
 }
 
-Result<std::vector<TokenShard>> openTokenFiles(const std::string &path) {
+bool looksTwiceAsWide(const TokenShard &shard) {
+  constexpr int64_t kFewest = 32, kMost = 1 << 16;
+  if (shard.width != 2 || shard.count() < kFewest)
+    return false;
+  bool anyBefore = false;
+  for (int64_t i = 0; i < std::min(shard.count(), kMost); ++i) {
+    uint16_t token;
+    std::memcpy(&token, shard.tokens.data() + i * 2, sizeof(token));
+    if (i % 2 == 1 && token != 0)
+      return false;
+    anyBefore |= token != 0;
+  }
+  return anyBefore;
+}
+
+Result<std::vector<TokenShard>> openTokenFiles(const std::string &path,
+                                               int bits) {
   std::vector<TokenShard> shards;
   for (const std::string &name : expand(path)) {
     TokenShard shard;
     ZC_ASSIGN_OR_RETURN(shard.file, MappedFile::open(name));
     shard.tokens = shard.file->bytes();
-    ZC_RETURN_IF_ERROR(readHeader(shard));
+    ZC_RETURN_IF_ERROR(readHeader(shard, bits));
     if (!shards.empty() && shards.front().width != shard.width)
       return makeError(StatusCode::InvalidArgument, "'", name,
                        "' has tokens of ", shard.width, " bytes, '",

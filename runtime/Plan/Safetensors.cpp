@@ -1,7 +1,9 @@
 #include "runtime/Plan/Safetensors.h"
+#include "runtime/Base/Hash.h"
 #include "runtime/Plan/ZipFormat.h"
 
 #include <algorithm>
+#include <charconv>
 #include <nlohmann/json.hpp>
 
 namespace zc {
@@ -14,6 +16,7 @@ constexpr uint64_t kLengthBytes = 8;
 constexpr uint64_t kMaxHeader = 100'000'000; // the format's own limit
 constexpr uint64_t kAlignment = 64;
 const char *const kMetadata = "__metadata__";
+const std::string kChecksum = "xxh64.";
 
 Status corrupt(const std::string &why) {
   return makeError(StatusCode::Corrupt, "not a sound safetensors file: ", why);
@@ -55,7 +58,36 @@ Result<SafetensorsTensor> readTensor(const std::string &name, const Json &json,
   return tensor;
 }
 
+std::string printChecksum(uint64_t checksum) {
+  char text[17];
+  std::snprintf(text, sizeof(text), "%016llx", (unsigned long long)checksum);
+  return text;
+}
+
+Status readChecksum(const Json &metadata, SafetensorsTensor &tensor) {
+  auto found = metadata.find(kChecksum + tensor.name);
+  if (found == metadata.end())
+    return Status();
+  std::string text = found->is_string() ? found->get<std::string>() : "";
+  uint64_t value = 0;
+  auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), value, 16);
+  if (text.size() != 16 || error != std::errc() ||
+      end != text.data() + text.size())
+    return corrupt(
+        strCat("the checksum of tensor '", tensor.name, "' is no number"));
+  tensor.xxh64 = value;
+  return Status();
+}
+
 } // namespace
+
+Status checkSum(const SafetensorsTensor &tensor) {
+  if (!tensor.xxh64 || hashBytes(tensor.data) == *tensor.xxh64)
+    return Status();
+  return makeError(StatusCode::Corrupt, "tensor '", tensor.name,
+                   "' is damaged: its checksum does not match");
+}
 
 uint64_t safetensorsElementBytes(std::string_view dtype) {
   static const std::map<std::string_view, uint64_t> sizes = {
@@ -81,8 +113,11 @@ std::string
 makeSafetensorsHeader(const std::vector<SafetensorsTensor> &tensors,
                       const std::map<std::string, std::string> &metadata) {
   Json json = Json::object();
-  if (!metadata.empty())
-    json[kMetadata] = metadata;
+  for (const auto &[key, value] : metadata)
+    json[kMetadata][key] = value;
+  for (const SafetensorsTensor &tensor : tensors)
+    if (tensor.xxh64)
+      json[kMetadata][kChecksum + tensor.name] = printChecksum(*tensor.xxh64);
   uint64_t offset = 0;
   for (const SafetensorsTensor &tensor : tensors) {
     Result<uint64_t> bytes = safetensorsTensorBytes(tensor);
@@ -118,6 +153,8 @@ Result<std::vector<SafetensorsTensor>> parseSafetensors(std::string_view file) {
       continue;
     ZC_ASSIGN_OR_RETURN(SafetensorsTensor tensor,
                         readTensor(name, value, data));
+    if (json.contains(kMetadata))
+      ZC_RETURN_IF_ERROR(readChecksum(json[kMetadata], tensor));
     tensors.push_back(std::move(tensor));
   }
   return tensors;

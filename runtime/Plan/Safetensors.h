@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,9 @@ struct SafetensorsTensor {
   std::string dtype; // as the format spells it: "F32", "BF16", "I64", ...
   std::vector<int64_t> dims;
   std::string_view data;
+  /// hashBytes() of the data, where the file says it: in its metadata, under
+  /// "xxh64." and the name, in 16 hexadecimal digits.
+  std::optional<uint64_t> xxh64 = std::nullopt;
 };
 
 /// Bytes of one element, 0 for a dtype that the format does not have.
@@ -35,6 +39,10 @@ makeSafetensorsHeader(const std::vector<SafetensorsTensor> &tensors,
 
 /// Reads a file's header and locates every tensor in `file`.
 Result<std::vector<SafetensorsTensor>> parseSafetensors(std::string_view file);
+
+/// Fails when the tensor's data are not what its checksum is of; one without a
+/// checksum passes.
+Status checkSum(const SafetensorsTensor &tensor);
 
 } // namespace zc
 

@@ -7,6 +7,7 @@ import zipfile
 
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
+from safetensors.numpy import load_file, save_file
 
 import corrupt
 from zctest import (Fixture, ZcTest, latest_step, limit_file_size,
@@ -204,6 +205,36 @@ class BadRun(RunTest):
         file = next(latest_step(checkpoint).glob("model-*.safetensors"))
         file.write_bytes(file.read_bytes()[:500])
         self.refuse([file.name], "--resume", "--checkpoint", checkpoint)
+
+    def trained_with_one_bit_flipped(self):
+        checkpoint = self.folder / "ckpt"
+        self.train(self.artifact, self.fixture.data, 1, "--checkpoint",
+                   checkpoint)
+        file = next(latest_step(checkpoint).glob("model-*.safetensors"))
+        data = bytearray(file.read_bytes())
+        data[-1000] ^= 4
+        file.write_bytes(data)
+        return checkpoint, file
+
+    def test_a_flipped_bit(self):
+        checkpoint, file = self.trained_with_one_bit_flipped()
+        damaged = [file.name, "tensor '.*' is damaged"]
+        self.refuse(damaged, "--resume", "--checkpoint", checkpoint)
+        self.fails(1, damaged, "export", self.artifact, "--checkpoint",
+                   checkpoint, "-o", self.folder / "trained.onnx")
+        samples = self.folder / "x.npy"
+        np.save(samples, np.zeros((4, 64), np.float32))
+        self.fails(1, damaged, "eval", self.artifact, "--checkpoint",
+                   checkpoint, "--input", f"x={samples}", "--output-dir",
+                   self.folder)
+
+    def test_a_checkpoint_without_checksums(self):
+        """As earlier versions and other programs write it."""
+        checkpoint, _ = self.trained_with_one_bit_flipped()
+        for file in latest_step(checkpoint).glob("*.safetensors"):
+            save_file(load_file(file), file)
+        self.train(self.artifact, self.fixture.data, 2, "--resume",
+                   "--checkpoint", checkpoint)
 
     def test_full_log(self):
         device = self.full_device()

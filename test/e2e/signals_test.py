@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Ctrl-C and SIGTERM: what stops, what is saved, what stays behind."""
+"""Ctrl-C, SIGTERM and SIGHUP: what stops, what is saved, what stays behind."""
 import os
 import signal
 import time
@@ -83,6 +83,25 @@ class Interrupted(RunTest):
             self.assertEqual(list(scratch.iterdir()), [], f"after {delay} s")
         # Before the handler is there, the signal's own action.
         self.assertLessEqual(set(codes), {0, 130, -signal.SIGINT})
+
+    def test_the_end_of_its_terminal(self):
+        log, checkpoint = self.interrupt(signal.SIGHUP, 129)
+        done = read_log(log)[-1]["step"]
+        self.assertEqual(latest_step(checkpoint).name, f"step-{done}")
+
+    def test_nohup(self):
+        """Who has the signal ignored has it ignored."""
+        process = start("run", self.artifact, "--data", self.fixture.data,
+                        "--steps", 10**7, preexec_fn=lambda: signal.signal(
+                            signal.SIGHUP, signal.SIG_IGN))
+        self.addCleanup(process.kill)
+        time.sleep(1)
+        process.send_signal(signal.SIGHUP)
+        time.sleep(0.5)
+        self.assertIsNone(process.poll())
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 143)
 
     def test_terminated(self):
         log, checkpoint = self.interrupt(signal.SIGTERM, 143)

@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from zctest import Fixture, ZcTest, read_log
+from zctest import Fixture, ZcTest, read_log, run
 
 LENGTH = 32  # tokens of a sample
 
@@ -58,6 +58,51 @@ class Tokens(ZcTest):
         self.assertEqual(len(losses), 7)  # 28 samples, 4 a step
         self.assertEqual(losses,
                          self.losses(self.as_arrays(self.tokens), *options))
+
+    def test_tokens_of_32_bits(self):
+        path, wide = self.folder / "train.bin", self.folder / "wide.bin"
+        path.write_bytes(self.tokens[0].tobytes())
+        wide.write_bytes(self.tokens[0].astype(np.uint32).tobytes())
+        steps = ["--steps", 5, "--no-shuffle"]
+        narrow = self.losses(path, *steps)
+        self.assertEqual(self.losses(path, *steps, "--token-bits", 16), narrow)
+        self.assertEqual(self.losses(wide, *steps, "--token-bits", 32), narrow)
+        self.fails(1, ["multiple of 4"], "run", self.artifact, "--data", path,
+                   "--steps", 1, "--token-bits", 32)
+        self.fails(2, ["--token-bits"], "run", self.artifact, "--data", path,
+                   "--steps", 1, "--token-bits", 8)
+
+    def test_halves_of_wide_tokens_are_doubted(self):
+        """Every second one is 0. Said once, and not where it was asked for."""
+        path = self.folder / "train.bin"
+        path.write_bytes(self.tokens[0].astype(np.uint32).tobytes())
+        for options, expected in (([], 1), (["--token-bits", 16], 0)):
+            code, _, err = run("run", self.artifact, "--data", path, "--steps",
+                               1, *options)
+            self.assertEqual(code, 0, err)
+            self.assertEqual(err.count("every second token"), expected, err)
+
+    def test_more_words_than_16_bits_hold(self):
+        words = 65_537
+        ids = helper.make_tensor_value_info("ids", TensorProto.INT64, [4, 8])
+        logits = helper.make_tensor_value_info("logits", TensorProto.FLOAT,
+                                               [4, 8, 2])
+        table = numpy_helper.from_array(np.ones((words, 2), np.float32),
+                                        "table")
+        graph = helper.make_graph(
+            [helper.make_node("Gather", ["table", "ids"], ["logits"])], "wide",
+            [ids], [logits], [table])
+        model, artifact = self.folder / "w.onnx", self.folder / "w.zca"
+        onnx.save(helper.make_model(graph, opset_imports=[
+            helper.make_opsetid("", 20)]), model)
+        self.zc("compile", model, "-o", artifact, "--loss",
+                "softmax-cross-entropy")
+        path = self.folder / "train.bin"
+        path.write_bytes(np.zeros(99, np.uint32).tobytes())
+        go = ("run", artifact, "--data", path, "--steps", 1)
+        self.fails(1, ["train.bin", "65537 values", "--token-bits 32"], *go)
+        self.zc(*go, "--token-bits", 32)
+        self.zc(*go, "--token-bits", 16)
 
     def test_held_out_tokens(self):
         path = self.folder / "train.bin"

@@ -1,6 +1,7 @@
 // zc-run: trains and evaluates artifacts. Needs nothing but glibc and libstdc++
 // until it opens a device's plugin.
 #include "runtime/Base/Log.h"
+#include "runtime/Base/Surroundings.h"
 #include "runtime/Driver/Evaluator.h"
 #include "runtime/Driver/Launch.h"
 #include "runtime/Driver/Signals.h"
@@ -81,16 +82,18 @@ std::string checkLearningRate(const std::string &text) {
                      text + "'";
 }
 
-/// A whole number without a sign, of up to `most`.
-std::string checkNumber(const std::string &text, uint64_t most) {
+/// A whole number without a sign, from `least` to `most`. The text is looked
+/// at, for what no number of 64 bits holds would be clamped.
+std::string checkNumber(const std::string &text, uint64_t most,
+                        uint64_t least = 0) {
   uint64_t value = 0;
   auto [end, error] =
       std::from_chars(text.data(), text.data() + text.size(), value);
-  bool sound =
-      error == std::errc() && end == text.data() + text.size() && value <= most;
+  bool sound = error == std::errc() && end == text.data() + text.size() &&
+               value >= least && value <= most;
   return sound ? ""
-               : "expected a whole number from 0 to " + std::to_string(most) +
-                     ", found '" + text + "'";
+               : "expected a whole number from " + std::to_string(least) +
+                     " to " + std::to_string(most) + ", found '" + text + "'";
 }
 
 std::string checkSeed(const std::string &text) {
@@ -101,7 +104,9 @@ std::string checkSteps(const std::string &text) {
   return checkNumber(text, INT64_MAX);
 }
 
-const CLI::Range kPositive(int64_t(1), INT64_MAX);
+std::string checkPositive(const std::string &text) {
+  return checkNumber(text, INT64_MAX, 1);
+}
 
 void addLearningRateOptions(CLI::App &app, zc::LearningRateSchedule &schedule) {
   using Kind = zc::LearningRateSchedule::Kind;
@@ -155,11 +160,16 @@ void addTrainOptions(CLI::App &app, zc::TrainOptions &options) {
   app.add_option("--data", options.data,
                  ".npz, a folder of .npy files, or .bin files of tokens")
       ->required();
-  auto *steps =
-      app.add_option("--steps", options.steps, "total steps")->check(kPositive);
+  app.add_option("--token-bits", options.tokenBits,
+                 "16 or 32: how wide tokens are in .bin files without a header "
+                 "[16]")
+      ->check(CLI::IsMember({16, 32}))
+      ->type_name("BITS");
+  auto *steps = app.add_option("--steps", options.steps, "total steps")
+                    ->check(checkPositive);
   auto *epochs =
       app.add_option("--epochs", options.epochs, "total passes over the data")
-          ->check(kPositive);
+          ->check(checkPositive);
   steps->excludes(epochs);
   app.add_option("--seed", options.seed,
                  "what the order of samples, dropout and drawn initial weights "
@@ -177,10 +187,10 @@ void addTrainOptions(CLI::App &app, zc::TrainOptions &options) {
                                     "folder for checkpoints");
   app.add_option("--save-every", options.saveEvery,
                  "a checkpoint every K steps, besides the one at the end")
-      ->check(kPositive)
+      ->check(checkPositive)
       ->needs(checkpoint);
   app.add_option("--keep", options.keep, "keep the newest N checkpoints [all]")
-      ->check(kPositive)
+      ->check(checkPositive)
       ->needs(checkpoint);
   app.add_flag("--resume", options.resume, "go on from the latest checkpoint")
       ->needs(checkpoint);
@@ -194,7 +204,7 @@ void addTrainOptions(CLI::App &app, zc::TrainOptions &options) {
                                   "held-out samples, as for --data");
   app.add_option("--eval-every", options.evalEvery,
                  "evaluate every K steps, besides at the end")
-      ->check(kPositive)
+      ->check(checkPositive)
       ->needs(evalData);
   addOffloadOption(app, options.offloadFolder);
   app.add_option("--threads", options.threads,
@@ -227,6 +237,7 @@ void addEvalOptions(CLI::App &app, zc::EvalOptions &options,
 } // namespace
 
 int main(int argc, char **argv) {
+  zc::prepareForSurroundings("zc-run");
   zc::installSignalHandlers();
   CLI::App app("Trains and evaluates what zc compiled.", "zc");
   app.require_subcommand(1);

@@ -1,8 +1,12 @@
 #include "runtime/Comm/Tcp/MeetingFile.h"
+#include "runtime/Base/File.h"
 
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
+#include <cstdlib>
+#include <fcntl.h>
+#include <sstream>
+#include <sys/stat.h>
 #include <thread>
 #include <unistd.h>
 
@@ -29,22 +33,40 @@ MeetingFile::~MeetingFile() {
     ::unlink(path.c_str());
 }
 
-/// Others never see half of it: it is renamed into place.
+/// Others never see half of it: it is renamed into place. Neither the draft nor
+/// the name follows a link that somebody has planted in a folder of all.
 Status MeetingFile::write(int port) {
-  const std::string draft = path + "." + std::to_string(::getpid());
-  std::FILE *file = std::fopen(draft.c_str(), "w");
-  if (!file)
-    return cannotWrite(draft);
-  bool good =
-      std::fprintf(file, "%s %s %d\n", kWord, hostName().c_str(), port) > 0;
-  good = std::fclose(file) == 0 && good;
-  if (!good || std::rename(draft.c_str(), path.c_str()) != 0) {
-    Status status = cannotWrite(path);
+  std::string draft = path + ".XXXXXX";
+  int descriptor = ::mkostemp(draft.data(), O_CLOEXEC);
+  if (descriptor < 0)
+    return cannotWrite(path);
+  const std::string text = strCat(kWord, " ", hostName(), " ", port, "\n");
+  Status status = writeAll(descriptor, text.data(), text.size(), path);
+  ::fchmod(descriptor, 0644); // for ranks of other users, as on some clusters
+  if ((::close(descriptor) != 0 ||
+       std::rename(draft.c_str(), path.c_str()) != 0) &&
+      status.ok())
+    status = cannotWrite(path);
+  if (!status.ok())
     ::unlink(draft.c_str());
-    return status;
-  }
-  written = true;
-  return Status();
+  written = status.ok();
+  return status;
+}
+
+/// What the file says, as far as it is one: no link, and no pipe that would
+/// keep us waiting.
+static std::string readMeeting(const std::string &path) {
+  char text[512];
+  int descriptor =
+      ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+  struct stat info;
+  ssize_t count = descriptor >= 0 && ::fstat(descriptor, &info) == 0 &&
+                          S_ISREG(info.st_mode)
+                      ? ::read(descriptor, text, sizeof(text))
+                      : -1;
+  if (descriptor >= 0)
+    ::close(descriptor);
+  return std::string(text, size_t(std::max<ssize_t>(0, count)));
 }
 
 Result<Socket> callByFile(const std::string &path, Clock::time_point deadline) {
@@ -52,7 +74,7 @@ Result<Socket> callByFile(const std::string &path, Clock::time_point deadline) {
       makeError(StatusCode::DeadlineExceeded, "rank 0 has not written '", path,
                 "' (ZC_RENDEZVOUS_FILE)");
   while (true) {
-    std::ifstream file(path);
+    std::istringstream file(readMeeting(path));
     std::string word, host;
     int port = 0;
     if (file >> word >> host >> port && word == kWord) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <thread>
 
 namespace zc::tcp {
@@ -10,6 +11,8 @@ namespace {
 
 constexpr uint32_t kMagic = 0x315a4354; // tells zc's ranks from strangers
 constexpr std::chrono::seconds kHelloTime(10), kSecondCall(2);
+constexpr std::chrono::milliseconds kRetry(50);
+constexpr size_t kMostStrangers = 256; // who have not said who they are
 
 /// What a rank says first on each line.
 struct Hello {
@@ -19,7 +22,13 @@ struct Hello {
   int32_t port = 0; // where it listens
 };
 
-/// What rank 0 answers: whether all have come.
+/// What rank 0 answers at once, and nobody else who may listen on its port.
+struct Welcome {
+  uint32_t magic = kMagic;
+  int32_t taken = 1; // 0: the caller is refused
+};
+
+/// What rank 0 says last: whether all have come.
 enum class Verdict : int32_t { Complete, Failed };
 
 Status sayHello(Socket &socket, const TcpPlace &place, int line, int port,
@@ -39,6 +48,14 @@ std::string listRanks(const std::vector<int> &ranks) {
   return text;
 }
 
+/// Somebody who has connected, and what has come of his first words.
+struct Caller {
+  Socket socket;
+  Clock::time_point patience;
+  Hello hello = {};
+  size_t heard = 0;
+};
+
 class Meeting {
 public:
   Meeting(const TcpPlace &place, Clock::time_point deadline)
@@ -50,7 +67,12 @@ public:
 
 private:
   Result<Socket> callFirst(int line) const;
-  Status takeCaller(Socket caller);
+  Result<Socket> reachFirst(int line, int port) const;
+  Status introduce(Socket &socket, int line, int port) const;
+  Status acceptCallers(const Socket &listener);
+  Result<bool> hear(Caller &caller);
+  Status takeCaller(Caller &caller);
+  Status checkCaller(const Hello &hello) const;
   Status collect(const Socket &listener, int from);
   std::vector<int> missing(int from) const;
   Status tellAll(Verdict verdict);
@@ -59,17 +81,10 @@ private:
   const Clock::time_point deadline;
   std::vector<Lines> lines;
   std::vector<Address> addresses;
+  std::vector<Caller> callers; // who have not said who they are
 };
 
-/// A connection of a rank; strangers are let go.
-Status Meeting::takeCaller(Socket caller) {
-  Hello hello;
-  if (!caller
-           .read(&hello, sizeof(hello),
-                 std::min(deadline, Clock::now() + kHelloTime))
-           .ok() ||
-      hello.magic != kMagic)
-    return Status();
+Status Meeting::checkCaller(const Hello &hello) const {
   if (hello.size != place.size)
     return makeError(StatusCode::InvalidArgument, "rank ", hello.rank,
                      " was started as one of ", hello.size, ", rank ",
@@ -78,15 +93,56 @@ Status Meeting::takeCaller(Socket caller) {
       hello.line > 1)
     return makeError(StatusCode::InvalidArgument, "there is no rank ",
                      hello.rank, " of ", place.size, " (RANK)");
-  Lines &mine = lines[size_t(hello.rank)];
-  Socket &socket = hello.line ? mine.notes : mine.messages;
-  if (socket.isOpen() || hello.rank == place.rank)
+  const Lines &mine = lines[size_t(hello.rank)];
+  if ((hello.line ? mine.notes : mine.messages).isOpen() ||
+      hello.rank == place.rank)
     return makeError(StatusCode::InvalidArgument, "two processes are rank ",
                      hello.rank, " (RANK)");
-  ZC_ASSIGN_OR_RETURN(addresses[size_t(hello.rank)],
-                      peerOf(caller, hello.port));
-  socket = std::move(caller);
   return Status();
+}
+
+/// A connection of a rank.
+Status Meeting::takeCaller(Caller &caller) {
+  const Hello &hello = caller.hello;
+  Status status = checkCaller(hello);
+  if (place.rank == 0) {
+    const Welcome welcome = {kMagic, status.ok()};
+    (void)caller.socket.write(&welcome, sizeof(welcome), Clock::now());
+  }
+  ZC_RETURN_IF_ERROR(status);
+  ZC_ASSIGN_OR_RETURN(addresses[size_t(hello.rank)],
+                      peerOf(caller.socket, hello.port));
+  Lines &mine = lines[size_t(hello.rank)];
+  (hello.line ? mine.notes : mine.messages) = std::move(caller.socket);
+  return Status();
+}
+
+/// Takes what a caller has said so far; whether he is done with, as one of us
+/// or as a stranger who is let go.
+Result<bool> Meeting::hear(Caller &caller) {
+  Result<size_t> more = caller.socket.readSome(
+      reinterpret_cast<char *>(&caller.hello) + caller.heard,
+      sizeof(Hello) - caller.heard);
+  if (!more.ok())
+    return true;
+  caller.heard += *more;
+  if (caller.heard < sizeof(Hello))
+    return Clock::now() >= caller.patience;
+  if (caller.hello.magic == kMagic)
+    ZC_RETURN_IF_ERROR(takeCaller(caller));
+  return true;
+}
+
+Status Meeting::acceptCallers(const Socket &listener) {
+  while (true) {
+    ZC_ASSIGN_OR_RETURN(Socket socket, acceptFrom(listener));
+    if (!socket.isOpen())
+      return Status();
+    // Who has been silent longest makes room.
+    if (callers.size() == kMostStrangers + 2 * size_t(place.size))
+      callers.erase(callers.begin());
+    callers.push_back({std::move(socket), Clock::now() + kHelloTime});
+  }
 }
 
 std::vector<int> Meeting::missing(int from) const {
@@ -98,14 +154,28 @@ std::vector<int> Meeting::missing(int from) const {
   return ranks;
 }
 
-/// Waits for the calls of the ranks from `from` on.
+/// Waits for the calls of the ranks from `from` on; one who says nothing keeps
+/// nobody else waiting.
 Status Meeting::collect(const Socket &listener, int from) {
   while (!missing(from).empty()) {
-    ZC_ASSIGN_OR_RETURN(Socket caller, acceptFrom(listener, deadline));
-    if (!caller.isOpen())
+    Clock::time_point until = deadline;
+    std::vector<int> descriptors = {listener.get()};
+    for (const Caller &caller : callers) {
+      descriptors.push_back(caller.socket.get());
+      until = std::min(until, caller.patience);
+    }
+    waitForAny(descriptors, until);
+    ZC_RETURN_IF_ERROR(acceptCallers(listener));
+    for (size_t i = 0; i < callers.size();) {
+      ZC_ASSIGN_OR_RETURN(bool done, hear(callers[i]));
+      if (done)
+        callers.erase(callers.begin() + long(i));
+      else
+        ++i;
+    }
+    if (Clock::now() >= deadline && !missing(from).empty())
       return makeError(StatusCode::DeadlineExceeded, listRanks(missing(from)),
                        " of ", place.size, " did not come in time (--timeout)");
-    ZC_RETURN_IF_ERROR(takeCaller(std::move(caller)));
   }
   return Status();
 }
@@ -151,17 +221,55 @@ Result<Socket> Meeting::callFirst(int line) const {
   return socket;
 }
 
+/// Says who calls, and waits for rank 0's answer.
+Status Meeting::introduce(Socket &socket, int line, int port) const {
+  const Clock::time_point until = std::min(deadline, Clock::now() + kHelloTime);
+  ZC_RETURN_IF_ERROR(sayHello(socket, place, line, port, until));
+  Welcome welcome;
+  ZC_RETURN_IF_ERROR(socket.read(&welcome, sizeof(welcome), until));
+  if (welcome.magic != kMagic)
+    return Status(StatusCode::Unsupported, "it answers as other programs do");
+  return welcome.taken ? Status()
+                       : Status(StatusCode::Cancelled, "rank 0 tells why");
+}
+
+/// A line to rank 0 that it has answered on. Another program may listen on its
+/// port, which gets time to make room; a file may be of an earlier run, and is
+/// read again.
+Result<Socket> Meeting::reachFirst(int line, int port) const {
+  const bool byFile = !place.file.empty();
+  std::optional<Clock::time_point> until;
+  while (true) {
+    ZC_ASSIGN_OR_RETURN(Socket socket, callFirst(line));
+    Status status = introduce(socket, line, port);
+    if (status.ok())
+      return socket;
+    if (status.code() == StatusCode::Cancelled)
+      return status;
+    if (!until)
+      until = byFile ? deadline : std::min(deadline, Clock::now() + kHelloTime);
+    const bool isOther = !byFile && status.code() == StatusCode::Unsupported;
+    if (isOther || Clock::now() + kRetry >= *until)
+      return status.withContext(
+          byFile ? strCat("what listens where '", place.file,
+                          "' (ZC_RENDEZVOUS_FILE) says is no rank 0 of zc")
+                 : strCat("what listens at ", place.host, ":", place.port,
+                          " is no rank 0 of zc; choose a MASTER_PORT that no "
+                          "other program has"));
+    std::this_thread::sleep_for(kRetry);
+  }
+}
+
 Result<std::vector<Lines>> Meeting::asOther() {
   ZC_ASSIGN_OR_RETURN(Socket listener, listenOn(0));
   ZC_ASSIGN_OR_RETURN(int port, portOf(listener));
   for (int line : {0, 1}) {
-    auto socket = callFirst(line);
+    auto socket = reachFirst(line, port);
     if (line && !socket.ok())
       return Status(StatusCode::Cancelled, "rank 0 tells why");
     if (!socket.ok())
       return socket.status().withContext(
           strCat("rank ", place.rank, " cannot reach rank 0"));
-    ZC_RETURN_IF_ERROR(sayHello(*socket, place, line, port, deadline));
     (line ? lines[0].notes : lines[0].messages) = std::move(*socket);
   }
   // Rank 0's own time may end a little later than ours.

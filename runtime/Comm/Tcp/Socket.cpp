@@ -15,6 +15,8 @@
 namespace zc::tcp {
 
 static constexpr std::chrono::milliseconds kRetry(50);
+// A host may have several addresses, of which one swallows all that is sent.
+static constexpr std::chrono::seconds kTryTime(3);
 static_assert(sizeof(Address::bytes) >= sizeof(sockaddr_in6));
 
 static int millisecondsTo(Clock::time_point deadline) {
@@ -86,21 +88,47 @@ Status Socket::read(void *data, size_t bytes, Clock::time_point deadline) {
   return Status();
 }
 
-Result<Socket> listenOn(int port) {
-  ZC_ASSIGN_OR_RETURN(Socket socket,
-                      prepared(::socket(AF_INET6, SOCK_STREAM, 0)));
+Result<size_t> Socket::readSome(void *data, size_t bytes) {
+  ssize_t count = ::recv(descriptor, data, bytes, 0);
+  if (count > 0)
+    return size_t(count);
+  if (count < 0 && (errno == EAGAIN || errno == EINTR))
+    return size_t(0);
+  return Status(StatusCode::IoError, "the other side has gone");
+}
+
+/// `error`: why not, as errno has it.
+static Result<Socket> listenBy(int family, int port, int &error) {
+  int descriptor = ::socket(family, SOCK_STREAM, 0);
+  error = errno;
+  ZC_ASSIGN_OR_RETURN(Socket socket, prepared(descriptor));
   int yes = 1, no = 0;
   ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
-  ::setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof(no));
+  // Zeros stand for all interfaces in both families, and the port lies at the
+  // same place.
   sockaddr_in6 address = {};
-  address.sin6_family = AF_INET6;
-  address.sin6_addr = in6addr_any;
+  socklen_t size = sizeof(sockaddr_in);
+  address.sin6_family = sa_family_t(family);
   address.sin6_port = htons(uint16_t(port));
-  if (::bind(socket.get(), reinterpret_cast<sockaddr *>(&address),
-             sizeof(address)) != 0 ||
-      ::listen(socket.get(), SOMAXCONN) != 0)
-    return errnoError(strCat("cannot listen on port ", port));
+  if (family == AF_INET6) {
+    ::setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof(no));
+    size = sizeof(sockaddr_in6);
+  }
+  if (::bind(socket.get(), reinterpret_cast<sockaddr *>(&address), size) != 0 ||
+      ::listen(socket.get(), SOMAXCONN) != 0) {
+    error = errno;
+    return errnoError(strCat("cannot listen on port ", port), error);
+  }
   return socket;
+}
+
+Result<Socket> listenOn(int port) {
+  int error = 0;
+  Result<Socket> both = listenBy(AF_INET6, port, error);
+  // A port that is taken or forbidden is so for IPv4 as well.
+  if (both.ok() || error == EADDRINUSE || error == EACCES)
+    return both;
+  return listenBy(AF_INET, port, error);
 }
 
 Result<int> portOf(const Socket &socket) {
@@ -118,28 +146,42 @@ Result<Address> peerOf(const Socket &socket, int port) {
   if (::getpeername(socket.get(), reinterpret_cast<sockaddr *>(&peer), &size) !=
       0)
     return errnoError("the connection broke");
+  Address address;
+  if (IN6_IS_ADDR_V4MAPPED(&peer.sin6_addr) && peer.sin6_family == AF_INET6) {
+    sockaddr_in inner = {};
+    inner.sin_family = AF_INET;
+    std::memcpy(&inner.sin_addr, peer.sin6_addr.s6_addr + 12, 4);
+    size = sizeof(inner);
+    std::memcpy(&peer, &inner, size);
+  }
   // The port lies at the same place in both families.
   peer.sin6_port = htons(uint16_t(port));
-  Address address;
   std::memcpy(address.bytes, &peer, size);
   address.size = uint32_t(size);
   return address;
 }
 
-Result<Socket> acceptFrom(const Socket &listener, Clock::time_point deadline) {
-  while (waitFor(listener.get(), POLLIN, deadline)) {
-    int descriptor = ::accept(listener.get(), nullptr, nullptr);
-    if (descriptor >= 0)
-      return prepared(descriptor);
-    if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
-      return errnoError("cannot accept a connection");
-  }
+Result<Socket> acceptFrom(const Socket &listener) {
+  int descriptor = ::accept(listener.get(), nullptr, nullptr);
+  if (descriptor >= 0)
+    return prepared(descriptor);
+  if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+    return errnoError("cannot accept a connection");
   return Socket();
+}
+
+void waitForAny(const std::vector<int> &descriptors,
+                Clock::time_point deadline) {
+  std::vector<pollfd> entries;
+  for (int descriptor : descriptors)
+    entries.push_back({descriptor, POLLIN, 0});
+  ::poll(entries.data(), entries.size(), millisecondsTo(deadline));
 }
 
 /// One try.
 static Result<Socket> connectOnce(const Address &address,
                                   Clock::time_point deadline) {
+  deadline = std::min(deadline, Clock::now() + kTryTime);
   const auto *name = reinterpret_cast<const sockaddr *>(address.bytes);
   ZC_ASSIGN_OR_RETURN(Socket socket,
                       prepared(::socket(name->sa_family, SOCK_STREAM, 0)));

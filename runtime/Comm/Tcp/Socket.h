@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <vector>
 
 namespace zc::tcp {
 
@@ -30,6 +31,10 @@ public:
   Status write(const void *data, size_t bytes, Clock::time_point deadline);
   Status read(void *data, size_t bytes, Clock::time_point deadline);
 
+  /// What is there already, of up to `bytes`: how much. Fails once the other
+  /// side has gone.
+  Result<size_t> readSome(void *data, size_t bytes);
+
 private:
   int descriptor = -1;
 };
@@ -40,14 +45,20 @@ struct Address {
   uint32_t size = 0;
 };
 
-/// Listens on a port of all interfaces; 0: any free one.
+/// Listens on a port of all interfaces, by IPv6 and IPv4 or by what there is of
+/// them; 0: any free port.
 Result<Socket> listenOn(int port);
 Result<int> portOf(const Socket &socket);
-/// The address at the other end, with another port.
+/// The address at the other end, with another port. IPv4 inside IPv6 becomes
+/// IPv4, which a machine without the other reaches as well.
 Result<Address> peerOf(const Socket &socket, int port);
 
-/// The next connection, or an unopened socket at the deadline.
-Result<Socket> acceptFrom(const Socket &listener, Clock::time_point deadline);
+/// A connection that waits, or an unopened socket.
+Result<Socket> acceptFrom(const Socket &listener);
+
+/// Rests until one of the descriptors has something to read, or the deadline.
+void waitForAny(const std::vector<int> &descriptors,
+                Clock::time_point deadline);
 
 /// Tries until the deadline.
 Result<Socket> connectTo(const Address &address, Clock::time_point deadline);

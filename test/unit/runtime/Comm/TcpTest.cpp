@@ -6,6 +6,7 @@
 #include <fstream>
 #include <functional>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <thread>
 #include <unistd.h>
 
@@ -95,6 +96,49 @@ TEST(Tcp, AFileThatNobodyWritesIsNamed) {
   EXPECT_NE(refused[0].message().find("/nonexistent/meeting"),
             std::string::npos)
       << refused[0].message();
+}
+
+// Three who connect and say nothing cost nobody a wait.
+TEST(Tcp, SilentConnectionsKeepNobodyWaiting) {
+  const int port = freePort();
+  const auto begin = tcp::Clock::now();
+  std::vector<Status> statuses(2);
+  std::vector<std::thread> threads;
+  auto join = [&](int rank) {
+    threads.emplace_back([&, rank] {
+      statuses[size_t(rank)] =
+          connectByTcp({rank, 2, "localhost", port}, milliseconds(60000))
+              .status();
+    });
+  };
+  join(0);
+  std::vector<tcp::Socket> silent;
+  for (int i = 0; i < 3; ++i)
+    silent.push_back(std::move(
+        *tcp::connectTo("localhost", port, begin + milliseconds(20000))));
+  join(1);
+  for (std::thread &thread : threads)
+    thread.join();
+  expectSuccess(statuses);
+  EXPECT_LT(tcp::Clock::now() - begin, milliseconds(9000));
+}
+
+// Neither a link nor a pipe that somebody has planted is followed.
+TEST(Tcp, ALinkInASharedFolderIsNotFollowed) {
+  const std::string path = meetingFile(), victim = path + ".victim";
+  std::ofstream(victim) << "precious";
+  ASSERT_EQ(::symlink(victim.c_str(), path.c_str()), 0);
+  const std::string draft = path + "." + std::to_string(::getpid());
+  ASSERT_EQ(::symlink(victim.c_str(), draft.c_str()), 0);
+  auto barrier = [](World &world) { return world.all().barrier(); };
+  expectSuccess(onRanks(2, {1, 0}, barrier, milliseconds(20000), path));
+  std::string text;
+  std::ifstream(victim) >> text;
+  EXPECT_EQ(text, "precious");
+  ::unlink(draft.c_str());
+  ::unlink(victim.c_str());
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  expectSuccess(onRanks(2, {1, 0}, barrier, milliseconds(20000), path));
 }
 
 TEST(Tcp, AMissingRankIsNamedByTheFirst) {

@@ -60,9 +60,9 @@ TEST(Sampler, WithoutShufflingStepsWrapAround) {
 }
 
 TEST(Sampler, EpochsAreRoundedUpToSteps) {
-  EXPECT_EQ(Sampler(10, 4, 0, true).stepsFor(1), 3);
-  EXPECT_EQ(Sampler(10, 4, 0, true).stepsFor(2), 5);
-  EXPECT_EQ(Sampler(3, 8, 0, true).stepsFor(1), 1);
+  EXPECT_EQ(*Sampler(10, 4, 0, true).stepsFor(1), 3);
+  EXPECT_EQ(*Sampler(10, 4, 0, true).stepsFor(2), 5);
+  EXPECT_EQ(*Sampler(3, 8, 0, true).stepsFor(1), 1);
 }
 
 } // namespace

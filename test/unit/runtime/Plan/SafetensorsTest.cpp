@@ -1,4 +1,5 @@
 #include "runtime/Plan/Safetensors.h"
+#include "runtime/Base/Hash.h"
 
 #include <gtest/gtest.h>
 
@@ -23,6 +24,26 @@ TEST(Safetensors, ReadsWhatItWrote) {
   EXPECT_EQ((*tensors)[0].name, "a");
   EXPECT_EQ((*tensors)[0].dims, (std::vector<int64_t>{2, 1}));
   EXPECT_EQ((*tensors)[1].data, std::string(8, 'b'));
+}
+
+TEST(Safetensors, ChecksumsTellOfAFlippedBit) {
+  const std::string data(8, 'a');
+  SafetensorsTensor entry{"a", "F32", {2}, {}, hashBytes(data)};
+  std::string file = makeSafetensorsHeader({entry}) + data;
+  auto sound = parseSafetensors(file);
+  ASSERT_TRUE(sound.ok()) << sound.status().message();
+  EXPECT_TRUE(checkSum(sound->front()).ok());
+  file.back() ^= 1;
+  Status status = checkSum(parseSafetensors(file)->front());
+  EXPECT_NE(status.message().find("'a' is damaged"), std::string::npos);
+  // A file without checksums is as good as it was.
+  entry.xxh64.reset();
+  file = makeSafetensorsHeader({entry}) + data;
+  EXPECT_TRUE(checkSum(parseSafetensors(file)->front()).ok());
+  EXPECT_FALSE(
+      parseSafetensors(withHeader(R"({"__metadata__": {"xxh64.a": "12"},
+          "a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}})"))
+          .ok());
 }
 
 TEST(Safetensors, NamesMayBeAnyBytes) {
