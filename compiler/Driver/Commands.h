@@ -29,9 +29,11 @@ parseBatchDims(const std::vector<std::string> &texts);
 void checkNoneTwice(const char *option, const std::vector<std::string> &texts);
 
 /// What CLI11 asks of a check: why the text is no finite number of at least 0,
-/// or no number that a seed may be; empty when it is one.
+/// no number that a seed may be, no whole number of at least 1; empty when it
+/// is one.
 std::string checkAmount(const std::string &text);
 std::string checkSeed(const std::string &text);
+std::string checkCount(const std::string &text);
 
 /// Adds --dim and --batch-dim.
 void addDimOptions(CLI::App &command, std::vector<std::string> &dims,

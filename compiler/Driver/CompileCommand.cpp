@@ -208,7 +208,7 @@ static void addOptimizerOptions(CLI::App &command, CompileOptions &options) {
           "--freeze-step", options.freezeStep,
           "the last step of onebit-adam's warm-up, by when second moments "
           "should have settled (default as DeepSpeed's)")
-      ->check(CLI::PositiveNumber)
+      ->check(checkCount)
       ->type_name("N");
   command.add_option("--momentum", options.momentum, "momentum of sgd and sm3")
       ->check(checkAmount);

@@ -4,12 +4,12 @@
 #include "compiler/Driver/Process.h"
 #include "compiler/Import/Import.h"
 #include "compiler/Interpreter/Npy.h"
-#include "runtime/Base/Temporaries.h"
+#include "runtime/Base/File.h"
 
-#include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"
 #include <fcntl.h>
 #include <set>
+#include <sys/stat.h>
 #include <unistd.h>
 
 using namespace zc;
@@ -82,9 +82,12 @@ static std::map<std::string, int64_t> readDims(const EvalArguments &given) {
 static int evaluateModel(const EvalArguments &given) {
   for (llvm::StringRef input : given.inputs)
     if (llvm::StringRef path = input.rsplit('=').second;
-        !llvm::sys::fs::exists(path))
-      return reportError("'" + path.str() + "' does not exist; expected " +
-                         "NAME=FILE.npy");
+        !llvm::sys::fs::is_regular_file(path))
+      return reportError("'" + path.str() +
+                         (llvm::sys::fs::exists(path)
+                              ? "' is not a regular file"
+                              : "' does not exist") +
+                         "; expected NAME=FILE.npy");
   CompileOptions options;
   options.model = given.model;
   options.mode = "infer";
@@ -94,14 +97,17 @@ static int evaluateModel(const EvalArguments &given) {
   options.batchDims = parseBatchDims(given.batchDims);
   options.cpuThreads = given.threads;
   options.quiet = true;
-  llvm::SmallString<128> path;
-  if (auto error = llvm::sys::fs::createTemporaryFile("zc-eval", "zca", path))
-    return reportError("cannot create a temporary file: " + error.message());
-  TemporaryName remembered(path.str().str()); // should a signal end us
-  options.output = path.str().str();
+  Result<std::string> path = makeTemporaryFile("zc-eval", ".zca");
+  if (!path.ok())
+    return reportError(path.status().message());
+  TemporaryName remembered(*path); // should a signal end us
+  options.output = *path;
+  // What holds somebody's weights in a folder of all is nobody else's to read.
+  mode_t mask = umask(0077);
   int code = compile(options);
-  int descriptor = code == 0 ? open(path.c_str(), O_RDONLY) : -1;
-  unlink(path.c_str());
+  umask(mask);
+  int descriptor = code == 0 ? open(path->c_str(), O_RDONLY) : -1;
+  unlink(path->c_str());
   if (code != 0)
     return code;
   if (descriptor < 0)

@@ -92,6 +92,14 @@ static void addTensorOptions(CLI::App &command, CompileOptions &options) {
       ->default_str("");
 }
 
+std::string zc::checkCount(const std::string &text) {
+  int64_t value;
+  return llvm::StringRef(text).getAsInteger(10, value) || value < 1
+             ? "expected a whole number from 1 to " +
+                   std::to_string(INT64_MAX) + ", found '" + text + "'"
+             : "";
+}
+
 static void addZeroOptions(CLI::App &command, CompileOptions &options) {
   command
       .add_option(
@@ -102,7 +110,7 @@ static void addZeroOptions(CLI::App &command, CompileOptions &options) {
   command
       .add_option("--zero-group", options.zeroGroup,
                   "divide among K ranks, and replicate between such groups")
-      ->check(CLI::PositiveNumber)
+      ->check(checkCount)
       ->type_name("K")
       ->default_str("");
   command

@@ -2,6 +2,7 @@
 
 #include "compiler/Driver/MeshOptions.h"
 #include "compiler/Driver/PassObserver.h"
+#include "compiler/Driver/RuleFile.h"
 #include "compiler/Driver/Summary.h"
 #include "compiler/Driver/TargetOptions.h"
 #include "compiler/Driver/WeightDecay.h"
@@ -194,7 +195,6 @@ static ApplyZeroPassOptions getZeroOptions(const CompileOptions &options) {
   return zero;
 }
 
-// A line of a file of rules, "fc.weight tp,-", as the pass takes it.
 LogicalResult Phases::readRules(std::string &patterns) {
   if (options.tpRules == "auto")
     return success();
@@ -202,23 +202,11 @@ LogicalResult Phases::readRules(std::string &patterns) {
   Result<std::string> text = readFile(options.tpRules, kMost);
   if (!text.ok())
     return emitError(UnknownLoc::get(context)) << text.status().message();
-  SmallVector<StringRef> lines;
-  StringRef(*text).split(lines, '\n');
-  for (auto [index, line] : llvm::enumerate(lines)) {
-    line = line.split('#').first.trim();
-    if (line.empty())
-      continue;
-    size_t gap = line.find_last_of(" \t");
-    if (gap == StringRef::npos)
-      return emitError(UnknownLoc::get(context))
-             << options.tpRules << ":" << index + 1
-             << ": expected a regular expression and, for each dim, an axis "
-                "or '-', as in 'fc.weight tp,-'; found '"
-             << line << "'";
-    patterns +=
-        (line.take_front(gap).rtrim() + "=" + line.drop_front(gap + 1)).str() +
-        "\n";
-  }
+  llvm::Expected<std::string> rules = parseRuleFile(*text, options.tpRules);
+  if (!rules)
+    return emitError(UnknownLoc::get(context))
+           << llvm::toString(rules.takeError());
+  patterns = *rules;
   return success();
 }
 

@@ -170,15 +170,15 @@ static std::string fileName(llvm::StringRef output) {
 static Verdict verifySet(const std::string &folder, const std::string &path,
                          const VerifyOptions &options) {
   Verdict verdict{path};
-  llvm::SmallString<128> temporary;
-  if (auto error = llvm::sys::fs::createUniqueDirectory("zc-verify", temporary))
-    return {path, "cannot create a temporary folder: " + error.message()};
+  Result<std::string> temporary = makeTemporaryFolder("zc-verify");
+  if (!temporary.ok())
+    return {path, temporary.status().message()};
   std::string model = folder + "/model.onnx";
   llvm::Expected<TestSet> set = readTestSet(model, path);
   if (!set) {
     verdict.reason = llvm::toString(set.takeError());
   } else {
-    Work work{model, std::move(*set), temporary.str().str(), ""};
+    Work work{model, std::move(*set), *temporary, ""};
     work.outputs = work.folder + "/outputs";
     if (!options.outputDir.empty())
       work.outputs = options.outputDir + "/" +
@@ -190,7 +190,7 @@ static Verdict verifySet(const std::string &folder, const std::string &path,
         compareOutput(work.outputs + "/" + fileName(output.name), output,
                       options, verdict);
   }
-  llvm::sys::fs::remove_directories(temporary);
+  llvm::sys::fs::remove_directories(*temporary);
   return verdict;
 }
 

@@ -38,6 +38,9 @@ HostTensor castTo(const HostTensor &tensor, int32_t dataType);
 
 /// Results of more elements are left to run time.
 constexpr int64_t kMaxFoldedElements = int64_t(1) << 24;
+/// All results together that are no shapes, 2 GiB of memory; what is beyond is
+/// left to run time too.
+constexpr int64_t kMaxKeptElements = int64_t(1) << 28;
 
 // The operators by family, each in a file of its own.
 using FoldFunction = FoldResults (*)(const FoldRequest &);

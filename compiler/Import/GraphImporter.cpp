@@ -176,11 +176,24 @@ void GraphImporter::importInitializers(Scope &scope) {
   }
 }
 
+// Thirty functions that each call the next one twice are a billion nodes.
+constexpr size_t kMaxNodes = size_t(1) << 20;
+
 void GraphImporter::importNodes(
     const google::protobuf::RepeatedPtrField<proto::NodeProto> &nodes,
     Scope &scope) {
-  for (const proto::NodeProto &node : nodes)
-    importNode(node, scope);
+  for (const proto::NodeProto &node : nodes) {
+    if (madeNodes.size() < kMaxNodes) {
+      importNode(node, scope);
+      continue;
+    }
+    if (!std::exchange(isTooLong, true))
+      emitFailure(getLocation(node, scope))
+          << "is one of more than " << kMaxNodes
+          << " nodes that the model's functions and loops open into; zc's "
+             "schedules hold each of them";
+    return;
+  }
 }
 
 // The declared dims of an output must be those that were computed; symbols may

@@ -89,6 +89,7 @@ private:
                       Scope &scope);
   bool tryFold(const proto::NodeProto &node, const Outputs &inputs,
                int64_t sinceVersion, Scope &scope);
+  bool hasRoom(llvm::ArrayRef<HostTensor> results);
   void importConstant(const proto::NodeProto &node, Scope &scope);
   bool foldShapeQuery(const proto::NodeProto &node, const Outputs &inputs,
                       Scope &scope);
@@ -180,6 +181,8 @@ private:
   llvm::MapVector<mlir::Operation *, Unsupported> unsupportedOps;
   std::map<std::string, Unsupported> unsupported;
   bool warnedOfMask = false;
+  bool isTooLong = false;   // more nodes than are walked
+  int64_t keptElements = 0; // of what was computed ahead
   bool failed = false;
 };
 

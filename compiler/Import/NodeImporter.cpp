@@ -163,6 +163,19 @@ void GraphImporter::importOperator(const proto::NodeProto &node,
         " (" + opset + ")";
 }
 
+// Whether what was computed ahead may be kept. Shapes always may.
+bool GraphImporter::hasRoom(ArrayRef<HostTensor> results) {
+  constexpr int64_t kSmall = 1 << 12;
+  int64_t large = 0;
+  for (const HostTensor &result : results)
+    if (result.getNumStored() > kSmall)
+      large += result.getNumStored();
+  if (keptElements + large > kMaxKeptElements)
+    return false;
+  keptElements += large;
+  return true;
+}
+
 bool GraphImporter::tryFold(const proto::NodeProto &node, const Outputs &inputs,
                             int64_t sinceVersion, Scope &scope) {
   if (!canFold(node))
@@ -176,7 +189,8 @@ bool GraphImporter::tryFold(const proto::NodeProto &node, const Outputs &inputs,
     constants.push_back(input->constant.get());
   }
   FoldResults results = fold({node, constants, sinceVersion});
-  if (!results || int(results->size()) < node.output_size())
+  if (!results || int(results->size()) < node.output_size() ||
+      !hasRoom(*results))
     return false;
   for (int i = 0; i < node.output_size(); ++i)
     define(

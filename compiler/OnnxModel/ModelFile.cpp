@@ -53,7 +53,34 @@ static Error parseBinary(StringRef bytes, proto::ModelProto &model) {
   return Error::success();
 }
 
+// How deep brackets of all kinds lie in one another, outside of strings and
+// comments; bounds how deep ONNX's parser calls itself.
+static size_t getNesting(StringRef text) {
+  size_t depth = 0, deepest = 0;
+  for (size_t at = 0; at < text.size(); ++at) {
+    char c = text[at];
+    if (c == '#') {
+      at = std::min(text.find('\n', at), text.size());
+    } else if (c == '"') {
+      for (++at; at < text.size() && text[at] != '"'; ++at)
+        at += text[at] == '\\';
+    } else if (StringRef("([{<").contains(c)) {
+      deepest = std::max(deepest, ++depth);
+    } else if (StringRef(")]}>").contains(c) && depth > 0) {
+      depth -= c != '>' || text[at - 1] != '='; // "=>" closes nothing
+    }
+  }
+  return deepest;
+}
+
+// As deep as a binary model's messages may lie in one another.
+constexpr int kMostNesting = 100;
+
 static Error parseOnnxText(StringRef text, proto::ModelProto &model) {
+  if (getNesting(text) > kMostNesting)
+    return createStringError(
+        "has brackets nested " + std::to_string(getNesting(text)) +
+        " deep, expected at most " + std::to_string(kMostNesting));
   auto status = proto::OnnxParser::Parse(model, {text.data(), text.size()});
   if (!status.IsOK())
     return createStringError("is not ONNX text: " + status.ErrorMessage());
@@ -76,6 +103,7 @@ static Error parseProtoText(StringRef text, proto::ModelProto &model) {
   FirstError error;
   google::protobuf::TextFormat::Parser parser;
   parser.RecordErrorsTo(&error);
+  parser.SetRecursionLimit(kMostNesting);
   if (!parser.ParseFromString(text.str(), &model))
     return createStringError("is not a model in protobuf's text format: " +
                              error.text);

@@ -13,8 +13,10 @@ using llvm::Expected;
 
 static Expected<TestTensor> readTensor(const std::string &path,
                                        const proto::ValueInfoProto &value) {
-  std::ifstream stream(path, std::ios::binary);
   proto::TensorProto tensor;
+  if (!llvm::sys::fs::is_regular_file(path)) // a pipe would keep us waiting
+    return createStringError("'" + path + "' is not a regular file");
+  std::ifstream stream(path, std::ios::binary);
   if (!value.type().has_tensor_type())
     return createStringError("'" + value.name() +
                              "' is no tensor, which zc does not hold");

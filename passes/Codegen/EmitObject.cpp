@@ -124,8 +124,8 @@ static bool linkObject(llvm::ArrayRef<char> object, std::string &shared,
     error = "found no linker; install lld (tools/setup does)";
     return false;
   }
-  if (!input.write(object, error))
-    return false;
+  if (!input.write(object, error) || !output.read(shared, error))
+    return false; // there is no place for either
   llvm::StringRef arguments[] = {linker,        "-shared", "-z",
                                  "noexecstack", "-o",      output.path(),
                                  input.path()};

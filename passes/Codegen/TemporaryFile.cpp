@@ -3,16 +3,24 @@
 
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/Signals.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace zc {
 
 TemporaryFile::TemporaryFile(llvm::StringRef suffix) {
-  if (llvm::sys::fs::createTemporaryFile("zc-kernels", suffix, place))
+  llvm::SmallString<128> folder;
+  llvm::sys::path::system_temp_directory(/*ErasedOnReboot=*/true, folder);
+  std::error_code failure =
+      llvm::sys::fs::createTemporaryFile("zc-kernels", suffix, place);
+  if (failure) {
     place.clear();
-  else
+    why = "cannot create a temporary file in '" + folder.str().str() +
+          "' (TMPDIR): " + failure.message();
+  } else {
     llvm::sys::RemoveFileOnSignal(place);
+  }
 }
 
 TemporaryFile::~TemporaryFile() {
@@ -24,6 +32,9 @@ TemporaryFile::~TemporaryFile() {
 
 bool TemporaryFile::write(llvm::ArrayRef<char> bytes,
                           std::string &error) const {
+  error = why;
+  if (place.empty())
+    return false;
   std::error_code failure;
   llvm::raw_fd_ostream stream(place, failure);
   stream.write(bytes.data(), bytes.size());
@@ -37,6 +48,9 @@ bool TemporaryFile::write(llvm::ArrayRef<char> bytes,
 }
 
 bool TemporaryFile::read(std::string &bytes, std::string &error) const {
+  error = why;
+  if (place.empty())
+    return false;
   auto buffer = llvm::MemoryBuffer::getFile(place);
   if (!buffer) {
     error = "cannot read a temporary file: " + buffer.getError().message();

@@ -26,6 +26,7 @@ public:
 
 private:
   llvm::SmallString<128> place; // empty: it could not be made
+  std::string why;              // in that case
 };
 
 } // namespace zc

@@ -1,0 +1,212 @@
+#!/usr/bin/env python3
+"""Models that are small and ask for much: deep nesting, functions that double
+at every call, constants without end; and numbers, folders and limits that a
+command line may meet."""
+import os
+import resource
+import stat
+import subprocess
+import time
+import unittest
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, parser
+
+from zctest import BIN, TIMEOUT, Fixture, ZcTest, start
+
+
+class Hostile(ZcTest):
+
+    def model(self, text, name="m.onnxtext"):
+        path = self.folder / name
+        path.write_text('<ir_version: 8, opset_import: ["" : 18, "f" : 1]>\n' +
+                        text)
+        return path
+
+    def refuse(self, patterns, model, *options, most=1 << 30,
+               said=4000):
+        """In little time and memory, and with a message."""
+        def limit():
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        command = [BIN / "zc", "compile", model, "-o", self.folder / "a.zca",
+                   "--loss", "mse", *options]
+        began = time.monotonic()
+        process = subprocess.Popen([str(each) for each in command], text=True,
+                                   stderr=subprocess.PIPE, preexec_fn=limit)
+        err = process.stderr.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        process.stderr.close()
+        self.assertEqual(process.returncode, 1, err[:2000])
+        for pattern in patterns:
+            self.assertRegex(err, pattern)
+        self.assertLess(len(err), said, "a message is for people")
+        self.assertLess(usage.ru_maxrss * 1024, most)
+        self.assertLess(time.monotonic() - began, TIMEOUT)
+
+
+class Nesting(Hostile):
+
+    def test_types(self):
+        deep = 30_000
+        self.refuse(["m.onnxtext", "brackets nested 30001 deep"], self.model(
+            "m (" + "seq(" * deep + "float" + ")" * deep +
+            " x) => (float y) {}"))
+
+    def test_graphs(self):
+        """Each `=>` of a graph in a graph closes nothing."""
+        deep = 5_000
+        self.refuse(["brackets nested"], self.model(
+            "m (float x) => (float y) { y = If (x) <then_branch = "
+            "g () => (float a) { a = If (x) <then_branch = " * deep))
+
+    def test_brackets_in_strings_and_comments_do_not_count(self):
+        path = self.model("# " + "(" * 300 + '\nm (float[2, 2] x) => '
+                          '(float[2, 2] y)\n<float[2, 2] w = {1, 2, 3, 4}>\n'
+                          '{ h = MatMul (x, w)\n y = Relu (h) }')
+        path.write_text(path.read_text().replace(
+            '"f" : 1]', '"f" : 1], doc_string: "' + "((" * 200 + '"'))
+        self.zc("compile", path, "-o", self.folder / "a.zca", "--loss", "mse")
+
+    def test_protobuf_text(self):
+        deep = 30_000
+        path = self.folder / "m.textproto"
+        path.write_text("ir_version: 8 graph { " +
+                        "node { attribute { g { " * deep)
+        self.refuse(["m.textproto", "text format"], path)
+
+
+class Growth(Hostile):
+
+    def test_functions_that_double(self):
+        """2^29 nodes by 30 functions."""
+        calls = 29
+        functions = "".join(
+            f'<domain: "f", opset_import: ["" : 18, "f" : 1]>\n'
+            f"g{i} (a) => (c) {{ b = f.g{i + 1} (a)\n c = f.g{i + 1} (b) }}\n"
+            for i in range(calls))
+        last = (f'<domain: "f", opset_import: ["" : 18]>\n'
+                f"g{calls} (a) => (b) {{ b = Relu (a) }}\n")
+        self.refuse(["more than 1048576 nodes"], self.model(
+            "m (float[2, 2] x) => (float[2, 2] y) { y = f.g0 (x) }\n" +
+            functions + last), most=6 << 30)
+
+    def test_constants_without_end(self):
+        """24 tables of 16 million numbers and their squares, 6 GiB: those
+        that have no room are left to run time, where Range is refused."""
+        count, size = 24, 1 << 24
+        lines = "".join(f" r{i} = Range (z, n, one)\n s{i} = Mul (r{i}, r{i})\n"
+                        f" t{i} = ReduceMax <keepdims = 0> (s{i})\n"
+                        for i in range(count))
+        tail = "".join(f" u{i + 1} = Add (u{i}, t{i})\n" for i in range(count))
+        self.refuse(["goes on by a value that is not known"], self.model(
+            "m (float[2] x) => (float[2] y) {\n"
+            " z = Constant <value = float {0}> ()\n"
+            f" n = Constant <value = float {{{size}}}> ()\n"
+            " one = Constant <value = float {1}> ()\n u0 = Identity (z)\n" +
+            lines + tail + f" y = f.NoSuchOperator (u{count})\n}}"),
+            most=3 << 30, said=1 << 20)
+
+
+class Numbers(ZcTest):
+
+    BEYOND = "99999999999999999999"
+
+    def test_integers_beyond_range(self):
+        fixture = Fixture("mlp")
+        artifact = self.compile(fixture, "sgd")
+        for option in ("--steps", "--epochs", "--save-every", "--keep",
+                       "--warmup-steps", "--eval-every"):
+            base = [] if option in ("--steps", "--epochs") else ["--steps", 1]
+            self.fails(2, [option, self.BEYOND], "run", artifact, "--data",
+                       fixture.data, *base, "--checkpoint", self.folder / "c",
+                       "--eval-data", fixture.data, option, self.BEYOND)
+        for option in ("--freeze-step", "--zero-group", "--accumulate",
+                       "--cpu-threads", "--seed"):
+            command = ["compile", fixture.model, "-o", self.folder / "b.zca",
+                       *fixture.compile_options("sgd")]
+            if option == "--seed":
+                command = ["eval", fixture.model, "--input", "x=x.npy",
+                           "--output-dir", self.folder]
+            self.fails(2, [option], *command, option, self.BEYOND)
+        self.fails(2, ["--dim"], "compile", fixture.model, "-o",
+                   self.folder / "b.zca", "--loss", "softmax-cross-entropy",
+                   "--dim", f"batch={self.BEYOND}")
+
+    def test_more_steps_than_can_be_counted(self):
+        fixture = Fixture("mlp")
+        artifact = self.compile(fixture, "sgd")
+        self.fails(1, ["--epochs 9223372036854775807", "counted"], "run",
+                   artifact, "--data", fixture.data, "--epochs", 2**63 - 1)
+
+
+class Temporary(ZcTest):
+
+    def setUp(self):
+        super().setUp()
+        self.fixture = Fixture("mlp")
+        self.samples = self.folder / "x.npy"
+        np.save(self.samples, np.zeros((4, 64), np.float32))
+        self.eval = ("eval", self.fixture.model, "--input",
+                     f"x={self.samples}", "--output-dir", self.folder / "out")
+
+    def test_a_folder_that_does_not_exist(self):
+        absent = {**os.environ, "TMPDIR": str(self.folder / "absent")}
+        expected = ["absent", "TMPDIR", "no such file"]
+        self.fails(1, expected, *self.eval, env=absent)
+        self.fails(1, expected, "compile", self.fixture.model, "-o",
+                   self.folder / "a.zca", *self.fixture.compile_options("sgd"),
+                   env=absent)
+
+    def test_verify(self):
+        """A set fails, and says why; without memory too."""
+        folder = self.folder / "case" / "test_data_set_0"
+        folder.mkdir(parents=True)
+        model = parser.parse_model(
+            '<ir_version: 8, opset_import: ["" : 18]>\n'
+            "m (float[2] x) => (float[2] y) { y = Relu (x) }")
+        onnx.save(model, folder.parent / "model.onnx")
+        for name, value in (("input_0", [1, -1]), ("output_0", [1, 0])):
+            tensor = helper.make_tensor("x" if name == "input_0" else "y",
+                                        TensorProto.FLOAT, [2], value)
+            (folder / f"{name}.pb").write_bytes(tensor.SerializeToString())
+        self.zc("verify", folder.parent)
+        code, out, _ = self.run_zc("verify", folder.parent, env={
+            **os.environ, "TMPDIR": str(self.folder / "absent")})
+        self.assertEqual(code, 1)
+        self.assertRegex(out, "fail .*absent.*TMPDIR.*No such file")
+
+    @staticmethod
+    def run_zc(*args, **options):
+        process = start(*args, **options)
+        out, err = process.communicate(timeout=TIMEOUT)
+        return process.returncode, out, err
+
+    def test_weights_are_nobody_elses(self):
+        """While the model is compiled, its weights lie in a folder of all."""
+        shared = self.folder / "tmp"
+        shared.mkdir()
+        previous = os.umask(0o022)
+        self.addCleanup(os.umask, previous)
+        process = start(*self.eval, env={**os.environ, "TMPDIR": str(shared)})
+        modes = {}
+        while process.poll() is None:
+            for path in shared.iterdir():
+                try:
+                    modes[path.name] = stat.S_IMODE(path.stat().st_mode)
+                except FileNotFoundError:
+                    pass
+        _, err = process.communicate()
+        self.assertEqual(process.returncode, 0, err)
+        weights = {name: mode for name, mode in modes.items()
+                   if name.startswith("zc-eval")}
+        self.assertTrue(weights, modes)
+        for name, mode in weights.items():
+            self.assertEqual(mode & 0o077, 0, name)
+        output = self.folder / "out" / "logits.npy"
+        self.assertEqual(stat.S_IMODE(output.stat().st_mode), 0o644)
+
+
+if __name__ == "__main__":
+    unittest.main()
