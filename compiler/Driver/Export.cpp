@@ -6,6 +6,7 @@
 #include "compiler/OnnxModel/TrainedModel.h"
 #include "runtime/Plan/Artifact.h"
 #include "runtime/Plan/FileTensor.h"
+#include "runtime/Plan/FloatBytes.h"
 #include "runtime/Plan/Types.h"
 
 #include "llvm/Support/Path.h"
@@ -20,6 +21,20 @@ constexpr uint64_t kInlineLimit = uint64_t(1) << 30;
 
 static Status toStatus(llvm::Error error) {
   return Status(StatusCode::InvalidArgument, llvm::toString(std::move(error)));
+}
+
+// Of the types that a run may hold otherwise; unspecified: another.
+static plan::DataType getPlanType(int32_t dataType) {
+  switch (dataType) {
+  case proto::TensorProto::FLOAT:
+    return plan::F32;
+  case proto::TensorProto::FLOAT16:
+    return plan::F16;
+  case proto::TensorProto::BFLOAT16:
+    return plan::BF16;
+  default:
+    return plan::DATA_TYPE_UNSPECIFIED;
+  }
 }
 
 namespace {
@@ -43,7 +58,7 @@ private:
   const Artifact &artifact;
   std::map<std::string, const SafetensorsTensor *> stored;
   std::set<std::string> trained; // or else changed or drawn by a run
-  mutable std::deque<std::string> zeros;
+  mutable std::deque<std::string> made;
 };
 } // namespace
 
@@ -70,7 +85,7 @@ Status Weights::check() const {
 llvm::Expected<std::string_view>
 Weights::get(const std::string &key, const ModelTensorType &type) const {
   if (llvm::StringRef(key).starts_with(kAbsentKey))
-    return zeros.emplace_back(type.bytes, '\0');
+    return made.emplace_back(type.bytes, '\0');
   const SafetensorsTensor *tensor = nullptr;
   if (trained.count(key))
     tensor = checkpoint.find(key);
@@ -78,12 +93,18 @@ Weights::get(const std::string &key, const ModelTensorType &type) const {
     tensor = entry->second;
   if (!tensor)
     return readReferred(key, type.bytes);
-  if (tensor->data.size() != type.bytes ||
+  plan::DataType given = dataTypeOf(tensor->dtype);
+  plan::DataType wanted = getPlanType(type.dataType);
+  bool converts = given != wanted && canConvertFloats(given, wanted);
+  if ((tensor->data.size() != type.bytes && !converts) ||
       llvm::ArrayRef<int64_t>(tensor->dims) != type.dims)
     return llvm::createStringError(
         "tensor '" + key +
         "' has another shape or type in the checkpoint than "
         "in the model; it belongs to another model");
+  // A run keeps what the model has in 16 bits as float32.
+  if (converts)
+    return made.emplace_back(convertFloats(tensor->data, given, wanted));
   return tensor->data;
 }
 

@@ -163,6 +163,15 @@ LogicalResult Phases::convertToTrain() {
   lowering.dropout = options.dropout == "on";
   return run("train", [&](OpPassManager &manager) {
     buildImportPipeline(manager, lowering);
+    manager.addNestedPass<func::FuncOp>(createWidenSumsPass());
+  });
+}
+
+/// Gradients of such a model's parameters need a scaled loss.
+static bool trainsHalves(ModuleOp module) {
+  return llvm::any_of(module.getOps<train::StateOp>(), [](auto state) {
+    return state.getKind() == train::kParameter &&
+           state.getTensorType().getElementType().isF16();
   });
 }
 
@@ -222,7 +231,8 @@ LogicalResult Phases::buildPrograms() {
   if (options.classAxis)
     autodiff.loss.classAxis = *options.classAxis;
   autodiff.loss.accumulate = options.accumulate;
-  autodiff.loss.divideSums = options.precision == "fp16";
+  autodiff.loss.divideSums =
+      options.precision == "fp16" || trainsHalves(*module);
   autodiff.loss.ignoreIndex = options.ignoreIndex;
   if (options.batchNormStats == "local")
     autodiff.loss.statisticsShares =
@@ -247,12 +257,14 @@ LogicalResult Phases::buildPrograms() {
       addMesh(manager, options);
       manager.addPass(createShardParametersPass(division));
     };
-  if (options.precision != "fp32")
-    autodiff.applyPrecision = [&](OpPassManager &manager) {
-      ApplyPrecisionPassOptions precision;
-      precision.type = options.precision;
+  autodiff.applyPrecision = [&](OpPassManager &manager) {
+    manager.addPass(createAddMastersPass());
+    ApplyPrecisionPassOptions precision;
+    precision.type = options.precision;
+    if (options.precision != "fp32")
       manager.addPass(createApplyPrecisionPass(precision));
-    };
+    manager.addNestedPass<func::FuncOp>(createWidenSumsPass());
+  };
   if ((options.zero > 0 || autodiff.splitsStep()) && options.getNumRanks() > 1)
     autodiff.packGradients = [&](OpPassManager &manager) {
       addMesh(manager, options);

@@ -88,7 +88,7 @@ static void addMembers(train::StateOp op, plan::State &state) {
     }
     message.set_name(name);
     if (member.hasInitialValue())
-      message.mutable_source()->set_key(name);
+      setSource(member, *message.mutable_source());
     plan::State names;
     names.set_name(name);
     addOnnxNames(member, names);
@@ -111,7 +111,7 @@ static Status addState(train::StateOp op, plan::Manifest &manifest) {
   state.set_kind(getStateKind(op.getKind()));
   *state.mutable_type() = getTensorType(op.getTensorType());
   if (op.hasInitialValue())
-    state.mutable_source()->set_key(state.name());
+    setSource(op, *state.mutable_source());
   if (op.getParameter())
     state.set_parameter(op.getParameter()->str());
   if (op.getSlot())

@@ -44,6 +44,21 @@ plan::TensorType getTensorType(ShapedType type) {
   return result;
 }
 
+plan::TensorType getStoredType(train::StateOp state) {
+  plan::TensorType type = getTensorType(state.getWholeType());
+  if (state.getSource())
+    if (auto element = state.getSource()->getAs<TypeAttr>("type"))
+      type.set_dtype(getDataType(element.getValue()));
+  return type;
+}
+
+void setSource(train::StateOp state, plan::WeightSource &source) {
+  source.set_key(state.getSymName().str());
+  plan::TensorType stored = getStoredType(state);
+  if (stored.dtype() != getDataType(state.getTensorType().getElementType()))
+    source.set_dtype(stored.dtype());
+}
+
 plan::Sharding getSharding(dist::ShardingAttr sharding) {
   plan::Sharding message;
   for (ArrayAttr axes : sharding.getDims()) {

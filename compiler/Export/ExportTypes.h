@@ -3,6 +3,7 @@
 #define ZC_COMPILER_EXPORT_EXPORTTYPES_H
 
 #include "dialects/Dist/DistDialect.h"
+#include "dialects/Train/TrainDialect.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "runtime/Plan/Manifest.pb.h"
 
@@ -13,6 +14,12 @@ plan::DataType getDataType(mlir::Type element);
 
 /// A tensor or memref of static shape.
 plan::TensorType getTensorType(mlir::ShapedType type);
+
+/// The whole tensor as the model's files have it: a parameter may be wider.
+plan::TensorType getStoredType(train::StateOp state);
+
+/// Says where the initial value of a state is, and of which type.
+void setSource(train::StateOp state, plan::WeightSource &source);
 
 /// How a tensor's dims are divided.
 plan::Sharding getSharding(dist::ShardingAttr sharding);

@@ -103,7 +103,7 @@ Status WeightsWriter::add(train::StateOp state) {
       return part.status().withContext("initializer '" + name + "'");
     bytes = std::move(*part);
   }
-  plan::TensorType type = getTensorType(state.getWholeType());
+  plan::TensorType type = getStoredType(state);
   if (state.getSource() && state.getSource()->contains("transposed"))
     markTransposed(bytes, type);
   return addTensor(name, type, std::move(bytes));

@@ -5,11 +5,11 @@
 // wants of its operands it says itself.
 //
 //===----------------------------------------------------------------------===//
-#include "dialects/Dist/DistDialect.h"
 #include "dialects/Train/Ops/OpSupport.h"
 #include "dialects/Train/StateLookup.h"
 #include "passes/Autodiff/ProgramBuilder.h"
 #include "passes/Precision/Passes.h"
+#include "passes/Precision/States.h"
 
 using namespace mlir;
 using namespace zc::train;
@@ -183,7 +183,7 @@ struct ApplyPrecision : public impl::ApplyPrecisionPassBase<ApplyPrecision> {
       return signalPassFailure();
     }
     if (failed(readCopies(step, element)) ||
-        (element.isF16() && failed(addLossScale())))
+        (element.isF16() && failed(addLossScale(getOperation()))))
       return signalPassFailure();
     numNarrowed += Narrower(step, element).run();
   }
@@ -197,23 +197,6 @@ private:
     return nullptr;
   }
 
-  /// As PyTorch's GradScaler begins.
-  LogicalResult addLossScale() {
-    constexpr double kFirstScale = 65536;
-    Builder builder(&getContext());
-    auto scale =
-        getScalarState(getOperation(), kLossScale,
-                       RankedTensorType::get({}, builder.getF32Type()));
-    auto steps =
-        getScalarState(getOperation(), kGoodSteps,
-                       RankedTensorType::get({}, builder.getI64Type()));
-    if (failed(scale) || failed(steps))
-      return failure();
-    scale->setDrawAttr(builder.getDictionaryAttr(builder.getNamedAttr(
-        kDrawConstant, builder.getF64FloatAttr(kFirstScale))));
-    return success();
-  }
-
   /// The step reads copies of the parameters alone.
   LogicalResult readCopies(func::FuncOp step, FloatType element) {
     llvm::BitVector unused(step.getNumArguments());
@@ -223,16 +206,10 @@ private:
       if (!state || state.getKind() != kParameter ||
           !elementOf(argument).isF32())
         continue;
-      std::string name = (state.getSymName() + "." + type).str();
-      if (Operation *taken = getOperation().lookupSymbol(name))
-        return refuseName(taken, name);
-      StateOp copy = addState(getOperation(), name,
-                              withElementType(state.getType(), element), kCopy,
-                              state.getLoc());
-      copy.setParameter(state.getSymName());
-      if (Attribute sharding = state->getAttr(dist::kShardingAttr))
-        copy->setAttr(dist::kShardingAttr, sharding);
-      argument.replaceAllUsesWith(getStateArgument(step, copy));
+      FailureOr<StateOp> copy = addCopy(state, element);
+      if (failed(copy))
+        return failure();
+      argument.replaceAllUsesWith(getStateArgument(step, *copy));
       unused.set(i);
     }
     unused.resize(step.getNumArguments());

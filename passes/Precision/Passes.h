@@ -2,6 +2,7 @@
 #ifndef ZC_PASSES_PRECISION_PASSES_H
 #define ZC_PASSES_PRECISION_PASSES_H
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
 

@@ -35,4 +35,49 @@ def ApplyPrecisionPass : Pass<"zc-apply-precision", "::mlir::ModuleOp"> {
   let dependentDialects = ["::zc::train::TrainDialect"];
 }
 
+def AddMastersPass : Pass<"zc-add-masters", "::mlir::ModuleOp"> {
+  let summary = "keep parameters that the model stores in 16 bits as float32";
+  let description = [{
+    Requires `@step` before its backward is built. A parameter of f16 or bf16
+    becomes one of float32, which the optimizer updates and checkpoints hold; the
+    step reads a copy in the model's type, other programs round the parameter.
+    Its bytes in the model's files stay what they are: `source.type` says so.
+    With parameters of f16 the loss is scaled.
+
+    ```mlir
+    train.state @w "parameter" : tensor<8x4xbf16> {source = {file = "m.onnx", ...}}
+    func.func @step(%w: tensor<8x4xbf16> {train.state = @w})
+    // becomes
+    train.state @w "parameter" : tensor<8x4xf32> {source = {..., type = bf16}}
+    train.state @w.bf16 "copy" : tensor<8x4xbf16> {parameter = "w"}
+    func.func @step(%w: tensor<8x4xbf16> {train.state = @w.bf16})
+    ```
+  }];
+  let statistics = [
+    Statistic<"numMasters", "num-masters", "Parameters kept as float32">
+  ];
+  let dependentDialects = ["::zc::train::TrainDialect"];
+}
+
+def WidenSumsPass : Pass<"zc-widen-sums", "::mlir::func::FuncOp"> {
+  let summary = "results that need more digits are of float32";
+  let description = [{
+    In a model of f16 or bf16: sums, means and other statistics of operands of 16
+    bits, and all that wants range or digits (`PrecisionOpInterface`), are computed
+    as float32 and then rounded to what the model says. A sum kept in bfloat16
+    stops to grow at 256 times its terms.
+
+    ```mlir
+    %y = train.reduce "sum" %x dims [1] : (tensor<4x512xbf16>) -> tensor<4xbf16>
+    // becomes
+    %0 = train.reduce "sum" %x dims [1] : (tensor<4x512xbf16>) -> tensor<4xf32>
+    %y = train.convert %0 : (tensor<4xf32>) -> tensor<4xbf16>
+    ```
+  }];
+  let statistics = [
+    Statistic<"numWidened", "num-widened", "Results computed as float32">
+  ];
+  let dependentDialects = ["::zc::train::TrainDialect"];
+}
+
 #endif // ZC_PASSES_PRECISION_PASSES_TD

@@ -42,6 +42,7 @@ std::string layerOf(StringRef name) {
 struct Member {
   StateOp state;
   dist::ShareRule shares;
+  Attribute kind; // what those of one vector have in common
   int64_t offset = 0;
 
   int64_t size() {
@@ -74,14 +75,14 @@ struct Unit {
   }
 };
 
-/// What the parameters of one vector have in common.
-Attribute kindOf(const Member &member) {
-  StateOp state = member.state;
+Attribute kindOf(StateOp state, const dist::ShareRule &shares) {
   Builder builder(state.getContext());
+  StateOp copy = findCopy(state);
   return builder.getArrayAttr(
       {TypeAttr::get(state.getTensorType().getElementType()),
+       TypeAttr::get((copy ? copy : state).getTensorType().getElementType()),
        builder.getBoolAttr(state.getDecay()),
-       builder.getBoolAttr(state.hasInitialValue()), member.shares.axes});
+       builder.getBoolAttr(state.hasInitialValue()), shares.axes});
 }
 
 struct ApplyZero : public impl::ApplyZeroPassBase<ApplyZero> {
@@ -138,7 +139,7 @@ private:
         if (Layout::from(sharding, mesh).divides(axis))
           return;
     if (auto shares = dist::getShares(state.getTensorType(), sharding, mesh))
-      parameters.push_back({state, *shares});
+      parameters.push_back({state, *shares, kindOf(state, *shares)});
   }
 
   LogicalResult formUnits() {
@@ -153,15 +154,14 @@ private:
     for (Member &member : findParameters()) {
       std::string layer = bySize ? "bytes" : layerOf(member.state.getSymName());
       if (layer.empty()) {
-        Unit &open = rest[kindOf(member)];
+        Unit &open = rest[member.kind];
         if (!open.members.empty() && !hasRoom(open, member.bytes()))
           units.push_back(std::exchange(open, Unit()));
         open.add(member);
         continue;
       }
       auto joins = [&](Unit &unit) {
-        if (kindOf(unit.front()) != kindOf(member) ||
-            !hasRoom(unit, member.bytes()))
+        if (unit.front().kind != member.kind || !hasRoom(unit, member.bytes()))
           return false;
         return bySize ? unit.bytes() < wanted : layer == last;
       };
@@ -194,7 +194,7 @@ private:
     for (Unit &unit : units) {
       Unit *home = nullptr;
       for (Unit &before : llvm::reverse(joined))
-        if (kindOf(before.front()) == kindOf(unit.front())) {
+        if (before.front().kind == unit.front().kind) {
           if (hasRoom(before, unit.bytes()))
             home = &before;
           break;

@@ -1,6 +1,7 @@
 #include "runtime/Exec/Executor.h"
 #include "runtime/Exec/Instructions.h"
 #include "runtime/Plan/Feed.h"
+#include "runtime/Plan/FloatBytes.h"
 #include "runtime/Plan/Types.h"
 
 #include <algorithm>
@@ -188,14 +189,20 @@ Status Executor::loadWeights() {
 /// Straight from the mapped file into the region, letting go of what is read.
 Status Executor::loadTensor(const FileTensor &tensor) {
   constexpr uint64_t kChunk = 8u << 20;
-  const uint64_t size = elementBytes(tensor.type.dtype());
+  const plan::DataType type = tensor.type.dtype();
+  const plan::DataType stored = tensor.storedType().dtype();
+  const uint64_t size = elementBytes(stored), wide = elementBytes(type);
   std::string_view whole = theArtifact.initialBytes(tensor);
   for (const TensorRun &run : tensor.runs(theMesh, theWorld->rank()))
     for (uint64_t at = 0; at < run.count * size; at += kChunk) {
       std::string_view part = whole.substr(
           run.whole * size + at, std::min(kChunk, run.count * size - at));
-      ZC_RETURN_IF_ERROR(writeState(*tensor.state, run.state * size + at,
-                                    part.data(), part.size()));
+      const std::string widened =
+          stored == type ? std::string() : convertFloats(part, stored, type);
+      std::string_view bytes = stored == type ? part : widened;
+      ZC_RETURN_IF_ERROR(writeState(*tensor.state,
+                                    run.state * wide + at / size * wide,
+                                    bytes.data(), bytes.size()));
       theArtifact.archive().release(part);
     }
   return Status();

@@ -2,6 +2,7 @@
 #include "runtime/Io/Checkpoint.h"
 #include "runtime/Io/CheckpointFormat.h"
 #include "runtime/Io/Scalars.h"
+#include "runtime/Plan/FloatBytes.h"
 #include "runtime/Plan/Safetensors.h"
 #include "runtime/Plan/Types.h"
 
@@ -112,18 +113,25 @@ Status loadTensor(Executor &executor, const std::string &folder,
     return makeError(StatusCode::InvalidArgument, "checkpoint '", folder,
                      "' lacks '", wanted.name(),
                      "'; it is of another model or optimizer");
-  if (found->dtype != safetensorsTypeName(wanted.type.dtype()) ||
+  const plan::DataType type = wanted.type.dtype();
+  const plan::DataType stored = dataTypeOf(found->dtype);
+  if ((stored != type && !canConvertFloats(stored, type)) ||
       !hasDims(*found, wanted.type))
     return makeError(StatusCode::InvalidArgument, "checkpoint '", folder,
                      "': '", wanted.name(), "' is ", found->dtype, " ",
                      printDims(found->dims), "; expected ",
                      printType(wanted.type));
-  const uint64_t size = elementBytes(wanted.type.dtype());
+  const uint64_t size = elementBytes(type), width = elementBytes(stored);
   for (const TensorRun &run :
-       wanted.runs(executor.mesh(), executor.world().rank()))
-    ZC_RETURN_IF_ERROR(executor.writeState(
-        *wanted.state, run.state * size, found->data.data() + run.whole * size,
-        run.count * size));
+       wanted.runs(executor.mesh(), executor.world().rank())) {
+    std::string_view part =
+        found->data.substr(run.whole * width, run.count * width);
+    const std::string converted =
+        stored == type ? std::string() : convertFloats(part, stored, type);
+    std::string_view bytes = stored == type ? part : converted;
+    ZC_RETURN_IF_ERROR(executor.writeState(*wanted.state, run.state * size,
+                                           bytes.data(), bytes.size()));
+  }
   return Status();
 }
 

@@ -87,11 +87,12 @@ Status Artifact::locateWeights(bool check) {
       return makeError(StatusCode::Corrupt, "it lacks the weights of '",
                        wanted.name(), "'");
     const SafetensorsTensor &tensor = *found->second;
-    if (tensor.dtype != safetensorsTypeName(wanted.type.dtype()) ||
-        tensor.data.size() != *byteCount(wanted.type))
+    const plan::TensorType stored = wanted.storedType();
+    if (tensor.dtype != safetensorsTypeName(stored.dtype()) ||
+        tensor.data.size() != *byteCount(stored))
       return makeError(StatusCode::Corrupt, "the weights of '", wanted.name(),
                        "' are ", tensor.dtype, " ", printDims(tensor.dims),
-                       ", not ", printType(wanted.type));
+                       ", not ", printType(stored));
     weights.emplace(tensor.name, tensor.data);
   }
   return Status();

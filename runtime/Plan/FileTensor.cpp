@@ -1,4 +1,5 @@
 #include "runtime/Plan/FileTensor.h"
+#include "runtime/Plan/Types.h"
 
 #include <algorithm>
 
@@ -138,6 +139,11 @@ const plan::WeightSource *FileTensor::source() const {
   if (member)
     return member->has_source() ? &member->source() : nullptr;
   return state->has_source() ? &state->source() : nullptr;
+}
+
+plan::TensorType FileTensor::storedType() const {
+  const plan::WeightSource *from = source();
+  return from ? storedTypeOf(*from, type) : type;
 }
 
 std::vector<TensorRun> FileTensor::runs(const Mesh &mesh, int64_t rank) const {

@@ -28,6 +28,8 @@ struct FileTensor {
   }
   /// Null: the init program draws it.
   const plan::WeightSource *source() const;
+  /// What the initial bytes are: `type`, or that in 16 bits.
+  plan::TensorType storedType() const;
 
   /// What a rank holds, in ascending order on both sides; no run is empty.
   std::vector<TensorRun> runs(const Mesh &mesh, int64_t rank) const;

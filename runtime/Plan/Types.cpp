@@ -43,6 +43,12 @@ const char *typeName(plan::DataType type) { return row(type).name; }
 const char *safetensorsTypeName(plan::DataType type) {
   return row(type).safetensors;
 }
+plan::DataType dataTypeOf(std::string_view safetensorsName) {
+  for (const TypeRow &candidate : kTypes)
+    if (candidate.safetensors == safetensorsName)
+      return candidate.type;
+  return plan::DATA_TYPE_UNSPECIFIED;
+}
 bool isInteger(plan::DataType type) { return row(type).integer; }
 
 Result<uint64_t> elementCount(const plan::TensorType &type) {
@@ -63,6 +69,14 @@ Result<uint64_t> byteCount(const plan::TensorType &type) {
     return makeError(StatusCode::Corrupt, "a tensor of the impossible shape ",
                      printDims(type.dims()));
   return bytes;
+}
+
+plan::TensorType storedTypeOf(const plan::WeightSource &source,
+                              const plan::TensorType &type) {
+  plan::TensorType stored = type;
+  if (source.dtype() != plan::DATA_TYPE_UNSPECIFIED)
+    stored.set_dtype(source.dtype());
+  return stored;
 }
 
 std::string printType(const plan::TensorType &type) {

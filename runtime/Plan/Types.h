@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace zc {
 
@@ -26,7 +27,14 @@ const char *typeName(plan::DataType type);
 /// As safetensors spells it: "F32", "I64", ...
 const char *safetensorsTypeName(plan::DataType type);
 
+/// The type that safetensors spells so; unspecified for one we do not have.
+plan::DataType dataTypeOf(std::string_view safetensorsName);
+
 bool isInteger(plan::DataType type);
+
+/// The type of a source's bytes, of a tensor of `type`.
+plan::TensorType storedTypeOf(const plan::WeightSource &source,
+                              const plan::TensorType &type);
 
 /// The number of elements, or nothing when it overflows or a dim is negative.
 Result<uint64_t> elementCount(const plan::TensorType &type);

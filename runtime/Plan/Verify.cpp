@@ -28,6 +28,21 @@ Status verifyTarget(const plan::Target &target) {
   return Status();
 }
 
+} // namespace
+
+Status verifySourceType(const plan::WeightSource &source,
+                        const plan::TensorType &type) {
+  const bool widens =
+      (source.dtype() == plan::F16 || source.dtype() == plan::BF16) &&
+      type.dtype() == plan::F32;
+  if (source.dtype() == plan::DATA_TYPE_UNSPECIFIED || widens)
+    return Status();
+  return makeError(StatusCode::Corrupt, "begins as ", typeName(source.dtype()),
+                   ", but is ", printType(type));
+}
+
+namespace {
+
 Status verifyState(const plan::State &state, const plan::Manifest &manifest,
                    const Mesh &mesh) {
   if (state.name().empty())
@@ -50,9 +65,14 @@ Status verifyState(const plan::State &state, const plan::Manifest &manifest,
     return bad(who, " has another ONNX name, '", state.onnx_names(0), "'");
   if (state.has_source() && state.source().key().empty())
     return bad(who, " has a source without a key");
+  if (Status status = verifySourceType(state.source(), state.type());
+      !status.ok())
+    return bad(who, " ", status.message());
+  Result<uint64_t> stored =
+      byteCount(storedTypeOf(state.source(), state.type()));
   if (state.has_source() && !state.source().file().empty() &&
-      state.source().length() != *bytes)
-    return bad(who, " takes ", *bytes, " bytes, but ", state.source().length(),
+      state.source().length() != *stored)
+    return bad(who, " takes ", *stored, " bytes, but ", state.source().length(),
                " of '", state.source().file(), "' are its own");
   if (state.kind() == plan::OPTIMIZER &&
       ((state.parameter().empty() && state.members_size() == 0) ||

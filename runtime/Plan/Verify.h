@@ -29,6 +29,10 @@ Status verifyInstruction(const plan::Program &program,
                          const plan::Instruction &instruction,
                          const Mesh &mesh);
 
+/// What a source's bytes are, of a state or member of `type`.
+Status verifySourceType(const plan::WeightSource &source,
+                        const plan::TensorType &type);
+
 /// Parts of these, about ranks.
 Status verifyStateSharding(const plan::State &state, const Mesh &mesh);
 Status verifyInputSharding(const plan::Input &input,

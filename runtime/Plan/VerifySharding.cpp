@@ -106,8 +106,10 @@ Status verifyMember(const plan::State &unit, const plan::UnitMember &member,
   end = member.offset() + elements;
   if (member.has_source() && member.source().key().empty())
     return bad("it has a source without a key");
+  ZC_RETURN_IF_ERROR(verifySourceType(member.source(), member.type()));
   if (member.has_source() && !member.source().file().empty() &&
-      member.source().length() != *byteCount(member.type()))
+      member.source().length() !=
+          *byteCount(storedTypeOf(member.source(), member.type())))
     return bad("it does not take the ", member.source().length(), " bytes of '",
                member.source().file(), "' that are its own");
   if (member.onnx_names_size() > 0 && member.onnx_names(0) != member.name())
