@@ -111,6 +111,13 @@ void GraphImporter::importIf(const proto::NodeProto &node,
   for (const proto::AttributeProto &attribute : node.attribute()) {
     if (attribute.name() != (condition ? "then_branch" : "else_branch"))
       continue;
+    if (attribute.g().output_size() < node.output_size()) {
+      emitFailure(location)
+          << attribute.name() << " gives " << attribute.g().output_size()
+          << (attribute.g().output_size() == 1 ? " output" : " outputs")
+          << ", expected " << node.output_size() << ", as many as the node";
+      return defineUnknown(node, scope);
+    }
     Scope branch;
     branch.parent = &scope;
     branch.attributes = scope.attributes;

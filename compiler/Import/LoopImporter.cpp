@@ -94,6 +94,7 @@ void GraphImporter::importLoop(const proto::NodeProto &node,
     defineUnknown(node, scope);
   };
   if (carried < 0 || body.output_size() <= carried ||
+      body.output_size() <= node.output_size() ||
       static_cast<int>(inputs.size()) < 2 + carried)
     return refuse("has a body that does not fit its operands");
   if (!isKnown(inputs[0]) || !isKnown(inputs[1]))
@@ -158,7 +159,8 @@ void GraphImporter::importScan(const proto::NodeProto &node,
     axes.push_back(*axis);
   }
   if (scanned < 1 || carried < 0 || static_cast<int>(axes.size()) != scanned ||
-      body.output_size() < carried || *rounds > kMaxRounds) {
+      body.output_size() < carried || body.output_size() < node.output_size() ||
+      *rounds > kMaxRounds) {
     emitFailure(location) << "expected inputs to scan of one length of at most "
                              "16,384, and a body that fits them";
     return defineUnknown(node, scope);

@@ -195,6 +195,9 @@ public:
 
 private:
   LogicalResult readShape();
+  LogicalResult checkShape(unsigned operand, StringRef name,
+                           ArrayRef<int64_t> expected);
+  LogicalResult checkShapes();
   FailureOr<Direction> readDirection(unsigned index);
   Value ofDirection(unsigned operand, unsigned index, ArrayRef<int64_t> shape);
   Value project(Direction &direction, unsigned index);
@@ -234,6 +237,38 @@ LogicalResult RecurrentLowering::readShape() {
   directions = recurrence[0], hidden = recurrence[2];
   input = build.reshape(x, {steps * batch, size});
   return success();
+}
+
+LogicalResult RecurrentLowering::checkShape(unsigned operand, StringRef name,
+                                            ArrayRef<int64_t> expected) {
+  Value value = context.operand(operand);
+  if (!value || shapeOf(value) == expected)
+    return success();
+  auto type = cast<RankedTensorType>(value.getType());
+  auto error = context.emitError()
+               << name << " is a " << type << ", expected a "
+               << RankedTensorType::get(expected, type.getElementType());
+  if (operand == kInitialHidden || operand == kInitialCell)
+    error << "; PyTorch's exporter writes so what it has no form for, an LSTM "
+             "with proj_size: write the projection as a Linear behind it";
+  return error;
+}
+
+// ONNX's inference takes the shapes of all but the first operand as they are.
+LogicalResult RecurrentLowering::checkShapes() {
+  int64_t rows = kind.gates * hidden, parts = directions;
+  SmallVector<int64_t> state = {parts, batch, hidden};
+  if (batchFirst)
+    std::swap(state[0], state[1]);
+  bool good = succeeded(checkShape(kWeight, "W", {parts, rows, size}));
+  good &= succeeded(checkShape(kBias, "B", {parts, 2 * rows}));
+  good &= succeeded(checkShape(kLengths, "sequence_lens", {batch}));
+  good &= succeeded(checkShape(kInitialHidden, "initial_h", state));
+  if (kind.cell != lstmCell)
+    return success(good);
+  good &= succeeded(checkShape(kInitialCell, "initial_c", state));
+  good &= succeeded(checkShape(kPeepholes, "P", {parts, 3 * hidden}));
+  return success(good);
 }
 
 // The part of an operand that is one direction's; null if it is absent.
@@ -368,6 +403,8 @@ LogicalResult RecurrentLowering::run() {
   if (failed(readShape()))
     return failure();
   StringRef direction = context.node.getString("direction", "forward");
+  if (failed(checkShapes()))
+    return failure();
   if (directions != (direction == "bidirectional" ? 2u : 1u))
     return context.emitError() << "expected weights of one direction each, "
                                   "found "

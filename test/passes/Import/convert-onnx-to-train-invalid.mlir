@@ -110,6 +110,21 @@ onnx.graph @main(%x: tensor<2x2x5xf32>) -> (tensor<1x2x4xf32>)
 
 // -----
 
+// Tests initial states of another width, as PyTorch writes an LSTM with
+// projections.
+onnx.graph @main(%x: tensor<2x2x5xf32>, %h: tensor<1x2x4xf32>, %c: tensor<1x2x8xf32>) -> (tensor<2x1x2x4xf32>)
+    attributes {input_names = ["x", "h", "c"], output_names = ["y"], opset_imports = {"ai.onnx" = 22 : i64}} {
+  %none = onnx.none : none
+  %w = onnx.initializer @w {value = dense<1.0> : tensor<1x16x5xf32>} : tensor<1x16x5xf32>
+  %r = onnx.initializer @r {value = dense<1.0> : tensor<1x16x4xf32>} : tensor<1x16x4xf32>
+  // expected-error @+1 {{node (LSTM): initial_c is a 'tensor<1x2x8xf32>', expected a 'tensor<1x2x4xf32>'; PyTorch's exporter writes so}}
+  %y = onnx.node "LSTM"(%x, %w, %r, %none, %none, %h, %c) {since_version = 22 : i64, node_attributes = {hidden_size = 4 : i64}}
+    : (tensor<2x2x5xf32>, tensor<1x16x5xf32>, tensor<1x16x4xf32>, none, none, tensor<1x2x4xf32>, tensor<1x2x8xf32>) -> tensor<2x1x2x4xf32>
+  onnx.return %y : tensor<2x1x2x4xf32>
+}
+
+// -----
+
 // Tests that a scatter that combines in another way is refused.
 onnx.graph @main(%x: tensor<4xf32>, %i: tensor<2xi64>, %u: tensor<2xf32>) -> (tensor<4xf32>)
     attributes {input_names = ["x", "i", "u"], output_names = ["y"], opset_imports = {"ai.onnx" = 22 : i64}} {
