@@ -1,5 +1,6 @@
 // Nodes that are calls: of the model's own functions, of operators that ONNX
 // defines by other operators, and branches whose condition is known.
+#include "compiler/Import/Contrib/ContribOperators.h"
 #include "compiler/Import/GraphImporter.h"
 #include "dialects/Onnx/Location.h"
 
@@ -55,6 +56,38 @@ bool GraphImporter::expandLocalFunction(const proto::NodeProto &node,
   if (function == functions.end() || scope.depth > kMaxDepth)
     return false;
   importBody(*function->second, node, inputs, scope);
+  return true;
+}
+
+// Operators of ONNX Runtime's optimizers: the file keeps them, zc computes
+// what they are made of.
+bool GraphImporter::expandContribOperator(const proto::NodeProto &node,
+                                          const Outputs &inputs, Scope &scope) {
+  ContribBody build = findContribBody(node);
+  if (!build)
+    return false;
+  std::vector<const proto::TypeProto *> types;
+  for (ImportedValue *input : inputs) {
+    if (input->kind == ImportedValue::Unknown) {
+      defineUnknown(node, scope); // reported where it is computed
+      return true;
+    }
+    if (input->kind == ImportedValue::Sequence) {
+      emitFailure(getLocation(node, scope))
+          << "takes a sequence, expected tensors";
+      defineUnknown(node, scope);
+      return true;
+    }
+    types.push_back(input->kind == ImportedValue::Tensor ? &input->type
+                                                         : nullptr);
+  }
+  ContribCall call(node, std::move(types));
+  if (llvm::Error error = build(call)) {
+    emitFailure(getLocation(node, scope)) << llvm::toString(std::move(error));
+    defineUnknown(node, scope);
+    return true;
+  }
+  importBody(madeBodies.emplace_back(call.take()), node, inputs, scope);
   return true;
 }
 

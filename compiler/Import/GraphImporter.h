@@ -110,6 +110,8 @@ private:
   bool expandDefinition(const proto::OpSchema &schema,
                         const proto::NodeProto &node, const Outputs &inputs,
                         Scope &scope);
+  bool expandContribOperator(const proto::NodeProto &node,
+                             const Outputs &inputs, Scope &scope);
   void importBody(const proto::FunctionProto &body,
                   const proto::NodeProto &call, const Outputs &inputs,
                   Scope &scope);

@@ -71,7 +71,8 @@ void GraphImporter::importNode(const proto::NodeProto &original, Scope &scope) {
   if (node.domain() == "ai.onnx")
     node.clear_domain();
   Outputs inputs = getInputs(node, scope);
-  if (expandLocalFunction(node, inputs, scope))
+  if (expandLocalFunction(node, inputs, scope) ||
+      expandContribOperator(node, inputs, scope))
     return;
   bool isStandard = node.domain().empty();
   if (isStandard && node.op_type() == "Identity")

@@ -1,5 +1,6 @@
 // What can be said of a model's operators before its dims have sizes.
 #include "compiler/Import/ConstantFolder.h"
+#include "compiler/Import/Contrib/ContribOperators.h"
 #include "compiler/Import/GraphImporter.h"
 
 using namespace mlir;
@@ -21,7 +22,7 @@ void GraphImporter::checkOperators() {
     proto::NodeProto node = *original;
     if (node.domain() == "ai.onnx")
       node.clear_domain();
-    if (isResolved(node) || canFold(node) ||
+    if (isResolved(node) || canFold(node) || findContribBody(node) ||
         functions.count(node.domain() + ":" + node.op_type() + ":" +
                         node.overload()))
       continue;

@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""Whole models that ONNX Runtime's optimizers rewrote.
+
+Those that its optimizer for transformers fused are compared with what PyTorch
+recorded (tools/reference/contrib.py), those that its sessions write with the
+model before.
+"""
+import shutil
+import unittest
+
+import numpy as np
+import onnx
+import onnxruntime
+
+from zctest import Fixture, ZcTest, read_log
+
+
+class Models(ZcTest):
+    """Whole models."""
+
+    def losses(self, model, fixture, optimizer, *extra):
+        artifact = self.compile(fixture, optimizer, *extra, model=model)
+        log = self.folder / "log.jsonl"
+        shutil.rmtree(self.folder / "ckpt", ignore_errors=True)
+        entry = fixture.reference["optimizers"][optimizer]
+        self.train(artifact, fixture.data, fixture.reference["steps"],
+                   "--no-shuffle", "--log", log, "--checkpoint",
+                   self.folder / "ckpt",
+                   lr=entry["learning_rate"])
+        return np.array([line["loss"] for line in read_log(log)])
+
+    def test_fused_by_the_optimizer(self):
+        for name in ("bert", "gpt2"):
+            fixture = Fixture(f"contrib/{name}")
+            for optimizer, entry in fixture.reference["optimizers"].items():
+                found = self.losses(fixture.model, fixture, optimizer)
+                tolerance = max(2e-6, 5 * entry["loss_spread"])
+                np.testing.assert_allclose(found, entry["losses"],
+                                           rtol=tolerance)
+
+    def test_fused_by_a_session(self):
+        """What ONNX Runtime writes as its optimised model trains as before."""
+        for name, kind in (("cnn", "FusedConv"), ("mlp", "FusedGemm"),
+                           ("llama", "QuickGelu"), ("vit", "FusedMatMul")):
+            fixture = Fixture(name)
+            options = onnxruntime.SessionOptions()
+            options.graph_optimization_level = (
+                onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED)
+            path = self.folder / f"{name}.onnx"
+            options.optimized_model_filepath = str(path)
+            onnxruntime.InferenceSession(fixture.model, options,
+                                         providers=["CPUExecutionProvider"])
+            kinds = {node.op_type for node in onnx.load(path).graph.node}
+            self.assertIn(kind, kinds)
+            found = self.losses(path, fixture, "sgd", "--batchnorm", "frozen")
+            plain = self.losses(fixture.model, fixture, "sgd", "--batchnorm",
+                                "frozen")
+            # The session has folded constants, in float32; and what is of
+            # weights alone, a normalisation into a convolution, tokens that
+            # are learnt: then others are trained.
+            same = 1 if name in ("cnn", "vit") else len(plain)
+            np.testing.assert_allclose(found[:same], plain[:same], rtol=2e-5)
+            self.assertTrue(np.isfinite(found).all())
+
+    def test_export_keeps_the_nodes(self):
+        fixture = Fixture("contrib/bert")
+        self.losses(fixture.model, fixture, "adamw")
+        trained = self.folder / "trained.onnx"
+        self.zc("export", self.folder / "model.zca", "--checkpoint",
+                self.folder / "ckpt", "-o", trained)
+        kinds = [[(node.domain, node.op_type) for node in
+                  onnx.load(path).graph.node]
+                 for path in (fixture.model, trained)]
+        self.assertEqual(*kinds)
+        data = np.load(fixture.data)
+        inputs, given = [], {}
+        for name in ("input_ids", "attention_mask"):
+            given[name] = data[name][:fixture.reference["batch"]]
+            np.save(self.folder / f"{name}.npy", given[name])
+            inputs += ["--input", f"{name}={self.folder / name}.npy"]
+        self.zc("eval", self.folder / "model.zca", "--checkpoint",
+                self.folder / "ckpt", *inputs, "--output-dir", self.folder)
+        session = onnxruntime.InferenceSession(
+            trained, providers=["CPUExecutionProvider"])
+        np.testing.assert_allclose(np.load(self.folder / "logits.npy"),
+                                   session.run(None, given)[0], rtol=1e-4,
+                                   atol=1e-5)
+
+
+if __name__ == "__main__":
+    unittest.main()
