@@ -34,7 +34,7 @@ function(zc_use_mlir_pch name)
     file(WRITE ${PROJECT_BINARY_DIR}/tools/cmake/zc_mlir_pch.cpp "")
     add_library(zc_mlir_pch OBJECT ${PROJECT_BINARY_DIR}/tools/cmake/zc_mlir_pch.cpp)
     target_include_directories(zc_mlir_pch SYSTEM PUBLIC ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
-    target_precompile_headers(zc_mlir_pch PRIVATE
+    set(headers
       <string> <vector> <memory> <functional>
       <llvm/ADT/StringExtras.h> <llvm/ADT/TypeSwitch.h> <llvm/ADT/MapVector.h> <llvm/ADT/SetVector.h>
       <llvm/Support/raw_ostream.h>
@@ -46,6 +46,12 @@ function(zc_use_mlir_pch name)
       <mlir/Dialect/Affine/IR/AffineOps.h> <mlir/Dialect/Arith/IR/Arith.h>
       <mlir/Dialect/Linalg/IR/Linalg.h> <mlir/Dialect/Math/IR/Math.h>
       <mlir/Dialect/MemRef/IR/MemRef.h> <mlir/Dialect/SCF/IR/SCF.h>)
+    target_precompile_headers(zc_mlir_pch PRIVATE ${headers})
+    # ccache identifies the precompiled header by this sum. Hashing its 600 MB
+    # would take longer than compiling most files.
+    file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/zc_mlir_pch.dir/cmake_pch.hxx.gch.sum
+      "MLIR ${LLVM_PACKAGE_VERSION}, ${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}, "
+      "${CMAKE_BUILD_TYPE} ${CMAKE_CXX_FLAGS} ${ZC_SANITIZE}: ${headers}\n")
   endif()
   target_precompile_headers(${name} REUSE_FROM zc_mlir_pch)
 endfunction()

@@ -3,7 +3,7 @@ find_program(ZC_CCACHE ccache)
 if(ZC_CCACHE)
   # Relative paths and tolerant precompiled headers let fresh clones hit the cache.
   set(zc_launcher ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}
-      CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+      CCACHE_NOHASHDIR=1 CCACHE_PCH_EXTSUM=1 CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
       ${ZC_CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${zc_launcher})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${zc_launcher})
