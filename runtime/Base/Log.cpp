@@ -12,6 +12,7 @@ static void writeLine(const char *kind, const std::string &message) {
       ::write(STDERR_FILENO, line.data(), line.size());
 }
 
+void logNote(const std::string &message) { writeLine("note", message); }
 void logWarning(const std::string &message) { writeLine("warning", message); }
 void logError(const std::string &message) { writeLine("error", message); }
 

@@ -6,6 +6,9 @@
 
 namespace zc {
 
+/// Prints "zc-run: note: message".
+void logNote(const std::string &message);
+
 /// Prints "zc-run: warning: message".
 void logWarning(const std::string &message);
 

@@ -3,6 +3,7 @@
 #include "runtime/Base/Log.h"
 #include "runtime/Base/Mappings.h"
 #include "runtime/Driver/Alike.h"
+#include "runtime/Driver/HeldOut.h"
 #include "runtime/Driver/OutputWriter.h"
 #include "runtime/Driver/Session.h"
 #include "runtime/Driver/Signals.h"
@@ -10,6 +11,7 @@
 #include "runtime/Io/Checkpoint.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
 
@@ -160,7 +162,64 @@ Result<int> Evaluation::run() {
 
 } // namespace
 
+/// Loss and metrics, for people or for programs.
+static void print(const EvalOptions &options, const EvaluationRecord &record,
+                  int64_t samples) {
+  if (!options.json) {
+    std::printf("%s, of %lld samples\n", printEvaluation(record, "").c_str(),
+                (long long)samples);
+    return;
+  }
+  nlohmann::ordered_json json = {{"samples", samples}, {"loss", record.loss}};
+  if (record.accuracy)
+    json["accuracy"] = *record.accuracy;
+  for (const auto &[name, value] : record.metrics)
+    json[name] = value;
+  std::printf("%s\n", json.dump(2).c_str());
+}
+
+/// Of samples with labels.
+static Result<int> evaluateMetrics(const EvalOptions &options,
+                                   const Rank &rank) {
+  World &world = rank.world;
+  ZC_ASSIGN_OR_RETURN(auto session, Session::open(rank, options.artifact));
+  const Artifact &artifact = session->artifact();
+  std::optional<HeldOut> heldOut;
+  std::string checkpoint;
+  auto openFiles = [&]() -> Status {
+    ZC_ASSIGN_OR_RETURN(Mesh mesh, Mesh::of(artifact.manifest()));
+    ZC_ASSIGN_OR_RETURN(heldOut,
+                        HeldOut::open(artifact, "--data", options.data,
+                                      options.metrics, mesh, world.rank(),
+                                      options.tokenBits));
+    if (!options.checkpoint.empty()) {
+      ZC_ASSIGN_OR_RETURN(checkpoint, findCheckpoint(options.checkpoint));
+    }
+    return Status();
+  };
+  ZC_RETURN_IF_ERROR(world.agree(openFiles()));
+  ZC_RETURN_IF_ERROR(session->prepare(options.threads, options.seed,
+                                      {"init", "eval"}, options.offloadFolder));
+  if (!checkpoint.empty())
+    ZC_RETURN_IF_ERROR(world.agree(
+        loadCheckpoint(session->executor(), checkpoint, CheckpointPart::Model)
+            .status()));
+  if (world.isFirst())
+    for (const std::string &note : heldOut->notes())
+      logNote(note);
+  int stopped = 0;
+  ZC_ASSIGN_OR_RETURN(auto record,
+                      heldOut->evaluate(session->executor(), 0, stopped));
+  if (world.isFirst() && record)
+    print(options, *record, heldOut->samples());
+  else if (world.isFirst())
+    logWarning("stopped before the end");
+  return stopped;
+}
+
 Result<int> evaluate(const EvalOptions &options, const Rank &rank) {
+  if (!options.data.empty())
+    return evaluateMetrics(options, rank);
   return Evaluation(options, rank).run();
 }
 

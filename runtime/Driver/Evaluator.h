@@ -1,4 +1,5 @@
-// `zc eval`: runs an artifact's forward over any number of samples.
+// `zc eval`: runs an artifact's forward over any number of samples, and writes
+// its outputs or prints loss and metrics.
 #ifndef ZC_RUNTIME_DRIVER_EVALUATOR_H
 #define ZC_RUNTIME_DRIVER_EVALUATOR_H
 
@@ -6,6 +7,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 namespace zc {
 
@@ -13,6 +15,10 @@ struct EvalOptions {
   std::string artifact;
   std::map<std::string, std::string> inputs; // name to .npy file
   std::string outputDir;
+  std::string data;  // samples with labels, in place of inputs and outputs
+  int tokenBits = 0; // of .bin files without a header; 0: nobody has said
+  std::vector<std::string> metrics;
+  bool json = false;
   std::string checkpoint; // DIR or DIR/step-N; empty: the artifact's weights
   uint64_t seed = 0;      // of weights that a run draws
   int threads = 0;

@@ -1,8 +1,9 @@
-// Evaluation while training: loss and accuracy over held-out samples, exactly,
-// partial batches included.
+// Evaluation: loss and metrics over held-out samples, exactly, partial batches
+// included.
 #ifndef ZC_RUNTIME_DRIVER_HELDOUT_H
 #define ZC_RUNTIME_DRIVER_HELDOUT_H
 
+#include "runtime/Driver/EvaluationMetrics.h"
 #include "runtime/Io/BatchFeed.h"
 #include "runtime/Io/RunLog.h"
 
@@ -10,14 +11,18 @@ namespace zc {
 
 class HeldOut {
 public:
-  /// Opens and checks the data, with `tokenBits` as in DataFile::open;
-  /// `artifact` must have an evaluation program that
-  /// reports a loss.
-  static Result<HeldOut> open(const Artifact &artifact, const std::string &data,
+  /// Opens and checks the data, which `option` names, with `tokenBits` as in
+  /// DataFile::open; `artifact` must have an evaluation program that reports a
+  /// loss, and all metrics.
+  static Result<HeldOut> open(const Artifact &artifact, const char *option,
+                              const std::string &data,
+                              const std::vector<std::string> &metrics,
                               const Mesh &mesh, int64_t rank,
                               int tokenBits = 0);
 
   const DataFile &source() const { return feed.source(); }
+  int64_t samples() const { return feed.samples(); }
+  const std::vector<std::string> &notes() const { return feed.notes(); }
 
   /// Runs over all samples, on all ranks; returns the same on all. A signal to
   /// stop ends it without a record: `stopped` is then what it was.
@@ -27,18 +32,30 @@ public:
 private:
   /// What the metrics of all batches add up to.
   struct Sums {
-    double loss = 0, weight = 0, correct = 0;
+    double loss = 0, weight = 0, count = 0, correct = 0;
     bool hasCorrect = false;
+    bool hasCount = false; // else the weights are how many count
   };
   Status addBatch(Executor &executor, Sums &sums) const;
 
-  HeldOut(const plan::Program &program, BatchFeed feed)
-      : program(&program), feed(std::move(feed)) {}
+  HeldOut(const plan::Program &program, BatchFeed feed,
+          EvaluationMetrics metrics)
+      : program(&program), feed(std::move(feed)), metrics(std::move(metrics)) {}
 
   const plan::Program *program;
   BatchFeed feed;
+  EvaluationMetrics metrics;
   std::vector<int64_t> indices;
 };
+
+/// "eval loss 0.25, eval accuracy 0.9", and what else there is.
+std::string printEvaluation(const EvaluationRecord &record,
+                            const std::string &prefix);
+
+/// The value of "loss", "accuracy" or another metric; nothing where the record
+/// has none.
+std::optional<double> valueOf(const EvaluationRecord &record,
+                              const std::string &metric);
 
 } // namespace zc
 

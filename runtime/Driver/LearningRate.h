@@ -4,27 +4,51 @@
 #define ZC_RUNTIME_DRIVER_LEARNINGRATE_H
 
 #include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace zc {
 
 struct LearningRateSchedule {
-  enum class Kind { Constant, Cosine, Linear };
+  enum class Kind {
+    Constant,
+    Cosine,
+    Linear,
+    Polynomial,        // as linear, the share that is left to a power
+    Step,              // times `factor` every `stepSize` steps
+    OneCycle,          // PyTorch's OneCycleLR with its defaults
+    WarmupStableDecay, // constant, then linear in the last `decaySteps`
+  };
 
   Kind kind = Kind::Constant;
   float peak = 1e-3f;
-  float lowest = 0; // at the last step, unless constant
-  int64_t warmupSteps = 0;
+  std::optional<float> lowest; // at the last step, unless constant; default 0,
+                               // of a cycle its beginning / 10,000
+  // A cycle's default: 30% of all steps; else 0.
+  std::optional<int64_t> warmupSteps;
+  double power = 2;
+  int64_t stepSize = 0;
+  double factor = 0.1;
+  int64_t decaySteps = 0; // 0: a tenth of all steps
 
-  /// As options name it.
-  const char *name() const {
-    return kind == Kind::Constant ? "constant"
-           : kind == Kind::Cosine ? "cosine"
-                                  : "linear";
-  }
+  /// The schedules and what options call them.
+  static const std::vector<std::pair<std::string, Kind>> &kinds();
+  static const std::string &nameOf(Kind kind);
 
   /// For `step`, from 1, of `total`: peak * step / warmupSteps while warming
   /// up, then from the peak down to `lowest` at the last step.
   float at(int64_t step, int64_t total) const;
+
+  /// Whether the rate of a step depends on how many there are in all.
+  bool dependsOnTotal() const {
+    return kind != Kind::Constant && kind != Kind::Step;
+  }
+
+private:
+  double shareLeft(int64_t step, int64_t total) const;
+  double cycleAt(int64_t step, int64_t total) const;
 };
 
 } // namespace zc

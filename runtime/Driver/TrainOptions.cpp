@@ -7,6 +7,13 @@ template <typename T> static std::string print(const std::optional<T> &value) {
   return value ? std::to_string(*value) : "unset";
 }
 
+static std::string join(const std::vector<std::string> &names) {
+  std::string text;
+  for (const std::string &name : names)
+    text += (text.empty() ? "" : ",") + name;
+  return text;
+}
+
 Alike listAlike(const TrainOptions &options, const DataFile &data,
                 const DataFile *evalData) {
   const LearningRateSchedule &rate = options.learningRate;
@@ -18,13 +25,21 @@ Alike listAlike(const TrainOptions &options, const DataFile &data,
   alike.add("--seed", print(options.seed));
   alike.add("--shuffle", print(options.shuffle));
   alike.add("--lr", exactDecimal(rate.peak));
-  alike.add("--lr-schedule", rate.name());
-  alike.add("--warmup-steps", std::to_string(rate.warmupSteps));
-  alike.add("--min-lr", exactDecimal(rate.lowest));
-  alike.add("--save-every", std::to_string(options.saveEvery));
+  alike.add("--lr-schedule", LearningRateSchedule::nameOf(rate.kind));
+  alike.add("--warmup-steps", print(rate.warmupSteps));
+  alike.add("--min-lr", rate.lowest ? exactDecimal(*rate.lowest) : "unset");
+  alike.add("--lr-power", std::to_string(rate.power));
+  alike.add("--lr-step-size", std::to_string(rate.stepSize));
+  alike.add("--lr-factor", std::to_string(rate.factor));
+  alike.add("--lr-decay-steps", std::to_string(rate.decaySteps));
+  alike.addGiven("--init-from", options.initFrom);
+  alike.add("--save-every", std::to_string(options.checkpoint.saveEvery));
   alike.add("--eval-every", std::to_string(options.evalEvery));
-  alike.add("--resume", options.resume ? "on" : "off");
-  alike.addGiven("--checkpoint", options.checkpoint);
+  alike.add("--metrics", join(options.metrics));
+  alike.add("--keep-best", options.keepBest);
+  alike.add("--patience", std::to_string(options.patience));
+  alike.add("--resume", options.checkpoint.resume ? "on" : "off");
+  alike.addGiven("--checkpoint", options.checkpoint.place);
   alike.addGiven("--trace", options.trace);
   return alike;
 }

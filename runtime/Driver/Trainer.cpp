@@ -7,15 +7,18 @@
 #include "runtime/Driver/Profile.h"
 #include "runtime/Driver/Progress.h"
 #include "runtime/Driver/Recipe.h"
+#include "runtime/Driver/ResumedOptions.h"
+#include "runtime/Driver/RunOutputs.h"
+#include "runtime/Driver/RunSummary.h"
 #include "runtime/Driver/Session.h"
 #include "runtime/Driver/Signals.h"
+#include "runtime/Driver/StepChecks.h"
 #include "runtime/Io/BatchFeed.h"
 #include "runtime/Io/Checkpoint.h"
-#include "runtime/Io/EventLog.h"
-#include "runtime/Io/RunLog.h"
 #include "runtime/Io/Sampler.h"
 #include "runtime/Plan/Verify.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 
@@ -31,12 +34,13 @@ double secondsSince(Clock::time_point start) {
 class Trainer {
 public:
   Trainer(const TrainOptions &options, const Rank &rank)
-      : options(options), rank(rank), world(rank.world) {}
+      : options(options), rank(rank), world(rank.world),
+        checkpoints(options.checkpoint) {}
 
   Status prepare();
   Status run();
   /// The signal that all ranks have agreed to stop for, or 0.
-  int stoppedBy() const { return stopped; }
+  int stoppedBy() const { return stopped == kTimeIsUp ? 0 : stopped; }
 
 private:
   Status openFiles();
@@ -49,39 +53,32 @@ private:
       logWarning(message);
   }
   Status checkFolders();
+  Status loadInitial();
   Status resume();
-  void warnOfChanges(const TrainState &saved) const;
   Status decideTotal();
+  void tellBefore();
+  void startProgress();
   Status openOutputs();
-  /// What a step says of itself.
-  struct StepMetrics {
-    Metric loss = {0, "0"};
-    std::optional<Metric> skipped, scale; // of a scaled loss
-    std::optional<Metric> norm;
-  };
-
+  std::string bestMetric() const {
+    return options.keepBest.empty() ? "loss" : options.keepBest;
+  }
   Status runStep();
   Result<StepMetrics> computeStep();
   Status runPrograms();
   Status explainEnd(const std::string &when, const Status &ran) const;
+  Status feedPart(int64_t part);
   void findSamples(int64_t step, int64_t part);
   void feedAhead(int64_t part);
-  Status checkNumbers(const StepMetrics &metrics);
+  Status checkStep(const StepMetrics &metrics);
   Result<std::string> explainLoss();
-  Status checkScale(const StepMetrics &metrics) const;
-  std::string printKept() const;
-  Status logStep(const StepMetrics &metrics, double seconds);
+  void logStep(const StepMetrics &metrics, double seconds);
+  Status runSteps();
   Status evaluate();
+  Status takeEvaluation(const EvaluationRecord &record);
   Status save();
+  Status saveLast();
   Status measureLimits();
-  Status printProfile();
   void summarize();
-  template <typename Record> Status writeRecord(const Record &record) {
-    if (log)
-      ZC_RETURN_IF_ERROR(log->write(record));
-    return events ? events->write(record) : Status();
-  }
-
   /// The program that has ended the step and reports its metrics.
   const plan::Program &program() const { return *ending; }
 
@@ -93,41 +90,43 @@ private:
   const plan::Program *ending = nullptr; // of the step that ran last
   const plan::State *learningRate = nullptr;
   float appliedRate = 0; // of this step
-  int normlessSteps = 0; // one after another, so far: gradients are no numbers
+  StepChecks checks;
   std::optional<BatchFeed> feed;
   std::optional<HeldOut> heldOut;
-  std::optional<RunLog> log;
-  std::optional<EventLog> events;
+  RunOutputs outputs;
   std::unique_ptr<Trace> trace;
   Profile profile;
   std::optional<Sampler> sampler;
   std::optional<Progress> progress;
+  RunSummary summary;
   std::vector<int64_t> indices; // of the samples that are fed at once
 
-  std::string folder;             // where checkpoints go
-  std::optional<FolderLock> lock; // of that folder, with the first rank
-  std::string lastCheckpoint;     // the newest one that is complete
+  CheckpointKeeper checkpoints;
+  BestSoFar best;
+  bool isPatient = true; // evaluations became better, not long ago
   TrainState state;
-  int64_t firstStep = 0;  // steps that earlier runs did
-  int64_t savedStep = -1; // a signal may end the run where one is due
+  int64_t firstStep = 0; // steps that earlier runs did
+  int64_t evaluatedStep = -1;
   int64_t total = 0;
-  int stopped = 0;
-  uint64_t peakBytes = 0;  // of the largest rank
+  static constexpr int kTimeIsUp = 1 << 20; // beyond all signals
+  int stopped = 0;                          // a signal, or that
+  uint64_t peakBytes = 0;                   // of the largest rank
   uint64_t sentBytes = 0;  // in this step, by the rank that sends most
   uint64_t sentBefore = 0; // by this rank, up to this step
-  std::string firstLoss, lastLoss;
-  Clock::time_point start;
+  Clock::time_point start, began;
   MappingCheck mapped;
 };
 
-// Before the first step -------------------------------------------------------
+// --- Before the first step
 
 Status Trainer::prepare() {
+  began = Clock::now();
   ZC_ASSIGN_OR_RETURN(session, Session::open(rank, options.artifact));
   ZC_RETURN_IF_ERROR(world.agree(openFiles()));
-  ZC_RETURN_IF_ERROR(
-      listAlike(options, feed->source(), heldOut ? &heldOut->source() : nullptr)
-          .compare(world));
+  Alike alike = listAlike(options, feed->source(),
+                          heldOut ? &heldOut->source() : nullptr);
+  alike.add("--resume: checkpoints", checkpoints.isResumed() ? "some" : "none");
+  ZC_RETURN_IF_ERROR(alike.compare(world));
   std::vector<std::string> programs = {"init", kCopyProgram,
                                        recipe->part->name()};
   if (recipe->end != recipe->part)
@@ -142,23 +141,51 @@ Status Trainer::prepare() {
                                       /*besides=*/{"eval"}));
   state.batch = feed->batch() * recipe->repeats;
   state.samples = feed->samples();
-  if (options.resume)
+  if (!options.initFrom.empty() && !checkpoints.isResumed())
+    ZC_RETURN_IF_ERROR(world.agree(loadInitial()));
+  if (checkpoints.isResumed())
     ZC_RETURN_IF_ERROR(world.agree(resume()));
   // Each rank has found the checkpoint by itself.
   ZC_RETURN_IF_ERROR(
       Alike("--resume from step", std::to_string(state.step)).compare(world));
-  setLastWords(printKept());
+  setLastWords(checkpoints.printKept());
   ZC_RETURN_IF_ERROR(session->makeCopies());
   state.seed = options.seed.value_or(state.seed);
   state.shuffle = options.shuffle.value_or(state.shuffle);
   firstStep = state.step;
+  state.options = options.record;
+  state.compiled = describeCompiled(session->artifact().manifest());
+  best = checkpoints.isResumed()
+             ? BestSoFar::read(checkpoints.folder(), bestMetric(), state.step)
+             : BestSoFar{bestMetric()};
   ZC_RETURN_IF_ERROR(session->writeSeed(state.seed));
   ZC_RETURN_IF_ERROR(world.agree(decideTotal()));
   Status opened = openOutputs();
   std::vector<int64_t> largest = {int64_t(session->executor().arenaBytes())};
   ZC_RETURN_IF_ERROR(world.agree(opened, &largest));
   peakBytes = uint64_t(largest[0]);
+  tellBefore();
   return Status();
+}
+
+/// What a user may not have meant, before any time is spent.
+void Trainer::tellBefore() {
+  if (!world.isFirst())
+    return;
+  const std::vector<std::string> none;
+  for (const auto *notes :
+       {&feed->notes(), heldOut ? &heldOut->notes() : &none})
+    for (const std::string &note : *notes)
+      logNote(note);
+  if (checkpoints.isOff())
+    warn("no --checkpoint DIR: nothing of what this run trains is kept");
+  else if (options.checkpoint.resume && !checkpoints.isResumed())
+    warn("--resume: there is no checkpoint in '" + checkpoints.folder() +
+         "' yet; the run begins anew");
+  if (state.batch > state.samples)
+    warn(strCat("a step takes ", state.batch, " samples, more than '",
+                options.data, "' has, ", state.samples,
+                "; each step takes some of them more than once"));
 }
 
 /// What can be checked before the artifact's memory is there.
@@ -182,28 +209,23 @@ Status Trainer::checkOutputs() const {
   if (heldOut)
     for (const std::string &file : heldOut->source().files())
       inputs.add(file);
-  if (options.resume)
-    if (auto checkpoint = findCheckpoint(options.checkpoint); checkpoint.ok())
+  for (const std::string &place : {options.checkpoint.place, options.initFrom})
+    if (auto checkpoint = findCheckpoint(place); checkpoint.ok())
       inputs.addFolder(*checkpoint);
-  if (!options.log.empty())
+    else
+      inputs.add(place);
+  if (!options.log.empty() && options.log != kStandardOutput)
     ZC_RETURN_IF_ERROR(inputs.check("--log", options.log));
   return options.trace.empty() ? Status()
                                : inputs.check("--trace", options.trace);
 }
 
 Status Trainer::openOutputs() {
-  if (!options.log.empty() && world.isFirst()) {
-    ZC_ASSIGN_OR_RETURN(
-        RunLog opened,
-        RunLog::open(options.log, options.resume
-                                      ? std::optional<int64_t>(state.step)
-                                      : std::nullopt));
-    log.emplace(std::move(opened));
-  }
-  if (!options.tensorboard.empty() && world.isFirst()) {
-    ZC_ASSIGN_OR_RETURN(EventLog opened, EventLog::open(options.tensorboard));
-    events.emplace(std::move(opened));
-  }
+  if (world.isFirst())
+    ZC_RETURN_IF_ERROR(outputs.open(options.log, options.tensorboard,
+                                    checkpoints.isResumed()
+                                        ? std::optional<int64_t>(state.step)
+                                        : std::nullopt));
   if (!options.trace.empty()) {
     ZC_ASSIGN_OR_RETURN(trace, Trace::open(options.trace, world.rank()));
     session->executor().addObserver(*trace);
@@ -225,63 +247,43 @@ Status Trainer::openData() {
   if (options.evalData.empty())
     return Status();
   ZC_ASSIGN_OR_RETURN(heldOut,
-                      HeldOut::open(session->artifact(), options.evalData, mesh,
+                      HeldOut::open(session->artifact(), "--eval-data",
+                                    options.evalData, options.metrics, mesh,
                                     world.rank(), options.tokenBits));
   return Status();
 }
 
 Status Trainer::checkFolders() {
-  if (!options.log.empty() && world.isFirst())
+  if (!options.log.empty() && options.log != kStandardOutput && world.isFirst())
     ZC_RETURN_IF_ERROR(checkParentExists(options.log));
-  if (options.checkpoint.empty())
-    return Status();
-  // DIR/step-N names the checkpoint to go on from; new ones go beside it.
-  folder = options.resume ? checkpointFolder(options.checkpoint)
-                          : options.checkpoint;
-  if (!world.isFirst())
-    return Status(); // the first one looks after it
-  ZC_ASSIGN_OR_RETURN(lock, prepareCheckpointFolder(folder));
-  if (!options.resume && !listCheckpoints(folder).empty())
-    warn("'" + folder +
-         "' holds checkpoints of an earlier run; the first of this run "
-         "replaces those of the same and of later steps (use --resume "
-         "to go on from the latest)");
-  return Status();
+  return checkpoints.open(world.isFirst());
 }
 
 Status Trainer::resume() {
-  ZC_ASSIGN_OR_RETURN(lastCheckpoint, findCheckpoint(options.checkpoint));
-  ZC_ASSIGN_OR_RETURN(TrainState saved,
-                      loadCheckpoint(session->executor(), lastCheckpoint,
-                                     CheckpointPart::Everything));
-  if (saved.samples != state.samples)
-    warn(strCat("'", options.data, "' has ", state.samples,
-                " samples; the run so far had ", saved.samples));
+  ZC_ASSIGN_OR_RETURN(std::string from, checkpoints.findStart());
+  ZC_ASSIGN_OR_RETURN(
+      TrainState saved,
+      loadCheckpoint(session->executor(), from, CheckpointPart::Everything));
   if (saved.isPartial)
-    warn(strCat("'", lastCheckpoint,
+    warn(strCat("'", from,
                 "' is of ranks that divide the step otherwise: what each has "
                 "lost to compression so far is forgotten, and begins at 0"));
-  warnOfChanges(saved);
+  for (const std::string &change :
+       listChanges(saved, state, options, session->artifact().manifest()))
+    warn(change);
   state.step = saved.step;
   state.seed = saved.seed;
   state.shuffle = saved.shuffle;
   return Status();
 }
 
-/// What a run goes on with otherwise than it began: its samples come in another
-/// order from here on.
-void Trainer::warnOfChanges(const TrainState &saved) const {
-  if (options.seed.value_or(saved.seed) != saved.seed)
-    warn(strCat("--seed ", *options.seed, ": the run so far had seed ",
-                saved.seed, "; from here on samples come in another order"));
-  if (options.shuffle.value_or(saved.shuffle) != saved.shuffle)
-    warn(strCat(
-        *options.shuffle ? "--shuffle" : "--no-shuffle", ": the run so far ",
-        saved.shuffle ? "shuffled its samples" : "took its samples in order"));
-  if (saved.batch != state.batch)
-    warn(strCat("'", options.artifact, "' takes ", state.batch,
-                " samples a step; the run so far took ", saved.batch,
-                "; steps are counted on as they are"));
+/// Weights of another artifact, by their names; the optimizer begins anew.
+Status Trainer::loadInitial() {
+  ZC_ASSIGN_OR_RETURN(WeightsReport report,
+                      loadWeights(session->executor(), options.initFrom));
+  for (const std::string &line : describe(report, options.initFrom))
+    warn(line);
+  return Status();
 }
 
 Status Trainer::decideTotal() {
@@ -289,36 +291,67 @@ Status Trainer::decideTotal() {
   ZC_ASSIGN_OR_RETURN(total, options.steps
                                  ? Result<int64_t>(*options.steps)
                                  : sampler->stepsFor(*options.epochs));
+  const int64_t warmup = options.learningRate.warmupSteps.value_or(0);
+  if (warmup > total)
+    return makeError(StatusCode::InvalidArgument, "--warmup-steps ", warmup,
+                     ": the run has ", total,
+                     " steps, in which the learning rate would never reach "
+                     "--lr; expected at most ",
+                     total);
   return Status();
 }
 
-// The steps -------------------------------------------------------------------
+// --- The steps
+
+void Trainer::startProgress() {
+  ProgressOptions shown;
+  shown.firstStep = firstStep + 1;
+  shown.totalSteps = total;
+  shown.every = options.logEvery;
+  shown.epochsPerStep = double(state.batch) / double(state.samples);
+  shown.samplesPerStep = state.batch;
+  shown.tokensPerSample = feed->tokensPerSample();
+  // Standard output is then for those who read the log.
+  shown.stream = options.log == kStandardOutput ? stderr : stdout;
+  shown.quiet = options.quiet;
+  shown.silent = !world.isFirst();
+  progress.emplace(shown);
+  summary = RunSummary(total - firstStep);
+}
 
 Status Trainer::run() {
   indices.resize(feed->batch());
-  progress.emplace(firstStep + 1, total, !world.isFirst());
+  startProgress();
   sentBefore = session->executor().sentBytes();
   ZC_RETURN_IF_ERROR(agreeOnStep(measureLimits()));
   start = Clock::now();
-  while (state.step < total && !stopped) {
+  ZC_RETURN_IF_ERROR(runSteps());
+  if (state.step > firstStep) {
+    ZC_RETURN_IF_ERROR(save());
+    if (!stopped || stopped == kTimeIsUp)
+      ZC_RETURN_IF_ERROR(evaluate());
+  }
+  ZC_RETURN_IF_ERROR(finishTrace());
+  ZC_RETURN_IF_ERROR(measureLimits());
+  if (options.profile)
+    progress->note(profile.print());
+  if (world.isFirst())
+    outputs.finish();
+  summarize();
+  return Status();
+}
+
+Status Trainer::runSteps() {
+  while (state.step < total && !stopped && isPatient) {
     ZC_RETURN_IF_ERROR(runStep());
     auto due = [&](int64_t every) {
       return every > 0 && state.step % every == 0 && state.step < total;
     };
     if (due(options.evalEvery))
       ZC_RETURN_IF_ERROR(evaluate());
-    if (due(options.saveEvery))
+    if (due(options.checkpoint.saveEvery))
       ZC_RETURN_IF_ERROR(save());
   }
-  if (state.step > firstStep) {
-    ZC_RETURN_IF_ERROR(save());
-    if (!stopped)
-      ZC_RETURN_IF_ERROR(evaluate());
-  }
-  ZC_RETURN_IF_ERROR(finishTrace());
-  if (options.profile && world.isFirst())
-    ZC_RETURN_IF_ERROR(printProfile());
-  summarize();
   return Status();
 }
 
@@ -326,7 +359,13 @@ Status Trainer::run() {
 /// must stop after the same one, whoever got the signal first.
 Status Trainer::agreeOnStep(const Status &mine) {
   const uint64_t sent = session->executor().sentBytes();
-  std::vector<int64_t> largest = {stopSignal(), int64_t(sent - sentBefore)};
+  int64_t stop = stopSignal();
+  // A step is done at least, so that a job that is queued again gets on.
+  const bool isRunning = start != Clock::time_point();
+  if (!stop && isRunning && options.maxTime > 0 &&
+      secondsSince(began) >= options.maxTime)
+    stop = kTimeIsUp;
+  std::vector<int64_t> largest = {stop, int64_t(sent - sentBefore)};
   ZC_RETURN_IF_ERROR(world.agree(mine, &largest));
   stopped = int(largest[0]);
   sentBytes = uint64_t(largest[1]);
@@ -351,15 +390,14 @@ Status Trainer::runStep() {
   if (!metrics.ok())
     return explainEnd(strCat("step ", state.step + 1), metrics.status());
   Status sound = explainEnd(strCat("step ", state.step + 1), mapped.check());
-  if (sound.ok())
-    sound = checkNumbers(*metrics);
-  ZC_RETURN_IF_ERROR(agreeOnStep(sound.ok() ? checkScale(*metrics) : sound));
+  ZC_RETURN_IF_ERROR(agreeOnStep(sound.ok() ? checkStep(*metrics) : sound));
   ++state.step;
-  return logStep(*metrics, secondsSince(begin));
+  logStep(*metrics, secondsSince(begin));
+  return Status();
 }
 
 /// All that the step needs of the device: only here can it fail in one.
-Result<Trainer::StepMetrics> Trainer::computeStep() {
+Result<StepMetrics> Trainer::computeStep() {
   Executor &executor = session->executor();
   if (learningRate)
     ZC_RETURN_IF_ERROR(executor.writeState(*learningRate, 0, &appliedRate,
@@ -383,8 +421,20 @@ Result<Trainer::StepMetrics> Trainer::computeStep() {
 Status Trainer::explainEnd(const std::string &when, const Status &ran) const {
   if (ran.ok() || ran.code() == StatusCode::Cancelled)
     return ran;
-  return Status(ran.code(),
-                strCat(when, ": ", ran.message(), "; stopped; ", printKept()));
+  return Status(ran.code(), strCat(when, ": ", ran.message(), "; stopped; ",
+                                   checkpoints.printKept()));
+}
+
+/// Samples that cannot be fed end the run; the steps before them are sound.
+Status Trainer::feedPart(int64_t part) {
+  findSamples(state.step, part);
+  Status fed = feed->feed(session->executor(), indices);
+  std::vector<int64_t> failed = {!fed.ok()};
+  ZC_RETURN_IF_ERROR(world.agree(Status(), &failed));
+  if (!failed[0])
+    return Status();
+  ZC_RETURN_IF_ERROR(saveLast());
+  return world.agree(fed);
 }
 
 /// Micro-batches are consecutive parts of the step's samples. While a device
@@ -392,8 +442,7 @@ Status Trainer::explainEnd(const std::string &when, const Status &ran) const {
 Status Trainer::runPrograms() {
   Executor &executor = session->executor();
   for (int64_t part = 0; part < recipe->repeats; ++part) {
-    findSamples(state.step, part);
-    ZC_RETURN_IF_ERROR(world.agree(feed->feed(executor, indices)));
+    ZC_RETURN_IF_ERROR(feedPart(part));
     ZC_RETURN_IF_ERROR(executor.start(*recipe->part));
     feedAhead(part + 1);
     ZC_RETURN_IF_ERROR(executor.finish(*recipe->part));
@@ -418,42 +467,6 @@ void Trainer::feedAhead(int64_t part) {
   feed->feedAhead(session->executor(), indices);
 }
 
-/// What a user still has when a run ends early.
-std::string Trainer::printKept() const {
-  return lastCheckpoint.empty()
-             ? "no checkpoint was written before"
-             : "the last checkpoint, '" + lastCheckpoint + "', is kept";
-}
-
-/// The parameters are already updated from such a loss, so that nothing after
-/// it is worth saving. With a scaled loss they are not: the step was skipped.
-/// Gradients may be no numbers where the loss is one, by a ReLU that makes 0 of
-/// what is none. Once may be of a parameter that a checkpoint would name.
-Status Trainer::checkNumbers(const StepMetrics &metrics) {
-  const Metric &loss = metrics.loss;
-  bool isLossless = !std::isfinite(loss.value);
-  bool isNormless =
-      metrics.norm && std::isnan(metrics.norm->value) && !metrics.scale;
-  normlessSteps = isNormless ? normlessSteps + 1 : 0;
-  if (!isLossless && !isNormless)
-    return Status();
-  ZC_ASSIGN_OR_RETURN(std::string cause, explainLoss());
-  if (!isLossless && cause.empty() && normlessSteps == 1)
-    return Status();
-  std::string found =
-      isLossless ? strCat("the loss is ", loss.text)
-                 : strCat("the gradients' norm is ", metrics.norm->text);
-  if (!cause.empty())
-    return makeError(StatusCode::InvalidArgument, "step ", state.step + 1, ": ",
-                     found, ", for ", cause, "; stopped; ", printKept());
-  std::string advice = "try a smaller --lr";
-  if (session->findScalar("loss_scale"))
-    advice = "the forward overflows fp16, whose largest number is 65504; "
-             "compile with --precision bf16, or scale the data down";
-  return makeError(StatusCode::InvalidArgument, "step ", state.step + 1, ": ",
-                   found, "; stopped; ", printKept(), "; ", advice);
-}
-
 /// What in this step's samples makes its loss no number; empty: nothing.
 Result<std::string> Trainer::explainLoss() {
   std::vector<int64_t> samples;
@@ -462,94 +475,101 @@ Result<std::string> Trainer::explainLoss() {
   return feed->explainNan(samples);
 }
 
-/// Of a scaled loss: says that the step was skipped, and ends a run that would
-/// skip for ever.
-Status Trainer::checkScale(const StepMetrics &metrics) const {
-  const std::optional<Metric> &scale = metrics.scale;
-  if (!metrics.skipped || !scale || metrics.skipped->value == 0)
-    return Status();
-  // Below it gradients are lost that fp16 holds unscaled.
-  constexpr double kLeastScale = 1;
-  if (scale->value < kLeastScale)
-    return makeError(StatusCode::InvalidArgument, "step ", state.step + 1,
-                     ": gradients overflow fp16 whatever the loss is scaled "
-                     "by, down to ",
-                     scale->text, "; stopped; ", printKept(),
-                     "; compile with --precision bf16");
-  warn(strCat("step ", state.step + 1,
-              ": gradients overflow fp16; the step is skipped and the loss "
-              "scaled by ",
-              scale->text, " from now on"));
+Status Trainer::checkStep(const StepMetrics &metrics) {
+  const int64_t step = state.step + 1;
+  const std::string kept = checkpoints.printKept();
+  ZC_RETURN_IF_ERROR(checks.checkNumbers(
+      step, metrics, kept, session->findScalar("loss_scale") != nullptr,
+      [this] { return explainLoss(); }));
+  std::string warning;
+  ZC_RETURN_IF_ERROR(checks.checkScale(step, metrics, kept, warning));
+  if (!warning.empty())
+    warn(warning);
   return Status();
 }
 
-Status Trainer::logStep(const StepMetrics &metrics, double seconds) {
-  const Metric &loss = metrics.loss;
-  if (firstLoss.empty())
-    firstLoss = loss.text;
-  lastLoss = loss.text;
-  double rate = seconds > 0 ? double(state.batch) / seconds : 0;
-  progress->step(state.step, loss.text, rate);
-  if (!log && !events)
-    return Status();
+void Trainer::logStep(const StepMetrics &metrics, double seconds) {
+  summary.add(metrics.loss.value);
+  progress->step(state.step, metrics.loss.value, appliedRate);
+  const bool isDue = options.logEvery <= 1 || state.step == total ||
+                     state.step % options.logEvery == 0;
+  if (outputs.isOff() || !isDue)
+    return;
   StepRecord record;
   record.step = state.step;
-  record.loss = loss.text;
+  record.loss = metrics.loss.text;
   record.lr = appliedRate;
   if (metrics.norm)
     record.gradNorm =
         std::isfinite(metrics.norm->value) ? metrics.norm->text : "null";
+  if (std::count(options.metrics.begin(), options.metrics.end(), "perplexity"))
+    record.perplexity = std::exp(metrics.loss.value);
   record.stepMs = seconds * 1e3;
-  record.samplesPerSecond = rate;
+  record.samplesPerSecond = seconds > 0 ? double(state.batch) / seconds : 0;
+  if (int64_t tokens = feed->tokensPerSample())
+    record.tokensPerSecond = record.samplesPerSecond * double(tokens);
   record.peakBytes = peakBytes;
   record.sentBytes = sentBytes;
-  return writeRecord(record);
+  outputs.write(record);
 }
 
 Status Trainer::evaluate() {
-  if (!heldOut)
+  if (!heldOut || state.step == evaluatedStep)
     return Status();
-  auto evaluated = heldOut->evaluate(session->executor(), state.step, stopped);
+  evaluatedStep = state.step;
+  int signal = 0;
+  auto evaluated = heldOut->evaluate(session->executor(), state.step, signal);
+  if (signal)
+    stopped = signal;
   if (!evaluated.ok())
     return explainEnd(strCat("evaluation after step ", state.step),
                       evaluated.status());
-  const std::optional<EvaluationRecord> &record = *evaluated;
   sentBefore = session->executor().sentBytes(); // a step's own are counted
-  if (!record)
+  return *evaluated ? takeEvaluation(**evaluated) : Status();
+}
+
+/// All ranks come to the same end, for all have the same values.
+Status Trainer::takeEvaluation(const EvaluationRecord &record) {
+  progress->note(
+      strCat("step ", state.step, ": ", printEvaluation(record, "eval ")));
+  summary.add(record);
+  outputs.write(record);
+  if (options.keepBest.empty() && options.patience == 0)
     return Status();
-  std::string text = strCat("step ", state.step, ": eval loss ", record->loss);
-  if (record->accuracy)
-    text += strCat(", eval accuracy ", *record->accuracy);
-  progress->note(text);
-  return writeRecord(*record);
+  bool isBest =
+      best.take(state.step, valueOf(record, best.metric).value_or(NAN));
+  isPatient = options.patience == 0 || best.since < options.patience;
+  if (isBest && !options.keepBest.empty())
+    ZC_RETURN_IF_ERROR(save());
+  Status named;
+  if (world.isFirst() && !checkpoints.isOff())
+    named = isBest && !options.keepBest.empty() ? checkpoints.nameBest(best)
+                                                : checkpoints.countBest(best);
+  return world.agree(named);
 }
 
 Status Trainer::save() {
-  if (folder.empty() || state.step == savedStep)
+  if (checkpoints.isOff())
     return Status();
   // Nothing is kept that was learnt from a file that is no longer whole.
   ZC_RETURN_IF_ERROR(world.agree(
       explainEnd(strCat("after step ", state.step), checkMappings())));
-  auto saved = saveCheckpoint(session->executor(), folder, state);
-  if (saved.status().code() == StatusCode::Cancelled)
-    return saved.status();
-  if (!saved.ok())
-    return saved.status().withContext(
-        strCat("after step ", state.step,
-               lastCheckpoint.empty()
-                   ? std::string()
-                   : " (the checkpoint '" + lastCheckpoint + "' is kept)"));
-  lastCheckpoint = *saved;
-  savedStep = state.step;
-  setLastWords(printKept());
-  if (!world.isFirst())
+  ZC_RETURN_IF_ERROR(
+      checkpoints.save(session->executor(), state,
+                       [&](const std::string &text) { progress->note(text); }));
+  setLastWords(checkpoints.printKept());
+  return Status();
+}
+
+/// What a run that cannot go on leaves: the steps that it has done. That they
+/// cannot be saved either must not hide why it ends.
+Status Trainer::saveLast() {
+  if (state.step == firstStep)
     return Status();
-  if (size_t removed = removeLaterCheckpoints(folder, state.step))
-    progress->note(strCat("removed ", removed, " later checkpoint",
-                          removed == 1 ? "" : "s", " of an earlier run from '",
-                          folder, "'"));
-  if (options.keep > 0)
-    pruneCheckpoints(folder, state.step, options.keep);
+  Status saved = save();
+  if (saved.ok() || world.size() > 1)
+    return saved;
+  warn(saved.message());
   return Status();
 }
 
@@ -562,30 +582,33 @@ Status Trainer::measureLimits() {
   return Status();
 }
 
-Status Trainer::printProfile() {
-  ZC_RETURN_IF_ERROR(measureLimits());
-  progress->note(profile.print());
-  return Status();
-}
-
 void Trainer::summarize() {
   double seconds = secondsSince(start);
   int64_t steps = state.step - firstStep;
   if (steps == 0) {
-    progress->note(strCat("nothing to do: ", state.step, " of ", total,
-                          " steps are done"));
+    progress->summarize(strCat("nothing to do: ", state.step, " of ", total,
+                               " steps are done"));
     return;
   }
-  if (!lastCheckpoint.empty())
-    progress->note("checkpoint: " + lastCheckpoint);
-  char rate[32];
-  std::snprintf(rate, sizeof(rate), "%.1f",
-                seconds > 0 ? double(steps * state.batch) / seconds : 0.0);
-  progress->note(strCat(stopped ? "stopped after step " : "trained to step ",
-                        state.step, " of ", total, ": loss ", firstLoss, " -> ",
-                        lastLoss, ", ", steps, " steps in ",
-                        printDuration(seconds), ", ", rate,
-                        " samples/s, arena ", printBytes(peakBytes)));
+  if (checkpoints.isOff())
+    warn("no --checkpoint DIR was given: what was trained is gone");
+  else if (!checkpoints.latest().empty())
+    progress->note("checkpoint: " + checkpoints.latest());
+  if (best.step >= 0)
+    progress->note(strCat("best eval ", best.metric, ": ",
+                          printFigure(best.value), " at step ", best.step));
+  if (!isPatient)
+    progress->note(strCat("--patience ", options.patience, ": no better eval ",
+                          best.metric, " since step ", best.step));
+  if (stopped == kTimeIsUp)
+    progress->note("--max-time is over; --resume goes on");
+  const double rate = seconds > 0 ? double(steps * state.batch) / seconds : 0.0;
+  progress->summarize(
+      strCat(state.step < total ? "stopped after step " : "trained to step ",
+             state.step, " of ", total, ": ", summary.print(), ", ", steps,
+             " steps in ", printDuration(seconds), ", ",
+             printRate(rate, feed->tokensPerSample()), ", arena ",
+             printBytes(peakBytes)));
 }
 
 } // namespace

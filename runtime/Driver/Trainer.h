@@ -3,12 +3,14 @@
 #define ZC_RUNTIME_DRIVER_TRAINER_H
 
 #include "runtime/Driver/Alike.h"
+#include "runtime/Driver/CheckpointKeeper.h"
 #include "runtime/Driver/Launch.h"
 #include "runtime/Driver/LearningRate.h"
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace zc {
 
@@ -19,18 +21,23 @@ struct TrainOptions {
   std::optional<uint64_t> seed;         // unset: 0, or the checkpoint's
   std::optional<bool> shuffle;          // unset: true, or the checkpoint's
   LearningRateSchedule learningRate;
-  std::string checkpoint; // a folder; empty: none are written
-  int64_t saveEvery = 0;  // 0: at the end only
-  int64_t keep = 0;       // 0: all
-  bool resume = false;
-  std::string log;         // empty: none
-  std::string evalData;    // held-out samples; empty: none
-  int64_t evalEvery = 0;   // 0: at the end only
+  std::string initFrom; // weights to begin with; empty: the artifact's
+  CheckpointOptions checkpoint;
+  std::string log;                  // empty: none; "-": standard output
+  std::string evalData;             // held-out samples; empty: none
+  int64_t evalEvery = 0;            // 0: at the end only
+  std::vector<std::string> metrics; // of evaluations
+  std::string keepBest;             // a metric; empty: none
+  int64_t patience = 0;    // evaluations without a better one; 0: any number
+  double maxTime = 0;      // seconds; 0: any
+  int64_t logEvery = 0;    // steps between lines; 0: as suits each
+  bool quiet = false;      // no progress
   std::string tensorboard; // a folder for event files; empty: none
   std::string trace;       // empty: none
   bool profile = false;
   std::string offloadFolder; // for what is offloaded; empty: $TMPDIR, /var/tmp
   int threads = 0;
+  NamedTexts record; // what checkpoints remember of the options
 };
 
 /// What decides on a run's numbers, or on which collectives there are.

@@ -82,6 +82,16 @@ Status BatchFeed::addColumn(const plan::Input &input,
   return Status();
 }
 
+/// Whether two shapes differ in trailing dims of 1 alone: [N] and [N, 1].
+static bool differByOnes(std::vector<int64_t> left,
+                         std::vector<int64_t> right) {
+  while (left.size() > right.size() && left.back() == 1)
+    left.pop_back();
+  while (right.size() > left.size() && right.back() == 1)
+    right.pop_back();
+  return left == right;
+}
+
 /// Checks type and shape, and finds out how to walk the array.
 Status BatchFeed::bindArray(Column &column, const NpyArray &array,
                             const FeedOptions &options) {
@@ -94,12 +104,28 @@ Status BatchFeed::bindArray(Column &column, const NpyArray &array,
                 expected.begin() + batchDim + 1);
     axis = 0;
   }
+  const std::string whose = strCat(
+      "'", data->path(), "': '", column.input->name(), "' is ", array.print());
   column.convert = findConverter(array, type.dtype());
-  column.segments = {{0, array.data.data()}};
+  if (!column.convert) {
+    column.convert =
+        findMeantConverter(array, type.dtype(), column.input->is_label());
+    if (column.convert)
+      theNotes.push_back(
+          strCat(whose, ", which is converted to ", typeName(type.dtype())));
+  }
   column.itemSize = array.itemSize;
-  bool agrees = array.dims.size() == expected.size();
-  for (size_t i = 0; agrees && i < expected.size(); ++i)
-    agrees = int(i) == axis || array.dims[i] == expected[i];
+  // Where samples are counted, any number is right.
+  std::vector<int64_t> wanted = expected;
+  if (axis >= 0 && size_t(axis) < array.dims.size())
+    wanted[size_t(axis)] = array.dims[size_t(axis)];
+  bool agrees = array.dims == wanted;
+  if (!agrees && axis == 0 && column.convert &&
+      differByOnes(array.dims, wanted)) {
+    agrees = true;
+    theNotes.push_back(
+        strCat(whose, ", taken for ", expectedShape(type, axis, expected)));
+  }
   if (!agrees || !column.convert)
     return makeError(StatusCode::InvalidArgument, "'", data->path(), "': '",
                      column.input->name(), "' is ", array.print(),
@@ -107,18 +133,50 @@ Status BatchFeed::bindArray(Column &column, const NpyArray &array,
                      batchDim >= 0 ? ", N samples" : "",
                      agrees ? "; change it with .astype()" : "");
   if (batchDim < 0) {
+    column.segments = {{0, array.data.data()}};
     column.inner = *elementCount(type);
     return Status();
   }
   for (int i = 0; i < type.dims_size(); ++i)
     (i < batchDim ? column.outer : column.inner) *=
         i == batchDim ? 1 : type.dims(i);
+  if (axis > 0 || data->furtherFiles().empty()) {
+    column.segments = {{0, array.data.data()}};
+  } else {
+    ZC_RETURN_IF_ERROR(bindSegments(column, array));
+  }
   int64_t samples = array.dims[axis];
+  for (const auto &[path, arrays] : data->furtherFiles())
+    samples += arrays.at(column.input->name()).dims[axis];
   bool samplesFirst = axis == 0 && options.sampleAxis == SampleAxis::First;
   column.sampleStride =
       samplesFirst ? column.outer * column.inner : column.inner;
   column.outerStride = samplesFirst ? column.inner : samples * column.inner;
   return countSamples(column, samples);
+}
+
+/// The samples of several files, one after another.
+Status BatchFeed::bindSegments(Column &column, const NpyArray &array) {
+  column.segments = {{0, array.data.data()}};
+  int64_t samples = array.dims[0];
+  for (const auto &[path, arrays] : data->furtherFiles()) {
+    auto found = arrays.find(column.input->name());
+    if (found == arrays.end())
+      return makeError(StatusCode::InvalidArgument, "'", path,
+                       "' lacks the input '", column.input->name(), "'");
+    const NpyArray &more = found->second;
+    std::vector<int64_t> dims = more.dims;
+    if (!dims.empty())
+      dims[0] = array.dims[0];
+    if (dims != array.dims || more.kind != array.kind ||
+        more.itemSize != array.itemSize)
+      return makeError(StatusCode::InvalidArgument, "'", path, "': '",
+                       column.input->name(), "' is ", more.print(),
+                       "; in the files before it is ", array.print());
+    column.segments.push_back({samples, more.data.data()});
+    samples += more.dims[0];
+  }
+  return Status();
 }
 
 /// Labels are the tokens that follow each token.
@@ -194,6 +252,30 @@ Status BatchFeed::countSamples(const Column &column, int64_t samples) {
                      samplesFrom, "' has ", theSamples);
   }
   return Status();
+}
+
+int64_t BatchFeed::tokensPerSample() const {
+  // Of inputs that count samples and are integers, by whether they are labels.
+  int64_t found[2] = {0, 0};
+  for (const Column &column : columns) {
+    const plan::TensorType &type = column.buffer->type();
+    if (column.input->batch_dim() != 0 || type.dims_size() != 2 ||
+        !isInteger(type.dtype()))
+      continue;
+    bool areLabels =
+        column.input->is_label() || column.input->name() == "labels";
+    int64_t &count = found[areLabels];
+    count = std::max(count, type.dims(1));
+  }
+  return found[0] == found[1] ? found[0] : 0;
+}
+
+std::optional<BatchFeed::Labels> BatchFeed::labels() const {
+  for (const Column &column : columns)
+    if (column.input->is_label())
+      return Labels{column.input, &column.buffer->type(), column.staging.data(),
+                    int64_t(own.size())};
+  return std::nullopt;
 }
 
 void BatchFeed::takeShare(const std::vector<int64_t> &indices) {

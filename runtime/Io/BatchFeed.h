@@ -7,6 +7,8 @@
 #include "runtime/Io/Convert.h"
 #include "runtime/Io/DataFile.h"
 
+#include <optional>
+
 namespace zc {
 
 /// Where an array counts its samples.
@@ -32,6 +34,22 @@ public:
   /// are 1 for a program whose inputs do not count samples. All ranks together.
   int64_t samples() const { return theSamples; }
   int64_t batch() const { return theBatch * shares; }
+
+  /// What was taken for what the program wants, in sentences.
+  const std::vector<std::string> &notes() const { return theNotes; }
+
+  /// How many tokens a sample has, where labels are a number for each integer
+  /// of another input; 0: it has none.
+  int64_t tokensPerSample() const;
+
+  /// The labels that were fed last, as this rank's program has them.
+  struct Labels {
+    const plan::Input *input;
+    const plan::TensorType *type;
+    const char *data;
+    int64_t samples; // along the batch dim; behind them is padding
+  };
+  std::optional<Labels> labels() const;
 
   /// Where the samples come from.
   const DataFile &source() const { return *data; }
@@ -78,6 +96,7 @@ private:
   void takeShare(const std::vector<int64_t> &indices);
   Status bindArray(Column &column, const NpyArray &array,
                    const FeedOptions &options);
+  Status bindSegments(Column &column, const NpyArray &array);
   Status bindTokens(Column &column);
   Status checkTokenWidth(const plan::Input &input) const;
   Status countSamples(const Column &column, int64_t samples);
@@ -97,6 +116,7 @@ private:
   std::vector<int64_t> ahead;           // what is fed ahead; empty: nothing
   Status aheadStatus;                   // of that
   std::string whyNone;                  // of no samples
+  std::vector<std::string> theNotes;
   std::string samplesFrom; // the input that theSamples was read from
   std::string tokensFeed;  // the input that is a file's tokens
 };

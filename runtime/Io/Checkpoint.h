@@ -15,7 +15,14 @@
 #include "runtime/Io/FolderLock.h"
 #include "runtime/Plan/CheckpointFolder.h"
 
+#include <string>
+#include <utility>
+#include <vector>
+
 namespace zc {
+
+/// Names and values, in the order in which they were written.
+using NamedTexts = std::vector<std::pair<std::string, std::string>>;
 
 /// What a run must know, besides tensors, to go on as if never stopped.
 struct TrainState {
@@ -24,6 +31,8 @@ struct TrainState {
   bool shuffle = true;
   int64_t batch = 0;
   int64_t samples = 0;
+  NamedTexts options;  // of `zc run`, which a resumed run takes over
+  NamedTexts compiled; // what the artifact computes with: loss, optimizer, ...
   /// Of one that was read: what ranks keep each for itself is left out, for
   /// they divide the step otherwise; it begins at zeros.
   bool isPartial = false;
@@ -46,8 +55,34 @@ Result<std::string> saveCheckpoint(Executor &executor, const std::string &dir,
 Result<TrainState> loadCheckpoint(Executor &executor, const std::string &path,
                                   CheckpointPart part);
 
-/// Removes all but the newest `keep` checkpoints up to step `latest`.
-void pruneCheckpoints(const std::string &dir, int64_t latest, int64_t keep);
+/// The options in the `train_state.json` of a checkpoint's own folder.
+Result<NamedTexts> readRunOptions(const std::string &path);
+
+/// What came of weights that another artifact, or another program, has written.
+struct WeightsReport {
+  size_t loaded = 0;
+  std::vector<std::string> missing;   // of the artifact's, that the file lacks
+  std::vector<std::string> misshapen; // "w: F32 [3], here F32 [4]"
+  std::vector<std::string> unused;    // of the file's, that nothing here has
+};
+
+/// Reads the model's tensors, by their ONNX names, from a checkpoint (DIR or
+/// DIR/step-N) or a .safetensors file; floating-point types are converted.
+/// Those that do not match stay as they are. Fails where none does.
+Result<WeightsReport> loadWeights(Executor &executor, const std::string &path);
+
+/// The report in sentences for people, none where everything matched.
+std::vector<std::string> describe(const WeightsReport &report,
+                                  const std::string &path);
+
+/// Removes all but the newest `keep` checkpoints up to step `latest`, and but
+/// that of step `best`; -1: none is.
+void pruneCheckpoints(const std::string &dir, int64_t latest, int64_t keep,
+                      int64_t best = -1);
+
+/// Removes the checkpoints of these steps. Returns how many there were.
+size_t removeCheckpoints(const std::string &dir,
+                         const std::vector<int64_t> &steps);
 
 /// Removes the checkpoints of steps after `step`, which another run left and
 /// which would pass for the latest. Returns how many there were.

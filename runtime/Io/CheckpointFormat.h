@@ -3,6 +3,7 @@
 #define ZC_RUNTIME_IO_CHECKPOINTFORMAT_H
 
 #include "runtime/Exec/Executor.h"
+#include "runtime/Io/Checkpoint.h"
 #include "runtime/Plan/Types.h"
 
 #include <nlohmann/json.hpp>
@@ -29,6 +30,12 @@ constexpr Group kOptimizer = {"optimizer", isOptimizerState};
 inline std::string indexName(const Group &group) {
   return std::string(group.name) + ".safetensors.index.json";
 }
+
+/// An object; numbers and truth values as such, for those who read the file.
+Json textsToJson(const NamedTexts &texts);
+
+/// The texts back; nothing where `json` is no such object.
+NamedTexts textsFromJson(const Json &json);
 
 } // namespace zc::checkpoint
 

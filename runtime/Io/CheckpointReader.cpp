@@ -2,6 +2,7 @@
 #include "runtime/Io/Checkpoint.h"
 #include "runtime/Io/CheckpointFormat.h"
 #include "runtime/Io/Scalars.h"
+#include "runtime/Io/TensorFiles.h"
 #include "runtime/Plan/FloatBytes.h"
 #include "runtime/Plan/Safetensors.h"
 #include "runtime/Plan/Types.h"
@@ -13,84 +14,29 @@ namespace zc {
 
 using namespace checkpoint;
 
-namespace {
-
-constexpr size_t kMaxJson = 256u << 20;
-
-Result<Json> readJson(const std::string &path) {
-  ZC_ASSIGN_OR_RETURN(std::string text, readFile(path, kMaxJson));
-  Json json = Json::parse(text, nullptr, false);
-  if (!json.is_object())
-    return makeError(StatusCode::Corrupt, "'", path,
-                     "' is damaged: it is not a JSON object");
+Json checkpoint::textsToJson(const NamedTexts &texts) {
+  Json json = Json::object();
+  for (const auto &[name, text] : texts) {
+    Json value = Json::parse(text, nullptr, false);
+    // Only where it reads back as it was written.
+    bool isPlain =
+        (value.is_number() || value.is_boolean()) && value.dump() == text;
+    json[name] = isPlain ? value : Json(text);
+  }
   return json;
 }
 
-/// The tensors of a checkpoint's group, over the files that its index names.
-class TensorFiles {
-public:
-  /// Checksums are looked at by one rank each.
-  static Result<TensorFiles> open(const std::string &folder, const Group &group,
-                                  const World &world) {
-    std::string path = folder + "/" + indexName(group);
-    ZC_ASSIGN_OR_RETURN(Json index, readJson(path));
-    TensorFiles files(world);
-    if (!index.contains("weight_map") || !index["weight_map"].is_object())
-      return makeError(StatusCode::Corrupt, "'", path,
-                       "' is damaged: it has no weight map");
-    for (const auto &[tensor, file] : index["weight_map"].items()) {
-      // A name with a folder in it could lead anywhere.
-      if (!file.is_string() ||
-          file.template get<std::string>().find('/') != std::string::npos)
-        return makeError(StatusCode::Corrupt, "'", path, "' is damaged: '",
-                         tensor, "' is in no file");
-      ZC_RETURN_IF_ERROR(
-          files.addFile(folder + "/" + file.template get<std::string>()));
-    }
-    return files;
-  }
+NamedTexts checkpoint::textsFromJson(const Json &json) {
+  NamedTexts texts;
+  if (json.is_object())
+    for (const auto &[name, value] : json.items())
+      texts.emplace_back(name, value.is_string()
+                                   ? value.template get<std::string>()
+                                   : value.dump());
+  return texts;
+}
 
-  const SafetensorsTensor *find(const std::string &name) const {
-    auto found = tensors.find(name);
-    return found == tensors.end() ? nullptr : &found->second;
-  }
-
-private:
-  explicit TensorFiles(const World &world) : world(&world) {}
-
-  Status addFile(const std::string &path) {
-    if (files.count(path))
-      return Status();
-    ZC_ASSIGN_OR_RETURN(auto file, MappedFile::open(path));
-    auto parsed = parseSafetensors(file->bytes());
-    if (!parsed.ok())
-      return parsed.status().withContext("'" + path + "'");
-    const bool isMine =
-        files.size() % size_t(world->size()) == size_t(world->rank());
-    for (SafetensorsTensor &tensor : *parsed) {
-      if (isMine)
-        ZC_RETURN_IF_ERROR(checkTensor(*file, tensor));
-      tensors.emplace(tensor.name, tensor);
-    }
-    files.emplace(path, std::move(file));
-    return Status();
-  }
-
-  static Status checkTensor(const MappedFile &file,
-                            const SafetensorsTensor &tensor) {
-    Status status = checkSum(tensor);
-    file.release(tensor.data);
-    return status.ok()
-               ? status
-               : Status(status.code(),
-                        strCat("'", file.path(), "': ", status.message(),
-                               "; take another checkpoint"));
-  }
-
-  const World *world;
-  std::map<std::string, std::shared_ptr<MappedFile>> files;
-  std::map<std::string, SafetensorsTensor> tensors;
-};
+namespace {
 
 bool hasDims(const SafetensorsTensor &found, const plan::TensorType &type) {
   return std::equal(found.dims.begin(), found.dims.end(), type.dims().begin(),
@@ -140,7 +86,7 @@ Status loadTensor(Executor &executor, const std::string &folder,
 Status loadGroup(Executor &executor, const std::string &folder,
                  const Group &group, bool &isPartial) {
   ZC_ASSIGN_OR_RETURN(TensorFiles files,
-                      TensorFiles::open(folder, group, executor.world()));
+                      TensorFiles::open(folder, group, &executor.world()));
   for (const plan::State &state : executor.artifact().manifest().states()) {
     if (!group.holds(state))
       continue;
@@ -192,12 +138,25 @@ Result<TrainState> parseTrainState(const std::string &path, const Json &json) {
                json.contains("shuffle") && json["shuffle"].is_boolean();
   if (!sound)
     return makeError(StatusCode::Corrupt, "'", path, "' is damaged");
-  return TrainState{json["step"].get<int64_t>(), json["seed"].get<uint64_t>(),
-                    json["shuffle"].get<bool>(), json["batch"].get<int64_t>(),
-                    json["samples"].get<int64_t>()};
+  TrainState state;
+  state.step = json["step"].get<int64_t>();
+  state.seed = json["seed"].get<uint64_t>();
+  state.shuffle = json["shuffle"].get<bool>();
+  state.batch = json["batch"].get<int64_t>();
+  state.samples = json["samples"].get<int64_t>();
+  state.options = textsFromJson(json.value("options", Json()));
+  state.compiled = textsFromJson(json.value("compiled", Json()));
+  return state;
 }
 
 } // namespace
+
+Result<NamedTexts> readRunOptions(const std::string &path) {
+  std::string statePath = path + "/" + kTrainState;
+  ZC_ASSIGN_OR_RETURN(Json json, readJson(statePath));
+  ZC_ASSIGN_OR_RETURN(TrainState state, parseTrainState(statePath, json));
+  return state.options;
+}
 
 Result<TrainState> loadCheckpoint(Executor &executor, const std::string &path,
                                   CheckpointPart part) {

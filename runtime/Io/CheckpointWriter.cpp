@@ -255,6 +255,8 @@ Status writeTrainState(Executor &executor, const std::string &folder,
                {"shuffle", state.shuffle},
                {"batch", state.batch},
                {"samples", state.samples},
+               {"options", textsToJson(state.options)},
+               {"compiled", textsToJson(state.compiled)},
                {"scalars", scalars}};
   return writeFile(folder + "/" + kTrainState,
                    json.dump(2, ' ', false, Json::error_handler_t::replace) +
@@ -324,20 +326,27 @@ static void removeCheckpoint(const std::string &dir, int64_t step) {
   removeAll(::rename(path.c_str(), hidden.c_str()) == 0 ? hidden : path);
 }
 
-size_t removeLaterCheckpoints(const std::string &dir, int64_t step) {
-  std::vector<int64_t> steps = listCheckpoints(dir);
-  auto later = std::upper_bound(steps.begin(), steps.end(), step);
-  for (auto it = later; it != steps.end(); ++it)
-    removeCheckpoint(dir, *it);
-  return size_t(steps.end() - later);
+size_t removeCheckpoints(const std::string &dir,
+                         const std::vector<int64_t> &steps) {
+  for (int64_t step : steps)
+    removeCheckpoint(dir, step);
+  return steps.size();
 }
 
-void pruneCheckpoints(const std::string &dir, int64_t latest, int64_t keep) {
+size_t removeLaterCheckpoints(const std::string &dir, int64_t step) {
+  std::vector<int64_t> steps = listCheckpoints(dir);
+  return removeCheckpoints(
+      dir, {std::upper_bound(steps.begin(), steps.end(), step), steps.end()});
+}
+
+void pruneCheckpoints(const std::string &dir, int64_t latest, int64_t keep,
+                      int64_t best) {
   std::vector<int64_t> steps = listCheckpoints(dir);
   steps.erase(std::upper_bound(steps.begin(), steps.end(), latest),
               steps.end());
   for (size_t i = 0; i + size_t(keep) < steps.size(); ++i)
-    removeCheckpoint(dir, steps[i]);
+    if (steps[i] != best)
+      removeCheckpoint(dir, steps[i]);
 }
 
 } // namespace zc

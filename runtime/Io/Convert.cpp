@@ -110,7 +110,53 @@ bool hasNonFinite(std::string_view bytes, Bits exponent) {
   return found;
 }
 
+/// Labels that count or that say yes and no, as numbers.
+template <typename From, typename To>
+int64_t convertNumbers(const char *source, char *target, int64_t count) {
+  for (int64_t i = 0; i < count; ++i)
+    storeAt(target, i, static_cast<To>(loadAt<From>(source, i)));
+  return count;
+}
+
+template <typename To> Converter fromLabel(const NpyArray &array) {
+  const bool isSigned = array.kind == 'i';
+  if (array.kind == 'b')
+    return convertNumbers<uint8_t, To>;
+  if (array.kind != 'i' && array.kind != 'u')
+    return nullptr;
+  switch (array.itemSize) {
+  case 1:
+    return isSigned ? convertNumbers<int8_t, To> : convertNumbers<uint8_t, To>;
+  case 2:
+    return isSigned ? convertNumbers<int16_t, To>
+                    : convertNumbers<uint16_t, To>;
+  case 4:
+    return isSigned ? convertNumbers<int32_t, To>
+                    : convertNumbers<uint32_t, To>;
+  default:
+    return isSigned ? convertNumbers<int64_t, To>
+                    : convertNumbers<uint64_t, To>;
+  }
+}
+
 } // namespace
+
+Converter findMeantConverter(const NpyArray &array, plan::DataType target,
+                             bool isLabel) {
+  if (array.kind == 'f' && array.itemSize == 8 && target == plan::F32)
+    return convertFloats<double, float>;
+  if (!isLabel)
+    return nullptr;
+  if (target == plan::F32)
+    return fromLabel<float>(array);
+  if (target == plan::F64)
+    return fromLabel<double>(array);
+  if (array.kind == 'b' && target == plan::I64)
+    return fromLabel<int64_t>(array);
+  if (array.kind == 'b' && target == plan::I32)
+    return fromLabel<int32_t>(array);
+  return nullptr;
+}
 
 bool allFinite(plan::DataType type, std::string_view bytes) {
   switch (type) {

@@ -16,6 +16,12 @@ using Converter = int64_t (*)(const char *source, char *target, int64_t count);
 /// alone becomes bool.
 Converter findConverter(const NpyArray &array, plan::DataType target);
 
+/// A conversion that findConverter does not have but that a user means: float64
+/// becomes a narrower float; a label's integers and truth values become floats
+/// or integers. Null where there is none.
+Converter findMeantConverter(const NpyArray &array, plan::DataType target,
+                             bool isLabel);
+
 /// One element of an integer array, for messages and range checks.
 int64_t integerAt(const char *data, plan::DataType type, int64_t index);
 

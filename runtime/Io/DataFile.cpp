@@ -4,6 +4,7 @@
 #include "runtime/Plan/ZipReader.h"
 
 #include <filesystem>
+#include <glob.h>
 
 namespace zc {
 
@@ -17,6 +18,11 @@ static std::string nameOf(const std::string &file) {
       file.compare(file.size() - kSuffix.size(), kSuffix.size(), kSuffix) != 0)
     return "";
   return file.substr(0, file.size() - kSuffix.size());
+}
+
+/// Whether it may stand for several files.
+static bool isPattern(const std::string &path) {
+  return path.find_first_of("*?[") != std::string::npos;
 }
 
 Result<DataFile> DataFile::open(const std::string &path, int tokenBits) {
@@ -33,7 +39,11 @@ Result<DataFile> DataFile::open(const std::string &path, int tokenBits) {
     ZC_RETURN_IF_ERROR(data.openFolder());
     return data;
   }
-  Status opened = data.openArchive();
+  if (isPattern(path) && !fs::exists(path, error)) {
+    ZC_RETURN_IF_ERROR(data.openSeveral());
+    return data;
+  }
+  Status opened = data.openArchive(path, data.theArrays);
   if (opened.code() == StatusCode::Corrupt && !nameOf(path).empty())
     return makeError(StatusCode::InvalidArgument, "'", path,
                      "' is a single array; expected an .npz, or a folder with "
@@ -85,10 +95,27 @@ Status DataFile::openFolder() {
   return Status();
 }
 
-Status DataFile::openArchive() {
-  ZC_ASSIGN_OR_RETURN(ZipReader reader, ZipReader::open(thePath));
+Status DataFile::openSeveral() {
+  glob_t found = {};
+  std::vector<std::string> paths;
+  if (::glob(thePath.c_str(), 0, nullptr, &found) == 0)
+    paths.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  ::globfree(&found);
+  if (paths.empty())
+    return makeError(StatusCode::NotFound, "no file matches '", thePath, "'");
+  for (const std::string &path : paths) {
+    Arrays &arrays = path == paths.front()
+                         ? theArrays
+                         : further.emplace_back(path, Arrays()).second;
+    ZC_RETURN_IF_ERROR(openArchive(path, arrays));
+  }
+  return Status();
+}
+
+Status DataFile::openArchive(const std::string &path, Arrays &arrays) {
+  ZC_ASSIGN_OR_RETURN(ZipReader reader, ZipReader::open(path));
   auto zip = std::make_shared<ZipReader>(std::move(reader));
-  theFiles.push_back(thePath);
+  theFiles.push_back(path);
   for (const ZipEntry &entry : zip->entries()) {
     std::string name = nameOf(entry.name);
     if (name.empty())
@@ -106,9 +133,9 @@ Status DataFile::openArchive() {
     }
     auto array = parseNpy(bytes, owner);
     if (!array.ok())
-      return array.status().withContext("'" + thePath + "', entry '" +
-                                        entry.name + "'");
-    theArrays.emplace(name, std::move(*array));
+      return array.status().withContext("'" + path + "', entry '" + entry.name +
+                                        "'");
+    arrays.emplace(name, std::move(*array));
   }
   return Status();
 }

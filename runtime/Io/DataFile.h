@@ -13,7 +13,9 @@ namespace zc {
 class DataFile {
 public:
   /// Opens an .npz, a folder of .npy files, or .bin files of tokens, which have
-  /// `tokenBits` where they don't say so; 0: nobody has said.
+  /// `tokenBits` where they don't say so; 0: nobody has said. A path that holds
+  /// *, ? or [] stands for all .npz files that it matches, in the order of
+  /// their names.
   static Result<DataFile> open(const std::string &path, int tokenBits = 0);
   /// Opens single files, by name.
   static Result<DataFile>
@@ -23,19 +25,26 @@ public:
   /// The files that it is read from.
   const std::vector<std::string> &files() const { return theFiles; }
   const std::map<std::string, NpyArray> &arrays() const { return theArrays; }
+  /// The files behind the first, where there are several.
+  using Arrays = std::map<std::string, NpyArray>;
+  const std::vector<std::pair<std::string, Arrays>> &furtherFiles() const {
+    return further;
+  }
   /// Empty unless the data is tokens; then there are no arrays.
   const std::vector<TokenShard> &tokens() const { return theTokens; }
   /// What looks as if it were not meant so, or nothing.
   std::string doubt() const;
 
 private:
-  Status openArchive();
+  Status openArchive(const std::string &path, Arrays &arrays);
+  Status openSeveral();
   Status openFolder();
   Status addFile(const std::string &name, const std::string &path);
 
   std::string thePath;
   std::vector<std::string> theFiles;
   std::map<std::string, NpyArray> theArrays;
+  std::vector<std::pair<std::string, Arrays>> further;
   std::vector<TokenShard> theTokens;
 };
 

@@ -90,14 +90,12 @@ Result<EventLog> EventLog::open(const std::string &folder) {
   if (descriptor < 0)
     return errnoError("cannot write events '" + path + "'");
   EventLog log(path, descriptor);
-  std::string record =
-      makeEventRecord(wallTime() + field(3, kBytes, "brain.Event:2"));
-  ZC_RETURN_IF_ERROR(writeAll(descriptor, record.data(), record.size(), path));
+  log.header = makeEventRecord(wallTime() + field(3, kBytes, "brain.Event:2"));
   return log;
 }
 
 EventLog::EventLog(EventLog &&other) noexcept
-    : path(std::move(other.path)),
+    : path(std::move(other.path)), header(std::move(other.header)),
       descriptor(std::exchange(other.descriptor, -1)) {}
 
 EventLog::~EventLog() {
@@ -113,9 +111,12 @@ Status EventLog::writeScalars(int64_t step, const Scalars &scalars) {
               field(1, kBytes, tag) +
                   field(2, kFixed32, littleEndian(static_cast<float>(value))));
   std::string record =
+      header +
       makeEventRecord(wallTime() + field(2, kVarint, varint(uint64_t(step))) +
                       field(5, kBytes, summary));
-  return writeAll(descriptor, record.data(), record.size(), path);
+  ZC_RETURN_IF_ERROR(writeOrTakeBack(descriptor, record, path));
+  header.clear();
+  return Status();
 }
 
 Status EventLog::write(const StepRecord &record) {
@@ -123,6 +124,10 @@ Status EventLog::write(const StepRecord &record) {
                      {"lr", record.lr},
                      {"step_ms", record.stepMs},
                      {"samples_per_s", record.samplesPerSecond}};
+  if (record.tokensPerSecond)
+    scalars.push_back({"tokens_per_s", *record.tokensPerSecond});
+  if (record.perplexity)
+    scalars.push_back({"perplexity", *record.perplexity});
   if (record.gradNorm && *record.gradNorm != "null")
     scalars.push_back({"grad_norm", std::stod(*record.gradNorm)});
   return writeScalars(record.step, scalars);
@@ -132,6 +137,8 @@ Status EventLog::write(const EvaluationRecord &record) {
   Scalars scalars = {{"eval_loss", record.loss}};
   if (record.accuracy)
     scalars.push_back({"eval_accuracy", *record.accuracy});
+  for (const auto &[name, value] : record.metrics)
+    scalars.push_back({"eval_" + name, value});
   return writeScalars(record.step, scalars);
 }
 

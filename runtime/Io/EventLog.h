@@ -28,13 +28,14 @@ public:
   Status write(const EvaluationRecord &record);
 
 private:
-  using Scalars = std::vector<std::pair<const char *, double>>;
+  using Scalars = std::vector<std::pair<std::string, double>>;
 
   EventLog(std::string path, int descriptor)
       : path(std::move(path)), descriptor(descriptor) {}
   Status writeScalars(int64_t step, const Scalars &scalars);
 
   std::string path;
+  std::string header; // goes before the first record
   int descriptor;
 };
 

@@ -51,6 +51,12 @@ static size_t endOfStep(std::string_view text, int64_t lastStep) {
 
 Result<RunLog> RunLog::open(const std::string &path,
                             std::optional<int64_t> resumedAfter) {
+  if (path == kStandardOutput) {
+    int copy = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+    if (copy < 0)
+      return errnoError("cannot write the log to standard output");
+    return RunLog("standard output", copy);
+  }
   ZC_RETURN_IF_ERROR(checkParentExists(path));
   int flags = O_RDWR | O_CREAT | O_CLOEXEC | (resumedAfter ? 0 : O_TRUNC);
   int descriptor = ::open(path.c_str(), flags, 0666);
@@ -82,24 +88,35 @@ RunLog::~RunLog() {
     ::close(descriptor);
 }
 
-/// A line is written whole or taken back.
-Status RunLog::writeLine(const std::string &line) {
+Status writeOrTakeBack(int descriptor, const std::string &bytes,
+                       const std::string &path) {
   off_t before = ::lseek(descriptor, 0, SEEK_CUR);
-  Status status = writeAll(descriptor, line.data(), line.size(), path);
-  if (!status.ok() && before >= 0 && ::ftruncate(descriptor, before) != 0)
+  Status status = writeAll(descriptor, bytes.data(), bytes.size(), path);
+  if (status.ok() || before < 0)
+    return status;
+  if (::ftruncate(descriptor, before) != 0 ||
+      ::lseek(descriptor, before, SEEK_SET) != before)
     return status.withContext("the log now ends in part of a line");
   return status;
+}
+
+Status RunLog::writeLine(const std::string &line) {
+  return writeOrTakeBack(descriptor, line, path);
 }
 
 Status RunLog::write(const StepRecord &r) {
   std::string line = "{\"step\": " + std::to_string(r.step) +
                      ", \"loss\": " + r.loss +
                      ", \"lr\": " + exactDecimal(r.lr);
+  if (r.perplexity)
+    line += ", \"perplexity\": " + toJson(*r.perplexity);
   if (r.gradNorm)
     line += ", \"grad_norm\": " + *r.gradNorm;
   line += ", \"step_ms\": " + exactDecimal(r.stepMs) +
-          ", \"samples_per_s\": " + exactDecimal(r.samplesPerSecond) +
-          ", \"peak_bytes\": " + std::to_string(r.peakBytes) +
+          ", \"samples_per_s\": " + exactDecimal(r.samplesPerSecond);
+  if (r.tokensPerSecond)
+    line += ", \"tokens_per_s\": " + exactDecimal(*r.tokensPerSecond);
+  line += ", \"peak_bytes\": " + std::to_string(r.peakBytes) +
           ", \"sent_bytes\": " + std::to_string(r.sentBytes) + "}\n";
   return writeLine(line);
 }
@@ -109,6 +126,8 @@ Status RunLog::write(const EvaluationRecord &r) {
                      ", \"eval_loss\": " + toJson(r.loss);
   if (r.accuracy)
     line += ", \"eval_accuracy\": " + toJson(*r.accuracy);
+  for (const auto &[name, value] : r.metrics)
+    line += ", \"eval_" + name + "\": " + toJson(value);
   return writeLine(line + "}\n");
 }
 

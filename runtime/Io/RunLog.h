@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace zc {
 
@@ -19,7 +21,9 @@ struct StepRecord {
   std::string loss; // as exactDecimal prints it
   float lr = 0;
   std::optional<std::string> gradNorm; // "null" where it is no number
+  std::optional<double> perplexity;    // where it was asked for
   double stepMs = 0, samplesPerSecond = 0;
+  std::optional<double> tokensPerSecond; // of data that are tokens
   uint64_t peakBytes = 0, sentBytes = 0;
 };
 
@@ -27,7 +31,15 @@ struct EvaluationRecord {
   int64_t step = 0;
   double loss = 0;
   std::optional<double> accuracy;
+  std::vector<std::pair<std::string, double>> metrics; // besides, as asked for
 };
+
+/// What `--log -` names.
+constexpr const char *kStandardOutput = "-";
+
+/// Writes all bytes, or takes back what was written of them.
+Status writeOrTakeBack(int descriptor, const std::string &bytes,
+                       const std::string &path);
 
 class RunLog {
 public:

@@ -64,6 +64,18 @@ std::vector<int64_t> listCheckpoints(const std::string &dir) {
   return steps;
 }
 
+bool holdsNoCheckpoint(const std::string &path) {
+  std::string folder = withoutLastSlash(path);
+  // DIR/step-N that is not there was meant to be.
+  if (isCheckpoint(folder) || stepOf(fs::path(folder).filename().string()) >= 0)
+    return false;
+  std::error_code error;
+  for (const auto &entry : fs::directory_iterator(folder, error))
+    if (stepOf(entry.path().filename().string()) >= 0)
+      return false;
+  return !error || error == std::errc::no_such_file_or_directory;
+}
+
 Result<std::string> findCheckpoint(const std::string &path) {
   std::string folder = withoutLastSlash(path);
   if (isCheckpoint(folder))

@@ -188,8 +188,9 @@ class BadRun(RunTest):
         self.fails(2, ["--data"], "run", self.artifact, "--steps", 1)
 
     def test_resume_without_a_checkpoint(self):
+        """Of a step that is not there; a whole folder may be empty."""
         self.refuse(["checkpoint|ckpt"], "--resume", "--checkpoint",
-                    self.folder / "ckpt")
+                    self.folder / "ckpt" / "step-3")
 
     def test_resume_from_another_model(self):
         other = self.compile(Fixture("regression"), name="other.zca")
@@ -238,7 +239,11 @@ class BadRun(RunTest):
 
     def test_full_log(self):
         device = self.full_device()
-        self.refuse([str(device), "no space"], "--log", device)
+        code, _, err = run("run", self.artifact, "--data", self.fixture.data,
+                           "--steps", 2, "--log", device)
+        self.assertEqual(code, 0, err)
+        self.assertIn(str(device), err)
+        self.assertRegex(err, "(?i)no space")
         self.assertTrue(device.is_char_device(), "the device was replaced")
 
     def test_log_in_a_missing_folder(self):

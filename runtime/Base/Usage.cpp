@@ -1,0 +1,151 @@
+#include "runtime/Base/Usage.h"
+#include "runtime/Base/Status.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace zc {
+
+namespace {
+
+struct CommandOptions {
+  const char *command;
+  std::vector<std::string> options;
+};
+
+/// What each command has that others may be asked for. A test compares it with
+/// their --help.
+const std::vector<CommandOptions> &allOptions() {
+  static const std::vector<CommandOptions> all = {
+      {"compile",
+       {"--accumulate",
+        "--batch-dim",
+        "--batchnorm",
+        "--batchnorm-stats",
+        "--beta1",
+        "--beta2",
+        "--bucket-mib",
+        "--class-axis",
+        "--clip-norm",
+        "--collective-algorithm",
+        "--compress-activations",
+        "--cpu-arch",
+        "--cpu-threads",
+        "--dim",
+        "--dropout",
+        "--dump-ir",
+        "--emit",
+        "--eps",
+        "--freeze",
+        "--freeze-step",
+        "--ignore-index",
+        "--init",
+        "--labels",
+        "--logits",
+        "--loss",
+        "--loss-output",
+        "--memory-budget",
+        "--mesh",
+        "--mode",
+        "--momentum",
+        "--nesterov",
+        "--no-reshard-after-forward",
+        "--no-weight-decay",
+        "--offload",
+        "--optimizer",
+        "--output",
+        "--partition-activations",
+        "--precision",
+        "--prefetch",
+        "--recompute",
+        "--reduce-precision",
+        "--reshard-last",
+        "--shard",
+        "--target",
+        "--tp-rules",
+        "--train",
+        "--unit",
+        "--weight-decay",
+        "--weights",
+        "--zero",
+        "--zero-group"}},
+      {"run",
+       {"--checkpoint",     "--data",        "--epochs",    "--eval-data",
+        "--eval-every",     "--init-from",   "--keep",      "--keep-best",
+        "--local-ranks",    "--log",         "--log-every", "--lr",
+        "--lr-decay-steps", "--lr-factor",   "--lr-power",  "--lr-schedule",
+        "--lr-step-size",   "--max-time",    "--metrics",   "--min-lr",
+        "--no-shuffle",     "--offload-dir", "--overwrite", "--patience",
+        "--profile",        "--quiet",       "--resume",    "--save-every",
+        "--seed",           "--shuffle",     "--steps",     "--tensorboard",
+        "--threads",        "--timeout",     "--trace",     "--warmup-steps"}},
+      {"eval",
+       {"--batch-dim", "--checkpoint", "--data", "--dim", "--input", "--json",
+        "--local-ranks", "--metrics", "--offload-dir", "--output-dir", "--seed",
+        "--threads"}},
+      {"verify", {"--atol", "--output-dir", "--rtol", "--json"}},
+      {"export", {"--checkpoint", "--output", "--safetensors"}},
+      {"inspect",
+       {"--comm", "--html", "--json", "--memory", "--ops", "--schedule",
+        "--sharding"}}};
+  return all;
+}
+
+/// How many letters must be put in, left out, replaced or changed with their
+/// neighbours.
+size_t distance(const std::string &left, const std::string &right) {
+  std::vector<std::vector<size_t>> rows(left.size() + 1,
+                                        std::vector<size_t>(right.size() + 1));
+  std::iota(rows[0].begin(), rows[0].end(), 0);
+  for (size_t i = 1; i <= left.size(); ++i) {
+    rows[i][0] = i;
+    for (size_t j = 1; j <= right.size(); ++j) {
+      bool same = left[i - 1] == right[j - 1];
+      rows[i][j] = std::min({rows[i - 1][j] + 1, rows[i][j - 1] + 1,
+                             rows[i - 1][j - 1] + (same ? 0 : 1)});
+      if (i > 1 && j > 1 && left[i - 1] == right[j - 2] &&
+          left[i - 2] == right[j - 1])
+        rows[i][j] = std::min(rows[i][j], rows[i - 2][j - 2] + 1);
+    }
+  }
+  return rows[left.size()][right.size()];
+}
+
+} // namespace
+
+std::string findSimilar(const std::string &word,
+                        const std::vector<std::string> &known) {
+  std::string best;
+  // Two letters of a long word, one of a short one.
+  size_t least = word.size() > 6 ? 3 : 2;
+  for (const std::string &each : known)
+    if (size_t found = distance(word, each); found < least) {
+      least = found;
+      best = each;
+    }
+  return best;
+}
+
+std::string commandsWith(const std::string &option) {
+  std::string text;
+  for (const CommandOptions &each : allOptions())
+    if (std::count(each.options.begin(), each.options.end(), option))
+      text += strCat(text.empty() ? "" : " and ", "zc ", each.command);
+  return text;
+}
+
+std::string explainUnknown(const std::string &argument,
+                           const std::string &command,
+                           const std::vector<std::string> &known) {
+  const std::string name = argument.substr(0, argument.find('='));
+  if (name.empty() || name[0] != '-')
+    return "'" + argument + "' is one argument too many for " + command;
+  if (std::string owners = commandsWith(name); !owners.empty())
+    return "'" + name + "' belongs to " + owners + ", not to " + command;
+  std::string text = command + " has no option '" + name + "'";
+  if (std::string similar = findSimilar(name, known); !similar.empty())
+    text += "; did you mean '" + similar + "'?";
+  return text;
+}
+
+} // namespace zc

@@ -1,0 +1,74 @@
+// The checkpoints of one run: which folder, what is there already, what is
+// written, kept and removed.
+#ifndef ZC_RUNTIME_DRIVER_CHECKPOINTKEEPER_H
+#define ZC_RUNTIME_DRIVER_CHECKPOINTKEEPER_H
+
+#include "runtime/Driver/BestSoFar.h"
+#include "runtime/Io/Checkpoint.h"
+
+#include <functional>
+#include <optional>
+
+namespace zc {
+
+struct CheckpointOptions {
+  std::string place;     // DIR, or DIR/step-N to go on from; empty: none at all
+  int64_t saveEvery = 0; // 0: at the end only
+  int64_t keep = 0;      // 0: all
+  bool resume = false;
+  bool overwrite = false;
+};
+
+class CheckpointKeeper {
+public:
+  using Note = std::function<void(const std::string &)>;
+
+  explicit CheckpointKeeper(const CheckpointOptions &options)
+      : options(options) {}
+
+  bool isOff() const { return options.place.empty(); }
+
+  /// Whether there is a run to go on with.
+  bool isResumed() const { return resumed; }
+
+  /// Finds out what is there; fails where the folder holds another run and
+  /// nothing says what is to become of it. Called by all ranks, of which the
+  /// first makes the folder.
+  Status open(bool isFirst);
+
+  /// The checkpoint to go on from.
+  Result<std::string> findStart();
+
+  /// Writes the checkpoint of the state's step, unless it is there. Called by
+  /// all ranks. `note` gets what a user should know.
+  Status save(Executor &executor, const TrainState &state, const Note &note);
+
+  /// Names the checkpoint of the step the best, for all who look: it stays
+  /// whatever --keep says. Called by the first rank.
+  Status nameBest(const BestSoFar &best);
+  /// Remembers evaluations that were no better.
+  Status countBest(const BestSoFar &best) const;
+
+  /// The newest one that is complete; empty: there is none.
+  const std::string &latest() const { return lastCheckpoint; }
+  const std::string &folder() const { return theFolder; }
+  /// What a user still has when a run ends early.
+  std::string printKept() const;
+
+private:
+  void tidy(int64_t step, const Note &note);
+
+  CheckpointOptions options;
+  bool resumed = false;
+  std::string theFolder;
+  std::optional<FolderLock> lock; // with the first rank
+  std::string lastCheckpoint;
+  // Of another run, until the first of this one is complete.
+  std::vector<int64_t> replaced;
+  int64_t savedStep = -1; // a signal may end the run where a save was due
+  int64_t bestStep = -1;
+};
+
+} // namespace zc
+
+#endif // ZC_RUNTIME_DRIVER_CHECKPOINTKEEPER_H

@@ -1,0 +1,109 @@
+#include "runtime/Driver/ResumedOptions.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace zc {
+
+// How an artifact divides its work and keeps its memory changes no number.
+static bool changesNumbers(const std::string &setting) {
+  for (const char *name : {"zero", "unit", "zero-group", "recompute", "offload",
+                           "compress-activations", "partition-activations",
+                           "memory-budget", "logits", "init"})
+    if (setting == name)
+      return false;
+  return true;
+}
+
+NamedTexts describeCompiled(const plan::Manifest &manifest) {
+  NamedTexts texts = {{"loss", manifest.loss()},
+                      {"optimizer", manifest.optimizer()}};
+  for (const plan::Setting &setting : manifest.settings())
+    if (changesNumbers(setting.name()))
+      texts.emplace_back(setting.name(), setting.value());
+  return texts;
+}
+
+static const std::string *find(const NamedTexts &texts,
+                               const std::string &name) {
+  for (const auto &[each, text] : texts)
+    if (each == name)
+      return &text;
+  return nullptr;
+}
+
+/// "1e-3" and "0.001" are the same.
+static bool areEqual(const std::string &left, const std::string &right) {
+  if (left == right)
+    return true;
+  char *leftEnd = nullptr, *rightEnd = nullptr;
+  double leftValue = std::strtod(left.c_str(), &leftEnd);
+  double rightValue = std::strtod(right.c_str(), &rightEnd);
+  return !left.empty() && !right.empty() && *leftEnd == '\0' &&
+         *rightEnd == '\0' && leftValue == rightValue;
+}
+
+/// Where a run writes what, and where it ends, is not how it trains.
+static bool isOfTraining(const std::string &option,
+                         const LearningRateSchedule &schedule) {
+  if (option == "steps" || option == "epochs")
+    return schedule.dependsOnTotal();
+  return option != "log" && option != "tensorboard" && option != "log-every";
+}
+
+/// What a run goes on with otherwise than it began: its samples come in another
+/// order from here on.
+static void addSampleChanges(const TrainState &saved, const TrainState &now,
+                             const TrainOptions &options,
+                             std::vector<std::string> &changes) {
+  if (saved.samples != now.samples)
+    changes.push_back(strCat("'", options.data, "' has ", now.samples,
+                             " samples; the run so far had ", saved.samples));
+  if (options.seed.value_or(saved.seed) != saved.seed)
+    changes.push_back(strCat("--seed ", *options.seed,
+                             ": the run so far had seed ", saved.seed,
+                             "; from here on samples come in another order"));
+  if (options.shuffle.value_or(saved.shuffle) != saved.shuffle)
+    changes.push_back(strCat(
+        *options.shuffle ? "--shuffle" : "--no-shuffle", ": the run so far ",
+        saved.shuffle ? "shuffled its samples" : "took its samples in order"));
+  if (saved.batch != now.batch)
+    changes.push_back(strCat("'", options.artifact, "' takes ", now.batch,
+                             " samples a step; the run so far took ",
+                             saved.batch,
+                             "; steps are counted on as they are"));
+}
+
+static bool isOfSchedule(const std::string &option) {
+  return option == "warmup-steps" || option == "min-lr" ||
+         option.rfind("lr-", 0) == 0;
+}
+
+std::vector<std::string> listChanges(const TrainState &saved,
+                                     const TrainState &now,
+                                     const TrainOptions &options,
+                                     const plan::Manifest &manifest) {
+  std::vector<std::string> changes;
+  addSampleChanges(saved, now, options, changes);
+  for (const auto &[name, text] : options.record) {
+    const std::string *before = find(saved.options, name);
+    // One that was not given is as good as one that is zero.
+    const std::string none =
+        isOfSchedule(name) && areEqual(text, "0") ? "0" : "none";
+    if (!saved.options.empty() && isOfTraining(name, options.learningRate) &&
+        (before || isOfSchedule(name)) &&
+        !areEqual(before ? *before : none, text))
+      changes.push_back(strCat("--", name, " ", text, ": the run so far had ",
+                               before ? *before : none));
+  }
+  for (const auto &[name, text] : describeCompiled(manifest)) {
+    const std::string *before = find(saved.compiled, name);
+    if (before && !areEqual(*before, text))
+      changes.push_back(strCat("'", options.artifact, "' was compiled with ",
+                               name, " ", text,
+                               "; the run so far was trained with ", *before));
+  }
+  return changes;
+}
+
+} // namespace zc

@@ -1,0 +1,34 @@
+// How the losses of a run went, for its last line: means over its first and its
+// last steps, or evaluations where there were such.
+#ifndef ZC_RUNTIME_DRIVER_RUNSUMMARY_H
+#define ZC_RUNTIME_DRIVER_RUNSUMMARY_H
+
+#include "runtime/Io/RunLog.h"
+
+#include <deque>
+#include <string>
+
+namespace zc {
+
+class RunSummary {
+public:
+  /// Of a run of so many steps.
+  explicit RunSummary(int64_t steps = 1);
+
+  void add(double loss);
+  void add(const EvaluationRecord &record);
+
+  /// "loss 2.31 -> 0.12 (means of 10 steps), eval loss 2.3 -> 0.2, ...".
+  std::string print() const;
+
+private:
+  size_t span; // steps that are averaged
+  size_t count = 0;
+  double first = 0; // sum over the first `span` steps
+  std::deque<double> last;
+  std::optional<EvaluationRecord> before, after;
+};
+
+} // namespace zc
+
+#endif // ZC_RUNTIME_DRIVER_RUNSUMMARY_H

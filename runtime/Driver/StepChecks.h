@@ -1,0 +1,40 @@
+// Whether a step's numbers let a run go on.
+#ifndef ZC_RUNTIME_DRIVER_STEPCHECKS_H
+#define ZC_RUNTIME_DRIVER_STEPCHECKS_H
+
+#include "runtime/Driver/Metrics.h"
+
+#include <functional>
+#include <optional>
+
+namespace zc {
+
+/// What a step says of itself.
+struct StepMetrics {
+  Metric loss = {0, "0"};
+  std::optional<Metric> skipped, scale; // of a scaled loss
+  std::optional<Metric> norm;
+};
+
+class StepChecks {
+public:
+  /// What in a step's samples makes its loss no number; empty: nothing.
+  using Explain = std::function<Result<std::string>()>;
+
+  /// `kept` says what a user still has; `isScaled`: the loss may be scaled.
+  Status checkNumbers(int64_t step, const StepMetrics &metrics,
+                      const std::string &kept, bool isScaled,
+                      const Explain &explain);
+
+  /// Of a scaled loss: a warning where the step was skipped, and a failure
+  /// where a run would skip for ever.
+  Status checkScale(int64_t step, const StepMetrics &metrics,
+                    const std::string &kept, std::string &warning) const;
+
+private:
+  int normlessSteps = 0; // one after another, so far: gradients are no numbers
+};
+
+} // namespace zc
+
+#endif // ZC_RUNTIME_DRIVER_STEPCHECKS_H

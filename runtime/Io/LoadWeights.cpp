@@ -1,0 +1,170 @@
+// Weights of another artifact or program: what matches by name and shape.
+#include "runtime/Base/Bfloat16.h"
+#include "runtime/Base/Float16.h"
+#include "runtime/Io/Checkpoint.h"
+#include "runtime/Io/Convert.h"
+#include "runtime/Io/TensorFiles.h"
+#include "runtime/Plan/Types.h"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+namespace zc {
+
+using namespace checkpoint;
+
+namespace {
+
+Result<TensorFiles> openWeights(const std::string &path) {
+  constexpr std::string_view kSuffix = ".safetensors";
+  if (path.size() > kSuffix.size() &&
+      path.compare(path.size() - kSuffix.size(), kSuffix.size(), kSuffix) == 0)
+    return TensorFiles::openFile(path);
+  ZC_ASSIGN_OR_RETURN(std::string folder, findCheckpoint(path));
+  return TensorFiles::open(folder, kModel);
+}
+
+/// Under its own name, or that of a tensor that is tied to it.
+const SafetensorsTensor *findTied(const TensorFiles &files,
+                                  const FileTensor &tensor) {
+  if (const SafetensorsTensor *found = files.find(tensor.name()))
+    return found;
+  const auto &names =
+      tensor.member ? tensor.member->onnx_names() : tensor.state->onnx_names();
+  for (const std::string &name : names)
+    if (const SafetensorsTensor *found = files.find(name))
+      return found;
+  return nullptr;
+}
+
+/// Numbers of a floating-point type as float32 ones; nothing for other types.
+std::optional<std::string> asFloats(const SafetensorsTensor &tensor) {
+  const uint64_t size = safetensorsElementBytes(tensor.dtype);
+  const int64_t count = size ? int64_t(tensor.data.size() / size) : 0;
+  std::string floats(size_t(count) * sizeof(float), '\0');
+  for (int64_t i = 0; i < count; ++i) {
+    const char *from = tensor.data.data() + uint64_t(i) * size;
+    float value;
+    uint16_t half;
+    double wide;
+    if (tensor.dtype == "BF16") {
+      std::memcpy(&half, from, sizeof(half));
+      value = bfloat16ToFloat(half);
+    } else if (tensor.dtype == "F16") {
+      std::memcpy(&half, from, sizeof(half));
+      value = halfToFloat(half);
+    } else if (tensor.dtype == "F64") {
+      std::memcpy(&wide, from, sizeof(wide));
+      value = static_cast<float>(wide);
+    } else {
+      return std::nullopt;
+    }
+    std::memcpy(floats.data() + size_t(i) * sizeof(float), &value,
+                sizeof(value));
+  }
+  return floats;
+}
+
+Status writeRuns(Executor &executor, const FileTensor &tensor,
+                 std::string_view data) {
+  const uint64_t size = elementBytes(tensor.type.dtype());
+  for (const TensorRun &run :
+       tensor.runs(executor.mesh(), executor.world().rank()))
+    ZC_RETURN_IF_ERROR(executor.writeState(*tensor.state, run.state * size,
+                                           data.data() + run.whole * size,
+                                           run.count * size));
+  return Status();
+}
+
+std::string describeTensor(const SafetensorsTensor &found,
+                           const FileTensor &tensor) {
+  return strCat("'", found.name, "' (", found.dtype, " ", printDims(found.dims),
+                ", here ", printType(tensor.type), ")");
+}
+
+/// Whether it could be taken.
+Result<bool> loadOne(Executor &executor, const FileTensor &tensor,
+                     const SafetensorsTensor &found) {
+  if (!std::equal(found.dims.begin(), found.dims.end(),
+                  tensor.type.dims().begin(), tensor.type.dims().end()))
+    return false;
+  std::string_view data = found.data;
+  std::optional<std::string> converted;
+  if (found.dtype != safetensorsTypeName(tensor.type.dtype())) {
+    if (tensor.type.dtype() == plan::F32)
+      converted = asFloats(found);
+    if (!converted)
+      return false;
+    data = *converted;
+  }
+  if (!allFinite(tensor.type.dtype(), data))
+    return makeError(StatusCode::InvalidArgument, "'", found.name,
+                     "' has values that are infinite or not a number");
+  ZC_RETURN_IF_ERROR(writeRuns(executor, tensor, data));
+  return true;
+}
+
+} // namespace
+
+Result<WeightsReport> loadWeights(Executor &executor, const std::string &path) {
+  ZC_ASSIGN_OR_RETURN(TensorFiles files, openWeights(path));
+  WeightsReport report;
+  std::set<const SafetensorsTensor *> used;
+  for (const plan::State &state : executor.artifact().manifest().states()) {
+    if (!isModelState(state))
+      continue;
+    for (const FileTensor &tensor : fileTensorsOf(state)) {
+      const SafetensorsTensor *found = findTied(files, tensor);
+      if (!found) {
+        report.missing.push_back(tensor.name());
+        continue;
+      }
+      used.insert(found);
+      auto loaded = loadOne(executor, tensor, *found);
+      if (!loaded.ok())
+        return loaded.status().withContext("'" + path + "'");
+      if (*loaded)
+        ++report.loaded;
+      else
+        report.misshapen.push_back(describeTensor(*found, tensor));
+    }
+  }
+  for (const auto &[name, tensor] : files.all())
+    if (!used.count(&tensor))
+      report.unused.push_back(name);
+  if (report.loaded == 0)
+    return makeError(StatusCode::InvalidArgument, "'", path,
+                     "' has no tensor of the artifact's names and shapes",
+                     describe(report, path).empty()
+                         ? std::string()
+                         : "; " + describe(report, path).front());
+  return report;
+}
+
+std::vector<std::string> describe(const WeightsReport &report,
+                                  const std::string &path) {
+  // What a person reads; the rest is counted.
+  constexpr size_t kMost = 20;
+  std::vector<std::string> lines;
+  auto add = [&](const std::string &what, const std::vector<std::string> &names,
+                 const char *quote) {
+    if (names.empty())
+      return;
+    std::string line = what;
+    for (size_t i = 0; i < std::min(names.size(), kMost); ++i)
+      line += strCat(i ? ", " : " ", quote, names[i], quote);
+    if (names.size() > kMost)
+      line += strCat(" and ", names.size() - kMost, " more");
+    lines.push_back(line);
+  };
+  const std::string from = "--init-from '" + path + "'";
+  add(from +
+          " has another type or shape of, so that these begin as without it:",
+      report.misshapen, "");
+  add(from + " lacks, so that these begin as without it:", report.missing, "'");
+  add(from + " has besides, which nothing here takes:", report.unused, "'");
+  return lines;
+}
+
+} // namespace zc

@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+"""What was trained is not lost by a slip: folders of other runs, full disks,
+jobs that are queued again, and options that a resumed run takes over."""
+import json
+import unittest
+
+import numpy as np
+
+from bad_run_test import RunTest
+from zctest import latest_step, load_tensors, read_log, run
+
+
+class Keep(RunTest):
+
+    def go(self, steps, *options, checkpoint="ckpt"):
+        """A run's (stdout, stderr); it must succeed."""
+        code, out, err = run(
+            "run", self.artifact, "--data", self.fixture.data, "--steps",
+            steps, *(["--checkpoint", self.folder / checkpoint]
+                     if checkpoint else []), *options)
+        self.assertEqual(code, 0, err)
+        return out, err
+
+    def steps(self):
+        return sorted(int(path.name.split("-")[1])
+                      for path in (self.folder / "ckpt").glob("step-*"))
+
+
+class Folders(Keep):
+
+    def test_no_checkpoint_is_said_twice(self):
+        out, err = self.go(2, checkpoint=None)
+        self.assertEqual(err.count("no --checkpoint"), 2, err)
+        _, err = self.go(2)
+        self.assertEqual(err, "")
+
+    def test_another_run_is_refused(self):
+        log = self.folder / "log.jsonl"
+        self.go(6, "--save-every", 3, "--log", log)
+        before = load_tensors(latest_step(self.folder / "ckpt"))
+        written = log.read_bytes()
+        self.refuse(["ckpt' holds 2 checkpoints of another run, up to step 6",
+                     "--resume", "--overwrite"], "--checkpoint",
+                    self.folder / "ckpt", "--log", log)
+        self.assertEqual(self.steps(), [3, 6])
+        self.assertEqual(log.read_bytes(), written)
+        after = load_tensors(latest_step(self.folder / "ckpt"))
+        for name, value in before.items():
+            self.assertEqual(value.tobytes(), after[name].tobytes())
+
+    def test_overwrite_removes_the_other_run_when_it_has_its_own(self):
+        self.go(6, "--save-every", 2)
+        self.refuse(["step [0-9]+"], "--lr", "1e30", "--overwrite",
+                    "--checkpoint", self.folder / "ckpt", steps=50)
+        self.assertEqual(self.steps(), [2, 4, 6])
+        out, _ = self.go(5, "--overwrite")
+        self.assertEqual(self.steps(), [5])
+        self.assertIn("removed 3 checkpoints", out)
+        self.fails(2, ["--overwrite.*--resume|--resume.*--overwrite"], "run",
+                   self.artifact, "--data", self.fixture.data, "--steps", 9,
+                   "--checkpoint", self.folder / "ckpt", "--resume",
+                   "--overwrite")
+
+    def test_resume_begins_where_nothing_is(self):
+        out, err = self.go(3, "--resume")
+        self.assertRegex(err, "no checkpoint in .*ckpt' yet; the run begins")
+        _, err = self.go(5, "--resume")
+        self.assertEqual(err, "")
+        self.assertEqual(self.steps(), [3, 5])
+        self.refuse(["ckpt/step-4", "no checkpoint"], "--resume",
+                    "--checkpoint", self.folder / "ckpt" / "step-4")
+        (self.folder / "ckpt" / "step-3" / "train_state.json").unlink()
+        (self.folder / "ckpt" / "step-5" / "train_state.json").unlink()
+        self.refuse(["no checkpoint"], "--resume", "--checkpoint",
+                    self.folder / "ckpt")
+
+
+class FullDisk(Keep):
+
+    def test_a_full_log_does_not_end_the_run(self):
+        device = self.full_device()
+        out, err = self.go(5, "--log", device)
+        self.assertTrue(device.is_char_device(), "the device was replaced")
+        self.assertEqual(self.steps(), [5])
+        self.assertEqual(err.count("No space"), 1, err)
+        self.assertRegex(err, "--log '.*full' lacks 5 records")
+        self.assertIn("trained to step 5", out)
+
+    def test_samples_that_cannot_be_fed_leave_what_was_trained(self):
+        data = self.folder / "d.npz"
+        labels = np.zeros(96, np.int64)
+        labels[70] = 11
+        np.savez(data, x=np.zeros((96, 64), np.float32), labels=labels)
+        self.refuse(["sample 70", "ckpt/step-2', is kept"], "--no-shuffle",
+                    "--checkpoint", self.folder / "ckpt", data=data)
+        self.assertEqual(self.steps(), [2])
+
+
+class Options(Keep):
+
+    COSINE = ("--lr", 0.01, "--lr-schedule", "cosine", "--warmup-steps", 2,
+              "--min-lr", "1e-4", "--seed", 5)
+
+    def rates(self, log):
+        return [(line["step"], line["lr"], line["loss"])
+                for line in read_log(log)]
+
+    def test_a_cosine_run_goes_on_as_such(self):
+        logs = [self.folder / name for name in ("whole.jsonl", "parts.jsonl")]
+        self.go(12, *self.COSINE, "--log", logs[0], checkpoint="whole")
+        out, _ = self.go(12, *self.COSINE, "--log", logs[1], "--max-time",
+                         "0.001", "--save-every", 4)
+        self.assertRegex(out, "--max-time")
+        self.assertRegex(out.splitlines()[-1], "stopped after step 1 of 12")
+        out = self.zc("run", self.artifact, "--checkpoint",
+                      self.folder / "ckpt", "--resume")
+        self.assertIn("trained to step 12 of 12", out)
+        self.assertEqual(self.rates(logs[0]), self.rates(logs[1]))
+        self.assertEqual(self.steps(), [1, 4, 8, 12])
+        options = json.loads((latest_step(self.folder / "ckpt") /
+                              "train_state.json").read_text())["options"]
+        self.assertEqual(options["lr-schedule"], "cosine")
+        self.assertEqual(options["lr"], 0.01)
+        self.assertEqual(options["warmup-steps"], 2)
+
+    def test_what_differs_is_warned_of(self):
+        self.go(4, *self.COSINE)
+        _, err = self.go(6, "--resume", "--lr", 0.02, "--warmup-steps", 2)
+        self.assertRegex(err, "--lr 0.02: the run so far had 0.01")
+        self.assertRegex(err, "--steps 6: the run so far had 4")
+        self.assertEqual(err.count("warning"), 2, err)
+
+    def test_another_optimizer_is_warned_of(self):
+        self.go(2)
+        self.artifact = self.compile(self.fixture, "adamw", "--beta1", 0.8,
+                                     "--weight-decay", 0.1, name="b.zca")
+        _, err = self.go(4, "--resume")
+        self.assertRegex(err, "beta1 0.8; the run so far .* 0.9")
+        self.assertRegex(err, "weight-decay 0.1; the run so far .* 0.01")
+        self.assertEqual(err.count("warning"), 2, err)
+        self.artifact = self.compile(self.fixture, "adamw", "--optimizer",
+                                     "adam", name="c.zca")
+        _, err = self.go(6, "--resume")
+        self.assertRegex(err, "optimizer adam; the run so far .* adamw")
+
+    def test_options_without_effect(self):
+        for patterns, options in (
+                (["--warmup-steps", "9 is beyond --steps 5"],
+                 ["--warmup-steps", 9]),
+                (["--min-lr", "constant"], ["--min-lr", 0.1]),
+                (["--lr-power", "polynomial"], ["--lr-power", 2]),
+                (["--save-every", "--checkpoint"], ["--save-every", 2]),
+                (["--eval-every", "--eval-data"], ["--eval-every", 2]),
+                (["--keep-best", "--checkpoint"], ["--keep-best", "loss"]),
+                (["--metrics", "--eval-data"], ["--metrics", "top5"])):
+            self.fails(2, patterns, "run", self.artifact, "--data",
+                       self.fixture.data, "--steps", 5, *options)
+
+    def test_a_batch_larger_than_the_data(self):
+        data = self.folder / "few.npz"
+        np.savez(data, x=np.zeros((5, 64), np.float32),
+                 labels=np.zeros(5, np.int64))
+        code, _, err = run("run", self.artifact, "--data", data, "--steps", 1)
+        self.assertEqual(code, 0, err)
+        self.assertRegex(err, "a step takes 32 samples, more than .* has, 5")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+"""Data as people have it, and weights from elsewhere."""
+import unittest
+
+import numpy as np
+from safetensors.numpy import load_file, save_file
+
+from zctest import Fixture, ZcTest, latest_step, load_tensors, read_log, run
+
+
+class OwnData(ZcTest):
+
+    def losses(self, artifact, data, *options, notes=0):
+        log = self.folder / "log.jsonl"
+        code, _, err = run("run", artifact, "--data", data, "--steps", 6,
+                           "--seed", 3, "--log", log, *options)
+        self.assertEqual(code, 0, err)
+        self.assertEqual(err.count("note:"), notes, err)
+        return [line["loss"] for line in read_log(log)]
+
+    def save(self, name="d.npz", **arrays):
+        path = self.folder / name
+        np.savez(path, **arrays)
+        return path
+
+    def test_several_files(self):
+        fixture = Fixture("mlp")
+        artifact = self.compile(fixture)
+        arrays = dict(np.load(fixture.data))
+        count = len(arrays["x"])
+        cuts = [0, 10, count // 2, count]
+        for i, (begin, end) in enumerate(zip(cuts, cuts[1:])):
+            self.save(f"part-{i}.npz", notes=np.arange(3),
+                      **{name: array[begin:end]
+                         for name, array in arrays.items()})
+        expected = self.losses(artifact, fixture.data)
+        self.assertEqual(
+            self.losses(artifact, self.folder / "part-*.npz"), expected)
+        self.save("part-1.npz", x=arrays["x"][:4].astype(np.float64),
+                  labels=arrays["labels"][:4])
+        self.fails(1, ["part-1.npz", "'x' is float64", "before it"], "run",
+                   artifact, "--data", self.folder / "part-*.npz", "--steps", 1)
+        self.save("part-1.npz", x=arrays["x"][:4])
+        self.fails(1, ["part-1.npz", "lacks the input 'labels'"], "run",
+                   artifact, "--data", self.folder / "part-*.npz", "--steps", 1)
+        self.fails(1, ["no file matches", "nothing-"], "run", artifact,
+                   "--data", self.folder / "nothing-*.npz", "--steps", 1)
+
+    def test_everyday_types(self):
+        fixture = Fixture("mlp")
+        artifact = self.compile(fixture)
+        arrays = dict(np.load(fixture.data))
+        x, labels = arrays["x"], arrays["labels"]
+        expected = self.losses(artifact, fixture.data)
+        self.assertEqual(self.losses(artifact, self.save(
+            x=x, labels=labels.astype(np.uint8))), expected)
+        self.assertEqual(self.losses(artifact, self.save(
+            x=x.astype(np.float64), labels=labels[:, None]), notes=2),
+            expected)
+        yes = labels > 4
+        self.assertEqual(
+            self.losses(artifact, self.save(x=x, labels=yes), notes=1),
+            self.losses(artifact, self.save(x=x, labels=yes.astype(int))))
+
+    def test_numbers_as_labels(self):
+        fixture = Fixture("regression")
+        artifact = self.compile(fixture)
+        arrays = dict(np.load(fixture.data))
+        labels = np.round(3 * arrays["labels"])
+        self.assertEqual(labels.ndim, 2)
+        expected = self.losses(artifact, self.save(**{
+            **arrays, "labels": labels.astype(np.float32)}))
+        self.assertEqual(self.losses(artifact, self.save(**{
+            **arrays, "labels": labels.astype(np.int16)}), notes=1), expected)
+        if labels.shape[1] == 1:
+            self.assertEqual(self.losses(artifact, self.save(**{
+                **arrays, "labels": labels[:, 0].astype(np.float32)}),
+                notes=1), expected)
+
+
+class InitFrom(ZcTest):
+
+    def start(self, artifact, fixture, source, *options):
+        """Model tensors after a step of almost no length, and what was said."""
+        folder = self.folder / "begun"
+        code, _, err = run("run", artifact, "--data", fixture.data, "--steps",
+                           1, "--lr", "1e-30", "--checkpoint", folder,
+                           "--overwrite", "--init-from", source, *options)
+        self.assertEqual(code, 0, err)
+        return load_tensors(latest_step(folder)), err
+
+    def test_from_a_checkpoint_of_another_optimizer(self):
+        fixture = Fixture("cnn")
+        first, ckpt = self.compile(fixture), self.folder / "ckpt"
+        self.train(first, fixture.data, 3, "--checkpoint", ckpt)
+        trained = load_tensors(latest_step(ckpt))
+        other = self.compile(fixture, "sgd", name="sgd.zca")
+        begun, err = self.start(other, fixture, ckpt)
+        self.assertNotIn("warning", err)
+        for name, value in trained.items():
+            if "running" not in name:
+                self.assertEqual(value.tobytes(), begun[name].tobytes(), name)
+
+    def test_from_a_file_with_a_new_head(self):
+        fixture = Fixture("mlp")
+        artifact, ckpt = self.compile(fixture, "sgd"), self.folder / "ckpt"
+        self.train(artifact, fixture.data, 3, "--checkpoint", ckpt, lr=0.1)
+        weights = self.folder / "w.safetensors"
+        self.zc("export", artifact, "--checkpoint", ckpt, "--safetensors",
+                weights)
+        tensors = load_file(weights)
+        untrained = load_tensors(latest_step(self.untrained(artifact, fixture)))
+        names = sorted(tensors)
+        reshaped, missing, halved = names[0], names[1], names[2]
+        changed = dict(tensors)
+        changed[reshaped] = np.zeros((3, 3), np.float32)
+        del changed[missing]
+        changed[halved] = changed[halved].astype(np.float16)
+        changed["decoder.extra"] = np.zeros(2, np.float32)
+        save_file(changed, weights)
+        begun, err = self.start(artifact, fixture, weights)
+        self.assertRegex(err, f"another type or shape of.*'{reshaped}'")
+        self.assertRegex(err, f"lacks.*'{missing}'")
+        self.assertRegex(err, "besides.*'decoder.extra'")
+        for name in names:
+            expected = tensors[name]
+            if name in (reshaped, missing):
+                expected = untrained[name]
+            if name == halved:
+                expected = changed[halved].astype(np.float32)
+            self.assertEqual(begun[name].tobytes(), expected.tobytes(), name)
+        save_file({"other": np.zeros(2, np.float32)}, weights)
+        self.fails(1, ["w.safetensors", "no tensor of the artifact's"], "run",
+                   artifact, "--data", fixture.data, "--steps", 1,
+                   "--init-from", weights)
+
+    def untrained(self, artifact, fixture):
+        folder = self.folder / "untrained"
+        self.train(artifact, fixture.data, 1, "--checkpoint", folder,
+                   lr="1e-30")
+        return folder
+
+
+if __name__ == "__main__":
+    unittest.main()

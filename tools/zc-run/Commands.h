@@ -1,0 +1,37 @@
+// The commands of zc-run, one file each.
+#ifndef ZC_TOOLS_ZCRUN_COMMANDS_H
+#define ZC_TOOLS_ZCRUN_COMMANDS_H
+
+#include "runtime/Driver/Launch.h"
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+
+namespace zc {
+
+/// Does the work of a command; returns the exit code. Wrong usage that the
+/// options' own checks do not find is thrown as CLI::ParseError.
+using Command = std::function<int()>;
+
+Command addRunCommand(CLI::App &app);
+Command addEvalCommand(CLI::App &app);
+
+/// The exit code for what stopped the work, a failure, a signal or its end,
+/// after saying what there is to say.
+int finish(const Result<int> &result);
+
+/// What CLI11 asks of a check: why the text is none, or nothing.
+std::string checkSeed(const std::string &text);
+std::string checkSteps(const std::string &text);
+std::string checkPositive(const std::string &text);
+
+/// Options of both commands.
+void addRankOptions(CLI::App &app, LaunchOptions &options);
+void addMachineOptions(CLI::App &app, int &threads, std::string &folder);
+void addTokenBitsOption(CLI::App &app, int &bits);
+void addMetricsOption(CLI::App &app, std::vector<std::string> &metrics);
+
+} // namespace zc
+
+#endif // ZC_TOOLS_ZCRUN_COMMANDS_H

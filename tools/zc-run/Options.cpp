@@ -1,0 +1,103 @@
+// What the commands share: checks, and the options of both.
+#include "runtime/Base/Log.h"
+#include "runtime/Driver/EvaluationMetrics.h"
+#include "tools/zc-run/Commands.h"
+
+#include <charconv>
+
+namespace zc {
+
+constexpr int kFailed = 1, kSignalled = 128;
+
+/// What another rank tells of is not told twice.
+static int fail(const Status &status) {
+  if (status.code() != StatusCode::Cancelled)
+    logError(status.message());
+  return kFailed;
+}
+
+int finish(const Result<int> &result) {
+  if (!result.ok())
+    return fail(result.status());
+  if (std::fflush(stdout) != 0 || std::ferror(stdout)) {
+    logError("cannot write to standard output");
+    return kFailed;
+  }
+  return *result ? kSignalled + *result : 0;
+}
+
+/// A whole number without a sign, from `least` to `most`. The text is looked
+/// at, for what no number of 64 bits holds would be clamped.
+static std::string checkNumber(const std::string &text, uint64_t most,
+                               uint64_t least = 0) {
+  uint64_t value = 0;
+  auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), value);
+  bool sound = error == std::errc() && end == text.data() + text.size() &&
+               value >= least && value <= most;
+  return sound ? ""
+               : "expected a whole number from " + std::to_string(least) +
+                     " to " + std::to_string(most) + ", found '" + text + "'";
+}
+
+std::string checkSeed(const std::string &text) {
+  return checkNumber(text, UINT64_MAX);
+}
+
+std::string checkSteps(const std::string &text) {
+  return checkNumber(text, INT64_MAX);
+}
+
+std::string checkPositive(const std::string &text) {
+  return checkNumber(text, INT64_MAX, 1);
+}
+
+void addRankOptions(CLI::App &app, LaunchOptions &options) {
+  app.add_option("--local-ranks", options.localRanks,
+                 "run all N ranks as threads of this process, without a "
+                 "launcher")
+      ->check(CLI::Range(1, 4096))
+      ->type_name("N")
+      ->group("Machine");
+  app.add_option("--timeout", options.timeout,
+                 "seconds that ranks wait for one another")
+      ->capture_default_str()
+      ->check(CLI::Range(0.001, 1e9))
+      ->type_name("S")
+      ->group("Machine");
+}
+
+void addMachineOptions(CLI::App &app, int &threads, std::string &folder) {
+  app.add_option("--threads", threads,
+                 "at most what the artifact was compiled for [all of that]")
+      ->check(CLI::Range(1, 4096))
+      ->group("Machine");
+  app.add_option("--offload-dir", folder,
+                 "folder for what the artifact offloads, in a file without a "
+                 "name [$TMPDIR, or /var/tmp]")
+      ->type_name("DIR")
+      ->group("Machine");
+}
+
+void addTokenBitsOption(CLI::App &app, int &bits) {
+  app.add_option("--token-bits", bits,
+                 "16 or 32: how wide tokens are in .bin files without a header "
+                 "[16]")
+      ->check(CLI::IsMember({16, 32}))
+      ->type_name("BITS")
+      ->group("Data");
+}
+
+void addMetricsOption(CLI::App &app, std::vector<std::string> &metrics) {
+  app.add_option("--metrics", metrics,
+                 "what evaluations tell besides the loss, separated by "
+                 "commas: accuracy (always told where the loss has one), top5, "
+                 "perplexity, f1 (the mean over classes), mae, r2")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(CLI::IsMember(metricNames()))
+      ->type_name("LIST")
+      ->group("Evaluation");
+}
+
+} // namespace zc

@@ -1,0 +1,220 @@
+// `zc run`.
+#include "runtime/Driver/EvaluationMetrics.h"
+#include "runtime/Driver/Trainer.h"
+#include "tools/zc-run/Commands.h"
+#include "tools/zc-run/LearningRateOptions.h"
+#include "tools/zc-run/RememberedOptions.h"
+
+#include <algorithm>
+
+namespace zc {
+
+namespace {
+
+struct RunArguments {
+  LaunchOptions ranks;
+  TrainOptions options;
+};
+
+void addDataOptions(CLI::App &app, TrainOptions &options) {
+  const char *group = "Data";
+  app.add_option("artifact", options.artifact, "the artifact, OUT.zca")
+      ->required();
+  app.add_option("--data", options.data,
+                 ".npz, a folder of .npy files, or .bin files of tokens; "
+                 "required")
+      ->type_name("FILE")
+      ->group(group);
+  addTokenBitsOption(app, options.tokenBits);
+  auto *steps = app.add_option("--steps", options.steps,
+                               "steps in all; this or --epochs is required")
+                    ->check(checkPositive)
+                    ->type_name("N")
+                    ->group(group);
+  app.add_option("--epochs", options.epochs, "passes over the data in all")
+      ->check(checkPositive)
+      ->type_name("N")
+      ->excludes(steps)
+      ->group(group);
+  app.add_option("--seed", options.seed,
+                 "what the order of samples, dropout and drawn initial weights "
+                 "depend on [0]")
+      ->check(checkSeed)
+      ->type_name("S")
+      ->group(group);
+  auto *shuffle = app.add_flag_callback(
+      "--shuffle", [&] { options.shuffle = true; },
+      "permute every epoch (default)");
+  shuffle->group(group);
+  app.add_flag_callback(
+         "--no-shuffle", [&] { options.shuffle = false; },
+         "take samples in order")
+      ->excludes(shuffle)
+      ->group(group);
+}
+
+void addCheckpointOptions(CLI::App &app, TrainOptions &options) {
+  const char *group = "Checkpoints";
+  CheckpointOptions &checkpoint = options.checkpoint;
+  app.add_option("--checkpoint", checkpoint.place,
+                 "folder for checkpoints; without it nothing is kept")
+      ->type_name("DIR")
+      ->group(group);
+  app.add_option("--save-every", checkpoint.saveEvery,
+                 "a checkpoint every K steps, besides the one at the end")
+      ->check(checkPositive)
+      ->type_name("K")
+      ->group(group);
+  app.add_option("--keep", checkpoint.keep,
+                 "keep the newest N checkpoints [all]")
+      ->check(checkPositive)
+      ->type_name("N")
+      ->group(group);
+  auto *resume =
+      app.add_flag("--resume", checkpoint.resume,
+                   "go on from the latest checkpoint, with the options of the "
+                   "run so far unless others are given; begin where there is "
+                   "none yet")
+          ->group(group);
+  app.add_flag("--overwrite", checkpoint.overwrite,
+               "the folder's checkpoints are of another run: remove them when "
+               "this one has its first")
+      ->excludes(resume)
+      ->group(group);
+  app.add_option("--init-from", options.initFrom,
+                 "begin with weights of another artifact's checkpoint, or of "
+                 "a .safetensors file, matched by name")
+      ->type_name("DIR|FILE.safetensors")
+      ->group(group);
+}
+
+void addEvaluationOptions(CLI::App &app, TrainOptions &options) {
+  const char *group = "Evaluation";
+  app.add_option("--eval-data", options.evalData,
+                 "held-out samples, as for --data")
+      ->type_name("FILE")
+      ->group(group);
+  app.add_option("--eval-every", options.evalEvery,
+                 "evaluate every K steps, besides at the end")
+      ->check(checkPositive)
+      ->type_name("K")
+      ->group(group);
+  addMetricsOption(app, options.metrics);
+  std::vector<std::string> names = metricNames();
+  names.insert(names.begin(), "loss");
+  app.add_option("--keep-best", options.keepBest,
+                 "save whenever an evaluation is the best so far by this "
+                 "metric; DIR/best names that checkpoint, which --keep keeps")
+      ->check(CLI::IsMember(names))
+      ->type_name("METRIC")
+      ->group(group);
+  app.add_option("--patience", options.patience,
+                 "stop after N evaluations without a better one, by the "
+                 "metric of --keep-best or the loss")
+      ->check(checkPositive)
+      ->type_name("N")
+      ->group(group);
+}
+
+void addOutputOptions(CLI::App &app, TrainOptions &options) {
+  const char *group = "Output";
+  app.add_option("--log", options.log,
+                 "JSON lines, one object a step; - is standard output")
+      ->type_name("FILE.jsonl")
+      ->group(group);
+  app.add_option("--log-every", options.logEvery,
+                 "a line of the log and of progress every N steps [the log: "
+                 "each]")
+      ->check(checkPositive)
+      ->type_name("N")
+      ->group(group);
+  app.add_flag("--quiet", options.quiet, "no progress, the summary alone")
+      ->group(group);
+  app.add_option("--tensorboard", options.tensorboard,
+                 "folder for TensorBoard's event files")
+      ->type_name("DIR")
+      ->group(group);
+  app.add_option("--trace", options.trace,
+                 "Chrome or Perfetto trace of every instruction, as JSON")
+      ->type_name("FILE.json")
+      ->group(group);
+  app.add_flag("--profile", options.profile, "print time per kind of op")
+      ->group(group);
+}
+
+/// Options that would have no effect without others.
+void checkNeeds(const CLI::App &app, const TrainOptions &options) {
+  auto needs = [&](const char *option, bool holds, const char *what) {
+    if (app.count(option) && !holds)
+      throw CLI::ValidationError(option, strCat("needs ", what));
+  };
+  const bool saves = !options.checkpoint.place.empty();
+  for (const char *option :
+       {"--save-every", "--keep", "--resume", "--overwrite", "--keep-best"})
+    needs(option, saves, "--checkpoint DIR");
+  const bool evaluates = !options.evalData.empty();
+  for (const char *option : {"--eval-every", "--keep-best", "--patience"})
+    needs(option, evaluates, "--eval-data FILE");
+  // Of each step's loss as well.
+  const bool ofSteps =
+      options.metrics == std::vector<std::string>{"perplexity"};
+  needs("--metrics", evaluates || ofSteps, "--eval-data FILE");
+}
+
+/// What a run that goes on is given by its checkpoint.
+void takeOverOptions(CLI::App &app, const CheckpointOptions &checkpoint) {
+  if (!checkpoint.resume || checkpoint.place.empty())
+    return;
+  auto found = findCheckpoint(checkpoint.place);
+  if (!found.ok())
+    return; // the run itself says what that means
+  if (auto remembered = readRunOptions(*found); remembered.ok())
+    takeOver(app, *remembered);
+}
+
+/// A best checkpoint is chosen by what is evaluated.
+void wantMetricOfBest(TrainOptions &options) {
+  const std::string &best = options.keepBest;
+  auto &metrics = options.metrics;
+  if (!best.empty() && best != "loss" &&
+      std::find(metrics.begin(), metrics.end(), best) == metrics.end())
+    metrics.push_back(best);
+}
+
+int run(CLI::App &app, RunArguments &given) {
+  TrainOptions &options = given.options;
+  takeOverOptions(app, options.checkpoint);
+  if (options.data.empty())
+    throw CLI::RequiredError("--data");
+  if (!options.steps && !options.epochs)
+    throw CLI::RequiredError("--steps or --epochs");
+  checkNeeds(app, options);
+  checkLearningRateOptions(app, options);
+  options.record = remember(app);
+  wantMetricOfBest(options);
+  return finish(launch(given.ranks,
+                       [&](const Rank &rank) { return train(options, rank); }));
+}
+
+} // namespace
+
+Command addRunCommand(CLI::App &app) {
+  auto given = std::make_shared<RunArguments>();
+  TrainOptions &options = given->options;
+  addDataOptions(app, options);
+  addLearningRateOptions(app, options.learningRate);
+  addCheckpointOptions(app, options);
+  addEvaluationOptions(app, options);
+  addOutputOptions(app, options);
+  app.add_option("--max-time", options.maxTime,
+                 "stop after the step that ends S seconds or more after the "
+                 "start, and save")
+      ->check(CLI::Range(0.001, 1e12))
+      ->type_name("S")
+      ->group("Machine");
+  addMachineOptions(app, options.threads, options.offloadFolder);
+  addRankOptions(app, given->ranks);
+  return [given, &app] { return run(app, *given); };
+}
+
+} // namespace zc
