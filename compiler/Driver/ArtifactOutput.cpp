@@ -15,6 +15,7 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
+#include <charconv>
 
 using namespace mlir;
 using namespace zc;
@@ -81,7 +82,11 @@ static void addMemorySettings(const CompileOptions &options,
 
 // What the user chose, for people and for `zc inspect`.
 static Settings listSettings(const CompileOptions &options) {
-  auto number = [](double value) { return llvm::formatv("{0}", value).str(); };
+  // Exactly: a run that goes on compares them.
+  auto number = [](double value) {
+    char text[64];
+    return std::string(text, std::to_chars(text, text + 64, value).ptr);
+  };
   Settings settings;
   if (!options.init.empty())
     settings.push_back({"init", options.init});
@@ -104,6 +109,10 @@ static Settings listSettings(const CompileOptions &options) {
       {"weight-decay", number(options.weightDecay.value_or(decay))});
   if (options.clipNorm > 0)
     settings.push_back({"clip-norm", number(options.clipNorm)});
+  if (!options.logits.empty())
+    settings.push_back({"logits", options.logits});
+  if (options.classAxis)
+    settings.push_back({"class-axis", std::to_string(*options.classAxis)});
   settings.push_back({"dropout", options.dropout});
   settings.push_back({"batchnorm", options.batchNorm});
   settings.push_back({"batchnorm_stats", options.batchNormStats});

@@ -5,9 +5,11 @@
 #include "compiler/Driver/Process.h"
 #include "compiler/Driver/Versions.h"
 #include "runtime/Base/Surroundings.h"
+#include "runtime/Base/Usage.h"
 
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/raw_ostream.h"
+#include <algorithm>
 
 using namespace zc;
 
@@ -20,13 +22,68 @@ static std::string findUnknown(int argc, char **argv,
                                const Commands &commands) {
   if (argc < 2 || argv[1][0] == '-')
     return "";
-  std::string word = argv[1], known;
+  std::string word = argv[1], list;
+  std::vector<std::string> known;
   for (auto &[command, work] : commands) {
     if (command->get_name() == word)
       return "";
-    known += (known.empty() ? "" : ", ") + command->get_name();
+    known.push_back(command->get_name());
+    list += (list.empty() ? "" : ", ") + command->get_name();
   }
-  return "there is no command '" + word + "'; the commands are " + known;
+  std::string similar = findSimilar(word, known);
+  return "there is no command '" + word + "'; " +
+         (similar.empty() ? "" : "did you mean '" + similar + "'? ") +
+         "the commands are " + list;
+}
+
+static std::vector<std::string> listOptions(const CLI::App &command) {
+  std::vector<std::string> names;
+  for (const CLI::Option *option : command.get_options())
+    for (const std::string &name : option->get_lnames())
+      names.push_back("--" + name);
+  return names;
+}
+
+// Tells what is wrong, and where to read what is right.
+static int refuse(const CLI::ParseError &error, const CLI::App &app) {
+  const CLI::App *command = &app;
+  std::string name = app.get_name();
+  for (const CLI::App *each : app.get_subcommands()) {
+    command = each;
+    name += " " + each->get_name();
+  }
+  // CLI11 hands them up, and texts before options.
+  std::vector<std::string> remaining = app.remaining(true);
+  std::stable_partition(remaining.begin(), remaining.end(),
+                        [](const std::string &each) { return each[0] == '-'; });
+  std::string message = error.what();
+  if (error.get_name() == "ExtrasError" && !remaining.empty())
+    message = explainUnknown(remaining.front(), name, listOptions(*command));
+  reportError(message);
+  llvm::errs() << "see '" << name << " --help'\n";
+  return kWrongUsage;
+}
+
+// `zc help` and `zc help COMMAND`.
+static Command addHelpCommand(CLI::App &command, const CLI::App &app,
+                              const Commands &commands) {
+  auto topic = std::make_shared<std::string>();
+  command.add_option("command", *topic, "the command to explain");
+  return [topic, &app, &commands] {
+    if (topic->empty()) {
+      llvm::outs() << app.help();
+      return 0;
+    }
+    for (auto &[each, work] : commands) {
+      if (each->get_name() != *topic)
+        continue;
+      if (*topic == "run")
+        return execRunner({"run", "--help"});
+      llvm::outs() << each->help(app.get_name());
+      return 0;
+    }
+    throw CLI::ValidationError("there is no command '" + *topic + "'");
+  };
 }
 
 // LLVM's stream would end the program when it finds that it could not write.
@@ -61,6 +118,10 @@ int zc::runCommandLine(int argc, char **argv) {
   add("verify", "check against ONNX's test data", addVerifyCommand);
   add("export", "write the trained model as ONNX", addExportCommand);
   add("inspect", "say what an artifact will do", addInspectCommand);
+  add("check", "say what of a model can be trained", addCheckCommand);
+  add("help", "explain a command, as COMMAND --help", [&](CLI::App &command) {
+    return addHelpCommand(command, app, commands);
+  });
   if (std::string unknown = findUnknown(argc, argv, commands);
       !unknown.empty()) {
     reportError(unknown);
@@ -72,7 +133,8 @@ int zc::runCommandLine(int argc, char **argv) {
       if (command->parsed())
         return finish(work());
   } catch (const CLI::ParseError &error) {
-    return app.exit(error) == 0 ? 0 : kWrongUsage;
+    // --help and --version end so, too.
+    return error.get_exit_code() == 0 ? app.exit(error) : refuse(error, app);
   } catch (const std::exception &error) {
     return reportError(std::string("internal error: ") + error.what());
   }

@@ -12,6 +12,7 @@ namespace zc {
 /// options' own checks do not find is thrown as CLI::ParseError.
 using Command = std::function<int()>;
 
+Command addCheckCommand(CLI::App &app);
 Command addCompileCommand(CLI::App &app);
 Command addRunCommand(CLI::App &app);
 Command addEvalCommand(CLI::App &app);

@@ -1,12 +1,15 @@
 #include "compiler/Driver/Commands.h"
 #include "compiler/Driver/Compile.h"
+#include "compiler/Driver/CompileChecks.h"
 #include "compiler/Driver/MeshOptions.h"
 #include "compiler/Driver/TargetOptions.h"
 #include "compiler/Import/InitialWeights.h"
 #include "passes/Memory/KeptEncoder.h"
 #include "passes/Memory/MarkOffload.h"
 
+#include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Path.h"
 #include <cmath>
 #include <regex>
 
@@ -98,27 +101,6 @@ struct Arguments {
 };
 } // namespace
 
-static void addLossOptions(CLI::App &command, CompileOptions &options) {
-  command
-      .add_option("--loss", options.loss, "the loss; required in training mode")
-      ->check(CLI::IsMember(
-          {"softmax-cross-entropy", "mse", "bce-with-logits", "none"}));
-  command.add_option("--logits", options.logits,
-                     "the output the loss is of; by default the first");
-  command.add_option("--loss-output", options.lossOutput,
-                     "with --loss none, the output that is the loss; by "
-                     "default the first");
-  command
-      .add_option("--labels", options.labels, "name of the loss's new input")
-      ->check([](const std::string &name) {
-        return std::string(name.empty() ? "expected a name" : "");
-      });
-  command.add_option("--class-axis", options.classAxis,
-                     "dim of the classes; by default 1, or the last of 3 dims");
-  command.add_option("--ignore-index", options.ignoreIndex,
-                     "labels of this value do not count");
-}
-
 static std::string checkRegex(const std::string &text) {
   try {
     std::regex compiled(text);
@@ -158,6 +140,27 @@ static std::string checkDecay(const std::string &text) {
   if (CLI::detail::lexical_cast(text, value) && value >= 0 && value < 1)
     return "";
   return "expected a number of at least 0 and below 1, found " + text;
+}
+
+static void addLossOptions(CLI::App &command, CompileOptions &options) {
+  command
+      .add_option("--loss", options.loss, "the loss; required in training mode")
+      ->check(CLI::IsMember(
+          {"softmax-cross-entropy", "mse", "bce-with-logits", "none"}));
+  command.add_option("--logits", options.logits,
+                     "the output the loss is of; by default the first");
+  command.add_option("--loss-output", options.lossOutput,
+                     "with --loss none, the output that is the loss; by "
+                     "default the first");
+  command
+      .add_option("--labels", options.labels, "name of the loss's new input")
+      ->check([](const std::string &name) {
+        return std::string(name.empty() ? "expected a name" : "");
+      });
+  command.add_option("--class-axis", options.classAxis,
+                     "dim of the classes; by default 1, or the last of 3 dims");
+  command.add_option("--ignore-index", options.ignoreIndex,
+                     "labels of this value do not count");
 }
 
 // "16GiB", "1.5GB", "4096": bytes; none for what is no size above 0.
@@ -233,6 +236,9 @@ static void addOptimizerOptions(CLI::App &command, CompileOptions &options) {
                   "scale gradients down to this global norm")
       ->check(checkPositive)
       ->default_str("");
+}
+
+static void addTrainingOptions(CLI::App &command, CompileOptions &options) {
   command
       .add_option("--accumulate", options.accumulate,
                   "parts of the batch that a step takes one after another")
@@ -399,118 +405,11 @@ static Emit parseEmit(const std::string &text) {
   return Emit::Artifact;
 }
 
-// Betas and epsilon would be ignored by the other optimizers.
-static void checkOptimizerOptions(const CLI::App &command,
-                                  const CompileOptions &options) {
-  bool oneBit = options.optimizer == "onebit-adam";
-  bool adam = options.optimizer == "adam" || options.optimizer == "adamw";
-  for (const char *name : {"--beta1", "--beta2", "--eps"})
-    if (!adam && !oneBit && command.count(name) > 0)
-      throw CLI::ValidationError(
-          name, "belongs to --optimizer adam, adamw and onebit-adam");
-  if (!oneBit && command.count("--freeze-step") > 0)
-    throw CLI::ValidationError("--freeze-step",
-                               "belongs to --optimizer onebit-adam");
-  if (oneBit && options.clipNorm > 0)
-    throw CLI::ValidationError(
-        "--clip-norm", "has no meaning with --optimizer onebit-adam: no rank "
-                       "knows the norm of the mean gradient, of which none has "
-                       "more than signs; leave it out");
-  if (oneBit && options.zero > 0)
-    throw CLI::ValidationError(
-        "--zero", "with --optimizer onebit-adam every rank compresses whole "
-                  "momentum; expected --zero 0, found " +
-                      std::to_string(options.zero));
-}
-
-// The forward alone has no loss and no update.
-static void checkTrainingOptions(const CLI::App &command,
-                                 const CompileOptions &options) {
-  if (options.mode == "train")
-    return;
-  for (const char *name : {"--loss",
-                           "--loss-output",
-                           "--labels",
-                           "--class-axis",
-                           "--ignore-index",
-                           "--optimizer",
-                           "--momentum",
-                           "--nesterov",
-                           "--beta1",
-                           "--beta2",
-                           "--eps",
-                           "--weight-decay",
-                           "--no-weight-decay",
-                           "--freeze-step",
-                           "--clip-norm",
-                           "--accumulate",
-                           "--freeze",
-                           "--train",
-                           "--batchnorm",
-                           "--batchnorm-stats",
-                           "--dropout",
-                           "--reduce-precision"})
-    if (command.count(name) > 0)
-      throw CLI::ValidationError(name, "belongs to --mode train");
-}
-
-// What no single option can check.
-static void checkTogether(const CompileOptions &options) {
-  bool needsLoss = options.mode == "train" && options.emit > Emit::Train;
-  if (needsLoss && options.loss.empty())
-    throw CLI::RequiredError("--loss, in training mode,");
-  if (options.emit == Emit::Ptx && options.target != "cuda")
-    throw CLI::ValidationError("--emit", "ptx belongs to --target cuda");
-  if (options.emit == Emit::Artifact && options.output.empty())
-    throw CLI::RequiredError("--output");
-  bool hasClasses = options.loss == "softmax-cross-entropy";
-  if (!hasClasses && options.classAxis)
-    throw CLI::ValidationError("--class-axis",
-                               "belongs to --loss softmax-cross-entropy");
-  bool own = options.loss == "none";
-  if (own && !options.logits.empty())
-    throw CLI::ValidationError("--logits",
-                               "names no output with --loss none; use "
-                               "--loss-output");
-  if (own && options.labels != "labels")
-    throw CLI::ValidationError("--labels",
-                               "has no meaning with --loss none: the model "
-                               "has all inputs that its loss needs");
-  if (!own && !options.lossOutput.empty())
-    throw CLI::ValidationError("--loss-output", "belongs to --loss none");
-  if (options.optimizer != "sgd" && options.nesterov)
-    throw CLI::ValidationError("--nesterov", "belongs to --optimizer sgd");
-  if (options.optimizer != "sgd" && options.optimizer != "sm3" &&
-      options.momentum != 0)
-    throw CLI::ValidationError("--momentum",
-                               "belongs to --optimizer sgd and sm3");
-  if (options.mode != "train" && options.precision != "fp32")
-    throw CLI::ValidationError("--precision", "belongs to --mode train");
-  if (options.mode != "train" && !options.recompute.empty() &&
-      options.recompute != "none")
-    throw CLI::ValidationError("--recompute", "belongs to --mode train");
-  if (options.mode != "train" && !options.offload.empty())
-    throw CLI::ValidationError("--offload", "belongs to --mode train");
-  if (options.mode != "train" && options.compressActivations != "none")
-    throw CLI::ValidationError("--compress-activations",
-                               "belongs to --mode train");
-  if (options.mode != "train" && options.partitionActivations)
-    throw CLI::ValidationError("--partition-activations",
-                               "belongs to --mode train");
-  if (options.target != "cpu" &&
-      llvm::StringRef(options.compressActivations).contains("sparse"))
-    throw CLI::ValidationError("--compress-activations",
-                               "'sparse' belongs to --target cpu");
-  if (options.batchNorm == "frozen" && options.batchNormStats == "local")
-    throw CLI::ValidationError("--batchnorm-stats",
-                               "belongs to --batchnorm train: frozen "
-                               "statistics are the same on every rank");
-  if (std::string wrong = checkTargetTogether(options); !wrong.empty())
-    throw CLI::ValidationError(wrong);
-  if (std::string wrong = checkMeshTogether(options); !wrong.empty())
-    throw CLI::ValidationError(wrong);
-  if (options.nesterov && options.momentum == 0)
-    throw CLI::ValidationError("--nesterov", "needs a --momentum above 0");
+// MODEL.zca for MODEL.onnx.
+static std::string getDefaultOutput(llvm::StringRef model) {
+  llvm::SmallString<128> path(model);
+  llvm::sys::path::replace_extension(path, "zca");
+  return path.str().str();
 }
 
 Command zc::addCompileCommand(CLI::App &command) {
@@ -520,17 +419,27 @@ Command zc::addCompileCommand(CLI::App &command) {
       ->required();
   command
       .add_option("-o,--output", options.output,
-                  "the artifact, or the file for --emit")
+                  "the artifact, by default MODEL.zca, or the file for --emit")
       ->type_name("OUT.zca");
   addDimOptions(command, arguments->dims, arguments->batchDims);
   command
       .add_option("--mode", options.mode, "infer compiles the forward alone")
       ->check(CLI::IsMember({"train", "infer"}));
-  addLossOptions(command, options);
-  addOptimizerOptions(command, options);
-  addMemoryOptions(command, *arguments);
-  addMeshOptions(command, options, arguments->mesh);
   addWeightOptions(command, options);
+  auto group = [&](const char *name) {
+    command.option_defaults()->group(name);
+  };
+  group("Loss");
+  addLossOptions(command, options);
+  group("Optimizer");
+  addOptimizerOptions(command, options);
+  group("Training");
+  addTrainingOptions(command, options);
+  group("Memory");
+  addMemoryOptions(command, *arguments);
+  group("Ranks");
+  addMeshOptions(command, options, arguments->mesh);
+  group("Target and output");
   addTargetOptions(command, options);
   addOutputOptions(command, *arguments);
   return [arguments, &command] {
@@ -542,13 +451,9 @@ Command zc::addCompileCommand(CLI::App &command) {
     options.emit = parseEmit(arguments->emit);
     checkNoneTwice("--dim", arguments->dims);
     checkNoneTwice("--batch-dim", arguments->batchDims);
-    checkTrainingOptions(command, options);
-    checkTogether(options);
-    if (command.count("--ignore-index") > 0 &&
-        options.loss != "softmax-cross-entropy")
-      throw CLI::ValidationError("--ignore-index",
-                                 "belongs to --loss softmax-cross-entropy");
-    checkOptimizerOptions(command, options);
+    if (options.emit == Emit::Artifact && options.output.empty())
+      options.output = getDefaultOutput(options.model);
+    checkCompileOptions(command, options);
     return compile(options);
   };
 }

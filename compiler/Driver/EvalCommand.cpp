@@ -18,7 +18,8 @@ namespace {
 struct EvalArguments {
   std::string model;
   std::vector<std::string> inputs, dims, batchDims;
-  std::string outputDir, checkpoint, offloadDir;
+  std::string outputDir, data, metrics, checkpoint, offloadDir;
+  bool json = false;
   std::optional<uint64_t> seed;
   int64_t threads = 0, localRanks = 0;
 };
@@ -29,11 +30,16 @@ static std::vector<std::string> makeArguments(const EvalArguments &given,
   std::vector<std::string> arguments = {"eval", artifact};
   for (const std::string &input : given.inputs)
     arguments.insert(arguments.end(), {"--input", input});
-  arguments.insert(arguments.end(), {"--output-dir", given.outputDir});
-  if (!given.checkpoint.empty())
-    arguments.insert(arguments.end(), {"--checkpoint", given.checkpoint});
-  if (!given.offloadDir.empty())
-    arguments.insert(arguments.end(), {"--offload-dir", given.offloadDir});
+  for (const auto &[option, text] :
+       {std::pair("--output-dir", &given.outputDir),
+        {"--data", &given.data},
+        {"--metrics", &given.metrics},
+        {"--checkpoint", &given.checkpoint},
+        {"--offload-dir", &given.offloadDir}})
+    if (!text->empty())
+      arguments.insert(arguments.end(), {option, *text});
+  if (given.json)
+    arguments.push_back("--json");
   if (given.seed)
     arguments.insert(arguments.end(), {"--seed", std::to_string(*given.seed)});
   if (given.threads)
@@ -123,17 +129,28 @@ Command zc::addEvalCommand(CLI::App &command) {
                   "the artifact, OUT.zca, or a model, MODEL.onnx")
       ->required();
   command.add_option("--input", given->inputs, "NAME=FILE.npy, one each input")
-      ->required()
       ->allow_extra_args(false)
       ->type_name("NAME=FILE.npy");
   command
       .add_option("--output-dir", given->outputDir,
-                  "folder for NAME.npy of every output")
-      ->required()
+                  "with --input, folder for NAME.npy of every output")
       ->type_name("DIR");
   command
+      .add_option("--data", given->data,
+                  "of an artifact, in place of --input: samples with labels, "
+                  "as for zc run; loss and metrics are printed")
+      ->type_name("FILE");
+  command
+      .add_option("--metrics", given->metrics,
+                  "with --data, what to tell besides the loss, separated by "
+                  "commas: accuracy (always told where the loss has one), "
+                  "top5, perplexity, f1 (the mean over classes), mae, r2")
+      ->type_name("LIST");
+  command.add_flag("--json", given->json,
+                   "with --data, print loss and metrics as JSON");
+  command
       .add_option("--checkpoint", given->checkpoint,
-                  "DIR (latest) or DIR/step-N with trained weights")
+                  "DIR (latest), DIR/step-N or DIR/best with trained weights")
       ->type_name("DIR");
   command
       .add_option("--seed", given->seed,
@@ -164,6 +181,13 @@ Command zc::addEvalCommand(CLI::App &command) {
     if (isModel(given->model) && given->localRanks > 1)
       throw CLI::ValidationError("--local-ranks",
                                  "is for artifacts; a model runs on one rank");
+    if (isModel(given->model) && !given->data.empty())
+      throw CLI::ValidationError(
+          "--data", "is for artifacts, which know their loss: zc compile " +
+                        given->model + " --loss ...");
+    if (isModel(given->model) &&
+        (given->inputs.empty() || given->outputDir.empty()))
+      throw CLI::RequiredError("--input and --output-dir");
     if (isModel(given->model))
       return evaluateModel(*given);
     if (!given->dims.empty() || !given->batchDims.empty())

@@ -8,8 +8,9 @@ using namespace zc;
 
 // From the axis whose neighbours are furthest apart to that whose are nearest.
 static constexpr const char *kAxes[] = {"pp", "dp", "ep", "sp", "tp"};
-// Those that passes divide something over.
+// Those that passes divide something over, and what to write for them.
 static constexpr const char *kBuiltAxes[] = {"dp", "tp"};
+static constexpr const char *kOffered = "dp and tp";
 
 static constexpr int64_t kMostRanks = 1 << 20;
 
@@ -24,9 +25,8 @@ static std::string checkAxis(llvm::StringRef axis,
   auto [name, value] = axis.split('=');
   std::string text = axis.str();
   if (!llvm::is_contained(kAxes, name))
-    return "expected axes pp, dp, ep, sp and tp with their sizes, as in "
-           "dp=4,tp=2; found '" +
-           text + "'";
+    return "expected axes " + std::string(kOffered) +
+           " with their sizes, as in dp=4,tp=2; found '" + text + "'";
   int64_t size;
   if (value.getAsInteger(10, size) || size < 1)
     return "expected AXIS=SIZE with a size of at least 1, found '" + text + "'";
@@ -152,6 +152,10 @@ std::string zc::checkMeshTogether(const CompileOptions &options) {
     return "--tp-rules needs a --mesh with tp";
   if (options.partitionActivations && options.getAxisSize("tp") == 1)
     return "--partition-activations needs a --mesh with tp";
+  if (options.unit != "auto" && options.zero == 0)
+    return "--unit needs --zero 1, 2 or 3";
+  if (options.collectiveAlgorithm != "auto" && options.getNumRanks() == 1)
+    return "--collective-algorithm needs a --mesh of several ranks";
   if (options.zeroGroup > 0 && options.zero == 0)
     return "--zero-group needs --zero 1, 2 or 3";
   if ((options.reshardLast || options.noReshardAfterForward) &&
@@ -212,8 +216,9 @@ void zc::addMeshOptions(CLI::App &command, CompileOptions &options,
                          "sequential", "parallel", "parameter-server"}));
   command
       .add_option("--mesh", mesh,
-                  "axes pp, dp, ep, sp, tp with sizes, as in dp=4: the ranks a "
-                  "step is divided among; by default one")
+                  "axes " + std::string(kOffered) +
+                      " with sizes, as in dp=4: the ranks a step is divided "
+                      "among; by default one")
       ->check(checkMesh)
       ->type_name("AXIS=SIZE,...")
       ->default_str("");

@@ -33,8 +33,9 @@ static sigset_t listStops() {
 }
 
 int zc::execRunner(const std::vector<std::string> &arguments) {
-  std::string runner = findRunner();
-  std::vector<char *> argv = {runner.data()};
+  // The other program goes on under this one's name.
+  std::string runner = findRunner(), name = "zc";
+  std::vector<char *> argv = {name.data()};
   for (const std::string &argument : arguments)
     argv.push_back(const_cast<char *>(argument.c_str()));
   argv.push_back(nullptr);

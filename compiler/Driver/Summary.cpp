@@ -38,6 +38,8 @@ Summary zc::summarizeModel(ModuleOp module) {
       auto &names =
           isStatistic(initializer) ? summary.statistics : summary.untrained;
       names.push_back(initializer.getName().str());
+      if (!isStatistic(initializer))
+        summary.untrainedElements += uint64_t(type.getNumElements());
     }
   }
   return summary;
@@ -55,14 +57,26 @@ void zc::summarizeMemory(ModuleOp module, Summary &summary) {
   summary.recomputedPart = recomputed[1];
 }
 
+// "trains 195 of 139,651 parameters in 2 of 41 tensors", or all of them.
+static void printTrained(const Summary &summary, llvm::raw_ostream &os) {
+  const uint64_t elements = summary.trainedElements + summary.untrainedElements;
+  const uint64_t tensors = summary.trainedTensors + summary.untrained.size();
+  const bool isPart = !summary.untrained.empty();
+  os << llvm::formatv("zc: trains {0:N}", summary.trainedElements);
+  if (isPart)
+    os << llvm::formatv(" of {0:N}", elements);
+  os << " parameter" << (elements == 1 ? "" : "s") << " in "
+     << summary.trainedTensors;
+  if (isPart)
+    os << " of " << tensors;
+  os << " tensor" << (tensors == 1 ? "" : "s") << '\n';
+}
+
 void zc::printSummary(const Summary &summary, const CompileOptions &options,
                       double seconds) {
   llvm::raw_ostream &os = llvm::outs();
   if (options.mode == "train")
-    os << llvm::formatv(
-        "zc: trains {0:N} parameter{1} in {2} tensor{3}\n",
-        summary.trainedElements, summary.trainedElements == 1 ? "" : "s",
-        summary.trainedTensors, summary.trainedTensors == 1 ? "" : "s");
+    printTrained(summary, os);
   if (options.mode == "train" && !summary.untrained.empty())
     os << "zc: does not train " << llvm::join(summary.untrained, ", ") << '\n';
   if (options.mode == "train" && !summary.statistics.empty())
@@ -74,8 +88,15 @@ void zc::printSummary(const Summary &summary, const CompileOptions &options,
     os << llvm::formatv("zc: draws {0} tensor{1} when a run begins ({2})\n",
                         summary.drawnTensors,
                         summary.drawnTensors == 1 ? "" : "s", options.init);
-  if (summary.batch)
-    os << "zc: batch of " << summary.batch << '\n';
+  if (summary.batch) {
+    os << "zc: batch of " << summary.batch;
+    // The samples of one rank: those along tp see the same ones.
+    const int64_t shares =
+        options.getAxisSize("dp") * options.getAxisSize("ep");
+    if (shares > 1)
+      os << " in all, " << summary.batch / shares << " a rank";
+    os << '\n';
+  }
   if (options.zero > 0 && options.getNumRanks() == 1)
     os << "zc: note: --zero " << options.zero
        << " divides nothing on one rank\n";

@@ -17,6 +17,7 @@ struct Summary {
   /// Initializers of floating-point type and more than one element that are not
   /// trained, but for running statistics.
   std::vector<std::string> untrained;
+  uint64_t untrainedElements = 0;
   /// Running means and variances of more than one element.
   std::vector<std::string> statistics;
   int64_t batch = 0; // samples a step; 0: no input counts samples

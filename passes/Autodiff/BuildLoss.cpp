@@ -186,6 +186,11 @@ private:
              << forward.getResultAttrOfType<StringAttr>(index, kOutputAttr)
                     .getValue()
              << "' has type " << type << ": " << error;
+    if (std::string doubt = function.warn(type); !doubt.empty())
+      forward.emitWarning("output '")
+          << forward.getResultAttrOfType<StringAttr>(index, kOutputAttr)
+                 .getValue()
+          << "' has type " << type << ": " << doubt;
     if (!function.labelType(type))
       return success();
     int64_t batchDim = batchDimOf(forward, index);

@@ -38,6 +38,14 @@ public:
     return checkFloat(logits);
   }
 
+  std::string warn(RankedTensorType logits) override {
+    return logits.getDimSize(classAxis(logits)) > 1
+               ? ""
+               : "softmax-cross-entropy over one class is always 0 and trains "
+                 "nothing; --loss bce-with-logits is of yes or no, --loss mse "
+                 "of numbers";
+  }
+
   RankedTensorType labelType(RankedTensorType logits) override {
     SmallVector<int64_t> shape;
     for (int64_t dim : otherDims(logits.getRank(), {classAxis(logits)}))

@@ -30,6 +30,9 @@ public:
 
   /// Why the loss cannot be of such logits; empty where it can.
   virtual std::string check(mlir::RankedTensorType logits) = 0;
+  /// Why the loss of such logits, which pass, is hardly meant; empty: it may
+  /// be.
+  virtual std::string warn(mlir::RankedTensorType) { return ""; }
   /// Type of the labels for logits that pass; null: the loss takes none.
   virtual mlir::RankedTensorType labelType(mlir::RankedTensorType logits) = 0;
   /// Which dim of the labels is dim `logitsDim` of the logits; -1: none.

@@ -198,6 +198,11 @@ static Result<int> evaluateMetrics(const EvalOptions &options,
     return Status();
   };
   ZC_RETURN_IF_ERROR(world.agree(openFiles()));
+  Alike alike;
+  alike.addData("--data", &heldOut->source());
+  alike.addGiven("--checkpoint", options.checkpoint);
+  alike.add("--seed", std::to_string(options.seed));
+  ZC_RETURN_IF_ERROR(alike.compare(world));
   ZC_RETURN_IF_ERROR(session->prepare(options.threads, options.seed,
                                       {"init", "eval"}, options.offloadFolder));
   if (!checkpoint.empty())

@@ -99,7 +99,7 @@ class Corner(ZcTest):
         said = self.zc("compile", self.model(text), "-o",
                        self.folder / "x.zca", "--loss", "mse", "--train",
                        "head")
-        self.assertRegex(said, "trains 4 parameters in 1 tensor")
+        self.assertRegex(said, "trains 4 of 8 parameters in 1 of 2 tensors")
         self.assertRegex(said, "does not train body")
 
     def test_running_statistics_are_named_apart(self):
