@@ -14,6 +14,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   # ccache needs it to hash through a precompiled header.
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)
 endif()
+if(ZC_FUZZ)
+  # Programs without test/fuzz/Coverage.cpp do not link then.
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fsanitize-coverage=trace-pc>)
+endif()
 if(ZC_SANITIZE)
   add_compile_options(-fsanitize=${ZC_SANITIZE} -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${ZC_SANITIZE})
