@@ -81,10 +81,16 @@ static Error parseOnnxText(StringRef text, proto::ModelProto &model) {
     return createStringError(
         "has brackets nested " + std::to_string(getNesting(text)) +
         " deep, expected at most " + std::to_string(kMostNesting));
-  auto status = proto::OnnxParser::Parse(model, {text.data(), text.size()});
-  if (!status.IsOK())
+  try {
+    auto status = proto::OnnxParser::Parse(model, {text.data(), text.size()});
+    if (status.IsOK())
+      return Error::success();
     return createStringError("is not ONNX text: " + status.ErrorMessage());
-  return Error::success();
+  } catch (const std::exception &error) { // of a number, from the C++ library
+    return createStringError(
+        std::string("is not ONNX text: a number does not fit its type (") +
+        error.what() + ")");
+  }
 }
 
 namespace {

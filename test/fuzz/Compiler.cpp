@@ -36,7 +36,6 @@ void import(std::string_view input, const std::string &name) {
     std::abort();
   ModelImportOptions options;
   options.path = path;
-  options.dims = {{"batch", 2}, {"N", 2}};
   (void)importModel(&freshContext(), options);
 }
 
