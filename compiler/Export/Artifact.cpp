@@ -186,6 +186,13 @@ static void addDivisions(ModuleOp module, plan::Manifest &manifest) {
   }
 }
 
+/// What the runtime would refuse must not leave the compiler.
+static Status checkManifest(const plan::Manifest &manifest) {
+  if (Status status = verifyManifest(manifest); !status.ok())
+    return Status(StatusCode::Internal, status.message());
+  return Status();
+}
+
 Result<plan::Manifest> buildManifest(const ExportInput &input) {
   plan::Manifest manifest;
   addMetadata(input, manifest);
@@ -206,9 +213,7 @@ Result<plan::Manifest> buildManifest(const ExportInput &input) {
     ZC_ASSIGN_OR_RETURN(*manifest.add_programs(),
                         ProgramExport(program, symbols).run());
   }
-  // What the runtime would refuse must not leave the compiler.
-  if (Status status = verifyManifest(manifest); !status.ok())
-    return Status(StatusCode::Internal, status.message());
+  ZC_RETURN_IF_ERROR(checkManifest(manifest));
   return manifest;
 }
 
@@ -230,6 +235,7 @@ static Status writeWeights(const ExportInput &input, ZipWriter &zip) {
 Status writeArtifact(const ExportInput &input, const std::string &path) {
   ZC_ASSIGN_OR_RETURN(plan::Manifest manifest, buildManifest(input));
   ZC_RETURN_IF_ERROR(addReferences(input, path, manifest));
+  ZC_RETURN_IF_ERROR(checkManifest(manifest));
   ZC_ASSIGN_OR_RETURN(ZipWriter zip, ZipWriter::create(path));
   std::string bytes;
   if (!manifest.SerializeToString(&bytes))

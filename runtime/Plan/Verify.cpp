@@ -68,12 +68,6 @@ Status verifyState(const plan::State &state, const plan::Manifest &manifest,
   if (Status status = verifySourceType(state.source(), state.type());
       !status.ok())
     return bad(who, " ", status.message());
-  Result<uint64_t> stored =
-      byteCount(storedTypeOf(state.source(), state.type()));
-  if (state.has_source() && !state.source().file().empty() &&
-      state.source().length() != *stored)
-    return bad(who, " takes ", *stored, " bytes, but ", state.source().length(),
-               " of '", state.source().file(), "' are its own");
   if (state.kind() == plan::OPTIMIZER &&
       ((state.parameter().empty() && state.members_size() == 0) ||
        state.slot().empty()))
@@ -82,6 +76,12 @@ Status verifyState(const plan::State &state, const plan::Manifest &manifest,
     return status.code() == StatusCode::Corrupt
                ? bad(who, ": ", status.message())
                : status.withContext(who);
+  // Files hold whole tensors, however many ranks share them.
+  if (state.has_source() && !state.source().file().empty())
+    if (uint64_t whole = *byteCount(fileTensorsOf(state).front().storedType());
+        state.source().length() != whole)
+      return bad(who, " takes ", whole, " bytes, but ", state.source().length(),
+                 " of '", state.source().file(), "' are its own");
   if (state.per_rank() && state.kind() != plan::OPTIMIZER)
     return bad(who, " is kept by each rank and no optimizer's");
   if (state.name() == "lr" && state.kind() == plan::SCALAR &&

@@ -158,6 +158,24 @@ class ByReference(ZcTest):
         self.fails(1, ["the weights of 'w2'", "has changed"], "run", divided,
                    "--data", self.data, "--steps", 1, *ranks)
 
+    def test_divided_by_tp(self):
+        """Of a tensor that the model's file holds whole, each rank reads its
+        columns or rows, also where zeros pad them."""
+        for name, ranks, options in (
+                ("columns", 2, ["--mesh", "tp=2"]),
+                ("padded", 4, ["--mesh", "tp=4", "--shard", "w2=-,tp"]),
+                ("units", 4, ["--mesh", "dp=2,tp=2", "--zero", "3"])):
+            with self.subTest(name):
+                copy = self.folder / f"{name}.zca"
+                divided = self.home / f"{name}.zca"
+                self.compiled(copy, *options)
+                self.compiled(divided, *options, "--weights", "by-reference")
+                local = ["--local-ranks", ranks]
+                self.assertEqual(self.losses(copy, local),
+                                 self.losses(divided, local))
+                self.assertLess(divided.stat().st_size,
+                                copy.stat().st_size - 4 * 120 * 180)
+
     def test_drawn_weights_need_no_file(self):
         drawn = self.home / "drawn.zca"
         self.compiled(drawn, "--weights", "by-reference", "--init", "zeros")
