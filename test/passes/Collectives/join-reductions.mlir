@@ -65,6 +65,35 @@ module attributes {dist.mesh = #dist.mesh<dp=2,tp=2>} {
     return %2, %3, %4, %5, %6 : tensor<4xf32>, tensor<4xf32>, tensor<4xf64>, tensor<4xf32>, tensor<4xf32>
   }
 
+  // Tests that gradients that are reduced in a wider type are joined in their
+  // own and widened together, also where they are narrowed at once, and are not
+  // joined with what is of that type.
+  // CHECK-LABEL: func.func @widened
+  // CHECK-NEXT: train.reshape %arg0 : (tensor<2x3xbf16>) -> tensor<6xbf16>
+  // CHECK: %[[FLAT:.*]] = train.concat %{{.*}} {dim = 0 : i64, train.staging} : (tensor<6xbf16>, tensor<4xbf16>) -> tensor<10xbf16>
+  // CHECK-NEXT: %[[WIDE:.*]] = train.convert %[[FLAT]] {train.staging} : (tensor<10xbf16>) -> tensor<10xf32>
+  // CHECK-NEXT: %[[SUM:.*]] = dist.all_reduce %[[WIDE]] {axes = ["dp"], traffic = "gradients", train.staging}
+  // CHECK-NEXT: %[[BACK:.*]] = train.convert %[[SUM]] {train.staging} : (tensor<10xf32>) -> tensor<10xbf16>
+  // CHECK-NEXT: train.slice %[[BACK]] {offsets = array<i64: 0>, strides = array<i64: 1>, train.gradients = array<i64: 0>}
+  // CHECK-NEXT: train.reshape
+  // CHECK-NEXT: train.slice %[[BACK]] {offsets = array<i64: 6>
+  // CHECK: dist.all_reduce %arg2
+  // CHECK-NOT: dist.all_reduce
+  // CHECK: train.neg
+  // ALONE-LABEL: func.func @widened
+  // ALONE-COUNT-3: dist.all_reduce
+  func.func @widened(%a: tensor<2x3xbf16>, %b: tensor<4xbf16>, %c: tensor<2xf32>) -> (tensor<2x3xbf16>, tensor<4xbf16>, tensor<2xf32>) {
+    %0 = train.convert %a {train.staging} : (tensor<2x3xbf16>) -> tensor<2x3xf32>
+    %1 = dist.all_reduce %0 {axes = ["dp"], traffic = "gradients", train.staging} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+    %2 = train.convert %1 {train.gradients = array<i64: 0>} : (tensor<2x3xf32>) -> tensor<2x3xbf16>
+    %3 = train.convert %b {train.staging} : (tensor<4xbf16>) -> tensor<4xf32>
+    %4 = dist.all_reduce %3 {axes = ["dp"], traffic = "gradients", train.staging} : (tensor<4xf32>) -> tensor<4xf32>
+    %5 = train.convert %4 : (tensor<4xf32>) -> tensor<4xbf16>
+    %6 = dist.all_reduce %c {axes = ["dp"], traffic = "gradients"} : (tensor<2xf32>) -> tensor<2xf32>
+    %7 = train.neg %2 : (tensor<2x3xbf16>) -> tensor<2x3xbf16>
+    return %7, %5, %6 : tensor<2x3xbf16>, tensor<4xbf16>, tensor<2xf32>
+  }
+
   // Tests that scalars go together whatever the size of a bucket.
   // ALONE-LABEL: func.func @scalars
   // ALONE: train.concat %{{.*}} : (tensor<1xf32>, tensor<1xf32>, tensor<1xf32>) -> tensor<3xf32>
