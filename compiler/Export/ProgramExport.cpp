@@ -74,6 +74,7 @@ void ProgramExport::addBuffer(Value value) {
   *buffer.mutable_type() = getTensorType(cast<MemRefType>(value.getType()));
   buffer.set_memory_class(getTransientClass(getMemoryClass(value)));
   placeBuffer(getRoot(value), buffer);
+  buffer.set_offset(buffer.offset() + static_cast<uint64_t>(getOffset(value)));
 }
 
 void ProgramExport::placeBuffer(Value root, plan::Buffer &buffer) {

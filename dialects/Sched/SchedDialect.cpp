@@ -33,6 +33,18 @@ Value getRoot(Value buffer) {
   return buffer;
 }
 
+int64_t getOffset(Value buffer) {
+  int64_t elements = 0;
+  while (auto view = buffer.getDefiningOp<ViewOp>()) {
+    elements += view.getOffset();
+    buffer = view.getSource();
+  }
+  int64_t bits = cast<MemRefType>(buffer.getType())
+                     .getElementType()
+                     .getIntOrFloatBitWidth();
+  return elements * ((bits + 7) / 8);
+}
+
 int64_t getByteSize(ShapedType type) {
   int64_t bits = type.getElementType().getIntOrFloatBitWidth();
   return type.getNumElements() * ((bits + 7) / 8);

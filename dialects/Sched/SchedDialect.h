@@ -62,6 +62,9 @@ inline int64_t alignUp(int64_t bytes) {
 /// The state, input or allocation that `buffer` is, or is a view of.
 mlir::Value getRoot(mlir::Value buffer);
 
+/// The byte of its root that `buffer` begins at.
+int64_t getOffset(mlir::Value buffer);
+
 /// Bytes of a tensor or memref of static shape; i1 takes one byte.
 int64_t getByteSize(mlir::ShapedType type);
 int64_t getByteSize(mlir::Value buffer);

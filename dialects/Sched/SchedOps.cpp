@@ -64,6 +64,17 @@ LogicalResult KernelOp::verify() {
 // sched.program
 //===----------------------------------------------------------------------===//
 
+/// view C3
+static LogicalResult verifyWrites(Operation &op) {
+  auto instruction = dyn_cast<InstructionOpInterface>(op);
+  if (!instruction)
+    return success();
+  for (Value write : instruction.getWrites())
+    if (getByteSize(write) != getByteSize(getRoot(write)))
+      return op.emitOpError("writes a part of a buffer");
+  return success();
+}
+
 LogicalResult ProgramOp::verify() {
   // program C1
   Block &block = getBody().front();
@@ -91,7 +102,9 @@ LogicalResult ProgramOp::verify() {
   // program C3
   UnderWay underWay;
   for (Operation &op : block)
-    if (underWay.step(op).empty() && isa<WaitOp>(op))
+    if (failed(verifyWrites(op)))
+      return failure();
+    else if (underWay.step(op).empty() && isa<WaitOp>(op))
       return op.emitOpError("waits for no async instruction that is under way");
   return success();
 }
@@ -163,12 +176,22 @@ static bool haveSameElements(Value a, Value b) {
 
 LogicalResult ViewOp::verify() {
   // view C1
-  if (!haveSameElements(getSource(), getBuffer()))
-    return emitOpError() << "views " << getSource().getType() << " as "
-                         << getBuffer().getType();
+  auto whole = cast<MemRefType>(getSource().getType());
+  auto part = cast<MemRefType>(getBuffer().getType());
+  int64_t offset = getOffset();
+  if (whole.getElementType() != part.getElementType() || offset < 0 ||
+      part.getNumElements() > whole.getNumElements() - offset)
+    return emitOpError() << "views " << whole << ", from element " << offset
+                         << " on, as " << part;
   // view C2
   if (getMemoryClass())
-    return verifyMemoryClass(*this, *getMemoryClass());
+    if (failed(verifyMemoryClass(*this, *getMemoryClass())))
+      return failure();
+  // view C3
+  if (sched::getOffset(getBuffer()) % kAlignment != 0)
+    return emitOpError() << "begins at byte " << sched::getOffset(getBuffer())
+                         << " of its root, which is no multiple of "
+                         << kAlignment;
   return success();
 }
 

@@ -140,13 +140,18 @@ def Sched_ViewOp : Sched_BufferOp<"view"> {
   let summary = "the same bytes as another buffer";
   let description = [{
     In another shape, or as the place of the value that an instruction writes
-    over the old one; `memory_class`, where it stands, is the new value's.
+    over the old one; `memory_class`, where it stands, is the new value's. A part
+    of the other begins at its element `offset`, and nothing writes through it.
 
-    - (C1) both have the same number of elements, of one type
+    - (C1) both have elements of one type, and those of the view, from `offset`
+      on, are in the source
     - (C2) `memory_class` as on an allocation
+    - (C3) a part begins at a multiple of the alignment, and an instruction that
+      names it only reads (checked by the program)
   }];
   let arguments = (ins Sched_Buffer:$source,
-                       OptionalAttr<StrAttr>:$memory_class);
+                       OptionalAttr<StrAttr>:$memory_class,
+                       DefaultValuedAttr<I64Attr, "0">:$offset);
   let results = (outs Sched_Buffer:$buffer);
   let assemblyFormat = "$source attr-dict `:` type($source) `to` type($buffer)";
   let hasVerifier = 1;

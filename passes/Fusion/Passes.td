@@ -175,8 +175,9 @@ def RepeatCheapOpsPass : Pass<"zc-repeat-cheap-ops", "::mlir::ModuleOp"> {
 def FormRegionsPass : Pass<"zc-form-regions", "::mlir::ModuleOp"> {
   let summary = "group ops into the regions that become kernels";
   let description = [{
-    Afterwards the ops of a program are `train.fused`, `train.reshape` (a view) and
-    the return. Elementwise ops of one shape that feed one another form one
+    Afterwards the ops of a program are `train.fused`, views (`train.reshape`, and
+    `train.slice` where it is a part without gaps of a state or of weights that were
+    gathered) and the return. Elementwise ops of one shape that feed one another form one
     region; every other op one of its own. Splat constants are cloned into the
     regions that use them; other constants become states of kind constant.
     `shared_buffers` says which operands a region may overwrite.

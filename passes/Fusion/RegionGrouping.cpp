@@ -11,6 +11,7 @@
 
 #include "dialects/Train/TrainDialect.h"
 #include "passes/Analysis/LoopNests.h"
+#include "passes/Analysis/Views.h"
 
 using namespace mlir;
 using namespace zc::train;
@@ -100,7 +101,7 @@ RegionGrouping::RegionGrouping(Block &block) : block(block) {
   for (Operation &op : block)
     order[&op] = index++;
   for (Operation &op : llvm::reverse(block.without_terminator()))
-    if (!isa<ReshapeOp, FusedOp>(op))
+    if (!isa<ReshapeOp, FusedOp>(op) && !isPartInPlace(&op))
       place(&op);
   for (RegionGroup &group : groups)
     llvm::sort(group.ops,

@@ -2,6 +2,7 @@
 #include "passes/Memory/ApplyPlan.h"
 
 #include "mlir/IR/IRMapping.h"
+#include "passes/Analysis/Views.h"
 #include "passes/Scheduling/TrainProgram.h"
 
 using namespace mlir;
@@ -36,11 +37,12 @@ private:
   Value again(OpBuilder &builder, Value value) {
     if (Value known = clones.lookupOrNull(value))
       return known;
-    if (auto view = value.getDefiningOp<ReshapeOp>()) {
-      Value source = again(builder, view.getInput());
-      if (source == view.getInput())
+    Operation *view = value.getDefiningOp();
+    if (Value viewed = view ? getViewed(view) : Value()) {
+      Value source = again(builder, viewed);
+      if (source == viewed)
         return value;
-      clones.map(view.getInput(), source);
+      clones.map(viewed, source);
       return builder.clone(*view, clones)->getResult(0);
     }
     if (isKept(value))

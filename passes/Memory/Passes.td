@@ -7,8 +7,7 @@ include "mlir/Pass/PassBase.td"
 def RecomputePass : Pass<"zc-recompute", "::mlir::ModuleOp"> {
   let summary = "compute values of the forward again instead of keeping them";
   let description = [{
-    Requires programs of `train.fused` and `train.reshape`, as passes/Fusion
-    leaves them. In the program that has the backward, values of the forward that
+    Requires programs of `train.fused` and views, as passes/Fusion leaves them. In the program that has the backward, values of the forward that
     the backward reads and that are not kept are computed a second time, just
     before their first use there, by clones of the ops that made them: the same
     kernels, hence the same bits (`shared_buffers` of forward ops are restricted

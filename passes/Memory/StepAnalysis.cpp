@@ -3,6 +3,7 @@
 
 #include "passes/Analysis/ForwardOps.h"
 #include "passes/Analysis/LoopNests.h"
+#include "passes/Analysis/Views.h"
 #include "passes/Autodiff/ProgramBuilder.h"
 #include "passes/Scheduling/TrainProgram.h"
 
@@ -126,8 +127,8 @@ static bool mayWorkInPlace(FusedOp op) {
 /// The ops that read `root` or a view of it.
 static void collectReaders(Value root, DenseSet<Operation *> &readers) {
   for (Operation *user : root.getUsers())
-    if (auto view = dyn_cast<ReshapeOp>(user))
-      collectReaders(view, readers);
+    if (getViewed(user))
+      collectReaders(user->getResult(0), readers);
     else
       readers.insert(user);
 }

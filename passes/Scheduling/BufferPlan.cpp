@@ -56,7 +56,7 @@ void BufferPlan::placeReturnedValues() {
       continue;
     Home home{Home::InState, state, {}};
     auto result = dyn_cast<OpResult>(root);
-    if (result && homes[result].kind == Home::Fresh &&
+    if (result && !isPart(operand) && homes[result].kind == Home::Fresh &&
         canWriteInState(result, state, home.operands))
       homes[result] = home;
     else
@@ -101,8 +101,10 @@ void BufferPlan::placeResults(FusedOp op) {
   ArrayRef<int64_t> pairs = op.getSharedBuffers();
   for (size_t i = 0; i + 1 < pairs.size(); i += 2) {
     Home &home = homes[op.getResult(pairs[i + 1])];
-    Value root = getTensorRoot(op.getInputs()[pairs[i]]);
-    if (home.kind != Home::Fresh || taken.contains(root) ||
+    Value operand = op.getInputs()[pairs[i]];
+    Value root = getTensorRoot(operand);
+    // In a part, the result would keep all of the root.
+    if (home.kind != Home::Fresh || taken.contains(root) || isPart(operand) ||
         !isFreeAfter(root, op))
       continue;
     SmallVector<unsigned> operands = operandsWithRoot(op, root);

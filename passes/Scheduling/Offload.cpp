@@ -119,7 +119,7 @@ Value Offloader::translate(Value value, Operation *user, Value buffer,
   Value source = translate(view.getSource(), user, buffer, map);
   builder.setInsertionPoint(user);
   Value clone = ViewOp::create(builder, view.getLoc(), view.getType(), source,
-                               view.getMemoryClassAttr());
+                               view.getMemoryClassAttr(), view.getOffsetAttr());
   map.map(value, clone);
   return clone;
 }

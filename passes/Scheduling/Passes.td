@@ -9,8 +9,7 @@ def OrderInstructionsPass
   let summary = "order the fused ops of a program for updates in place and "
                 "little memory";
   let description = [{
-    Requires a program of `train.fused` and `train.reshape`, as passes/Fusion
-    leaves it. Every op that computes the new value of a state moves behind the
+    Requires a program of `train.fused` and views, as passes/Fusion leaves it. Every op that computes the new value of a state moves behind the
     last reader of the old one, where data dependences allow it. Ops that shrink
     what is live, updates of states first of all, run as soon as they can; the
     others keep their order, unless computing them just before their first use
@@ -67,7 +66,7 @@ def OverlapCollectivesPass
 def ConvertToSchedPass : Pass<"zc-convert-to-sched", "::mlir::ModuleOp"> {
   let summary = "turn ordered programs into instructions on buffers";
   let description = [{
-    Requires programs of `train.fused` and `train.reshape`. Each becomes a
+    Requires programs of `train.fused` and views. Each becomes a
     `sched.program`, fused ops become launches of kernels, equal ones once, or
     library calls with a workspace. A result takes the memory of an operand that
     dies there where the fused op allows it; the new value of a state is written

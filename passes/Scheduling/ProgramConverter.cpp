@@ -4,6 +4,7 @@
 #include "dialects/Dist/DistDialect.h"
 #include "dialects/Train/Epilogue.h"
 #include "passes/Analysis/LoopNests.h"
+#include "passes/Analysis/Views.h"
 #include "passes/Scheduling/Label.h"
 #include "passes/Scheduling/TrainProgram.h"
 
@@ -11,6 +12,8 @@ using namespace mlir;
 using namespace zc::train;
 
 namespace zc {
+
+static_assert(kPartAlignment % sched::kAlignment == 0);
 
 static MemRefType bufferTypeOf(Value tensor) {
   return sched::getBufferType(cast<RankedTensorType>(tensor.getType()));
@@ -33,10 +36,11 @@ sched::ProgramOp ProgramConverter::convert() {
       if (FusedOp awaited = plan.getAsyncSpans().getAwaited(fused))
         waitFor(awaited);
       convertFused(fused);
-    } else if (auto reshape = dyn_cast<ReshapeOp>(op)) {
-      buffers[reshape] = sched::ViewOp::create(
-          builder, op.getLoc(), bufferTypeOf(reshape),
-          buffers.at(reshape.getInput()), /*memory_class=*/nullptr);
+    } else if (Value viewed = getViewed(&op)) {
+      Value view = op.getResult(0);
+      buffers[view] = sched::ViewOp::create(
+          builder, op.getLoc(), bufferTypeOf(view), buffers.at(viewed),
+          /*memory_class=*/nullptr, getViewOffset(&op));
     }
   }
   copyNewValues();
@@ -113,7 +117,7 @@ void ProgramConverter::saveOldValues() {
     }
     saved[index] =
         sched::ViewOp::create(builder, old.getLoc(), bufferTypeOf(tensor), copy,
-                              /*memory_class=*/nullptr);
+                              /*memory_class=*/nullptr, getRootOffset(tensor));
   }
 }
 

@@ -2,6 +2,9 @@
 #include "passes/Scheduling/TrainProgram.h"
 #include "passes/Target/Target.h"
 
+#include "dialects/Train/Ops/OpSupport.h"
+#include "passes/Analysis/Views.h"
+
 #include "llvm/ADT/DenseMap.h"
 
 #include <algorithm>
@@ -12,9 +15,30 @@ using namespace zc::train;
 namespace zc {
 
 Value getTensorRoot(Value value) {
-  while (auto reshape = value.getDefiningOp<ReshapeOp>())
-    value = reshape.getInput();
+  while (Operation *op = value.getDefiningOp()) {
+    Value viewed = getViewed(op);
+    if (!viewed)
+      break;
+    value = viewed;
+  }
   return value;
+}
+
+bool isPart(Value value) {
+  return numElements(value.getType()) !=
+         numElements(getTensorRoot(value).getType());
+}
+
+int64_t getRootOffset(Value value) {
+  int64_t offset = 0;
+  while (Operation *op = value.getDefiningOp()) {
+    Value viewed = getViewed(op);
+    if (!viewed)
+      break;
+    offset += getViewOffset(op);
+    value = viewed;
+  }
+  return offset;
 }
 
 FlatSymbolRefAttr getArgumentState(Value value) {
@@ -34,7 +58,7 @@ LogicalResult checkProgram(func::FuncOp program) {
   if (!program.getBody().hasOneBlock())
     return program.emitOpError("has not one block, which a program must have");
   for (Operation &op : program.getBody().front())
-    if (!isa<FusedOp, ReshapeOp, func::ReturnOp>(op))
+    if (!isa<FusedOp, func::ReturnOp>(op) && !getViewed(&op))
       return op.emitOpError("is in no train.fused; run --zc-form-regions "
                             "before scheduling");
   return success();
@@ -77,8 +101,9 @@ double getFlops(FusedOp op) {
 void applyOrder(func::FuncOp program, ArrayRef<FusedOp> order) {
   llvm::DenseMap<Operation *, SmallVector<Operation *>>
       viewsOf; // null: arguments
-  for (ReshapeOp view : program.getOps<ReshapeOp>())
-    viewsOf[getTensorRoot(view).getDefiningOp()].push_back(view);
+  for (Operation &op : program.getBody().front())
+    if (getViewed(&op))
+      viewsOf[getTensorRoot(op.getResult(0)).getDefiningOp()].push_back(&op);
   Operation *end = getReturn(program);
   auto moveViews = [&](Operation *source) {
     for (Operation *view : viewsOf.lookup(source))

@@ -24,15 +24,21 @@ inline constexpr llvm::StringLiteral kPrefetchedAttr = "train.prefetched";
 /// space while nothing uses them (array<i64>).
 inline constexpr llvm::StringLiteral kOffloadedResultsAttr = "train.offloaded";
 
-/// The fused op's result or the argument that `value` is a reshape of.
+/// The fused op's result or the argument that `value` is a view of.
 mlir::Value getTensorRoot(mlir::Value value);
+
+/// The element of its root that `value` begins at.
+int64_t getRootOffset(mlir::Value value);
+
+/// Whether `value` is a view of less than all of its root.
+bool isPart(mlir::Value value);
 
 /// The state that an argument or a result is bound to; null if none.
 mlir::FlatSymbolRefAttr getArgumentState(mlir::Value argument);
 mlir::FlatSymbolRefAttr getResultState(mlir::func::FuncOp program,
                                        unsigned result);
 
-/// Checks that the program holds nothing but fused ops and reshapes, with a
+/// Checks that the program holds nothing but fused ops and views, with a
 /// diagnostic where not.
 llvm::LogicalResult checkProgram(mlir::func::FuncOp program);
 

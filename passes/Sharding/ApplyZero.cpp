@@ -15,6 +15,7 @@
 #include "dialects/Dist/Shares.h"
 #include "dialects/Onnx/Location.h"
 #include "dialects/Train/Ops/OpSupport.h"
+#include "passes/Analysis/Views.h"
 #include "passes/Autodiff/ProgramBuilder.h"
 #include "passes/Sharding/Layout.h"
 #include "passes/Sharding/Passes.h"
@@ -67,6 +68,20 @@ struct Unit {
     size += member.size();
   }
   Member &front() { return members.front(); }
+
+  /// Members whose lengths keep those behind them aligned come first, so that
+  /// as many as may be are read in place.
+  void align() {
+    std::stable_partition(members.begin(), members.end(), [](Member &member) {
+      return member.bytes() % kPartAlignment == 0;
+    });
+    size = 0;
+    for (Member &member : members) {
+      member.offset = size;
+      size += member.size();
+    }
+  }
+
   int64_t numShares() { return front().shares.count; }
   /// Of a share.
   int64_t length() { return state.getTensorType().getDimSize(0) / numShares(); }
@@ -182,6 +197,8 @@ private:
       units.push_back(std::move(unit));
     if (unit == "auto")
       joinSmallUnits();
+    for (Unit &unit : units)
+      unit.align();
     return success();
   }
 

@@ -148,8 +148,34 @@ sched.program @alloc_type {
 
 sched.program @view_c1_elements {
   %0 = sched.input "x" : memref<4xf32>
-  // expected-error @+1 {{'sched.view' op views 'memref<4xf32>' as 'memref<5xf32>'}}
+  // expected-error @+1 {{'sched.view' op views 'memref<4xf32>', from element 0 on, as 'memref<5xf32>'}}
   %1 = sched.view %0 : memref<4xf32> to memref<5xf32>
+}
+
+// -----
+
+sched.program @view_c1_part {
+  %0 = sched.alloc "activations" : memref<32xf32>
+  // expected-error @+1 {{'sched.view' op views 'memref<32xf32>', from element 16 on, as 'memref<17xf32>'}}
+  %1 = sched.view %0 {offset = 16 : i64} : memref<32xf32> to memref<17xf32>
+}
+
+// -----
+
+sched.program @view_c3_alignment {
+  %0 = sched.alloc "activations" : memref<32xf32>
+  // expected-error @+1 {{'sched.view' op begins at byte 32 of its root, which is no multiple of 64}}
+  %1 = sched.view %0 {offset = 8 : i64} : memref<32xf32> to memref<4xf32>
+}
+
+// -----
+
+sched.program @view_c3_written {
+  %0 = sched.input "x" : memref<16xf32>
+  %1 = sched.alloc "activations" : memref<32xf32>
+  %2 = sched.view %1 {offset = 16 : i64} : memref<32xf32> to memref<16xf32>
+  // expected-error @+1 {{'sched.copy' op writes a part of a buffer}}
+  sched.copy %0 to %2 : memref<16xf32> to memref<16xf32>
 }
 
 // -----

@@ -100,3 +100,45 @@ func.func @reduction(%x: tensor<256x768xf32>, %y: tensor<256x768xf32>) -> (tenso
   %6 = train.reduce "sum" %5 {dims = array<i64: 0, 1>} : (tensor<256x768xf32>) -> tensor<f32>
   return %2, %3, %4, %6 : tensor<768xf32>, tensor<256x768xf32>, tensor<256xf32>, tensor<f32>
 }
+
+// -----
+
+// Tests that a part of a state, or of weights that were gathered, is a view where
+// it begins as vectors like it and has no gaps, also as another shape, and a copy
+// where not or where the whole is nowhere else.
+// CHECK-LABEL: func.func @parts
+// CHECK-SAME: (%[[UNIT:[a-z0-9]+]]: tensor<64xf32>
+// CHECK: %[[PART:.*]] = train.slice %[[UNIT]] {offsets = array<i64: 16>
+// CHECK-NEXT: %[[ROWS:.*]] = train.reshape %[[PART]]
+// CHECK-NEXT: train.slice %[[ROWS]] {offsets = array<i64: 2, 0>
+// CHECK-NEXT: train.fused(%[[UNIT]])
+// CHECK-NEXT: ^bb0(
+// CHECK-NEXT: train.slice %{{.*}} {offsets = array<i64: 1>
+// CHECK: train.fused(%[[ROWS]])
+// CHECK-NEXT: ^bb0(
+// CHECK-NEXT: train.slice %{{.*}} -> tensor<4x4xf32>
+// CHECK: train.fused(%arg1)
+// CHECK-NEXT: ^bb0(
+// CHECK-NEXT: train.slice
+// CHECK: %[[WHOLE:.*]] = train.fused(%[[UNIT]])
+// CHECK-NEXT: ^bb0(
+// CHECK-NEXT: dist.all_gather
+// CHECK: train.slice %[[WHOLE]] {offsets = array<i64: 64>
+module attributes {dist.mesh = #dist.mesh<dp=2>} {
+  train.state @unit "parameter" : tensor<64xf32>
+  func.func @parts(%unit: tensor<64xf32> {train.state = @unit}, %x: tensor<64xf32> {train.input = "x"})
+      -> (tensor<4x8xf32>, tensor<2x8xf32>, tensor<16xf32>, tensor<4x4xf32>, tensor<16xf32>, tensor<16xf32>) {
+    %0 = train.slice %unit {offsets = array<i64: 16>, strides = array<i64: 1>} : (tensor<64xf32>) -> tensor<32xf32>
+    %1 = train.reshape %0 : (tensor<32xf32>) -> tensor<4x8xf32>
+    %2 = train.slice %1 {offsets = array<i64: 2, 0>, strides = array<i64: 1, 1>} : (tensor<4x8xf32>) -> tensor<2x8xf32>
+    // Begins at byte 4.
+    %3 = train.slice %unit {offsets = array<i64: 1>, strides = array<i64: 1>} : (tensor<64xf32>) -> tensor<16xf32>
+    // Has gaps.
+    %4 = train.slice %1 {offsets = array<i64: 0, 0>, strides = array<i64: 1, 1>} : (tensor<4x8xf32>) -> tensor<4x4xf32>
+    // Is of an input.
+    %5 = train.slice %x {offsets = array<i64: 0>, strides = array<i64: 1>} : (tensor<64xf32>) -> tensor<16xf32>
+    %6 = dist.all_gather %unit {axes = ["dp"], dim = 0 : i64, traffic = "parameters"} : (tensor<64xf32>) -> tensor<128xf32>
+    %7 = train.slice %6 {offsets = array<i64: 64>, strides = array<i64: 1>} : (tensor<128xf32>) -> tensor<16xf32>
+    return %1, %2, %3, %4, %5, %7 : tensor<4x8xf32>, tensor<2x8xf32>, tensor<16xf32>, tensor<4x4xf32>, tensor<16xf32>, tensor<16xf32>
+  }
+}

@@ -329,3 +329,71 @@ func.func @epilogue(%a: tensor<8x8xf32> {train.input = "a"}, %b: tensor<8xf32> {
   }
   return %0#0, %0#1 : tensor<8x8xf32>, tensor<8x8xf32>
 }
+
+// -----
+
+// Tests that a part of a state is a view of its buffer, and that the state's new
+// value is written over the old one only behind who reads the part.
+// CHECK-LABEL: sched.program @step
+// CHECK:       %[[W:.*]] = sched.state @w : memref<32xf32>
+// CHECK:       %[[PART:.*]] = sched.view %[[W]] {offset = 16 : i64} : memref<32xf32> to memref<16xf32>
+// CHECK:       sched.launch @kernel_0 ins(%[[PART]] :
+// CHECK:       %[[NEW:.*]] = sched.view %[[W]] : memref<32xf32> to memref<32xf32>
+// CHECK:       sched.launch @kernel_1 ins(%[[W]] : {{.*}}) outs(%[[NEW]] :
+// CHECK-NOT:   sched.copy
+// CHECK:       sched.output "output" "y"
+!t = tensor<32xf32>
+!p = tensor<16xf32>
+train.state @w "parameter" : !t
+func.func @step(%w: !t {train.state = @w}) -> (!t {train.state = @w}, !p {train.output = "y"}) {
+  %part = train.slice %w {offsets = array<i64: 16>, strides = array<i64: 1>} : (!t) -> !p
+  %y = train.fused(%part) {shared_buffers = array<i64: 0, 0>} : (!p) -> !p {
+  ^bb0(%a: !p):
+    %0 = train.exp %a : (!p) -> !p
+    train.yield %0 : !p
+  }
+  %new = train.fused(%w) {shared_buffers = array<i64: 0, 0>} : (!t) -> !t {
+  ^bb0(%a: !t):
+    %0 = train.neg %a : (!t) -> !t
+    train.yield %0 : !t
+  }
+  return %new, %y : !t, !p
+}
+
+// -----
+
+// Tests that a part of a value does not make the whole stay for what could take
+// the part's place, and that a returned part of an old value is saved.
+// CHECK-LABEL: sched.program @step
+// CHECK:       %[[W:.*]] = sched.state @w : memref<32xf32>
+// CHECK:       %[[SAVED:.*]] = sched.alloc "activations" : memref<32xf32>
+// CHECK:       sched.copy %[[W]] to %[[SAVED]]
+// CHECK:       %[[OLD:.*]] = sched.view %[[SAVED]] {offset = 16 : i64} : memref<32xf32> to memref<16xf32>
+// CHECK:       %[[X:.*]] = sched.alloc "activations" : memref<32xf32>
+// CHECK:       %[[Y:.*]] = sched.alloc "activations" : memref<16xf32>
+// CHECK:       sched.launch @kernel_1 ins(%{{.*}} : memref<16xf32>) outs(%[[Y]] :
+// CHECK:       sched.output "output" "old" %[[OLD]]
+!t = tensor<32xf32>
+!p = tensor<16xf32>
+train.state @w "parameter" : !t
+func.func @step(%w: !t {train.state = @w})
+    -> (!t {train.state = @w}, !p {train.output = "old"}, !p {train.output = "y"}) {
+  %old = train.slice %w {offsets = array<i64: 16>, strides = array<i64: 1>} : (!t) -> !p
+  %x = train.fused(%w) : (!t) -> !t {
+  ^bb0(%a: !t):
+    %0 = train.exp %a : (!t) -> !t
+    train.yield %0 : !t
+  }
+  %part = train.slice %x {offsets = array<i64: 0>, strides = array<i64: 1>} : (!t) -> !p
+  %y = train.fused(%part) {shared_buffers = array<i64: 0, 0>} : (!p) -> !p {
+  ^bb0(%a: !p):
+    %0 = train.neg %a : (!p) -> !p
+    train.yield %0 : !p
+  }
+  %new = train.fused(%w) {shared_buffers = array<i64: 0, 0>} : (!t) -> !t {
+  ^bb0(%a: !t):
+    %0 = train.neg %a : (!t) -> !t
+    train.yield %0 : !t
+  }
+  return %new, %old, %y : !t, !p, !p
+}
