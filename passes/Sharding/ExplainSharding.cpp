@@ -1,5 +1,6 @@
 //===- ExplainSharding.cpp - --zc-explain-sharding ------------------------===//
 #include "dialects/Onnx/Location.h"
+#include "passes/Analysis/OpWords.h"
 #include "passes/Autodiff/ProgramBuilder.h"
 #include "passes/Sharding/Layout.h"
 #include "passes/Sharding/Passes.h"
@@ -89,6 +90,10 @@ private:
         arguments.insert({state.getAttr(), argument});
   }
 
+  static std::string axesOf(dist::CollectiveOpInterface collective) {
+    return llvm::join(collective.getAxes().getAsValueRange<StringAttr>(), ", ");
+  }
+
   /// Who reads a value behind all collectives.
   static Operation *readerOf(Operation *op) {
     while (isa<dist::CollectiveOpInterface>(op) && !op->use_empty())
@@ -96,7 +101,7 @@ private:
     return op;
   }
 
-  /// "; gathered whole over tp for train.softmax of fc", of all that is sent.
+  /// "; gathered whole over tp for softmax of fc", of all that is sent.
   static std::string fateOf(Value value) {
     std::string fate;
     llvm::raw_string_ostream os(fate);
@@ -105,13 +110,10 @@ private:
       if (!collective || collective.getWhatIsSent().empty())
         continue;
       bool gathers = isa<dist::AllGatherOp>(user);
-      os << "; "
-         << (gathers ? "gathered whole" : user->getName().getStringRef())
-         << " over ";
-      llvm::interleaveComma(collective.getAxes().getAsValueRange<StringAttr>(),
-                            os);
+      os << "; " << (gathers ? "gathered whole" : wordsFor(user)) << " over "
+         << axesOf(collective);
       Operation *reader = readerOf(user);
-      os << " for " << reader->getName().getStringRef();
+      os << " for " << wordsFor(reader);
       if (std::string place = placeOf(reader->getLoc()); !place.empty())
         os << " of " << place;
     }
@@ -188,7 +190,7 @@ private:
       return "whole";
     SmallVector<StringRef> names(from.keys().begin(), from.keys().end());
     llvm::sort(names);
-    std::string text = "by the rule of " + op->getName().getStringRef().str();
+    std::string text = "by the rule of " + wordsFor(op);
     if (!names.empty())
       text += ", from " + llvm::join(names, ", ");
     return text;
@@ -201,12 +203,11 @@ private:
     auto program = op->getParentOfType<func::FuncOp>();
     std::string note;
     llvm::raw_string_ostream os(note);
-    os << "@" << program.getSymName() << " gathers the "
-       << op->getResult(0).getType() << " of " << place << " whole";
-    for (Operation *user : op->getUsers()) {
-      os << ", for " << user->getName();
-      break;
-    }
+    os << wordsForProgram(program.getSymName()) << " all-gathers "
+       << wordsFor(cast<ShapedType>(gather.getType())) << " of " << place
+       << " over " << axesOf(cast<dist::CollectiveOpInterface>(op));
+    if (!op->use_empty())
+      os << " before " << wordsFor(*op->user_begin());
     if (!llvm::is_contained(notes, note))
       notes.push_back(note);
   }

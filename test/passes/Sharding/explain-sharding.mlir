@@ -5,8 +5,8 @@
 // CHECK: dist.divisions = [
 // CHECK-SAME: {kind = "parameter", name = "w", sharding = #dist.sharding<_,tp>, type = tensor<4x6xf32>, why = "rule auto"}
 // CHECK-SAME: {kind = "input", name = "x", sharding = #dist.sharding<_,_>, type = tensor<8x4xf32>, why = "whole"}
-// CHECK-SAME: {kind = "value", name = "fc: train.matmul", sharding = #dist.sharding<_,tp>, type = tensor<8x6xf32>, why = "by the rule of train.matmul, from w; gathered whole over tp for train.softmax of fc"}
-// CHECK-SAME: dist.notes = ["@step gathers the tensor<8x6xf32> of fc whole, for train.softmax"]
+// CHECK-SAME: {kind = "value", name = "fc: train.matmul", sharding = #dist.sharding<_,tp>, type = tensor<8x6xf32>, why = "by the rule of a matrix product, from w; gathered whole over tp for softmax of fc"}
+// CHECK-SAME: dist.notes = ["the step all-gathers [8, 6] of fc over tp before softmax"]
 module attributes {dist.mesh = #dist.mesh<tp=2>} {
   train.state @w "parameter" : tensor<4x6xf32> {dist.sharding = #dist.sharding<_,tp>, dist.why = "rule auto"}
   func.func @step(%w: tensor<4x6xf32> {train.state = @w, dist.sharding = #dist.sharding<_,tp>},
