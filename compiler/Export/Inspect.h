@@ -76,6 +76,8 @@ struct ProgramMemory {
   /// The most transient bytes live at once, and the instruction where.
   uint64_t liveBytes = 0;
   int liveAt = -1;
+  /// These bytes by class: where two values share some, of the newer one.
+  ClassBytes liveClasses{};
   std::string liveAtLabel;
   /// Live transient bytes of each class, at each instruction.
   std::vector<ClassBytes> timeline;
@@ -91,6 +93,13 @@ struct MemoryReport {
   uint64_t peak = 0;
   std::vector<ProgramMemory> programs;
   int peakProgram = -1;
+  /// What is where the peak is: each byte counts in one class, states included,
+  /// and what no value has is unused. Together they are the peak.
+  ClassBytes atPeak{};
+  uint64_t unusedAtPeak = 0;
+  /// What the optimizer keeps of each trained parameter in whole, float32
+  /// weights beside narrower ones included.
+  double optimizerBytesPerParameter = 0;
 };
 
 MemoryReport measureMemory(const plan::Manifest &manifest);

@@ -21,6 +21,9 @@ ordered_json memoryToJson(const plan::Manifest &manifest) {
   MemoryReport report = measureMemory(manifest);
   ordered_json json = classesToJson(report.classes);
   json["peak"] = report.peak;
+  json["at_peak"] = classesToJson(report.atPeak);
+  json["at_peak"]["unused"] = report.unusedAtPeak;
+  json["optimizer_bytes_per_parameter"] = report.optimizerBytesPerParameter;
   json["persistent"] = report.persistentBytes;
   json["offloaded"] = report.offloadedBytes;
   json["programs"] = ordered_json::object();

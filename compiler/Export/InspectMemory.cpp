@@ -7,9 +7,11 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/Export/Inspect.h"
 #include "runtime/Plan/Feed.h"
+#include "runtime/Plan/FileTensor.h"
 #include "runtime/Plan/Types.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 namespace zc {
@@ -64,6 +66,8 @@ public:
   ProgramMemory measure(const plan::Program &program);
 
 private:
+  ClassBytes classesAt(size_t time) const;
+
   std::vector<Range> ranges;
   std::vector<std::vector<unsigned>> starting, ending; // per instruction
   std::vector<uint64_t> cuts;
@@ -113,9 +117,37 @@ ProgramMemory Timeline::measure(const plan::Program &program) {
     for (unsigned index : ending[time])
       change(index, -1);
   }
+  if (memory.liveAt >= 0)
+    memory.liveClasses = classesAt(size_t(memory.liveAt));
   if (memory.liveAt >= 0 && memory.liveAt < program.instructions_size())
     memory.liveAtLabel = program.instructions(memory.liveAt).label();
   return memory;
+}
+
+/// Each byte that is live then, in the class of the newest value there.
+ClassBytes Timeline::classesAt(size_t time) const {
+  std::vector<uint64_t> pieces = cuts;
+  std::sort(pieces.begin(), pieces.end());
+  pieces.erase(std::unique(pieces.begin(), pieces.end()), pieces.end());
+  std::vector<int> classOfPiece(pieces.size(), -1);
+  std::vector<bool> ended(ranges.size());
+  for (size_t at = 0; at < time; ++at)
+    for (unsigned index : ending[at])
+      ended[index] = true;
+  auto find = [&](uint64_t cut) {
+    return std::lower_bound(pieces.begin(), pieces.end(), cut) - pieces.begin();
+  };
+  for (size_t at = 0; at <= time; ++at)
+    for (unsigned index : starting[at])
+      if (const Range &range = ranges[index]; !ended[index])
+        std::fill(classOfPiece.begin() + find(range.begin),
+                  classOfPiece.begin() + find(range.end),
+                  int(range.memoryClass));
+  ClassBytes classes{};
+  for (size_t i = 0; i + 1 < pieces.size(); ++i)
+    if (classOfPiece[i] >= 0)
+      classes[size_t(classOfPiece[i])] += pieces[i + 1] - pieces[i];
+  return classes;
 }
 
 bool isFloat(plan::DataType type) {
@@ -143,6 +175,27 @@ plan::MemoryClass classOf(const plan::State &state, bool hasCopies) {
   }
 }
 
+void add(ClassBytes &sum, const ClassBytes &term) {
+  for (size_t i = 0; i < sum.size(); ++i)
+    sum[i] += term[i];
+}
+
+/// Of whole tensors: ranks may share them. Scalars are of no parameter.
+double countOptimizerBytes(const plan::Manifest &manifest, bool hasCopies) {
+  uint64_t kept = 0, parameters = 0;
+  for (const plan::State &state : manifest.states()) {
+    if (state.kind() != plan::PARAMETER && state.kind() != plan::OPTIMIZER)
+      continue;
+    for (const FileTensor &tensor : fileTensorsOf(state)) {
+      if (state.kind() == plan::PARAMETER)
+        parameters += *elementCount(tensor.type);
+      if (state.kind() == plan::OPTIMIZER || hasCopies)
+        kept += *byteCount(tensor.type);
+    }
+  }
+  return parameters > 0 ? double(kept) / double(parameters) : 0;
+}
+
 } // namespace
 
 MemoryReport measureMemory(const plan::Manifest &manifest) {
@@ -150,7 +203,6 @@ MemoryReport measureMemory(const plan::Manifest &manifest) {
   // The next batch waits beside the inputs, all the time.
   const uint64_t ahead = fedAheadBytes(manifest);
   report.persistentBytes = manifest.persistent_bytes() + ahead;
-  report.classes[plan::COMMUNICATION] += ahead;
   report.offloadedBytes = manifest.offloaded_bytes();
   uint64_t largest = 0;
   for (const plan::Program &program : manifest.programs()) {
@@ -171,8 +223,16 @@ MemoryReport measureMemory(const plan::Manifest &manifest) {
     if (state.offloaded())
       continue;
     else if (Result<uint64_t> bytes = byteCount(state.type()); bytes.ok())
-      report.classes[classOf(state, hasCopies)] += *bytes;
+      report.atPeak[classOf(state, hasCopies)] += *bytes;
+  report.atPeak[plan::COMMUNICATION] += ahead;
+  add(report.classes, report.atPeak);
   report.peak = report.persistentBytes + largest;
+  if (report.peakProgram >= 0)
+    add(report.atPeak, report.programs[report.peakProgram].liveClasses);
+  report.unusedAtPeak =
+      report.peak -
+      std::accumulate(report.atPeak.begin(), report.atPeak.end(), uint64_t(0));
+  report.optimizerBytesPerParameter = countOptimizerBytes(manifest, hasCopies);
   return report;
 }
 

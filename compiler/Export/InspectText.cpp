@@ -52,6 +52,24 @@ static std::string printHeader(const plan::Manifest &manifest) {
   return text + "\n";
 }
 
+/// "at the peak: 4 MiB of parameters, ...", which adds up.
+static std::string printPeak(const MemoryReport &report) {
+  std::string text;
+  auto part = [&](const char *name, uint64_t bytes) {
+    if (bytes > 0)
+      text += format("%s%s %s", text.empty() ? "  at the peak: " : " + ",
+                     printSize(bytes).c_str(), name);
+  };
+  part("parameters", report.atPeak[plan::PARAMETERS]);
+  part("gradients", report.atPeak[plan::GRADIENTS]);
+  part("optimizer", report.atPeak[plan::OPTIMIZER_STATE]);
+  part("activations", report.atPeak[plan::ACTIVATIONS]);
+  part("communication", report.atPeak[plan::COMMUNICATION]);
+  part("workspace", report.atPeak[plan::WORKSPACE]);
+  part("unused", report.unusedAtPeak);
+  return text + "\n";
+}
+
 static std::string printMemory(const plan::Manifest &manifest) {
   MemoryReport report = measureMemory(manifest);
   std::string text = "\nmemory per rank, each class at its own maximum\n";
@@ -69,6 +87,10 @@ static std::string printMemory(const plan::Manifest &manifest) {
                  printSize(report.peak).c_str(),
                  printSize(report.persistentBytes).c_str(),
                  printSize(report.peak - report.persistentBytes).c_str());
+  text += printPeak(report);
+  if (report.optimizerBytesPerParameter > 0)
+    text += format("  the optimizer keeps %.4g bytes a trained parameter\n",
+                   report.optimizerBytesPerParameter);
   if (report.offloadedBytes > 0)
     text += format("  %-14s %12s, beside the peak\n", "offloaded",
                    printSize(report.offloadedBytes).c_str());

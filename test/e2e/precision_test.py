@@ -230,6 +230,21 @@ class Precision(PrecisionTest):
         self.assertEqual(memory["gradients"], 2 * count)
         self.assertEqual(memory["optimizer"], 12 * count)
 
+    def test_optimizer_multiplier(self):
+        """K, what the optimizer keeps a parameter: requirement C-05."""
+        fixture = Fixture("mlp")
+        for precision, optimizer, expected in (
+                ("bf16", ["adamw"], 12), ("fp32", ["adamw"], 8),
+                ("bf16", ["sgd"], 4), ("bf16", ["sgd", "--momentum", "0.9"], 8),
+                ("fp32", ["sgd"], 0)):
+            with self.subTest(precision=precision, optimizer=optimizer):
+                artifact = self.compile(fixture, *optimizer, "--precision",
+                                        precision)
+                text = self.zc("inspect", artifact, "--memory", "--json")
+                found = json.loads(text)["memory"]
+                self.assertEqual(found["optimizer_bytes_per_parameter"],
+                                 expected)
+
     def test_checkpoints_hold_float32(self):
         fixture = Fixture("mlp")
         checkpoint = self.folder / "ckpt"

@@ -9,6 +9,8 @@ import sys
 import unittest
 
 import numpy as np
+import onnx
+from onnx import TensorProto, helper
 
 from zctest import Fixture, ZcTest, read_log
 
@@ -59,6 +61,23 @@ class Buckets(ZeroTest):
                 gradients = comm["by_kind"]["gradients"]
                 self.assertEqual(gradients["bytes"], comm["parameter_bytes"])
                 counts.append(gradients["count"])
+        self.assertEqual(counts, sorted(set(counts), reverse=True))
+        self.assertEqual(counts[-1], 1)
+
+    def test_joined_wider(self):
+        """Gradients of 16 bits that are added up in float32, too."""
+        found = []
+        for bucket in (0, 0.02, 64):
+            artifact, data = self.build("wider", "gpt", "--mesh", "dp=2",
+                                        "--precision", "bf16", "--bucket-mib",
+                                        bucket)
+            losses = [line["loss"] for line in self.train(artifact, data, 2)]
+            comm = self.inspect(artifact, "comm")["by_kind"]["gradients"]
+            found.append((losses, comm["bytes"], comm["count"]))
+        for losses, sent, _ in found[1:]:
+            np.testing.assert_allclose(losses, found[0][0], rtol=2e-5)
+            self.assertEqual(sent, found[0][1])
+        counts = [count for _, _, count in found]
         self.assertEqual(counts, sorted(set(counts), reverse=True))
         self.assertEqual(counts[-1], 1)
 
@@ -208,6 +227,120 @@ class Shares(ZeroTest):
         self.assertIn("--zero", entries["0.weight"]["why"])
         self.assertIn([["tp", "dp"]], [entry["sharding"]
                                        for entry in entries.values()])
+
+
+class Reports(ZeroTest):
+    """Figures of the requirements' rows, as `zc inspect` tells them."""
+
+    def test_peak(self):
+        """A-07: what is there at the peak, class by class, is all of it."""
+        for options in ([], ["--mesh", "dp=2", "--zero", 2, "--clip-norm", 1],
+                        ["--precision", "bf16", "--accumulate", 2],
+                        ["--recompute", "layer"]):
+            artifact, _ = self.build("a", "gpt", *options)
+            memory = self.inspect(artifact, "memory")
+            self.assertEqual(sum(memory["at_peak"].values()), memory["peak"])
+            self.assertLess(memory["at_peak"]["unused"], 0.1 * memory["peak"])
+            for name, found in memory["at_peak"].items():
+                self.assertLessEqual(found, memory.get(name, found),
+                                     (options, name))
+
+    def test_server(self):
+        """B-07: a server sends to each of the N - 1 others what one of them
+        sends to it."""
+        for ranks in (2, 4):
+            artifact, _ = self.build("a", "gpt", "--mesh", f"dp={ranks}",
+                                     "--collective-algorithm",
+                                     "parameter-server")
+            comm = self.inspect(artifact, "comm")
+            busiest = comm["sent_bytes"]
+            self.assertEqual(comm["per_rank"], [busiest] +
+                             (ranks - 1) * [busiest / (ranks - 1)])
+
+    def test_hybrid(self):
+        """C-33: W ranks in groups of G hold 1/G of the state, and send (W-G)/GW
+        of the parameters twice from group to group."""
+        ranks, group = 4, 2
+        artifact, data = self.build("a", "gpt", "--mesh", f"dp={ranks}",
+                                    "--zero", 3, "--zero-group", group,
+                                    "--clip-norm", 1)
+        memory, comm = (self.inspect(artifact, section)
+                        for section in ("memory", "comm"))
+        size = comm["parameter_bytes"]
+        self.assertEqual(comm["by_axis"]["dp_outer"]["bytes"],
+                         2 * size * (ranks - group) / (group * ranks))
+        # A scalar's ring leaves some ranks a turn less.
+        for sent in comm["per_rank"]:
+            self.assertAlmostEqual(sent, comm["sent_bytes"], delta=16)
+        state = sum(memory[name] for name in
+                    ("parameters", "gradients", "optimizer"))
+        self.assertAlmostEqual(state, 4 * size / group, delta=0.02 * state)
+        self.assertEqual({line["sent_bytes"] for line in
+                          self.train(artifact, data, ranks)},
+                         {comm["sent_bytes"]})
+
+
+class InPlace(ZeroTest):
+    """Weights in a unit are read where they are."""
+
+    def linears(self, count, width):
+        """`count` Linear layers, weights transposed as PyTorch has them."""
+        value = helper.make_tensor_value_info
+        weights, nodes, name = [], [], "x"
+        for i in range(count):
+            for part, dims in (("weight", [width, width]), ("bias", [width])):
+                weights.append(helper.make_tensor(
+                    f"layers.{i}.{part}", TensorProto.FLOAT, dims,
+                    np.full(dims, 0.01, np.float32).tobytes(), raw=True))
+            nodes.append(helper.make_node(
+                "Gemm", [name, f"layers.{i}.weight", f"layers.{i}.bias"],
+                [f"y{i}"], f"layers.{i}", transB=1))
+            name = f"y{i}"
+        graph = helper.make_graph(
+            nodes, "g", [value("x", TensorProto.FLOAT, [8, width])],
+            [value(name, TensorProto.FLOAT, [8, width])], weights)
+        model = self.folder / f"linears-{width}.onnx"
+        onnx.save(helper.make_model(
+            graph, opset_imports=[helper.make_opsetid("", 20)],
+            ir_version=10), model)
+        return model
+
+    def memory(self, model, *options):
+        artifact = self.folder / "a.zca"
+        self.zc("compile", model, "-o", artifact, "--loss", "mse", "--mesh",
+                "dp=4", "--cpu-threads", 1, *options)
+        return self.inspect(artifact, "memory")
+
+    def test_formula(self):
+        """No copy of a weight is kept from the forward to the backward: what is
+        planned are the formula's bytes and what is on its way."""
+        count, width = 16, 512
+        model = self.linears(count, width)
+        layer = 4 * (width * width + width)
+        size = count * layer
+        base = self.memory(model)
+        for zero in (1, 2, 3):
+            found = self.memory(model, "--zero", zero)
+            with self.subTest(zero=zero):
+                # Gradients of a layer, and of the next, become a unit's.
+                self.assertLessEqual(found["activations"],
+                                     base["activations"] + 2 * layer)
+                self.assertEqual(found["optimizer"], 2 * size / 4)
+                self.assertEqual(found["parameters"],
+                                 size / (4 if zero == 3 else 1))
+        # Clipping keeps all gradients.
+        found = self.memory(model, "--zero", 2, "--clip-norm", 1)
+        state = found["parameters"] + found["gradients"] + found["optimizer"]
+        self.assertEqual(state, size * (1 + 1 / 4 + 2 / 4))
+        self.assertLessEqual(found["peak"] - state, layer +
+                             found["communication"] + found["workspace"])
+
+    def test_misaligned(self):
+        """What begins in the middle of a vector register is copied, and as few
+        as may be are: lengths that keep others aligned come first."""
+        memory = [self.memory(self.linears(16, width), "--zero", 1)
+                  for width in (512, 500)]
+        self.assertLess(memory[1]["activations"], 2 * memory[0]["activations"])
 
 
 if __name__ == "__main__":

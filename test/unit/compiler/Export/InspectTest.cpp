@@ -93,6 +93,23 @@ TEST(InspectTest, Memory) {
   EXPECT_EQ(report.peakProgram, 0);
 }
 
+// Tests that what is there at the peak adds up to it, and each byte counts in
+// the class of its newest value.
+TEST(InspectTest, Peak) {
+  plan::Manifest manifest = makeManifest();
+  MemoryReport report = measureMemory(manifest);
+  EXPECT_EQ(report.atPeak[plan::PARAMETERS], 440u);
+  EXPECT_EQ(report.atPeak[plan::OPTIMIZER_STATE], 800u);
+  EXPECT_EQ(report.atPeak[plan::ACTIVATIONS], 300u + 12);
+  EXPECT_EQ(report.atPeak[plan::GRADIENTS], 0u);
+  EXPECT_EQ(report.unusedAtPeak, 4096u + 1024 - 1552);
+  EXPECT_EQ(report.optimizerBytesPerParameter, 8);
+  addBuffer(*manifest.mutable_programs(0), plan::GRADIENTS, {0, 40, 1, 3});
+  report = measureMemory(manifest);
+  EXPECT_EQ(report.atPeak[plan::ACTIVATIONS], 260u + 12);
+  EXPECT_EQ(report.atPeak[plan::GRADIENTS], 40u);
+}
+
 TEST(InspectTest, Ops) {
   OpsReport report = countOps(makeManifest());
   EXPECT_EQ(report.byKind.at("kernel"), 4u);
@@ -113,6 +130,11 @@ TEST(InspectTest, Json) {
                           "communication", "workspace", "peak"})
     EXPECT_TRUE(memory[key].is_number_unsigned()) << key;
   EXPECT_EQ(memory["peak"], 5120);
+  uint64_t together = 0;
+  for (const auto &[key, bytes] : memory["at_peak"].items())
+    together += bytes.get<uint64_t>();
+  EXPECT_EQ(together, 5120u);
+  EXPECT_EQ(memory["optimizer_bytes_per_parameter"], 8);
   EXPECT_EQ(memory["programs"]["eval"]["peak"], 4608);
   EXPECT_EQ(json["ops"]["by_kind"]["kernel"], 4);
   EXPECT_EQ(json["ops"]["kernels"], 2);
