@@ -30,10 +30,11 @@ static FailureOr<std::string> emitObject(ModuleOp module,
     reportError(error);
     return failure();
   }
-  // Code generation changes the kernels, and there may be several targets.
-  auto kernels = module.lookupSymbol<ModuleOp>(kKernelModule);
-  OwningOpRef<ModuleOp> copy(kernels.clone());
-  auto bytes = emitSharedObject(*copy, target, llvmText);
+  auto kernels = llvm::to_vector(
+      llvm::make_filter_range(module.getOps<ModuleOp>(), [](ModuleOp nested) {
+        return nested.getName().value_or("").starts_with(kKernelModule);
+      }));
+  auto bytes = emitSharedObject(kernels, target, llvmText);
   if (succeeded(bytes))
     code = {target.name, target.features, *bytes, "so"};
   return bytes;
@@ -156,11 +157,20 @@ static LogicalResult addCode(ModuleOp module, const CompileOptions &options,
   return success();
 }
 
+static LogicalResult addCodeTimed(ModuleOp module,
+                                  const CompileOptions &options,
+                                  std::vector<CodeInput> &code,
+                                  PassTimes &times) {
+  ScopedTime time(times, "machine code");
+  return addCode(module, options, code);
+}
+
 int zc::writeArtifact(ModuleOp module, const CompileOptions &options,
-                      Summary &summary) {
+                      Summary &summary, PassTimes &times) {
   ExportInput input = makeExportInput(module, options, summary);
-  if (failed(addCode(module, options, input.code)))
+  if (failed(addCodeTimed(module, options, input.code, times)))
     return 1;
+  ScopedTime time(times, "write the artifact");
   AbsentData absent =
       options.init.empty() ? AbsentData::Refused : AbsentData::Allowed;
   if (Status status = addStoredModel(options.model, absent, input);

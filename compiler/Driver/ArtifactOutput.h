@@ -3,6 +3,7 @@
 #define ZC_COMPILER_DRIVER_ARTIFACTOUTPUT_H
 
 #include "compiler/Driver/Options.h"
+#include "compiler/Driver/PassTimes.h"
 #include "compiler/Driver/Summary.h"
 #include "mlir/IR/BuiltinOps.h"
 
@@ -13,7 +14,7 @@ int emitMachineCode(mlir::ModuleOp module, const CompileOptions &options);
 
 /// Writes the artifact and completes `summary`; returns the exit code.
 int writeArtifact(mlir::ModuleOp module, const CompileOptions &options,
-                  Summary &summary);
+                  Summary &summary, PassTimes &times);
 
 } // namespace zc
 

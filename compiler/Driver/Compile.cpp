@@ -80,10 +80,13 @@ static int runPhases(Phases &phases, const CompileOptions &options) {
     return 1;
   if (options.emit == Emit::Llvm || options.emit == Emit::Ptx)
     return emitMachineCode(phases.getModule(), options);
-  if (int code = writeArtifact(phases.getModule(), options, summary))
+  if (int code = writeArtifact(phases.getModule(), options, summary,
+                               phases.getTimes()))
     return code;
   std::chrono::duration<double> seconds =
       std::chrono::steady_clock::now() - started;
+  if (options.verbose)
+    phases.getTimes().print(llvm::errs(), seconds.count());
   if (!options.quiet)
     printSummary(summary, options, seconds.count());
   return 0;

@@ -393,7 +393,9 @@ static void addOutputOptions(CLI::App &command, Arguments &arguments) {
       .add_option("--dump-ir", options.dumpIr,
                   "folder for numbered IR files, one a pass")
       ->type_name("DIR");
-  command.add_flag("-v,--verbose", options.verbose, "print every pass's time");
+  command.add_flag(
+      "-v,--verbose", options.verbose,
+      "print what every pass takes, and in the end the longest first");
 }
 
 static Emit parseEmit(const std::string &text) {

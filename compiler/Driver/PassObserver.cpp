@@ -41,6 +41,7 @@ void PassObserver::runAfterPass(Pass *pass, Operation *op) {
     return;
   std::chrono::duration<double> seconds =
       std::chrono::steady_clock::now() - started[pass];
+  times.add(pass->getArgument(), seconds.count());
   if (verbose)
     llvm::errs() << llvm::formatv("zc: {0,8:F3} s  {1}\n", seconds.count(),
                                   pass->getArgument());

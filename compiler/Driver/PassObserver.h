@@ -2,6 +2,7 @@
 #ifndef ZC_COMPILER_DRIVER_PASSOBSERVER_H
 #define ZC_COMPILER_DRIVER_PASSOBSERVER_H
 
+#include "compiler/Driver/PassTimes.h"
 #include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Pass/PassManager.h"
 
@@ -16,8 +17,10 @@ namespace zc {
 /// on the whole module, and prints name and time of every pass when `verbose`.
 class PassObserver : public mlir::PassInstrumentation {
 public:
-  PassObserver(std::string folder, bool verbose, unsigned &dumped)
-      : folder(std::move(folder)), verbose(verbose), dumped(dumped) {}
+  PassObserver(std::string folder, bool verbose, unsigned &dumped,
+               PassTimes &times)
+      : folder(std::move(folder)), verbose(verbose), dumped(dumped),
+        times(times) {}
 
   void runBeforePass(mlir::Pass *pass, mlir::Operation *op) override;
   void runAfterPass(mlir::Pass *pass, mlir::Operation *op) override;
@@ -26,6 +29,7 @@ private:
   std::string folder;
   bool verbose;
   unsigned &dumped;
+  PassTimes &times;
   std::mutex mutex;
   std::map<mlir::Pass *, std::chrono::steady_clock::time_point> started;
 };

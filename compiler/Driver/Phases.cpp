@@ -66,10 +66,12 @@ LogicalResult Phases::run(const char *phase,
   PassManager manager(context, ModuleOp::getOperationName());
   // checkInternally verifies once a phase and says whose fault it is.
   manager.enableVerifier(false);
-  manager.addInstrumentation(
-      std::make_unique<PassObserver>(options.dumpIr, options.verbose, dumped));
+  manager.addInstrumentation(std::make_unique<PassObserver>(
+      options.dumpIr, options.verbose, dumped, times));
   build(manager);
-  return checkInternally(phase, succeeded(manager.run(*module)), errors);
+  bool succeeded = mlir::succeeded(manager.run(*module));
+  ScopedTime time(times, "verify");
+  return checkInternally(phase, succeeded, errors);
 }
 
 // --- The phases
@@ -137,6 +139,7 @@ LogicalResult Phases::importModel() {
   reading.isSupported = [](StringRef domain, StringRef op, int64_t version) {
     return LoweringRegistry::get().isSupported(domain, op, version);
   };
+  ScopedTime time(times, "import");
   auto imported = zc::importModel(context, reading);
   if (failed(imported))
     return checkInternally("import", false, errors);

@@ -4,6 +4,7 @@
 
 #include "compiler/Driver/Diagnostics.h"
 #include "compiler/Driver/Options.h"
+#include "compiler/Driver/PassTimes.h"
 #include "dialects/Onnx/OnnxDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -30,6 +31,8 @@ public:
 
   mlir::ModuleOp getModule() { return *module; }
 
+  PassTimes &getTimes() { return times; }
+
 private:
   mlir::LogicalResult
   run(const char *phase,
@@ -46,6 +49,7 @@ private:
   DiagnosticPrinter printer;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   unsigned dumped = 0; // files of --dump-ir
+  PassTimes times;
 };
 
 } // namespace zc

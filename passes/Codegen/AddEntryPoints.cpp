@@ -1,5 +1,6 @@
 //===- AddEntryPoints.cpp - one signature for all kernels -----------------===//
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "passes/Codegen/EqualKernels.h"
 #include "passes/Codegen/Passes.h"
 
 using namespace mlir;
@@ -14,19 +15,17 @@ struct AddEntryPoints : public impl::AddEntryPointsPassBase<AddEntryPoints> {
   void runOnOperation() override {
     SmallVector<LLVM::LLVMFuncOp> functions;
     for (auto function : getOperation().getOps<LLVM::LLVMFuncOp>())
-      if (function->hasAttr("zc.buffers"))
+      if (function->hasAttr(kBuffersAttr))
         functions.push_back(function);
     for (LLVM::LLVMFuncOp function : functions)
-      addEntryPoint(function);
+      addEntryPoints(function);
   }
 
 private:
   /// A constant beside the entry point, by which the runtime checks its calls:
   /// the grid, the number of buffers and the bytes of each.
-  void addSignature(LLVM::LLVMFuncOp function, const std::string &name) {
-    auto signature =
-        cast<DenseI64ArrayAttr>(function->removeAttr("zc.signature"))
-            .asArrayRef();
+  void addSignature(LLVM::LLVMFuncOp function, const std::string &name,
+                    ArrayRef<int64_t> signature) {
     SmallVector<int64_t> numbers(signature);
     numbers.insert(numbers.begin() + 1, signature.size() - 1);
     OpBuilder builder(function);
@@ -40,16 +39,30 @@ private:
                            name + ".signature", value);
   }
 
-  void addEntryPoint(LLVM::LLVMFuncOp function) {
+  /// One for each kernel that the function computes.
+  void addEntryPoints(LLVM::LLVMFuncOp function) {
     std::string name = function.getName().str();
-    addSignature(function, name);
     function.setName(name + ".blocks");
     function.setLinkage(LLVM::Linkage::Internal);
     // Inlined, the arguments would lose what noalias says of them.
     function.setNoInline(true);
-    auto order = cast<DenseI32ArrayAttr>(function->removeAttr("zc.buffers"))
-                     .asArrayRef();
+    NamedAttrList own;
+    own.set("name", StringAttr::get(&getContext(), name));
+    for (StringRef key : {kBuffersAttr, kSignatureAttr, kShiftsAttr})
+      if (Attribute value = function->removeAttr(key))
+        own.set(key, value);
+    addEntryPoint(function, own.getDictionary(&getContext()));
+    if (auto aliases =
+            cast_or_null<ArrayAttr>(function->removeAttr(kAliasesAttr)))
+      for (auto alias : aliases.getAsRange<DictionaryAttr>())
+        addEntryPoint(function, alias);
+  }
 
+  void addEntryPoint(LLVM::LLVMFuncOp function, DictionaryAttr kernel) {
+    std::string name = kernel.getAs<StringAttr>("name").str();
+    addSignature(function, name,
+                 kernel.getAs<DenseI64ArrayAttr>(kSignatureAttr));
+    auto shifts = kernel.getAs<DenseI64ArrayAttr>(kShiftsAttr);
     OpBuilder builder(function);
     Location loc = function.getLoc();
     Type pointer = LLVM::LLVMPointerType::get(&getContext());
@@ -59,11 +72,19 @@ private:
     auto entry = LLVM::LLVMFuncOp::create(builder, loc, name, type);
     builder.setInsertionPointToStart(entry.addEntryBlock(builder));
     SmallVector<Value> arguments;
-    for (int32_t buffer : order) {
+    auto order = kernel.getAs<DenseI32ArrayAttr>(kBuffersAttr).asArrayRef();
+    for (auto [number, buffer] : llvm::enumerate(order)) {
       Value slot = LLVM::GEPOp::create(builder, loc, pointer, pointer,
                                        entry.getArgument(0),
                                        ArrayRef<LLVM::GEPArg>{buffer});
-      arguments.push_back(LLVM::LoadOp::create(builder, loc, pointer, slot));
+      Value begin = LLVM::LoadOp::create(builder, loc, pointer, slot);
+      if (shifts && shifts[number] > 0) {
+        Value bytes = LLVM::ConstantOp::create(
+            builder, loc, index, builder.getI64IntegerAttr(shifts[number]));
+        begin = LLVM::GEPOp::create(builder, loc, pointer, builder.getI8Type(),
+                                    begin, ArrayRef<LLVM::GEPArg>{bytes});
+      }
+      arguments.push_back(begin);
     }
     arguments.push_back(entry.getArgument(1));
     arguments.push_back(entry.getArgument(2));

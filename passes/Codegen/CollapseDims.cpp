@@ -19,8 +19,9 @@ namespace {
 
 class Collapser {
 public:
-  explicit Collapser(Block &body)
-      : body(body), shape(shapeOfValue(body.getTerminator()->getOperand(0))) {}
+  Collapser(Block &body, bool anyLength)
+      : body(body), anyLength(anyLength),
+        shape(shapeOfValue(body.getTerminator()->getOperand(0))) {}
 
   void run() {
     if (shape.size() < 2 || !isUnderstood())
@@ -28,7 +29,8 @@ public:
     findGroups();
     if (groups.size() == shape.size())
       return;
-    if (groups.size() == 1 && !splitsWell(collapsedShape()[0]))
+    bool isCut = anyLength && body.getOps<ReduceOp>().empty();
+    if (groups.size() == 1 && !isCut && !splitsWell(collapsedShape()[0]))
       separateOutermost();
     if (argumentsAgree())
       apply();
@@ -186,6 +188,7 @@ private:
   }
 
   Block &body;
+  bool anyLength;
   SmallVector<int64_t> shape;
   SmallVector<SmallVector<int64_t>> groups;
   DenseMap<Value, SmallVector<int64_t>> argumentDims;
@@ -194,9 +197,9 @@ private:
 
 } // namespace
 
-void collapseDims(Block &body) {
+void collapseDims(Block &body, bool anyLength) {
   if (!body.getTerminator()->getOperands().empty())
-    Collapser(body).run();
+    Collapser(body, anyLength).run();
 }
 
 } // namespace zc

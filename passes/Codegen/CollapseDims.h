@@ -11,7 +11,8 @@ namespace zc {
 /// in a row. Changes the types of arguments and ops in place; buffers are
 /// contiguous, so only their shapes change. Bodies other than elementwise ops,
 /// splat constants, broadcasts of arguments and sums of rows are left alone.
-void collapseDims(mlir::Block &body);
+/// With `anyLength` a single dim need not have divisors that make good blocks.
+void collapseDims(mlir::Block &body, bool anyLength);
 
 } // namespace zc
 

@@ -1,6 +1,7 @@
 //===- EmitObject.cpp - kernels to a shared object ------------------------===//
 #include "passes/Codegen/EmitObject.h"
 
+#include "mlir/IR/Threading.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
@@ -71,8 +72,6 @@ bool resolveCpuArch(llvm::StringRef name, CpuArch &target, std::string &error) {
 
 static std::unique_ptr<llvm::TargetMachine>
 makeTargetMachine(const CpuArch &target, std::string &error) {
-  llvm::InitializeNativeTarget();
-  llvm::InitializeNativeTargetAsmPrinter();
   llvm::Triple triple("x86_64-unknown-linux-gnu");
   const llvm::Target *backend =
       llvm::TargetRegistry::lookupTarget(triple, error);
@@ -116,19 +115,25 @@ static std::string findLinker() {
   return "";
 }
 
-static bool linkObject(llvm::ArrayRef<char> object, std::string &shared,
-                       std::string &error) {
-  TemporaryFile input("o"), output("so");
+static bool linkObjects(MutableArrayRef<SmallVector<char>> objects,
+                        std::string &shared, std::string &error) {
+  TemporaryFile output("so");
   std::string linker = findLinker();
   if (linker.empty()) {
     error = "found no linker; install lld (tools/setup does)";
     return false;
   }
-  if (!input.write(object, error) || !output.read(shared, error))
-    return false; // there is no place for either
-  llvm::StringRef arguments[] = {linker,        "-shared", "-z",
-                                 "noexecstack", "-o",      output.path(),
-                                 input.path()};
+  if (!output.read(shared, error))
+    return false; // there is no place for it
+  SmallVector<llvm::StringRef> arguments = {
+      linker, "-shared", "-z", "noexecstack", "-o", output.path()};
+  std::vector<std::unique_ptr<TemporaryFile>> inputs;
+  for (SmallVector<char> &object : objects) {
+    inputs.push_back(std::make_unique<TemporaryFile>("o"));
+    if (!inputs.back()->write(object, error))
+      return false;
+    arguments.push_back(inputs.back()->path());
+  }
   if (llvm::sys::ExecuteAndWait(linker, arguments, std::nullopt, {}, 0, 0,
                                 &error) != 0) {
     error = "the linker " + linker + " failed " + error;
@@ -137,32 +142,53 @@ static bool linkObject(llvm::ArrayRef<char> object, std::string &shared,
   return output.read(shared, error);
 }
 
-FailureOr<std::string> emitSharedObject(ModuleOp kernels, const CpuArch &target,
-                                        std::string *llvmText) {
-  registerBuiltinDialectTranslation(*kernels->getContext());
-  registerLLVMDialectTranslation(*kernels->getContext());
+static LogicalResult emitModule(ModuleOp kernels, const CpuArch &target,
+                                SmallVector<char> &object, std::string *text) {
   std::string error;
   auto machine = makeTargetMachine(target, error);
   if (!machine)
     return kernels.emitError("cannot compile for ")
            << target.name << ": " << error;
+  // The translation changes what it reads, and there may be several targets.
+  OwningOpRef<ModuleOp> copy(kernels.clone());
   llvm::LLVMContext context;
-  auto module = translateModuleToLLVMIR(kernels, context, "kernels");
+  auto module = translateModuleToLLVMIR(*copy, context, "kernels");
   if (!module)
     return kernels.emitError("cannot translate the kernels to LLVM IR");
   module->setDataLayout(machine->createDataLayout());
   module->setTargetTriple(machine->getTargetTriple());
   optimizeModule(*module, *machine, getTuning());
-  if (llvmText) {
-    llvm::raw_string_ostream stream(*llvmText);
+  if (text) {
+    llvm::raw_string_ostream stream(*text);
     module->print(stream, nullptr);
   }
-  SmallVector<char> object;
-  std::string shared;
   if (!emitCode(*module, *machine, llvm::CodeGenFileType::ObjectFile, object))
     return kernels.emitError("the back end cannot write object files");
-  if (!linkObject(object, shared, error))
-    return kernels.emitError("cannot link the kernels: ") << error;
+  return success();
+}
+
+FailureOr<std::string> emitSharedObject(ArrayRef<ModuleOp> kernels,
+                                        const CpuArch &target,
+                                        std::string *llvmText) {
+  ModuleOp first = kernels.front();
+  MLIRContext *context = first.getContext();
+  registerBuiltinDialectTranslation(*context);
+  registerLLVMDialectTranslation(*context);
+  llvm::InitializeNativeTarget();
+  llvm::InitializeNativeTargetAsmPrinter();
+  std::vector<SmallVector<char>> objects(kernels.size());
+  std::vector<std::string> texts(llvmText ? kernels.size() : 0);
+  auto emit = [&](size_t i) {
+    return emitModule(kernels[i], target, objects[i],
+                      llvmText ? &texts[i] : nullptr);
+  };
+  if (failed(failableParallelForEachN(context, 0, kernels.size(), emit)))
+    return failure();
+  for (const std::string &text : texts)
+    *llvmText += text;
+  std::string shared, error;
+  if (!linkObjects(objects, shared, error))
+    return first.emitError("cannot link the kernels: ") << error;
   return shared;
 }
 

@@ -23,13 +23,13 @@ struct CpuArch {
 /// name returns false and explains in `error`.
 bool resolveCpuArch(llvm::StringRef name, CpuArch &target, std::string &error);
 
-/// Compiles the nested module @zc.kernels (in the LLVM dialect) for `target` at
-/// -O3 and links it into a shared object, whose bytes are returned. It needs
-/// nothing but libc and libm. With `llvmText` also returns the optimised LLVM
-/// IR. Reports failures as diagnostics on the module.
-mlir::FailureOr<std::string> emitSharedObject(mlir::ModuleOp kernels,
-                                              const CpuArch &target,
-                                              std::string *llvmText = nullptr);
+/// Compiles the modules of kernels (in the LLVM dialect), of one context, for
+/// `target` at -O3, side by side, and links them into a shared object, whose
+/// bytes are returned. It needs nothing but libc and libm. With `llvmText` also
+/// returns the optimised LLVM IR. Reports failures as diagnostics.
+mlir::FailureOr<std::string>
+emitSharedObject(llvm::ArrayRef<mlir::ModuleOp> kernels,
+                 const CpuArch &target, std::string *llvmText = nullptr);
 
 } // namespace zc
 

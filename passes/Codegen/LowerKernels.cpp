@@ -11,6 +11,7 @@
 #include "passes/Codegen/CollapseDims.h"
 #include "passes/Codegen/Cuda/KernelParts.h"
 #include "passes/Codegen/Cuda/ThreadPlan.h"
+#include "passes/Codegen/EqualKernels.h"
 #include "passes/Codegen/KernelBody.h"
 #include "passes/Codegen/KernelSplit.h"
 #include "passes/Codegen/Passes.h"
@@ -32,9 +33,11 @@ MemRefType bufferType(Type tensor) {
 /// Builds the function of one kernel.
 class KernelFunction {
 public:
-  KernelFunction(sched::KernelOp kernel, KernelSplit split)
+  /// With `anyLength` the code does not say how many blocks there are.
+  KernelFunction(sched::KernelOp kernel, KernelSplit split,
+                 bool anyLength = false)
       : kernel(kernel), body(kernel.getBody().front()), split(std::move(split)),
-        builder(kernel.getContext()) {}
+        anyLength(anyLength), builder(kernel.getContext()) {}
 
   int64_t grid() const { return split.grid(); }
 
@@ -81,7 +84,7 @@ private:
     SmallVector<Type> types;
     SmallVector<int32_t> order;
     for (auto [index, input] : llvm::enumerate(kernel.getInputs())) {
-      types.push_back(bufferType(input.getType()));
+      types.push_back(argumentType(input));
       order.push_back(index);
     }
     unsigned inputs = types.size();
@@ -90,7 +93,7 @@ private:
       outputArgument.push_back(shared >= 0 ? shared : types.size());
       if (shared >= 0)
         continue;
-      types.push_back(bufferType(output.getType()));
+      types.push_back(argumentType(output));
       order.push_back(inputs + index);
     }
     unsigned buffers = types.size();
@@ -101,10 +104,18 @@ private:
     for (unsigned i = 0; i < buffers; ++i)
       function.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(),
                           builder.getUnitAttr());
-    function->setAttr("zc.buffers", builder.getDenseI32ArrayAttr(order));
-    function->setAttr("zc.signature",
+    function->setAttr(kBuffersAttr, builder.getDenseI32ArrayAttr(order));
+    function->setAttr(kSignatureAttr,
                       builder.getDenseI64ArrayAttr(signature()));
     return function;
+  }
+
+  /// The buffer of a value; of any length, what one block has of it.
+  MemRefType argumentType(Value value) {
+    if (!anyLength)
+      return bufferType(value.getType());
+    return MemRefType::get(split.localShape(value),
+                           getElementTypeOrSelf(value.getType()));
   }
 
   /// What a caller must agree with: the grid, and the bytes of every buffer,
@@ -194,31 +205,68 @@ private:
   sched::KernelOp kernel;
   Block &body;
   KernelSplit split;
+  bool anyLength;
   OpBuilder builder;
   SmallVector<unsigned> outputArgument;
 };
 
 struct LowerKernels : public impl::LowerKernelsPassBase<LowerKernels> {
   void runOnOperation() override {
-    OpBuilder builder = OpBuilder::atBlockEnd(getOperation().getBody());
-    auto module = ModuleOp::create(builder, getOperation().getLoc(),
-                                   StringRef(kKernelModule));
     bool inTeams = getTarget(getOperation()).runsThreadBlocks();
-    for (auto kernel : getOperation().getOps<sched::KernelOp>())
+    functions = FunctionTable();
+    ModuleOp module = addModule(0);
+    for (auto kernel : getOperation().getOps<sched::KernelOp>()) {
       kernel.setGrid(inTeams ? buildForTeams(kernel, module)
                              : buildForCpu(kernel, module));
+      // What follows works on modules side by side.
+      if (int64_t number = functions.size() / kFunctionsPerModule;
+          number == numModules)
+        module = addModule(number);
+    }
   }
 
 private:
+  /// Code that one thread lowers and compiles, of a network of many kernels.
+  static constexpr int64_t kFunctionsPerModule = 64;
+
+  ModuleOp addModule(int64_t number) {
+    numModules = number + 1;
+    OpBuilder builder = OpBuilder::atBlockEnd(getOperation().getBody());
+    return ModuleOp::create(builder, getOperation().getLoc(),
+                            number == 0
+                                ? std::string(kKernelModule)
+                                : (kKernelModule + "." + Twine(number)).str());
+  }
+
   // Both return the grid of the kernel's launches. They build from a copy,
   // since launches go by the kernel's own types.
 
   int64_t buildForCpu(sched::KernelOp kernel, ModuleOp module) {
     OwningOpRef<sched::KernelOp> copy = kernel.clone();
-    collapseDims(copy->getBody().front());
-    KernelFunction function(*copy, chooseSplit(copy->getBody().front()));
-    function.build(module, /*inLoop=*/false);
-    return function.grid();
+    Block &body = copy->getBody().front();
+    SmallVector<int64_t> shifts = takeOffsets(body, kernel.getShared());
+    collapseDims(body, /*anyLength=*/true);
+    bool flat = isFlat(body);
+    // LLVM makes vectors of the loop over blocks of one element.
+    KernelSplit split =
+        flat ? chooseSplit(body, [](int64_t, bool) { return int64_t(1); })
+             : chooseSplit(body);
+    KernelFunction builder(*copy, std::move(split), flat);
+    func::FuncOp function = builder.build(module, /*inLoop=*/false);
+    if (llvm::any_of(shifts, [](int64_t bytes) { return bytes > 0; }))
+      addShifts(function, shifts);
+    functions.add(function);
+    return builder.grid();
+  }
+
+  /// Of outputs there are none.
+  static void addShifts(func::FuncOp function, ArrayRef<int64_t> ofInputs) {
+    auto order = function->getAttrOfType<DenseI32ArrayAttr>(kBuffersAttr);
+    SmallVector<int64_t> shifts;
+    for (int32_t buffer : order.asArrayRef())
+      shifts.push_back(size_t(buffer) < ofInputs.size() ? ofInputs[buffer] : 0);
+    function->setAttr(kShiftsAttr,
+                      DenseI64ArrayAttr::get(function.getContext(), shifts));
   }
 
   int64_t buildForTeams(sched::KernelOp kernel, ModuleOp module) {
@@ -243,7 +291,7 @@ private:
 
   static func::FuncOp buildForThreads(sched::KernelOp kernel, ModuleOp module) {
     Block &body = kernel.getBody().front();
-    collapseDims(body);
+    collapseDims(body, /*anyLength=*/false);
     KernelFunction perThread(kernel, cuda::chooseThreadSplit(body));
     func::FuncOp function = perThread.build(module, /*inLoop=*/true);
     bool alone = cuda::isWorkOfOneThread(function);
@@ -255,6 +303,9 @@ private:
     cuda::setThreads(function, alone);
     return function;
   }
+
+  FunctionTable functions; // for the CPU
+  int64_t numModules = 0;
 };
 
 } // namespace

@@ -14,7 +14,8 @@ namespace zc {
 #define GEN_PASS_REGISTRATION
 #include "passes/Codegen/Passes.h.inc"
 
-/// Name of the nested module that the kernels' functions live in.
+/// Name of the nested module that the kernels' functions live in; of many, the
+/// first, and what the names of the others begin with.
 inline constexpr llvm::StringLiteral kKernelModule = "zc.kernels";
 
 /// sched.kernel to functions of the LLVM dialect in the nested module

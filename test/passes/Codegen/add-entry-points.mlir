@@ -16,3 +16,22 @@ llvm.func @k(%x: !llvm.ptr {llvm.noalias}, %y: !llvm.ptr {llvm.noalias}, %begin:
     attributes {zc.buffers = array<i32: 0, 2>, zc.signature = array<i64: 4, 24, 8, 96>} {
   llvm.return
 }
+
+// Tests that each kernel that a function computes has an entry point of its own,
+// which says where the buffers begin.
+// CHECK: @shared.signature(dense<[1, 2, 8, 8]>
+// CHECK: llvm.func @shared(
+// CHECK-NOT: [4]
+// CHECK: llvm.call @shared.blocks
+// CHECK: @later.signature(dense<[1, 2, 16, 8]>
+// CHECK: llvm.func @later(%[[OTHERS:.*]]: !llvm.ptr,
+// CHECK: %[[S:.*]] = llvm.getelementptr %[[OTHERS]][0]
+// CHECK: %[[P:.*]] = llvm.load %[[S]]
+// CHECK: %[[BYTES:.*]] = llvm.mlir.constant(4 : i64)
+// CHECK: %[[LATER:.*]] = llvm.getelementptr %[[P]][%[[BYTES]]]
+// CHECK: llvm.call @shared.blocks(%[[LATER]],
+llvm.func @shared(%x: !llvm.ptr {llvm.noalias}, %y: !llvm.ptr {llvm.noalias}, %begin: i64, %end: i64)
+    attributes {zc.buffers = array<i32: 0, 1>, zc.signature = array<i64: 1, 8, 8>,
+                zc.aliases = [{name = "later", zc.buffers = array<i32: 0, 1>, zc.shifts = array<i64: 4, 0>, zc.signature = array<i64: 1, 16, 8>}]} {
+  llvm.return
+}
