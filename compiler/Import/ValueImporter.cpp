@@ -66,10 +66,7 @@ bool GraphImporter::mayBeTrained(const proto::TensorProto &tensor) const {
   auto kind = metadata.kinds.find(tensor.name());
   if (kind != metadata.kinds.end())
     return kind->second == "PARAMETER";
-  int64_t elements = 1;
-  for (int64_t dim : tensor.dims())
-    elements *= dim;
-  return elements > 1;
+  return getNumElements(getDims(tensor)) > 1;
 }
 
 // --- IR
@@ -111,12 +108,14 @@ Value GraphImporter::emitStored(ImportedValue &value) {
   } else if (value.constant) {
     elements = makeElements(context, *value.constant);
   } else if (!isAbsent(tensor)) {
-    HostTensor whole(tensor.data_type(), getDims(tensor));
+    // Dims alone may say anything: memory is only taken for data that are
+    // there.
     if (auto bytes = readTensorBytes(file, tensor))
-      whole = HostTensor::fromBytes(whole.dataType, whole.dims, *bytes);
+      elements =
+          makeElements(context, HostTensor::fromBytes(tensor.data_type(),
+                                                      getDims(tensor), *bytes));
     else
       emitFailure(location) << llvm::toString(bytes.takeError());
-    elements = makeElements(context, whole);
   }
   auto op = onnx::InitializerOp::create(
       builder, location, convertType(context, value.type),

@@ -92,6 +92,14 @@ class Growth(Hostile):
             "m (float[2, 2] x) => (float[2, 2] y) { y = f.g0 (x) }\n" +
             functions + last), most=6 << 30)
 
+    def test_dims_without_data(self):
+        """An operator that ONNX does not have keeps its checker away."""
+        self.refuse(["has 12 bytes of data, but its type and dims say "
+                     "8589934592"], self.model(
+            "m (float[3] x) => (float[3] y)\n"
+            "<float[2147483648] b = {0.5, -1, 2}>\n"
+            "{ s = NoSuchOperator (x, b)\n y = Relu (s) }"))
+
     def test_constants_without_end(self):
         """24 tables of 16 million numbers and their squares, 6 GiB: those
         that have no room are left to run time, where Range is refused."""
@@ -159,20 +167,41 @@ class Temporary(ZcTest):
                    self.folder / "a.zca", *self.fixture.compile_options("sgd"),
                    env=absent)
 
-    def test_verify(self):
-        """A set fails, and says why; without memory too."""
+    def case(self, nodes):
+        """A folder as zc verify takes it."""
         folder = self.folder / "case" / "test_data_set_0"
         folder.mkdir(parents=True)
         model = parser.parse_model(
             '<ir_version: 8, opset_import: ["" : 18]>\n'
-            "m (float[2] x) => (float[2] y) { y = Relu (x) }")
+            "m (float[2] x) => (float[2] y) {" + nodes + "}")
         onnx.save(model, folder.parent / "model.onnx")
         for name, value in (("input_0", [1, -1]), ("output_0", [1, 0])):
             tensor = helper.make_tensor("x" if name == "input_0" else "y",
                                         TensorProto.FLOAT, [2], value)
             (folder / f"{name}.pb").write_bytes(tensor.SerializeToString())
-        self.zc("verify", folder.parent)
-        code, out, _ = self.run_zc("verify", folder.parent, env={
+        return folder.parent
+
+    def test_verify_without_memory(self):
+        """Eight constants of 128 MiB each, in 800 MiB."""
+        size = 1 << 24
+        nodes = ("z = Constant <value = float {0}> ()\n"
+                 f"n = Constant <value = float {{{size}}}> ()\n"
+                 "one = Constant <value = float {1}> ()\n"
+                 "r0 = Range (z, n, one)\n" +
+                 "".join(f"r{i} = Mul (r{i - 1}, one)\n"
+                         for i in range(1, 8)) +
+                 "t = ReduceMax <keepdims = 0> (r7)\n y = Add (x, t)")
+        limit = 800 << 20
+        code, out, err = self.run_zc(
+            "verify", self.case(nodes), preexec_fn=lambda: resource.setrlimit(
+                resource.RLIMIT_AS, (limit, limit)))
+        self.assertEqual(code, 1, err)
+        self.assertRegex(out, "fail .*out of memory")
+
+    def test_verify(self):
+        folder = self.case("y = Relu (x)")
+        self.zc("verify", folder)
+        code, out, _ = self.run_zc("verify", folder, env={
             **os.environ, "TMPDIR": str(self.folder / "absent")})
         self.assertEqual(code, 1)
         self.assertRegex(out, "fail .*absent.*TMPDIR.*No such file")
