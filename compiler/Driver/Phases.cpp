@@ -24,10 +24,10 @@
 #include "passes/Scheduling/Passes.h"
 #include "passes/Sharding/Passes.h"
 #include "passes/Target/Target.h"
+#include "runtime/Base/Cores.h"
 #include "runtime/Base/File.h"
 
 #include "mlir/IR/Verifier.h"
-#include "llvm/Support/Threading.h"
 
 using namespace mlir;
 using namespace zc;
@@ -37,8 +37,7 @@ int64_t zc::getPlannedThreads(const CompileOptions &options) {
     return 1;
   if (options.cpuThreads > 0)
     return options.cpuThreads;
-  int64_t cores = llvm::hardware_concurrency().compute_thread_count();
-  return std::max(int64_t(1), cores / options.getNumRanks());
+  return std::max(int64_t(1), usableCores() / options.getNumRanks());
 }
 
 Phases::Phases(MLIRContext *context, const CompileOptions &options)

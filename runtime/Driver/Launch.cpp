@@ -1,4 +1,6 @@
 #include "runtime/Driver/Launch.h"
+#include "runtime/Base/Cores.h"
+#include "runtime/Base/Hash.h"
 #include "runtime/Base/Log.h"
 #include "runtime/Base/Temporaries.h"
 #include "runtime/Comm/InProcess/InProcess.h"
@@ -7,7 +9,6 @@
 #include <algorithm>
 #include <condition_variable>
 #include <cstring>
-#include <sched.h>
 #include <thread>
 #include <unistd.h>
 
@@ -33,29 +34,47 @@ Rank::load(const std::string &path) const {
   return shared->artifact;
 }
 
-Result<Rank::Share> Rank::share() const {
-  // Ranks that a launcher has bound to cores of their own share with nobody.
-  struct Place {
-    char host[64];
-    cpu_set_t cores;
+namespace {
 
-    bool isOn(const Place &other) const {
-      return std::memcmp(host, other.host, sizeof(host)) == 0;
-    }
-  };
-  Place mine;
-  std::memset(&mine, 0, sizeof(mine));
-  ::gethostname(mine.host, sizeof(mine.host) - 1);
-  bool knowsCores =
-      ::sched_getaffinity(0, sizeof(mine.cores), &mine.cores) == 0;
+/// Where a rank runs, as all ranks tell one another.
+struct Place {
+  char host[64];
+  uint64_t mask;  // its processors
+  uint64_t group; // the control group that limits it
+
+  bool isOn(const Place &other) const {
+    return std::memcmp(host, other.host, sizeof(host)) == 0;
+  }
+};
+
+Place findPlace(const AllowedCores &allowed, const CpuQuota &quota) {
+  Place place;
+  std::memset(&place, 0, sizeof(place));
+  ::gethostname(place.host, sizeof(place.host) - 1);
+  place.mask = allowed.mask;
+  place.group = hashBytes(quota.group);
+  return place;
+}
+
+} // namespace
+
+Result<Rank::Share> Rank::share() const {
+  const AllowedCores allowed = findAllowedCores();
+  const CpuQuota quota = readCpuQuota();
+  const Place mine = findPlace(allowed, quota);
   std::vector<Place> all(size_t(world.size()));
   ZC_RETURN_IF_ERROR(world.all().allGather(&mine, all.data(), sizeof(Place)));
-  auto here = std::count_if(all.begin(), all.end(), [&](const Place &other) {
-    return std::memcmp(&other, &mine, sizeof(Place)) == 0;
-  });
-  Share share;
-  if (knowsCores)
-    share.cores = std::max(1, CPU_COUNT(&mine.cores) / int(here));
+  // Ranks that a launcher has bound to processors of their own, or put into
+  // groups of their own, share with nobody.
+  auto count = [&](auto isLike) {
+    return std::count_if(all.begin(), all.end(), [&](const Place &other) {
+      return other.isOn(mine) && isLike(other);
+    });
+  };
+  Share share{shareCores(
+      allowed, quota,
+      count([&](const Place &other) { return other.mask == mine.mask; }),
+      count([&](const Place &other) { return other.group == mine.group; }))};
   share.place =
       int(std::count_if(all.begin(), all.begin() + world.rank(),
                         [&](const Place &lower) { return lower.isOn(mine); }));

@@ -3,6 +3,7 @@
 #ifndef ZC_RUNTIME_DRIVER_LAUNCH_H
 #define ZC_RUNTIME_DRIVER_LAUNCH_H
 
+#include "runtime/Base/Cores.h"
 #include "runtime/Comm/World.h"
 #include "runtime/Plan/Artifact.h"
 
@@ -26,7 +27,7 @@ public:
 
   /// What this rank has of its host. Called by all ranks.
   struct Share {
-    int cores = 1; // the process's, divided among all ranks that may use them
+    CoreShare threads;
     int place = 0; // among the host's ranks
   };
   Result<Share> share() const;

@@ -78,7 +78,12 @@ Status Session::openDeviceAndExecutor(int threads, const Rank::Share &share,
                      theArtifact->path(), "' was compiled for at most ",
                      planned, "; compile it with --cpu-threads ", threads);
   DeviceOptions options;
-  options.threads = threads > 0 ? threads : std::min(planned, share.cores);
+  options.threads =
+      threads > 0 ? threads : std::min(planned, share.threads.count);
+  if (threads == 0 && share.threads.count < planned)
+    theThreadNote =
+        strCat("runs ", options.threads, " of the ", planned,
+               " threads that it was compiled for: ", share.threads.reason);
   options.place = share.place;
   ZC_ASSIGN_OR_RETURN(options.alike, keepsCopies(theArtifact->manifest()));
   options.tf32 = target.matmul_precision() == "tf32";

@@ -35,6 +35,9 @@ public:
   /// From where random numbers are drawn from now on.
   Status writeSeed(uint64_t seed);
 
+  /// Why the device has fewer threads than planned; empty: it has not.
+  const std::string &threadNote() const { return theThreadNote; }
+
   /// The scalar state of that name, or null.
   const plan::State *findScalar(const std::string &name) const;
 
@@ -50,6 +53,7 @@ private:
   std::shared_ptr<const Artifact> theArtifact;
   std::unique_ptr<Device> device;
   std::unique_ptr<Executor> theExecutor;
+  std::string theThreadNote;
 };
 
 } // namespace zc

@@ -322,6 +322,8 @@ void Trainer::startProgress() {
 Status Trainer::run() {
   indices.resize(feed->batch());
   startProgress();
+  if (!session->threadNote().empty())
+    progress->note(session->threadNote());
   sentBefore = session->executor().sentBytes();
   ZC_RETURN_IF_ERROR(agreeOnStep(measureLimits()));
   start = Clock::now();

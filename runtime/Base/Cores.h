@@ -1,0 +1,48 @@
+// How many threads of this process can really run at once: the processors that
+// it may use, and the share of their time that control groups leave it.
+#ifndef ZC_RUNTIME_BASE_CORES_H
+#define ZC_RUNTIME_BASE_CORES_H
+
+#include <cstdint>
+#include <string>
+
+namespace zc {
+
+/// The processors of the affinity mask.
+struct AllowedCores {
+  int count = 1;
+  uint64_t mask = 0; // a hash: equal for processes that may use the same ones
+};
+AllowedCores findAllowedCores();
+
+/// The least that any control group above this process allows.
+struct CpuQuota {
+  double cores = 0;  // processors' worth of time; 0: no limit
+  std::string group; // the folder of the group whose limit it is
+};
+/// Version 1 and version 2, and both at once; `root` is where /proc and /sys
+/// are looked for. What cannot be read limits nothing.
+CpuQuota readCpuQuota(const std::string &root = "");
+
+/// How many threads pay where so many processors may be used for so much time,
+/// at least 1. A thread more for a part of a processor pays from a quarter on:
+/// below that its barriers cost more than it computes.
+int threadsWorth(int allowed, double quota);
+
+/// That, of this process.
+int usableCores();
+
+/// The threads of one of several ranks.
+struct CoreShare {
+  int count = 1;
+  std::string reason; // why no more: "there are 2 processors to 4 ranks"
+};
+
+/// `ranksOnCores` ranks may use these processors, this one included, and
+/// `ranksInGroup` are in the control group that sets the limit.
+CoreShare shareCores(const AllowedCores &allowed, const CpuQuota &quota,
+                     int64_t ranksOnCores, int64_t ranksInGroup);
+
+} // namespace zc
+
+#endif // ZC_RUNTIME_BASE_CORES_H

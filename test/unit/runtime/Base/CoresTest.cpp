@@ -1,0 +1,160 @@
+#include "runtime/Base/Cores.h"
+#include "test/unit/runtime/TinyArtifact.h"
+
+#include <filesystem>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <thread>
+
+namespace zc {
+namespace {
+
+/// A root folder with files of /proc and /sys.
+class FakeRoot {
+public:
+  void write(const std::string &path, const std::string &text) {
+    std::filesystem::path file(folder.path(path));
+    std::filesystem::create_directories(file.parent_path());
+    std::ofstream(file) << text;
+  }
+  CpuQuota quota() const { return readCpuQuota(folder.path("")); }
+
+private:
+  test::TemporaryFolder folder;
+};
+
+constexpr const char *kSecondMount =
+    "25 20 0:22 / /proc rw - proc proc rw\n"
+    "31 23 0:28 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw\n";
+
+TEST(Cores, NoLimitWhereNothingIsMounted) {
+  EXPECT_EQ(FakeRoot().quota().cores, 0);
+}
+
+TEST(Cores, TheSecondVersionsLeastLimitOfAllGroupsAbove) {
+  FakeRoot root;
+  root.write("proc/self/mountinfo", kSecondMount);
+  root.write("proc/self/cgroup", "0::/pods/pod7/main\n");
+  root.write("sys/fs/cgroup/pods/cpu.max", "400000 100000\n");
+  root.write("sys/fs/cgroup/pods/pod7/cpu.max", "75000 50000\n");
+  root.write("sys/fs/cgroup/pods/pod7/main/cpu.max", "max 100000\n");
+  EXPECT_DOUBLE_EQ(root.quota().cores, 1.5);
+  EXPECT_EQ(root.quota().group, "/sys/fs/cgroup/pods/pod7");
+  root.write("sys/fs/cgroup/pods/pod7/main/cpu.max", "50000 100000\n");
+  EXPECT_DOUBLE_EQ(root.quota().cores, 0.5);
+  root.write("sys/fs/cgroup/cpu.max", "10000 100000\n"); // a container's own
+  EXPECT_DOUBLE_EQ(root.quota().cores, 0.1);
+}
+
+TEST(Cores, TheFirstVersion) {
+  FakeRoot root;
+  root.write("proc/self/mountinfo",
+             "32 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup "
+             "rw,cpu,cpuacct\n"
+             "33 31 0:30 / /sys/fs/cgroup/cpuset rw - cgroup cgroup "
+             "rw,cpuset\n");
+  root.write("proc/self/cgroup", "4:cpuset:/other\n3:cpu,cpuacct:/jobs/a\n");
+  const std::string group = "sys/fs/cgroup/cpu,cpuacct/jobs/a";
+  root.write(group + "/cpu.cfs_quota_us", "-1\n");
+  root.write(group + "/cpu.cfs_period_us", "100000\n");
+  EXPECT_EQ(root.quota().cores, 0);
+  root.write(group + "/cpu.cfs_quota_us", "250000\n");
+  EXPECT_DOUBLE_EQ(root.quota().cores, 2.5);
+}
+
+/// A container without a namespace of its own names its group as the host does,
+/// and mounts it alone.
+TEST(Cores, AMountOfAPartOfTheHierarchy) {
+  FakeRoot root;
+  root.write("proc/self/mountinfo",
+             "32 31 0:29 /docker/7f /sys/fs/my\\040groups/cpu ro - cgroup "
+             "cgroup rw,cpu\n");
+  root.write("proc/self/cgroup", "3:cpu:/docker/7f/inner\n");
+  const std::string mount = "sys/fs/my groups/cpu";
+  root.write(mount + "/cpu.cfs_quota_us", "200000\n");
+  root.write(mount + "/cpu.cfs_period_us", "100000\n");
+  EXPECT_DOUBLE_EQ(root.quota().cores, 2);
+  root.write(mount + "/inner/cpu.cfs_quota_us", "100000\n");
+  root.write(mount + "/inner/cpu.cfs_period_us", "100000\n");
+  EXPECT_DOUBLE_EQ(root.quota().cores, 1);
+}
+
+TEST(Cores, AGroupOutsideOfTheNamespace) {
+  FakeRoot root;
+  root.write("proc/self/mountinfo", kSecondMount);
+  root.write("proc/self/cgroup", "0::/../../elsewhere\n");
+  root.write("sys/fs/cgroup/cpu.max", "300000 100000\n");
+  EXPECT_DOUBLE_EQ(root.quota().cores, 3);
+}
+
+TEST(Cores, BothVersionsAtOnce) {
+  FakeRoot root;
+  root.write("proc/self/mountinfo",
+             "32 31 0:29 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n"
+             "41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n");
+  root.write("proc/self/cgroup", "1:cpu:/a\n0::/\n");
+  root.write("sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "150000\n");
+  root.write("sys/fs/cgroup/cpu/a/cpu.cfs_period_us", "100000\n");
+  EXPECT_DOUBLE_EQ(root.quota().cores, 1.5);
+}
+
+TEST(Cores, WhatIsNoNumberLimitsNothing) {
+  FakeRoot root;
+  root.write("proc/self/mountinfo",
+             std::string(kSecondMount) + "broken\n - \n");
+  root.write("proc/self/cgroup", "nonsense\n0::/a\n");
+  for (const char *text : {"", "max", "0 100000", "-5 100000", "5 0", "x y"}) {
+    root.write("sys/fs/cgroup/a/cpu.max", text);
+    EXPECT_EQ(root.quota().cores, 0) << text;
+  }
+}
+
+TEST(Cores, ThreadsWorthTheirBarriers) {
+  EXPECT_EQ(threadsWorth(8, 0), 8);    // no limit
+  EXPECT_EQ(threadsWorth(8, 100), 8);  // a limit beyond the mask
+  EXPECT_EQ(threadsWorth(8, 0.5), 1);  // half a processor
+  EXPECT_EQ(threadsWorth(8, 0.01), 1); // never none
+  EXPECT_EQ(threadsWorth(8, 1), 1);
+  EXPECT_EQ(threadsWorth(8, 1.1), 1);
+  EXPECT_EQ(threadsWorth(8, 1.5), 2);
+  EXPECT_EQ(threadsWorth(8, 3.9), 4);
+  EXPECT_EQ(threadsWorth(1, 1.5), 1); // the mask counts too
+  EXPECT_EQ(threadsWorth(0, 0), 1);
+}
+
+TEST(Cores, RanksShare) {
+  const AllowedCores eight{8, 1};
+  const CpuQuota none, three{3, "/pods/7"}, half{0.5, "/pods/7"};
+  EXPECT_EQ(shareCores(eight, none, 1, 1).count, 8);
+  EXPECT_EQ(shareCores(eight, none, 3, 3).count, 2);
+  EXPECT_EQ(shareCores(eight, none, 20, 20).count, 1);
+  EXPECT_EQ(shareCores(eight, three, 1, 1).count, 3);
+  EXPECT_EQ(shareCores(eight, three, 2, 2).count, 2); // 1.5 each
+  EXPECT_EQ(shareCores(eight, three, 2, 1).count, 3); // groups of their own
+  EXPECT_EQ(shareCores(eight, half, 2, 2).count, 1);
+  EXPECT_EQ(shareCores(eight, none, 3, 3).reason,
+            "there are 8 processors for 3 ranks");
+  EXPECT_EQ(shareCores({1, 1}, none, 1, 1).reason, "there is 1 processor");
+  EXPECT_EQ(shareCores(eight, half, 1, 1).reason,
+            "control group '/pods/7' allows the time of 0.5 processors");
+}
+
+/// In a thread of its own, whose mask ends with it.
+TEST(Cores, TheAffinityMaskCounts) {
+  std::thread([] {
+    AllowedCores before = findAllowedCores();
+    EXPECT_GE(before.count, 1);
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(::sched_getcpu(), &one);
+    ASSERT_EQ(::sched_setaffinity(0, sizeof(one), &one), 0);
+    AllowedCores after = findAllowedCores();
+    EXPECT_EQ(after.count, 1);
+    EXPECT_EQ(usableCores(), 1);
+    EXPECT_EQ(after.mask == before.mask, before.count == 1);
+  }).join();
+}
+
+} // namespace
+} // namespace zc
