@@ -11,13 +11,17 @@ namespace zc::kernels {
 using RangeFunction = void (*)(void *const *buffers, int64_t begin,
                                int64_t end);
 
-/// Sets how many threads library kernels created from now on use.
+/// Sets how many threads the calling thread's kernels use from now on.
 void setTeamSize(int threads);
 /// How many that is.
 int teamSize();
 
-/// Runs `function` over [0, grid), split evenly and statically, so that the
-/// same thread count gives the same split, and the same bits, every time.
+/// Starts the threads now rather than with the first kernel. False: the system
+/// gives no more.
+bool startTeam();
+
+/// Runs `function` over [0, grid), as many items as there are threads at once.
+/// Which thread does an item is open; an item's result must not depend on it.
 void parallelFor(int64_t grid, int threads, RangeFunction function,
                  void *const *buffers);
 

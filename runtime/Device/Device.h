@@ -30,7 +30,7 @@ struct KernelLaunch {
   std::vector<void *> buffers;
   std::vector<uint64_t> bufferBytes;
   int64_t grid;
-  double bytes; // read and written: very little work is not worth a team
+  double flops, bytes; // as planned: very little work is not worth a team
 };
 
 /// `addend`, `bias`, `auxiliary`, `sums`: as the spec's epilogue says, or null.

@@ -26,9 +26,6 @@ find_package(MPI COMPONENTS C)
 if(NOT MPI_C_FOUND)
   message(STATUS "no MPI: ranks are threads of one process or talk over TCP")
 endif()
-if(ZC_OPENMP)
-  find_package(OpenMP REQUIRED)
-endif()
 
 # CUDA: headers are enough, driver and libraries are opened at run time.
 set(ZC_CUDA OFF)

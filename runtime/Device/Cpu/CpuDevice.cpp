@@ -25,6 +25,18 @@ public:
     kernels::setTeamSize(threads);
   }
 
+  /// Fails where the system gives no threads.
+  Status start() {
+    if (kernels::startTeam())
+      return Status();
+    return makeError(StatusCode::ResourceExhausted,
+                     "the system refuses to "
+                     "start ",
+                     threads,
+                     " threads; give fewer by --threads, or "
+                     "raise the limit (ulimit -u, pids.max)");
+  }
+
   std::string description() const override {
     return strCat("cpu, ", threads, threads == 1 ? " thread" : " threads");
   }
@@ -151,8 +163,15 @@ Result<std::unique_ptr<Executable>> CpuDevice::prepare(const Launch &launch) {
 
 } // namespace
 
-std::unique_ptr<Device> createCpuDevice(const DeviceOptions &options) {
-  return std::make_unique<CpuDevice>(options);
+std::unique_ptr<Device> createCpuDevice(const DeviceOptions &options,
+                                        Status *status) {
+  auto device = std::make_unique<CpuDevice>(options);
+  Status started = device->start();
+  if (status)
+    *status = started;
+  if (!started.ok())
+    return nullptr;
+  return device;
 }
 
 } // namespace zc::cpu

@@ -7,7 +7,9 @@
 
 namespace zc::cpu {
 
-std::unique_ptr<Device> createCpuDevice(const DeviceOptions &options);
+/// Null, with a failure in `status`, where the system gives no threads.
+std::unique_ptr<Device> createCpuDevice(const DeviceOptions &options,
+                                        Status *status = nullptr);
 
 } // namespace zc::cpu
 

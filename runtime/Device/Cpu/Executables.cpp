@@ -1,24 +1,21 @@
 #include "runtime/Device/Cpu/Executables.h"
-#include "kernels/Cpu/Primitive.h"
+#include "kernels/Cpu/WorkHint.h"
 
 #include <cstring>
 
 namespace zc::cpu {
 namespace {
 
-// Waking a team costs some microseconds; one core moves this much meanwhile.
-constexpr double kBytesWorthATeam = 64 * 1024;
-
 class KernelExecutable final : public CpuExecutable {
 public:
   KernelExecutable(const KernelLaunch &launch, kernels::RangeFunction function,
                    int threads)
       : buffers(launch.buffers), function(function), grid(launch.grid),
-        threads(launch.bytes > 0 && launch.bytes < kBytesWorthATeam ? 1
-                                                                    : threads) {
-  }
+        hint(kernels::hintOfKernel(launch.flops, launch.bytes)),
+        threads(threads) {}
 
   Status run() override {
+    kernels::HintedWork hinted(hint);
     kernels::parallelFor(grid, threads, function, buffers.data());
     return Status();
   }
@@ -27,17 +24,20 @@ private:
   std::vector<void *> buffers;
   kernels::RangeFunction function;
   int64_t grid;
+  kernels::WorkHint hint;
   int threads;
 };
 
 class PrimitiveExecutable final : public CpuExecutable {
 public:
   PrimitiveExecutable(std::unique_ptr<kernels::Primitive> primitive,
-                      std::vector<void *> operands, void *workspace)
+                      std::vector<void *> operands, void *workspace,
+                      const kernels::WorkHint &hint)
       : primitive(std::move(primitive)), operands(std::move(operands)),
-        workspace(workspace) {}
+        workspace(workspace), hint(hint) {}
 
   Status run() override {
+    kernels::HintedWork hinted(hint);
     std::string error;
     if (!primitive->execute(operands.data(), workspace, &error))
       return Status(StatusCode::Internal, error);
@@ -48,6 +48,7 @@ private:
   std::unique_ptr<kernels::Primitive> primitive;
   std::vector<void *> operands;
   void *workspace;
+  kernels::WorkHint hint;
 };
 
 class CopyExecutable final : public CpuExecutable {
@@ -69,13 +70,24 @@ private:
   const OffloadFile *file; // that one side lies in; null: neither does
 };
 
-ExecutableResult wrap(std::unique_ptr<kernels::Primitive> primitive,
-                      std::vector<void *> operands, void *workspace,
-                      const std::string &error) {
+/// `create` makes the primitive for the calling thread's team.
+template <typename Spec, typename Create>
+ExecutableResult makePrimitive(const Spec &spec, const Create &create,
+                               std::vector<void *> operands, void *workspace) {
+  std::string error;
+  std::unique_ptr<kernels::Primitive> primitive = create(&error);
+  kernels::WorkHint hint;
+  if (primitive)
+    hint = hintOf(spec, *primitive);
+  if (primitive && kernels::isBetterAlone(hint)) {
+    hint.alone = true;
+    kernels::HintedWork hinted(hint);
+    primitive = create(&error);
+  }
   if (!primitive)
     return Status(StatusCode::ResourceExhausted, error);
   return std::unique_ptr<Executable>(std::make_unique<PrimitiveExecutable>(
-      std::move(primitive), std::move(operands), workspace));
+      std::move(primitive), std::move(operands), workspace, hint));
 }
 
 } // namespace
@@ -95,20 +107,22 @@ ExecutableResult makeMatmul(const MatmulLaunch &launch) {
     return makeError(StatusCode::Unsupported,
                      "a product with an epilogue is "
                      "for GPUs; compile the model with --target cpu");
-  std::string error;
-  auto primitive =
-      kernels::createMatmul(launch.spec, launch.workspaceBytes, &error);
-  return wrap(std::move(primitive), {launch.a, launch.b, launch.c},
-              launch.workspace, error);
+  return makePrimitive(
+      launch.spec,
+      [&](std::string *error) {
+        return kernels::createMatmul(launch.spec, launch.workspaceBytes, error);
+      },
+      {launch.a, launch.b, launch.c}, launch.workspace);
 }
 
 ExecutableResult makeConvolution(const ConvolutionLaunch &launch) {
-  std::string error;
-  auto primitive =
-      kernels::createConvolution(launch.spec, launch.workspaceBytes, &error);
-  return wrap(std::move(primitive),
-              {launch.source, launch.filter, launch.destination},
-              launch.workspace, error);
+  return makePrimitive(
+      launch.spec,
+      [&](std::string *error) {
+        return kernels::createConvolution(launch.spec, launch.workspaceBytes,
+                                          error);
+      },
+      {launch.source, launch.filter, launch.destination}, launch.workspace);
 }
 
 ExecutableResult makeAttention(const AttentionLaunch &launch) {
@@ -116,18 +130,22 @@ ExecutableResult makeAttention(const AttentionLaunch &launch) {
     return makeError(StatusCode::Unsupported,
                      "attention in 16 bits is for "
                      "GPUs; compile the model with --target cpu");
-  std::string error;
-  auto primitive =
-      kernels::createAttention(launch.spec, launch.workspaceBytes, &error);
-  return wrap(std::move(primitive), launch.buffers, launch.workspace, error);
+  return makePrimitive(
+      launch.spec,
+      [&](std::string *error) {
+        return kernels::createAttention(launch.spec, launch.workspaceBytes,
+                                        error);
+      },
+      launch.buffers, launch.workspace);
 }
 
 ExecutableResult makeSparse(const SparseLaunch &launch) {
-  std::string error;
-  auto primitive = kernels::createSparse(launch.spec, &error);
-  return wrap(std::move(primitive),
-              {launch.dense, launch.bits, launch.offsets, launch.values},
-              nullptr, error);
+  return makePrimitive(
+      launch.spec,
+      [&](std::string *error) {
+        return kernels::createSparse(launch.spec, error);
+      },
+      {launch.dense, launch.bits, launch.offsets, launch.values}, nullptr);
 }
 
 ExecutableResult makeCopy(const CopyLaunch &launch, const OffloadFile *file) {

@@ -6,6 +6,6 @@
 ZC_EXPORT int zcDevicePluginVersion() { return zc::kDevicePluginVersion; }
 
 ZC_EXPORT zc::Device *zcCreateDevice(const zc::DeviceOptions &options,
-                                     zc::Status &) {
-  return zc::cpu::createCpuDevice(options).release();
+                                     zc::Status &status) {
+  return zc::cpu::createCpuDevice(options, &status).release();
 }

@@ -10,11 +10,7 @@ namespace {
 
 constexpr uint64_t kUnlimited = uint64_t(1) << 50;
 
-#ifdef _OPENMP
 constexpr int kTeams[] = {1, 2, 8};
-#else
-constexpr int kTeams[] = {1};
-#endif
 
 TEST(Workspace, MatmulsKeepWithinTheirBounds) {
   const std::tuple<int64_t, int64_t, int64_t> shapes[] = {
