@@ -26,10 +26,15 @@ struct Checked {
   std::map<std::string, int64_t> assumed; // dims
   std::vector<std::string> problems;
   Summary summary;
-  uint64_t elements = 0,
-           tensors = 0; // of all initializers that could be trained
   std::vector<std::pair<std::string, RankedTensorType>> inputs, outputs;
   std::map<std::string, int64_t> operators;
+
+  uint64_t countElements() const {
+    return summary.trainedElements + summary.untrainedElements;
+  }
+  uint64_t countTensors() const {
+    return summary.trainedTensors + summary.untrained.size();
+  }
 };
 
 } // namespace

@@ -120,7 +120,7 @@ Status BatchFeed::bindArray(Column &column, const NpyArray &array,
   if (axis >= 0 && size_t(axis) < array.dims.size())
     wanted[size_t(axis)] = array.dims[size_t(axis)];
   bool agrees = array.dims == wanted;
-  if (!agrees && axis == 0 && column.convert &&
+  if (!agrees && axis == 0 && column.convert && !array.dims.empty() &&
       differByOnes(array.dims, wanted)) {
     agrees = true;
     theNotes.push_back(

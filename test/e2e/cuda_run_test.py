@@ -225,7 +225,7 @@ class Offload(Fake):
         artifact = self.artifact("gpt", *options)
         folder = self.folder / "ckpt"
         calls = self.run_fixture("gpt", artifact, 2, "--checkpoint", folder,
-                                 **variables)
+                                 "--overwrite", **variables)
         weights = self.folder / "w.safetensors"
         self.zc("export", artifact, "--checkpoint", folder, "--safetensors",
                 weights)

@@ -48,8 +48,8 @@ class Drawn(ZcTest):
     def weights(self, artifact, data, seed, *options):
         """The initial weights of a run: of one step that changes nothing."""
         folder = self.folder / "drawn"
-        self.train(artifact, data, 1, "--checkpoint", folder, "--seed", seed,
-                   *options, lr=0)
+        self.train(artifact, data, 1, "--checkpoint", folder, "--overwrite",
+                   "--seed", seed, *options, lr=0)
         return load_tensors(folder / "step-1")
 
     def test_distributions(self):

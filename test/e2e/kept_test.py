@@ -38,7 +38,7 @@ class Kept(ZcTest):
         artifact = self.compile(fixture, "sgd", *options)
         folder = self.folder / "step"
         self.train(artifact, fixture.data, 1, "--no-shuffle", "--checkpoint",
-                   folder, lr=lr)
+                   folder, "--overwrite", lr=lr)
         return load_tensors(latest_step(folder))
 
 

@@ -135,7 +135,7 @@ class Restored(ZcTest):
         artifact = self.folder / "a.zca"
         self.zc("compile", model, "-o", artifact, "--loss",
                 "softmax-cross-entropy", *options)
-        self.train(artifact, data, 3, "--checkpoint", folder)
+        self.train(artifact, data, 3, "--checkpoint", folder, "--overwrite")
         path = self.folder / "t.onnx"
         self.zc("export", artifact, "--checkpoint", folder, "-o", path)
         return load_tensors(folder / "step-3"), {

@@ -49,7 +49,8 @@ class ByReference(ZcTest):
     def losses(self, artifact, options=()):
         log = self.folder / "log.jsonl"
         self.zc("run", artifact, "--data", self.data, "--steps", 3, "--log",
-                log, "--checkpoint", self.folder / "c", *options)
+                log, "--checkpoint", self.folder / "c", "--overwrite",
+                *options)
         return [line["loss"] for line in read_log(log)]
 
     def test_trains_as_with_a_copy(self):

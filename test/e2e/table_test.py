@@ -72,7 +72,8 @@ class Table(ZcTest):
         self.zc("compile", self.folder / "model.onnx", "-o", artifact, "--loss",
                 "mse", *options)
         self.train(artifact, self.data, STEPS, "--no-shuffle", "--log", log,
-                   "--checkpoint", self.folder / "ckpt", lr=RATE)
+                   "--checkpoint", self.folder / "ckpt", "--overwrite",
+                   lr=RATE)
         moments, norms = {}, []
         for step in range(STEPS):
             part = slice(step * BATCH, (step + 1) * BATCH)

@@ -144,7 +144,7 @@ class ZcTest(unittest.TestCase):
         log = self.folder / "log.jsonl"
         folder = self.folder / "ckpt"
         self.train(artifact, data, steps, "--no-shuffle", "--log", log,
-                   "--checkpoint", folder, *options)
+                   "--checkpoint", folder, "--overwrite", *options)
         lines = read_log(log)
         weights = self.folder / "w.safetensors"
         self.zc("export", artifact, "--checkpoint", folder, "--safetensors",

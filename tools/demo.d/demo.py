@@ -45,7 +45,8 @@ class Demo:
         self.log = self.output / "log.jsonl"
         self.zc("run", self.artifact, "--data", self.fixture / "train.npz",
                 "--epochs", EPOCHS, "--lr", "3e-3",
-                "--log", self.log, "--checkpoint", self.checkpoint)
+                "--log", self.log, "--checkpoint", self.checkpoint,
+                "--overwrite")
 
     def draw(self):
         losses = [json.loads(line)["loss"]
