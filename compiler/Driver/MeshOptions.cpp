@@ -25,8 +25,9 @@ static std::string checkAxis(llvm::StringRef axis,
   auto [name, value] = axis.split('=');
   std::string text = axis.str();
   if (!llvm::is_contained(kAxes, name))
-    return "expected axes " + std::string(kOffered) +
-           " with their sizes, as in dp=4,tp=2; found '" + text + "'";
+    return "expected axes pp, dp, ep, sp and tp with their sizes, as in "
+           "dp=4,tp=2; found '" +
+           text + "'";
   int64_t size;
   if (value.getAsInteger(10, size) || size < 1)
     return "expected AXIS=SIZE with a size of at least 1, found '" + text + "'";
