@@ -1,5 +1,5 @@
 //===- TrainDialect.cpp ---------------------------------------------------===//
-#include "dialects/Train/TrainDialect.h"
+#include "dialects/Train/GradientOps.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -19,6 +19,9 @@ void TrainDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "dialects/Train/TrainOps.cpp.inc"
+      ,
+#define GET_OP_LIST
+#include "dialects/Train/GradientOps.cpp.inc"
       >();
 }
 

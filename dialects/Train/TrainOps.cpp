@@ -1,4 +1,5 @@
 //===- TrainOps.cpp - what TableGen generates for the ops -----------------===//
+#include "dialects/Train/GradientOps.h"
 #include "dialects/Train/Ops/OpSupport.h"
 
 using namespace mlir;
@@ -6,3 +7,5 @@ using namespace zc::train;
 
 #define GET_OP_CLASSES
 #include "dialects/Train/TrainOps.cpp.inc"
+#define GET_OP_CLASSES
+#include "dialects/Train/GradientOps.cpp.inc"

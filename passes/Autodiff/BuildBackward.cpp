@@ -9,6 +9,7 @@
 #include "dialects/Train/StateLookup.h"
 #include "passes/Autodiff/Passes.h"
 #include "passes/Autodiff/ProgramBuilder.h"
+#include "passes/Autodiff/StopGradients.h"
 
 using namespace mlir;
 using namespace zc::train;
@@ -56,7 +57,7 @@ private:
       bool reached = llvm::any_of(op.getOperands(), [&](Value operand) {
         return active.contains(operand);
       });
-      if (!reached)
+      if (!reached || stopsGradient(op))
         continue;
       for (Value result : op.getResults())
         if (isFloat(result))
@@ -128,6 +129,7 @@ struct BuildBackward : public impl::BuildBackwardPassBase<BuildBackward> {
         scale = getStateArgument(step, state);
     if (failed(Differentiator(step).run(loss, scale, parameters, gradients)))
       return signalPassFailure();
+    dropStopGradients(getOperation());
     for (auto [parameter, gradient] : llvm::zip(parameters, gradients)) {
       if (!gradient)
         continue;

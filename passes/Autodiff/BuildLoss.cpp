@@ -13,6 +13,7 @@
 #include "passes/Autodiff/Passes.h"
 #include "passes/Autodiff/ProgramBuilder.h"
 #include "passes/Autodiff/SplitBatch.h"
+#include "passes/Autodiff/StopGradients.h"
 
 using namespace mlir;
 using namespace zc::train;
@@ -142,6 +143,7 @@ struct BuildLoss : public impl::BuildLossPassBase<BuildLoss> {
     if (mode == "infer") {
       if (failed(dropNothing(forward)))
         return signalPassFailure();
+      dropStopGradients(getOperation());
       return forward.setSymName(kEvalProgram);
     }
     std::unique_ptr<Loss> function = makeLoss(selected());

@@ -4,6 +4,7 @@
 // never read here: the result's type says it all.
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/Train/GradientOps.h"
 #include "passes/Import/Lowering/LoweringRegistry.h"
 #include "passes/Import/Lowering/NodeContext.h"
 #include "passes/Import/Lowering/Random.h"
@@ -25,6 +26,14 @@ static LogicalResult lowerReshape(NodeContext &context) {
 
 static LogicalResult lowerIdentity(NodeContext &context) {
   return context.set(context.operand(0));
+}
+
+// The importer's own operator.
+static LogicalResult lowerStopGradient(NodeContext &context) {
+  TensorBuilder &build = context.build;
+  Value x = context.operand(0);
+  return context.set(
+      train::StopGradientOp::create(build.builder, build.loc, x.getType(), x));
 }
 
 static LogicalResult lowerCast(NodeContext &context) {
@@ -369,6 +378,7 @@ void zc::registerShape(LoweringRegistry &registry) {
   registry.add("Squeeze", 1, 25, lowerReshape);
   registry.add("Unsqueeze", 1, 25, lowerReshape);
   registry.add("Identity", 1, 25, lowerIdentity);
+  registry.add("StopGradient", 1, 1, lowerStopGradient);
   registry.add("Cast", 6, 28, lowerCast);
   registry.add("CastLike", 15, 25, lowerCast);
   registry.add("Dropout", 7, 22, lowerDropout);

@@ -35,3 +35,20 @@ func.func @step(%a: tensor<4xf32> {train.state = @a}, %b: tensor<4xf32> {train.s
   %0 = train.reduce "sum" %a {dims = array<i64: 0>} : (tensor<4xf32>) -> tensor<f32>
   return %0 : tensor<f32>
 }
+
+// -----
+
+// Tests that no gradient flows behind a stop, which is gone afterwards.
+train.state @a "parameter" : tensor<4xf32>
+train.state @b "parameter" : tensor<4xf32>
+// CHECK-LABEL: func.func @step
+// CHECK-SAME: -> (tensor<f32> {train.metric = "loss"}, tensor<4xf32> {train.gradient = @b})
+// CHECK-NOT: stop_gradient
+func.func @step(%a: tensor<4xf32> {train.state = @a},
+    %b: tensor<4xf32> {train.state = @b}) -> (tensor<f32> {train.metric = "loss"}) {
+  %0 = train.exp %a : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = train.stop_gradient %0 : (tensor<4xf32>) -> tensor<4xf32>
+  %2 = train.mul %1, %b : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %3 = train.reduce "sum" %2 {dims = array<i64: 0>} : (tensor<4xf32>) -> tensor<f32>
+  return %3 : tensor<f32>
+}

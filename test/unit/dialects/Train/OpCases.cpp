@@ -24,7 +24,7 @@ static std::string binary(const std::string &name) {
 static void addElementwise(std::vector<OpCase> &cases) {
   for (const char *name :
        {"neg", "abs", "exp", "tanh", "erf", "sin", "cos", "sigmoid", "relu",
-        "gelu", "softplus", "atan", "floor", "ceil", "round"})
+        "gelu", "softplus", "atan", "floor", "ceil", "round", "stop_gradient"})
     cases.push_back({unary(name), {{-2, 2}}});
   for (const char *name : {"log", "sqrt", "rsqrt"})
     cases.push_back({unary(name), {{0.3, 2}}});
