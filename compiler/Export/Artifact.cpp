@@ -6,6 +6,7 @@
 #include "compiler/Export/WeightReferences.h"
 #include "compiler/Export/WeightsWriter.h"
 #include "runtime/Plan/Artifact.h"
+#include "runtime/Plan/FrozenNames.h"
 #include "runtime/Plan/Verify.h"
 
 #include <set>
@@ -246,6 +247,9 @@ Status writeArtifact(const ExportInput &input, const std::string &path) {
     ZC_RETURN_IF_ERROR(zip.addBytes(getEntryName(code), code.bytes));
   if (!input.model.empty())
     ZC_RETURN_IF_ERROR(zip.addBytes(kModelEntry, input.model));
+  if (!input.frozen.empty())
+    ZC_RETURN_IF_ERROR(
+        zip.addBytes(kFrozenEntry, makeFrozenNames(input.frozen)));
   ZC_RETURN_IF_ERROR(writeWeights(input, zip));
   return zip.finish();
 }

@@ -59,6 +59,8 @@ struct ExportInput {
   std::string loss;
   std::string optimizer;
   std::vector<std::pair<std::string, std::string>> settings;
+  std::vector<std::string>
+      frozen; // initializers that are computed with, as they are
 };
 
 /// What manifest.pb will hold.

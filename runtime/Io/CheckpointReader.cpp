@@ -4,11 +4,13 @@
 #include "runtime/Io/Scalars.h"
 #include "runtime/Io/TensorFiles.h"
 #include "runtime/Plan/FloatBytes.h"
+#include "runtime/Plan/FrozenNames.h"
 #include "runtime/Plan/Safetensors.h"
 #include "runtime/Plan/Types.h"
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 namespace zc {
 
@@ -79,6 +81,40 @@ Status loadTensor(Executor &executor, const std::string &folder,
                                            bytes.data(), bytes.size()));
   }
   return Status();
+}
+
+/// What was trained would be lost where this artifact computes with the values
+/// that its model file had, or where the next checkpoint would leave it out.
+Status checkNothingIsLost(const Executor &executor, const std::string &folder,
+                          CheckpointPart part) {
+  ZC_ASSIGN_OR_RETURN(TensorFiles files, TensorFiles::open(folder, kModel));
+  const plan::Manifest &manifest = executor.artifact().manifest();
+  std::set<std::string> known;
+  for (const plan::State &state : manifest.states())
+    if (isModelState(state))
+      for (const FileTensor &tensor : fileTensorsOf(state))
+        known.insert(tensor.name());
+  ZC_ASSIGN_OR_RETURN(const std::set<std::string> frozen,
+                      readFrozenNames(executor.artifact().archive()));
+  std::string first;
+  size_t count = 0;
+  for (const auto &[name, tensor] : files.all())
+    if (!known.count(name) &&
+        (part == CheckpointPart::Everything || frozen.count(name)))
+      first = count++ ? first : name;
+  if (count == 0)
+    return Status();
+  const std::string others =
+      count > 1 ? strCat(" and ", count - 1, " more") : "";
+  return makeError(
+      StatusCode::InvalidArgument, "checkpoint '", folder, "' holds '", first,
+      "'", others, ", which ", count > 1 ? "were" : "was",
+      " trained there; this artifact ",
+      frozen.count(first) ? "freezes it and would compute with the values of "
+                            "its model file"
+                          : "has no such parameter",
+      "; export the checkpoint with the artifact that trained it, and compile "
+      "the exported model");
 }
 
 /// `isPartial`: set where states that each rank keeps for itself were of
@@ -163,6 +199,7 @@ Result<TrainState> loadCheckpoint(Executor &executor, const std::string &path,
   std::string statePath = path + "/" + kTrainState;
   ZC_ASSIGN_OR_RETURN(Json json, readJson(statePath));
   ZC_ASSIGN_OR_RETURN(TrainState state, parseTrainState(statePath, json));
+  ZC_RETURN_IF_ERROR(checkNothingIsLost(executor, path, part));
   ZC_RETURN_IF_ERROR(loadGroup(executor, path, kModel, state.isPartial));
   if (part == CheckpointPart::Model)
     return state;
