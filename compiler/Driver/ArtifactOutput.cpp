@@ -144,6 +144,7 @@ static ExportInput makeExportInput(ModuleOp module,
   }
   input.weightsByReference = options.weights == "by-reference";
   input.settings = listSettings(options);
+  input.frozen = summary.frozen;
   return input;
 }
 

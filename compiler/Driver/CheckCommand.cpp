@@ -28,13 +28,6 @@ struct Checked {
   Summary summary;
   std::vector<std::pair<std::string, RankedTensorType>> inputs, outputs;
   std::map<std::string, int64_t> operators;
-
-  uint64_t countElements() const {
-    return summary.trainedElements + summary.untrainedElements;
-  }
-  uint64_t countTensors() const {
-    return summary.trainedTensors + summary.untrained.size();
-  }
 };
 
 } // namespace
@@ -121,8 +114,8 @@ static Json toJson(const std::string &model, const Checked &checked) {
                {"parameters",
                 {{"trained", checked.summary.trainedElements},
                  {"trained_tensors", checked.summary.trainedTensors},
-                 {"all", checked.countElements()},
-                 {"all_tensors", checked.countTensors()}}},
+                 {"all", checked.summary.elements},
+                 {"all_tensors", checked.summary.tensors}}},
                {"operators", checked.operators}};
   for (const auto &[key, list] :
        {std::pair("inputs", &checked.inputs), {"outputs", &checked.outputs}}) {
@@ -142,11 +135,11 @@ static void print(const std::string &model, const Checked &checked) {
     os << "zc: looked at with --dim " << name << "=" << size
        << ", which the file leaves open\n";
   if (!checked.inputs.empty()) {
-    os << llvm::formatv("zc: would train {0:N} of {1:N} parameters in {2} of "
-                        "{3} tensors\n",
-                        checked.summary.trainedElements,
-                        checked.countElements(), checked.summary.trainedTensors,
-                        checked.countTensors());
+    os << llvm::formatv(
+        "zc: would train {0:N} of {1:N} parameters in {2} of "
+        "{3} tensors\n",
+        checked.summary.trainedElements, checked.summary.elements,
+        checked.summary.trainedTensors, checked.summary.tensors);
     for (const auto &[name, type] : checked.inputs)
       os << "zc: wants input '" << name << "', " << printTensor(type) << '\n';
     for (const auto &[losses, type] : listLabels(checked))

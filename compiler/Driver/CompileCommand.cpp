@@ -15,81 +15,6 @@
 
 using namespace zc;
 
-// The last '=' divides: names may contain one.
-static std::pair<std::string, std::string> divide(const std::string &text) {
-  auto [name, value] = llvm::StringRef(text).rsplit('=');
-  return {name.str(), value.str()};
-}
-
-static std::string checkDim(const std::string &text) {
-  auto [name, value] = divide(text);
-  int64_t size;
-  bool sound = !name.empty() && name != text &&
-               !llvm::StringRef(value).getAsInteger(10, size) && size > 0;
-  return sound ? ""
-               : "expected NAME=SIZE with a size above 0, found '" + text + "'";
-}
-
-static std::string checkBatchDim(const std::string &text) {
-  auto [name, value] = divide(text);
-  int64_t dim;
-  bool sound = !name.empty() && name != text &&
-               (value == "none" ||
-                (!llvm::StringRef(value).getAsInteger(10, dim) && dim >= 0));
-  return sound ? "" : "expected INPUT=K or INPUT=none, found '" + text + "'";
-}
-
-void zc::checkNoneTwice(const char *option,
-                        const std::vector<std::string> &texts) {
-  std::map<std::string, std::string> values;
-  for (const std::string &text : texts) {
-    auto [name, value] = divide(text);
-    auto [known, isNew] = values.emplace(name, value);
-    if (!isNew && known->second != value)
-      throw CLI::ValidationError(option, "gives '" + name +
-                                             "' twice and differently, " +
-                                             known->second + " and " + value);
-  }
-}
-
-std::map<std::string, int64_t>
-zc::parseDims(const std::vector<std::string> &texts) {
-  std::map<std::string, int64_t> dims;
-  for (const std::string &text : texts)
-    llvm::StringRef(divide(text).second)
-        .getAsInteger(10, dims[divide(text).first]);
-  return dims;
-}
-
-std::map<std::string, int64_t>
-zc::parseBatchDims(const std::vector<std::string> &texts) {
-  std::map<std::string, int64_t> dims;
-  for (const std::string &text : texts) {
-    int64_t &dim = dims[divide(text).first];
-    if (llvm::StringRef(divide(text).second).getAsInteger(10, dim))
-      dim = -1;
-  }
-  return dims;
-}
-
-void zc::addDimOptions(CLI::App &command, std::vector<std::string> &dims,
-                       std::vector<std::string> &batchDims) {
-  command
-      .add_option("--dim", dims, "NAME=SIZE: the size of a symbolic dimension")
-      ->check(checkDim)
-      ->allow_extra_args(false)
-      ->type_name("NAME=SIZE")
-      ->default_str("");
-  command
-      .add_option("--batch-dim", batchDims,
-                  "where the samples are; by default dim 0 of every input "
-                  "whose dim 0 equals the first output's")
-      ->check(checkBatchDim)
-      ->allow_extra_args(false)
-      ->type_name("INPUT=K|none")
-      ->default_str("");
-}
-
 namespace {
 // What CLI11 fills in; strings become options when all of it has been read.
 struct Arguments {
@@ -253,6 +178,12 @@ static void addTrainingOptions(CLI::App &command, CompileOptions &options) {
       .add_option("--train", options.train,
                   "the initializers that are trained; by default the model's "
                   "parameters")
+      ->check(checkRegex)
+      ->type_name("REGEX");
+  command
+      .add_option("--stop-gradient", options.stopGradient,
+                  "nodes or values behind which no gradient flows: what "
+                  "detach() lost in the file")
       ->check(checkRegex)
       ->type_name("REGEX");
   command
@@ -424,6 +355,13 @@ Command zc::addCompileCommand(CLI::App &command) {
                   "the artifact, by default MODEL.zca, or the file for --emit")
       ->type_name("OUT.zca");
   addDimOptions(command, arguments->dims, arguments->batchDims);
+  command
+      .add_option("--batch", options.batch,
+                  "samples of a step, also of a model that was exported with "
+                  "another number of them")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N")
+      ->default_str("");
   command
       .add_option("--mode", options.mode, "infer compiles the forward alone")
       ->check(CLI::IsMember({"train", "infer"}));

@@ -38,8 +38,8 @@ static plan::DataType getPlanType(int32_t dataType) {
 }
 
 namespace {
-// The tensors that the model asks for: trained ones from the checkpoint, the
-// others from the artifact.
+// The tensors that the model asks for: what the checkpoint holds from there,
+// also what this artifact does not train, the others from the artifact.
 class Weights {
 public:
   Weights(const CheckpointWeights &checkpoint, const Artifact &artifact,
@@ -47,10 +47,17 @@ public:
 
   /// Every tensor that is trained or a statistic must be in the checkpoint.
   Status check() const;
-  llvm::Expected<std::string_view> get(const std::string &key,
-                                       const ModelTensorType &type) const;
+  /// The bytes of the model's tensor `name`, which the artifact has under
+  /// `key`; nothing where neither has any.
+  llvm::Expected<std::optional<std::string_view>>
+  get(const std::string &key, const std::string &name,
+      const ModelTensorType &type);
+  /// Every tensor of the checkpoint must have been asked for.
+  Status checkAllTaken() const;
 
 private:
+  const SafetensorsTensor *take(const std::string &key,
+                                const std::string &name);
   llvm::Expected<std::string_view> readReferred(const std::string &key,
                                                 uint64_t bytes) const;
 
@@ -58,7 +65,8 @@ private:
   const Artifact &artifact;
   std::map<std::string, const SafetensorsTensor *> stored;
   std::set<std::string> trained; // or else changed or drawn by a run
-  mutable std::deque<std::string> made;
+  std::set<std::string> taken;   // of the checkpoint
+  std::deque<std::string> made;
 };
 } // namespace
 
@@ -82,15 +90,27 @@ Status Weights::check() const {
   return Status();
 }
 
-llvm::Expected<std::string_view>
-Weights::get(const std::string &key, const ModelTensorType &type) const {
-  if (llvm::StringRef(key).starts_with(kAbsentKey))
-    return made.emplace_back(type.bytes, '\0');
-  const SafetensorsTensor *tensor = nullptr;
-  if (trained.count(key))
-    tensor = checkpoint.find(key);
-  else if (auto entry = stored.find(key); entry != stored.end())
-    tensor = entry->second;
+// A tied weight is in the checkpoint under the name of the first.
+const SafetensorsTensor *Weights::take(const std::string &key,
+                                       const std::string &name) {
+  const SafetensorsTensor *tensor =
+      checkpoint.find(trained.count(key) ? key : name);
+  if (tensor)
+    taken.insert(tensor->name);
+  return tensor;
+}
+
+llvm::Expected<std::optional<std::string_view>>
+Weights::get(const std::string &key, const std::string &name,
+             const ModelTensorType &type) {
+  const SafetensorsTensor *tensor = take(key, name);
+  if (!tensor && key.empty())
+    return std::nullopt;
+  if (!tensor && llvm::StringRef(key).starts_with(kAbsentKey))
+    return std::string_view(made.emplace_back(type.bytes, '\0'));
+  if (!tensor)
+    if (auto entry = stored.find(key); entry != stored.end())
+      tensor = entry->second;
   if (!tensor)
     return readReferred(key, type.bytes);
   plan::DataType given = dataTypeOf(tensor->dtype);
@@ -99,13 +119,24 @@ Weights::get(const std::string &key, const ModelTensorType &type) const {
   if ((tensor->data.size() != type.bytes && !converts) ||
       llvm::ArrayRef<int64_t>(tensor->dims) != type.dims)
     return llvm::createStringError(
-        "tensor '" + key +
+        "tensor '" + tensor->name +
         "' has another shape or type in the checkpoint than "
         "in the model; it belongs to another model");
   // A run keeps what the model has in 16 bits as float32.
   if (converts)
-    return made.emplace_back(convertFloats(tensor->data, given, wanted));
+    return std::string_view(
+        made.emplace_back(convertFloats(tensor->data, given, wanted)));
   return tensor->data;
+}
+
+Status Weights::checkAllTaken() const {
+  for (const auto &[name, tensor] : checkpoint.tensors())
+    if (!taken.count(name))
+      return makeError(StatusCode::InvalidArgument, "checkpoint '",
+                       checkpoint.path(), "' holds '", name,
+                       "', for which the model has no tensor; it belongs to "
+                       "another model");
+  return Status();
 }
 
 llvm::Expected<std::string_view> Weights::readReferred(const std::string &key,
@@ -122,19 +153,38 @@ llvm::Expected<std::string_view> Weights::readReferred(const std::string &key,
 // --- Files
 // -------------------------------------------------------------------------
 
-static Status writeParts(const TrainedModel &model, const std::string &path) {
-  ZC_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::create(path));
+namespace {
+/// What is written: all of it, or nothing.
+class Outputs {
+public:
+  Result<AtomicFile *> add(const std::string &path) {
+    ZC_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::create(path));
+    return &files.emplace_back(std::move(file));
+  }
+  /// In the order in which they were added.
+  Status commit() {
+    for (AtomicFile &file : files)
+      ZC_RETURN_IF_ERROR(file.commit());
+    return Status();
+  }
+
+private:
+  std::deque<AtomicFile> files;
+};
+} // namespace
+
+static Status writeParts(const TrainedModel &model, AtomicFile &file) {
   for (const TrainedModel::Part &part : model.parts) {
     std::string gap(part.offset - file.size(), '\0');
     ZC_RETURN_IF_ERROR(file.write(gap.data(), gap.size()));
     ZC_RETURN_IF_ERROR(file.write(part.bytes.data(), part.bytes.size()));
   }
-  return file.commit();
+  return Status();
 }
 
 // The data first: a model in place always finds them.
 static Status writeModel(const ExportOptions &options, const Artifact &artifact,
-                         const Weights &weights) {
+                         Weights &weights, Outputs &outputs) {
   const ZipEntry *entry = artifact.archive().find(kModelEntry);
   if (!entry)
     return makeError(StatusCode::InvalidArgument, options.artifact,
@@ -142,32 +192,37 @@ static Status writeModel(const ExportOptions &options, const Artifact &artifact,
   ZC_ASSIGN_OR_RETURN(std::string_view graph, artifact.archive().view(*entry));
   std::string dataName =
       llvm::sys::path::filename(options.output).str() + ".data";
-  auto model = makeTrainedModel(
-      graph, dataName, kInlineLimit,
-      [&](const std::string &key, const ModelTensorType &type) {
-        return weights.get(key, type);
-      });
+  auto model =
+      makeTrainedModel(graph, dataName, kInlineLimit,
+                       [&](const std::string &key, const std::string &name,
+                           const ModelTensorType &type) {
+                         return weights.get(key, name, type);
+                       });
   if (!model)
     return toStatus(model.takeError());
+  ZC_RETURN_IF_ERROR(weights.checkAllTaken());
   if (!model->parts.empty()) {
     std::string data = parentPath(options.output) + "/" + dataName;
     ZC_RETURN_IF_ERROR(artifact.files().check("--output: the weights", data));
-    ZC_RETURN_IF_ERROR(writeParts(*model, data));
+    ZC_ASSIGN_OR_RETURN(AtomicFile * file, outputs.add(data));
+    ZC_RETURN_IF_ERROR(writeParts(*model, *file));
   }
-  return writeFile(options.output, model->model);
+  ZC_ASSIGN_OR_RETURN(AtomicFile * file, outputs.add(options.output));
+  return file->write(model->model.data(), model->model.size());
 }
 
 static Status writeWeights(const std::string &path,
-                           const CheckpointWeights &checkpoint) {
+                           const CheckpointWeights &checkpoint,
+                           Outputs &outputs) {
   std::vector<SafetensorsTensor> tensors;
   for (const auto &[name, tensor] : checkpoint.tensors())
     tensors.push_back(tensor);
-  ZC_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::create(path));
+  ZC_ASSIGN_OR_RETURN(AtomicFile * file, outputs.add(path));
   std::string header = makeSafetensorsHeader(tensors, {{"format", "pt"}});
-  ZC_RETURN_IF_ERROR(file.write(header.data(), header.size()));
+  ZC_RETURN_IF_ERROR(file->write(header.data(), header.size()));
   for (const SafetensorsTensor &tensor : tensors)
-    ZC_RETURN_IF_ERROR(file.write(tensor.data.data(), tensor.data.size()));
-  return file.commit();
+    ZC_RETURN_IF_ERROR(file->write(tensor.data.data(), tensor.data.size()));
+  return Status();
 }
 
 // No file that is written may be one that is read, or another one written.
@@ -202,11 +257,12 @@ static Status run(const ExportOptions &options) {
   }
   Weights weights(checkpoint, artifact, stored);
   ZC_RETURN_IF_ERROR(weights.check());
+  Outputs outputs;
   if (!options.output.empty())
-    ZC_RETURN_IF_ERROR(writeModel(options, artifact, weights));
+    ZC_RETURN_IF_ERROR(writeModel(options, artifact, weights, outputs));
   if (!options.safetensors.empty())
-    ZC_RETURN_IF_ERROR(writeWeights(options.safetensors, checkpoint));
-  return Status();
+    ZC_RETURN_IF_ERROR(writeWeights(options.safetensors, checkpoint, outputs));
+  return outputs.commit();
 }
 
 int zc::exportModel(const ExportOptions &options) {

@@ -24,6 +24,7 @@ struct CompileOptions {
   std::string output; // empty: stdout, where text is emitted
   std::map<std::string, int64_t> dims;
   std::map<std::string, int64_t> batchDims; // per input; -1: none
+  int64_t batch = 0;                        // 0: as the model says
   /// Files of ONNX tensors with the values of inputs that are known.
   std::map<std::string, std::string> constantInputs;
   std::string mode = "train";
@@ -49,6 +50,7 @@ struct CompileOptions {
 
   std::string freeze;
   std::string train;
+  std::string stopGradient; // a regular expression
   std::string batchNorm = "train";
   std::string batchNormStats = "global"; // or local: per rank
   std::string dropout = "on";

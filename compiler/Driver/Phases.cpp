@@ -11,6 +11,7 @@
 #include "compiler/Import/Import.h"
 #include "compiler/Import/InitialWeights.h"
 #include "compiler/Import/ParameterRule.h"
+#include "compiler/Import/SharedWeights.h"
 #include "dialects/Onnx/OnnxDialect.h"
 #include "passes/Allocation/Passes.h"
 #include "passes/Autodiff/Passes.h"
@@ -28,6 +29,7 @@
 #include "runtime/Base/File.h"
 
 #include "mlir/IR/Verifier.h"
+#include <regex>
 
 using namespace mlir;
 using namespace zc;
@@ -130,11 +132,18 @@ LogicalResult Phases::importModel() {
   ModelImportOptions reading;
   reading.path = options.model;
   reading.dims = options.dims;
+  reading.batch = options.batch;
+  reading.batchDims = options.batchDims;
   reading.constantInputs = options.constantInputs;
   reading.absentData = !options.init.empty();
   reading.mayBeTrained = [&](StringRef name) {
     return rule->getChoice(name).value_or(false);
   };
+  if (!options.stopGradient.empty())
+    reading.stopsGradient =
+        [regex = std::regex(options.stopGradient)](StringRef name) {
+          return std::regex_search(name.begin(), name.end(), regex);
+        };
   reading.isSupported = [](StringRef domain, StringRef op, int64_t version) {
     return LoweringRegistry::get().isSupported(domain, op, version);
   };
@@ -154,6 +163,8 @@ LogicalResult Phases::importModel() {
       failed(setBatchDims(graph, batch)) || failed(checkBatch()) ||
       failed(drawWeights(graph)))
     return failure();
+  if (options.mode == "train")
+    warnOfMergedWeights(graph, parentPath(options.model));
   if (!options.dumpIr.empty())
     dumpIr(*module, options.dumpIr, "import", dumped);
   return checkInternally("import", true, errors);

@@ -3,6 +3,7 @@
 #include "compiler/Export/ExportTypes.h"
 #include "compiler/Import/Types.h"
 #include "compiler/OnnxModel/StoredModel.h"
+#include "dialects/Dist/DistDialect.h"
 #include "dialects/Train/TrainDialect.h"
 
 #include "llvm/ADT/StringMap.h"
@@ -29,6 +30,28 @@ static llvm::StringMap<std::string> findStates(ModuleOp module) {
   return keys;
 }
 
+// What a run changes must come back into the model.
+static Status checkPlaces(ModuleOp module, const std::set<std::string> &placed,
+                          const std::string &model) {
+  Status status;
+  module.walk([&](train::StateOp state) {
+    bool changes = state.getKind() == train::kParameter ||
+                   state.getKind() == train::kStatistic;
+    // The file has the members of a ZeRO unit.
+    if (!dist::getUnitMembers(state->getParentOfType<ModuleOp>(),
+                              state.getSymName())
+             .empty())
+      return;
+    if (status.ok() && changes && !placed.count(state.getSymName().str()))
+      status = makeError(StatusCode::InvalidArgument, model, ": '",
+                         state.getSymName().str(),
+                         "' would be trained, but it is no tensor of the file "
+                         "that zc export could write; leave it as it is with "
+                         "--freeze");
+  });
+  return status;
+}
+
 Status zc::addStoredModel(const std::string &path, AbsentData absent,
                           ExportInput &input) {
   auto fail = [&](llvm::Error error) {
@@ -43,6 +66,8 @@ Status zc::addStoredModel(const std::string &path, AbsentData absent,
       std::move(*file), [&](StringRef name) { return states.lookup(name); });
   if (!stored)
     return fail(stored.takeError());
+  ZC_RETURN_IF_ERROR(
+      checkPlaces(input.module, stored->placed, input.modelName));
   input.model = std::move(stored->graph);
   for (const ModelTensor &tensor : stored->tensors) {
     StoredTensor &entry = input.tensors.emplace_back();

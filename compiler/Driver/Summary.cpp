@@ -1,11 +1,13 @@
 #include "compiler/Driver/Summary.h"
 
 #include "compiler/Export/Inspect.h"
+#include "compiler/Import/OperatorRoles.h"
 #include "compiler/Import/ParameterRule.h"
 #include "dialects/Dist/DistDialect.h"
 #include "dialects/Onnx/OnnxDialect.h"
 #include "passes/Memory/Passes.h"
 
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
@@ -22,26 +24,47 @@ static int64_t countSamples(onnx::GraphOp graph) {
   return 0;
 }
 
+// Numbers of one element in formulas are no weights; where a gradient reaches
+// one that the file stores, it could be.
+static bool couldBeTrained(onnx::InitializerOp initializer,
+                           const llvm::SetVector<Value> &differentiable) {
+  auto type = cast<ShapedType>(initializer.getType());
+  if (initializer.getTrained())
+    return true;
+  return !initializer.getFolded() && isa<FloatType>(type.getElementType()) &&
+         !isSettingAlone(initializer) &&
+         (type.getNumElements() > 1 ||
+          differentiable.contains(initializer.getResult()));
+}
+
 Summary zc::summarizeModel(ModuleOp module) {
   Summary summary;
   auto graph = *module.getBody()->getOps<onnx::GraphOp>().begin();
   summary.batch = countSamples(graph);
+  llvm::SetVector<Value> differentiable = findDifferentiable(graph);
   for (auto initializer : graph.getBody().getOps<onnx::InitializerOp>()) {
     summary.drawnTensors += bool(initializer.getDraw());
-    auto type = cast<ShapedType>(initializer.getType());
+    if (!couldBeTrained(initializer, differentiable))
+      continue;
+    std::string name = initializer.getName().str();
+    if (isStatistic(initializer) && !initializer.getTrained()) {
+      summary.statistics.push_back(name);
+      continue;
+    }
+    int64_t elements = cast<ShapedType>(initializer.getType()).getNumElements();
+    ++summary.tensors;
+    summary.elements += elements;
     if (initializer.getTrained()) {
       ++summary.trainedTensors;
-      summary.trainedElements += type.getNumElements();
-    } else if (!initializer.getFolded() &&
-               isa<FloatType>(type.getElementType()) &&
-               type.getNumElements() > 1) {
-      auto &names =
-          isStatistic(initializer) ? summary.statistics : summary.untrained;
-      names.push_back(initializer.getName().str());
-      if (!isStatistic(initializer))
-        summary.untrainedElements += uint64_t(type.getNumElements());
+      summary.trainedElements += elements;
+      continue;
     }
+    summary.untrained.push_back(name);
+    if (!initializer.use_empty())
+      summary.frozen.push_back(name);
   }
+  for (auto node : graph.getBody().getOps<onnx::NodeOp>())
+    summary.gradientStops += node.getOpType() == kStopGradient;
   return summary;
 }
 
@@ -57,33 +80,81 @@ void zc::summarizeMemory(ModuleOp module, Summary &summary) {
   summary.recomputedPart = recomputed[1];
 }
 
-// "trains 195 of 139,651 parameters in 2 of 41 tensors", or all of them.
-static void printTrained(const Summary &summary, llvm::raw_ostream &os) {
-  const uint64_t elements = summary.trainedElements + summary.untrainedElements;
-  const uint64_t tensors = summary.trainedTensors + summary.untrained.size();
+// Of modules, or folders of names; in the order in which they come.
+static llvm::MapVector<StringRef, std::vector<StringRef>>
+groupByPrefix(ArrayRef<StringRef> names) {
+  size_t begin = 0;
+  llvm::MapVector<StringRef, std::vector<StringRef>> groups;
+  while (true) {
+    groups.clear();
+    bool divides = true;
+    for (StringRef name : names) {
+      size_t end = name.find_first_of("./", begin + 1);
+      divides &= end != StringRef::npos;
+      groups[name.take_front(end == StringRef::npos ? name.size() : end + 1)]
+          .push_back(name);
+    }
+    // Where all begin alike, what comes next tells more.
+    if (groups.size() != 1 || !divides)
+      return groups;
+    begin = groups.front().first.size() - 1;
+  }
+}
+
+/// As many names, or groups of names, are read at a glance.
+static constexpr size_t kMostNames = 8;
+
+static std::string listNames(ArrayRef<std::string> names, bool all) {
+  if (all || names.size() <= kMostNames)
+    return llvm::join(names, ", ");
+  std::vector<std::string> parts;
+  size_t shown = 0;
+  SmallVector<StringRef> rest(names.begin(), names.end());
+  for (auto &[prefix, members] : groupByPrefix(rest)) {
+    if (parts.size() == kMostNames)
+      break;
+    shown += members.size();
+    parts.push_back(members.size() == 1
+                        ? members.front().str()
+                        : (prefix + "* (" + Twine(members.size()) + ")").str());
+  }
+  if (shown < names.size())
+    parts.push_back("and " + std::to_string(names.size() - shown) + " more");
+  return llvm::join(parts, ", ") + "; -v names all";
+}
+
+static void printParameters(const Summary &summary,
+                            const CompileOptions &options,
+                            llvm::raw_ostream &os) {
+  auto plural = [](uint64_t count) { return count == 1 ? "" : "s"; };
   const bool isPart = !summary.untrained.empty();
   os << llvm::formatv("zc: trains {0:N}", summary.trainedElements);
   if (isPart)
-    os << llvm::formatv(" of {0:N}", elements);
-  os << " parameter" << (elements == 1 ? "" : "s") << " in "
+    os << llvm::formatv(" of {0:N}", summary.elements);
+  os << " parameter" << plural(summary.elements) << " in "
      << summary.trainedTensors;
   if (isPart)
-    os << " of " << tensors;
-  os << " tensor" << (tensors == 1 ? "" : "s") << '\n';
+    os << " of " << summary.tensors;
+  os << " tensor" << plural(summary.tensors) << '\n';
+  if (!summary.untrained.empty())
+    os << "zc: does not train " << listNames(summary.untrained, options.verbose)
+       << '\n';
+  if (!summary.statistics.empty())
+    os << "zc: does not train"
+       << (options.batchNorm == "frozen" ? "" : ", but updates,")
+       << " running statistics "
+       << listNames(summary.statistics, options.verbose) << '\n';
+  if (summary.gradientStops)
+    os << llvm::formatv("zc: no gradient flows behind {0} value{1} (detach() "
+                        "in the file, or --stop-gradient)\n",
+                        summary.gradientStops, plural(summary.gradientStops));
 }
 
 void zc::printSummary(const Summary &summary, const CompileOptions &options,
                       double seconds) {
   llvm::raw_ostream &os = llvm::outs();
   if (options.mode == "train")
-    printTrained(summary, os);
-  if (options.mode == "train" && !summary.untrained.empty())
-    os << "zc: does not train " << llvm::join(summary.untrained, ", ") << '\n';
-  if (options.mode == "train" && !summary.statistics.empty())
-    os << "zc: does not train"
-       << (options.batchNorm == "frozen" ? "" : ", but updates,")
-       << " running statistics " << llvm::join(summary.statistics, ", ")
-       << '\n';
+    printParameters(summary, options, os);
   if (summary.drawnTensors)
     os << llvm::formatv("zc: draws {0} tensor{1} when a run begins ({2})\n",
                         summary.drawnTensors,

@@ -14,13 +14,17 @@ namespace zc {
 struct Summary {
   uint64_t trainedTensors = 0;
   uint64_t trainedElements = 0;
-  /// Initializers of floating-point type and more than one element that are not
-  /// trained, but for running statistics.
+  uint64_t tensors = 0; // initializers that could be trained, and are or not
+  uint64_t elements = 0;
+  /// Those that are not trained, but for running statistics: floating-point
+  /// numbers that are no setting of a node.
   std::vector<std::string> untrained;
-  uint64_t untrainedElements = 0;
   /// Running means and variances of more than one element.
   std::vector<std::string> statistics;
-  int64_t batch = 0; // samples a step; 0: no input counts samples
+  /// What programs compute with as the file has it.
+  std::vector<std::string> frozen;
+  uint64_t gradientStops = 0; // values behind which no gradient flows
+  int64_t batch = 0;          // samples a step; 0: no input counts samples
   int64_t recomputedOps = 0;
   double recomputedPart = 0;      // of the forward's time, by the cost model
   uint64_t drawnTensors = 0;      // whose values a run makes

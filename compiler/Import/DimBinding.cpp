@@ -13,11 +13,20 @@ using namespace zc;
 using Symbols =
     llvm::MapVector<std::string, std::string, std::map<std::string, unsigned>>;
 
+static std::string getPlace(const proto::ValueInfoProto &input, int index) {
+  return input.name() + "." + std::to_string(index);
+}
+
 // A dim without a name is called after its input.
 static std::string getSymbol(const proto::ValueInfoProto &input, int index) {
   std::string symbol =
       input.type().tensor_type().shape().dim(index).dim_param();
-  return symbol.empty() ? input.name() + "." + std::to_string(index) : symbol;
+  return symbol.empty() ? getPlace(input, index) : symbol;
+}
+
+// Exporters also write -1 for a dim of any size.
+static bool hasSize(const proto::TensorShapeProto::Dimension &dim) {
+  return dim.has_dim_value() && dim.dim_value() >= 0;
 }
 
 std::map<std::string, int64_t>
@@ -38,7 +47,7 @@ zc::readDims(const std::string &path,
     int rank = std::min<int>(shape.dim_size(), given->second.size());
     for (int i = 0; i < rank; ++i) {
       int64_t size = given->second[i];
-      if (!shape.dim(i).has_dim_value() && size > 0)
+      if (!hasSize(shape.dim(i)) && size > 0)
         sizes.insert(
             {getSymbol(input, i), i == 0 ? std::min(size, maxBatch) : size});
     }
@@ -54,7 +63,7 @@ static void bindInput(proto::ValueInfoProto &input,
   auto *shape = input.mutable_type()->mutable_tensor_type()->mutable_shape();
   for (int i = 0; i < shape->dim_size(); ++i) {
     auto *dim = shape->mutable_dim(i);
-    if (dim->has_dim_value())
+    if (hasSize(*dim))
       continue;
     std::string symbol = getSymbol(input, i);
     all.insert({symbol, "dim " + std::to_string(i) + " of input '" +
@@ -65,11 +74,35 @@ static void bindInput(proto::ValueInfoProto &input,
   }
 }
 
+// A dim that has a name is bound by its place too, with all of that name.
+static llvm::Error bindByPlace(const proto::ValueInfoProto &input,
+                               std::map<std::string, int64_t> &sizes) {
+  const auto &shape = input.type().tensor_type().shape();
+  for (int i = 0; i < shape.dim_size(); ++i) {
+    auto size = sizes.find(getPlace(input, i));
+    std::string symbol = getSymbol(input, i);
+    if (size == sizes.end() || hasSize(shape.dim(i)) || symbol == size->first)
+      continue;
+    auto [known, isNew] = sizes.insert({symbol, size->second});
+    if (!isNew && known->second != size->second)
+      return llvm::createStringError("--dim gives '" + symbol + "' " +
+                                     std::to_string(known->second) + ", and " +
+                                     size->first + ", which has that name, " +
+                                     std::to_string(size->second));
+    sizes.erase(size);
+  }
+  return llvm::Error::success();
+}
+
 llvm::Error zc::bindDims(proto::GraphProto &graph,
-                         const std::map<std::string, int64_t> &sizes) {
+                         std::map<std::string, int64_t> sizes) {
   std::set<std::string> initializers;
   for (const proto::TensorProto &tensor : graph.initializer())
     initializers.insert(tensor.name());
+  for (const proto::ValueInfoProto &input : graph.input())
+    if (!initializers.count(input.name()))
+      if (llvm::Error error = bindByPlace(input, sizes))
+        return error;
   Symbols symbols;
   for (proto::ValueInfoProto &input : *graph.mutable_input())
     if (!initializers.count(input.name()))

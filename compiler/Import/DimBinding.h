@@ -10,10 +10,11 @@
 namespace zc {
 
 /// Replaces every symbolic dim of the graph's inputs by its size in `sizes`. A
-/// dim without size and name is called "INPUT.K". Fails, naming every dim
-/// without a size and what to type, or every size whose name is no dim's.
+/// dim without size and name is called "INPUT.K", and so may one with a name
+/// be. Fails, naming every dim without a size and what to type, or every size
+/// whose name is no dim's.
 llvm::Error bindDims(proto::GraphProto &graph,
-                     const std::map<std::string, int64_t> &sizes);
+                     std::map<std::string, int64_t> sizes);
 
 } // namespace zc
 

@@ -26,6 +26,7 @@ void GraphImporter::importBody(const proto::FunctionProto &body,
                                const proto::NodeProto &call,
                                const Outputs &inputs, Scope &scope) {
   Scope inner;
+  inner.parent = &stored;
   inner.depth = scope.depth + 1;
   inner.prefix = scope.prefix + getCallName(call) + "/";
   inner.module = getModulePath(call);

@@ -14,8 +14,9 @@ using namespace mlir;
 using namespace zc;
 
 GraphImporter::GraphImporter(MLIRContext *context, const ModelFile &file,
-                             const ModelImportOptions &options)
-    : context(context), file(file), options(options),
+                             const ModelImportOptions &options,
+                             const LiftedWeights &weights)
+    : context(context), file(file), options(options), weights(weights),
       metadata(readTensorMetadata(file.model.graph())) {
   for (const proto::FunctionProto &function : file.model.functions())
     functions[function.domain() + ":" + function.name() + ":" +
@@ -42,8 +43,7 @@ static DictionaryAttr convertOpsets(MLIRContext *context,
 }
 
 // A subgraph may use the values around it.
-static void addUsedNames(const proto::NodeProto &node,
-                         llvm::StringSet<> &names) {
+void zc::addUsedNames(const proto::NodeProto &node, llvm::StringSet<> &names) {
   for (const std::string &input : node.input())
     names.insert(input);
   auto addGraph = [&](const proto::GraphProto &graph) {
@@ -101,8 +101,10 @@ FailureOr<OwningOpRef<ModuleOp>> GraphImporter::import() {
   importInitializers(scope);
   if (failed)
     return failure();
+  stopGradientsOfInitializers(scope);
   for (const proto::NodeProto *node : findNeededNodes(file.model.graph()))
     importNode(*node, scope);
+  checkGradientStops();
   LogicalResult outputs = importOutputs(scope);
   if (succeeded(outputs))
     eraseDeadOps();
@@ -142,6 +144,8 @@ void GraphImporter::importInputs(Scope &scope) {
 }
 
 void GraphImporter::importInitializers(Scope &scope) {
+  for (const proto::TensorProto &tensor : file.model.graph().initializer())
+    initializerNames.insert(tensor.name());
   for (const proto::TensorProto &tensor : file.model.graph().initializer()) {
     if (!convertElementType(context, tensor.data_type())) {
       emitFailure(getFileLocation())
@@ -152,7 +156,8 @@ void GraphImporter::importInitializers(Scope &scope) {
     ImportedValue *value = makeValue(ImportedValue::Tensor, tensor.name());
     value->type = makeTensorType(tensor.data_type(), getDims(tensor));
     value->stored = &tensor;
-    value->foldable = !mayBeTrained(tensor) && !isAbsent(tensor);
+    value->foldable =
+        !weights.changing.contains(tensor.name()) && !isAbsent(tensor);
     uint64_t bytes = getElementBytes(tensor.data_type()) *
                      getNumElements(*getStaticDims(value->type));
     if (bytes <= kInlineBytes && !isAbsent(tensor)) {
@@ -164,13 +169,17 @@ void GraphImporter::importInitializers(Scope &scope) {
         emitFailure(getFileLocation()) << llvm::toString(data.takeError());
     }
     define(tensor.name(), value, scope);
+    if (weights.inner.contains(tensor.name()))
+      define(tensor.name(), value, stored);
   }
-  // Those that are no floats or hold one element appear when something uses
-  // them; the others always, because the summary names them.
+  // Those that are no floats, hold one element or belong to a branch appear
+  // when something uses them; the others always, because the summary names
+  // them.
   for (const proto::TensorProto &tensor : file.model.graph().initializer()) {
     ImportedValue *value = lookUp(tensor.name(), scope);
     if (value->kind == ImportedValue::Tensor &&
         isFloatType(tensor.data_type()) &&
+        !weights.inner.contains(tensor.name()) &&
         getNumElements(*getStaticDims(value->type)) > 1)
       getIr(value);
   }
@@ -205,7 +214,7 @@ static bool fits(const proto::TypeProto &declared, RankedTensorType type) {
   if (shape.dim_size() != type.getRank())
     return false;
   for (int i = 0; i < shape.dim_size(); ++i)
-    if (shape.dim(i).has_dim_value() &&
+    if (shape.dim(i).has_dim_value() && shape.dim(i).dim_value() >= 0 &&
         shape.dim(i).dim_value() != type.getDimSize(i))
       return false;
   return true;
@@ -230,10 +239,10 @@ LogicalResult GraphImporter::importOutputs(Scope &scope) {
     Value ir = getIr(value);
     auto type = cast<RankedTensorType>(ir.getType());
     if (!fits(output.type(), type))
-      emitFailure(getFileLocation())
+      emitWarning(getFileLocation())
           << "output '" << output.name() << "' is declared as "
           << printType(output.type()) << " but computed as "
-          << printType(value->type);
+          << printType(value->type) << ", which zc goes by";
     values.push_back(ir);
     names.push_back(StringAttr::get(context, output.name()));
   }
@@ -313,19 +322,33 @@ static void warnOfOptimizedExport(Location location,
            "the one you wrote";
 }
 
-// ONNX cannot say where gradients stop: all that is left is the call's name.
-static void warnOfDetach(Location location, const proto::GraphProto &graph) {
-  auto count = llvm::count_if(graph.node(), isDetached);
-  if (count > 0)
+// A weight that the TorchScript exporter computed has a number for a name.
+static void warnOfFolded(Location location, const proto::ModelProto &model) {
+  auto isFolded = [](const proto::TensorProto &tensor) {
+    return StringRef(tensor.name()).starts_with("onnx::Conv_");
+  };
+  if (model.producer_name() == "pytorch" &&
+      llvm::any_of(model.graph().initializer(), isFolded))
     emitWarning(location)
-        << "holds " << count << (count == 1 ? " value" : " values")
-        << " that the author detached; ONNX cannot say where gradients stop, "
-           "and zc lets them pass: freeze by --freeze what must not be trained "
-           "through them";
+        << "was exported by PyTorch's TorchScript exporter in evaluation mode, "
+           "which folds batch normalisation into convolutions; zc trains the "
+           "network that is in the file; export with "
+           "training=torch.onnx.TrainingMode.TRAINING to train the one you "
+           "wrote";
 }
 
-FailureOr<OwningOpRef<ModuleOp>>
-zc::importModel(MLIRContext *context, const ModelImportOptions &options) {
+static void warnOfParted(Location location, ArrayRef<std::string> parted) {
+  if (!parted.empty())
+    emitWarning(location)
+        << "PyTorch's TorchScript exporter has merged equal weights; zc trains "
+        << parted.size() << " of them ('" << parted.front()
+        << (parted.size() > 1 ? "', ...)" : "')")
+        << " apart again, as the author's module has them; export with "
+           "training=torch.onnx.TrainingMode.TRAINING, or dynamo=True";
+}
+
+FailureOr<OwningOpRef<ModuleOp>> zc::importModel(MLIRContext *context,
+                                                 ModelImportOptions options) {
   context->loadDialect<onnx::OnnxDialect>();
   Location whole =
       FileLineColLoc::get(StringAttr::get(context, options.path), 0, 0);
@@ -339,14 +362,24 @@ zc::importModel(MLIRContext *context, const ModelImportOptions &options) {
   if (llvm::Error error =
           bindInputs(*file->model.mutable_graph(), options.constantInputs))
     return emitError(location) << llvm::toString(std::move(error));
+  if (options.batch > 0) {
+    auto change = setBatch(*file->model.mutable_graph(), options.batch,
+                           options.batchDims, options.dims);
+    if (!change)
+      return emitError(location) << llvm::toString(change.takeError());
+    options.batchChange = *change;
+  }
   if (llvm::Error error =
           bindDims(*file->model.mutable_graph(), options.dims)) {
     emitError(location) << llvm::toString(std::move(error));
     // One run tells all there is to mend.
-    GraphImporter(context, *file, options).checkOperators();
+    GraphImporter(context, *file, options, {}).checkOperators();
     return failure();
   }
   warnOfOptimizedExport(location, file->model.graph());
-  warnOfDetach(location, file->model.graph());
-  return GraphImporter(context, *file, options).import();
+  warnOfParted(location, file->parted);
+  warnOfFolded(location, file->model);
+  LiftedWeights weights = liftWeights(
+      *file, readTensorMetadata(file->model.graph()), options.mayBeTrained);
+  return GraphImporter(context, *file, options, weights).import();
 }

@@ -6,6 +6,7 @@
 
 #include "compiler/Import/HostTensor.h"
 #include "compiler/Import/Import.h"
+#include "compiler/Import/LiftWeights.h"
 #include "compiler/Import/Metadata.h"
 #include "compiler/OnnxModel/ModelFile.h"
 #include "dialects/Onnx/OnnxDialect.h"
@@ -41,6 +42,9 @@ struct ImportedValue {
   std::vector<ImportedValue *> elements;
 };
 
+/// Adds what `node` uses, in its subgraphs too.
+void addUsedNames(const proto::NodeProto &node, llvm::StringSet<> &names);
+
 /// The nodes that the outputs need, in order.
 std::vector<const proto::NodeProto *>
 findNeededNodes(const proto::GraphProto &graph);
@@ -51,8 +55,10 @@ bool isResolved(const proto::NodeProto &node);
 
 class GraphImporter {
 public:
+  /// `weights` says what liftWeights has made of the file's tensors.
   GraphImporter(mlir::MLIRContext *context, const ModelFile &file,
-                const ModelImportOptions &options);
+                const ModelImportOptions &options,
+                const LiftedWeights &weights);
 
   mlir::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>> import();
 
@@ -85,6 +91,7 @@ private:
 
   // One node (NodeImporter.cpp).
   void importNode(const proto::NodeProto &node, Scope &scope);
+  void importAny(proto::NodeProto &node, Scope &scope);
   void importOperator(const proto::NodeProto &node, const Outputs &inputs,
                       Scope &scope);
   bool tryFold(const proto::NodeProto &node, const Outputs &inputs,
@@ -103,8 +110,21 @@ private:
   mlir::Attribute convertAttribute(const proto::AttributeProto &attribute,
                                    mlir::Location location);
 
+  // Where gradients stop (GradientStops.cpp).
+  bool stopsGradient(const std::string &name);
+  void stopGradient(const std::string &name, Scope &scope);
+  void stopGradients(const proto::NodeProto &node, Scope &scope);
+  void stopGradientsOfInitializers(Scope &scope);
+  void checkGradientStops();
+
   // Nodes that stand for other nodes (Expansion.cpp, LoopImporter.cpp,
   // MaskImporter.cpp, SequenceImporter.cpp).
+  ImportedValue *followBatch(const proto::NodeProto &node,
+                             const Outputs &inputs); // BatchSize.cpp
+  bool isUsed(const std::string &name);
+  void dropUnusedMask(proto::NodeProto &node);
+  bool importOld(const proto::NodeProto &node, const Outputs &inputs,
+                 int64_t version, Scope &scope); // OldOperators.cpp
   bool expandLocalFunction(const proto::NodeProto &node, const Outputs &inputs,
                            Scope &scope);
   bool expandDefinition(const proto::OpSchema &schema,
@@ -149,7 +169,6 @@ private:
   llvm::SmallVector<mlir::Value>
   getOperands(const proto::NodeProto &node, const Outputs &inputs,
               llvm::ArrayRef<proto::TypeProto> types);
-  bool mayBeTrained(const proto::TensorProto &tensor) const;
 
   mlir::Location getLocation(const proto::NodeProto &node, const Scope &scope);
   mlir::Location getFileLocation() const;
@@ -166,6 +185,8 @@ private:
   mlir::MLIRContext *context;
   const ModelFile &file;
   const ModelImportOptions &options;
+  const LiftedWeights &weights;
+  Scope stored; // what branches, bodies and functions stored
   TensorMetadata metadata;
   std::map<std::string, const proto::FunctionProto *> functions;
 
@@ -185,6 +206,8 @@ private:
   bool warnedOfMask = false;
   bool isTooLong = false;   // more nodes than are walked
   int64_t keptElements = 0; // of what was computed ahead
+  bool foundGradientStop = false;
+  llvm::StringSet<> usedNames; // in any graph; filled when it is asked for
   bool failed = false;
 };
 

@@ -3,6 +3,8 @@
 #ifndef ZC_COMPILER_IMPORT_IMPORT_H
 #define ZC_COMPILER_IMPORT_IMPORT_H
 
+#include "compiler/Import/BatchSize.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include <functional>
@@ -16,6 +18,12 @@ struct ModelImportOptions {
   std::string path;
   /// Sizes of symbolic dims.
   std::map<std::string, int64_t> dims;
+  /// Samples (`--batch`), and where they are; 0: as the file says.
+  int64_t batch = 0;
+  std::map<std::string, int64_t> batchDims;
+  /// Of the shapes that the exporter has written as numbers; importModel finds
+  /// it.
+  BatchChange batchChange;
   /// Files with the values of inputs that become constants.
   std::map<std::string, std::string> constantInputs;
   /// Whether passes/Import has a lowering; without it all operators count as
@@ -27,6 +35,9 @@ struct ModelImportOptions {
   /// Whether an initializer of this name may be trained although the file does
   /// not say so (`--train`); its value is then never folded.
   std::function<bool(llvm::StringRef name)> mayBeTrained;
+  /// Whether no gradient flows behind the node or value of this name
+  /// (`--stop-gradient`).
+  std::function<bool(llvm::StringRef name)> stopsGradient;
   /// Initializers whose external file does not exist get neither value nor
   /// source; else they are an error.
   bool absentData = false;
@@ -43,7 +54,7 @@ readDims(const std::string &path,
 /// A module with one onnx.graph @main, or failure with everything that is wrong
 /// with the model reported as diagnostics.
 mlir::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>>
-importModel(mlir::MLIRContext *context, const ModelImportOptions &options);
+importModel(mlir::MLIRContext *context, ModelImportOptions options);
 
 } // namespace zc
 

@@ -70,6 +70,11 @@ void GraphImporter::importNode(const proto::NodeProto &original, Scope &scope) {
   resolveAttributes(node, scope.attributes);
   if (node.domain() == "ai.onnx")
     node.clear_domain();
+  importAny(node, scope);
+  stopGradients(node, scope);
+}
+
+void GraphImporter::importAny(proto::NodeProto &node, Scope &scope) {
   Outputs inputs = getInputs(node, scope);
   if (expandLocalFunction(node, inputs, scope) ||
       expandContribOperator(node, inputs, scope))
@@ -86,6 +91,7 @@ void GraphImporter::importNode(const proto::NodeProto &original, Scope &scope) {
     replaceCastLike(node, inputs[1]->type);
     inputs.pop_back();
   }
+  dropUnusedMask(node);
   importOperator(node, inputs, scope);
 }
 
@@ -95,8 +101,37 @@ static bool hasSubgraph(const proto::NodeProto &node) {
   });
 }
 
+bool GraphImporter::isUsed(const std::string &name) {
+  if (usedNames.empty()) {
+    auto addAll = [&](const auto &nodes) {
+      for (const proto::NodeProto &node : nodes)
+        addUsedNames(node, usedNames);
+    };
+    addAll(file.model.graph().node());
+    for (const proto::ValueInfoProto &output : file.model.graph().output())
+      usedNames.insert(output.name());
+    for (const proto::FunctionProto &function : file.model.functions()) {
+      addAll(function.node());
+      for (const std::string &output : function.output())
+        usedNames.insert(output);
+    }
+  }
+  return usedNames.contains(name);
+}
+
+// Exporters name a mask that nobody reads; before opset 10 it is no mask but
+// numbers, for which ONNX infers no shape.
+void GraphImporter::dropUnusedMask(proto::NodeProto &node) {
+  if (node.op_type() == "Dropout" && node.output_size() == 2 &&
+      !isUsed(node.output(1)))
+    node.mutable_output()->RemoveLast();
+}
+
 void GraphImporter::importOperator(const proto::NodeProto &node,
-                                   const Outputs &inputs, Scope &scope) {
+                                   const Outputs &given, Scope &scope) {
+  Outputs inputs = given;
+  if (ImportedValue *shape = followBatch(node, inputs))
+    inputs[1] = shape;
   Location location = getLocation(node, scope);
   const proto::OpSchema *schema = proto::OpSchemaRegistry::Schema(
       node.op_type(), scope.opsets[node.domain()], node.domain());
@@ -123,7 +158,8 @@ void GraphImporter::importOperator(const proto::NodeProto &node,
     return importLoop(node, inputs, scope);
   if (node.domain().empty() && node.op_type() == "Scan")
     return importScan(node, inputs, scope);
-  if (foldShapeQuery(node, inputs, scope) ||
+  if (importOld(node, inputs, version, scope) ||
+      foldShapeQuery(node, inputs, scope) ||
       importSequenceOperator(node, inputs, scope))
     return;
   if (hasSubgraph(node) || hasKind(inputs, ImportedValue::Sequence)) {

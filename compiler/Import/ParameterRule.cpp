@@ -1,9 +1,8 @@
 #include "compiler/Import/ParameterRule.h"
 
+#include "compiler/Import/OperatorRoles.h"
 #include "compiler/OnnxModel/TensorSource.h"
 
-#include "llvm/ADT/SetVector.h"
-#include "llvm/ADT/StringSwitch.h"
 #include <cmath>
 #include <cstring>
 
@@ -48,50 +47,66 @@ std::optional<bool> ParameterRule::getChoice(StringRef name) const {
 // --- Where a value is used
 // -----------------------------------------------------------
 
-// Whether operand `index` of the operator is a weight, bias, scale, table or
-// recurrent operand.
-static bool isParameterOperand(StringRef op, unsigned index) {
-  return llvm::StringSwitch<bool>(op)
-      .Case("MatMul", index <= 1)
-      .Cases({"Gemm", "Conv", "ConvTranspose"}, index == 1 || index == 2)
-      .Case("Gather", index == 0)
-      .Cases({"BatchNormalization", "LayerNormalization", "GroupNormalization",
-              "InstanceNormalization"},
-             index == 1 || index == 2)
-      .Cases({"RMSNormalization", "SimplifiedLayerNormalization"}, index == 1)
-      .Cases({"LSTM", "GRU", "RNN"}, index >= 1 && index <= 3)
-      .Default(false);
-}
-
-static bool keepsParameter(StringRef op) {
-  return llvm::StringSwitch<bool>(op)
-      .Cases({"Transpose", "Reshape", "Cast", "Identity"}, true)
-      .Default(false);
-}
-
 static bool isStatisticUse(OpOperand &use) {
   auto node = dyn_cast<onnx::NodeOp>(use.getOwner());
-  return node && node.getOpType() == "BatchNormalization" &&
-         use.getOperandNumber() >= 3;
+  return node && isStatisticOperand(node.getOpType(), use.getOperandNumber());
+}
+
+bool zc::isSettingAlone(onnx::InitializerOp initializer) {
+  return !initializer.use_empty() &&
+         llvm::all_of(initializer->getUses(), [](OpOperand &use) {
+           auto node = dyn_cast<onnx::NodeOp>(use.getOwner());
+           return node && node.getDomain().empty() &&
+                  isSetting(node.getOpType(), use.getOperandNumber());
+         });
 }
 
 bool zc::isStatistic(onnx::InitializerOp initializer) {
   return llvm::any_of(initializer->getUses(), isStatisticUse);
 }
 
+using RoleOfUse = llvm::function_ref<bool(onnx::NodeOp, OpOperand &)>;
+
 // Directly, or through operators that leave the elements what they are.
-static bool isUsedAsParameter(Value value) {
+static bool isUsedAs(Value value, RoleOfUse isRole) {
   for (OpOperand &use : value.getUses()) {
     auto node = dyn_cast<onnx::NodeOp>(use.getOwner());
     if (!node || !node.getDomain().empty())
       continue;
-    if (isParameterOperand(node.getOpType(), use.getOperandNumber()))
+    if (isRole(node, use))
       return true;
     if (keepsParameter(node.getOpType()) && use.getOperandNumber() == 0 &&
-        isUsedAsParameter(node.getResult(0)))
+        isUsedAs(node.getResult(0), isRole))
       return true;
   }
   return false;
+}
+
+static bool isUsedAsParameter(Value value) {
+  return isUsedAs(value, [](onnx::NodeOp node, OpOperand &use) {
+    return isParameterOperand(node.getOpType(), use.getOperandNumber());
+  });
+}
+
+// Exporters write a layer's bias as a sum with its product. A number without
+// dims is one that the author wrote into his formula.
+static bool isAddedBias(onnx::NodeOp node, OpOperand &use) {
+  if (node.getOpType() != "Add" || node.getInputs().size() != 2 ||
+      cast<ShapedType>(use.get().getType()).getRank() == 0)
+    return false;
+  auto product = node.getInputs()[1 - use.getOperandNumber()]
+                     .getDefiningOp<onnx::NodeOp>();
+  return product && product.getDomain().empty() &&
+         hasBiasBehind(product.getOpType());
+}
+
+// The weight, bias or slope of an operator, also of one without kinds.
+static bool isUsedAsWeight(Value value) {
+  return isUsedAs(value, [](onnx::NodeOp node, OpOperand &use) {
+    return isParameterOperand(node.getOpType(), use.getOperandNumber()) ||
+           isSlopeOperand(node.getOpType(), use.getOperandNumber()) ||
+           isAddedBias(node, use);
+  });
 }
 
 static bool isFloat(Value value) {
@@ -99,25 +114,7 @@ static bool isFloat(Value value) {
   return type && isa<FloatType>(type.getElementType());
 }
 
-// Operators whose results have a zero gradient everywhere.
-static bool isStep(StringRef op) {
-  return llvm::StringSwitch<bool>(op)
-      .Cases({"Floor", "Ceil", "Round", "Sign", "Shape", "Size"}, true)
-      .Cases({"ConstantOfShape", "EyeLike", "OneHot", "Bernoulli"}, true)
-      .Cases({"RandomNormalLike", "RandomUniformLike"}, true)
-      .Default(false);
-}
-
-// Operands that only say how, not what.
-static bool isSetting(StringRef op, unsigned index) {
-  return llvm::StringSwitch<bool>(op)
-      .Cases({"Resize", "Upsample", "Dropout", "Clip", "Pad"}, index >= 1)
-      .Default(false);
-}
-
-// The values from which a gradient comes back: floating-point values with a
-// path to the model's outputs over operators that have one.
-static llvm::SetVector<Value> findDifferentiable(onnx::GraphOp graph) {
+llvm::SetVector<Value> zc::findDifferentiable(onnx::GraphOp graph) {
   llvm::SetVector<Value> reached;
   for (Value output : graph.getReturn().getOutputs())
     if (isFloat(output))
@@ -136,8 +133,6 @@ static llvm::SetVector<Value> findDifferentiable(onnx::GraphOp graph) {
 
 // --- Values
 // ----------------------------------------------------------------------------
-
-constexpr double kLargestParameter = 1e30;
 
 template <typename Element>
 static bool hasHugeElement(const std::string &bytes) {
@@ -193,8 +188,10 @@ decideByDefault(onnx::InitializerOp initializer, const std::string &folder,
     trained = *initializer.getKind() == "PARAMETER";
   } else if (anyKind) {
     trained = isUsedAsParameter(initializer.getResult());
-  } else if (type.getNumElements() > 1 && !isStatistic(initializer) &&
-             differentiable.contains(initializer.getResult())) {
+  } else if (!isStatistic(initializer) &&
+             differentiable.contains(initializer.getResult()) &&
+             (type.getNumElements() > 1 ||
+              isUsedAsWeight(initializer.getResult()))) {
     bool isMask = false;
     if (failed(checkMask(initializer, folder, isMask)))
       return failure();

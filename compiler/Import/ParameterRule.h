@@ -3,6 +3,7 @@
 #define ZC_COMPILER_IMPORT_PARAMETERRULE_H
 
 #include "dialects/Onnx/OnnxDialect.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/Support/Error.h"
 #include <memory>
 #include <regex>
@@ -33,6 +34,16 @@ private:
 
   std::shared_ptr<const std::regex> freeze, train;
 };
+
+/// Larger values are those of masks.
+constexpr double kLargestParameter = 1e30;
+
+/// The values from which a gradient comes back: floating-point values with a
+/// path to the model's outputs over operators that have one.
+llvm::SetVector<mlir::Value> findDifferentiable(onnx::GraphOp graph);
+
+/// Whether all that uses it takes it as a setting: the scales of a Resize.
+bool isSettingAlone(onnx::InitializerOp initializer);
 
 /// Whether it is the running mean or variance of a batch normalisation.
 bool isStatistic(onnx::InitializerOp initializer);

@@ -56,19 +56,6 @@ GraphImporter::Outputs GraphImporter::getInputs(const proto::NodeProto &node,
   return inputs;
 }
 
-// What no rule of parameters could ever choose may be computed with: tensors
-// that are no floats, scalars, and what PyTorch says is no parameter.
-bool GraphImporter::mayBeTrained(const proto::TensorProto &tensor) const {
-  if (!isFloatType(tensor.data_type()))
-    return false;
-  if (options.mayBeTrained && options.mayBeTrained(tensor.name()))
-    return true;
-  auto kind = metadata.kinds.find(tensor.name());
-  if (kind != metadata.kinds.end())
-    return kind->second == "PARAMETER";
-  return getNumElements(getDims(tensor)) > 1;
-}
-
 // --- IR
 // ----------------------------------------------------------------------------
 

@@ -2,6 +2,8 @@
 
 #include "compiler/OnnxModel/ExternalData.h"
 #include "compiler/OnnxModel/OptimizedExport.h"
+#include "compiler/OnnxModel/SeparateTensors.h"
+#include "compiler/OnnxModel/TidyModel.h"
 #include "compiler/OnnxModel/WireRewriter.h"
 
 #include "google/protobuf/io/tokenizer.h"
@@ -143,6 +145,10 @@ Error zc::checkModel(proto::ModelProto model) {
       if (entry.key() == "location")
         entry.set_value("#checked");
   });
+  // Outputs whose shape nobody knows: what computes them says it.
+  for (proto::ValueInfoProto &output : *model.mutable_graph()->mutable_output())
+    if (output.type().has_tensor_type())
+      output.mutable_type()->mutable_tensor_type()->mutable_shape();
   try {
     proto::checker::check_model(model);
   } catch (const std::exception &error) {
@@ -197,8 +203,15 @@ Expected<ModelFile> zc::readModelFile(const std::string &path,
     return error;
   if (Error error = checkExternalData(file, absent))
     return error;
+  sortNodes(*file.model.mutable_graph());
+  if (Error error = makeDense(file))
+    return error;
   if (Error error = restoreWeights(file))
     return error;
+  if (Error error = partMergedWeights(file))
+    return error;
+  separateStatistics(file);
+  inferOutputShapes(file.model);
   // The checker stops at the first operator that ONNX does not have; import
   // names them all.
   if (knowsAllOperators(file.model))

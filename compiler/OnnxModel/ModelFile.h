@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace zc {
 
@@ -18,6 +19,8 @@ struct ModelFile {
   // Every tensor of more than kInlineBytes bytes is external data, checked to
   // lie inside the model's folder and file.
   proto::ModelProto model;
+  /// Weights that the exporter had merged with equal ones.
+  std::vector<std::string> parted;
 };
 
 /// What an initializer whose external file does not exist is.

@@ -1,6 +1,7 @@
 #include "compiler/OnnxModel/StoredModel.h"
 
 #include "compiler/OnnxModel/ExternalData.h"
+#include "compiler/OnnxModel/ModelWeights.h"
 #include "compiler/OnnxModel/WireRewriter.h"
 
 using namespace zc;
@@ -90,11 +91,12 @@ Error Storer::store(proto::TensorProto &tensor) {
 }
 
 Expected<StoredModel> Storer::run() {
-  for (proto::TensorProto &tensor :
-       *file.model.mutable_graph()->mutable_initializer()) {
-    std::string key = getState(tensor.name());
-    if (!key.empty())
-      pointIntoArtifact(tensor, key);
+  for (ModelWeight &weight : findWeights(file.model)) {
+    std::string key = getState(weight.name);
+    if (key.empty())
+      continue;
+    pointIntoArtifact(getTensor(weight), key);
+    result.placed.insert(key);
   }
   Error error = Error::success();
   forEachTensor(file.model, [&](proto::TensorProto &tensor) {

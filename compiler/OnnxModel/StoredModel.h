@@ -6,6 +6,7 @@
 #include "compiler/OnnxModel/ModelFile.h"
 
 #include <functional>
+#include <set>
 
 namespace zc {
 
@@ -28,11 +29,12 @@ struct ModelTensor {
 struct StoredModel {
   std::string graph; // a serialized ModelProto
   std::vector<ModelTensor> tensors;
+  std::set<std::string> placed; // keys of states that the graph has tensors for
 };
 
-/// Prepares `file` for the artifact. `getState` gives for an initializer's name
-/// the key under which its bytes are stored anyway, "" if they are not. Small
-/// tensors stay inline.
+/// Prepares `file` for the artifact. `getState` gives for a weight's name (see
+/// findWeights) the key under which its bytes are stored anyway, "" if they are
+/// not. Small tensors stay inline.
 llvm::Expected<StoredModel>
 makeStoredModel(ModelFile file,
                 const std::function<std::string(llvm::StringRef)> &getState);

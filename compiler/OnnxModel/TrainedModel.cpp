@@ -1,7 +1,10 @@
 #include "compiler/OnnxModel/TrainedModel.h"
 
 #include "compiler/OnnxModel/ExternalData.h"
+#include "compiler/OnnxModel/ModelWeights.h"
 #include "compiler/OnnxModel/StoredModel.h"
+
+#include "llvm/ADT/DenseMap.h"
 
 using namespace zc;
 using llvm::Error;
@@ -24,10 +27,18 @@ struct Filled {
 };
 } // namespace
 
+static void clearData(proto::TensorProto &tensor) {
+  tensor.clear_float_data();
+  tensor.clear_int32_data();
+  tensor.clear_double_data();
+  tensor.clear_raw_data();
+  tensor.clear_external_data();
+  tensor.clear_data_location();
+}
+
 static void makeInline(llvm::ArrayRef<Filled> tensors) {
   for (const Filled &each : tensors) {
-    each.tensor->clear_external_data();
-    each.tensor->clear_data_location();
+    clearData(*each.tensor);
     each.tensor->set_raw_data(std::string(each.bytes));
   }
 }
@@ -37,7 +48,8 @@ static void makeExternal(llvm::ArrayRef<Filled> tensors,
   uint64_t offset = 0;
   for (const Filled &each : tensors) {
     offset = (offset + kAlignment - 1) / kAlignment * kAlignment;
-    each.tensor->clear_external_data();
+    clearData(*each.tensor);
+    each.tensor->set_data_location(proto::TensorProto::EXTERNAL);
     addEntry(*each.tensor, "location", dataName);
     addEntry(*each.tensor, "offset", std::to_string(offset));
     addEntry(*each.tensor, "length", std::to_string(each.bytes.size()));
@@ -46,22 +58,33 @@ static void makeExternal(llvm::ArrayRef<Filled> tensors,
   }
 }
 
+// The names of weights, also of those that are initializers of no floats.
+static llvm::DenseMap<const proto::TensorProto *, std::string>
+nameTensors(proto::ModelProto &model) {
+  llvm::DenseMap<const proto::TensorProto *, std::string> names;
+  for (const ModelWeight &weight : findWeights(model))
+    if (weight.tensor)
+      names[weight.tensor] = weight.name;
+  return names;
+}
+
 Expected<TrainedModel> zc::makeTrainedModel(
     std::string_view graph, const std::string &dataName, uint64_t inlineLimit,
-    const std::function<Expected<std::string_view>(
-        const std::string &, const ModelTensorType &)> &getBytes) {
+    const std::function<Expected<std::optional<std::string_view>>(
+        const std::string &, const std::string &, const ModelTensorType &)>
+        &getBytes) {
   proto::ModelProto model;
   if (!model.ParseFromArray(graph.data(), graph.size()))
     return llvm::createStringError("the artifact's model is damaged");
+  auto names = nameTensors(model);
   std::vector<Filled> tensors;
   uint64_t total = 0;
   Error error = Error::success();
   forEachTensor(model, [&](proto::TensorProto &tensor) {
-    std::optional<std::string> key = getArtifactKey(tensor);
-    if (!key || error)
+    if (error)
       return;
-    Expected<std::string_view> bytes = getBytes(
-        *key,
+    auto bytes = getBytes(
+        getArtifactKey(tensor).value_or(""), names.lookup(&tensor),
         {tensor.data_type(),
          llvm::ArrayRef<int64_t>(tensor.dims().data(), tensor.dims().size()),
          getTensorBytes(tensor).value_or(0)});
@@ -69,8 +92,10 @@ Expected<TrainedModel> zc::makeTrainedModel(
       error = bytes.takeError();
       return;
     }
-    tensors.push_back({&tensor, *bytes});
-    total += bytes->size();
+    if (!*bytes)
+      return;
+    tensors.push_back({&tensor, **bytes});
+    total += (*bytes)->size();
   });
   if (error)
     return error;

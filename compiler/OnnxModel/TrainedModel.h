@@ -6,6 +6,7 @@
 #include "llvm/Support/Error.h"
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,13 +32,16 @@ struct TrainedModel {
 };
 
 /// Fills the tensors of `graph`, a model as an artifact stores it, with what
-/// `getBytes` gives for their keys, row-major and little-endian. With more than
+/// `getBytes` gives, row-major and little-endian, for their keys (empty: the
+/// graph has the bytes itself) and names (empty: no weight, see findWeights);
+/// nothing leaves a tensor as it is. With more than
 /// `inlineLimit` bytes in all they go into an external file called `dataName`.
 /// The result has passed ONNX's checker.
 llvm::Expected<TrainedModel> makeTrainedModel(
     std::string_view graph, const std::string &dataName, uint64_t inlineLimit,
-    const std::function<llvm::Expected<std::string_view>(
-        const std::string &key, const ModelTensorType &type)> &getBytes);
+    const std::function<llvm::Expected<std::optional<std::string_view>>(
+        const std::string &key, const std::string &name,
+        const ModelTensorType &type)> &getBytes);
 
 } // namespace zc
 
