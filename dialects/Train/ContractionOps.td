@@ -37,7 +37,7 @@ def Train_MatmulAddOp : Train_TensorOp<"matmul_add",
 class Train_ConvolutionOp<string mnemonic, list<Trait> traits = []>
     : Train_TensorOp<mnemonic, !listconcat(traits,
           [Train_Images, Train_Precision<["getPrecision"]>]),
-          ["accumulates"]> {
+          ["accumulates"], ["setPartTypes"]> {
   // Spatial lists have one entry per spatial dim (1 to 3 of them). The filter
   // is [K, C/groups, spatial...] always; images are [N, C, spatial...], with
   // `channels_last` [N, spatial..., C].

@@ -101,7 +101,9 @@ private:
           whole[find(id)] = true;
           continue;
         }
-        if (rule.factors[factor].kind != FactorKind::Parallel)
+        // A block of elements is no block of what a dim has for each of them.
+        if (rule.factors[factor].kind != FactorKind::Parallel ||
+            sizes[id] != rule.factors[factor].size)
           whole[find(id)] = true;
         if (factorClass[factor] < 0)
           factorClass[factor] = id;

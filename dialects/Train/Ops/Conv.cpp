@@ -42,6 +42,11 @@ ShardingRule ConvOp::getShardingRule() {
                           ConvTensor::Output);
 }
 
+void ConvOp::setPartTypes(TypeRange types) {
+  getResult().setType(cast<RankedTensorType>(types[0]));
+  setGroups(groupsOfPart(window(*this), convTypes(*this)));
+}
+
 double ConvOp::getFlops() { return convFlops(convTypes(*this)); }
 
 void ConvOp::buildLinalg(OpBuilder &builder, Location loc, ValueRange inputs,

@@ -25,6 +25,11 @@ ShardingRule ConvFilterGradOp::getShardingRule() {
                           ConvTensor::Filter);
 }
 
+void ConvFilterGradOp::setPartTypes(TypeRange types) {
+  getResult().setType(cast<RankedTensorType>(types[0]));
+  setGroups(groupsOfPart(window(*this), convTypes(*this)));
+}
+
 double ConvFilterGradOp::getFlops() { return convFlops(convTypes(*this)); }
 
 void ConvFilterGradOp::buildLinalg(OpBuilder &builder, Location loc,

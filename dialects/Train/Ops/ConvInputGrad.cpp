@@ -25,6 +25,11 @@ ShardingRule ConvInputGradOp::getShardingRule() {
                           ConvTensor::Image);
 }
 
+void ConvInputGradOp::setPartTypes(TypeRange types) {
+  getResult().setType(cast<RankedTensorType>(types[0]));
+  setGroups(groupsOfPart(window(*this), convTypes(*this)));
+}
+
 double ConvInputGradOp::getFlops() { return convFlops(convTypes(*this)); }
 
 void ConvInputGradOp::buildLinalg(OpBuilder &builder, Location loc,

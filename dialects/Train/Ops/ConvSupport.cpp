@@ -56,9 +56,8 @@ ShardingRule convShardingRule(const Window &window, int64_t groups,
   if (groups == 1) {
     channel = filterChannel = add(channels, ConvTensor::Output);
     output = add(outputs, ConvTensor::Image);
-  } else if (groups == channels && groups == outputs) {
-    // Depthwise: one loop over the channels of all three.
-    channel = output = rule.addFactor(channels);
+  } else {
+    channel = output = rule.addFactor(groups);
   }
   auto dimsOf = [&](ConvTensor tensor) {
     SmallVector<int> dims(types.image.getRank(), whole);
@@ -76,6 +75,10 @@ ShardingRule convShardingRule(const Window &window, int64_t groups,
   rule.resultDims = {dimsOf(result)};
   rule.linearity.assign(2, Linearity::Separate);
   return rule;
+}
+
+int64_t groupsOfPart(const Window &window, ConvTypes part) {
+  return part.image.getDimSize(window.channelDim()) / part.filter.getDimSize(1);
 }
 
 double convFlops(ConvTypes types) {

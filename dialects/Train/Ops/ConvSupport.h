@@ -20,10 +20,16 @@ enum class ConvTensor { Image, Filter, Output };
 
 /// The rule of an op whose two operands and one result are these tensors of the
 /// convolution. A factor that the result lacks is a sum. The op is linear in
-/// each operand.
+/// each operand. Several groups are one loop over the channels of all three, of
+/// which they are the slowest part.
 ShardingRule convShardingRule(const Window &window, int64_t groups,
                               ConvTypes types, ConvTensor first,
                               ConvTensor second, ConvTensor result);
+
+/// The groups that a part of the channels has. A rank's part of grouped
+/// channels is some of the groups, and of channels that are one group it is
+/// one.
+int64_t groupsOfPart(const Window &window, ConvTypes part);
 
 /// A multiply-add per output element and filter element that meets it.
 double convFlops(ConvTypes types);
