@@ -13,12 +13,6 @@ namespace zc {
 
 namespace {
 
-SmallVector<int64_t> sizesOf(SplitOp split) {
-  return llvm::map_to_vector(split.getResultTypes(), [&](Type type) {
-    return cast<ShapedType>(type).getDimSize(split.getDim());
-  });
-}
-
 /// The result dim that counts the blocks in which a reshape cuts a dim of its
 /// operand; -1 where the dim is not just cut.
 int64_t blockDimOf(ReshapeOp op, int64_t dim) {
@@ -49,19 +43,71 @@ bool isCut(Value value, int64_t dim) {
   });
 }
 
-/// The sizes of the blocks in which an op cuts a dim of its operand; none where
-/// it does not.
-SmallVector<int64_t> blocksOf(Operation *op, int64_t dim) {
+/// Whether a slice takes elements in a row of one dim, and all of the others.
+bool isRow(SliceOp slice, int64_t dim) {
+  auto from = cast<ShapedType>(slice.getInput().getType()).getShape();
+  auto to = cast<ShapedType>(slice.getType()).getShape();
+  for (int64_t other = 0, rank = from.size(); other < rank; ++other)
+    if (other != dim && from[other] != to[other])
+      return false;
+  return from[dim] != to[dim] && slice.getStrides()[dim] == 1;
+}
+
+/// The slices of a value that cut a dim in rows, as a split does; none where
+/// they overlap or leave elements out.
+SmallVector<Operation *> findRows(Value value, int64_t dim) {
+  SmallVector<SliceOp> rows;
+  for (Operation *user : value.getUsers())
+    if (auto slice = dyn_cast<SliceOp>(user); slice && isRow(slice, dim))
+      rows.push_back(slice);
+  llvm::sort(rows, [&](SliceOp a, SliceOp b) {
+    return a.getOffsets()[dim] < b.getOffsets()[dim];
+  });
+  int64_t next = 0;
+  for (SliceOp row : rows) {
+    if (row.getOffsets()[dim] != next)
+      return {};
+    next += cast<ShapedType>(row.getType()).getDimSize(dim);
+  }
+  if (next != cast<ShapedType>(value.getType()).getDimSize(dim))
+    return {};
+  return SmallVector<Operation *>(rows.begin(), rows.end());
+}
+
+/// The sizes of the results of `ops` along a dim.
+SmallVector<int64_t> sizesOf(ArrayRef<Operation *> ops, int64_t dim) {
+  SmallVector<int64_t> sizes;
+  for (Operation *op : ops)
+    for (Type type : op->getResultTypes())
+      sizes.push_back(cast<ShapedType>(type).getDimSize(dim));
+  return sizes;
+}
+
+/// Ops that cut a dim of their operand, and the sizes of the blocks.
+struct Blocks {
+  SmallVector<Operation *> ops;
+  SmallVector<int64_t> sizes;
+};
+
+/// Those that an op makes, perhaps together with others; nothing where it makes
+/// none.
+std::optional<Blocks> blocksOf(Operation *op, int64_t dim) {
   if (auto split = dyn_cast<SplitOp>(op);
       split && static_cast<int64_t>(split.getDim()) == dim)
-    return sizesOf(split);
+    return Blocks{{op}, sizesOf(op, dim)};
+  if (auto slice = dyn_cast<SliceOp>(op)) {
+    SmallVector<Operation *> rows = findRows(slice.getInput(), dim);
+    if (!llvm::is_contained(rows, op))
+      return std::nullopt;
+    return Blocks{rows, sizesOf(rows, dim)};
+  }
   auto view = dyn_cast<ReshapeOp>(op);
   int64_t place = view ? blockDimOf(view, dim) : -1;
   if (place < 0 || !isCut(view, place))
-    return {};
+    return std::nullopt;
   int64_t count = cast<ShapedType>(view.getType()).getDimSize(place);
   int64_t size = cast<ShapedType>(view.getInput().getType()).getDimSize(dim);
-  return SmallVector<int64_t>(count, size / count);
+  return Blocks{{op}, SmallVector<int64_t>(count, size / count)};
 }
 
 /// The dims that would change their order with one that an op cuts.
@@ -109,9 +155,10 @@ private:
 
   bool visitUse(OpOperand &use, int64_t dim) {
     Operation *op = use.getOwner();
-    if (auto blocks = blocksOf(op, dim); !blocks.empty()) {
-      found.cuts.push_back({{op, {}}, dim});
-      return blocks == found.sizes;
+    if (auto blocks = blocksOf(op, dim)) {
+      if (op == blocks->ops.front())
+        found.cuts.push_back({{blocks->ops, {}}, dim});
+      return blocks->sizes == found.sizes;
     }
     return visitLoop(
         op,
@@ -166,14 +213,14 @@ static SmallVector<BlockedDim> findOwn(func::FuncOp program) {
     Value operand = op.getOperand(0);
     int64_t rank = cast<ShapedType>(operand.getType()).getRank();
     for (int64_t dim = 0; dim < rank; ++dim) {
-      auto sizes = blocksOf(&op, dim);
-      if (sizes.empty())
+      auto blocks = blocksOf(&op, dim);
+      if (!blocks)
         continue;
-      auto blocked = BlockedDimFinder().find({operand, dim}, sizes);
+      auto blocked = BlockedDimFinder().find({operand, dim}, blocks->sizes);
       if (!blocked)
         continue;
       for (auto &[cut, place] : blocked->cuts)
-        known.insert(cut.op);
+        known.insert(cut.ops.begin(), cut.ops.end());
       found.push_back(std::move(*blocked));
       break;
     }
@@ -221,26 +268,40 @@ SmallVector<SmallVector<BlockedDim>> findBlockedDims(func::FuncOp program) {
 
 namespace {
 
-/// What stands in place of an op that cuts.
+/// The blocks in order, or what is seen of them.
+SmallVector<Value> resultsOf(const BlockCut &cut) {
+  SmallVector<Value> results;
+  for (Operation *op : cut.ops)
+    llvm::append_range(results, op->getResults());
+  return results;
+}
+
+/// What stands in place of ops that cut.
 class CutBuilder {
 public:
   CutBuilder(BlockCut &cut, int64_t dim, int64_t parts)
-      : cut(cut), dim(dim), parts(parts), builder(cut.op) {}
+      : cut(cut), dim(dim), parts(parts), builder(findFirst(cut.ops)) {}
 
   void run() {
-    Value view = build<ReshapeOp>(inParts(cut.op->getOperand(0).getType()),
-                                  cut.op->getOperand(0));
-    if (isa<SplitOp>(cut.op))
-      split(view);
-    else
+    Value whole = cut.ops.front()->getOperand(0);
+    Value view = build<ReshapeOp>(inParts(whole.getType()), whole);
+    if (isa<ReshapeOp>(cut.ops.front()))
       transpose(view);
-    cut.op->remove();
+    else
+      split(view);
+    for (Operation *op : cut.ops)
+      op->remove();
   }
 
 private:
+  static Operation *findFirst(ArrayRef<Operation *> ops) {
+    return *llvm::min_element(
+        ops, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  }
+
   template <typename Op, typename... Args>
   Op build(TypeRange types, Args &&...args) {
-    auto op = Op::create(builder, cut.op->getLoc(), types,
+    auto op = Op::create(builder, cut.ops.front()->getLoc(), types,
                          std::forward<Args>(args)...);
     cut.instead.push_back(op);
     return op;
@@ -255,19 +316,19 @@ private:
 
   /// [.., parts, size / parts, ..] along the second.
   void split(Value view) {
+    SmallVector<Value> blocks = resultsOf(cut);
     SmallVector<Type> types;
-    for (Type result : cut.op->getResultTypes())
-      types.push_back(inParts(result));
+    for (Value block : blocks)
+      types.push_back(inParts(block.getType()));
     auto inner = build<SplitOp>(TypeRange(types), view, dim + 1);
-    for (auto [whole, part] :
-         llvm::zip(cut.op->getResults(), inner.getResults()))
+    for (auto [whole, part] : llvm::zip(blocks, inner.getResults()))
       whole.replaceAllUsesWith(
           build<ReshapeOp>(whole.getType(), part).getResult());
   }
 
   /// [.., parts, blocks, block / parts, ..] with the blocks in front.
   void transpose(Value view) {
-    auto old = cast<ReshapeOp>(cut.op);
+    auto old = cast<ReshapeOp>(cut.ops.front());
     auto type = cast<RankedTensorType>(view.getType());
     int64_t count =
         cast<ShapedType>(old.getType()).getDimSize(blockDimOf(old, dim));
@@ -299,15 +360,19 @@ void reorderBlocks(BlockedDim &blocked, int64_t parts) {
 
 void keepBlocks(BlockedDim &blocked) {
   for (auto &[cut, dim] : blocked.cuts)
-    cut.op->destroy();
+    for (Operation *op : cut.ops)
+      op->destroy();
 }
 
 void restoreBlocks(BlockedDim &blocked) {
   for (auto &[cut, dim] : blocked.cuts) {
-    OpBuilder(cut.instead.front()).insert(cut.op);
+    OpBuilder builder(cut.instead.front());
+    for (Operation *op : cut.ops)
+      builder.insert(op);
+    SmallVector<Value> blocks = resultsOf(cut);
     ArrayRef<Operation *> results =
-        ArrayRef(cut.instead).take_back(cut.op->getNumResults());
-    for (auto [whole, part] : llvm::zip(cut.op->getResults(), results))
+        ArrayRef(cut.instead).take_back(blocks.size());
+    for (auto [whole, part] : llvm::zip(blocks, results))
       part->getResult(0).replaceAllUsesWith(whole);
     for (Operation *op : llvm::reverse(cut.instead))
       op->erase();

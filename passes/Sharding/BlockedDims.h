@@ -15,10 +15,11 @@
 
 namespace zc {
 
-/// An op that cuts a dim in blocks: a split, or a reshape that makes a dim of
-/// their number. While blocks are reordered it is in no program.
+/// What cuts a dim in blocks: a split, a reshape that makes a dim of their
+/// number, or slices, one for each block in order. While blocks are reordered
+/// these ops are in no program.
 struct BlockCut {
-  mlir::Operation *op;
+  llvm::SmallVector<mlir::Operation *> ops;
   llvm::SmallVector<mlir::Operation *> instead; // in order
 };
 
@@ -26,8 +27,9 @@ struct BlockCut {
 /// nobody reads in order but ops that cut it in `sizes`.
 struct BlockedDim {
   llvm::SmallVector<int64_t> sizes;
-  llvm::SmallVector<DimOf> states;                      // arguments
-  llvm::SmallVector<std::pair<BlockCut, int64_t>> cuts; // and the operand's dim
+  llvm::SmallVector<DimOf> states;                         // arguments
+  llvm::SmallVector<std::pair<BlockCut, int64_t>, 0> cuts; // and the operand's
+                                                           // dim
 };
 
 /// All of `program`, each with its like in every other program of the module
