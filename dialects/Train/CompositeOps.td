@@ -181,15 +181,26 @@ def Train_GatherOp : Train_TensorOp<"gather", [Train_Differentiable], [],
     [A..., I..., B...]. Negative indices count from the end; the host checks
     inputs, and an index out of range reads the nearest row. The slice at
     `padding_index` is read like any other but gets no gradient.
+
+    With `batch_dims` the first so many dims of table, indices and result are one:
+    [N..., A..., V, B...] and [N..., I...] give [N..., A..., I..., B...], each of
+    the N its own rows. These dims may be divided, as no rank reads another's.
+    ```mlir
+    %2 = train.gather %0, %1 {dim = 1 : i64, batch_dims = 1 : i64}
+       : (tensor<8x16x4xf32>, tensor<8x2xi64>) -> tensor<8x2x4xf32>
+    ```
   }];
   let arguments = (ins Train_Tensor:$table, Train_IntTensor:$indices,
-                       I64Attr:$dim, OptionalAttr<I64Attr>:$padding_index);
+                       I64Attr:$dim, DefaultValuedAttr<I64Attr, "0">:$batch_dims,
+                       OptionalAttr<I64Attr>:$padding_index);
   let results = (outs Train_Tensor:$result);
   let builders = [OpBuilder<
       (ins "::mlir::Type":$result, "::mlir::Value":$table,
-           "::mlir::Value":$indices, "int64_t":$dim),
+           "::mlir::Value":$indices, "int64_t":$dim,
+           CArg<"int64_t", "0">:$batchDims),
       [{ build($_builder, $_state, result, table, indices,
-               $_builder.getI64IntegerAttr(dim), ::mlir::IntegerAttr()); }]>];
+               $_builder.getI64IntegerAttr(dim),
+               $_builder.getI64IntegerAttr(batchDims), ::mlir::IntegerAttr()); }]>];
   let hasVerifier = 1;
 }
 
@@ -198,10 +209,12 @@ def Train_ScatterAddOp : Train_TensorOp<"scatter_add", [Train_Differentiable,
     ["mayShareBuffer", "accumulates"], ["getFinerRule", "decompose"]> {
   let summary = "`init` plus `updates` added at `indices` along `dim`";
   let description = [{
-    The gradient of gather. Equal indices add up, in index order.
+    The gradient of gather, whose `batch_dims` it has. Equal indices add up, in
+    index order.
   }];
   let arguments = (ins Train_FloatTensor:$init, Train_IntTensor:$indices,
-                       Train_FloatTensor:$updates, I64Attr:$dim);
+                       Train_FloatTensor:$updates, I64Attr:$dim,
+                       DefaultValuedAttr<I64Attr, "0">:$batch_dims);
   let results = (outs Train_FloatTensor:$result);
   let hasVerifier = 1;
   let hasCanonicalizer = 1;
@@ -217,7 +230,8 @@ def Train_ScatterReduceOp : Train_TensorOp<"scatter_reduce",
     the extremum share its gradient evenly, as in PyTorch's scatter_reduce.
   }];
   let arguments = (ins StrAttr:$kind, Train_Tensor:$init,
-      Train_IntTensor:$indices, Train_Tensor:$updates, I64Attr:$dim);
+      Train_IntTensor:$indices, Train_Tensor:$updates, I64Attr:$dim,
+      DefaultValuedAttr<I64Attr, "0">:$batch_dims);
   let results = (outs Train_Tensor:$result);
   let hasVerifier = 1;
   let assemblyFormat =

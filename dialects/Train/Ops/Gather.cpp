@@ -8,10 +8,12 @@ namespace zc::train {
 
 LogicalResult GatherOp::verify() {
   RankedTensorType table = getTable().getType();
-  if (failed(verifyGatherDim(*this, "table", table, getDim())))
+  RankedTensorType indices = getIndices().getType();
+  if (failed(verifyGatherDims(*this, "table", table, indices, getDim(),
+                              getBatchDims())))
     return failure();
   return verifyType(*this, "result", getResult().getType(),
-                    gatheredType(table, getIndices().getType(), getDim()));
+                    gatheredType(table, indices, getDim(), getBatchDims()));
 }
 
 /// `grad`, but 0 where the index is the padding's.
@@ -23,13 +25,10 @@ static Value withoutPadding(OpBuilder &builder, GatherOp op, int64_t padding,
   auto bits =
       RankedTensorType::get(indices.getType().getShape(), builder.getI1Type());
   Value isPadding = CompareOp::create(builder, loc, bits, "eq", indices, none);
-  GatherDims dims(op.getTable().getType().getRank(),
-                  indices.getType().getRank(), op.getDim());
-  SmallVector<int64_t> indexDims(dims.gatheredIndices.begin(),
-                                 dims.gatheredIndices.end());
-  Value mask =
-      broadcast(builder, loc, isPadding,
-                cast<ShapedType>(grad.getType()).getShape(), indexDims);
+  GatherDims dims = gatherDimsOf(op, op.getTable().getType());
+  Value mask = broadcast(builder, loc, isPadding,
+                         cast<ShapedType>(grad.getType()).getShape(),
+                         dims.gatheredIndices);
   return SelectOp::create(builder, loc, mask,
                           splat(builder, loc, grad.getType(), 0), grad);
 }
@@ -44,22 +43,26 @@ LogicalResult GatherOp::vjp(OpBuilder &builder, ValueRange resultGrads,
   Value updates = widen(builder, loc, resultGrads[0]);
   if (std::optional<int64_t> padding = getPaddingIndex())
     updates = withoutPadding(builder, *this, *padding, updates);
-  operandGrads[0] = ScatterAddOp::create(builder, loc, zeros.getType(), zeros,
-                                         getIndices(), updates, getDimAttr());
+  operandGrads[0] =
+      ScatterAddOp::create(builder, loc, zeros.getType(), zeros, getIndices(),
+                           updates, getDimAttr(), getBatchDimsAttr());
   return success();
 }
 
 ShardingRule GatherOp::getShardingRule() {
   ShardingRule rule = ShardingRule::whole(getOperation());
-  GatherDims dims(getTable().getType().getRank(),
-                  getIndices().getType().getRank(), getDim());
+  GatherDims dims = gatherDimsOf(*this, getTable().getType());
   auto &slices = rule.resultDims[0];
   for (auto [tableDim, resultDim] :
        llvm::zip_equal(dims.tableOthers, dims.gatheredOthers)) {
     int factor = rule.addFactor(getTable().getType().getDimSize(tableDim));
     rule.operandDims[0][tableDim] = slices[resultDim] = factor;
+    if (tableDim < dims.batchDims)
+      rule.operandDims[1][tableDim] = factor;
   }
   for (auto [indexDim, resultDim] : llvm::enumerate(dims.gatheredIndices)) {
+    if (static_cast<int64_t>(indexDim) < dims.batchDims)
+      continue;
     int factor = rule.addFactor(getIndices().getType().getDimSize(indexDim));
     rule.operandDims[1][indexDim] = slices[resultDim] = factor;
   }
@@ -85,13 +88,16 @@ SmallVector<Value> GatherOp::decompose(OpBuilder &builder,
     return {};
   IndexParts at = placeIndices(builder, loc, getIndices(), rows, count);
   Value table = splitDim(builder, loc, getTable(), dim, count);
-  auto type = gatheredType(cast<RankedTensorType>(table.getType()),
-                           getIndices().getType(), dim + 1);
-  Value slices = GatherOp::create(builder, loc, type, table, at.local, dim + 1);
-  int64_t indexRank = getIndices().getType().getRank();
-  Value mine =
-      isInPart(builder, loc, at.part, type.getShape(), dim,
-               llvm::to_vector(llvm::seq(dim + 1, dim + 1 + indexRank)));
+  auto tableType = cast<RankedTensorType>(table.getType());
+  int64_t batchDims = getBatchDims();
+  auto type =
+      gatheredType(tableType, getIndices().getType(), dim + 1, batchDims);
+  Value slices =
+      GatherOp::create(builder, loc, type, table, at.local, dim + 1, batchDims);
+  GatherDims dims(tableType.getRank(), getIndices().getType().getRank(),
+                  dim + 1, batchDims);
+  Value mine = isInPart(builder, loc, at.part, type.getShape(), dim,
+                        dims.gatheredIndices);
   return {reduceSum(builder, loc, maskValue(builder, loc, mine, slices), dim)};
 }
 
@@ -99,11 +105,9 @@ double GatherOp::getFlops() { return 0; }
 
 void GatherOp::buildLinalg(OpBuilder &builder, Location loc, ValueRange inputs,
                            ValueRange outputs) {
-  GatherDims dims(shapeOf(inputs[0]).size(), shapeOf(inputs[1]).size(),
-                  getDim());
+  GatherDims dims = gatherDimsOf(*this, getTable().getType());
   buildLoops(builder, loc, shapeOf(inputs[1]), [&](Indices at) {
-    Value table =
-        buildTableSlice(builder, loc, inputs[0], inputs[1], at, getDim());
+    Value table = buildTableSlice(builder, loc, inputs[0], inputs[1], at, dims);
     Value result =
         buildSlice(builder, loc, outputs[0], dims.gatheredIndices, at);
     buildCopy(builder, loc, table, result);

@@ -8,10 +8,12 @@ namespace zc::train {
 
 LogicalResult ScatterAddOp::verify() {
   RankedTensorType init = getInit().getType();
-  if (failed(verifyGatherDim(*this, "init", init, getDim())))
+  RankedTensorType indices = getIndices().getType();
+  if (failed(verifyGatherDims(*this, "init", init, indices, getDim(),
+                              getBatchDims())))
     return failure();
   return verifyType(*this, "updates", getUpdates().getType(),
-                    gatheredType(init, getIndices().getType(), getDim()));
+                    gatheredType(init, indices, getDim(), getBatchDims()));
 }
 
 LogicalResult ScatterAddOp::vjp(OpBuilder &builder, ValueRange resultGrads,
@@ -19,19 +21,20 @@ LogicalResult ScatterAddOp::vjp(OpBuilder &builder, ValueRange resultGrads,
                                 MutableArrayRef<Value> operandGrads) {
   operandGrads[0] = resultGrads[0];
   if (wanted[2])
-    operandGrads[2] =
-        GatherOp::create(builder, getLoc(), getUpdates().getType(),
-                         resultGrads[0], getIndices(), getDim());
+    operandGrads[2] = GatherOp::create(builder, getLoc(),
+                                       getUpdates().getType(), resultGrads[0],
+                                       getIndices(), getDim(), getBatchDims());
   return success();
 }
 
 ShardingRule ScatterAddOp::getShardingRule() {
   // Parts of the updates are terms; `init` is to be divided in terms too.
   ShardingRule rule = ShardingRule::whole(getOperation());
-  GatherDims dims(getInit().getType().getRank(),
-                  getIndices().getType().getRank(), getDim());
+  GatherDims dims = gatherDimsOf(*this, getInit().getType());
   addTableLoops(rule, getInit().getType(), dims);
   for (auto [indexDim, updateDim] : llvm::enumerate(dims.gatheredIndices)) {
+    if (static_cast<int64_t>(indexDim) < dims.batchDims)
+      continue;
     int factor = rule.addFactor(getIndices().getType().getDimSize(indexDim),
                                 FactorKind::Sum);
     rule.operandDims[1][indexDim] = rule.operandDims[2][updateDim] = factor;
@@ -58,21 +61,22 @@ SmallVector<Value> ScatterAddOp::decompose(OpBuilder &builder,
   IndexParts at = placeIndices(builder, loc, getIndices(), rows, count);
   SmallVector<int64_t> shape(getUpdates().getType().getShape());
   shape.insert(shape.begin() + dim, count);
-  int64_t rank = shape.size(), indexRank = getIndices().getType().getRank();
+  int64_t rank = shape.size(), batchDims = getBatchDims();
+  GatherDims dims(type.getRank() + 1, getIndices().getType().getRank(), dim + 1,
+                  batchDims);
   Value updates =
       broadcast(builder, loc, getUpdates(), shape, otherDims(rank, {dim}));
   Value mine =
-      isInPart(builder, loc, at.part, shape, dim,
-               llvm::to_vector(llvm::seq(dim + 1, dim + 1 + indexRank)));
+      isInPart(builder, loc, at.part, shape, dim, dims.gatheredIndices);
   Attribute init;
   bool isZero =
       matchPattern(getInit(), m_Constant(&init)) && isSplatOf(init, 0);
   Value table = splitDim(builder, loc, getInit(), dim, count);
   if (isZero) // a constant's parts are constants
     table = splat(builder, loc, table.getType(), 0);
-  Value sum =
-      ScatterAddOp::create(builder, loc, table.getType(), table, at.local,
-                           maskValue(builder, loc, mine, updates), dim + 1);
+  Value sum = ScatterAddOp::create(
+      builder, loc, table.getType(), table, at.local,
+      maskValue(builder, loc, mine, updates), dim + 1, batchDims);
   return {reshape(builder, loc, sum, type.getShape())};
 }
 
@@ -86,7 +90,8 @@ bool ScatterAddOp::mayShareBuffer(unsigned operand, unsigned result) {
 
 void ScatterAddOp::buildLinalg(OpBuilder &builder, Location loc,
                                ValueRange inputs, ValueRange outputs) {
-  buildScatter(builder, loc, inputs, outputs[0], getDim(),
+  buildScatter(builder, loc, inputs, outputs[0],
+               gatherDimsOf(*this, getInit().getType()),
                [](OpBuilder &nested, Location at, Value sum, Value update) {
                  return ScalarBuilder(nested, at).add(sum, update);
                });
@@ -103,9 +108,9 @@ static LogicalResult foldIntoSum(AddOp op, PatternRewriter &rewriter) {
         !matchPattern(scatter.getInit(), m_Constant(&init)) ||
         !isSplatOf(init, 0))
       continue;
-    auto sum = ScatterAddOp::create(rewriter, scatter.getLoc(), op.getType(),
-                                    other, scatter.getIndices(),
-                                    scatter.getUpdates(), scatter.getDimAttr());
+    auto sum = ScatterAddOp::create(
+        rewriter, scatter.getLoc(), op.getType(), other, scatter.getIndices(),
+        scatter.getUpdates(), scatter.getDimAttr(), scatter.getBatchDimsAttr());
     sum->setDiscardableAttrs(op->getDiscardableAttrDictionary());
     rewriter.replaceOp(op, sum);
     return success();

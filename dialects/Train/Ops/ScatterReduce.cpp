@@ -13,10 +13,12 @@ LogicalResult ScatterReduceOp::verify() {
   auto init = cast<RankedTensorType>(getInit().getType());
   if (getKind() == "sum" && isa<FloatType>(init.getElementType()))
     return emitOpError("a sum of floats is train.scatter_add");
-  if (failed(verifyGatherDim(*this, "init", init, getDim())))
+  RankedTensorType indices = getIndices().getType();
+  if (failed(verifyGatherDims(*this, "init", init, indices, getDim(),
+                              getBatchDims())))
     return failure();
   return verifyType(*this, "updates", getUpdates().getType(),
-                    gatheredType(init, getIndices().getType(), getDim()));
+                    gatheredType(init, indices, getDim(), getBatchDims()));
 }
 
 namespace {
@@ -37,11 +39,12 @@ public:
 private:
   Value gather(Value table) {
     return GatherOp::create(builder, loc, updates.getType(), table,
-                            op.getIndices(), op.getDim());
+                            op.getIndices(), op.getDim(), op.getBatchDims());
   }
   Value add(Value table, Value terms) {
     return ScatterAddOp::create(builder, loc, table.getType(), table,
-                                op.getIndices(), terms, op.getDimAttr());
+                                op.getIndices(), terms, op.getDimAttr(),
+                                op.getBatchDimsAttr());
   }
   Value mul(Value a, Value b) { return MulOp::create(builder, loc, a, b); }
   Value isEqual(Value a, Value b) { return compare(builder, loc, "eq", a, b); }
@@ -92,10 +95,11 @@ Value ScatterGradient::productOfOthers(Value factors, Value isZero,
 
 void ScatterGradient::ofProduct(MutableArrayRef<Value> operandGrads) {
   Value isZeroInit = isEqual(init, 0.0), isZeroUpdate = isEqual(updates, 0.0);
-  Value product = ScatterReduceOp::create(
-      builder, loc, init.getType(), op.getKindAttr(),
-      withoutZeros(init, isZeroInit), op.getIndices(),
-      withoutZeros(updates, isZeroUpdate), op.getDimAttr());
+  Value product =
+      ScatterReduceOp::create(builder, loc, init.getType(), op.getKindAttr(),
+                              withoutZeros(init, isZeroInit), op.getIndices(),
+                              withoutZeros(updates, isZeroUpdate),
+                              op.getDimAttr(), op.getBatchDimsAttr());
   Value numZeros =
       add(toNumbers(isZeroInit, init), toNumbers(isZeroUpdate, updates));
   operandGrads[0] =
@@ -110,7 +114,7 @@ void ScatterGradient::ofProduct(MutableArrayRef<Value> operandGrads) {
 void ScatterGradient::ofLast(MutableArrayRef<Value> operandGrads) {
   operandGrads[0] = ScatterReduceOp::create(
       builder, loc, grad.getType(), op.getKindAttr(), grad, op.getIndices(),
-      zeros(updates), op.getDimAttr());
+      zeros(updates), op.getDimAttr(), op.getBatchDimsAttr());
   operandGrads[2] = gather(grad);
 }
 
@@ -130,8 +134,7 @@ LogicalResult ScatterReduceOp::vjp(OpBuilder &builder, ValueRange resultGrads,
 ShardingRule ScatterReduceOp::getShardingRule() {
   ShardingRule rule = ShardingRule::whole(getOperation());
   auto init = cast<RankedTensorType>(getInit().getType());
-  GatherDims dims(init.getRank(), getIndices().getType().getRank(), getDim());
-  addTableLoops(rule, init, dims);
+  addTableLoops(rule, init, gatherDimsOf(*this, init));
   if (getKind() == "last")
     rule.linearity[0] = rule.linearity[2] = Linearity::Joint;
   return rule;
@@ -148,7 +151,8 @@ bool ScatterReduceOp::mayShareBuffer(unsigned operand, unsigned) {
 void ScatterReduceOp::buildLinalg(OpBuilder &builder, Location loc,
                                   ValueRange inputs, ValueRange outputs) {
   buildScatter(
-      builder, loc, inputs, outputs[0], getDim(),
+      builder, loc, inputs, outputs[0],
+      gatherDimsOf(*this, cast<RankedTensorType>(getInit().getType())),
       [&](OpBuilder &nested, Location at, Value element, Value update) {
         return getKind() == "last"
                    ? update

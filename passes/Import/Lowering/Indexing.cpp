@@ -74,7 +74,7 @@ static LogicalResult lowerGather(NodeContext &context) {
   return context.set(slices);
 }
 
-// --- GatherElements, GatherND: by position in the flat table ---------------
+// --- GatherElements: by position in the flat table -------------------------
 
 Value zc::addPositions(TensorBuilder &build, Value sum, ArrayRef<int64_t> shape,
                        int64_t dim, int64_t stride) {
@@ -86,73 +86,91 @@ Value zc::addPositions(TensorBuilder &build, Value sum, ArrayRef<int64_t> shape,
   return build.add(sum, build.broadcast(build.integers(steps), shape, dim));
 }
 
-FailureOr<Value> zc::elementPositions(NodeContext &context) {
+// No element leaves its row: dims before the axis that both have stay dims.
+static int64_t countRowDims(Value table, Value indices, int64_t axis) {
+  int64_t dims = 0;
+  while (dims < axis && shapeOf(table)[dims] == shapeOf(indices)[dims])
+    ++dims;
+  return dims;
+}
+
+FailureOr<ElementPositions> zc::elementPositions(NodeContext &context) {
   TensorBuilder &build = context.build;
   Value table = context.operand(0), indices = context.operand(1);
   FailureOr<int64_t> axis =
       context.getAxis(context.node.getInt("axis", 0), rankOf(table));
   if (failed(requireIndices(context, 1)) || failed(axis))
     return failure();
+  int64_t rowDims = countRowDims(table, indices, *axis);
   ArrayRef<int64_t> shape = shapeOf(table);
   SmallVector<int64_t> strides = rowMajorStrides(shape);
   context.ranges.restrict(indices, -shape[*axis], shape[*axis]);
   Value at = build.convert(indices, build.builder.getI64Type());
   at = build.mul(wrapIndices(build, at, shape[*axis]), strides[*axis]);
-  for (int64_t dim = 0; dim < rankOf(table); ++dim)
+  for (int64_t dim = rowDims; dim < rankOf(table); ++dim)
     if (dim != *axis)
       at = addPositions(build, at, shapeOf(indices), dim, strides[dim]);
-  return at;
+  return ElementPositions{at, rowDims};
 }
 
-Value zc::flatten(TensorBuilder &build, Value value) {
-  return build.reshape(value, {ShapedType::getNumElements(shapeOf(value))});
+Value zc::flatten(TensorBuilder &build, Value value, int64_t kept) {
+  SmallVector<int64_t> shape(shapeOf(value).take_front(kept));
+  shape.push_back(ShapedType::getNumElements(shapeOf(value).drop_front(kept)));
+  return build.reshape(value, shape);
 }
 
 static LogicalResult lowerGatherElements(NodeContext &context) {
-  FailureOr<Value> at = elementPositions(context);
-  if (failed(at))
+  FailureOr<ElementPositions> positions = elementPositions(context);
+  if (failed(positions))
     return failure();
-  Value flat = flatten(context.build, context.operand(0));
-  return context.set(context.build.gather(flat, *at, 0));
+  int64_t rowDims = positions->rowDims;
+  Value table = flatten(context.build, context.operand(0), rowDims);
+  return context.set(
+      context.build.gather(table, positions->at, rowDims, rowDims));
 }
 
-FailureOr<IndexedRows> zc::indexRows(NodeContext &context, int64_t batch) {
+// --- Index vectors ---------------------------------------------------------
+
+LogicalResult zc::requireIndexVectors(NodeContext &context, int64_t batch) {
   if (failed(requireIndices(context, 1)))
     return failure();
-  TensorBuilder &build = context.build;
   Value table = context.operand(0), indices = context.operand(1);
-  ArrayRef<int64_t> shape = shapeOf(table);
   int64_t depth = rankOf(indices) ? shapeOf(indices).back() : 0;
-  if (batch < 0 || batch >= rankOf(indices) || batch + depth > rankOf(table)) {
-    context.emitError() << "cannot index " << table.getType() << " with "
-                        << indices.getType();
-    return failure();
-  }
-  ArrayRef<int64_t> indexed = shape.take_front(batch + depth);
-  SmallVector<int64_t> strides = rowMajorStrides(indexed);
-  SmallVector<int64_t> places(shapeOf(indices).drop_back());
-  indices = build.convert(indices, build.builder.getI64Type());
-  Value at =
-      build.splat(RankedTensorType::get(places, build.builder.getI64Type()), 0);
-  for (int64_t dim = 0; dim < batch; ++dim)
-    at = addPositions(build, at, places, dim, strides[dim]);
-  for (int64_t part = 0; part < depth; ++part) {
-    Value index = build.reshape(
-        build.slice(indices, rankOf(indices) - 1, part, 1), places);
-    index = wrapIndices(build, index, shape[batch + part]);
-    at = build.add(at, build.mul(index, strides[batch + part]));
-  }
-  SmallVector<int64_t> rows{ShapedType::getNumElements(indexed)};
-  llvm::append_range(rows, shape.drop_front(batch + depth));
-  return IndexedRows{build.reshape(table, rows), at};
+  if (batch >= 0 && batch < rankOf(indices) && batch + depth <= rankOf(table) &&
+      shapeOf(table).take_front(batch) == shapeOf(indices).take_front(batch))
+    return success();
+  return context.emitError()
+         << "cannot index " << table.getType() << " with " << indices.getType();
 }
 
-static LogicalResult lowerGatherNd(NodeContext &context) {
-  FailureOr<IndexedRows> indexed =
-      indexRows(context, context.node.getInt("batch_dims", 0));
-  if (failed(indexed))
-    return failure();
-  return context.set(context.build.gather(indexed->rows, indexed->at, 0));
+// Element `part` of vectors, from what they are put together of: a part that is
+// not read need not exist.
+static Value takePart(TensorBuilder &build, Value vectors, int64_t part) {
+  int64_t last = rankOf(vectors) - 1;
+  auto concat = vectors.getDefiningOp<train::ConcatOp>();
+  if (!concat || static_cast<int64_t>(concat.getDim()) != last)
+    return build.slice(vectors, last, part, 1);
+  for (Value input : concat.getInputs()) {
+    int64_t size = shapeOf(input)[last];
+    if (part < size)
+      return takePart(build, input, part);
+    part -= size;
+  }
+  llvm_unreachable("a part of the operands");
+}
+
+Value zc::flatPosition(TensorBuilder &build, Value indices,
+                       ArrayRef<int64_t> parts, ArrayRef<int64_t> sizes) {
+  Type integer = build.builder.getI64Type();
+  SmallVector<int64_t> places(shapeOf(indices).drop_back());
+  SmallVector<int64_t> strides = rowMajorStrides(sizes);
+  Value at = build.splat(RankedTensorType::get(places, integer), 0);
+  for (auto [part, size, stride] : llvm::zip(parts, sizes, strides)) {
+    Value index = build.reshape(takePart(build, indices, part), places);
+    index = wrapIndices(build, build.convert(index, integer), size);
+    at = build.add(at, build.mul(index, stride));
+  }
+  return at;
 }
 
 // --- ReverseSequence -------------------------------------------------------
@@ -180,6 +198,8 @@ static LogicalResult lowerReverseSequence(NodeContext &context) {
   Value at = build.iota(places, time, integer);
   Value backwards = build.add(build.sub(length, at), -1.0);
   at = build.select(build.compare("lt", at, length), backwards, at);
+  if (batch == 0)
+    return context.set(build.gather(x, at, 1, /*batchDims=*/1));
   SmallVector<int64_t> strides = rowMajorStrides(places);
   at = build.mul(at, build.splatLike(at, strides[time]));
   at = addPositions(build, at, places, batch, strides[batch]);

@@ -12,27 +12,37 @@ mlir::LogicalResult requireIndices(NodeContext &context, unsigned index);
 /// How many elements of the flat tensor one step along each dim is.
 llvm::SmallVector<int64_t> rowMajorStrides(llvm::ArrayRef<int64_t> shape);
 
-/// All elements in one dim.
-mlir::Value flatten(TensorBuilder &build, mlir::Value value);
+/// All elements in one dim, but for the first `kept` dims.
+mlir::Value flatten(TensorBuilder &build, mlir::Value value, int64_t kept = 0);
 
 /// `sum`, integers of `shape`, plus `stride` times the position along `dim`.
 mlir::Value addPositions(TensorBuilder &build, mlir::Value sum,
                          llvm::ArrayRef<int64_t> shape, int64_t dim,
                          int64_t stride);
 
-/// Positions in the flat first operand that the second one, of any shape with
-/// as many dims, names along the attribute `axis`; an error if it cannot.
-mlir::FailureOr<mlir::Value> elementPositions(NodeContext &context);
-
-/// The first operand as rows [R, inner...], and which of them the second one
-/// names, without its last dim.
-struct IndexedRows {
-  mlir::Value rows, at;
+/// Where the elements that GatherElements and its like name lie: in the first
+/// operand, flat behind its first `rowDims` dims, at `at`, which has these dims
+/// too.
+struct ElementPositions {
+  mlir::Value at;
+  int64_t rowDims;
 };
 
-/// The last dim of the second operand indexes the dims of the first one that
-/// follow `batch` dims, which both have. An error if that does not fit.
-mlir::FailureOr<IndexedRows> indexRows(NodeContext &context, int64_t batch);
+/// Those that the second operand, of any shape with as many dims, names along
+/// the attribute `axis`; an error if it cannot.
+mlir::FailureOr<ElementPositions> elementPositions(NodeContext &context);
+
+/// An error unless operand 1 holds indices whose last dim indexes as many dims
+/// of operand 0, behind `batch` dims that both have.
+mlir::LogicalResult requireIndexVectors(NodeContext &context, int64_t batch);
+
+/// The position in a flat tensor of `sizes` that index vectors name, by those
+/// of their elements that `parts` says.
+mlir::Value flatPosition(TensorBuilder &build, mlir::Value indices,
+                         llvm::ArrayRef<int64_t> parts,
+                         llvm::ArrayRef<int64_t> sizes);
+
+mlir::LogicalResult lowerGatherNd(NodeContext &context);
 
 /// `table` [R, inner...] with the rows at `at` [P...] replaced by `updates`
 /// [P..., inner...]; of several for one row the last one counts.

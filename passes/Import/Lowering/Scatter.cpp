@@ -7,22 +7,23 @@ using namespace mlir;
 using namespace zc;
 
 static Value scatterReduce(TensorBuilder &build, StringRef kind, Value table,
-                           Value at, Value updates) {
+                           Value at, Value updates, int64_t rowDims) {
   return train::ScatterReduceOp::create(
       build.builder, build.loc, table.getType(),
       build.builder.getStringAttr(kind), table, at, updates,
-      build.builder.getI64IntegerAttr(0));
+      build.builder.getI64IntegerAttr(rowDims),
+      build.builder.getI64IntegerAttr(rowDims));
 }
 
 static Value scatterAdd(TensorBuilder &build, Value table, Value at,
-                        Value updates) {
+                        Value updates, int64_t rowDims) {
   return train::ScatterAddOp::create(build.builder, build.loc, table.getType(),
-                                     table, at, updates, 0);
+                                     table, at, updates, rowDims, rowDims);
 }
 
 Value zc::replaceRows(TensorBuilder &build, Value table, Value at,
                       Value updates) {
-  return scatterReduce(build, "last", table, at, updates);
+  return scatterReduce(build, "last", table, at, updates, 0);
 }
 
 /// Of train.scatter_reduce; empty if `reduction` is none of ONNX's.
@@ -35,16 +36,17 @@ static StringRef kindOf(StringRef reduction) {
       .Default("");
 }
 
-/// The slices of `table` along dim 0, combined with `updates`.
+/// The slices of `table` behind its first `rowDims` dims, which all three have,
+/// combined with `updates`.
 static LogicalResult scatter(NodeContext &context, Value table, Value at,
-                             Value updates) {
+                             Value updates, int64_t rowDims) {
   TensorBuilder &build = context.build;
   StringRef reduction = context.node.getString("reduction", "none");
   Value result;
   if (reduction == "add" && isFloat(table))
-    result = scatterAdd(build, table, at, updates);
+    result = scatterAdd(build, table, at, updates, rowDims);
   else if (StringRef kind = kindOf(reduction); !kind.empty())
-    result = scatterReduce(build, kind, table, at, updates);
+    result = scatterReduce(build, kind, table, at, updates, rowDims);
   else
     return context.emitError()
            << "expected a reduction of none, add, mul, max or min, found '"
@@ -53,19 +55,29 @@ static LogicalResult scatter(NodeContext &context, Value table, Value at,
 }
 
 static LogicalResult lowerScatterElements(NodeContext &context) {
-  FailureOr<Value> at = elementPositions(context);
-  if (failed(at))
+  FailureOr<ElementPositions> positions = elementPositions(context);
+  if (failed(positions))
     return failure();
   TensorBuilder &build = context.build;
-  return scatter(context, flatten(build, context.operand(0)),
-                 flatten(build, *at), flatten(build, context.operand(2)));
+  int64_t rowDims = positions->rowDims;
+  return scatter(context, flatten(build, context.operand(0), rowDims),
+                 flatten(build, positions->at, rowDims),
+                 flatten(build, context.operand(2), rowDims), rowDims);
 }
 
 static LogicalResult lowerScatterNd(NodeContext &context) {
-  FailureOr<IndexedRows> indexed = indexRows(context, 0);
-  if (failed(indexed))
+  if (failed(requireIndexVectors(context, 0)))
     return failure();
-  return scatter(context, indexed->rows, indexed->at, context.operand(2));
+  Value table = context.operand(0), indices = context.operand(1);
+  int64_t depth = shapeOf(indices).back();
+  ArrayRef<int64_t> indexed = shapeOf(table).take_front(depth);
+  SmallVector<int64_t> rows{ShapedType::getNumElements(indexed)};
+  llvm::append_range(rows, shapeOf(table).drop_front(depth));
+  Value at =
+      flatPosition(context.build, indices,
+                   llvm::to_vector(llvm::seq<int64_t>(0, depth)), indexed);
+  return scatter(context, context.build.reshape(table, rows), at,
+                 context.operand(2), 0);
 }
 
 void zc::registerScatter(LoweringRegistry &registry) {

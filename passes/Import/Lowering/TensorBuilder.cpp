@@ -205,13 +205,14 @@ SmallVector<Value> TensorBuilder::split(Value value, int64_t dim,
   return SmallVector<Value>(op.getResults());
 }
 
-Value TensorBuilder::gather(Value table, Value indices, int64_t dim) {
+Value TensorBuilder::gather(Value table, Value indices, int64_t dim,
+                            int64_t batchDims) {
   SmallVector<int64_t> shape(shapeOf(table).take_front(dim));
-  llvm::append_range(shape, shapeOf(indices));
+  llvm::append_range(shape, shapeOf(indices).drop_front(batchDims));
   llvm::append_range(shape, shapeOf(table).drop_front(dim + 1));
   return train::GatherOp::create(builder, loc,
                                  train::withShape(table.getType(), shape),
-                                 table, indices, dim);
+                                 table, indices, dim, batchDims);
 }
 
 Value TensorBuilder::take(Value table, ArrayRef<int64_t> indices, int64_t dim) {

@@ -76,7 +76,9 @@ public:
   /// `sizes` elements each along one dim, all of them together.
   llvm::SmallVector<mlir::Value> split(mlir::Value value, int64_t dim,
                                        llvm::ArrayRef<int64_t> sizes);
-  mlir::Value gather(mlir::Value table, mlir::Value indices, int64_t dim);
+  /// The first `batchDims` are of both, each with rows of its own.
+  mlir::Value gather(mlir::Value table, mlir::Value indices, int64_t dim,
+                     int64_t batchDims = 0);
   /// As gather; a slice where the indices count up evenly.
   mlir::Value take(mlir::Value table, llvm::ArrayRef<int64_t> indices,
                    int64_t dim);

@@ -145,6 +145,22 @@ func.func @gather_empty(%t: tensor<0x3xf32>, %i: tensor<2xi64>) {
 
 // -----
 
+func.func @gather_batch(%t: tensor<4x3xf32>, %i: tensor<2xi64>) {
+  // expected-error @below {{batch_dims is 1, but table, 'tensor<4x3xf32>', and indices, 'tensor<2xi64>', do not have so many dims in common before dim 1}}
+  %0 = train.gather %t, %i {dim = 1 : i64, batch_dims = 1 : i64} : (tensor<4x3xf32>, tensor<2xi64>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @scatter_add_batch(%t: tensor<4x3xf32>, %i: tensor<4xi64>, %u: tensor<4xf32>) {
+  // expected-error @below {{batch_dims is 1, but init, 'tensor<4x3xf32>', and indices, 'tensor<4xi64>', do not have so many dims in common before dim 0}}
+  %0 = train.scatter_add %t, %i, %u {dim = 0 : i64, batch_dims = 1 : i64} : (tensor<4x3xf32>, tensor<4xi64>, tensor<4xf32>) -> tensor<4x3xf32>
+  return
+}
+
+// -----
+
 func.func @scatter_add_updates(%t: tensor<4x3xf32>, %i: tensor<2xi64>) {
   // expected-error @below {{updates is 'tensor<4x3xf32>', expected 'tensor<2x3xf32>'}}
   %0 = train.scatter_add %t, %i, %t {dim = 0 : i64} : (tensor<4x3xf32>, tensor<2xi64>, tensor<4x3xf32>) -> tensor<4x3xf32>

@@ -74,6 +74,19 @@ func.func @table(%i: tensor<8xi64> {train.input = "i", train.batch_dim = 0 : i64
   return %g : tensor<6x4xf32>
 }
 
+// Tests that each sample's own rows are read where the sample is.
+// CHECK-LABEL: func.func @own_rows
+// CHECK-NOT: dist.reshard
+// CHECK: train.gather {{.*}}dist.operands = [#dist.sharding<dp,_,_>, #dist.sharding<dp>], dist.results = [#dist.sharding<dp,_>]
+// CHECK: train.scatter_add {{.*}}dist.results = [#dist.sharding<dp,_,_>]
+func.func @own_rows(%t: tensor<8x6x4xf32> {train.input = "t", train.batch_dim = 0 : i64},
+                    %i: tensor<8xi64> {train.input = "i", train.batch_dim = 0 : i64})
+    -> (tensor<8x6x4xf32> {train.output = "y", train.batch_dim = 0 : i64}) {
+  %r = train.gather %t, %i {dim = 1 : i64, batch_dims = 1 : i64} : (tensor<8x6x4xf32>, tensor<8xi64>) -> tensor<8x4xf32>
+  %s = train.scatter_add %t, %i, %r {dim = 1 : i64, batch_dims = 1 : i64} : (tensor<8x6x4xf32>, tensor<8xi64>, tensor<8x4xf32>) -> tensor<8x6x4xf32>
+  return %s : tensor<8x6x4xf32>
+}
+
 // Tests that terms that a rank takes for itself are not added up before, and that
 // what is whole is divided among the rows.
 train.state @accumulated.w "accumulator" : tensor<4xf32> {dist.sharding = #dist.sharding<_ unreduced dp>}

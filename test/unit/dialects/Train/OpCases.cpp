@@ -330,6 +330,18 @@ static void addIndexing(std::vector<OpCase> &cases) {
   cases.push_back({"train.gather %0, %1 {dim = 1 : i64} : (tensor<2x5xf64>, "
                    "tensor<i64>) -> tensor<2xf64>",
                    {{}, {0, 4}}});
+  cases.push_back({"train.gather %0, %1 {dim = 2 : i64, batch_dims = 1 : i64} "
+                   ": (tensor<4x3x6x2xf64>, tensor<4x2x3xi64>) -> "
+                   "tensor<4x3x2x3x2xf64>",
+                   {{}, {-6, 5}}});
+  cases.push_back({"train.gather %0, %1 {dim = 2 : i64, batch_dims = 2 : i64} "
+                   ": (tensor<2x3x5xf64>, tensor<2x3xi64>) -> "
+                   "tensor<2x3xf64>",
+                   {{}, {0, 4}}});
+  cases.push_back({"train.scatter_add %0, %1, %2 {dim = 2 : i64, batch_dims = "
+                   "1 : i64} : (tensor<4x3x6x2xf64>, tensor<4x2x3xi64>, "
+                   "tensor<4x3x2x3x2xf64>) -> tensor<4x3x6x2xf64>",
+                   {{}, {-6, 5}}});
   cases.push_back({"train.scatter_add %0, %1, %2 {dim = 0 : i64} : "
                    "(tensor<4x3xf64>, tensor<2x5xi64>, tensor<2x5x3xf64>) -> "
                    "tensor<4x3xf64>",
@@ -349,6 +361,10 @@ static void addIndexing(std::vector<OpCase> &cases) {
                             "tensor<2x5x3xf64>",
                      {{}, {-5, 4}}});
   }
+  cases.push_back({"train.scatter_reduce \"max\" %0, %1, %2 {dim = 1 : i64, "
+                   "batch_dims = 1 : i64} : (tensor<4x5x3xf64>, "
+                   "tensor<4x2xi64>, tensor<4x2x3xf64>) -> tensor<4x5x3xf64>",
+                   {{}, {-5, 4}}});
   // One index: the gradient of several equal ones is PyTorch's.
   cases.push_back({"train.scatter_reduce \"last\" %0, %1, %2 {dim = 1 : i64} : "
                    "(tensor<2x5x3xf64>, tensor<1xi64>, tensor<2x1x3xf64>) -> "
