@@ -78,6 +78,11 @@ TEST(Verify, ChecksStates) {
   expectMessage("of no kind", [](auto &m) {
     m.mutable_states(0)->set_kind(plan::StateKind(99));
   });
+  expectMessage("begins as int32", [](auto &m) {
+    plan::WeightSource *source = m.mutable_states(0)->mutable_source();
+    source->set_key("w");
+    source->set_dtype(plan::I32);
+  });
   expectMessage("whose optimizer state",
                 [](auto &m) { m.mutable_states(1)->clear_parameter(); });
 }
