@@ -169,6 +169,19 @@ static bool knowsAllOperators(const proto::ModelProto &model) {
   return true;
 }
 
+// Whatever keeps the checker away: a model with operators that ONNX does not
+// have is walked all the same, to name them all.
+static Error checkDims(proto::ModelProto &model) {
+  std::string problem;
+  forEachTensor(model, [&](const proto::TensorProto &tensor) {
+    for (int64_t dim : tensor.dims())
+      if (dim < 0)
+        problem = "tensor '" + tensor.name() + "' has a dim of " +
+                  std::to_string(dim) + ", expected at least 0";
+  });
+  return problem.empty() ? Error::success() : createStringError(problem);
+}
+
 static Error checkOpset(const proto::ModelProto &model) {
   int newest = proto::OpSchemaRegistry::DomainToVersionRange::Instance()
                    .Map()
@@ -200,6 +213,8 @@ Expected<ModelFile> zc::readModelFile(const std::string &path,
   if (!file.model.has_graph())
     return createStringError("is not an ONNX model: it has no graph");
   if (Error error = checkOpset(file.model))
+    return error;
+  if (Error error = checkDims(file.model))
     return error;
   if (Error error = checkExternalData(file, absent))
     return error;
