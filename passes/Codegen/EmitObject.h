@@ -28,8 +28,8 @@ bool resolveCpuArch(llvm::StringRef name, CpuArch &target, std::string &error);
 /// bytes are returned. It needs nothing but libc and libm. With `llvmText` also
 /// returns the optimised LLVM IR. Reports failures as diagnostics.
 mlir::FailureOr<std::string>
-emitSharedObject(llvm::ArrayRef<mlir::ModuleOp> kernels,
-                 const CpuArch &target, std::string *llvmText = nullptr);
+emitSharedObject(llvm::ArrayRef<mlir::ModuleOp> kernels, const CpuArch &target,
+                 std::string *llvmText = nullptr);
 
 } // namespace zc
 

@@ -44,4 +44,21 @@ Alike listAlike(const TrainOptions &options, const DataFile &data,
   return alike;
 }
 
+Status checkOutputs(const TrainOptions &options, InputFiles inputs,
+                    const DataFile &data, const DataFile *evalData) {
+  for (const DataFile *file : {&data, evalData})
+    if (file)
+      for (const std::string &path : file->files())
+        inputs.add(path);
+  for (const std::string &place : {options.checkpoint.place, options.initFrom})
+    if (auto checkpoint = findCheckpoint(place); checkpoint.ok())
+      inputs.addFolder(*checkpoint);
+    else
+      inputs.add(place);
+  if (!options.log.empty() && options.log != kStandardOutput)
+    ZC_RETURN_IF_ERROR(inputs.check("--log", options.log));
+  return options.trace.empty() ? Status()
+                               : inputs.check("--trace", options.trace);
+}
+
 } // namespace zc

@@ -45,14 +45,12 @@ public:
 private:
   Status openFiles();
   Status openData();
-  Status checkOutputs() const;
   Status agreeOnStep(const Status &mine);
   Status finishTrace();
   void warn(const std::string &message) const {
     if (world.isFirst() && !message.empty())
       logWarning(message);
   }
-  Status checkFolders();
   Status loadInitial();
   Status resume();
   Status decideTotal();
@@ -197,27 +195,11 @@ Status Trainer::openFiles() {
   recipe = Recipe::of(artifact);
   learningRate = session->findScalar("lr");
   ZC_RETURN_IF_ERROR(openData());
-  ZC_RETURN_IF_ERROR(checkOutputs());
-  return checkFolders();
-}
-
-/// No file that is written may be one that is read.
-Status Trainer::checkOutputs() const {
-  InputFiles inputs = session->artifact().files();
-  for (const std::string &file : feed->source().files())
-    inputs.add(file);
-  if (heldOut)
-    for (const std::string &file : heldOut->source().files())
-      inputs.add(file);
-  for (const std::string &place : {options.checkpoint.place, options.initFrom})
-    if (auto checkpoint = findCheckpoint(place); checkpoint.ok())
-      inputs.addFolder(*checkpoint);
-    else
-      inputs.add(place);
-  if (!options.log.empty() && options.log != kStandardOutput)
-    ZC_RETURN_IF_ERROR(inputs.check("--log", options.log));
-  return options.trace.empty() ? Status()
-                               : inputs.check("--trace", options.trace);
+  ZC_RETURN_IF_ERROR(checkOutputs(options, artifact.files(), feed->source(),
+                                  heldOut ? &heldOut->source() : nullptr));
+  if (!options.log.empty() && options.log != kStandardOutput && world.isFirst())
+    ZC_RETURN_IF_ERROR(checkParentExists(options.log));
+  return checkpoints.open(world.isFirst());
 }
 
 Status Trainer::openOutputs() {
@@ -251,12 +233,6 @@ Status Trainer::openData() {
                                     options.evalData, options.metrics, mesh,
                                     world.rank(), options.tokenBits));
   return Status();
-}
-
-Status Trainer::checkFolders() {
-  if (!options.log.empty() && options.log != kStandardOutput && world.isFirst())
-    ZC_RETURN_IF_ERROR(checkParentExists(options.log));
-  return checkpoints.open(world.isFirst());
 }
 
 Status Trainer::resume() {
@@ -433,10 +409,9 @@ Status Trainer::feedPart(int64_t part) {
   Status fed = feed->feed(session->executor(), indices);
   std::vector<int64_t> failed = {!fed.ok()};
   ZC_RETURN_IF_ERROR(world.agree(Status(), &failed));
-  if (!failed[0])
-    return Status();
-  ZC_RETURN_IF_ERROR(saveLast());
-  return world.agree(fed);
+  if (failed[0])
+    ZC_RETURN_IF_ERROR(saveLast());
+  return failed[0] ? world.agree(fed) : Status();
 }
 
 /// Micro-batches are consecutive parts of the step's samples. While a device

@@ -2,6 +2,7 @@
 #ifndef ZC_RUNTIME_DRIVER_TRAINER_H
 #define ZC_RUNTIME_DRIVER_TRAINER_H
 
+#include "runtime/Base/InputFiles.h"
 #include "runtime/Driver/Alike.h"
 #include "runtime/Driver/CheckpointKeeper.h"
 #include "runtime/Driver/Launch.h"
@@ -43,6 +44,11 @@ struct TrainOptions {
 /// What decides on a run's numbers, or on which collectives there are.
 Alike listAlike(const TrainOptions &options, const DataFile &data,
                 const DataFile *evalData);
+
+/// No file that is written may be one that is read: the artifact's, the data's,
+/// a checkpoint's to begin with.
+Status checkOutputs(const TrainOptions &options, InputFiles inputs,
+                    const DataFile &data, const DataFile *evalData);
 
 /// What one rank does of it; the first one alone prints and writes logs.
 /// Returns how the run ended: the signal that stopped it, or 0.
