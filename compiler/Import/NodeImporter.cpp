@@ -6,6 +6,7 @@
 #include "dialects/Onnx/Location.h"
 
 #include "mlir/IR/Builders.h"
+#include <climits>
 
 using namespace mlir;
 using namespace zc;
@@ -64,12 +65,42 @@ static void replaceCastLike(proto::NodeProto &node,
   to->set_i(like.tensor_type().elem_type());
 }
 
+// What is wrong with the numbers of inputs and outputs; ONNX's checker has not
+// looked at a model in which it misses an operator.
+static std::string checkCounts(const proto::NodeProto &node, int version) {
+  const proto::OpSchema *schema =
+      proto::OpSchemaRegistry::Schema(node.op_type(), version, node.domain());
+  if (!schema)
+    return "";
+  auto check = [](const char *what, int found, int least, int most) {
+    if (found >= least && found <= most)
+      return std::string();
+    std::string expected = std::to_string(least);
+    if (most == INT_MAX)
+      expected = "at least " + expected;
+    else if (most > least)
+      expected += " to " + std::to_string(most);
+    return "has " + std::to_string(found) + " " + what + ", expected " +
+           expected;
+  };
+  std::string problem = check("inputs", node.input_size(), schema->min_input(),
+                              schema->max_input());
+  return problem.empty() ? check("outputs", node.output_size(),
+                                 schema->min_output(), schema->max_output())
+                         : problem;
+}
+
 void GraphImporter::importNode(const proto::NodeProto &original, Scope &scope) {
   // Constants point into their node, so nodes are kept.
   proto::NodeProto &node = madeNodes.emplace_back(original);
   resolveAttributes(node, scope.attributes);
   if (node.domain() == "ai.onnx")
     node.clear_domain();
+  if (std::string problem = checkCounts(node, scope.opsets[node.domain()]);
+      !problem.empty()) {
+    emitFailure(getLocation(node, scope)) << problem;
+    return defineUnknown(node, scope);
+  }
   importAny(node, scope);
   stopGradients(node, scope);
 }

@@ -20,6 +20,7 @@
 #include <functional>
 #include <sstream>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -180,6 +181,7 @@ int supervise(const Options &options, const Target &target) {
   std::fflush(stdout);
   pid_t child = ::fork();
   if (child == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
 #ifndef __SANITIZE_ADDRESS__
     rlimit limit = {kMostMemory, kMostMemory};
     ::setrlimit(RLIMIT_AS, &limit);
