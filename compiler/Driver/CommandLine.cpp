@@ -57,7 +57,8 @@ static int refuse(const CLI::ParseError &error, const CLI::App &app) {
   std::stable_partition(remaining.begin(), remaining.end(),
                         [](const std::string &each) { return each[0] == '-'; });
   std::string message = error.what();
-  if (error.get_name() == "ExtrasError" && !remaining.empty())
+  if (error.get_exit_code() == int(CLI::ExitCodes::ExtrasError) &&
+      !remaining.empty())
     message = explainUnknown(remaining.front(), name, listOptions(*command));
   reportError(message);
   llvm::errs() << "see '" << name << " --help'\n";
@@ -71,7 +72,9 @@ static Command addHelpCommand(CLI::App &command, const CLI::App &app,
   command.add_option("command", *topic, "the command to explain");
   return [topic, &app, &commands] {
     if (topic->empty()) {
-      llvm::outs() << app.help();
+      // CLI11's own way would be that of the command that was given.
+      llvm::outs() << app.get_formatter()->make_help(
+          &app, app.get_name(), CLI::AppFormatMode::Normal);
       return 0;
     }
     for (auto &[each, work] : commands) {

@@ -138,8 +138,10 @@ class Options(Keep):
         self.assertRegex(err, "beta1 0.8; the run so far .* 0.9")
         self.assertRegex(err, "weight-decay 0.1; the run so far .* 0.01")
         self.assertEqual(err.count("warning"), 2, err)
-        self.artifact = self.compile(self.fixture, "adamw", "--optimizer",
-                                     "adam", name="c.zca")
+        self.artifact = self.folder / "c.zca"
+        self.zc("compile", self.fixture.model, "-o", self.artifact, "--loss",
+                "softmax-cross-entropy", "--dim", "batch=32", "--optimizer",
+                "adam")
         _, err = self.go(6, "--resume")
         self.assertRegex(err, "optimizer adam; the run so far .* adamw")
 

@@ -50,7 +50,8 @@ int refuse(const CLI::ParseError &error, const CLI::App &app,
   std::vector<std::string> remaining = app.remaining(true);
   std::stable_partition(remaining.begin(), remaining.end(),
                         [](const std::string &each) { return each[0] == '-'; });
-  if (error.get_name() == "ExtrasError" && !remaining.empty())
+  if (error.get_exit_code() == int(CLI::ExitCodes::ExtrasError) &&
+      !remaining.empty())
     return refuse(
         zc::explainUnknown(remaining.front(), name, optionNames(*command)),
         name);
