@@ -130,13 +130,14 @@ struct BuildBackward : public impl::BuildBackwardPassBase<BuildBackward> {
     if (failed(Differentiator(step).run(loss, scale, parameters, gradients)))
       return signalPassFailure();
     dropStopGradients(getOperation());
+    ProgramGrowth growth(step);
     for (auto [parameter, gradient] : llvm::zip(parameters, gradients)) {
       if (!gradient)
         continue;
       ++numGradients;
-      addResult(step, gradient,
-                NamedAttribute(StringAttr::get(&getContext(), kGradientAttr),
-                               parameterOf(parameter)));
+      growth.addResult(gradient, NamedAttribute(StringAttr::get(&getContext(),
+                                                                kGradientAttr),
+                                                parameterOf(parameter)));
     }
   }
 

@@ -80,10 +80,9 @@ struct BuildInit : public impl::BuildInitPassBase<BuildInit> {
     func::FuncOp init = createProgram(builder, kInitProgram);
     if (failed(buildKeys(init, builder, states)))
       return signalPassFailure();
+    ProgramGrowth growth(init);
     for (StateOp state : states)
-      addResult(init, buildValue(builder, state),
-                builder.getNamedAttr(kStateAttr, FlatSymbolRefAttr::get(
-                                                     state.getSymNameAttr())));
+      growth.addResult(buildValue(builder, state), bindTo(state));
   }
 
 private:
@@ -101,20 +100,19 @@ private:
   /// What runs when parameters were read from files.
   void buildCopies() {
     OpBuilder builder(&getContext());
-    func::FuncOp program;
-    for (auto copy : llvm::to_vector(getOperation().getOps<StateOp>())) {
-      if (copy.getKind() != kCopy)
-        continue;
-      if (!program)
-        program = createProgram(builder, kCopyProgram);
-      auto parameter =
-          getOperation().lookupSymbol<StateOp>(*copy.getParameter());
-      Value value =
-          narrow(builder, copy.getLoc(), getStateArgument(program, parameter),
-                 copy.getType());
-      addResult(program, value,
-                builder.getNamedAttr(
-                    kStateAttr, FlatSymbolRefAttr::get(copy.getSymNameAttr())));
+    SmallVector<StateOp> copies;
+    for (auto state : getOperation().getOps<StateOp>())
+      if (state.getKind() == kCopy)
+        copies.push_back(state);
+    if (copies.empty())
+      return;
+    ProgramGrowth growth(createProgram(builder, kCopyProgram));
+    SymbolTable symbols(getOperation());
+    for (StateOp copy : copies) {
+      auto parameter = symbols.lookup<StateOp>(*copy.getParameter());
+      Value value = narrow(builder, copy.getLoc(),
+                           growth.getStateArgument(parameter), copy.getType());
+      growth.addResult(value, bindTo(copy));
     }
   }
 

@@ -7,6 +7,8 @@
 #include "passes/Autodiff/Passes.h"
 #include "passes/Autodiff/ProgramBuilder.h"
 
+#include "llvm/ADT/StringMap.h"
+
 using namespace mlir;
 using namespace zc::train;
 
@@ -54,8 +56,10 @@ struct BuildOptimizerStep
     next.set(scale.choose(builder, next.get(), oldCount));
     if (freezesVariance() && failed(countVarianceStep(step, next.get())))
       return signalPassFailure();
+    findCopies();
+    ProgramGrowth growth(step);
     for (const Gradient &gradient : gradients)
-      updateParameter(step, builder, *rule, gradient, scale);
+      updateParameter(growth, builder, *rule, gradient, scale);
   }
 
 private:
@@ -228,12 +232,20 @@ private:
       slot->setAttr(dist::kWholeAttr, TypeAttr::get(withShape(type, whole)));
   }
 
-  void updateParameter(func::FuncOp step, OpBuilder &builder, Optimizer &rule,
+  /// Of many states they are not looked for each time.
+  void findCopies() {
+    copies.clear();
+    for (auto state : getOperation().getOps<StateOp>())
+      if (state.getKind() == kCopy)
+        copies[*state.getParameter()] = state;
+  }
+
+  void updateParameter(ProgramGrowth &step, OpBuilder &builder, Optimizer &rule,
                        const Gradient &gradient, LossScale &scale) {
     StateOp parameter = gradient.parameter;
     StringRef name = parameter.getSymName();
     SmallVector<StateOp> states;
-    ParameterUpdate update{getStateArgument(step, parameter),
+    ParameterUpdate update{step.getStateArgument(parameter),
                            gradient.value,
                            parameter.getDecay(),
                            {}};
@@ -246,23 +258,24 @@ private:
         state->setAttr(dist::kShardingAttr, sharding);
       copyForm(parameter, state);
       states.push_back(state);
-      update.moments.push_back(getStateArgument(step, state));
+      update.moments.push_back(step.getStateArgument(state));
     }
     SmallVector<Value> before = update.moments;
     // Where the parameter comes from says where its update comes from.
     Value updated = rule.update(builder, parameter.getLoc(), update);
     updated = scale.choose(builder, updated, update.parameter);
-    addResult(step, updated, bindTo(parameter));
-    if (StateOp copy = findCopy(parameter))
-      addResult(step,
-                narrow(builder, parameter.getLoc(), updated, copy.getType()),
-                bindTo(copy));
+    step.addResult(updated, bindTo(parameter));
+    if (StateOp copy = copies.lookup(name))
+      step.addResult(
+          narrow(builder, parameter.getLoc(), updated, copy.getType()),
+          bindTo(copy));
     for (auto [state, moment, old] : llvm::zip(states, update.moments, before))
-      addResult(step, scale.choose(builder, moment, old), bindTo(state));
+      step.addResult(scale.choose(builder, moment, old), bindTo(state));
   }
 
   Value oldCount; // of steps done
   unsigned countResult = 0;
+  llvm::StringMap<StateOp> copies; // by parameter
 };
 
 } // namespace

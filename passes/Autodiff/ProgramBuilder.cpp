@@ -22,20 +22,74 @@ void addResult(func::FuncOp program, Value value,
   terminator->insertOperands(terminator->getNumOperands(), value);
 }
 
+ProgramGrowth::ProgramGrowth(func::FuncOp program) : program(program) {
+  for (BlockArgument argument : program.getArguments()) {
+    if (FlatSymbolRefAttr state = stateOf(argument))
+      arguments[state] = argument;
+    argumentAttributes.push_back(
+        program.getArgAttrDict(argument.getArgNumber()));
+  }
+  for (unsigned i = 0; i < program.getNumResults(); ++i)
+    resultAttributes.push_back(program.getResultAttrDict(i));
+}
+
+ProgramGrowth::~ProgramGrowth() {
+  Block &block = program.getBody().front();
+  Operation *terminator = block.getTerminator();
+  terminator->insertOperands(terminator->getNumOperands(), results);
+  program.setType(FunctionType::get(program.getContext(),
+                                    block.getArgumentTypes(),
+                                    terminator->getOperandTypes()));
+  auto isNone = [](Attribute each) {
+    return !each || cast<DictionaryAttr>(each).empty();
+  };
+  auto none = DictionaryAttr::get(program.getContext());
+  auto set = [&](StringAttr name, SmallVector<Attribute> &attributes) {
+    if (llvm::all_of(attributes, isNone))
+      return;
+    for (Attribute &each : attributes)
+      each = each ? each : none;
+    program->setAttr(name, ArrayAttr::get(program.getContext(), attributes));
+  };
+  set(program.getArgAttrsAttrName(), argumentAttributes);
+  set(program.getResAttrsAttrName(), resultAttributes);
+}
+
+Value ProgramGrowth::getStateArgument(train::StateOp state) {
+  NamedAttribute binding = bindTo(state);
+  Value &argument = arguments[binding.getValue()];
+  if (!argument) {
+    argument =
+        program.getBody().front().addArgument(state.getType(), state.getLoc());
+    argumentAttributes.push_back(
+        DictionaryAttr::get(program.getContext(), binding));
+  }
+  return argument;
+}
+
+void ProgramGrowth::addResult(Value value,
+                              ArrayRef<NamedAttribute> attributes) {
+  results.push_back(value);
+  resultAttributes.push_back(
+      DictionaryAttr::get(program.getContext(), attributes));
+}
+
 SmallVector<Gradient> takeGradients(func::FuncOp program) {
-  auto module = program->getParentOfType<ModuleOp>();
+  SymbolTable symbols(program->getParentOfType<ModuleOp>());
   SmallVector<Gradient> gradients;
   Operation *terminator = program.getBody().front().getTerminator();
-  for (unsigned i = program.getNumResults(); i > 0; --i) {
-    auto name = program.getResultAttrOfType<FlatSymbolRefAttr>(
-        i - 1, train::kGradientAttr);
+  llvm::BitVector taken(program.getNumResults());
+  for (unsigned i = 0; i < program.getNumResults(); ++i) {
+    auto name =
+        program.getResultAttrOfType<FlatSymbolRefAttr>(i, train::kGradientAttr);
     if (!name)
       continue;
-    auto parameter = module.lookupSymbol<train::StateOp>(name);
-    gradients.push_back({parameter, terminator->getOperand(i - 1)});
-    eraseResult(program, i - 1);
+    auto parameter = symbols.lookup<train::StateOp>(name.getValue());
+    gradients.push_back({parameter, terminator->getOperand(i)});
+    taken.set(i);
   }
-  std::reverse(gradients.begin(), gradients.end());
+  (void)program.eraseResults(taken);
+  terminator->eraseOperands(taken);
   return gradients;
 }
 

@@ -54,6 +54,28 @@ mlir::Value addArgument(mlir::func::FuncOp program, mlir::Type type,
 void addResult(mlir::func::FuncOp program, mlir::Value value,
                llvm::ArrayRef<mlir::NamedAttribute> attributes);
 
+/// Adds many arguments and results. A function's type lists all of them and is
+/// made anew for each, and never freed; here once, when this goes. Until then
+/// nothing else may change or ask for either.
+class ProgramGrowth {
+public:
+  explicit ProgramGrowth(mlir::func::FuncOp program);
+  ~ProgramGrowth();
+  ProgramGrowth(const ProgramGrowth &) = delete;
+  ProgramGrowth &operator=(const ProgramGrowth &) = delete;
+
+  /// As the functions of these names.
+  mlir::Value getStateArgument(train::StateOp state);
+  void addResult(mlir::Value value,
+                 llvm::ArrayRef<mlir::NamedAttribute> attributes);
+
+private:
+  mlir::func::FuncOp program;
+  llvm::DenseMap<mlir::Attribute, mlir::Value> arguments; // by state
+  llvm::SmallVector<mlir::Attribute> argumentAttributes, resultAttributes;
+  llvm::SmallVector<mlir::Value> results;
+};
+
 /// A parameter and the gradient that a program computes of it.
 struct Gradient {
   train::StateOp parameter;
