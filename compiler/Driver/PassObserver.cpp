@@ -42,7 +42,8 @@ void PassObserver::runAfterPass(Pass *pass, Operation *op) {
   std::chrono::duration<double> seconds =
       std::chrono::steady_clock::now() - started[pass];
   times.add(pass->getArgument(), seconds.count());
-  if (verbose)
+  // Of what runs on every function the table in the end tells.
+  if (verbose && !op->getParentOp())
     llvm::errs() << llvm::formatv("zc: {0,8:F3} s  {1}\n", seconds.count(),
                                   pass->getArgument());
   if (!folder.empty() && isa<ModuleOp>(op) && !op->getParentOp())

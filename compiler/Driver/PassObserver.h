@@ -13,8 +13,9 @@
 
 namespace zc {
 
-/// Writes numbered IR files into `folder` (unless it is empty) after every pass
-/// on the whole module, and prints name and time of every pass when `verbose`.
+/// After every pass on the whole module, writes a numbered IR file into
+/// `folder` (unless it is empty) and, when `verbose`, prints its name and time;
+/// adds up the times of all.
 class PassObserver : public mlir::PassInstrumentation {
 public:
   PassObserver(std::string folder, bool verbose, unsigned &dumped,
