@@ -7,14 +7,16 @@
 namespace zc::kernels {
 namespace {
 
-// Seconds that it takes the caller to wake others, and the work from which on
-// it pays: a sleeper needs 50 microseconds or so.
-constexpr double kWaking = 10e-6, kWorthWaking = 100e-6;
+// Seconds of work from which on it pays to wake others: a sleeper needs 50
+// microseconds or so. What a waking costs: others stay awake for a while after
+// the work, on processors that may be wanted.
+constexpr double kWorthWaking = 100e-6, kWaking = 100e-6;
 // Of work that is done alone, what counts towards a debt: a team on a busy
 // machine is at most so much slower than one thread.
 constexpr double kRepaid = 0.1;
-// Seconds that others may cost once they have saved more.
-constexpr double kMostCredit = 10e-3;
+// Seconds that others may cost before they are asked no more, and that they may
+// cost further once they have saved as many.
+constexpr double kMostDebt = 1e-3, kMostCredit = 10e-3;
 // Two threads that are awake need about one to share a job.
 constexpr double kWorthSharing = 3e-6;
 
@@ -127,9 +129,10 @@ bool Team::paysToShare(const TeamJob &job) {
   if (job.shares <= 1 || job.seconds < kWorthSharing)
     return false;
   if (debt <= 0)
-    return true;
-  debt -= kRepaid * job.seconds;
-  return false;
+    sharing = true;
+  if (!sharing)
+    debt -= kRepaid * job.seconds;
+  return sharing;
 }
 
 /// A job that is over before a sleeper is awake costs the waking alone; of many
@@ -167,8 +170,11 @@ void Team::run(const TeamJob &job) {
     return;
   std::chrono::duration<double> working = middle - begin;
   std::chrono::duration<double> whole = Clock::now() - begin;
-  double alone = working.count() * pieces / own;
-  account(own < pieces ? alone - whole.count() : woken ? -kWaking : 0);
+  // A caller that was itself kept from running would seem to have been saved
+  // much.
+  double saved =
+      std::min(working.count() * pieces / own - whole.count(), job.seconds);
+  account((own < pieces ? saved : 0) - (woken ? kWaking : 0));
 }
 
 /// Seconds that the others saved the caller, or cost it when they were kept
@@ -176,6 +182,7 @@ void Team::run(const TeamJob &job) {
 /// a small part of what is done without them, before they are asked again.
 void Team::account(double saved) {
   debt = std::max(debt - saved, -kMostCredit);
+  sharing = sharing && debt < kMostDebt;
 }
 
 /// Returns how many pieces this thread did.

@@ -82,6 +82,7 @@ private:
   Shown shown;
   double missed = 0; // seconds of work that sleepers could have helped with
   double debt = 0;   // seconds that others cost more than they saved
+  bool sharing = true;
   std::atomic<bool> over{false};
   alignas(64) SleepWord current{0}; // the job's number; helpers wait for it
   alignas(64) SleepWord left{0};    // pieces not done; the caller waits for 0
