@@ -15,9 +15,10 @@ static std::string checkDim(const std::string &text) {
   auto [name, value] = divide(text);
   int64_t size;
   bool sound = !name.empty() && name != text &&
-               !llvm::StringRef(value).getAsInteger(10, size) && size > 0;
+               !llvm::StringRef(value).getAsInteger(10, size) && size >= 0;
   return sound ? ""
-               : "expected NAME=SIZE with a size above 0, found '" + text + "'";
+               : "expected NAME=SIZE with a size of 0 or more, found '" + text +
+                     "'";
 }
 
 static std::string checkBatchDim(const std::string &text) {

@@ -25,7 +25,7 @@ namespace {
 
 /// Which inputs are made constants. The fewer, the more is computed at run
 /// time; more are bound only where a model cannot be compiled without.
-enum class Binding { None, Integers, AllButFirst };
+enum class Binding { None, Integers, AllButFirst, All };
 
 /// One test set at work.
 struct Work {
@@ -39,11 +39,16 @@ struct Work {
 
 static bool isBound(const Work &work, size_t index, Binding binding) {
   const TestTensor &input = work.set.inputs[index];
+  // What has no elements is a constant in every model.
+  if (llvm::is_contained(input.dims, 0))
+    return true;
   if (binding == Binding::None || input.bytes.size() > kMostBoundBytes)
     return false;
   llvm::StringRef type = getNumpyType(input.dataType);
   bool isFloat = type.size() == 3 && type[1] == 'f';
-  return binding == Binding::Integers ? !isFloat : index > 0;
+  if (binding == Binding::Integers)
+    return !isFloat;
+  return binding == Binding::All || index > 0;
 }
 
 static std::map<std::string, std::string> boundInputs(const Work &work,
@@ -76,7 +81,7 @@ static int computeOutputs(const Work &work) {
   CompileOptions options;
   int code = 1;
   for (Binding binding :
-       {Binding::None, Binding::Integers, Binding::AllButFirst}) {
+       {Binding::None, Binding::Integers, Binding::AllButFirst, Binding::All}) {
     if (binding != Binding::None &&
         boundInputs(work, binding) == options.constantInputs)
       continue;

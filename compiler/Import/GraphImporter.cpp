@@ -376,6 +376,7 @@ FailureOr<OwningOpRef<ModuleOp>> zc::importModel(MLIRContext *context,
     GraphImporter(context, *file, options, {}).checkOperators();
     return failure();
   }
+  bindEmptyInputs(*file->model.mutable_graph());
   warnOfOptimizedExport(location, file->model.graph());
   warnOfParted(location, file->parted);
   warnOfFolded(location, file->model);

@@ -1,5 +1,7 @@
 #include "compiler/Import/InputBinding.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 #include <fstream>
 
 using namespace zc;
@@ -23,4 +25,28 @@ llvm::Error zc::bindInputs(proto::GraphProto &graph,
     *graph.add_initializer() = std::move(tensor);
   }
   return llvm::Error::success();
+}
+
+static bool hasNoElements(const proto::ValueInfoProto &input) {
+  const auto &dims = input.type().tensor_type().shape().dim();
+  return input.type().has_tensor_type() &&
+         llvm::any_of(dims, [](const auto &dim) {
+           return dim.has_dim_value() && dim.dim_value() == 0;
+         });
+}
+
+void zc::bindEmptyInputs(proto::GraphProto &graph) {
+  auto *inputs = graph.mutable_input();
+  for (auto input = inputs->begin(); input != inputs->end();) {
+    if (!hasNoElements(*input)) {
+      ++input;
+      continue;
+    }
+    proto::TensorProto &tensor = *graph.add_initializer();
+    tensor.set_name(input->name());
+    tensor.set_data_type(input->type().tensor_type().elem_type());
+    for (const auto &dim : input->type().tensor_type().shape().dim())
+      tensor.add_dims(dim.dim_value());
+    input = inputs->erase(input);
+  }
 }

@@ -13,6 +13,9 @@ namespace zc {
 llvm::Error bindInputs(proto::GraphProto &graph,
                        const std::map<std::string, std::string> &files);
 
+/// Makes inputs without elements initializers: there is nothing to wait for.
+void bindEmptyInputs(proto::GraphProto &graph);
+
 } // namespace zc
 
 #endif

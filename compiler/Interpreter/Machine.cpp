@@ -176,6 +176,24 @@ static double computeFloat(const Instruction &in, double a, double b,
     return std::cos(a);
   case Opcode::Atan:
     return std::atan(a);
+  case Opcode::Tan:
+    return std::tan(a);
+  case Opcode::Asin:
+    return std::asin(a);
+  case Opcode::Acos:
+    return std::acos(a);
+  case Opcode::Sinh:
+    return std::sinh(a);
+  case Opcode::Cosh:
+    return std::cosh(a);
+  case Opcode::Asinh:
+    return std::asinh(a);
+  case Opcode::Acosh:
+    return std::acosh(a);
+  case Opcode::Atanh:
+    return std::atanh(a);
+  case Opcode::NormalTail:
+    return b * 0.5 * std::erfc(a * 0.70710678118654752440);
   case Opcode::PowF:
     return std::pow(a, b);
   case Opcode::Floor:

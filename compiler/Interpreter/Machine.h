@@ -48,7 +48,8 @@ enum class Opcode : uint8_t {
   // clang-format off
   AddF, SubF, MulF, DivF, RemF, NegF, MaximumF, MinimumF, MaxNumF, MinNumF,
   CmpF, AbsF, Exp, Exp2, ExpM1, Log, Log2, Log1P, Sqrt, Rsqrt, Tanh, Erf, Sin,
-  Cos, Atan, PowF, Floor, Ceil, Round, RoundEven, Fma, ToF16, ToBF16, MoveF, FPToSI, FPToUI, SIToFP,
+  Cos, Tan, Asin, Acos, Atan, Sinh, Cosh, Asinh, Acosh, Atanh, NormalTail,
+  PowF, Floor, Ceil, Round, RoundEven, Fma, ToF16, ToBF16, MoveF, FPToSI, FPToUI, SIToFP,
   UIToFP,
   AddI, SubI, MulI, DivSI, DivUI, RemSI, RemUI, FloorDivSI, CeilDivSI, Mod,
   AndI, OrI, XOrI, ShLI, ShRSI, ShRUI, MaxSI, MinSI, MaxUI, MinUI, AbsI, PowI,

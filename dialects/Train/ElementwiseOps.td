@@ -27,6 +27,7 @@ class Train_PreciseUnaryOp<string mnemonic>
 def Train_NegOp : Train_UnaryOp<"neg", "Joint"> { let summary = "-x"; }
 def Train_AbsOp : Train_UnaryOp<"abs"> { let summary = "|x|; gradient 0 at 0"; }
 def Train_ExpOp : Train_PreciseUnaryOp<"exp"> { let summary = "e^x"; }
+def Train_Expm1Op : Train_PreciseUnaryOp<"expm1"> { let summary = "e^x - 1"; }
 def Train_LogOp : Train_PreciseUnaryOp<"log"> { let summary = "natural logarithm"; }
 def Train_SqrtOp : Train_PreciseUnaryOp<"sqrt"> { let summary = "square root"; }
 def Train_RsqrtOp : Train_PreciseUnaryOp<"rsqrt"> { let summary = "1 / sqrt(x)"; }
@@ -35,6 +36,19 @@ def Train_ErfOp : Train_UnaryOp<"erf"> { let summary = "Gauss error function"; }
 def Train_SinOp : Train_UnaryOp<"sin"> { let summary = "sine"; }
 def Train_CosOp : Train_UnaryOp<"cos"> { let summary = "cosine"; }
 def Train_AtanOp : Train_UnaryOp<"atan"> { let summary = "arc tangent"; }
+def Train_TanOp : Train_PreciseUnaryOp<"tan"> { let summary = "tangent"; }
+def Train_AsinOp : Train_PreciseUnaryOp<"asin"> { let summary = "arc sine"; }
+def Train_AcosOp : Train_PreciseUnaryOp<"acos"> { let summary = "arc cosine"; }
+def Train_SinhOp : Train_PreciseUnaryOp<"sinh"> {
+  let summary = "hyperbolic sine";
+}
+def Train_CoshOp : Train_PreciseUnaryOp<"cosh"> {
+  let summary = "hyperbolic cosine";
+}
+def Train_AsinhOp : Train_UnaryOp<"asinh"> { let summary = "inverse of sinh"; }
+def Train_AcoshOp : Train_UnaryOp<"acosh"> { let summary = "inverse of cosh"; }
+def Train_AtanhOp : Train_UnaryOp<"atanh"> { let summary = "inverse of tanh"; }
+def Train_GaussianOp : Train_UnaryOp<"gaussian"> { let summary = "e^-x^2"; }
 def Train_FloorOp : Train_UnaryOp<"floor"> {
   let summary = "the largest integer not above x; gradient 0";
 }
@@ -64,6 +78,52 @@ def Train_GeluGradOp : Train_ElementwiseOp<"gelu_grad", "None",
   let arguments = (ins Train_FloatTensor:$input, Train_FloatTensor:$grad,
                        UnitAttr:$tanh);
   let results = (outs Train_FloatTensor:$result);
+}
+
+def Train_NormalTailOp : Train_Op<"normal_tail",
+    [Pure, AllTypesMatch<["input", "scale", "result"]>]> {
+  let summary = "scale erfc(x / sqrt 2) / 2, x >= 0: a scalar of kernels";
+  let description = [{
+    In a kernel's body only. As erfc of a rounded quotient it would lose digits
+    where it is small.
+  }];
+  let arguments = (ins AnyFloat:$input, AnyFloat:$scale);
+  let results = (outs AnyFloat:$result);
+  let assemblyFormat = "operands attr-dict `:` type($result)";
+}
+
+def Train_LineOp : Train_UnaryOp<"line"> {
+  let summary = "slope x + offset, rounded once";
+  let arguments = (ins Train_FloatTensor:$input, F64Attr:$slope,
+                       F64Attr:$offset);
+}
+
+def Train_SwishOp : Train_UnaryOp<"swish"> {
+  let summary = "x sigmoid(alpha x)";
+  let arguments = (ins Train_FloatTensor:$input, F64Attr:$alpha);
+}
+
+def Train_SwishGradOp : Train_ElementwiseOp<"swish_grad", "None",
+                                            [SameOperandsAndResultType]> {
+  let summary = "gradient of swish at `input`, times `grad`";
+  let arguments = (ins Train_FloatTensor:$input, Train_FloatTensor:$grad,
+                       F64Attr:$alpha);
+  let results = (outs Train_FloatTensor:$result);
+}
+
+def Train_MishOp : Train_UnaryOp<"mish"> {
+  let summary = "x tanh(softplus(x))";
+}
+
+def Train_MishGradOp : Train_ElementwiseOp<"mish_grad", "None",
+                                           [SameOperandsAndResultType]> {
+  let summary = "gradient of mish at `input`, times `grad`";
+  let arguments = (ins Train_FloatTensor:$input, Train_FloatTensor:$grad);
+  let results = (outs Train_FloatTensor:$result);
+}
+
+def Train_SoftsignOp : Train_UnaryOp<"softsign"> {
+  let summary = "x / (1 + |x|)";
 }
 
 def Train_SoftplusOp : Train_PreciseUnaryOp<"softplus"> {

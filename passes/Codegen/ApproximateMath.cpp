@@ -1,11 +1,11 @@
 //===- ApproximateMath.cpp - polynomials for transcendental functions -----===//
+#include "dialects/Train/TrainDialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/Math/Transforms/Passes.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "passes/Codegen/FloatMath.h"
 #include "passes/Codegen/Passes.h"
 
 using namespace mlir;
@@ -47,17 +47,72 @@ struct RoundToBFloat16 : public OpRewritePattern<arith::TruncFOp> {
   }
 };
 
+/// A function of float32 as arithmetic.
+template <typename Op, floatmath::Function build>
+struct ExpandFunction : public OpRewritePattern<Op> {
+  using OpRewritePattern<Op>::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(Op op,
+                                PatternRewriter &rewriter) const override {
+    if (!op.getType().isF32())
+      return failure();
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    rewriter.replaceOp(op, build(b, op.getOperand()));
+    return success();
+  }
+};
+
+/// Of float64 by erfc.
+struct ExpandNormalTail : public OpRewritePattern<train::NormalTailOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(train::NormalTailOp op,
+                                PatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    Value x = op.getInput(), scale = op.getScale();
+    if (op.getType().isF32()) {
+      rewriter.replaceOp(op, floatmath::buildNormalTail(b, x, scale));
+      return success();
+    }
+    auto times = [&](Value value, double factor) -> Value {
+      Value number =
+          arith::ConstantOp::create(b, b.getFloatAttr(value.getType(), factor));
+      return arith::MulFOp::create(b, value, number);
+    };
+    Value tail = math::ErfcOp::create(b, times(x, 0.70710678118654752440));
+    rewriter.replaceOpWithNewOp<arith::MulFOp>(op, tail, times(scale, 0.5));
+    return success();
+  }
+};
+
+void addFunctions(RewritePatternSet &patterns) {
+  using namespace floatmath;
+  patterns.add<ExpandFunction<math::ExpOp, buildExp>,
+               ExpandFunction<math::ExpM1Op, buildExpM1>,
+               ExpandFunction<math::LogOp, buildLog>,
+               ExpandFunction<math::Log1pOp, buildLog1P>,
+               ExpandFunction<math::TanhOp, buildTanh>,
+               ExpandFunction<math::SinhOp, buildSinh>,
+               ExpandFunction<math::CoshOp, buildCosh>,
+               ExpandFunction<math::AsinhOp, buildAsinh>,
+               ExpandFunction<math::AcoshOp, buildAcosh>,
+               ExpandFunction<math::AtanhOp, buildAtanh>,
+               ExpandFunction<math::ErfOp, buildErf>,
+               ExpandFunction<math::SinOp, buildSin>,
+               ExpandFunction<math::CosOp, buildCos>,
+               ExpandFunction<math::TanOp, buildTan>,
+               ExpandFunction<math::AsinOp, buildAsin>,
+               ExpandFunction<math::AcosOp, buildAcos>,
+               ExpandFunction<math::AtanOp, buildAtan>, ExpandNormalTail>(
+      patterns.getContext());
+}
+
 struct ApproximateMath : public impl::ApproximateMathPassBase<ApproximateMath> {
   using ApproximateMathPassBase::ApproximateMathPassBase;
 
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    populateMathPolynomialApproximationPatterns(patterns, [](StringRef name) {
-      return llvm::is_contained({"math.exp", "math.tanh", "math.erf",
-                                 "math.log", "math.sin", "math.cos",
-                                 "math.atan"},
-                                name);
-    });
+    addFunctions(patterns);
     // On most processors LLVM rounds to bfloat16 by calls; as shifts and sums
     // it is vectors everywhere, and the same bits.
     if (expandBFloat16) {

@@ -66,7 +66,8 @@ def ApproximateMathPass : Pass<"zc-approximate-math"> {
   let summary = "replace float32 exp, tanh, erf, log, ... by polynomials";
   let description = [{
     LLVM's vectoriser turns polynomials into vector code; calls of libm would
-    leave the loop scalar. The polynomials are MLIR's. float64 is left alone.
+    leave the loop scalar. FloatMath.h says how exact they are. float64 is left
+    alone.
     Conversions of bfloat16 become shifts and sums of integers.
   }];
   let options = [
@@ -74,7 +75,7 @@ def ApproximateMathPass : Pass<"zc-approximate-math"> {
            "for processors that do not convert bfloat16">
   ];
   let dependentDialects = ["::mlir::arith::ArithDialect",
-    "::mlir::math::MathDialect", "::mlir::vector::VectorDialect"];
+    "::mlir::math::MathDialect"];
 }
 
 def AddEntryPointsPass : Pass<"zc-add-entry-points", "::mlir::ModuleOp"> {

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Onnx/Location.h"
+#include "passes/Import/EmptyTensors.h"
 #include "passes/Import/Lowering/LoweringRegistry.h"
 #include "passes/Import/Lowering/NodeContext.h"
 #include "passes/Import/Passes.h"
@@ -139,32 +140,42 @@ LogicalResult GraphLowering::lower(onnx::NodeOp node) {
   return success();
 }
 
-// Ends the body; what no output needs goes, last op first.
+// Ends the body; what has no elements and what no output needs goes, last op
+// first.
 void GraphLowering::finishBody() {
   SmallVector<Value> outputs;
   for (Value output : graph.getReturn().getOutputs())
     outputs.push_back(lookup(output));
   func::ReturnOp::create(builder, graph.getReturn().getLoc(), outputs);
+  foldEmptyTensors(body);
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
     if (isOpTriviallyDead(&op))
       op.erase();
   forward.setType(FunctionType::get(graph.getContext(), body.getArgumentTypes(),
-                                    ValueRange(outputs).getTypes()));
+                                    body.getTerminator()->getOperandTypes()));
 }
 
 // Every tensor of a program has elements: no kernel has to ask.
 LogicalResult GraphLowering::checkSizes() {
-  auto isEmpty = [](Type type) {
-    auto tensor = dyn_cast<RankedTensorType>(type);
-    return tensor && tensor.getNumElements() == 0;
-  };
   bool good = true;
-  for (Operation &op : body) {
-    if (!llvm::any_of(op.getOperandTypes(), isEmpty) &&
-        !llvm::any_of(op.getResultTypes(), isEmpty))
+  for (Operation &op : body.without_terminator()) {
+    if (isa<train::ConstantOp>(op) ||
+        (!llvm::any_of(op.getOperandTypes(), isEmptyTensor) &&
+         !llvm::any_of(op.getResultTypes(), isEmptyTensor)))
       continue;
-    emitError(op.getLoc()) << "computes with a tensor without elements; zc "
-                              "needs every dim to be at least 1";
+    emitError(op.getLoc()) << "computes with a tensor without elements, which "
+                              "means nothing here; every dim must be at least "
+                              "1";
+    good = false;
+  }
+  Operation *end = body.getTerminator();
+  for (auto [index, type] : llvm::enumerate(end->getOperandTypes())) {
+    if (!isEmptyTensor(type))
+      continue;
+    emitError(graph.getLoc())
+        << "output '" << graph.getOutputName(index) << "' is a tensor without "
+        << "elements, " << type << "; zc writes none: take it out of the "
+        << "model's outputs";
     good = false;
   }
   return success(good);

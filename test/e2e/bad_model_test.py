@@ -193,7 +193,7 @@ class Usage(ZcTest):
                    patterns=["hinge"])
 
     def test_bad_dim(self):
-        for text in ("batch", "batch=", "batch=x", "batch=-1", "batch=0"):
+        for text in ("batch", "batch=", "batch=x", "batch=-1"):
             self.usage("compile", Fixture("mlp").model, "-o",
                        self.folder / "x.zca", "--loss",
                        "softmax-cross-entropy", "--dim", text,

@@ -153,11 +153,26 @@ class Corner(ZcTest):
                      "softmax-cross-entropy", "--class-axis", 0)
 
     def test_empty_tensors(self):
-        self.refused("""main (float[4,2] x) => (float[4] y)
+        """A cache without entries is nobody's to give, and adds nothing."""
+        model = self.model("""main (float[4,2] x, float[4,P] cache)
+                => (float[4,2] all, float[4] none)
             <int64[1] zero = {0}, int64[1] one = {1}>
-            { h = Slice(x, zero, zero, one)
-              y = ReduceSum <keepdims = 0> (h, one) }""",
-                     ["without elements", "'y'"], "--loss", "mse")
+            { all = Concat <axis = 1> (cache, x)
+              h = Slice(x, zero, zero, one)
+              none = ReduceSum <keepdims = 0> (h, one) }""")
+        x = np.arange(8, dtype=np.float32).reshape(4, 2)
+        np.save(self.folder / "x.npy", x)
+        out = self.folder / "out"
+        self.zc("eval", model, "--dim", "P=0", "--input",
+                f"x={self.folder / 'x.npy'}", "--output-dir", out)
+        np.testing.assert_array_equal(np.load(out / "all.npy"), x)
+        np.testing.assert_array_equal(np.load(out / "none.npy"), np.zeros(4))
+
+    def test_output_without_elements(self):
+        self.refused("""main (float[4,2] x) => (float[4,0] y)
+            <int64[1] zero = {0}, int64[1] one = {1}>
+            { y = Slice(x, zero, zero, one) }""",
+                     ["output 'y'", "without elements"], "--loss", "mse")
 
     def test_sizes_beyond_memory(self):
         text = """main (float[N,2] x) => (float[N,2] y)

@@ -1,6 +1,5 @@
 //===- Cos.cpp - train.cos ------------------------------------------===//
 #include "dialects/Train/Ops/OpSupport.h"
-#include "dialects/Train/Ops/Turns.h"
 
 using namespace mlir;
 
@@ -8,9 +7,7 @@ namespace zc::train {
 
 Value CosOp::buildScalar(OpBuilder &builder, Location loc,
                          ValueRange operands) {
-  ScalarBuilder s(builder, loc);
-  Value x = withoutTurns(s, operands[0]);
-  return math::CosOp::create(builder, loc, x);
+  return math::CosOp::create(builder, loc, operands[0]);
 }
 
 LogicalResult CosOp::vjp(OpBuilder &builder, ValueRange resultGrads,

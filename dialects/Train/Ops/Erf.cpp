@@ -18,9 +18,7 @@ LogicalResult ErfOp::vjp(OpBuilder &builder, ValueRange resultGrads,
   Location loc = getLoc();
   Value grad = resultGrads[0];
   // grad 2/sqrt(pi) exp(-x^2)
-  Value x = getInput();
-  Value square = MulOp::create(builder, loc, x, x);
-  Value bell = ExpOp::create(builder, loc, NegOp::create(builder, loc, square));
+  Value bell = GaussianOp::create(builder, loc, getInput());
   Value scale = splat(builder, loc, grad.getType(), 1.1283791670955126);
   operandGrads[0] = MulOp::create(builder, loc, grad,
                                   MulOp::create(builder, loc, bell, scale));

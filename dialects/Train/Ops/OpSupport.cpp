@@ -153,43 +153,56 @@ Value ScalarBuilder::constant(Type type, double value) {
       builder, loc, builder.getIntegerAttr(type, static_cast<int64_t>(value)));
 }
 Value ScalarBuilder::add(Value a, Value b) {
-  return arith::AddFOp::create(builder, loc, a, b, fastMath());
+  return arith::AddFOp::create(builder, loc, a, b, flags);
 }
 Value ScalarBuilder::sub(Value a, Value b) {
-  return arith::SubFOp::create(builder, loc, a, b, fastMath());
+  return arith::SubFOp::create(builder, loc, a, b, flags);
 }
 Value ScalarBuilder::mul(Value a, Value b) {
-  return arith::MulFOp::create(builder, loc, a, b, fastMath());
+  return arith::MulFOp::create(builder, loc, a, b, flags);
 }
 Value ScalarBuilder::div(Value a, Value b) {
-  return arith::DivFOp::create(builder, loc, a, b, fastMath());
+  return arith::DivFOp::create(builder, loc, a, b, flags);
 }
 Value ScalarBuilder::neg(Value a) {
-  return arith::NegFOp::create(builder, loc, a, fastMath());
+  return arith::NegFOp::create(builder, loc, a, flags);
 }
 Value ScalarBuilder::exp(Value a) {
-  return math::ExpOp::create(builder, loc, a, fastMath());
+  return math::ExpOp::create(builder, loc, a, flags);
+}
+Value ScalarBuilder::fma(Value a, Value b, Value c) {
+  return math::FmaOp::create(builder, loc, a, b, c);
+}
+FarPower ScalarBuilder::farExp(Value x, Value low) {
+  Type type = x.getType();
+  Value isFar =
+      compare(arith::CmpFPredicate::OLT, x, constant(type, kFarExponent));
+  Value shifted = add(x, constant(type, kFarShift));
+  Value power = exp(select(isFar, shifted, x));
+  if (low)
+    power = fma(power, low, power);
+  return {power, select(isFar, constant(type, kFarScale), constant(type, 1))};
 }
 Value ScalarBuilder::log(Value a) {
-  return math::LogOp::create(builder, loc, a, fastMath());
+  return math::LogOp::create(builder, loc, a, flags);
 }
 Value ScalarBuilder::tanh(Value a) {
-  return math::TanhOp::create(builder, loc, a, fastMath());
+  return math::TanhOp::create(builder, loc, a, flags);
 }
 Value ScalarBuilder::erf(Value a) {
-  return math::ErfOp::create(builder, loc, a, fastMath());
+  return math::ErfOp::create(builder, loc, a, flags);
 }
 Value ScalarBuilder::sqrt(Value a) {
-  return math::SqrtOp::create(builder, loc, a, fastMath());
+  return math::SqrtOp::create(builder, loc, a, flags);
 }
 Value ScalarBuilder::rsqrt(Value a) {
   return div(constant(a.getType(), 1), sqrt(a));
 }
 Value ScalarBuilder::max(Value a, Value b) {
-  return arith::MaximumFOp::create(builder, loc, a, b, fastMath());
+  return arith::MaximumFOp::create(builder, loc, a, b, flags);
 }
 Value ScalarBuilder::min(Value a, Value b) {
-  return arith::MinimumFOp::create(builder, loc, a, b, fastMath());
+  return arith::MinimumFOp::create(builder, loc, a, b, flags);
 }
 Value ScalarBuilder::compare(arith::CmpFPredicate predicate, Value a, Value b) {
   return arith::CmpFOp::create(builder, loc, predicate, a, b);

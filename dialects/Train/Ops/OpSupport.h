@@ -94,11 +94,23 @@ llvm::SmallVector<int64_t> otherDims(int64_t rank,
 /// multiply-adds fused, but NaN and infinity stay defined.
 mlir::arith::FastMathFlags fastMath();
 
-/// Emits float scalars with those flags; all operands of one type.
+/// e^x = value scale. The scale is 1, or smaller where the power alone would be
+/// less than the smallest normal number, and a product with it not.
+struct FarPower {
+  mlir::Value value, scale;
+};
+
+/// Exponents below this are shifted, and their powers scaled.
+inline constexpr double kFarExponent = -60, kFarShift = 44;
+inline constexpr double kFarScale = 7.781132241133797e-20; // e^-44
+
+/// Emits float scalars with those flags; all operands of one type. Formulas
+/// that measure their own rounding take none: nothing then reorders them.
 class ScalarBuilder {
 public:
-  ScalarBuilder(mlir::OpBuilder &builder, mlir::Location loc)
-      : builder(builder), loc(loc) {}
+  ScalarBuilder(mlir::OpBuilder &builder, mlir::Location loc,
+                mlir::arith::FastMathFlags flags = fastMath())
+      : builder(builder), loc(loc), flags(flags) {}
 
   mlir::Value constant(mlir::Type type, double value);
   mlir::Value add(mlir::Value a, mlir::Value b);
@@ -106,7 +118,10 @@ public:
   mlir::Value mul(mlir::Value a, mlir::Value b);
   mlir::Value div(mlir::Value a, mlir::Value b);
   mlir::Value neg(mlir::Value a);
+  mlir::Value fma(mlir::Value a, mlir::Value b, mlir::Value c); // a b + c
   mlir::Value exp(mlir::Value a);
+  /// Of x, or x + low where `low` is what rounding took from x.
+  FarPower farExp(mlir::Value x, mlir::Value low);
   mlir::Value log(mlir::Value a);
   mlir::Value tanh(mlir::Value a);
   mlir::Value erf(mlir::Value a);
@@ -122,6 +137,9 @@ public:
 
   mlir::OpBuilder &builder;
   mlir::Location loc;
+
+private:
+  mlir::arith::FastMathFlags flags;
 };
 
 // --- Linalg on buffers

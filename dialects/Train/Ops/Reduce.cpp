@@ -69,7 +69,7 @@ static TypedAttr integerIdentityOf(StringRef kind, IntegerType element) {
   return IntegerAttr::get(element, value);
 }
 
-static TypedAttr identityOf(StringRef kind, Type element) {
+TypedAttr reductionIdentity(StringRef kind, Type element) {
   if (auto integer = dyn_cast<IntegerType>(element))
     return integerIdentityOf(kind, integer);
   double infinity = std::numeric_limits<double>::infinity();
@@ -89,7 +89,7 @@ static Value square(OpBuilder &builder, Location loc, Value a) {
 void ReduceOp::buildLinalg(OpBuilder &builder, Location loc, ValueRange inputs,
                            ValueRange outputs) {
   Value identity = arith::ConstantOp::create(
-      builder, loc, identityOf(getKind(), elementOf(outputs[0])));
+      builder, loc, reductionIdentity(getKind(), elementOf(outputs[0])));
   linalg::FillOp::create(builder, loc, identity, outputs[0]);
   unsigned rank = shapeOf(inputs[0]).size();
   buildGeneric(

@@ -12,6 +12,9 @@ mlir::Value buildCombination(mlir::OpBuilder &builder, mlir::Location loc,
                              llvm::StringRef kind, mlir::Value a,
                              mlir::Value b);
 
+/// What a reduction of `kind` over no elements gives.
+mlir::TypedAttr reductionIdentity(llvm::StringRef kind, mlir::Type element);
+
 } // namespace zc::train
 
 #endif // ZC_DIALECTS_TRAIN_OPS_REDUCESUPPORT_H

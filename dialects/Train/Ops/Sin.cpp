@@ -1,6 +1,5 @@
 //===- Sin.cpp - train.sin ------------------------------------------===//
 #include "dialects/Train/Ops/OpSupport.h"
-#include "dialects/Train/Ops/Turns.h"
 
 using namespace mlir;
 
@@ -8,9 +7,7 @@ namespace zc::train {
 
 Value SinOp::buildScalar(OpBuilder &builder, Location loc,
                          ValueRange operands) {
-  ScalarBuilder s(builder, loc);
-  Value x = withoutTurns(s, operands[0]);
-  return math::SinOp::create(builder, loc, x);
+  return math::SinOp::create(builder, loc, operands[0]);
 }
 
 LogicalResult SinOp::vjp(OpBuilder &builder, ValueRange resultGrads,

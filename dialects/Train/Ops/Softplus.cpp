@@ -11,7 +11,7 @@ Value SoftplusOp::buildScalar(OpBuilder &builder, Location loc,
   ScalarBuilder s(builder, loc);
   Value x = operands[0];
   Value tail = s.exp(s.neg(math::AbsFOp::create(builder, loc, x)));
-  Value log = s.log(s.add(s.constant(x.getType(), 1), tail));
+  Value log = math::Log1pOp::create(builder, loc, tail);
   return s.add(s.max(x, s.constant(x.getType(), 0)), log);
 }
 

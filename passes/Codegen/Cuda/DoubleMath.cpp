@@ -47,6 +47,10 @@ public:
     return math::FmaOp::create(builder, loc, a, b, c);
   }
   Value round(Value a) { return math::RoundEvenOp::create(builder, loc, a); }
+  Value sqrt(Value a) { return math::SqrtOp::create(builder, loc, a); }
+  Value withSignOf(Value a, Value other) {
+    return math::CopySignOp::create(builder, loc, a, other);
+  }
   Value abs(Value a) { return math::AbsFOp::create(builder, loc, a); }
   Value is(arith::CmpFPredicate predicate, Value a, Value b) {
     return arith::CmpFOp::create(builder, loc, predicate, a, b);
@@ -156,6 +160,78 @@ Value buildPow(OpBuilder &builder, Location loc, Value x, Value y) {
                               b.f(std::numeric_limits<double>::quiet_NaN()));
   Value result = b.select(b.less(x, b.f(0)), ofNegative, size);
   return b.select(b.is(P::OEQ, y, b.f(0)), b.f(1), result);
+}
+
+//===----------------------------------------------------------------------===//
+// Around zero (W. Kahan): the rounding of e^x, or of 1 + x, is in both parts of
+// a quotient
+//===----------------------------------------------------------------------===//
+
+Value buildExpM1(OpBuilder &builder, Location loc, Value x) {
+  Builder64 b(builder, loc);
+  using P = arith::CmpFPredicate;
+  Value power = buildExp(builder, loc, x);
+  Value rest = b.sub(power, b.f(1));
+  Value exact = b.mul(rest, b.div(x, buildLog(builder, loc, power)));
+  Value far = b.is(P::OGT, b.abs(x), b.f(1));
+  Value near = b.select(b.is(P::OEQ, power, b.f(1)), x, exact);
+  return b.select(far, rest, near);
+}
+
+Value buildLog1P(OpBuilder &builder, Location loc, Value x) {
+  Builder64 b(builder, loc);
+  using P = arith::CmpFPredicate;
+  Value sum = b.add(x, b.f(1)), log = buildLog(builder, loc, sum);
+  Value exact = b.mul(log, b.div(x, b.sub(sum, b.f(1))));
+  Value far = b.is(P::OGT, b.abs(x), b.f(1));
+  Value near = b.select(b.is(P::OEQ, sum, b.f(1)), x, exact);
+  return b.select(far, log, near);
+}
+
+Value buildSinh(OpBuilder &builder, Location loc, Value x) {
+  Builder64 b(builder, loc);
+  Value rest = buildExpM1(builder, loc, b.abs(x));
+  Value far = b.is(arith::CmpFPredicate::OGT, b.abs(x), b.f(40));
+  Value near = b.div(rest, b.add(rest, b.f(1)));
+  Value sum = b.add(rest, b.select(far, b.f(1), near));
+  return b.withSignOf(b.mul(sum, b.f(0.5)), x);
+}
+
+Value buildCosh(OpBuilder &builder, Location loc, Value x) {
+  Builder64 b(builder, loc);
+  Value half = b.mul(buildExp(builder, loc, b.abs(x)), b.f(0.5));
+  return b.add(half, b.div(b.f(0.25), half));
+}
+
+Value buildAsinh(OpBuilder &builder, Location loc, Value x) {
+  Builder64 b(builder, loc);
+  Value size = b.abs(x),
+        large = b.is(arith::CmpFPredicate::OGT, size, b.f(1e20));
+  Value square = b.mul(size, size);
+  Value root = b.sqrt(b.add(square, b.f(1)));
+  Value beyond = b.add(size, b.div(square, b.add(root, b.f(1))));
+  Value log = buildLog1P(builder, loc, b.select(large, size, beyond));
+  Value rest = b.select(large, b.f(kLog2High + kLog2Low), b.f(0));
+  return b.withSignOf(b.add(log, rest), x);
+}
+
+Value buildAcosh(OpBuilder &builder, Location loc, Value x) {
+  Builder64 b(builder, loc);
+  Value above = b.sub(x, b.f(1));
+  Value large = b.is(arith::CmpFPredicate::OGT, x, b.f(1e20));
+  Value root = b.sqrt(b.mul(above, b.add(above, b.f(2))));
+  Value log = buildLog1P(builder, loc, b.select(large, x, b.add(above, root)));
+  Value rest = b.select(large, b.f(kLog2High + kLog2Low), b.f(0));
+  Value nan = b.f(std::numeric_limits<double>::quiet_NaN());
+  return b.select(b.less(x, b.f(1)), nan, b.add(log, rest));
+}
+
+Value buildAtanh(OpBuilder &builder, Location loc, Value x) {
+  Builder64 b(builder, loc);
+  Value size = b.abs(x);
+  Value ratio = b.div(b.add(size, size), b.sub(b.f(1), size));
+  Value log = buildLog1P(builder, loc, ratio);
+  return b.withSignOf(b.mul(log, b.f(0.5)), x);
 }
 
 } // namespace zc::cuda

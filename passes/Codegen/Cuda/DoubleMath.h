@@ -17,6 +17,22 @@ mlir::Value buildLog(mlir::OpBuilder &builder, mlir::Location loc,
 mlir::Value buildPow(mlir::OpBuilder &builder, mlir::Location loc,
                      mlir::Value x, mlir::Value y);
 
+/// e^x - 1, log(1 + x) and hyperbolic functions made of them, within a few ulp.
+mlir::Value buildExpM1(mlir::OpBuilder &builder, mlir::Location loc,
+                       mlir::Value x);
+mlir::Value buildLog1P(mlir::OpBuilder &builder, mlir::Location loc,
+                       mlir::Value x);
+mlir::Value buildSinh(mlir::OpBuilder &builder, mlir::Location loc,
+                      mlir::Value x);
+mlir::Value buildCosh(mlir::OpBuilder &builder, mlir::Location loc,
+                      mlir::Value x);
+mlir::Value buildAsinh(mlir::OpBuilder &builder, mlir::Location loc,
+                       mlir::Value x);
+mlir::Value buildAcosh(mlir::OpBuilder &builder, mlir::Location loc,
+                       mlir::Value x);
+mlir::Value buildAtanh(mlir::OpBuilder &builder, mlir::Location loc,
+                       mlir::Value x);
+
 } // namespace zc::cuda
 
 #endif // ZC_PASSES_CODEGEN_CUDA_DOUBLEMATH_H

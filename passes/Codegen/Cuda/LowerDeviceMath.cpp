@@ -43,11 +43,21 @@ Value expand(OpBuilder &builder, Operation *op) {
     return type == wide ? result
                         : arith::TruncFOp::create(builder, loc, type, result);
   }
-  if (isa<math::ExpOp>(op) && type.isF64())
-    return cuda::buildExp(builder, loc, op->getOperand(0));
-  if (isa<math::LogOp>(op) && type.isF64())
-    return cuda::buildLog(builder, loc, op->getOperand(0));
-  return nullptr;
+  using Function = Value (*)(OpBuilder &, Location, Value);
+  auto function = llvm::StringSwitch<Function>(op->getName().getStringRef())
+                      .Case("math.exp", cuda::buildExp)
+                      .Case("math.log", cuda::buildLog)
+                      .Case("math.expm1", cuda::buildExpM1)
+                      .Case("math.log1p", cuda::buildLog1P)
+                      .Case("math.sinh", cuda::buildSinh)
+                      .Case("math.cosh", cuda::buildCosh)
+                      .Case("math.asinh", cuda::buildAsinh)
+                      .Case("math.acosh", cuda::buildAcosh)
+                      .Case("math.atanh", cuda::buildAtanh)
+                      .Default(nullptr);
+  if (!function || !type.isF64())
+    return nullptr;
+  return function(builder, loc, op->getOperand(0));
 }
 
 struct LowerDeviceMath : public impl::LowerDeviceMathPassBase<LowerDeviceMath> {

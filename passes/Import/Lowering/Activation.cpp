@@ -65,7 +65,7 @@ static Value clamp(TensorBuilder &build, Value x, Value low, Value high) {
 
 static Value hardSigmoidOf(TensorBuilder &build, Value x, double alpha,
                            double beta) {
-  Value line = build.add(build.mul(x, alpha), beta);
+  Value line = build.line(x, alpha, beta);
   return clamp(build, line, build.splatLike(x, 0), build.splatLike(x, 1));
 }
 
@@ -75,7 +75,14 @@ static Value hardSigmoid(NodeContext &context, TensorBuilder &build, Value x) {
 }
 
 static Value hardSwish(NodeContext &, TensorBuilder &build, Value x) {
-  return build.mul(x, hardSigmoidOf(build, x, 1.0 / 6, 0.5));
+  // (x + 3) / 6 has all digits near -3, x / 6 + 0.5 not. The kinks are x's own:
+  // of a number next to 3 the sum may be rounded to 6.
+  Value safe = build.select(build.compare("gt", build.abs(x), 3.0),
+                            build.splatLike(x, 0), x);
+  Value middle = build.div(build.mul(safe, build.line(safe, 1, 3)), 6.0);
+  Value left =
+      build.select(build.compare("lt", x, -3.0), build.splatLike(x, 0), middle);
+  return build.select(build.compare("gt", x, 3.0), x, left);
 }
 
 static LogicalResult lowerClip(NodeContext &context) {
@@ -114,8 +121,8 @@ static Value elu(TensorBuilder &build, Value x, double scale, double width) {
   Value positive = build.compare("gt", x, 0.0);
   Value safe = build.select(positive, build.splatLike(x, 0), x);
   Value power =
-      build.unary<train::ExpOp>(width == 1 ? safe : build.div(safe, width));
-  Value curve = build.mul(build.add(power, -1.0), scale);
+      build.unary<train::Expm1Op>(width == 1 ? safe : build.div(safe, width));
+  Value curve = build.mul(power, scale);
   return build.select(positive, x, curve);
 }
 
@@ -139,7 +146,7 @@ static Value softplus(NodeContext &, TensorBuilder &build, Value x) {
 }
 
 static Value softsign(NodeContext &, TensorBuilder &build, Value x) {
-  return build.div(x, build.add(build.abs(x), 1.0));
+  return build.unary<train::SoftsignOp>(x);
 }
 
 static Value sigmoid(NodeContext &, TensorBuilder &build, Value x) {
@@ -150,14 +157,12 @@ static Value tanh(NodeContext &, TensorBuilder &build, Value x) {
   return build.unary<train::TanhOp>(x);
 }
 
-static Value mish(NodeContext &context, TensorBuilder &build, Value x) {
-  return build.mul(x, tanh(context, build, softplus(context, build, x)));
+static Value mish(NodeContext &, TensorBuilder &build, Value x) {
+  return build.unary<train::MishOp>(x);
 }
 
 static Value swish(NodeContext &context, TensorBuilder &build, Value x) {
-  double alpha = context.getFloat("alpha", 1.0);
-  Value scaled = alpha == 1 ? x : build.mul(x, alpha);
-  return build.mul(x, build.unary<train::SigmoidOp>(scaled));
+  return build.swish(x, context.getFloat("alpha", 1.0));
 }
 
 static LogicalResult lowerGelu(NodeContext &context) {
@@ -190,7 +195,7 @@ static Value hardmax(TensorBuilder &build, Value x, int64_t dim) {
   Value top = build.broadcast(build.reduce("max", x, dim, true), shapeOf(x));
   Value position = build.iota(shapeOf(x), dim, integer);
   Value none = build.splatLike(position, shapeOf(x)[dim]);
-  Value candidate = build.select(build.compare("eq", x, top), position, none);
+  Value candidate = build.select(build.isExtreme(x, top), position, none);
   Value first = build.reduce("min", candidate, dim, true);
   return build.convert(
       build.compare("eq", position, build.broadcast(first, shapeOf(x))),

@@ -23,6 +23,21 @@ static bool isOneMatrix(Value value) {
                       [](int64_t size) { return size == 1; });
 }
 
+// Integers have no product of their own: sums of products, which need no memory
+// in between.
+static Value multiplyIntegers(TensorBuilder &build, Value lhs, Value rhs) {
+  int64_t last = rankOf(lhs);
+  SmallVector<int64_t> shape(shapeOf(lhs)), left, right;
+  shape.push_back(shapeOf(rhs).back());
+  for (int64_t dim = 0; dim < last; ++dim) {
+    left.push_back(dim);
+    right.push_back(dim < last - 2 ? dim : dim + 1);
+  }
+  Value product = build.mul(build.broadcast(lhs, shape, left),
+                            build.broadcast(rhs, shape, right));
+  return build.reduce("sum", product, last - 1);
+}
+
 // Both operands have at least two dims.
 static FailureOr<Value> multiply(NodeContext &context, Value lhs, Value rhs) {
   TensorBuilder &build = context.build;
@@ -32,7 +47,7 @@ static FailureOr<Value> multiply(NodeContext &context, Value lhs, Value rhs) {
                         << rhs.getType();
     return failure();
   }
-  if (isOneMatrix(rhs) && left.size() >= right.size())
+  if (isFloat(lhs) && isOneMatrix(rhs) && left.size() >= right.size())
     return multiplyRows(build, lhs, build.reshape(rhs, right.take_back(2)));
   auto batch = broadcastShapes(left.drop_back(2), right.drop_back(2));
   if (!batch) {
@@ -47,14 +62,16 @@ static FailureOr<Value> multiply(NodeContext &context, Value lhs, Value rhs) {
   };
   lhs = build.broadcast(lhs, withBatch(left.take_back(2)));
   rhs = build.broadcast(rhs, withBatch(right.take_back(2)));
-  return build.matmul(lhs, rhs);
+  return isFloat(lhs) ? build.matmul(lhs, rhs)
+                      : multiplyIntegers(build, lhs, rhs);
 }
 
 static LogicalResult lowerMatMul(NodeContext &context) {
-  if (failed(context.requireFloat(0)) || failed(context.requireFloat(1)))
-    return failure();
   TensorBuilder &build = context.build;
   Value lhs = context.operand(0), rhs = context.operand(1);
+  if (elementTypeOf(lhs) != elementTypeOf(rhs))
+    return context.emitError()
+           << "cannot multiply " << lhs.getType() << " and " << rhs.getType();
   if (rankOf(lhs) == 0 || rankOf(rhs) == 0)
     return context.emitError() << "expected operands of at least one dim";
   // As numpy: a vector is a row on the left and a column on the right.

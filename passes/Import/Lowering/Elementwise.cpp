@@ -29,6 +29,17 @@ static LogicalResult lowerArithmetic(NodeContext &context) {
   });
 }
 
+// x sigmoid(x), as which SiLU is exported, keeps x alone for its gradient.
+static LogicalResult lowerMul(NodeContext &context) {
+  Value a = context.operand(0), b = context.operand(1);
+  for (auto [x, other] : {std::pair(a, b), std::pair(b, a)}) {
+    auto sigmoid = other.getDefiningOp<train::SigmoidOp>();
+    if (sigmoid && sigmoid.getInput() == x)
+      return context.set(context.build.swish(x, 1));
+  }
+  return lowerArithmetic<&TensorBuilder::mul>(context);
+}
+
 template <typename Op> static LogicalResult lowerLogic(NodeContext &context) {
   return lowerBinary(context, [](TensorBuilder &build, Value a, Value b) {
     return Op::create(build.builder, build.loc, a.getType(), a, b);
@@ -215,76 +226,6 @@ static LogicalResult lowerSign(NodeContext &context) {
   return context.set(build.sub(where("gt"), where("lt")));
 }
 
-static LogicalResult lowerTan(NodeContext &context) {
-  if (failed(context.requireFloat(0)))
-    return failure();
-  TensorBuilder &build = context.build;
-  Value x = context.operand(0);
-  return context.set(
-      build.div(build.unary<train::SinOp>(x), build.unary<train::CosOp>(x)));
-}
-
-static Value arcSine(TensorBuilder &build, Value x) {
-  Value leg = build.sub(build.splatLike(x, 1), build.mul(x, x));
-  return build.unary<train::AtanOp>(
-      build.div(x, build.unary<train::SqrtOp>(leg)));
-}
-
-static LogicalResult lowerAsin(NodeContext &context) {
-  if (failed(context.requireFloat(0)))
-    return failure();
-  return context.set(arcSine(context.build, context.operand(0)));
-}
-
-static LogicalResult lowerAcos(NodeContext &context) {
-  if (failed(context.requireFloat(0)))
-    return failure();
-  TensorBuilder &build = context.build;
-  Value x = context.operand(0);
-  return context.set(
-      build.sub(build.splatLike(x, llvm::numbers::pi / 2), arcSine(build, x)));
-}
-
-// (e^x + sign e^-x) / 2.
-static LoweringFunction hyperbolic(double sign) {
-  return [sign](NodeContext &context) -> LogicalResult {
-    if (failed(context.requireFloat(0)))
-      return failure();
-    TensorBuilder &build = context.build;
-    Value grow = build.unary<train::ExpOp>(context.operand(0));
-    Value fall = build.unary<train::ExpOp>(build.neg(context.operand(0)));
-    Value sum = sign > 0 ? build.add(grow, fall) : build.sub(grow, fall);
-    return context.set(build.mul(sum, 0.5));
-  };
-}
-
-// log(x + sqrt(x^2 + offset)): the inverses of sinh (1) and cosh (-1). Of |x|,
-// where the sum loses no digits.
-static LoweringFunction areaFunction(double offset) {
-  return [offset](NodeContext &context) -> LogicalResult {
-    if (failed(context.requireFloat(0)))
-      return failure();
-    TensorBuilder &build = context.build;
-    Value x = context.operand(0);
-    Value size = offset > 0 ? build.abs(x) : x;
-    Value root = build.unary<train::SqrtOp>(build.add(build.mul(x, x), offset));
-    Value result = build.unary<train::LogOp>(build.add(size, root));
-    if (offset > 0)
-      result =
-          build.select(build.compare("lt", x, 0.0), build.neg(result), result);
-    return context.set(result);
-  };
-}
-
-static LogicalResult lowerAtanh(NodeContext &context) {
-  if (failed(context.requireFloat(0)))
-    return failure();
-  TensorBuilder &build = context.build;
-  Value x = context.operand(0), one = build.splatLike(x, 1);
-  Value ratio = build.div(build.add(one, x), build.sub(one, x));
-  return context.set(build.mul(build.unary<train::LogOp>(ratio), 0.5));
-}
-
 // --- Predicates and selection ----------------------------------------------
 
 template <typename Op> static LogicalResult lowerToBool(NodeContext &context) {
@@ -329,7 +270,7 @@ static LogicalResult lowerWhere(NodeContext &context) {
 static void registerBinary(LoweringRegistry &registry) {
   registry.add("Add", 7, 14, lowerArithmetic<&TensorBuilder::add>);
   registry.add("Sub", 7, 14, lowerArithmetic<&TensorBuilder::sub>);
-  registry.add("Mul", 7, 14, lowerArithmetic<&TensorBuilder::mul>);
+  registry.add("Mul", 7, 14, lowerMul);
   registry.add("Div", 7, 14, lowerArithmetic<&TensorBuilder::div>);
   registry.add("Mod", 10, 28, lowerMod);
   registry.add("Pow", 7, 15, lowerPow);
@@ -357,18 +298,18 @@ void zc::registerElementwise(LoweringRegistry &registry) {
   registry.add("Erf", 9, 13, lowerUnary<train::ErfOp>);
   registry.add("Sin", 7, 22, lowerUnary<train::SinOp>);
   registry.add("Cos", 7, 22, lowerUnary<train::CosOp>);
-  registry.add("Tan", 7, 22, lowerTan);
-  registry.add("Asin", 7, 22, lowerAsin);
-  registry.add("Acos", 7, 22, lowerAcos);
+  registry.add("Tan", 7, 22, lowerUnary<train::TanOp>);
+  registry.add("Asin", 7, 22, lowerUnary<train::AsinOp>);
+  registry.add("Acos", 7, 22, lowerUnary<train::AcosOp>);
   registry.add("Atan", 7, 22, lowerUnary<train::AtanOp>);
   registry.add("Floor", 6, 13, lowerUnary<train::FloorOp>);
   registry.add("Ceil", 6, 13, lowerUnary<train::CeilOp>);
   registry.add("Round", 11, 22, lowerUnary<train::RoundOp>);
-  registry.add("Sinh", 9, 22, hyperbolic(-1));
-  registry.add("Cosh", 9, 22, hyperbolic(1));
-  registry.add("Asinh", 9, 22, areaFunction(1));
-  registry.add("Acosh", 9, 22, areaFunction(-1));
-  registry.add("Atanh", 9, 22, lowerAtanh);
+  registry.add("Sinh", 9, 22, lowerUnary<train::SinhOp>);
+  registry.add("Cosh", 9, 22, lowerUnary<train::CoshOp>);
+  registry.add("Asinh", 9, 22, lowerUnary<train::AsinhOp>);
+  registry.add("Acosh", 9, 22, lowerUnary<train::AcoshOp>);
+  registry.add("Atanh", 9, 22, lowerUnary<train::AtanhOp>);
   registry.add("Reciprocal", 6, 13, lowerReciprocal);
   registry.add("Sign", 9, 13, lowerSign);
   registry.add("Not", 1, 1, lowerToBool<train::NotOp>);

@@ -283,7 +283,61 @@ static LogicalResult lowerStft(NodeContext &context) {
   return context.set(build.reshape(rows, {batch, frames, shapeOf(rows)[1], 2}));
 }
 
+// --- MelWeightMatrix -------------------------------------------------------
+
+// Triangles over the bins of a spectrum, each from the middle of the one before
+// to the middle of the next; evenly spaced as the ear hears.
+static SmallVector<double> melWeights(int64_t bands, int64_t bins,
+                                      ArrayRef<int64_t> edges) {
+  SmallVector<double> weights(bins * bands, 0);
+  auto set = [&](int64_t bin, int64_t band, double weight) {
+    if (bin >= 0 && bin < bins)
+      weights[bin * bands + band] = weight;
+  };
+  for (int64_t band = 0; band < bands; ++band) {
+    int64_t low = edges[band], middle = edges[band + 1], high = edges[band + 2];
+    if (low == middle)
+      set(middle, band, 1);
+    for (int64_t bin = low; bin <= middle && low < middle; ++bin)
+      set(bin, band, double(bin - low) / (middle - low));
+    for (int64_t bin = middle; bin < high; ++bin)
+      set(bin, band, double(high - bin) / (high - middle));
+  }
+  return weights;
+}
+
+static LogicalResult lowerMelWeightMatrix(NodeContext &context) {
+  SmallVector<double> given;
+  constexpr StringLiteral kNames[] = {"num_mel_bins", "dft_length",
+                                      "sample_rate", "lower_edge_hertz",
+                                      "upper_edge_hertz"};
+  for (auto [index, name] : llvm::enumerate(kNames)) {
+    FailureOr<double> number = context.number(index, name);
+    if (failed(number))
+      return failure();
+    given.push_back(*number);
+  }
+  auto toMel = [](double hertz) { return 2595 * std::log10(1 + hertz / 700); };
+  int64_t bands = given[0], length = given[1], bins = length / 2 + 1;
+  RankedTensorType type = context.resultType();
+  if (bands < 1 || length < 1 || given[2] <= 0 ||
+      !isa<FloatType>(type.getElementType()) ||
+      type.getShape() != ArrayRef<int64_t>{bins, bands})
+    return context.emitError() << "cannot make " << type << " of " << bands
+                               << " bands of " << bins << " frequencies";
+  double lowest = toMel(given[3]);
+  double step = (toMel(given[4]) - lowest) / (bands + 2);
+  SmallVector<int64_t> edges;
+  for (int64_t band = 0; band < bands + 2; ++band) {
+    double hertz = 700 * (std::pow(10, (lowest + band * step) / 2595) - 1);
+    edges.push_back(std::floor((length + 1) * hertz / given[2]));
+  }
+  return context.set(
+      context.build.floats(type, melWeights(bands, bins, edges)));
+}
+
 void zc::registerFourier(LoweringRegistry &registry) {
   registry.add("DFT", 17, 20, lowerDft);
   registry.add("STFT", 17, 17, lowerStft);
+  registry.add("MelWeightMatrix", 17, 17, lowerMelWeightMatrix);
 }

@@ -8,13 +8,14 @@
 #include "passes/Import/Lowering/LoweringRegistry.h"
 #include "passes/Import/Lowering/NodeContext.h"
 #include "llvm/ADT/StringSwitch.h"
+#include <functional>
 
 using namespace mlir;
 using namespace zc;
 
 namespace {
 
-using Activation = Value (*)(TensorBuilder &, Value);
+using Activation = std::function<Value(TensorBuilder &, Value)>;
 
 /// What one step hands to the next; `cell` is LSTM's alone.
 struct State {
@@ -118,29 +119,83 @@ static State lstmCell(Direction &d, Value projected, State before) {
 
 // --- Attributes ------------------------------------------------------------
 
-static FailureOr<Activation> findActivation(NodeContext &context,
-                                            StringRef name) {
-  Activation found =
-      llvm::StringSwitch<Activation>(name.lower())
-          .Case("sigmoid",
-                [](TensorBuilder &build, Value x) {
-                  return build.unary<train::SigmoidOp>(x);
-                })
-          .Case("tanh", [](TensorBuilder &build,
-                           Value x) { return build.unary<train::TanhOp>(x); })
-          .Case("relu", [](TensorBuilder &build,
-                           Value x) { return build.unary<train::ReluOp>(x); })
-          .Case("softsign",
-                [](TensorBuilder &build, Value x) {
-                  return build.div(x, build.add(build.abs(x), 1));
-                })
-          .Default(nullptr);
-  if (found)
-    return found;
-  context.emitError() << "expected activations of Sigmoid, Tanh, Relu and "
-                         "Softsign, found '"
-                      << name << "'";
-  return failure();
+namespace {
+/// The numbers of activation_alpha or activation_beta: each activation that
+/// has one takes the next.
+class Scales {
+public:
+  Scales(NodeContext &context, StringRef name)
+      : given(context.node.getNodeAttributes().getAs<DenseF32ArrayAttr>(name)) {
+  }
+
+  double next(double absent) {
+    return given && used < given.size() ? given[used++] : absent;
+  }
+
+private:
+  DenseF32ArrayAttr given;
+  int64_t used = 0;
+};
+} // namespace
+
+template <typename Op> static Value applyOp(TensorBuilder &build, Value x) {
+  return build.unary<Op>(x);
+}
+
+// x where x > bound, else `other`.
+static Value selectAbove(TensorBuilder &build, Value x, double bound,
+                         Value other) {
+  return build.select(build.compare("gt", x, bound), x, other);
+}
+
+// The exponential never sees a positive x: it could overflow.
+static Value eluOf(TensorBuilder &build, Value x, double alpha) {
+  Value safe = build.min(x, build.splatLike(x, 0));
+  return selectAbove(build, x, 0,
+                     build.mul(build.unary<train::Expm1Op>(safe), alpha));
+}
+
+/// An activation without numbers; null for another.
+static Activation findPlain(StringRef name) {
+  return llvm::StringSwitch<Activation>(name)
+      .Case("sigmoid", applyOp<train::SigmoidOp>)
+      .Case("tanh", applyOp<train::TanhOp>)
+      .Case("relu", applyOp<train::ReluOp>)
+      .Case("softsign", applyOp<train::SoftsignOp>)
+      .Case("softplus", applyOp<train::SoftplusOp>)
+      .Default(nullptr);
+}
+
+/// An activation with numbers, which are those of ONNX's operators by default.
+static Activation findScaled(StringRef name, Scales &alphas, Scales &betas) {
+  if (name == "affine" || name == "scaledtanh" || name == "hardsigmoid") {
+    bool hard = name == "hardsigmoid";
+    double alpha = alphas.next(hard ? 0.2 : 1);
+    double beta = betas.next(hard ? 0.5 : name == "affine" ? 0 : 1);
+    if (name == "scaledtanh")
+      return [=](TensorBuilder &build, Value x) {
+        return build.mul(build.unary<train::TanhOp>(build.mul(x, beta)), alpha);
+      };
+    return [=](TensorBuilder &build, Value x) {
+      Value line = build.add(build.mul(x, alpha), beta);
+      return hard ? build.min(build.max(line, build.splatLike(x, 0)),
+                              build.splatLike(x, 1))
+                  : line;
+    };
+  }
+  if (name != "leakyrelu" && name != "thresholdedrelu" && name != "elu")
+    return nullptr;
+  double alpha = alphas.next(name == "leakyrelu" ? 0.01 : 1);
+  if (name == "leakyrelu")
+    return [=](TensorBuilder &build, Value x) {
+      return selectAbove(build, x, 0, build.mul(x, alpha));
+    };
+  if (name == "elu")
+    return
+        [=](TensorBuilder &build, Value x) { return eluOf(build, x, alpha); };
+  return [=](TensorBuilder &build, Value x) {
+    return selectAbove(build, x, alpha, build.splatLike(x, 0));
+  };
 }
 
 static FailureOr<SmallVector<Activation, 3>>
@@ -160,14 +215,24 @@ readActivations(NodeContext &context, const Kind &kind, unsigned direction,
     for (auto [name, attribute] : llvm::zip(names, given))
       name = cast<StringAttr>(attribute).getValue();
   }
+  // Of all directions, since those before take their numbers first.
+  Scales alphas(context, "activation_alpha"), betas(context, "activation_beta");
   SmallVector<Activation, 3> activations;
-  for (StringRef name : ArrayRef(names).slice(direction * count, count)) {
-    FailureOr<Activation> activation = findActivation(context, name);
-    if (failed(activation))
+  for (StringRef name : names) {
+    std::string lower = name.lower();
+    Activation activation = findPlain(lower);
+    if (!activation)
+      activation = findScaled(lower, alphas, betas);
+    if (!activation) {
+      context.emitError() << "expected activations of ONNX's recurrent "
+                             "operators, such as Sigmoid or Elu, found '"
+                          << name << "'";
       return failure();
-    activations.push_back(*activation);
+    }
+    activations.push_back(std::move(activation));
   }
-  return activations;
+  return SmallVector<Activation, 3>(
+      ArrayRef(activations).slice(direction * count, count));
 }
 
 // --- The node --------------------------------------------------------------

@@ -147,8 +147,7 @@ static LoweringFunction argument(StringRef kind) {
     Value position = build.iota(shapeOf(x), *dim, build.builder.getI64Type());
     // No position is before -1 or behind the size.
     Value none = build.splatLike(position, last ? -1 : shapeOf(x)[*dim]);
-    Value candidate =
-        build.select(build.compare("eq", x, best), position, none);
+    Value candidate = build.select(build.isExtreme(x, best), position, none);
     Value result = build.reduce(last ? "max" : "min", candidate, *dim);
     return context.set(build.reshape(result, context.resultShape()));
   };

@@ -13,12 +13,40 @@ using namespace mlir;
 using namespace zc;
 
 namespace {
-/// How one dim is resized.
+/// How one dim is resized; of a crop, from where to where, as shares of the
+/// dim.
 struct Resizing {
   int64_t dim, from, to;
   double scale;
+  double begin = 0, end = 1;
 };
 } // namespace
+
+static constexpr StringLiteral kCrop = "tf_crop_and_resize";
+
+// --- Crops -----------------------------------------------------------------
+
+// The first half of `roi` says where the dims begin, the other where they end.
+static LogicalResult readCrop(NodeContext &context,
+                              MutableArrayRef<Resizing> resizings) {
+  if (!context.has(1))
+    return context.emitError() << "expected the input roi, which says where "
+                                  "to crop";
+  FailureOr<DenseElementsAttr> value = context.constant(1, "roi");
+  if (failed(value))
+    return failure();
+  int64_t count = resizings.size();
+  if (value->getNumElements() != 2 * count ||
+      !isa<FloatType>(value->getElementType()))
+    return context.emitError() << "expected " << 2 * count
+                               << " numbers of roi, found " << value->getType();
+  auto numbers = llvm::to_vector(value->getValues<APFloat>());
+  for (auto [index, resizing] : llvm::enumerate(resizings)) {
+    resizing.begin = numbers[index].convertToDouble();
+    resizing.end = numbers[count + index].convertToDouble();
+  }
+  return success();
+}
 
 // --- Scales ----------------------------------------------------------------
 
@@ -107,9 +135,15 @@ static FailureOr<SmallVector<Resizing>> readResizings(NodeContext &context) {
       scale = (*scales)[index];
     else if (common)
       scale = *common;
-    if (from != to || scale != 1)
-      resizings.push_back({dim, from, to, scale});
+    resizings.push_back({dim, from, to, scale});
   }
+  if (context.node.getString("coordinate_transformation_mode", "") == kCrop &&
+      failed(readCrop(context, resizings)))
+    return failure();
+  llvm::erase_if(resizings, [](const Resizing &resizing) {
+    return resizing.from == resizing.to && resizing.scale == 1 &&
+           resizing.begin == 0 && resizing.end == 1;
+  });
   return resizings;
 }
 
@@ -121,12 +155,18 @@ static double originalCoordinate(StringRef mode, const Resizing &resizing,
   double halfPixel = (at + 0.5) / resizing.scale - 0.5;
   if (mode == "asymmetric")
     return at / resizing.scale;
-  if (mode == "align_corners") {
-    // The size before it was rounded down, where a scale was given.
-    double size = resizing.from * resizing.scale;
-    if (std::abs(size - resizing.to) < 1e-6)
-      size = resizing.to;
-    return resizing.to == 1 ? 0 : at * (resizing.from - 1) / (size - 1);
+  // The corners are those of the result, as in PyTorch and ONNX Runtime; ONNX's
+  // own reference divides by scale times size, which may be no whole number.
+  if (mode == "align_corners")
+    return resizing.to == 1 ? 0
+                            : at * (resizing.from - 1.0) / (resizing.to - 1.0);
+  if (mode == "tf_half_pixel_for_nn")
+    return (at + 0.5) / resizing.scale;
+  if (mode == kCrop) {
+    double last = resizing.from - 1, length = resizing.end - resizing.begin;
+    return resizing.to == 1
+               ? 0.5 * (resizing.begin + resizing.end) * last
+               : (resizing.begin + at * length / (resizing.to - 1)) * last;
   }
   if (mode == "pytorch_half_pixel")
     return resizing.to > 1 ? halfPixel : 0;
@@ -244,6 +284,29 @@ static Value resizeByWeights(NodeContext &context, Value x,
   return build.transpose(build.reshape(product, shape), permutation);
 }
 
+// A crop may reach out of the input: there lies `extrapolation_value`.
+static Value extrapolate(NodeContext &context, Value x,
+                         ArrayRef<Resizing> resizings) {
+  TensorBuilder &build = context.build;
+  for (const Resizing &resizing : resizings) {
+    SmallVector<bool> isInside;
+    for (int64_t at = 0; at < resizing.to; ++at) {
+      double place = originalCoordinate(kCrop, resizing, at);
+      isInside.push_back(place >= 0 && place <= resizing.from - 1);
+    }
+    if (!llvm::is_contained(isInside, false))
+      continue;
+    auto type = RankedTensorType::get(resizing.to, build.builder.getI1Type());
+    Value inside = train::ConstantOp::create(
+        build.builder, build.loc, DenseElementsAttr::get(type, isInside));
+    Value outside =
+        build.splatLike(x, context.getFloat("extrapolation_value", 0));
+    x = build.select(build.broadcast(inside, shapeOf(x), resizing.dim), x,
+                     outside);
+  }
+  return x;
+}
+
 static LogicalResult lowerResize(NodeContext &context) {
   if (failed(context.requireFloat(0)))
     return failure();
@@ -254,11 +317,6 @@ static LogicalResult lowerResize(NodeContext &context) {
            << mode << "'";
   StringRef coordinates =
       context.node.getString("coordinate_transformation_mode", "half_pixel");
-  if (coordinates == "tf_crop_and_resize" ||
-      coordinates == "tf_half_pixel_for_nn")
-    return context.emitError()
-           << "coordinate_transformation_mode '" << coordinates
-           << "' is not one that zc computes; use half_pixel or asymmetric";
   FailureOr<SmallVector<Resizing>> resizings = readResizings(context);
   if (failed(resizings))
     return failure();
@@ -266,6 +324,8 @@ static LogicalResult lowerResize(NodeContext &context) {
   for (const Resizing &resizing : *resizings)
     x = mode == "nearest" ? resizeNearest(context, x, resizing, coordinates)
                           : resizeByWeights(context, x, resizing, coordinates);
+  if (coordinates == kCrop)
+    x = extrapolate(context, x, *resizings);
   return context.set(x);
 }
 

@@ -121,6 +121,17 @@ Value TensorBuilder::abs(Value value) {
   return isFloat(value) ? unary<train::AbsOp>(value) : max(value, neg(value));
 }
 
+Value TensorBuilder::line(Value value, double slope, double offset) {
+  return train::LineOp::create(builder, loc, value.getType(), value,
+                               builder.getF64FloatAttr(slope),
+                               builder.getF64FloatAttr(offset));
+}
+
+Value TensorBuilder::swish(Value value, double alpha) {
+  return train::SwishOp::create(builder, loc, value.getType(), value,
+                                builder.getF64FloatAttr(alpha));
+}
+
 // --- Shapes ----------------------------------------------------------------
 
 Value TensorBuilder::reshape(Value value, ArrayRef<int64_t> shape) {
@@ -249,6 +260,15 @@ Value TensorBuilder::mean(Value value, ArrayRef<int64_t> dims, bool keepDims) {
   for (int64_t dim : dims)
     count *= shapeOf(value)[dim];
   return div(reduce("sum", value, dims, keepDims), count);
+}
+
+Value TensorBuilder::isExtreme(Value value, Value best) {
+  Value equal = compare("eq", value, best);
+  if (!isFloat(value))
+    return equal;
+  Type bits = equal.getType();
+  Value isNan = train::IsNanOp::create(builder, loc, bits, value);
+  return train::OrOp::create(builder, loc, bits, equal, isNan);
 }
 
 Value TensorBuilder::softmax(Value value, int64_t dim) {

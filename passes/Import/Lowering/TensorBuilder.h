@@ -53,6 +53,10 @@ public:
   /// -x and |x|, of integers too.
   mlir::Value neg(mlir::Value value);
   mlir::Value abs(mlir::Value value);
+  /// slope x + offset, rounded once.
+  mlir::Value line(mlir::Value value, double slope, double offset);
+  /// x sigmoid(alpha x).
+  mlir::Value swish(mlir::Value value, double alpha);
   /// An op of one operand, of its type.
   template <typename Op> mlir::Value unary(mlir::Value value) {
     return Op::create(builder, loc, value.getType(), value);
@@ -87,6 +91,9 @@ public:
                      llvm::ArrayRef<int64_t> dims, bool keepDims = false);
   mlir::Value mean(mlir::Value value, llvm::ArrayRef<int64_t> dims,
                    bool keepDims = false);
+  /// Which elements of a row are `best`, its extreme; where that is NaN, its
+  /// NaNs.
+  mlir::Value isExtreme(mlir::Value value, mlir::Value best);
   mlir::Value softmax(mlir::Value value, int64_t dim);
   mlir::Value logSoftmax(mlir::Value value, int64_t dim);
   mlir::Value matmul(mlir::Value lhs, mlir::Value rhs,

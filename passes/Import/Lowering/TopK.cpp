@@ -4,6 +4,7 @@
 // is k passes over the rows, which suits routers and beams, not sorting.
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/Train/Ops/ReduceSupport.h"
 #include "passes/Import/Lowering/LoweringRegistry.h"
 #include "passes/Import/Lowering/NodeContext.h"
 
@@ -31,6 +32,15 @@ struct Selection {
 };
 } // namespace
 
+/// What is worse than all elements, or as bad.
+static Value worstLike(TensorBuilder &build, Value x, bool largest) {
+  auto type = cast<RankedTensorType>(x.getType());
+  Attribute worst =
+      train::reductionIdentity(largest ? "max" : "min", type.getElementType());
+  return train::ConstantOp::create(build.builder, build.loc,
+                                   DenseElementsAttr::get(type, worst));
+}
+
 static void takeNext(TensorBuilder &build, Value x, int64_t dim, bool largest,
                      Selection &selection) {
   ArrayRef<int64_t> shape = shapeOf(x);
@@ -38,7 +48,7 @@ static void takeNext(TensorBuilder &build, Value x, int64_t dim, bool largest,
   Value best = build.broadcast(
       build.reduce(kind, selection.left, dim, /*keepDims=*/true), shape);
   Value behind = build.splatLike(selection.remaining, shape[dim]);
-  Value candidates = build.select(build.compare("eq", selection.left, best),
+  Value candidates = build.select(build.isExtreme(selection.left, best),
                                   selection.remaining, behind);
   Value place = build.reduce("min", candidates, dim, /*keepDims=*/true);
   Value taken =
@@ -47,9 +57,8 @@ static void takeNext(TensorBuilder &build, Value x, int64_t dim, bool largest,
   Value alone = build.select(taken, x, build.splatLike(x, 0));
   selection.values.push_back(build.reduce("sum", alone, dim, true));
   selection.places.push_back(place);
-  double worst = std::numeric_limits<double>::infinity();
-  selection.left = build.select(
-      taken, build.splatLike(x, largest ? -worst : worst), selection.left);
+  selection.left =
+      build.select(taken, worstLike(build, x, largest), selection.left);
   selection.remaining = build.select(taken, behind, selection.remaining);
 }
 
@@ -59,8 +68,12 @@ static LogicalResult lowerTopK(NodeContext &context) {
   Value x = context.operand(0);
   FailureOr<int64_t> dim =
       context.getAxis(context.node.getInt("axis", -1), rankOf(x));
-  if (failed(k) || failed(dim) || failed(context.requireFloat(0)))
+  if (failed(k) || failed(dim))
     return failure();
+  if (elementTypeOf(x).isUnsignedInteger())
+    return context.emitError()
+           << "orders a " << x.getType() << "; zc orders floats and signed "
+           << "integers";
   if (*k < 1 || *k > std::min(kMostTaken, shapeOf(x)[*dim]))
     return context.emitError()
            << "takes the " << *k << " extremes of " << shapeOf(x)[*dim]

@@ -15,6 +15,21 @@ func.func @functions(%x: f32, %y: f64) -> (f32, f32, f32, f64) {
   return %0, %1, %2, %3 : f32, f32, f32, f64
 }
 
+// Tests that the tail of the normal distribution is a call of erfc in float64
+// alone, and that float32 angles of any size need no call.
+// CHECK-LABEL: func.func @others
+// CHECK: math.erfc %{{.*}} : f64
+// CHECK-NOT: train.normal_tail
+// CHECK-NOT: math.sin
+// CHECK-NOT: math.log1p
+func.func @others(%x: f32, %y: f64) -> (f64, f32, f32, f32) {
+  %0 = train.normal_tail %y, %y : f64
+  %1 = train.normal_tail %x, %x : f32
+  %2 = math.sin %x : f32
+  %3 = math.log1p %x : f32
+  return %0, %1, %2, %3 : f64, f32, f32, f32
+}
+
 // Tests that bfloat16 is rounded to by integers, not by a call, and that the
 // last of them does not select; GPUs do it themselves.
 // CHECK-LABEL: func.func @rounding

@@ -87,18 +87,6 @@ sched.kernel @sum_of_copies {
   train.yield %3 : tensor<768xf32>
 }
 
-// Tests that a sine is that of the angle without its whole turns.
-// CHECK: func.func @angles
-// CHECK: arith.extf
-// CHECK: math.roundeven
-// CHECK: arith.truncf
-// CHECK: math.sin %{{.*}} : f32
-sched.kernel @angles {
-^bb0(%x: tensor<64xf32>):
-  %0 = train.sin %x : (tensor<64xf32>) -> tensor<64xf32>
-  train.yield %0 : tensor<64xf32>
-}
-
 // Tests that of a square value and its transpose, which are computed in one loop
 // nest, only a dim that stays in place is cut.
 // CHECK: func.func @square({{.*}}zc.signature = array<i64: 2, 131072, 131072, 131072>}

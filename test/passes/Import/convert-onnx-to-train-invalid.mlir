@@ -102,8 +102,8 @@ onnx.graph @main(%x: tensor<2x2x5xf32>) -> (tensor<1x2x4xf32>)
     attributes {input_names = ["x"], output_names = ["h"], opset_imports = {"ai.onnx" = 22 : i64}} {
   %w = onnx.initializer @w {value = dense<1.0> : tensor<1x4x5xf32>} : tensor<1x4x5xf32>
   %r = onnx.initializer @r {value = dense<1.0> : tensor<1x4x4xf32>} : tensor<1x4x4xf32>
-  // expected-error @+1 {{node (RNN): expected activations of Sigmoid, Tanh, Relu and Softsign, found 'Affine'}}
-  %y, %h = onnx.node "RNN"(%x, %w, %r) {since_version = 22 : i64, node_attributes = {hidden_size = 4 : i64, activations = ["Affine"]}}
+  // expected-error @+1 {{node (RNN): expected activations of ONNX's recurrent operators, such as Sigmoid or Elu, found 'Bent'}}
+  %y, %h = onnx.node "RNN"(%x, %w, %r) {since_version = 22 : i64, node_attributes = {hidden_size = 4 : i64, activations = ["Bent"]}}
     : (tensor<2x2x5xf32>, tensor<1x4x5xf32>, tensor<1x4x4xf32>) -> (tensor<2x1x2x4xf32>, tensor<1x2x4xf32>)
   onnx.return %h : tensor<1x2x4xf32>
 }

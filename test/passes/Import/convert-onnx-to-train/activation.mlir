@@ -59,7 +59,7 @@ onnx.graph @main(%i0: tensor<3xf32>) -> (tensor<3xf32>)
 // Tests that the exponential of Elu never sees a positive number.
 // CHECK: %[[POSITIVE:.*]] = train.compare "gt" %[[X:[^ ,]*]],
 // CHECK: %[[SAFE:.*]] = train.select %[[POSITIVE]], %{{.*}}, %[[X]]
-// CHECK: train.exp %[[SAFE]]
+// CHECK: train.expm1 %[[SAFE]]
 // CHECK: train.select %[[POSITIVE]], %[[X]]
 onnx.graph @main(%i0: tensor<3xf32>) -> (tensor<3xf32>)
     attributes {input_names = ["i0"], output_names = ["o0"], opset_imports = {"ai.onnx" = 22 : i64}} {
@@ -95,4 +95,27 @@ onnx.graph @main(%i0: tensor<2x3x4xf32>) -> (tensor<2x3x4xf32>)
   %o0 = onnx.node "Softmax"(%i0) {since_version = 11 : i64}
     : (tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
   onnx.return %o0 : tensor<2x3x4xf32>
+}
+
+// -----
+
+// Tests that SiLU is one op, also as it is exported: in both orders, but not
+// where the sigmoid is of something else.
+// CHECK: train.swish %{{.*}} {alpha = 1.000000e+00 : f64}
+// CHECK: train.swish %{{.*}} {alpha = 1.000000e+00 : f64}
+// CHECK: train.swish %{{.*}} {alpha = 1.500000e+00 : f64}
+// CHECK-NOT: train.swish
+onnx.graph @main(%i0: tensor<3xf32>, %i1: tensor<3xf32>) -> (tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>)
+    attributes {input_names = ["i0", "i1"], output_names = ["o0", "o1", "o2", "o3"], opset_imports = {"ai.onnx" = 24 : i64}} {
+  %s = onnx.node "Sigmoid"(%i0) {since_version = 13 : i64}
+    : (tensor<3xf32>) -> tensor<3xf32>
+  %o0 = onnx.node "Mul"(%i0, %s) {since_version = 14 : i64}
+    : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  %o1 = onnx.node "Mul"(%s, %i0) {since_version = 14 : i64}
+    : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  %o2 = onnx.node "Swish"(%i0) {since_version = 24 : i64, node_attributes = {alpha = 1.5 : f32}}
+    : (tensor<3xf32>) -> tensor<3xf32>
+  %o3 = onnx.node "Mul"(%i1, %s) {since_version = 14 : i64}
+    : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  onnx.return %o0, %o1, %o2, %o3 : tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>
 }

@@ -47,7 +47,9 @@ onnx.graph @main(%i0: tensor<4xi1>) -> (tensor<i1>)
 // Tests that ArgMax takes the first of equal elements.
 // CHECK: %[[MAX:.*]] = train.reduce "max"
 // CHECK: %[[AT:.*]] = train.compare "eq"
-// CHECK: %[[CANDIDATE:.*]] = train.select %[[AT]]
+// CHECK: %[[NAN:.*]] = train.is_nan
+// CHECK: %[[BEST:.*]] = train.or %[[AT]], %[[NAN]]
+// CHECK: %[[CANDIDATE:.*]] = train.select %[[BEST]]
 // CHECK: train.reduce "min" %[[CANDIDATE]]
 onnx.graph @main(%i0: tensor<2x3xf32>) -> (tensor<2xi64>)
     attributes {input_names = ["i0"], output_names = ["o0"], opset_imports = {"ai.onnx" = 22 : i64}} {

@@ -23,7 +23,7 @@ onnx.graph @main(%x0: tensor<1x1x4xi64>, %x1: tensor<1x1x4xf32>, %x2: tensor<3xf
   // expected-error @+1 {{node (Resize): axis 3 is no dim of a tensor of 3 dims}}
   %o3 = onnx.node "Resize"(%x1, %none, %c3) {since_version = 19 : i64, node_attributes = {axes = array<i64: 3>}}
     : (tensor<1x1x4xf32>, none, tensor<1xf32>) -> tensor<1x1x8xf32>
-  // expected-error @+1 {{node (Resize): coordinate_transformation_mode 'tf_crop_and_resize' is not one that zc computes; use half_pixel or asymmetric}}
+  // expected-error @+1 {{node (Resize): expected the input roi, which says where to crop}}
   %o4 = onnx.node "Resize"(%x1, %none, %c4) {since_version = 19 : i64, node_attributes = {coordinate_transformation_mode = "tf_crop_and_resize"}}
     : (tensor<1x1x4xf32>, none, tensor<3xf32>) -> tensor<1x1x8xf32>
   // expected-error @+1 {{node (Resize): expected mode to be 'nearest', 'linear' or 'cubic', found 'lanczos'}}

@@ -23,11 +23,21 @@ static std::string binary(const std::string &name) {
 
 static void addElementwise(std::vector<OpCase> &cases) {
   for (const char *name :
-       {"neg", "abs", "exp", "tanh", "erf", "sin", "cos", "sigmoid", "relu",
-        "gelu", "softplus", "atan", "floor", "ceil", "round", "stop_gradient"})
+       {"neg",   "abs",      "exp",      "tanh",  "erf",          "sin",
+        "cos",   "sigmoid",  "relu",     "gelu",  "softplus",     "atan",
+        "floor", "ceil",     "round",    "expm1", "sinh",         "cosh",
+        "asinh", "gaussian", "softsign", "mish",  "stop_gradient"})
     cases.push_back({unary(name), {{-2, 2}}});
+  for (const char *name : {"tan", "asin", "acos", "atanh"})
+    cases.push_back({unary(name), {{-0.9, 0.9}}});
+  cases.push_back({unary("acosh"), {{1.1, 3}}});
+  for (const char *alpha : {"1.0", "1.5"})
+    cases.push_back(
+        {unary("swish", std::string("{alpha = ") + alpha + " : f64} "),
+         {{-2, 2}}});
   for (const char *name : {"log", "sqrt", "rsqrt"})
     cases.push_back({unary(name), {{0.3, 2}}});
+  cases.push_back({unary("line", "{slope = 0.3 : f64, offset = -1.5 : f64} ")});
   cases.push_back({unary("gelu", "{tanh} "), {{-2, 2}}});
   cases.push_back({unary("dropout", "{ratio = 0.5} ")});
   cases.push_back({"train.dropout_training %0, %1, %2, %3 {ratio = 0.4} : "
@@ -47,7 +57,11 @@ static void addElementwise(std::vector<OpCase> &cases) {
     cases.push_back({binary(name)});
   cases.push_back({binary("div"), {{-1, 1}, {0.5, 2}}});
   cases.push_back({binary("pow"), {{0.3, 2}, {-2, 2}}});
-  cases.push_back({binary("gelu_grad"), {{-2, 2}}});
+  for (const char *name : {"gelu_grad", "mish_grad"})
+    cases.push_back({binary(name), {{-2, 2}}});
+  cases.push_back({"train.swish_grad %0, %1 {alpha = 1.5 : f64} : "
+                   "(tensor<5xf64>, tensor<5xf64>) -> tensor<5xf64>",
+                   {{-2, 2}}});
   cases.push_back({"train.gelu_grad %0, %1 {tanh} : (tensor<5xf64>, "
                    "tensor<5xf64>) -> tensor<5xf64>",
                    {{-2, 2}}});
@@ -365,11 +379,15 @@ static void addIndexing(std::vector<OpCase> &cases) {
                    "batch_dims = 1 : i64} : (tensor<4x5x3xf64>, "
                    "tensor<4x2xi64>, tensor<4x2x3xf64>) -> tensor<4x5x3xf64>",
                    {{}, {-5, 4}}});
-  // One index: the gradient of several equal ones is PyTorch's.
   cases.push_back({"train.scatter_reduce \"last\" %0, %1, %2 {dim = 1 : i64} : "
                    "(tensor<2x5x3xf64>, tensor<1xi64>, tensor<2x1x3xf64>) -> "
                    "tensor<2x5x3xf64>",
                    {{}, {-5, 4}}});
+  // Eight indices of three places: some are equal.
+  cases.push_back({"train.scatter_reduce \"last\" %0, %1, %2 {dim = 1 : i64} : "
+                   "(tensor<2x3x2xf64>, tensor<2x4xi64>, tensor<2x2x4x2xf64>) "
+                   "-> tensor<2x3x2xf64>",
+                   {{}, {-3, 2}}});
   cases.push_back({"train.scatter_reduce \"max\" %0, %1, %2 {dim = 0 : i64} : "
                    "(tensor<4xi64>, tensor<6xi64>, tensor<6xi64>) -> "
                    "tensor<4xi64>",
