@@ -42,6 +42,7 @@ class Help(ZcTest):
             self.assertIn(f"\n{group}\n", text)
         self.assertEqual(text, self.zc("compile", "--help"))
         self.assertIn("\nCheckpoints:\n", self.zc("help", "run"))
+        self.assertIn("compile a model", self.zc("help"))
         self.fails(2, ["no command 'frob'"], "help", "frob")
         for axis in ("pp", "sp", "ep"):
             self.assertNotRegex(text, rf"\b{axis}\b")
@@ -54,7 +55,21 @@ class Help(ZcTest):
 
 class Mistakes(ZcTest):
 
+    def test_another_command_s_option(self):
+        model = Fixture("mlp").model
+        self.fails(2, ["'--lr' belongs to zc run, not to zc compile"],
+                   "compile", model, "--lr", 1)
+        self.fails(2, ["'--loss' belongs to zc compile, not to zc run"],
+                   "run", "a.zca", "--loss", "mse")
+        self.fails(2, ["'--checkpoint' belongs to zc run and zc eval and zc "
+                       "export"], "inspect", "a.zca", "--checkpoint", "c")
+
     def test_did_you_mean(self):
+        model = Fixture("mlp").model
+        self.fails(2, ["no option '--optimiser'; did you mean '--optimizer'"],
+                   "compile", model, "--optimiser", "sgd")
+        self.fails(2, ["no option '--chekpoint'; did you mean '--checkpoint'",
+                       "zc run --help"], "run", "a.zca", "--chekpoint", "c")
         self.fails(2, ["'comple'; did you mean 'compile'"], "comple")
 
     def test_a_loss_is_asked_for_by_name(self):
