@@ -65,7 +65,6 @@ private:
   /// The product of all factors but one's own.
   Value productOfOthers(Value factors, Value isZero, Value product,
                         Value numZeros);
-  Value isWritten();
 
   OpBuilder &builder;
   Location loc;
@@ -110,39 +109,13 @@ void ScatterGradient::ofProduct(MutableArrayRef<Value> operandGrads) {
                                         gather(numZeros)));
 }
 
-/// Whether an update is the one that stays: of equal indices the last. Every
-/// place of dim `dim` remembers the number of the index that wrote it.
-Value ScatterGradient::isWritten() {
-  auto indices = cast<RankedTensorType>(op.getIndices().getType());
-  Type integer = builder.getI64Type();
-  int64_t count = indices.getNumElements();
-  Value counts =
-      IotaOp::create(builder, loc, RankedTensorType::get({count}, integer), 1);
-  Value numbers = reshape(builder, loc, counts, indices.getShape());
-  int64_t batchDims = op.getBatchDims();
-  auto shape = llvm::to_vector(indices.getShape().take_front(batchDims));
-  shape.push_back(
-      cast<RankedTensorType>(init.getType()).getDimSize(op.getDim()));
-  auto places = RankedTensorType::get(shape, integer);
-  auto number = builder.getI64IntegerAttr(batchDims);
-  Value writers = ScatterReduceOp::create(
-      builder, loc, places, op.getKindAttr(), splat(builder, loc, places, -1),
-      op.getIndices(), numbers, /*dim=*/number, /*batch_dims=*/number);
-  Value writer = GatherOp::create(builder, loc, numbers.getType(), writers,
-                                  op.getIndices(), batchDims, batchDims);
-  Value written = isEqual(writer, numbers);
-  auto dims = llvm::to_vector(llvm::seq<int64_t>(0, batchDims));
-  for (int64_t i = 0; i < indices.getRank() - batchDims; ++i)
-    dims.push_back(op.getDim() + i);
-  return broadcast(builder, loc, written,
-                   cast<RankedTensorType>(updates.getType()).getShape(), dims);
-}
-
+// As PyTorch has it, all updates of a place have its gradient, not the last one
+// alone: they are equal where it matters.
 void ScatterGradient::ofLast(MutableArrayRef<Value> operandGrads) {
   operandGrads[0] = ScatterReduceOp::create(
       builder, loc, grad.getType(), op.getKindAttr(), grad, op.getIndices(),
       zeros(updates), op.getDimAttr(), op.getBatchDimsAttr());
-  operandGrads[2] = select(isWritten(), gather(grad), zeros(updates));
+  operandGrads[2] = gather(grad);
 }
 
 LogicalResult ScatterReduceOp::vjp(OpBuilder &builder, ValueRange resultGrads,
