@@ -21,7 +21,7 @@ struct EvalArguments {
   std::string outputDir, data, metrics, checkpoint, offloadDir;
   bool json = false;
   std::optional<uint64_t> seed;
-  int64_t threads = 0, localRanks = 0;
+  int64_t threads = 0, localRanks = 0, tokenBits = 0;
 };
 } // namespace
 
@@ -40,6 +40,9 @@ static std::vector<std::string> makeArguments(const EvalArguments &given,
       arguments.insert(arguments.end(), {option, *text});
   if (given.json)
     arguments.push_back("--json");
+  if (given.tokenBits)
+    arguments.insert(arguments.end(),
+                     {"--token-bits", std::to_string(given.tokenBits)});
   if (given.seed)
     arguments.insert(arguments.end(), {"--seed", std::to_string(*given.seed)});
   if (given.threads)
@@ -140,6 +143,13 @@ Command zc::addEvalCommand(CLI::App &command) {
                   "of an artifact, in place of --input: samples with labels, "
                   "as for zc run; loss and metrics are printed")
       ->type_name("FILE");
+  command
+      .add_option("--token-bits", given->tokenBits,
+                  "with --data, 16 or 32: how wide tokens are in .bin files "
+                  "without a header [16]")
+      ->check(CLI::IsMember({16, 32}))
+      ->type_name("BITS")
+      ->default_str("");
   command
       .add_option("--metrics", given->metrics,
                   "with --data, what to tell besides the loss, separated by "

@@ -57,8 +57,8 @@ class SmallModels(ZcTest):
         data, log = self.folder / "d.npz", self.folder / "log.jsonl"
         np.savez(data, x=x, labels=labels)
         folder = self.folder / f"{artifact.stem}-c"
-        self.train(artifact, data, steps, "--no-shuffle", "--log", log,
-                   "--checkpoint", folder, *options, lr=lr)
+        self.train(artifact, data, steps, "--no-shuffle", "--overwrite",
+                   "--log", log, "--checkpoint", folder, *options, lr=lr)
         return ([line["loss"] for line in read_log(log)],
                 load_tensors(folder / f"step-{steps}"))
 

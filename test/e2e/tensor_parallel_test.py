@@ -23,8 +23,9 @@ class Equality(ZcTest):
         self.zc("compile", fixture.model, "-o", artifact, *options, *mesh)
         log, checkpoint = self.folder / f"{name}.jsonl", self.folder / name
         self.zc("run", artifact, "--data", fixture.data, "--steps", STEPS,
-                "--lr", "1e-3", "--no-shuffle", "--log", log, "--checkpoint",
-                checkpoint, *(["--local-ranks", ranks] if ranks > 1 else []))
+                "--lr", "1e-3", "--no-shuffle", "--log", log, "--overwrite",
+                "--checkpoint", checkpoint,
+                *(["--local-ranks", ranks] if ranks > 1 else []))
         return read_log(log), load_tensors(latest_step(checkpoint))
 
     def compare(self, model, optimizer, layouts, *extra):

@@ -2,6 +2,7 @@
 #include "compiler/Interpreter/Bindings.h"
 #include "compiler/Interpreter/Interpreter.h"
 #include "compiler/Interpreter/Npy.h"
+#include "dialects/Sched/SchedDialect.h"
 #include "dialects/Train/TrainDialect.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/Support/CommandLine.h"
@@ -85,7 +86,7 @@ int main(int argc, char **argv) {
                               "runs a program of the train dialect\n");
   MLIRContext context;
   context.loadDialect<zc::train::TrainDialect, zc::dist::DistDialect,
-                      func::FuncDialect>();
+                      zc::sched::SchedDialect, func::FuncDialect>();
   OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(file, &context);
   if (!module)
     return 1;

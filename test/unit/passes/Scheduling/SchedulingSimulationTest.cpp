@@ -9,6 +9,7 @@
 #include "passes/Allocation/Passes.h"
 #include "passes/Scheduling/Passes.h"
 #include "passes/Scheduling/TrainProgram.h"
+#include "passes/Target/Target.h"
 #include "test/unit/passes/Scheduling/RandomTrainProgram.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -226,7 +227,9 @@ void markSome(ModuleOp module, std::mt19937 &random) {
 // last reader, whatever is returned as what, whatever lies in the second
 // memory, and however long collectives and copies take.
 TEST(SchedulingSimulationTest, RandomProgramsKeepTheirMeaning) {
-  MLIRContext context;
+  DialectRegistry registry;
+  registerTargets(registry, {});
+  MLIRContext context(registry);
   context
       .loadDialect<train::TrainDialect, func::FuncDialect, sched::SchedDialect,
                    dist::DistDialect, memref::MemRefDialect>();
