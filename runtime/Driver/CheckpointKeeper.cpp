@@ -10,6 +10,11 @@ Status CheckpointKeeper::open(bool isFirst) {
     return Status();
   // DIR/step-N names the checkpoint to go on from; new ones go beside it.
   theFolder = options.resume ? checkpointFolder(options.place) : options.place;
+  // A run that is at it is told of first. The first rank looks after the
+  // folder.
+  if (isFirst) {
+    ZC_ASSIGN_OR_RETURN(lock, prepareCheckpointFolder(theFolder));
+  }
   const std::vector<int64_t> found = listCheckpoints(theFolder);
   resumed = options.resume && !holdsNoCheckpoint(options.place);
   if (!resumed && !found.empty() && !options.overwrite)
@@ -21,9 +26,6 @@ Status CheckpointKeeper::open(bool isFirst) {
         "a checkpoint of its own; or give another folder");
   if (!resumed)
     replaced = found;
-  if (!isFirst)
-    return Status(); // the first one looks after it
-  ZC_ASSIGN_OR_RETURN(lock, prepareCheckpointFolder(theFolder));
   return Status();
 }
 

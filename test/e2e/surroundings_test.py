@@ -178,7 +178,7 @@ class Memory(RunTest):
                 np.lib.format.write_array_header_1_0(entry, header)
                 for _ in range(2 << 10):
                     entry.write(piece)
-        self.refuse(["zc-run: error: out of memory"], data=data,
+        self.refuse(["zc: error: out of memory"], data=data,
                     artifact=self.artifact, preexec_fn=self.limited(1 << 30))
 
     def refuse(self, patterns, *options, data, artifact, **more):
