@@ -17,7 +17,7 @@ Status CheckpointKeeper::open(bool isFirst) {
   }
   const std::vector<int64_t> found = listCheckpoints(theFolder);
   resumed = options.resume && !holdsNoCheckpoint(options.place);
-  if (!resumed && !found.empty() && !options.overwrite)
+  if (isFirst && !resumed && !found.empty() && !options.overwrite)
     return makeError(
         StatusCode::InvalidArgument, "'", theFolder, "' holds ", found.size(),
         " checkpoint", found.size() == 1 ? "" : "s",

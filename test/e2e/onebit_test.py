@@ -37,6 +37,7 @@ class Onebit(ZcTest):
         folder = self.folder / name
         self.train(artifact, f"{CLASSIFIER}.npz", steps, "--no-shuffle",
                    "--log", self.folder / "log.jsonl", "--checkpoint", folder,
+                   *([] if "--resume" in options else ["--overwrite"]),
                    *(["--local-ranks", ranks] if ranks > 1 else []), *options)
         return folder, read_log(self.folder / "log.jsonl")
 
