@@ -36,6 +36,7 @@ class LongRun(RunTest):
         process = start("run", artifact or self.artifact, "--data", data,
                         "--steps", MANY, "--log", self.log, "--checkpoint",
                         self.checkpoint, "--save-every", 2, "--keep", 2,
+                        *([] if "--resume" in options else ["--overwrite"]),
                         *options)
         self.addCleanup(process.kill)
         wait_for(lambda: process.poll() is not None or
