@@ -23,6 +23,8 @@ NOT_COMPUTED = {
     "fused", "reshape",  # regions and views
     "dropout",  # becomes dropout_training, or nothing
     "sparse_encode", "sparse_decode",  # refused for GPUs
+    "stop_gradient",  # gone behind the gradients
+    "normal_tail",  # stands inside of other operators' kernels
 }
 
 

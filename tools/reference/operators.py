@@ -104,6 +104,25 @@ def relus(rng):
     return nodes, weights, data, (16, 4)
 
 
+def functions(rng):
+    """Trigonometric and hyperbolic functions of numbers inside their ranges."""
+    weights = {"in": rng.normal(0, 0.4, (6, 32)),
+               "bias": rng.normal(0, 0.3, 32),
+               "shrink": np.array(0.9), "shift": np.array(2.5),
+               "out": rng.normal(0, 0.1, (4, 32))}
+    nodes = [node("Gemm", "x in bias", "a"), node("Tanh", "a", "t"),
+             node("Mul", "t shrink", "h"), node("Add", "h shift", "above")]
+    kinds = ("Tan", "Asin", "Acos", "Atanh", "Sinh", "Cosh", "Asinh",
+             "Softsign")
+    nodes += [node(kind, "h", kind.lower()) for kind in kinds]
+    nodes += [node("Acosh", "above", "acosh"),
+              node("Sum", " ".join(map(str.lower, kinds)) + " acosh", "s"),
+              node("Gemm", "s out", "y", transB=1)]
+    data = {"x": rng.normal(0, 1, (16, 6)).astype(np.float32),
+            "labels": rng.integers(0, 4, 16)}
+    return nodes, weights, data, (16, 4)
+
+
 def initializer(name, value):
     if isinstance(value, np.ndarray):
         kind = np.int64 if value.dtype.kind == "i" else np.float32
@@ -131,7 +150,7 @@ def main():
                         default=ROOT / "test" / "fixtures" / "operators")
     folder = parser.parse_args().output
     folder.mkdir(parents=True, exist_ok=True)
-    for build in images, pools, block, vocabulary, relus:
+    for build in images, pools, block, vocabulary, relus, functions:
         write(folder, build)
 
 
