@@ -50,7 +50,7 @@ class Pack(ZcTest):
         packed = self.run_tool("pack-gpu", "--build", BIN.parent, "--output",
                                pack, "--only", "mlp", "logic", "drawn",
                                "sampling", "pools", "relus", "relus-bits",
-                               "--cubins", "none")
+                               "functions", "--cubins", "none")
         self.assertEqual(packed.returncode, 0, packed.stderr)
         self.assertLess(pack.stat().st_size, LIMIT)
         with tarfile.open(pack) as tar:
@@ -75,7 +75,7 @@ class Pack(ZcTest):
                      "mlp-bf16: losses", "operators: logic",
                      "operators: drawn", "operators: sampling",
                      "operators: pools", "operators: relus",
-                     "operators: relus-bits"):
+                     "operators: relus-bits", "operators: functions"):
             self.assertIn(name, tests)
         # A step that is wrong is seen.
         wrong = self.run_tool("test-gpu", pack, **gpu,
