@@ -52,8 +52,10 @@ void addOptions(CLI::App &app, EvalArguments &given) {
 
 /// Either outputs of the forward, or loss and metrics over samples.
 void checkTogether(const CLI::App &app, const EvalArguments &given) {
-  const bool forward = !given.inputs.empty(),
-             metrics = !given.options.data.empty();
+  const bool metrics = !given.options.data.empty();
+  // A model may have no inputs.
+  const bool forward =
+      !given.inputs.empty() || (!metrics && !given.options.outputDir.empty());
   if (forward == metrics)
     throw CLI::ValidationError(
         forward ? "--input and --data exclude one another: the first asks for "
