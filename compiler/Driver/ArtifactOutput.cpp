@@ -30,10 +30,11 @@ static FailureOr<std::string> emitObject(ModuleOp module,
     reportError(error);
     return failure();
   }
-  auto kernels = llvm::to_vector(
-      llvm::make_filter_range(module.getOps<ModuleOp>(), [](ModuleOp nested) {
-        return nested.getName().value_or("").starts_with(kKernelModule);
-      }));
+  SmallVector<ModuleOp> kernels;
+  for (ModuleOp role : getRoleModules(module))
+    for (ModuleOp nested : role.getOps<ModuleOp>())
+      if (nested.getName().value_or("").starts_with(kKernelModule))
+        kernels.push_back(nested);
   auto bytes = emitSharedObject(kernels, target, llvmText);
   if (succeeded(bytes))
     code = {target.name, target.features, *bytes, "so"};
@@ -183,8 +184,9 @@ int zc::writeArtifact(ModuleOp module, const CompileOptions &options,
                        manifest.status().message());
   if (Status status = writeArtifact(input, options.output); !status.ok())
     return reportError(status.message());
-  summary.plannedBytes = measureMemory(*manifest).peak;
-  summary.offloadedBytes = manifest->offloaded_bytes();
+  const MemoryReport memory = measureMemory(*manifest);
+  summary.plannedBytes = memory.peak;
+  summary.offloadedBytes = memory.offloadedBytes;
   llvm::sys::fs::file_size(options.output, summary.artifactBytes);
   return 0;
 }

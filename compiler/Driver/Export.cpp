@@ -75,10 +75,11 @@ Weights::Weights(const CheckpointWeights &checkpoint, const Artifact &artifact,
     : checkpoint(checkpoint), artifact(artifact) {
   for (const SafetensorsTensor &tensor : tensors)
     stored[tensor.name] = &tensor;
-  for (const plan::State &state : artifact.manifest().states())
-    if (isModelState(state))
-      for (const FileTensor &tensor : fileTensorsOf(state))
-        trained.insert(tensor.name());
+  for (const plan::Role &role : artifact.manifest().roles())
+    for (const plan::State &state : role.states())
+      if (isModelState(state))
+        for (const FileTensor &tensor : fileTensorsOf(state))
+          trained.insert(tensor.name());
 }
 
 Status Weights::check() const {

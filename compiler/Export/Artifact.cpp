@@ -9,6 +9,7 @@
 #include "runtime/Plan/FrozenNames.h"
 #include "runtime/Plan/Verify.h"
 
+#include "llvm/ADT/StringSet.h"
 #include <set>
 
 using namespace mlir;
@@ -101,8 +102,8 @@ static void addMembers(train::StateOp op, plan::State &state) {
   keepOwnAxes(state, dist::getMesh(op));
 }
 
-static Status addState(train::StateOp op, plan::Manifest &manifest) {
-  plan::State &state = *manifest.add_states();
+static Status addState(train::StateOp op, plan::Role &role) {
+  plan::State &state = *role.add_states();
   state.set_name(op.getSymName().str());
   auto offset = op->getAttrOfType<IntegerAttr>(sched::kOffsetAttr);
   if (!offset)
@@ -166,12 +167,12 @@ static void addMesh(ModuleOp module, plan::Manifest &manifest) {
   }
 }
 
-static void addDivisions(ModuleOp module, plan::Manifest &manifest) {
+static void addDivisions(ModuleOp module, plan::Role &role) {
   auto divisions = module->getAttrOfType<ArrayAttr>(dist::kDivisionsAttr);
   if (!divisions)
     return;
   for (auto entry : divisions.getAsRange<DictionaryAttr>()) {
-    plan::TensorDivision &message = *manifest.add_divisions();
+    plan::TensorDivision &message = *role.add_divisions();
     auto text = [&](StringRef key) {
       return entry.getAs<StringAttr>(key).str();
     };
@@ -194,26 +195,41 @@ static Status checkManifest(const plan::Manifest &manifest) {
   return Status();
 }
 
-Result<plan::Manifest> buildManifest(const ExportInput &input) {
-  plan::Manifest manifest;
-  addMetadata(input, manifest);
-  ModuleOp module = input.module;
+SmallVector<ModuleOp> getRoleModules(ModuleOp module) {
+  SmallVector<ModuleOp> roles;
+  while (auto role = module.lookupSymbol<ModuleOp>(
+             "role" + std::to_string(roles.size())))
+    roles.push_back(role);
+  return roles.empty() ? SmallVector<ModuleOp>{module} : roles;
+}
+
+static Status addRole(ModuleOp module, plan::Role &role) {
   auto bytes = module->getAttrOfType<IntegerAttr>(sched::kPersistentBytesAttr);
   if (!bytes)
     return makeError(StatusCode::Internal, "the states have no offsets");
-  manifest.set_persistent_bytes(bytes.getInt());
+  role.set_persistent_bytes(bytes.getInt());
   if (auto offloaded =
           module->getAttrOfType<IntegerAttr>(sched::kOffloadedBytesAttr))
-    manifest.set_offloaded_bytes(offloaded.getInt());
+    role.set_offloaded_bytes(offloaded.getInt());
   for (train::StateOp state : module.getOps<train::StateOp>())
-    ZC_RETURN_IF_ERROR(addState(state, manifest));
-  addMesh(module, manifest);
-  addDivisions(module, manifest);
+    ZC_RETURN_IF_ERROR(addState(state, role));
+  addDivisions(module, role);
   SymbolTable symbols(module);
   for (sched::ProgramOp program : module.getOps<sched::ProgramOp>()) {
-    ZC_ASSIGN_OR_RETURN(*manifest.add_programs(),
+    ZC_ASSIGN_OR_RETURN(*role.add_programs(),
                         ProgramExport(program, symbols).run());
   }
+  return Status();
+}
+
+Result<plan::Manifest> buildManifest(const ExportInput &input) {
+  plan::Manifest manifest;
+  addMetadata(input, manifest);
+  SmallVector<ModuleOp> roles = getRoleModules(input.module);
+  // Each role has the whole mesh.
+  addMesh(roles.front(), manifest);
+  for (ModuleOp role : roles)
+    ZC_RETURN_IF_ERROR(addRole(role, *manifest.add_roles()));
   ZC_RETURN_IF_ERROR(checkManifest(manifest));
   return manifest;
 }
@@ -221,9 +237,14 @@ Result<plan::Manifest> buildManifest(const ExportInput &input) {
 static Status writeWeights(const ExportInput &input, ZipWriter &zip) {
   ModuleOp module = input.module;
   WeightsWriter weights(input.modelFolder);
-  // Members of units are states of a nested module.
+  // Members of units are states of a nested module; several roles may hold one
+  // tensor.
   SmallVector<train::StateOp> states;
-  module.walk([&](train::StateOp state) { states.push_back(state); });
+  llvm::StringSet<> seen;
+  module.walk([&](train::StateOp state) {
+    if (seen.insert(state.getSymName()).second)
+      states.push_back(state);
+  });
   for (train::StateOp state : states)
     if (state.hasInitialValue() && !isReferenced(input, state))
       ZC_RETURN_IF_ERROR(weights.add(state));

@@ -33,7 +33,8 @@ struct StoredTensor {
 };
 
 struct ExportInput {
-  /// States, kernels with their grids, programs with all offsets.
+  /// States, kernels with their grids, programs with all offsets. Where it has
+  /// nested modules @role0, @role1, ..., each of them has those of one role.
   mlir::ModuleOp module;
   std::vector<CodeInput> code;
   /// The ONNX graph without data, for `zc export`.
@@ -62,6 +63,10 @@ struct ExportInput {
   std::vector<std::string>
       frozen; // initializers that are computed with, as they are
 };
+
+/// The modules of the roles: the nested ones @role0, @role1, ... , or else the
+/// module itself.
+llvm::SmallVector<mlir::ModuleOp> getRoleModules(mlir::ModuleOp module);
 
 /// What manifest.pb will hold.
 Result<plan::Manifest> buildManifest(const ExportInput &input);

@@ -33,7 +33,7 @@ int countLayers(const plan::Manifest &manifest) {
     if (std::string layer = layerOf(name); !layer.empty())
       layers.insert(layer);
   };
-  for (const plan::State &state : manifest.states()) {
+  for (const plan::State &state : manifest.roles(0).states()) {
     if (state.kind() != plan::PARAMETER)
       continue;
     if (state.members().empty())

@@ -87,8 +87,9 @@ struct MemoryReport {
   /// Each class at its own maximum over all programs, states included.
   ClassBytes classes{};
   uint64_t persistentBytes = 0;
+  uint64_t flightBytes = 0;    // of micro-batches under way
   uint64_t offloadedBytes = 0; // in the second memory, beside the peak
-  /// What is allocated: both regions, the transient one as large as the largest
+  /// What is allocated: all regions, the transient one as large as the largest
   /// program needs it.
   uint64_t peak = 0;
   std::vector<ProgramMemory> programs;
@@ -102,7 +103,10 @@ struct MemoryReport {
   double optimizerBytesPerParameter = 0;
 };
 
+/// Of the role whose peak is the highest; and of one role.
 MemoryReport measureMemory(const plan::Manifest &manifest);
+MemoryReport measureMemory(const plan::Manifest &manifest,
+                           const plan::Role &role);
 
 struct OpsReport {
   std::map<std::string, uint64_t> byKind; // all programs together

@@ -32,16 +32,17 @@ public:
     report.perRank.resize(std::min(numRanks, kMostListedRanks));
     for (int kind = 1; kind < plan::TrafficKind_ARRAYSIZE; ++kind)
       report.byKind[kTrafficNames[kind]];
+    const plan::Role &role = manifest.roles(0);
     hasCopies = std::any_of(
-        manifest.states().begin(), manifest.states().end(),
+        role.states().begin(), role.states().end(),
         [](const plan::State &state) { return state.kind() == plan::COPY; });
-    for (const plan::State &state : manifest.states())
+    for (const plan::State &state : role.states())
       addParameters(state);
   }
 
   /// `end`: of a step that is not one program.
   CommReport run(const plan::Manifest &manifest, const std::string &end) {
-    for (const plan::Program &program : manifest.programs()) {
+    for (const plan::Program &program : manifest.roles(0).programs()) {
       uint64_t times = program.name() == "step" || program.name() == end ? 1
                        : program.name() == "micro" ? manifest.accumulate()
                                                    : 0;

@@ -72,8 +72,8 @@ std::string memoryTable(const plan::Manifest &manifest,
   row("<b>peak</b>", report.peak);
   if (report.offloadedBytes > 0)
     row("offloaded, beside the peak", report.offloadedBytes);
-  return text + "</table>\n<p>" + std::to_string(manifest.states_size()) +
-         " states</p>\n";
+  return text + "</table>\n<p>" +
+         std::to_string(manifest.roles(0).states_size()) + " states</p>\n";
 }
 
 std::string instructionTable(const plan::Program &program) {
@@ -108,8 +108,8 @@ std::string inspectAsHtml(const plan::Manifest &manifest) {
   if (manifest.batch() > 0)
     text += ", batch " + std::to_string(manifest.batch());
   text += "</p>\n<h2>Memory</h2>\n" + memoryTable(manifest, report) + legend();
-  for (int i = 0; i < manifest.programs_size(); ++i) {
-    const plan::Program &program = manifest.programs(i);
+  for (int i = 0; i < manifest.roles(0).programs_size(); ++i) {
+    const plan::Program &program = manifest.roles(0).programs(i);
     text += "<h2>Program " + escape(program.name()) +
             "</h2>\n<h3>Transient memory, instruction by instruction</h3>\n" +
             drawMemory(report.programs[i]) + "<h3>Streams</h3>\n" +

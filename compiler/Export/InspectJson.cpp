@@ -84,7 +84,7 @@ ordered_json opsToJson(const plan::Manifest &manifest) {
 
 ordered_json scheduleToJson(const plan::Manifest &manifest) {
   ordered_json json = ordered_json::object();
-  for (const plan::Program &program : manifest.programs()) {
+  for (const plan::Program &program : manifest.roles(0).programs()) {
     ordered_json &list = json[program.name()] = ordered_json::array();
     for (const plan::Instruction &instruction : program.instructions())
       list.push_back({{"kind", getKind(instruction)},
@@ -98,7 +98,7 @@ ordered_json scheduleToJson(const plan::Manifest &manifest) {
 
 ordered_json shardingToJson(const plan::Manifest &manifest) {
   ordered_json json = ordered_json::array();
-  for (const plan::TensorDivision &division : manifest.divisions()) {
+  for (const plan::TensorDivision &division : manifest.roles(0).divisions()) {
     ordered_json dims = ordered_json::array();
     for (const plan::DimSharding &dim : division.sharding().dims())
       dims.push_back(

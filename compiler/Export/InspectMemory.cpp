@@ -181,9 +181,9 @@ void add(ClassBytes &sum, const ClassBytes &term) {
 }
 
 /// Of whole tensors: ranks may share them. Scalars are of no parameter.
-double countOptimizerBytes(const plan::Manifest &manifest, bool hasCopies) {
+double countOptimizerBytes(const plan::Role &role, bool hasCopies) {
   uint64_t kept = 0, parameters = 0;
-  for (const plan::State &state : manifest.states()) {
+  for (const plan::State &state : role.states()) {
     if (state.kind() != plan::PARAMETER && state.kind() != plan::OPTIMIZER)
       continue;
     for (const FileTensor &tensor : fileTensorsOf(state)) {
@@ -196,16 +196,55 @@ double countOptimizerBytes(const plan::Manifest &manifest, bool hasCopies) {
   return parameters > 0 ? double(kept) / double(parameters) : 0;
 }
 
+/// Rings of messages are communication, unless the plan says otherwise.
+plan::MemoryClass classOf(const plan::Role &role, int ring) {
+  if (role.rings(ring).memory_class() != plan::MEMORY_CLASS_UNSPECIFIED)
+    return role.rings(ring).memory_class();
+  auto isIn = [&](const plan::Message &message) {
+    return int(message.ring()) == ring;
+  };
+  return std::any_of(role.messages().begin(), role.messages().end(), isIn)
+             ? plan::COMMUNICATION
+             : plan::ACTIVATIONS;
+}
+
+/// What is there all the time: states, slots, and the next batch.
+ClassBytes countLasting(const plan::Role &role, bool hasCopies,
+                        uint64_t ahead) {
+  ClassBytes classes{};
+  for (const plan::State &state : role.states())
+    if (state.offloaded())
+      continue;
+    else if (Result<uint64_t> bytes = byteCount(state.type()); bytes.ok())
+      classes[classOf(state, hasCopies)] += *bytes;
+  for (int i = 0; i < role.rings_size(); ++i)
+    classes[classOf(role, i)] +=
+        role.rings(i).slots() * role.rings(i).slot_bytes();
+  classes[plan::COMMUNICATION] += ahead;
+  return classes;
+}
+
 } // namespace
 
 MemoryReport measureMemory(const plan::Manifest &manifest) {
+  MemoryReport largest;
+  for (const plan::Role &role : manifest.roles())
+    if (MemoryReport report = measureMemory(manifest, role);
+        &role == &manifest.roles(0) || report.peak > largest.peak)
+      largest = std::move(report);
+  return largest;
+}
+
+MemoryReport measureMemory(const plan::Manifest &manifest,
+                           const plan::Role &role) {
   MemoryReport report;
   // The next batch waits beside the inputs, all the time.
-  const uint64_t ahead = fedAheadBytes(manifest);
-  report.persistentBytes = manifest.persistent_bytes() + ahead;
-  report.offloadedBytes = manifest.offloaded_bytes();
+  const uint64_t ahead = fedAheadBytes(manifest, role);
+  report.persistentBytes = role.persistent_bytes() + ahead;
+  report.flightBytes = role.flight_bytes();
+  report.offloadedBytes = role.offloaded_bytes();
   uint64_t largest = 0;
-  for (const plan::Program &program : manifest.programs()) {
+  for (const plan::Program &program : role.programs()) {
     report.programs.push_back(Timeline(program).measure(program));
     const ProgramMemory &memory = report.programs.back();
     for (size_t i = 0; i < memory.classes.size(); ++i)
@@ -216,23 +255,17 @@ MemoryReport measureMemory(const plan::Manifest &manifest) {
     }
   }
   const bool hasCopies = std::any_of(
-      manifest.states().begin(), manifest.states().end(),
+      role.states().begin(), role.states().end(),
       [](const plan::State &state) { return state.kind() == plan::COPY; });
-  // States are there all the time.
-  for (const plan::State &state : manifest.states())
-    if (state.offloaded())
-      continue;
-    else if (Result<uint64_t> bytes = byteCount(state.type()); bytes.ok())
-      report.atPeak[classOf(state, hasCopies)] += *bytes;
-  report.atPeak[plan::COMMUNICATION] += ahead;
+  report.atPeak = countLasting(role, hasCopies, ahead);
   add(report.classes, report.atPeak);
-  report.peak = report.persistentBytes + largest;
+  report.peak = report.persistentBytes + report.flightBytes + largest;
   if (report.peakProgram >= 0)
     add(report.atPeak, report.programs[report.peakProgram].liveClasses);
   report.unusedAtPeak =
       report.peak -
       std::accumulate(report.atPeak.begin(), report.atPeak.end(), uint64_t(0));
-  report.optimizerBytesPerParameter = countOptimizerBytes(manifest, hasCopies);
+  report.optimizerBytesPerParameter = countOptimizerBytes(role, hasCopies);
   return report;
 }
 

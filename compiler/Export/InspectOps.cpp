@@ -34,7 +34,7 @@ std::string getKind(const plan::Instruction &instruction) {
 OpsReport countOps(const plan::Manifest &manifest) {
   OpsReport report;
   std::set<std::string> symbols;
-  for (const plan::Program &program : manifest.programs()) {
+  for (const plan::Program &program : manifest.roles(0).programs()) {
     auto &kinds = report.byProgram[program.name()];
     for (const plan::Instruction &instruction : program.instructions()) {
       ++report.byKind[getKind(instruction)];

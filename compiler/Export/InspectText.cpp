@@ -32,7 +32,7 @@ std::string printSize(uint64_t bytes) {
 
 static std::string printHeader(const plan::Manifest &manifest) {
   size_t parameters = 0;
-  for (const plan::State &state : manifest.states())
+  for (const plan::State &state : manifest.roles(0).states())
     parameters += state.kind() == plan::PARAMETER;
   std::string text =
       format("%s of %s by zc %s, for %s, at most %u threads",
@@ -42,7 +42,7 @@ static std::string printHeader(const plan::Manifest &manifest) {
   for (const plan::CodeObject &code : manifest.target().code())
     text += format(", %s", code.arch().c_str());
   text += format("\n%zu parameter tensors, %d states", parameters,
-                 manifest.states_size());
+                 manifest.roles(0).states_size());
   if (manifest.batch() > 0)
     text += format(", batch %lld", static_cast<long long>(manifest.batch()));
   if (!manifest.loss().empty())
@@ -161,7 +161,7 @@ static std::string printOps(const plan::Manifest &manifest) {
 
 static std::string printSchedule(const plan::Manifest &manifest) {
   std::string text;
-  for (const plan::Program &program : manifest.programs()) {
+  for (const plan::Program &program : manifest.roles(0).programs()) {
     text += format("\nschedule of %s\n  %5s %-11s %9s %9s  %s\n",
                    program.name().c_str(), "", "kind", "MFLOP", "MB", "what");
     for (int i = 0; i < program.instructions_size(); ++i) {
@@ -189,10 +189,10 @@ static std::string printDivision(const plan::TensorDivision &division) {
 }
 
 static std::string printSharding(const plan::Manifest &manifest) {
-  if (manifest.divisions().empty())
+  if (manifest.roles(0).divisions().empty())
     return "\none rank: every tensor is whole\n";
   std::string text = "\nhow tensors are divided, and why\n";
-  for (const plan::TensorDivision &division : manifest.divisions())
+  for (const plan::TensorDivision &division : manifest.roles(0).divisions())
     text += format("  %-10s %-40s %-18s %-14s %s\n", division.kind().c_str(),
                    division.name().c_str(),
                    printDims(division.type().dims()).c_str(),

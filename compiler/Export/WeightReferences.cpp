@@ -5,6 +5,7 @@
 #include "runtime/Base/Hash.h"
 
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 #include <filesystem>
 #include <map>
 
@@ -83,29 +84,33 @@ Status References::add(const std::string &file, uint64_t offset,
   return Status();
 }
 
-/// By the name of what has it: states, and members of units.
-static llvm::StringMap<plan::WeightSource *>
+/// By the name of what has it: states, and members of units; several where
+/// several roles hold it.
+static llvm::StringMap<SmallVector<plan::WeightSource *, 1>>
 findSources(plan::Manifest &manifest) {
-  llvm::StringMap<plan::WeightSource *> sources;
-  for (plan::State &state : *manifest.mutable_states()) {
-    if (state.has_source())
-      sources[state.name()] = state.mutable_source();
-    for (plan::UnitMember &member : *state.mutable_members())
-      if (member.has_source())
-        sources[member.name()] = member.mutable_source();
-  }
+  llvm::StringMap<SmallVector<plan::WeightSource *, 1>> sources;
+  for (plan::Role &role : *manifest.mutable_roles())
+    for (plan::State &state : *role.mutable_states()) {
+      if (state.has_source())
+        sources[state.name()].push_back(state.mutable_source());
+      for (plan::UnitMember &member : *state.mutable_members())
+        if (member.has_source())
+          sources[member.name()].push_back(member.mutable_source());
+    }
   return sources;
 }
 
 Status addReferences(const ExportInput &input, const std::string &path,
                      plan::Manifest &manifest) {
   References references(input.modelFolder, path);
-  llvm::StringMap<plan::WeightSource *> sources = findSources(manifest);
+  auto sources = findSources(manifest);
   // Members of units are states of a nested module.
   SmallVector<train::StateOp> states;
+  llvm::StringSet<> seen; // several roles may hold one tensor
   ModuleOp module = input.module;
   module.walk([&](train::StateOp op) {
-    if (isReferenced(input, op) && sources.count(op.getSymName()))
+    if (isReferenced(input, op) && sources.count(op.getSymName()) &&
+        seen.insert(op.getSymName()).second)
       states.push_back(op);
   });
   for (train::StateOp op : states) {
@@ -113,9 +118,10 @@ Status addReferences(const ExportInput &input, const std::string &path,
     auto number = [&](StringRef key) {
       return static_cast<uint64_t>(place.getAs<IntegerAttr>(key).getInt());
     };
-    ZC_RETURN_IF_ERROR(references.add(place.getAs<StringAttr>("file").str(),
-                                      number("offset"), number("length"),
-                                      *sources[op.getSymName()]));
+    for (plan::WeightSource *source : sources[op.getSymName()])
+      ZC_RETURN_IF_ERROR(references.add(place.getAs<StringAttr>("file").str(),
+                                        number("offset"), number("length"),
+                                        *source));
   }
   for (const StoredTensor &tensor : input.tensors) {
     if (!isReferenced(input, tensor))

@@ -43,7 +43,10 @@ Result<std::unique_ptr<Session>> Session::open(const Rank &rank,
       loaded.ok() ? checkRanks(**loaded, rank.world.size()) : loaded.status();
   ZC_RETURN_IF_ERROR(rank.world.agree(status));
   ZC_RETURN_IF_ERROR(compareArtifacts(rank.world, **loaded));
-  return std::unique_ptr<Session>(new Session(rank, *loaded));
+  ZC_ASSIGN_OR_RETURN(Mesh mesh, Mesh::of((*loaded)->manifest()));
+  auto view = std::make_shared<const Artifact>(
+      (*loaded)->forRole(mesh.role(rank.world.rank())));
+  return std::unique_ptr<Session>(new Session(rank, std::move(view)));
 }
 
 Status Session::prepare(int threads, uint64_t seed,
@@ -106,7 +109,7 @@ Status Session::writeSeed(uint64_t seed) {
 }
 
 const plan::State *Session::findScalar(const std::string &name) const {
-  for (const plan::State &candidate : theArtifact->manifest().states())
+  for (const plan::State &candidate : theArtifact->role().states())
     if (candidate.kind() == plan::SCALAR && candidate.name() == name)
       return &candidate;
   return nullptr;

@@ -94,21 +94,22 @@ Status Executor::allocate(const std::vector<const plan::Program *> &programs,
   uint64_t most = 0;
   for (const plan::Program *program : programs)
     most = std::max(most, program->transient_bytes());
-  transientOffset = alignBuffer(theArtifact.manifest().persistent_bytes());
+  transientOffset = alignBuffer(theArtifact.role().persistent_bytes());
   feedOffset = alignBuffer(transientOffset + most);
   uint64_t ahead = fed ? fedAheadOffset(*fed, fed->inputs_size()) : 0;
   ZC_ASSIGN_OR_RETURN(arena, Region::allocate(device, feedOffset + ahead));
   ZC_ASSIGN_OR_RETURN(
       offloaded,
-      Region::allocateOffloaded(
-          device, theArtifact.manifest().offloaded_bytes(),
-          offloadFolder.empty() ? defaultOffloadFolder() : offloadFolder));
+      Region::allocateOffloaded(device, theArtifact.role().offloaded_bytes(),
+                                offloadFolder.empty() ? defaultOffloadFolder()
+                                                      : offloadFolder));
   return Status();
 }
 
 const plan::Program *
 Executor::findFed(const std::vector<const plan::Program *> &programs) const {
-  const plan::Program *fed = programFedAhead(theArtifact.manifest());
+  const plan::Program *fed =
+      programFedAhead(theArtifact.manifest(), theArtifact.role());
   bool runs =
       std::find(programs.begin(), programs.end(), fed) != programs.end();
   return fed && runs && device.capturesPrograms() ? fed : nullptr;
@@ -179,7 +180,7 @@ Status Executor::initialise() {
 }
 
 Status Executor::loadWeights() {
-  for (const plan::State &state : theArtifact.manifest().states())
+  for (const plan::State &state : theArtifact.role().states())
     for (const FileTensor &tensor : fileTensorsOf(state))
       if (tensor.source())
         ZC_RETURN_IF_ERROR(loadTensor(tensor));
@@ -210,7 +211,7 @@ Status Executor::loadTensor(const FileTensor &tensor) {
 
 Status Executor::writeCoordinates() {
   const size_t prefix = std::char_traits<char>::length(kCoordinatePrefix);
-  for (const plan::State &state : theArtifact.manifest().states()) {
+  for (const plan::State &state : theArtifact.role().states()) {
     if (!isCoordinate(state))
       continue;
     int64_t coordinate =

@@ -90,10 +90,11 @@ Status checkNothingIsLost(const Executor &executor, const std::string &folder,
   ZC_ASSIGN_OR_RETURN(TensorFiles files, TensorFiles::open(folder, kModel));
   const plan::Manifest &manifest = executor.artifact().manifest();
   std::set<std::string> known;
-  for (const plan::State &state : manifest.states())
-    if (isModelState(state))
-      for (const FileTensor &tensor : fileTensorsOf(state))
-        known.insert(tensor.name());
+  for (const plan::Role &role : manifest.roles())
+    for (const plan::State &state : role.states())
+      if (isModelState(state))
+        for (const FileTensor &tensor : fileTensorsOf(state))
+          known.insert(tensor.name());
   ZC_ASSIGN_OR_RETURN(const std::set<std::string> frozen,
                       readFrozenNames(executor.artifact().archive()));
   std::string first;
@@ -123,7 +124,7 @@ Status loadGroup(Executor &executor, const std::string &folder,
                  const Group &group, bool &isPartial) {
   ZC_ASSIGN_OR_RETURN(TensorFiles files,
                       TensorFiles::open(folder, group, &executor.world()));
-  for (const plan::State &state : executor.artifact().manifest().states()) {
+  for (const plan::State &state : executor.artifact().role().states()) {
     if (!group.holds(state))
       continue;
     for (const FileTensor &tensor : fileTensorsOf(state)) {
@@ -141,7 +142,7 @@ Status loadGroup(Executor &executor, const std::string &folder,
 
 Status loadScalars(Executor &executor, const std::string &path,
                    const Json &json) {
-  for (const plan::State &state : executor.artifact().manifest().states()) {
+  for (const plan::State &state : executor.artifact().role().states()) {
     if (state.kind() != plan::SCALAR || isCoordinate(state))
       continue;
     bool has = json.contains("scalars") && json["scalars"].is_object() &&

@@ -84,7 +84,7 @@ struct TensorFile {
 std::vector<FileTensor> tensorsOf(const plan::Manifest &manifest,
                                   const Group &group) {
   std::vector<FileTensor> tensors;
-  for (const plan::State &state : manifest.states())
+  for (const plan::State &state : manifest.roles(0).states())
     if (group.holds(state))
       for (FileTensor &tensor : fileTensorsOf(state))
         tensors.push_back(std::move(tensor));
@@ -239,7 +239,7 @@ Status writeTrainState(Executor &executor, const std::string &folder,
                        const TrainState &state) {
   const plan::Manifest &manifest = executor.artifact().manifest();
   Json scalars = Json::object();
-  for (const plan::State &scalar : manifest.states()) {
+  for (const plan::State &scalar : executor.artifact().role().states()) {
     if (scalar.kind() != plan::SCALAR || isCoordinate(scalar))
       continue;
     std::string bytes(*byteCount(scalar.type()), '\0');

@@ -111,7 +111,7 @@ Result<WeightsReport> loadWeights(Executor &executor, const std::string &path) {
   ZC_ASSIGN_OR_RETURN(TensorFiles files, openWeights(path));
   WeightsReport report;
   std::set<const SafetensorsTensor *> used;
-  for (const plan::State &state : executor.artifact().manifest().states()) {
+  for (const plan::State &state : executor.artifact().role().states()) {
     if (!isModelState(state))
       continue;
     for (const FileTensor &tensor : fileTensorsOf(state)) {

@@ -12,19 +12,26 @@ namespace zc {
 
 Result<Artifact> Artifact::load(const std::string &path, bool checkWeights) {
   ZC_ASSIGN_OR_RETURN(ZipReader zip, ZipReader::open(path));
-  Artifact artifact(std::move(zip));
+  auto contents = std::make_shared<Contents>(std::move(zip));
   auto read = [&]() -> Status {
-    ZC_RETURN_IF_ERROR(artifact.readManifest());
-    ZC_RETURN_IF_ERROR(verifyManifest(artifact.theManifest));
-    ZC_RETURN_IF_ERROR(artifact.checkEntries());
-    return artifact.locateWeights(checkWeights);
+    ZC_RETURN_IF_ERROR(contents->readManifest());
+    ZC_RETURN_IF_ERROR(verifyManifest(contents->manifest));
+    ZC_RETURN_IF_ERROR(contents->checkEntries());
+    return contents->locateWeights(checkWeights);
   };
   if (Status status = read(); !status.ok())
     return status.withContext("'" + path + "'");
-  return artifact;
+  return Artifact(std::move(contents));
 }
 
-Status Artifact::readManifest() {
+Artifact Artifact::forRole(int role) const {
+  assert(role >= 0 && role < manifest().roles_size() && "no such role");
+  Artifact view = *this;
+  view.theRole = role;
+  return view;
+}
+
+Status Artifact::Contents::readManifest() {
   const ZipEntry *entry = zip.find(kManifestEntry);
   if (!entry)
     return makeError(StatusCode::InvalidArgument,
@@ -35,15 +42,15 @@ Status Artifact::readManifest() {
   ZC_ASSIGN_OR_RETURN(std::string bytes, zip.read(*entry));
   // The library would print to stderr what the message below says.
   auto *handler = google::protobuf::SetLogHandler(nullptr);
-  bool parsed = theManifest.ParseFromString(bytes);
+  bool parsed = manifest.ParseFromString(bytes);
   google::protobuf::SetLogHandler(handler);
   if (!parsed)
     return makeError(StatusCode::Corrupt, "its manifest cannot be parsed");
   return Status();
 }
 
-Status Artifact::checkEntries() const {
-  for (const plan::CodeObject &object : theManifest.target().code()) {
+Status Artifact::Contents::checkEntries() const {
+  for (const plan::CodeObject &object : manifest.target().code()) {
     const ZipEntry *entry = zip.find(object.entry());
     if (!entry || entry->method != zip::kStored)
       return makeError(StatusCode::Corrupt, "its code object '", object.entry(),
@@ -52,12 +59,18 @@ Status Artifact::checkEntries() const {
   return Status();
 }
 
-Status Artifact::locateWeights(bool check) {
-  std::vector<FileTensor> needed;
-  for (const plan::State &state : theManifest.states())
-    for (FileTensor &tensor : fileTensorsOf(state))
-      if (tensor.source())
-        needed.push_back(std::move(tensor));
+std::vector<FileTensor> Artifact::Contents::tensorsWithSource() const {
+  std::vector<FileTensor> tensors;
+  for (const plan::Role &role : manifest.roles())
+    for (const plan::State &state : role.states())
+      for (FileTensor &tensor : fileTensorsOf(state))
+        if (tensor.source())
+          tensors.push_back(std::move(tensor));
+  return tensors;
+}
+
+Status Artifact::Contents::locateWeights(bool check) {
+  std::vector<FileTensor> needed = tensorsWithSource();
   auto inside = std::stable_partition(needed.begin(), needed.end(),
                                       [](const FileTensor &tensor) {
                                         return !tensor.source()->file().empty();
@@ -65,7 +78,7 @@ Status Artifact::locateWeights(bool check) {
   if (check)
     for (auto tensor = needed.begin(); tensor != inside; ++tensor) {
       ZC_ASSIGN_OR_RETURN(weights[tensor->source()->key()],
-                          weightFiles->read(*tensor->source()));
+                          weightFiles.read(*tensor->source()));
     }
   needed.erase(needed.begin(), inside);
   if (needed.empty())
@@ -104,13 +117,13 @@ uint64_t Artifact::fingerprint() const {
     for (unsigned char byte : bytes)
       hash = (hash ^ byte) * 0x100000001b3;
   };
-  for (const ZipEntry &entry : zip.entries())
+  for (const ZipEntry &entry : archive().entries())
     add(strCat(entry.name, ' ', entry.size, ' ', entry.crc, '\n'));
   return hash;
 }
 
 const plan::Program *Artifact::program(std::string_view name) const {
-  for (const plan::Program &program : theManifest.programs())
+  for (const plan::Program &program : role().programs())
     if (program.name() == name)
       return &program;
   return nullptr;
@@ -123,49 +136,48 @@ std::string_view Artifact::initialBytes(const plan::State &state) const {
 std::string_view Artifact::initialBytes(const FileTensor &tensor) const {
   if (!tensor.source())
     return std::string_view();
-  auto found = weights.find(tensor.source()->key());
-  return found != weights.end() ? found->second : std::string_view();
+  auto found = contents->weights.find(tensor.source()->key());
+  return found != contents->weights.end() ? found->second : std::string_view();
 }
 
 Result<std::optional<std::string_view>>
 Artifact::referred(std::string_view key) const {
   auto read = [&](const plan::WeightSource &source)
       -> Result<std::optional<std::string_view>> {
-    ZC_ASSIGN_OR_RETURN(std::string_view bytes, weightFiles->read(source));
+    ZC_ASSIGN_OR_RETURN(std::string_view bytes,
+                        contents->weightFiles.read(source));
     return std::optional<std::string_view>(bytes);
   };
-  for (const plan::WeightSource &source : theManifest.references())
+  for (const plan::WeightSource &source : manifest().references())
     if (source.key() == key)
       return read(source);
-  for (const plan::State &state : theManifest.states())
-    for (const FileTensor &tensor : fileTensorsOf(state))
-      if (const plan::WeightSource *source = tensor.source();
-          source && source->key() == key && !source->file().empty())
-        return read(*source);
+  for (const FileTensor &tensor : contents->tensorsWithSource())
+    if (const plan::WeightSource *source = tensor.source();
+        source->key() == key && !source->file().empty())
+      return read(*source);
   return std::optional<std::string_view>();
 }
 
 InputFiles Artifact::files() const {
   InputFiles files;
   files.add(path());
-  auto add = [&](const plan::WeightSource *source) {
-    if (!source || source->file().empty())
+  auto add = [&](const plan::WeightSource &source) {
+    if (source.file().empty())
       return;
-    files.add(parentPath(path()) + "/" + source->relative_file());
-    files.add(source->file());
+    files.add(parentPath(path()) + "/" + source.relative_file());
+    files.add(source.file());
   };
-  for (const plan::WeightSource &source : theManifest.references())
-    add(&source);
-  for (const plan::State &state : theManifest.states())
-    for (const FileTensor &tensor : fileTensorsOf(state))
-      add(tensor.source());
+  for (const plan::WeightSource &source : manifest().references())
+    add(source);
+  for (const FileTensor &tensor : contents->tensorsWithSource())
+    add(*tensor.source());
   return files;
 }
 
 Result<std::string_view> Artifact::code(const plan::CodeObject &object) const {
-  const ZipEntry *entry = zip.find(object.entry());
+  const ZipEntry *entry = archive().find(object.entry());
   assert(entry && "entries are checked when the artifact is loaded");
-  return zip.view(*entry);
+  return archive().view(*entry);
 }
 
 } // namespace zc

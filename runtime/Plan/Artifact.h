@@ -1,5 +1,6 @@
 // A loaded artifact: the checked manifest, and where code and weights lie in
-// the mapped file.
+// the mapped file. An artifact is seen as one of its roles; copies, and views
+// as other roles, share everything.
 #ifndef ZC_RUNTIME_PLAN_ARTIFACT_H
 #define ZC_RUNTIME_PLAN_ARTIFACT_H
 
@@ -10,6 +11,7 @@
 #include "runtime/Plan/ZipReader.h"
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -27,11 +29,17 @@ public:
   static Result<Artifact> load(const std::string &path,
                                bool checkWeights = true);
 
-  const std::string &path() const { return zip.path(); }
-  const plan::Manifest &manifest() const { return theManifest; }
-  const ZipReader &archive() const { return zip; }
+  const std::string &path() const { return contents->zip.path(); }
+  const plan::Manifest &manifest() const { return contents->manifest; }
+  const ZipReader &archive() const { return contents->zip; }
 
-  /// The program of that name, or null.
+  /// What the ranks of this view hold and run; the first role's where none was
+  /// chosen.
+  const plan::Role &role() const { return manifest().roles(theRole); }
+  /// The same artifact, seen as another role of it.
+  Artifact forRole(int role) const;
+
+  /// The role's program of that name, or null.
   const plan::Program *program(std::string_view name) const;
 
   /// The initial bytes of a whole tensor; empty when the init program writes
@@ -54,17 +62,25 @@ public:
   Result<std::string_view> code(const plan::CodeObject &object) const;
 
 private:
-  explicit Artifact(ZipReader zip)
-      : zip(std::move(zip)), weightFiles(std::make_shared<WeightFiles>(
-                                 parentPath(this->zip.path()))) {}
-  Status readManifest();
-  Status locateWeights(bool check);
-  Status checkEntries() const;
+  struct Contents {
+    explicit Contents(ZipReader zip)
+        : zip(std::move(zip)), weightFiles(parentPath(this->zip.path())) {}
+    Status readManifest();
+    Status checkEntries() const;
+    Status locateWeights(bool check);
+    /// Of all roles; what several hold is there several times.
+    std::vector<FileTensor> tensorsWithSource() const;
 
-  ZipReader zip;
-  plan::Manifest theManifest;
-  std::shared_ptr<WeightFiles> weightFiles;
-  std::map<std::string, std::string_view, std::less<>> weights; // by key
+    ZipReader zip;
+    plan::Manifest manifest;
+    WeightFiles weightFiles;
+    std::map<std::string, std::string_view, std::less<>> weights; // by key
+  };
+  explicit Artifact(std::shared_ptr<Contents> contents)
+      : contents(std::move(contents)) {}
+
+  std::shared_ptr<Contents> contents;
+  int theRole = 0;
 };
 
 } // namespace zc

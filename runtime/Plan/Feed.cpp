@@ -3,12 +3,13 @@
 
 namespace zc {
 
-const plan::Program *programFedAhead(const plan::Manifest &manifest) {
+const plan::Program *programFedAhead(const plan::Manifest &manifest,
+                                     const plan::Role &role) {
   // Kernels of a CPU take all of its cores: to feed it beside them gains
   // nothing.
   if (manifest.target().device() == "cpu")
     return nullptr;
-  for (const plan::Program &program : manifest.programs())
+  for (const plan::Program &program : role.programs())
     if (program.name() == "step" || program.name() == "micro")
       return &program;
   return nullptr;
@@ -26,8 +27,8 @@ uint64_t fedAheadOffset(const plan::Program &program, int index) {
   return offset;
 }
 
-uint64_t fedAheadBytes(const plan::Manifest &manifest) {
-  const plan::Program *program = programFedAhead(manifest);
+uint64_t fedAheadBytes(const plan::Manifest &manifest, const plan::Role &role) {
+  const plan::Program *program = programFedAhead(manifest, role);
   return program ? fedAheadOffset(*program, program->inputs_size()) : 0;
 }
 

@@ -11,14 +11,15 @@ namespace zc {
 
 /// The program that takes the samples of training: "step", or "micro"; null:
 /// the artifact trains nothing, or its device is fed when it is at rest.
-const plan::Program *programFedAhead(const plan::Manifest &manifest);
+const plan::Program *programFedAhead(const plan::Manifest &manifest,
+                                     const plan::Role &role);
 
 /// Where input `index` of that program lies among the bytes that are fed ahead;
 /// with the number of inputs: how many bytes those are. In a verified manifest.
 uint64_t fedAheadOffset(const plan::Program &program, int index);
 
 /// How many bytes of a device's memory the next batch takes; part of its peak.
-uint64_t fedAheadBytes(const plan::Manifest &manifest);
+uint64_t fedAheadBytes(const plan::Manifest &manifest, const plan::Role &role);
 
 } // namespace zc
 

@@ -25,6 +25,9 @@ public:
   /// Where a rank stands along an axis; 0 along one that does not exist.
   int64_t coordinate(int64_t rank, const std::string &axis) const;
 
+  /// A rank's role: where it stands along "pp".
+  int role(int64_t rank) const { return int(coordinate(rank, "pp")); }
+
   /// How many ranks differ only along `axes`.
   int64_t groupSize(const AxisNames &axes) const;
   /// A rank's place among these, numbered row-major over the axes as given.

@@ -8,8 +8,6 @@
 namespace zc {
 namespace {
 
-// More than any machine has; keeps sums of sizes far from overflow.
-constexpr uint64_t kMaxRegion = uint64_t(1) << 48;
 constexpr uint32_t kMaxThreads = 4096;
 
 template <typename... Parts> Status bad(const Parts &...parts) {
@@ -43,7 +41,7 @@ Status verifySourceType(const plan::WeightSource &source,
 
 namespace {
 
-Status verifyState(const plan::State &state, const plan::Manifest &manifest,
+Status verifyState(const plan::State &state, const plan::Role &role,
                    const Mesh &mesh) {
   if (state.name().empty())
     return bad("a state has no name");
@@ -57,8 +55,8 @@ Status verifyState(const plan::State &state, const plan::Manifest &manifest,
   if (state.offset() % kBufferAlignment != 0)
     return bad(who, " begins at ", state.offset(), ", not a multiple of ",
                kBufferAlignment);
-  const uint64_t region = state.offloaded() ? manifest.offloaded_bytes()
-                                            : manifest.persistent_bytes();
+  const uint64_t region =
+      state.offloaded() ? role.offloaded_bytes() : role.persistent_bytes();
   if (state.offset() > region || *bytes > region - state.offset())
     return bad(who, " lies outside of its region");
   if (state.onnx_names_size() > 0 && state.onnx_names(0) != state.name())
@@ -94,9 +92,9 @@ Status verifyState(const plan::State &state, const plan::Manifest &manifest,
 }
 
 /// No two states may share bytes.
-Status verifyStatesDisjoint(const plan::Manifest &manifest) {
+Status verifyStatesDisjoint(const plan::Role &role) {
   std::vector<const plan::State *> states;
-  for (const plan::State &state : manifest.states())
+  for (const plan::State &state : role.states())
     if (*byteCount(state.type()) > 0)
       states.push_back(&state);
   std::sort(states.begin(), states.end(), [](auto *a, auto *b) {
@@ -112,23 +110,21 @@ Status verifyStatesDisjoint(const plan::Manifest &manifest) {
   return Status();
 }
 
-Status verifyStates(const plan::Manifest &manifest, const Mesh &mesh) {
-  if (manifest.persistent_bytes() > kMaxRegion)
-    return bad("the persistent region has ", manifest.persistent_bytes(),
-               " bytes");
-  if (manifest.offloaded_bytes() > kMaxRegion)
-    return bad("the offloaded region has ", manifest.offloaded_bytes(),
-               " bytes");
+Status verifyStates(const plan::Role &role, const Mesh &mesh) {
+  if (role.persistent_bytes() > kMaxRegion)
+    return bad("the persistent region has ", role.persistent_bytes(), " bytes");
+  if (role.offloaded_bytes() > kMaxRegion)
+    return bad("the offloaded region has ", role.offloaded_bytes(), " bytes");
   std::set<std::string> names;
-  for (const plan::State &state : manifest.states()) {
-    ZC_RETURN_IF_ERROR(verifyState(state, manifest, mesh));
+  for (const plan::State &state : role.states()) {
+    ZC_RETURN_IF_ERROR(verifyState(state, role, mesh));
     if (!names.insert(state.name()).second)
       return bad("two states are named '", state.name(), "'");
     for (const plan::UnitMember &member : state.members())
       if (member.name().empty() || !names.insert(member.name()).second)
         return bad("two states are named '", member.name(), "'");
   }
-  return verifyStatesDisjoint(manifest);
+  return verifyStatesDisjoint(role);
 }
 
 bool isCopy(const plan::State &state) { return state.kind() == plan::COPY; }
@@ -143,18 +139,11 @@ bool isDrawn(const plan::State &state) {
                      [](const FileTensor &tensor) { return !tensor.source(); });
 }
 
-Status verifyPrograms(const plan::Manifest &manifest, const Mesh &mesh) {
-  std::set<std::string> names;
-  for (const plan::Program &program : manifest.programs()) {
-    if (program.name().empty() || !names.insert(program.name()).second)
-      return bad("a program is unnamed or there are two '", program.name(),
-                 "'");
-    if (program.transient_bytes() > kMaxRegion)
-      return bad("program '", program.name(), "' needs ",
-                 program.transient_bytes(), " transient bytes");
-    if (Status status = verifyProgram(program, manifest, mesh); !status.ok())
-      return bad("program '", program.name(), "': ", status.message());
-  }
+/// What a run asks for by name; where there is an order, that says what runs.
+std::vector<const char *> neededPrograms(const plan::Manifest &manifest,
+                                         const plan::Role &role) {
+  if (role.has_train() || role.has_eval())
+    return {};
   std::vector<const char *> needed = {"eval"};
   if (manifest.mode() == "train")
     needed = {"step"};
@@ -162,19 +151,56 @@ Status verifyPrograms(const plan::Manifest &manifest, const Mesh &mesh) {
     needed = {"micro", "apply"};
   if (manifest.freeze_step() > 0)
     needed.push_back(kCompressedProgram);
-  for (const char *name : needed)
+  return needed;
+}
+
+Status verifyPrograms(const plan::Manifest &manifest, const plan::Role &role,
+                      const Mesh &mesh) {
+  std::set<std::string> names;
+  for (const plan::Program &program : role.programs()) {
+    if (program.name().empty() || !names.insert(program.name()).second)
+      return bad("a program is unnamed or there are two '", program.name(),
+                 "'");
+    if (program.transient_bytes() > kMaxRegion)
+      return bad("program '", program.name(), "' needs ",
+                 program.transient_bytes(), " transient bytes");
+    if (Status status = verifyProgram(program, role, mesh); !status.ok())
+      return bad("program '", program.name(), "': ", status.message());
+  }
+  for (const char *name : neededPrograms(manifest, role))
     if (!names.count(name))
       return bad("it has no program '", name, "'");
-  bool drawn =
-      std::any_of(manifest.states().begin(), manifest.states().end(), isDrawn);
+  bool drawn = std::any_of(role.states().begin(), role.states().end(), isDrawn);
   if (drawn && !names.count("init"))
     return bad("some states have no initial value and there is no program "
                "'init'");
-  bool copies =
-      std::any_of(manifest.states().begin(), manifest.states().end(), isCopy);
+  bool copies = std::any_of(role.states().begin(), role.states().end(), isCopy);
   if (copies && !names.count(kCopyProgram))
     return bad("parameters have copies and there is no program '", kCopyProgram,
                "'");
+  return Status();
+}
+
+Status verifyRole(const plan::Manifest &manifest, const plan::Role &role,
+                  const Mesh &mesh) {
+  ZC_RETURN_IF_ERROR(verifyStates(role, mesh));
+  if (Status status = verifyRings(role); !status.ok())
+    return bad(status.message());
+  return verifyPrograms(manifest, role, mesh);
+}
+
+Status verifyRoles(const plan::Manifest &manifest, const Mesh &mesh) {
+  AxisNames pp;
+  pp.Add("pp");
+  const int64_t planned = mesh.groupSize(pp);
+  if (planned != manifest.roles_size())
+    return bad("it has ", manifest.roles_size(), " roles for ", planned);
+  for (int i = 0; i < manifest.roles_size(); ++i)
+    if (Status status = verifyRole(manifest, manifest.roles(i), mesh);
+        !status.ok())
+      return planned == 1 ? status : status.withContext(strCat("role ", i));
+  if (Status status = verifyRolesFit(manifest); !status.ok())
+    return bad(status.message());
   return Status();
 }
 
@@ -197,8 +223,7 @@ Status verifyManifest(const plan::Manifest &manifest) {
   Result<Mesh> mesh = Mesh::of(manifest);
   if (!mesh.ok())
     return bad(mesh.status().message());
-  ZC_RETURN_IF_ERROR(verifyStates(manifest, *mesh));
-  return verifyPrograms(manifest, *mesh);
+  return verifyRoles(manifest, *mesh);
 }
 
 } // namespace zc

@@ -9,7 +9,11 @@
 
 namespace zc {
 
-constexpr uint32_t kFormatVersion = 1;
+constexpr uint32_t kFormatVersion = 2;
+
+/// More bytes than any region of a machine has; keeps sums of sizes far from
+/// overflow.
+constexpr uint64_t kMaxRegion = uint64_t(1) << 48;
 
 /// The program that makes the states of kind COPY from the parameters.
 constexpr const char kCopyProgram[] = "copy";
@@ -19,10 +23,17 @@ constexpr const char kCompressedProgram[] = "apply.compressed";
 /// The whole manifest.
 Status verifyManifest(const plan::Manifest &manifest);
 
-/// One program of a manifest, which says how large the regions are that
-/// programs share.
-Status verifyProgram(const plan::Program &program,
-                     const plan::Manifest &manifest, const Mesh &mesh);
+/// One program of a role, which says how large the regions are that programs
+/// share.
+Status verifyProgram(const plan::Program &program, const plan::Role &role,
+                     const Mesh &mesh);
+
+/// A role's rings: each lies in the flight space by itself.
+Status verifyRings(const plan::Role &role);
+
+/// What roles hold and send together: a tensor of files is the same in all its
+/// holders, and a message has two ends that agree.
+Status verifyRolesFit(const plan::Manifest &manifest);
 
 /// One instruction of a program whose buffers are sound.
 Status verifyInstruction(const plan::Program &program,

@@ -11,22 +11,32 @@ template <typename... Parts> Status bad(const Parts &...parts) {
   return makeError(StatusCode::Corrupt, parts...);
 }
 
-uint64_t regionBytes(plan::Space space, const plan::Program &program,
-                     const plan::Manifest &manifest) {
-  if (space == plan::PERSISTENT)
-    return manifest.persistent_bytes();
-  return space == plan::OFFLOADED ? manifest.offloaded_bytes()
-                                  : program.transient_bytes();
+/// Of the region that offsets of the buffer are in; of a ring, a slot's.
+Result<uint64_t> regionBytes(const plan::Buffer &buffer,
+                             const plan::Program &program,
+                             const plan::Role &role) {
+  switch (buffer.space()) {
+  case plan::PERSISTENT:
+    return role.persistent_bytes();
+  case plan::OFFLOADED:
+    return role.offloaded_bytes();
+  case plan::FLIGHT:
+    if (buffer.ring() >= uint32_t(role.rings_size()))
+      return bad("it is in ring ", buffer.ring(), " of ", role.rings_size());
+    return role.rings(int(buffer.ring())).slot_bytes();
+  default:
+    return program.transient_bytes();
+  }
 }
 
 Status verifyBuffer(const plan::Buffer &buffer, const plan::Program &program,
-                    const plan::Manifest &manifest) {
+                    const plan::Role &role) {
   if (!plan::Space_IsValid(buffer.space()))
     return bad("it is in no region");
   if (!plan::MemoryClass_IsValid(buffer.memory_class()))
     return bad("it is of no memory class");
   ZC_ASSIGN_OR_RETURN(uint64_t bytes, byteCount(buffer.type()));
-  uint64_t region = regionBytes(buffer.space(), program, manifest);
+  ZC_ASSIGN_OR_RETURN(uint64_t region, regionBytes(buffer, program, role));
   if (buffer.offset() > region || bytes > region - buffer.offset())
     return bad("bytes ", buffer.offset(), " to ", buffer.offset(), " + ", bytes,
                " lie outside of the region's ", region);
@@ -147,10 +157,10 @@ Status verifyWaits(const plan::Program &program, int index) {
 
 } // namespace
 
-Status verifyProgram(const plan::Program &program,
-                     const plan::Manifest &manifest, const Mesh &mesh) {
+Status verifyProgram(const plan::Program &program, const plan::Role &role,
+                     const Mesh &mesh) {
   for (int i = 0; i < program.buffers_size(); ++i)
-    if (Status status = verifyBuffer(program.buffers(i), program, manifest);
+    if (Status status = verifyBuffer(program.buffers(i), program, role);
         !status.ok())
       return status.withContext(strCat("buffer ", i));
   ZC_ASSIGN_OR_RETURN(int64_t batch, verifyInputs(program, mesh));

@@ -87,7 +87,7 @@ void useArtifact(const std::string &path) {
   if (!artifact.ok())
     return;
   sink = artifact->fingerprint();
-  for (const plan::State &state : artifact->manifest().states())
+  for (const plan::State &state : artifact->manifest().roles(0).states())
     for (const FileTensor &tensor : fileTensorsOf(state))
       sink = touch(artifact->initialBytes(tensor));
   for (const plan::CodeObject &object : artifact->manifest().target().code())

@@ -14,11 +14,11 @@ inline void setType(plan::TensorType *type, plan::DataType dtype,
     type->add_dims(dim);
 }
 
-inline plan::State *addState(plan::Manifest &manifest, const std::string &name,
+inline plan::State *addState(plan::Role &role, const std::string &name,
                              plan::StateKind kind, plan::DataType dtype,
                              const std::vector<int64_t> &dims,
                              uint64_t offset) {
-  plan::State *state = manifest.add_states();
+  plan::State *state = role.add_states();
   state->set_name(name);
   state->set_kind(kind);
   setType(state->mutable_type(), dtype, dims);

@@ -142,7 +142,7 @@ void writeArray(const std::string &path, plan::DataType type,
 
 plan::Manifest tinyManifest() {
   plan::Manifest manifest;
-  manifest.set_format_version(1);
+  manifest.set_format_version(2);
   manifest.set_zc_version("0.1.0");
   manifest.set_mode("train");
   manifest.set_model_name("tiny.onnx");
@@ -153,20 +153,21 @@ plan::Manifest tinyManifest() {
   code->set_entry("code/x86-64.so");
   code->set_arch("x86-64");
   code->add_features("sse2");
-  manifest.set_persistent_bytes(kPersistentBytes);
-  addState(manifest, "w", plan::PARAMETER, plan::F32, {3, 1}, kWeight)
+  plan::Role &role = *manifest.add_roles();
+  role.set_persistent_bytes(kPersistentBytes);
+  addState(role, "w", plan::PARAMETER, plan::F32, {3, 1}, kWeight)
       ->mutable_source()
       ->set_key("w");
   plan::State *momentum =
-      addState(manifest, "state.w.momentum_buffer", plan::OPTIMIZER, plan::F32,
+      addState(role, "state.w.momentum_buffer", plan::OPTIMIZER, plan::F32,
                {3, 1}, kMomentum);
   momentum->set_parameter("w");
   momentum->set_slot("momentum_buffer");
-  addState(manifest, "lr", plan::SCALAR, plan::F32, {}, kRate);
-  addState(manifest, "step", plan::SCALAR, plan::I64, {}, kStep);
-  addInit(*manifest.add_programs());
-  addStep(*manifest.add_programs());
-  addEval(*manifest.add_programs());
+  addState(role, "lr", plan::SCALAR, plan::F32, {}, kRate);
+  addState(role, "step", plan::SCALAR, plan::I64, {}, kStep);
+  addInit(*role.add_programs());
+  addStep(*role.add_programs());
+  addEval(*role.add_programs());
   return manifest;
 }
 

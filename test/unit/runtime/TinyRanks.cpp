@@ -131,31 +131,31 @@ void addEval(plan::Program &program, bool sharded) {
 
 plan::Manifest tinyManifestOfTwo(bool sharded) {
   plan::Manifest manifest = tinyManifest();
+  plan::Role &role = *manifest.mutable_roles(0);
   plan::Setting *axis = manifest.add_mesh();
   axis->set_name("dp");
   axis->set_value("2");
   if (sharded) {
-    setUnit(*manifest.mutable_states(0), "unit.w", "w");
-    manifest.mutable_states(0)->mutable_members(0)->mutable_source()->set_key(
-        "w");
-    setUnit(*manifest.mutable_states(1), "unit.w.momentum_buffer",
+    setUnit(*role.mutable_states(0), "unit.w", "w");
+    role.mutable_states(0)->mutable_members(0)->mutable_source()->set_key("w");
+    setUnit(*role.mutable_states(1), "unit.w.momentum_buffer",
             "state.w.momentum_buffer");
-    manifest.mutable_states(1)->mutable_members(0)->set_parameter("w");
+    role.mutable_states(1)->mutable_members(0)->set_parameter("w");
   }
-  plan::Program init = manifest.programs(0);
+  plan::Program init = role.programs(0);
   if (sharded) { // its kernels are for the whole momentum
     init.mutable_instructions()->DeleteSubrange(0, 1);
     init.mutable_buffers(0)->mutable_type()->mutable_dims()->Clear();
   }
-  manifest.clear_programs();
-  *manifest.add_programs() = init;
-  addStep(*manifest.add_programs(), sharded);
-  addEval(*manifest.add_programs(), sharded);
+  role.clear_programs();
+  *role.add_programs() = init;
+  addStep(*role.add_programs(), sharded);
+  addEval(*role.add_programs(), sharded);
   return manifest;
 }
 
 void moveCollectivesToSecondStream(plan::Manifest &manifest) {
-  for (plan::Program &program : *manifest.mutable_programs())
+  for (plan::Program &program : *manifest.mutable_roles(0)->mutable_programs())
     for (int i = 0; i < program.instructions_size(); ++i) {
       plan::Instruction &instruction = *program.mutable_instructions(i);
       const bool second = instruction.has_collective();

@@ -114,7 +114,7 @@ TEST_F(ArtifactTest, RoundTrip) {
   ASSERT_TRUE(artifact.ok()) << artifact.status().message();
   const plan::Manifest &manifest = artifact->manifest();
   EXPECT_EQ(manifest.batch(), 4);
-  EXPECT_EQ(manifest.persistent_bytes(), 256u);
+  EXPECT_EQ(manifest.roles(0).persistent_bytes(), 256u);
   EXPECT_EQ(manifest.settings(0).value(), "0.9");
   EXPECT_EQ(*artifact->code(manifest.target().code(0)), "machine code");
   EXPECT_EQ(manifest.target().code(0).entry(), "code/x86-64-v3.so");
@@ -127,8 +127,9 @@ TEST_F(ArtifactTest, States) {
   Result<Artifact> artifact = Artifact::load(path());
   ASSERT_TRUE(artifact.ok()) << artifact.status().message();
   const plan::Manifest &manifest = artifact->manifest();
-  ASSERT_EQ(manifest.states_size(), 4);
-  const plan::State &w = manifest.states(0), &m = manifest.states(1);
+  ASSERT_EQ(manifest.roles(0).states_size(), 4);
+  const plan::State &w = manifest.roles(0).states(0),
+                    &m = manifest.roles(0).states(1);
   EXPECT_EQ(w.kind(), plan::PARAMETER);
   ASSERT_EQ(w.onnx_names_size(), 2);
   EXPECT_EQ(w.onnx_names(1), "tied");
@@ -139,10 +140,10 @@ TEST_F(ArtifactTest, States) {
   EXPECT_EQ(last, 14);
   EXPECT_FALSE(m.has_source());
   EXPECT_EQ(m.slot(), "exp_avg");
-  EXPECT_EQ(artifact->initialBytes(manifest.states(2)),
+  EXPECT_EQ(artifact->initialBytes(manifest.roles(0).states(2)),
             std::string_view("\1\0\1\1", 4));
-  EXPECT_EQ(manifest.states(2).onnx_names_size(), 0);
-  EXPECT_EQ(manifest.states(3).kind(), plan::SCALAR);
+  EXPECT_EQ(manifest.roles(0).states(2).onnx_names_size(), 0);
+  EXPECT_EQ(manifest.roles(0).states(3).kind(), plan::SCALAR);
 }
 
 // Tests inputs, outputs, and live ranges: a value ends where the next one in
@@ -150,7 +151,7 @@ TEST_F(ArtifactTest, States) {
 TEST_F(ArtifactTest, Buffers) {
   Result<plan::Manifest> manifest = buildManifest(parse(kModule));
   ASSERT_TRUE(manifest.ok()) << manifest.status().message();
-  const plan::Program &step = manifest->programs(1);
+  const plan::Program &step = manifest->roles(0).programs(1);
   ASSERT_EQ(step.inputs_size(), 2);
   EXPECT_EQ(step.inputs(1).batch_dim(), 0);
   EXPECT_TRUE(step.inputs(1).is_label());
@@ -172,7 +173,8 @@ TEST_F(ArtifactTest, Buffers) {
   EXPECT_EQ(workspace.type().dtype(), plan::U8);
   EXPECT_EQ(workspace.last_use(), 0u);
   EXPECT_EQ(step.instructions(1).kernel().grid(), 7);
-  EXPECT_EQ(manifest->programs(0).instructions(0).kernel().symbol(), "zc_zero");
+  EXPECT_EQ(manifest->roles(0).programs(0).instructions(0).kernel().symbol(),
+            "zc_zero");
 }
 
 std::vector<int64_t> list(const google::protobuf::RepeatedField<int64_t> &f) {
@@ -183,7 +185,8 @@ std::vector<int64_t> list(const google::protobuf::RepeatedField<int64_t> &f) {
 TEST_F(ArtifactTest, Matmul) {
   Result<plan::Manifest> manifest = buildManifest(parse(kModule));
   ASSERT_TRUE(manifest.ok()) << manifest.status().message();
-  const plan::MatmulCall &call = manifest->programs(1).instructions(2).matmul();
+  const plan::MatmulCall &call =
+      manifest->roles(0).programs(1).instructions(2).matmul();
   EXPECT_EQ(list(call.a().dims()), (std::vector<int64_t>{3, 4}));
   EXPECT_EQ(list(call.a().strides()), (std::vector<int64_t>{1, 3}));
   EXPECT_EQ(list(call.b().strides()), (std::vector<int64_t>{5, 1}));
@@ -236,7 +239,8 @@ TEST_F(ArtifactTest, Convolutions) {
     Result<plan::Manifest> manifest = buildManifest(
         parse(convolutionModule(c.op, c.types, ", channels_last")));
     ASSERT_TRUE(manifest.ok()) << manifest.status().message();
-    const auto &call = manifest->programs(0).instructions(0).convolution();
+    const auto &call =
+        manifest->roles(0).programs(0).instructions(0).convolution();
     EXPECT_EQ(call.kind(), c.kind);
     EXPECT_EQ(call.groups(), 2);
     EXPECT_EQ(list(call.source().dims()), (std::vector<int64_t>{2, 6, 8, 9}));

@@ -65,7 +65,7 @@ protected:
   }
 
   void run(World &world, const Mesh &mesh) {
-    const plan::Program &program = manifest.programs(0);
+    const plan::Program &program = manifest.roles(0).programs(0);
     alignas(64) char memory[256] = {};
     AddressMap map(program, nullptr, memory);
     const plan::Instruction &instruction = program.instructions(0);
@@ -100,8 +100,8 @@ TEST_P(CollectiveTest, ReachesTheRanks) {
   Result<Mesh> mesh = Mesh::of(manifest);
   ASSERT_TRUE(mesh.ok());
   const plan::CollectiveCall &call =
-      manifest.programs(0).instructions(0).collective();
-  Status sound = verifyCollective(manifest.programs(0), call, *mesh);
+      manifest.roles(0).programs(0).instructions(0).collective();
+  Status sound = verifyCollective(manifest.roles(0).programs(0), call, *mesh);
   ASSERT_TRUE(sound.ok()) << sound.message();
   auto worlds = createInProcessRanks(kRanks);
   std::vector<std::thread> threads;

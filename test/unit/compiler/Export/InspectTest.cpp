@@ -10,7 +10,9 @@ namespace zc {
 namespace {
 
 void addState(plan::Manifest &manifest, plan::StateKind kind, int64_t floats) {
-  plan::State &state = *manifest.add_states();
+  if (manifest.roles().empty())
+    manifest.add_roles();
+  plan::State &state = *manifest.mutable_roles(0)->add_states();
   state.set_kind(kind);
   state.mutable_type()->set_dtype(plan::F32);
   state.mutable_type()->add_dims(floats);
@@ -47,14 +49,15 @@ plan::Manifest makeManifest() {
   plan::Manifest manifest;
   manifest.set_mode("train");
   manifest.set_model_name("model.onnx");
-  manifest.set_persistent_bytes(4096);
+  plan::Role &role = *manifest.add_roles();
+  role.set_persistent_bytes(4096);
   manifest.mutable_target()->set_device("cpu");
   addState(manifest, plan::PARAMETER, 100);
   addState(manifest, plan::CONSTANT, 10);
   addState(manifest, plan::OPTIMIZER, 200);
   addState(manifest, plan::STATISTIC, 2);
   addState(manifest, plan::SCALAR, 1);
-  plan::Program &step = *manifest.add_programs();
+  plan::Program &step = *role.add_programs();
   step.set_name("step");
   step.set_transient_bytes(1024);
   addBuffer(step, plan::ACTIVATIONS, {0, 100, 0, 1});
@@ -66,7 +69,7 @@ plan::Manifest makeManifest() {
   addKernel(step, "k1", "one");
   addKernel(step, "k0", "two");
   step.add_instructions()->mutable_matmul();
-  plan::Program &eval = *manifest.add_programs();
+  plan::Program &eval = *role.add_programs();
   eval.set_name("eval");
   eval.set_transient_bytes(512);
   addBuffer(eval, plan::ACTIVATIONS, {0, 400, 0, 0});
@@ -104,7 +107,8 @@ TEST(InspectTest, Peak) {
   EXPECT_EQ(report.atPeak[plan::GRADIENTS], 0u);
   EXPECT_EQ(report.unusedAtPeak, 4096u + 1024 - 1552);
   EXPECT_EQ(report.optimizerBytesPerParameter, 8);
-  addBuffer(*manifest.mutable_programs(0), plan::GRADIENTS, {0, 40, 1, 3});
+  addBuffer(*manifest.mutable_roles(0)->mutable_programs(0), plan::GRADIENTS,
+            {0, 40, 1, 3});
   report = measureMemory(manifest);
   EXPECT_EQ(report.atPeak[plan::ACTIVATIONS], 260u + 12);
   EXPECT_EQ(report.atPeak[plan::GRADIENTS], 40u);
@@ -180,6 +184,7 @@ TEST(InspectTest, Text) {
 TEST(InspectTest, LabelsInAnyEncoding) {
   plan::Manifest manifest;
   manifest.set_model_name("\xff\xfe.onnx");
+  manifest.add_roles();
   InspectOptions options;
   options.json = true;
   EXPECT_NO_THROW({
@@ -197,16 +202,22 @@ TEST(InspectTest, Sizes) {
 
 TEST(InspectTest, CountsLayersByTheirNumbers) {
   plan::Manifest manifest;
+  manifest.add_roles();
   EXPECT_EQ(countLayers(manifest), 1);
   for (const char *name :
        {"wte.weight", "h.0.fc.weight", "h.0.fc.bias", "h.1.fc.weight"}) {
     addState(manifest, plan::PARAMETER, 1);
-    manifest.mutable_states()->rbegin()->set_name(name);
+    manifest.mutable_roles(0)->mutable_states()->rbegin()->set_name(name);
   }
   addState(manifest, plan::OPTIMIZER, 1);
-  manifest.mutable_states()->rbegin()->set_name("state.h.2.fc.weight.exp_avg");
+  manifest.mutable_roles(0)->mutable_states()->rbegin()->set_name(
+      "state.h.2.fc.weight.exp_avg");
   addState(manifest, plan::PARAMETER, 1);
-  manifest.mutable_states()->rbegin()->add_members()->set_name("h.12.fc.bias");
+  manifest.mutable_roles(0)
+      ->mutable_states()
+      ->rbegin()
+      ->add_members()
+      ->set_name("h.12.fc.bias");
   EXPECT_EQ(countLayers(manifest), 3);
 }
 
@@ -218,10 +229,10 @@ NamedManifest makeLayers(const std::string &policy, int layers, int64_t bytes) {
   setting.set_value(policy);
   for (int i = 0; i < layers; ++i) {
     addState(manifest, plan::PARAMETER, 1);
-    manifest.mutable_states()->rbegin()->set_name("h." + std::to_string(i) +
-                                                  ".w");
+    manifest.mutable_roles(0)->mutable_states()->rbegin()->set_name(
+        "h." + std::to_string(i) + ".w");
   }
-  plan::Program &step = *manifest.add_programs();
+  plan::Program &step = *manifest.mutable_roles(0)->add_programs();
   step.set_name("step");
   step.set_transient_bytes(uint64_t(bytes) << 20);
   addBuffer(step, plan::ACTIVATIONS, {0, bytes << 20, 0, 0});

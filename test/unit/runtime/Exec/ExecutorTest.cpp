@@ -26,7 +26,7 @@ protected:
   }
 
   const plan::State &state(const std::string &name) {
-    for (const plan::State &state : artifact->manifest().states())
+    for (const plan::State &state : artifact->manifest().roles(0).states())
       if (state.name() == name)
         return state;
     std::abort();
@@ -40,7 +40,7 @@ protected:
 
 TEST_F(ExecutorTest, AllocatesWhatThePlanSays) {
   EXPECT_EQ(executor->arenaBytes(),
-            artifact->manifest().persistent_bytes() +
+            artifact->manifest().roles(0).persistent_bytes() +
                 artifact->program("step")->transient_bytes());
 }
 
@@ -82,7 +82,7 @@ TEST_F(ExecutorTest, RefusesKernelCallsThatDisagreeWithTheCode) {
   using Change = std::function<void(plan::KernelCall &, plan::Program &)>;
   auto message = [&](const Change &change) {
     plan::Manifest manifest = tinyManifest();
-    plan::Program &step = *manifest.mutable_programs(1);
+    plan::Program &step = *manifest.mutable_roles(0)->mutable_programs(1);
     // tiny_sgd: gradient, rate, weight, momentum over a grid of 3.
     change(*step.mutable_instructions(3)->mutable_kernel(), step);
     writeArtifact(folder.path("b.zca"), manifest);

@@ -81,7 +81,7 @@ private:
 /// An all-reduce on the second stream, and a kernel that needs nothing of it.
 plan::Manifest overlappingManifest() {
   plan::Manifest manifest = tinyManifestOfTwo(false);
-  plan::Program &step = *manifest.mutable_programs(1);
+  plan::Program &step = *manifest.mutable_roles(0)->mutable_programs(1);
   step.clear_instructions();
   uint32_t data = 0, count = 0;
   for (int i = 0; i < step.buffers_size(); ++i) {

@@ -99,7 +99,7 @@ TEST_F(BatchFeedTest, PadsAPartialBatchWithoutWeight) {
 
 TEST_F(BatchFeedTest, FindsSamplesInAnyDim) {
   // x [3, 4] with the samples second, as the model has it.
-  plan::Program &eval = *manifest.mutable_programs(2);
+  plan::Program &eval = *manifest.mutable_roles(0)->mutable_programs(2);
   auto *dims = eval.mutable_buffers(eval.inputs(0).buffer())
                    ->mutable_type()
                    ->mutable_dims();
@@ -126,7 +126,8 @@ TEST_F(BatchFeedTest, FindsSamplesInAnyDim) {
 }
 
 TEST_F(BatchFeedTest, FeedsWholeWhatCountsNoSamples) {
-  plan::Input *ids = manifest.mutable_programs(1)->mutable_inputs(2);
+  plan::Input *ids =
+      manifest.mutable_roles(0)->mutable_programs(1)->mutable_inputs(2);
   ASSERT_EQ(ids->name(), "ids");
   ids->set_batch_dim(-1);
   expectRefused("'ids' is int64 [6]; expected any integers, as int64 [4]");

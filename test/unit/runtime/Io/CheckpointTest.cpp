@@ -26,9 +26,10 @@ struct TinyRun {
   }
   float weight(int index) {
     float value = 0;
-    EXPECT_TRUE(
-        executor->readState(artifact.manifest().states(0), 4 * index, &value, 4)
-            .ok());
+    EXPECT_TRUE(executor
+                    ->readState(artifact.manifest().roles(0).states(0),
+                                4 * index, &value, 4)
+                    .ok());
     return value;
   }
   Artifact artifact;
@@ -52,7 +53,7 @@ protected:
 
 TEST_F(CheckpointTest, ReadsWhatItWrote) {
   const float changed = 42;
-  const plan::State &w = run.artifact.manifest().states(0);
+  const plan::State &w = run.artifact.manifest().roles(0).states(0);
   ASSERT_TRUE(run.executor->writeState(w, 4, &changed, 4).ok());
   std::string path = save(5);
   EXPECT_EQ(path, dir + "/step-5");
@@ -108,7 +109,7 @@ TEST_F(CheckpointTest, WritesNoStateThatIsNotFinite) {
   for (float bad : {std::numeric_limits<float>::quiet_NaN(),
                     -std::numeric_limits<float>::infinity()}) {
     for (int index : {0, 1}) { // a parameter, and a moment
-      const plan::State &state = run.artifact.manifest().states(index);
+      const plan::State &state = run.artifact.manifest().roles(0).states(index);
       float good;
       ASSERT_TRUE(run.executor->readState(state, 8, &good, 4).ok());
       ASSERT_TRUE(run.executor->writeState(state, 8, &bad, 4).ok());
@@ -151,7 +152,7 @@ TEST_F(CheckpointTest, ClearsWhatAKilledRunLeft) {
 TEST_F(CheckpointTest, RefusesAnotherModels) {
   std::string path = save(5);
   plan::Manifest manifest = tinyManifest();
-  manifest.mutable_states(1)->set_name("state.w.exp_avg");
+  manifest.mutable_roles(0)->mutable_states(1)->set_name("state.w.exp_avg");
   TinyRun other(folder.path("b.zca"), manifest);
   Status status =
       loadCheckpoint(*other.executor, path, CheckpointPart::Everything)

@@ -81,7 +81,8 @@ TEST_F(ArtifactBytes, AnyManifestEndsInAMessage) {
       damaged[random() % damaged.size()] = char(random());
     writeArtifact(path, damaged);
     auto artifact = Artifact::load(path);
-    if (!artifact.ok() || artifact->manifest().persistent_bytes() > 1 << 20)
+    if (!artifact.ok() ||
+        artifact->manifest().roles(0).persistent_bytes() > 1 << 20)
       continue;
     (void)Executor::prepare(*device, *artifact, {"init", "step", "eval"}).ok();
   }
@@ -91,12 +92,14 @@ TEST_F(ArtifactBytes, MissingPartsAreNamed) {
   EXPECT_NE(Artifact::load(folder.path("no")).status().message().find("no"),
             std::string::npos);
   plan::Manifest manifest = tinyManifest();
-  manifest.mutable_states(0)->mutable_source()->set_key("other");
+  manifest.mutable_roles(0)->mutable_states(0)->mutable_source()->set_key(
+      "other");
   writeArtifact(path, manifest);
   EXPECT_NE(Artifact::load(path).status().message().find("weights of 'w'"),
             std::string::npos);
   manifest = tinyManifest();
-  manifest.mutable_programs(1)
+  manifest.mutable_roles(0)
+      ->mutable_programs(1)
       ->mutable_instructions(1)
       ->mutable_kernel()
       ->set_symbol("nowhere");

@@ -18,10 +18,10 @@ void expectMessage(const std::string &part, const Change &change) {
 }
 
 plan::State &unit(plan::Manifest &manifest) {
-  return *manifest.mutable_states(0);
+  return *manifest.mutable_roles(0)->mutable_states(0);
 }
 plan::Program &step(plan::Manifest &manifest) {
-  return *manifest.mutable_programs(1);
+  return *manifest.mutable_roles(0)->mutable_programs(1);
 }
 
 /// The first collective of a kind in the step.
@@ -109,7 +109,7 @@ TEST(VerifyRanks, ChecksMembers) {
   expectMessage("a unit is a vector",
                 [&](auto &m) { unit(m).mutable_source()->set_key("w"); });
   expectMessage("no program 'init'", [&](auto &m) {
-    m.mutable_programs(0)->set_name("x");
+    m.mutable_roles(0)->mutable_programs(0)->set_name("x");
     member(m).clear_source();
   });
 }
@@ -128,7 +128,7 @@ TEST(VerifyRanks, ChecksInputsAndCoordinates) {
     input->mutable_sharding()->add_dims()->add_axes("dp");
   });
   expectMessage("not one int64 along an axis", [](auto &m) {
-    m.mutable_states(3)->set_name("coordinate.tp");
+    m.mutable_roles(0)->mutable_states(3)->set_name("coordinate.tp");
   });
 }
 

@@ -17,7 +17,7 @@ std::string messageAfter(const Change &change) {
 }
 
 plan::Program &step(plan::Manifest &manifest) {
-  return *manifest.mutable_programs(1);
+  return *manifest.mutable_roles(0)->mutable_programs(1);
 }
 
 void expectMessage(const std::string &part, const Change &change) {
@@ -42,14 +42,15 @@ TEST(Verify, ChecksTheHead) {
   expectMessage("no program 'apply.compressed'", [](auto &m) {
     m.set_freeze_step(1);
     for (const char *name : {"micro", "apply"}) {
-      plan::Program program = m.programs(0);
+      plan::Program program = m.roles(0).programs(0);
       program.set_name(name);
-      *m.add_programs() = program;
+      *m.mutable_roles(0)->add_programs() = program;
     }
   });
   expectMessage("frozen at step -1", [](auto &m) { m.set_freeze_step(-1); });
-  expectMessage("no program 'init'",
-                [](auto &m) { m.mutable_programs(0)->set_name("int"); });
+  expectMessage("no program 'init'", [](auto &m) {
+    m.mutable_roles(0)->mutable_programs(0)->set_name("int");
+  });
   expectMessage("mesh axis", [](auto &m) {
     m.add_mesh()->set_name("dp");
     m.mutable_mesh(0)->set_value("-1");
@@ -57,42 +58,50 @@ TEST(Verify, ChecksTheHead) {
 }
 
 TEST(Verify, ChecksStates) {
-  expectMessage("two states are named",
-                [](auto &m) { m.mutable_states(1)->set_name("w"); });
-  expectMessage("kept by each rank",
-                [](auto &m) { m.mutable_states(0)->set_per_rank(true); });
-  expectMessage("overlap", [](auto &m) { m.mutable_states(1)->set_offset(0); });
-  expectMessage("not a multiple",
-                [](auto &m) { m.mutable_states(1)->set_offset(68); });
+  expectMessage("two states are named", [](auto &m) {
+    m.mutable_roles(0)->mutable_states(1)->set_name("w");
+  });
+  expectMessage("kept by each rank", [](auto &m) {
+    m.mutable_roles(0)->mutable_states(0)->set_per_rank(true);
+  });
+  expectMessage("overlap", [](auto &m) {
+    m.mutable_roles(0)->mutable_states(1)->set_offset(0);
+  });
+  expectMessage("not a multiple", [](auto &m) {
+    m.mutable_roles(0)->mutable_states(1)->set_offset(68);
+  });
   expectMessage("outside", [](auto &m) {
-    m.mutable_states(1)->set_offset(uint64_t(1) << 63);
+    m.mutable_roles(0)->mutable_states(1)->set_offset(uint64_t(1) << 63);
   });
   expectMessage("impossible shape", [](auto &m) {
-    auto *type = m.mutable_states(0)->mutable_type();
+    auto *type = m.mutable_roles(0)->mutable_states(0)->mutable_type();
     type->add_dims(int64_t(1) << 62);
     type->add_dims(int64_t(1) << 62);
   });
   expectMessage("unknown type", [](auto &m) {
-    m.mutable_states(0)->mutable_type()->set_dtype(plan::DataType(99));
+    m.mutable_roles(0)->mutable_states(0)->mutable_type()->set_dtype(
+        plan::DataType(99));
   });
   expectMessage("of no kind", [](auto &m) {
-    m.mutable_states(0)->set_kind(plan::StateKind(99));
+    m.mutable_roles(0)->mutable_states(0)->set_kind(plan::StateKind(99));
   });
   expectMessage("begins as int32", [](auto &m) {
-    plan::WeightSource *source = m.mutable_states(0)->mutable_source();
+    plan::WeightSource *source =
+        m.mutable_roles(0)->mutable_states(0)->mutable_source();
     source->set_key("w");
     source->set_dtype(plan::I32);
   });
-  expectMessage("whose optimizer state",
-                [](auto &m) { m.mutable_states(1)->clear_parameter(); });
+  expectMessage("whose optimizer state", [](auto &m) {
+    m.mutable_roles(0)->mutable_states(1)->clear_parameter();
+  });
 }
 
 TEST(Verify, TiesOutputsToTheInputsSamples) {
   auto output = [](plan::Manifest &m) -> plan::Output & {
-    return *m.mutable_programs(2)->mutable_outputs(0);
+    return *m.mutable_roles(0)->mutable_programs(2)->mutable_outputs(0);
   };
   auto dims = [&](plan::Manifest &m) {
-    plan::Program &eval = *m.mutable_programs(2);
+    plan::Program &eval = *m.mutable_roles(0)->mutable_programs(2);
     return eval.mutable_buffers(eval.outputs(0).buffer())
         ->mutable_type()
         ->mutable_dims();
@@ -104,10 +113,11 @@ TEST(Verify, TiesOutputsToTheInputsSamples) {
     dims(m)->Set(1, 2);
   });
   expectMessage("the inputs count none", [](auto &m) {
-    for (plan::Input &input : *m.mutable_programs(2)->mutable_inputs())
+    for (plan::Input &input :
+         *m.mutable_roles(0)->mutable_programs(2)->mutable_inputs())
       if (!input.is_sample_weight())
         input.set_batch_dim(-1);
-    m.mutable_programs(2)->mutable_inputs()->RemoveLast();
+    m.mutable_roles(0)->mutable_programs(2)->mutable_inputs()->RemoveLast();
   });
   EXPECT_EQ(messageAfter([&](auto &m) { output(m).set_batch_dim(-1); }), "");
 }
@@ -135,16 +145,18 @@ TEST(Verify, ChecksBuffersInputsOutputs) {
 
 TEST(Verify, ChecksWhatIsOffloaded) {
   auto offload = [](plan::Manifest &m, uint64_t bytes) {
-    m.set_offloaded_bytes(bytes);
+    m.mutable_roles(0)->set_offloaded_bytes(bytes);
     step(m).mutable_buffers(0)->set_space(plan::OFFLOADED);
   };
-  expectMessage("offloaded region has",
-                [](auto &m) { m.set_offloaded_bytes(UINT64_MAX); });
+  expectMessage("offloaded region has", [](auto &m) {
+    m.mutable_roles(0)->set_offloaded_bytes(UINT64_MAX);
+  });
   expectMessage("lie outside", [&](auto &m) { offload(m, 8); });
   // The host writes inputs, and kernels read them.
   expectMessage("is offloaded", [&](auto &m) { offload(m, 1 << 20); });
-  expectMessage("lies outside of its region",
-                [](auto &m) { m.mutable_states(0)->set_offloaded(true); });
+  expectMessage("lies outside of its region", [](auto &m) {
+    m.mutable_roles(0)->mutable_states(0)->set_offloaded(true);
+  });
   expectMessage("stream 2", [](auto &m) {
     step(m).mutable_instructions(0)->set_stream(2); // no copy
   });
@@ -275,8 +287,11 @@ TEST(Verify, ChecksInstructions) {
   expectMessage("does not know",
                 [](auto &m) { step(m).mutable_instructions(0)->clear_kind(); });
   expectMessage("it copies", [](auto &m) {
-    m.mutable_programs(2)->mutable_instructions(1)->mutable_copy()->set_source(
-        0);
+    m.mutable_roles(0)
+        ->mutable_programs(2)
+        ->mutable_instructions(1)
+        ->mutable_copy()
+        ->set_source(0);
   });
 }
 
