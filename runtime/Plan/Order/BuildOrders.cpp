@@ -1,0 +1,309 @@
+#include "runtime/Plan/Order/BuildOrders.h"
+#include "runtime/Plan/Order/EventGraph.h"
+#include "runtime/Plan/Order/RoleDraft.h"
+#include "runtime/Plan/Order/Schedules.h"
+#include "runtime/Plan/Order/VerifyOrders.h"
+#include "runtime/Plan/Types.h"
+
+#include <algorithm>
+
+namespace zc {
+namespace {
+
+constexpr uint32_t kMicroParts = kForwardPart | kBackwardPart | kWeightsPart;
+constexpr uint32_t kStepParts = kMicroParts | kApplyPart;
+
+template <typename... Parts> Status bad(const Parts &...parts) {
+  return makeError(StatusCode::InvalidArgument, parts...);
+}
+
+bool receivesGradients(const plan::Role &role) {
+  return std::any_of(role.messages().begin(), role.messages().end(),
+                     [](const plan::Message &message) {
+                       return message.gradient() && !message.sends();
+                     });
+}
+
+/// Whether a micro-batch's works follow one another without others between.
+bool isContiguous(const std::vector<StageWork> &works) {
+  for (size_t i = 1; i < works.size(); ++i)
+    if (works[i].work != Work::Forward &&
+        works[i].microBatch != works[i - 1].microBatch)
+      return false;
+  return true;
+}
+
+/// Makes calls of one role out of its part of a schedule.
+class CallPlan {
+public:
+  CallPlan(const plan::Role &role, const RoleUse &use, bool isAlone)
+      : role(role), use(use), isAlone(isAlone) {}
+
+  Result<std::vector<PlannedCall>> train(const PipelineSchedule &schedule,
+                                         const std::vector<StageWork> &works);
+
+private:
+  Status add(uint32_t parts, const char *name, uint32_t microBatch);
+
+  const plan::Role &role;
+  const RoleUse &use;
+  const bool isAlone;
+  std::vector<PlannedCall> calls;
+};
+
+Status CallPlan::add(uint32_t parts, const char *name, uint32_t microBatch) {
+  const int program = use.find(parts);
+  if (program < 0)
+    return bad("there is no program '", name, "'");
+  calls.push_back({uint32_t(program), microBatch});
+  return Status();
+}
+
+Result<std::vector<PlannedCall>>
+CallPlan::train(const PipelineSchedule &schedule,
+                const std::vector<StageWork> &works) {
+  calls.clear();
+  if (use.find(kStepParts) >= 0) {
+    if (!isAlone || schedule.microBatches != 1)
+      return bad("its program 'step' is for one role and one micro-batch");
+    ZC_RETURN_IF_ERROR(add(kStepParts, "step", 0));
+    return calls;
+  }
+  const bool isFused = use.find(kMicroParts) >= 0 && !receivesGradients(role) &&
+                       (isAlone || isContiguous(works));
+  const bool splitsWeights = use.find(kWeightsPart) >= 0;
+  const uint32_t backward =
+      splitsWeights ? kBackwardPart : kBackwardPart | kWeightsPart;
+  if (schedule.splitsWeights && !splitsWeights && !isFused)
+    return bad("the schedule needs a program 'weights'");
+  // A micro-batch's forwards come in their order whatever the schedule.
+  for (const StageWork &work : works) {
+    if (work.work == Work::Forward)
+      ZC_RETURN_IF_ERROR(isFused
+                             ? add(kMicroParts, "micro", work.microBatch)
+                             : add(kForwardPart, "forward", work.microBatch));
+    if (isFused)
+      continue;
+    if (work.work == Work::Backward)
+      ZC_RETURN_IF_ERROR(add(backward, "backward", work.microBatch));
+    if (work.work == Work::Weights ||
+        (work.work == Work::Backward && splitsWeights &&
+         !schedule.splitsWeights))
+      ZC_RETURN_IF_ERROR(add(kWeightsPart, "weights", work.microBatch));
+  }
+  ZC_RETURN_IF_ERROR(add(kApplyPart, "apply", 0));
+  return calls;
+}
+
+/// All roles' orders of one phase.
+class PhaseOrders {
+public:
+  using Calls = std::vector<std::vector<PlannedCall>>; // by role
+
+  PhaseOrders(plan::Manifest &manifest, const std::vector<RoleUse> &uses,
+              Phase phase)
+      : manifest(manifest), uses(uses), phase(phase) {}
+
+  /// Fills the orders, and raises the rings' slots to what they need.
+  Status build(const Calls &calls);
+
+  const std::vector<RingNeed> &rings(int role) const {
+    return drafts[size_t(role)].rings();
+  }
+
+private:
+  std::optional<uint64_t> draft(const Calls &calls, bool ahead);
+  std::optional<uint64_t> makespan() const {
+    return EventGraph(manifest, uses, phase).makespan();
+  }
+  void write(int role) {
+    *mutableOrderOf(*manifest.mutable_roles(role), phase) =
+        drafts[size_t(role)].finish();
+  }
+  void shrink(int role, uint32_t ring, uint64_t shortest);
+
+  plan::Manifest &manifest;
+  const std::vector<RoleUse> &uses;
+  const Phase phase;
+  std::vector<RoleDraft> drafts;
+};
+
+std::optional<uint64_t> PhaseOrders::draft(const Calls &calls, bool ahead) {
+  drafts.clear();
+  for (int i = 0; i < manifest.roles_size(); ++i)
+    drafts.emplace_back(manifest.roles(i), uses[size_t(i)], phase,
+                        calls[size_t(i)], ahead);
+  for (int i = 0; i < manifest.roles_size(); ++i)
+    write(i);
+  return makespan();
+}
+
+/// The fewest slots with which nothing takes longer.
+void PhaseOrders::shrink(int role, uint32_t ring, uint64_t shortest) {
+  RoleDraft &draft = drafts[size_t(role)];
+  auto isEnough = [&](uint32_t slots) {
+    draft.setSlots(ring, slots);
+    write(role);
+    return makespan() == shortest;
+  };
+  uint32_t enough = draft.rings()[ring].most;
+  uint32_t tooFew = draft.rings()[ring].fewest - 1;
+  // Few are enough almost always: double before halving.
+  for (uint32_t step = 1; tooFew + step < enough; step *= 2) {
+    const uint32_t slots = tooFew + step;
+    (isEnough(slots) ? enough : tooFew) = slots;
+    if (enough == slots)
+      break;
+  }
+  while (tooFew + 1 < enough) {
+    const uint32_t slots = tooFew + (enough - tooFew) / 2;
+    (isEnough(slots) ? enough : tooFew) = slots;
+  }
+  draft.setSlots(ring, enough);
+  write(role);
+}
+
+Status PhaseOrders::build(const Calls &calls) {
+  std::optional<uint64_t> shortest = draft(calls, true);
+  if (!shortest)
+    shortest = draft(calls, false);
+  if (!shortest)
+    return bad("the roles would wait for each other: ",
+               EventGraph(manifest, uses, phase).printCircle());
+  for (int i = 0; i < manifest.roles_size(); ++i)
+    for (uint32_t ring = 0; ring < rings(i).size(); ++ring)
+      if (rings(i)[ring].isSent)
+        shrink(i, ring, *shortest);
+  for (int i = 0; i < manifest.roles_size(); ++i)
+    for (uint32_t ring = 0; ring < rings(i).size(); ++ring) {
+      plan::Ring *slots = manifest.mutable_roles(i)->mutable_rings(int(ring));
+      slots->set_slots(std::max(slots->slots(), rings(i)[ring].slots));
+    }
+  return Status();
+}
+
+/// Rings of both phases come first; behind them, those of one lie where those
+/// of the other do.
+void layOut(plan::Role &role, const std::vector<uint32_t> &phases) {
+  uint64_t ends[4] =
+      {}; // by the phases of a ring: bit 0 training, 1 evaluation
+  for (uint32_t which : {3u, 1u, 2u}) {
+    uint64_t end = which == 3 ? 0 : ends[3];
+    for (int i = 0; i < role.rings_size(); ++i) {
+      plan::Ring *ring = role.mutable_rings(i);
+      if (phases[size_t(i)] != which)
+        continue;
+      ring->set_offset(end);
+      end += ring->slot_bytes() * ring->slots();
+    }
+    ends[which] = end;
+  }
+  role.set_flight_bytes(std::max(ends[1], ends[2]));
+}
+
+/// The late order differs in its last call alone.
+void addLateOrder(plan::Role &role, const RoleUse &use) {
+  const int apply = use.find(kApplyPart), late = use.find(kLateApplyPart);
+  if (apply < 0 || late < 0)
+    return;
+  *role.mutable_train_late() = role.train();
+  for (plan::Action &action : *role.mutable_train_late()->mutable_actions())
+    if (action.has_call() && action.call().program() == uint32_t(apply))
+      action.mutable_call()->set_program(uint32_t(late));
+}
+
+void clear(plan::Manifest &manifest) {
+  for (plan::Role &role : *manifest.mutable_roles()) {
+    role.clear_train();
+    role.clear_train_late();
+    role.clear_eval();
+    for (plan::Ring &ring : *role.mutable_rings()) {
+      ring.set_slot_bytes(alignBuffer(ring.slot_bytes()));
+      ring.set_slots(0);
+      ring.set_offset(0);
+    }
+  }
+}
+
+/// Moves need a ring of their role.
+Status checkMessages(const plan::Manifest &manifest) {
+  for (int i = 0; i < manifest.roles_size(); ++i)
+    for (const plan::Message &message : manifest.roles(i).messages())
+      if (message.ring() >= uint32_t(manifest.roles(i).rings_size()))
+        return bad("role ", i, ", message ", message.id(), ": it is in ring ",
+                   message.ring(), " of ", manifest.roles(i).rings_size());
+  return Status();
+}
+
+Result<PhaseOrders::Calls> planTraining(const plan::Manifest &manifest,
+                                        const std::vector<RoleUse> &uses,
+                                        const OrderOptions &options) {
+  const uint32_t roles = uint32_t(manifest.roles_size());
+  if (microBatchesOf(manifest) != options.microBatches)
+    return bad("a schedule of ", options.microBatches,
+               " micro-batches for a step of ", microBatchesOf(manifest));
+  ZC_ASSIGN_OR_RETURN(
+      const PipelineSchedule schedule,
+      makeSchedule({options.schedule, roles, options.microBatches}));
+  if (schedule.roleOfStage.size() != roles)
+    return makeError(StatusCode::Unsupported, "schedule ", options.schedule,
+                     " has several stages in a role; this version makes no "
+                     "orders of that");
+  PhaseOrders::Calls calls;
+  for (uint32_t i = 0; i < roles; ++i) {
+    CallPlan plan(manifest.roles(int(i)), uses[i], roles == 1);
+    Result<std::vector<PlannedCall>> one =
+        plan.train(schedule, schedule.roles[i]);
+    if (!one.ok())
+      return one.status().withContext(
+          strCat("role ", i, ", schedule ", options.schedule));
+    calls.push_back(std::move(*one));
+  }
+  return calls;
+}
+
+} // namespace
+
+Status buildOrders(plan::Manifest &manifest, const OrderOptions &options) {
+  clear(manifest);
+  ZC_ASSIGN_OR_RETURN(const std::vector<RoleUse> uses, useOfRoles(manifest));
+  ZC_RETURN_IF_ERROR(checkMessages(manifest));
+  bool trains = false, evaluates = false;
+  for (const RoleUse &use : uses) {
+    trains = trains || use.find(kApplyPart) >= 0 || use.find(kStepParts) >= 0;
+    evaluates = evaluates || use.find(kEvalPart) >= 0;
+  }
+  std::vector<std::vector<uint32_t>> phasesOfRings;
+  for (const plan::Role &role : manifest.roles())
+    phasesOfRings.emplace_back(size_t(role.rings_size()));
+  auto build = [&](Phase phase, const PhaseOrders::Calls &calls) {
+    PhaseOrders orders(manifest, uses, phase);
+    Status status = orders.build(calls);
+    for (int i = 0; status.ok() && i < manifest.roles_size(); ++i)
+      for (size_t ring = 0; ring < orders.rings(i).size(); ++ring)
+        if (orders.rings(i)[ring].slots > 0)
+          phasesOfRings[size_t(i)][ring] |= phase == Phase::Eval ? 2 : 1;
+    return status;
+  };
+  if (trains) {
+    ZC_ASSIGN_OR_RETURN(const PhaseOrders::Calls calls,
+                        planTraining(manifest, uses, options));
+    ZC_RETURN_IF_ERROR(build(Phase::Train, calls));
+  }
+  if (evaluates) {
+    PhaseOrders::Calls calls;
+    for (const RoleUse &use : uses) {
+      if (use.find(kEvalPart) < 0)
+        return bad("role ", calls.size(), ": there is no program 'eval'");
+      calls.push_back({{uint32_t(use.find(kEvalPart)), 0}});
+    }
+    ZC_RETURN_IF_ERROR(build(Phase::Eval, calls));
+  }
+  for (int i = 0; i < manifest.roles_size(); ++i) {
+    addLateOrder(*manifest.mutable_roles(i), uses[size_t(i)]);
+    layOut(*manifest.mutable_roles(i), phasesOfRings[size_t(i)]);
+  }
+  return Status();
+}
+
+} // namespace zc

@@ -1,0 +1,180 @@
+#include "runtime/Plan/Order/RoleUse.h"
+
+#include <algorithm>
+
+namespace zc {
+namespace {
+
+uint32_t partsOf(const std::string &name, bool splitsWeights) {
+  if (name == "forward")
+    return kForwardPart;
+  if (name == "backward")
+    return splitsWeights ? kBackwardPart : kBackwardPart | kWeightsPart;
+  if (name == "weights")
+    return kWeightsPart;
+  if (name == "micro")
+    return kForwardPart | kBackwardPart | kWeightsPart;
+  if (name == "step")
+    return kForwardPart | kBackwardPart | kWeightsPart | kApplyPart;
+  if (name == "apply")
+    return kApplyPart;
+  if (name == "apply.compressed")
+    return kLateApplyPart;
+  if (name == "eval")
+    return kEvalPart;
+  return 0;
+}
+
+void insert(std::vector<uint32_t> &sorted, uint32_t value) {
+  auto at = std::lower_bound(sorted.begin(), sorted.end(), value);
+  if (at == sorted.end() || *at != value)
+    sorted.insert(at, value);
+}
+
+Result<ProgramUse> useOf(const plan::Role &role, const plan::Program &program,
+                         bool splitsWeights) {
+  ProgramUse use;
+  use.parts = partsOf(program.name(), splitsWeights);
+  use.hasInputs = program.inputs_size() > 0;
+  for (const plan::Buffer &buffer : program.buffers()) {
+    if (buffer.space() != plan::FLIGHT)
+      continue;
+    if (buffer.ring() >= uint32_t(role.rings_size()))
+      return makeError(StatusCode::Corrupt, "program '", program.name(),
+                       "' has a buffer in ring ", buffer.ring(), " of ",
+                       role.rings_size());
+    insert(use.rings, buffer.ring());
+  }
+  for (const plan::Input &input : program.inputs()) {
+    if (input.buffer() >= uint32_t(program.buffers_size()))
+      return makeError(StatusCode::Corrupt, "program '", program.name(),
+                       "', input '", input.name(), "': it is buffer ",
+                       input.buffer());
+    const plan::Buffer &buffer = program.buffers(int(input.buffer()));
+    if (buffer.space() == plan::FLIGHT)
+      insert(use.inputRings, buffer.ring());
+  }
+  return use;
+}
+
+std::string printMove(const plan::Role &role, const char *verb,
+                      const plan::Move &move) {
+  std::string text = strCat(verb, " of message ", move.message());
+  if (move.message() < uint32_t(role.messages_size()))
+    text = strCat(verb, " of message ", role.messages(int(move.message())).id(),
+                  " '", role.messages(int(move.message())).name(), "'");
+  return strCat(text, ", micro-batch ", move.micro_batch());
+}
+
+std::string programName(const plan::Role &role, uint32_t program) {
+  return program < uint32_t(role.programs_size())
+             ? "'" + role.programs(int(program)).name() + "'"
+             : strCat("program ", program);
+}
+
+} // namespace
+
+const char *phaseName(Phase phase) {
+  if (phase == Phase::Train)
+    return "train";
+  return phase == Phase::Eval ? "eval" : "late train";
+}
+
+const plan::Order &orderOf(const plan::Role &role, Phase phase) {
+  if (phase == Phase::Train)
+    return role.train();
+  return phase == Phase::Eval ? role.eval() : role.train_late();
+}
+
+plan::Order *mutableOrderOf(plan::Role &role, Phase phase) {
+  if (phase == Phase::Train)
+    return role.mutable_train();
+  return phase == Phase::Eval ? role.mutable_eval() : role.mutable_train_late();
+}
+
+bool isOf(const plan::Message &message, Phase phase) {
+  return message.eval() == (phase == Phase::Eval);
+}
+
+Part partOf(const plan::Message &message) {
+  if (message.eval())
+    return kEvalPart;
+  return message.gradient() ? kBackwardPart : kForwardPart;
+}
+
+Result<RoleUse> RoleUse::of(const plan::Role &role) {
+  const bool splitsWeights = std::any_of(
+      role.programs().begin(), role.programs().end(),
+      [](const plan::Program &program) { return program.name() == "weights"; });
+  RoleUse use;
+  for (const plan::Program &program : role.programs()) {
+    ZC_ASSIGN_OR_RETURN(ProgramUse one, useOf(role, program, splitsWeights));
+    use.programs.push_back(std::move(one));
+  }
+  return use;
+}
+
+int RoleUse::find(uint32_t parts) const {
+  for (size_t i = 0; i < programs.size(); ++i)
+    if (programs[i].parts == parts)
+      return int(i);
+  return -1;
+}
+
+std::vector<Touch> RoleUse::touches(const plan::Role &role,
+                                    const plan::Action &action) const {
+  std::vector<Touch> touches;
+  if (const plan::Move *move = moveOf(action))
+    touches.push_back(
+        {role.messages(int(move->message())).ring(), move->slot()});
+  if (action.has_call())
+    for (uint32_t ring : programs[action.call().program()].rings)
+      touches.push_back({ring, action.call().slots(int(ring))});
+  if (action.has_feed())
+    for (uint32_t ring : programs[action.feed().program()].inputRings)
+      touches.push_back({ring, action.feed().slots(int(ring))});
+  return touches;
+}
+
+Result<std::vector<RoleUse>> useOfRoles(const plan::Manifest &manifest) {
+  std::vector<RoleUse> uses;
+  for (int i = 0; i < manifest.roles_size(); ++i) {
+    Result<RoleUse> use = RoleUse::of(manifest.roles(i));
+    if (!use.ok())
+      return use.status().withContext(strCat("role ", i));
+    uses.push_back(std::move(*use));
+  }
+  return uses;
+}
+
+uint32_t microBatchOf(const plan::Action &action) {
+  if (const plan::Move *move = moveOf(action))
+    return move->micro_batch();
+  return action.has_call() ? action.call().micro_batch()
+                           : action.feed().micro_batch();
+}
+
+const plan::Move *moveOf(const plan::Action &action) {
+  if (action.has_send())
+    return &action.send();
+  return action.has_receive() ? &action.receive() : nullptr;
+}
+
+std::string printAction(const plan::Manifest &manifest, uint32_t role,
+                        Phase phase, int index) {
+  const plan::Role &holder = manifest.roles(int(role));
+  const plan::Action &action = orderOf(holder, phase).actions(index);
+  std::string what = "an empty one";
+  if (const plan::Move *move = moveOf(action))
+    what = printMove(holder, action.has_send() ? "send" : "receive", *move);
+  else if (action.has_call())
+    what = strCat("call of ", programName(holder, action.call().program()),
+                  ", micro-batch ", action.call().micro_batch());
+  else if (action.has_feed())
+    what = strCat("feed of ", programName(holder, action.feed().program()),
+                  ", micro-batch ", action.feed().micro_batch());
+  return strCat("role ", role, ", ", phaseName(phase), " action ", index, " (",
+                what, ")");
+}
+
+} // namespace zc

@@ -1,0 +1,82 @@
+// What an order has to know about a role: the part of a step that each program
+// is, and the rings that it uses.
+#ifndef ZC_RUNTIME_PLAN_ORDER_ROLEUSE_H
+#define ZC_RUNTIME_PLAN_ORDER_ROLEUSE_H
+
+#include "runtime/Base/Status.h"
+#include "runtime/Plan/Manifest.pb.h"
+
+#include <vector>
+
+namespace zc {
+
+/// The orders that a role has.
+enum class Phase { Train, TrainLate, Eval };
+constexpr Phase kPhases[] = {Phase::Train, Phase::TrainLate, Phase::Eval};
+
+const char *phaseName(Phase phase);
+const plan::Order &orderOf(const plan::Role &role, Phase phase);
+plan::Order *mutableOrderOf(plan::Role &role, Phase phase);
+
+/// Whether the phase moves the message.
+bool isOf(const plan::Message &message, Phase phase);
+
+/// What a program does; some do several at once.
+enum Part : uint32_t {
+  kForwardPart = 1,
+  kBackwardPart = 2,
+  kWeightsPart = 4,
+  kApplyPart = 8,
+  kLateApplyPart = 16, // behind the freeze step
+  kEvalPart = 32,
+};
+
+/// The part that reads a received message, or that writes a sent one.
+Part partOf(const plan::Message &message);
+
+struct ProgramUse {
+  uint32_t parts = 0; // 0: runs outside of orders
+  bool hasInputs = false;
+  std::vector<uint32_t> rings;      // that it has buffers in; ascending
+  std::vector<uint32_t> inputRings; // those of them that hold inputs
+};
+
+struct Touch {
+  uint32_t ring, slot;
+};
+
+/// The programs of one role. Reads buffers, inputs and names alone.
+class RoleUse {
+public:
+  /// Fails where a buffer lies in a ring that there is not, and where an input
+  /// is no buffer.
+  static Result<RoleUse> of(const plan::Role &role);
+
+  const ProgramUse &program(uint32_t index) const { return programs[index]; }
+
+  /// The program with exactly these parts, or -1.
+  int find(uint32_t parts) const;
+
+  /// The slots that an action reads or writes; its indices are sound.
+  std::vector<Touch> touches(const plan::Role &role,
+                             const plan::Action &action) const;
+
+private:
+  std::vector<ProgramUse> programs;
+};
+
+/// For every role; failures name it.
+Result<std::vector<RoleUse>> useOfRoles(const plan::Manifest &manifest);
+
+uint32_t microBatchOf(const plan::Action &action);
+
+/// The move of an action that sends or receives, or null.
+const plan::Move *moveOf(const plan::Action &action);
+
+/// "role 1, train action 5 (receive of message 3 'h', micro-batch 2)".
+std::string printAction(const plan::Manifest &manifest, uint32_t role,
+                        Phase phase, int action);
+
+} // namespace zc
+
+#endif // ZC_RUNTIME_PLAN_ORDER_ROLEUSE_H

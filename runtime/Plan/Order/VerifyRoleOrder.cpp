@@ -1,0 +1,323 @@
+// One order of one role: what is called, fed and moved, and who has which slot.
+#include "runtime/Plan/Order/VerifyOrders.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+namespace zc {
+namespace {
+
+template <typename... Parts> Status bad(const Parts &...parts) {
+  return makeError(StatusCode::Corrupt, parts...);
+}
+
+/// Walks an order once; the indices of each action are checked before they are
+/// used.
+class OrderWalk {
+public:
+  OrderWalk(const plan::Manifest &manifest, const plan::Role &role,
+            const RoleUse &use, Phase phase)
+      : manifest(manifest), role(role), use(use), phase(phase),
+        order(orderOf(role, phase)),
+        microBatches(phase == Phase::Eval ? 1 : microBatchesOf(manifest)) {}
+
+  Status next(int index);
+  Status end() const;
+  /// Whether a slot is in two micro-batches' hands at once; sets the action.
+  Status verifyTenancies(int &index) const;
+
+private:
+  /// A micro-batch's use of a ring, from the first action to the last.
+  struct Tenancy {
+    uint32_t ring, slot, microBatch;
+    int first, last;
+    uint32_t lastParts = 0;          // of the last call
+    std::vector<uint32_t> awaited{}; // messages received and not read yet
+  };
+
+  Status verifyProgram(uint32_t program) const;
+  Status verifySlots(const plan::Action &action) const;
+  Status verifyIndices(const plan::Action &action) const;
+  Status touch(const plan::Action &action, int index);
+  Status onMove(const plan::Move &move, bool sends);
+  Status onFeed(const plan::Feed &feed);
+  Status onCall(const plan::Call &call);
+  Status advance(uint32_t parts, uint32_t microBatch);
+  Status readMessages(const plan::Call &call, uint32_t parts);
+  Tenancy &tenancy(uint32_t ring, uint32_t microBatch) {
+    return tenancies.at({ring, microBatch});
+  }
+  uint32_t &doneOf(uint32_t part) {
+    return part == kBackwardPart  ? backwards
+           : part == kWeightsPart ? weights
+                                  : forwards;
+  }
+
+  const plan::Manifest &manifest;
+  const plan::Role &role;
+  const RoleUse &use;
+  const Phase phase;
+  const plan::Order &order;
+  const uint32_t microBatches;
+  std::map<std::pair<uint32_t, uint32_t>, Tenancy> tenancies;
+  std::set<std::pair<uint32_t, uint32_t>> moved; // message, micro-batch
+  // Micro-batches done; forwards are evaluations in that phase.
+  uint32_t forwards = 0, backwards = 0, weights = 0;
+  bool applied = false;
+  const plan::Feed *fed = nullptr; // for the next call
+};
+
+Status OrderWalk::verifyProgram(uint32_t program) const {
+  if (program >= uint32_t(role.programs_size()))
+    return bad("the role has ", role.programs_size(), " programs");
+  const uint32_t parts = use.program(program).parts;
+  uint32_t allowed = kEvalPart;
+  if (phase != Phase::Eval)
+    allowed = kForwardPart | kBackwardPart | kWeightsPart |
+              (phase == Phase::Train ? kApplyPart : kLateApplyPart);
+  if (parts == 0 || (parts & ~allowed) != 0)
+    return bad("the program does not belong there");
+  return Status();
+}
+
+Status OrderWalk::verifySlots(const plan::Action &action) const {
+  const auto &slots =
+      action.has_call() ? action.call().slots() : action.feed().slots();
+  if (slots.size() > role.rings_size() ||
+      (action.has_call() && slots.size() != role.rings_size()))
+    return bad("it has slots of ", slots.size(), " rings of ",
+               role.rings_size());
+  const ProgramUse &program = use.program(
+      action.has_call() ? action.call().program() : action.feed().program());
+  const std::vector<uint32_t> &rings =
+      action.has_call() ? program.rings : program.inputRings;
+  for (uint32_t ring : rings)
+    if (ring >= uint32_t(slots.size()) ||
+        slots.Get(int(ring)) >= role.rings(int(ring)).slots())
+      return bad("it has no slot of ring '", role.rings(int(ring)).name(),
+                 "', which has ", role.rings(int(ring)).slots());
+  for (int ring = 0; ring < slots.size(); ++ring)
+    if (slots.Get(ring) != 0 &&
+        !std::binary_search(program.rings.begin(), program.rings.end(),
+                            uint32_t(ring)))
+      return bad("it has slot ", slots.Get(ring), " of ring '",
+                 role.rings(ring).name(), "', which the program does not use");
+  return Status();
+}
+
+Status OrderWalk::verifyIndices(const plan::Action &action) const {
+  if (action.kind_case() == plan::Action::KIND_NOT_SET)
+    return bad("it does nothing");
+  if (microBatchOf(action) >= microBatches)
+    return bad("there are ", microBatches, " micro-batches");
+  const plan::Move *move = moveOf(action);
+  if (!move) {
+    ZC_RETURN_IF_ERROR(verifyProgram(
+        action.has_call() ? action.call().program() : action.feed().program()));
+    return verifySlots(action);
+  }
+  if (move->message() >= uint32_t(role.messages_size()))
+    return bad("the role has ", role.messages_size(), " messages");
+  const plan::Message &message = role.messages(int(move->message()));
+  if (message.sends() != action.has_send())
+    return bad("the role is at the message's other end");
+  if (!isOf(message, phase))
+    return bad("the message does not belong there");
+  const plan::Ring &ring = role.rings(int(message.ring()));
+  if (move->slot() >= ring.slots())
+    return bad("it uses slot ", move->slot(), " of ring '", ring.name(),
+               "', which has ", ring.slots());
+  return Status();
+}
+
+Status OrderWalk::touch(const plan::Action &action, int index) {
+  const uint32_t microBatch = microBatchOf(action);
+  for (Touch touch : use.touches(role, action)) {
+    Tenancy fresh{touch.ring, touch.slot, microBatch, index, index};
+    Tenancy &held = tenancies.emplace(std::pair(touch.ring, microBatch), fresh)
+                        .first->second;
+    if (held.slot != touch.slot)
+      return bad("it uses slot ", touch.slot, " of ring '",
+                 role.rings(int(touch.ring)).name(),
+                 "', but the micro-batch is in slot ", held.slot);
+    held.last = index;
+  }
+  return Status();
+}
+
+Status OrderWalk::onMove(const plan::Move &move, bool sends) {
+  const plan::Message &message = role.messages(int(move.message()));
+  if (!moved.insert({move.message(), move.micro_batch()}).second)
+    return bad("it was moved before");
+  const Part part = partOf(message);
+  const bool called = doneOf(part) > move.micro_batch();
+  Tenancy &slot = tenancy(message.ring(), move.micro_batch());
+  if (sends && !called)
+    return bad("what it sends was not written yet");
+  if (sends && (slot.lastParts & part) == 0)
+    return bad("another call has used the slot, or none, since what it sends "
+               "was written");
+  if (!sends && called)
+    return bad("the call that reads it was before");
+  if (!sends)
+    slot.awaited.push_back(move.message());
+  return Status();
+}
+
+Status OrderWalk::onFeed(const plan::Feed &feed) {
+  if (!use.program(feed.program()).hasInputs)
+    return bad("the program has no inputs");
+  if (fed)
+    return bad("the call after the feed before is missing");
+  fed = &feed;
+  return Status();
+}
+
+/// Each part of each micro-batch comes once, in their order.
+Status OrderWalk::advance(uint32_t parts, uint32_t microBatch) {
+  if (applied)
+    return bad("the step has ended before");
+  for (uint32_t part : {kForwardPart, kEvalPart, kBackwardPart, kWeightsPart}) {
+    if (!(parts & part))
+      continue;
+    uint32_t &done = doneOf(part);
+    if (done != microBatch)
+      return bad("micro-batch ", done, " comes first");
+    ++done;
+  }
+  if (phase == Phase::Eval)
+    return Status();
+  if ((parts & kBackwardPart) && forwards <= microBatch)
+    return bad("it comes before the micro-batch's forward");
+  if ((parts & kWeightsPart) && backwards <= microBatch)
+    return bad("it comes before the micro-batch's backward");
+  if (parts & (kApplyPart | kLateApplyPart)) {
+    if (forwards < microBatches || backwards < microBatches ||
+        weights < microBatches || microBatch != 0)
+      return bad("it comes before the micro-batches' end");
+    applied = true;
+  }
+  return Status();
+}
+
+/// Messages for a call are there, and none that another call is to read.
+Status OrderWalk::readMessages(const plan::Call &call, uint32_t parts) {
+  for (int i = 0; i < role.messages_size(); ++i) {
+    const plan::Message &message = role.messages(i);
+    if (message.sends() || !isOf(message, phase) ||
+        (partOf(message) & parts) == 0)
+      continue;
+    if (!moved.count({uint32_t(i), call.micro_batch()}))
+      return bad("message ", message.id(), " '", message.name(),
+                 "', which it reads, was not received");
+    std::vector<uint32_t> &awaited =
+        tenancy(message.ring(), call.micro_batch()).awaited;
+    awaited.erase(std::remove(awaited.begin(), awaited.end(), uint32_t(i)),
+                  awaited.end());
+  }
+  for (uint32_t ring : use.program(call.program()).rings) {
+    Tenancy &slot = tenancy(ring, call.micro_batch());
+    slot.lastParts = parts;
+    if (!slot.awaited.empty())
+      return bad("message ", role.messages(int(slot.awaited.front())).id(),
+                 " '", role.messages(int(slot.awaited.front())).name(),
+                 "' was received into its slot for a later call");
+  }
+  return Status();
+}
+
+Status OrderWalk::onCall(const plan::Call &call) {
+  const ProgramUse &program = use.program(call.program());
+  if (fed && (fed->program() != call.program() ||
+              fed->micro_batch() != call.micro_batch()))
+    return bad("another program or micro-batch was fed");
+  if (!fed && program.hasInputs)
+    return bad("its inputs were not fed");
+  for (uint32_t ring : program.inputRings)
+    if (fed->slots(int(ring)) != call.slots(int(ring)))
+      return bad("its inputs were fed to another slot of ring '",
+                 role.rings(int(ring)).name(), "'");
+  fed = nullptr;
+  ZC_RETURN_IF_ERROR(advance(program.parts, call.micro_batch()));
+  return readMessages(call, program.parts);
+}
+
+Status OrderWalk::next(int index) {
+  const plan::Action &action = order.actions(index);
+  ZC_RETURN_IF_ERROR(verifyIndices(action));
+  ZC_RETURN_IF_ERROR(touch(action, index));
+  if (const plan::Move *move = moveOf(action))
+    return onMove(*move, action.has_send());
+  return action.has_feed() ? onFeed(action.feed()) : onCall(action.call());
+}
+
+Status OrderWalk::end() const {
+  if (fed)
+    return bad("the call after the last feed is missing");
+  const bool complete = phase == Phase::Eval
+                            ? forwards == 1
+                            : forwards == microBatches &&
+                                  backwards == microBatches &&
+                                  weights == microBatches && applied;
+  if (!complete)
+    return bad("calls are missing: of ", microBatches, " micro-batches there ",
+               "are ", forwards, " forwards, ", backwards, " backwards, ",
+               weights, " weights, and ", applied ? "an" : "no", " apply");
+  for (int i = 0; i < role.messages_size(); ++i) {
+    if (!isOf(role.messages(i), phase))
+      continue;
+    for (uint32_t k = 0; k < microBatches; ++k)
+      if (!moved.count({uint32_t(i), k}))
+        return bad("message ", role.messages(i).id(), " '",
+                   role.messages(i).name(), "' of micro-batch ", k,
+                   " is not moved");
+  }
+  return Status();
+}
+
+Status OrderWalk::verifyTenancies(int &index) const {
+  std::vector<const Tenancy *> sorted;
+  for (const auto &[key, tenancy] : tenancies)
+    sorted.push_back(&tenancy);
+  std::sort(sorted.begin(), sorted.end(), [](auto *a, auto *b) {
+    return std::tuple(a->ring, a->slot, a->first) <
+           std::tuple(b->ring, b->slot, b->first);
+  });
+  for (size_t i = 1; i < sorted.size(); ++i) {
+    const Tenancy &a = *sorted[i - 1], &b = *sorted[i];
+    index = b.first;
+    if (a.ring == b.ring && a.slot == b.slot && a.last > b.first)
+      return bad("slot ", b.slot, " of ring '", role.rings(int(b.ring)).name(),
+                 "' is in use by micro-batch ", a.microBatch, " up to action ",
+                 a.last);
+  }
+  return Status();
+}
+
+} // namespace
+
+Status verifyRoleOrder(const plan::Manifest &manifest, uint32_t index,
+                       const RoleUse &use, Phase phase) {
+  const plan::Role &role = manifest.roles(int(index));
+  const plan::Order &order = orderOf(role, phase);
+  const std::string who = strCat("role ", index, ", ", phaseName(phase));
+  // An order's length bounds the work that a number in a file can cause.
+  if (phase != Phase::Eval &&
+      microBatchesOf(manifest) > uint32_t(order.actions_size()))
+    return bad(who, ": ", microBatchesOf(manifest), " micro-batches in ",
+               order.actions_size(), " actions");
+  OrderWalk walk(manifest, role, use, phase);
+  for (int i = 0; i < order.actions_size(); ++i)
+    if (Status status = walk.next(i); !status.ok())
+      return status.withContext(printAction(manifest, index, phase, i));
+  if (Status status = walk.end(); !status.ok())
+    return status.withContext(who);
+  int action = 0;
+  if (Status status = walk.verifyTenancies(action); !status.ok())
+    return status.withContext(printAction(manifest, index, phase, action));
+  return Status();
+}
+
+} // namespace zc
