@@ -20,7 +20,7 @@ Status checkNoLauncher();
 
 // A transport's plugin, `libzc_<kind>.so`, as Device/Plugin.h has it for
 // devices.
-constexpr int kTransportPluginVersion = 1;
+constexpr int kTransportPluginVersion = 2;
 using TransportPluginVersionFunction = int (*)();
 /// Null when it cannot; `message` then says why, in at most `size` bytes.
 using CreateTransportFunction = Transport *(*)(char *message, size_t size);

@@ -26,6 +26,10 @@ struct Note {
   int32_t value = 0;
 };
 
+/// Channels from this one on are lines of messages that ranks send one another
+/// by themselves; those below are of groups.
+constexpr uint32_t kFirstLineChannel = 1 << 14;
+
 /// Every function may be called from several threads at once.
 class Transport {
 public:
@@ -35,7 +39,8 @@ public:
   virtual int size() const = 0;
 
   /// Begin a message; its bytes belong to the transport until it has finished.
-  /// Messages between two ranks through one channel arrive in order.
+  /// Messages between two ranks through one channel arrive in order; those of
+  /// one channel never wait for those of another to be received.
   virtual Result<RequestId> send(int peer, uint32_t channel, const void *data,
                                  uint64_t bytes) = 0;
   virtual Result<RequestId> receive(int peer, uint32_t channel, void *data,
@@ -52,6 +57,10 @@ public:
   /// Rests a moment at most, or until something has happened since ticket().
   virtual uint64_t ticket() = 0;
   virtual void pause(uint64_t ticket) = 0;
+
+  /// Moves along what has begun, though nobody waits for it, and rests a moment
+  /// at most. False: messages of this transport need no such help.
+  virtual bool moveAlong() = 0;
 
   /// Notes may be lost when a rank is gone, and cost no one a wait.
   virtual void sendNote(int peer, const Note &note) = 0;

@@ -38,6 +38,13 @@ World::World(std::unique_ptr<Transport> given)
       everyone(group(countTo(theSize), 0)) {}
 
 World::~World() {
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    closing = true;
+  }
+  changed.notify_all();
+  if (mover.joinable())
+    mover.join();
   if (transport)
     transport->close(failed);
 }
@@ -123,6 +130,7 @@ struct World::Pending {
   }
   Transport &transport;
   std::vector<Item> items;
+  const char *doing = "in a collective for"; // whom is waited for
 };
 
 Status World::exchange(const std::vector<Transfer> &transfers,
@@ -144,6 +152,79 @@ Status World::exchange(const std::vector<Transfer> &transfers,
       pending.items.push_back({*request, transfer.peer});
     }
   return wait(pending);
+}
+
+Result<PostedMessage> World::post(const Transfer &transfer, uint32_t channel) {
+  assert(transport && channel >= kFirstLineChannel && "a line between ranks");
+  if (hasFailed())
+    return cancelled();
+  // Before the other side can know of it, so that it moves from the start.
+  begun();
+  Result<RequestId> request =
+      transfer.isSend ? transport->send(transfer.peer, channel, transfer.data,
+                                        transfer.bytes)
+                      : transport->receive(transfer.peer, channel,
+                                           transfer.data, transfer.bytes);
+  if (!request.ok()) {
+    ended();
+    return peerGone(request.status());
+  }
+  PostedMessage message;
+  message.world = this;
+  message.request = *request;
+  message.transfer = transfer;
+  return message;
+}
+
+Status World::await(PostedMessage &message) {
+  if (!message.isUnderWay())
+    return Status();
+  Pending pending{*transport,
+                  {{message.request, message.transfer.peer}},
+                  message.transfer.isSend ? "until a message could be sent to"
+                                          : "for a message from"};
+  message.world = nullptr; // taken back by `pending` from here on
+  Status status = wait(pending);
+  ended();
+  return status;
+}
+
+void PostedMessage::cancel() {
+  if (!world)
+    return;
+  world->transport->cancel(request);
+  world->ended();
+  world = nullptr;
+}
+
+void World::begun() {
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    ++posted;
+    if (!mover.joinable())
+      mover = std::thread([this] { moveMessages(); });
+  }
+  changed.notify_all();
+}
+
+void World::ended() {
+  std::lock_guard<std::mutex> lock(mutex);
+  --posted;
+}
+
+/// While this rank's own threads compute, somebody must look after what has
+/// come and what can go.
+void World::moveMessages() {
+  std::unique_lock<std::mutex> lock(mutex);
+  while (true) {
+    changed.wait(lock, [&] { return closing || posted > 0; });
+    if (closing)
+      return;
+    lock.unlock();
+    if (!transport->moveAlong())
+      return;
+    lock.lock();
+  }
 }
 
 /// Tells whoever asks whom this thread waits for.
@@ -198,7 +279,7 @@ Status World::wait(Pending &pending) {
     if (hasFailed())
       return cancelled();
     if (Clock::now() - since > allowed)
-      return timedOut(pending.items.front().peer);
+      return timedOut(pending.items.front().peer, pending.doing);
     transport->pause(ticket);
   }
 }
@@ -288,7 +369,7 @@ Status World::timedOutTogether() {
 }
 
 /// The rank waited for may wait itself: finds the one that keeps all.
-Status World::timedOut(int peer) {
+Status World::timedOut(int peer, const char *doing) {
   std::set<int> asked = {theRank};
   const char *why = "which does not answer";
   while (!hasFailed()) {
@@ -305,9 +386,9 @@ Status World::timedOut(int peer) {
     }
     peer = *next;
   }
-  return fail(makeError(
-      StatusCode::DeadlineExceeded, "waited ", double(timeout.count()) / 1000,
-      " s in a collective for rank ", peer, ", ", why, " (--timeout)"));
+  return fail(makeError(StatusCode::DeadlineExceeded, "waited ",
+                        double(timeout.count()) / 1000, " s ", doing, " rank ",
+                        peer, ", ", why, " (--timeout)"));
 }
 
 } // namespace zc

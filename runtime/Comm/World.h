@@ -7,10 +7,12 @@
 #include "runtime/Comm/Transport.h"
 
 #include <chrono>
+#include <condition_variable>
 #include <functional>
 #include <map>
 #include <mutex>
 #include <set>
+#include <thread>
 #include <vector>
 
 namespace zc {
@@ -21,6 +23,34 @@ struct Transfer {
   int peer;
   void *data; // not written to by a send
   uint64_t bytes;
+};
+
+class World;
+
+/// One side of a message that goes on by itself. Where it is destroyed before
+/// it has ended, it is taken back. The world must outlive it.
+class PostedMessage {
+public:
+  PostedMessage() = default; // of nothing: has ended
+  PostedMessage(PostedMessage &&other) noexcept { *this = std::move(other); }
+  PostedMessage &operator=(PostedMessage &&other) noexcept {
+    std::swap(world, other.world);
+    std::swap(request, other.request);
+    std::swap(transfer, other.transfer);
+    return *this;
+  }
+  ~PostedMessage() { cancel(); }
+
+  /// Whether it has not been waited for yet.
+  bool isUnderWay() const { return world != nullptr; }
+  /// Lets go of it, so that nobody touches its bytes; it will not arrive.
+  void cancel();
+
+private:
+  friend class World;
+  World *world = nullptr;
+  RequestId request = 0;
+  Transfer transfer = {};
 };
 
 class World {
@@ -67,12 +97,20 @@ public:
   /// Sends and receives at once, through a channel; for groups.
   Status exchange(const std::vector<Transfer> &transfers, uint32_t channel);
 
+  /// Begins a message through a channel from kFirstLineChannel on. It moves
+  /// along while this rank does other things, and does not wait for messages of
+  /// other channels. The bytes belong to it until await() or cancel().
+  Result<PostedMessage> post(const Transfer &transfer, uint32_t channel);
+  /// Waits for its end, with the limits and failures of exchange().
+  Status await(PostedMessage &message);
+
   /// Waits for what ranks do together without messages of ours, by a device's
   /// library: until `done` says that it is, or fails, or another rank has
   /// failed, or the time is up.
   Status waitFor(const std::function<Result<bool>()> &done);
 
 private:
+  friend class PostedMessage;
   struct Pending;
   class Waiting;
 
@@ -81,10 +119,13 @@ private:
   void readNotes();
   void tellOthers();
   Status peerGone(const Status &why);
-  Status timedOut(int peer);
+  Status timedOut(int peer, const char *doing);
   Status timedOutTogether();
   std::optional<int> ask(int peer);
   void rest(std::chrono::milliseconds time);
+  void begun();
+  void ended();
+  void moveMessages();
 
   std::unique_ptr<Transport> transport;
   const int theRank, theSize;
@@ -96,6 +137,10 @@ private:
   bool mustTell = false;      // what has failed
   std::multiset<int> waiting; // who is waited for, by any thread
   std::map<int, int> answers; // of ranks that were asked
+  size_t posted = 0;          // messages under way
+  bool closing = false;
+  std::condition_variable changed; // of the two above
+  std::thread mover;               // of messages; from the first one on
 };
 
 } // namespace zc

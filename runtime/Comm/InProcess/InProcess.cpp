@@ -75,6 +75,9 @@ public:
                             [&] { return mine().changes != ticket; });
   }
 
+  // Whoever comes second has moved all.
+  bool moveAlong() override { return false; }
+
   void sendNote(int peer, const Note &note) override {
     std::lock_guard<std::mutex> lock(hub->mutex);
     hub->ranks[size_t(peer)].notes.push_back(note);
@@ -124,12 +127,14 @@ Result<RequestId> InProcess::begin(const Key &key, bool sends, char *data,
   }
   SharedSide other = others.front();
   others.pop_front();
-  if (other->bytes != bytes)
+  if (other->bytes != bytes) {
+    requests.erase(id);
     return makeError(StatusCode::Internal, "rank ", std::get<0>(key), " sent ",
                      (sends ? side : other)->bytes, " bytes, but rank ",
                      std::get<1>(key), " expected ",
                      (sends ? other : side)->bytes,
                      ": they are not in the same collective");
+  }
   copy(lock, sends ? side : other, sends ? other : side);
   return id;
 }

@@ -22,6 +22,8 @@ struct Frame {
   uint32_t channel = 0, magic = 0x7a63;
   uint64_t bytes = 0;
 };
+/// A frame without bytes that says: a message of this line may come.
+constexpr uint32_t kReadyMagic = 0x7a64;
 
 class Tcp final : public Transport {
 public:
@@ -42,6 +44,10 @@ public:
   void cancel(RequestId id) override;
   uint64_t ticket() override { return 0; }
   void pause(uint64_t) override;
+  bool moveAlong() override {
+    pause(0);
+    return true;
+  }
   void sendNote(int peer, const Note &note) override;
   std::optional<Note> nextNote() override;
   void close(bool failed) override;
@@ -63,14 +69,31 @@ private:
     bool gone = false;
     std::deque<RequestId> sends; // the first is on its way
     std::map<uint32_t, std::deque<RequestId>> receives; // by channel
+    // All channels share one connection, where what nobody waits for would be
+    // in the way of what comes behind. So messages of a line are held back
+    // until the other end is ready for them; and those of groups, which are not
+    // many, are kept here where they come before they are waited for.
+    std::map<uint32_t, std::deque<RequestId>> held;
+    std::map<uint32_t, uint64_t> ready; // how many, by line
+    std::map<uint32_t, std::deque<std::vector<char>>> early;
     Frame incoming;
     size_t incomingBytes = 0; // of the frame
-    RequestId receiving = 0;  // what the payload goes to
+    RequestId receiving = 0;  // what the payload goes to, or:
+    bool keeping = false;
+    std::vector<char> kept;
+    size_t keptBytes = 0; // that have come
     Note note;
     size_t noteBytes = 0;
   };
 
   RequestId add(Request request);
+  void sayReady(int peer, uint32_t channel);
+  void heard(Peer &peer);
+  static bool mustKeep(const Peer &peer);
+  void startKeeping(Peer &peer);
+  bool readKept(Peer &peer);
+  void deliver(Peer &peer, Request &request, const std::vector<char> &bytes);
+  Status mismatch(const Request &request, uint64_t sent) const;
   void moveAll();
   void moveSends(Peer &peer);
   void moveReceives(Peer &peer);
@@ -104,9 +127,43 @@ Result<RequestId> Tcp::send(int peer, uint32_t channel, const void *data,
   request.frame.bytes = bytes;
   request.data = const_cast<char *>(static_cast<const char *>(data));
   RequestId id = add(std::move(request));
-  peers[size_t(peer)].sends.push_back(id);
-  moveSends(peers[size_t(peer)]);
+  Peer &to = peers[size_t(peer)];
+  if (channel < kFirstLineChannel) {
+    to.sends.push_back(id);
+  } else if (uint64_t &ready = to.ready[channel]; ready > 0) {
+    --ready;
+    to.sends.push_back(id);
+  } else {
+    to.held[channel].push_back(id);
+  }
+  moveSends(to);
   return id;
+}
+
+/// Tells the other end that a message of a line may come.
+void Tcp::sayReady(int peer, uint32_t channel) {
+  Request request;
+  request.peer = peer;
+  request.isSend = true;
+  request.frame.channel = channel;
+  request.frame.magic = kReadyMagic;
+  Peer &to = peers[size_t(peer)];
+  to.sends.push_back(add(std::move(request)));
+  moveSends(to);
+}
+
+/// The other end is ready for a message of a line.
+void Tcp::heard(Peer &peer) {
+  const uint32_t line = peer.incoming.channel;
+  peer.incomingBytes = 0;
+  auto &held = peer.held[line];
+  if (held.empty()) {
+    ++peer.ready[line];
+    return;
+  }
+  peer.sends.push_back(held.front());
+  held.pop_front();
+  moveSends(peer);
 }
 
 Result<RequestId> Tcp::receive(int peer, uint32_t channel, void *data,
@@ -118,8 +175,35 @@ Result<RequestId> Tcp::receive(int peer, uint32_t channel, void *data,
   request.frame.bytes = bytes;
   request.data = static_cast<char *>(data);
   RequestId id = add(std::move(request));
-  peers[size_t(peer)].receives[channel].push_back(id);
+  Peer &from = peers[size_t(peer)];
+  auto &early = from.early[channel];
+  if (early.empty()) {
+    from.receives[channel].push_back(id);
+  } else {
+    deliver(from, requests[id], early.front());
+    early.pop_front();
+  }
+  if (channel >= kFirstLineChannel)
+    sayReady(peer, channel);
   return id;
+}
+
+Status Tcp::mismatch(const Request &request, uint64_t sent) const {
+  return makeError(StatusCode::Internal, "rank ", request.peer, " sent ", sent,
+                   " bytes, but rank ", theRank, " expected ",
+                   request.frame.bytes,
+                   ": they are not in the same collective");
+}
+
+void Tcp::deliver(Peer &peer, Request &request,
+                  const std::vector<char> &bytes) {
+  if (request.frame.bytes != bytes.size()) {
+    request.failure = mismatch(request, bytes.size());
+    peer.gone = true;
+    return;
+  }
+  std::copy(bytes.begin(), bytes.end(), request.data);
+  request.done = true;
 }
 
 /// What a read or a write that moved nothing means: whether to wait for more.
@@ -156,6 +240,9 @@ void Tcp::moveSends(Peer &peer) {
     request.moved += uint64_t(moved);
     if (request.moved == head + request.frame.bytes) {
       request.done = true;
+      const bool isOurs = request.frame.magic == kReadyMagic;
+      if (isOurs) // and nobody asks for it
+        requests.erase(peer.sends.front());
       peer.sends.pop_front();
     }
   }
@@ -177,20 +264,57 @@ bool Tcp::readFrame(Peer &peer) {
   return true;
 }
 
+/// Whether something may come behind a message that nobody waits for.
+bool Tcp::mustKeep(const Peer &peer) {
+  auto isWaiting = [](const auto &entry) { return !entry.second.empty(); };
+  return std::any_of(peer.receives.begin(), peer.receives.end(), isWaiting) ||
+         std::any_of(peer.held.begin(), peer.held.end(), isWaiting);
+}
+
+void Tcp::startKeeping(Peer &peer) {
+  peer.keeping = true;
+  peer.kept.resize(size_t(peer.incoming.bytes));
+  peer.keptBytes = 0;
+}
+
+bool Tcp::readKept(Peer &peer) {
+  while (peer.keptBytes < peer.kept.size()) {
+    ssize_t count =
+        ::recv(peer.lines.messages.get(), peer.kept.data() + peer.keptBytes,
+               peer.kept.size() - peer.keptBytes, 0);
+    if (count <= 0) {
+      wait(peer, count);
+      return false;
+    }
+    peer.keptBytes += size_t(count);
+  }
+  peer.keeping = false;
+  peer.incomingBytes = 0;
+  auto &waiting = peer.receives[peer.incoming.channel];
+  if (waiting.empty()) {
+    peer.early[peer.incoming.channel].push_back(std::move(peer.kept));
+  } else {
+    deliver(peer, requests[waiting.front()], peer.kept);
+    waiting.pop_front();
+  }
+  peer.kept = {};
+  return true;
+}
+
 /// Whether somebody waits for the message; until then it waits in the line.
 bool Tcp::matchFrame(Peer &peer) {
-  if (peer.receiving != 0)
+  if (peer.receiving != 0 || peer.keeping)
     return true;
   auto &waiting = peer.receives[peer.incoming.channel];
-  if (waiting.empty())
-    return false;
+  if (waiting.empty()) {
+    if (mustKeep(peer) && peer.incoming.magic == Frame().magic)
+      startKeeping(peer);
+    return peer.keeping;
+  }
   Request &request = requests[waiting.front()];
   if (request.frame.bytes != peer.incoming.bytes ||
       peer.incoming.magic != Frame().magic) {
-    request.failure = makeError(
-        StatusCode::Internal, "rank ", request.peer, " sent ",
-        peer.incoming.bytes, " bytes, but rank ", theRank, " expected ",
-        request.frame.bytes, ": they are not in the same collective");
+    request.failure = mismatch(request, peer.incoming.bytes);
     waiting.pop_front();
     peer.gone = true; // what follows cannot be told apart
     return false;
@@ -219,8 +343,14 @@ bool Tcp::readPayload(Peer &peer) {
 }
 
 void Tcp::moveReceives(Peer &peer) {
-  while (!peer.gone && readFrame(peer) && matchFrame(peer) &&
-         readPayload(peer)) {
+  while (!peer.gone && readFrame(peer)) {
+    if (peer.incoming.magic == kReadyMagic) {
+      heard(peer);
+      continue;
+    }
+    if (!matchFrame(peer) ||
+        !(peer.keeping ? readKept(peer) : readPayload(peer)))
+      return;
   }
 }
 
@@ -285,6 +415,7 @@ void Tcp::cancel(RequestId id) {
   if (peer.receiving == id || (found->second.isSend && found->second.moved > 0))
     peer.gone = true;
   drop(peer.sends);
+  drop(peer.held[found->second.channel]);
   drop(peer.receives[found->second.channel]);
   requests.erase(found);
 }
@@ -300,7 +431,8 @@ void Tcp::pause(uint64_t) {
       if (peer.gone)
         continue;
       // What nobody waits for yet is left in the line.
-      bool wanted = peer.receiving != 0 || peer.incomingBytes < sizeof(Frame);
+      bool wanted = peer.receiving != 0 || peer.keeping ||
+                    peer.incomingBytes < sizeof(Frame);
       short events =
           short((wanted ? POLLIN : 0) | (peer.sends.empty() ? 0 : POLLOUT));
       entries.push_back({peer.lines.messages.get(), events, 0});
