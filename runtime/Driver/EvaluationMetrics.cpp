@@ -87,12 +87,19 @@ EvaluationMetrics::create(const Artifact &artifact,
                        "' is a metric of models with --loss ", join(losses),
                        "; '", artifact.path(), "' has ", manifest.loss());
   }
-  result.program = artifact.program("eval");
-  result.output = findOutput(manifest, *result.program);
   const bool needsOutput =
       std::any_of(names.begin(), names.end(), [](const std::string &name) {
         return name != "accuracy" && name != "perplexity";
       });
+  if (needsOutput && manifest.roles_size() > 1)
+    return makeError(
+        StatusCode::Unsupported, "--metrics: ", join(names), " of '",
+        artifact.path(),
+        "' would need all of its output, but the model is divided "
+        "along pp; only accuracy and perplexity are computed then");
+  result.program = artifact.program("eval");
+  if (needsOutput)
+    result.output = findOutput(manifest, *result.program);
   if (needsOutput && !result.output)
     return makeError(StatusCode::InvalidArgument, "--metrics: '",
                      artifact.path(), "' does not keep the loss's output");
@@ -131,11 +138,11 @@ void EvaluationMetrics::clear() {
   }
 }
 
-Status EvaluationMetrics::add(Executor &executor, const BatchFeed &feed) {
+Status EvaluationMetrics::add(Executor &executor,
+                              const std::optional<BatchFeed::Labels> &labels) {
   if (metrics.empty())
     return Status();
   ZC_RETURN_IF_ERROR(executor.read(*program, output->buffer(), part.data()));
-  std::optional<BatchFeed::Labels> labels = feed.labels();
   if (!labels)
     return makeError(StatusCode::Internal, "the evaluation has no labels");
   const plan::TensorType &type = program->buffers(int(output->buffer())).type();

@@ -55,8 +55,11 @@ public:
 
   /// Begins anew.
   void clear();
-  /// Takes the batch that the evaluation program has just run on.
-  Status add(Executor &executor, const BatchFeed &feed);
+  /// Whether it is this program whose output they take.
+  bool isOf(const plan::Program &other) const { return program == &other; }
+  /// Takes the samples that this program has just run on.
+  Status add(Executor &executor,
+             const std::optional<BatchFeed::Labels> &labels);
   /// Names and values, the same on all ranks. Called by all of them. `loss` is
   /// the mean over all samples.
   Result<std::vector<std::pair<std::string, double>>> finish(World &world,

@@ -4,10 +4,11 @@
 #include "runtime/Base/Mappings.h"
 #include "runtime/Driver/Alike.h"
 #include "runtime/Driver/HeldOut.h"
+#include "runtime/Driver/OrderFeed.h"
 #include "runtime/Driver/OutputWriter.h"
 #include "runtime/Driver/Session.h"
 #include "runtime/Driver/Signals.h"
-#include "runtime/Io/BatchFeed.h"
+#include "runtime/Exec/OrderRunner.h"
 #include "runtime/Io/Checkpoint.h"
 
 #include <algorithm>
@@ -18,19 +19,38 @@
 namespace zc {
 namespace {
 
-/// Refuses names that the program does not have.
-Status checkInputNames(const plan::Program &program,
-                       const EvalOptions &options) {
+/// The inputs of an evaluation, in all roles.
+std::vector<const plan::Input *> inputsOf(const Artifact &artifact) {
+  std::vector<const plan::Input *> inputs;
+  for (int role = 0; role < artifact.manifest().roles_size(); ++role) {
+    Artifact view = artifact.forRole(role);
+    for (const plan::Program *program :
+         programsOf(view.role(), ordersOf(view).eval))
+      for (const plan::Input &input : program->inputs())
+        inputs.push_back(&input);
+  }
+  return inputs;
+}
+
+/// Refuses names that the model does not have.
+Status checkInputNames(const Artifact &artifact, const EvalOptions &options) {
   std::set<std::string> known;
   std::string list;
-  for (const plan::Input &input : program.inputs())
-    if (!input.is_sample_weight() && known.insert(input.name()).second)
-      list += (list.empty() ? "'" : ", '") + input.name() + "'";
+  for (const plan::Input *input : inputsOf(artifact))
+    if (!input->is_sample_weight() && known.insert(input->name()).second)
+      list += (list.empty() ? "'" : ", '") + input->name() + "'";
   for (const auto &[name, file] : options.inputs)
     if (!known.count(name))
       return makeError(StatusCode::InvalidArgument, "--input ", name, "=", file,
                        ": the model has no such input; it has ", list);
   return Status();
+}
+
+std::vector<std::string> programsToPrepare(const Session &session) {
+  std::vector<std::string> names =
+      programNamesOf(session.artifact().role(), session.orders().eval);
+  names.insert(names.begin(), "init");
+  return names;
 }
 
 /// One evaluation, as one of the ranks does it.
@@ -52,8 +72,7 @@ private:
   const Rank &rank;
   World &world;
   std::unique_ptr<Session> session;
-  const plan::Program *program = nullptr;
-  std::optional<BatchFeed> feed;
+  std::optional<OrderFeed> feed;
   std::string checkpoint;
   std::vector<OutputWriter> writers;
   int stopped = 0; // the signal that all ranks stop for
@@ -62,17 +81,21 @@ private:
 /// What can be checked before the artifact's memory is there.
 Status Evaluation::openFiles() {
   const Artifact &artifact = session->artifact();
-  program = artifact.program("eval");
-  if (!program)
+  const plan::Order &order = session->orders().eval;
+  if (order.actions_size() == 0)
     return makeError(StatusCode::InvalidArgument, "'", options.artifact,
                      "' has no evaluation program");
-  ZC_RETURN_IF_ERROR(checkInputNames(*program, options));
+  if (microBatchesOf(order) > 1)
+    return makeError(StatusCode::Unsupported, "'", options.artifact,
+                     "' evaluates several micro-batches at once, whose outputs "
+                     "cannot be written");
+  ZC_RETURN_IF_ERROR(checkInputNames(artifact, options));
   ZC_ASSIGN_OR_RETURN(DataFile file, DataFile::openArrays(options.inputs));
   auto data = std::make_shared<DataFile>(std::move(file));
   FeedOptions feedOptions{SampleAxis::Program, /*labelsMayMiss=*/true};
   ZC_ASSIGN_OR_RETURN(Mesh mesh, Mesh::of(artifact.manifest()));
-  ZC_ASSIGN_OR_RETURN(
-      feed, BatchFeed::create(*program, data, feedOptions, mesh, world.rank()));
+  ZC_ASSIGN_OR_RETURN(feed, OrderFeed::create(artifact.role(), order, data,
+                                              feedOptions, mesh, world.rank()));
   if (!options.checkpoint.empty()) {
     ZC_ASSIGN_OR_RETURN(checkpoint, findCheckpoint(options.checkpoint));
   }
@@ -102,27 +125,39 @@ Status Evaluation::openOutputs() {
   if (!checkpoint.empty())
     ZC_RETURN_IF_ERROR(
         loadCheckpoint(executor, checkpoint, CheckpointPart::Model).status());
-  ZC_ASSIGN_OR_RETURN(writers, OutputWriter::createAll(
-                                   *program, options.outputDir, feed->samples(),
-                                   executor.mesh(), world.isFirst()));
+  ZC_ASSIGN_OR_RETURN(
+      writers, OutputWriter::createAll(session->artifact(), options.outputDir,
+                                       feed->samples(), executor.mesh(),
+                                       world.isFirst()));
   return checkOutputs();
 }
 
 /// The ranks must stop after the same batch, whoever got the signal first.
 Status Evaluation::runBatches() {
   Executor &executor = session->executor();
+  OrderRunner runner(executor);
+  OrderCallbacks callbacks;
+  callbacks.feed = [&](const plan::Feed &each) {
+    return feed->write(executor, each);
+  };
+  callbacks.called = [&](const plan::Call &call) -> Status {
+    for (OutputWriter &writer : writers)
+      ZC_RETURN_IF_ERROR(
+          writer.read(executor, executor.role().programs(int(call.program()))));
+    return Status();
+  };
   std::vector<int64_t> indices;
   for (int64_t at = 0; at < feed->samples(); at += feed->batch()) {
     indices.resize(std::min(feed->batch(), feed->samples() - at));
     std::iota(indices.begin(), indices.end(), at);
     std::vector<int64_t> signal = {stopSignal()};
-    ZC_RETURN_IF_ERROR(world.agree(feed->feed(executor, indices), &signal));
+    ZC_RETURN_IF_ERROR(world.agree(feed->read(indices), &signal));
     stopped = int(signal[0]);
     if (stopped)
       return Status();
-    ZC_RETURN_IF_ERROR(executor.run(*program));
+    ZC_RETURN_IF_ERROR(runner.run(session->orders().eval, callbacks));
     for (OutputWriter &writer : writers)
-      ZC_RETURN_IF_ERROR(writer.append(executor, int64_t(indices.size())));
+      ZC_RETURN_IF_ERROR(writer.append(world, int64_t(indices.size())));
   }
   std::vector<int64_t> signal = {stopSignal()};
   ZC_RETURN_IF_ERROR(world.agree(checkMappings(), &signal));
@@ -134,8 +169,10 @@ Result<int> Evaluation::run() {
   ZC_ASSIGN_OR_RETURN(session, Session::open(rank, options.artifact));
   ZC_RETURN_IF_ERROR(world.agree(openFiles()));
   ZC_RETURN_IF_ERROR(compareOptions());
+  ZC_RETURN_IF_ERROR(feed->agree(world));
   ZC_RETURN_IF_ERROR(session->prepare(options.threads, options.seed,
-                                      {"init", "eval"}, options.offloadFolder));
+                                      programsToPrepare(*session),
+                                      options.offloadFolder));
   ZC_RETURN_IF_ERROR(world.agree(openOutputs()));
   ZC_RETURN_IF_ERROR(runBatches());
   if (stopped) {
@@ -203,8 +240,10 @@ static Result<int> evaluateMetrics(const EvalOptions &options,
   alike.addGiven("--checkpoint", options.checkpoint);
   alike.add("--seed", std::to_string(options.seed));
   ZC_RETURN_IF_ERROR(alike.compare(world));
+  ZC_RETURN_IF_ERROR(heldOut->agree(world));
   ZC_RETURN_IF_ERROR(session->prepare(options.threads, options.seed,
-                                      {"init", "eval"}, options.offloadFolder));
+                                      programsToPrepare(*session),
+                                      options.offloadFolder));
   if (!checkpoint.empty())
     ZC_RETURN_IF_ERROR(world.agree(
         loadCheckpoint(session->executor(), checkpoint, CheckpointPart::Model)

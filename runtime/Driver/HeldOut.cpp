@@ -16,45 +16,84 @@ static bool hasMetric(const plan::Program &program, const std::string &name) {
                      });
 }
 
+/// The programs of a role's evaluation.
+static std::vector<const plan::Program *> evaluationOf(const Artifact &artifact,
+                                                       int role) {
+  Artifact view = artifact.forRole(role);
+  return programsOf(view.role(), ordersOf(view).eval);
+}
+
+/// The first role that reports a loss, or -1.
+static int findHolder(const Artifact &artifact) {
+  for (int role = 0; role < artifact.manifest().roles_size(); ++role)
+    for (const plan::Program *program : evaluationOf(artifact, role))
+      if (hasMetric(*program, "loss_sum") && hasMetric(*program, "weight_sum"))
+        return role;
+  return -1;
+}
+
+static bool takesWeights(const Artifact &artifact) {
+  for (int role = 0; role < artifact.manifest().roles_size(); ++role)
+    for (const plan::Program *program : evaluationOf(artifact, role))
+      for (const plan::Input &input : program->inputs())
+        if (input.is_sample_weight())
+          return true;
+  return false;
+}
+
 Result<HeldOut> HeldOut::open(const Artifact &artifact, const char *option,
                               const std::string &path,
                               const std::vector<std::string> &names,
                               const Mesh &mesh, int64_t rank, int tokenBits) {
-  const plan::Program *program = artifact.program("eval");
-  if (!program || !hasMetric(*program, "loss_sum") ||
-      !hasMetric(*program, "weight_sum"))
+  const int holder = findHolder(artifact);
+  if (holder < 0)
     return makeError(StatusCode::InvalidArgument, option, ": '",
                      artifact.path(),
                      "' has no evaluation program that reports a loss");
   ZC_ASSIGN_OR_RETURN(DataFile file, DataFile::open(path, tokenBits));
   auto data = std::make_shared<DataFile>(std::move(file));
-  ZC_ASSIGN_OR_RETURN(
-      BatchFeed feed,
-      BatchFeed::create(*program, data, FeedOptions(), mesh, rank));
-  bool padded = std::any_of(
-      program->inputs().begin(), program->inputs().end(),
-      [](const plan::Input &input) { return input.is_sample_weight(); });
-  // A loss that a model computes itself knows nothing of padding.
-  if (!padded && feed.samples() % feed.batch() != 0)
-    return makeError(
-        StatusCode::InvalidArgument, option, ": '", path, "' has ",
-        feed.samples(), " samples, which fill no whole number of batches of ",
-        feed.batch(),
-        ". The model computes its loss itself, over a whole batch: what a part "
-        "of one adds cannot be told from it; give a multiple of ",
-        feed.batch(), " samples");
+  plan::Order order = ordersOf(artifact).eval;
+  ZC_ASSIGN_OR_RETURN(OrderFeed feed,
+                      OrderFeed::create(artifact.role(), order, data,
+                                        FeedOptions(), mesh, rank));
   ZC_ASSIGN_OR_RETURN(EvaluationMetrics metrics,
                       EvaluationMetrics::create(artifact, names, mesh));
-  return HeldOut(*program, std::move(feed), std::move(metrics));
+  HeldOut result(std::move(order), std::move(feed), std::move(metrics));
+  result.option = option;
+  result.holder = holder;
+  result.roles = artifact.manifest().roles_size();
+  result.isPadded = takesWeights(artifact);
+  if (result.roles == 1)
+    ZC_RETURN_IF_ERROR(result.checkWhole());
+  return result;
 }
 
-Status HeldOut::addBatch(Executor &executor, Sums &sums) const {
+Status HeldOut::agree(World &world) {
+  ZC_RETURN_IF_ERROR(feed.agree(world));
+  return world.agree(checkWhole());
+}
+
+/// A loss that a model computes itself knows nothing of padding.
+Status HeldOut::checkWhole() const {
+  if (isPadded || feed.samples() % feed.batch() == 0)
+    return Status();
+  return makeError(
+      StatusCode::InvalidArgument, option, ": '", feed.source().path(),
+      "' has ", feed.samples(),
+      " samples, which fill no whole number of batches of ", feed.batch(),
+      ". The model computes its loss itself, over a whole batch: what a part "
+      "of one adds cannot be told from it; give a multiple of ",
+      feed.batch(), " samples");
+}
+
+Status HeldOut::add(Executor &executor, const plan::Program &program,
+                    Sums &sums) const {
   for (auto [name, sum] : {std::pair("loss_sum", &sums.loss),
                            {"weight_sum", &sums.weight},
                            {"count_sum", &sums.count},
                            {"correct_sum", &sums.correct}}) {
     ZC_ASSIGN_OR_RETURN(std::optional<Metric> metric,
-                        readMetric(executor, *program, name));
+                        readMetric(executor, program, name));
     *sum += metric ? metric->value : 0;
     sums.hasCorrect |= metric && sum == &sums.correct;
     sums.hasCount |= metric && sum == &sums.count;
@@ -62,32 +101,53 @@ Status HeldOut::addBatch(Executor &executor, Sums &sums) const {
   return Status();
 }
 
+/// Of the samples that were read.
+Status HeldOut::runBatch(Executor &executor, OrderRunner &runner, Sums &sums) {
+  Status added;
+  OrderCallbacks callbacks;
+  callbacks.feed = [&](const plan::Feed &each) {
+    return feed.write(executor, each);
+  };
+  callbacks.called = [&](const plan::Call &call) -> Status {
+    const plan::Program &program =
+        executor.role().programs(int(call.program()));
+    ZC_RETURN_IF_ERROR(add(executor, program, sums));
+    if (metrics.isOf(program) && added.ok())
+      added = metrics.add(executor,
+                          feed.labels(call.program(), call.micro_batch()));
+    return Status();
+  };
+  ZC_RETURN_IF_ERROR(runner.run(order, callbacks));
+  return executor.world().agree(added);
+}
+
 /// The ranks must stop after the same batch, whoever got the signal first. As
 /// in PyTorch, the mean over no label at all is not a number.
 Result<std::optional<EvaluationRecord>>
 HeldOut::evaluate(Executor &executor, int64_t step, int &stopped) {
   Sums sums;
+  OrderRunner runner(executor);
+  World &world = executor.world();
   metrics.clear();
   for (int64_t at = 0; at < feed.samples(); at += feed.batch()) {
     indices.resize(std::min(feed.batch(), feed.samples() - at));
     std::iota(indices.begin(), indices.end(), at);
     std::vector<int64_t> signal = {stopSignal()};
-    ZC_RETURN_IF_ERROR(
-        executor.world().agree(feed.feed(executor, indices), &signal));
+    ZC_RETURN_IF_ERROR(world.agree(feed.read(indices), &signal));
     stopped = int(signal[0]);
     if (stopped)
       return std::optional<EvaluationRecord>();
-    ZC_RETURN_IF_ERROR(executor.run(*program));
-    ZC_RETURN_IF_ERROR(addBatch(executor, sums));
-    ZC_RETURN_IF_ERROR(executor.world().agree(metrics.add(executor, feed)));
+    ZC_RETURN_IF_ERROR(runBatch(executor, runner, sums));
   }
+  if (roles > 1)
+    ZC_RETURN_IF_ERROR(world.all().broadcast(&sums, sizeof(sums),
+                                             executor.mesh().firstOf(holder)));
   EvaluationRecord record;
   record.step = step;
   record.loss = sums.loss / sums.weight;
   if (sums.hasCorrect)
     record.accuracy = sums.correct / (sums.hasCount ? sums.count : sums.weight);
-  ZC_ASSIGN_OR_RETURN(record.metrics,
-                      metrics.finish(executor.world(), record.loss));
+  ZC_ASSIGN_OR_RETURN(record.metrics, metrics.finish(world, record.loss));
   return std::optional(record);
 }
 

@@ -4,7 +4,8 @@
 #define ZC_RUNTIME_DRIVER_HELDOUT_H
 
 #include "runtime/Driver/EvaluationMetrics.h"
-#include "runtime/Io/BatchFeed.h"
+#include "runtime/Driver/OrderFeed.h"
+#include "runtime/Exec/OrderRunner.h"
 #include "runtime/Io/RunLog.h"
 
 namespace zc {
@@ -20,9 +21,13 @@ public:
                               const Mesh &mesh, int64_t rank,
                               int tokenBits = 0);
 
+  /// Called by all ranks before the first evaluation: roles differ in what they
+  /// know of the data.
+  Status agree(World &world);
+
   const DataFile &source() const { return feed.source(); }
   int64_t samples() const { return feed.samples(); }
-  const std::vector<std::string> &notes() const { return feed.notes(); }
+  std::vector<std::string> notes() const { return feed.notes(); }
 
   /// Runs over all samples, on all ranks; returns the same on all. A signal to
   /// stop ends it without a record: `stopped` is then what it was.
@@ -36,15 +41,22 @@ private:
     bool hasCorrect = false;
     bool hasCount = false; // else the weights are how many count
   };
-  Status addBatch(Executor &executor, Sums &sums) const;
+  Status add(Executor &executor, const plan::Program &program,
+             Sums &sums) const;
+  Status runBatch(Executor &executor, OrderRunner &runner, Sums &sums);
+  Status checkWhole() const;
 
-  HeldOut(const plan::Program &program, BatchFeed feed,
-          EvaluationMetrics metrics)
-      : program(&program), feed(std::move(feed)), metrics(std::move(metrics)) {}
+  HeldOut(plan::Order order, OrderFeed feed, EvaluationMetrics metrics)
+      : order(std::move(order)), feed(std::move(feed)),
+        metrics(std::move(metrics)) {}
 
-  const plan::Program *program;
-  BatchFeed feed;
+  plan::Order order;
+  OrderFeed feed;
   EvaluationMetrics metrics;
+  std::string option;
+  bool isPadded = false; // what is missing to a batch counts for nothing
+  int holder = 0;        // the first role that knows the loss
+  int roles = 1;
   std::vector<int64_t> indices;
 };
 

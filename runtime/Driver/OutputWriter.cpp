@@ -24,18 +24,20 @@ static plan::DataType fileType(plan::DataType type) {
   return type == plan::BF16 ? plan::F32 : type;
 }
 
-OutputWriter::OutputWriter(const plan::Program &program,
+OutputWriter::OutputWriter(const plan::Program &program, int role,
                            const plan::Output &output, std::string path,
                            const Mesh &mesh, int64_t samples)
     : program(&program), output(&output), thePath(std::move(path)),
-      samples(samples), sharers(mesh.group(0, output.batch_axes())) {
+      samples(samples),
+      sharers(mesh.group(mesh.firstOf(role), output.batch_axes())) {
   const plan::TensorType &type = program.buffers(output.buffer()).type();
   inner = elementBytes(type.dtype());
   for (int i = 0; i < type.dims_size(); ++i)
     if (i != output.batch_dim())
       (i < output.batch_dim() ? outer : inner) *= uint64_t(type.dims(i));
   part.assign(*byteCount(type), '\0');
-  if (sharers.size() > 1) {
+  isJoined = sharers.size() > 1 || sharers.front() != 0;
+  if (isJoined) {
     parts.assign(part.size() * size_t(mesh.ranks()), '\0');
     batch.assign(part.size() * sharers.size(), '\0');
   }
@@ -55,37 +57,50 @@ Status OutputWriter::openFile() {
 }
 
 Result<std::vector<OutputWriter>>
-OutputWriter::createAll(const plan::Program &program, const std::string &folder,
+OutputWriter::createAll(const Artifact &artifact, const std::string &folder,
                         int64_t samples, const Mesh &mesh, bool isFirst) {
   std::vector<OutputWriter> writers;
   std::set<std::string> names;
-  for (const plan::Output &output : program.outputs()) {
-    if (output.kind() != plan::OUTPUT)
-      continue;
+  auto add = [&](const plan::Program &program, int role,
+                 const plan::Output &output) -> Status {
     std::string name = sanitizeName(output.name());
     if (!names.insert(name).second)
       return makeError(StatusCode::InvalidArgument,
                        "two outputs of the model would be written to '", name,
                        ".npy'");
-    OutputWriter writer(program, output, folder + "/" + name + ".npy", mesh,
-                        samples);
+    OutputWriter writer(program, role, output, folder + "/" + name + ".npy",
+                        mesh, samples);
     if (isFirst)
       ZC_RETURN_IF_ERROR(writer.openFile());
     writers.push_back(std::move(writer));
+    return Status();
+  };
+  for (int role = 0; role < artifact.manifest().roles_size(); ++role) {
+    Artifact view = artifact.forRole(role);
+    for (const plan::Program *program :
+         programsOf(view.role(), ordersOf(view).eval))
+      for (const plan::Output &output : program->outputs())
+        if (output.kind() == plan::OUTPUT)
+          ZC_RETURN_IF_ERROR(add(*program, role, output));
   }
   return writers;
 }
 
+Status OutputWriter::read(Executor &executor, const plan::Program &other) {
+  return &other == program
+             ? executor.read(*program, output->buffer(), part.data())
+             : Status();
+}
+
 /// Each sharer has consecutive samples of the batch.
-Status OutputWriter::readBatch(Executor &executor) {
-  ZC_RETURN_IF_ERROR(executor.read(*program, output->buffer(), part.data()));
-  if (sharers.size() <= 1) {
+Status OutputWriter::joinBatch(World &world) {
+  if (!isJoined) {
     batch.swap(part);
     part.resize(batch.size());
     return Status();
   }
   ZC_RETURN_IF_ERROR(
-      executor.world().all().allGather(part.data(), parts.data(), part.size()));
+      world.all().allGather(part.data(), parts.data(), part.size()));
   const uint64_t stretch = part.size() / outer; // of one rank's samples
   for (uint64_t o = 0; o < outer; ++o)
     for (size_t s = 0; s < sharers.size(); ++s)
@@ -95,8 +110,8 @@ Status OutputWriter::readBatch(Executor &executor) {
   return Status();
 }
 
-Status OutputWriter::append(Executor &executor, int64_t count) {
-  ZC_RETURN_IF_ERROR(readBatch(executor));
+Status OutputWriter::append(World &world, int64_t count) {
+  ZC_RETURN_IF_ERROR(joinBatch(world));
   if (!file)
     return Status();
   int batchDim = output->batch_dim();

@@ -13,14 +13,17 @@ namespace zc {
 
 class OutputWriter {
 public:
-  /// One writer for each model output of the program.
+  /// One writer for each model output of the evaluation, whichever role has it.
   static Result<std::vector<OutputWriter>>
-  createAll(const plan::Program &program, const std::string &folder,
+  createAll(const Artifact &artifact, const std::string &folder,
             int64_t samples, const Mesh &mesh, bool isFirst);
 
-  /// Takes the first `count` samples of the output that is in the ranks'
-  /// memory. Called by all ranks.
-  Status append(Executor &executor, int64_t count);
+  /// Reads the output where it is one of the program, which has just run.
+  Status read(Executor &executor, const plan::Program &program);
+
+  /// Takes the first `count` samples of what the ranks have read. Called by all
+  /// ranks.
+  Status append(World &world, int64_t count);
 
   Status finish();
   const std::string &path() const { return thePath; }
@@ -30,10 +33,11 @@ public:
   bool differsByBatch() const { return isOfBatch; }
 
 private:
-  OutputWriter(const plan::Program &program, const plan::Output &output,
-               std::string path, const Mesh &mesh, int64_t samples);
+  OutputWriter(const plan::Program &program, int role,
+               const plan::Output &output, std::string path, const Mesh &mesh,
+               int64_t samples);
   Status openFile();
-  Status readBatch(Executor &executor);
+  Status joinBatch(World &world);
   Status writeElements(const char *data, uint64_t bytes);
 
   const plan::Program *program;
@@ -41,6 +45,8 @@ private:
   std::string thePath;
   std::optional<AtomicFile> file; // the first rank's
   int64_t samples, done = 0;
+  bool isJoined =
+      false; // of what several ranks have, or another than the first
   std::vector<int> sharers; // the ranks whose parts are the batch, in order
   uint64_t outer = 1, inner = 1; // bytes of one sample: outer * inner
   std::string part;              // the output as the program leaves it

@@ -18,6 +18,8 @@ public:
 
   const Artifact &artifact() const { return *theArtifact; }
   Executor &executor() { return *theExecutor; }
+  /// What this rank's role does in a step, and in an evaluation of one batch.
+  const Orders &orders() const { return theOrders; }
 
   /// Opens the device and prepares and initialises the named programs; what is
   /// drawn, now or later, is drawn from `seed`. `threads` 0: as many as the
@@ -43,7 +45,8 @@ public:
 
 private:
   Session(const Rank &rank, std::shared_ptr<const Artifact> artifact)
-      : rank(rank), theArtifact(std::move(artifact)) {}
+      : rank(rank), theArtifact(std::move(artifact)),
+        theOrders(ordersOf(*theArtifact)) {}
   Status openDeviceAndExecutor(int threads, const Rank::Share &share,
                                const std::vector<std::string> &programs,
                                const std::string &offloadFolder,
@@ -51,6 +54,7 @@ private:
 
   Rank rank;
   std::shared_ptr<const Artifact> theArtifact;
+  const Orders theOrders;
   std::unique_ptr<Device> device;
   std::unique_ptr<Executor> theExecutor;
   std::string theThreadNote;

@@ -4,16 +4,16 @@
 #include "runtime/Base/Mappings.h"
 #include "runtime/Driver/HeldOut.h"
 #include "runtime/Driver/Metrics.h"
+#include "runtime/Driver/OrderFeed.h"
 #include "runtime/Driver/Profile.h"
 #include "runtime/Driver/Progress.h"
-#include "runtime/Driver/Recipe.h"
 #include "runtime/Driver/ResumedOptions.h"
 #include "runtime/Driver/RunOutputs.h"
 #include "runtime/Driver/RunSummary.h"
 #include "runtime/Driver/Session.h"
 #include "runtime/Driver/Signals.h"
 #include "runtime/Driver/StepChecks.h"
-#include "runtime/Io/BatchFeed.h"
+#include "runtime/Exec/OrderRunner.h"
 #include "runtime/Io/Checkpoint.h"
 #include "runtime/Io/Sampler.h"
 #include "runtime/Plan/Verify.h"
@@ -45,6 +45,7 @@ public:
 private:
   Status openFiles();
   Status openData();
+  Status prepareSession();
   Status agreeOnStep(const Status &mine);
   Status finishTrace();
   void warn(const std::string &message) const {
@@ -62,11 +63,10 @@ private:
   }
   Status runStep();
   Result<StepMetrics> computeStep();
-  Status runPrograms();
+  Status runOrder();
   Status explainEnd(const std::string &when, const Status &ran) const;
-  Status feedPart(int64_t part);
-  void findSamples(int64_t step, int64_t part);
-  void feedAhead(int64_t part);
+  Status readSamples();
+  std::vector<int64_t> samplesOf(int64_t step) const;
   Status checkStep(const StepMetrics &metrics);
   Result<std::string> explainLoss();
   void logStep(const StepMetrics &metrics, double seconds);
@@ -77,19 +77,20 @@ private:
   Status saveLast();
   Status measureLimits();
   void summarize();
-  /// The program that has ended the step and reports its metrics.
-  const plan::Program &program() const { return *ending; }
+  /// Of the step that comes next.
+  const plan::Order &order() const {
+    return session->orders().ofStep(state.step + 1);
+  }
 
   const TrainOptions &options;
   const Rank &rank;
   World &world;
   std::unique_ptr<Session> session;
-  std::optional<Recipe> recipe;
-  const plan::Program *ending = nullptr; // of the step that ran last
   const plan::State *learningRate = nullptr;
   float appliedRate = 0; // of this step
   StepChecks checks;
-  std::optional<BatchFeed> feed;
+  std::optional<OrderFeed> feed;
+  std::optional<OrderRunner> runner;
   std::optional<HeldOut> heldOut;
   RunOutputs outputs;
   std::unique_ptr<Trace> trace;
@@ -97,7 +98,6 @@ private:
   std::optional<Sampler> sampler;
   std::optional<Progress> progress;
   RunSummary summary;
-  std::vector<int64_t> indices; // of the samples that are fed at once
 
   CheckpointKeeper checkpoints;
   BestSoFar best;
@@ -125,19 +125,11 @@ Status Trainer::prepare() {
                           heldOut ? &heldOut->source() : nullptr);
   alike.add("--resume: checkpoints", checkpoints.isResumed() ? "some" : "none");
   ZC_RETURN_IF_ERROR(alike.compare(world));
-  std::vector<std::string> programs = {"init", kCopyProgram,
-                                       recipe->part->name()};
-  if (recipe->end != recipe->part)
-    programs.push_back(recipe->end->name());
-  if (recipe->laterEnd)
-    programs.push_back(recipe->laterEnd->name());
+  ZC_RETURN_IF_ERROR(feed->agree(world));
   if (heldOut)
-    programs.push_back("eval");
-  ZC_RETURN_IF_ERROR(session->prepare(options.threads,
-                                      options.seed.value_or(state.seed),
-                                      programs, options.offloadFolder,
-                                      /*besides=*/{"eval"}));
-  state.batch = feed->batch() * recipe->repeats;
+    ZC_RETURN_IF_ERROR(heldOut->agree(world));
+  ZC_RETURN_IF_ERROR(prepareSession());
+  state.batch = feed->batch();
   state.samples = feed->samples();
   if (!options.initFrom.empty() && !checkpoints.isResumed())
     ZC_RETURN_IF_ERROR(world.agree(loadInitial()));
@@ -166,14 +158,32 @@ Status Trainer::prepare() {
   return Status();
 }
 
+Status Trainer::prepareSession() {
+  const plan::Role &role = session->artifact().role();
+  const Orders &orders = session->orders();
+  const auto eval = programNamesOf(role, orders.eval);
+  std::vector<std::string> programs = {"init", kCopyProgram};
+  for (const plan::Order *order : {&orders.train, &orders.late})
+    for (const std::string &name : programNamesOf(role, *order))
+      programs.push_back(name);
+  if (heldOut)
+    programs.insert(programs.end(), eval.begin(), eval.end());
+  ZC_RETURN_IF_ERROR(
+      session->prepare(options.threads, options.seed.value_or(state.seed),
+                       programs, options.offloadFolder, /*besides=*/eval));
+  runner.emplace(session->executor());
+  feed->readAhead(session->executor());
+  return Status();
+}
+
 /// What a user may not have meant, before any time is spent.
 void Trainer::tellBefore() {
   if (!world.isFirst())
     return;
-  const std::vector<std::string> none;
-  for (const auto *notes :
-       {&feed->notes(), heldOut ? &heldOut->notes() : &none})
-    for (const std::string &note : *notes)
+  for (const std::string &note : feed->notes())
+    logNote(note);
+  if (heldOut)
+    for (const std::string &note : heldOut->notes())
       logNote(note);
   if (checkpoints.isOff())
     warn("no --checkpoint DIR: nothing of what this run trains is kept");
@@ -192,7 +202,6 @@ Status Trainer::openFiles() {
   if (artifact.manifest().mode() != "train")
     return makeError(StatusCode::InvalidArgument, "'", options.artifact,
                      "' was compiled with --mode infer; it cannot be trained");
-  recipe = Recipe::of(artifact);
   learningRate = session->findScalar("lr");
   ZC_RETURN_IF_ERROR(openData());
   ZC_RETURN_IF_ERROR(checkOutputs(options, artifact.files(), feed->source(),
@@ -224,8 +233,9 @@ Status Trainer::openData() {
   warn(data->doubt());
   ZC_ASSIGN_OR_RETURN(Mesh mesh, Mesh::of(session->artifact().manifest()));
   ZC_ASSIGN_OR_RETURN(feed,
-                      BatchFeed::create(*recipe->part, data, FeedOptions(),
-                                        mesh, world.rank()));
+                      OrderFeed::create(session->artifact().role(),
+                                        session->orders().train, data,
+                                        FeedOptions(), mesh, world.rank()));
   if (options.evalData.empty())
     return Status();
   ZC_ASSIGN_OR_RETURN(heldOut,
@@ -296,7 +306,6 @@ void Trainer::startProgress() {
 }
 
 Status Trainer::run() {
-  indices.resize(feed->batch());
   startProgress();
   if (!session->threadNote().empty())
     progress->note(session->threadNote());
@@ -380,18 +389,18 @@ Result<StepMetrics> Trainer::computeStep() {
   if (learningRate)
     ZC_RETURN_IF_ERROR(executor.writeState(*learningRate, 0, &appliedRate,
                                            sizeof(appliedRate)));
-  ZC_RETURN_IF_ERROR(runPrograms());
+  ZC_RETURN_IF_ERROR(readSamples());
+  ZC_RETURN_IF_ERROR(runOrder());
+  // What ends the step reports it.
+  const plan::Program &last = *lastProgramOf(executor.role(), order());
   StepMetrics metrics;
   ZC_ASSIGN_OR_RETURN(std::optional<Metric> loss,
-                      readMetric(executor, program(), "loss"));
+                      readMetric(executor, last, "loss"));
   if (loss)
     metrics.loss = *loss;
-  ZC_ASSIGN_OR_RETURN(metrics.skipped,
-                      readMetric(executor, program(), "skipped"));
-  ZC_ASSIGN_OR_RETURN(metrics.scale,
-                      readMetric(executor, program(), "loss_scale"));
-  ZC_ASSIGN_OR_RETURN(metrics.norm,
-                      readMetric(executor, program(), "grad_norm"));
+  ZC_ASSIGN_OR_RETURN(metrics.skipped, readMetric(executor, last, "skipped"));
+  ZC_ASSIGN_OR_RETURN(metrics.scale, readMetric(executor, last, "loss_scale"));
+  ZC_ASSIGN_OR_RETURN(metrics.norm, readMetric(executor, last, "grad_norm"));
   return metrics;
 }
 
@@ -403,10 +412,11 @@ Status Trainer::explainEnd(const std::string &when, const Status &ran) const {
                                    checkpoints.printKept()));
 }
 
-/// Samples that cannot be fed end the run; the steps before them are sound.
-Status Trainer::feedPart(int64_t part) {
-  findSamples(state.step, part);
-  Status fed = feed->feed(session->executor(), indices);
+/// Samples that cannot be fed end the run; the steps before them are sound. All
+/// of a step's are looked at before its first action: in the midst of an order
+/// ranks could not agree on it.
+Status Trainer::readSamples() {
+  Status fed = feed->read(samplesOf(state.step));
   std::vector<int64_t> failed = {!fed.ok()};
   ZC_RETURN_IF_ERROR(world.agree(Status(), &failed));
   if (failed[0])
@@ -414,42 +424,31 @@ Status Trainer::feedPart(int64_t part) {
   return failed[0] ? world.agree(fed) : Status();
 }
 
-/// Micro-batches are consecutive parts of the step's samples. While a device
-/// works on one, the next is on its way.
-Status Trainer::runPrograms() {
+/// While a device works on one micro-batch, the next is on its way.
+Status Trainer::runOrder() {
   Executor &executor = session->executor();
-  for (int64_t part = 0; part < recipe->repeats; ++part) {
-    ZC_RETURN_IF_ERROR(feedPart(part));
-    ZC_RETURN_IF_ERROR(executor.start(*recipe->part));
-    feedAhead(part + 1);
-    ZC_RETURN_IF_ERROR(executor.finish(*recipe->part));
-  }
-  ending = recipe->endOf(state.step + 1);
-  return ending == recipe->part ? Status() : executor.run(*ending);
+  auto following = [&] { return samplesOf(state.step + 1); };
+  OrderCallbacks callbacks;
+  callbacks.feed = [&](const plan::Feed &each) {
+    return feed->write(executor, each);
+  };
+  callbacks.meanwhile = [&](const plan::Feed *next) {
+    return feed->meanwhile(executor, next, following);
+  };
+  return runner->run(order(), callbacks);
 }
 
-void Trainer::findSamples(int64_t step, int64_t part) {
-  const int64_t count = int64_t(indices.size());
-  for (int64_t i = 0; i < count; ++i)
-    indices[size_t(i)] = sampler->sample(step, part * count + i);
-}
-
-/// `part` of this step, or the first of the next one.
-void Trainer::feedAhead(int64_t part) {
-  const bool isNext = part == recipe->repeats;
-  const int64_t step = isNext ? state.step + 1 : state.step;
-  if (step == total || !session->executor().isFedAhead(*recipe->part))
-    return;
-  findSamples(step, isNext ? 0 : part);
-  feed->feedAhead(session->executor(), indices);
+/// Counted from 0; there are none behind the last step.
+std::vector<int64_t> Trainer::samplesOf(int64_t step) const {
+  std::vector<int64_t> samples(step < total ? size_t(state.batch) : 0);
+  for (size_t i = 0; i < samples.size(); ++i)
+    samples[i] = sampler->sample(step, int64_t(i));
+  return samples;
 }
 
 /// What in this step's samples makes its loss no number; empty: nothing.
 Result<std::string> Trainer::explainLoss() {
-  std::vector<int64_t> samples;
-  for (int64_t i = 0; i < state.batch; ++i)
-    samples.push_back(sampler->sample(state.step, i));
-  return feed->explainNan(samples);
+  return feed->explainNan(samplesOf(state.step));
 }
 
 Status Trainer::checkStep(const StepMetrics &metrics) {

@@ -37,7 +37,8 @@ Executor::prepare(Device &device, const Artifact &artifact,
   ZC_RETURN_IF_ERROR(executor->loadCode());
   std::vector<const plan::Program *> found;
   for (const std::string &name : programs)
-    if (const plan::Program *program = artifact.program(name))
+    if (const plan::Program *program = artifact.program(name);
+        program && std::count(found.begin(), found.end(), program) == 0)
       found.push_back(program);
   std::vector<const plan::Program *> housed = found;
   for (const std::string &name : besides)
@@ -45,15 +46,31 @@ Executor::prepare(Device &device, const Artifact &artifact,
       housed.push_back(program);
   const plan::Program *fed = executor->findFed(found);
   ZC_RETURN_IF_ERROR(executor->allocate(housed, fed, offloadFolder));
-  if (fed) {
-    ZC_ASSIGN_OR_RETURN(
-        executor->feed,
-        FeedAhead::create(device, *fed, executor->addressesOf(*fed),
-                          executor->arena.base() + executor->feedOffset));
-  }
+  const Orders orders = ordersOf(artifact);
+  if (fed)
+    ZC_RETURN_IF_ERROR(executor->prepareFeedAhead(*fed, orders));
   for (const plan::Program *program : found)
-    ZC_RETURN_IF_ERROR(executor->prepareProgram(*program));
+    for (const Slots &slots : slotsOfCalls(artifact.role(), orders, *program))
+      ZC_RETURN_IF_ERROR(executor->prepareProgram(*program, slots));
   return executor;
+}
+
+Status Executor::prepareFeedAhead(const plan::Program &program,
+                                  const Orders &orders) {
+  ZC_ASSIGN_OR_RETURN(
+      feed, FeedAhead::create(device, program, arena.base() + feedOffset));
+  for (const Slots &slots : slotsOfCalls(role(), orders, program))
+    ZC_RETURN_IF_ERROR(feed->addSlots(slots, addressesOf(program, slots)));
+  return Status();
+}
+
+AddressMap Executor::addressesOf(const plan::Program &program,
+                                 const Slots &slots) const {
+  std::vector<char *> places;
+  for (size_t ring = 0; ring < slots.size(); ++ring)
+    places.push_back(slotOf(uint32_t(ring), slots[ring]));
+  return {program, arena.base(), arena.base() + transientOffset,
+          offloaded.base(), std::move(places)};
 }
 
 /// Of the code objects that this machine can run, the one that asks for most.
@@ -95,7 +112,8 @@ Status Executor::allocate(const std::vector<const plan::Program *> &programs,
   for (const plan::Program *program : programs)
     most = std::max(most, program->transient_bytes());
   transientOffset = alignBuffer(theArtifact.role().persistent_bytes());
-  feedOffset = alignBuffer(transientOffset + most);
+  flightOffset = alignBuffer(transientOffset + most);
+  feedOffset = alignBuffer(flightOffset + theArtifact.role().flight_bytes());
   uint64_t ahead = fed ? fedAheadOffset(*fed, fed->inputs_size()) : 0;
   ZC_ASSIGN_OR_RETURN(arena, Region::allocate(device, feedOffset + ahead));
   ZC_ASSIGN_OR_RETURN(
@@ -115,9 +133,10 @@ Executor::findFed(const std::vector<const plan::Program *> &programs) const {
   return fed && runs && device.capturesPrograms() ? fed : nullptr;
 }
 
-Status Executor::prepareProgram(const plan::Program &program) {
-  AddressMap map = addressesOf(program);
-  Prepared result{&program, {}};
+Status Executor::prepareProgram(const plan::Program &program,
+                                const Slots &slots) {
+  AddressMap map = addressesOf(program, slots);
+  Prepared result{&program, slots};
   for (const plan::Instruction &instruction : program.instructions()) {
     Step step{nullptr, nullptr, instruction.stream(), &instruction};
     if (Status status = prepareStep(program, map, step); !status.ok())
@@ -155,7 +174,7 @@ Status Executor::connect() {
     return Status();
   ZC_RETURN_IF_ERROR(collectives.connect(device));
   for (Prepared &each : prepared) {
-    AddressMap map = addressesOf(*each.program);
+    AddressMap map = addressesOf(*each.program, each.slots);
     for (size_t i = 0; i < each.steps.size(); ++i) {
       Step &step = each.steps[i];
       if (!step.instruction->has_collective())
@@ -392,20 +411,27 @@ Status Executor::startCaptured(Prepared &program) {
   return device.launch(*program.whole, kMainStream);
 }
 
-Status Executor::start(const plan::Program &program) {
+Executor::Prepared &Executor::findPrepared(const plan::Program &program,
+                                           const Slots &slots) {
   auto found =
-      std::find_if(prepared.begin(), prepared.end(),
-                   [&](const Prepared &p) { return p.program == &program; });
+      std::find_if(prepared.begin(), prepared.end(), [&](const Prepared &p) {
+        return p.program == &program && p.slots == slots;
+      });
   assert(found != prepared.end() && "only prepared programs can run");
-  if (isCaptured(*found))
-    ZC_RETURN_IF_ERROR(startCaptured(*found));
-  else if (std::any_of(found->uses + 1, std::end(found->uses),
+  return *found;
+}
+
+Status Executor::start(const plan::Program &program, const Slots &slots) {
+  Prepared &found = findPrepared(program, slots);
+  if (isCaptured(found))
+    ZC_RETURN_IF_ERROR(startCaptured(found));
+  else if (std::any_of(found.uses + 1, std::end(found.uses),
                        [](bool used) { return used; }))
-    ZC_RETURN_IF_ERROR(runStreams(*found));
+    ZC_RETURN_IF_ERROR(runStreams(found));
   else
-    for (size_t i = 0; i < found->steps.size(); ++i)
-      ZC_RETURN_IF_ERROR(runStep(*found, i));
-  sentOnDevice += found->sentOnDevice;
+    for (size_t i = 0; i < found.steps.size(); ++i)
+      ZC_RETURN_IF_ERROR(runStep(found, i));
+  sentOnDevice += found.sentOnDevice;
   return Status();
 }
 
@@ -419,18 +445,36 @@ Status Executor::finish(const plan::Program &program) {
 }
 
 Status Executor::write(const plan::Program &program, uint32_t index,
-                       const void *bytes) {
-  AddressMap map = addressesOf(program);
+                       const void *bytes, const Slots &slots) {
+  AddressMap map = addressesOf(program, slots);
   return device.copyIn(map.address(index), bytes,
                        *byteCount(map.buffer(index).type()), kMainStream);
 }
 
-Status Executor::read(const plan::Program &program, uint32_t index,
-                      void *bytes) {
-  AddressMap map = addressesOf(program);
+Status Executor::read(const plan::Program &program, uint32_t index, void *bytes,
+                      const Slots &slots) {
+  AddressMap map = addressesOf(program, slots);
   ZC_RETURN_IF_ERROR(device.copyOut(bytes, map.address(index),
                                     *byteCount(map.buffer(index).type()),
                                     kMainStream));
+  return device.synchronize(kMainStream);
+}
+
+Status Executor::readMessage(const plan::Message &message, uint32_t slot,
+                             void *bytes) {
+  if (device.hostReadsMemory())
+    return Status();
+  ZC_RETURN_IF_ERROR(device.copyOut(bytes, addressOf(message, slot),
+                                    *byteCount(message.type()), kMainStream));
+  return device.synchronize(kMainStream);
+}
+
+Status Executor::writeMessage(const plan::Message &message, uint32_t slot,
+                              const void *bytes) {
+  if (device.hostReadsMemory())
+    return Status();
+  ZC_RETURN_IF_ERROR(device.copyIn(addressOf(message, slot), bytes,
+                                   *byteCount(message.type()), kMainStream));
   return device.synchronize(kMainStream);
 }
 

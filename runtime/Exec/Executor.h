@@ -1,6 +1,6 @@
-// Runs the programs of an artifact on a device: prepare, initialise, execute.
-// After prepare nothing is allocated: two regions of exactly the planned sizes
-// hold everything that the programs use.
+// Runs the programs of a role of an artifact on a device: prepare, initialise,
+// execute. After prepare nothing is allocated: regions of exactly the planned
+// sizes hold everything that the programs use.
 #ifndef ZC_RUNTIME_EXEC_EXECUTOR_H
 #define ZC_RUNTIME_EXEC_EXECUTOR_H
 
@@ -9,6 +9,7 @@
 #include "runtime/Exec/Collectives.h"
 #include "runtime/Exec/FeedAhead.h"
 #include "runtime/Exec/Observer.h"
+#include "runtime/Exec/Orders.h"
 #include "runtime/Exec/Streams.h"
 #include "runtime/Plan/Artifact.h"
 
@@ -21,8 +22,10 @@ namespace zc {
 
 class Executor {
 public:
-  /// Loads code, allocates both regions and makes every instruction of the
-  /// named programs ready; those that the artifact does not have are skipped.
+  /// Loads code, allocates all regions and makes every instruction of the
+  /// named programs ready, each once; what the role does not have is skipped. A
+  /// program with buffers in flight is made ready for all slots that the role's
+  /// orders call it with.
   /// `artifact` and `device` must outlive the executor, and so must `world`,
   /// which has the ranks of the artifact's mesh; null: one rank alone. What is
   /// offloaded to a file goes to `offloadFolder`; empty: $TMPDIR or /var/tmp.
@@ -43,14 +46,14 @@ public:
 
   /// Runs a prepared program to its end: its kernels on this thread, its
   /// other streams beside them.
-  Status run(const plan::Program &program) {
-    Status status = start(program);
+  Status run(const plan::Program &program, const Slots &slots = {}) {
+    Status status = start(program, slots);
     return status.ok() ? finish(program) : status;
   }
 
   /// Begins a prepared program. A device that has it as one executable works on
   /// it from now on by itself; on others it is done when this returns.
-  Status start(const plan::Program &program);
+  Status start(const plan::Program &program, const Slots &slots = {});
   /// Waits for the end of a program that was started.
   Status finish(const plan::Program &program);
 
@@ -63,10 +66,24 @@ public:
     observers.push_back(&observer);
   }
 
-  /// Copies a whole tensor between the host and a buffer of a program.
-  Status write(const plan::Program &program, uint32_t buffer,
-               const void *bytes);
-  Status read(const plan::Program &program, uint32_t buffer, void *bytes);
+  /// Copies a whole tensor between the host and a buffer of a program, which
+  /// may be in flight in one of the slots.
+  Status write(const plan::Program &program, uint32_t buffer, const void *bytes,
+               const Slots &slots = {});
+  Status read(const plan::Program &program, uint32_t buffer, void *bytes,
+              const Slots &slots = {});
+
+  /// Where a message lies that has this slot of its ring.
+  char *addressOf(const plan::Message &message, uint32_t slot) const {
+    return slotOf(message.ring(), slot) + message.offset();
+  }
+  /// Copies the bytes of a message between the host and its slot, where the
+  /// host does not read the device's memory.
+  Status readMessage(const plan::Message &message, uint32_t slot, void *bytes);
+  Status writeMessage(const plan::Message &message, uint32_t slot,
+                      const void *bytes);
+  /// Counts bytes that this rank sends in a message.
+  void countSent(uint64_t bytes) { sentInMessages += bytes; }
 
   /// Whether the program's inputs can be copied to the device while it runs.
   bool isFedAhead(const plan::Program &program) const {
@@ -78,8 +95,8 @@ public:
     return feed->write(input, bytes);
   }
   /// Every input of the program that is fed ahead becomes what was last written
-  /// ahead, for the runs that are started from now on.
-  Status takeFed() { return feed->take(); }
+  /// ahead, for the runs with these slots that are started from now on.
+  Status takeFed(const Slots &slots = {}) { return feed->take(slots); }
 
   /// Whether states are in the host's own memory; if not, reading and writing
   /// them by large pieces is quicker.
@@ -92,13 +109,19 @@ public:
                    uint64_t bytes);
 
   const Artifact &artifact() const { return theArtifact; }
+  /// What this rank holds and runs.
+  const plan::Role &role() const { return theArtifact.role(); }
   World &world() { return *theWorld; }
   const Mesh &mesh() const { return theMesh; }
-  /// Bytes that the programs' collectives have sent so far, from this rank; of
-  /// those that the device's library does, what the plan says.
-  uint64_t sentBytes() const { return collectives.sentBytes() + sentOnDevice; }
+  /// Bytes that the programs' collectives and the orders' messages have sent so
+  /// far, from this rank; of collectives that the device's library does, what
+  /// the plan says.
+  uint64_t sentBytes() const {
+    return collectives.sentBytes() + sentOnDevice + sentInMessages;
+  }
   /// All of the device's memory that was asked for: the persistent region, the
-  /// transient one, and the batch that is fed ahead.
+  /// transient one, that of micro-batches in flight, and the batch that is fed
+  /// ahead.
   uint64_t arenaBytes() const { return arena.bytes(); }
 
 private:
@@ -111,7 +134,8 @@ private:
   };
   struct Prepared {
     const plan::Program *program;
-    std::vector<Step> steps;
+    Slots slots;
+    std::vector<Step> steps = {};
     bool uses[kNumStreams] = {true, false, false};
     std::unique_ptr<Executable> whole = nullptr; // once it has been captured
     uint64_t sentOnDevice = 0; // by a run, through the device's library
@@ -126,9 +150,13 @@ private:
   /// `fed`: the program whose next inputs wait in the arena, or null.
   Status allocate(const std::vector<const plan::Program *> &programs,
                   const plan::Program *fed, const std::string &offloadFolder);
-  AddressMap addressesOf(const plan::Program &program) const {
-    return {program, arena.base(), arena.base() + transientOffset,
-            offloaded.base()};
+  Status prepareFeedAhead(const plan::Program &program, const Orders &orders);
+  /// `slots` as slotsOf() makes them of a call of the program.
+  AddressMap addressesOf(const plan::Program &program,
+                         const Slots &slots) const;
+  char *slotOf(uint32_t ring, uint32_t slot) const {
+    const plan::Ring &r = role().rings(int(ring));
+    return arena.base() + flightOffset + r.offset() + slot * r.slot_bytes();
   }
   char *addressOf(const plan::State &state) const {
     return (state.offloaded() ? offloaded : arena).base() + state.offset();
@@ -136,7 +164,8 @@ private:
   /// The program of `programs` that is fed ahead, or null.
   const plan::Program *
   findFed(const std::vector<const plan::Program *> &programs) const;
-  Status prepareProgram(const plan::Program &program);
+  Status prepareProgram(const plan::Program &program, const Slots &slots);
+  Prepared &findPrepared(const plan::Program &program, const Slots &slots);
   Status prepareStep(const plan::Program &program, const AddressMap &map,
                      Step &step);
   Status prepareCollective(const plan::Program &program, const AddressMap &map,
@@ -163,13 +192,15 @@ private:
   std::unique_ptr<World> alone; // where there are no other ranks
   World *theWorld;
   Collectives collectives;
-  Region arena; // the persistent region, the transient one, what is fed ahead
-  uint64_t transientOffset = 0, feedOffset = 0; // in the arena
+  // The persistent region, the transient one, what is in flight, what is fed
+  // ahead.
+  Region arena;
+  uint64_t transientOffset = 0, flightOffset = 0, feedOffset = 0; // in it
   Region offloaded;
   std::unique_ptr<FeedAhead> feed; // null: nothing is fed ahead
   std::vector<Prepared> prepared;
   bool capturing = false; // launches are recorded, not done
-  uint64_t sentOnDevice = 0;
+  uint64_t sentOnDevice = 0, sentInMessages = 0;
   std::vector<InstructionObserver *> observers;
   std::mutex observing; // streams end instructions at the same time
   StreamProgress progress;

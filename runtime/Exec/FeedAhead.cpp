@@ -6,11 +6,8 @@
 namespace zc {
 
 Result<std::unique_ptr<FeedAhead>>
-FeedAhead::create(Device &device, const plan::Program &program,
-                  const AddressMap &map, char *place) {
+FeedAhead::create(Device &device, const plan::Program &program, char *place) {
   std::unique_ptr<FeedAhead> feed(new FeedAhead(device, program, place));
-  for (int i = 0; i < program.inputs_size(); ++i)
-    ZC_RETURN_IF_ERROR(feed->addInput(i, map));
   ZC_ASSIGN_OR_RETURN(feed->written, device.createEvent());
   ZC_ASSIGN_OR_RETURN(feed->taken, device.createEvent());
   return feed;
@@ -20,13 +17,16 @@ void *FeedAhead::placeOf(int input) const {
   return place + fedAheadOffset(*theProgram, input);
 }
 
-Status FeedAhead::addInput(int index, const AddressMap &map) {
-  const uint32_t buffer = theProgram->inputs(index).buffer();
-  CopyLaunch copy = {placeOf(index), map.address(buffer),
-                     *byteCount(map.buffer(buffer).type())};
-  ZC_ASSIGN_OR_RETURN(std::unique_ptr<Executable> executable,
-                      device.prepare(copy));
-  copies.push_back(std::move(executable));
+Status FeedAhead::addSlots(const Slots &slots, const AddressMap &map) {
+  auto &variant = copies[onlyOf(rings, slots)];
+  for (int i = int(variant.size()); i < theProgram->inputs_size(); ++i) {
+    const uint32_t buffer = theProgram->inputs(i).buffer();
+    CopyLaunch copy = {placeOf(i), map.address(buffer),
+                       *byteCount(map.buffer(buffer).type())};
+    ZC_ASSIGN_OR_RETURN(std::unique_ptr<Executable> executable,
+                        device.prepare(copy));
+    variant.push_back(std::move(executable));
+  }
   return Status();
 }
 
@@ -41,10 +41,10 @@ Status FeedAhead::write(int input, const void *bytes) {
                        kCopyStream);
 }
 
-Status FeedAhead::take() {
+Status FeedAhead::take(const Slots &slots) {
   ZC_RETURN_IF_ERROR(device.record(written, kCopyStream));
   ZC_RETURN_IF_ERROR(device.wait(written, kMainStream));
-  for (std::unique_ptr<Executable> &copy : copies)
+  for (std::unique_ptr<Executable> &copy : copies[onlyOf(rings, slots)])
     ZC_RETURN_IF_ERROR(device.launch(*copy, kMainStream));
   ZC_RETURN_IF_ERROR(device.record(taken, kMainStream));
   wasTaken = true;

@@ -7,7 +7,9 @@
 
 #include "runtime/Device/Device.h"
 #include "runtime/Exec/Instructions.h"
+#include "runtime/Exec/Orders.h"
 
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -15,28 +17,32 @@ namespace zc {
 
 class FeedAhead {
 public:
-  /// For `theProgram`, whose buffers lie as `map` says; what is on its way lies
-  /// from `place` on, as fedAheadOffset() says.
+  /// For `program`; what is on its way lies from `place` on, as
+  /// fedAheadOffset() says.
   static Result<std::unique_ptr<FeedAhead>>
-  create(Device &device, const plan::Program &theProgram, const AddressMap &map,
-         char *place);
+  create(Device &device, const plan::Program &program, char *place);
+  /// Makes take() ready for calls with these slots, whose buffers lie as `map`
+  /// says; those of rings without inputs do not matter.
+  Status addSlots(const Slots &slots, const AddressMap &map);
 
   const plan::Program *program() const { return theProgram; }
 
   Status write(int input, const void *bytes);
-  Status take();
+  Status take(const Slots &slots);
 
 private:
   FeedAhead(Device &device, const plan::Program &program, char *place)
-      : device(device), theProgram(&program), place(place) {}
-  Status addInput(int index, const AddressMap &map);
+      : device(device), theProgram(&program), place(place),
+        rings(ringsOfInputs(program)) {}
   void *placeOf(int input) const;
 
   Device &device;
   const plan::Program *theProgram;
   char *const place;
-  std::vector<std::unique_ptr<Executable>> copies; // to the inputs
-  EventId written = 0, taken = 0;                  // all inputs
+  const std::vector<uint32_t> rings; // that have inputs
+  /// To the inputs, by the slots of their rings.
+  std::map<Slots, std::vector<std::unique_ptr<Executable>>> copies;
+  EventId written = 0, taken = 0; // all inputs
   bool wasTaken = false;
 };
 

@@ -6,26 +6,33 @@
 #include "runtime/Device/Device.h"
 #include "runtime/Plan/Manifest.pb.h"
 
+#include <utility>
+#include <vector>
+
 namespace zc {
 
-/// Where the buffers of one program lie.
+/// Where the buffers of one program lie. `slots`: for each ring the slot that
+/// its buffers in flight are in.
 class AddressMap {
 public:
   AddressMap(const plan::Program &program, char *persistent, char *transient,
-             char *offloaded = nullptr)
-      : program(program), bases{persistent, transient, offloaded} {}
+             char *offloaded = nullptr, std::vector<char *> slots = {})
+      : program(program), bases{persistent, transient, offloaded},
+        slots(std::move(slots)) {}
 
   const plan::Buffer &buffer(uint32_t index) const {
     return program.buffers(static_cast<int>(index));
   }
   void *address(uint32_t index) const {
     const plan::Buffer &b = buffer(index);
-    return bases[b.space()] + b.offset();
+    char *base = b.space() == plan::FLIGHT ? slots[b.ring()] : bases[b.space()];
+    return base + b.offset();
   }
 
 private:
   const plan::Program &program;
-  char *bases[3]; // by plan::Space
+  char *bases[3];            // by plan::Space
+  std::vector<char *> slots; // of FLIGHT, by ring
 };
 
 KernelLaunch makeKernelLaunch(const AddressMap &map,

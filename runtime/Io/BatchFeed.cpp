@@ -64,7 +64,8 @@ Status BatchFeed::addColumn(const plan::Input &input,
   Column column;
   column.input = &input;
   column.buffer = &program->buffers(input.buffer());
-  column.staging.assign(*byteCount(column.buffer->type()), '\0');
+  column.places.assign(own.size(),
+                       std::string(*byteCount(column.buffer->type()), '\0'));
   if (input.batch_dim() >= 0)
     theBatch = column.buffer->type().dims(input.batch_dim());
   auto found = data->arrays().find(input.name());
@@ -254,7 +255,7 @@ Status BatchFeed::countSamples(const Column &column, int64_t samples) {
   return Status();
 }
 
-int64_t BatchFeed::tokensPerSample() const {
+std::pair<int64_t, int64_t> BatchFeed::tokens() const {
   // Of inputs that count samples and are integers, by whether they are labels.
   int64_t found[2] = {0, 0};
   for (const Column &column : columns) {
@@ -267,79 +268,78 @@ int64_t BatchFeed::tokensPerSample() const {
     int64_t &count = found[areLabels];
     count = std::max(count, type.dims(1));
   }
-  return found[0] == found[1] ? found[0] : 0;
+  return {found[0], found[1]};
 }
 
-std::optional<BatchFeed::Labels> BatchFeed::labels() const {
+std::optional<BatchFeed::Labels> BatchFeed::labels(size_t place) const {
   for (const Column &column : columns)
     if (column.input->is_label())
-      return Labels{column.input, &column.buffer->type(), column.staging.data(),
-                    int64_t(own.size())};
+      return Labels{column.input, &column.buffer->type(),
+                    column.places[place].data(), int64_t(own[place].size())};
   return std::nullopt;
 }
 
-void BatchFeed::takeShare(const std::vector<int64_t> &indices) {
+void BatchFeed::setPlaces(size_t count) {
+  own.resize(count);
+  for (Column &column : columns)
+    column.places.resize(count,
+                         std::string(*byteCount(column.buffer->type()), '\0'));
+}
+
+std::vector<int64_t>
+BatchFeed::shareOf(const std::vector<int64_t> &indices) const {
   const int64_t given = int64_t(indices.size());
   assert(given <= batch() && "at most a batch");
-  own.assign(indices.begin() + std::min(given, share * theBatch),
-             indices.begin() + std::min(given, (share + 1) * theBatch));
+  return {indices.begin() + std::min(given, share * theBatch),
+          indices.begin() + std::min(given, (share + 1) * theBatch)};
 }
 
-Status BatchFeed::feed(Executor &executor,
-                       const std::vector<int64_t> &indices) {
-  if (!ahead.empty() && ahead == indices) {
-    ahead.clear();
-    Status status = std::exchange(aheadStatus, Status());
-    return status.ok() ? executor.takeFed() : status;
-  }
-  ahead.clear();
-  takeShare(indices);
-  for (Column &column : columns) {
-    ZC_RETURN_IF_ERROR(fill(column));
+Status BatchFeed::read(size_t place, const std::vector<int64_t> &indices) {
+  own[place] = shareOf(indices);
+  for (Column &column : columns)
+    ZC_RETURN_IF_ERROR(fill(column, place));
+  return Status();
+}
+
+Status BatchFeed::write(Executor &executor, size_t place, const Slots &slots) {
+  for (Column &column : columns)
     ZC_RETURN_IF_ERROR(executor.write(*program, column.input->buffer(),
-                                      column.staging.data()));
-  }
+                                      column.places[place].data(), slots));
   return Status();
 }
 
-void BatchFeed::feedAhead(Executor &executor,
-                          const std::vector<int64_t> &indices) {
-  ahead = indices;
-  takeShare(indices);
-  auto feedAll = [&]() -> Status {
-    for (size_t i = 0; i < columns.size(); ++i) {
-      ZC_RETURN_IF_ERROR(fill(columns[i]));
-      ZC_RETURN_IF_ERROR(
-          executor.writeAhead(int(i), columns[i].staging.data()));
-    }
-    return Status();
-  };
-  aheadStatus = feedAll();
+Status BatchFeed::writeAhead(Executor &executor, size_t place) {
+  for (size_t i = 0; i < columns.size(); ++i)
+    ZC_RETURN_IF_ERROR(
+        executor.writeAhead(int(i), columns[i].places[place].data()));
+  return Status();
 }
 
-Status BatchFeed::fill(Column &column) {
+Status BatchFeed::fill(Column &column, size_t place) {
+  std::string &staging = column.places[place];
   if (column.input->is_sample_weight())
-    fillWeights(column, own.size());
+    fillWeights(staging, own[place].size());
   else if (!column.segments.empty())
-    return column.input->batch_dim() < 0 ? fillWhole(column)
-                                         : fillSamples(column, own);
+    return column.input->batch_dim() < 0
+               ? fillWhole(column, staging)
+               : fillSamples(column, own[place], staging);
   return Status();
 }
 
-void BatchFeed::fillWeights(Column &column, size_t count) {
+void BatchFeed::fillWeights(std::string &staging, size_t count) const {
   for (int64_t i = 0; i < theBatch; ++i) {
     float weight = i < int64_t(count) ? 1.0f : 0.0f;
-    std::memcpy(column.staging.data() + i * sizeof(float), &weight,
-                sizeof(weight));
+    std::memcpy(staging.data() + i * sizeof(float), &weight, sizeof(weight));
   }
 }
 
-Status BatchFeed::fillSamples(Column &column,
-                              const std::vector<int64_t> &indices) {
+Status BatchFeed::fillSamples(const Column &column,
+                              const std::vector<int64_t> &indices,
+                              std::string &staging) const {
   const plan::DataType type = column.buffer->type().dtype();
   const int64_t bytes = elementBytes(type);
   if (int64_t(indices.size()) < theBatch)
-    std::fill(column.staging.begin(), column.staging.end(), '\0');
+    std::fill(staging.begin(), staging.end(), '\0');
   for (size_t b = 0; b < indices.size(); ++b) {
     auto segment = std::upper_bound(
         column.segments.begin(), column.segments.end(), indices[b],
@@ -349,38 +349,37 @@ Status BatchFeed::fillSamples(Column &column,
     for (int64_t o = 0; o < column.outer; ++o) {
       int64_t from = sample * column.sampleStride + o * column.outerStride;
       int64_t to = (o * theBatch + int64_t(b)) * column.inner;
-      int64_t done =
-          column.convert(segment->data + from * column.itemSize,
-                         column.staging.data() + to * bytes, column.inner);
+      int64_t done = column.convert(segment->data + from * column.itemSize,
+                                    staging.data() + to * bytes, column.inner);
       if (done < column.inner)
         return makeError(StatusCode::InvalidArgument, "'", data->path(), "': '",
                          column.input->name(), "', sample ", indices[b],
                          ": a value does not fit ", typeName(type));
-      ZC_RETURN_IF_ERROR(checkRange(column, to, column.inner,
+      ZC_RETURN_IF_ERROR(checkRange(column, staging, to, column.inner,
                                     strCat(", sample ", indices[b])));
     }
   }
   return Status();
 }
 
-Status BatchFeed::fillWhole(Column &column) {
-  int64_t done = column.convert(column.segments.front().data,
-                                column.staging.data(), column.inner);
+Status BatchFeed::fillWhole(const Column &column, std::string &staging) const {
+  int64_t done = column.convert(column.segments.front().data, staging.data(),
+                                column.inner);
   if (done < column.inner)
     return makeError(StatusCode::InvalidArgument, "'", data->path(), "': '",
                      column.input->name(), "': a value does not fit ",
                      typeName(column.buffer->type().dtype()));
-  return checkRange(column, 0, column.inner, "");
+  return checkRange(column, staging, 0, column.inner, "");
 }
 
-Status BatchFeed::checkRange(const Column &column, int64_t first, int64_t count,
+Status BatchFeed::checkRange(const Column &column, const std::string &staging,
+                             int64_t first, int64_t count,
                              const std::string &where) const {
   if (!column.input->has_range())
     return Status();
   const plan::ValueRange &range = column.input->range();
   for (int64_t i = first; i < first + count; ++i) {
-    int64_t value =
-        integerAt(column.staging.data(), column.buffer->type().dtype(), i);
+    int64_t value = integerAt(staging.data(), column.buffer->type().dtype(), i);
     if ((value >= range.min() && value < range.max()) ||
         (range.has_ignored() && value == range.ignored()))
       continue;
@@ -436,28 +435,30 @@ static bool areIgnored(const std::string &staged, const plan::Input &input,
 Result<std::string> BatchFeed::explainNan(const std::vector<int64_t> &indices) {
   const plan::Input *labels = nullptr;
   bool allIgnored = true;
-  for (Column &column : columns) {
+  std::string staging;
+  for (const Column &column : columns) {
     const plan::Input &input = *column.input;
     const plan::TensorType &type = column.buffer->type();
     if (column.segments.empty() || input.batch_dim() < 0)
       continue;
     if (input.has_range() && input.range().has_ignored())
       labels = &input;
+    staging.resize(*byteCount(type));
     for (size_t at = 0; at < indices.size(); at += size_t(theBatch)) {
       // The last one fills what is missing to a batch: all that is looked at
       // are samples of the step.
       std::vector<int64_t> batch(size_t(theBatch), indices.back());
       std::copy_n(indices.begin() + at,
                   std::min(batch.size(), indices.size() - at), batch.begin());
-      ZC_RETURN_IF_ERROR(fillSamples(column, batch));
+      ZC_RETURN_IF_ERROR(fillSamples(column, batch, staging));
       const int64_t count = *elementCount(type);
-      int64_t place = findNan(column.staging.data(), type.dtype(), count);
+      int64_t place = findNan(staging.data(), type.dtype(), count);
       if (place < count)
         return strCat("'", input.name(), "' of '", data->path(),
                       "' holds a NaN at sample ",
                       batch[size_t(place / column.inner % theBatch)]);
       if (labels == &input && allIgnored)
-        allIgnored = areIgnored(column.staging, input, type);
+        allIgnored = areIgnored(staging, input, type);
     }
   }
   if (!labels || !allIgnored)

@@ -38,31 +38,46 @@ public:
   /// What was taken for what the program wants, in sentences.
   const std::vector<std::string> &notes() const { return theNotes; }
 
-  /// How many tokens a sample has, where labels are a number for each integer
-  /// of another input; 0: it has none.
-  int64_t tokensPerSample() const;
+  /// Whether an input counts samples.
+  bool countsSamples() const { return !samplesFrom.empty(); }
 
-  /// The labels that were fed last, as this rank's program has them.
+  /// How many integers a sample has in an input, and how many in labels; 0:
+  /// none. Where they are equal they are tokens.
+  std::pair<int64_t, int64_t> tokens() const;
+
+  /// The labels that were read into a place, as this rank's program has them.
   struct Labels {
     const plan::Input *input;
     const plan::TensorType *type;
     const char *data;
     int64_t samples; // along the batch dim; behind them is padding
   };
-  std::optional<Labels> labels() const;
+  std::optional<Labels> labels(size_t place = 0) const;
 
   /// Where the samples come from.
   const DataFile &source() const { return *data; }
 
-  /// Feeds this rank's share of the samples named by `indices`, at most a
-  /// batch of all ranks; what is missing to a batch is padded with zeros of
-  /// weight 0.
-  Status feed(Executor &executor, const std::vector<int64_t> &indices);
+  /// On the host there are so many places for batches; 1 to begin with.
+  void setPlaces(size_t count);
 
-  /// Begins to feed these samples while the program runs; the next feed(), of
-  /// the same samples, ends it and tells what was wrong with them. For programs
-  /// that the executor feeds ahead.
-  void feedAhead(Executor &executor, const std::vector<int64_t> &indices);
+  /// Reads and checks this rank's share of the samples named by `indices`, at
+  /// most a batch of all ranks, into a place; what is missing to a batch is
+  /// padded with zeros of weight 0.
+  Status read(size_t place, const std::vector<int64_t> &indices);
+
+  /// Writes what was read into a place to the inputs of the program, whose call
+  /// has these slots.
+  Status write(Executor &executor, size_t place, const Slots &slots = {});
+
+  /// As write(), but while the program runs on other samples: what is written
+  /// shows from Executor::takeFed() on. For programs that are fed ahead.
+  Status writeAhead(Executor &executor, size_t place);
+
+  /// Both at once.
+  Status feed(Executor &executor, const std::vector<int64_t> &indices) {
+    Status status = read(0, indices);
+    return status.ok() ? write(executor, 0) : status;
+  }
 
   /// What makes a loss over these samples no number, read from the data anew: a
   /// NaN in an input, or labels that are all ignored. Empty where it is
@@ -86,36 +101,36 @@ private:
     Converter convert = nullptr;
     // The array as [outer][sample][inner] elements by strides.
     int64_t outer = 1, inner = 1, outerStride = 0, sampleStride = 0;
-    std::string staging;
+    std::vector<std::string> places; // batches as the buffer has them
   };
 
   BatchFeed(const plan::Program &program, std::shared_ptr<const DataFile> data)
       : program(&program), data(std::move(data)) {}
   Status addColumn(const plan::Input &input, const FeedOptions &options);
   void findShare(const Mesh &mesh, int64_t rank);
-  void takeShare(const std::vector<int64_t> &indices);
+  std::vector<int64_t> shareOf(const std::vector<int64_t> &indices) const;
   Status bindArray(Column &column, const NpyArray &array,
                    const FeedOptions &options);
   Status bindSegments(Column &column, const NpyArray &array);
   Status bindTokens(Column &column);
   Status checkTokenWidth(const plan::Input &input) const;
   Status countSamples(const Column &column, int64_t samples);
-  Status fill(Column &column);
-  Status fillSamples(Column &column, const std::vector<int64_t> &indices);
-  Status fillWhole(Column &column);
-  void fillWeights(Column &column, size_t count);
-  Status checkRange(const Column &column, int64_t first, int64_t count,
+  Status fill(Column &column, size_t place);
+  Status fillSamples(const Column &column, const std::vector<int64_t> &indices,
+                     std::string &staging) const;
+  Status fillWhole(const Column &column, std::string &staging) const;
+  void fillWeights(std::string &staging, size_t count) const;
+  Status checkRange(const Column &column, const std::string &staging,
+                    int64_t first, int64_t count,
                     const std::string &where) const;
 
   const plan::Program *program;
   std::shared_ptr<const DataFile> data;
   std::vector<Column> columns;
-  int64_t theSamples = 1, theBatch = 1; // the batch of this rank
-  int64_t shares = 1, share = 0;        // of a batch, and this rank's
-  std::vector<int64_t> own;             // samples of this rank
-  std::vector<int64_t> ahead;           // what is fed ahead; empty: nothing
-  Status aheadStatus;                   // of that
-  std::string whyNone;                  // of no samples
+  int64_t theSamples = 1, theBatch = 1;         // the batch of this rank
+  int64_t shares = 1, share = 0;                // of a batch, and this rank's
+  std::vector<std::vector<int64_t>> own = {{}}; // this rank's, by place
+  std::string whyNone;                          // of no samples
   std::vector<std::string> theNotes;
   std::string samplesFrom; // the input that theSamples was read from
   std::string tokensFeed;  // the input that is a file's tokens

@@ -40,6 +40,11 @@ int64_t Mesh::coordinate(int64_t rank, const std::string &axis) const {
   return found ? rank / found->stride % found->size : 0;
 }
 
+int Mesh::firstOf(int role) const {
+  const Axis *axis = find("pp");
+  return axis ? int(role * axis->stride) : 0;
+}
+
 int64_t Mesh::groupSize(const AxisNames &names) const {
   int64_t size = 1;
   for (const std::string &name : names)

@@ -28,6 +28,9 @@ public:
   /// A rank's role: where it stands along "pp".
   int role(int64_t rank) const { return int(coordinate(rank, "pp")); }
 
+  /// The first rank of a role.
+  int firstOf(int role) const;
+
   /// How many ranks differ only along `axes`.
   int64_t groupSize(const AxisNames &axes) const;
   /// A rank's place among these, numbered row-major over the axes as given.

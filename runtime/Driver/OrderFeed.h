@@ -1,0 +1,103 @@
+// Samples for the programs that a role's orders feed: those of a whole step are
+// read and checked on the host before its first action.
+#ifndef ZC_RUNTIME_DRIVER_ORDERFEED_H
+#define ZC_RUNTIME_DRIVER_ORDERFEED_H
+
+#include "runtime/Io/BatchFeed.h"
+
+#include <functional>
+#include <map>
+#include <optional>
+
+namespace zc {
+
+class OrderFeed {
+public:
+  /// Fails with one message that names everything wrong with the data. What
+  /// the role runs later is `order`, or an order that feeds alike.
+  static Result<OrderFeed> create(const plan::Role &role,
+                                  const plan::Order &order,
+                                  std::shared_ptr<const DataFile> data,
+                                  const FeedOptions &options, const Mesh &mesh,
+                                  int64_t rank);
+
+  /// All ranks: of roles that feed nothing, the others know how many samples
+  /// there are. Until then it is what this role knows.
+  Status agree(World &world);
+
+  /// How many samples there are, and how many an order takes.
+  int64_t samples() const { return theSamples; }
+  int64_t batch() const { return microBatch * int64_t(microBatches); }
+
+  /// As of BatchFeed.
+  int64_t tokensPerSample() const {
+    return inputTokens == labelTokens ? inputTokens : 0;
+  }
+  std::vector<std::string> notes() const;
+  const DataFile &source() const { return *data; }
+  Result<std::string> explainNan(const std::vector<int64_t> &indices);
+
+  /// From now on the samples of the next step are read while the device works,
+  /// where it does so by itself.
+  void readAhead(const Executor &executor);
+
+  /// Reads and checks the samples of a step, at most batch(): micro-batches are
+  /// consecutive parts of them.
+  Status read(const std::vector<int64_t> &indices);
+
+  /// Writes a micro-batch of them to the inputs.
+  Status write(Executor &executor, const plan::Feed &feed);
+
+  /// While the device works: brings it what the feed `next` will want, or
+  /// where that is null, the first feed of the step that follows; and reads of
+  /// that step's samples, which `following` says, none where there is no such
+  /// step. What is wrong with them is for read() to say.
+  Status meanwhile(Executor &executor, const plan::Feed *next,
+                   const std::function<std::vector<int64_t>()> &following);
+
+  /// The labels of a program's micro-batch.
+  std::optional<BatchFeed::Labels> labels(uint32_t program,
+                                          uint32_t microBatch) const;
+
+private:
+  using Place = std::pair<uint32_t, uint32_t>; // program, micro-batch
+  /// What lies in a place on the host.
+  struct Content {
+    bool isThere = false;
+    std::vector<int64_t> indices;
+    Status status;
+  };
+
+  std::vector<int64_t> partOf(const std::vector<int64_t> &indices,
+                              uint32_t part) const;
+  Status addFeeds(const plan::Order &order, const FeedOptions &options,
+                  const Mesh &mesh, int64_t rank);
+  /// Where BatchFeed has a micro-batch. `room`: this step's or the next one's.
+  size_t placeOf(size_t room, uint32_t part) const {
+    return room * microBatches + part;
+  }
+  const Content &readPart(size_t room, const Place &place,
+                          const std::vector<int64_t> &indices);
+  Status writeAhead(Executor &executor, size_t room, const Place &place);
+  const plan::Program &programOf(const Place &place) const {
+    return role->programs(int(place.first));
+  }
+
+  const plan::Role *role = nullptr;
+  std::shared_ptr<const DataFile> data;
+  std::map<uint32_t, BatchFeed> feeds; // by program
+  std::vector<Place> places;           // in the order of the feeds
+  uint32_t microBatches = 1;
+  int64_t theSamples = 1, microBatch = 1;
+  int64_t inputTokens = 0, labelTokens = 0;
+  bool countsSamples = false; // by data of its own
+  bool readsAhead = false;
+  size_t current = 0; // of two rooms for each place, this step's
+  std::map<Place, Content> contents[2];
+  /// What is fed ahead, by its samples.
+  std::optional<std::pair<Place, std::vector<int64_t>>> onDevice;
+};
+
+} // namespace zc
+
+#endif // ZC_RUNTIME_DRIVER_ORDERFEED_H

@@ -1,0 +1,170 @@
+#include "runtime/Exec/OrderRunner.h"
+#include "runtime/Plan/Types.h"
+
+#include <algorithm>
+
+namespace zc {
+
+Status OrderRunner::run(const plan::Order &order,
+                        const OrderCallbacks &callbacks) {
+  Status status = walk(order, callbacks);
+  if (status.ok())
+    status = await([](const Flying &) { return true; });
+  flying.clear(); // behind a failure they are taken back
+  return status;
+}
+
+Status OrderRunner::walk(const plan::Order &order,
+                         const OrderCallbacks &callbacks) {
+  // Where each action's next feed is.
+  std::vector<const plan::Feed *> next(size_t(order.actions_size()) + 1);
+  for (int i = order.actions_size() - 1; i >= 0; --i)
+    next[size_t(i)] = order.actions(i).has_feed() ? &order.actions(i).feed()
+                                                  : next[size_t(i) + 1];
+  for (int i = 0; i < order.actions_size(); ++i) {
+    const plan::Action &action = order.actions(i);
+    Status status;
+    switch (action.kind_case()) {
+    case plan::Action::kFeed:
+      status = feed(action.feed(), callbacks);
+      break;
+    case plan::Action::kCall:
+      status = call(action.call(), next[size_t(i)], callbacks);
+      break;
+    case plan::Action::kSend:
+      status = move(action.send(), true);
+      break;
+    case plan::Action::kReceive:
+      status = move(action.receive(), false);
+      break;
+    default:
+      assert(false && "verified orders have no other kind");
+    }
+    ZC_RETURN_IF_ERROR(status);
+  }
+  return Status();
+}
+
+Status OrderRunner::feed(const plan::Feed &feed,
+                         const OrderCallbacks &callbacks) {
+  const plan::Program &program = executor.role().programs(int(feed.program()));
+  ZC_RETURN_IF_ERROR(awaitSlots(ringsOfInputs(program), feed.slots()));
+  return callbacks.feed(feed);
+}
+
+Status OrderRunner::call(const plan::Call &call, const plan::Feed *next,
+                         const OrderCallbacks &callbacks) {
+  const plan::Program &program = executor.role().programs(int(call.program()));
+  ZC_RETURN_IF_ERROR(awaitSlots(ringsOf(program), call.slots()));
+  const Slots slots = slotsOf(program, call.slots());
+  ZC_RETURN_IF_ERROR(executor.start(program, slots));
+  if (callbacks.meanwhile)
+    ZC_RETURN_IF_ERROR(callbacks.meanwhile(next));
+  ZC_RETURN_IF_ERROR(executor.finish(program));
+  return callbacks.called ? callbacks.called(call) : Status();
+}
+
+/// What works on a slot does so when its messages have ended.
+Status OrderRunner::awaitSlots(
+    const std::vector<uint32_t> &rings,
+    const google::protobuf::RepeatedField<uint32_t> &slots) {
+  return await([&](const Flying &each) {
+    const uint32_t ring = each.message->ring();
+    return std::count(rings.begin(), rings.end(), ring) > 0 &&
+           int(ring) < slots.size() && slots[int(ring)] == each.move.slot();
+  });
+}
+
+static bool overlap(const plan::Message &a, const plan::Message &b) {
+  return a.offset() < b.offset() + *byteCount(b.type()) &&
+         b.offset() < a.offset() + *byteCount(a.type());
+}
+
+/// Messages of one micro-batch may be under way in a slot at once, unless one
+/// of them writes what another reads or writes.
+Status OrderRunner::awaitBefore(const plan::Message &message,
+                                const plan::Move &move) {
+  return await([&](const Flying &each) {
+    if (each.message->ring() != message.ring() ||
+        each.move.slot() != move.slot())
+      return false;
+    const bool bothRead = each.message->sends() && message.sends();
+    return each.move.micro_batch() != move.micro_batch() ||
+           (!bothRead && overlap(*each.message, message));
+  });
+}
+
+Status OrderRunner::move(const plan::Move &move, bool sends) {
+  const plan::Message &message = executor.role().messages(int(move.message()));
+  assert(message.sends() == sends && "an action is of its own end");
+  (void)sends;
+  ZC_RETURN_IF_ERROR(awaitBefore(message, move));
+  return explain(message, move, post(message, move));
+}
+
+Status OrderRunner::post(const plan::Message &message, const plan::Move &move) {
+  const uint64_t bytes = *byteCount(message.type());
+  char *data = hostBytes(message, move.slot());
+  if (message.sends()) {
+    ZC_RETURN_IF_ERROR(executor.readMessage(message, move.slot(), data));
+    executor.countSent(bytes);
+  }
+  ZC_ASSIGN_OR_RETURN(
+      PostedMessage posted,
+      executor.world().post({message.sends(), peerOf(message), data, bytes},
+                            kFirstLineChannel + message.line()));
+  flying.push_back({&message, move, std::move(posted)});
+  return Status();
+}
+
+/// The message's own bytes, or those that take their place on the host.
+char *OrderRunner::hostBytes(const plan::Message &message, uint32_t slot) {
+  if (executor.hostReadsMemory())
+    return executor.addressOf(message, slot);
+  std::vector<char> &bytes = staged[{&message, slot}];
+  bytes.resize(*byteCount(message.type()));
+  return bytes.data();
+}
+
+/// The rank that stands where this one does, in the other role.
+int OrderRunner::peerOf(const plan::Message &message) const {
+  AxisNames pp;
+  pp.Add("pp");
+  return executor.mesh().group(executor.world().rank(), pp).at(message.peer());
+}
+
+Status OrderRunner::await(const std::function<bool(const Flying &)> &isMeant) {
+  for (auto each = flying.begin(); each != flying.end();) {
+    if (!isMeant(*each)) {
+      ++each;
+      continue;
+    }
+    ZC_RETURN_IF_ERROR(explain(*each->message, each->move, end(*each)));
+    each = flying.erase(each);
+  }
+  return Status();
+}
+
+Status OrderRunner::end(Flying &flying) {
+  ZC_RETURN_IF_ERROR(executor.world().await(flying.posted));
+  if (flying.message->sends())
+    return Status();
+  const uint32_t slot = flying.move.slot();
+  return executor.writeMessage(*flying.message, slot,
+                               hostBytes(*flying.message, slot));
+}
+
+/// Other ranks' failures are theirs to explain.
+Status OrderRunner::explain(const plan::Message &message,
+                            const plan::Move &move,
+                            const Status &status) const {
+  if (status.ok() || status.code() == StatusCode::Cancelled)
+    return status;
+  return status.withContext(
+      strCat("role ", executor.mesh().role(executor.world().rank()), ", ",
+             message.gradient() ? "gradient" : "activation", " '",
+             message.name(), message.sends() ? "' to role " : "' from role ",
+             message.peer(), ", micro-batch ", move.micro_batch()));
+}
+
+} // namespace zc

@@ -1,0 +1,69 @@
+// Walks an order: feeds, calls and messages of one step, or of the evaluation
+// of one batch.
+#ifndef ZC_RUNTIME_EXEC_ORDERRUNNER_H
+#define ZC_RUNTIME_EXEC_ORDERRUNNER_H
+
+#include "runtime/Exec/Executor.h"
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <vector>
+
+namespace zc {
+
+/// What an order leaves to those who know where samples come from.
+struct OrderCallbacks {
+  /// Writes the inputs of a program.
+  std::function<Status(const plan::Feed &feed)> feed;
+  /// While the device works on a call: `next` is the feed that comes next in
+  /// the order, null where it has no more. May be empty.
+  std::function<Status(const plan::Feed *next)> meanwhile;
+  /// After a call; its transient buffers are still there. May be empty.
+  std::function<Status(const plan::Call &call)> called;
+};
+
+/// Used by one thread, which is the executor's.
+class OrderRunner {
+public:
+  /// The executor, which must outlive it, has prepared what the orders call.
+  explicit OrderRunner(Executor &executor) : executor(executor) {}
+
+  /// Returns when every message has ended. `order` is of the executor's role.
+  Status run(const plan::Order &order, const OrderCallbacks &callbacks);
+
+private:
+  /// A message that is under way.
+  struct Flying {
+    const plan::Message *message;
+    plan::Move move;
+    PostedMessage posted;
+  };
+
+  Status walk(const plan::Order &order, const OrderCallbacks &callbacks);
+  Status feed(const plan::Feed &feed, const OrderCallbacks &callbacks);
+  Status call(const plan::Call &call, const plan::Feed *next,
+              const OrderCallbacks &callbacks);
+  Status move(const plan::Move &move, bool sends);
+  Status post(const plan::Message &message, const plan::Move &move);
+  Status awaitSlots(const std::vector<uint32_t> &rings,
+                    const google::protobuf::RepeatedField<uint32_t> &slots);
+  Status awaitBefore(const plan::Message &message, const plan::Move &move);
+  Status await(const std::function<bool(const Flying &)> &isMeant);
+  Status end(Flying &flying);
+  Status explain(const plan::Message &message, const plan::Move &move,
+                 const Status &status) const;
+  char *hostBytes(const plan::Message &message, uint32_t slot);
+  int peerOf(const plan::Message &message) const;
+
+  Executor &executor;
+  std::deque<Flying> flying; // in the order in which they began
+  /// Where the host cannot read the device's memory: a message's bytes, by
+  /// message and slot.
+  std::map<std::pair<const plan::Message *, uint32_t>, std::vector<char>>
+      staged;
+};
+
+} // namespace zc
+
+#endif // ZC_RUNTIME_EXEC_ORDERRUNNER_H

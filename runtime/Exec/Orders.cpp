@@ -1,0 +1,151 @@
+#include "runtime/Exec/Orders.h"
+#include "runtime/Plan/Verify.h"
+
+#include <algorithm>
+#include <functional>
+#include <set>
+
+namespace zc {
+
+namespace {
+
+void addFeed(plan::Order &order, int program, int64_t microBatch) {
+  plan::Feed *feed = order.add_actions()->mutable_feed();
+  feed->set_program(uint32_t(program));
+  feed->set_micro_batch(uint32_t(microBatch));
+}
+
+void addCall(plan::Order &order, int program, int64_t microBatch) {
+  plan::Call *call = order.add_actions()->mutable_call();
+  call->set_program(uint32_t(program));
+  call->set_micro_batch(uint32_t(microBatch));
+}
+
+int find(const plan::Role &role, const std::string &name) {
+  for (int i = 0; i < role.programs_size(); ++i)
+    if (role.programs(i).name() == name)
+      return i;
+  return -1;
+}
+
+/// `part` on each micro-batch, and then `end`, where there is one.
+plan::Order makeOrder(int part, int64_t microBatches, int end) {
+  plan::Order order;
+  for (int64_t i = 0; i < microBatches && part >= 0; ++i) {
+    addFeed(order, part, i);
+    addCall(order, part, i);
+  }
+  if (end >= 0)
+    addCall(order, end, 0);
+  return order;
+}
+
+std::vector<uint32_t> ringsOfBuffers(const plan::Program &program,
+                                     const std::function<bool(int)> &isMeant) {
+  std::set<uint32_t> rings;
+  for (int i = 0; i < program.buffers_size(); ++i)
+    if (program.buffers(i).space() == plan::FLIGHT && isMeant(i))
+      rings.insert(program.buffers(i).ring());
+  return {rings.begin(), rings.end()};
+}
+
+} // namespace
+
+Orders ordersOf(const Artifact &artifact) {
+  const plan::Role &role = artifact.role();
+  const plan::Manifest &manifest = artifact.manifest();
+  Orders orders = {role.train(), role.train_late(), role.eval(),
+                   manifest.freeze_step()};
+  if (orders.train.actions_size() == 0) {
+    const int micro = find(role, "micro");
+    const int64_t repeats = std::max<int64_t>(1, manifest.accumulate());
+    orders.train = micro < 0 ? makeOrder(find(role, "step"), 1, -1)
+                             : makeOrder(micro, repeats, find(role, "apply"));
+    if (manifest.freeze_step() > 0)
+      orders.late = makeOrder(micro, repeats, find(role, kCompressedProgram));
+  }
+  if (orders.eval.actions_size() == 0)
+    orders.eval = makeOrder(find(role, "eval"), 1, -1);
+  return orders;
+}
+
+std::vector<const plan::Program *> programsOf(const plan::Role &role,
+                                              const plan::Order &order) {
+  std::vector<const plan::Program *> programs;
+  for (const plan::Action &action : order.actions()) {
+    if (!action.has_call())
+      continue;
+    const plan::Program *program = &role.programs(int(action.call().program()));
+    if (std::find(programs.begin(), programs.end(), program) == programs.end())
+      programs.push_back(program);
+  }
+  return programs;
+}
+
+std::vector<std::string> programNamesOf(const plan::Role &role,
+                                        const plan::Order &order) {
+  std::vector<std::string> names;
+  for (const plan::Program *program : programsOf(role, order))
+    names.push_back(program->name());
+  return names;
+}
+
+const plan::Program *lastProgramOf(const plan::Role &role,
+                                   const plan::Order &order) {
+  const plan::Program *last = nullptr;
+  for (const plan::Action &action : order.actions())
+    if (action.has_call())
+      last = &role.programs(int(action.call().program()));
+  return last;
+}
+
+uint32_t microBatchesOf(const plan::Order &order) {
+  uint32_t last = 0;
+  for (const plan::Action &action : order.actions())
+    for (uint32_t each :
+         {action.feed().micro_batch(), action.call().micro_batch(),
+          action.send().micro_batch(), action.receive().micro_batch()})
+      last = std::max(last, each);
+  return last + 1;
+}
+
+std::vector<uint32_t> ringsOf(const plan::Program &program) {
+  return ringsOfBuffers(program, [](int) { return true; });
+}
+
+std::vector<uint32_t> ringsOfInputs(const plan::Program &program) {
+  std::set<int> inputs;
+  for (const plan::Input &input : program.inputs())
+    inputs.insert(int(input.buffer()));
+  return ringsOfBuffers(program,
+                        [&](int buffer) { return inputs.count(buffer) > 0; });
+}
+
+Slots onlyOf(const std::vector<uint32_t> &rings, const Slots &slots) {
+  Slots result;
+  for (uint32_t ring : rings) {
+    result.resize(ring + 1);
+    result[ring] = ring < slots.size() ? slots[ring] : 0;
+  }
+  return result;
+}
+
+Slots slotsOf(const plan::Program &program,
+              const google::protobuf::RepeatedField<uint32_t> &slots) {
+  return onlyOf(ringsOf(program), {slots.begin(), slots.end()});
+}
+
+std::vector<Slots> slotsOfCalls(const plan::Role &role, const Orders &orders,
+                                const plan::Program &program) {
+  if (ringsOf(program).empty())
+    return {{}};
+  std::set<Slots> found;
+  for (const plan::Order *order : {&orders.train, &orders.late, &orders.eval})
+    for (const plan::Action &action : order->actions())
+      if (action.has_call() &&
+          &role.programs(int(action.call().program())) == &program)
+        found.insert(slotsOf(program, action.call().slots()));
+  return {found.begin(), found.end()};
+}
+
+} // namespace zc

@@ -1,0 +1,65 @@
+// What an order asks of those who prepare and feed it.
+#ifndef ZC_RUNTIME_EXEC_ORDERS_H
+#define ZC_RUNTIME_EXEC_ORDERS_H
+
+#include "runtime/Plan/Artifact.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace zc {
+
+/// For each ring of a role the slot that a call works on; shorter: 0 from there
+/// on. Of a program with no buffers in flight: empty.
+using Slots = std::vector<uint32_t>;
+
+/// The orders of an artifact's role.
+struct Orders {
+  plan::Order train, late, eval; // without actions where there is none
+  int64_t lastStep = 0;          // behind it comes `late`; 0: never
+
+  /// What step `step`, counted from 1, does.
+  const plan::Order &ofStep(int64_t step) const {
+    return lastStep > 0 && step > lastStep ? late : train;
+  }
+};
+
+/// The role's own orders; a role without any runs "step", or "micro" several
+/// times and "apply", or "eval", in one order.
+Orders ordersOf(const Artifact &artifact);
+
+/// The programs that an order calls, each once.
+std::vector<const plan::Program *> programsOf(const plan::Role &role,
+                                              const plan::Order &order);
+std::vector<std::string> programNamesOf(const plan::Role &role,
+                                        const plan::Order &order);
+
+/// The program that an order calls last, which reports what the step has come
+/// to; null: it calls none.
+const plan::Program *lastProgramOf(const plan::Role &role,
+                                   const plan::Order &order);
+
+/// How many micro-batches an order works on; at least 1.
+uint32_t microBatchesOf(const plan::Order &order);
+
+/// The rings that the program has buffers in, ascending.
+std::vector<uint32_t> ringsOf(const plan::Program &program);
+/// Those of its inputs.
+std::vector<uint32_t> ringsOfInputs(const plan::Program &program);
+
+/// The slots of a call or a feed that matter to the program: others are 0.
+Slots slotsOf(const plan::Program &program,
+              const google::protobuf::RepeatedField<uint32_t> &slots);
+
+/// `slots`, but 0 for every ring that is not listed.
+Slots onlyOf(const std::vector<uint32_t> &rings, const Slots &slots);
+
+/// All slots that the orders call the program with, each once. A program
+/// without buffers in flight has one, empty.
+std::vector<Slots> slotsOfCalls(const plan::Role &role, const Orders &orders,
+                                const plan::Program &program);
+
+} // namespace zc
+
+#endif // ZC_RUNTIME_EXEC_ORDERS_H
