@@ -18,8 +18,9 @@ RoleDraft::RoleDraft(const plan::Role &role, const RoleUse &use, Phase phase,
                      std::vector<PlannedCall> plannedCalls, bool ahead)
     : role(role), use(use), phase(phase), calls(std::move(plannedCalls)) {
   std::vector<bool> isAhead(calls.size() + 1);
+  const std::vector<CallUse> callUse = findCallUse();
   for (size_t i = 1; ahead && i < calls.size(); ++i)
-    isAhead[i] = goesAhead(i);
+    isAhead[i] = goesAhead(i, callUse);
   for (size_t i = 0; i < calls.size(); ++i) {
     if (!isAhead[i])
       addMoves(calls[i], false);
@@ -54,57 +55,61 @@ std::vector<uint32_t> RoleDraft::messagesOf(const PlannedCall &call,
   return messages;
 }
 
-/// From the first call that needs the ring to the last, by calls' indices.
-RoleDraft::Intervals RoleDraft::heldByCalls(uint32_t ring) const {
-  std::map<uint32_t, Interval> held;
-  for (int i = 0; i < int(calls.size()); ++i) {
-    bool needs = contains(use.program(calls[i].program).rings, ring);
-    for (uint32_t message : messagesOf(calls[i], false))
-      needs = needs || role.messages(int(message)).ring() == ring;
-    if (needs)
-      held.emplace(calls[i].microBatch, Interval{calls[i].microBatch, i, i})
-          .first->second.last = i;
+/// From the first call that needs a ring to the last.
+std::vector<RoleDraft::CallUse> RoleDraft::findCallUse() const {
+  constexpr uint32_t kNone = UINT32_MAX;
+  const size_t rings = size_t(role.rings_size());
+  std::vector<CallUse> ofRings(rings);
+  std::vector<uint32_t> users(rings, kNone);
+  std::vector<std::map<uint32_t, uint32_t>> lastCalls(rings);
+  auto add = [&](uint32_t ring, uint32_t call) {
+    const uint32_t microBatch = calls[call].microBatch;
+    std::vector<uint32_t> &firstCalls = ofRings[ring].firstCalls;
+    if (firstCalls.size() <= microBatch)
+      firstCalls.resize(microBatch + 1, kNone);
+    firstCalls[microBatch] = std::min(firstCalls[microBatch], call);
+    lastCalls[ring][microBatch] = call;
+  };
+  for (uint32_t call = 0; call < calls.size(); ++call) {
+    const uint32_t program = calls[call].program;
+    for (uint32_t ring : use.program(program).rings) {
+      add(ring, call);
+      ofRings[ring].isShared |= users[ring] != kNone && users[ring] != program;
+      users[ring] = program;
+    }
+    for (uint32_t message : messagesOf(calls[call], false))
+      add(role.messages(int(message)).ring(), call);
   }
-  Intervals result;
-  for (const auto &[microBatch, interval] : held)
-    result.push_back(interval);
-  return result;
+  for (size_t ring = 0; ring < rings; ++ring) {
+    CallUse &callUse = ofRings[ring];
+    callUse.held.resize(calls.size());
+    for (auto [microBatch, last] : lastCalls[ring])
+      for (uint32_t i = callUse.firstCalls[microBatch]; i <= last; ++i)
+        callUse.mostHeld = std::max(callUse.mostHeld, ++callUse.held[i]);
+  }
+  return ofRings;
 }
 
 /// Whether the ring has a slot for the call's micro-batch at the call before.
-bool RoleDraft::hasRoom(size_t call, uint32_t ring) const {
+bool RoleDraft::hasRoom(size_t call, uint32_t ring,
+                        const CallUse &callUse) const {
   const PlannedCall &before = calls[call - 1];
-  const bool isUsed = contains(use.program(before.program).rings, ring);
-  if (isUsed && before.microBatch == calls[call].microBatch)
-    return false; // what is received might be overwritten
-  const uint32_t program = calls[call].program;
-  bool isShared = false;
-  for (const PlannedCall &other : calls)
-    isShared = isShared || (other.program != program &&
-                            contains(use.program(other.program).rings, ring));
-  if (!isShared)
-    return true;
-  const Intervals held = heldByCalls(ring);
-  auto heldAt = [&](int at) {
-    return std::count_if(held.begin(), held.end(), [&](const Interval &one) {
-      return one.first <= at && at <= one.last;
-    });
-  };
-  int64_t most = 0;
-  for (const Interval &interval : held) {
-    if (interval.microBatch == calls[call].microBatch &&
-        interval.first < int(call))
-      return true; // it has its slot already
-    most = std::max<int64_t>(most, heldAt(interval.first));
-  }
-  return heldAt(int(call) - 1) < most;
+  if (before.microBatch == calls[call].microBatch &&
+      contains(use.program(before.program).rings, ring))
+    return false; // it might overwrite what is received
+  return !callUse.isShared ||
+         callUse.firstCalls[calls[call].microBatch] < call ||
+         callUse.held[call - 1] < callUse.mostHeld;
 }
 
 /// All receives of a call go ahead, or none: lines keep their order.
-bool RoleDraft::goesAhead(size_t call) const {
-  for (uint32_t message : messagesOf(calls[call], false))
-    if (!hasRoom(call, role.messages(int(message)).ring()))
+bool RoleDraft::goesAhead(size_t call,
+                          const std::vector<CallUse> &ofRings) const {
+  for (uint32_t message : messagesOf(calls[call], false)) {
+    const uint32_t ring = role.messages(int(message)).ring();
+    if (!hasRoom(call, ring, ofRings[ring]))
       return false;
+  }
   return true;
 }
 

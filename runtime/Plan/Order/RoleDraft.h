@@ -48,10 +48,19 @@ private:
   };
   using Intervals = std::vector<Interval>; // by `first`
 
+  /// How calls alone use a ring: by which programs, and for how many
+  /// micro-batches at once at each call.
+  struct CallUse {
+    bool isShared = false;
+    std::vector<uint32_t> firstCalls; // by micro-batch
+    std::vector<uint32_t> held;       // by call
+    uint32_t mostHeld = 0;
+  };
+
   std::vector<uint32_t> messagesOf(const PlannedCall &call, bool sends) const;
-  Intervals heldByCalls(uint32_t ring) const;
-  bool goesAhead(size_t call) const;
-  bool hasRoom(size_t call, uint32_t ring) const;
+  std::vector<CallUse> findCallUse() const;
+  bool goesAhead(size_t call, const std::vector<CallUse> &ofRings) const;
+  bool hasRoom(size_t call, uint32_t ring, const CallUse &callUse) const;
   void addMoves(const PlannedCall &call, bool sends);
   void addCall(const PlannedCall &call);
   std::vector<uint32_t> ringsOf(const plan::Action &action) const;

@@ -1,0 +1,235 @@
+// Runs orders with nothing buffered, step by step and with no knowledge of the
+// checker's: a message passes only while both ends offer it at the heads of
+// their lines. Follows whose data is where.
+#ifndef ZC_TEST_UNIT_RUNTIME_PLAN_ORDER_RENDEZVOUSSIMULATOR_H
+#define ZC_TEST_UNIT_RUNTIME_PLAN_ORDER_RENDEZVOUSSIMULATOR_H
+
+#include "test/unit/runtime/Plan/Order/FakePipeline.h"
+
+#include <deque>
+
+namespace zc::test {
+
+enum class Ending {
+  Finished,
+  Stuck, // some role waits for ever
+  Wrong, // data of another micro-batch was used, or something did not happen
+};
+
+class RendezvousSimulator {
+public:
+  explicit RendezvousSimulator(const plan::Manifest &manifest)
+      : manifest(manifest), places(size_t(manifest.roles_size())) {}
+
+  Ending run() {
+    for (bool advances = true; advances && !wrong;) {
+      advances = false;
+      for (size_t i = 0; i < places.size() && !wrong; ++i)
+        while (!wrong && advance(i))
+          advances = true;
+      advances = transfer() || advances;
+    }
+    if (wrong)
+      return Ending::Wrong;
+    for (size_t i = 0; i < places.size(); ++i)
+      if (places[i].next < role(i).train().actions_size())
+        return Ending::Stuck;
+    for (Place &place : places)
+      for (auto &[line, queue] : place.lines)
+        if (!queue.empty())
+          return Ending::Stuck;
+    return isComplete() ? Ending::Finished : Ending::Wrong;
+  }
+
+private:
+  struct Offer {
+    uint32_t message, id, microBatch;
+    uint32_t ring, slot;
+  };
+  /// What a slot holds: whose, and which writers (-1 - message, or a program's
+  /// first letter) have written.
+  struct Slot {
+    int64_t owner = -1;
+    std::set<int> written;
+  };
+  struct Place {
+    int next = 0;
+    std::map<uint32_t, std::deque<Offer>> lines; // begun and not ended
+    std::map<std::pair<uint32_t, uint32_t>, Slot> slots;
+    std::map<std::string, uint32_t> done; // calls by program and micro-batch
+    std::set<std::pair<uint32_t, uint32_t>> received; // id, micro-batch
+  };
+
+  const plan::Role &role(size_t i) const { return manifest.roles(int(i)); }
+
+  bool isPending(const Place &place, uint32_t ring, uint32_t slot,
+                 int64_t exceptMicroBatch) const {
+    for (const auto &[line, queue] : place.lines)
+      for (const Offer &offer : queue)
+        if (offer.ring == ring && offer.slot == slot &&
+            int64_t(offer.microBatch) != exceptMicroBatch)
+          return true;
+    return false;
+  }
+
+  /// The slot, in the micro-batch's hands from here on.
+  Slot &take(size_t i, uint32_t ring, uint32_t slot, uint32_t microBatch) {
+    if (slot >= role(i).rings(int(ring)).slots())
+      wrong = true;
+    Slot &taken = places[i].slots[{ring, slot}];
+    if (taken.owner != microBatch)
+      taken = {int64_t(microBatch), {}};
+    return taken;
+  }
+
+  std::set<uint32_t> ringsOf(const plan::Program &program) const {
+    std::set<uint32_t> rings;
+    for (const plan::Buffer &buffer : program.buffers())
+      if (buffer.space() == plan::FLIGHT)
+        rings.insert(buffer.ring());
+    return rings;
+  }
+
+  bool advance(size_t i) {
+    if (places[i].next >= role(i).train().actions_size())
+      return false;
+    const plan::Action &action = role(i).train().actions(places[i].next);
+    bool advances = true;
+    if (action.has_call())
+      advances = call(i, action.call());
+    else if (action.has_feed())
+      feed(i, action.feed());
+    else if (action.has_send() || action.has_receive())
+      advances = move(i, action.has_send() ? action.send() : action.receive(),
+                      action.has_send());
+    else
+      wrong = true;
+    places[i].next += advances;
+    return advances;
+  }
+
+  void feed(size_t i, const plan::Feed &feed) {
+    // The inputs' bytes are the next call's: no other may come between.
+    const plan::Order &order = role(i).train();
+    int next = places[i].next + 1;
+    while (next < order.actions_size() && !order.actions(next).has_call() &&
+           !order.actions(next).has_feed())
+      ++next;
+    if (next >= order.actions_size() || !order.actions(next).has_call() ||
+        order.actions(next).call().program() != feed.program() ||
+        order.actions(next).call().micro_batch() != feed.micro_batch())
+      wrong = true;
+    places[i].done[strCat("fed ", feed.program())] = feed.micro_batch() + 1;
+  }
+
+  bool call(size_t i, const plan::Call &call) {
+    Place &place = places[i];
+    const plan::Program &program = role(i).programs(int(call.program()));
+    const std::set<uint32_t> rings = ringsOf(program);
+    for (uint32_t ring : rings)
+      if (isPending(place, ring, call.slots(int(ring)), -1))
+        return false;
+    const uint32_t k = call.micro_batch();
+    if (program.inputs_size() > 0 &&
+        place.done[strCat("fed ", call.program())] != k + 1)
+      wrong = true;
+    const std::string &name = program.name();
+    const bool forward = name == "forward" || name == "micro";
+    const bool backward = name == "backward" || name == "micro";
+    for (int m = 0; m < role(i).messages_size(); ++m) {
+      const plan::Message &message = role(i).messages(m);
+      if (!message.sends() && !message.eval() &&
+          (message.gradient() ? backward : forward) &&
+          !take(i, message.ring(), call.slots(int(message.ring())), k)
+               .written.count(-1 - m))
+        wrong = true;
+    }
+    for (uint32_t ring : rings) {
+      Slot &slot = take(i, ring, call.slots(int(ring)), k);
+      if (role(i).rings(int(ring)).name() == "stash") {
+        if (name == "backward" && !slot.written.count('f'))
+          wrong = true;
+        if (name == "weights" && !slot.written.count('b'))
+          wrong = true;
+      }
+      if (forward)
+        slot.written.insert('f');
+      if (backward)
+        slot.written.insert('b');
+    }
+    ++place.done[strCat(name, " ", k)];
+    return true;
+  }
+
+  bool move(size_t i, const plan::Move &move, bool sends) {
+    const plan::Message &message = role(i).messages(int(move.message()));
+    const uint32_t k = move.micro_batch();
+    if (isPending(places[i], message.ring(), move.slot(), k))
+      return false;
+    Slot &slot = take(i, message.ring(), move.slot(), k);
+    if (message.sends() != sends || message.eval() ||
+        (sends && !slot.written.count(message.gradient() ? 'b' : 'f')))
+      wrong = true;
+    places[i].lines[message.line()].push_back(
+        {move.message(), message.id(), k, message.ring(), move.slot()});
+    return true;
+  }
+
+  /// Lets the messages pass that both ends offer.
+  bool transfer() {
+    bool advances = false;
+    for (size_t from = 0; from < places.size(); ++from)
+      for (auto &[line, queue] : places[from].lines) {
+        if (queue.empty() ||
+            !role(from).messages(int(queue[0].message)).sends())
+          continue;
+        const Offer sent = queue.front();
+        const uint32_t to = role(from).messages(int(sent.message)).peer();
+        std::deque<Offer> &other = places[to].lines[line];
+        if (other.empty())
+          continue;
+        const Offer received = other.front();
+        if (received.id != sent.id || received.microBatch != sent.microBatch)
+          wrong = true;
+        take(to, received.ring, received.slot, received.microBatch)
+            .written.insert(-1 - int(received.message));
+        if (!places[to].received.insert({sent.id, sent.microBatch}).second)
+          wrong = true;
+        queue.pop_front();
+        other.pop_front();
+        advances = true;
+      }
+    return advances;
+  }
+
+  /// Whether all of a step has happened, once.
+  bool isComplete() {
+    const uint32_t count = microBatchesOf(manifest);
+    for (size_t i = 0; i < places.size(); ++i) {
+      auto done = [&](const std::string &name, uint32_t k) {
+        auto at = places[i].done.find(strCat(name, " ", k));
+        return at == places[i].done.end() ? 0u : at->second;
+      };
+      for (uint32_t k = 0; k < count; ++k) {
+        if (done("forward", k) + done("micro", k) != 1 ||
+            done("backward", k) + done("micro", k) != 1)
+          return false;
+        for (const plan::Message &message : role(i).messages())
+          if (!message.sends() && !message.eval() &&
+              !places[i].received.count({message.id(), k}))
+            return false;
+      }
+      if (done("apply", 0) != 1)
+        return false;
+    }
+    return true;
+  }
+
+  const plan::Manifest &manifest;
+  std::vector<Place> places;
+  bool wrong = false;
+};
+
+} // namespace zc::test
+
+#endif // ZC_TEST_UNIT_RUNTIME_PLAN_ORDER_RENDEZVOUSSIMULATOR_H

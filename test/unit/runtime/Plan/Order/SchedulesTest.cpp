@@ -1,0 +1,163 @@
+#include "runtime/Plan/Order/Schedules.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace zc {
+namespace {
+
+PipelineSchedule make(const std::string &name, uint32_t roles,
+                      uint32_t microBatches, uint32_t chunks = 2) {
+  Result<PipelineSchedule> schedule =
+      makeSchedule({name, roles, microBatches, chunks});
+  EXPECT_TRUE(schedule.ok()) << schedule.status().message();
+  return schedule.ok() ? *schedule : PipelineSchedule();
+}
+
+/// With a forward of 1; backward and weights of equal stages as given.
+Timeline run(const PipelineSchedule &schedule, double forward, double backward,
+             double weights) {
+  Result<Timeline> timeline =
+      simulateSchedule(schedule, WorkCosts::equal(schedule.roleOfStage.size(),
+                                                  forward, backward, weights));
+  EXPECT_TRUE(timeline.ok()) << timeline.status().message();
+  return timeline.ok() ? *timeline : Timeline();
+}
+
+Timeline runEqual(const std::string &name, uint32_t roles,
+                  uint32_t microBatches) {
+  return run(make(name, roles, microBatches), 1, .5, .5);
+}
+
+TEST(Schedules, NaiveKeepsOneRoleOfFourBusy) {
+  Timeline timeline = runEqual("naive", 4, 1);
+  EXPECT_EQ(timeline.makespan, 8);
+  EXPECT_DOUBLE_EQ(1 - timeline.bubbleOfTotal, .25);
+  EXPECT_EQ(timeline.inFlight, std::vector<uint32_t>({1, 1, 1, 1}));
+}
+
+TEST(Schedules, GpipeAndOneForwardOneBackwardOfFourByFour) {
+  for (const char *name : {"gpipe", "1f1b", "flush"}) {
+    Timeline timeline = runEqual(name, 4, 4);
+    EXPECT_EQ(timeline.makespan, 14) << name;
+    EXPECT_DOUBLE_EQ(1 - timeline.bubbleOfTotal, 8. / 14) << name;
+    EXPECT_DOUBLE_EQ(timeline.bubbleOfTotal, 3. / 7) << name;
+    EXPECT_DOUBLE_EQ(timeline.bubbleOfIdeal, 3. / 4) << name;
+  }
+}
+
+TEST(Schedules, BubbleShrinksWithMicroBatches) {
+  for (const char *name : {"gpipe", "1f1b"}) {
+    EXPECT_DOUBLE_EQ(runEqual(name, 4, 8).bubbleOfTotal, 3. / 11);
+    EXPECT_DOUBLE_EQ(runEqual(name, 4, 16).bubbleOfTotal, 3. / 19);
+  }
+}
+
+TEST(Schedules, ClosedForms) {
+  for (uint32_t roles = 1; roles <= 8; ++roles)
+    for (uint32_t m = 1; m <= 32; ++m) {
+      SCOPED_TRACE(strCat(roles, " roles, ", m, " micro-batches"));
+      Timeline gpipe = runEqual("gpipe", roles, m);
+      Timeline alternating = runEqual("1f1b", roles, m);
+      EXPECT_EQ(gpipe.makespan, 2 * (m + roles - 1));
+      EXPECT_EQ(alternating.makespan, 2 * (m + roles - 1));
+      EXPECT_EQ(run(make("1f1b", roles, m), 1, 1, 1).makespan,
+                3 * (m + roles - 1));
+      EXPECT_EQ(runEqual("naive", roles, m).makespan, 2 * m * roles);
+      for (uint32_t role = 0; role < roles; ++role) {
+        EXPECT_EQ(gpipe.inFlight[role], m);
+        EXPECT_EQ(alternating.inFlight[role], std::min(m, roles - role));
+      }
+      if (m >= roles)
+        EXPECT_EQ(run(make("zb-h1", roles, m), 1, 1, 1).makespan,
+                  3 * m + roles - 1);
+      if (m >= 2 * roles - 1)
+        EXPECT_EQ(run(make("zb-v", roles, m), 1, 1, 1).makespan,
+                  6 * m + roles - 1);
+    }
+}
+
+TEST(Schedules, InterleavedDividesTheBubbleByItsChunks) {
+  Timeline timeline = run(make("interleaved", 4, 8), .5, .25, .25);
+  EXPECT_DOUBLE_EQ(timeline.makespan, 19);
+  EXPECT_DOUBLE_EQ(timeline.bubbleOfTotal, 3. / 19);
+  EXPECT_DOUBLE_EQ(timeline.bubbleOfIdeal, 3. / 16);
+  EXPECT_EQ(timeline.inFlight, std::vector<uint32_t>({11, 9, 7, 5}));
+  for (uint32_t roles = 1; roles <= 8; ++roles)
+    for (uint32_t m = 2 * roles; m <= 32; m += roles)
+      for (uint32_t v : {2, 3})
+        EXPECT_NEAR(
+            run(make("interleaved", roles, m, v), 1. / v, .5 / v, .5 / v)
+                .makespan,
+            2. * m + 2. * (roles - 1) / v, 1e-9)
+            << roles << " roles, " << m << " micro-batches, " << v << " chunks";
+}
+
+TEST(Schedules, ZeroBubbleHoldsWhatThePapersSay) {
+  EXPECT_EQ(run(make("zb-h1", 4, 8), 1, 1, 1).inFlight,
+            std::vector<uint32_t>({4, 4, 4, 4}));
+  EXPECT_EQ(run(make("zb-v", 4, 8), 1, 1, 1).inFlight,
+            std::vector<uint32_t>({8, 8, 8, 8}));
+}
+
+/// Each work once, on its role, forward before backward before weights, and
+/// each of them in the order of the micro-batches.
+TEST(Schedules, EveryWorkComesOnceAndInOrder) {
+  for (const char *name :
+       {"naive", "gpipe", "1f1b", "interleaved", "zb-h1", "zb-v"})
+    for (uint32_t roles : {1, 2, 3, 4})
+      for (uint32_t m : {1, 2, 3, 5, 8, 12}) {
+        Result<PipelineSchedule> schedule = makeSchedule({name, roles, m, 2});
+        if (!schedule.ok())
+          continue;
+        SCOPED_TRACE(strCat(name, " ", roles, "x", m));
+        for (uint32_t role = 0; role < roles; ++role) {
+          std::vector<std::vector<uint32_t>> done(
+              3, std::vector<uint32_t>(schedule->roleOfStage.size()));
+          for (const StageWork &work : schedule->roles[role]) {
+            EXPECT_EQ(schedule->roleOfStage[work.stage], role);
+            EXPECT_EQ(done[int(work.work)][work.stage]++, work.microBatch);
+            if (work.work != Work::Forward)
+              EXPECT_GT(done[int(work.work) - 1][work.stage], work.microBatch);
+          }
+          for (uint32_t stage = 0; stage < done[0].size(); ++stage)
+            for (Work work : {Work::Forward, Work::Backward, Work::Weights})
+              EXPECT_EQ(
+                  done[int(work)][stage],
+                  schedule->roleOfStage[stage] == role &&
+                          (work != Work::Weights || schedule->splitsWeights)
+                      ? m
+                      : 0);
+        }
+        run(*schedule, 1, 1, 1);
+      }
+}
+
+TEST(Schedules, MessagesTakeTheirTime) {
+  PipelineSchedule schedule = make("naive", 3, 1);
+  WorkCosts costs = WorkCosts::equal(3, 1, 1, 1);
+  costs.message = 10;
+  Result<Timeline> timeline = simulateSchedule(schedule, costs);
+  ASSERT_TRUE(timeline.ok());
+  EXPECT_EQ(timeline->makespan, 3 + 6 + 4 * 10);
+  EXPECT_EQ(timeline->roles[1][0].start, 11);
+  EXPECT_EQ(timeline->roles[1][0].end, 12);
+}
+
+TEST(Schedules, RefusesWhatDoesNotFit) {
+  EXPECT_FALSE(makeSchedule({"2f2b", 2, 4}).ok());
+  EXPECT_FALSE(makeSchedule({"1f1b", 0, 4}).ok());
+  EXPECT_FALSE(makeSchedule({"1f1b", 4, 0}).ok());
+  EXPECT_FALSE(makeSchedule({"interleaved", 4, 6}).ok());
+  EXPECT_FALSE(makeSchedule({"zb-v", 4, 6}).ok());
+}
+
+TEST(Schedules, SaysWhereRolesWaitForEachOther) {
+  PipelineSchedule schedule = make("gpipe", 2, 2);
+  std::reverse(schedule.roles[1].begin(), schedule.roles[1].end());
+  EXPECT_FALSE(simulateSchedule(schedule, WorkCosts::equal(2, 1, 1, 1)).ok());
+}
+
+} // namespace
+} // namespace zc

@@ -1,0 +1,325 @@
+#include "test/unit/runtime/Plan/Order/FakePipeline.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+namespace zc::test {
+namespace {
+
+using Change = std::function<void(plan::Manifest &)>;
+
+/// Checks that a sound pipeline is refused once it is changed, and why.
+void refuses(const Change &change, const std::string &why,
+             const FakePipeline &pipeline = {},
+             const std::string &schedule = "1f1b") {
+  plan::Manifest manifest = fakePipeline(pipeline, schedule);
+  ASSERT_TRUE(verifyOrders(manifest).ok());
+  change(manifest);
+  Status status = verifyOrders(manifest);
+  EXPECT_EQ(status.code(), StatusCode::Corrupt) << why;
+  EXPECT_NE(status.message().find(why), std::string::npos)
+      << "'" << status.message() << "' has no '" << why << "'";
+}
+
+plan::Role &role(plan::Manifest &manifest, int index) {
+  return *manifest.mutable_roles(index);
+}
+
+plan::Action &action(plan::Manifest &manifest, int roleIndex, int index) {
+  return *role(manifest, roleIndex).mutable_train()->mutable_actions(index);
+}
+
+/// The n-th train action that fits.
+int find(plan::Manifest &manifest, int roleIndex,
+         const std::function<bool(const plan::Action &)> &fits, int n = 0) {
+  const plan::Order &order = role(manifest, roleIndex).train();
+  for (int i = 0; i < order.actions_size(); ++i)
+    if (fits(order.actions(i)) && n-- == 0)
+      return i;
+  ADD_FAILURE() << "there is no such action";
+  return 0;
+}
+
+bool isSend(const plan::Action &action) { return action.has_send(); }
+bool isReceive(const plan::Action &action) { return action.has_receive(); }
+bool isCall(const plan::Action &action) { return action.has_call(); }
+bool isFeed(const plan::Action &action) { return action.has_feed(); }
+
+void erase(plan::Manifest &manifest, int roleIndex, int index) {
+  role(manifest, roleIndex)
+      .mutable_train()
+      ->mutable_actions()
+      ->DeleteSubrange(index, 1);
+}
+
+TEST(VerifyOrders, IndicesAreInRange) {
+  auto set = [](auto fits, auto change) {
+    return [=](plan::Manifest &m) { change(action(m, 0, find(m, 0, fits))); };
+  };
+  refuses(
+      set(isCall, [](plan::Action &a) { a.mutable_call()->set_program(99); }),
+      "the role has 4 programs");
+  refuses(
+      set(isFeed, [](plan::Action &a) { a.mutable_feed()->set_program(99); }),
+      "the role has");
+  refuses(
+      set(isSend, [](plan::Action &a) { a.mutable_send()->set_message(99); }),
+      "send of message 99, micro-batch 0): the role has 3 messages");
+  refuses(set(isSend, [](plan::Action &a) { a.mutable_send()->set_slot(9); }),
+          "slot 9 of ring 'activations.out'");
+  refuses(set(isReceive,
+              [](plan::Action &a) { a.mutable_receive()->set_micro_batch(4); }),
+          "there are 4 micro-batches");
+  refuses(set(isCall, [](plan::Action &a) { a.mutable_call()->clear_slots(); }),
+          "it has slots of 0 rings");
+  refuses(
+      set(isCall, [](plan::Action &a) { a.mutable_call()->set_slots(0, 77); }),
+      "no slot of ring 'stash'");
+  refuses(set(isCall, [](plan::Action &a) { a.clear_call(); }),
+          "it does nothing");
+}
+
+TEST(VerifyOrders, SlotsOfUnusedRingsAreZero) {
+  refuses(
+      [](plan::Manifest &m) {
+        const uint32_t ring = ringOf(m.roles(0), "gradients.in");
+        action(m, 0, find(m, 0, isCall))
+            .mutable_call()
+            ->set_slots(int(ring), 1);
+      },
+      "ring 'gradients.in', which the program does not use");
+}
+
+TEST(VerifyOrders, RingsLieInTheFlightSpace) {
+  refuses([](plan::Manifest &m) { role(m, 0).set_flight_bytes(64); },
+          "role 0, ring 0 'stash': bytes 0 to 0 +");
+  refuses([](plan::Manifest &m) { role(m, 0).set_flight_bytes(~0ull); },
+          "flight space has");
+  refuses(
+      [](plan::Manifest &m) { role(m, 0).mutable_rings(0)->set_slots(~0u); },
+      "lie outside of the flight space");
+  refuses(
+      [](plan::Manifest &m) {
+        role(m, 0).mutable_rings(0)->set_slot_bytes(~0ull / 64 * 64);
+      },
+      "slots of");
+  refuses(
+      [](plan::Manifest &m) {
+        role(m, 0).mutable_rings(0)->set_offset(~0ull / 64 * 64);
+      },
+      "lie outside of the flight space");
+  refuses([](plan::Manifest &m) { role(m, 0).mutable_rings(0)->set_offset(8); },
+          "multiples of 64");
+  refuses([](plan::Manifest &m) { role(m, 0).mutable_rings(1)->set_offset(0); },
+          "rings 'stash' and 'activations.out' overlap");
+}
+
+TEST(VerifyOrders, BuffersAndMessagesLieInSlots) {
+  refuses(
+      [](plan::Manifest &m) {
+        role(m, 0).mutable_programs(0)->mutable_buffers(0)->set_ring(9);
+      },
+      "has a buffer in ring 9");
+  refuses(
+      [](plan::Manifest &m) {
+        role(m, 0).mutable_programs(0)->mutable_buffers(0)->set_offset(240);
+      },
+      "program 'forward': buffer 0: bytes 240 to 240 + 64 lie outside");
+  refuses(
+      [](plan::Manifest &m) {
+        role(m, 0).mutable_messages(0)->set_offset(~0ull);
+      },
+      "message 1 'h1': bytes");
+  refuses(
+      [](plan::Manifest &m) { role(m, 0).mutable_messages(0)->set_ring(7); },
+      "it is in ring 7");
+  refuses(
+      [](plan::Manifest &m) {
+        plan::Program &apply = *role(m, 0).mutable_programs(2);
+        addBuffer(apply, plan::FLIGHT, 0, plan::F32, {1});
+      },
+      "program 'apply': it runs for no micro-batch");
+}
+
+TEST(VerifyOrders, ReceivedMessagesDoNotOverlap) {
+  FakePipeline pipeline{3, 4};
+  pipeline.skip = true;
+  refuses(
+      [](plan::Manifest &m) {
+        for (plan::Message &message : *role(m, 2).mutable_messages())
+          if (!message.gradient() && !message.eval())
+            message.set_offset(32);
+      },
+      "overlap in ring", pipeline);
+}
+
+TEST(VerifyOrders, BothEndsOfAMessageAgree) {
+  auto other = [](auto change) {
+    return [=](plan::Manifest &m) { change(*role(m, 1).mutable_messages(0)); };
+  };
+  refuses(other([](plan::Message &m) { m.set_id(55); }), "it has 1 ends");
+  refuses(other([](plan::Message &m) { m.set_peer(1); }), "its peer is");
+  refuses(other([](plan::Message &m) { m.set_line(7); }), "another line");
+  refuses(other([](plan::Message &m) { m.set_gradient(true); }),
+          "another kind");
+  refuses(other([](plan::Message &m) { m.set_sends(true); }), "the same end");
+  refuses(other([](plan::Message &m) { m.mutable_type()->set_dims(0, 8); }),
+          "float32 [16], but in role 1 float32 [8]");
+  refuses(
+      [](plan::Manifest &m) {
+        for (int i : {0, 1})
+          role(m, i).mutable_messages(1)->set_line(
+              role(m, i).messages(0).line());
+      },
+      "with other roles or another kind");
+}
+
+TEST(VerifyOrders, WhatIsReadWasReceived) {
+  refuses([](plan::Manifest &m) { erase(m, 1, find(m, 1, isReceive)); },
+          "role 1, train action 2 (call of 'micro', micro-batch 0): message 1 "
+          "'h1', which it reads, was not received");
+  refuses([](plan::Manifest &m) { erase(m, 0, find(m, 0, isSend)); },
+          "message 1 'h1' of micro-batch 0 is not moved");
+}
+
+TEST(VerifyOrders, WhatIsSentWasWritten) {
+  refuses(
+      [](plan::Manifest &m) {
+        int at = find(m, 0, isSend);
+        action(m, 0, at).Swap(&action(m, 0, at - 1));
+      },
+      "what it sends was not written yet");
+}
+
+TEST(VerifyOrders, SlotsBelongToOneMicroBatch) {
+  refuses(
+      [](plan::Manifest &m) {
+        const uint32_t ring = ringOf(m.roles(0), "stash");
+        for (plan::Action &a : *role(m, 0).mutable_train()->mutable_actions())
+          if (a.has_call() && a.call().micro_batch() == 1)
+            a.mutable_call()->set_slots(int(ring), 0);
+      },
+      "slot 0 of ring 'stash' is in use by micro-batch 0 up to action");
+  refuses(
+      [](plan::Manifest &m) {
+        plan::Action &send = action(m, 0, find(m, 0, isReceive));
+        send.mutable_receive()->set_slot(1);
+      },
+      "but the micro-batch is in slot 1");
+}
+
+TEST(VerifyOrders, EveryCallComesOnceAndInOrder) {
+  refuses(
+      [](plan::Manifest &m) {
+        role(m, 0).mutable_train()->mutable_actions()->RemoveLast();
+      },
+      "role 0, train: calls are missing");
+  refuses(
+      [](plan::Manifest &m) {
+        plan::Order &order = *role(m, 0).mutable_train();
+        plan::Action last = order.actions(order.actions_size() - 1);
+        *order.add_actions() = last;
+      },
+      "the step has ended before");
+  refuses(
+      [](plan::Manifest &m) {
+        plan::Order &order = *role(m, 0).mutable_train();
+        order.mutable_actions(order.actions_size() - 1)
+            ->mutable_call()
+            ->set_program(uint32_t(order.actions_size()) % 2);
+      },
+      "call of");
+  refuses(
+      [](plan::Manifest &m) {
+        int a = find(m, 0, isFeed, 0), b = find(m, 0, isFeed, 1);
+        action(m, 0, a).Swap(&action(m, 0, b));
+        action(m, 0, a + 1).Swap(&action(m, 0, b + 1));
+      },
+      "micro-batch 0 comes first", {2, 4}, "gpipe");
+}
+
+TEST(VerifyOrders, InputsAreFedForTheNextCall) {
+  refuses([](plan::Manifest &m) { erase(m, 0, find(m, 0, isFeed)); },
+          "its inputs were not fed");
+  refuses(
+      [](plan::Manifest &m) {
+        action(m, 0, find(m, 0, isFeed)).mutable_feed()->set_micro_batch(1);
+      },
+      "another program or micro-batch was fed");
+  FakePipeline pipeline{2, 3};
+  pipeline.feedsStash = true;
+  refuses(
+      [](plan::Manifest &m) {
+        const uint32_t ring = ringOf(m.roles(0), "stash");
+        action(m, 0, find(m, 0, isFeed, 1))
+            .mutable_feed()
+            ->set_slots(int(ring), 0);
+      },
+      "the micro-batch is in slot 0", pipeline);
+}
+
+TEST(VerifyOrders, LinesHaveOneSequence) {
+  FakePipeline pipeline{2, 4};
+  refuses(
+      [](plan::Manifest &m) {
+        // Both sends of the last role come after both calls, the later first.
+        const uint32_t ring = ringOf(m.roles(1), "gradients.out");
+        role(m, 1).mutable_rings(int(ring))->set_slots(4);
+        role(m, 1).mutable_rings(int(ring))->set_offset(
+            role(m, 1).flight_bytes());
+        role(m, 1).set_flight_bytes(role(m, 1).flight_bytes() + 4096);
+        std::vector<plan::Action> sends;
+        plan::Order order;
+        plan::Order &old = *role(m, 1).mutable_train();
+        for (plan::Action a : old.actions()) {
+          if (a.has_send())
+            a.mutable_send()->set_slot(a.send().micro_batch());
+          if (a.has_call() && a.call().program() != 3)
+            a.mutable_call()->set_slots(int(ring), a.call().micro_batch());
+          a.has_send() ? sends.push_back(a) : void(*order.add_actions() = a);
+        }
+        for (size_t i : {1, 0, 2, 3})
+          *order.add_actions() = sends[i];
+        old = order;
+      },
+      "the other end of line", pipeline);
+}
+
+/// The first role does all its forwards before it takes a gradient, but has
+/// room for one activation; the last asks for the next activations only when
+/// its gradients are gone.
+TEST(VerifyOrders, RolesDoNotWaitInACircle) {
+  const FakePipeline pipeline{2, 6};
+  const plan::Manifest other = fakePipeline(pipeline, "1f1b");
+  refuses([&](plan::Manifest &m) { role(m, 1) = other.roles(1); },
+          "the roles wait for each other: ", pipeline, "gpipe");
+  refuses([&](plan::Manifest &m) { role(m, 1) = other.roles(1); },
+          ", which waits for message ", pipeline, "gpipe");
+}
+
+TEST(VerifyOrders, OrdersAreThereForWhatTheArtifactDoes) {
+  refuses([](plan::Manifest &m) { m.set_mode("infer"); },
+          "it has an order of train");
+  refuses([](plan::Manifest &m) { role(m, 1).clear_eval(); },
+          "role 1: it has no order of eval");
+  refuses([](plan::Manifest &m) { role(m, 1).clear_train(); },
+          "role 1: it has no order of train");
+  refuses([](plan::Manifest &m) { m.set_freeze_step(2); },
+          "no order of late train");
+  refuses([](plan::Manifest &m) { m.clear_roles(); }, "there are no roles");
+  refuses([](plan::Manifest &m) { m.set_accumulate(1 << 20); },
+          "1048576 micro-batches in");
+  refuses([](plan::Manifest &m) { m.set_accumulate(-1); }, "-1 micro-batches");
+}
+
+TEST(VerifyOrders, EvaluationIsCheckedAsWell) {
+  refuses(
+      [](plan::Manifest &m) {
+        role(m, 1).mutable_eval()->mutable_actions()->DeleteSubrange(0, 1);
+      },
+      "role 1, eval action 1 (call of 'eval', micro-batch 0): message");
+}
+
+} // namespace
+} // namespace zc::test
