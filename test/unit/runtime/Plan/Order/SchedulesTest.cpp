@@ -69,12 +69,14 @@ TEST(Schedules, ClosedForms) {
         EXPECT_EQ(gpipe.inFlight[role], m);
         EXPECT_EQ(alternating.inFlight[role], std::min(m, roles - role));
       }
-      if (m >= roles)
+      if (m >= roles) {
         EXPECT_EQ(run(make("zb-h1", roles, m), 1, 1, 1).makespan,
                   3 * m + roles - 1);
-      if (m >= 2 * roles - 1)
+      }
+      if (m >= 2 * roles - 1) {
         EXPECT_EQ(run(make("zb-v", roles, m), 1, 1, 1).makespan,
                   6 * m + roles - 1);
+      }
     }
 }
 
@@ -118,8 +120,9 @@ TEST(Schedules, EveryWorkComesOnceAndInOrder) {
           for (const StageWork &work : schedule->roles[role]) {
             EXPECT_EQ(schedule->roleOfStage[work.stage], role);
             EXPECT_EQ(done[int(work.work)][work.stage]++, work.microBatch);
-            if (work.work != Work::Forward)
+            if (work.work != Work::Forward) {
               EXPECT_GT(done[int(work.work) - 1][work.stage], work.microBatch);
+            }
           }
           for (uint32_t stage = 0; stage < done[0].size(); ++stage)
             for (Work work : {Work::Forward, Work::Backward, Work::Weights})

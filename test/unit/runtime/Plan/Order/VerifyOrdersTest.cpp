@@ -192,6 +192,40 @@ TEST(VerifyOrders, WhatIsSentWasWritten) {
       "what it sends was not written yet");
 }
 
+/// Takes the action to another place; those between move up or down.
+void shift(plan::Manifest &manifest, int roleIndex, int from, int to) {
+  auto &actions = *role(manifest, roleIndex).mutable_train()->mutable_actions();
+  for (; from < to; ++from)
+    actions.SwapElements(from, from + 1);
+  for (; from > to; --from)
+    actions.SwapElements(from, from - 1);
+}
+
+void addFlightBuffer(plan::Role &role, int program, const std::string &ring) {
+  plan::Program &user = *role.mutable_programs(program);
+  const uint32_t buffer = addBuffer(user, plan::FLIGHT, 64, plan::F32, {16});
+  user.mutable_buffers(int(buffer))->set_ring(ringOf(role, ring));
+}
+
+TEST(VerifyOrders, NoOtherCallUsesTheSlotOfAMessageUnderWay) {
+  const FakePipeline pipeline{2, 1};
+  refuses(
+      [](plan::Manifest &m) {
+        addFlightBuffer(role(m, 0), 0, "gradients.in");
+        shift(m, 0, find(m, 0, isReceive), 0);
+      },
+      "(call of 'forward', micro-batch 0): message 2 'grad2' was received into "
+      "its slot for a later call",
+      pipeline);
+  refuses(
+      [](plan::Manifest &m) {
+        addFlightBuffer(role(m, 0), 1, "activations.out");
+        shift(m, 0, find(m, 0, isSend), role(m, 0).train().actions_size() - 1);
+      },
+      "(send of message 1 'h1', micro-batch 0): another call has used the slot",
+      pipeline);
+}
+
 TEST(VerifyOrders, SlotsBelongToOneMicroBatch) {
   refuses(
       [](plan::Manifest &m) {
