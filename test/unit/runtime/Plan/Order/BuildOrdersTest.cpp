@@ -188,6 +188,19 @@ TEST(BuildOrders, SentRingsAreShallow) {
     }
 }
 
+/// A message that skips roles is taken later: its sender goes on meanwhile.
+TEST(BuildOrders, SentRingsAreAsDeepAsTheOtherEndIsFar) {
+  for (uint32_t to : {2, 3, 4, 5}) {
+    FakePipeline pipeline{6, 12};
+    pipeline.skip = true;
+    pipeline.skipTo = to;
+    plan::Manifest manifest = build(pipeline, "gpipe");
+    EXPECT_EQ(slotsOf(manifest.roles(0), "activations.out"), to - 1);
+    EXPECT_EQ(slotsOf(manifest.roles(int(to)), "gradients.out"), to - 1);
+    EXPECT_EQ(slotsOf(manifest.roles(1), "activations.out"), 1u);
+  }
+}
+
 TEST(BuildOrders, EverySchedulePassesTheCheck) {
   for (const char *schedule : {"naive", "gpipe", "1f1b", "zb-h1"})
     for (uint32_t roles = 1; roles <= 6; ++roles)

@@ -18,8 +18,9 @@ struct FakePipeline {
   uint32_t microBatches = 4;
   bool micro = true; // the last role has it, too
   bool eval = true;
-  bool weights = false;    // apart from the backward
-  bool skip = false;       // from role 0 to role 2
+  bool weights = false; // apart from the backward
+  bool skip = false;    // from role 0 to a later one
+  uint32_t skipTo = 2;
   bool stashInput = false; // activations are received into the stash
   bool feedsStash = false; // role 0's input lies in the stash
   int64_t freezeStep = 0;
@@ -165,8 +166,8 @@ inline plan::Manifest fakePipeline(const FakePipeline &pipeline) {
   };
   for (uint32_t i = 0; i + 1 < pipeline.roles; ++i)
     connectAll(i, i + 1, 0);
-  if (pipeline.skip && pipeline.roles > 2)
-    connectAll(0, 2, 1);
+  if (pipeline.skip && pipeline.roles > pipeline.skipTo)
+    connectAll(0, pipeline.skipTo, 1);
   return manifest;
 }
 

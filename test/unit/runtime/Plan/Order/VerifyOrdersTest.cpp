@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 
 namespace zc::test {
@@ -195,10 +196,11 @@ TEST(VerifyOrders, WhatIsSentWasWritten) {
 /// Takes the action to another place; those between move up or down.
 void shift(plan::Manifest &manifest, int roleIndex, int from, int to) {
   auto &actions = *role(manifest, roleIndex).mutable_train()->mutable_actions();
-  for (; from < to; ++from)
-    actions.SwapElements(from, from + 1);
-  for (; from > to; --from)
-    actions.SwapElements(from, from - 1);
+  const auto begin = actions.begin();
+  if (from < to)
+    std::rotate(begin + from, begin + from + 1, begin + to + 1);
+  else
+    std::rotate(begin + to, begin + from, begin + from + 1);
 }
 
 void addFlightBuffer(plan::Role &role, int program, const std::string &ring) {
