@@ -68,6 +68,10 @@ static void addMemorySettings(const CompileOptions &options,
     settings.push_back({"zero", std::to_string(options.zero)});
     settings.push_back({"unit", options.unit});
   }
+  if (options.getAxisSize("pp") > 1) {
+    settings.push_back({"schedule", options.schedule});
+    settings.push_back({"stages", options.stages == "auto" ? "auto" : "file"});
+  }
   if (options.zeroGroup > 0)
     settings.push_back({"zero-group", std::to_string(options.zeroGroup)});
   settings.push_back(
@@ -139,6 +143,7 @@ static ExportInput makeExportInput(ModuleOp module,
   if (options.mode == "train") {
     input.loss = options.loss;
     input.accumulate = options.accumulate;
+    input.schedule = options.schedule;
     input.optimizer = options.optimizer;
     if (options.optimizer == "onebit-adam")
       input.freezeStep = options.freezeStep;

@@ -1,6 +1,7 @@
 #include "compiler/Driver/CompileChecks.h"
 
 #include "compiler/Driver/MeshOptions.h"
+#include "compiler/Driver/PipelineOptions.h"
 #include "compiler/Driver/TargetOptions.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -125,6 +126,8 @@ static void checkTogether(const CompileOptions &options) {
   if (std::string wrong = checkTargetTogether(options); !wrong.empty())
     throw CLI::ValidationError(wrong);
   if (std::string wrong = checkMeshTogether(options); !wrong.empty())
+    throw CLI::ValidationError(wrong);
+  if (std::string wrong = checkPipelineTogether(options); !wrong.empty())
     throw CLI::ValidationError(wrong);
   if (options.mode == "train" && !options.noWeightDecay.empty() &&
       getWeightDecay(options) == 0)

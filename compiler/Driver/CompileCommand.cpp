@@ -2,6 +2,7 @@
 #include "compiler/Driver/Compile.h"
 #include "compiler/Driver/CompileChecks.h"
 #include "compiler/Driver/MeshOptions.h"
+#include "compiler/Driver/PipelineOptions.h"
 #include "compiler/Driver/TargetOptions.h"
 #include "compiler/Import/InitialWeights.h"
 #include "passes/Memory/KeptEncoder.h"
@@ -165,8 +166,10 @@ static void addOptimizerOptions(CLI::App &command, CompileOptions &options) {
 
 static void addTrainingOptions(CLI::App &command, CompileOptions &options) {
   command
-      .add_option("--accumulate", options.accumulate,
-                  "parts of the batch that a step takes one after another")
+      .add_option(
+          "--accumulate", options.accumulate,
+          "parts of the batch that a step takes one after another; with "
+          "pp, four for each role by default")
       ->check(CLI::Range(int64_t(1), int64_t(1) << 20))
       ->type_name("K");
   command
@@ -379,6 +382,7 @@ Command zc::addCompileCommand(CLI::App &command) {
   addMemoryOptions(command, *arguments);
   group("Ranks");
   addMeshOptions(command, options, arguments->mesh);
+  addPipelineOptions(command, options);
   group("Target and output");
   addTargetOptions(command, options);
   addOutputOptions(command, *arguments);
@@ -388,6 +392,7 @@ Command zc::addCompileCommand(CLI::App &command) {
     options.batchDims = parseBatchDims(arguments->batchDims);
     options.memoryBudget = parseSize(arguments->memoryBudget).value_or(0);
     options.mesh = parseMesh(arguments->mesh);
+    completePipelineOptions(command, options);
     options.emit = parseEmit(arguments->emit);
     checkNoneTwice("--dim", arguments->dims);
     checkNoneTwice("--batch-dim", arguments->batchDims);

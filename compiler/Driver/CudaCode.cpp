@@ -3,6 +3,9 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "passes/Codegen/Cuda/EmitPtx.h"
 #include "passes/Codegen/Passes.h"
+#include "passes/Pipeline/Passes.h"
+
+#include "llvm/ADT/StringSet.h"
 
 #include <algorithm>
 #include <future>
@@ -10,8 +13,22 @@
 using namespace mlir;
 using namespace zc;
 
+/// Those of all roles of a pipeline are one module: their names differ, but for
+/// what is declared alike.
 static gpu::GPUModuleOp getKernels(ModuleOp module) {
-  return module.lookupSymbol<gpu::GPUModuleOp>(kKernelModule);
+  if (auto kernels = module.lookupSymbol<gpu::GPUModuleOp>(kKernelModule))
+    return kernels;
+  OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+  auto all = gpu::GPUModuleOp::create(builder, module.getLoc(), kKernelModule);
+  llvm::StringSet<> taken;
+  for (ModuleOp role : getRoles(module)) {
+    auto own = role.lookupSymbol<gpu::GPUModuleOp>(kKernelModule);
+    for (Operation &op : llvm::make_early_inc_range(*own.getBody()))
+      if (auto symbol = dyn_cast<SymbolOpInterface>(op);
+          !symbol || taken.insert(symbol.getName()).second)
+        op.moveBefore(all.getBody(), all.getBody()->end());
+  }
+  return all;
 }
 
 // What code asks of a GPU, for runtime/Device/Cuda: at least this version, or

@@ -67,6 +67,10 @@ struct CompileOptions {
   bool reshardLast = false;
   bool noReshardAfterForward = false;
 
+  std::string schedule = "1f1b"; // of a pipeline: or gpipe, naive
+  std::string stages = "auto";   // or a file: where a pipeline is cut
+  std::string writeStages;       // a file for where it was cut; empty: none
+
   std::string tpRules = "auto";   // or a file of rules
   std::vector<std::string> shard; // NAME=AXES,...
 

@@ -1,7 +1,9 @@
 #include "compiler/Driver/PassObserver.h"
 
 #include "compiler/Driver/Diagnostics.h"
+#include "dialects/Train/TrainDialect.h"
 
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
@@ -46,6 +48,11 @@ void PassObserver::runAfterPass(Pass *pass, Operation *op) {
   if (verbose && !op->getParentOp())
     llvm::errs() << llvm::formatv("zc: {0,8:F3} s  {1}\n", seconds.count(),
                                   pass->getArgument());
-  if (!folder.empty() && isa<ModuleOp>(op) && !op->getParentOp())
-    dumpIr(op, folder, pass->getArgument(), dumped);
+  if (folder.empty() || !isa<ModuleOp>(op))
+    return;
+  std::string name = pass->getArgument().str();
+  if (auto role = op->getAttrOfType<IntegerAttr>(train::kRoleAttr))
+    dumpIr(op, folder, name + ".role" + std::to_string(role.getInt()), dumped);
+  else if (!op->getParentOp())
+    dumpIr(op, folder, name, dumped);
 }

@@ -2,6 +2,7 @@
 
 #include "compiler/Driver/MeshOptions.h"
 #include "compiler/Driver/PassObserver.h"
+#include "compiler/Driver/PipelineOptions.h"
 #include "compiler/Driver/RuleFile.h"
 #include "compiler/Driver/Summary.h"
 #include "compiler/Driver/TargetOptions.h"
@@ -21,6 +22,7 @@
 #include "passes/Import/Lowering/LoweringRegistry.h"
 #include "passes/Import/Passes.h"
 #include "passes/Memory/Passes.h"
+#include "passes/Pipeline/Passes.h"
 #include "passes/Precision/Passes.h"
 #include "passes/Scheduling/Passes.h"
 #include "passes/Sharding/Passes.h"
@@ -43,7 +45,11 @@ int64_t zc::getPlannedThreads(const CompileOptions &options) {
 }
 
 Phases::Phases(MLIRContext *context, const CompileOptions &options)
-    : context(context), options(options), printer(context) {}
+    : context(context), options(options), printer(context) {
+  // Files are numbered, and roles print one after another.
+  if (!options.dumpIr.empty())
+    context->disableMultithreading();
+}
 
 // A failure without a message, or IR that its verifier refuses, is our fault,
 // and must say so rather than end silently.
@@ -69,7 +75,10 @@ LogicalResult Phases::run(const char *phase,
   manager.enableVerifier(false);
   manager.addInstrumentation(std::make_unique<PassObserver>(
       options.dumpIr, options.verbose, dumped, times));
-  build(manager);
+  if (getRoles(*module).empty())
+    build(manager);
+  else
+    build(manager.nest<ModuleOp>());
   bool succeeded = mlir::succeeded(manager.run(*module));
   ScopedTime time(times, "verify");
   return checkInternally(phase, succeeded, errors);
@@ -232,6 +241,52 @@ LogicalResult Phases::readRules(std::string &patterns) {
   return success();
 }
 
+LogicalResult Phases::readStages(std::string &patterns) {
+  if (options.stages == "auto")
+    return success();
+  constexpr size_t kMost = 16 << 20;
+  Result<std::string> text = readFile(options.stages, kMost);
+  if (!text.ok())
+    return emitError(UnknownLoc::get(context)) << text.status().message();
+  llvm::Expected<std::string> rules = parseStageFile(*text, options.stages);
+  if (!rules)
+    return emitError(UnknownLoc::get(context))
+           << llvm::toString(rules.takeError());
+  patterns = *rules;
+  return success();
+}
+
+/// Takes the module with stages on its ops, for --write-stages.
+namespace {
+struct WriteStages : PassWrapper<WriteStages, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(WriteStages)
+  explicit WriteStages(std::string path) : path(std::move(path)) {}
+  StringRef getArgument() const override { return "write-stages"; }
+  void runOnOperation() override {
+    markAllAnalysesPreserved();
+    if (Status status = writeStageFile(getOperation(), path); !status.ok()) {
+      emitError(UnknownLoc::get(&getContext())) << status.message();
+      signalPassFailure();
+    }
+  }
+  std::string path;
+};
+} // namespace
+
+void Phases::addSplit(OpPassManager &manager, const std::string &patterns) {
+  AssignStagesPassOptions assign;
+  assign.stages = options.getAxisSize("pp");
+  assign.microBatches = options.accumulate;
+  assign.patterns = patterns;
+  manager.addPass(createAssignStagesPass(assign));
+  if (!options.writeStages.empty())
+    manager.addPass(std::make_unique<WriteStages>(options.writeStages));
+  SplitStagesPassOptions split;
+  llvm::append_range(split.inFlight, countInFlight(options));
+  split.keepWhole = options.schedule != "gpipe";
+  manager.addPass(createSplitStagesPass(split));
+}
+
 LogicalResult Phases::buildPrograms() {
   if (failed(exemptFromDecay(*module, options.noWeightDecay)))
     return failure();
@@ -278,6 +333,13 @@ LogicalResult Phases::buildPrograms() {
       manager.addPass(createApplyPrecisionPass(precision));
     manager.addNestedPass<func::FuncOp>(createWidenSumsPass());
   };
+  std::string stages;
+  if (failed(readStages(stages)))
+    return failure();
+  if (options.getAxisSize("pp") > 1)
+    autodiff.splitStages = [&](OpPassManager &manager) {
+      addSplit(manager, stages);
+    };
   if ((options.zero > 0 || autodiff.splitsStep()) && options.getNumRanks() > 1)
     autodiff.packGradients = [&](OpPassManager &manager) {
       addMesh(manager, options);
@@ -307,8 +369,10 @@ LogicalResult Phases::divide() {
   if (options.getNumRanks() == 1)
     return success();
   if (options.collectiveAlgorithm != "auto")
-    (*module)->setAttr(kAlgorithmAttr,
-                       StringAttr::get(context, options.collectiveAlgorithm));
+    module->walk([&](ModuleOp each) {
+      each->setAttr(kAlgorithmAttr,
+                    StringAttr::get(context, options.collectiveAlgorithm));
+    });
   RanksOptions ranks;
   ranks.mesh = printMesh(options);
   ranks.gradients = options.reducePrecision;
@@ -346,6 +410,8 @@ LogicalResult Phases::schedule() {
   return run("sched", [&](OpPassManager &manager) {
     buildFusionPipeline(manager, getTarget(*module), epilogues);
     buildMemoryPipeline(manager, memory);
+    if (options.getAxisSize("pp") > 1)
+      manager.addPass(createSplitPassesPass());
     buildSchedulingPipeline(manager, scheduling);
     buildAllocationPipeline(manager, AllocationOptions());
   });

@@ -40,6 +40,8 @@ private:
   mlir::LogicalResult checkLabels();
   mlir::LogicalResult checkBatch();
   mlir::LogicalResult readRules(std::string &patterns);
+  mlir::LogicalResult readStages(std::string &patterns);
+  void addSplit(mlir::OpPassManager &manager, const std::string &patterns);
   mlir::LogicalResult drawWeights(onnx::GraphOp graph);
   mlir::LogicalResult checkInternally(const char *phase, bool succeeded,
                                       unsigned errorsBefore);

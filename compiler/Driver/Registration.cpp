@@ -33,6 +33,7 @@
 #include "passes/Fusion/Passes.h"
 #include "passes/Import/Passes.h"
 #include "passes/Memory/Passes.h"
+#include "passes/Pipeline/Passes.h"
 #include "passes/Precision/Passes.h"
 #include "passes/Scheduling/Passes.h"
 #include "passes/Sharding/Passes.h"
@@ -67,6 +68,7 @@ void registerPasses() {
   registerPrecisionPasses();
   registerShardingPasses();
   registerCollectivesPasses();
+  registerPipelinePasses();
   registerFusionPasses();
   registerMemoryPasses();
   registerSchedulingPasses();

@@ -6,6 +6,7 @@
 #include "dialects/Dist/DistDialect.h"
 #include "dialects/Onnx/OnnxDialect.h"
 #include "passes/Memory/Passes.h"
+#include "passes/Pipeline/Passes.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -68,7 +69,7 @@ Summary zc::summarizeModel(ModuleOp module) {
   return summary;
 }
 
-void zc::summarizeMemory(ModuleOp module, Summary &summary) {
+static void summarizeRole(ModuleOp module, Summary &summary) {
   if (auto notes = module->getAttrOfType<ArrayAttr>(dist::kNotesAttr))
     for (auto note : notes.getAsRange<StringAttr>())
       summary.notes.push_back(note.str());
@@ -76,8 +77,24 @@ void zc::summarizeMemory(ModuleOp module, Summary &summary) {
       module->getAttrOfType<DenseF64ArrayAttr>(kRecomputedWorkAttr);
   if (!recomputed)
     return;
-  summary.recomputedOps = static_cast<int64_t>(recomputed[0]);
-  summary.recomputedPart = recomputed[1];
+  summary.recomputedOps += static_cast<int64_t>(recomputed[0]);
+  summary.recomputedPart = std::max(summary.recomputedPart, recomputed[1]);
+}
+
+void zc::summarizeMemory(ModuleOp module, Summary &summary) {
+  SmallVector<ModuleOp> roles = getRoles(module);
+  if (roles.empty())
+    return summarizeRole(module, summary);
+  for (ModuleOp role : roles)
+    summarizeRole(role, summary);
+  auto seconds = module->getAttrOfType<DenseF64ArrayAttr>(kStageSecondsAttr);
+  double sum = 0, largest = 0;
+  for (double each : seconds.asArrayRef()) {
+    sum += each;
+    largest = std::max(largest, each);
+  }
+  if (sum > 0)
+    summary.imbalance = largest * double(seconds.size()) / sum;
 }
 
 // Of modules, or folders of names; in the order in which they come.
@@ -167,6 +184,16 @@ void zc::printSummary(const Summary &summary, const CompileOptions &options,
     if (shares > 1)
       os << " in all, " << summary.batch / shares << " a rank";
     os << '\n';
+  }
+  if (const int64_t roles = options.getAxisSize("pp"); roles > 1) {
+    os << llvm::formatv("zc: {0} stages, {1} micro-batches a step, order {2}; "
+                        "the slowest stage takes {3:F2} of the mean\n",
+                        roles, options.accumulate, options.schedule,
+                        summary.imbalance);
+    if (options.accumulate < roles)
+      os << "zc: warning: --accumulate " << options.accumulate
+         << " is fewer micro-batches than the " << roles
+         << " stages, so that some always wait\n";
   }
   if (options.zero > 0 && options.getNumRanks() == 1)
     os << "zc: note: --zero " << options.zero

@@ -27,6 +27,7 @@ struct Summary {
   int64_t batch = 0;          // samples a step; 0: no input counts samples
   int64_t recomputedOps = 0;
   double recomputedPart = 0;      // of the forward's time, by the cost model
+  double imbalance = 0; // of a pipeline: the slowest stage's time over the mean
   uint64_t drawnTensors = 0;      // whose values a run makes
   std::vector<std::string> notes; // on how tensors are divided
   uint64_t offloadedBytes = 0;

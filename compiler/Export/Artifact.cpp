@@ -3,10 +3,12 @@
 
 #include "compiler/Export/ExportTypes.h"
 #include "compiler/Export/ProgramExport.h"
+#include "compiler/Export/RingExport.h"
 #include "compiler/Export/WeightReferences.h"
 #include "compiler/Export/WeightsWriter.h"
 #include "runtime/Plan/Artifact.h"
 #include "runtime/Plan/FrozenNames.h"
+#include "runtime/Plan/Order/BuildOrders.h"
 #include "runtime/Plan/Verify.h"
 
 #include "llvm/ADT/StringSet.h"
@@ -212,7 +214,9 @@ static Status addRole(ModuleOp module, plan::Role &role) {
           module->getAttrOfType<IntegerAttr>(sched::kOffloadedBytesAttr))
     role.set_offloaded_bytes(offloaded.getInt());
   for (train::StateOp state : module.getOps<train::StateOp>())
-    ZC_RETURN_IF_ERROR(addState(state, role));
+    if (state.getKind() != train::kFlight)
+      ZC_RETURN_IF_ERROR(addState(state, role));
+  addRingsAndMessages(module, role);
   addDivisions(module, role);
   SymbolTable symbols(module);
   for (sched::ProgramOp program : module.getOps<sched::ProgramOp>()) {
@@ -230,6 +234,11 @@ Result<plan::Manifest> buildManifest(const ExportInput &input) {
   addMesh(roles.front(), manifest);
   for (ModuleOp role : roles)
     ZC_RETURN_IF_ERROR(addRole(role, *manifest.add_roles()));
+  numberLines(manifest);
+  OrderOptions orders;
+  orders.schedule = input.schedule;
+  orders.microBatches = uint32_t(std::max<int64_t>(1, input.accumulate));
+  ZC_RETURN_IF_ERROR(buildOrders(manifest, orders));
   ZC_RETURN_IF_ERROR(checkManifest(manifest));
   return manifest;
 }

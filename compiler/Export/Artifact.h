@@ -57,6 +57,7 @@ struct ExportInput {
   int64_t batch = 0;
   int64_t accumulate = 1; // micro-batches of a step
   int64_t freezeStep = 0; // the last that ends with @apply; 0: all do
+  std::string schedule = "1f1b"; // of a pipeline
   std::string loss;
   std::string optimizer;
   std::vector<std::pair<std::string, std::string>> settings;

@@ -34,6 +34,9 @@ Status ProgramExport::addCollective(sched::CollectiveOp op,
   call.set_traffic(getTraffic(op.getTraffic()));
   for (auto axis : op.getAxes().getAsRange<StringAttr>())
     call.add_axes(axis.str());
+  if (auto holders = op.getHolders())
+    for (int64_t holder : *holders)
+      call.add_holders(uint32_t(holder));
   call.set_source(getIndex(op.getSource()));
   call.set_destination(getIndex(op.getDestination()));
   call.set_root(static_cast<uint32_t>(shape->root));

@@ -44,6 +44,8 @@ std::optional<CollectiveShape> getCollectiveShape(Operation *op, StringRef name,
   shape.kind = *kind;
   shape.algorithm = getAlgorithm(op);
   shape.ranks = dist::getGroupSize(dist::getMesh(op), axes);
+  if (auto holders = op->getAttrOfType<DenseI64ArrayAttr>("holders"))
+    shape.ranks = holders.size();
   shape.elements =
       std::max(source.getNumElements(), destination.getNumElements());
   if (auto root = op->getAttrOfType<IntegerAttr>("root"))

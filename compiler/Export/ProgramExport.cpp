@@ -77,6 +77,13 @@ void ProgramExport::addBuffer(Value value) {
   buffer.set_offset(buffer.offset() + static_cast<uint64_t>(getOffset(value)));
 }
 
+void ProgramExport::placeInRing(train::StateOp state, plan::Buffer &buffer) {
+  buffer.set_space(plan::FLIGHT);
+  buffer.set_name(state.getSymName().str());
+  buffer.set_ring(getRingIndex(state));
+  buffer.set_offset(state->getAttrOfType<IntegerAttr>(kOffsetAttr).getInt());
+}
+
 void ProgramExport::placeBuffer(Value root, plan::Buffer &buffer) {
   buffer.set_space(plan::TRANSIENT);
   if (auto input = root.getDefiningOp<InputOp>()) {
@@ -89,6 +96,8 @@ void ProgramExport::placeBuffer(Value root, plan::Buffer &buffer) {
   } else {
     StringRef name = root.getDefiningOp<StateOp>().getState();
     auto state = symbols.lookup<train::StateOp>(name);
+    if (state.getKind() == train::kFlight)
+      return placeInRing(state, buffer);
     buffer.set_space(state->hasAttr(kOffloadedAttr) ? plan::OFFLOADED
                                                     : plan::PERSISTENT);
     buffer.set_name(name.str());

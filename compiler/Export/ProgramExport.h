@@ -2,6 +2,7 @@
 #ifndef ZC_COMPILER_EXPORT_PROGRAMEXPORT_H
 #define ZC_COMPILER_EXPORT_PROGRAMEXPORT_H
 
+#include "compiler/Export/RingExport.h"
 #include "dialects/Sched/SchedDialect.h"
 #include "runtime/Base/Status.h"
 #include "runtime/Plan/Manifest.pb.h"
@@ -27,6 +28,7 @@ private:
   void addBuffers();
   void addBuffer(mlir::Value value);
   void placeBuffer(mlir::Value root, plan::Buffer &buffer);
+  void placeInRing(train::StateOp state, plan::Buffer &buffer);
   void setLiveRanges();
   void extend(mlir::Value buffer, uint32_t instruction);
   void addInput(sched::InputOp op);

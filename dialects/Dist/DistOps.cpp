@@ -64,9 +64,35 @@ static LogicalResult verifySizes(Operation *op, int64_t dim, bool grows) {
   return success();
 }
 
+/// Coordinates along one axis, ascending; the rank that runs the op is one.
+template <typename Op> static LogicalResult verifyHolders(Op op) {
+  std::optional<ArrayRef<int64_t>> holders = op.getHolders();
+  if (!holders)
+    return success();
+  bool ascends =
+      holders->size() > 1 && holders->front() >= 0 &&
+      llvm::all_of(llvm::zip(*holders, holders->drop_front()), [](auto pair) {
+        return std::get<0>(pair) < std::get<1>(pair);
+      });
+  MeshAttr mesh = getMesh(op);
+  bool fits = !mesh || holders->back() < getGroupSize(mesh, op.getAxes());
+  if (op.getAxes().size() == 1 && ascends && fits)
+    return success();
+  return op.emitOpError("expected holders that are ascending coordinates along "
+                        "one axis, found ")
+         << op.getHoldersAttr();
+}
+
 LogicalResult AllReduceOp::verify() {
   return failure(failed(verifyAxes(*this, getAxes())) ||
-                 failed(verifyTraffic(*this, getTraffic())));
+                 failed(verifyTraffic(*this, getTraffic())) ||
+                 failed(verifyHolders(*this)));
+}
+
+LogicalResult RoleSumOp::verify() {
+  return failure(failed(verifyAxes(*this, getAxes())) ||
+                 failed(verifyTraffic(*this, getTraffic())) ||
+                 failed(verifyHolders(*this)));
 }
 
 LogicalResult AllGatherOp::verify() {
@@ -240,6 +266,17 @@ ShardingAttr AllReduceOp::applyTo(ShardingAttr before, std::string &error) {
   return change.reduce(getAxes(), error) ? change.get() : ShardingAttr();
 }
 
+ShardingAttr RoleSumOp::applyTo(ShardingAttr before, std::string &error) {
+  if (before.getUnreduced().empty())
+    return before;
+  error = "the operand is to be reduced first";
+  return {};
+}
+
+ShardingAttr RoleSumOp::getOperandSharding(ShardingAttr before) {
+  return ShardingAttr::get(getContext(), before.getDims(), {});
+}
+
 ShardingAttr AllGatherOp::applyTo(ShardingAttr before, std::string &error) {
   Change change(before);
   return change.gather(getDim(), getAxes(), error) ? change.get()
@@ -352,10 +389,17 @@ Value AllReduceOp::buildLocal(OpBuilder &builder, Value part,
                               RankedTensorType resultPart, int64_t ranks,
                               llvm::function_ref<Value()>) {
   return AllReduceOp::create(builder, getLoc(), part, getAxesAttr(),
-                             getTrafficAttr());
+                             getTrafficAttr(), getHoldersAttr());
 }
 
 bool AllReduceOp::mayWorkInPlace() { return true; }
+
+Value RoleSumOp::buildLocal(OpBuilder &builder, Value part,
+                            RankedTensorType resultPart, int64_t ranks,
+                            llvm::function_ref<Value()>) {
+  return AllReduceOp::create(builder, getLoc(), part, getAxesAttr(),
+                             getTrafficAttr(), getHoldersAttr());
+}
 
 bool BroadcastOp::mayWorkInPlace() { return true; }
 

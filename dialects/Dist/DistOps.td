@@ -41,8 +41,12 @@ class Dist_RootedOp<string mnemonic, list<string> overrides = [],
 def Dist_AllReduceOp : Dist_CollectiveOp<"all_reduce", ["mayWorkInPlace"],
     [AllTypesMatch<["input", "result"]>]> {
   let summary = "unreduced to whole: the sum of the group's terms";
+  let description = [{
+    `holders`, if given, are the coordinates along the one axis that take part.
+  }];
   let arguments = (ins Train_Tensor:$input, StrArrayAttr:$axes,
-                       StrAttr:$traffic);
+                       StrAttr:$traffic,
+                       OptionalAttr<DenseI64ArrayAttr>:$holders);
 }
 
 def Dist_AllGatherOp : Dist_CollectiveOp<"all_gather"> {
@@ -82,6 +86,20 @@ def Dist_TermsOp : Dist_CollectiveOp<"terms", ["getOperandSharding"]> {
     is so an op on a divided tensor.
   }];
   let arguments = (ins Train_Tensor:$input, StrArrayAttr:$axes);
+}
+
+def Dist_RoleSumOp : Dist_CollectiveOp<"role_sum", ["getOperandSharding"],
+    [AllTypesMatch<["input", "result"]>]> {
+  let summary = "the sum of what the roles of a pipeline have";
+  let description = [{
+    Each role has a module of its own, so that no sharding says that its values
+    are terms of a sum over roles: this op does. Operand and result are divided
+    alike, and reduced. `holders`, if given, are the coordinates along the axis
+    that take part.
+  }];
+  let arguments = (ins Train_Tensor:$input, StrArrayAttr:$axes,
+                       StrAttr:$traffic,
+                       OptionalAttr<DenseI64ArrayAttr>:$holders);
 }
 
 def Dist_BroadcastOp : Dist_RootedOp<"broadcast", ["mayWorkInPlace"],

@@ -34,6 +34,9 @@ inline constexpr llvm::StringLiteral kPersistentBytesAttr =
     "sched.persistent_bytes";
 inline constexpr llvm::StringLiteral kOffloadedBytesAttr =
     "sched.offloaded_bytes";
+/// On a module: the bytes of a slot of each ring of `train.state`s of kind
+/// flight ({name = bytes}).
+inline constexpr llvm::StringLiteral kRingsAttr = "sched.rings";
 /// On a `train.state`: it lies in the second memory space.
 inline constexpr llvm::StringLiteral kOffloadedAttr = "sched.offloaded";
 /// On a `sched.alloc`: --zc-offload keeps its value in the second memory space

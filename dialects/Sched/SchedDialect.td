@@ -21,7 +21,8 @@ def Sched_Dialect : Dialect {
 
     Allocation adds discardable attributes: `sched.offset` (i64) to every
     `train.state`, `sched.persistent_bytes` and `sched.offloaded_bytes` (i64) to
-    the module. A `train.state` with `sched.offloaded` lies in the second memory
+    the module. The offset of a state of kind flight is in a slot of its ring, and
+    `sched.rings` on the module has the bytes of each ring's slots. A `train.state` with `sched.offloaded` lies in the second memory
     space (host memory beside a GPU, a file beside a CPU), which only copies reach.
 
     `sched.target` on a module says what runs it (`#sched.target`).

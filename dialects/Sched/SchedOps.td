@@ -230,7 +230,7 @@ def Sched_CollectiveOp : Sched_InstructionOp<"collective", [
   let summary = "what the ranks of a group send one another";
   let description = [{
     `kind` names a collective of the dist dialect on parts; `axes`, `traffic`,
-    `root` and `shift` mean what they mean there. An all-reduce and a broadcast
+    `root`, `shift` and `holders` mean what they mean there. An all-reduce and a broadcast
     may write over their source.
 
     With `async` it runs beside the instructions that follow, on the stream of
@@ -246,7 +246,8 @@ def Sched_CollectiveOp : Sched_InstructionOp<"collective", [
                             Sched_Buffer:$source, Sched_Buffer:$destination,
                             Optional<Sched_Buffer>:$workspace, UnitAttr:$async,
                             DefaultValuedAttr<I64Attr, "0">:$root,
-                            DefaultValuedAttr<I64Attr, "1">:$shift),
+                            DefaultValuedAttr<I64Attr, "1">:$shift,
+                            OptionalAttr<DenseI64ArrayAttr>:$holders),
                        costs);
   let assemblyFormat = [{
     $kind $axes $traffic $source `to` $destination

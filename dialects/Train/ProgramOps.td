@@ -9,7 +9,8 @@ def Train_StateOp : Train_Op<"state", [Symbol]> {
   let description = [{
     All programs of a module share the states. `kind` is one of parameter,
     copy (of the float32 `parameter` in 16 bits, which @copy makes), constant, statistic, optimizer, scalar, accumulator (a sum over the
-    micro-batches of a step). The initial value is `value` (small
+    micro-batches of a step), flight (what a micro-batch of a pipeline keeps from
+    one program to the next; it has no initial value). The initial value is `value` (small
     data), or bytes in a file (`source = {file = "model.onnx.data",
     offset = 0 : i64, length = 4096 : i64}`; with the flag `transposed`, those
     of the transposed matrix), or what @init returns for it:

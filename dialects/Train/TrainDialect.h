@@ -28,6 +28,10 @@ inline constexpr llvm::StringLiteral kSampleWeightAttr = "train.sample_weight";
 inline constexpr llvm::StringLiteral kOutputAttr = "train.output";
 inline constexpr llvm::StringLiteral kMetricAttr = "train.metric";
 inline constexpr llvm::StringLiteral kGradientAttr = "train.gradient";
+/// On an argument or a result: a tensor that crosses from one role of a
+/// pipeline to another ({id, peer, gradient}).
+inline constexpr llvm::StringLiteral kReceiveAttr = "train.receive";
+inline constexpr llvm::StringLiteral kSendAttr = "train.send";
 
 // Names of the programs.
 inline constexpr llvm::StringLiteral kForwardProgram = "forward";
@@ -40,6 +44,22 @@ inline constexpr llvm::StringLiteral kApplyProgram = "apply";
 /// Takes the place of kApplyProgram from some step on.
 inline constexpr llvm::StringLiteral kCompressedProgram = "apply.compressed";
 inline constexpr llvm::StringLiteral kEvalProgram = "eval";
+/// Of a role in a pipeline: the two passes of a micro-batch. The forward's name
+/// is kForwardProgram.
+inline constexpr llvm::StringLiteral kBackwardProgram = "backward";
+
+// Roles of a pipeline.
+/// On a nested module: which role it is (i64), the coordinate along "pp".
+inline constexpr llvm::StringLiteral kRoleAttr = "train.role";
+/// On a role: the types of a step's metrics, whichever role computes them.
+inline constexpr llvm::StringLiteral kMetricTypesAttr = "train.metric_types";
+/// On an op: its stage of the pipeline (i64).
+inline constexpr llvm::StringLiteral kStageAttr = "train.stage";
+/// On a parameter: the roles that hold it, where several do (array<i64>).
+inline constexpr llvm::StringLiteral kHoldersAttr = "train.holders";
+/// On a state of kind flight: the ring that it lies in, and its message.
+inline constexpr llvm::StringLiteral kRingAttr = "train.ring";
+inline constexpr llvm::StringLiteral kMessageAttr = "train.message";
 
 // Discardable attributes of ops that schedules and reports go by.
 /// The results are gradients of parameters.
@@ -64,6 +84,9 @@ inline constexpr llvm::StringLiteral kStatistic = "statistic";
 inline constexpr llvm::StringLiteral kOptimizer = "optimizer";
 inline constexpr llvm::StringLiteral kScalar = "scalar";
 inline constexpr llvm::StringLiteral kAccumulator = "accumulator";
+/// What a micro-batch keeps from one program to the next: one for each that is
+/// under way.
+inline constexpr llvm::StringLiteral kFlight = "flight";
 
 // What a state's `draw` says.
 inline constexpr llvm::StringLiteral kDrawConstant = "constant";

@@ -10,6 +10,8 @@
 
 #include "mlir/IR/Builders.h"
 
+#include "llvm/ADT/MapVector.h"
+
 #include <algorithm>
 
 using namespace mlir;
@@ -32,6 +34,8 @@ static StateBytes placeStates(ModuleOp module) {
   Builder builder(module.getContext());
   StateBytes ends;
   for (train::StateOp state : module.getOps<train::StateOp>()) {
+    if (state.getKind() == train::kFlight)
+      continue;
     int64_t &end =
         state->hasAttr(kOffloadedAttr) ? ends.offloaded : ends.persistent;
     state->setAttr(kOffsetAttr, builder.getI64IntegerAttr(end));
@@ -40,6 +44,24 @@ static StateBytes placeStates(ModuleOp module) {
   module->setAttr(kPersistentBytesAttr,
                   builder.getI64IntegerAttr(ends.persistent));
   return ends;
+}
+
+/// Places what micro-batches keep in the slots of its ring.
+static void placeFlights(ModuleOp module) {
+  Builder builder(module.getContext());
+  llvm::MapVector<StringAttr, int64_t> ends;
+  for (train::StateOp state : module.getOps<train::StateOp>()) {
+    if (state.getKind() != train::kFlight)
+      continue;
+    int64_t &end = ends[state->getAttrOfType<StringAttr>(train::kRingAttr)];
+    state->setAttr(kOffsetAttr, builder.getI64IntegerAttr(end));
+    end += alignUp(getByteSize(state.getTensorType()));
+  }
+  SmallVector<NamedAttribute> rings;
+  for (auto [name, bytes] : ends)
+    rings.emplace_back(name, builder.getI64IntegerAttr(bytes));
+  if (!rings.empty())
+    module->setAttr(kRingsAttr, builder.getDictionaryAttr(rings));
 }
 
 static void setOffset(Operation *root, int64_t offset) {
@@ -83,6 +105,7 @@ struct AssignOffsetsPass : impl::AssignOffsetsPassBase<AssignOffsetsPass> {
   void runOnOperation() override {
     StateBytes states = placeStates(getOperation());
     persistentBytes = states.persistent;
+    placeFlights(getOperation());
     int64_t largest = 0, offloaded = states.offloaded;
     for (ProgramOp program : getOperation().getOps<ProgramOp>()) {
       Packing packing = placeBuffers(program, states.offloaded, offloaded);

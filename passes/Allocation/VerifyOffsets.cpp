@@ -74,17 +74,33 @@ static int64_t getOffloadedBytes(ModuleOp module) {
   return size ? size.getInt() : 0;
 }
 
+/// Of a slot of a ring; 0 where the module has none of that name.
+static int64_t getSlotBytes(ModuleOp module, StringRef ring) {
+  auto rings = module->getAttrOfType<DictionaryAttr>(kRingsAttr);
+  auto bytes = rings ? rings.getAs<IntegerAttr>(ring) : IntegerAttr();
+  return bytes ? bytes.getInt() : 0;
+}
+
 static LogicalResult verifyStates(ModuleOp module) {
   auto size = module->getAttrOfType<IntegerAttr>(kPersistentBytesAttr);
   if (!size)
     return module.emitOpError()
            << "has no " << kPersistentBytesAttr << "; run --zc-assign-offsets";
   LiveSet persistent, offloaded;
+  std::map<StringRef, LiveSet> rings;
   for (train::StateOp state : module.getOps<train::StateOp>()) {
     std::optional<int64_t> offset;
     if (auto attribute = state->getAttrOfType<IntegerAttr>(kOffsetAttr))
       offset = attribute.getInt();
     int64_t bytes = getByteSize(state.getTensorType());
+    if (state.getKind() == train::kFlight) {
+      StringRef ring =
+          state->getAttrOfType<StringAttr>(train::kRingAttr).getValue();
+      if (failed(checkPlace(state, offset, bytes, getSlotBytes(module, ring))) ||
+          failed(rings[ring].insert(state, *offset, bytes)))
+        return failure();
+      continue;
+    }
     bool isOffloaded = state->hasAttr(kOffloadedAttr);
     int64_t region = isOffloaded ? getOffloadedBytes(module) : size.getInt();
     if (failed(checkPlace(state, offset, bytes, region)))

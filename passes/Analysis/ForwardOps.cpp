@@ -2,6 +2,7 @@
 #include "passes/Analysis/ForwardOps.h"
 
 #include "dialects/Train/StateLookup.h"
+#include "passes/Analysis/Messages.h"
 #include "passes/Autodiff/ProgramBuilder.h"
 
 using namespace mlir;
@@ -44,23 +45,41 @@ static bool isLoss(func::FuncOp program, unsigned result) {
   return state && state.getValue() == (kAccumulatedPrefix + kLoss).str();
 }
 
-DenseSet<Operation *> findForwardOps(func::FuncOp program) {
-  SmallVector<Operation *> losses;
-  Operation *end = program.getBody().front().getTerminator();
-  for (auto [index, value] : llvm::enumerate(end->getOperands()))
-    if (isLoss(program, index))
-      losses.push_back(value.getDefiningOp());
-  return findAncestors(std::move(losses));
+// In a role of a pipeline, activations that others go on with are its end.
+static bool endsForward(func::FuncOp program, unsigned result) {
+  auto sent = getSent(program, result);
+  return isLoss(program, result) || (sent && !sent->isGradient);
 }
 
-/// With accumulation a gradient is added to a state; so is how many losses
-/// there are.
-static bool isGradientSum(func::FuncOp program, unsigned result) {
+DenseSet<Operation *> findForwardOps(func::FuncOp program) {
+  SmallVector<Operation *> ends;
+  Operation *end = program.getBody().front().getTerminator();
+  for (auto [index, value] : llvm::enumerate(end->getOperands()))
+    if (endsForward(program, index))
+      ends.push_back(value.getDefiningOp());
+  return findAncestors(std::move(ends));
+}
+
+bool isGradientSum(func::FuncOp program, unsigned result) {
   auto symbol =
       program.getResultAttrOfType<FlatSymbolRefAttr>(result, kStateAttr);
   StateOp state = symbol ? findState(program, symbol) : StateOp();
   return state && state.getKind() == kAccumulator && !isLoss(program, result) &&
          symbol.getValue() != (kAccumulatedPrefix + kLossCount).str();
+}
+
+bool endsBackward(func::FuncOp micro, unsigned result) {
+  auto sent = getSent(micro, result);
+  return isGradientSum(micro, result) || (sent && sent->isGradient);
+}
+
+DenseSet<Operation *> findForwardPass(func::FuncOp micro) {
+  SmallVector<Operation *> ends;
+  Operation *end = micro.getBody().front().getTerminator();
+  for (auto [index, value] : llvm::enumerate(end->getOperands()))
+    if (!endsBackward(micro, index))
+      ends.push_back(value.getDefiningOp());
+  return findAncestors(std::move(ends));
 }
 
 SmallVector<Operation *> findGradientOps(func::FuncOp program) {

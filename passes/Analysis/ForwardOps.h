@@ -14,8 +14,21 @@ findAncestors(llvm::SmallVector<mlir::Operation *> roots);
 /// Whether `op` computes anything that `other`, of the same block, needs.
 bool leadsTo(mlir::Operation *op, mlir::Operation *other);
 
-/// The ops that the program's loss depends on; none where it has no loss.
+/// The ops that the program's loss depends on, or, in a role of a pipeline, the
+/// activations that it sends; none where it has neither.
 llvm::DenseSet<mlir::Operation *> findForwardOps(mlir::func::FuncOp program);
+
+/// Whether a result is the sum of micro-batches' gradients of a parameter. The
+/// loss, and how many losses there are, are summed up too.
+bool isGradientSum(mlir::func::FuncOp program, unsigned result);
+
+/// Whether a result of a role's micro-batch belongs to its backward: the sum of
+/// a parameter's gradients, or a gradient that is sent.
+bool endsBackward(mlir::func::FuncOp micro, unsigned result);
+
+/// The ops of a role's micro-batch that its forward needs: for activations,
+/// losses, statistics, counters.
+llvm::DenseSet<mlir::Operation *> findForwardPass(mlir::func::FuncOp micro);
 
 /// The ops that make the gradients of a program of fused ops: those that are
 /// marked as such (kGradientsAttr), and those whose results are sums of

@@ -56,6 +56,8 @@ std::string wordsFor(ShapedType type) {
 std::string wordsForProgram(StringRef name) {
   return llvm::StringSwitch<StringRef>(name)
       .Cases({"step", "micro"}, "the step")
+      .Case("forward", "the forward")
+      .Case("backward", "the backward")
       .Case("apply", "the update")
       .Case("eval", "evaluation")
       .Default(name)

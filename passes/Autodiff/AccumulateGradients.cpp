@@ -8,6 +8,7 @@
 #include "passes/Autodiff/Optimizers/UpdateBuilder.h"
 #include "passes/Autodiff/Passes.h"
 #include "passes/Autodiff/ProgramBuilder.h"
+#include "passes/Autodiff/RoleSum.h"
 
 using namespace mlir;
 using namespace zc::train;
@@ -112,30 +113,74 @@ private:
 
   /// The loss is a sum, to be divided by how many it is the sum of.
   LogicalResult moveLoss() {
-    std::optional<unsigned> count = findMetric(micro, kLossCount);
-    if (count) {
-      FailureOr<Value> total = moveResult(*count, kLossCount);
-      if (failed(total))
-        return failure();
-      UpdateBuilder u{*end, total->getLoc()};
-      factor = u.div(u.number(*total, 1), *total);
-    }
-    std::optional<unsigned> index = findMetric(micro, kLoss);
-    FailureOr<Value> loss =
-        index ? moveResult(*index, kLoss)
-              : FailureOr<Value>(micro.emitError("expected a metric \"loss\""));
-    if (failed(loss))
+    FailureOr<Value> count = moveMetric(kLossCount), loss = moveMetric(kLoss);
+    if (failed(count) || failed(loss))
       return failure();
-    addResult(apply, scale(*loss),
+    if (!*loss)
+      return micro.emitError("expected a metric \"loss\"");
+    Value total = *loss, number = *count;
+    if (getOperation()->hasAttr(kRoleAttr))
+      sumOverRoles(total, number);
+    if (number) {
+      UpdateBuilder u{*end, number.getLoc()};
+      factor = u.div(u.number(number, 1), number);
+    }
+    addResult(apply, scale(total),
               binding(kMetricAttr, StringAttr::get(&getContext(), kLoss)));
     return success();
+  }
+
+  /// The sum of a metric over micro-batches; null where the step has none. What
+  /// another role of a pipeline computes is 0 here.
+  FailureOr<Value> moveMetric(StringRef name) {
+    if (std::optional<unsigned> index = findMetric(micro, name))
+      return moveResult(*index, name);
+    auto types =
+        getOperation()->getAttrOfType<DictionaryAttr>(kMetricTypesAttr);
+    auto type = types ? types.getAs<TypeAttr>(name) : TypeAttr();
+    if (!type)
+      return Value();
+    Location loc = NameLoc::get(StringAttr::get(&getContext(), "loss"));
+    Value zero = splat(*end, loc, type.getValue(), 0);
+    return widen(*end, loc, zero);
+  }
+
+  /// Both in one message. `count` may be null.
+  void sumOverRoles(Value &loss, Value &count) {
+    OpBuilder &builder = *end;
+    Location loc = loss.getLoc();
+    auto type = cast<RankedTensorType>(loss.getType());
+    SmallVector<Value> terms = {reshape(builder, loc, loss, {1})};
+    if (count)
+      terms.push_back(
+          reshape(builder, loc,
+                  convert(builder, loc, count, type.getElementType()), {1}));
+    Value all = ConcatOp::create(
+        builder, loc, withShape(type, {int64_t(terms.size())}), terms, 0);
+    Value sum = buildRoleSum(builder, loc, all, dist::kScalars);
+    auto take = [&](int64_t index) {
+      Value one =
+          SliceOp::create(builder, loc, withShape(type, {1}), sum,
+                          ArrayRef<int64_t>{index}, ArrayRef<int64_t>{1});
+      return reshape(builder, loc, one, {});
+    };
+    loss = take(0);
+    if (count)
+      count =
+          convert(builder, loc, take(1), getElementTypeOrSelf(count.getType()));
   }
 
   LogicalResult moveGradient(unsigned index, FlatSymbolRefAttr parameter) {
     FailureOr<Value> sum = moveResult(index, parameter.getValue());
     if (failed(sum))
       return failure();
-    addResult(apply, scale(*sum), binding(kGradientAttr, parameter));
+    Value whole = *sum;
+    // Copies of a parameter in several roles have one gradient.
+    auto state = getOperation().lookupSymbol<StateOp>(parameter.getValue());
+    if (auto holders = state->getAttrOfType<DenseI64ArrayAttr>(kHoldersAttr))
+      whole =
+          buildRoleSum(*end, whole.getLoc(), whole, dist::kGradients, holders);
+    addResult(apply, scale(whole), binding(kGradientAttr, parameter));
     return success();
   }
 

@@ -21,18 +21,10 @@ getCompressed(const AutodiffOptions &options) {
   return compressed;
 }
 
-void buildAutodiffPipeline(OpPassManager &manager,
-                           const AutodiffOptions &options) {
-  manager.addPass(createBuildLossPass(options.loss));
-  // Outputs that the loss does not need are dead in @step; transposes of
-  // weights become flags of matmuls before gradients are built from them.
-  manager.addPass(createCanonicalizerPass());
-  manager.addPass(createCSEPass());
-  if (options.shardParameters)
-    options.shardParameters(manager);
+/// From a forward to all programs, of a model or of a role's part of one.
+static void addStepPasses(OpPassManager &manager,
+                          const AutodiffOptions &options) {
   if (options.loss.mode != "infer") {
-    if (options.applyPrecision)
-      options.applyPrecision(manager);
     manager.addPass(createBuildBackwardPass());
     // Gradients are marked where they are made: what folds goes before.
     manager.addPass(createCanonicalizerPass());
@@ -48,6 +40,23 @@ void buildAutodiffPipeline(OpPassManager &manager,
   manager.addPass(createBuildInitPass());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
+}
+
+void buildAutodiffPipeline(OpPassManager &manager,
+                           const AutodiffOptions &options) {
+  manager.addPass(createBuildLossPass(options.loss));
+  // Outputs that the loss does not need are dead in @step; transposes of
+  // weights become flags of matmuls before gradients are built from them.
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCSEPass());
+  if (options.shardParameters)
+    options.shardParameters(manager);
+  if (options.loss.mode != "infer" && options.applyPrecision)
+    options.applyPrecision(manager);
+  if (!options.splitStages)
+    return addStepPasses(manager, options);
+  options.splitStages(manager);
+  addStepPasses(manager.nest<ModuleOp>(), options);
 }
 
 } // namespace zc

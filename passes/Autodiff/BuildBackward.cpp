@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/Train/Ops/OpSupport.h"
 #include "dialects/Train/StateLookup.h"
+#include "passes/Analysis/Messages.h"
 #include "passes/Autodiff/Passes.h"
 #include "passes/Autodiff/ProgramBuilder.h"
 #include "passes/Autodiff/StopGradients.h"
@@ -24,30 +25,33 @@ bool isFloat(Value value) {
   return isa<FloatType>(getElementTypeOrSelf(value.getType()));
 }
 
+/// A value and its own gradient: where a walk backwards begins.
+struct Seed {
+  Value value, gradient;
+};
+
 class Differentiator {
 public:
   explicit Differentiator(func::FuncOp step)
       : step(step), block(step.getBody().front()),
         builder(block.getTerminator()) {}
 
-  /// Gradients of `parameters` (null where none reaches), or a diagnostic.
-  /// `scale`: the loss's own gradient, a float32; null: 1.
-  LogicalResult run(Value loss, Value scale, ArrayRef<Value> parameters,
+  /// Gradients of `targets` (null where none reaches), or a diagnostic.
+  LogicalResult run(ArrayRef<Seed> seeds, ArrayRef<Value> targets,
                     SmallVectorImpl<Value> &gradients) {
-    for (Value parameter : parameters)
-      active.insert(parameter);
+    for (Value target : targets)
+      active.insert(target);
     markActive();
     SmallVector<Operation *> forward;
     for (Operation &op : block.without_terminator())
       forward.push_back(&op);
-    accumulate(loss, scale ? convert(builder, loss.getLoc(), scale,
-                                     getElementTypeOrSelf(loss.getType()))
-                           : splat(builder, loss.getLoc(), loss.getType(), 1));
+    for (const Seed &seed : seeds)
+      accumulate(seed.value, seed.gradient);
     for (Operation *op : llvm::reverse(forward))
       if (failed(differentiate(op)))
         return failure();
-    for (Value parameter : parameters)
-      gradients.push_back(total.lookup(parameter));
+    for (Value target : targets)
+      gradients.push_back(total.lookup(target));
     return success();
   }
 
@@ -112,26 +116,31 @@ struct BuildBackward : public impl::BuildBackwardPassBase<BuildBackward> {
     std::optional<unsigned> index;
     if (step)
       index = findMetric(step, kLoss);
-    if (!index) {
+    if (!step || (!index && !sendsActivations(step))) {
       getOperation().emitError("expected @step with a metric \"loss\"");
       return signalPassFailure();
     }
-    Value loss = step.getBody().front().getTerminator()->getOperand(*index);
-    SmallVector<Value> parameters = findParameters(step), gradients;
-    if (parameters.empty()) {
+    SmallVector<Value> targets = findParameters(step), gradients;
+    const size_t numParameters = targets.size();
+    if (targets.empty()) {
       step.emitError("no parameter is left to train; the loss depends on none, "
                      "or --freeze and --train exclude all");
       return signalPassFailure();
     }
-    Value scale;
-    if (auto state = getOperation().lookupSymbol<StateOp>(kLossScale))
-      if (state.getKind() == kScalar)
-        scale = getStateArgument(step, state);
-    if (failed(Differentiator(step).run(loss, scale, parameters, gradients)))
+    SmallVector<unsigned> answered = findAnswered(step);
+    for (unsigned argument : answered)
+      targets.push_back(step.getArgument(argument));
+    SmallVector<Seed> seeds;
+    if (index)
+      seeds.push_back(seedLoss(step, *index));
+    addReceivedSeeds(step, seeds);
+    // The seeds come first: forward ops are those that were there before.
+    if (failed(Differentiator(step).run(seeds, targets, gradients)))
       return signalPassFailure();
     dropStopGradients(getOperation());
     ProgramGrowth growth(step);
-    for (auto [parameter, gradient] : llvm::zip(parameters, gradients)) {
+    for (auto [parameter, gradient] :
+         llvm::zip(ArrayRef(targets).take_front(numParameters), gradients)) {
       if (!gradient)
         continue;
       ++numGradients;
@@ -139,9 +148,77 @@ struct BuildBackward : public impl::BuildBackwardPassBase<BuildBackward> {
                                                                 kGradientAttr),
                                                 parameterOf(parameter)));
     }
+    for (auto [argument, gradient] :
+         llvm::zip(answered, ArrayRef(gradients).drop_front(numParameters)))
+      answer(step, growth, argument, gradient);
   }
 
 private:
+  static bool sendsActivations(func::FuncOp step) {
+    return llvm::any_of(llvm::seq(step.getNumResults()), [&](unsigned result) {
+      return getSent(step, result).has_value();
+    });
+  }
+
+  /// Received activations whose gradients another role waits for.
+  static SmallVector<unsigned> findAnswered(func::FuncOp step) {
+    return llvm::to_vector(llvm::make_filter_range(
+        llvm::seq(step.getNumArguments()), [&](unsigned argument) {
+          auto end = getReceived(step, argument);
+          return end && end->hasGradient;
+        }));
+  }
+
+  /// The loss's own gradient is 1, or the scale that keeps small ones.
+  Seed seedLoss(func::FuncOp step, unsigned index) {
+    Operation *end = step.getBody().front().getTerminator();
+    OpBuilder builder(end);
+    Value loss = end->getOperand(index);
+    auto state = getOperation().lookupSymbol<StateOp>(kLossScale);
+    if (!state || state.getKind() != kScalar)
+      return {loss, splat(builder, loss.getLoc(), loss.getType(), 1)};
+    return {loss, convert(builder, loss.getLoc(), getStateArgument(step, state),
+                          getElementTypeOrSelf(loss.getType()))};
+  }
+
+  /// What is sent comes back as a gradient, an argument.
+  void addReceivedSeeds(func::FuncOp step, SmallVectorImpl<Seed> &seeds) {
+    for (unsigned result = 0; result < step.getNumResults(); ++result) {
+      auto end = getSent(step, result);
+      if (!end || !end->hasGradient)
+        continue;
+      Value value = step.getBody().front().getTerminator()->getOperand(result);
+      SmallVector<NamedAttribute> attributes = describe(
+          kReceiveAttr, end->gradient(),
+          step.getResultAttrOfType<IntegerAttr>(result, kBatchDimAttr));
+      seeds.push_back({value, addArgument(step, value.getType(), attributes,
+                                          value.getLoc())});
+    }
+  }
+
+  /// Sends the gradient of a received activation; zeros where none reaches it.
+  void answer(func::FuncOp step, ProgramGrowth &growth, unsigned argument,
+              Value gradient) {
+    Value value = step.getArgument(argument);
+    OpBuilder builder(step.getBody().front().getTerminator());
+    if (!gradient)
+      gradient = splat(builder, value.getLoc(), value.getType(), 0);
+    growth.addResult(
+        gradient,
+        describe(kSendAttr, getReceived(step, argument)->gradient(),
+                 step.getArgAttrOfType<IntegerAttr>(argument, kBatchDimAttr)));
+  }
+
+  SmallVector<NamedAttribute> describe(StringRef name, const MessageEnd &end,
+                                       IntegerAttr batchDim) {
+    Builder builder(&getContext());
+    SmallVector<NamedAttribute> attributes = {
+        builder.getNamedAttr(name, end.toAttr(&getContext()))};
+    if (batchDim)
+      attributes.push_back(builder.getNamedAttr(kBatchDimAttr, batchDim));
+    return attributes;
+  }
+
   /// A copy's gradient is its parameter's.
   FlatSymbolRefAttr parameterOf(Value argument) {
     StateOp state = findState(argument);

@@ -155,6 +155,13 @@ private:
     return success();
   }
 
+  /// A parameter that several roles hold counts in the first of them.
+  bool isCounted(StateOp parameter) {
+    auto holders = parameter->getAttrOfType<DenseI64ArrayAttr>(kHoldersAttr);
+    auto role = getOperation()->getAttrOfType<IntegerAttr>(kRoleAttr);
+    return !holders || !role || holders[0] == role.getInt();
+  }
+
   /// The norm is a metric; with a limit to it, gradients are scaled down.
   Value buildNorm(func::FuncOp step, OpBuilder &builder,
                   MutableArrayRef<Gradient> gradients) {
@@ -162,10 +169,13 @@ private:
     SmallVector<Value> values;
     SmallVector<GradientDivision> divisions;
     for (const Gradient &gradient : gradients) {
+      if (!isCounted(gradient.parameter))
+        continue;
       values.push_back(gradient.value);
       divisions.push_back(getDivision(gradient.parameter));
     }
-    Value norm = buildGlobalNorm(builder, loc, values, divisions);
+    bool hasRoles = getOperation()->hasAttr(kRoleAttr);
+    Value norm = buildGlobalNorm(builder, loc, values, divisions, hasRoles);
     addResult(
         step, norm,
         builder.getNamedAttr(kMetricAttr, builder.getStringAttr("grad_norm")));

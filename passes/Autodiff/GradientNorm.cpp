@@ -2,6 +2,7 @@
 #include "passes/Autodiff/GradientNorm.h"
 
 #include "passes/Autodiff/Optimizers/UpdateBuilder.h"
+#include "passes/Autodiff/RoleSum.h"
 #include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
@@ -68,7 +69,7 @@ static Value sumSquares(OpBuilder &builder, Location loc, Value value,
 }
 
 Value buildGlobalNorm(OpBuilder &builder, Location loc, ValueRange gradients,
-                      ArrayRef<GradientDivision> divisions) {
+                      ArrayRef<GradientDivision> divisions, bool hasRoles) {
   UpdateBuilder u{builder, loc};
   llvm::MapVector<Attribute, Value> sums; // by the axes
   for (auto [gradient, division] : llvm::zip_equal(gradients, divisions)) {
@@ -88,12 +89,14 @@ Value buildGlobalNorm(OpBuilder &builder, Location loc, ValueRange gradients,
     Value &sum = sums[division.axes];
     sum = sum ? u.add(sum, own) : own;
   }
-  if (sums.empty())
-    return u.sqrt(splat(builder, loc,
-                        RankedTensorType::get({}, builder.getF32Type()), 0));
   Value total;
   for (auto &[axes, sum] : sums)
     total = total ? u.add(total, sum) : sum;
+  if (!total)
+    total =
+        splat(builder, loc, RankedTensorType::get({}, builder.getF32Type()), 0);
+  if (hasRoles)
+    total = buildRoleSum(builder, loc, total, dist::kScalars);
   return u.sqrt(total);
 }
 

@@ -15,10 +15,11 @@ struct GradientDivision {
 
 /// The square root of the sum of the squares of all elements, a float32 tensor
 /// of no dims. Gradients that the same axes divide are added up first: their
-/// sum is reduced once.
+/// sum is reduced once. With roles, those of all roles of a pipeline count.
 mlir::Value buildGlobalNorm(mlir::OpBuilder &builder, mlir::Location loc,
                             mlir::ValueRange gradients,
-                            llvm::ArrayRef<GradientDivision> divisions);
+                            llvm::ArrayRef<GradientDivision> divisions,
+                            bool hasRoles = false);
 
 /// What gradients are multiplied by so that their norm is at most `limit`, as
 /// torch.nn.utils.clip_grad_norm_ has it: min(1, limit / (norm + 1e-6)).

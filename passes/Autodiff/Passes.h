@@ -25,13 +25,17 @@ struct AutodiffOptions {
   std::function<void(mlir::OpPassManager &)> shardParameters;
   /// Adds passes in front of the backward; may be empty.
   std::function<void(mlir::OpPassManager &)> applyPrecision;
+  /// Adds passes that make a nested module of each role of a pipeline, which
+  /// all later passes then run on; may be empty.
+  std::function<void(mlir::OpPassManager &)> splitStages;
   /// Adds passes between gradients and what is made of them; may be empty.
   std::function<void(mlir::OpPassManager &)> packGradients;
 
   /// Whether a step is two programs, one that takes samples and one that ends
   /// it: with several micro-batches, or where steps end in two ways.
   bool splitsStep() const {
-    return loss.accumulate > 1 || optimizer.optimizer == "onebit-adam";
+    return loss.accumulate > 1 || splitStages ||
+           optimizer.optimizer == "onebit-adam";
   }
 };
 

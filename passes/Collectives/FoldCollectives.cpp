@@ -56,7 +56,8 @@ LogicalResult gatherSum(dist::AllGatherOp op, PatternRewriter &rewriter) {
   if (!sum || sum.getAxes() != op.getAxes() || sum.getDim() != op.getDim())
     return failure();
   auto made = dist::AllReduceOp::create(rewriter, op.getLoc(), sum.getInput(),
-                                        op.getAxesAttr(), sum.getTrafficAttr());
+                                        op.getAxesAttr(), sum.getTrafficAttr(),
+                                        /*holders=*/nullptr);
   keepMarks(op, made);
   keepMarks(sum, made);
   rewriter.replaceOp(op, made);
@@ -89,7 +90,8 @@ LogicalResult joinSums(dist::AllReduceOp op, PatternRewriter &rewriter) {
     return failure();
   auto made = dist::AllReduceOp::create(rewriter, op.getLoc(), first.getInput(),
                                         joinAxes(first.getAxes(), op.getAxes()),
-                                        op.getTrafficAttr());
+                                        op.getTrafficAttr(),
+                                        /*holders=*/nullptr);
   keepMarks(op, made);
   rewriter.replaceOp(op, made);
   return success();
@@ -110,8 +112,9 @@ LogicalResult sumOnce(AddOp op, PatternRewriter &rewriter) {
                              lhs.getInput(), rhs.getInput());
   terms->setAttr(dist::kOperandsAttr, toArrayAttr({term, term}, mesh));
   terms->setAttr(dist::kResultsAttr, toArrayAttr({term}, mesh));
-  auto made = dist::AllReduceOp::create(
-      rewriter, op.getLoc(), terms, lhs.getAxesAttr(), lhs.getTrafficAttr());
+  auto made = dist::AllReduceOp::create(rewriter, op.getLoc(), terms,
+                                        lhs.getAxesAttr(), lhs.getTrafficAttr(),
+                                        /*holders=*/nullptr);
   keepMarks(lhs, made);
   if (Attribute mark = op->getAttr(kGradientsAttr))
     made->setAttr(kGradientsAttr, mark);

@@ -115,7 +115,8 @@ void Resharder::reduce(const Layout &wanted) {
     return;
   for (int axis : axes)
     now.unreduced.erase(llvm::find(now.unreduced, axis));
-  add<dist::AllReduceOp>(axisNames(axes, mesh), getTraffic());
+  add<dist::AllReduceOp>(axisNames(axes, mesh), getTraffic(),
+                         /*holders=*/DenseI64ArrayAttr());
 }
 
 void Resharder::convertTo(Type element) {

@@ -46,9 +46,12 @@ struct Reduction {
     auto element = [](Value value) {
       return TypeAttr::get(getElementTypeOrSelf(value.getType()));
     };
-    return ArrayAttr::get(op.getContext(),
-                          {op.getAxesAttr(), op.getTrafficAttr(),
-                           element(op.getResult()), element(getResult())});
+    Builder builder(op.getContext());
+    return builder.getArrayAttr(
+        {op.getAxesAttr(),
+         builder.getDenseI64ArrayAttr(
+             op.getHolders().value_or(ArrayRef<int64_t>())),
+         op.getTrafficAttr(), element(op.getResult()), element(getResult())});
   }
 };
 
@@ -142,7 +145,8 @@ Value Joiner::reduce(OpBuilder &builder, Location loc, Reduction &like,
   if (like.widened)
     flat = converted(flat, like.op);
   Value sum = dist::AllReduceOp::create(
-      builder, loc, flat, like.op.getAxesAttr(), like.op.getTrafficAttr());
+      builder, loc, flat, like.op.getAxesAttr(), like.op.getTrafficAttr(),
+      like.op.getHoldersAttr());
   stage(sum.getDefiningOp(), like.op);
   return like.narrowed ? converted(sum, like.narrowed) : sum;
 }

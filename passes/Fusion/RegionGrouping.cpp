@@ -10,6 +10,7 @@
 #include "passes/Fusion/RegionGrouping.h"
 
 #include "dialects/Train/TrainDialect.h"
+#include "passes/Analysis/ForwardOps.h"
 #include "passes/Analysis/LoopNests.h"
 #include "passes/Analysis/Views.h"
 
@@ -100,6 +101,10 @@ RegionGrouping::RegionGrouping(Block &block) : block(block) {
   int index = 0;
   for (Operation &op : block)
     order[&op] = index++;
+  if (auto program = dyn_cast<func::FuncOp>(block.getParentOp());
+      program && program.getSymName() == kMicroProgram &&
+      program->getParentOp()->hasAttr(kRoleAttr))
+    forward = findForwardPass(program);
   for (Operation &op : llvm::reverse(block.without_terminator()))
     if (!isa<ReshapeOp, FusedOp>(op) && !isPartInPlace(&op))
       place(&op);
@@ -135,7 +140,8 @@ int RegionGrouping::findGroupToJoin(Operation *op) {
     return -1;
   RegionGroup &group = groups[found->second];
   Operation *root = group.ops.front();
-  bool fits = group.ops.size() < kMaxRegionOps;
+  bool fits = group.ops.size() < kMaxRegionOps &&
+              forward.contains(root) == forward.contains(op);
   if (isLoopOp(root))
     fits = fits && shapeOfResult(root) == shapeOfResult(op);
   else

@@ -5,6 +5,7 @@
 #include "mlir/IR/Block.h"
 #include "mlir/IR/Operation.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SmallVector.h"
 
 namespace zc {
@@ -45,6 +46,9 @@ private:
   llvm::SmallVector<RegionGroup> groups;
   llvm::DenseMap<mlir::Operation *, int> groupOf;
   llvm::DenseMap<mlir::Operation *, int> order;
+  /// Of a role in a pipeline, whose passes become programs of their own: no
+  /// kernel computes something of both.
+  llvm::DenseSet<mlir::Operation *> forward;
 };
 
 } // namespace zc

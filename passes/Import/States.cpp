@@ -172,8 +172,8 @@ static LogicalResult checkName(onnx::InitializerOp initializer) {
               "expected UTF-8, and not '__metadata__'";
   bool isProgram = llvm::is_contained(
       {train::kForwardProgram, train::kInitProgram, train::kStepProgram,
-       train::kMicroProgram, train::kApplyProgram, train::kCompressedProgram,
-       train::kEvalProgram},
+       train::kMicroProgram, train::kBackwardProgram, train::kApplyProgram,
+       train::kCompressedProgram, train::kEvalProgram},
       name);
   if (isProgram || name.starts_with("zc."))
     return emitError(initializer.getLoc())

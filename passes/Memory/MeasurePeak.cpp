@@ -11,6 +11,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "passes/Allocation/Passes.h"
 #include "passes/Memory/ApplyPlan.h"
+#include "passes/Pipeline/Passes.h"
 #include "passes/Scheduling/Passes.h"
 #include "passes/Target/Target.h"
 
@@ -48,6 +49,8 @@ FailureOr<Peak> measurePeak(ModuleOp module, const llvm::BitVector &kept,
     encodeKept(step, encoding);
   PassManager manager(module.getContext(), ModuleOp::getOperationName());
   manager.enableVerifier(false);
+  if (module->hasAttr(train::kRoleAttr))
+    manager.addPass(createSplitPassesPass());
   buildSchedulingPipeline(manager, {prefetch});
   manager.addPass(createAssignOffsetsPass());
   if (failed(manager.run(*copy)))
@@ -57,6 +60,7 @@ FailureOr<Peak> measurePeak(ModuleOp module, const llvm::BitVector &kept,
       (*copy)->getAttrOfType<IntegerAttr>(sched::kPersistentBytesAttr).getInt();
   if (getTarget(*copy).runsBesideHost())
     peak.persistent += countFedAhead(*copy);
+  peak.persistent += boundFlightBytes(*copy);
   for (sched::ProgramOp program : copy->getOps<sched::ProgramOp>())
     peak.transient =
         std::max(peak.transient,

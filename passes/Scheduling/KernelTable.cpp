@@ -31,6 +31,11 @@ static size_t hashBody(Region &body, ArrayRef<int64_t> shared) {
   return hash;
 }
 
+KernelTable::KernelTable(ModuleOp module) : symbols(module) {
+  if (auto role = module->getAttrOfType<IntegerAttr>(train::kRoleAttr))
+    prefix = "role" + std::to_string(role.getInt()) + "_";
+}
+
 KernelOp KernelTable::get(train::FusedOp op, ArrayRef<int64_t> shared) {
   size_t hash = hashBody(op.getBody(), shared);
   auto [first, last] = byHash.equal_range(hash);
@@ -46,7 +51,7 @@ KernelOp KernelTable::get(train::FusedOp op, ArrayRef<int64_t> shared) {
   OperationState state(op.getLoc(), KernelOp::getOperationName());
   auto &properties = state.getOrAddProperties<KernelOp::Properties>();
   properties.sym_name =
-      builder.getStringAttr("kernel_" + std::to_string(byHash.size()));
+      builder.getStringAttr(prefix + "kernel_" + std::to_string(byHash.size()));
   properties.shared = builder.getDenseI64ArrayAttr(shared);
   state.addRegion();
   auto kernel = cast<KernelOp>(Operation::create(state));

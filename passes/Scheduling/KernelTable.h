@@ -11,7 +11,7 @@ namespace zc {
 /// The kernels of a module, by what they compute.
 class KernelTable {
 public:
-  explicit KernelTable(mlir::ModuleOp module) : symbols(module) {}
+  explicit KernelTable(mlir::ModuleOp module);
 
   /// The kernel that computes the body of `op` with these pairs (input, output)
   /// sharing memory; made if there is none yet.
@@ -20,6 +20,7 @@ public:
   unsigned size() const { return byHash.size(); }
 
 private:
+  std::string prefix; // of names: the roles of a pipeline share a code object
   mlir::SymbolTable symbols;
   std::unordered_multimap<size_t, sched::KernelOp> byHash;
 };

@@ -5,6 +5,7 @@
 // cost model says that what they read has arrived.
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/Dist/DistDialect.h"
 #include "dialects/Sched/SchedDialect.h"
 #include "passes/Scheduling/Passes.h"
 #include "passes/Scheduling/TrainProgram.h"
@@ -268,6 +269,14 @@ SmallVector<FusedOp> Overlap::run() {
   return std::move(order);
 }
 
+/// What roles of a pipeline do together goes on the main stream: whether there
+/// is something to do beside it may differ among them.
+static bool isAmongRoles(FusedOp op) {
+  auto inner = cast<dist::CollectiveOpInterface>(op.getBody().front().front());
+  return llvm::any_of(inner.getAxes().getAsRange<StringAttr>(),
+                      [](StringAttr axis) { return axis.getValue() == "pp"; });
+}
+
 /// Marks collectives that stand in front of an op that does not read them;
 /// others would only make their reader wait for another thread.
 static unsigned markAsync(func::FuncOp program) {
@@ -278,7 +287,8 @@ static unsigned markAsync(func::FuncOp program) {
     auto reads = [&](Value operand) {
       return getTensorRoot(operand).getDefiningOp() == op;
     };
-    if (!isCollective(op) || !next || llvm::any_of(next.getInputs(), reads)) {
+    if (!isCollective(op) || isAmongRoles(op) || !next ||
+        llvm::any_of(next.getInputs(), reads)) {
       next = op;
       continue;
     }

@@ -227,6 +227,7 @@ void ProgramConverter::convertCollective(Operation *inner, FusedOp op,
       op->getAttrOfType<UnitAttr>(kAsyncAttr),
       builder.getI64IntegerAttr(collective.getRootNumber()),
       builder.getI64IntegerAttr(collective.getDistance()),
+      inner->getAttrOfType<DenseI64ArrayAttr>("holders"),
       builder.getStringAttr(labelOf(op)), builder.getF64FloatAttr(0),
       builder.getF64FloatAttr(operandAndResultBytes(op)));
   if (op->hasAttr(kAsyncAttr))

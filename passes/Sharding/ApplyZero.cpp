@@ -93,11 +93,15 @@ struct Unit {
 Attribute kindOf(StateOp state, const dist::ShareRule &shares) {
   Builder builder(state.getContext());
   StateOp copy = findCopy(state);
+  // Roles that hold one parameter divide it in one way: it shares no vector
+  // with what only some of them hold.
+  Attribute holders = state->getAttr(kHoldersAttr);
   return builder.getArrayAttr(
       {TypeAttr::get(state.getTensorType().getElementType()),
        TypeAttr::get((copy ? copy : state).getTensorType().getElementType()),
        builder.getBoolAttr(state.getDecay()),
-       builder.getBoolAttr(state.hasInitialValue()), shares.axes});
+       builder.getBoolAttr(state.hasInitialValue()), shares.axes,
+       holders ? holders : builder.getUnitAttr()});
 }
 
 struct ApplyZero : public impl::ApplyZeroPassBase<ApplyZero> {
@@ -340,6 +344,8 @@ private:
     unit.state =
         addState(getOperation(), name, type, kParameter, first.getLoc());
     unit.state.setDecay(first.getDecay());
+    if (Attribute holders = first->getAttr(kHoldersAttr))
+      unit.state->setAttr(kHoldersAttr, holders);
     unit.state->setAttr(dist::kMomentsAttr, shardingOf(unit, /*divided=*/true));
     createCopy(unit);
     // What only the optimizer reads is divided with the moments.

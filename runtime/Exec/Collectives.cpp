@@ -40,12 +40,46 @@ Collectives::makeGroup(std::vector<int> members, uint32_t channel,
   return joinDeviceGroup(world, members, channel, library, native);
 }
 
-Result<Communicator *> Collectives::groupOf(const AxisNames &axes,
-                                            uint32_t stream) {
-  auto &group = groups[{{axes.begin(), axes.end()}, stream}];
-  if (!group) { // channel 0 is the driver's
-    ZC_ASSIGN_OR_RETURN(group, makeGroup(mesh.group(world.rank(), axes),
-                                         uint32_t(groups.size()), stream));
+Collectives::Line Collectives::Line::of(const plan::Instruction &instruction) {
+  const plan::CollectiveCall &call = instruction.collective();
+  return {{call.axes().begin(), call.axes().end()},
+          {call.holders().begin(), call.holders().end()},
+          instruction.stream()};
+}
+
+Collectives::Collectives(World &world, const Mesh &mesh,
+                         const plan::Manifest &manifest)
+    : world(world), mesh(mesh) {
+  for (const plan::Role &role : manifest.roles())
+    for (const plan::Program &program : role.programs())
+      for (const plan::Instruction &instruction : program.instructions())
+        if (instruction.has_collective())
+          channels[Line::of(instruction)] = 0;
+  uint32_t next = 0;
+  for (auto &[line, channel] : channels)
+    channel = ++next;
+}
+
+/// Of the ranks that differ along the axes, those with the coordinates that
+/// take part.
+std::vector<int> Collectives::membersOf(const Line &line) const {
+  AxisNames axes;
+  for (const std::string &axis : line.axes)
+    axes.Add(std::string(axis));
+  std::vector<int> all = mesh.group(world.rank(), axes);
+  if (line.holders.empty())
+    return all;
+  std::vector<int> members;
+  for (uint32_t holder : line.holders)
+    members.push_back(all[holder]);
+  return members;
+}
+
+Result<Communicator *> Collectives::groupOf(const Line &line) {
+  auto &group = groups[line];
+  if (!group) {
+    ZC_ASSIGN_OR_RETURN(
+        group, makeGroup(membersOf(line), channels.at(line), line.stream));
   }
   return group.get();
 }
@@ -96,8 +130,7 @@ Collectives::prepare(const plan::Program &program, const AddressMap &map,
     launch.workspace = map.address(call.workspace());
   if (staged)
     stage(map, call, launch, *staged);
-  ZC_ASSIGN_OR_RETURN(Communicator * group,
-                      groupOf(call.axes(), instruction.stream()));
+  ZC_ASSIGN_OR_RETURN(Communicator * group, groupOf(Line::of(instruction)));
   return group->prepare(launch);
 }
 

@@ -8,6 +8,7 @@
 #include "runtime/Plan/Mesh.h"
 
 #include <map>
+#include <tuple>
 
 namespace zc {
 
@@ -26,7 +27,7 @@ struct StagedBuffers {
 
 class Collectives {
 public:
-  Collectives(World &world, const Mesh &mesh) : world(world), mesh(mesh) {}
+  Collectives(World &world, const Mesh &mesh, const plan::Manifest &manifest);
 
   /// All ranks, before they prepare collectives on memory that the host cannot
   /// read: the device's own library does them where every rank has a device of
@@ -52,7 +53,22 @@ public:
   void abort();
 
 private:
-  Result<Communicator *> groupOf(const AxisNames &axes, uint32_t stream);
+  /// A group of ranks and the stream of its collectives: each is a line of its
+  /// own, in one order.
+  struct Line {
+    std::vector<std::string> axes;
+    std::vector<uint32_t> holders;
+    uint32_t stream;
+
+    static Line of(const plan::Instruction &instruction);
+    bool operator<(const Line &other) const {
+      return std::tie(axes, holders, stream) <
+             std::tie(other.axes, other.holders, other.stream);
+    }
+  };
+
+  Result<Communicator *> groupOf(const Line &line);
+  std::vector<int> membersOf(const Line &line) const;
   Result<std::unique_ptr<Communicator>>
   makeGroup(std::vector<int> members, uint32_t channel, uint32_t stream);
 
@@ -60,10 +76,10 @@ private:
   const Mesh &mesh;
   Device *device = nullptr; // whose library does the collectives
   std::string library;
-  /// By axes and stream: each is a line of its own, in one order.
-  std::map<std::pair<std::vector<std::string>, uint32_t>,
-           std::unique_ptr<Communicator>>
-      groups;
+  /// The numbers of all lines of the artifact, of whichever role: all ranks
+  /// have the same. They count from 1; channel 0 is the driver's.
+  std::map<Line, uint32_t> channels;
+  std::map<Line, std::unique_ptr<Communicator>> groups;
 };
 
 } // namespace zc

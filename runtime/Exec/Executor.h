@@ -145,7 +145,7 @@ private:
            World *world)
       : device(device), theArtifact(artifact), theMesh(mesh),
         alone(world ? nullptr : new World), theWorld(world ? world : &*alone),
-        collectives(*theWorld, theMesh) {}
+        collectives(*theWorld, theMesh, artifact.manifest()) {}
   Status loadCode();
   /// `fed`: the program whose next inputs wait in the arena, or null.
   Status allocate(const std::vector<const plan::Program *> &programs,

@@ -201,6 +201,8 @@ Status verifyRoles(const plan::Manifest &manifest, const Mesh &mesh) {
       return planned == 1 ? status : status.withContext(strCat("role ", i));
   if (Status status = verifyRolesFit(manifest); !status.ok())
     return bad(status.message());
+  if (Status status = verifyRoleCollectives(manifest); !status.ok())
+    return bad(status.message());
   return Status();
 }
 

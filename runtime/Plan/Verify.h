@@ -35,6 +35,10 @@ Status verifyRings(const plan::Role &role);
 /// holders, and a message has two ends that agree.
 Status verifyRolesFit(const plan::Manifest &manifest);
 
+/// Collectives among roles: all who take part issue the same ones, in one order.
+/// Instructions have been checked.
+Status verifyRoleCollectives(const plan::Manifest &manifest);
+
 /// One instruction of a program whose buffers are sound.
 Status verifyInstruction(const plan::Program &program,
                          const plan::Instruction &instruction,

@@ -3,6 +3,7 @@
 #include "runtime/Plan/Verify.h"
 
 #include <algorithm>
+#include <functional>
 #include <set>
 
 namespace zc {
@@ -109,13 +110,32 @@ Status verifyPlaces(const plan::CollectiveCall &call,
 
 } // namespace
 
+/// Ranks of a collective's group.
+static int64_t ranksOf(const plan::CollectiveCall &call, const Mesh &mesh) {
+  return call.holders_size() ? call.holders_size()
+                             : mesh.groupSize(call.axes());
+}
+
+static Status verifyHolders(const plan::CollectiveCall &call,
+                            const Mesh &mesh) {
+  if (call.holders_size() == 0)
+    return Status();
+  const auto &holders = call.holders();
+  bool ascends = std::adjacent_find(holders.begin(), holders.end(),
+                                    std::greater_equal<>()) == holders.end();
+  if (call.axes_size() == 1 && ascends &&
+      int64_t(*holders.rbegin()) < mesh.groupSize(call.axes()))
+    return Status();
+  return bad("its holders are no ascending coordinates along one axis");
+}
+
 CollectiveShape shapeOf(const plan::Program &program,
                         const plan::CollectiveCall &call, const Mesh &mesh) {
   const plan::TensorType &from = program.buffers(int(call.source())).type();
   const plan::TensorType &to = program.buffers(int(call.destination())).type();
   return {call.kind(),
           call.algorithm(),
-          mesh.groupSize(call.axes()),
+          ranksOf(call, mesh),
           int64_t(std::max(*elementCount(from), *elementCount(to))),
           int64_t(elementBytes(from.dtype())),
           int64_t(call.root()),
@@ -131,7 +151,8 @@ Status verifyCollective(const plan::Program &program,
     return bad("its collective is of no known kind");
   ZC_RETURN_IF_ERROR(verifyAxes(call, mesh));
   ZC_ASSIGN_OR_RETURN(Operands operands, operandsOf(program, call));
-  const uint64_t ranks = uint64_t(mesh.groupSize(call.axes()));
+  ZC_RETURN_IF_ERROR(verifyHolders(call, mesh));
+  const uint64_t ranks = uint64_t(ranksOf(call, mesh));
   ZC_RETURN_IF_ERROR(verifyShapes(call, operands, ranks));
   ZC_RETURN_IF_ERROR(verifyPlaces(call, operands));
   if (reduces(call.kind()) && !isReducible(operands.source->type().dtype()))

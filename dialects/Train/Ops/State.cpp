@@ -34,7 +34,7 @@ LogicalResult StateOp::verify() {
     return emitOpError("expected a ranked tensor of static shape, got ")
            << getType();
   if (!llvm::is_contained({kParameter, kCopy, kConstant, kStatistic, kOptimizer,
-                           kScalar, kAccumulator},
+                           kScalar, kAccumulator, kFlight},
                           getKind()))
     return emitOpError("unknown kind \"") << getKind() << "\"";
   if (getValue() && getSource())

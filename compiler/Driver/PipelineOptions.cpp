@@ -1,0 +1,147 @@
+#include "compiler/Driver/PipelineOptions.h"
+
+#include "compiler/Driver/Commands.h"
+#include "dialects/Onnx/Location.h"
+#include "dialects/Train/TrainDialect.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "runtime/Base/File.h"
+#include "runtime/Plan/Order/Schedules.h"
+
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/Regex.h"
+
+using namespace zc;
+
+/// Micro-batches of a step for each role: enough to keep the roles busy for
+/// most of it.
+static constexpr int64_t kMicroBatchesPerRole = 4;
+
+static std::string checkStages(const std::string &text) {
+  return text == "auto" ? "" : CLI::ExistingFile(text);
+}
+
+void zc::addPipelineOptions(CLI::App &command, CompileOptions &options) {
+  command
+      .add_option("--schedule", options.schedule,
+                  "with pp, in what order a role runs forwards and backwards: "
+                  "naive (one micro-batch after another), gpipe (all forwards "
+                  "first), 1f1b (alternating; alias flush)")
+      ->check(CLI::IsMember({"1f1b", "flush", "gpipe", "naive"}));
+  command
+      .add_option("--stages", options.stages,
+                  "with pp, where the model is cut: auto, by cost; or a file "
+                  "with lines of a node or a regular expression of nodes or "
+                  "modules, a colon and a stage, as in 'layers.3: 1'")
+      ->check(checkStages)
+      ->type_name("auto|FILE");
+  command
+      .add_option("--write-stages", options.writeStages,
+                  "with pp, write to FILE where the model was cut")
+      ->type_name("FILE")
+      ->default_str("");
+}
+
+void zc::completePipelineOptions(const CLI::App &command,
+                                 CompileOptions &options) {
+  if (options.schedule == "flush")
+    options.schedule = "1f1b";
+  const int64_t roles = options.getAxisSize("pp");
+  if (roles > 1 && options.mode == "train" &&
+      command.count("--accumulate") == 0)
+    options.accumulate = kMicroBatchesPerRole * roles;
+}
+
+std::string zc::checkPipelineTogether(const CompileOptions &options) {
+  const CompileOptions defaults;
+  if (options.getAxisSize("pp") == 1) {
+    if (options.schedule != defaults.schedule)
+      return "--schedule needs a --mesh with pp";
+    if (options.stages != defaults.stages)
+      return "--stages needs a --mesh with pp";
+    if (!options.writeStages.empty())
+      return "--write-stages needs a --mesh with pp";
+    return "";
+  }
+  if (options.mode != "train")
+    return "a --mesh with pp belongs to --mode train: the forward alone needs "
+           "no pipeline; leave pp at 1";
+  if (options.loss == "none")
+    return "--loss none has no labels to count, so that a step cannot be added "
+           "up from micro-batches, which pp needs; leave pp at 1";
+  if (options.optimizer == "onebit-adam")
+    return "--optimizer onebit-adam compresses a step's whole momentum, which "
+           "no role of a pipeline has; leave pp at 1";
+  if (options.offload.find("activations") != std::string::npos)
+    return "--offload activations does not go with pp: micro-batches under way "
+           "keep theirs in rings; choose --recompute";
+  if (options.partitionActivations || options.compressActivations != "none")
+    return "--compress-activations and --partition-activations do not go with "
+           "pp: micro-batches under way keep their activations in rings";
+  return "";
+}
+
+std::vector<int64_t> zc::countInFlight(const CompileOptions &options) {
+  ScheduleRequest request;
+  request.name = options.schedule;
+  request.roles = uint32_t(options.getAxisSize("pp"));
+  request.microBatches = uint32_t(options.accumulate);
+  Result<PipelineSchedule> schedule = makeSchedule(request);
+  if (!schedule.ok())
+    return {};
+  Result<Timeline> timeline =
+      simulateSchedule(*schedule, WorkCosts::equal(request.roles, 1, 1, 0));
+  if (!timeline.ok())
+    return {};
+  return {timeline->inFlight.begin(), timeline->inFlight.end()};
+}
+
+llvm::Expected<std::string> zc::parseStageFile(llvm::StringRef text,
+                                               llvm::StringRef path) {
+  std::string rules;
+  llvm::SmallVector<llvm::StringRef> lines;
+  text.split(lines, '\n');
+  for (auto [index, line] : llvm::enumerate(lines)) {
+    line = line.trim();
+    if (line.empty() || line.starts_with("#"))
+      continue;
+    auto [pattern, stage] = line.rsplit(':');
+    int64_t number;
+    std::string error;
+    bool sound = !stage.trim().getAsInteger(10, number) && number >= 0 &&
+                 !pattern.trim().empty() &&
+                 llvm::Regex(pattern.trim()).isValid(error);
+    if (!sound)
+      return llvm::createStringError(
+          path + ":" + llvm::Twine(index + 1) +
+          ": expected a node or a regular expression, a colon and a stage, as "
+          "in 'layers.3: 1'; found '" +
+          line + "'" + (error.empty() ? "" : " (" + error + ")"));
+    rules += (pattern.trim() + " " + stage.trim() + "\n").str();
+  }
+  return rules;
+}
+
+/// A regular expression that finds this name alone.
+static std::string escape(llvm::StringRef name) {
+  std::string text = "^";
+  for (char c : name) {
+    if (llvm::StringRef("\\^$.|?*+()[]{}").contains(c))
+      text += '\\';
+    text += c;
+  }
+  return text + "$";
+}
+
+Status zc::writeStageFile(mlir::ModuleOp module, const std::string &path) {
+  auto step = module.lookupSymbol<mlir::func::FuncOp>(train::kStepProgram);
+  std::string text = "# the stage of each node of the model: NODE: stage\n";
+  llvm::StringSet<> seen;
+  for (mlir::Operation &op : step.getBody().front()) {
+    auto stage = op.getAttrOfType<mlir::IntegerAttr>(train::kStageAttr);
+    auto origin = onnx::getOrigin(op.getLoc());
+    if (stage && origin && seen.insert(origin->node).second)
+      text +=
+          escape(origin->node) + ": " + std::to_string(stage.getInt()) + "\n";
+  }
+  return writeFile(path, text);
+}

@@ -1,0 +1,37 @@
+// What the user says of a pipeline: where the model is cut, and in what order
+// the roles work.
+#ifndef ZC_COMPILER_DRIVER_PIPELINEOPTIONS_H
+#define ZC_COMPILER_DRIVER_PIPELINEOPTIONS_H
+
+#include "compiler/Driver/Options.h"
+#include "runtime/Base/Status.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/Support/Error.h"
+#include <CLI/CLI.hpp>
+
+namespace zc {
+
+void addPipelineOptions(CLI::App &command, CompileOptions &options);
+
+/// Fills in what follows from --mesh: micro-batches, the schedule's own name.
+void completePipelineOptions(const CLI::App &command, CompileOptions &options);
+
+/// What is wrong with the options taken together; empty: nothing.
+std::string checkPipelineTogether(const CompileOptions &options);
+
+/// For each role, the most micro-batches that are under way at once.
+std::vector<int64_t> countInFlight(const CompileOptions &options);
+
+/// The rules of a stage file's text, "NODE|PATTERN: stage" a line, as
+/// --zc-assign-stages takes them: "PATTERN stage".
+llvm::Expected<std::string> parseStageFile(llvm::StringRef text,
+                                           llvm::StringRef path);
+
+/// Writes the stages that ops have as a stage file, of a module in front of
+/// --zc-split-stages.
+Status writeStageFile(mlir::ModuleOp module, const std::string &path);
+
+} // namespace zc
+
+#endif

@@ -1,0 +1,97 @@
+//===- RingExport.cpp - what micro-batches keep, as plan messages ---------===//
+#include "compiler/Export/RingExport.h"
+
+#include "compiler/Export/ExportTypes.h"
+#include "dialects/Onnx/Location.h"
+#include "dialects/Sched/SchedDialect.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+using namespace mlir;
+
+namespace zc {
+
+static DictionaryAttr getRings(ModuleOp role) {
+  return role->getAttrOfType<DictionaryAttr>(sched::kRingsAttr);
+}
+
+uint32_t getRingIndex(train::StateOp state) {
+  auto name = state->getAttrOfType<StringAttr>(train::kRingAttr);
+  DictionaryAttr rings = getRings(state->getParentOfType<ModuleOp>());
+  for (auto [index, ring] : llvm::enumerate(rings))
+    if (ring.getName() == name)
+      return uint32_t(index);
+  llvm_unreachable("a flight state whose ring has no place");
+}
+
+/// What only crosses is communication; what the backward reads is kept.
+static plan::MemoryClass getRingClass(StringRef name) {
+  return name.ends_with(".in") || name.ends_with(".out") ? plan::COMMUNICATION
+                                                         : plan::ACTIVATIONS;
+}
+
+/// The node that computes the value, for people.
+static std::string getValueName(train::StateOp state) {
+  auto origin = onnx::getOrigin(state.getLoc());
+  return origin ? origin->node.str() : state.getSymName().str();
+}
+
+static void addMessage(train::StateOp state, DictionaryAttr end,
+                       plan::Role &role) {
+  plan::Message &message = *role.add_messages();
+  message.set_id(uint32_t(end.getAs<IntegerAttr>("id").getInt()));
+  message.set_peer(uint32_t(end.getAs<IntegerAttr>("peer").getInt()));
+  message.set_sends(end.contains("sends"));
+  message.set_gradient(end.contains("gradient"));
+  StringRef ring =
+      state->getAttrOfType<StringAttr>(train::kRingAttr).getValue();
+  message.set_eval(ring.starts_with("eval."));
+  message.set_name(getValueName(state));
+  message.set_ring(getRingIndex(state));
+  message.set_offset(
+      state->getAttrOfType<IntegerAttr>(sched::kOffsetAttr).getInt());
+  *message.mutable_type() = getTensorType(state.getTensorType());
+}
+
+void addRingsAndMessages(ModuleOp role, plan::Role &message) {
+  if (DictionaryAttr rings = getRings(role))
+    for (NamedAttribute ring : rings) {
+      plan::Ring &added = *message.add_rings();
+      added.set_name(ring.getName().str());
+      added.set_slot_bytes(cast<IntegerAttr>(ring.getValue()).getInt());
+      added.set_memory_class(getRingClass(ring.getName().getValue()));
+    }
+  for (train::StateOp state : role.getOps<train::StateOp>())
+    if (auto ends = state->getAttrOfType<ArrayAttr>(train::kMessageAttr))
+      for (auto end : ends.getAsRange<DictionaryAttr>())
+        addMessage(state, end, message);
+  // Both ends have a line's messages in one order.
+  std::sort(message.mutable_messages()->begin(),
+            message.mutable_messages()->end(),
+            [](const plan::Message &a, const plan::Message &b) {
+              return a.id() < b.id();
+            });
+}
+
+void numberLines(plan::Manifest &manifest) {
+  using Key = std::tuple<uint32_t, uint32_t, bool>; // from, to, gradient
+  std::map<Key, uint32_t> lines;
+  auto keyOf = [](uint32_t role, const plan::Message &message) {
+    return message.sends() ? Key(role, message.peer(), message.gradient())
+                           : Key(message.peer(), role, message.gradient());
+  };
+  for (int role = 0; role < manifest.roles_size(); ++role)
+    for (const plan::Message &message : manifest.roles(role).messages())
+      lines.try_emplace(keyOf(uint32_t(role), message), 0);
+  uint32_t count = 0;
+  for (auto &[key, line] : lines)
+    line = count++;
+  for (int role = 0; role < manifest.roles_size(); ++role)
+    for (plan::Message &message :
+         *manifest.mutable_roles(role)->mutable_messages())
+      message.set_line(lines.at(keyOf(uint32_t(role), message)));
+}
+
+} // namespace zc

@@ -1,0 +1,24 @@
+//===- RingExport.h - what micro-batches keep, as plan messages -*- C++ -*-===//
+#ifndef ZC_COMPILER_EXPORT_RINGEXPORT_H
+#define ZC_COMPILER_EXPORT_RINGEXPORT_H
+
+#include "dialects/Train/TrainDialect.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "runtime/Base/Status.h"
+#include "runtime/Plan/Manifest.pb.h"
+
+namespace zc {
+
+/// The number of a flight state's ring among those of its role.
+uint32_t getRingIndex(train::StateOp state);
+
+/// Writes the rings and messages of a role, whose flight states have offsets.
+/// Rings get their slots, and messages lines that agree, from buildOrders().
+void addRingsAndMessages(mlir::ModuleOp role, plan::Role &message);
+
+/// Numbers the lines: one for each pair of roles, direction and kind.
+void numberLines(plan::Manifest &manifest);
+
+} // namespace zc
+
+#endif // ZC_COMPILER_EXPORT_RINGEXPORT_H

@@ -1,0 +1,31 @@
+//===- Messages.h - values that cross from one role to another --*- C++ -*-===//
+#ifndef ZC_PASSES_ANALYSIS_MESSAGES_H
+#define ZC_PASSES_ANALYSIS_MESSAGES_H
+
+#include "dialects/Train/TrainDialect.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace zc {
+
+/// One end of a message, as `train.send` and `train.receive` say it.
+struct MessageEnd {
+  int64_t id;       // the same at both ends
+  int64_t peer;     // the role at the other end
+  bool hasGradient; // an activation whose gradient comes back
+  bool isGradient;  // that gradient
+
+  static MessageEnd from(mlir::DictionaryAttr attribute);
+  mlir::DictionaryAttr toAttr(mlir::MLIRContext *context) const;
+
+  /// The other way, of the gradient of this activation.
+  MessageEnd gradient() const { return {id + 1, peer, false, true}; }
+};
+
+/// The end that an argument receives, or a result sends; none for others.
+std::optional<MessageEnd> getReceived(mlir::func::FuncOp program,
+                                      unsigned argument);
+std::optional<MessageEnd> getSent(mlir::func::FuncOp program, unsigned result);
+
+} // namespace zc
+
+#endif // ZC_PASSES_ANALYSIS_MESSAGES_H

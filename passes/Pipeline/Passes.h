@@ -1,0 +1,36 @@
+//===- Passes.h - a model cut into the roles of a pipeline ------*- C++ -*-===//
+#ifndef ZC_PASSES_PIPELINE_PASSES_H
+#define ZC_PASSES_PIPELINE_PASSES_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+
+#include <memory>
+
+namespace zc {
+
+#define GEN_PASS_DECL
+#define GEN_PASS_REGISTRATION
+#include "passes/Pipeline/Passes.h.inc"
+
+/// On the module whose nested modules are roles: for each stage the seconds
+/// that its passes take for a micro-batch, as the partition assumed
+/// (array<f64>).
+inline constexpr llvm::StringLiteral kStageSecondsAttr = "train.stage_seconds";
+
+/// On a role: the most micro-batches that are between their forward and the end
+/// of their backward at once (i64), and that both are one program.
+inline constexpr llvm::StringLiteral kInFlightAttr = "train.in_flight";
+inline constexpr llvm::StringLiteral kKeepWholeAttr = "train.keep_whole";
+
+/// The most bytes that the rings of a role take, whose flight states have
+/// places: what is kept for each micro-batch under way, and two of what only
+/// crosses, one of them on its way.
+int64_t boundFlightBytes(mlir::ModuleOp role);
+
+/// The nested modules of the roles, in their order; empty: there are none.
+llvm::SmallVector<mlir::ModuleOp> getRoles(mlir::ModuleOp module);
+
+} // namespace zc
+
+#endif // ZC_PASSES_PIPELINE_PASSES_H

@@ -1,0 +1,74 @@
+//===- Passes.td - a model cut into the roles of a pipeline ---------------===//
+#ifndef ZC_PASSES_PIPELINE_PASSES_TD
+#define ZC_PASSES_PIPELINE_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def AssignStagesPass : Pass<"zc-assign-stages", "::mlir::ModuleOp"> {
+  let summary = "say which stage of a pipeline each op belongs to";
+  let description = [{
+    Sets `train.stage` on the ops of `@step` and `@eval`, in front of the backward.
+    Stages are consecutive parts of the step's ops; which ones is decided by
+    `patterns`, or by the time that a step takes. Ops that depend on constants and
+    parameters alone, and cheap ones that depend on inputs, have no stage: each
+    role that reads them computes them itself.
+
+    ```mlir
+    %1 = train.matmul %0, %w1 {train.stage = 0 : i64} ...
+    %2 = train.matmul %1, %w2 {train.stage = 1 : i64} ...
+    ```
+  }];
+  let options = [
+    Option<"stages", "stages", "int64_t", "2", "how many">,
+    Option<"microBatches", "micro-batches", "int64_t", "1", "of a step">,
+    Option<"patterns", "patterns", "std::string", "\"\"",
+           "a line for each rule: a regular expression of node names or module "
+           "paths, a blank, a stage; ops that no rule finds stay with those in "
+           "front of them">
+  ];
+  let dependentDialects = ["::zc::train::TrainDialect", "::zc::sched::SchedDialect"];
+}
+
+def SplitStagesPass : Pass<"zc-split-stages", "::mlir::ModuleOp"> {
+  let summary = "make a module of each role's part of the programs";
+  let description = [{
+    After `--zc-assign-stages`. Role i gets stage i: the nested module `@role<i>`
+    holds the states and ops of its stage. A value that another role reads is a
+    *message*: a result with `train.send` there, an argument with `train.receive`
+    here, both with its number, the other role, and whether a gradient comes back.
+    What roles compute of metrics together is added up by `dist.role_sum`.
+
+    ```mlir
+    module @role0 attributes {train.role = 0 : i64} {
+      func.func @step(%x: ...) -> (tensor<8x4xf32> {train.send =
+          {gradient, id = 0 : i64, peer = 1 : i64}}) ...
+    }
+    ```
+  }];
+  let options = [
+    ListOption<"inFlight", "in-flight", "int64_t",
+               "for each role, how many micro-batches are under way at most">,
+    Option<"keepWhole", "keep-whole", "bool", "false",
+           "the last role computes both passes of a micro-batch at once">
+  ];
+  let dependentDialects = ["::zc::train::TrainDialect",
+                           "::zc::dist::DistDialect"];
+}
+
+def SplitPassesPass : Pass<"zc-split-passes", "::mlir::ModuleOp"> {
+  let summary = "cut a role's micro-batch into its forward and its backward";
+  let description = [{
+    On fused ops. `@micro` of a role becomes `@forward`, from which activations are
+    sent, and `@backward`, which receives their gradients. What the backward reads
+    of the forward is *stashed*: states of kind flight, one for each micro-batch
+    under way, are written by one and read by the other. So are messages. Values
+    that follow from states alone are computed again. Where `train.keep_whole`
+    stands on the role, `@micro` stays as it is but for its messages.
+  }];
+  let statistics = [
+    Statistic<"numStashed", "num-stashed", "Values that micro-batches keep">
+  ];
+  let dependentDialects = ["::zc::train::TrainDialect"];
+}
+
+#endif // ZC_PASSES_PIPELINE_PASSES_TD

@@ -1,0 +1,397 @@
+//===- SplitStages.cpp - --zc-split-stages --------------------------------===//
+//
+// The forward is cut, not the backward: each role then builds the gradients of
+// its own part, for which it knows which op belongs to which pass.
+//
+//===----------------------------------------------------------------------===//
+#include "dialects/Dist/DistDialect.h"
+#include "dialects/Train/Ops/OpSupport.h"
+#include "dialects/Train/StateLookup.h"
+#include "passes/Analysis/Messages.h"
+#include "passes/Autodiff/ProgramBuilder.h"
+#include "passes/Autodiff/RoleSum.h"
+#include "passes/Autodiff/SampleDims.h"
+#include "passes/Pipeline/Passes.h"
+#include "passes/Pipeline/PlacedOps.h"
+
+#include "mlir/IR/IRMapping.h"
+
+using namespace mlir;
+using namespace zc::train;
+
+namespace zc {
+#define GEN_PASS_DEF_SPLITSTAGESPASS
+#include "passes/Pipeline/Passes.h.inc"
+
+namespace {
+
+int64_t stageOf(Value value) {
+  Operation *op = value.getDefiningOp();
+  auto stage = op ? op->getAttrOfType<IntegerAttr>(kStageAttr) : nullptr;
+  return stage ? stage.getInt() : -1;
+}
+
+/// A value that a role other than its own reads.
+struct Crossing {
+  Value value;
+  int64_t from, to, id;
+  bool hasGradient;
+  std::optional<int64_t> batchDim;
+};
+
+/// Of a program, in its order and by consumers, so that both ends of a line
+/// have one order.
+class CrossingFinder {
+public:
+  CrossingFinder(func::FuncOp program, int64_t roles)
+      : block(program.getBody().front()), roles(roles),
+        samples(findSampleDims(program)), active(findActiveValues(program)) {}
+
+  /// Numbers begin at `id`, which grows; the number behind an activation's is
+  /// its gradient's.
+  std::vector<Crossing> run(int64_t &id) {
+    std::vector<Crossing> found;
+    for (Operation &op : block.without_terminator())
+      for (Value value : op.getResults())
+        for (int64_t to = stageOf(value) + 1; stageOf(value) >= 0 && to < roles;
+             ++to)
+          if (isReadBy(value, to)) {
+            found.push_back({value, stageOf(value), to, id,
+                             active.contains(value), findBatchDim(value)});
+            id += 2;
+          }
+    return found;
+  }
+
+private:
+  bool isReadBy(Value value, int64_t role) const {
+    return llvm::any_of(value.getUsers(), [&](Operation *user) {
+      auto stage = user->getAttrOfType<IntegerAttr>(kStageAttr);
+      return stage && stage.getInt() == role;
+    });
+  }
+
+  /// The dim that a rank's consecutive share of the samples is a part of.
+  std::optional<int64_t> findBatchDim(Value value) const {
+    auto place = samples.places.find(value);
+    if (place == samples.places.end() || !place->second)
+      return std::nullopt;
+    auto type = cast<RankedTensorType>(value.getType());
+    auto [dim, inner] = *place->second;
+    if (type.getDimSize(dim) != inner * samples.samples)
+      return std::nullopt;
+    return dim;
+  }
+
+  Block &block;
+  int64_t roles;
+  SampleDims samples;
+  DenseSet<Value> active;
+};
+
+/// One role's part of one program.
+class PartBuilder {
+public:
+  PartBuilder(func::FuncOp program, ModuleOp role, int64_t number,
+              ArrayRef<Crossing> crossings)
+      : program(program), number(number), crossings(crossings),
+        builder(OpBuilder::atBlockEnd(role.getBody())) {}
+
+  func::FuncOp run(bool isLast) {
+    part = func::FuncOp::create(builder, program.getLoc(), program.getSymName(),
+                                builder.getFunctionType({}, {}));
+    Block *body = part.addEntryBlock();
+    builder.setInsertionPointToStart(body);
+    func::ReturnOp::create(builder, program.getLoc());
+    builder.setInsertionPoint(body->getTerminator());
+    Block &block = program.getBody().front();
+    for (Operation &op : block.without_terminator())
+      if (op.getNumResults() && stageOf(op.getResult(0)) == number)
+        clone(&op);
+    takeResults(isLast);
+    for (const Crossing &crossing : crossings)
+      if (crossing.from == number)
+        send(crossing);
+    return part;
+  }
+
+private:
+  Value resolve(Value value) {
+    if (Value known = mapping.lookupOrNull(value))
+      return known;
+    Value made;
+    if (auto argument = dyn_cast<BlockArgument>(value))
+      made = addArgument(
+          part, value.getType(),
+          attributesOf(program.getArgAttrDict(argument.getArgNumber())),
+          argument.getLoc());
+    else if (stageOf(value) < 0)
+      return clone(value.getDefiningOp())
+          ->getResult(cast<OpResult>(value).getResultNumber());
+    else
+      made = receive(value);
+    mapping.map(value, made);
+    return made;
+  }
+
+  static ArrayRef<NamedAttribute> attributesOf(DictionaryAttr attributes) {
+    return attributes ? attributes.getValue() : ArrayRef<NamedAttribute>();
+  }
+
+  Operation *clone(Operation *op) {
+    for (Value operand : op->getOperands())
+      (void)resolve(operand);
+    Operation *made = builder.clone(*op, mapping);
+    made->removeAttr(kStageAttr);
+    return made;
+  }
+
+  SmallVector<NamedAttribute> endOf(StringRef name, const MessageEnd &end,
+                                    const Crossing &crossing) {
+    SmallVector<NamedAttribute> attributes = {
+        builder.getNamedAttr(name, end.toAttr(builder.getContext()))};
+    if (crossing.batchDim)
+      attributes.push_back(builder.getNamedAttr(
+          kBatchDimAttr, builder.getI64IntegerAttr(*crossing.batchDim)));
+    return attributes;
+  }
+
+  Value receive(Value value) {
+    for (const Crossing &crossing : crossings)
+      if (crossing.value == value && crossing.to == number) {
+        MessageEnd end{crossing.id, crossing.from, crossing.hasGradient, false};
+        return addArgument(part, value.getType(),
+                           endOf(kReceiveAttr, end, crossing), value.getLoc());
+      }
+    llvm_unreachable("a value of a later stage, which checkOrder refuses");
+  }
+
+  void send(const Crossing &crossing) {
+    MessageEnd end{crossing.id, crossing.to, crossing.hasGradient, false};
+    addResult(part, resolve(crossing.value), endOf(kSendAttr, end, crossing));
+  }
+
+  /// Results go with the stage that computes them; those of no stage, as sums
+  /// over constants, with the last.
+  void takeResults(bool isLast) {
+    Operation *end = program.getBody().front().getTerminator();
+    for (auto [index, value] : llvm::enumerate(end->getOperands())) {
+      int64_t stage = stageOf(value);
+      if (stage == number || (stage < 0 && isLast))
+        addResult(part, resolve(value),
+                  attributesOf(program.getResultAttrDict(index)));
+    }
+  }
+
+  func::FuncOp program, part;
+  int64_t number;
+  ArrayRef<Crossing> crossings;
+  OpBuilder builder;
+  IRMapping mapping;
+};
+
+struct SplitStages : public impl::SplitStagesPassBase<SplitStages> {
+  using SplitStagesPassBase::SplitStagesPassBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    auto step = module.lookupSymbol<func::FuncOp>(kStepProgram);
+    auto seconds = module->getAttrOfType<DenseF64ArrayAttr>(kStageSecondsAttr);
+    if (!step || !seconds) {
+      module.emitError("expected @step, with stages from --zc-assign-stages");
+      return signalPassFailure();
+    }
+    int64_t count = seconds.size(), id = 0;
+    programs = llvm::to_vector(module.getOps<func::FuncOp>());
+    std::vector<std::vector<Crossing>> crossings;
+    for (func::FuncOp program : programs)
+      crossings.push_back(CrossingFinder(program, count).run(id));
+    for (int64_t role = 0; role < count; ++role)
+      if (failed(buildRole(role, count, crossings)))
+        return signalPassFailure();
+    if (failed(shareStates(count)))
+      return signalPassFailure();
+    for (func::FuncOp program : programs)
+      program.erase();
+    for (auto state : llvm::make_early_inc_range(module.getOps<StateOp>()))
+      state.erase();
+  }
+
+private:
+  LogicalResult buildRole(int64_t number, int64_t count,
+                          ArrayRef<std::vector<Crossing>> crossings) {
+    OpBuilder builder = OpBuilder::atBlockEnd(getOperation().getBody());
+    auto role = ModuleOp::create(builder, getOperation().getLoc(),
+                                 "role" + std::to_string(number));
+    role->setAttr(kRoleAttr, builder.getI64IntegerAttr(number));
+    role->setAttr(kMetricTypesAttr, listMetricTypes());
+    if (number < int64_t(inFlight.size()))
+      role->setAttr(kInFlightAttr, builder.getI64IntegerAttr(inFlight[number]));
+    if (keepWhole && number + 1 == count)
+      role->setAttr(kKeepWholeAttr, builder.getUnitAttr());
+    for (NamedAttribute attribute : getOperation()->getDiscardableAttrs())
+      if (attribute.getName() != kStageSecondsAttr)
+        role->setAttr(attribute.getName(), attribute.getValue());
+    for (auto [program, crossing] : llvm::zip(programs, crossings)) {
+      // Copies follow the parameters that the step reads.
+      if (program.getNumArguments() && isOfStates(program))
+        continue;
+      func::FuncOp part =
+          PartBuilder(program, role, number, crossing).run(number + 1 == count);
+      addMetrics(part, program);
+    }
+    cloneStates(role);
+    for (func::FuncOp program : programs)
+      if (program.getNumArguments() && isOfStates(program))
+        cloneForStates(program, role);
+    roles.push_back(role);
+    return success();
+  }
+
+  /// The sums of an evaluation, in every role: what it has of each, or 0.
+  void addMetrics(func::FuncOp part, func::FuncOp whole) {
+    if (part.getSymName() != kEvalProgram)
+      return;
+    SmallVector<StringAttr> names;
+    SmallVector<Type> types;
+    for (unsigned i = 0; i < whole.getNumResults(); ++i)
+      if (auto name = whole.getResultAttrOfType<StringAttr>(i, kMetricAttr)) {
+        names.push_back(name);
+        types.push_back(whole.getResultTypes()[i]);
+      }
+    if (names.empty())
+      return;
+    OpBuilder builder(part.getBody().front().getTerminator());
+    Location loc = NameLoc::get(builder.getStringAttr("loss"));
+    SmallVector<Value> terms;
+    for (auto [name, type] : llvm::zip(names, types)) {
+      std::optional<unsigned> own = findMetric(part, name);
+      Value term;
+      if (own) {
+        term = part.getBody().front().getTerminator()->getOperand(*own);
+        eraseResult(part, *own);
+      } else {
+        term = splat(builder, loc, cast<RankedTensorType>(type), 0);
+      }
+      terms.push_back(reshape(builder, loc, term, {1}));
+    }
+    auto type = cast<RankedTensorType>(terms.front().getType());
+    Value all = ConcatOp::create(
+        builder, loc, withShape(type, {int64_t(terms.size())}), terms, 0);
+    Value sum = buildRoleSum(builder, loc, all, dist::kScalars);
+    for (auto [index, name] : llvm::enumerate(names)) {
+      Value one = SliceOp::create(builder, loc, type, sum,
+                                  ArrayRef<int64_t>{int64_t(index)},
+                                  ArrayRef<int64_t>{1});
+      addResult(part, reshape(builder, loc, one, {}),
+                builder.getNamedAttr(kMetricAttr, name));
+    }
+  }
+
+  DictionaryAttr listMetricTypes() {
+    NamedAttrList types;
+    auto step = getOperation().lookupSymbol<func::FuncOp>(kStepProgram);
+    for (unsigned i = 0; i < step.getNumResults(); ++i)
+      if (auto name = step.getResultAttrOfType<StringAttr>(i, kMetricAttr))
+        types.set(name, TypeAttr::get(step.getResultTypes()[i]));
+    return types.getDictionary(&getContext());
+  }
+
+  static bool isOfStates(func::FuncOp program) {
+    return llvm::all_of(program.getArguments(), [](BlockArgument argument) {
+      return bool(findState(argument));
+    });
+  }
+
+  // --- States
+
+  void cloneStates(ModuleOp role) {
+    llvm::DenseSet<Attribute> used;
+    for (auto program : role.getOps<func::FuncOp>()) {
+      for (unsigned i = 0; i < program.getNumArguments(); ++i)
+        if (Attribute state = program.getArgAttr(i, kStateAttr))
+          used.insert(state);
+      for (unsigned i = 0; i < program.getNumResults(); ++i)
+        if (Attribute state = program.getResultAttr(i, kStateAttr))
+          used.insert(state);
+    }
+    OpBuilder builder = OpBuilder::atBlockBegin(role.getBody());
+    for (auto state : getOperation().getOps<StateOp>()) {
+      auto symbol = FlatSymbolRefAttr::get(state.getSymNameAttr());
+      // Copies are named by what reads them; their parameter goes along.
+      bool isMaster = state.getKind() == kParameter && findCopy(state) &&
+                      used.contains(FlatSymbolRefAttr::get(
+                          findCopy(state).getSymNameAttr()));
+      if (used.contains(symbol) || isMaster || isScalar(state))
+        builder.clone(*state);
+    }
+  }
+
+  /// The loss scale, counters: every role updates its own, all alike.
+  static bool isScalar(StateOp state) { return state.getKind() == kScalar; }
+
+  /// A program that makes some states of others: of the role's alone.
+  void cloneForStates(func::FuncOp program, ModuleOp role) {
+    OpBuilder builder = OpBuilder::atBlockEnd(role.getBody());
+    auto part = cast<func::FuncOp>(builder.clone(*program));
+    for (unsigned i = part.getNumResults(); i > 0; --i) {
+      auto symbol =
+          part.getResultAttrOfType<FlatSymbolRefAttr>(i - 1, kStateAttr);
+      if (symbol && !role.lookupSymbol(symbol.getValue()))
+        eraseResult(part, i - 1);
+    }
+    for (Operation &op :
+         llvm::make_early_inc_range(llvm::reverse(part.getBody().front())))
+      if (isOpTriviallyDead(&op))
+        op.erase();
+    llvm::BitVector unused(part.getNumArguments());
+    for (BlockArgument argument : part.getArguments())
+      if (argument.use_empty())
+        unused.set(argument.getArgNumber());
+    (void)part.eraseArguments(unused);
+    if (part.getNumResults() == 0)
+      part.erase();
+  }
+
+  static bool isRead(ModuleOp role, StateOp state, StringRef name) {
+    auto program = role.lookupSymbol<func::FuncOp>(name);
+    return program && findStateArgument(program, state.getSymName());
+  }
+
+  /// Says which roles hold a parameter together. What the evaluation reads,
+  /// the same role trains.
+  LogicalResult shareStates(int64_t count) {
+    llvm::MapVector<StringAttr, SmallVector<int64_t>> holders;
+    for (auto [number, role] : llvm::enumerate(roles))
+      for (auto state : role.getOps<StateOp>()) {
+        if (state.getKind() == kParameter)
+          holders[state.getSymNameAttr()].push_back(number);
+        bool isTrained =
+            state.getKind() == kParameter || state.getKind() == kStatistic;
+        if (isTrained && isRead(role, state, kEvalProgram) &&
+            !isRead(role, state, kStepProgram) && isTrainedElsewhere(state))
+          return state.emitError("'")
+                 << state.getSymName() << "' is read by the evaluation in role "
+                 << number << ", which does not train it; give its nodes one "
+                 << "stage with --stages";
+      }
+    for (auto &[name, numbers] : holders)
+      if (numbers.size() > 1)
+        for (int64_t number : numbers)
+          roles[number].lookupSymbol(name)->setAttr(
+              kHoldersAttr, DenseI64ArrayAttr::get(&getContext(), numbers));
+    return success();
+  }
+
+  bool isTrainedElsewhere(StateOp state) {
+    return llvm::any_of(roles, [&](ModuleOp role) {
+      return isRead(role, state, kStepProgram);
+    });
+  }
+
+  SmallVector<func::FuncOp> programs;
+  SmallVector<ModuleOp> roles;
+};
+
+} // namespace
+} // namespace zc

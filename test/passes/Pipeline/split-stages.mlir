@@ -1,0 +1,65 @@
+// RUN: zc-opt %s --zc-split-stages | FileCheck %s
+
+// Tests that a skip goes straight to the role that reads it, that a tied
+// parameter is in both roles, that cheap ops are in each, and that both ends of a
+// message agree.
+
+!x = tensor<8x64xf32>
+!w = tensor<64x64xf32>
+
+module attributes {train.stage_seconds = array<f64: 1.0, 1.0, 1.0>} {
+
+train.state @w0 "parameter" : !w
+train.state @w1 "parameter" : !w
+train.state @c "constant" : !x
+
+// CHECK: module @role0 attributes {{.*}}train.role = 0
+// CHECK: train.state @w0 "parameter" {{.*}}train.holders = array<i64: 0, 2>
+// CHECK-NOT: train.state @w1
+// CHECK: func.func @step
+// CHECK-NOT: train.receive
+// CHECK-SAME: train.batch_dim = 0 : i64, train.send = {answered, id = 0 : i64, peer = 1 : i64}
+// CHECK-SAME: train.batch_dim = 0 : i64, train.send = {answered, id = 2 : i64, peer = 2 : i64}
+// CHECK: %[[A:.*]] = train.matmul
+// CHECK: return %[[A]], %[[A]]
+// CHECK: func.func @eval
+// CHECK: dist.role_sum
+// CHECK: module @role1 attributes {{.*}}train.role = 1
+// CHECK-NOT: train.state @w0
+// CHECK: func.func @step
+// CHECK-SAME: train.receive = {answered, id = 0 : i64, peer = 0 : i64}
+// CHECK-SAME: train.send = {answered, id = 4 : i64, peer = 2 : i64}
+// CHECK: train.neg
+// CHECK: module @role2 attributes {{.*}}train.role = 2
+// CHECK: train.state @w0 "parameter" {{.*}}train.holders = array<i64: 0, 2>
+// CHECK: func.func @step
+// CHECK-SAME: train.receive = {answered, id = 4 : i64, peer = 1 : i64}
+// CHECK-SAME: train.receive = {answered, id = 2 : i64, peer = 0 : i64}
+// CHECK-SAME: train.metric = "loss"
+// CHECK: train.neg
+
+func.func @step(%x: !x {train.input = "x", train.batch_dim = 0 : i64},
+    %c: !x {train.state = @c},
+    %w0: !w {train.state = @w0}, %w1: !w {train.state = @w1})
+    -> (tensor<f32> {train.metric = "loss"}) {
+  %n = train.neg %c : (!x) -> !x
+  %0 = train.matmul %x, %w0 {train.stage = 0 : i64} : (!x, !w) -> !x
+  %1 = train.matmul %0, %w1 {train.stage = 1 : i64} : (!x, !w) -> !x
+  %2 = train.add %1, %n {train.stage = 1 : i64} : (!x, !x) -> !x
+  %3 = train.matmul %2, %w0 {train.stage = 2 : i64} : (!x, !w) -> !x
+  %4 = train.add %3, %0 {train.stage = 2 : i64} : (!x, !x) -> !x
+  %5 = train.add %4, %n {train.stage = 2 : i64} : (!x, !x) -> !x
+  %6 = train.reduce "sum" %5 {dims = array<i64: 0, 1>, train.stage = 2 : i64} : (!x) -> tensor<f32>
+  return %6 : tensor<f32>
+}
+
+func.func @eval(%x: !x {train.input = "x", train.batch_dim = 0 : i64},
+    %w0: !w {train.state = @w0}, %w1: !w {train.state = @w1})
+    -> (!x {train.output = "y"}, tensor<f32> {train.metric = "loss_sum"}) {
+  %0 = train.matmul %x, %w0 {train.stage = 0 : i64} : (!x, !w) -> !x
+  %1 = train.matmul %0, %w1 {train.stage = 1 : i64} : (!x, !w) -> !x
+  %2 = train.matmul %1, %w0 {train.stage = 2 : i64} : (!x, !w) -> !x
+  %3 = train.reduce "sum" %2 {dims = array<i64: 0, 1>, train.stage = 2 : i64} : (!x) -> tensor<f32>
+  return %2, %3 : !x, tensor<f32>
+}
+}
