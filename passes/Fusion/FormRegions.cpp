@@ -259,9 +259,12 @@ private:
     if (state)
       return state;
     OpBuilder builder = OpBuilder::atBlockBegin(getOperation().getBody());
-    std::string name;
+    // Files have the states of all roles.
+    std::string name, prefix = "constant.";
+    if (auto role = getOperation()->getAttrOfType<IntegerAttr>(kRoleAttr))
+      prefix += "role" + std::to_string(role.getInt()) + ".";
     do
-      name = "constant." + std::to_string(nextConstant++);
+      name = prefix + std::to_string(nextConstant++);
     while (getOperation().lookupSymbol(name));
     OperationState fields(op.getLoc(), StateOp::getOperationName());
     fields.addAttribute("sym_name", builder.getStringAttr(name));
