@@ -3,8 +3,10 @@
 #include "runtime/Io/Checkpoint.h"
 #include "runtime/Io/CheckpointFormat.h"
 #include "runtime/Io/Convert.h"
+#include "runtime/Io/Copies.h"
 #include "runtime/Io/PartFile.h"
 #include "runtime/Io/Scalars.h"
+#include "runtime/Plan/RoleTensors.h"
 #include "runtime/Plan/Safetensors.h"
 #include "runtime/Plan/Types.h"
 
@@ -76,29 +78,19 @@ private:
 /// One of a group's files: whole tensors, one after another.
 struct TensorFile {
   std::string name;
-  std::vector<FileTensor> tensors;
+  std::vector<HeldTensor> tensors;
   std::vector<SafetensorsTensor> entries;
   uint64_t bytes = 0; // of the tensors
 };
-
-std::vector<FileTensor> tensorsOf(const plan::Manifest &manifest,
-                                  const Group &group) {
-  std::vector<FileTensor> tensors;
-  for (const plan::State &state : manifest.roles(0).states())
-    if (group.holds(state))
-      for (FileTensor &tensor : fileTensorsOf(state))
-        tensors.push_back(std::move(tensor));
-  return tensors;
-}
 
 /// As many files as ranks where there are tensors enough, so that ranks begin
 /// in different ones; all ranks find the same.
 std::vector<TensorFile> divideIntoFiles(const plan::Manifest &manifest,
                                         const Group &group, size_t ranks) {
-  std::vector<FileTensor> tensors = tensorsOf(manifest, group);
+  std::vector<HeldTensor> tensors = tensorsOfRoles(manifest, group.holds);
   uint64_t total = 0, before = 0;
-  for (const FileTensor &tensor : tensors)
-    total += *byteCount(tensor.type);
+  for (const HeldTensor &held : tensors)
+    total += *byteCount(held.tensor.type);
   const size_t count = std::max<size_t>(1, std::min(ranks, tensors.size()));
   std::vector<TensorFile> files(count);
   for (size_t i = 0; i < count; ++i) {
@@ -108,7 +100,8 @@ std::vector<TensorFile> divideIntoFiles(const plan::Manifest &manifest,
     files[i].name = group.name + std::string(name);
   }
   size_t at = 0;
-  for (FileTensor &tensor : tensors) {
+  for (HeldTensor &held : tensors) {
+    const FileTensor &tensor = held.tensor;
     // On to the next file when this one has its share.
     while (at + 1 < count && before * count >= (at + 1) * total)
       ++at;
@@ -122,7 +115,7 @@ std::vector<TensorFile> divideIntoFiles(const plan::Manifest &manifest,
          {tensor.type.dims().begin(), tensor.type.dims().end()},
          {},
          /*xxh64=*/0});
-    file.tensors.push_back(std::move(tensor));
+    file.tensors.push_back(std::move(held));
   }
   return files;
 }
@@ -154,13 +147,15 @@ Status writeTensor(Executor &executor, const FileTensor &tensor,
   return Status();
 }
 
-/// Of tensors that several ranks have, the first one writes.
+/// Of tensors that several ranks have, the first one of the first role writes.
 Status writeOwnParts(Executor &executor, const std::string &folder,
                      const TensorFile &file) {
   std::optional<PartFile> opened;
   uint64_t offset = headerOf(file).size();
-  for (const FileTensor &tensor : file.tensors) {
-    if (tensor.isOwner(executor.mesh(), executor.world().rank())) {
+  const int rank = executor.world().rank();
+  const int role = executor.mesh().role(rank);
+  for (const auto &[tensor, roles] : file.tensors) {
+    if (roles.front() == role && tensor.isOwner(executor.mesh(), rank)) {
       if (!opened) {
         ZC_ASSIGN_OR_RETURN(PartFile part,
                             PartFile::open(folder + "/" + file.name));
@@ -197,8 +192,8 @@ Status writeIndex(const std::string &folder, const Group &group,
   uint64_t totalBytes = 0;
   for (const TensorFile &file : files) {
     totalBytes += file.bytes;
-    for (const FileTensor &tensor : file.tensors)
-      weightMap[tensor.name()] = file.name;
+    for (const HeldTensor &held : file.tensors)
+      weightMap[held.tensor.name()] = file.name;
   }
   Json index = {{"metadata", {{"total_size", totalBytes}}},
                 {"weight_map", weightMap}};
@@ -235,18 +230,37 @@ Status writeGroup(Executor &executor, const std::string &folder,
   return world.agree(summed);
 }
 
-Status writeTrainState(Executor &executor, const std::string &folder,
-                       const TrainState &state) {
-  const plan::Manifest &manifest = executor.artifact().manifest();
+bool isSavedScalar(const plan::State &state) {
+  return state.kind() == plan::SCALAR && !isCoordinate(state);
+}
+
+/// The scalars of all roles, from the first rank of the first one that has
+/// each. Called by all ranks; the first one gets them all.
+Result<Json> collectScalars(Executor &executor) {
+  World &world = executor.world();
+  const Mesh &mesh = executor.mesh();
   Json scalars = Json::object();
-  for (const plan::State &scalar : executor.artifact().role().states()) {
-    if (scalar.kind() != plan::SCALAR || isCoordinate(scalar))
-      continue;
+  for (const auto &[tensor, roles] :
+       tensorsOfRoles(executor.artifact().manifest(), isSavedScalar)) {
+    const plan::State &scalar = *tensor.state;
+    const int holder = mesh.firstOf(roles.front());
     std::string bytes(*byteCount(scalar.type()), '\0');
-    ZC_RETURN_IF_ERROR(
-        executor.readState(scalar, 0, bytes.data(), bytes.size()));
+    Status status;
+    if (world.rank() == holder)
+      status = executor.readState(scalar, 0, bytes.data(), bytes.size());
+    if (holder != 0) {
+      ZC_RETURN_IF_ERROR(world.agree(status));
+      status = world.all().broadcast(bytes.data(), bytes.size(), holder);
+    }
+    ZC_RETURN_IF_ERROR(status);
     scalars[scalar.name()] = scalarToJson(scalar, bytes);
   }
+  return scalars;
+}
+
+Status writeTrainState(const plan::Manifest &manifest,
+                       const std::string &folder, const TrainState &state,
+                       const Json &scalars) {
   Json json = {{"format", kFormat},
                {"zc_version", manifest.zc_version()},
                {"model", manifest.model_name()},
@@ -291,10 +305,14 @@ Result<std::string> saveCheckpoint(Executor &executor, const std::string &dir,
     }
   }
   ZC_RETURN_IF_ERROR(shareFolder(world, status, path));
+  ZC_RETURN_IF_ERROR(checkCopies(executor));
   ZC_RETURN_IF_ERROR(writeGroup(executor, path, kModel));
   ZC_RETURN_IF_ERROR(writeGroup(executor, path, kOptimizer));
-  if (world.isFirst()) {
-    status = writeTrainState(executor, path, state);
+  Result<Json> scalars = collectScalars(executor);
+  status = scalars.status();
+  if (status.ok() && world.isFirst()) {
+    status =
+        writeTrainState(executor.artifact().manifest(), path, state, *scalars);
     if (status.ok())
       status = folder->moveTo(target);
   }

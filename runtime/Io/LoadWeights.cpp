@@ -83,56 +83,87 @@ std::string describeTensor(const SafetensorsTensor &found,
                 ", here ", printType(tensor.type), ")");
 }
 
-/// Whether it could be taken.
-Result<bool> loadOne(Executor &executor, const FileTensor &tensor,
-                     const SafetensorsTensor &found) {
-  if (!std::equal(found.dims.begin(), found.dims.end(),
-                  tensor.type.dims().begin(), tensor.type.dims().end()))
-    return false;
+bool canTake(const SafetensorsTensor &found, const plan::TensorType &type) {
+  const bool isFloat =
+      found.dtype == "BF16" || found.dtype == "F16" || found.dtype == "F64";
+  return std::equal(found.dims.begin(), found.dims.end(), type.dims().begin(),
+                    type.dims().end()) &&
+         (found.dtype == safetensorsTypeName(type.dtype()) ||
+          (isFloat && type.dtype() == plan::F32));
+}
+
+/// One that can be taken.
+Status loadOne(Executor &executor, const FileTensor &tensor,
+               const SafetensorsTensor &found) {
   std::string_view data = found.data;
   std::optional<std::string> converted;
   if (found.dtype != safetensorsTypeName(tensor.type.dtype())) {
-    if (tensor.type.dtype() == plan::F32)
-      converted = asFloats(found);
-    if (!converted)
-      return false;
+    converted = asFloats(found);
     data = *converted;
   }
   if (!allFinite(tensor.type.dtype(), data))
     return makeError(StatusCode::InvalidArgument, "'", found.name,
                      "' has values that are infinite or not a number");
-  ZC_RETURN_IF_ERROR(writeRuns(executor, tensor, data));
-  return true;
+  return writeRuns(executor, tensor, data);
 }
+
+/// Goes through the tensors of all roles; loads those of this rank's.
+class Loading {
+public:
+  Loading(Executor &executor, const TensorFiles &files)
+      : executor(executor), files(files) {}
+
+  Status addRole(const plan::Role &role) {
+    for (const plan::State &state : role.states())
+      if (isModelState(state))
+        for (const FileTensor &tensor : fileTensorsOf(state))
+          ZC_RETURN_IF_ERROR(add(tensor, &role == &executor.artifact().role()));
+    return Status();
+  }
+
+  WeightsReport finish() {
+    for (const auto &[name, tensor] : files.all())
+      if (!used.count(&tensor))
+        report.unused.push_back(name);
+    return std::move(report);
+  }
+
+private:
+  Status add(const FileTensor &tensor, bool isOwn) {
+    const SafetensorsTensor *found = findTied(files, tensor);
+    const bool fits = found && canTake(*found, tensor.type);
+    if (fits && isOwn)
+      ZC_RETURN_IF_ERROR(loadOne(executor, tensor, *found));
+    if (!counted.insert(tensor.name()).second)
+      return Status();
+    if (!found) {
+      report.missing.push_back(tensor.name());
+      return Status();
+    }
+    used.insert(found);
+    if (fits)
+      ++report.loaded;
+    else
+      report.misshapen.push_back(describeTensor(*found, tensor));
+    return Status();
+  }
+
+  Executor &executor;
+  const TensorFiles &files;
+  WeightsReport report;
+  std::set<const SafetensorsTensor *> used;
+  std::set<std::string> counted; // several roles may hold one tensor
+};
 
 } // namespace
 
 Result<WeightsReport> loadWeights(Executor &executor, const std::string &path) {
   ZC_ASSIGN_OR_RETURN(TensorFiles files, openWeights(path));
-  WeightsReport report;
-  std::set<const SafetensorsTensor *> used;
-  for (const plan::State &state : executor.artifact().role().states()) {
-    if (!isModelState(state))
-      continue;
-    for (const FileTensor &tensor : fileTensorsOf(state)) {
-      const SafetensorsTensor *found = findTied(files, tensor);
-      if (!found) {
-        report.missing.push_back(tensor.name());
-        continue;
-      }
-      used.insert(found);
-      auto loaded = loadOne(executor, tensor, *found);
-      if (!loaded.ok())
-        return loaded.status().withContext("'" + path + "'");
-      if (*loaded)
-        ++report.loaded;
-      else
-        report.misshapen.push_back(describeTensor(*found, tensor));
-    }
-  }
-  for (const auto &[name, tensor] : files.all())
-    if (!used.count(&tensor))
-      report.unused.push_back(name);
+  Loading loading(executor, files);
+  for (const plan::Role &role : executor.artifact().manifest().roles())
+    if (Status status = loading.addRole(role); !status.ok())
+      return status.withContext("'" + path + "'");
+  WeightsReport report = loading.finish();
   if (report.loaded == 0)
     return makeError(StatusCode::InvalidArgument, "'", path,
                      "' has no tensor of the artifact's names and shapes",

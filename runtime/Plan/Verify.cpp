@@ -8,6 +8,8 @@
 namespace zc {
 namespace {
 
+// More than any machine has; keeps sums of sizes far from overflow.
+constexpr uint64_t kMaxRegion = uint64_t(1) << 48;
 constexpr uint32_t kMaxThreads = 4096;
 
 template <typename... Parts> Status bad(const Parts &...parts) {
@@ -139,10 +141,9 @@ bool isDrawn(const plan::State &state) {
                      [](const FileTensor &tensor) { return !tensor.source(); });
 }
 
-/// What a run asks for by name; where there is an order, that says what runs.
-std::vector<const char *> neededPrograms(const plan::Manifest &manifest,
-                                         const plan::Role &role) {
-  if (role.has_train() || role.has_eval())
+/// What a run asks for by name; where there are orders, those say what runs.
+std::vector<const char *> neededPrograms(const plan::Manifest &manifest) {
+  if (needsOrders(manifest))
     return {};
   std::vector<const char *> needed = {"eval"};
   if (manifest.mode() == "train")
@@ -167,7 +168,7 @@ Status verifyPrograms(const plan::Manifest &manifest, const plan::Role &role,
     if (Status status = verifyProgram(program, role, mesh); !status.ok())
       return bad("program '", program.name(), "': ", status.message());
   }
-  for (const char *name : neededPrograms(manifest, role))
+  for (const char *name : neededPrograms(manifest))
     if (!names.count(name))
       return bad("it has no program '", name, "'");
   bool drawn = std::any_of(role.states().begin(), role.states().end(), isDrawn);
@@ -184,8 +185,6 @@ Status verifyPrograms(const plan::Manifest &manifest, const plan::Role &role,
 Status verifyRole(const plan::Manifest &manifest, const plan::Role &role,
                   const Mesh &mesh) {
   ZC_RETURN_IF_ERROR(verifyStates(role, mesh));
-  if (Status status = verifyRings(role); !status.ok())
-    return bad(status.message());
   return verifyPrograms(manifest, role, mesh);
 }
 

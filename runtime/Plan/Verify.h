@@ -11,10 +11,6 @@ namespace zc {
 
 constexpr uint32_t kFormatVersion = 2;
 
-/// More bytes than any region of a machine has; keeps sums of sizes far from
-/// overflow.
-constexpr uint64_t kMaxRegion = uint64_t(1) << 48;
-
 /// The program that makes the states of kind COPY from the parameters.
 constexpr const char kCopyProgram[] = "copy";
 /// In place of "apply" behind the manifest's freeze_step.
@@ -28,11 +24,12 @@ Status verifyManifest(const plan::Manifest &manifest);
 Status verifyProgram(const plan::Program &program, const plan::Role &role,
                      const Mesh &mesh);
 
-/// A role's rings: each lies in the flight space by itself.
-Status verifyRings(const plan::Role &role);
+/// Whether orders say what runs; an artifact of one role that has none, and
+/// nothing in flight, runs its programs by their names.
+bool needsOrders(const plan::Manifest &manifest);
 
-/// What roles hold and send together: a tensor of files is the same in all its
-/// holders, and a message has two ends that agree.
+/// What sound roles have together: a tensor of files is the same in all its
+/// holders, and the roles' orders fit.
 Status verifyRolesFit(const plan::Manifest &manifest);
 
 /// Collectives among roles: all who take part issue the same ones, in one order.

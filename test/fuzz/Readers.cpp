@@ -9,6 +9,7 @@
 #include "runtime/Plan/Safetensors.h"
 #include "test/fuzz/Fuzz.h"
 #include "test/unit/runtime/TinyArtifact.h"
+#include "test/unit/runtime/TinyRoles.h"
 
 #include <cstdlib>
 #include <cstring>
@@ -87,9 +88,10 @@ void useArtifact(const std::string &path) {
   if (!artifact.ok())
     return;
   sink = artifact->fingerprint();
-  for (const plan::State &state : artifact->manifest().roles(0).states())
-    for (const FileTensor &tensor : fileTensorsOf(state))
-      sink = touch(artifact->initialBytes(tensor));
+  for (const plan::Role &role : artifact->manifest().roles())
+    for (const plan::State &state : role.states())
+      for (const FileTensor &tensor : fileTensorsOf(state))
+        sink = touch(artifact->initialBytes(tensor));
   for (const plan::CodeObject &object : artifact->manifest().target().code())
     if (auto code = artifact->code(object); code.ok())
       sink = touch(*code);
@@ -113,7 +115,8 @@ std::vector<std::string> seedArtifacts() {
 }
 
 std::vector<std::string> seedManifests() {
-  return {test::tinyManifest().SerializeAsString()};
+  return {test::tinyManifest().SerializeAsString(),
+          test::tinyManifestOfRoles().SerializeAsString()};
 }
 
 /// A log that a run goes on with.

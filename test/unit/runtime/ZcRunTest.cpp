@@ -246,7 +246,7 @@ TEST_F(ZcRun, NamesTheSampleWhoseValueIsOutOfRange) {
 
 TEST_F(ZcRun, RefusesAnotherVersionAndMissingInstructions) {
   auto manifest = tinyManifest();
-  manifest.set_format_version(2);
+  manifest.set_format_version(1);
   writeArtifact(folder.path("tiny.zca"), manifest);
   Outcome outcome = run("--steps 1");
   EXPECT_EQ(outcome.code, 1);

@@ -32,6 +32,9 @@ TEST(Verify, AcceptsASoundManifest) {
 
 TEST(Verify, ChecksTheHead) {
   expectMessage("format version 7", [](auto &m) { m.set_format_version(7); });
+  expectMessage("format version 1; this program reads version 2; compile the "
+                "model again",
+                [](auto &m) { m.set_format_version(1); });
   expectMessage("its mode", [](auto &m) { m.set_mode("dream"); });
   expectMessage("0 threads",
                 [](auto &m) { m.mutable_target()->set_threads(0); });
