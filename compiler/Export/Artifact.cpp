@@ -12,6 +12,7 @@
 #include "runtime/Plan/Verify.h"
 
 #include "llvm/ADT/StringSet.h"
+#include <algorithm>
 #include <set>
 
 using namespace mlir;

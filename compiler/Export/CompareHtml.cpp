@@ -33,14 +33,15 @@ int countLayers(const plan::Manifest &manifest) {
     if (std::string layer = layerOf(name); !layer.empty())
       layers.insert(layer);
   };
-  for (const plan::State &state : manifest.roles(0).states()) {
-    if (state.kind() != plan::PARAMETER)
-      continue;
-    if (state.members().empty())
-      add(state.name());
-    for (const plan::UnitMember &member : state.members())
-      add(member.name());
-  }
+  for (const plan::Role &role : manifest.roles())
+    for (const plan::State &state : role.states()) {
+      if (state.kind() != plan::PARAMETER)
+        continue;
+      if (state.members().empty())
+        add(state.name());
+      for (const plan::UnitMember &member : state.members())
+        add(member.name());
+    }
   return std::max<int>(1, static_cast<int>(layers.size()));
 }
 

@@ -84,6 +84,7 @@ struct ProgramMemory {
 };
 
 struct MemoryReport {
+  int role = 0;
   /// Each class at its own maximum over all programs, states included.
   ClassBytes classes{};
   uint64_t persistentBytes = 0;
@@ -105,8 +106,12 @@ struct MemoryReport {
 
 /// Of the role whose peak is the highest; and of one role.
 MemoryReport measureMemory(const plan::Manifest &manifest);
-MemoryReport measureMemory(const plan::Manifest &manifest,
-                           const plan::Role &role);
+MemoryReport measureMemory(const plan::Manifest &manifest, int role);
+
+/// A program among those of all roles: its name, and behind its role's where
+/// there are several ("role1.forward").
+std::string nameProgram(const plan::Manifest &manifest, int role,
+                        const plan::Program &program);
 
 struct OpsReport {
   std::map<std::string, uint64_t> byKind; // all programs together
@@ -124,6 +129,15 @@ struct CommTraffic {
   uint64_t steps = 0; // rounds of messages, one after another
 };
 
+/// A message from a role to another: how often each rank of it sends one in a
+/// step, and how many bytes it has.
+struct MessageTraffic {
+  int from = 0, to = 0;
+  std::string name;
+  bool isGradient = false;
+  uint64_t bytes = 0, count = 0;
+};
+
 struct CommReport {
   uint64_t sentBytes = 0;                         // by the rank that sends most
   std::vector<uint64_t> perRank;                  // of the first 1024 ranks
@@ -131,7 +145,20 @@ struct CommReport {
   std::map<std::string, CommTraffic> byAxis;      // "dp", "dp+tp"
   std::map<std::string, CommTraffic> byAlgorithm; // "ring"
   uint64_t parameterBytes = 0;                    // of the whole model
+  std::vector<MessageTraffic> messages;           // of all roles
+  /// Where there are several: the role whose ranks send most, of which what is
+  /// above by kind, axis and algorithm is; and that of each.
+  int role = 0;
+  std::vector<CommReport> roles;
 };
+
+/// How often a step runs each program of a role, and sends each message.
+struct RunCounts {
+  std::vector<uint64_t> programs, messages; // by index
+};
+
+/// `isLate`: of a step behind the manifest's freeze_step.
+RunCounts countRuns(const plan::Manifest &manifest, int role, bool isLate);
 
 /// What ranks send in one optimizer step; where steps end in two ways, in one
 /// of the first.
@@ -139,6 +166,29 @@ CommReport measureComm(const plan::Manifest &manifest);
 
 /// And in one behind the manifest's freeze_step; nothing where there is none.
 std::optional<CommReport> measureCompressedComm(const plan::Manifest &manifest);
+
+/// What a role computes in one micro-batch: time is in units that tell roles
+/// apart, of the larger of flops and ten times the bytes.
+struct StageCost {
+  int role = 0;
+  double flops = 0, bytes = 0;                   // of the whole step
+  double forward = 0, backward = 0, weights = 0; // units of a micro-batch
+};
+
+/// The order of a pipeline's roles, and how well they keep each other busy;
+/// messages take no time.
+struct PipelineReport {
+  std::string order; // as --schedule had it
+  double bubbleOfTotal = 0, bubbleOfIdeal = 0;
+  double equalBubbleOfTotal = 0, equalBubbleOfIdeal = 0; // were stages equal
+  std::vector<uint32_t> inFlight;                        // by role
+  std::vector<StageCost> stages;
+  double imbalance = 0;              // the largest role's time by the mean
+  std::vector<std::string> timeline; // a line for each role
+};
+
+/// Nothing where there is one role, or no order.
+std::optional<PipelineReport> measurePipeline(const plan::Manifest &manifest);
 
 /// "kernel", "matmul", "convolution", "pooling", "collective", ...
 std::string getKind(const plan::Instruction &instruction);

@@ -2,10 +2,12 @@
 #include "compiler/Export/AlgorithmNames.h"
 #include "compiler/Export/Inspect.h"
 #include "runtime/Plan/Collective/Schedule.h"
+#include "runtime/Plan/Mesh.h"
 #include "runtime/Plan/Types.h"
 #include "runtime/Plan/Verify.h"
 
 #include <algorithm>
+#include <set>
 #include <tuple>
 
 namespace zc {
@@ -17,67 +19,35 @@ constexpr int64_t kMostListedRanks = 1024;
 const char *const kTrafficNames[] = {
     "", "gradients", "parameters", "activations", "statistics", "scalars"};
 
-struct Axis {
-  std::string name;
-  int64_t size;
-};
-
+/// One role's traffic, of one of the two ways in which steps end.
 class CommCounter {
 public:
-  explicit CommCounter(const plan::Manifest &manifest) {
-    for (const plan::Setting &axis : manifest.mesh()) {
-      mesh.push_back({axis.name(), std::stol(axis.value())});
-      numRanks *= mesh.back().size;
-    }
-    report.perRank.resize(std::min(numRanks, kMostListedRanks));
+  CommCounter(const plan::Manifest &manifest, const Mesh &mesh, int index,
+              bool isLate)
+      : role(manifest.roles(index)), mesh(mesh), index(index),
+        times(countRuns(manifest, index, isLate)),
+        sent(size_t(std::min(mesh.ranks(), kMostListedRanks))) {
     for (int kind = 1; kind < plan::TrafficKind_ARRAYSIZE; ++kind)
       report.byKind[kTrafficNames[kind]];
-    const plan::Role &role = manifest.roles(0);
-    hasCopies = std::any_of(
-        role.states().begin(), role.states().end(),
-        [](const plan::State &state) { return state.kind() == plan::COPY; });
-    for (const plan::State &state : role.states())
-      addParameters(state);
   }
 
-  /// `end`: of a step that is not one program.
-  CommReport run(const plan::Manifest &manifest, const std::string &end) {
-    for (const plan::Program &program : manifest.roles(0).programs()) {
-      uint64_t times = program.name() == "step" || program.name() == end ? 1
-                       : program.name() == "micro" ? manifest.accumulate()
-                                                   : 0;
-      for (const plan::Instruction &instruction : program.instructions())
-        if (times > 0 && instruction.has_collective())
-          add(program, instruction.collective(), times);
-    }
-    for (uint64_t bytes : report.perRank)
-      report.sentBytes = std::max(report.sentBytes, bytes);
+  CommReport run() {
+    for (int i = 0; i < role.programs_size(); ++i)
+      for (const plan::Instruction &instruction :
+           role.programs(i).instructions())
+        if (times.programs[i] > 0 && instruction.has_collective())
+          add(role.programs(i), instruction.collective(), times.programs[i]);
+    for (int i = 0; i < role.messages_size(); ++i)
+      if (role.messages(i).sends() && times.messages[i] > 0)
+        add(role.messages(i), times.messages[i]);
+    report.sentBytes = *std::max_element(sent.begin(), sent.end());
     return std::move(report);
   }
 
+  /// What each of the listed ranks sends; 0 of those of other roles.
+  const std::vector<uint64_t> &perRank() const { return sent; }
+
 private:
-  void addParameters(const plan::State &state) {
-    // Where the forward reads copies, those are the parameters that are sent.
-    if (state.kind() != (hasCopies ? plan::COPY : plan::PARAMETER))
-      return;
-    plan::TensorType whole = state.type();
-    if (state.whole_dims_size() > 0)
-      *whole.mutable_dims() = state.whole_dims();
-    if (Result<uint64_t> bytes = byteCount(whole); bytes.ok())
-      report.parameterBytes += *bytes * sharesOf(state);
-  }
-
-  /// A unit that other axes divide is described by one of its shares.
-  int64_t sharesOf(const plan::State &state) const {
-    int64_t shares = 1;
-    if (state.members_size() > 0)
-      for (const plan::DimSharding &dim : state.members(0).sharding().dims())
-        for (const std::string &name : dim.axes())
-          for (const Axis &axis : mesh)
-            shares *= axis.name == name ? axis.size : 1;
-    return shares;
-  }
-
   CollectiveShape shapeOf(const plan::Program &program,
                           const plan::CollectiveCall &call) const {
     CollectiveShape shape;
@@ -85,10 +55,7 @@ private:
     shape.algorithm = call.algorithm();
     shape.root = call.root();
     shape.shift = call.shift();
-    for (const std::string &name : call.axes())
-      for (const Axis &axis : mesh)
-        if (axis.name == name)
-          shape.ranks *= axis.size;
+    shape.ranks = mesh.groupSize(call.axes());
     const plan::TensorType &from = program.buffers(call.source()).type();
     const plan::TensorType &to = program.buffers(call.destination()).type();
     uint64_t elements = std::max(*elementCount(from), *elementCount(to));
@@ -118,67 +85,166 @@ private:
     return found->second;
   }
 
-  /// A rank's number in its group: row-major over the axes as written.
-  int64_t numberInGroup(int64_t rank, const plan::CollectiveCall &call) const {
-    std::vector<int64_t> coordinates(mesh.size());
-    for (size_t axis = mesh.size(); axis-- > 0;) {
-      coordinates[axis] = rank % mesh[axis].size;
-      rank /= mesh[axis].size;
+  void sum(const std::vector<CommTraffic *> &sums, const CommTraffic &term) {
+    for (CommTraffic *each : sums) {
+      each->count += term.count;
+      each->bytes += term.bytes;
+      each->steps += term.steps;
     }
-    int64_t number = 0;
-    for (const std::string &name : call.axes())
-      for (size_t axis = 0; axis < mesh.size(); ++axis)
-        if (mesh[axis].name == name)
-          number = number * mesh[axis].size + coordinates[axis];
-    return number;
+  }
+
+  /// `bytesOf` says what a rank sends, unless there are too many of them.
+  template <typename BytesOf>
+  void addToRanks(uint64_t busiest, BytesOf bytesOf) {
+    for (size_t rank = 0; rank < sent.size(); ++rank)
+      if (mesh.ranks() > kMostListedRanks)
+        sent[rank] += busiest;
+      else if (mesh.role(int64_t(rank)) == index)
+        sent[rank] += bytesOf(int64_t(rank));
   }
 
   void add(const plan::Program &program, const plan::CollectiveCall &call,
-           uint64_t times) {
-    CommTraffic busiest{times, call.sent_bytes() * times, call.steps() * times};
+           uint64_t runs) {
+    CommTraffic busiest{runs, call.sent_bytes() * runs, call.steps() * runs};
     const CollectiveShape shape = shapeOf(program, call);
-    CommTraffic &algorithm =
-        report.byAlgorithm[printAlgorithm(effectiveAlgorithm(shape))];
-    CommTraffic &kind = report.byKind[kTrafficNames[call.traffic()]];
     std::string axes;
     for (const std::string &axis : call.axes())
       axes += (axes.empty() ? "" : "+") + axis;
-    for (CommTraffic *sum : {&kind, &report.byAxis[axes], &algorithm}) {
-      sum->count += busiest.count;
-      sum->bytes += busiest.bytes;
-      sum->steps += busiest.steps;
-    }
-    if (numRanks > kMostListedRanks) {
-      for (uint64_t &bytes : report.perRank)
-        bytes += busiest.bytes;
-      return;
-    }
-    std::vector<uint64_t> sent = sentBy(shape);
-    for (int64_t rank = 0; rank < numRanks; ++rank)
-      report.perRank[rank] += sent[numberInGroup(rank, call)] * times;
+    sum({&report.byKind[kTrafficNames[call.traffic()]], &report.byAxis[axes],
+         &report.byAlgorithm[printAlgorithm(effectiveAlgorithm(shape))]},
+        busiest);
+    std::vector<uint64_t> group(size_t(shape.ranks));
+    if (mesh.ranks() <= kMostListedRanks)
+      group = sentBy(shape);
+    addToRanks(busiest.bytes, [&](int64_t rank) {
+      return group[size_t(mesh.placeInGroup(rank, call.axes()))] * runs;
+    });
   }
 
-  std::vector<Axis> mesh;
-  int64_t numRanks = 1;
-  bool hasCopies = false;
+  /// Every rank of the role sends it.
+  void add(const plan::Message &message, uint64_t runs) {
+    const uint64_t bytes = *byteCount(message.type());
+    sum({&report.byKind["activations"], &report.byAxis["pp"]},
+        {runs, bytes * runs, runs});
+    addToRanks(bytes * runs, [&](int64_t) { return bytes * runs; });
+    report.messages.push_back({index, int(message.peer()), message.name(),
+                               message.gradient(), bytes, runs});
+  }
+
+  const plan::Role &role;
+  const Mesh &mesh;
+  const int index;
+  const RunCounts times;
   CommReport report;
+  std::vector<uint64_t> sent;
   std::map<std::tuple<plan::CollectiveKind, plan::CollectiveAlgorithm, int64_t,
                       int64_t, int64_t, int64_t, int64_t>,
            std::vector<uint64_t>>
       cache;
 };
 
+/// Whole parameters of all roles; where the forward reads copies, those are the
+/// parameters that are sent. What several roles hold counts once.
+uint64_t countParameters(const plan::Manifest &manifest, const Mesh &mesh) {
+  uint64_t sum = 0;
+  std::set<std::string> seen;
+  for (const plan::Role &role : manifest.roles()) {
+    const bool hasCopies = std::any_of(
+        role.states().begin(), role.states().end(),
+        [](const plan::State &state) { return state.kind() == plan::COPY; });
+    for (const plan::State &state : role.states()) {
+      // Units of two roles may be named alike.
+      std::string name = state.name();
+      for (const plan::UnitMember &member : state.members())
+        name += "\n" + member.name();
+      if (state.kind() != (hasCopies ? plan::COPY : plan::PARAMETER) ||
+          (!state.name().empty() && !seen.insert(name).second))
+        continue;
+      plan::TensorType whole = state.type();
+      if (state.whole_dims_size() > 0)
+        *whole.mutable_dims() = state.whole_dims();
+      // A unit that other axes divide is described by one of its shares.
+      int64_t shares = 1;
+      if (state.members_size() > 0)
+        for (const plan::DimSharding &dim : state.members(0).sharding().dims())
+          shares *= mesh.groupSize(dim.axes());
+      if (Result<uint64_t> bytes = byteCount(whole); bytes.ok())
+        sum += *bytes * uint64_t(shares);
+    }
+  }
+  return sum;
+}
+
+CommReport measure(const plan::Manifest &manifest, bool isLate) {
+  Result<Mesh> mesh = Mesh::of(manifest);
+  assert(mesh.ok() && "manifests are verified");
+  std::vector<CommReport> roles;
+  std::vector<uint64_t> perRank(
+      size_t(std::min(mesh->ranks(), kMostListedRanks)));
+  size_t largest = 0;
+  for (int i = 0; i < manifest.roles_size(); ++i) {
+    CommCounter counter(manifest, *mesh, i, isLate);
+    roles.push_back(counter.run());
+    for (size_t rank = 0; rank < perRank.size(); ++rank)
+      perRank[rank] = std::max(perRank[rank], counter.perRank()[rank]);
+    if (roles[size_t(i)].sentBytes > roles[largest].sentBytes)
+      largest = size_t(i);
+  }
+  CommReport report = roles[largest];
+  report.perRank = perRank;
+  report.parameterBytes = countParameters(manifest, *mesh);
+  report.messages.clear();
+  for (const CommReport &each : roles)
+    report.messages.insert(report.messages.end(), each.messages.begin(),
+                           each.messages.end());
+  if (roles.size() > 1) {
+    report.role = int(largest);
+    report.roles = std::move(roles);
+  }
+  return report;
+}
+
 } // namespace
 
+RunCounts countRuns(const plan::Manifest &manifest, int index, bool isLate) {
+  const plan::Role &role = manifest.roles(index);
+  RunCounts counts{std::vector<uint64_t>(size_t(role.programs_size())),
+                   std::vector<uint64_t>(size_t(role.messages_size()))};
+  const plan::Order &order =
+      isLate && role.has_train_late() ? role.train_late() : role.train();
+  for (const plan::Action &action : order.actions()) {
+    if (action.has_call())
+      ++counts.programs[action.call().program()];
+    if (action.has_send())
+      ++counts.messages[action.send().message()];
+  }
+  if (order.actions_size() > 0)
+    return counts;
+  const std::string end = isLate ? kCompressedProgram : "apply";
+  const std::set<std::string> ofMicroBatches = {"micro", "forward", "backward",
+                                                "weights"};
+  const auto microBatches = uint64_t(manifest.accumulate());
+  for (int i = 0; i < role.programs_size(); ++i) {
+    const std::string &name = role.programs(i).name();
+    if (name == "step" || name == end)
+      counts.programs[size_t(i)] = 1;
+    else if (ofMicroBatches.count(name))
+      counts.programs[size_t(i)] = microBatches;
+  }
+  for (int i = 0; i < role.messages_size(); ++i)
+    counts.messages[size_t(i)] = role.messages(i).eval() ? 0 : microBatches;
+  return counts;
+}
+
 CommReport measureComm(const plan::Manifest &manifest) {
-  return CommCounter(manifest).run(manifest, "apply");
+  return measure(manifest, /*isLate=*/false);
 }
 
 std::optional<CommReport>
 measureCompressedComm(const plan::Manifest &manifest) {
   if (manifest.freeze_step() == 0)
     return std::nullopt;
-  return CommCounter(manifest).run(manifest, kCompressedProgram);
+  return measure(manifest, /*isLate=*/true);
 }
 
 } // namespace zc

@@ -59,8 +59,7 @@ std::string drawStreams(const plan::Program &program) {
   return text + "</svg>\n";
 }
 
-std::string memoryTable(const plan::Manifest &manifest,
-                        const MemoryReport &report) {
+std::string memoryTable(const plan::Role &role, const MemoryReport &report) {
   std::string text = "<table><tr><th>class</th><th>bytes at most</th></tr>\n";
   auto row = [&](const std::string &name, uint64_t bytes) {
     text += "<tr><td>" + name + "</td><td class=\"n\">" + printSize(bytes) +
@@ -69,11 +68,13 @@ std::string memoryTable(const plan::Manifest &manifest,
   for (const ClassStyle &style : kClasses)
     row(style.name, report.classes[style.memoryClass]);
   row("persistent", report.persistentBytes);
+  if (report.flightBytes > 0)
+    row("micro-batches in flight", report.flightBytes);
   row("<b>peak</b>", report.peak);
   if (report.offloadedBytes > 0)
     row("offloaded, beside the peak", report.offloadedBytes);
-  return text + "</table>\n<p>" +
-         std::to_string(manifest.roles(0).states_size()) + " states</p>\n";
+  return text + "</table>\n<p>" + std::to_string(role.states_size()) +
+         " states</p>\n";
 }
 
 std::string instructionTable(const plan::Program &program) {
@@ -92,10 +93,28 @@ std::string instructionTable(const plan::Program &program) {
   return text + "</table></details>\n";
 }
 
+/// Memory and programs of one role.
+std::string drawRole(const plan::Manifest &manifest, int index) {
+  const plan::Role &role = manifest.roles(index);
+  MemoryReport report = measureMemory(manifest, index);
+  std::string whose = manifest.roles_size() > 1
+                          ? " of role " + std::to_string(index)
+                          : std::string();
+  std::string text =
+      "<h2>Memory" + whose + "</h2>\n" + memoryTable(role, report) + legend();
+  for (int i = 0; i < role.programs_size(); ++i) {
+    const plan::Program &program = role.programs(i);
+    text += "<h2>Program " + escape(program.name()) + whose +
+            "</h2>\n<h3>Transient memory, instruction by instruction</h3>\n" +
+            drawMemory(report.programs[i]) + "<h3>Streams</h3>\n" +
+            drawStreams(program) + instructionTable(program);
+  }
+  return text;
+}
+
 } // namespace
 
 std::string inspectAsHtml(const plan::Manifest &manifest) {
-  MemoryReport report = measureMemory(manifest);
   std::string model = escape(manifest.model_name());
   std::string text = std::string(kHead) + "<title>" + model +
                      "</title></head><body>\n<h1>" + model + "</h1>\n<p>" +
@@ -107,14 +126,9 @@ std::string inspectAsHtml(const plan::Manifest &manifest) {
     text += ", optimizer " + escape(manifest.optimizer());
   if (manifest.batch() > 0)
     text += ", batch " + std::to_string(manifest.batch());
-  text += "</p>\n<h2>Memory</h2>\n" + memoryTable(manifest, report) + legend();
-  for (int i = 0; i < manifest.roles(0).programs_size(); ++i) {
-    const plan::Program &program = manifest.roles(0).programs(i);
-    text += "<h2>Program " + escape(program.name()) +
-            "</h2>\n<h3>Transient memory, instruction by instruction</h3>\n" +
-            drawMemory(report.programs[i]) + "<h3>Streams</h3>\n" +
-            drawStreams(program) + instructionTable(program);
-  }
+  text += "</p>\n";
+  for (int role = 0; role < manifest.roles_size(); ++role)
+    text += drawRole(manifest, role);
   return text + "</body></html>\n";
 }
 

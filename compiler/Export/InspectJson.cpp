@@ -17,8 +17,7 @@ ordered_json classesToJson(const ClassBytes &classes) {
           {"workspace", classes[plan::WORKSPACE]}};
 }
 
-ordered_json memoryToJson(const plan::Manifest &manifest) {
-  MemoryReport report = measureMemory(manifest);
+ordered_json memoryToJson(const MemoryReport &report) {
   ordered_json json = classesToJson(report.classes);
   json["peak"] = report.peak;
   json["at_peak"] = classesToJson(report.atPeak);
@@ -30,16 +29,30 @@ ordered_json memoryToJson(const plan::Manifest &manifest) {
   for (const ProgramMemory &memory : report.programs)
     json["programs"][memory.name] = {
         {"transient", memory.transientBytes},
-        {"peak", report.persistentBytes + memory.transientBytes},
+        {"peak",
+         report.persistentBytes + report.flightBytes + memory.transientBytes},
         {"live", memory.liveBytes},
         {"live_at", memory.liveAt},
         {"live_at_label", memory.liveAtLabel}};
+  if (report.flightBytes > 0)
+    json["flight"] = report.flightBytes;
   return json;
 }
 
-ordered_json commToJson(const CommReport &report) {
-  ordered_json json = {{"sent_bytes", report.sentBytes},
-                       {"per_rank", report.perRank}};
+/// Where there are several roles, that of the largest, then of each.
+ordered_json memoryToJson(const plan::Manifest &manifest) {
+  MemoryReport largest = measureMemory(manifest);
+  ordered_json json = memoryToJson(largest);
+  if (manifest.roles_size() < 2)
+    return json;
+  json["role"] = largest.role;
+  for (int role = 0; role < manifest.roles_size(); ++role)
+    json["roles"].push_back(memoryToJson(measureMemory(manifest, role)));
+  return json;
+}
+
+/// What was sent, sorted in several ways.
+void addTraffic(const CommReport &report, ordered_json &json) {
   auto set = [&](const char *by, const auto &traffics) {
     json[by] = ordered_json::object();
     for (const auto &[key, traffic] : traffics)
@@ -50,6 +63,32 @@ ordered_json commToJson(const CommReport &report) {
   set("by_kind", report.byKind);
   set("by_axis", report.byAxis);
   set("by_algorithm", report.byAlgorithm);
+}
+
+void addRoles(const CommReport &report, ordered_json &json) {
+  json["role"] = report.role;
+  json["messages"] = ordered_json::array();
+  for (const MessageTraffic &message : report.messages)
+    json["messages"].push_back(
+        {{"from", message.from},
+         {"to", message.to},
+         {"name", message.name},
+         {"kind", message.isGradient ? "gradient" : "activation"},
+         {"bytes", message.bytes},
+         {"count", message.count}});
+  for (const CommReport &role : report.roles) {
+    ordered_json &each = json["roles"].emplace_back();
+    each["sent_bytes"] = role.sentBytes;
+    addTraffic(role, each);
+  }
+}
+
+ordered_json commToJson(const CommReport &report) {
+  ordered_json json = {{"sent_bytes", report.sentBytes},
+                       {"per_rank", report.perRank}};
+  addTraffic(report, json);
+  if (!report.roles.empty())
+    addRoles(report, json);
   json["parameter_bytes"] = report.parameterBytes;
   if (report.parameterBytes > 0)
     json["parameter_ratio"] =
@@ -82,37 +121,70 @@ ordered_json opsToJson(const plan::Manifest &manifest) {
   return json;
 }
 
+ordered_json instructionsToJson(const plan::Program &program) {
+  ordered_json list = ordered_json::array();
+  for (const plan::Instruction &instruction : program.instructions())
+    list.push_back({{"kind", getKind(instruction)},
+                    {"label", instruction.label()},
+                    {"stream", instruction.stream()},
+                    {"flops", instruction.flops()},
+                    {"bytes", instruction.bytes()}});
+  return list;
+}
+
+ordered_json pipelineToJson(const PipelineReport &report) {
+  ordered_json json = {{"order", report.order},
+                       {"bubble_of_total", report.bubbleOfTotal},
+                       {"bubble_of_ideal", report.bubbleOfIdeal},
+                       {"in_flight", report.inFlight},
+                       {"stages", ordered_json::array()},
+                       {"imbalance", report.imbalance}};
+  for (const StageCost &stage : report.stages)
+    json["stages"].push_back({{"role", stage.role},
+                              {"flops", stage.flops},
+                              {"bytes", stage.bytes},
+                              {"forward", stage.forward},
+                              {"backward", stage.backward},
+                              {"weights", stage.weights}});
+  json["of_equal_stages"] = {{"bubble_of_total", report.equalBubbleOfTotal},
+                             {"bubble_of_ideal", report.equalBubbleOfIdeal}};
+  return json;
+}
+
 ordered_json scheduleToJson(const plan::Manifest &manifest) {
   ordered_json json = ordered_json::object();
-  for (const plan::Program &program : manifest.roles(0).programs()) {
-    ordered_json &list = json[program.name()] = ordered_json::array();
-    for (const plan::Instruction &instruction : program.instructions())
-      list.push_back({{"kind", getKind(instruction)},
-                      {"label", instruction.label()},
-                      {"stream", instruction.stream()},
-                      {"flops", instruction.flops()},
-                      {"bytes", instruction.bytes()}});
-  }
+  if (std::optional<PipelineReport> report = measurePipeline(manifest))
+    json = pipelineToJson(*report);
+  for (int role = 0; role < manifest.roles_size(); ++role)
+    for (const plan::Program &program : manifest.roles(role).programs())
+      json[nameProgram(manifest, role, program)] = instructionsToJson(program);
   return json;
+}
+
+ordered_json divisionToJson(const plan::TensorDivision &division) {
+  ordered_json dims = ordered_json::array();
+  for (const plan::DimSharding &dim : division.sharding().dims())
+    dims.push_back(
+        std::vector<std::string>(dim.axes().begin(), dim.axes().end()));
+  return {{"name", division.name()},
+          {"kind", division.kind()},
+          {"shape", std::vector<int64_t>(division.type().dims().begin(),
+                                         division.type().dims().end())},
+          {"sharding", dims},
+          {"unreduced", std::vector<std::string>(division.unreduced().begin(),
+                                                 division.unreduced().end())},
+          {"why", division.why()}};
 }
 
 ordered_json shardingToJson(const plan::Manifest &manifest) {
   ordered_json json = ordered_json::array();
-  for (const plan::TensorDivision &division : manifest.roles(0).divisions()) {
-    ordered_json dims = ordered_json::array();
-    for (const plan::DimSharding &dim : division.sharding().dims())
-      dims.push_back(
-          std::vector<std::string>(dim.axes().begin(), dim.axes().end()));
-    json.push_back(
-        {{"name", division.name()},
-         {"kind", division.kind()},
-         {"shape", std::vector<int64_t>(division.type().dims().begin(),
-                                        division.type().dims().end())},
-         {"sharding", dims},
-         {"unreduced", std::vector<std::string>(division.unreduced().begin(),
-                                                division.unreduced().end())},
-         {"why", division.why()}});
-  }
+  for (int role = 0; role < manifest.roles_size(); ++role)
+    for (const plan::TensorDivision &division :
+         manifest.roles(role).divisions()) {
+      json.push_back(divisionToJson(division));
+      if (manifest.roles_size() > 1)
+        json.back()["role"] = role;
+    }
   return json;
 }
 

@@ -208,9 +208,24 @@ plan::MemoryClass classOf(const plan::Role &role, int ring) {
              : plan::ACTIVATIONS;
 }
 
-/// What is there all the time: states, slots, and the next batch.
-ClassBytes countLasting(const plan::Role &role, bool hasCopies,
-                        uint64_t ahead) {
+/// Whether a phase keeps micro-batches in a ring: rings of training and of
+/// evaluation may have the same bytes.
+bool isUsed(const plan::Role &role, int ring, bool evaluates) {
+  for (const plan::Message &message : role.messages())
+    if (int(message.ring()) == ring && message.eval() == evaluates)
+      return true;
+  for (const plan::Program &program : role.programs())
+    if ((program.name() == "eval") == evaluates)
+      for (const plan::Buffer &buffer : program.buffers())
+        if (buffer.space() == plan::FLIGHT && int(buffer.ring()) == ring)
+          return true;
+  return false;
+}
+
+/// What is there all the time that a role trains or evaluates: states, slots,
+/// and the next batch.
+ClassBytes countLasting(const plan::Role &role, bool hasCopies, uint64_t ahead,
+                        bool evaluates) {
   ClassBytes classes{};
   for (const plan::State &state : role.states())
     if (state.offloaded())
@@ -218,8 +233,9 @@ ClassBytes countLasting(const plan::Role &role, bool hasCopies,
     else if (Result<uint64_t> bytes = byteCount(state.type()); bytes.ok())
       classes[classOf(state, hasCopies)] += *bytes;
   for (int i = 0; i < role.rings_size(); ++i)
-    classes[classOf(role, i)] +=
-        role.rings(i).slots() * role.rings(i).slot_bytes();
+    if (isUsed(role, i, evaluates))
+      classes[classOf(role, i)] +=
+          role.rings(i).slots() * role.rings(i).slot_bytes();
   classes[plan::COMMUNICATION] += ahead;
   return classes;
 }
@@ -228,16 +244,17 @@ ClassBytes countLasting(const plan::Role &role, bool hasCopies,
 
 MemoryReport measureMemory(const plan::Manifest &manifest) {
   MemoryReport largest;
-  for (const plan::Role &role : manifest.roles())
+  for (int role = 0; role < manifest.roles_size(); ++role)
     if (MemoryReport report = measureMemory(manifest, role);
-        &role == &manifest.roles(0) || report.peak > largest.peak)
+        role == 0 || report.peak > largest.peak)
       largest = std::move(report);
   return largest;
 }
 
-MemoryReport measureMemory(const plan::Manifest &manifest,
-                           const plan::Role &role) {
+MemoryReport measureMemory(const plan::Manifest &manifest, int index) {
+  const plan::Role &role = manifest.roles(index);
   MemoryReport report;
+  report.role = index;
   // The next batch waits beside the inputs, all the time.
   const uint64_t ahead = fedAheadBytes(manifest, role);
   report.persistentBytes = role.persistent_bytes() + ahead;
@@ -257,8 +274,14 @@ MemoryReport measureMemory(const plan::Manifest &manifest,
   const bool hasCopies = std::any_of(
       role.states().begin(), role.states().end(),
       [](const plan::State &state) { return state.kind() == plan::COPY; });
-  report.atPeak = countLasting(role, hasCopies, ahead);
-  add(report.classes, report.atPeak);
+  const ClassBytes training = countLasting(role, hasCopies, ahead, false);
+  const ClassBytes evaluating = countLasting(role, hasCopies, ahead, true);
+  for (size_t i = 0; i < training.size(); ++i)
+    report.classes[i] += std::max(training[i], evaluating[i]);
+  const bool evaluates =
+      report.peakProgram >= 0 &&
+      report.programs[size_t(report.peakProgram)].name == "eval";
+  report.atPeak = evaluates ? evaluating : training;
   report.peak = report.persistentBytes + report.flightBytes + largest;
   if (report.peakProgram >= 0)
     add(report.atPeak, report.programs[report.peakProgram].liveClasses);

@@ -31,18 +31,26 @@ std::string getKind(const plan::Instruction &instruction) {
   return "unknown";
 }
 
+std::string nameProgram(const plan::Manifest &manifest, int role,
+                        const plan::Program &program) {
+  return manifest.roles_size() < 2
+             ? program.name()
+             : "role" + std::to_string(role) + "." + program.name();
+}
+
 OpsReport countOps(const plan::Manifest &manifest) {
   OpsReport report;
   std::set<std::string> symbols;
-  for (const plan::Program &program : manifest.roles(0).programs()) {
-    auto &kinds = report.byProgram[program.name()];
-    for (const plan::Instruction &instruction : program.instructions()) {
-      ++report.byKind[getKind(instruction)];
-      ++kinds[getKind(instruction)];
-      if (instruction.has_kernel())
-        symbols.insert(instruction.kernel().symbol());
+  for (int role = 0; role < manifest.roles_size(); ++role)
+    for (const plan::Program &program : manifest.roles(role).programs()) {
+      auto &kinds = report.byProgram[nameProgram(manifest, role, program)];
+      for (const plan::Instruction &instruction : program.instructions()) {
+        ++report.byKind[getKind(instruction)];
+        ++kinds[getKind(instruction)];
+        if (instruction.has_kernel())
+          symbols.insert(instruction.kernel().symbol());
+      }
     }
-  }
   report.kernels = symbols.size();
   report.ptxEntries = manifest.target().device() == "cpu" ? 0 : symbols.size();
   return report;

@@ -32,8 +32,12 @@ std::string printSize(uint64_t bytes) {
 
 static std::string printHeader(const plan::Manifest &manifest) {
   size_t parameters = 0;
-  for (const plan::State &state : manifest.roles(0).states())
-    parameters += state.kind() == plan::PARAMETER;
+  int states = 0;
+  for (const plan::Role &role : manifest.roles()) {
+    states += role.states_size();
+    for (const plan::State &state : role.states())
+      parameters += state.kind() == plan::PARAMETER;
+  }
   std::string text =
       format("%s of %s by zc %s, for %s, at most %u threads",
              manifest.mode() == "train" ? "training" : "inference",
@@ -41,8 +45,9 @@ static std::string printHeader(const plan::Manifest &manifest) {
              manifest.target().device().c_str(), manifest.target().threads());
   for (const plan::CodeObject &code : manifest.target().code())
     text += format(", %s", code.arch().c_str());
-  text += format("\n%zu parameter tensors, %d states", parameters,
-                 manifest.roles(0).states_size());
+  text += format("\n%zu parameter tensors, %d states", parameters, states);
+  if (manifest.roles_size() > 1)
+    text += format(" of %d roles", manifest.roles_size());
   if (manifest.batch() > 0)
     text += format(", batch %lld", static_cast<long long>(manifest.batch()));
   if (!manifest.loss().empty())
@@ -70,9 +75,20 @@ static std::string printPeak(const MemoryReport &report) {
   return text + "\n";
 }
 
-static std::string printMemory(const plan::Manifest &manifest) {
-  MemoryReport report = measureMemory(manifest);
-  std::string text = "\nmemory per rank, each class at its own maximum\n";
+/// "persistent + transient", of which the peak consists.
+static std::string printRegions(const MemoryReport &report) {
+  std::string text = printSize(report.persistentBytes) + " persistent + ";
+  if (report.flightBytes > 0)
+    text += printSize(report.flightBytes) + " of micro-batches in flight + ";
+  return text +
+         printSize(report.peak - report.persistentBytes - report.flightBytes) +
+         " transient";
+}
+
+static std::string printMemory(const std::string &whose,
+                               const MemoryReport &report) {
+  std::string text =
+      "\nmemory per rank" + whose + ", each class at its own maximum\n";
   auto line = [&](const char *name, plan::MemoryClass memoryClass) {
     text += format("  %-14s %12s\n", name,
                    printSize(report.classes[memoryClass]).c_str());
@@ -83,10 +99,8 @@ static std::string printMemory(const plan::Manifest &manifest) {
   line("activations", plan::ACTIVATIONS);
   line("communication", plan::COMMUNICATION);
   line("workspace", plan::WORKSPACE);
-  text += format("  %-14s %12s = %s persistent + %s transient\n", "peak",
-                 printSize(report.peak).c_str(),
-                 printSize(report.persistentBytes).c_str(),
-                 printSize(report.peak - report.persistentBytes).c_str());
+  text += format("  %-14s %12s = %s\n", "peak", printSize(report.peak).c_str(),
+                 printRegions(report).c_str());
   text += printPeak(report);
   if (report.optimizerBytesPerParameter > 0)
     text += format("  the optimizer keeps %.4g bytes a trained parameter\n",
@@ -106,11 +120,21 @@ static std::string printMemory(const plan::Manifest &manifest) {
   return text;
 }
 
-static std::string printComm(const std::string &title,
-                             const CommReport &report) {
-  std::string text = "\n" + title + "\n";
-  if (report.perRank.size() < 2)
-    return text + "  one rank: nothing is sent\n";
+/// Of several roles the largest, then each.
+static std::string printMemory(const plan::Manifest &manifest) {
+  MemoryReport largest = measureMemory(manifest);
+  if (manifest.roles_size() < 2)
+    return printMemory("", largest);
+  std::string text =
+      printMemory(format(" of the largest role, %d", largest.role), largest);
+  for (int role = 0; role < manifest.roles_size(); ++role)
+    text +=
+        printMemory(format(" of role %d", role), measureMemory(manifest, role));
+  return text;
+}
+
+static std::string printTraffic(const CommReport &report) {
+  std::string text;
   auto line = [&](const std::string &name, const CommTraffic &traffic) {
     if (traffic.count > 0)
       text += format("  %-14s %12s in %llu collectives of %llu steps\n",
@@ -124,12 +148,41 @@ static std::string printComm(const std::string &title,
     line("along " + axes, traffic);
   for (const auto &[algorithm, traffic] : report.byAlgorithm)
     line("by " + algorithm, traffic);
+  return text;
+}
+
+static std::string printRoles(const CommReport &report) {
+  std::string text;
+  for (size_t i = 0; i < report.roles.size(); ++i)
+    text += format("\n  role %zu, whose ranks send at most %s in a step\n", i,
+                   printSize(report.roles[i].sentBytes).c_str()) +
+            printTraffic(report.roles[i]);
+  if (!report.messages.empty())
+    text += "\n  messages of a step\n";
+  for (const MessageTraffic &message : report.messages)
+    text += format("  role %d to %d: %12s %5llu times, %s %s\n", message.from,
+                   message.to, printSize(message.bytes).c_str(),
+                   static_cast<unsigned long long>(message.count),
+                   message.isGradient ? "gradient of" : "activation",
+                   message.name.c_str());
+  return text;
+}
+
+static std::string printComm(const std::string &title,
+                             const CommReport &report) {
+  std::string text = "\n" + title;
+  if (!report.roles.empty())
+    text += format(", of the role that sends most, %d", report.role);
+  text += "\n";
+  if (report.perRank.size() < 2)
+    return text + "  one rank: nothing is sent\n";
+  text += printTraffic(report);
   text += format("  %-14s %12s by the rank that sends most", "together",
                  printSize(report.sentBytes).c_str());
   if (report.parameterBytes > 0)
     text += format(", %.3f times the parameters",
                    double(report.sentBytes) / double(report.parameterBytes));
-  return text + "\n";
+  return text + "\n" + printRoles(report);
 }
 
 static std::string printComm(const plan::Manifest &manifest) {
@@ -159,18 +212,43 @@ static std::string printOps(const plan::Manifest &manifest) {
                        static_cast<unsigned long long>(report.kernels));
 }
 
+static std::string printProgram(const std::string &name,
+                                const plan::Program &program) {
+  std::string text = format("\nschedule of %s\n  %5s %-11s %9s %9s  %s\n",
+                            name.c_str(), "", "kind", "MFLOP", "MB", "what");
+  for (int i = 0; i < program.instructions_size(); ++i) {
+    const plan::Instruction &instruction = program.instructions(i);
+    text += format("  %5d %-11s %9.3f %9.3f  %s\n", i,
+                   getKind(instruction).c_str(), instruction.flops() / 1e6,
+                   instruction.bytes() / 1e6, instruction.label().c_str());
+  }
+  return text;
+}
+
+static std::string printPipeline(const PipelineReport &report) {
+  std::string text = "\norder of a step: " + report.order + "\n";
+  for (size_t role = 0; role < report.timeline.size(); ++role)
+    text += format("  role %-3zu |%s|\n", role, report.timeline[role].c_str());
+  text +=
+      format("  bubble: %.1f %% of the total time, %.1f %% of the ideal; "
+             "were stages equal: %.1f %% and %.1f %%\n",
+             100 * report.bubbleOfTotal, 100 * report.bubbleOfIdeal,
+             100 * report.equalBubbleOfTotal, 100 * report.equalBubbleOfIdeal);
+  text += "  micro-batches in flight by role:";
+  for (uint32_t depth : report.inFlight)
+    text += format(" %u", depth);
+  return text + format("\n  imbalance: the largest role has %.3f times the "
+                       "mean time\n",
+                       report.imbalance);
+}
+
 static std::string printSchedule(const plan::Manifest &manifest) {
   std::string text;
-  for (const plan::Program &program : manifest.roles(0).programs()) {
-    text += format("\nschedule of %s\n  %5s %-11s %9s %9s  %s\n",
-                   program.name().c_str(), "", "kind", "MFLOP", "MB", "what");
-    for (int i = 0; i < program.instructions_size(); ++i) {
-      const plan::Instruction &instruction = program.instructions(i);
-      text += format("  %5d %-11s %9.3f %9.3f  %s\n", i,
-                     getKind(instruction).c_str(), instruction.flops() / 1e6,
-                     instruction.bytes() / 1e6, instruction.label().c_str());
-    }
-  }
+  if (std::optional<PipelineReport> report = measurePipeline(manifest))
+    text += printPipeline(*report);
+  for (int role = 0; role < manifest.roles_size(); ++role)
+    for (const plan::Program &program : manifest.roles(role).programs())
+      text += printProgram(nameProgram(manifest, role, program), program);
   return text;
 }
 
@@ -188,16 +266,25 @@ static std::string printDivision(const plan::TensorDivision &division) {
   return text;
 }
 
-static std::string printSharding(const plan::Manifest &manifest) {
-  if (manifest.roles(0).divisions().empty())
-    return "\none rank: every tensor is whole\n";
-  std::string text = "\nhow tensors are divided, and why\n";
-  for (const plan::TensorDivision &division : manifest.roles(0).divisions())
+static std::string printSharding(const std::string &whose,
+                                 const plan::Role &role) {
+  std::string text = "\nhow tensors" + whose + " are divided, and why\n";
+  for (const plan::TensorDivision &division : role.divisions())
     text += format("  %-10s %-40s %-18s %-14s %s\n", division.kind().c_str(),
                    division.name().c_str(),
                    printDims(division.type().dims()).c_str(),
                    printDivision(division).c_str(), division.why().c_str());
   return text;
+}
+
+static std::string printSharding(const plan::Manifest &manifest) {
+  std::string text;
+  for (int role = 0; role < manifest.roles_size(); ++role)
+    if (!manifest.roles(role).divisions().empty())
+      text += printSharding(
+          manifest.roles_size() > 1 ? format(" of role %d", role) : "",
+          manifest.roles(role));
+  return text.empty() ? "\none rank: every tensor is whole\n" : text;
 }
 
 std::string inspectAsText(const plan::Manifest &manifest,

@@ -1,7 +1,9 @@
 //===- ArtifactTest.cpp ---------------------------------------------------===//
 #include "compiler/Export/Artifact.h"
 #include "runtime/Plan/Artifact.h"
+#include "runtime/Plan/Safetensors.h"
 
+#include "dialects/Dist/DistDialect.h"
 #include "dialects/Sched/SchedDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Parser/Parser.h"
@@ -65,11 +67,39 @@ module attributes {sched.persistent_bytes = 256 : i64} {
 }
 )mlir";
 
+constexpr const char *kRoles = R"mlir(
+module {
+  module @role0 attributes {sched.persistent_bytes = 64 : i64,
+                            dist.mesh = #dist.mesh<pp=2>} {
+    train.state @w "parameter" : tensor<f32>
+        {sched.offset = 0 : i64, value = dense<0.5> : tensor<f32>}
+    sched.program @forward attributes {transient_bytes = 0 : i64} {
+    }
+    sched.program @backward attributes {transient_bytes = 0 : i64} {
+    }
+    sched.program @apply attributes {transient_bytes = 0 : i64} {
+    }
+  }
+  module @role1 attributes {sched.persistent_bytes = 128 : i64,
+                            dist.mesh = #dist.mesh<pp=2>} {
+    train.state @w "parameter" : tensor<f32>
+        {sched.offset = 0 : i64, value = dense<0.5> : tensor<f32>}
+    train.state @b "parameter" : tensor<f32> {sched.offset = 64 : i64}
+    sched.program @init attributes {transient_bytes = 0 : i64} {
+    }
+    sched.program @micro attributes {transient_bytes = 0 : i64} {
+    }
+    sched.program @apply attributes {transient_bytes = 0 : i64} {
+    }
+  }
+}
+)mlir";
+
 class ArtifactTest : public testing::Test {
 protected:
   void SetUp() override {
-    context.loadDialect<sched::SchedDialect, train::TrainDialect,
-                        memref::MemRefDialect>();
+    context.loadDialect<dist::DistDialect, sched::SchedDialect,
+                        train::TrainDialect, memref::MemRefDialect>();
     std::string pattern =
         (std::filesystem::temp_directory_path() / "zc-export-XXXXXX").string();
     folder = mkdtemp(pattern.data());
@@ -144,6 +174,39 @@ TEST_F(ArtifactTest, States) {
             std::string_view("\1\0\1\1", 4));
   EXPECT_EQ(manifest.roles(0).states(2).onnx_names_size(), 0);
   EXPECT_EQ(manifest.roles(0).states(3).kind(), plan::SCALAR);
+}
+
+// Tests that nested modules are roles, and that what two of them hold is stored
+// once.
+TEST_F(ArtifactTest, Roles) {
+  ExportInput input = parse(kRoles);
+  input.accumulate = 2;
+  ASSERT_EQ(getRoleModules(input.module).size(), 2u);
+  ASSERT_TRUE(writeArtifact(input, path()).ok());
+  Result<Artifact> artifact = Artifact::load(path());
+  ASSERT_TRUE(artifact.ok()) << artifact.status().message();
+  const plan::Manifest &manifest = artifact->manifest();
+  ASSERT_EQ(manifest.roles_size(), 2);
+  EXPECT_EQ(manifest.mesh(0).name(), "pp");
+  EXPECT_EQ(manifest.roles(0).states_size(), 1);
+  EXPECT_EQ(manifest.roles(1).states_size(), 2);
+  EXPECT_EQ(manifest.roles(1).persistent_bytes(), 128u);
+  EXPECT_EQ(manifest.roles(1).programs(0).name(), "init");
+  EXPECT_EQ(artifact->role().programs(0).name(), "forward");
+  Artifact second = artifact->forRole(1);
+  EXPECT_EQ(&second.role(), &manifest.roles(1));
+  EXPECT_NE(second.program("init"), nullptr);
+  EXPECT_EQ(artifact->program("init"), nullptr);
+  // Two forwards, two backwards and the end; what is both in one, and the end.
+  EXPECT_EQ(manifest.roles(0).train().actions_size(), 5);
+  EXPECT_EQ(manifest.roles(1).train().actions_size(), 3);
+  for (const Artifact &view : {*artifact, second})
+    EXPECT_EQ(view.initialBytes(view.role().states(0)),
+              std::string_view("\0\0\0\x3f", 4));
+  const ZipEntry *weights = artifact->archive().find(kWeightsEntry);
+  auto tensors = parseSafetensors(*artifact->archive().view(*weights));
+  ASSERT_TRUE(tensors.ok());
+  EXPECT_EQ(tensors->size(), 1u);
 }
 
 // Tests inputs, outputs, and live ranges: a value ends where the next one in
