@@ -45,11 +45,7 @@ int64_t zc::getPlannedThreads(const CompileOptions &options) {
 }
 
 Phases::Phases(MLIRContext *context, const CompileOptions &options)
-    : context(context), options(options), printer(context) {
-  // Files are numbered, and roles print one after another.
-  if (!options.dumpIr.empty())
-    context->disableMultithreading();
-}
+    : context(context), options(options), printer(context) {}
 
 // A failure without a message, or IR that its verifier refuses, is our fault,
 // and must say so rather than end silently.
@@ -67,19 +63,27 @@ LogicalResult Phases::checkInternally(const char *phase, bool succeeded,
   return sound;
 }
 
-LogicalResult Phases::run(const char *phase,
-                          const std::function<void(OpPassManager &)> &build) {
-  unsigned errors = printer.getNumErrors();
+LogicalResult Phases::runOn(ModuleOp target,
+                            const std::function<void(OpPassManager &)> &build) {
   PassManager manager(context, ModuleOp::getOperationName());
   // checkInternally verifies once a phase and says whose fault it is.
   manager.enableVerifier(false);
   manager.addInstrumentation(std::make_unique<PassObserver>(
       options.dumpIr, options.verbose, dumped, times));
-  if (getRoles(*module).empty())
-    build(manager);
-  else
-    build(manager.nest<ModuleOp>());
-  bool succeeded = mlir::succeeded(manager.run(*module));
+  build(manager);
+  return manager.run(target);
+}
+
+LogicalResult Phases::run(const char *phase,
+                          const std::function<void(OpPassManager &)> &build) {
+  unsigned errors = printer.getNumErrors();
+  SmallVector<ModuleOp> targets = getRoles(*module);
+  if (targets.empty())
+    targets.push_back(*module);
+  // Passes keep what they know of a module: each role has its own.
+  bool succeeded = llvm::all_of(targets, [&](ModuleOp target) {
+    return mlir::succeeded(runOn(target, build));
+  });
   ScopedTime time(times, "verify");
   return checkInternally(phase, succeeded, errors);
 }
@@ -345,9 +349,13 @@ LogicalResult Phases::buildPrograms() {
       addMesh(manager, options);
       manager.addPass(createApplyZeroPass(getZeroOptions(options)));
     };
+  if (failed(run("step", [&](OpPassManager &manager) {
+        manager.addPass(createAnnotateTargetPass(getTargetOptions(options)));
+        buildLossPipeline(manager, autodiff);
+      })))
+    return failure();
   return run("step", [&](OpPassManager &manager) {
-    manager.addPass(createAnnotateTargetPass(getTargetOptions(options)));
-    buildAutodiffPipeline(manager, autodiff);
+    buildStepPipeline(manager, autodiff);
   });
 }
 

@@ -37,6 +37,9 @@ private:
   mlir::LogicalResult
   run(const char *phase,
       const std::function<void(mlir::OpPassManager &)> &build);
+  mlir::LogicalResult
+  runOn(mlir::ModuleOp target,
+        const std::function<void(mlir::OpPassManager &)> &build);
   mlir::LogicalResult checkLabels();
   mlir::LogicalResult checkBatch();
   mlir::LogicalResult readRules(std::string &patterns);

@@ -21,9 +21,7 @@ getCompressed(const AutodiffOptions &options) {
   return compressed;
 }
 
-/// From a forward to all programs, of a model or of a role's part of one.
-static void addStepPasses(OpPassManager &manager,
-                          const AutodiffOptions &options) {
+void buildStepPipeline(OpPassManager &manager, const AutodiffOptions &options) {
   if (options.loss.mode != "infer") {
     manager.addPass(createBuildBackwardPass());
     // Gradients are marked where they are made: what folds goes before.
@@ -42,8 +40,7 @@ static void addStepPasses(OpPassManager &manager,
   manager.addPass(createCSEPass());
 }
 
-void buildAutodiffPipeline(OpPassManager &manager,
-                           const AutodiffOptions &options) {
+void buildLossPipeline(OpPassManager &manager, const AutodiffOptions &options) {
   manager.addPass(createBuildLossPass(options.loss));
   // Outputs that the loss does not need are dead in @step; transposes of
   // weights become flags of matmuls before gradients are built from them.
@@ -53,10 +50,8 @@ void buildAutodiffPipeline(OpPassManager &manager,
     options.shardParameters(manager);
   if (options.loss.mode != "infer" && options.applyPrecision)
     options.applyPrecision(manager);
-  if (!options.splitStages)
-    return addStepPasses(manager, options);
-  options.splitStages(manager);
-  addStepPasses(manager.nest<ModuleOp>(), options);
+  if (options.splitStages)
+    options.splitStages(manager);
 }
 
 } // namespace zc

@@ -25,8 +25,8 @@ struct AutodiffOptions {
   std::function<void(mlir::OpPassManager &)> shardParameters;
   /// Adds passes in front of the backward; may be empty.
   std::function<void(mlir::OpPassManager &)> applyPrecision;
-  /// Adds passes that make a nested module of each role of a pipeline, which
-  /// all later passes then run on; may be empty.
+  /// Adds passes that make a nested module of each role of a pipeline, on which
+  /// what follows runs; may be empty.
   std::function<void(mlir::OpPassManager &)> splitStages;
   /// Adds passes between gradients and what is made of them; may be empty.
   std::function<void(mlir::OpPassManager &)> packGradients;
@@ -39,9 +39,13 @@ struct AutodiffOptions {
   }
 };
 
-/// `@forward` to `@init`, `@step` and `@eval`.
-void buildAutodiffPipeline(mlir::OpPassManager &manager,
-                           const AutodiffOptions &options);
+/// `@forward` to the forward of `@step` and `@eval`, on the whole model.
+void buildLossPipeline(mlir::OpPassManager &manager,
+                       const AutodiffOptions &options);
+
+/// From there to all programs, on the model or on each role of a pipeline.
+void buildStepPipeline(mlir::OpPassManager &manager,
+                       const AutodiffOptions &options);
 
 } // namespace zc
 
