@@ -274,6 +274,8 @@ ShardingAttr RoleSumOp::applyTo(ShardingAttr before, std::string &error) {
 }
 
 ShardingAttr RoleSumOp::getOperandSharding(ShardingAttr before) {
+  if (auto fixed = (*this)->getAttrOfType<ShardingAttr>(kShardingAttr))
+    return fixed;
   return ShardingAttr::get(getContext(), before.getDims(), {});
 }
 

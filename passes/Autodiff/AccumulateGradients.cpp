@@ -170,6 +170,21 @@ private:
           convert(builder, loc, take(1), getElementTypeOrSelf(count.getType()));
   }
 
+  /// All holders divide what they add up in one way: as the update wants it.
+  Value sumOverHolders(StateOp parameter, Value gradient,
+                       DenseI64ArrayAttr holders) {
+    Value sum = buildRoleSum(*end, gradient.getLoc(), gradient,
+                             dist::kGradients, holders);
+    Attribute sharding = parameter->getAttr(dist::kMomentsAttr);
+    if (!sharding)
+      sharding = parameter->getAttr(dist::kShardingAttr);
+    if (!sharding)
+      sharding = dist::getReplicated(
+          &getContext(), cast<RankedTensorType>(gradient.getType()).getRank());
+    sum.getDefiningOp()->setAttr(dist::kShardingAttr, sharding);
+    return sum;
+  }
+
   LogicalResult moveGradient(unsigned index, FlatSymbolRefAttr parameter) {
     FailureOr<Value> sum = moveResult(index, parameter.getValue());
     if (failed(sum))
@@ -178,8 +193,7 @@ private:
     // Copies of a parameter in several roles have one gradient.
     auto state = getOperation().lookupSymbol<StateOp>(parameter.getValue());
     if (auto holders = state->getAttrOfType<DenseI64ArrayAttr>(kHoldersAttr))
-      whole =
-          buildRoleSum(*end, whole.getLoc(), whole, dist::kGradients, holders);
+      whole = sumOverHolders(state, whole, holders);
     addResult(apply, scale(whole), binding(kGradientAttr, parameter));
     return success();
   }

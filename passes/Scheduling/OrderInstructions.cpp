@@ -30,6 +30,7 @@ public:
     for (FusedOp op : program.getOps<FusedOp>())
       addOp(op);
     pinResults();
+    orderAmongRoles();
     delayRecomputed();
     orderUpdates();
     orderLate();
@@ -48,6 +49,7 @@ private:
   void addArguments();
   void addOp(FusedOp op);
   void pinResults();
+  void orderAmongRoles();
   void orderUpdates();
   void orderLate();
   void delayRecomputed();
@@ -89,6 +91,16 @@ void ProgramGraph::addOp(FusedOp op) {
 void ProgramGraph::pinResults() {
   for (Value operand : getReturn(program).getOperands())
     graph.getBuffer(buffers.at(getTensorRoot(operand))).pinned = true;
+}
+
+void ProgramGraph::orderAmongRoles() {
+  std::optional<unsigned> before;
+  for (auto [node, op] : llvm::enumerate(ops))
+    if (isAmongRoles(op)) {
+      if (before)
+        graph.addOrder(*before, node);
+      before = node;
+    }
 }
 
 // Updates of states move, so that nothing may wait for them.

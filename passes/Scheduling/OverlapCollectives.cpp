@@ -5,7 +5,6 @@
 // cost model says that what they read has arrived.
 //
 //===----------------------------------------------------------------------===//
-#include "dialects/Dist/DistDialect.h"
 #include "dialects/Sched/SchedDialect.h"
 #include "passes/Scheduling/Passes.h"
 #include "passes/Scheduling/TrainProgram.h"
@@ -148,10 +147,15 @@ void Overlap::orderUpdates() {
 /// What depends on nothing, or is computed again, stands where it does because
 /// of the memory; gradients that are kept for all come before what takes them.
 void Overlap::keepOrder() {
-  std::optional<unsigned> before;
+  std::optional<unsigned> before, amongRoles;
   SmallVector<unsigned> kept;
   for (unsigned index = 0; index < nodes.size(); ++index) {
     FusedOp op = nodes[index].op;
+    if (isAmongRoles(op)) {
+      if (amongRoles)
+        addEdge(*amongRoles, index);
+      amongRoles = index;
+    }
     if (nodes[index].isCollective)
       continue;
     bool isFree = op->hasAttr(kRecomputedAttr) || nodes[index].numMissing == 0;
@@ -267,14 +271,6 @@ SmallVector<FusedOp> Overlap::run() {
   }
   assert(order.size() == nodes.size() && "every op has one place");
   return std::move(order);
-}
-
-/// What roles of a pipeline do together goes on the main stream: whether there
-/// is something to do beside it may differ among them.
-static bool isAmongRoles(FusedOp op) {
-  auto inner = cast<dist::CollectiveOpInterface>(op.getBody().front().front());
-  return llvm::any_of(inner.getAxes().getAsRange<StringAttr>(),
-                      [](StringAttr axis) { return axis.getValue() == "pp"; });
 }
 
 /// Marks collectives that stand in front of an op that does not read them;

@@ -2,6 +2,7 @@
 #include "passes/Scheduling/TrainProgram.h"
 #include "passes/Target/Target.h"
 
+#include "dialects/Dist/DistDialect.h"
 #include "dialects/Train/Ops/OpSupport.h"
 #include "passes/Analysis/Views.h"
 
@@ -87,6 +88,14 @@ static bool hasPair(FusedOp op, int64_t operand, int64_t result) {
 bool mayShare(FusedOp op, ArrayRef<unsigned> operands, unsigned result) {
   return llvm::all_of(
       operands, [&](unsigned operand) { return hasPair(op, operand, result); });
+}
+
+bool isAmongRoles(FusedOp op) {
+  if (op.getLibrary() != StringRef(kCollectiveLibrary))
+    return false;
+  auto inner = cast<dist::CollectiveOpInterface>(op.getBody().front().front());
+  return llvm::any_of(inner.getAxes().getAsRange<StringAttr>(),
+                      [](StringAttr axis) { return axis.getValue() == "pp"; });
 }
 
 double getFlops(FusedOp op) {

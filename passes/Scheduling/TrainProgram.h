@@ -57,6 +57,11 @@ bool mayShare(train::FusedOp op, llvm::ArrayRef<unsigned> operands,
 void applyOrder(mlir::func::FuncOp program,
                 llvm::ArrayRef<train::FusedOp> order);
 
+/// Whether it is a collective of several roles of a pipeline: each role issues
+/// all of these in one order, and on its main stream, for whether there is
+/// something to do beside them may differ among roles.
+bool isAmongRoles(train::FusedOp op);
+
 /// Floating-point operations of all ops in the region.
 double getFlops(train::FusedOp op);
 

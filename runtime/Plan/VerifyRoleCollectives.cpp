@@ -5,7 +5,9 @@
 #include "runtime/Plan/Verify.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
+#include <set>
 #include <tuple>
 #include <vector>
 
@@ -18,21 +20,11 @@ template <typename... Parts> Status bad(const Parts &...parts) {
   return makeError(StatusCode::Corrupt, parts...);
 }
 
-/// Who issues collectives together, one after another.
-struct Line {
-  std::string program;
+/// A collective as the roles that take part in it must agree upon.
+struct Issued {
   std::vector<std::string> axes;
   std::vector<uint32_t> holders; // empty: all roles
   uint32_t stream;
-
-  bool operator<(const Line &other) const {
-    return std::tie(program, axes, holders, stream) <
-           std::tie(other.program, other.axes, other.holders, other.stream);
-  }
-};
-
-/// What the ends of a collective must agree upon.
-struct Issued {
   plan::CollectiveKind kind;
   plan::CollectiveReduction reduction;
   plan::DataType dtype;
@@ -40,14 +32,21 @@ struct Issued {
   uint32_t root;
   int64_t shift;
 
+  bool involves(uint32_t role) const {
+    return holders.empty() ||
+           std::find(holders.begin(), holders.end(), role) != holders.end();
+  }
   bool operator==(const Issued &other) const {
-    return std::tie(kind, reduction, dtype, source, destination, root, shift) ==
-           std::tie(other.kind, other.reduction, other.dtype, other.source,
+    return std::tie(axes, holders, stream, kind, reduction, dtype, source,
+                    destination, root, shift) ==
+           std::tie(other.axes, other.holders, other.stream, other.kind,
+                    other.reduction, other.dtype, other.source,
                     other.destination, other.root, other.shift);
   }
 };
 
-using Lines = std::map<Line, std::vector<Issued>>;
+/// By program, in the order in which a role issues them.
+using Sequences = std::map<std::string, std::vector<Issued>>;
 
 /// Programs that every role runs once, at the same point of its order.
 bool isCommon(const std::string &program) {
@@ -55,7 +54,8 @@ bool isCommon(const std::string &program) {
          program == "eval";
 }
 
-Status addProgram(const plan::Program &program, uint32_t role, Lines &lines) {
+Status addProgram(const plan::Program &program, uint32_t role,
+                  Sequences &sequences) {
   for (const plan::Instruction &instruction : program.instructions()) {
     if (!instruction.has_collective())
       continue;
@@ -72,42 +72,51 @@ Status addProgram(const plan::Program &program, uint32_t role, Lines &lines) {
                  "' has a collective of other roles");
     const auto &from = program.buffers(int(call.source())).type();
     const auto &to = program.buffers(int(call.destination())).type();
-    lines[{program.name(),
-           {call.axes().begin(), call.axes().end()},
-           {call.holders().begin(), call.holders().end()},
-           instruction.stream()}]
-        .push_back({call.kind(), call.reduction(), from.dtype(),
-                    *elementCount(from), *elementCount(to), call.root(),
-                    call.shift()});
+    sequences[program.name()].push_back(
+        {{call.axes().begin(), call.axes().end()},
+         {call.holders().begin(), call.holders().end()},
+         instruction.stream(),
+         call.kind(),
+         call.reduction(),
+         from.dtype(),
+         *elementCount(from),
+         *elementCount(to),
+         call.root(),
+         call.shift()});
   }
   return Status();
+}
+
+/// Those that both roles take part in.
+std::vector<Issued> shared(const std::vector<Issued> &all, uint32_t a,
+                           uint32_t b) {
+  std::vector<Issued> both;
+  std::copy_if(
+      all.begin(), all.end(), std::back_inserter(both),
+      [&](const Issued &each) { return each.involves(a) && each.involves(b); });
+  return both;
 }
 
 } // namespace
 
 Status verifyRoleCollectives(const plan::Manifest &manifest) {
   const uint32_t count = uint32_t(manifest.roles_size());
-  std::map<Line, std::map<uint32_t, std::vector<Issued>>> all;
+  std::vector<Sequences> roles(count);
+  std::set<std::string> names;
   for (uint32_t role = 0; role < count; ++role) {
-    Lines lines;
     for (const plan::Program &program : manifest.roles(int(role)).programs())
-      if (Status status = addProgram(program, role, lines); !status.ok())
+      if (Status status = addProgram(program, role, roles[role]); !status.ok())
         return status.withContext(strCat("role ", role));
-    for (auto &[line, issued] : lines)
-      all[line][role] = std::move(issued);
+    for (const auto &[name, issued] : roles[role])
+      names.insert(name);
   }
-  for (const auto &[line, roles] : all) {
-    const size_t expected = line.holders.empty() ? count : line.holders.size();
-    const auto &[first, issued] = *roles.begin();
-    for (const auto &[role, found] : roles)
-      if (!(found == issued))
-        return bad("program '", line.program, "' of role ", role,
-                   " issues other collectives among roles than that of role ",
-                   first);
-    if (roles.size() != expected)
-      return bad("program '", line.program, "' has collectives among ",
-                 expected, " roles, which ", roles.size(), " issue");
-  }
+  for (const std::string &name : names)
+    for (uint32_t a = 0; a < count; ++a)
+      for (uint32_t b = a + 1; b < count; ++b)
+        if (!(shared(roles[a][name], a, b) == shared(roles[b][name], a, b)))
+          return bad("program '", name, "' of roles ", a, " and ", b,
+                     " issue the collectives that both take part in "
+                     "otherwise, or in another order");
   return Status();
 }
 
