@@ -5,6 +5,8 @@
 
 #include "dialects/Train/StateLookup.h"
 #include "dialects/Train/TrainDialect.h"
+#include "passes/Analysis/Messages.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/Format.h"
 
 #include <random>
@@ -14,27 +16,52 @@ using namespace mlir;
 
 namespace zc::interpreter {
 
-static std::string boundName(DictionaryAttr attrs, ArrayRef<StringRef> keys,
-                             const Twine &otherwise) {
+/// Whether a state is a vector of parameters of one role, or belongs to one:
+/// roles number theirs each by itself.
+static bool isOfUnit(train::StateOp state) {
+  auto module = state->getParentOfType<ModuleOp>();
+  auto units = module.lookupSymbol<ModuleOp>(dist::kUnitModule);
+  if (!units)
+    return false;
+  std::string name = ("." + state.getSymName() + ".").str();
+  return llvm::any_of(units.getOps<train::StateOp>(), [&](Operation *member) {
+    auto unit = member->getAttrOfType<FlatSymbolRefAttr>(dist::kUnitAttr);
+    return unit &&
+           StringRef(name).contains(("." + unit.getValue() + ".").str());
+  });
+}
+
+/// A name of one role's own: "role1.unit.0".
+static std::string ownName(func::FuncOp func, const Twine &name) {
+  auto role = func->getParentOfType<ModuleOp>()->getAttrOfType<IntegerAttr>(
+      train::kRoleAttr);
+  return role ? ("role" + Twine(role.getInt()) + "." + name).str() : name.str();
+}
+
+static std::string boundName(func::FuncOp func, DictionaryAttr attrs,
+                             ArrayRef<StringRef> keys, const Twine &otherwise) {
   for (StringRef key : keys) {
     if (!attrs || !attrs.get(key))
       continue;
     if (auto name = dyn_cast<StringAttr>(attrs.get(key)))
       return name.str();
-    if (auto symbol = dyn_cast<FlatSymbolRefAttr>(attrs.get(key)))
-      return symbol.getValue().str();
+    if (auto symbol = dyn_cast<FlatSymbolRefAttr>(attrs.get(key))) {
+      train::StateOp state = train::findState(func, symbol);
+      return state && isOfUnit(state) ? ownName(func, symbol.getValue())
+                                      : symbol.getValue().str();
+    }
   }
-  return otherwise.str();
+  return ownName(func, otherwise);
 }
 
 std::string argumentName(func::FuncOp func, unsigned index) {
-  return boundName(func.getArgAttrDict(index),
+  return boundName(func, func.getArgAttrDict(index),
                    {train::kInputAttr, train::kStateAttr},
                    "arg" + Twine(index));
 }
 
 std::string resultName(func::FuncOp func, unsigned index) {
-  return boundName(func.getResultAttrDict(index),
+  return boundName(func, func.getResultAttrDict(index),
                    {train::kOutputAttr, train::kMetricAttr, train::kStateAttr,
                     train::kGradientAttr},
                    "result" + Twine(index));
@@ -96,37 +123,66 @@ static Tensor randomArgument(func::FuncOp func, unsigned index,
   return Tensor::ofIntegers(type.getShape(), std::move(integers));
 }
 
-FailureOr<std::vector<Tensor>>
-bindArguments(func::FuncOp func, const llvm::StringMap<Tensor> &given,
-              std::optional<unsigned> seed) {
+LogicalResult checkNames(ArrayRef<func::FuncOp> programs,
+                         const llvm::StringMap<Tensor> &given) {
   std::set<std::string> unused;
   for (const auto &entry : given)
     unused.insert(entry.getKey().str());
+  for (func::FuncOp program : programs)
+    for (unsigned index = 0; index < program.getNumArguments(); ++index)
+      unused.erase(argumentName(program, index));
+  if (unused.empty())
+    return success();
+  return func::FuncOp(programs.front()).emitOpError("has no argument '")
+         << *unused.begin() << "'";
+}
+
+/// Roles that hold a state together store the same.
+static LogicalResult checkStored(func::FuncOp program, unsigned index,
+                                 StringRef name, const Tensor &other) {
+  std::optional<Tensor> stored = storedValue(program, index);
+  if (!stored ||
+      (stored->floats == other.floats && stored->integers == other.integers))
+    return success();
+  return program.emitOpError("has another value of '")
+         << name << "' than a role in front of it";
+}
+
+FailureOr<llvm::StringMap<Tensor>>
+bindArguments(ArrayRef<func::FuncOp> programs,
+              const llvm::StringMap<Tensor> &given,
+              std::optional<unsigned> seed) {
   std::mt19937_64 random(seed.value_or(0));
-  std::vector<Tensor> tensors;
+  llvm::StringMap<Tensor> values = given;
+  llvm::StringSet<> storedNames;
   std::vector<std::string> missing;
-  for (unsigned index = 0; index < func.getNumArguments(); ++index) {
-    std::string name = argumentName(func, index);
-    unused.erase(name);
-    auto found = given.find(name);
-    if (coordinateAxis(func, index))
-      tensors.push_back(Tensor::ofIntegers({}, {0})); // each rank has its own
-    else if (found != given.end())
-      tensors.push_back(found->second);
-    else if (std::optional<Tensor> stored = storedValue(func, index))
-      tensors.push_back(std::move(*stored));
-    else if (seed)
-      tensors.push_back(randomArgument(func, index, random));
-    else
-      missing.push_back("'" + name + "'");
-  }
-  if (!unused.empty())
-    return func.emitOpError() << "has no argument '" << *unused.begin() << "'";
+  for (func::FuncOp func : programs)
+    for (unsigned index = 0; index < func.getNumArguments(); ++index) {
+      std::string name = argumentName(func, index);
+      if (getReceived(func, index))
+        continue;
+      if (values.contains(name)) {
+        if (storedNames.contains(name) &&
+            failed(checkStored(func, index, name, values[name])))
+          return failure();
+        continue;
+      }
+      if (coordinateAxis(func, index)) {
+        values[name] = Tensor::ofIntegers({}, {0}); // each rank has its own
+      } else if (std::optional<Tensor> stored = storedValue(func, index)) {
+        values[name] = std::move(*stored);
+        storedNames.insert(name);
+      } else if (seed) {
+        values[name] = randomArgument(func, index, random);
+      } else {
+        missing.push_back("'" + name + "'");
+      }
+    }
   if (!missing.empty())
-    return func.emitOpError()
+    return func::FuncOp(programs.front()).emitOpError()
            << "needs values for " << llvm::join(missing, ", ")
            << "; give --input or --random";
-  return tensors;
+  return values;
 }
 
 void print(llvm::raw_ostream &os, StringRef name, const Tensor &tensor) {

@@ -11,16 +11,23 @@
 namespace zc::interpreter {
 
 /// What an argument or result is bound to: its input, state, output or metric;
-/// "arg0" or "result0" if it is not bound.
+/// "arg0" or "result0" if it is not bound. What a role of a pipeline does not
+/// share with others is called "role1.arg0", "role1.unit.0".
 std::string argumentName(mlir::func::FuncOp func, unsigned index);
 std::string resultName(mlir::func::FuncOp func, unsigned index);
 
-/// The arguments of a program: what `given` has under their names; else a
-/// state's stored value; else, with a seed, random elements (floats in [-1, 1),
-/// integers in the argument's range). Fails, with a diagnostic, at a name that
-/// is no argument's and at arguments left without a value.
-llvm::FailureOr<std::vector<Tensor>>
-bindArguments(mlir::func::FuncOp func, const llvm::StringMap<Tensor> &given,
+/// Fails, with a diagnostic, if a name of `given` is no argument's.
+mlir::LogicalResult checkNames(llvm::ArrayRef<mlir::func::FuncOp> programs,
+                               const llvm::StringMap<Tensor> &given);
+
+/// The arguments of a program, or of its part in each role, by name: what
+/// `given` has; else a state's stored value; else, with a seed, random elements
+/// (floats in [-1, 1), integers in the argument's range). Fails, with a
+/// diagnostic, at arguments left without a value and where roles store other
+/// values of one state.
+llvm::FailureOr<llvm::StringMap<Tensor>>
+bindArguments(llvm::ArrayRef<mlir::func::FuncOp> programs,
+              const llvm::StringMap<Tensor> &given,
               std::optional<unsigned> seed);
 
 /// The elements of a constant; nothing if they are not at hand.

@@ -3,17 +3,16 @@
 
 #include "compiler/Interpreter/Bindings.h"
 #include "compiler/Interpreter/ProgramCompiler.h"
-#include "compiler/Interpreter/Ranks.h"
+#include "compiler/Interpreter/Turns.h"
 #include "dialects/Train/Ops/OpSupport.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/Verifier.h"
+#include "passes/Analysis/Messages.h"
 
 using namespace mlir;
 
 namespace zc::interpreter {
 
-/// The elements of a value; values that are views of one another share them.
-using Elements = std::shared_ptr<std::vector<Slot>>;
 using Shapes = ArrayRef<SmallVector<int64_t>>;
 using SharedPair = std::optional<std::pair<unsigned, unsigned>>;
 
@@ -58,16 +57,15 @@ public:
 
   FailureOr<std::vector<Tensor>> run(func::FuncOp func,
                                      ArrayRef<Tensor> inputs);
-  FailureOr<std::vector<Tensor>>
-  runOnRanks(func::FuncOp func, dist::MeshAttr mesh, ArrayRef<Tensor> inputs);
+  FailureOr<std::vector<std::vector<Tensor>>>
+  runOnRanks(ArrayRef<func::FuncOp> programs, dist::MeshAttr mesh,
+             ArrayRef<std::vector<Tensor>> inputs);
   FailureOr<std::vector<Tensor>> runOnBlock(Operation *op,
                                             ArrayRef<Tensor> inputs,
                                             Shapes resultShapes,
                                             SharedPair shared);
 
 private:
-  using Environment = DenseMap<Value, Elements>;
-
   Elements fromTensor(const Tensor &tensor) const;
   LogicalResult checkInputs(func::FuncOp func, ArrayRef<Tensor> inputs) const;
   LogicalResult runBlock(Block &block, Environment &environment);
@@ -75,9 +73,6 @@ private:
   FailureOr<Environment> bind(func::FuncOp func, ArrayRef<Tensor> inputs) const;
   std::vector<Tensor> collect(func::FuncOp func,
                               const Environment &environment) const;
-  LogicalResult runCollective(dist::CollectiveOpInterface op,
-                              dist::MeshAttr mesh,
-                              MutableArrayRef<Environment> ranks);
   LogicalResult runConstant(train::ConstantOp op, Environment &environment);
   LogicalResult runFused(train::FusedOp op, Environment &environment);
   LogicalResult runLinalgForm(Operation &op, Environment &environment);
@@ -267,6 +262,8 @@ Interpreter::Implementation::checkInputs(func::FuncOp func,
            << "has " << func.getNumArguments() << " arguments, but got "
            << inputs.size() << " tensors";
   for (auto [index, input] : llvm::enumerate(inputs)) {
+    if (getReceived(func, index))
+      continue;
     auto type = dyn_cast<RankedTensorType>(func.getArgument(index).getType());
     if (!type || !type.hasStaticShape())
       return func.emitOpError()
@@ -281,7 +278,7 @@ Interpreter::Implementation::checkInputs(func::FuncOp func,
   return success();
 }
 
-FailureOr<Interpreter::Implementation::Environment>
+FailureOr<Environment>
 Interpreter::Implementation::bind(func::FuncOp func,
                                   ArrayRef<Tensor> inputs) const {
   if (func.isDeclaration())
@@ -291,7 +288,8 @@ Interpreter::Implementation::bind(func::FuncOp func,
   Environment environment;
   for (auto [argument, input] :
        llvm::zip_equal(func.getBody().front().getArguments(), inputs))
-    environment[argument] = fromTensor(input);
+    if (!getReceived(func, argument.getArgNumber()))
+      environment[argument] = fromTensor(input);
   return environment;
 }
 
@@ -318,80 +316,28 @@ Interpreter::Implementation::run(func::FuncOp func, ArrayRef<Tensor> inputs) {
 // Many ranks
 //===----------------------------------------------------------------------===//
 
-LogicalResult
-Interpreter::Implementation::runCollective(dist::CollectiveOpInterface op,
-                                           dist::MeshAttr mesh,
-                                           MutableArrayRef<Environment> ranks) {
-  SmallVector<int64_t> shape = shapeOf(op->getResult(0).getType());
-  for (Environment &environment : ranks)
-    environment[op->getResult(0)] = newElements(shape);
-  for (int64_t rank = 0; rank < static_cast<int64_t>(ranks.size()); ++rank) {
-    SmallVector<int64_t> group = groupOf(rank, op.getAxes(), mesh);
-    if (group.front() != rank)
-      continue;
-    SmallVector<const std::vector<Slot> *> given;
-    SmallVector<std::vector<Slot> *> taken;
-    for (int64_t member : group) {
-      given.push_back(ranks[member].at(op->getOperand(0)).get());
-      taken.push_back(ranks[member].at(op->getResult(0)).get());
-    }
-    if (failed(exchange(op, given, taken)))
-      return failure();
-  }
-  return success();
-}
-
-/// What one rank binds to its arguments.
-static std::vector<Tensor> takeParts(func::FuncOp func, dist::MeshAttr mesh,
-                                     ArrayRef<Tensor> inputs, int64_t rank) {
-  std::vector<Tensor> parts;
-  for (auto [index, input] : llvm::enumerate(inputs)) {
-    if (StringAttr axis = coordinateAxis(func, index))
-      parts.push_back(Tensor::ofIntegers(
-          {}, {mesh.getCoordinates(rank)[mesh.findAxis(axis)]}));
-    else
-      parts.push_back(
-          takePart(input, argumentDivision(func, index), mesh, rank));
-  }
-  return parts;
-}
-
-FailureOr<std::vector<Tensor>>
-Interpreter::Implementation::runOnRanks(func::FuncOp func, dist::MeshAttr mesh,
-                                        ArrayRef<Tensor> inputs) {
+FailureOr<std::vector<std::vector<Tensor>>>
+Interpreter::Implementation::runOnRanks(ArrayRef<func::FuncOp> programs,
+                                        dist::MeshAttr mesh,
+                                        ArrayRef<std::vector<Tensor>> inputs) {
   std::vector<Environment> ranks;
-  for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank) {
-    auto environment = bind(func, takeParts(func, mesh, inputs, rank));
+  for (auto [rank, parts] : llvm::enumerate(inputs)) {
+    auto environment =
+        bind(programs[roleOf(rank, programs.size(), mesh)], parts);
     if (failed(environment))
       return failure();
     ranks.push_back(std::move(*environment));
   }
-  for (Operation &op : func.getBody().front().without_terminator()) {
-    if (auto collective = dyn_cast<dist::CollectiveOpInterface>(op)) {
-      if (failed(runCollective(collective, mesh, ranks)))
-        return failure();
-      continue;
-    }
-    for (Environment &environment : ranks)
-      if (failed(runOp(op, environment)))
-        return failure();
-  }
-  std::vector<std::vector<Tensor>> results; // per rank
-  for (const Environment &environment : ranks)
-    results.push_back(collect(func, environment));
-  std::vector<Tensor> joined;
-  for (unsigned index = 0; index < func.getNumResults(); ++index) {
-    std::vector<Tensor> parts;
-    for (std::vector<Tensor> &mine : results)
-      parts.push_back(std::move(mine[index]));
-    std::string error;
-    auto whole = joinParts(parts, wholeResultType(func, index).getShape(),
-                           resultDivision(func, index), mesh, error);
-    if (failed(whole))
-      return func.emitOpError("result ") << index << ": " << error;
-    joined.push_back(std::move(*whole));
-  }
-  return joined;
+  auto runOne = [&](Operation &op, Environment &environment) {
+    return runOp(op, environment);
+  };
+  if (failed(Turns(programs, mesh, ranks, runOne).run()))
+    return failure();
+  std::vector<std::vector<Tensor>> results;
+  for (auto [rank, environment] : llvm::enumerate(ranks))
+    results.push_back(
+        collect(programs[roleOf(rank, programs.size(), mesh)], environment));
+  return results;
 }
 
 Interpreter::Interpreter(Precision precision)
@@ -403,10 +349,10 @@ FailureOr<std::vector<Tensor>> Interpreter::run(func::FuncOp func,
   return implementation->run(func, inputs);
 }
 
-FailureOr<std::vector<Tensor>>
-Interpreter::runOnRanks(func::FuncOp func, dist::MeshAttr mesh,
-                        ArrayRef<Tensor> inputs) {
-  return implementation->runOnRanks(func, mesh, inputs);
+FailureOr<std::vector<std::vector<Tensor>>>
+Interpreter::runOnRanks(ArrayRef<func::FuncOp> programs, dist::MeshAttr mesh,
+                        ArrayRef<std::vector<Tensor>> inputs) {
+  return implementation->runOnRanks(programs, mesh, inputs);
 }
 
 FailureOr<std::vector<Tensor>> Interpreter::runOnBlock(Operation *op,

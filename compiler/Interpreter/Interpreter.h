@@ -26,12 +26,12 @@ public:
   llvm::FailureOr<std::vector<Tensor>> run(mlir::func::FuncOp func,
                                            llvm::ArrayRef<Tensor> inputs);
 
-  /// Runs a program of a rank on all ranks of a mesh: whole tensors in the
-  /// program's arguments' order in (those that hold a rank's coordinate are
-  /// ignored), whole tensors out. Fails also where copies differ.
-  llvm::FailureOr<std::vector<Tensor>>
-  runOnRanks(mlir::func::FuncOp func, dist::MeshAttr mesh,
-             llvm::ArrayRef<Tensor> inputs);
+  /// Runs a program on all ranks of a mesh, or the program of each role on that
+  /// role's ranks. In: for each rank, its parts in the order of the arguments
+  /// (those that are messages are ignored); out: its parts of the results.
+  llvm::FailureOr<std::vector<std::vector<Tensor>>>
+  runOnRanks(llvm::ArrayRef<mlir::func::FuncOp> programs, dist::MeshAttr mesh,
+             llvm::ArrayRef<std::vector<Tensor>> inputs);
 
   /// Runs the linalg form of one op on buffers whose shapes may be smaller than
   /// the op's types say (LinalgFormOpInterface). With `shared` = {operand,

@@ -2,6 +2,7 @@
 #include "compiler/Interpreter/Bindings.h"
 #include "compiler/Interpreter/Interpreter.h"
 #include "compiler/Interpreter/Npy.h"
+#include "compiler/Interpreter/Roles.h"
 #include "dialects/Sched/SchedDialect.h"
 #include "dialects/Train/TrainDialect.h"
 #include "mlir/Parser/Parser.h"
@@ -19,6 +20,13 @@ static cl::opt<std::string> file(cl::Positional, cl::Required,
 static cl::opt<std::string> programName("program", cl::init("forward"),
                                         cl::desc("The function to run"),
                                         cl::cat(category));
+static cl::opt<unsigned>
+    steps("steps", cl::value_desc("N"), cl::cat(category),
+          cl::desc("Train N steps: @micro and @apply, or @step"));
+static cl::opt<unsigned>
+    microBatches("accumulate", cl::init(1), cl::value_desc("K"),
+                 cl::cat(category),
+                 cl::desc("Of each step, one after another in the inputs"));
 static cl::list<std::string>
     inputs("input", cl::desc("The value of an argument, by name"),
            cl::value_desc("NAME=FILE.npy"), cl::cat(category));
@@ -56,27 +64,39 @@ static llvm::Expected<llvm::StringMap<Tensor>> readInputs() {
   return given;
 }
 
-static int interpret(func::FuncOp func, const llvm::StringMap<Tensor> &given) {
-  std::optional<unsigned> chosenSeed;
-  if (seed.getNumOccurrences())
-    chosenSeed = seed;
-  auto arguments = bindArguments(func, given, chosenSeed);
-  if (failed(arguments))
-    return 1;
-  Interpreter interpreter(precision);
-  zc::dist::MeshAttr mesh = zc::dist::getMesh(func);
-  auto results = mesh ? interpreter.runOnRanks(func, mesh, *arguments)
-                      : interpreter.run(func, *arguments);
-  if (failed(results))
-    return 1;
-  for (auto [index, result] : llvm::enumerate(*results)) {
-    std::string name = resultName(func, index);
+static int write(const NamedTensors &results) {
+  for (const auto &[name, result] : results) {
     if (outputFolder.empty())
       print(llvm::outs(), name, result);
     else if (auto error = writeNpy(outputFolder + "/" + name + ".npy", result))
       return fail(llvm::toString(std::move(error)));
   }
   return 0;
+}
+
+static int interpret(ModuleOp module, const llvm::StringMap<Tensor> &given) {
+  auto programs = findPrograms(module, programName);
+  if (failed(programs))
+    return 1;
+  if (programs->empty())
+    return fail(file + ": has no program '" + programName + "'");
+  std::optional<unsigned> chosenSeed;
+  if (seed.getNumOccurrences())
+    chosenSeed = seed;
+  if (failed(checkNames(*programs, given)))
+    return 1;
+  auto values = bindArguments(*programs, given, chosenSeed);
+  if (failed(values))
+    return 1;
+  Interpreter interpreter(precision);
+  auto results = runPrograms(interpreter, *programs, *values);
+  return failed(results) ? 1 : write(*results);
+}
+
+static int train(ModuleOp module, const llvm::StringMap<Tensor> &given) {
+  Interpreter interpreter(precision);
+  auto results = runSteps(interpreter, module, given, {steps, microBatches});
+  return failed(results) ? 1 : write(*results);
 }
 
 int main(int argc, char **argv) {
@@ -90,11 +110,9 @@ int main(int argc, char **argv) {
   OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(file, &context);
   if (!module)
     return 1;
-  auto func = module->lookupSymbol<func::FuncOp>(programName);
-  if (!func)
-    return fail(file + ": has no program '" + programName + "'");
   auto given = readInputs();
   if (!given)
     return fail(llvm::toString(given.takeError()));
-  return interpret(func, *given);
+  return steps.getNumOccurrences() ? train(*module, *given)
+                                   : interpret(*module, *given);
 }

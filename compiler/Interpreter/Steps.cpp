@@ -1,0 +1,151 @@
+//===- Steps.cpp - steps of training, interpreted -------------------------===//
+#include "compiler/Interpreter/Bindings.h"
+#include "compiler/Interpreter/Ranks.h"
+#include "compiler/Interpreter/Roles.h"
+
+#include <map>
+#include <set>
+
+using namespace mlir;
+
+namespace zc::interpreter {
+
+/// Part `number` of `whole` along `dim`, of `size`; it begins again at its end.
+static FailureOr<Tensor> takeSamples(const Tensor &whole, int64_t dim,
+                                     int64_t size, int64_t number) {
+  if (dim >= int64_t(whole.shape.size()) || whole.shape[dim] % size != 0 ||
+      whole.shape[dim] == 0)
+    return failure();
+  int64_t begin = number * size % whole.shape[dim], outer = 1, inner = 1;
+  for (auto [at, extent] : llvm::enumerate(whole.shape))
+    (int64_t(at) < dim ? outer : inner) *= int64_t(at) == dim ? 1 : extent;
+  Tensor part = whole;
+  part.shape[dim] = size;
+  auto cut = [&](const auto &from, auto &to) {
+    to.clear();
+    for (int64_t i = 0; !from.empty() && i < outer; ++i) {
+      auto first = from.begin() + (i * whole.shape[dim] + begin) * inner;
+      to.insert(to.end(), first, first + size * inner);
+    }
+  };
+  cut(whole.floats, part.floats);
+  cut(whole.integers, part.integers);
+  return part;
+}
+
+namespace {
+class Trainer {
+public:
+  Trainer(Interpreter &interpreter, ModuleOp module,
+          const llvm::StringMap<Tensor> &given)
+      : interpreter(interpreter), module(module), inputs(given) {}
+
+  FailureOr<NamedTensors> run(StepCount count) {
+    if (failed(findAll()))
+      return failure();
+    for (int64_t step = 0; step < count.steps; ++step) {
+      for (int64_t i = 0; i < count.microBatches; ++i)
+        if (failed(runOne(micro, step * count.microBatches + i)))
+          return failure();
+      if (!apply.empty() && failed(runOne(apply, 0)))
+        return failure();
+    }
+    NamedTensors results(written.begin(), written.end());
+    return results;
+  }
+
+private:
+  LogicalResult find(StringRef name, SmallVector<func::FuncOp> &programs) {
+    auto found = findPrograms(module, name);
+    if (succeeded(found))
+      programs = *found;
+    return found;
+  }
+
+  /// The programs, and the states that @init makes.
+  LogicalResult findAll() {
+    SmallVector<func::FuncOp> init;
+    if (failed(find(train::kInitProgram, init)) ||
+        failed(find(train::kStepProgram, micro)) ||
+        (micro.empty() && (failed(find(train::kMicroProgram, micro)) ||
+                           failed(find(train::kApplyProgram, apply)))))
+      return failure();
+    if (micro.empty())
+      return module.emitOpError("has no program 'step' and no 'micro'");
+    SmallVector<func::FuncOp> all = micro;
+    llvm::append_range(all, apply);
+    if (failed(checkNames(all, inputs)))
+      return failure();
+    if (init.empty())
+      return success();
+    auto made = runPrograms(interpreter, init, {});
+    if (failed(made))
+      return failure();
+    for (auto &[name, tensor] : *made)
+      if (!inputs.contains(name))
+        states[name] = std::move(tensor);
+    return success();
+  }
+
+  LogicalResult takeInputs(ArrayRef<func::FuncOp> programs, int64_t number,
+                           llvm::StringMap<Tensor> &values) {
+    for (func::FuncOp program : programs)
+      for (unsigned i = 0; i < program.getNumArguments(); ++i) {
+        auto name = program.getArgAttrOfType<StringAttr>(i, train::kInputAttr);
+        auto dim =
+            program.getArgAttrOfType<IntegerAttr>(i, train::kBatchDimAttr);
+        auto found = name ? inputs.find(name) : inputs.end();
+        if (!dim || found == inputs.end())
+          continue;
+        int64_t size = wholeArgumentType(program, i).getDimSize(dim.getInt());
+        auto part = takeSamples(found->second, dim.getInt(), size, number);
+        if (failed(part))
+          return program.emitOpError("takes ")
+                 << size << " samples of '" << name.getValue()
+                 << "' at a time, which has [" << found->second.shape << "]";
+        values[name] = std::move(*part);
+      }
+    return success();
+  }
+
+  LogicalResult runOne(ArrayRef<func::FuncOp> programs, int64_t number) {
+    llvm::StringMap<Tensor> values = inputs;
+    for (const auto &[name, tensor] : states)
+      values[name] = tensor;
+    if (failed(takeInputs(programs, number, values)))
+      return failure();
+    auto bound = bindArguments(programs, values, std::nullopt);
+    if (failed(bound))
+      return failure();
+    auto results = runPrograms(interpreter, programs, *bound);
+    if (failed(results))
+      return failure();
+    std::set<std::string> ofStates;
+    for (func::FuncOp program : programs)
+      for (unsigned i = 0; i < program.getNumResults(); ++i)
+        if (program.getResultAttr(i, train::kStateAttr))
+          ofStates.insert(resultName(program, i));
+    for (auto &[name, tensor] : *results) {
+      if (ofStates.count(name))
+        states[name] = tensor;
+      written[name] = std::move(tensor);
+    }
+    return success();
+  }
+
+  Interpreter &interpreter;
+  ModuleOp module;
+  const llvm::StringMap<Tensor> &inputs;  // and states that the user gives
+  SmallVector<func::FuncOp> micro, apply; // micro: or the whole step
+  std::map<std::string, Tensor> states;   // made or written so far
+  std::map<std::string, Tensor> written;
+};
+} // namespace
+
+FailureOr<NamedTensors> runSteps(Interpreter &interpreter, ModuleOp module,
+                                 const llvm::StringMap<Tensor> &given,
+                                 StepCount count) {
+  return Trainer(interpreter, module, given).run(count);
+}
+
+} // namespace zc::interpreter

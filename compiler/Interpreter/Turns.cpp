@@ -1,0 +1,319 @@
+//===- Turns.cpp - ranks that run programs together -----------------------===//
+#include "compiler/Interpreter/Turns.h"
+
+#include "compiler/Interpreter/Ranks.h"
+#include "passes/Analysis/Messages.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+
+namespace zc::interpreter {
+
+int64_t roleOf(int64_t rank, size_t programs, dist::MeshAttr mesh) {
+  if (programs == 1)
+    return 0;
+  return mesh.getCoordinates(rank)[mesh.findAxis(kRoleAxis)];
+}
+
+Turns::Turns(ArrayRef<func::FuncOp> programs, dist::MeshAttr mesh,
+             MutableArrayRef<Environment> environments, RunOp runOp)
+    : programs(programs), mesh(mesh), runOp(runOp) {
+  for (auto [rank, environment] : llvm::enumerate(environments)) {
+    int64_t role = roleOf(rank, programs.size(), mesh);
+    func::FuncOp program = programs[role];
+    Rank &added = ranks.emplace_back(Rank{program, environment, role, {}});
+    for (Operation &op : program.getBody().front())
+      added.pending.push_back(&op);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Messages
+//===----------------------------------------------------------------------===//
+
+/// The argument of `program` that receives `id` from `peer`.
+static std::optional<unsigned> findReceived(func::FuncOp program, int64_t id,
+                                            int64_t peer) {
+  for (unsigned index = 0; index < program.getNumArguments(); ++index)
+    if (auto end = getReceived(program, index))
+      if (end->id == id && end->peer == peer)
+        return index;
+  return std::nullopt;
+}
+
+static bool isSent(func::FuncOp program, int64_t id, int64_t peer) {
+  for (unsigned index = 0; index < program.getNumResults(); ++index)
+    if (auto end = getSent(program, index))
+      if (end->id == id && end->peer == peer)
+        return true;
+  return false;
+}
+
+LogicalResult Turns::connectResult(int64_t role, unsigned index) {
+  func::FuncOp program = programs[role];
+  std::optional<MessageEnd> end = getSent(program, index);
+  if (!end)
+    return success();
+  auto refuse = [&](const Twine &what) {
+    return program.emitOpError("of role ")
+           << role << " sends message " << end->id << " to role " << end->peer
+           << ", " << what;
+  };
+  int64_t count = programs.size();
+  if (end->peer < 0 || end->peer >= count || end->peer == role)
+    return refuse("of which there is none");
+  func::FuncOp peer = programs[end->peer];
+  std::optional<unsigned> found = findReceived(peer, end->id, role);
+  if (!found)
+    return refuse("which does not receive it");
+  // Ranks' parts are sent as they are.
+  if (program.getResultTypes()[index] != peer.getArgumentTypes()[*found] ||
+      program.getResultAttr(index, dist::kShardingAttr) !=
+          peer.getArgAttr(*found, dist::kShardingAttr))
+    return refuse("which receives another type or another sharding");
+  Value sent = program.getBody().front().getTerminator()->getOperand(index);
+  targets[sent].push_back({end->peer, peer.getArgument(*found)});
+  return success();
+}
+
+LogicalResult Turns::checkReceived(int64_t role, unsigned index) {
+  func::FuncOp program = programs[role];
+  std::optional<MessageEnd> end = getReceived(program, index);
+  int64_t count = programs.size();
+  if (!end || (end->peer >= 0 && end->peer < count && end->peer != role &&
+               isSent(programs[end->peer], end->id, role)))
+    return success();
+  return program.emitOpError("of role ")
+         << role << " receives message " << end->id << " from role "
+         << end->peer << ", which does not send it";
+}
+
+LogicalResult Turns::connect() {
+  for (int64_t role = 0; role < int64_t(programs.size()); ++role) {
+    for (unsigned i = 0; i < func::FuncOp(programs[role]).getNumResults(); ++i)
+      if (failed(connectResult(role, i)))
+        return failure();
+    for (unsigned i = 0; i < func::FuncOp(programs[role]).getNumArguments();
+         ++i)
+      if (failed(checkReceived(role, i)))
+        return failure();
+  }
+  return success();
+}
+
+/// Gives a value that is known now to those it is sent to, who may send it on.
+void Turns::deliver(int64_t rank, Value value) {
+  auto found = targets.find(value);
+  if (found == targets.end())
+    return;
+  SmallVector<int64_t> line = groupOf(
+      rank, Builder(mesh.getContext()).getStrArrayAttr({kRoleAxis}), mesh);
+  for (auto [role, argument] : found->second) {
+    Elements elements = ranks[rank].environment.at(value);
+    ranks[line[role]].environment[argument] = std::move(elements);
+    deliver(line[role], argument);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Turns
+//===----------------------------------------------------------------------===//
+
+static bool hasOperands(Operation *op, const Environment &environment) {
+  return llvm::all_of(op->getOperands(), [&](Value operand) {
+    return environment.contains(operand);
+  });
+}
+
+/// Runs what a rank can without others. Whether it came further.
+FailureOr<bool> Turns::runAlone(int64_t number) {
+  Rank &rank = ranks[number];
+  SmallVector<Operation *> rest;
+  for (Operation *op : rank.pending) {
+    if (isa<dist::CollectiveOpInterface>(op) ||
+        !hasOperands(op, rank.environment)) {
+      rest.push_back(op);
+      continue;
+    }
+    if (op->hasTrait<OpTrait::IsTerminator>())
+      continue;
+    if (failed(runOp(*op, rank.environment)))
+      return failure();
+    for (Value result : op->getResults())
+      deliver(number, result);
+  }
+  bool moved = rest.size() < rank.pending.size();
+  rank.pending = std::move(rest);
+  return moved;
+}
+
+//===----------------------------------------------------------------------===//
+// Collectives
+//===----------------------------------------------------------------------===//
+
+/// What tells the lines apart on which ranks meet.
+static Attribute lineOf(dist::CollectiveOpInterface op) {
+  Builder builder(op.getContext());
+  Attribute holders = op->getAttr("holders");
+  return builder.getArrayAttr(
+      {op.getAxes(), holders ? holders : builder.getUnitAttr()});
+}
+
+void Turns::findCollectives() {
+  for (func::FuncOp program : programs) {
+    Collectives &mine = collectives.emplace_back();
+    for (Operation &op : program.getBody().front())
+      if (auto collective = dyn_cast<dist::CollectiveOpInterface>(op)) {
+        auto &line = mine[lineOf(collective)];
+        places[&op] = line.size();
+        line.push_back(&op);
+      }
+  }
+}
+
+SmallVector<int64_t> Turns::findGroup(int64_t rank,
+                                      dist::CollectiveOpInterface op) const {
+  SmallVector<int64_t> all = groupOf(rank, op.getAxes(), mesh), group;
+  auto holders = op->getAttrOfType<DenseI64ArrayAttr>("holders");
+  if (!holders)
+    return all;
+  for (int64_t holder : holders.asArrayRef())
+    group.push_back(all[holder]);
+  return group;
+}
+
+/// The same collective in another rank's program, or null.
+Operation *Turns::findPartner(dist::CollectiveOpInterface op,
+                              const Rank &rank) const {
+  auto line = collectives[rank.role].find(lineOf(op));
+  size_t place = places.lookup(op);
+  if (line == collectives[rank.role].end() || place >= line->second.size())
+    return nullptr;
+  Operation *found = line->second[place];
+  bool isSame =
+      found->getName() == op->getName() &&
+      found->getPropertiesAsAttribute() == op->getPropertiesAsAttribute() &&
+      found->getOperandTypes() == op->getOperandTypes();
+  return isSame ? found : nullptr;
+}
+
+bool Turns::isReady(const Rank &rank, Operation *op) const {
+  return op && llvm::is_contained(rank.pending, op) &&
+         hasOperands(op, rank.environment);
+}
+
+LogicalResult Turns::exchangeAmong(ArrayRef<int64_t> group,
+                                   dist::CollectiveOpInterface op) {
+  SmallVector<const std::vector<Slot> *> given;
+  SmallVector<Elements> results;
+  SmallVector<std::vector<Slot> *> taken;
+  auto type = cast<RankedTensorType>(op->getResult(0).getType());
+  for (int64_t member : group) {
+    Value operand = findPartner(op, ranks[member])->getOperand(0);
+    given.push_back(ranks[member].environment.at(operand).get());
+    results.push_back(
+        std::make_shared<std::vector<Slot>>(type.getNumElements()));
+    taken.push_back(results.back().get());
+  }
+  if (failed(exchange(op, given, taken)))
+    return failure();
+  for (auto [member, elements] : llvm::zip_equal(group, results)) {
+    Operation *own = findPartner(op, ranks[member]);
+    ranks[member].environment[own->getResult(0)] = std::move(elements);
+    llvm::erase(ranks[member].pending, own);
+    deliver(member, own->getResult(0));
+  }
+  return success();
+}
+
+/// Collectives of which all ranks are ready; the first of a group begins them.
+/// Whether there were any.
+FailureOr<bool> Turns::meet(int64_t number) {
+  SmallVector<Operation *> pending = ranks[number].pending;
+  bool moved = false;
+  for (Operation *each : pending) {
+    auto op = dyn_cast<dist::CollectiveOpInterface>(each);
+    if (!op)
+      continue;
+    SmallVector<int64_t> group = findGroup(number, op);
+    if (group.front() != number || !llvm::all_of(group, [&](int64_t member) {
+          return isReady(ranks[member], findPartner(op, ranks[member]));
+        }))
+      continue;
+    if (failed(exchangeAmong(group, op)))
+      return failure();
+    moved = true;
+  }
+  return moved;
+}
+
+LogicalResult Turns::run() {
+  if (failed(connect()))
+    return failure();
+  findCollectives();
+  for (auto [number, rank] : llvm::enumerate(ranks))
+    for (BlockArgument argument : rank.program.getArguments())
+      if (rank.environment.contains(argument))
+        deliver(number, argument);
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (size_t number = 0; number < ranks.size(); ++number) {
+      FailureOr<bool> alone = runAlone(number);
+      FailureOr<bool> met = failed(alone) ? alone : meet(number);
+      if (failed(met))
+        return failure();
+      moved |= *alone || *met;
+    }
+  }
+  return llvm::all_of(ranks,
+                      [](const Rank &rank) { return rank.pending.empty(); })
+             ? success()
+             : reportWaiting();
+}
+
+//===----------------------------------------------------------------------===//
+// Nobody can go on
+//===----------------------------------------------------------------------===//
+
+/// Of the first op that waits: what it reads of others in front of it is there.
+std::string Turns::describeWait(int64_t number) const {
+  const Rank &rank = ranks[number];
+  Operation *first = rank.pending.front();
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << "rank " << number << ", of role " << rank.role << ", waits at '"
+     << first->getName() << "' for ";
+  llvm::ListSeparator comma;
+  for (Value operand : first->getOperands())
+    if (auto argument = dyn_cast<BlockArgument>(operand);
+        argument && !rank.environment.contains(operand)) {
+      auto end = getReceived(rank.program, argument.getArgNumber());
+      os << comma << "message " << end->id << " from role " << end->peer;
+    }
+  auto op = dyn_cast<dist::CollectiveOpInterface>(first);
+  if (!op || !hasOperands(op, rank.environment))
+    return text;
+  for (int64_t member : findGroup(number, op)) {
+    Operation *partner = findPartner(op, ranks[member]);
+    if (!partner)
+      os << comma << "rank " << member << ", which has no such op";
+    else if (!isReady(ranks[member], partner))
+      os << comma << "rank " << member;
+  }
+  return text;
+}
+
+LogicalResult Turns::reportWaiting() const {
+  constexpr int64_t kMostLines = 8;
+  func::FuncOp program = programs.front();
+  InFlightDiagnostic error = program.emitOpError("stops where all wait:");
+  int64_t lines = 0;
+  for (size_t number = 0; number < ranks.size(); ++number)
+    if (!ranks[number].pending.empty() && ++lines <= kMostLines)
+      error << "\n  " << describeWait(number);
+  return error;
+}
+
+} // namespace zc::interpreter
