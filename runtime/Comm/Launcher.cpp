@@ -1,9 +1,15 @@
 #include "runtime/Comm/Launcher.h"
+#include "runtime/Base/Log.h"
 #include "runtime/Base/Plugin.h"
 #include "runtime/Comm/Tcp/Tcp.h"
 
 #include <algorithm>
+#include <chrono>
+#include <condition_variable>
 #include <cstdlib>
+#include <mutex>
+#include <thread>
+#include <unistd.h>
 
 namespace zc {
 namespace {
@@ -93,7 +99,45 @@ std::optional<TcpPlace> placeBySlurm() {
   return whole ? std::optional(place) : std::nullopt;
 }
 
-Result<std::unique_ptr<Transport>> openMpi() {
+/// MPI starts when all processes have come, and waits for them without end: of
+/// one that died or stands still before that, it says nothing. While this
+/// lives, the program ends where that takes too long.
+class StartLimit {
+public:
+  explicit StartLimit(double seconds)
+      : thread([this, seconds] { watch(seconds); }) {}
+  ~StartLimit() {
+    {
+      std::lock_guard<std::mutex> lock(mutex);
+      started = true;
+    }
+    changed.notify_all();
+    thread.join();
+  }
+  StartLimit(const StartLimit &) = delete;
+
+private:
+  void watch(double seconds) {
+    const int64_t rank = std::max<int64_t>(0, number("OMPI_COMM_WORLD_RANK"));
+    // So that the lowest rank speaks first; its end is that of the others.
+    const std::chrono::duration<double> allowed(
+        seconds + 0.1 * double(std::min<int64_t>(rank, 20)));
+    std::unique_lock<std::mutex> lock(mutex);
+    if (changed.wait_for(lock, allowed, [&] { return started; }))
+      return;
+    logError(strCat("rank ", rank, ": waited ", seconds,
+                    " s for MPI to start: a process of this run has not come "
+                    "or does not answer (--timeout)"));
+    ::_exit(1); // nothing else ends MPI_Init
+  }
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool started = false;
+  std::thread thread;
+};
+
+Result<std::unique_ptr<Transport>> openMpi(double timeout) {
   ZC_ASSIGN_OR_RETURN(PluginLibrary library, openPlugin("mpi", "MPI"));
   auto version = reinterpret_cast<TransportPluginVersionFunction>(
       library.symbol(kTransportPluginVersionSymbol));
@@ -103,7 +147,11 @@ Result<std::unique_ptr<Transport>> openMpi() {
     return makeError(StatusCode::Unsupported, "'", library.path,
                      "' comes from another build of zc");
   char message[512] = "";
-  std::unique_ptr<Transport> transport(create(message, sizeof(message)));
+  std::unique_ptr<Transport> transport;
+  {
+    StartLimit limit(timeout);
+    transport.reset(create(message, sizeof(message)));
+  }
   if (!transport)
     return makeError(StatusCode::Internal, "MPI: ", message);
   if (int64_t size = sizeByMpi(); transport->size() == 1 && size > 1)
@@ -122,7 +170,7 @@ Result<std::unique_ptr<Transport>> openMpi() {
 
 Result<std::unique_ptr<Transport>> connectToLauncher(double timeout) {
   if (startedByMpi())
-    return openMpi();
+    return openMpi(timeout);
   std::optional<TcpPlace> place = placeByFile();
   if (!place)
     place = placeByVariables();
