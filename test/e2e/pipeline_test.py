@@ -186,7 +186,7 @@ class Stages(PipelineTest):
                 (["--mesh", "pp=2", "--optimizer", "onebit-adam"], "onebit"),
                 (["--mesh", "pp=2", "--offload", "activations"],
                  "does not go with pp")):
-            self.fails(1, [pattern], *self.command, *options)
+            self.fails(2, [pattern], *self.command, *options)
 
 
 if __name__ == "__main__":

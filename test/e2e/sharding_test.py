@@ -336,7 +336,7 @@ class Refused(ZcTest):
         for mesh, message in {"xp=2": "expected axes pp, dp, ep, sp and tp",
                               "dp=0": "size of at least 1",
                               "dp=2,dp=2": "'dp' comes twice",
-                              "pp=2": "not built"}.items():
+                              "sp=2": "not built"}.items():
             self.fails(2, [message], "compile", model, *ODD, "--mesh", mesh,
                        "--emit", "sharded")
 
