@@ -55,8 +55,8 @@ struct ExportInput {
   std::string libraries = "all";           // as --libraries had it
   std::string matmulPrecision = "highest"; // or tf32
   int64_t batch = 0;
-  int64_t accumulate = 1; // micro-batches of a step
-  int64_t freezeStep = 0; // the last that ends with @apply; 0: all do
+  int64_t accumulate = 1;        // micro-batches of a step
+  int64_t freezeStep = 0;        // the last that ends with @apply; 0: all do
   std::string schedule = "1f1b"; // of a pipeline
   std::string loss;
   std::string optimizer;

@@ -96,7 +96,8 @@ static LogicalResult verifyStates(ModuleOp module) {
     if (state.getKind() == train::kFlight) {
       StringRef ring =
           state->getAttrOfType<StringAttr>(train::kRingAttr).getValue();
-      if (failed(checkPlace(state, offset, bytes, getSlotBytes(module, ring))) ||
+      if (failed(
+              checkPlace(state, offset, bytes, getSlotBytes(module, ring))) ||
           failed(rings[ring].insert(state, *offset, bytes)))
         return failure();
       continue;

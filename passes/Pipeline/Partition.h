@@ -16,10 +16,12 @@ struct Segment {
   bool trains = false; // whether it reads a trained parameter
 };
 
-/// A partition into stages and the time of a step by the pipeline's own formula.
+/// A partition into stages and the time of a step by the pipeline's own
+/// formula.
 struct Partition {
-  std::vector<int64_t> begins; // the first segment of each stage; begins[0] is 0
-  double slowest = 0;          // seconds of the slowest stage or message
+  std::vector<int64_t>
+      begins;         // the first segment of each stage; begins[0] is 0
+  double slowest = 0; // seconds of the slowest stage or message
   /// All stages and messages one after another, and the slowest again for each
   /// further micro-batch.
   double seconds = 0;

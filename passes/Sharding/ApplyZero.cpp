@@ -19,6 +19,7 @@
 #include "passes/Autodiff/ProgramBuilder.h"
 #include "passes/Sharding/Layout.h"
 #include "passes/Sharding/Passes.h"
+#include "passes/Sharding/VectorKind.h"
 
 using namespace mlir;
 using namespace zc::train;
@@ -90,20 +91,6 @@ struct Unit {
   }
 };
 
-Attribute kindOf(StateOp state, const dist::ShareRule &shares) {
-  Builder builder(state.getContext());
-  StateOp copy = findCopy(state);
-  // Roles that hold one parameter divide it in one way: it shares no vector
-  // with what only some of them hold.
-  Attribute holders = state->getAttr(kHoldersAttr);
-  return builder.getArrayAttr(
-      {TypeAttr::get(state.getTensorType().getElementType()),
-       TypeAttr::get((copy ? copy : state).getTensorType().getElementType()),
-       builder.getBoolAttr(state.getDecay()),
-       builder.getBoolAttr(state.hasInitialValue()), shares.axes,
-       holders ? holders : builder.getUnitAttr()});
-}
-
 struct ApplyZero : public impl::ApplyZeroPassBase<ApplyZero> {
   using ApplyZeroPassBase::ApplyZeroPassBase;
 
@@ -158,7 +145,7 @@ private:
         if (Layout::from(sharding, mesh).divides(axis))
           return;
     if (auto shares = dist::getShares(state.getTensorType(), sharding, mesh))
-      parameters.push_back({state, *shares, kindOf(state, *shares)});
+      parameters.push_back({state, *shares, getVectorKind(state, *shares)});
   }
 
   LogicalResult formUnits() {

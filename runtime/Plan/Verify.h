@@ -32,8 +32,8 @@ bool needsOrders(const plan::Manifest &manifest);
 /// holders, and the roles' orders fit.
 Status verifyRolesFit(const plan::Manifest &manifest);
 
-/// Collectives among roles: all who take part issue the same ones, in one order.
-/// Instructions have been checked.
+/// Collectives among roles: all who take part issue the same ones, in one
+/// order. Instructions have been checked.
 Status verifyRoleCollectives(const plan::Manifest &manifest);
 
 /// One instruction of a program whose buffers are sound.

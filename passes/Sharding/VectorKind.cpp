@@ -1,0 +1,26 @@
+//===- VectorKind.cpp - which parameters share a ZeRO unit ----------------===//
+#include "passes/Sharding/VectorKind.h"
+
+#include "mlir/IR/Builders.h"
+#include "passes/Autodiff/ProgramBuilder.h"
+
+using namespace mlir;
+using namespace zc::train;
+
+namespace zc {
+
+Attribute getVectorKind(StateOp state, const dist::ShareRule &shares) {
+  Builder builder(state.getContext());
+  StateOp copy = findCopy(state);
+  // Roles that hold one parameter divide it in one way: it shares no vector
+  // with what only some of them hold.
+  Attribute holders = state->getAttr(kHoldersAttr);
+  return builder.getArrayAttr(
+      {TypeAttr::get(state.getTensorType().getElementType()),
+       TypeAttr::get((copy ? copy : state).getTensorType().getElementType()),
+       builder.getBoolAttr(state.getDecay()),
+       builder.getBoolAttr(state.hasInitialValue()), shares.axes,
+       holders ? holders : builder.getUnitAttr()});
+}
+
+} // namespace zc
