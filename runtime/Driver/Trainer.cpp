@@ -13,6 +13,7 @@
 #include "runtime/Driver/Session.h"
 #include "runtime/Driver/Signals.h"
 #include "runtime/Driver/StepChecks.h"
+#include "runtime/Driver/Trace.h"
 #include "runtime/Exec/OrderRunner.h"
 #include "runtime/Io/Checkpoint.h"
 #include "runtime/Io/Sampler.h"
@@ -218,11 +219,11 @@ Status Trainer::openOutputs() {
                                         ? std::optional<int64_t>(state.step)
                                         : std::nullopt));
   if (!options.trace.empty()) {
-    ZC_ASSIGN_OR_RETURN(trace, Trace::open(options.trace, world.rank()));
-    session->executor().addObserver(*trace);
+    ZC_ASSIGN_OR_RETURN(trace, Trace::open(options.trace, session->executor()));
+    runner->addObserver(*trace);
   }
   if (options.profile)
-    session->executor().addObserver(profile);
+    runner->addObserver(profile);
   return Status();
 }
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 namespace zc {
 
@@ -82,6 +83,16 @@ Result<Communicator *> Collectives::groupOf(const Line &line) {
         group, makeGroup(membersOf(line), channels.at(line), line.stream));
   }
   return group.get();
+}
+
+Status
+Collectives::join(const std::vector<const plan::Instruction *> &collectives) {
+  std::set<Line> lines;
+  for (const plan::Instruction *instruction : collectives)
+    lines.insert(Line::of(*instruction));
+  for (const Line &line : lines)
+    ZC_RETURN_IF_ERROR(groupOf(line).status());
+  return Status();
 }
 
 Status Collectives::check() {

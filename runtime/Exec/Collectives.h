@@ -34,6 +34,12 @@ public:
   /// its own, which the library asks for; else they are staged.
   Status connect(Device &device);
 
+  /// Behind connect(): makes the groups of these collectives of this rank's own
+  /// role. A device's library has ranks wait for one another when they join a
+  /// group, and ranks of other roles come to theirs by other programs: all join
+  /// in the one order that all lines of the artifact have.
+  Status join(const std::vector<const plan::Instruction *> &collectives);
+
   /// Whether the device's library puts them on its streams.
   bool areOnDevice() const { return !library.empty(); }
 

@@ -173,6 +173,12 @@ Status Executor::connect() {
   if (device.hostReadsMemory())
     return Status();
   ZC_RETURN_IF_ERROR(collectives.connect(device));
+  std::vector<const plan::Instruction *> ours;
+  for (const Prepared &each : prepared)
+    for (const Step &step : each.steps)
+      if (step.instruction->has_collective())
+        ours.push_back(step.instruction);
+  ZC_RETURN_IF_ERROR(collectives.join(ours));
   for (Prepared &each : prepared) {
     AddressMap map = addressesOf(*each.program, each.slots);
     for (size_t i = 0; i < each.steps.size(); ++i) {

@@ -57,10 +57,14 @@ Status OrderRunner::call(const plan::Call &call, const plan::Feed *next,
   const plan::Program &program = executor.role().programs(int(call.program()));
   ZC_RETURN_IF_ERROR(awaitSlots(ringsOf(program), call.slots()));
   const Slots slots = slotsOf(program, call.slots());
+  const Clock::time_point begin = Clock::now();
   ZC_RETURN_IF_ERROR(executor.start(program, slots));
   if (callbacks.meanwhile)
     ZC_RETURN_IF_ERROR(callbacks.meanwhile(next));
   ZC_RETURN_IF_ERROR(executor.finish(program));
+  if (executor.role().messages_size() > 0)
+    for (OrderObserver *observer : observers)
+      observer->called(program, call, begin, Clock::now());
   return callbacks.called ? callbacks.called(call) : Status();
 }
 
@@ -103,6 +107,7 @@ Status OrderRunner::move(const plan::Move &move, bool sends) {
 }
 
 Status OrderRunner::post(const plan::Message &message, const plan::Move &move) {
+  const Clock::time_point began = Clock::now();
   const uint64_t bytes = *byteCount(message.type());
   char *data = hostBytes(message, move.slot());
   if (message.sends()) {
@@ -113,7 +118,7 @@ Status OrderRunner::post(const plan::Message &message, const plan::Move &move) {
       PostedMessage posted,
       executor.world().post({message.sends(), peerOf(message), data, bytes},
                             kFirstLineChannel + message.line()));
-  flying.push_back({&message, move, std::move(posted)});
+  flying.push_back({&message, move, std::move(posted), began});
   return Status();
 }
 
@@ -146,7 +151,11 @@ Status OrderRunner::await(const std::function<bool(const Flying &)> &isMeant) {
 }
 
 Status OrderRunner::end(Flying &flying) {
+  const Clock::time_point waited = Clock::now();
   ZC_RETURN_IF_ERROR(executor.world().await(flying.posted));
+  for (OrderObserver *observer : observers)
+    observer->moved(*flying.message, flying.move,
+                    {flying.began, waited, Clock::now()});
   if (flying.message->sends())
     return Status();
   const uint32_t slot = flying.move.slot();

@@ -29,15 +29,24 @@ public:
   /// The executor, which must outlive it, has prepared what the orders call.
   explicit OrderRunner(Executor &executor) : executor(executor) {}
 
+  /// Tells `observer` of every action and instruction from now on.
+  void addObserver(OrderObserver &observer) {
+    executor.addObserver(observer);
+    observers.push_back(&observer);
+  }
+
   /// Returns when every message has ended. `order` is of the executor's role.
   Status run(const plan::Order &order, const OrderCallbacks &callbacks);
 
 private:
+  using Clock = InstructionObserver::Clock;
+
   /// A message that is under way.
   struct Flying {
     const plan::Message *message;
     plan::Move move;
     PostedMessage posted;
+    Clock::time_point began;
   };
 
   Status walk(const plan::Order &order, const OrderCallbacks &callbacks);
@@ -57,6 +66,7 @@ private:
   int peerOf(const plan::Message &message) const;
 
   Executor &executor;
+  std::vector<OrderObserver *> observers;
   std::deque<Flying> flying; // in the order in which they began
   /// Where the host cannot read the device's memory: a message's bytes, by
   /// message and slot.

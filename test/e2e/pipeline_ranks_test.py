@@ -3,6 +3,7 @@
 the losses and weights of ranks of one process to the bit, and an end for all
 when a rank of a middle role dies or stands still.
 """
+import json
 import os
 import pathlib
 import random
@@ -136,6 +137,57 @@ class Equality(PipelineRanksTest):
                     codes = ranks.wait(TIMEOUT)
                     self.assertEqual(codes, [0] * len(codes), ranks.said())
                     self.same(how, "local")
+
+
+class Trace(PipelineRanksTest):
+
+    def test_order(self):
+        """Every rank has a track of calls and waiting, one after another, and
+        messages beside it, from micro-batch to micro-batch."""
+        artifact, data = self.build("pp=3")
+        path, steps = self.folder / "trace.json", 2
+        out = self.zc("run", artifact, "--local-ranks", 3, "--trace", path,
+                      "--profile", *self.options(data, "traced", steps))
+        events = json.loads(path.read_text())["traceEvents"]
+        names = [event["args"]["name"] for event in events
+                 if event["ph"] == "M" and event["name"] == "process_name"]
+        self.assertEqual(names, [f"rank {i}, role {i}" for i in range(3)])
+        for rank in range(3):
+            self.of_rank([each for each in events if each["pid"] == rank],
+                         rank, steps)
+        waited, = [line for line in out.splitlines()
+                   if "waiting gradient from role 1" in line]
+        self.assertEqual(int(waited.split()[2]), steps * PARTS)
+
+    def of_rank(self, events, rank, steps):
+        track, = {each["tid"] for each in events if each["ph"] == "M" and
+                  each["args"]["name"] == "order"}
+        order = [each for each in events
+                 if each["ph"] == "X" and each["tid"] == track]
+        for before, after in zip(order, order[1:]):
+            self.assertGreaterEqual(after["ts"] + 1e-3,
+                                    before["ts"] + before["dur"])
+        # The last role has both in one program.
+        expected = {"forward {}", "backward {}"} if rank < 2 else {"micro {}"}
+        if rank > 0:
+            expected |= {"receive activation {} <- role %d" % (rank - 1),
+                         "send gradient {} -> role %d" % (rank - 1)}
+        if rank < 2:
+            expected |= {"send activation {} -> role %d" % (rank + 1),
+                         "receive gradient {} <- role %d" % (rank + 1)}
+        begun = [each["name"] for each in events
+                 if each["ph"] == "b" or each.get("cat") == "call"]
+        for name in expected:
+            for micro in range(PARTS):
+                self.assertEqual(begun.count(name.format(micro)), steps, name)
+        opened = {each["id"]: each for each in events if each["ph"] == "b"}
+        closed = {each["id"]: each for each in events if each["ph"] == "e"}
+        self.assertEqual(opened.keys(), closed.keys())
+        self.assertEqual({f'wait: {each["name"]}' for each in opened.values()},
+                         {each["name"] for each in order
+                          if each["cat"] == "wait"})
+        for key, event in opened.items():
+            self.assertGreaterEqual(closed[key]["ts"], event["ts"])
 
 
 class Failures(PipelineRanksTest):

@@ -1,0 +1,71 @@
+// A run as a trace: when instructions, calls and messages began and ended.
+#ifndef ZC_RUNTIME_DRIVER_TRACE_H
+#define ZC_RUNTIME_DRIVER_TRACE_H
+
+#include "runtime/Base/File.h"
+#include "runtime/Exec/Executor.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace zc {
+
+/// A trace that Chrome and Perfetto show: one track per stream and rank, and
+/// one of the order of a role of a pipeline: its calls, what it waits for, and
+/// its messages from when they began until this rank saw their end. Events are
+/// kept until the end in a buffer of fixed size; later ones are dropped and
+/// counted.
+class Trace : public OrderObserver {
+public:
+  /// Fails where the file could not be written in the end; the first rank
+  /// writes it for all.
+  static Result<std::unique_ptr<Trace>> open(const std::string &path,
+                                             Executor &executor);
+
+  void ran(const plan::Program &program, const plan::Instruction &instruction,
+           Clock::time_point begin, Clock::time_point end) override;
+  void called(const plan::Program &program, const plan::Call &call,
+              Clock::time_point begin, Clock::time_point end) override;
+  void moved(const plan::Message &message, const plan::Move &move,
+             const MessageTimes &times) override;
+
+  /// Gathers the events of all ranks and writes the file.
+  Status finish(World &world);
+  uint64_t dropped() const { return theDropped; }
+
+private:
+  struct Event {
+    const plan::Program *program;
+    const plan::Instruction *instruction;
+    Clock::time_point begin, end;
+  };
+  /// A call or a message of the order.
+  struct Action {
+    const plan::Program *program; // null of a message
+    const plan::Message *message; // null of a call
+    uint32_t microBatch;
+    MessageTimes times; // a call has not waited
+  };
+
+  Trace(int rank, std::string name);
+  Status write(const std::string &event);
+  bool hasRoom();
+  double microseconds(Clock::time_point time) const;
+  std::string print() const;
+  std::string printInstructions() const;
+  std::string printOrder() const;
+
+  std::optional<AtomicFile> file; // of the first rank
+  int rank;
+  std::string name; // of the rank
+  Clock::time_point start;
+  std::vector<Event> events;
+  std::vector<Action> actions;
+  uint64_t theDropped = 0;
+};
+
+} // namespace zc
+
+#endif // ZC_RUNTIME_DRIVER_TRACE_H
