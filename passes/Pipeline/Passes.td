@@ -36,7 +36,6 @@ def SplitStagesPass : Pass<"zc-split-stages", "::mlir::ModuleOp"> {
     holds the states and ops of its stage. A value that another role reads is a
     *message*: a result with `train.send` there, an argument with `train.receive`
     here, both with its number, the other role, and whether a gradient comes back.
-    What roles compute of metrics together is added up by `dist.role_sum`.
 
     ```mlir
     module @role0 attributes {train.role = 0 : i64} {

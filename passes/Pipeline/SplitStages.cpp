@@ -4,12 +4,9 @@
 // its own part, for which it knows which op belongs to which pass.
 //
 //===----------------------------------------------------------------------===//
-#include "dialects/Dist/DistDialect.h"
-#include "dialects/Train/Ops/OpSupport.h"
 #include "dialects/Train/StateLookup.h"
 #include "passes/Analysis/Messages.h"
 #include "passes/Autodiff/ProgramBuilder.h"
-#include "passes/Autodiff/RoleSum.h"
 #include "passes/Autodiff/SampleDims.h"
 #include "passes/Pipeline/Passes.h"
 #include "passes/Pipeline/PlacedOps.h"
@@ -236,9 +233,7 @@ private:
       // Copies follow the parameters that the step reads.
       if (program.getNumArguments() && isOfStates(program))
         continue;
-      func::FuncOp part =
-          PartBuilder(program, role, number, crossing).run(number + 1 == count);
-      addMetrics(part, program);
+      PartBuilder(program, role, number, crossing).run(number + 1 == count);
     }
     cloneStates(role);
     for (func::FuncOp program : programs)
@@ -246,46 +241,6 @@ private:
         cloneForStates(program, role);
     roles.push_back(role);
     return success();
-  }
-
-  /// The sums of an evaluation, in every role: what it has of each, or 0.
-  void addMetrics(func::FuncOp part, func::FuncOp whole) {
-    if (part.getSymName() != kEvalProgram)
-      return;
-    SmallVector<StringAttr> names;
-    SmallVector<Type> types;
-    for (unsigned i = 0; i < whole.getNumResults(); ++i)
-      if (auto name = whole.getResultAttrOfType<StringAttr>(i, kMetricAttr)) {
-        names.push_back(name);
-        types.push_back(whole.getResultTypes()[i]);
-      }
-    if (names.empty())
-      return;
-    OpBuilder builder(part.getBody().front().getTerminator());
-    Location loc = NameLoc::get(builder.getStringAttr("loss"));
-    SmallVector<Value> terms;
-    for (auto [name, type] : llvm::zip(names, types)) {
-      std::optional<unsigned> own = findMetric(part, name);
-      Value term;
-      if (own) {
-        term = part.getBody().front().getTerminator()->getOperand(*own);
-        eraseResult(part, *own);
-      } else {
-        term = splat(builder, loc, cast<RankedTensorType>(type), 0);
-      }
-      terms.push_back(reshape(builder, loc, term, {1}));
-    }
-    auto type = cast<RankedTensorType>(terms.front().getType());
-    Value all = ConcatOp::create(
-        builder, loc, withShape(type, {int64_t(terms.size())}), terms, 0);
-    Value sum = buildRoleSum(builder, loc, all, dist::kScalars);
-    for (auto [index, name] : llvm::enumerate(names)) {
-      Value one = SliceOp::create(builder, loc, type, sum,
-                                  ArrayRef<int64_t>{int64_t(index)},
-                                  ArrayRef<int64_t>{1});
-      addResult(part, reshape(builder, loc, one, {}),
-                builder.getNamedAttr(kMetricAttr, name));
-    }
   }
 
   DictionaryAttr listMetricTypes() {

@@ -48,10 +48,10 @@ struct Issued {
 /// By program, in the order in which a role issues them.
 using Sequences = std::map<std::string, std::vector<Issued>>;
 
-/// Programs that every role runs once, at the same point of its order.
+/// Programs that every role runs once, when all its messages have ended: in
+/// others a role would wait for one that waits for its message.
 bool isCommon(const std::string &program) {
-  return program == "apply" || program == kCompressedProgram ||
-         program == "eval";
+  return program == "apply" || program == kCompressedProgram;
 }
 
 Status addProgram(const plan::Program &program, uint32_t role,
@@ -63,9 +63,10 @@ Status addProgram(const plan::Program &program, uint32_t role,
     if (std::count(call.axes().begin(), call.axes().end(), kRoleAxis) == 0)
       continue;
     if (!isCommon(program.name()))
-      return bad("program '", program.name(),
-                 "' has a collective among roles, which only programs that all "
-                 "roles run together may have");
+      return bad(
+          "program '", program.name(),
+          "' has a collective among roles, which only programs that end a "
+          "step may have");
     if (call.holders_size() > 0 &&
         std::count(call.holders().begin(), call.holders().end(), role) == 0)
       return bad("program '", program.name(),

@@ -72,7 +72,7 @@ class Equality(PipelineTest):
 
     def test_gpt(self):
         """The embedding is tied with the head, the first role with the last."""
-        self.compare("gpt", "sgd-nesterov", 4,
+        self.compare("gpt", "sgd-nesterov", 2,
                      [(4, "--mesh", "pp=4"),
                       (4, "--mesh", "pp=2,dp=2", "--zero", "3"),
                       (4, "--mesh", "pp=2,tp=2", "--recompute", "full")],

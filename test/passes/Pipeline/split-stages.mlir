@@ -23,7 +23,7 @@ train.state @c "constant" : !x
 // CHECK: %[[A:.*]] = train.matmul
 // CHECK: return %[[A]], %[[A]]
 // CHECK: func.func @eval
-// CHECK: dist.role_sum
+// CHECK-NOT: train.metric
 // CHECK: module @role1 attributes {{.*}}train.role = 1
 // CHECK-NOT: train.state @w0
 // CHECK: func.func @step
