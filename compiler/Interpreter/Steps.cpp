@@ -50,8 +50,7 @@ public:
       if (!apply.empty() && failed(runOne(apply, 0)))
         return failure();
     }
-    NamedTensors results(written.begin(), written.end());
-    return results;
+    return NamedTensors(written.begin(), written.end());
   }
 
 private:
@@ -62,10 +61,11 @@ private:
     return found;
   }
 
-  /// The programs, and the states that @init makes.
+  /// The programs, and the states that @init and @copy make.
   LogicalResult findAll() {
-    SmallVector<func::FuncOp> init;
+    SmallVector<func::FuncOp> init, copy;
     if (failed(find(train::kInitProgram, init)) ||
+        failed(find(train::kCopyProgram, copy)) ||
         failed(find(train::kStepProgram, micro)) ||
         (micro.empty() && (failed(find(train::kMicroProgram, micro)) ||
                            failed(find(train::kApplyProgram, apply)))))
@@ -73,18 +73,33 @@ private:
     if (micro.empty())
       return module.emitOpError("has no program 'step' and no 'micro'");
     SmallVector<func::FuncOp> all = micro;
-    llvm::append_range(all, apply);
-    if (failed(checkNames(all, inputs)))
-      return failure();
-    if (init.empty())
+    for (const auto &each : {apply, init, copy})
+      llvm::append_range(all, each);
+    return failure(failed(checkNames(all, inputs)) || failed(make(init)) ||
+                   failed(make(copy)));
+  }
+
+  /// States that the user does not give.
+  LogicalResult make(ArrayRef<func::FuncOp> programs) {
+    if (programs.empty())
       return success();
-    auto made = runPrograms(interpreter, init, {});
+    auto made = runBound(programs, inputs);
     if (failed(made))
       return failure();
     for (auto &[name, tensor] : *made)
       if (!inputs.contains(name))
         states[name] = std::move(tensor);
     return success();
+  }
+
+  FailureOr<NamedTensors> runBound(ArrayRef<func::FuncOp> programs,
+                                   llvm::StringMap<Tensor> values) {
+    for (const auto &[name, tensor] : states)
+      values[name] = tensor;
+    auto bound = bindArguments(programs, values, std::nullopt);
+    if (failed(bound))
+      return failure();
+    return runPrograms(interpreter, programs, *bound);
   }
 
   LogicalResult takeInputs(ArrayRef<func::FuncOp> programs, int64_t number,
@@ -110,14 +125,9 @@ private:
 
   LogicalResult runOne(ArrayRef<func::FuncOp> programs, int64_t number) {
     llvm::StringMap<Tensor> values = inputs;
-    for (const auto &[name, tensor] : states)
-      values[name] = tensor;
     if (failed(takeInputs(programs, number, values)))
       return failure();
-    auto bound = bindArguments(programs, values, std::nullopt);
-    if (failed(bound))
-      return failure();
-    auto results = runPrograms(interpreter, programs, *bound);
+    auto results = runBound(programs, std::move(values));
     if (failed(results))
       return failure();
     std::set<std::string> ofStates;

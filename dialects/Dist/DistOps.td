@@ -94,8 +94,9 @@ def Dist_RoleSumOp : Dist_CollectiveOp<"role_sum", ["getOperandSharding"],
   let description = [{
     Each role has a module of its own, so that no sharding says that its values
     are terms of a sum over roles: this op does. Operand and result are divided
-    alike, and reduced. `holders`, if given, are the coordinates along the axis
-    that take part.
+    alike, and reduced: as `dist.sharding` says, where roles agreed on it, else as
+    the operand is. `holders`, if given, are the coordinates along the axis that
+    take part.
   }];
   let arguments = (ins Train_Tensor:$input, StrArrayAttr:$axes,
                        StrAttr:$traffic,

@@ -152,6 +152,17 @@ class Steps(RolesTest):
                           "--accumulate", 3, "--mesh", "pp=2")
         self.check(self.train(roles, fixture, 3, 12), expected)
 
+    def test_samples(self):
+        """What holds no whole number of micro-batches is refused."""
+        fixture = Fixture("mlp")
+        one = self.emit("one", fixture.model, "sharded",
+                        *fixture.compile_options("sgd"), "--accumulate", 4)
+        path = self.folder / "x.npy"
+        np.save(path, np.load(fixture.data)["x"][:12])
+        self.fails(1, ["takes 8 samples of 'x' at a time, which has .12, 64."],
+                   one, "--steps", 1, "--input", f"x={path}",
+                   tool="zc-interpret")
+
 
 if __name__ == "__main__":
     unittest.main()
