@@ -4,6 +4,7 @@
 // its own part, for which it knows which op belongs to which pass.
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/Dist/DistDialect.h"
 #include "dialects/Train/StateLookup.h"
 #include "passes/Analysis/Messages.h"
 #include "passes/Autodiff/ProgramBuilder.h"
