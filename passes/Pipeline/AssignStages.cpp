@@ -217,7 +217,7 @@ private:
       size_t training = llvm::count_if(
           segments, [](const Segment &segment) { return segment.trains; });
       return step.emitError("cannot be cut into ")
-             << stages << " stages: only " << training
+             << stages.getValue() << " stages: only " << training
              << " places of it have trained parameters; expected pp="
              << training << " at most";
     }
@@ -241,7 +241,7 @@ private:
       int64_t stage;
       if (number.getAsInteger(10, stage) || stage < 0 || stage >= stages)
         return getOperation().emitError("stages: expected a stage from 0 to ")
-               << stages - 1 << ", found '" << line << "'";
+               << stages.getValue() - 1 << ", found '" << line << "'";
       rules.push_back({std::regex(text.str()), text.str(), stage});
     }
     return success();

@@ -183,7 +183,8 @@ class Stages(PipelineTest):
         for options, pattern in (
                 (["--schedule", "gpipe"], "--schedule needs a --mesh with pp"),
                 (["--stages", __file__], "--stages needs a --mesh with pp"),
-                (["--mesh", "pp=2", "--optimizer", "onebit-adam"], "onebit"),
+                (["--mesh", "pp=2", "--partition-activations"],
+                 "--partition-activations"),
                 (["--mesh", "pp=2", "--offload", "activations"],
                  "does not go with pp")):
             self.fails(2, [pattern], *self.command, *options)

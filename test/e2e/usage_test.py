@@ -44,7 +44,7 @@ class Help(ZcTest):
         self.assertIn("\nCheckpoints:\n", self.zc("help", "run"))
         self.assertIn("compile a model", self.zc("help"))
         self.fails(2, ["no command 'frob'"], "help", "frob")
-        for axis in ("pp", "sp", "ep"):
+        for axis in ("sp", "ep"):
             self.assertNotRegex(text, rf"\b{axis}\b")
 
     def test_each_program_by_its_name(self):

@@ -73,7 +73,7 @@ protected:
         static_cast<float *>(map.address(instruction.collective().source()));
     for (int i = 0; i < GetParam().sent; ++i)
       source[i] = float(10 * world.rank() + i);
-    Collectives collectives(world, mesh);
+    Collectives collectives(world, mesh, manifest);
     auto ready = collectives.prepare(program, map, instruction, nullptr);
     ASSERT_TRUE(ready.ok()) << ready.status().message();
     Status status = (*ready)->run();

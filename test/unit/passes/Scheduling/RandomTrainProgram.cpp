@@ -109,7 +109,8 @@ private:
     Block *body = builder.createBlock(&op.getBody());
     Value sum = dist::AllReduceOp::create(
         builder, loc, type, body->addArgument(type, loc),
-        builder.getStrArrayAttr({"dp"}), builder.getStringAttr("gradients"));
+        builder.getStrArrayAttr({"dp"}), builder.getStringAttr("gradients"),
+        /*holders=*/nullptr);
     YieldOp::create(builder, loc, sum);
     llvm::append_range(values, op.getResults());
   }
