@@ -29,6 +29,9 @@ parseBatchDims(const std::vector<std::string> &texts);
 /// twice and differently.
 void checkNoneTwice(const char *option, const std::vector<std::string> &texts);
 
+/// What is wrong with a regular expression; empty: nothing.
+std::string checkRegex(const std::string &text);
+
 /// What CLI11 asks of a check: why the text is no finite number of at least 0,
 /// no number that a seed may be, no whole number of at least 1; empty when it
 /// is one.

@@ -27,7 +27,7 @@ struct Arguments {
 };
 } // namespace
 
-static std::string checkRegex(const std::string &text) {
+std::string zc::checkRegex(const std::string &text) {
   try {
     std::regex compiled(text);
     return "";

@@ -403,8 +403,9 @@ LogicalResult Phases::schedule() {
   memory.policy = options.recompute.empty() ? "auto" : options.recompute;
   memory.budget = options.memoryBudget;
   memory.offload = options.offload == "none" ? "" : options.offload;
+  // Micro-batches under way keep their activations in rings.
   if (options.offload.empty() && options.memoryBudget > 0 &&
-      options.mode == "train")
+      options.mode == "train" && options.getAxisSize("pp") == 1)
     memory.offload = "auto";
   memory.encodings = options.compressActivations;
   memory.partition = options.partitionActivations ? "tp" : "";

@@ -8,7 +8,6 @@
 #include "runtime/Plan/Order/Schedules.h"
 
 #include "llvm/ADT/StringSet.h"
-#include "llvm/Support/Regex.h"
 
 using namespace zc;
 
@@ -106,10 +105,9 @@ llvm::Expected<std::string> zc::parseStageFile(llvm::StringRef text,
       continue;
     auto [pattern, stage] = line.rsplit(':');
     int64_t number;
-    std::string error;
+    std::string error = checkRegex(pattern.trim().str());
     bool sound = !stage.trim().getAsInteger(10, number) && number >= 0 &&
-                 !pattern.trim().empty() &&
-                 llvm::Regex(pattern.trim()).isValid(error);
+                 !pattern.trim().empty() && error.empty();
     if (!sound)
       return llvm::createStringError(
           path + ":" + llvm::Twine(index + 1) +

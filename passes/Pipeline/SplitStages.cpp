@@ -318,10 +318,17 @@ private:
   /// the same role trains.
   LogicalResult shareStates(int64_t count) {
     llvm::MapVector<StringAttr, SmallVector<int64_t>> holders;
+    llvm::DenseSet<Attribute> statistics;
     for (auto [number, role] : llvm::enumerate(roles))
       for (auto state : role.getOps<StateOp>()) {
         if (state.getKind() == kParameter)
           holders[state.getSymNameAttr()].push_back(number);
+        if (state.getKind() == kStatistic &&
+            !statistics.insert(state.getSymNameAttr()).second)
+          return state.emitError("'")
+                 << state.getSymName() << "' is a running statistic of several "
+                 << "stages, which would each update a copy; give its nodes "
+                 << "one stage with --stages";
         bool isTrained =
             state.getKind() == kParameter || state.getKind() == kStatistic;
         if (isTrained && isRead(role, state, kEvalProgram) &&
