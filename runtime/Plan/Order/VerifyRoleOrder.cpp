@@ -151,9 +151,6 @@ Status OrderWalk::onMove(const plan::Move &move, bool sends) {
   const plan::Message &message = role.messages(int(move.message()));
   if (!moved.insert({move.message(), move.micro_batch()}).second)
     return bad("it was moved before");
-  // There all roles meet: who still waits for a message would never come.
-  if (applied)
-    return bad("it is behind the apply that ends the step");
   const Part part = partOf(message);
   const bool called = doneOf(part) > move.micro_batch();
   Tenancy &slot = tenancy(message.ring(), move.micro_batch());
@@ -166,6 +163,9 @@ Status OrderWalk::onMove(const plan::Move &move, bool sends) {
     return bad("the call that reads it was before");
   if (!sends)
     slot.awaited.push_back(move.message());
+  // There all roles meet: who still waits for a message would never come.
+  if (applied)
+    return bad("it is behind the apply that ends the step");
   return Status();
 }
 

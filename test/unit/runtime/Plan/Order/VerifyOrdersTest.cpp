@@ -315,11 +315,29 @@ TEST(VerifyOrders, LinesHaveOneSequence) {
             a.mutable_call()->set_slots(int(ring), a.call().micro_batch());
           a.has_send() ? sends.push_back(a) : void(*order.add_actions() = a);
         }
+        const plan::Action apply = *order.actions().rbegin();
+        order.mutable_actions()->RemoveLast();
         for (size_t i : {1, 0, 2, 3})
           *order.add_actions() = sends[i];
+        *order.add_actions() = apply;
         old = order;
       },
       "the other end of line", pipeline);
+}
+
+/// All roles meet in apply: a gradient that is sent behind it never comes.
+TEST(VerifyOrders, NothingMovesBehindApply) {
+  refuses(
+      [](plan::Manifest &m) {
+        auto &actions = *role(m, 1).mutable_train()->mutable_actions();
+        for (int i = actions.size() - 2; i >= 0; --i)
+          if (actions[i].has_send()) {
+            for (int j = i; j + 1 < actions.size(); ++j)
+              actions.SwapElements(j, j + 1);
+            break;
+          }
+      },
+      "behind the apply", FakePipeline{2, 4});
 }
 
 /// The first role does all its forwards before it takes a gradient, but has
