@@ -115,10 +115,24 @@ static Settings listSettings(const CompileOptions &options) {
       {"weight-decay", number(options.weightDecay.value_or(decay))});
   if (options.clipNorm > 0)
     settings.push_back({"clip-norm", number(options.clipNorm)});
+  if (options.clipValue > 0)
+    settings.push_back({"clip-value", number(options.clipValue)});
+  for (const std::string &group : options.groups)
+    settings.push_back({"group", group});
+  if (options.averageDecay)
+    settings.push_back({"ema", number(*options.averageDecay)});
   if (!options.logits.empty())
     settings.push_back({"logits", options.logits});
   if (options.classAxis)
     settings.push_back({"class-axis", std::to_string(*options.classAxis)});
+  if (options.labelSmoothing > 0)
+    settings.push_back({"label-smoothing", number(options.labelSmoothing)});
+  if (!options.classWeights.empty())
+    settings.push_back({"class-weights", options.classWeights});
+  if (options.posWeight != 1)
+    settings.push_back({"pos-weight", number(options.posWeight)});
+  if (options.loss == "huber")
+    settings.push_back({"huber-delta", number(options.huberDelta)});
   settings.push_back({"dropout", options.dropout});
   settings.push_back({"batchnorm", options.batchNorm});
   settings.push_back({"batchnorm_stats", options.batchNormStats});

@@ -102,7 +102,7 @@ listLabels(const Checked &checked) {
         RankedTensorType::get(shape, IntegerType::get(type.getContext(), 64));
     labels.push_back({"softmax-cross-entropy", printTensor(classes)});
   }
-  labels.push_back({"mse, bce-with-logits", printTensor(type)});
+  labels.push_back({"mse, l1, huber, bce-with-logits", printTensor(type)});
   return labels;
 }
 

@@ -29,9 +29,11 @@ static Result<std::set<std::string>> readIndex(const std::string &path) {
   return files;
 }
 
-Status CheckpointWeights::readFiles() {
+Result<CheckpointWeights::Tensors>
+CheckpointWeights::readFiles(const char *index) {
+  Tensors all;
   ZC_ASSIGN_OR_RETURN(std::set<std::string> names,
-                      readIndex(thePath + "/" + checkpoint::kModelIndex));
+                      readIndex(thePath + "/" + index));
   for (const std::string &name : names) {
     ZC_ASSIGN_OR_RETURN(auto file, MappedFile::open(thePath + "/" + name));
     auto tensors = parseSafetensors(file->bytes());
@@ -41,9 +43,24 @@ Status CheckpointWeights::readFiles() {
       if (Status status = checkSum(tensor); !status.ok())
         return status.withContext("'" + file->path() + "'");
       file->release(tensor.data);
-      theTensors[tensor.name] = tensor;
+      all[tensor.name] = tensor;
     }
     files.push_back(file);
+  }
+  return all;
+}
+
+Status
+CheckpointWeights::replace(const std::map<std::string, std::string> &states) {
+  ZC_ASSIGN_OR_RETURN(Tensors kept, readFiles(checkpoint::kOptimizerIndex));
+  for (const auto &[name, state] : states) {
+    auto found = kept.find(state);
+    if (found == kept.end())
+      return makeError(StatusCode::InvalidArgument, "checkpoint '", thePath,
+                       "' has no '", state,
+                       "'; its run was of another artifact");
+    theTensors[name] = found->second;
+    theTensors[name].name = name;
   }
   return Status();
 }
@@ -51,7 +68,8 @@ Status CheckpointWeights::readFiles() {
 Result<CheckpointWeights> CheckpointWeights::open(const std::string &path) {
   CheckpointWeights weights;
   ZC_ASSIGN_OR_RETURN(weights.thePath, findCheckpoint(path));
-  ZC_RETURN_IF_ERROR(weights.readFiles());
+  ZC_ASSIGN_OR_RETURN(weights.theTensors,
+                      weights.readFiles(checkpoint::kModelIndex));
   return weights;
 }
 

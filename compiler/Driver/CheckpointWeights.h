@@ -17,6 +17,10 @@ public:
   /// Opens DIR/step-N, or the latest of DIR.
   static Result<CheckpointWeights> open(const std::string &path);
 
+  /// Puts what the optimizer keeps in place of tensors: `states` maps names of
+  /// the model's tensors to those of the optimizer's. Fails where one lacks.
+  Status replace(const std::map<std::string, std::string> &states);
+
   /// Null when the checkpoint has no such tensor.
   const SafetensorsTensor *find(const std::string &name) const;
   const std::map<std::string, SafetensorsTensor> &tensors() const {
@@ -25,11 +29,12 @@ public:
   const std::string &path() const { return thePath; }
 
 private:
-  Status readFiles();
+  using Tensors = std::map<std::string, SafetensorsTensor>;
+  Result<Tensors> readFiles(const char *index);
 
   std::string thePath;
   std::vector<std::shared_ptr<MappedFile>> files;
-  std::map<std::string, SafetensorsTensor> theTensors; // views of `files`
+  Tensors theTensors; // views of `files`
 };
 
 } // namespace zc

@@ -36,6 +36,9 @@ std::string checkRegex(const std::string &text);
 /// no number that a seed may be, no whole number of at least 1; empty when it
 /// is one.
 std::string checkAmount(const std::string &text);
+
+/// What is wrong with a number that must be above 0 and finite; empty: nothing.
+std::string checkPositive(const std::string &text);
 std::string checkSeed(const std::string &text);
 std::string checkCount(const std::string &text);
 

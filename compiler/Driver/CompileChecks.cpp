@@ -1,5 +1,6 @@
 #include "compiler/Driver/CompileChecks.h"
 
+#include "compiler/Driver/LossOptions.h"
 #include "compiler/Driver/MeshOptions.h"
 #include "compiler/Driver/PipelineOptions.h"
 #include "compiler/Driver/TargetOptions.h"
@@ -27,6 +28,11 @@ static void checkOptimizerOptions(const CLI::App &command,
         "--clip-norm", "has no meaning with --optimizer onebit-adam: no rank "
                        "knows the norm of the mean gradient, of which none has "
                        "more than signs; leave it out");
+  for (const char *name : {"--clip-value", "--group", "--ema"})
+    if (oneBit && command.count(name) > 0)
+      throw CLI::ValidationError(name,
+                                 "does not go with --optimizer onebit-adam, "
+                                 "whose ranks update from signs of momentum");
   if (oneBit && options.zero > 0)
     throw CLI::ValidationError(
         "--zero", "with --optimizer onebit-adam every rank compresses whole "
@@ -39,28 +45,17 @@ static void checkTrainingOptions(const CLI::App &command,
                                  const CompileOptions &options) {
   if (options.mode == "train")
     return;
-  for (const char *name : {"--loss",
-                           "--loss-output",
-                           "--labels",
-                           "--class-axis",
-                           "--ignore-index",
-                           "--optimizer",
-                           "--momentum",
-                           "--nesterov",
-                           "--beta1",
-                           "--beta2",
-                           "--eps",
-                           "--weight-decay",
-                           "--no-weight-decay",
-                           "--freeze-step",
-                           "--clip-norm",
-                           "--accumulate",
-                           "--freeze",
-                           "--train",
-                           "--batchnorm",
-                           "--batchnorm-stats",
-                           "--dropout",
-                           "--reduce-precision"})
+  for (const char *name :
+       {"--loss",          "--loss-output",     "--labels",
+        "--class-axis",    "--ignore-index",    "--label-smoothing",
+        "--class-weights", "--pos-weight",      "--huber-delta",
+        "--optimizer",     "--momentum",        "--nesterov",
+        "--beta1",         "--beta2",           "--eps",
+        "--weight-decay",  "--no-weight-decay", "--freeze-step",
+        "--clip-norm",     "--clip-value",      "--group",
+        "--ema",           "--accumulate",      "--freeze",
+        "--train",         "--batchnorm",       "--batchnorm-stats",
+        "--dropout",       "--reduce-precision"})
     if (command.count(name) > 0)
       throw CLI::ValidationError(name, "belongs to --mode train");
 }
@@ -72,30 +67,8 @@ static double getWeightDecay(const CompileOptions &options) {
 
 // What no single option can check.
 static void checkTogether(const CompileOptions &options) {
-  bool needsLoss = options.mode == "train" && options.emit > Emit::Train;
-  if (needsLoss && options.loss.empty())
-    throw CLI::ValidationError(
-        "--loss",
-        "is required in training mode: softmax-cross-entropy (classes, by "
-        "integer labels), mse (numbers), bce-with-logits (yes or no), or none "
-        "where an output of the model is the loss");
   if (options.emit == Emit::Ptx && options.target != "cuda")
     throw CLI::ValidationError("--emit", "ptx belongs to --target cuda");
-  bool hasClasses = options.loss == "softmax-cross-entropy";
-  if (!hasClasses && options.classAxis)
-    throw CLI::ValidationError("--class-axis",
-                               "belongs to --loss softmax-cross-entropy");
-  bool own = options.loss == "none";
-  if (own && !options.logits.empty())
-    throw CLI::ValidationError("--logits",
-                               "names no output with --loss none; use "
-                               "--loss-output");
-  if (own && options.labels != "labels")
-    throw CLI::ValidationError("--labels",
-                               "has no meaning with --loss none: the model "
-                               "has all inputs that its loss needs");
-  if (!own && !options.lossOutput.empty())
-    throw CLI::ValidationError("--loss-output", "belongs to --loss none");
   if (options.optimizer != "sgd" && options.nesterov)
     throw CLI::ValidationError("--nesterov", "belongs to --optimizer sgd");
   if (options.optimizer != "sgd" && options.optimizer != "sm3" &&
@@ -142,10 +115,7 @@ static void checkTogether(const CompileOptions &options) {
 void zc::checkCompileOptions(const CLI::App &command,
                              const CompileOptions &options) {
   checkTrainingOptions(command, options);
+  checkLossOptions(command, options);
   checkTogether(options);
-  if (command.count("--ignore-index") > 0 &&
-      options.loss != "softmax-cross-entropy")
-    throw CLI::ValidationError("--ignore-index",
-                               "belongs to --loss softmax-cross-entropy");
   checkOptimizerOptions(command, options);
 }

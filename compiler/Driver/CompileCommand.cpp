@@ -1,7 +1,9 @@
 #include "compiler/Driver/Commands.h"
 #include "compiler/Driver/Compile.h"
 #include "compiler/Driver/CompileChecks.h"
+#include "compiler/Driver/LossOptions.h"
 #include "compiler/Driver/MeshOptions.h"
+#include "compiler/Driver/ParameterGroups.h"
 #include "compiler/Driver/PipelineOptions.h"
 #include "compiler/Driver/TargetOptions.h"
 #include "compiler/Import/InitialWeights.h"
@@ -44,7 +46,7 @@ std::string zc::checkAmount(const std::string &text) {
   return "expected a finite number of at least 0, found " + text;
 }
 
-static std::string checkPositive(const std::string &text) {
+std::string zc::checkPositive(const std::string &text) {
   double value = 0;
   if (CLI::detail::lexical_cast(text, value) && value > 0 &&
       std::isfinite(value))
@@ -66,27 +68,6 @@ static std::string checkDecay(const std::string &text) {
   if (CLI::detail::lexical_cast(text, value) && value >= 0 && value < 1)
     return "";
   return "expected a number of at least 0 and below 1, found " + text;
-}
-
-static void addLossOptions(CLI::App &command, CompileOptions &options) {
-  command
-      .add_option("--loss", options.loss, "the loss; required in training mode")
-      ->check(CLI::IsMember(
-          {"softmax-cross-entropy", "mse", "bce-with-logits", "none"}));
-  command.add_option("--logits", options.logits,
-                     "the output the loss is of; by default the first");
-  command.add_option("--loss-output", options.lossOutput,
-                     "with --loss none, the output that is the loss; by "
-                     "default the first");
-  command
-      .add_option("--labels", options.labels, "name of the loss's new input")
-      ->check([](const std::string &name) {
-        return std::string(name.empty() ? "expected a name" : "");
-      });
-  command.add_option("--class-axis", options.classAxis,
-                     "dim of the classes; by default 1, or the last of 3 dims");
-  command.add_option("--ignore-index", options.ignoreIndex,
-                     "labels of this value do not count");
 }
 
 // "16GiB", "1.5GB", "4096": bytes; none for what is no size above 0.
@@ -162,6 +143,30 @@ static void addOptimizerOptions(CLI::App &command, CompileOptions &options) {
                   "scale gradients down to this global norm")
       ->check(checkPositive)
       ->default_str("");
+  command
+      .add_option("--clip-value", options.clipValue,
+                  "the largest magnitude of a gradient's element, after "
+                  "--clip-norm")
+      ->check(checkPositive)
+      ->type_name("X")
+      ->default_str("");
+  command
+      .add_option("--group", options.groups,
+                  "parameters with a learning rate or weight decay of their "
+                  "own, as in 'bias$:lr=2x,weight-decay=0'; the first group "
+                  "that matches counts; repeatable")
+      ->check([](const std::string &text) {
+        auto group = GroupOption::parse(text);
+        return group ? "" : llvm::toString(group.takeError());
+      })
+      ->allow_extra_args(false)
+      ->type_name("REGEX:SETTINGS");
+  command
+      .add_option("--ema", options.averageDecay,
+                  "keep an exponential moving average of the weights with this "
+                  "decay, 4 bytes a parameter, for zc export --ema")
+      ->check(checkDecay)
+      ->type_name("DECAY");
 }
 
 static void addTrainingOptions(CLI::App &command, CompileOptions &options) {

@@ -16,6 +16,9 @@
 
 using namespace zc;
 
+// The optimizer's slot for moving averages.
+constexpr const char *kAverageSlot = "ema";
+
 // A model file may have 2 GiB; above half of that, weights lie beside it.
 constexpr uint64_t kInlineLimit = uint64_t(1) << 30;
 
@@ -240,6 +243,31 @@ static Status checkOutputs(const ExportOptions &options,
   return inputs.check("--safetensors", options.safetensors);
 }
 
+/// The names of parameters, and of their moving averages.
+static std::map<std::string, std::string>
+listAverages(const Artifact &artifact) {
+  std::map<std::string, std::string> averages;
+  for (const plan::Role &role : artifact.manifest().roles())
+    for (const plan::State &state : role.states())
+      if (state.kind() == plan::OPTIMIZER && state.slot() == kAverageSlot)
+        for (const FileTensor &tensor : fileTensorsOf(state)) {
+          llvm::StringRef name = tensor.name();
+          name.consume_front("state.");
+          name.consume_back(std::string(".") + kAverageSlot);
+          averages[name.str()] = tensor.name();
+        }
+  return averages;
+}
+
+static Status takeAverages(const Artifact &artifact,
+                           CheckpointWeights &checkpoint) {
+  std::map<std::string, std::string> averages = listAverages(artifact);
+  if (averages.empty())
+    return makeError(StatusCode::InvalidArgument, "--ema: '", artifact.path(),
+                     "' keeps no moving averages; zc compile --ema DECAY does");
+  return checkpoint.replace(averages);
+}
+
 static Status run(const ExportOptions &options) {
   for (const std::string &path : {options.output, options.safetensors})
     if (!path.empty())
@@ -250,6 +278,8 @@ static Status run(const ExportOptions &options) {
   ZC_ASSIGN_OR_RETURN(CheckpointWeights checkpoint,
                       CheckpointWeights::open(options.checkpoint));
   ZC_RETURN_IF_ERROR(checkOutputs(options, artifact, checkpoint));
+  if (options.average)
+    ZC_RETURN_IF_ERROR(takeAverages(artifact, checkpoint));
   std::vector<SafetensorsTensor> stored;
   if (const ZipEntry *entry = artifact.archive().find(kWeightsEntry)) {
     ZC_ASSIGN_OR_RETURN(std::string_view bytes,

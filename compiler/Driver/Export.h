@@ -11,6 +11,7 @@ struct ExportOptions {
   std::string checkpoint;
   std::string output;      // the trained model; "": none
   std::string safetensors; // the weights alone; "": none
+  bool average = false;    // of each parameter, its moving average
 };
 
 /// Writes what `options` ask for; returns the exit code.

@@ -20,6 +20,9 @@ Command zc::addExportCommand(CLI::App &command) {
       .add_option("--safetensors", options->safetensors,
                   "the trained weights alone")
       ->type_name("FILE");
+  command.add_flag("--ema", options->average,
+                   "the moving averages of the weights in place of the "
+                   "weights; zc compile --ema keeps them");
   return [options] {
     if (options->output.empty() && options->safetensors.empty())
       throw CLI::RequiredError("--output or --safetensors");

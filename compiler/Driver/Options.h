@@ -35,6 +35,10 @@ struct CompileOptions {
   std::string labels = "labels";
   std::optional<int64_t> classAxis;
   int64_t ignoreIndex = -100;
+  double labelSmoothing = 0;
+  std::string classWeights; // a .npy file; empty: all 1
+  double posWeight = 1;     // of bce-with-logits
+  double huberDelta = 1;
 
   std::string optimizer = "adamw";
   double momentum = 0;
@@ -42,11 +46,14 @@ struct CompileOptions {
   double beta1 = 0.9;
   double beta2 = 0.999;
   double eps = 1e-8;
-  std::optional<double> weightDecay; // PyTorch's: adamw 0.01, others 0
-  std::string noWeightDecay;         // a regular expression
-  double clipNorm = 0;               // 0: gradients are as they are
-  int64_t accumulate = 1;            // micro-batches of a step
-  int64_t freezeStep = 100000;       // the last of onebit-adam's warm-up
+  std::optional<double> weightDecay;  // PyTorch's: adamw 0.01, others 0
+  std::string noWeightDecay;          // a regular expression
+  std::vector<std::string> groups;    // REGEX:lr=0.1x,weight-decay=0
+  double clipNorm = 0;                // 0: gradients are as they are
+  double clipValue = 0;               // likewise, of every element
+  std::optional<double> averageDecay; // of a moving average of weights
+  int64_t accumulate = 1;             // micro-batches of a step
+  int64_t freezeStep = 100000;        // the last of onebit-adam's warm-up
 
   std::string freeze;
   std::string train;

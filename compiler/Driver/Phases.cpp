@@ -1,12 +1,13 @@
 #include "compiler/Driver/Phases.h"
 
+#include "compiler/Driver/LossOptions.h"
 #include "compiler/Driver/MeshOptions.h"
+#include "compiler/Driver/ParameterGroups.h"
 #include "compiler/Driver/PassObserver.h"
 #include "compiler/Driver/PipelineOptions.h"
 #include "compiler/Driver/RuleFile.h"
 #include "compiler/Driver/Summary.h"
 #include "compiler/Driver/TargetOptions.h"
-#include "compiler/Driver/WeightDecay.h"
 #include "compiler/Export/CollectiveShape.h"
 #include "compiler/Import/BatchDims.h"
 #include "compiler/Import/Import.h"
@@ -230,6 +231,16 @@ static ApplyZeroPassOptions getZeroOptions(const CompileOptions &options) {
   return zero;
 }
 
+LogicalResult Phases::addClassWeights(SmallVectorImpl<double> &weights) {
+  if (options.classWeights.empty())
+    return success();
+  Result<std::vector<double>> numbers = readClassWeights(options.classWeights);
+  if (!numbers.ok())
+    return emitError(UnknownLoc::get(context)) << numbers.status().message();
+  llvm::append_range(weights, *numbers);
+  return success();
+}
+
 LogicalResult Phases::readRules(std::string &patterns) {
   if (options.tpRules == "auto")
     return success();
@@ -292,7 +303,8 @@ void Phases::addSplit(OpPassManager &manager, const std::string &patterns) {
 }
 
 LogicalResult Phases::buildPrograms() {
-  if (failed(exemptFromDecay(*module, options.noWeightDecay)))
+  if (failed(exemptFromDecay(*module, options.noWeightDecay)) ||
+      failed(applyGroups(*module, options.groups)))
     return failure();
   AutodiffOptions autodiff;
   autodiff.loss.mode = options.mode;
@@ -306,6 +318,11 @@ LogicalResult Phases::buildPrograms() {
   autodiff.loss.divideSums =
       options.precision == "fp16" || trainsHalves(*module);
   autodiff.loss.ignoreIndex = options.ignoreIndex;
+  autodiff.loss.labelSmoothing = options.labelSmoothing;
+  autodiff.loss.posWeight = options.posWeight;
+  autodiff.loss.huberDelta = options.huberDelta;
+  if (failed(addClassWeights(autodiff.loss.classWeights)))
+    return failure();
   if (options.batchNormStats == "local")
     autodiff.loss.statisticsShares =
         options.getAxisSize("dp") * options.getAxisSize("ep");
@@ -317,6 +334,8 @@ LogicalResult Phases::buildPrograms() {
   autodiff.optimizer.eps = options.eps;
   autodiff.optimizer.weightDecay = options.weightDecay.value_or(-1);
   autodiff.optimizer.clipNorm = options.clipNorm;
+  autodiff.optimizer.clipValue = options.clipValue;
+  autodiff.optimizer.averageDecay = options.averageDecay.value_or(-1);
   autodiff.sampleAxes = {"dp", "ep"};
   ShardParametersPassOptions division;
   division.automatic = options.tpRules == "auto";

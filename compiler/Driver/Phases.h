@@ -42,6 +42,7 @@ private:
         const std::function<void(mlir::OpPassManager &)> &build);
   mlir::LogicalResult checkLabels();
   mlir::LogicalResult checkBatch();
+  mlir::LogicalResult addClassWeights(llvm::SmallVectorImpl<double> &weights);
   mlir::LogicalResult readRules(std::string &patterns);
   mlir::LogicalResult readStages(std::string &patterns);
   void addSplit(mlir::OpPassManager &manager, const std::string &patterns);

@@ -25,12 +25,22 @@ namespace zc {
 namespace {
 
 std::unique_ptr<Loss> makeLoss(const BuildLossPassOptions &options) {
-  if (options.loss == "softmax-cross-entropy")
-    return makeSoftmaxCrossEntropy(options.classAxis, options.ignoreIndex);
+  if (options.loss == "softmax-cross-entropy") {
+    CrossEntropyOptions chosen;
+    chosen.classAxis = options.classAxis;
+    chosen.ignoreIndex = options.ignoreIndex;
+    chosen.smoothing = options.labelSmoothing;
+    chosen.classWeights = options.classWeights;
+    return makeSoftmaxCrossEntropy(std::move(chosen));
+  }
   if (options.loss == "mse")
     return makeMeanSquaredError();
+  if (options.loss == "l1")
+    return makeMeanAbsoluteError();
+  if (options.loss == "huber")
+    return makeHuber(options.huberDelta);
   if (options.loss == "bce-with-logits")
-    return makeBinaryCrossEntropy();
+    return makeBinaryCrossEntropy(options.posWeight, options.classWeights);
   if (options.loss == "none")
     return makeOwnLoss();
   return nullptr;
@@ -96,10 +106,10 @@ Value addLabels(func::FuncOp program, OpBuilder &builder, Location loc,
   return addArgument(program, type, attributes, loc);
 }
 
-/// How many elements count.
+/// How many elements count, each by its weight.
 Value buildCount(OpBuilder &builder, Location loc, const SampleLosses &losses) {
-  if (losses.counts)
-    return sumAll(builder, loc, losses.counts);
+  if (losses.weights)
+    return sumAll(builder, loc, losses.weights);
   auto type = cast<RankedTensorType>(losses.losses.getType());
   return splat(builder, loc, withShape(type, {}), type.getNumElements());
 }
@@ -111,11 +121,13 @@ Value buildMean(OpBuilder &builder, Location loc, const SampleLosses &losses) {
 }
 
 /// A sum over one of `parts` of the samples, or how many it is of, in units of
-/// the power of two next above the most that all parts can have.
+/// the power of two next above the most that all parts can have, where one
+/// counts `most` times at most.
 Value inUnits(OpBuilder &builder, Location loc, Value sum,
-              const SampleLosses &losses, int64_t parts) {
+              const SampleLosses &losses, int64_t parts, double most) {
   auto type = cast<ShapedType>(losses.losses.getType());
-  double unit = llvm::PowerOf2Ceil(type.getNumElements() * parts);
+  double unit =
+      std::exp2(std::ceil(std::log2(type.getNumElements() * parts * most)));
   return MulOp::create(builder, loc, sum,
                        splat(builder, loc, sum.getType(), 1 / unit));
 }
@@ -150,7 +162,8 @@ struct BuildLoss : public impl::BuildLossPassBase<BuildLoss> {
     if (!function) {
       forward.emitError("unknown loss '")
           << loss.getValue()
-          << "'; expected softmax-cross-entropy, mse, bce-with-logits or none";
+          << "'; expected softmax-cross-entropy, mse, l1, huber, "
+             "bce-with-logits or none";
       return signalPassFailure();
     }
     auto index = findLogits(forward, logits);
@@ -176,6 +189,10 @@ private:
     options.loss = loss;
     options.classAxis = classAxis;
     options.ignoreIndex = ignoreIndex;
+    options.labelSmoothing = labelSmoothing;
+    llvm::append_range(options.classWeights, classWeights);
+    options.posWeight = posWeight;
+    options.huberDelta = huberDelta;
     return options;
   }
 
@@ -257,8 +274,9 @@ private:
                               forward.getResultTypes()[index])))
       count = buildCount(builder, loc, losses);
     if (count && divideSums) {
-      mean = inUnits(builder, loc, mean, losses, accumulate);
-      count = inUnits(builder, loc, count, losses, accumulate);
+      double most = function.getMostWeight();
+      mean = inUnits(builder, loc, mean, losses, accumulate, most);
+      count = inUnits(builder, loc, count, losses, accumulate, most);
     }
     if (kinds[index] == PartKind::Mean)
       mean = DivOp::create(builder, loc, mean,

@@ -4,6 +4,7 @@
 #include "passes/Autodiff/LossScale.h"
 #include "passes/Autodiff/Optimizers/Optimizer.h"
 #include "passes/Autodiff/Optimizers/UpdateBuilder.h"
+#include "passes/Autodiff/ParameterGroup.h"
 #include "passes/Autodiff/Passes.h"
 #include "passes/Autodiff/ProgramBuilder.h"
 
@@ -26,8 +27,8 @@ struct BuildOptimizerStep
     auto step = getOperation().lookupSymbol<func::FuncOp>(kApplyProgram);
     if (!step)
       step = getOperation().lookupSymbol<func::FuncOp>(kStepProgram);
-    std::unique_ptr<Optimizer> rule = makeOptimizer();
-    if (!step || !rule) {
+    rules.clear();
+    if (!step || !makeOptimizer(ParameterGroup())) {
       getOperation().emitError("expected @step and an optimizer sgd, adam, "
                                "adamw, adafactor, sm3 or onebit-adam");
       return signalPassFailure();
@@ -35,10 +36,12 @@ struct BuildOptimizerStep
     if (freezesVariance() && failed(keepForLaterSteps(step)))
       return signalPassFailure();
     SmallVector<Gradient> gradients = takeGradients(step);
-    if (failed(checkStates(*rule, gradients)))
+    for (const Gradient &gradient : gradients)
+      getRule(gradient.parameter); // all are there when scalars are built
+    if (failed(checkStates(gradients)))
       return signalPassFailure();
     OpBuilder builder(step.getBody().front().getTerminator());
-    if (failed(buildScalars(step, builder, *rule)))
+    if (failed(buildScalars(step, builder)))
       return signalPassFailure();
     // The memory report counts these values as gradients.
     for (const Gradient &gradient : gradients)
@@ -59,7 +62,7 @@ struct BuildOptimizerStep
     findCopies();
     ProgramGrowth growth(step);
     for (const Gradient &gradient : gradients)
-      updateParameter(growth, builder, *rule, gradient, scale);
+      updateParameter(growth, builder, gradient, scale);
   }
 
 private:
@@ -86,14 +89,27 @@ private:
     return state;
   }
 
-  std::unique_ptr<Optimizer> makeOptimizer() {
+  /// The update rule of the parameter's group.
+  Optimizer &getRule(StateOp parameter) {
+    ParameterGroup group = ParameterGroup::of(parameter);
+    std::shared_ptr<Optimizer> &rule = rules[group];
+    if (!rule) {
+      std::unique_ptr<Optimizer> own = makeOptimizer(group);
+      if (averageDecay >= 0)
+        own = makeAveraged(std::move(own), averageDecay);
+      rule = std::move(own);
+    }
+    return *rule;
+  }
+
+  std::unique_ptr<Optimizer> makeOptimizer(const ParameterGroup &group) {
     BuildOptimizerStepPassOptions options;
     options.momentum = momentum;
     options.nesterov = nesterov;
     options.beta1 = beta1;
     options.beta2 = beta2;
     options.eps = eps;
-    options.weightDecay = weightDecay;
+    options.weightDecay = group.weightDecay.value_or(weightDecay.getValue());
     if (optimizer == "sgd")
       return makeSgd(options);
     if (optimizer == "adam")
@@ -105,7 +121,7 @@ private:
     if (optimizer == "sm3")
       return makeSm3(options);
     if (optimizer == "onebit-adam") {
-      options.weightDecay = std::max(0.0, weightDecay.getValue());
+      options.weightDecay = std::max(0.0, options.weightDecay);
       return makeAdamW(options);
     }
     return nullptr;
@@ -113,10 +129,11 @@ private:
 
   /// The optimizer's states must not meet initializers of the same name, and
   /// zeros behind a parameter must mean nothing to it.
-  LogicalResult checkStates(Optimizer &rule, ArrayRef<Gradient> gradients) {
+  LogicalResult checkStates(ArrayRef<Gradient> gradients) {
     for (Gradient gradient : gradients)
-      if (!rule.ignoresZeros() && gradient.parameter.getWholeType() !=
-                                      gradient.parameter.getTensorType())
+      if (!getRule(gradient.parameter).ignoresZeros() &&
+          gradient.parameter.getWholeType() !=
+              gradient.parameter.getTensorType())
         return gradient.parameter.emitError()
                << "parameter '" << gradient.parameter.getSymName() << "' is "
                << gradient.parameter.getWholeType()
@@ -124,7 +141,8 @@ private:
                << optimizer << " would count; divide another dim of it";
     SymbolTable taken(getOperation());
     for (Gradient gradient : gradients)
-      for (const Slot &slot : rule.slots(gradient.parameter.getTensorType())) {
+      for (const Slot &slot : getRule(gradient.parameter)
+                                  .slots(gradient.parameter.getTensorType())) {
         std::string name =
             getSlotName(gradient.parameter.getSymName(), slot.name);
         if (Operation *other = taken.lookup(name))
@@ -134,8 +152,7 @@ private:
   }
 
   /// `lr` is written by the host before each step; the count is of steps done.
-  LogicalResult buildScalars(func::FuncOp step, OpBuilder &builder,
-                             Optimizer &rule) {
+  LogicalResult buildScalars(func::FuncOp step, OpBuilder &builder) {
     Location loc = NameLoc::get(builder.getStringAttr("optimizer"));
     auto lrType = RankedTensorType::get({}, builder.getF32Type());
     auto stepType = RankedTensorType::get({}, builder.getI64Type());
@@ -148,7 +165,11 @@ private:
     Value next =
         AddOp::create(builder, loc, old, splat(builder, loc, stepType, 1));
     UpdateBuilder u{builder, loc};
-    rule.buildShared(builder, loc, rate, u.convert(next, builder.getF64Type()));
+    Value number = u.convert(next, builder.getF64Type());
+    for (auto &[group, rule] : rules) {
+      Value own = group.rateScale == 1 ? rate : u.mul(rate, group.rateScale);
+      rule->buildShared(builder, loc, own, number);
+    }
     oldCount = old;
     countResult = step.getNumResults();
     addResult(step, next, bindTo(*count));
@@ -179,12 +200,18 @@ private:
     addResult(
         step, norm,
         builder.getNamedAttr(kMetricAttr, builder.getStringAttr("grad_norm")));
-    if (clipNorm <= 0)
-      return norm;
-    Value factor = buildClipFactor(builder, loc, norm, clipNorm);
     UpdateBuilder u{builder, loc};
-    for (Gradient &gradient : gradients)
-      gradient.value = u.mul(gradient.value, u.spread(factor, gradient.value));
+    if (clipNorm > 0) {
+      Value factor = buildClipFactor(builder, loc, norm, clipNorm);
+      for (Gradient &gradient : gradients)
+        gradient.value =
+            u.mul(gradient.value, u.spread(factor, gradient.value));
+    }
+    if (clipValue > 0)
+      for (Gradient &gradient : gradients)
+        gradient.value =
+            u.max(u.min(gradient.value, u.number(gradient.value, clipValue)),
+                  u.number(gradient.value, -clipValue));
     return norm;
   }
 
@@ -250,9 +277,10 @@ private:
         copies[*state.getParameter()] = state;
   }
 
-  void updateParameter(ProgramGrowth &step, OpBuilder &builder, Optimizer &rule,
+  void updateParameter(ProgramGrowth &step, OpBuilder &builder,
                        const Gradient &gradient, LossScale &scale) {
     StateOp parameter = gradient.parameter;
+    Optimizer &rule = getRule(parameter);
     StringRef name = parameter.getSymName();
     SmallVector<StateOp> states;
     ParameterUpdate update{step.getStateArgument(parameter),
@@ -283,6 +311,8 @@ private:
       step.addResult(scale.choose(builder, moment, old), bindTo(state));
   }
 
+  // Shared, as a pass must be copyable.
+  std::map<ParameterGroup, std::shared_ptr<Optimizer>> rules;
   Value oldCount; // of steps done
   unsigned countResult = 0;
   llvm::StringMap<StateOp> copies; // by parameter

@@ -46,23 +46,32 @@ void addEvaluationMetrics(func::FuncOp eval, OpBuilder &builder, Location loc,
   Value weights = losses.batchDim < 0 ? splat(builder, loc, type, 1)
                                       : sampleWeights(eval, builder, loc, type,
                                                       losses.batchDim);
-  if (losses.counts)
-    weights = MulOp::create(builder, loc, weights, losses.counts);
+  Value samples = weights;
+  auto times = [&](Value factor) {
+    return factor ? MulOp::create(builder, loc, samples, factor) : samples;
+  };
+  weights = times(losses.weights);
   auto addMetric = [&](StringRef name, Value values) {
     addResult(eval, sumAll(builder, loc, values),
               builder.getNamedAttr(kMetricAttr, builder.getStringAttr(name)));
   };
   // What padding and ignored labels give, often no number, does not count.
   Value zero = splat(builder, loc, type, 0);
-  Value counts = compare(builder, loc, "ne", weights, zero);
-  auto weighted = [&](Value values) {
-    Value product = MulOp::create(builder, loc, values, weights);
-    return SelectOp::create(builder, loc, type, counts, product, zero);
+  auto where = [&](Value counts, Value values) {
+    Value product = MulOp::create(builder, loc, values, counts);
+    return SelectOp::create(builder, loc, type,
+                            compare(builder, loc, "ne", counts, zero), product,
+                            zero);
   };
-  addMetric("loss_sum", weighted(losses.losses));
+  // Losses have their weights already.
+  Value counts = losses.counts ? times(losses.counts) : weights;
+  addMetric("loss_sum", where(counts, losses.losses));
   addMetric("weight_sum", weights);
-  if (losses.correct)
-    addMetric("correct_sum", weighted(losses.correct));
+  if (!losses.correct)
+    return;
+  addMetric("correct_sum", where(counts, losses.correct));
+  if (losses.counts)
+    addMetric("count_sum", counts);
 }
 
 } // namespace zc

@@ -11,7 +11,8 @@ namespace zc {
 /// Appends to `@eval` the metrics `loss_sum`, `weight_sum` and, where the loss
 /// has one, `correct_sum`: sums over the samples whose `sample_weight`, a new
 /// input, is 1. Their quotients over any number of batches are exact, a last
-/// partial batch included. Without a batch dim (`batchDim` -1) all count.
+/// partial batch included. `count_sum` divides `correct_sum` where losses have
+/// weights other than 1. Without a batch dim (`batchDim` -1) all count.
 void addEvaluationMetrics(mlir::func::FuncOp eval, mlir::OpBuilder &builder,
                           mlir::Location loc, const SampleLosses &losses);
 

@@ -1,7 +1,8 @@
-//===- Losses.cpp - loss functions as train ops ---------------------------===//
+//===- Losses.cpp - what losses share, and a model's own ------------------===//
 #include "passes/Autodiff/Losses.h"
 
 #include "dialects/Train/Ops/OpSupport.h"
+#include "passes/Autodiff/Losses/LossSupport.h"
 
 using namespace mlir;
 using namespace zc::train;
@@ -13,170 +14,49 @@ Value sumAll(OpBuilder &builder, Location loc, Value value) {
   return reduceSum(builder, loc, value, otherDims(rank, {}));
 }
 
-namespace {
-
 std::string checkFloat(RankedTensorType logits) {
   return isa<FloatType>(logits.getElementType())
              ? ""
              : "the output is not floating-point";
 }
 
-class SoftmaxCrossEntropy : public Loss {
-public:
-  SoftmaxCrossEntropy(int64_t classAxis, int64_t ignoreIndex)
-      : requestedAxis(classAxis), ignoreIndex(ignoreIndex) {}
-
-  std::string check(RankedTensorType logits) override {
-    int64_t rank = logits.getRank();
-    if (rank < 1 || (rank == 1 && requestedAxis == INT64_MIN))
-      return "softmax-cross-entropy needs logits of at least 2 dims, samples "
-             "and classes";
-    int64_t axis = classAxis(logits);
-    if (axis < 0 || axis >= rank)
-      return "class axis " + std::to_string(requestedAxis) +
-             " is no dim of the logits, which have " + std::to_string(rank);
-    return checkFloat(logits);
+Value weightTable(OpBuilder &builder, Location loc, ArrayRef<double> weights,
+                  RankedTensorType like, double factor) {
+  auto element = cast<FloatType>(like.getElementType());
+  SmallVector<APFloat> numbers;
+  for (double weight : weights) {
+    APFloat number(weight * factor);
+    bool loses;
+    number.convert(element.getFloatSemantics(), APFloat::rmNearestTiesToEven,
+                   &loses);
+    numbers.push_back(number);
   }
+  auto type = withShape(like, {int64_t(numbers.size())});
+  return ConstantOp::create(builder, loc,
+                            DenseElementsAttr::get(type, numbers));
+}
 
-  std::string warn(RankedTensorType logits) override {
-    return logits.getDimSize(classAxis(logits)) > 1
-               ? ""
-               : "softmax-cross-entropy over one class is always 0 and trains "
-                 "nothing; --loss bce-with-logits is of yes or no, --loss mse "
-                 "of numbers";
-  }
+Value weighClasses(OpBuilder &builder, Location loc, Value values,
+                   ArrayRef<double> weights, double factor) {
+  auto type = cast<RankedTensorType>(values.getType());
+  Value table = weightTable(builder, loc, weights, type, factor);
+  return MulOp::create(
+      builder, loc, values,
+      broadcast(builder, loc, table, type.getShape(), {type.getRank() - 1}));
+}
 
-  RankedTensorType labelType(RankedTensorType logits) override {
-    SmallVector<int64_t> shape;
-    for (int64_t dim : otherDims(logits.getRank(), {classAxis(logits)}))
-      shape.push_back(logits.getDimSize(dim));
-    return RankedTensorType::get(shape,
-                                 IntegerType::get(logits.getContext(), 64));
-  }
+std::string checkWeights(ArrayRef<double> weights, RankedTensorType logits,
+                         int64_t dim) {
+  int64_t count = int64_t(weights.size()), classes = logits.getDimSize(dim);
+  return count == 0 || count == classes
+             ? ""
+             : "--class-weights has " + std::to_string(count) +
+                   " numbers; expected one for each of " +
+                   std::to_string(classes) + " classes (dim " +
+                   std::to_string(dim) + ")";
+}
 
-  int64_t labelDim(RankedTensorType logits, int64_t logitsDim) override {
-    int64_t axis = classAxis(logits);
-    return logitsDim == axis ? -1 : logitsDim - (logitsDim > axis);
-  }
-
-  SmallVector<int64_t> labelRange(RankedTensorType logits) override {
-    return {0, logits.getDimSize(classAxis(logits)), ignoreIndex};
-  }
-
-  SampleLosses build(OpBuilder &builder, Location loc, Value logits,
-                     Value labels, bool wantCorrect) override {
-    logits = classesLast(builder, loc, logits);
-    auto type = withShape(logits.getType(),
-                          cast<RankedTensorType>(labels.getType()).getShape());
-    auto loss = SoftmaxCrossEntropyOp::create(builder, loc, type, type, logits,
-                                              labels, ignoreIndex);
-    Value ignored = splat(builder, loc, labels.getType(), ignoreIndex);
-    Value counted = compare(builder, loc, "ne", labels, ignored);
-    SampleLosses result;
-    result.losses = loss.getLoss();
-    result.counts = ConvertOp::create(builder, loc, type, counted);
-    if (wantCorrect)
-      result.correct = buildCorrect(builder, loc, logits, labels, type);
-    return result;
-  }
-
-private:
-  int64_t classAxis(RankedTensorType logits) const {
-    int64_t rank = logits.getRank();
-    if (requestedAxis == INT64_MIN)
-      return rank == 3 ? 2 : 1;
-    return requestedAxis < 0 ? requestedAxis + rank : requestedAxis;
-  }
-
-  Value classesLast(OpBuilder &builder, Location loc, Value logits) const {
-    auto type = cast<RankedTensorType>(logits.getType());
-    int64_t axis = classAxis(type);
-    SmallVector<int64_t> permutation = otherDims(type.getRank(), {axis});
-    permutation.push_back(axis);
-    return transpose(builder, loc, logits, permutation);
-  }
-
-  // Whether the label is the first class whose logit is the largest.
-  static Value buildCorrect(OpBuilder &builder, Location loc, Value logits,
-                            Value labels, RankedTensorType type) {
-    auto logitType = cast<RankedTensorType>(logits.getType());
-    int64_t last = logitType.getRank() - 1;
-    int64_t classes = logitType.getDimSize(last);
-    auto numberType = withElementType(logitType, builder.getI32Type());
-    auto classType = withShape(numberType, {classes});
-    auto order = llvm::to_vector(llvm::seq<int32_t>(0, classes));
-    Value numbers = ConstantOp::create(
-        builder, loc, DenseElementsAttr::get(classType, ArrayRef(order)));
-    numbers = broadcast(builder, loc, numbers, logitType.getShape(), {last});
-    Value best = ReduceOp::create(builder, loc, type, "max", logits,
-                                  ArrayRef<int64_t>{last});
-    best = broadcast(builder, loc, best, logitType.getShape(),
-                     otherDims(last + 1, {last}));
-    Value isBest = compare(builder, loc, "eq", logits, best);
-    Value candidates =
-        SelectOp::create(builder, loc, numberType, isBest, numbers,
-                         splat(builder, loc, numberType, double(classes)));
-    auto chosenType = withElementType(type, builder.getI32Type());
-    Value chosen = ReduceOp::create(builder, loc, chosenType, "min", candidates,
-                                    ArrayRef<int64_t>{last});
-    chosen = ConvertOp::create(builder, loc, labels.getType(), chosen);
-    Value right = compare(builder, loc, "eq", chosen, labels);
-    return ConvertOp::create(builder, loc, type, right);
-  }
-
-  int64_t requestedAxis;
-  int64_t ignoreIndex;
-};
-
-/// Of every element of an output, against a label of its type.
-class ElementwiseLoss : public Loss {
-public:
-  std::string check(RankedTensorType logits) override {
-    return checkFloat(logits);
-  }
-  RankedTensorType labelType(RankedTensorType logits) override {
-    return logits;
-  }
-  SmallVector<int64_t> labelRange(RankedTensorType) override { return {}; }
-};
-
-class MeanSquaredError : public ElementwiseLoss {
-public:
-  SampleLosses build(OpBuilder &builder, Location loc, Value logits,
-                     Value labels, bool) override {
-    Value difference = SubOp::create(builder, loc, logits, labels);
-    SampleLosses result;
-    result.losses = MulOp::create(builder, loc, difference, difference);
-    return result;
-  }
-};
-
-// -y log s(x) - (1 - y) log(1 - s(x)) = softplus(x) - x y
-class BinaryCrossEntropy : public ElementwiseLoss {
-public:
-  SampleLosses build(OpBuilder &builder, Location loc, Value logits,
-                     Value labels, bool wantCorrect) override {
-    Value product = MulOp::create(builder, loc, logits, labels);
-    Value softplus = SoftplusOp::create(builder, loc, logits);
-    SampleLosses result;
-    result.losses = SubOp::create(builder, loc, softplus, product);
-    if (wantCorrect) {
-      Value said = isAbove(builder, loc, logits, 0);
-      Value right = isAbove(builder, loc, labels, 0.5);
-      Value same = compare(builder, loc, "eq", said, right);
-      result.correct = ConvertOp::create(builder, loc, logits.getType(), same);
-    }
-    return result;
-  }
-
-private:
-  static Value isAbove(OpBuilder &builder, Location loc, Value value,
-                       double limit) {
-    Value bound = splat(builder, loc, value.getType(), limit);
-    Value above = compare(builder, loc, "gt", value, bound);
-    return ConvertOp::create(builder, loc, value.getType(), above);
-  }
-};
+namespace {
 
 class OwnLoss : public Loss {
 public:
@@ -198,19 +78,6 @@ public:
 };
 
 } // namespace
-
-std::unique_ptr<Loss> makeSoftmaxCrossEntropy(int64_t classAxis,
-                                              int64_t ignoreIndex) {
-  return std::make_unique<SoftmaxCrossEntropy>(classAxis, ignoreIndex);
-}
-
-std::unique_ptr<Loss> makeMeanSquaredError() {
-  return std::make_unique<MeanSquaredError>();
-}
-
-std::unique_ptr<Loss> makeBinaryCrossEntropy() {
-  return std::make_unique<BinaryCrossEntropy>();
-}
 
 std::unique_ptr<Loss> makeOwnLoss() { return std::make_unique<OwnLoss>(); }
 

@@ -14,7 +14,10 @@ struct SampleLosses {
   /// Loss of each; 0 where it does not count. Dim 0 counts samples where the
   /// logits' dim 0 does.
   mlir::Value losses;
-  /// 1 where it counts, 0 where not, of `losses`' type; null: all count.
+  /// The weight of each in the mean, 0 where it does not count, of `losses`'
+  /// type; null: 1 everywhere.
+  mlir::Value weights;
+  /// 1 where it counts, 0 where not, of `losses`' type; null: as `weights`.
   mlir::Value counts;
   /// Whether the prediction is right, 1 or 0, of `losses`' type; null where the
   /// loss has no such notion. Built only on request.
@@ -43,18 +46,38 @@ public:
   virtual llvm::SmallVector<int64_t>
   labelRange(mlir::RankedTensorType logits) = 0;
 
+  /// The most that one sample's weight in the mean can be.
+  virtual double getMostWeight() { return 1; }
+
   virtual SampleLosses build(mlir::OpBuilder &builder, mlir::Location loc,
                              mlir::Value logits, mlir::Value labels,
                              bool wantCorrect) = 0;
 };
 
-/// `classAxis` INT64_MIN: 1 for logits of 2, 4 or 5 dims, the last for 3.
-std::unique_ptr<Loss> makeSoftmaxCrossEntropy(int64_t classAxis,
-                                              int64_t ignoreIndex);
+/// Parameters of softmax cross-entropy, with PyTorch's meaning and defaults.
+struct CrossEntropyOptions {
+  /// INT64_MIN: 1 for logits of 2, 4 or 5 dims, the last for 3.
+  int64_t classAxis = INT64_MIN;
+  int64_t ignoreIndex = -100;
+  /// From 0 to 1: the share of the target that is spread evenly over classes.
+  double smoothing = 0;
+  /// A weight for each class, by which the mean divides too; empty: all 1.
+  llvm::SmallVector<double> classWeights;
+};
+
+std::unique_ptr<Loss> makeSoftmaxCrossEntropy(CrossEntropyOptions options);
 std::unique_ptr<Loss> makeMeanSquaredError();
-/// Of labels in [0, 1], and without overflow, as PyTorch's
-/// binary_cross_entropy_with_logits.
-std::unique_ptr<Loss> makeBinaryCrossEntropy();
+std::unique_ptr<Loss> makeMeanAbsoluteError();
+/// d^2 / 2 for distances d up to `delta`, delta (d - delta / 2) beyond, as
+/// PyTorch's huber_loss.
+std::unique_ptr<Loss> makeHuber(double delta);
+/// For labels in [0, 1], without overflow, as PyTorch's
+/// binary_cross_entropy_with_logits. `positiveWeight` multiplies the term of
+/// positive labels, `classWeights` (empty: all 1) the losses along the last
+/// dim; the mean divides by the number of elements.
+std::unique_ptr<Loss>
+makeBinaryCrossEntropy(double positiveWeight,
+                       llvm::SmallVector<double> classWeights);
 /// The output is the loss: the model computes it from its inputs.
 std::unique_ptr<Loss> makeOwnLoss();
 

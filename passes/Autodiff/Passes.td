@@ -24,7 +24,8 @@ def BuildLossPass : Pass<"zc-build-loss", "::mlir::ModuleOp"> {
   let options = [
     Option<"mode", "mode", "std::string", "\"train\"", "train or infer">,
     Option<"loss", "loss", "std::string", "\"softmax-cross-entropy\"",
-           "softmax-cross-entropy, mse, bce-with-logits or none (the output)">,
+           "softmax-cross-entropy, mse, l1, huber, bce-with-logits or none (the "
+           "output)">,
     Option<"logits", "logits", "std::string", "\"\"",
            "the output the loss is of; default the first">,
     Option<"labels", "labels", "std::string", "\"labels\"",
@@ -33,6 +34,16 @@ def BuildLossPass : Pass<"zc-build-loss", "::mlir::ModuleOp"> {
            "the dim of the classes; default: the last for 3-d logits, else 1">,
     Option<"ignoreIndex", "ignore-index", "int64_t", "-100",
            "labels that do not count">,
+    Option<"labelSmoothing", "label-smoothing", "double", "0",
+           "of softmax-cross-entropy, the share of the target that is spread "
+           "evenly over the classes">,
+    ListOption<"classWeights", "class-weights", "double",
+               "of softmax-cross-entropy and bce-with-logits, the weight of "
+               "each class; none: 1">,
+    Option<"posWeight", "pos-weight", "double", "1",
+           "of bce-with-logits, the weight of positive labels">,
+    Option<"huberDelta", "huber-delta", "double", "1",
+           "of huber, the distance from which it is linear">,
     Option<"accumulate", "accumulate", "int64_t", "1",
            "micro-batches of a step; above 1, @step is one of them and its loss "
            "a sum">,
@@ -79,6 +90,7 @@ def BuildOptimizerStepPass
   let description = [{
     Adds the optimizer's states, the scalars `lr` and `optimizer.step` and the
     metric `grad_norm`. Formulas and their order of operations are PyTorch's.
+    A parameter's `train.group` changes its learning rate and weight decay.
     With onebit-adam this is the step of the warm-up; a copy of the program as it
     was, `@apply.compressed`, is left to `--zc-build-compressed-step`.
   }];
@@ -93,7 +105,12 @@ def BuildOptimizerStepPass
     Option<"weightDecay", "weight-decay", "double", "-1.0",
            "decay per step; negative: the optimizer's default">,
     Option<"clipNorm", "clip-norm", "double", "0.0",
-           "the largest norm of all gradients; 0: any">
+           "the largest norm of all gradients; 0: any">,
+    Option<"clipValue", "clip-value", "double", "0.0",
+           "the largest magnitude of a gradient's element; 0: any">,
+    Option<"averageDecay", "average-decay", "double", "-1.0",
+           "decay of a moving average of the parameters; negative: there is "
+           "none">
   ];
   let dependentDialects = ["::zc::train::TrainDialect"];
 }

@@ -16,6 +16,7 @@
 #include "dialects/Onnx/Location.h"
 #include "dialects/Train/Ops/OpSupport.h"
 #include "passes/Analysis/Views.h"
+#include "passes/Autodiff/ParameterGroup.h"
 #include "passes/Autodiff/ProgramBuilder.h"
 #include "passes/Sharding/Layout.h"
 #include "passes/Sharding/Passes.h"
@@ -331,6 +332,7 @@ private:
     unit.state =
         addState(getOperation(), name, type, kParameter, first.getLoc());
     unit.state.setDecay(first.getDecay());
+    ParameterGroup::of(first).setOn(unit.state);
     if (Attribute holders = first->getAttr(kHoldersAttr))
       unit.state->setAttr(kHoldersAttr, holders);
     unit.state->setAttr(dist::kMomentsAttr, shardingOf(unit, /*divided=*/true));

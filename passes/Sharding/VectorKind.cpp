@@ -2,6 +2,7 @@
 #include "passes/Sharding/VectorKind.h"
 
 #include "mlir/IR/Builders.h"
+#include "passes/Autodiff/ParameterGroup.h"
 #include "passes/Autodiff/ProgramBuilder.h"
 
 using namespace mlir;
@@ -15,10 +16,12 @@ Attribute getVectorKind(StateOp state, const dist::ShareRule &shares) {
   // Roles that hold one parameter divide it in one way: it shares no vector
   // with what only some of them hold.
   Attribute holders = state->getAttr(kHoldersAttr);
+  Attribute group = state->getAttr(kGroupAttr);
   return builder.getArrayAttr(
       {TypeAttr::get(state.getTensorType().getElementType()),
        TypeAttr::get((copy ? copy : state).getTensorType().getElementType()),
        builder.getBoolAttr(state.getDecay()),
+       group ? group : builder.getUnitAttr(),
        builder.getBoolAttr(state.hasInitialValue()), shares.axes,
        holders ? holders : builder.getUnitAttr()});
 }

@@ -1,6 +1,6 @@
 #include "runtime/Driver/OutputWriter.h"
 #include "runtime/Driver/Evaluator.h"
-#include "runtime/Io/Npy.h"
+#include "runtime/Plan/Npy.h"
 #include "runtime/Plan/Types.h"
 
 #include <cstring>

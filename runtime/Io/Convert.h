@@ -2,7 +2,7 @@
 #ifndef ZC_RUNTIME_IO_CONVERT_H
 #define ZC_RUNTIME_IO_CONVERT_H
 
-#include "runtime/Io/Npy.h"
+#include "runtime/Plan/Npy.h"
 
 namespace zc {
 

@@ -3,8 +3,8 @@
 #ifndef ZC_RUNTIME_IO_DATAFILE_H
 #define ZC_RUNTIME_IO_DATAFILE_H
 
-#include "runtime/Io/Npy.h"
 #include "runtime/Io/TokenFiles.h"
+#include "runtime/Plan/Npy.h"
 
 #include <map>
 

@@ -15,6 +15,7 @@ namespace checkpoint {
 constexpr const char *kStatePrefix = "step-";
 constexpr const char *kTrainState = "train_state.json";
 constexpr const char *kModelIndex = "model.safetensors.index.json";
+constexpr const char *kOptimizerIndex = "optimizer.safetensors.index.json";
 } // namespace checkpoint
 
 /// Whether the folder is a complete checkpoint, whatever its name.

@@ -56,6 +56,11 @@ std::unique_ptr<Optimizer> makeAdamW(const BuildOptimizerStepPassOptions &);
 std::unique_ptr<Optimizer> makeAdafactor(const BuildOptimizerStepPassOptions &);
 std::unique_ptr<Optimizer> makeSm3(const BuildOptimizerStepPassOptions &);
 
+/// `rule` and, in the slot "ema", an exponential moving average of what it
+/// makes of each parameter.
+std::unique_ptr<Optimizer> makeAveraged(std::unique_ptr<Optimizer> rule,
+                                        double decay);
+
 } // namespace zc
 
 #endif // ZC_PASSES_AUTODIFF_OPTIMIZERS_OPTIMIZER_H

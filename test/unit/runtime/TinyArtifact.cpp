@@ -1,6 +1,6 @@
 #include "test/unit/runtime/TinyArtifact.h"
-#include "runtime/Io/Npy.h"
 #include "runtime/Plan/Artifact.h"
+#include "runtime/Plan/Npy.h"
 #include "runtime/Plan/Safetensors.h"
 #include "runtime/Plan/ZipWriter.h"
 #include "test/unit/runtime/PlanBuilder.h"

@@ -1,4 +1,4 @@
-#include "runtime/Io/Npy.h"
+#include "runtime/Plan/Npy.h"
 #include "runtime/Plan/Types.h"
 #include "runtime/Plan/ZipFormat.h"
 

@@ -1,4 +1,4 @@
-#include "runtime/Io/Npy.h"
+#include "runtime/Plan/Npy.h"
 
 #include <cstring>
 #include <gtest/gtest.h>

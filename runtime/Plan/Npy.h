@@ -1,6 +1,6 @@
 // NumPy's array format, versions 1 to 3.
-#ifndef ZC_RUNTIME_IO_NPY_H
-#define ZC_RUNTIME_IO_NPY_H
+#ifndef ZC_RUNTIME_PLAN_NPY_H
+#define ZC_RUNTIME_PLAN_NPY_H
 
 #include "runtime/Base/Status.h"
 #include "runtime/Plan/Manifest.pb.h"
@@ -37,4 +37,4 @@ std::string makeNpyHeader(plan::DataType type,
 
 } // namespace zc
 
-#endif // ZC_RUNTIME_IO_NPY_H
+#endif // ZC_RUNTIME_PLAN_NPY_H

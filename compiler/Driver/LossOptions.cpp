@@ -1,0 +1,145 @@
+#include "compiler/Driver/LossOptions.h"
+
+#include "compiler/Driver/Commands.h"
+#include "runtime/Base/File.h"
+#include "runtime/Plan/Npy.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+using namespace zc;
+
+static constexpr const char *kCrossEntropy = "softmax-cross-entropy";
+static constexpr const char *kBinary = "bce-with-logits";
+
+static std::string checkSmoothing(const std::string &text) {
+  double value = 0;
+  if (CLI::detail::lexical_cast(text, value) && value >= 0 && value <= 1)
+    return "";
+  return "expected a number from 0 to 1, found " + text;
+}
+
+void zc::addLossOptions(CLI::App &command, CompileOptions &options) {
+  command
+      .add_option("--loss", options.loss,
+                  "the loss; required in training mode. huber is quadratic up "
+                  "to --huber-delta and linear beyond, l1 the distance")
+      ->check(CLI::IsMember(
+          {kCrossEntropy, "mse", "l1", "huber", kBinary, "none"}));
+  command.add_option("--logits", options.logits,
+                     "the output the loss is of; by default the first");
+  command.add_option("--loss-output", options.lossOutput,
+                     "with --loss none, the output that is the loss; by "
+                     "default the first");
+  command
+      .add_option("--labels", options.labels, "name of the loss's new input")
+      ->check([](const std::string &name) {
+        return std::string(name.empty() ? "expected a name" : "");
+      });
+  command.add_option("--class-axis", options.classAxis,
+                     "dim of the classes; by default 1, or the last of 3 dims");
+  command.add_option("--ignore-index", options.ignoreIndex,
+                     "labels of this value do not count");
+  command
+      .add_option("--label-smoothing", options.labelSmoothing,
+                  "the share of softmax-cross-entropy's target that is spread "
+                  "evenly over the classes")
+      ->check(checkSmoothing)
+      ->type_name("X");
+  command
+      .add_option("--class-weights", options.classWeights,
+                  "a weight for each class: of softmax-cross-entropy, where "
+                  "the mean divides by the sum of the labels' weights, or of "
+                  "bce-with-logits along the last dim; both as PyTorch")
+      ->check(CLI::ExistingFile)
+      ->type_name("FILE.npy")
+      ->default_str("");
+  command
+      .add_option("--pos-weight", options.posWeight,
+                  "weight of the positive labels' term of bce-with-logits")
+      ->check(checkPositive)
+      ->type_name("X");
+  command
+      .add_option("--huber-delta", options.huberDelta,
+                  "the distance from which --loss huber is linear")
+      ->check(checkPositive)
+      ->type_name("X");
+}
+
+/// Refuses options of another loss.
+static void checkOwner(const CLI::App &command, const CompileOptions &options,
+                       const std::string &loss,
+                       std::initializer_list<const char *> names) {
+  if (options.loss == loss)
+    return;
+  for (const char *name : names)
+    if (command.count(name) > 0)
+      throw CLI::ValidationError(name, "belongs to --loss " + loss);
+}
+
+void zc::checkLossOptions(const CLI::App &command,
+                          const CompileOptions &options) {
+  bool needsLoss = options.mode == "train" && options.emit > Emit::Train;
+  if (needsLoss && options.loss.empty())
+    throw CLI::ValidationError(
+        "--loss",
+        "is required in training mode: softmax-cross-entropy (classes, by "
+        "integer labels), mse, l1 or huber (numbers), bce-with-logits (yes or "
+        "no), or none where an output of the model is the loss");
+  checkOwner(command, options, kCrossEntropy,
+             {"--class-axis", "--ignore-index", "--label-smoothing"});
+  checkOwner(command, options, kBinary, {"--pos-weight"});
+  checkOwner(command, options, "huber", {"--huber-delta"});
+  if (!options.classWeights.empty() && options.loss != kCrossEntropy &&
+      options.loss != kBinary)
+    throw CLI::ValidationError("--class-weights",
+                               std::string("belongs to --loss ") +
+                                   kCrossEntropy + " or " + kBinary);
+  bool own = options.loss == "none";
+  if (own && !options.logits.empty())
+    throw CLI::ValidationError("--logits",
+                               "names no output with --loss none; use "
+                               "--loss-output");
+  if (own && options.labels != "labels")
+    throw CLI::ValidationError("--labels",
+                               "has no meaning with --loss none: the model "
+                               "has all inputs that its loss needs");
+  if (!own && !options.lossOutput.empty())
+    throw CLI::ValidationError("--loss-output", "belongs to --loss none");
+}
+
+Result<std::vector<double>> zc::readClassWeights(const std::string &path) {
+  constexpr size_t kMost = size_t(1) << 26;
+  ZC_ASSIGN_OR_RETURN(std::string bytes, readFile(path, kMost));
+  Result<NpyArray> array = parseNpy(bytes, nullptr);
+  if (!array.ok())
+    return array.status().withContext("--class-weights '" + path + "'");
+  auto refuse = [&](const std::string &found) {
+    return makeError(StatusCode::InvalidArgument, "--class-weights '", path,
+                     "': expected one float32 or float64 of at least 0 for "
+                     "each class, found ",
+                     found);
+  };
+  if (array->kind != 'f' || (array->itemSize != 4 && array->itemSize != 8) ||
+      array->dims.size() != 1 || array->dims[0] == 0)
+    return refuse(array->print());
+  std::vector<double> weights;
+  for (int64_t i = 0; i < array->dims[0]; ++i) {
+    const char *at = array->data.data() + i * array->itemSize;
+    float narrow;
+    double weight;
+    std::memcpy(&narrow, at, sizeof(narrow));
+    if (array->itemSize == 8)
+      std::memcpy(&weight, at, sizeof(weight));
+    else
+      weight = narrow;
+    if (!(weight >= 0) || weight > 1e30)
+      return refuse(std::to_string(weight) + " at " + std::to_string(i));
+    weights.push_back(weight);
+  }
+  if (std::all_of(weights.begin(), weights.end(),
+                  [](double weight) { return weight == 0; }))
+    return refuse("only zeros");
+  return weights;
+}
