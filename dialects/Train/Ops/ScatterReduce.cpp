@@ -1,6 +1,7 @@
 //===- ScatterReduce.cpp - train.scatter_reduce ---------------------------===//
 #include "dialects/Train/Ops/GatherSupport.h"
 #include "dialects/Train/Ops/ReduceSupport.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 
@@ -62,6 +63,8 @@ private:
   Value withoutZeros(Value factors, Value isZero) {
     return select(isZero, splat(builder, loc, factors.getType(), 1), factors);
   }
+  /// Of the updates' shape: true where no later one has the same index.
+  Value isLastUpdate();
   /// The product of all factors but one's own.
   Value productOfOthers(Value factors, Value isZero, Value product,
                         Value numZeros);
@@ -109,13 +112,70 @@ void ScatterGradient::ofProduct(MutableArrayRef<Value> operandGrads) {
                                         gather(numZeros)));
 }
 
-// As PyTorch has it, all updates of a place have its gradient, not the last one
-// alone: they are equal where it matters.
+/// Whether constant indices [N..., I...] differ within each of the N.
+static bool haveDistinctIndices(ScatterReduceOp op) {
+  ArrayRef<int64_t> shape = op.getIndices().getType().getShape();
+  int64_t count =
+      ShapedType::getNumElements(shape.drop_front(op.getBatchDims()));
+  if (count <= 1)
+    return true;
+  DenseIntElementsAttr indices;
+  if (!matchPattern(op.getIndices(), m_Constant(&indices)))
+    return false;
+  int64_t rows =
+      cast<RankedTensorType>(op.getInit().getType()).getDimSize(op.getDim());
+  DenseSet<int64_t> seen;
+  for (auto [place, index] : llvm::enumerate(indices.getValues<APInt>())) {
+    if (place % count == 0)
+      seen.clear();
+    int64_t row = index.getSExtValue(); // negative: from the end
+    if (!seen.insert(row < 0 ? row + rows : row).second)
+      return false;
+  }
+  return true;
+}
+
+// Every update leaves its number, counted along I, at its index; the one that
+// was written last finds its own number there.
+Value ScatterGradient::isLastUpdate() {
+  int64_t batchDims = op.getBatchDims();
+  RankedTensorType indices = op.getIndices().getType();
+  auto numbersType = withElementType(indices, builder.getI64Type());
+  Value numbers = splat(builder, loc, numbersType, 0);
+  int64_t stride = 1;
+  for (int64_t dim = indices.getRank() - 1; dim >= batchDims; --dim) {
+    auto type = withShape(numbersType, {indices.getDimSize(dim)});
+    Value along =
+        broadcast(builder, loc, IotaOp::create(builder, loc, type, stride),
+                  indices.getShape(), {dim});
+    numbers = AddOp::create(builder, loc, numbers, along);
+    stride *= indices.getDimSize(dim);
+  }
+  SmallVector<int64_t> places(indices.getShape().take_front(batchDims));
+  auto table = cast<RankedTensorType>(init.getType());
+  places.push_back(table.getDimSize(op.getDim()));
+  auto placesType = withShape(numbersType, places);
+  Value last = ScatterReduceOp::create(
+      builder, loc, placesType, builder.getStringAttr("last"),
+      splat(builder, loc, placesType, -1), op.getIndices(), numbers,
+      builder.getI64IntegerAttr(batchDims), op.getBatchDimsAttr());
+  Value found = GatherOp::create(builder, loc, numbersType, last,
+                                 op.getIndices(), batchDims, batchDims);
+  GatherDims dims = gatherDimsOf(op, table);
+  return broadcast(builder, loc, isEqual(found, numbers),
+                   cast<RankedTensorType>(updates.getType()).getShape(),
+                   dims.gatheredIndices);
+}
+
+// The update that was written has the gradient of its place: the last one of
+// equal indices. (PyTorch gives it to all of them.)
 void ScatterGradient::ofLast(MutableArrayRef<Value> operandGrads) {
   operandGrads[0] = ScatterReduceOp::create(
       builder, loc, grad.getType(), op.getKindAttr(), grad, op.getIndices(),
       zeros(updates), op.getDimAttr(), op.getBatchDimsAttr());
   operandGrads[2] = gather(grad);
+  if (!haveDistinctIndices(op))
+    operandGrads[2] = select(isLastUpdate(), operandGrads[2], zeros(updates));
 }
 
 LogicalResult ScatterReduceOp::vjp(OpBuilder &builder, ValueRange resultGrads,

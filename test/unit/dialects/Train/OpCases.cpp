@@ -379,11 +379,19 @@ static void addIndexing(std::vector<OpCase> &cases) {
                    "batch_dims = 1 : i64} : (tensor<4x5x3xf64>, "
                    "tensor<4x2xi64>, tensor<4x2x3xf64>) -> tensor<4x5x3xf64>",
                    {{}, {-5, 4}}});
-  // One index: the gradient of several equal ones is PyTorch's.
-  cases.push_back({"train.scatter_reduce \"last\" %0, %1, %2 {dim = 1 : i64} : "
-                   "(tensor<2x5x3xf64>, tensor<1xi64>, tensor<2x1x3xf64>) -> "
-                   "tensor<2x5x3xf64>",
-                   {{}, {-5, 4}}});
+  // Some indices are equal: the last update alone has a gradient.
+  for (const char *types :
+       {"{dim = 1 : i64} : (tensor<2x5x3xf64>, tensor<1xi64>, "
+        "tensor<2x1x3xf64>) -> tensor<2x5x3xf64>",
+        "{dim = 1 : i64} : (tensor<2x5x3xf64>, tensor<3x2xi32>, "
+        "tensor<2x3x2x3xf64>) -> tensor<2x5x3xf64>",
+        "{dim = 1 : i64, batch_dims = 1 : i64} : (tensor<4x5x3xf64>, "
+        "tensor<4x8xi64>, tensor<4x8x3xf64>) -> tensor<4x5x3xf64>",
+        "{dim = 2 : i64, batch_dims = 1 : i64} : (tensor<2x3x5xf64>, "
+        "tensor<2x7xi64>, tensor<2x3x7xf64>) -> tensor<2x3x5xf64>"})
+    cases.push_back(
+        {std::string("train.scatter_reduce \"last\" %0, %1, %2 ") + types,
+         {{}, {-5, 4}}});
   cases.push_back({"train.scatter_reduce \"max\" %0, %1, %2 {dim = 0 : i64} : "
                    "(tensor<4xi64>, tensor<6xi64>, tensor<6xi64>) -> "
                    "tensor<4xi64>",
