@@ -80,8 +80,8 @@ static Command addHelpCommand(CLI::App &command, const CLI::App &app,
     for (auto &[each, work] : commands) {
       if (each->get_name() != *topic)
         continue;
-      if (*topic == "run")
-        return execRunner({"run", "--help"});
+      if (*topic == "run" || *topic == "doctor")
+        return execRunner({*topic, "--help"});
       llvm::outs() << each->help(app.get_name());
       return 0;
     }
@@ -122,6 +122,7 @@ int zc::runCommandLine(int argc, char **argv) {
   add("export", "write the trained model as ONNX", addExportCommand);
   add("inspect", "say what an artifact will do", addInspectCommand);
   add("check", "say what of a model can be trained", addCheckCommand);
+  add("doctor", "say what this machine has", addDoctorCommand);
   add("help", "explain a command, as COMMAND --help", [&](CLI::App &command) {
     return addHelpCommand(command, app, commands);
   });

@@ -3,14 +3,22 @@
 
 using namespace zc;
 
-// zc-run knows the options of `zc run`, its --help too.
-Command zc::addRunCommand(CLI::App &command) {
+// zc-run knows the options of these commands, their --help too.
+static Command addRunnersCommand(CLI::App &command, const char *name) {
   command.prefix_command();
   command.set_help_flag();
-  return [&command] {
-    std::vector<std::string> arguments = {"run"};
+  return [&command, name] {
+    std::vector<std::string> arguments = {name};
     for (const std::string &argument : command.remaining())
       arguments.push_back(argument);
     return execRunner(arguments);
   };
+}
+
+Command zc::addRunCommand(CLI::App &command) {
+  return addRunnersCommand(command, "run");
+}
+
+Command zc::addDoctorCommand(CLI::App &command) {
+  return addRunnersCommand(command, "doctor");
 }

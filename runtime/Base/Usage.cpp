@@ -99,6 +99,7 @@ const std::vector<CommandOptions> kAllOptions = {
      {"--batch-dim", "--checkpoint", "--data", "--dim", "--input", "--json",
       "--local-ranks", "--metrics", "--offload-dir", "--output-dir", "--seed",
       "--threads", "--token-bits"}},
+    {"doctor", {"--json", "--quick"}},
     {"verify", {"--atol", "--output-dir", "--rtol", "--json"}},
     {"export", {"--checkpoint", "--ema", "--output", "--safetensors"}},
     {"inspect",

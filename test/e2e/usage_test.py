@@ -2,6 +2,7 @@
 """What the command line offers, and what it says to those who write something
 else."""
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -51,6 +52,34 @@ class Help(ZcTest):
         self.assertIn("Usage: zc run ", self.zc("run", "--help"))
         self.assertIn("Usage: zc-run run ",
                       self.zc("run", "--help", tool="zc-run"))
+
+
+class Doctor(ZcTest):
+
+    def test_what_this_machine_has(self):
+        text = self.zc("doctor", "--quick")
+        for what in ("processor", "cores", "memory", "temporary files", "cpu",
+                     "cuda", "mpi"):
+            self.assertRegex(text, rf"(?m)^{what} +\S")
+        self.assertRegex(text, r"cores .*: \d+ threads? pays?\n")
+        found = json.loads(self.zc("doctor", "--json"))
+        self.assertTrue(found["cpu"]["usable"])
+        self.assertRegex(found["cpu"]["text"],
+                         r"measured [1-9]\d* GFLOP/s .* [1-9][\d.]* GB/s")
+
+    def test_what_is_missing_is_said(self):
+        empty = self.folder / "plugins"
+        empty.mkdir()
+        code, out, _ = run("doctor", "--quick", "--json", env={
+            **os.environ, "ZC_PLUGIN_PATH": str(empty),
+            "TMPDIR": str(self.folder / "none")})
+        self.assertEqual(code, 1)
+        found = json.loads(out)
+        for what in ("cpu", "mpi", "temporary files"):
+            self.assertFalse(found[what]["usable"], what)
+        self.assertIn("TMPDIR", found["temporary files"]["text"])
+        self.fails(2, ["'--quik'", "did you mean '--quick'"], "doctor",
+                   "--quik")
 
 
 class Mistakes(ZcTest):

@@ -16,6 +16,7 @@ using Command = std::function<int()>;
 
 Command addRunCommand(CLI::App &app);
 Command addEvalCommand(CLI::App &app);
+Command addDoctorCommand(CLI::App &app);
 
 /// The exit code for what stopped the work, a failure, a signal or its end,
 /// after saying what there is to say.

@@ -72,11 +72,13 @@ int main(int argc, char **argv) {
   app.get_formatter()->column_width(34);
   CLI::App *run = app.add_subcommand("run", "train an artifact");
   CLI::App *eval = app.add_subcommand("eval", "run an artifact's forward");
+  CLI::App *doctor = app.add_subcommand("doctor", "say what this machine has");
   zc::Command train = zc::addRunCommand(*run);
   zc::Command evaluate = zc::addEvalCommand(*eval);
+  zc::Command examine = zc::addDoctorCommand(*doctor);
   try {
     app.parse(argc, argv);
-    return *run ? train() : evaluate();
+    return *run ? train() : *eval ? evaluate() : examine();
   } catch (const CLI::ParseError &error) {
     // --help and --version end so, too.
     return error.get_exit_code() == 0 ? app.exit(error)

@@ -1,0 +1,179 @@
+#include "runtime/Driver/Doctor.h"
+
+#include "runtime/Base/Cores.h"
+#include "runtime/Base/Plugin.h"
+#include "runtime/Device/Plugin.h"
+#include "runtime/Driver/Progress.h"
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+namespace zc {
+
+namespace {
+
+/// Instruction sets that change what zc's kernels and libraries do, as LLVM
+/// spells them.
+constexpr const char *kFeatures[] = {
+    "avx2",       "fma",      "avx512f",  "avx512vnni", "avx512bf16",
+    "avx512fp16", "amx-tile", "amx-int8", "amx-bf16",   "amx-fp16"};
+
+std::string firstValue(const std::string &path, const std::string &key) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    size_t colon = line.find(':');
+    if (colon == std::string::npos || line.compare(0, key.size(), key) != 0)
+      continue;
+    size_t begin = line.find_first_not_of(" \t", colon + 1);
+    return begin == std::string::npos ? "" : line.substr(begin);
+  }
+  return "";
+}
+
+/// A line of /proc/meminfo, in bytes.
+std::optional<uint64_t> memoryLine(const std::string &root,
+                                   const std::string &key) {
+  std::string text = firstValue(root + "/proc/meminfo", key + ":");
+  uint64_t kib = 0;
+  if (std::sscanf(text.c_str(), "%lu kB", &kib) != 1)
+    return std::nullopt;
+  return kib * 1024;
+}
+
+/// What the control group of a container leaves; version 2, then 1.
+std::optional<uint64_t> memoryLimit(const std::string &root) {
+  constexpr uint64_t kNone = std::numeric_limits<int64_t>::max() / 2;
+  for (const char *path : {"/sys/fs/cgroup/memory.max",
+                           "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
+    std::ifstream file(root + path);
+    uint64_t bytes = 0;
+    if (file >> bytes && bytes < kNone)
+      return bytes;
+  }
+  return std::nullopt;
+}
+
+Finding examineCores(const std::string &root) {
+  AllowedCores allowed = findAllowedCores();
+  CpuQuota quota = readCpuQuota(root);
+  std::string text = strCat(allowed.count, " processors may be used");
+  if (quota.cores > 0) {
+    char limit[32];
+    std::snprintf(limit, sizeof(limit), "%.2g", quota.cores);
+    text += strCat(", for the time of ", limit, " ('", quota.group, "')");
+  }
+  int threads = threadsWorth(allowed.count, quota.cores);
+  return {"cores", strCat(text, ": ", threads,
+                          threads == 1 ? " thread pays" : " threads pay")};
+}
+
+Finding examineMemory(const std::string &root) {
+  auto total = memoryLine(root, "MemTotal");
+  auto free = memoryLine(root, "MemAvailable");
+  if (!total || !free)
+    return {"memory", "unknown: '" + root + "/proc/meminfo' cannot be read"};
+  std::string text = strCat(printBytes(*free), " free of ", printBytes(*total));
+  if (auto limit = memoryLimit(root); limit && *limit < *total)
+    text += strCat("; this control group may use ", printBytes(*limit));
+  return {"memory", text};
+}
+
+/// Where commands put what they need for a while.
+Finding examineTemporaries() {
+  std::error_code error;
+  std::filesystem::path folder = std::filesystem::temp_directory_path(error);
+  if (error)
+    return {"temporary files",
+            "no folder: TMPDIR names none that exists (" + error.message() +
+                ")",
+            false};
+  auto space = std::filesystem::space(folder, error);
+  return {
+      "temporary files",
+      strCat("'", folder.string(), "', ",
+             error ? error.message() : printBytes(space.available) + " free"),
+      !error};
+}
+
+std::string printLimits(const DeviceLimits &limits) {
+  char text[128];
+  std::snprintf(text, sizeof(text),
+                "; measured %.0f GFLOP/s of float32 products, %.1f GB/s of "
+                "memory",
+                limits.flopsPerSecond / 1e9, limits.bytesPerSecond / 1e9);
+  return text;
+}
+
+std::string listFeatures(const Device &device) {
+  std::string text;
+  for (const char *feature : kFeatures)
+    if (device.checkFeatures({feature}).ok())
+      text += strCat(text.empty() ? "; " : " ", feature);
+  return text.empty() ? "; no AVX2: generic kernels only" : text;
+}
+
+Finding examineDevice(const std::string &kind, bool measures) {
+  DeviceOptions options;
+  options.threads = usableCores();
+  auto device = openDevice(kind, options);
+  if (!device.ok())
+    return {kind, device.status().message(), false};
+  std::string text = (*device)->description();
+  if (kind == "cpu")
+    text += listFeatures(**device);
+  if (!measures)
+    return {kind, text};
+  auto limits = (*device)->measureLimits();
+  if (!limits.ok())
+    return {kind, text + "; " + limits.status().message(), false};
+  return {kind, text + printLimits(*limits)};
+}
+
+/// Of libraries to other ranks, opening is all that can be tried alone.
+Finding examinePlugin(const char *kind, const char *what) {
+  Result<PluginLibrary> library = openPlugin(kind, what);
+  if (!library.ok())
+    return {kind, library.status().message(), false};
+  return {kind, "its plugin opens"};
+}
+
+} // namespace
+
+std::vector<Finding> examineMachine(bool measures, const std::string &root) {
+  std::string processor = firstValue(root + "/proc/cpuinfo", "model name");
+  std::vector<Finding> findings = {
+      {"processor", processor.empty() ? "unknown" : processor},
+      examineCores(root),
+      examineMemory(root),
+      examineTemporaries(),
+      examineDevice("cpu", measures),
+      examineDevice("cuda", measures),
+      examinePlugin("mpi", "MPI")};
+  if (findings[5].usable) // NCCL is for GPUs alone
+    findings.push_back(examinePlugin("nccl", "NCCL"));
+  return findings;
+}
+
+std::string printFindings(const std::vector<Finding> &findings) {
+  std::string text;
+  for (const Finding &finding : findings) {
+    std::string what = finding.what;
+    what.resize(17, ' ');
+    text +=
+        strCat(what, finding.usable ? "" : "not usable: ", finding.text, "\n");
+  }
+  return text;
+}
+
+std::string findingsToJson(const std::vector<Finding> &findings) {
+  nlohmann::ordered_json json;
+  for (const Finding &finding : findings)
+    json[finding.what] = {{"usable", finding.usable}, {"text", finding.text}};
+  return json.dump(2) + "\n";
+}
+
+} // namespace zc
