@@ -164,7 +164,7 @@ class Compile(ZcTest):
 
 
 class Benchmark(ZcTest):
-    """The script of README's table, up to the point where a GPU is needed."""
+    """The script of the guide's table, up to the point where a GPU is needed."""
 
     def test_a_row_without_gpu_and_without_torch(self):
         fixture, folder = Fixture("gpt"), self.folder / "bench" / "gpt2"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Measure zc against PyTorch on this machine's NVIDIA GPU: GPT-2 124M, a Llama
-of 1B and ResNet-50 in bfloat16 with AdamW, as README's table has them.
+of 1B and ResNet-50 in bfloat16 with AdamW, as the table of tools/guide/gpus.md has them.
 
   gpu.py make DIR --torch-python VENV/bin/python [--model gpt2 ...]
   gpu.py run DIR [--zc-run PROGRAM] [--torch-python PYTHON] [--steps N]
@@ -161,7 +161,7 @@ def peak_flops(options, device):
 
 
 def row(model, work, times, peers, peak):
-    """A row of README's table."""
+    """A row of that table."""
     time = statistics.median(times)
     rate = work["items"] / time * 1e3
     share = "" if peak is None else \

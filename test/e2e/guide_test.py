@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+"""Every command of the user's guide, page by page, on small files: what is
+written there must run as it stands."""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import unittest
+
+import numpy as np
+
+from zctest import BIN, FIXTURES, TIMEOUT, ZcTest
+
+GUIDE = FIXTURES.parents[1] / "tools" / "guide"
+PAGES = sorted(path for path in GUIDE.glob("*.md"))
+BLOCK = re.compile(r"(?:<!-- not run: (?P<reason>[^>]+) -->\n)?"
+                   r"^```sh\n(?P<script>.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\((?!https?:)([^)#]+)\)")
+
+
+class Guide(ZcTest):
+
+    def setUp(self):
+        super().setUp()
+        for name, source in (("model.onnx", "digits/model.onnx"),
+                             ("train.npz", "digits/train.npz"),
+                             ("held.npz", "digits/heldout.npz"),
+                             ("gpt.onnx", "gpt/model.onnx")):
+            shutil.copy(FIXTURES / source, self.folder / name)
+        tokens = np.random.default_rng(0).integers(0, 96, 2000)
+        tokens.astype(np.uint16).tofile(self.folder / "tokens_1.bin")
+
+    def run_page(self, page):
+        python = pathlib.Path(sys.executable).parent
+        environment = {**os.environ,
+                       "PATH": f"{BIN.resolve()}:{python}:{os.environ['PATH']}"}
+        for block in BLOCK.finditer(page.read_text()):
+            if block["reason"]:
+                continue
+            done = subprocess.run(
+                ["bash", "-euc", block["script"]], cwd=self.folder, text=True,
+                env=environment, timeout=TIMEOUT, capture_output=True)
+            self.assertEqual(done.returncode, 0,
+                             f"{page.name}:\n{block['script']}{done.stderr}")
+
+
+class Links(unittest.TestCase):
+
+    def test_lead_somewhere(self):
+        root = GUIDE.parents[1]
+        for page in [*PAGES, *root.glob("README.md"),
+                     *root.glob("[a-z]*/README.md")]:
+            for link in LINK.findall(page.read_text()):
+                self.assertTrue((page.parent / link).exists(),
+                                f"{page}: {link}")
+
+    def test_the_index_has_all_pages(self):
+        listed = set(LINK.findall((GUIDE / "README.md").read_text()))
+        self.assertEqual(listed, {path.name for path in PAGES} - {"README.md"})
+
+
+def add_tests():
+    for page in PAGES:
+        if "```sh" in page.read_text():
+            def test(self, page=page):
+                self.run_page(page)
+            setattr(Guide, f"test_{page.stem.replace('-', '_')}", test)
+
+
+add_tests()
+
+if __name__ == "__main__":
+    unittest.main()
