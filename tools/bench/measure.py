@@ -1,12 +1,17 @@
 """What the benchmarks share: where things are, and how a run is timed."""
 import json
+import os
 import pathlib
+import socket
 import statistics
 import subprocess
+import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PEER = ROOT / "tools" / "bench" / "peer_torch.py"
 WARM_UP = 2  # steps that no time is taken of
+MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+       "OMPI_MCA_rmaps_base_oversubscribe": "1"}
 
 
 def output(*args, **options):
@@ -20,3 +25,27 @@ def median_step(log):
     """Milliseconds of a step by a log of zc run, once it is warm."""
     steps = [json.loads(line) for line in log.read_text().splitlines()]
     return statistics.median(step["step_ms"] for step in steps[WARM_UP:])
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def run_peers(python, ranks, *args):
+    """What each rank of PyTorch says in the end: processes of one thread, with
+    torchrun's variables where there are several."""
+    command = [str(arg) for arg in (python, PEER, *args, "--threads", 1)]
+    place = {} if ranks == 1 else {
+        "WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(free_port())}
+    processes = [subprocess.Popen(
+        command, text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        env={**os.environ, **place, "RANK": str(rank),
+             "LOCAL_RANK": str(rank)}) for rank in range(ranks)]
+    lines = [process.communicate()[0] for process in processes]
+    if any(process.returncode for process in processes):
+        sys.exit(f"{pathlib.Path(sys.argv[0]).stem}: PyTorch failed: "
+                 + " ".join(command))
+    return [json.loads(line) for line in lines]

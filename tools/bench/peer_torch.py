@@ -4,14 +4,15 @@ tools/bench/bench.py measures zc against.
 
   peer_torch.py --model gpt2 [--mode eager|compile] [--steps N] [--threads N]
   peer_torch.py --model gpt2 --serve ...
-  peer_torch.py --model gpt2 --dist ddp|fsdp ...
+  peer_torch.py --model gpt2 --dist ddp|fsdp|pipeline ...
   peer_torch.py --model gpt2 --export DIR
 
 With --serve it trains only when told to: each line of its input asks for --steps
 more steps, or as many as fit in --seconds, and is answered by a line. With
---dist it is one of the ranks that torchrun's variables tell of. The last form
-writes DIR/model.onnx and DIR/data.npz, the same work for zc; a model may also be
-a GPT by its numbers, gpt:VOCABULARY,LAYERS,HEADS,WIDTH,TOKENS,BATCH.
+--dist it is one of the ranks that torchrun's variables tell of; a pipeline is a
+GPT cut into a stage a rank, run by Schedule1F1B. The last form writes
+DIR/model.onnx and DIR/data.npz, the same work for zc; a model may also be a GPT
+by its numbers, gpt:VOCABULARY,LAYERS,HEADS,WIDTH,TOKENS,BATCH.
 """
 import argparse
 import json
@@ -84,10 +85,15 @@ def distribute(net, kind):
 
 
 class Training:
-    """A network in training on its one batch."""
+    """A network in training on its one batch, in so many micro-batches."""
 
     def __init__(self, net, x, labels, options):
-        if options.dist:
+        self.micro_batches, self.pipeline = options.accumulate, None
+        if options.dist == "pipeline":
+            import torch_pipeline  # tools/bench
+            self.pipeline = torch_pipeline.Pipeline(net, options.accumulate)
+            net = self.pipeline.net
+        elif options.dist:
             net = distribute(net, options.dist)
         self.forward = torch.compile(net) if options.mode == "compile" else net
         self.optimizer = torch.optim.AdamW(net.parameters(), lr=1e-4,
@@ -97,14 +103,24 @@ class Training:
         for _ in range(WARM_UP):
             self.step()
 
+    def backward(self, x, labels):
+        """Adds a micro-batch's gradients; its part of the step's loss."""
+        with torch.autocast("cpu", torch.bfloat16, enabled=self.autocast):
+            logits = self.forward(x)
+            loss = F.cross_entropy(logits.reshape(-1, logits.shape[-1]),
+                                   labels.reshape(-1)) / self.micro_batches
+        loss.backward()
+        return loss.detach()
+
     def step(self):
         """One step; its milliseconds."""
         start = time.perf_counter()
-        with torch.autocast("cpu", torch.bfloat16, enabled=self.autocast):
-            logits = self.forward(self.x)
-            self.loss = F.cross_entropy(logits.reshape(-1, logits.shape[-1]),
-                                        self.labels.reshape(-1))
-        self.loss.backward()
+        if self.pipeline:
+            self.loss = self.pipeline.backward(self.x, self.labels)
+        else:
+            self.loss = sum(map(self.backward,
+                                self.x.chunk(self.micro_batches),
+                                self.labels.chunk(self.micro_batches)))
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
         return (time.perf_counter() - start) * 1e3
@@ -117,7 +133,7 @@ class Training:
         used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         print(json.dumps({
             "model": options.model, "mode": options.mode,
-            "loss": float(self.loss.detach()), "step_ms_min": min(times),
+            "loss": float(self.loss), "step_ms_min": min(times),
             "step_ms_median": statistics.median(times), "peak_mib": used}),
             flush=True)
 
@@ -134,7 +150,9 @@ def main():
     parser.add_argument("--steps", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1e9)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--dist", choices=["ddp", "fsdp"])
+    parser.add_argument("--dist", choices=["ddp", "fsdp", "pipeline"])
+    parser.add_argument("--accumulate", type=int, default=1,
+                        help="micro-batches of a step")
     parser.add_argument("--serve", action="store_true")
     parser.add_argument("--export", type=pathlib.Path)
     options = parser.parse_args()

@@ -9,26 +9,14 @@ under mpirun, PyTorch's with torchrun's variables. The model is a GPT by its
 numbers, as peer_torch.py takes them; its batch is a rank's.
 """
 import argparse
-import json
 import os
 import pathlib
-import socket
 import statistics
-import subprocess
 import sys
 import tempfile
 
 import measure
-from measure import PEER, ROOT, WARM_UP
-
-MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-       "OMPI_MCA_rmaps_base_oversubscribe": "1"}
-
-
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
+from measure import MPI, PEER, ROOT, WARM_UP
 
 
 class Bench:
@@ -61,22 +49,10 @@ class Bench:
         return measure.median_step(log)
 
     def torch(self, kind):
-        port = free_port()
-        ranks = []
-        for rank in range(self.options.ranks):
-            place = {"RANK": str(rank), "LOCAL_RANK": str(rank),
-                     "WORLD_SIZE": str(self.options.ranks),
-                     "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
-            ranks.append(subprocess.Popen(
-                [self.options.torch_python, str(PEER), "--model",
-                 "gpt:" + self.options.model, "--dist", kind, "--threads", "1",
-                 "--steps", str(self.options.steps)], text=True,
-                env={**os.environ, **place}, stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL))
-        lines = [rank.communicate()[0] for rank in ranks]
-        if any(rank.returncode for rank in ranks):
-            sys.exit(f"ranks: PyTorch's {kind} failed")
-        return json.loads(lines[0])["step_ms_median"]
+        return measure.run_peers(
+            self.options.torch_python, self.options.ranks, "--model",
+            "gpt:" + self.options.model, "--dist", kind, "--steps",
+            self.options.steps)[0]["step_ms_median"]
 
     def run(self):
         self.prepare()

@@ -3,9 +3,11 @@ import torch
 
 import language
 import models
+import pipelines
 import vision
 
-CASES = {**models.CASES, **vision.CASES, **language.CASES}
+CASES = {**models.CASES, **vision.CASES, **language.CASES,
+         **pipelines.CASES}
 
 
 def build(name):
