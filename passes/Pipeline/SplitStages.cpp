@@ -37,6 +37,31 @@ struct Crossing {
   std::optional<int64_t> batchDim;
 };
 
+/// Each stage that reads a view makes it itself: what crosses is the viewed
+/// value, straight from where it is computed and once.
+void repeatViews(func::FuncOp program) {
+  Block &block = program.getBody().front();
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
+    auto view = dyn_cast<ReshapeOp>(op);
+    if (!view || stageOf(view.getResult()) < 0)
+      continue;
+    llvm::SmallDenseMap<int64_t, Operation *> copies;
+    for (OpOperand &use : llvm::make_early_inc_range(view->getUses())) {
+      auto stage = use.getOwner()->getAttrOfType<IntegerAttr>(kStageAttr);
+      if (!stage || stage.getInt() == stageOf(view.getResult()))
+        continue;
+      Operation *&copy = copies[stage.getInt()];
+      if (!copy) {
+        copy = OpBuilder(view).clone(op);
+        copy->setAttr(kStageAttr, stage);
+      }
+      use.set(copy->getResult(0));
+    }
+    if (view->use_empty())
+      view->erase();
+  }
+}
+
 /// Of a program, in its order and by consumers, so that both ends of a line
 /// have one order.
 class CrossingFinder {
@@ -202,6 +227,7 @@ struct SplitStages : public impl::SplitStagesPassBase<SplitStages> {
     int64_t count = seconds.size(), id = 0;
     programs = llvm::to_vector(module.getOps<func::FuncOp>());
     std::vector<std::vector<Crossing>> crossings;
+    llvm::for_each(programs, repeatViews);
     for (func::FuncOp program : programs)
       crossings.push_back(CrossingFinder(program, count).run(id));
     for (int64_t role = 0; role < count; ++role)

@@ -1,4 +1,4 @@
-// RUN: zc-opt %s --zc-split-stages | FileCheck %s
+// RUN: zc-opt %s --split-input-file --zc-split-stages | FileCheck %s
 
 // Tests that a skip goes straight to the role that reads it, that a tied
 // parameter is in both roles, that cheap ops are in each, and that both ends of a
@@ -61,5 +61,52 @@ func.func @eval(%x: !x {train.input = "x", train.batch_dim = 0 : i64},
   %2 = train.matmul %1, %w0 {train.stage = 2 : i64} : (!x, !w) -> !x
   %3 = train.reduce "sum" %2 {dims = array<i64: 0, 1>, train.stage = 2 : i64} : (!x) -> tensor<f32>
   return %2, %3 : !x, tensor<f32>
+}
+}
+
+// -----
+
+// A view is made by each stage that reads it, so that its value goes straight to
+// the third one, and once to the second, which reads it in both shapes.
+
+!x = tensor<2x4x8xf32>
+!v = tensor<8x8xf32>
+
+module attributes {train.stage_seconds = array<f64: 1.0, 1.0, 1.0>} {
+
+train.state @w0 "parameter" : !v
+train.state @w1 "parameter" : !v
+train.state @w2 "parameter" : !v
+
+// CHECK: module @role0
+// CHECK: func.func @step
+// CHECK-SAME: -> (tensor<2x4x8xf32> {{{.*}}train.send = {answered, id = 0 : i64, peer = 1 : i64}},
+// CHECK-SAME: tensor<2x4x8xf32> {{{.*}}train.send = {answered, id = 2 : i64, peer = 2 : i64}})
+// CHECK: module @role1
+// CHECK: func.func @step
+// CHECK-SAME: %[[X:[a-z0-9]+]]: tensor<2x4x8xf32> {{{.*}}train.receive = {answered, id = 0 : i64, peer = 0 : i64}}
+// CHECK: %[[V:.*]] = train.reshape %[[X]]
+// CHECK-NEXT: train.matmul %[[V]]
+// CHECK: module @role2
+// CHECK: func.func @step
+// CHECK-SAME: %[[Y:[a-z0-9]+]]: tensor<2x4x8xf32> {{{.*}}train.receive = {answered, id = 2 : i64, peer = 0 : i64}}
+// CHECK: %[[W:.*]] = train.reshape %[[Y]]
+// CHECK-NEXT: train.matmul %[[W]]
+
+func.func @step(%x: !v {train.input = "x", train.batch_dim = 0 : i64},
+    %w0: !v {train.state = @w0}, %w1: !v {train.state = @w1},
+    %w2: !v {train.state = @w2}) -> (tensor<f32> {train.metric = "loss"}) {
+  %0 = train.matmul %x, %w0 {train.stage = 0 : i64} : (!v, !v) -> !v
+  %1 = train.reshape %0 {train.stage = 0 : i64} : (!v) -> !x
+  %2 = train.neg %1 {train.stage = 0 : i64} : (!x) -> !x
+  %3 = train.reshape %2 {train.stage = 1 : i64} : (!x) -> !v
+  %4 = train.matmul %3, %w1 {train.stage = 1 : i64} : (!v, !v) -> !v
+  %5 = train.neg %2 {train.stage = 1 : i64} : (!x) -> !x
+  %6 = train.reshape %5 {train.stage = 1 : i64} : (!x) -> !v
+  %7 = train.add %4, %6 {train.stage = 1 : i64} : (!v, !v) -> !v
+  %8 = train.matmul %3, %w2 {train.stage = 2 : i64} : (!v, !v) -> !v
+  %9 = train.add %7, %8 {train.stage = 2 : i64} : (!v, !v) -> !v
+  %10 = train.reduce "sum" %9 {dims = array<i64: 0, 1>, train.stage = 2 : i64} : (!v) -> tensor<f32>
+  return %10 : tensor<f32>
 }
 }
