@@ -116,6 +116,10 @@ llvm::Expected<std::string> zc::parseStageFile(llvm::StringRef text,
           line + "'" + (error.empty() ? "" : " (" + error + ")"));
     rules += (pattern.trim() + " " + stage.trim() + "\n").str();
   }
+  if (rules.empty())
+    return llvm::createStringError(
+        path + ": expected lines of a node or a regular expression, a colon "
+               "and a stage; found none");
   return rules;
 }
 

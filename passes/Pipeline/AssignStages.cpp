@@ -51,6 +51,11 @@ double bytesOf(Value value) {
          std::max(1u, type.getElementTypeBitWidth() / 8);
 }
 
+bool isParameter(Value value) {
+  StateOp state = findState(value);
+  return state && (state.getKind() == kParameter || state.getKind() == kCopy);
+}
+
 /// Placed ops that are never cut apart.
 struct Piece {
   SmallVector<Operation *> ops;
@@ -131,11 +136,8 @@ private:
 
   /// Directly, or through ops that every role computes for itself.
   static bool isTrained(Value value) {
-    if (auto argument = dyn_cast<BlockArgument>(value)) {
-      StateOp state = findState(argument);
-      return state &&
-             (state.getKind() == kParameter || state.getKind() == kCopy);
-    }
+    if (isa<BlockArgument>(value))
+      return isParameter(value);
     Operation *op = value.getDefiningOp();
     return op->getNumOperands() == 1 && isTrained(op->getOperand(0));
   }
@@ -187,7 +189,7 @@ struct AssignStages : public impl::AssignStagesPassBase<AssignStages> {
     SmallVector<Operation *> placed = findPlacedOps(step, kCheapShare);
     LogicalResult assigned =
         patterns.empty() ? assignByCost(step, placed) : assignByRules(placed);
-    if (failed(assigned) || failed(checkStages(placed)))
+    if (failed(assigned) || failed(checkStages(step)))
       return signalPassFailure();
     setSeconds(placed);
     for (auto program : getOperation().getOps<func::FuncOp>())
@@ -288,14 +290,33 @@ private:
   }
 
   /// Every stage trains something, or it would have nothing to update.
-  LogicalResult checkStages(ArrayRef<Operation *> placed) {
-    SmallVector<bool> seen(stages, false);
-    for (Operation *op : placed)
-      seen[stageOf(op)] = true;
-    for (auto [stage, any] : llvm::enumerate(seen))
-      if (!any)
+  LogicalResult checkStages(func::FuncOp step) {
+    SmallVector<bool> seen(stages, false), trains(stages, false);
+    // Parameters, and what roles compute of them for themselves.
+    DenseSet<Value> trained;
+    for (BlockArgument argument : step.getArguments())
+      if (isParameter(argument))
+        trained.insert(argument);
+    for (Operation &op : step.getBody().front()) {
+      bool reads = llvm::any_of(op.getOperands(), [&](Value operand) {
+        return trained.contains(operand);
+      });
+      if (int64_t stage = stageOf(&op); stage >= 0) {
+        seen[stage] = true;
+        trains[stage] |= reads;
+      } else if (reads) {
+        trained.insert(op.result_begin(), op.result_end());
+      }
+    }
+    for (int64_t stage = 0; stage < stages; ++stage) {
+      if (!seen[stage])
         return getOperation().emitError("stages: stage ")
                << stage << " of " << stages.getValue() << " has no node";
+      if (!trains[stage])
+        return getOperation().emitError("stages: stage ")
+               << stage << " of " << stages.getValue()
+               << " has no trained parameter; give it more nodes";
+    }
     return success();
   }
 
