@@ -55,7 +55,8 @@ private:
     shape.algorithm = call.algorithm();
     shape.root = call.root();
     shape.shift = call.shift();
-    shape.ranks = mesh.groupSize(call.axes());
+    shape.ranks =
+        call.holders_size() ? call.holders_size() : mesh.groupSize(call.axes());
     const plan::TensorType &from = program.buffers(call.source()).type();
     const plan::TensorType &to = program.buffers(call.destination()).type();
     uint64_t elements = std::max(*elementCount(from), *elementCount(to));
@@ -117,8 +118,17 @@ private:
     if (mesh.ranks() <= kMostListedRanks)
       group = sentBy(shape);
     addToRanks(busiest.bytes, [&](int64_t rank) {
-      return group[size_t(mesh.placeInGroup(rank, call.axes()))] * runs;
+      return group[placeInGroup(rank, call)] * runs;
     });
+  }
+
+  /// Among the roles that hold a tied parameter, or the ranks along the axes.
+  size_t placeInGroup(int64_t rank, const plan::CollectiveCall &call) const {
+    const auto &holders = call.holders();
+    if (holders.empty())
+      return size_t(mesh.placeInGroup(rank, call.axes()));
+    return size_t(std::find(holders.begin(), holders.end(), uint32_t(index)) -
+                  holders.begin());
   }
 
   /// Every rank of the role sends it.

@@ -149,6 +149,36 @@ TEST(InspectRolesTest, MessagesAreTraffic) {
   EXPECT_EQ(comm["roles"].size(), 2u);
 }
 
+// Roles 0 and 2 of 3 add up a tied parameter's gradient: half of it each way.
+TEST(InspectRolesTest, SumsOfTiedParametersAreAmongTheirHolders) {
+  plan::Manifest manifest;
+  plan::Setting &pp = *manifest.add_mesh();
+  pp.set_name("pp");
+  pp.set_value("3");
+  for (uint32_t i : {0, 1, 2}) {
+    plan::Role &role = *manifest.add_roles();
+    addProgram(role, "apply", 0, 0);
+    if (i == 1)
+      continue;
+    plan::Program &apply = *role.mutable_programs(0);
+    setFloats(*apply.add_buffers()->mutable_type(), 12);
+    plan::CollectiveCall &call =
+        *apply.mutable_instructions(0)->mutable_collective();
+    call.set_kind(plan::ALL_REDUCE);
+    call.set_algorithm(plan::RING);
+    call.set_traffic(plan::GRADIENTS);
+    call.add_axes("pp");
+    call.add_holders(0);
+    call.add_holders(2);
+    call.set_sent_bytes(48);
+    call.set_steps(2);
+  }
+  const CommReport report = measureComm(manifest);
+  EXPECT_EQ(report.perRank, (std::vector<uint64_t>{48, 0, 48}));
+  EXPECT_EQ(report.sentBytes, 48u);
+  EXPECT_EQ(report.byKind.at("gradients").bytes, 48u);
+}
+
 TEST(InspectRolesTest, CountsRunsWithAndWithoutAnOrder) {
   plan::Manifest manifest = makeManifest();
   EXPECT_EQ(countRuns(manifest, 1, false).programs,
