@@ -12,7 +12,8 @@ import unittest
 
 import numpy as np
 
-from zctest import Fixture, ZcTest, latest_step, load_tensors, read_log
+from zctest import (TRANSLATOR_STAGES, UNET_STAGES, Fixture, ZcTest,
+                    latest_step, load_tensors, read_log, run)
 
 STEPS = 10
 
@@ -84,7 +85,25 @@ class Equality(PipelineTest):
 
     def test_unet(self):
         """Skips go over stages that do not read them."""
-        self.compare("unet", "sgd", 2, [(3, "--mesh", "pp=3")])
+        stages = self.folder / "stages"
+        stages.write_text(UNET_STAGES)
+        self.compare("unet", "sgd", 2, [(4, "--mesh", "pp=4", "--stages",
+                                         stages)])
+
+    def test_translator(self):
+        """Two inputs; an encoder's output for each stage of the decoder; a
+        table of three roles."""
+        stages = self.folder / "stages"
+        stages.write_text(TRANSLATOR_STAGES)
+        self.compare("translator", "sgd", 4,
+                     [(3, "--mesh", "pp=3", "--stages", stages),
+                      (4, "--mesh", "pp=2,tp=2", "--schedule", "gpipe")])
+
+    def test_odd(self):
+        """More micro-batches than stages, which divides nothing."""
+        self.compare("odd", "sgd-nesterov", 5,
+                     [(4, "--mesh", "pp=4", "--schedule", "naive"),
+                      (8, "--mesh", "pp=2,dp=2,tp=2", "--zero", "2")])
 
 
 class Orders(PipelineTest):
@@ -168,12 +187,55 @@ class Stages(PipelineTest):
         stages.write_text(swapped)
         self.fails(1, ["a stage can only read from stages in front of it"],
                    *two, "--stages", stages)
-        stages.write_text("nothing.like.it: 1\n")
-        self.fails(1, ["finds no node and no module of the model"], *two,
-                   "--stages", stages)
-        stages.write_text("0: 2\n")
-        self.fails(1, ["expected a stage from 0 to 1"], *two, "--stages",
-                   stages)
+
+    def test_files_that_do_not_fit(self):
+        stages = self.folder / "stages"
+        two = [*self.command, "--mesh", "pp=2", "--stages", stages]
+        for text, pattern in (
+                ("nothing.like.it: 1\n",
+                 "'nothing.like.it' finds no node and no module of the model"),
+                ("0: 2\n", "expected a stage from 0 to 1, found '0 2'"),
+                (".: 0\n", "stage 1 of 2 has no node"),
+                ("node_gelu_1$: 1\n6: 0\n", "can only read from stages in "
+                 "front of it"),
+                ("# none\n\n", "expected lines of a node .* found none"),
+                ("4: 1\n6\n", ":2: expected a node .* found '6'"),
+                ("6: -1\n", ":1: expected a node .* found '6: -1'"),
+                ("(6: 1\n", ":1: .*not a regular expression")):
+            with self.subTest(text=text):
+                stages.write_text(text)
+                self.fails(1, [pattern], *two)
+        stages.unlink()
+        self.fails(2, ["--stages: File does not exist"], *two)
+
+    def test_stage_that_trains_nothing(self):
+        stages = self.folder / "stages"
+        stages.write_text("node_relu$: 1\nnode_linear_1$: 2\n")
+        self.fails(1, ["stage 1 of 3 has no trained parameter"],
+                   *self.command, "--mesh", "pp=3", "--stages", stages)
+
+    def test_batches_that_do_not_divide(self):
+        for options, patterns in (
+                (["--mesh", "pp=2", "--accumulate", 5],
+                 ["32 samples", "into 5 micro-batches", "30 and 35"]),
+                (["--mesh", "pp=3"],  # 4 for each role by default
+                 ["32 samples", "into 12 micro-batches", "24 and 36"]),
+                (["--mesh", "pp=2,dp=3", "--accumulate", 4],
+                 ["32 samples", "3 ranks .dp x ep. in 4 micro-batches",
+                  "24 and 36"])):
+            with self.subTest(options=options):
+                self.fails(1, patterns, *self.command[:-2], *options)
+        self.fails(2, ["--accumulate: Value 0 not in range"],
+                   *self.command[:-2], "--mesh", "pp=2", "--accumulate", 0)
+
+    def test_few_micro_batches(self):
+        """Fewer than stages are no error, but some always wait."""
+        warning = ("--accumulate 2 is fewer micro-batches than the 4 stages, "
+                   "so that some always wait")
+        for stages, is_told in ((4, True), (2, False)):
+            code, out, err = run(*self.command, "--mesh", f"pp={stages}")
+            self.assertEqual(code, 0, err)
+            self.assertEqual(warning in out + err, is_told, out + err)
 
     def test_too_many(self):
         self.fails(1, ["cannot be cut into 64 stages", "pp=4 at most"],

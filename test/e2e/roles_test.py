@@ -14,7 +14,7 @@ import onnx
 from onnx import numpy_helper
 
 from sharding_test import Units
-from zctest import Fixture, ZcTest
+from zctest import TRANSLATOR_STAGES, UNET_STAGES, Fixture, ZcTest
 
 STEPS = 2
 SGD = ["--optimizer", "sgd", "--momentum", "0.9", "--clip-norm", "0.1"]
@@ -139,6 +139,28 @@ class Steps(RolesTest):
         self.compare("gpt", 2, Fixture("gpt").reference["batch"], SGD,
                      ["pp=2,tp=2"], ["pp=2,dp=2", "--zero", "2"],
                      ["pp=3,dp=2", "--zero", "3"])
+
+    def test_llama(self):
+        self.compare("llama", 2, Fixture("llama").reference["batch"], SGD,
+                     ["pp=3"])
+
+    def test_translator(self):
+        """An encoder's output goes to each stage of the decoder."""
+        stages = self.folder / "stages"
+        stages.write_text(TRANSLATOR_STAGES)
+        self.compare("translator", 2, Fixture("translator").reference["batch"],
+                     SGD, ["pp=3", "--stages", stages], ["pp=4"])
+
+    def test_odd(self):
+        self.compare("odd", 3, 18, SGD, ["pp=4"], ["pp=2,tp=2"],
+                     ["pp=2,dp=2", "--zero", "3"])
+
+    def test_unet(self):
+        """The first level's skip goes over two stages."""
+        stages = self.folder / "stages"
+        stages.write_text(UNET_STAGES)
+        self.compare("unet", 2, Fixture("unet").reference["batch"], SGD,
+                     ["pp=4", "--stages", stages])
 
     def test_whole_batch(self):
         """Micro-batches in roles are the batch that one rank takes at once."""

@@ -26,6 +26,11 @@ OPTIMIZER_OPTIONS = {
     "adamw": ["--optimizer", "adamw"],
 }
 
+# Where to cut models whose values go to several stages, or over some: the
+# U-Net at its levels, the translator behind its encoder and in its decoder.
+UNET_STAGES = "down1: 0\ndown2: 1\nmiddle: 2\nup1: 3\n"
+TRANSLATOR_STAGES = "encoder: 0\ndecoder\\.0: 1\ndecoder\\.1: 2\n"
+
 
 def start(*args, tool="zc", **options):
     """Start a program with its output piped as text."""
