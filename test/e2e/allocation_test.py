@@ -2,6 +2,7 @@
 """The plan is all the memory there is: after its first step a run asks for
 nothing large any more. A hook that is preloaded sees every request of 1 MiB
 or more."""
+import json
 import os
 import unittest
 
@@ -53,11 +54,11 @@ class Allocation(ZcTest):
                  x=rng.normal(0, 1, (2 * BATCH, 1, 32, 32)).astype(np.float32),
                  labels=rng.integers(0, 10, 2 * BATCH))
 
-    def requests(self, steps):
+    def requests(self, steps, *options):
         """Sizes of all large requests of a run of `steps` steps."""
         log = self.folder / f"allocations-{steps}"
         self.zc("run", self.artifact, "--data", self.data, "--steps", steps,
-                "--log", self.folder / "log.jsonl",
+                "--log", self.folder / "log.jsonl", *options,
                 env={**os.environ, "ZC_ALLOCATION_LOG": str(log),
                      "LD_PRELOAD": os.environ["ZC_ALLOCATION_HOOK"]})
         sizes = [int(line.split()[1]) for line in log.read_text().splitlines()]
@@ -71,6 +72,22 @@ class Allocation(ZcTest):
         # The hook sees the arena: weights, two moments and activations.
         self.assertGreater(max(first), 4 * 4 * WIDTH * WIDTH)
         self.assertEqual(sorted(self.requests(6)), sorted(first))
+
+    def test_every_role_has_what_is_planned(self):
+        """An arena for each rank: its role's plan in whole pages, and room to
+        place it on a huge one."""
+        self.zc("compile", self.folder / "wide.onnx", "-o", self.artifact,
+                "--loss", "softmax-cross-entropy", "--mesh", "pp=2",
+                "--accumulate", 4)
+        plan = json.loads(self.zc("inspect", self.artifact, "--memory",
+                                  "--json"))["memory"]["roles"]
+        arenas = [-(-role["peak"] // 4096) * 4096 + (2 << 20) for role in plan]
+        self.assertNotEqual(*arenas)
+        first = self.requests(1, "--local-ranks", 2)
+        for arena in arenas:
+            self.assertEqual(first.count(arena), 1, (arena, first))
+        self.assertEqual(sorted(self.requests(6, "--local-ranks", 2)),
+                         sorted(first))
 
 
 if __name__ == "__main__":
