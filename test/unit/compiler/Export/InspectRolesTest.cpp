@@ -166,7 +166,7 @@ TEST(InspectRolesTest, SumsOfTiedParametersAreAmongTheirHolders) {
         *apply.mutable_instructions(0)->mutable_collective();
     call.set_kind(plan::ALL_REDUCE);
     call.set_algorithm(plan::RING);
-    call.set_traffic(plan::GRADIENTS);
+    call.set_traffic(plan::TRAFFIC_GRADIENTS);
     call.add_axes("pp");
     call.add_holders(0);
     call.add_holders(2);
