@@ -235,6 +235,7 @@ Result<plan::Manifest> buildManifest(const ExportInput &input) {
   addMesh(roles.front(), manifest);
   for (ModuleOp role : roles)
     ZC_RETURN_IF_ERROR(addRole(role, *manifest.add_roles()));
+  nameMessages(manifest);
   numberLines(manifest);
   OrderOptions orders;
   orders.schedule = input.schedule;

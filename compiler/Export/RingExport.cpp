@@ -75,6 +75,19 @@ void addRingsAndMessages(ModuleOp role, plan::Role &message) {
             });
 }
 
+void nameMessages(plan::Manifest &manifest) {
+  std::map<uint32_t, std::string> values; // by the number of the activation
+  for (const plan::Role &role : manifest.roles())
+    for (const plan::Message &message : role.messages())
+      if (!message.gradient() && !message.sends())
+        values[message.id()] = message.name();
+  for (plan::Role &role : *manifest.mutable_roles())
+    for (plan::Message &message : *role.mutable_messages())
+      if (auto value = values.find(message.id() - message.gradient());
+          value != values.end())
+        message.set_name(value->second);
+}
+
 void numberLines(plan::Manifest &manifest) {
   using Key = std::tuple<uint32_t, uint32_t, bool>; // from, to, gradient
   std::map<Key, uint32_t> lines;

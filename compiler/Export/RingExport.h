@@ -16,6 +16,11 @@ uint32_t getRingIndex(train::StateOp state);
 /// Rings get their slots, and messages lines that agree, from buildOrders().
 void addRingsAndMessages(mlir::ModuleOp role, plan::Role &message);
 
+/// Calls both ends of a message, and of its gradient's, by the node of the
+/// value as the receiver reads it: the sender may have fused that node with
+/// others.
+void nameMessages(plan::Manifest &manifest);
+
 /// Numbers the lines: one for each pair of roles, direction and kind.
 void numberLines(plan::Manifest &manifest);
 
