@@ -137,6 +137,40 @@ LogicalResult Phases::drawWeights(onnx::GraphOp graph) {
   return init->apply(graph);
 }
 
+/// Imports a model; its diagnostics are kept in `found`.
+static FailureOr<OwningOpRef<ModuleOp>>
+importQuietly(MLIRContext *context, const ModelImportOptions &reading,
+              std::vector<Diagnostic> &found) {
+  ScopedDiagnosticHandler collect(context, [&](Diagnostic &diagnostic) {
+    found.push_back(std::move(diagnostic));
+  });
+  return zc::importModel(context, reading);
+}
+
+// Of a model that is trained, outputs beside the loss's may be beyond us.
+FailureOr<OwningOpRef<ModuleOp>>
+Phases::importOutputs(ModelImportOptions reading) {
+  if (options.mode != "train" || options.emit == Emit::Onnx)
+    return zc::importModel(context, reading);
+  std::vector<Diagnostic> found;
+  auto imported = importQuietly(context, reading, found);
+  if (failed(imported)) {
+    auto error = llvm::find_if(found, [](const Diagnostic &diagnostic) {
+      return diagnostic.getSeverity() == DiagnosticSeverity::Error;
+    });
+    reading.onlyOutput =
+        OnlyOutput{options.loss == "none" ? options.lossOutput : options.logits,
+                   error == found.end() ? "" : error->str()};
+    std::vector<Diagnostic> foundOfOne;
+    imported = importQuietly(context, reading, foundOfOne);
+    if (succeeded(imported))
+      found = std::move(foundOfOne);
+  }
+  for (Diagnostic &diagnostic : found)
+    context->getDiagEngine().emit(std::move(diagnostic));
+  return imported;
+}
+
 LogicalResult Phases::importModel() {
   unsigned errors = printer.getNumErrors();
   auto rule = ParameterRule::create(options.freeze, options.train);
@@ -162,7 +196,7 @@ LogicalResult Phases::importModel() {
     return LoweringRegistry::get().isSupported(domain, op, version);
   };
   ScopedTime time(times, "import");
-  auto imported = zc::importModel(context, reading);
+  auto imported = importOutputs(reading);
   if (failed(imported))
     return checkInternally("import", false, errors);
   module = std::move(*imported);

@@ -14,6 +14,8 @@
 
 namespace zc {
 
+struct ModelImportOptions;
+
 /// The threads that workspaces are planned for.
 int64_t getPlannedThreads(const CompileOptions &options);
 
@@ -40,6 +42,8 @@ private:
   mlir::LogicalResult
   runOn(mlir::ModuleOp target,
         const std::function<void(mlir::OpPassManager &)> &build);
+  mlir::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>>
+  importOutputs(ModelImportOptions reading);
   mlir::LogicalResult checkLabels();
   mlir::LogicalResult checkBatch();
   mlir::LogicalResult addClassWeights(llvm::SmallVectorImpl<double> &weights);

@@ -347,6 +347,31 @@ static void warnOfParted(Location location, ArrayRef<std::string> parted) {
            "training=torch.onnx.TrainingMode.TRAINING, or dynamo=True";
 }
 
+// A graph without the output is left as it is: the loss will tell.
+static void keepOnly(const OnlyOutput &only, proto::GraphProto &graph,
+                     Location location) {
+  auto isKept = [&](const proto::ValueInfoProto &output) {
+    return only.name.empty() ? &output == &graph.output(0)
+                             : output.name() == only.name;
+  };
+  if (graph.output().empty() || llvm::none_of(graph.output(), isKept))
+    return;
+  std::string others;
+  proto::ValueInfoProto kept;
+  for (const proto::ValueInfoProto &output : graph.output())
+    if (isKept(output))
+      kept = output;
+    else
+      others += (others.empty() ? "'" : ", '") + output.name() + "'";
+  if (others.empty())
+    return;
+  emitWarning(location) << "cannot compute all outputs; " << others
+                        << ", which nothing trains, are left out: "
+                        << only.reason;
+  graph.clear_output();
+  *graph.add_output() = kept;
+}
+
 FailureOr<OwningOpRef<ModuleOp>> zc::importModel(MLIRContext *context,
                                                  ModelImportOptions options) {
   context->loadDialect<onnx::OnnxDialect>();
@@ -359,6 +384,8 @@ FailureOr<OwningOpRef<ModuleOp>> zc::importModel(MLIRContext *context,
     return emitError(whole) << llvm::toString(file.takeError());
   Location location =
       FileLineColLoc::get(StringAttr::get(context, file->name), 0, 0);
+  if (options.onlyOutput)
+    keepOnly(*options.onlyOutput, *file->model.mutable_graph(), location);
   if (llvm::Error error =
           bindInputs(*file->model.mutable_graph(), options.constantInputs))
     return emitError(location) << llvm::toString(std::move(error));

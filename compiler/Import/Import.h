@@ -9,10 +9,17 @@
 #include "mlir/IR/OwningOpRef.h"
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace zc {
+
+/// One output is imported, and what it needs; the others are left out.
+struct OnlyOutput {
+  std::string name;   // empty: the first
+  std::string reason; // why the others cannot be imported
+};
 
 struct ModelImportOptions {
   std::string path;
@@ -38,6 +45,8 @@ struct ModelImportOptions {
   /// Whether no gradient flows behind the node or value of this name
   /// (`--stop-gradient`).
   std::function<bool(llvm::StringRef name)> stopsGradient;
+  /// None: all outputs are imported.
+  std::optional<OnlyOutput> onlyOutput;
   /// Initializers whose external file does not exist get neither value nor
   /// source; else they are an error.
   bool absentData = false;

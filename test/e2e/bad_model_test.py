@@ -134,6 +134,44 @@ class BadModel(ZcTest):
         self.refuse(["'?x'?", "--batch-dim"], model, "--loss", "mse")
 
 
+class SeveralOutputs(ZcTest):
+    """A model whose second output zc cannot compute."""
+
+    def setUp(self):
+        super().setUp()
+        weight = numpy_helper.from_array(np.eye(4, dtype=np.float32), "w")
+        self.model = save_model(
+            self.folder / "two.onnx",
+            [helper.make_node("MatMul", ["x", "w"], ["y"]),
+             helper.make_node("NonZero", ["y"], ["places"]),
+             helper.make_node("Cast", ["places"], ["z"],
+                              to=TensorProto.FLOAT)], [weight], ("y", "z"))
+
+    def test_what_nothing_trains_is_left_out(self):
+        artifact = self.folder / "out.zca"
+        _, _, err = run("compile", self.model, "--loss", "mse", "-o", artifact)
+        self.assertRegex(err, r"warning: .*'z', which nothing trains, are left "
+                         r"out: 1 operator is not supported:\n  NonZero")
+        np.savez(self.folder / "data.npz", x=np.eye(4, dtype=np.float32),
+                 labels=np.ones((4, 4), np.float32))
+        checkpoint = self.folder / "ckpt"
+        self.train(artifact, self.folder / "data.npz", 2, "--checkpoint",
+                   checkpoint)
+        trained = self.folder / "trained.onnx"
+        self.zc("export", artifact, "--checkpoint", checkpoint, "-o", trained)
+        self.assertEqual([output.name for output in
+                          onnx.load(trained).graph.output], ["y", "z"])
+
+    def test_the_loss_s_own_is_refused(self):
+        for options in (["--loss", "mse", "--logits", "z"],
+                        ["--loss", "none", "--loss-output", "z"]):
+            code, _, err = run("compile", self.model, *options, "-o",
+                               self.folder / "out.zca")
+            self.assertEqual(code, 1)
+            self.assertIn("NonZero", err)
+            self.assertNotIn("left out", err)
+
+
 class ExternalData(ZcTest):
     """Weights are read from the model's own folder and from nowhere else."""
 
