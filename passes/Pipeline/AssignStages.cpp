@@ -315,7 +315,8 @@ private:
       if (!trains[stage])
         return getOperation().emitError("stages: stage ")
                << stage << " of " << stages.getValue()
-               << " has no trained parameter; give it more nodes";
+               << " trains no parameter, so that it has nothing to update; "
+                  "give it a node that reads one";
     }
     return success();
   }

@@ -237,7 +237,7 @@ class Stages(PipelineTest):
     def test_stage_that_trains_nothing(self):
         stages = self.folder / "stages"
         stages.write_text("node_relu$: 1\nnode_linear_1$: 2\n")
-        self.fails(1, ["stage 1 of 3 has no trained parameter"],
+        self.fails(1, ["stage 1 of 3 trains no parameter"],
                    *self.command, "--mesh", "pp=3", "--stages", stages)
 
     def test_batches_that_do_not_divide(self):

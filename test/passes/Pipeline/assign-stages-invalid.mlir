@@ -2,13 +2,13 @@
 // RUN: not zc-opt %s --zc-assign-stages="stages=2 patterns='n0 2'" 2>&1 | FileCheck %s --check-prefix=NUMBER
 // RUN: not zc-opt %s --zc-assign-stages="stages=2 patterns='n9 1'" 2>&1 | FileCheck %s --check-prefix=NONE
 // RUN: not zc-opt %s --zc-assign-stages="stages=2 patterns='n1 0'" 2>&1 | FileCheck %s --check-prefix=EMPTY
-// RUN: not zc-opt %s --zc-assign-stages="stages=2 patterns='n2 1'" 2>&1 | FileCheck %s --check-prefix=UNTRAINED
+// RUN: not zc-opt %s --zc-assign-stages="stages=2 patterns='n2 1'" 2>&1 | FileCheck %s --check-prefix=FROZEN
 
 // MANY: error: {{.*}}cannot be cut into 3 stages: only 2 places of it have trained parameters; expected pp=2 at most
 // NUMBER: error: {{.*}}stages: expected a stage from 0 to 1, found 'n0 2'
 // NONE: error: {{.*}}stages: 'n9' finds no node and no module of the model
 // EMPTY: error: {{.*}}stages: stage 1 of 2 has no node
-// UNTRAINED: error: {{.*}}stages: stage 1 of 2 has no trained parameter; give it more nodes
+// FROZEN: error: {{.*}}stages: stage 1 of 2 trains no parameter, so that it has nothing to update; give it a node that reads one
 
 !x = tensor<8x64xf32>
 !w = tensor<64x64xf32>
