@@ -31,6 +31,14 @@ inline std::string indexName(const Group &group) {
   return std::string(group.name) + ".safetensors.index.json";
 }
 
+/// The text of a small file: `json`, and last, as "xxh64", the hash of what it
+/// would be without that.
+std::string seal(Json json);
+
+/// Fails where the hash is of other content. A file without one is taken as it
+/// is: somebody wrote it by hand.
+Status checkSeal(const std::string &path, Json json);
+
 /// An object; numbers and truth values as such, for those who read the file.
 Json textsToJson(const NamedTexts &texts);
 

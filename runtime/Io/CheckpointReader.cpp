@@ -1,4 +1,5 @@
 #include "runtime/Base/File.h"
+#include "runtime/Base/Hash.h"
 #include "runtime/Io/Checkpoint.h"
 #include "runtime/Io/CheckpointFormat.h"
 #include "runtime/Io/Scalars.h"
@@ -15,6 +16,41 @@
 namespace zc {
 
 using namespace checkpoint;
+
+static constexpr const char *kSeal = "xxh64";
+
+static std::string print(const Json &json) {
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+/// In sixteen digits, as in the tensor files.
+static std::string hashOf(const Json &json) {
+  char text[17];
+  std::snprintf(text, sizeof(text), "%016llx",
+                static_cast<unsigned long long>(hashBytes(print(json))));
+  return text;
+}
+
+std::string checkpoint::seal(Json json) {
+  // Texts that are no UTF-8 are replaced when they are written.
+  json = Json::parse(print(json));
+  json[kSeal] = hashOf(json);
+  return print(json);
+}
+
+Status checkpoint::checkSeal(const std::string &path, Json json) {
+  if (!json.contains(kSeal))
+    return Status();
+  Json kept = json[kSeal];
+  json.erase(kSeal);
+  if (kept == hashOf(json))
+    return Status();
+  return makeError(StatusCode::Corrupt, "'", path,
+                   "' is damaged: its checksum does not match. Take another "
+                   "checkpoint; or, if you changed it yourself, delete its "
+                   "line \"",
+                   kSeal, "\"");
+}
 
 Json checkpoint::textsToJson(const NamedTexts &texts) {
   Json json = Json::object();
@@ -175,6 +211,7 @@ Result<TrainState> parseTrainState(const std::string &path, const Json &json) {
                json.contains("shuffle") && json["shuffle"].is_boolean();
   if (!sound)
     return makeError(StatusCode::Corrupt, "'", path, "' is damaged");
+  ZC_RETURN_IF_ERROR(checkSeal(path, json));
   TrainState state;
   state.step = json["step"].get<int64_t>();
   state.seed = json["seed"].get<uint64_t>();

@@ -272,9 +272,7 @@ Status writeTrainState(const plan::Manifest &manifest,
                {"options", textsToJson(state.options)},
                {"compiled", textsToJson(state.compiled)},
                {"scalars", scalars}};
-  return writeFile(folder + "/" + kTrainState,
-                   json.dump(2, ' ', false, Json::error_handler_t::replace) +
-                       "\n");
+  return writeFile(folder + "/" + kTrainState, seal(std::move(json)));
 }
 
 } // namespace

@@ -49,6 +49,19 @@ static size_t endOfStep(std::string_view text, int64_t lastStep) {
   return end;
 }
 
+/// For writing alone: opened for reading too, a pipe that no program reads
+/// would take what fits, and then hold the run up for ever.
+static Result<int> openPipe(const std::string &path) {
+  int descriptor = ::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+  if (descriptor < 0 && errno == ENXIO)
+    return makeError(StatusCode::InvalidArgument, "cannot write log '", path,
+                     "': it is a pipe that no program reads");
+  if (descriptor < 0)
+    return errnoError("cannot write log '" + path + "'");
+  ::fcntl(descriptor, F_SETFL, O_WRONLY);
+  return descriptor;
+}
+
 Result<RunLog> RunLog::open(const std::string &path,
                             std::optional<int64_t> resumedAfter) {
   if (path == kStandardOutput) {
@@ -58,12 +71,16 @@ Result<RunLog> RunLog::open(const std::string &path,
     return RunLog("standard output", copy);
   }
   ZC_RETURN_IF_ERROR(checkParentExists(path));
+  struct stat info;
+  if (::stat(path.c_str(), &info) == 0 && S_ISFIFO(info.st_mode)) {
+    ZC_ASSIGN_OR_RETURN(int pipe, openPipe(path));
+    return RunLog(path, pipe);
+  }
   int flags = O_RDWR | O_CREAT | O_CLOEXEC | (resumedAfter ? 0 : O_TRUNC);
   int descriptor = ::open(path.c_str(), flags, 0666);
   if (descriptor < 0)
     return errnoError("cannot write log '" + path + "'");
   RunLog log(path, descriptor);
-  struct stat info;
   if (resumedAfter && ::fstat(descriptor, &info) == 0 &&
       S_ISREG(info.st_mode)) {
     off_t end;

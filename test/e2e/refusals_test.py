@@ -161,6 +161,10 @@ class Run(RunTest):
         saved = json.loads(state.read_text())
         batch = saved["batch"]
         state.write_text(json.dumps({**saved, "batch": 2 * batch}))
+        self.fails(1, ["train_state.json", "checksum does not match"],
+                   *go, "--steps", 4, "--resume")
+        del saved["xxh64"]
+        state.write_text(json.dumps({**saved, "batch": 2 * batch}))
         code, _, err = run(*go, "--steps", 4, "--resume")
         self.assertRegex(err, f"takes {batch} samples a step; the run so far "
                               f"took {2 * batch}")

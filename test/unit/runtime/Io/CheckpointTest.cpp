@@ -3,8 +3,10 @@
 #include "test/unit/runtime/TinyArtifact.h"
 
 #include <filesystem>
+#include <fstream>
 #include <gtest/gtest.h>
 #include <limits>
+#include <nlohmann/json.hpp>
 
 namespace zc {
 namespace {
@@ -66,6 +68,28 @@ TEST_F(CheckpointTest, ReadsWhatItWrote) {
   EXPECT_EQ(state->step, 5);
   EXPECT_EQ(state->seed, 7u);
   EXPECT_FALSE(state->shuffle);
+}
+
+TEST_F(CheckpointTest, NoticesAnyFlippedBitOfTheState) {
+  const std::string path = save(5), name = path + "/train_state.json";
+  const std::string whole = readWhole(name);
+  TinyRun other(folder.path("b.zca"), tinyManifest());
+  auto load = [&] {
+    return loadCheckpoint(*other.executor, path, CheckpointPart::Everything);
+  };
+  // Of the seal itself, a letter of its name makes it another one.
+  const size_t end = whole.find("\"xxh64\"");
+  for (size_t at = 0; at < end; ++at) {
+    std::string damaged = whole;
+    damaged[at] = char(damaged[at] ^ 1);
+    std::ofstream(name) << damaged;
+    auto json = nlohmann::json::parse(damaged, nullptr, false);
+    if (json == nlohmann::json::parse(whole)) // between the words
+      continue;
+    EXPECT_FALSE(load().ok()) << damaged;
+  }
+  std::ofstream(name) << whole;
+  EXPECT_TRUE(load().ok());
 }
 
 TEST_F(CheckpointTest, ReplacesOneOfTheSameStep) {

@@ -1,8 +1,12 @@
 #include "runtime/Io/RunLog.h"
 #include "test/unit/runtime/TinyArtifact.h"
 
+#include <csignal>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <random>
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace zc {
 namespace {
@@ -56,6 +60,30 @@ TEST(RunLog, CutsOffTheStepsThatAreTakenAgain) {
   EXPECT_EQ(textAfter("", 2), "");
   EXPECT_EQ(textAfter("of another program\n" + later, 2),
             "of another program\n");
+}
+
+TEST(RunLog, WritesToAPipeThatIsReadAndToNoOther) {
+  TemporaryFolder folder;
+  const std::string path = folder.path("log");
+  std::signal(SIGPIPE, SIG_IGN); // as zc-run does
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  for (std::optional<int64_t> resumedAfter : {std::optional<int64_t>(), {4}}) {
+    auto unread = RunLog::open(path, resumedAfter);
+    ASSERT_FALSE(unread.ok());
+    EXPECT_NE(unread.status().message().find("no program reads"),
+              std::string::npos);
+    int reader = ::open(path.c_str(), O_RDONLY | O_NONBLOCK);
+    auto log = RunLog::open(path, resumedAfter);
+    ASSERT_TRUE(log.ok()) << log.status().message();
+    EvaluationRecord record;
+    record.step = 3;
+    EXPECT_TRUE(log->write(record).ok());
+    char text[10] = {};
+    EXPECT_EQ(::read(reader, text, 9), 9);
+    EXPECT_STREQ(text, "{\"step\": ");
+    ::close(reader);
+    EXPECT_FALSE(log->write(record).ok());
+  }
 }
 
 TEST(RunLog, WritesEvaluations) {
