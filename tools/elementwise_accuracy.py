@@ -82,6 +82,13 @@ SELU = 1.67326319217681884765625, 1.05070102214813232421875
 SLOPE = float(np.float32(0.2))
 
 
+def power(exponent):
+    exponent = float(np.float32(exponent))
+    return (lambda x: np.power(x, exponent),
+            lambda x: [exponent * np.power(x, exponent - 1)],
+            {"exponent": exponent})
+
+
 def elu(scale, width=1.0, all_of=1.0):
     return (lambda x: all_of * np.where(
         x > 0, x, scale * np.expm1(np.minimum(x, 0) / width)),
@@ -130,6 +137,9 @@ FUNCTIONS = {
                     {"alpha": ALPHA}),
     "Gelu": (lambda x: x * normal(x),
              lambda x: [normal(x), x * density(x)], {}),
+    "Pow -0.06": power(-0.06),
+    "Pow 0.3": power(0.3),
+    "Pow 2.5": power(2.5),
     "Gelu tanh": (lambda x: x * tanh_gelu_terms(x)[0], tanh_gelu_terms,
                   {"approximate": "tanh"}),
 }
@@ -151,9 +161,17 @@ def points_of(count):
     return points
 
 
-def node_of(name, source, result):
-    return helper.make_node(name.split()[0], [source], [result], f"f_{result}",
-                            **FUNCTIONS[name][2])
+def nodes_of(name, source, result):
+    """The function; an "exponent" is a constant operand, no attribute."""
+    attributes = dict(FUNCTIONS[name][2])
+    nodes, sources = [], [source]
+    if "exponent" in attributes:
+        sources.append(f"exponent_{result}")
+        nodes.append(helper.make_node("Constant", [], [sources[1]],
+                                      value_float=attributes.pop("exponent")))
+    nodes.append(helper.make_node(name.split()[0], sources, [result],
+                                  f"f_{result}", **attributes))
+    return nodes
 
 
 def save(path, nodes, inputs, outputs, parameters=()):
@@ -178,7 +196,8 @@ def values_of(zc, folder, names, points):
     """What zc computes of each function at the points."""
     count = len(points)
     save(folder / "values.onnx",
-         [node_of(name, "x", f"y{i}") for i, name in enumerate(names)],
+         [node for i, name in enumerate(names)
+          for node in nodes_of(name, "x", f"y{i}")],
          [("x", [1, count])],
          [(f"y{i}", [1, count]) for i in range(len(names))])
     np.save(folder / "x.npy", points[None])
@@ -198,7 +217,7 @@ def gradients_of(zc, folder, points):
         parameters.append(onnx.numpy_helper.from_array(
             np.zeros([1, count], np.float32), f"p{i}"))
         nodes += [helper.make_node("Add", [f"x{i}", f"p{i}"], [f"h{i}"]),
-                  node_of(name, f"h{i}", f"y{i}"),
+                  *nodes_of(name, f"h{i}", f"y{i}"),
                   helper.make_node("ReduceSum", [f"y{i}"], [f"s{i}"],
                                    keepdims=0)]
         sums.append(f"s{i}")
