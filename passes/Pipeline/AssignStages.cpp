@@ -340,13 +340,16 @@ private:
   }
 
   void assignLike(func::FuncOp program) {
-    // What has no node of the step, as metrics, belongs to what it reads.
+    // What has no node of the step, as metrics, belongs to what it reads; of
+    // labels alone, to the loss.
     for (Operation *op : findPlacedOps(program, kCheapShare)) {
-      int64_t stage = 0;
+      int64_t stage = -1;
       if (auto found = stageOfNode.find(nodeOf(op)); found != stageOfNode.end())
         stage = found->second;
       for (Value operand : op->getOperands())
         stage = std::max(stage, stageOf(operand.getDefiningOp()));
+      if (stage < 0)
+        stage = stages - 1;
       op->setAttr(kStageAttr, Builder(&getContext()).getI64IntegerAttr(stage));
     }
   }

@@ -3,7 +3,8 @@
 // RUN: zc-opt %s --zc-assign-stages="stages=2 patterns='n2 1'" | FileCheck %s --check-prefix=RULES
 
 // Tests that consecutive ops get stages of about equal time, that each role
-// computes cheap ops of inputs for itself, and that evaluation follows the nodes.
+// computes cheap ops of inputs for itself, and that evaluation follows the nodes,
+// with sums of labels where the loss is.
 
 !x = tensor<8x64xf32>
 !w = tensor<64x64xf32>
@@ -24,6 +25,7 @@ train.state @w3 "parameter" : !w
 // CHECK-LABEL: func.func @eval
 // CHECK: train.matmul {{.*}}train.stage = 0
 // CHECK: train.matmul {{.*}}train.stage = 1
+// CHECK: train.reduce {{.*}}train.stage = 1
 
 // THREE-LABEL: func.func @step
 // THREE: train.matmul {{.*}}train.stage = 0
@@ -58,9 +60,11 @@ func.func @step(%x: !x {train.input = "x", train.batch_dim = 0 : i64},
 }
 
 func.func @eval(%x: !x {train.input = "x", train.batch_dim = 0 : i64},
+    %l: tensor<8x512xf32> {train.input = "labels", train.batch_dim = 0 : i64},
     %w0: !w {train.state = @w0}, %w3: !w {train.state = @w3})
-    -> (!x {train.output = "y"}) {
+    -> (!x {train.output = "y"}, tensor<f32> {train.metric = "weight_sum"}) {
   %0 = train.matmul %x, %w0 : (!x, !w) -> !x loc(#n0)
   %1 = train.matmul %0, %w3 : (!x, !w) -> !x loc(#n3)
-  return %1 : !x
+  %2 = train.reduce "sum" %l {dims = array<i64: 0, 1>} : (tensor<8x512xf32>) -> tensor<f32>
+  return %1, %2 : !x, tensor<f32>
 }
