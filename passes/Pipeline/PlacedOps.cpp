@@ -13,12 +13,40 @@ using namespace zc::train;
 
 namespace zc {
 
+/// Whether the value stays within a kernel: elementwise ops and what broadcasts
+/// for them are fused with the one that reads them.
+static bool isFused(Value value) {
+  return isa_and_nonnull<ElementwiseOpInterface, BroadcastOp>(
+             value.getDefiningOp()) &&
+         value.hasOneUse() &&
+         isa<ElementwiseOpInterface, BroadcastOp>(*value.user_begin());
+}
+
+static double bytesOf(Value value) {
+  auto type = cast<ShapedType>(value.getType());
+  return double(type.getNumElements()) *
+         std::max(1u, type.getElementTypeBitWidth() / 8);
+}
+
+/// What an op reads and writes of the memory.
+static double countBytes(CostOpInterface op) {
+  if (!isa<ElementwiseOpInterface, BroadcastOp>(op.getOperation()))
+    return op.getBytes();
+  double bytes = 0;
+  for (Value operand : op->getOperands())
+    bytes += isFused(operand) ? 0 : bytesOf(operand);
+  for (Value result : op->getResults())
+    bytes += isFused(result) ? 0 : bytesOf(result);
+  return bytes;
+}
+
 double estimateOpSeconds(Operation *op) {
   auto cost = dyn_cast<CostOpInterface>(op);
-  if (!cost)
+  if (!cost || isa<ReshapeOp>(op)) // a view costs nothing
     return 0;
   const MachineRates &rates = getTarget(op).rates();
-  return std::max(cost.getFlops() / rates.flops, cost.getBytes() / rates.bytes);
+  return std::max(cost.getFlops() / rates.flops,
+                  countBytes(cost) / rates.bytes);
 }
 
 static bool isParameter(Value value) {
