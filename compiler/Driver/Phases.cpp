@@ -275,29 +275,18 @@ LogicalResult Phases::addClassWeights(SmallVectorImpl<double> &weights) {
   return success();
 }
 
-LogicalResult Phases::readRules(std::string &patterns) {
-  if (options.tpRules == "auto")
+/// The rules of the file that an option names, as passes take them; none for
+/// "auto".
+static LogicalResult readPatterns(
+    MLIRContext *context, const std::string &path, size_t mostBytes,
+    function_ref<llvm::Expected<std::string>(StringRef, StringRef)> parse,
+    std::string &patterns) {
+  if (path == "auto")
     return success();
-  constexpr size_t kMost = 1 << 20;
-  Result<std::string> text = readFile(options.tpRules, kMost);
+  Result<std::string> text = readFile(path, mostBytes);
   if (!text.ok())
     return emitError(UnknownLoc::get(context)) << text.status().message();
-  llvm::Expected<std::string> rules = parseRuleFile(*text, options.tpRules);
-  if (!rules)
-    return emitError(UnknownLoc::get(context))
-           << llvm::toString(rules.takeError());
-  patterns = *rules;
-  return success();
-}
-
-LogicalResult Phases::readStages(std::string &patterns) {
-  if (options.stages == "auto")
-    return success();
-  constexpr size_t kMost = 16 << 20;
-  Result<std::string> text = readFile(options.stages, kMost);
-  if (!text.ok())
-    return emitError(UnknownLoc::get(context)) << text.status().message();
-  llvm::Expected<std::string> rules = parseStageFile(*text, options.stages);
+  llvm::Expected<std::string> rules = parse(*text, path);
   if (!rules)
     return emitError(UnknownLoc::get(context))
            << llvm::toString(rules.takeError());
@@ -375,7 +364,9 @@ LogicalResult Phases::buildPrograms() {
   division.automatic = options.tpRules == "auto";
   for (const std::string &shard : options.shard)
     division.shard += shard + "\n";
-  if (failed(readRules(division.patterns)))
+  constexpr size_t kMostRuleBytes = 1 << 20, kMostStageBytes = 16 << 20;
+  if (failed(readPatterns(context, options.tpRules, kMostRuleBytes,
+                          parseRuleFile, division.patterns)))
     return failure();
   if (options.getAxisSize("tp") > 1 || !options.shard.empty())
     autodiff.shardParameters = [&](OpPassManager &manager) {
@@ -391,7 +382,8 @@ LogicalResult Phases::buildPrograms() {
     manager.addNestedPass<func::FuncOp>(createWidenSumsPass());
   };
   std::string stages;
-  if (failed(readStages(stages)))
+  if (failed(readPatterns(context, options.stages, kMostStageBytes,
+                          parseStageFile, stages)))
     return failure();
   if (options.getAxisSize("pp") > 1)
     autodiff.splitStages = [&](OpPassManager &manager) {

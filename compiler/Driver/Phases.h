@@ -47,8 +47,6 @@ private:
   mlir::LogicalResult checkLabels();
   mlir::LogicalResult checkBatch();
   mlir::LogicalResult addClassWeights(llvm::SmallVectorImpl<double> &weights);
-  mlir::LogicalResult readRules(std::string &patterns);
-  mlir::LogicalResult readStages(std::string &patterns);
   void addSplit(mlir::OpPassManager &manager, const std::string &patterns);
   mlir::LogicalResult drawWeights(onnx::GraphOp graph);
   mlir::LogicalResult checkInternally(const char *phase, bool succeeded,
