@@ -8,6 +8,7 @@
 #include "compiler/Export/Artifact.h"
 #include "compiler/Export/Inspect.h"
 #include "dialects/Train/TrainDialect.h"
+#include "passes/Analysis/Roles.h"
 #include "passes/Codegen/EmitObject.h"
 #include "passes/Codegen/Passes.h"
 #include "runtime/Base/File.h"
@@ -31,7 +32,7 @@ static FailureOr<std::string> emitObject(ModuleOp module,
     return failure();
   }
   SmallVector<ModuleOp> kernels;
-  for (ModuleOp role : getRoleModules(module))
+  for (ModuleOp role : getRoles(module))
     for (ModuleOp nested : role.getOps<ModuleOp>())
       if (nested.getName().value_or("").starts_with(kKernelModule))
         kernels.push_back(nested);

@@ -1,9 +1,9 @@
 #include "compiler/Driver/CudaCode.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "passes/Analysis/Roles.h"
 #include "passes/Codegen/Cuda/EmitPtx.h"
 #include "passes/Codegen/Passes.h"
-#include "passes/Pipeline/Passes.h"
 
 #include "llvm/ADT/StringSet.h"
 
@@ -23,6 +23,8 @@ static gpu::GPUModuleOp getKernels(ModuleOp module) {
   llvm::StringSet<> taken;
   for (ModuleOp role : getRoles(module)) {
     auto own = role.lookupSymbol<gpu::GPUModuleOp>(kKernelModule);
+    if (!own || own == all)
+      continue;
     for (Operation &op : llvm::make_early_inc_range(*own.getBody()))
       if (auto symbol = dyn_cast<SymbolOpInterface>(op);
           !symbol || taken.insert(symbol.getName()).second)

@@ -16,6 +16,7 @@
 #include "compiler/Import/SharedWeights.h"
 #include "dialects/Onnx/OnnxDialect.h"
 #include "passes/Allocation/Passes.h"
+#include "passes/Analysis/Roles.h"
 #include "passes/Autodiff/Passes.h"
 #include "passes/Codegen/Passes.h"
 #include "passes/Collectives/Passes.h"
@@ -78,11 +79,8 @@ LogicalResult Phases::runOn(ModuleOp target,
 LogicalResult Phases::run(const char *phase,
                           const std::function<void(OpPassManager &)> &build) {
   unsigned errors = printer.getNumErrors();
-  SmallVector<ModuleOp> targets = getRoles(*module);
-  if (targets.empty())
-    targets.push_back(*module);
   // Passes keep what they know of a module: each role has its own.
-  bool succeeded = llvm::all_of(targets, [&](ModuleOp target) {
+  bool succeeded = llvm::all_of(getRoles(*module), [&](ModuleOp target) {
     return mlir::succeeded(runOn(target, build));
   });
   ScopedTime time(times, "verify");

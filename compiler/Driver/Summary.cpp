@@ -5,6 +5,7 @@
 #include "compiler/Import/ParameterRule.h"
 #include "dialects/Dist/DistDialect.h"
 #include "dialects/Onnx/OnnxDialect.h"
+#include "passes/Analysis/Roles.h"
 #include "passes/Memory/Passes.h"
 #include "passes/Pipeline/Passes.h"
 
@@ -82,12 +83,11 @@ static void summarizeRole(ModuleOp module, Summary &summary) {
 }
 
 void zc::summarizeMemory(ModuleOp module, Summary &summary) {
-  SmallVector<ModuleOp> roles = getRoles(module);
-  if (roles.empty())
-    return summarizeRole(module, summary);
-  for (ModuleOp role : roles)
+  for (ModuleOp role : getRoles(module))
     summarizeRole(role, summary);
   auto seconds = module->getAttrOfType<DenseF64ArrayAttr>(kStageSecondsAttr);
+  if (!seconds)
+    return;
   double sum = 0, largest = 0;
   for (double each : seconds.asArrayRef()) {
     sum += each;

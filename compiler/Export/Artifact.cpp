@@ -6,6 +6,7 @@
 #include "compiler/Export/RingExport.h"
 #include "compiler/Export/WeightReferences.h"
 #include "compiler/Export/WeightsWriter.h"
+#include "passes/Analysis/Roles.h"
 #include "runtime/Plan/Artifact.h"
 #include "runtime/Plan/FrozenNames.h"
 #include "runtime/Plan/Order/BuildOrders.h"
@@ -198,14 +199,6 @@ static Status checkManifest(const plan::Manifest &manifest) {
   return Status();
 }
 
-SmallVector<ModuleOp> getRoleModules(ModuleOp module) {
-  SmallVector<ModuleOp> roles;
-  while (auto role = module.lookupSymbol<ModuleOp>(
-             "role" + std::to_string(roles.size())))
-    roles.push_back(role);
-  return roles.empty() ? SmallVector<ModuleOp>{module} : roles;
-}
-
 static Status addRole(ModuleOp module, plan::Role &role) {
   auto bytes = module->getAttrOfType<IntegerAttr>(sched::kPersistentBytesAttr);
   if (!bytes)
@@ -230,7 +223,7 @@ static Status addRole(ModuleOp module, plan::Role &role) {
 Result<plan::Manifest> buildManifest(const ExportInput &input) {
   plan::Manifest manifest;
   addMetadata(input, manifest);
-  SmallVector<ModuleOp> roles = getRoleModules(input.module);
+  SmallVector<ModuleOp> roles = getRoles(input.module);
   // Each role has the whole mesh.
   addMesh(roles.front(), manifest);
   for (ModuleOp role : roles)

@@ -34,7 +34,7 @@ struct StoredTensor {
 
 struct ExportInput {
   /// States, kernels with their grids, programs with all offsets. Where it has
-  /// nested modules @role0, @role1, ..., each of them has those of one role.
+  /// nested modules with `train.role`, each of them has those of one role.
   mlir::ModuleOp module;
   std::vector<CodeInput> code;
   /// The ONNX graph without data, for `zc export`.
@@ -64,10 +64,6 @@ struct ExportInput {
   std::vector<std::string>
       frozen; // initializers that are computed with, as they are
 };
-
-/// The modules of the roles: the nested ones @role0, @role1, ... , or else the
-/// module itself.
-llvm::SmallVector<mlir::ModuleOp> getRoleModules(mlir::ModuleOp module);
 
 /// What manifest.pb will hold.
 Result<plan::Manifest> buildManifest(const ExportInput &input);

@@ -359,12 +359,4 @@ private:
 
 } // namespace
 
-SmallVector<ModuleOp> getRoles(ModuleOp module) {
-  SmallVector<ModuleOp> roles;
-  for (auto nested : module.getOps<ModuleOp>())
-    if (nested->hasAttr(kRoleAttr))
-      roles.push_back(nested);
-  return roles;
-}
-
 } // namespace zc

@@ -28,9 +28,6 @@ inline constexpr llvm::StringLiteral kKeepWholeAttr = "train.keep_whole";
 /// crosses, one of them on its way.
 int64_t boundFlightBytes(mlir::ModuleOp role);
 
-/// The nested modules of the roles, in their order; empty: there are none.
-llvm::SmallVector<mlir::ModuleOp> getRoles(mlir::ModuleOp module);
-
 } // namespace zc
 
 #endif // ZC_PASSES_PIPELINE_PASSES_H

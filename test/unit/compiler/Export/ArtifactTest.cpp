@@ -69,7 +69,8 @@ module attributes {sched.persistent_bytes = 256 : i64} {
 
 constexpr const char *kRoles = R"mlir(
 module {
-  module @role0 attributes {sched.persistent_bytes = 64 : i64,
+  module @role0 attributes {train.role = 0 : i64,
+                            sched.persistent_bytes = 64 : i64,
                             dist.mesh = #dist.mesh<pp=2>} {
     train.state @w "parameter" : tensor<f32>
         {sched.offset = 0 : i64, value = dense<0.5> : tensor<f32>}
@@ -80,7 +81,8 @@ module {
     sched.program @apply attributes {transient_bytes = 0 : i64} {
     }
   }
-  module @role1 attributes {sched.persistent_bytes = 128 : i64,
+  module @role1 attributes {train.role = 1 : i64,
+                            sched.persistent_bytes = 128 : i64,
                             dist.mesh = #dist.mesh<pp=2>} {
     train.state @w "parameter" : tensor<f32>
         {sched.offset = 0 : i64, value = dense<0.5> : tensor<f32>}
@@ -181,7 +183,6 @@ TEST_F(ArtifactTest, States) {
 TEST_F(ArtifactTest, Roles) {
   ExportInput input = parse(kRoles);
   input.accumulate = 2;
-  ASSERT_EQ(getRoleModules(input.module).size(), 2u);
   ASSERT_TRUE(writeArtifact(input, path()).ok());
   Result<Artifact> artifact = Artifact::load(path());
   ASSERT_TRUE(artifact.ok()) << artifact.status().message();
