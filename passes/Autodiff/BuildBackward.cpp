@@ -8,6 +8,7 @@
 #include "dialects/Train/Ops/OpSupport.h"
 #include "dialects/Train/StateLookup.h"
 #include "passes/Analysis/Messages.h"
+#include "passes/Autodiff/ActiveValues.h"
 #include "passes/Autodiff/Passes.h"
 #include "passes/Autodiff/ProgramBuilder.h"
 #include "passes/Autodiff/StopGradients.h"
@@ -20,10 +21,6 @@ namespace zc {
 #include "passes/Autodiff/Passes.h.inc"
 
 namespace {
-
-bool isFloat(Value value) {
-  return isa<FloatType>(getElementTypeOrSelf(value.getType()));
-}
 
 /// A value and its own gradient: where a walk backwards begins.
 struct Seed {
@@ -39,9 +36,7 @@ public:
   /// Gradients of `targets` (null where none reaches), or a diagnostic.
   LogicalResult run(ArrayRef<Seed> seeds, ArrayRef<Value> targets,
                     SmallVectorImpl<Value> &gradients) {
-    for (Value target : targets)
-      active.insert(target);
-    markActive();
+    active = findActiveValues(step, targets);
     SmallVector<Operation *> forward;
     for (Operation &op : block.without_terminator())
       forward.push_back(&op);
@@ -56,19 +51,6 @@ public:
   }
 
 private:
-  void markActive() {
-    for (Operation &op : block.without_terminator()) {
-      bool reached = llvm::any_of(op.getOperands(), [&](Value operand) {
-        return active.contains(operand);
-      });
-      if (!reached || stopsGradient(op))
-        continue;
-      for (Value result : op.getResults())
-        if (isFloat(result))
-          active.insert(result);
-    }
-  }
-
   void accumulate(Value value, Value gradient) {
     Value &sum = total[value];
     sum = sum ? AddOp::create(builder, gradient.getLoc(), sum, gradient)
@@ -120,7 +102,7 @@ struct BuildBackward : public impl::BuildBackwardPassBase<BuildBackward> {
       getOperation().emitError("expected @step with a metric \"loss\"");
       return signalPassFailure();
     }
-    SmallVector<Value> targets = findParameters(step), gradients;
+    SmallVector<Value> targets = findTrained(step), gradients;
     const size_t numParameters = targets.size();
     if (targets.empty()) {
       step.emitError("no parameter is left to train; the loss depends on none, "
@@ -225,16 +207,6 @@ private:
     return state.getKind() == kCopy
                ? FlatSymbolRefAttr::get(&getContext(), *state.getParameter())
                : stateOf(argument);
-  }
-
-  SmallVector<Value> findParameters(func::FuncOp step) {
-    SmallVector<Value> parameters;
-    for (BlockArgument argument : step.getArguments()) {
-      StateOp state = findState(argument);
-      if (state && (state.getKind() == kParameter || state.getKind() == kCopy))
-        parameters.push_back(argument);
-    }
-    return parameters;
   }
 };
 

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/Onnx/Location.h"
 #include "dialects/Sched/SchedDialect.h"
-#include "dialects/Train/StateLookup.h"
-#include "passes/Autodiff/ProgramBuilder.h"
+#include "dialects/Train/TrainDialect.h"
+#include "passes/Autodiff/ActiveValues.h"
 #include "passes/Pipeline/Partition.h"
 #include "passes/Pipeline/Passes.h"
 #include "passes/Pipeline/PlacedOps.h"
@@ -49,11 +49,6 @@ double bytesOf(Value value) {
   auto type = cast<ShapedType>(value.getType());
   return double(type.getNumElements()) *
          std::max(1u, type.getElementTypeBitWidth() / 8);
-}
-
-bool isParameter(Value value) {
-  StateOp state = findState(value);
-  return state && (state.getKind() == kParameter || state.getKind() == kCopy);
 }
 
 /// Placed ops that are never cut apart.
@@ -131,15 +126,15 @@ private:
   }
 
   static bool readsParameter(Operation *op) {
-    return llvm::any_of(op->getOperands(), isTrained);
+    return llvm::any_of(op->getOperands(), followsTrained);
   }
 
   /// Directly, or through ops that every role computes for itself.
-  static bool isTrained(Value value) {
+  static bool followsTrained(Value value) {
     if (isa<BlockArgument>(value))
-      return isParameter(value);
+      return isTrained(value);
     Operation *op = value.getDefiningOp();
-    return op->getNumOperands() == 1 && isTrained(op->getOperand(0));
+    return op->getNumOperands() == 1 && followsTrained(op->getOperand(0));
   }
 
   Piece begin(size_t index) const {
@@ -295,7 +290,7 @@ private:
     // Parameters, and what roles compute of them for themselves.
     DenseSet<Value> trained;
     for (BlockArgument argument : step.getArguments())
-      if (isParameter(argument))
+      if (isTrained(argument))
         trained.insert(argument);
     for (Operation &op : step.getBody().front()) {
       bool reads = llvm::any_of(op.getOperands(), [&](Value operand) {

@@ -3,7 +3,7 @@
 
 #include "dialects/Train/StateLookup.h"
 #include "passes/Analysis/ForwardOps.h"
-#include "passes/Autodiff/StopGradients.h"
+#include "passes/Autodiff/ActiveValues.h"
 #include "passes/Target/Target.h"
 
 #include <algorithm>
@@ -49,11 +49,6 @@ double estimateOpSeconds(Operation *op) {
                   countBytes(cost) / rates.bytes);
 }
 
-static bool isParameter(Value value) {
-  StateOp state = findState(value);
-  return state && (state.getKind() == kParameter || state.getKind() == kCopy);
-}
-
 namespace {
 
 /// What an op's operands follow from.
@@ -93,7 +88,7 @@ private:
     for (Value operand : op->getOperands()) {
       if (auto argument = dyn_cast<BlockArgument>(operand)) {
         found.inputs |= !findState(argument);
-        found.parameters |= isParameter(argument);
+        found.parameters |= isTrained(argument);
         continue;
       }
       Sources other = known.lookup(operand.getDefiningOp());
@@ -120,25 +115,6 @@ private:
 
 SmallVector<Operation *> findPlacedOps(func::FuncOp program, double share) {
   return Placing(program, share).run();
-}
-
-DenseSet<Value> findActiveValues(func::FuncOp program) {
-  DenseSet<Value> active;
-  Block &block = program.getBody().front();
-  for (BlockArgument argument : block.getArguments())
-    if (isParameter(argument))
-      active.insert(argument);
-  for (Operation &op : block.without_terminator()) {
-    bool reached = llvm::any_of(op.getOperands(), [&](Value operand) {
-      return active.contains(operand);
-    });
-    if (!reached || stopsGradient(op))
-      continue;
-    for (Value result : op.getResults())
-      if (isa<FloatType>(getElementTypeOrSelf(result.getType())))
-        active.insert(result);
-  }
-  return active;
 }
 
 } // namespace zc

@@ -18,10 +18,6 @@ double estimateOpSeconds(mlir::Operation *op);
 llvm::SmallVector<mlir::Operation *> findPlacedOps(mlir::func::FuncOp program,
                                                    double share);
 
-/// The values that a trained parameter reaches and a gradient therefore may
-/// come back for: floats, behind no op that stops gradients.
-llvm::DenseSet<mlir::Value> findActiveValues(mlir::func::FuncOp program);
-
 } // namespace zc
 
 #endif // ZC_PASSES_PIPELINE_PLACEDOPS_H

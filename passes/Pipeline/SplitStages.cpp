@@ -7,10 +7,10 @@
 #include "dialects/Dist/DistDialect.h"
 #include "dialects/Train/StateLookup.h"
 #include "passes/Analysis/Messages.h"
+#include "passes/Autodiff/ActiveValues.h"
 #include "passes/Autodiff/ProgramBuilder.h"
 #include "passes/Autodiff/SampleDims.h"
 #include "passes/Pipeline/Passes.h"
-#include "passes/Pipeline/PlacedOps.h"
 
 #include "mlir/IR/IRMapping.h"
 
@@ -68,7 +68,8 @@ class CrossingFinder {
 public:
   CrossingFinder(func::FuncOp program, int64_t roles)
       : block(program.getBody().front()), roles(roles),
-        samples(findSampleDims(program)), active(findActiveValues(program)) {}
+        samples(findSampleDims(program)),
+        active(findActiveValues(program, findTrained(program))) {}
 
   /// Numbers begin at `id`, which grows; the number behind an activation's is
   /// its gradient's.
