@@ -132,16 +132,6 @@ Value inUnits(OpBuilder &builder, Location loc, Value sum,
                        splat(builder, loc, sum.getType(), 1 / unit));
 }
 
-/// Removes arguments that nothing reads (weights of branches the loss does not
-/// need, inputs of other outputs).
-void eraseUnusedArguments(func::FuncOp program) {
-  llvm::BitVector unused(program.getNumArguments());
-  for (BlockArgument argument : program.getArguments())
-    if (argument.use_empty())
-      unused.set(argument.getArgNumber());
-  (void)program.eraseArguments(unused);
-}
-
 struct BuildLoss : public impl::BuildLossPassBase<BuildLoss> {
   using BuildLossPassBase::BuildLossPassBase;
 
@@ -303,13 +293,6 @@ private:
     SampleLosses losses = buildLosses(forward, index, function, builder, true);
     addEvaluationMetrics(forward, builder,
                          NameLoc::get(builder.getStringAttr("loss")), losses);
-  }
-
-  static void eraseDeadOps(func::FuncOp program) {
-    Block &block = program.getBody().front();
-    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
-      if (isOpTriviallyDead(&op))
-        op.erase();
   }
 };
 

@@ -1,6 +1,8 @@
 //===- ProgramBuilder.cpp - growing a program -----------------------------===//
 #include "passes/Autodiff/ProgramBuilder.h"
 
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
 using namespace mlir;
 
 namespace zc {
@@ -105,6 +107,21 @@ NamedAttribute bindTo(train::StateOp state) {
 void eraseResult(func::FuncOp program, unsigned index) {
   (void)program.eraseResult(index);
   program.getBody().front().getTerminator()->eraseOperand(index);
+}
+
+void eraseDeadOps(func::FuncOp program) {
+  Block &block = program.getBody().front();
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+    if (isOpTriviallyDead(&op))
+      op.erase();
+}
+
+void eraseUnusedArguments(func::FuncOp program) {
+  llvm::BitVector unused(program.getNumArguments());
+  for (BlockArgument argument : program.getArguments())
+    if (argument.use_empty())
+      unused.set(argument.getArgNumber());
+  (void)program.eraseArguments(unused);
 }
 
 Value findStateArgument(func::FuncOp program, StringRef name) {

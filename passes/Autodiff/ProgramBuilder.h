@@ -94,6 +94,13 @@ mlir::NamedAttribute bindTo(train::StateOp state);
 /// Drops result `index`.
 void eraseResult(mlir::func::FuncOp program, unsigned index);
 
+/// Removes ops whose results nothing reads and that have no other effect.
+void eraseDeadOps(mlir::func::FuncOp program);
+
+/// Removes arguments that nothing reads: weights of branches that no result
+/// needs, inputs of other outputs.
+void eraseUnusedArguments(mlir::func::FuncOp program);
+
 /// The number of the result that is metric `name`, or none.
 std::optional<unsigned> findMetric(mlir::func::FuncOp program,
                                    llvm::StringRef name);

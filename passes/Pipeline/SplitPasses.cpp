@@ -292,11 +292,7 @@ private:
       addResult(micro, value, bindTo(state));
     for (Operation *op : llvm::reverse(backward))
       op->erase();
-    llvm::BitVector unused(micro.getNumArguments());
-    for (BlockArgument argument : micro.getArguments())
-      if (argument.use_empty())
-        unused.set(argument.getArgNumber());
-    (void)micro.eraseArguments(unused);
+    eraseUnusedArguments(micro);
     micro.setSymName(kForwardProgram);
   }
 

@@ -323,15 +323,8 @@ private:
       if (symbol && !role.lookupSymbol(symbol.getValue()))
         eraseResult(part, i - 1);
     }
-    for (Operation &op :
-         llvm::make_early_inc_range(llvm::reverse(part.getBody().front())))
-      if (isOpTriviallyDead(&op))
-        op.erase();
-    llvm::BitVector unused(part.getNumArguments());
-    for (BlockArgument argument : part.getArguments())
-      if (argument.use_empty())
-        unused.set(argument.getArgNumber());
-    (void)part.eraseArguments(unused);
+    eraseDeadOps(part);
+    eraseUnusedArguments(part);
     if (part.getNumResults() == 0)
       part.erase();
   }
