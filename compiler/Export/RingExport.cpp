@@ -4,6 +4,7 @@
 #include "compiler/Export/ExportTypes.h"
 #include "dialects/Onnx/Location.h"
 #include "dialects/Sched/SchedDialect.h"
+#include "passes/Analysis/Messages.h"
 
 #include <algorithm>
 #include <map>
@@ -38,13 +39,14 @@ static std::string getValueName(train::StateOp state) {
   return origin ? origin->node.str() : state.getSymName().str();
 }
 
-static void addMessage(train::StateOp state, DictionaryAttr end,
+static void addMessage(train::StateOp state, DictionaryAttr attribute,
                        plan::Role &role) {
+  const MessageEnd end = MessageEnd::from(attribute);
   plan::Message &message = *role.add_messages();
-  message.set_id(uint32_t(end.getAs<IntegerAttr>("id").getInt()));
-  message.set_peer(uint32_t(end.getAs<IntegerAttr>("peer").getInt()));
-  message.set_sends(end.contains("sends"));
-  message.set_gradient(end.contains("gradient"));
+  message.set_id(uint32_t(end.id));
+  message.set_peer(uint32_t(end.peer));
+  message.set_sends(attribute.contains(kSendsKey));
+  message.set_gradient(end.isGradient);
   StringRef ring =
       state->getAttrOfType<StringAttr>(train::kRingAttr).getValue();
   message.set_eval(ring.starts_with("eval."));

@@ -7,6 +7,9 @@
 
 namespace zc {
 
+/// In `train.message` of a state that a message lies in: this role sends it.
+inline constexpr llvm::StringLiteral kSendsKey = "sends";
+
 /// One end of a message, as `train.send` and `train.receive` say it.
 struct MessageEnd {
   int64_t id;       // the same at both ends

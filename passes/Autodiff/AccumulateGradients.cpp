@@ -9,6 +9,7 @@
 #include "passes/Autodiff/Passes.h"
 #include "passes/Autodiff/ProgramBuilder.h"
 #include "passes/Autodiff/RoleSum.h"
+#include "passes/Autodiff/UpdateSharding.h"
 
 using namespace mlir;
 using namespace zc::train;
@@ -175,9 +176,7 @@ private:
                        DenseI64ArrayAttr holders) {
     Value sum = buildRoleSum(*end, gradient.getLoc(), gradient,
                              dist::kGradients, holders);
-    Attribute sharding = parameter->getAttr(dist::kMomentsAttr);
-    if (!sharding)
-      sharding = parameter->getAttr(dist::kShardingAttr);
+    Attribute sharding = getUpdateSharding(parameter);
     if (!sharding)
       sharding = dist::getReplicated(
           &getContext(), cast<RankedTensorType>(gradient.getType()).getRank());

@@ -7,6 +7,7 @@
 #include "passes/Autodiff/ParameterGroup.h"
 #include "passes/Autodiff/Passes.h"
 #include "passes/Autodiff/ProgramBuilder.h"
+#include "passes/Autodiff/UpdateSharding.h"
 
 #include "llvm/ADT/StringMap.h"
 
@@ -217,11 +218,7 @@ private:
 
   /// How the gradient of a parameter will be divided: as its moments are.
   static GradientDivision getDivision(StateOp parameter) {
-    auto sharding =
-        parameter->getAttrOfType<dist::ShardingAttr>(dist::kMomentsAttr);
-    if (!sharding)
-      sharding =
-          parameter->getAttrOfType<dist::ShardingAttr>(dist::kShardingAttr);
+    dist::ShardingAttr sharding = getUpdateSharding(parameter);
     SmallVector<int64_t> parts(parameter.getTensorType().getRank(), 1);
     SmallVector<Attribute> axes;
     if (sharding)
@@ -234,11 +231,7 @@ private:
 
   /// A state is divided as its parameter is, along the dims that it has too.
   static Attribute getSharding(StateOp parameter, RankedTensorType slot) {
-    auto sharding =
-        parameter->getAttrOfType<dist::ShardingAttr>(dist::kMomentsAttr);
-    if (!sharding)
-      sharding =
-          parameter->getAttrOfType<dist::ShardingAttr>(dist::kShardingAttr);
+    dist::ShardingAttr sharding = getUpdateSharding(parameter);
     RankedTensorType type = parameter.getTensorType();
     if (!sharding || type.getRank() != slot.getRank())
       return {};

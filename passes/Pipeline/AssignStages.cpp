@@ -69,9 +69,9 @@ public:
 
   SmallVector<Piece> run() {
     SmallVector<Piece> pieces;
-    double least = findLeastCut();
+    double median = findMedianCut();
     for (auto [index, op] : llvm::enumerate(placed)) {
-      if (pieces.empty() || mayCut(index, least))
+      if (pieces.empty() || mayCut(index, median))
         pieces.push_back(begin(index));
       add(pieces.back(), op);
     }
@@ -81,7 +81,8 @@ public:
   }
 
 private:
-  /// crossing[i]: of the values that cross the cut in front of op i.
+  /// Sets crossing[i] to the bytes of the values that the ops in front of op i
+  /// compute and op i or a later one reads.
   void findCrossingBytes() {
     SmallVector<double> change(placed.size() + 1, 0);
     for (auto [index, op] : llvm::enumerate(placed))
@@ -100,8 +101,8 @@ private:
       crossing[i] = sum += change[i];
   }
 
-  /// The bytes below which a cut counts as a good one: the median.
-  double findLeastCut() const {
+  /// The median of the bytes that cross; a cut above it is no good one.
+  double findMedianCut() const {
     if (placed.size() < 2)
       return 0;
     SmallVector<double> sorted(crossing.begin() + 1, crossing.end());
@@ -112,14 +113,14 @@ private:
 
   /// Between nodes, in front of one that reads a parameter, or where little
   /// crosses and less than in front of the next op.
-  bool mayCut(size_t index, double least) const {
+  bool mayCut(size_t index, double median) const {
     StringRef node = nodeOf(placed[index]);
     if (index == 0 || node.empty() || node == nodeOf(placed[index - 1]))
       return false;
     for (size_t i = index; i < placed.size() && nodeOf(placed[i]) == node; ++i)
       if (readsParameter(placed[i]))
         return true;
-    return crossing[index] <= least &&
+    return crossing[index] <= median &&
            (index + 1 == placed.size() ||
             crossing[index] <= crossing[index + 1]) &&
            crossing[index] < crossing[index - 1];

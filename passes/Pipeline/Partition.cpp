@@ -69,7 +69,7 @@ private:
   double cutSeconds(int64_t begin) const {
     return begin ? segments[begin].cutSeconds : 0;
   }
-  /// Messages go beside the work.
+  /// A stage sends while it computes, so that the longer of both counts.
   double slowest(int64_t begin, int64_t end) const {
     return std::max(time[end] - time[begin], cutSeconds(begin));
   }

@@ -53,7 +53,7 @@ public:
     Builder builder(state.getContext());
     NamedAttrList list(end.toAttr(builder.getContext()));
     if (sends)
-      list.set("sends", builder.getUnitAttr());
+      list.set(kSendsKey, builder.getUnitAttr());
     SmallVector<Attribute> all;
     if (auto old = state->getAttrOfType<ArrayAttr>(kMessageAttr))
       llvm::append_range(all, old);

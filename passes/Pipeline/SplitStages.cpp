@@ -62,8 +62,9 @@ void repeatViews(func::FuncOp program) {
   }
 }
 
-/// Of a program, in its order and by consumers, so that both ends of a line
-/// have one order.
+/// Finds the values of a program that cross. They come in the program's order,
+/// and for each value by the role that reads it, so that both ends of a line
+/// agree on the order of its messages.
 class CrossingFinder {
 public:
   CrossingFinder(func::FuncOp program, int64_t roles)
