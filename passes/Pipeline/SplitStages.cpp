@@ -330,9 +330,16 @@ private:
       part.erase();
   }
 
-  static bool isRead(ModuleOp role, StateOp state, StringRef name) {
+  /// Whether a program of the role reads the state, or the copy of it that
+  /// 16-bit programs read.
+  bool isRead(ModuleOp role, StateOp state, StringRef name) {
     auto program = role.lookupSymbol<func::FuncOp>(name);
-    return program && findStateArgument(program, state.getSymName());
+    if (!program)
+      return false;
+    StateOp copy =
+        findCopy(getOperation().lookupSymbol<StateOp>(state.getSymName()));
+    return findStateArgument(program, state.getSymName()) ||
+           (copy && findStateArgument(program, copy.getSymName()));
   }
 
   /// Says which roles hold a parameter together. What the evaluation reads,
