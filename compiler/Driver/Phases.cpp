@@ -9,6 +9,7 @@
 #include "compiler/Driver/Summary.h"
 #include "compiler/Driver/TargetOptions.h"
 #include "compiler/Export/CollectiveShape.h"
+#include "compiler/Export/FlightPlan.h"
 #include "compiler/Import/BatchDims.h"
 #include "compiler/Import/Import.h"
 #include "compiler/Import/InitialWeights.h"
@@ -18,6 +19,7 @@
 #include "passes/Allocation/Passes.h"
 #include "passes/Analysis/Roles.h"
 #include "passes/Autodiff/Passes.h"
+#include "passes/Codegen/EqualKernels.h"
 #include "passes/Codegen/Passes.h"
 #include "passes/Collectives/Passes.h"
 #include "passes/Fusion/Passes.h"
@@ -314,6 +316,13 @@ void Phases::addSplit(OpPassManager &manager, const std::string &patterns) {
   assign.stages = options.getAxisSize("pp");
   assign.microBatches = options.accumulate;
   assign.patterns = patterns;
+  llvm::append_range(assign.inFlight, countInFlight(options));
+  assign.memoryBytes = options.memoryBudget;
+  assign.bytesPerParameter = estimateBytesPerParameter(options);
+  assign.sampleShares = options.getAxisSize("dp") * options.getAxisSize("ep");
+  assign.keepsCrossing = options.recompute == "layer" ||
+                         options.recompute == "sqrt" ||
+                         options.recompute == "full";
   manager.addPass(createAssignStagesPass(assign));
   if (!options.writeStages.empty())
     manager.addPass(std::make_unique<WriteStages>(options.writeStages));
@@ -459,21 +468,123 @@ LogicalResult Phases::schedule() {
       memory.budget == 0 && memory.encodings == "none";
   SchedulingOptions scheduling;
   scheduling.prefetch = memory.prefetch = options.prefetch.value_or(1);
-  return run("sched", [&](OpPassManager &manager) {
+  auto addFusion = [&](OpPassManager &manager) {
     buildFusionPipeline(manager, getTarget(*module), epilogues);
-    buildMemoryPipeline(manager, memory);
+  };
+  auto addRest = [&](OpPassManager &manager,
+                     const RecomputePassOptions &recompute) {
+    buildMemoryPipeline(manager, recompute);
     if (options.getAxisSize("pp") > 1)
       manager.addPass(createSplitPassesPass());
     buildSchedulingPipeline(manager, scheduling);
     buildAllocationPipeline(manager, AllocationOptions());
-  });
+  };
+  if (memory.budget <= 0 || options.getAxisSize("pp") == 1)
+    return run("sched", [&](OpPassManager &manager) {
+      addFusion(manager);
+      addRest(manager, memory);
+    });
+  if (failed(run("sched", addFusion)))
+    return failure();
+  return fitRoles(memory, addRest);
+}
+
+LogicalResult Phases::fitRoles(
+    const RecomputePassOptions &memory,
+    const std::function<void(OpPassManager &, const RecomputePassOptions &)>
+        &addRest) {
+  // What recomputation changes in the rings is known once it has been chosen.
+  constexpr int kMostAttempts = 4;
+  OwningOpRef<ModuleOp> fused = module->clone();
+  RecomputePassOptions recompute = memory;
+  // How deep the rings must be, and whether all is well without a choice.
+  recompute.budget = 0;
+  std::vector<Peak> peaks;
+  for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
+    if (failed(run(
+            "sched",
+            [&](OpPassManager &manager) { addRest(manager, recompute); })) ||
+        failed(measureRoles(peaks)))
+      return failure();
+    if (llvm::all_of(peaks, [&](const Peak &peak) {
+          return peak.total() <= memory.budget;
+        }))
+      return success();
+    if (attempt + 1 == kMostAttempts)
+      break;
+    OwningOpRef<ModuleOp> next = fused->clone();
+    for (auto [from, to] : llvm::zip(getRoles(*module), getRoles(*next)))
+      to->setAttr(kRingSlotsAttr, from->getAttr(kRingSlotsAttr));
+    module = std::move(next);
+    recompute = memory;
+  }
+  for (auto [role, peak] : llvm::zip(getRoles(*module), peaks))
+    if (peak.total() > memory.budget)
+      return refuseRole(role, peak);
+  return success();
+}
+
+LogicalResult Phases::refuseRole(ModuleOp role, const Peak &peak) {
+  return role.emitError("role ")
+         << role->getAttrOfType<IntegerAttr>(train::kRoleAttr).getInt()
+         << " of the pipeline: the plan takes " << printBytes(peak.total())
+         << ", " << printBytes(peak.total() - options.memoryBudget)
+         << " more than the " << printBytes(options.memoryBudget)
+         << " of --memory-budget; " << printBytes(peak.persistent)
+         << " of it live from step to step, " << printBytes(peak.flight)
+         << " are kept for micro-batches under way; what would help: a smaller "
+            "batch or more micro-batches (--accumulate K); more stages (--mesh "
+            "pp=N), or other ones (--stages FILE)";
+}
+
+/// The bytes of every role, whose programs have offsets. Keeps the slots of
+/// their rings for the next attempt: of each ring the most that were needed.
+LogicalResult Phases::measureRoles(std::vector<Peak> &peaks) {
+  OrderOptions orders;
+  orders.schedule = options.schedule;
+  orders.microBatches = uint32_t(options.accumulate);
+  Result<std::vector<RoleFlight>> flights = planFlights(*module, orders);
+  if (!flights.ok())
+    return module->emitError("internal error in phase 'sched': ")
+           << flights.status().message();
+  peaks.clear();
+  Builder builder(context);
+  for (auto [role, flight] : llvm::zip(getRoles(*module), *flights)) {
+    Peak &peak = peaks.emplace_back(readPeak(role));
+    peak.flight = int64_t(flight.bytes);
+    NamedAttrList slots(role->getAttrOfType<DictionaryAttr>(kRingSlotsAttr));
+    for (const auto &[ring, count] : flight.slots) {
+      auto known = dyn_cast_or_null<IntegerAttr>(slots.get(ring));
+      if (!known || known.getInt() < int64_t(count))
+        slots.set(ring, builder.getI64IntegerAttr(count));
+    }
+    role->setAttr(kRingSlotsAttr, slots.getDictionary(context));
+  }
+  return success();
+}
+
+/// The modules of functions that a role's kernels were lowered to.
+static void listKernels(ModuleOp role, SmallVectorImpl<ModuleOp> &modules) {
+  for (ModuleOp nested : role.getOps<ModuleOp>())
+    if (nested.getName().value_or("").starts_with(kKernelModule))
+      modules.push_back(nested);
 }
 
 LogicalResult Phases::generateCode() {
-  return run("llvm", [&](OpPassManager &manager) {
-    if (options.target == "cuda")
-      buildCudaCodegenPipeline(manager);
-    else
-      buildCodegenPipeline(manager);
+  if (options.target == "cuda")
+    return run("llvm", buildCudaCodegenPipeline);
+  if (options.getAxisSize("pp") == 1)
+    return run("llvm", buildCodegenPipeline);
+  // Layers are alike in whichever role: their kernels are compiled once.
+  if (failed(run("llvm", [](OpPassManager &manager) {
+        manager.addPass(createLowerKernelsPass());
+      })))
+    return failure();
+  SmallVector<ModuleOp> kernels;
+  for (ModuleOp role : getRoles(*module))
+    listKernels(role, kernels);
+  shareFunctions(kernels);
+  return run("llvm", [](OpPassManager &manager) {
+    buildKernelLoweringPipeline(manager.nest<ModuleOp>());
   });
 }

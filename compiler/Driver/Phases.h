@@ -9,6 +9,8 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/Pass/PassManager.h"
+#include "passes/Memory/MeasurePeak.h"
+#include "passes/Memory/Passes.h"
 
 #include <functional>
 
@@ -47,6 +49,14 @@ private:
   mlir::LogicalResult checkLabels();
   mlir::LogicalResult checkBatch();
   mlir::LogicalResult addClassWeights(llvm::SmallVectorImpl<double> &weights);
+  /// Plans the roles of a pipeline so that each fits into the budget, from what
+  /// fusion has left; `addRest` adds the passes behind it.
+  mlir::LogicalResult
+  fitRoles(const RecomputePassOptions &memory,
+           const std::function<void(mlir::OpPassManager &,
+                                    const RecomputePassOptions &)> &addRest);
+  mlir::LogicalResult measureRoles(std::vector<Peak> &peaks);
+  mlir::LogicalResult refuseRole(mlir::ModuleOp role, const Peak &peak);
   void addSplit(mlir::OpPassManager &manager, const std::string &patterns);
   mlir::LogicalResult drawWeights(onnx::GraphOp graph);
   mlir::LogicalResult checkInternally(const char *phase, bool succeeded,

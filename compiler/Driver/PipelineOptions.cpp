@@ -94,6 +94,29 @@ std::vector<int64_t> zc::countInFlight(const CompileOptions &options) {
   return {timeline->inFlight.begin(), timeline->inFlight.end()};
 }
 
+double zc::estimateBytesPerParameter(const CompileOptions &options) {
+  double shares =
+      options.zeroGroup > 0
+          ? double(options.zeroGroup)
+          : double(options.getAxisSize("dp") * options.getAxisSize("ep"));
+  auto divided = [&](double bytes, int64_t fromStage) {
+    return options.zero >= fromStage ? bytes / shares : bytes;
+  };
+  double moments = 8;
+  if (options.optimizer == "sgd" || options.optimizer == "sm3")
+    moments = options.momentum > 0 ? 4 : 0;
+  else if (options.optimizer == "adafactor")
+    moments = 0; // rows and columns alone
+  if (options.averageDecay)
+    moments += 4;
+  constexpr double kWhole = 4, kCopy = 2, kGradient = 4;
+  // Where there are copies, the forward reads them, and the update the rest.
+  if (options.precision != "fp32")
+    return divided(kWhole + moments, 1) + divided(kGradient, 2) +
+           divided(kCopy, 3);
+  return divided(moments, 1) + divided(kGradient, 2) + divided(kWhole, 3);
+}
+
 llvm::Expected<std::string> zc::parseStageFile(llvm::StringRef text,
                                                llvm::StringRef path) {
   std::string rules;

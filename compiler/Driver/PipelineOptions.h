@@ -23,6 +23,11 @@ std::string checkPipelineTogether(const CompileOptions &options);
 /// For each role, the most micro-batches that are under way at once.
 std::vector<int64_t> countInFlight(const CompileOptions &options);
 
+/// About what a rank keeps from step to step for each element that is trained:
+/// itself, its gradient, the optimizer's moments. In bytes; for a partition by
+/// memory, which the final plan is checked after.
+double estimateBytesPerParameter(const CompileOptions &options);
+
 /// The rules of a stage file's text, "NODE|PATTERN: stage" a line, as
 /// --zc-assign-stages takes them: "PATTERN stage".
 llvm::Expected<std::string> parseStageFile(llvm::StringRef text,

@@ -133,10 +133,20 @@ void FunctionTable::add(func::FuncOp function) {
     if (auto old = other->getAttrOfType<ArrayAttr>(kAliasesAttr))
       llvm::append_range(aliases, old);
     aliases.push_back(describe(function));
+    if (auto own = function->getAttrOfType<ArrayAttr>(kAliasesAttr))
+      llvm::append_range(aliases, own);
     other->setAttr(kAliasesAttr, ArrayAttr::get(other.getContext(), aliases));
     return function.erase();
   }
   byHash.emplace(hash, function);
+}
+
+void shareFunctions(ArrayRef<ModuleOp> modules) {
+  FunctionTable table;
+  for (ModuleOp module : modules)
+    for (auto function :
+         llvm::make_early_inc_range(module.getOps<func::FuncOp>()))
+      table.add(function);
 }
 
 } // namespace zc

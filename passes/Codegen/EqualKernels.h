@@ -45,6 +45,10 @@ private:
   std::multimap<size_t, mlir::func::FuncOp> byHash;
 };
 
+/// Of all functions of these modules, equal ones once: in the first that has
+/// one.
+void shareFunctions(llvm::ArrayRef<mlir::ModuleOp> modules);
+
 } // namespace zc
 
 #endif // ZC_PASSES_CODEGEN_EQUALKERNELS_H

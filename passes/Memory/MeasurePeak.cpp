@@ -15,9 +15,11 @@
 #include "passes/Scheduling/Passes.h"
 #include "passes/Target/Target.h"
 
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
+#include <cmath>
 
 using namespace mlir;
 
@@ -35,6 +37,31 @@ static int64_t countFedAhead(ModuleOp module) {
             sched::getByteSize(cast<ShapedType>(input.getType())), kAlignment);
       });
   return bytes;
+}
+
+Peak readPeak(ModuleOp module) {
+  Peak peak;
+  peak.persistent =
+      module->getAttrOfType<IntegerAttr>(sched::kPersistentBytesAttr).getInt();
+  if (getTarget(module).runsBesideHost())
+    peak.persistent += countFedAhead(module);
+  peak.flight = countFlightBytes(module);
+  for (sched::ProgramOp program : module.getOps<sched::ProgramOp>())
+    peak.transient =
+        std::max(peak.transient,
+                 static_cast<int64_t>(program.getTransientBytes().value_or(0)));
+  return peak;
+}
+
+std::string printBytes(int64_t bytes) {
+  double size = static_cast<double>(bytes) / 1024;
+  StringRef unit = "KiB";
+  for (StringRef larger : {"MiB", "GiB", "TiB"})
+    if (size >= 1024) {
+      size /= 1024;
+      unit = larger;
+    }
+  return llvm::formatv("{0:F2} {1}", std::ceil(size * 100) / 100, unit).str();
 }
 
 FailureOr<Peak> measurePeak(ModuleOp module, const llvm::BitVector &kept,
@@ -55,17 +82,7 @@ FailureOr<Peak> measurePeak(ModuleOp module, const llvm::BitVector &kept,
   manager.addPass(createAssignOffsetsPass());
   if (failed(manager.run(*copy)))
     return failure();
-  Peak peak;
-  peak.persistent =
-      (*copy)->getAttrOfType<IntegerAttr>(sched::kPersistentBytesAttr).getInt();
-  if (getTarget(*copy).runsBesideHost())
-    peak.persistent += countFedAhead(*copy);
-  peak.persistent += boundFlightBytes(*copy);
-  for (sched::ProgramOp program : copy->getOps<sched::ProgramOp>())
-    peak.transient =
-        std::max(peak.transient,
-                 static_cast<int64_t>(program.getTransientBytes().value_or(0)));
-  return peak;
+  return readPeak(*copy);
 }
 
 } // namespace zc

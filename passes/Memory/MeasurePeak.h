@@ -7,15 +7,24 @@
 #include "passes/Memory/MarkOffload.h"
 #include "llvm/ADT/BitVector.h"
 
+#include <string>
+
 namespace zc {
 
-/// Bytes of the persistent and the transient region of a module.
+/// Bytes of a module's regions.
 struct Peak {
   int64_t persistent = 0;
+  int64_t flight = 0;    // of micro-batches under way, in a role of a pipeline
   int64_t transient = 0; // of the program that needs most
 
-  int64_t total() const { return persistent + transient; }
+  int64_t total() const { return persistent + flight + transient; }
 };
+
+/// Of a module whose programs have offsets.
+Peak readPeak(mlir::ModuleOp module);
+
+/// In units of 1024 bytes, rounded up, so that what is printed is enough.
+std::string printBytes(int64_t bytes);
 
 /// Schedules and allocates a copy of `module` whose step, if it has one, keeps
 /// only `kept`, encoded as `encoding` says, and offloads what `offload` says;

@@ -13,7 +13,6 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/FormatVariadic.h"
 
 #include <cmath>
 #include <map>
@@ -27,18 +26,6 @@ namespace zc {
 #include "passes/Memory/Passes.h.inc"
 
 namespace {
-
-/// Rounded up, so that what is printed fits.
-std::string printSize(int64_t bytes) {
-  double size = static_cast<double>(bytes) / 1024;
-  StringRef unit = "KiB";
-  for (StringRef larger : {"MiB", "GiB", "TiB"})
-    if (size >= 1024) {
-      size /= 1024;
-      unit = larger;
-    }
-  return llvm::formatv("{0:F2} {1}", std::ceil(size * 100) / 100, unit).str();
-}
 
 struct RecomputePassImpl : impl::RecomputePassBase<RecomputePassImpl> {
   using RecomputePassBase::RecomputePassBase;
@@ -222,29 +209,39 @@ private:
   }
 
   LogicalResult explain() {
-    std::string persistent =
-        printSize(least->persistent) + " of it live from step to step";
-    std::string transient =
-        printSize(least->transient) + " are values of one step";
-    return getOperation().emitError("no plan fits into ")
-           << printSize(budget) << ": the least is "
-           << printSize(least->total()) << ", "
-           << printSize(least->total() - budget) << " too much; " << persistent
-           << ", " << transient
-           << "; what would help: " << llvm::join(whatHelps(), "; ");
+    std::string parts =
+        printBytes(least->persistent) + " of it live from step to step, ";
+    if (isRole())
+      parts += printBytes(least->flight) + " are kept for micro-batches under "
+                                           "way, ";
+    parts += printBytes(least->transient) + " are values of one " +
+             (isRole() ? "of them" : "step");
+    InFlightDiagnostic error = getOperation().emitError();
+    if (auto role = getOperation()->getAttrOfType<IntegerAttr>(kRoleAttr))
+      error << "role " << role.getInt() << " of the pipeline: ";
+    return error << "no plan fits into " << printBytes(budget)
+                 << ": the least is " << printBytes(least->total()) << ", "
+                 << printBytes(least->total() - budget) << " too much; "
+                 << parts
+                 << "; what would help: " << llvm::join(whatHelps(), "; ");
   }
+
+  bool isRole() { return getOperation()->hasAttr(kRoleAttr); }
 
   /// Nothing that the plan has already.
   SmallVector<std::string> whatHelps() {
     SmallVector<std::string> help;
     int64_t excess = least->total() - budget;
-    if (least->transient >= excess)
+    if (least->transient + least->flight >= excess)
       help.push_back("a smaller batch or more micro-batches (--accumulate K)");
     if (policy != "auto")
       help.push_back("to leave the choice of what to recompute to zc (no "
                      "--recompute)");
     if (std::string parts = whatElseToOffload(leastOffload); !parts.empty())
       help.push_back("--offload " + parts);
+    if (isRole())
+      help.push_back("more stages (--mesh pp=N), or other ones (--stages "
+                     "FILE)");
     if (least->persistent >= excess)
       help.push_back("an optimizer with less state (sgd), frozen parameters "
                      "(--freeze), or more ranks that divide them (--zero)");
@@ -263,10 +260,12 @@ private:
       parts.push_back("optimizer");
     if (offloaded.parameters || bytes.parameters > 0)
       parts.push_back("parameters");
-    parts.push_back("activations");
+    // Those of micro-batches under way lie in rings.
+    if (!isRole())
+      parts.push_back("activations");
     bool all = (offloaded.optimizer || bytes.optimizer == 0) &&
                (offloaded.parameters || bytes.parameters == 0) &&
-               offloaded.activations;
+               (offloaded.activations || isRole());
     return all ? "" : llvm::join(parts, ",");
   }
 

@@ -2,6 +2,7 @@
 #ifndef ZC_PASSES_PIPELINE_PARTITION_H
 #define ZC_PASSES_PIPELINE_PARTITION_H
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -14,6 +15,25 @@ struct Segment {
   /// Time to send what crosses the cut in front of it, both passes.
   double cutSeconds = 0;
   bool trains = false; // whether it reads a trained parameter
+  /// What one micro-batch keeps of it from its forward to its backward.
+  double stashBytes = 0;
+  /// What its op of the largest working set takes while it runs.
+  double workBytes = 0;
+  /// What crosses the cut in front of it, one way, for one micro-batch.
+  double cutBytes = 0;
+  /// The tensors that it reads, as indices into MemoryLimit::tensorBytes.
+  std::vector<size_t> tensors;
+};
+
+/// What the ranks of a stage have room for.
+struct MemoryLimit {
+  double bytes = 0; // of a rank; 0: any
+  /// For each stage, how many micro-batches are under way at most; a stage
+  /// behind the last of them has one.
+  std::vector<int64_t> inFlight;
+  /// What a rank holds of each tensor from step to step; of a trained one with
+  /// its gradient and the optimizer's states.
+  std::vector<double> tensorBytes;
 };
 
 /// A partition into stages and the time of a step by the pipeline's own
@@ -25,14 +45,19 @@ struct Partition {
   /// All stages and messages one after another, and the slowest again for each
   /// further micro-batch.
   double seconds = 0;
+  double mostBytes = 0; // of the stage that needs most
 };
 
 /// The stages that make a step with `microBatches` micro-batches shortest; each
 /// stage has a segment that trains. Nothing where there are too few of those.
 /// Equal times: the earlier cuts. Bottlenecks are enumerated and the sum is
 /// minimised for each (Alpa, Zheng et al. 2022, section 5.2).
+///
+/// No stage needs more than `memory` allows. Where no partition manages that,
+/// none needs more than the largest stage must.
 std::optional<Partition> partition(const std::vector<Segment> &segments,
-                                   int64_t stages, int64_t microBatches);
+                                   int64_t stages, int64_t microBatches,
+                                   const MemoryLimit &memory = {});
 
 } // namespace zc
 

@@ -23,10 +23,15 @@ inline constexpr llvm::StringLiteral kStageSecondsAttr = "train.stage_seconds";
 inline constexpr llvm::StringLiteral kInFlightAttr = "train.in_flight";
 inline constexpr llvm::StringLiteral kKeepWholeAttr = "train.keep_whole";
 
-/// The most bytes that the rings of a role take, whose flight states have
-/// places: what is kept for each micro-batch under way, and two of what only
-/// crosses, one of them on its way.
-int64_t boundFlightBytes(mlir::ModuleOp role);
+/// On a role: the slots of its rings, where the orders are known that need them
+/// (dictionary of i64).
+inline constexpr llvm::StringLiteral kRingSlotsAttr = "train.ring_slots";
+
+/// The bytes that the rings of a role take, whose flight states have places.
+/// Rings without kRingSlotsAttr are taken to be as deep as between neighbours
+/// of a pipeline: what is kept has a slot for each micro-batch under way, what
+/// only crosses two, one of them on its way.
+int64_t countFlightBytes(mlir::ModuleOp role);
 
 } // namespace zc
 

@@ -11,7 +11,9 @@ def AssignStagesPass : Pass<"zc-assign-stages", "::mlir::ModuleOp"> {
     Stages are consecutive parts of the step's ops; which ones is decided by
     `patterns`, or by the time that a step takes. Ops that depend on constants and
     parameters alone, and cheap ones that depend on inputs, have no stage: each
-    role that reads them computes them itself.
+    role that reads them computes them itself. With `memory-bytes`, stages are
+    chosen that fit, by an estimate: what their parameters take, and for each
+    micro-batch under way what the backward reads of their forward.
 
     ```mlir
     %1 = train.matmul %0, %w1 {train.stage = 0 : i64} ...
@@ -24,7 +26,19 @@ def AssignStagesPass : Pass<"zc-assign-stages", "::mlir::ModuleOp"> {
     Option<"patterns", "patterns", "std::string", "\"\"",
            "a line for each rule: a regular expression of node names or module "
            "paths, a blank, a stage; ops that no rule finds stay with those in "
-           "front of them">
+           "front of them">,
+    ListOption<"inFlight", "in-flight", "int64_t",
+               "for each stage, how many micro-batches are under way at most">,
+    Option<"memoryBytes", "memory-bytes", "int64_t", "0",
+           "that a rank has; stages that need more are chosen where there are no "
+           "others. 0: any">,
+    Option<"bytesPerParameter", "bytes-per-parameter", "double", "16.0",
+           "of an element that is trained, with its gradient and the optimizer's "
+           "states">,
+    Option<"sampleShares", "sample-shares", "int64_t", "1",
+           "the ranks of a stage that divide its samples">,
+    Option<"keepsCrossing", "keeps-crossing", "bool", "false",
+           "the forward is computed again from what crosses between segments">
   ];
   let dependentDialects = ["::zc::train::TrainDialect", "::zc::sched::SchedDialect"];
 }

@@ -18,6 +18,8 @@
 
 #include "mlir/IR/IRMapping.h"
 
+#include <algorithm>
+
 using namespace mlir;
 using namespace zc::train;
 
@@ -341,20 +343,33 @@ struct SplitPasses : public impl::SplitPassesPassBase<SplitPasses> {
 
 } // namespace
 
-int64_t boundFlightBytes(ModuleOp role) {
-  auto rings = role->getAttrOfType<DictionaryAttr>(sched::kRingsAttr);
+/// How many slots a ring has; see countFlightBytes().
+static int64_t countSlots(ModuleOp role, StringAttr ring) {
+  auto known = role->getAttrOfType<DictionaryAttr>(kRingSlotsAttr);
+  if (auto slots = known ? known.getAs<IntegerAttr>(ring) : IntegerAttr())
+    return slots.getInt();
   auto inFlight = role->getAttrOfType<IntegerAttr>(kInFlightAttr);
-  int64_t bytes = 0;
+  if (inFlight && ring == kStash)
+    return inFlight.getInt();
+  if (inFlight && ring == kActivationsKept)
+    return inFlight.getInt() + 1;
+  return 2;
+}
+
+int64_t countFlightBytes(ModuleOp role) {
+  auto rings = role->getAttrOfType<DictionaryAttr>(sched::kRingsAttr);
   if (!rings)
     return 0;
+  // The rings of evaluation lie where those of training do.
+  int64_t training = 0, evaluation = 0;
   for (NamedAttribute ring : rings) {
-    int64_t slots = 2;
-    if (ring.getName() == kStash && inFlight)
-      slots = inFlight.getInt();
-    else if (ring.getName() == kActivationsKept && inFlight)
-      slots = inFlight.getInt() + 1;
-    bytes += slots * cast<IntegerAttr>(ring.getValue()).getInt();
+    int64_t bytes = countSlots(role, ring.getName()) *
+                    cast<IntegerAttr>(ring.getValue()).getInt();
+    (ring.getName() == kEvalIn || ring.getName() == kEvalOut ? evaluation
+                                                             : training) +=
+        bytes;
   }
-  return bytes;
+  return std::max(training, evaluation);
 }
+
 } // namespace zc

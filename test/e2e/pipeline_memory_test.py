@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""Memory of pipelines: every role keeps within --memory-budget, by itself.
+
+With 1f1b the first role has most micro-batches under way, and computes values
+of the forward again where the last still keeps all of them.
+"""
+import json
+import pathlib
+import subprocess
+import sys
+import unittest
+
+import numpy as np
+
+from zctest import ZcTest, read_log
+
+TOOLS = pathlib.Path(__file__).resolve().parents[2] / "tools"
+
+
+class PipelineMemoryTest(ZcTest):
+
+    def make_gpt(self, layers, length=64):
+        model = self.folder / f"gpt-{layers}.onnx"
+        if not model.exists():
+            subprocess.run([sys.executable, TOOLS / "bench" / "large_gpt.py",
+                            model, "--layers", str(layers), "--width", "32",
+                            "--heads", "2", "--length", str(length), "--batch",
+                            "16", "--vocabulary", "64"], check=True,
+                           stdout=subprocess.DEVNULL)
+        return model
+
+    def compile(self, name, model, *options):
+        artifact = self.folder / f"{name}.zca"
+        self.zc("compile", model, "-o", artifact, "--cpu-threads", 1, *options)
+        memory = json.loads(self.zc("inspect", artifact, "--memory", "--json"))
+        stages = json.loads(self.zc("inspect", artifact, "--schedule",
+                                    "--json"))["schedule"]["stages"]
+        peaks = [role["peak"] for role in memory["memory"]["roles"]]
+        return artifact, peaks, [stage["flops"] for stage in stages]
+
+
+class Budget(PipelineMemoryTest):
+
+    OPTIONS = ["--init", "normal:0.02", "--loss", "softmax-cross-entropy",
+               "--optimizer", "sgd", "--mesh", "pp=4", "--accumulate", 8]
+
+    def test_each_role_by_itself(self):
+        model = self.make_gpt(8)
+        self.zc("compile", model, "-o", self.folder / "a.zca", *self.OPTIONS,
+                "--write-stages", self.folder / "stages")
+        options = [*self.OPTIONS, "--stages", self.folder / "stages"]
+        _, free, work = self.compile("free", model, *options)
+        _, least, _ = self.compile("least", model, *options, "--recompute",
+                                   "full")
+        # The first role has four micro-batches under way, the last one.
+        self.assertEqual(max(free), free[0])
+        self.assertLess(least[0], free[0])
+        budget = max(max(free[1:]), (least[0] + free[0]) // 2)
+        self.assertLess(budget, free[0])
+        _, peaks, again = self.compile("budget", model, *options,
+                                       "--memory-budget", budget)
+        self.assertLessEqual(max(peaks), budget)
+        self.assertGreater(again[0], work[0])
+        self.assertEqual(again[3], work[3])
+        self.assertEqual(peaks[3], free[3])
+
+    def test_enough_for_all(self):
+        model = self.make_gpt(8)
+        _, free, work = self.compile("free", model, *self.OPTIONS)
+        _, peaks, again = self.compile("budget", model, *self.OPTIONS,
+                                       "--memory-budget", max(free))
+        self.assertLessEqual(max(peaks), max(free))
+        self.assertEqual(sum(again), sum(work))
+
+    def test_out_of_reach(self):
+        model = self.make_gpt(8)
+        self.fails(1, ["role 0 of the pipeline: no plan fits into 64.00 KiB",
+                       "the least is", "are kept for micro-batches under way",
+                       "more stages"],
+                   "compile", model, "-o", self.folder / "a.zca",
+                   *self.OPTIONS, "--memory-budget", "64KiB")
+
+    def test_equal_bits(self):
+        """What is computed again has the bits that were kept."""
+        model = self.make_gpt(8)
+        data = self.folder / "data.npz"
+        random = np.random.default_rng(3)
+        np.savez(data, **{name: random.integers(0, 64, (64, 64))
+                          for name in ("tokens", "labels")})
+        self.zc("compile", model, "-o", self.folder / "a.zca", *self.OPTIONS,
+                "--write-stages", self.folder / "stages")
+        options = [*self.OPTIONS, "--stages", self.folder / "stages"]
+        first, free, work = self.compile("free", model, *options)
+        second, peaks, again = self.compile("budget", model, *options,
+                                            "--memory-budget",
+                                            max(free) * 3 // 4)
+        self.assertLess(max(peaks), max(free))
+        self.assertGreater(sum(again), sum(work))
+        losses = []
+        for artifact in (first, second):
+            log = artifact.with_suffix(".jsonl")
+            self.zc("run", artifact, "--data", data, "--steps", 3,
+                    "--no-shuffle", "--lr", "1e-3", "--log", log,
+                    "--local-ranks", 4)
+            losses.append([line["loss"] for line in read_log(log)])
+        self.assertEqual(*losses)
+
+
+class Stages(PipelineMemoryTest):
+
+    def test_budget_moves_layers(self):
+        """Without recomputation, the first role gets fewer layers."""
+        model = self.make_gpt(16)
+        options = [*Budget.OPTIONS, "--recompute", "none"]
+        _, free, _ = self.compile("free", model, *options)
+        budget = max(free) * 9 // 10
+        _, peaks, _ = self.compile("budget", model, *options,
+                                   "--memory-budget", budget)
+        self.assertLessEqual(max(peaks), budget)
+
+
+if __name__ == "__main__":
+    unittest.main()
