@@ -77,6 +77,7 @@ struct CompileOptions {
   std::string schedule = "1f1b"; // of a pipeline: or gpipe, naive
   std::string stages = "auto";   // or a file: where a pipeline is cut
   std::string writeStages;       // a file for where it was cut; empty: none
+  bool sharesRoles = true;       // equal roles are compiled once
 
   std::string tpRules = "auto";   // or a file of rules
   std::vector<std::string> shard; // NAME=AXES,...

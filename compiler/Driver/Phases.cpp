@@ -332,6 +332,15 @@ void Phases::addSplit(OpPassManager &manager, const std::string &patterns) {
   manager.addPass(createSplitStagesPass(split));
 }
 
+void Phases::takeOutEqualRoles() {
+  // A budget is met by each role in its own way.
+  if (!options.sharesRoles || options.memoryBudget > 0 ||
+      options.emit < Emit::Llvm)
+    return;
+  ScopedTime time(times, "compare roles");
+  equalRoles.takeOut(*module);
+}
+
 LogicalResult Phases::buildPrograms() {
   if (failed(exemptFromDecay(*module, options.noWeightDecay)) ||
       failed(applyGroups(*module, options.groups)))
@@ -406,6 +415,7 @@ LogicalResult Phases::buildPrograms() {
         buildLossPipeline(manager, autodiff);
       })))
     return failure();
+  takeOutEqualRoles();
   return run("step", [&](OpPassManager &manager) {
     buildStepPipeline(manager, autodiff);
   });
@@ -479,11 +489,16 @@ LogicalResult Phases::schedule() {
     buildSchedulingPipeline(manager, scheduling);
     buildAllocationPipeline(manager, AllocationOptions());
   };
-  if (memory.budget <= 0 || options.getAxisSize("pp") == 1)
-    return run("sched", [&](OpPassManager &manager) {
-      addFusion(manager);
-      addRest(manager, memory);
-    });
+  if (memory.budget <= 0 || options.getAxisSize("pp") == 1) {
+    if (failed(run("sched", [&](OpPassManager &manager) {
+          addFusion(manager);
+          addRest(manager, memory);
+        })))
+      return failure();
+    ScopedTime time(times, "copy equal roles");
+    equalRoles.putBack(*module);
+    return success();
+  }
   if (failed(run("sched", addFusion)))
     return failure();
   return fitRoles(memory, addRest);

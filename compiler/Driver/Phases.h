@@ -11,6 +11,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "passes/Memory/MeasurePeak.h"
 #include "passes/Memory/Passes.h"
+#include "passes/Pipeline/EqualRoles.h"
 
 #include <functional>
 
@@ -57,6 +58,7 @@ private:
                                     const RecomputePassOptions &)> &addRest);
   mlir::LogicalResult measureRoles(std::vector<Peak> &peaks);
   mlir::LogicalResult refuseRole(mlir::ModuleOp role, const Peak &peak);
+  void takeOutEqualRoles();
   void addSplit(mlir::OpPassManager &manager, const std::string &patterns);
   mlir::LogicalResult drawWeights(onnx::GraphOp graph);
   mlir::LogicalResult checkInternally(const char *phase, bool succeeded,
@@ -66,6 +68,7 @@ private:
   const CompileOptions &options;
   DiagnosticPrinter printer;
   mlir::OwningOpRef<mlir::ModuleOp> module;
+  EqualRoles equalRoles;
   unsigned dumped = 0; // files of --dump-ir
   PassTimes times;
 };

@@ -38,6 +38,8 @@ void zc::addPipelineOptions(CLI::App &command, CompileOptions &options) {
                   "with pp, write to FILE where the model was cut")
       ->type_name("FILE")
       ->default_str("");
+  // For tests: the artifact is the same.
+  command.add_flag("!--no-shared-roles", options.sharesRoles)->group("");
 }
 
 void zc::completePipelineOptions(const CLI::App &command,
