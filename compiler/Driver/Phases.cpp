@@ -6,16 +6,9 @@
 #include "compiler/Driver/PassObserver.h"
 #include "compiler/Driver/PipelineOptions.h"
 #include "compiler/Driver/RuleFile.h"
-#include "compiler/Driver/Summary.h"
 #include "compiler/Driver/TargetOptions.h"
 #include "compiler/Export/CollectiveShape.h"
 #include "compiler/Export/FlightPlan.h"
-#include "compiler/Import/BatchDims.h"
-#include "compiler/Import/Import.h"
-#include "compiler/Import/InitialWeights.h"
-#include "compiler/Import/ParameterRule.h"
-#include "compiler/Import/SharedWeights.h"
-#include "dialects/Onnx/OnnxDialect.h"
 #include "passes/Allocation/Passes.h"
 #include "passes/Analysis/Roles.h"
 #include "passes/Autodiff/Passes.h"
@@ -23,7 +16,6 @@
 #include "passes/Codegen/Passes.h"
 #include "passes/Collectives/Passes.h"
 #include "passes/Fusion/Passes.h"
-#include "passes/Import/Lowering/LoweringRegistry.h"
 #include "passes/Import/Passes.h"
 #include "passes/Memory/Passes.h"
 #include "passes/Pipeline/Passes.h"
@@ -35,7 +27,6 @@
 #include "runtime/Base/File.h"
 
 #include "mlir/IR/Verifier.h"
-#include <regex>
 
 using namespace mlir;
 using namespace zc;
@@ -91,132 +82,6 @@ LogicalResult Phases::run(const char *phase,
 
 // --- The phases
 // ----------------------------------------------------------------------
-
-LogicalResult Phases::checkLabels() {
-  auto graph = *module->getBody()->getOps<onnx::GraphOp>().begin();
-  if (options.mode != "train" || options.loss.empty() || options.loss == "none")
-    return success();
-  for (StringAttr name : graph.getInputNames().getAsRange<StringAttr>())
-    if (name.getValue() == options.labels)
-      return graph.emitError()
-             << "has an input named '" << options.labels
-             << "', which is what the loss calls its new input; choose another "
-                "name for that with --labels NAME";
-  return success();
-}
-
-// Every rank takes as many samples of every micro-batch.
-LogicalResult Phases::checkBatch() {
-  int64_t ranks = options.getAxisSize("dp") * options.getAxisSize("ep");
-  int64_t parts = ranks * options.accumulate;
-  int64_t batch = summarizeModel(*module).batch;
-  if (ranks == 1 || batch % parts == 0)
-    return success();
-  auto graph = *module->getBody()->getOps<onnx::GraphOp>().begin();
-  int64_t below = batch / parts * parts;
-  return graph.emitError() << "the batch of " << batch
-                           << " samples does not divide among " << ranks
-                           << " ranks (dp x ep)"
-                           << (options.accumulate > 1
-                                   ? " in " +
-                                         std::to_string(options.accumulate) +
-                                         " micro-batches"
-                                   : std::string())
-                           << "; the next sizes that do are "
-                           << (below ? std::to_string(below) + " and "
-                                     : std::string())
-                           << below + parts;
-}
-
-LogicalResult Phases::drawWeights(onnx::GraphOp graph) {
-  if (options.init.empty())
-    return success();
-  auto init = InitialWeights::parse(options.init);
-  if (!init)
-    return graph.emitError() << "--init: " << llvm::toString(init.takeError());
-  return init->apply(graph);
-}
-
-/// Imports a model; its diagnostics are kept in `found`.
-static FailureOr<OwningOpRef<ModuleOp>>
-importQuietly(MLIRContext *context, const ModelImportOptions &reading,
-              std::vector<Diagnostic> &found) {
-  ScopedDiagnosticHandler collect(context, [&](Diagnostic &diagnostic) {
-    found.push_back(std::move(diagnostic));
-  });
-  return zc::importModel(context, reading);
-}
-
-// Of a model that is trained, outputs beside the loss's may be beyond us.
-FailureOr<OwningOpRef<ModuleOp>>
-Phases::importOutputs(ModelImportOptions reading) {
-  if (options.mode != "train" || options.emit == Emit::Onnx)
-    return zc::importModel(context, reading);
-  std::vector<Diagnostic> found;
-  auto imported = importQuietly(context, reading, found);
-  if (failed(imported)) {
-    auto error = llvm::find_if(found, [](const Diagnostic &diagnostic) {
-      return diagnostic.getSeverity() == DiagnosticSeverity::Error;
-    });
-    reading.onlyOutput =
-        OnlyOutput{options.loss == "none" ? options.lossOutput : options.logits,
-                   error == found.end() ? "" : error->str()};
-    std::vector<Diagnostic> foundOfOne;
-    imported = importQuietly(context, reading, foundOfOne);
-    if (succeeded(imported))
-      found = std::move(foundOfOne);
-  }
-  for (Diagnostic &diagnostic : found)
-    context->getDiagEngine().emit(std::move(diagnostic));
-  return imported;
-}
-
-LogicalResult Phases::importModel() {
-  unsigned errors = printer.getNumErrors();
-  auto rule = ParameterRule::create(options.freeze, options.train);
-  if (!rule)
-    return emitError(UnknownLoc::get(context))
-           << llvm::toString(rule.takeError());
-  ModelImportOptions reading;
-  reading.path = options.model;
-  reading.dims = options.dims;
-  reading.batch = options.batch;
-  reading.batchDims = options.batchDims;
-  reading.constantInputs = options.constantInputs;
-  reading.absentData = !options.init.empty();
-  reading.mayBeTrained = [&](StringRef name) {
-    return rule->getChoice(name).value_or(false);
-  };
-  if (!options.stopGradient.empty())
-    reading.stopsGradient =
-        [regex = std::regex(options.stopGradient)](StringRef name) {
-          return std::regex_search(name.begin(), name.end(), regex);
-        };
-  reading.isSupported = [](StringRef domain, StringRef op, int64_t version) {
-    return LoweringRegistry::get().isSupported(domain, op, version);
-  };
-  ScopedTime time(times, "import");
-  auto imported = importOutputs(reading);
-  if (failed(imported))
-    return checkInternally("import", false, errors);
-  module = std::move(*imported);
-  auto graph = *module->getBody()->getOps<onnx::GraphOp>().begin();
-  BatchOptions batch;
-  batch.dims = options.batchDims;
-  batch.logits = options.logits;
-  batch.fromFirstInput = options.loss == "none";
-  batch.lossOfOutput = !options.loss.empty() && !batch.fromFirstInput;
-  if (failed(checkLabels()) ||
-      failed(rule->apply(graph, parentPath(options.model))) ||
-      failed(setBatchDims(graph, batch)) || failed(checkBatch()) ||
-      failed(drawWeights(graph)))
-    return failure();
-  if (options.mode == "train")
-    warnOfMergedWeights(graph, parentPath(options.model));
-  if (!options.dumpIr.empty())
-    dumpIr(*module, options.dumpIr, "import", dumped);
-  return checkInternally("import", true, errors);
-}
 
 LogicalResult Phases::convertToTrain() {
   ImportOptions lowering;
