@@ -11,6 +11,8 @@ namespace {
 
 constexpr uint32_t kMagic = 0x315a4354; // tells zc's ranks from strangers
 constexpr std::chrono::seconds kHelloTime(10), kSecondCall(2);
+// Rank 0's own time may end a little later than a rank's that waits for it.
+constexpr std::chrono::seconds kVerdictTime(1);
 constexpr std::chrono::milliseconds kRetry(50);
 constexpr size_t kMostStrangers = 256; // who have not said who they are
 
@@ -58,9 +60,9 @@ struct Caller {
 
 class Meeting {
 public:
-  Meeting(const TcpPlace &place, Clock::time_point deadline)
-      : place(place), deadline(deadline), lines(size_t(place.size)),
-        addresses(size_t(place.size)) {}
+  Meeting(const TcpPlace &place, std::chrono::milliseconds timeout)
+      : place(place), timeout(timeout), deadline(Clock::now() + timeout),
+        lines(size_t(place.size)), addresses(size_t(place.size)) {}
 
   Result<std::vector<Lines>> asFirst();
   Result<std::vector<Lines>> asOther();
@@ -73,12 +75,18 @@ private:
   Result<bool> hear(Caller &caller);
   Status takeCaller(Caller &caller);
   Status checkCaller(const Hello &hello) const;
-  Status collect(const Socket &listener, int from);
+  Status takeCalls(const Socket &listener, Clock::time_point until);
+  Status collectAll(const Socket &listener);
+  Status collectHigher(const Socket &listener);
+  void callLower(int port);
   std::vector<int> missing(int from) const;
-  Status tellAll(Verdict verdict);
+  void tellAll(Verdict verdict);
+  Status readVerdict(Socket &socket, Clock::time_point until) const;
+  Status hearAll();
 
   const TcpPlace &place;
-  const Clock::time_point deadline;
+  const std::chrono::milliseconds timeout;
+  const Clock::time_point deadline; // for all to have reached rank 0
   std::vector<Lines> lines;
   std::vector<Address> addresses;
   std::vector<Caller> callers; // who have not said who they are
@@ -154,37 +162,76 @@ std::vector<int> Meeting::missing(int from) const {
   return ranks;
 }
 
-/// Waits for the calls of the ranks from `from` on; one who says nothing keeps
-/// nobody else waiting.
-Status Meeting::collect(const Socket &listener, int from) {
-  while (!missing(from).empty()) {
-    Clock::time_point until = deadline;
-    std::vector<int> descriptors = {listener.get()};
-    for (const Caller &caller : callers) {
-      descriptors.push_back(caller.socket.get());
-      until = std::min(until, caller.patience);
-    }
-    waitForAny(descriptors, until);
-    ZC_RETURN_IF_ERROR(acceptCallers(listener));
-    for (size_t i = 0; i < callers.size();) {
-      ZC_ASSIGN_OR_RETURN(bool done, hear(callers[i]));
-      if (done)
-        callers.erase(callers.begin() + long(i));
-      else
-        ++i;
-    }
-    if (Clock::now() >= deadline && !missing(from).empty())
-      return makeError(StatusCode::DeadlineExceeded, listRanks(missing(from)),
+/// Waits until somebody calls, or speaks, or rank 0 says something; one who
+/// says nothing keeps nobody else waiting.
+Status Meeting::takeCalls(const Socket &listener, Clock::time_point until) {
+  std::vector<int> descriptors = {listener.get()};
+  if (place.rank != 0)
+    descriptors.push_back(lines[0].notes.get());
+  for (const Caller &caller : callers) {
+    descriptors.push_back(caller.socket.get());
+    until = std::min(until, caller.patience);
+  }
+  waitForAny(descriptors, until);
+  ZC_RETURN_IF_ERROR(acceptCallers(listener));
+  for (size_t i = 0; i < callers.size();) {
+    ZC_ASSIGN_OR_RETURN(bool done, hear(callers[i]));
+    if (done)
+      callers.erase(callers.begin() + long(i));
+    else
+      ++i;
+  }
+  return Status();
+}
+
+/// Rank 0 waits for all others.
+Status Meeting::collectAll(const Socket &listener) {
+  while (!missing(1).empty()) {
+    ZC_RETURN_IF_ERROR(takeCalls(listener, deadline));
+    if (Clock::now() >= deadline && !missing(1).empty())
+      return makeError(StatusCode::DeadlineExceeded, listRanks(missing(1)),
                        " of ", place.size, " did not come in time (--timeout)");
   }
   return Status();
 }
 
-Status Meeting::tellAll(Verdict verdict) {
-  for (Lines &line : lines)
-    if (line.notes.isOpen())
-      ZC_RETURN_IF_ERROR(line.notes.write(&verdict, sizeof(verdict), deadline));
+/// Another rank waits for the higher ones, which rank 0 has seen. One that has
+/// died since never calls: its lines stay unopened. Rank 0, which goes on at
+/// once, may find that out sooner; whatever it says, the world must hear.
+Status Meeting::collectHigher(const Socket &listener) {
+  const Clock::time_point until = Clock::now() + timeout;
+  while (!missing(place.rank + 1).empty() && Clock::now() < until &&
+         !lines[0].notes.hasInput())
+    ZC_RETURN_IF_ERROR(takeCalls(listener, until));
   return Status();
+}
+
+/// The lower ranks listened before they called rank 0: one that cannot be
+/// reached now is gone, and its lines stay unopened.
+void Meeting::callLower(int port) {
+  const Clock::time_point until = Clock::now() + timeout;
+  for (int r = 1; r < place.rank; ++r)
+    for (int line : {0, 1}) {
+      Result<Socket> socket = connectOnce(addresses[size_t(r)], until);
+      if (!socket.ok() || !sayHello(*socket, place, line, port, until).ok())
+        break;
+      Lines &theirs = lines[size_t(r)];
+      (line ? theirs.notes : theirs.messages) = std::move(*socket);
+    }
+}
+
+/// Who has died meanwhile does not hear it; the world finds that out.
+void Meeting::tellAll(Verdict verdict) {
+  const Clock::time_point until = Clock::now() + timeout;
+  for (Lines &line : lines) {
+    Socket &socket = line.notes.isOpen() ? line.notes : line.messages;
+    if (!socket.isOpen())
+      continue;
+    Status told = socket.write(&verdict, sizeof(verdict), until);
+    if (told.ok() && verdict == Verdict::Complete)
+      (void)socket.write(addresses.data(), addresses.size() * sizeof(Address),
+                         until);
+  }
 }
 
 Result<std::vector<Lines>> Meeting::asFirst() {
@@ -196,15 +243,9 @@ Result<std::vector<Lines>> Meeting::asFirst() {
     ZC_ASSIGN_OR_RETURN(int port, portOf(*listener));
     ZC_RETURN_IF_ERROR(file.write(port));
   }
-  if (Status status = collect(*listener, 1); !status.ok()) {
-    (void)tellAll(Verdict::Failed);
-    return status;
-  }
-  ZC_RETURN_IF_ERROR(tellAll(Verdict::Complete));
-  for (Lines &line : lines)
-    if (line.notes.isOpen())
-      ZC_RETURN_IF_ERROR(line.notes.write(
-          addresses.data(), addresses.size() * sizeof(Address), deadline));
+  Status status = collectAll(*listener);
+  tellAll(status.ok() ? Verdict::Complete : Verdict::Failed);
+  ZC_RETURN_IF_ERROR(status);
   return std::move(lines);
 }
 
@@ -260,46 +301,58 @@ Result<Socket> Meeting::reachFirst(int line, int port) const {
   }
 }
 
+/// Whether all have come. Rank 0 tells its user why not, unless it is gone.
+Status Meeting::readVerdict(Socket &socket, Clock::time_point until) const {
+  Verdict verdict = Verdict::Failed;
+  Status heard = socket.read(&verdict, sizeof(verdict), until);
+  if (heard.ok() && verdict == Verdict::Complete)
+    return Status();
+  if (heard.ok())
+    return Status(StatusCode::Cancelled, "rank 0 tells why");
+  return makeError(heard.code(), "rank ", place.rank, ": ",
+                   heard.code() == StatusCode::DeadlineExceeded
+                       ? "rank 0 does not answer (--timeout)"
+                       : "rank 0 is gone: its connection has closed");
+}
+
+/// Rank 0's verdict, and where all others are.
+Status Meeting::hearAll() {
+  const Clock::time_point until = Clock::now() + timeout + kVerdictTime;
+  Socket &socket = lines[0].notes;
+  ZC_RETURN_IF_ERROR(readVerdict(socket, until));
+  if (socket.read(addresses.data(), addresses.size() * sizeof(Address), until)
+          .ok())
+    return Status();
+  return makeError(StatusCode::IoError, "rank ", place.rank,
+                   ": rank 0 is gone: it has not said where the others are");
+}
+
 Result<std::vector<Lines>> Meeting::asOther() {
   ZC_ASSIGN_OR_RETURN(Socket listener, listenOn(0));
   ZC_ASSIGN_OR_RETURN(int port, portOf(listener));
   for (int line : {0, 1}) {
     auto socket = reachFirst(line, port);
-    if (line && !socket.ok())
-      return Status(StatusCode::Cancelled, "rank 0 tells why");
+    if (line && !socket.ok()) {
+      Status verdict =
+          readVerdict(lines[0].messages, Clock::now() + kVerdictTime);
+      return verdict.ok() ? socket.status() : verdict;
+    }
     if (!socket.ok())
       return socket.status().withContext(
           strCat("rank ", place.rank, " cannot reach rank 0"));
     (line ? lines[0].notes : lines[0].messages) = std::move(*socket);
   }
-  // Rank 0's own time may end a little later than ours.
-  const Clock::time_point patient = deadline + kHelloTime;
-  Verdict verdict = Verdict::Failed;
-  Status heard = lines[0].notes.read(&verdict, sizeof(verdict), patient);
-  if (!heard.ok() || verdict != Verdict::Complete)
-    return Status(StatusCode::Cancelled, "rank 0 tells why");
-  ZC_RETURN_IF_ERROR(lines[0].notes.read(
-      addresses.data(), addresses.size() * sizeof(Address), patient));
-  // Each calls the lower ones and is called by the higher ones.
-  for (int r = 1; r < place.rank; ++r)
-    for (int line : {0, 1}) {
-      auto socket = connectTo(addresses[size_t(r)], patient);
-      if (!socket.ok())
-        return socket.status().withContext(
-            strCat("rank ", place.rank, " cannot reach rank ", r));
-      ZC_RETURN_IF_ERROR(sayHello(*socket, place, line, port, patient));
-      Lines &theirs = lines[size_t(r)];
-      (line ? theirs.notes : theirs.messages) = std::move(*socket);
-    }
-  ZC_RETURN_IF_ERROR(collect(listener, place.rank + 1));
+  ZC_RETURN_IF_ERROR(hearAll());
+  callLower(port);
+  ZC_RETURN_IF_ERROR(collectHigher(listener));
   return std::move(lines);
 }
 
 } // namespace
 
 Result<std::vector<Lines>> meet(const TcpPlace &place,
-                                Clock::time_point deadline) {
-  Meeting meeting(place, deadline);
+                                std::chrono::milliseconds timeout) {
+  Meeting meeting(place, timeout);
   return place.rank == 0 ? meeting.asFirst() : meeting.asOther();
 }
 

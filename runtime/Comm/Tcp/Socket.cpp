@@ -97,6 +97,11 @@ Result<size_t> Socket::readSome(void *data, size_t bytes) {
   return Status(StatusCode::IoError, "the other side has gone");
 }
 
+bool Socket::hasInput() const {
+  pollfd entry{descriptor, POLLIN, 0};
+  return ::poll(&entry, 1, 0) > 0;
+}
+
 /// `error`: why not, as errno has it.
 static Result<Socket> listenBy(int family, int port, int &error) {
   int descriptor = ::socket(family, SOCK_STREAM, 0);
@@ -178,9 +183,7 @@ void waitForAny(const std::vector<int> &descriptors,
   ::poll(entries.data(), entries.size(), millisecondsTo(deadline));
 }
 
-/// One try.
-static Result<Socket> connectOnce(const Address &address,
-                                  Clock::time_point deadline) {
+Result<Socket> connectOnce(const Address &address, Clock::time_point deadline) {
   deadline = std::min(deadline, Clock::now() + kTryTime);
   const auto *name = reinterpret_cast<const sockaddr *>(address.bytes);
   ZC_ASSIGN_OR_RETURN(Socket socket,

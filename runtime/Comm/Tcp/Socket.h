@@ -34,6 +34,8 @@ public:
   /// What is there already, of up to `bytes`: how much. Fails once the other
   /// side has gone.
   Result<size_t> readSome(void *data, size_t bytes);
+  /// Whether there is something to read, or the other side has gone.
+  bool hasInput() const;
 
 private:
   int descriptor = -1;
@@ -60,6 +62,8 @@ Result<Socket> acceptFrom(const Socket &listener);
 void waitForAny(const std::vector<int> &descriptors,
                 Clock::time_point deadline);
 
+/// One try, of a few seconds at most.
+Result<Socket> connectOnce(const Address &address, Clock::time_point deadline);
 /// Tries until the deadline.
 Result<Socket> connectTo(const Address &address, Clock::time_point deadline);
 Result<Socket> connectTo(const std::string &host, int port,

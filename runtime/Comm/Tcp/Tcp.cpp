@@ -29,8 +29,10 @@ class Tcp final : public Transport {
 public:
   Tcp(const TcpPlace &place, std::vector<Lines> lines)
       : theRank(place.rank), theSize(place.size), peers(lines.size()) {
-    for (size_t r = 0; r < lines.size(); ++r)
+    for (size_t r = 0; r < lines.size(); ++r) {
+      peers[r].gone = !lines[r].messages.isOpen() || !lines[r].notes.isOpen();
       peers[r].lines = std::move(lines[r]);
+    }
   }
 
   int rank() const override { return theRank; }
@@ -84,6 +86,7 @@ private:
     size_t keptBytes = 0; // that have come
     Note note;
     size_t noteBytes = 0;
+    bool notesEnded = false;
   };
 
   RequestId add(Request request);
@@ -191,8 +194,7 @@ Result<RequestId> Tcp::receive(int peer, uint32_t channel, void *data,
 Status Tcp::mismatch(const Request &request, uint64_t sent) const {
   return makeError(StatusCode::Internal, "rank ", request.peer, " sent ", sent,
                    " bytes, but rank ", theRank, " expected ",
-                   request.frame.bytes,
-                   ": they are not in the same collective");
+                   request.frame.bytes, ": ", explainMismatch(request.channel));
 }
 
 void Tcp::deliver(Peer &peer, Request &request,
@@ -360,8 +362,10 @@ void Tcp::moveNotes(Peer &peer) {
         ::recv(peer.lines.notes.get(),
                reinterpret_cast<char *>(&peer.note) + peer.noteBytes,
                sizeof(Note) - peer.noteBytes, 0);
-    if (count <= 0)
-      return; // that it is gone shows in the other line
+    if (count <= 0) { // that it is gone shows in the other line
+      peer.notesEnded |= count == 0 || (errno != EAGAIN && errno != EINTR);
+      return;
+    }
     peer.noteBytes += size_t(count);
     if (peer.noteBytes == sizeof(Note)) {
       notes.push_back(peer.note);
@@ -427,7 +431,8 @@ void Tcp::pause(uint64_t) {
     for (Peer &peer : peers) {
       if (!peer.lines.messages.isOpen())
         continue;
-      entries.push_back({peer.lines.notes.get(), POLLIN, 0});
+      if (!peer.notesEnded) // else it would never rest
+        entries.push_back({peer.lines.notes.get(), POLLIN, 0});
       if (peer.gone)
         continue;
       // What nobody waits for yet is left in the line.
@@ -485,8 +490,7 @@ void Tcp::close(bool failed) {
 
 Result<std::unique_ptr<Transport>>
 connectByTcp(const TcpPlace &place, std::chrono::milliseconds timeout) {
-  ZC_ASSIGN_OR_RETURN(std::vector<Lines> lines,
-                      meet(place, Clock::now() + timeout));
+  ZC_ASSIGN_OR_RETURN(std::vector<Lines> lines, meet(place, timeout));
   return std::unique_ptr<Transport>(new Tcp(place, std::move(lines)));
 }
 

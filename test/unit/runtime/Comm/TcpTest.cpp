@@ -210,6 +210,96 @@ TEST(Tcp, ARankThatHangsIsNamedOnce) {
   EXPECT_EQ(told, 1) << statuses[0].message() << statuses[2].message();
 }
 
+/// A rank that reaches rank 0 as others do, and dies before it reaches anyone
+/// else.
+void dieAfterHello(int rank, int size, int port) {
+  const auto end = tcp::Clock::now() + milliseconds(20000);
+  struct {
+    uint32_t magic = 0x315a4354;
+    int32_t rank, size, line, port;
+  } hello;
+  hello.rank = rank;
+  hello.size = size;
+  hello.port = freePort(); // nobody listens there
+  tcp::Socket lines[2];
+  for (int line : {0, 1}) {
+    hello.line = line;
+    lines[line] = std::move(*tcp::connectTo("localhost", port, end));
+    ASSERT_TRUE(lines[line].write(&hello, sizeof(hello), end).ok());
+    int32_t welcome[2];
+    ASSERT_TRUE(lines[line].read(welcome, sizeof(welcome), end).ok());
+  }
+}
+
+// Rank 0 has seen it, the others look for it in vain: a lower one that they
+// would call, or a higher one that would call them.
+TEST(Tcp, ARankThatDiesWhileTheyMeetIsNamed) {
+  for (int dead : {1, 2, 3}) {
+    const int port = freePort();
+    const auto begin = tcp::Clock::now();
+    std::vector<Status> statuses(4);
+    std::vector<std::thread> threads;
+    threads.emplace_back(dieAfterHello, dead, 4, port);
+    for (int rank : {0, 1, 2, 3})
+      if (rank != dead)
+        threads.emplace_back([&, rank] {
+          auto transport =
+              connectByTcp({rank, 4, "localhost", port}, milliseconds(20000));
+          if (!transport.ok()) {
+            statuses[size_t(rank)] = transport.status();
+            return;
+          }
+          World world(std::move(*transport));
+          world.setTimeout(milliseconds(20000));
+          float data[64] = {};
+          statuses[size_t(rank)] =
+              world.all().allReduce(data, 64, ElementType::F32, Reduction::Sum);
+        });
+    for (std::thread &thread : threads)
+      thread.join();
+    EXPECT_LT(tcp::Clock::now() - begin, milliseconds(10000));
+    int told = 0;
+    for (int rank : {0, 1, 2, 3}) {
+      const std::string &said = statuses[size_t(rank)].message();
+      told += said.find(strCat("rank ", dead, " is gone")) != std::string::npos;
+      EXPECT_EQ(statuses[size_t(rank)].ok(), rank == dead) << said;
+    }
+    EXPECT_GE(told, 1) << dead;
+  }
+}
+
+TEST(Tcp, ThatTheFirstRankDiesWhileTheyMeetIsSaid) {
+  for (int lines : {1, 2}) { // that it takes before it dies
+    tcp::Socket listener = std::move(*tcp::listenOn(0));
+    const int port = *tcp::portOf(listener);
+    const auto begin = tcp::Clock::now();
+    Status status;
+    std::thread other([&] {
+      status =
+          connectByTcp({1, 3, "localhost", port}, milliseconds(20000)).status();
+    });
+    std::vector<tcp::Socket> taken;
+    while (taken.size() < size_t(lines)) {
+      tcp::waitForAny({listener.get()}, begin + milliseconds(20000));
+      tcp::Socket socket = std::move(*tcp::acceptFrom(listener));
+      const int32_t welcome[2] = {0x315a4354, 1};
+      char hello[20];
+      ASSERT_TRUE(
+          socket.read(hello, sizeof(hello), begin + milliseconds(20000)).ok());
+      ASSERT_TRUE(
+          socket.write(welcome, sizeof(welcome), begin + milliseconds(20000))
+              .ok());
+      taken.push_back(std::move(socket));
+    }
+    listener = tcp::Socket();
+    taken.clear();
+    other.join();
+    EXPECT_EQ(status.message(),
+              "rank 1: rank 0 is gone: its connection has closed");
+    EXPECT_LT(tcp::Clock::now() - begin, milliseconds(10000));
+  }
+}
+
 TEST(Tcp, ARankOfAnotherWorldSizeIsRefused) {
   const int port = freePort();
   auto join = [&](TcpPlace place, Status &status) {
