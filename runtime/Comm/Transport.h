@@ -5,6 +5,7 @@
 #define ZC_RUNTIME_COMM_TRANSPORT_H
 
 #include "runtime/Base/Status.h"
+#include "runtime/Plan/Channels.h"
 
 #include <cstdint>
 #include <optional>
@@ -28,7 +29,14 @@ struct Note {
 
 /// Channels from this one on are lines of messages that ranks send one another
 /// by themselves; those below are of groups.
-constexpr uint32_t kFirstLineChannel = 1 << 14;
+constexpr uint32_t kFirstLineChannel = kGroupChannels;
+
+/// What it means that the two ends of a channel disagree on a message's bytes.
+inline const char *explainMismatch(uint32_t channel) {
+  return channel < kFirstLineChannel
+             ? "they are not in the same collective"
+             : "they do not send and receive the same message";
+}
 
 /// Every function may be called from several threads at once.
 class Transport {

@@ -374,7 +374,7 @@ Status World::timedOut(int peer, const char *doing) {
   const char *why = "which does not answer";
   while (!hasFailed()) {
     if (!asked.insert(peer).second) {
-      why = "which waits as well: they are not in the same collective";
+      why = "which waits as well: these ranks wait for one another";
       break;
     }
     std::optional<int> next = ask(peer);

@@ -1,5 +1,4 @@
 #include "runtime/Exec/Orders.h"
-#include "runtime/Plan/Verify.h"
 
 #include <algorithm>
 #include <functional>
@@ -8,37 +7,6 @@
 namespace zc {
 
 namespace {
-
-void addFeed(plan::Order &order, int program, int64_t microBatch) {
-  plan::Feed *feed = order.add_actions()->mutable_feed();
-  feed->set_program(uint32_t(program));
-  feed->set_micro_batch(uint32_t(microBatch));
-}
-
-void addCall(plan::Order &order, int program, int64_t microBatch) {
-  plan::Call *call = order.add_actions()->mutable_call();
-  call->set_program(uint32_t(program));
-  call->set_micro_batch(uint32_t(microBatch));
-}
-
-int find(const plan::Role &role, const std::string &name) {
-  for (int i = 0; i < role.programs_size(); ++i)
-    if (role.programs(i).name() == name)
-      return i;
-  return -1;
-}
-
-/// `part` on each micro-batch, and then `end`, where there is one.
-plan::Order makeOrder(int part, int64_t microBatches, int end) {
-  plan::Order order;
-  for (int64_t i = 0; i < microBatches && part >= 0; ++i) {
-    addFeed(order, part, i);
-    addCall(order, part, i);
-  }
-  if (end >= 0)
-    addCall(order, end, 0);
-  return order;
-}
 
 std::vector<uint32_t> ringsOfBuffers(const plan::Program &program,
                                      const std::function<bool(int)> &isMeant) {
@@ -53,20 +21,8 @@ std::vector<uint32_t> ringsOfBuffers(const plan::Program &program,
 
 Orders ordersOf(const Artifact &artifact) {
   const plan::Role &role = artifact.role();
-  const plan::Manifest &manifest = artifact.manifest();
-  Orders orders = {role.train(), role.train_late(), role.eval(),
-                   manifest.freeze_step()};
-  if (orders.train.actions_size() == 0) {
-    const int micro = find(role, "micro");
-    const int64_t repeats = std::max<int64_t>(1, manifest.accumulate());
-    orders.train = micro < 0 ? makeOrder(find(role, "step"), 1, -1)
-                             : makeOrder(micro, repeats, find(role, "apply"));
-    if (manifest.freeze_step() > 0)
-      orders.late = makeOrder(micro, repeats, find(role, kCompressedProgram));
-  }
-  if (orders.eval.actions_size() == 0)
-    orders.eval = makeOrder(find(role, "eval"), 1, -1);
-  return orders;
+  return {role.train(), role.train_late(), role.eval(),
+          artifact.manifest().freeze_step()};
 }
 
 std::vector<const plan::Program *> programsOf(const plan::Role &role,
@@ -97,6 +53,17 @@ const plan::Program *lastProgramOf(const plan::Role &role,
     if (action.has_call())
       last = &role.programs(int(action.call().program()));
   return last;
+}
+
+std::vector<EvaluationProgram> evaluationOf(const Artifact &artifact) {
+  std::vector<EvaluationProgram> all;
+  for (int role = 0; role < artifact.manifest().roles_size(); ++role) {
+    Artifact view = artifact.forRole(role);
+    for (const plan::Program *program :
+         programsOf(view.role(), ordersOf(view).eval))
+      all.push_back({role, program});
+  }
+  return all;
 }
 
 uint32_t microBatchesOf(const plan::Order &order) {

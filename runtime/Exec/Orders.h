@@ -25,8 +25,7 @@ struct Orders {
   }
 };
 
-/// The role's own orders; a role without any runs "step", or "micro" several
-/// times and "apply", or "eval", in one order.
+/// The orders of the artifact's role.
 Orders ordersOf(const Artifact &artifact);
 
 /// The programs that an order calls, each once.
@@ -39,6 +38,14 @@ std::vector<std::string> programNamesOf(const plan::Role &role,
 /// to; null: it calls none.
 const plan::Program *lastProgramOf(const plan::Role &role,
                                    const plan::Order &order);
+
+/// A program of an evaluation, and the role that runs it.
+struct EvaluationProgram {
+  int role;
+  const plan::Program *program;
+};
+/// Those of all roles, role by role; they live as long as the artifact.
+std::vector<EvaluationProgram> evaluationOf(const Artifact &artifact);
 
 /// How many micro-batches an order works on; at least 1.
 uint32_t microBatchesOf(const plan::Order &order);

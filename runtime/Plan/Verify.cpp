@@ -141,22 +141,7 @@ bool isDrawn(const plan::State &state) {
                      [](const FileTensor &tensor) { return !tensor.source(); });
 }
 
-/// What a run asks for by name; where there are orders, those say what runs.
-std::vector<const char *> neededPrograms(const plan::Manifest &manifest) {
-  if (needsOrders(manifest))
-    return {};
-  std::vector<const char *> needed = {"eval"};
-  if (manifest.mode() == "train")
-    needed = {"step"};
-  if (manifest.accumulate() > 1 || manifest.freeze_step() > 0)
-    needed = {"micro", "apply"};
-  if (manifest.freeze_step() > 0)
-    needed.push_back(kCompressedProgram);
-  return needed;
-}
-
-Status verifyPrograms(const plan::Manifest &manifest, const plan::Role &role,
-                      const Mesh &mesh) {
+Status verifyPrograms(const plan::Role &role, const Mesh &mesh) {
   std::set<std::string> names;
   for (const plan::Program &program : role.programs()) {
     if (program.name().empty() || !names.insert(program.name()).second)
@@ -168,9 +153,6 @@ Status verifyPrograms(const plan::Manifest &manifest, const plan::Role &role,
     if (Status status = verifyProgram(program, role, mesh); !status.ok())
       return bad("program '", program.name(), "': ", status.message());
   }
-  for (const char *name : neededPrograms(manifest))
-    if (!names.count(name))
-      return bad("it has no program '", name, "'");
   bool drawn = std::any_of(role.states().begin(), role.states().end(), isDrawn);
   if (drawn && !names.count("init"))
     return bad("some states have no initial value and there is no program "
@@ -182,10 +164,9 @@ Status verifyPrograms(const plan::Manifest &manifest, const plan::Role &role,
   return Status();
 }
 
-Status verifyRole(const plan::Manifest &manifest, const plan::Role &role,
-                  const Mesh &mesh) {
+Status verifyRole(const plan::Role &role, const Mesh &mesh) {
   ZC_RETURN_IF_ERROR(verifyStates(role, mesh));
-  return verifyPrograms(manifest, role, mesh);
+  return verifyPrograms(role, mesh);
 }
 
 Status verifyRoles(const plan::Manifest &manifest, const Mesh &mesh) {
@@ -195,8 +176,7 @@ Status verifyRoles(const plan::Manifest &manifest, const Mesh &mesh) {
   if (planned != manifest.roles_size())
     return bad("it has ", manifest.roles_size(), " roles for ", planned);
   for (int i = 0; i < manifest.roles_size(); ++i)
-    if (Status status = verifyRole(manifest, manifest.roles(i), mesh);
-        !status.ok())
+    if (Status status = verifyRole(manifest.roles(i), mesh); !status.ok())
       return planned == 1 ? status : status.withContext(strCat("role ", i));
   if (Status status = verifyRolesFit(manifest); !status.ok())
     return bad(status.message());

@@ -24,10 +24,6 @@ Status verifyManifest(const plan::Manifest &manifest);
 Status verifyProgram(const plan::Program &program, const plan::Role &role,
                      const Mesh &mesh);
 
-/// Whether orders say what runs; an artifact of one role that has none, and
-/// nothing in flight, runs its programs by their names.
-bool needsOrders(const plan::Manifest &manifest);
-
 /// What sound roles have together: a tensor of files is the same in all its
 /// holders, and the roles' orders fit.
 Status verifyRolesFit(const plan::Manifest &manifest);

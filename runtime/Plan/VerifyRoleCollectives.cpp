@@ -1,6 +1,7 @@
 // Collectives along "pp" are issued by several roles, each in programs of its
 // own. One that a role issues before another and a second role behind it never
 // ends, or mixes two values up.
+#include "runtime/Plan/Channels.h"
 #include "runtime/Plan/Types.h"
 #include "runtime/Plan/Verify.h"
 
@@ -88,6 +89,27 @@ Status addProgram(const plan::Program &program, uint32_t role,
   return Status();
 }
 
+/// Each set of ranks and each stream of collectives has a channel of its own.
+Status verifyChannels(const plan::Manifest &manifest) {
+  std::set<
+      std::tuple<std::vector<std::string>, std::vector<uint32_t>, uint32_t>>
+      groups;
+  for (const plan::Role &role : manifest.roles())
+    for (const plan::Program &program : role.programs())
+      for (const plan::Instruction &instruction : program.instructions()) {
+        if (!instruction.has_collective())
+          continue;
+        const plan::CollectiveCall &call = instruction.collective();
+        groups.insert({{call.axes().begin(), call.axes().end()},
+                       {call.holders().begin(), call.holders().end()},
+                       instruction.stream()});
+      }
+  if (groups.size() < kGroupChannels) // the driver has one more
+    return Status();
+  return bad("its collectives are among ", groups.size(),
+             " groups of ranks, more than ", kGroupChannels - 1);
+}
+
 /// Those that both roles take part in.
 std::vector<Issued> shared(const std::vector<Issued> &all, uint32_t a,
                            uint32_t b) {
@@ -101,6 +123,7 @@ std::vector<Issued> shared(const std::vector<Issued> &all, uint32_t a,
 } // namespace
 
 Status verifyRoleCollectives(const plan::Manifest &manifest) {
+  ZC_RETURN_IF_ERROR(verifyChannels(manifest));
   const uint32_t count = uint32_t(manifest.roles_size());
   std::vector<Sequences> roles(count);
   std::set<std::string> names;
@@ -115,9 +138,10 @@ Status verifyRoleCollectives(const plan::Manifest &manifest) {
     for (uint32_t a = 0; a < count; ++a)
       for (uint32_t b = a + 1; b < count; ++b)
         if (!(shared(roles[a][name], a, b) == shared(roles[b][name], a, b)))
-          return bad("program '", name, "' of roles ", a, " and ", b,
-                     " issue the collectives that both take part in "
-                     "otherwise, or in another order");
+          return bad("program '", name, "': the collectives that roles ", a,
+                     " and ", b,
+                     " both take part in differ between them, or come in "
+                     "another order");
   return Status();
 }
 

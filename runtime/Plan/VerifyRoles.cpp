@@ -47,17 +47,9 @@ Status verifyTiedStates(const plan::Manifest &manifest) {
 
 } // namespace
 
-bool needsOrders(const plan::Manifest &manifest) {
-  if (manifest.roles_size() > 1)
-    return true;
-  const plan::Role &role = manifest.roles(0);
-  return role.has_train() || role.has_train_late() || role.has_eval() ||
-         role.rings_size() > 0 || role.messages_size() > 0;
-}
-
 Status verifyRolesFit(const plan::Manifest &manifest) {
   ZC_RETURN_IF_ERROR(verifyTiedStates(manifest));
-  return needsOrders(manifest) ? verifyOrders(manifest) : Status();
+  return verifyOrders(manifest);
 }
 
 } // namespace zc

@@ -132,8 +132,8 @@ Result<RequestId> InProcess::begin(const Key &key, bool sends, char *data,
     return makeError(StatusCode::Internal, "rank ", std::get<0>(key), " sent ",
                      (sends ? side : other)->bytes, " bytes, but rank ",
                      std::get<1>(key), " expected ",
-                     (sends ? other : side)->bytes,
-                     ": they are not in the same collective");
+                     (sends ? other : side)->bytes, ": ",
+                     explainMismatch(std::get<2>(key)));
   }
   copy(lock, sends ? side : other, sends ? other : side);
   return id;

@@ -18,6 +18,7 @@ namespace zc {
 namespace {
 
 constexpr int kNoteTag = 0; // channel c is tag c + 1
+static_assert(kGroupChannels + kLineChannels <= 32767, "all MPIs have these");
 // MPI counts in int.
 constexpr uint64_t kLargestPiece = uint64_t(1) << 30;
 // How often to look again at once before resting.
@@ -66,6 +67,7 @@ private:
   };
   struct Message {
     int peer;
+    uint32_t channel;
     std::vector<Piece> pieces;
   };
   struct SentNote {
@@ -96,7 +98,7 @@ Status MpiTransport::failure(int code, int peer, const char *what) const {
 Result<RequestId> MpiTransport::send(int peer, uint32_t channel,
                                      const void *data, uint64_t bytes) {
   Lock lock(mutex);
-  Message message{peer, {}};
+  Message message{peer, channel, {}};
   const char *from = static_cast<const char *>(data);
   for (uint64_t at = 0; at < bytes || at == 0; at += kLargestPiece) {
     int count = int(std::min(bytes - at, kLargestPiece));
@@ -113,7 +115,7 @@ Result<RequestId> MpiTransport::send(int peer, uint32_t channel,
 Result<RequestId> MpiTransport::receive(int peer, uint32_t channel, void *data,
                                         uint64_t bytes) {
   Lock lock(mutex);
-  Message message{peer, {}};
+  Message message{peer, channel, {}};
   char *to = static_cast<char *>(data);
   for (uint64_t at = 0; at < bytes || at == 0; at += kLargestPiece) {
     int count = int(std::min(bytes - at, kLargestPiece));
@@ -142,12 +144,13 @@ Result<bool> MpiTransport::finished(RequestId id) {
       MPI_Get_count(&status, MPI_BYTE, &received);
     const int expected = piece.expected;
     const int peer = message.peer;
+    const uint32_t channel = message.channel;
     message.pieces.pop_back();
     if (code == MPI_ERR_TRUNCATE || (expected >= 0 && received != expected))
       return makeError(StatusCode::Internal, "rank ", peer,
                        " sent another number of bytes than the ", expected,
                        " that rank ", theRank,
-                       " expected: they are not in the same collective");
+                       " expected: ", explainMismatch(channel));
     if (code != MPI_SUCCESS)
       return failure(code, peer, "talk to");
   }

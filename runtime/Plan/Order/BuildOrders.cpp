@@ -295,7 +295,9 @@ Status buildOrders(plan::Manifest &manifest, const OrderOptions &options) {
     for (const RoleUse &use : uses) {
       if (use.find(kEvalPart) < 0)
         return bad("role ", calls.size(), ": there is no program 'eval'");
-      calls.push_back({{uint32_t(use.find(kEvalPart)), 0}});
+      calls.emplace_back();
+      for (uint32_t k = 0; k < options.evaluated; ++k)
+        calls.back().push_back({uint32_t(use.find(kEvalPart)), k});
     }
     ZC_RETURN_IF_ERROR(build(Phase::Eval, calls));
   }

@@ -11,6 +11,7 @@ namespace zc {
 struct OrderOptions {
   std::string schedule = "1f1b"; // as makeSchedule() of Schedules.h knows them
   uint32_t microBatches = 1;     // as the manifest's `accumulate`
+  uint32_t evaluated = 1;        // micro-batches of one order of evaluation
 };
 
 /// Fills train, train_late and eval of every role, as far as it has the

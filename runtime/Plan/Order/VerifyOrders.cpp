@@ -1,4 +1,5 @@
 #include "runtime/Plan/Order/VerifyOrders.h"
+#include "runtime/Plan/Channels.h"
 #include "runtime/Plan/Order/EventGraph.h"
 #include "runtime/Plan/Types.h"
 
@@ -49,6 +50,9 @@ Status verifyEnds(const MessageEnd &a, const MessageEnd &b) {
 /// A line goes from one role to one other, with messages of one kind.
 Status verifyLineOf(const MessageEnd &end,
                     std::map<uint32_t, MessageEnd> &lines) {
+  if (end.message->line() >= kLineChannels)
+    return bad(printEnd(end), ": it is on line ", end.message->line(),
+               ", but lines count from 0 to ", kLineChannels - 1);
   const MessageEnd &first =
       lines.emplace(end.message->line(), end).first->second;
   if (first.role != end.role || first.message->peer() != end.message->peer() ||
@@ -89,7 +93,7 @@ Status verifyPresence(const plan::Manifest &manifest,
     const std::pair<Phase, bool> expected[] = {
         {Phase::Train, trains},
         {Phase::TrainLate, trains && manifest.freeze_step() > 0},
-        {Phase::Eval, evaluates}};
+        {Phase::Eval, evaluates || !trains}};
     for (auto [phase, isExpected] : expected)
       if ((orderOf(role, phase).actions_size() > 0) != isExpected)
         return bad("role ", i, ": it has ", isExpected ? "no" : "an",
@@ -109,6 +113,13 @@ struct LineEnd {
 uint32_t microBatchesOf(const plan::Manifest &manifest) {
   return uint32_t(std::max<int64_t>(
       1, std::min<int64_t>(manifest.accumulate(), UINT32_MAX)));
+}
+
+uint32_t evaluatedAtOnce(const plan::Manifest &manifest) {
+  const auto &actions = manifest.roles(0).eval().actions();
+  return uint32_t(std::count_if(
+      actions.begin(), actions.end(),
+      [](const plan::Action &action) { return action.has_call(); }));
 }
 
 Status verifyLines(const plan::Manifest &manifest, Phase phase) {

@@ -28,6 +28,8 @@ Status verifyOrders(const plan::Manifest &manifest);
 
 /// The micro-batches of a step.
 uint32_t microBatchesOf(const plan::Manifest &manifest);
+/// Those of one order of evaluation, as role 0 has it: a call for each.
+uint32_t evaluatedAtOnce(const plan::Manifest &manifest);
 
 /// Parts of verifyOrders. The first looks at one role alone; the second needs
 /// it, and looks at one order of a role; the third needs both of all roles.

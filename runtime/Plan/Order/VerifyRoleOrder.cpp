@@ -21,7 +21,8 @@ public:
             const RoleUse &use, Phase phase)
       : manifest(manifest), role(role), use(use), phase(phase),
         order(orderOf(role, phase)),
-        microBatches(phase == Phase::Eval ? 1 : microBatchesOf(manifest)) {}
+        microBatches(phase == Phase::Eval ? evaluatedAtOnce(manifest)
+                                          : microBatchesOf(manifest)) {}
 
   Status next(int index);
   Status end() const;
@@ -260,7 +261,7 @@ Status OrderWalk::end() const {
   if (fed)
     return bad("the call after the last feed is missing");
   const bool complete = phase == Phase::Eval
-                            ? forwards == 1
+                            ? forwards == microBatches
                             : forwards == microBatches &&
                                   backwards == microBatches &&
                                   weights == microBatches && applied;

@@ -1,6 +1,7 @@
 #include "test/unit/runtime/TinyArtifact.h"
 #include "runtime/Plan/Artifact.h"
 #include "runtime/Plan/Npy.h"
+#include "runtime/Plan/Order/BuildOrders.h"
 #include "runtime/Plan/Safetensors.h"
 #include "runtime/Plan/ZipWriter.h"
 #include "test/unit/runtime/PlanBuilder.h"
@@ -168,6 +169,8 @@ plan::Manifest tinyManifest() {
   addInit(*role.add_programs());
   addStep(*role.add_programs());
   addEval(*role.add_programs());
+  Status built = buildOrders(manifest, {});
+  EXPECT_TRUE(built.ok()) << built.message();
   return manifest;
 }
 

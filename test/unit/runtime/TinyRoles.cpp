@@ -133,6 +133,8 @@ plan::Manifest tinyManifestOfOneRole() {
   addStates(role, {"a", "b"});
   addInit(role);
   role.add_programs()->set_name("step");
+  Status built = buildOrders(manifest, {});
+  EXPECT_TRUE(built.ok()) << built.message();
   return manifest;
 }
 

@@ -143,8 +143,9 @@ TEST_P(Messages, OnesOfOtherSizesAreTold) {
   });
   int told = 0;
   for (const Status &status : statuses)
-    told += status.message().find("rank 0 sent 8 bytes, but rank 1 expected "
-                                  "12") != std::string::npos;
+    told += status.message().find(
+                "rank 0 sent 8 bytes, but rank 1 expected 12: they do not send "
+                "and receive the same message") != std::string::npos;
   EXPECT_EQ(told, 1) << statuses[0].message() << statuses[1].message();
 }
 

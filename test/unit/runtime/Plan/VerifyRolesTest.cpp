@@ -1,4 +1,6 @@
+#include "runtime/Plan/Channels.h"
 #include "runtime/Plan/Verify.h"
+#include "test/unit/runtime/PlanBuilder.h"
 #include "test/unit/runtime/TinyArtifact.h"
 #include "test/unit/runtime/TinyRoles.h"
 
@@ -82,6 +84,56 @@ TEST(VerifyRoles, ChecksOrders) {
     role(m, 0).clear_messages();
     role(m, 0).clear_train();
   });
+}
+
+/// Adds an all-reduce along pp to a role's apply, of a buffer of that many
+/// elements.
+void addSum(plan::Manifest &manifest, int index, int64_t elements) {
+  plan::Role &holder = role(manifest, index);
+  for (plan::Program &program : *holder.mutable_programs())
+    if (program.name() == "apply") {
+      auto buffer =
+          test::addBuffer(program, plan::TRANSIENT, program.transient_bytes(),
+                          plan::F32, {elements});
+      program.set_transient_bytes(program.transient_bytes() + 64);
+      test::addCollective(program, plan::ALL_REDUCE, buffer, buffer, 2)
+          ->mutable_collective()
+          ->set_axes(0, "pp");
+    }
+}
+
+TEST(VerifyRoles, CollectivesAmongRolesComeInOneOrder) {
+  auto both = [](auto &m, std::vector<int64_t> first,
+                 std::vector<int64_t> second) {
+    for (int64_t elements : first)
+      addSum(m, 0, elements);
+    for (int64_t elements : second)
+      addSum(m, 1, elements);
+  };
+  EXPECT_EQ(messageAfter([&](auto &m) { both(m, {1, 2}, {1, 2}); }), "");
+  expectMessage("program 'apply': the collectives that roles 0 and 1 both take "
+                "part in differ between them, or come in another order",
+                [&](auto &m) {
+                  both(m, {1, 2}, {2, 1});
+                });
+  expectMessage("in another order", [&](auto &m) { both(m, {1}, {}); });
+}
+
+TEST(VerifyRoles, GroupsOfCollectivesAreAsManyAsChannels) {
+  plan::Manifest manifest;
+  plan::Program &program = *manifest.add_roles()->add_programs();
+  auto add = [&] { // each on a stream of its own
+    plan::Instruction &instruction = *program.add_instructions();
+    instruction.mutable_collective()->add_axes("dp");
+    instruction.set_stream(uint32_t(program.instructions_size()));
+  };
+  for (uint32_t i = 1; i < kGroupChannels; ++i)
+    add();
+  EXPECT_TRUE(verifyRoleCollectives(manifest).ok());
+  add();
+  EXPECT_NE(verifyRoleCollectives(manifest).message().find(
+                "among 16384 groups of ranks, more than 16383"),
+            std::string::npos);
 }
 
 } // namespace

@@ -38,17 +38,22 @@ TEST(Verify, ChecksTheHead) {
   expectMessage("its mode", [](auto &m) { m.set_mode("dream"); });
   expectMessage("0 threads",
                 [](auto &m) { m.mutable_target()->set_threads(0); });
-  expectMessage("no program 'step'", [](auto &m) { step(m).set_name("stop"); });
-  expectMessage("no program 'micro'", [](auto &m) { m.set_accumulate(2); });
+  expectMessage("the program does not belong there",
+                [](auto &m) { step(m).set_name("stop"); });
+  expectMessage("it comes before the micro-batches' end",
+                [](auto &m) { m.set_accumulate(2); });
   expectMessage("-1 micro-batches", [](auto &m) { m.set_accumulate(-1); });
-  expectMessage("no program 'micro'", [](auto &m) { m.set_freeze_step(1); });
-  expectMessage("no program 'apply.compressed'", [](auto &m) {
-    m.set_freeze_step(1);
-    for (const char *name : {"micro", "apply"}) {
-      plan::Program program = m.roles(0).programs(0);
-      program.set_name(name);
-      *m.mutable_roles(0)->add_programs() = program;
-    }
+  expectMessage("no order of train",
+                [](auto &m) { m.mutable_roles(0)->clear_train(); });
+  expectMessage("no order of late train",
+                [](auto &m) { m.set_freeze_step(1); });
+  expectMessage("no order of eval",
+                [](auto &m) { m.mutable_roles(0)->clear_eval(); });
+  expectMessage("no order of eval", [](auto &m) { // and no program of it
+    m.set_mode("infer");
+    m.mutable_roles(0)->clear_train();
+    m.mutable_roles(0)->clear_eval();
+    m.mutable_roles(0)->mutable_programs()->RemoveLast();
   });
   expectMessage("frozen at step -1", [](auto &m) { m.set_freeze_step(-1); });
   expectMessage("no program 'init'", [](auto &m) {

@@ -233,6 +233,30 @@ TEST(BuildOrders, TrainAndEvalShareTheFlightSpace) {
   EXPECT_EQ(role.flight_bytes(), train);
 }
 
+TEST(BuildOrders, AnEvaluationMayHaveSeveralMicroBatches) {
+  plan::Manifest manifest = fakePipeline({3, 4});
+  OrderOptions options{"1f1b", 4};
+  options.evaluated = 5;
+  ASSERT_TRUE(buildOrders(manifest, options).ok());
+  Status sound = verifyOrders(manifest);
+  EXPECT_TRUE(sound.ok()) << sound.message();
+  for (const plan::Role &role : manifest.roles()) {
+    std::vector<uint32_t> called;
+    for (const plan::Action &action : role.eval().actions())
+      if (action.has_call())
+        called.push_back(action.call().micro_batch());
+    EXPECT_EQ(called, (std::vector<uint32_t>{0, 1, 2, 3, 4}));
+  }
+  // One role does fewer than another.
+  plan::Manifest other = fakePipeline({3, 4});
+  options.evaluated = 4;
+  ASSERT_TRUE(buildOrders(other, options).ok());
+  *manifest.mutable_roles(2)->mutable_eval() = other.roles(2).eval();
+  EXPECT_NE(verifyOrders(manifest).message().find("calls are missing: of 5"),
+            std::string::npos)
+      << verifyOrders(manifest).message();
+}
+
 TEST(BuildOrders, SlotsAreRoundedUp) {
   plan::Manifest manifest = fakePipeline(FakePipeline());
   manifest.mutable_roles(0)->mutable_rings(0)->set_slot_bytes(200);

@@ -1,3 +1,4 @@
+#include "runtime/Plan/Channels.h"
 #include "test/unit/runtime/Plan/Order/FakePipeline.h"
 
 #include <gtest/gtest.h>
@@ -293,6 +294,25 @@ TEST(VerifyOrders, InputsAreFedForTheNextCall) {
             ->set_slots(int(ring), 0);
       },
       "the micro-batch is in slot 0", pipeline);
+}
+
+TEST(VerifyOrders, LinesAreAsManyAsChannels) {
+  auto moved = [](uint32_t line) {
+    return [line](plan::Manifest &manifest) {
+      for (int i : {0, 1})
+        for (plan::Message &message : *role(manifest, i).mutable_messages())
+          message.set_line(message.line() + line);
+    };
+  };
+  plan::Manifest last = fakePipeline({}, "1f1b");
+  uint32_t highest = 0;
+  for (const plan::Message &message : last.roles(0).messages())
+    highest = std::max(highest, message.line());
+  moved(kLineChannels - 1 - highest)(last);
+  EXPECT_TRUE(verifyOrders(last).ok()) << verifyOrders(last).message();
+  refuses(moved(kLineChannels - highest), "lines count from 0 to 16382");
+  refuses(moved(0xffffc000u),
+          "lines count from 0 to 16382"); // wraps to a group
 }
 
 TEST(VerifyOrders, LinesHaveOneSequence) {
