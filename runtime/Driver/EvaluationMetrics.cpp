@@ -47,6 +47,13 @@ const plan::Output *findOutput(const plan::Manifest &manifest,
   return nullptr;
 }
 
+/// Whether the loss is computed there: of several roles, one has it and the
+/// output that it is of.
+bool takesLabels(const plan::Program &program) {
+  return std::any_of(program.inputs().begin(), program.inputs().end(),
+                     [](const plan::Input &input) { return input.is_label(); });
+}
+
 /// As the compiler chooses it: 1, or the last of 3 dims, or --class-axis.
 int64_t findClassAxis(const plan::Manifest &manifest, int64_t dims) {
   const std::string *given = findSetting(manifest, "class-axis");
@@ -91,27 +98,30 @@ EvaluationMetrics::create(const Artifact &artifact,
       std::any_of(names.begin(), names.end(), [](const std::string &name) {
         return name != "accuracy" && name != "perplexity";
       });
-  if (needsOutput && manifest.roles_size() > 1)
-    return makeError(
-        StatusCode::Unsupported, "--metrics: ", join(names), " of '",
-        artifact.path(),
-        "' would need all of its output, but the model is divided "
-        "along pp; only accuracy and perplexity are computed then");
-  result.program = artifact.program("eval");
   if (needsOutput)
-    result.output = findOutput(manifest, *result.program);
-  if (needsOutput && !result.output)
-    return makeError(StatusCode::InvalidArgument, "--metrics: '",
-                     artifact.path(), "' does not keep the loss's output");
-  if (needsOutput) {
-    const plan::TensorType &type =
-        result.program->buffers(int(result.output->buffer())).type();
-    result.classAxis = findClassAxis(manifest, type.dims_size());
-    result.sharers = mesh.group(0, result.output->batch_axes());
-    result.part.assign(*byteCount(type), '\0');
-  }
+    ZC_RETURN_IF_ERROR(result.takeOutput(artifact, mesh));
   result.clear();
   return result;
+}
+
+Status EvaluationMetrics::takeOutput(const Artifact &artifact,
+                                     const Mesh &mesh) {
+  const plan::Manifest &manifest = artifact.manifest();
+  int holder = 0;
+  for (const auto &[role, each] : evaluationOf(artifact))
+    if (!output && (manifest.roles_size() == 1 || takesLabels(*each))) {
+      holder = role;
+      program = each;
+      output = findOutput(manifest, *each);
+    }
+  if (!output)
+    return makeError(StatusCode::InvalidArgument, "--metrics: '",
+                     artifact.path(), "' does not keep the loss's output");
+  const plan::TensorType &type = program->buffers(int(output->buffer())).type();
+  classAxis = findClassAxis(manifest, type.dims_size());
+  sharers = mesh.group(mesh.firstOf(holder), output->batch_axes());
+  part.assign(*byteCount(type), '\0');
+  return Status();
 }
 
 void EvaluationMetrics::clear() {
@@ -138,11 +148,12 @@ void EvaluationMetrics::clear() {
   }
 }
 
-Status EvaluationMetrics::add(Executor &executor,
+Status EvaluationMetrics::add(Executor &executor, const plan::Call &call,
                               const std::optional<BatchFeed::Labels> &labels) {
   if (metrics.empty())
     return Status();
-  ZC_RETURN_IF_ERROR(executor.read(*program, output->buffer(), part.data()));
+  ZC_RETURN_IF_ERROR(executor.read(*program, output->buffer(), part.data(),
+                                   slotsOf(*program, call.slots())));
   if (!labels)
     return makeError(StatusCode::Internal, "the evaluation has no labels");
   const plan::TensorType &type = program->buffers(int(output->buffer())).type();

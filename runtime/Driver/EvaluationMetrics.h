@@ -57,8 +57,8 @@ public:
   void clear();
   /// Whether it is this program whose output they take.
   bool isOf(const plan::Program &other) const { return program == &other; }
-  /// Takes the samples that this program has just run on.
-  Status add(Executor &executor,
+  /// Takes the samples that this call of the program has just run on.
+  Status add(Executor &executor, const plan::Call &call,
              const std::optional<BatchFeed::Labels> &labels);
   /// Names and values, the same on all ranks. Called by all of them. `loss` is
   /// the mean over all samples.
@@ -66,7 +66,8 @@ public:
                                                              double loss);
 
 private:
-  Status makeMetrics();
+  /// Finds the role and the program that the loss's output is of.
+  Status takeOutput(const Artifact &artifact, const Mesh &mesh);
 
   std::string loss;
   std::vector<std::string> names;

@@ -22,13 +22,9 @@ namespace {
 /// The inputs of an evaluation, in all roles.
 std::vector<const plan::Input *> inputsOf(const Artifact &artifact) {
   std::vector<const plan::Input *> inputs;
-  for (int role = 0; role < artifact.manifest().roles_size(); ++role) {
-    Artifact view = artifact.forRole(role);
-    for (const plan::Program *program :
-         programsOf(view.role(), ordersOf(view).eval))
-      for (const plan::Input &input : program->inputs())
-        inputs.push_back(&input);
-  }
+  for (const auto &[role, program] : evaluationOf(artifact))
+    for (const plan::Input &input : program->inputs())
+      inputs.push_back(&input);
   return inputs;
 }
 
@@ -85,10 +81,6 @@ Status Evaluation::openFiles() {
   if (order.actions_size() == 0)
     return makeError(StatusCode::InvalidArgument, "'", options.artifact,
                      "' has no evaluation program");
-  if (microBatchesOf(order) > 1)
-    return makeError(StatusCode::Unsupported, "'", options.artifact,
-                     "' evaluates several micro-batches at once, whose outputs "
-                     "cannot be written");
   ZC_RETURN_IF_ERROR(checkInputNames(artifact, options));
   ZC_ASSIGN_OR_RETURN(DataFile file, DataFile::openArrays(options.inputs));
   auto data = std::make_shared<DataFile>(std::move(file));
@@ -142,8 +134,7 @@ Status Evaluation::runBatches() {
   };
   callbacks.called = [&](const plan::Call &call) -> Status {
     for (OutputWriter &writer : writers)
-      ZC_RETURN_IF_ERROR(
-          writer.read(executor, executor.role().programs(int(call.program()))));
+      ZC_RETURN_IF_ERROR(writer.read(executor, call));
     return Status();
   };
   std::vector<int64_t> indices;
@@ -157,7 +148,8 @@ Status Evaluation::runBatches() {
       return Status();
     ZC_RETURN_IF_ERROR(runner.run(session->orders().eval, callbacks));
     for (OutputWriter &writer : writers)
-      ZC_RETURN_IF_ERROR(writer.append(world, int64_t(indices.size())));
+      ZC_RETURN_IF_ERROR(writer.append(world, int64_t(indices.size()),
+                                       feed->microBatchSamples()));
   }
   std::vector<int64_t> signal = {stopSignal()};
   ZC_RETURN_IF_ERROR(world.agree(checkMappings(), &signal));
@@ -187,7 +179,7 @@ Result<int> Evaluation::run() {
     if (writer.differsByBatch())
       logWarning(writer.path() +
                  " holds one value for a whole batch, that of the first " +
-                 std::to_string(feed->batch()) + " of " +
+                 std::to_string(feed->microBatchSamples()) + " of " +
                  std::to_string(feed->samples()) +
                  " samples; other batches have another");
   }

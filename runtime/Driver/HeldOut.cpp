@@ -16,28 +16,19 @@ static bool hasMetric(const plan::Program &program, const std::string &name) {
                      });
 }
 
-/// The programs of a role's evaluation.
-static std::vector<const plan::Program *> evaluationOf(const Artifact &artifact,
-                                                       int role) {
-  Artifact view = artifact.forRole(role);
-  return programsOf(view.role(), ordersOf(view).eval);
-}
-
 /// The first role that reports a loss, or -1.
 static int findHolder(const Artifact &artifact) {
-  for (int role = 0; role < artifact.manifest().roles_size(); ++role)
-    for (const plan::Program *program : evaluationOf(artifact, role))
-      if (hasMetric(*program, "loss_sum") && hasMetric(*program, "weight_sum"))
-        return role;
+  for (const auto &[role, program] : evaluationOf(artifact))
+    if (hasMetric(*program, "loss_sum") && hasMetric(*program, "weight_sum"))
+      return role;
   return -1;
 }
 
 static bool takesWeights(const Artifact &artifact) {
-  for (int role = 0; role < artifact.manifest().roles_size(); ++role)
-    for (const plan::Program *program : evaluationOf(artifact, role))
-      for (const plan::Input &input : program->inputs())
-        if (input.is_sample_weight())
-          return true;
+  for (const auto &[role, program] : evaluationOf(artifact))
+    for (const plan::Input &input : program->inputs())
+      if (input.is_sample_weight())
+        return true;
   return false;
 }
 
@@ -81,8 +72,8 @@ Status HeldOut::checkWhole() const {
       StatusCode::InvalidArgument, option, ": '", feed.source().path(),
       "' has ", feed.samples(),
       " samples, which fill no whole number of batches of ", feed.batch(),
-      ". The model computes its loss itself, over a whole batch: what a part "
-      "of one adds cannot be told from it; give a multiple of ",
+      ". The model computes its loss itself, over a whole batch, so that the "
+      "loss of a part of a batch is not known; give a multiple of ",
       feed.batch(), " samples");
 }
 
@@ -101,9 +92,18 @@ Status HeldOut::add(Executor &executor, const plan::Program &program,
   return Status();
 }
 
-/// Of the samples that were read.
-Status HeldOut::runBatch(Executor &executor, OrderRunner &runner, Sums &sums) {
-  Status added;
+/// The samples from `at` on that the next batch takes.
+Status HeldOut::readBatch(int64_t at) {
+  indices.resize(
+      size_t(std::min(feed.batch(), std::max<int64_t>(0, samples() - at))));
+  std::iota(indices.begin(), indices.end(), at);
+  return indices.empty() ? Status() : feed.read(indices);
+}
+
+/// Works on the samples that were read. `added` keeps what is wrong with a
+/// metric: it is agreed upon when all roles have ended their orders.
+Status HeldOut::runBatch(Executor &executor, OrderRunner &runner, Sums &sums,
+                         Status &added) {
   OrderCallbacks callbacks;
   callbacks.feed = [&](const plan::Feed &each) {
     return feed.write(executor, each);
@@ -113,32 +113,40 @@ Status HeldOut::runBatch(Executor &executor, OrderRunner &runner, Sums &sums) {
         executor.role().programs(int(call.program()));
     ZC_RETURN_IF_ERROR(add(executor, program, sums));
     if (metrics.isOf(program) && added.ok())
-      added = metrics.add(executor,
+      added = metrics.add(executor, call,
                           feed.labels(call.program(), call.micro_batch()));
     return Status();
   };
-  ZC_RETURN_IF_ERROR(runner.run(order, callbacks));
-  return executor.world().agree(added);
+  return runner.run(order, callbacks);
 }
 
-/// The ranks must stop after the same batch, whoever got the signal first. As
-/// in PyTorch, the mean over no label at all is not a number.
+/// A batch's metrics, the next one's samples and a signal to stop are agreed
+/// upon at once. The ranks must stop after the same batch, whoever got the
+/// signal first.
+Result<bool> HeldOut::goesOn(World &world, const Status &added, int64_t next,
+                             int &stopped) {
+  const Status read = added.ok() ? readBatch(next) : Status();
+  std::vector<int64_t> signal = {stopSignal()};
+  ZC_RETURN_IF_ERROR(world.agree(added.ok() ? read : added, &signal));
+  stopped = int(signal[0]);
+  return stopped == 0;
+}
+
+/// As in PyTorch, the mean over no label at all is not a number.
 Result<std::optional<EvaluationRecord>>
 HeldOut::evaluate(Executor &executor, int64_t step, int &stopped) {
   Sums sums;
   OrderRunner runner(executor);
   World &world = executor.world();
   metrics.clear();
-  for (int64_t at = 0; at < feed.samples(); at += feed.batch()) {
-    indices.resize(std::min(feed.batch(), feed.samples() - at));
-    std::iota(indices.begin(), indices.end(), at);
-    std::vector<int64_t> signal = {stopSignal()};
-    ZC_RETURN_IF_ERROR(world.agree(feed.read(indices), &signal));
-    stopped = int(signal[0]);
-    if (stopped)
+  Status added;
+  for (int64_t at = 0; at < samples(); at += feed.batch()) {
+    ZC_ASSIGN_OR_RETURN(const bool isGoing, goesOn(world, added, at, stopped));
+    if (!isGoing)
       return std::optional<EvaluationRecord>();
-    ZC_RETURN_IF_ERROR(runBatch(executor, runner, sums));
+    ZC_RETURN_IF_ERROR(runBatch(executor, runner, sums, added));
   }
+  ZC_RETURN_IF_ERROR(world.agree(added));
   if (roles > 1)
     ZC_RETURN_IF_ERROR(world.all().broadcast(&sums, sizeof(sums),
                                              executor.mesh().firstOf(holder)));

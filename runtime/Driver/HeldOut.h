@@ -43,7 +43,11 @@ private:
   };
   Status add(Executor &executor, const plan::Program &program,
              Sums &sums) const;
-  Status runBatch(Executor &executor, OrderRunner &runner, Sums &sums);
+  Status readBatch(int64_t at);
+  Result<bool> goesOn(World &world, const Status &added, int64_t next,
+                      int &stopped);
+  Status runBatch(Executor &executor, OrderRunner &runner, Sums &sums,
+                  Status &added);
   Status checkWhole() const;
 
   HeldOut(plan::Order order, OrderFeed feed, EvaluationMetrics metrics)

@@ -28,6 +28,8 @@ public:
   /// How many samples there are, and how many an order takes.
   int64_t samples() const { return theSamples; }
   int64_t batch() const { return microBatch * int64_t(microBatches); }
+  /// How many of them are in a micro-batch.
+  int64_t microBatchSamples() const { return microBatch; }
 
   /// As of BatchFeed.
   int64_t tokensPerSample() const {

@@ -3,6 +3,7 @@
 #include "runtime/Plan/Npy.h"
 #include "runtime/Plan/Types.h"
 
+#include <algorithm>
 #include <cstring>
 #include <set>
 
@@ -24,22 +25,24 @@ static plan::DataType fileType(plan::DataType type) {
   return type == plan::BF16 ? plan::F32 : type;
 }
 
-OutputWriter::OutputWriter(const plan::Program &program, int role,
+OutputWriter::OutputWriter(const EvaluationProgram &holder,
                            const plan::Output &output, std::string path,
-                           const Mesh &mesh, int64_t samples)
-    : program(&program), output(&output), thePath(std::move(path)),
+                           const Mesh &mesh, uint32_t microBatches,
+                           int64_t samples)
+    : program(holder.program), output(&output), thePath(std::move(path)),
       samples(samples),
-      sharers(mesh.group(mesh.firstOf(role), output.batch_axes())) {
-  const plan::TensorType &type = program.buffers(output.buffer()).type();
+      sharers(mesh.group(mesh.firstOf(holder.role), output.batch_axes())) {
+  const plan::TensorType &type = program->buffers(output.buffer()).type();
   inner = elementBytes(type.dtype());
   for (int i = 0; i < type.dims_size(); ++i)
     if (i != output.batch_dim())
       (i < output.batch_dim() ? outer : inner) *= uint64_t(type.dims(i));
-  part.assign(*byteCount(type), '\0');
+  const size_t bytes = *byteCount(type);
+  mine.assign(microBatches, std::string(bytes, '\0'));
   isJoined = sharers.size() > 1 || sharers.front() != 0;
   if (isJoined) {
-    parts.assign(part.size() * size_t(mesh.ranks()), '\0');
-    batch.assign(part.size() * sharers.size(), '\0');
+    parts.assign(bytes * size_t(mesh.ranks()), '\0');
+    batch.assign(bytes * sharers.size(), '\0');
   }
 }
 
@@ -61,39 +64,39 @@ OutputWriter::createAll(const Artifact &artifact, const std::string &folder,
                         int64_t samples, const Mesh &mesh, bool isFirst) {
   std::vector<OutputWriter> writers;
   std::set<std::string> names;
-  auto add = [&](const plan::Program &program, int role,
+  const uint32_t microBatches = microBatchesOf(ordersOf(artifact).eval);
+  auto add = [&](const EvaluationProgram &holder,
                  const plan::Output &output) -> Status {
     std::string name = sanitizeName(output.name());
     if (!names.insert(name).second)
       return makeError(StatusCode::InvalidArgument,
                        "two outputs of the model would be written to '", name,
                        ".npy'");
-    OutputWriter writer(program, role, output, folder + "/" + name + ".npy",
-                        mesh, samples);
+    OutputWriter writer(holder, output, folder + "/" + name + ".npy", mesh,
+                        microBatches, samples);
     if (isFirst)
       ZC_RETURN_IF_ERROR(writer.openFile());
     writers.push_back(std::move(writer));
     return Status();
   };
-  for (int role = 0; role < artifact.manifest().roles_size(); ++role) {
-    Artifact view = artifact.forRole(role);
-    for (const plan::Program *program :
-         programsOf(view.role(), ordersOf(view).eval))
-      for (const plan::Output &output : program->outputs())
-        if (output.kind() == plan::OUTPUT)
-          ZC_RETURN_IF_ERROR(add(*program, role, output));
-  }
+  for (const EvaluationProgram &holder : evaluationOf(artifact))
+    for (const plan::Output &output : holder.program->outputs())
+      if (output.kind() == plan::OUTPUT)
+        ZC_RETURN_IF_ERROR(add(holder, output));
   return writers;
 }
 
-Status OutputWriter::read(Executor &executor, const plan::Program &other) {
-  return &other == program
-             ? executor.read(*program, output->buffer(), part.data())
-             : Status();
+Status OutputWriter::read(Executor &executor, const plan::Call &call) {
+  if (&executor.role().programs(int(call.program())) != program)
+    return Status();
+  return executor.read(*program, output->buffer(),
+                       mine[call.micro_batch()].data(),
+                       slotsOf(*program, call.slots()));
 }
 
-/// Each sharer has consecutive samples of the batch.
-Status OutputWriter::joinBatch(World &world) {
+/// Each sharer has consecutive samples of the micro-batch, whose `part` is this
+/// rank's.
+Status OutputWriter::joinBatch(World &world, std::string &part) {
   if (!isJoined) {
     batch.swap(part);
     part.resize(batch.size());
@@ -110,15 +113,25 @@ Status OutputWriter::joinBatch(World &world) {
   return Status();
 }
 
-Status OutputWriter::append(World &world, int64_t count) {
-  ZC_RETURN_IF_ERROR(joinBatch(world));
-  if (!file)
-    return Status();
+Status OutputWriter::append(World &world, int64_t count, int64_t each) {
+  for (std::string &part : mine) {
+    const int64_t taken = std::min(each, count);
+    if (taken == 0) // behind the last sample
+      break;
+    count -= taken;
+    ZC_RETURN_IF_ERROR(joinBatch(world, part));
+    if (file)
+      ZC_RETURN_IF_ERROR(appendBatch(taken));
+  }
+  return Status();
+}
+
+Status OutputWriter::appendBatch(int64_t count) {
   int batchDim = output->batch_dim();
   bool first = done == 0;
   int64_t before = done;
   done += count;
-  if (batchDim < 0) { // belongs to no sample: the first batch speaks for all
+  if (batchDim < 0) { // belongs to no sample: the first one speaks for all
     isOfBatch |= !first && batch != whole;
     if (!first)
       return Status();

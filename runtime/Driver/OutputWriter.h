@@ -18,26 +18,28 @@ public:
   createAll(const Artifact &artifact, const std::string &folder,
             int64_t samples, const Mesh &mesh, bool isFirst);
 
-  /// Reads the output where it is one of the program, which has just run.
-  Status read(Executor &executor, const plan::Program &program);
+  /// Reads the output of a micro-batch where it is one of the program that has
+  /// just been called.
+  Status read(Executor &executor, const plan::Call &call);
 
-  /// Takes the first `count` samples of what the ranks have read. Called by all
-  /// ranks.
-  Status append(World &world, int64_t count);
+  /// Takes the first `count` samples of what the ranks have read, of which a
+  /// micro-batch has `each`. Called by all ranks.
+  Status append(World &world, int64_t count, int64_t each);
 
   Status finish();
   const std::string &path() const { return thePath; }
 
   /// Whether the output has no sample dim and yet was not the same for every
-  /// batch: what is written is of the first.
+  /// micro-batch: what is written is of the first.
   bool differsByBatch() const { return isOfBatch; }
 
 private:
-  OutputWriter(const plan::Program &program, int role,
-               const plan::Output &output, std::string path, const Mesh &mesh,
+  OutputWriter(const EvaluationProgram &holder, const plan::Output &output,
+               std::string path, const Mesh &mesh, uint32_t microBatches,
                int64_t samples);
   Status openFile();
-  Status joinBatch(World &world);
+  Status joinBatch(World &world, std::string &part);
+  Status appendBatch(int64_t count);
   Status writeElements(const char *data, uint64_t bytes);
 
   const plan::Program *program;
@@ -49,8 +51,8 @@ private:
       false; // of what several ranks have, or another than the first
   std::vector<int> sharers; // the ranks whose parts are the batch, in order
   uint64_t outer = 1, inner = 1; // bytes of one sample: outer * inner
-  std::string part;              // the output as the program leaves it
-  std::string parts;             // that of all ranks
+  std::vector<std::string> mine; // the output as calls leave it, by micro-batch
+  std::string parts;             // one micro-batch's of all ranks
   std::string batch;             // of the sharers, put together
   std::string whole; // everything, when samples do not count along dim 0
   bool isOfBatch = false;

@@ -4,6 +4,19 @@
 
 namespace zc {
 
+Result<StepMetrics> readStepMetrics(Executor &executor,
+                                    const plan::Program &last) {
+  StepMetrics metrics;
+  ZC_ASSIGN_OR_RETURN(std::optional<Metric> loss,
+                      readMetric(executor, last, "loss"));
+  if (loss)
+    metrics.loss = *loss;
+  ZC_ASSIGN_OR_RETURN(metrics.skipped, readMetric(executor, last, "skipped"));
+  ZC_ASSIGN_OR_RETURN(metrics.scale, readMetric(executor, last, "loss_scale"));
+  ZC_ASSIGN_OR_RETURN(metrics.norm, readMetric(executor, last, "grad_norm"));
+  return metrics;
+}
+
 /// The parameters are already updated from such a loss, so that nothing after
 /// it is worth saving. With a scaled loss they are not: the step was skipped.
 /// Gradients may be no numbers where the loss is one, by a ReLU that makes 0 of

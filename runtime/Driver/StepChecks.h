@@ -16,6 +16,10 @@ struct StepMetrics {
   std::optional<Metric> norm;
 };
 
+/// Those that the program reports which has ended the step.
+Result<StepMetrics> readStepMetrics(Executor &executor,
+                                    const plan::Program &last);
+
 class StepChecks {
 public:
   /// What in a step's samples makes its loss no number; empty: nothing.

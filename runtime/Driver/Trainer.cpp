@@ -66,10 +66,10 @@ private:
   Result<StepMetrics> computeStep();
   Status runOrder();
   Status explainEnd(const std::string &when, const Status &ran) const;
-  Status readSamples();
+  Status readNext();
+  Status checkFed();
   std::vector<int64_t> samplesOf(int64_t step) const;
   Status checkStep(const StepMetrics &metrics);
-  Result<std::string> explainLoss();
   void logStep(const StepMetrics &metrics, double seconds);
   Status runSteps();
   Status evaluate();
@@ -91,6 +91,8 @@ private:
   float appliedRate = 0; // of this step
   StepChecks checks;
   std::optional<OrderFeed> feed;
+  Status fed;              // of the next step's samples, on this rank
+  bool cannotFeed = false; // some rank has none of them
   std::optional<OrderRunner> runner;
   std::optional<HeldOut> heldOut;
   RunOutputs outputs;
@@ -311,6 +313,7 @@ Status Trainer::run() {
   if (!session->threadNote().empty())
     progress->note(session->threadNote());
   sentBefore = session->executor().sentBytes();
+  fed = readNext();
   ZC_RETURN_IF_ERROR(agreeOnStep(measureLimits()));
   start = Clock::now();
   ZC_RETURN_IF_ERROR(runSteps());
@@ -343,8 +346,9 @@ Status Trainer::runSteps() {
   return Status();
 }
 
-/// After each step: whether it is the last, and what it took. The ranks
-/// must stop after the same one, whoever got the signal first.
+/// Once a step, behind it: whether it is the last, what it took, and whether
+/// the next one's samples can be fed. The ranks must stop after the same one,
+/// whoever got the signal first.
 Status Trainer::agreeOnStep(const Status &mine) {
   const uint64_t sent = session->executor().sentBytes();
   int64_t stop = stopSignal();
@@ -353,10 +357,11 @@ Status Trainer::agreeOnStep(const Status &mine) {
   if (!stop && isRunning && options.maxTime > 0 &&
       secondsSince(began) >= options.maxTime)
     stop = kTimeIsUp;
-  std::vector<int64_t> largest = {stop, int64_t(sent - sentBefore)};
+  std::vector<int64_t> largest = {stop, int64_t(sent - sentBefore), !fed.ok()};
   ZC_RETURN_IF_ERROR(world.agree(mine, &largest));
   stopped = int(largest[0]);
   sentBytes = uint64_t(largest[1]);
+  cannotFeed = largest[2] != 0;
   sentBefore = session->executor().sentBytes();
   return Status();
 }
@@ -378,8 +383,12 @@ Status Trainer::runStep() {
   if (!metrics.ok())
     return explainEnd(strCat("step ", state.step + 1), metrics.status());
   Status sound = explainEnd(strCat("step ", state.step + 1), mapped.check());
-  ZC_RETURN_IF_ERROR(agreeOnStep(sound.ok() ? checkStep(*metrics) : sound));
+  if (sound.ok())
+    sound = checkStep(*metrics);
   ++state.step;
+  if (sound.ok())
+    fed = readNext();
+  ZC_RETURN_IF_ERROR(agreeOnStep(sound));
   logStep(*metrics, secondsSince(begin));
   return Status();
 }
@@ -390,19 +399,10 @@ Result<StepMetrics> Trainer::computeStep() {
   if (learningRate)
     ZC_RETURN_IF_ERROR(executor.writeState(*learningRate, 0, &appliedRate,
                                            sizeof(appliedRate)));
-  ZC_RETURN_IF_ERROR(readSamples());
+  ZC_RETURN_IF_ERROR(checkFed());
   ZC_RETURN_IF_ERROR(runOrder());
-  // What ends the step reports it.
-  const plan::Program &last = *lastProgramOf(executor.role(), order());
-  StepMetrics metrics;
-  ZC_ASSIGN_OR_RETURN(std::optional<Metric> loss,
-                      readMetric(executor, last, "loss"));
-  if (loss)
-    metrics.loss = *loss;
-  ZC_ASSIGN_OR_RETURN(metrics.skipped, readMetric(executor, last, "skipped"));
-  ZC_ASSIGN_OR_RETURN(metrics.scale, readMetric(executor, last, "loss_scale"));
-  ZC_ASSIGN_OR_RETURN(metrics.norm, readMetric(executor, last, "grad_norm"));
-  return metrics;
+  // The program that ends the step reports it.
+  return readStepMetrics(executor, *lastProgramOf(executor.role(), order()));
 }
 
 /// Of what could not be computed. Other ranks' failures are theirs to explain.
@@ -413,16 +413,20 @@ Status Trainer::explainEnd(const std::string &when, const Status &ran) const {
                                    checkpoints.printKept()));
 }
 
-/// Samples that cannot be fed end the run; the steps before them are sound. All
-/// of a step's are looked at before its first action: in the midst of an order
-/// ranks could not agree on it.
-Status Trainer::readSamples() {
-  Status fed = feed->read(samplesOf(state.step));
-  std::vector<int64_t> failed = {!fed.ok()};
-  ZC_RETURN_IF_ERROR(world.agree(Status(), &failed));
-  if (failed[0])
-    ZC_RETURN_IF_ERROR(saveLast());
-  return failed[0] ? world.agree(fed) : Status();
+/// All samples of a step are looked at before its first action: in the midst of
+/// an order ranks could not agree on them. They are read behind the step before
+/// it, so that one agreement is about both.
+Status Trainer::readNext() {
+  const std::vector<int64_t> samples = samplesOf(state.step);
+  return samples.empty() ? Status() : feed->read(samples);
+}
+
+/// Samples that cannot be fed end the run; the steps before them are sound.
+Status Trainer::checkFed() {
+  if (!cannotFeed)
+    return Status();
+  ZC_RETURN_IF_ERROR(saveLast());
+  return world.agree(fed);
 }
 
 /// While a device works on one micro-batch, the next is on its way.
@@ -447,17 +451,12 @@ std::vector<int64_t> Trainer::samplesOf(int64_t step) const {
   return samples;
 }
 
-/// What in this step's samples makes its loss no number; empty: nothing.
-Result<std::string> Trainer::explainLoss() {
-  return feed->explainNan(samplesOf(state.step));
-}
-
 Status Trainer::checkStep(const StepMetrics &metrics) {
   const int64_t step = state.step + 1;
   const std::string kept = checkpoints.printKept();
   ZC_RETURN_IF_ERROR(checks.checkNumbers(
       step, metrics, kept, session->findScalar("loss_scale") != nullptr,
-      [this] { return explainLoss(); }));
+      [this] { return feed->explainNan(samplesOf(state.step)); }));
   std::string warning;
   ZC_RETURN_IF_ERROR(checks.checkScale(step, metrics, kept, warning));
   if (!warning.empty())

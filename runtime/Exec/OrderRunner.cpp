@@ -10,7 +10,7 @@ Status OrderRunner::run(const plan::Order &order,
   Status status = walk(order, callbacks);
   if (status.ok())
     status = await([](const Flying &) { return true; });
-  flying.clear(); // behind a failure they are taken back
+  flying.clear(); // takes back what a failure has left under way
   return status;
 }
 
@@ -23,6 +23,8 @@ Status OrderRunner::walk(const plan::Order &order,
                                                   : next[size_t(i) + 1];
   for (int i = 0; i < order.actions_size(); ++i) {
     const plan::Action &action = order.actions(i);
+    if (callbacks.before)
+      callbacks.before(action);
     Status status;
     switch (action.kind_case()) {
     case plan::Action::kFeed:
@@ -68,7 +70,8 @@ Status OrderRunner::call(const plan::Call &call, const plan::Feed *next,
   return callbacks.called ? callbacks.called(call) : Status();
 }
 
-/// What works on a slot does so when its messages have ended.
+/// A call or a feed works on its slots only after all their messages have
+/// ended.
 Status OrderRunner::awaitSlots(
     const std::vector<uint32_t> &rings,
     const google::protobuf::RepeatedField<uint32_t> &slots) {
@@ -84,8 +87,8 @@ static bool overlap(const plan::Message &a, const plan::Message &b) {
          b.offset() < a.offset() + *byteCount(a.type());
 }
 
-/// Messages of one micro-batch may be under way in a slot at once, unless one
-/// of them writes what another reads or writes.
+/// A slot's messages of one micro-batch may be under way at the same time,
+/// unless one of them writes bytes that another one reads or writes.
 Status OrderRunner::awaitBefore(const plan::Message &message,
                                 const plan::Move &move) {
   return await([&](const Flying &each) {
@@ -122,7 +125,8 @@ Status OrderRunner::post(const plan::Message &message, const plan::Move &move) {
   return Status();
 }
 
-/// The message's own bytes, or those that take their place on the host.
+/// The bytes of the message where the host can read them; else a copy of them
+/// on the host.
 char *OrderRunner::hostBytes(const plan::Message &message, uint32_t slot) {
   if (executor.hostReadsMemory())
     return executor.addressOf(message, slot);
@@ -131,7 +135,8 @@ char *OrderRunner::hostBytes(const plan::Message &message, uint32_t slot) {
   return bytes.data();
 }
 
-/// The rank that stands where this one does, in the other role.
+/// The rank of the other role that has this rank's coordinates along all other
+/// axes.
 int OrderRunner::peerOf(const plan::Message &message) const {
   AxisNames pp;
   pp.Add("pp");
@@ -163,7 +168,8 @@ Status OrderRunner::end(Flying &flying) {
                                hostBytes(*flying.message, slot));
 }
 
-/// Other ranks' failures are theirs to explain.
+/// Adds which message failed. A failure of another rank is left as it is, for
+/// that rank explains it.
 Status OrderRunner::explain(const plan::Message &message,
                             const plan::Move &move,
                             const Status &status) const {

@@ -14,6 +14,8 @@ namespace zc {
 
 /// What an order leaves to those who know where samples come from.
 struct OrderCallbacks {
+  /// Before each action, whatever its kind. May be empty.
+  std::function<void(const plan::Action &action)> before;
   /// Writes the inputs of a program.
   std::function<Status(const plan::Feed &feed)> feed;
   /// While the device works on a call: `next` is the feed that comes next in

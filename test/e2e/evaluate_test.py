@@ -97,20 +97,28 @@ class Evaluate(ZcTest):
     def test_ranks_say_the_same(self):
         fixture = Fixture("mlp")
         options = ("--dim", "batch=24", "--loss", "softmax-cross-entropy")
-        path, _ = self.samples(fixture.data, 45)
+        path, arrays = self.samples(fixture.data, 45)
         found = []
-        for mesh in ((), ("--mesh", "dp=2"), ("--mesh", "dp=2,tp=2")):
+        outputs = []
+        for mesh, ranks in ((None, 1), ("dp=2", 2), ("dp=2,tp=2", 4),
+                            ("pp=2", 2), ("pp=3", 3), ("pp=2,dp=2", 4)):
             artifact = self.folder / "a.zca"
-            self.zc("compile", fixture.model, "-o", artifact, *options, *mesh)
-            ranks = 4 if "tp" in "".join(mesh) else 2 if mesh else 1
-            found.append(self.metrics(
-                artifact, path, "--metrics", "top5,f1",
-                *(["--local-ranks", ranks] if ranks > 1 else [])))
+            self.zc("compile", fixture.model, "-o", artifact, *options,
+                    *(["--mesh", mesh] if mesh else []),
+                    *(["--accumulate", 4] if "pp" in str(mesh) else []))
+            local = ["--local-ranks", ranks] if ranks > 1 else []
+            found.append(self.metrics(artifact, path, "--metrics",
+                                      "top5,f1,perplexity", *local))
+            outputs.append(self.forward(artifact, arrays["x"], *local))
+        for other in outputs[1:]:
+            np.testing.assert_allclose(other, outputs[0], rtol=1e-5, atol=1e-5)
         for other in found[1:]:
             self.assertEqual(other["samples"], 45)
             self.assertAlmostEqual(other["loss"], found[0]["loss"], places=5)
             for name in ("top5", "f1", "accuracy"):
                 self.assertAlmostEqual(other[name], found[0][name], places=9)
+            self.assertAlmostEqual(other["perplexity"], found[0]["perplexity"],
+                                   places=4)
 
     def test_refusals(self):
         fixture = Fixture("mlp")

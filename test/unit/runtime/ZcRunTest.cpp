@@ -1,4 +1,5 @@
 // The program itself, as a user runs it.
+#include "runtime/Plan/Order/BuildOrders.h"
 #include "test/unit/runtime/Shell.h"
 #include "test/unit/runtime/TinyArtifact.h"
 
@@ -198,6 +199,28 @@ TEST_F(ZcRun, EvaluatesHeldOutDataExactly) {
   EXPECT_LT(losses[2], losses[0]);
   outcome = run("--steps 1 --eval-data nowhere");
   EXPECT_EQ(outcome.code, 1);
+}
+
+// Ten samples are a batch of two micro-batches, and half of one.
+TEST_F(ZcRun, EvaluatesSeveralMicroBatchesAtOnce) {
+  zc::plan::Manifest manifest = tinyManifest();
+  manifest.set_loss("mse");
+  writeArtifact(folder.path("one.zca"), manifest);
+  zc::OrderOptions options;
+  options.evaluated = 2;
+  ASSERT_TRUE(zc::buildOrders(manifest, options).ok());
+  writeArtifact(folder.path("two.zca"), manifest);
+  const std::string go = "cd " + folder.path() + " && zc_run eval ";
+  Outcome outcome = shell(go + "two.zca --input x=data/x.npy --output-dir two");
+  ASSERT_EQ(outcome.code, 0) << outcome.text;
+  ASSERT_EQ(shell(go + "one.zca --input x=data/x.npy --output-dir one").code,
+            0);
+  EXPECT_EQ(readWhole(folder.path("two/pred_out.npy")),
+            readWhole(folder.path("one/pred_out.npy")));
+  const std::string data = " --data data --metrics mae,r2 --json";
+  Outcome two = shell(go + "two.zca" + data);
+  EXPECT_EQ(two.code, 0) << two.text;
+  EXPECT_EQ(two.text, shell(go + "one.zca" + data).text);
 }
 
 TEST_F(ZcRun, EvaluationNamesUnknownAndMissingInputs) {
