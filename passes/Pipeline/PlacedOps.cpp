@@ -3,6 +3,7 @@
 
 #include "dialects/Train/StateLookup.h"
 #include "passes/Analysis/ForwardOps.h"
+#include "passes/Analysis/Tensors.h"
 #include "passes/Autodiff/ActiveValues.h"
 #include "passes/Target/Target.h"
 
@@ -22,21 +23,15 @@ static bool isFused(Value value) {
          isa<ElementwiseOpInterface, BroadcastOp>(*value.user_begin());
 }
 
-static double bytesOf(Value value) {
-  auto type = cast<ShapedType>(value.getType());
-  return double(type.getNumElements()) *
-         std::max(1u, type.getElementTypeBitWidth() / 8);
-}
-
 /// What an op reads and writes of the memory.
 static double countBytes(CostOpInterface op) {
   if (!isa<ElementwiseOpInterface, BroadcastOp>(op.getOperation()))
     return op.getBytes();
   double bytes = 0;
   for (Value operand : op->getOperands())
-    bytes += isFused(operand) ? 0 : bytesOf(operand);
+    bytes += isFused(operand) ? 0 : double(bytesOf(operand));
   for (Value result : op->getResults())
-    bytes += isFused(result) ? 0 : bytesOf(result);
+    bytes += isFused(result) ? 0 : double(bytesOf(result));
   return bytes;
 }
 

@@ -7,10 +7,17 @@ using namespace mlir;
 
 namespace zc::train {
 
+/// "last", or "alike", which promises that updates of equal indices are equal:
+/// each of them has the gradient, as in PyTorch's max_unpool.
+static bool replaces(ScatterReduceOp op) {
+  return op.getKind() == "last" || op.getKind() == "alike";
+}
+
 LogicalResult ScatterReduceOp::verify() {
-  if (!llvm::is_contained({"max", "min", "prod", "last", "sum"}, getKind()))
+  if (!llvm::is_contained({"max", "min", "prod", "last", "alike", "sum"},
+                          getKind()))
     return emitOpError("'")
-           << getKind() << "' is none of max, min, prod, last, sum";
+           << getKind() << "' is none of max, min, prod, last, alike, sum";
   auto init = cast<RankedTensorType>(getInit().getType());
   if (getKind() == "sum" && isa<FloatType>(init.getElementType()))
     return emitOpError("a sum of floats is train.scatter_add");
@@ -174,7 +181,7 @@ void ScatterGradient::ofLast(MutableArrayRef<Value> operandGrads) {
       builder, loc, grad.getType(), op.getKindAttr(), grad, op.getIndices(),
       zeros(updates), op.getDimAttr(), op.getBatchDimsAttr());
   operandGrads[2] = gather(grad);
-  if (!haveDistinctIndices(op))
+  if (op.getKind() == "last" && !haveDistinctIndices(op))
     operandGrads[2] = select(isLastUpdate(), operandGrads[2], zeros(updates));
 }
 
@@ -184,7 +191,7 @@ LogicalResult ScatterReduceOp::vjp(OpBuilder &builder, ValueRange resultGrads,
   ScatterGradient gradient(builder, *this, resultGrads[0]);
   if (getKind() == "prod")
     gradient.ofProduct(operandGrads);
-  else if (getKind() == "last")
+  else if (replaces(*this))
     gradient.ofLast(operandGrads);
   else
     gradient.ofExtremum(operandGrads);
@@ -195,7 +202,7 @@ ShardingRule ScatterReduceOp::getShardingRule() {
   ShardingRule rule = ShardingRule::whole(getOperation());
   auto init = cast<RankedTensorType>(getInit().getType());
   addTableLoops(rule, init, gatherDimsOf(*this, init));
-  if (getKind() == "last")
+  if (replaces(*this))
     rule.linearity[0] = rule.linearity[2] = Linearity::Joint;
   return rule;
 }
@@ -214,7 +221,7 @@ void ScatterReduceOp::buildLinalg(OpBuilder &builder, Location loc,
       builder, loc, inputs, outputs[0],
       gatherDimsOf(*this, cast<RankedTensorType>(getInit().getType())),
       [&](OpBuilder &nested, Location at, Value element, Value update) {
-        return getKind() == "last"
+        return replaces(*this)
                    ? update
                    : buildCombination(nested, at, getKind(), element, update);
       });

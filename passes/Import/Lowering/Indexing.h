@@ -45,9 +45,10 @@ mlir::Value flatPosition(TensorBuilder &build, mlir::Value indices,
 mlir::LogicalResult lowerGatherNd(NodeContext &context);
 
 /// `table` [R, inner...] with the rows at `at` [P...] replaced by `updates`
-/// [P..., inner...]; of several for one row the last one counts.
-mlir::Value replaceRows(TensorBuilder &build, mlir::Value table, mlir::Value at,
-                        mlir::Value updates);
+/// [P..., inner...]. Several for one row are equal, as what overlapping windows
+/// have found; each of them has the row's gradient.
+mlir::Value putRows(TensorBuilder &build, mlir::Value table, mlir::Value at,
+                    mlir::Value updates);
 
 } // namespace zc
 

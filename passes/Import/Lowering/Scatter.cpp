@@ -21,9 +21,8 @@ static Value scatterAdd(TensorBuilder &build, Value table, Value at,
                                      table, at, updates, rowDims, rowDims);
 }
 
-Value zc::replaceRows(TensorBuilder &build, Value table, Value at,
-                      Value updates) {
-  return scatterReduce(build, "last", table, at, updates, 0);
+Value zc::putRows(TensorBuilder &build, Value table, Value at, Value updates) {
+  return scatterReduce(build, "alike", table, at, updates, 0);
 }
 
 /// Of train.scatter_reduce; empty if `reduction` is none of ONNX's.

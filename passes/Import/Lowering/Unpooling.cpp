@@ -38,7 +38,7 @@ static LogicalResult lowerMaxUnpool(NodeContext &context) {
   context.ranges.restrict(indices, 0, count);
   Value empty =
       build.splat(RankedTensorType::get({count}, elementTypeOf(x)), 0);
-  Value flat = replaceRows(build, empty, indices, x);
+  Value flat = putRows(build, empty, indices, x);
   return context.set(build.pad(build.reshape(flat, covered), none, missing));
 }
 

@@ -170,7 +170,7 @@ func.func @scatter_add_updates(%t: tensor<4x3xf32>, %i: tensor<2xi64>) {
 // -----
 
 func.func @scatter_reduce_kind(%t: tensor<4x3xf32>, %i: tensor<2xi64>, %u: tensor<2x3xf32>) {
-  // expected-error @below {{'mul' is none of max, min, prod, last, sum}}
+  // expected-error @below {{'mul' is none of max, min, prod, last, alike, sum}}
   %0 = train.scatter_reduce "mul" %t, %i, %u {dim = 0 : i64} : (tensor<4x3xf32>, tensor<2xi64>, tensor<2x3xf32>) -> tensor<4x3xf32>
   return
 }
