@@ -35,6 +35,25 @@ static StringRef kindOf(StringRef reduction) {
       .Default("");
 }
 
+/// Whether integers are made of the places of a max pool's maxima. Windows that
+/// overlap find the same element: what is put there is alike, and has the
+/// gradient as often, as in PyTorch's max_unpool, which is exported so.
+static bool followsMaxPool(Value indices) {
+  SmallVector<Value> left{indices};
+  DenseSet<Operation *> seen;
+  while (!left.empty()) {
+    auto node = left.pop_back_val().getDefiningOp<onnx::NodeOp>();
+    if (!node || !seen.insert(node).second)
+      continue;
+    if (node.getOpType() == "MaxPool")
+      return true;
+    for (Value input : node.getInputs())
+      if (isa<IntegerType>(getElementTypeOrSelf(input.getType())))
+        left.push_back(input);
+  }
+  return false;
+}
+
 /// The slices of `table` behind its first `rowDims` dims, which all three have,
 /// combined with `updates`.
 static LogicalResult scatter(NodeContext &context, Value table, Value at,
@@ -45,7 +64,11 @@ static LogicalResult scatter(NodeContext &context, Value table, Value at,
   if (reduction == "add" && isFloat(table))
     result = scatterAdd(build, table, at, updates, rowDims);
   else if (StringRef kind = kindOf(reduction); !kind.empty())
-    result = scatterReduce(build, kind, table, at, updates, rowDims);
+    result = scatterReduce(
+        build,
+        kind == "last" && followsMaxPool(context.node.getInputs()[1]) ? "alike"
+                                                                      : kind,
+        table, at, updates, rowDims);
   else
     return context.emitError()
            << "expected a reduction of none, add, mul, max or min, found '"
