@@ -5,6 +5,7 @@
 // then those whose own needs are met run as one, whether needed yet or not.
 //
 //===----------------------------------------------------------------------===//
+#include "passes/Scheduling/KernelTable.h"
 #include "passes/Scheduling/Passes.h"
 #include "passes/Target/Target.h"
 
@@ -64,7 +65,8 @@ bool mustKeepOrder(const Waiting &a, InstructionOpInterface b) {
 /// The kernels of a module, and those made of several.
 class JoinedKernels {
 public:
-  explicit JoinedKernels(ModuleOp module) : symbols(module) {
+  explicit JoinedKernels(ModuleOp module)
+      : prefix(getKernelPrefix(module)), symbols(module) {
     for (KernelOp kernel : module.getOps<KernelOp>())
       numbers[kernel.getSymName()] = numbers.size();
   }
@@ -105,8 +107,8 @@ private:
     train::YieldOp::create(builder, loc, yielded);
     OperationState state(loc, KernelOp::getOperationName());
     auto &properties = state.getOrAddProperties<KernelOp::Properties>();
-    properties.sym_name =
-        builder.getStringAttr("joined_" + std::to_string(joined.size() - 1));
+    properties.sym_name = builder.getStringAttr(
+        prefix + "joined_" + std::to_string(joined.size() - 1));
     properties.shared = builder.getDenseI64ArrayAttr(shared);
     state.addRegion()->push_back(block);
     auto result = cast<KernelOp>(Operation::create(state));
@@ -125,6 +127,7 @@ private:
       yielded.push_back(mapping.lookup(output));
   }
 
+  std::string prefix; // of names
   SymbolTable symbols;
   llvm::StringMap<unsigned> numbers;
   llvm::StringMap<KernelOp> joined;

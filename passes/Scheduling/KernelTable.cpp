@@ -31,10 +31,13 @@ static size_t hashBody(Region &body, ArrayRef<int64_t> shared) {
   return hash;
 }
 
-KernelTable::KernelTable(ModuleOp module) : symbols(module) {
-  if (auto role = module->getAttrOfType<IntegerAttr>(train::kRoleAttr))
-    prefix = "role" + std::to_string(role.getInt()) + "_";
+std::string getKernelPrefix(ModuleOp module) {
+  auto role = module->getAttrOfType<IntegerAttr>(train::kRoleAttr);
+  return role ? "role" + std::to_string(role.getInt()) + "_" : "";
 }
+
+KernelTable::KernelTable(ModuleOp module)
+    : prefix(getKernelPrefix(module)), symbols(module) {}
 
 KernelOp KernelTable::get(train::FusedOp op, ArrayRef<int64_t> shared) {
   size_t hash = hashBody(op.getBody(), shared);

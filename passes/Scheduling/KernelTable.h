@@ -8,6 +8,10 @@
 
 namespace zc {
 
+/// What names of the module's kernels begin with, as the roles of a pipeline
+/// share a code object: "role1_"; empty without roles.
+std::string getKernelPrefix(mlir::ModuleOp module);
+
 /// The kernels of a module, by what they compute.
 class KernelTable {
 public:
@@ -20,7 +24,7 @@ public:
   unsigned size() const { return byHash.size(); }
 
 private:
-  std::string prefix; // of names: the roles of a pipeline share a code object
+  std::string prefix; // of names
   mlir::SymbolTable symbols;
   std::unordered_multimap<size_t, sched::KernelOp> byHash;
 };

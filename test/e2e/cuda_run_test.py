@@ -104,6 +104,30 @@ class Losses(Fake):
         self.compare_losses(read_log(self.log),
                             Fixture("mlp").reference["optimizers"]["adamw"])
 
+    def check_pipeline(self, name, ranks, *options, gpus="1"):
+        """The losses of one rank of a CPU with as many micro-batches."""
+        options = ("--accumulate", "4", *options)
+        one = self.folder / "one.zca"
+        self.zc("compile", Fixture(name).model, "-o", one,
+                *Fixture(name).compile_options("adamw"), *options[:2])
+        self.zc(*self.command(name, one, 6))
+        expected = [line["loss"] for line in read_log(self.log)]
+        artifact = self.artifact(name, *options)
+        for eager in ("0", "1"):
+            self.zc(*self.command(name, artifact, 6, "--local-ranks", ranks),
+                    env={**self.gpu, "ZC_FAKE_CUDA_GPUS": gpus,
+                         "ZC_FAKE_CUDA_EAGER": eager})
+            np.testing.assert_allclose(
+                [line["loss"] for line in read_log(self.log)], expected, 2e-6)
+
+    def test_pipeline(self):
+        """Roles share a code object, messages go through the host."""
+        self.check_pipeline("mlp", "2", "--mesh", "pp=2")
+        self.check_pipeline("gpt", "3", "--mesh", "pp=3", "--schedule", "gpipe")
+        if HAS_NCCL:
+            self.check_pipeline("mlp", "4", "--mesh", "pp=2,dp=2", "--zero",
+                                "2", gpus="4")
+
     @unittest.skipUnless(HAS_NCCL, "there is no nccl.h")
     def test_two_gpus_by_nccl(self):
         artifact = self.artifact("mlp", "--mesh", "dp=2", "--zero", "2")
