@@ -142,6 +142,12 @@ public:
     return Status(StatusCode::Unsupported, "this device has no streams");
   }
 
+  /// One more stream, behind those that programs use, until the device goes.
+  /// Called while no other thread uses the device. CUDA: cuStreamCreate.
+  virtual Result<StreamId> addStream() {
+    return Status(StatusCode::Unsupported, "this device has no more streams");
+  }
+
   /// Fails naming the first feature that this machine lacks.
   virtual Status
   checkFeatures(const std::vector<std::string> &features) const = 0;
@@ -171,6 +177,11 @@ public:
   virtual Result<EventId> createEvent() = 0;
   virtual Status record(EventId event, StreamId stream) = 0;
   virtual Status wait(EventId event, StreamId stream) = 0;
+  /// Whether all work before the last record() of the event is done; fails as
+  /// synchronize() does. CUDA: cuEventQuery.
+  virtual Result<bool> hasPassed(EventId) {
+    return Status(StatusCode::Unsupported, "this device tells of no events");
+  }
 
   /// Returns when everything launched on the stream is done, with the first
   /// failure among it.

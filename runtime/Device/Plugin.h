@@ -17,7 +17,7 @@ struct DeviceOptions {
 };
 
 // Program and plugin must come from one build; the number tells when not.
-constexpr int kDevicePluginVersion = 5;
+constexpr int kDevicePluginVersion = 6;
 
 /// What a plugin exports, with C linkage.
 using DevicePluginVersionFunction = int (*)();

@@ -42,6 +42,8 @@ public:
 
   /// Whether the device's library puts them on its streams.
   bool areOnDevice() const { return !library.empty(); }
+  /// That library's plugin ("nccl"); empty: they are not on the device.
+  const std::string &deviceLibrary() const { return library; }
 
   /// All ranks prepare the same collectives in the same order. With `staged`,
   /// which must outlive the collective, it works on those buffers.

@@ -193,7 +193,18 @@ Status Executor::connect() {
         each.sentOnDevice += step.instruction->collective().sent_bytes();
     }
   }
-  return Status();
+  return connectLines();
+}
+
+/// Where each rank has a device of its own, messages need no host.
+Status Executor::connectLines() {
+  if (!collectives.areOnDevice() || role().messages_size() == 0)
+    return Status();
+  lines = std::make_unique<DeviceLines>(device, *theWorld, theMesh);
+  return lines->connect(theArtifact, collectives.deviceLibrary(),
+                        [this](const plan::Message &message, uint32_t slot) {
+                          return addressOf(message, slot);
+                        });
 }
 
 Status Executor::initialise() {

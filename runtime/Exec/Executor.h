@@ -7,6 +7,7 @@
 #include "runtime/Comm/World.h"
 #include "runtime/Device/Device.h"
 #include "runtime/Exec/Collectives.h"
+#include "runtime/Exec/DeviceLines.h"
 #include "runtime/Exec/FeedAhead.h"
 #include "runtime/Exec/Observer.h"
 #include "runtime/Exec/Orders.h"
@@ -37,7 +38,7 @@ public:
           const std::vector<std::string> &besides = {});
 
   /// Called by all ranks once all are prepared, and before they run: makes
-  /// collectives ready that the ranks must meet for.
+  /// collectives and messages ready that the ranks must meet for.
   Status connect();
 
   /// Gives every state its initial value: this rank's part of the artifact's
@@ -82,6 +83,9 @@ public:
   Status readMessage(const plan::Message &message, uint32_t slot, void *bytes);
   Status writeMessage(const plan::Message &message, uint32_t slot,
                       const void *bytes);
+  /// What moves messages from device to device, behind connect(); null: they
+  /// go by the host.
+  MessageLines *deviceLines() { return lines.get(); }
   /// Counts bytes that this rank sends in a message.
   void countSent(uint64_t bytes) { sentInMessages += bytes; }
 
@@ -170,6 +174,7 @@ private:
                      Step &step);
   Status prepareCollective(const plan::Program &program, const AddressMap &map,
                            Step &step);
+  Status connectLines();
   Status loadWeights();
   Status loadTensor(const FileTensor &tensor);
   Status writeCoordinates();
@@ -197,7 +202,8 @@ private:
   Region arena;
   uint64_t transientOffset = 0, flightOffset = 0, feedOffset = 0; // in it
   Region offloaded;
-  std::unique_ptr<FeedAhead> feed; // null: nothing is fed ahead
+  std::unique_ptr<DeviceLines> lines; // ends before the regions
+  std::unique_ptr<FeedAhead> feed;    // null: nothing is fed ahead
   std::vector<Prepared> prepared;
   bool capturing = false; // launches are recorded, not done
   uint64_t sentOnDevice = 0, sentInMessages = 0;

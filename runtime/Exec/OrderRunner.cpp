@@ -111,36 +111,13 @@ Status OrderRunner::move(const plan::Move &move, bool sends) {
 
 Status OrderRunner::post(const plan::Message &message, const plan::Move &move) {
   const Clock::time_point began = Clock::now();
-  const uint64_t bytes = *byteCount(message.type());
-  char *data = hostBytes(message, move.slot());
-  if (message.sends()) {
-    ZC_RETURN_IF_ERROR(executor.readMessage(message, move.slot(), data));
-    executor.countSent(bytes);
-  }
-  ZC_ASSIGN_OR_RETURN(
-      PostedMessage posted,
-      executor.world().post({message.sends(), peerOf(message), data, bytes},
-                            kFirstLineChannel + message.line()));
-  flying.push_back({&message, move, std::move(posted), began});
+  MessageLines *onDevice = executor.deviceLines();
+  MessageLines &lines = onDevice ? *onDevice : hostLines;
+  ZC_ASSIGN_OR_RETURN(auto moving, lines.post(message, move.slot()));
+  if (message.sends())
+    executor.countSent(*byteCount(message.type()));
+  flying.push_back({&message, move, std::move(moving), began});
   return Status();
-}
-
-/// The bytes of the message where the host can read them; else a copy of them
-/// on the host.
-char *OrderRunner::hostBytes(const plan::Message &message, uint32_t slot) {
-  if (executor.hostReadsMemory())
-    return executor.addressOf(message, slot);
-  std::vector<char> &bytes = staged[{&message, slot}];
-  bytes.resize(*byteCount(message.type()));
-  return bytes.data();
-}
-
-/// The rank of the other role that has this rank's coordinates along all other
-/// axes.
-int OrderRunner::peerOf(const plan::Message &message) const {
-  AxisNames pp;
-  pp.Add("pp");
-  return executor.mesh().group(executor.world().rank(), pp).at(message.peer());
 }
 
 Status OrderRunner::await(const std::function<bool(const Flying &)> &isMeant) {
@@ -157,15 +134,11 @@ Status OrderRunner::await(const std::function<bool(const Flying &)> &isMeant) {
 
 Status OrderRunner::end(Flying &flying) {
   const Clock::time_point waited = Clock::now();
-  ZC_RETURN_IF_ERROR(executor.world().await(flying.posted));
+  ZC_RETURN_IF_ERROR(flying.moving->await());
   for (OrderObserver *observer : observers)
     observer->moved(*flying.message, flying.move,
                     {flying.began, waited, Clock::now()});
-  if (flying.message->sends())
-    return Status();
-  const uint32_t slot = flying.move.slot();
-  return executor.writeMessage(*flying.message, slot,
-                               hostBytes(*flying.message, slot));
+  return Status();
 }
 
 /// Adds which message failed. A failure of another rank is left as it is, for

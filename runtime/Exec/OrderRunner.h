@@ -3,11 +3,10 @@
 #ifndef ZC_RUNTIME_EXEC_ORDERRUNNER_H
 #define ZC_RUNTIME_EXEC_ORDERRUNNER_H
 
-#include "runtime/Exec/Executor.h"
+#include "runtime/Exec/HostLines.h"
 
 #include <deque>
 #include <functional>
-#include <map>
 #include <vector>
 
 namespace zc {
@@ -29,7 +28,8 @@ struct OrderCallbacks {
 class OrderRunner {
 public:
   /// The executor, which must outlive it, has prepared what the orders call.
-  explicit OrderRunner(Executor &executor) : executor(executor) {}
+  explicit OrderRunner(Executor &executor)
+      : executor(executor), hostLines(executor) {}
 
   /// Tells `observer` of every action and instruction from now on.
   void addObserver(OrderObserver &observer) {
@@ -47,7 +47,7 @@ private:
   struct Flying {
     const plan::Message *message;
     plan::Move move;
-    PostedMessage posted;
+    std::unique_ptr<MovingMessage> moving;
     Clock::time_point began;
   };
 
@@ -64,16 +64,11 @@ private:
   Status end(Flying &flying);
   Status explain(const plan::Message &message, const plan::Move &move,
                  const Status &status) const;
-  char *hostBytes(const plan::Message &message, uint32_t slot);
-  int peerOf(const plan::Message &message) const;
 
   Executor &executor;
   std::vector<OrderObserver *> observers;
+  HostLines hostLines;       // where the executor has no lines of its device
   std::deque<Flying> flying; // in the order in which they began
-  /// Where the host cannot read the device's memory: a message's bytes, by
-  /// message and slot.
-  std::map<std::pair<const plan::Message *, uint32_t>, std::vector<char>>
-      staged;
 };
 
 } // namespace zc

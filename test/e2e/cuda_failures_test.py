@@ -143,6 +143,33 @@ class Failures(Fake):
                               "ncclCommGetAsyncError:20:6"})
         self.assertEqual(err.count("error:"), 1, err)
 
+    @unittest.skipUnless(HAS_NCCL, "there is no nccl.h")
+    def test_a_message_that_is_lost_ends_all_roles(self):
+        artifact = self.artifact("mlp", "--mesh", "pp=2", "--accumulate", "4")
+        command = (*self.command("mlp", artifact, 5), "--local-ranks", "2")
+        gpus = {**self.gpu, "ZC_FAKE_CUDA_GPUS": "2"}
+        # Either end of a line does not come; its first collective connects.
+        for end in ("0:3", "1:3"):
+            err = self.fails(1, ["waited 0.5 s in a collective on the device",
+                                 "--timeout"], *command, "--timeout", "0.5",
+                             env={**gpus, "ZC_FAKE_NCCL_LOSE": end})
+            self.assertEqual(err.count("error:"), 1, err)
+        err = self.fails(1, ["NCCL: fake remote error",
+                             "its machine is gone"], *command,
+                         env={**gpus, "ZC_FAKE_CUDA_FAIL":
+                              "ncclCommGetAsyncError:60:6"})
+        self.assertEqual(err.count("error:"), 1, err)
+        err = self.fails(1, ["role [01], (activation|gradient) '",
+                             "micro-batch [0-3]",
+                             "ncclBroadcast: fake NCCL error"], *command,
+                         env={**gpus, "ZC_FAKE_CUDA_FAIL":
+                              "ncclBroadcast:12:3"})
+        self.assertEqual(err.count("error:"), 1, err)
+        err = self.fails(1, ["the GPU failed"], *command,
+                         env={**gpus, "ZC_FAKE_CUDA_FAIL":
+                              "cuEventQuery:8:719"})
+        self.assertEqual(err.count("error:"), 1, err)
+
     def test_no_gpu_and_no_driver(self):
         command = self.command("mlp", self.artifact("mlp"), 1)
         self.fails(1, ["finds no GPU"], *command,

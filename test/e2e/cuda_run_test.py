@@ -114,19 +114,51 @@ class Losses(Fake):
         expected = [line["loss"] for line in read_log(self.log)]
         artifact = self.artifact(name, *options)
         for eager in ("0", "1"):
-            self.zc(*self.command(name, artifact, 6, "--local-ranks", ranks),
-                    env={**self.gpu, "ZC_FAKE_CUDA_GPUS": gpus,
-                         "ZC_FAKE_CUDA_EAGER": eager})
-            np.testing.assert_allclose(
-                [line["loss"] for line in read_log(self.log)], expected, 2e-6)
+            calls = self.run_fixture(name, artifact, 6, "--local-ranks", ranks,
+                                     ZC_FAKE_CUDA_GPUS=gpus,
+                                     ZC_FAKE_CUDA_EAGER=eager)
+            lines = read_log(self.log)
+            np.testing.assert_allclose([line["loss"] for line in lines],
+                                       expected, 2e-6)
+            comm = json.loads(self.zc("inspect", artifact, "--comm",
+                                      "--json"))["comm"]
+            self.assertEqual({line["sent_bytes"] for line in lines},
+                             {comm["sent_bytes"]})
+            self.check_messages(calls, comm, 6, by_nccl=gpus == ranks)
+
+    def check_messages(self, calls, comm, steps, by_nccl):
+        """Each message is a broadcast in its line's stream, and nothing that
+        the host copies is as large as one; or there is no broadcast."""
+        sizes = [int(call.split()[2]) for call in calls
+                 if call.startswith("ncclBroadcast bytes ")
+                 and call.endswith(" rank 0")]
+        if not by_nccl:
+            self.assertEqual(sizes, [])
+            return
+        sizes = [size for size in sizes if size > 1]  # but the connecting ones
+        self.assertTrue(sizes)
+        copied = {int(call.split()[1]) for call in calls
+                  if call.startswith("cuMemcpyDtoHAsync")}
+        self.assertFalse(copied & set(sizes))
+        if all(not call.startswith(("ncclAll", "ncclReduce"))
+               for call in calls):
+            self.assertEqual(sum(sizes), steps * sum(
+                role["sent_bytes"] for role in comm["roles"]))
 
     def test_pipeline(self):
-        """Roles share a code object, messages go through the host."""
+        """Roles share a code object; where they share a GPU too, messages go
+        through the host."""
         self.check_pipeline("mlp", "2", "--mesh", "pp=2")
         self.check_pipeline("gpt", "3", "--mesh", "pp=3", "--schedule", "gpipe")
-        if HAS_NCCL:
-            self.check_pipeline("mlp", "4", "--mesh", "pp=2,dp=2", "--zero",
-                                "2", gpus="4")
+
+    @unittest.skipUnless(HAS_NCCL, "there is no nccl.h")
+    def test_pipeline_by_nccl(self):
+        self.check_pipeline("mlp", "2", "--mesh", "pp=2", gpus="2")
+        for schedule in ("gpipe", "1f1b"):
+            self.check_pipeline("gpt", "3", "--mesh", "pp=3", "--schedule",
+                                schedule, gpus="3")
+        self.check_pipeline("mlp", "4", "--mesh", "pp=2,dp=2", "--zero", "2",
+                            gpus="4")
 
     @unittest.skipUnless(HAS_NCCL, "there is no nccl.h")
     def test_two_gpus_by_nccl(self):

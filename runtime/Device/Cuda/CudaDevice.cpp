@@ -125,6 +125,7 @@ public:
   std::string collectiveLibrary() const override { return "nccl"; }
   std::string identity() const override { return gpu.uuid; }
   Result<void *> nativeStream(StreamId stream) override;
+  Result<StreamId> addStream() override;
 
   Result<void *> allocate(uint64_t bytes) override;
   Result<void *> allocateOffloaded(uint64_t bytes,
@@ -146,6 +147,7 @@ public:
   Result<EventId> createEvent() override;
   Status record(EventId event, StreamId stream) override;
   Status wait(EventId event, StreamId stream) override;
+  Result<bool> hasPassed(EventId event) override;
   Status synchronize(StreamId stream) override;
   Result<bool> isIdle(StreamId stream) override;
 
@@ -163,8 +165,9 @@ private:
   const Driver &driver;
   Gpu gpu;
   const AlgorithmChoice choice;
-  PrimaryContext context;               // outlives all that is made in it
-  std::array<CUstream, 3> streams = {}; // compute, communication, copies
+  PrimaryContext context; // outlives all that is made in it
+  // Compute, communication, copies; behind them those that were added.
+  std::vector<CUstream> streams;
   std::vector<CUevent> events;
   Staging staging;
   PinnedMemory offloaded;
@@ -183,16 +186,23 @@ CudaDevice::~CudaDevice() {
   for (CUevent event : events)
     driver.cuEventDestroy(event);
   for (CUstream stream : streams)
-    if (stream)
-      driver.cuStreamDestroy(stream);
+    driver.cuStreamDestroy(stream);
 }
 
 Status CudaDevice::open() {
   ZC_RETURN_IF_ERROR(context.retain());
   ZC_RETURN_IF_ERROR(enter());
-  for (CUstream &stream : streams)
-    ZC_CUDA_CALL(driver, cuStreamCreate, &stream, CU_STREAM_NON_BLOCKING);
+  for (int i = 0; i < 3; ++i)
+    ZC_RETURN_IF_ERROR(addStream().status());
   return Status();
+}
+
+Result<StreamId> CudaDevice::addStream() {
+  ZC_RETURN_IF_ERROR(enter());
+  CUstream stream = nullptr;
+  ZC_CUDA_CALL(driver, cuStreamCreate, &stream, CU_STREAM_NON_BLOCKING);
+  streams.push_back(stream);
+  return StreamId(streams.size() - 1);
 }
 
 /// "A GPU has 1 of its 2 bytes free", and what to do if they are too few.
@@ -374,6 +384,15 @@ Status CudaDevice::wait(EventId event, StreamId stream) {
   ZC_RETURN_IF_ERROR(enter());
   ZC_CUDA_CALL(driver, cuStreamWaitEvent, streams[stream], events[event], 0);
   return Status();
+}
+
+Result<bool> CudaDevice::hasPassed(EventId event) {
+  ZC_RETURN_IF_ERROR(enter());
+  CUresult result = driver.cuEventQuery(events[event]);
+  if (result == CUDA_ERROR_NOT_READY)
+    return false;
+  ZC_RETURN_IF_ERROR(driver.check(result, "cuEventQuery"));
+  return true;
 }
 
 Status CudaDevice::synchronize(StreamId stream) {

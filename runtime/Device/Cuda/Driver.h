@@ -51,6 +51,7 @@ namespace zc::cuda {
   F(cuEventCreate)                                                             \
   F(cuEventDestroy)                                                            \
   F(cuEventRecord)                                                             \
+  F(cuEventQuery)                                                              \
   F(cuEventSynchronize)                                                        \
   F(cuEventElapsedTime)
 

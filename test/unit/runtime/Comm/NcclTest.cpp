@@ -94,6 +94,7 @@ Status compare(Gpu &gpu, Communicator &library, const KindCase &each,
     launch.destination = results[which].data();
     ZC_ASSIGN_OR_RETURN(auto collective, groups[which]->prepare(launch));
     ZC_RETURN_IF_ERROR(collective->run());
+    ZC_RETURN_IF_ERROR(gpu.device.synchronize(0));
   }
   bool hasResult =
       each.kind != plan::REDUCE || gpu.world.rank() == launch.shape.root;
@@ -135,6 +136,7 @@ Status expectMessages(Gpu &gpu, Communicator &group, plan::CollectiveKind kind,
   launch.destination = destination.data();
   ZC_ASSIGN_OR_RETURN(auto collective, group.prepare(launch));
   ZC_RETURN_IF_ERROR(collective->run());
+  ZC_RETURN_IF_ERROR(gpu.device.synchronize(0));
   return destination == expected
              ? Status()
              : makeError(StatusCode::Internal, "kind ", kind, " is wrong");
@@ -197,6 +199,7 @@ TEST_F(NcclTest, AGroupThatIsAbortedLetsGoOfItsStream) {
          ZC_RETURN_IF_ERROR(collective->run());
          ZC_ASSIGN_OR_RETURN(bool before, gpu.device.isIdle(0));
          group->abort();
+         ZC_RETURN_IF_ERROR(gpu.device.synchronize(0));
          ZC_ASSIGN_OR_RETURN(bool after, gpu.device.isIdle(0));
          return !before && after
                     ? Status()

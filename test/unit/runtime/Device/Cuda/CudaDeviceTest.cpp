@@ -6,8 +6,10 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <future>
 #include <gtest/gtest.h>
 #include <numeric>
+#include <thread>
 
 namespace zc {
 namespace {
@@ -193,6 +195,40 @@ TEST_F(CudaDeviceTest, StreamsWaitForEvents) {
   ASSERT_TRUE(device->wait(*event, 1).ok());
   std::string calls = zcFakeCudaCalls();
   expectHas(calls, "stream 0\ncuStreamWaitEvent stream 1 event ");
+}
+
+TEST_F(CudaDeviceTest, AnEventPassesThoughItsStreamIsNotIdle) {
+  open();
+  auto first = device->addStream(), second = device->addStream();
+  ASSERT_TRUE(first.ok() && second.ok());
+  EXPECT_EQ(*first, 3u);
+  EXPECT_EQ(*second, 4u);
+  void *native = *device->nativeStream(*first);
+  EXPECT_NE(native, *device->nativeStream(*second));
+  std::promise<void> early, late;
+  auto waitFor = [&](std::promise<void> &promise) {
+    test::enqueueFakeMeeting(native, "wait",
+                             [&promise] { promise.get_future().wait(); });
+  };
+  EventId before = *device->createEvent(), after = *device->createEvent();
+  waitFor(early);
+  ASSERT_TRUE(device->record(before, *first).ok());
+  waitFor(late);
+  ASSERT_TRUE(device->record(after, *first).ok());
+  EXPECT_FALSE(*device->hasPassed(before));
+  early.set_value();
+  while (!*device->hasPassed(before))
+    std::this_thread::yield();
+  EXPECT_FALSE(*device->hasPassed(after));
+  EXPECT_FALSE(*device->isIdle(*first));
+  EXPECT_TRUE(*device->isIdle(*second));
+  late.set_value();
+  ASSERT_TRUE(device->synchronize(*first).ok());
+  EXPECT_TRUE(*device->hasPassed(after));
+  expectHas(zcFakeCudaCalls(), " stream 3\ncuEventQuery event ");
+  ::setenv("ZC_FAKE_CUDA_FAIL", "cuEventQuery:1:719", 1);
+  expectHas(device->hasPassed(after).status().message(),
+            "the GPU failed: cuEventQuery: fake error 719");
 }
 
 TEST_F(CudaDeviceTest, KernelsAreCalledAsTheyWereCompiled) {

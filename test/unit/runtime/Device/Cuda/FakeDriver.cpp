@@ -1,7 +1,8 @@
 // A stand-in for libcuda.so.1: device memory is host memory, every call that
 // changes something is written down, and any call can be made to fail. Streams
-// do their work at once; a capturing one keeps it for its graph, which runs in
-// an order that events allow and the order of the calls does not suggest.
+// do their work at once, or on threads (FakeStream.h); a capturing one keeps it
+// for its graph, which runs in an order that events allow and the order of the
+// calls does not suggest.
 // Kernels run as PTX on the CPU (PtxMachine.h).
 //
 // ZC_FAKE_CUDA_ARCH=90, ZC_FAKE_CUDA_GPUS=1, ZC_FAKE_CUDA_MEMORY=bytes,
@@ -10,6 +11,7 @@
 // ZC_FAKE_CUDA_LOG=file,
 // ZC_FAKE_CUDA_EAGER=stream: whose work a graph does as soon as it may (0).
 #include "test/unit/runtime/Device/Cuda/FakeDriver.h"
+#include "test/unit/runtime/Device/Cuda/FakeStream.h"
 #include "test/unit/runtime/Device/Cuda/PtxMachine.h"
 
 #include <algorithm>
@@ -22,6 +24,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -31,10 +34,7 @@ namespace {
 
 using Work = std::function<void()>;
 
-struct Stream {
-  int number;
-  std::atomic<bool> hung{false};
-};
+using Stream = zc::test::FakeStream;
 struct Node {
   int stream;
   Work work;
@@ -45,8 +45,16 @@ struct Graph {
 };
 struct Event {
   int number;
-  Graph *graph = nullptr;     // that it was recorded into
-  std::vector<size_t> behind; // what it stands behind there
+  Graph *graph = nullptr;       // that it was recorded into
+  std::vector<size_t> behind{}; // what it stands behind there
+  Stream *stream = nullptr;     // or that it was recorded on
+  uint64_t place = 0;           // there
+
+  bool hasPassed() const { return !stream || stream->hasPassed(place); }
+  void await() const {
+    if (stream)
+      stream->await(place);
+  }
 };
 /// A graph ready to run.
 struct Order {
@@ -73,8 +81,9 @@ struct State {
   std::map<std::string, int> counts;
   std::map<void *, size_t> memory;
   size_t used = 0;
-  bool lost = false;                      // the GPU
-  std::map<std::thread::id, int> streams; // ranks are threads
+  bool lost = false; // the GPU
+  /// The numbers of each thread's streams: ranks are threads.
+  std::map<std::thread::id, std::set<int>> streams;
   std::atomic<int> events{0};
 };
 
@@ -133,11 +142,11 @@ std::string onStream(CUstream stream) {
 }
 
 /// Does the work, or keeps it for the graph that the stream is captured into.
-void enqueue(CUstream handle, Work work) {
+void enqueue(CUstream handle, Work work, bool waits = false) {
   auto *stream = reinterpret_cast<Stream *>(handle);
   auto end = capture.ends.find(stream);
   if (end == capture.ends.end())
-    return work();
+    return stream->enqueue(std::move(work), waits);
   std::vector<Node> &nodes = capture.graph->nodes;
   nodes.push_back({stream->number, std::move(work), end->second});
   end->second = {nodes.size() - 1};
@@ -229,6 +238,12 @@ void zc::test::enqueueFake(void *stream, const std::string &what,
   (void)note(what, onStream(static_cast<CUstream>(stream)));
 }
 
+void zc::test::enqueueFakeMeeting(void *stream, const std::string &what,
+                                  std::function<void()> work) {
+  enqueue(static_cast<CUstream>(stream), std::move(work), /*waits=*/true);
+  (void)note(what, onStream(static_cast<CUstream>(stream)));
+}
+
 int zc::test::noteFake(const std::string &call, const std::string &what) {
   return note(call, what);
 }
@@ -238,7 +253,7 @@ void *zc::test::streamAtWork(void *stream) {
 }
 
 void zc::test::hangFake(void *stream, bool hung) {
-  static_cast<Stream *>(stream)->hung = hung;
+  static_cast<Stream *>(stream)->hang(hung);
 }
 
 //===----------------------------------------------------------------------===//
@@ -428,22 +443,33 @@ CUresult cuStreamCreate(CUstream *stream, unsigned) {
   {
     // Every rank numbers its own: in one order, whoever comes first.
     std::lock_guard<std::mutex> lock(state().mutex);
-    int number = state().streams[std::this_thread::get_id()]++ % 3;
-    *stream = reinterpret_cast<CUstream>(new Stream{number});
+    const std::thread::id owner = std::this_thread::get_id();
+    std::set<int> &used = state().streams[owner];
+    int number = 0;
+    while (!used.insert(number).second)
+      ++number;
+    *stream = reinterpret_cast<CUstream>(new Stream(number, owner));
   }
   return note("cuStreamCreate");
 }
 CUresult cuStreamDestroy(CUstream stream) {
-  delete reinterpret_cast<Stream *>(stream);
+  auto *gone = reinterpret_cast<Stream *>(stream);
+  {
+    std::lock_guard<std::mutex> lock(state().mutex);
+    state().streams[gone->owner].erase(gone->number);
+  }
+  delete gone;
   return note("cuStreamDestroy");
 }
 CUresult cuStreamSynchronize(CUstream stream) {
-  if (reinterpret_cast<Stream *>(stream)->hung)
+  auto *waited = reinterpret_cast<Stream *>(stream);
+  if (!waited->await(waited->end()))
     return CUDA_ERROR_LAUNCH_TIMEOUT; // a GPU would never return
   return note("cuStreamSynchronize", onStream(stream));
 }
 CUresult cuStreamQuery(CUstream stream) {
-  if (reinterpret_cast<Stream *>(stream)->hung)
+  auto *asked = reinterpret_cast<Stream *>(stream);
+  if (!asked->hasPassed(asked->end()))
     return CUDA_ERROR_NOT_READY;
   return note("cuStreamQuery", onStream(stream));
 }
@@ -452,6 +478,8 @@ CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned) {
   if (capture.graph && from->graph == capture.graph) {
     auto &end = capture.ends[reinterpret_cast<Stream *>(stream)];
     end.insert(end.end(), from->behind.begin(), from->behind.end());
+  } else {
+    from->await();
   }
   return note("cuStreamWaitEvent",
               text(onStream(stream), " event ",
@@ -481,6 +509,7 @@ CUresult cuGraphLaunch(CUgraphExec graph, CUstream stream) {
   if (CUresult error = note("cuGraphLaunch", onStream(stream)))
     return error;
   launching = reinterpret_cast<Stream *>(stream);
+  launching->await(launching->end());
   for (const Work &work : reinterpret_cast<Order *>(graph)->work)
     work();
   launching = nullptr;
@@ -507,13 +536,22 @@ CUresult cuEventRecord(CUevent event, CUstream stream) {
   auto *recorded = reinterpret_cast<Event *>(event);
   auto end = capture.ends.find(reinterpret_cast<Stream *>(stream));
   bool isCaptured = end != capture.ends.end();
+  recorded->stream = isCaptured ? nullptr : reinterpret_cast<Stream *>(stream);
+  recorded->place = isCaptured ? 0 : recorded->stream->end();
   recorded->graph = isCaptured ? capture.graph : nullptr;
   recorded->behind = isCaptured ? end->second : std::vector<size_t>();
   return note("cuEventRecord",
               text("event ", reinterpret_cast<Event *>(event)->number, " ",
                    onStream(stream)));
 }
+CUresult cuEventQuery(CUevent event) {
+  if (!reinterpret_cast<Event *>(event)->hasPassed())
+    return CUDA_ERROR_NOT_READY;
+  return note("cuEventQuery",
+              text("event ", reinterpret_cast<Event *>(event)->number));
+}
 CUresult cuEventSynchronize(CUevent event) {
+  reinterpret_cast<Event *>(event)->await();
   return note("cuEventSynchronize",
               text("event ", reinterpret_cast<Event *>(event)->number));
 }

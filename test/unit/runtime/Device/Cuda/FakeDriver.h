@@ -22,6 +22,10 @@ inline bool isAligned(const void *address, size_t bytes) {
 void enqueueFake(void *stream, const std::string &what,
                  std::function<void()> work);
 
+/// As enqueueFake, of work that waits for other ranks.
+void enqueueFakeMeeting(void *stream, const std::string &what,
+                        std::function<void()> work);
+
 /// Where work on `stream` that is being done is waited for: on the stream of
 /// its graph, or there.
 void *streamAtWork(void *stream);

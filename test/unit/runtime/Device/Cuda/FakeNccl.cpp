@@ -131,11 +131,15 @@ Type typeOf(ncclDataType_t type) {
 struct ncclComm {
   std::shared_ptr<Meeting> meeting;
   int rank = 0;
-  std::vector<void *> hung = {}; // streams that wait for ever
-  int begun = 0;                 // collectives
+  std::vector<void *> hung = {};    // streams that wait for ever
+  int begun = 0;                    // collectives
+  bool ended = false;               // by this rank
+  std::shared_ptr<ncclComm> self{}; // until then; streams' work keeps it too
 };
 
 namespace {
+
+// These three with the meeting locked.
 
 /// Whether this collective of this rank shall never begin.
 bool isLost(ncclComm &comm) {
@@ -147,9 +151,18 @@ bool isLost(ncclComm &comm) {
 }
 
 void hang(ncclComm &comm, void *stream) {
+  if (comm.ended)
+    return;
   stream = zc::test::streamAtWork(stream);
   comm.hung.push_back(stream);
   zc::test::hangFake(stream, true);
+}
+
+void end(ncclComm &comm) {
+  comm.ended = true;
+  for (void *stream : comm.hung)
+    zc::test::hangFake(stream, false);
+  comm.hung.clear();
 }
 
 /// Runs `take` once all ranks have brought their parts, which stay as they are
@@ -158,11 +171,11 @@ void run(ncclComm &comm, void *stream, Part part,
          const std::function<void(const std::vector<Part> &)> &take,
          const std::function<void()> &finish) {
   Meeting &meeting = *comm.meeting;
-  if (!comm.hung.empty())
+  std::unique_lock<std::mutex> lock(meeting.mutex);
+  if (!comm.hung.empty() || comm.ended)
     return; // behind what hangs nothing is done
   if (isLost(comm))
     return hang(comm, stream);
-  std::unique_lock<std::mutex> lock(meeting.mutex);
   const std::string name = part.name;
   meeting.parts[size_t(comm.rank)] = std::move(part);
   if (!meeting.meet(lock))
@@ -203,7 +216,7 @@ enqueue(const char *call, const std::string &details, ncclComm_t comm,
   std::string name = std::string(call) + " " + details;
   if (int error = zc::test::noteFake(call, text(details, " rank ", comm->rank)))
     return ncclResult_t(error);
-  zc::test::enqueueFake(stream, "ncclKernel", [=] {
+  zc::test::enqueueFakeMeeting(stream, "ncclKernel", [=, comm = comm->self] {
     auto made = std::make_shared<std::vector<char>>(bytes);
     Part part;
     part.name = name;
@@ -254,7 +267,11 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int size, ncclUniqueId id,
   }
   std::lock_guard<std::mutex> meetingLock(meeting->mutex);
   ++meeting->arrived;
-  *comm = new ncclComm{meeting, rank};
+  auto made = std::make_shared<ncclComm>();
+  made->meeting = meeting;
+  made->rank = rank;
+  made->self = made;
+  *comm = made.get();
   if (int error = zc::test::noteFake("ncclCommInitRankConfig",
                                      text("rank ", rank, " of ", size)))
     return ncclResult_t(error);
@@ -275,18 +292,17 @@ ncclResult_t ncclCommFinalize(ncclComm_t) {
   return ncclResult_t(zc::test::noteFake("ncclCommFinalize", ""));
 }
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
-  delete comm;
+  auto last = std::move(comm->self);
   return ncclResult_t(zc::test::noteFake("ncclCommDestroy", ""));
 }
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
+  auto last = std::move(comm->self);
   {
     std::lock_guard<std::mutex> lock(comm->meeting->mutex);
     comm->meeting->aborted = true;
     comm->meeting->changed.notify_all();
+    end(*comm);
   }
-  for (void *stream : comm->hung)
-    zc::test::hangFake(stream, false);
-  delete comm;
   return ncclResult_t(zc::test::noteFake("ncclCommAbort", ""));
 }
 
@@ -392,7 +408,7 @@ ncclResult_t ncclGroupEnd() {
           "ncclGroupEnd", text("sends ", done.sends.size(), " receives ",
                                done.receives.size(), " rank ", comm->rank)))
     return ncclResult_t(error);
-  zc::test::enqueueFake(done.stream, "ncclKernel", [=] {
+  auto work = [=, comm = done.comm->self] {
     Part part;
     part.name = "messages";
     part.sends = done.sends;
@@ -420,7 +436,8 @@ ncclResult_t ncclGroupEnd() {
           for (size_t i = 0; i < made.size(); ++i)
             std::memcpy(done.receives[i].data, made[i].data(), made[i].size());
         });
-  });
+  };
+  zc::test::enqueueFakeMeeting(done.stream, "ncclKernel", work);
   return ncclSuccess;
 }
 
