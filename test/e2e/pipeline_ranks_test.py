@@ -8,7 +8,6 @@ import os
 import pathlib
 import random
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -16,8 +15,8 @@ import unittest
 
 import numpy as np
 
-from zctest import (BIN, TIMEOUT, Fixture, ZcTest, latest_step, load_tensors,
-                    read_log)
+from zctest import (BIN, TIMEOUT, Fixture, ZcTest, free_port, latest_step,
+                    load_tensors, read_log)
 
 KILLS, STOPS = 8, 2
 STEPS, PARTS = 250, 4
@@ -39,9 +38,7 @@ class Processes:
                 OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
                 OMPI_MCA_rmaps_base_oversubscribe="1")]
         else:
-            with socket.socket() as free:
-                free.bind(("127.0.0.1", 0))
-                port = free.getsockname()[1]
+            port = free_port()
             self.started = [self.start(
                 rank, [*self.told("$RANK"), *command], RANK=str(rank),
                 LOCAL_RANK=str(rank), WORLD_SIZE=str(count),

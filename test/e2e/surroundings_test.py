@@ -15,7 +15,8 @@ import zipfile
 import numpy as np
 
 from bad_run_test import RunTest
-from zctest import Fixture, ZcTest, latest_step, load_tensors, read_log, start
+from zctest import (Fixture, ZcTest, free_port, latest_step, load_tensors,
+                    read_log, start)
 
 MANY = 10**7  # steps that no test waits for
 RANKS = ["--local-ranks", 2]
@@ -222,12 +223,6 @@ class Folders(LongRun):
         names = {path.name.split("-")[0] for path in
                  self.checkpoint.iterdir()}
         self.assertEqual(names, {"step"}, "the lock leaves no file behind")
-
-
-def free_port():
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
 
 
 def without_ipv6():

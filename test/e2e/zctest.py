@@ -8,6 +8,7 @@ import pathlib
 import resource
 import shutil
 import signal
+import socket
 import stat
 import subprocess
 import tempfile
@@ -156,6 +157,21 @@ class ZcTest(unittest.TestCase):
                 weights)
         return ([line["loss"] for line in lines], weights.read_bytes(),
                 lines[-1]["peak_bytes"])
+
+
+def free_port():
+    """A port below those that the kernel gives to connections (from 32768), so
+    that only another test could take it, and tests begin at different ones."""
+    first, count = 10000, 20000
+    for number in range(count):
+        port = first + (os.getpid() * 64 + number) % count
+        with socket.socket() as listener:
+            try:
+                listener.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                continue
+    raise RuntimeError("every port is taken")
 
 
 def has_avx512():

@@ -1,6 +1,6 @@
 // Several ranks, as a user runs them: threads of one process, and mpirun.
-#include "runtime/Comm/Tcp/Socket.h"
 #include "runtime/Plan/Safetensors.h"
+#include "test/unit/runtime/FreePort.h"
 #include "test/unit/runtime/Shell.h"
 #include "test/unit/runtime/TinyArtifact.h"
 #include "test/unit/runtime/TinyRanks.h"
@@ -196,11 +196,9 @@ std::string startRank(int r, int port, const std::string &arguments) {
                     r, "=$!; ");
 }
 
-int freePort() { return *zc::tcp::portOf(*zc::tcp::listenOn(0)); }
-
 TEST_F(ZcRunRanks, ProcessesMeetByTorchrunsVariables) {
   auto expected = alone(kOptions);
-  int port = freePort();
+  int port = zc::freePort();
   const std::string arguments = "zero.zca --log tcp.jsonl " + kOptions;
   Outcome outcome =
       shell("cd " + folder.path() + "; " + startRank(0, port, arguments) +
@@ -212,7 +210,7 @@ TEST_F(ZcRunRanks, ProcessesMeetByTorchrunsVariables) {
 }
 
 TEST_F(ZcRunRanks, ARankThatIsKilledIsNamedAndTheCheckpointStays) {
-  int port = freePort();
+  int port = zc::freePort();
   const std::string arguments =
       "two.zca --data data --steps 1000000000 --checkpoint ck --save-every "
       "100 --keep 1 --timeout 5";
@@ -231,7 +229,7 @@ TEST_F(ZcRunRanks, ARankThatIsKilledIsNamedAndTheCheckpointStays) {
 }
 
 TEST_F(ZcRunRanks, ARankThatHangsIsNamedWithinTheTimeout) {
-  int port = freePort();
+  int port = zc::freePort();
   const std::string arguments =
       "two.zca --data data --steps 1000000000 --log log.jsonl --timeout 0.5";
   Outcome outcome =
@@ -248,7 +246,7 @@ TEST_F(ZcRunRanks, ARankThatHangsIsNamedWithinTheTimeout) {
 }
 
 TEST_F(ZcRunRanks, ARankWithAnotherArtifactIsNamed) {
-  int port = freePort();
+  int port = zc::freePort();
   Outcome outcome =
       shell("cd " + folder.path() + "; " +
             startRank(0, port, "two.zca --data data --steps 1") +
@@ -268,7 +266,7 @@ TEST_F(ZcRunRanks, SlurmsVariablesServeWithoutPmi) {
       zc::strCat("cd ", folder.path(),
                  "; export SLURM_STEP_NUM_TASKS=2 "
                  "SLURM_STEP_NODELIST='localhost' MASTER_PORT=",
-                 freePort(),
+                 zc::freePort(),
                  "; for r in 0 1; do SLURM_PROCID=$r '" ZC_RUN "' run two.zca "
                  "--data data --steps 3 > out$r 2>&1 & done; wait"));
   EXPECT_NE(readWhole(folder.path("out0")).find("trained to step 3"),

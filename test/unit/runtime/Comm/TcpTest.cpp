@@ -1,6 +1,7 @@
 #include "runtime/Comm/Tcp/Tcp.h"
 #include "runtime/Comm/Tcp/Socket.h"
 #include "runtime/Comm/World.h"
+#include "test/unit/runtime/FreePort.h"
 
 #include <atomic>
 #include <fstream>
@@ -14,8 +15,6 @@ namespace zc {
 namespace {
 
 using std::chrono::milliseconds;
-
-int freePort() { return *tcp::portOf(*tcp::listenOn(0)); }
 
 /// Connects `ranks` of a world of `size` from threads of their own, by a port
 /// or by a file, and runs `body` on each.
