@@ -71,6 +71,8 @@ static void addMemorySettings(const CompileOptions &options,
   }
   if (options.getAxisSize("pp") > 1) {
     settings.push_back({"schedule", options.schedule});
+    if (options.schedule == "interleaved")
+      settings.push_back({"chunks", std::to_string(options.chunks)});
     settings.push_back({"stages", options.stages == "auto" ? "auto" : "file"});
   }
   if (options.zeroGroup > 0)
@@ -143,9 +145,11 @@ static Settings listSettings(const CompileOptions &options) {
 
 static ExportInput makeExportInput(ModuleOp module,
                                    const CompileOptions &options,
+                                   const PipelineSchedule &pipeline,
                                    const Summary &summary) {
   ExportInput input;
   input.module = module;
+  input.pipeline = pipeline.roles.empty() ? nullptr : &pipeline;
   input.modelName = llvm::sys::path::filename(options.model).str();
   input.modelFolder = parentPath(options.model);
   input.zcVersion = ZC_VERSION;
@@ -188,8 +192,9 @@ static LogicalResult addCodeTimed(ModuleOp module,
 }
 
 int zc::writeArtifact(ModuleOp module, const CompileOptions &options,
-                      Summary &summary, PassTimes &times) {
-  ExportInput input = makeExportInput(module, options, summary);
+                      const PipelineSchedule &pipeline, Summary &summary,
+                      PassTimes &times) {
+  ExportInput input = makeExportInput(module, options, pipeline, summary);
   if (failed(addCodeTimed(module, options, input.code, times)))
     return 1;
   ScopedTime time(times, "write the artifact");

@@ -6,15 +6,18 @@
 #include "compiler/Driver/PassTimes.h"
 #include "compiler/Driver/Summary.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "runtime/Plan/Order/Schedules.h"
 
 namespace zc {
 
 /// Prints the kernels' optimised LLVM IR; returns the exit code.
 int emitMachineCode(mlir::ModuleOp module, const CompileOptions &options);
 
-/// Writes the artifact and completes `summary`; returns the exit code.
+/// Writes the artifact, of the pipeline's schedule if there is one, and
+/// completes `summary`; returns the exit code.
 int writeArtifact(mlir::ModuleOp module, const CompileOptions &options,
-                  Summary &summary, PassTimes &times);
+                  const PipelineSchedule &pipeline, Summary &summary,
+                  PassTimes &times);
 
 } // namespace zc
 

@@ -73,15 +73,16 @@ static int runPhases(Phases &phases, const CompileOptions &options) {
     return emitModule(phases, options);
   if (failed(phases.schedule()))
     return 1;
-  summarizeMemory(phases.getModule(), summary);
+  summarizeMemory(phases.getModule(), phases.getPipeline(), summary);
   if (options.emit == Emit::Sched)
     return emitModule(phases, options);
   if (failed(phases.generateCode()))
     return 1;
   if (options.emit == Emit::Llvm || options.emit == Emit::Ptx)
     return emitMachineCode(phases.getModule(), options);
-  if (int code = writeArtifact(phases.getModule(), options, summary,
-                               phases.getTimes()))
+  if (int code =
+          writeArtifact(phases.getModule(), options, phases.getPipeline(),
+                        summary, phases.getTimes()))
     return code;
   std::chrono::duration<double> seconds =
       std::chrono::steady_clock::now() - started;

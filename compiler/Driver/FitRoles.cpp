@@ -60,6 +60,7 @@ LogicalResult Phases::refuseRole(ModuleOp role, const Peak &peak) {
 LogicalResult Phases::measureRoles(std::vector<Peak> &peaks) {
   OrderOptions orders;
   orders.schedule = options.schedule;
+  orders.given = &pipeline;
   orders.microBatches = uint32_t(options.accumulate);
   Result<std::vector<RoleFlight>> flights = planFlights(*module, orders);
   if (!flights.ok())

@@ -177,10 +177,11 @@ struct WriteStages : PassWrapper<WriteStages, OperationPass<ModuleOp>> {
 
 void Phases::addSplit(OpPassManager &manager, const std::string &patterns) {
   AssignStagesPassOptions assign;
-  assign.stages = options.getAxisSize("pp");
+  const InFlight inFlight = countInFlight(pipeline);
+  assign.stages = int64_t(pipeline.roleOfStage.size());
   assign.microBatches = options.accumulate;
   assign.patterns = patterns;
-  llvm::append_range(assign.inFlight, countInFlight(options));
+  llvm::append_range(assign.inFlight, inFlight.ofStages);
   assign.memoryBytes = options.memoryBudget;
   assign.bytesPerParameter = estimateBytesPerParameter(options);
   assign.sampleShares = options.getAxisSize("dp") * options.getAxisSize("ep");
@@ -191,9 +192,22 @@ void Phases::addSplit(OpPassManager &manager, const std::string &patterns) {
   if (!options.writeStages.empty())
     manager.addPass(std::make_unique<WriteStages>(options.writeStages));
   SplitStagesPassOptions split;
-  llvm::append_range(split.inFlight, countInFlight(options));
-  split.keepWhole = options.schedule != "gpipe";
+  llvm::append_range(split.inFlight, inFlight.ofRoles);
+  llvm::append_range(split.roleOfStage, pipeline.roleOfStage);
+  split.splitWeights = pipeline.splitsWeights;
+  split.keepWhole = options.schedule == "1f1b" || options.schedule == "naive";
   manager.addPass(createSplitStagesPass(split));
+}
+
+/// Of one role there is none.
+LogicalResult Phases::makePipeline() {
+  if (options.getAxisSize("pp") == 1)
+    return success();
+  Result<PipelineSchedule> chosen = chooseSchedule(options);
+  if (!chosen.ok())
+    return emitError(UnknownLoc::get(context)) << chosen.status().message();
+  pipeline = std::move(*chosen);
+  return success();
 }
 
 void Phases::takeOutEqualRoles() {
@@ -263,9 +277,10 @@ LogicalResult Phases::buildPrograms() {
   };
   std::string stages;
   if (failed(readPatterns(context, options.stages, kMostStageBytes,
-                          parseStageFile, stages)))
+                          parseStageFile, stages)) ||
+      failed(makePipeline()))
     return failure();
-  if (options.getAxisSize("pp") > 1)
+  if (!pipeline.roles.empty())
     autodiff.splitStages = [&](OpPassManager &manager) {
       addSplit(manager, stages);
     };

@@ -5,6 +5,7 @@
 #include "compiler/Driver/Diagnostics.h"
 #include "compiler/Driver/Options.h"
 #include "compiler/Driver/PassTimes.h"
+#include "compiler/Driver/ScheduleOptions.h"
 #include "dialects/Onnx/OnnxDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -38,6 +39,9 @@ public:
 
   PassTimes &getTimes() { return times; }
 
+  /// Of a mesh with pp, once the programs are built.
+  const PipelineSchedule &getPipeline() const { return pipeline; }
+
 private:
   mlir::LogicalResult
   run(const char *phase,
@@ -58,6 +62,7 @@ private:
                                     const RecomputePassOptions &)> &addRest);
   mlir::LogicalResult measureRoles(std::vector<Peak> &peaks);
   mlir::LogicalResult refuseRole(mlir::ModuleOp role, const Peak &peak);
+  mlir::LogicalResult makePipeline();
   void takeOutEqualRoles();
   void addSplit(mlir::OpPassManager &manager, const std::string &patterns);
   mlir::LogicalResult drawWeights(onnx::GraphOp graph);
@@ -68,6 +73,7 @@ private:
   const CompileOptions &options;
   DiagnosticPrinter printer;
   mlir::OwningOpRef<mlir::ModuleOp> module;
+  PipelineSchedule pipeline;
   EqualRoles equalRoles;
   unsigned dumped = 0; // files of --dump-ir
   PassTimes times;

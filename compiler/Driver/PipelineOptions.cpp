@@ -1,11 +1,11 @@
 #include "compiler/Driver/PipelineOptions.h"
 
 #include "compiler/Driver/Commands.h"
+#include "compiler/Driver/ScheduleOptions.h"
 #include "dialects/Onnx/Location.h"
 #include "dialects/Train/TrainDialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "runtime/Base/File.h"
-#include "runtime/Plan/Order/Schedules.h"
 
 #include "llvm/ADT/StringSet.h"
 
@@ -20,12 +20,7 @@ static std::string checkStages(const std::string &text) {
 }
 
 void zc::addPipelineOptions(CLI::App &command, CompileOptions &options) {
-  command
-      .add_option("--schedule", options.schedule,
-                  "with pp, in what order a role runs forwards and backwards: "
-                  "naive (one micro-batch after another), gpipe (all forwards "
-                  "first), 1f1b (alternating; alias flush)")
-      ->check(CLI::IsMember({"1f1b", "flush", "gpipe", "naive"}));
+  addScheduleOptions(command, options);
   command
       .add_option("--stages", options.stages,
                   "with pp, where the model is cut: auto, by cost; or a file "
@@ -44,8 +39,7 @@ void zc::addPipelineOptions(CLI::App &command, CompileOptions &options) {
 
 void zc::completePipelineOptions(const CLI::App &command,
                                  CompileOptions &options) {
-  if (options.schedule == "flush")
-    options.schedule = "1f1b";
+  completeScheduleOptions(options);
   const int64_t roles = options.getAxisSize("pp");
   if (roles > 1 && options.mode == "train" &&
       command.count("--accumulate") == 0)
@@ -57,6 +51,8 @@ std::string zc::checkPipelineTogether(const CompileOptions &options) {
   if (options.getAxisSize("pp") == 1) {
     if (options.schedule != defaults.schedule)
       return "--schedule needs a --mesh with pp";
+    if (options.chunks != defaults.chunks)
+      return "--chunks needs a --mesh with pp and --schedule interleaved";
     if (options.stages != defaults.stages)
       return "--stages needs a --mesh with pp";
     if (!options.writeStages.empty())
@@ -78,22 +74,12 @@ std::string zc::checkPipelineTogether(const CompileOptions &options) {
   if (options.partitionActivations || options.compressActivations != "none")
     return "--compress-activations and --partition-activations do not go with "
            "pp: micro-batches under way keep their activations in rings";
+  if (options.chunks != defaults.chunks && options.schedule != "interleaved")
+    return "--chunks belongs to --schedule interleaved";
+  if (Result<PipelineSchedule> schedule = chooseSchedule(options);
+      !schedule.ok())
+    return "--schedule: " + schedule.status().message();
   return "";
-}
-
-std::vector<int64_t> zc::countInFlight(const CompileOptions &options) {
-  ScheduleRequest request;
-  request.name = options.schedule;
-  request.roles = uint32_t(options.getAxisSize("pp"));
-  request.microBatches = uint32_t(options.accumulate);
-  Result<PipelineSchedule> schedule = makeSchedule(request);
-  if (!schedule.ok())
-    return {};
-  Result<Timeline> timeline =
-      simulateSchedule(*schedule, WorkCosts::equal(request.roles, 1, 1, 0));
-  if (!timeline.ok())
-    return {};
-  return {timeline->inFlight.begin(), timeline->inFlight.end()};
 }
 
 double zc::estimateBytesPerParameter(const CompileOptions &options) {

@@ -20,9 +20,6 @@ void completePipelineOptions(const CLI::App &command, CompileOptions &options);
 /// What is wrong with the options taken together; empty: nothing.
 std::string checkPipelineTogether(const CompileOptions &options);
 
-/// For each role, the most micro-batches that are under way at once.
-std::vector<int64_t> countInFlight(const CompileOptions &options);
-
 /// About what a rank keeps from step to step for each element that is trained:
 /// itself, its gradient, the optimizer's moments. In bytes; for a partition by
 /// memory, which the final plan is checked after.

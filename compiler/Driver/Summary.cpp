@@ -82,19 +82,23 @@ static void summarizeRole(ModuleOp module, Summary &summary) {
   summary.recomputedPart = std::max(summary.recomputedPart, recomputed[1]);
 }
 
-void zc::summarizeMemory(ModuleOp module, Summary &summary) {
+void zc::summarizeMemory(ModuleOp module, const PipelineSchedule &pipeline,
+                         Summary &summary) {
   for (ModuleOp role : getRoles(module))
     summarizeRole(role, summary);
   auto seconds = module->getAttrOfType<DenseF64ArrayAttr>(kStageSecondsAttr);
   if (!seconds)
     return;
   double sum = 0, largest = 0;
-  for (double each : seconds.asArrayRef()) {
+  std::vector<double> ofRoles(pipeline.roles.size());
+  for (auto [role, each] :
+       llvm::zip(pipeline.roleOfStage, seconds.asArrayRef())) {
     sum += each;
-    largest = std::max(largest, each);
+    largest = std::max(largest, ofRoles[role] += each);
   }
+  summary.stages = seconds.size();
   if (sum > 0)
-    summary.imbalance = largest * double(seconds.size()) / sum;
+    summary.imbalance = largest * double(ofRoles.size()) / sum;
 }
 
 // Of modules, or folders of names; in the order in which they come.
@@ -187,9 +191,10 @@ void zc::printSummary(const Summary &summary, const CompileOptions &options,
   }
   if (const int64_t roles = options.getAxisSize("pp"); roles > 1) {
     os << llvm::formatv("zc: {0} stages, {1} micro-batches a step, order {2}; "
-                        "the slowest stage takes {3:F2} of the mean\n",
-                        roles, options.accumulate, options.schedule,
-                        summary.imbalance);
+                        "the slowest {4} takes {3:F2} of the mean\n",
+                        summary.stages, options.accumulate, options.schedule,
+                        summary.imbalance,
+                        int64_t(summary.stages) == roles ? "stage" : "role");
     if (options.accumulate < roles)
       os << "zc: warning: --accumulate " << options.accumulate
          << " is fewer micro-batches than the " << roles

@@ -4,6 +4,7 @@
 
 #include "compiler/Driver/Options.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "runtime/Plan/Order/Schedules.h"
 
 #include <cstdint>
 #include <string>
@@ -27,7 +28,8 @@ struct Summary {
   int64_t batch = 0;          // samples a step; 0: no input counts samples
   int64_t recomputedOps = 0;
   double recomputedPart = 0; // of the forward's time, by the cost model
-  double imbalance = 0; // of a pipeline: the slowest stage's time over the mean
+  uint64_t stages = 0;       // of a pipeline
+  double imbalance = 0; // of a pipeline: the slowest role's time over the mean
   uint64_t drawnTensors = 0;      // whose values a run makes
   std::vector<std::string> notes; // on how tensors are divided
   uint64_t offloadedBytes = 0;
@@ -39,7 +41,8 @@ struct Summary {
 Summary summarizeModel(mlir::ModuleOp module);
 
 /// Adds what passes/Memory and passes/Sharding decided.
-void summarizeMemory(mlir::ModuleOp module, Summary &summary);
+void summarizeMemory(mlir::ModuleOp module, const PipelineSchedule &pipeline,
+                     Summary &summary);
 
 void printSummary(const Summary &summary, const CompileOptions &options,
                   double seconds);

@@ -228,10 +228,15 @@ Result<plan::Manifest> buildManifest(const ExportInput &input) {
   addMesh(roles.front(), manifest);
   for (ModuleOp role : roles)
     ZC_RETURN_IF_ERROR(addRole(role, *manifest.add_roles()));
+  if (input.pipeline && input.pipeline->roleOfStage.size() > roles.size())
+    for (int role = 0; role < manifest.roles_size(); ++role)
+      for (uint32_t stage : input.pipeline->stagesOf(uint32_t(role)))
+        manifest.mutable_roles(role)->add_stages(stage);
   nameMessages(manifest);
   numberLines(manifest);
   OrderOptions orders;
   orders.schedule = input.schedule;
+  orders.given = input.pipeline;
   orders.microBatches = uint32_t(std::max<int64_t>(1, input.accumulate));
   ZC_RETURN_IF_ERROR(buildOrders(manifest, orders));
   ZC_RETURN_IF_ERROR(checkManifest(manifest));

@@ -5,6 +5,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "runtime/Base/Status.h"
 #include "runtime/Plan/Manifest.pb.h"
+#include "runtime/Plan/Order/Schedules.h"
 
 #include <string>
 #include <vector>
@@ -57,7 +58,8 @@ struct ExportInput {
   int64_t batch = 0;
   int64_t accumulate = 1;        // micro-batches of a step
   int64_t freezeStep = 0;        // the last that ends with @apply; 0: all do
-  std::string schedule = "1f1b"; // of a pipeline
+  std::string schedule = "1f1b"; // of a pipeline, its name
+  const PipelineSchedule *pipeline = nullptr; // none: as the name says
   std::string loss;
   std::string optimizer;
   std::vector<std::pair<std::string, std::string>> settings;

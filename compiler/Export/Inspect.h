@@ -167,7 +167,7 @@ CommReport measureComm(const plan::Manifest &manifest);
 /// And in one behind the manifest's freeze_step; nothing where there is none.
 std::optional<CommReport> measureCompressedComm(const plan::Manifest &manifest);
 
-/// What a role computes in one micro-batch: time is in units that tell roles
+/// What a stage computes in one micro-batch: time is in units that tell roles
 /// apart, of the larger of flops and ten times the bytes.
 struct StageCost {
   int role = 0;

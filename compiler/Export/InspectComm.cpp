@@ -232,7 +232,7 @@ RunCounts countRuns(const plan::Manifest &manifest, int index, bool isLate) {
     return counts;
   const std::string end = isLate ? kCompressedProgram : "apply";
   const std::set<std::string> ofMicroBatches = {"micro", "forward", "backward",
-                                                "weights"};
+                                                "weight_gradients"};
   const auto microBatches = uint64_t(manifest.accumulate());
   for (int i = 0; i < role.programs_size(); ++i) {
     const std::string &name = role.programs(i).name();

@@ -208,6 +208,11 @@ plan::MemoryClass classOf(const plan::Role &role, int ring) {
              : plan::ACTIVATIONS;
 }
 
+/// Whether it is an evaluation, or one stage's part of it.
+bool isEvaluation(const std::string &program) {
+  return program == "eval" || program.rfind("eval.", 0) == 0;
+}
+
 /// Whether a phase keeps micro-batches in a ring: rings of training and of
 /// evaluation may have the same bytes.
 bool isUsed(const plan::Role &role, int ring, bool evaluates) {
@@ -215,7 +220,7 @@ bool isUsed(const plan::Role &role, int ring, bool evaluates) {
     if (int(message.ring()) == ring && message.eval() == evaluates)
       return true;
   for (const plan::Program &program : role.programs())
-    if ((program.name() == "eval") == evaluates)
+    if (isEvaluation(program.name()) == evaluates)
       for (const plan::Buffer &buffer : program.buffers())
         if (buffer.space() == plan::FLIGHT && int(buffer.ring()) == ring)
           return true;
@@ -280,7 +285,7 @@ MemoryReport measureMemory(const plan::Manifest &manifest, int index) {
     report.classes[i] += std::max(training[i], evaluating[i]);
   const bool evaluates =
       report.peakProgram >= 0 &&
-      report.programs[size_t(report.peakProgram)].name == "eval";
+      isEvaluation(report.programs[size_t(report.peakProgram)].name);
   report.atPeak = evaluates ? evaluating : training;
   report.peak = report.persistentBytes + report.flightBytes + largest;
   if (report.peakProgram >= 0)

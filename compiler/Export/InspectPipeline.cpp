@@ -5,10 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/Export/Inspect.h"
+#include "runtime/Plan/Order/RoleUse.h"
 #include "runtime/Plan/Order/Schedules.h"
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 
 namespace zc {
@@ -26,85 +28,132 @@ double costOf(const plan::Program &program) {
   return cost;
 }
 
-const plan::Program *find(const plan::Role &role, const std::string &name) {
-  for (const plan::Program &program : role.programs())
-    if (program.name() == name)
-      return &program;
-  return nullptr;
+/// The programs of one of a role's stages.
+class StagePrograms {
+public:
+  StagePrograms(const plan::Role &role, const RoleUse &use, uint32_t chunk)
+      : role(role), use(use), chunk(chunk) {}
+
+  const plan::Program *find(uint32_t parts) const {
+    const int program = use.find(parts, chunk);
+    return program < 0 ? nullptr : &role.programs(program);
+  }
+  const plan::Program *weights() const { return find(kWeightsPart); }
+  const plan::Program *backward() const {
+    return find(weights() ? kBackwardPart : kBackwardPart | kWeightsPart);
+  }
+
+private:
+  const plan::Role &role;
+  const RoleUse &use;
+  const uint32_t chunk;
+};
+
+/// Where the model's stages are.
+struct StagePlace {
+  int role;
+  uint32_t chunk;
+};
+
+std::vector<StagePlace> placeStages(const plan::Manifest &manifest) {
+  std::map<uint32_t, StagePlace> places;
+  for (int i = 0; i < manifest.roles_size(); ++i) {
+    const auto &stages = manifest.roles(i).stages();
+    for (int chunk = 0; chunk < stages.size(); ++chunk)
+      places[stages.Get(chunk)] = {i, uint32_t(chunk)};
+    if (stages.empty())
+      places[uint32_t(i)] = {i, 0};
+  }
+  std::vector<StagePlace> sorted;
+  for (const auto &[stage, place] : places)
+    sorted.push_back(place);
+  return sorted;
 }
 
-/// What one micro-batch costs a role. "micro" is a forward, and a backward of
-/// twice its cost.
-StageCost measureStage(const plan::Manifest &manifest, int index) {
-  const plan::Role &role = manifest.roles(index);
+/// What one micro-batch costs a stage. "micro" is a forward, and a backward of
+/// twice its cost. What is of the whole step stands with the role's first stage
+/// if it belongs to none.
+StageCost measureStage(const plan::Manifest &manifest, const RoleUse &use,
+                       const StagePlace &place) {
+  const plan::Role &role = manifest.roles(place.role);
   StageCost stage;
-  stage.role = index;
-  const RunCounts runs = countRuns(manifest, index, /*isLate=*/false);
+  stage.role = place.role;
+  const RunCounts runs = countRuns(manifest, place.role, /*isLate=*/false);
   for (int i = 0; i < role.programs_size(); ++i)
-    for (const plan::Instruction &each : role.programs(i).instructions()) {
-      stage.flops += each.flops() * double(runs.programs[size_t(i)]);
-      stage.bytes += each.bytes() * double(runs.programs[size_t(i)]);
-    }
-  if (const plan::Program *program = find(role, "forward"))
+    if (use.program(uint32_t(i)).chunk == place.chunk)
+      for (const plan::Instruction &each : role.programs(i).instructions()) {
+        stage.flops += each.flops() * double(runs.programs[size_t(i)]);
+        stage.bytes += each.bytes() * double(runs.programs[size_t(i)]);
+      }
+  const StagePrograms programs(role, use, place.chunk);
+  if (const plan::Program *program = programs.find(kForwardPart))
     stage.forward = costOf(*program);
-  if (const plan::Program *program = find(role, "backward"))
+  if (const plan::Program *program = programs.backward())
     stage.backward = costOf(*program);
-  if (const plan::Program *program = find(role, "weights"))
+  if (const plan::Program *program = programs.weights())
     stage.weights = costOf(*program);
-  const plan::Program *micro = find(role, "micro");
-  if (micro && !find(role, "forward"))
+  const plan::Program *micro =
+      programs.find(kForwardPart | kBackwardPart | kWeightsPart);
+  if (micro && !programs.find(kForwardPart))
     stage.forward = stage.backward = stage.weights = costOf(*micro) / 3;
   return stage;
 }
 
 /// The kinds of work that a call of a program is.
-std::vector<Work> worksOf(const plan::Role &role, const std::string &name,
-                          bool splitsWeights) {
+std::vector<Work> worksOf(uint32_t parts, bool splitsWeights) {
   std::vector<Work> works;
-  if (name == "forward" || name == "micro")
+  if (parts & kForwardPart)
     works.push_back(Work::Forward);
-  if (name == "backward" || name == "micro")
+  if (parts & kBackwardPart)
     works.push_back(Work::Backward);
-  const bool isWhole =
-      name == "micro" || (name == "backward" && !find(role, "weights"));
-  if (name == "weights" || (splitsWeights && isWhole))
+  if ((parts & kWeightsPart) && (splitsWeights || !(parts & kBackwardPart)))
     works.push_back(Work::Weights);
   return works;
 }
 
-PipelineSchedule scheduleOf(const plan::Manifest &manifest) {
+PipelineSchedule scheduleOf(const plan::Manifest &manifest,
+                            const std::vector<RoleUse> &uses,
+                            const std::vector<StagePlace> &places) {
   PipelineSchedule schedule;
-  schedule.splitsWeights =
-      std::any_of(manifest.roles().begin(), manifest.roles().end(),
-                  [](const plan::Role &role) { return find(role, "weights"); });
-  for (int i = 0; i < manifest.roles_size(); ++i) {
-    const plan::Role &role = manifest.roles(i);
+  std::vector<std::vector<uint32_t>> stages(uses.size()); // of roles
+  for (size_t stage = 0; stage < places.size(); ++stage) {
+    const StagePlace &place = places[stage];
+    schedule.roleOfStage.push_back(uint32_t(place.role));
+    stages[size_t(place.role)].push_back(uint32_t(stage));
+    const StagePrograms programs(manifest.roles(place.role),
+                                 uses[size_t(place.role)], place.chunk);
+    schedule.splitsWeights |= programs.weights() != nullptr;
+  }
+  for (size_t i = 0; i < uses.size(); ++i) {
     std::vector<StageWork> &works = schedule.roles.emplace_back();
-    schedule.roleOfStage.push_back(uint32_t(i));
-    for (const plan::Action &action : role.train().actions())
-      if (action.has_call())
-        for (Work work :
-             worksOf(role, role.programs(int(action.call().program())).name(),
-                     schedule.splitsWeights)) {
-          works.push_back({work, uint32_t(i), action.call().micro_batch()});
-          schedule.microBatches =
-              std::max(schedule.microBatches, action.call().micro_batch() + 1);
-        }
+    for (const plan::Action &action : manifest.roles(int(i)).train().actions())
+      if (action.has_call()) {
+        const ProgramUse &program = uses[i].program(action.call().program());
+        const uint32_t k = action.call().micro_batch();
+        for (Work work : worksOf(program.parts, schedule.splitsWeights))
+          works.push_back({work, stages[i][program.chunk], k});
+        schedule.microBatches = std::max(schedule.microBatches, k + 1);
+      }
   }
   return schedule;
 }
 
-/// "F0.F1.F2.   B0...B1...": how long each work takes, side by side.
-std::string drawRole(const std::vector<StageWork> &works,
+/// "F0.F1.F2.   B0...B1...": how long each work takes, side by side; "F0b" is
+/// of the role's second stage.
+std::string drawRole(const PipelineSchedule &schedule,
+                     const std::vector<StageWork> &works,
                      const std::vector<WorkTime> &times, double columnsPerUnit,
                      size_t columns) {
   std::string line(columns, ' ');
+  const bool isAlone = schedule.roleOfStage.size() == schedule.roles.size();
   for (size_t i = 0; i < works.size(); ++i) {
     auto begin = size_t(std::lround(times[i].start * columnsPerUnit));
     auto end = size_t(std::lround(times[i].end * columnsPerUnit));
     end = std::min(end, columns);
     std::string label =
         "FBW"[int(works[i].work)] + std::to_string(works[i].microBatch);
+    if (!isAlone)
+      label += char('a' + schedule.chunkOf(works[i].stage) % 26);
     for (size_t at = begin; at < end; ++at)
       line[at] = at - begin < label.size() ? label[at - begin] : '.';
   }
@@ -125,7 +174,8 @@ std::vector<std::string> draw(const PipelineSchedule &schedule,
       size_t(std::clamp(wanted, double(kFewestColumns), double(kMostColumns)));
   std::vector<std::string> lines;
   for (size_t role = 0; role < schedule.roles.size(); ++role)
-    lines.push_back(drawRole(schedule.roles[role], timeline.roles[role],
+    lines.push_back(drawRole(schedule, schedule.roles[role],
+                             timeline.roles[role],
                              double(columns) / timeline.makespan, columns));
   return lines;
 }
@@ -158,16 +208,21 @@ std::optional<PipelineReport> measurePipeline(const plan::Manifest &manifest) {
   if (manifest.roles_size() < 2 ||
       manifest.roles(0).train().actions_size() == 0)
     return std::nullopt;
+  Result<std::vector<RoleUse>> uses = useOfRoles(manifest);
+  if (!uses.ok())
+    return std::nullopt;
   PipelineReport report;
   WorkCosts costs;
-  for (int i = 0; i < manifest.roles_size(); ++i) {
-    const StageCost stage = measureStage(manifest, i);
+  const std::vector<StagePlace> places = placeStages(manifest);
+  for (const StagePlace &place : places) {
+    const StageCost stage =
+        measureStage(manifest, (*uses)[size_t(place.role)], place);
     costs.forward.push_back(stage.forward);
     costs.backward.push_back(stage.backward);
     costs.weights.push_back(stage.weights);
     report.stages.push_back(stage);
   }
-  const PipelineSchedule schedule = scheduleOf(manifest);
+  const PipelineSchedule schedule = scheduleOf(manifest, *uses, places);
   Result<Timeline> timeline = simulateSchedule(schedule, costs);
   Result<Timeline> equal = simulateSchedule(
       schedule, WorkCosts::equal(report.stages.size(), 1, 1, 1));

@@ -5,6 +5,7 @@
 #include "dialects/Onnx/Location.h"
 #include "dialects/Sched/SchedDialect.h"
 #include "passes/Analysis/Messages.h"
+#include "passes/Analysis/Rings.h"
 
 #include <algorithm>
 #include <map>
@@ -29,8 +30,7 @@ uint32_t getRingIndex(train::StateOp state) {
 
 /// What only crosses is communication; what the backward reads is kept.
 static plan::MemoryClass getRingClass(StringRef name) {
-  return name.ends_with(".in") || name.ends_with(".out") ? plan::COMMUNICATION
-                                                         : plan::ACTIVATIONS;
+  return isTransitRing(name) ? plan::COMMUNICATION : plan::ACTIVATIONS;
 }
 
 /// The node that computes the value, for people.
@@ -49,7 +49,8 @@ static void addMessage(train::StateOp state, DictionaryAttr attribute,
   message.set_gradient(end.isGradient);
   StringRef ring =
       state->getAttrOfType<StringAttr>(train::kRingAttr).getValue();
-  message.set_eval(ring.starts_with("eval."));
+  message.set_eval(isEvalRing(ring));
+  message.set_chunk(uint32_t(end.chunk));
   message.set_name(getValueName(state));
   message.set_ring(getRingIndex(state));
   message.set_offset(
@@ -91,22 +92,27 @@ void nameMessages(plan::Manifest &manifest) {
 }
 
 void numberLines(plan::Manifest &manifest) {
-  using Key = std::tuple<uint32_t, uint32_t, bool>; // from, to, gradient
+  // From, to, gradient, and which stages of the roles.
+  using Key = std::tuple<uint32_t, uint32_t, bool, uint32_t, uint32_t>;
   std::map<Key, uint32_t> lines;
-  auto keyOf = [](uint32_t role, const plan::Message &message) {
-    return message.sends() ? Key(role, message.peer(), message.gradient())
-                           : Key(message.peer(), role, message.gradient());
-  };
+  std::map<uint32_t, Key> keys; // by message
   for (int role = 0; role < manifest.roles_size(); ++role)
-    for (const plan::Message &message : manifest.roles(role).messages())
-      lines.try_emplace(keyOf(uint32_t(role), message), 0);
+    for (const plan::Message &message : manifest.roles(role).messages()) {
+      Key &key = keys[message.id()];
+      if (message.sends())
+        key = {uint32_t(role), message.peer(), message.gradient(),
+               message.chunk(), std::get<4>(key)};
+      else
+        std::get<4>(key) = message.chunk();
+    }
+  for (const auto &[message, key] : keys)
+    lines.try_emplace(key, 0);
   uint32_t count = 0;
   for (auto &[key, line] : lines)
     line = count++;
-  for (int role = 0; role < manifest.roles_size(); ++role)
-    for (plan::Message &message :
-         *manifest.mutable_roles(role)->mutable_messages())
-      message.set_line(lines.at(keyOf(uint32_t(role), message)));
+  for (plan::Role &role : *manifest.mutable_roles())
+    for (plan::Message &message : *role.mutable_messages())
+      message.set_line(lines.at(keys.at(message.id())));
 }
 
 } // namespace zc

@@ -21,7 +21,7 @@ void addRingsAndMessages(mlir::ModuleOp role, plan::Role &message);
 /// others.
 void nameMessages(plan::Manifest &manifest);
 
-/// Numbers the lines: one for each pair of roles, direction and kind.
+/// Numbers the lines: one for each pair of stages, direction and kind.
 void numberLines(plan::Manifest &manifest);
 
 } // namespace zc

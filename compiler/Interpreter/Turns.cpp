@@ -62,7 +62,7 @@ LogicalResult Turns::connectResult(int64_t role, unsigned index) {
            << ", " << what;
   };
   int64_t count = programs.size();
-  if (end->peer < 0 || end->peer >= count || end->peer == role)
+  if (end->peer < 0 || end->peer >= count)
     return refuse("of which there is none");
   func::FuncOp peer = programs[end->peer];
   std::optional<unsigned> found = findReceived(peer, end->id, role);
@@ -82,7 +82,7 @@ LogicalResult Turns::checkReceived(int64_t role, unsigned index) {
   func::FuncOp program = programs[role];
   std::optional<MessageEnd> end = getReceived(program, index);
   int64_t count = programs.size();
-  if (!end || (end->peer >= 0 && end->peer < count && end->peer != role &&
+  if (!end || (end->peer >= 0 && end->peer < count &&
                isSent(programs[end->peer], end->id, role)))
     return success();
   return program.emitOpError("of role ")

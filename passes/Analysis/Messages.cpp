@@ -9,9 +9,11 @@ using namespace zc::train;
 namespace zc {
 
 MessageEnd MessageEnd::from(DictionaryAttr attribute) {
+  auto chunk = attribute.getAs<IntegerAttr>("chunk");
   return {attribute.getAs<IntegerAttr>("id").getInt(),
           attribute.getAs<IntegerAttr>("peer").getInt(),
-          attribute.contains("answered"), attribute.contains("gradient")};
+          attribute.contains("answered"), attribute.contains("gradient"),
+          chunk ? chunk.getInt() : 0};
 }
 
 DictionaryAttr MessageEnd::toAttr(MLIRContext *context) const {
@@ -23,6 +25,8 @@ DictionaryAttr MessageEnd::toAttr(MLIRContext *context) const {
     list.set("answered", builder.getUnitAttr());
   if (isGradient)
     list.set("gradient", builder.getUnitAttr());
+  if (chunk > 0)
+    list.set("chunk", builder.getI64IntegerAttr(chunk));
   return list.getDictionary(context);
 }
 

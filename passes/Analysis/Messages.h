@@ -16,12 +16,14 @@ struct MessageEnd {
   int64_t peer;     // the role at the other end
   bool hasGradient; // an activation whose gradient comes back
   bool isGradient;  // that gradient
+  // Which of its role's stages has this end, where a role has several.
+  int64_t chunk = 0;
 
   static MessageEnd from(mlir::DictionaryAttr attribute);
   mlir::DictionaryAttr toAttr(mlir::MLIRContext *context) const;
 
   /// The other way, of the gradient of this activation.
-  MessageEnd gradient() const { return {id + 1, peer, false, true}; }
+  MessageEnd gradient() const { return {id + 1, peer, false, true, chunk}; }
 };
 
 /// The end that an argument receives, or a result sends; none for others.

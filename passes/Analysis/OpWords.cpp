@@ -58,6 +58,7 @@ std::string wordsForProgram(StringRef name) {
       .Cases({"step", "micro"}, "the step")
       .Case("forward", "the forward")
       .Case("backward", "the backward")
+      .Case("weight_gradients", "the parameters' gradients")
       .Case("apply", "the update")
       .Case("eval", "evaluation")
       .Default(name)

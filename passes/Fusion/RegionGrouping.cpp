@@ -10,7 +10,6 @@
 #include "passes/Fusion/RegionGrouping.h"
 
 #include "dialects/Train/TrainDialect.h"
-#include "passes/Analysis/ForwardOps.h"
 #include "passes/Analysis/LoopNests.h"
 #include "passes/Analysis/Views.h"
 
@@ -102,9 +101,11 @@ RegionGrouping::RegionGrouping(Block &block) : block(block) {
   for (Operation &op : block)
     order[&op] = index++;
   if (auto program = dyn_cast<func::FuncOp>(block.getParentOp());
-      program && program.getSymName() == kMicroProgram &&
-      program->getParentOp()->hasAttr(kRoleAttr))
-    forward = findForwardPass(program);
+      program && program->getParentOp()->hasAttr(kRoleAttr)) {
+    const bool isMicro = program.getSymName() == kMicroProgram;
+    if (isMicro || program.getSymName() == kEvalProgram)
+      parts.emplace(program, /*hasBackward=*/isMicro);
+  }
   for (Operation &op : llvm::reverse(block.without_terminator()))
     if (!isa<ReshapeOp, FusedOp>(op) && !isPartInPlace(&op))
       place(&op);
@@ -141,7 +142,7 @@ int RegionGrouping::findGroupToJoin(Operation *op) {
   RegionGroup &group = groups[found->second];
   Operation *root = group.ops.front();
   bool fits = group.ops.size() < kMaxRegionOps &&
-              forward.contains(root) == forward.contains(op);
+              (!parts || parts->partOf(root) == parts->partOf(op));
   if (isLoopOp(root))
     fits = fits && shapeOfResult(root) == shapeOfResult(op);
   else

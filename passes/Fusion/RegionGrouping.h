@@ -2,11 +2,15 @@
 #ifndef ZC_PASSES_FUSION_REGIONGROUPING_H
 #define ZC_PASSES_FUSION_REGIONGROUPING_H
 
+#include "passes/Analysis/ProgramParts.h"
+
 #include "mlir/IR/Block.h"
 #include "mlir/IR/Operation.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SmallVector.h"
+
+#include <optional>
 
 namespace zc {
 
@@ -46,9 +50,9 @@ private:
   llvm::SmallVector<RegionGroup> groups;
   llvm::DenseMap<mlir::Operation *, int> groupOf;
   llvm::DenseMap<mlir::Operation *, int> order;
-  /// Of a role in a pipeline, whose passes become programs of their own: no
-  /// kernel computes something of both.
-  llvm::DenseSet<mlir::Operation *> forward;
+  /// Of a role in a pipeline, whose parts become programs of their own: no
+  /// kernel computes something of two.
+  std::optional<ProgramParts> parts;
 };
 
 } // namespace zc

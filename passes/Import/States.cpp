@@ -175,6 +175,14 @@ static LogicalResult checkName(onnx::InitializerOp initializer) {
        train::kMicroProgram, train::kBackwardProgram, train::kApplyProgram,
        train::kCompressedProgram, train::kEvalProgram},
       name);
+  // Of a role with several stages: "forward.0".
+  auto [base, number] = name.rsplit('.');
+  unsigned chunk;
+  isProgram |=
+      name == "weight_gradients" ||
+      (!number.getAsInteger(10, chunk) &&
+       llvm::is_contained(
+           {"forward", "backward", "weight_gradients", "eval", "part"}, base));
   if (isProgram || name.starts_with("zc."))
     return emitError(initializer.getLoc())
            << "has a name that zc keeps for its programs, '" << name

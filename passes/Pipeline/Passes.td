@@ -46,10 +46,13 @@ def AssignStagesPass : Pass<"zc-assign-stages", "::mlir::ModuleOp"> {
 def SplitStagesPass : Pass<"zc-split-stages", "::mlir::ModuleOp"> {
   let summary = "make a module of each role's part of the programs";
   let description = [{
-    After `--zc-assign-stages`. Role i gets stage i: the nested module `@role<i>`
-    holds the states and ops of its stage. A value that another role reads is a
-    *message*: a result with `train.send` there, an argument with `train.receive`
-    here, both with its number, the other role, and whether a gradient comes back.
+    After `--zc-assign-stages`. Role i gets stage i, or the stages that
+    `role-of-stage` gives it: the nested module `@role<i>` holds their states and
+    ops. A value that another stage reads is a *message*: a result with `train.send`
+    there, an argument with `train.receive` here, both with its number, the other
+    role, which of its own role's stages has this end, and whether a gradient comes
+    back. Stages of one role send each other messages, too, until the role is cut
+    into programs.
 
     ```mlir
     module @role0 attributes {train.role = 0 : i64} {
@@ -61,6 +64,10 @@ def SplitStagesPass : Pass<"zc-split-stages", "::mlir::ModuleOp"> {
   let options = [
     ListOption<"inFlight", "in-flight", "int64_t",
                "for each role, how many micro-batches are under way at most">,
+    ListOption<"roleOfStage", "role-of-stage", "int64_t",
+               "for each stage, its role; none: one stage a role">,
+    Option<"splitWeights", "split-weights", "bool", "false",
+           "the parameters' gradients are programs of their own">,
     Option<"keepWhole", "keep-whole", "bool", "false",
            "the last role computes both passes of a micro-batch at once">
   ];
@@ -77,6 +84,11 @@ def SplitPassesPass : Pass<"zc-split-passes", "::mlir::ModuleOp"> {
     under way, are written by one and read by the other. So are messages. Values
     that follow from states alone are computed again. Where `train.keep_whole`
     stands on the role, `@micro` stays as it is but for its messages.
+
+    With `train.split_weights` the backward sends the gradients on, and `@weights`
+    computes those of the parameters, later. With `train.chunks` the role has
+    several stages, and `@forward.0`, `@backward.0` are of the first of them;
+    `@eval` is cut in the same way.
   }];
   let statistics = [
     Statistic<"numStashed", "num-stashed", "Values that micro-batches keep">

@@ -7,6 +7,7 @@
 #include "dialects/Dist/DistDialect.h"
 #include "dialects/Train/StateLookup.h"
 #include "passes/Analysis/Messages.h"
+#include "passes/Analysis/ProgramParts.h"
 #include "passes/Autodiff/ActiveValues.h"
 #include "passes/Autodiff/ProgramBuilder.h"
 #include "passes/Autodiff/SampleDims.h"
@@ -29,10 +30,15 @@ int64_t stageOf(Value value) {
   return stage ? stage.getInt() : -1;
 }
 
-/// A value that a role other than its own reads.
+/// Where a stage is: which of the stages of which role.
+struct StagePlace {
+  int64_t role, chunk;
+};
+
+/// A value that a stage other than its own reads.
 struct Crossing {
   Value value;
-  int64_t from, to, id;
+  int64_t from, to, id; // stages; the message
   bool hasGradient;
   std::optional<int64_t> batchDim;
 };
@@ -63,12 +69,12 @@ void repeatViews(func::FuncOp program) {
 }
 
 /// Finds the values of a program that cross. They come in the program's order,
-/// and for each value by the role that reads it, so that both ends of a line
+/// and for each value by the stage that reads it, so that both ends of a line
 /// agree on the order of its messages.
 class CrossingFinder {
 public:
-  CrossingFinder(func::FuncOp program, int64_t roles)
-      : block(program.getBody().front()), roles(roles),
+  CrossingFinder(func::FuncOp program, int64_t stages)
+      : block(program.getBody().front()), stages(stages),
         samples(findSampleDims(program)),
         active(findActiveValues(program, findTrained(program))) {}
 
@@ -78,8 +84,8 @@ public:
     std::vector<Crossing> found;
     for (Operation &op : block.without_terminator())
       for (Value value : op.getResults())
-        for (int64_t to = stageOf(value) + 1; stageOf(value) >= 0 && to < roles;
-             ++to)
+        for (int64_t to = stageOf(value) + 1;
+             stageOf(value) >= 0 && to < stages; ++to)
           if (isReadBy(value, to)) {
             found.push_back({value, stageOf(value), to, id,
                              active.contains(value), findBatchDim(value)});
@@ -89,10 +95,10 @@ public:
   }
 
 private:
-  bool isReadBy(Value value, int64_t role) const {
+  bool isReadBy(Value value, int64_t reader) const {
     return llvm::any_of(value.getUsers(), [&](Operation *user) {
       auto stage = user->getAttrOfType<IntegerAttr>(kStageAttr);
-      return stage && stage.getInt() == role;
+      return stage && stage.getInt() == reader;
     });
   }
 
@@ -109,7 +115,7 @@ private:
   }
 
   Block &block;
-  int64_t roles;
+  int64_t stages;
   SampleDims samples;
   DenseSet<Value> active;
 };
@@ -118,11 +124,12 @@ private:
 class PartBuilder {
 public:
   PartBuilder(func::FuncOp program, ModuleOp role, int64_t number,
-              ArrayRef<Crossing> crossings)
-      : program(program), number(number), crossings(crossings),
-        builder(OpBuilder::atBlockEnd(role.getBody())) {}
+              ArrayRef<StagePlace> places, ArrayRef<Crossing> crossings)
+      : program(program), number(number), places(places), crossings(crossings),
+        builder(OpBuilder::atBlockEnd(role.getBody())),
+        mappings(places.size()) {}
 
-  func::FuncOp run(bool isLast) {
+  func::FuncOp run() {
     part = func::FuncOp::create(builder, program.getLoc(), program.getSymName(),
                                 builder.getFunctionType({}, {}));
     Block *body = part.addEntryBlock();
@@ -131,31 +138,43 @@ public:
     builder.setInsertionPoint(body->getTerminator());
     Block &block = program.getBody().front();
     for (Operation &op : block.without_terminator())
-      if (op.getNumResults() && stageOf(op.getResult(0)) == number)
-        clone(&op);
-    takeResults(isLast);
+      if (op.getNumResults() && isOwn(stageOf(op.getResult(0))))
+        clone(&op, stageOf(op.getResult(0)));
+    takeResults();
     for (const Crossing &crossing : crossings)
-      if (crossing.from == number)
+      if (isOwn(crossing.from))
         send(crossing);
     return part;
   }
 
 private:
-  Value resolve(Value value) {
-    if (Value known = mapping.lookupOrNull(value))
+  bool isOwn(int64_t stage) const {
+    return stage >= 0 && places[stage].role == number;
+  }
+
+  /// For an op of `stage`, which computes itself what has no stage.
+  Value resolve(Value value, int64_t stage) {
+    if (Value known = mappings[stage].lookupOrNull(value))
       return known;
     Value made;
     if (auto argument = dyn_cast<BlockArgument>(value))
-      made = addArgument(
-          part, value.getType(),
-          attributesOf(program.getArgAttrDict(argument.getArgNumber())),
-          argument.getLoc());
+      made = takeArgument(argument);
     else if (stageOf(value) < 0)
-      return clone(value.getDefiningOp())
+      return clone(value.getDefiningOp(), stage)
           ->getResult(cast<OpResult>(value).getResultNumber());
     else
-      made = receive(value);
-    mapping.map(value, made);
+      made = receive(value, stage);
+    mappings[stage].map(value, made);
+    return made;
+  }
+
+  Value takeArgument(BlockArgument argument) {
+    Value &made = arguments[argument];
+    if (!made)
+      made = addArgument(
+          part, argument.getType(),
+          attributesOf(program.getArgAttrDict(argument.getArgNumber())),
+          argument.getLoc());
     return made;
   }
 
@@ -163,10 +182,10 @@ private:
     return attributes ? attributes.getValue() : ArrayRef<NamedAttribute>();
   }
 
-  Operation *clone(Operation *op) {
+  Operation *clone(Operation *op, int64_t stage) {
     for (Value operand : op->getOperands())
-      (void)resolve(operand);
-    Operation *made = builder.clone(*op, mapping);
+      (void)resolve(operand, stage);
+    Operation *made = builder.clone(*op, mappings[stage]);
     made->removeAttr(kStageAttr);
     return made;
   }
@@ -181,10 +200,11 @@ private:
     return attributes;
   }
 
-  Value receive(Value value) {
+  Value receive(Value value, int64_t stage) {
     for (const Crossing &crossing : crossings)
-      if (crossing.value == value && crossing.to == number) {
-        MessageEnd end{crossing.id, crossing.from, crossing.hasGradient, false};
+      if (crossing.value == value && crossing.to == stage) {
+        MessageEnd end{crossing.id, places[crossing.from].role,
+                       crossing.hasGradient, false, places[stage].chunk};
         return addArgument(part, value.getType(),
                            endOf(kReceiveAttr, end, crossing), value.getLoc());
       }
@@ -192,27 +212,32 @@ private:
   }
 
   void send(const Crossing &crossing) {
-    MessageEnd end{crossing.id, crossing.to, crossing.hasGradient, false};
-    addResult(part, resolve(crossing.value), endOf(kSendAttr, end, crossing));
+    MessageEnd end{crossing.id, places[crossing.to].role, crossing.hasGradient,
+                   false, places[crossing.from].chunk};
+    addResult(part, resolve(crossing.value, crossing.from),
+              endOf(kSendAttr, end, crossing));
   }
 
   /// Results go with the stage that computes them; those of no stage, as sums
   /// over constants, with the last.
-  void takeResults(bool isLast) {
+  void takeResults() {
+    const int64_t last = places.size() - 1;
     Operation *end = program.getBody().front().getTerminator();
     for (auto [index, value] : llvm::enumerate(end->getOperands())) {
-      int64_t stage = stageOf(value);
-      if (stage == number || (stage < 0 && isLast))
-        addResult(part, resolve(value),
+      int64_t stage = stageOf(value) < 0 ? last : stageOf(value);
+      if (isOwn(stage))
+        addResult(part, resolve(value, stage),
                   attributesOf(program.getResultAttrDict(index)));
     }
   }
 
   func::FuncOp program, part;
   int64_t number;
+  ArrayRef<StagePlace> places; // of stages
   ArrayRef<Crossing> crossings;
   OpBuilder builder;
-  IRMapping mapping;
+  std::vector<IRMapping> mappings; // of stages
+  DenseMap<Value, Value> arguments;
 };
 
 struct SplitStages : public impl::SplitStagesPassBase<SplitStages> {
@@ -226,16 +251,17 @@ struct SplitStages : public impl::SplitStagesPassBase<SplitStages> {
       module.emitError("expected @step, with stages from --zc-assign-stages");
       return signalPassFailure();
     }
-    int64_t count = seconds.size(), id = 0;
+    int64_t stages = seconds.size(), id = 0;
+    if (failed(placeStages(stages)))
+      return signalPassFailure();
     programs = llvm::to_vector(module.getOps<func::FuncOp>());
     std::vector<std::vector<Crossing>> crossings;
     llvm::for_each(programs, repeatViews);
     for (func::FuncOp program : programs)
-      crossings.push_back(CrossingFinder(program, count).run(id));
-    for (int64_t role = 0; role < count; ++role)
-      if (failed(buildRole(role, count, crossings)))
-        return signalPassFailure();
-    if (failed(shareStates(count)))
+      crossings.push_back(CrossingFinder(program, stages).run(id));
+    for (int64_t role = 0; role < int64_t(chunks.size()); ++role)
+      buildRole(role, crossings);
+    if (failed(shareStates()))
       return signalPassFailure();
     for (func::FuncOp program : programs)
       program.erase();
@@ -244,8 +270,26 @@ struct SplitStages : public impl::SplitStagesPassBase<SplitStages> {
   }
 
 private:
-  LogicalResult buildRole(int64_t number, int64_t count,
-                          ArrayRef<std::vector<Crossing>> crossings) {
+  LogicalResult placeStages(int64_t stages) {
+    if (!roleOfStage.empty() && int64_t(roleOfStage.size()) != stages)
+      return getOperation().emitError("expected the roles of ")
+             << stages << " stages, found " << roleOfStage.size();
+    for (int64_t stage = 0; stage < stages; ++stage) {
+      int64_t role = roleOfStage.empty() ? stage : roleOfStage[stage];
+      if (role < 0 || role >= stages)
+        return getOperation().emitError("stage ")
+               << stage << " has role " << role << " of " << stages;
+      if (role >= int64_t(chunks.size()))
+        chunks.resize(role + 1, 0);
+      places.push_back({role, chunks[role]++});
+    }
+    for (auto [role, count] : llvm::enumerate(chunks))
+      if (count == 0)
+        return getOperation().emitError("role ") << role << " has no stage";
+    return success();
+  }
+
+  void buildRole(int64_t number, ArrayRef<std::vector<Crossing>> crossings) {
     OpBuilder builder = OpBuilder::atBlockEnd(getOperation().getBody());
     auto role = ModuleOp::create(builder, getOperation().getLoc(),
                                  "role" + std::to_string(number));
@@ -253,7 +297,11 @@ private:
     role->setAttr(kMetricTypesAttr, listMetricTypes());
     if (number < int64_t(inFlight.size()))
       role->setAttr(kInFlightAttr, builder.getI64IntegerAttr(inFlight[number]));
-    if (keepWhole && number + 1 == count)
+    if (chunks[number] > 1)
+      role->setAttr(kChunksAttr, builder.getI64IntegerAttr(chunks[number]));
+    if (splitWeights)
+      role->setAttr(kSplitsWeightsAttr, builder.getUnitAttr());
+    if (keepWhole && number == places.back().role && chunks[number] == 1)
       role->setAttr(kKeepWholeAttr, builder.getUnitAttr());
     for (NamedAttribute attribute : getOperation()->getDiscardableAttrs())
       if (attribute.getName() != kStageSecondsAttr)
@@ -262,14 +310,13 @@ private:
       // Copies follow the parameters that the step reads.
       if (program.getNumArguments() && isOfStates(program))
         continue;
-      PartBuilder(program, role, number, crossing).run(number + 1 == count);
+      PartBuilder(program, role, number, places, crossing).run();
     }
     cloneStates(role);
     for (func::FuncOp program : programs)
       if (program.getNumArguments() && isOfStates(program))
         cloneForStates(program, role);
     roles.push_back(role);
-    return success();
   }
 
   DictionaryAttr listMetricTypes() {
@@ -344,7 +391,7 @@ private:
 
   /// Says which roles hold a parameter together. What the evaluation reads,
   /// the same role trains.
-  LogicalResult shareStates(int64_t count) {
+  LogicalResult shareStates() {
     llvm::MapVector<StringAttr, SmallVector<int64_t>> holders;
     llvm::DenseSet<Attribute> statistics;
     for (auto [number, role] : llvm::enumerate(roles))
@@ -382,6 +429,8 @@ private:
 
   SmallVector<func::FuncOp> programs;
   SmallVector<ModuleOp> roles;
+  SmallVector<StagePlace> places; // of stages
+  SmallVector<int64_t> chunks;    // how many stages a role has
 };
 
 } // namespace

@@ -25,6 +25,7 @@ const std::vector<CommandOptions> kAllOptions = {
       "--beta1",
       "--beta2",
       "--bucket-mib",
+      "--chunks",
       "--class-axis",
       "--class-weights",
       "--clip-norm",

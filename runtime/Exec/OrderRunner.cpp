@@ -5,6 +5,13 @@
 
 namespace zc {
 
+OrderRunner::OrderRunner(Executor &executor)
+    : executor(executor), hostLines(executor) {
+  Result<RoleUse> found = RoleUse::of(executor.role());
+  assert(found.ok() && "the role was verified");
+  use = std::move(*found);
+}
+
 Status OrderRunner::run(const plan::Order &order,
                         const OrderCallbacks &callbacks) {
   Status status = walk(order, callbacks);
@@ -50,14 +57,14 @@ Status OrderRunner::walk(const plan::Order &order,
 Status OrderRunner::feed(const plan::Feed &feed,
                          const OrderCallbacks &callbacks) {
   const plan::Program &program = executor.role().programs(int(feed.program()));
-  ZC_RETURN_IF_ERROR(awaitSlots(ringsOfInputs(program), feed.slots()));
+  ZC_RETURN_IF_ERROR(awaitSlots(ringsOfInputs(program), feed.slots(), nullptr));
   return callbacks.feed(feed);
 }
 
 Status OrderRunner::call(const plan::Call &call, const plan::Feed *next,
                          const OrderCallbacks &callbacks) {
   const plan::Program &program = executor.role().programs(int(call.program()));
-  ZC_RETURN_IF_ERROR(awaitSlots(ringsOf(program), call.slots()));
+  ZC_RETURN_IF_ERROR(awaitSlots(ringsOf(program), call.slots(), &call));
   const Slots slots = slotsOf(program, call.slots());
   const Clock::time_point begin = Clock::now();
   ZC_RETURN_IF_ERROR(executor.start(program, slots));
@@ -70,13 +77,17 @@ Status OrderRunner::call(const plan::Call &call, const plan::Feed *next,
   return callbacks.called ? callbacks.called(call) : Status();
 }
 
-/// A call or a feed works on its slots only after all their messages have
-/// ended.
-Status OrderRunner::awaitSlots(
-    const std::vector<uint32_t> &rings,
-    const google::protobuf::RepeatedField<uint32_t> &slots) {
+/// A call or a feed works on its slots only after their messages have ended,
+/// but for those that a call reads while they are sent.
+Status
+OrderRunner::awaitSlots(const std::vector<uint32_t> &rings,
+                        const google::protobuf::RepeatedField<uint32_t> &slots,
+                        const plan::Call *call) {
   return await([&](const Flying &each) {
     const uint32_t ring = each.message->ring();
+    if (call && !awaits(use.program(call->program()), call->micro_batch(),
+                        *each.message, each.move.micro_batch()))
+      return false;
     return std::count(rings.begin(), rings.end(), ring) > 0 &&
            int(ring) < slots.size() && slots[int(ring)] == each.move.slot();
   });

@@ -4,6 +4,7 @@
 #define ZC_RUNTIME_EXEC_ORDERRUNNER_H
 
 #include "runtime/Exec/HostLines.h"
+#include "runtime/Plan/Order/RoleUse.h"
 
 #include <deque>
 #include <functional>
@@ -28,8 +29,7 @@ struct OrderCallbacks {
 class OrderRunner {
 public:
   /// The executor, which must outlive it, has prepared what the orders call.
-  explicit OrderRunner(Executor &executor)
-      : executor(executor), hostLines(executor) {}
+  explicit OrderRunner(Executor &executor);
 
   /// Tells `observer` of every action and instruction from now on.
   void addObserver(OrderObserver &observer) {
@@ -58,7 +58,8 @@ private:
   Status move(const plan::Move &move, bool sends);
   Status post(const plan::Message &message, const plan::Move &move);
   Status awaitSlots(const std::vector<uint32_t> &rings,
-                    const google::protobuf::RepeatedField<uint32_t> &slots);
+                    const google::protobuf::RepeatedField<uint32_t> &slots,
+                    const plan::Call *call);
   Status awaitBefore(const plan::Message &message, const plan::Move &move);
   Status await(const std::function<bool(const Flying &)> &isMeant);
   Status end(Flying &flying);
@@ -66,6 +67,7 @@ private:
                  const Status &status) const;
 
   Executor &executor;
+  RoleUse use; // of the executor's role
   std::vector<OrderObserver *> observers;
   HostLines hostLines;       // where the executor has no lines of its device
   std::deque<Flying> flying; // in the order in which they began

@@ -162,6 +162,17 @@ class Steps(RolesTest):
         self.compare("unet", 2, Fixture("unet").reference["batch"], SGD,
                      ["pp=4", "--stages", stages])
 
+    def test_several_stages_a_role(self):
+        """Stages of one role send each other what stages of others would."""
+        gpt = Fixture("gpt").reference["batch"]
+        self.compare("gpt", 2, gpt, SGD, ["pp=2", "--schedule", "interleaved"],
+                     ["pp=2,dp=2", "--zero", "3", "--schedule", "interleaved"])
+
+    def test_there_and_back(self):
+        """The last role's two stages are neighbours."""
+        self.compare("odd", 3, 18, SGD,
+                     ["pp=2", "--schedule", "zero-bubble=v"])
+
     def test_whole_batch(self):
         """Micro-batches in roles are the batch that one rank takes at once."""
         fixture = Fixture("mlp")

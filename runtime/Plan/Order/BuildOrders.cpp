@@ -43,7 +43,9 @@ public:
                                          const std::vector<StageWork> &works);
 
 private:
-  Status add(uint32_t parts, const char *name, uint32_t microBatch);
+  Status add(uint32_t parts, const char *name, uint32_t microBatch,
+             uint32_t chunk = 0);
+  Status addWork(const PipelineSchedule &schedule, const StageWork &work);
 
   const plan::Role &role;
   const RoleUse &use;
@@ -51,11 +53,29 @@ private:
   std::vector<PlannedCall> calls;
 };
 
-Status CallPlan::add(uint32_t parts, const char *name, uint32_t microBatch) {
-  const int program = use.find(parts);
+Status CallPlan::add(uint32_t parts, const char *name, uint32_t microBatch,
+                     uint32_t chunk) {
+  const int program = use.find(parts, chunk);
   if (program < 0)
-    return bad("there is no program '", name, "'");
+    return bad("there is no program '", name, "'",
+               use.chunks() > 1 ? strCat(" of its stage ", chunk) : "");
   calls.push_back({uint32_t(program), microBatch});
+  return Status();
+}
+
+/// A stage that sends no gradients on has nothing to split off its backward.
+Status CallPlan::addWork(const PipelineSchedule &schedule,
+                         const StageWork &work) {
+  const uint32_t chunk = schedule.chunkOf(work.stage);
+  const bool splits = use.find(kWeightsPart, chunk) >= 0;
+  const uint32_t backward =
+      splits ? kBackwardPart : kBackwardPart | kWeightsPart;
+  if (work.work == Work::Forward)
+    return add(kForwardPart, "forward", work.microBatch, chunk);
+  if (work.work == Work::Backward)
+    ZC_RETURN_IF_ERROR(add(backward, "backward", work.microBatch, chunk));
+  if (splits && (work.work == Work::Weights || !schedule.splitsWeights))
+    return add(kWeightsPart, "weight_gradients", work.microBatch, chunk);
   return Status();
 }
 
@@ -71,25 +91,11 @@ CallPlan::train(const PipelineSchedule &schedule,
   }
   const bool isFused = use.find(kMicroParts) >= 0 && !receivesGradients(role) &&
                        (isAlone || isContiguous(works));
-  const bool splitsWeights = use.find(kWeightsPart) >= 0;
-  const uint32_t backward =
-      splitsWeights ? kBackwardPart : kBackwardPart | kWeightsPart;
-  if (schedule.splitsWeights && !splitsWeights && !isFused)
-    return bad("the schedule needs a program 'weights'");
-  // A micro-batch's forwards come in their order whatever the schedule.
   for (const StageWork &work : works) {
-    if (work.work == Work::Forward)
-      ZC_RETURN_IF_ERROR(isFused
-                             ? add(kMicroParts, "micro", work.microBatch)
-                             : add(kForwardPart, "forward", work.microBatch));
-    if (isFused)
-      continue;
-    if (work.work == Work::Backward)
-      ZC_RETURN_IF_ERROR(add(backward, "backward", work.microBatch));
-    if (work.work == Work::Weights ||
-        (work.work == Work::Backward && splitsWeights &&
-         !schedule.splitsWeights))
-      ZC_RETURN_IF_ERROR(add(kWeightsPart, "weights", work.microBatch));
+    if (!isFused)
+      ZC_RETURN_IF_ERROR(addWork(schedule, work));
+    else if (work.work == Work::Forward)
+      ZC_RETURN_IF_ERROR(add(kMicroParts, "micro", work.microBatch));
   }
   ZC_RETURN_IF_ERROR(add(kApplyPart, "apply", 0));
   return calls;
@@ -235,6 +241,45 @@ Status checkMessages(const plan::Manifest &manifest) {
   return Status();
 }
 
+/// How many stages every role has; 1 where it is not said.
+uint32_t chunksOf(const std::vector<RoleUse> &uses) {
+  uint32_t chunks = 1;
+  for (const RoleUse &use : uses)
+    chunks = std::max(chunks, use.chunks());
+  return chunks;
+}
+
+/// Whether the programs are there that a schedule calls.
+Status checkFits(const PipelineSchedule &schedule,
+                 const std::vector<RoleUse> &uses,
+                 const OrderOptions &options) {
+  if (schedule.roles.size() != uses.size() ||
+      schedule.microBatches != options.microBatches)
+    return bad("schedule ", options.schedule, " is of ", schedule.roles.size(),
+               " roles and ", schedule.microBatches, " micro-batches, not of ",
+               uses.size(), " and ", options.microBatches);
+  for (uint32_t i = 0; i < uses.size(); ++i)
+    if (schedule.stagesOf(i).size() != uses[i].chunks())
+      return bad("role ", i, ", schedule ", options.schedule, ": it needs ",
+                 schedule.stagesOf(i).size(), " stages there, but there are ",
+                 uses[i].chunks());
+  return Status();
+}
+
+/// Each micro-batch goes through all stages before the next one.
+Result<std::vector<PlannedCall>> planEvaluation(const RoleUse &use,
+                                                uint32_t evaluated) {
+  std::vector<PlannedCall> calls;
+  for (uint32_t k = 0; k < evaluated; ++k)
+    for (uint32_t chunk = 0; chunk < use.chunks(); ++chunk) {
+      const int program = use.find(kEvalPart, chunk);
+      if (program < 0)
+        return bad("there is no program 'eval' of its stage ", chunk);
+      calls.push_back({uint32_t(program), k});
+    }
+  return calls;
+}
+
 Result<PhaseOrders::Calls> planTraining(const plan::Manifest &manifest,
                                         const std::vector<RoleUse> &uses,
                                         const OrderOptions &options) {
@@ -242,13 +287,15 @@ Result<PhaseOrders::Calls> planTraining(const plan::Manifest &manifest,
   if (microBatchesOf(manifest) != options.microBatches)
     return bad("a schedule of ", options.microBatches,
                " micro-batches for a step of ", microBatchesOf(manifest));
-  ZC_ASSIGN_OR_RETURN(
-      const PipelineSchedule schedule,
-      makeSchedule({options.schedule, roles, options.microBatches}));
-  if (schedule.roleOfStage.size() != roles)
-    return makeError(StatusCode::Unsupported, "schedule ", options.schedule,
-                     " has several stages in a role; this version makes no "
-                     "orders of that");
+  PipelineSchedule schedule;
+  if (options.given) {
+    schedule = *options.given;
+  } else {
+    ZC_ASSIGN_OR_RETURN(schedule,
+                        makeSchedule({options.schedule, roles,
+                                      options.microBatches, chunksOf(uses)}));
+  }
+  ZC_RETURN_IF_ERROR(checkFits(schedule, uses, options));
   PhaseOrders::Calls calls;
   for (uint32_t i = 0; i < roles; ++i) {
     CallPlan plan(manifest.roles(int(i)), uses[i], roles == 1);
@@ -293,11 +340,11 @@ Status buildOrders(plan::Manifest &manifest, const OrderOptions &options) {
   if (evaluates) {
     PhaseOrders::Calls calls;
     for (const RoleUse &use : uses) {
-      if (use.find(kEvalPart) < 0)
-        return bad("role ", calls.size(), ": there is no program 'eval'");
-      calls.emplace_back();
-      for (uint32_t k = 0; k < options.evaluated; ++k)
-        calls.back().push_back({uint32_t(use.find(kEvalPart)), k});
+      Result<std::vector<PlannedCall>> one =
+          planEvaluation(use, options.evaluated);
+      if (!one.ok())
+        return one.status().withContext(strCat("role ", calls.size()));
+      calls.push_back(std::move(*one));
     }
     ZC_RETURN_IF_ERROR(build(Phase::Eval, calls));
   }

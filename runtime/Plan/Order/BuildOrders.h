@@ -5,6 +5,7 @@
 
 #include "runtime/Base/Status.h"
 #include "runtime/Plan/Manifest.pb.h"
+#include "runtime/Plan/Order/Schedules.h"
 
 namespace zc {
 
@@ -12,6 +13,8 @@ struct OrderOptions {
   std::string schedule = "1f1b"; // as makeSchedule() of Schedules.h knows them
   uint32_t microBatches = 1;     // as the manifest's `accumulate`
   uint32_t evaluated = 1;        // micro-batches of one order of evaluation
+  // In the name's place: made elsewhere, as of a file. Not owned.
+  const PipelineSchedule *given = nullptr;
 };
 
 /// Fills train, train_late and eval of every role, as far as it has the
@@ -19,10 +22,11 @@ struct OrderOptions {
 /// sizes are rounded up to whole 64 bytes.
 ///
 /// A role trains by one program "step", or for each micro-batch by "forward"
-/// and "backward" (and "weights", where the schedule splits them off), or by
+/// and "backward" (and "weight_gradients", where it is apart), or by
 /// "micro", which is both in one, where the schedule has them one after the
 /// other and the role receives no gradients; in the end comes "apply". A
-/// schedule counts nothing where there is one role that has "micro" alone.
+/// schedule counts nothing where there is one role that has "micro" alone. A
+/// role of several stages has programs of each: "forward.0", "forward.1".
 ///
 /// Receives are begun one call ahead, where that needs no more slots of a ring
 /// that other programs use, too, and where the roles do not come to a halt by

@@ -18,6 +18,7 @@ uint64_t key(uint32_t high, uint32_t low) { return uint64_t(high) << 32 | low; }
 
 struct Pending {
   uint32_t transfer, microBatch;
+  const plan::Message *message;
 };
 
 } // namespace
@@ -67,7 +68,7 @@ void EventGraph::addMove(End &end, const plan::Message &message,
   if (!isFirst)
     addEdge(std::exchange(last->second, transfer), transfer);
   end.pending[key(message.ring(), move.slot())].push_back(
-      {transfer, move.micro_batch()});
+      {transfer, move.micro_batch(), &message});
 }
 
 void EventGraph::addRole(uint32_t index) {
@@ -87,6 +88,10 @@ void EventGraph::addRole(uint32_t index) {
     for (Touch touch : uses[index].touches(role, action)) {
       std::vector<Pending> &pending = end.pending[key(touch.ring, touch.slot)];
       auto isAwaited = [&](const Pending &one) {
+        if (action.has_call())
+          return awaits(uses[index].program(action.call().program()),
+                        action.call().micro_batch(), *one.message,
+                        one.microBatch);
         return !move || one.microBatch != move->micro_batch();
       };
       for (const Pending &one : pending)

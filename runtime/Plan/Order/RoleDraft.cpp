@@ -37,12 +37,12 @@ RoleDraft::RoleDraft(const plan::Role &role, const RoleUse &use, Phase phase,
 /// other way round.
 std::vector<uint32_t> RoleDraft::messagesOf(const PlannedCall &call,
                                             bool sends) const {
-  const uint32_t parts = use.program(call.program).parts;
+  const ProgramUse &program = use.program(call.program);
   std::vector<uint32_t> messages;
   for (int i = 0; i < role.messages_size(); ++i)
     if (const plan::Message &message = role.messages(i);
         message.sends() == sends && isOf(message, phase) &&
-        (partOf(message) & parts))
+        isEndOf(program, message))
       messages.push_back(uint32_t(i));
   auto rank = [&](uint32_t index) {
     const plan::Message &message = role.messages(int(index));

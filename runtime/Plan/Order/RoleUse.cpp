@@ -10,7 +10,7 @@ uint32_t partsOf(const std::string &name, bool splitsWeights) {
     return kForwardPart;
   if (name == "backward")
     return splitsWeights ? kBackwardPart : kBackwardPart | kWeightsPart;
-  if (name == "weights")
+  if (name == "weight_gradients")
     return kWeightsPart;
   if (name == "micro")
     return kForwardPart | kBackwardPart | kWeightsPart;
@@ -25,16 +25,48 @@ uint32_t partsOf(const std::string &name, bool splitsWeights) {
   return 0;
 }
 
+// More stages than any role has.
+constexpr uint32_t kMostChunks = 1024;
+
+/// "forward.1" is of the role's second stage.
+struct StageName {
+  std::string base;
+  uint32_t chunk = 0;
+};
+
+StageName parseName(const std::string &name) {
+  const size_t dot = name.rfind('.');
+  if (dot == std::string::npos || dot + 1 == name.size() ||
+      name.size() - dot > 5 ||
+      name.find_first_not_of("0123456789", dot + 1) != std::string::npos)
+    return {name, 0};
+  return {name.substr(0, dot), uint32_t(std::stoul(name.substr(dot + 1)))};
+}
+
+bool hasWeights(const plan::Role &role, uint32_t chunk) {
+  return std::any_of(role.programs().begin(), role.programs().end(),
+                     [&](const plan::Program &program) {
+                       const StageName name = parseName(program.name());
+                       return name.base == "weight_gradients" &&
+                              name.chunk == chunk;
+                     });
+}
+
 void insert(std::vector<uint32_t> &sorted, uint32_t value) {
   auto at = std::lower_bound(sorted.begin(), sorted.end(), value);
   if (at == sorted.end() || *at != value)
     sorted.insert(at, value);
 }
 
-Result<ProgramUse> useOf(const plan::Role &role, const plan::Program &program,
-                         bool splitsWeights) {
+Result<ProgramUse> useOf(const plan::Role &role, const plan::Program &program) {
   ProgramUse use;
-  use.parts = partsOf(program.name(), splitsWeights);
+  const StageName name = parseName(program.name());
+  use.parts = partsOf(name.base, hasWeights(role, name.chunk));
+  use.chunk = use.parts ? name.chunk : 0;
+  if (use.chunk >= kMostChunks)
+    return makeError(StatusCode::Corrupt, "program '", program.name(),
+                     "' is of stage ", use.chunk, " of the role, which has ",
+                     kMostChunks, " at most");
   use.hasInputs = program.inputs_size() > 0;
   for (const plan::Buffer &buffer : program.buffers()) {
     if (buffer.space() != plan::FLIGHT)
@@ -103,20 +135,18 @@ Part partOf(const plan::Message &message) {
 }
 
 Result<RoleUse> RoleUse::of(const plan::Role &role) {
-  const bool splitsWeights = std::any_of(
-      role.programs().begin(), role.programs().end(),
-      [](const plan::Program &program) { return program.name() == "weights"; });
   RoleUse use;
   for (const plan::Program &program : role.programs()) {
-    ZC_ASSIGN_OR_RETURN(ProgramUse one, useOf(role, program, splitsWeights));
+    ZC_ASSIGN_OR_RETURN(ProgramUse one, useOf(role, program));
+    use.numChunks = std::max(use.numChunks, one.chunk + 1);
     use.programs.push_back(std::move(one));
   }
   return use;
 }
 
-int RoleUse::find(uint32_t parts) const {
+int RoleUse::find(uint32_t parts, uint32_t chunk) const {
   for (size_t i = 0; i < programs.size(); ++i)
-    if (programs[i].parts == parts)
+    if (programs[i].parts == parts && programs[i].chunk == chunk)
       return int(i);
   return -1;
 }

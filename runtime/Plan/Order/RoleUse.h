@@ -34,12 +34,28 @@ enum Part : uint32_t {
 /// The part that reads a received message, or that writes a sent one.
 Part partOf(const plan::Message &message);
 
+/// What an order has to know of a program.
 struct ProgramUse {
   uint32_t parts = 0; // 0: runs outside of orders
+  uint32_t chunk = 0; // of which of the role's stages
   bool hasInputs = false;
   std::vector<uint32_t> rings;      // that it has buffers in; ascending
   std::vector<uint32_t> inputRings; // those of them that hold inputs
 };
+
+/// Whether calls of a program read what this end receives, or write what it
+/// sends.
+inline bool isEndOf(const ProgramUse &program, const plan::Message &message) {
+  return (partOf(message) & program.parts) && message.chunk() == program.chunk;
+}
+
+/// Whether a call of a micro-batch waits for a message that is under way in a
+/// slot of its own: all but what it only reads while it is sent.
+inline bool awaits(const ProgramUse &program, uint32_t microBatch,
+                   const plan::Message &message, uint32_t ofMicroBatch) {
+  return !message.sends() || microBatch != ofMicroBatch ||
+         isEndOf(program, message);
+}
 
 struct Touch {
   uint32_t ring, slot;
@@ -54,8 +70,11 @@ public:
 
   const ProgramUse &program(uint32_t index) const { return programs[index]; }
 
-  /// The program with exactly these parts, or -1.
-  int find(uint32_t parts) const;
+  /// The program with exactly these parts of a stage, or -1.
+  int find(uint32_t parts, uint32_t chunk = 0) const;
+
+  /// How many stages the role has.
+  uint32_t chunks() const { return numChunks; }
 
   /// The slots that an action reads or writes; its indices are sound.
   std::vector<Touch> touches(const plan::Role &role,
@@ -63,6 +82,7 @@ public:
 
 private:
   std::vector<ProgramUse> programs;
+  uint32_t numChunks = 1;
 };
 
 /// For every role; failures name it.

@@ -224,20 +224,25 @@ double costOf(const PipelineSchedule &schedule, const WorkCosts &costs,
          (schedule.splitsWeights ? 0 : costs.weights[work.stage]);
 }
 
-std::vector<uint32_t> inFlightOf(const PipelineSchedule &schedule) {
+void countInFlight(const PipelineSchedule &schedule, Timeline &timeline) {
   const Work last = schedule.splitsWeights ? Work::Weights : Work::Backward;
-  std::vector<uint32_t> most;
+  std::vector<uint32_t> ofStage(schedule.roleOfStage.size());
+  timeline.inFlightOfStage = ofStage;
   for (const Works &works : schedule.roles) {
     uint32_t live = 0, peak = 0;
     for (const StageWork &work : works) {
-      if (work.work == Work::Forward)
+      uint32_t &most = timeline.inFlightOfStage[work.stage];
+      if (work.work == Work::Forward) {
         peak = std::max(peak, ++live);
-      if (work.work == last)
+        most = std::max(most, ++ofStage[work.stage]);
+      }
+      if (work.work == last) {
         --live;
+        --ofStage[work.stage];
+      }
     }
-    most.push_back(peak);
+    timeline.inFlight.push_back(peak);
   }
-  return most;
 }
 
 } // namespace
@@ -264,6 +269,19 @@ Result<PipelineSchedule> makeSchedule(const ScheduleRequest &request) {
   return schedule;
 }
 
+uint32_t PipelineSchedule::chunkOf(uint32_t stage) const {
+  return uint32_t(std::count(roleOfStage.begin(), roleOfStage.begin() + stage,
+                             roleOfStage[stage]));
+}
+
+std::vector<uint32_t> PipelineSchedule::stagesOf(uint32_t role) const {
+  std::vector<uint32_t> stages;
+  for (uint32_t stage = 0; stage < roleOfStage.size(); ++stage)
+    if (roleOfStage[stage] == role)
+      stages.push_back(stage);
+  return stages;
+}
+
 WorkCosts WorkCosts::equal(size_t stages, double forward, double backward,
                            double weights) {
   WorkCosts costs;
@@ -283,7 +301,7 @@ Result<Timeline> simulateSchedule(const PipelineSchedule &schedule,
   Ends ends(schedule);
   Timeline timeline;
   timeline.roles.resize(schedule.roles.size());
-  timeline.inFlight = inFlightOf(schedule);
+  countInFlight(schedule, timeline);
   double busy = 0;
   bool advances = true, ended = false;
   while (advances && !ended) {

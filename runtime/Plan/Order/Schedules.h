@@ -33,6 +33,11 @@ struct PipelineSchedule {
   std::vector<uint32_t> roleOfStage;
   uint32_t microBatches = 1;
   bool splitsWeights = false;
+
+  /// Which of its role's stages a stage is, counted from the input.
+  uint32_t chunkOf(uint32_t stage) const;
+  /// The stages of a role, in their order.
+  std::vector<uint32_t> stagesOf(uint32_t role) const;
 };
 
 /// `chunks` are the stages of one role, of "interleaved" only.
@@ -78,8 +83,9 @@ struct Timeline {
   // Of the time that roles have, and of that for which they work: on average.
   double bubbleOfTotal = 0;
   double bubbleOfIdeal = 0;
-  // The most micro-batches of its stages that a role has begun and not ended.
-  std::vector<uint32_t> inFlight;
+  // The most micro-batches of its stages that a role has begun and not ended,
+  // and those of one stage.
+  std::vector<uint32_t> inFlight, inFlightOfStage;
 };
 
 /// Runs a schedule with buffered messages. Fails where roles wait for each

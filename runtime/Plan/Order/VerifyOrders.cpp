@@ -80,6 +80,29 @@ Status verifyMessageEnds(const plan::Manifest &manifest) {
   return Status();
 }
 
+/// Each of the model's stages is in one role.
+Status verifyStages(const plan::Manifest &manifest,
+                    const std::vector<RoleUse> &uses) {
+  std::set<uint32_t> seen;
+  uint32_t count = 0;
+  for (int i = 0; i < manifest.roles_size(); ++i) {
+    const auto &stages = manifest.roles(i).stages();
+    count += uses[size_t(i)].chunks();
+    if (stages.empty() && uses[size_t(i)].chunks() == 1)
+      seen.insert(uint32_t(i));
+    else if (uint32_t(stages.size()) != uses[size_t(i)].chunks())
+      return bad("role ", i, ": it says that it has ", stages.size(),
+                 " stages, but has programs of ", uses[size_t(i)].chunks());
+    for (int k = 1; k < stages.size(); ++k)
+      if (stages.Get(k) <= stages.Get(k - 1))
+        return bad("role ", i, ": its stages are not in their order");
+    seen.insert(stages.begin(), stages.end());
+  }
+  if (seen.size() != count || *seen.rbegin() + 1 != count)
+    return bad("the roles' stages are not those from 0 to ", count - 1);
+  return Status();
+}
+
 /// Which orders there have to be.
 Status verifyPresence(const plan::Manifest &manifest,
                       const std::vector<RoleUse> &uses) {
@@ -116,10 +139,16 @@ uint32_t microBatchesOf(const plan::Manifest &manifest) {
 }
 
 uint32_t evaluatedAtOnce(const plan::Manifest &manifest) {
+  // A role of several stages has a program of each.
   const auto &actions = manifest.roles(0).eval().actions();
-  return uint32_t(std::count_if(
+  auto first = std::find_if(
       actions.begin(), actions.end(),
-      [](const plan::Action &action) { return action.has_call(); }));
+      [](const plan::Action &action) { return action.has_call(); });
+  return uint32_t(
+      std::count_if(first, actions.end(), [&](const plan::Action &action) {
+        return action.has_call() &&
+               action.call().program() == first->call().program();
+      }));
 }
 
 Status verifyLines(const plan::Manifest &manifest, Phase phase) {
@@ -166,6 +195,7 @@ Status verifyOrders(const plan::Manifest &manifest) {
   ZC_ASSIGN_OR_RETURN(const std::vector<RoleUse> uses, useOfRoles(manifest));
   for (uint32_t role = 0; role < uint32_t(manifest.roles_size()); ++role)
     ZC_RETURN_IF_ERROR(verifyFlight(manifest, role, uses[role]));
+  ZC_RETURN_IF_ERROR(verifyStages(manifest, uses));
   ZC_RETURN_IF_ERROR(verifyMessageEnds(manifest));
   ZC_RETURN_IF_ERROR(verifyPresence(manifest, uses));
   for (Phase phase : kPhases) {

@@ -22,7 +22,11 @@ public:
       : manifest(manifest), role(role), use(use), phase(phase),
         order(orderOf(role, phase)),
         microBatches(phase == Phase::Eval ? evaluatedAtOnce(manifest)
-                                          : microBatchesOf(manifest)) {}
+                                          : microBatchesOf(manifest)),
+        done(use.chunks()) {
+    for (uint32_t ring = 0; ring < uint32_t(role.rings_size()); ++ring)
+      writers.push_back(findWriter(ring));
+  }
 
   Status next(int index);
   Status end() const;
@@ -35,6 +39,7 @@ private:
     uint32_t ring, slot, microBatch;
     int first, last;
     uint32_t lastParts = 0;          // of the last call
+    bool isWritten = false;          // by a call, or by messages that one read
     std::vector<uint32_t> awaited{}; // messages received and not read yet
   };
 
@@ -45,15 +50,31 @@ private:
   Status onMove(const plan::Move &move, bool sends);
   Status onFeed(const plan::Feed &feed);
   Status onCall(const plan::Call &call);
-  Status advance(uint32_t parts, uint32_t microBatch);
-  Status readMessages(const plan::Call &call, uint32_t parts);
+  Status advance(const ProgramUse &program, uint32_t microBatch);
+  Status advanceEnd(uint32_t parts, uint32_t microBatch);
+  Status checkBefore(const ProgramUse &program, uint32_t microBatch) const;
+  Status readMessages(const plan::Call &call, const ProgramUse &program);
+  Status useRings(const plan::Call &call, const ProgramUse &program);
+  uint32_t findWriter(uint32_t ring) const;
   Tenancy &tenancy(uint32_t ring, uint32_t microBatch) {
     return tenancies.at({ring, microBatch});
   }
-  uint32_t &doneOf(uint32_t part) {
-    return part == kBackwardPart  ? backwards
-           : part == kWeightsPart ? weights
-                                  : forwards;
+
+  /// Micro-batches of one stage that are done; forwards are evaluations in that
+  /// phase.
+  struct Done {
+    uint32_t forwards = 0, backwards = 0, weights = 0;
+
+    uint32_t &of(uint32_t part) {
+      return part == kBackwardPart  ? backwards
+             : part == kWeightsPart ? weights
+                                    : forwards;
+    }
+  };
+  bool isDone(const Done &stage) const {
+    return stage.forwards == microBatches &&
+           (phase == Phase::Eval ||
+            (stage.backwards == microBatches && stage.weights == microBatches));
   }
 
   const plan::Manifest &manifest;
@@ -64,8 +85,8 @@ private:
   const uint32_t microBatches;
   std::map<std::pair<uint32_t, uint32_t>, Tenancy> tenancies;
   std::set<std::pair<uint32_t, uint32_t>> moved; // message, micro-batch
-  // Micro-batches done; forwards are evaluations in that phase.
-  uint32_t forwards = 0, backwards = 0, weights = 0;
+  std::vector<Done> done;                        // by the role's stages
+  std::vector<uint32_t> writers; // by ring: its first program, of all
   bool applied = false;
   const plan::Feed *fed = nullptr; // for the next call
 };
@@ -126,6 +147,9 @@ Status OrderWalk::verifyIndices(const plan::Action &action) const {
     return bad("the role is at the message's other end");
   if (!isOf(message, phase))
     return bad("the message does not belong there");
+  if (message.chunk() >= done.size())
+    return bad("the message is of stage ", message.chunk(), " of the role's ",
+               done.size());
   const plan::Ring &ring = role.rings(int(message.ring()));
   if (move->slot() >= ring.slots())
     return bad("it uses slot ", move->slot(), " of ring '", ring.name(),
@@ -153,7 +177,7 @@ Status OrderWalk::onMove(const plan::Move &move, bool sends) {
   if (!moved.insert({move.message(), move.micro_batch()}).second)
     return bad("it was moved before");
   const Part part = partOf(message);
-  const bool called = doneOf(part) > move.micro_batch();
+  const bool called = done[message.chunk()].of(part) > move.micro_batch();
   Tenancy &slot = tenancy(message.ring(), move.micro_batch());
   if (sends && !called)
     return bad("what it sends was not written yet");
@@ -179,51 +203,109 @@ Status OrderWalk::onFeed(const plan::Feed &feed) {
   return Status();
 }
 
-/// Each part of each micro-batch comes once, in their order.
-Status OrderWalk::advance(uint32_t parts, uint32_t microBatch) {
-  if (applied)
-    return bad("the step has ended before");
-  for (uint32_t part : {kForwardPart, kEvalPart, kBackwardPart, kWeightsPart}) {
-    if (!(parts & part))
-      continue;
-    uint32_t &done = doneOf(part);
-    if (done != microBatch)
-      return bad("micro-batch ", done, " comes first");
-    ++done;
-  }
+/// What a call follows: its micro-batch's forward, of the stages in front too,
+/// and its backward, of those behind.
+Status OrderWalk::checkBefore(const ProgramUse &program,
+                              uint32_t microBatch) const {
+  const Done &own = done[program.chunk];
+  auto isMissing = [&](uint32_t count) { return count <= microBatch; };
+  if (program.parts & (kForwardPart | kEvalPart))
+    if (program.chunk > 0 && isMissing(done[program.chunk - 1].forwards))
+      return bad("it comes before the forward of the stage in front");
   if (phase == Phase::Eval)
     return Status();
-  if ((parts & kBackwardPart) && forwards <= microBatch)
-    return bad("it comes before the micro-batch's forward");
-  if ((parts & kWeightsPart) && backwards <= microBatch)
-    return bad("it comes before the micro-batch's backward");
-  if (parts & (kApplyPart | kLateApplyPart)) {
-    if (forwards < microBatches || backwards < microBatches ||
-        weights < microBatches || microBatch != 0)
-      return bad("it comes before the micro-batches' end");
-    applied = true;
+  if (program.parts & kBackwardPart) {
+    if (isMissing(own.forwards))
+      return bad("it comes before the micro-batch's forward");
+    if (program.chunk + 1 < done.size() &&
+        isMissing(done[program.chunk + 1].backwards))
+      return bad("it comes before the backward of the stage behind");
   }
+  if ((program.parts & kWeightsPart) && isMissing(own.backwards))
+    return bad("it comes before the micro-batch's backward");
   return Status();
 }
 
+/// The update is the last call.
+Status OrderWalk::advanceEnd(uint32_t parts, uint32_t microBatch) {
+  if (!(parts & (kApplyPart | kLateApplyPart)))
+    return Status();
+  if (microBatch != 0 ||
+      !std::all_of(done.begin(), done.end(),
+                   [&](const Done &stage) { return isDone(stage); }))
+    return bad("it comes before the micro-batches' end");
+  applied = true;
+  return Status();
+}
+
+/// Each part of each micro-batch comes once, in their order.
+Status OrderWalk::advance(const ProgramUse &program, uint32_t microBatch) {
+  if (applied)
+    return bad("the step has ended before");
+  for (uint32_t part : {kForwardPart, kEvalPart, kBackwardPart, kWeightsPart}) {
+    if (!(program.parts & part))
+      continue;
+    uint32_t &count = done[program.chunk].of(part);
+    if (count != microBatch)
+      return bad("micro-batch ", count, " comes first");
+    ++count;
+  }
+  ZC_RETURN_IF_ERROR(checkBefore(program, microBatch));
+  return advanceEnd(program.parts, microBatch);
+}
+
+/// Of the programs that use a ring the one that comes first in a micro-batch,
+/// and so writes what the others read.
+uint32_t OrderWalk::findWriter(uint32_t ring) const {
+  auto rank = [&](uint32_t program) {
+    const ProgramUse &one = use.program(program);
+    const uint32_t behind = use.chunks() - 1 - one.chunk;
+    return one.parts & (kForwardPart | kEvalPart)
+               ? std::tuple(0, one.chunk, 0)
+               : std::tuple(1, behind, one.parts & kBackwardPart ? 0 : 1);
+  };
+  uint32_t first = UINT32_MAX;
+  for (uint32_t i = 0; i < uint32_t(role.programs_size()); ++i) {
+    const bool isEval = use.program(i).parts == kEvalPart;
+    if (isEval == (phase == Phase::Eval) &&
+        std::binary_search(use.program(i).rings.begin(),
+                           use.program(i).rings.end(), ring) &&
+        (first == UINT32_MAX || rank(i) < rank(first)))
+      first = i;
+  }
+  return first;
+}
+
 /// Messages for a call are there, and none that another call is to read.
-Status OrderWalk::readMessages(const plan::Call &call, uint32_t parts) {
+Status OrderWalk::readMessages(const plan::Call &call,
+                               const ProgramUse &program) {
   for (int i = 0; i < role.messages_size(); ++i) {
     const plan::Message &message = role.messages(i);
-    if (message.sends() || !isOf(message, phase) ||
-        (partOf(message) & parts) == 0)
+    if (message.sends() || !isOf(message, phase) || !isEndOf(program, message))
       continue;
     if (!moved.count({uint32_t(i), call.micro_batch()}))
       return bad("message ", message.id(), " '", message.name(),
                  "', which it reads, was not received");
-    std::vector<uint32_t> &awaited =
-        tenancy(message.ring(), call.micro_batch()).awaited;
+    Tenancy &slot = tenancy(message.ring(), call.micro_batch());
+    slot.isWritten = true;
+    std::vector<uint32_t> &awaited = slot.awaited;
     awaited.erase(std::remove(awaited.begin(), awaited.end(), uint32_t(i)),
                   awaited.end());
   }
-  for (uint32_t ring : use.program(call.program()).rings) {
+  return useRings(call, program);
+}
+
+/// What a call reads of its slots was written.
+Status OrderWalk::useRings(const plan::Call &call, const ProgramUse &program) {
+  for (uint32_t ring : program.rings) {
     Tenancy &slot = tenancy(ring, call.micro_batch());
-    slot.lastParts = parts;
+    if (!slot.isWritten && call.program() != writers[ring] &&
+        (use.program(writers[ring]).parts & program.parts) == 0)
+      return bad("it uses ring '", role.rings(int(ring)).name(),
+                 "' before program '", role.programs(int(writers[ring])).name(),
+                 "', which writes it, has run");
+    slot.isWritten = true;
+    slot.lastParts = program.parts;
     if (!slot.awaited.empty())
       return bad("message ", role.messages(int(slot.awaited.front())).id(),
                  " '", role.messages(int(slot.awaited.front())).name(),
@@ -244,8 +326,8 @@ Status OrderWalk::onCall(const plan::Call &call) {
       return bad("its inputs were fed to another slot of ring '",
                  role.rings(int(ring)).name(), "'");
   fed = nullptr;
-  ZC_RETURN_IF_ERROR(advance(program.parts, call.micro_batch()));
-  return readMessages(call, program.parts);
+  ZC_RETURN_IF_ERROR(advance(program, call.micro_batch()));
+  return readMessages(call, program);
 }
 
 Status OrderWalk::next(int index) {
@@ -260,15 +342,12 @@ Status OrderWalk::next(int index) {
 Status OrderWalk::end() const {
   if (fed)
     return bad("the call after the last feed is missing");
-  const bool complete = phase == Phase::Eval
-                            ? forwards == microBatches
-                            : forwards == microBatches &&
-                                  backwards == microBatches &&
-                                  weights == microBatches && applied;
-  if (!complete)
-    return bad("calls are missing: of ", microBatches, " micro-batches there ",
-               "are ", forwards, " forwards, ", backwards, " backwards, ",
-               weights, " weights, and ", applied ? "an" : "no", " apply");
+  for (const Done &stage : done)
+    if (!isDone(stage) || (phase != Phase::Eval && !applied))
+      return bad("calls are missing: of ", microBatches,
+                 " micro-batches there ", "are ", stage.forwards, " forwards, ",
+                 stage.backwards, " backwards, ", stage.weights,
+                 " weights, and ", applied ? "an" : "no", " apply");
   for (int i = 0; i < role.messages_size(); ++i) {
     if (!isOf(role.messages(i), phase))
       continue;

@@ -281,11 +281,8 @@ TEST(BuildOrders, RefusesWhatDoesNotFit) {
   FakePipeline pipeline;
   fails(fakePipeline(pipeline), {"2f2b", 4}, "no schedule '2f2b'");
   fails(fakePipeline(pipeline), {"1f1b", 3}, "3 micro-batches");
-  fails(fakePipeline(pipeline), {"zb-h1", 4},
-        "role 0, schedule zb-h1: the "
-        "schedule needs a program "
-        "'weights'");
-  fails(fakePipeline(pipeline), {"interleaved", 4}, "several stages");
+  fails(fakePipeline(pipeline), {"zb-v", 4},
+        "role 0, schedule zb-v: it needs 2 stages there, but there are 1");
   plan::Manifest broken = fakePipeline(pipeline);
   broken.mutable_roles(1)->mutable_programs(1)->set_name("lost");
   fails(broken, {"gpipe", 4},

@@ -35,7 +35,7 @@ public:
     add("forward");
     add("backward");
     if (pipeline.weights)
-      add("weights");
+      add("weight_gradients");
     if (pipeline.micro && isLast)
       add("micro");
     add("apply");
@@ -43,7 +43,7 @@ public:
       add("apply.compressed");
     if (pipeline.eval)
       add("eval");
-    for (const char *name : {"forward", "backward", "weights"})
+    for (const char *name : {"forward", "backward", "weight_gradients"})
       addBufferIn(name, "stash", 0);
     if (index == 0 || isLast)
       for (const char *name : {"forward", "micro", "eval"})

@@ -149,7 +149,7 @@ private:
       if (role(i).rings(int(ring)).name() == "stash") {
         if (name == "backward" && !slot.written.count('f'))
           wrong = true;
-        if (name == "weights" && !slot.written.count('b'))
+        if (name == "weight_gradients" && !slot.written.count('b'))
           wrong = true;
       }
       if (forward)

@@ -1,0 +1,105 @@
+#include "compiler/Driver/ScheduleOptions.h"
+
+#include "runtime/Base/File.h"
+#include "runtime/Plan/Order/ScheduleFile.h"
+
+#include <algorithm>
+
+using namespace zc;
+
+/// A schedule as --schedule has it, and as makeSchedule() does.
+struct ScheduleName {
+  const char *option, *name;
+};
+
+static constexpr ScheduleName kSchedules[] = {
+    {"1f1b", "1f1b"},
+    {"gpipe", "gpipe"},
+    {"naive", "naive"},
+    {"interleaved", "interleaved"},
+    {"zero-bubble", "zb-h1"},
+    {"zero-bubble=h1", "zb-h1"},
+    {"zero-bubble=h2", "zb-h2"},
+    {"zero-bubble=v", "zb-v"},
+};
+
+static const ScheduleName *findSchedule(const std::string &text) {
+  const auto *found = std::find_if(
+      std::begin(kSchedules), std::end(kSchedules),
+      [&](const ScheduleName &each) { return text == each.option; });
+  return found == std::end(kSchedules) ? nullptr : found;
+}
+
+static std::string checkSchedule(const std::string &text) {
+  if (text == "flush" || findSchedule(text) || CLI::ExistingFile(text).empty())
+    return "";
+  std::string known;
+  for (const ScheduleName &each : kSchedules)
+    known += std::string(each.option) + ", ";
+  return "'" + text + "' is neither a schedule (" + known +
+         "flush) nor a file with one";
+}
+
+void zc::addScheduleOptions(CLI::App &command, CompileOptions &options) {
+  command
+      .add_option(
+          "--schedule", options.schedule,
+          "with pp, in what order a role runs forwards and backwards: naive "
+          "(one micro-batch after another), gpipe (all forwards first), 1f1b "
+          "(alternating; alias flush), interleaved (alternating, with --chunks "
+          "stages a role), zero-bubble (the parameters' gradients fill the "
+          "gaps; =h1 with the memory of 1f1b, =h2 with up to twice that, =v "
+          "with two stages a role); or a FILE: a schedule as PyTorch writes "
+          "it, a line of comma-separated actions a rank, as in 0F1,1B0,1W0")
+      ->check(checkSchedule)
+      ->type_name("NAME|FILE");
+  command
+      .add_option("--chunks", options.chunks,
+                  "with --schedule interleaved, the stages of each role")
+      ->check(CLI::Range(1, 64));
+}
+
+void zc::completeScheduleOptions(CompileOptions &options) {
+  if (options.schedule == "flush")
+    options.schedule = "1f1b";
+}
+
+static Result<PipelineSchedule> readSchedule(const CompileOptions &options) {
+  constexpr size_t kMostBytes = 64 << 20;
+  ZC_ASSIGN_OR_RETURN(const std::string text,
+                      readFile(options.schedule, kMostBytes));
+  Result<PipelineSchedule> schedule = parseSchedule(text);
+  if (!schedule.ok())
+    return schedule.status().withContext(options.schedule);
+  const int64_t roles = options.getAxisSize("pp");
+  if (int64_t(schedule->roles.size()) != roles)
+    return makeError(StatusCode::InvalidArgument, options.schedule, ": it is ",
+                     "of ", schedule->roles.size(), " ranks, but --mesh has ",
+                     "pp=", roles);
+  if (int64_t(schedule->microBatches) != options.accumulate)
+    return makeError(StatusCode::InvalidArgument, options.schedule, ": it is ",
+                     "of ", schedule->microBatches, " micro-batches, but ",
+                     "--accumulate is ", options.accumulate);
+  return schedule;
+}
+
+Result<PipelineSchedule> zc::chooseSchedule(const CompileOptions &options) {
+  const ScheduleName *known = findSchedule(options.schedule);
+  if (!known)
+    return readSchedule(options);
+  ScheduleRequest request;
+  request.name = known->name;
+  request.roles = uint32_t(options.getAxisSize("pp"));
+  request.microBatches = uint32_t(std::max<int64_t>(1, options.accumulate));
+  request.chunks = uint32_t(options.chunks);
+  return makeSchedule(request);
+}
+
+InFlight zc::countInFlight(const PipelineSchedule &schedule) {
+  Result<Timeline> timeline = simulateSchedule(
+      schedule, WorkCosts::equal(schedule.roleOfStage.size(), 1, 1, 1));
+  if (!timeline.ok())
+    return {};
+  return {{timeline->inFlight.begin(), timeline->inFlight.end()},
+          {timeline->inFlightOfStage.begin(), timeline->inFlightOfStage.end()}};
+}
