@@ -1,4 +1,5 @@
 #include "runtime/Plan/Order/Schedules.h"
+#include "runtime/Plan/Order/ListSchedule.h"
 
 #include <algorithm>
 #include <map>
@@ -151,7 +152,7 @@ Works worksOf(const ScheduleRequest &request, uint32_t role) {
 /// How many stages a role has.
 Result<uint32_t> chunksOf(const ScheduleRequest &request) {
   const uint32_t roles = request.roles, microBatches = request.microBatches;
-  for (const char *name : {"naive", "gpipe", "1f1b", "flush", "zb-h1"})
+  for (const char *name : {"naive", "gpipe", "1f1b", "flush", "zb-h1", "zb-h2"})
     if (request.name == name)
       return 1;
   if (request.name == "zb-v") {
@@ -264,6 +265,10 @@ Result<PipelineSchedule> makeSchedule(const ScheduleRequest &request) {
       role = request.roles - 1 - role;
     schedule.roleOfStage.push_back(role);
   }
+  if (request.name == "zb-h2")
+    return listSchedule(
+        schedule.roleOfStage, request.roles, request.microBatches,
+        WorkCosts::equal(request.roles, 1, 1, 1), 2 * request.roles - 1);
   for (uint32_t role = 0; role < request.roles; ++role)
     schedule.roles.push_back(worksOf(request, role));
   return schedule;

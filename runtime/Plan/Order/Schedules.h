@@ -56,6 +56,7 @@ struct ScheduleRequest {
 ///   interleaved  Megatron's 1f1b of several stages a role; the roles divide
 ///                the micro-batches evenly
 ///   zb-h1        1f1b, whose weights' gradients fill the gaps
+///   zb-h2        the same with up to 2 roles - 1 micro-batches under way
 ///   zb-v         two stages a role, there and back; at least 2 roles - 1
 ///                micro-batches
 ///

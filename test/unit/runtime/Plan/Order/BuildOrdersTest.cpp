@@ -202,7 +202,7 @@ TEST(BuildOrders, SentRingsAreAsDeepAsTheOtherEndIsFar) {
 }
 
 TEST(BuildOrders, EverySchedulePassesTheCheck) {
-  for (const char *schedule : {"naive", "gpipe", "1f1b", "zb-h1"})
+  for (const char *schedule : {"naive", "gpipe", "1f1b", "zb-h1", "zb-h2"})
     for (uint32_t roles = 1; roles <= 6; ++roles)
       for (uint32_t m = 1; m <= 9; ++m)
         for (int variant = 0; variant < 8; ++variant) {
@@ -212,11 +212,63 @@ TEST(BuildOrders, EverySchedulePassesTheCheck) {
           pipeline.stashInput = variant & 4;
           pipeline.feedsStash = variant & 2;
           pipeline.eval = !(variant & 1);
-          pipeline.weights = schedule == std::string("zb-h1") || variant == 5;
+          pipeline.weights = schedule[0] == 'z' || variant == 5;
           pipeline.freezeStep = variant == 3;
           SCOPED_TRACE(strCat(schedule, " ", roles, "x", m, " ", variant));
           build(pipeline, schedule);
         }
+}
+
+TEST(BuildOrders, SchedulesOfSeveralStagesPassTheCheck) {
+  for (const char *schedule : {"interleaved", "zb-v"})
+    for (uint32_t roles = 1; roles <= 5; ++roles)
+      for (uint32_t m = 1; m <= 12; ++m)
+        for (int variant = 0; variant < 8; ++variant) {
+          const bool isVee = schedule == std::string("zb-v");
+          if (isVee ? m < 2 * roles - 1 : m % roles != 0)
+            continue;
+          FakePipeline pipeline{roles, m};
+          pipeline.chunks = isVee ? 2 : 2 + (variant & 1);
+          pipeline.vee = isVee;
+          pipeline.weights = isVee || (variant & 2);
+          pipeline.skip = variant & 4;
+          pipeline.skipTo = roles + 1;
+          pipeline.stashInput = variant & 1;
+          SCOPED_TRACE(strCat(schedule, " ", roles, "x", m, " ", variant));
+          build(pipeline, schedule);
+        }
+}
+
+/// Each of a middle role's stages sends; the last stage of the first role has
+/// neighbours in others.
+TEST(BuildOrders, AMiddleRoleSendsOncePerStage) {
+  auto sentBy = [](const plan::Role &role) {
+    return std::count_if(
+        role.train().actions().begin(), role.train().actions().end(),
+        [&](const plan::Action &action) {
+          return action.has_send() &&
+                 !role.messages(int(action.send().message())).gradient();
+        });
+  };
+  for (uint32_t roles : {2, 3, 4, 6})
+    for (uint32_t chunks : {2, 3}) {
+      const uint32_t m = 2 * roles;
+      plan::Manifest plain = build({roles, m}, "1f1b");
+      FakePipeline pipeline{roles, m};
+      pipeline.chunks = chunks;
+      plan::Manifest interleaved = build(pipeline, "interleaved");
+      long before = 0, after = 0;
+      for (uint32_t i = 0; i < roles; ++i) {
+        before += sentBy(plain.roles(int(i)));
+        after += sentBy(interleaved.roles(int(i)));
+        if (i + 1 < roles) {
+          EXPECT_EQ(sentBy(interleaved.roles(int(i))),
+                    chunks * sentBy(plain.roles(int(i))));
+        }
+      }
+      EXPECT_EQ(before, m * (roles - 1));
+      EXPECT_EQ(after, m * (chunks * roles - 1));
+    }
 }
 
 TEST(BuildOrders, TrainAndEvalShareTheFlightSpace) {

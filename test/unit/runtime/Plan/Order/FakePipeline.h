@@ -24,6 +24,18 @@ struct FakePipeline {
   bool stashInput = false; // activations are received into the stash
   bool feedsStash = false; // role 0's input lies in the stash
   int64_t freezeStep = 0;
+  uint32_t chunks = 1; // stages of each role
+  bool vee = false;    // the second ones go back up the roles
+
+  uint32_t stages() const { return roles * chunks; }
+  uint32_t roleOf(uint32_t stage) const {
+    return vee && stage >= roles ? 2 * roles - 1 - stage : stage % roles;
+  }
+  uint32_t chunkOf(uint32_t stage) const { return stage / roles; }
+  /// "forward.1" of several.
+  std::string name(const std::string &program, uint32_t chunk) const {
+    return chunks > 1 ? strCat(program, ".", chunk) : program;
+  }
 };
 
 /// One role under construction.
@@ -31,28 +43,38 @@ class FakeRole {
 public:
   FakeRole(plan::Role &role, const FakePipeline &pipeline, uint32_t index)
       : role(role), pipeline(pipeline), index(index),
-        isLast(index + 1 == pipeline.roles) {
-    add("forward");
-    add("backward");
-    if (pipeline.weights)
-      add("weight_gradients");
-    if (pipeline.micro && isLast)
+        isLast(index == pipeline.roleOf(pipeline.stages() - 1)) {
+    for (uint32_t chunk = 0; chunk < pipeline.chunks; ++chunk)
+      for (const char *name : {"forward", "backward", "weight_gradients"})
+        if (pipeline.weights || name != std::string("weight_gradients"))
+          add(pipeline.name(name, chunk));
+    if (pipeline.micro && isLast && pipeline.chunks == 1)
       add("micro");
     add("apply");
     if (pipeline.freezeStep > 0)
       add("apply.compressed");
-    if (pipeline.eval)
-      add("eval");
-    for (const char *name : {"forward", "backward", "weight_gradients"})
-      addBufferIn(name, "stash", 0);
-    if (index == 0 || isLast)
-      for (const char *name : {"forward", "micro", "eval"})
-        feed(name);
+    for (uint32_t chunk = 0; chunk < pipeline.chunks; ++chunk) {
+      if (pipeline.eval)
+        add(pipeline.name("eval", chunk));
+      for (const char *name : {"forward", "backward", "weight_gradients"})
+        addBufferIn(pipeline.name(name, chunk), pipeline.name("stash", chunk),
+                    0);
+      if (chunk == 0 ? index == 0 || (isLast && pipeline.chunks == 1)
+                     : isLast && chunk + 1 == pipeline.chunks)
+        for (const char *name : {"forward", "micro", "eval"})
+          feed(pipeline.name(name, chunk));
+    }
+  }
+
+  /// What one stage of the role has for the next of its stages.
+  void addLocal(const char *program, uint32_t from, uint32_t to) {
+    for (uint32_t chunk : {from, to})
+      addBufferIn(pipeline.name(program, chunk), strCat("local.", program), 0);
   }
 
   /// This end of a message; `part` numbers the messages of a boundary.
   void addMessage(uint32_t id, uint32_t peer, uint32_t line, bool sends,
-                  bool gradient, bool eval, int part) {
+                  bool gradient, bool eval, int part, uint32_t chunk = 0) {
     const uint64_t offset = uint64_t(part) * 64;
     plan::Message *message = role.add_messages();
     message->set_id(id);
@@ -61,24 +83,29 @@ public:
     message->set_sends(sends);
     message->set_gradient(gradient);
     message->set_line(line);
+    message->set_chunk(chunk);
     message->set_eval(eval);
     setType(message->mutable_type(), plan::F32, {16});
     if (!gradient && !eval && !sends && pipeline.stashInput) {
       message->set_offset(offset + 128);
-      message->set_ring(ring("stash"));
-      addBufferIn("forward", "stash", offset + 128);
-      addBufferIn("micro", "stash", offset + 128);
+      const std::string stash = pipeline.name("stash", chunk);
+      message->set_ring(ring(stash));
+      addBufferIn(pipeline.name("forward", chunk), stash, offset + 128);
+      addBufferIn("micro", stash, offset + 128);
       return;
     }
-    const std::string name = std::string(eval       ? "eval"
-                                         : gradient ? "gradients"
-                                                    : "activations") +
-                             (sends ? ".out" : ".in");
+    const std::string name =
+        pipeline.name(std::string(eval       ? "eval"
+                                  : gradient ? "gradients"
+                                             : "activations") +
+                          (sends ? ".out" : ".in"),
+                      chunk);
     message->set_offset(offset);
     message->set_ring(ring(name));
     if (eval)
-      return addBufferIn("eval", name, offset);
-    addBufferIn(gradient ? "backward" : "forward", name, offset);
+      return addBufferIn(pipeline.name("eval", chunk), name, offset);
+    addBufferIn(pipeline.name(gradient ? "backward" : "forward", chunk), name,
+                offset);
     addBufferIn("micro", name, offset);
   }
 
@@ -98,9 +125,9 @@ private:
         return uint32_t(i);
     plan::Ring *ring = role.add_rings();
     ring->set_name(name);
-    ring->set_slot_bytes(name == "stash" ? 256 : 128);
-    ring->set_memory_class(name == "stash" ? plan::ACTIVATIONS
-                                           : plan::COMMUNICATION);
+    const bool isStash = name.rfind("stash", 0) == 0;
+    ring->set_slot_bytes(isStash ? 256 : 128);
+    ring->set_memory_class(isStash ? plan::ACTIVATIONS : plan::COMMUNICATION);
     return uint32_t(role.rings_size() - 1);
   }
 
@@ -148,15 +175,29 @@ inline plan::Manifest fakePipeline(const FakePipeline &pipeline) {
     manifest.add_roles();
   for (uint32_t i = 0; i < pipeline.roles; ++i)
     roles.emplace_back(*manifest.mutable_roles(int(i)), pipeline, i);
+  for (uint32_t stage = 0; pipeline.chunks > 1 && stage < pipeline.stages();
+       ++stage)
+    manifest.mutable_roles(int(pipeline.roleOf(stage)))->add_stages(stage);
   uint32_t id = 1;
   std::map<std::tuple<uint32_t, uint32_t, bool>, uint32_t> lines;
-  auto connect = [&](uint32_t from, uint32_t to, bool gradient, bool eval,
-                     int part) {
-    uint32_t line =
-        lines.emplace(std::tuple(from, to, gradient), uint32_t(lines.size()))
-            .first->second;
-    roles[from].addMessage(id, to, line, true, gradient, eval, part);
-    roles[to].addMessage(id++, from, line, false, gradient, eval, part);
+  auto connect = [&](uint32_t fromStage, uint32_t toStage, bool gradient,
+                     bool eval, int part) {
+    const uint32_t from = pipeline.roleOf(fromStage),
+                   to = pipeline.roleOf(toStage),
+                   sender = pipeline.chunkOf(fromStage),
+                   receiver = pipeline.chunkOf(toStage);
+    if (from == to)
+      return roles[from].addLocal(eval       ? "eval"
+                                  : gradient ? "backward"
+                                             : "forward",
+                                  sender, receiver);
+    uint32_t line = lines
+                        .emplace(std::tuple(fromStage, toStage, gradient),
+                                 uint32_t(lines.size()))
+                        .first->second;
+    roles[from].addMessage(id, to, line, true, gradient, eval, part, sender);
+    roles[to].addMessage(id++, from, line, false, gradient, eval, part,
+                         receiver);
   };
   auto connectAll = [&](uint32_t from, uint32_t to, int part) {
     connect(from, to, false, false, part);
@@ -164,9 +205,9 @@ inline plan::Manifest fakePipeline(const FakePipeline &pipeline) {
     if (pipeline.eval)
       connect(from, to, false, true, part);
   };
-  for (uint32_t i = 0; i + 1 < pipeline.roles; ++i)
+  for (uint32_t i = 0; i + 1 < pipeline.stages(); ++i)
     connectAll(i, i + 1, 0);
-  if (pipeline.skip && pipeline.roles > pipeline.skipTo)
+  if (pipeline.skip && pipeline.stages() > pipeline.skipTo)
     connectAll(0, pipeline.skipTo, 1);
   return manifest;
 }

@@ -176,15 +176,32 @@ Counts mutateMany(const plan::Manifest &base, std::mt19937 &random, int times) {
   return counts;
 }
 
+/// With what an order of that schedule needs.
+FakePipeline pipelineOf(const std::string &schedule, uint32_t roles, uint32_t m,
+                        bool skip) {
+  FakePipeline pipeline{roles, m};
+  pipeline.skip = skip;
+  pipeline.stashInput = skip;
+  pipeline.micro = !skip;
+  pipeline.vee = schedule == "zb-v";
+  pipeline.weights = schedule[0] == 'z';
+  if (pipeline.vee || schedule == "interleaved") {
+    pipeline.chunks = 2;
+    pipeline.skipTo = roles + 1;
+  }
+  return pipeline;
+}
+
 TEST(OrderMutations, TheSimulatorFinishesWhatIsBuilt) {
-  for (const char *schedule : {"naive", "gpipe", "1f1b"})
+  for (const char *schedule :
+       {"naive", "gpipe", "1f1b", "zb-h1", "zb-h2", "interleaved", "zb-v"})
     for (uint32_t roles : {1, 2, 3, 4})
-      for (uint32_t m : {1, 2, 5, 8})
+      for (uint32_t m : {1, 2, 5, 8, 12})
         for (bool skip : {false, true}) {
-          FakePipeline pipeline{roles, m};
-          pipeline.skip = skip;
-          pipeline.stashInput = skip;
-          plan::Manifest manifest = fakePipeline(pipeline, schedule);
+          if (!makeSchedule({schedule, roles, m, 2}).ok())
+            continue;
+          plan::Manifest manifest =
+              fakePipeline(pipelineOf(schedule, roles, m, skip), schedule);
           EXPECT_EQ(RendezvousSimulator(manifest).run(), Ending::Finished)
               << schedule << " " << roles << "x" << m;
         }
@@ -193,17 +210,17 @@ TEST(OrderMutations, TheSimulatorFinishesWhatIsBuilt) {
 TEST(OrderMutations, RefusedOrRunsToItsEnd) {
   std::mt19937 random(20260);
   Counts sum;
-  for (const char *schedule : {"naive", "gpipe", "1f1b"})
+  for (const char *schedule :
+       {"naive", "gpipe", "1f1b", "zb-h1", "interleaved", "zb-v"})
     for (uint32_t roles : {2, 3, 4})
       for (uint32_t m : {1, 3, 4, 6})
         for (bool skip : {false, true}) {
+          if (!makeSchedule({schedule, roles, m, 2}).ok())
+            continue;
           SCOPED_TRACE(strCat(schedule, " ", roles, "x", m, " ", skip));
-          FakePipeline pipeline{roles, m};
-          pipeline.skip = skip;
-          pipeline.stashInput = skip;
-          pipeline.micro = !skip;
-          Counts counts =
-              mutateMany(fakePipeline(pipeline, schedule), random, 190);
+          Counts counts = mutateMany(
+              fakePipeline(pipelineOf(schedule, roles, m, skip), schedule),
+              random, 190);
           sum.agreed += counts.agreed;
           sum.strict += counts.strict;
           sum.accepted += counts.accepted;
@@ -214,9 +231,9 @@ TEST(OrderMutations, RefusedOrRunsToItsEnd) {
   RecordProperty("refused", sum.agreed);
   RecordProperty("refused_though_it_finishes", sum.strict);
   RecordProperty("accepted", sum.accepted);
-  EXPECT_GE(sum.agreed + sum.strict + sum.accepted, 10000);
-  EXPECT_GT(sum.agreed, 3000);
-  EXPECT_GT(sum.accepted, 500);
+  EXPECT_GE(sum.agreed + sum.strict + sum.accepted, 15000);
+  EXPECT_GT(sum.agreed, 5000);
+  EXPECT_GT(sum.accepted, 1000);
   EXPECT_LT(sum.strict, sum.agreed / 10);
 }
 

@@ -7,6 +7,7 @@
 #include "test/unit/runtime/Plan/Order/FakePipeline.h"
 
 #include <deque>
+#include <functional>
 
 namespace zc::test {
 
@@ -62,15 +63,23 @@ private:
 
   const plan::Role &role(size_t i) const { return manifest.roles(int(i)); }
 
+  using IsHarmless = std::function<bool(const plan::Message &, uint32_t)>;
+
   bool isPending(const Place &place, uint32_t ring, uint32_t slot,
-                 int64_t exceptMicroBatch) const {
+                 int64_t exceptMicroBatch,
+                 const IsHarmless &isHarmless = nullptr) const {
+    const plan::Role &holder = role(size_t(&place - places.data()));
     for (const auto &[line, queue] : place.lines)
       for (const Offer &offer : queue)
         if (offer.ring == ring && offer.slot == slot &&
-            int64_t(offer.microBatch) != exceptMicroBatch)
+            int64_t(offer.microBatch) != exceptMicroBatch &&
+            !(isHarmless && isHarmless(holder.messages(int(offer.message)),
+                                       offer.microBatch)))
           return true;
     return false;
   }
+
+  static int code(char part, int chunk) { return part + 256 * chunk; }
 
   /// The slot, in the micro-batch's hands from here on.
   Slot &take(size_t i, uint32_t ring, uint32_t slot, uint32_t microBatch) {
@@ -126,19 +135,30 @@ private:
     Place &place = places[i];
     const plan::Program &program = role(i).programs(int(call.program()));
     const std::set<uint32_t> rings = ringsOf(program);
-    for (uint32_t ring : rings)
-      if (isPending(place, ring, call.slots(int(ring)), -1))
-        return false;
     const uint32_t k = call.micro_batch();
+    const std::string &whole = program.name();
+    const std::string name = whole.substr(0, whole.find('.'));
+    const int chunk =
+        name == whole ? 0 : std::stoi(whole.substr(name.size() + 1));
+    const bool forward = name == "forward" || name == "micro";
+    const bool backward = name == "backward" || name == "micro";
+    for (uint32_t ring : rings)
+      if (isPending(place, ring, call.slots(int(ring)), -1,
+                    [&](const plan::Message &message, uint32_t microBatch) {
+                      // It reads what another call has written and sends.
+                      const bool writes =
+                          int(message.chunk()) == chunk &&
+                          (message.gradient() ? backward : forward);
+                      return message.sends() && microBatch == k && !writes;
+                    }))
+        return false;
     if (program.inputs_size() > 0 &&
         place.done[strCat("fed ", call.program())] != k + 1)
       wrong = true;
-    const std::string &name = program.name();
-    const bool forward = name == "forward" || name == "micro";
-    const bool backward = name == "backward" || name == "micro";
     for (int m = 0; m < role(i).messages_size(); ++m) {
       const plan::Message &message = role(i).messages(m);
       if (!message.sends() && !message.eval() &&
+          int(message.chunk()) == chunk &&
           (message.gradient() ? backward : forward) &&
           !take(i, message.ring(), call.slots(int(message.ring())), k)
                .written.count(-1 - m))
@@ -146,18 +166,25 @@ private:
     }
     for (uint32_t ring : rings) {
       Slot &slot = take(i, ring, call.slots(int(ring)), k);
-      if (role(i).rings(int(ring)).name() == "stash") {
-        if (name == "backward" && !slot.written.count('f'))
+      const std::string &ringName = role(i).rings(int(ring)).name();
+      if (ringName.rfind("stash", 0) == 0) {
+        if (name == "backward" && !slot.written.count(code('f', chunk)))
           wrong = true;
-        if (name == "weight_gradients" && !slot.written.count('b'))
+        if (name == "weight_gradients" && !slot.written.count(code('b', chunk)))
           wrong = true;
       }
+      // From the stage in front, or with gradients from the one behind.
+      if (ringName.rfind("local", 0) == 0) {
+        const int writer = code(name[0], backward ? chunk + 1 : chunk - 1);
+        if (backward ? chunk == 0 : chunk > 0)
+          wrong = wrong || !slot.written.count(writer);
+      }
       if (forward)
-        slot.written.insert('f');
+        slot.written.insert(code('f', chunk));
       if (backward)
-        slot.written.insert('b');
+        slot.written.insert(code('b', chunk));
     }
-    ++place.done[strCat(name, " ", k)];
+    ++place.done[strCat(whole, " ", k)];
     return true;
   }
 
@@ -168,7 +195,8 @@ private:
       return false;
     Slot &slot = take(i, message.ring(), move.slot(), k);
     if (message.sends() != sends || message.eval() ||
-        (sends && !slot.written.count(message.gradient() ? 'b' : 'f')))
+        (sends && !slot.written.count(code(message.gradient() ? 'b' : 'f',
+                                           int(message.chunk())))))
       wrong = true;
     places[i].lines[message.line()].push_back(
         {move.message(), message.id(), k, message.ring(), move.slot()});
@@ -211,9 +239,14 @@ private:
         return at == places[i].done.end() ? 0u : at->second;
       };
       for (uint32_t k = 0; k < count; ++k) {
-        if (done("forward", k) + done("micro", k) != 1 ||
-            done("backward", k) + done("micro", k) != 1)
-          return false;
+        for (const plan::Program &program : role(i).programs()) {
+          const std::string name =
+              program.name().substr(0, program.name().find('.'));
+          const bool isMicro = name == "forward" || name == "backward" ||
+                               name == "weight_gradients";
+          if (isMicro && done(program.name(), k) + done("micro", k) != 1)
+            return false;
+        }
         for (const plan::Message &message : role(i).messages())
           if (!message.sends() && !message.eval() &&
               !places[i].received.count({message.id(), k}))

@@ -1,4 +1,4 @@
-#include "runtime/Plan/Order/Schedules.h"
+#include "runtime/Plan/Order/ListSchedule.h"
 
 #include <gtest/gtest.h>
 
@@ -101,13 +101,16 @@ TEST(Schedules, ZeroBubbleHoldsWhatThePapersSay) {
             std::vector<uint32_t>({4, 4, 4, 4}));
   EXPECT_EQ(run(make("zb-v", 4, 8), 1, 1, 1).inFlight,
             std::vector<uint32_t>({8, 8, 8, 8}));
+  Timeline twice = run(make("zb-h2", 4, 8), 1, 1, 1);
+  EXPECT_EQ(twice.inFlight, std::vector<uint32_t>({7, 7, 7, 7}));
+  EXPECT_EQ(twice.makespan, 27);
 }
 
 /// Each work once, on its role, forward before backward before weights, and
 /// each of them in the order of the micro-batches.
 TEST(Schedules, EveryWorkComesOnceAndInOrder) {
   for (const char *name :
-       {"naive", "gpipe", "1f1b", "interleaved", "zb-h1", "zb-v"})
+       {"naive", "gpipe", "1f1b", "interleaved", "zb-h1", "zb-h2", "zb-v"})
     for (uint32_t roles : {1, 2, 3, 4})
       for (uint32_t m : {1, 2, 3, 5, 8, 12}) {
         Result<PipelineSchedule> schedule = makeSchedule({name, roles, m, 2});
@@ -146,6 +149,54 @@ TEST(Schedules, MessagesTakeTheirTime) {
   EXPECT_EQ(timeline->makespan, 3 + 6 + 4 * 10);
   EXPECT_EQ(timeline->roles[1][0].start, 11);
   EXPECT_EQ(timeline->roles[1][0].end, 12);
+}
+
+/// Layers of a model go round: the first device of four has the first and the
+/// third pair of eight.
+TEST(Schedules, StagesGoRoundOrThereAndBack) {
+  PipelineSchedule round = make("interleaved", 4, 8);
+  std::vector<std::vector<uint32_t>> layers(4); // of 16, two a stage
+  for (uint32_t role = 0; role < 4; ++role)
+    for (uint32_t stage : round.stagesOf(role))
+      layers[role].insert(layers[role].end(), {2 * stage + 1, 2 * stage + 2});
+  EXPECT_EQ(
+      layers,
+      (std::vector<std::vector<uint32_t>>{
+          {1, 2, 9, 10}, {3, 4, 11, 12}, {5, 6, 13, 14}, {7, 8, 15, 16}}));
+  PipelineSchedule back = make("zb-v", 3, 5);
+  EXPECT_EQ(back.stagesOf(0), std::vector<uint32_t>({0, 5}));
+  EXPECT_EQ(back.stagesOf(2), std::vector<uint32_t>({2, 3}));
+  EXPECT_EQ(back.chunkOf(3), 1u);
+}
+
+/// Bubbles of the paper, as parts of the ideal time and of all.
+TEST(Schedules, InterleavedAgainstAlternating) {
+  Timeline one = run(make("1f1b", 4, 8), 1, .5, .5);
+  Timeline two = run(make("interleaved", 4, 8), .5, .25, .25);
+  EXPECT_DOUBLE_EQ(one.bubbleOfIdeal, .375);
+  EXPECT_DOUBLE_EQ(two.bubbleOfIdeal, .1875);
+  EXPECT_NEAR(one.bubbleOfTotal, .273, 5e-4);
+  EXPECT_NEAR(two.bubbleOfTotal, .158, 5e-4);
+}
+
+TEST(Schedules, ListsFillGapsOfUnevenStages) {
+  // The head's stage is slower than the others.
+  for (uint32_t roles : {2, 3, 4, 6})
+    for (uint32_t m : {roles, 2 * roles, 4 * roles}) {
+      WorkCosts costs = WorkCosts::equal(roles, 1, 1, 1);
+      costs.forward.back() = 2;
+      costs.weights.front() = 3;
+      PipelineSchedule published = make("zb-h1", roles, m);
+      PipelineSchedule listed =
+          listSchedule(published.roleOfStage, roles, m, costs, 2 * roles - 1);
+      SCOPED_TRACE(strCat(roles, "x", m));
+      Result<Timeline> before = simulateSchedule(published, costs);
+      Result<Timeline> after = simulateSchedule(listed, costs);
+      ASSERT_TRUE(before.ok() && after.ok());
+      EXPECT_LE(after->makespan, before->makespan);
+      for (uint32_t depth : after->inFlight)
+        EXPECT_LE(depth, 2 * roles - 1);
+    }
 }
 
 TEST(Schedules, RefusesWhatDoesNotFit) {
