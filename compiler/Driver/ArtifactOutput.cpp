@@ -71,7 +71,7 @@ static void addMemorySettings(const CompileOptions &options,
   }
   if (options.getAxisSize("pp") > 1) {
     settings.push_back({"schedule", options.schedule});
-    if (options.schedule == "interleaved")
+    if (options.chunks > 0)
       settings.push_back({"chunks", std::to_string(options.chunks)});
     settings.push_back({"stages", options.stages == "auto" ? "auto" : "file"});
   }

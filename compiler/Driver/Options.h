@@ -75,7 +75,7 @@ struct CompileOptions {
   bool noReshardAfterForward = false;
 
   std::string schedule = "1f1b"; // of a pipeline: a name, or a file
-  int64_t chunks = 2;            // stages of a role, if it is interleaved
+  int64_t chunks = 0;            // stages of a role; 0: as the schedule has it
   std::string stages = "auto";   // or a file: where a pipeline is cut
   std::string writeStages;       // a file for where it was cut; empty: none
   bool sharesRoles = true;       // equal roles are compiled once

@@ -55,8 +55,10 @@ void zc::addScheduleOptions(CLI::App &command, CompileOptions &options) {
       ->type_name("NAME|FILE");
   command
       .add_option("--chunks", options.chunks,
-                  "with --schedule interleaved, the stages of each role")
-      ->check(CLI::Range(1, 64));
+                  "with --schedule interleaved, the stages of each role "
+                  "(default 2)")
+      ->check(CLI::Range(1, 64))
+      ->default_str("");
 }
 
 void zc::completeScheduleOptions(CompileOptions &options) {
@@ -91,7 +93,9 @@ Result<PipelineSchedule> zc::chooseSchedule(const CompileOptions &options) {
   request.name = known->name;
   request.roles = uint32_t(options.getAxisSize("pp"));
   request.microBatches = uint32_t(std::max<int64_t>(1, options.accumulate));
-  request.chunks = uint32_t(options.chunks);
+  constexpr int64_t kDefaultChunks = 2;
+  request.chunks =
+      uint32_t(options.chunks > 0 ? options.chunks : kDefaultChunks);
   return makeSchedule(request);
 }
 

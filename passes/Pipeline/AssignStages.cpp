@@ -85,8 +85,8 @@ private:
           segments, [](const Segment &segment) { return segment.trains; });
       return step.emitError("cannot be cut into ")
              << stages.getValue() << " stages: only " << training
-             << " places of it have trained parameters; expected pp="
-             << training << " at most";
+             << " places of it have trained parameters; expected " << training
+             << " stages at most, which are pp times the stages of a rank";
     }
     for (size_t stage = 0; stage < found->begins.size(); ++stage) {
       size_t end = stage + 1 < found->begins.size() ? found->begins[stage + 1]

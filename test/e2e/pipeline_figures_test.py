@@ -224,7 +224,7 @@ class Parameters(SmallModels):
         places = 2 * layers + 2
         if roles > places:
             self.fails(1, [f"cannot be cut into {roles} stages",
-                           f"pp={places} at most"], "compile", model, "-o",
+                           f"expected {places} stages at most"], "compile", model, "-o",
                        self.folder / "a.zca", "--loss", "mse", *options)
             return
         artifact, _ = self.compiled(model, *options)

@@ -264,7 +264,7 @@ class Stages(PipelineTest):
             self.assertEqual(warning in out + err, is_told, out + err)
 
     def test_too_many(self):
-        self.fails(1, ["cannot be cut into 64 stages", "pp=4 at most"],
+        self.fails(1, ["cannot be cut into 64 stages", "expected 4 stages at most"],
                    *self.command, "--mesh", "pp=64")
 
     def test_options(self):

@@ -4,7 +4,7 @@
 // RUN: not zc-opt %s --zc-assign-stages="stages=2 patterns='n1 0'" 2>&1 | FileCheck %s --check-prefix=EMPTY
 // RUN: not zc-opt %s --zc-assign-stages="stages=2 patterns='n2 1'" 2>&1 | FileCheck %s --check-prefix=FROZEN
 
-// MANY: error: {{.*}}cannot be cut into 3 stages: only 2 places of it have trained parameters; expected pp=2 at most
+// MANY: error: {{.*}}cannot be cut into 3 stages: only 2 places of it have trained parameters; expected 2 stages at most
 // NUMBER: error: {{.*}}stages: expected a stage from 0 to 1, found 'n0 2'
 // NONE: error: {{.*}}stages: 'n9' finds no node and no module of the model
 // EMPTY: error: {{.*}}stages: stage 1 of 2 has no node
