@@ -150,6 +150,8 @@ static ExportInput makeExportInput(ModuleOp module,
   ExportInput input;
   input.module = module;
   input.pipeline = pipeline.roles.empty() ? nullptr : &pipeline;
+  input.improvesOrders = options.schedule == "zero-bubble";
+  input.memoryBudget = uint64_t(std::max<int64_t>(0, options.memoryBudget));
   input.modelName = llvm::sys::path::filename(options.model).str();
   input.modelFolder = parentPath(options.model);
   input.zcVersion = ZC_VERSION;

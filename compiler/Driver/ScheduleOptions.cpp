@@ -48,7 +48,8 @@ void zc::addScheduleOptions(CLI::App &command, CompileOptions &options) {
           "(one micro-batch after another), gpipe (all forwards first), 1f1b "
           "(alternating; alias flush), interleaved (alternating, with --chunks "
           "stages a role), zero-bubble (the parameters' gradients fill the "
-          "gaps; =h1 with the memory of 1f1b, =h2 with up to twice that, =v "
+          "gaps: in the best order by what the stages cost, within the memory "
+          "budget; =h1 with the memory of 1f1b, =h2 with up to twice that, =v "
           "with two stages a role); or a FILE: a schedule as PyTorch writes "
           "it, a line of comma-separated actions a rank, as in 0F1,1B0,1W0")
       ->check(checkSchedule)

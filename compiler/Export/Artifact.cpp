@@ -1,5 +1,6 @@
 //===- Artifact.cpp - from instructions to one file -----------------------===//
 #include "compiler/Export/Artifact.h"
+#include "compiler/Export/ImproveOrders.h"
 
 #include "compiler/Export/ExportTypes.h"
 #include "compiler/Export/ProgramExport.h"
@@ -239,6 +240,9 @@ Result<plan::Manifest> buildManifest(const ExportInput &input) {
   orders.given = input.pipeline;
   orders.microBatches = uint32_t(std::max<int64_t>(1, input.accumulate));
   ZC_RETURN_IF_ERROR(buildOrders(manifest, orders));
+  if (input.improvesOrders && input.pipeline)
+    ZC_RETURN_IF_ERROR(
+        improveOrders(manifest, *input.pipeline, input.memoryBudget));
   ZC_RETURN_IF_ERROR(checkManifest(manifest));
   return manifest;
 }

@@ -60,6 +60,8 @@ struct ExportInput {
   int64_t freezeStep = 0;        // the last that ends with @apply; 0: all do
   std::string schedule = "1f1b"; // of a pipeline, its name
   const PipelineSchedule *pipeline = nullptr; // none: as the name says
+  bool improvesOrders = false; // by what the stages cost, within the budget
+  uint64_t memoryBudget = 0;   // in bytes; 0: none
   std::string loss;
   std::string optimizer;
   std::vector<std::pair<std::string, std::string>> settings;

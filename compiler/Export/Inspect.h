@@ -8,6 +8,7 @@
 #define ZC_COMPILER_EXPORT_INSPECT_H
 
 #include "runtime/Plan/Manifest.pb.h"
+#include "runtime/Plan/Order/Schedules.h"
 
 #include <array>
 #include <cstdint>
@@ -186,6 +187,9 @@ struct PipelineReport {
   double imbalance = 0;              // the largest role's time by the mean
   std::vector<std::string> timeline; // a line for each role
 };
+
+/// What each stage of a pipeline costs a micro-batch; nothing as below.
+std::optional<WorkCosts> measureWorkCosts(const plan::Manifest &manifest);
 
 /// Nothing where there is one role, or no order.
 std::optional<PipelineReport> measurePipeline(const plan::Manifest &manifest);

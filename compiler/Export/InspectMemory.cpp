@@ -59,9 +59,9 @@ struct Range {
 
 /// The transient buffers of a program, by the instructions at which they come
 /// to life and die.
-class Timeline {
+class LiveTimes {
 public:
-  explicit Timeline(const plan::Program &program);
+  explicit LiveTimes(const plan::Program &program);
 
   ProgramMemory measure(const plan::Program &program);
 
@@ -73,7 +73,7 @@ private:
   std::vector<uint64_t> cuts;
 };
 
-Timeline::Timeline(const plan::Program &program)
+LiveTimes::LiveTimes(const plan::Program &program)
     : starting(std::max(1, program.instructions_size())),
       ending(starting.size()) {
   for (const plan::Buffer &buffer : program.buffers()) {
@@ -91,7 +91,7 @@ Timeline::Timeline(const plan::Program &program)
   }
 }
 
-ProgramMemory Timeline::measure(const plan::Program &program) {
+ProgramMemory LiveTimes::measure(const plan::Program &program) {
   ProgramMemory memory;
   memory.name = program.name();
   memory.transientBytes = program.transient_bytes();
@@ -125,7 +125,7 @@ ProgramMemory Timeline::measure(const plan::Program &program) {
 }
 
 /// Each byte that is live then, in the class of the newest value there.
-ClassBytes Timeline::classesAt(size_t time) const {
+ClassBytes LiveTimes::classesAt(size_t time) const {
   std::vector<uint64_t> pieces = cuts;
   std::sort(pieces.begin(), pieces.end());
   pieces.erase(std::unique(pieces.begin(), pieces.end()), pieces.end());
@@ -267,7 +267,7 @@ MemoryReport measureMemory(const plan::Manifest &manifest, int index) {
   report.offloadedBytes = role.offloaded_bytes();
   uint64_t largest = 0;
   for (const plan::Program &program : role.programs()) {
-    report.programs.push_back(Timeline(program).measure(program));
+    report.programs.push_back(LiveTimes(program).measure(program));
     const ProgramMemory &memory = report.programs.back();
     for (size_t i = 0; i < memory.classes.size(); ++i)
       report.classes[i] = std::max(report.classes[i], memory.classes[i]);

@@ -202,27 +202,54 @@ double measureImbalance(const plan::Manifest &manifest) {
   return sum > 0 ? largest * double(times.size()) / sum : 1;
 }
 
-} // namespace
+struct PipelineStages {
+  std::vector<RoleUse> uses;
+  std::vector<StagePlace> places;
+  std::vector<StageCost> costs;
+};
 
-std::optional<PipelineReport> measurePipeline(const plan::Manifest &manifest) {
+std::optional<PipelineStages> measureStages(const plan::Manifest &manifest) {
   if (manifest.roles_size() < 2 ||
       manifest.roles(0).train().actions_size() == 0)
     return std::nullopt;
   Result<std::vector<RoleUse>> uses = useOfRoles(manifest);
   if (!uses.ok())
     return std::nullopt;
-  PipelineReport report;
+  PipelineStages stages;
+  stages.uses = std::move(*uses);
+  stages.places = placeStages(manifest);
+  for (const StagePlace &place : stages.places)
+    stages.costs.push_back(
+        measureStage(manifest, stages.uses[size_t(place.role)], place));
+  return stages;
+}
+
+WorkCosts workCosts(const std::vector<StageCost> &stages) {
   WorkCosts costs;
-  const std::vector<StagePlace> places = placeStages(manifest);
-  for (const StagePlace &place : places) {
-    const StageCost stage =
-        measureStage(manifest, (*uses)[size_t(place.role)], place);
+  for (const StageCost &stage : stages) {
     costs.forward.push_back(stage.forward);
     costs.backward.push_back(stage.backward);
     costs.weights.push_back(stage.weights);
-    report.stages.push_back(stage);
   }
-  const PipelineSchedule schedule = scheduleOf(manifest, *uses, places);
+  return costs;
+}
+
+} // namespace
+
+std::optional<WorkCosts> measureWorkCosts(const plan::Manifest &manifest) {
+  std::optional<PipelineStages> stages = measureStages(manifest);
+  return stages ? std::optional(workCosts(stages->costs)) : std::nullopt;
+}
+
+std::optional<PipelineReport> measurePipeline(const plan::Manifest &manifest) {
+  std::optional<PipelineStages> stages = measureStages(manifest);
+  if (!stages)
+    return std::nullopt;
+  PipelineReport report;
+  report.stages = stages->costs;
+  const WorkCosts costs = workCosts(stages->costs);
+  const PipelineSchedule schedule =
+      scheduleOf(manifest, stages->uses, stages->places);
   Result<Timeline> timeline = simulateSchedule(schedule, costs);
   Result<Timeline> equal = simulateSchedule(
       schedule, WorkCosts::equal(report.stages.size(), 1, 1, 1));

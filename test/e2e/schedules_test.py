@@ -141,7 +141,7 @@ class Files(PipelineTest):
         fixture = Fixture("gpt")
         artifact = self.folder / "a.zca"
         for schedule, in_flight, roles in (
-                ("zero-bubble", [2, 2], [0, 1]),
+                (H1, [2, 2], [0, 1]),
                 (H2, [3, 3], [0, 1]),
                 ("interleaved", [5, 3], [0, 1, 0, 1]),
                 (V, [4, 4], [0, 1, 1, 0])):
@@ -160,6 +160,31 @@ class Files(PipelineTest):
                     self.assertGreater(each["backward"] + each["weights"], 0)
                 text = self.zc("inspect", artifact, "--schedule")
                 self.assertIn("F0a" if len(roles) == 4 else "F0", text)
+
+
+    def test_best_within_the_budget(self):
+        """Costs decide, as far as memory goes."""
+        fixture = Fixture("cnn")
+        artifact = self.folder / "a.zca"
+
+        def plan(schedule, *options):
+            self.zc("compile", fixture.model, "-o", artifact,
+                    *fixture.compile_options("sgd"), "--accumulate", 8,
+                    "--mesh", "pp=3", "--schedule", schedule, *options)
+            found = json.loads(self.zc("inspect", artifact, "--schedule",
+                                       "--memory", "--json"))
+            return (found["schedule"]["bubble_of_total"],
+                    found["memory"]["peak"])
+
+        published, least = plan(H1)
+        best, most = plan("zero-bubble")
+        self.assertLess(best, published)
+        self.assertGreaterEqual(most, least)
+        for budget in (least, (most + least) // 2, most):
+            bubble, peak = plan("zero-bubble", "--memory-budget", budget)
+            self.assertLessEqual(best, bubble)
+            self.assertLessEqual(bubble, published)
+            self.assertLessEqual(peak, budget)
 
 
 class Refusals(PipelineTest):
