@@ -12,6 +12,7 @@
 #include "passes/Codegen/EmitObject.h"
 #include "passes/Codegen/Passes.h"
 #include "runtime/Base/File.h"
+#include "runtime/Plan/Order/Versions.h"
 
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -69,10 +70,12 @@ static void addMemorySettings(const CompileOptions &options,
     settings.push_back({"zero", std::to_string(options.zero)});
     settings.push_back({"unit", options.unit});
   }
-  if (options.getAxisSize("pp") > 1) {
+  if (options.getAxisSize("pp") > 1 || isWithoutFlush(options.schedule)) {
     settings.push_back({"schedule", options.schedule});
     if (options.chunks > 0)
       settings.push_back({"chunks", std::to_string(options.chunks)});
+    if (options.verticalSync)
+      settings.push_back({"vertical-sync", "true"});
     settings.push_back({"stages", options.stages == "auto" ? "auto" : "file"});
   }
   if (options.zeroGroup > 0)

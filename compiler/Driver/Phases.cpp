@@ -2,6 +2,7 @@
 
 #include "compiler/Driver/LossOptions.h"
 #include "compiler/Driver/MeshOptions.h"
+#include "compiler/Driver/NoFlushOptions.h"
 #include "compiler/Driver/ParameterGroups.h"
 #include "compiler/Driver/PassObserver.h"
 #include "compiler/Driver/PipelineOptions.h"
@@ -24,6 +25,7 @@
 #include "passes/Target/Target.h"
 #include "runtime/Base/Cores.h"
 #include "runtime/Base/File.h"
+#include "runtime/Plan/Order/Versions.h"
 
 #include "mlir/IR/Verifier.h"
 
@@ -175,9 +177,22 @@ struct WriteStages : PassWrapper<WriteStages, OperationPass<ModuleOp>> {
 };
 } // namespace
 
-void Phases::addSplit(OpPassManager &manager, const std::string &patterns) {
+/// One rank that trains as a pipeline without flush does.
+void Phases::addDelays(OpPassManager &manager, const std::string &patterns) {
+  const MarkDelaysPassOptions delays = getDelayOptions(options, patterns);
   AssignStagesPassOptions assign;
-  const InFlight inFlight = countInFlight(pipeline);
+  assign.stages = int64_t(delays.delays.size());
+  assign.patterns = patterns;
+  if (!patterns.empty())
+    manager.addPass(createAssignStagesPass(assign));
+  manager.addPass(createMarkDelaysPass(delays));
+}
+
+void Phases::addSplit(OpPassManager &manager, const std::string &patterns) {
+  if (options.getAxisSize("pp") == 1)
+    return addDelays(manager, patterns);
+  AssignStagesPassOptions assign;
+  const InFlight inFlight = countInFlight(options, pipeline);
   assign.stages = int64_t(pipeline.roleOfStage.size());
   assign.microBatches = options.accumulate;
   assign.patterns = patterns;
@@ -191,12 +206,17 @@ void Phases::addSplit(OpPassManager &manager, const std::string &patterns) {
   manager.addPass(createAssignStagesPass(assign));
   if (!options.writeStages.empty())
     manager.addPass(std::make_unique<WriteStages>(options.writeStages));
+  if (isWithoutFlush(options.schedule))
+    manager.addPass(createMarkDelaysPass(getDelayOptions(options, patterns)));
   SplitStagesPassOptions split;
   llvm::append_range(split.inFlight, inFlight.ofRoles);
   llvm::append_range(split.roleOfStage, pipeline.roleOfStage);
   split.splitWeights = pipeline.splitsWeights;
-  split.keepWhole = options.schedule == "1f1b" || options.schedule == "naive";
+  split.keepWhole = options.schedule == "1f1b" || options.schedule == "naive" ||
+                    isWithoutFlush(options.schedule);
   manager.addPass(createSplitStagesPass(split));
+  if (isWithoutFlush(options.schedule))
+    manager.addPass(createShareCountPass());
 }
 
 /// Of one role there is none.
@@ -211,9 +231,10 @@ LogicalResult Phases::makePipeline() {
 }
 
 void Phases::takeOutEqualRoles() {
-  // A budget is met by each role in its own way.
+  // A budget is met by each role in its own way; without flush, each has
+  // another number of versions.
   if (!options.sharesRoles || options.memoryBudget > 0 ||
-      options.emit < Emit::Llvm)
+      isWithoutFlush(options.schedule) || options.emit < Emit::Llvm)
     return;
   ScopedTime time(times, "compare roles");
   equalRoles.takeOut(*module);
@@ -280,7 +301,7 @@ LogicalResult Phases::buildPrograms() {
                           parseStageFile, stages)) ||
       failed(makePipeline()))
     return failure();
-  if (!pipeline.roles.empty())
+  if (!pipeline.roles.empty() || isWithoutFlush(options.schedule))
     autodiff.splitStages = [&](OpPassManager &manager) {
       addSplit(manager, stages);
     };
@@ -362,6 +383,8 @@ LogicalResult Phases::schedule() {
   };
   auto addRest = [&](OpPassManager &manager,
                      const RecomputePassOptions &recompute) {
+    if (isWithoutFlush(options.schedule))
+      manager.addPass(createAddVersionsPass());
     buildMemoryPipeline(manager, recompute);
     if (options.getAxisSize("pp") > 1)
       manager.addPass(createSplitPassesPass());

@@ -65,6 +65,7 @@ private:
   mlir::LogicalResult makePipeline();
   void takeOutEqualRoles();
   void addSplit(mlir::OpPassManager &manager, const std::string &patterns);
+  void addDelays(mlir::OpPassManager &manager, const std::string &patterns);
   mlir::LogicalResult drawWeights(onnx::GraphOp graph);
   mlir::LogicalResult checkInternally(const char *phase, bool succeeded,
                                       unsigned errorsBefore);

@@ -1,11 +1,13 @@
 #include "compiler/Driver/PipelineOptions.h"
 
 #include "compiler/Driver/Commands.h"
+#include "compiler/Driver/NoFlushOptions.h"
 #include "compiler/Driver/ScheduleOptions.h"
 #include "dialects/Onnx/Location.h"
 #include "dialects/Train/TrainDialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "runtime/Base/File.h"
+#include "runtime/Plan/Order/Versions.h"
 
 #include "llvm/ADT/StringSet.h"
 
@@ -41,20 +43,26 @@ void zc::completePipelineOptions(const CLI::App &command,
                                  CompileOptions &options) {
   completeScheduleOptions(options);
   const int64_t roles = options.getAxisSize("pp");
-  if (roles > 1 && options.mode == "train" &&
+  if (roles > 1 && options.mode == "train" && options.schedule != "stash" &&
       command.count("--accumulate") == 0)
     options.accumulate = kMicroBatchesPerRole * roles;
 }
 
 std::string zc::checkPipelineTogether(const CompileOptions &options) {
   const CompileOptions defaults;
+  if (std::string wrong = checkWithoutFlush(options); !wrong.empty())
+    return wrong;
   if (options.getAxisSize("pp") == 1) {
+    if (isWithoutFlush(options.schedule))
+      return options.writeStages.empty()
+                 ? ""
+                 : "--write-stages needs a --mesh with pp";
     if (options.schedule != defaults.schedule)
       return "--schedule needs a --mesh with pp";
     if (options.chunks != defaults.chunks)
       return "--chunks needs a --mesh with pp and --schedule interleaved";
     if (options.stages != defaults.stages)
-      return "--stages needs a --mesh with pp";
+      return "--stages needs a --mesh with pp, or --schedule 2bw or stash";
     if (!options.writeStages.empty())
       return "--write-stages needs a --mesh with pp";
     return "";

@@ -2,6 +2,7 @@
 
 #include "runtime/Base/File.h"
 #include "runtime/Plan/Order/ScheduleFile.h"
+#include "runtime/Plan/Order/Versions.h"
 
 #include <algorithm>
 
@@ -21,6 +22,8 @@ static constexpr ScheduleName kSchedules[] = {
     {"zero-bubble=h1", "zb-h1"},
     {"zero-bubble=h2", "zb-h2"},
     {"zero-bubble=v", "zb-v"},
+    {"2bw", "2bw"},
+    {"stash", "stash"},
 };
 
 static const ScheduleName *findSchedule(const std::string &text) {
@@ -50,7 +53,10 @@ void zc::addScheduleOptions(CLI::App &command, CompileOptions &options) {
           "stages a role), zero-bubble (the parameters' gradients fill the "
           "gaps: in the best order by what the stages cost, within the memory "
           "budget; =h1 with the memory of 1f1b, =h2 with up to twice that, =v "
-          "with two stages a role); or a FILE: a schedule as PyTorch writes "
+          "with two stages a role); without flush, so that gradients are of "
+          "older parameters: 2bw (one step older, two versions), stash (older "
+          "by what is under way behind the stage), which with pp=1 train as a "
+          "pipeline does; or a FILE: a schedule as PyTorch writes "
           "it, a line of comma-separated actions a rank, as in 0F1,1B0,1W0")
       ->check(checkSchedule)
       ->type_name("NAME|FILE");
@@ -60,6 +66,9 @@ void zc::addScheduleOptions(CLI::App &command, CompileOptions &options) {
                   "(default 2)")
       ->check(CLI::Range(1, 64))
       ->default_str("");
+  command.add_flag("--vertical-sync", options.verticalSync,
+                   "with --schedule stash, all stages compute gradients of "
+                   "parameters as old as the first stage's");
 }
 
 void zc::completeScheduleOptions(CompileOptions &options) {
@@ -100,7 +109,17 @@ Result<PipelineSchedule> zc::chooseSchedule(const CompileOptions &options) {
   return makeSchedule(request);
 }
 
-InFlight zc::countInFlight(const PipelineSchedule &schedule) {
+InFlight zc::countInFlight(const CompileOptions &options,
+                           const PipelineSchedule &chosen) {
+  PipelineSchedule schedule = chosen;
+  // Steps follow one another, so that all roles are busy with enough of them.
+  const auto roles = uint32_t(chosen.roles.size());
+  if (isWithoutFlush(options.schedule) && chosen.microBatches < roles) {
+    Result<PipelineSchedule> full =
+        makeSchedule({options.schedule, roles, roles});
+    if (full.ok())
+      schedule = std::move(*full);
+  }
   Result<Timeline> timeline = simulateSchedule(
       schedule, WorkCosts::equal(schedule.roleOfStage.size(), 1, 1, 1));
   if (!timeline.ok())

@@ -25,7 +25,8 @@ Result<PipelineSchedule> chooseSchedule(const CompileOptions &options);
 struct InFlight {
   std::vector<int64_t> ofRoles, ofStages;
 };
-InFlight countInFlight(const PipelineSchedule &schedule);
+InFlight countInFlight(const CompileOptions &options,
+                       const PipelineSchedule &schedule);
 
 } // namespace zc
 

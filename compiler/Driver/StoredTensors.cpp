@@ -5,6 +5,7 @@
 #include "compiler/OnnxModel/StoredModel.h"
 #include "dialects/Dist/DistDialect.h"
 #include "dialects/Train/TrainDialect.h"
+#include "dialects/Train/Versions.h"
 
 #include "llvm/ADT/StringMap.h"
 
@@ -17,6 +18,8 @@ static llvm::StringMap<std::string> findStates(ModuleOp module) {
   llvm::StringMap<std::string> keys;
   // Also those that lie in units, in a module of their own.
   module.walk([&](train::StateOp state) {
+    if (train::isVersionOfOther(state))
+      return;
     bool changes = state.getKind() == train::kParameter ||
                    state.getKind() == train::kStatistic || state.getDraw();
     if (!changes && !state.getSource())
@@ -37,8 +40,9 @@ static Status checkPlaces(ModuleOp module, const std::set<std::string> &placed,
   module.walk([&](train::StateOp state) {
     bool changes = state.getKind() == train::kParameter ||
                    state.getKind() == train::kStatistic;
-    // The file has the members of a ZeRO unit.
-    if (!dist::getUnitMembers(state->getParentOfType<ModuleOp>(),
+    // The file has the members of a ZeRO unit, and of versions the newest.
+    if (train::isVersionOfOther(state) ||
+        !dist::getUnitMembers(state->getParentOfType<ModuleOp>(),
                               state.getSymName())
              .empty())
       return;

@@ -7,6 +7,7 @@
 #include "compiler/Export/RingExport.h"
 #include "compiler/Export/WeightReferences.h"
 #include "compiler/Export/WeightsWriter.h"
+#include "dialects/Train/Versions.h"
 #include "passes/Analysis/Roles.h"
 #include "runtime/Plan/Artifact.h"
 #include "runtime/Plan/FrozenNames.h"
@@ -126,6 +127,7 @@ static Status addState(train::StateOp op, plan::Role &role) {
   state.set_per_rank(op->hasAttr(dist::kPerRankAttr));
   addOnnxNames(op, state);
   state.set_offloaded(op->hasAttr(sched::kOffloadedAttr));
+  state.set_delay(uint32_t(train::getDelay(op)));
   setDivision(op, state);
   addMembers(op, state);
   return Status();
@@ -209,8 +211,12 @@ static Status addRole(ModuleOp module, plan::Role &role) {
           module->getAttrOfType<IntegerAttr>(sched::kOffloadedBytesAttr))
     role.set_offloaded_bytes(offloaded.getInt());
   for (train::StateOp state : module.getOps<train::StateOp>())
-    if (state.getKind() != train::kFlight)
+    if (state.getKind() != train::kFlight && !train::isVersionOfOther(state))
       ZC_RETURN_IF_ERROR(addState(state, role));
+  if (int64_t versioned = train::getCount(module, train::kVersionBytesAttr)) {
+    role.set_versions(uint32_t(train::getCount(module, train::kVersionsAttr)));
+    role.set_version_bytes(uint64_t(versioned));
+  }
   addRingsAndMessages(module, role);
   addDivisions(module, role);
   SymbolTable symbols(module);

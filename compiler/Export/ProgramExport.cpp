@@ -3,6 +3,7 @@
 
 #include "compiler/Export/ExportTypes.h"
 #include "compiler/Export/LibraryCalls.h"
+#include "dialects/Train/Versions.h"
 
 #include <algorithm>
 
@@ -101,6 +102,13 @@ void ProgramExport::placeBuffer(Value root, plan::Buffer &buffer) {
     buffer.set_space(state->hasAttr(kOffloadedAttr) ? plan::OFFLOADED
                                                     : plan::PERSISTENT);
     buffer.set_name(name.str());
+    if (auto of =
+            state->getAttrOfType<FlatSymbolRefAttr>(train::kVersionOfAttr))
+      buffer.set_name(of.getValue().str());
+    buffer.set_versioned(train::isVersionOfOther(state) ||
+                         train::getDelay(state) > 0);
+    if (auto age = state->getAttrOfType<IntegerAttr>(train::kVersionAgeAttr))
+      buffer.set_age(int32_t(age.getInt()));
     buffer.set_offset(state->getAttrOfType<IntegerAttr>(kOffsetAttr).getInt());
     buffer.set_memory_class(getStateClass(state.getKind()));
   }

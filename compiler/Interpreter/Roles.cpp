@@ -5,8 +5,10 @@
 #include "compiler/Interpreter/Ranks.h"
 #include "compiler/Interpreter/Turns.h"
 #include "dialects/Train/StateLookup.h"
+#include "dialects/Train/Versions.h"
 #include "passes/Analysis/Messages.h"
 
+#include <cmath>
 #include <map>
 
 using namespace mlir;
@@ -61,11 +63,25 @@ FailureOr<SmallVector<func::FuncOp>> findPrograms(ModuleOp module,
 // What roles have together
 //===----------------------------------------------------------------------===//
 
+/// Whether roles hold no sums of theirs together: none has a flush to make
+/// them.
+static bool isWithoutFlush(func::FuncOp program) {
+  return program->getParentOfType<ModuleOp>()->hasAttr(train::kNoFlushAttr);
+}
+
 /// Roles add up their own micro-batches' gradients of what they hold together.
 static bool isTermOfRole(func::FuncOp program, DictionaryAttr attributes) {
   train::StateOp state = train::findState(
       program, attributes ? attributes.get(train::kStateAttr) : Attribute());
-  return state && state.getKind() == train::kAccumulator;
+  return state && state.getKind() == train::kAccumulator &&
+         !isWithoutFlush(program);
+}
+
+/// Without flush, a metric is of what the role does: the loss where there are
+/// labels, and the norm of its own gradients.
+static bool isMetricOfRole(func::FuncOp program, unsigned result) {
+  return isWithoutFlush(program) &&
+         program.getResultAttr(result, train::kMetricAttr);
 }
 
 /// The same mesh as one role has it.
@@ -187,6 +203,11 @@ private:
         sum += term;
       for (auto [sum, term] : llvm::zip_equal(other.integers, whole.integers))
         sum += term;
+      return success();
+    }
+    if (fits && isMetricOfRole(program, index)) {
+      for (auto [sum, term] : llvm::zip_equal(other.floats, whole.floats))
+        sum = name == "loss" ? sum + term : std::hypot(sum, term);
       return success();
     }
     if (fits && other.floats == whole.floats &&

@@ -2,6 +2,8 @@
 #include "compiler/Interpreter/Bindings.h"
 #include "compiler/Interpreter/Ranks.h"
 #include "compiler/Interpreter/Roles.h"
+#include "dialects/Train/StateLookup.h"
+#include "dialects/Train/Versions.h"
 
 #include <map>
 #include <set>
@@ -43,7 +45,8 @@ public:
   FailureOr<NamedTensors> run(StepCount count) {
     if (failed(findAll()))
       return failure();
-    for (int64_t step = 0; step < count.steps; ++step) {
+    for (done = 0; done < count.steps; ++done) {
+      const int64_t step = done;
       for (int64_t i = 0; i < count.microBatches; ++i)
         if (failed(runOne(micro, step * count.microBatches + i)))
           return failure();
@@ -75,8 +78,30 @@ private:
     SmallVector<func::FuncOp> all = micro;
     for (const auto &each : {apply, init, copy})
       llvm::append_range(all, each);
-    return failure(failed(checkNames(all, inputs)) || failed(make(init)) ||
-                   failed(make(copy)));
+    if (failed(checkNames(all, inputs)) || failed(make(init)) ||
+        failed(make(copy)))
+      return failure();
+    for (func::FuncOp program : micro)
+      for (unsigned i = 0; i < program.getNumArguments(); ++i)
+        if (auto state = train::findState(program.getArgument(i));
+            state && train::getDelay(state) > 0)
+          delays[argumentName(program, i)] = train::getDelay(state);
+    first = states;
+    return success();
+  }
+
+  /// What the samples' programs read where they do not read the newest version.
+  void takeVersions(llvm::StringMap<Tensor> &values) const {
+    for (const auto &[name, delay] : delays) {
+      const int64_t version = std::max<int64_t>(0, done - delay);
+      values.erase(name);
+      if (version > 0)
+        values[name] = versions.at(name)[size_t(version - 1)];
+      else if (auto made = first.find(name); made != first.end())
+        values[name] = made->second;
+      else if (auto given = inputs.find(name); given != inputs.end())
+        values[name] = given->second;
+    }
   }
 
   /// States that the user does not give.
@@ -93,9 +118,12 @@ private:
   }
 
   FailureOr<NamedTensors> runBound(ArrayRef<func::FuncOp> programs,
-                                   llvm::StringMap<Tensor> values) {
+                                   llvm::StringMap<Tensor> values,
+                                   bool ofSamples = false) {
     for (const auto &[name, tensor] : states)
       values[name] = tensor;
+    if (ofSamples)
+      takeVersions(values);
     auto bound = bindArguments(programs, values, std::nullopt);
     if (failed(bound))
       return failure();
@@ -127,7 +155,8 @@ private:
     llvm::StringMap<Tensor> values = inputs;
     if (failed(takeInputs(programs, number, values)))
       return failure();
-    auto results = runBound(programs, std::move(values));
+    const bool ofSamples = programs.front() == micro.front();
+    auto results = runBound(programs, std::move(values), ofSamples);
     if (failed(results))
       return failure();
     std::set<std::string> ofStates;
@@ -138,6 +167,8 @@ private:
     for (auto &[name, tensor] : *results) {
       if (ofStates.count(name))
         states[name] = tensor;
+      if (delays.count(name))
+        versions[name].push_back(tensor);
       written[name] = std::move(tensor);
     }
     return success();
@@ -149,6 +180,12 @@ private:
   SmallVector<func::FuncOp> micro, apply; // micro: or the whole step
   std::map<std::string, Tensor> states;   // made or written so far
   std::map<std::string, Tensor> written;
+  // Without flush: how many steps late states are read, as they were first, and
+  // as each step has left them.
+  std::map<std::string, int64_t> delays;
+  std::map<std::string, Tensor> first;
+  std::map<std::string, std::vector<Tensor>> versions;
+  int64_t done = 0; // steps
 };
 } // namespace
 

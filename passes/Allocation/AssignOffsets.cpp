@@ -4,6 +4,7 @@
 // regions is known, and nothing is left to decide at run time.
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/Train/Versions.h"
 #include "passes/Allocation/LiveRanges.h"
 #include "passes/Allocation/Packing.h"
 #include "passes/Allocation/Passes.h"
@@ -30,17 +31,42 @@ struct StateBytes {
 
 } // namespace
 
+/// Behind all other states from `end` on, which grows: a slot for each version.
+/// What stands for a version says where it is in the first.
+static void placeVersions(ModuleOp module, int64_t &end) {
+  Builder builder(module.getContext());
+  int64_t bytes = 0;
+  for (train::StateOp state : module.getOps<train::StateOp>()) {
+    if (train::getDelay(state) == 0)
+      continue;
+    state->setAttr(kOffsetAttr, builder.getI64IntegerAttr(end + bytes));
+    bytes += alignUp(getByteSize(state.getTensorType()));
+  }
+  for (train::StateOp state : module.getOps<train::StateOp>())
+    if (auto of =
+            state->getAttrOfType<FlatSymbolRefAttr>(train::kVersionOfAttr))
+      state->setAttr(kOffsetAttr,
+                     module.lookupSymbol(of.getValue())->getAttr(kOffsetAttr));
+  if (bytes == 0)
+    return;
+  module->setAttr(train::kVersionBytesAttr, builder.getI64IntegerAttr(bytes));
+  end += bytes *
+         std::max<int64_t>(1, train::getCount(module, train::kVersionsAttr));
+}
+
 static StateBytes placeStates(ModuleOp module) {
   Builder builder(module.getContext());
   StateBytes ends;
   for (train::StateOp state : module.getOps<train::StateOp>()) {
-    if (state.getKind() == train::kFlight)
+    if (state.getKind() == train::kFlight || train::isVersionOfOther(state) ||
+        train::getDelay(state) > 0)
       continue;
     int64_t &end =
         state->hasAttr(kOffloadedAttr) ? ends.offloaded : ends.persistent;
     state->setAttr(kOffsetAttr, builder.getI64IntegerAttr(end));
     end += alignUp(getByteSize(state.getTensorType()));
   }
+  placeVersions(module, ends.persistent);
   module->setAttr(kPersistentBytesAttr,
                   builder.getI64IntegerAttr(ends.persistent));
   return ends;

@@ -5,6 +5,8 @@
 // offsets: a sweep over time with the live buffers sorted by address.
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/Train/StateLookup.h"
+#include "dialects/Train/Versions.h"
 #include "passes/Allocation/LiveRanges.h"
 #include "passes/Allocation/Passes.h"
 #include "passes/Allocation/ValueCheck.h"
@@ -81,6 +83,13 @@ static int64_t getSlotBytes(ModuleOp module, StringRef ring) {
   return bytes ? bytes.getInt() : 0;
 }
 
+/// The place of what the state is a version of.
+static Attribute getVersioned(train::StateOp state) {
+  Operation *of =
+      train::findState(state, state->getAttr(train::kVersionOfAttr));
+  return of ? of->getAttr(kOffsetAttr) : Attribute();
+}
+
 static LogicalResult verifyStates(ModuleOp module) {
   auto size = module->getAttrOfType<IntegerAttr>(kPersistentBytesAttr);
   if (!size)
@@ -100,6 +109,12 @@ static LogicalResult verifyStates(ModuleOp module) {
               checkPlace(state, offset, bytes, getSlotBytes(module, ring))) ||
           failed(rings[ring].insert(state, *offset, bytes)))
         return failure();
+      continue;
+    }
+    if (train::isVersionOfOther(state)) {
+      if (state->getAttr(kOffsetAttr) != getVersioned(state))
+        return state.emitOpError("is not in the place of what it is a version "
+                                 "of");
       continue;
     }
     bool isOffloaded = state->hasAttr(kOffloadedAttr);

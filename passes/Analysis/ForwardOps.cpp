@@ -68,9 +68,19 @@ bool isGradientSum(func::FuncOp program, unsigned result) {
          symbol.getValue() != (kAccumulatedPrefix + kLossCount).str();
 }
 
+bool isReceivedCount(func::FuncOp program, unsigned result) {
+  auto state =
+      program.getResultAttrOfType<FlatSymbolRefAttr>(result, kStateAttr);
+  if (!state || state.getValue() != (kAccumulatedPrefix + kLossCount).str())
+    return false;
+  return llvm::none_of(llvm::seq(program.getNumResults()),
+                       [&](unsigned each) { return isLoss(program, each); });
+}
+
 bool endsBackward(func::FuncOp micro, unsigned result) {
   auto sent = getSent(micro, result);
-  return isGradientSum(micro, result) || (sent && sent->isGradient);
+  return isGradientSum(micro, result) || isReceivedCount(micro, result) ||
+         (sent && sent->isGradient);
 }
 
 DenseSet<Operation *> findForwardPass(func::FuncOp micro) {

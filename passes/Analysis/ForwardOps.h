@@ -22,8 +22,12 @@ llvm::DenseSet<mlir::Operation *> findForwardOps(mlir::func::FuncOp program);
 /// loss, and how many losses there are, are summed up too.
 bool isGradientSum(mlir::func::FuncOp program, unsigned result);
 
+/// Whether a result is the sum of how many losses there are, in a role that
+/// learns it with the gradients.
+bool isReceivedCount(mlir::func::FuncOp program, unsigned result);
+
 /// Whether a result of a role's micro-batch belongs to its backward: the sum of
-/// a parameter's gradients, or a gradient that is sent.
+/// a parameter's gradients, what comes with them, or a gradient that is sent.
 bool endsBackward(mlir::func::FuncOp micro, unsigned result);
 
 /// The ops of a role's micro-batch that its forward needs: for activations,

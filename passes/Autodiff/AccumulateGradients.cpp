@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Dist/DistDialect.h"
+#include "dialects/Train/Versions.h"
 #include "passes/Autodiff/Optimizers/UpdateBuilder.h"
 #include "passes/Autodiff/Passes.h"
 #include "passes/Autodiff/ProgramBuilder.h"
@@ -120,7 +121,9 @@ private:
     if (!*loss)
       return micro.emitError("expected a metric \"loss\"");
     Value total = *loss, number = *count;
-    if (getOperation()->hasAttr(kRoleAttr))
+    // Without flush no role waits for others: each reports its own.
+    if (getOperation()->hasAttr(kRoleAttr) &&
+        !getOperation()->hasAttr(kNoFlushAttr))
       sumOverRoles(total, number);
     if (number) {
       UpdateBuilder u{*end, number.getLoc()};

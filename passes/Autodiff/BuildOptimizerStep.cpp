@@ -1,5 +1,6 @@
 //===- BuildOptimizerStep.cpp - gradients to new values -------------------===//
 #include "dialects/Dist/DistDialect.h"
+#include "dialects/Train/Versions.h"
 #include "passes/Autodiff/GradientNorm.h"
 #include "passes/Autodiff/LossScale.h"
 #include "passes/Autodiff/Optimizers/Optimizer.h"
@@ -196,7 +197,8 @@ private:
       values.push_back(gradient.value);
       divisions.push_back(getDivision(gradient.parameter));
     }
-    bool hasRoles = getOperation()->hasAttr(kRoleAttr);
+    bool hasRoles = getOperation()->hasAttr(kRoleAttr) &&
+                    !getOperation()->hasAttr(kNoFlushAttr);
     Value norm = buildGlobalNorm(builder, loc, values, divisions, hasRoles);
     addResult(
         step, norm,

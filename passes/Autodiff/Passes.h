@@ -26,7 +26,8 @@ struct AutodiffOptions {
   /// Adds passes in front of the backward; may be empty.
   std::function<void(mlir::OpPassManager &)> applyPrecision;
   /// Adds passes that make a nested module of each role of a pipeline, on which
-  /// what follows runs; may be empty.
+  /// what follows runs, or that say what one rank has to do as a pipeline; may
+  /// be empty.
   std::function<void(mlir::OpPassManager &)> splitStages;
   /// Adds passes between gradients and what is made of them; may be empty.
   std::function<void(mlir::OpPassManager &)> packGradients;

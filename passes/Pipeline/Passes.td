@@ -43,6 +43,58 @@ def AssignStagesPass : Pass<"zc-assign-stages", "::mlir::ModuleOp"> {
   let dependentDialects = ["::zc::train::TrainDialect", "::zc::sched::SchedDialect"];
 }
 
+def MarkDelaysPass : Pass<"zc-mark-delays", "::mlir::ModuleOp"> {
+  let summary = "say which versions of parameters a step without flush reads";
+  let description = [{
+    After `--zc-assign-stages`. Without flush, forwards and backwards of a stage
+    read parameters that are some steps old; `train.delay` on a parameter, or on
+    its 16-bit copy, says how many. A parameter that several stages read would
+    need their gradients' sum before each update, and is refused. On one rank,
+    the reference of what roles compute, stages have no other meaning and are
+    forgotten.
+
+    ```mlir
+    train.state @w "parameter" : tensor<8x4xf32> {train.delay = 1 : i64}
+    ```
+  }];
+  let options = [
+    ListOption<"delays", "delays", "int64_t",
+               "for each stage, how many steps old its parameters are">,
+    Option<"oneRole", "one-role", "bool", "false",
+           "no role is made of a stage">
+  ];
+  let dependentDialects = ["::zc::train::TrainDialect"];
+}
+
+def AddVersionsPass : Pass<"zc-add-versions", "::mlir::ModuleOp"> {
+  let summary = "make states of the versions that programs read and write";
+  let description = [{
+    On fused ops, in front of what plans memory. Of a state with `train.delay`,
+    `@micro` reads the version that is so many steps old, `@apply` the newest, and
+    it writes the next one: states of their own, which lie in slots of the same
+    memory. `train.versions` on the module is how many slots there are. Other
+    programs read and write the newest version.
+
+    ```mlir
+    train.state @version.read.w "parameter" : tensor<8x4xf32>
+        {train.version_of = @w, train.version_age = 1 : i64}
+    train.state @version.written.w "parameter" : tensor<8x4xf32>
+        {train.version_of = @w, train.version_age = -1 : i64}
+    ```
+  }];
+  let dependentDialects = ["::zc::train::TrainDialect"];
+}
+
+def ShareCountPass : Pass<"zc-share-count", "::mlir::ModuleOp"> {
+  let summary = "send the number of a micro-batch's losses to all roles";
+  let description = [{
+    Behind `--zc-split-stages`, for schedules without flush. What the role with
+    the loss returns as the metric `loss_count`, each other role receives beside
+    its gradients, and returns in its turn.
+  }];
+  let dependentDialects = ["::zc::train::TrainDialect"];
+}
+
 def SplitStagesPass : Pass<"zc-split-stages", "::mlir::ModuleOp"> {
   let summary = "make a module of each role's part of the programs";
   let description = [{

@@ -15,6 +15,7 @@
 #include "dialects/Dist/Shares.h"
 #include "dialects/Onnx/Location.h"
 #include "dialects/Train/Ops/OpSupport.h"
+#include "dialects/Train/Versions.h"
 #include "passes/Analysis/Views.h"
 #include "passes/Autodiff/ParameterGroup.h"
 #include "passes/Autodiff/ProgramBuilder.h"
@@ -335,6 +336,8 @@ private:
     ParameterGroup::of(first).setOn(unit.state);
     if (Attribute holders = first->getAttr(kHoldersAttr))
       unit.state->setAttr(kHoldersAttr, holders);
+    if (Attribute delay = first->getAttr(kDelayAttr))
+      unit.state->setAttr(kDelayAttr, delay);
     unit.state->setAttr(dist::kMomentsAttr, shardingOf(unit, /*divided=*/true));
     createCopy(unit);
     // What only the optimizer reads is divided with the moments.
@@ -358,6 +361,8 @@ private:
         withShape(like.getType(), unit.state.getTensorType().getShape()), kCopy,
         unit.state.getLoc());
     unit.copy.setParameter(unit.state.getSymName());
+    if (Attribute delay = like->getAttr(kDelayAttr))
+      unit.copy->setAttr(kDelayAttr, delay);
     divide(unit.copy, unit, stage == 3);
   }
 

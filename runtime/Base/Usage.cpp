@@ -80,6 +80,7 @@ const std::vector<CommandOptions> kAllOptions = {
       "--tp-rules",
       "--train",
       "--unit",
+      "--vertical-sync",
       "--weight-decay",
       "--weights",
       "--write-stages",

@@ -12,18 +12,41 @@ Result<OrderFeed> OrderFeed::create(const plan::Role &role,
   OrderFeed result;
   result.role = &role;
   result.data = std::move(data);
-  result.microBatches = microBatchesOf(order);
+  result.ofStep = result.microBatches = microBatchesOf(order);
   ZC_RETURN_IF_ERROR(result.addFeeds(order, options, mesh, rank));
-  for (auto &[program, feed] : result.feeds) {
-    feed.setPlaces(result.microBatches);
-    result.microBatch = std::max(result.microBatch, feed.batch());
-    result.theSamples = std::max(result.theSamples, feed.samples());
-    result.countsSamples |= feed.countsSamples();
-    auto [inputs, labels] = feed.tokens();
-    result.inputTokens = std::max(result.inputTokens, inputs);
-    result.labelTokens = std::max(result.labelTokens, labels);
-  }
+  result.begin();
   return result;
+}
+
+Result<OrderFeed> OrderFeed::ofSteps(const plan::Role &role,
+                                     const Orders &orders,
+                                     std::shared_ptr<const DataFile> data,
+                                     const Mesh &mesh, int64_t rank) {
+  OrderFeed result;
+  result.role = &role;
+  result.data = std::move(data);
+  result.ofStep = orders.microBatches;
+  result.microBatches =
+      std::max({result.ofStep, microBatchesOf(orders.prologue),
+                microBatchesOf(orders.train)});
+  for (const plan::Order *order : {&orders.prologue, &orders.train}) {
+    result.ofPrologue = result.places.size();
+    ZC_RETURN_IF_ERROR(result.addFeeds(*order, FeedOptions(), mesh, rank));
+  }
+  result.begin();
+  return result;
+}
+
+void OrderFeed::begin() {
+  for (auto &[program, feed] : feeds) {
+    feed.setPlaces(microBatches);
+    microBatch = std::max(microBatch, feed.batch());
+    theSamples = std::max(theSamples, feed.samples());
+    countsSamples |= feed.countsSamples();
+    auto [inputs, labels] = feed.tokens();
+    inputTokens = std::max(inputTokens, inputs);
+    labelTokens = std::max(labelTokens, labels);
+  }
 }
 
 Status OrderFeed::addFeeds(const plan::Order &order, const FeedOptions &options,
@@ -107,12 +130,16 @@ OrderFeed::readPart(size_t room, const Place &place,
   return content;
 }
 
-Status OrderFeed::read(const std::vector<int64_t> &indices) {
+Status OrderFeed::read(const std::vector<int64_t> &indices, bool isFirst) {
   contents[current].clear();
   if (readsAhead)
     current = 1 - current;
-  for (const Place &place : places)
-    ZC_RETURN_IF_ERROR(readPart(current, place, indices).status);
+  for (size_t i = isFirst ? 0 : ofPrologue; i < places.size(); ++i) {
+    // Behind the last step there are no samples to feed.
+    if (places[i].second >= ofStep && partOf(indices, places[i].second).empty())
+      continue;
+    ZC_RETURN_IF_ERROR(readPart(current, places[i], indices).status);
+  }
   return Status();
 }
 

@@ -21,13 +21,18 @@ public:
                                   const FeedOptions &options, const Mesh &mesh,
                                   int64_t rank);
 
+  /// For steps that overlap: a step feeds micro-batches of later ones, too.
+  static Result<OrderFeed> ofSteps(const plan::Role &role, const Orders &orders,
+                                   std::shared_ptr<const DataFile> data,
+                                   const Mesh &mesh, int64_t rank);
+
   /// All ranks: of roles that feed nothing, the others know how many samples
   /// there are. Until then it is what this role knows.
   Status agree(World &world);
 
   /// How many samples there are, and how many an order takes.
   int64_t samples() const { return theSamples; }
-  int64_t batch() const { return microBatch * int64_t(microBatches); }
+  int64_t batch() const { return microBatch * int64_t(ofStep); }
   /// How many of them are in a micro-batch.
   int64_t microBatchSamples() const { return microBatch; }
 
@@ -44,8 +49,9 @@ public:
   void readAhead(const Executor &executor);
 
   /// Reads and checks the samples of a step, at most batch(): micro-batches are
-  /// consecutive parts of them.
-  Status read(const std::vector<int64_t> &indices);
+  /// consecutive parts of them. Where steps overlap, those of later steps
+  /// follow, and `isFirst` says that the step is the first of a run.
+  Status read(const std::vector<int64_t> &indices, bool isFirst = true);
 
   /// Writes a micro-batch of them to the inputs.
   Status write(Executor &executor, const plan::Feed &feed);
@@ -74,6 +80,7 @@ private:
                               uint32_t part) const;
   Status addFeeds(const plan::Order &order, const FeedOptions &options,
                   const Mesh &mesh, int64_t rank);
+  void begin();
   /// Where BatchFeed has a micro-batch. `room`: this step's or the next one's.
   size_t placeOf(size_t room, uint32_t part) const {
     return room * microBatches + part;
@@ -89,7 +96,9 @@ private:
   std::shared_ptr<const DataFile> data;
   std::map<uint32_t, BatchFeed> feeds; // by program
   std::vector<Place> places;           // in the order of the feeds
-  uint32_t microBatches = 1;
+  uint32_t microBatches = 1;           // that a step feeds
+  uint32_t ofStep = 1;                 // those that are its own
+  size_t ofPrologue = 0;               // the first of `places`
   int64_t theSamples = 1, microBatch = 1;
   int64_t inputTokens = 0, labelTokens = 0;
   bool countsSamples = false; // by data of its own

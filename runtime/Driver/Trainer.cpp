@@ -1,296 +1,17 @@
 #include "runtime/Driver/Trainer.h"
-#include "runtime/Base/File.h"
-#include "runtime/Base/Log.h"
-#include "runtime/Base/Mappings.h"
-#include "runtime/Driver/HeldOut.h"
 #include "runtime/Driver/Metrics.h"
-#include "runtime/Driver/OrderFeed.h"
-#include "runtime/Driver/Profile.h"
-#include "runtime/Driver/Progress.h"
-#include "runtime/Driver/ResumedOptions.h"
-#include "runtime/Driver/RunOutputs.h"
-#include "runtime/Driver/RunSummary.h"
-#include "runtime/Driver/Session.h"
 #include "runtime/Driver/Signals.h"
-#include "runtime/Driver/StepChecks.h"
-#include "runtime/Driver/Trace.h"
-#include "runtime/Exec/OrderRunner.h"
-#include "runtime/Io/Checkpoint.h"
-#include "runtime/Io/Sampler.h"
-#include "runtime/Plan/Verify.h"
+#include "runtime/Driver/TrainerRun.h"
+#include "runtime/Plan/Order/RoleUse.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
 namespace zc {
-namespace {
 
-using Clock = std::chrono::steady_clock;
-
-double secondsSince(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
+static double secondsSince(Trainer::Clock::time_point start) {
+  return std::chrono::duration<double>(Trainer::Clock::now() - start).count();
 }
-
-class Trainer {
-public:
-  Trainer(const TrainOptions &options, const Rank &rank)
-      : options(options), rank(rank), world(rank.world),
-        checkpoints(options.checkpoint) {}
-
-  Status prepare();
-  Status run();
-  /// The signal that all ranks have agreed to stop for, or 0.
-  int stoppedBy() const { return stopped == kTimeIsUp ? 0 : stopped; }
-
-private:
-  Status openFiles();
-  Status openData();
-  Status prepareSession();
-  Status agreeOnStep(const Status &mine);
-  Status finishTrace();
-  void warn(const std::string &message) const {
-    if (world.isFirst() && !message.empty())
-      logWarning(message);
-  }
-  Status loadInitial();
-  Status resume();
-  Status decideTotal();
-  void tellBefore();
-  void startProgress();
-  Status openOutputs();
-  std::string bestMetric() const {
-    return options.keepBest.empty() ? "loss" : options.keepBest;
-  }
-  Status runStep();
-  Result<StepMetrics> computeStep();
-  Status runOrder();
-  Status explainEnd(const std::string &when, const Status &ran) const;
-  Status readNext();
-  Status checkFed();
-  std::vector<int64_t> samplesOf(int64_t step) const;
-  Status checkStep(const StepMetrics &metrics);
-  void logStep(const StepMetrics &metrics, double seconds);
-  Status runSteps();
-  Status evaluate();
-  Status takeEvaluation(const EvaluationRecord &record);
-  Status save();
-  Status saveLast();
-  Status measureLimits();
-  void summarize();
-  /// Of the step that comes next.
-  const plan::Order &order() const {
-    return session->orders().ofStep(state.step + 1);
-  }
-
-  const TrainOptions &options;
-  const Rank &rank;
-  World &world;
-  std::unique_ptr<Session> session;
-  const plan::State *learningRate = nullptr;
-  float appliedRate = 0; // of this step
-  StepChecks checks;
-  std::optional<OrderFeed> feed;
-  Status fed;              // of the next step's samples, on this rank
-  bool cannotFeed = false; // some rank has none of them
-  std::optional<OrderRunner> runner;
-  std::optional<HeldOut> heldOut;
-  RunOutputs outputs;
-  std::unique_ptr<Trace> trace;
-  Profile profile;
-  std::optional<Sampler> sampler;
-  std::optional<Progress> progress;
-  RunSummary summary;
-
-  CheckpointKeeper checkpoints;
-  BestSoFar best;
-  bool isPatient = true; // evaluations became better, not long ago
-  TrainState state;
-  int64_t firstStep = 0; // steps that earlier runs did
-  int64_t evaluatedStep = -1;
-  int64_t total = 0;
-  static constexpr int kTimeIsUp = 1 << 20; // beyond all signals
-  int stopped = 0;                          // a signal, or that
-  uint64_t peakBytes = 0;                   // of the largest rank
-  uint64_t sentBytes = 0;  // in this step, by the rank that sends most
-  uint64_t sentBefore = 0; // by this rank, up to this step
-  Clock::time_point start, began;
-  MappingCheck mapped;
-};
-
-// --- Before the first step
-
-Status Trainer::prepare() {
-  began = Clock::now();
-  ZC_ASSIGN_OR_RETURN(session, Session::open(rank, options.artifact));
-  ZC_RETURN_IF_ERROR(world.agree(openFiles()));
-  Alike alike = listAlike(options, feed->source(),
-                          heldOut ? &heldOut->source() : nullptr);
-  alike.add("--resume: checkpoints", checkpoints.isResumed() ? "some" : "none");
-  ZC_RETURN_IF_ERROR(alike.compare(world));
-  ZC_RETURN_IF_ERROR(feed->agree(world));
-  if (heldOut)
-    ZC_RETURN_IF_ERROR(heldOut->agree(world));
-  ZC_RETURN_IF_ERROR(prepareSession());
-  state.batch = feed->batch();
-  state.samples = feed->samples();
-  if (!options.initFrom.empty() && !checkpoints.isResumed())
-    ZC_RETURN_IF_ERROR(world.agree(loadInitial()));
-  if (checkpoints.isResumed())
-    ZC_RETURN_IF_ERROR(world.agree(resume()));
-  // Each rank has found the checkpoint by itself.
-  ZC_RETURN_IF_ERROR(
-      Alike("--resume from step", std::to_string(state.step)).compare(world));
-  setLastWords(checkpoints.printKept());
-  ZC_RETURN_IF_ERROR(session->makeCopies());
-  state.seed = options.seed.value_or(state.seed);
-  state.shuffle = options.shuffle.value_or(state.shuffle);
-  firstStep = state.step;
-  state.options = options.record;
-  state.compiled = describeCompiled(session->artifact().manifest());
-  best = checkpoints.isResumed()
-             ? BestSoFar::read(checkpoints.folder(), bestMetric(), state.step)
-             : BestSoFar{bestMetric()};
-  ZC_RETURN_IF_ERROR(session->writeSeed(state.seed));
-  ZC_RETURN_IF_ERROR(world.agree(decideTotal()));
-  Status opened = openOutputs();
-  std::vector<int64_t> largest = {int64_t(session->executor().arenaBytes())};
-  ZC_RETURN_IF_ERROR(world.agree(opened, &largest));
-  peakBytes = uint64_t(largest[0]);
-  tellBefore();
-  return Status();
-}
-
-Status Trainer::prepareSession() {
-  const plan::Role &role = session->artifact().role();
-  const Orders &orders = session->orders();
-  const auto eval = programNamesOf(role, orders.eval);
-  std::vector<std::string> programs = {"init", kCopyProgram};
-  for (const plan::Order *order : {&orders.train, &orders.late})
-    for (const std::string &name : programNamesOf(role, *order))
-      programs.push_back(name);
-  if (heldOut)
-    programs.insert(programs.end(), eval.begin(), eval.end());
-  ZC_RETURN_IF_ERROR(
-      session->prepare(options.threads, options.seed.value_or(state.seed),
-                       programs, options.offloadFolder, /*besides=*/eval));
-  runner.emplace(session->executor());
-  feed->readAhead(session->executor());
-  return Status();
-}
-
-/// What a user may not have meant, before any time is spent.
-void Trainer::tellBefore() {
-  if (!world.isFirst())
-    return;
-  for (const std::string &note : feed->notes())
-    logNote(note);
-  if (heldOut)
-    for (const std::string &note : heldOut->notes())
-      logNote(note);
-  if (checkpoints.isOff())
-    warn("no --checkpoint DIR: nothing of what this run trains is kept");
-  else if (options.checkpoint.resume && !checkpoints.isResumed())
-    warn("--resume: there is no checkpoint in '" + checkpoints.folder() +
-         "' yet; the run begins anew");
-  if (state.batch > state.samples)
-    warn(strCat("a step takes ", state.batch, " samples, more than '",
-                options.data, "' has, ", state.samples,
-                "; each step takes some of them more than once"));
-}
-
-/// What can be checked before the artifact's memory is there.
-Status Trainer::openFiles() {
-  const Artifact &artifact = session->artifact();
-  if (artifact.manifest().mode() != "train")
-    return makeError(StatusCode::InvalidArgument, "'", options.artifact,
-                     "' was compiled with --mode infer; it cannot be trained");
-  learningRate = session->findScalar("lr");
-  ZC_RETURN_IF_ERROR(openData());
-  ZC_RETURN_IF_ERROR(checkOutputs(options, artifact.files(), feed->source(),
-                                  heldOut ? &heldOut->source() : nullptr));
-  if (!options.log.empty() && options.log != kStandardOutput && world.isFirst())
-    ZC_RETURN_IF_ERROR(checkParentExists(options.log));
-  return checkpoints.open(world.isFirst());
-}
-
-Status Trainer::openOutputs() {
-  if (world.isFirst())
-    ZC_RETURN_IF_ERROR(outputs.open(options.log, options.tensorboard,
-                                    checkpoints.isResumed()
-                                        ? std::optional<int64_t>(state.step)
-                                        : std::nullopt));
-  if (!options.trace.empty()) {
-    ZC_ASSIGN_OR_RETURN(trace, Trace::open(options.trace, session->executor()));
-    runner->addObserver(*trace);
-  }
-  if (options.profile)
-    runner->addObserver(profile);
-  return Status();
-}
-
-Status Trainer::openData() {
-  ZC_ASSIGN_OR_RETURN(DataFile file,
-                      DataFile::open(options.data, options.tokenBits));
-  auto data = std::make_shared<DataFile>(std::move(file));
-  warn(data->doubt());
-  ZC_ASSIGN_OR_RETURN(Mesh mesh, Mesh::of(session->artifact().manifest()));
-  ZC_ASSIGN_OR_RETURN(feed,
-                      OrderFeed::create(session->artifact().role(),
-                                        session->orders().train, data,
-                                        FeedOptions(), mesh, world.rank()));
-  if (options.evalData.empty())
-    return Status();
-  ZC_ASSIGN_OR_RETURN(heldOut,
-                      HeldOut::open(session->artifact(), "--eval-data",
-                                    options.evalData, options.metrics, mesh,
-                                    world.rank(), options.tokenBits));
-  return Status();
-}
-
-Status Trainer::resume() {
-  ZC_ASSIGN_OR_RETURN(std::string from, checkpoints.findStart());
-  ZC_ASSIGN_OR_RETURN(
-      TrainState saved,
-      loadCheckpoint(session->executor(), from, CheckpointPart::Everything));
-  if (saved.isPartial)
-    warn(strCat("'", from,
-                "' is of ranks that divide the step otherwise: what each has "
-                "lost to compression so far is forgotten, and begins at 0"));
-  for (const std::string &change :
-       listChanges(saved, state, options, session->artifact().manifest()))
-    warn(change);
-  state.step = saved.step;
-  state.seed = saved.seed;
-  state.shuffle = saved.shuffle;
-  return Status();
-}
-
-/// Weights of another artifact, by their names; the optimizer begins anew.
-Status Trainer::loadInitial() {
-  ZC_ASSIGN_OR_RETURN(WeightsReport report,
-                      loadWeights(session->executor(), options.initFrom));
-  for (const std::string &line : describe(report, options.initFrom))
-    warn(line);
-  return Status();
-}
-
-Status Trainer::decideTotal() {
-  sampler.emplace(state.samples, state.batch, state.seed, state.shuffle);
-  ZC_ASSIGN_OR_RETURN(total, options.steps
-                                 ? Result<int64_t>(*options.steps)
-                                 : sampler->stepsFor(*options.epochs));
-  const int64_t warmup = options.learningRate.warmupSteps.value_or(0);
-  if (warmup > total)
-    return makeError(StatusCode::InvalidArgument, "--warmup-steps ", warmup,
-                     ": the run has ", total,
-                     " steps, in which the learning rate would never reach "
-                     "--lr; expected at most ",
-                     total);
-  return Status();
-}
-
-// --- The steps
 
 void Trainer::startProgress() {
   ProgressOptions shown;
@@ -314,9 +35,9 @@ Status Trainer::run() {
     progress->note(session->threadNote());
   sentBefore = session->executor().sentBytes();
   fed = readNext();
-  ZC_RETURN_IF_ERROR(agreeOnStep(measureLimits()));
+  ZC_RETURN_IF_ERROR(agreeAtStart(measureLimits()));
   start = Clock::now();
-  ZC_RETURN_IF_ERROR(runSteps());
+  ZC_RETURN_IF_ERROR(trainSteps());
   if (state.step > firstStep) {
     ZC_RETURN_IF_ERROR(save());
     if (!stopped || stopped == kTimeIsUp)
@@ -332,8 +53,14 @@ Status Trainer::run() {
   return Status();
 }
 
+/// Others that still agree on a step must be told of a failure first.
+Status Trainer::trainSteps() {
+  Status status = runSteps();
+  return !status.ok() && agreement->isUnderWay() ? world.fail(status) : status;
+}
+
 Status Trainer::runSteps() {
-  while (state.step < total && !stopped && isPatient) {
+  while (state.step < total && !(stopped && mayEnd()) && isPatient) {
     ZC_RETURN_IF_ERROR(runStep());
     auto due = [&](int64_t every) {
       return every > 0 && state.step % every == 0 && state.step < total;
@@ -346,23 +73,65 @@ Status Trainer::runSteps() {
   return Status();
 }
 
-/// Once a step, behind it: whether it is the last, what it took, and whether
-/// the next one's samples can be fed. The ranks must stop after the same one,
-/// whoever got the signal first.
-Status Trainer::agreeOnStep(const Status &mine) {
-  const uint64_t sent = session->executor().sentBytes();
-  int64_t stop = stopSignal();
+/// Up to the next step behind which nothing may be under way.
+void Trainer::beginRun() {
+  int64_t end = total;
+  auto stopAt = [&](bool isOn, int64_t every) {
+    if (isOn && every > 0)
+      end = std::min(end, (state.step / every + 1) * every);
+  };
+  stopAt(heldOut.has_value(), options.evalEvery);
+  stopAt(!checkpoints.isOff(), options.checkpoint.saveEvery);
+  steps->begin(state.step, end);
+}
+
+/// Behind a step: whether it is the last, what it took, and whether the next
+/// one's samples can be fed. The ranks must stop after the same one, whoever
+/// got the signal first.
+StepNews Trainer::tellOfStep(const Status &sound) const {
+  StepNews news;
+  news.step = state.step;
+  news.status = sound;
+  news.stop = stopSignal();
   // A step is done at least, so that a job that is queued again gets on.
   const bool isRunning = start != Clock::time_point();
-  if (!stop && isRunning && options.maxTime > 0 &&
+  if (!news.stop && isRunning && options.maxTime > 0 &&
       secondsSince(began) >= options.maxTime)
-    stop = kTimeIsUp;
-  std::vector<int64_t> largest = {stop, int64_t(sent - sentBefore), !fed.ok()};
-  ZC_RETURN_IF_ERROR(world.agree(mine, &largest));
-  stopped = int(largest[0]);
-  sentBytes = uint64_t(largest[1]);
-  cannotFeed = largest[2] != 0;
+    news.stop = kTimeIsUp;
+  news.sentBytes = int64_t(session->executor().sentBytes() - sentBefore);
+  news.cannotFeed = !fed.ok();
+  news.rate = appliedRate;
+  return news;
+}
+
+Status Trainer::agreeAtStart(const Status &mine) {
+  agreement->begin(tellOfStep(mine), /*beside=*/false);
   sentBefore = session->executor().sentBytes();
+  return takeNews();
+}
+
+/// Where steps overlap, ranks hear of one while they do the next: none waits.
+Status Trainer::endStep(StepNews mine) {
+  ZC_RETURN_IF_ERROR(takeNews());
+  sentBefore = session->executor().sentBytes();
+  agreement->begin(std::move(mine), !mayEnd());
+  return mayEnd() ? takeNews() : Status();
+}
+
+/// Of the step that all have agreed on, if any.
+Status Trainer::takeNews() {
+  if (!agreement->isUnderWay())
+    return Status();
+  ZC_ASSIGN_OR_RETURN(StepNews news, agreement->finish());
+  if (!steps->overlap())
+    news.seconds = secondsSince(stepBegan);
+  stopped = int(news.stop);
+  sentBytes = uint64_t(news.sentBytes);
+  cannotFeed = news.cannotFeed != 0;
+  if (stopped)
+    steps->shorten(state.step);
+  if (news.step > firstStep)
+    logStep(news);
   return Status();
 }
 
@@ -377,7 +146,9 @@ Status Trainer::finishTrace() {
 }
 
 Status Trainer::runStep() {
-  Clock::time_point begin = Clock::now();
+  stepBegan = Clock::now();
+  if (mayEnd())
+    beginRun();
   appliedRate = options.learningRate.at(state.step + 1, total);
   Result<StepMetrics> metrics = computeStep();
   if (!metrics.ok())
@@ -385,12 +156,13 @@ Status Trainer::runStep() {
   Status sound = explainEnd(strCat("step ", state.step + 1), mapped.check());
   if (sound.ok())
     sound = checkStep(*metrics);
-  ++state.step;
+  session->executor().setStepsDone(++state.step);
   if (sound.ok())
     fed = readNext();
-  ZC_RETURN_IF_ERROR(agreeOnStep(sound));
-  logStep(*metrics, secondsSince(begin));
-  return Status();
+  StepNews news = tellOfStep(sound);
+  news.metrics = *metrics;
+  news.seconds = secondsSince(stepBegan);
+  return endStep(std::move(news));
 }
 
 /// All that the step needs of the device: only here can it fail in one.
@@ -402,7 +174,7 @@ Result<StepMetrics> Trainer::computeStep() {
   ZC_RETURN_IF_ERROR(checkFed());
   ZC_RETURN_IF_ERROR(runOrder());
   // The program that ends the step reports it.
-  return readStepMetrics(executor, *lastProgramOf(executor.role(), order()));
+  return readStepMetrics(executor, lastProgram());
 }
 
 /// Of what could not be computed. Other ranks' failures are theirs to explain.
@@ -417,14 +189,19 @@ Status Trainer::explainEnd(const std::string &when, const Status &ran) const {
 /// an order ranks could not agree on them. They are read behind the step before
 /// it, so that one agreement is about both.
 Status Trainer::readNext() {
-  const std::vector<int64_t> samples = samplesOf(state.step);
-  return samples.empty() ? Status() : feed->read(samples);
+  std::vector<int64_t> samples;
+  for (int64_t ahead = 0; ahead <= steps->stepsAhead(); ++ahead)
+    for (int64_t sample : samplesOf(state.step + ahead))
+      samples.push_back(sample);
+  return samples.empty() ? Status()
+                         : feed->read(samples, steps->isFirst(state.step));
 }
 
 /// Samples that cannot be fed end the run; the steps before them are sound.
 Status Trainer::checkFed() {
-  if (!cannotFeed)
-    return Status();
+  // Where steps overlap, others are in the midst of one, and hear of it so.
+  if (!cannotFeed || steps->overlap())
+    return steps->overlap() ? fed : Status();
   ZC_RETURN_IF_ERROR(saveLast());
   return world.agree(fed);
 }
@@ -440,7 +217,31 @@ Status Trainer::runOrder() {
   callbacks.meanwhile = [&](const plan::Feed *next) {
     return feed->meanwhile(executor, next, following);
   };
-  return runner->run(order(), callbacks);
+  if (!steps->overlap())
+    return runner->run(session->orders().ofStep(state.step + 1), callbacks);
+  // Micro-batches of later steps are in front of this one's end.
+  callbacks.beforeCall = [&](const plan::Call &call) {
+    return writePlace(call.micro_batch());
+  };
+  ZC_ASSIGN_OR_RETURN(const plan::Order *order, steps->of(state.step));
+  return steps->isLast(state.step) ? runner->run(*order, callbacks)
+                                   : runner->runOn(*order, callbacks);
+}
+
+/// Of a call that works on the micro-batch, counted from the step's first on:
+/// whose step's versions it reads, and what dropout tells draws apart by.
+Status Trainer::writePlace(uint32_t microBatch) {
+  Executor &executor = session->executor();
+  const uint32_t microBatches = session->orders().microBatches;
+  const int64_t step = state.step + microBatch / microBatches;
+  const int64_t number = microBatch % microBatches;
+  executor.setStepsDone(step);
+  for (auto [scalar, value] :
+       {std::pair(stepCount, step), std::pair(microBatchCount, number)})
+    if (scalar)
+      ZC_RETURN_IF_ERROR(
+          executor.writeState(*scalar, 0, &value, sizeof(value)));
+  return Status();
 }
 
 /// Counted from 0; there are none behind the last step.
@@ -464,17 +265,19 @@ Status Trainer::checkStep(const StepMetrics &metrics) {
   return Status();
 }
 
-void Trainer::logStep(const StepMetrics &metrics, double seconds) {
+void Trainer::logStep(const StepNews &news) {
+  const StepMetrics &metrics = news.metrics;
+  const double seconds = news.seconds;
   summary.add(metrics.loss.value);
-  progress->step(state.step, metrics.loss.value, appliedRate);
-  const bool isDue = options.logEvery <= 1 || state.step == total ||
-                     state.step % options.logEvery == 0;
+  progress->step(news.step, metrics.loss.value, news.rate);
+  const bool isDue = options.logEvery <= 1 || news.step == total ||
+                     news.step % options.logEvery == 0;
   if (outputs.isOff() || !isDue)
     return;
   StepRecord record;
-  record.step = state.step;
+  record.step = news.step;
   record.loss = metrics.loss.text;
-  record.lr = appliedRate;
+  record.lr = news.rate;
   if (metrics.norm)
     record.gradNorm =
         std::isfinite(metrics.norm->value) ? metrics.norm->text : "null";
@@ -586,8 +389,6 @@ void Trainer::summarize() {
              printRate(rate, feed->tokensPerSample()), ", arena ",
              printBytes(peakBytes)));
 }
-
-} // namespace
 
 Result<int> train(const TrainOptions &options, const Rank &rank) {
   Trainer trainer(options, rank);

@@ -49,9 +49,13 @@ Executor::prepare(Device &device, const Artifact &artifact,
   const Orders orders = ordersOf(artifact);
   if (fed)
     ZC_RETURN_IF_ERROR(executor->prepareFeedAhead(*fed, orders));
-  for (const plan::Program *program : found)
+  for (const plan::Program *program : found) {
+    const bool hasVersions = usesVersions(*program);
+    const int64_t end = hasVersions ? artifact.role().versions() : 0;
     for (const Slots &slots : slotsOfCalls(artifact.role(), orders, *program))
-      ZC_RETURN_IF_ERROR(executor->prepareProgram(*program, slots));
+      for (int64_t newest = hasVersions ? 0 : -1; newest < end; ++newest)
+        ZC_RETURN_IF_ERROR(executor->prepareProgram(*program, slots, newest));
+  }
   return executor;
 }
 
@@ -65,12 +69,12 @@ Status Executor::prepareFeedAhead(const plan::Program &program,
 }
 
 AddressMap Executor::addressesOf(const plan::Program &program,
-                                 const Slots &slots) const {
+                                 const Slots &slots, int64_t newest) const {
   std::vector<char *> places;
   for (size_t ring = 0; ring < slots.size(); ++ring)
     places.push_back(slotOf(uint32_t(ring), slots[ring]));
-  return {program, arena.base(), arena.base() + transientOffset,
-          offloaded.base(), std::move(places)};
+  return {program,          arena.base(),      arena.base() + transientOffset,
+          offloaded.base(), std::move(places), {&role(), newest}};
 }
 
 /// Of the code objects that this machine can run, the one that asks for most.
@@ -134,9 +138,9 @@ Executor::findFed(const std::vector<const plan::Program *> &programs) const {
 }
 
 Status Executor::prepareProgram(const plan::Program &program,
-                                const Slots &slots) {
-  AddressMap map = addressesOf(program, slots);
-  Prepared result{&program, slots};
+                                const Slots &slots, int64_t newest) {
+  AddressMap map = addressesOf(program, slots, newest);
+  Prepared result{&program, slots, newest};
   for (const plan::Instruction &instruction : program.instructions()) {
     Step step{nullptr, nullptr, instruction.stream(), &instruction};
     if (Status status = prepareStep(program, map, step); !status.ok())
@@ -180,7 +184,7 @@ Status Executor::connect() {
         ours.push_back(step.instruction);
   ZC_RETURN_IF_ERROR(collectives.join(ours));
   for (Prepared &each : prepared) {
-    AddressMap map = addressesOf(*each.program, each.slots);
+    AddressMap map = addressesOf(*each.program, each.slots, each.newest);
     for (size_t i = 0; i < each.steps.size(); ++i) {
       Step &step = each.steps[i];
       if (!step.instruction->has_collective())
@@ -208,10 +212,15 @@ Status Executor::connectLines() {
 }
 
 Status Executor::initialise() {
-  ZC_RETURN_IF_ERROR(loadWeights());
   ZC_RETURN_IF_ERROR(writeCoordinates());
-  if (const plan::Program *init = theArtifact.program("init"))
-    return run(*init);
+  const plan::Program *init = theArtifact.program("init");
+  // All versions are the first one.
+  for (int64_t version = std::max(1u, role().versions()); version > 0;) {
+    setStepsDone(--version);
+    ZC_RETURN_IF_ERROR(loadWeights());
+    if (init)
+      ZC_RETURN_IF_ERROR(run(*init));
+  }
   return Status();
 }
 
@@ -432,7 +441,8 @@ Executor::Prepared &Executor::findPrepared(const plan::Program &program,
                                            const Slots &slots) {
   auto found =
       std::find_if(prepared.begin(), prepared.end(), [&](const Prepared &p) {
-        return p.program == &program && p.slots == slots;
+        return p.program == &program && p.slots == slots &&
+               (p.newest < 0 || p.newest == newest);
       });
   assert(found != prepared.end() && "only prepared programs can run");
   return *found;
@@ -496,14 +506,15 @@ Status Executor::writeMessage(const plan::Message &message, uint32_t slot,
 }
 
 Status Executor::writeState(const plan::State &state, uint64_t offset,
-                            const void *data, uint64_t bytes) {
-  return device.copyIn(addressOf(state) + offset, data, bytes, kMainStream);
+                            const void *data, uint64_t bytes, uint32_t age) {
+  return device.copyIn(addressOf(state, age) + offset, data, bytes,
+                       kMainStream);
 }
 
 Status Executor::readState(const plan::State &state, uint64_t offset,
-                           void *data, uint64_t bytes) {
+                           void *data, uint64_t bytes, uint32_t age) {
   ZC_RETURN_IF_ERROR(
-      device.copyOut(data, addressOf(state) + offset, bytes, kMainStream));
+      device.copyOut(data, addressOf(state, age) + offset, bytes, kMainStream));
   return device.synchronize(kMainStream);
 }
 

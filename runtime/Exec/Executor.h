@@ -13,6 +13,7 @@
 #include "runtime/Exec/Orders.h"
 #include "runtime/Exec/Streams.h"
 #include "runtime/Plan/Artifact.h"
+#include "runtime/Plan/StateVersions.h"
 
 #include <array>
 #include <memory>
@@ -50,6 +51,12 @@ public:
   Status run(const plan::Program &program, const Slots &slots = {}) {
     Status status = start(program, slots);
     return status.ok() ? finish(program) : status;
+  }
+
+  /// From now on programs run as in the step that follows so many: that is the
+  /// newest version of what has versions.
+  void setStepsDone(int64_t steps) {
+    newest = role().versions() > 0 ? steps % role().versions() : 0;
   }
 
   /// Begins a prepared program. A device that has it as one executable works on
@@ -106,11 +113,12 @@ public:
   /// them by large pieces is quicker.
   bool hostReadsMemory() const { return device.hostReadsMemory(); }
 
-  /// Copies `bytes` bytes of a state, from its byte `offset` on.
+  /// Copies `bytes` bytes of a state, from its byte `offset` on; of one with
+  /// versions, of the newest but `age`.
   Status writeState(const plan::State &state, uint64_t offset, const void *data,
-                    uint64_t bytes);
+                    uint64_t bytes, uint32_t age = 0);
   Status readState(const plan::State &state, uint64_t offset, void *data,
-                   uint64_t bytes);
+                   uint64_t bytes, uint32_t age = 0);
 
   const Artifact &artifact() const { return theArtifact; }
   /// What this rank holds and runs.
@@ -139,6 +147,7 @@ private:
   struct Prepared {
     const plan::Program *program;
     Slots slots;
+    int64_t newest = -1; // -1: nothing has versions
     std::vector<Step> steps = {};
     bool uses[kNumStreams] = {true, false, false};
     std::unique_ptr<Executable> whole = nullptr; // once it has been captured
@@ -156,19 +165,27 @@ private:
                   const plan::Program *fed, const std::string &offloadFolder);
   Status prepareFeedAhead(const plan::Program &program, const Orders &orders);
   /// `slots` as slotsOf() makes them of a call of the program.
+  AddressMap addressesOf(const plan::Program &program, const Slots &slots,
+                         int64_t newest) const;
   AddressMap addressesOf(const plan::Program &program,
-                         const Slots &slots) const;
+                         const Slots &slots) const {
+    return addressesOf(program, slots, newest);
+  }
   char *slotOf(uint32_t ring, uint32_t slot) const {
     const plan::Ring &r = role().rings(int(ring));
     return arena.base() + flightOffset + r.offset() + slot * r.slot_bytes();
   }
-  char *addressOf(const plan::State &state) const {
-    return (state.offloaded() ? offloaded : arena).base() + state.offset();
+  char *addressOf(const plan::State &state, uint32_t age) const {
+    char *first =
+        (state.offloaded() ? offloaded : arena).base() + state.offset();
+    return hasVersions(state) ? first + versionOffset(role(), newest - age)
+                              : first;
   }
   /// The program of `programs` that is fed ahead, or null.
   const plan::Program *
   findFed(const std::vector<const plan::Program *> &programs) const;
-  Status prepareProgram(const plan::Program &program, const Slots &slots);
+  Status prepareProgram(const plan::Program &program, const Slots &slots,
+                        int64_t newest);
   Prepared &findPrepared(const plan::Program &program, const Slots &slots);
   Status prepareStep(const plan::Program &program, const AddressMap &map,
                      Step &step);
@@ -205,6 +222,7 @@ private:
   std::unique_ptr<DeviceLines> lines; // ends before the regions
   std::unique_ptr<FeedAhead> feed;    // null: nothing is fed ahead
   std::vector<Prepared> prepared;
+  int64_t newest = 0;     // of the role's versions
   bool capturing = false; // launches are recorded, not done
   uint64_t sentOnDevice = 0, sentInMessages = 0;
   std::vector<InstructionObserver *> observers;

@@ -4,21 +4,29 @@
 #define ZC_RUNTIME_EXEC_INSTRUCTIONS_H
 
 #include "runtime/Device/Device.h"
-#include "runtime/Plan/Manifest.pb.h"
+#include "runtime/Plan/StateVersions.h"
 
 #include <utility>
 #include <vector>
 
 namespace zc {
 
+/// The newest of a role's versions.
+struct NewestVersion {
+  const plan::Role *role = nullptr;
+  int64_t version = 0;
+};
+
 /// Where the buffers of one program lie. `slots`: for each ring the slot that
-/// its buffers in flight are in.
+/// its buffers in flight are in. `newest`: with a role where states have
+/// versions.
 class AddressMap {
 public:
   AddressMap(const plan::Program &program, char *persistent, char *transient,
-             char *offloaded = nullptr, std::vector<char *> slots = {})
+             char *offloaded = nullptr, std::vector<char *> slots = {},
+             NewestVersion newest = {})
       : program(program), bases{persistent, transient, offloaded},
-        slots(std::move(slots)) {}
+        slots(std::move(slots)), newest(newest) {}
 
   const plan::Buffer &buffer(uint32_t index) const {
     return program.buffers(static_cast<int>(index));
@@ -26,6 +34,8 @@ public:
   void *address(uint32_t index) const {
     const plan::Buffer &b = buffer(index);
     char *base = b.space() == plan::FLIGHT ? slots[b.ring()] : bases[b.space()];
+    if (b.versioned())
+      base += versionOffset(*newest.role, newest.version - b.age());
     return base + b.offset();
   }
 
@@ -33,6 +43,7 @@ private:
   const plan::Program &program;
   char *bases[3];            // by plan::Space
   std::vector<char *> slots; // of FLIGHT, by ring
+  NewestVersion newest;
 };
 
 KernelLaunch makeKernelLaunch(const AddressMap &map,

@@ -14,10 +14,18 @@ OrderRunner::OrderRunner(Executor &executor)
 
 Status OrderRunner::run(const plan::Order &order,
                         const OrderCallbacks &callbacks) {
-  Status status = walk(order, callbacks);
+  Status status = runOn(order, callbacks);
   if (status.ok())
     status = await([](const Flying &) { return true; });
   flying.clear(); // takes back what a failure has left under way
+  return status;
+}
+
+Status OrderRunner::runOn(const plan::Order &order,
+                          const OrderCallbacks &callbacks) {
+  Status status = walk(order, callbacks);
+  if (!status.ok())
+    flying.clear();
   return status;
 }
 
@@ -65,6 +73,8 @@ Status OrderRunner::call(const plan::Call &call, const plan::Feed *next,
                          const OrderCallbacks &callbacks) {
   const plan::Program &program = executor.role().programs(int(call.program()));
   ZC_RETURN_IF_ERROR(awaitSlots(ringsOf(program), call.slots(), &call));
+  if (callbacks.beforeCall)
+    ZC_RETURN_IF_ERROR(callbacks.beforeCall(call));
   const Slots slots = slotsOf(program, call.slots());
   const Clock::time_point begin = Clock::now();
   ZC_RETURN_IF_ERROR(executor.start(program, slots));

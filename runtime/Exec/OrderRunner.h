@@ -16,6 +16,8 @@ namespace zc {
 struct OrderCallbacks {
   /// Before each action, whatever its kind. May be empty.
   std::function<void(const plan::Action &action)> before;
+  /// In front of a call, once its slots are free. May be empty.
+  std::function<Status(const plan::Call &call)> beforeCall;
   /// Writes the inputs of a program.
   std::function<Status(const plan::Feed &feed)> feed;
   /// While the device works on a call: `next` is the feed that comes next in
@@ -39,6 +41,9 @@ public:
 
   /// Returns when every message has ended. `order` is of the executor's role.
   Status run(const plan::Order &order, const OrderCallbacks &callbacks);
+
+  /// As run(), but what is under way goes on: into the order that follows.
+  Status runOn(const plan::Order &order, const OrderCallbacks &callbacks);
 
 private:
   using Clock = InstructionObserver::Clock;

@@ -1,4 +1,6 @@
 #include "runtime/Exec/Orders.h"
+#include "runtime/Plan/Order/RunOfSteps.h"
+#include "runtime/Plan/Order/VerifyOrders.h"
 
 #include <algorithm>
 #include <functional>
@@ -21,8 +23,14 @@ std::vector<uint32_t> ringsOfBuffers(const plan::Program &program,
 
 Orders ordersOf(const Artifact &artifact) {
   const plan::Role &role = artifact.role();
-  return {role.train(), role.train_late(), role.eval(),
-          artifact.manifest().freeze_step()};
+  const plan::Manifest &manifest = artifact.manifest();
+  Orders orders{role.train(), role.train_late(), role.eval(),
+                manifest.freeze_step()};
+  orders.prologue = role.train_prologue();
+  orders.microBatches = microBatchesOf(manifest);
+  orders.stepsAhead = stepsAhead(manifest);
+  orders.turns = turnsOf(role, orders.microBatches);
+  return orders;
 }
 
 std::vector<const plan::Program *> programsOf(const plan::Role &role,
@@ -102,16 +110,31 @@ Slots slotsOf(const plan::Program &program,
   return onlyOf(ringsOf(program), {slots.begin(), slots.end()});
 }
 
+/// The slots of a call in all steps.
+static void addTurns(const plan::Role &role, const Orders &orders,
+                     const plan::Program &program, const plan::Action &action,
+                     std::set<Slots> &found) {
+  for (uint32_t step = 0; step < orders.turns; ++step) {
+    plan::Call call = action.call();
+    for (uint32_t ring : ringsOf(program))
+      call.set_slots(int(ring),
+                     slotOfStep(role.rings(int(ring)), call.slots(int(ring)),
+                                int64_t(step) * orders.microBatches));
+    found.insert(slotsOf(program, call.slots()));
+  }
+}
+
 std::vector<Slots> slotsOfCalls(const plan::Role &role, const Orders &orders,
                                 const plan::Program &program) {
   if (ringsOf(program).empty())
     return {{}};
   std::set<Slots> found;
-  for (const plan::Order *order : {&orders.train, &orders.late, &orders.eval})
+  for (const plan::Order *order :
+       {&orders.prologue, &orders.train, &orders.late, &orders.eval})
     for (const plan::Action &action : order->actions())
       if (action.has_call() &&
           &role.programs(int(action.call().program())) == &program)
-        found.insert(slotsOf(program, action.call().slots()));
+        addTurns(role, orders, program, action, found);
   return {found.begin(), found.end()};
 }
 

@@ -18,6 +18,10 @@ using Slots = std::vector<uint32_t>;
 struct Orders {
   plan::Order train, late, eval; // without actions where there is none
   int64_t lastStep = 0;          // behind it comes `late`; 0: never
+  plan::Order prologue = {};     // of a run of steps; empty with a flush
+  uint32_t microBatches = 1;     // of a step
+  uint32_t stepsAhead = 0; // how far roles run ahead of a step's end, at most
+  uint32_t turns = 1;      // steps until slots come round
 
   /// What step `step`, counted from 1, does.
   const plan::Order &ofStep(int64_t step) const {

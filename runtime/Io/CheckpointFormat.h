@@ -4,6 +4,7 @@
 
 #include "runtime/Exec/Executor.h"
 #include "runtime/Io/Checkpoint.h"
+#include "runtime/Plan/FileTensor.h"
 #include "runtime/Plan/Types.h"
 
 #include <nlohmann/json.hpp>
@@ -17,15 +18,21 @@ constexpr int kFormat = 1;
 /// One set of tensor files with an index.
 struct Group {
   const char *name; // of the files: "model", "optimizer"
-  bool (*holds)(const plan::State &state);
+  std::vector<FileTensor> (*tensorsOf)(const plan::State &state);
 };
 
-inline bool isOptimizerState(const plan::State &state) {
-  return state.kind() == plan::OPTIMIZER;
+inline std::vector<FileTensor> modelTensorsOf(const plan::State &state) {
+  return isModelState(state) ? fileTensorsOf(state) : std::vector<FileTensor>();
 }
 
-constexpr Group kModel = {"model", isModelState};
-constexpr Group kOptimizer = {"optimizer", isOptimizerState};
+/// With the older versions of parameters, which only a run that goes on needs.
+inline std::vector<FileTensor> optimizerTensorsOf(const plan::State &state) {
+  return state.kind() == plan::OPTIMIZER ? fileTensorsOf(state)
+                                         : olderVersionsOf(state);
+}
+
+constexpr Group kModel = {"model", modelTensorsOf};
+constexpr Group kOptimizer = {"optimizer", optimizerTensorsOf};
 
 inline std::string indexName(const Group &group) {
   return std::string(group.name) + ".safetensors.index.json";

@@ -114,9 +114,28 @@ Status loadTensor(Executor &executor, const std::string &folder,
         stored == type ? std::string() : convertFloats(part, stored, type);
     std::string_view bytes = stored == type ? part : converted;
     ZC_RETURN_IF_ERROR(executor.writeState(*wanted.state, run.state * size,
-                                           bytes.data(), bytes.size()));
+                                           bytes.data(), bytes.size(),
+                                           wanted.age));
   }
   return Status();
+}
+
+/// The versions that the files have of a tensor are those that steps will read.
+Status checkVersions(const std::string &folder, const TensorFiles &files,
+                     const FileTensor &tensor) {
+  const uint32_t wanted = tensor.state->delay();
+  uint32_t found = 0;
+  while (files.find(versionName(tensor.name(), found + 1)))
+    ++found;
+  if (found == wanted)
+    return Status();
+  return makeError(
+      StatusCode::InvalidArgument, "checkpoint '", folder,
+      "' is of a schedule ", "that applies gradients of '", tensor.name(),
+      "' taken ", found, found == 1 ? " step" : " steps",
+      " before, this artifact's ", wanted,
+      "; go on with the same --schedule, or begin anew from its weights with "
+      "--init-from");
 }
 
 /// What was trained would be lost where this artifact computes with the values
@@ -161,9 +180,11 @@ Status loadGroup(Executor &executor, const std::string &folder,
   ZC_ASSIGN_OR_RETURN(TensorFiles files,
                       TensorFiles::open(folder, group, &executor.world()));
   for (const plan::State &state : executor.artifact().role().states()) {
-    if (!group.holds(state))
-      continue;
-    for (const FileTensor &tensor : fileTensorsOf(state)) {
+    const bool isRead = state.kind() == plan::PARAMETER || hasVersions(state);
+    for (const FileTensor &tensor : fileTensorsOf(state))
+      if (isRead && group.tensorsOf == optimizerTensorsOf)
+        ZC_RETURN_IF_ERROR(checkVersions(folder, files, tensor));
+    for (const FileTensor &tensor : group.tensorsOf(state)) {
       const SafetensorsTensor *found = files.find(tensor.name());
       if (state.per_rank() && found && !hasDims(*found, tensor.type)) {
         isPartial = true;
@@ -238,6 +259,7 @@ Result<TrainState> loadCheckpoint(Executor &executor, const std::string &path,
   ZC_ASSIGN_OR_RETURN(Json json, readJson(statePath));
   ZC_ASSIGN_OR_RETURN(TrainState state, parseTrainState(statePath, json));
   ZC_RETURN_IF_ERROR(checkNothingIsLost(executor, path, part));
+  executor.setStepsDone(state.step);
   ZC_RETURN_IF_ERROR(loadGroup(executor, path, kModel, state.isPartial));
   if (part == CheckpointPart::Model)
     return state;

@@ -87,7 +87,7 @@ struct TensorFile {
 /// in different ones; all ranks find the same.
 std::vector<TensorFile> divideIntoFiles(const plan::Manifest &manifest,
                                         const Group &group, size_t ranks) {
-  std::vector<HeldTensor> tensors = tensorsOfRoles(manifest, group.holds);
+  std::vector<HeldTensor> tensors = tensorsOfRoles(manifest, group.tensorsOf);
   uint64_t total = 0, before = 0;
   for (const HeldTensor &held : tensors)
     total += *byteCount(held.tensor.type);
@@ -135,8 +135,9 @@ Status writeTensor(Executor &executor, const FileTensor &tensor,
        tensor.runs(executor.mesh(), executor.world().rank()))
     for (uint64_t at = 0; at < run.count * size; at += chunk.size()) {
       uint64_t bytes = std::min<uint64_t>(chunk.size(), run.count * size - at);
-      ZC_RETURN_IF_ERROR(executor.readState(
-          *tensor.state, run.state * size + at, chunk.data(), bytes));
+      ZC_RETURN_IF_ERROR(executor.readState(*tensor.state,
+                                            run.state * size + at, chunk.data(),
+                                            bytes, tensor.age));
       if (!allFinite(type, {chunk.data(), bytes}))
         return makeError(StatusCode::InvalidArgument, "'", tensor.name(),
                          "' has values that are infinite or not a number, so "

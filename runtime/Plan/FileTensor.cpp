@@ -135,6 +135,14 @@ const plan::Sharding &shardingOf(const FileTensor &tensor) {
 
 } // namespace
 
+std::string versionName(const std::string &name, uint32_t age) {
+  return age == 0 ? name : strCat("version.", age, ".", name);
+}
+
+std::string FileTensor::name() const {
+  return versionName(member ? member->name() : state->name(), age);
+}
+
 const plan::WeightSource *FileTensor::source() const {
   if (member)
     return member->has_source() ? &member->source() : nullptr;
@@ -191,6 +199,16 @@ std::vector<FileTensor> fileTensorsOf(const plan::State &state) {
     *type.mutable_dims() = state.whole_dims();
   tensors.push_back({&state, nullptr, type});
   return tensors;
+}
+
+std::vector<FileTensor> olderVersionsOf(const plan::State &state) {
+  std::vector<FileTensor> all;
+  for (uint32_t age = 1; age <= state.delay(); ++age)
+    for (FileTensor &tensor : fileTensorsOf(state)) {
+      tensor.age = age;
+      all.push_back(std::move(tensor));
+    }
+  return all;
 }
 
 bool isCoordinate(const plan::State &state) {

@@ -22,10 +22,10 @@ struct FileTensor {
   const plan::State *state = nullptr;
   const plan::UnitMember *member = nullptr; // null: the state itself
   plan::TensorType type;                    // of the whole tensor
+  uint32_t age = 0; // of a version: how many steps older than the newest
 
-  const std::string &name() const {
-    return member ? member->name() : state->name();
-  }
+  /// "w", or of an older version "version.1.w".
+  std::string name() const;
   /// Null: the init program draws it.
   const plan::WeightSource *source() const;
   /// What the initial bytes are: `type`, or that in 16 bits.
@@ -40,6 +40,14 @@ struct FileTensor {
 
 /// What a state is in files: itself, or its members.
 std::vector<FileTensor> fileTensorsOf(const plan::State &state);
+
+/// The versions of a state that are older than the newest, as far as steps will
+/// read them.
+std::vector<FileTensor> olderVersionsOf(const plan::State &state);
+
+/// The name of the version that is `age` steps older than the newest of a
+/// tensor, in files.
+std::string versionName(const std::string &name, uint32_t age);
 
 /// "coordinate.<axis>": written by the runtime, never in a file.
 constexpr const char *kCoordinatePrefix = "coordinate.";

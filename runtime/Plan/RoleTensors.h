@@ -5,6 +5,8 @@
 
 #include "runtime/Plan/FileTensor.h"
 
+#include <functional>
+
 namespace zc {
 
 /// A tensor and its holders: several where roles share it.
@@ -17,6 +19,12 @@ struct HeldTensor {
 /// roles, then of their states. The manifest has been verified.
 std::vector<HeldTensor> tensorsOfRoles(const plan::Manifest &manifest,
                                        bool (*holds)(const plan::State &));
+
+/// The tensors that `tensorsOf` makes of each state, in the same way.
+std::vector<HeldTensor>
+tensorsOfRoles(const plan::Manifest &manifest,
+               const std::function<std::vector<FileTensor>(const plan::State &)>
+                   &tensorsOf);
 
 } // namespace zc
 

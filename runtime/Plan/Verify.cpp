@@ -1,5 +1,6 @@
 #include "runtime/Plan/Verify.h"
 #include "runtime/Plan/FileTensor.h"
+#include "runtime/Plan/StateVersions.h"
 #include "runtime/Plan/Types.h"
 
 #include <algorithm>
@@ -166,7 +167,10 @@ Status verifyPrograms(const plan::Role &role, const Mesh &mesh) {
 
 Status verifyRole(const plan::Role &role, const Mesh &mesh) {
   ZC_RETURN_IF_ERROR(verifyStates(role, mesh));
-  return verifyPrograms(role, mesh);
+  ZC_RETURN_IF_ERROR(verifyPrograms(role, mesh));
+  if (Status status = verifyVersions(role); !status.ok())
+    return bad(status.message());
+  return Status();
 }
 
 Status verifyRoles(const plan::Manifest &manifest, const Mesh &mesh) {

@@ -1,8 +1,10 @@
 #include "runtime/Plan/Order/BuildOrders.h"
 #include "runtime/Plan/Order/EventGraph.h"
 #include "runtime/Plan/Order/RoleDraft.h"
+#include "runtime/Plan/Order/RunOfSteps.h"
 #include "runtime/Plan/Order/Schedules.h"
 #include "runtime/Plan/Order/VerifyOrders.h"
+#include "runtime/Plan/Order/Versions.h"
 #include "runtime/Plan/Types.h"
 
 #include <algorithm>
@@ -107,11 +109,12 @@ public:
   using Calls = std::vector<std::vector<PlannedCall>>; // by role
 
   PhaseOrders(plan::Manifest &manifest, const std::vector<RoleUse> &uses,
-              Phase phase)
-      : manifest(manifest), uses(uses), phase(phase) {}
+              Phase phase, bool takesTurns = false)
+      : manifest(manifest), uses(uses), phase(phase), takesTurns(takesTurns) {}
 
-  /// Fills the orders, and raises the rings' slots to what they need.
-  Status build(const Calls &calls);
+  /// Fills the orders, and raises the rings' slots to what they need. `ahead`:
+  /// receives may begin one call ahead.
+  Status build(const Calls &calls, bool ahead = true);
 
   const std::vector<RingNeed> &rings(int role) const {
     return drafts[size_t(role)].rings();
@@ -127,10 +130,12 @@ private:
         drafts[size_t(role)].finish();
   }
   void shrink(int role, uint32_t ring, uint64_t shortest);
+  void alignTurns(int role);
 
   plan::Manifest &manifest;
   const std::vector<RoleUse> &uses;
   const Phase phase;
+  const bool takesTurns;
   std::vector<RoleDraft> drafts;
 };
 
@@ -139,8 +144,11 @@ std::optional<uint64_t> PhaseOrders::draft(const Calls &calls, bool ahead) {
   for (int i = 0; i < manifest.roles_size(); ++i)
     drafts.emplace_back(manifest.roles(i), uses[size_t(i)], phase,
                         calls[size_t(i)], ahead);
-  for (int i = 0; i < manifest.roles_size(); ++i)
+  for (int i = 0; i < manifest.roles_size(); ++i) {
+    if (takesTurns)
+      drafts[size_t(i)].takeTurns();
     write(i);
+  }
   return makespan();
 }
 
@@ -169,9 +177,24 @@ void PhaseOrders::shrink(int role, uint32_t ring, uint64_t shortest) {
   write(role);
 }
 
-Status PhaseOrders::build(const Calls &calls) {
-  std::optional<uint64_t> shortest = draft(calls, true);
-  if (!shortest)
+/// Where the slots of the largest ring come round, so do all others': few
+/// combinations of slots are in use.
+void PhaseOrders::alignTurns(int role) {
+  uint32_t most = 1;
+  for (const RingNeed &need : rings(role))
+    most = std::max(most, need.slots);
+  for (uint32_t ring = 0; ring < rings(role).size(); ++ring) {
+    uint32_t slots = rings(role)[ring].slots;
+    while (slots > 0 && most % slots != 0)
+      ++slots;
+    drafts[size_t(role)].setSlots(ring, slots);
+  }
+  write(role);
+}
+
+Status PhaseOrders::build(const Calls &calls, bool ahead) {
+  std::optional<uint64_t> shortest = draft(calls, ahead);
+  if (!shortest && ahead)
     shortest = draft(calls, false);
   if (!shortest)
     return bad("the roles would wait for each other: ",
@@ -180,6 +203,8 @@ Status PhaseOrders::build(const Calls &calls) {
     for (uint32_t ring = 0; ring < rings(i).size(); ++ring)
       if (rings(i)[ring].isSent)
         shrink(i, ring, *shortest);
+  for (int i = 0; takesTurns && i < manifest.roles_size(); ++i)
+    alignTurns(i);
   for (int i = 0; i < manifest.roles_size(); ++i)
     for (uint32_t ring = 0; ring < rings(i).size(); ++ring) {
       plan::Ring *slots = manifest.mutable_roles(i)->mutable_rings(int(ring));
@@ -222,10 +247,12 @@ void clear(plan::Manifest &manifest) {
   for (plan::Role &role : *manifest.mutable_roles()) {
     role.clear_train();
     role.clear_train_late();
+    role.clear_train_prologue();
     role.clear_eval();
     for (plan::Ring &ring : *role.mutable_rings()) {
       ring.set_slot_bytes(alignBuffer(ring.slot_bytes()));
       ring.set_slots(0);
+      ring.set_turns(false);
       ring.set_offset(0);
     }
   }
@@ -309,6 +336,64 @@ Result<PhaseOrders::Calls> planTraining(const plan::Manifest &manifest,
   return calls;
 }
 
+/// Ends each step in a run of them.
+void endSteps(std::vector<PlannedCall> &calls, const RoleUse &use,
+              uint32_t microBatches) {
+  std::vector<PlannedCall> all;
+  const PlannedCall end = calls.back();
+  calls.pop_back();
+  for (const PlannedCall &call : calls) {
+    all.push_back(call);
+    if ((use.program(call.program).parts & kWeightsPart) &&
+        (call.microBatch + 1) % microBatches == 0)
+      all.push_back({end.program, call.microBatch + 1 - microBatches});
+  }
+  calls = std::move(all);
+}
+
+/// Takes a run of steps over, if each is like the others.
+bool foldAll(const plan::Manifest &run, const std::vector<RoleUse> &uses,
+             uint32_t steps, plan::Manifest &manifest) {
+  for (int i = 0; i < manifest.roles_size(); ++i) {
+    plan::Role &role = *manifest.mutable_roles(i);
+    for (int ring = 0; ring < role.rings_size(); ++ring) {
+      const uint32_t slots = run.roles(i).rings(ring).slots();
+      role.mutable_rings(ring)->set_slots(slots);
+      role.mutable_rings(ring)->set_turns(slots > 0);
+    }
+    if (!foldRole(role, uses[size_t(i)], run.roles(i).train(),
+                  microBatchesOf(manifest)))
+      return false;
+  }
+  Result<plan::Manifest> again = unroll(manifest, steps);
+  return again.ok() &&
+         EventGraph(*again, uses, Phase::Train).printCircle().empty();
+}
+
+/// Without flush, steps of one role follow one another as micro-batches do.
+Status buildWithoutFlush(plan::Manifest &manifest,
+                         const std::vector<RoleUse> &uses) {
+  const uint32_t roles = uint32_t(manifest.roles_size());
+  const uint32_t microBatches = microBatchesOf(manifest);
+  const uint32_t steps = (roles + microBatches - 2) / microBatches + 3;
+  OrderOptions options;
+  options.microBatches = steps * microBatches;
+  for (bool ahead : {true, false}) {
+    plan::Manifest run = manifest;
+    run.set_accumulate(options.microBatches);
+    ZC_ASSIGN_OR_RETURN(PhaseOrders::Calls calls,
+                        planTraining(run, uses, options));
+    for (uint32_t i = 0; i < roles; ++i)
+      endSteps(calls[i], uses[i], microBatches);
+    PhaseOrders orders(run, uses, Phase::Train, /*takesTurns=*/true);
+    ZC_RETURN_IF_ERROR(orders.build(calls, ahead));
+    if (foldAll(run, uses, steps, manifest))
+      return Status();
+  }
+  return bad("steps of ", microBatches, " micro-batches in ", roles,
+             " roles are not alike without flush");
+}
+
 } // namespace
 
 Status buildOrders(plan::Manifest &manifest, const OrderOptions &options) {
@@ -332,7 +417,18 @@ Status buildOrders(plan::Manifest &manifest, const OrderOptions &options) {
           phasesOfRings[size_t(i)][ring] |= phase == Phase::Eval ? 2 : 1;
     return status;
   };
-  if (trains) {
+  const bool overlaps =
+      isWithoutFlush(options.schedule) && manifest.roles_size() > 1;
+  if (trains && overlaps) {
+    if (microBatchesOf(manifest) != options.microBatches)
+      return bad("a schedule of ", options.microBatches,
+                 " micro-batches for a step of ", microBatchesOf(manifest));
+    ZC_RETURN_IF_ERROR(buildWithoutFlush(manifest, uses));
+    for (int i = 0; i < manifest.roles_size(); ++i)
+      for (int ring = 0; ring < manifest.roles(i).rings_size(); ++ring)
+        if (manifest.roles(i).rings(ring).slots() > 0)
+          phasesOfRings[size_t(i)][size_t(ring)] |= 1;
+  } else if (trains) {
     ZC_ASSIGN_OR_RETURN(const PhaseOrders::Calls calls,
                         planTraining(manifest, uses, options));
     ZC_RETURN_IF_ERROR(build(Phase::Train, calls));

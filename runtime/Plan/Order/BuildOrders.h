@@ -28,6 +28,9 @@ struct OrderOptions {
 /// schedule counts nothing where there is one role that has "micro" alone. A
 /// role of several stages has programs of each: "forward.0", "forward.1".
 ///
+/// Without flush ("2bw", "stash"), several roles get an order of a step in the
+/// midst of a run of them, and a prologue, and the rings' slots take turns.
+///
 /// Receives are begun one call ahead, where that needs no more slots of a ring
 /// that other programs use, too, and where the roles do not come to a halt by
 /// it.

@@ -176,6 +176,12 @@ void RoleDraft::findIntervals() {
 
 std::vector<uint32_t> RoleDraft::colour(uint32_t ring) const {
   const RingNeed &need = needs[ring];
+  if (takesTurns) {
+    std::vector<uint32_t> slots;
+    for (const Interval &interval : intervals[ring])
+      slots.push_back(interval.microBatch % need.slots);
+    return slots;
+  }
   std::deque<uint32_t> free;
   for (uint32_t slot = 0; slot < need.slots; ++slot)
     free.push_back(slot);

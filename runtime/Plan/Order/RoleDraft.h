@@ -36,6 +36,9 @@ public:
   /// Of a ring that is sent: from `fewest` to `most`.
   void setSlots(uint32_t ring, uint32_t slots) { needs[ring].slots = slots; }
 
+  /// From now on micro-batches have the slots in turn, by their numbers.
+  void takeTurns() { takesTurns = true; }
+
   /// The order with its slots.
   plan::Order finish() const;
 
@@ -75,6 +78,7 @@ private:
   plan::Order order;                // without slots
   std::vector<Intervals> intervals; // by ring
   std::vector<RingNeed> needs;
+  bool takesTurns = false;
 };
 
 } // namespace zc

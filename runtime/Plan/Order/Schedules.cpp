@@ -152,7 +152,8 @@ Works worksOf(const ScheduleRequest &request, uint32_t role) {
 /// How many stages a role has.
 Result<uint32_t> chunksOf(const ScheduleRequest &request) {
   const uint32_t roles = request.roles, microBatches = request.microBatches;
-  for (const char *name : {"naive", "gpipe", "1f1b", "flush", "zb-h1", "zb-h2"})
+  for (const char *name :
+       {"naive", "gpipe", "1f1b", "flush", "2bw", "stash", "zb-h1", "zb-h2"})
     if (request.name == name)
       return 1;
   if (request.name == "zb-v") {

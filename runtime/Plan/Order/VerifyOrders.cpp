@@ -1,6 +1,7 @@
 #include "runtime/Plan/Order/VerifyOrders.h"
 #include "runtime/Plan/Channels.h"
 #include "runtime/Plan/Order/EventGraph.h"
+#include "runtime/Plan/Order/RunOfSteps.h"
 #include "runtime/Plan/Types.h"
 
 #include <algorithm>
@@ -187,6 +188,40 @@ Status verifyLines(const plan::Manifest &manifest, Phase phase) {
   return Status();
 }
 
+namespace {
+
+Status verifyPhase(const plan::Manifest &manifest,
+                   const std::vector<RoleUse> &uses, Phase phase,
+                   uint32_t steps) {
+  for (uint32_t role = 0; role < uint32_t(manifest.roles_size()); ++role)
+    ZC_RETURN_IF_ERROR(
+        verifyRoleOrder(manifest, role, uses[role], phase, steps));
+  ZC_RETURN_IF_ERROR(verifyLines(manifest, phase));
+  if (std::string circle = EventGraph(manifest, uses, phase).printCircle();
+      !circle.empty())
+    return bad("the roles wait for each other: ", circle);
+  return Status();
+}
+
+/// A run of steps. Messages go from a step to one near it: a circle that leads
+/// through roles once each, and others can be made shorter, is no longer than
+/// what all roles together are ahead.
+Status verifyRun(const plan::Manifest &manifest,
+                 const std::vector<RoleUse> &uses) {
+  ZC_RETURN_IF_ERROR(verifyRunIndices(manifest, uses));
+  const uint64_t ahead = stepsAhead(manifest);
+  constexpr uint64_t kMostSteps = 1 << 12;
+  const uint64_t steps = (ahead + 1) * uint64_t(manifest.roles_size()) + 3;
+  if (steps > kMostSteps || steps * microBatchesOf(manifest) > (1 << 20))
+    return bad("roles are ", ahead, " steps ahead of each other");
+  ZC_ASSIGN_OR_RETURN(const plan::Manifest run,
+                      unroll(manifest, uint32_t(steps)));
+  return verifyPhase(run, uses, Phase::Train, uint32_t(steps))
+      .withContext(strCat("in a run of ", steps, " steps"));
+}
+
+} // namespace
+
 Status verifyOrders(const plan::Manifest &manifest) {
   if (manifest.roles_size() == 0)
     return bad("there are no roles");
@@ -201,12 +236,10 @@ Status verifyOrders(const plan::Manifest &manifest) {
   for (Phase phase : kPhases) {
     if (orderOf(manifest.roles(0), phase).actions_size() == 0)
       continue;
-    for (uint32_t role = 0; role < uint32_t(manifest.roles_size()); ++role)
-      ZC_RETURN_IF_ERROR(verifyRoleOrder(manifest, role, uses[role], phase));
-    ZC_RETURN_IF_ERROR(verifyLines(manifest, phase));
-    if (std::string circle = EventGraph(manifest, uses, phase).printCircle();
-        !circle.empty())
-      return bad("the roles wait for each other: ", circle);
+    if (phase == Phase::Train && overlapsSteps(manifest))
+      ZC_RETURN_IF_ERROR(verifyRun(manifest, uses));
+    else
+      ZC_RETURN_IF_ERROR(verifyPhase(manifest, uses, phase, 1));
   }
   return Status();
 }

@@ -21,6 +21,8 @@ namespace zc {
 ///     moved once per micro-batch.
 ///   - Both ends of a message agree, and both ends of a line have one sequence.
 ///   - Nothing waits in a circle even where nothing is buffered.
+///   - Where steps overlap, all of this holds in a run of them, however long;
+///     backward and forward of a micro-batch read one version of parameters.
 ///
 /// Fails with Corrupt, naming the role, the action and the message. Of programs
 /// it reads names, inputs and buffers, and trusts none of them.
@@ -32,11 +34,12 @@ uint32_t microBatchesOf(const plan::Manifest &manifest);
 uint32_t evaluatedAtOnce(const plan::Manifest &manifest);
 
 /// Parts of verifyOrders. The first looks at one role alone; the second needs
-/// it, and looks at one order of a role; the third needs both of all roles.
+/// it, and looks at one order of a role, of `steps` steps; the third needs both
+/// of all roles.
 Status verifyFlight(const plan::Manifest &manifest, uint32_t role,
                     const RoleUse &use);
 Status verifyRoleOrder(const plan::Manifest &manifest, uint32_t role,
-                       const RoleUse &use, Phase phase);
+                       const RoleUse &use, Phase phase, uint32_t steps = 1);
 Status verifyLines(const plan::Manifest &manifest, Phase phase);
 
 } // namespace zc

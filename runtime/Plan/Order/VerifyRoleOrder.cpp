@@ -1,5 +1,6 @@
 // One order of one role: what is called, fed and moved, and who has which slot.
 #include "runtime/Plan/Order/VerifyOrders.h"
+#include "runtime/Plan/Order/VersionUse.h"
 
 #include <algorithm>
 #include <map>
@@ -18,12 +19,15 @@ template <typename... Parts> Status bad(const Parts &...parts) {
 class OrderWalk {
 public:
   OrderWalk(const plan::Manifest &manifest, const plan::Role &role,
-            const RoleUse &use, Phase phase)
+            const RoleUse &use, Phase phase, uint32_t steps)
       : manifest(manifest), role(role), use(use), phase(phase),
         order(orderOf(role, phase)),
         microBatches(phase == Phase::Eval ? evaluatedAtOnce(manifest)
                                           : microBatchesOf(manifest)),
+        steps(steps), perStep(std::max(1u, microBatches / steps)),
         done(use.chunks()) {
+    for (int i = 0; steps > 1 && i < role.programs_size(); ++i)
+      versions.push_back(versionUseOf(role, role.programs(i)));
     for (uint32_t ring = 0; ring < uint32_t(role.rings_size()); ++ring)
       writers.push_back(findWriter(ring));
   }
@@ -52,6 +56,8 @@ private:
   Status onCall(const plan::Call &call);
   Status advance(const ProgramUse &program, uint32_t microBatch);
   Status advanceEnd(uint32_t parts, uint32_t microBatch);
+  Status verifyStep(const plan::Call &call, uint32_t parts,
+                    uint32_t updates) const;
   Status checkBefore(const ProgramUse &program, uint32_t microBatch) const;
   Status readMessages(const plan::Call &call, const ProgramUse &program);
   Status useRings(const plan::Call &call, const ProgramUse &program);
@@ -71,10 +77,10 @@ private:
                                     : forwards;
     }
   };
-  bool isDone(const Done &stage) const {
-    return stage.forwards == microBatches &&
+  bool isDone(const Done &stage, uint32_t end) const {
+    return stage.forwards >= end &&
            (phase == Phase::Eval ||
-            (stage.backwards == microBatches && stage.weights == microBatches));
+            (stage.backwards >= end && stage.weights >= end));
   }
 
   const plan::Manifest &manifest;
@@ -83,11 +89,14 @@ private:
   const Phase phase;
   const plan::Order &order;
   const uint32_t microBatches;
+  const uint32_t steps, perStep;
+  std::vector<VersionUse>
+      versions; // of programs, where there are several steps
   std::map<std::pair<uint32_t, uint32_t>, Tenancy> tenancies;
   std::set<std::pair<uint32_t, uint32_t>> moved; // message, micro-batch
   std::vector<Done> done;                        // by the role's stages
-  std::vector<uint32_t> writers; // by ring: its first program, of all
-  bool applied = false;
+  std::vector<uint32_t> writers;   // by ring: its first program, of all
+  uint32_t applied = 0;            // steps that have ended
   const plan::Feed *fed = nullptr; // for the next call
 };
 
@@ -189,7 +198,7 @@ Status OrderWalk::onMove(const plan::Move &move, bool sends) {
   if (!sends)
     slot.awaited.push_back(move.message());
   // There all roles meet: who still waits for a message would never come.
-  if (applied)
+  if (applied == steps)
     return bad("it is behind the apply that ends the step");
   return Status();
 }
@@ -226,21 +235,22 @@ Status OrderWalk::checkBefore(const ProgramUse &program,
   return Status();
 }
 
-/// The update is the last call.
+/// The update is a step's last call.
 Status OrderWalk::advanceEnd(uint32_t parts, uint32_t microBatch) {
   if (!(parts & (kApplyPart | kLateApplyPart)))
     return Status();
-  if (microBatch != 0 ||
+  const uint32_t end = (applied + 1) * perStep;
+  if (microBatch != applied * perStep ||
       !std::all_of(done.begin(), done.end(),
-                   [&](const Done &stage) { return isDone(stage); }))
+                   [&](const Done &stage) { return isDone(stage, end); }))
     return bad("it comes before the micro-batches' end");
-  applied = true;
+  ++applied;
   return Status();
 }
 
 /// Each part of each micro-batch comes once, in their order.
 Status OrderWalk::advance(const ProgramUse &program, uint32_t microBatch) {
-  if (applied)
+  if (applied == steps)
     return bad("the step has ended before");
   for (uint32_t part : {kForwardPart, kEvalPart, kBackwardPart, kWeightsPart}) {
     if (!(program.parts & part))
@@ -252,6 +262,21 @@ Status OrderWalk::advance(const ProgramUse &program, uint32_t microBatch) {
   }
   ZC_RETURN_IF_ERROR(checkBefore(program, microBatch));
   return advanceEnd(program.parts, microBatch);
+}
+
+/// Steps end one after another; what a micro-batch reads is of its step. Of a
+/// call behind so many updates.
+Status OrderWalk::verifyStep(const plan::Call &call, uint32_t parts,
+                             uint32_t updates) const {
+  const uint32_t step = call.micro_batch() / perStep;
+  if ((parts & (kBackwardPart | kWeightsPart)) && step != updates)
+    return bad("its gradients are of step ", step, ", but ", updates,
+               " steps have ended");
+  if (versions.empty() ||
+      (parts & (kForwardPart | kBackwardPart | kWeightsPart)) == 0)
+    return Status();
+  return verifyVersionUse(versions[call.program()], step, updates,
+                          role.versions());
 }
 
 /// Of the programs that use a ring the one that comes first in a micro-batch,
@@ -326,7 +351,10 @@ Status OrderWalk::onCall(const plan::Call &call) {
       return bad("its inputs were fed to another slot of ring '",
                  role.rings(int(ring)).name(), "'");
   fed = nullptr;
+  const uint32_t updates = applied;
   ZC_RETURN_IF_ERROR(advance(program, call.micro_batch()));
+  if (phase != Phase::Eval)
+    ZC_RETURN_IF_ERROR(verifyStep(call, program.parts, updates));
   return readMessages(call, program);
 }
 
@@ -343,11 +371,12 @@ Status OrderWalk::end() const {
   if (fed)
     return bad("the call after the last feed is missing");
   for (const Done &stage : done)
-    if (!isDone(stage) || (phase != Phase::Eval && !applied))
+    if (!isDone(stage, microBatches) ||
+        (phase != Phase::Eval && applied != steps))
       return bad("calls are missing: of ", microBatches,
                  " micro-batches there ", "are ", stage.forwards, " forwards, ",
                  stage.backwards, " backwards, ", stage.weights,
-                 " weights, and ", applied ? "an" : "no", " apply");
+                 " weights, and ", applied == steps ? "an" : "no", " apply");
   for (int i = 0; i < role.messages_size(); ++i) {
     if (!isOf(role.messages(i), phase))
       continue;
@@ -382,7 +411,7 @@ Status OrderWalk::verifyTenancies(int &index) const {
 } // namespace
 
 Status verifyRoleOrder(const plan::Manifest &manifest, uint32_t index,
-                       const RoleUse &use, Phase phase) {
+                       const RoleUse &use, Phase phase, uint32_t steps) {
   const plan::Role &role = manifest.roles(int(index));
   const plan::Order &order = orderOf(role, phase);
   const std::string who = strCat("role ", index, ", ", phaseName(phase));
@@ -391,7 +420,7 @@ Status verifyRoleOrder(const plan::Manifest &manifest, uint32_t index,
       microBatchesOf(manifest) > uint32_t(order.actions_size()))
     return bad(who, ": ", microBatchesOf(manifest), " micro-batches in ",
                order.actions_size(), " actions");
-  OrderWalk walk(manifest, role, use, phase);
+  OrderWalk walk(manifest, role, use, phase, steps);
   for (int i = 0; i < order.actions_size(); ++i)
     if (Status status = walk.next(i); !status.ok())
       return status.withContext(printAction(manifest, index, phase, i));

@@ -1,0 +1,132 @@
+// A run of training on one rank: what there is before its steps, and they.
+// Private to Trainer*.cpp.
+#ifndef ZC_RUNTIME_DRIVER_TRAINERRUN_H
+#define ZC_RUNTIME_DRIVER_TRAINERRUN_H
+
+#include "runtime/Base/Log.h"
+#include "runtime/Base/Mappings.h"
+#include "runtime/Driver/CheckpointKeeper.h"
+#include "runtime/Driver/HeldOut.h"
+#include "runtime/Driver/OrderFeed.h"
+#include "runtime/Driver/Profile.h"
+#include "runtime/Driver/Progress.h"
+#include "runtime/Driver/RunOutputs.h"
+#include "runtime/Driver/RunSummary.h"
+#include "runtime/Driver/Session.h"
+#include "runtime/Driver/StepAgreement.h"
+#include "runtime/Driver/StepChecks.h"
+#include "runtime/Driver/StepOrders.h"
+#include "runtime/Driver/Trace.h"
+#include "runtime/Driver/Trainer.h"
+
+#include "runtime/Exec/OrderRunner.h"
+#include "runtime/Io/Sampler.h"
+
+#include <chrono>
+
+namespace zc {
+
+class Trainer {
+public:
+  using Clock = std::chrono::steady_clock;
+
+  Trainer(const TrainOptions &options, const Rank &rank)
+      : options(options), rank(rank), world(rank.world),
+        checkpoints(options.checkpoint) {}
+
+  Status prepare();
+  Status run();
+  /// The signal that all ranks have agreed to stop for, or 0.
+  int stoppedBy() const { return stopped == kTimeIsUp ? 0 : stopped; }
+
+private:
+  Status openFiles();
+  Status openData();
+  Status prepareSession();
+  Status agreeAtStart(const Status &mine);
+  StepNews tellOfStep(const Status &sound) const;
+  Status endStep(StepNews mine);
+  Status takeNews();
+  Status trainSteps();
+  void beginRun();
+  Status finishTrace();
+  void warn(const std::string &message) const {
+    if (world.isFirst() && !message.empty())
+      logWarning(message);
+  }
+  Status loadInitial();
+  Status resume();
+  Status decideTotal();
+  void tellBefore();
+  void startProgress();
+  Status openOutputs();
+  std::string bestMetric() const {
+    return options.keepBest.empty() ? "loss" : options.keepBest;
+  }
+  Status runStep();
+  Result<StepMetrics> computeStep();
+  Status runOrder();
+  Status writePlace(uint32_t microBatch);
+  Status explainEnd(const std::string &when, const Status &ran) const;
+  Status readNext();
+  Status checkFed();
+  std::vector<int64_t> samplesOf(int64_t step) const;
+  Status checkStep(const StepMetrics &metrics);
+  void logStep(const StepNews &news);
+  Status runSteps();
+  Status evaluate();
+  Status takeEvaluation(const EvaluationRecord &record);
+  Status save();
+  Status saveLast();
+  Status measureLimits();
+  void summarize();
+  /// Of the step that comes next.
+  const plan::Program &lastProgram() const {
+    const Executor &executor = session->executor();
+    return *lastProgramOf(executor.role(),
+                          session->orders().ofStep(state.step + 1));
+  }
+  /// Whether the run of steps goes on behind a stop: what has begun is done.
+  bool mayEnd() const { return steps->isBetween(state.step); }
+
+  const TrainOptions &options;
+  const Rank &rank;
+  World &world;
+  std::unique_ptr<Session> session;
+  const plan::State *learningRate = nullptr;
+  const plan::State *stepCount = nullptr, *microBatchCount = nullptr;
+  float appliedRate = 0; // of this step
+  StepChecks checks;
+  std::optional<OrderFeed> feed;
+  Status fed;              // of the next step's samples, on this rank
+  bool cannotFeed = false; // some rank has none of them
+  std::optional<OrderRunner> runner;
+  std::optional<StepOrders> steps;
+  std::optional<StepAgreement> agreement;
+  std::optional<HeldOut> heldOut;
+  RunOutputs outputs;
+  std::unique_ptr<Trace> trace;
+  Profile profile;
+  std::optional<Sampler> sampler;
+  std::optional<Progress> progress;
+  RunSummary summary;
+
+  CheckpointKeeper checkpoints;
+  BestSoFar best;
+  bool isPatient = true; // evaluations became better, not long ago
+  TrainState state;
+  int64_t firstStep = 0; // steps that earlier runs did
+  int64_t evaluatedStep = -1;
+  int64_t total = 0;
+  static constexpr int kTimeIsUp = 1 << 20; // beyond all signals
+  int stopped = 0;                          // a signal, or that
+  uint64_t peakBytes = 0;                   // of the largest rank
+  uint64_t sentBytes = 0;  // in this step, by the rank that sends most
+  uint64_t sentBefore = 0; // by this rank, up to this step
+  Clock::time_point start, began, stepBegan;
+  MappingCheck mapped;
+};
+
+} // namespace zc
+
+#endif // ZC_RUNTIME_DRIVER_TRAINERRUN_H

@@ -1,0 +1,199 @@
+// What there is before the first step of a run.
+#include "runtime/Base/File.h"
+#include "runtime/Driver/ResumedOptions.h"
+#include "runtime/Driver/TrainerRun.h"
+#include "runtime/Plan/Verify.h"
+
+#include <algorithm>
+
+namespace zc {
+
+Status Trainer::prepare() {
+  began = Clock::now();
+  ZC_ASSIGN_OR_RETURN(session, Session::open(rank, options.artifact));
+  ZC_RETURN_IF_ERROR(world.agree(openFiles()));
+  Alike alike = listAlike(options, feed->source(),
+                          heldOut ? &heldOut->source() : nullptr);
+  alike.add("--resume: checkpoints", checkpoints.isResumed() ? "some" : "none");
+  ZC_RETURN_IF_ERROR(alike.compare(world));
+  ZC_RETURN_IF_ERROR(feed->agree(world));
+  if (heldOut)
+    ZC_RETURN_IF_ERROR(heldOut->agree(world));
+  ZC_RETURN_IF_ERROR(prepareSession());
+  state.batch = feed->batch();
+  state.samples = feed->samples();
+  if (!options.initFrom.empty() && !checkpoints.isResumed())
+    ZC_RETURN_IF_ERROR(world.agree(loadInitial()));
+  if (checkpoints.isResumed())
+    ZC_RETURN_IF_ERROR(world.agree(resume()));
+  // Each rank has found the checkpoint by itself.
+  ZC_RETURN_IF_ERROR(
+      Alike("--resume from step", std::to_string(state.step)).compare(world));
+  setLastWords(checkpoints.printKept());
+  ZC_RETURN_IF_ERROR(session->makeCopies());
+  state.seed = options.seed.value_or(state.seed);
+  state.shuffle = options.shuffle.value_or(state.shuffle);
+  firstStep = state.step;
+  state.options = options.record;
+  state.compiled = describeCompiled(session->artifact().manifest());
+  best = checkpoints.isResumed()
+             ? BestSoFar::read(checkpoints.folder(), bestMetric(), state.step)
+             : BestSoFar{bestMetric()};
+  ZC_RETURN_IF_ERROR(session->writeSeed(state.seed));
+  ZC_RETURN_IF_ERROR(world.agree(decideTotal()));
+  Status opened = openOutputs();
+  std::vector<int64_t> largest = {int64_t(session->executor().arenaBytes())};
+  ZC_RETURN_IF_ERROR(world.agree(opened, &largest));
+  peakBytes = uint64_t(largest[0]);
+  tellBefore();
+  return Status();
+}
+
+Status Trainer::prepareSession() {
+  const plan::Role &role = session->artifact().role();
+  const Orders &orders = session->orders();
+  const auto eval = programNamesOf(role, orders.eval);
+  std::vector<std::string> programs = {"init", kCopyProgram};
+  for (const plan::Order *order : {&orders.train, &orders.late})
+    for (const std::string &name : programNamesOf(role, *order))
+      programs.push_back(name);
+  if (heldOut)
+    programs.insert(programs.end(), eval.begin(), eval.end());
+  ZC_RETURN_IF_ERROR(
+      session->prepare(options.threads, options.seed.value_or(state.seed),
+                       programs, options.offloadFolder, /*besides=*/eval));
+  runner.emplace(session->executor());
+  steps.emplace(role, orders);
+  // Without flush, each role has its own part of what a step comes to.
+  const Mesh &mesh = session->executor().mesh();
+  agreement.emplace(
+      world, steps->overlap() ? session->artifact().manifest().roles_size() : 1,
+      mesh.role(world.rank()));
+  if (!steps->overlap())
+    feed->readAhead(session->executor());
+  return Status();
+}
+
+/// What a user may not have meant, before any time is spent.
+void Trainer::tellBefore() {
+  if (!world.isFirst())
+    return;
+  for (const std::string &note : feed->notes())
+    logNote(note);
+  if (heldOut)
+    for (const std::string &note : heldOut->notes())
+      logNote(note);
+  if (checkpoints.isOff())
+    warn("no --checkpoint DIR: nothing of what this run trains is kept");
+  else if (options.checkpoint.resume && !checkpoints.isResumed())
+    warn("--resume: there is no checkpoint in '" + checkpoints.folder() +
+         "' yet; the run begins anew");
+  if (state.batch > state.samples)
+    warn(strCat("a step takes ", state.batch, " samples, more than '",
+                options.data, "' has, ", state.samples,
+                "; each step takes some of them more than once"));
+}
+
+/// What can be checked before the artifact's memory is there.
+Status Trainer::openFiles() {
+  const Artifact &artifact = session->artifact();
+  if (artifact.manifest().mode() != "train")
+    return makeError(StatusCode::InvalidArgument, "'", options.artifact,
+                     "' was compiled with --mode infer; it cannot be trained");
+  learningRate = session->findScalar("lr");
+  stepCount = session->findScalar("optimizer.step");
+  microBatchCount = session->findScalar("micro_batch");
+  ZC_RETURN_IF_ERROR(openData());
+  ZC_RETURN_IF_ERROR(checkOutputs(options, artifact.files(), feed->source(),
+                                  heldOut ? &heldOut->source() : nullptr));
+  if (!options.log.empty() && options.log != kStandardOutput && world.isFirst())
+    ZC_RETURN_IF_ERROR(checkParentExists(options.log));
+  return checkpoints.open(world.isFirst());
+}
+
+Status Trainer::openOutputs() {
+  if (world.isFirst())
+    ZC_RETURN_IF_ERROR(outputs.open(options.log, options.tensorboard,
+                                    checkpoints.isResumed()
+                                        ? std::optional<int64_t>(state.step)
+                                        : std::nullopt));
+  if (!options.trace.empty()) {
+    ZC_ASSIGN_OR_RETURN(trace, Trace::open(options.trace, session->executor()));
+    runner->addObserver(*trace);
+  }
+  if (options.profile)
+    runner->addObserver(profile);
+  return Status();
+}
+
+Status Trainer::openData() {
+  ZC_ASSIGN_OR_RETURN(DataFile file,
+                      DataFile::open(options.data, options.tokenBits));
+  auto data = std::make_shared<DataFile>(std::move(file));
+  warn(data->doubt());
+  ZC_ASSIGN_OR_RETURN(Mesh mesh, Mesh::of(session->artifact().manifest()));
+  const plan::Role &role = session->artifact().role();
+  const Orders &orders = session->orders();
+  ZC_ASSIGN_OR_RETURN(
+      feed, orders.stepsAhead > 0
+                ? OrderFeed::ofSteps(role, orders, data, mesh, world.rank())
+                : OrderFeed::create(role, orders.train, data, FeedOptions(),
+                                    mesh, world.rank()));
+  if (options.evalData.empty())
+    return Status();
+  ZC_ASSIGN_OR_RETURN(heldOut,
+                      HeldOut::open(session->artifact(), "--eval-data",
+                                    options.evalData, options.metrics, mesh,
+                                    world.rank(), options.tokenBits));
+  return Status();
+}
+
+Status Trainer::resume() {
+  ZC_ASSIGN_OR_RETURN(std::string from, checkpoints.findStart());
+  ZC_ASSIGN_OR_RETURN(
+      TrainState saved,
+      loadCheckpoint(session->executor(), from, CheckpointPart::Everything));
+  if (saved.isPartial)
+    warn(strCat("'", from,
+                "' is of ranks that divide the step otherwise: what each has "
+                "lost to compression so far is forgotten, and begins at 0"));
+  for (const std::string &change :
+       listChanges(saved, state, options, session->artifact().manifest()))
+    warn(change);
+  state.step = saved.step;
+  state.seed = saved.seed;
+  state.shuffle = saved.shuffle;
+  return Status();
+}
+
+/// Weights of another artifact, by their names; the optimizer begins anew.
+Status Trainer::loadInitial() {
+  Executor &executor = session->executor();
+  WeightsReport report;
+  // All versions are the first one.
+  for (int64_t version = std::max(1u, executor.role().versions());
+       version > 0;) {
+    executor.setStepsDone(--version);
+    ZC_ASSIGN_OR_RETURN(report, loadWeights(executor, options.initFrom));
+  }
+  for (const std::string &line : describe(report, options.initFrom))
+    warn(line);
+  return Status();
+}
+
+Status Trainer::decideTotal() {
+  sampler.emplace(state.samples, state.batch, state.seed, state.shuffle);
+  ZC_ASSIGN_OR_RETURN(total, options.steps
+                                 ? Result<int64_t>(*options.steps)
+                                 : sampler->stepsFor(*options.epochs));
+  const int64_t warmup = options.learningRate.warmupSteps.value_or(0);
+  if (warmup > total)
+    return makeError(StatusCode::InvalidArgument, "--warmup-steps ", warmup,
+                     ": the run has ", total,
+                     " steps, in which the learning rate would never reach "
+                     "--lr; expected at most ",
+                     total);
+  return Status();
+}
+
+} // namespace zc
