@@ -180,9 +180,13 @@ struct StageCost {
 /// messages take no time.
 struct PipelineReport {
   std::string order; // as --schedule had it
+  // In the timeline; several where they overlap. Bubbles are then of one in the
+  // midst of a long run.
+  uint32_t steps = 1;
   double bubbleOfTotal = 0, bubbleOfIdeal = 0;
   double equalBubbleOfTotal = 0, equalBubbleOfIdeal = 0; // were stages equal
   std::vector<uint32_t> inFlight;                        // by role
+  std::vector<uint32_t> versions;                        // of parameters
   std::vector<StageCost> stages;
   double imbalance = 0;              // the largest role's time by the mean
   std::vector<std::string> timeline; // a line for each role

@@ -137,6 +137,7 @@ ordered_json pipelineToJson(const PipelineReport &report) {
                        {"bubble_of_total", report.bubbleOfTotal},
                        {"bubble_of_ideal", report.bubbleOfIdeal},
                        {"in_flight", report.inFlight},
+                       {"versions", report.versions},
                        {"stages", ordered_json::array()},
                        {"imbalance", report.imbalance}};
   for (const StageCost &stage : report.stages)

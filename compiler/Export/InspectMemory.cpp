@@ -8,6 +8,7 @@
 #include "compiler/Export/Inspect.h"
 #include "runtime/Plan/Feed.h"
 #include "runtime/Plan/FileTensor.h"
+#include "runtime/Plan/StateVersions.h"
 #include "runtime/Plan/Types.h"
 
 #include <algorithm>
@@ -236,7 +237,8 @@ ClassBytes countLasting(const plan::Role &role, bool hasCopies, uint64_t ahead,
     if (state.offloaded())
       continue;
     else if (Result<uint64_t> bytes = byteCount(state.type()); bytes.ok())
-      classes[classOf(state, hasCopies)] += *bytes;
+      classes[classOf(state, hasCopies)] +=
+          *bytes * (hasVersions(state) ? role.versions() : 1);
   for (int i = 0; i < role.rings_size(); ++i)
     if (isUsed(role, i, evaluates))
       classes[classOf(role, i)] +=

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/Export/Inspect.h"
 #include "runtime/Plan/Order/RoleUse.h"
+#include "runtime/Plan/Order/RunOfSteps.h"
 #include "runtime/Plan/Order/Schedules.h"
 
 #include <algorithm>
@@ -234,6 +235,47 @@ WorkCosts workCosts(const std::vector<StageCost> &stages) {
   return costs;
 }
 
+/// Steps that overlap are shown from the first on, until one is as the next.
+uint32_t stepsShown(const plan::Manifest &manifest) {
+  return overlapsSteps(manifest) ? stepsAhead(manifest) + 2 : 1;
+}
+
+/// Micro-batches are numbered through the steps.
+Result<PipelineSchedule> scheduleOfSteps(const plan::Manifest &manifest,
+                                         const PipelineStages &stages,
+                                         uint32_t steps) {
+  if (steps == 1)
+    return scheduleOf(manifest, stages.uses, stages.places);
+  ZC_ASSIGN_OR_RETURN(const plan::Manifest run, unroll(manifest, steps));
+  return scheduleOf(run, stages.uses, stages.places);
+}
+
+struct Bubble {
+  double ofTotal, ofIdeal;
+};
+
+/// Of a step; where steps overlap, of one in the midst of a run: what it makes
+/// the run longer.
+Result<Bubble> measureBubble(const plan::Manifest &manifest,
+                             const PipelineStages &stages, uint32_t steps,
+                             const WorkCosts &costs) {
+  auto measure = [&](uint32_t count) -> Result<Timeline> {
+    ZC_ASSIGN_OR_RETURN(const PipelineSchedule schedule,
+                        scheduleOfSteps(manifest, stages, count));
+    return simulateSchedule(schedule, costs);
+  };
+  ZC_ASSIGN_OR_RETURN(const Timeline all, measure(steps));
+  if (steps == 1)
+    return Bubble{all.bubbleOfTotal, all.bubbleOfIdeal};
+  ZC_ASSIGN_OR_RETURN(const Timeline more, measure(steps + 1));
+  const double step = more.makespan - all.makespan;
+  const double busy =
+      all.makespan * (1 - all.bubbleOfTotal) / double(steps); // by a mean role
+  if (step <= 0 || busy <= 0)
+    return Bubble{0, 0};
+  return Bubble{1 - busy / step, step / busy - 1};
+}
+
 } // namespace
 
 std::optional<WorkCosts> measureWorkCosts(const plan::Manifest &manifest) {
@@ -247,21 +289,28 @@ std::optional<PipelineReport> measurePipeline(const plan::Manifest &manifest) {
     return std::nullopt;
   PipelineReport report;
   report.stages = stages->costs;
+  for (const plan::Role &role : manifest.roles())
+    report.versions.push_back(std::max(1u, role.versions()));
   const WorkCosts costs = workCosts(stages->costs);
-  const PipelineSchedule schedule =
-      scheduleOf(manifest, stages->uses, stages->places);
-  Result<Timeline> timeline = simulateSchedule(schedule, costs);
-  Result<Timeline> equal = simulateSchedule(
-      schedule, WorkCosts::equal(report.stages.size(), 1, 1, 1));
-  if (!timeline.ok() || !equal.ok())
+  const uint32_t steps = stepsShown(manifest);
+  Result<PipelineSchedule> schedule = scheduleOfSteps(manifest, *stages, steps);
+  if (!schedule.ok())
+    return std::nullopt;
+  Result<Timeline> timeline = simulateSchedule(*schedule, costs);
+  Result<Bubble> bubble = measureBubble(manifest, *stages, steps, costs);
+  Result<Bubble> equal =
+      measureBubble(manifest, *stages, steps,
+                    WorkCosts::equal(report.stages.size(), 1, 1, 1));
+  if (!timeline.ok() || !bubble.ok() || !equal.ok())
     return std::nullopt;
   report.order = orderName(manifest);
-  report.bubbleOfTotal = timeline->bubbleOfTotal;
-  report.bubbleOfIdeal = timeline->bubbleOfIdeal;
-  report.equalBubbleOfTotal = equal->bubbleOfTotal;
-  report.equalBubbleOfIdeal = equal->bubbleOfIdeal;
+  report.steps = steps;
+  report.bubbleOfTotal = bubble->ofTotal;
+  report.bubbleOfIdeal = bubble->ofIdeal;
+  report.equalBubbleOfTotal = equal->ofTotal;
+  report.equalBubbleOfIdeal = equal->ofIdeal;
   report.inFlight = timeline->inFlight;
-  report.timeline = draw(schedule, *timeline);
+  report.timeline = draw(*schedule, *timeline);
   report.imbalance = measureImbalance(manifest);
   return report;
 }

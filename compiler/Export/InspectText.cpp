@@ -226,7 +226,11 @@ static std::string printProgram(const std::string &name,
 }
 
 static std::string printPipeline(const PipelineReport &report) {
-  std::string text = "\norder of a step: " + report.order + "\n";
+  std::string text =
+      report.steps == 1
+          ? "\norder of a step: " + report.order + "\n"
+          : format("\norder of the first %u steps of a run: %s\n",
+                   report.steps, report.order.c_str());
   for (size_t role = 0; role < report.timeline.size(); ++role)
     text += format("  role %-3zu |%s|\n", role, report.timeline[role].c_str());
   text +=
@@ -237,6 +241,11 @@ static std::string printPipeline(const PipelineReport &report) {
   text += "  micro-batches in flight by role:";
   for (uint32_t depth : report.inFlight)
     text += format(" %u", depth);
+  if (report.steps > 1) {
+    text += "\n  versions of the parameters by role:";
+    for (uint32_t versions : report.versions)
+      text += format(" %u", versions);
+  }
   return text + format("\n  imbalance: the largest role has %.3f times the "
                        "mean time\n",
                        report.imbalance);

@@ -375,7 +375,7 @@ Status buildWithoutFlush(plan::Manifest &manifest,
                          const std::vector<RoleUse> &uses) {
   const uint32_t roles = uint32_t(manifest.roles_size());
   const uint32_t microBatches = microBatchesOf(manifest);
-  const uint32_t steps = (roles + microBatches - 2) / microBatches + 3;
+  const uint32_t steps = (roles + microBatches - 2) / microBatches + 4;
   OrderOptions options;
   options.microBatches = steps * microBatches;
   for (bool ahead : {true, false}) {

@@ -45,7 +45,7 @@ plan::Order orderOfStep(const plan::Role &role, const RoleUse &use,
 Result<plan::Manifest> unroll(const plan::Manifest &manifest, uint32_t steps);
 
 /// The inverse, of a role: its prologue and the order of one step, of which
-/// `unrolled` is a run of at least three steps more than roles run ahead. The
+/// `unrolled` is a run of at least four steps more than roles run ahead. The
 /// role's rings are as they will be. False where steps in the midst of it
 /// differ.
 bool foldRole(plan::Role &role, const RoleUse &use, const plan::Order &unrolled,
