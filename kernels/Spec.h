@@ -152,6 +152,18 @@ struct AttentionSpec {
   ElementType type = ElementType::F32;
 };
 
+/// Rows [rows, inner] by the matrix of their group, b [experts, inner, columns]
+/// or, `transposed`, [experts, columns, inner]: c [rows, columns], zeros where
+/// no id is a row's group. Or, as `gradient`, c [experts, inner, columns], of
+/// each expert the sum of a's rows^T times b's, which are [rows, inner] and
+/// [rows, columns]. groups [rows] and ids [experts] are I32 or I64; ids differ.
+struct GroupedMatmulSpec {
+  bool gradient = false, transposed = false;
+  int64_t rows = 1, inner = 1, columns = 1, experts = 1;
+  ElementType type = ElementType::F32, resultType = ElementType::F32;
+  ElementType groupType = ElementType::I64, idType = ElementType::I64;
+};
+
 /// Elements of a sparse tensor whose values lie together.
 constexpr int64_t kSparseBlock = 4096;
 

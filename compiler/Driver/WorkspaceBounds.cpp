@@ -2,7 +2,7 @@
 
 #include "compiler/Export/CollectiveShape.h"
 #include "dialects/Dist/DistDialect.h"
-#include "dialects/Train/TrainDialect.h"
+#include "dialects/Train/ExpertOps.h"
 #include "kernels/Cpu/Workspace.h"
 #include "kernels/Cuda/Workspace.h"
 
@@ -56,6 +56,7 @@ struct LibraryBounds {
   uint64_t (*convolution)(const kernels::ConvolutionSpec &, int threads);
   uint64_t (*attention)(const kernels::AttentionSpec &, int threads);
   uint64_t (*norm)(const kernels::NormSpec &, int threads);
+  uint64_t (*groupedMatmul)(const kernels::GroupedMatmulSpec &, int threads);
 };
 } // namespace
 
@@ -107,6 +108,25 @@ template <typename Op> static kernels::NormSpec makeNorm(Op op) {
   return spec;
 }
 
+static kernels::GroupedMatmulSpec makeGroupedMatmul(Operation *op) {
+  auto typeOf = [](Value value) { return cast<ShapedType>(value.getType()); };
+  auto elementOf = [&](Value value) {
+    return typeOf(value).getElementType().isBF16() ? kernels::ElementType::BF16
+                                                   : kernels::ElementType::F32;
+  };
+  kernels::GroupedMatmulSpec spec;
+  spec.gradient = isa<train::GroupedMatmulGradOp>(op);
+  spec.transposed = op->hasAttr("transpose_weights");
+  Value a = op->getOperand(0), c = op->getResult(0);
+  spec.rows = typeOf(a).getDimSize(0);
+  spec.inner = typeOf(a).getDimSize(1);
+  spec.columns = typeOf(c).getShape().back();
+  spec.experts = typeOf(op->getOperand(3)).getDimSize(0);
+  spec.type = elementOf(a);
+  spec.resultType = elementOf(c);
+  return spec;
+}
+
 static uint64_t boundCollective(dist::CollectiveOpInterface op) {
   std::optional<CollectiveShape> shape =
       getCollectiveShape(op, op->getName().stripDialect(), op.getAxes(),
@@ -143,6 +163,9 @@ static uint64_t getBound(Operation *op, int threads,
           [&](auto op) { return bounds.attention(makeAttention(op), threads); })
       .Case<train::BatchNormTrainingOp, train::BatchNormGradOp>(
           [&](auto op) { return bounds.norm(makeNorm(op), threads); })
+      .Case<train::GroupedMatmulOp, train::GroupedMatmulGradOp>([&](auto op) {
+        return bounds.groupedMatmul(makeGroupedMatmul(op), threads);
+      })
       .Case([](dist::CollectiveOpInterface op) { return boundCollective(op); })
       .Default([](Operation *) { return uint64_t(0); });
 }
@@ -152,21 +175,24 @@ uint64_t zc::getWorkspaceBound(Operation *op, int64_t threads) {
                   {kernels::matmulWorkspaceBound,
                    kernels::convolutionWorkspaceBound,
                    kernels::attentionWorkspaceBound,
-                   [](const kernels::NormSpec &, int) { return uint64_t(0); }});
+                   [](const kernels::NormSpec &, int) { return uint64_t(0); },
+                   kernels::groupedMatmulWorkspaceBound});
 }
 
 uint64_t zc::getCudaWorkspaceBound(Operation *op, int64_t threads) {
-  return getBound(op, int(threads),
-                  {[](const kernels::MatmulSpec &spec, int) {
-                     return kernels::cuda::matmulWorkspaceBound(spec);
-                   },
-                   [](const kernels::ConvolutionSpec &spec, int) {
-                     return kernels::cuda::convolutionWorkspaceBound(spec);
-                   },
-                   [](const kernels::AttentionSpec &spec, int) {
-                     return kernels::cuda::attentionWorkspaceBound(spec);
-                   },
-                   [](const kernels::NormSpec &spec, int) {
-                     return kernels::cuda::normWorkspaceBound(spec);
-                   }});
+  return getBound(
+      op, int(threads),
+      {[](const kernels::MatmulSpec &spec, int) {
+         return kernels::cuda::matmulWorkspaceBound(spec);
+       },
+       [](const kernels::ConvolutionSpec &spec, int) {
+         return kernels::cuda::convolutionWorkspaceBound(spec);
+       },
+       [](const kernels::AttentionSpec &spec, int) {
+         return kernels::cuda::attentionWorkspaceBound(spec);
+       },
+       [](const kernels::NormSpec &spec, int) {
+         return kernels::cuda::normWorkspaceBound(spec);
+       },
+       [](const kernels::GroupedMatmulSpec &, int) { return uint64_t(0); }});
 }

@@ -117,6 +117,8 @@ std::string nameProgram(const plan::Manifest &manifest, int role,
 struct OpsReport {
   std::map<std::string, uint64_t> byKind; // all programs together
   std::map<std::string, std::map<std::string, uint64_t>> byProgram;
+  /// Floating-point operations of one execution, by program and kind.
+  std::map<std::string, std::map<std::string, double>> flops;
   uint64_t kernels = 0;    // distinct generated functions
   uint64_t ptxEntries = 0; // those among them for a GPU
 };

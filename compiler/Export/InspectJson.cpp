@@ -117,6 +117,9 @@ ordered_json opsToJson(const plan::Manifest &manifest) {
     json["programs"][program] = ordered_json::object();
     for (const auto &[kind, count] : kinds)
       json["programs"][program][kind] = count;
+    json["flops"][program] = ordered_json::object();
+    for (const auto &[kind, flops] : report.flops[program])
+      json["flops"][program][kind] = flops;
   }
   return json;
 }

@@ -21,6 +21,8 @@ std::string getKind(const plan::Instruction &instruction) {
     return "attention";
   case plan::Instruction::kSparse:
     return "sparse";
+  case plan::Instruction::kGroupedMatmul:
+    return "grouped_matmul";
   case plan::Instruction::kCopy:
     return "copy";
   case plan::Instruction::kCollective:
@@ -44,9 +46,11 @@ OpsReport countOps(const plan::Manifest &manifest) {
   for (int role = 0; role < manifest.roles_size(); ++role)
     for (const plan::Program &program : manifest.roles(role).programs()) {
       auto &kinds = report.byProgram[nameProgram(manifest, role, program)];
+      auto &flops = report.flops[nameProgram(manifest, role, program)];
       for (const plan::Instruction &instruction : program.instructions()) {
         ++report.byKind[getKind(instruction)];
         ++kinds[getKind(instruction)];
+        flops[getKind(instruction)] += instruction.flops();
         if (instruction.has_kernel())
           symbols.insert(instruction.kernel().symbol());
       }

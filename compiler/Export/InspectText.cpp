@@ -207,6 +207,14 @@ static std::string printOps(const plan::Manifest &manifest) {
       separator = ", ";
     }
     text += kinds.empty() ? " none\n" : "\n";
+    auto &flops = report.flops[program];
+    if (auto grouped = flops.find("grouped_matmul"); grouped != flops.end()) {
+      double all = 0;
+      for (const auto &[kind, number] : flops)
+        all += number;
+      text += format("    experts: %.3f of %.3f MFLOP, of the chosen alone\n",
+                     grouped->second / 1e6, all / 1e6);
+    }
   }
   return text + format("  %llu distinct generated kernels\n",
                        static_cast<unsigned long long>(report.kernels));

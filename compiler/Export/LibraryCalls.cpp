@@ -49,6 +49,8 @@ Status exportLibraryCall(sched::LibraryCallOp op, const ProgramExport &program,
     exportNorm(op, program, *instruction.mutable_norm());
   } else if (library == "zc.attention" || library == "cudnn.attention") {
     exportAttention(op, program, *instruction.mutable_attention());
+  } else if (library == "zc.grouped-matmul") {
+    exportGroupedMatmul(op, program, *instruction.mutable_grouped_matmul());
   } else if (library == "zc.sparse") {
     exportSparse(op, program, *instruction.mutable_sparse());
   } else {

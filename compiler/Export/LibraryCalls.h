@@ -30,6 +30,9 @@ void exportNorm(sched::LibraryCallOp op, const ProgramExport &program,
 void exportAttention(sched::LibraryCallOp op, const ProgramExport &program,
                      plan::AttentionCall &call);
 
+void exportGroupedMatmul(sched::LibraryCallOp op, const ProgramExport &program,
+                         plan::GroupedMatmulCall &call);
+
 void exportSparse(sched::LibraryCallOp op, const ProgramExport &program,
                   plan::SparseCall &call);
 

@@ -1,4 +1,5 @@
 //===- TrainDialect.cpp ---------------------------------------------------===//
+#include "dialects/Train/ExpertOps.h"
 #include "dialects/Train/GradientOps.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -22,6 +23,9 @@ void TrainDialect::initialize() {
       ,
 #define GET_OP_LIST
 #include "dialects/Train/GradientOps.cpp.inc"
+      ,
+#define GET_OP_LIST
+#include "dialects/Train/ExpertOps.cpp.inc"
       >();
 }
 

@@ -1,4 +1,5 @@
 //===- TrainOps.cpp - what TableGen generates for the ops -----------------===//
+#include "dialects/Train/ExpertOps.h"
 #include "dialects/Train/GradientOps.h"
 #include "dialects/Train/Ops/OpSupport.h"
 
@@ -9,3 +10,5 @@ using namespace zc::train;
 #include "dialects/Train/TrainOps.cpp.inc"
 #define GET_OP_CLASSES
 #include "dialects/Train/GradientOps.cpp.inc"
+#define GET_OP_CLASSES
+#include "dialects/Train/ExpertOps.cpp.inc"

@@ -45,6 +45,11 @@ std::unique_ptr<Primitive> createAttention(const AttentionSpec &spec,
                                            uint64_t workspaceBytes,
                                            std::string *error) noexcept;
 
+/// Operands: a, b, c, groups, ids.
+std::unique_ptr<Primitive> createGroupedMatmul(const GroupedMatmulSpec &spec,
+                                               uint64_t workspaceBytes,
+                                               std::string *error) noexcept;
+
 /// Encoding fails where there is no room, and says how much is needed.
 std::unique_ptr<Primitive> createSparse(const SparseSpec &spec,
                                         std::string *error) noexcept;

@@ -72,6 +72,11 @@ WorkHint hintOf(const AttentionSpec &spec, const Primitive &) {
   return {(spec.causal ? 0.5 : 1.0) * flops / kProductsPerSecond, false, false};
 }
 
+WorkHint hintOf(const GroupedMatmulSpec &spec, const Primitive &chosen) {
+  double flops = 2 * double(spec.rows * spec.inner) * double(spec.columns);
+  return {flops / kProductsPerSecond, !isNamed(chosen, "brg"), false};
+}
+
 WorkHint hintOf(const SparseSpec &spec, const Primitive &) {
   return {2 * double(spec.elements * elementBytes(spec.type)) / kBytesPerSecond,
           false, false};

@@ -38,6 +38,7 @@ WorkHint hintOfKernel(double flops, double bytes);
 WorkHint hintOf(const MatmulSpec &spec, const Primitive &chosen);
 WorkHint hintOf(const ConvolutionSpec &spec, const Primitive &chosen);
 WorkHint hintOf(const AttentionSpec &spec, const Primitive &chosen);
+WorkHint hintOf(const GroupedMatmulSpec &spec, const Primitive &chosen);
 WorkHint hintOf(const SparseSpec &spec, const Primitive &chosen);
 
 } // namespace zc::kernels

@@ -18,6 +18,8 @@ int64_t matmulPackedRows(const MatmulSpec &spec);
 uint64_t matmulWorkspaceBound(const MatmulSpec &spec, int threads);
 uint64_t convolutionWorkspaceBound(const ConvolutionSpec &spec, int threads);
 uint64_t attentionWorkspaceBound(const AttentionSpec &spec, int threads);
+uint64_t groupedMatmulWorkspaceBound(const GroupedMatmulSpec &spec,
+                                     int threads);
 
 } // namespace zc::kernels
 

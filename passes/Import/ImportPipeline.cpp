@@ -15,5 +15,6 @@ void zc::buildImportPipeline(OpPassManager &manager,
   manager.addPass(createCSEPass());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createRecognizeAttentionPass());
+  manager.addPass(createRecognizeExpertsPass());
   manager.addPass(createCanonicalizerPass());
 }

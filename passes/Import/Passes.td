@@ -76,4 +76,28 @@ def RecognizeAttentionPass : Pass<"zc-recognize-attention", "::mlir::ModuleOp"> 
   let dependentDialects = ["::zc::train::TrainDialect"];
 }
 
+def RecognizeExpertsPass : Pass<"zc-recognize-experts", "::mlir::ModuleOp"> {
+  let summary = "products with matrices looked up by row as train.grouped_matmul";
+  let description = [{
+    Exporters write experts that a router chose as a table of matrices, of which
+    each row looks up its own: [rows, K, N] weights that never should exist.
+
+    ```mlir
+    %0 = train.gather %weights, %chosen {dim = 0 : i64}
+       : (tensor<8x64x32xf32>, tensor<128xi64>) -> tensor<128x64x32xf32>
+    %1 = train.matmul %0, %x : (..., tensor<128x32x1xf32>) -> tensor<128x64x1xf32>
+    // becomes
+    %ids = train.iota ... : tensor<8xi64>
+    %1 = train.grouped_matmul %x, %weights, %chosen, %ids
+           {experts = 8 : i64, transpose_weights}
+    ```
+    with reshapes around it, and what counts indices from the end. A table that is
+    no parameter, or is transposed before it is looked up, does as well.
+  }];
+  let statistics = [
+    Statistic<"numRecognized", "num-recognized", "Products found">
+  ];
+  let dependentDialects = ["::zc::train::TrainDialect"];
+}
+
 #endif // ZC_PASSES_IMPORT_PASSES_TD

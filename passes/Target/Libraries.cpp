@@ -11,8 +11,10 @@ using namespace llvm;
 namespace zc {
 
 ArrayRef<LibraryName> getLibraryNames(StringRef device) {
-  static constexpr LibraryName kCpu[] = {
-      {cpu::kMatmul}, {cpu::kConvolution}, {cpu::kAttention}};
+  static constexpr LibraryName kCpu[] = {{cpu::kMatmul},
+                                         {cpu::kConvolution},
+                                         {cpu::kAttention},
+                                         {cpu::kGroupedMatmul}};
   static constexpr LibraryName kCuda[] = {
       {cuda::kMatmul},          {cuda::kEpilogue},
       {cuda::kReluBits, false}, {cuda::kConvolution},

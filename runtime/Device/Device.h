@@ -76,6 +76,14 @@ struct SparseLaunch {
   void *dense, *bits, *offsets, *values;
 };
 
+/// `a`, `b`, `c` as the spec says.
+struct GroupedMatmulLaunch {
+  kernels::GroupedMatmulSpec spec;
+  void *a, *b, *c, *groups, *ids;
+  void *workspace;
+  uint64_t workspaceBytes;
+};
+
 struct CopyLaunch {
   const void *source;
   void *destination;
@@ -83,9 +91,9 @@ struct CopyLaunch {
 };
 
 /// One instruction with its addresses resolved.
-using Launch =
-    std::variant<KernelLaunch, MatmulLaunch, ConvolutionLaunch, PoolingLaunch,
-                 NormLaunch, AttentionLaunch, SparseLaunch, CopyLaunch>;
+using Launch = std::variant<KernelLaunch, MatmulLaunch, ConvolutionLaunch,
+                            PoolingLaunch, NormLaunch, AttentionLaunch,
+                            SparseLaunch, GroupedMatmulLaunch, CopyLaunch>;
 
 /// A launch that the device has made ready; launching it allocates nothing.
 class Executable {

@@ -66,6 +66,8 @@ Launch makeLaunch(const AddressMap &map, const plan::Instruction &instruction) {
     return makeAttentionLaunch(map, instruction.attention());
   case plan::Instruction::kSparse:
     return makeSparseLaunch(map, instruction.sparse());
+  case plan::Instruction::kGroupedMatmul:
+    return makeGroupedMatmulLaunch(map, instruction.grouped_matmul());
   default:
     assert(instruction.has_copy() && "verified plans have no other kind");
     return makeCopyLaunch(map, instruction.copy());

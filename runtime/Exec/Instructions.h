@@ -59,6 +59,9 @@ AttentionLaunch makeAttentionLaunch(const AddressMap &map,
                                     const plan::AttentionCall &call);
 SparseLaunch makeSparseLaunch(const AddressMap &map,
                               const plan::SparseCall &call);
+GroupedMatmulLaunch
+makeGroupedMatmulLaunch(const AddressMap &map,
+                        const plan::GroupedMatmulCall &call);
 CopyLaunch makeCopyLaunch(const AddressMap &map, const plan::CopyCall &call);
 
 /// Any instruction that is no collective, by its kind.

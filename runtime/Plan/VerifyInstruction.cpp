@@ -402,6 +402,48 @@ Status verifySparse(const plan::Program &program,
   return Status();
 }
 
+Status verifyGroupedMatmul(const plan::Program &program,
+                           const plan::GroupedMatmulCall &call) {
+  for (uint32_t index :
+       {call.a(), call.b(), call.c(), call.groups(), call.ids()})
+    ZC_RETURN_IF_ERROR(bufferAt(program, index).status());
+  auto type = [&](uint32_t index) -> const plan::TensorType & {
+    return program.buffers(static_cast<int>(index)).type();
+  };
+  const auto &a = type(call.a()).dims(), &b = type(call.b()).dims();
+  const auto &c = type(call.c()).dims(), &ids = type(call.ids()).dims();
+  auto areIntegers = [&](uint32_t index, int64_t count) {
+    const plan::TensorType &own = type(index);
+    return (own.dtype() == plan::I32 || own.dtype() == plan::I64) &&
+           own.dims_size() == 1 && own.dims(0) == count;
+  };
+  auto is = [](const auto &dims, std::initializer_list<int64_t> expected) {
+    return std::equal(dims.begin(), dims.end(), expected.begin(),
+                      expected.end());
+  };
+  // Rows are counted in 32 bits.
+  bool sound = a.size() == 2 && ids.size() == 1 && a[0] <= INT32_MAX &&
+               areIntegers(call.groups(), a[0]) &&
+               areIntegers(call.ids(), ids[0]);
+  if (sound && call.gradient())
+    sound = b.size() == 2 && b[0] == a[0] && !call.transposed() &&
+            is(c, {ids[0], a[1], b[1]});
+  else if (sound)
+    sound = c.size() == 2 && c[0] == a[0] &&
+            (call.transposed() ? is(b, {ids[0], c[1], a[1]})
+                               : is(b, {ids[0], a[1], c[1]}));
+  if (!sound)
+    return bad("its product of ", printDims(a), " and ", printDims(b), " of ",
+               ids.empty() ? 0 : ids[0], " experts, ", printDims(c),
+               ", does not fit");
+  plan::DataType element = type(call.a()).dtype();
+  plan::DataType result = type(call.c()).dtype();
+  if (!isMatrixType(element) || type(call.b()).dtype() != element ||
+      (result != element && result != plan::F32))
+    return bad("its operands have different or unsuitable types");
+  return verifyWorkspace(program, call.workspace());
+}
+
 Status verifyCopy(const plan::Program &program, const plan::CopyCall &call) {
   ZC_ASSIGN_OR_RETURN(const plan::Buffer *source,
                       anyBufferAt(program, call.source()));
@@ -452,6 +494,8 @@ Status verifyInstruction(const plan::Program &program,
     return verifyAttention(program, instruction.attention());
   case plan::Instruction::kSparse:
     return verifySparse(program, instruction.sparse());
+  case plan::Instruction::kGroupedMatmul:
+    return verifyGroupedMatmul(program, instruction.grouped_matmul());
   case plan::Instruction::kCopy:
     return verifyCopy(program, instruction.copy());
   case plan::Instruction::kCollective:

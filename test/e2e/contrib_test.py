@@ -262,8 +262,35 @@ def rotations():
         rotary_embedding_dim=H // N // 2)
 
 
+def experts():
+    """Logits far apart: a step along a direction changes no choice."""
+    count, inner = 4, 8
+    logits = draw(B * S, count, seed=3, scale=3)
+    stored = lambda *shape, seed=0: w(draw(count, *shape, seed=seed,
+                                           scale=0.4))
+    tokens, router = w(draw(B, S, H)), w(logits)
+    for name, settings in (
+            ("relu", {}), ("gelu", {"activation_type": "gelu", "k": 2}),
+            ("silu", {"activation_type": "silu", "k": 2,
+                      "normalize_routing_weights": 1}),
+            ("identity", {"activation_type": "identity", "k": 4})):
+        yield f"experts_{name}", Call(
+            "MoE", [tokens, router, stored(inner, H), stored(inner),
+                    stored(H, inner), stored(H)], **settings)
+    yield "experts_bare", Call(
+        "MoE", [x(draw(B * S, H)), router, stored(inner, H), None,
+                stored(H, inner)], k=2, activation_type="silu",
+        normalize_routing_weights=1)
+    # ONNX Runtime's CPUs know the interleaved form alone.
+    yield "experts_swiglu", Call(
+        "MoE", [tokens, router, stored(2 * inner, H), stored(2 * inner),
+                stored(H, inner), stored(H)], k=2, activation_type="swiglu",
+        swiglu_fusion=1, activation_alpha=1.702, activation_beta=1.0,
+        swiglu_limit=7.0, normalize_routing_weights=1)
+
+
 CALLS = {name: call for family in (activations, products, norms, attentions,
-                                   groups, rotations)
+                                   groups, rotations, experts)
          for name, call in family()}
 
 
@@ -340,6 +367,20 @@ class Operators(ZcTest):
         self.fails(1, ["fused", "GroupQueryAttention", "softmax"], "compile",
                    self.folder / "m.onnx", "--mode", "infer", "-o",
                    self.folder / "m.zca")
+
+    def test_experts_refused(self):
+        """Quantised experts, and gates without a gradient."""
+        call = CALLS["experts_silu"]
+        mixed = call.model(0)
+        mixed.graph.node[0].attribute.append(
+            helper.make_attribute("use_sparse_mixer", 1))
+        quantised = call.model(0)
+        quantised.graph.node[0].op_type = "QMoE"
+        for model, words in ((mixed, ["fused", "use_sparse_mixer"]),
+                             (quantised, ["fused", "QMoE", "batched_mm"])):
+            onnx.save(model, self.folder / "m.onnx")
+            self.fails(1, words, "compile", self.folder / "m.onnx", "--loss",
+                       "mse", "-o", self.folder / "m.zca")
 
 
 def add_tests():

@@ -25,6 +25,8 @@ llvm::Error buildSkipLayerNorm(ContribCall &call);
 llvm::Error buildSkipRmsNorm(ContribCall &call);
 llvm::Error buildRmsNorm(ContribCall &call);
 llvm::Error buildEmbedLayerNorm(ContribCall &call);
+llvm::Error buildMoE(ContribCall &call);
+llvm::Error buildQMoE(ContribCall &call);
 llvm::Error buildAttention(ContribCall &call);
 llvm::Error buildMultiHeadAttention(ContribCall &call);
 llvm::Error buildGroupQueryAttention(ContribCall &call);

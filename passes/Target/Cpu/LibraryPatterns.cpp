@@ -15,7 +15,7 @@
 //===----------------------------------------------------------------------===//
 #include "passes/Target/Cpu/LibraryPatterns.h"
 
-#include "dialects/Train/TrainDialect.h"
+#include "dialects/Train/ExpertOps.h"
 
 using namespace mlir;
 using namespace zc::train;
@@ -30,6 +30,8 @@ static StringRef libraryOf(Operation *op) {
     return kConvolution;
   if (isa<AttentionOp, AttentionGradOp>(op))
     return kAttention;
+  if (isa<GroupedMatmulOp, GroupedMatmulGradOp>(op))
+    return kGroupedMatmul;
   return "";
 }
 
@@ -46,7 +48,9 @@ StringRef libraryFor(Operation *op) {
   // Sums may be of float32 where the factors are not.
   if (isa<MatmulAddOp>(op))
     factors = factors.drop_front();
-  bool suits = haveElements(op->getOperandTypes(), isFloat32) ||
+  if (isa<GroupedMatmulOp, GroupedMatmulGradOp>(op))
+    factors = factors.take_front(2); // without groups and ids
+  bool suits = haveElements(factors, isFloat32) ||
                (!isa<AttentionOp, AttentionGradOp>(op) &&
                 haveElements(factors, isBFloat16));
   return suits ? libraryOf(op) : "";
@@ -57,11 +61,11 @@ bool needsFloat32(Operation *op, bool multipliesBFloat16) {
   if (library.empty() || (!libraryFor(op).empty() && multipliesBFloat16))
     return false;
   auto suits = [](Type type) {
-    return type.isF32() || type.isF16() || type.isBF16();
+    return type.isF32() || type.isF16() || type.isBF16() || type.isIntOrIndex();
   };
+  auto isWide = [](Type type) { return type.isF32() || type.isIntOrIndex(); };
   return haveElements(op->getOperandTypes(), suits) &&
-         !haveElements(op->getOperandTypes(),
-                       [](Type type) { return type.isF32(); });
+         !haveElements(op->getOperandTypes(), isWide);
 }
 
 } // namespace zc::cpu

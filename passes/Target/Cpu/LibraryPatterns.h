@@ -10,11 +10,13 @@ namespace zc::cpu {
 inline constexpr llvm::StringLiteral kMatmul = "onednn.matmul";
 inline constexpr llvm::StringLiteral kConvolution = "onednn.convolution";
 inline constexpr llvm::StringLiteral kAttention = "zc.attention";
+inline constexpr llvm::StringLiteral kGroupedMatmul = "zc.grouped-matmul";
 
 /// The library call for `op` on CPUs, or an empty string: kMatmul for
 /// train.matmul and train.matmul_add, kConvolution for the convolutions,
-/// kAttention for attention and its gradient, of float32, and all but attention
-/// of bfloat16.
+/// kAttention for attention and its gradient, kGroupedMatmul for
+/// train.grouped_matmul and its gradient, of float32, and all but attention of
+/// bfloat16.
 llvm::StringRef libraryFor(mlir::Operation *op);
 
 /// Whether a library computes the op in float32 alone, and it has operands of

@@ -151,6 +151,8 @@ Result<std::unique_ptr<Executable>> CpuDevice::prepare(const Launch &launch) {
     return makeAttention(*attention);
   if (auto *sparse = std::get_if<SparseLaunch>(&launch))
     return makeSparse(*sparse);
+  if (auto *grouped = std::get_if<GroupedMatmulLaunch>(&launch))
+    return makeGroupedMatmul(*grouped);
   if (std::holds_alternative<PoolingLaunch>(launch) ||
       std::holds_alternative<NormLaunch>(launch))
     return makeError(StatusCode::Unsupported,

@@ -148,6 +148,17 @@ ExecutableResult makeSparse(const SparseLaunch &launch) {
       {launch.dense, launch.bits, launch.offsets, launch.values}, nullptr);
 }
 
+ExecutableResult makeGroupedMatmul(const GroupedMatmulLaunch &launch) {
+  return makePrimitive(
+      launch.spec,
+      [&](std::string *error) {
+        return kernels::createGroupedMatmul(launch.spec, launch.workspaceBytes,
+                                            error);
+      },
+      {launch.a, launch.b, launch.c, launch.groups, launch.ids},
+      launch.workspace);
+}
+
 ExecutableResult makeCopy(const CopyLaunch &launch, const OffloadFile *file) {
   return std::unique_ptr<Executable>(
       std::make_unique<CopyExecutable>(launch, file));

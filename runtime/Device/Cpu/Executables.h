@@ -22,6 +22,7 @@ ExecutableResult makeMatmul(const MatmulLaunch &launch);
 ExecutableResult makeConvolution(const ConvolutionLaunch &launch);
 ExecutableResult makeAttention(const AttentionLaunch &launch);
 ExecutableResult makeSparse(const SparseLaunch &launch);
+ExecutableResult makeGroupedMatmul(const GroupedMatmulLaunch &launch);
 /// `file` is where one side lies, or null; it must outlive the executable.
 ExecutableResult makeCopy(const CopyLaunch &launch, const OffloadFile *file);
 

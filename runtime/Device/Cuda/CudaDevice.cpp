@@ -299,7 +299,8 @@ ExecutableResult CudaDevice::make(const Launch &launch) {
 }
 
 ExecutableResult CudaDevice::makeDnn(const Launch &launch) {
-  if (std::holds_alternative<SparseLaunch>(launch))
+  if (std::holds_alternative<SparseLaunch>(launch) ||
+      std::holds_alternative<GroupedMatmulLaunch>(launch))
     return makeError(StatusCode::Unsupported,
                      "no library computes it on GPUs; compile the model again");
   if (!dnn) {

@@ -5,7 +5,7 @@
 
 // DEVICE: target: expected device "cpu" or "cuda", found "tpu"
 // THREADS: target: expected at least 1 thread, found 0
-// LIBRARIES: target: 'cudnn.norm' is no library call of device cpu; expected all, none, or of these, with - before what is left out: onednn.matmul, onednn.convolution, zc.attention
+// LIBRARIES: target: 'cudnn.norm' is no library call of device cpu; expected all, none, or of these, with - before what is left out: onednn.matmul, onednn.convolution, zc.attention, zc.grouped-matmul
 // CUDA: target: '-onednn.matmul' is no library call of device cuda
 module {
 }

@@ -398,6 +398,22 @@ static void addIndexing(std::vector<OpCase> &cases) {
                    {{-9, 9}, {0, 3}, {-9, 9}}});
 }
 
+// Some rows are of no expert.
+static void addExperts(std::vector<OpCase> &cases) {
+  auto add = [&](const std::string &op, const std::string &a,
+                 const std::string &b, const std::string &c,
+                 const std::string &attrs = "") {
+    cases.push_back({"train." + op + " %0, %1, %2, %3 {experts = 6 : i64" +
+                         attrs + "} : (tensor<" + a + "xf64>, tensor<" + b +
+                         "xf64>, tensor<8xi64>, tensor<4xi32>) -> tensor<" + c +
+                         "xf64>",
+                     {{}, {}, {0, 3}, {0, 3}}});
+  };
+  add("grouped_matmul", "8x3", "4x3x5", "8x5");
+  add("grouped_matmul", "8x3", "4x5x3", "8x5", ", transpose_weights");
+  add("grouped_matmul_grad", "8x3", "8x5", "4x3x5");
+}
+
 const std::vector<OpCase> &opCases() {
   static const std::vector<OpCase> cases = [] {
     std::vector<OpCase> all;
@@ -410,6 +426,7 @@ const std::vector<OpCase> &opCases() {
     addNorms(all);
     addChannelSums(all);
     addAttention(all);
+    addExperts(all);
     addLosses(all);
     addIndexing(all);
     return all;

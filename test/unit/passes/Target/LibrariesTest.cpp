@@ -19,7 +19,7 @@ std::string allowed(llvm::StringRef list, llvm::StringRef device) {
 
 TEST(Libraries, AllIsWhatIsUsedByDefault) {
   EXPECT_EQ(allowed("all", "cpu"),
-            "onednn.matmul onednn.convolution zc.attention");
+            "onednn.matmul onednn.convolution zc.attention zc.grouped-matmul");
   EXPECT_EQ(allowed("all", "cuda"),
             "cublaslt.matmul cublaslt.epilogue cudnn.convolution cudnn.pooling "
             "cudnn.norm cudnn.attention");
@@ -29,9 +29,9 @@ TEST(Libraries, NamesCountInTheirOrder) {
   EXPECT_EQ(allowed("none", "cpu"), "");
   EXPECT_EQ(allowed("onednn.matmul", "cpu"), "onednn.matmul");
   EXPECT_EQ(allowed("all,-onednn.matmul", "cpu"),
-            "onednn.convolution zc.attention");
+            "onednn.convolution zc.attention zc.grouped-matmul");
   EXPECT_EQ(allowed("-onednn.matmul,-zc.attention", "cpu"),
-            "onednn.convolution");
+            "onednn.convolution zc.grouped-matmul");
   EXPECT_EQ(allowed("all,none,zc.attention", "cpu"), "zc.attention");
   EXPECT_EQ(allowed("none, cublaslt.relu-bits", "cuda"), "cublaslt.relu-bits");
 }

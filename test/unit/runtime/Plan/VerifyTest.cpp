@@ -244,6 +244,47 @@ TEST(Verify, ChecksSparseTensors) {
   });
 }
 
+/// The step's first instruction made a sound product of 6 rows by 3 experts.
+plan::GroupedMatmulCall &makeGrouped(plan::Manifest &manifest, bool gradient) {
+  plan::Program &program = step(manifest);
+  auto &call = *program.mutable_instructions(0)->mutable_grouped_matmul();
+  auto add = [&](plan::DataType type, std::initializer_list<int64_t> dims) {
+    auto *buffer = program.add_buffers();
+    buffer->mutable_type()->set_dtype(type);
+    for (int64_t dim : dims)
+      buffer->mutable_type()->add_dims(dim);
+    buffer->set_space(plan::TRANSIENT);
+    return program.buffers_size() - 1;
+  };
+  auto matrices = add(plan::F32, {3, 4, 5}), rows = add(plan::F32, {6, 5});
+  call.set_gradient(gradient);
+  call.set_a(add(plan::F32, {6, 4}));
+  call.set_b(gradient ? rows : matrices);
+  call.set_c(gradient ? matrices : rows);
+  call.set_groups(add(plan::I64, {6}));
+  call.set_ids(add(plan::I32, {3}));
+  call.set_workspace(add(plan::U8, {64}));
+  program.set_transient_bytes(program.transient_bytes() + 1024);
+  return call;
+}
+
+TEST(Verify, ChecksProductsByExperts) {
+  for (bool gradient : {false, true}) {
+    EXPECT_EQ(messageAfter([&](auto &m) { makeGrouped(m, gradient); }), "");
+    auto expect = [&](const char *message, auto change) {
+      expectMessage(message,
+                    [&](auto &m) { change(makeGrouped(m, gradient)); });
+    };
+    expect("no buffer 99", [](auto &call) { call.set_ids(99); });
+    expect("does not fit", [](auto &call) { call.set_transposed(true); });
+    expect("does not fit", [](auto &call) { call.set_groups(call.ids()); });
+    expect("does not fit", [](auto &call) { call.set_ids(call.a()); });
+    expect("does not fit", [](auto &call) { call.set_c(call.a()); });
+    expect("does not fit", [](auto &call) { call.set_b(call.groups()); });
+    expect("workspace", [](auto &call) { call.set_workspace(call.a()); });
+  }
+}
+
 TEST(Verify, ChecksInstructions) {
   auto kernel = [](plan::Manifest &m) {
     return step(m).mutable_instructions(1)->mutable_kernel();

@@ -1,0 +1,212 @@
+// Products with one of several matrices per row: the rows of each matrix are
+// put together, in their order, and multiplied tile by tile. Nothing depends on
+// which thread does a part.
+#include "kernels/Cpu/GroupedTiles.h"
+#include "kernels/Cpu/Parallel.h"
+#include "kernels/Cpu/Primitive.h"
+
+#include <algorithm>
+#include <cstring>
+#include <unordered_map>
+
+namespace zc::kernels {
+namespace {
+
+int64_t loadInteger(const void *values, ElementType type, int64_t index) {
+  return type == ElementType::I32 ? static_cast<const int32_t *>(values)[index]
+                                  : static_cast<const int64_t *>(values)[index];
+}
+
+/// Rows of `width` bytes from one place to another, by a list of places.
+struct RowCopy {
+  char *rows, *tile;
+  const int32_t *places;
+  int64_t width;
+  bool gather; // rows to the tile; else back
+
+  void run(int64_t count) {
+    void *self = this;
+    parallelFor(
+        count, teamSize(),
+        [](void *const *arguments, int64_t begin, int64_t end) {
+          const RowCopy &copy = *static_cast<RowCopy *>(arguments[0]);
+          for (int64_t i = begin; i < end; ++i) {
+            char *row = copy.rows + copy.places[i] * copy.width;
+            char *packed = copy.tile + i * copy.width;
+            std::memcpy(copy.gather ? packed : row, copy.gather ? row : packed,
+                        copy.width);
+          }
+        },
+        &self);
+  }
+};
+
+class GroupedMatmul final : public Primitive {
+public:
+  explicit GroupedMatmul(const GroupedMatmulSpec &spec)
+      : spec(spec), sizes(groupedTileSizes(spec.rows)),
+        firstTile(chooseGroupedTiles(sizes)), order(spec.rows),
+        ends(spec.experts + 1) {}
+
+  bool create(uint64_t workspaceBytes, std::string *error) {
+    innerBytes = groupedInnerBytes(spec);
+    columnBytes = groupedColumnBytes(spec);
+    if (innerBytes + columnBytes > workspaceBytes) {
+      *error = "grouped matmul: needs " +
+               std::to_string(innerBytes + columnBytes) +
+               " bytes of scratch memory for its rows, of the " +
+               std::to_string(workspaceBytes) + " planned for it";
+      return false;
+    }
+    uint64_t left = workspaceBytes - innerBytes - columnBytes;
+    for (int64_t size : sizes)
+      for (bool accumulate : {false, true}) {
+        if (accumulate && !spec.gradient)
+          continue;
+        auto made = createMatmul(groupedTileProduct(spec, size, accumulate),
+                                 left, error);
+        if (!made)
+          return false;
+        scratchBytes = std::max(scratchBytes, made->workspaceBytes());
+        (accumulate ? adding : products).push_back(std::move(made));
+      }
+    return true;
+  }
+
+  bool execute(void *const *pointers, void *workspace,
+               std::string *error) noexcept override {
+    a = static_cast<char *>(pointers[0]);
+    b = static_cast<char *>(pointers[1]);
+    c = static_cast<char *>(pointers[2]);
+    innerTile = static_cast<char *>(workspace);
+    columnTile = innerTile + innerBytes;
+    scratch = columnTile + columnBytes;
+    sortRows(pointers[3], pointers[4]);
+    for (int64_t expert = 0; expert < spec.experts; ++expert)
+      if (!multiply(expert, error))
+        return false;
+    return true;
+  }
+
+  std::string implementation() const override {
+    return "grouped " + products.back()->implementation();
+  }
+  uint64_t workspaceBytes() const override {
+    return innerBytes + columnBytes + scratchBytes;
+  }
+
+private:
+  /// Those of each expert one after the other, in their order. Rows of no
+  /// expert get zeros.
+  void sortRows(const void *groups, const void *ids) {
+    places.clear();
+    for (int64_t expert = 0; expert < spec.experts; ++expert)
+      places[loadInteger(ids, spec.idType, expert)] = expert;
+    auto findExpert = [&](int64_t row) {
+      auto found = places.find(loadInteger(groups, spec.groupType, row));
+      return found == places.end() ? int64_t(-1) : found->second;
+    };
+    std::fill(ends.begin(), ends.end(), 0);
+    for (int64_t row = 0; row < spec.rows; ++row) {
+      int64_t expert = findExpert(row);
+      if (expert >= 0)
+        ++ends[expert + 1];
+      else if (!spec.gradient)
+        std::memset(c + row * resultRowBytes(), 0, resultRowBytes());
+    }
+    for (int64_t expert = 0; expert < spec.experts; ++expert)
+      ends[expert + 1] += ends[expert];
+    begins.assign(ends.begin(), ends.end());
+    for (int64_t row = 0; row < spec.rows; ++row)
+      if (int64_t expert = findExpert(row); expert >= 0)
+        order[begins[expert]++] = static_cast<int32_t>(row);
+  }
+
+  bool multiply(int64_t expert, std::string *error) {
+    int64_t begin = ends[expert], end = ends[expert + 1];
+    if (spec.gradient && begin == end)
+      std::memset(c + expert * resultMatrixBytes(), 0, resultMatrixBytes());
+    bool isFirst = true;
+    while (begin < end) {
+      int64_t left = std::min(end - begin, sizes.back());
+      int tile = firstTile[left];
+      int64_t count = std::min(left, sizes[tile]);
+      if (!(spec.gradient ? addTile(expert, begin, count, tile, isFirst, error)
+                          : multiplyTile(expert, begin, count, tile, error)))
+        return false;
+      isFirst = false;
+      begin += count;
+    }
+    return true;
+  }
+
+  bool multiplyTile(int64_t expert, int64_t begin, int64_t count, int tile,
+                    std::string *error) {
+    bool whole = isRun(begin, count) && count == sizes[tile];
+    char *rows = whole ? a + order[begin] * rowBytes()
+                       : pack(a, innerTile, rowBytes(), begin, count, tile);
+    char *result = whole ? c + order[begin] * resultRowBytes() : columnTile;
+    int64_t matrix = spec.inner * spec.columns * elementBytes(spec.type);
+    void *operands[] = {rows, b + expert * matrix, result};
+    if (!products[tile]->execute(operands, scratch, error))
+      return false;
+    if (!whole)
+      RowCopy{c, columnTile, &order[begin], resultRowBytes(), false}.run(count);
+    return true;
+  }
+
+  bool addTile(int64_t expert, int64_t begin, int64_t count, int tile,
+               bool isFirst, std::string *error) {
+    bool whole = isRun(begin, count) && count == sizes[tile];
+    int64_t width = spec.columns * elementBytes(spec.type);
+    void *operands[] = {
+        whole ? a + order[begin] * rowBytes()
+              : pack(a, innerTile, rowBytes(), begin, count, tile),
+        whole ? b + order[begin] * width
+              : pack(b, columnTile, width, begin, count, tile),
+        c + expert * resultMatrixBytes()};
+    return (isFirst ? products : adding)[tile]->execute(operands, scratch,
+                                                        error);
+  }
+
+  /// Copies rows to a tile, zeros behind them.
+  char *pack(char *rows, char *to, int64_t width, int64_t begin, int64_t count,
+             int tile) {
+    RowCopy{rows, to, &order[begin], width, true}.run(count);
+    std::memset(to + count * width, 0, (sizes[tile] - count) * width);
+    return to;
+  }
+
+  bool isRun(int64_t begin, int64_t count) const {
+    return order[begin + count - 1] - order[begin] == count - 1;
+  }
+
+  int64_t rowBytes() const { return spec.inner * elementBytes(spec.type); }
+  int64_t resultRowBytes() const {
+    return spec.columns * elementBytes(spec.resultType);
+  }
+  int64_t resultMatrixBytes() const { return spec.inner * resultRowBytes(); }
+
+  GroupedMatmulSpec spec;
+  std::vector<int64_t> sizes;
+  std::vector<int> firstTile;
+  std::vector<std::unique_ptr<Primitive>> products, adding; // by size
+  uint64_t innerBytes = 0, columnBytes = 0, scratchBytes = 0;
+  // Of the current call.
+  std::vector<int32_t> order;                  // rows, sorted by expert
+  std::vector<int64_t> ends, begins;           // in `order`, of each expert
+  std::unordered_map<int64_t, int64_t> places; // of ids
+  char *a = nullptr, *b = nullptr, *c = nullptr;
+  char *innerTile = nullptr, *columnTile = nullptr, *scratch = nullptr;
+};
+
+} // namespace
+
+std::unique_ptr<Primitive> createGroupedMatmul(const GroupedMatmulSpec &spec,
+                                               uint64_t workspaceBytes,
+                                               std::string *error) noexcept {
+  auto made = std::make_unique<GroupedMatmul>(spec);
+  return made->create(workspaceBytes, error) ? std::move(made) : nullptr;
+}
+
+} // namespace zc::kernels

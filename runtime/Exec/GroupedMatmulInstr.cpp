@@ -1,0 +1,33 @@
+#include "runtime/Exec/Instructions.h"
+
+namespace zc {
+
+GroupedMatmulLaunch
+makeGroupedMatmulLaunch(const AddressMap &map,
+                        const plan::GroupedMatmulCall &call) {
+  auto type = [&](uint32_t index) -> const plan::TensorType & {
+    return map.buffer(index).type();
+  };
+  GroupedMatmulLaunch launch = {};
+  kernels::GroupedMatmulSpec &spec = launch.spec;
+  spec.gradient = call.gradient();
+  spec.transposed = call.transposed();
+  spec.rows = type(call.a()).dims(0);
+  spec.inner = type(call.a()).dims(1);
+  spec.columns = type(call.gradient() ? call.b() : call.c()).dims(1);
+  spec.experts = type(call.ids()).dims(0);
+  spec.type = elementType(type(call.a()).dtype());
+  spec.resultType = elementType(type(call.c()).dtype());
+  spec.groupType = elementType(type(call.groups()).dtype());
+  spec.idType = elementType(type(call.ids()).dtype());
+  launch.a = map.address(call.a());
+  launch.b = map.address(call.b());
+  launch.c = map.address(call.c());
+  launch.groups = map.address(call.groups());
+  launch.ids = map.address(call.ids());
+  launch.workspace = map.address(call.workspace());
+  launch.workspaceBytes = type(call.workspace()).dims(0);
+  return launch;
+}
+
+} // namespace zc

@@ -1,0 +1,64 @@
+// RUN: zc-opt %s --split-input-file --verify-diagnostics
+// Tests operands that are no rows, matrices, groups and ids.
+
+func.func @inner(%x: tensor<6x4xf32>, %w: tensor<3x5x4xf32>, %groups: tensor<6xi64>, %ids: tensor<3xi64>) {
+  // expected-error @below {{contracts 4 with 5 elements}}
+  %0 = train.grouped_matmul %x, %w, %groups, %ids {experts = 3 : i64} : (tensor<6x4xf32>, tensor<3x5x4xf32>, tensor<6xi64>, tensor<3xi64>) -> tensor<6x4xf32>
+  return
+}
+
+// -----
+
+func.func @dims(%x: tensor<2x3x4xf32>, %w: tensor<3x4x5xf32>, %groups: tensor<6xi64>, %ids: tensor<3xi64>) {
+  // expected-error @below {{expected rows of 2 dims and weights of 3}}
+  %0 = train.grouped_matmul %x, %w, %groups, %ids {experts = 3 : i64} : (tensor<2x3x4xf32>, tensor<3x4x5xf32>, tensor<6xi64>, tensor<3xi64>) -> tensor<2x3x5xf32>
+  return
+}
+
+// -----
+
+func.func @groups(%x: tensor<6x4xf32>, %w: tensor<3x4x5xf32>, %groups: tensor<5xi64>, %ids: tensor<3xi64>) {
+  // expected-error @below {{expected a group for each of 6 rows, found 'tensor<5xi64>'}}
+  %0 = train.grouped_matmul %x, %w, %groups, %ids {experts = 3 : i64} : (tensor<6x4xf32>, tensor<3x4x5xf32>, tensor<5xi64>, tensor<3xi64>) -> tensor<6x5xf32>
+  return
+}
+
+// -----
+
+func.func @ids(%x: tensor<6x4xf32>, %w: tensor<3x4x5xf32>, %groups: tensor<6xi64>, %ids: tensor<2xi64>) {
+  // expected-error @below {{expected an id for each of 3 matrices, found 'tensor<2xi64>'}}
+  %0 = train.grouped_matmul %x, %w, %groups, %ids {experts = 3 : i64} : (tensor<6x4xf32>, tensor<3x4x5xf32>, tensor<6xi64>, tensor<2xi64>) -> tensor<6x5xf32>
+  return
+}
+
+// -----
+
+func.func @experts(%x: tensor<6x4xf32>, %w: tensor<3x4x5xf32>, %groups: tensor<6xi64>, %ids: tensor<3xi64>) {
+  // expected-error @below {{has 3 matrices, of 2 experts}}
+  %0 = train.grouped_matmul %x, %w, %groups, %ids {experts = 2 : i64} : (tensor<6x4xf32>, tensor<3x4x5xf32>, tensor<6xi64>, tensor<3xi64>) -> tensor<6x5xf32>
+  return
+}
+
+// -----
+
+func.func @result(%x: tensor<6x4xf32>, %w: tensor<3x4x5xf32>, %groups: tensor<6xi64>, %ids: tensor<3xi64>) {
+  // expected-error @below {{expected a result of 6 x 5}}
+  %0 = train.grouped_matmul %x, %w, %groups, %ids {experts = 3 : i64} : (tensor<6x4xf32>, tensor<3x4x5xf32>, tensor<6xi64>, tensor<3xi64>) -> tensor<6x4xf32>
+  return
+}
+
+// -----
+
+func.func @grad(%x: tensor<6x4xf32>, %dy: tensor<5x5xf32>, %groups: tensor<6xi64>, %ids: tensor<3xi64>) {
+  // expected-error @below {{expected two operands of as many rows, and a result of 3 dims}}
+  %0 = train.grouped_matmul_grad %x, %dy, %groups, %ids {experts = 3 : i64} : (tensor<6x4xf32>, tensor<5x5xf32>, tensor<6xi64>, tensor<3xi64>) -> tensor<3x4x5xf32>
+  return
+}
+
+// -----
+
+func.func @grad_matrices(%x: tensor<6x4xf32>, %dy: tensor<6x5xf32>, %groups: tensor<6xi64>, %ids: tensor<3xi64>) {
+  // expected-error @below {{expected matrices of 4 x 5}}
+  %0 = train.grouped_matmul_grad %x, %dy, %groups, %ids {experts = 3 : i64} : (tensor<6x4xf32>, tensor<6x5xf32>, tensor<6xi64>, tensor<3xi64>) -> tensor<3x5x4xf32>
+  return
+}
