@@ -1,5 +1,6 @@
 #include "compiler/Driver/CompileChecks.h"
 
+#include "compiler/Driver/ExpertOptions.h"
 #include "compiler/Driver/LossOptions.h"
 #include "compiler/Driver/MeshOptions.h"
 #include "compiler/Driver/PipelineOptions.h"
@@ -99,6 +100,8 @@ static void checkTogether(const CompileOptions &options) {
   if (std::string wrong = checkTargetTogether(options); !wrong.empty())
     throw CLI::ValidationError(wrong);
   if (std::string wrong = checkMeshTogether(options); !wrong.empty())
+    throw CLI::ValidationError(wrong);
+  if (std::string wrong = checkExpertsTogether(options); !wrong.empty())
     throw CLI::ValidationError(wrong);
   if (std::string wrong = checkPipelineTogether(options); !wrong.empty())
     throw CLI::ValidationError(wrong);

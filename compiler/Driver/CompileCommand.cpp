@@ -1,6 +1,7 @@
 #include "compiler/Driver/Commands.h"
 #include "compiler/Driver/Compile.h"
 #include "compiler/Driver/CompileChecks.h"
+#include "compiler/Driver/ExpertOptions.h"
 #include "compiler/Driver/LossOptions.h"
 #include "compiler/Driver/MeshOptions.h"
 #include "compiler/Driver/ParameterGroups.h"
@@ -388,6 +389,7 @@ Command zc::addCompileCommand(CLI::App &command) {
   group("Ranks");
   addMeshOptions(command, options, arguments->mesh);
   addPipelineOptions(command, options);
+  addExpertOptions(command, options);
   group("Target and output");
   addTargetOptions(command, options);
   addOutputOptions(command, *arguments);

@@ -74,6 +74,9 @@ struct CompileOptions {
   bool reshardLast = false;
   bool noReshardAfterForward = false;
 
+  std::string moeCapacity = "none"; // room for experts' tokens, or a factor
+  std::string moeGroup = "sample";  // or a number of tokens
+
   std::string schedule = "1f1b"; // of a pipeline: a name, or a file
   int64_t chunks = 0;            // stages of a role; 0: as the schedule has it
   bool verticalSync = false;     // all stages read equally old versions

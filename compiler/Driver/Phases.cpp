@@ -1,5 +1,6 @@
 #include "compiler/Driver/Phases.h"
 
+#include "compiler/Driver/ExpertOptions.h"
 #include "compiler/Driver/LossOptions.h"
 #include "compiler/Driver/MeshOptions.h"
 #include "compiler/Driver/NoFlushOptions.h"
@@ -312,6 +313,7 @@ LogicalResult Phases::buildPrograms() {
     };
   if (failed(run("step", [&](OpPassManager &manager) {
         manager.addPass(createAnnotateTargetPass(getTargetOptions(options)));
+        dispatchExperts(manager, options);
         buildLossPipeline(manager, autodiff);
       })))
     return failure();

@@ -30,6 +30,7 @@
 #include "passes/Autodiff/Passes.h"
 #include "passes/Codegen/Passes.h"
 #include "passes/Collectives/Passes.h"
+#include "passes/Experts/Passes.h"
 #include "passes/Fusion/Passes.h"
 #include "passes/Import/Passes.h"
 #include "passes/Memory/Passes.h"
@@ -66,6 +67,7 @@ void registerPasses() {
   registerImportPasses();
   registerAutodiffPasses();
   registerPrecisionPasses();
+  registerExpertsPasses();
   registerShardingPasses();
   registerCollectivesPasses();
   registerPipelinePasses();

@@ -118,8 +118,8 @@ static kernels::GroupedMatmulSpec makeGroupedMatmul(Operation *op) {
   spec.gradient = isa<train::GroupedMatmulGradOp>(op);
   spec.transposed = op->hasAttr("transpose_weights");
   Value a = op->getOperand(0), c = op->getResult(0);
-  spec.rows = typeOf(a).getDimSize(0);
-  spec.inner = typeOf(a).getDimSize(1);
+  spec.inner = typeOf(a).getShape().back();
+  spec.rows = typeOf(a).getNumElements() / spec.inner;
   spec.columns = typeOf(c).getShape().back();
   spec.experts = typeOf(op->getOperand(3)).getDimSize(0);
   spec.type = elementOf(a);

@@ -1,5 +1,6 @@
 //===- RanksPipeline.cpp - from one rank to a rank of the mesh ------------===//
 #include "passes/Collectives/Passes.h"
+#include "passes/Experts/Passes.h"
 #include "passes/Sharding/Passes.h"
 
 #include "mlir/Pass/PassManager.h"
@@ -13,6 +14,7 @@ void buildRanksPipeline(OpPassManager &manager, const RanksOptions &options) {
   AnnotateMeshPassOptions mesh;
   mesh.mesh = options.mesh;
   manager.addPass(createAnnotateMeshPass(mesh));
+  manager.addPass(createPlaceExpertsPass());
   manager.addPass(createPropagateShardingPass());
   InsertCollectivesPassOptions collectives;
   collectives.gradients = options.gradients;

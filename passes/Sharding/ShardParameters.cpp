@@ -449,8 +449,10 @@ private:
   }
 
   void assign(StateOp state, int64_t dim, int axis, const std::string &why) {
-    auto [found, isNew] =
-        layouts.insert({state, Layout::replicated(state.getTensorType())});
+    auto before = state->getAttrOfType<dist::ShardingAttr>(dist::kShardingAttr);
+    auto [found, isNew] = layouts.insert(
+        {state, before ? Layout::from(before, mesh)
+                       : Layout::replicated(state.getTensorType())});
     if (found->second.divides(axis))
       return;
     found->second.dims[dim].push_back(axis);

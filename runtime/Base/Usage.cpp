@@ -58,6 +58,8 @@ const std::vector<CommandOptions> kAllOptions = {
       "--memory-budget",
       "--mesh",
       "--mode",
+      "--moe-capacity",
+      "--moe-group",
       "--momentum",
       "--nesterov",
       "--no-reshard-after-forward",

@@ -12,9 +12,10 @@ makeGroupedMatmulLaunch(const AddressMap &map,
   kernels::GroupedMatmulSpec &spec = launch.spec;
   spec.gradient = call.gradient();
   spec.transposed = call.transposed();
-  spec.rows = type(call.a()).dims(0);
-  spec.inner = type(call.a()).dims(1);
-  spec.columns = type(call.gradient() ? call.b() : call.c()).dims(1);
+  const auto &rows = type(call.a()).dims();
+  spec.rows = rows.size() == 3 ? rows[0] * rows[1] : rows[0];
+  spec.inner = *rows.rbegin();
+  spec.columns = *type(call.gradient() ? call.b() : call.c()).dims().rbegin();
   spec.experts = type(call.ids()).dims(0);
   spec.type = elementType(type(call.a()).dtype());
   spec.resultType = elementType(type(call.c()).dtype());

@@ -412,26 +412,36 @@ Status verifyGroupedMatmul(const plan::Program &program,
   };
   const auto &a = type(call.a()).dims(), &b = type(call.b()).dims();
   const auto &c = type(call.c()).dims(), &ids = type(call.ids()).dims();
-  auto areIntegers = [&](uint32_t index, int64_t count) {
+  // One for each row, or as many as there are.
+  auto areIntegers = [&](uint32_t index, const auto &dims) {
     const plan::TensorType &own = type(index);
     return (own.dtype() == plan::I32 || own.dtype() == plan::I64) &&
-           own.dims_size() == 1 && own.dims(0) == count;
+           own.dims_size() == std::max(1, dims.size() - 1) &&
+           std::equal(own.dims().begin(), own.dims().end(), dims.begin());
   };
   auto is = [](const auto &dims, std::initializer_list<int64_t> expected) {
     return std::equal(dims.begin(), dims.end(), expected.begin(),
                       expected.end());
   };
+  auto rowsOf = [](const auto &dims) {
+    return dims.size() == 3 ? dims[0] * dims[1] : dims[0];
+  };
+  auto areRows = [&](const auto &dims) {
+    return dims.size() == a.size() &&
+           std::equal(dims.begin(), dims.end() - 1, a.begin());
+  };
   // Rows are counted in 32 bits.
-  bool sound = a.size() == 2 && ids.size() == 1 && a[0] <= INT32_MAX &&
-               areIntegers(call.groups(), a[0]) &&
-               areIntegers(call.ids(), ids[0]);
+  bool sound = (a.size() == 2 || a.size() == 3) && ids.size() == 1 &&
+               rowsOf(a) <= INT32_MAX && areIntegers(call.groups(), a) &&
+               areIntegers(call.ids(), ids);
+  int64_t inner = sound ? *a.rbegin() : 0;
   if (sound && call.gradient())
-    sound = b.size() == 2 && b[0] == a[0] && !call.transposed() &&
-            is(c, {ids[0], a[1], b[1]});
+    sound =
+        areRows(b) && !call.transposed() && is(c, {ids[0], inner, *b.rbegin()});
   else if (sound)
-    sound = c.size() == 2 && c[0] == a[0] &&
-            (call.transposed() ? is(b, {ids[0], c[1], a[1]})
-                               : is(b, {ids[0], a[1], c[1]}));
+    sound =
+        areRows(c) && (call.transposed() ? is(b, {ids[0], *c.rbegin(), inner})
+                                         : is(b, {ids[0], inner, *c.rbegin()}));
   if (!sound)
     return bad("its product of ", printDims(a), " and ", printDims(b), " of ",
                ids.empty() ? 0 : ids[0], " experts, ", printDims(c),

@@ -7,6 +7,8 @@ import json
 import unittest
 
 import numpy as np
+import onnx
+from onnx import numpy_helper
 
 from zctest import Fixture, ZcTest, read_log
 
@@ -14,7 +16,7 @@ NAMES = ("mixtral", "qwen", "gpt_oss")
 # Of each model: experts, chosen, hidden size, inner size of all its products.
 SIZES = {"mixtral": (4, 2, 24, 32), "qwen": (6, 3, 24, 16),
          "gpt_oss": (4, 2, 24, 24)}
-LAYERS, TOKENS = 2, 48
+LAYERS, BATCH, TOKENS = 2, 4, 48
 
 
 class Experts(ZcTest):
@@ -42,9 +44,86 @@ class Experts(ZcTest):
                     self.check(name, optimizer)
 
     def test_ranks(self):
-        for mesh, ranks in (("dp=2", 2), ("dp=4", 4), ("tp=2", 2)):
+        for name, mesh, ranks, *options in (
+                ("mixtral", "dp=2", 2), ("mixtral", "tp=2", 2),
+                ("mixtral", "ep=4", 4), ("mixtral", "dp=2,ep=2", 4),
+                ("mixtral", "ep=2,tp=2", 4), ("qwen", "ep=2", 2),
+                ("gpt_oss", "ep=2", 2),
+                ("mixtral", "ep=2", 2, "--accumulate", "2")):
+            with self.subTest(name=name, mesh=mesh, options=options):
+                self.check(name, "adamw", "--mesh", mesh, *options,
+                           ranks=ranks)
+
+    def test_traffic(self):
+        """Of each layer rows go to experts and back, and their gradients: four
+        times (ep - 1) / ep of a rank's groups' rooms; once what is used."""
+        ranks, groups = 2, 2  # a rank's
+        comm, plain = (self.traffic(f"{axis}={ranks}") for axis in ("ep", "dp"))
+        experts, _, hidden, _ = SIZES["mixtral"]
+        room = groups * experts * (TOKENS // BATCH)
+        sent = LAYERS * room * (4 * 4 * hidden + 4) * (ranks - 1) // ranks
+        for key, expected in (("count", 5 * LAYERS), ("bytes", sent)):
+            more = (comm["by_kind"]["activations"][key]
+                    - plain["by_kind"].get("activations", {key: 0})[key])
+            self.assertEqual(more, expected, key)
+        # Gradients of experts are whole where they are computed.
+        shared = sum(array.nbytes for name, array in
+                     self.parameters("mixtral").items()
+                     if ".experts." not in name)
+        self.assertLess(comm["by_kind"]["gradients"]["bytes"],
+                        1.01 * 2 * (ranks - 1) / ranks * shared + 1)
+
+    def traffic(self, mesh):
+        artifact = self.compile(Fixture("experts/mixtral"), "adamw", "--mesh",
+                                mesh)
+        return json.loads(self.zc("inspect", artifact, "--json"))["comm"]
+
+    def parameters(self, name):
+        model = onnx.load(Fixture(f"experts/{name}").model)
+        return {each.name: numpy_helper.to_array(each)
+                for each in model.graph.initializer
+                if each.name.endswith("weight") or ".experts." in each.name}
+
+    def test_capacity(self):
+        """Room for all is as no limit; with less the losses are other ones,
+        the same on every mesh, and norms count each expert once."""
+        fixture = Fixture("experts/mixtral")
+        with self.subTest("room for all"):
+            self.check("mixtral", "adamw", "--moe-capacity", "4")
+        limited = ["--moe-capacity", "1", "--clip-norm", "0.5"]
+        alone = self.losses(fixture, "adamw", *limited)
+        free = fixture.reference["optimizers"]["adamw"]["losses"]
+        self.assertGreater(np.abs(alone - free).max(), 1e-3)
+        for mesh, ranks in (("dp=2", 2), ("ep=2", 2), ("dp=2,ep=2", 4)):
             with self.subTest(mesh=mesh):
-                self.check("mixtral", "adamw", "--mesh", mesh, ranks=ranks)
+                found = self.losses(fixture, "adamw", "--mesh", mesh, *limited,
+                                    ranks=ranks)
+                np.testing.assert_allclose(found, alone, rtol=2e-6)
+
+    def test_groups(self):
+        """A group of all of a sample's tokens is the default."""
+        fixture = Fixture("experts/mixtral")
+        by_sample = self.losses(fixture, "sgd", "--moe-capacity", "1")
+        for tokens, same in ((TOKENS // BATCH, True), (4, False)):
+            found = self.losses(fixture, "sgd", "--moe-capacity", "1",
+                                "--moe-group", str(tokens))
+            self.assertEqual(np.allclose(found, by_sample, rtol=1e-7), same)
+
+    def test_refusals(self):
+        model = Fixture("experts/qwen").model
+        loss = ["--loss", "softmax-cross-entropy", "-o",
+                self.folder / "m.zca"]
+        for words, options in (
+                (["6 experts", "4 ranks of ep"], ["--mesh", "ep=4"]),
+                (["above 0", "'-1'"], ["--moe-capacity", "-1"]),
+                (["--moe-group", "--moe-capacity"], ["--moe-group", "4"]),
+                (["groups of 5 tokens"], ["--moe-capacity", "1",
+                                          "--moe-group", "5"])):
+            code = 2 if "--moe" in words[0] or "above" in words[0] else 1
+            self.fails(code, words, "compile", model, *options, *loss)
+        self.fails(1, ["axis 'ep'", "batched_mm"], "compile",
+                   Fixture("mlp").model, "--batch", "4", "--mesh", "ep=2",
+                   *loss)
 
     def step(self, name, *options):
         path = self.folder / "step.mlir"

@@ -1,49 +1,63 @@
 //===- ExpertSupport.cpp - grouped_matmul and its gradient ----------------===//
 #include "dialects/Train/Ops/ExpertSupport.h"
 
+#include "dialects/Train/Ops/SparseSupport.h"
+
 using namespace mlir;
 
 namespace zc::train {
 
 static Value loadIndex(OpBuilder &builder, Location loc, Value buffer,
-                       OpFoldResult at) {
+                       Indices at) {
   return arith::IndexCastOp::create(builder, loc, builder.getIndexType(),
-                                    buildLoad(builder, loc, buffer, {at}));
+                                    buildLoad(builder, loc, buffer, at));
 }
 
-void buildExpertLoops(
-    OpBuilder &builder, Location loc, Value groups, Value ids,
-    llvm::function_ref<void(OpFoldResult, OpFoldResult)> body) {
-  buildLoops(builder, loc, {shapeOf(groups).front(), shapeOf(ids).front()},
-             [&](Indices at) {
-               Value isExpert =
-                   arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
-                                         loadIndex(builder, loc, groups, at[0]),
-                                         loadIndex(builder, loc, ids, at[1]));
-               auto branch = scf::IfOp::create(builder, loc, isExpert,
-                                               /*withElseRegion=*/false);
-               OpBuilder::InsertionGuard guard(builder);
-               builder.setInsertionPointToStart(branch.thenBlock());
-               body(at[0], at[1]);
-             });
+void buildExpertLoops(OpBuilder &builder, Location loc, Value groups, Value ids,
+                      ExpertBody body) {
+  SmallVector<int64_t> sizes(shapeOf(groups));
+  bool sorted = sizes.size() == 2;
+  if (!sorted)
+    sizes.push_back(shapeOf(ids).front());
+  buildLoops(builder, loc, sizes, [&](Indices at) {
+    Indices row = sorted ? at : at.take_front(1);
+    OpFoldResult expert = sorted ? at[0] : at[1];
+    Value isExpert =
+        arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                              loadIndex(builder, loc, groups, row),
+                              loadIndex(builder, loc, ids, {expert}));
+    buildIf(builder, loc, isExpert, [&] { body(row, expert); });
+  });
 }
 
-LogicalResult verifyExperts(Operation *op, Value groups, Value ids,
-                            int64_t rows, int64_t weights, int64_t experts) {
-  auto hasCount = [](Value value, int64_t count) {
-    auto type = cast<RankedTensorType>(value.getType());
-    return type.getRank() == 1 && type.getDimSize(0) == count;
-  };
-  if (!hasCount(groups, rows))
-    return op->emitOpError("expected a group for each of ")
-           << rows << " rows, found " << groups.getType();
-  if (!hasCount(ids, weights))
+Value buildRow(OpBuilder &builder, Location loc, Value rows, Indices at) {
+  return buildSlice(builder, loc, rows, dimRange(0, at.size()), at);
+}
+
+LogicalResult verifyExperts(Operation *op, Value rows, Value groups, Value ids,
+                            int64_t weights, int64_t experts) {
+  ArrayRef<int64_t> places = tensorTypeOf(rows).getShape().drop_back();
+  if (tensorTypeOf(groups).getShape() != places)
+    return op->emitOpError("expected a group for each of the rows of ")
+           << rows.getType() << ", found " << groups.getType();
+  if (tensorTypeOf(ids).getShape() != ArrayRef<int64_t>{weights})
     return op->emitOpError("expected an id for each of ")
            << weights << " matrices, found " << ids.getType();
+  if (places.size() == 2 && places[0] != weights)
+    return op->emitOpError("has ")
+           << weights << " matrices, for sorted rows of " << places[0];
   if (weights > experts)
     return op->emitOpError("has ")
            << weights << " matrices, of " << experts << " experts";
   return success();
+}
+
+// A rank with a part of the experts multiplies their part of the rows, which is
+// as large where the rows are spread evenly.
+double expertShare(Value rows, int64_t weights, int64_t experts,
+                   double filled) {
+  return tensorTypeOf(rows).getRank() == 3 ? filled
+                                           : double(weights) / double(experts);
 }
 
 } // namespace zc::train

@@ -11,20 +11,28 @@ inline mlir::RankedTensorType tensorTypeOf(mlir::Value value) {
   return mlir::cast<mlir::RankedTensorType>(value.getType());
 }
 
-/// Loops over all rows, and in each over the expert whose id is its group.
-/// `body` gets the indices of both; it is called while the insertion point is
-/// where they are known.
-void buildExpertLoops(
-    mlir::OpBuilder &builder, mlir::Location loc, mlir::Value groups,
-    mlir::Value ids,
-    llvm::function_ref<void(mlir::OpFoldResult row, mlir::OpFoldResult expert)>
-        body);
+/// A row's place, of one index, or of two where rows are sorted; and its
+/// expert.
+using ExpertBody =
+    llvm::function_ref<void(Indices row, mlir::OpFoldResult expert)>;
 
-/// An error unless `groups` has a number for each of `rows`, and `ids` one for
-/// each of `weights`, of at most `experts`.
-mlir::LogicalResult verifyExperts(mlir::Operation *op, mlir::Value groups,
-                                  mlir::Value ids, int64_t rows,
+/// Loops over all rows, and in each over the expert whose id is its group.
+void buildExpertLoops(mlir::OpBuilder &builder, mlir::Location loc,
+                      mlir::Value groups, mlir::Value ids, ExpertBody body);
+
+/// The slice of a buffer of rows at a row's place.
+mlir::Value buildRow(mlir::OpBuilder &builder, mlir::Location loc,
+                     mlir::Value rows, Indices at);
+
+/// An error unless `rows` [R, ..] or [E, R, ..] have a number each in `groups`,
+/// and `ids` one for each of `weights`, of at most `experts`.
+mlir::LogicalResult verifyExperts(mlir::Operation *op, mlir::Value rows,
+                                  mlir::Value groups, mlir::Value ids,
                                   int64_t weights, int64_t experts);
+
+/// The share of the rows that this op multiplies.
+double expertShare(mlir::Value rows, int64_t weights, int64_t experts,
+                   double filled);
 
 } // namespace zc::train
 

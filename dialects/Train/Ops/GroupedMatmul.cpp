@@ -6,11 +6,10 @@ using namespace mlir;
 namespace zc::train {
 
 LogicalResult GroupedMatmulOp::verify() {
-  RankedTensorType rows = tensorTypeOf(getRows()),
-                   weights = tensorTypeOf(getWeights());
-  RankedTensorType result = tensorTypeOf(getResult());
-  if (rows.getRank() != 2 || weights.getRank() != 3)
-    return emitOpError("expected rows of 2 dims and weights of 3");
+  auto rows = tensorTypeOf(getRows()), weights = tensorTypeOf(getWeights());
+  auto result = tensorTypeOf(getResult());
+  if ((rows.getRank() != 2 && rows.getRank() != 3) || weights.getRank() != 3)
+    return emitOpError("expected rows of 2 or 3 dims and weights of 3");
   if (rows.getElementType() != weights.getElementType())
     return emitOpError("operands have different element types");
   if (result.getElementType() != rows.getElementType() &&
@@ -18,44 +17,47 @@ LogicalResult GroupedMatmulOp::verify() {
     return emitOpError("operands of ")
            << rows.getElementType() << " give no " << result.getElementType();
   int64_t inner = weights.getDimSize(getTransposeWeights() ? 2 : 1);
-  if (inner != rows.getDimSize(1))
+  if (inner != rows.getShape().back())
     return emitOpError("contracts ")
-           << rows.getDimSize(1) << " with " << inner << " elements";
-  int64_t columns = weights.getDimSize(getTransposeWeights() ? 1 : 2);
-  if (result.getShape() != ArrayRef<int64_t>{rows.getDimSize(0), columns})
-    return emitOpError("expected a result of ")
-           << rows.getDimSize(0) << " x " << columns;
-  return verifyExperts(*this, getGroups(), getIds(), rows.getDimSize(0),
+           << rows.getShape().back() << " with " << inner << " elements";
+  SmallVector<int64_t> expected(rows.getShape().drop_back());
+  expected.push_back(weights.getDimSize(getTransposeWeights() ? 1 : 2));
+  if (result.getShape() != ArrayRef(expected))
+    return emitOpError("expected a result of ") << withShape(result, expected);
+  return verifyExperts(*this, getRows(), getGroups(), getIds(),
                        weights.getDimSize(0), getExperts());
 }
 
 ShardingRule GroupedMatmulOp::getShardingRule() {
   ShardingRule rule;
-  RankedTensorType weights = tensorTypeOf(getWeights());
-  int row = rule.addFactor(tensorTypeOf(getRows()).getDimSize(0));
-  int inner =
-      rule.addFactor(tensorTypeOf(getRows()).getDimSize(1), FactorKind::Sum);
-  int column = rule.addFactor(tensorTypeOf(getResult()).getDimSize(1));
-  int expert = rule.addFactor(weights.getDimSize(0), FactorKind::Sum);
-  bool swapped = getTransposeWeights();
+  auto rows = tensorTypeOf(getRows()), weights = tensorTypeOf(getWeights());
+  bool sorted = rows.getRank() == 3, swapped = getTransposeWeights();
+  int row = rule.addFactor(rows.getDimSize(sorted ? 1 : 0));
+  int inner = rule.addFactor(rows.getShape().back(), FactorKind::Sum);
+  int column = rule.addFactor(tensorTypeOf(getResult()).getShape().back());
+  int expert = rule.addFactor(weights.getDimSize(0),
+                              sorted ? FactorKind::Parallel : FactorKind::Sum);
   rule.operandDims = {
       {row, inner},
       {expert, swapped ? column : inner, swapped ? inner : column},
       {row},
       {expert}};
   rule.resultDims = {{row, column}};
+  if (sorted)
+    for (auto *dims :
+         {&rule.operandDims[0], &rule.operandDims[2], &rule.resultDims[0]})
+      dims->insert(dims->begin(), expert);
   rule.linearity = {Linearity::Separate, Linearity::Separate, Linearity::None,
                     Linearity::None};
   return rule;
 }
 
-// A rank with a part of the experts multiplies their part of the rows, which is
-// as large where the rows are spread evenly.
 double GroupedMatmulOp::getFlops() {
   double share =
-      double(tensorTypeOf(getWeights()).getDimSize(0)) / getExperts();
-  return 2.0 * numElements(getType()) * tensorTypeOf(getRows()).getDimSize(1) *
-         share;
+      expertShare(getRows(), tensorTypeOf(getWeights()).getDimSize(0),
+                  getExperts(), getFilled().convertToDouble());
+  return 2.0 * numElements(getType()) *
+         tensorTypeOf(getRows()).getShape().back() * share;
 }
 
 void GroupedMatmulOp::buildLinalg(OpBuilder &builder, Location loc,
@@ -65,13 +67,12 @@ void GroupedMatmulOp::buildLinalg(OpBuilder &builder, Location loc,
   auto map = [&](ArrayRef<AffineExpr> results) {
     return AffineMap::get(2, 0, results, builder.getContext());
   };
-  bool swapped = getTransposeWeights();
-  auto body = [&](OpFoldResult row, OpFoldResult expert) {
-    buildGeneric(builder, loc, 2,
-                 {map({k}), swapped ? map({n, k}) : map({k, n}), map({n})},
-                 {buildSlice(builder, loc, inputs[0], {0}, {row}),
+  auto weights = getTransposeWeights() ? map({n, k}) : map({k, n});
+  auto body = [&](Indices row, OpFoldResult expert) {
+    buildGeneric(builder, loc, 2, {map({k}), weights, map({n})},
+                 {buildRow(builder, loc, inputs[0], row),
                   buildSlice(builder, loc, inputs[1], {0}, {expert})},
-                 buildSlice(builder, loc, outputs[0], {0}, {row}),
+                 buildRow(builder, loc, outputs[0], row),
                  [](OpBuilder &nested, Location at, ValueRange e) {
                    ScalarBuilder s(nested, at);
                    return SmallVector<Value>{s.add(e[2], s.mul(e[0], e[1]))};
@@ -88,13 +89,14 @@ LogicalResult GroupedMatmulOp::vjp(OpBuilder &builder, ValueRange resultGrads,
   Value grad = resultGrads[0];
   bool swapped = getTransposeWeights();
   if (wanted[0])
-    operandGrads[0] = GroupedMatmulOp::create(builder, loc, getRows().getType(),
-                                              grad, getWeights(), getGroups(),
-                                              getIds(), getExperts(), !swapped);
+    operandGrads[0] = GroupedMatmulOp::create(
+        builder, loc, getRows().getType(), grad, getWeights(), getGroups(),
+        getIds(), getExperts(), getFilled(), !swapped);
   if (wanted[1])
     operandGrads[1] = GroupedMatmulGradOp::create(
         builder, loc, getWeights().getType(), swapped ? grad : getRows(),
-        swapped ? getRows() : grad, getGroups(), getIds(), getExperts());
+        swapped ? getRows() : grad, getGroups(), getIds(), getExperts(),
+        getFilled());
   return success();
 }
 

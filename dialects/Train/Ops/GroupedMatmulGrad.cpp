@@ -6,10 +6,10 @@ using namespace mlir;
 namespace zc::train {
 
 LogicalResult GroupedMatmulGradOp::verify() {
-  RankedTensorType lhs = tensorTypeOf(getLhs()), rhs = tensorTypeOf(getRhs());
-  RankedTensorType result = tensorTypeOf(getResult());
-  if (lhs.getRank() != 2 || rhs.getRank() != 2 || result.getRank() != 3 ||
-      lhs.getDimSize(0) != rhs.getDimSize(0))
+  auto lhs = tensorTypeOf(getLhs()), rhs = tensorTypeOf(getRhs());
+  auto result = tensorTypeOf(getResult());
+  if ((lhs.getRank() != 2 && lhs.getRank() != 3) || result.getRank() != 3 ||
+      lhs.getShape().drop_back() != rhs.getShape().drop_back())
     return emitOpError("expected two operands of as many rows, and a result of "
                        "3 dims");
   if (lhs.getElementType() != rhs.getElementType())
@@ -18,32 +18,36 @@ LogicalResult GroupedMatmulGradOp::verify() {
       result.getElementType() != getComputeType(lhs.getElementType()))
     return emitOpError("operands of ")
            << lhs.getElementType() << " give no " << result.getElementType();
-  int64_t k = lhs.getDimSize(1), n = rhs.getDimSize(1);
+  int64_t k = lhs.getShape().back(), n = rhs.getShape().back();
   if (result.getShape().drop_front() != ArrayRef<int64_t>{k, n})
     return emitOpError("expected matrices of ") << k << " x " << n;
-  return verifyExperts(*this, getGroups(), getIds(), lhs.getDimSize(0),
+  return verifyExperts(*this, getLhs(), getGroups(), getIds(),
                        result.getDimSize(0), getExperts());
 }
 
 ShardingRule GroupedMatmulGradOp::getShardingRule() {
   ShardingRule rule;
-  RankedTensorType result = tensorTypeOf(getResult());
-  int row =
-      rule.addFactor(tensorTypeOf(getLhs()).getDimSize(0), FactorKind::Sum);
+  auto lhs = tensorTypeOf(getLhs()), result = tensorTypeOf(getResult());
+  bool sorted = lhs.getRank() == 3;
+  int row = rule.addFactor(lhs.getDimSize(sorted ? 1 : 0), FactorKind::Sum);
   int expert = rule.addFactor(result.getDimSize(0));
   int k = rule.addFactor(result.getDimSize(1));
   int n = rule.addFactor(result.getDimSize(2));
   rule.operandDims = {{row, k}, {row, n}, {row}, {expert}};
   rule.resultDims = {{expert, k, n}};
+  if (sorted)
+    for (auto &dims : llvm::MutableArrayRef(rule.operandDims).take_front(3))
+      dims.insert(dims.begin(), expert);
   rule.linearity = {Linearity::Separate, Linearity::Separate, Linearity::None,
                     Linearity::None};
   return rule;
 }
 
 double GroupedMatmulGradOp::getFlops() {
-  RankedTensorType result = tensorTypeOf(getResult());
-  double share = double(result.getDimSize(0)) / getExperts();
-  return 2.0 * numElements(getLhs().getType()) * result.getDimSize(2) * share;
+  auto result = tensorTypeOf(getResult());
+  return 2.0 * numElements(getLhs().getType()) * result.getDimSize(2) *
+         expertShare(getLhs(), result.getDimSize(0), getExperts(),
+                     getFilled().convertToDouble());
 }
 
 void GroupedMatmulGradOp::buildLinalg(OpBuilder &builder, Location loc,
@@ -53,10 +57,10 @@ void GroupedMatmulGradOp::buildLinalg(OpBuilder &builder, Location loc,
   auto map = [&](ArrayRef<AffineExpr> results) {
     return AffineMap::get(2, 0, results, builder.getContext());
   };
-  auto body = [&](OpFoldResult row, OpFoldResult expert) {
+  auto body = [&](Indices row, OpFoldResult expert) {
     buildGeneric(builder, loc, 2, {map({k}), map({n}), map({k, n})},
-                 {buildSlice(builder, loc, inputs[0], {0}, {row}),
-                  buildSlice(builder, loc, inputs[1], {0}, {row})},
+                 {buildRow(builder, loc, inputs[0], row),
+                  buildRow(builder, loc, inputs[1], row)},
                  buildSlice(builder, loc, outputs[0], {0}, {expert}),
                  [](OpBuilder &nested, Location at, ValueRange e) {
                    ScalarBuilder s(nested, at);

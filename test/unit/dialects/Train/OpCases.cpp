@@ -412,6 +412,32 @@ static void addExperts(std::vector<OpCase> &cases) {
   add("grouped_matmul", "8x3", "4x3x5", "8x5");
   add("grouped_matmul", "8x3", "4x5x3", "8x5", ", transpose_weights");
   add("grouped_matmul_grad", "8x3", "8x5", "4x3x5");
+  // Rows that are sorted, some of them empty.
+  auto addSorted = [&](const std::string &op, const std::string &a,
+                       const std::string &b, const std::string &c,
+                       const std::string &attrs = "") {
+    cases.push_back({"train." + op + " %0, %1, %2, %3 {experts = 4 : i64" +
+                         attrs + "} : (tensor<" + a + "xf64>, tensor<" + b +
+                         "xf64>, tensor<4x6xi64>, tensor<4xi64>) -> tensor<" +
+                         c + "xf64>",
+                     {{}, {}, {0, 1}, {1, 1}}});
+  };
+  addSorted("grouped_matmul", "4x6x3", "4x3x5", "4x6x5");
+  addSorted("grouped_matmul", "4x6x3", "4x5x3", "4x6x5", ", transpose_weights");
+  addSorted("grouped_matmul_grad", "4x6x3", "4x6x5", "4x3x5");
+  cases.push_back({"train.expert_slots %0 {experts = 3 : i64, capacity = 2 : "
+                   "i64, choices = 2 : i64} : (tensor<4x8xi64>) -> "
+                   "(tensor<4x8xi32>, tensor<4x6xi32>, tensor<4x3xi32>)",
+                   {{-1, 3}}});
+  // A row is at one place at most: the gradient is that of what is exchanged.
+  cases.push_back({"train.exchange_rows %0, %1, %2 : (tensor<4x1x3xf64>, "
+                   "tensor<4x1xi32>, tensor<4x1xi32>) -> tensor<4x1x3xf64>",
+                   {{}, {0, 0}, {0, 0}}});
+  cases.push_back({"train.exchange_rows %0, %1, %2 : (tensor<4x1x3xf64>, "
+                   "tensor<4x2xi32>, tensor<4x1xi32>) -> tensor<4x2x3xf64>",
+                   {{}, {-1, -1}, {-1, -1}}});
+  cases.push_back({"train.place_experts %0 {to_experts} : (tensor<4x2x3xf64>) "
+                   "-> tensor<4x2x3xf64>"});
 }
 
 const std::vector<OpCase> &opCases() {

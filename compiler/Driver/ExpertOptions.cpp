@@ -1,0 +1,78 @@
+#include "compiler/Driver/ExpertOptions.h"
+
+#include "compiler/Driver/Commands.h"
+#include "passes/Experts/Passes.h"
+
+#include <cmath>
+
+using namespace zc;
+
+static std::string checkCapacity(const std::string &text) {
+  double value;
+  bool sound = text == "none" || (CLI::detail::lexical_cast(text, value) &&
+                                  std::isfinite(value) && value > 0);
+  return sound ? ""
+               : "expected none or a number above 0, as in 1.25; found '" +
+                     text + "'";
+}
+
+static std::string checkGroup(const std::string &text) {
+  return text == "sample" ? "" : checkCount(text);
+}
+
+void zc::addExpertOptions(CLI::App &command, CompileOptions &options) {
+  command
+      .add_option("--moe-capacity", options.moeCapacity,
+                  "room that a group of tokens has for each expert, as a "
+                  "multiple of an even share; what finds none passes by the "
+                  "residual alone; none: every token finds room")
+      ->check(checkCapacity)
+      ->type_name("F|none");
+  command
+      .add_option("--moe-group", options.moeGroup,
+                  "tokens that share room: those of a sample, or so many in a "
+                  "row")
+      ->check(checkGroup)
+      ->type_name("TOKENS|sample");
+}
+
+static int64_t getGroupTokens(const CompileOptions &options) {
+  int64_t tokens = 0;
+  llvm::StringRef(options.moeGroup).getAsInteger(10, tokens);
+  return tokens;
+}
+
+static double getCapacity(const CompileOptions &options) {
+  double capacity = 0;
+  if (options.moeCapacity != "none")
+    CLI::detail::lexical_cast(options.moeCapacity, capacity);
+  return capacity;
+}
+
+std::string zc::checkExpertsTogether(const CompileOptions &options) {
+  if (options.moeGroup != "sample" && options.moeCapacity == "none")
+    return "--moe-group needs --moe-capacity: without one there is room for "
+           "all tokens of any group";
+  if (options.getAxisSize("ep") > 1 && options.zero > 0)
+    return "--zero with ep: dividing experts' parameters over dp and their "
+           "like is not built yet; leave out --zero, or use dp instead of ep";
+  if (options.getAxisSize("ep") > 1 && options.getAxisSize("pp") > 1)
+    return "pp with ep: experts in a pipeline are not built yet; leave one of "
+           "them at 1";
+  return "";
+}
+
+void zc::dispatchExperts(mlir::OpPassManager &manager,
+                         const CompileOptions &options) {
+  bool divided = options.getAxisSize("ep") > 1;
+  if (!divided && options.moeCapacity == "none")
+    return;
+  DispatchExpertsPassOptions dispatch;
+  dispatch.capacity = getCapacity(options);
+  dispatch.groupTokens = getGroupTokens(options);
+  if (divided) {
+    dispatch.axis = "ep";
+    dispatch.ranks = options.getAxisSize("ep");
+  }
+  manager.addPass(createDispatchExpertsPass(dispatch));
+}

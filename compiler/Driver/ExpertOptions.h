@@ -1,0 +1,24 @@
+// What the user says of experts: their room, and over which tokens it counts.
+#ifndef ZC_COMPILER_DRIVER_EXPERTOPTIONS_H
+#define ZC_COMPILER_DRIVER_EXPERTOPTIONS_H
+
+#include "compiler/Driver/Options.h"
+
+#include "mlir/Pass/PassManager.h"
+#include <CLI/CLI.hpp>
+
+namespace zc {
+
+void addExpertOptions(CLI::App &command, CompileOptions &options);
+
+/// What is wrong with the options taken together; empty: nothing.
+std::string checkExpertsTogether(const CompileOptions &options);
+
+/// Puts experts in rooms of a fixed size, where ranks have some of them each or
+/// the user asks for it.
+void dispatchExperts(mlir::OpPassManager &manager,
+                     const CompileOptions &options);
+
+} // namespace zc
+
+#endif
