@@ -1,6 +1,7 @@
 #include "compiler/Driver/ExpertOptions.h"
 
 #include "compiler/Driver/Commands.h"
+#include "mlir/Transforms/Passes.h"
 #include "passes/Experts/Passes.h"
 
 #include <cmath>
@@ -53,12 +54,6 @@ std::string zc::checkExpertsTogether(const CompileOptions &options) {
   if (options.moeGroup != "sample" && options.moeCapacity == "none")
     return "--moe-group needs --moe-capacity: without one there is room for "
            "all tokens of any group";
-  if (options.getAxisSize("ep") > 1 && options.zero > 0)
-    return "--zero with ep: dividing experts' parameters over dp and their "
-           "like is not built yet; leave out --zero, or use dp instead of ep";
-  if (options.getAxisSize("ep") > 1 && options.getAxisSize("pp") > 1)
-    return "pp with ep: experts in a pipeline are not built yet; leave one of "
-           "them at 1";
   return "";
 }
 
@@ -75,4 +70,6 @@ void zc::dispatchExperts(mlir::OpPassManager &manager,
     dispatch.ranks = options.getAxisSize("ep");
   }
   manager.addPass(createDispatchExpertsPass(dispatch));
+  manager.addPass(mlir::createCanonicalizerPass()); // what rows alone needed
+  manager.addPass(mlir::createCSEPass());
 }

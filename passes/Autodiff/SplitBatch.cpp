@@ -74,7 +74,7 @@ private:
 /// another.
 void BatchSplitter::separate() {
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
-    if (!isSplatConstant(&op) && !isa<BroadcastOp>(op))
+    if ((!isSplatConstant(&op) && !isa<BroadcastOp>(op)) || op.use_empty())
       continue;
     OpBuilder builder(&op);
     for (OpOperand &use :

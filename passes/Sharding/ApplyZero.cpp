@@ -109,10 +109,25 @@ struct ApplyZero : public impl::ApplyZeroPassBase<ApplyZero> {
         zeroAxes.push_back(axis);
     if (zeroAxes.empty() || stage == 0)
       return;
+    if (failed(divideUnits()))
+      return signalPassFailure();
+    const Axes all = zeroAxes;
+    while (!skipped.empty()) {
+      // Experts, which one of these axes divides already: over the others.
+      rest = std::exchange(skipped, {});
+      zeroAxes = otherAxes(rest.front(), all);
+      units.clear();
+      if (!zeroAxes.empty() && failed(divideUnits()))
+        return signalPassFailure();
+    }
+  }
+
+private:
+  LogicalResult divideUnits() {
     if (byDims)
       findDims();
     else if (failed(formUnits()))
-      return signalPassFailure();
+      return failure();
     for (auto [index, unit] : llvm::enumerate(units))
       byDims ? divideState(unit) : createState(unit, index);
     byDims ? divideGradients() : packGradients();
@@ -120,9 +135,21 @@ struct ApplyZero : public impl::ApplyZeroPassBase<ApplyZero> {
       readUnits(each);
     if (!byDims)
       moveMembers();
+    return success();
   }
 
-private:
+  /// Those of `axes` that do not divide the state.
+  Axes otherAxes(StateOp state, const Axes &axes) const {
+    auto sharding =
+        state->getAttrOfType<dist::ShardingAttr>(dist::kShardingAttr);
+    Axes others = axes;
+    if (sharding)
+      llvm::erase_if(others, [&](int axis) {
+        return Layout::from(sharding, mesh).divides(axis);
+      });
+    return others;
+  }
+
   // --- Which parameters share a vector
 
   SmallVector<Member> findParameters() {
@@ -137,15 +164,19 @@ private:
     return parameters;
   }
 
-  /// What these axes divide already, or others in a way that leaves no equal
-  /// shares, stays as it is.
+  /// What these axes divide already waits for another round; what others do in
+  /// a way that leaves no equal shares stays as it is.
   void addParameter(StateOp state, SmallVectorImpl<Member> &parameters) {
     auto sharding =
         state->getAttrOfType<dist::ShardingAttr>(dist::kShardingAttr);
-    if (sharding)
-      for (int axis : zeroAxes)
-        if (Layout::from(sharding, mesh).divides(axis))
-          return;
+    if (!rest.empty() && !llvm::is_contained(rest, state))
+      return;
+    if (otherAxes(state, zeroAxes).size() < zeroAxes.size()) {
+      // By hand it may be divided over all of them.
+      if (!otherAxes(state, zeroAxes).empty())
+        skipped.push_back(state);
+      return;
+    }
     if (auto shares = dist::getShares(state.getTensorType(), sharding, mesh))
       parameters.push_back({state, *shares, getVectorKind(state, *shares)});
   }
@@ -369,8 +400,10 @@ private:
   /// Members are known to files and to no program.
   void moveMembers() {
     OpBuilder builder = OpBuilder::atBlockEnd(getOperation().getBody());
-    auto members =
-        ModuleOp::create(builder, getOperation().getLoc(), dist::kUnitModule);
+    auto members = getOperation().lookupSymbol<ModuleOp>(dist::kUnitModule);
+    if (!members)
+      members =
+          ModuleOp::create(builder, getOperation().getLoc(), dist::kUnitModule);
     for (Unit &unit : units)
       for (Member &member : unit.members) {
         if (StateOp copy = findCopy(member.state))
@@ -593,6 +626,8 @@ private:
   dist::MeshAttr mesh;
   func::FuncOp program;
   Axes zeroAxes;
+  SmallVector<StateOp> skipped; // in this round
+  SmallVector<StateOp> rest;    // the parameters of a later round, or none
   SmallVector<Unit> units;
 };
 

@@ -8,6 +8,7 @@ import unittest
 
 import numpy as np
 import onnx
+import onnxruntime
 from onnx import numpy_helper
 
 from zctest import Fixture, ZcTest, read_log
@@ -99,6 +100,37 @@ class Experts(ZcTest):
                 found = self.losses(fixture, "adamw", "--mesh", mesh, *limited,
                                     ranks=ranks)
                 np.testing.assert_allclose(found, alone, rtol=2e-6)
+
+    def test_another_mesh_goes_on(self):
+        """Experts are whole in checkpoints, whoever had which; exported, they
+        compute in ONNX Runtime what they do here."""
+        fixture = Fixture("experts/mixtral")
+        steps = fixture.reference["steps"]
+        expected = fixture.reference["optimizers"]["adamw"]["losses"]
+        checkpoint, log = self.folder / "ckpt", self.folder / "log.jsonl"
+        found = []
+        for end, mesh, ranks, *more in (
+                (4, ["--mesh", "dp=2,ep=2", "--zero", "3"], 4),
+                (7, ["--mesh", "ep=4"], 4, "--resume"),
+                (steps, [], 1, "--resume")):
+            artifact = self.compile(fixture, "adamw", *mesh)
+            self.train(artifact, fixture.data, end, "--no-shuffle", "--log",
+                       log, "--checkpoint", checkpoint, "--local-ranks",
+                       str(ranks), "--lr-schedule", "constant", *more)
+            found = [line["loss"] for line in read_log(log)]
+        np.testing.assert_allclose(found, expected, rtol=2e-6)
+        trained = self.folder / "trained.onnx"
+        self.zc("export", artifact, "--checkpoint", checkpoint, "-o", trained)
+        tokens = np.load(fixture.data)["input_ids"][:BATCH]
+        np.save(self.folder / "x.npy", tokens)
+        self.zc("eval", artifact, "--checkpoint", checkpoint, "--input",
+                f"input_ids={self.folder / 'x.npy'}", "--output-dir",
+                self.folder)
+        session = onnxruntime.InferenceSession(
+            trained, providers=["CPUExecutionProvider"])
+        np.testing.assert_allclose(
+            np.load(self.folder / "logits.npy"),
+            session.run(None, {"input_ids": tokens})[0], rtol=1e-4, atol=1e-5)
 
     def test_groups(self):
         """A group of all of a sample's tokens is the default."""
