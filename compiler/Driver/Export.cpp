@@ -251,10 +251,11 @@ listAverages(const Artifact &artifact) {
     for (const plan::State &state : role.states())
       if (state.kind() == plan::OPTIMIZER && state.slot() == kAverageSlot)
         for (const FileTensor &tensor : fileTensorsOf(state)) {
-          llvm::StringRef name = tensor.name();
+          const std::string stored = tensor.name();
+          llvm::StringRef name = stored;
           name.consume_front("state.");
           name.consume_back(std::string(".") + kAverageSlot);
-          averages[name.str()] = tensor.name();
+          averages[name.str()] = stored;
         }
   return averages;
 }

@@ -105,12 +105,17 @@ double zc::estimateBytesPerParameter(const CompileOptions &options) {
     moments = 0; // rows and columns alone
   if (options.averageDecay)
     moments += 4;
-  constexpr double kWhole = 4, kCopy = 2, kGradient = 4;
+  // Older versions of what the forward reads.
+  double older = 0;
+  for (int64_t delay : getDelayOptions(options, "").delays)
+    older = std::max(older, double(delay));
+  const double kWhole = 4, kCopy = 2 * (1 + older), kGradient = 4;
   // Where there are copies, the forward reads them, and the update the rest.
   if (options.precision != "fp32")
     return divided(kWhole + moments, 1) + divided(kGradient, 2) +
            divided(kCopy, 3);
-  return divided(moments, 1) + divided(kGradient, 2) + divided(kWhole, 3);
+  return divided(moments, 1) + divided(kGradient, 2) +
+         divided(kWhole * (1 + older), 3);
 }
 
 llvm::Expected<std::string> zc::parseStageFile(llvm::StringRef text,

@@ -235,10 +235,9 @@ static std::string printProgram(const std::string &name,
 
 static std::string printPipeline(const PipelineReport &report) {
   std::string text =
-      report.steps == 1
-          ? "\norder of a step: " + report.order + "\n"
-          : format("\norder of the first %u steps of a run: %s\n",
-                   report.steps, report.order.c_str());
+      report.steps == 1 ? "\norder of a step: " + report.order + "\n"
+                        : format("\norder of the first %u steps of a run: %s\n",
+                                 report.steps, report.order.c_str());
   for (size_t role = 0; role < report.timeline.size(); ++role)
     text += format("  role %-3zu |%s|\n", role, report.timeline[role].c_str());
   text +=

@@ -102,6 +102,15 @@ Status Session::makeCopies() {
   return copy ? theExecutor->run(*copy) : Status();
 }
 
+Status Session::makeFirstCopies() {
+  for (int64_t version = std::max(1u, theArtifact->role().versions());
+       version > 0;) {
+    theExecutor->setStepsDone(--version);
+    ZC_RETURN_IF_ERROR(makeCopies());
+  }
+  return Status();
+}
+
 Status Session::writeSeed(uint64_t seed) {
   const plan::State *state = findScalar("seed");
   return state ? theExecutor->writeState(*state, 0, &seed, sizeof(seed))

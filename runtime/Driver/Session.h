@@ -33,6 +33,8 @@ public:
   /// Makes the parameters' 16-bit copies, where the artifact has such: after
   /// parameters were read. The program kCopyProgram must be prepared then.
   Status makeCopies();
+  /// The same where no step has been: of all versions, which are alike.
+  Status makeFirstCopies();
 
   /// From where random numbers are drawn from now on.
   Status writeSeed(uint64_t seed);

@@ -53,10 +53,17 @@ Status Trainer::run() {
   return Status();
 }
 
-/// Others that still agree on a step must be told of a failure first.
+/// Others that still agree on a step must be told of a failure first. What
+/// stopped this rank may be what it has told the others.
 Status Trainer::trainSteps() {
   Status status = runSteps();
-  return !status.ok() && agreement->isUnderWay() ? world.fail(status) : status;
+  if (status.ok() || !agreement->isUnderWay())
+    return status;
+  status = world.fail(status);
+  Status told = agreement->finish().status();
+  const bool isOurs = !told.ok() && told.code() != StatusCode::Cancelled &&
+                      status.code() == StatusCode::Cancelled;
+  return isOurs ? told : status;
 }
 
 Status Trainer::runSteps() {

@@ -30,7 +30,8 @@ Status Trainer::prepare() {
   ZC_RETURN_IF_ERROR(
       Alike("--resume from step", std::to_string(state.step)).compare(world));
   setLastWords(checkpoints.printKept());
-  ZC_RETURN_IF_ERROR(session->makeCopies());
+  ZC_RETURN_IF_ERROR(checkpoints.isResumed() ? session->makeCopies()
+                                             : session->makeFirstCopies());
   state.seed = options.seed.value_or(state.seed);
   state.shuffle = options.shuffle.value_or(state.shuffle);
   firstStep = state.step;

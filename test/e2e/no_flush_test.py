@@ -5,13 +5,14 @@ What PyTorch comes to with copies of parameters (tools/reference/stale.py) is
 what one rank comes to, and what roles come to, drained or not.
 """
 import json
+import signal
 import unittest
 
 import numpy as np
 
 from roles_test import RolesTest
-from zctest import (FIXTURES, Fixture, ZcTest, latest_step, load_tensors,
-                    read_log)
+from zctest import (FIXTURES, TIMEOUT, Fixture, ZcTest, latest_step,
+                    load_tensors, read_log, start)
 
 STALE = json.loads((FIXTURES / "odd" / "stale.json").read_text())
 # As in tools/reference/stale.py.
@@ -51,14 +52,14 @@ class NoFlush(ZcTest):
         return artifact
 
     def go(self, artifact, ranks, *options, steps=STEPS, optimizer="sgd",
-           name="run", data=None):
+           name="run", data=None, rate=None):
         """Losses, the model's tensors and the optimizer's."""
         log, folder = self.folder / f"{name}.jsonl", self.folder / name
         again = [] if "--resume" in options else ["--overwrite"]
         self.train(artifact, data or self.odd.data, steps, "--no-shuffle",
-                   "--log", log, "--checkpoint", folder, *again, *options,
-                   *(["--local-ranks", ranks] if ranks > 1 else []),
-                   lr=OPTIMIZERS[optimizer][1])
+                   "--log", log, "--checkpoint", folder, *again,
+                   *(["--local-ranks", ranks] if ranks > 1 else []), *options,
+                   lr=rate or OPTIMIZERS[optimizer][1])
         step = latest_step(folder)
         return ([line["loss"] for line in read_log(log)], load_tensors(step),
                 load_tensors(step, "optimizer"))
@@ -67,8 +68,9 @@ class NoFlush(ZcTest):
         losses, weights = found[:2]
         np.testing.assert_allclose(losses, expected[0], rtol=limit)
         for name, tensor in expected[1].items():
-            np.testing.assert_allclose(weights[name], tensor, rtol=0, err_msg=name,
-                                       atol=limit * np.abs(tensor).max())
+            np.testing.assert_allclose(
+                weights[name], tensor, rtol=0, err_msg=name,
+                atol=10 * limit * np.abs(tensor).max())
 
     def same(self, found, expected):
         self.assertEqual(found[0], expected[0])
@@ -159,6 +161,47 @@ class Runs(NoFlush):
         self.same(self.go(artifact, 4, "--eval-data", self.odd.data,
                           "--eval-every", 4, name="seen"), whole)
 
+    def test_stopped(self):
+        """What has begun is done, so that the run goes on as if never
+        stopped."""
+        artifact = self.roles()
+        folder = self.folder / "stopped"
+        process = start("run", artifact, "--data", self.odd.data, "--steps",
+                        10**9, "--no-shuffle", "--lr", "0.01", "--checkpoint",
+                        folder, "--local-ranks", 4, "--log", "-")
+        for _ in range(20):
+            process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=TIMEOUT)
+        self.assertEqual(process.returncode, 130)
+        step = int(latest_step(folder).name.split("-")[1])
+        self.assertGreaterEqual(step, 20)
+        steps = step + 7
+        rest = self.go(artifact, 4, "--resume", name="stopped", steps=steps,
+                       rate=0.01)
+        whole = self.go(artifact, 4, name="whole", steps=steps, rate=0.01)
+        self.same(rest, (whole[0][-len(rest[0]):], *whole[1:]))
+
+    def test_no_numbers(self):
+        """A loss that is none ends all ranks, though others are ahead."""
+        data = self.folder / "nan.npz"
+        arrays = dict(np.load(self.odd.data))
+        arrays["x"][70] = np.nan
+        np.savez(data, **arrays)
+        self.fails(1, ["step 3: the (loss|gradients' norm) is nan", "sample 70"], "run",
+                   self.roles(), "--data", data, "--steps", 20, "--no-shuffle",
+                   "--local-ranks", 4, "--timeout", 20)
+
+    def test_labels_out_of_range(self):
+        """Samples that cannot be fed end all ranks as well."""
+        data = self.folder / "labels.npz"
+        arrays = dict(np.load(self.odd.data))
+        arrays["labels"][70] = 99
+        np.savez(data, **arrays)
+        self.fails(1, ["labels", "99"], "run", self.roles(), "--data", data,
+                   "--steps", 20, "--no-shuffle", "--local-ranks", 4,
+                   "--timeout", 20)
+
     def test_initial_weights(self):
         """All versions begin as what --init-from gives."""
         one = self.build("one", *VARIANTS["2bw"])
@@ -222,6 +265,38 @@ class Together(NoFlush):
 
     def test_recompute(self):
         self.compare("recompute", 2, "--mesh", "pp=2", "--recompute", "full")
+
+    def test_halves(self):
+        """16-bit copies have versions, their parameters one."""
+        self.compare("bf16", 2, "--mesh", "pp=2", limit=5e-4,
+                     one=["--precision", "bf16"])
+        self.compare("zero", 4, "--mesh", "pp=2,dp=2", "--zero", "1",
+                     limit=5e-4, one=["--precision", "bf16"])
+
+    def test_resumed_halves(self):
+        artifact = self.build("bf16", *VARIANTS["2bw"], "--mesh", "pp=2",
+                              "--precision", "bf16")
+        whole = self.go(artifact, 2)
+        self.go(artifact, 2, steps=5, name="parts")
+        self.same(self.go(artifact, 2, "--resume", name="parts"), whole)
+
+    def test_dropout(self):
+        """Draws are told apart by the step and micro-batch that they are of,
+        whatever has been done in between."""
+        model = FIXTURES / "options" / "dropped.onnx"
+        data = model.with_suffix(".npz")
+        stages = self.folder / "two"
+        stages.write_text("node_linear$: 0\nnode_linear_1: 1\n")
+        losses = []
+        for mesh, ranks in ("pp=1", 1), ("pp=2", 2):
+            artifact = self.folder / f"{ranks}.zca"
+            self.zc("compile", model, "-o", artifact, "--loss",
+                    "softmax-cross-entropy", "--accumulate", 2, "--optimizer",
+                    "adamw", "--schedule", "2bw", "--mesh", mesh, "--stages",
+                    stages)
+            losses.append(self.go(artifact, ranks, "--seed", 3, data=data,
+                                  name=mesh)[0])
+        np.testing.assert_allclose(losses[1], losses[0], rtol=1e-5)
 
     def test_statistics(self):
         """Batch norm counts each micro-batch once, in their order."""
