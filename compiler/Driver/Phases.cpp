@@ -8,9 +8,11 @@
 #include "compiler/Driver/PassObserver.h"
 #include "compiler/Driver/PipelineOptions.h"
 #include "compiler/Driver/RuleFile.h"
+#include "compiler/Driver/ScheduleOptions.h"
 #include "compiler/Driver/TargetOptions.h"
 #include "compiler/Export/CollectiveShape.h"
 #include "passes/Allocation/Passes.h"
+#include "passes/Analysis/ProgramParts.h"
 #include "passes/Analysis/Roles.h"
 #include "passes/Autodiff/Passes.h"
 #include "passes/Codegen/EqualKernels.h"
@@ -176,6 +178,51 @@ struct WriteStages : PassWrapper<WriteStages, OperationPass<ModuleOp>> {
   }
   std::string path;
 };
+
+/// Makes the schedule once --zc-assign-stages has dealt the roles.
+struct ChooseDealtSchedule
+    : PassWrapper<ChooseDealtSchedule, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ChooseDealtSchedule)
+  ChooseDealtSchedule(const CompileOptions &options, PipelineSchedule &pipeline)
+      : options(options), pipeline(pipeline) {}
+  StringRef getArgument() const override { return "choose-dealt-schedule"; }
+  void runOnOperation() override {
+    markAllAnalysesPreserved();
+    auto dealt =
+        getOperation()->getAttrOfType<DenseI64ArrayAttr>(kStageReplicasAttr);
+    CompileOptions known = options;
+    known.stageReplicas = llvm::join(
+        llvm::map_range(dealt.asArrayRef(),
+                        [](int64_t each) { return std::to_string(each); }),
+        ",");
+    Result<PipelineSchedule> chosen = chooseSchedule(known);
+    if (!chosen.ok()) {
+      emitError(UnknownLoc::get(&getContext())) << chosen.status().message();
+      return signalPassFailure();
+    }
+    pipeline = std::move(*chosen);
+  }
+  const CompileOptions &options;
+  PipelineSchedule &pipeline;
+};
+
+/// How many micro-batches each role has under way, of the schedule by now.
+struct SetInFlight : PassWrapper<SetInFlight, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(SetInFlight)
+  SetInFlight(const CompileOptions &options, const PipelineSchedule &pipeline)
+      : options(options), pipeline(pipeline) {}
+  StringRef getArgument() const override { return "set-in-flight"; }
+  void runOnOperation() override {
+    markAllAnalysesPreserved();
+    const InFlight inFlight = countInFlight(options, pipeline);
+    for (auto [role, count] :
+         llvm::zip(getRoles(getOperation()), inFlight.ofRoles))
+      role->setAttr(kInFlightAttr,
+                    Builder(&getContext()).getI64IntegerAttr(count));
+  }
+  const CompileOptions &options;
+  const PipelineSchedule &pipeline;
+};
 } // namespace
 
 /// One rank that trains as a pipeline without flush does.
@@ -195,9 +242,12 @@ void Phases::addSplit(OpPassManager &manager, const std::string &patterns) {
   AssignStagesPassOptions assign;
   const InFlight inFlight = countInFlight(options, pipeline);
   assign.stages = int64_t(pipeline.roleOfStage.size());
+  const bool isDealt = options.stageReplicas == "auto";
+  assign.dealsRoles = isDealt;
   assign.microBatches = options.accumulate;
   assign.patterns = patterns;
-  llvm::append_range(assign.inFlight, inFlight.ofStages);
+  if (!isDealt)
+    llvm::append_range(assign.inFlight, inFlight.ofStages);
   assign.memoryBytes = options.memoryBudget;
   assign.bytesPerParameter = estimateBytesPerParameter(options);
   assign.sampleShares = options.getAxisSize("dp") * options.getAxisSize("ep");
@@ -205,17 +255,25 @@ void Phases::addSplit(OpPassManager &manager, const std::string &patterns) {
                          options.recompute == "sqrt" ||
                          options.recompute == "full";
   manager.addPass(createAssignStagesPass(assign));
+  if (isDealt)
+    manager.addPass(std::make_unique<ChooseDealtSchedule>(options, pipeline));
   if (!options.writeStages.empty())
     manager.addPass(std::make_unique<WriteStages>(options.writeStages));
   if (isWithoutFlush(options.schedule))
     manager.addPass(createMarkDelaysPass(getDelayOptions(options, patterns)));
   SplitStagesPassOptions split;
-  llvm::append_range(split.inFlight, inFlight.ofRoles);
-  llvm::append_range(split.roleOfStage, pipeline.roleOfStage);
+  if (!isDealt)
+    llvm::append_range(split.inFlight, inFlight.ofRoles);
+  if (!isDealt) {
+    llvm::append_range(split.replicas, pipeline.replicas);
+    llvm::append_range(split.roleOfStage, pipeline.roleOfStage);
+  }
   split.splitWeights = pipeline.splitsWeights;
   split.keepWhole = options.schedule == "1f1b" || options.schedule == "naive" ||
                     isWithoutFlush(options.schedule);
   manager.addPass(createSplitStagesPass(split));
+  if (isDealt)
+    manager.addPass(std::make_unique<SetInFlight>(options, pipeline));
   if (isWithoutFlush(options.schedule))
     manager.addPass(createShareCountPass());
 }

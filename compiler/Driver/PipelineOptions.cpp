@@ -48,6 +48,21 @@ void zc::completePipelineOptions(const CLI::App &command,
     options.accumulate = kMicroBatchesPerRole * roles;
 }
 
+/// What --stage-replicas goes with; their numbers are the schedule's to check.
+static std::string checkReplicasTogether(const CompileOptions &options) {
+  if (options.stageReplicas.empty())
+    return "";
+  if (options.schedule != "1f1b" && options.schedule != "gpipe" &&
+      options.schedule != "naive")
+    return "--stage-replicas goes with --schedule 1f1b, gpipe or naive, not "
+           "with " +
+           options.schedule;
+  if (options.stageReplicas == "auto" && options.stages != "auto")
+    return "--stage-replicas auto chooses the stages; with --stages FILE, say "
+           "how many ranks each has, as in 2,1";
+  return "";
+}
+
 std::string zc::checkPipelineTogether(const CompileOptions &options) {
   const CompileOptions defaults;
   if (std::string wrong = checkWithoutFlush(options); !wrong.empty())
@@ -65,8 +80,12 @@ std::string zc::checkPipelineTogether(const CompileOptions &options) {
       return "--stages needs a --mesh with pp, or --schedule 2bw or stash";
     if (!options.writeStages.empty())
       return "--write-stages needs a --mesh with pp";
-    return "";
+    return options.stageReplicas.empty()
+               ? ""
+               : "--stage-replicas needs a --mesh with pp";
   }
+  if (std::string wrong = checkReplicasTogether(options); !wrong.empty())
+    return wrong;
   if (options.mode != "train")
     return "a --mesh with pp belongs to --mode train: the forward alone needs "
            "no pipeline; leave pp at 1";

@@ -43,6 +43,33 @@ static std::string checkSchedule(const std::string &text) {
          "flush) nor a file with one";
 }
 
+static std::optional<std::vector<uint32_t>>
+parseReplicas(llvm::StringRef text) {
+  std::vector<uint32_t> replicas;
+  llvm::SmallVector<llvm::StringRef> parts;
+  text.split(parts, ',');
+  constexpr uint32_t kMost = 1 << 20;
+  for (llvm::StringRef part : parts)
+    if (part.getAsInteger(10, replicas.emplace_back()) || replicas.back() < 1 ||
+        replicas.back() > kMost)
+      return std::nullopt;
+  return replicas;
+}
+
+static std::string checkReplicas(const std::string &text) {
+  return text == "auto" || parseReplicas(text)
+             ? ""
+             : "expected auto, or for each stage how many ranks of pp it has, "
+               "as in 2,1,1; found '" +
+                   text + "'";
+}
+
+std::vector<uint32_t> zc::listStageReplicas(const CompileOptions &options) {
+  if (options.stageReplicas.empty() || options.stageReplicas == "auto")
+    return {};
+  return parseReplicas(options.stageReplicas).value_or(std::vector<uint32_t>());
+}
+
 void zc::addScheduleOptions(CLI::App &command, CompileOptions &options) {
   command
       .add_option(
@@ -65,6 +92,15 @@ void zc::addScheduleOptions(CLI::App &command, CompileOptions &options) {
                   "with --schedule interleaved, the stages of each role "
                   "(default 2)")
       ->check(CLI::Range(1, 64))
+      ->default_str("");
+  command
+      .add_option("--stage-replicas", options.stageReplicas,
+                  "with pp, how many of its ranks have each stage, as in "
+                  "2,1,1, and take its micro-batches in turn: number k is for "
+                  "replica k mod their count, forward and backward; auto: as "
+                  "many stages and replicas as make a step shortest by cost")
+      ->check(checkReplicas)
+      ->type_name("auto|R,...")
       ->default_str("");
   command.add_flag("--vertical-sync", options.verticalSync,
                    "with --schedule stash, all stages compute gradients of "
@@ -104,6 +140,7 @@ Result<PipelineSchedule> zc::chooseSchedule(const CompileOptions &options) {
   request.roles = uint32_t(options.getAxisSize("pp"));
   request.microBatches = uint32_t(std::max<int64_t>(1, options.accumulate));
   constexpr int64_t kDefaultChunks = 2;
+  request.replicas = listStageReplicas(options);
   request.chunks =
       uint32_t(options.chunks > 0 ? options.chunks : kDefaultChunks);
   return makeSchedule(request);

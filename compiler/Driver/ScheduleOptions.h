@@ -15,6 +15,10 @@ void addScheduleOptions(CLI::App &command, CompileOptions &options);
 /// Gives a schedule that has several names the first of them.
 void completeScheduleOptions(CompileOptions &options);
 
+/// The roles of each stage that --stage-replicas lists; none without it, and
+/// where they are to be dealt.
+std::vector<uint32_t> listStageReplicas(const CompileOptions &options);
+
 /// The schedule of the mesh's roles and of the step's micro-batches. Fails with
 /// what is wrong with their numbers, or with the file. One role has a schedule,
 /// too.

@@ -91,14 +91,25 @@ void zc::summarizeMemory(ModuleOp module, const PipelineSchedule &pipeline,
     return;
   double sum = 0, largest = 0;
   std::vector<double> ofRoles(pipeline.roles.size());
-  for (auto [role, each] :
-       llvm::zip(pipeline.roleOfStage, seconds.asArrayRef())) {
+  for (auto [stage, each] : llvm::enumerate(seconds.asArrayRef())) {
+    const uint32_t replicas = pipeline.replicasOf(uint32_t(stage));
     sum += each;
-    largest = std::max(largest, ofRoles[role] += each);
+    for (uint32_t i = 0; i < replicas; ++i)
+      largest = std::max(largest, ofRoles[pipeline.roleOfStage[stage] + i] +=
+                                  each / replicas);
   }
   summary.stages = seconds.size();
+  summary.replicas = pipeline.replicas;
   if (sum > 0)
     summary.imbalance = largest * double(ofRoles.size()) / sum;
+}
+
+/// " on 2 + 1 roles", or nothing where each stage has one role.
+static std::string printReplicas(const std::vector<uint32_t> &replicas) {
+  std::string text;
+  for (uint32_t each : replicas)
+    text += (text.empty() ? " on " : " + ") + std::to_string(each);
+  return text.empty() ? text : text + " roles";
 }
 
 // Of modules, or folders of names; in the order in which they come.
@@ -190,15 +201,16 @@ void zc::printSummary(const Summary &summary, const CompileOptions &options,
     os << '\n';
   }
   if (const int64_t roles = options.getAxisSize("pp"); roles > 1) {
-    os << llvm::formatv("zc: {0} stages, {1} micro-batches a step, order {2}; "
-                        "the slowest {4} takes {3:F2} of the mean\n",
-                        summary.stages, options.accumulate, options.schedule,
-                        summary.imbalance,
-                        int64_t(summary.stages) == roles ? "stage" : "role");
+    os << llvm::formatv(
+        "zc: {0} stage{5}{6}, {1} micro-batches a step, order {2}; "
+        "the slowest {4} takes {3:F2} of the mean\n",
+        summary.stages, options.accumulate, options.schedule, summary.imbalance,
+        int64_t(summary.stages) == roles ? "stage" : "role",
+        summary.stages == 1 ? "" : "s", printReplicas(summary.replicas));
     if (options.accumulate < roles)
       os << "zc: warning: --accumulate " << options.accumulate
          << " is fewer micro-batches than the " << roles
-         << " stages, so that some always wait\n";
+         << " roles, so that some always wait\n";
   }
   if (options.zero > 0 && options.getNumRanks() == 1)
     os << "zc: note: --zero " << options.zero

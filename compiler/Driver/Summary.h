@@ -27,8 +27,9 @@ struct Summary {
   uint64_t gradientStops = 0; // values behind which no gradient flows
   int64_t batch = 0;          // samples a step; 0: no input counts samples
   int64_t recomputedOps = 0;
-  double recomputedPart = 0; // of the forward's time, by the cost model
-  uint64_t stages = 0;       // of a pipeline
+  double recomputedPart = 0;      // of the forward's time, by the cost model
+  uint64_t stages = 0;            // of a pipeline
+  std::vector<uint32_t> replicas; // roles of each; empty: one
   double imbalance = 0; // of a pipeline: the slowest role's time over the mean
   uint64_t drawnTensors = 0;      // whose values a run makes
   std::vector<std::string> notes; // on how tensors are divided

@@ -235,7 +235,7 @@ Result<plan::Manifest> buildManifest(const ExportInput &input) {
   addMesh(roles.front(), manifest);
   for (ModuleOp role : roles)
     ZC_RETURN_IF_ERROR(addRole(role, *manifest.add_roles()));
-  if (input.pipeline && input.pipeline->roleOfStage.size() > roles.size())
+  if (input.pipeline && input.pipeline->roleOfStage.size() != roles.size())
     for (int role = 0; role < manifest.roles_size(); ++role)
       for (uint32_t stage : input.pipeline->stagesOf(uint32_t(role)))
         manifest.mutable_roles(role)->add_stages(stage);

@@ -174,7 +174,8 @@ std::optional<CommReport> measureCompressedComm(const plan::Manifest &manifest);
 /// apart, of the larger of flops and ten times the bytes.
 struct StageCost {
   int role = 0;
-  double flops = 0, bytes = 0;                   // of the whole step
+  uint32_t replicas = 1;       // roles from that one on, which take turns
+  double flops = 0, bytes = 0; // of the whole step
   double forward = 0, backward = 0, weights = 0; // units of a micro-batch
 };
 

@@ -145,6 +145,7 @@ ordered_json pipelineToJson(const PipelineReport &report) {
                        {"imbalance", report.imbalance}};
   for (const StageCost &stage : report.stages)
     json["stages"].push_back({{"role", stage.role},
+                              {"replicas", stage.replicas},
                               {"flops", stage.flops},
                               {"bytes", stage.bytes},
                               {"forward", stage.forward},

@@ -54,6 +54,7 @@ private:
 struct StagePlace {
   int role;
   uint32_t chunk;
+  uint32_t replicas = 1; // roles that have the stage, from that one on
 };
 
 std::vector<StagePlace> placeStages(const plan::Manifest &manifest) {
@@ -61,9 +62,11 @@ std::vector<StagePlace> placeStages(const plan::Manifest &manifest) {
   for (int i = 0; i < manifest.roles_size(); ++i) {
     const auto &stages = manifest.roles(i).stages();
     for (int chunk = 0; chunk < stages.size(); ++chunk)
-      places[stages.Get(chunk)] = {i, uint32_t(chunk)};
+      places.emplace(
+          stages.Get(chunk), // of replicas the first
+          StagePlace{i, uint32_t(chunk), Turn::of(manifest.roles(i)).turns});
     if (stages.empty())
-      places[uint32_t(i)] = {i, 0};
+      places[uint32_t(i)] = {i, 0, 1};
   }
   std::vector<StagePlace> sorted;
   for (const auto &[stage, place] : places)
@@ -79,6 +82,7 @@ StageCost measureStage(const plan::Manifest &manifest, const RoleUse &use,
   const plan::Role &role = manifest.roles(place.role);
   StageCost stage;
   stage.role = place.role;
+  stage.replicas = place.replicas;
   const RunCounts runs = countRuns(manifest, place.role, /*isLate=*/false);
   for (int i = 0; i < role.programs_size(); ++i)
     if (use.program(uint32_t(i)).chunk == place.chunk)
@@ -120,7 +124,9 @@ PipelineSchedule scheduleOf(const plan::Manifest &manifest,
   for (size_t stage = 0; stage < places.size(); ++stage) {
     const StagePlace &place = places[stage];
     schedule.roleOfStage.push_back(uint32_t(place.role));
-    stages[size_t(place.role)].push_back(uint32_t(stage));
+    schedule.replicas.push_back(place.replicas);
+    for (size_t i = 0; i < place.replicas; ++i)
+      stages[size_t(place.role) + i].push_back(uint32_t(stage));
     const StagePrograms programs(manifest.roles(place.role),
                                  uses[size_t(place.role)], place.chunk);
     schedule.splitsWeights |= programs.weights() != nullptr;
@@ -146,7 +152,7 @@ std::string drawRole(const PipelineSchedule &schedule,
                      const std::vector<WorkTime> &times, double columnsPerUnit,
                      size_t columns) {
   std::string line(columns, ' ');
-  const bool isAlone = schedule.roleOfStage.size() == schedule.roles.size();
+  const bool isAlone = schedule.roleOfStage.size() <= schedule.roles.size();
   for (size_t i = 0; i < works.size(); ++i) {
     auto begin = size_t(std::lround(times[i].start * columnsPerUnit));
     auto end = size_t(std::lround(times[i].end * columnsPerUnit));

@@ -5,10 +5,12 @@
 #include "dialects/Onnx/Location.h"
 #include "dialects/Sched/SchedDialect.h"
 #include "passes/Analysis/Messages.h"
+#include "passes/Analysis/ProgramParts.h"
 #include "passes/Analysis/Rings.h"
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <tuple>
 
 using namespace mlir;
@@ -39,12 +41,13 @@ static std::string getValueName(train::StateOp state) {
   return origin ? origin->node.str() : state.getSymName().str();
 }
 
+/// The message with one of the end's peers.
 static void addMessage(train::StateOp state, DictionaryAttr attribute,
-                       plan::Role &role) {
+                       int64_t peer, plan::Role &role) {
   const MessageEnd end = MessageEnd::from(attribute);
   plan::Message &message = *role.add_messages();
-  message.set_id(uint32_t(end.id));
-  message.set_peer(uint32_t(end.peer));
+  message.set_id(uint32_t(end.id + peer * end.step));
+  message.set_peer(uint32_t(end.peer + peer));
   message.set_sends(attribute.contains(kSendsKey));
   message.set_gradient(end.isGradient);
   StringRef ring =
@@ -58,7 +61,23 @@ static void addMessage(train::StateOp state, DictionaryAttr attribute,
   *message.mutable_type() = getTensorType(state.getTensorType());
 }
 
+/// A role and a replica of another stage meet where they compute one
+/// micro-batch.
+static void addMessages(train::StateOp state, DictionaryAttr attribute,
+                        plan::Role &role) {
+  const int64_t peers = MessageEnd::from(attribute).peers;
+  const int64_t turns = std::max(1u, role.turns());
+  for (int64_t peer = 0; peer < peers; ++peer)
+    if ((peer - int64_t(role.turn())) % std::gcd(peers, turns) == 0)
+      addMessage(state, attribute, peer, role);
+}
+
 void addRingsAndMessages(ModuleOp role, plan::Role &message) {
+  if (auto turns = role->getAttrOfType<IntegerAttr>(kTurnsAttr)) {
+    message.set_turns(uint32_t(turns.getInt()));
+    message.set_turn(
+        uint32_t(role->getAttrOfType<IntegerAttr>(kTurnAttr).getInt()));
+  }
   if (DictionaryAttr rings = getRings(role))
     for (NamedAttribute ring : rings) {
       plan::Ring &added = *message.add_rings();
@@ -69,7 +88,7 @@ void addRingsAndMessages(ModuleOp role, plan::Role &message) {
   for (train::StateOp state : role.getOps<train::StateOp>())
     if (auto ends = state->getAttrOfType<ArrayAttr>(train::kMessageAttr))
       for (auto end : ends.getAsRange<DictionaryAttr>())
-        addMessage(state, end, message);
+        addMessages(state, end, message);
   // Both ends have a line's messages in one order.
   std::sort(message.mutable_messages()->begin(),
             message.mutable_messages()->end(),

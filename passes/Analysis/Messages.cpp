@@ -9,11 +9,17 @@ using namespace zc::train;
 namespace zc {
 
 MessageEnd MessageEnd::from(DictionaryAttr attribute) {
-  auto chunk = attribute.getAs<IntegerAttr>("chunk");
-  return {attribute.getAs<IntegerAttr>("id").getInt(),
-          attribute.getAs<IntegerAttr>("peer").getInt(),
-          attribute.contains("answered"), attribute.contains("gradient"),
-          chunk ? chunk.getInt() : 0};
+  auto numberOf = [&](StringRef key, int64_t otherwise) {
+    auto number = attribute.getAs<IntegerAttr>(key);
+    return number ? number.getInt() : otherwise;
+  };
+  return {numberOf("id", 0),
+          numberOf("peer", 0),
+          attribute.contains("answered"),
+          attribute.contains("gradient"),
+          numberOf("chunk", 0),
+          numberOf("peers", 1),
+          numberOf("step", 0)};
 }
 
 DictionaryAttr MessageEnd::toAttr(MLIRContext *context) const {
@@ -27,6 +33,10 @@ DictionaryAttr MessageEnd::toAttr(MLIRContext *context) const {
     list.set("gradient", builder.getUnitAttr());
   if (chunk > 0)
     list.set("chunk", builder.getI64IntegerAttr(chunk));
+  if (peers > 1) {
+    list.set("peers", builder.getI64IntegerAttr(peers));
+    list.set("step", builder.getI64IntegerAttr(step));
+  }
   return list.getDictionary(context);
 }
 

@@ -18,12 +18,18 @@ struct MessageEnd {
   bool isGradient;  // that gradient
   // Which of its role's stages has this end, where a role has several.
   int64_t chunk = 0;
+  // How many roles are at the other end, from `peer` on: replicas of one stage,
+  // which take micro-batches in turn. Between their messages' numbers lie
+  // `step`.
+  int64_t peers = 1, step = 0;
 
   static MessageEnd from(mlir::DictionaryAttr attribute);
   mlir::DictionaryAttr toAttr(mlir::MLIRContext *context) const;
 
   /// The other way, of the gradient of this activation.
-  MessageEnd gradient() const { return {id + 1, peer, false, true, chunk}; }
+  MessageEnd gradient() const {
+    return {id + 1, peer, false, true, chunk, peers, step};
+  }
 };
 
 /// The end that an argument receives, or a result sends; none for others.

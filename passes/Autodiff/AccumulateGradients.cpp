@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/Dist/DistDialect.h"
 #include "dialects/Train/Versions.h"
+#include "passes/Analysis/ProgramParts.h"
 #include "passes/Autodiff/Optimizers/UpdateBuilder.h"
 #include "passes/Autodiff/Passes.h"
 #include "passes/Autodiff/ProgramBuilder.h"
@@ -97,15 +98,35 @@ private:
     return total;
   }
 
+  /// A replica of a stage counts its own micro-batches, count; all numbers are
+  /// as one role's that computes each: count * turns + turn.
+  Value numberByTurns(StateOp state, Value count) {
+    auto turns = getOperation()->getAttrOfType<IntegerAttr>(kTurnsAttr);
+    if (!turns)
+      return count;
+    OpBuilder builder = OpBuilder::atBlockBegin(&micro.getBody().front());
+    Location loc = state.getLoc();
+    auto number = [&](StringRef name) {
+      return splat(
+          builder, loc, state.getTensorType(),
+          double(getOperation()->getAttrOfType<IntegerAttr>(name).getInt()));
+    };
+    Value scaled = MulOp::create(builder, loc, count, number(kTurnsAttr));
+    Value place = AddOp::create(builder, loc, scaled, number(kTurnAttr));
+    count.replaceAllUsesExcept(place, scaled.getDefiningOp());
+    return count;
+  }
+
   /// What dropout tells micro-batches apart by starts again with every step.
   LogicalResult countMicroBatches() {
     auto state = getOperation().lookupSymbol<StateOp>(kMicroBatch);
     if (!state || state.getKind() != kScalar)
       return success();
     Attribute symbol = FlatSymbolRefAttr::get(state.getSymNameAttr());
+    Value count = numberByTurns(state, getStateArgument(micro, state));
     OpBuilder builder(micro.getBody().front().getTerminator());
     Value next =
-        AddOp::create(builder, state.getLoc(), getStateArgument(micro, state),
+        AddOp::create(builder, state.getLoc(), count,
                       splat(builder, state.getLoc(), state.getTensorType(), 1));
     addResult(micro, next, binding(kStateAttr, symbol));
     addResult(apply, splat(*end, state.getLoc(), state.getTensorType(), 0),

@@ -7,7 +7,7 @@
 #include "dialects/Onnx/Location.h"
 #include "dialects/Sched/SchedDialect.h"
 #include "dialects/Train/TrainDialect.h"
-#include "passes/Pipeline/Partition.h"
+#include "passes/Analysis/ProgramParts.h"
 #include "passes/Pipeline/Passes.h"
 #include "passes/Pipeline/PlacedOps.h"
 #include "passes/Pipeline/Segments.h"
@@ -43,6 +43,7 @@ struct AssignStages : public impl::AssignStagesPassBase<AssignStages> {
       getOperation().emitError("expected @step");
       return signalPassFailure();
     }
+    count = stages;
     SmallVector<Operation *> placed = findPlacedOps(step, kCheapShare);
     LogicalResult assigned =
         patterns.empty() ? assignByCost(step, placed) : assignByRules(placed);
@@ -72,14 +73,18 @@ private:
     memory.sampleShares = std::max<int64_t>(1, sampleShares);
     memory.keepsCrossing = keepsCrossing;
     MemoryLimit limit;
-    SmallVector<Piece> pieces =
-        cutSegments(step, placed, stages, memory, limit);
+    ReplicaCosts costs;
+    SmallVector<Piece> pieces = cutSegments(step, placed, stages, memory, limit,
+                                            dealsRoles ? &costs : nullptr);
     llvm::append_range(limit.inFlight, inFlight);
     std::vector<Segment> segments;
     for (const Piece &piece : pieces)
       segments.push_back(piece.segment);
-    std::optional<Partition> found =
-        partition(segments, stages, std::max<int64_t>(1, microBatches), limit);
+    const int64_t parts = std::max<int64_t>(1, microBatches);
+    if (dealsRoles)
+      return deal(step, pieces,
+                  partitionReplicated(segments, stages, parts, costs, limit));
+    std::optional<Partition> found = partition(segments, stages, parts, limit);
     if (!found) {
       size_t training = llvm::count_if(
           segments, [](const Segment &segment) { return segment.trains; });
@@ -88,13 +93,32 @@ private:
              << " places of it have trained parameters; expected " << training
              << " stages at most, which are pp times the stages of a rank";
     }
-    for (size_t stage = 0; stage < found->begins.size(); ++stage) {
-      size_t end = stage + 1 < found->begins.size() ? found->begins[stage + 1]
-                                                    : pieces.size();
-      for (size_t piece = found->begins[stage]; piece < end; ++piece)
+    setStages(pieces, found->begins);
+    return success();
+  }
+
+  void setStages(ArrayRef<Piece> pieces, ArrayRef<int64_t> begins) {
+    for (size_t stage = 0; stage < begins.size(); ++stage) {
+      size_t end =
+          stage + 1 < begins.size() ? begins[stage + 1] : pieces.size();
+      for (size_t piece = begins[stage]; piece < end; ++piece)
         for (Operation *op : pieces[piece].ops)
           setStage(op, int64_t(stage));
     }
+  }
+
+  LogicalResult deal(func::FuncOp step, ArrayRef<Piece> pieces,
+                     const std::optional<ReplicatedPartition> &found) {
+    if (!found)
+      return step.emitError("cannot be dealt to ")
+             << stages.getValue() << " roles with " << microBatches.getValue()
+             << " micro-batches: there are too few places with trained "
+             << "parameters, or fewer micro-batches than replicas";
+    setStages(pieces, found->begins);
+    count = found->begins.size();
+    getOperation()->setAttr(
+        kStageReplicasAttr,
+        DenseI64ArrayAttr::get(&getContext(), found->replicas));
     return success();
   }
 
@@ -156,27 +180,27 @@ private:
 
   /// Every stage trains something, or it would have nothing to update.
   LogicalResult checkStages(ArrayRef<Operation *> placed) {
-    SmallVector<bool> seen(stages, false), trained(stages, false);
+    SmallVector<bool> seen(count, false), trained(count, false);
     StateReads reads(placed);
     for (Operation *op : placed) {
       seen[stageOf(op)] = true;
       trained[stageOf(op)] |= reads.trains(op);
     }
-    for (int64_t stage = 0; stage < stages; ++stage)
+    for (int64_t stage = 0; stage < count; ++stage)
       if (!seen[stage])
         return getOperation().emitError("stages: stage ")
-               << stage << " of " << stages.getValue() << " has no node";
-    for (int64_t stage = 0; stage < stages; ++stage)
+               << stage << " of " << count << " has no node";
+    for (int64_t stage = 0; stage < count; ++stage)
       if (!trained[stage])
         return getOperation().emitError("stages: stage ")
-               << stage << " of " << stages.getValue()
+               << stage << " of " << count
                << " trains no parameter, so that it has nothing to update; "
                   "give it a node that reads one";
     return success();
   }
 
   void setSeconds(ArrayRef<Operation *> placed) {
-    SmallVector<double> seconds(stages, 0);
+    SmallVector<double> seconds(count, 0);
     for (Operation *op : placed)
       seconds[stageOf(op)] += estimateBothPasses(op);
     getOperation()->setAttr(
@@ -204,11 +228,12 @@ private:
       for (Value operand : op->getOperands())
         stage = std::max(stage, stageOf(operand.getDefiningOp()));
       if (stage < 0)
-        stage = stages - 1;
+        stage = count - 1;
       op->setAttr(kStageAttr, Builder(&getContext()).getI64IntegerAttr(stage));
     }
   }
 
+  int64_t count = 0; // of stages
   llvm::StringMap<int64_t> stageOfNode;
 };
 

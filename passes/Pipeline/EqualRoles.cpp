@@ -136,6 +136,9 @@ private:
   bool addMessage(DictionaryAttr attribute, DictionaryAttr otherAttribute) {
     const MessageEnd end = MessageEnd::from(attribute);
     const MessageEnd other = MessageEnd::from(otherAttribute);
+    // Replicas hold their parameters together, and are compared no further.
+    if (end.peers != other.peers || end.step != other.step)
+      return false;
     auto [known, isNew] =
         difference.messages.try_emplace(end.id, other.id, other.peer);
     for (auto &[id, changed] : difference.messages)

@@ -13,7 +13,9 @@ def AssignStagesPass : Pass<"zc-assign-stages", "::mlir::ModuleOp"> {
     parameters alone, and cheap ones that depend on inputs, have no stage: each
     role that reads them computes them itself. With `memory-bytes`, stages are
     chosen that fit, by an estimate: what their parameters take, and for each
-    micro-batch under way what the backward reads of their forward.
+    micro-batch under way what the backward reads of their forward. With
+    `deals-roles`, `train.stage_replicas` on the module says how many roles each
+    stage has.
 
     ```mlir
     %1 = train.matmul %0, %w1 {train.stage = 0 : i64} ...
@@ -22,6 +24,9 @@ def AssignStagesPass : Pass<"zc-assign-stages", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"stages", "stages", "int64_t", "2", "how many">,
+    Option<"dealsRoles", "deals-roles", "bool", "false",
+           "`stages` counts roles, which are dealt to as many stages as are best; "
+           "several roles of one stage compute its micro-batches in turn">,
     Option<"microBatches", "micro-batches", "int64_t", "1", "of a step">,
     Option<"patterns", "patterns", "std::string", "\"\"",
            "a line for each rule: a regular expression of node names or module "
@@ -104,7 +109,9 @@ def SplitStagesPass : Pass<"zc-split-stages", "::mlir::ModuleOp"> {
     there, an argument with `train.receive` here, both with its number, the other
     role, which of its own role's stages has this end, and whether a gradient comes
     back. Stages of one role send each other messages, too, until the role is cut
-    into programs.
+    into programs. With `replicas` several roles have a stage, which compute
+    micro-batches in turn: `train.turn` of `train.turns` on the role, and messages
+    with several peers, one for each micro-batch.
 
     ```mlir
     module @role0 attributes {train.role = 0 : i64} {
@@ -118,6 +125,9 @@ def SplitStagesPass : Pass<"zc-split-stages", "::mlir::ModuleOp"> {
                "for each role, how many micro-batches are under way at most">,
     ListOption<"roleOfStage", "role-of-stage", "int64_t",
                "for each stage, its role; none: one stage a role">,
+    ListOption<"replicas", "replicas", "int64_t",
+               "for each stage, how many roles have it and take micro-batches "
+               "in turn; none: one">,
     Option<"splitWeights", "split-weights", "bool", "false",
            "the parameters' gradients are programs of their own">,
     Option<"keepWhole", "keep-whole", "bool", "false",

@@ -130,8 +130,8 @@ StringRef getLayer(Operation *op) {
 class MemoryEstimator {
 public:
   MemoryEstimator(func::FuncOp step, const StageMemory &memory,
-                  MemoryLimit &limit)
-      : step(step), memory(memory), limit(limit) {
+                  MemoryLimit &limit, ReplicaCosts *replicas)
+      : step(step), memory(memory), limit(limit), replicas(replicas) {
     limit.bytes = memory.bytes;
   }
 
@@ -181,26 +181,32 @@ private:
       return;
     auto [number, isNew] = numbers.try_emplace(state, numbers.size());
     if (isNew)
-      limit.tensorBytes.push_back(countBytes(state));
+      addCosts(state);
     if (!llvm::is_contained(segment.tensors, number->second))
       segment.tensors.push_back(number->second);
   }
 
-  double countBytes(StateOp state) const {
+  void addCosts(StateOp state) {
     RankedTensorType type = state.getTensorType();
+    const bool isTrained = state.getKind() == kParameter;
     double elements = double(type.getNumElements());
     if (auto sharding =
             state->getAttrOfType<dist::ShardingAttr>(dist::kShardingAttr))
       for (ArrayAttr dim : sharding.getDims())
         elements /= double(dist::getGroupSize(dist::getMesh(state), dim));
-    return elements * (state.getKind() == kParameter
-                           ? memory.bytesPerParameter
-                           : std::max(1u, type.getElementTypeBitWidth() / 8));
+    limit.tensorBytes.push_back(
+        elements * (isTrained
+                        ? memory.bytesPerParameter
+                        : std::max(1u, type.getElementTypeBitWidth() / 8)));
+    // Sums of micro-batches are float32.
+    if (replicas)
+      replicas->gradientBytes.push_back(isTrained ? 4 * elements : 0);
   }
 
   func::FuncOp step;
   const StageMemory &memory;
   MemoryLimit &limit;
+  ReplicaCosts *replicas;
   DenseMap<Operation *, size_t> numbers; // of tensors, by state
 };
 
@@ -284,7 +290,7 @@ double estimateBothPasses(Operation *op) {
 
 SmallVector<Piece> cutSegments(func::FuncOp step, ArrayRef<Operation *> placed,
                                int64_t stages, const StageMemory &memory,
-                               MemoryLimit &limit) {
+                               MemoryLimit &limit, ReplicaCosts *replicas) {
   Cutter cutter(placed, getTarget(step).rates());
   SmallVector<Piece> pieces = cutter.run();
   if (SmallVector<Piece> layers = joinLayers(pieces);
@@ -292,8 +298,10 @@ SmallVector<Piece> cutSegments(func::FuncOp step, ArrayRef<Operation *> placed,
     pieces = std::move(layers);
   while (pieces.size() > kMostSegments)
     joinShortest(pieces);
-  if (memory.bytes > 0)
-    MemoryEstimator(step, memory, limit).run(pieces, placed, cutter);
+  if (memory.bytes > 0 || replicas)
+    MemoryEstimator(step, memory, limit, replicas).run(pieces, placed, cutter);
+  if (replicas)
+    replicas->linkBytes = getTarget(step).rates().link.bytes;
   return pieces;
 }
 

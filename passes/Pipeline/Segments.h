@@ -3,7 +3,7 @@
 #define ZC_PASSES_PIPELINE_SEGMENTS_H
 
 #include "dialects/Train/TrainDialect.h"
-#include "passes/Pipeline/Partition.h"
+#include "passes/Pipeline/Replicas.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/SetVector.h"
@@ -52,11 +52,13 @@ double estimateBothPasses(mlir::Operation *op);
 /// Cuts the placed ops of @step where little crosses, for so many stages:
 /// between layers if there are enough of them. In the ops' order. Where
 /// `memory` has a limit, the segments say what they take of it, and `limit` is
-/// filled in but for what is in flight.
+/// filled in but for what is in flight; so it is where `replicas` is not null,
+/// which is filled in as well.
 llvm::SmallVector<Piece> cutSegments(mlir::func::FuncOp step,
                                      llvm::ArrayRef<mlir::Operation *> placed,
                                      int64_t stages, const StageMemory &memory,
-                                     MemoryLimit &limit);
+                                     MemoryLimit &limit,
+                                     ReplicaCosts *replicas = nullptr);
 
 } // namespace zc
 

@@ -30,9 +30,11 @@ int64_t stageOf(Value value) {
   return stage ? stage.getInt() : -1;
 }
 
-/// Where a stage is: which of the stages of which role.
+/// Where a stage is: which of the stages of which role, or of the roles from
+/// that on.
 struct StagePlace {
   int64_t role, chunk;
+  int64_t replicas = 1;
 };
 
 /// A value that a stage other than its own reads.
@@ -73,15 +75,16 @@ void repeatViews(func::FuncOp program) {
 /// agree on the order of its messages.
 class CrossingFinder {
 public:
-  CrossingFinder(func::FuncOp program, int64_t stages)
-      : block(program.getBody().front()), stages(stages),
+  CrossingFinder(func::FuncOp program, ArrayRef<StagePlace> places)
+      : block(program.getBody().front()), places(places),
         samples(findSampleDims(program)),
         active(findActiveValues(program, findTrained(program))) {}
 
   /// Numbers begin at `id`, which grows; the number behind an activation's is
-  /// its gradient's.
+  /// its gradient's. Each pair of replicas has its own.
   std::vector<Crossing> run(int64_t &id) {
     std::vector<Crossing> found;
+    const int64_t stages = places.size();
     for (Operation &op : block.without_terminator())
       for (Value value : op.getResults())
         for (int64_t to = stageOf(value) + 1;
@@ -89,7 +92,7 @@ public:
           if (isReadBy(value, to)) {
             found.push_back({value, stageOf(value), to, id,
                              active.contains(value), findBatchDim(value)});
-            id += 2;
+            id += 2 * places[stageOf(value)].replicas * places[to].replicas;
           }
     return found;
   }
@@ -115,7 +118,7 @@ private:
   }
 
   Block &block;
-  int64_t stages;
+  ArrayRef<StagePlace> places; // of stages
   SampleDims samples;
   DenseSet<Value> active;
 };
@@ -149,8 +152,11 @@ public:
 
 private:
   bool isOwn(int64_t stage) const {
-    return stage >= 0 && places[stage].role == number;
+    return stage >= 0 && number >= places[stage].role &&
+           number < places[stage].role + places[stage].replicas;
   }
+  /// Which of the stage's replicas this role is.
+  int64_t turnOf(int64_t stage) const { return number - places[stage].role; }
 
   /// For an op of `stage`, which computes itself what has no stage.
   Value resolve(Value value, int64_t stage) {
@@ -203,8 +209,14 @@ private:
   Value receive(Value value, int64_t stage) {
     for (const Crossing &crossing : crossings)
       if (crossing.value == value && crossing.to == stage) {
-        MessageEnd end{crossing.id, places[crossing.from].role,
-                       crossing.hasGradient, false, places[stage].chunk};
+        const StagePlace &from = places[crossing.from];
+        MessageEnd end{crossing.id + 2 * turnOf(stage),
+                       from.role,
+                       crossing.hasGradient,
+                       false,
+                       places[stage].chunk,
+                       from.replicas,
+                       2 * places[stage].replicas};
         return addArgument(part, value.getType(),
                            endOf(kReceiveAttr, end, crossing), value.getLoc());
       }
@@ -212,8 +224,14 @@ private:
   }
 
   void send(const Crossing &crossing) {
-    MessageEnd end{crossing.id, places[crossing.to].role, crossing.hasGradient,
-                   false, places[crossing.from].chunk};
+    const StagePlace &to = places[crossing.to];
+    MessageEnd end{crossing.id + 2 * turnOf(crossing.from) * to.replicas,
+                   to.role,
+                   crossing.hasGradient,
+                   false,
+                   places[crossing.from].chunk,
+                   to.replicas,
+                   2};
     addResult(part, resolve(crossing.value, crossing.from),
               endOf(kSendAttr, end, crossing));
   }
@@ -258,7 +276,7 @@ struct SplitStages : public impl::SplitStagesPassBase<SplitStages> {
     std::vector<std::vector<Crossing>> crossings;
     llvm::for_each(programs, repeatViews);
     for (func::FuncOp program : programs)
-      crossings.push_back(CrossingFinder(program, stages).run(id));
+      crossings.push_back(CrossingFinder(program, places).run(id));
     for (int64_t role = 0; role < int64_t(chunks.size()); ++role)
       buildRole(role, crossings);
     if (failed(shareStates()))
@@ -274,6 +292,11 @@ private:
     if (!roleOfStage.empty() && int64_t(roleOfStage.size()) != stages)
       return getOperation().emitError("expected the roles of ")
              << stages << " stages, found " << roleOfStage.size();
+    if (auto dealt = getOperation()->getAttrOfType<DenseI64ArrayAttr>(
+            kStageReplicasAttr))
+      replicas = llvm::to_vector(dealt.asArrayRef());
+    if (!replicas.empty())
+      return placeReplicas(stages);
     for (int64_t stage = 0; stage < stages; ++stage) {
       int64_t role = roleOfStage.empty() ? stage : roleOfStage[stage];
       if (role < 0 || role >= stages)
@@ -289,6 +312,29 @@ private:
     return success();
   }
 
+  /// Each stage has as many roles as `replicas` says, one after another.
+  LogicalResult placeReplicas(int64_t stages) {
+    if (int64_t(replicas.size()) != stages)
+      return getOperation().emitError("expected the replicas of ")
+             << stages << " stages, found " << replicas.size();
+    for (int64_t count : replicas) {
+      if (count < 1)
+        return getOperation().emitError("a stage has ") << count << " replicas";
+      places.push_back({int64_t(chunks.size()), 0, count});
+      chunks.append(count, 1);
+    }
+    return success();
+  }
+
+  /// The role's stage, if several roles have it, or null.
+  const StagePlace *findReplicated(int64_t number) const {
+    for (const StagePlace &place : places)
+      if (place.replicas > 1 && number >= place.role &&
+          number < place.role + place.replicas)
+        return &place;
+    return nullptr;
+  }
+
   void buildRole(int64_t number, ArrayRef<std::vector<Crossing>> crossings) {
     OpBuilder builder = OpBuilder::atBlockEnd(getOperation().getBody());
     auto role = ModuleOp::create(builder, getOperation().getLoc(),
@@ -301,10 +347,15 @@ private:
       role->setAttr(kChunksAttr, builder.getI64IntegerAttr(chunks[number]));
     if (splitWeights)
       role->setAttr(kSplitsWeightsAttr, builder.getUnitAttr());
-    if (keepWhole && number == places.back().role && chunks[number] == 1)
+    if (keepWhole && number >= places.back().role && chunks[number] == 1)
       role->setAttr(kKeepWholeAttr, builder.getUnitAttr());
+    if (const StagePlace *place = findReplicated(number)) {
+      role->setAttr(kTurnAttr, builder.getI64IntegerAttr(number - place->role));
+      role->setAttr(kTurnsAttr, builder.getI64IntegerAttr(place->replicas));
+    }
     for (NamedAttribute attribute : getOperation()->getDiscardableAttrs())
-      if (attribute.getName() != kStageSecondsAttr)
+      if (attribute.getName() != kStageSecondsAttr &&
+          attribute.getName() != kStageReplicasAttr)
         role->setAttr(attribute.getName(), attribute.getValue());
     for (auto [program, crossing] : llvm::zip(programs, crossings)) {
       // Copies follow the parameters that the step reads.
@@ -403,7 +454,8 @@ private:
           return state.emitError("'")
                  << state.getSymName() << "' is a running statistic of several "
                  << "stages, which would each update a copy; give its nodes "
-                 << "one stage with --stages";
+                 << "one stage with --stages, and no replicas, or freeze it "
+                 << "with --batchnorm frozen";
         bool isTrained =
             state.getKind() == kParameter || state.getKind() == kStatistic;
         if (isTrained && isRead(role, state, kEvalProgram) &&

@@ -76,6 +76,7 @@ const std::vector<CommandOptions> kAllOptions = {
       "--reshard-last",
       "--schedule",
       "--shard",
+      "--stage-replicas",
       "--stages",
       "--stop-gradient",
       "--target",

@@ -77,8 +77,9 @@ private:
 /// What can be checked before the artifact's memory is there.
 Status Evaluation::openFiles() {
   const Artifact &artifact = session->artifact();
-  const plan::Order &order = session->orders().eval;
-  if (order.actions_size() == 0)
+  const Orders &orders = session->orders();
+  // Later replicas of a stage evaluate nothing.
+  if (artifact.manifest().roles(0).eval().actions_size() == 0)
     return makeError(StatusCode::InvalidArgument, "'", options.artifact,
                      "' has no evaluation program");
   ZC_RETURN_IF_ERROR(checkInputNames(artifact, options));
@@ -86,7 +87,8 @@ Status Evaluation::openFiles() {
   auto data = std::make_shared<DataFile>(std::move(file));
   FeedOptions feedOptions{SampleAxis::Program, /*labelsMayMiss=*/true};
   ZC_ASSIGN_OR_RETURN(Mesh mesh, Mesh::of(artifact.manifest()));
-  ZC_ASSIGN_OR_RETURN(feed, OrderFeed::create(artifact.role(), order, data,
+  ZC_ASSIGN_OR_RETURN(feed, OrderFeed::create(artifact.role(), orders.eval,
+                                              orders.evaluated, data,
                                               feedOptions, mesh, world.rank()));
   if (!options.checkpoint.empty()) {
     ZC_ASSIGN_OR_RETURN(checkpoint, findCheckpoint(options.checkpoint));

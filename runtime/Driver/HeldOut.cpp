@@ -43,10 +43,12 @@ Result<HeldOut> HeldOut::open(const Artifact &artifact, const char *option,
                      "' has no evaluation program that reports a loss");
   ZC_ASSIGN_OR_RETURN(DataFile file, DataFile::open(path, tokenBits));
   auto data = std::make_shared<DataFile>(std::move(file));
-  plan::Order order = ordersOf(artifact).eval;
+  const Orders orders = ordersOf(artifact);
+  plan::Order order = orders.eval;
   ZC_ASSIGN_OR_RETURN(OrderFeed feed,
-                      OrderFeed::create(artifact.role(), order, data,
-                                        FeedOptions(), mesh, rank));
+                      OrderFeed::create(artifact.role(), order,
+                                        orders.evaluated, data, FeedOptions(),
+                                        mesh, rank));
   ZC_ASSIGN_OR_RETURN(EvaluationMetrics metrics,
                       EvaluationMetrics::create(artifact, names, mesh));
   HeldOut result(std::move(order), std::move(feed), std::move(metrics));

@@ -4,15 +4,14 @@
 
 namespace zc {
 
-Result<OrderFeed> OrderFeed::create(const plan::Role &role,
-                                    const plan::Order &order,
-                                    std::shared_ptr<const DataFile> data,
-                                    const FeedOptions &options,
-                                    const Mesh &mesh, int64_t rank) {
+Result<OrderFeed>
+OrderFeed::create(const plan::Role &role, const plan::Order &order,
+                  uint32_t microBatches, std::shared_ptr<const DataFile> data,
+                  const FeedOptions &options, const Mesh &mesh, int64_t rank) {
   OrderFeed result;
   result.role = &role;
   result.data = std::move(data);
-  result.ofStep = result.microBatches = microBatchesOf(order);
+  result.ofStep = result.microBatches = microBatches;
   ZC_RETURN_IF_ERROR(result.addFeeds(order, options, mesh, rank));
   result.begin();
   return result;

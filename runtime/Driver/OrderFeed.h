@@ -14,12 +14,12 @@ namespace zc {
 class OrderFeed {
 public:
   /// Fails with one message that names everything wrong with the data. What
-  /// the role runs later is `order`, or an order that feeds alike.
-  static Result<OrderFeed> create(const plan::Role &role,
-                                  const plan::Order &order,
-                                  std::shared_ptr<const DataFile> data,
-                                  const FeedOptions &options, const Mesh &mesh,
-                                  int64_t rank);
+  /// the role runs later is `order`, or an order that feeds alike, of
+  /// `microBatches`, of which the role may compute some.
+  static Result<OrderFeed>
+  create(const plan::Role &role, const plan::Order &order,
+         uint32_t microBatches, std::shared_ptr<const DataFile> data,
+         const FeedOptions &options, const Mesh &mesh, int64_t rank);
 
   /// For steps that overlap: a step feeds micro-batches of later ones, too.
   static Result<OrderFeed> ofSteps(const plan::Role &role, const Orders &orders,

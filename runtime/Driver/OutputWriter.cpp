@@ -64,7 +64,7 @@ OutputWriter::createAll(const Artifact &artifact, const std::string &folder,
                         int64_t samples, const Mesh &mesh, bool isFirst) {
   std::vector<OutputWriter> writers;
   std::set<std::string> names;
-  const uint32_t microBatches = microBatchesOf(ordersOf(artifact).eval);
+  const uint32_t microBatches = ordersOf(artifact).evaluated;
   auto add = [&](const EvaluationProgram &holder,
                  const plan::Output &output) -> Status {
     std::string name = sanitizeName(output.name());

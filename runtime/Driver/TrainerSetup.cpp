@@ -138,8 +138,8 @@ Status Trainer::openData() {
   ZC_ASSIGN_OR_RETURN(
       feed, orders.stepsAhead > 0
                 ? OrderFeed::ofSteps(role, orders, data, mesh, world.rank())
-                : OrderFeed::create(role, orders.train, data, FeedOptions(),
-                                    mesh, world.rank()));
+                : OrderFeed::create(role, orders.train, orders.microBatches,
+                                    data, FeedOptions(), mesh, world.rank()));
   if (options.evalData.empty())
     return Status();
   ZC_ASSIGN_OR_RETURN(heldOut,

@@ -28,6 +28,7 @@ Orders ordersOf(const Artifact &artifact) {
                 manifest.freeze_step()};
   orders.prologue = role.train_prologue();
   orders.microBatches = microBatchesOf(manifest);
+  orders.evaluated = std::max(1u, evaluatedAtOnce(manifest));
   orders.stepsAhead = stepsAhead(manifest);
   orders.turns = turnsOf(role, orders.microBatches);
   return orders;

@@ -19,7 +19,8 @@ struct Orders {
   plan::Order train, late, eval; // without actions where there is none
   int64_t lastStep = 0;          // behind it comes `late`; 0: never
   plan::Order prologue = {};     // of a run of steps; empty with a flush
-  uint32_t microBatches = 1;     // of a step
+  uint32_t microBatches = 1;     // of a step, of all replicas of a stage
+  uint32_t evaluated = 1;        // micro-batches of `eval`
   uint32_t stepsAhead = 0; // how far roles run ahead of a step's end, at most
   uint32_t turns = 1;      // steps until slots come round
 
@@ -51,7 +52,7 @@ struct EvaluationProgram {
 /// Those of all roles, role by role; they live as long as the artifact.
 std::vector<EvaluationProgram> evaluationOf(const Artifact &artifact);
 
-/// How many micro-batches an order works on; at least 1.
+/// The last micro-batch that an order works on, and 1; at least 1.
 uint32_t microBatchesOf(const plan::Order &order);
 
 /// The rings that the program has buffers in, ascending.

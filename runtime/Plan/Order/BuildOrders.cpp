@@ -297,7 +297,7 @@ Status checkFits(const PipelineSchedule &schedule,
 Result<std::vector<PlannedCall>> planEvaluation(const RoleUse &use,
                                                 uint32_t evaluated) {
   std::vector<PlannedCall> calls;
-  for (uint32_t k = 0; k < evaluated; ++k)
+  for (uint32_t k = 0; k < use.turn(Phase::Eval).count(evaluated); ++k)
     for (uint32_t chunk = 0; chunk < use.chunks(); ++chunk) {
       const int program = use.find(kEvalPart, chunk);
       if (program < 0)

@@ -42,7 +42,8 @@ std::vector<uint32_t> RoleDraft::messagesOf(const PlannedCall &call,
   for (int i = 0; i < role.messages_size(); ++i)
     if (const plan::Message &message = role.messages(i);
         message.sends() == sends && isOf(message, phase) &&
-        isEndOf(program, message))
+        isEndOf(program, message) &&
+        use.moves(phase, uint32_t(i), call.microBatch))
       messages.push_back(uint32_t(i));
   auto rank = [&](uint32_t index) {
     const plan::Message &message = role.messages(int(index));

@@ -136,6 +136,10 @@ Part partOf(const plan::Message &message) {
 
 Result<RoleUse> RoleUse::of(const plan::Role &role) {
   RoleUse use;
+  use.own = Turn::of(role);
+  if (use.own.turn >= use.own.turns)
+    return makeError(StatusCode::Corrupt, "it is replica ", use.own.turn,
+                     " of ", use.own.turns);
   for (const plan::Program &program : role.programs()) {
     ZC_ASSIGN_OR_RETURN(ProgramUse one, useOf(role, program));
     use.numChunks = std::max(use.numChunks, one.chunk + 1);
@@ -172,6 +176,10 @@ Result<std::vector<RoleUse>> useOfRoles(const plan::Manifest &manifest) {
     Result<RoleUse> use = RoleUse::of(manifest.roles(i));
     if (!use.ok())
       return use.status().withContext(strCat("role ", i));
+    for (const plan::Message &message : manifest.roles(i).messages())
+      use->peers.push_back(message.peer() < uint32_t(manifest.roles_size())
+                               ? Turn::of(manifest.roles(int(message.peer())))
+                               : Turn());
     uses.push_back(std::move(*use));
   }
   return uses;

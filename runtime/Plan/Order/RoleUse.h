@@ -61,12 +61,50 @@ struct Touch {
   uint32_t ring, slot;
 };
 
+/// Which micro-batches a role computes: of `turns` replicas of its stage it is
+/// number `turn`; none where `turns` is 0.
+struct Turn {
+  uint32_t turn = 0, turns = 1;
+
+  static Turn of(const plan::Role &role) {
+    return {role.turns() ? role.turn() : 0, role.turns() ? role.turns() : 1};
+  }
+  /// An evaluation goes through the first replica of each stage.
+  Turn in(Phase phase) const {
+    if (phase != Phase::Eval)
+      return *this;
+    return turn == 0 ? Turn() : Turn{0, 0};
+  }
+  bool has(uint32_t microBatch) const {
+    return turns > 0 && microBatch % turns == turn;
+  }
+  /// How many of the first `microBatches`.
+  uint32_t count(uint32_t microBatches) const {
+    return turns == 0 ? 0
+                      : microBatches / turns + (microBatches % turns > turn);
+  }
+  /// Which of its own a micro-batch is.
+  uint32_t placeOf(uint32_t microBatch) const {
+    return turns == 0 ? 0 : microBatch / turns;
+  }
+};
+
 /// The programs of one role. Reads buffers, inputs and names alone.
 class RoleUse {
 public:
-  /// Fails where a buffer lies in a ring that there is not, and where an input
-  /// is no buffer.
+  /// Fails where a buffer lies in a ring that there is not, where an input is
+  /// no buffer, and where the role's turn is none of its turns.
   static Result<RoleUse> of(const plan::Role &role);
+
+  /// The micro-batches that the role computes.
+  Turn turn(Phase phase) const { return own.in(phase); }
+
+  /// Whether a message is of a micro-batch: both of its ends compute it. Of the
+  /// roles of useOfRoles().
+  bool moves(Phase phase, uint32_t message, uint32_t microBatch) const {
+    return own.in(phase).has(microBatch) &&
+           peers[message].in(phase).has(microBatch);
+  }
 
   const ProgramUse &program(uint32_t index) const { return programs[index]; }
 
@@ -81,8 +119,13 @@ public:
                              const plan::Action &action) const;
 
 private:
+  friend Result<std::vector<RoleUse>>
+  useOfRoles(const plan::Manifest &manifest);
+
   std::vector<ProgramUse> programs;
   uint32_t numChunks = 1;
+  Turn own;
+  std::vector<Turn> peers; // of messages
 };
 
 /// For every role; failures name it.

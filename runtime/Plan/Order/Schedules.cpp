@@ -26,6 +26,40 @@ Works gpipe(uint32_t role, uint32_t microBatches) {
   return works;
 }
 
+/// One of the roles of a stage; `behind` counts the roles from its stage's
+/// first one to the last.
+struct Replica {
+  uint32_t stage, turn, replicas, behind;
+
+  /// The micro-batches that it computes, by their places among its own.
+  uint32_t count(uint32_t microBatches) const {
+    return (microBatches - turn + replicas - 1) / replicas;
+  }
+  StageWork work(Work kind, uint32_t place) const {
+    return {kind, stage, turn + place * replicas};
+  }
+};
+
+Works worksOfReplica(const std::string &name, const Replica &replica,
+                     uint32_t microBatches) {
+  const uint32_t count = replica.count(microBatches);
+  uint32_t first = (replica.behind + replica.replicas - 1) / replica.replicas;
+  if (name == "naive")
+    first = 1;
+  if (name == "gpipe")
+    first = count;
+  Works works;
+  uint32_t forwards = 0;
+  while (forwards < std::min(first, count))
+    works.push_back(replica.work(Work::Forward, forwards++));
+  for (uint32_t k = 0; k < count; ++k) {
+    works.push_back(replica.work(Work::Backward, k));
+    if (forwards < count)
+      works.push_back(replica.work(Work::Forward, forwards++));
+  }
+  return works;
+}
+
 Works oneForwardOneBackward(uint32_t roles, uint32_t role,
                             uint32_t microBatches) {
   Works works;
@@ -176,6 +210,38 @@ Result<uint32_t> chunksOf(const ScheduleRequest &request) {
   return request.chunks;
 }
 
+Result<PipelineSchedule> makeReplicated(const ScheduleRequest &request) {
+  PipelineSchedule schedule;
+  schedule.microBatches = request.microBatches;
+  schedule.replicas = request.replicas;
+  if (request.name != "naive" && request.name != "gpipe" &&
+      request.name != "1f1b" && request.name != "flush")
+    return makeError(StatusCode::InvalidArgument, "schedule ", request.name,
+                     " has no replicas of stages; 1f1b, gpipe and naive do");
+  uint64_t roles = 0;
+  for (uint32_t each : request.replicas) {
+    if (each < 1 || each > request.microBatches)
+      return makeError(StatusCode::InvalidArgument, "a stage has ", each,
+                       " replicas, which take turns with ",
+                       request.microBatches,
+                       " micro-batches; each needs one at least");
+    roles += each;
+  }
+  if (roles != request.roles)
+    return makeError(StatusCode::InvalidArgument, "the stages have ", roles,
+                     " replicas in all for ", request.roles, " roles");
+  for (uint32_t stage = 0; stage < request.replicas.size(); ++stage) {
+    const auto role = uint32_t(schedule.roles.size());
+    schedule.roleOfStage.push_back(role);
+    for (uint32_t turn = 0; turn < request.replicas[stage]; ++turn)
+      schedule.roles.push_back(worksOfReplica(
+          request.name,
+          {stage, turn, request.replicas[stage], request.roles - role},
+          request.microBatches));
+  }
+  return schedule;
+}
+
 /// The time at which each stage's works have ended; negative: not yet.
 class Ends {
 public:
@@ -197,8 +263,8 @@ double readyAt(const PipelineSchedule &schedule, const WorkCosts &costs,
   double ready = 0;
   auto need = [&](Work kind, uint32_t stage) {
     double end = ends.of(kind, stage, work.microBatch);
-    bool travels =
-        schedule.roleOfStage[stage] != schedule.roleOfStage[work.stage];
+    bool travels = schedule.roleOf(stage, work.microBatch) !=
+                   schedule.roleOf(work.stage, work.microBatch);
     if (end < 0 || ready < 0)
       ready = -1;
     else
@@ -228,9 +294,9 @@ double costOf(const PipelineSchedule &schedule, const WorkCosts &costs,
 
 void countInFlight(const PipelineSchedule &schedule, Timeline &timeline) {
   const Work last = schedule.splitsWeights ? Work::Weights : Work::Backward;
-  std::vector<uint32_t> ofStage(schedule.roleOfStage.size());
-  timeline.inFlightOfStage = ofStage;
+  timeline.inFlightOfStage.assign(schedule.roleOfStage.size(), 0);
   for (const Works &works : schedule.roles) {
+    std::vector<uint32_t> ofStage(schedule.roleOfStage.size());
     uint32_t live = 0, peak = 0;
     for (const StageWork &work : works) {
       uint32_t &most = timeline.inFlightOfStage[work.stage];
@@ -256,6 +322,8 @@ Result<PipelineSchedule> makeSchedule(const ScheduleRequest &request) {
     return makeError(StatusCode::InvalidArgument, "a schedule of ",
                      request.roles, " roles and ", request.microBatches,
                      " micro-batches");
+  if (!request.replicas.empty())
+    return makeReplicated(request);
   ZC_ASSIGN_OR_RETURN(const uint32_t chunks, chunksOf(request));
   PipelineSchedule schedule;
   schedule.microBatches = request.microBatches;
@@ -283,7 +351,8 @@ uint32_t PipelineSchedule::chunkOf(uint32_t stage) const {
 std::vector<uint32_t> PipelineSchedule::stagesOf(uint32_t role) const {
   std::vector<uint32_t> stages;
   for (uint32_t stage = 0; stage < roleOfStage.size(); ++stage)
-    if (roleOfStage[stage] == role)
+    if (role >= roleOfStage[stage] &&
+        role - roleOfStage[stage] < replicasOf(stage))
       stages.push_back(stage);
   return stages;
 }

@@ -30,9 +30,19 @@ inline bool operator==(const StageWork &a, const StageWork &b) {
 
 struct PipelineSchedule {
   std::vector<std::vector<StageWork>> roles; // in the order of execution
-  std::vector<uint32_t> roleOfStage;
+  std::vector<uint32_t> roleOfStage; // of several replicas the first one's
+  // How many roles have each stage, and take micro-batches in turn; empty: one.
+  std::vector<uint32_t> replicas;
   uint32_t microBatches = 1;
   bool splitsWeights = false;
+
+  uint32_t replicasOf(uint32_t stage) const {
+    return replicas.empty() ? 1 : replicas[stage];
+  }
+  /// The role that computes a micro-batch of a stage, both passes of it.
+  uint32_t roleOf(uint32_t stage, uint32_t microBatch) const {
+    return roleOfStage[stage] + microBatch % replicasOf(stage);
+  }
 
   /// Which of its role's stages a stage is, counted from the input.
   uint32_t chunkOf(uint32_t stage) const;
@@ -40,12 +50,14 @@ struct PipelineSchedule {
   std::vector<uint32_t> stagesOf(uint32_t role) const;
 };
 
-/// `chunks` are the stages of one role, of "interleaved" only.
+/// `chunks` are the stages of one role, of "interleaved" only; `replicas` the
+/// roles of each stage, for "naive", "gpipe" and "1f1b", or none.
 struct ScheduleRequest {
   std::string name;
   uint32_t roles = 1;
   uint32_t microBatches = 1;
   uint32_t chunks = 2;
+  std::vector<uint32_t> replicas{};
 };
 
 /// Makes a schedule by its name:
@@ -59,6 +71,11 @@ struct ScheduleRequest {
 ///   zb-h2        the same with up to 2 roles - 1 micro-batches under way
 ///   zb-v         two stages a role, there and back; at least 2 roles - 1
 ///                micro-batches
+///
+/// Replicas of a stage take micro-batches in turn: number k is computed by
+/// replica k mod replicas, forward and backward (PipeDream, Narayanan et al.
+/// 2019, section 3.2). With 1f1b each begins as many forwards as keep those
+/// behind it busy: the roles from its stage on by its replicas, rounded up.
 ///
 /// Fails for another name and for numbers that a schedule does not allow.
 Result<PipelineSchedule> makeSchedule(const ScheduleRequest &request);

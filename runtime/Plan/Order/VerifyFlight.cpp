@@ -3,6 +3,9 @@
 #include "runtime/Plan/Types.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
 
 namespace zc {
 namespace {
@@ -80,9 +83,39 @@ Status verifyOverlap(const plan::Message &a, const plan::Message &b) {
   return Status();
 }
 
-Status verifyMessages(const plan::Role &role) {
+/// Replicas of a stage send to one place, each for its own micro-batches: only
+/// the first one's message is as any other.
+class ReplicaMessages {
+public:
+  explicit ReplicaMessages(const plan::Manifest &manifest)
+      : manifest(manifest) {}
+
+  Result<bool> isFirst(const plan::Message &message) {
+    if (message.sends() || message.peer() >= uint32_t(manifest.roles_size()))
+      return true;
+    const Turn turn = Turn::of(manifest.roles(int(message.peer())));
+    if (turn.turns < 2)
+      return true;
+    const std::tuple place(int64_t(message.peer()) - turn.turn, message.ring(),
+                           message.offset(), *byteCount(message.type()));
+    std::set<uint32_t> &turns = seen[place];
+    if (!turns.insert(turn.turn).second)
+      return bad("message ", message.id(), " '", message.name(),
+                 "': another of role ", message.peer(), " lies there");
+    return turns.size() == 1;
+  }
+
+private:
+  const plan::Manifest &manifest;
+  std::map<std::tuple<int64_t, uint32_t, uint64_t, uint64_t>,
+           std::set<uint32_t>>
+      seen;
+};
+
+Status verifyMessages(const plan::Manifest &manifest, const plan::Role &role) {
   std::vector<std::vector<const plan::Message *>> ofRings(
       size_t(role.rings_size()));
+  ReplicaMessages replicas(manifest);
   for (const plan::Message &message : role.messages()) {
     const std::string who =
         strCat("message ", message.id(), " '", message.name(), "'");
@@ -92,7 +125,9 @@ Status verifyMessages(const plan::Role &role) {
       return status.withContext(who);
     if (message.eval() && message.gradient())
       return bad(who, ": it is a gradient of an evaluation");
-    ofRings[message.ring()].push_back(&message);
+    ZC_ASSIGN_OR_RETURN(const bool isFirst, replicas.isFirst(message));
+    if (isFirst)
+      ofRings[message.ring()].push_back(&message);
   }
   for (std::vector<const plan::Message *> &messages : ofRings) {
     std::sort(messages.begin(), messages.end(),
@@ -167,7 +202,7 @@ Status verifyFlight(const plan::Manifest &manifest, uint32_t index,
         !status.ok())
       return status.withContext(
           strCat(who, ", program '", role.programs(i).name(), "'"));
-  if (Status status = verifyMessages(role); !status.ok())
+  if (Status status = verifyMessages(manifest, role); !status.ok())
     return status.withContext(who);
   if (Status status = verifyRingsDisjoint(role, use); !status.ok())
     return status.withContext(who);

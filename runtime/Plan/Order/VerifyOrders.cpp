@@ -81,13 +81,39 @@ Status verifyMessageEnds(const plan::Manifest &manifest) {
   return Status();
 }
 
-/// Each of the model's stages is in one role.
+/// Replicas of a stage follow one another, in their turns.
+Status verifyReplica(const plan::Manifest &manifest, int role) {
+  const plan::Role &own = manifest.roles(role);
+  const Turn turn = Turn::of(own);
+  if (own.stages_size() != 1)
+    return bad("role ", role, ": it is one of ", turn.turns,
+               " replicas, but of ", own.stages_size(), " stages");
+  const int64_t first = int64_t(role) - turn.turn;
+  if (first < 0 || first + turn.turns > manifest.roles_size())
+    return bad("role ", role, ": there is no room for its ", turn.turns,
+               " replicas");
+  for (uint32_t i = 0; i < turn.turns; ++i) {
+    const plan::Role &other = manifest.roles(int(first + i));
+    if (Turn::of(other).turns != turn.turns || Turn::of(other).turn != i ||
+        other.stages_size() != 1 || other.stages(0) != own.stages(0))
+      return bad("role ", role, ": role ", first + i,
+                 " is not the replica of its stage whose turn is ", i);
+  }
+  return Status();
+}
+
+/// Each of the model's stages is in one role, or in its replicas.
 Status verifyStages(const plan::Manifest &manifest,
                     const std::vector<RoleUse> &uses) {
   std::set<uint32_t> seen;
   uint32_t count = 0;
   for (int i = 0; i < manifest.roles_size(); ++i) {
     const auto &stages = manifest.roles(i).stages();
+    const Turn turn = uses[size_t(i)].turn(Phase::Train);
+    if (turn.turns > 1)
+      ZC_RETURN_IF_ERROR(verifyReplica(manifest, i));
+    if (turn.turn > 0)
+      continue;
     count += uses[size_t(i)].chunks();
     if (stages.empty() && uses[size_t(i)].chunks() == 1)
       seen.insert(uint32_t(i));
@@ -117,7 +143,7 @@ Status verifyPresence(const plan::Manifest &manifest,
     const std::pair<Phase, bool> expected[] = {
         {Phase::Train, trains},
         {Phase::TrainLate, trains && manifest.freeze_step() > 0},
-        {Phase::Eval, evaluates || !trains}};
+        {Phase::Eval, (evaluates || !trains) && Turn::of(role).turn == 0}};
     for (auto [phase, isExpected] : expected)
       if ((orderOf(role, phase).actions_size() > 0) != isExpected)
         return bad("role ", i, ": it has ", isExpected ? "no" : "an",

@@ -25,7 +25,7 @@ public:
         microBatches(phase == Phase::Eval ? evaluatedAtOnce(manifest)
                                           : microBatchesOf(manifest)),
         steps(steps), perStep(std::max(1u, microBatches / steps)),
-        done(use.chunks()) {
+        turn(use.turn(phase)), done(use.chunks()) {
     for (int i = 0; steps > 1 && i < role.programs_size(); ++i)
       versions.push_back(versionUseOf(role, role.programs(i)));
     for (uint32_t ring = 0; ring < uint32_t(role.rings_size()); ++ring)
@@ -62,6 +62,10 @@ private:
   Status readMessages(const plan::Call &call, const ProgramUse &program);
   Status useRings(const plan::Call &call, const ProgramUse &program);
   uint32_t findWriter(uint32_t ring) const;
+  /// Among those that this role computes.
+  uint32_t placeOf(uint32_t microBatch) const {
+    return turn.placeOf(microBatch);
+  }
   Tenancy &tenancy(uint32_t ring, uint32_t microBatch) {
     return tenancies.at({ring, microBatch});
   }
@@ -77,7 +81,9 @@ private:
                                     : forwards;
     }
   };
+  /// `end` micro-batches of all replicas.
   bool isDone(const Done &stage, uint32_t end) const {
+    end = turn.count(end);
     return stage.forwards >= end &&
            (phase == Phase::Eval ||
             (stage.backwards >= end && stage.weights >= end));
@@ -90,6 +96,7 @@ private:
   const plan::Order &order;
   const uint32_t microBatches;
   const uint32_t steps, perStep;
+  const Turn turn;
   std::vector<VersionUse>
       versions; // of programs, where there are several steps
   std::map<std::pair<uint32_t, uint32_t>, Tenancy> tenancies;
@@ -145,8 +152,12 @@ Status OrderWalk::verifyIndices(const plan::Action &action) const {
     return bad("there are ", microBatches, " micro-batches");
   const plan::Move *move = moveOf(action);
   if (!move) {
-    ZC_RETURN_IF_ERROR(verifyProgram(
-        action.has_call() ? action.call().program() : action.feed().program()));
+    const uint32_t program =
+        action.has_call() ? action.call().program() : action.feed().program();
+    ZC_RETURN_IF_ERROR(verifyProgram(program));
+    const uint32_t ends = kApplyPart | kLateApplyPart;
+    if (!turn.has(microBatchOf(action)) && !(use.program(program).parts & ends))
+      return bad("the micro-batch is of another replica of the stage");
     return verifySlots(action);
   }
   if (move->message() >= uint32_t(role.messages_size()))
@@ -156,6 +167,8 @@ Status OrderWalk::verifyIndices(const plan::Action &action) const {
     return bad("the role is at the message's other end");
   if (!isOf(message, phase))
     return bad("the message does not belong there");
+  if (!use.moves(phase, move->message(), move->micro_batch()))
+    return bad("the message is of other replicas' micro-batches");
   if (message.chunk() >= done.size())
     return bad("the message is of stage ", message.chunk(), " of the role's ",
                done.size());
@@ -186,7 +199,8 @@ Status OrderWalk::onMove(const plan::Move &move, bool sends) {
   if (!moved.insert({move.message(), move.micro_batch()}).second)
     return bad("it was moved before");
   const Part part = partOf(message);
-  const bool called = done[message.chunk()].of(part) > move.micro_batch();
+  const bool called =
+      done[message.chunk()].of(part) > placeOf(move.micro_batch());
   Tenancy &slot = tenancy(message.ring(), move.micro_batch());
   if (sends && !called)
     return bad("what it sends was not written yet");
@@ -217,7 +231,7 @@ Status OrderWalk::onFeed(const plan::Feed &feed) {
 Status OrderWalk::checkBefore(const ProgramUse &program,
                               uint32_t microBatch) const {
   const Done &own = done[program.chunk];
-  auto isMissing = [&](uint32_t count) { return count <= microBatch; };
+  auto isMissing = [&](uint32_t count) { return count <= placeOf(microBatch); };
   if (program.parts & (kForwardPart | kEvalPart))
     if (program.chunk > 0 && isMissing(done[program.chunk - 1].forwards))
       return bad("it comes before the forward of the stage in front");
@@ -256,8 +270,9 @@ Status OrderWalk::advance(const ProgramUse &program, uint32_t microBatch) {
     if (!(program.parts & part))
       continue;
     uint32_t &count = done[program.chunk].of(part);
-    if (count != microBatch)
-      return bad("micro-batch ", count, " comes first");
+    if (count != placeOf(microBatch))
+      return bad("micro-batch ", turn.turn + count * turn.turns,
+                 " comes first");
     ++count;
   }
   ZC_RETURN_IF_ERROR(checkBefore(program, microBatch));
@@ -306,7 +321,9 @@ Status OrderWalk::readMessages(const plan::Call &call,
                                const ProgramUse &program) {
   for (int i = 0; i < role.messages_size(); ++i) {
     const plan::Message &message = role.messages(i);
-    if (message.sends() || !isOf(message, phase) || !isEndOf(program, message))
+    if (message.sends() || !isOf(message, phase) ||
+        !isEndOf(program, message) ||
+        !use.moves(phase, uint32_t(i), call.micro_batch()))
       continue;
     if (!moved.count({uint32_t(i), call.micro_batch()}))
       return bad("message ", message.id(), " '", message.name(),
@@ -381,7 +398,7 @@ Status OrderWalk::end() const {
     if (!isOf(role.messages(i), phase))
       continue;
     for (uint32_t k = 0; k < microBatches; ++k)
-      if (!moved.count({uint32_t(i), k}))
+      if (use.moves(phase, uint32_t(i), k) && !moved.count({uint32_t(i), k}))
         return bad("message ", role.messages(i).id(), " '",
                    role.messages(i).name(), "' of micro-batch ", k,
                    " is not moved");
