@@ -440,6 +440,17 @@ private:
            (copy && findStateArgument(program, copy.getSymName()));
   }
 
+  /// Whether a program of the role gives the state a new value.
+  static bool isUpdated(ModuleOp role, StateOp state) {
+    auto symbol = FlatSymbolRefAttr::get(state.getSymNameAttr());
+    return llvm::any_of(role.getOps<func::FuncOp>(), [&](func::FuncOp program) {
+      for (unsigned i = 0; i < program.getNumResults(); ++i)
+        if (program.getResultAttr(i, kStateAttr) == symbol)
+          return true;
+      return false;
+    });
+  }
+
   /// Says which roles hold a parameter together. What the evaluation reads,
   /// the same role trains.
   LogicalResult shareStates() {
@@ -449,7 +460,7 @@ private:
       for (auto state : role.getOps<StateOp>()) {
         if (state.getKind() == kParameter)
           holders[state.getSymNameAttr()].push_back(number);
-        if (state.getKind() == kStatistic &&
+        if (state.getKind() == kStatistic && isUpdated(role, state) &&
             !statistics.insert(state.getSymNameAttr()).second)
           return state.emitError("'")
                  << state.getSymName() << "' is a running statistic of several "

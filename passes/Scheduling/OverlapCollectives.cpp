@@ -107,7 +107,10 @@ void Overlap::addNode(FusedOp op) {
   addData(index);
   if (!node.isCollective)
     return;
-  node.isGather = node.numMissing == 0 || op->hasAttr(kPrefetchedAttr);
+  // Sums over roles have an order of their own, which waits for no reader's
+  // turn.
+  node.isGather = !isAmongRoles(op) &&
+                  (node.numMissing == 0 || op->hasAttr(kPrefetchedAttr));
   if (!node.isGather)
     mostReducedBytes = std::max(mostReducedBytes, 2 * bytesSent(op));
 }

@@ -433,10 +433,10 @@ Status verifyRoleOrder(const plan::Manifest &manifest, uint32_t index,
   const plan::Order &order = orderOf(role, phase);
   const std::string who = strCat("role ", index, ", ", phaseName(phase));
   // An order's length bounds the work that a number in a file can cause.
-  if (phase != Phase::Eval &&
-      microBatchesOf(manifest) > uint32_t(order.actions_size()))
-    return bad(who, ": ", microBatchesOf(manifest), " micro-batches in ",
-               order.actions_size(), " actions");
+  const uint32_t own = use.turn(phase).count(microBatchesOf(manifest));
+  if (phase != Phase::Eval && own > uint32_t(order.actions_size()))
+    return bad(who, ": ", own, " micro-batches in ", order.actions_size(),
+               " actions");
   OrderWalk walk(manifest, role, use, phase, steps);
   for (int i = 0; i < order.actions_size(); ++i)
     if (Status status = walk.next(i); !status.ok())

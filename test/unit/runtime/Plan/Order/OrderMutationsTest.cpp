@@ -192,6 +192,58 @@ FakePipeline pipelineOf(const std::string &schedule, uint32_t roles, uint32_t m,
   return pipeline;
 }
 
+const std::vector<std::vector<uint32_t>> kReplicas = {
+    {2}, {4}, {2, 1}, {1, 2}, {2, 2}, {3, 1}, {2, 3}, {4, 2, 1}, {1, 2, 1}};
+
+FakePipeline replicatedPipeline(const std::vector<uint32_t> &replicas,
+                                uint32_t m, bool skip) {
+  FakePipeline pipeline{std::accumulate(replicas.begin(), replicas.end(), 0u),
+                        m};
+  pipeline.replicas = replicas;
+  pipeline.skip = skip;
+  pipeline.stashInput = skip;
+  pipeline.micro = !skip;
+  return pipeline;
+}
+
+TEST(OrderMutations, ReplicasAreBuiltToFinish) {
+  for (const char *schedule : {"naive", "gpipe", "1f1b"})
+    for (const std::vector<uint32_t> &replicas : kReplicas)
+      for (uint32_t m : {4, 5, 8, 12})
+        for (bool skip : {false, true}) {
+          plan::Manifest manifest =
+              fakePipeline(replicatedPipeline(replicas, m, skip), schedule);
+          SCOPED_TRACE(strCat(schedule, " ", replicas.size(), " stages, ",
+                              manifest.roles_size(), " roles, ", m));
+          ASSERT_GT(manifest.roles_size(), 0);
+          const Status status = verifyOrders(manifest);
+          EXPECT_TRUE(status.ok()) << status.message();
+          EXPECT_EQ(RendezvousSimulator(manifest).run(), Ending::Finished);
+        }
+}
+
+TEST(OrderMutations, OfReplicasRefusedOrRunsToItsEnd) {
+  std::mt19937 random(77);
+  Counts sum;
+  for (const char *schedule : {"naive", "gpipe", "1f1b"})
+    for (const std::vector<uint32_t> &replicas : kReplicas)
+      for (uint32_t m : {4, 6}) {
+        Counts counts = mutateMany(
+            fakePipeline(replicatedPipeline(replicas, m, m == 6), schedule),
+            random, 150);
+        sum.agreed += counts.agreed;
+        sum.strict += counts.strict;
+        sum.accepted += counts.accepted;
+        ASSERT_EQ(counts.wrong, 0);
+      }
+  RecordProperty("refused", sum.agreed);
+  RecordProperty("refused_though_it_finishes", sum.strict);
+  RecordProperty("accepted", sum.accepted);
+  EXPECT_GE(sum.agreed + sum.strict + sum.accepted, 4000);
+  EXPECT_GT(sum.accepted, 200);
+  EXPECT_LT(sum.strict, sum.agreed / 10);
+}
+
 TEST(OrderMutations, TheSimulatorFinishesWhatIsBuilt) {
   for (const char *schedule :
        {"naive", "gpipe", "1f1b", "zb-h1", "zb-h2", "interleaved", "zb-v"})

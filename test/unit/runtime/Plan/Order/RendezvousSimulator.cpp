@@ -42,11 +42,13 @@ bool RendezvousSimulator::isComplete() {
             program.name().substr(0, program.name().find('.'));
         const bool isMicro = name == "forward" || name == "backward" ||
                              name == "weight_gradients";
-        if (isMicro && done(program.name(), k) + done("micro", k) != 1)
+        if (isMicro &&
+            done(program.name(), k) + done("micro", k) != uint32_t(isOwn(i, k)))
           return false;
       }
       for (const plan::Message &message : role(i).messages())
-        if (!message.sends() && !message.eval() &&
+        if (!message.sends() && !message.eval() && isOwn(i, k) &&
+            isOwn(message.peer(), k) &&
             !places[i].received.count({message.id(), k}))
           return false;
     }

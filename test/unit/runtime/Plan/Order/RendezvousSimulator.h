@@ -79,6 +79,12 @@ private:
     return false;
   }
 
+  /// Whether a role computes the micro-batch, being one of its stage's.
+  bool isOwn(size_t i, uint32_t microBatch) const {
+    return role(i).turns() == 0 ||
+           microBatch % role(i).turns() == role(i).turn();
+  }
+
   static int code(char part, int chunk) { return part + 256 * chunk; }
 
   /// The slot, in the micro-batch's hands from here on.
@@ -157,7 +163,7 @@ private:
       wrong = true;
     for (int m = 0; m < role(i).messages_size(); ++m) {
       const plan::Message &message = role(i).messages(m);
-      if (!message.sends() && !message.eval() &&
+      if (!message.sends() && !message.eval() && isOwn(message.peer(), k) &&
           int(message.chunk()) == chunk &&
           (message.gradient() ? backward : forward) &&
           !take(i, message.ring(), call.slots(int(message.ring())), k)

@@ -213,5 +213,58 @@ TEST(Schedules, SaysWhereRolesWaitForEachOther) {
   EXPECT_FALSE(simulateSchedule(schedule, WorkCosts::equal(2, 1, 1, 1)).ok());
 }
 
+/// PipeDream's 1F1B-RR.
+TEST(Schedules, ReplicasTakeMicroBatchesInTurn) {
+  const std::vector<std::vector<uint32_t>> all = {
+      {1}, {3}, {2, 1}, {1, 2}, {2, 2}, {3, 2, 1}, {1, 4, 2}};
+  for (const char *name : {"naive", "gpipe", "1f1b"})
+    for (const std::vector<uint32_t> &replicas : all)
+      for (uint32_t m = 4; m <= 16; ++m) {
+        uint32_t roles = 0;
+        for (uint32_t each : replicas)
+          roles += each;
+        SCOPED_TRACE(strCat(name, " ", replicas.size(), " stages, ", m));
+        Result<PipelineSchedule> schedule =
+            makeSchedule({name, roles, m, 2, replicas});
+        ASSERT_TRUE(schedule.ok()) << schedule.status().message();
+        ASSERT_EQ(schedule->roles.size(), roles);
+        uint32_t forwards = 0, backwards = 0;
+        for (uint32_t role = 0; role < roles; ++role)
+          for (const StageWork &work : schedule->roles[role]) {
+            EXPECT_EQ(schedule->roleOf(work.stage, work.microBatch), role);
+            ++(work.work == Work::Forward ? forwards : backwards);
+          }
+        EXPECT_EQ(forwards, m * replicas.size());
+        EXPECT_EQ(backwards, forwards);
+        run(*schedule, 1, 1, 1);
+      }
+}
+
+TEST(Schedules, ReplicasKeepThoseBehindThemBusy) {
+  // A first stage of twice the second one's time, on twice its roles.
+  Result<PipelineSchedule> schedule = makeSchedule({"1f1b", 3, 16, 2, {2, 1}});
+  ASSERT_TRUE(schedule.ok());
+  WorkCosts costs = WorkCosts::equal(2, 1, 1, 0);
+  costs.forward[0] = costs.backward[0] = 2;
+  Result<Timeline> timeline = simulateSchedule(*schedule, costs);
+  ASSERT_TRUE(timeline.ok());
+  EXPECT_EQ(timeline->inFlight, std::vector<uint32_t>({2, 2, 1}));
+  // The second stage's 32 units, behind a forward and in front of a backward.
+  EXPECT_EQ(timeline->makespan, 36);
+}
+
+TEST(Schedules, ReplicasThatDoNotFit) {
+  auto refuses = [](const ScheduleRequest &request, const char *text) {
+    Result<PipelineSchedule> schedule = makeSchedule(request);
+    ASSERT_FALSE(schedule.ok());
+    EXPECT_NE(schedule.status().message().find(text), std::string::npos)
+        << schedule.status().message();
+  };
+  refuses({"1f1b", 3, 4, 2, {2, 2}}, "4 replicas in all for 3 roles");
+  refuses({"1f1b", 4, 2, 2, {3, 1}}, "3 replicas, which take turns with 2");
+  refuses({"1f1b", 2, 2, 2, {0, 2}}, "0 replicas");
+  refuses({"zb-h1", 3, 4, 2, {2, 1}}, "has no replicas of stages");
+}
+
 } // namespace
 } // namespace zc
