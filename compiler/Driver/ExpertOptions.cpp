@@ -60,11 +60,14 @@ std::string zc::checkExpertsTogether(const CompileOptions &options) {
 void zc::dispatchExperts(mlir::OpPassManager &manager,
                          const CompileOptions &options) {
   bool divided = options.getAxisSize("ep") > 1;
-  if (!divided && options.moeCapacity == "none")
+  // GPUs have no product that skips rows: rooms are multiplied as they are.
+  bool multipliesAll = options.target == "cuda";
+  if (!divided && !multipliesAll && options.moeCapacity == "none")
     return;
   DispatchExpertsPassOptions dispatch;
   dispatch.capacity = getCapacity(options);
   dispatch.groupTokens = getGroupTokens(options);
+  dispatch.multiplyAll = multipliesAll;
   if (divided) {
     dispatch.axis = "ep";
     dispatch.ranks = options.getAxisSize("ep");

@@ -260,7 +260,8 @@ struct DispatchExperts : public impl::DispatchExpertsPassBase<DispatchExperts> {
         ++numLayers;
       }
     }
-    if (!any) {
+    bool isAskedFor = capacity > 0 || !axis.empty();
+    if (!any && isAskedFor) {
       getOperation().emitError()
           << (axis.empty() ? "a capacity of experts"
                            : "axis '" + axis.getValue() + "'")
@@ -301,7 +302,9 @@ private:
       return failure();
     OpBuilder builder(first);
     ExpertRooms rooms(builder, first.getLoc(), groups, shape);
-    ExpertLayer(products, std::move(rooms), /*skipsEmpty=*/!isLimited).run();
+    ExpertLayer(products, std::move(rooms),
+                /*skipsEmpty=*/!isLimited && !multiplyAll)
+        .run();
     return success();
   }
 

@@ -11,7 +11,9 @@ def DispatchExpertsPass : Pass<"zc-dispatch-experts", "::mlir::ModuleOp"> {
     done in rooms [experts, groups capacity, ..] instead of rows: each group of
     tokens, a sample by default, has `capacity` times an even share of room for
     each expert. A row that finds none gives zeros. Without a capacity there is
-    room for all tokens of the group, and empty places are not multiplied.
+    room for all tokens of the group, and empty places are not multiplied, unless
+    all places are (`multiply-all`): a device without a product that skips rows
+    has ordinary ones, which cost experts / choices as many FLOPs.
 
     With `axis` the experts are divided: their weights over it, and rows go to
     them and back (`train.place_experts`).
@@ -36,6 +38,8 @@ def DispatchExpertsPass : Pass<"zc-dispatch-experts", "::mlir::ModuleOp"> {
     Option<"axis", "axis", "std::string", "\"\"",
            "the axis that divides experts; empty: none does">,
     Option<"ranks", "ranks", "int64_t", "1", "its size">,
+    Option<"multiplyAll", "multiply-all", "bool", "false",
+           "multiply empty places too">,
   ];
   let statistics = [
     Statistic<"numLayers", "num-layers", "Layers of experts">

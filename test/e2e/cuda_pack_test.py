@@ -25,6 +25,8 @@ NOT_COMPUTED = {
     "sparse_encode", "sparse_decode",  # refused for GPUs
     "stop_gradient",  # gone behind the gradients
     "normal_tail",  # stands inside of other operators' kernels
+    "grouped_matmul", "grouped_matmul_grad",  # rooms of experts: matmuls
+    "place_experts",  # becomes a reshard
 }
 
 
@@ -50,7 +52,7 @@ class Pack(ZcTest):
         packed = self.run_tool("pack-gpu", "--build", BIN.parent, "--output",
                                pack, "--only", "mlp", "logic", "drawn",
                                "sampling", "pools", "relus", "relus-bits",
-                               "functions", "--cubins", "none")
+                               "functions", "experts", "--cubins", "none")
         self.assertEqual(packed.returncode, 0, packed.stderr)
         self.assertLess(pack.stat().st_size, LIMIT)
         with tarfile.open(pack) as tar:
@@ -75,7 +77,8 @@ class Pack(ZcTest):
                      "mlp-bf16: losses", "operators: logic",
                      "operators: drawn", "operators: sampling",
                      "operators: pools", "operators: relus",
-                     "operators: relus-bits", "operators: functions"):
+                     "operators: relus-bits", "operators: functions",
+                     "operators: experts"):
             self.assertIn(name, tests)
         # A step that is wrong is seen.
         wrong = self.run_tool("test-gpu", pack, **gpu,

@@ -37,9 +37,11 @@ ShardingRule ExchangeRowsOp::getShardingRule() {
   ShardingRule rule = ShardingRule::whole(getOperation());
   int group = rule.addFactor(tensorTypeOf(getInput()).getDimSize(0));
   int width = rule.addFactor(tensorTypeOf(getInput()).getDimSize(2));
+  int row = rule.addFactor(tensorTypeOf(getIndices()).getDimSize(1));
   for (auto &dims : rule.operandDims)
     dims[0] = group;
   rule.resultDims[0][0] = group;
+  rule.operandDims[1][1] = rule.resultDims[0][1] = row;
   rule.operandDims[0][2] = rule.resultDims[0][2] = width;
   rule.linearity[0] = Linearity::Separate;
   return rule;

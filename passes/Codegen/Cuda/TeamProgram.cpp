@@ -24,6 +24,8 @@ void TeamProgram::convert(Operation &op) {
     alloca.erase();
   } else if (auto loop = dyn_cast<scf::ForOp>(op)) {
     convertLoop(loop);
+  } else if (auto branch = dyn_cast<scf::IfOp>(op)) {
+    convertBranch(branch);
   } else if (auto nest = dyn_cast<linalg::LinalgOp>(op)) {
     separate(&op, /*reads=*/true, /*writes=*/true);
     rowTeam.count > 1 ? writeOwnRows(nest) : distributeAmongTeam(nest);
@@ -53,6 +55,21 @@ void TeamProgram::convertLoop(scf::ForOp loop) {
   }
   run(*loop.getBody());
   barrier(loop.getBody()->getTerminator());
+}
+
+/// All threads read the same condition, so they take the branch together or
+/// not at all: what waits for a barrier before it may still wait behind it.
+void TeamProgram::convertBranch(scf::IfOp branch) {
+  bool readBefore = read, writtenBefore = written;
+  for (Region &region : branch->getRegions())
+    if (!region.empty()) {
+      bool readOther = read, writtenOther = written;
+      read = readBefore;
+      written = writtenBefore;
+      run(region.front());
+      read |= readOther;
+      written |= writtenOther;
+    }
 }
 
 static Value indexOf(OpBuilder &builder, Location loc, int64_t value) {

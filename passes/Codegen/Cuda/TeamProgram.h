@@ -36,6 +36,7 @@ public:
 private:
   void convert(mlir::Operation &op);
   void convertLoop(mlir::scf::ForOp loop);
+  void convertBranch(mlir::scf::IfOp branch);
   void divideRows(ScatterLoop scatter);
   void findOwnRows(mlir::scf::ForOp loop, mlir::Value row);
   void updateRow(mlir::OpBuilder &builder, mlir::scf::ForOp loop,

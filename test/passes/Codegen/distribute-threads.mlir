@@ -109,3 +109,25 @@ sched.kernel @table {
   %0 = train.scatter_add %t, %i, %u {dim = 0 : i64} : (tensor<50x96xf32>, tensor<4096xi64>, tensor<4096x96xf32>) -> tensor<50x96xf32>
   train.yield %0 : tensor<50x96xf32>
 }
+
+// Tests that what stands in a branch is a team's work too: all threads read the
+// same expert, and one of them writes its count and its row's place, behind
+// barriers.
+// CHECK-LABEL: gpu.func @sorted
+// CHECK: %[[EXPERT:.*]] = arith.andi
+// CHECK: scf.if %[[EXPERT]] {
+// CHECK: %[[COUNT:.*]] = memref.load
+// CHECK: gpu.barrier
+// CHECK: %[[FIRST:.*]] = arith.cmpi eq, %thread_id_x
+// CHECK-NEXT: scf.if %[[FIRST]] {
+// CHECK-NEXT: memref.store
+// CHECK: scf.if %{{.*}} {
+// CHECK: gpu.barrier
+// CHECK: scf.if %{{.*}} {
+// CHECK-NEXT: memref.store
+// CHECK: gpu.barrier
+sched.kernel @sorted {
+^bb0(%groups: tensor<2x600xi64>):
+  %slots, %rows, %counts = train.expert_slots %groups {capacity = 200 : i64, choices = 2 : i64, experts = 4 : i64} : (tensor<2x600xi64>) -> (tensor<2x600xi64>, tensor<2x800xi32>, tensor<2x4xi32>)
+  train.yield %slots, %rows, %counts : tensor<2x600xi64>, tensor<2x800xi32>, tensor<2x4xi32>
+}
