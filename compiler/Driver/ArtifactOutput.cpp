@@ -72,7 +72,7 @@ static void addMemorySettings(const CompileOptions &options,
   }
   if (options.getAxisSize("pp") > 1 || isWithoutFlush(options.schedule)) {
     settings.push_back({"schedule", options.schedule});
-    if (!options.stageReplicas.empty())
+    if (options.stageReplicas != "off")
       settings.push_back({"stage-replicas", options.stageReplicas});
     if (options.chunks > 0)
       settings.push_back({"chunks", std::to_string(options.chunks)});

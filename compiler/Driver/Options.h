@@ -79,11 +79,11 @@ struct CompileOptions {
 
   std::string schedule = "1f1b"; // of a pipeline: a name, or a file
   int64_t chunks = 0;            // stages of a role; 0: as the schedule has it
-  std::string stageReplicas;     // roles of each stage, or auto; empty: one
-  bool verticalSync = false;     // all stages read equally old versions
-  std::string stages = "auto";   // or a file: where a pipeline is cut
-  std::string writeStages;       // a file for where it was cut; empty: none
-  bool sharesRoles = true;       // equal roles are compiled once
+  std::string stageReplicas = "off"; // one role a stage; auto; or a list
+  bool verticalSync = false;         // all stages read equally old versions
+  std::string stages = "auto";       // or a file: where a pipeline is cut
+  std::string writeStages;           // a file for where it was cut; empty: none
+  bool sharesRoles = true;           // equal roles are compiled once
 
   std::string tpRules = "auto";   // or a file of rules
   std::vector<std::string> shard; // NAME=AXES,...

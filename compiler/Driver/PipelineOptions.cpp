@@ -50,7 +50,7 @@ void zc::completePipelineOptions(const CLI::App &command,
 
 /// What --stage-replicas goes with; their numbers are the schedule's to check.
 static std::string checkReplicasTogether(const CompileOptions &options) {
-  if (options.stageReplicas.empty())
+  if (options.stageReplicas == "off")
     return "";
   if (options.schedule != "1f1b" && options.schedule != "gpipe" &&
       options.schedule != "naive")
@@ -80,7 +80,7 @@ std::string zc::checkPipelineTogether(const CompileOptions &options) {
       return "--stages needs a --mesh with pp, or --schedule 2bw or stash";
     if (!options.writeStages.empty())
       return "--write-stages needs a --mesh with pp";
-    return options.stageReplicas.empty()
+    return options.stageReplicas == "off"
                ? ""
                : "--stage-replicas needs a --mesh with pp";
   }

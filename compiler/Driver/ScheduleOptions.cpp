@@ -57,15 +57,16 @@ parseReplicas(llvm::StringRef text) {
 }
 
 static std::string checkReplicas(const std::string &text) {
-  return text == "auto" || parseReplicas(text)
+  return text == "auto" || text == "off" || parseReplicas(text)
              ? ""
-             : "expected auto, or for each stage how many ranks of pp it has, "
+             : "expected auto, off, or for each stage how many ranks of pp it "
+               "has, "
                "as in 2,1,1; found '" +
                    text + "'";
 }
 
 std::vector<uint32_t> zc::listStageReplicas(const CompileOptions &options) {
-  if (options.stageReplicas.empty() || options.stageReplicas == "auto")
+  if (options.stageReplicas == "off" || options.stageReplicas == "auto")
     return {};
   return parseReplicas(options.stageReplicas).value_or(std::vector<uint32_t>());
 }
@@ -98,10 +99,10 @@ void zc::addScheduleOptions(CLI::App &command, CompileOptions &options) {
                   "with pp, how many of its ranks have each stage, as in "
                   "2,1,1, and take its micro-batches in turn: number k is for "
                   "replica k mod their count, forward and backward; auto: as "
-                  "many stages and replicas as make a step shortest by cost")
+                  "many stages and replicas as make a step shortest by cost; "
+                  "off: one each")
       ->check(checkReplicas)
-      ->type_name("auto|R,...")
-      ->default_str("");
+      ->type_name("auto|off|R,...");
   command.add_flag("--vertical-sync", options.verticalSync,
                    "with --schedule stash, all stages compute gradients of "
                    "parameters as old as the first stage's");

@@ -15,6 +15,9 @@ struct Segment {
   /// Time to send what crosses the cut in front of it, both passes.
   double cutSeconds = 0;
   bool trains = false; // whether it reads a trained parameter
+  /// Whether it updates what needs every micro-batch in its order, so that its
+  /// stage has one role.
+  bool isSingle = false;
   /// What one micro-batch keeps of it from its forward to its backward.
   double stashBytes = 0;
   /// What its op of the largest working set takes while it runs.

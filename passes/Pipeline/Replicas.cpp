@@ -21,11 +21,12 @@ public:
          const MemoryLimit &memory)
       : segments(segments), roles(roles), microBatches(microBatches),
         costs(costs), memory(memory), count(int64_t(segments.size())),
-        time(count + 1), trained(count + 1), stash(count + 1), bytes(count),
-        held(count) {
+        time(count + 1), trained(count + 1), single(count + 1),
+        stash(count + 1), bytes(count), held(count) {
     for (int64_t i = 0; i < count; ++i) {
       time[i + 1] = time[i] + segments[i].seconds;
       trained[i + 1] = trained[i] + segments[i].trains;
+      single[i + 1] = single[i] + segments[i].isSingle;
       stash[i + 1] = stash[i] + segments[i].stashBytes;
     }
     for (int64_t begin = 0; begin < count; ++begin)
@@ -39,7 +40,9 @@ public:
 
   /// What the stage takes behind its first micro-batch; kNever: it is none.
   double waitOf(Span span, int64_t replicas) const {
-    if (trained[span.end] == trained[span.begin] || replicas > microBatches)
+    const bool isSingle = single[span.end] > single[span.begin];
+    if (trained[span.end] == trained[span.begin] || replicas > microBatches ||
+        (isSingle && replicas > 1))
       return kNever;
     const int64_t own = (microBatches + replicas - 1) / replicas;
     const double parts = double(replicas);
@@ -153,6 +156,7 @@ private:
   const int64_t count;
   std::vector<double> time;     // of all segments in front
   std::vector<int64_t> trained; // segments in front that train
+  std::vector<int64_t> single;  // and those that one role has
   std::vector<double> stash;    // bytes of all segments in front
   std::vector<std::vector<double>> bytes, held; // by first segment and length
 };

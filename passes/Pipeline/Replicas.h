@@ -31,9 +31,9 @@ struct ReplicatedPartition {
 /// ring's all-reduce of its gradients, 2 (r - 1) / r of their bytes. One stage
 /// with all roles is data parallelism, one role a stage the straight pipeline.
 ///
-/// No stage needs more than `memory` allows, if that can be. Nothing where
-/// there is no segment that trains or there are fewer micro-batches than any
-/// stage would need.
+/// A stage with a segment that is single has one role. No stage needs more than
+/// `memory` allows, if that can be. Nothing where there is no segment that
+/// trains or there are fewer micro-batches than any stage would need.
 std::optional<ReplicatedPartition>
 partitionReplicated(const std::vector<Segment> &segments, int64_t roles,
                     int64_t microBatches, const ReplicaCosts &costs,

@@ -146,8 +146,10 @@ public:
       for (Operation *op : piece.ops) {
         bytes += *ofOp++;
         work = std::max(work, countWork(op));
-        for (StateOp state : reads.find(op))
+        for (StateOp state : reads.find(op)) {
           addTensor(piece.segment, state);
+          piece.segment.isSingle |= isRunning(state);
+        }
       }
       StringRef next = getLayer(piece.ops.front());
       if (memory.keepsCrossing)
@@ -173,6 +175,15 @@ private:
     for (Value result : op->getResults())
       bytes += double(bytesOf(result));
     return 2 * bytes;
+  }
+
+  /// A statistic that the step updates.
+  bool isRunning(StateOp state) {
+    auto symbol = FlatSymbolRefAttr::get(state.getSymNameAttr());
+    for (unsigned i = 0; i < step.getNumResults(); ++i)
+      if (step.getResultAttr(i, kStateAttr) == symbol)
+        return state.getKind() == kStatistic;
+    return false;
   }
 
   /// Copies are counted with their parameter.

@@ -196,7 +196,8 @@ class Replicas(PipelineTest):
                        "--schedule", "gpipe"),
                       (8, "--mesh", "pp=4,tp=2", "--stage-replicas", "1,3",
                        "--recompute", "full"),
-                      (4, "--mesh", "pp=4", "--stage-replicas", "auto")],
+                      (4, "--mesh", "pp=4", "--stage-replicas", "auto"),
+                      (2, "--mesh", "pp=2", "--stage-replicas", "off")],
                      "--clip-norm", "1")
 
     def test_divided_states(self):
@@ -210,6 +211,14 @@ class Replicas(PipelineTest):
         self.compare("translator", "sgd", 4,
                      [(5, "--mesh", "pp=5", "--stage-replicas", "3,2"),
                       (4, "--mesh", "pp=4", "--stage-replicas", "1,2,1")])
+
+    def test_running_statistics(self):
+        """Batch norm's stages have one rank each when they are dealt."""
+        self.compare("cnn", "sgd", 4,
+                     [(3, "--mesh", "pp=3", "--stage-replicas", "auto")])
+        self.compare("cnn", "sgd", 4,
+                     [(3, "--mesh", "pp=3", "--stage-replicas", "2,1")],
+                     "--batchnorm", "frozen")
 
     def test_draws(self):
         """What dropout draws depends on the micro-batch, not on who has it."""
@@ -282,7 +291,7 @@ class Replicas(PipelineTest):
         refuse(2, "needs a --mesh with pp", "--stage-replicas", "2")
         refuse(2, "goes with --schedule 1f1b, gpipe or naive, not with 2bw",
                "--mesh", "pp=2", "--stage-replicas", "2", "--schedule", "2bw")
-        refuse(2, "expected auto, or for each stage", "--mesh", "pp=2",
+        refuse(2, "expected auto, off, or for each stage", "--mesh", "pp=2",
                "--stage-replicas", "2,x")
         stages = self.folder / "stages"
         stages.write_text("conv: 0\nfc: 1\n")

@@ -38,12 +38,13 @@ double judge(const Case &each, const std::vector<int64_t> &begins,
     double bytes = stage ? 3 * first.cutBytes : 0, work = 0;
     if (end < each.segments.size())
       bytes += 4 * each.segments[end].cutBytes;
-    bool trains = false;
+    bool trains = false, isSingle = false;
     std::set<size_t> tensors;
     for (size_t i = begins[stage]; i < end; ++i) {
       const Segment &segment = each.segments[i];
       time += segment.seconds;
       trains |= segment.trains;
+      isSingle |= segment.isSingle;
       work = std::max(work, segment.workBytes);
       bytes += inFlight * segment.stashBytes;
       tensors.insert(segment.tensors.begin(), segment.tensors.end());
@@ -53,6 +54,7 @@ double judge(const Case &each, const std::vector<int64_t> &begins,
       bytes += each.memory.tensorBytes[tensor];
     }
     if (!trains || replicas[stage] > each.microBatches ||
+        (isSingle && replicas[stage] > 1) ||
         (each.memory.bytes > 0 && bytes + work > each.memory.bytes))
       return kNever;
     sum += time + cut;
@@ -100,6 +102,7 @@ Case makeCase(std::mt19937 &random) {
     segment.seconds = one(random);
     segment.cutSeconds = 0.3 * one(random);
     segment.trains = random() % 4 != 0;
+    segment.isSingle = random() % 16 == 0;
     segment.stashBytes = 0.3 * one(random);
     segment.workBytes = 0.3 * one(random);
     segment.cutBytes = 0.1 * one(random);
