@@ -210,7 +210,8 @@ void zc::printSummary(const Summary &summary, const CompileOptions &options,
     if (options.accumulate < roles)
       os << "zc: warning: --accumulate " << options.accumulate
          << " is fewer micro-batches than the " << roles
-         << " roles, so that some always wait\n";
+         << (summary.replicas.empty() ? " stages" : " roles")
+         << ", so that some always wait\n";
   }
   if (options.zero > 0 && options.getNumRanks() == 1)
     os << "zc: note: --zero " << options.zero
