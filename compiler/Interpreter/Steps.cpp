@@ -1,6 +1,7 @@
 //===- Steps.cpp - steps of training, interpreted -------------------------===//
 #include "compiler/Interpreter/Bindings.h"
 #include "compiler/Interpreter/Ranks.h"
+#include "compiler/Interpreter/Replicas.h"
 #include "compiler/Interpreter/Roles.h"
 #include "dialects/Train/StateLookup.h"
 #include "dialects/Train/Versions.h"
@@ -48,9 +49,10 @@ public:
     for (done = 0; done < count.steps; ++done) {
       const int64_t step = done;
       for (int64_t i = 0; i < count.microBatches; ++i)
-        if (failed(runOne(micro, step * count.microBatches + i)))
+        if (failed(runOne(programsOf(i), step * count.microBatches + i,
+                          /*ofSamples=*/true)))
           return failure();
-      if (!apply.empty() && failed(runOne(apply, 0)))
+      if (!apply.empty() && failed(runOne(apply, 0, /*ofSamples=*/false)))
         return failure();
     }
     return NamedTensors(written.begin(), written.end());
@@ -87,7 +89,26 @@ private:
             state && train::getDelay(state) > 0)
           delays[argumentName(program, i)] = train::getDelay(state);
     first = states;
+    return findTurns();
+  }
+
+  /// Replicas of stages take micro-batches in turn.
+  LogicalResult findTurns() {
+    FailureOr<int64_t> turns = countTurns(module);
+    if (failed(turns))
+      return failure();
+    for (int64_t turn = 0; *turns > 1 && turn < *turns; ++turn) {
+      modules.push_back(takeActiveRoles(module, turn));
+      auto found = findPrograms(*modules.back(), train::kMicroProgram);
+      if (failed(found))
+        return failure();
+      ofTurns.push_back(std::move(*found));
+    }
     return success();
+  }
+
+  ArrayRef<func::FuncOp> programsOf(int64_t microBatch) const {
+    return ofTurns.empty() ? micro : ofTurns[microBatch % ofTurns.size()];
   }
 
   /// What the samples' programs read where they do not read the newest version.
@@ -151,11 +172,11 @@ private:
     return success();
   }
 
-  LogicalResult runOne(ArrayRef<func::FuncOp> programs, int64_t number) {
+  LogicalResult runOne(ArrayRef<func::FuncOp> programs, int64_t number,
+                       bool ofSamples) {
     llvm::StringMap<Tensor> values = inputs;
     if (failed(takeInputs(programs, number, values)))
       return failure();
-    const bool ofSamples = programs.front() == micro.front();
     auto results = runBound(programs, std::move(values), ofSamples);
     if (failed(results))
       return failure();
@@ -178,7 +199,10 @@ private:
   ModuleOp module;
   const llvm::StringMap<Tensor> &inputs;  // and states that the user gives
   SmallVector<func::FuncOp> micro, apply; // micro: or the whole step
-  std::map<std::string, Tensor> states;   // made or written so far
+  // Of replicas those that compute a micro-batch, by its number.
+  std::vector<OwningOpRef<ModuleOp>> modules;
+  std::vector<SmallVector<func::FuncOp>> ofTurns;
+  std::map<std::string, Tensor> states; // made or written so far
   std::map<std::string, Tensor> written;
   // Without flush: how many steps late states are read, as they were first, and
   // as each step has left them.

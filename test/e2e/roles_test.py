@@ -173,6 +173,17 @@ class Steps(RolesTest):
         self.compare("odd", 3, 18, SGD,
                      ["pp=2", "--schedule", "zero-bubble=v"])
 
+    def test_replicas(self):
+        """Roles of one stage take micro-batches in turn."""
+        self.compare("gpt", 4, Fixture("gpt").reference["batch"], SGD,
+                     ["pp=2", "--stage-replicas", "2"],
+                     ["pp=4", "--stage-replicas", "1,2,1"])
+
+    def test_replicas_of_odd_numbers(self):
+        self.compare("odd", 3, 18, SGD,
+                     ["pp=5", "--stage-replicas", "2,3"],
+                     ["pp=3,dp=2", "--zero", "1", "--stage-replicas", "2,1"])
+
     def test_whole_batch(self):
         """Micro-batches in roles are the batch that one rank takes at once."""
         fixture = Fixture("mlp")

@@ -1,0 +1,24 @@
+//===- Replicas.h - the roles that compute one micro-batch ------*- C++ -*-===//
+#ifndef ZC_COMPILER_INTERPRETER_REPLICAS_H
+#define ZC_COMPILER_INTERPRETER_REPLICAS_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+
+namespace zc::interpreter {
+
+/// How many micro-batches there are until the same replicas have their turn; 1
+/// where each stage of the module has one role. Fails, with a diagnostic, where
+/// what is drawn depends on the micro-batch, which replicas count each for
+/// itself.
+llvm::FailureOr<int64_t> countTurns(mlir::ModuleOp module);
+
+/// A module of the roles that compute micro-batch `number`, one of each stage,
+/// as if they were all there are: numbered through, on a mesh of theirs, with
+/// messages between them alone.
+mlir::OwningOpRef<mlir::ModuleOp> takeActiveRoles(mlir::ModuleOp module,
+                                                  int64_t number);
+
+} // namespace zc::interpreter
+
+#endif // ZC_COMPILER_INTERPRETER_REPLICAS_H
