@@ -5,7 +5,6 @@
 #include "dialects/Onnx/Location.h"
 #include "dialects/Sched/SchedDialect.h"
 #include "passes/Analysis/Messages.h"
-#include "passes/Analysis/ProgramParts.h"
 #include "passes/Analysis/Rings.h"
 
 #include <algorithm>

@@ -4,8 +4,6 @@
 #include "compiler/Interpreter/Turns.h"
 #include "dialects/Train/TrainDialect.h"
 #include "passes/Analysis/Messages.h"
-#include "passes/Analysis/ProgramParts.h"
-#include "passes/Analysis/Roles.h"
 
 #include <map>
 #include <numeric>
@@ -22,7 +20,7 @@ static int64_t numberOf(ModuleOp role, StringRef name, int64_t otherwise) {
 FailureOr<int64_t> countTurns(ModuleOp module) {
   constexpr StringLiteral kCount = "micro_batch";
   int64_t turns = 1;
-  for (ModuleOp role : getRoles(module)) {
+  for (ModuleOp role : module.getOps<ModuleOp>()) {
     const int64_t own = numberOf(role, kTurnsAttr, 1);
     if (own > 1 && role.lookupSymbol<train::StateOp>(kCount))
       return role.emitOpError("draws numbers by the micro-batch, which "
@@ -66,18 +64,16 @@ static dist::MeshAttr withRoles(dist::MeshAttr mesh, int64_t roles) {
 OwningOpRef<ModuleOp> takeActiveRoles(ModuleOp module, int64_t number) {
   OwningOpRef<ModuleOp> active = ModuleOp::create(module.getLoc());
   OpBuilder builder = OpBuilder::atBlockEnd(active->getBody());
-  std::map<int64_t, int64_t> places; // of roles in the new module
+  std::map<int64_t, int64_t> places; // of roles among these
   SmallVector<ModuleOp> roles;
-  for (ModuleOp role : getRoles(module)) {
-    if (number % numberOf(role, kTurnsAttr, 1) != numberOf(role, kTurnAttr, 0))
+  for (ModuleOp role : module.getOps<ModuleOp>()) {
+    if (!role->hasAttr(train::kRoleAttr) ||
+        number % numberOf(role, kTurnsAttr, 1) != numberOf(role, kTurnAttr, 0))
       continue;
     places[numberOf(role, train::kRoleAttr, 0)] = int64_t(roles.size());
     roles.push_back(cast<ModuleOp>(builder.clone(*role)));
   }
-  for (auto [place, role] : llvm::enumerate(roles)) {
-    role->setAttr(train::kRoleAttr, builder.getI64IntegerAttr(place));
-    for (StringRef name : {kTurnAttr, kTurnsAttr})
-      role->removeAttr(name);
+  for (ModuleOp role : roles) {
     role->setAttr(dist::kMeshAttr,
                   withRoles(dist::getMesh(role), roles.size()));
     for (auto program :

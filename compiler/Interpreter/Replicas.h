@@ -14,8 +14,8 @@ namespace zc::interpreter {
 llvm::FailureOr<int64_t> countTurns(mlir::ModuleOp module);
 
 /// A module of the roles that compute micro-batch `number`, one of each stage,
-/// as if they were all there are: numbered through, on a mesh of theirs, with
-/// messages between them alone.
+/// with their @micro, as if they were all there are: on a mesh of theirs, and
+/// messages name their places among them. Their own numbers stay.
 mlir::OwningOpRef<mlir::ModuleOp> takeActiveRoles(mlir::ModuleOp module,
                                                   int64_t number);
 

@@ -99,10 +99,10 @@ private:
       return failure();
     for (int64_t turn = 0; *turns > 1 && turn < *turns; ++turn) {
       modules.push_back(takeActiveRoles(module, turn));
-      auto found = findPrograms(*modules.back(), train::kMicroProgram);
-      if (failed(found))
-        return failure();
-      ofTurns.push_back(std::move(*found));
+      SmallVector<func::FuncOp> &programs = ofTurns.emplace_back();
+      for (ModuleOp role : modules.back()->getOps<ModuleOp>())
+        programs.push_back(
+            role.lookupSymbol<func::FuncOp>(train::kMicroProgram));
     }
     return success();
   }

@@ -10,6 +10,11 @@ namespace zc {
 /// In `train.message` of a state that a message lies in: this role sends it.
 inline constexpr llvm::StringLiteral kSendsKey = "sends";
 
+/// On a role of a stage that several have: it is number `turn` of `turns`, and
+/// computes the micro-batches k with k mod turns = turn.
+inline constexpr llvm::StringLiteral kTurnAttr = "train.turn";
+inline constexpr llvm::StringLiteral kTurnsAttr = "train.turns";
+
 /// One end of a message, as `train.send` and `train.receive` say it.
 struct MessageEnd {
   int64_t id;       // the same at both ends

@@ -19,10 +19,6 @@ namespace zc {
 /// On a role: how many of the model's stages it has (i64; 1 without it), and
 /// that the parameters' gradients are programs of their own (unit).
 inline constexpr llvm::StringLiteral kChunksAttr = "train.chunks";
-/// On a role of a stage that several have: it is number `turn` of `turns`, and
-/// computes the micro-batches k with k mod turns = turn.
-inline constexpr llvm::StringLiteral kTurnAttr = "train.turn";
-inline constexpr llvm::StringLiteral kTurnsAttr = "train.turns";
 /// On the module: how many roles each stage has, where they were dealt.
 inline constexpr llvm::StringLiteral kStageReplicasAttr =
     "train.stage_replicas";

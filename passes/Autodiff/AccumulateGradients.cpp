@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/Dist/DistDialect.h"
 #include "dialects/Train/Versions.h"
-#include "passes/Analysis/ProgramParts.h"
+#include "passes/Analysis/Messages.h"
 #include "passes/Autodiff/Optimizers/UpdateBuilder.h"
 #include "passes/Autodiff/Passes.h"
 #include "passes/Autodiff/ProgramBuilder.h"
