@@ -80,7 +80,7 @@ Phases::importOutputs(ModelImportOptions reading) {
     return zc::importModel(context, reading);
   std::vector<Diagnostic> found;
   auto imported = importQuietly(context, reading, found);
-  if (failed(imported)) {
+  if (failed(imported) && options.addedLosses.empty()) {
     auto error = llvm::find_if(found, [](const Diagnostic &diagnostic) {
       return diagnostic.getSeverity() == DiagnosticSeverity::Error;
     });

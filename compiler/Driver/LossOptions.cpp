@@ -20,6 +20,17 @@ static std::string checkSmoothing(const std::string &text) {
   return "expected a number from 0 to 1, found " + text;
 }
 
+static std::string checkAddedLoss(const std::string &text) {
+  auto [name, weight] = llvm::StringRef(text).rsplit('=');
+  double value = 0;
+  bool sound = !name.empty() && !weight.getAsDouble(value) &&
+               std::isfinite(value) && value >= 0;
+  return sound ? ""
+               : "expected the name of an output, = and a weight of at least "
+                 "0, as in balance_loss=0.01; found '" +
+                     text + "'";
+}
+
 void zc::addLossOptions(CLI::App &command, CompileOptions &options) {
   command
       .add_option("--loss", options.loss,
@@ -60,6 +71,13 @@ void zc::addLossOptions(CLI::App &command, CompileOptions &options) {
                   "weight of the positive labels' term of bce-with-logits")
       ->check(checkPositive)
       ->type_name("X");
+  command
+      .add_option(
+          "--add-loss", options.addedLosses,
+          "add the mean of another output times a number to the loss, "
+          "as of experts' balance; evaluations leave it out; repeatable")
+      ->check(checkAddedLoss)
+      ->type_name("OUTPUT=WEIGHT");
   command
       .add_option("--huber-delta", options.huberDelta,
                   "the distance from which --loss huber is linear")

@@ -39,6 +39,7 @@ struct CompileOptions {
   std::string classWeights; // a .npy file; empty: all 1
   double posWeight = 1;     // of bce-with-logits
   double huberDelta = 1;
+  std::vector<std::string> addedLosses; // OUTPUT=WEIGHT, each of another output
 
   std::string optimizer = "adamw";
   double momentum = 0;

@@ -309,8 +309,7 @@ LogicalResult Phases::buildPrograms() {
   autodiff.loss.logits =
       options.loss == "none" ? options.lossOutput : options.logits;
   autodiff.loss.labels = options.labels;
-  if (options.classAxis)
-    autodiff.loss.classAxis = *options.classAxis;
+  autodiff.loss.classAxis = options.classAxis.value_or(INT64_MIN);
   autodiff.loss.accumulate = options.accumulate;
   autodiff.loss.divideSums =
       options.precision == "fp16" || trainsHalves(*module);
@@ -318,6 +317,7 @@ LogicalResult Phases::buildPrograms() {
   autodiff.loss.labelSmoothing = options.labelSmoothing;
   autodiff.loss.posWeight = options.posWeight;
   autodiff.loss.huberDelta = options.huberDelta;
+  llvm::append_range(autodiff.loss.addedLosses, options.addedLosses);
   if (failed(addClassWeights(autodiff.loss.classWeights)))
     return failure();
   if (options.batchNormStats == "local")

@@ -15,11 +15,21 @@ llvm::Expected<InitialWeights> InitialWeights::parse(llvm::StringRef text) {
   if (text == "zeros")
     return InitialWeights{Zeros};
   double std = 0;
+  Kind kind = Normal;
+  if (text.consume_front("truncated-")) {
+    bool isScaled = text.ends_with("/n)") && text.consume_back("/n)") &&
+                    text.consume_front("normal:sqrt(");
+    kind = isScaled ? ScaledByFanIn : Truncated;
+    if (isScaled && !text.getAsDouble(std) && std::isfinite(std) && std > 0)
+      return InitialWeights{kind, std};
+  }
   if (text.consume_front("normal:") && !text.getAsDouble(std) &&
       std::isfinite(std) && std > 0)
-    return InitialWeights{Normal, std};
+    return InitialWeights{kind, std};
   return llvm::createStringError(
-      "expected normal:STD with a number STD above 0, torch-default or zeros");
+      "expected normal:STD or truncated-normal:STD with a number STD above 0, "
+      "truncated-normal:sqrt(S/n), n being a weight's inputs, torch-default or "
+      "zeros");
 }
 
 // --- What an initializer is to the operators that use it
@@ -136,10 +146,23 @@ static Use describeSum(onnx::NodeOp node, unsigned operand) {
   return {Role::Shift};
 }
 
+static Use findUse(Value value);
+
 static Role describeNormalization(unsigned operand) {
   const Role roles[] = {Role::Other, Role::Scale, Role::Shift, Role::Mean,
                         Role::Variance};
   return operand < std::size(roles) ? roles[operand] : Role::Other;
+}
+
+// Matrices that a router's choices look up are weights of the product behind; a
+// table's row is as long as what a product with it would add up.
+static Use describeTable(onnx::NodeOp node, Value table) {
+  constexpr size_t kMatrices = 3;
+  if (shapeOf(table).size() >= kMatrices)
+    for (Value found : node->getResults())
+      if (Use use = findUse(found); use.role == Role::Weight)
+        return use;
+  return {Role::Table, shapeOf(table).empty() ? 1 : shapeOf(table).back()};
 }
 
 static Use describe(onnx::NodeOp node, unsigned operand) {
@@ -154,7 +177,7 @@ static Use describe(onnx::NodeOp node, unsigned operand) {
     return {operand == 2 ? Role::Bias : Role::Weight,
             product(shapeOf(node.getInputs()[1]).drop_front())};
   if (op == "Gather")
-    return {Role::Table};
+    return describeTable(node, value);
   if (op == "LSTM" || op == "GRU" || op == "RNN")
     return describeRecurrent(node, operand);
   if (op.ends_with("Normalization"))
@@ -232,7 +255,14 @@ static Draw choose(const InitialWeights &how, const Use &use, size_t rank) {
   bool isWeight = use.role == Role::Weight || use.role == Role::Table ||
                   use.role == Role::RecurrentWeight ||
                   (use.role == Role::Other && rank > 1);
-  return isWeight ? Draw{"normal", how.std} : Draw{"constant", 0};
+  if (!isWeight)
+    return {"constant", 0};
+  if (how.kind == InitialWeights::Normal)
+    return {"normal", how.std};
+  double std = how.std;
+  if (how.kind == InitialWeights::ScaledByFanIn)
+    std = std::sqrt(std / double(std::max<int64_t>(1, use.fanIn)));
+  return {"truncated_normal", std};
 }
 
 // The index is the initializer's place in the graph: it does not depend on

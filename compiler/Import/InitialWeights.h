@@ -10,14 +10,17 @@ namespace zc {
 
 struct InitialWeights {
   enum Kind {
-    Normal,       // weights of this standard deviation; biases 0, scales 1
-    TorchDefault, // what PyTorch's module of that operator would begin with
+    Normal,        // weights of this standard deviation; biases 0, scales 1
+    Truncated,     // the same, drawn again beyond two standard deviations
+    ScaledByFanIn, // truncated, of the deviation sqrt(scale / inputs)
+    TorchDefault,  // what PyTorch's module of that operator would begin with
     Zeros,
   };
   Kind kind = TorchDefault;
-  double std = 0; // Normal
+  double std = 0; // Normal, Truncated; ScaledByFanIn: the scale
 
-  /// "normal:STD", "torch-default" or "zeros".
+  /// "normal:STD", "truncated-normal:STD", "truncated-normal:sqrt(S/n)" (n is
+  /// the number of inputs), "torch-default" or "zeros".
   static llvm::Expected<InitialWeights> parse(llvm::StringRef text);
 
   /// Gives a draw to every initializer of `graph` that is trained, to the

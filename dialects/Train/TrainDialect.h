@@ -92,6 +92,8 @@ inline constexpr llvm::StringLiteral kFlight = "flight";
 inline constexpr llvm::StringLiteral kDrawConstant = "constant";
 inline constexpr llvm::StringLiteral kDrawUniform = "uniform";
 inline constexpr llvm::StringLiteral kDrawNormal = "normal";
+/// Normal, drawn again beyond two of its standard deviations.
+inline constexpr llvm::StringLiteral kDrawTruncated = "truncated_normal";
 inline constexpr llvm::StringLiteral kDrawIndex = "index";
 
 } // namespace zc::train

@@ -228,8 +228,38 @@ private:
     auto positions = buildPositions(builder, state);
     if (FloatAttr bound = number(kDrawUniform))
       return RandomUniformOp::create(builder, loc, type, key, positions, bound);
+    if (FloatAttr std = number(kDrawTruncated))
+      return buildTruncated(builder, loc, key, positions, type, std);
     return RandomNormalOp::create(builder, loc, type, key, positions,
                                   number(kDrawNormal));
+  }
+
+  /// Of several numbers the first within two standard deviations; the last is
+  /// cut off there, which one of 200,000 meets.
+  static Value buildTruncated(OpBuilder &builder, Location loc, Value key,
+                              ValueRange positions, RankedTensorType type,
+                              FloatAttr std) {
+    constexpr int64_t kDraws = 4;
+    double most = 2 * std.getValueAsDouble();
+    Value limit = splat(builder, loc, type, most);
+    Value least = splat(builder, loc, type, -most);
+    auto drawNumber = [&](int64_t number) {
+      Value data = splat(builder, loc, key.getType(), double(number));
+      Value other = RandomKeyOp::create(builder, loc, key, data);
+      return RandomNormalOp::create(builder, loc, type, other, positions, std)
+          .getResult();
+    };
+    Value value = drawNumber(0);
+    value = MaxOp::create(builder, loc, least,
+                          MinOp::create(builder, loc, limit, value));
+    for (int64_t number = 1; number < kDraws; ++number) {
+      Value first = drawNumber(number);
+      Value size = AbsOp::create(builder, loc, first);
+      value = SelectOp::create(builder, loc, type,
+                               compare(builder, loc, "le", size, limit), first,
+                               value);
+    }
+    return value;
   }
 
   bool hasUnits = false;

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Train/Ops/OpSupport.h"
+#include "passes/Autodiff/AddedLosses.h"
 #include "passes/Autodiff/BatchStatistics.h"
 #include "passes/Autodiff/Dropout.h"
 #include "passes/Autodiff/EvaluationMetrics.h"
@@ -252,6 +253,9 @@ private:
     OpBuilder builder(forward);
     auto step = cast<func::FuncOp>(builder.clone(*forward));
     step.setSymName(kStepProgram);
+    auto added = findAddedLosses(forward, addedLosses);
+    if (failed(added))
+      return failure();
     SmallVector<PartKind> kinds(step.getNumResults(), PartKind::Own);
     if (accumulate > 1 && failed(split(step, index, function, kinds)))
       return failure();
@@ -259,18 +263,21 @@ private:
     Location loc = NameLoc::get(builder.getStringAttr("loss"));
     Value mean = accumulate > 1 ? sumAll(builder, loc, losses.losses)
                                 : buildMean(builder, loc, losses);
+    if (kinds[index] == PartKind::Mean)
+      mean = DivOp::create(builder, loc, mean,
+                           splat(builder, loc, mean.getType(), accumulate));
     Value count;
     if (accumulate > 1 && function.labelType(cast<RankedTensorType>(
                               forward.getResultTypes()[index])))
       count = buildCount(builder, loc, losses);
+    mean = addLosses(builder, loc, mean, count, *added,
+                     step.getBody().front().getTerminator()->getOperands(),
+                     kinds, accumulate);
     if (count && divideSums) {
       double most = function.getMostWeight();
       mean = inUnits(builder, loc, mean, losses, accumulate, most);
       count = inUnits(builder, loc, count, losses, accumulate, most);
     }
-    if (kinds[index] == PartKind::Mean)
-      mean = DivOp::create(builder, loc, mean,
-                           splat(builder, loc, mean.getType(), accumulate));
     for (unsigned i = step.getNumResults(); i > 0; --i)
       eraseResult(step, i - 1);
     addResult(step, mean,

@@ -44,6 +44,9 @@ def BuildLossPass : Pass<"zc-build-loss", "::mlir::ModuleOp"> {
            "of bce-with-logits, the weight of positive labels">,
     Option<"huberDelta", "huber-delta", "double", "1",
            "of huber, the distance from which it is linear">,
+    ListOption<"addedLosses", "added-losses", "std::string",
+               "OUTPUT=WEIGHT: the step's loss is with the mean of that output "
+               "times the weight">,
     Option<"accumulate", "accumulate", "int64_t", "1",
            "micro-batches of a step; above 1, @step is one of them and its loss "
            "a sum">,

@@ -18,6 +18,7 @@ struct CommandOptions {
 const std::vector<CommandOptions> kAllOptions = {
     {"compile",
      {"--accumulate",
+      "--add-loss",
       "--batch",
       "--batch-dim",
       "--batchnorm",

@@ -79,6 +79,9 @@ class Drawn(ZcTest):
                  labels=np.zeros(4, np.int64))
         for spec, std, largest in (
                 ("normal:0.02", 0.02, 0.12),
+                # Nothing beyond 2 standard deviations of the whole normal.
+                ("truncated-normal:0.02", 0.8796 * 0.02, 0.0400001),
+                ("truncated-normal:sqrt(0.28/n)", 0.8796 * 0.02, 0.0400001),
                 ("torch-default", 1 / 2100 ** 0.5, 1 / 700 ** 0.5)):
             artifact = self.folder / "a.zca"
             self.zc("compile", model, "-o", artifact, "--loss",
@@ -93,7 +96,8 @@ class Drawn(ZcTest):
                 self.assertLess(abs(np.mean(left * right)) / std ** 2, 0.01)
             rows = np.sort(w1.ravel() / std)
             quarters = rows[len(rows) // 4], rows[3 * len(rows) // 4]
-            expected = 0.6745 if spec.startswith("normal") else 3 ** 0.5 / 2
+            expected = {"normal": 0.6745, "truncated": 0.639 / 0.8796,
+                        "torch": 3 ** 0.5 / 2}[spec.split("-")[0].split(":")[0]]
             np.testing.assert_allclose(quarters, (-expected, expected),
                                        atol=0.01)
 

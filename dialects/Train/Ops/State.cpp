@@ -10,12 +10,13 @@ static LogicalResult verifyDraw(StateOp state) {
   if (state.getValue() || state.getSource())
     return state.emitOpError("has an initial value and draws another");
   unsigned kinds = 0;
-  for (StringRef kind : {kDrawConstant, kDrawUniform, kDrawNormal})
+  for (StringRef kind :
+       {kDrawConstant, kDrawUniform, kDrawNormal, kDrawTruncated})
     kinds += bool(draw.getAs<FloatAttr>(kind));
   bool random = !draw.contains(kDrawConstant);
   if (kinds != 1 || (random && !draw.getAs<IntegerAttr>(kDrawIndex)))
-    return state.emitOpError("expected a draw that is constant, or uniform or "
-                             "normal with an index, found ")
+    return state.emitOpError("expected a draw that is constant, or uniform, "
+                             "normal or truncated_normal with an index, found ")
            << draw;
   if (!isa<FloatType>(state.getTensorType().getElementType()))
     return state.emitOpError("draws no floating-point numbers");

@@ -470,7 +470,7 @@ train.state @w "parameter" : tensor<2xf32> {value = dense<0.0> : tensor<2xf32>, 
 
 // -----
 
-// expected-error @below {{expected a draw that is constant, or uniform or normal with an index, found}}
+// expected-error @below {{expected a draw that is constant, or uniform, normal or truncated_normal with an index, found}}
 train.state @w "parameter" : tensor<2xf32> {draw = {normal = 1.0 : f64}}
 
 // -----
