@@ -2,6 +2,7 @@
 
 #include "compiler/Driver/CudaCode.h"
 #include "compiler/Driver/Diagnostics.h"
+#include "compiler/Driver/ExpertReport.h"
 #include "compiler/Driver/Phases.h"
 #include "compiler/Driver/StoredTensors.h"
 #include "compiler/Driver/TextOutput.h"
@@ -13,6 +14,7 @@
 #include "passes/Codegen/Passes.h"
 #include "runtime/Base/File.h"
 #include "runtime/Plan/Order/Versions.h"
+#include "llvm/ADT/StringExtras.h"
 
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -141,6 +143,12 @@ static Settings listSettings(const CompileOptions &options) {
     settings.push_back({"pos-weight", number(options.posWeight)});
   if (options.loss == "huber")
     settings.push_back({"huber-delta", number(options.huberDelta)});
+  if (!options.addedLosses.empty())
+    settings.push_back({"add-loss", llvm::join(options.addedLosses, ",")});
+  if (options.moeCapacity != "none") {
+    settings.push_back({"moe-capacity", options.moeCapacity});
+    settings.push_back({"moe-group", options.moeGroup});
+  }
   settings.push_back({"dropout", options.dropout});
   settings.push_back({"batchnorm", options.batchNorm});
   settings.push_back({"batchnorm_stats", options.batchNormStats});
@@ -176,6 +184,8 @@ static ExportInput makeExportInput(ModuleOp module,
   }
   input.weightsByReference = options.weights == "by-reference";
   input.settings = listSettings(options);
+  for (auto &setting : listExperts(module))
+    input.settings.push_back(std::move(setting));
   input.frozen = summary.frozen;
   return input;
 }

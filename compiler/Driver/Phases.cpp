@@ -1,6 +1,7 @@
 #include "compiler/Driver/Phases.h"
 
 #include "compiler/Driver/ExpertOptions.h"
+#include "compiler/Driver/ExpertReport.h"
 #include "compiler/Driver/LossOptions.h"
 #include "compiler/Driver/MeshOptions.h"
 #include "compiler/Driver/NoFlushOptions.h"
@@ -299,25 +300,31 @@ void Phases::takeOutEqualRoles() {
   equalRoles.takeOut(*module);
 }
 
+static BuildLossPassOptions getLossOptions(const CompileOptions &options) {
+  BuildLossPassOptions loss;
+  loss.mode = options.mode;
+  loss.loss = options.loss;
+  loss.logits = options.loss == "none" ? options.lossOutput : options.logits;
+  loss.labels = options.labels;
+  loss.classAxis = options.classAxis.value_or(INT64_MIN);
+  loss.accumulate = options.accumulate;
+  loss.ignoreIndex = options.ignoreIndex;
+  loss.labelSmoothing = options.labelSmoothing;
+  loss.posWeight = options.posWeight;
+  loss.huberDelta = options.huberDelta;
+  llvm::append_range(loss.addedLosses, options.addedLosses);
+  loss.expertMetrics = options.getAxisSize("pp") == 1;
+  return loss;
+}
+
 LogicalResult Phases::buildPrograms() {
   if (failed(exemptFromDecay(*module, options.noWeightDecay)) ||
       failed(applyGroups(*module, options.groups)))
     return failure();
   AutodiffOptions autodiff;
-  autodiff.loss.mode = options.mode;
-  autodiff.loss.loss = options.loss;
-  autodiff.loss.logits =
-      options.loss == "none" ? options.lossOutput : options.logits;
-  autodiff.loss.labels = options.labels;
-  autodiff.loss.classAxis = options.classAxis.value_or(INT64_MIN);
-  autodiff.loss.accumulate = options.accumulate;
+  autodiff.loss = getLossOptions(options);
   autodiff.loss.divideSums =
       options.precision == "fp16" || trainsHalves(*module);
-  autodiff.loss.ignoreIndex = options.ignoreIndex;
-  autodiff.loss.labelSmoothing = options.labelSmoothing;
-  autodiff.loss.posWeight = options.posWeight;
-  autodiff.loss.huberDelta = options.huberDelta;
-  llvm::append_range(autodiff.loss.addedLosses, options.addedLosses);
   if (failed(addClassWeights(autodiff.loss.classWeights)))
     return failure();
   if (options.batchNormStats == "local")
@@ -369,12 +376,14 @@ LogicalResult Phases::buildPrograms() {
       addMesh(manager, options);
       manager.addPass(createApplyZeroPass(getZeroOptions(options)));
     };
+  noteExperts(*module);
   if (failed(run("step", [&](OpPassManager &manager) {
         manager.addPass(createAnnotateTargetPass(getTargetOptions(options)));
         dispatchExperts(manager, options);
         buildLossPipeline(manager, autodiff);
       })))
     return failure();
+  noteRooms(*module, options.target == "cuda" || options.moeCapacity != "none");
   takeOutEqualRoles();
   return run("step", [&](OpPassManager &manager) {
     buildStepPipeline(manager, autodiff);

@@ -105,6 +105,26 @@ ordered_json commToJson(const plan::Manifest &manifest) {
   return json;
 }
 
+ordered_json expertsToJson(const ExpertReport &report) {
+  ordered_json json = {{"parameters", report.parameters},
+                       {"active_parameters", report.active},
+                       {"ranks", report.ranks},
+                       {"layers", ordered_json::array()}};
+  for (const ExpertLayerReport &layer : report.layers)
+    json["layers"].push_back(
+        {{"experts", layer.experts},
+         {"experts_per_rank", layer.experts / report.ranks},
+         {"chosen", layer.chosen},
+         {"rows", layer.rows},
+         {"parameters", layer.parameters},
+         {"active_parameters", double(layer.parameters) * layer.share()},
+         {"flops_active", layer.flops},
+         {"flops_total", double(layer.flops) / layer.share()},
+         {"room_over_rows", layer.room},
+         {"multiplied_over_rows", layer.multiplied}});
+  return json;
+}
+
 ordered_json opsToJson(const plan::Manifest &manifest) {
   OpsReport report = countOps(manifest);
   ordered_json json = {{"by_kind", ordered_json::object()},
@@ -206,6 +226,9 @@ std::string inspectAsJson(const plan::Manifest &manifest,
     json["comm"] = commToJson(manifest);
   if (options.ops)
     json["ops"] = opsToJson(manifest);
+  if (std::optional<ExpertReport> experts = describeExperts(manifest);
+      experts && options.ops)
+    json["experts"] = expertsToJson(*experts);
   if (options.sharding)
     json["sharding"] = shardingToJson(manifest);
   if (options.schedule)

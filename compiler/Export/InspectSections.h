@@ -11,6 +11,29 @@ std::string inspectAsJson(const plan::Manifest &manifest,
 std::string inspectAsText(const plan::Manifest &manifest,
                           const InspectOptions &options);
 
+/// A layer of experts, of the whole model and batch.
+struct ExpertLayerReport {
+  int64_t experts = 0, chosen = 0; // of a token
+  int64_t rows = 0;                // tokens times those chosen
+  int64_t parameters = 0;          // of all its experts
+  int64_t flops = 0;               // of a forward, for the chosen
+  double room = 1, multiplied = 1; // as multiples of the rows
+
+  /// Of experts that a token computes.
+  double share() const { return double(chosen) / double(experts); }
+};
+
+struct ExpertReport {
+  std::vector<ExpertLayerReport> layers;
+  int64_t parameters = 0; // of the model
+  double active = 0;      // of these, for one token
+  int64_t ranks = 1;      // that divide experts
+};
+
+/// Nothing where the model has no experts.
+std::optional<ExpertReport> describeExperts(const plan::Manifest &manifest);
+std::string printExperts(const plan::Manifest &manifest);
+
 } // namespace zc
 
 #endif // ZC_COMPILER_EXPORT_INSPECTSECTIONS_H

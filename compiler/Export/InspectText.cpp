@@ -311,7 +311,7 @@ std::string inspectAsText(const plan::Manifest &manifest,
   if (options.comm)
     text += printComm(manifest);
   if (options.ops)
-    text += printOps(manifest);
+    text += printOps(manifest) + printExperts(manifest);
   if (options.sharding)
     text += printSharding(manifest);
   if (options.schedule)

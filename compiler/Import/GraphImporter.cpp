@@ -299,6 +299,10 @@ LogicalResult GraphImporter::reportUnsupported() {
     }
     if (count > kShown)
       text += ", ...";
+    if (StringRef(entry.what).starts_with("NonZero"))
+      text += "; how long its result is depends on values; experts that look "
+              "for their tokens: export with model.set_experts_implementation("
+              "'batched_mm'), or with tools/export/zc_moe.py";
   }
   emitFailure(getFileLocation())
       << unsupported.size()

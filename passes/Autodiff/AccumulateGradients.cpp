@@ -33,7 +33,8 @@ struct AccumulateGradients
     micro.setSymName(kMicroProgram);
     apply = createApply();
     end.emplace(apply.getBody().front().getTerminator());
-    if (failed(countMicroBatches()) || failed(moveLoss()))
+    if (failed(countMicroBatches()) || failed(moveLoss()) ||
+        failed(moveExpertMetrics()))
       return signalPassFailure();
     for (unsigned i = 0; i < micro.getNumResults();)
       if (auto parameter =
@@ -152,6 +153,19 @@ private:
     }
     addResult(apply, scale(total),
               binding(kMetricAttr, StringAttr::get(&getContext(), kLoss)));
+    return success();
+  }
+
+  LogicalResult moveExpertMetrics() {
+    for (StringRef name : {kExpertTokens, kExpertOverflow}) {
+      if (!findMetric(micro, name))
+        continue;
+      FailureOr<Value> total = moveMetric(name);
+      if (failed(total))
+        return failure();
+      addResult(apply, *total,
+                binding(kMetricAttr, StringAttr::get(&getContext(), name)));
+    }
     return success();
   }
 

@@ -10,6 +10,7 @@
 #include "passes/Autodiff/BatchStatistics.h"
 #include "passes/Autodiff/Dropout.h"
 #include "passes/Autodiff/EvaluationMetrics.h"
+#include "passes/Autodiff/ExpertMetrics.h"
 #include "passes/Autodiff/Losses.h"
 #include "passes/Autodiff/Passes.h"
 #include "passes/Autodiff/ProgramBuilder.h"
@@ -286,6 +287,8 @@ private:
       addResult(
           step, count,
           builder.getNamedAttr(kMetricAttr, builder.getStringAttr(kLossCount)));
+    if (expertMetrics)
+      addExpertMetrics(step);
     if (failed(trainBatchNorms(step, statisticsShares)) ||
         failed(dropElements(step, accumulate)))
       return failure();

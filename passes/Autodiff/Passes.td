@@ -47,6 +47,8 @@ def BuildLossPass : Pass<"zc-build-loss", "::mlir::ModuleOp"> {
     ListOption<"addedLosses", "added-losses", "std::string",
                "OUTPUT=WEIGHT: the step's loss is with the mean of that output "
                "times the weight">,
+    Option<"expertMetrics", "expert-metrics", "bool", "false",
+           "tell how many rows each expert of each layer got">,
     Option<"accumulate", "accumulate", "int64_t", "1",
            "micro-batches of a step; above 1, @step is one of them and its loss "
            "a sum">,

@@ -45,6 +45,10 @@ inline constexpr llvm::StringLiteral kAccumulatedPrefix = "accumulated.";
 /// is the sum of. Without it, "loss" is a term of a sum.
 inline constexpr llvm::StringLiteral kLossCount = "loss_count";
 
+/// Metrics of experts, sums over samples: see ExpertMetrics.h.
+inline constexpr llvm::StringLiteral kExpertTokens = "moe_tokens";
+inline constexpr llvm::StringLiteral kExpertOverflow = "moe_overflow";
+
 /// Adds an argument with one or more attributes; returns its value.
 mlir::Value addArgument(mlir::func::FuncOp program, mlir::Type type,
                         llvm::ArrayRef<mlir::NamedAttribute> attributes,

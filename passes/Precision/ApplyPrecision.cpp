@@ -5,6 +5,7 @@
 // wants of its operands it says itself.
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/Train/ExpertOps.h"
 #include "dialects/Train/Ops/OpSupport.h"
 #include "dialects/Train/StateLookup.h"
 #include "passes/Autodiff/ProgramBuilder.h"
@@ -62,7 +63,7 @@ private:
     if (isa<ConvertOp>(op))
       return;
     auto mine = dyn_cast<PrecisionOpInterface>(op);
-    switch (mine ? mine.getPrecision() : Precision::Same) {
+    switch (getPrecision(op, mine)) {
     case Precision::Narrow:
       return narrow(op, mine);
     case Precision::Wide:
@@ -70,6 +71,13 @@ private:
     case Precision::Same:
       return follow(op, mine) ? narrow(op, mine) : widen(op, mine);
     }
+  }
+
+  /// Rows that go to experts are factors of products there: 16 bits are sent.
+  static Precision getPrecision(Operation *op, PrecisionOpInterface mine) {
+    if (isa<ExchangeRowsOp>(op))
+      return Precision::Narrow;
+    return mine ? mine.getPrecision() : Precision::Same;
   }
 
   static bool decides(PrecisionOpInterface mine, OpOperand &operand) {

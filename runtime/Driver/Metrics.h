@@ -5,6 +5,7 @@
 #include "runtime/Exec/Executor.h"
 
 #include <optional>
+#include <vector>
 
 namespace zc {
 
@@ -12,6 +13,22 @@ struct Metric {
   double value;
   std::string text; // the shortest decimal that reads back exactly
 };
+
+/// How many rows each expert of each layer chose in a step, layer by layer, and
+/// how many rows found no room.
+struct ExpertTokens {
+  int64_t experts = 0; // of a layer
+  std::vector<double> rows;
+  std::optional<double> overflow; // where rooms are limited
+
+  /// The most that an expert has as a multiple of an even share, 1 or more:
+  /// the mean over the layers.
+  double balance() const;
+};
+
+/// Those of a program whose model has experts.
+Result<std::optional<ExpertTokens>>
+readExpertTokens(Executor &executor, const plan::Program &program);
 
 /// The metric of that name, or nothing when the program has none.
 Result<std::optional<Metric>> readMetric(Executor &executor,

@@ -14,6 +14,7 @@ Result<StepMetrics> readStepMetrics(Executor &executor,
   ZC_ASSIGN_OR_RETURN(metrics.skipped, readMetric(executor, last, "skipped"));
   ZC_ASSIGN_OR_RETURN(metrics.scale, readMetric(executor, last, "loss_scale"));
   ZC_ASSIGN_OR_RETURN(metrics.norm, readMetric(executor, last, "grad_norm"));
+  ZC_ASSIGN_OR_RETURN(metrics.experts, readExpertTokens(executor, last));
   return metrics;
 }
 

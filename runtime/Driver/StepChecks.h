@@ -14,6 +14,7 @@ struct StepMetrics {
   Metric loss = {0, "0"};
   std::optional<Metric> skipped, scale; // of a scaled loss
   std::optional<Metric> norm;
+  std::optional<ExpertTokens> experts;
 };
 
 /// Those that the program reports which has ended the step.

@@ -290,6 +290,12 @@ void Trainer::logStep(const StepNews &news) {
         std::isfinite(metrics.norm->value) ? metrics.norm->text : "null";
   if (std::count(options.metrics.begin(), options.metrics.end(), "perplexity"))
     record.perplexity = std::exp(metrics.loss.value);
+  if (metrics.experts) {
+    record.expertTokens = metrics.experts->rows;
+    record.experts = metrics.experts->experts;
+    record.expertBalance = metrics.experts->balance();
+    record.expertOverflow = metrics.experts->overflow.value_or(0);
+  }
   record.stepMs = seconds * 1e3;
   record.samplesPerSecond = seconds > 0 ? double(state.batch) / seconds : 0;
   if (int64_t tokens = feed->tokensPerSample())

@@ -130,6 +130,10 @@ Status EventLog::write(const StepRecord &record) {
     scalars.push_back({"perplexity", *record.perplexity});
   if (record.gradNorm && *record.gradNorm != "null")
     scalars.push_back({"grad_norm", std::stod(*record.gradNorm)});
+  if (!record.expertTokens.empty()) {
+    scalars.push_back({"moe_overflow", record.expertOverflow});
+    scalars.push_back({"moe_balance", record.expertBalance});
+  }
   return writeScalars(record.step, scalars);
 }
 

@@ -121,6 +121,19 @@ Status RunLog::writeLine(const std::string &line) {
   return writeOrTakeBack(descriptor, line, path);
 }
 
+/// A list of rows for each layer.
+static std::string printExperts(const StepRecord &r) {
+  std::string text = ", \"moe_overflow\": " + toJson(r.expertOverflow) +
+                     ", \"moe_balance\": " + toJson(r.expertBalance) +
+                     ", \"moe_tokens\": [";
+  for (size_t i = 0; i < r.expertTokens.size(); ++i) {
+    const bool isFirst = int64_t(i) % r.experts == 0;
+    text += std::string(isFirst ? (i ? "], [" : "[") : ", ") +
+            toJson(r.expertTokens[i]);
+  }
+  return text + "]]";
+}
+
 Status RunLog::write(const StepRecord &r) {
   std::string line = "{\"step\": " + std::to_string(r.step) +
                      ", \"loss\": " + r.loss +
@@ -133,6 +146,8 @@ Status RunLog::write(const StepRecord &r) {
           ", \"samples_per_s\": " + exactDecimal(r.samplesPerSecond);
   if (r.tokensPerSecond)
     line += ", \"tokens_per_s\": " + exactDecimal(*r.tokensPerSecond);
+  if (!r.expertTokens.empty() && r.experts > 0)
+    line += printExperts(r);
   line += ", \"peak_bytes\": " + std::to_string(r.peakBytes) +
           ", \"sent_bytes\": " + std::to_string(r.sentBytes) + "}\n";
   return writeLine(line);

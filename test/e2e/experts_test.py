@@ -74,9 +74,43 @@ class Experts(ZcTest):
         self.assertLess(comm["by_kind"]["gradients"]["bytes"],
                         1.01 * 2 * (ranks - 1) / ranks * shared + 1)
 
-    def traffic(self, mesh):
+    def test_traffic_of_limited_rooms(self):
+        """Four all-to-alls a layer, each (ep - 1) / ep of experts times
+        capacity times the hidden size; 16 bits an element where these are what
+        is stored."""
+        ranks, groups = 2, 2
+        experts, chosen, hidden, _ = SIZES["mixtral"]
+        capacity = -(-TOKENS // BATCH * chosen // experts)
+        for precision, width in (("fp32", 4), ("bf16", 2)):
+            options = ["--moe-capacity", "1", "--precision", precision]
+            comm, plain = (self.traffic(f"{axis}={ranks}", *options)
+                           for axis in ("ep", "dp"))
+            for key, expected in (
+                    ("count", 4 * LAYERS),
+                    ("bytes", 4 * LAYERS * groups * experts * capacity * hidden
+                     * width * (ranks - 1) // ranks)):
+                more = (comm["by_kind"]["activations"][key] -
+                        plain["by_kind"].get("activations", {key: 0})[key])
+                self.assertEqual(more, expected, (precision, key))
+
+    def test_16_bits_on_the_wire(self):
+        path = self.folder / "sharded.mlir"
+        fixture = Fixture("experts/mixtral")
+        self.zc("compile", fixture.model, "--emit", "sharded", "-o", path,
+                *fixture.compile_options("adamw"), "--mesh", "ep=2",
+                "--precision", "bf16")
+        # Of the step; evaluations are of float32.
+        step = path.read_text().split("func.func @")
+        step, = (each for each in step if each.startswith("step("))
+        sent = [line for line in step.splitlines()
+                if "= dist.all_to_all" in line]
+        self.assertEqual(len(sent), 5 * LAYERS)
+        for line in sent:
+            self.assertNotIn("f32", line)
+
+    def traffic(self, mesh, *options):
         artifact = self.compile(Fixture("experts/mixtral"), "adamw", "--mesh",
-                                mesh)
+                                mesh, *options)
         return json.loads(self.zc("inspect", artifact, "--json"))["comm"]
 
     def parameters(self, name):
@@ -131,6 +165,75 @@ class Experts(ZcTest):
         np.testing.assert_allclose(
             np.load(self.folder / "logits.npy"),
             session.run(None, {"input_ids": tokens})[0], rtol=1e-4, atol=1e-5)
+
+    def test_what_overflows_is_the_same_everywhere(self):
+        """Rows without room and rows by expert, on every mesh and however the
+        step is accumulated; nothing overflows without a limit."""
+        found = []
+        for ranks, *options in ((1,), (1, "--accumulate", "2"),
+                                (2, "--mesh", "dp=2"), (4, "--mesh", "ep=4"),
+                                (4, "--mesh", "dp=2,ep=2", "--zero", "3"),
+                                (2, "--mesh", "ep=2", "--recompute", "full")):
+            found.append(self.log("--moe-capacity", "1", *options,
+                                  ranks=ranks))
+        experts, chosen, _, _ = SIZES["mixtral"]
+        for lines in found:
+            for line, other in zip(lines, found[0]):
+                tokens = np.array(line["moe_tokens"])
+                self.assertEqual(tokens.shape, (LAYERS, experts))
+                np.testing.assert_array_equal(tokens.sum(-1), chosen * TOKENS)
+                self.assertEqual(line["moe_tokens"], other["moe_tokens"])
+                self.assertEqual(line["moe_overflow"], other["moe_overflow"])
+                self.assertAlmostEqual(
+                    line["moe_balance"],
+                    (tokens.max(-1) / tokens.mean(-1)).mean(), places=6)
+        self.assertGreater(found[0][0]["moe_overflow"], 0)
+        self.assertEqual(self.log()[0]["moe_overflow"], 0)
+        self.assertEqual(self.log()[0]["moe_tokens"],
+                         found[0][0]["moe_tokens"])
+        self.assertEqual(self.log("--mesh", "ep=2", ranks=2)[0]["moe_tokens"],
+                         found[0][0]["moe_tokens"])
+
+    def log(self, *options, ranks=1):
+        fixture = Fixture("experts/mixtral")
+        self.losses(fixture, "sgd", *options, ranks=ranks)
+        return read_log(self.folder / "log.jsonl")
+
+    def test_inspect(self):
+        """Parameters and FLOPs at work for a token, what room costs, who owns
+        what."""
+        parameters = self.parameters("mixtral")
+        experts, chosen, hidden, inner = SIZES["mixtral"]
+        of_experts = LAYERS * experts * 3 * hidden * inner
+        for ranks, room, multiplied, *options in (
+                (1, 1, 1), (2, experts / chosen, 1),
+                (2, experts / chosen, experts / chosen, "--target", "cuda",
+                 "--cubins", "none"), (2, 1, 1, "--moe-capacity", "1")):
+            artifact = self.compile(Fixture("experts/mixtral"), "adamw",
+                                    "--mesh", f"ep={ranks}", *options)
+            found = json.loads(self.zc("inspect", artifact, "--ops",
+                                       "--json"))["experts"]
+            # With the rotary frequencies, which the file calls parameters.
+            self.assertEqual(found["parameters"], 3 + sum(
+                each.size for each in parameters.values()))
+            self.assertEqual(found["active_parameters"], found["parameters"]
+                             - of_experts * (1 - chosen / experts))
+            self.assertEqual(len(found["layers"]), LAYERS)
+            for layer in found["layers"]:
+                self.assertEqual(
+                    (layer["experts"], layer["chosen"], layer["rows"],
+                     layer["experts_per_rank"]),
+                    (experts, chosen, TOKENS * chosen, experts // ranks))
+                self.assertEqual(layer["parameters"] * LAYERS, of_experts)
+                self.assertEqual(layer["flops_active"],
+                                 2 * TOKENS * chosen * 3 * hidden * inner)
+                self.assertEqual(layer["flops_total"],
+                                 layer["flops_active"] * experts / chosen)
+                self.assertEqual((layer["room_over_rows"],
+                                  layer["multiplied_over_rows"]),
+                                 (room, multiplied))
+            self.assertIn("of them active for a token",
+                          self.zc("inspect", artifact))
 
     def test_groups(self):
         """A group of all of a sample's tokens is the default."""

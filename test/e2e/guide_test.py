@@ -27,7 +27,9 @@ class Guide(ZcTest):
         for name, source in (("model.onnx", "digits/model.onnx"),
                              ("train.npz", "digits/train.npz"),
                              ("held.npz", "digits/heldout.npz"),
-                             ("gpt.onnx", "gpt/model.onnx")):
+                             ("gpt.onnx", "gpt/model.onnx"),
+                             ("experts.onnx", "moe/topk.onnx"),
+                             ("experts.npz", "moe/data.npz")):
             shutil.copy(FIXTURES / source, self.folder / name)
         tokens = np.random.default_rng(0).integers(0, 96, 2000)
         tokens.astype(np.uint16).tofile(self.folder / "tokens_1.bin")

@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
+from safetensors.numpy import load_file
 
 from zctest import FIXTURES, ZcTest, read_log
 
@@ -18,6 +19,12 @@ import zc_moe_body  # noqa: E402
 FOLDER = FIXTURES / "moe"
 CASES = ("topk", "gshard", "importance", "switch", "levels")
 EXPERTS, TOKENS = 4, 2000
+
+
+def load_weights(checkpoint):
+    return {name: value for path in
+            (checkpoint / "step-1").glob("model-*.safetensors")
+            for name, value in load_file(path).items()}
 
 
 class Moe(ZcTest):
@@ -275,7 +282,7 @@ class Drawn(Moe):
             FOLDER / "gshard.onnx", "--loss", "softmax-cross-entropy",
             "--init", "truncated-normal:sqrt(0.1/n)")
         self.losses(artifact, 1, 0, "--checkpoint", checkpoint)
-        weights = self.load_weights(checkpoint)
+        weights = load_weights(checkpoint)
         for name, inputs in (("gate_up_proj", 12), ("down_proj", 16)):
             value, = (value for key, value in weights.items()
                       if key.endswith(name))
@@ -284,11 +291,6 @@ class Drawn(Moe):
             self.assertGreater(np.abs(value).max(), 1.9 * std)
             # Of a normal distribution without its tails beyond 2.
             self.assertAlmostEqual(value.std() / std, 0.8796, delta=0.05)
-
-    def load_weights(self, checkpoint):
-        from safetensors.numpy import load_file
-        path, = (checkpoint / "step-1").glob("model-*.safetensors")
-        return load_file(path)
 
 
 if __name__ == "__main__":
