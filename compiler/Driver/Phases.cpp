@@ -317,6 +317,24 @@ static BuildLossPassOptions getLossOptions(const CompileOptions &options) {
   return loss;
 }
 
+static BuildOptimizerStepPassOptions
+getOptimizerOptions(const CompileOptions &options) {
+  BuildOptimizerStepPassOptions optimizer;
+  optimizer.optimizer = options.optimizer;
+  optimizer.momentum = options.momentum;
+  optimizer.nesterov = options.nesterov;
+  optimizer.beta1 = options.beta1;
+  optimizer.beta2 = options.beta2;
+  optimizer.eps = options.eps;
+  optimizer.weightDecay = options.weightDecay.value_or(-1);
+  optimizer.clipNorm = options.clipNorm;
+  optimizer.clipValue = options.clipValue;
+  // A compressed step has the numbers of its optimizer in its code.
+  optimizer.settingsAtRunTime = options.optimizer != "onebit-adam";
+  optimizer.averageDecay = options.averageDecay.value_or(-1);
+  return optimizer;
+}
+
 LogicalResult Phases::buildPrograms() {
   if (failed(exemptFromDecay(*module, options.noWeightDecay)) ||
       failed(applyGroups(*module, options.groups)))
@@ -330,16 +348,7 @@ LogicalResult Phases::buildPrograms() {
   if (options.batchNormStats == "local")
     autodiff.loss.statisticsShares =
         options.getAxisSize("dp") * options.getAxisSize("ep");
-  autodiff.optimizer.optimizer = options.optimizer;
-  autodiff.optimizer.momentum = options.momentum;
-  autodiff.optimizer.nesterov = options.nesterov;
-  autodiff.optimizer.beta1 = options.beta1;
-  autodiff.optimizer.beta2 = options.beta2;
-  autodiff.optimizer.eps = options.eps;
-  autodiff.optimizer.weightDecay = options.weightDecay.value_or(-1);
-  autodiff.optimizer.clipNorm = options.clipNorm;
-  autodiff.optimizer.clipValue = options.clipValue;
-  autodiff.optimizer.averageDecay = options.averageDecay.value_or(-1);
+  autodiff.optimizer = getOptimizerOptions(options);
   autodiff.sampleAxes = {"dp", "ep"};
   ShardParametersPassOptions division;
   division.automatic = options.tpRules == "auto";

@@ -93,7 +93,7 @@ namespace {
 
 struct Row {
   std::string name;
-  std::string choices; // all that was chosen but the model
+  std::map<std::string, std::string> choices; // all but the model
   int layers = 1;
   MemoryReport report;
 
@@ -141,29 +141,58 @@ std::string commonName(const std::vector<const Row *> &rows) {
   return name.empty() ? rows.front()->name : name;
 }
 
-std::string listChoices(const plan::Manifest &manifest) {
-  std::set<std::string> choices = {"mode=" + manifest.mode(),
-                                   "device=" + manifest.target().device(),
-                                   "loss=" + manifest.loss(),
-                                   "optimizer=" + manifest.optimizer(),
-                                   "batch=" + std::to_string(manifest.batch()),
-                                   "accumulate=" +
-                                       std::to_string(manifest.accumulate())};
+using Choices = std::map<std::string, std::string>;
+
+Choices listChoices(const plan::Manifest &manifest) {
+  Choices choices = {{"mode", manifest.mode()},
+                     {"device", manifest.target().device()},
+                     {"loss", manifest.loss()},
+                     {"optimizer", manifest.optimizer()},
+                     {"batch", std::to_string(manifest.batch())},
+                     {"accumulate", std::to_string(manifest.accumulate())}};
   for (const auto *all : {&manifest.settings(), &manifest.mesh()})
-    for (const plan::Setting &each : *all)
-      choices.insert(each.name() + "=" + each.value());
-  std::string text;
-  for (const std::string &choice : choices)
-    text += choice + "\n";
-  return text;
+    for (const plan::Setting &each : *all) {
+      std::string &text = choices[each.name()]; // groups repeat
+      text += (text.empty() ? "" : ", ") + each.value();
+    }
+  return choices;
+}
+
+/// A row for each choice that is not the same for all; empty without any.
+std::string tableOfDifferences(const std::vector<Row> &rows) {
+  std::set<std::string> names;
+  for (const Row &row : rows)
+    for (const auto &[name, value] : row.choices)
+      names.insert(name);
+  auto valueIn = [](const Row &row, const std::string &name) {
+    auto found = row.choices.find(name);
+    return found == row.choices.end() ? std::string("-") : found->second;
+  };
+  std::string lines;
+  for (const std::string &name : names) {
+    if (std::all_of(rows.begin(), rows.end(), [&](const Row &row) {
+          return valueIn(row, name) == valueIn(rows.front(), name);
+        }))
+      continue;
+    lines += "<tr><td>" + escape(name) + "</td>";
+    for (const Row &row : rows)
+      lines += "<td>" + escape(valueIn(row, name)) + "</td>";
+    lines += "</tr>\n";
+  }
+  if (lines.empty())
+    return "";
+  std::string text = "<h2>Options that differ</h2>\n<table><tr><th>option</th>";
+  for (const Row &row : rows)
+    text += "<th>" + escape(row.name) + "</th>";
+  return text + "</tr>\n" + lines + "</table>\n";
 }
 
 /// In whatever order the rows come. Of several with equal choices and layers
 /// the first belongs to one series, the second to another.
 std::vector<Series> findSeries(const std::vector<Row> &rows) {
   std::vector<Series> series;
-  std::map<std::pair<std::string, int>, size_t> seen;     // choices, layers
-  std::map<std::pair<std::string, size_t>, size_t> known; // choices, turn
+  std::map<std::pair<Choices, int>, size_t> seen;     // choices, layers
+  std::map<std::pair<Choices, size_t>, size_t> known; // choices, turn
   for (const Row &row : rows) {
     size_t turn = seen[{row.choices, row.layers}]++;
     auto [found, isNew] = known.try_emplace({row.choices, turn}, series.size());
@@ -333,18 +362,25 @@ std::string compareAsHtml(const std::vector<NamedManifest> &artifacts) {
   std::string text =
       std::string(kHead) + "<title>" + std::to_string(rows.size()) +
       " artifacts</title></head><body>\n<h1>" + std::to_string(rows.size()) +
-      " artifacts</h1>\n" + compareTable(rows);
+      " artifacts</h1>\n" + compareTable(rows) + tableOfDifferences(rows);
   if (layers.size() > 1) {
     std::vector<Series> series = findSeries(rows);
     text += seriesLegend(series) +
             drawByLayers("Activations", series, &Row::activations) +
             drawByLayers("Peak", series, &Row::peak);
   }
-  text += "<h2>Transient memory, instruction by instruction</h2>\n" + legend();
+  text += "<h2>Transient memory, instruction by instruction</h2>\n<p>All are "
+          "drawn to one scale.</p>\n" +
+          legend();
+  uint64_t scale = 1;
+  for (const Row &row : rows)
+    if (row.report.peakProgram >= 0)
+      scale = std::max(scale,
+                       mostBytes(row.report.programs[row.report.peakProgram]));
   for (const Row &row : rows) {
     text += "<h3>" + escape(row.name) + "</h3>\n";
     if (row.report.peakProgram >= 0)
-      text += drawMemory(row.report.programs[row.report.peakProgram]);
+      text += drawMemory(row.report.programs[row.report.peakProgram], scale);
   }
   return text + "</body></html>\n";
 }

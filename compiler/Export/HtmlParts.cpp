@@ -1,9 +1,12 @@
 //===- HtmlParts.cpp - what pages are made of -----------------------------===//
 #include "compiler/Export/HtmlParts.h"
+#include "runtime/Plan/Types.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <numeric>
+#include <set>
 
 namespace zc::html {
 
@@ -58,15 +61,48 @@ std::string legend() {
   return text + "</p>\n";
 }
 
-std::string drawMemory(const ProgramMemory &memory) {
+uint64_t mostBytes(const ProgramMemory &memory) {
   uint64_t most = 1;
-  for (const ClassBytes &bytes : memory.timeline) {
-    uint64_t total = 0;
-    for (uint64_t each : bytes)
-      total += each;
-    most = std::max(most, total);
+  for (const ClassBytes &bytes : memory.timeline)
+    most = std::max(most,
+                    std::accumulate(bytes.begin(), bytes.end(), uint64_t(0)));
+  return most;
+}
+
+/// Left of the axis its sizes stand, below the other one its numbers.
+static constexpr int kLeft = 90, kBelow = 40, kAbove = 12;
+
+static std::string word(double x, double y, const char *anchor,
+                        const std::string &words) {
+  return "<text font-size=\"12\" text-anchor=\"" + std::string(anchor) +
+         "\" x=\"" + number(x) + "\" y=\"" + number(y) + "\">" + escape(words) +
+         "</text>\n";
+}
+
+/// Bytes upwards, instructions to the right, with lines of equal bytes.
+static std::string drawAxes(uint64_t scale, size_t instructions) {
+  std::string text;
+  for (int quarter = 0; quarter <= 4; ++quarter) {
+    const double y = kHeight - kHeight * quarter / 4.0;
+    text += "<path fill=\"none\" stroke=\"#ddd\" d=\"M0 " + number(y) + "H" +
+            std::to_string(kWidth) + "\"/>\n";
+    text += word(-6, y + 4, "end", printSize(scale / 4 * uint64_t(quarter)));
   }
-  std::string text = openSvg(kHeight);
+  for (int quarter = 0; quarter <= 4; ++quarter) {
+    const char *anchor = quarter == 0  ? "start"
+                         : quarter < 4 ? "middle"
+                                       : "end";
+    text += word(kWidth * quarter / 4.0, kHeight + 16, anchor,
+                 std::to_string(instructions * size_t(quarter) / 4));
+  }
+  return text + word(kWidth / 2.0, kHeight + 32, "middle", "instruction");
+}
+
+std::string drawMemory(const ProgramMemory &memory, uint64_t scale) {
+  std::string text = "<svg viewBox=\"" + std::to_string(-kLeft) + " " +
+                     std::to_string(-kAbove) + " " +
+                     std::to_string(kWidth + kLeft + 4) + " " +
+                     std::to_string(kHeight + kAbove + kBelow) + "\">\n";
   std::vector<double> base(memory.timeline.size(), 0);
   double step = double(kWidth) / double(std::max<size_t>(1, base.size()));
   for (const ClassStyle &style : kClasses) {
@@ -75,7 +111,8 @@ std::string drawMemory(const ProgramMemory &memory) {
     for (size_t i = 0; i < base.size(); ++i) {
       uint64_t bytes = memory.timeline[i][style.memoryClass];
       any |= bytes > 0;
-      double low = base[i], high = low + double(bytes) / double(most) * kHeight;
+      double low = base[i],
+             high = low + double(bytes) / double(scale) * kHeight;
       base[i] = high;
       for (double x : {double(i) * step, double(i + 1) * step}) {
         upper += number(x) + "," + number(kHeight - high) + " ";
@@ -87,10 +124,61 @@ std::string drawMemory(const ProgramMemory &memory) {
               upper + lower + "\"><title>" + style.name +
               "</title></polygon>\n";
   }
-  return text + "</svg>\n<p>most: " + printSize(memory.liveBytes) +
-         (memory.liveAtLabel.empty() ? ""
-                                     : " at " + escape(memory.liveAtLabel)) +
-         "</p>\n";
+  text += drawAxes(scale, base.size()) +
+          "</svg>\n<p>most: " + printSize(memory.liveBytes);
+  if (memory.liveAt >= 0)
+    text += " at instruction " + std::to_string(memory.liveAt);
+  if (!memory.liveAtLabel.empty())
+    text += ", " + escape(memory.liveAtLabel);
+  return text + "</p>\n";
+}
+
+/// Views of the same bytes are one tensor, called as the first of them.
+static std::vector<const plan::Buffer *> findLive(const plan::Program &program,
+                                                  const ProgramMemory &memory) {
+  std::set<std::pair<uint64_t, uint64_t>> seen;
+  std::vector<const plan::Buffer *> live;
+  for (const plan::Buffer &buffer : program.buffers()) {
+    Result<uint64_t> bytes = byteCount(buffer.type());
+    if (buffer.space() == plan::TRANSIENT && bytes.ok() && *bytes > 0 &&
+        int(buffer.first_use()) <= memory.liveAt &&
+        int(buffer.last_use()) >= memory.liveAt &&
+        seen.insert({buffer.offset(), *bytes}).second)
+      live.push_back(&buffer);
+  }
+  std::stable_sort(live.begin(), live.end(), [](auto *left, auto *right) {
+    return *byteCount(left->type()) > *byteCount(right->type());
+  });
+  return live;
+}
+
+std::string tableOfLive(const plan::Program &program,
+                        const ProgramMemory &memory) {
+  constexpr size_t kMostRows = 40;
+  std::vector<const plan::Buffer *> live = findLive(program, memory);
+  if (live.empty())
+    return "";
+  std::string text = "<details><summary>" + std::to_string(live.size()) +
+                     " tensors alive there</summary><table><tr><th>bytes</th>"
+                     "<th>class</th><th>type</th><th>from</th><th>to</th>"
+                     "<th>what</th></tr>\n";
+  for (size_t i = 0; i < std::min(live.size(), kMostRows); ++i) {
+    const plan::Buffer &buffer = *live[i];
+    text += "<tr><td class=\"n\">" + printSize(*byteCount(buffer.type())) +
+            "</td><td>";
+    for (const ClassStyle &style : kClasses)
+      if (style.memoryClass == buffer.memory_class())
+        text += style.name;
+    text += "</td><td>" + escape(printType(buffer.type())) +
+            "</td><td class=\"n\">" + std::to_string(buffer.first_use()) +
+            "</td><td class=\"n\">" + std::to_string(buffer.last_use()) +
+            "</td><td>" + escape(buffer.name()) + "</td></tr>\n";
+  }
+  text += "</table>";
+  if (live.size() > kMostRows)
+    text += "<p>and " + std::to_string(live.size() - kMostRows) +
+            " smaller ones</p>";
+  return text + "</details>\n";
 }
 
 } // namespace zc::html

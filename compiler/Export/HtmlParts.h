@@ -40,9 +40,18 @@ std::string openSvg(int height);
 /// The colors of memory classes.
 std::string legend();
 
-/// Bytes live at each instruction, classes on top of one another, and what the
-/// most are. A buffer that is seen as two classes at once stands in both.
-std::string drawMemory(const ProgramMemory &memory);
+/// What a drawing of the memory reaches up to: the most bytes of all classes.
+uint64_t mostBytes(const ProgramMemory &memory);
+
+/// Bytes live at each instruction, classes on top of one another, between axes,
+/// and what the most are. A buffer that is seen as two classes at once stands
+/// in both. `scale`: the bytes at the top, at least mostBytes().
+std::string drawMemory(const ProgramMemory &memory, uint64_t scale);
+
+/// The transient tensors that are there where the memory is at its most, the
+/// largest first, as a table.
+std::string tableOfLive(const plan::Program &program,
+                        const ProgramMemory &memory);
 
 } // namespace zc::html
 

@@ -24,6 +24,17 @@ const char *colorOf(const std::string &kind) {
                                  : "#999999";
 }
 
+/// The colors of streams, and what their lengths mean.
+std::string legendOfKinds() {
+  std::string text = "<p class=\"legend\">";
+  for (const char *kind : {"matmul", "convolution", "kernel", "other"})
+    text += std::string("<span style=\"background:") + colorOf(kind) +
+            "\"></span>" + kind + " ";
+  return text + "</p>\n<p>One line a stream. A length is what an instruction "
+                "costs, the larger of its operations and ten a byte; nothing "
+                "is measured.</p>\n";
+}
+
 std::string rectangle(double x, double y, double width, double height,
                       const char *color, const std::string &title) {
   return "<rect x=\"" + number(x) + "\" y=\"" + number(y) + "\" width=\"" +
@@ -106,8 +117,9 @@ std::string drawRole(const plan::Manifest &manifest, int index) {
     const plan::Program &program = role.programs(i);
     text += "<h2>Program " + escape(program.name()) + whose +
             "</h2>\n<h3>Transient memory, instruction by instruction</h3>\n" +
-            drawMemory(report.programs[i]) + "<h3>Streams</h3>\n" +
-            drawStreams(program) + instructionTable(program);
+            drawMemory(report.programs[i], mostBytes(report.programs[i])) +
+            tableOfLive(program, report.programs[i]) + "<h3>Streams</h3>\n" +
+            drawStreams(program) + legendOfKinds() + instructionTable(program);
   }
   return text;
 }

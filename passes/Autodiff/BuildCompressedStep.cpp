@@ -232,7 +232,7 @@ private:
     Value rate = u.convert(getStateArgument(program, *lr), wide);
     Value one = u.number(rate, 1);
     auto correct = [&](double beta, Value steps) {
-      return u.sub(one, u.pow(beta, u.convert(steps, wide)));
+      return u.sub(one, u.pow(RuleNumber{beta}, u.convert(steps, wide)));
     };
     stepSize = u.div(rate, correct(beta1, next));
     correction = u.sqrt(correct(beta2, getStateArgument(program, *seen)));

@@ -54,7 +54,10 @@ struct BuildOptimizerStep
     LossScale scale(step);
     for (Gradient &gradient : gradients)
       gradient.value = scale.unscale(builder, gradient.value);
-    scale.update(builder, buildNorm(step, builder, gradients));
+    FailureOr<Value> norm = buildNorm(step, builder, gradients);
+    if (failed(norm))
+      return signalPassFailure();
+    scale.update(builder, *norm);
     // A step that is skipped does not count.
     OpOperand &next =
         step.getBody().front().getTerminator()->getOpOperand(countResult);
@@ -168,6 +171,8 @@ private:
         AddOp::create(builder, loc, old, splat(builder, loc, stepType, 1));
     UpdateBuilder u{builder, loc};
     Value number = u.convert(next, builder.getF64Type());
+    if (failed(buildNumbers(step)))
+      return failure();
     for (auto &[group, rule] : rules) {
       Value own = group.rateScale == 1 ? rate : u.mul(rate, group.rateScale);
       rule->buildShared(builder, loc, own, number);
@@ -178,6 +183,47 @@ private:
     return success();
   }
 
+  /// Numbers that the run may change; those of a group are its own.
+  LogicalResult buildNumbers(func::FuncOp step) {
+    if (!settingsAtRunTime)
+      return success();
+    bool isSound = true;
+    for (auto &[group, rule] : rules)
+      rule->visitNumbers([&, hasDecay = group.weightDecay.has_value()](
+                             StringRef name, RuleNumber &number) {
+        if (hasDecay && name == "weight-decay")
+          return;
+        FailureOr<Value> state = getSetting(step, name, number.value);
+        isSound &= succeeded(state);
+        number.state = state.value_or(Value());
+      });
+    return success(isSound);
+  }
+
+  /// Of the program, a number that the run may change.
+  FailureOr<Value> getSetting(func::FuncOp step, StringRef name, double value) {
+    Builder builder(&getContext());
+    auto state =
+        getScalarState(getOperation(), (kSettingPrefix + name).str(),
+                       RankedTensorType::get({}, builder.getF64Type()));
+    if (failed(state))
+      return failure();
+    state->setDrawAttr(builder.getDictionaryAttr(
+        builder.getNamedAttr(kDrawConstant, builder.getF64FloatAttr(value))));
+    return getStateArgument(step, *state);
+  }
+
+  /// A limit of gradients as a float32 tensor of no dims.
+  FailureOr<Value> getLimit(func::FuncOp step, UpdateBuilder &u, Value norm,
+                            StringRef name, double value) {
+    if (!settingsAtRunTime)
+      return u.number(norm, value);
+    FailureOr<Value> limit = getSetting(step, name, value);
+    if (failed(limit))
+      return failure();
+    return u.convert(*limit, u.builder.getF32Type());
+  }
+
   /// A parameter that several roles hold counts in the first of them.
   bool isCounted(StateOp parameter) {
     auto holders = parameter->getAttrOfType<DenseI64ArrayAttr>(kHoldersAttr);
@@ -186,8 +232,8 @@ private:
   }
 
   /// The norm is a metric; with a limit to it, gradients are scaled down.
-  Value buildNorm(func::FuncOp step, OpBuilder &builder,
-                  MutableArrayRef<Gradient> gradients) {
+  FailureOr<Value> buildNorm(func::FuncOp step, OpBuilder &builder,
+                             MutableArrayRef<Gradient> gradients) {
     Location loc = NameLoc::get(builder.getStringAttr("gradient norm"));
     SmallVector<Value> values;
     SmallVector<GradientDivision> divisions;
@@ -205,16 +251,24 @@ private:
         builder.getNamedAttr(kMetricAttr, builder.getStringAttr("grad_norm")));
     UpdateBuilder u{builder, loc};
     if (clipNorm > 0) {
-      Value factor = buildClipFactor(builder, loc, norm, clipNorm);
+      FailureOr<Value> limit = getLimit(step, u, norm, "clip-norm", clipNorm);
+      if (failed(limit))
+        return failure();
+      Value factor = buildClipFactor(builder, loc, norm, *limit);
       for (Gradient &gradient : gradients)
         gradient.value =
             u.mul(gradient.value, u.spread(factor, gradient.value));
     }
-    if (clipValue > 0)
+    if (clipValue > 0) {
+      FailureOr<Value> limit = getLimit(step, u, norm, "clip-value", clipValue);
+      if (failed(limit))
+        return failure();
+      Value least = u.sub(u.number(*limit, 0), *limit);
       for (Gradient &gradient : gradients)
         gradient.value =
-            u.max(u.min(gradient.value, u.number(gradient.value, clipValue)),
-                  u.number(gradient.value, -clipValue));
+            u.max(u.min(gradient.value, u.spread(*limit, gradient.value)),
+                  u.spread(least, gradient.value));
+    }
     return norm;
   }
 

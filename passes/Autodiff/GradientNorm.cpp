@@ -101,10 +101,9 @@ Value buildGlobalNorm(OpBuilder &builder, Location loc, ValueRange gradients,
 }
 
 Value buildClipFactor(OpBuilder &builder, Location loc, Value norm,
-                      double limit) {
+                      Value limit) {
   UpdateBuilder u{builder, loc};
-  Value factor =
-      u.div(u.number(norm, limit), u.add(norm, u.number(norm, 1e-6)));
+  Value factor = u.div(limit, u.add(norm, u.number(norm, 1e-6)));
   return MinOp::create(builder, loc, factor, u.number(norm, 1));
 }
 

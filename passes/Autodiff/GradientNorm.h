@@ -22,9 +22,10 @@ mlir::Value buildGlobalNorm(mlir::OpBuilder &builder, mlir::Location loc,
                             bool hasRoles = false);
 
 /// What gradients are multiplied by so that their norm is at most `limit`, as
-/// torch.nn.utils.clip_grad_norm_ has it: min(1, limit / (norm + 1e-6)).
+/// torch.nn.utils.clip_grad_norm_ has it: min(1, limit / (norm + 1e-6)). Both
+/// are float32 tensors of no dims.
 mlir::Value buildClipFactor(mlir::OpBuilder &builder, mlir::Location loc,
-                            mlir::Value norm, double limit);
+                            mlir::Value norm, mlir::Value limit);
 
 } // namespace zc
 

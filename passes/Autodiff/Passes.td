@@ -115,7 +115,10 @@ def BuildOptimizerStepPass
            "the largest magnitude of a gradient's element; 0: any">,
     Option<"averageDecay", "average-decay", "double", "-1.0",
            "decay of a moving average of the parameters; negative: there is "
-           "none">
+           "none">,
+    Option<"settingsAtRunTime", "settings-at-run-time", "bool", "false",
+           "betas, momentum, decay and limits that are not 0 are scalar states "
+           "`setting.NAME`, which begin as these options say">
   ];
   let dependentDialects = ["::zc::train::TrainDialect"];
 }

@@ -18,6 +18,9 @@ namespace zc {
 // counts the steps that are done.
 inline constexpr llvm::StringLiteral kLearningRate = "lr";
 inline constexpr llvm::StringLiteral kSeed = "seed";
+/// What precedes the names of scalar states, float64, that hold numbers of the
+/// optimizer, as `--weight-decay` is without dashes; `zc run` may change them.
+inline constexpr llvm::StringLiteral kSettingPrefix = "setting.";
 inline constexpr llvm::StringLiteral kStepCount = "optimizer.step";
 /// The steps whose gradients the second moments have seen, of an optimizer that
 /// stops taking them in.

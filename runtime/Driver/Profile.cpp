@@ -1,4 +1,5 @@
 #include "runtime/Driver/Profile.h"
+#include "runtime/Base/Status.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -6,15 +7,35 @@
 
 namespace zc {
 
+static constexpr const char *kEvaluation = "evaluation";
+static constexpr const char *kWaiting = "waiting";
+/// Of all time: less is not worth a row.
+static constexpr double kLeastShare = 0.005;
+
 std::string operatorsOf(const plan::Instruction &instruction) {
   const std::string &label = instruction.label();
   return label.substr(0, label.find(' '));
 }
 
-void Profile::ran(const plan::Program &, const plan::Instruction &instruction,
-                  Clock::time_point begin, Clock::time_point end) {
+StepPhase Profile::phaseOf(const plan::Program &program,
+                           const plan::Instruction &instruction) {
+  auto found = phases.find(&instruction);
+  if (found != phases.end())
+    return found->second;
+  std::vector<StepPhase> all = phasesOf(program);
+  for (size_t i = 0; i < all.size(); ++i)
+    phases[&program.instructions(int(i))] = all[i];
+  return phases[&instruction];
+}
+
+void Profile::ran(const plan::Program &program,
+                  const plan::Instruction &instruction, Clock::time_point begin,
+                  Clock::time_point end) {
   double seconds = std::chrono::duration<double>(end - begin).count();
-  Row &row = rows[kindOf(instruction) + " " + operatorsOf(instruction)];
+  const bool evaluates = program.name().rfind("eval", 0) == 0;
+  Row &row =
+      rows[{evaluates ? kEvaluation : nameOf(phaseOf(program, instruction)),
+            kindOf(instruction) + " " + operatorsOf(instruction)}];
   ++row.count;
   row.seconds += seconds;
   auto [fastest, isNew] = row.fastest.try_emplace(&instruction, seconds);
@@ -24,8 +45,9 @@ void Profile::ran(const plan::Program &, const plan::Instruction &instruction,
 void Profile::moved(const plan::Message &message, const plan::Move &,
                     const MessageTimes &times) {
   Row &row =
-      rows[strCat("waiting ", message.gradient() ? "gradient" : "activation",
-                  message.sends() ? " to" : " from", " role ", message.peer())];
+      rows[{kWaiting, strCat(message.gradient() ? "gradient" : "activation",
+                             message.sends() ? " to" : " from", " role ",
+                             message.peer())}];
   ++row.count;
   row.seconds +=
       std::chrono::duration<double>(times.ended - times.waited).count();
@@ -33,7 +55,7 @@ void Profile::moved(const plan::Message &message, const plan::Move &,
 
 /// GFLOP/s, GB/s and the larger share of a limit: "431.0     10.2   96%
 /// compute".
-std::string Profile::printRow(const Row &row) const {
+std::string Profile::printRates(const Row &row) const {
   if (row.fastest.empty()) { // no instruction's
     char none[96];
     std::snprintf(none, sizeof(none), "%9s %8s %13s", "-", "-", "-");
@@ -54,6 +76,9 @@ std::string Profile::printRow(const Row &row) const {
     return rates + "            -";
   compute /= limits.flopsPerSecond;
   memory /= limits.bytesPerSecond;
+  // More than memory can give: its share says nothing.
+  if (memory > 1 && memory > compute)
+    return rates + "  from caches";
   std::snprintf(text, sizeof(text), "%4.0f%% %-7s",
                 100 * std::max(compute, memory),
                 compute > memory ? "compute" : "memory");
@@ -80,27 +105,63 @@ void Profile::addOwnProducts() {
             std::max(limits.flopsPerSecond, instruction->flops() / seconds);
 }
 
-std::string Profile::print() {
-  addOwnProducts();
-  std::vector<std::pair<std::string, const Row *>> sorted;
-  for (const auto &[name, row] : rows)
-    sorted.push_back({name, &row});
+std::string Profile::printLine(const NamedRow &named, double total) const {
+  const Row &row = *named.second;
+  char line[80];
+  std::snprintf(line, sizeof(line), "%10.3f %6.1f %9lld ", row.seconds * 1e3,
+                100 * row.seconds / total, (long long)row.count);
+  return line + printRates(row) + "  " + named.first + "\n";
+}
+
+/// Empty where nothing is of the phase.
+std::string Profile::printPhase(const std::string &phase, double total) const {
+  std::vector<NamedRow> sorted;
+  Row rest; // its rates would be those of different kinds
+  int64_t kinds = 0;
+  double seconds = 0;
+  for (const auto &[key, row] : rows) {
+    if (key.first != phase)
+      continue;
+    seconds += row.seconds;
+    if (row.seconds >= kLeastShare * total) {
+      sorted.push_back({key.second, &row});
+      continue;
+    }
+    ++kinds;
+    rest.count += row.count;
+    rest.seconds += row.seconds;
+  }
   std::stable_sort(sorted.begin(), sorted.end(), [](auto &a, auto &b) {
     return a.second->seconds > b.second->seconds;
   });
-  double total = 0;
-  for (const auto &[name, row] : sorted)
-    total += row->seconds;
+  if (kinds > 0)
+    sorted.push_back({strCat("others, ", kinds, kinds == 1 ? " kind" : " kinds",
+                             " of less than 0.5% each"),
+                      &rest});
+  if (sorted.empty())
+    return "";
+  char line[80];
+  std::snprintf(line, sizeof(line), "%10.3f %6.1f ", seconds * 1e3,
+                100 * seconds / total);
+  std::string text = line + phase + "\n";
+  for (const NamedRow &named : sorted)
+    text += printLine(named, total);
+  return text;
+}
+
+std::string Profile::print() {
+  addOwnProducts();
+  double total = 1e-12;
+  for (const auto &[key, row] : rows)
+    total += row.seconds;
   char line[200];
   std::snprintf(line, sizeof(line), "%10s %6s %9s %9s %8s %13s  %s\n", "ms",
                 "%", "calls", "GFLOP/s", "GB/s", "of limit", "what");
   std::string text = line;
-  for (const auto &[name, row] : sorted) {
-    std::snprintf(line, sizeof(line), "%10.3f %6.1f %9lld ", row->seconds * 1e3,
-                  100 * row->seconds / std::max(total, 1e-12),
-                  (long long)row->count);
-    text += line + printRow(*row) + "  " + name + "\n";
-  }
+  for (StepPhase phase :
+       {StepPhase::Forward, StepPhase::Backward, StepPhase::Optimizer})
+    text += printPhase(nameOf(phase), total);
+  text += printPhase(kEvaluation, total) + printPhase(kWaiting, total);
   std::snprintf(line, sizeof(line), "%10.3f %6.1f in all\n", total * 1e3,
                 100.0);
   text += line;
@@ -108,8 +169,7 @@ std::string Profile::print() {
     return text;
   std::snprintf(line, sizeof(line),
                 "limits: compute %.0f GFLOP/s, the best product before, in and "
-                "after the run; memory %.0f GB/s, above 100%% where caches "
-                "serve\n",
+                "after the run; memory %.0f GB/s\n",
                 limits.flopsPerSecond / 1e9, limits.bytesPerSecond / 1e9);
   return text + line;
 }

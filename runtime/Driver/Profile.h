@@ -4,6 +4,7 @@
 
 #include "runtime/Device/Device.h"
 #include "runtime/Exec/Observer.h"
+#include "runtime/Plan/StepPhases.h"
 
 #include <map>
 #include <string>
@@ -14,10 +15,10 @@ namespace zc {
 /// The train operators of an instruction, out of its label: "train.add+mul".
 std::string operatorsOf(const plan::Instruction &instruction);
 
-/// Time per kind of operator, for a table. Times are those of the whole run,
-/// rates those of each instruction's fastest execution: the first ones also
-/// wait for memory that nobody touched before. Messages count for as long as
-/// this rank did nothing but wait for them.
+/// Time per phase of a step and kind of operator, for a table. Times are those
+/// of the whole run, rates those of each instruction's fastest execution: the
+/// first ones also wait for memory that nobody touched before. Messages count
+/// for as long as this rank did nothing but wait for them.
 class Profile : public OrderObserver {
 public:
   /// What rates are compared with: the best of all measurements, and of the
@@ -31,7 +32,8 @@ public:
   void moved(const plan::Message &message, const plan::Move &move,
              const MessageTimes &times) override;
 
-  /// The table, most time first.
+  /// The table: forward, backward, optimizer, evaluation and waiting, most time
+  /// first. Kinds of less than half a percent share a row.
   std::string print();
 
 private:
@@ -41,11 +43,20 @@ private:
     /// Fastest execution of each of its instructions.
     std::map<const plan::Instruction *, double> fastest;
   };
-  std::string printRow(const Row &row) const;
+  /// "backward", "matmul train.matmul".
+  using Key = std::pair<std::string, std::string>;
+  using NamedRow = std::pair<std::string, const Row *>;
+
+  StepPhase phaseOf(const plan::Program &program,
+                    const plan::Instruction &instruction);
+  std::string printLine(const NamedRow &named, double total) const;
+  std::string printPhase(const std::string &phase, double total) const;
+  std::string printRates(const Row &row) const;
   void addOwnProducts();
 
   DeviceLimits limits;
-  std::map<std::string, Row> rows; // "matmul train.matmul"
+  std::map<Key, Row> rows;
+  std::map<const plan::Instruction *, StepPhase> phases; // of seen programs
 };
 
 } // namespace zc

@@ -81,6 +81,21 @@ static bool isOfSchedule(const std::string &option) {
          option.rfind("lr-", 0) == 0;
 }
 
+/// What the run so far had of an option that `zc run` was not given: a number
+/// of the update was as compiled, a schedule's is as good as zero; null: that
+/// cannot be compared.
+static const std::string *findUnset(const TrainState &saved,
+                                    const TrainOptions &options,
+                                    const std::string &name,
+                                    const std::string &text) {
+  static const std::string kZero = "0", kNone = "none";
+  if (options.settings.count(name))
+    return find(saved.compiled, name);
+  if (!isOfSchedule(name))
+    return nullptr;
+  return areEqual(text, "0") ? &kZero : &kNone;
+}
+
 std::vector<std::string> listChanges(const TrainState &saved,
                                      const TrainState &now,
                                      const TrainOptions &options,
@@ -89,18 +104,17 @@ std::vector<std::string> listChanges(const TrainState &saved,
   addSampleChanges(saved, now, options, changes);
   for (const auto &[name, text] : options.record) {
     const std::string *before = find(saved.options, name);
-    // One that was not given is as good as one that is zero.
-    const std::string none =
-        isOfSchedule(name) && areEqual(text, "0") ? "0" : "none";
+    if (!before)
+      before = findUnset(saved, options, name, text);
     if (!saved.options.empty() && isOfTraining(name, options.learningRate) &&
-        (before || isOfSchedule(name)) &&
-        !areEqual(before ? *before : none, text))
-      changes.push_back(strCat("--", name, " ", text, ": the run so far had ",
-                               before ? *before : none));
+        before && !areEqual(*before, text))
+      changes.push_back(
+          strCat("--", name, " ", text, ": the run so far had ", *before));
   }
   for (const auto &[name, text] : describeCompiled(manifest)) {
     const std::string *before = find(saved.compiled, name);
-    if (before && !areEqual(*before, text))
+    const bool isReplaced = options.settings.count(name) > 0;
+    if (before && !isReplaced && !areEqual(*before, text))
       changes.push_back(strCat("'", options.artifact, "' was compiled with ",
                                name, " ", text,
                                "; the run so far was trained with ", *before));

@@ -19,6 +19,11 @@ Status RunOutputs::open(const std::string &logPath,
   return Status();
 }
 
+void RunOutputs::writeHyperparameters(const NamedTexts &parameters) {
+  if (events)
+    note(events->writeHyperparameters(parameters), ofEvents);
+}
+
 /// Later records are tried as well: the disk may have room again.
 void RunOutputs::note(const Status &written, Loss &loss) {
   if (written.ok())

@@ -3,6 +3,7 @@
 #ifndef ZC_RUNTIME_DRIVER_RUNOUTPUTS_H
 #define ZC_RUNTIME_DRIVER_RUNOUTPUTS_H
 
+#include "runtime/Io/Checkpoint.h"
 #include "runtime/Io/EventLog.h"
 #include "runtime/Io/RunLog.h"
 
@@ -16,6 +17,8 @@ public:
   /// Empty names: none. With a step, a log goes on after the lines of it.
   Status open(const std::string &log, const std::string &tensorboard,
               std::optional<int64_t> resumedAfter);
+  /// Options of the run and of its artifact, for TensorBoard.
+  void writeHyperparameters(const NamedTexts &parameters);
 
   bool isOff() const { return !log && !events; }
   void write(const StepRecord &record) { writeAll(record); }

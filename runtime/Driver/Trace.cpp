@@ -14,18 +14,23 @@ static constexpr size_t kMaxEvents = 500000;
 /// Behind those of the streams.
 static constexpr uint32_t kOrderTrack = 16;
 
-Trace::Trace(int rank, std::string name)
-    : rank(rank), name(std::move(name)), start(Clock::now()) {
+/// Behind the order.
+static constexpr uint32_t kFirstLane = 17;
+static constexpr const char *kLaneNames[] = {"steps", "data", "checkpoints",
+                                             "evaluation"};
+
+Trace::Trace(int rank, std::string name, TraceWindow window)
+    : rank(rank), name(std::move(name)), start(Clock::now()), window(window) {
   events.reserve(kMaxEvents);
 }
 
-Result<std::unique_ptr<Trace>> Trace::open(const std::string &path,
-                                           Executor &executor) {
+Result<std::unique_ptr<Trace>>
+Trace::open(const std::string &path, Executor &executor, TraceWindow window) {
   const int rank = executor.world().rank();
   std::string name = strCat("rank ", rank);
   if (executor.artifact().manifest().roles_size() > 1)
     name += strCat(", role ", executor.mesh().role(rank));
-  std::unique_ptr<Trace> trace(new Trace(rank, std::move(name)));
+  std::unique_ptr<Trace> trace(new Trace(rank, std::move(name), window));
   if (rank > 0)
     return trace;
   ZC_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::create(path));
@@ -40,8 +45,21 @@ void Trace::ran(const plan::Program &program,
     events.push_back({&program, &instruction, begin, end});
 }
 
+void Trace::beginStep(int64_t step) {
+  isOn = step >= window.first && step <= window.last;
+}
+
+void Trace::did(Lane lane, const std::string &what, Clock::time_point begin,
+                Clock::time_point end) {
+  if (hasRoom())
+    spans.push_back({lane, what, begin, end});
+}
+
+/// Outside of the window nothing is missed.
 bool Trace::hasRoom() {
-  const bool has = events.size() + actions.size() < kMaxEvents;
+  if (!isOn)
+    return false;
+  const bool has = events.size() + actions.size() + spans.size() < kMaxEvents;
   theDropped += has ? 0 : 1;
   return has;
 }
@@ -94,7 +112,7 @@ double Trace::microseconds(Clock::time_point time) const {
 /// This rank's tracks and events, one a line.
 std::string Trace::print() const {
   return zc::print(nameOf("process_name", rank, 0, name)) +
-         printInstructions() + printOrder();
+         printInstructions() + printOrder() + printSpans();
 }
 
 std::string Trace::printInstructions() const {
@@ -175,6 +193,34 @@ std::string Trace::printOrder() const {
              ? text
              : text + ",\n" +
                    zc::print(nameOf("thread_name", rank, kOrderTrack, "order"));
+}
+
+/// A step's first moment is marked across all tracks of the rank.
+std::string Trace::printSpans() const {
+  std::string text;
+  std::set<Lane> lanes;
+  for (const Span &span : spans) {
+    const auto lane = uint32_t(span.lane);
+    lanes.insert(span.lane);
+    Json json = {{"pid", rank},
+                 {"tid", kFirstLane + lane},
+                 {"name", span.what},
+                 {"cat", kLaneNames[lane]},
+                 {"ph", "X"},
+                 {"ts", microseconds(span.begin)},
+                 {"dur", microseconds(span.end) - microseconds(span.begin)}};
+    text += ",\n" + zc::print(json);
+    if (span.lane != Lane::Steps)
+      continue;
+    json.erase("dur");
+    json["ph"] = "i", json["s"] = "p";
+    text += ",\n" + zc::print(json);
+  }
+  for (Lane lane : lanes)
+    text += ",\n" +
+            zc::print(nameOf("thread_name", rank, kFirstLane + uint32_t(lane),
+                             kLaneNames[uint32_t(lane)]));
+  return text;
 }
 
 Status Trace::finish(World &world) {

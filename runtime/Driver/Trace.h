@@ -12,17 +12,32 @@
 
 namespace zc {
 
+/// The steps that a trace shows, both included.
+struct TraceWindow {
+  int64_t first = 1, last = INT64_MAX;
+};
+
 /// A trace that Chrome and Perfetto show: one track per stream and rank, and
 /// one of the order of a role of a pipeline: its calls, what it waits for, and
-/// its messages from when they began until this rank saw their end. Events are
-/// kept until the end in a buffer of fixed size; later ones are dropped and
-/// counted.
+/// its messages from when they began until this rank saw their end. Tracks
+/// beside them show where steps begin and end, and when samples are read and
+/// fed, checkpoints written and held-out samples evaluated. Events are kept
+/// until the end in a buffer of fixed size; later ones are dropped and counted.
 class Trace : public OrderObserver {
 public:
   /// Fails where the file could not be written in the end; the first rank
   /// writes it for all.
-  static Result<std::unique_ptr<Trace>> open(const std::string &path,
-                                             Executor &executor);
+  static Result<std::unique_ptr<Trace>>
+  open(const std::string &path, Executor &executor, TraceWindow window);
+
+  /// What a track beside those of the streams shows.
+  enum class Lane { Steps, Data, Checkpoints, Evaluation };
+
+  /// From here on until the next call what happens is of this step, from 1.
+  void beginStep(int64_t step);
+  /// What this rank did itself, in a lane; "read samples".
+  void did(Lane lane, const std::string &what, Clock::time_point begin,
+           Clock::time_point end);
 
   void ran(const plan::Program &program, const plan::Instruction &instruction,
            Clock::time_point begin, Clock::time_point end) override;
@@ -49,13 +64,20 @@ private:
     MessageTimes times; // a call has not waited
   };
 
-  Trace(int rank, std::string name);
+  struct Span {
+    Lane lane;
+    std::string what;
+    Clock::time_point begin, end;
+  };
+
+  Trace(int rank, std::string name, TraceWindow window);
   Status write(const std::string &event);
   bool hasRoom();
   double microseconds(Clock::time_point time) const;
   std::string print() const;
   std::string printInstructions() const;
   std::string printOrder() const;
+  std::string printSpans() const;
 
   std::optional<AtomicFile> file; // of the first rank
   int rank;
@@ -63,7 +85,30 @@ private:
   Clock::time_point start;
   std::vector<Event> events;
   std::vector<Action> actions;
+  std::vector<Span> spans;
+  TraceWindow window;
+  bool isOn = false; // the step is in the window
   uint64_t theDropped = 0;
+};
+
+/// What happens until the end of a scope, where there is a trace.
+class TracedSpan {
+public:
+  TracedSpan(Trace *trace, Trace::Lane lane, std::string what)
+      : trace(trace), lane(lane), what(std::move(what)),
+        begin(Trace::Clock::now()) {}
+  ~TracedSpan() {
+    if (trace)
+      trace->did(lane, what, begin, Trace::Clock::now());
+  }
+  TracedSpan(const TracedSpan &) = delete;
+  TracedSpan &operator=(const TracedSpan &) = delete;
+
+private:
+  Trace *trace;
+  Trace::Lane lane;
+  std::string what;
+  Trace::Clock::time_point begin;
 };
 
 } // namespace zc

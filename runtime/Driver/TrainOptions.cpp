@@ -32,6 +32,8 @@ Alike listAlike(const TrainOptions &options, const DataFile &data,
   alike.add("--lr-step-size", std::to_string(rate.stepSize));
   alike.add("--lr-factor", std::to_string(rate.factor));
   alike.add("--lr-decay-steps", std::to_string(rate.decaySteps));
+  for (const auto &[name, value] : options.settings)
+    alike.add("--" + name, exactDecimal(value));
   alike.addGiven("--init-from", options.initFrom);
   alike.add("--save-every", std::to_string(options.checkpoint.saveEvery));
   alike.add("--eval-every", std::to_string(options.evalEvery));
@@ -41,6 +43,8 @@ Alike listAlike(const TrainOptions &options, const DataFile &data,
   alike.add("--resume", options.checkpoint.resume ? "on" : "off");
   alike.addGiven("--checkpoint", options.checkpoint.place);
   alike.addGiven("--trace", options.trace);
+  alike.add("--trace-steps",
+            strCat(options.traceSteps.first, ":", options.traceSteps.last));
   return alike;
 }
 

@@ -154,6 +154,10 @@ Status Trainer::finishTrace() {
 
 Status Trainer::runStep() {
   stepBegan = Clock::now();
+  if (trace)
+    trace->beginStep(state.step + 1);
+  TracedSpan span(trace.get(), Trace::Lane::Steps,
+                  strCat("step ", state.step + 1));
   if (mayEnd())
     beginRun();
   appliedRate = options.learningRate.at(state.step + 1, total);
@@ -200,6 +204,7 @@ Status Trainer::readNext() {
   for (int64_t ahead = 0; ahead <= steps->stepsAhead(); ++ahead)
     for (int64_t sample : samplesOf(state.step + ahead))
       samples.push_back(sample);
+  TracedSpan span(trace.get(), Trace::Lane::Data, "read samples");
   return samples.empty() ? Status()
                          : feed->read(samples, steps->isFirst(state.step));
 }
@@ -219,6 +224,7 @@ Status Trainer::runOrder() {
   auto following = [&] { return samplesOf(state.step + 1); };
   OrderCallbacks callbacks;
   callbacks.feed = [&](const plan::Feed &each) {
+    TracedSpan span(trace.get(), Trace::Lane::Data, "feed samples");
     return feed->write(executor, each);
   };
   callbacks.meanwhile = [&](const plan::Feed *next) {
@@ -309,6 +315,8 @@ Status Trainer::evaluate() {
   if (!heldOut || state.step == evaluatedStep)
     return Status();
   evaluatedStep = state.step;
+  TracedSpan span(trace.get(), Trace::Lane::Evaluation,
+                  strCat("evaluate after step ", state.step));
   int signal = 0;
   auto evaluated = heldOut->evaluate(session->executor(), state.step, signal);
   if (signal)
@@ -343,6 +351,8 @@ Status Trainer::takeEvaluation(const EvaluationRecord &record) {
 Status Trainer::save() {
   if (checkpoints.isOff())
     return Status();
+  TracedSpan span(trace.get(), Trace::Lane::Checkpoints,
+                  strCat("save step ", state.step));
   // Nothing is kept that was learnt from a file that is no longer whole.
   ZC_RETURN_IF_ERROR(world.agree(
       explainEnd(strCat("after step ", state.step), checkMappings())));

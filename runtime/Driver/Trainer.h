@@ -7,6 +7,8 @@
 #include "runtime/Driver/CheckpointKeeper.h"
 #include "runtime/Driver/Launch.h"
 #include "runtime/Driver/LearningRate.h"
+#include "runtime/Driver/Trace.h"
+#include "runtime/Driver/UpdateSettings.h"
 
 #include <cstdint>
 #include <optional>
@@ -22,7 +24,8 @@ struct TrainOptions {
   std::optional<uint64_t> seed;         // unset: 0, or the checkpoint's
   std::optional<bool> shuffle;          // unset: true, or the checkpoint's
   LearningRateSchedule learningRate;
-  std::string initFrom; // weights to begin with; empty: the artifact's
+  UpdateSettings settings; // otherwise than compiled
+  std::string initFrom;    // weights to begin with; empty: the artifact's
   CheckpointOptions checkpoint;
   std::string log;                  // empty: none; "-": standard output
   std::string evalData;             // held-out samples; empty: none
@@ -35,6 +38,7 @@ struct TrainOptions {
   bool quiet = false;      // no progress
   std::string tensorboard; // a folder for event files; empty: none
   std::string trace;       // empty: none
+  TraceWindow traceSteps;
   bool profile = false;
   std::string offloadFolder; // for what is offloaded; empty: $TMPDIR, /var/tmp
   int threads = 0;

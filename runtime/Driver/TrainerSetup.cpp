@@ -20,6 +20,8 @@ Status Trainer::prepare() {
   if (heldOut)
     ZC_RETURN_IF_ERROR(heldOut->agree(world));
   ZC_RETURN_IF_ERROR(prepareSession());
+  ZC_RETURN_IF_ERROR(
+      world.agree(writeSettings(session->executor(), options.settings)));
   state.batch = feed->batch();
   state.samples = feed->samples();
   if (!options.initFrom.empty() && !checkpoints.isResumed())
@@ -101,6 +103,7 @@ Status Trainer::openFiles() {
   if (artifact.manifest().mode() != "train")
     return makeError(StatusCode::InvalidArgument, "'", options.artifact,
                      "' was compiled with --mode infer; it cannot be trained");
+  ZC_RETURN_IF_ERROR(checkSettings(artifact, options.settings));
   learningRate = session->findScalar("lr");
   stepCount = session->findScalar("optimizer.step");
   microBatchCount = session->findScalar("micro_batch");
@@ -112,14 +115,36 @@ Status Trainer::openFiles() {
   return checkpoints.open(world.isFirst());
 }
 
+/// What a run was given and compiled with, that its numbers may depend on; an
+/// option of the run stands for the artifact's.
+static NamedTexts listHyperparameters(const TrainState &state) {
+  NamedTexts all = state.options;
+  for (const auto &each : state.compiled)
+    if (std::none_of(all.begin(), all.end(), [&](const auto &given) {
+          return given.first == each.first;
+        }))
+      all.push_back(each);
+  for (const char *file : {"log", "tensorboard", "log-every"})
+    all.erase(
+        std::remove_if(all.begin(), all.end(),
+                       [&](const auto &each) { return each.first == file; }),
+        all.end());
+  all.emplace_back("seed", std::to_string(state.seed));
+  all.emplace_back("batch", std::to_string(state.batch));
+  return all;
+}
+
 Status Trainer::openOutputs() {
   if (world.isFirst())
     ZC_RETURN_IF_ERROR(outputs.open(options.log, options.tensorboard,
                                     checkpoints.isResumed()
                                         ? std::optional<int64_t>(state.step)
                                         : std::nullopt));
+  if (world.isFirst())
+    outputs.writeHyperparameters(listHyperparameters(state));
   if (!options.trace.empty()) {
-    ZC_ASSIGN_OR_RETURN(trace, Trace::open(options.trace, session->executor()));
+    ZC_ASSIGN_OR_RETURN(trace, Trace::open(options.trace, session->executor(),
+                                           options.traceSteps));
     runner->addObserver(*trace);
   }
   if (options.profile)
@@ -194,6 +219,11 @@ Status Trainer::decideTotal() {
                      " steps, in which the learning rate would never reach "
                      "--lr; expected at most ",
                      total);
+  const int64_t traced = options.traceSteps.first;
+  if (traced > total || options.traceSteps.last <= state.step)
+    return makeError(StatusCode::InvalidArgument, "--trace-steps ", traced, ":",
+                     options.traceSteps.last, ": the run does steps ",
+                     state.step + 1, " to ", total);
   return Status();
 }
 

@@ -200,7 +200,7 @@ Status loadGroup(Executor &executor, const std::string &folder,
 Status loadScalars(Executor &executor, const std::string &path,
                    const Json &json) {
   for (const plan::State &state : executor.artifact().role().states()) {
-    if (state.kind() != plan::SCALAR || isCoordinate(state))
+    if (state.kind() != plan::SCALAR || isCoordinate(state) || isSetting(state))
       continue;
     bool has = json.contains("scalars") && json["scalars"].is_object() &&
                json["scalars"].contains(state.name());

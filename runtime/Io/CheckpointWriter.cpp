@@ -232,7 +232,8 @@ Status writeGroup(Executor &executor, const std::string &folder,
 }
 
 bool isSavedScalar(const plan::State &state) {
-  return state.kind() == plan::SCALAR && !isCoordinate(state);
+  return state.kind() == plan::SCALAR && !isCoordinate(state) &&
+         !isSetting(state);
 }
 
 /// The scalars of all roles, from the first rank of the first one that has

@@ -3,8 +3,10 @@
 
 #include <array>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
+#include <optional>
 #include <unistd.h>
 
 namespace zc {
@@ -103,6 +105,61 @@ EventLog::~EventLog() {
     ::close(descriptor);
 }
 
+// TensorBoard's plugin "hparams". Of Value: 9 metadata; of its plugin data: 1
+// name, 2 content. Of the content, HParamsPluginData: 2 experiment, 3 start of
+// a session, 4 its end. Of an experiment: 4 parameters (1 name, 4 type), 5
+// metrics (1 name (2 tag)). Of a start: 1 parameters, a map to values (2
+// number, 3 text), 5 time. Of an end: 1 status, 2 time.
+namespace {
+
+constexpr uint64_t kText = 1, kNumber = 3, kSucceeded = 1;
+
+std::optional<double> parseNumber(const std::string &text) {
+  char *end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  return text.empty() || *end != '\0' ? std::nullopt : std::optional(value);
+}
+
+std::string secondsNow() {
+  auto now = std::chrono::system_clock::now().time_since_epoch();
+  return littleEndian(std::chrono::duration<double>(now).count());
+}
+
+std::string pluginValue(const std::string &tag, const std::string &content) {
+  const std::string plugin =
+      field(1, kBytes, "hparams") + field(2, kBytes, content);
+  return field(1, kBytes,
+               field(1, kBytes, tag) +
+                   field(9, kBytes, field(1, kBytes, plugin)));
+}
+
+} // namespace
+
+Status EventLog::writeHyperparameters(
+    const std::vector<std::pair<std::string, std::string>> &parameters) {
+  std::string experiment, start;
+  for (const auto &[name, text] : parameters) {
+    const std::optional<double> number = parseNumber(text);
+    experiment +=
+        field(4, kBytes,
+              field(1, kBytes, name) +
+                  field(4, kVarint, varint(number ? kNumber : kText)));
+    const std::string value = number ? field(2, kFixed64, littleEndian(*number))
+                                     : field(3, kBytes, text);
+    start += field(1, kBytes, field(1, kBytes, name) + field(2, kBytes, value));
+  }
+  for (const char *tag : {"loss", "eval_loss"})
+    experiment += field(5, kBytes, field(1, kBytes, field(2, kBytes, tag)));
+  start += field(5, kFixed64, secondsNow());
+  const std::string end =
+      field(1, kVarint, varint(kSucceeded)) + field(2, kFixed64, secondsNow());
+  return writeSummary(
+      0,
+      pluginValue("_hparams_/experiment", field(2, kBytes, experiment)) +
+          pluginValue("_hparams_/session_start_info", field(3, kBytes, start)) +
+          pluginValue("_hparams_/session_end_info", field(4, kBytes, end)));
+}
+
 Status EventLog::writeScalars(int64_t step, const Scalars &scalars) {
   std::string summary;
   for (const auto &[tag, value] : scalars)
@@ -110,10 +167,14 @@ Status EventLog::writeScalars(int64_t step, const Scalars &scalars) {
         field(1, kBytes,
               field(1, kBytes, tag) +
                   field(2, kFixed32, littleEndian(static_cast<float>(value))));
+  return writeSummary(step, summary);
+}
+
+Status EventLog::writeSummary(int64_t step, const std::string &values) {
   std::string record =
       header +
       makeEventRecord(wallTime() + field(2, kVarint, varint(uint64_t(step))) +
-                      field(5, kBytes, summary));
+                      field(5, kBytes, values));
   ZC_RETURN_IF_ERROR(writeOrTakeBack(descriptor, record, path));
   header.clear();
   return Status();

@@ -24,6 +24,10 @@ public:
   EventLog &operator=(EventLog &&) = delete;
   ~EventLog();
 
+  /// What the run was given, for TensorBoard's table of runs: numbers as such,
+  /// other texts as texts. Its metrics are the losses.
+  Status writeHyperparameters(
+      const std::vector<std::pair<std::string, std::string>> &parameters);
   Status write(const StepRecord &record);
   Status write(const EvaluationRecord &record);
 
@@ -33,6 +37,8 @@ private:
   EventLog(std::string path, int descriptor)
       : path(std::move(path)), descriptor(descriptor) {}
   Status writeScalars(int64_t step, const Scalars &scalars);
+  /// `values`: fields of a Summary.
+  Status writeSummary(int64_t step, const std::string &values);
 
   std::string path;
   std::string header; // goes before the first record

@@ -216,4 +216,9 @@ bool isCoordinate(const plan::State &state) {
          state.name().rfind(kCoordinatePrefix, 0) == 0;
 }
 
+bool isSetting(const plan::State &state) {
+  return state.kind() == plan::SCALAR &&
+         state.name().rfind(kSettingPrefix, 0) == 0;
+}
+
 } // namespace zc

@@ -53,6 +53,12 @@ std::string versionName(const std::string &name, uint32_t age);
 constexpr const char *kCoordinatePrefix = "coordinate.";
 bool isCoordinate(const plan::State &state);
 
+/// "setting.<option>": a number of the update, float64, that begins as it was
+/// compiled and that the run writes where it is given another; not in a
+/// checkpoint, whose options say it.
+constexpr const char *kSettingPrefix = "setting.";
+bool isSetting(const plan::State &state);
+
 } // namespace zc
 
 #endif // ZC_RUNTIME_PLAN_FILETENSOR_H

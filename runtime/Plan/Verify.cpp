@@ -91,6 +91,8 @@ Status verifyState(const plan::State &state, const plan::Role &role,
   if (state.name() == "seed" && state.kind() == plan::SCALAR &&
       (state.type().dtype() != plan::I64 || *bytes != 8))
     return bad(who, " is ", printType(state.type()), ", not one int64");
+  if (isSetting(state) && (state.type().dtype() != plan::F64 || *bytes != 8))
+    return bad(who, " is ", printType(state.type()), ", not one float64");
   return Status();
 }
 

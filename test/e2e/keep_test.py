@@ -145,6 +145,75 @@ class Options(Keep):
         _, err = self.go(6, "--resume")
         self.assertRegex(err, "optimizer adam; the run so far .* adamw")
 
+    def curve(self, *options, steps=6, artifact=None, name="c"):
+        """Losses of a run, exactly."""
+        log = self.folder / f"{name}.jsonl"
+        self.zc("run", artifact or self.artifact, "--data", self.fixture.data,
+                "--steps", steps, "--log", log, *options)
+        return [line["loss"] for line in read_log(log)]
+
+    def make(self, optimizer, *options, name):
+        artifact = self.folder / name
+        self.zc("compile", self.fixture.model, "-o", artifact, "--loss",
+                "softmax-cross-entropy", "--dim", "batch=32", "--optimizer",
+                optimizer, *options)
+        return artifact
+
+    def test_numbers_of_the_update(self):
+        """A run's decay, betas and limits are as if they had been compiled."""
+        for optimizer, given, others in (
+                ("adamw", ["--beta1", 0.8, "--beta2", 0.95, "--weight-decay",
+                           0.3, "--clip-norm", 0.25],
+                 ["--clip-norm", 9]),
+                ("adam", ["--weight-decay", 0.3, "--clip-value", 0.001],
+                 ["--weight-decay", 0.1, "--clip-value", 9]),
+                ("sgd", ["--momentum", 0.7], ["--momentum", 0.9])):
+            compiled, other = (
+                self.make(optimizer, *options, name=name)
+                for name, options in (("a.zca", given), ("b.zca", others)))
+            rate = ("--lr", 0.05)
+            wanted = self.curve(*rate, artifact=compiled)
+            self.assertNotEqual(wanted, self.curve(*rate, artifact=other))
+            self.assertEqual(wanted, self.curve(*rate, *given, artifact=other))
+            self.assertEqual(self.curve(*rate, artifact=other),
+                             self.curve(*rate, *others, artifact=other))
+
+    def test_numbers_of_the_update_are_remembered(self):
+        given = ("--weight-decay", 0.3, "--beta1", 0.8)
+        whole = self.curve(*given)
+        ckpt = ("--checkpoint", self.folder / "ckpt")
+        first = self.curve(*given, *ckpt, steps=3, name="a")
+        state = json.loads((latest_step(self.folder / "ckpt") /
+                            "train_state.json").read_text())
+        self.assertEqual(state["options"]["weight-decay"], 0.3)
+        self.assertNotIn("setting.weight-decay", state["scalars"])
+        code, _, err = run("run", self.artifact, *ckpt, "--resume", "--steps",
+                           6, "--log", self.folder / "b.jsonl")
+        self.assertEqual((code, err), (0, ""))
+        rest = [line["loss"] for line in read_log(self.folder / "b.jsonl")]
+        self.assertEqual(first + rest, whole)
+        _, err = self.go(8, "--resume", "--beta1", 0.9, "--beta2", 0.99)
+        self.assertRegex(err, "--beta1 0.9: the run so far had 0.8")
+        self.assertRegex(err, "--beta2 0.99: the run so far had 0.999")
+        self.assertNotIn("--weight-decay", err)
+
+    def test_numbers_that_no_code_has(self):
+        sgd = self.make("sgd", name="sgd.zca")
+        for patterns, artifact, options in (
+                (["--clip-norm", "compiled with --optimizer adamw and no "
+                  "--clip-norm"], self.artifact, ["--clip-norm", 1]),
+                (["--weight-decay: .*--optimizer sgd --weight-decay 0,"], sgd,
+                 ["--weight-decay", 0.1]),
+                (["--beta1: .*--optimizer sgd and no --beta1"], sgd,
+                 ["--beta1", 0.5])):
+            self.fails(1, patterns, "run", artifact, "--data",
+                       self.fixture.data, "--steps", 2, *options)
+        for options in (["--beta1", 1], ["--beta2", "x"], ["--weight-decay", -1],
+                        ["--clip-norm", 0], ["--clip-value", "1e60"]):
+            self.fails(2, [options[0], "expected a number"], "run",
+                       self.artifact, "--data", self.fixture.data, "--steps",
+                       2, *options)
+
     def test_options_without_effect(self):
         for patterns, options in (
                 (["--warmup-steps", "9 is beyond --steps 5"],

@@ -3,6 +3,7 @@
 the page of zc inspect."""
 import html.parser
 import json
+import re
 import struct
 import unittest
 
@@ -96,7 +97,8 @@ class Observe(ZcTest):
         path = self.folder / "trace.json"
         self.train(self.artifact, self.fixture.data, 3, "--trace", path)
         events = json.loads(path.read_text())["traceEvents"]
-        runs = [event for event in events if event["ph"] == "X"]
+        runs = [event for event in events
+                if "instruction" in event.get("args", {})]
         self.assertEqual(len(runs), 3 * self.instructions("step"))
         for before, after in zip(runs, runs[1:]):
             self.assertGreaterEqual(after["ts"] + 1e-3,
@@ -104,7 +106,53 @@ class Observe(ZcTest):
         self.assertIn("convolution", {event["cat"] for event in runs})
         names = {event["args"]["name"] for event in events
                  if event["ph"] == "M"}
-        self.assertEqual(names, {"rank 0", "stream 0"})
+        self.assertEqual(names, {"rank 0", "stream 0", "steps", "data"})
+
+    def spans(self, *options):
+        """What a run's trace has in the tracks beside the instructions:
+        {category: [(name, begin, end)]}, and its instructions."""
+        path = self.folder / "trace.json"
+        self.train(self.artifact, self.fixture.data, 6, "--trace", path,
+                   *options)
+        spans, runs = {}, []
+        for event in json.loads(path.read_text())["traceEvents"]:
+            if event.get("args", {}).get("program") == "step":
+                runs.append((event["name"], event["ts"],
+                             event["ts"] + event["dur"]))
+            elif event["ph"] == "X" and "args" not in event:
+                spans.setdefault(event["cat"], []).append(
+                    (event["name"], event["ts"], event["ts"] + event["dur"]))
+        return spans, runs
+
+    def test_trace_of_some_steps(self):
+        spans, runs = self.spans(
+            "--trace-steps", "3:4", "--checkpoint", self.folder / "ckpt",
+            "--save-every", 2, "--eval-data", self.fixture.data,
+            "--eval-every", 4)
+        self.assertEqual([name for name, *_ in spans["steps"]],
+                         ["step 3", "step 4"])
+        self.assertEqual([name for name, *_ in spans["checkpoints"]],
+                         ["save step 4"])
+        self.assertEqual([name for name, *_ in spans["evaluation"]],
+                         ["evaluate after step 4"])
+        self.assertIn("read samples", [name for name, *_ in spans["data"]])
+        # Every instruction lies in a step.
+        self.assertEqual(len(runs), 2 * self.instructions("step"))
+        for _, begin, end in runs:
+            self.assertTrue(any(first <= begin and end <= last
+                                for _, first, last in spans["steps"]))
+
+    def test_trace_of_no_step(self):
+        data = ("--data", self.fixture.data, "--steps", 3)
+        for text in ("0:2", "3:2", "3", "1:2:3", "a:b"):
+            self.fails(2, ["--trace-steps", "10:12"], "run", self.artifact,
+                       *data, "--trace", self.folder / "t.json",
+                       "--trace-steps", text)
+        self.fails(2, ["--trace-steps", "needs --trace FILE.json"], "run",
+                   self.artifact, *data, "--trace-steps", "1:2")
+        self.fails(1, ["--trace-steps 4:5: the run does steps 1 to 3"], "run",
+                   self.artifact, *data, "--trace", self.folder / "t.json",
+                   "--trace-steps", "4:5")
 
     def test_profile(self):
         out = self.zc("run", self.artifact, "--data", self.fixture.data,
@@ -113,17 +161,37 @@ class Observe(ZcTest):
         rows = [line.split() for line in table]
         total = next(row for row in rows if row[2:] == ["in", "all"])
         rows = rows[:rows.index(total)]
+        phases = [row for row in rows if len(row) == 3]
+        self.assertEqual([row[2] for row in phases],
+                         ["forward", "backward", "optimizer"])
+        self.assertAlmostEqual(sum(float(row[0]) for row in phases),
+                               float(total[0]), delta=0.003)
+        rows = [row for row in rows if len(row) > 3]
         self.assertAlmostEqual(sum(float(row[0]) for row in rows),
                                float(total[0]), delta=0.001 * len(rows))
         self.assertEqual(sum(int(row[2]) for row in rows),
                          2 * self.instructions("step"))
         self.assertTrue(any("train.conv" in row for row in rows))
         for row in rows:
-            self.assertRegex(row[5], r"^\d+%$")
+            if "others," in row:
+                continue
+            self.assertGreaterEqual(float(row[1]), 0.5)
+            if row[5:7] == ["from", "caches"]:
+                continue
+            self.assertRegex(row[5], r"^(\d|\d\d|100)%$")
             self.assertIn(row[6], ("compute", "memory"))
             if row[6] == "compute" and "matmul" in row:
                 self.assertLessEqual(int(row[5][:-1]), 101)
         self.assertIn("limits: compute", out)
+
+    def test_profile_of_evaluations(self):
+        out = self.zc("run", self.artifact, "--data", self.fixture.data,
+                      "--steps", 1, "--profile", "--eval-data",
+                      self.fixture.data)
+        phases = [row[2] for row in map(str.split, out.splitlines())
+                  if len(row) == 3 and row[2].isalpha()]
+        self.assertEqual(phases,
+                         ["forward", "backward", "optimizer", "evaluation"])
 
     def test_tensorboard(self):
         folder, log = self.folder / "tb" / "run", self.folder / "log.jsonl"
@@ -131,8 +199,9 @@ class Observe(ZcTest):
                    folder, "--log", log, "--eval-data", self.fixture.data)
         path, = folder.iterdir()
         self.assertRegex(path.name, r"^events\.out\.tfevents\.\d+\.")
-        first, *events = map(fields, records(path.read_bytes()))
+        first, given, *events = map(fields, records(path.read_bytes()))
         self.assertEqual(dict(first)[3], b"brain.Event:2")
+        self.check_hyperparameters(given)
         curves = {}
         for event in map(dict, events):
             for _, value in fields(event[5]):
@@ -147,6 +216,32 @@ class Observe(ZcTest):
                                        delta=1e-6 * abs(line[tag]))
         self.assertEqual(set(curves["eval_loss"]), {3})
 
+    def check_hyperparameters(self, event):
+        """As the plugin "hparams" of TensorBoard has them."""
+        found = {}
+        for _, value in fields(dict(event)[5]):
+            value = dict(fields(value))
+            plugin = dict(fields(dict(fields(value[9]))[1]))
+            self.assertEqual(plugin[1], b"hparams")
+            found[value[1]] = dict(fields(plugin[2]))
+        start = fields(found[b"_hparams_/session_start_info"][3])
+        values = {}
+        for key, value in start:
+            if key == 1:
+                name, given = (each for _, each in fields(value))
+                kind, given = fields(given)[0]
+                values[name.decode()] = (
+                    struct.unpack("<d", given)[0] if kind == 2
+                    else given.decode())
+        self.assertEqual(values["lr"], 0.001)
+        self.assertEqual(values["beta2"], 0.999)
+        self.assertEqual(values["optimizer"], "adamw")
+        self.assertEqual(values["seed"], 0)
+        self.assertNotIn("tensorboard", values)
+        described = [dict(fields(value))[1].decode() for key, value in fields(
+            found[b"_hparams_/experiment"][2]) if key == 4]
+        self.assertEqual(set(described), set(values))
+
     def test_page(self):
         path = self.folder / "page.html"
         self.zc("inspect", self.artifact, "--html", path)
@@ -157,6 +252,12 @@ class Observe(ZcTest):
                     for program in ("init", "step", "eval"))
         self.assertEqual(page.counts["rect"], drawn)
         self.assertEqual(page.counts["svg"], 6)
+        # Axes with their units, legends, and what is alive at the peak.
+        text = path.read_text()
+        self.assertEqual(text.count(">instruction</text>"), 3)
+        self.assertRegex(text, r'text-anchor="end"[^>]*>[\d.]+ [KM]?i?B</text>')
+        self.assertEqual(text.count('"></span>convolution'), 3)
+        self.assertRegex(text, r"<summary>\d+ tensors alive there</summary>")
         said = self.zc("inspect", self.artifact, "--html", path, "--memory",
                        "--json")
         self.assertEqual(set(json.loads(said)), set(json.loads(
@@ -174,6 +275,14 @@ class Observe(ZcTest):
         self.assertEqual(page.counts["svg"], 2)
         self.assertIn("<h3>model</h3>", text)
         self.assertIn("<h3>&lt;other&gt;</h3>", text)
+        # One scale for both, and what was chosen otherwise.
+        sizes = [re.findall(r'text-anchor="end"[^>]*>([^<]+)<', part)
+                 for part in text.split("<svg ")[1:]]
+        self.assertEqual(sizes[0][:5], sizes[1][:5])
+        self.assertIn("<tr><td>optimizer</td><td>adamw</td><td>sgd</td></tr>",
+                      text)
+        self.assertIn("<tr><td>beta1</td><td>0.9</td><td>-</td></tr>", text)
+        self.assertNotIn("<tr><td>loss</td>", text)
         for more in (["--memory"], ["--html", path, "--json"]):
             self.fails(2, ["several", "--html FILE"], "inspect",
                        self.artifact, other, *more)

@@ -8,11 +8,12 @@ namespace zc {
 // Not those that belong to one machine or one job, nor --seed and --shuffle,
 // which have places of their own.
 static constexpr const char *kRemembered[] = {
-    "data",        "token-bits",     "steps",      "epochs",   "lr",
-    "lr-schedule", "warmup-steps",   "min-lr",     "lr-power", "lr-step-size",
-    "lr-factor",   "lr-decay-steps", "save-every", "keep",     "keep-best",
-    "patience",    "eval-data",      "eval-every", "metrics",  "log",
-    "log-every",   "tensorboard"};
+    "data",        "token-bits",     "steps",        "epochs",   "lr",
+    "lr-schedule", "warmup-steps",   "min-lr",       "lr-power", "lr-step-size",
+    "lr-factor",   "lr-decay-steps", "save-every",   "keep",     "keep-best",
+    "patience",    "eval-data",      "eval-every",   "metrics",  "log",
+    "log-every",   "tensorboard",    "weight-decay", "momentum", "beta1",
+    "beta2",       "clip-norm",      "clip-value"};
 
 // One of them stands for the other.
 static bool isReplaced(const CLI::App &command, const std::string &name) {

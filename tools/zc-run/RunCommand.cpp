@@ -4,8 +4,10 @@
 #include "tools/zc-run/Commands.h"
 #include "tools/zc-run/LearningRateOptions.h"
 #include "tools/zc-run/RememberedOptions.h"
+#include "tools/zc-run/UpdateOptions.h"
 
 #include <algorithm>
+#include <charconv>
 
 namespace zc {
 
@@ -116,6 +118,20 @@ void addEvaluationOptions(CLI::App &app, TrainOptions &options) {
       ->group(group);
 }
 
+/// "10:12"; nothing where the text is no such thing.
+std::optional<TraceWindow> parseWindow(const std::string &text) {
+  TraceWindow window;
+  const char *end = text.data() + text.size();
+  auto [colon, wrong] = std::from_chars(text.data(), end, window.first);
+  if (wrong != std::errc() || colon == end || *colon != ':')
+    return std::nullopt;
+  auto [last, alsoWrong] = std::from_chars(colon + 1, end, window.last);
+  if (alsoWrong != std::errc() || last != end || window.first < 1 ||
+      window.last < window.first)
+    return std::nullopt;
+  return window;
+}
+
 void addOutputOptions(CLI::App &app, TrainOptions &options) {
   const char *group = "Output";
   app.add_option("--log", options.log,
@@ -138,7 +154,24 @@ void addOutputOptions(CLI::App &app, TrainOptions &options) {
                  "Chrome or Perfetto trace of every instruction, as JSON")
       ->type_name("FILE.json")
       ->group(group);
-  app.add_flag("--profile", options.profile, "print time per kind of op")
+  app.add_option_function<std::string>(
+         "--trace-steps",
+         [&](const std::string &text) {
+           options.traceSteps = *parseWindow(text);
+         },
+         "the steps that --trace shows, both included, as 10:12 [all]")
+      ->check([](const std::string &text) {
+        return parseWindow(text)
+                   ? ""
+                   : "expected two steps, the first not behind the second, as "
+                     "10:12, found '" +
+                         text + "'";
+      })
+      ->type_name("FIRST:LAST")
+      ->group(group);
+  app.add_flag("--profile", options.profile,
+               "print time by forward, backward and optimizer, and by kind of "
+               "op")
       ->group(group);
 }
 
@@ -152,6 +185,7 @@ void checkNeeds(const CLI::App &app, const TrainOptions &options) {
   for (const char *option :
        {"--save-every", "--keep", "--resume", "--overwrite", "--keep-best"})
     needs(option, saves, "--checkpoint DIR");
+  needs("--trace-steps", !options.trace.empty(), "--trace FILE.json");
   const bool evaluates = !options.evalData.empty();
   for (const char *option : {"--eval-every", "--keep-best", "--patience"})
     needs(option, evaluates, "--eval-data FILE");
@@ -203,6 +237,7 @@ Command addRunCommand(CLI::App &app) {
   TrainOptions &options = given->options;
   addDataOptions(app, options);
   addLearningRateOptions(app, options.learningRate);
+  addUpdateOptions(app, options);
   addCheckpointOptions(app, options);
   addEvaluationOptions(app, options);
   addOutputOptions(app, options);

@@ -25,7 +25,7 @@ constexpr double kLargestUpdate = 1; // d
 class Adafactor : public Optimizer {
 public:
   explicit Adafactor(const BuildOptimizerStepPassOptions &options)
-      : weightDecay(options.weightDecay < 0 ? 0.0 : options.weightDecay) {}
+      : weightDecay{options.weightDecay < 0 ? 0.0 : options.weightDecay} {}
 
   std::vector<Slot> slots(RankedTensorType parameter) const override {
     int64_t rank = parameter.getRank();
@@ -36,6 +36,11 @@ public:
   }
 
   bool ignoresZeros() const override { return false; } // means count them
+
+  void visitNumbers(NumberVisitor visit) override {
+    if (weightDecay.value != 0)
+      visit("weight-decay", weightDecay);
+  }
 
   void buildShared(OpBuilder &builder, Location loc, Value lr,
                    Value step) override {
@@ -54,7 +59,7 @@ public:
     Value scale = u.rootMeanSquare(parameter);
     scale = u.mul(u.max(scale, u.number(scale, kLeastScale)),
                   u.convert(relativeRate, elementOf(parameter)));
-    if (update.decays && weightDecay != 0)
+    if (update.decays && weightDecay.value != 0)
       parameter = u.mul(parameter, u.spread(shrink, parameter));
     Value variance = estimateVariance(u, gradient, update.moments);
     double least = leastVariance(elementOf(gradient));
@@ -105,7 +110,7 @@ private:
                  u.stretch(level, gradient));
   }
 
-  double weightDecay;
+  RuleNumber weightDecay;
   Value weight, relativeRate, shrink;
 };
 

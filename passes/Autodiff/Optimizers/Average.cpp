@@ -26,6 +26,8 @@ public:
 
   bool ignoresZeros() const override { return rule->ignoresZeros(); }
 
+  void visitNumbers(NumberVisitor visit) override { rule->visitNumbers(visit); }
+
   void buildShared(OpBuilder &builder, Location loc, Value lr,
                    Value step) override {
     rule->buildShared(builder, loc, lr, step);

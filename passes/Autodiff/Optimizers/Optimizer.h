@@ -29,6 +29,19 @@ struct ParameterUpdate {
   llvm::SmallVector<mlir::Value> moments;
 };
 
+/// A number of an update rule: known when compiling, or a scalar state that a
+/// run may change.
+struct RuleNumber {
+  double value = 0;
+  /// Float64 of no dims; null: `value` is compiled.
+  mlir::Value state = {};
+};
+
+/// Called with the name of a number, as `--weight-decay` is without dashes, and
+/// the number.
+using NumberVisitor =
+    llvm::function_ref<void(llvm::StringRef name, RuleNumber &number)>;
+
 /// An optimizer of `--optimizer`, as train ops; scalars are tensors of no dims.
 class Optimizer {
 public:
@@ -39,6 +52,10 @@ public:
 
   /// Whether elements whose gradients are zeros change no other's update.
   virtual bool ignoresZeros() const { return true; }
+
+  /// Visits the numbers whose values no code and no slot depends on: a decay of
+  /// 0 is not computed at all, and is not among them.
+  virtual void visitNumbers(NumberVisitor visit) = 0;
 
   /// Builds what all parameters share, once per step. `lr` is float32, `step`
   /// float64, the number of this step from 1.

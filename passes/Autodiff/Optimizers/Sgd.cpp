@@ -15,13 +15,22 @@ namespace {
 class Sgd : public Optimizer {
 public:
   explicit Sgd(const BuildOptimizerStepPassOptions &options)
-      : momentum(options.momentum), nesterov(options.nesterov),
-        weightDecay(options.weightDecay < 0 ? 0.0 : options.weightDecay) {}
+      : momentum{options.momentum},
+        nesterov(options.nesterov), weightDecay{options.weightDecay < 0
+                                                    ? 0.0
+                                                    : options.weightDecay} {}
 
   std::vector<Slot> slots(RankedTensorType parameter) const override {
-    if (momentum == 0)
+    if (momentum.value == 0)
       return {};
     return {{"momentum_buffer", parameter}};
+  }
+
+  void visitNumbers(NumberVisitor visit) override {
+    if (momentum.value != 0)
+      visit("momentum", momentum);
+    if (weightDecay.value != 0)
+      visit("weight-decay", weightDecay);
   }
 
   void buildShared(OpBuilder &, Location, Value rate, Value) override {
@@ -33,7 +42,7 @@ public:
     UpdateBuilder u{builder, loc};
     Value parameter = update.parameter, direction = update.gradient;
     SmallVector<Value> &moments = update.moments;
-    if (update.decays && weightDecay != 0)
+    if (update.decays && weightDecay.value != 0)
       direction = u.add(direction, u.mul(parameter, weightDecay));
     if (!moments.empty()) {
       moments[0] = u.add(u.mul(moments[0], momentum), direction);
@@ -44,9 +53,9 @@ public:
   }
 
 private:
-  double momentum;
+  RuleNumber momentum;
   bool nesterov;
-  double weightDecay;
+  RuleNumber weightDecay;
   Value lr;
 };
 

@@ -19,21 +19,31 @@ namespace {
 class Sm3 : public Optimizer {
 public:
   explicit Sm3(const BuildOptimizerStepPassOptions &options)
-      : momentum(options.momentum),
-        weightDecay(options.weightDecay < 0 ? 0.0 : options.weightDecay) {}
+      : momentum{options.momentum}, weightDecay{options.weightDecay < 0
+                                                    ? 0.0
+                                                    : options.weightDecay} {}
 
   std::vector<Slot> slots(RankedTensorType parameter) const override {
     std::vector<Slot> slots;
     for (int64_t dim = 0; dim < numCovers(parameter); ++dim)
       slots.push_back(
           {"accumulator_" + std::to_string(dim), coverType(parameter, dim)});
-    if (momentum != 0)
+    if (momentum.value != 0)
       slots.push_back({"momentum_buffer", parameter});
     return slots;
   }
 
-  void buildShared(OpBuilder &, Location, Value rate, Value) override {
+  void visitNumbers(NumberVisitor visit) override {
+    if (momentum.value != 0)
+      visit("momentum", momentum);
+    if (weightDecay.value != 0)
+      visit("weight-decay", weightDecay);
+  }
+
+  void buildShared(OpBuilder &builder, Location loc, Value rate,
+                   Value) override {
     lr = rate;
+    rest = UpdateBuilder{builder, loc}.rest(momentum);
   }
 
   Value update(OpBuilder &builder, Location loc,
@@ -41,7 +51,7 @@ public:
     UpdateBuilder u{builder, loc};
     Value parameter = update.parameter, gradient = update.gradient;
     SmallVector<Value> &moments = update.moments;
-    if (update.decays && weightDecay != 0)
+    if (update.decays && weightDecay.value != 0)
       gradient = u.add(gradient, u.mul(parameter, weightDecay));
     auto type = cast<RankedTensorType>(parameter.getType());
     int64_t covers = numCovers(type);
@@ -54,9 +64,9 @@ public:
                                u.mul(gradient, u.rsqrt(variance)), zero);
     for (int64_t dim = 0; dim < covers; ++dim)
       moments[dim] = covers == 1 ? variance : u.largestOfOthers(variance, dim);
-    if (momentum != 0) {
+    if (momentum.value != 0) {
       Value &buffer = moments.back();
-      buffer = u.add(u.mul(buffer, momentum), u.mul(direction, 1 - momentum));
+      buffer = u.add(u.mul(buffer, momentum), u.mul(direction, rest));
       direction = buffer;
     }
     return u.sub(parameter, u.mul(direction, u.spread(lr, parameter)));
@@ -76,7 +86,7 @@ private:
     return RankedTensorType::get(shape, type.getElementType());
   }
 
-  double momentum, weightDecay;
+  RuleNumber momentum, weightDecay, rest; // the last: 1 - momentum
   Value lr;
 };
 

@@ -3,6 +3,7 @@
 #define ZC_PASSES_AUTODIFF_OPTIMIZERS_UPDATEBUILDER_H
 
 #include "dialects/Train/Ops/OpSupport.h"
+#include "passes/Autodiff/Optimizers/Optimizer.h"
 
 namespace zc {
 
@@ -37,6 +38,15 @@ struct UpdateBuilder {
     return train::MulOp::create(builder, loc, a, b);
   }
   mlir::Value mul(mlir::Value a, double b) { return mul(a, number(a, b)); }
+  mlir::Value mul(mlir::Value a, const RuleNumber &b) {
+    return b.state ? mul(a, spread(b.state, a)) : mul(a, b.value);
+  }
+  /// 1 - `a`, in float64.
+  RuleNumber rest(const RuleNumber &a) {
+    if (!a.state)
+      return {1 - a.value};
+    return {1 - a.value, sub(number(a.state, 1), a.state)};
+  }
   mlir::Value div(mlir::Value a, mlir::Value b) {
     return train::DivOp::create(builder, loc, a, b);
   }
@@ -111,8 +121,10 @@ struct UpdateBuilder {
   mlir::Value pow(mlir::Value base, double exponent) {
     return train::PowOp::create(builder, loc, base, number(base, exponent));
   }
-  mlir::Value pow(double base, mlir::Value exponent) {
-    return train::PowOp::create(builder, loc, number(exponent, base), exponent);
+  /// The exponent is float64.
+  mlir::Value pow(const RuleNumber &base, mlir::Value exponent) {
+    mlir::Value known = base.state ? base.state : number(exponent, base.value);
+    return train::PowOp::create(builder, loc, known, exponent);
   }
 };
 

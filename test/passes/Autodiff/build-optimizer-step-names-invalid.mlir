@@ -1,4 +1,5 @@
 // RUN: zc-opt %s --verify-diagnostics --split-input-file --zc-build-optimizer-step="optimizer=sgd momentum=0.9"
+// RUN: zc-opt %s --verify-diagnostics --split-input-file --zc-build-optimizer-step="optimizer=sgd momentum=0.9 settings-at-run-time=1"
 
 // Tests that no state of the model is taken for one of the optimizer.
 module {

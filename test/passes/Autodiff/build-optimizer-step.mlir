@@ -3,6 +3,7 @@
 // RUN: zc-opt %s --zc-build-optimizer-step="optimizer=sgd" | FileCheck %s --check-prefixes=CHECK,PLAIN
 
 // RUN: zc-opt %s --zc-build-optimizer-step="optimizer=adam weight-decay=0.1 clip-norm=0.5" | FileCheck %s --check-prefixes=CHECK,ADAM
+// RUN: zc-opt %s --zc-build-optimizer-step="weight-decay=0.1 clip-norm=0.5 clip-value=2 settings-at-run-time=1" | FileCheck %s --check-prefixes=CHECK,LATER
 
 // Tests that the gradient result becomes new values of the parameter and its
 // moments.
@@ -13,12 +14,19 @@ train.state @w "parameter" : tensor<4xf32> {source = {file = "w", offset = 0 : i
 // ADAMW-DAG: train.state @state.w.exp_avg_sq "optimizer"
 // SGD-DAG: train.state @state.w.momentum_buffer "optimizer"
 // PLAIN-NOT: "optimizer" : tensor<4xf32>
+// LATER-DAG: train.state @setting.beta1 "scalar" : tensor<f64> {draw = {constant = 9.000000e-01 : f64}}
+// LATER-DAG: train.state @setting.beta2 "scalar" : tensor<f64> {draw = {constant = 0.99{{[89]+}} : f64}}
+// LATER-DAG: train.state @"setting.weight-decay" "scalar" : tensor<f64> {draw = {constant = 1.000000e-01 : f64}}
+// LATER-DAG: train.state @"setting.clip-norm" "scalar" : tensor<f64> {draw = {constant = 5.000000e-01 : f64}}
+// LATER-DAG: train.state @"setting.clip-value" "scalar" : tensor<f64> {draw = {constant = 2.000000e+00 : f64}}
+// PLAIN-NOT: setting
 // CHECK-LABEL: func.func @step
 // CHECK-NOT: train.gradient =
 // CHECK-SAME: {train.metric = "loss"}, tensor<i64> {train.state = @optimizer.step}, tensor<f32> {train.metric = "grad_norm"}, tensor<4xf32> {train.state = @w}
 // ADAMW: train.pow
 // ADAMW: train.sqrt
 // SGD-NOT: train.pow
+// LATER-DAG: train.convert %{{.*}} : (tensor<f64>) -> tensor<f32>
 // ADAM: train.reduce "sum_square"
 // ADAM: %[[NORM:.*]] = train.sqrt
 // ADAM: train.div %{{.*}}, %{{.*}}
