@@ -74,6 +74,7 @@ const std::vector<CommandOptions> kAllOptions = {
       "--prefetch",
       "--recompute",
       "--reduce-precision",
+      "--reshard-every",
       "--reshard-last",
       "--schedule",
       "--shard",

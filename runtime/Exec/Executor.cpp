@@ -122,7 +122,9 @@ Status Executor::allocate(const std::vector<const plan::Program *> &programs,
   ZC_ASSIGN_OR_RETURN(arena, Region::allocate(device, feedOffset + ahead));
   ZC_ASSIGN_OR_RETURN(
       offloaded,
-      Region::allocateOffloaded(device, theArtifact.role().offloaded_bytes(),
+      Region::allocateOffloaded(device,
+                                alignBuffer(role().offloaded_bytes()) +
+                                    role().offloaded_flight_bytes(),
                                 offloadFolder.empty() ? defaultOffloadFolder()
                                                       : offloadFolder));
   return Status();

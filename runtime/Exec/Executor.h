@@ -14,6 +14,7 @@
 #include "runtime/Exec/Streams.h"
 #include "runtime/Plan/Artifact.h"
 #include "runtime/Plan/StateVersions.h"
+#include "runtime/Plan/Types.h"
 
 #include <array>
 #include <memory>
@@ -173,7 +174,10 @@ private:
   }
   char *slotOf(uint32_t ring, uint32_t slot) const {
     const plan::Ring &r = role().rings(int(ring));
-    return arena.base() + flightOffset + r.offset() + slot * r.slot_bytes();
+    char *base = r.offloaded()
+                     ? offloaded.base() + alignBuffer(role().offloaded_bytes())
+                     : arena.base() + flightOffset;
+    return base + r.offset() + slot * r.slot_bytes();
   }
   char *addressOf(const plan::State &state, uint32_t age) const {
     char *first =

@@ -140,6 +140,7 @@ bool isDrawn(const plan::State &state) {
     return false;
   std::vector<FileTensor> tensors = fileTensorsOf(state);
   return !isCoordinate(state) && !isCopy(state) &&
+         state.kind() != plan::GATHERED &&
          std::any_of(tensors.begin(), tensors.end(),
                      [](const FileTensor &tensor) { return !tensor.source(); });
 }

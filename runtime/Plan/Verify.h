@@ -16,6 +16,11 @@ constexpr const char kCopyProgram[] = "copy";
 /// In place of "apply" behind the manifest's freeze_step.
 constexpr const char kCompressedProgram[] = "apply.compressed";
 
+/// Whether it lies in the second memory, which only copies reach.
+inline bool isOffloaded(const plan::Buffer &buffer) {
+  return buffer.space() == plan::OFFLOADED || buffer.offloaded();
+}
+
 /// The whole manifest.
 Status verifyManifest(const plan::Manifest &manifest);
 

@@ -23,7 +23,7 @@ Result<const plan::Buffer *> anyBufferAt(const plan::Program &program,
 Result<const plan::Buffer *> bufferAt(const plan::Program &program,
                                       uint32_t index) {
   ZC_ASSIGN_OR_RETURN(const plan::Buffer *buffer, anyBufferAt(program, index));
-  if (buffer->space() == plan::OFFLOADED)
+  if (isOffloaded(*buffer))
     return bad("buffer ", index, " is offloaded");
   return buffer;
 }
@@ -459,8 +459,7 @@ Status verifyCopy(const plan::Program &program, const plan::CopyCall &call) {
                       anyBufferAt(program, call.source()));
   ZC_ASSIGN_OR_RETURN(const plan::Buffer *destination,
                       anyBufferAt(program, call.destination()));
-  if (source->space() == plan::OFFLOADED &&
-      destination->space() == plan::OFFLOADED)
+  if (isOffloaded(*source) && isOffloaded(*destination))
     return bad("it copies what is offloaded to where that is");
   if (*byteCount(source->type()) != *byteCount(destination->type()))
     return bad("it copies ", printType(source->type()), " to ",

@@ -43,6 +43,8 @@ Status verifyBuffer(const plan::Buffer &buffer, const plan::Program &program,
   if (buffer.offset() % elementBytes(buffer.type().dtype()) != 0)
     return bad("its offset ", buffer.offset(),
                " is not aligned for its elements");
+  if (buffer.offloaded() && buffer.space() != plan::FLIGHT)
+    return bad("it is in the second memory, but in no ring there");
   if (buffer.first_use() > buffer.last_use())
     return bad("it is last used before it is first used");
   return Status();
@@ -60,7 +62,7 @@ Status verifyInput(const plan::Program &program, const plan::Input &input,
   if (input.buffer() >= uint32_t(program.buffers_size()))
     return bad("it is buffer ", input.buffer());
   const plan::Buffer &buffer = program.buffers(input.buffer());
-  if (buffer.space() == plan::OFFLOADED)
+  if (isOffloaded(buffer))
     return bad("it is offloaded");
   ZC_RETURN_IF_ERROR(verifyBatchDim(input.batch_dim(), buffer));
   ZC_RETURN_IF_ERROR(verifyInputSharding(input, buffer.type(), mesh));
@@ -113,7 +115,7 @@ Status verifyOutput(const plan::Program &program, const plan::Output &output,
   if (!plan::OutputKind_IsValid(output.kind()))
     return bad("it is of no kind");
   const plan::Buffer &buffer = program.buffers(output.buffer());
-  if (buffer.space() == plan::OFFLOADED)
+  if (isOffloaded(buffer))
     return bad("it is offloaded");
   ZC_RETURN_IF_ERROR(verifyBatchDim(output.batch_dim(), buffer));
   ZC_RETURN_IF_ERROR(verifyOutputSharding(output, mesh));

@@ -15,7 +15,7 @@ template <typename... Parts> Status bad(const Parts &...parts) {
 /// Those of files that all their holders must have alike.
 bool isOfFiles(const plan::State &state) {
   return state.kind() != plan::ACCUMULATOR && state.kind() != plan::COPY &&
-         !isCoordinate(state);
+         state.kind() != plan::GATHERED && !isCoordinate(state);
 }
 
 Status verifyAlike(const FileTensor &first, const FileTensor &second) {

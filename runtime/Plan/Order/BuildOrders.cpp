@@ -8,6 +8,8 @@
 #include "runtime/Plan/Types.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 namespace zc {
 namespace {
@@ -49,10 +51,15 @@ private:
              uint32_t chunk = 0);
   Status addWork(const PipelineSchedule &schedule, const StageWork &work);
 
+  void beginGroup(const StageWork &work, uint32_t chunk);
+  Status gatherFor(uint32_t program, uint32_t microBatch);
+
   const plan::Role &role;
   const RoleUse &use;
   const bool isAlone;
   std::vector<PlannedCall> calls;
+  std::map<uint32_t, uint32_t> forwards; // so far, by the role's stages
+  std::set<uint32_t> whole;              // of the role's gathered states
 };
 
 Status CallPlan::add(uint32_t parts, const char *name, uint32_t microBatch,
@@ -61,8 +68,37 @@ Status CallPlan::add(uint32_t parts, const char *name, uint32_t microBatch,
   if (program < 0)
     return bad("there is no program '", name, "'",
                use.chunks() > 1 ? strCat(" of its stage ", chunk) : "");
+  ZC_RETURN_IF_ERROR(gatherFor(uint32_t(program), microBatch));
   calls.push_back({uint32_t(program), microBatch});
   return Status();
+}
+
+/// What a program reads of units is gathered in front of it, where it is not
+/// there any more.
+Status CallPlan::gatherFor(uint32_t program, uint32_t microBatch) {
+  for (uint32_t state : use.program(program).gathered) {
+    for (uint32_t i = 0; !whole.count(state); ++i) {
+      if (i == uint32_t(role.programs_size()))
+        return bad("there is no program 'gather' of '",
+                   role.states(int(state)).name(), "'");
+      const ProgramUse &each = use.program(i);
+      if (each.parts != kGatherPart ||
+          !std::count(each.gathered.begin(), each.gathered.end(), state))
+        continue;
+      zc::gather(role, each, whole);
+      calls.push_back({i, microBatch});
+    }
+  }
+  return Status();
+}
+
+/// The first forward of a group of micro-batches reads what is gathered anew.
+void CallPlan::beginGroup(const StageWork &work, uint32_t chunk) {
+  const int program = use.find(kGatherPart, chunk);
+  if (work.work == Work::Forward && program >= 0 &&
+      forwards[chunk]++ % std::max(1u, role.reshard_every()) == 0)
+    for (uint32_t state : use.program(uint32_t(program)).gathered)
+      whole.erase(state);
 }
 
 /// A stage that sends no gradients on has nothing to split off its backward.
@@ -93,7 +129,10 @@ CallPlan::train(const PipelineSchedule &schedule,
   }
   const bool isFused = use.find(kMicroParts) >= 0 && !receivesGradients(role) &&
                        (isAlone || isContiguous(works));
+  forwards.clear();
+  whole.clear();
   for (const StageWork &work : works) {
+    beginGroup(work, schedule.chunkOf(work.stage));
     if (!isFused)
       ZC_RETURN_IF_ERROR(addWork(schedule, work));
     else if (work.work == Work::Forward)
@@ -213,23 +252,24 @@ Status PhaseOrders::build(const Calls &calls, bool ahead) {
   return Status();
 }
 
-/// Rings of both phases come first; behind them, those of one lie where those
-/// of the other do.
-void layOut(plan::Role &role, const std::vector<uint32_t> &phases) {
+/// The bytes of the rings in one of the two memories. Rings of both phases come
+/// first; behind them, those of one lie where those of the other do.
+uint64_t layOut(plan::Role &role, const std::vector<uint32_t> &phases,
+                bool offloaded) {
   uint64_t ends[4] =
       {}; // by the phases of a ring: bit 0 training, 1 evaluation
   for (uint32_t which : {3u, 1u, 2u}) {
     uint64_t end = which == 3 ? 0 : ends[3];
     for (int i = 0; i < role.rings_size(); ++i) {
       plan::Ring *ring = role.mutable_rings(i);
-      if (phases[size_t(i)] != which)
+      if (phases[size_t(i)] != which || ring->offloaded() != offloaded)
         continue;
       ring->set_offset(end);
       end += ring->slot_bytes() * ring->slots();
     }
     ends[which] = end;
   }
-  role.set_flight_bytes(std::max(ends[1], ends[2]));
+  return std::max(ends[1], ends[2]);
 }
 
 /// The late order differs in its last call alone.
@@ -446,7 +486,10 @@ Status buildOrders(plan::Manifest &manifest, const OrderOptions &options) {
   }
   for (int i = 0; i < manifest.roles_size(); ++i) {
     addLateOrder(*manifest.mutable_roles(i), uses[size_t(i)]);
-    layOut(*manifest.mutable_roles(i), phasesOfRings[size_t(i)]);
+    plan::Role &role = *manifest.mutable_roles(i);
+    role.set_flight_bytes(layOut(role, phasesOfRings[size_t(i)], false));
+    role.set_offloaded_flight_bytes(
+        layOut(role, phasesOfRings[size_t(i)], true));
   }
   return Status();
 }

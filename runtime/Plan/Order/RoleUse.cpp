@@ -1,4 +1,5 @@
 #include "runtime/Plan/Order/RoleUse.h"
+#include "runtime/Plan/Types.h"
 
 #include <algorithm>
 
@@ -22,6 +23,8 @@ uint32_t partsOf(const std::string &name, bool splitsWeights) {
     return kLateApplyPart;
   if (name == "eval")
     return kEvalPart;
+  if (name == "gather")
+    return kGatherPart;
   return 0;
 }
 
@@ -58,6 +61,43 @@ void insert(std::vector<uint32_t> &sorted, uint32_t value) {
     sorted.insert(at, value);
 }
 
+/// Whether the buffer has bytes of the state.
+bool isIn(const plan::Buffer &buffer, const plan::State &state) {
+  Result<uint64_t> length = byteCount(buffer.type()),
+                   whole = byteCount(state.type());
+  return buffer.space() == plan::PERSISTENT && length.ok() && whole.ok() &&
+         buffer.offset() < state.offset() + *whole &&
+         state.offset() < buffer.offset() + *length;
+}
+
+/// The gathered states that the program has buffers in. Several may have the
+/// same bytes: a buffer's name says which it is.
+Result<std::vector<uint32_t>> gatheredBy(const plan::Role &role,
+                                         const plan::Program &program) {
+  std::vector<uint32_t> all, found;
+  for (uint32_t i = 0; i < uint32_t(role.states_size()); ++i)
+    if (role.states(int(i)).kind() == plan::GATHERED)
+      all.push_back(i);
+  for (const plan::Buffer &buffer : program.buffers()) {
+    bool isMeant = true;
+    for (uint32_t state : all) {
+      if (!isIn(buffer, role.states(int(state))))
+        continue;
+      if (buffer.name() == role.states(int(state)).name()) {
+        insert(found, state);
+        isMeant = true;
+        break;
+      }
+      isMeant = false;
+    }
+    if (!isMeant)
+      return makeError(StatusCode::Corrupt, "program '", program.name(),
+                       "' has a buffer '", buffer.name(),
+                       "' where units are gathered");
+  }
+  return found;
+}
+
 Result<ProgramUse> useOf(const plan::Role &role, const plan::Program &program) {
   ProgramUse use;
   const StageName name = parseName(program.name());
@@ -68,6 +108,7 @@ Result<ProgramUse> useOf(const plan::Role &role, const plan::Program &program) {
                      "' is of stage ", use.chunk, " of the role, which has ",
                      kMostChunks, " at most");
   use.hasInputs = program.inputs_size() > 0;
+  ZC_ASSIGN_OR_RETURN(use.gathered, gatheredBy(role, program));
   for (const plan::Buffer &buffer : program.buffers()) {
     if (buffer.space() != plan::FLIGHT)
       continue;
@@ -168,6 +209,22 @@ std::vector<Touch> RoleUse::touches(const plan::Role &role,
     for (uint32_t ring : programs[action.feed().program()].inputRings)
       touches.push_back({ring, action.feed().slots(int(ring))});
   return touches;
+}
+
+void gather(const plan::Role &role, const ProgramUse &program,
+            std::set<uint32_t> &whole) {
+  auto shareBytes = [&](uint32_t first, uint32_t second) {
+    const plan::State &a = role.states(int(first));
+    const plan::State &b = role.states(int(second));
+    return a.offset() < b.offset() + *byteCount(b.type()) &&
+           b.offset() < a.offset() + *byteCount(a.type());
+  };
+  for (uint32_t state : program.gathered) {
+    for (auto other = whole.begin(); other != whole.end();)
+      other = *other != state && shareBytes(*other, state) ? whole.erase(other)
+                                                           : std::next(other);
+    whole.insert(state);
+  }
 }
 
 Result<std::vector<RoleUse>> useOfRoles(const plan::Manifest &manifest) {

@@ -6,6 +6,7 @@
 #include "runtime/Base/Status.h"
 #include "runtime/Plan/Manifest.pb.h"
 
+#include <set>
 #include <vector>
 
 namespace zc {
@@ -29,6 +30,7 @@ enum Part : uint32_t {
   kApplyPart = 8,
   kLateApplyPart = 16, // behind the freeze step
   kEvalPart = 32,
+  kGatherPart = 64, // of the units that micro-batches read
 };
 
 /// The part that reads a received message, or that writes a sent one.
@@ -41,6 +43,8 @@ struct ProgramUse {
   bool hasInputs = false;
   std::vector<uint32_t> rings;      // that it has buffers in; ascending
   std::vector<uint32_t> inputRings; // those of them that hold inputs
+  // The role's states of kind GATHERED that it has buffers in; ascending.
+  std::vector<uint32_t> gathered;
 };
 
 /// Whether calls of a program read what this end receives, or write what it
@@ -127,6 +131,11 @@ private:
   Turn own;
   std::vector<Turn> peers; // of messages
 };
+
+/// Notes that a program has gathered its units: they are whole from here on,
+/// those that share bytes with them no longer. By the role's states.
+void gather(const plan::Role &role, const ProgramUse &program,
+            std::set<uint32_t> &whole);
 
 /// For every role; failures name it.
 Result<std::vector<RoleUse>> useOfRoles(const plan::Manifest &manifest);

@@ -17,7 +17,9 @@ template <typename... Parts> Status bad(const Parts &...parts) {
   return makeError(StatusCode::Corrupt, parts...);
 }
 
-Status verifyRing(const plan::Ring &ring, uint64_t flightBytes) {
+Status verifyRing(const plan::Ring &ring, const plan::Role &role) {
+  const uint64_t flightBytes =
+      ring.offloaded() ? role.offloaded_flight_bytes() : role.flight_bytes();
   if (ring.offset() % kBufferAlignment != 0 ||
       ring.slot_bytes() % kBufferAlignment != 0)
     return bad("it begins at ", ring.offset(), " and has slots of ",
@@ -61,6 +63,8 @@ Status verifyBuffers(const plan::Role &role, const plan::Program &program,
     const plan::Buffer &buffer = program.buffers(i);
     if (buffer.space() != plan::FLIGHT)
       continue;
+    if (buffer.offloaded() != role.rings(int(buffer.ring())).offloaded())
+      return bad("buffer ", i, " is in another memory than its ring");
     if (Status status =
             verifyPlace(role, buffer.ring(), buffer.offset(), buffer.type());
         !status.ok())
@@ -123,6 +127,8 @@ Status verifyMessages(const plan::Manifest &manifest, const plan::Role &role) {
             verifyPlace(role, message.ring(), message.offset(), message.type());
         !status.ok())
       return status.withContext(who);
+    if (role.rings(int(message.ring())).offloaded())
+      return bad(who, ": it lies in a ring in the second memory");
     if (message.eval() && message.gradient())
       return bad(who, ": it is a gradient of an evaluation");
     ZC_ASSIGN_OR_RETURN(const bool isFirst, replicas.isFirst(message));
@@ -171,12 +177,15 @@ Status verifyRingsDisjoint(const plan::Role &role, const RoleUse &use) {
       if ((phases[i] & phase) && role.rings(i).slots() > 0 &&
           role.rings(i).slot_bytes() > 0)
         rings.push_back(&role.rings(i));
-    std::sort(rings.begin(), rings.end(),
-              [](auto *a, auto *b) { return a->offset() < b->offset(); });
+    std::sort(rings.begin(), rings.end(), [](auto *a, auto *b) {
+      return std::pair(a->offloaded(), a->offset()) <
+             std::pair(b->offloaded(), b->offset());
+    });
     for (size_t i = 1; i < rings.size(); ++i)
-      if (rings[i - 1]->offset() +
-              rings[i - 1]->slot_bytes() * rings[i - 1]->slots() >
-          rings[i]->offset())
+      if (rings[i - 1]->offloaded() == rings[i]->offloaded() &&
+          rings[i - 1]->offset() +
+                  rings[i - 1]->slot_bytes() * rings[i - 1]->slots() >
+              rings[i]->offset())
         return bad("rings '", rings[i - 1]->name(), "' and '", rings[i]->name(),
                    "' overlap");
   }
@@ -189,11 +198,11 @@ Status verifyFlight(const plan::Manifest &manifest, uint32_t index,
                     const RoleUse &use) {
   const plan::Role &role = manifest.roles(int(index));
   const std::string who = strCat("role ", index);
-  if (role.flight_bytes() > kMaxFlight)
-    return bad(who, ": its flight space has ", role.flight_bytes(), " bytes");
+  for (uint64_t bytes : {role.flight_bytes(), role.offloaded_flight_bytes()})
+    if (bytes > kMaxFlight)
+      return bad(who, ": its flight space has ", bytes, " bytes");
   for (int i = 0; i < role.rings_size(); ++i)
-    if (Status status = verifyRing(role.rings(i), role.flight_bytes());
-        !status.ok())
+    if (Status status = verifyRing(role.rings(i), role); !status.ok())
       return status.withContext(
           strCat(who, ", ring ", i, " '", role.rings(i).name(), "'"));
   for (int i = 0; i < role.programs_size(); ++i)

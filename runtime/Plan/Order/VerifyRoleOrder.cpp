@@ -61,6 +61,7 @@ private:
   Status checkBefore(const ProgramUse &program, uint32_t microBatch) const;
   Status readMessages(const plan::Call &call, const ProgramUse &program);
   Status useRings(const plan::Call &call, const ProgramUse &program);
+  Status useGathered(const ProgramUse &program);
   uint32_t findWriter(uint32_t ring) const;
   /// Among those that this role computes.
   uint32_t placeOf(uint32_t microBatch) const {
@@ -103,6 +104,7 @@ private:
   std::set<std::pair<uint32_t, uint32_t>> moved; // message, micro-batch
   std::vector<Done> done;                        // by the role's stages
   std::vector<uint32_t> writers;   // by ring: its first program, of all
+  std::set<uint32_t> gathered;     // states that are whole in this step
   uint32_t applied = 0;            // steps that have ended
   const plan::Feed *fed = nullptr; // for the next call
 };
@@ -113,7 +115,7 @@ Status OrderWalk::verifyProgram(uint32_t program) const {
   const uint32_t parts = use.program(program).parts;
   uint32_t allowed = kEvalPart;
   if (phase != Phase::Eval)
-    allowed = kForwardPart | kBackwardPart | kWeightsPart |
+    allowed = kForwardPart | kBackwardPart | kWeightsPart | kGatherPart |
               (phase == Phase::Train ? kApplyPart : kLateApplyPart);
   if (parts == 0 || (parts & ~allowed) != 0)
     return bad("the program does not belong there");
@@ -356,6 +358,20 @@ Status OrderWalk::useRings(const plan::Call &call, const ProgramUse &program) {
   return Status();
 }
 
+/// Of units, the step's parameters. The update makes them old, and what is
+/// gathered into the same bytes overwrites them.
+Status OrderWalk::useGathered(const ProgramUse &program) {
+  if (program.parts & (kApplyPart | kLateApplyPart))
+    gathered.clear();
+  if (program.parts & kGatherPart)
+    gather(role, program, gathered);
+  for (uint32_t state : program.gathered)
+    if (!gathered.count(state))
+      return bad("it uses '", role.states(int(state)).name(),
+                 "', which was not gathered in this step, or overwritten");
+  return Status();
+}
+
 Status OrderWalk::onCall(const plan::Call &call) {
   const ProgramUse &program = use.program(call.program());
   if (fed && (fed->program() != call.program() ||
@@ -372,6 +388,7 @@ Status OrderWalk::onCall(const plan::Call &call) {
   ZC_RETURN_IF_ERROR(advance(program, call.micro_batch()));
   if (phase != Phase::Eval)
     ZC_RETURN_IF_ERROR(verifyStep(call, program.parts, updates));
+  ZC_RETURN_IF_ERROR(useGathered(program));
   return readMessages(call, program);
 }
 

@@ -37,6 +37,14 @@ inline uint32_t addBuffer(plan::Program &program, plan::Space space,
   return program.buffers_size() - 1;
 }
 
+/// All of a state in the persistent region.
+inline void addBufferOf(plan::Program &program, const plan::State &state) {
+  plan::Buffer *buffer = program.add_buffers();
+  buffer->set_offset(state.offset());
+  *buffer->mutable_type() = state.type();
+  buffer->set_name(state.name());
+}
+
 inline void addInput(plan::Program &program, const std::string &name,
                      uint32_t buffer, bool label = false) {
   plan::Input *input = program.add_inputs();

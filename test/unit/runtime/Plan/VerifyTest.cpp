@@ -162,6 +162,16 @@ TEST(Verify, ChecksWhatIsOffloaded) {
   expectMessage("lie outside", [&](auto &m) { offload(m, 8); });
   // The host writes inputs, and kernels read them.
   expectMessage("is offloaded", [&](auto &m) { offload(m, 1 << 20); });
+  expectMessage("is offloaded", [](auto &m) {
+    plan::Ring &ring = *m.mutable_roles(0)->add_rings();
+    ring.set_slot_bytes(1 << 20);
+    ring.set_offloaded(true);
+    step(m).mutable_buffers(0)->set_space(plan::FLIGHT);
+    step(m).mutable_buffers(0)->set_offloaded(true);
+  });
+  expectMessage("in no ring there", [](auto &m) {
+    step(m).mutable_buffers(0)->set_offloaded(true);
+  });
   expectMessage("lies outside of its region", [](auto &m) {
     m.mutable_roles(0)->mutable_states(0)->set_offloaded(true);
   });

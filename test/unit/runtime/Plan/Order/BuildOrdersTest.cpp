@@ -110,6 +110,68 @@ TEST(BuildOrders, TwoRolesAlternate) {
   EXPECT_EQ(print(last, last.eval()), "receive h3.0@0, feed eval.0, eval.0");
 }
 
+/// How often a step calls a role's programs of that name, of all its stages.
+int64_t countCalls(const plan::Role &role, const std::string &name) {
+  return std::count_if(
+      role.train().actions().begin(), role.train().actions().end(),
+      [&](const plan::Action &action) {
+        return action.has_call() && role.programs(int(action.call().program()))
+                                            .name()
+                                            .rfind(name, 0) == 0;
+      });
+}
+
+TEST(BuildOrders, UnitsAreGatheredByGroups) {
+  FakePipeline pipeline{2, 4};
+  pipeline.eval = false;
+  pipeline.reshardEvery = 2;
+  plan::Manifest manifest = build(pipeline, "1f1b");
+  EXPECT_EQ(print(manifest.roles(0), manifest.roles(0).train()),
+            "gather.0, feed forward.0, forward.0, send h1.0@0, "
+            "receive grad2.0@0, feed forward.1, forward.1, send h1.1@0, "
+            "backward.0, gather.2, receive grad2.1@0, feed forward.2, "
+            "forward.2, send h1.2@0, backward.1, receive grad2.2@0, "
+            "feed forward.3, forward.3, send h1.3@0, receive grad2.3@1, "
+            "backward.2, backward.3, apply.0");
+  for (uint32_t every : {1, 2, 3, 4, 8}) {
+    pipeline.reshardEvery = every;
+    for (const char *schedule : {"naive", "gpipe", "1f1b"}) {
+      manifest = build(pipeline, schedule);
+      for (const plan::Role &role : manifest.roles())
+        EXPECT_EQ(countCalls(role, "gather"), (4 + every - 1) / every);
+    }
+  }
+}
+
+TEST(BuildOrders, UnitsOfSeveralStagesMakeRoomForEachOther) {
+  FakePipeline pipeline{2, 8};
+  pipeline.micro = false;
+  pipeline.chunks = 2;
+  pipeline.reshardEvery = 8;
+  plan::Manifest manifest = build(pipeline, "interleaved");
+  for (const plan::Role &role : manifest.roles())
+    EXPECT_EQ(countCalls(role, "gather"), 2);
+  pipeline.unitStride = 0;
+  manifest = build(pipeline, "interleaved");
+  for (const plan::Role &role : manifest.roles()) {
+    // Once each time that the order goes on with the other stage.
+    int64_t changes = 0;
+    std::string last;
+    for (const plan::Action &action : role.train().actions()) {
+      if (!action.has_call())
+        continue;
+      const std::string &name =
+          role.programs(int(action.call().program())).name();
+      if (name == "apply" || name.rfind("gather", 0) == 0)
+        continue;
+      changes += name.substr(name.find('.')) != last;
+      last = name.substr(name.find('.'));
+    }
+    EXPECT_EQ(countCalls(role, "gather"), changes);
+    EXPECT_LT(changes, 4 * 8);
+  }
+}
+
 TEST(BuildOrders, LastRoleUsesMicroWhereForwardAndBackwardAreAdjacent) {
   auto calls = [](const plan::Manifest &manifest, const std::string &name) {
     const plan::Role &last = manifest.roles(manifest.roles_size() - 1);

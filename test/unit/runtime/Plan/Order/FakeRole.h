@@ -26,6 +26,8 @@ struct FakePipeline {
   uint32_t chunks = 1;              // stages of each role
   bool vee = false;                 // the second ones go back up the roles
   std::vector<uint32_t> replicas{}; // roles of each stage; none: one
+  uint32_t reshardEvery = 0; // micro-batches for which units stay gathered
+  uint64_t unitStride = 64;  // from a stage's unit to the next one's; 0: shared
 
   uint32_t stages() const {
     return replicas.empty() ? roles * chunks : uint32_t(replicas.size());
@@ -68,6 +70,8 @@ public:
     if (pipeline.freezeStep > 0)
       add("apply.compressed");
     for (uint32_t chunk = 0; chunk < pipeline.chunks; ++chunk) {
+      if (pipeline.reshardEvery)
+        addUnit(chunk);
       if (pipeline.eval)
         add(pipeline.name("eval", chunk));
       for (const char *name : {"forward", "backward", "weight_gradients"})
@@ -124,6 +128,18 @@ public:
   }
 
 private:
+  /// A stage's unit, the program that gathers it, and those that read it.
+  void addUnit(uint32_t chunk) {
+    role.set_reshard_every(pipeline.reshardEvery);
+    const plan::State *unit =
+        addState(role, strCat("unit.", chunk), plan::GATHERED, plan::F32, {16},
+                 pipeline.unitStride * chunk);
+    add(pipeline.name("gather", chunk));
+    for (const char *user : {"gather", "forward", "backward", "micro"})
+      if (plan::Program *program = find(pipeline.name(user, chunk)))
+        addBufferOf(*program, *unit);
+  }
+
   void add(const std::string &name) { role.add_programs()->set_name(name); }
 
   plan::Program *find(const std::string &name) {

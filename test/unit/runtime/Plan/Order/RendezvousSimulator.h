@@ -8,6 +8,7 @@
 
 #include <deque>
 #include <functional>
+#include <set>
 
 namespace zc::test {
 
@@ -59,6 +60,7 @@ private:
     std::map<std::pair<uint32_t, uint32_t>, Slot> slots;
     std::map<std::string, uint32_t> done; // calls by program and micro-batch
     std::set<std::pair<uint32_t, uint32_t>> received; // id, micro-batch
+    std::map<uint64_t, int> units; // which stage's unit lies at an offset
   };
 
   const plan::Role &role(size_t i) const { return manifest.roles(int(i)); }
@@ -146,6 +148,16 @@ private:
     const std::string name = whole.substr(0, whole.find('.'));
     const int chunk =
         name == whole ? 0 : std::stoi(whole.substr(name.size() + 1));
+    for (const plan::Buffer &buffer : program.buffers())
+      if (buffer.name().rfind("unit.", 0) == 0) {
+        if (name == "gather")
+          place.units[buffer.offset()] = chunk;
+        const auto unit = place.units.find(buffer.offset());
+        if (unit == place.units.end() || unit->second != chunk)
+          wrong = true;
+      }
+    if (name == "apply")
+      place.units.clear();
     const bool forward = name == "forward" || name == "micro";
     const bool backward = name == "backward" || name == "micro";
     for (uint32_t ring : rings)

@@ -55,6 +55,109 @@ void erase(plan::Manifest &manifest, int roleIndex, int index) {
       ->DeleteSubrange(index, 1);
 }
 
+/// Calls of a program.
+auto isCallOf(const plan::Manifest &manifest, int roleIndex,
+              const std::string &name) {
+  return [&role = manifest.roles(roleIndex), name](const plan::Action &action) {
+    return action.has_call() &&
+           role.programs(int(action.call().program())).name() == name;
+  };
+}
+
+TEST(VerifyOrders, UnitsAreGatheredInTheStep) {
+  FakePipeline pipeline;
+  pipeline.reshardEvery = 2;
+  auto drop = [](const char *program, int n) {
+    return [=](plan::Manifest &m) {
+      erase(m, 0, find(m, 0, isCallOf(m, 0, program), n));
+    };
+  };
+  refuses(drop("gather", 0), "'unit.0', which was not gathered", pipeline);
+  // The second group reads what the first one's has left: the same bits.
+  plan::Manifest manifest = fakePipeline(pipeline, "1f1b");
+  drop("gather", 1)(manifest);
+  EXPECT_TRUE(verifyOrders(manifest).ok());
+  // Another stage's unit is there.
+  pipeline.chunks = 2;
+  pipeline.micro = false;
+  pipeline.unitStride = 0;
+  refuses(drop("gather.1", 0), "'unit.1', which was not gathered", pipeline,
+          "interleaved");
+  refuses(drop("gather.1", 1), "overwritten", pipeline, "interleaved");
+  refuses(
+      [](plan::Manifest &m) {
+        addBuffer(*role(m, 1).mutable_programs(0), plan::PERSISTENT, 32,
+                  plan::F32, {4});
+      },
+      "has a buffer '' where units are gathered", pipeline, "interleaved");
+  // An evaluation has no step's parameters.
+  refuses(
+      [](plan::Manifest &m) {
+        for (plan::Program &program : *role(m, 1).mutable_programs())
+          if (program.name() == "eval")
+            addBufferOf(program, role(m, 1).states(0));
+      },
+      "'unit.0', which was not gathered",
+      [] {
+        FakePipeline evaluated;
+        evaluated.reshardEvery = 4;
+        return evaluated;
+      }());
+}
+
+/// Puts the first role's stash, and what lies there, into the second memory.
+void offloadStash(plan::Manifest &m) {
+  plan::Role &first = role(m, 0);
+  const uint32_t stash = ringOf(first, "stash");
+  first.mutable_rings(int(stash))->set_offloaded(true);
+  for (plan::Program &program : *first.mutable_programs())
+    for (plan::Buffer &buffer : *program.mutable_buffers())
+      if (buffer.space() == plan::FLIGHT && buffer.ring() == stash)
+        buffer.set_offloaded(true);
+}
+
+TEST(VerifyOrders, RingsMayLieInTheSecondMemory) {
+  plan::Manifest manifest = fakePipeline({});
+  offloadStash(manifest);
+  ASSERT_TRUE(buildOrders(manifest, {"1f1b", 4}).ok());
+  const plan::Role &first = manifest.roles(0);
+  const plan::Ring &stash = first.rings(int(ringOf(first, "stash")));
+  EXPECT_EQ(stash.offset(), 0u);
+  EXPECT_EQ(first.offloaded_flight_bytes(), stash.slots() * stash.slot_bytes());
+  EXPECT_EQ(first.flight_bytes(),
+            fakePipeline({}, "1f1b").roles(0).flight_bytes() -
+                stash.slots() * stash.slot_bytes());
+  EXPECT_TRUE(verifyOrders(manifest).ok());
+  refuses(
+      [](plan::Manifest &m) {
+        role(m, 0)
+            .mutable_rings(int(ringOf(role(m, 0), "stash")))
+            ->set_offloaded(true);
+        role(m, 0).set_offloaded_flight_bytes(1 << 20);
+      },
+      "is in another memory than its ring");
+  refuses(offloadStash, "lie outside of the flight space");
+  refuses(
+      [](plan::Manifest &m) {
+        offloadStash(m);
+        role(m, 0).set_offloaded_flight_bytes(uint64_t(1) << 50);
+      },
+      "its flight space has");
+  FakePipeline inStash;
+  inStash.stashInput = true;
+  refuses(
+      [](plan::Manifest &m) {
+        plan::Role &last = role(m, 1);
+        last.set_offloaded_flight_bytes(1 << 20);
+        for (plan::Ring &ring : *last.mutable_rings())
+          ring.set_offloaded(true);
+        for (plan::Program &program : *last.mutable_programs())
+          for (plan::Buffer &buffer : *program.mutable_buffers())
+            buffer.set_offloaded(buffer.space() == plan::FLIGHT);
+      },
+      "it lies in a ring in the second memory", inStash);
+}
+
 TEST(VerifyOrders, IndicesAreInRange) {
   auto set = [](auto fits, auto change) {
     return [=](plan::Manifest &m) { change(action(m, 0, find(m, 0, fits))); };
