@@ -84,6 +84,8 @@ static void addMemorySettings(const CompileOptions &options,
   }
   if (options.zeroGroup > 0)
     settings.push_back({"zero-group", std::to_string(options.zeroGroup)});
+  if (!options.reshardEvery.empty())
+    settings.push_back({"reshard-every", options.reshardEvery});
   settings.push_back(
       {"recompute", options.recompute.empty() ? "none" : options.recompute});
   if (!options.offload.empty())

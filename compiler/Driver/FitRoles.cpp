@@ -1,8 +1,10 @@
 // The phases behind fusion of a pipeline under a memory budget.
 #include "compiler/Driver/Phases.h"
 #include "compiler/Export/FlightPlan.h"
+#include "passes/Analysis/ProgramParts.h"
 #include "passes/Analysis/Roles.h"
 #include "passes/Pipeline/Passes.h"
+#include "runtime/Plan/Order/Versions.h"
 
 using namespace mlir;
 using namespace zc;
@@ -12,11 +14,16 @@ LogicalResult Phases::fitRoles(
     const std::function<void(OpPassManager &, const RecomputePassOptions &)>
         &addRest) {
   // What recomputation changes in the rings is known once it has been chosen.
-  constexpr int kMostAttempts = 4;
+  constexpr int kMostAttempts = 5;
   OwningOpRef<ModuleOp> fused = module->clone();
   RecomputePassOptions recompute = memory;
   // How deep the rings must be, and whether all is well without a choice.
   recompute.budget = 0;
+  // Whether each role's units stay gathered.
+  std::vector<bool> stay(getRoles(*module).size(), mayKeepGathered());
+  for (ModuleOp role : getRoles(*module))
+    if (mayKeepGathered())
+      keepGathered(role, options.accumulate);
   std::vector<Peak> peaks;
   for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
     if (failed(run(
@@ -34,12 +41,62 @@ LogicalResult Phases::fitRoles(
     for (auto [from, to] : llvm::zip(getRoles(*module), getRoles(*next)))
       to->setAttr(kRingSlotsAttr, from->getAttr(kRingSlotsAttr));
     module = std::move(next);
-    recompute = memory;
+    // Nothing is computed again where gathering more often is enough.
+    if (!giveUpGathers(peaks, stay))
+      recompute = memory;
   }
   for (auto [role, peak] : llvm::zip(getRoles(*module), peaks))
     if (peak.total() > memory.budget)
       return refuseRole(role, peak);
   return success();
+}
+
+/// Of roles that are too large; whether there are such.
+bool Phases::giveUpGathers(ArrayRef<Peak> peaks, std::vector<bool> &stay) {
+  bool gaveUp = false;
+  for (auto [index, role] : llvm::enumerate(getRoles(*module))) {
+    if (stay[index] && peaks[index].total() > options.memoryBudget) {
+      stay[index] = false;
+      gaveUp = true;
+    }
+    if (stay[index])
+      keepGathered(role, options.accumulate);
+  }
+  return gaveUp;
+}
+
+LogicalResult Phases::fitGathers(
+    const RecomputePassOptions &memory,
+    const std::function<void(OpPassManager &, const RecomputePassOptions &)>
+        &addRest) {
+  OwningOpRef<ModuleOp> fused = module->clone();
+  keepGathered(*module, options.accumulate);
+  RecomputePassOptions free = memory;
+  free.budget = 0;
+  if (free.offload == "auto")
+    free.offload = "";
+  auto runRest = [&](const RecomputePassOptions &recompute) {
+    return run("sched",
+               [&](OpPassManager &manager) { addRest(manager, recompute); });
+  };
+  if (failed(runRest(free)))
+    return failure();
+  if (readPeak(*module).total() <= memory.budget)
+    return success();
+  module = std::move(fused);
+  return runRest(memory);
+}
+
+bool Phases::mayKeepGathered() const {
+  return options.zero == 3 && options.accumulate > 1 &&
+         options.getNumRanks() > 1 && !isWithoutFlush(options.schedule) &&
+         (options.reshardEvery.empty() || options.reshardEvery == "auto");
+}
+
+void Phases::keepGathered(ModuleOp role, int64_t microBatches) {
+  if (microBatches > 1)
+    role->setAttr(kReshardEveryAttr,
+                  Builder(context).getI64IntegerAttr(microBatches));
 }
 
 LogicalResult Phases::refuseRole(ModuleOp role, const Peak &peak) {

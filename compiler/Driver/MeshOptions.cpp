@@ -1,6 +1,8 @@
 #include "compiler/Driver/MeshOptions.h"
 #include "compiler/Driver/Commands.h"
 
+#include "runtime/Plan/Order/Versions.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
 
@@ -101,6 +103,10 @@ std::string zc::checkCount(const std::string &text) {
              : "";
 }
 
+static std::string checkReshardEvery(const std::string &text) {
+  return text == "auto" ? "" : checkCount(text);
+}
+
 static void addZeroOptions(CLI::App &command, CompileOptions &options) {
   command
       .add_option(
@@ -144,6 +150,40 @@ static void addZeroOptions(CLI::App &command, CompileOptions &options) {
   command.add_flag("--no-reshard-after-forward", options.noReshardAfterForward,
                    "with --zero 3, keep what the forward has gathered for the "
                    "backward");
+  command
+      .add_option(
+          "--reshard-every", options.reshardEvery,
+          "with --zero 3, units stay gathered for so many micro-batches "
+          "of a step, which takes the memory of all of a rank's; auto: "
+          "for all of a step where that fits into --memory-budget, by "
+          "role, else for 1, as without this option each forward and "
+          "each backward gathers anew; with a budget auto is the "
+          "default")
+      ->check(checkReshardEvery)
+      ->type_name("K|auto")
+      ->default_str("");
+}
+
+static std::string checkReshardTogether(const CompileOptions &options) {
+  if ((options.reshardLast || options.noReshardAfterForward) &&
+      options.zero != 3)
+    return "--reshard-last and --no-reshard-after-forward belong to --zero 3";
+  if (options.reshardLast && options.noReshardAfterForward)
+    return "--reshard-last and --no-reshard-after-forward exclude one another";
+  int64_t every = 1;
+  llvm::StringRef(options.reshardEvery).getAsInteger(10, every);
+  if (options.reshardEvery.empty() || every == 1)
+    return "";
+  if (options.zero != 3 || options.getNumRanks() == 1)
+    return "--reshard-every belongs to --zero 3";
+  if (isWithoutFlush(options.schedule))
+    return "--reshard-every: with --schedule " + options.schedule +
+           " micro-batches of two steps are under way, which read different "
+           "versions of the parameters; leave it at 1";
+  if (every > options.accumulate)
+    return "--reshard-every " + options.reshardEvery + ": a step has " +
+           std::to_string(options.accumulate) + " micro-batches (--accumulate)";
+  return "";
 }
 
 std::string zc::checkMeshTogether(const CompileOptions &options) {
@@ -159,9 +199,8 @@ std::string zc::checkMeshTogether(const CompileOptions &options) {
     return "--collective-algorithm needs a --mesh of several ranks";
   if (options.zeroGroup > 0 && options.zero == 0)
     return "--zero-group needs --zero 1, 2 or 3";
-  if ((options.reshardLast || options.noReshardAfterForward) &&
-      options.zero != 3)
-    return "--reshard-last and --no-reshard-after-forward belong to --zero 3";
+  if (std::string wrong = checkReshardTogether(options); !wrong.empty())
+    return wrong;
   if (options.prefetch && options.zero != 3)
     return "--prefetch belongs to --zero 3";
   if (options.bucketMib && options.getNumRanks() == 1)
@@ -169,8 +208,6 @@ std::string zc::checkMeshTogether(const CompileOptions &options) {
   if (options.bucketMib && options.zero == 3)
     return "--bucket-mib belongs to --zero 0, 1 and 2; with --zero 3 --unit "
            "says what is gathered and reduced together";
-  if (options.reshardLast && options.noReshardAfterForward)
-    return "--reshard-last and --no-reshard-after-forward exclude one another";
   if (options.zero > 0 && options.unit != "auto" &&
       !isElementwise(options.optimizer))
     return "--unit belongs to optimizers of elements; " + options.optimizer +

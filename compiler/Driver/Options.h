@@ -74,6 +74,9 @@ struct CompileOptions {
   std::string collectiveAlgorithm = "auto";
   bool reshardLast = false;
   bool noReshardAfterForward = false;
+  /// Micro-batches for which units stay gathered: a number, or auto; empty:
+  /// one, but for what a budget leaves room for.
+  std::string reshardEvery;
 
   std::string moeCapacity = "none"; // room for experts' tokens, or a factor
   std::string moeGroup = "sample";  // or a number of tokens

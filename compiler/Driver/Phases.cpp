@@ -438,14 +438,21 @@ LogicalResult Phases::divide() {
   });
 }
 
+/// Of what was asked for; auto without a budget: for all of a step.
+static int64_t askedReshardEvery(const CompileOptions &options) {
+  int64_t every = options.reshardEvery == "auto" ? options.accumulate : 1;
+  StringRef(options.reshardEvery).getAsInteger(10, every);
+  return options.zero == 3 && !isWithoutFlush(options.schedule) ? every : 1;
+}
+
 LogicalResult Phases::schedule() {
   RecomputePassOptions memory;
   memory.policy = options.recompute.empty() ? "auto" : options.recompute;
   memory.budget = options.memoryBudget;
   memory.offload = options.offload == "none" ? "" : options.offload;
-  // Micro-batches under way keep their activations in rings.
+  // Without flush several versions of the parameters are at hand.
   if (options.offload.empty() && options.memoryBudget > 0 &&
-      options.mode == "train" && options.getAxisSize("pp") == 1)
+      options.mode == "train" && !isWithoutFlush(options.schedule))
     memory.offload = "auto";
   memory.encodings = options.compressActivations;
   memory.partition = options.partitionActivations ? "tp" : "";
@@ -463,13 +470,18 @@ LogicalResult Phases::schedule() {
                      const RecomputePassOptions &recompute) {
     if (isWithoutFlush(options.schedule))
       manager.addPass(createAddVersionsPass());
+    manager.addPass(createHoistGathersPass());
     buildMemoryPipeline(manager, recompute);
     if (options.getAxisSize("pp") > 1)
       manager.addPass(createSplitPassesPass());
     buildSchedulingPipeline(manager, scheduling);
     buildAllocationPipeline(manager, AllocationOptions());
   };
-  if (memory.budget <= 0 || options.getAxisSize("pp") == 1) {
+  const bool triesGathers = memory.budget > 0 && mayKeepGathered();
+  if (!triesGathers)
+    for (ModuleOp role : getRoles(*module))
+      keepGathered(role, askedReshardEvery(options));
+  if (memory.budget <= 0 || (options.getAxisSize("pp") == 1 && !triesGathers)) {
     if (failed(run("sched", [&](OpPassManager &manager) {
           addFusion(manager);
           addRest(manager, memory);
@@ -481,7 +493,8 @@ LogicalResult Phases::schedule() {
   }
   if (failed(run("sched", addFusion)))
     return failure();
-  return fitRoles(memory, addRest);
+  return options.getAxisSize("pp") == 1 ? fitGathers(memory, addRest)
+                                        : fitRoles(memory, addRest);
 }
 
 /// The modules of functions that a role's kernels were lowered to.

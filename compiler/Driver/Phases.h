@@ -60,6 +60,15 @@ private:
   fitRoles(const RecomputePassOptions &memory,
            const std::function<void(mlir::OpPassManager &,
                                     const RecomputePassOptions &)> &addRest);
+  /// The same of one role, for --zero 3: units stay gathered for a whole step
+  /// where that fits with nothing computed again.
+  mlir::LogicalResult
+  fitGathers(const RecomputePassOptions &memory,
+             const std::function<void(mlir::OpPassManager &,
+                                      const RecomputePassOptions &)> &addRest);
+  bool mayKeepGathered() const;
+  void keepGathered(mlir::ModuleOp role, int64_t microBatches);
+  bool giveUpGathers(llvm::ArrayRef<Peak> peaks, std::vector<bool> &stay);
   mlir::LogicalResult measureRoles(std::vector<Peak> &peaks);
   mlir::LogicalResult refuseRole(mlir::ModuleOp role, const Peak &peak);
   mlir::LogicalResult makePipeline();

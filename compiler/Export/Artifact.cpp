@@ -7,7 +7,9 @@
 #include "compiler/Export/RingExport.h"
 #include "compiler/Export/WeightReferences.h"
 #include "compiler/Export/WeightsWriter.h"
+#include "dialects/Train/Gathered.h"
 #include "dialects/Train/Versions.h"
+#include "passes/Analysis/ProgramParts.h"
 #include "passes/Analysis/Roles.h"
 #include "runtime/Plan/Artifact.h"
 #include "runtime/Plan/FrozenNames.h"
@@ -35,6 +37,8 @@ static plan::StateKind getStateKind(StringRef kind) {
     return plan::ACCUMULATOR;
   if (kind == train::kCopy)
     return plan::COPY;
+  if (kind == train::kGathered)
+    return plan::GATHERED;
   return plan::CONSTANT;
 }
 
@@ -217,6 +221,7 @@ static Status addRole(ModuleOp module, plan::Role &role) {
     role.set_versions(uint32_t(train::getCount(module, train::kVersionsAttr)));
     role.set_version_bytes(uint64_t(versioned));
   }
+  role.set_reshard_every(getReshardEvery(module));
   addRingsAndMessages(module, role);
   addDivisions(module, role);
   SymbolTable symbols(module);

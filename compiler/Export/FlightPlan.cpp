@@ -5,8 +5,11 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/Export/FlightPlan.h"
 
+#include "compiler/Export/ExportTypes.h"
 #include "compiler/Export/RingExport.h"
 #include "dialects/Sched/SchedDialect.h"
+#include "dialects/Train/Gathered.h"
+#include "passes/Analysis/ProgramParts.h"
 #include "passes/Analysis/Roles.h"
 
 using namespace mlir;
@@ -14,7 +17,16 @@ using namespace zc::sched;
 
 namespace zc {
 
-/// The program's name, and a buffer for each flight state that it uses.
+static void addGathered(train::StateOp state, plan::Role &role) {
+  plan::State &outline = *role.add_states();
+  outline.set_name(state.getSymName().str());
+  outline.set_kind(plan::GATHERED);
+  outline.set_offset(state->getAttrOfType<IntegerAttr>(kOffsetAttr).getInt());
+  *outline.mutable_type() = getTensorType(state.getTensorType());
+}
+
+/// The program's name, and a buffer for each flight state and each gathered one
+/// that it uses.
 static void addOutline(ProgramOp source, const SymbolTable &symbols,
                        plan::Role &role) {
   plan::Program &program = *role.add_programs();
@@ -26,9 +38,17 @@ static void addOutline(ProgramOp source, const SymbolTable &symbols,
       auto use = getRoot(operand).getDefiningOp<StateOp>();
       auto state =
           use ? symbols.lookup<train::StateOp>(use.getState()) : nullptr;
-      if (!state || state.getKind() != train::kFlight)
+      if (!state || (state.getKind() != train::kFlight &&
+                     state.getKind() != train::kGathered))
         continue;
       plan::Buffer &buffer = *program.add_buffers();
+      buffer.set_name(state.getSymName().str());
+      if (state.getKind() == train::kGathered) {
+        buffer.set_offset(
+            state->getAttrOfType<IntegerAttr>(kOffsetAttr).getInt());
+        *buffer.mutable_type() = getTensorType(state.getTensorType());
+        continue;
+      }
       buffer.set_space(plan::FLIGHT);
       buffer.set_ring(getRingIndex(state));
     }
@@ -42,7 +62,11 @@ Result<std::vector<RoleFlight>> planFlights(ModuleOp module,
   for (ModuleOp role : getRoles(module)) {
     plan::Role &outline = *manifest.add_roles();
     addRingsAndMessages(role, outline);
+    outline.set_reshard_every(getReshardEvery(role));
     SymbolTable symbols(role);
+    for (train::StateOp state : role.getOps<train::StateOp>())
+      if (state.getKind() == train::kGathered)
+        addGathered(state, outline);
     for (ProgramOp program : role.getOps<ProgramOp>())
       addOutline(program, symbols, outline);
   }

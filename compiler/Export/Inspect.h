@@ -141,8 +141,23 @@ struct MessageTraffic {
   uint64_t bytes = 0, count = 0;
 };
 
+/// Gradients and parameters along the axes of data parallelism (dp, ep, sp), in
+/// bytes of a rank and a step. ZeRO-1 sends (N-1)/N of the gradients and
+/// (N-1)/N of the parameters (Rajbhandari et al. 2020, section 7); each is as
+/// wide as the plan sends it. Of several roles: their sums.
+struct DataParallelTraffic {
+  double sent = 0;      // by the rank of a role that sends most
+  double sentByOne = 0; // in stage 1
+  /// Micro-batches for which units of ZeRO-3 stay gathered; of several roles
+  /// the fewest.
+  uint32_t reshardEvery = 1;
+
+  double factor() const { return sentByOne > 0 ? sent / sentByOne : 0; }
+};
+
 struct CommReport {
-  uint64_t sentBytes = 0;                         // by the rank that sends most
+  uint64_t sentBytes = 0; // by the rank that sends most
+  DataParallelTraffic dataParallel;
   std::vector<uint64_t> perRank;                  // of the first 1024 ranks
   std::map<std::string, CommTraffic> byKind;      // gradients, parameters, ...
   std::map<std::string, CommTraffic> byAxis;      // "dp", "dp+tp"

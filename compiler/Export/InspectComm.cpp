@@ -1,5 +1,6 @@
 //===- InspectComm.cpp - what is sent in a step ---------------------------===//
 #include "compiler/Export/AlgorithmNames.h"
+#include "compiler/Export/DataParallel.h"
 #include "compiler/Export/Inspect.h"
 #include "runtime/Plan/Collective/Schedule.h"
 #include "runtime/Plan/Mesh.h"
@@ -24,8 +25,8 @@ class CommCounter {
 public:
   CommCounter(const plan::Manifest &manifest, const Mesh &mesh, int index,
               bool isLate)
-      : role(manifest.roles(index)), mesh(mesh), index(index),
-        times(countRuns(manifest, index, isLate)),
+      : manifest(manifest), role(manifest.roles(index)), mesh(mesh),
+        index(index), times(countRuns(manifest, index, isLate)),
         sent(size_t(std::min(mesh.ranks(), kMostListedRanks))) {
     for (int kind = 1; kind < plan::TrafficKind_ARRAYSIZE; ++kind)
       report.byKind[kTrafficNames[kind]];
@@ -41,6 +42,8 @@ public:
       if (role.messages(i).sends() && times.messages[i] > 0)
         add(role.messages(i), times.messages[i]);
     report.sentBytes = *std::max_element(sent.begin(), sent.end());
+    report.dataParallel.sentByOne = sentByZeroOne(manifest, role, mesh);
+    report.dataParallel.reshardEvery = std::max(1u, role.reshard_every());
     return std::move(report);
   }
 
@@ -114,6 +117,8 @@ private:
     sum({&report.byKind[kTrafficNames[call.traffic()]], &report.byAxis[axes],
          &report.byAlgorithm[printAlgorithm(effectiveAlgorithm(shape))]},
         busiest);
+    if (isOfDataParallel(call))
+      report.dataParallel.sent += double(busiest.bytes);
     std::vector<uint64_t> group(size_t(shape.ranks));
     if (mesh.ranks() <= kMostListedRanks)
       group = sentBy(shape);
@@ -141,6 +146,7 @@ private:
                                message.gradient(), bytes, runs});
   }
 
+  const plan::Manifest &manifest;
   const plan::Role &role;
   const Mesh &mesh;
   const int index;
@@ -204,6 +210,13 @@ CommReport measure(const plan::Manifest &manifest, bool isLate) {
   report.perRank = perRank;
   report.parameterBytes = countParameters(manifest, *mesh);
   report.messages.clear();
+  report.dataParallel = {0, 0, UINT32_MAX};
+  for (const CommReport &each : roles) {
+    report.dataParallel.sent += each.dataParallel.sent;
+    report.dataParallel.sentByOne += each.dataParallel.sentByOne;
+    report.dataParallel.reshardEvery = std::min(
+        report.dataParallel.reshardEvery, each.dataParallel.reshardEvery);
+  }
   for (const CommReport &each : roles)
     report.messages.insert(report.messages.end(), each.messages.begin(),
                            each.messages.end());

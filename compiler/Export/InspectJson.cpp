@@ -63,6 +63,12 @@ void addTraffic(const CommReport &report, ordered_json &json) {
   set("by_kind", report.byKind);
   set("by_axis", report.byAxis);
   set("by_algorithm", report.byAlgorithm);
+  if (report.dataParallel.sentByOne > 0)
+    json["data_parallel"] = {
+        {"bytes", report.dataParallel.sent},
+        {"zero1_bytes", report.dataParallel.sentByOne},
+        {"factor", report.dataParallel.factor()},
+        {"reshard_every", report.dataParallel.reshardEvery}};
 }
 
 void addRoles(const CommReport &report, ordered_json &json) {

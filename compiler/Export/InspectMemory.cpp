@@ -171,6 +171,8 @@ plan::MemoryClass classOf(const plan::State &state, bool hasCopies) {
     return plan::OPTIMIZER_STATE;
   case plan::ACCUMULATOR:
     return plan::GRADIENTS;
+  case plan::GATHERED:
+    return plan::COMMUNICATION;
   default:
     return plan::ACTIVATIONS;
   }
@@ -240,7 +242,7 @@ ClassBytes countLasting(const plan::Role &role, bool hasCopies, uint64_t ahead,
       classes[classOf(state, hasCopies)] +=
           *bytes * (hasVersions(state) ? role.versions() : 1);
   for (int i = 0; i < role.rings_size(); ++i)
-    if (isUsed(role, i, evaluates))
+    if (isUsed(role, i, evaluates) && !role.rings(i).offloaded())
       classes[classOf(role, i)] +=
           role.rings(i).slots() * role.rings(i).slot_bytes();
   classes[plan::COMMUNICATION] += ahead;
@@ -266,7 +268,8 @@ MemoryReport measureMemory(const plan::Manifest &manifest, int index) {
   const uint64_t ahead = fedAheadBytes(manifest, role);
   report.persistentBytes = role.persistent_bytes() + ahead;
   report.flightBytes = role.flight_bytes();
-  report.offloadedBytes = role.offloaded_bytes();
+  report.offloadedBytes =
+      role.offloaded_bytes() + role.offloaded_flight_bytes();
   uint64_t largest = 0;
   for (const plan::Program &program : role.programs()) {
     report.programs.push_back(LiveTimes(program).measure(program));

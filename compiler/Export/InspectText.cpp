@@ -151,12 +151,26 @@ static std::string printTraffic(const CommReport &report) {
   return text;
 }
 
+static std::string printFactor(const DataParallelTraffic &traffic) {
+  if (traffic.sentByOne <= 0)
+    return "";
+  return format("  gradients and parameters over dp: %.3f times what ZeRO-1 "
+                "sends%s\n",
+                traffic.factor(),
+                traffic.reshardEvery > 1
+                    ? format("; units stay gathered for %u micro-batches",
+                             traffic.reshardEvery)
+                          .c_str()
+                    : "");
+}
+
 static std::string printRoles(const CommReport &report) {
   std::string text;
   for (size_t i = 0; i < report.roles.size(); ++i)
     text += format("\n  role %zu, whose ranks send at most %s in a step\n", i,
                    printSize(report.roles[i].sentBytes).c_str()) +
-            printTraffic(report.roles[i]);
+            printTraffic(report.roles[i]) +
+            printFactor(report.roles[i].dataParallel);
   if (!report.messages.empty())
     text += "\n  messages of a step\n";
   for (const MessageTraffic &message : report.messages)
@@ -182,7 +196,7 @@ static std::string printComm(const std::string &title,
   if (report.parameterBytes > 0)
     text += format(", %.3f times the parameters",
                    double(report.sentBytes) / double(report.parameterBytes));
-  return text + "\n" + printRoles(report);
+  return text + "\n" + printFactor(report.dataParallel) + printRoles(report);
 }
 
 static std::string printComm(const plan::Manifest &manifest) {

@@ -17,6 +17,11 @@ int64_t countChunks(Operation *role) {
   return chunks ? chunks.getInt() : 1;
 }
 
+uint32_t getReshardEvery(Operation *role) {
+  auto every = role->getAttrOfType<IntegerAttr>(kReshardEveryAttr);
+  return every ? uint32_t(every.getInt()) : 0;
+}
+
 ProgramParts::ProgramParts(func::FuncOp program, bool hasBackward)
     : program(program), hasBackward(hasBackward),
       chunks(countChunks(program->getParentOp())),

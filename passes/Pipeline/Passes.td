@@ -137,6 +137,32 @@ def SplitStagesPass : Pass<"zc-split-stages", "::mlir::ModuleOp"> {
                            "::zc::dist::DistDialect"];
 }
 
+def HoistGathersPass : Pass<"zc-hoist-gathers", "::mlir::ModuleOp"> {
+  let summary = "gather the units of ZeRO-3 for several micro-batches at once";
+  let description = [{
+    On fused ops, where `train.reshard_every` on the module says that units stay
+    gathered for so many micro-batches. Gathers of parameters leave `@micro` for
+    `@gather`, which an order calls as often as that; where a role has several
+    stages, for `@gather.0`, of the first of them, and so on. Both know the whole
+    unit as a state of kind gathered. Where nothing is gathered, the attribute
+    goes. What has versions is gathered by each micro-batch.
+
+    ```mlir
+    func.func @micro(%u: tensor<4xf32> {train.state = @unit.0}) ... {
+      %0 = train.fused(%u) {library = "zc.collective"} ... -> tensor<8xf32>
+    // becomes
+    train.state @gathered.unit.0 "gathered" : tensor<8xf32>
+    func.func @micro(%0: tensor<8xf32> {train.state = @gathered.unit.0}) ...
+    func.func @gather(%u: tensor<4xf32> {train.state = @unit.0})
+        -> (tensor<8xf32> {train.state = @gathered.unit.0})
+    ```
+  }];
+  let statistics = [
+    Statistic<"numHoisted", "num-hoisted", "Gathers that left @micro">
+  ];
+  let dependentDialects = ["::zc::train::TrainDialect"];
+}
+
 def SplitPassesPass : Pass<"zc-split-passes", "::mlir::ModuleOp"> {
   let summary = "cut a role's micro-batch into its forward and its backward";
   let description = [{

@@ -1,4 +1,5 @@
 //===- State.cpp - train.state ------------------------------------------===//
+#include "dialects/Train/Gathered.h"
 #include "dialects/Train/Ops/OpSupport.h"
 
 using namespace mlir;
@@ -35,7 +36,7 @@ LogicalResult StateOp::verify() {
     return emitOpError("expected a ranked tensor of static shape, got ")
            << getType();
   if (!llvm::is_contained({kParameter, kCopy, kConstant, kStatistic, kOptimizer,
-                           kScalar, kAccumulator, kFlight},
+                           kScalar, kAccumulator, kGathered, kFlight},
                           getKind()))
     return emitOpError("unknown kind \"") << getKind() << "\"";
   if (getValue() && getSource())
