@@ -95,9 +95,6 @@ std::string zc::checkPipelineTogether(const CompileOptions &options) {
   if (options.optimizer == "onebit-adam")
     return "--optimizer onebit-adam compresses a step's whole momentum, which "
            "no role of a pipeline has; leave pp at 1";
-  if (options.offload.find("activations") != std::string::npos)
-    return "--offload activations does not go with pp: micro-batches under way "
-           "keep theirs in rings; choose --recompute";
   if (options.partitionActivations || options.compressActivations != "none")
     return "--compress-activations and --partition-activations do not go with "
            "pp: micro-batches under way keep their activations in rings";

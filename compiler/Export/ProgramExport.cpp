@@ -3,6 +3,7 @@
 
 #include "compiler/Export/ExportTypes.h"
 #include "compiler/Export/LibraryCalls.h"
+#include "dialects/Train/Gathered.h"
 #include "dialects/Train/Versions.h"
 
 #include <algorithm>
@@ -20,6 +21,8 @@ static plan::MemoryClass getStateClass(StringRef kind) {
     return plan::OPTIMIZER_STATE;
   if (kind == train::kAccumulator)
     return plan::GRADIENTS;
+  if (kind == train::kGathered)
+    return plan::COMMUNICATION;
   return plan::ACTIVATIONS;
 }
 
@@ -82,6 +85,7 @@ void ProgramExport::placeInRing(train::StateOp state, plan::Buffer &buffer) {
   buffer.set_space(plan::FLIGHT);
   buffer.set_name(state.getSymName().str());
   buffer.set_ring(getRingIndex(state));
+  buffer.set_offloaded(state->hasAttr(kOffloadedAttr));
   buffer.set_offset(state->getAttrOfType<IntegerAttr>(kOffsetAttr).getInt());
 }
 

@@ -82,6 +82,7 @@ void addRingsAndMessages(ModuleOp role, plan::Role &message) {
       plan::Ring &added = *message.add_rings();
       added.set_name(ring.getName().str());
       added.set_slot_bytes(cast<IntegerAttr>(ring.getValue()).getInt());
+      added.set_offloaded(isOffloadedRing(ring.getName().getValue()));
       added.set_memory_class(getRingClass(ring.getName().getValue()));
     }
   for (train::StateOp state : role.getOps<train::StateOp>())

@@ -160,7 +160,8 @@ static LogicalResult verifyBuffers(ProgramOp program) {
   LiveSet transient, offloaded;
   for (train::StateOp state : module.getOps<train::StateOp>())
     if (int64_t bytes = getByteSize(state.getTensorType());
-        bytes > 0 && state->hasAttr(kOffloadedAttr))
+        bytes > 0 && state->hasAttr(kOffloadedAttr) &&
+        state.getKind() != train::kFlight)
       (void)offloaded.insert(
           state, state->getAttrOfType<IntegerAttr>(kOffsetAttr).getInt(),
           bytes); // verifyStates has checked them

@@ -28,6 +28,13 @@ inline constexpr llvm::StringLiteral kEvalKept = "eval.kept";
 inline constexpr llvm::StringLiteral kEvalOut = "eval.out";
 inline constexpr llvm::StringLiteral kEvalStash = "eval.stash";
 
+/// In front of a ring's name: it lies in the second memory.
+inline constexpr llvm::StringLiteral kOffloadedRing = "offloaded.";
+
+inline bool isOffloadedRing(llvm::StringRef ring) {
+  return ring.starts_with(kOffloadedRing);
+}
+
 /// Whether messages of an evaluation lie there, or what it keeps.
 inline bool isEvalRing(llvm::StringRef ring) {
   return ring.starts_with("eval.");

@@ -2,6 +2,7 @@
 #include "passes/Memory/PlanCandidates.h"
 
 #include "dialects/Train/Epilogue.h"
+#include "passes/Pipeline/Passes.h"
 #include "passes/Scheduling/OffloadTimes.h"
 #include "passes/Scheduling/TrainProgram.h"
 #include "passes/Target/Target.h"
@@ -224,6 +225,13 @@ std::vector<MemoryPlan> PlanCandidates::family() const {
 // What lies in the second memory
 //===----------------------------------------------------------------------===//
 
+/// How many micro-batches keep their values at once.
+int64_t PlanCandidates::countUnderWay() const {
+  Operation *role = analysis.getProgram()->getParentOp();
+  auto inFlight = role->getAttrOfType<IntegerAttr>(kInFlightAttr);
+  return inFlight && !role->hasAttr(kKeepWholeAttr) ? inFlight.getInt() : 1;
+}
+
 // Copies take a part of what the computation would have beside them; what is
 // longer than a step is waited for.
 void PlanCandidates::addOffload(MemoryPlan &plan,
@@ -231,8 +239,8 @@ void PlanCandidates::addOffload(MemoryPlan &plan,
   constexpr double kShare = 0.5;
   plan.offload = choice;
   int64_t moved = 0;
-  auto add = [&](int64_t bytes, int64_t copies) {
-    plan.offloadedBytes += bytes;
+  auto add = [&](int64_t bytes, int64_t copies, int64_t kept = 1) {
+    plan.offloadedBytes += kept * bytes;
     moved += copies * bytes;
   };
   if (choice.optimizer)
@@ -241,7 +249,7 @@ void PlanCandidates::addOffload(MemoryPlan &plan,
   if (choice.parameters)
     add(offloadable->parameters, 4);
   for (unsigned index : choice.values.set_bits())
-    add(bytesOf(analysis.getValue(index)), 2);
+    add(bytesOf(analysis.getValue(index)), 2, countUnderWay());
   const MachineRates &rates = getTarget(analysis.getProgram()).rates();
   double copying = moved > 0 ? estimateCopySeconds(rates, moved) : 0;
   plan.copySeconds =

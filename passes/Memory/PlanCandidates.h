@@ -65,6 +65,7 @@ private:
   std::vector<MemoryPlan> withOffloads(const std::vector<MemoryPlan> &plans,
                                        bool everyValue) const;
   void addOffload(MemoryPlan &plan, const OffloadChoice &choice) const;
+  int64_t countUnderWay() const;
   llvm::SmallVector<llvm::BitVector> valueChoices(const llvm::BitVector &kept,
                                                   bool everyValue) const;
   llvm::SmallVector<OffloadChoice> stateChoices() const;

@@ -260,12 +260,10 @@ private:
       parts.push_back("optimizer");
     if (offloaded.parameters || bytes.parameters > 0)
       parts.push_back("parameters");
-    // Those of micro-batches under way lie in rings.
-    if (!isRole())
-      parts.push_back("activations");
+    parts.push_back("activations");
     bool all = (offloaded.optimizer || bytes.optimizer == 0) &&
                (offloaded.parameters || bytes.parameters == 0) &&
-               (offloaded.activations || isRole());
+               offloaded.activations;
     return all ? "" : llvm::join(parts, ",");
   }
 

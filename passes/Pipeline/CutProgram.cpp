@@ -1,6 +1,7 @@
 //===- CutProgram.cpp - one program of a role becomes several -------------===//
 #include "passes/Pipeline/CutProgram.h"
 
+#include "dialects/Sched/SchedDialect.h"
 #include "dialects/Train/Ops/OpSupport.h"
 #include "dialects/Train/StateLookup.h"
 #include "passes/Analysis/ProgramParts.h"
@@ -250,11 +251,24 @@ private:
     return made;
   }
 
+  /// Whether it lies in the second memory until a later part reads it.
+  static bool isOffloaded(Value value) {
+    auto root = dyn_cast<OpResult>(getTensorRoot(value));
+    auto results = root ? root.getOwner()->getAttrOfType<DenseI64ArrayAttr>(
+                              kOffloadedResultsAttr)
+                        : DenseI64ArrayAttr();
+    return results &&
+           llvm::is_contained(results.asArrayRef(), root.getResultNumber());
+  }
+
   /// The part's argument for what an earlier one has.
   Value readStash(Value value, unsigned part) {
     StateOp state = places.lookup(value);
     if (!state) {
       places[value] = state = states.add(value);
+      if (isOffloaded(value))
+        state->setAttr(sched::kOffloadedAttr,
+                       UnitAttr::get(whole.getContext()));
       kept.push_back({value, state, homeOf(value)});
       ++stashed;
     }
@@ -336,7 +350,9 @@ private:
     for (FlightStates::Flight &flight : states.getAll()) {
       const std::set<unsigned> &own =
           users[FlatSymbolRefAttr::get(flight.state.getSymNameAttr())];
-      setRing(flight.state, kindOf(flight, own) + suffixOf(own));
+      StringRef space =
+          flight.state->hasAttr(sched::kOffloadedAttr) ? kOffloadedRing : "";
+      setRing(flight.state, space + kindOf(flight, own) + suffixOf(own));
     }
   }
 

@@ -67,6 +67,8 @@ int64_t countFlightBytes(ModuleOp role) {
   // The rings of evaluation lie where those of training do.
   int64_t training = 0, evaluation = 0;
   for (NamedAttribute ring : rings) {
+    if (isOffloadedRing(ring.getName()))
+      continue;
     int64_t bytes = countSlots(role, ring.getName()) *
                     cast<IntegerAttr>(ring.getValue()).getInt();
     (isEvalRing(ring.getName()) ? evaluation : training) += bytes;

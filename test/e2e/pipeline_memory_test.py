@@ -106,6 +106,77 @@ class Budget(PipelineMemoryTest):
         self.assertEqual(*losses)
 
 
+class Offload(PipelineMemoryTest):
+    """What micro-batches under way keep, and states, in a file meanwhile."""
+
+    OPTIONS = ["--init", "normal:0.02", "--loss", "softmax-cross-entropy",
+               "--optimizer", "adamw", "--accumulate", 4]
+
+    def train(self, name, ranks, *options):
+        model = self.make_gpt(4)
+        artifact, _, _ = self.compile(name, model, *self.OPTIONS, *options)
+        data, log = self.folder / "data.npz", self.folder / f"{name}.jsonl"
+        random = np.random.default_rng(3)
+        np.savez(data, **{each: random.integers(0, 64, (64, 64))
+                          for each in ("tokens", "labels")})
+        self.zc("run", artifact, "--data", data, "--steps", 3, "--no-shuffle",
+                "--lr", "1e-3", "--log", log, "--local-ranks", ranks,
+                "--offload-dir", self.folder)
+        memory = json.loads(self.zc("inspect", artifact, "--memory",
+                                    "--json"))["memory"]
+        lines = read_log(log)
+        self.assertEqual({line["peak_bytes"] for line in lines},
+                         {memory["peak"]})
+        return [line["loss"] for line in lines], memory["roles"]
+
+    def test_equal_bits(self):
+        for schedule in ("1f1b", "gpipe", "interleaved", "zero-bubble=h1"):
+            with self.subTest(schedule=schedule):
+                options = ["--mesh", "pp=2", "--schedule", schedule]
+                losses, free = self.train("free", 2, *options)
+                found, roles = self.train("kept", 2, *options, "--offload",
+                                          "activations")
+                self.assertEqual(found, losses)
+                self.assertGreater(roles[0]["offloaded"], 0)
+                # Whole slots, of all micro-batches under way.
+                self.assertLess(roles[0]["flight"], free[0]["flight"] / 2)
+                self.assertLess(roles[0]["peak"], free[0]["peak"])
+                found, roles = self.train(
+                    "all", 2, *options, "--offload",
+                    "optimizer,parameters,activations", "--recompute", "layer")
+                self.assertEqual(found, losses)
+                self.assertGreater(roles[0]["offloaded"], free[0]["optimizer"])
+
+    def test_with_units(self):
+        """And with what ZeRO-3 keeps gathered."""
+        options = ["--mesh", "pp=2,dp=2", "--zero", 3]
+        losses, free = self.train("free", 4, *options)
+        found, roles = self.train("all", 4, *options, "--offload",
+                                  "optimizer,parameters,activations",
+                                  "--reshard-every", 4)
+        self.assertEqual(found, losses)
+        self.assertGreater(roles[0]["offloaded"], free[0]["optimizer"])
+
+    def test_each_role_by_itself(self):
+        """With 1f1b the first of four roles has four micro-batches under way,
+        the last one."""
+        options = ["--mesh", "pp=4", "--recompute", "none"]
+        losses, free = self.train("free", 4, *options)
+        peaks = [role["peak"] for role in free]
+        self.assertEqual(max(peaks), peaks[0])
+        budget = (peaks[0] + max(peaks[1:])) // 2
+        self.assertLess(budget, peaks[0])
+        self.train("stages", 4, *options, "--write-stages",
+                   self.folder / "stages")
+        found, roles = self.train("budget", 4, *options, "--stages",
+                                  self.folder / "stages", "--memory-budget",
+                                  budget)
+        self.assertEqual(found, losses)
+        self.assertLessEqual(max(role["peak"] for role in roles), budget)
+        self.assertGreater(roles[0]["offloaded"], 0)
+        self.assertEqual([role["offloaded"] for role in roles[1:]], [0] * 3)
+
+
 class Stages(PipelineMemoryTest):
 
     def test_budget_moves_layers(self):
