@@ -195,7 +195,8 @@ std::string Trace::printOrder() const {
                    zc::print(nameOf("thread_name", rank, kOrderTrack, "order"));
 }
 
-/// A step's first moment is marked across all tracks of the rank.
+/// No program does what they show. A step's first moment is marked across all
+/// tracks of the rank.
 std::string Trace::printSpans() const {
   std::string text;
   std::set<Lane> lanes;
@@ -207,6 +208,7 @@ std::string Trace::printSpans() const {
                  {"name", span.what},
                  {"cat", kLaneNames[lane]},
                  {"ph", "X"},
+                 {"args", {{"program", ""}}},
                  {"ts", microseconds(span.begin)},
                  {"dur", microseconds(span.end) - microseconds(span.begin)}};
     text += ",\n" + zc::print(json);

@@ -119,7 +119,7 @@ class Observe(ZcTest):
             if event.get("args", {}).get("program") == "step":
                 runs.append((event["name"], event["ts"],
                              event["ts"] + event["dur"]))
-            elif event["ph"] == "X" and "args" not in event:
+            elif event["ph"] == "X" and not event["args"]["program"]:
                 spans.setdefault(event["cat"], []).append(
                     (event["name"], event["ts"], event["ts"] + event["dur"]))
         return spans, runs

@@ -43,6 +43,32 @@ class Ulp(ZcTest):
                 "--output-dir", self.folder / "out")
         return np.load(self.folder / "out" / "y.npy")
 
+    def test_remainders(self):
+        """Exact, however many digits the quotient has."""
+        draw = np.random.default_rng(3)
+
+        def numbers():
+            return (draw.standard_normal(4096) * np.exp2(
+                draw.uniform(-120, 120, 4096))).astype(np.float32)
+
+        a, b = numbers(), numbers()
+        a[:8] = [6, -6, 5.3, -5.3, 0, 3, 3e38, 16777217]
+        b[:8] = [3, 3, -2.1, 2.1, 1, np.inf, 1e-45, 3]
+        model = self.folder / "mod.onnx"
+        onnx.save(helper.make_model(helper.make_graph(
+            [helper.make_node("Mod", ["a", "b"], ["y"], fmod=1)], "mod",
+            [helper.make_tensor_value_info(name, TensorProto.FLOAT, a.shape)
+             for name in "ab"],
+            [helper.make_tensor_value_info("y", TensorProto.FLOAT, a.shape)]),
+            opset_imports=[helper.make_opsetid("", 17)], ir_version=8), model)
+        options = []
+        for name, array in (("a", a), ("b", b)):
+            np.save(self.folder / f"{name}.npy", array)
+            options += ["--input", f"{name}={self.folder / name}.npy"]
+        self.zc("eval", model, *options, "--output-dir", self.folder / "out")
+        np.testing.assert_array_equal(
+            np.load(self.folder / "out" / "y.npy"), np.fmod(a, b))
+
     def test_long_sums(self):
         """Added one after the other, they would be off by hundreds of ulp."""
         model = self.folder / "sums.onnx"

@@ -56,25 +56,57 @@ static LoweringFunction comparison(StringRef predicate) {
   };
 }
 
+// Of float64 values that are exact in float32, finite and not 0: a - n b for
+// the whole n that leaves less than b, with the sign of a. The quotient has up
+// to 278 bits; those of 28 at a time leave products of 53 bits, which are
+// exact.
+static Value exactRemainder(TensorBuilder &build, Value a, Value b) {
+  constexpr int kBits = 28, kMost = 278;
+  auto both = [&](Value left, Value right) -> Value {
+    return train::AndOp::create(build.builder, build.loc, left.getType(), left,
+                                right);
+  };
+  Value negative = build.compare("lt", a, 0.0);
+  Value turned = build.compare("ne", build.compare("lt", b, 0.0), negative);
+  b = build.select(turned, build.sub(build.splatLike(b, 0), b), b);
+  for (int shift = kMost / kBits * kBits; shift >= 0; shift -= kBits) {
+    Value scaled = build.mul(b, std::ldexp(1.0, shift));
+    Value whole = build.convert(
+        build.convert(build.div(a, scaled), build.builder.getI64Type()),
+        elementTypeOf(a));
+    Value rest = build.sub(a, build.mul(whole, scaled));
+    // Where the quotient was rounded up to a whole number.
+    Value tooMuch =
+        both(build.compare("ne", build.compare("lt", rest, 0.0), negative),
+             build.compare("ne", rest, 0.0));
+    a = build.select(tooMuch, build.add(rest, scaled), rest);
+  }
+  return a;
+}
+
 // The remainder of a truncated quotient, as C's % and fmod.
 static Value remainder(TensorBuilder &build, Value a, Value b) {
   if (!isFloat(a))
     return build.sub(a, build.mul(build.div(a, b), b));
-  // Quotients beyond an integer's reach leave no digit of the remainder, or are
-  // infinite or NaN: minus themselves they are 0 or NaN. b may be infinite.
   double infinity = std::numeric_limits<double>::infinity();
-  Value quotient = build.div(a, b);
-  Value fits = build.compare("lt", build.abs(quotient), 0x1p62);
-  Value safe = build.select(fits, quotient, build.splatLike(quotient, 0));
-  Value whole = build.convert(build.convert(safe, build.builder.getI64Type()),
-                              elementTypeOf(a));
-  Value rest = build.sub(a, build.mul(whole, b));
+  Type element = elementTypeOf(a), f64 = build.builder.getF64Type();
+  Value wideA = build.convert(a, f64), wideB = build.convert(b, f64);
+  // Minus itself, a quotient that is infinite or none is NaN. b may be
+  // infinite. Those of float32 have fewer bits.
+  Value quotient = build.div(wideA, wideB);
+  Value endless = build.compare("eq", build.abs(wideB), infinity);
+  Value fits = build.compare("lt", build.abs(quotient), 0x1p278);
+  Value rest = exactRemainder(
+      build, build.select(fits, wideA, build.splatLike(wideA, 0)),
+      build.select(
+          train::AndOp::create(build.builder, build.loc, fits.getType(), fits,
+                               build.compare("lt", build.abs(wideB), infinity)),
+          wideB, build.splatLike(wideB, 1)));
   rest = build.select(fits, rest, build.sub(quotient, quotient));
-  Value finite = build.compare("lt", build.abs(a), infinity);
-  Value endless = build.compare("eq", build.abs(b), infinity);
+  Value finite = build.compare("lt", build.abs(wideA), infinity);
   Value unchanged = train::AndOp::create(build.builder, build.loc,
                                          finite.getType(), finite, endless);
-  return build.select(unchanged, a, rest);
+  return build.convert(build.select(unchanged, wideA, rest), element);
 }
 
 // Without `fmod` the result has the divisor's sign, as numpy.mod.
