@@ -95,9 +95,37 @@ Value swapLast(OpBuilder &builder, Value value) {
   return transpose(builder, value.getLoc(), value, order);
 }
 
+/// Whose choices the products of a layer go by is one value for all of them, so
+/// that they are seen as one layer.
+class GroupTable {
+public:
+  struct Groups {
+    Value groups, ids;
+  };
+
+  Groups get(OpBuilder &builder, Location loc, const LookedUp &lookedUp,
+             int64_t columns) {
+    int64_t experts = typeOf(lookedUp.table).getDimSize(0);
+    Groups &found =
+        made[{builder.getBlock(), lookedUp.indices, {columns, experts}}];
+    if (found.groups)
+      return found;
+    found.groups = makeGroups(builder, loc, lookedUp, columns);
+    found.ids = IotaOp::create(
+        builder, loc, RankedTensorType::get({experts}, builder.getI64Type()),
+        1);
+    return found;
+  }
+
+private:
+  using Key = std::tuple<Block *, Value, std::pair<int64_t, int64_t>>;
+  DenseMap<Key, Groups> made;
+};
+
 /// [batch..., M, K] x looked up [batch..., K, N]; or, as its transpose, looked
 /// up [batch..., M, K] x [batch..., K, N].
-void replace(MatmulOp op, const LookedUp &lookedUp, bool isLeft) {
+void replace(MatmulOp op, const LookedUp &lookedUp, bool isLeft,
+             GroupTable &table) {
   OpBuilder builder(op);
   Location loc = op.getLoc();
   Value rows = isLeft ? op.getRhs() : op.getLhs();
@@ -109,16 +137,14 @@ void replace(MatmulOp op, const LookedUp &lookedUp, bool isLeft) {
   ArrayRef<int64_t> shape = typeOf(rows).getShape();
   int64_t inner = shape.back(), columns = shape[shape.size() - 2];
   int64_t count = typeOf(rows).getNumElements() / inner;
-  RankedTensorType table = typeOf(lookedUp.table);
-  int64_t experts = table.getDimSize(0);
-  Value ids = IotaOp::create(
-      builder, loc, RankedTensorType::get({experts}, builder.getI64Type()), 1);
-  int64_t width = table.getDimSize(tableSwapped ? 1 : 2);
+  RankedTensorType matrices = typeOf(lookedUp.table);
+  int64_t experts = matrices.getDimSize(0);
+  auto [groups, ids] = table.get(builder, loc, lookedUp, columns);
+  int64_t width = matrices.getDimSize(tableSwapped ? 1 : 2);
   Value product = GroupedMatmulOp::create(
       builder, loc, withShape(op.getType(), {count, width}),
-      reshape(builder, loc, rows, {count, inner}), lookedUp.table,
-      makeGroups(builder, loc, lookedUp, columns), ids, experts, APFloat(1.0),
-      tableSwapped);
+      reshape(builder, loc, rows, {count, inner}), lookedUp.table, groups, ids,
+      experts, APFloat(1.0), tableSwapped);
   SmallVector<int64_t> batch(shape.drop_back());
   batch.push_back(width);
   Value result = reshape(builder, loc, product, batch);
@@ -129,6 +155,7 @@ void replace(MatmulOp op, const LookedUp &lookedUp, bool isLeft) {
 struct RecognizeExperts
     : public impl::RecognizeExpertsPassBase<RecognizeExperts> {
   void runOnOperation() override {
+    GroupTable table;
     SmallVector<MatmulOp> products;
     getOperation().walk([&](MatmulOp op) { products.push_back(op); });
     for (MatmulOp op : products) {
@@ -137,7 +164,7 @@ struct RecognizeExperts
         continue; // none, or each row a product of its own
       ++numRecognized;
       Value gathered = rhs ? op.getRhs() : op.getLhs();
-      replace(op, rhs ? *rhs : *lhs, /*isLeft=*/!rhs);
+      replace(op, rhs ? *rhs : *lhs, /*isLeft=*/!rhs, table);
       eraseUnused(gathered);
     }
   }

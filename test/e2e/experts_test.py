@@ -4,6 +4,8 @@
 No weights are looked up by token, and only the chosen experts are computed.
 """
 import json
+import subprocess
+import sys
 import unittest
 
 import numpy as np
@@ -11,7 +13,7 @@ import onnx
 import onnxruntime
 from onnx import numpy_helper
 
-from zctest import Fixture, ZcTest, read_log
+from zctest import FIXTURES, Fixture, ZcTest, read_log
 
 NAMES = ("mixtral", "qwen", "gpt_oss")
 # Of each model: experts, chosen, hidden size, inner size of all its products.
@@ -234,6 +236,34 @@ class Experts(ZcTest):
                                  (room, multiplied))
             self.assertIn("of them active for a token",
                           self.zc("inspect", artifact))
+
+    def test_mixtral_by_shape(self):
+        """8x7B over ep=8: what it holds and sends, without its weights."""
+        model, artifact = self.folder / "m.onnx", self.folder / "m.zca"
+        subprocess.run(
+            [sys.executable, FIXTURES.parents[1] / "tools" / "bench" /
+             "large_mixtral.py", model, "--length", "512"], check=True,
+            stdout=subprocess.DEVNULL)
+        self.zc("compile", model, "-o", artifact, "--init", "normal:0.02",
+                "--loss", "softmax-cross-entropy", "--mesh", "ep=8",
+                "--precision", "bf16")
+        found = json.loads(self.zc("inspect", artifact, "--json"))
+        layers, width, inner, tokens = 32, 4096, 14336, 512
+        experts = layers * 8 * 3 * width * inner
+        self.assertEqual(found["experts"]["parameters"], 46_702_792_704)
+        self.assertEqual(found["experts"]["active_parameters"],
+                         46_702_792_704 - experts * 3 // 4)  # 12.88 billion
+        self.assertEqual(len(found["experts"]["layers"]), layers)
+        # A rank's weights in 16 bits: all of the others' and an eighth.
+        self.assertLess(found["memory"]["parameters"],
+                        1.001 * 2 * (46_702_792_704 - experts * 7 // 8))
+        # Room for all of a rank's sample there and back, twice, and which are
+        # used; besides these how many tokens each expert has.
+        sent = found["comm"]["by_kind"]["activations"]
+        self.assertEqual(sent["count"], 5 * layers + 1)
+        room = 8 * tokens * 7 // 8
+        self.assertLess(sent["bytes"], layers * room * (4 * 2 * width + 4)
+                        * 1.001)
 
     def test_groups(self):
         """A group of all of a sample's tokens is the default."""
