@@ -36,11 +36,34 @@ std::optional<double> getSplat(Value value) {
   return number.convertToDouble();
 }
 
+/// The products from which experts are chosen: rounded to 16 bits, logits that
+/// are near one another would change places.
+DenseSet<Operation *> findGates(func::FuncOp program) {
+  SmallVector<Value> left;
+  program.walk([&](Operation *op) {
+    if (auto product = dyn_cast<GroupedMatmulOp>(op))
+      left.push_back(product.getGroups());
+    else if (auto slots = dyn_cast<ExpertSlotsOp>(op))
+      left.push_back(slots.getGroups());
+  });
+  DenseSet<Operation *> gates, seen;
+  while (!left.empty()) {
+    Operation *op = left.pop_back_val().getDefiningOp();
+    if (!op || !seen.insert(op).second)
+      continue;
+    if (isa<MatmulOp>(op))
+      gates.insert(op);
+    else if (!isa<ExpertSlotsOp, GroupedMatmulOp>(op))
+      llvm::append_range(left, op->getOperands());
+  }
+  return gates;
+}
+
 /// One program's values, from first to last.
 class Narrower {
 public:
   Narrower(func::FuncOp program, FloatType type)
-      : program(program), type(type) {}
+      : program(program), type(type), gates(findGates(program)) {}
 
   /// How many ops compute with 16 bits afterwards.
   unsigned run() {
@@ -74,9 +97,11 @@ private:
   }
 
   /// Rows that go to experts are factors of products there: 16 bits are sent.
-  static Precision getPrecision(Operation *op, PrecisionOpInterface mine) {
+  Precision getPrecision(Operation *op, PrecisionOpInterface mine) const {
     if (isa<ExchangeRowsOp>(op))
       return Precision::Narrow;
+    if (gates.contains(op))
+      return Precision::Wide;
     return mine ? mine.getPrecision() : Precision::Same;
   }
 
@@ -174,6 +199,7 @@ private:
 
   func::FuncOp program;
   FloatType type;
+  DenseSet<Operation *> gates;
   DenseMap<std::pair<Value, Type>, Value> conversions;
   unsigned count = 0;
 };

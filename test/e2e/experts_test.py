@@ -4,6 +4,7 @@
 No weights are looked up by token, and only the chosen experts are computed.
 """
 import json
+import re
 import subprocess
 import sys
 import unittest
@@ -94,6 +95,16 @@ class Experts(ZcTest):
                 more = (comm["by_kind"]["activations"][key] -
                         plain["by_kind"].get("activations", {key: 0})[key])
                 self.assertEqual(more, expected, (precision, key))
+
+    def test_gates_are_chosen_in_32_bits(self):
+        experts, _, hidden, _ = SIZES["mixtral"]
+        step = self.step("mixtral", "--precision", "bf16")
+        gates = [line for line in step.splitlines() if re.search(
+            rf"train\.matmul .*-> tensor<{TOKENS}x{experts}xf32>", line)]
+        self.assertEqual(len([line for line in gates if re.search(
+            rf"\(tensor<{TOKENS}x{hidden}xf32>, tensor<{experts}x{hidden}xf32>",
+            line)]), 2 * LAYERS, gates)  # in the step and in evaluations
+        self.assertIn(f"tensor<{TOKENS * 2}x{hidden}xbf16>", step)
 
     def test_16_bits_on_the_wire(self):
         path = self.folder / "sharded.mlir"
