@@ -4,6 +4,7 @@
 #include "compiler/Driver/LossOptions.h"
 #include "compiler/Driver/MeshOptions.h"
 #include "compiler/Driver/PipelineOptions.h"
+#include "compiler/Driver/SequenceOptions.h"
 #include "compiler/Driver/TargetOptions.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -100,6 +101,8 @@ static void checkTogether(const CompileOptions &options) {
   if (std::string wrong = checkTargetTogether(options); !wrong.empty())
     throw CLI::ValidationError(wrong);
   if (std::string wrong = checkMeshTogether(options); !wrong.empty())
+    throw CLI::ValidationError(wrong);
+  if (std::string wrong = checkSequenceTogether(options); !wrong.empty())
     throw CLI::ValidationError(wrong);
   if (std::string wrong = checkExpertsTogether(options); !wrong.empty())
     throw CLI::ValidationError(wrong);

@@ -6,6 +6,7 @@
 #include "compiler/Driver/MeshOptions.h"
 #include "compiler/Driver/ParameterGroups.h"
 #include "compiler/Driver/PipelineOptions.h"
+#include "compiler/Driver/SequenceOptions.h"
 #include "compiler/Driver/TargetOptions.h"
 #include "compiler/Import/InitialWeights.h"
 #include "passes/Memory/KeptEncoder.h"
@@ -393,6 +394,7 @@ Command zc::addCompileCommand(CLI::App &command) {
   addMeshOptions(command, options, arguments->mesh);
   addPipelineOptions(command, options);
   addExpertOptions(command, options);
+  addSequenceOptions(command, options);
   group("Target and output");
   addTargetOptions(command, options);
   addOutputOptions(command, *arguments);

@@ -11,8 +11,8 @@ using namespace zc;
 // From the axis whose neighbours are furthest apart to that whose are nearest.
 static constexpr const char *kAxes[] = {"pp", "dp", "ep", "sp", "tp"};
 // Those that passes divide something over, and what to write for them.
-static constexpr const char *kBuiltAxes[] = {"pp", "dp", "ep", "tp"};
-static constexpr const char *kOffered = "pp, dp, ep and tp";
+static constexpr const char *kBuiltAxes[] = {"pp", "dp", "ep", "sp", "tp"};
+static constexpr const char *kOffered = "pp, dp, ep, sp and tp";
 
 static constexpr int64_t kMostRanks = 1 << 20;
 

@@ -78,8 +78,10 @@ struct CompileOptions {
   /// one, but for what a budget leaves room for.
   std::string reshardEvery;
 
-  std::string moeCapacity = "none"; // room for experts' tokens, or a factor
-  std::string moeGroup = "sample";  // or a number of tokens
+  std::string moeCapacity = "none";   // room for experts' tokens, or a factor
+  std::string moeGroup = "sample";    // or a number of tokens
+  std::string spAttention = "auto";   // how attention works over sp
+  std::vector<std::string> tokenDims; // "INPUT=K" or "INPUT=none"
 
   std::string schedule = "1f1b"; // of a pipeline: a name, or a file
   int64_t chunks = 0;            // stages of a role; 0: as the schedule has it

@@ -10,6 +10,7 @@
 #include "compiler/Driver/PipelineOptions.h"
 #include "compiler/Driver/RuleFile.h"
 #include "compiler/Driver/ScheduleOptions.h"
+#include "compiler/Driver/SequenceOptions.h"
 #include "compiler/Driver/TargetOptions.h"
 #include "compiler/Export/CollectiveShape.h"
 #include "passes/Allocation/Passes.h"
@@ -428,11 +429,13 @@ LogicalResult Phases::divide() {
   if (options.bucketMib)
     ranks.fewestBuckets = 1;
   ranks.mostBytes = getMostWaitingBytes(options);
+  setSequence(options, ranks);
   ChunkCrossEntropyPassOptions chunks;
   chunks.axis = "tp";
   chunks.sampleParts = options.getAxisSize("dp") * options.getAxisSize("ep");
   return run("sharded", [&](OpPassManager &manager) {
-    if (options.getAxisSize("tp") > 1)
+    // Of samples' rows it takes some after others; sp leaves each fewer.
+    if (options.getAxisSize("tp") > 1 && options.getAxisSize("sp") == 1)
       manager.addPass(createChunkCrossEntropyPass(chunks));
     buildRanksPipeline(manager, ranks);
   });

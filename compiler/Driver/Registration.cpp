@@ -37,6 +37,7 @@
 #include "passes/Pipeline/Passes.h"
 #include "passes/Precision/Passes.h"
 #include "passes/Scheduling/Passes.h"
+#include "passes/Sequence/Passes.h"
 #include "passes/Sharding/Passes.h"
 #include "passes/Target/Passes.h"
 #include "passes/Target/Target.h"
@@ -68,6 +69,7 @@ void registerPasses() {
   registerAutodiffPasses();
   registerPrecisionPasses();
   registerExpertsPasses();
+  registerSequencePasses();
   registerShardingPasses();
   registerCollectivesPasses();
   registerPipelinePasses();

@@ -19,11 +19,15 @@ namespace zc {
 #include "passes/Collectives/Passes.h.inc"
 
 struct RanksOptions {
-  std::string mesh;              // "dp=4,tp=2", slowest first
-  std::string gradients;         // what they are reduced in: fp32, bf16
-  int64_t bucketBytes = 1 << 20; // of gradients that are reduced together
-  int64_t fewestBuckets = 16;    // unless single gradients are larger
-  int64_t mostBytes = 0;         // of a buffer that gradients wait in; 0: any
+  std::string mesh;               // "dp=4,tp=2", slowest first
+  std::string gradients;          // what they are reduced in: fp32, bf16
+  int64_t bucketBytes = 1 << 20;  // of gradients that are reduced together
+  int64_t fewestBuckets = 16;     // unless single gradients are larger
+  int64_t mostBytes = 0;          // of a buffer that gradients wait in; 0: any
+  int64_t tokenParts = 1;         // ranks that divide the tokens
+  int64_t headParts = 1;          // ranks that divide attentions' heads already
+  std::string attention = "auto"; // how it divides tokens; FindTokens
+  std::vector<std::string> tokenDims; // "INPUT=K" or "INPUT=none", by hand
 };
 
 /// From programs of one rank to programs of a rank of the mesh.

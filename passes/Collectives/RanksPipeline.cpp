@@ -1,6 +1,7 @@
 //===- RanksPipeline.cpp - from one rank to a rank of the mesh ------------===//
 #include "passes/Collectives/Passes.h"
 #include "passes/Experts/Passes.h"
+#include "passes/Sequence/Passes.h"
 #include "passes/Sharding/Passes.h"
 
 #include "mlir/Pass/PassManager.h"
@@ -11,6 +12,16 @@ using namespace mlir;
 namespace zc {
 
 void buildRanksPipeline(OpPassManager &manager, const RanksOptions &options) {
+  if (options.tokenParts > 1) {
+    manager.addPass(createSeparateRowsPass());
+    FindTokensPassOptions tokens;
+    tokens.parts = options.tokenParts;
+    tokens.headParts = options.headParts;
+    tokens.attention = options.attention;
+    for (const std::string &dim : options.tokenDims)
+      tokens.dims.push_back(dim);
+    manager.addPass(createFindTokensPass(tokens));
+  }
   AnnotateMeshPassOptions mesh;
   mesh.mesh = options.mesh;
   manager.addPass(createAnnotateMeshPass(mesh));
@@ -23,6 +34,8 @@ void buildRanksPipeline(OpPassManager &manager, const RanksOptions &options) {
   manager.addPass(createVerifyShardingPass());
   manager.addPass(createExplainShardingPass());
   manager.addPass(createLocalizePass());
+  if (options.tokenParts > 1)
+    manager.addPass(createJoinRowsPass());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
   JoinReductionsPassOptions joining;

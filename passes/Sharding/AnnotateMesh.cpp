@@ -24,10 +24,14 @@ struct AnnotateMesh : public impl::AnnotateMeshPassBase<AnnotateMesh> {
       if (int axis = mesh.findAxis(name);
           axis >= 0 && mesh.getSizes()[axis] > 1)
         axes.push_back(axis);
-    if (axes.empty())
-      return;
+    Axes tokens;
+    if (int axis = mesh.findAxis(tokenAxis);
+        axis >= 0 && mesh.getSizes()[axis] > 1)
+      tokens.push_back(axis);
     for (auto program : getOperation().getOps<func::FuncOp>())
-      if (failed(divideInputs(program, axes)))
+      if (failed(
+              divideInputs(program, train::kBatchDimAttr, "samples", axes)) ||
+          failed(divideInputs(program, kTokenDimAttr, "tokens", tokens)))
         return signalPassFailure();
   }
 
@@ -58,21 +62,24 @@ private:
 
   const std::string &meshAxes() { return AnnotateMeshPassBase::mesh; }
 
-  LogicalResult divideInputs(func::FuncOp program, const Axes &axes) {
+  /// Divides over `axes` the dim that an attribute of arguments tells.
+  LogicalResult divideInputs(func::FuncOp program, StringRef attribute,
+                             StringRef what, const Axes &axes) {
+    if (axes.empty())
+      return success();
     for (BlockArgument argument : program.getArguments()) {
       unsigned index = argument.getArgNumber();
-      auto dim =
-          program.getArgAttrOfType<IntegerAttr>(index, train::kBatchDimAttr);
+      auto dim = program.getArgAttrOfType<IntegerAttr>(index, attribute);
       if (!dim)
         continue;
       auto type = cast<RankedTensorType>(argument.getType());
-      int64_t samples = type.getDimSize(dim.getInt());
+      int64_t size = type.getDimSize(dim.getInt());
       int64_t ranks = groupSize(axes, mesh);
-      if (samples % ranks != 0)
+      if (size % ranks != 0)
         return program.emitError("argument ")
-               << index << ": " << samples << " samples do not divide among "
-               << ranks << " ranks";
-      Layout layout = Layout::replicated(type.getRank());
+               << index << ": " << size << " " << what
+               << " do not divide among " << ranks << " ranks";
+      Layout layout = layoutOf(argument, mesh);
       layout.dims[dim.getInt()] = axes;
       program.setArgAttr(index, dist::kShardingAttr, layout.toAttr(mesh));
     }

@@ -139,4 +139,13 @@ DenseSet<Value> findWantedTerms(Block &block) {
   return wanted;
 }
 
+bool isOnlyReduced(Value value) {
+  return llvm::all_of(value.getUsers(), [](Operation *user) {
+    if (isa<dist::ReshardOp>(user) || user->hasAttr(kStagingAttr))
+      return true;
+    return user->getNumResults() == 1 && !user->use_empty() &&
+           isOnlyReduced(user->getResult(0));
+  });
+}
+
 } // namespace zc

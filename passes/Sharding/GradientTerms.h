@@ -39,6 +39,10 @@ mlir::Value makeTerm(mlir::OpBuilder &builder, mlir::Value whole,
                      dist::MeshAttr mesh,
                      llvm::ArrayRef<mlir::NamedAttribute> marks);
 
+/// Whether a value, and all that is made of it alone, ends in reshards or is
+/// concatenated for one.
+bool isOnlyReduced(mlir::Value value);
+
 } // namespace zc
 
 #endif // ZC_PASSES_SHARDING_GRADIENTTERMS_H

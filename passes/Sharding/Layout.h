@@ -6,6 +6,13 @@
 
 namespace zc {
 
+/// On a program's argument: the dim that counts tokens, which sp divides.
+inline constexpr llvm::StringLiteral kTokenDimAttr = "train.token_dim";
+/// On an op that wants whole what ranks have in parts: [from, to], dims of its
+/// first result. What divides `from` in operands divides `to` while it
+/// computes.
+inline constexpr llvm::StringLiteral kExchangeAttr = "dist.exchange";
+
 /// Axes by their index in the mesh, slowest first.
 using Axes = llvm::SmallVector<int, 2>;
 

@@ -110,6 +110,27 @@ void OpPlanner::divideFactors() {
   });
   for (const Proposal &proposal : proposals)
     tryDivide(proposal.factor, *proposal.axes);
+  exchangeAxes();
+}
+
+/// An axis on a dim that the op wants whole moves to one that it may divide.
+void OpPlanner::exchangeAxes() {
+  auto dims = op->getAttrOfType<DenseI64ArrayAttr>(kExchangeAttr);
+  if (!dims)
+    return;
+  int factor = rule.resultDims[0][dims[1]];
+  Axes &mine = factorAxes[factor];
+  for (auto [layout, whole] : llvm::zip(actual, rule.operandDims))
+    for (auto [axes, wanted] : llvm::zip(layout.dims, whole))
+      for (int axis : axes) {
+        bool taken = llvm::any_of(factorAxes, [&](const Axes &other) {
+          return llvm::is_contained(other, axis);
+        });
+        int64_t ranks = groupSize(mine, mesh) * mesh.getSizes()[axis];
+        if (wanted == ShardingRule::kWhole && !taken &&
+            rule.factors[factor].size % ranks == 0)
+          mine.push_back(axis);
+      }
 }
 
 //===----------------------------------------------------------------------===//

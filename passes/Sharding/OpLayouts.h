@@ -35,6 +35,7 @@ public:
 
 private:
   void divideFactors();
+  void exchangeAxes();
   void tryDivide(int factor, const Axes &axes);
   void checkTerms();
   void keepUnreduced(int axis);

@@ -5,10 +5,10 @@
 include "mlir/Pass/PassBase.td"
 
 def AnnotateMeshPass : Pass<"zc-annotate-mesh", "::mlir::ModuleOp"> {
-  let summary = "set the mesh and divide the batch";
+  let summary = "set the mesh and divide the batch and its tokens";
   let description = [{
     Sets `dist.mesh` and divides the dim that counts samples of every input over
-    the axes `batch-axes`.
+    the axes `batch-axes`, the one that counts tokens over `token-axis`.
 
     ```mlir
     func.func @step(%x: tensor<8x4xf32> {train.input = "x", train.batch_dim = 0})
@@ -20,7 +20,9 @@ def AnnotateMeshPass : Pass<"zc-annotate-mesh", "::mlir::ModuleOp"> {
     Option<"mesh", "mesh", "std::string", "\"\"",
            "axes with sizes, slowest first: dp=4,tp=2">,
     ListOption<"batchAxes", "batch-axes", "std::string",
-               "the axes that divide the batch; default dp and ep">
+               "the axes that divide the batch; default dp and ep">,
+    Option<"tokenAxis", "token-axis", "std::string", "\"sp\"",
+           "the axis that divides tokens">
   ];
   let dependentDialects = ["::zc::dist::DistDialect"];
 }
@@ -88,6 +90,9 @@ def PropagateShardingPass : Pass<"zc-propagate-sharding", "::mlir::ModuleOp"> {
     and sums that an op's finer form takes, are reduced where they are computed
     (`dist.reshard`); other unreduced values where an op is not linear in them.
     Accumulators stay unreduced where what is added to them is.
+
+    An op with `dist.exchange` works on a part of another dim than the one that
+    its operands are divided along, and its results are moved back.
 
     Nothing is moved: that is `--zc-insert-collectives`.
   }];

@@ -5,6 +5,7 @@
 // divided as its users decide: propagation is repeated until all are settled.
 //
 //===----------------------------------------------------------------------===//
+#include "passes/Sharding/ExchangedDims.h"
 #include "passes/Sharding/GradientTerms.h"
 #include "passes/Sharding/Layout.h"
 #include "passes/Sharding/OpLayouts.h"
@@ -83,6 +84,7 @@ private:
   dist::MeshAttr mesh;
   DenseMap<Value, Layout> layouts;
   Axes batchAxes;       // those that divide samples, of every input
+  Axes tokenAxes;       // those that divide tokens
   Axes outputBatchAxes; // the first input's: an output's samples are divided so
   DenseMap<Operation *, OpLayouts> plans;
   DenseMap<Operation *, Layout> settled; // of reshards
@@ -172,6 +174,8 @@ void Propagation::readArguments() {
       if (outputBatchAxes.empty())
         outputBatchAxes = axes;
     }
+    if (auto dim = program.getArgAttrOfType<IntegerAttr>(index, kTokenDimAttr))
+      llvm::append_range(batchAxes, tokenAxes = layout.dims[dim.getInt()]);
     Attribute symbol = program.getArgAttr(index, kStateAttr);
     if (!symbol)
       continue;
@@ -200,17 +204,6 @@ OpLayouts Propagation::plan(Operation *op, ArrayRef<Layout> hints) {
   });
   return OpPlanner(op, actual, hints, isFreeOperand, mesh, countsElements)
       .plan();
-}
-
-/// Whether a value, and all that is made of it alone, ends in reshards or is
-/// concatenated for one.
-static bool isOnlyReduced(Value value) {
-  return llvm::all_of(value.getUsers(), [](Operation *user) {
-    if (isa<dist::ReshardOp>(user) || user->hasAttr(kStagingAttr))
-      return true;
-    return user->getNumResults() == 1 && !user->use_empty() &&
-           isOnlyReduced(user->getResult(0));
-  });
 }
 
 Operation *Propagation::replaceByFinerOps(Operation *op) {
@@ -342,6 +335,11 @@ void Propagation::forward(Operation *op) {
     OpLayouts &mine = plans[op];
     Layout input = layouts.at(reshard.getInput()), layout = input;
     layout.unreduced.clear();
+    if (op->hasAttr(kGradientsAttr)) // of a table of tokens' places
+      for (Axes &axes : layout.dims)
+        llvm::erase_if(axes, [&](int axis) {
+          return llvm::is_contained(tokenAxes, axis);
+        });
     if (auto found = settled.find(op); found != settled.end())
       layout = found->second;
     if (auto fixed = op->getAttrOfType<dist::ShardingAttr>(dist::kShardingAttr))
@@ -396,7 +394,7 @@ void Propagation::forwards() {
       continue;
     }
     forward(op);
-    Operation *next = op->getNextNode();
+    Operation *next = moveBack(op, layouts, mesh);
     for (Value result : op->getResults())
       if (std::optional<StringRef> traffic = reducedHere(op, result))
         next = reduceOnce(result, *traffic);
@@ -513,10 +511,6 @@ bool Propagation::settleReshards() {
 //===----------------------------------------------------------------------===//
 
 void Propagation::write() {
-  auto setArgument = [&](BlockArgument argument, const Layout &layout) {
-    program.setArgAttr(argument.getArgNumber(), dist::kShardingAttr,
-                       layout.toAttr(mesh));
-  };
   // Accumulators hold what is added to them.
   for (unsigned index = 0; index < program.getNumResults(); ++index) {
     Attribute symbol = program.getResultAttr(index, kStateAttr);
@@ -534,7 +528,8 @@ void Propagation::write() {
       layouts[argument] =
           stateLayout(program.getArgAttr(argument.getArgNumber(), kStateAttr),
                       argument.getType());
-    setArgument(argument, layouts.at(argument));
+    program.setArgAttr(argument.getArgNumber(), dist::kShardingAttr,
+                       layouts.at(argument).toAttr(mesh));
   }
   for (Operation &op : block.without_terminator()) {
     OpLayouts &mine = plans.at(&op);

@@ -40,7 +40,8 @@ Result<BatchFeed> BatchFeed::create(const plan::Program &program,
   feed.findShare(mesh, rank);
   std::string problems;
   for (const plan::Input &input : program.inputs())
-    if (Status status = feed.addColumn(input, options); !status.ok())
+    if (Status status = feed.addColumn(input, options, mesh, rank);
+        !status.ok())
       problems += (problems.empty() ? "" : "\n") + status.message();
   if (!problems.empty())
     return Status(StatusCode::InvalidArgument, problems);
@@ -59,11 +60,64 @@ void BatchFeed::findShare(const Mesh &mesh, int64_t rank) {
     }
 }
 
+/// The dims of what feeds a buffer: those of the whole tensor where other dims
+/// than the samples' are divided among ranks.
+static std::vector<int64_t> fedDims(const plan::Input &input,
+                                    const plan::TensorType &type) {
+  std::vector<int64_t> dims(type.dims().begin(), type.dims().end());
+  for (int i = 0; i < input.sharding().dims_size(); ++i)
+    if (i != input.batch_dim() && i < input.whole_dims_size() &&
+        input.sharding().dims(i).axes_size() > 0)
+      dims[size_t(i)] = input.whole_dims(i);
+  return dims;
+}
+
+/// Which elements behind the samples' dim are this rank's. One dim at most is
+/// divided, behind the samples' (verifyInputSharding).
+void BatchFeed::findRuns(Column &column, const Mesh &mesh, int64_t rank) {
+  const plan::Input &input = *column.input;
+  const plan::TensorType &type = column.buffer->type();
+  std::vector<int64_t> dims = fedDims(input, type);
+  column.length = column.stride = 1;
+  for (int i = input.batch_dim() + 1; i < type.dims_size(); ++i) {
+    column.length *= type.dims(i);
+    column.stride *= dims[size_t(i)];
+  }
+  for (int i = 0; i < input.sharding().dims_size(); ++i) {
+    const auto &axes = input.sharding().dims(i).axes();
+    if (i == input.batch_dim() || axes.empty())
+      continue;
+    for (int outer = input.batch_dim() + 1; outer < i; ++outer)
+      column.runs *= type.dims(outer);
+    column.length /= column.runs;
+    column.stride /= column.runs;
+    column.first = column.length * mesh.placeInGroup(rank, axes);
+  }
+}
+
+/// Converts this rank's elements of a sample, or of the whole array; returns
+/// how many, up to the first that does not fit.
+int64_t BatchFeed::convertRuns(const Column &column, const char *from,
+                               char *to) {
+  const int64_t bytes = elementBytes(column.buffer->type().dtype());
+  for (int64_t run = 0; run < column.runs; ++run) {
+    int64_t place = run * column.stride + column.first;
+    int64_t done =
+        column.convert(from + place * column.itemSize,
+                       to + run * column.length * bytes, column.length);
+    if (done < column.length)
+      return run * column.length + done;
+  }
+  return column.runs * column.length;
+}
+
 Status BatchFeed::addColumn(const plan::Input &input,
-                            const FeedOptions &options) {
+                            const FeedOptions &options, const Mesh &mesh,
+                            int64_t rank) {
   Column column;
   column.input = &input;
   column.buffer = &program->buffers(input.buffer());
+  findRuns(column, mesh, rank);
   column.places.assign(own.size(),
                        std::string(*byteCount(column.buffer->type()), '\0'));
   if (input.batch_dim() >= 0)
@@ -98,7 +152,8 @@ Status BatchFeed::bindArray(Column &column, const NpyArray &array,
                             const FeedOptions &options) {
   const plan::TensorType &type = column.buffer->type();
   int batchDim = column.input->batch_dim();
-  std::vector<int64_t> expected(type.dims().begin(), type.dims().end());
+  std::vector<int64_t> expected = fedDims(*column.input, type);
+  const std::vector<int64_t> dims = expected;
   int axis = batchDim;
   if (batchDim >= 0 && options.sampleAxis == SampleAxis::First) {
     std::rotate(expected.begin(), expected.begin() + batchDim,
@@ -135,12 +190,12 @@ Status BatchFeed::bindArray(Column &column, const NpyArray &array,
                      agrees ? "; change it with .astype()" : "");
   if (batchDim < 0) {
     column.segments = {{0, array.data.data()}};
-    column.inner = *elementCount(type);
+    column.inner = column.runs * column.stride;
     return Status();
   }
   for (int i = 0; i < type.dims_size(); ++i)
     (i < batchDim ? column.outer : column.inner) *=
-        i == batchDim ? 1 : type.dims(i);
+        i == batchDim ? 1 : dims[size_t(i)];
   if (axis > 0 || data->furtherFiles().empty()) {
     column.segments = {{0, array.data.data()}};
   } else {
@@ -224,7 +279,7 @@ Status BatchFeed::bindTokens(Column &column) {
     tokensFeed = input.name();
   }
   column.itemSize = like.itemSize;
-  column.inner = column.sampleStride = *elementCount(type) / type.dims(0);
+  column.inner = column.sampleStride = column.runs * column.stride;
   column.outerStride = 0;
   // Every sample is followed by a token more, whether or not labels are asked
   // for: the samples of a file are the same for all programs.
@@ -266,7 +321,7 @@ std::pair<int64_t, int64_t> BatchFeed::tokens() const {
     bool areLabels =
         column.input->is_label() || column.input->name() == "labels";
     int64_t &count = found[areLabels];
-    count = std::max(count, type.dims(1));
+    count = std::max(count, fedDims(*column.input, type)[1]);
   }
   return {found[0], found[1]};
 }
@@ -338,6 +393,7 @@ Status BatchFeed::fillSamples(const Column &column,
                               std::string &staging) const {
   const plan::DataType type = column.buffer->type().dtype();
   const int64_t bytes = elementBytes(type);
+  const int64_t own = column.runs * column.length; // of a sample
   if (int64_t(indices.size()) < theBatch)
     std::fill(staging.begin(), staging.end(), '\0');
   for (size_t b = 0; b < indices.size(); ++b) {
@@ -348,14 +404,14 @@ Status BatchFeed::fillSamples(const Column &column,
     int64_t sample = indices[b] - segment->first;
     for (int64_t o = 0; o < column.outer; ++o) {
       int64_t from = sample * column.sampleStride + o * column.outerStride;
-      int64_t to = (o * theBatch + int64_t(b)) * column.inner;
-      int64_t done = column.convert(segment->data + from * column.itemSize,
-                                    staging.data() + to * bytes, column.inner);
-      if (done < column.inner)
+      int64_t to = (o * theBatch + int64_t(b)) * own;
+      int64_t done = convertRuns(column, segment->data + from * column.itemSize,
+                                 staging.data() + to * bytes);
+      if (done < own)
         return makeError(StatusCode::InvalidArgument, "'", data->path(), "': '",
                          column.input->name(), "', sample ", indices[b],
                          ": a value does not fit ", typeName(type));
-      ZC_RETURN_IF_ERROR(checkRange(column, staging, to, column.inner,
+      ZC_RETURN_IF_ERROR(checkRange(column, staging, to, own,
                                     strCat(", sample ", indices[b])));
     }
   }
@@ -363,13 +419,12 @@ Status BatchFeed::fillSamples(const Column &column,
 }
 
 Status BatchFeed::fillWhole(const Column &column, std::string &staging) const {
-  int64_t done = column.convert(column.segments.front().data, staging.data(),
-                                column.inner);
-  if (done < column.inner)
+  const int64_t own = column.runs * column.length;
+  if (convertRuns(column, column.segments.front().data, staging.data()) < own)
     return makeError(StatusCode::InvalidArgument, "'", data->path(), "': '",
                      column.input->name(), "': a value does not fit ",
                      typeName(column.buffer->type().dtype()));
-  return checkRange(column, staging, 0, column.inner, "");
+  return checkRange(column, staging, 0, own, "");
 }
 
 Status BatchFeed::checkRange(const Column &column, const std::string &staging,
@@ -454,9 +509,10 @@ Result<std::string> BatchFeed::explainNan(const std::vector<int64_t> &indices) {
       const int64_t count = *elementCount(type);
       int64_t place = findNan(staging.data(), type.dtype(), count);
       if (place < count)
-        return strCat("'", input.name(), "' of '", data->path(),
-                      "' holds a NaN at sample ",
-                      batch[size_t(place / column.inner % theBatch)]);
+        return strCat(
+            "'", input.name(), "' of '", data->path(),
+            "' holds a NaN at sample ",
+            batch[size_t(place / (column.runs * column.length) % theBatch)]);
       if (labels == &input && allIgnored)
         allIgnored = areIgnored(staging, input, type);
     }

@@ -101,13 +101,19 @@ private:
     Converter convert = nullptr;
     // The array as [outer][sample][inner] elements by strides.
     int64_t outer = 1, inner = 1, outerStride = 0, sampleStride = 0;
+    // Of the `inner` elements, those of this rank: `runs` times `length`, the
+    // first from `first` on, each `stride` behind the one before.
+    int64_t runs = 1, length = 0, stride = 0, first = 0;
     std::vector<std::string> places; // batches as the buffer has them
   };
 
   BatchFeed(const plan::Program &program, std::shared_ptr<const DataFile> data)
       : program(&program), data(std::move(data)) {}
-  Status addColumn(const plan::Input &input, const FeedOptions &options);
+  Status addColumn(const plan::Input &input, const FeedOptions &options,
+                   const Mesh &mesh, int64_t rank);
   void findShare(const Mesh &mesh, int64_t rank);
+  static void findRuns(Column &column, const Mesh &mesh, int64_t rank);
+  static int64_t convertRuns(const Column &column, const char *from, char *to);
   std::vector<int64_t> shareOf(const std::vector<int64_t> &indices) const;
   Status bindArray(Column &column, const NpyArray &array,
                    const FeedOptions &options);

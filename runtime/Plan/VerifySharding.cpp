@@ -165,11 +165,21 @@ Status verifyInputSharding(const plan::Input &input,
     return bad("its samples are divided, but it counts none");
   ZC_RETURN_IF_ERROR(
       claimSharding(mesh, input.sharding(), type.dims_size(), used));
-  for (const plan::DimSharding &dim : input.sharding().dims())
-    if (mesh.groupSize(dim.axes()) > 1 || dim.blocks_size() > 0)
+  int divided = 0;
+  for (int i = 0; i < input.sharding().dims_size(); ++i) {
+    const plan::DimSharding &dim = input.sharding().dims(i);
+    if (dim.axes_size() == 0 && dim.blocks_size() == 0)
+      continue;
+    // Tokens, behind the samples: of each the host feeds a part.
+    if (++divided > 1 || i <= input.batch_dim() || dim.blocks_size() > 0)
       return makeError(StatusCode::Unsupported,
-                       "a dim of it that counts no samples is divided among "
-                       "ranks; this version cannot feed that");
+                       "dims of it beside the samples and one behind them are "
+                       "divided among ranks; this version cannot feed that");
+    if (input.whole_dims_size() != type.dims_size() ||
+        input.whole_dims(i) != type.dims(i) * mesh.groupSize(dim.axes()))
+      return bad("its part is ", printType(type), ", which is not one of ",
+                 mesh.groupSize(dim.axes()), " of the whole");
+  }
   return Status();
 }
 

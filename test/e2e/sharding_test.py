@@ -78,6 +78,12 @@ LAYOUTS = {
                    ["--mesh", "dp=2,tp=2", "--zero", "3"]),
     "zero-2-sm3": ("mlp", [*ODD[:4], *SM3, "--clip-norm", "0.1"],
                    ["--mesh", "dp=4", "--zero", "2", "--zero-group", "2"]),
+    # Tokens: heads are divided instead, or attention gathers.
+    "sp-gpt": ("gpt", None, ["--mesh", "sp=2"]),
+    "sp-zero-3": ("gpt", None, ["--mesh", "dp=2,sp=2", "--zero", "3",
+                                "--unit", "layer"]),
+    "sp-llama": ("llama", None, ["--mesh", "sp=2,tp=2"]),
+    "sp-bert": ("bert", None, ["--mesh", "sp=4", "--zero", "1"]),
     "tp-dropout": (DROPPED, ["--loss", "softmax-cross-entropy", *SGD],
                    ["--mesh", "dp=2,tp=2", "--zero", "2"]),
 }
@@ -335,8 +341,7 @@ class Refused(ZcTest):
         model = Fixture("mlp").model
         for mesh, message in {"xp=2": "expected axes pp, dp, ep, sp and tp",
                               "dp=0": "size of at least 1",
-                              "dp=2,dp=2": "'dp' comes twice",
-                              "sp=2": "not built"}.items():
+                              "dp=2,dp=2": "'dp' comes twice"}.items():
             self.fails(2, [message], "compile", model, *ODD, "--mesh", mesh,
                        "--emit", "sharded")
 

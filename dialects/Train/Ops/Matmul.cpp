@@ -23,7 +23,14 @@ ShardingRule MatmulOp::getShardingRule() {
 }
 
 double MatmulOp::getFlops() {
-  return 2.0 * numElements(getType()) * shapeOfMatmul(*this).extents()[1];
+  MatmulShape shape = shapeOfMatmul(*this);
+  auto lhs = cast<RankedTensorType>(getLhs().getType());
+  double sum = shape.extents()[1];
+  if (shape.isOfRows())
+    sum = double(lhs.getShape().back());
+  else if (shape.sumsRows(cast<RankedTensorType>(getType()).getRank()))
+    sum = double(lhs.getNumElements()) / double(lhs.getShape().back());
+  return 2.0 * numElements(getType()) * sum;
 }
 
 void MatmulOp::buildLinalg(OpBuilder &builder, Location loc, ValueRange inputs,
@@ -43,6 +50,9 @@ LogicalResult MatmulOp::vjp(OpBuilder &builder, ValueRange resultGrads,
                             ArrayRef<bool> wanted,
                             MutableArrayRef<Value> operandGrads) {
   // C = A B: dA = dC B^T and dB = A^T dC, each stored as its operand is.
+  if (cast<RankedTensorType>(getType()).getRank() !=
+      cast<RankedTensorType>(getRhs().getType()).getRank())
+    return emitOpError("of rows of several dims is made behind gradients");
   Location loc = getLoc();
   Value grad = resultGrads[0], a = getLhs(), b = getRhs();
   bool ta = getTransposeLhs(), tb = getTransposeRhs();
@@ -71,6 +81,10 @@ static Value untranspose(Value operand) {
 }
 
 static LogicalResult foldTransposes(MatmulOp op, PatternRewriter &rewriter) {
+  int64_t rank = cast<RankedTensorType>(op.getType()).getRank();
+  for (Value operand : op->getOperands())
+    if (cast<RankedTensorType>(operand.getType()).getRank() != rank)
+      return failure(); // of rows of several dims, which have one form each
   Value lhs = untranspose(op.getLhs()), rhs = untranspose(op.getRhs());
   if (!lhs && !rhs)
     return failure();

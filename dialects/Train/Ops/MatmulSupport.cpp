@@ -15,11 +15,47 @@ std::array<int64_t, 3> MatmulShape::extents() const {
   return {m, k, n};
 }
 
+static int64_t rankOf(Value value) {
+  return cast<RankedTensorType>(value.getType()).getRank();
+}
+
+bool MatmulShape::isOfRows() const {
+  return rankOf(lhs) > 2 && rankOf(rhs) == 2 && !transposeLhs;
+}
+
+bool MatmulShape::sumsRows(int64_t resultRank) const {
+  return rankOf(lhs) > 2 && rankOf(rhs) == rankOf(lhs) && resultRank == 2 &&
+         transposeLhs && !transposeRhs;
+}
+
+static LogicalResult verifyRows(Operation *op, const MatmulShape &shape,
+                                RankedTensorType to) {
+  auto lhs = cast<RankedTensorType>(shape.lhs.getType()).getShape();
+  auto rhs = cast<RankedTensorType>(shape.rhs.getType()).getShape();
+  SmallVector<int64_t> expected;
+  bool fits;
+  if (shape.isOfRows()) {
+    fits = lhs.back() == rhs[shape.transposeRhs ? 1 : 0];
+    llvm::append_range(expected, lhs.drop_back());
+    expected.push_back(rhs[shape.transposeRhs ? 0 : 1]);
+  } else {
+    fits = lhs.drop_back() == rhs.drop_back();
+    expected = {lhs.back(), rhs.back()};
+  }
+  if (fits && to.getShape() == ArrayRef<int64_t>(expected))
+    return success();
+  return op->emitOpError("of rows of several dims: ")
+         << shape.lhs.getType() << " and " << shape.rhs.getType()
+         << " do not give " << to;
+}
+
 LogicalResult verifyMatmul(Operation *op, const MatmulShape &shape,
                            RankedTensorType to) {
   auto lhs = cast<RankedTensorType>(shape.lhs.getType());
   auto rhs = cast<RankedTensorType>(shape.rhs.getType());
   int64_t rank = lhs.getRank();
+  if (shape.isOfRows() || shape.sumsRows(to.getRank()))
+    return verifyRows(op, shape, to);
   if (rank < 2 || rhs.getRank() != rank || to.getRank() != rank)
     return op->emitOpError(
         "operands and result must have the same number of dims, at least 2");
@@ -43,8 +79,39 @@ LogicalResult verifyMatmul(Operation *op, const MatmulShape &shape,
   return success();
 }
 
+/// As addMatmulFactors, where rows have several dims.
+static void addRowFactors(ShardingRule &rule, const MatmulShape &shape,
+                          unsigned lhsIndex, bool splitSum) {
+  ArrayRef<int64_t> lhs =
+      cast<RankedTensorType>(shape.lhs.getType()).getShape();
+  ArrayRef<int64_t> rhs =
+      cast<RankedTensorType>(shape.rhs.getType()).getShape();
+  auto &left = rule.operandDims[lhsIndex];
+  auto &right = rule.operandDims[lhsIndex + 1];
+  auto &result = rule.resultDims[0];
+  bool sums = !shape.isOfRows();
+  auto addSum = [&](int64_t size) {
+    return splitSum ? rule.addFactor(size, FactorKind::Sum)
+                    : ShardingRule::kWhole;
+  };
+  for (size_t dim = 0; dim + 1 < lhs.size(); ++dim) {
+    left[dim] = sums ? addSum(lhs[dim]) : rule.addFactor(lhs[dim]);
+    (sums ? right : result)[dim] = left[dim];
+  }
+  if (sums) {
+    left.back() = result[0] = rule.addFactor(lhs.back());
+    right.back() = result[1] = rule.addFactor(rhs.back());
+    return;
+  }
+  left.back() = right[shape.transposeRhs ? 1 : 0] = addSum(lhs.back());
+  right[shape.transposeRhs ? 0 : 1] = result.back() =
+      rule.addFactor(rhs[shape.transposeRhs ? 0 : 1]);
+}
+
 void addMatmulFactors(ShardingRule &rule, const MatmulShape &shape,
                       unsigned lhsIndex, bool splitSum) {
+  if (shape.isOfRows() || shape.sumsRows(rule.resultDims[0].size()))
+    return addRowFactors(rule, shape, lhsIndex, splitSum);
   auto [m, k, n] = shape.extents();
   auto type = cast<RankedTensorType>(shape.lhs.getType());
   auto &lhs = rule.operandDims[lhsIndex], &rhs = rule.operandDims[lhsIndex + 1];
@@ -68,6 +135,42 @@ void addMatmulFactors(ShardingRule &rule, const MatmulShape &shape,
 void buildMatmulProduct(OpBuilder &builder, Location loc, ValueRange factors,
                         Value output, bool transposeLhs, bool transposeRhs) {
   unsigned rank = shapeOf(output).size(), loops = rank + 1;
+  auto multiply = [&](ArrayRef<AffineMap> maps) {
+    buildGeneric(builder, loc, loops, maps, factors, output,
+                 [](OpBuilder &nested, Location bodyLoc, ValueRange elements) {
+                   ScalarBuilder s(nested, bodyLoc);
+                   return SmallVector<Value>{
+                       s.add(elements[2], s.mul(elements[0], elements[1]))};
+                 });
+  };
+  unsigned leftRank = shapeOf(factors[0]).size();
+  unsigned rightRank = shapeOf(factors[1]).size();
+  auto mapOf = [&](ArrayRef<unsigned> dims) {
+    return AffineMap::getMultiDimMapWithTargets(loops, dims,
+                                                builder.getContext());
+  };
+  if (leftRank > 2 && rightRank == 2) { // rows..., k, n
+    SmallVector<unsigned> left, result;
+    for (unsigned dim = 0; dim + 1 < rank; ++dim)
+      left.push_back(dim);
+    result = left;
+    left.push_back(rank - 1);
+    result.push_back(rank);
+    SmallVector<unsigned> right = {rank - 1, rank};
+    if (transposeRhs)
+      std::swap(right[0], right[1]);
+    return multiply({mapOf(left), mapOf(right), mapOf(result)});
+  }
+  if (leftRank > 2 && rank == 2) { // rows..., m, n
+    loops = leftRank + 1;
+    SmallVector<unsigned> left, right;
+    for (unsigned dim = 0; dim < leftRank; ++dim)
+      left.push_back(dim);
+    right = left;
+    right.back() = leftRank;
+    return multiply(
+        {mapOf(left), mapOf(right), mapOf({leftRank - 1, leftRank})});
+  }
   SmallVector<AffineExpr> batch;
   for (unsigned dim = 0; dim < rank - 2; ++dim)
     batch.push_back(builder.getAffineDimExpr(dim));
@@ -80,15 +183,8 @@ void buildMatmulProduct(OpBuilder &builder, Location loc, ValueRange factors,
     results.push_back(swapped ? first : second);
     return AffineMap::get(loops, 0, results, builder.getContext());
   };
-  buildGeneric(
-      builder, loc, loops,
-      {map(m, k, transposeLhs), map(k, n, transposeRhs), map(m, n, false)},
-      factors, output,
-      [](OpBuilder &nested, Location bodyLoc, ValueRange elements) {
-        ScalarBuilder s(nested, bodyLoc);
-        return SmallVector<Value>{
-            s.add(elements[2], s.mul(elements[0], elements[1]))};
-      });
+  multiply(
+      {map(m, k, transposeLhs), map(k, n, transposeRhs), map(m, n, false)});
 }
 
 } // namespace zc::train

@@ -15,6 +15,13 @@ struct MatmulShape {
 
   /// M, K and N after undoing the transposes.
   std::array<int64_t, 3> extents() const;
+
+  /// Whether one matrix multiplies the rows of all dims but the last, [rows...,
+  /// K] x [K, N] -> [rows..., N]: tokens that ranks divide dim by dim.
+  bool isOfRows() const;
+  /// Whether rows of several dims are summed over, [rows..., M] x [rows..., N]
+  /// -> [M, N]: the gradient of such a matrix.
+  bool sumsRows(int64_t resultRank) const;
 };
 
 /// An error unless the operands multiply to a tensor of type `to`.

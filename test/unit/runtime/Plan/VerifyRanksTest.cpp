@@ -124,6 +124,12 @@ TEST(VerifyRanks, ChecksInputsAndCoordinates) {
     plan::Input *input = step(m).mutable_inputs(0);
     for (auto &each : *step(m).mutable_inputs())
       each.clear_batch_axes();
+    input->mutable_sharding()->add_dims()->add_axes("dp");
+  });
+  expectMessage("which is not one of", [](auto &m) {
+    plan::Input *input = step(m).mutable_inputs(0);
+    for (auto &each : *step(m).mutable_inputs())
+      each.clear_batch_axes();
     input->mutable_sharding()->add_dims();
     input->mutable_sharding()->add_dims()->add_axes("dp");
   });

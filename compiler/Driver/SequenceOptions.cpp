@@ -1,0 +1,53 @@
+#include "compiler/Driver/SequenceOptions.h"
+
+#include "compiler/Driver/Commands.h"
+
+using namespace zc;
+
+static std::string checkTokenDim(const std::string &text) {
+  auto [name, value] = llvm::StringRef(text).rsplit('=');
+  int64_t dim;
+  bool sound = !name.empty() &&
+               (value == "none" || (!value.getAsInteger(10, dim) && dim >= 0));
+  return sound ? "" : "expected INPUT=K or INPUT=none, found '" + text + "'";
+}
+
+void zc::addSequenceOptions(CLI::App &command, CompileOptions &options) {
+  command
+      .add_option("--sp-attention", options.spAttention,
+                  "how attention works where sp divides the tokens: ulysses "
+                  "divides its heads instead, gather computes it with all "
+                  "tokens on every rank of sp; auto: ulysses where sp x tp "
+                  "divides the heads")
+      ->check(CLI::IsMember({"auto", "ulysses", "gather"}));
+  command
+      .add_option("--token-dim", options.tokenDims,
+                  "where the tokens are that sp divides; by default the dims "
+                  "that belong to an attention's queries")
+      ->check(checkTokenDim)
+      ->allow_extra_args(false)
+      ->type_name("INPUT=K|none")
+      ->default_str("");
+}
+
+std::string zc::checkSequenceTogether(const CompileOptions &options) {
+  bool divides = options.getAxisSize("sp") > 1;
+  if (!divides && options.spAttention != "auto")
+    return "--sp-attention needs a --mesh with sp";
+  if (!divides && !options.tokenDims.empty())
+    return "--token-dim needs a --mesh with sp";
+  if (divides && options.getAxisSize("pp") > 1)
+    return "a --mesh with pp and sp: stages cannot send one another parts of "
+           "sequences yet; leave one of them at 1";
+  if (divides && options.optimizer == "onebit-adam")
+    return "--optimizer onebit-adam compresses what samples' ranks send; it "
+           "does not work with a --mesh with sp";
+  return "";
+}
+
+void zc::setSequence(const CompileOptions &options, RanksOptions &ranks) {
+  ranks.tokenParts = options.getAxisSize("sp");
+  ranks.headParts = options.getAxisSize("tp");
+  ranks.attention = options.spAttention;
+  ranks.tokenDims = options.tokenDims;
+}

@@ -1,0 +1,23 @@
+// Options of long sequences: tokens that the axis sp divides.
+#ifndef ZC_COMPILER_DRIVER_SEQUENCEOPTIONS_H
+#define ZC_COMPILER_DRIVER_SEQUENCEOPTIONS_H
+
+#include "compiler/Driver/Options.h"
+#include "passes/Collectives/Passes.h"
+
+#include <CLI/CLI.hpp>
+
+namespace zc {
+
+/// Adds --sp-attention and --token-dim.
+void addSequenceOptions(CLI::App &command, CompileOptions &options);
+
+/// What is wrong with them together; empty: nothing.
+std::string checkSequenceTogether(const CompileOptions &options);
+
+/// Says to the passes for ranks how tokens are divided.
+void setSequence(const CompileOptions &options, RanksOptions &ranks);
+
+} // namespace zc
+
+#endif // ZC_COMPILER_DRIVER_SEQUENCEOPTIONS_H

@@ -1,0 +1,255 @@
+//===- FindTokens.cpp - --zc-find-tokens ----------------------------------===//
+#include "dialects/Interfaces/OpInterfaces.h"
+#include "dialects/Train/Ops/OpSupport.h"
+#include "passes/Sequence/Passes.h"
+#include "passes/Sharding/DimClasses.h"
+#include "passes/Sharding/Layout.h"
+
+using namespace mlir;
+using namespace zc::train;
+
+namespace zc {
+#define GEN_PASS_DEF_FINDTOKENSPASS
+#include "passes/Sequence/Passes.h.inc"
+
+namespace {
+
+/// Dims of queries, keys and results [batch, tokens, heads, width].
+constexpr int64_t kTokens = 1, kHeads = 2;
+
+bool isAttention(Operation *op) {
+  return isa<AttentionOp, AttentionGradOp>(op);
+}
+
+/// Where the tokens of one program are.
+class TokenDims {
+public:
+  explicit TokenDims(func::FuncOp program)
+      : program(program), classes(findDimClasses(program)) {
+    for (auto [index, each] : llvm::enumerate(classes)) {
+      parents.push_back(int(index));
+      for (const DimOf &dim : each.dims)
+        numbers[dim] = int(index);
+    }
+    // An attention gives each query's token a result.
+    program.walk([&](Operation *op) {
+      if (isAttention(op))
+        join({op->getOperand(0), kTokens}, {op->getResult(0), kTokens});
+    });
+  }
+
+  void markAttention() {
+    program.walk([&](Operation *op) {
+      if (isAttention(op))
+        mark({op->getOperand(0), kTokens});
+    });
+  }
+
+  void mark(DimOf dim) {
+    if (auto found = numbers.find(dim); found != numbers.end())
+      marked.insert(findRoot(found->second));
+  }
+
+  bool isMarked(DimOf dim) {
+    auto found = numbers.find(dim);
+    return found != numbers.end() && marked.contains(findRoot(found->second));
+  }
+
+  /// Ops that want whole a dim of tokens.
+  SmallVector<Operation *> getMixing() {
+    SmallVector<Operation *> ops;
+    for (auto [index, each] : llvm::enumerate(classes))
+      if (marked.contains(findRoot(int(index))))
+        for (OpOperand *use : each.gathers)
+          ops.push_back(use->getOwner());
+    return ops;
+  }
+
+private:
+  int findRoot(int number) {
+    while (parents[number] != number)
+      number = parents[number] = parents[parents[number]];
+    return number;
+  }
+
+  void join(DimOf a, DimOf b) {
+    auto first = numbers.find(a), second = numbers.find(b);
+    if (first != numbers.end() && second != numbers.end())
+      parents[findRoot(second->second)] = findRoot(first->second);
+  }
+
+  func::FuncOp program;
+  SmallVector<DimClass> classes;
+  DenseMap<DimOf, int> numbers;
+  SmallVector<int> parents;
+  DenseSet<int> marked;
+};
+
+struct FindTokens : public impl::FindTokensPassBase<FindTokens> {
+  using FindTokensPassBase::FindTokensPassBase;
+
+  void runOnOperation() override {
+    if (parts < 2)
+      return;
+    bool found = false;
+    std::set<std::string> inputs;
+    for (auto program : getOperation().getOps<func::FuncOp>()) {
+      if (failed(visit(program, inputs, found)))
+        return signalPassFailure();
+    }
+    for (const std::string &dim : dims)
+      if (!inputs.count(StringRef(dim).rsplit('=').first.str())) {
+        getOperation().emitError("--token-dim ")
+            << dim << ": no input has that name; there are " << list(inputs);
+        return signalPassFailure();
+      }
+    if (!found) {
+      getOperation().emitError("no attention tells which dims count tokens, so "
+                               "that '")
+          << axis << "' has nothing to divide; say where they are with "
+          << "--token-dim INPUT=K; inputs are " << list(inputs);
+      signalPassFailure();
+    }
+  }
+
+private:
+  static std::string list(const std::set<std::string> &names) {
+    std::string text;
+    for (const std::string &name : names)
+      text += (text.empty() ? "'" : ", '") + name + "'";
+    return text.empty() ? "none" : text;
+  }
+
+  /// What the user says of an input: a dim, -1 for none.
+  std::optional<int64_t> getGiven(StringRef input) {
+    for (const std::string &text : dims) {
+      auto [name, value] = StringRef(text).rsplit('=');
+      int64_t dim = -1;
+      if (name == input) {
+        value.getAsInteger(10, dim);
+        return value == "none" ? -1 : dim;
+      }
+    }
+    return std::nullopt;
+  }
+
+  LogicalResult visit(func::FuncOp program, std::set<std::string> &inputs,
+                      bool &found) {
+    TokenDims tokens(program);
+    tokens.markAttention();
+    auto forEachInput = [&](auto body) -> LogicalResult {
+      for (BlockArgument argument : program.getArguments())
+        if (auto name = program.getArgAttrOfType<StringAttr>(
+                argument.getArgNumber(), kInputAttr))
+          if (failed(body(argument, name.getValue())))
+            return failure();
+      return success();
+    };
+    // What is given tells of dims that depend on it, too.
+    auto takeGiven = [&](BlockArgument argument, StringRef name) {
+      inputs.insert(name.str());
+      auto given = getGiven(name);
+      if (!given || *given < 0)
+        return success();
+      tokens.mark({argument, *given});
+      return setDim(program, argument, name, *given);
+    };
+    auto takeFound = [&](BlockArgument argument, StringRef name) {
+      if (getGiven(name))
+        return success();
+      auto batch = program.getArgAttrOfType<IntegerAttr>(
+          argument.getArgNumber(), kBatchDimAttr);
+      int64_t rank = cast<RankedTensorType>(argument.getType()).getRank();
+      for (int64_t dim = 0; dim < rank; ++dim)
+        if (tokens.isMarked({argument, dim}) &&
+            !(batch && batch.getInt() == dim))
+          return setDim(program, argument, name, dim);
+      return success();
+    };
+    if (failed(forEachInput(takeGiven)) || failed(forEachInput(takeFound)))
+      return failure();
+    bool divided =
+        llvm::any_of(program.getArguments(), [&](BlockArgument each) {
+          return bool(program.getArgAttr(each.getArgNumber(), kTokenDimAttr));
+        });
+    found |= divided;
+    return divided ? divideOps(program, tokens) : success();
+  }
+
+  LogicalResult setDim(func::FuncOp program, BlockArgument argument,
+                       StringRef name, int64_t dim) {
+    auto type = cast<RankedTensorType>(argument.getType());
+    unsigned index = argument.getArgNumber();
+    auto batch = program.getArgAttrOfType<IntegerAttr>(index, kBatchDimAttr);
+    if (dim >= type.getRank())
+      return program.emitError("--token-dim ")
+             << name << "=" << dim << ": the input is " << type;
+    if (batch && batch.getInt() >= dim)
+      return program.emitError("input '")
+             << name << "': its tokens, dim " << dim
+             << ", are expected behind its samples, dim " << batch.getInt()
+             << "; another division is --token-dim " << name << "=none";
+    int64_t size = type.getDimSize(dim);
+    if (size % parts.getValue() != 0) {
+      int64_t below = size / parts * parts;
+      return program.emitError("input '")
+             << name << "': " << size << " tokens, dim " << dim
+             << ", do not divide among " << parts.getValue() << " ranks of '"
+             << axis << "'; the next sizes that do are "
+             << (below ? std::to_string(below) + " and " : std::string())
+             << below + parts;
+    }
+    program.setArgAttr(
+        index, kTokenDimAttr,
+        IntegerAttr::get(IntegerType::get(&getContext(), 64), dim));
+    return success();
+  }
+
+  /// Chooses how attentions divide; refuses what else mixes tokens.
+  LogicalResult divideOps(func::FuncOp program, TokenDims &tokens) {
+    llvm::SetVector<Operation *> refused;
+    for (Operation *op : tokens.getMixing())
+      if (isa<ImageOpInterface>(op))
+        refused.insert(op);
+    for (Operation *op : refused)
+      op->emitError("'") << op->getName() << "' mixes tokens, which '" << axis
+                         << "' divides among " << parts.getValue()
+                         << " ranks; leave the axis at 1, or keep its input "
+                            "whole with --token-dim INPUT=none";
+    if (!refused.empty())
+      return failure();
+    WalkResult result = program.walk([&](Operation *op) {
+      return isAttention(op) && tokens.isMarked({op->getOperand(0), kTokens}) &&
+                     failed(chooseExchange(op))
+                 ? WalkResult::interrupt()
+                 : WalkResult::advance();
+    });
+    return success(!result.wasInterrupted());
+  }
+
+  LogicalResult chooseExchange(Operation *op) {
+    if (attention == "gather")
+      return success();
+    auto type = cast<RankedTensorType>(op->getOperand(0).getType());
+    int64_t heads = type.getDimSize(kHeads), own = heads / headParts;
+    if (heads % headParts == 0 && own % parts == 0) {
+      op->setAttr(kExchangeAttr,
+                  DenseI64ArrayAttr::get(&getContext(), {kTokens, kHeads}));
+      return success();
+    }
+    if (attention != "ulysses")
+      return success();
+    std::string sizes;
+    for (int64_t size = 1; size <= own; ++size)
+      if (heads % headParts == 0 && own % size == 0)
+        sizes += (sizes.empty() ? "" : ", ") + std::to_string(size);
+    return op->emitError("has ")
+           << heads << " heads, which " << parts * headParts << " ranks of '"
+           << axis << "' and 'tp' cannot divide; sizes of '" << axis
+           << "' that can are " << (sizes.empty() ? "none" : sizes)
+           << "; --sp-attention gather divides no heads";
+  }
+};
+
+} // namespace
+} // namespace zc

@@ -1,0 +1,64 @@
+//===- Passes.td - tokens that ranks divide -------------------------------===//
+#ifndef ZC_PASSES_SEQUENCE_PASSES_TD
+#define ZC_PASSES_SEQUENCE_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def FindTokensPass : Pass<"zc-find-tokens", "::mlir::ModuleOp"> {
+  let summary = "find the inputs' dims of tokens, and how attention divides them";
+  let description = [{
+    Dims that the ops' sharding rules tie to an attention's queries count tokens,
+    `dims` say otherwise by hand. Those of inputs get `train.token_dim`. Ops that
+    mix tokens in another way than attention are refused, all of them at once.
+
+    An attention whose heads `parts` ranks can divide, beside those of `axis tp`,
+    gets `dist.exchange`: the axis moves from its tokens to its heads and back
+    (Ulysses). Others gather queries, keys and values.
+
+    ```mlir
+    func.func @step(%ids: tensor<4x32xi64> {train.input = "ids", train.batch_dim = 0})
+    // becomes
+    func.func @step(%ids: tensor<4x32xi64> {train.token_dim = 1 : i64, ...})
+    ```
+  }];
+  let options = [
+    Option<"axis", "axis", "std::string", "\"sp\"", "the axis of the mesh">,
+    Option<"parts", "parts", "int64_t", "1", "ranks that divide the tokens">,
+    Option<"headParts", "head-parts", "int64_t", "1",
+           "ranks that divide the heads already">,
+    Option<"attention", "attention", "std::string", "\"auto\"",
+           "auto, ulysses or gather">,
+    ListOption<"dims", "dims", "std::string",
+               "INPUT=K or INPUT=none, before what is found">
+  ];
+  let dependentDialects = ["::zc::dist::DistDialect"];
+}
+
+def SeparateRowsPass : Pass<"zc-separate-rows", "::mlir::ModuleOp"> {
+  let summary = "keep samples and tokens apart where a reshape makes rows of both";
+  let description = [{
+    Of rows [samples tokens, ..] only the samples could be divided. Ops on such
+    rows are done on [samples, tokens, ..] instead: elementwise ones, broadcasts,
+    sums, and products by one matrix, which then have rows of several dims until
+    --zc-join-rows.
+
+    ```mlir
+    %0 = train.reshape %x : (tensor<4x32x8xf32>) -> tensor<128x8xf32>
+    %1 = train.matmul %0, %w : ... -> tensor<128x16xf32>
+    %2 = train.reshape %1 : (tensor<128x16xf32>) -> tensor<4x32x16xf32>
+    // becomes
+    %2 = train.matmul %x, %w : (tensor<4x32x8xf32>, tensor<8x16xf32>) -> tensor<4x32x16xf32>
+    ```
+  }];
+  let dependentDialects = ["::zc::train::TrainDialect"];
+}
+
+def JoinRowsPass : Pass<"zc-join-rows", "::mlir::ModuleOp"> {
+  let summary = "make matrices of operands whose rows have several dims";
+  let description = [{
+    Behind --zc-localize: libraries and code generation know products of matrices.
+  }];
+  let dependentDialects = ["::zc::train::TrainDialect"];
+}
+
+#endif // ZC_PASSES_SEQUENCE_PASSES_TD

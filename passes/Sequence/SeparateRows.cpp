@@ -1,0 +1,264 @@
+//===- SeparateRows.cpp - --zc-separate-rows ------------------------------===//
+//
+// Every value whose dim 0 merges samples and tokens gets a twin that keeps them
+// apart. Ops are repeated on twins as far as that is possible; what nothing
+// reads any more is removed.
+//
+//===----------------------------------------------------------------------===//
+#include "dialects/Interfaces/OpInterfaces.h"
+#include "dialects/Train/Ops/OpSupport.h"
+#include "passes/Autodiff/ProgramBuilder.h"
+#include "passes/Sequence/Passes.h"
+
+using namespace mlir;
+using namespace zc::train;
+
+namespace zc {
+#define GEN_PASS_DEF_SEPARATEROWSPASS
+#include "passes/Sequence/Passes.h.inc"
+
+namespace {
+
+ArrayRef<int64_t> shapeOfType(Value value) {
+  return cast<RankedTensorType>(value.getType()).getShape();
+}
+
+/// One program.
+class RowSeparator {
+public:
+  RowSeparator(func::FuncOp program, int64_t samples)
+      : program(program), samples(samples) {}
+
+  void run() {
+    for (Operation &op :
+         llvm::make_early_inc_range(program.getBody().front())) {
+      if (op.hasTrait<OpTrait::IsTerminator>())
+        break;
+      visit(&op);
+    }
+    eraseDeadOps(program);
+  }
+
+private:
+  /// A value [samples, tokens, ..] that was [samples tokens, ..].
+  struct Twin {
+    Value value;
+    int64_t tokens;
+  };
+
+  std::optional<Twin> twinOf(Value value) const {
+    auto found = twins.find(value);
+    return found == twins.end() ? std::nullopt : std::optional(found->second);
+  }
+
+  Type separated(Type type, int64_t tokens) const {
+    auto merged = cast<RankedTensorType>(type);
+    SmallVector<int64_t> shape = {samples, tokens};
+    llvm::append_range(shape, merged.getShape().drop_front());
+    return RankedTensorType::get(shape, merged.getElementType());
+  }
+
+  void visit(Operation *op);
+  void visitReshape(ReshapeOp op);
+  bool visitMatmul(MatmulOp op);
+  bool visitReduce(ReduceOp op, Twin input);
+  bool visitRows(Operation *op, int64_t tokens);
+  std::optional<Value> findTwin(Operation *op, Value value, int64_t tokens);
+  void replaceWhole(Operation *op, Operation *made);
+
+  func::FuncOp program;
+  int64_t samples;
+  DenseMap<Value, Twin> twins;
+};
+
+} // namespace
+
+/// A reshape may merge samples and tokens, keep them merged or take them apart.
+void RowSeparator::visitReshape(ReshapeOp op) {
+  ArrayRef<int64_t> from = shapeOfType(op.getInput());
+  ArrayRef<int64_t> to = shapeOfType(op.getResult());
+  OpBuilder builder(op);
+  if (auto twin = twinOf(op.getInput())) {
+    if (to.size() >= 2 && to[0] == samples && to[1] == twin->tokens) {
+      op.getInputMutable().assign(twin->value);
+      return;
+    }
+    if (to.empty() || to[0] != samples * twin->tokens)
+      return;
+    auto type = cast<RankedTensorType>(separated(op.getType(), twin->tokens));
+    twins[op.getResult()] = {
+        reshape(builder, op.getLoc(), twin->value, type.getShape()),
+        twin->tokens};
+    return;
+  }
+  if (from.size() < 2 || to.empty() || from[0] != samples || from[1] < 2 ||
+      to[0] != samples * from[1])
+    return;
+  auto type = cast<RankedTensorType>(separated(op.getType(), from[1]));
+  twins[op.getResult()] = {
+      reshape(builder, op.getLoc(), op.getInput(), type.getShape()), from[1]};
+}
+
+/// Others read the same value from a new op.
+void RowSeparator::replaceWhole(Operation *op, Operation *made) {
+  op->replaceAllUsesWith(made->getResults());
+}
+
+bool RowSeparator::visitMatmul(MatmulOp op) {
+  auto lhs = twinOf(op.getLhs()), rhs = twinOf(op.getRhs());
+  if (shapeOfType(op.getResult()).size() != 2)
+    return false;
+  OpBuilder builder(op);
+  if (lhs && !rhs && !op.getTransposeLhs()) {
+    auto made = cast<MatmulOp>(builder.clone(*op));
+    made.getLhsMutable().assign(lhs->value);
+    made.getResult().setType(
+        cast<RankedTensorType>(separated(op.getType(), lhs->tokens)));
+    twins[op.getResult()] = {made.getResult(), lhs->tokens};
+    return true;
+  }
+  if (!lhs || !rhs || lhs->tokens != rhs->tokens || !op.getTransposeLhs() ||
+      op.getTransposeRhs())
+    return false;
+  auto made = cast<MatmulOp>(builder.clone(*op));
+  made.getLhsMutable().assign(lhs->value);
+  made.getRhsMutable().assign(rhs->value);
+  replaceWhole(op, made);
+  return true;
+}
+
+bool RowSeparator::visitReduce(ReduceOp op, Twin input) {
+  OpBuilder builder(op);
+  bool sums = llvm::is_contained(op.getDims(), 0);
+  SmallVector<int64_t> dims;
+  if (sums)
+    dims = {0};
+  for (int64_t dim : op.getDims())
+    dims.push_back(dim + 1);
+  auto made = cast<ReduceOp>(builder.clone(*op));
+  made.getInputMutable().assign(input.value);
+  made.setDims(dims);
+  if (sums) {
+    replaceWhole(op, made);
+    return true;
+  }
+  made.getResult().setType(
+      cast<RankedTensorType>(separated(op.getType(), input.tokens)));
+  twins[op.getResult()] = {made.getResult(), input.tokens};
+  return true;
+}
+
+/// The twin of an operand that runs over rows, made where it is the same for
+/// all of them; none where it cannot be told apart.
+std::optional<Value> RowSeparator::findTwin(Operation *op, Value value,
+                                            int64_t tokens) {
+  if (auto twin = twinOf(value))
+    return twin->tokens == tokens ? std::optional(twin->value) : std::nullopt;
+  OpBuilder builder(op);
+  Operation *producer = value.getDefiningOp();
+  auto type = cast<RankedTensorType>(separated(value.getType(), tokens));
+  auto broadcast = dyn_cast_or_null<BroadcastOp>(producer);
+  if (broadcast && !llvm::is_contained(broadcast.getDims(), 0)) {
+    SmallVector<int64_t> dims;
+    for (int64_t dim : broadcast.getDims())
+      dims.push_back(dim + 1);
+    return train::broadcast(builder, broadcast.getLoc(), broadcast.getInput(),
+                            type.getShape(), dims);
+  }
+  // Constants fold; others are divided by samples alone.
+  return reshape(builder, op->getLoc(), value, type.getShape());
+}
+
+/// An op that treats every row alike.
+bool RowSeparator::visitRows(Operation *op, int64_t tokens) {
+  int64_t rows = samples * tokens;
+  ShardingRule rule = cast<ShardableOpInterface>(op).getShardingRule();
+  int factor = ShardingRule::kWhole;
+  for (auto [result, dims] : llvm::zip(op->getResults(), rule.resultDims)) {
+    if (dims.empty() || shapeOfType(result)[0] != rows ||
+        dims[0] == ShardingRule::kWhole ||
+        (factor != ShardingRule::kWhole && dims[0] != factor))
+      return false;
+    factor = dims[0];
+  }
+  if (factor == ShardingRule::kWhole || rule.factors[factor].size != rows)
+    return false;
+  bool sameRanks = true; // nothing says by number which dim is meant
+  size_t rank = shapeOfType(op->getResult(0)).size();
+  for (Value value : op->getOperands())
+    sameRanks &= shapeOfType(value).size() == rank;
+  auto axis = op->getAttrOfType<IntegerAttr>("axis");
+  if (!axis && (!sameRanks || !isa<ElementwiseOpInterface>(op)))
+    return false;
+  SmallVector<Value> operands;
+  for (auto [value, dims] : llvm::zip(op->getOperands(), rule.operandDims)) {
+    bool runs = llvm::is_contained(dims, factor);
+    if (runs && dims[0] != factor)
+      return false;
+    std::optional<Value> twin = runs ? findTwin(op, value, tokens) : value;
+    if (!twin)
+      return false;
+    operands.push_back(*twin);
+  }
+  OpBuilder builder(op);
+  Operation *made = builder.clone(*op);
+  made->setOperands(operands);
+  if (axis)
+    made->setAttr("axis", builder.getI64IntegerAttr(axis.getInt() + 1));
+  for (auto [old, result] : llvm::zip(op->getResults(), made->getResults())) {
+    result.setType(separated(old.getType(), tokens));
+    twins[old] = {result, tokens};
+  }
+  return true;
+}
+
+void RowSeparator::visit(Operation *op) {
+  if (auto reshape = dyn_cast<ReshapeOp>(op))
+    return visitReshape(reshape);
+  std::optional<Twin> first;
+  for (Value operand : op->getOperands())
+    if (!first)
+      first = twinOf(operand);
+  if (!first || !isa<ShardableOpInterface>(op))
+    return;
+  bool done;
+  if (auto matmul = dyn_cast<MatmulOp>(op))
+    done = visitMatmul(matmul);
+  else if (auto reduce = dyn_cast<ReduceOp>(op))
+    done = visitReduce(reduce, *first);
+  else
+    done = visitRows(op, first->tokens);
+  if (!done) // reads rows as they were, but made of the twin
+    return;
+  OpBuilder builder(op->getContext());
+  builder.setInsertionPointAfter(op);
+  for (Value result : op->getResults())
+    if (auto twin = twinOf(result)) {
+      Value merged = train::reshape(builder, op->getLoc(), twin->value,
+                                    shapeOfType(result));
+      twins[merged] = *twin;
+      result.replaceAllUsesWith(merged);
+    }
+}
+
+namespace {
+
+struct SeparateRows : public impl::SeparateRowsPassBase<SeparateRows> {
+  void runOnOperation() override {
+    for (auto program : getOperation().getOps<func::FuncOp>())
+      if (int64_t samples = countSamples(program))
+        RowSeparator(program, samples).run();
+  }
+
+private:
+  static int64_t countSamples(func::FuncOp program) {
+    for (BlockArgument argument : program.getArguments())
+      if (auto dim = program.getArgAttrOfType<IntegerAttr>(
+              argument.getArgNumber(), kBatchDimAttr))
+        return shapeOfType(argument)[dim.getInt()];
+    return 0;
+  }
+};
+
+} // namespace
+} // namespace zc

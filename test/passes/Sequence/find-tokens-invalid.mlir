@@ -1,0 +1,26 @@
+// RUN: zc-opt %s --zc-find-tokens="parts=3 attention=ulysses" --split-input-file --verify-diagnostics
+// Tests that tokens and heads must divide among the ranks, and that something
+// must tell where tokens are.
+
+// expected-error @below {{input 'x': 8 tokens, dim 1, do not divide among 3 ranks of 'sp'; the next sizes that do are 6 and 9}}
+func.func @step(%x: tensor<2x8x3x6xf32> {train.input = "x", train.batch_dim = 0 : i64}) -> tensor<2x8x3x6xf32> {
+  %result, %sums = train.attention %x, %x, %x {scale = 1.0 : f64} : (tensor<2x8x3x6xf32>, tensor<2x8x3x6xf32>, tensor<2x8x3x6xf32>) -> (tensor<2x8x3x6xf32>, tensor<2x3x8xf32>)
+  return %result : tensor<2x8x3x6xf32>
+}
+
+// -----
+
+func.func @step(%x: tensor<2x9x4x6xf32> {train.input = "x", train.batch_dim = 0 : i64}) -> tensor<2x9x4x6xf32> {
+  // expected-error @below {{has 4 heads, which 3 ranks of 'sp' and 'tp' cannot divide; sizes of 'sp' that can are 1, 2, 4; --sp-attention gather divides no heads}}
+  %result, %sums = train.attention %x, %x, %x {scale = 1.0 : f64} : (tensor<2x9x4x6xf32>, tensor<2x9x4x6xf32>, tensor<2x9x4x6xf32>) -> (tensor<2x9x4x6xf32>, tensor<2x4x9xf32>)
+  return %result : tensor<2x9x4x6xf32>
+}
+
+// -----
+
+// expected-error @below {{no attention tells which dims count tokens, so that 'sp' has nothing to divide; say where they are with --token-dim INPUT=K; inputs are 'x'}}
+module {
+  func.func @step(%x: tensor<2x9xf32> {train.input = "x", train.batch_dim = 0 : i64}) -> tensor<2x9xf32> {
+    return %x : tensor<2x9xf32>
+  }
+}

@@ -1,0 +1,24 @@
+// RUN: zc-opt %s --zc-separate-rows | FileCheck %s
+
+// Tests that a product of rows of samples and tokens has rows of both, that what
+// is the same for all rows stays so, and that a matrix' gradient sums over both.
+// CHECK-LABEL: func.func @step
+// CHECK: %[[P:.*]] = train.matmul %{{.*}}, %{{.*}} : (tensor<4x6x8xf32>, tensor<8x5xf32>) -> tensor<4x6x5xf32>
+// CHECK: %[[B:.*]] = train.broadcast %{{.*}} {dims = array<i64: 2>} : (tensor<5xf32>) -> tensor<4x6x5xf32>
+// CHECK: train.add %[[P]], %[[B]]
+// CHECK: train.matmul %{{.*}} {transpose_lhs} : (tensor<4x6x8xf32>, tensor<4x6x5xf32>) -> tensor<8x5xf32>
+// CHECK: train.reduce "sum" %{{.*}} {dims = array<i64: 0, 1>} : (tensor<4x6x5xf32>) -> tensor<5xf32>
+// CHECK-NOT: tensor<24x
+func.func @step(
+    %x: tensor<4x6x8xf32> {train.input = "x", train.batch_dim = 0 : i64},
+    %w: tensor<8x5xf32>, %b: tensor<5xf32>)
+    -> (tensor<4x6x5xf32>, tensor<8x5xf32>, tensor<5xf32>) {
+  %0 = train.reshape %x : (tensor<4x6x8xf32>) -> tensor<24x8xf32>
+  %1 = train.matmul %0, %w : (tensor<24x8xf32>, tensor<8x5xf32>) -> tensor<24x5xf32>
+  %2 = train.broadcast %b {dims = array<i64: 1>} : (tensor<5xf32>) -> tensor<24x5xf32>
+  %3 = train.add %1, %2 : (tensor<24x5xf32>, tensor<24x5xf32>) -> tensor<24x5xf32>
+  %4 = train.reshape %3 : (tensor<24x5xf32>) -> tensor<4x6x5xf32>
+  %5 = train.matmul %0, %3 {transpose_lhs} : (tensor<24x8xf32>, tensor<24x5xf32>) -> tensor<8x5xf32>
+  %6 = train.reduce "sum" %3 {dims = array<i64: 0>} : (tensor<24x5xf32>) -> tensor<5xf32>
+  return %4, %5, %6 : tensor<4x6x5xf32>, tensor<8x5xf32>, tensor<5xf32>
+}
