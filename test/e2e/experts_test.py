@@ -12,7 +12,7 @@ import unittest
 import numpy as np
 import onnx
 import onnxruntime
-from onnx import numpy_helper
+from onnx import TensorProto, helper, numpy_helper
 
 from zctest import FIXTURES, Fixture, ZcTest, read_log
 
@@ -300,6 +300,20 @@ class Experts(ZcTest):
         self.fails(1, ["axis 'ep'", "batched_mm"], "compile",
                    Fixture("mlp").model, "--batch", "4", "--mesh", "ep=2",
                    *loss)
+
+    def test_experts_that_look_for_their_tokens(self):
+        """As a model exports them that loops over its experts."""
+        x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [4, 3])
+        y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+        model = self.folder / "loop.onnx"
+        onnx.save(helper.make_model(helper.make_graph(
+            [helper.make_node("NonZero", ["x"], ["tokens"], name="expert_0"),
+             helper.make_node("Cast", ["tokens"], ["y"], to=1)], "loop", [x],
+            [y]), ir_version=10, opset_imports=[helper.make_opsetid("", 20)]),
+            model)
+        self.fails(1, ["NonZero", "expert_0", "batched_mm", "zc_moe.py"],
+                   "compile", model, "--loss", "mse", "-o",
+                   self.folder / "m.zca")
 
     def step(self, name, *options):
         path = self.folder / "step.mlir"
