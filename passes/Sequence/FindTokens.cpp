@@ -140,7 +140,9 @@ private:
     auto forEachInput = [&](auto body) -> LogicalResult {
       for (BlockArgument argument : program.getArguments())
         if (auto name = program.getArgAttrOfType<StringAttr>(
-                argument.getArgNumber(), kInputAttr))
+                argument.getArgNumber(), kInputAttr);
+            name &&
+            !program.getArgAttr(argument.getArgNumber(), kSampleWeightAttr))
           if (failed(body(argument, name.getValue())))
             return failure();
       return success();
@@ -207,15 +209,13 @@ private:
 
   /// Chooses how attentions divide; refuses what else mixes tokens.
   LogicalResult divideOps(func::FuncOp program, TokenDims &tokens) {
-    llvm::SetVector<Operation *> refused;
+    DenseSet<Location> refused; // a node once, not its gradients too
     for (Operation *op : tokens.getMixing())
-      if (isa<ImageOpInterface>(op))
-        refused.insert(op);
-    for (Operation *op : refused)
-      op->emitError("'") << op->getName() << "' mixes tokens, which '" << axis
-                         << "' divides among " << parts.getValue()
-                         << " ranks; leave the axis at 1, or keep its input "
-                            "whole with --token-dim INPUT=none";
+      if (isa<ImageOpInterface>(op) && refused.insert(op->getLoc()).second)
+        op->emitError("'") << op->getName() << "' mixes tokens, which '" << axis
+                           << "' divides among " << parts.getValue()
+                           << " ranks; leave the axis at 1, or keep its input "
+                              "whole with --token-dim INPUT=none";
     if (!refused.empty())
       return failure();
     WalkResult result = program.walk([&](Operation *op) {

@@ -8,6 +8,8 @@ import subprocess
 import sys
 import unittest
 
+import numpy as np
+
 from zctest import Fixture, ZcTest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -56,6 +58,30 @@ class Sequences(ZcTest):
         # gathered, 2 (n - 1) / n less (n - 1) / n of its bytes.
         self.assertEqual(tokens, samples - 32 * 32 * 4 // 2)
 
+    def losses(self, data, common, mesh=(), ranks=1):
+        artifact = self.compile("--cpu-threads", 1, *common, *mesh)
+        log = self.folder / "log.jsonl"
+        self.zc("run", artifact, "--data", data, "--steps", 4, "--no-shuffle",
+                "--log", log, *(["--local-ranks", ranks] if ranks > 1 else []))
+        return [json.loads(line)["loss"]
+                for line in log.read_text().splitlines()]
+
+    def test_labels_that_count_unevenly(self):
+        arrays = dict(np.load(Fixture("gpt").data))
+        labels = arrays["labels"].copy()
+        labels[:, :11] = -100
+        labels[::3, 5:20] = -100
+        arrays["labels"] = labels
+        data = self.folder / "uneven.npz"
+        np.savez(data, **arrays)
+        for common, mesh, ranks in (
+                ([], ["--mesh", "sp=4"], 4),
+                (["--accumulate", 2], ["--mesh", "dp=2,sp=2", "--zero", 2], 4),
+                (["--recompute", "layer"], ["--mesh", "sp=2"], 2)):
+            alone = self.losses(data, common)
+            np.testing.assert_allclose(self.losses(data, common, mesh, ranks),
+                                       alone, atol=1e-5, rtol=0)
+
     def test_refusals(self):
         model, out = Fixture("gpt").model, self.folder / "b.zca"
         loss = ("--loss", "softmax-cross-entropy")
@@ -75,6 +101,11 @@ class Sequences(ZcTest):
                    "-o", out, *loss, "--token-dim", "input_ids=1")
         self.fails(2, ["expected INPUT=K or INPUT=none"], "compile", model,
                    "-o", out, *loss, "--mesh", "sp=2", "--token-dim", "x")
+        self.fails(1, ["'train.conv' mixes tokens, which 'sp' divides among 2 "
+                       "ranks"], "compile", Fixture("cnn").model, "-o", out,
+                   *loss, "--mesh", "sp=2", "--token-dim", "x=2")
+        self.fails(2, ["a --mesh with pp and sp"], "compile", model, "-o", out,
+                   *loss, "--mesh", "pp=2,sp=2")
         self.fails(1, ["no attention tells which dims count tokens"],
                    "compile", Fixture("mlp").model, "-o", out, *loss, "--mesh",
                    "sp=2", "--dim", "batch=16")

@@ -138,6 +138,36 @@ TEST_F(BatchFeedTest, FeedsWholeWhatCountsNoSamples) {
   EXPECT_EQ(values<int64_t>("ids"), (std::vector<int64_t>{1, 2, 3, 4}));
 }
 
+TEST_F(BatchFeedTest, FeedsEachRankItsTokens) {
+  // Of labels [N, 3] three ranks have a column each.
+  plan::Program step = manifest.roles(0).programs(1);
+  plan::Input *labels = step.mutable_inputs(1);
+  ASSERT_EQ(labels->name(), "labels");
+  labels->mutable_sharding()->add_dims();
+  labels->mutable_sharding()->add_dims()->add_axes("sp");
+  labels->add_whole_dims(4);
+  labels->add_whole_dims(3);
+  plan::Setting *axis = manifest.add_mesh();
+  axis->set_name("sp");
+  axis->set_value("3");
+  writeNpy(folder.path("data/labels.npy"), {6, 3},
+           std::vector<float>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14,
+                              15, 16, 17});
+  auto file = std::make_shared<DataFile>(
+      std::move(*DataFile::open(folder.path("data"))));
+  Result<Mesh> mesh = Mesh::of(manifest);
+  ASSERT_TRUE(mesh.ok()) << mesh.status().message();
+  for (int64_t rank = 0; rank < 3; ++rank) {
+    auto feed = BatchFeed::create(step, file, {}, *mesh, rank);
+    ASSERT_TRUE(feed.ok()) << feed.status().message();
+    ASSERT_TRUE(feed->read(0, {5, 0, 2, 1}).ok());
+    auto *own = reinterpret_cast<const float *>(feed->labels()->data);
+    EXPECT_EQ(std::vector<float>(own, own + 4),
+              (std::vector<float>{15.f + float(rank), 0.f + float(rank),
+                                  6.f + float(rank), 3.f + float(rank)}));
+  }
+}
+
 TEST_F(BatchFeedTest, NamesEverythingThatIsWrong) {
   writeNpy(folder.path("data/x.npy"), {6, 2}, std::vector<float>(12));
   writeNpy(folder.path("data/ids.npy"), {6}, std::vector<float>(6));
