@@ -298,6 +298,20 @@ class Sharding(ZcTest):
                     self.assertLess(error, 1e-12)
 
 
+    def test_a_gradient_not_summed_over_tokens_shows(self):
+        options = ["--loss", "softmax-cross-entropy", *SGD]
+        model = Fixture("gpt").model
+        inputs = self.draw(self.emit(model, "step", *options), "step")
+        many = self.emit(model, "sharded", *options, "--mesh", "sp=2")
+        text, dropped = re.subn(
+            r'dist\.all_reduce (%\d+) {axes = \["sp"\], traffic = '
+            r'"gradients"[^}]*}', r"train.reshape \1", many.read_text(),
+            count=1)
+        self.assertEqual(dropped, 1)
+        many.write_text(text)
+        with self.assertRaisesRegex(AssertionError, "holds other elements"):
+            self.evaluate(many, "step", inputs)
+
     def test_tp_chunks(self):
         """Classes that tp divides, and samples in chunks that dp divides."""
         one = (FIXTURES.parent / "passes" / "Fusion" /
