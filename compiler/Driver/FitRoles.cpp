@@ -1,6 +1,7 @@
 // The phases behind fusion of a pipeline under a memory budget.
 #include "compiler/Driver/Phases.h"
 #include "compiler/Export/FlightPlan.h"
+#include "dialects/Train/Gathered.h"
 #include "passes/Analysis/ProgramParts.h"
 #include "passes/Analysis/Roles.h"
 #include "passes/Pipeline/Passes.h"
@@ -14,13 +15,14 @@ LogicalResult Phases::fitRoles(
     const std::function<void(OpPassManager &, const RecomputePassOptions &)>
         &addRest) {
   // What recomputation changes in the rings is known once it has been chosen.
-  constexpr int kMostAttempts = 5;
+  constexpr int kMostAttempts = 6;
   OwningOpRef<ModuleOp> fused = module->clone();
   RecomputePassOptions recompute = memory;
   // How deep the rings must be, and whether all is well without a choice.
   recompute.budget = 0;
-  // Whether each role's units stay gathered.
-  std::vector<bool> stay(getRoles(*module).size(), mayKeepGathered());
+  std::vector<Gathered> rooms(getRoles(*module).size(), mayKeepGathered()
+                                                            ? Gathered::All
+                                                            : Gathered::Not);
   for (ModuleOp role : getRoles(*module))
     if (mayKeepGathered())
       keepGathered(role, options.accumulate);
@@ -42,7 +44,7 @@ LogicalResult Phases::fitRoles(
       to->setAttr(kRingSlotsAttr, from->getAttr(kRingSlotsAttr));
     module = std::move(next);
     // Nothing is computed again where gathering more often is enough.
-    if (!giveUpGathers(peaks, stay))
+    if (!giveUpGathers(peaks, rooms))
       recompute = memory;
   }
   for (auto [role, peak] : llvm::zip(getRoles(*module), peaks))
@@ -52,15 +54,16 @@ LogicalResult Phases::fitRoles(
 }
 
 /// Of roles that are too large; whether there are such.
-bool Phases::giveUpGathers(ArrayRef<Peak> peaks, std::vector<bool> &stay) {
+bool Phases::giveUpGathers(ArrayRef<Peak> peaks, std::vector<Gathered> &rooms) {
   bool gaveUp = false;
   for (auto [index, role] : llvm::enumerate(getRoles(*module))) {
-    if (stay[index] && peaks[index].total() > options.memoryBudget) {
-      stay[index] = false;
+    Gathered &room = rooms[index];
+    if (room != Gathered::Not && peaks[index].total() > options.memoryBudget) {
+      const bool mayShare = room == Gathered::All && countChunks(role) > 1;
+      room = mayShare ? Gathered::Shared : Gathered::Not;
       gaveUp = true;
     }
-    if (stay[index])
-      keepGathered(role, options.accumulate);
+    keepGathered(role, options.accumulate, room);
   }
   return gaveUp;
 }
@@ -93,10 +96,15 @@ bool Phases::mayKeepGathered() const {
          (options.reshardEvery.empty() || options.reshardEvery == "auto");
 }
 
-void Phases::keepGathered(ModuleOp role, int64_t microBatches) {
-  if (microBatches > 1)
-    role->setAttr(kReshardEveryAttr,
-                  Builder(context).getI64IntegerAttr(microBatches));
+void Phases::keepGathered(ModuleOp role, int64_t microBatches, Gathered room) {
+  if (microBatches <= 1 || room == Gathered::Not)
+    return;
+  role->setAttr(kReshardEveryAttr,
+                Builder(context).getI64IntegerAttr(microBatches));
+  // Who gathers more often than once a step wants to save memory.
+  if (countChunks(role) > 1 &&
+      (room == Gathered::Shared || microBatches < options.accumulate))
+    role->setAttr(train::kSharesUnitsAttr, UnitAttr::get(context));
 }
 
 LogicalResult Phases::refuseRole(ModuleOp role, const Peak &peak) {

@@ -67,8 +67,12 @@ private:
              const std::function<void(mlir::OpPassManager &,
                                       const RecomputePassOptions &)> &addRest);
   bool mayKeepGathered() const;
-  void keepGathered(mlir::ModuleOp role, int64_t microBatches);
-  bool giveUpGathers(llvm::ArrayRef<Peak> peaks, std::vector<bool> &stay);
+  /// How a role's units stay gathered; `Shared`: those of its stages in turn,
+  /// in one place.
+  enum class Gathered { Not, Shared, All };
+  void keepGathered(mlir::ModuleOp role, int64_t microBatches,
+                    Gathered room = Gathered::All);
+  bool giveUpGathers(llvm::ArrayRef<Peak> peaks, std::vector<Gathered> &rooms);
   mlir::LogicalResult measureRoles(std::vector<Peak> &peaks);
   mlir::LogicalResult refuseRole(mlir::ModuleOp role, const Peak &peak);
   mlir::LogicalResult makePipeline();

@@ -171,8 +171,6 @@ plan::MemoryClass classOf(const plan::State &state, bool hasCopies) {
     return plan::OPTIMIZER_STATE;
   case plan::ACCUMULATOR:
     return plan::GRADIENTS;
-  case plan::GATHERED:
-    return plan::COMMUNICATION;
   default:
     return plan::ACTIVATIONS;
   }
@@ -230,13 +228,29 @@ bool isUsed(const plan::Role &role, int ring, bool evaluates) {
   return false;
 }
 
+/// Of units that take turns in the same bytes the most at once.
+uint64_t countGathered(const plan::Role &role) {
+  std::map<uint64_t, uint64_t> ends; // by where they begin
+  for (const plan::State &state : role.states())
+    if (Result<uint64_t> bytes = byteCount(state.type());
+        state.kind() == plan::GATHERED && bytes.ok())
+      ends[state.offset()] =
+          std::max(ends[state.offset()], state.offset() + *bytes);
+  uint64_t sum = 0, last = 0;
+  for (auto [begin, end] : ends) {
+    sum += end > last ? end - std::max(begin, last) : 0;
+    last = std::max(last, end);
+  }
+  return sum;
+}
+
 /// What is there all the time that a role trains or evaluates: states, slots,
 /// and the next batch.
 ClassBytes countLasting(const plan::Role &role, bool hasCopies, uint64_t ahead,
                         bool evaluates) {
   ClassBytes classes{};
   for (const plan::State &state : role.states())
-    if (state.offloaded())
+    if (state.offloaded() || state.kind() == plan::GATHERED)
       continue;
     else if (Result<uint64_t> bytes = byteCount(state.type()); bytes.ok())
       classes[classOf(state, hasCopies)] +=
@@ -245,7 +259,7 @@ ClassBytes countLasting(const plan::Role &role, bool hasCopies, uint64_t ahead,
     if (isUsed(role, i, evaluates) && !role.rings(i).offloaded())
       classes[classOf(role, i)] +=
           role.rings(i).slots() * role.rings(i).slot_bytes();
-  classes[plan::COMMUNICATION] += ahead;
+  classes[plan::COMMUNICATION] += ahead + countGathered(role);
   return classes;
 }
 

@@ -4,6 +4,7 @@
 // regions is known, and nothing is left to decide at run time.
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/Train/Gathered.h"
 #include "dialects/Train/Versions.h"
 #include "passes/Allocation/LiveRanges.h"
 #include "passes/Allocation/Packing.h"
@@ -54,18 +55,36 @@ static void placeVersions(ModuleOp module, int64_t &end) {
          std::max<int64_t>(1, train::getCount(module, train::kVersionsAttr));
 }
 
+/// Where units of a role's stages take turns: of each stage they begin at
+/// `end`, which grows by the most that one needs.
+static void placeSharedUnits(ModuleOp module, int64_t &end) {
+  Builder builder(module.getContext());
+  llvm::MapVector<Attribute, int64_t> ends; // by stage
+  for (train::StateOp state : module.getOps<train::StateOp>())
+    if (Attribute stage = state->getAttr(train::kUnitStageAttr)) {
+      int64_t &own = ends[stage];
+      state->setAttr(kOffsetAttr, builder.getI64IntegerAttr(end + own));
+      own += alignUp(getByteSize(state.getTensorType()));
+    }
+  int64_t most = 0;
+  for (auto [stage, bytes] : ends)
+    most = std::max(most, bytes);
+  end += most;
+}
+
 static StateBytes placeStates(ModuleOp module) {
   Builder builder(module.getContext());
   StateBytes ends;
   for (train::StateOp state : module.getOps<train::StateOp>()) {
     if (state.getKind() == train::kFlight || train::isVersionOfOther(state) ||
-        train::getDelay(state) > 0)
+        train::getDelay(state) > 0 || state->hasAttr(train::kUnitStageAttr))
       continue;
     int64_t &end =
         state->hasAttr(kOffloadedAttr) ? ends.offloaded : ends.persistent;
     state->setAttr(kOffsetAttr, builder.getI64IntegerAttr(end));
     end += alignUp(getByteSize(state.getTensorType()));
   }
+  placeSharedUnits(module, ends.persistent);
   placeVersions(module, ends.persistent);
   module->setAttr(kPersistentBytesAttr,
                   builder.getI64IntegerAttr(ends.persistent));

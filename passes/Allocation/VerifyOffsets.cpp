@@ -5,6 +5,7 @@
 // offsets: a sweep over time with the live buffers sorted by address.
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/Train/Gathered.h"
 #include "dialects/Train/StateLookup.h"
 #include "dialects/Train/Versions.h"
 #include "passes/Allocation/LiveRanges.h"
@@ -38,6 +39,15 @@ public:
   }
 
   void erase(int64_t offset) { byOffset.erase(offset); }
+
+  /// Fails if anything there overlaps what is here.
+  LogicalResult checkDisjoint(const LiveSet &other) const {
+    LiveSet both = *this;
+    for (const auto &[offset, entry] : other.byOffset)
+      if (failed(both.insert(entry.op, offset, entry.end - offset)))
+        return failure();
+    return success();
+  }
 
 private:
   struct Entry {
@@ -97,6 +107,7 @@ static LogicalResult verifyStates(ModuleOp module) {
            << "has no " << kPersistentBytesAttr << "; run --zc-assign-offsets";
   LiveSet persistent, offloaded;
   std::map<StringRef, LiveSet> rings;
+  std::map<int64_t, LiveSet> units; // of stages that take turns
   for (train::StateOp state : module.getOps<train::StateOp>()) {
     std::optional<int64_t> offset;
     if (auto attribute = state->getAttrOfType<IntegerAttr>(kOffsetAttr))
@@ -121,10 +132,16 @@ static LogicalResult verifyStates(ModuleOp module) {
     int64_t region = isOffloaded ? getOffloadedBytes(module) : size.getInt();
     if (failed(checkPlace(state, offset, bytes, region)))
       return failure();
-    LiveSet &live = isOffloaded ? offloaded : persistent;
+    auto stage = state->getAttrOfType<IntegerAttr>(train::kUnitStageAttr);
+    LiveSet &live = stage         ? units[stage.getInt()]
+                    : isOffloaded ? offloaded
+                                  : persistent;
     if (bytes > 0 && failed(live.insert(state, *offset, bytes)))
       return failure();
   }
+  for (auto &[stage, live] : units)
+    if (failed(persistent.checkDisjoint(live)))
+      return failure();
   return success();
 }
 

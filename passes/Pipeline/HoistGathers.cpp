@@ -10,6 +10,7 @@
 #include "dialects/Train/StateLookup.h"
 #include "dialects/Train/Versions.h"
 #include "passes/Analysis/ProgramParts.h"
+#include "passes/Analysis/Views.h"
 #include "passes/Autodiff/ProgramBuilder.h"
 #include "passes/Pipeline/Passes.h"
 
@@ -17,6 +18,7 @@
 #include "llvm/ADT/MapVector.h"
 
 #include <map>
+#include <set>
 
 using namespace mlir;
 using namespace zc::train;
@@ -49,7 +51,7 @@ struct HoistGathers : public impl::HoistGathersPassBase<HoistGathers> {
 private:
   struct GatheredUnit {
     SmallVector<FusedOp> gathers; // of equal values
-    int64_t chunk = 0;            // the first of the role's that reads it
+    std::set<int64_t> chunks;     // the role's stages that read it
   };
 
   /// The state that `op` gathers all of; null for other ops.
@@ -73,6 +75,16 @@ private:
     return false;
   }
 
+  /// Of what reads the value, or a view of it.
+  static void addChunks(Value value, const ProgramParts &parts,
+                        std::set<int64_t> &chunks) {
+    for (Operation *user : value.getUsers())
+      if (getViewed(user))
+        addChunks(user->getResult(0), parts, chunks);
+      else if (!user->hasTrait<OpTrait::IsTerminator>())
+        chunks.insert(parts.getParts()[parts.partOf(user)].chunk);
+  }
+
   void findGathers() {
     ProgramParts parts(micro, /*hasBackward=*/true);
     for (FusedOp op : micro.getOps<FusedOp>()) {
@@ -81,8 +93,7 @@ private:
         continue;
       GatheredUnit &unit =
           units[FlatSymbolRefAttr::get(state.getSymNameAttr())];
-      const int64_t chunk = parts.getParts()[parts.partOf(op)].chunk;
-      unit.chunk = unit.gathers.empty() ? chunk : std::min(unit.chunk, chunk);
+      addChunks(op.getResult(0), parts, unit.chunks);
       unit.gathers.push_back(op);
     }
   }
@@ -111,7 +122,12 @@ private:
       name += "_";
     StateOp whole = addState(getOperation(), name, first.getType(0), kGathered,
                              state.getLoc());
-    func::FuncOp program = programOf(unit.chunk);
+    // A stage reads all of its units at once, those of other stages, too.
+    const int64_t chunk = unit.chunks.empty() ? 0 : *unit.chunks.begin();
+    if (getOperation()->hasAttr(kSharesUnitsAttr) && unit.chunks.size() == 1)
+      whole->setAttr(kUnitStageAttr,
+                     Builder(&getContext()).getI64IntegerAttr(chunk));
+    func::FuncOp program = programOf(chunk);
     IRMapping mapping;
     mapping.map(first.getInputs()[0], getStateArgument(program, state));
     OpBuilder builder(program.getBody().front().getTerminator());

@@ -96,7 +96,8 @@ Status verifyState(const plan::State &state, const plan::Role &role,
   return Status();
 }
 
-/// No two states may share bytes.
+/// No two states may share bytes, but for units of which one is gathered where
+/// another was: orders have to say when.
 Status verifyStatesDisjoint(const plan::Role &role) {
   std::vector<const plan::State *> states;
   for (const plan::State &state : role.states())
@@ -106,12 +107,23 @@ Status verifyStatesDisjoint(const plan::Role &role) {
     return std::pair(a->offloaded(), a->offset()) <
            std::pair(b->offloaded(), b->offset());
   });
-  for (size_t i = 1; i < states.size(); ++i)
-    if (states[i - 1]->offloaded() == states[i]->offloaded() &&
-        states[i - 1]->offset() + *byteCount(states[i - 1]->type()) >
-            states[i]->offset())
-      return bad("states '", states[i - 1]->name(), "' and '",
-                 states[i]->name(), "' overlap");
+  auto end = [](const plan::State *state) {
+    return state->offset() + *byteCount(state->type());
+  };
+  // Of those before, the ones that end last, of either kind.
+  const plan::State *unit = nullptr, *other = nullptr;
+  for (const plan::State *state : states) {
+    const bool isUnit = state->kind() == plan::GATHERED;
+    for (const plan::State *before : {unit, other})
+      if (before && before->offloaded() == state->offloaded() &&
+          !(isUnit && before == unit) && end(before) > state->offset())
+        return bad("states '", before->name(), "' and '", state->name(),
+                   "' overlap");
+    const plan::State *&last = isUnit ? unit : other;
+    if (!last || last->offloaded() != state->offloaded() ||
+        end(state) > end(last))
+      last = state;
+  }
   return Status();
 }
 

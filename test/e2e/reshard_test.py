@@ -129,6 +129,30 @@ class Budget(ReshardTest):
         self.assertEqual(every[1 - large], 4)
         self.assertEqual(peaks[large], least[large])
 
+    def test_stages_take_turns(self):
+        """Several stages of a role need the room of one, where they are
+        gathered again when the order goes on with another."""
+        mesh = ["--mesh", "pp=2,dp=2", "--schedule", "interleaved",
+                "--unit", "layer"]
+        peaks, factors = [], []
+        for every in (1, 2, 4):
+            report = self.compile(*self.OPTIONS, *mesh, "--reshard-every",
+                                  every)
+            peaks.append(report["memory"]["peak"])
+            factors.append(report["comm"]["data_parallel"]["factor"])
+        self.assertEqual(peaks, sorted(set(peaks)))
+        self.assertEqual(factors, sorted(set(factors), reverse=True))
+        for budget, every in ((peaks[2], 4), (peaks[0], 1)):
+            report = self.compile(*self.OPTIONS, *mesh, "--memory-budget",
+                                  budget)
+            self.assertEqual(report["comm"]["data_parallel"]["reshard_every"],
+                             every)
+        report = self.compile(*self.OPTIONS, *mesh, "--memory-budget",
+                              peaks[2] - 1)
+        self.assertLess(factors[2], report["comm"]["data_parallel"]["factor"])
+        self.assertLess(report["comm"]["data_parallel"]["factor"], factors[0])
+        self.assertLess(report["memory"]["peak"], peaks[2])
+
     def test_refused(self):
         for expected, options in (
                 ("belongs to --zero 3", ["--mesh", "dp=2", "--zero", 2]),
@@ -187,10 +211,9 @@ class Bits(PipelineTest):
                          "zero-bubble=h1")
 
     def test_several_stages(self):
-        self.check_equal("gpt", 4, "--mesh", "pp=2,dp=2", "--schedule",
-                         "interleaved")
-        self.check_equal("gpt", 4, "--mesh", "pp=2,dp=2", "--schedule",
-                         "zero-bubble=v")
+        for schedule in ("interleaved", "zero-bubble=v"):
+            self.check_equal("gpt", 4, "--mesh", "pp=2,dp=2", "--schedule",
+                             schedule, "--unit", "layer")
 
 
 if __name__ == "__main__":
