@@ -1,4 +1,5 @@
 #include "runtime/Plan/Verify.h"
+#include "test/unit/runtime/PlanBuilder.h"
 #include "test/unit/runtime/TinyArtifact.h"
 
 #include <functional>
@@ -74,6 +75,12 @@ TEST(Verify, ChecksStates) {
   });
   expectMessage("overlap", [](auto &m) {
     m.mutable_roles(0)->mutable_states(1)->set_offset(0);
+  });
+  // Units may take turns in one place, but not in that of others.
+  expectMessage("states 'w' and 'unit' overlap", [](auto &m) {
+    for (const char *name : {"unit", "another"})
+      test::addState(*m.mutable_roles(0), name, plan::GATHERED, plan::F32, {1},
+                     0);
   });
   expectMessage("not a multiple", [](auto &m) {
     m.mutable_roles(0)->mutable_states(1)->set_offset(68);
