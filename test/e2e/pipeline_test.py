@@ -273,8 +273,8 @@ class Stages(PipelineTest):
                 (["--stages", __file__], "--stages needs a --mesh with pp"),
                 (["--mesh", "pp=2", "--partition-activations"],
                  "--partition-activations"),
-                (["--mesh", "pp=2", "--offload", "activations"],
-                 "does not go with pp")):
+                (["--mesh", "pp=2", "--compress-activations", "bits"],
+                 "do not go with pp")):
             self.fails(2, [pattern], *self.command, *options)
 
 
