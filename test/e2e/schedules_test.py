@@ -6,9 +6,12 @@ Splitting a backward changes no sum: such orders are equal to the bit. Two
 stages of one role add up a tied parameter's gradients in another order: 1e-5.
 """
 import json
+import re
 import unittest
 
 import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
 
 from pipeline_test import PipelineTest
 from zctest import FIXTURES, Fixture, latest_step, load_tensors, read_log
@@ -184,6 +187,64 @@ class Files(PipelineTest):
             self.assertLessEqual(best, bubble)
             self.assertLessEqual(bubble, published)
             self.assertLessEqual(peak, budget)
+
+
+class Chunks(PipelineTest):
+    """Sixteen equal layers on four ranks."""
+    LAYERS, RANKS, WIDTH = 16, 4, 8
+
+    def write_model(self):
+        nodes, weights, value = [], [], "x"
+        for i in range(self.LAYERS):
+            weight = np.eye(self.WIDTH, dtype=np.float32) / (i + 2)
+            weights.append(numpy_helper.from_array(weight,
+                                                   f"layers.{i}.weight"))
+            nodes.append(helper.make_node("MatMul", [value, weights[-1].name],
+                                          [f"h{i}"], f"layers.{i}/MatMul"))
+            value = f"y{i}"
+            nodes.append(helper.make_node("Tanh", [f"h{i}"], [value],
+                                          f"layers.{i}/Tanh"))
+        ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT,
+                                              [8, self.WIDTH])
+                for name in ("x", value)]
+        path = self.folder / "layers.onnx"
+        graph = helper.make_graph(nodes, "g", ends[:1], ends[1:], weights)
+        onnx.save(helper.make_model(
+            graph, opset_imports=[helper.make_opsetid("", 17)]), path)
+        return path
+
+    def compile(self, model, chunks, *options):
+        out = self.folder / "out"
+        self.zc("compile", model, "--loss", "mse", "--mesh",
+                f"pp={self.RANKS}", "--accumulate", 4, "-o", out,
+                *(["--schedule", "interleaved", "--chunks", chunks]
+                  if chunks > 1 else []), *options)
+        return out
+
+    def test_layers_of_ranks(self):
+        """Megatron's example: the first rank has layers 1, 2, 9, 10."""
+        text = self.compile(self.write_model(), 2, "--emit",
+                            "sharded").read_text()
+        for rank, role in enumerate(text.split("module @role")[1:]):
+            found = re.findall(r"train.state @layers.(\d+).weight ", role)
+            self.assertEqual([int(each) + 1 for each in found],
+                             [2 * rank + 1, 2 * rank + 2, 2 * rank + 9,
+                              2 * rank + 10])
+
+    def test_traffic(self):
+        """v stages a rank: a middle rank sends v times as much, all of them
+        together (v P - 1) / (P - 1) times."""
+        model, sent = self.write_model(), {}
+        for chunks in (1, 2, 4):
+            plan = json.loads(self.zc("inspect", self.compile(model, chunks),
+                                      "--comm", "--json"))["comm"]
+            sent[chunks] = [role["by_kind"]["activations"]["bytes"]
+                            for role in plan["roles"]]
+        for chunks in (2, 4):
+            for rank in range(1, self.RANKS - 1):
+                self.assertEqual(sent[chunks][rank], chunks * sent[1][rank])
+            self.assertEqual(sum(sent[chunks]) * (self.RANKS - 1),
+                             sum(sent[1]) * (chunks * self.RANKS - 1))
 
 
 class Replicas(PipelineTest):
