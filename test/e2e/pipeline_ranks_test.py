@@ -152,9 +152,11 @@ class Trace(PipelineRanksTest):
         for rank in range(3):
             self.of_rank([each for each in events if each["pid"] == rank],
                          rank, steps)
-        waited, = [line for line in out.splitlines()
-                   if "waiting gradient from role 1" in line]
-        self.assertEqual(int(waited.split()[2]), steps * PARTS)
+        # Activations to role 1 and gradients from it; what took little shares
+        # a row.
+        rows = out.split(" waiting\n")[1].split(" in all\n")[0].splitlines()
+        self.assertEqual(sum(int(row.split()[2]) for row in rows[:-1]),
+                         2 * steps * PARTS)
 
     def of_rank(self, events, rank, steps):
         track, = {each["tid"] for each in events if each["ph"] == "M" and

@@ -116,7 +116,7 @@ MORE = {
 
 STATE = re.compile(r'train.state @"?([^" ]+)"? "parameter" : '
                    r'tensor<((?:\d+x)*)f32>(.*)')
-ARGUMENT = re.compile(r'tensor<((?:\d+x)*)(f32|i64)> {(.*?)}(?: loc|,|\)|$)')
+ARGUMENT = re.compile(r'tensor<((?:\d+x)*)(f32|f64|i64)> {(.*?)}(?: loc|,|\)|$)')
 
 
 class Units:
@@ -261,7 +261,12 @@ class Sharding(ZcTest):
             shape = [int(dim) for dim in dims.split("x") if dim]
             limit = re.search(r"train.range = array<i64: (\d+), (\d+)",
                               attributes)
-            if kind == "f32":
+            if kind == "f64":  # a number of the update, as the module has it
+                constant = re.search(
+                    rf"@\"?{re.escape(name)}\"? \"scalar\" : tensor<f64> "
+                    r"{draw = {constant = (\S+) :", module.read_text())[1]
+                arrays[name] = np.array(float(constant))
+            elif kind == "f32":
                 low = 0.1 if re.search("_var$|_sq$|variance$|tor_\\d$", name) else -1
                 arrays[name] = random.uniform(low, 1, shape)
             else:
