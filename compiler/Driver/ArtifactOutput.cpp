@@ -184,6 +184,7 @@ static ExportInput makeExportInput(ModuleOp module,
     if (options.optimizer == "onebit-adam")
       input.freezeStep = options.freezeStep;
   }
+  input.plansOnly = options.plansOnly;
   input.weightsByReference = options.weights == "by-reference";
   input.settings = listSettings(options);
   for (auto &setting : listExperts(module))
@@ -208,6 +209,13 @@ static LogicalResult addCodeTimed(ModuleOp module,
                                   PassTimes &times) {
   ScopedTime time(times, "machine code");
   return addCode(module, options, code);
+}
+
+Result<plan::Manifest> zc::planManifest(ModuleOp module,
+                                        const CompileOptions &options,
+                                        const PipelineSchedule &pipeline,
+                                        const Summary &summary) {
+  return buildManifest(makeExportInput(module, options, pipeline, summary));
 }
 
 int zc::writeArtifact(ModuleOp module, const CompileOptions &options,

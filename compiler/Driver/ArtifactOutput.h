@@ -6,12 +6,20 @@
 #include "compiler/Driver/PassTimes.h"
 #include "compiler/Driver/Summary.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "runtime/Base/Status.h"
+#include "runtime/Plan/Manifest.pb.h"
 #include "runtime/Plan/Order/Schedules.h"
 
 namespace zc {
 
 /// Prints the kernels' optimised LLVM IR; returns the exit code.
 int emitMachineCode(mlir::ModuleOp module, const CompileOptions &options);
+
+/// What the artifact's manifest would hold, but for machine code.
+Result<plan::Manifest> planManifest(mlir::ModuleOp module,
+                                    const CompileOptions &options,
+                                    const PipelineSchedule &pipeline,
+                                    const Summary &summary);
 
 /// Writes the artifact, of the pipeline's schedule if there is one, and
 /// completes `summary`; returns the exit code.

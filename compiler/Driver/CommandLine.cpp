@@ -121,6 +121,7 @@ int zc::runCommandLine(int argc, char **argv) {
   add("verify", "check against ONNX's test data", addVerifyCommand);
   add("export", "write the trained model as ONNX", addExportCommand);
   add("inspect", "say what an artifact will do", addInspectCommand);
+  add("plan", "say what a step takes on a described cluster", addPlanCommand);
   add("check", "say what of a model can be trained", addCheckCommand);
   add("doctor", "say what this machine has", addDoctorCommand);
   add("help", "explain a command, as COMMAND --help", [&](CLI::App &command) {

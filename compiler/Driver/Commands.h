@@ -19,6 +19,7 @@ Command addDoctorCommand(CLI::App &app);
 Command addEvalCommand(CLI::App &app);
 Command addExportCommand(CLI::App &app);
 Command addInspectCommand(CLI::App &app);
+Command addPlanCommand(CLI::App &app);
 Command addVerifyCommand(CLI::App &app);
 
 /// "NAME=SIZE" lists as maps; what checkDim and checkBatchDim accept.

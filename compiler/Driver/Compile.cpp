@@ -93,15 +93,47 @@ static int runPhases(Phases &phases, const CompileOptions &options) {
   return 0;
 }
 
+namespace {
+/// What phases need around them.
+struct CompilerContext {
+  CompilerContext() : context(makeRegistry()) {
+    context.loadAllAvailableDialects();
+    // Messages are for people; --dump-ir shows the IR.
+    context.printOpOnDiagnostic(false);
+  }
+  static DialectRegistry makeRegistry() {
+    DialectRegistry registry;
+    registerDialects(registry);
+    return registry;
+  }
+  MLIRContext context;
+};
+} // namespace
+
 int zc::compile(const CompileOptions &options) {
   if (Status status = checkPlaces(options); !status.ok())
     return reportError(status.message());
-  DialectRegistry registry;
-  registerDialects(registry);
-  MLIRContext context(registry);
-  context.loadAllAvailableDialects();
-  // Messages are for people; --dump-ir shows the IR.
-  context.printOpOnDiagnostic(false);
-  Phases phases(&context, options);
+  CompilerContext around;
+  Phases phases(&around.context, options);
   return runPhases(phases, options);
+}
+
+int zc::compilePlan(const CompileOptions &options, plan::Manifest &manifest) {
+  if (Status status = checkPlaces(options); !status.ok())
+    return reportError(status.message());
+  CompilerContext around;
+  Phases phases(&around.context, options);
+  if (failed(phases.importModel()))
+    return 1;
+  const Summary summary = summarizeModel(phases.getModule());
+  if (failed(phases.convertToTrain()) || failed(phases.buildPrograms()) ||
+      failed(phases.divide()) || failed(phases.schedule()))
+    return 1;
+  Result<plan::Manifest> planned = planManifest(phases.getModule(), options,
+                                                phases.getPipeline(), summary);
+  if (!planned.ok())
+    return reportError("internal error in phase 'plan': " +
+                       planned.status().message());
+  manifest = std::move(*planned);
+  return 0;
 }

@@ -3,12 +3,17 @@
 #define ZC_COMPILER_DRIVER_COMPILE_H
 
 #include "compiler/Driver/Options.h"
+#include "runtime/Plan/Manifest.pb.h"
 
 namespace zc {
 
 /// Compiles as `options` say, prints what a user wants to know, and returns the
 /// exit code.
 int compile(const CompileOptions &options);
+
+/// Compiles up to the plan, without code and weights; returns the exit code.
+/// `options.plansOnly` is set.
+int compilePlan(const CompileOptions &options, plan::Manifest &manifest);
 
 } // namespace zc
 

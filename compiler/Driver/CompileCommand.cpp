@@ -1,3 +1,5 @@
+#include "compiler/Driver/CompileArguments.h"
+
 #include "compiler/Driver/Commands.h"
 #include "compiler/Driver/Compile.h"
 #include "compiler/Driver/CompileChecks.h"
@@ -19,17 +21,6 @@
 #include <regex>
 
 using namespace zc;
-
-namespace {
-// What CLI11 fills in; strings become options when all of it has been read.
-struct Arguments {
-  CompileOptions options;
-  std::vector<std::string> dims, batchDims;
-  std::string memoryBudget;
-  std::string mesh;
-  std::string emit = "artifact";
-};
-} // namespace
 
 std::string zc::checkRegex(const std::string &text) {
   try {
@@ -246,7 +237,7 @@ static void addKeptOptions(CLI::App &command, CompileOptions &options) {
                    "before it is read");
 }
 
-static void addMemoryOptions(CLI::App &command, Arguments &arguments) {
+static void addMemoryOptions(CLI::App &command, CompileArguments &arguments) {
   command
       .add_option(
           "--precision", arguments.options.precision,
@@ -328,7 +319,7 @@ static void addWeightOptions(CLI::App &command, CompileOptions &options) {
       ->check(CLI::IsMember({"copy", "by-reference"}));
 }
 
-static void addOutputOptions(CLI::App &command, Arguments &arguments) {
+static void addOutputOptions(CLI::App &command, CompileArguments &arguments) {
   CompileOptions &options = arguments.options;
   command.add_option("--emit", arguments.emit, "what to write")
       ->check(CLI::IsMember({"onnx", "train", "step", "sharded", "sched",
@@ -351,23 +342,9 @@ static Emit parseEmit(const std::string &text) {
   return Emit::Artifact;
 }
 
-// MODEL.zca for MODEL.onnx.
-static std::string getDefaultOutput(llvm::StringRef model) {
-  llvm::SmallString<128> path(model);
-  llvm::sys::path::replace_extension(path, "zca");
-  return path.str().str();
-}
-
-Command zc::addCompileCommand(CLI::App &command) {
-  auto arguments = std::make_shared<Arguments>();
-  CompileOptions &options = arguments->options;
-  command.add_option("model", options.model, "the model, MODEL.onnx")
-      ->required();
-  command
-      .add_option("-o,--output", options.output,
-                  "the artifact, by default MODEL.zca, or the file for --emit")
-      ->type_name("OUT.zca");
-  addDimOptions(command, arguments->dims, arguments->batchDims);
+void zc::addModelOptions(CLI::App &command, CompileArguments &arguments) {
+  CompileOptions &options = arguments.options;
+  addDimOptions(command, arguments.dims, arguments.batchDims);
   command
       .add_option("--batch", options.batch,
                   "samples of a step, also of a model that was exported with "
@@ -389,25 +366,49 @@ Command zc::addCompileCommand(CLI::App &command) {
   group("Training");
   addTrainingOptions(command, options);
   group("Memory");
-  addMemoryOptions(command, *arguments);
+  addMemoryOptions(command, arguments);
   group("Ranks");
-  addMeshOptions(command, options, arguments->mesh);
+  addMeshOptions(command, options, arguments.mesh);
   addPipelineOptions(command, options);
   addExpertOptions(command, options);
   addSequenceOptions(command, options);
   group("Target and output");
   addTargetOptions(command, options);
-  addOutputOptions(command, *arguments);
+  addOutputOptions(command, arguments);
+}
+
+void zc::completeOptions(const CLI::App &command, CompileArguments &arguments) {
+  CompileOptions &options = arguments.options;
+  options.dims = parseDims(arguments.dims);
+  options.batchDims = parseBatchDims(arguments.batchDims);
+  options.memoryBudget = parseSize(arguments.memoryBudget).value_or(0);
+  options.mesh = parseMesh(arguments.mesh);
+  completePipelineOptions(command, options);
+  options.emit = parseEmit(arguments.emit);
+  checkNoneTwice("--dim", arguments.dims);
+  checkNoneTwice("--batch-dim", arguments.batchDims);
+}
+
+// MODEL.zca for MODEL.onnx.
+static std::string getDefaultOutput(llvm::StringRef model) {
+  llvm::SmallString<128> path(model);
+  llvm::sys::path::replace_extension(path, "zca");
+  return path.str().str();
+}
+
+Command zc::addCompileCommand(CLI::App &command) {
+  auto arguments = std::make_shared<CompileArguments>();
+  CompileOptions &options = arguments->options;
+  command.add_option("model", options.model, "the model, MODEL.onnx")
+      ->required();
+  command
+      .add_option("-o,--output", options.output,
+                  "the artifact, by default MODEL.zca, or the file for --emit")
+      ->type_name("OUT.zca");
+  addModelOptions(command, *arguments);
   return [arguments, &command] {
+    completeOptions(command, *arguments);
     CompileOptions &options = arguments->options;
-    options.dims = parseDims(arguments->dims);
-    options.batchDims = parseBatchDims(arguments->batchDims);
-    options.memoryBudget = parseSize(arguments->memoryBudget).value_or(0);
-    options.mesh = parseMesh(arguments->mesh);
-    completePipelineOptions(command, options);
-    options.emit = parseEmit(arguments->emit);
-    checkNoneTwice("--dim", arguments->dims);
-    checkNoneTwice("--batch-dim", arguments->batchDims);
     if (options.emit == Emit::Artifact && options.output.empty())
       options.output = getDefaultOutput(options.model);
     checkCompileOptions(command, options);

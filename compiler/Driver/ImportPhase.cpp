@@ -109,7 +109,7 @@ LogicalResult Phases::importModel() {
   reading.batch = options.batch;
   reading.batchDims = options.batchDims;
   reading.constantInputs = options.constantInputs;
-  reading.absentData = !options.init.empty();
+  reading.absentData = !options.init.empty() || options.plansOnly;
   reading.mayBeTrained = [&](StringRef name) {
     return rule->getChoice(name).value_or(false);
   };

@@ -119,6 +119,8 @@ struct CompileOptions {
   std::string dumpIr;
   bool verbose = false;
   bool quiet = false; // no summary
+  /// Nothing is executed or written: weights may be absent, code is not made.
+  bool plansOnly = false;
 
   /// The size of an axis of the mesh; 1 if it has none of that name.
   int64_t getAxisSize(const std::string &name) const;

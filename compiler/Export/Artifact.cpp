@@ -206,7 +206,7 @@ static Status checkManifest(const plan::Manifest &manifest) {
   return Status();
 }
 
-static Status addRole(ModuleOp module, plan::Role &role) {
+static Status addRole(ModuleOp module, bool needsCode, plan::Role &role) {
   auto bytes = module->getAttrOfType<IntegerAttr>(sched::kPersistentBytesAttr);
   if (!bytes)
     return makeError(StatusCode::Internal, "the states have no offsets");
@@ -227,7 +227,7 @@ static Status addRole(ModuleOp module, plan::Role &role) {
   SymbolTable symbols(module);
   for (sched::ProgramOp program : module.getOps<sched::ProgramOp>()) {
     ZC_ASSIGN_OR_RETURN(*role.add_programs(),
-                        ProgramExport(program, symbols).run());
+                        ProgramExport(program, symbols, needsCode).run());
   }
   return Status();
 }
@@ -239,7 +239,7 @@ Result<plan::Manifest> buildManifest(const ExportInput &input) {
   // Each role has the whole mesh.
   addMesh(roles.front(), manifest);
   for (ModuleOp role : roles)
-    ZC_RETURN_IF_ERROR(addRole(role, *manifest.add_roles()));
+    ZC_RETURN_IF_ERROR(addRole(role, !input.plansOnly, *manifest.add_roles()));
   if (input.pipeline && input.pipeline->roleOfStage.size() != roles.size())
     for (int role = 0; role < manifest.roles_size(); ++role)
       for (uint32_t stage : input.pipeline->stagesOf(uint32_t(role)))

@@ -46,6 +46,9 @@ struct ExportInput {
   /// Further entries of weights.safetensors; names must not be those of states.
   std::vector<StoredTensor> tensors;
 
+  /// The manifest is for a plan alone: kernels are not lowered.
+  bool plansOnly = false;
+
   /// Tensors that lie in files are referred to, not copied.
   bool weightsByReference = false;
 

@@ -263,12 +263,12 @@ Status ProgramExport::addInstruction(Operation &op) {
 Status ProgramExport::addKernelCall(LaunchOp op,
                                     plan::Instruction &instruction) {
   auto kernel = symbols.lookup<KernelOp>(op.getKernel());
-  if (!kernel.getGrid())
+  if (!kernel.getGrid() && needsCode)
     return makeError(StatusCode::Internal, "kernel '", op.getKernel().str(),
                      "' has no code");
   plan::KernelCall &call = *instruction.mutable_kernel();
   call.set_symbol(kernel.getFunctionName().str());
-  call.set_grid(*kernel.getGrid());
+  call.set_grid(kernel.getGrid().value_or(1));
   call.set_num_inputs(op.getInputs().size());
   for (Value operand : op->getOperands())
     call.add_buffers(getIndex(operand));

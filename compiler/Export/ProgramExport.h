@@ -16,8 +16,10 @@ namespace zc {
 /// Writes a `sched.program` whose offsets and kernels are final as a message.
 class ProgramExport {
 public:
-  ProgramExport(sched::ProgramOp source, mlir::SymbolTable &symbols)
-      : source(source), symbols(symbols) {}
+  /// `needsCode`: kernels must have been lowered; if not, their grids are 1.
+  ProgramExport(sched::ProgramOp source, mlir::SymbolTable &symbols,
+                bool needsCode = true)
+      : source(source), symbols(symbols), needsCode(needsCode) {}
 
   Result<plan::Program> run();
 
@@ -40,6 +42,7 @@ private:
 
   sched::ProgramOp source;
   mlir::SymbolTable &symbols;
+  const bool needsCode;
   plan::Program program;
   llvm::DenseMap<mlir::Value, uint32_t> indices;
   llvm::DenseSet<mlir::Value> written;

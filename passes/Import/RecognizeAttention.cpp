@@ -383,8 +383,10 @@ private:
     while (auto view = value.getDefiningOp<ReshapeOp>())
       value = view.getInput();
     DenseElementsAttr data = constantData(value);
-    if (!data || !(isa<FloatType>(data.getElementType()) ||
-                   data.getElementType().isInteger(1)))
+    if (!data)
+      return classifyComputed(value);
+    if (!isa<FloatType>(data.getElementType()) &&
+        !data.getElementType().isInteger(1))
       return Mask::Other;
     auto [known, isNew] = masks.try_emplace(data, Mask::Other);
     if (isNew) {
@@ -392,6 +394,56 @@ private:
       known->second = classify(data.reshape(matrix));
     }
     return known->second;
+  }
+
+  /// What a mask says that compares positions, as it is left where it would be
+  /// a large constant: row < column, maybe with numbers chosen by that.
+  Mask classifyComputed(Value value) {
+    if (auto select = value.getDefiningOp<SelectOp>()) {
+      const Mask condition = classifyComputed(select.getCondition());
+      auto isZero = [](Value number) { return splatNumber(number) == 0.0; };
+      const bool isCausal = (condition == Mask::CausalHidden &&
+                             hides(select.getOnTrue()) &&
+                             isZero(select.getOnFalse())) ||
+                            (condition == Mask::CausalSeen &&
+                             isZero(select.getOnTrue()) &&
+                             hides(select.getOnFalse()));
+      return isCausal ? Mask::Causal : Mask::Other;
+    }
+    auto compare = value.getDefiningOp<CompareOp>();
+    if (!compare)
+      return Mask::Other;
+    const int64_t rank = typeOf(value).getRank();
+    std::optional<int64_t> left = countedDim(compare.getLhs()),
+                           right = countedDim(compare.getRhs());
+    if (rank < 2 || !left || !right || *left == *right ||
+        std::min(*left, *right) != rank - 2)
+      return Mask::Other;
+    const bool rowFirst = *left < *right;
+    StringRef predicate = compare.getPredicate();
+    if (predicate == (rowFirst ? "lt" : "gt"))
+      return Mask::CausalHidden;
+    return predicate == (rowFirst ? "ge" : "le") ? Mask::CausalSeen
+                                                 : Mask::Other;
+  }
+
+  /// The dim along which the elements are 0, 1, 2, ..., alike along all others.
+  std::optional<int64_t> countedDim(Value value) {
+    const Spread spread(value);
+    if (auto iota = spread.value.getDefiningOp<IotaOp>();
+        iota && iota.getStride() == 1)
+      return spread.dims.front();
+    DenseElementsAttr data = constantData(spread.value);
+    ArrayRef<int64_t> shape = typeOf(spread.value).getShape();
+    auto longest = std::max_element(shape.begin(), shape.end());
+    if (!data || !isa<IntegerType>(data.getElementType()) || shape.empty() ||
+        data.getNumElements() != *longest || *longest < 2)
+      return std::nullopt;
+    int64_t next = 0;
+    for (const APInt &element : data.getValues<APInt>())
+      if (element != next++)
+        return std::nullopt;
+    return spread.dims[size_t(longest - shape.begin())];
   }
 
   /// The elements of a constant, or of the constant state an argument is.

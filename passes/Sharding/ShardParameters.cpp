@@ -375,7 +375,7 @@ private:
 
   void divideByCost() {
     int64_t ranks = mesh.getSizes()[number];
-    SmallVector<std::pair<double, DimClass *>> order;
+    SmallVector<Scored> order;
     SmallVector<std::pair<int64_t, DimClass *>> left;
     for (DimClass &each : classes) {
       if (!hasWeights(each) || !each.gathers.empty() || isBatch(each) ||
@@ -388,8 +388,8 @@ private:
     }
     llvm::stable_sort(
         order, [](const auto &a, const auto &b) { return a.first > b.first; });
-    for (auto &[score, each] : order)
-      if (isFree(*each))
+    for (auto [i, each] : llvm::enumerate(llvm::make_second_range(order)))
+      if (isFree(*each) && !isWorthLess(order[i], ArrayRef(order).drop_front(i)))
         divideAll(*each, number,
                   [&](StateOp state) { return explain(*each, state, ranks); });
     for (auto &[size, each] : left)
@@ -398,6 +398,33 @@ private:
                         " whole: " + std::to_string(size) +
                         " does not divide among " + std::to_string(ranks) +
                         " ranks");
+  }
+
+  using Scored = std::pair<double, DimClass *>;
+
+  /// Whether sets of `lower` scores that could not be divided beside this one
+  /// gain more together: the features that all layers hand on are one set, what
+  /// lies inside of each layer is a smaller one of its own.
+  bool isWorthLess(const Scored &scored, ArrayRef<Scored> lower) {
+    const auto &[score, dims] = scored;
+    DenseSet<Value> own, taken;
+    for (const DimOf &each : dims->dims)
+      own.insert(each.value);
+    double together = 0;
+    for (auto [otherScore, other] : lower) {
+      auto isIn = [&](const DenseSet<Value> &values) {
+        return llvm::any_of(other->dims, [&](const DimOf &each) {
+          return values.contains(each.value);
+        });
+      };
+      if (other == dims || otherScore <= 0 || !isFree(*other) || !isIn(own) ||
+          isIn(taken))
+        continue;
+      together += otherScore;
+      for (const DimOf &each : other->dims)
+        taken.insert(each.value);
+    }
+    return together > std::max(score, 0.0);
   }
 
   /// Why a state is divided with the others of a set.

@@ -37,6 +37,8 @@ ROWS = {
     "runtime/Base": (("runtime/Base",), ("log",)),
     "runtime/Plan": (("runtime/Base", "runtime/Plan"),
                      ("protobuf", "zlib", "json")),
+    "runtime/Simulate": (("runtime/Base", "runtime/Plan", "runtime/Simulate"),
+                         ("protobuf", "json")),
     # The interface speaks of kernels by their plain descriptions.
     "runtime/Device": (("runtime/Base", "runtime/Plan", "runtime/Device",
                         "kernels/*.h"), ()),
@@ -61,7 +63,7 @@ ROWS = {
     "passes/Allocation": (("dialects", "passes", "kernels"),
                           ("mlir", "llvm")),
     "compiler": (("compiler", "passes", "dialects", "kernels",
-                  "runtime/Plan", "runtime/Base"),
+                  "runtime/Plan", "runtime/Base", "runtime/Simulate"),
                  ("mlir", "llvm", "cli", "json", "log")),
     "compiler/Import": (("compiler/Import", "compiler/OnnxModel",
                          "dialects"), ("mlir", "llvm", "onnx", "protobuf")),
@@ -71,6 +73,9 @@ ROWS = {
                          "runtime/Plan"),
                         ("mlir", "llvm", "protobuf", "onnx", "json",
                          "zlib")),
+    "compiler/Plan": (("compiler/Plan", "compiler/Export/Inspect.h",
+                       "runtime/Base", "runtime/Plan", "runtime/Simulate"),
+                      ("llvm", "protobuf", "json")),
     # Independent of what it checks: of passes it knows how messages are named.
     "compiler/Interpreter": (("compiler/Interpreter", "dialects",
                               "passes/Analysis/Messages.h", "kernels/Ref"),

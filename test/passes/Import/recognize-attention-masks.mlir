@@ -1,6 +1,7 @@
 // RUN: zc-opt %s --zc-recognize-attention --canonicalize | FileCheck %s
 
 train.state @tril "constant" : tensor<3x3xi1> {value = dense<[[true, false, false], [true, true, false], [true, true, true]]> : tensor<3x3xi1>}
+train.state @rows "constant" : tensor<3x1xi64> {value = dense<[[0], [1], [2]]> : tensor<3x1xi64>}
 train.state @bias "parameter" : tensor<3x3xf32>
 
 // Tests that a bool that chooses between scores and a number that hides is known
@@ -29,6 +30,43 @@ func.func @bools(%q: tensor<2x3x8xf32>, %mask: tensor<3x3xi1> {train.state = @tr
   %11 = train.select %10, %zero, %9 : (tensor<2x3x3xi1>, tensor<2x3x3xf32>, tensor<2x3x3xf32>) -> tensor<2x3x3xf32>
   %12 = train.matmul %11, %q : (tensor<2x3x3xf32>, tensor<2x3x8xf32>) -> tensor<2x3x8xf32>
   return %4, %12 : tensor<2x3x8xf32>, tensor<2x3x8xf32>
+}
+
+// Tests that a mask that compares positions is known as the causal one: added
+// numbers that a comparison chooses, and a choice between scores. One that
+// leaves out the diagonal is another mask.
+// CHECK-LABEL: func.func @positions
+// CHECK: train.attention {{.*}}{causal, scale = 1.000000e+00 : f64}
+// CHECK: train.attention {{.*}}{causal, scale = 1.000000e+00 : f64}
+// CHECK: train.attention {{.*}}, %{{.*}} {scale = 1.000000e+00 : f64}
+func.func @positions(%q: tensor<2x3x8xf32>, %row: tensor<3x1xi64> {train.state = @rows}) -> (tensor<2x3x8xf32>, tensor<2x3x8xf32>, tensor<2x3x8xf32>) {
+  %zero = train.constant dense<0.0> : tensor<3x3xf32>
+  %hidden = train.constant dense<0xFF800000> : tensor<3x3xf32>
+  %all = train.constant dense<0xFF800000> : tensor<2x3x3xf32>
+  %rows = train.broadcast %row {dims = array<i64: 0, 1>} : (tensor<3x1xi64>) -> tensor<3x3xi64>
+  %iota = train.iota {stride = 1 : i64} : () -> tensor<3xi64>
+  %columns = train.broadcast %iota {dims = array<i64: 1>} : (tensor<3xi64>) -> tensor<3x3xi64>
+  %0 = train.compare "lt" %rows, %columns : (tensor<3x3xi64>, tensor<3x3xi64>) -> tensor<3x3xi1>
+  %1 = train.select %0, %hidden, %zero : (tensor<3x3xi1>, tensor<3x3xf32>, tensor<3x3xf32>) -> tensor<3x3xf32>
+  %2 = train.broadcast %1 {dims = array<i64: 1, 2>} : (tensor<3x3xf32>) -> tensor<2x3x3xf32>
+  %3 = train.matmul %q, %q {transpose_rhs} : (tensor<2x3x8xf32>, tensor<2x3x8xf32>) -> tensor<2x3x3xf32>
+  %4 = train.add %3, %2 : (tensor<2x3x3xf32>, tensor<2x3x3xf32>) -> tensor<2x3x3xf32>
+  %5 = train.softmax %4 {dim = 2 : i64} : (tensor<2x3x3xf32>) -> tensor<2x3x3xf32>
+  %6 = train.matmul %5, %q : (tensor<2x3x3xf32>, tensor<2x3x8xf32>) -> tensor<2x3x8xf32>
+  %7 = train.compare "le" %columns, %rows : (tensor<3x3xi64>, tensor<3x3xi64>) -> tensor<3x3xi1>
+  %8 = train.broadcast %7 {dims = array<i64: 1, 2>} : (tensor<3x3xi1>) -> tensor<2x3x3xi1>
+  %9 = train.matmul %q, %6 {transpose_rhs} : (tensor<2x3x8xf32>, tensor<2x3x8xf32>) -> tensor<2x3x3xf32>
+  %10 = train.select %8, %9, %all : (tensor<2x3x3xi1>, tensor<2x3x3xf32>, tensor<2x3x3xf32>) -> tensor<2x3x3xf32>
+  %11 = train.softmax %10 {dim = 2 : i64} : (tensor<2x3x3xf32>) -> tensor<2x3x3xf32>
+  %12 = train.matmul %11, %q : (tensor<2x3x3xf32>, tensor<2x3x8xf32>) -> tensor<2x3x8xf32>
+  %13 = train.compare "le" %rows, %columns : (tensor<3x3xi64>, tensor<3x3xi64>) -> tensor<3x3xi1>
+  %14 = train.select %13, %hidden, %zero : (tensor<3x3xi1>, tensor<3x3xf32>, tensor<3x3xf32>) -> tensor<3x3xf32>
+  %15 = train.broadcast %14 {dims = array<i64: 1, 2>} : (tensor<3x3xf32>) -> tensor<2x3x3xf32>
+  %16 = train.matmul %q, %12 {transpose_rhs} : (tensor<2x3x8xf32>, tensor<2x3x8xf32>) -> tensor<2x3x3xf32>
+  %17 = train.add %16, %15 : (tensor<2x3x3xf32>, tensor<2x3x3xf32>) -> tensor<2x3x3xf32>
+  %18 = train.softmax %17 {dim = 2 : i64} : (tensor<2x3x3xf32>) -> tensor<2x3x3xf32>
+  %19 = train.matmul %18, %q : (tensor<2x3x3xf32>, tensor<2x3x8xf32>) -> tensor<2x3x8xf32>
+  return %6, %12, %19 : tensor<2x3x8xf32>, tensor<2x3x8xf32>, tensor<2x3x8xf32>
 }
 
 // Tests that a mask that a batch brings is the op's, as small as it was before it

@@ -1,0 +1,123 @@
+#include "compiler/Driver/Commands.h"
+#include "compiler/Driver/Compile.h"
+#include "compiler/Driver/CompileArguments.h"
+#include "compiler/Driver/CompileChecks.h"
+#include "compiler/Driver/Diagnostics.h"
+#include "compiler/Driver/TextOutput.h"
+#include "compiler/Plan/PlanReport.h"
+#include "runtime/Base/File.h"
+#include "runtime/Plan/Artifact.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringRef.h"
+
+using namespace zc;
+
+namespace {
+struct Arguments {
+  CompileArguments compile;
+  std::string cluster;
+  double tokens = 0;
+  std::string timeline;
+  bool json = false;
+};
+} // namespace
+
+/// A preset's name, or a file.
+static Result<Cluster> loadCluster(const std::string &name) {
+  if (const char *text = findPreset(name))
+    return Cluster::parse(text, "cluster '" + name + "'");
+  constexpr size_t kMostBytes = 64 << 20;
+  Result<std::string> text = readFile(name, kMostBytes);
+  if (!text.ok() && text.status().code() == StatusCode::NotFound)
+    return makeError(StatusCode::NotFound, "there is no cluster file '", name,
+                     "'; presets are ", llvm::join(listPresets(), ", "));
+  if (!text.ok())
+    return text.status();
+  return Cluster::parse(*text, name);
+}
+
+static bool isArtifact(llvm::StringRef path) {
+  return path.ends_with_insensitive(".zca");
+}
+
+/// The options of a compilation mean nothing to a plan that is made.
+static void refuseCompileOptions(const CLI::App &command) {
+  const std::vector<std::string> own = {"--cluster", "--tokens", "--timeline",
+                                        "--json", "--help"};
+  for (const CLI::Option *option : command.get_options())
+    for (const std::string &name : option->get_lnames())
+      if (option->count() > 0 && !llvm::is_contained(own, "--" + name))
+        throw CLI::ValidationError(
+            "--" + name, "belongs to a model; an artifact is compiled already");
+}
+
+/// From an artifact, or a compilation; returns the exit code.
+static int makeManifest(const CLI::App &command, Arguments &arguments,
+                        const Cluster &cluster, plan::Manifest &manifest) {
+  CompileOptions &options = arguments.compile.options;
+  if (isArtifact(options.model)) {
+    refuseCompileOptions(command);
+    Result<Artifact> artifact =
+        Artifact::load(options.model, /*checkWeights=*/false);
+    if (!artifact.ok())
+      return reportError(artifact.status().message());
+    manifest = artifact->manifest();
+    return 0;
+  }
+  completeOptions(command, arguments.compile);
+  if (command.count("--target") == 0)
+    options.target = cluster.device.target;
+  options.plansOnly = options.quiet = true;
+  checkCompileOptions(command, options);
+  return compilePlan(options, manifest);
+}
+
+static int planCommand(const CLI::App &command, Arguments &arguments) {
+  Result<Cluster> cluster = loadCluster(arguments.cluster);
+  if (!cluster.ok())
+    return reportError(cluster.status().message());
+  plan::Manifest manifest;
+  if (int code = makeManifest(command, arguments, *cluster, manifest))
+    return code;
+  Result<PlanReport> report =
+      planStep(manifest, *cluster, !arguments.timeline.empty());
+  if (!report.ok())
+    return reportError(report.status().message());
+  if (!arguments.timeline.empty())
+    if (int code =
+            emitText(arguments.timeline, planAsTimeline(manifest, *report)))
+      return code;
+  return emitText(
+      "", arguments.json
+              ? planAsJson(manifest, *cluster, *report, arguments.tokens) + "\n"
+              : printPlan(manifest, *cluster, *report, arguments.tokens));
+}
+
+Command zc::addPlanCommand(CLI::App &command) {
+  auto arguments = std::make_shared<Arguments>();
+  command
+      .add_option("model", arguments->compile.options.model,
+                  "the model, MODEL.onnx, or an artifact, OUT.zca")
+      ->required();
+  command
+      .add_option("--cluster", arguments->cluster,
+                  "the machines: a file, or one of " +
+                      llvm::join(listPresets(), ", "))
+      ->required()
+      ->type_name("FILE|PRESET");
+  command
+      .add_option("--tokens", arguments->tokens,
+                  "also say how many days so many tokens take")
+      ->check(checkPositive)
+      ->type_name("N")
+      ->default_str("");
+  command
+      .add_option("--timeline", arguments->timeline,
+                  "write the simulated step as a trace, for chrome://tracing "
+                  "or ui.perfetto.dev")
+      ->type_name("FILE");
+  command.add_flag("--json", arguments->json, "print it as JSON");
+  addModelOptions(command, arguments->compile);
+  return [arguments, &command] { return planCommand(command, *arguments); };
+}

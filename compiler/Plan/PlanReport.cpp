@@ -1,0 +1,210 @@
+#include "compiler/Plan/PlanReport.h"
+
+#include "runtime/Plan/Mesh.h"
+#include "runtime/Plan/Order/RunOfSteps.h"
+#include "runtime/Plan/StepPhases.h"
+#include "runtime/Plan/Types.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+namespace zc {
+namespace {
+
+bool isProduct(const plan::Instruction &instruction) {
+  return instruction.has_matmul() || instruction.has_convolution() ||
+         instruction.has_attention() || instruction.has_grouped_matmul();
+}
+
+plan::DataType productType(const plan::Program &program,
+                           const plan::Instruction &instruction) {
+  uint32_t buffer = 0;
+  if (instruction.has_matmul())
+    buffer = instruction.matmul().a().buffer();
+  else if (instruction.has_convolution())
+    buffer = instruction.convolution().source().buffer();
+  else if (instruction.has_attention())
+    buffer = instruction.attention().buffers(0);
+  else
+    buffer = instruction.grouped_matmul().a();
+  return program.buffers(int(buffer)).type().dtype();
+}
+
+/// Products of a step, of all ranks.
+struct Products {
+  double forward = 0, executed = 0; // FLOPs
+  std::array<double, plan::DataType_ARRAYSIZE> byType{};
+
+  void add(const plan::Program &program, const ProgramUse &use, double times) {
+    const std::vector<StepPhase> phases = phasesOf(program);
+    const bool isForward = use.parts == kForwardPart;
+    const bool hasForward = use.parts & kForwardPart;
+    for (int i = 0; i < program.instructions_size(); ++i) {
+      const plan::Instruction &instruction = program.instructions(i);
+      if (!isProduct(instruction))
+        continue;
+      const double flops = instruction.flops() * times;
+      executed += flops;
+      byType[size_t(productType(program, instruction))] += flops;
+      if (isForward ||
+          (hasForward && phases[size_t(i)] == StepPhase::Forward))
+        forward += flops;
+    }
+  }
+};
+
+Products countProducts(const plan::Manifest &manifest,
+                       const std::vector<RoleUse> &uses,
+                       double ranksOfRole) {
+  Products products;
+  for (int i = 0; i < manifest.roles_size(); ++i) {
+    const plan::Role &role = manifest.roles(i);
+    const RunCounts runs = countRuns(manifest, i, /*isLate=*/false);
+    for (int j = 0; j < role.programs_size(); ++j)
+      if (runs.programs[size_t(j)] > 0)
+        products.add(role.programs(j), uses[size_t(i)].program(uint32_t(j)),
+                     double(runs.programs[size_t(j)]) * ranksOfRole);
+  }
+  return products;
+}
+
+/// Labels of a step: of a language model its tokens.
+double countLabels(const plan::Manifest &manifest) {
+  double most = 0;
+  for (int i = 0; i < manifest.roles_size(); ++i) {
+    const plan::Role &role = manifest.roles(i);
+    const RunCounts runs = countRuns(manifest, i, /*isLate=*/false);
+    const uint32_t turns = std::max(1u, role.turns());
+    for (int j = 0; j < role.programs_size(); ++j)
+      for (const plan::Input &input : role.programs(j).inputs()) {
+        if (!input.is_label() || runs.programs[size_t(j)] == 0)
+          continue;
+        plan::TensorType whole =
+            role.programs(j).buffers(int(input.buffer())).type();
+        if (input.whole_dims_size() > 0)
+          *whole.mutable_dims() = input.whole_dims();
+        Result<uint64_t> count = elementCount(whole);
+        if (count.ok())
+          most = std::max(most, double(*count) * turns *
+                                    double(runs.programs[size_t(j)]));
+      }
+  }
+  return most;
+}
+
+/// Elements of parameters that are trained, each tensor once.
+double countParameters(const plan::Manifest &manifest) {
+  std::set<std::string> seen;
+  double elements = 0;
+  auto add = [&](const std::string &name, const plan::TensorType &type) {
+    Result<uint64_t> count = elementCount(type);
+    if (seen.insert(name).second && count.ok())
+      elements += double(*count);
+  };
+  for (const plan::Role &role : manifest.roles())
+    for (const plan::State &state : role.states()) {
+      if (state.kind() != plan::PARAMETER)
+        continue;
+      for (const plan::UnitMember &member : state.members())
+        add(member.name(), member.type());
+      if (state.members_size() > 0)
+        continue;
+      plan::TensorType whole = state.type();
+      if (state.whole_dims_size() > 0)
+        *whole.mutable_dims() = state.whole_dims();
+      add(state.name(), whole);
+    }
+  return elements;
+}
+
+double peakOf(const SimulatedDevice &device, const plan::Manifest &manifest,
+              const Products &products) {
+  const auto most =
+      std::max_element(products.byType.begin(), products.byType.end());
+  const auto type = plan::DataType(most - products.byType.begin());
+  if (type == plan::F32 && manifest.target().matmul_precision() == "tf32" &&
+      device.tf32FlopsPerSecond > 0)
+    return device.tf32FlopsPerSecond;
+  const double peak = device.flopsPerSecond[type];
+  return peak > 0 ? peak : device.flopsPerSecond[plan::F32];
+}
+
+std::vector<PlannedLink> measureLinks(const Cluster &cluster,
+                                      const PlanReport &report) {
+  std::vector<PlannedLink> links;
+  for (size_t level = 0; level < cluster.levels.size(); ++level) {
+    PlannedLink &link = links.emplace_back();
+    link.level = cluster.levels[level].name;
+    for (const PlannedRole &role : report.roles)
+      link.bytes = std::max(link.bytes, role.times.sentBytes[level]);
+    const double could =
+        cluster.levels[level].bytesPerSecond * report.stepSeconds;
+    link.share = could > 0 ? link.bytes / could : 0;
+  }
+  return links;
+}
+
+/// Of the role whose programs take longest.
+const PlannedRole &slowestRole(const PlanReport &report) {
+  return *std::max_element(report.roles.begin(), report.roles.end(),
+                           [](const PlannedRole &a, const PlannedRole &b) {
+                             return a.times.called < b.times.called;
+                           });
+}
+
+} // namespace
+
+Result<PlanReport> planStep(const plan::Manifest &manifest,
+                            const Cluster &cluster, bool keepsSpans) {
+  if (manifest.mode() != "train")
+    return makeError(StatusCode::InvalidArgument,
+                     "an artifact of --mode infer has no training step to "
+                     "plan; compile with --mode train");
+  PlanReport report;
+  ZC_ASSIGN_OR_RETURN(report.simulated,
+                      simulateStep(manifest, cluster, keepsSpans));
+  ZC_ASSIGN_OR_RETURN(const Mesh mesh, Mesh::of(manifest));
+  ZC_ASSIGN_OR_RETURN(const std::vector<RoleUse> uses, useOfRoles(manifest));
+  report.ranks = mesh.ranks();
+  report.stepSeconds = report.simulated.seconds;
+  report.bubbleOfTotal = report.simulated.bubbleOfTotal;
+  report.bubbleOfIdeal = report.simulated.bubbleOfIdeal;
+  const int64_t ranksOfRole = report.ranks / manifest.roles_size();
+  for (int i = 0; i < manifest.roles_size(); ++i) {
+    PlannedRole &role = report.roles.emplace_back();
+    role.ranks = ranksOfRole;
+    role.memory = measureMemory(manifest, i);
+    role.times = report.simulated.orders.roles[size_t(i)];
+    if (role.memory.peak > report.roles[size_t(report.largestRole)].memory.peak)
+      report.largestRole = i;
+  }
+  const uint64_t room = cluster.device.memoryBytes;
+  report.fits =
+      room == 0 || report.roles[size_t(report.largestRole)].memory.peak <= room;
+  const SimulatedRole &slowest = slowestRole(report).times;
+  report.exposed = slowest.exposed;
+  for (auto [kind, seconds] : slowest.computeByKind)
+    if (const auto *field =
+            plan::Instruction::descriptor()->FindFieldByNumber(kind))
+      report.computed[std::string(field->name())] += seconds;
+  report.links = measureLinks(cluster, report);
+  report.traffic = measureComm(manifest);
+  report.parameters = countParameters(manifest);
+  const Products products =
+      countProducts(manifest, uses, double(ranksOfRole));
+  report.modelFlops = 3 * products.forward;
+  report.executedFlops = products.executed;
+  const double seconds = report.stepSeconds;
+  if (seconds <= 0)
+    return report;
+  const double whole = peakOf(cluster.device, manifest, products) * seconds *
+                       double(report.ranks);
+  report.mfu = report.modelFlops / whole;
+  report.hfu = report.executedFlops / whole;
+  report.samplesPerSecond = double(manifest.batch()) / seconds;
+  report.tokensPerSecond = countLabels(manifest) / seconds;
+  return report;
+}
+
+} // namespace zc

@@ -1,0 +1,76 @@
+//===- PlanReport.h - what a step costs on a described cluster --*- C++ -*-===//
+//
+// `zc plan`: time from the simulation of the orders, memory and traffic from
+// the manifest as `zc inspect` counts them.
+//
+//===----------------------------------------------------------------------===//
+#ifndef ZC_COMPILER_PLAN_PLANREPORT_H
+#define ZC_COMPILER_PLAN_PLANREPORT_H
+
+#include "compiler/Export/Inspect.h"
+#include "runtime/Simulate/Simulation.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace zc {
+
+/// A role of the plan; its ranks are equal.
+struct PlannedRole {
+  int64_t ranks = 1;
+  MemoryReport memory;
+  SimulatedRole times;
+};
+
+/// How busy a level's links are: the rank that sends most over it.
+struct PlannedLink {
+  std::string level;
+  double bytes = 0; // a step
+  double share = 0; // of what it could send meanwhile; 0 where that is no limit
+};
+
+struct PlanReport {
+  double stepSeconds = 0;
+  double samplesPerSecond = 0; // 0: no input counts samples
+  double tokensPerSecond = 0;  // labels per second; 0: there are none
+  /// Of the peak of the type that most products are computed in: of what the
+  /// model needs (three times the products of its forward), and of all products
+  /// that are executed, recomputation included. 0 where a peak is not known.
+  double mfu = 0, hfu = 0;
+  double modelFlops = 0, executedFlops = 0; // a step, of all ranks
+  double bubbleOfTotal = 0, bubbleOfIdeal = 0;
+  /// Seconds by axes in which the main stream of the slowest role waits.
+  std::map<std::string, double> exposed;
+  /// Seconds in which it computes, by kinds of instructions ("matmul").
+  std::map<std::string, double> computed;
+  int64_t ranks = 1;
+  double parameters = 0; // elements of trained tensors, each once
+  std::vector<PlannedRole> roles;
+  int largestRole = 0; // by peak of memory
+  std::vector<PlannedLink> links;
+  CommReport traffic;
+  bool fits = true; // into the device's memory
+  SimulatedStep simulated;
+};
+
+/// Simulates a verified manifest's step. Fails where the cluster is too small,
+/// and where there is nothing to train.
+Result<PlanReport> planStep(const plan::Manifest &manifest,
+                            const Cluster &cluster, bool keepsSpans = false);
+
+/// For people. `tokens`: how many are to be trained on; 0: not asked.
+std::string printPlan(const plan::Manifest &manifest, const Cluster &cluster,
+                      const PlanReport &report, double tokens);
+
+/// As `zc plan --json` prints it: {"plan": {...}}, sizes in bytes, seconds.
+std::string planAsJson(const plan::Manifest &manifest, const Cluster &cluster,
+                       const PlanReport &report, double tokens);
+
+/// Streams and messages of each role as Chrome's trace viewer reads them.
+std::string planAsTimeline(const plan::Manifest &manifest,
+                           const PlanReport &report);
+
+} // namespace zc
+
+#endif // ZC_COMPILER_PLAN_PLANREPORT_H

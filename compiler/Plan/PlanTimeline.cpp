@@ -1,0 +1,109 @@
+//===- PlanTimeline.cpp - a plan as a trace -------------------------------===//
+//
+// In the form of `zc run --trace`: a process for each role, a track for each
+// stream, one for the order.
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/Plan/PlanReport.h"
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+namespace zc {
+namespace {
+
+using Json = nlohmann::json;
+
+/// Behind the streams, as in traces of runs.
+constexpr uint32_t kOrderTrack = 16, kSendTrack = 17, kReceiveTrack = 18;
+
+uint32_t trackOf(const SimulatedSpan &span) {
+  switch (span.kind) {
+  case SimulatedSpan::Kind::Instruction:
+    return span.program->instructions(span.instruction).stream();
+  case SimulatedSpan::Kind::Call:
+    return kOrderTrack;
+  case SimulatedSpan::Kind::Send:
+    return kSendTrack;
+  default:
+    return kReceiveTrack;
+  }
+}
+
+std::string labelOf(const SimulatedSpan &span) {
+  const std::string number = std::to_string(span.microBatch);
+  switch (span.kind) {
+  case SimulatedSpan::Kind::Instruction:
+    return span.program->instructions(span.instruction).label();
+  case SimulatedSpan::Kind::Call:
+    return span.program->name() + " " + number;
+  default:
+    return std::string(span.kind == SimulatedSpan::Kind::Send ? "send "
+                                                              : "receive ") +
+           (span.message->gradient() ? "gradient " : "activation ") + number;
+  }
+}
+
+std::string nameOf(uint32_t track) {
+  switch (track) {
+  case kOrderTrack:
+    return "order";
+  case kSendTrack:
+    return "sends";
+  case kReceiveTrack:
+    return "receives";
+  default:
+    return "stream " + std::to_string(track);
+  }
+}
+
+Json eventOf(const SimulatedSpan &span) {
+  Json arguments = {{"micro_batch", span.microBatch}};
+  if (span.kind == SimulatedSpan::Kind::Instruction) {
+    const plan::Instruction &instruction =
+        span.program->instructions(span.instruction);
+    arguments["program"] = span.program->name();
+    arguments["instruction"] = span.instruction;
+    arguments["flops"] = instruction.flops();
+    arguments["bytes"] = instruction.bytes();
+  }
+  return {{"ph", "X"},
+          {"pid", span.role},
+          {"tid", trackOf(span)},
+          {"name", labelOf(span)},
+          {"ts", span.begin * 1e6},
+          {"dur", (span.end - span.begin) * 1e6},
+          {"args", arguments}};
+}
+
+Json metadata(const char *what, uint32_t role, uint32_t track,
+              const std::string &name) {
+  return {{"ph", "M"},
+          {"pid", role},
+          {"tid", track},
+          {"name", what},
+          {"args", {{"name", name}}}};
+}
+
+} // namespace
+
+std::string planAsTimeline(const plan::Manifest &manifest,
+                           const PlanReport &report) {
+  std::string text;
+  auto add = [&](const Json &json) {
+    text += (text.empty() ? "[" : ",\n") +
+            json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  };
+  std::set<std::pair<uint32_t, uint32_t>> tracks;
+  for (uint32_t role = 0; role < uint32_t(manifest.roles_size()); ++role)
+    add(metadata("process_name", role, 0, "role " + std::to_string(role)));
+  for (const SimulatedSpan &span : report.simulated.orders.spans) {
+    if (tracks.insert({span.role, trackOf(span)}).second)
+      add(metadata("thread_name", span.role, trackOf(span),
+                   nameOf(trackOf(span))));
+    add(eventOf(span));
+  }
+  return text + "]\n";
+}
+
+} // namespace zc

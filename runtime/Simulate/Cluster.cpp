@@ -1,0 +1,205 @@
+#include "runtime/Simulate/Cluster.h"
+#include "runtime/Simulate/JsonFields.h"
+
+#include <algorithm>
+
+namespace zc {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::pair<const char *, CollectiveWay> kWays[] = {
+    {"ring", CollectiveWay::Ring},
+    {"tree", CollectiveWay::Tree},
+    {"doubling", CollectiveWay::Doubling},
+    {"rabenseifner", CollectiveWay::Rabenseifner},
+    {"hierarchical", CollectiveWay::Hierarchical}};
+
+constexpr std::pair<const char *, plan::DataType> kDtypes[] = {
+    {"f32", plan::F32},
+    {"f64", plan::F64},
+    {"f16", plan::F16},
+    {"bf16", plan::BF16}};
+
+/// Any real machine stays far below these.
+constexpr double kMostFlops = 1e21, kMostBytes = 1e18, kMostSeconds = 1e3;
+
+plan::DataType dtypeOf(const std::string &name) {
+  for (auto [known, type] : kDtypes)
+    if (name == known)
+      return type;
+  return plan::DATA_TYPE_UNSPECIFIED;
+}
+
+class ClusterReader {
+public:
+  explicit ClusterReader(std::string where) : where(std::move(where)) {}
+
+  Status read(const Json &json, Cluster &cluster) {
+    JsonFields fields(json, where);
+    cluster.name = fields.text("name");
+    for (const Json &source : fields.list("sources"))
+      if (!source.is_string())
+        fields.fail("sources", "expected a list of texts");
+    ZC_RETURN_IF_ERROR(readDevice(fields.any("device"), cluster.device));
+    ZC_RETURN_IF_ERROR(readLevels(fields.list("levels"), cluster));
+    if (fields.has("host")) {
+      JsonFields host(fields.any("host"), fields.pathOf("host"));
+      cluster.device.hostBytesPerSecond =
+          host.number("bytes_per_s", 0, kMostBytes);
+      ZC_RETURN_IF_ERROR(host.finish());
+    }
+    if (fields.has("collectives"))
+      ZC_RETURN_IF_ERROR(
+          readCollectives(fields.any("collectives"), cluster));
+    return fields.finish();
+  }
+
+private:
+  Status readDevice(const Json &json, SimulatedDevice &device) {
+    if (json.is_null())
+      return makeError(StatusCode::InvalidArgument, where,
+                       ": device: is missing");
+    JsonFields fields(json, where + ": device");
+    device.name = fields.text("name");
+    device.target = fields.text("target", "cpu");
+    if (device.target != "cpu" && device.target != "cuda")
+      fields.fail("target", "expected cpu or cuda");
+    device.memoryBytes = uint64_t(fields.number("memory_bytes", 0, 1e18, 0));
+    device.bytesPerSecond = fields.number("memory_bytes_per_s", 0, kMostBytes);
+    device.launchSeconds = fields.number("launch_s", 0, kMostSeconds, 0);
+    device.callSeconds = fields.number("call_s", 0, kMostSeconds, 0);
+    device.stepSeconds = fields.number("step_s", 0, kMostSeconds, 0);
+    JsonFields flops(fields.any("flops_per_s"), fields.pathOf("flops_per_s"));
+    for (auto [name, type] : kDtypes)
+      device.flopsPerSecond[type] = type == plan::F32
+                                        ? flops.number(name, 1, kMostFlops)
+                                        : flops.number(name, 1, kMostFlops, 0);
+    device.tf32FlopsPerSecond = flops.number("tf32", 1, kMostFlops, 0);
+    ZC_RETURN_IF_ERROR(flops.finish());
+    if (fields.has("efficiency"))
+      ZC_RETURN_IF_ERROR(readEfficiency(fields.any("efficiency"),
+                                        fields.pathOf("efficiency"),
+                                        device.efficiency));
+    return fields.finish();
+  }
+
+  Status readEfficiency(const Json &json, const std::string &path,
+                        Efficiency &efficiency) {
+    JsonFields fields(json, path);
+    auto share = [&](const char *key, double otherwise) {
+      return fields.number(key, 1e-6, 1, otherwise);
+    };
+    efficiency.attention = share("attention", 1);
+    efficiency.attentionBackward =
+        share("attention_backward", efficiency.attention);
+    efficiency.convolution = share("convolution", 1);
+    efficiency.kernelFlops = share("kernel_flops", 1);
+    efficiency.bytes = share("bytes", 1);
+    if (fields.has("matmul"))
+      ZC_RETURN_IF_ERROR(readMatmul(fields.any("matmul"),
+                                    fields.pathOf("matmul"),
+                                    efficiency.matmul));
+    return fields.finish();
+  }
+
+  Status readMatmul(const Json &json, const std::string &path,
+                    MatmulEfficiency &matmul) {
+    JsonFields fields(json, path);
+    matmul.fraction = fields.number("fraction", 1e-6, 1, 1);
+    if (fields.has("tile")) {
+      JsonFields tile(fields.any("tile"), fields.pathOf("tile"));
+      matmul.tileRows = tile.integer("rows", 1, 1 << 20);
+      matmul.tileColumns = tile.integer("columns", 1, 1 << 20);
+      matmul.multiprocessors = tile.integer("multiprocessors", 1, 1 << 20);
+      ZC_RETURN_IF_ERROR(tile.finish());
+    }
+    for (const Json &row : fields.list("measured")) {
+      JsonFields product(row, fields.pathOf("measured"));
+      MeasuredMatmul &each = matmul.measured.emplace_back();
+      each.m = product.integer("m", 1);
+      each.n = product.integer("n", 1);
+      each.k = product.integer("k", 1);
+      each.dtype = dtypeOf(product.text("dtype"));
+      if (each.dtype == plan::DATA_TYPE_UNSPECIFIED)
+        product.fail("dtype", "expected f32, f64, f16 or bf16");
+      each.flopsPerSecond = product.number("flops_per_s", 1, kMostFlops);
+      ZC_RETURN_IF_ERROR(product.finish());
+    }
+    return fields.finish();
+  }
+
+  Status readLevels(const Json &list, Cluster &cluster) {
+    int64_t below = 1;
+    for (const Json &json : list) {
+      JsonFields fields(json, where + ": levels[" +
+                                  std::to_string(cluster.levels.size()) + "]");
+      LinkLevel &level = cluster.levels.emplace_back();
+      level.name = fields.text("name");
+      level.size = fields.integer("size", 1, int64_t(1) << 32);
+      level.bytesPerSecond = fields.number("bytes_per_s", 0, kMostBytes);
+      level.latencySeconds = fields.number("latency_s", 0, kMostSeconds);
+      // Links that the devices of a block of the level below share.
+      if (fields.has("links_per_block"))
+        level.bytesPerSecond *=
+            double(fields.integer("links_per_block", 1, 1 << 20)) /
+            double(below);
+      level.bytesPerSecond /= fields.number("oversubscription", 1, 1e6, 1);
+      if (level.size % below != 0)
+        fields.fail("size", strCat("is no multiple of the level's below, ",
+                                   below));
+      ZC_RETURN_IF_ERROR(fields.finish());
+      below = level.size;
+    }
+    return cluster.levels.empty()
+               ? makeError(StatusCode::InvalidArgument, where,
+                           ": levels: expected at least one")
+               : Status();
+  }
+
+  Status readCollectives(const Json &json, Cluster &cluster) {
+    JsonFields fields(json, where + ": collectives");
+    cluster.computeWhileSending =
+        fields.number("compute_while_sending", 1e-3, 1, 1);
+    if (fields.has("algorithms"))
+      cluster.ways.clear();
+    for (const Json &name : fields.list("algorithms")) {
+      auto found = std::find_if(
+          std::begin(kWays), std::end(kWays),
+          [&](const auto &each) { return name == each.first; });
+      if (found == std::end(kWays))
+        fields.fail("algorithms", "expected ring, tree, doubling, "
+                                  "rabenseifner or hierarchical, found " +
+                                      name.dump());
+      else
+        cluster.ways.push_back(found->second);
+    }
+    if (cluster.ways.empty())
+      fields.fail("algorithms", "expected at least one");
+    return fields.finish();
+  }
+
+  const std::string where;
+};
+
+} // namespace
+
+const char *nameOf(CollectiveWay way) {
+  for (auto [name, each] : kWays)
+    if (each == way)
+      return name;
+  return "";
+}
+
+Result<Cluster> Cluster::parse(std::string_view text,
+                               const std::string &where) {
+  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false,
+                                /*ignore_comments=*/true);
+  if (json.is_discarded())
+    return makeError(StatusCode::InvalidArgument, where, ": is no JSON");
+  Cluster cluster;
+  ZC_RETURN_IF_ERROR(ClusterReader(where).read(json, cluster));
+  return cluster;
+}
+
+} // namespace zc

@@ -1,0 +1,93 @@
+// A described cluster: how fast its devices are and how they are linked. Read
+// from a JSON file whose keys carry their units (tools/clusters/README.md).
+#ifndef ZC_RUNTIME_SIMULATE_CLUSTER_H
+#define ZC_RUNTIME_SIMULATE_CLUSTER_H
+
+#include "runtime/Base/Status.h"
+#include "runtime/Plan/Manifest.pb.h"
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace zc {
+
+/// A product that was measured: c [m, n] += a [m, k] b [k, n].
+struct MeasuredMatmul {
+  int64_t m = 1, n = 1, k = 1;
+  plan::DataType dtype = plan::F32;
+  double flopsPerSecond = 0;
+};
+
+/// The share of the peak that products reach. With a tile and a number of
+/// multiprocessors, whole waves of tiles are computed, of which the last may be
+/// partly empty. Measured products take the place of all that.
+struct MatmulEfficiency {
+  double fraction = 1;
+  int64_t tileRows = 0, tileColumns = 0; // 0: no waves
+  int64_t multiprocessors = 0;
+  std::vector<MeasuredMatmul> measured;
+};
+
+/// Shares of the peak arithmetic rate, and of the memory's bandwidth.
+struct Efficiency {
+  MatmulEfficiency matmul;
+  double attention = 1, attentionBackward = 1, convolution = 1; // of flops
+  double kernelFlops = 1, bytes = 1; // generated kernels; any instruction
+};
+
+struct SimulatedDevice {
+  std::string name;
+  std::string target = "cpu"; // that models are compiled for, or cuda
+  uint64_t memoryBytes = 0;   // 0: any
+  double bytesPerSecond = 0;
+  // By plan::DataType of a product's operands, in FLOP/s; 0: as float32.
+  std::array<double, plan::DataType_ARRAYSIZE> flopsPerSecond{};
+  double tf32FlopsPerSecond = 0; // products that may be rounded to tf32
+  Efficiency efficiency;
+  double launchSeconds = 0; // of each instruction
+  double callSeconds = 0;   // of each program that an order calls
+  double stepSeconds = 0;   // of each step, beside its programs
+  double hostBytesPerSecond = 0; // to and from the second memory; 0: at once
+};
+
+/// Blocks of `size` neighbouring ranks, joined by links. A device sends
+/// bytesPerSecond and receives as much at once; where the devices of a block of
+/// the level below share a number of links, each has its share.
+struct LinkLevel {
+  std::string name;
+  int64_t size = 1;
+  double bytesPerSecond = 0; // of one device, by now; 0: at once
+  double latencySeconds = 0; // of one message
+};
+
+/// How a collective may be computed where its plan leaves that open.
+enum class CollectiveWay { Ring, Tree, Doubling, Rabenseifner, Hierarchical };
+const char *nameOf(CollectiveWay way);
+
+struct Cluster {
+  std::string name;
+  SimulatedDevice device;
+  std::vector<LinkLevel> levels; // innermost first; at least one
+  std::vector<CollectiveWay> ways = {CollectiveWay::Ring};
+  /// The share of its rate at which a device computes while it sends.
+  double computeWhileSending = 1;
+
+  /// How many devices it has room for.
+  int64_t size() const { return levels.back().size; }
+
+  /// Reads a description; `where` names it in messages. Unknown keys, missing
+  /// ones and numbers out of range fail with InvalidArgument and the key's path.
+  static Result<Cluster> parse(std::string_view text, const std::string &where);
+};
+
+/// The text of a cluster that comes with zc ("h100-dgx"), or nothing.
+const char *findPreset(std::string_view name);
+/// Their names, in alphabetical order.
+std::vector<std::string> listPresets();
+
+} // namespace zc
+
+#endif // ZC_RUNTIME_SIMULATE_CLUSTER_H

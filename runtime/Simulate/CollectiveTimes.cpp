@@ -1,0 +1,239 @@
+#include "runtime/Simulate/CollectiveTimes.h"
+#include "runtime/Plan/Collective/Cost.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace zc {
+
+GroupPlace placeOf(const Cluster &cluster, const std::vector<int> &ranks) {
+  GroupPlace place;
+  for (const LinkLevel &level : cluster.levels) {
+    const int64_t block = ranks.front() / level.size;
+    place.members.push_back(
+        std::count_if(ranks.begin(), ranks.end(),
+                      [&](int rank) { return rank / level.size == block; }));
+  }
+  return place;
+}
+
+double TransferCost::seconds(const Cluster &cluster) const {
+  double longest = 0;
+  for (size_t i = 0; i < bytes.size(); ++i)
+    if (cluster.levels[i].bytesPerSecond > 0)
+      longest = std::max(longest, bytes[i] / cluster.levels[i].bytesPerSecond);
+  return latencySeconds + longest;
+}
+
+namespace {
+
+/// A group on the levels that it spans, as factors: so many blocks of the level
+/// below in each block, that hold members.
+struct Spread {
+  struct Level {
+    size_t level;
+    double parts;  // blocks (of level 0: ranks) that the level joins
+    double inside; // members of one of these blocks
+  };
+  std::vector<Level> levels; // those with more than one part, innermost first
+  double ranks = 1;
+
+  Spread(const Cluster &cluster, const GroupPlace &place) {
+    double below = 1;
+    for (size_t i = 0; i < place.members.size(); ++i) {
+      const double members = double(place.members[i]);
+      if (members > below)
+        levels.push_back({i, members / below, below});
+      below = std::max(below, members);
+    }
+    ranks = below;
+    latencies.reserve(cluster.levels.size());
+    for (const LinkLevel &level : cluster.levels)
+      latencies.push_back(level.latencySeconds);
+  }
+
+  TransferCost none() const {
+    return {0, std::vector<double>(latencies.size(), 0)};
+  }
+  double latency(const Level &level) const { return latencies[level.level]; }
+  double worstLatency() const {
+    double worst = 0;
+    for (const Level &level : levels)
+      worst = std::max(worst, latency(level));
+    return worst;
+  }
+
+private:
+  std::vector<double> latencies;
+};
+
+/// `passes` times around a ring of all ranks: each rank passes (N-1)/N of the
+/// bytes on, and the ranks of a block share the links that leave it.
+TransferCost ring(const Spread &spread, double bytes, double passes) {
+  TransferCost cost = spread.none();
+  double hops = spread.ranks - 1; // of those, the outermost first
+  for (auto level = spread.levels.rbegin(); level != spread.levels.rend();
+       ++level) {
+    double outer = 1;
+    for (auto above = spread.levels.rbegin(); above != level; ++above)
+      outer *= above->parts;
+    // The ring enters each block once: so many hops cross this level.
+    const double crossing =
+        level + 1 == spread.levels.rend()
+            ? hops
+            : std::min(hops, outer * level->parts - (outer > 1 ? outer : 1));
+    cost.latencySeconds += passes * crossing * spread.latency(*level);
+    hops -= crossing;
+    cost.bytes[level->level] =
+        passes * bytes * (spread.ranks - 1) / spread.ranks / level->inside;
+  }
+  return cost;
+}
+
+/// Up and down a double binary tree of blocks, along chains inside of them
+/// (Sanders, Speck and Traeff 2009, as NCCL has it).
+TransferCost tree(const Spread &spread, double bytes) {
+  TransferCost cost = spread.none();
+  for (const Spread::Level &level : spread.levels) {
+    const double deep = level.level == spread.levels.front().level &&
+                                spread.levels.size() > 1
+                            ? level.parts - 1
+                            : std::ceil(std::log2(level.parts));
+    cost.latencySeconds += 2 * deep * spread.latency(level);
+    cost.bytes[level.level] = 2 * bytes / level.inside;
+  }
+  return cost;
+}
+
+/// Level by level: what follows has a share of the bytes.
+TransferCost hierarchical(const Spread &spread, double bytes, double passes) {
+  TransferCost cost = spread.none();
+  for (const Spread::Level &level : spread.levels) {
+    cost.latencySeconds += passes * (level.parts - 1) * spread.latency(level);
+    cost.bytes[level.level] =
+        passes * bytes / level.inside * (level.parts - 1) / level.parts;
+  }
+  return cost;
+}
+
+/// In ceil(log2 N) rounds, of which each sends to a partner twice as far away;
+/// the outer levels come last, or first, with shares of the bytes.
+TransferCost doubling(const Spread &spread, double bytes, double passes,
+                      bool isWhole) {
+  TransferCost cost = spread.none();
+  for (const Spread::Level &level : spread.levels) {
+    const double rounds = std::ceil(std::log2(level.parts));
+    cost.latencySeconds += passes * rounds * spread.latency(level);
+    cost.bytes[level.level] =
+        isWhole ? rounds * bytes
+                : passes * bytes / level.inside * (level.parts - 1) /
+                      level.parts;
+  }
+  return cost;
+}
+
+TransferCost costOfWay(CollectiveWay way, plan::CollectiveKind kind,
+                       const Spread &spread, double bytes) {
+  const double passes = kind == plan::ALL_REDUCE ? 2 : 1;
+  switch (way) {
+  case CollectiveWay::Tree:
+    return kind == plan::ALL_REDUCE ? tree(spread, bytes)
+                                    : ring(spread, bytes, passes);
+  case CollectiveWay::Doubling:
+    return doubling(spread, bytes, 1, kind == plan::ALL_REDUCE);
+  case CollectiveWay::Rabenseifner:
+    return doubling(spread, bytes, passes, false);
+  case CollectiveWay::Hierarchical:
+    return hierarchical(spread, bytes, passes);
+  default:
+    return ring(spread, bytes, passes);
+  }
+}
+
+/// Every pair at once, or each rank one message that crosses all levels.
+TransferCost direct(const Spread &spread, double bytes, bool isAllToAll) {
+  TransferCost cost = spread.none();
+  cost.latencySeconds = spread.worstLatency();
+  for (const Spread::Level &level : spread.levels) {
+    const double reached = level.inside * level.parts;
+    cost.bytes[level.level] = isAllToAll
+                                  ? bytes * (reached - level.inside) /
+                                        spread.ranks
+                                  : bytes;
+  }
+  return cost;
+}
+
+bool isReduced(plan::CollectiveKind kind) {
+  return kind == plan::ALL_REDUCE || kind == plan::ALL_GATHER ||
+         kind == plan::REDUCE_SCATTER;
+}
+
+/// One that the plan has fixed, in its rounds, over the outermost level.
+TransferCost fixedCost(const Spread &spread, plan::CollectiveKind kind,
+                       plan::CollectiveAlgorithm algorithm, double bytes) {
+  CollectiveShape shape;
+  shape.kind = kind;
+  shape.algorithm = algorithm;
+  shape.ranks = int64_t(spread.ranks);
+  shape.elementBytes = 1;
+  shape.elements = int64_t(bytes);
+  if (isDivided(kind) || kind == plan::ALL_TO_ALL)
+    shape.elements -= shape.elements % shape.ranks;
+  const CollectiveCost closed = costOf(shape);
+  TransferCost cost = spread.none();
+  cost.latencySeconds = closed.steps * spread.worstLatency();
+  cost.bytes[spread.levels.back().level] = double(closed.sentBytes);
+  return cost;
+}
+
+} // namespace
+
+CollectiveWay wayOnCluster(const Cluster &cluster, plan::CollectiveKind kind,
+                           const GroupPlace &place, double bytes) {
+  const Spread spread(cluster, place);
+  CollectiveWay best = cluster.ways.front();
+  double least = 0;
+  for (CollectiveWay way : cluster.ways) {
+    const double seconds =
+        costOfWay(way, kind, spread, bytes).seconds(cluster);
+    if (way == cluster.ways.front() || seconds < least) {
+      best = way;
+      least = seconds;
+    }
+  }
+  return best;
+}
+
+TransferCost costOnCluster(const Cluster &cluster, plan::CollectiveKind kind,
+                           plan::CollectiveAlgorithm algorithm,
+                           const GroupPlace &place, double bytes) {
+  const Spread spread(cluster, place);
+  if (spread.levels.empty())
+    return spread.none();
+  if (algorithm != plan::AUTO)
+    return fixedCost(spread, kind, algorithm, bytes);
+  if (isReduced(kind))
+    return costOfWay(wayOnCluster(cluster, kind, place, bytes), kind, spread,
+                     bytes);
+  if (kind == plan::BROADCAST || kind == plan::REDUCE)
+    return ring(spread, bytes * spread.ranks / (spread.ranks - 1), 1);
+  return direct(spread, bytes, kind != plan::SEND_RECEIVE);
+}
+
+TransferCost messageCost(const Cluster &cluster, int from, int to,
+                         double bytes) {
+  TransferCost cost{0, std::vector<double>(cluster.levels.size(), 0)};
+  for (size_t i = 0; i < cluster.levels.size(); ++i) {
+    const LinkLevel &level = cluster.levels[i];
+    const bool isInside = from / level.size == to / level.size;
+    if (!isInside && i + 1 < cluster.levels.size())
+      continue;
+    cost.latencySeconds = level.latencySeconds;
+    cost.bytes[i] = bytes;
+    break;
+  }
+  return cost;
+}
+
+} // namespace zc

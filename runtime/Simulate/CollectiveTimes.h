@@ -1,0 +1,61 @@
+// How long collectives and messages take on a described network, by their
+// closed forms.
+#ifndef ZC_RUNTIME_SIMULATE_COLLECTIVETIMES_H
+#define ZC_RUNTIME_SIMULATE_COLLECTIVETIMES_H
+
+#include "runtime/Plan/Mesh.h"
+#include "runtime/Simulate/Cluster.h"
+
+#include <vector>
+
+namespace zc {
+
+/// How the ranks of a group lie on the levels of a cluster: how many of them
+/// each block of a level has. Level 0 of a group inside one node has them all.
+struct GroupPlace {
+  std::vector<int64_t> members; // by level, ascending; the last is the group
+};
+
+/// Of ranks, ascending or not; the block of the first one counts.
+GroupPlace placeOf(const Cluster &cluster, const std::vector<int> &ranks);
+
+/// A transfer as its network sees it: what it takes before the first byte, and
+/// the bytes that each device sends over each level at once.
+struct TransferCost {
+  double latencySeconds = 0;
+  std::vector<double> bytes; // by level
+
+  /// Seconds with no other transfer beside it.
+  double seconds(const Cluster &cluster) const;
+};
+
+/// Of a collective over `bytes` (the larger of source and destination of one
+/// rank). With n bytes, N ranks, on one level of latency a and bandwidth b:
+///
+///   all-reduce     ring          2 (N-1) a + 2 (N-1)/N n / b
+///                  tree          2 log2 N a + 2 n / b
+///                  doubling      log2 N (a + n / b)
+///                  Rabenseifner  2 log2 N a + 2 (N-1)/N n / b
+///                  hierarchical  reduce-scatter inside a block, all-reduce of
+///                                a share between blocks, gather inside
+///   all-gather, reduce-scatter   half of the all-reduce's ring or doubling
+///   all-to-all     every pair at once: a + (N-1)/N n / b
+///
+/// Over several levels the rings of a block's ranks share what leaves the
+/// block, as NCCL's channels do. The quickest of the cluster's ways is taken,
+/// unless `algorithm` says which.
+TransferCost costOnCluster(const Cluster &cluster, plan::CollectiveKind kind,
+                           plan::CollectiveAlgorithm algorithm,
+                           const GroupPlace &place, double bytes);
+
+/// The way that costOnCluster() takes.
+CollectiveWay wayOnCluster(const Cluster &cluster, plan::CollectiveKind kind,
+                           const GroupPlace &place, double bytes);
+
+/// A message from one rank to another.
+TransferCost messageCost(const Cluster &cluster, int from, int to,
+                         double bytes);
+
+} // namespace zc
+
+#endif // ZC_RUNTIME_SIMULATE_COLLECTIVETIMES_H

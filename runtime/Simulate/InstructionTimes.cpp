@@ -1,0 +1,138 @@
+#include "runtime/Simulate/InstructionTimes.h"
+#include "runtime/Plan/Types.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace zc {
+namespace {
+
+double peakOf(const SimulatedDevice &device, bool allowsTf32,
+              plan::DataType type) {
+  const double f32 = device.flopsPerSecond[plan::F32];
+  if (type == plan::F32 && allowsTf32 && device.tf32FlopsPerSecond > 0)
+    return device.tf32FlopsPerSecond;
+  const double peak = device.flopsPerSecond[type];
+  return peak > 0 ? peak : f32;
+}
+
+plan::DataType typeOf(const plan::Program &program, uint32_t buffer) {
+  return program.buffers(int(buffer)).type().dtype();
+}
+
+/// Tiles are computed in waves, one on each multiprocessor: the share of a
+/// wave's places that hold a tile, and of tiles that lie inside the product.
+double waveShare(const MatmulEfficiency &matmul, const MeasuredMatmul &product,
+                 int64_t batch) {
+  if (matmul.tileRows == 0)
+    return 1;
+  auto ceilDiv = [](int64_t a, int64_t b) { return (a + b - 1) / b; };
+  const double tiles = double(ceilDiv(product.m, matmul.tileRows)) *
+                       double(ceilDiv(product.n, matmul.tileColumns)) *
+                       double(batch);
+  const double places = std::ceil(tiles / double(matmul.multiprocessors)) *
+                        double(matmul.multiprocessors);
+  const double inside = double(product.m) * double(product.n) * double(batch) /
+                        (double(matmul.tileRows) * double(matmul.tileColumns));
+  // Small products are cut along k as well, so that no place stays empty for
+  // long: a wave is at least half full.
+  return std::clamp(inside / places, inside / tiles / 2, 1.0);
+}
+
+/// Of measured products the three nearest in the logarithms of their dims, each
+/// by the inverse of its distance squared.
+double measuredRate(const MatmulEfficiency &matmul,
+                    const MeasuredMatmul &product) {
+  std::vector<std::pair<double, double>> near; // distance, rate
+  auto apart = [](int64_t a, int64_t b) {
+    const double d = std::log2(double(a)) - std::log2(double(b));
+    return d * d;
+  };
+  for (const MeasuredMatmul &each : matmul.measured)
+    if (each.dtype == product.dtype)
+      near.push_back({apart(each.m, product.m) + apart(each.n, product.n) +
+                          apart(each.k, product.k),
+                      each.flopsPerSecond});
+  const size_t most = std::min<size_t>(3, near.size());
+  std::partial_sort(near.begin(), near.begin() + ptrdiff_t(most), near.end());
+  double sum = 0, weights = 0;
+  for (size_t i = 0; i < most; ++i) {
+    const double weight = 1 / (near[i].first + 1e-6);
+    sum += weight * near[i].second;
+    weights += weight;
+  }
+  return weights > 0 ? sum / weights : 0;
+}
+
+int64_t positive(int64_t dim) { return std::max<int64_t>(1, dim); }
+
+double matmulSeconds(const SimulatedDevice &device, bool allowsTf32,
+                     const plan::Program &program,
+                     const plan::Instruction &instruction) {
+  const plan::MatmulCall &call = instruction.matmul();
+  const auto &a = call.a().dims(), &c = call.c().dims();
+  if (a.size() < 2 || c.size() < 2)
+    return instruction.flops() / peakOf(device, allowsTf32, plan::F32);
+  MeasuredMatmul product;
+  product.m = positive(c.Get(c.size() - 2));
+  product.n = positive(c.Get(c.size() - 1));
+  product.k = positive(a.Get(a.size() - 1));
+  product.dtype = typeOf(program, call.a().buffer());
+  int64_t batch = 1;
+  for (int i = 0; i + 2 < c.size(); ++i)
+    batch *= positive(c.Get(i));
+  return instruction.flops() / matmulRate(device, allowsTf32, product, batch);
+}
+
+double arithmeticSeconds(const SimulatedDevice &device, bool allowsTf32,
+                         const plan::Program &program,
+                         const plan::Instruction &instruction) {
+  const Efficiency &efficiency = device.efficiency;
+  auto at = [&](plan::DataType type, double share) {
+    return instruction.flops() / (peakOf(device, allowsTf32, type) * share);
+  };
+  switch (instruction.kind_case()) {
+  case plan::Instruction::kMatmul:
+    return matmulSeconds(device, allowsTf32, program, instruction);
+  case plan::Instruction::kGroupedMatmul:
+    return at(typeOf(program, instruction.grouped_matmul().a()),
+              efficiency.matmul.fraction);
+  case plan::Instruction::kConvolution:
+    return at(typeOf(program, instruction.convolution().source().buffer()),
+              efficiency.convolution);
+  case plan::Instruction::kAttention:
+    return at(typeOf(program, instruction.attention().buffers(0)),
+              instruction.attention().backward() ? efficiency.attentionBackward
+                                                 : efficiency.attention);
+  default: // generated code computes in float32, outside of matrix units
+    return instruction.flops() /
+           (device.flopsPerSecond[plan::F32] * efficiency.kernelFlops);
+  }
+}
+
+} // namespace
+
+double matmulRate(const SimulatedDevice &device, bool allowsTf32,
+                  const MeasuredMatmul &product, int64_t batch) {
+  const MatmulEfficiency &matmul = device.efficiency.matmul;
+  if (double rate = measuredRate(matmul, product); rate > 0)
+    return rate;
+  return peakOf(device, allowsTf32, product.dtype) * matmul.fraction *
+         waveShare(matmul, product, batch);
+}
+
+double secondsOf(const SimulatedDevice &device, bool allowsTf32,
+                 const plan::Program &program,
+                 const plan::Instruction &instruction) {
+  const double arithmetic =
+      arithmeticSeconds(device, allowsTf32, program, instruction);
+  const double rate = device.bytesPerSecond * device.efficiency.bytes;
+  double traffic = rate > 0 ? instruction.bytes() / rate : 0;
+  if (instruction.stream() == 2) // to and from the second memory
+    traffic = device.hostBytesPerSecond > 0
+                  ? instruction.bytes() / 2 / device.hostBytesPerSecond
+                  : 0;
+  return device.launchSeconds + std::max(arithmetic, traffic);
+}
+
+} // namespace zc

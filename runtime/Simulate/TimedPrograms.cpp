@@ -1,0 +1,133 @@
+#include "runtime/Simulate/TimedPrograms.h"
+#include "runtime/Plan/Types.h"
+#include "runtime/Simulate/InstructionTimes.h"
+
+#include <algorithm>
+
+namespace zc {
+namespace {
+
+std::string join(const AxisNames &axes) {
+  std::string text;
+  for (const std::string &axis : axes)
+    text += (text.empty() ? "" : "+") + axis;
+  return text;
+}
+
+/// A group's ranks; of the one axis only those at the call's coordinates.
+std::vector<int> ranksOf(const Mesh &mesh, int rank,
+                         const plan::CollectiveCall &call) {
+  std::vector<int> ranks = mesh.group(rank, call.axes());
+  if (call.holders_size() == 0)
+    return ranks;
+  std::vector<int> held;
+  for (uint32_t coordinate : call.holders())
+    if (coordinate < ranks.size())
+      held.push_back(ranks[coordinate]);
+  return held;
+}
+
+double bytesOf(const plan::Program &program, const plan::CollectiveCall &call) {
+  auto bytes = [&](uint32_t buffer) {
+    Result<uint64_t> count = byteCount(program.buffers(int(buffer)).type());
+    return count.ok() ? double(*count) : 0.0;
+  };
+  return std::max(bytes(call.source()), bytes(call.destination()));
+}
+
+} // namespace
+
+int TimedPrograms::nameExposure(const std::string &name) {
+  auto found = std::find(exposures.begin(), exposures.end(), name);
+  if (found == exposures.end())
+    found = exposures.insert(exposures.end(), name);
+  return int(found - exposures.begin());
+}
+
+void TimedPrograms::timeCollective(const plan::Manifest &manifest,
+                                   const Cluster &cluster, const Mesh &mesh,
+                                   uint32_t role, const plan::Program &program,
+                                   const plan::CollectiveCall &call,
+                                   TimedInstruction &timed) {
+  const std::string axes = join(call.axes());
+  timed.isCollective = true;
+  timed.exposure = nameExposure(axes);
+  std::string name = strCat(role, " ", axes);
+  for (uint32_t holder : call.holders())
+    name += strCat(" ", holder);
+  auto [place, isNew] = places.try_emplace(name);
+  const int first = mesh.firstOf(int(role));
+  if (isNew)
+    place->second = placeOf(cluster, ranksOf(mesh, first, call));
+  timed.cost = costOnCluster(cluster, call.kind(), call.algorithm(),
+                             place->second, bytesOf(program, call));
+  if (manifest.roles_size() < 2 ||
+      std::count(call.axes().begin(), call.axes().end(), "pp") == 0)
+    return;
+  std::vector<uint32_t> met;
+  for (int other = 0; other < manifest.roles_size(); ++other)
+    if (call.holders_size() == 0 ||
+        std::count(call.holders().begin(), call.holders().end(),
+                   uint32_t(other)) > 0)
+      met.push_back(uint32_t(other));
+  std::string meeting = axes;
+  for (uint32_t each : met)
+    meeting += strCat(" ", each);
+  auto [known, isFirst] =
+      meetingsByName.emplace(meeting, int(meetings.size()));
+  if (isFirst)
+    meetings.push_back(met);
+  timed.meeting = known->second;
+}
+
+TimedInstruction TimedPrograms::time(const plan::Manifest &manifest,
+                                     const Cluster &cluster, const Mesh &mesh,
+                                     uint32_t role,
+                                     const plan::Program &program,
+                                     const plan::Instruction &instruction) {
+  TimedInstruction timed;
+  timed.stream = std::min<uint32_t>(instruction.stream(),
+                                    uint32_t(kSimulatedStreams - 1));
+  timed.flops = instruction.flops();
+  timed.kind = instruction.kind_case();
+  if (instruction.has_collective()) {
+    timeCollective(manifest, cluster, mesh, role, program,
+                   instruction.collective(), timed);
+    timed.cost.latencySeconds += cluster.device.launchSeconds;
+    return timed;
+  }
+  if (timed.stream == kSimulatedStreams - 1)
+    timed.exposure = nameExposure("offload");
+  const bool allowsTf32 = manifest.target().matmul_precision() == "tf32";
+  timed.seconds = secondsOf(cluster.device, allowsTf32, program, instruction);
+  return timed;
+}
+
+Result<TimedPrograms> TimedPrograms::of(const plan::Manifest &manifest,
+                                        const Cluster &cluster) {
+  ZC_ASSIGN_OR_RETURN(const Mesh mesh, Mesh::of(manifest));
+  if (mesh.ranks() > cluster.size())
+    return makeError(StatusCode::InvalidArgument, "the mesh has ",
+                     mesh.ranks(), " ranks, and cluster '", cluster.name,
+                     "' room for ", cluster.size(),
+                     ": take a smaller mesh, or a larger `size` of its last "
+                     "level");
+  TimedPrograms timed;
+  for (int i = 0; i < manifest.roles_size(); ++i) {
+    std::vector<TimedProgram> &programs = timed.roles.emplace_back();
+    for (const plan::Program &program : manifest.roles(i).programs()) {
+      TimedProgram each;
+      each.program = &program;
+      for (int at = 0; at < program.instructions_size(); ++at) {
+        each.instructions.push_back(timed.time(manifest, cluster, mesh,
+                                               uint32_t(i), program,
+                                               program.instructions(at)));
+        each.streams[each.instructions.back().stream].push_back(uint32_t(at));
+      }
+      programs.push_back(std::move(each));
+    }
+  }
+  return timed;
+}
+
+} // namespace zc
