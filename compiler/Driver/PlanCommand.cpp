@@ -19,6 +19,7 @@ struct Arguments {
   std::string cluster;
   double tokens = 0;
   std::string timeline;
+  std::vector<std::string> placement;
   bool json = false;
 };
 } // namespace
@@ -43,7 +44,7 @@ static bool isArtifact(llvm::StringRef path) {
 
 /// The options of a compilation mean nothing to a plan that is made.
 static void refuseCompileOptions(const CLI::App &command) {
-  const std::vector<std::string> own = {"--cluster", "--tokens", "--timeline",
+  const std::vector<std::string> own = {"--cluster", "--tokens", "--timeline", "--placement",
                                         "--json", "--help"};
   for (const CLI::Option *option : command.get_options())
     for (const std::string &name : option->get_lnames())
@@ -81,7 +82,8 @@ static int planCommand(const CLI::App &command, Arguments &arguments) {
   if (int code = makeManifest(command, arguments, *cluster, manifest))
     return code;
   Result<PlanReport> report =
-      planStep(manifest, *cluster, !arguments.timeline.empty());
+      planStep(manifest, *cluster,
+               {!arguments.timeline.empty(), arguments.placement});
   if (!report.ok())
     return reportError(report.status().message());
   if (!arguments.timeline.empty())
@@ -117,6 +119,14 @@ Command zc::addPlanCommand(CLI::App &command) {
                   "write the simulated step as a trace, for chrome://tracing "
                   "or ui.perfetto.dev")
       ->type_name("FILE");
+  command
+      .add_option("--placement", arguments->placement,
+                  "the mesh's axes, from the outermost machines inwards, as in "
+                  "dp,pp,tp; by default ranks stand as they are numbered")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("AXES")
+      ->default_str("");
   command.add_flag("--json", arguments->json, "print it as JSON");
   addModelOptions(command, arguments->compile);
   return [arguments, &command] { return planCommand(command, *arguments); };

@@ -57,7 +57,8 @@ struct PlanReport {
 /// Simulates a verified manifest's step. Fails where the cluster is too small,
 /// and where there is nothing to train.
 Result<PlanReport> planStep(const plan::Manifest &manifest,
-                            const Cluster &cluster, bool keepsSpans = false);
+                            const Cluster &cluster,
+                            const SimulationOptions &options = {});
 
 /// For people. `tokens`: how many are to be trained on; 0: not asked.
 std::string printPlan(const plan::Manifest &manifest, const Cluster &cluster,

@@ -22,9 +22,9 @@ constexpr double kBothPasses = 3;
 /// With so many layers to a stage, only whole layers are dealt out: few values
 /// cross between them, and roles of equal layers are alike.
 constexpr int64_t kEnoughLayers = 4;
-/// More segments than this are joined: the search is of their number's fourth
-/// power.
-constexpr size_t kMostSegments = 64;
+/// More segments than this, or than two for each stage, are joined: the search
+/// is of their number's fourth power.
+constexpr int64_t kManySegments = 64, kMostSegments = 256;
 
 /// Cuts the placed ops of a step where little crosses.
 class Cutter {
@@ -304,10 +304,14 @@ SmallVector<Piece> cutSegments(func::FuncOp step, ArrayRef<Operation *> placed,
                                MemoryLimit &limit, ReplicaCosts *replicas) {
   Cutter cutter(placed, getTarget(step).rates());
   SmallVector<Piece> pieces = cutter.run();
+  const int64_t most =
+      std::clamp(2 * stages, kManySegments, kMostSegments);
+  // Where pieces have to be joined anyway, layers are the better pieces.
   if (SmallVector<Piece> layers = joinLayers(pieces);
-      int64_t(layers.size()) >= kEnoughLayers * stages)
+      int64_t(layers.size()) >= kEnoughLayers * stages ||
+      (int64_t(pieces.size()) > most && int64_t(layers.size()) >= stages))
     pieces = std::move(layers);
-  while (pieces.size() > kMostSegments)
+  while (int64_t(pieces.size()) > most)
     joinShortest(pieces);
   if (memory.bytes > 0 || replicas)
     MemoryEstimator(step, memory, limit, replicas).run(pieces, placed, cutter);

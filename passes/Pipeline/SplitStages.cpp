@@ -45,28 +45,39 @@ struct Crossing {
   std::optional<int64_t> batchDim;
 };
 
-/// Each stage that reads a view makes it itself: what crosses is the viewed
-/// value, straight from where it is computed and once.
-void repeatViews(func::FuncOp program) {
+/// Views, and values that are only made wider: a norm behind 16 bits reads them
+/// as float32.
+bool isRepeated(Operation &op) {
+  auto bits = [](Value value) {
+    return getElementTypeOrSelf(value).getIntOrFloatBitWidth();
+  };
+  return isa<ReshapeOp>(op) ||
+         (isa<ConvertOp>(op) &&
+          isa<FloatType>(getElementTypeOrSelf(op.getOperand(0))) &&
+          bits(op.getResult(0)) > bits(op.getOperand(0)));
+}
+
+/// Each stage that reads such a value makes it itself: what crosses is the
+/// operand, straight from where it is computed and once.
+void repeatOps(func::FuncOp program) {
   Block &block = program.getBody().front();
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
-    auto view = dyn_cast<ReshapeOp>(op);
-    if (!view || stageOf(view.getResult()) < 0)
+    if (!isRepeated(op) || stageOf(op.getResult(0)) < 0)
       continue;
     llvm::SmallDenseMap<int64_t, Operation *> copies;
-    for (OpOperand &use : llvm::make_early_inc_range(view->getUses())) {
+    for (OpOperand &use : llvm::make_early_inc_range(op.getUses())) {
       auto stage = use.getOwner()->getAttrOfType<IntegerAttr>(kStageAttr);
-      if (!stage || stage.getInt() == stageOf(view.getResult()))
+      if (!stage || stage.getInt() == stageOf(op.getResult(0)))
         continue;
       Operation *&copy = copies[stage.getInt()];
       if (!copy) {
-        copy = OpBuilder(view).clone(op);
+        copy = OpBuilder(&op).clone(op);
         copy->setAttr(kStageAttr, stage);
       }
       use.set(copy->getResult(0));
     }
-    if (view->use_empty())
-      view->erase();
+    if (op.use_empty())
+      op.erase();
   }
 }
 
@@ -274,7 +285,7 @@ struct SplitStages : public impl::SplitStagesPassBase<SplitStages> {
       return signalPassFailure();
     programs = llvm::to_vector(module.getOps<func::FuncOp>());
     std::vector<std::vector<Crossing>> crossings;
-    llvm::for_each(programs, repeatViews);
+    llvm::for_each(programs, repeatOps);
     for (func::FuncOp program : programs)
       crossings.push_back(CrossingFinder(program, places).run(id));
     for (int64_t role = 0; role < int64_t(chunks.size()); ++role)

@@ -36,9 +36,7 @@ public:
     }
   }
 
-  Status run(const Mesh &mesh) {
-    for (uint32_t i = 0; i < walks.size(); ++i)
-      firstRanks.push_back(mesh.firstOf(int(i)));
+  Status run() {
     for (auto &walk : walks)
       walk->proceed();
     while (step())
@@ -108,7 +106,8 @@ public:
       transfer.line = uint64_t(role) << 32 | message.line();
       lines[transfer.line].push_back(index);
       transfer.cost =
-          messageCost(cluster, firstRanks[role], firstRanks[message.peer()],
+          messageCost(cluster, programs.firstDevice(role),
+                      programs.firstDevice(message.peer()),
                       double(*byteCount(message.type())));
       transfer.cost.latencySeconds += cluster.device.launchSeconds;
     }
@@ -318,7 +317,6 @@ private:
   const TimedPrograms &programs;
   std::vector<SimulatedSpan> *spans;
   std::vector<std::unique_ptr<OrderWalk>> walks;
-  std::vector<int> firstRanks; // of roles
   std::vector<Computing> computing;
   std::vector<int> sending; // transfers of a role whose bytes flow
   std::vector<Meeting> meetings;
@@ -348,15 +346,14 @@ double SimulatedOrders::bubbleOfIdeal() const {
 
 Result<SimulatedOrders> simulateOrders(const plan::Manifest &manifest,
                                        const Cluster &cluster, Phase phase,
-                                       bool keepsSpans) {
-  ZC_ASSIGN_OR_RETURN(const Mesh mesh, Mesh::of(manifest));
+                                       const SimulationOptions &options) {
   ZC_ASSIGN_OR_RETURN(const std::vector<RoleUse> uses, useOfRoles(manifest));
   ZC_ASSIGN_OR_RETURN(const TimedPrograms programs,
-                      TimedPrograms::of(manifest, cluster));
+                      TimedPrograms::of(manifest, cluster, options.placement));
   SimulatedOrders simulated;
   Simulation simulation(manifest, cluster, programs, uses, phase,
-                        keepsSpans ? &simulated.spans : nullptr);
-  ZC_RETURN_IF_ERROR(simulation.run(mesh));
+                        options.keepsSpans ? &simulated.spans : nullptr);
+  ZC_RETURN_IF_ERROR(simulation.run());
   simulated.seconds = simulation.end();
   for (int i = 0; i < manifest.roles_size(); ++i)
     simulated.roles.push_back(simulation.walk(size_t(i)).times());
@@ -364,12 +361,13 @@ Result<SimulatedOrders> simulateOrders(const plan::Manifest &manifest,
 }
 
 Result<SimulatedStep> simulateStep(const plan::Manifest &manifest,
-                                   const Cluster &cluster, bool keepsSpans) {
+                                   const Cluster &cluster,
+                                   const SimulationOptions &options) {
   SimulatedStep step;
   if (!overlapsSteps(manifest)) {
     ZC_ASSIGN_OR_RETURN(
         step.orders,
-        simulateOrders(manifest, cluster, Phase::Train, keepsSpans));
+        simulateOrders(manifest, cluster, Phase::Train, options));
     step.seconds = step.orders.seconds + cluster.device.stepSeconds;
     step.bubbleOfTotal = step.orders.bubbleOfTotal();
     step.bubbleOfIdeal = step.orders.bubbleOfIdeal();
@@ -382,9 +380,11 @@ Result<SimulatedStep> simulateStep(const plan::Manifest &manifest,
   ZC_ASSIGN_OR_RETURN(plan::Manifest more, unroll(manifest, steps + 1));
   step.run = std::make_shared<const plan::Manifest>(std::move(more));
   ZC_ASSIGN_OR_RETURN(SimulatedOrders before,
-                      simulateOrders(fewer, cluster, Phase::Train));
+                      simulateOrders(
+                          fewer, cluster, Phase::Train,
+                          SimulationOptions{false, options.placement}));
   ZC_ASSIGN_OR_RETURN(step.orders,
-                      simulateOrders(*step.run, cluster, Phase::Train, keepsSpans));
+                      simulateOrders(*step.run, cluster, Phase::Train, options));
   const double seconds = step.orders.seconds - before.seconds;
   double called = 0;
   for (size_t i = 0; i < before.roles.size(); ++i) {

@@ -52,12 +52,19 @@ struct SimulatedOrders {
   double bubbleOfIdeal() const;
 };
 
+struct SimulationOptions {
+  bool keepsSpans = false;
+  /// The mesh's axes from the cluster's outermost level inwards; empty: ranks
+  /// stand on the devices as they are numbered.
+  std::vector<std::string> placement;
+};
+
 /// Simulates one phase of a verified manifest's orders. Without flush the
 /// manifest is of a run of steps (unroll() of RunOfSteps.h). Fails where the
 /// cluster has fewer devices than the mesh has ranks.
 Result<SimulatedOrders> simulateOrders(const plan::Manifest &manifest,
                                        const Cluster &cluster, Phase phase,
-                                       bool keepsSpans = false);
+                                       const SimulationOptions &options = {});
 
 /// One step in the midst of a long run.
 struct SimulatedStep {
@@ -68,7 +75,7 @@ struct SimulatedStep {
 };
 Result<SimulatedStep> simulateStep(const plan::Manifest &manifest,
                                    const Cluster &cluster,
-                                   bool keepsSpans = false);
+                                   const SimulationOptions &options = {});
 
 } // namespace zc
 

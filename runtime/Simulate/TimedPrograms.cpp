@@ -37,6 +37,45 @@ double bytesOf(const plan::Program &program, const plan::CollectiveCall &call) {
 
 } // namespace
 
+int TimedPrograms::deviceOf(const Mesh &mesh, int rank) const {
+  if (placed.empty())
+    return rank;
+  int64_t device = 0;
+  for (const PlacedAxis &axis : placed)
+    device += mesh.coordinate(rank, axis.name) * axis.stride;
+  return int(device);
+}
+
+std::vector<int> TimedPrograms::devicesOf(const Mesh &mesh, int rank,
+                                          const plan::CollectiveCall &call) {
+  std::vector<int> devices;
+  for (int each : ranksOf(mesh, rank, call))
+    devices.push_back(deviceOf(mesh, each));
+  return devices;
+}
+
+Status TimedPrograms::place(const plan::Manifest &manifest, const Mesh &mesh,
+                            const std::vector<std::string> &placement) {
+  int64_t stride = 1;
+  for (auto name = placement.rbegin(); name != placement.rend(); ++name) {
+    if (!mesh.has(*name) ||
+        std::count(placement.begin(), placement.end(), *name) > 1)
+      return makeError(StatusCode::InvalidArgument, "--placement: '", *name,
+                       mesh.has(*name) ? "' is named twice"
+                                       : "' is no axis of the mesh");
+    plan::CollectiveCall axis;
+    axis.add_axes(*name);
+    placed.push_back({*name, stride});
+    stride *= mesh.groupSize(axis.axes());
+  }
+  if (!placement.empty() && stride != mesh.ranks())
+    return makeError(StatusCode::InvalidArgument,
+                     "--placement: expected every axis of the mesh");
+  for (int i = 0; i < manifest.roles_size(); ++i)
+    firstDevices.push_back(deviceOf(mesh, mesh.firstOf(i)));
+  return Status();
+}
+
 int TimedPrograms::nameExposure(const std::string &name) {
   auto found = std::find(exposures.begin(), exposures.end(), name);
   if (found == exposures.end())
@@ -58,7 +97,7 @@ void TimedPrograms::timeCollective(const plan::Manifest &manifest,
   auto [place, isNew] = places.try_emplace(name);
   const int first = mesh.firstOf(int(role));
   if (isNew)
-    place->second = placeOf(cluster, ranksOf(mesh, first, call));
+    place->second = placeOf(cluster, devicesOf(mesh, first, call));
   timed.cost = costOnCluster(cluster, call.kind(), call.algorithm(),
                              place->second, bytesOf(program, call));
   if (manifest.roles_size() < 2 ||
@@ -103,8 +142,9 @@ TimedInstruction TimedPrograms::time(const plan::Manifest &manifest,
   return timed;
 }
 
-Result<TimedPrograms> TimedPrograms::of(const plan::Manifest &manifest,
-                                        const Cluster &cluster) {
+Result<TimedPrograms>
+TimedPrograms::of(const plan::Manifest &manifest, const Cluster &cluster,
+                  const std::vector<std::string> &placement) {
   ZC_ASSIGN_OR_RETURN(const Mesh mesh, Mesh::of(manifest));
   if (mesh.ranks() > cluster.size())
     return makeError(StatusCode::InvalidArgument, "the mesh has ",
@@ -113,6 +153,7 @@ Result<TimedPrograms> TimedPrograms::of(const plan::Manifest &manifest,
                      ": take a smaller mesh, or a larger `size` of its last "
                      "level");
   TimedPrograms timed;
+  ZC_RETURN_IF_ERROR(timed.place(manifest, mesh, placement));
   for (int i = 0; i < manifest.roles_size(); ++i) {
     std::vector<TimedProgram> &programs = timed.roles.emplace_back();
     for (const plan::Program &program : manifest.roles(i).programs()) {

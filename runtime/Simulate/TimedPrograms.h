@@ -33,8 +33,15 @@ struct TimedProgram {
 
 class TimedPrograms {
 public:
+  /// `placement`: the mesh's axes, from the outermost level of the cluster
+  /// inwards; empty: ranks stand on the devices as they are numbered. Fails
+  /// where the cluster is too small, and where an axis is missing.
   static Result<TimedPrograms> of(const plan::Manifest &manifest,
-                                  const Cluster &cluster);
+                                  const Cluster &cluster,
+                                  const std::vector<std::string> &placement);
+
+  /// The device that the first rank of a role has.
+  int firstDevice(uint32_t role) const { return firstDevices[role]; }
 
   const TimedProgram &find(uint32_t role, uint32_t program) const {
     return roles[role][program];
@@ -60,6 +67,19 @@ private:
                       const plan::CollectiveCall &call,
                       TimedInstruction &timed);
   int nameExposure(const std::string &name);
+  int deviceOf(const Mesh &mesh, int rank) const;
+  std::vector<int> devicesOf(const Mesh &mesh, int rank,
+                             const plan::CollectiveCall &call);
+  Status place(const plan::Manifest &manifest, const Mesh &mesh,
+               const std::vector<std::string> &placement);
+
+  /// An axis of the placement: neighbours along it are so many devices apart.
+  struct PlacedAxis {
+    std::string name;
+    int64_t stride;
+  };
+  std::vector<PlacedAxis> placed; // empty: as ranks are numbered
+  std::vector<int> firstDevices;  // of roles
 
   std::vector<std::vector<TimedProgram>> roles;
   std::vector<std::vector<uint32_t>> meetings;
