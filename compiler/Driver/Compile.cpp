@@ -129,8 +129,8 @@ int zc::compilePlan(const CompileOptions &options, plan::Manifest &manifest) {
   if (failed(phases.convertToTrain()) || failed(phases.buildPrograms()) ||
       failed(phases.divide()) || failed(phases.schedule()))
     return 1;
-  Result<plan::Manifest> planned = planManifest(phases.getModule(), options,
-                                                phases.getPipeline(), summary);
+  Result<plan::Manifest> planned =
+      planManifest(phases.getModule(), options, phases.getPipeline(), summary);
   if (!planned.ok())
     return reportError("internal error in phase 'plan': " +
                        planned.status().message());

@@ -44,8 +44,8 @@ static bool isArtifact(llvm::StringRef path) {
 
 /// The options of a compilation mean nothing to a plan that is made.
 static void refuseCompileOptions(const CLI::App &command) {
-  const std::vector<std::string> own = {"--cluster", "--tokens", "--timeline", "--placement",
-                                        "--json", "--help"};
+  const std::vector<std::string> own = {"--cluster",   "--tokens", "--timeline",
+                                        "--placement", "--json",   "--help"};
   for (const CLI::Option *option : command.get_options())
     for (const std::string &name : option->get_lnames())
       if (option->count() > 0 && !llvm::is_contained(own, "--" + name))
@@ -81,9 +81,8 @@ static int planCommand(const CLI::App &command, Arguments &arguments) {
   plan::Manifest manifest;
   if (int code = makeManifest(command, arguments, *cluster, manifest))
     return code;
-  Result<PlanReport> report =
-      planStep(manifest, *cluster,
-               {!arguments.timeline.empty(), arguments.placement});
+  Result<PlanReport> report = planStep(
+      manifest, *cluster, {!arguments.timeline.empty(), arguments.placement});
   if (!report.ok())
     return reportError(report.status().message());
   if (!arguments.timeline.empty())

@@ -26,7 +26,8 @@ int64_t getNumElements(llvm::ArrayRef<int64_t> dims);
 
 /// The most elements a tensor may have, 1 PiB of float32: sizes in bytes, and
 /// sums of thousands, fit 63 bits. Large batches over many ranks have whole
-/// tensors that no memory could hold (attention's scores of Llama 3 405B: 2^44).
+/// tensors that no memory could hold (attention's scores of Llama 3 405B:
+/// 2^44).
 constexpr int64_t kMaxElements = int64_t(1) << 48;
 
 /// Row-major strides, in elements.

@@ -47,16 +47,14 @@ struct Products {
       const double flops = instruction.flops() * times;
       executed += flops;
       byType[size_t(productType(program, instruction))] += flops;
-      if (isForward ||
-          (hasForward && phases[size_t(i)] == StepPhase::Forward))
+      if (isForward || (hasForward && phases[size_t(i)] == StepPhase::Forward))
         forward += flops;
     }
   }
 };
 
 Products countProducts(const plan::Manifest &manifest,
-                       const std::vector<RoleUse> &uses,
-                       double ranksOfRole) {
+                       const std::vector<RoleUse> &uses, double ranksOfRole) {
   Products products;
   for (int i = 0; i < manifest.roles_size(); ++i) {
     const plan::Role &role = manifest.roles(i);
@@ -192,8 +190,7 @@ Result<PlanReport> planStep(const plan::Manifest &manifest,
   report.links = measureLinks(cluster, report);
   report.traffic = measureComm(manifest);
   report.parameters = countParameters(manifest);
-  const Products products =
-      countProducts(manifest, uses, double(ranksOfRole));
+  const Products products = countProducts(manifest, uses, double(ranksOfRole));
   report.modelFlops = 3 * products.forward;
   report.executedFlops = products.executed;
   const double seconds = report.stepSeconds;

@@ -54,10 +54,10 @@ void printRates(llvm::raw_ostream &os, const Cluster &cluster,
                 "the forward's products), {1} by all that are executed\n",
                 percent(report.mfu), percent(report.hfu));
   if (report.stepSeconds > 0)
-    os << formatv("                  {0}FLOP/s of the model on each {1}\n",
-                  count(report.modelFlops / report.stepSeconds /
-                        double(report.ranks)),
-                  cluster.device.name);
+    os << formatv(
+        "                  {0}FLOP/s of the model on each {1}\n",
+        count(report.modelFlops / report.stepSeconds / double(report.ranks)),
+        cluster.device.name);
   if (report.roles.size() > 1)
     os << formatv("bubble            {0} of the whole, {1} of the ideal time\n",
                   percent(report.bubbleOfTotal), percent(report.bubbleOfIdeal));
@@ -74,8 +74,8 @@ void printRates(llvm::raw_ostream &os, const Cluster &cluster,
 void printMemory(llvm::raw_ostream &os, const Cluster &cluster,
                  const PlanReport &report) {
   const MemoryReport &most = report.roles[size_t(report.largestRole)].memory;
-  os << formatv("memory            {0} on a rank of role {1}", printSize(most.peak),
-                report.largestRole);
+  os << formatv("memory            {0} on a rank of role {1}",
+                printSize(most.peak), report.largestRole);
   if (uint64_t room = cluster.device.memoryBytes)
     os << formatv(", {0} of the device's {1}{2}",
                   percent(double(most.peak) / double(room)), printSize(room),

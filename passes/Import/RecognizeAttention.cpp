@@ -402,12 +402,11 @@ private:
     if (auto select = value.getDefiningOp<SelectOp>()) {
       const Mask condition = classifyComputed(select.getCondition());
       auto isZero = [](Value number) { return splatNumber(number) == 0.0; };
-      const bool isCausal = (condition == Mask::CausalHidden &&
-                             hides(select.getOnTrue()) &&
-                             isZero(select.getOnFalse())) ||
-                            (condition == Mask::CausalSeen &&
-                             isZero(select.getOnTrue()) &&
-                             hides(select.getOnFalse()));
+      const bool isCausal =
+          (condition == Mask::CausalHidden && hides(select.getOnTrue()) &&
+           isZero(select.getOnFalse())) ||
+          (condition == Mask::CausalSeen && isZero(select.getOnTrue()) &&
+           hides(select.getOnFalse()));
       return isCausal ? Mask::Causal : Mask::Other;
     }
     auto compare = value.getDefiningOp<CompareOp>();

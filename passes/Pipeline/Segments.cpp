@@ -304,8 +304,7 @@ SmallVector<Piece> cutSegments(func::FuncOp step, ArrayRef<Operation *> placed,
                                MemoryLimit &limit, ReplicaCosts *replicas) {
   Cutter cutter(placed, getTarget(step).rates());
   SmallVector<Piece> pieces = cutter.run();
-  const int64_t most =
-      std::clamp(2 * stages, kManySegments, kMostSegments);
+  const int64_t most = std::clamp(2 * stages, kManySegments, kMostSegments);
   // Where pieces have to be joined anyway, layers are the better pieces.
   if (SmallVector<Piece> layers = joinLayers(pieces);
       int64_t(layers.size()) >= kEnoughLayers * stages ||

@@ -389,7 +389,8 @@ private:
     llvm::stable_sort(
         order, [](const auto &a, const auto &b) { return a.first > b.first; });
     for (auto [i, each] : llvm::enumerate(llvm::make_second_range(order)))
-      if (isFree(*each) && !isWorthLess(order[i], ArrayRef(order).drop_front(i)))
+      if (isFree(*each) &&
+          !isWorthLess(order[i], ArrayRef(order).drop_front(i)))
         divideAll(*each, number,
                   [&](StateOp state) { return explain(*each, state, ranks); });
     for (auto &[size, each] : left)

@@ -50,8 +50,7 @@ public:
       ZC_RETURN_IF_ERROR(host.finish());
     }
     if (fields.has("collectives"))
-      ZC_RETURN_IF_ERROR(
-          readCollectives(fields.any("collectives"), cluster));
+      ZC_RETURN_IF_ERROR(readCollectives(fields.any("collectives"), cluster));
     return fields.finish();
   }
 
@@ -97,9 +96,8 @@ private:
     efficiency.kernelFlops = share("kernel_flops", 1);
     efficiency.bytes = share("bytes", 1);
     if (fields.has("matmul"))
-      ZC_RETURN_IF_ERROR(readMatmul(fields.any("matmul"),
-                                    fields.pathOf("matmul"),
-                                    efficiency.matmul));
+      ZC_RETURN_IF_ERROR(readMatmul(
+          fields.any("matmul"), fields.pathOf("matmul"), efficiency.matmul));
     return fields.finish();
   }
 
@@ -146,8 +144,8 @@ private:
             double(below);
       level.bytesPerSecond /= fields.number("oversubscription", 1, 1e6, 1);
       if (level.size % below != 0)
-        fields.fail("size", strCat("is no multiple of the level's below, ",
-                                   below));
+        fields.fail("size",
+                    strCat("is no multiple of the level's below, ", below));
       ZC_RETURN_IF_ERROR(fields.finish());
       below = level.size;
     }
@@ -164,9 +162,9 @@ private:
     if (fields.has("algorithms"))
       cluster.ways.clear();
     for (const Json &name : fields.list("algorithms")) {
-      auto found = std::find_if(
-          std::begin(kWays), std::end(kWays),
-          [&](const auto &each) { return name == each.first; });
+      auto found =
+          std::find_if(std::begin(kWays), std::end(kWays),
+                       [&](const auto &each) { return name == each.first; });
       if (found == std::end(kWays))
         fields.fail("algorithms", "expected ring, tree, doubling, "
                                   "rabenseifner or hierarchical, found " +

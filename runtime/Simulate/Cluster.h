@@ -47,9 +47,9 @@ struct SimulatedDevice {
   std::array<double, plan::DataType_ARRAYSIZE> flopsPerSecond{};
   double tf32FlopsPerSecond = 0; // products that may be rounded to tf32
   Efficiency efficiency;
-  double launchSeconds = 0; // of each instruction
-  double callSeconds = 0;   // of each program that an order calls
-  double stepSeconds = 0;   // of each step, beside its programs
+  double launchSeconds = 0;      // of each instruction
+  double callSeconds = 0;        // of each program that an order calls
+  double stepSeconds = 0;        // of each step, beside its programs
   double hostBytesPerSecond = 0; // to and from the second memory; 0: at once
 };
 
@@ -79,7 +79,8 @@ struct Cluster {
   int64_t size() const { return levels.back().size; }
 
   /// Reads a description; `where` names it in messages. Unknown keys, missing
-  /// ones and numbers out of range fail with InvalidArgument and the key's path.
+  /// ones and numbers out of range fail with InvalidArgument and the key's
+  /// path.
   static Result<Cluster> parse(std::string_view text, const std::string &where);
 };
 

@@ -95,10 +95,10 @@ TransferCost ring(const Spread &spread, double bytes, double passes) {
 TransferCost tree(const Spread &spread, double bytes) {
   TransferCost cost = spread.none();
   for (const Spread::Level &level : spread.levels) {
-    const double deep = level.level == spread.levels.front().level &&
-                                spread.levels.size() > 1
-                            ? level.parts - 1
-                            : std::ceil(std::log2(level.parts));
+    const double deep =
+        level.level == spread.levels.front().level && spread.levels.size() > 1
+            ? level.parts - 1
+            : std::ceil(std::log2(level.parts));
     cost.latencySeconds += 2 * deep * spread.latency(level);
     cost.bytes[level.level] = 2 * bytes / level.inside;
   }
@@ -124,10 +124,9 @@ TransferCost doubling(const Spread &spread, double bytes, double passes,
   for (const Spread::Level &level : spread.levels) {
     const double rounds = std::ceil(std::log2(level.parts));
     cost.latencySeconds += passes * rounds * spread.latency(level);
-    cost.bytes[level.level] =
-        isWhole ? rounds * bytes
-                : passes * bytes / level.inside * (level.parts - 1) /
-                      level.parts;
+    cost.bytes[level.level] = isWhole ? rounds * bytes
+                                      : passes * bytes / level.inside *
+                                            (level.parts - 1) / level.parts;
   }
   return cost;
 }
@@ -156,10 +155,8 @@ TransferCost direct(const Spread &spread, double bytes, bool isAllToAll) {
   cost.latencySeconds = spread.worstLatency();
   for (const Spread::Level &level : spread.levels) {
     const double reached = level.inside * level.parts;
-    cost.bytes[level.level] = isAllToAll
-                                  ? bytes * (reached - level.inside) /
-                                        spread.ranks
-                                  : bytes;
+    cost.bytes[level.level] =
+        isAllToAll ? bytes * (reached - level.inside) / spread.ranks : bytes;
   }
   return cost;
 }
@@ -195,8 +192,7 @@ CollectiveWay wayOnCluster(const Cluster &cluster, plan::CollectiveKind kind,
   CollectiveWay best = cluster.ways.front();
   double least = 0;
   for (CollectiveWay way : cluster.ways) {
-    const double seconds =
-        costOfWay(way, kind, spread, bytes).seconds(cluster);
+    const double seconds = costOfWay(way, kind, spread, bytes).seconds(cluster);
     if (way == cluster.ways.front() || seconds < least) {
       best = way;
       least = seconds;

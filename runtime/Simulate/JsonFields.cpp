@@ -30,8 +30,8 @@ double JsonFields::number(const char *key, double least, double most) {
            number >= least && number <= most)
     return number;
   else
-    fail(key, strCat("expected a number from ", least, " to ", most,
-                     ", found ", value.dump()));
+    fail(key, strCat("expected a number from ", least, " to ", most, ", found ",
+                     value.dump()));
   return least;
 }
 

@@ -23,7 +23,8 @@ public:
       fail("", "expected an object");
   }
 
-  bool has(const char *key) const {
+  bool has(const char *key) {
+    known.insert(key);
     return object.is_object() && object.contains(key);
   }
 

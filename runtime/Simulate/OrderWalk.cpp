@@ -5,9 +5,8 @@
 
 namespace zc {
 
-OrderWalk::OrderWalk(uint32_t index, const plan::Role &role,
-                     const RoleUse &use, const plan::Order &order,
-                     const TimedPrograms &programs,
+OrderWalk::OrderWalk(uint32_t index, const plan::Role &role, const RoleUse &use,
+                     const plan::Order &order, const TimedPrograms &programs,
                      const SimulatedDevice &device, SimulatedWorld &world,
                      std::vector<SimulatedSpan> *spans)
     : index(index), source(role), use(use), order(order), programs(programs),

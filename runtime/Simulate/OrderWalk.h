@@ -100,7 +100,7 @@ private:
   bool isStarting = false; // the host prepares the call
   double callBegan = 0, waitBegan = -1;
   double idleBegan = -1; // of the main stream, while a program runs
-  double met = -1; // when the roles of the latest collective have met
+  double met = -1;       // when the roles of the latest collective have met
   int idleCause = -1;
   Stream streams[kSimulatedStreams];
   SimulatedRole role;

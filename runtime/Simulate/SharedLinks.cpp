@@ -17,7 +17,7 @@ SharedLinks::Id SharedLinks::begin(double now, std::vector<Use> uses) {
   Transfer transfer;
   for (const Use &use : uses)
     if (links[use.link] > 0)
-      transfer.alone = std::max(transfer.alone, use.bytes / links[use.link]);
+      transfer.most = std::max(transfer.most, use.bytes);
   transfer.uses = std::move(uses);
   Id id;
   if (free.empty()) {
@@ -44,10 +44,7 @@ bool SharedLinks::next(Id &id, double &time) const {
   double soonest = std::numeric_limits<double>::infinity();
   for (Id each : active) {
     const Transfer &transfer = transfers[each];
-    const double ends =
-        transfer.left > 0 ? last + transfer.left * transfer.alone /
-                                       transfer.speed
-                          : last;
+    const double ends = last + transfer.left * transfer.seconds;
     if (ends < soonest) {
       soonest = ends;
       id = each;
@@ -64,48 +61,43 @@ void SharedLinks::advance(double now) {
     return;
   for (Id each : active) {
     Transfer &transfer = transfers[each];
-    if (transfer.alone > 0)
-      transfer.left = std::max(
-          0.0, transfer.left - passed * transfer.speed / transfer.alone);
+    if (transfer.seconds > 0)
+      transfer.left = std::max(0.0, transfer.left - passed / transfer.seconds);
   }
 }
 
-/// All speeds grow alike; the transfers of a link that is full stop growing.
+/// Those of a link that is full stop growing.
 void SharedLinks::shareOut() {
-  if (active.size() == 1) {
-    transfers[active.front()].speed = 1;
-    return;
+  std::copy(links.begin(), links.end(), room.begin());
+  std::vector<Id> growing;
+  for (Id each : active) {
+    transfers[each].seconds = 0;
+    if (transfers[each].most > 0)
+      growing.push_back(each);
   }
-  std::fill(room.begin(), room.end(), 1.0);
-  std::vector<Id> growing = active;
-  for (Id each : growing)
-    transfers[each].speed = 0;
-  // Of a link, what a transfer asks for at full speed.
+  // Of a link, the part of a transfer's rate that it carries.
   auto share = [&](const Transfer &transfer, const Use &use) {
-    return links[use.link] > 0 && transfer.alone > 0
-               ? use.bytes / links[use.link] / transfer.alone
-               : 0.0;
+    return links[use.link] > 0 ? use.bytes / transfer.most : 0.0;
   };
-  double speed = 0;
+  double rate = 0; // bytes per second over a transfer's busiest link
   while (!growing.empty()) {
     std::fill(demand.begin(), demand.end(), 0.0);
     for (Id each : growing)
       for (const Use &use : transfers[each].uses)
         demand[use.link] += share(transfers[each], use);
-    double grow = 1 - speed;
+    double grow = std::numeric_limits<double>::infinity();
     for (size_t link = 0; link < links.size(); ++link)
       if (demand[link] > 0)
         grow = std::min(grow, room[link] / demand[link]);
-    speed += grow;
+    rate += grow;
     for (size_t link = 0; link < links.size(); ++link)
       room[link] -= grow * demand[link];
     constexpr double kFull = 1e-12;
     auto stops = [&](Id each) {
-      transfers[each].speed = speed;
-      if (speed >= 1 - kFull)
-        return true;
+      transfers[each].seconds = transfers[each].most / rate;
       for (const Use &use : transfers[each].uses)
-        if (room[use.link] <= kFull && share(transfers[each], use) > 0)
+        if (share(transfers[each], use) > 0 &&
+            room[use.link] <= kFull * links[use.link])
           return true;
       return false;
     };

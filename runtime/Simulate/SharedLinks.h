@@ -1,6 +1,5 @@
-// Transfers that share links: each gets the same share of what it could have
-// alone, until a link is full (max-min fairness; Bertsekas and Gallager 1992,
-// section 6.5.2).
+// Transfers that share links: all are given more bytes a second alike, until a
+// link is full (max-min fairness; Bertsekas and Gallager 1992, section 6.5.2).
 #ifndef ZC_RUNTIME_SIMULATE_SHAREDLINKS_H
 #define ZC_RUNTIME_SIMULATE_SHAREDLINKS_H
 
@@ -38,9 +37,9 @@ public:
 private:
   struct Transfer {
     std::vector<Use> uses;
-    double alone = 0; // seconds, with no other transfer
-    double left = 1;  // share that is not sent yet
-    double speed = 1; // of what it could have alone
+    double most = 0;    // bytes over one link
+    double seconds = 0; // that all of it takes, at the rate it has
+    double left = 1;    // share that is not sent yet
   };
 
   void advance(double now);

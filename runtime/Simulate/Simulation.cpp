@@ -29,9 +29,9 @@ public:
           cluster.levels[i / 2 % cluster.levels.size()].bytesPerSecond);
     for (uint32_t i = 0; i < roles; ++i) {
       const plan::Role &role = manifest.roles(int(i));
-      walks.push_back(std::make_unique<OrderWalk>(
-          i, role, uses[i], orderOf(role, phase), programs, cluster.device,
-          *this, spans));
+      walks.push_back(
+          std::make_unique<OrderWalk>(i, role, uses[i], orderOf(role, phase),
+                                      programs, cluster.device, *this, spans));
       walks.back()->times().sentBytes.resize(cluster.levels.size());
     }
   }
@@ -77,10 +77,9 @@ public:
     }
     Transfer &transfer = transfers[index];
     transfer.takers.push_back({role, stream});
-    const size_t expected =
-        instruction.meeting < 0
-            ? 1
-            : programs.meeting(instruction.meeting).size();
+    const size_t expected = instruction.meeting < 0
+                                ? 1
+                                : programs.meeting(instruction.meeting).size();
     if (transfer.takers.size() < expected)
       return;
     if (instruction.meeting >= 0)
@@ -105,10 +104,9 @@ public:
     if (message.sends()) {
       transfer.line = uint64_t(role) << 32 | message.line();
       lines[transfer.line].push_back(index);
-      transfer.cost =
-          messageCost(cluster, programs.firstDevice(role),
-                      programs.firstDevice(message.peer()),
-                      double(*byteCount(message.type())));
+      transfer.cost = messageCost(cluster, programs.firstDevice(role),
+                                  programs.firstDevice(message.peer()),
+                                  double(*byteCount(message.type())));
       transfer.cost.latencySeconds += cluster.device.launchSeconds;
     }
     if (transfer.ends == 2) {
@@ -366,8 +364,7 @@ Result<SimulatedStep> simulateStep(const plan::Manifest &manifest,
   SimulatedStep step;
   if (!overlapsSteps(manifest)) {
     ZC_ASSIGN_OR_RETURN(
-        step.orders,
-        simulateOrders(manifest, cluster, Phase::Train, options));
+        step.orders, simulateOrders(manifest, cluster, Phase::Train, options));
     step.seconds = step.orders.seconds + cluster.device.stepSeconds;
     step.bubbleOfTotal = step.orders.bubbleOfTotal();
     step.bubbleOfIdeal = step.orders.bubbleOfIdeal();
@@ -379,12 +376,12 @@ Result<SimulatedStep> simulateStep(const plan::Manifest &manifest,
   ZC_ASSIGN_OR_RETURN(const plan::Manifest fewer, unroll(manifest, steps));
   ZC_ASSIGN_OR_RETURN(plan::Manifest more, unroll(manifest, steps + 1));
   step.run = std::make_shared<const plan::Manifest>(std::move(more));
-  ZC_ASSIGN_OR_RETURN(SimulatedOrders before,
-                      simulateOrders(
-                          fewer, cluster, Phase::Train,
-                          SimulationOptions{false, options.placement}));
-  ZC_ASSIGN_OR_RETURN(step.orders,
-                      simulateOrders(*step.run, cluster, Phase::Train, options));
+  ZC_ASSIGN_OR_RETURN(
+      SimulatedOrders before,
+      simulateOrders(fewer, cluster, Phase::Train,
+                     SimulationOptions{false, options.placement}));
+  ZC_ASSIGN_OR_RETURN(
+      step.orders, simulateOrders(*step.run, cluster, Phase::Train, options));
   const double seconds = step.orders.seconds - before.seconds;
   double called = 0;
   for (size_t i = 0; i < before.roles.size(); ++i) {

@@ -29,7 +29,7 @@ struct SimulatedSpan {
 
 /// Seconds of one rank of a role.
 struct SimulatedRole {
-  double compute = 0; // the main stream computes
+  double compute = 0;                  // the main stream computes
   std::map<int, double> computeByKind; // the same, by plan::Instruction's kinds
   /// The main stream waits: for collectives, by their axes ("dp", "dp+tp"), and
   /// for copies ("offload").
@@ -68,7 +68,7 @@ Result<SimulatedOrders> simulateOrders(const plan::Manifest &manifest,
 
 /// One step in the midst of a long run.
 struct SimulatedStep {
-  double seconds = 0; // from one step to the next
+  double seconds = 0;     // from one step to the next
   SimulatedOrders orders; // spans: of the run's first steps, where they overlap
   double bubbleOfTotal = 0, bubbleOfIdeal = 0;
   std::shared_ptr<const plan::Manifest> run; // that spans point into; or null

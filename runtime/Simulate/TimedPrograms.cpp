@@ -112,8 +112,7 @@ void TimedPrograms::timeCollective(const plan::Manifest &manifest,
   std::string meeting = axes;
   for (uint32_t each : met)
     meeting += strCat(" ", each);
-  auto [known, isFirst] =
-      meetingsByName.emplace(meeting, int(meetings.size()));
+  auto [known, isFirst] = meetingsByName.emplace(meeting, int(meetings.size()));
   if (isFirst)
     meetings.push_back(met);
   timed.meeting = known->second;
@@ -125,8 +124,8 @@ TimedInstruction TimedPrograms::time(const plan::Manifest &manifest,
                                      const plan::Program &program,
                                      const plan::Instruction &instruction) {
   TimedInstruction timed;
-  timed.stream = std::min<uint32_t>(instruction.stream(),
-                                    uint32_t(kSimulatedStreams - 1));
+  timed.stream =
+      std::min<uint32_t>(instruction.stream(), uint32_t(kSimulatedStreams - 1));
   timed.flops = instruction.flops();
   timed.kind = instruction.kind_case();
   if (instruction.has_collective()) {
@@ -147,9 +146,9 @@ TimedPrograms::of(const plan::Manifest &manifest, const Cluster &cluster,
                   const std::vector<std::string> &placement) {
   ZC_ASSIGN_OR_RETURN(const Mesh mesh, Mesh::of(manifest));
   if (mesh.ranks() > cluster.size())
-    return makeError(StatusCode::InvalidArgument, "the mesh has ",
-                     mesh.ranks(), " ranks, and cluster '", cluster.name,
-                     "' room for ", cluster.size(),
+    return makeError(StatusCode::InvalidArgument, "the mesh has ", mesh.ranks(),
+                     " ranks, and cluster '", cluster.name, "' room for ",
+                     cluster.size(),
                      ": take a smaller mesh, or a larger `size` of its last "
                      "level");
   TimedPrograms timed;

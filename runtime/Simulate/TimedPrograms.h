@@ -16,11 +16,11 @@ constexpr size_t kSimulatedStreams = 3; // main, collectives, copies
 
 struct TimedInstruction {
   uint32_t stream = 0;
-  double seconds = 0;       // of what is no collective
+  double seconds = 0; // of what is no collective
   bool isCollective = false;
-  TransferCost cost;        // of a collective
-  int meeting = -1;         // of several roles: which one; -1: of one role
-  int exposure = -1;        // index of the name that waiting for it has
+  TransferCost cost; // of a collective
+  int meeting = -1;  // of several roles: which one; -1: of one role
+  int exposure = -1; // index of the name that waiting for it has
   double flops = 0;
   int kind = 0; // as plan::Instruction numbers it
 };

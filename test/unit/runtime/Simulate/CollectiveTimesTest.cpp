@@ -1,0 +1,107 @@
+#include "runtime/Simulate/CollectiveTimes.h"
+#include "test/unit/runtime/Simulate/Clusters.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+
+namespace zc {
+namespace {
+
+using namespace test;
+
+constexpr double kLatency = 3e-6, kRate = 2e9, kBytes = 1 << 20;
+
+std::vector<int> ranks(int count, int stride = 1) {
+  std::vector<int> list(static_cast<size_t>(count));
+  std::iota(list.begin(), list.end(), 0);
+  for (int &each : list)
+    each *= stride;
+  return list;
+}
+
+double seconds(CollectiveWay way, plan::CollectiveKind kind, int count) {
+  Cluster one = cluster({{"links", 1024, kRate, kLatency}});
+  one.ways = {way};
+  return costOnCluster(one, kind, plan::AUTO, placeOf(one, ranks(count)),
+                       kBytes)
+      .seconds(one);
+}
+
+TEST(CollectiveTimes, ClosedFormsOnOneLevel) {
+  for (int n : {2, 3, 4, 8, 64, 512}) {
+    const double part = double(n - 1) / n * kBytes / kRate,
+                 whole = kBytes / kRate;
+    const double rounds = std::ceil(std::log2(n));
+    EXPECT_NEAR(seconds(CollectiveWay::Ring, plan::ALL_REDUCE, n),
+                2 * (n - 1) * kLatency + 2 * part, 1e-15);
+    EXPECT_NEAR(seconds(CollectiveWay::Ring, plan::ALL_GATHER, n),
+                (n - 1) * kLatency + part, 1e-15);
+    EXPECT_NEAR(seconds(CollectiveWay::Tree, plan::ALL_REDUCE, n),
+                2 * rounds * kLatency + 2 * whole, 1e-15);
+    EXPECT_NEAR(seconds(CollectiveWay::Doubling, plan::ALL_REDUCE, n),
+                rounds * (kLatency + whole), 1e-15);
+    EXPECT_NEAR(seconds(CollectiveWay::Rabenseifner, plan::ALL_REDUCE, n),
+                2 * rounds * kLatency + 2 * part, 1e-15);
+    EXPECT_NEAR(seconds(CollectiveWay::Ring, plan::ALL_TO_ALL, n),
+                kLatency + part, 1e-15);
+    EXPECT_NEAR(seconds(CollectiveWay::Ring, plan::BROADCAST, n),
+                (n - 1) * kLatency + whole, 1e-15);
+  }
+}
+
+/// Eight devices a block, of 100 bytes/s inside and 10 outside.
+Cluster twoLevels(CollectiveWay way) {
+  Cluster both = cluster({{"node", 8, 100, 1}, {"net", 4096, 10, 10}});
+  both.ways = {way};
+  return both;
+}
+
+TEST(CollectiveTimes, RanksOfABlockShareWhatLeavesIt) {
+  const Cluster both = twoLevels(CollectiveWay::Ring);
+  const GroupPlace place = placeOf(both, ranks(32));
+  EXPECT_EQ(place.members, std::vector<int64_t>({8, 32}));
+  TransferCost cost =
+      costOnCluster(both, plan::ALL_GATHER, plan::AUTO, place, 3200);
+  // 31 hops, of which 3 cross; each rank's link carries an eighth of 3100.
+  EXPECT_DOUBLE_EQ(cost.latencySeconds, 3 * 10 + 28);
+  EXPECT_DOUBLE_EQ(cost.bytes[0], 3100);
+  EXPECT_DOUBLE_EQ(cost.bytes[1], 3100 / 8.0);
+  EXPECT_DOUBLE_EQ(cost.seconds(both), 58 + 3100 / 8.0 / 10);
+  // One rank of each block: nothing stays inside.
+  cost = costOnCluster(both, plan::ALL_GATHER, plan::AUTO,
+                       placeOf(both, ranks(4, 8)), 400);
+  EXPECT_DOUBLE_EQ(cost.latencySeconds, 30);
+  EXPECT_DOUBLE_EQ(cost.bytes[0], 0);
+  EXPECT_DOUBLE_EQ(cost.bytes[1], 300);
+}
+
+TEST(CollectiveTimes, HierarchyHasFewerSteps) {
+  const Cluster both = twoLevels(CollectiveWay::Hierarchical);
+  const TransferCost cost = costOnCluster(both, plan::ALL_REDUCE, plan::AUTO,
+                                          placeOf(both, ranks(32)), 3200);
+  // Inside 2 x 7, outside 2 x 3 steps; then an eighth of the bytes crosses.
+  EXPECT_DOUBLE_EQ(cost.latencySeconds, 2 * (7 * 1 + 3 * 10));
+  EXPECT_DOUBLE_EQ(cost.bytes[0], 2 * 3200 * 7 / 8.0);
+  EXPECT_DOUBLE_EQ(cost.bytes[1], 2 * 400 * 3 / 4.0);
+}
+
+TEST(CollectiveTimes, TheQuickestWayIsTaken) {
+  Cluster both = cluster({{"links", 1024, kRate, kLatency}});
+  both.ways = {CollectiveWay::Ring, CollectiveWay::Tree};
+  const GroupPlace place = placeOf(both, ranks(64));
+  EXPECT_EQ(wayOnCluster(both, plan::ALL_REDUCE, place, 1e3),
+            CollectiveWay::Tree);
+  EXPECT_EQ(wayOnCluster(both, plan::ALL_REDUCE, place, 1e9),
+            CollectiveWay::Ring);
+}
+
+TEST(CollectiveTimes, MessagesTakeTheInnermostLevelTheyCan) {
+  const Cluster both = twoLevels(CollectiveWay::Ring);
+  EXPECT_DOUBLE_EQ(messageCost(both, 1, 6, 50).seconds(both), 1 + .5);
+  EXPECT_DOUBLE_EQ(messageCost(both, 7, 8, 50).seconds(both), 10 + 5);
+}
+
+} // namespace
+} // namespace zc

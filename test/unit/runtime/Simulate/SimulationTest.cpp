@@ -1,0 +1,186 @@
+#include "runtime/Simulate/Simulation.h"
+#include "runtime/Plan/Order/BuildOrders.h"
+#include "test/unit/runtime/Plan/Order/FakePipeline.h"
+#include "test/unit/runtime/Simulate/Clusters.h"
+
+#include <gtest/gtest.h>
+
+namespace zc {
+namespace {
+
+using namespace test;
+
+/// FLOPs of a program's parts; a weights' part that is not split off belongs to
+/// the backward.
+struct Costs {
+  double forward = 1, backward = 1, weights = 1;
+};
+
+void addWork(plan::Program &program, double flops) {
+  plan::Instruction *instruction = program.add_instructions();
+  instruction->set_flops(flops);
+  instruction->mutable_kernel()->set_symbol("work");
+}
+
+/// A pipeline with orders, of equal stages with these costs.
+plan::Manifest makePipeline(const FakePipeline &pipeline,
+                            const std::string &schedule, const Costs &costs) {
+  plan::Manifest manifest = fakePipeline(pipeline, schedule);
+  plan::Setting *pp = manifest.add_mesh();
+  pp->set_name("pp");
+  pp->set_value(std::to_string(pipeline.roles));
+  for (plan::Role &role : *manifest.mutable_roles())
+    for (plan::Program &program : *role.mutable_programs()) {
+      const std::string name =
+          program.name().substr(0, program.name().find('.'));
+      const double backward =
+          costs.backward + (pipeline.weights ? 0 : costs.weights);
+      if (name == "forward")
+        addWork(program, costs.forward);
+      else if (name == "backward")
+        addWork(program, backward);
+      else if (name == "weight_gradients")
+        addWork(program, costs.weights);
+      else if (name == "micro")
+        addWork(program, costs.forward + backward);
+    }
+  return manifest;
+}
+
+SimulatedStep simulate(const plan::Manifest &manifest, const Cluster &on) {
+  Result<SimulatedStep> step = simulateStep(manifest, on);
+  EXPECT_TRUE(step.ok()) << step.status().message();
+  return step.ok() ? *step : SimulatedStep();
+}
+
+TEST(Simulation, BubblesAreTheClosedForms) {
+  for (uint32_t p = 1; p <= 8; ++p)
+    for (uint32_t m = 1; m <= 32; ++m) {
+      SCOPED_TRACE(strCat(p, " roles, ", m, " micro-batches"));
+      FakePipeline pipeline;
+      pipeline.roles = p;
+      pipeline.microBatches = m;
+      pipeline.micro = false;
+      for (const char *name : {"gpipe", "1f1b"}) {
+        const SimulatedStep step =
+            simulate(makePipeline(pipeline, name, {}), idealCluster());
+        EXPECT_NEAR(step.bubbleOfTotal, (p - 1.) / (m + p - 1), 1e-9) << name;
+        EXPECT_NEAR(step.bubbleOfIdeal, (p - 1.) / m, 1e-9) << name;
+        EXPECT_NEAR(step.seconds, 3. * (m + p - 1), 1e-9) << name;
+      }
+      const SimulatedStep naive =
+          simulate(makePipeline(pipeline, "naive", {}), idealCluster());
+      EXPECT_NEAR(naive.bubbleOfTotal, 1 - 1. / p, 1e-9);
+      if (m % p != 0 || p == 1)
+        continue;
+      pipeline.chunks = 2;
+      const SimulatedStep both =
+          simulate(makePipeline(pipeline, "interleaved", {}), idealCluster());
+      EXPECT_NEAR(both.bubbleOfIdeal, (p - 1.) / (2. * m), 1e-9);
+    }
+}
+
+/// The same orders as the schedule's own simulation, which buffers messages.
+TEST(Simulation, AgreesWithSchedules) {
+  for (uint32_t p = 2; p <= 8; ++p)
+    for (uint32_t m : {p, 2 * p, 2 * p + 1, 4 * p})
+      for (const char *name : {"zb-h1", "zb-h2", "zb-v"}) {
+        SCOPED_TRACE(strCat(name, ", ", p, " roles, ", m, " micro-batches"));
+        FakePipeline pipeline;
+        pipeline.roles = p;
+        pipeline.microBatches = m;
+        pipeline.micro = false;
+        pipeline.weights = true;
+        pipeline.vee = name == std::string("zb-v");
+        pipeline.chunks = pipeline.vee ? 2 : 1;
+        Result<PipelineSchedule> schedule = makeSchedule({name, p, m});
+        if (!schedule.ok()) // zb-v needs more micro-batches
+          continue;
+        const Costs costs{1, 1.5, .75};
+        Result<Timeline> timeline = simulateSchedule(
+            *schedule, WorkCosts::equal(pipeline.stages(), costs.forward,
+                                        costs.backward, costs.weights));
+        ASSERT_TRUE(timeline.ok());
+        const SimulatedStep step =
+            simulate(makePipeline(pipeline, name, costs), idealCluster());
+        EXPECT_NEAR(step.seconds, timeline->makespan, 1e-9);
+      }
+}
+
+TEST(Simulation, MessagesTakeTime) {
+  FakePipeline pipeline;
+  pipeline.microBatches = 1;
+  pipeline.micro = false;
+  // 64 bytes a message: a latency of 1 and 2 seconds on the way.
+  const Cluster slow = cluster({{"links", 8, 32, 1}});
+  const SimulatedStep step = simulate(makePipeline(pipeline, "1f1b", {}), slow);
+  EXPECT_NEAR(step.seconds, 1 + 3 + 1 + 2 + 3 + 2, 1e-9);
+  EXPECT_NEAR(step.orders.roles[0].waiting, 1 + 2 + 6, 1e-9);
+  EXPECT_DOUBLE_EQ(step.orders.roles[0].sentBytes[0], 64);
+}
+
+TEST(Simulation, WithoutFlushStepsFollowOneAnother) {
+  FakePipeline pipeline;
+  pipeline.roles = 4;
+  pipeline.microBatches = 8;
+  pipeline.micro = false;
+  plan::Manifest manifest = makePipeline(pipeline, "2bw", {});
+  ASSERT_GT(manifest.roles(0).train().actions_size(), 0);
+  const SimulatedStep step = simulate(manifest, idealCluster());
+  EXPECT_NEAR(step.seconds, 3 * 8, 1e-9);
+  EXPECT_NEAR(step.bubbleOfTotal, 0, 1e-9);
+}
+
+/// Two streams: a collective of 5 seconds beside work of 3, then work that
+/// waits for it.
+plan::Manifest makeOverlap() {
+  plan::Manifest manifest;
+  manifest.set_mode("train");
+  plan::Setting *dp = manifest.add_mesh();
+  dp->set_name("dp");
+  dp->set_value("2");
+  plan::Role *role = manifest.add_roles();
+  plan::Program *program = role->add_programs();
+  program->set_name("step");
+  const uint32_t buffer =
+      addBuffer(*program, plan::TRANSIENT, 0, plan::F32, {100});
+  addWork(*program, 2);
+  plan::Instruction *sum = program->add_instructions();
+  sum->set_stream(1);
+  sum->add_waits(0);
+  sum->mutable_collective()->add_axes("dp");
+  sum->mutable_collective()->set_source(buffer);
+  sum->mutable_collective()->set_destination(buffer);
+  addWork(*program, 3);
+  addWork(*program, 1);
+  program->mutable_instructions(3)->add_waits(1);
+  role->mutable_train()->add_actions()->mutable_call()->set_program(0);
+  return manifest;
+}
+
+TEST(Simulation, WhatIsHiddenIsNotExposed) {
+  // 2 (2-1)/2 of 400 bytes at 80 bytes/s.
+  Cluster on = cluster({{"links", 8, 80, 0}});
+  SimulatedStep step = simulate(makeOverlap(), on);
+  EXPECT_NEAR(step.seconds, 2 + 5 + 1, 1e-9);
+  EXPECT_NEAR(step.orders.roles[0].compute, 6, 1e-9);
+  EXPECT_NEAR(step.orders.roles[0].exposed.at("dp"), 2, 1e-9);
+  EXPECT_NEAR(step.bubbleOfTotal, 0, 1e-9);
+  // At half the rate while it sends, 2.5 of the 3 are done in 5 seconds.
+  on.computeWhileSending = .5;
+  step = simulate(makeOverlap(), on);
+  EXPECT_NEAR(step.seconds, 2 + 5 + .5 + 1, 1e-9);
+  EXPECT_EQ(step.orders.roles[0].exposed.count("dp"), 0u);
+}
+
+TEST(Simulation, AClusterMayBeTooSmall) {
+  Result<SimulatedStep> step =
+      simulateStep(makeOverlap(), cluster({{"links", 1, 0, 0}}));
+  ASSERT_FALSE(step.ok());
+  EXPECT_EQ(step.status().message(),
+            "the mesh has 2 ranks, and cluster 'test' room for 1: take a "
+            "smaller mesh, or a larger `size` of its last level");
+}
+
+} // namespace
+} // namespace zc
