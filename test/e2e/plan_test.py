@@ -1,0 +1,222 @@
+#!/usr/bin/env python3
+"""zc plan: a step in simulated time on a described cluster. Memory and traffic
+are those of `zc inspect`, the events those of a run in the same order."""
+import json
+import pathlib
+import resource
+import sys
+import unittest
+
+from zctest import Fixture, ZcTest
+
+TOOLS = pathlib.Path(__file__).resolve().parents[2] / "tools"
+sys.path.insert(0, str(TOOLS / "bench"))
+import large_llama  # noqa: E402
+
+LOSS = ("--loss", "softmax-cross-entropy")
+
+# Of instructions, in a trace's tracks.
+STREAMS = (0, 1, 2)
+
+
+def calls_of(events):
+    """For each rank, the programs that its order calls, one after another."""
+    calls = {}
+    for event in sorted(events, key=lambda each: each.get("ts", 0)):
+        if event["ph"] == "X" and event["tid"] == 16 and (
+                event.get("cat", "call") == "call"):
+            calls.setdefault(event["pid"], []).append(event["name"])
+    return calls
+
+
+def instructions_of(events):
+    """For each rank and stream the instructions, one after another."""
+    found = {}
+    for event in sorted(events, key=lambda each: each.get("ts", 0)):
+        if event["ph"] == "X" and event["tid"] in STREAMS:
+            found.setdefault((event["pid"], event["tid"]), []).append(
+                (event["args"]["program"], event["args"]["instruction"]))
+    return found
+
+
+class PlanTest(ZcTest):
+
+    def setUp(self):
+        super().setUp()
+        self.gpt = Fixture("gpt")
+
+    def plan(self, *args):
+        return json.loads(self.zc("plan", *args, "--json"))["plan"]
+
+
+class Figures(PlanTest):
+
+    def check_layout(self, *mesh):
+        options = self.gpt.compile_options("adamw")
+        artifact = self.folder / "one.zca"
+        self.zc("compile", self.gpt.model, "-o", artifact, *options, *mesh)
+        inspected = json.loads(self.zc("inspect", artifact, "--json"))
+        of_model = self.plan(self.gpt.model, *options, *mesh, "--target",
+                             "cpu", "--cluster", "ideal")
+        of_artifact = self.plan(artifact, "--cluster", "ideal")
+        self.assertEqual(of_model, of_artifact)
+        memory = dict(of_model["memory"])
+        found = inspected["memory"]
+        self.assertEqual(memory, {name: found[name] for name in memory})
+        traffic = of_model["traffic"]
+        self.assertEqual(traffic["sent_bytes"],
+                         inspected["comm"]["sent_bytes"])
+        for axes, sent in traffic["by_axis"].items():
+            self.assertEqual(sent["bytes"],
+                             inspected["comm"]["by_axis"][axes]["bytes"])
+        return of_model
+
+    def test_memory_and_traffic(self):
+        for mesh in ([], ["--mesh", "dp=2", "--zero", "3"],
+                     ["--mesh", "tp=2"],
+                     ["--mesh", "pp=2", "--accumulate", "2"]):
+            with self.subTest(mesh=mesh):
+                self.check_layout(*mesh)
+
+    def test_sent_bytes_are_those_of_the_links(self):
+        """Gradients' sums of ZeRO-0: what a rank sends by the plan."""
+        cluster = self.folder / "c.json"
+        cluster.write_text(json.dumps({
+            "name": "slow", "device": {
+                "name": "d", "memory_bytes_per_s": 1e10,
+                "flops_per_s": {"f32": 1e11}},
+            "levels": [{"name": "wire", "size": 8, "bytes_per_s": 1e9,
+                        "latency_s": 1e-5}]}))
+        plan = self.plan(self.gpt.model, *self.gpt.compile_options("sgd"),
+                         "--mesh", "dp=2", "--cluster", cluster)
+        wire = plan["traffic"]["by_level"]["wire"]
+        self.assertEqual(wire["bytes"], plan["traffic"]["sent_bytes"])
+        self.assertGreater(plan["exposed_s"]["dp"], 0)
+        self.assertAlmostEqual(wire["busy"],
+                               wire["bytes"] / 1e9 / plan["step_s"])
+
+    def test_faster_machines_take_less(self):
+        """And the text for people says what the JSON does."""
+        options = [self.gpt.model, *self.gpt.compile_options("adamw"),
+                   "--mesh", "dp=2", "--cluster"]
+        ideal, real = (self.plan(*options, name)
+                       for name in ("ideal", "h100-dgx"))
+        self.assertLess(ideal["step_s"], real["step_s"])
+        self.assertEqual(ideal["exposed_s"].get("dp", 0), 0)
+        text = self.zc("plan", *options, "h100-dgx", "--tokens", "1e9")
+        self.assertIn("dp 2", text)
+        self.assertIn("exposed", text)
+        self.assertIn("days", text)
+
+    def test_days(self):
+        plan = self.plan(self.gpt.model, *self.gpt.compile_options("adamw"),
+                         "--cluster", "ideal", "--tokens", "1e12")
+        self.assertAlmostEqual(
+            plan["days"], 1e12 / plan["tokens_per_s"] / 86400)
+
+
+class Events(PlanTest):
+    """What a run does, in the same order on each stream."""
+
+    def compare(self, ranks, *options):
+        artifact = self.folder / "model.zca"
+        self.zc("compile", self.gpt.model, "-o", artifact,
+                *self.gpt.compile_options("sgd"), *options)
+        trace, timeline = self.folder / "run.json", self.folder / "plan.json"
+        self.zc("run", artifact, "--data", self.gpt.data, "--steps", "1",
+                "--lr", "1e-3", "--no-shuffle", "--trace", trace,
+                "--local-ranks", ranks)
+        self.zc("plan", artifact, "--cluster", "h100-dgx", "--timeline",
+                timeline)
+        ran = json.loads(trace.read_text())["traceEvents"]
+        planned = json.loads(timeline.read_text())
+        if f"pp={ranks}" in options:
+            self.assertEqual(calls_of(planned), calls_of(ran))
+        expected = {
+            place: [each for each in list_ if each[0] != "init"]
+            for place, list_ in instructions_of(ran).items()}
+        found = instructions_of(planned)
+        # A role stands for its ranks, which do the same.
+        for (rank, stream), instructions in expected.items():
+            role = rank * len({role for role, _ in found}) // ranks
+            self.assertEqual(found.get((role, stream), []), instructions,
+                             (rank, stream))
+
+    def test_schedules(self):
+        for name in ("naive", "gpipe", "1f1b", "zero-bubble=h1",
+                     "zero-bubble=h2"):
+            with self.subTest(schedule=name):
+                self.compare(4, "--mesh", "pp=4", "--accumulate", "4",
+                             "--schedule", name)
+
+    def test_several_stages_a_role(self):
+        self.compare(4, "--mesh", "pp=2,dp=2", "--accumulate", "2",
+                     "--schedule", "interleaved")
+        for name in ("interleaved", "zero-bubble=v"):
+            with self.subTest(schedule=name):
+                self.compare(2, "--mesh", "pp=2", "--accumulate", "4",
+                             "--schedule", name)
+
+    def test_divided(self):
+        self.compare(4, "--mesh", "dp=2,tp=2", "--zero", "3")
+
+
+class Large(PlanTest):
+
+    def test_405b_on_16384(self):
+        """Llama 3 405B: within a minute and 2 GB."""
+        model = self.folder / "llama.onnx"
+        sys_argv, sys.argv = sys.argv, ["large_llama", str(model)]
+        try:
+            large_llama.main()
+        finally:
+            sys.argv = sys_argv
+        plan = self.plan(
+            model, *LOSS, "--cluster", "h100-dgx", "--mesh",
+            "dp=128,pp=16,tp=8", "--accumulate", "16", "--schedule",
+            "interleaved", "--chunks", "4", "--precision", "bf16", "--zero",
+            "1", "--recompute", "layer", "--placement", "dp,pp,tp")
+        self.assertEqual(plan["ranks"], 16384)
+        self.assertAlmostEqual(plan["parameters"] / 405.85e9, 1, places=3)
+        self.assertEqual(len(plan["roles"]), 16)
+        self.assertGreater(plan["hfu"], plan["mfu"])
+        most = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+        self.assertLess(most, 2e9 / 1024)
+
+
+class Refusals(PlanTest):
+
+    def test_refusals(self):
+        model = [self.gpt.model, *self.gpt.compile_options("sgd")]
+        self.fails(1, ["no cluster file 'nowhere.json'", "h100-dgx"],
+                   "plan", *model, "--cluster", "nowhere.json")
+        self.fails(2, ["--cluster"], "plan", *model)
+        bad = self.folder / "bad.json"
+        bad.write_text('{"name": "x"}')
+        self.fails(1, ["bad.json: device: is missing"], "plan", *model,
+                   "--cluster", bad)
+        small = self.folder / "small.json"
+        small.write_text(json.dumps({
+            "name": "small", "device": {
+                "name": "d", "memory_bytes_per_s": 0,
+                "flops_per_s": {"f32": 1}},
+            "levels": [{"name": "l", "size": 1, "bytes_per_s": 0,
+                        "latency_s": 0}]}))
+        self.fails(1, ["2 ranks", "room for 1"], "plan", *model, "--mesh",
+                   "dp=2", "--cluster", small)
+        self.fails(1, ["--placement", "'pp' is no axis"], "plan", *model,
+                   "--mesh", "dp=2", "--cluster", "ideal", "--placement",
+                   "pp,dp")
+        self.fails(1, ["--mode infer"], "plan", self.gpt.model, "--mode",
+                   "infer", "--cluster", "ideal")
+
+    def test_artifacts_are_compiled(self):
+        artifact = self.folder / "model.zca"
+        self.zc("compile", self.gpt.model, "-o", artifact,
+                *self.gpt.compile_options("sgd"))
+        self.fails(2, ["--mesh", "compiled already"], "plan", artifact,
+                   "--mesh", "dp=2", "--cluster", "ideal")
+
+
+if __name__ == "__main__":
+    unittest.main()
