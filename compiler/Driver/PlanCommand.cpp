@@ -3,6 +3,7 @@
 #include "compiler/Driver/CompileArguments.h"
 #include "compiler/Driver/CompileChecks.h"
 #include "compiler/Driver/Diagnostics.h"
+#include "compiler/Driver/PlanSearch.h"
 #include "compiler/Driver/TextOutput.h"
 #include "compiler/Plan/PlanReport.h"
 #include "runtime/Base/File.h"
@@ -20,6 +21,8 @@ struct Arguments {
   double tokens = 0;
   std::string timeline;
   std::vector<std::string> placement;
+  bool searches = false;
+  SearchOptions search;
   bool json = false;
 };
 } // namespace
@@ -53,6 +56,16 @@ static void refuseCompileOptions(const CLI::App &command) {
             "--" + name, "belongs to a model; an artifact is compiled already");
 }
 
+/// Models are compiled for the cluster's devices, up to the plan.
+static void completeCompilation(const CLI::App &command, Arguments &arguments,
+                                const Cluster &cluster) {
+  completeOptions(command, arguments.compile);
+  CompileOptions &options = arguments.compile.options;
+  if (command.count("--target") == 0)
+    options.target = cluster.device.target;
+  options.plansOnly = options.quiet = true;
+}
+
 /// From an artifact, or a compilation; returns the exit code.
 static int makeManifest(const CLI::App &command, Arguments &arguments,
                         const Cluster &cluster, plan::Manifest &manifest) {
@@ -66,18 +79,48 @@ static int makeManifest(const CLI::App &command, Arguments &arguments,
     manifest = artifact->manifest();
     return 0;
   }
-  completeOptions(command, arguments.compile);
-  if (command.count("--target") == 0)
-    options.target = cluster.device.target;
-  options.plansOnly = options.quiet = true;
+  completeCompilation(command, arguments, cluster);
   checkCompileOptions(command, options);
   return compilePlan(options, manifest);
+}
+
+/// Of a model, not of an artifact.
+static int searchCommand(const CLI::App &command, Arguments &arguments,
+                         const Cluster &cluster) {
+  CompileOptions &options = arguments.compile.options;
+  if (isArtifact(options.model))
+    throw CLI::ValidationError(
+        "--search", "compiles a model in many ways; an artifact is compiled "
+                    "already");
+  if (command.count("--timeline") > 0)
+    throw CLI::ValidationError("--timeline", "shows one layout, not a search");
+  if (command.count("--mesh") > 0 && command.count("--ranks") > 0)
+    throw CLI::ValidationError("--ranks", "the mesh says how many there are");
+  completeCompilation(command, arguments, cluster);
+  arguments.search.placement = arguments.placement;
+  if (arguments.search.ranks > cluster.size())
+    throw CLI::ValidationError("--ranks", "cluster '" + cluster.name +
+                                              "' has room for " +
+                                              std::to_string(cluster.size()));
+  Result<SearchReport> report =
+      searchLayouts(command, options, cluster, arguments.search);
+  if (!report.ok())
+    return reportError(report.status().message());
+  const int code =
+      emitText("", arguments.json ? searchAsJson(*report, cluster) + "\n"
+                                  : printSearch(*report, cluster));
+  return code != 0 ? code : report->ranking().empty() ? 1 : 0;
 }
 
 static int planCommand(const CLI::App &command, Arguments &arguments) {
   Result<Cluster> cluster = loadCluster(arguments.cluster);
   if (!cluster.ok())
     return reportError(cluster.status().message());
+  if (arguments.searches)
+    return searchCommand(command, arguments, *cluster);
+  for (const char *name : {"--ranks", "--time-limit"})
+    if (command.count(name) > 0)
+      throw CLI::ValidationError(name, "belongs to --search");
   plan::Manifest manifest;
   if (int code = makeManifest(command, arguments, *cluster, manifest))
     return code;
@@ -126,6 +169,22 @@ Command zc::addPlanCommand(CLI::App &command) {
       ->allow_extra_args(false)
       ->type_name("AXES")
       ->default_str("");
+  command.add_flag("--search", arguments->searches,
+                   "compile and simulate layouts (mesh, ZeRO, micro-batches, "
+                   "schedule, recomputation; what is given stays) and rank "
+                   "those that fit");
+  command
+      .add_option("--ranks", arguments->search.ranks,
+                  "with --search and no --mesh, how many ranks to divide the "
+                  "step among; by default the whole cluster")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N")
+      ->default_str("");
+  command
+      .add_option("--time-limit", arguments->search.timeLimit,
+                  "with --search, seconds after which no layout is begun")
+      ->check(checkAmount)
+      ->type_name("S");
   command.add_flag("--json", arguments->json, "print it as JSON");
   addModelOptions(command, arguments->compile);
   return [arguments, &command] { return planCommand(command, *arguments); };

@@ -44,7 +44,9 @@ Status verifyAxes(const plan::CollectiveCall &call, const Mesh &mesh) {
 }
 
 bool sharesBytes(const plan::Buffer &a, const plan::Buffer &b) {
+  // Offsets in flight are in a slot of a ring.
   return a.space() == b.space() &&
+         (a.space() != plan::FLIGHT || a.ring() == b.ring()) &&
          a.offset() < b.offset() + *byteCount(b.type()) &&
          b.offset() < a.offset() + *byteCount(a.type());
 }

@@ -65,6 +65,11 @@ class Equality(PipelineTest):
                       (4, "--mesh", "pp=2,tp=2", "--schedule", "gpipe")],
                      "--clip-norm", "0.1")
 
+    def test_one_sample_each(self):
+        """Micro-batches of one sample: what is gathered to be sent is gathered
+        where it is sent from, beside what the backward keeps."""
+        self.compare("mlp", "sgd", 16, [(8, "--mesh", "pp=2,dp=2,tp=2")])
+
     def test_cnn(self):
         """Batch norm's statistics are updated in the micro-batches' order."""
         self.compare("cnn", "sgd", 4,

@@ -1,0 +1,207 @@
+#include "compiler/Driver/PlanSearch.h"
+
+#include "compiler/Driver/Children.h"
+#include "compiler/Driver/Compile.h"
+#include "compiler/Driver/CompileChecks.h"
+#include "compiler/Driver/MeshOptions.h"
+#include "compiler/Driver/ScheduleOptions.h"
+#include "runtime/Base/Cores.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+using namespace zc;
+
+namespace {
+
+/// Exact plans in any case, whatever the time limit.
+constexpr size_t kFewestTried = 8;
+/// By their estimates, layouts that need more than so many times the room are
+/// not tried: the estimate may be wrong by a factor, not by this.
+constexpr double kHopeless = 4;
+
+/// The options of a layout.
+CompileOptions applyLayout(CompileOptions options, const StepLayout &layout) {
+  options.mesh = parseMesh(layout.mesh());
+  options.zero = layout.zero;
+  options.accumulate = layout.accumulate;
+  options.recompute = layout.recompute == "none" ? "" : layout.recompute;
+  options.schedule = layout.pp > 1 ? layout.schedule : "1f1b";
+  options.chunks = layout.chunks;
+  completeScheduleOptions(options);
+  return options;
+}
+
+std::string takeFirstLine(const std::string &text) {
+  llvm::StringRef line = llvm::StringRef(text).split('\n').first;
+  line.consume_front("zc: error: ");
+  return line.str();
+}
+
+/// In a child: compiles and simulates one layout.
+std::string tryLayout(const CLI::App &command, const CompileOptions &options,
+                      const Cluster &cluster, const SearchOptions &search,
+                      TriedLayout tried) {
+  const CompileOptions own = applyLayout(options, tried.layout);
+  try {
+    checkCompileOptions(command, own);
+  } catch (const CLI::ParseError &error) {
+    tried.failure = error.what();
+    return triedAsText(tried);
+  }
+  plan::Manifest manifest;
+  if (compilePlan(own, manifest) != 0)
+    _exit(1); // its messages say why
+  Result<PlanReport> report =
+      planStep(manifest, cluster, {false, search.placement});
+  if (!report.ok())
+    tried.failure = report.status().message();
+  else
+    takeReport(*report, tried);
+  return triedAsText(tried);
+}
+
+/// What all layouts are composed from, found in a child.
+struct Basis {
+  LayoutBasis numbers;
+  int64_t batch = 0;
+  bool hasExperts = false;
+};
+
+std::string findBasis(const CompileOptions &options, const Cluster &cluster) {
+  CompileOptions alone = applyLayout(options, StepLayout());
+  plan::Manifest manifest;
+  if (compilePlan(alone, manifest) != 0)
+    _exit(1);
+  Result<PlanReport> report = planStep(manifest, cluster);
+  if (!report.ok()) {
+    llvm::errs() << report.status().message();
+    _exit(1);
+  }
+  const LayoutBasis basis = LayoutBasis::of(manifest, *report);
+  const bool hasExperts =
+      llvm::any_of(manifest.settings(), [](const plan::Setting &setting) {
+        return llvm::StringRef(setting.name()).starts_with("moe.layer");
+      });
+  return nlohmann::json{{"seconds", basis.seconds},
+                        {"parameters", basis.parameterBytes},
+                        {"persistent", basis.persistentBytes},
+                        {"optimizer", basis.optimizerBytes},
+                        {"activations", basis.activationBytes},
+                        {"boundary", basis.boundaryBytes},
+                        {"layers", basis.layers},
+                        {"batch", manifest.batch()},
+                        {"experts", hasExperts}}
+      .dump();
+}
+
+Result<Basis> takeBasis(const CompileOptions &options, const Cluster &cluster) {
+  ChildResult result;
+  runInChildren(
+      1, 1, 0, 1, [&](size_t) { return findBasis(options, cluster); },
+      [&](size_t, ChildResult each) { result = std::move(each); });
+  const auto json =
+      nlohmann::json::parse(result.text, nullptr, /*allow_exceptions=*/false);
+  if (!result.ended || json.is_discarded())
+    return Status(StatusCode::InvalidArgument, takeFirstLine(result.text));
+  Basis basis;
+  LayoutBasis &numbers = basis.numbers;
+  numbers.seconds = json["seconds"];
+  numbers.parameterBytes = json["parameters"];
+  numbers.persistentBytes = json["persistent"];
+  numbers.optimizerBytes = json["optimizer"];
+  numbers.activationBytes = json["activations"];
+  numbers.boundaryBytes = json["boundary"];
+  numbers.layers = json["layers"];
+  basis.batch = json["batch"];
+  basis.hasExperts = json["experts"];
+  return basis;
+}
+
+/// What the command line has fixed is no choice.
+LayoutSpace makeSpace(const CLI::App &command, const CompileOptions &options,
+                      const Cluster &cluster, const SearchOptions &search,
+                      const Basis &basis) {
+  LayoutSpace space;
+  space.batch = basis.batch;
+  space.layers = basis.numbers.layers;
+  space.neighbours = cluster.levels.front().size;
+  space.hasExperts = basis.hasExperts;
+  space.ranks = search.ranks ? search.ranks : cluster.size();
+  if (command.count("--mesh") > 0) {
+    StepLayout &mesh = space.mesh.emplace();
+    mesh.pp = options.getAxisSize("pp");
+    mesh.dp = options.getAxisSize("dp");
+    mesh.ep = options.getAxisSize("ep");
+    mesh.sp = options.getAxisSize("sp");
+    mesh.tp = options.getAxisSize("tp");
+  }
+  if (command.count("--zero") > 0)
+    space.zero = {options.zero};
+  if (command.count("--accumulate") > 0)
+    space.accumulate = {options.accumulate};
+  if (command.count("--recompute") > 0)
+    space.recompute = {options.recompute.empty() ? "none" : options.recompute};
+  if (command.count("--schedule") > 0)
+    space.schedules = {options.schedule};
+  return space;
+}
+
+} // namespace
+
+Result<SearchReport> zc::searchLayouts(const CLI::App &command,
+                                       const CompileOptions &options,
+                                       const Cluster &cluster,
+                                       const SearchOptions &search) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point began = Clock::now();
+  auto passed = [&] {
+    return std::chrono::duration<double>(Clock::now() - began).count();
+  };
+  ZC_ASSIGN_OR_RETURN(const Basis basis, takeBasis(options, cluster));
+  SearchReport report;
+  std::vector<TriedLayout> candidates;
+  const LayoutSpace space = makeSpace(command, options, cluster, search, basis);
+  for (const StepLayout &layout : listLayouts(space)) {
+    TriedLayout tried;
+    tried.layout = layout;
+    tried.estimate = estimateLayout(layout, basis.numbers, cluster);
+    candidates.push_back(std::move(tried));
+  }
+  report.composed = candidates.size();
+  // Those that should fit first, the quickest of them first.
+  const double room = double(cluster.device.memoryBytes);
+  auto isTooLarge = [&](const TriedLayout &each) {
+    return room > 0 && each.estimate.bytes > room;
+  };
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [&](const TriedLayout &a, const TriedLayout &b) {
+                     return std::pair(isTooLarge(a), a.estimate.seconds) <
+                            std::pair(isTooLarge(b), b.estimate.seconds);
+                   });
+  if (room > 0)
+    llvm::erase_if(candidates, [&](const TriedLayout &each) {
+      return &each - candidates.data() >= ptrdiff_t(kFewestTried) &&
+             each.estimate.bytes > kHopeless * room;
+    });
+  runInChildren(
+      candidates.size(), size_t(usableCores()), search.timeLimit - passed(),
+      kFewestTried,
+      [&](size_t piece) {
+        return tryLayout(command, options, cluster, search, candidates[piece]);
+      },
+      [&](size_t piece, const ChildResult &result) {
+        TriedLayout &tried = candidates[piece];
+        if (!result.ended || !triedFromText(result.text, tried))
+          tried.failure = takeFirstLine(result.text);
+        report.tried.push_back(tried);
+      });
+  report.isComplete = report.tried.size() == report.composed;
+  report.seconds = passed();
+  return report;
+}

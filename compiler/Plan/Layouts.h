@@ -1,0 +1,75 @@
+//===- Layouts.h - the ways to divide a step among ranks --------*- C++ -*-===//
+//
+// What `zc plan --search` chooses from, and what each way takes by closed forms
+// composed of one compilation for one rank. That decides which ways are
+// compiled and simulated first, nothing else.
+//
+//===----------------------------------------------------------------------===//
+#ifndef ZC_COMPILER_PLAN_LAYOUTS_H
+#define ZC_COMPILER_PLAN_LAYOUTS_H
+
+#include "compiler/Plan/PlanReport.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace zc {
+
+/// One way.
+struct StepLayout {
+  int64_t pp = 1, dp = 1, ep = 1, sp = 1, tp = 1;
+  int64_t zero = 0;
+  int64_t accumulate = 1; // micro-batches
+  std::string schedule = "1f1b";
+  int64_t chunks = 0; // of the schedule "interleaved"
+  std::string recompute = "none";
+
+  int64_t ranks() const { return pp * dp * ep * sp * tp; }
+  /// "pp=2,tp=4", or empty for one rank.
+  std::string mesh() const;
+  /// As `zc compile` takes it: "--mesh dp=4,tp=2 --zero 1 --accumulate 8".
+  std::string options() const;
+};
+
+/// What may be chosen; what the user has fixed has one entry.
+struct LayoutSpace {
+  int64_t ranks = 1;
+  int64_t batch = 0; // samples of a step; 0: no input counts samples
+  int64_t layers = 1;
+  int64_t neighbours = 1; // devices that the innermost links join: tp's limit
+  bool hasExperts = false;
+  std::vector<int64_t> zero = {0, 1, 2, 3};
+  std::vector<int64_t> accumulate; // empty: 1, 2, 4, ... as the batch allows
+  std::vector<std::string> recompute = {"none", "layer"};
+  std::vector<std::string> schedules = {"1f1b", "interleaved",
+                                        "zero-bubble=h1"};
+  std::optional<StepLayout> mesh; // fixed axes
+};
+
+std::vector<StepLayout> listLayouts(const LayoutSpace &space);
+
+/// One rank's plan of the whole batch, to compose from.
+struct LayoutBasis {
+  double seconds = 0;         // of its step
+  double parameterBytes = 0;  // of what is trained, float32
+  double persistentBytes = 0; // parameters, gradients and optimizer's states
+  double optimizerBytes = 0;
+  double activationBytes = 0; // of the whole batch, kept at once
+  double boundaryBytes = 0;   // of what goes from a layer to the next
+  int64_t layers = 1;
+
+  static LayoutBasis of(const plan::Manifest &manifest,
+                        const PlanReport &report);
+};
+
+struct LayoutEstimate {
+  double seconds = 0, bytes = 0;
+};
+LayoutEstimate estimateLayout(const StepLayout &layout,
+                              const LayoutBasis &basis, const Cluster &cluster);
+
+} // namespace zc
+
+#endif // ZC_COMPILER_PLAN_LAYOUTS_H
