@@ -118,6 +118,15 @@ int zc::compile(const CompileOptions &options) {
   return runPhases(phases, options);
 }
 
+int zc::findBatch(const CompileOptions &options, int64_t &batch) {
+  CompilerContext around;
+  Phases phases(&around.context, options);
+  if (failed(phases.importModel()))
+    return 1;
+  batch = summarizeModel(phases.getModule()).batch;
+  return 0;
+}
+
 int zc::compilePlan(const CompileOptions &options, plan::Manifest &manifest) {
   if (Status status = checkPlaces(options); !status.ok())
     return reportError(status.message());

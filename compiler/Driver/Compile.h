@@ -11,6 +11,10 @@ namespace zc {
 /// exit code.
 int compile(const CompileOptions &options);
 
+/// The samples of a step of the model; 0: no input counts samples. Returns the
+/// exit code.
+int findBatch(const CompileOptions &options, int64_t &batch);
+
 /// Compiles up to the plan, without code and weights; returns the exit code.
 /// `options.plansOnly` is set.
 int compilePlan(const CompileOptions &options, plan::Manifest &manifest);

@@ -73,8 +73,19 @@ struct Basis {
   bool hasExperts = false;
 };
 
+/// The most samples of a micro-batch on the one rank: enough to compute as fast
+/// as with many, few enough that no size overflows.
+constexpr int64_t kBasisSamples = 8;
+
 std::string findBasis(const CompileOptions &options, const Cluster &cluster) {
   CompileOptions alone = applyLayout(options, StepLayout());
+  int64_t batch = 0;
+  if (findBatch(alone, batch) != 0)
+    _exit(1);
+  int64_t samples = std::min(batch, kBasisSamples);
+  while (samples > 1 && batch % samples != 0)
+    --samples;
+  alone.accumulate = samples > 0 ? batch / samples : 1;
   plan::Manifest manifest;
   if (compilePlan(alone, manifest) != 0)
     _exit(1);
@@ -83,7 +94,9 @@ std::string findBasis(const CompileOptions &options, const Cluster &cluster) {
     llvm::errs() << report.status().message();
     _exit(1);
   }
-  const LayoutBasis basis = LayoutBasis::of(manifest, *report);
+  LayoutBasis basis = LayoutBasis::of(manifest, *report);
+  basis.activationBytes *= double(alone.accumulate);
+  basis.boundaryBytes *= double(alone.accumulate);
   const bool hasExperts =
       llvm::any_of(manifest.settings(), [](const plan::Setting &setting) {
         return llvm::StringRef(setting.name()).starts_with("moe.layer");
