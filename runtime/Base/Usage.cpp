@@ -114,7 +114,10 @@ const std::vector<CommandOptions> kAllOptions = {
     {"export", {"--checkpoint", "--ema", "--output", "--safetensors"}},
     {"inspect",
      {"--comm", "--html", "--json", "--memory", "--ops", "--schedule",
-      "--sharding"}}};
+      "--sharding"}},
+    {"plan",
+     {"--cluster", "--json", "--placement", "--ranks", "--search",
+      "--time-limit", "--timeline", "--tokens"}}};
 
 /// How many letters must be put in, left out, replaced or changed with their
 /// neighbours.
