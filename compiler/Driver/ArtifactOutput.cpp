@@ -76,6 +76,8 @@ static void addMemorySettings(const CompileOptions &options,
     settings.push_back({"schedule", options.schedule});
     if (options.stageReplicas != "off")
       settings.push_back({"stage-replicas", options.stageReplicas});
+    if (options.divideMessages)
+      settings.push_back({"divide-messages", "true"});
     if (options.chunks > 0)
       settings.push_back({"chunks", std::to_string(options.chunks)});
     if (options.verticalSync)

@@ -191,6 +191,9 @@ std::string zc::checkMeshTogether(const CompileOptions &options) {
     return "--shard needs a --mesh of several ranks";
   if (options.tpRules != "auto" && options.getAxisSize("tp") == 1)
     return "--tp-rules needs a --mesh with tp";
+  if (options.divideMessages &&
+      (options.getAxisSize("tp") == 1 || options.getAxisSize("pp") == 1))
+    return "--divide-messages needs a --mesh with pp and tp";
   if (options.partitionActivations && options.getAxisSize("tp") == 1)
     return "--partition-activations needs a --mesh with tp";
   if (options.unit != "auto" && options.zero == 0)
@@ -245,6 +248,10 @@ void zc::addMeshOptions(CLI::App &command, CompileOptions &options,
                         std::string &mesh) {
   addZeroOptions(command, options);
   addTensorOptions(command, options);
+  command.add_flag("--divide-messages", options.divideMessages,
+                   "with pp and tp, each rank sends its part of what all ranks "
+                   "along tp would send to another stage, which gathers it and "
+                   "keeps it whole: quicker where tp has the faster links");
   command
       .add_option("--collective-algorithm", options.collectiveAlgorithm,
                   "how collectives are made of messages between two ranks; "

@@ -91,6 +91,7 @@ struct CompileOptions {
   std::string writeStages;           // a file for where it was cut; empty: none
   bool sharesRoles = true;           // equal roles are compiled once
 
+  bool divideMessages = false;    // of a pipeline, over tp
   std::string tpRules = "auto";   // or a file of rules
   std::vector<std::string> shard; // NAME=AXES,...
 

@@ -429,6 +429,7 @@ LogicalResult Phases::divide() {
   if (options.bucketMib)
     ranks.fewestBuckets = 1;
   ranks.mostBytes = getMostWaitingBytes(options);
+  ranks.divideMessages = options.divideMessages;
   setSequence(options, ranks);
   ChunkCrossEntropyPassOptions chunks;
   chunks.axis = "tp";

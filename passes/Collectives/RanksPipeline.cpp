@@ -25,6 +25,8 @@ void buildRanksPipeline(OpPassManager &manager, const RanksOptions &options) {
   AnnotateMeshPassOptions mesh;
   mesh.mesh = options.mesh;
   manager.addPass(createAnnotateMeshPass(mesh));
+  if (options.divideMessages)
+    manager.addPass(createDivideMessagesPass());
   manager.addPass(createPlaceExpertsPass());
   manager.addPass(createPropagateShardingPass());
   InsertCollectivesPassOptions collectives;

@@ -80,6 +80,28 @@ def ExplainShardingPass : Pass<"zc-explain-sharding", "::mlir::ModuleOp"> {
   let dependentDialects = ["::zc::dist::DistDialect"];
 }
 
+def DivideMessagesPass : Pass<"zc-divide-messages", "::mlir::ModuleOp"> {
+  let summary = "send each rank's share of what an axis' ranks have whole";
+  let description = [{
+    What a role of a pipeline sends, all ranks of `axis` have whole: each would
+    send the same bytes. Messages are divided over the axis instead, along the
+    first dim behind the samples' that divides; the other end gathers what it
+    needs whole, over links that are mostly faster (Narayanan et al. 2021, section
+    4.1). Both ends decide by the tensor's type, which is the same.
+
+    ```mlir
+    func.func @forward(%h: tensor<8x4xf32> {train.receive = {...}, train.batch_dim = 0})
+    // becomes, with axis = "tp"
+    func.func @forward(%h: tensor<8x4xf32> {dist.sharding = #dist.sharding<_,tp>, ...})
+    ```
+  }];
+  let options = [
+    Option<"axis", "axis", "std::string", "\"tp\"",
+           "the axis that has messages whole">
+  ];
+  let dependentDialects = ["::zc::dist::DistDialect"];
+}
+
 def PropagateShardingPass : Pass<"zc-propagate-sharding", "::mlir::ModuleOp"> {
   let summary = "decide how every value is divided, by the ops' sharding rules";
   let description = [{

@@ -412,6 +412,9 @@ Layout Propagation::returnedLayout(unsigned index) {
   if (Attribute symbol = program.getResultAttr(index, kStateAttr))
     return stateLayout(symbol, value.getType());
   Layout whole = Layout::replicated(value.getType());
+  if (auto sharding = program.getResultAttrOfType<dist::ShardingAttr>(
+          index, dist::kShardingAttr))
+    whole = Layout::from(sharding, mesh);
   auto dim = program.getResultAttrOfType<IntegerAttr>(index, kBatchDimAttr);
   if (dim)
     whole.dims[dim.getInt()] = outputBatchAxes;

@@ -38,6 +38,7 @@ const std::vector<CommandOptions> kAllOptions = {
       "--cubins",
       "--cuda-path",
       "--dim",
+      "--divide-messages",
       "--dropout",
       "--dump-ir",
       "--ema",

@@ -70,6 +70,22 @@ class Equality(PipelineTest):
         where it is sent from, beside what the backward keeps."""
         self.compare("mlp", "sgd", 16, [(8, "--mesh", "pp=2,dp=2,tp=2")])
 
+    def test_divided_messages(self):
+        """Each rank along tp sends its part; the other stage gathers it."""
+        self.compare("gpt", "sgd", 2,
+                     [(4, "--mesh", "pp=2,tp=2", "--divide-messages"),
+                      (8, "--mesh", "pp=2,tp=2,dp=2", "--zero", "1",
+                       "--divide-messages")])
+        sent = []
+        for option in ([], ["--divide-messages"]):
+            artifact = self.folder / "one.zca"
+            self.zc("compile", Fixture("gpt").model, "-o", artifact,
+                    *Fixture("gpt").compile_options("sgd"), "--mesh",
+                    "pp=2,tp=2", "--accumulate", "2", *option)
+            comm = json.loads(self.zc("inspect", artifact, "--json"))["comm"]
+            sent.append(sum(each["bytes"] for each in comm["messages"]))
+        self.assertEqual(sent[0], 2 * sent[1])
+
     def test_cnn(self):
         """Batch norm's statistics are updated in the micro-batches' order."""
         self.compare("cnn", "sgd", 4,
