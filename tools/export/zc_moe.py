@@ -30,7 +30,8 @@ from zc_moe_body import Settings
 DOMAIN = "ai.zc"
 # How the weights of the chosen experts come from the router's logits.
 GATES = ("topk-softmax", "softmax-topk", "sigmoid-topk", "two-level")
-ACTIVATIONS = {"silu": F.silu, "gelu": F.gelu, "relu": F.relu}
+ACTIVATIONS = {"silu": F.silu, "gelu": F.gelu, "relu": F.relu,
+               "clamped-swiglu": None}
 # What is called balance: Shazeer et al. (2017), the squared coefficient of
 # variation of the experts' sums of weights; GShard (2020), 1 / E sum of the
 # share of first choices times the mean probability; Switch (2021), E times the
@@ -39,54 +40,94 @@ BALANCES = ("importance", "gshard", "switch")
 SECONDS = ("always", "random")
 
 
+# Members of a layer by the inputs of its function in the file.
+MEMBERS = {"w1": "gate_up_proj", "w2": "down_proj", "b1": "gate_up_bias",
+           "b2": "down_bias"}
+
+
 def check(value, known, what):
     if value not in known:
         raise ValueError(f"expected {what} of {', '.join(known)}; found {value}")
 
 
+def check_settings(settings, experts):
+    check(settings.gate, GATES, "a gate")
+    check(settings.activation, ACTIVATIONS, "an activation")
+    check(settings.balance, BALANCES, "a balance loss")
+    check(settings.second, SECONDS, "second choices")
+    levels = settings.levels
+    if experts % max(levels, 1) or (levels and settings.gate ==
+                                    "topk-softmax"):
+        raise ValueError(f"gates over scores have levels, which divide "
+                         f"{experts} experts; found {levels}")
+    if settings.gate == "two-level" and not levels:
+        raise ValueError("a two-level gate has levels; found none")
+    if levels and not 1 <= settings.top_groups <= levels:
+        raise ValueError(f"cannot choose {settings.top_groups} of {levels} "
+                         "groups")
+    each = experts // max(levels, 1)
+    among = each * (settings.top_groups if levels and settings.gate !=
+                    "two-level" else 1)
+    if not 1 <= settings.top_k <= among:
+        raise ValueError(f"cannot choose {settings.top_k} of {among} experts")
+    if levels and not 1 <= settings.group_score <= each:
+        raise ValueError(f"a group of {each} experts has no "
+                         f"{settings.group_score} best")
+    if settings.second == "random" and settings.top_k != 2:
+        raise ValueError(f"random second choices are of 2; found "
+                         f"{settings.top_k}")
+    if settings.activation == "clamped-swiglu" and not settings.gated:
+        raise ValueError("clamped-swiglu is a gate; found gated=False")
+
+
 class MoE(nn.Module):
     """y = sum over the chosen experts e of weight_e down_e(act(up_e(x))).
 
-    With `gated`, act(first half) * second half of what `gate_up_proj` gives.
-    `gate`: topk-softmax is the softmax of the best logits; softmax-topk and
-    sigmoid-topk are the best of all softmaxes or sigmoids; two-level chooses
-    `top_groups` of `levels` groups of experts, and `top_k` in each, by the
-    product of both softmaxes. `normalize` divides weights by their sum. `noisy`
-    adds normal numbers times softplus(noise x) to the logits, and with
-    second="random" second choices are taken with twice their weight's
-    probability, both in training alone.
+    With `gated`, act(first half) * second half of what `gate_up_proj` gives;
+    clamped-swiglu is GPT-OSS's. `gate`: topk-softmax is the softmax of the best
+    logits; softmax-topk and sigmoid-topk are the best of all softmaxes or
+    sigmoids, with `levels` among the `top_groups` of `levels` groups whose
+    `group_score` best experts have the largest sums; two-level chooses
+    `top_groups` of `levels` groups by a softmax of their own, and `top_k` in
+    each, by the product of both softmaxes. `normalize` divides weights by their
+    sum, `scale` multiplies them; with `corrected`, experts are chosen by scores
+    plus `correction`, which does not train. `noisy` adds normal numbers times
+    softplus(noise x) to the logits, and with second="random" second choices are
+    taken with twice their weight's probability, both in training alone.
     """
 
     def __init__(self, hidden, inner, experts, top_k, gate="topk-softmax",
                  activation="silu", gated=True, normalize=False,
                  balance="switch", noisy=False, second="always", levels=0,
-                 top_groups=1):
+                 top_groups=1, **more):
         super().__init__()
-        check(gate, GATES, "a gate")
-        check(activation, ACTIVATIONS, "an activation")
-        check(balance, BALANCES, "a balance loss")
-        check(second, SECONDS, "second choices")
-        if (gate == "two-level") != (levels > 0) or experts % max(levels, 1):
-            raise ValueError(f"a two-level gate, and no other, has levels, "
-                             f"which divide {experts} experts; found {levels}")
-        if not 1 <= top_k <= experts // max(levels, 1):
-            raise ValueError(f"cannot choose {top_k} of "
-                             f"{experts // max(levels, 1)} experts")
-        if second == "random" and top_k != 2:
-            raise ValueError(f"random second choices are of 2; found {top_k}")
         self.settings = Settings(top_k, gate, activation, int(gated),
                                  int(normalize), balance, int(noisy), second,
-                                 levels, top_groups if levels else 0, 0)
+                                 levels, top_groups if levels else 0, 0, **{
+                                     name: type(getattr(Settings, name))(value)
+                                     for name, value in more.items()})
+        check_settings(self.settings, experts)
         self.router = nn.Parameter(torch.empty(experts, hidden))
+        width = (2 if gated else 1) * inner
+        order = -1 if self.settings.transposed else 1
         self.gate_up_proj = nn.Parameter(
-            torch.empty(experts, (2 if gated else 1) * inner, hidden))
-        self.down_proj = nn.Parameter(torch.empty(experts, hidden, inner))
+            torch.empty(experts, *(width, hidden)[::order]))
+        self.down_proj = nn.Parameter(
+            torch.empty(experts, *(hidden, inner)[::order]))
         if noisy:
             self.noise = nn.Parameter(torch.empty(experts, hidden))
-        if levels:
+        if gate == "two-level":
             self.groups = nn.Parameter(torch.empty(levels, hidden))
         for name, weight in self.named_parameters():
-            nn.init.normal_(weight, std=weight.shape[-1] ** -0.5)
+            is_turned = weight.dim() == 3 and self.settings.transposed
+            inputs = weight.shape[-2 if is_turned else -1]
+            nn.init.normal_(weight, std=inputs ** -0.5)
+        if self.settings.biases:
+            self.router_bias = nn.Parameter(torch.zeros(experts))
+            self.gate_up_bias = nn.Parameter(torch.zeros(experts, width))
+            self.down_bias = nn.Parameter(torch.zeros(experts, hidden))
+        if self.settings.corrected:
+            self.register_buffer("correction", torch.zeros(experts))
         self.losses = None  # of the last call: balance, z
 
     def forward(self, x):
@@ -95,9 +136,8 @@ class MoE(nn.Module):
             noisy=int(self.settings.noisy and self.training),
             second=self.settings.second if self.training else "always")
         if torch.onnx.is_in_onnx_export():
-            inputs = [x, self.router, self.gate_up_proj, self.down_proj]
-            inputs += [self.groups] if settings.levels else []
-            inputs += [self.noise] if settings.noisy else []
+            inputs = [x if name == "x" else getattr(self, MEMBERS.get(
+                name, name)) for name in settings.inputs]
             y, *losses = torch.onnx.ops.symbolic_multi_out(
                 f"{DOMAIN}::MoE", inputs,
                 attrs=dataclasses.asdict(settings), dtypes=[x.dtype] * 3,
@@ -106,6 +146,8 @@ class MoE(nn.Module):
             return y
         tokens = x.reshape(-1, x.shape[-1])
         logits = tokens @ self.router.T
+        if settings.biases:
+            logits = logits + self.router_bias
         if settings.noisy:
             logits = logits + torch.randn_like(logits) * F.softplus(
                 tokens @ self.noise.T)
@@ -131,18 +173,34 @@ class MoE(nn.Module):
             weights, shares = best.softmax(-1), logits.softmax(-1)
         elif settings.gate == "softmax-topk":
             shares = logits.softmax(-1)
-            weights, chosen = shares.topk(settings.top_k)
+            weights, chosen = self.choose_limited(shares, settings)
         else:
             scores = logits.sigmoid()
-            weights, chosen = scores.topk(settings.top_k)
+            weights, chosen = self.choose_limited(scores, settings)
             shares = scores / scores.sum(-1, keepdim=True)
         if settings.normalize:
             weights = weights / weights.sum(-1, keepdim=True)
+        if settings.scale != 1:
+            weights = weights * settings.scale
         if settings.second == "random":
             taken = 2 * weights[:, 1] > torch.rand_like(weights[:, 1])
             weights = weights * torch.stack(
                 [torch.ones_like(weights[:, 0]), taken.to(weights.dtype)], -1)
         return weights, chosen, shares
+
+    def choose_limited(self, scores, settings):
+        """The best by corrected scores, in the best groups."""
+        judged = scores + self.correction if settings.corrected else scores
+        if settings.levels:
+            inside = judged.unflatten(-1, (settings.levels, -1))
+            best = inside.topk(settings.group_score)[0].sum(-1)
+            groups = best.topk(settings.top_groups)[1]
+            is_open = torch.zeros_like(best, dtype=torch.bool).scatter(
+                1, groups, True)
+            judged = inside.masked_fill(~is_open[..., None],
+                                        float("-inf")).flatten(1)
+        chosen = judged.topk(settings.top_k)[1]
+        return scores.gather(1, chosen), chosen
 
     def choose_twice(self, logits, tokens, settings):
         of_groups = (tokens @ self.groups.T).softmax(-1)
@@ -171,14 +229,26 @@ class MoE(nn.Module):
         return (counted * shares).sum(-1).mean() * factor
 
     def expert(self, index, tokens):
-        act = ACTIVATIONS[self.settings.activation]
-        hidden = tokens @ self.gate_up_proj[index].T
-        if self.settings.gated:
-            first, second = hidden.chunk(2, -1)
-            hidden = act(first) * second
+        settings = self.settings
+
+        def product(x, weight, bias):
+            x = x @ (weight[index] if settings.transposed
+                     else weight[index].T)
+            return x + getattr(self, bias)[index] if settings.biases else x
+
+        hidden = product(tokens, self.gate_up_proj, "gate_up_bias")
+        if settings.gated:
+            first, second = ((hidden[..., ::2], hidden[..., 1::2])
+                             if settings.interleaved else hidden.chunk(2, -1))
+        if settings.activation == "clamped-swiglu":
+            first = first.clamp(max=settings.limit)
+            second = second.clamp(-settings.limit, settings.limit) + 1
+            hidden = first * torch.sigmoid(settings.alpha * first) * second
+        elif settings.gated:
+            hidden = ACTIVATIONS[settings.activation](first) * second
         else:
-            hidden = act(hidden)
-        return hidden @ self.down_proj[index].T
+            hidden = ACTIVATIONS[settings.activation](hidden)
+        return product(hidden, self.down_proj, "down_bias")
 
 
 class WithLosses(nn.Module):
@@ -230,47 +300,20 @@ def export(model, args, path, **options):
 def replace_moe(model):
     """Replaces blocks of transformers by MoE layers of the same parameters;
     returns how many."""
+    import zc_moe_blocks  # needs transformers, which layers alone do not
+
     count = 0
     for module in list(model.modules()):
         for name, child in list(module.named_children()):
             kind = type(child).__name__
-            if not kind.endswith("SparseMoeBlock"):
-                continue
-            if kind not in BLOCKS:
+            weights = getattr(getattr(child, "experts", None), "gate_up_proj",
+                              None)
+            if kind not in zc_moe_blocks.BLOCKS and weights is not None:
                 raise ValueError(
-                    f"{kind} is none of {', '.join(BLOCKS)}; call model."
-                    "set_experts_implementation('batched_mm') and export it "
-                    "as it is")
-            setattr(module, name, BLOCKS[kind](child))
-            count += 1
+                    f"{kind} is none of {', '.join(zc_moe_blocks.BLOCKS)}; "
+                    "call model.set_experts_implementation('batched_mm') and "
+                    "export it as it is")
+            if weights is not None:
+                setattr(module, name, zc_moe_blocks.BLOCKS[kind](child, MoE))
+                count += 1
     return count
-
-
-def from_block(block):
-    up, down = block.experts.gate_up_proj, block.experts.down_proj
-    experts, hidden, inner = down.shape
-    normalize = getattr(block.gate, "norm_topk_prob", True)
-    layer = MoE(hidden, inner, experts, block.gate.top_k,
-                gate="softmax-topk", normalize=bool(normalize))
-    layer.router = block.gate.weight
-    layer.gate_up_proj, layer.down_proj = up, down
-    return layer
-
-
-class WithShared(nn.Module):
-    """A layer and an expert that every token has, by a gate of its own."""
-
-    def __init__(self, block):
-        super().__init__()
-        self.moe = from_block(block)
-        self.shared_expert = block.shared_expert
-        self.shared_expert_gate = block.shared_expert_gate
-
-    def forward(self, x):
-        shared = torch.sigmoid(self.shared_expert_gate(x))
-        return self.moe(x) + shared * self.shared_expert(x)
-
-
-BLOCKS = {"MixtralSparseMoeBlock": from_block,
-          "Qwen3MoeSparseMoeBlock": from_block,
-          "Qwen2MoeSparseMoeBlock": WithShared}

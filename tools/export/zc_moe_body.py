@@ -1,5 +1,6 @@
 """The body of ai.zc.MoE: what zc_moe.MoE computes, of standard operators."""
 import dataclasses
+import re
 
 from onnx import helper
 
@@ -17,14 +18,49 @@ class Settings:
     balance: str
     noisy: int  # the router's logits are with noise
     second: str  # whether second choices are always taken, or at random
-    levels: int  # groups of experts of a two-level gate, else 0
+    levels: int  # groups of experts, of which top_groups are chosen, or 0
     top_groups: int
     grouped: int  # losses are means over dim 0 of x
+    group_score: int = 1  # a group is as good as the sum of so many of its best
+    corrected: int = 0  # experts are chosen by scores plus a bias of each
+    scale: float = 1.0  # of the weights
+    biases: int = 0  # of the router and of both products
+    transposed: int = 0  # experts' matrices are [inputs, outputs]
+    interleaved: int = 0  # even columns of the first product are the gate
+    alpha: float = 1.702  # of clamped-swiglu
+    limit: float = 7.0
 
     @property
     def overload(self):
-        return "_".join(str(value).replace("-", "_") for value in
-                        dataclasses.asdict(self).values())
+        """A name of all of these, shorter where the last are as usual."""
+        def text(value):  # files have floats of 32 bits
+            value = f"{value:g}" if isinstance(value, float) else str(value)
+            return re.sub("[-.]", "_", value)
+
+        fields = dataclasses.fields(self)
+        if all(text(getattr(self, each.name)) == text(each.default)
+               for each in fields if each.name in LATER):
+            fields = [each for each in fields if each.name not in LATER]
+        return "_".join(text(getattr(self, each.name)) for each in fields)
+
+    @property
+    def choices(self):
+        """Experts of a token: a two-level gate has top_k in each group."""
+        return self.top_k * (self.top_groups if self.gate == "two-level"
+                             else 1)
+
+    @property
+    def inputs(self):
+        """Names of the function's inputs."""
+        more = {"groups": self.gate == "two-level", "noise": self.noisy,
+                "correction": self.corrected, "router_bias": self.biases,
+                "b1": self.biases, "b2": self.biases}
+        return (["x", "router", "w1", "w2"]
+                + [name for name, has in more.items() if has])
+
+
+LATER = tuple(each.name for each in dataclasses.fields(Settings)
+              if each.default is not dataclasses.MISSING)
 
 
 class Body:
@@ -103,15 +139,47 @@ def choose(body, logits, settings):
         is_softmax = settings.gate == "softmax-topk"
         scores = (body.add("Softmax", logits, axis=-1) if is_softmax
                   else body.add("Sigmoid", logits))
-        weights, chosen = body.add("TopK", scores, k, to=["best", "chosen"],
-                                   axis=-1)
+        if settings.corrected or settings.levels:
+            weights, chosen = choose_limited(body, scores, k, settings)
+        else:
+            weights, chosen = body.add("TopK", scores, k,
+                                       to=["best", "chosen"], axis=-1)
         shares = scores if is_softmax else body.add(
             "Div", scores, body.total(scores, -1, keepdims=1))
     if settings.normalize:
         weights = body.add("Div", weights, body.total(weights, -1, keepdims=1))
+    if settings.scale != 1:
+        weights = body.add("Mul", weights,
+                           body.number(settings.scale, weights))
     if settings.second == "random":
         weights = drop_second(body, weights)
     return weights, chosen, shares
+
+
+def choose_limited(body, scores, k, settings):
+    """The best by corrected scores, in the best groups; their own scores."""
+    judged = (body.add("Add", scores, "correction") if settings.corrected
+              else scores)
+    if settings.levels:
+        inside = body.reshape(judged, -1, settings.levels, "group_size")
+        best, _ = body.add("TopK", inside, body.ints(settings.group_score),
+                           to=["group_best", "group_best_index"], axis=-1)
+        _, groups = body.add("TopK", body.total(best, -1),
+                             body.ints(settings.top_groups),
+                             to=["groups_best", "groups_chosen"], axis=-1)
+        numbers = body.add("Unsqueeze", body.ints(*range(settings.levels)),
+                           body.ints(0, 1))
+        among = body.add("Equal", body.add("Unsqueeze", groups, body.ints(-1)),
+                         numbers)
+        among = body.total(body.add("CastLike", among, scores), 1)
+        is_open = body.add("Greater", body.add("Unsqueeze", among,
+                                               body.ints(-1)),
+                           body.number(0, scores))
+        judged = body.reshape(body.add(
+            "Where", is_open, inside, body.number(float("-inf"), scores)),
+            -1, "experts")
+    _, chosen = body.add("TopK", judged, k, to=["best", "chosen"], axis=-1)
+    return body.add("GatherElements", scores, chosen, axis=1), chosen
 
 
 def drop_second(body, weights):
@@ -187,6 +255,29 @@ def add_z_loss(body, logits):
     body.add("ReduceMean", body.add("Mul", z, z), to="z", keepdims=0)
 
 
+def halves(body, x, settings):
+    """Of the last dim: one after the other, or even and odd."""
+    if not settings.interleaved:
+        return body.add("Split", x, to=["first_half", "second_half"], axis=-1,
+                        num_outputs=2)
+    last, step = body.ints(-1), body.ints(2)
+    end = body.ints(2 ** 63 - 1)
+    return [body.add("Slice", x, body.ints(begin), end, last, step)
+            for begin in (0, 1)]
+
+
+def clamped_swiglu(body, gate, up, settings):
+    """GPT-OSS's: gate sigmoid(alpha gate) (up + 1), of clamped numbers."""
+    most = body.number(settings.limit, gate)
+    gate = body.add("Min", gate, most)
+    up = body.add("Max", body.add("Min", up, most),
+                  body.number(-settings.limit, up))
+    is_open = body.add("Sigmoid", body.add(
+        "Mul", gate, body.number(settings.alpha, gate)))
+    return body.add("Mul", body.add("Add", up, body.number(1, up)),
+                    body.add("Mul", gate, is_open))
+
+
 def add_experts(body, weights, chosen, choices, settings):
     """A row for each choice, which looks up its expert's weights."""
     rows = body.reshape(chosen, -1)
@@ -194,10 +285,15 @@ def add_experts(body, weights, chosen, choices, settings):
     each = body.add("Expand", lone, body.ints(1, choices, 1))
     x_rows = body.reshape(each, -1, 1, "width")
 
-    def product(x, weight):
+    def product(x, weight, bias):
         found = body.add("Gather", weight, rows, axis=0)
-        return body.add("MatMul", x, body.add("Transpose", found,
-                                              perm=[0, 2, 1]))
+        if not settings.transposed:
+            found = body.add("Transpose", found, perm=[0, 2, 1])
+        result = body.add("MatMul", x, found)
+        if not settings.biases:
+            return result
+        return body.add("Add", result, body.add("Unsqueeze", body.add(
+            "Gather", bias, rows, axis=0), body.ints(1)))
 
     def activate(x):
         if settings.activation == "silu":
@@ -205,15 +301,16 @@ def add_experts(body, weights, chosen, choices, settings):
         return body.add({"gelu": "Gelu", "relu": "Relu"}[settings.activation],
                         x)
 
-    hidden = product(x_rows, "w1")
-    if settings.gated:
-        first, second = body.add("Split", hidden, to=["first_half",
-                                                      "second_half"],
-                                 axis=-1, num_outputs=2)
+    hidden = product(x_rows, "w1", "b1")
+    if settings.activation == "clamped-swiglu":
+        hidden = clamped_swiglu(body, *halves(body, hidden, settings),
+                                settings)
+    elif settings.gated:
+        first, second = halves(body, hidden, settings)
         hidden = body.add("Mul", activate(first), second)
     else:
         hidden = activate(hidden)
-    pairs = body.reshape(product(hidden, "w2"), -1, choices, "width")
+    pairs = body.reshape(product(hidden, "w2", "b2"), -1, choices, "width")
     weighted = body.add("Mul", pairs, body.add("Unsqueeze", weights,
                                                body.ints(-1)))
     body.add("Reshape", body.total(weighted, 1), "shape", to="y")
@@ -234,17 +331,15 @@ def make_function(domain, settings):
     body.add("Reshape", "x", body.add("Concat", body.ints(-1), "width",
                                       axis=0), to="tokens")
     logits = project(body, "tokens", "router")
+    if settings.biases:
+        logits = body.add("Add", logits, "router_bias")
     if settings.noisy:
         logits = add_noise(body, logits)
     weights, chosen, shares = choose(body, logits, settings)
-    choices = settings.top_k * max(1, settings.top_groups)
-    add_experts(body, weights, chosen, choices, settings)
+    add_experts(body, weights, chosen, settings.choices, settings)
     add_balance(body, weights, chosen, shares, settings)
     add_z_loss(body, logits)
-    inputs = ["x", "router", "w1", "w2"]
-    inputs += ["groups"] if settings.levels else []
-    inputs += ["noise"] if settings.noisy else []
     return helper.make_function(
-        domain, "MoE", inputs, ["y", "balance", "z"], body.nodes,
+        domain, "MoE", settings.inputs, ["y", "balance", "z"], body.nodes,
         [helper.make_opsetid("", OPSET)],
         attributes=list(vars(settings)), overload=settings.overload)

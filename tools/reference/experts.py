@@ -35,10 +35,10 @@ SHAPE = dict(vocab_size=VOCABULARY, hidden_size=24, num_hidden_layers=2,
 class Logits(nn.Module):
     """A model of tokens, without caches."""
 
-    def __init__(self, model):
+    def __init__(self, model, experts="batched_mm"):
         super().__init__()
         self.model = model
-        model.set_experts_implementation("batched_mm")
+        model.set_experts_implementation(experts)
 
     def forward(self, input_ids):
         return self.model(input_ids=input_ids, use_cache=False).logits
@@ -66,10 +66,11 @@ def gpt_oss():
             "rope_type": "default", "rope_theta": 10000.0}, **SHAPE))
 
 
-def build(make):
+def build(make, experts="batched_mm"):
     tokens, following = language.walk(VOCABULARY, SEQ)
     return models.Case(
-        make.__name__, Logits(make()), {"input_ids": tokens}, following,
+        make.__name__, Logits(make(), experts),
+        {"input_ids": tokens}, following,
         language.BATCH, "softmax-cross-entropy", {"sgd": 0.05, "adamw": 1e-3},
         traces=False)
 
@@ -88,11 +89,8 @@ def export(case, path):
     onnx.save(model, path)
 
 
-def write(name, folder):
-    zoo.CASES[name] = lambda: build(CASES[name])
-    case = zoo.build(name)
-    folder.mkdir(parents=True, exist_ok=True)
-    export(case, folder / "model.onnx")
+def write_reference(case, folder):
+    """PyTorch's training of the case that zoo builds by this name."""
     np.savez_compressed(folder / "data.npz", **case.inputs, labels=case.labels)
     reference = {"versions": {**record.versions(),
                               "transformers": transformers.__version__},
@@ -104,10 +102,18 @@ def write(name, folder):
         for key in ("weight_spread", "weight_spread_by_tensor"):
             del entry[key]
         reference["optimizers"][optimizer] = entry
-        print(f"{name} {optimizer}: loss {entry['losses'][0]:.4f} -> "
+        print(f"{case.name} {optimizer}: loss {entry['losses'][0]:.4f} -> "
               f"{entry['losses'][-1]:.4f}, spread {entry['loss_spread']:.1e}")
     (folder / "reference.json").write_text(json.dumps(reference, indent=1)
                                            + "\n")
+
+
+def write(name, folder):
+    zoo.CASES[name] = lambda: build(CASES[name])
+    case = zoo.build(name)
+    folder.mkdir(parents=True, exist_ok=True)
+    export(case, folder / "model.onnx")
+    write_reference(case, folder)
 
 
 def main():

@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+"""Models of transformers whose experts zc_moe.replace_moe replaced, against
+PyTorch's training of the originals."""
+import json
+import unittest
+
+import numpy as np
+import onnx
+import onnxruntime
+
+from zctest import FIXTURES, Fixture, ZcTest, read_log
+
+NAMES = ("mixtral", "qwen", "qwen3", "gpt_oss", "deepseek_v2", "deepseek_v3")
+# Layers with experts, and of each model experts, chosen and the sizes that a
+# matrix of an expert has.
+LAYERS = {"deepseek_v2": 1, "deepseek_v3": 1}
+SIZES = {"mixtral": (4, 2, 24, 32), "qwen": (6, 3, 24, 16),
+         "qwen3": (6, 3, 24, 16), "gpt_oss": (4, 2, 24, 24),
+         "deepseek_v2": (8, 3, 24, 16), "deepseek_v3": (8, 3, 24, 16)}
+TOKENS = 48
+
+
+class Replaced(ZcTest):
+    def check(self, name, optimizer, *options, ranks=1):
+        fixture = Fixture(f"replaced/{name}")
+        entry = fixture.reference["optimizers"][optimizer]
+        artifact = self.compile(fixture, optimizer, *options)
+        log = self.folder / "log.jsonl"
+        self.train(artifact, fixture.data, fixture.reference["steps"],
+                   "--no-shuffle", "--log", log, "--local-ranks", str(ranks),
+                   lr=entry["learning_rate"])
+        np.testing.assert_allclose(
+            [line["loss"] for line in read_log(log)], entry["losses"],
+            rtol=max(2e-6, 5 * entry["loss_spread"]))
+        self.assertLess(5 * entry["loss_spread"], 1e-5)
+
+    def test_losses(self):
+        for name in NAMES:
+            for optimizer in ("sgd", "adamw"):
+                with self.subTest(name=name, optimizer=optimizer):
+                    self.check(name, optimizer)
+
+    def test_ranks(self):
+        for name, mesh, ranks in (
+                ("gpt_oss", "ep=2", 2), ("deepseek_v3", "dp=2,ep=2", 4),
+                ("deepseek_v2", "ep=4", 4), ("gpt_oss", "tp=2", 2)):
+            with self.subTest(name=name, mesh=mesh):
+                self.check(name, "adamw", "--mesh", mesh, ranks=ranks)
+
+    def test_only_the_chosen_are_computed(self):
+        """And no expert's matrix is copied for a token."""
+        for name in NAMES:
+            _, chosen, hidden, inner = SIZES[name]
+            fixture, step = Fixture(f"replaced/{name}"), self.folder / "s.mlir"
+            layers = LAYERS.get(name, 2)
+            artifact = self.compile(fixture)
+            ops = json.loads(self.zc("inspect", artifact, "--json"))["ops"]
+            self.assertEqual(
+                ops["flops"]["step"]["grouped_matmul"],
+                3 * 2 * TOKENS * chosen * 3 * inner * hidden * layers, name)
+            self.zc("compile", fixture.model, "--emit", "step", "-o", step,
+                    *fixture.compile_options("adamw"))
+            for a, b in ((2 * inner, hidden), (hidden, 2 * inner),
+                         (hidden, inner), (inner, hidden)):
+                self.assertNotIn(f"tensor<{TOKENS * chosen}x{a}x{b}x",
+                                 step.read_text(), name)
+
+    def test_bodies_run_anywhere(self):
+        """ONNX Runtime computes what zc does."""
+        for name in NAMES:
+            fixture = Fixture(f"replaced/{name}")
+            onnx.checker.check_model(str(fixture.model), full_check=True)
+            tokens = np.load(fixture.data)["input_ids"][:4]
+            np.save(self.folder / "x.npy", tokens)
+            self.zc("eval", fixture.model, "--input",
+                    f"input_ids={self.folder / 'x.npy'}", "--output-dir",
+                    self.folder)
+            session = onnxruntime.InferenceSession(
+                fixture.model, providers=["CPUExecutionProvider"])
+            np.testing.assert_allclose(
+                np.load(self.folder / "logits.npy"),
+                session.run(None, {"input_ids": tokens})[0], rtol=1e-4,
+                atol=1e-5, err_msg=name)
+
+
+if __name__ == "__main__":
+    unittest.main()
