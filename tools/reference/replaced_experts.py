@@ -7,8 +7,11 @@ test/e2e/replaced_test.py.
 Small models of the transformers library. In double precision their outputs and
 gradients must be the original's, whose experts PyTorch loops over, and the
 losses recorded are the original's: `model.onnx` alone has zc_moe's layers.
+`batched.onnx` is the same as transformers exports it by itself, with
+experts_implementation="batched_mm", of models that experts.py does not record.
 """
 import argparse
+import contextlib
 import copy
 import pathlib
 import sys
@@ -127,10 +130,9 @@ def check_equal(net):
     return f"{count} blocks, off by {most:.1e}"
 
 
-def export(case, path):
-    example = torch.from_numpy(case.inputs["input_ids"][:case.batch])
-    zc_moe.export(case.net.train(), (example,), path,
-                  input_names=["input_ids"], output_names=["logits"])
+def export(net, tokens, path):
+    zc_moe.export(net.train(), (tokens,), path, input_names=["input_ids"],
+                  output_names=["logits"])
     model = record.without_machine_paths(onnx.load(path), traces=False)
     # Those of initializers say which are parameters and which are buffers.
     kept = [each for each in model.graph.value_info if each.metadata_props]
@@ -144,16 +146,19 @@ def write(name, folder):
     case = zoo.build(name)
     print(f"{name}: {check_equal(case.net)}")
     folder.mkdir(parents=True, exist_ok=True)
-    zc_moe.replace_moe(case.net)
-    if name == "deepseek_v2":
-        inner = case.net.model.model
-        inner.rotary_emb = Rotations(inner.rotary_emb)
-        modeling = sys.modules[type(inner).__module__]
-        with mock.patch.object(modeling, "apply_rotary_emb",
-                               Rotations.rotate):
-            export(case, folder / "model.onnx")
-    else:
-        export(case, folder / "model.onnx")
+    tokens = torch.from_numpy(case.inputs["input_ids"][:case.batch])
+    with contextlib.ExitStack() as stack:
+        if name == "deepseek_v2":
+            inner = case.net.model.model
+            inner.rotary_emb = Rotations(inner.rotary_emb)
+            stack.enter_context(mock.patch.object(
+                sys.modules[type(inner).__module__], "apply_rotary_emb",
+                Rotations.rotate))
+        if CASES[name] not in experts.CASES.values():
+            case.net.model.set_experts_implementation("batched_mm")
+            export(case.net, tokens, folder / "batched.onnx")
+        zc_moe.replace_moe(case.net)
+        export(case.net, tokens, folder / "model.onnx")
     experts.write_reference(case, folder)
 
 
