@@ -248,17 +248,35 @@ class Experts(ZcTest):
             self.assertIn("of them active for a token",
                           self.zc("inspect", artifact))
 
-    def test_mixtral_by_shape(self):
-        """8x7B over ep=8: what it holds and sends, without its weights."""
+    def inspect_by_shape(self, *options):
+        """A large model over ep=8, without its weights."""
         model, artifact = self.folder / "m.onnx", self.folder / "m.zca"
         subprocess.run(
             [sys.executable, FIXTURES.parents[1] / "tools" / "bench" /
-             "large_mixtral.py", model, "--length", "512"], check=True,
-            stdout=subprocess.DEVNULL)
+             "large_mixtral.py", model, "--length", "512", *options],
+            check=True, stdout=subprocess.DEVNULL)
         self.zc("compile", model, "-o", artifact, "--init", "normal:0.02",
                 "--loss", "softmax-cross-entropy", "--mesh", "ep=8",
                 "--precision", "bf16")
-        found = json.loads(self.zc("inspect", artifact, "--json"))
+        return json.loads(self.zc("inspect", artifact, "--json"))
+
+    def test_qwen3_by_shape(self):
+        """30B-A3B: 30.5 billion parameters, 3.3 of them active."""
+        found = self.inspect_by_shape(
+            *"--layers 48 --width 2048 --head 128 --key-heads 4 --inner 768 "
+            "--experts 128 --chosen 8 --vocabulary 151936 --head-norms".split())
+        experts = 48 * 128 * 3 * 2048 * 768
+        self.assertEqual(found["experts"]["parameters"], 30_532_122_624)
+        self.assertEqual(found["experts"]["active_parameters"],
+                         30_532_122_624 - experts * 15 // 16)
+        self.assertEqual({layer["experts_per_rank"] for layer in
+                          found["experts"]["layers"]}, {16})
+        self.assertLess(found["memory"]["parameters"],
+                        1.001 * 2 * (30_532_122_624 - experts * 7 // 8))
+
+    def test_mixtral_by_shape(self):
+        """8x7B: what it holds and sends."""
+        found = self.inspect_by_shape()
         layers, width, inner, tokens = 32, 4096, 14336, 512
         experts = layers * 8 * 3 * width * inner
         self.assertEqual(found["experts"]["parameters"], 46_702_792_704)

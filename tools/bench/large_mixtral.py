@@ -5,7 +5,12 @@ at hand could hold.
   large_mixtral.py OUTPUT.onnx [--layers 32 --width 4096 --experts 8 ...]
 
 The defaults have Mixtral 8x7B's 46.7 billion parameters, 12.9 of them active for
-a token. Positions are not encoded, which has no parameters. Every weight names
+a token; Qwen3-30B-A3B is
+
+  --layers 48 --width 2048 --head 128 --key-heads 4 --inner 768 --experts 128
+  --chosen 8 --vocabulary 151936 --head-norms
+
+Positions are not encoded, which has no parameters. Every weight names
 a data file that is not there: compile with `--init normal:0.02`. Each layer of
 experts is an `ai.zc.MoE`, a function of the file.
 """
@@ -42,7 +47,7 @@ def norm(graph, module, x, width):
 
 def attention(graph, module, x, options, mask):
     """Several heads share keys and values."""
-    head = options.width // options.heads
+    head = options.head or options.width // options.heads
     groups = options.heads // options.key_heads
     shared = options.key_heads * head
 
@@ -50,11 +55,13 @@ def attention(graph, module, x, options, mask):
         value = linear(graph, f"{module}.{name}", x, options.width, width)
         sizes = graph.constant(f"{module}.{name}.sizes", np.array(
             [options.batch, options.length, *shape, head]))
-        return graph.add(module, "Transpose", graph.add(
-            module, "Reshape", value, sizes), perm=order)
+        value = graph.add(module, "Reshape", value, sizes)
+        if options.head_norms and name != "v_proj":
+            value = norm(graph, f"{module}.{name}.norm", value, head)
+        return graph.add(module, "Transpose", value, perm=order)
 
     # [batch, key heads, group, length, head]
-    q = heads("q_proj", options.width, (options.key_heads, groups),
+    q = heads("q_proj", options.heads * head, (options.key_heads, groups),
               [0, 2, 3, 1, 4])
     k = heads("k_proj", shared, (options.key_heads, 1), [0, 2, 3, 4, 1])
     v = heads("v_proj", shared, (options.key_heads, 1), [0, 2, 3, 1, 4])
@@ -66,9 +73,9 @@ def attention(graph, module, x, options, mask):
     mixed = graph.add(module, "Transpose", graph.add(
         module, "MatMul", scores, v), perm=[0, 3, 1, 2, 4])
     flat = graph.constant(f"{module}.flat", np.array(
-        [options.batch, options.length, options.width]))
+        [options.batch, options.length, options.heads * head]))
     return linear(graph, f"{module}.o_proj", graph.add(
-        module, "Reshape", mixed, flat), options.width, options.width)
+        module, "Reshape", mixed, flat), options.heads * head, options.width)
 
 
 def experts(graph, module, x, options, settings):
@@ -126,8 +133,9 @@ def main():
     for name, value in (("layers", 32), ("width", 4096), ("heads", 32),
                         ("key-heads", 8), ("inner", 14336), ("experts", 8),
                         ("chosen", 2), ("vocabulary", 32000), ("batch", 8),
-                        ("length", 4096)):
+                        ("length", 4096), ("head", 0)):
         parser.add_argument(f"--{name}", type=int, default=value)
+    parser.add_argument("--head-norms", action="store_true")
     options = parser.parse_args()
     model, elements = build(options)
     with open(options.output, "wb") as file:
