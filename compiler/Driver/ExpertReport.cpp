@@ -35,7 +35,16 @@ static int64_t countChosen(Value groups) {
   return 1;
 }
 
+/// Of a parameter, or of several that are stacked.
 static int64_t countElements(Value value, llvm::DenseSet<StateOp> &counted) {
+  if (auto view = value.getDefiningOp<ReshapeOp>())
+    return countElements(view.getInput(), counted);
+  if (auto stack = value.getDefiningOp<ConcatOp>()) {
+    int64_t count = 0;
+    for (Value each : stack.getInputs())
+      count += countElements(each, counted);
+    return count;
+  }
   StateOp state = findState(value);
   if (!state || !counted.insert(state).second)
     return 0;

@@ -93,6 +93,15 @@ def RecognizeExpertsPass : Pass<"zc-recognize-experts", "::mlir::ModuleOp"> {
     ```
     with reshapes around it, and what counts indices from the end. A table that is
     no parameter, or is transposed before it is looked up, does as well.
+
+    Sums over all experts of what each gives for all tokens, times a mask of the
+    tokens that chose it, are of the chosen rows first:
+    ```mlir
+    %gate = sum over choices of %weights * (%chosen == e)
+    %y = sum over e of %gate * f_e(%x)
+    ```
+    where all f_e are alike and each token's is its own. Their matrices are
+    concatenated.
   }];
   let statistics = [
     Statistic<"numRecognized", "num-recognized", "Products found">

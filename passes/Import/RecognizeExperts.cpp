@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/Train/ExpertOps.h"
 #include "dialects/Train/Ops/OpSupport.h"
+#include "passes/Import/MaskedExperts.h"
 #include "passes/Import/Passes.h"
 
 using namespace mlir;
@@ -155,6 +156,7 @@ void replace(MatmulOp op, const LookedUp &lookedUp, bool isLeft,
 struct RecognizeExperts
     : public impl::RecognizeExpertsPassBase<RecognizeExperts> {
   void runOnOperation() override {
+    numRecognized += replaceMaskedExperts(getOperation());
     GroupTable table;
     SmallVector<MatmulOp> products;
     getOperation().walk([&](MatmulOp op) { products.push_back(op); });

@@ -24,6 +24,39 @@ class Plain(Moe):
                     np.testing.assert_allclose(found, reference["losses"],
                                                rtol=2e-6)
 
+    def test_masked_experts_compute_the_chosen_alone(self):
+        """Each a module of its own: two matrices for each of 4 experts, of
+        which a token has 2."""
+        artifact = self.artifact(FOLDER / "plain_masked.onnx", "--loss",
+                                 "softmax-cross-entropy", "--optimizer", "sgd")
+        found = json.loads(self.zc("inspect", artifact, "--json"))
+        forward = 2 * 24 * 2 * 2 * 12 * 16
+        self.assertEqual(found["ops"]["flops"]["step"]["grouped_matmul"],
+                         3 * forward)
+        layer, = found["experts"]["layers"]
+        self.assertEqual((layer["experts"], layer["chosen"], layer["rows"],
+                          layer["flops_active"], layer["flops_total"]),
+                         (4, 2, 48, forward, 2 * forward))
+        of_experts = 4 * (2 * 12 * 16 + 16 + 12)
+        self.assertEqual(layer["parameters"], of_experts)
+        self.assertEqual(found["experts"]["active_parameters"],
+                         found["experts"]["parameters"] - of_experts / 2)
+
+    def test_rooms_of_masked_experts(self):
+        """Room for all drops nothing; less does."""
+        for room, same in (("2", True), ("0.5", False)):
+            reference = json.loads((FOLDER / "plain_masked.json").read_text())
+            found = self.of_case("plain_masked", "--moe-capacity", room)
+            self.assertEqual(np.allclose(found, reference["losses"],
+                                         rtol=2e-6), same)
+
+    def test_refusals(self):
+        """Parameters of one expert each cannot be divided by experts."""
+        self.fails(1, ["experts' weights are computed", "dim 0 counts"],
+                   "compile", FOLDER / "plain_masked.onnx", "--loss",
+                   "softmax-cross-entropy", "--mesh", "ep=2", "-o",
+                   self.folder / "m.zca")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -50,3 +50,69 @@ func.func @others(%w: tensor<4x5x3xf32>, %v: tensor<4x3xf32>, %x: tensor<8x1x5xf
   %9 = train.matmul %x, %8 : (tensor<8x1x5xf32>, tensor<8x5x3xf32>) -> tensor<8x1x3xf32>
   return %1, %4, %7, %9 : tensor<8x5x5xf32>, tensor<8x1x3xf32>, tensor<5x3x3xf32>, tensor<8x1x3xf32>
 }
+
+// Tests a sum over two experts, of masked values of all tokens: products are of
+// the chosen rows, biases are looked up, other summands stay.
+// CHECK-LABEL: func.func @masked
+// CHECK-SAME: (%[[X:[^:]*]]: tensor<5x3xf32>, %[[A:[^:]*]]: tensor<3x4xf32>, %[[B:[^:]*]]: tensor<3x4xf32>
+// CHECK: %[[INSIDE:.*]] = train.select %{{.*}}, %{{.*}}, %{{.*}} : (tensor<5x1xi1>, tensor<5x1xi64>, tensor<5x1xi64>)
+// CHECK: %[[GROUPS:.*]] = train.reshape %[[INSIDE]] : (tensor<5x1xi64>) -> tensor<5xi64>
+// CHECK: %[[IDS:.*]] = train.iota {stride = 1 : i64} : () -> tensor<2xi64>
+// CHECK: %[[STACK:.*]] = train.concat %{{.*}}, %{{.*}} {dim = 0 : i64} : (tensor<1x3x4xf32>, tensor<1x3x4xf32>) -> tensor<2x3x4xf32>
+// CHECK: train.grouped_matmul %{{.*}}, %[[STACK]], %[[GROUPS]], %[[IDS]] {experts = 2 : i64}
+// CHECK: train.gather %{{.*}}, %[[GROUPS]] {dim = 0 : i64} : (tensor<2x4xf32>, tensor<5xi64>) -> tensor<5x4xf32>
+// CHECK: train.relu {{.*}} tensor<5x4xf32>
+// CHECK-NOT: train.matmul
+func.func @masked(%x: tensor<5x3xf32>, %a: tensor<3x4xf32>, %b: tensor<3x4xf32>, %c: tensor<4xf32>, %d: tensor<4xf32>, %w: tensor<5x1xf32>, %i: tensor<5x1xi64>, %rest: tensor<5x4xf32>) -> tensor<5x4xf32> {
+  %zero = train.constant dense<0> : tensor<5x1xi64>
+  %one = train.constant dense<1> : tensor<5x1xi64>
+  %0 = train.compare "eq" %i, %zero : (tensor<5x1xi64>, tensor<5x1xi64>) -> tensor<5x1xi1>
+  %1 = train.convert %0 : (tensor<5x1xi1>) -> tensor<5x1xf32>
+  %2 = train.mul %w, %1 : (tensor<5x1xf32>, tensor<5x1xf32>) -> tensor<5x1xf32>
+  %3 = train.reduce "sum" %2 {dims = array<i64: 1>} : (tensor<5x1xf32>) -> tensor<5xf32>
+  %4 = train.broadcast %3 {dims = array<i64: 0>} : (tensor<5xf32>) -> tensor<5x4xf32>
+  %5 = train.matmul %x, %a : (tensor<5x3xf32>, tensor<3x4xf32>) -> tensor<5x4xf32>
+  %6 = train.broadcast %c {dims = array<i64: 1>} : (tensor<4xf32>) -> tensor<5x4xf32>
+  %7 = train.add %5, %6 : (tensor<5x4xf32>, tensor<5x4xf32>) -> tensor<5x4xf32>
+  %8 = train.relu %7 : (tensor<5x4xf32>) -> tensor<5x4xf32>
+  %9 = train.mul %4, %8 : (tensor<5x4xf32>, tensor<5x4xf32>) -> tensor<5x4xf32>
+  %10 = train.compare "eq" %i, %one : (tensor<5x1xi64>, tensor<5x1xi64>) -> tensor<5x1xi1>
+  %11 = train.convert %10 : (tensor<5x1xi1>) -> tensor<5x1xf32>
+  %12 = train.mul %w, %11 : (tensor<5x1xf32>, tensor<5x1xf32>) -> tensor<5x1xf32>
+  %13 = train.reduce "sum" %12 {dims = array<i64: 1>} : (tensor<5x1xf32>) -> tensor<5xf32>
+  %14 = train.broadcast %13 {dims = array<i64: 0>} : (tensor<5xf32>) -> tensor<5x4xf32>
+  %15 = train.matmul %x, %b : (tensor<5x3xf32>, tensor<3x4xf32>) -> tensor<5x4xf32>
+  %16 = train.broadcast %d {dims = array<i64: 1>} : (tensor<4xf32>) -> tensor<5x4xf32>
+  %17 = train.add %15, %16 : (tensor<5x4xf32>, tensor<5x4xf32>) -> tensor<5x4xf32>
+  %18 = train.relu %17 : (tensor<5x4xf32>) -> tensor<5x4xf32>
+  %19 = train.mul %14, %18 : (tensor<5x4xf32>, tensor<5x4xf32>) -> tensor<5x4xf32>
+  %20 = train.add %9, %rest : (tensor<5x4xf32>, tensor<5x4xf32>) -> tensor<5x4xf32>
+  %21 = train.add %20, %19 : (tensor<5x4xf32>, tensor<5x4xf32>) -> tensor<5x4xf32>
+  return %21 : tensor<5x4xf32>
+}
+
+// Tests what stays: experts that mix tokens, or that are not alike.
+// CHECK-LABEL: func.func @unlike
+// CHECK-NOT: train.grouped_matmul
+func.func @unlike(%x: tensor<5x3xf32>, %a: tensor<3x4xf32>, %b: tensor<3x4xf32>, %w: tensor<5x1xf32>, %i: tensor<5x1xi64>) -> tensor<5x4xf32> {
+  %zero = train.constant dense<0> : tensor<5x1xi64>
+  %one = train.constant dense<1> : tensor<5x1xi64>
+  %0 = train.compare "eq" %i, %zero : (tensor<5x1xi64>, tensor<5x1xi64>) -> tensor<5x1xi1>
+  %1 = train.convert %0 : (tensor<5x1xi1>) -> tensor<5x1xf32>
+  %2 = train.mul %w, %1 : (tensor<5x1xf32>, tensor<5x1xf32>) -> tensor<5x1xf32>
+  %3 = train.reduce "sum" %2 {dims = array<i64: 1>} : (tensor<5x1xf32>) -> tensor<5xf32>
+  %4 = train.broadcast %3 {dims = array<i64: 0>} : (tensor<5xf32>) -> tensor<5x4xf32>
+  %5 = train.matmul %x, %a : (tensor<5x3xf32>, tensor<3x4xf32>) -> tensor<5x4xf32>
+  %6 = train.relu %5 : (tensor<5x4xf32>) -> tensor<5x4xf32>
+  %7 = train.mul %4, %6 : (tensor<5x4xf32>, tensor<5x4xf32>) -> tensor<5x4xf32>
+  %8 = train.compare "eq" %i, %one : (tensor<5x1xi64>, tensor<5x1xi64>) -> tensor<5x1xi1>
+  %9 = train.convert %8 : (tensor<5x1xi1>) -> tensor<5x1xf32>
+  %10 = train.mul %w, %9 : (tensor<5x1xf32>, tensor<5x1xf32>) -> tensor<5x1xf32>
+  %11 = train.reduce "sum" %10 {dims = array<i64: 1>} : (tensor<5x1xf32>) -> tensor<5xf32>
+  %12 = train.broadcast %11 {dims = array<i64: 0>} : (tensor<5xf32>) -> tensor<5x4xf32>
+  %13 = train.matmul %x, %b : (tensor<5x3xf32>, tensor<3x4xf32>) -> tensor<5x4xf32>
+  %14 = train.tanh %13 : (tensor<5x4xf32>) -> tensor<5x4xf32>
+  %15 = train.mul %12, %14 : (tensor<5x4xf32>, tensor<5x4xf32>) -> tensor<5x4xf32>
+  %16 = train.add %7, %15 : (tensor<5x4xf32>, tensor<5x4xf32>) -> tensor<5x4xf32>
+  return %16 : tensor<5x4xf32>
+}
