@@ -4,7 +4,9 @@
 #include "compiler/Driver/CompileChecks.h"
 #include "compiler/Driver/Diagnostics.h"
 #include "compiler/Driver/PlanSearch.h"
+#include "compiler/Driver/PlanTable.h"
 #include "compiler/Driver/TextOutput.h"
+#include "compiler/Plan/CollectiveTable.h"
 #include "compiler/Plan/PlanReport.h"
 #include "runtime/Base/File.h"
 #include "runtime/Plan/Artifact.h"
@@ -23,6 +25,8 @@ struct Arguments {
   std::vector<std::string> placement;
   bool searches = false;
   SearchOptions search;
+  bool table = false, maxModel = false, collectives = false;
+  double parameters = 0; // in a model's place
   bool json = false;
 };
 } // namespace
@@ -112,15 +116,87 @@ static int searchCommand(const CLI::App &command, Arguments &arguments,
   return code != 0 ? code : report->ranking().empty() ? 1 : 0;
 }
 
+/// What a device holds, and how ranks add up: no model is compiled.
+static int formulaCommand(const CLI::App &command, const Arguments &arguments,
+                          const Cluster &cluster) {
+  if (arguments.collectives)
+    return emitText("", arguments.json ? collectivesAsJson(cluster) + "\n"
+                                       : printCollectives(cluster));
+  if (command.count("--ranks") == 0)
+    throw CLI::ValidationError("--ranks", "says among how many ranks states "
+                                          "are divided");
+  const int64_t ranks = arguments.search.ranks;
+  if (arguments.table) {
+    const auto rows = makeStateTable(arguments.parameters, ranks, cluster);
+    return emitText("", arguments.json ? stateTableAsJson(rows) + "\n"
+                                       : printStateTable(rows));
+  }
+  if (cluster.device.memoryBytes == 0)
+    return reportError("cluster '" + cluster.name +
+                       "' does not say what memory a device has");
+  return emitText(
+      "", arguments.json
+              ? maxModelAsJson(cluster, ranks, arguments.parameters) + "\n"
+              : printMaxModel(cluster, ranks, arguments.parameters));
+}
+
+static int tableCommand(const CLI::App &command, Arguments &arguments,
+                        const Cluster &cluster) {
+  CompileOptions &options = arguments.compile.options;
+  if (isArtifact(options.model))
+    throw CLI::ValidationError("--table", "compiles a model for each ZeRO "
+                                          "stage; an artifact is compiled "
+                                          "already");
+  completeCompilation(command, arguments, cluster);
+  const auto rows = makeStateTable(command, options, cluster);
+  const int code = emitText("", arguments.json ? stateTableAsJson(rows) + "\n"
+                                               : printStateTable(rows));
+  const bool isSound = llvm::any_of(
+      rows, [](const StateRow &row) { return row.failure.empty(); });
+  return code != 0 ? code : !isSound;
+}
+
+/// Those of which one is given exclude each other, and some need no model.
+static void checkTogether(const CLI::App &command, const Arguments &arguments) {
+  const int modes = arguments.searches + arguments.table + arguments.maxModel +
+                    arguments.collectives;
+  if (modes > 1)
+    throw CLI::ValidationError(
+        "--search, --table, --max-model and --collectives are plans of their "
+        "own: one of them");
+  const bool needsModel = !arguments.maxModel && !arguments.collectives &&
+                          !(arguments.table && arguments.parameters > 0);
+  const bool hasModel = !arguments.compile.options.model.empty();
+  if (needsModel && !hasModel)
+    throw CLI::RequiredError("model");
+  if (!needsModel && hasModel)
+    throw CLI::ValidationError(
+        "model", "--max-model, --collectives and --parameters go by formula, "
+                 "without a model");
+  if (arguments.parameters > 0 && !arguments.table && !arguments.maxModel)
+    throw CLI::ValidationError("--parameters",
+                               "belongs to --table and --max-model");
+  const bool takesRanks =
+      arguments.searches || arguments.maxModel || !needsModel;
+  if (command.count("--ranks") > 0 && !takesRanks)
+    throw CLI::ValidationError("--ranks", "belongs to --search, --max-model "
+                                          "and --table with --parameters; "
+                                          "else --mesh says it");
+  if (command.count("--time-limit") > 0 && !arguments.searches)
+    throw CLI::ValidationError("--time-limit", "belongs to --search");
+}
+
 static int planCommand(const CLI::App &command, Arguments &arguments) {
+  checkTogether(command, arguments);
   Result<Cluster> cluster = loadCluster(arguments.cluster);
   if (!cluster.ok())
     return reportError(cluster.status().message());
+  if (arguments.compile.options.model.empty())
+    return formulaCommand(command, arguments, *cluster);
   if (arguments.searches)
     return searchCommand(command, arguments, *cluster);
-  for (const char *name : {"--ranks", "--time-limit"})
-    if (command.count(name) > 0)
-      throw CLI::ValidationError(name, "belongs to --search");
+  if (arguments.table)
+    return tableCommand(command, arguments, *cluster);
   plan::Manifest manifest;
   if (int code = makeManifest(command, arguments, *cluster, manifest))
     return code;
@@ -140,10 +216,10 @@ static int planCommand(const CLI::App &command, Arguments &arguments) {
 
 Command zc::addPlanCommand(CLI::App &command) {
   auto arguments = std::make_shared<Arguments>();
-  command
-      .add_option("model", arguments->compile.options.model,
-                  "the model, MODEL.onnx, or an artifact, OUT.zca")
-      ->required();
+  command.add_option(
+      "model", arguments->compile.options.model,
+      "the model, MODEL.onnx, or an artifact, OUT.zca; none with "
+      "--max-model, --collectives and --parameters");
   command
       .add_option("--cluster", arguments->cluster,
                   "the machines: a file, or one of " +
@@ -176,7 +252,8 @@ Command zc::addPlanCommand(CLI::App &command) {
   command
       .add_option("--ranks", arguments->search.ranks,
                   "with --search and no --mesh, how many ranks to divide the "
-                  "step among; by default the whole cluster")
+                  "step among (by default the whole cluster); with --max-model "
+                  "and --parameters, how many divide the states")
       ->check(CLI::PositiveNumber)
       ->type_name("N")
       ->default_str("");
@@ -185,6 +262,21 @@ Command zc::addPlanCommand(CLI::App &command) {
                   "with --search, seconds after which no layout is begun")
       ->check(checkAmount)
       ->type_name("S");
+  command.add_flag("--table", arguments->table,
+                   "memory for each ZeRO stage: nodes, batch, parameters, "
+                   "after the start, at a step's peak, by formula");
+  command.add_flag("--max-model", arguments->maxModel,
+                   "the largest model whose states fit, for each ZeRO stage");
+  command
+      .add_option("--parameters", arguments->parameters,
+                  "with --table, so many in a model's place; with --max-model, "
+                  "say how many ranks they need")
+      ->check(checkPositive)
+      ->type_name("N")
+      ->default_str("");
+  command.add_flag("--collectives", arguments->collectives,
+                   "compare algorithms of all-reduce: rounds, bytes and time, "
+                   "and the sizes at which the quickest changes");
   command.add_flag("--json", arguments->json, "print it as JSON");
   addModelOptions(command, arguments->compile);
   return [arguments, &command] { return planCommand(command, *arguments); };

@@ -1,5 +1,6 @@
 // How values of the model become values of the IR.
 #include "compiler/Import/GraphImporter.h"
+#include "compiler/Import/TriangularMask.h"
 #include "compiler/Import/Types.h"
 #include "dialects/Onnx/Location.h"
 
@@ -89,7 +90,12 @@ Value GraphImporter::emitStored(ImportedValue &value) {
                 onnx::kInitializer, file.name});
   ElementsAttr elements;
   onnx::ExternalAttr source;
-  if (std::optional<TensorSource> where = getSource(file, tensor)) {
+  std::optional<TensorSource> where = getSource(file, tensor);
+  // Attention with such a mask needs no mask: it is known by its values.
+  const bool isParameter = hasKind && kind->second == "PARAMETER";
+  if (where && !isParameter && isTriangularMask(file, tensor, *where))
+    where = std::nullopt;
+  if (where) {
     source = onnx::ExternalAttr::get(context, where->file, where->offset,
                                      where->length, where->transposed);
   } else if (value.constant) {

@@ -191,7 +191,8 @@ Result<PlanReport> planStep(const plan::Manifest &manifest,
   report.traffic = measureComm(manifest);
   report.parameters = countParameters(manifest);
   const Products products = countProducts(manifest, uses, double(ranksOfRole));
-  report.modelFlops = 3 * products.forward;
+  // A model whose first layer's input has no gradient needs less than that.
+  report.modelFlops = std::min(3 * products.forward, products.executed);
   report.executedFlops = products.executed;
   const double seconds = report.stepSeconds;
   if (seconds <= 0)

@@ -35,8 +35,8 @@ struct PlanReport {
   double samplesPerSecond = 0; // 0: no input counts samples
   double tokensPerSecond = 0;  // labels per second; 0: there are none
   /// Of the peak of the type that most products are computed in: of what the
-  /// model needs (three times the products of its forward), and of all products
-  /// that are executed, recomputation included. 0 where a peak is not known.
+  /// model needs (three times the products of its forward, or all if that is
+  /// less), and of all products that are executed, recomputation included.
   double mfu = 0, hfu = 0;
   double modelFlops = 0, executedFlops = 0; // a step, of all ranks
   double bubbleOfTotal = 0, bubbleOfIdeal = 0;

@@ -24,7 +24,7 @@ constexpr double kBothPasses = 3;
 constexpr int64_t kEnoughLayers = 4;
 /// More segments than this, or than two for each stage, are joined: the search
 /// is of their number's fourth power.
-constexpr int64_t kManySegments = 64, kMostSegments = 256;
+constexpr int64_t kManySegments = 128, kMostSegments = 256;
 
 /// Cuts the placed ops of a step where little crosses.
 class Cutter {

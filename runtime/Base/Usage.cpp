@@ -117,8 +117,9 @@ const std::vector<CommandOptions> kAllOptions = {
      {"--comm", "--html", "--json", "--memory", "--ops", "--schedule",
       "--sharding"}},
     {"plan",
-     {"--cluster", "--json", "--placement", "--ranks", "--search",
-      "--time-limit", "--timeline", "--tokens"}}};
+     {"--cluster", "--collectives", "--json", "--max-model", "--parameters",
+      "--placement", "--ranks", "--search", "--table", "--time-limit",
+      "--timeline", "--tokens"}}};
 
 /// How many letters must be put in, left out, replaced or changed with their
 /// neighbours.

@@ -1,16 +1,22 @@
 #!/usr/bin/env python3
 """zc plan: a step in simulated time on a described cluster. Memory and traffic
 are those of `zc inspect`, the events those of a run in the same order."""
+import argparse
 import json
 import pathlib
 import resource
 import sys
 import unittest
 
-from zctest import Fixture, ZcTest, run
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+from zctest import Fixture, ZcTest
 
 TOOLS = pathlib.Path(__file__).resolve().parents[2] / "tools"
 sys.path.insert(0, str(TOOLS / "bench"))
+import large_gpt  # noqa: E402
 import large_llama  # noqa: E402
 
 LOSS = ("--loss", "softmax-cross-entropy")
@@ -161,6 +167,32 @@ class Events(PlanTest):
         self.compare(4, "--mesh", "dp=2,tp=2", "--zero", "3")
 
 
+class Masks(PlanTest):
+
+    def kinds(self, mask):
+        """What a GPT with this mask of 512 tokens computes."""
+        model = self.folder / "gpt.onnx"
+        options = argparse.Namespace(
+            output=str(model), layers=1, width=256, heads=2, vocabulary=100,
+            batch=2, length=512)
+        built, _ = large_gpt.build(options)
+        stored = next(each for each in built.graph.initializer
+                      if each.name == "mask")
+        stored.CopyFrom(numpy_helper.from_array(mask, "mask"))
+        onnx.save(built, model)
+        plan = self.plan(model, *LOSS, "--cluster", "h100-dgx",
+                         "--precision", "bf16")
+        return plan["compute_s"]
+
+    def test_stored_masks(self):
+        """A causal mask is known by its values, whatever its size; one that
+        hides another token is added to the scores."""
+        causal = np.triu(np.full((512, 512), -np.inf, np.float32), 1)
+        self.assertIn("attention", self.kinds(causal))
+        causal[400, 399] = -np.inf
+        self.assertNotIn("attention", self.kinds(causal))
+
+
 class Large(PlanTest):
 
     def test_405b_on_16384(self):
@@ -182,81 +214,6 @@ class Large(PlanTest):
         self.assertGreater(plan["hfu"], plan["mfu"])
         most = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
         self.assertLess(most, 2e9 / 1024)
-
-
-CLUSTER = {
-    "name": "small", "device": {
-        "name": "d", "memory_bytes": 2e6, "memory_bytes_per_s": 2e10,
-        "flops_per_s": {"f32": 1e11}, "call_s": 2e-5, "launch_s": 2e-6},
-    "levels": [
-        {"name": "node", "size": 4, "bytes_per_s": 5e9, "latency_s": 5e-6},
-        {"name": "net", "size": 8, "bytes_per_s": 1e9, "latency_s": 2e-5}]}
-
-
-class Search(PlanTest):
-
-    def setUp(self):
-        super().setUp()
-        self.cluster = self.folder / "small.json"
-        self.cluster.write_text(json.dumps(CLUSTER))
-        self.model = [self.gpt.model, *self.gpt.compile_options("adamw"),
-                      "--cluster", self.cluster]
-
-    def search(self, *options):
-        return json.loads(self.zc("plan", *self.model, "--search", "--json",
-                                  *options))["search"]
-
-    def test_finds_what_trying_all_finds(self):
-        """Each layout's figures are those of its own plan."""
-        found = self.search("--ranks", "8")
-        self.assertTrue(found["complete"])
-        self.assertEqual(found["exact"], found["composed"])
-        steps = {each["options"]: each["step_s"] for each in found["layouts"]
-                 if each.get("fits")}
-        winner = found["winner"]
-        self.assertEqual(winner["step_s"], min(steps.values()))
-        for options in [winner["options"], *list(steps)[::20]]:
-            alone = self.plan(*self.model, *options.split())
-            self.assertEqual(alone["step_s"], steps[options], options)
-        self.assertEqual(found["pareto"][0], winner)
-        for a, b in zip(found["pareto"], found["pareto"][1:]):
-            self.assertLess(a["step_s"], b["step_s"])
-            self.assertGreater(a["memory"], b["memory"])
-        self.assertIn("the second is", found["reason"])
-
-    def test_what_is_given_stays(self):
-        found = self.search("--mesh", "pp=2,dp=2", "--zero", "1",
-                            "--schedule", "1f1b")
-        self.assertGreater(found["composed"], 1)
-        for each in found["layouts"]:
-            self.assertEqual((each["mesh"], each["zero"], each["schedule"]),
-                             ("pp=2,dp=2", 1, "1f1b"))
-
-    def test_little_time(self):
-        """The likeliest are tried in any case."""
-        found = self.search("--ranks", "8", "--time-limit", "0")
-        self.assertFalse(found["complete"])
-        self.assertGreaterEqual(found["exact"], 8)
-        everything = self.search("--ranks", "8")
-        self.assertLess(found["winner"]["step_s"],
-                        1.25 * everything["winner"]["step_s"])
-
-    def test_nothing_fits(self):
-        tiny = dict(CLUSTER, device=dict(CLUSTER["device"], memory_bytes=1e5))
-        self.cluster.write_text(json.dumps(tiny))
-        code, out, _ = run("plan", *self.model, "--search", "--ranks", "2")
-        self.assertEqual(code, 1)
-        self.assertIn("no layout fits into 97.7 KiB: the least is", out)
-        self.assertIn("would help", out)
-
-    def test_refusals(self):
-        self.fails(2, ["--ranks", "room for 8"], "plan", *self.model,
-                   "--search", "--ranks", "9")
-        self.fails(2, ["--time-limit", "belongs to --search"], "plan",
-                   *self.model, "--time-limit", "3")
-        self.fails(1, ["no such file|cannot read|not found|cannot open"],
-                   "plan", self.folder / "none.onnx", *LOSS, "--cluster",
-                   self.cluster, "--search")
 
 
 class Refusals(PlanTest):

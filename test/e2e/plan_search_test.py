@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+"""zc plan --search, --table, --max-model, --collectives: plans of many layouts,
+and what goes by formula."""
+import json
+import unittest
+
+from plan_test import LOSS, PlanTest
+from zctest import ZcTest, run
+
+CLUSTER = {
+    "name": "small", "device": {
+        "name": "d", "memory_bytes": 2e6, "memory_bytes_per_s": 2e10,
+        "flops_per_s": {"f32": 1e11}, "call_s": 2e-5, "launch_s": 2e-6},
+    "levels": [
+        {"name": "node", "size": 4, "bytes_per_s": 5e9, "latency_s": 5e-6},
+        {"name": "net", "size": 8, "bytes_per_s": 1e9, "latency_s": 2e-5}]}
+
+
+class Search(PlanTest):
+
+    def setUp(self):
+        super().setUp()
+        self.cluster = self.folder / "small.json"
+        self.cluster.write_text(json.dumps(CLUSTER))
+        self.model = [self.gpt.model, *self.gpt.compile_options("adamw"),
+                      "--cluster", self.cluster]
+
+    def search(self, *options):
+        return json.loads(self.zc("plan", *self.model, "--search", "--json",
+                                  *options))["search"]
+
+    def test_finds_what_trying_all_finds(self):
+        """Each layout's figures are those of its own plan."""
+        found = self.search("--ranks", "8")
+        self.assertTrue(found["complete"])
+        self.assertEqual(found["exact"], found["composed"])
+        steps = {each["options"]: each["step_s"] for each in found["layouts"]
+                 if each.get("fits")}
+        winner = found["winner"]
+        self.assertEqual(winner["step_s"], min(steps.values()))
+        for options in [winner["options"], *list(steps)[::20]]:
+            alone = self.plan(*self.model, *options.split())
+            self.assertEqual(alone["step_s"], steps[options], options)
+        self.assertEqual(found["pareto"][0], winner)
+        for a, b in zip(found["pareto"], found["pareto"][1:]):
+            self.assertLess(a["step_s"], b["step_s"])
+            self.assertGreater(a["memory"], b["memory"])
+        self.assertIn("the second is", found["reason"])
+
+    def test_what_is_given_stays(self):
+        found = self.search("--mesh", "pp=2,dp=2", "--zero", "1",
+                            "--schedule", "1f1b")
+        self.assertGreater(found["composed"], 1)
+        for each in found["layouts"]:
+            self.assertEqual((each["mesh"], each["zero"], each["schedule"]),
+                             ("pp=2,dp=2", 1, "1f1b"))
+
+    def test_little_time(self):
+        """The likeliest are tried in any case."""
+        found = self.search("--ranks", "8", "--time-limit", "0")
+        self.assertFalse(found["complete"])
+        self.assertGreaterEqual(found["exact"], 8)
+        everything = self.search("--ranks", "8")
+        self.assertLess(found["winner"]["step_s"],
+                        1.25 * everything["winner"]["step_s"])
+
+    def test_nothing_fits(self):
+        tiny = dict(CLUSTER, device=dict(CLUSTER["device"], memory_bytes=1e5))
+        self.cluster.write_text(json.dumps(tiny))
+        code, out, _ = run("plan", *self.model, "--search", "--ranks", "2")
+        self.assertEqual(code, 1)
+        self.assertIn("no layout fits into 97.7 KiB: the least is", out)
+        self.assertIn("would help", out)
+
+    def test_refusals(self):
+        self.fails(2, ["--ranks", "room for 8"], "plan", *self.model,
+                   "--search", "--ranks", "9")
+        self.fails(2, ["--time-limit", "belongs to --search"], "plan",
+                   *self.model, "--time-limit", "3")
+        self.fails(1, ["no such file|cannot read|not found|cannot open"],
+                   "plan", self.folder / "none.onnx", *LOSS, "--cluster",
+                   self.cluster, "--search")
+
+
+class Formulas(ZcTest):
+    """Figures that papers print, without a model."""
+
+    def json(self, *args):
+        return json.loads(self.zc("plan", *args, "--json"))
+
+    def test_states_by_stage(self):
+        """7.5 B parameters on 64 ranks (Rajbhandari et al. 2020, figure 1),
+        and 2.0 B on 8."""
+        for parameters, ranks, expected in (
+                (7.5e9, 64, (120e9, 31.40625e9, 16.640625e9, 1.875e9)),
+                (2.0e9, 8, (32e9, 11e9, 7.5e9, 4e9))):
+            rows = self.json("--table", "--parameters", parameters, "--ranks",
+                             ranks, "--cluster", "h100-dgx")["table"]
+            self.assertEqual([row["zero"] for row in rows], [0, 1, 2, 3])
+            for row, bytes_ in zip(rows, expected):
+                self.assertAlmostEqual(row["state_bytes"] / bytes_, 1)
+
+    def test_largest_model(self):
+        found = self.json("--max-model", "--cluster", "h100-dgx", "--ranks",
+                          "64", "--parameters", "175e9")["max_model"]
+        self.assertEqual([round(row["parameters"] / 1e9, 2)
+                          for row in found["rows"]], [5.0, 19.1, 36.06, 320])
+        self.assertEqual([row["ranks_needed"] for row in found["rows"]],
+                         [0, 0, 0, 35])
+
+    def test_collectives(self):
+        found = self.json("--collectives", "--cluster", "h100-dgx")
+        found = found["collectives"]
+        growth = {each["algorithm"]: each for each in found["growth"]}
+        for name, rounds, peak in (("parameter server", 0, 1),
+                                   ("sequential", 1, 1), ("ring", 1, 0),
+                                   ("parallel", 0, 1)):
+            self.assertEqual(round(growth[name]["rounds"]), rounds, name)
+            self.assertEqual(round(growth[name]["peak_node_bytes"]), peak,
+                             name)
+        self.assertEqual(round(growth["parallel"]["total_bytes"]), 2)
+        rows = {(row["algorithm"], row["ranks"]): row
+                for row in found["rows"]}
+        for n in (2, 4, 8, 16, 32, 64):
+            ring = rows["ring", n]
+            self.assertEqual(ring["rounds"], 2 * (n - 1))
+            self.assertAlmostEqual(
+                ring["peak_node_bytes"] / (2 * (n - 1) / n * ring["bytes"]), 1,
+                places=5)
+            self.assertEqual(rows["recursive doubling", n]["rounds"],
+                             n.bit_length() - 1)
+        self.assertTrue(all(
+            any(each["ranks"] == n for each in found["crossovers"])
+            for n in (8, 16, 32, 64)))
+
+    def test_refusals(self):
+        self.fails(2, ["model is required"], "plan", "--cluster", "ideal")
+        self.fails(2, ["--ranks"], "plan", "--max-model", "--cluster",
+                   "h100-dgx")
+        self.fails(1, ["does not say what memory"], "plan", "--max-model",
+                   "--cluster", "ideal", "--ranks", "4")
+        self.fails(2, ["one of them"], "plan", "--max-model", "--search",
+                   "--cluster", "ideal")
+        self.fails(2, ["without a model"], "plan", "model.onnx",
+                   "--max-model", "--cluster", "ideal", "--ranks", "4")
+
+
+class Table(PlanTest):
+
+    def test_stages(self):
+        """Memory is that of each stage's own plan."""
+        options = [self.gpt.model, *self.gpt.compile_options("adamw"),
+                   "--mesh", "dp=4", "--cluster", "h100-dgx"]
+        rows = json.loads(self.zc("plan", *options, "--table",
+                                  "--json"))["table"]
+        self.assertEqual([row["zero"] for row in rows], [0, 1, 2, 3])
+        for row in rows:
+            plan = self.plan(*options, "--zero", row["zero"])
+            self.assertEqual(row["training_memory"], plan["memory"]["peak"])
+            self.assertEqual((row["ranks"], row["nodes"], row["batch"]),
+                             (4, 1, 4))
+            self.assertEqual(row["parameters"], 29568)
+        initial = [row["initial_memory"] for row in rows]
+        self.assertEqual(initial, sorted(initial, reverse=True))
+        self.assertIn("training memory", self.zc("plan", *options, "--table"))
+
+
+if __name__ == "__main__":
+    unittest.main()
