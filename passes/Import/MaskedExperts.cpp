@@ -5,11 +5,10 @@
 // expert for every token; the second, a row for each choice.
 //
 //===----------------------------------------------------------------------===//
-#include "passes/Import/MaskedExperts.h"
-
 #include "dialects/Train/ExpertOps.h"
 #include "dialects/Train/Ops/OpSupport.h"
 #include "mlir/IR/Matchers.h"
+#include "passes/Import/ChosenRows.h"
 
 using namespace mlir;
 using namespace zc;
@@ -115,25 +114,7 @@ class RowBuilder {
 public:
   RowBuilder(OpBuilder &builder, Location loc, const Gate &gate, int64_t count)
       : builder(builder), loc(loc), experts(count),
-        chosen(lastDim(gate.weights)),
-        tokens(typeOf(gate.weights).getNumElements() / chosen) {
-    auto number = [&](double value) {
-      return splat(builder, loc, gate.chosen.getType(), value);
-    };
-    // A choice of none of these has a weight of 0.
-    Value outside = OrOp::create(
-        builder, loc, compare(builder, loc, "lt", gate.chosen, number(0)),
-        compare(builder, loc, "ge", gate.chosen, number(double(count))));
-    Value inside =
-        SelectOp::create(builder, loc, outside, number(0), gate.chosen);
-    groups = reshape(builder, loc, inside, {tokens * chosen});
-    Value none = splat(builder, loc, gate.weights.getType(), 0);
-    weights = SelectOp::create(builder, loc, outside, none, gate.weights);
-    ids = IotaOp::create(
-        builder, loc,
-        RankedTensorType::get({count}, typeOf(gate.chosen).getElementType()),
-        1);
-  }
+        chosenRows(builder, loc, {gate.chosen, gate.weights}, count) {}
 
   /// Of each row its own expert's value, [rows, width]; null if the experts do
   /// not compute alike, or not each token by itself.
@@ -146,44 +127,27 @@ public:
     return made[each.front()] = result;
   }
 
-  /// The sum over a token's choices, of the shape of `like`.
-  Value sum(Value rows, Value like) {
-    int64_t width = lastDim(rows);
-    Value flat = reshape(builder, loc, weights, {tokens * chosen});
-    Value spread = broadcast(builder, loc, flat, {tokens * chosen, width}, {0});
-    Value product = MulOp::create(builder, loc, rows, spread);
-    Value split = reshape(builder, loc, product, {tokens, chosen, width});
-    return reshape(builder, loc, reduceSum(builder, loc, split, {1}),
-                   typeOf(like).getShape());
-  }
+  Value sum(Value rows, Value like) { return chosenRows.sum(rows, like); }
 
 private:
   /// Whether all dims but the last count the tokens.
   bool isTokenwise(Value value) const {
     RankedTensorType type = typeOf(value);
     return type.getRank() > 1 && type.getShape().back() > 0 &&
-           type.getNumElements() == tokens * type.getShape().back();
+           type.getNumElements() ==
+               chosenRows.countTokens() * type.getShape().back();
   }
 
   RankedTensorType rowsOf(Value value) const {
-    return withShape(value.getType(), {tokens * chosen, lastDim(value)});
+    return chosenRows.typeLike(value, lastDim(value));
   }
 
   Value repeat(Value value) {
-    DenseElementsAttr constant;
     if (!isTokenwise(value))
       return Value();
-    if (matchPattern(value, m_Constant(&constant)) && constant.isSplat())
-      return ConstantOp::create(builder, loc,
-                                constant.resizeSplat(rowsOf(value)));
     Value &found = made[value];
-    if (!found) {
-      int64_t width = lastDim(value);
-      Value flat = reshape(builder, loc, value, {tokens, width});
-      Value each =
-          broadcast(builder, loc, flat, {tokens, chosen, width}, {0, 2});
-      found = reshape(builder, loc, each, {tokens * chosen, width});
-    }
+    if (!found)
+      found = chosenRows.repeat(value);
     return found;
   }
 
@@ -254,9 +218,8 @@ private:
     Value rows = build(operands(each, 0));
     if (!rows)
       return Value();
-    return GroupedMatmulOp::create(builder, loc, rowsOf(op.getResult()), rows,
-                                   stack(operands(each, 1)), groups, ids,
-                                   experts, APFloat(1.0), op.getTransposeRhs());
+    return chosenRows.multiply(rows, stack(operands(each, 1)),
+                               op.getTransposeRhs());
   }
 
   /// A vector for all tokens: each row looks up its expert's.
@@ -266,8 +229,7 @@ private:
         op.getDims().front() != typeOf(op.getResult()).getRank() - 1 ||
         type.getDimSize(0) != lastDim(op.getResult()))
       return Value();
-    return GatherOp::create(builder, loc, rowsOf(op.getResult()),
-                            stack(operands(each, 0)), groups, 0);
+    return chosenRows.lookUp(stack(operands(each, 0)));
   }
 
   Value buildSlice(SliceOp op, ArrayRef<Value> each) {
@@ -286,8 +248,8 @@ private:
 
   OpBuilder &builder;
   Location loc;
-  int64_t experts, chosen, tokens;
-  Value groups, weights, ids;
+  int64_t experts;
+  ChosenRows chosenRows;
   DenseMap<Value, Value> made;
 };
 

@@ -101,7 +101,8 @@ def RecognizeExpertsPass : Pass<"zc-recognize-experts", "::mlir::ModuleOp"> {
     %y = sum over e of %gate * f_e(%x)
     ```
     where all f_e are alike and each token's is its own. Their matrices are
-    concatenated.
+    concatenated. So are products of gates [tokens, 1, E], which a scatter made of
+    a TopK's choices, with what all experts give at once, [tokens, E, features].
   }];
   let statistics = [
     Statistic<"numRecognized", "num-recognized", "Products found">

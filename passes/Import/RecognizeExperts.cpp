@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/Train/ExpertOps.h"
 #include "dialects/Train/Ops/OpSupport.h"
-#include "passes/Import/MaskedExperts.h"
+#include "passes/Import/ChosenRows.h"
 #include "passes/Import/Passes.h"
 
 using namespace mlir;
@@ -157,6 +157,7 @@ struct RecognizeExperts
     : public impl::RecognizeExpertsPassBase<RecognizeExperts> {
   void runOnOperation() override {
     numRecognized += replaceMaskedExperts(getOperation());
+    numRecognized += replaceStackedExperts(getOperation());
     GroupTable table;
     SmallVector<MatmulOp> products;
     getOperation().walk([&](MatmulOp op) { products.push_back(op); });

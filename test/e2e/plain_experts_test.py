@@ -14,8 +14,10 @@ class Plain(Moe):
     def test_losses_are_pytorchs(self):
         for name in CASES:
             for ranks, *options in (
-                    (1,), (2, "--mesh", "dp=2"), (2, "--mesh", "tp=2"),
+                    (1,), (2, "--mesh", "ep=2"), (2, "--mesh", "dp=2"), (2, "--mesh", "tp=2"),
                     (1, "--accumulate", "2")):
+                if "ep=2" in options and name != "stacked":
+                    continue
                 with self.subTest(name=name, options=options):
                     reference = json.loads(
                         (FOLDER / f"plain_{name}.json").read_text())
@@ -24,23 +26,28 @@ class Plain(Moe):
                     np.testing.assert_allclose(found, reference["losses"],
                                                rtol=2e-6)
 
-    def test_masked_experts_compute_the_chosen_alone(self):
-        """Each a module of its own: two matrices for each of 4 experts, of
-        which a token has 2."""
-        artifact = self.artifact(FOLDER / "plain_masked.onnx", "--loss",
+    def check_work(self, name, matrices, biases=0):
+        """Of 4 experts a token has 2; `matrices` of each, 12 x 16."""
+        artifact = self.artifact(FOLDER / f"plain_{name}.onnx", "--loss",
                                  "softmax-cross-entropy", "--optimizer", "sgd")
         found = json.loads(self.zc("inspect", artifact, "--json"))
-        forward = 2 * 24 * 2 * 2 * 12 * 16
+        forward = 2 * 24 * 2 * matrices * 12 * 16
         self.assertEqual(found["ops"]["flops"]["step"]["grouped_matmul"],
                          3 * forward)
         layer, = found["experts"]["layers"]
         self.assertEqual((layer["experts"], layer["chosen"], layer["rows"],
                           layer["flops_active"], layer["flops_total"]),
                          (4, 2, 48, forward, 2 * forward))
-        of_experts = 4 * (2 * 12 * 16 + 16 + 12)
+        of_experts = 4 * (matrices * 12 * 16 + biases)
         self.assertEqual(layer["parameters"], of_experts)
         self.assertEqual(found["experts"]["active_parameters"],
                          found["experts"]["parameters"] - of_experts / 2)
+
+    def test_masked_experts_compute_the_chosen_alone(self):
+        self.check_work("masked", 2, 16 + 12)
+
+    def test_stacked_experts_compute_the_chosen_alone(self):
+        self.check_work("stacked", 3)
 
     def test_rooms_of_masked_experts(self):
         """Room for all drops nothing; less does."""

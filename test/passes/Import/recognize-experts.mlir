@@ -116,3 +116,43 @@ func.func @unlike(%x: tensor<5x3xf32>, %a: tensor<3x4xf32>, %b: tensor<3x4xf32>,
   %16 = train.add %7, %15 : (tensor<5x4xf32>, tensor<5x4xf32>) -> tensor<5x4xf32>
   return %16 : tensor<5x4xf32>
 }
+
+// Tests a sum over a dim of two experts, whose matrices and biases are stacked,
+// of all tokens times weights that are put at what was chosen.
+// CHECK-LABEL: func.func @stacked
+// CHECK-SAME: (%[[X:[^:]*]]: tensor<5x3xf32>, %[[A:[^:]*]]: tensor<2x3x4xf32>, %[[C:[^:]*]]: tensor<2x4xf32>
+// CHECK: %[[GROUPS:.*]] = train.reshape %{{.*}} : (tensor<5x1xi64>) -> tensor<5xi64>
+// CHECK: train.grouped_matmul %{{.*}}, %[[A]], %[[GROUPS]], %{{.*}} {experts = 2 : i64} : {{.*}} -> tensor<5x4xf32>
+// CHECK: train.gather %[[C]], %[[GROUPS]] {dim = 0 : i64} : (tensor<2x4xf32>, tensor<5xi64>) -> tensor<5x4xf32>
+// CHECK-NOT: train.matmul
+func.func @stacked(%x: tensor<5x3xf32>, %a: tensor<2x3x4xf32>, %c: tensor<2x4xf32>, %w: tensor<5x1xf32>, %i: tensor<5x1xi64>) -> tensor<5x1x4xf32> {
+  %zeros = train.constant dense<0.0> : tensor<5x2xf32>
+  %0 = train.scatter_reduce "last" %zeros, %i, %w {batch_dims = 1 : i64, dim = 1 : i64} : (tensor<5x2xf32>, tensor<5x1xi64>, tensor<5x1xf32>) -> tensor<5x2xf32>
+  %1 = train.reshape %0 : (tensor<5x2xf32>) -> tensor<5x1x2xf32>
+  %2 = train.broadcast %x {dims = array<i64: 1, 2>} : (tensor<5x3xf32>) -> tensor<2x5x3xf32>
+  %3 = train.matmul %2, %a : (tensor<2x5x3xf32>, tensor<2x3x4xf32>) -> tensor<2x5x4xf32>
+  %4 = train.broadcast %c {dims = array<i64: 0, 2>} : (tensor<2x4xf32>) -> tensor<2x5x4xf32>
+  %5 = train.add %3, %4 : (tensor<2x5x4xf32>, tensor<2x5x4xf32>) -> tensor<2x5x4xf32>
+  %6 = train.transpose %5 {permutation = array<i64: 1, 0, 2>} : (tensor<2x5x4xf32>) -> tensor<5x2x4xf32>
+  %7 = train.matmul %1, %6 : (tensor<5x1x2xf32>, tensor<5x2x4xf32>) -> tensor<5x1x4xf32>
+  return %7 : tensor<5x1x4xf32>
+}
+
+// Tests what stays: two choices that may be one, and values that are of several
+// tokens.
+// CHECK-LABEL: func.func @mixed
+// CHECK-NOT: train.grouped_matmul
+func.func @mixed(%x: tensor<5x3xf32>, %a: tensor<3x3x4xf32>, %w: tensor<5x2xf32>, %i: tensor<5x2xi64>, %v: tensor<5x1xf32>, %j: tensor<5x1xi64>) -> (tensor<5x1x4xf32>, tensor<5x1x4xf32>) {
+  %zeros = train.constant dense<0.0> : tensor<5x3xf32>
+  %0 = train.broadcast %x {dims = array<i64: 1, 2>} : (tensor<5x3xf32>) -> tensor<3x5x3xf32>
+  %1 = train.matmul %0, %a : (tensor<3x5x3xf32>, tensor<3x3x4xf32>) -> tensor<3x5x4xf32>
+  %2 = train.transpose %1 {permutation = array<i64: 1, 0, 2>} : (tensor<3x5x4xf32>) -> tensor<5x3x4xf32>
+  %3 = train.scatter_reduce "last" %zeros, %i, %w {batch_dims = 1 : i64, dim = 1 : i64} : (tensor<5x3xf32>, tensor<5x2xi64>, tensor<5x2xf32>) -> tensor<5x3xf32>
+  %4 = train.reshape %3 : (tensor<5x3xf32>) -> tensor<5x1x3xf32>
+  %5 = train.matmul %4, %2 : (tensor<5x1x3xf32>, tensor<5x3x4xf32>) -> tensor<5x1x4xf32>
+  %6 = train.softmax %2 {dim = 0 : i64} : (tensor<5x3x4xf32>) -> tensor<5x3x4xf32>
+  %7 = train.scatter_reduce "last" %zeros, %j, %v {batch_dims = 1 : i64, dim = 1 : i64} : (tensor<5x3xf32>, tensor<5x1xi64>, tensor<5x1xf32>) -> tensor<5x3xf32>
+  %8 = train.reshape %7 : (tensor<5x3xf32>) -> tensor<5x1x3xf32>
+  %9 = train.matmul %8, %6 : (tensor<5x1x3xf32>, tensor<5x3x4xf32>) -> tensor<5x1x4xf32>
+  return %5, %9 : tensor<5x1x4xf32>, tensor<5x1x4xf32>
+}
