@@ -45,10 +45,75 @@ bool areDistinct(Value chosen) {
          });
 }
 
+/// What `spread` repeats along its last dim, of the other dims; or null.
+Value matchRepeated(Value spread) {
+  auto broadcast = spread.getDefiningOp<BroadcastOp>();
+  if (!broadcast)
+    return Value();
+  ArrayRef<int64_t> shape = typeOf(spread).getShape().drop_back();
+  Value input = broadcast.getInput();
+  auto dims = llvm::seq<int64_t>(0, typeOf(input).getRank());
+  if (!llvm::equal(broadcast.getDims(), dims))
+    return Value();
+  if (auto view = input.getDefiningOp<ReshapeOp>();
+      view && dims.size() == shape.size() + 1)
+    input = view.getInput();
+  return typeOf(input).getShape() == shape ? input : Value();
+}
+
+/// 0, 1, ... along the last dim.
+bool isCounted(Value spread) {
+  auto broadcast = spread.getDefiningOp<BroadcastOp>();
+  if (!broadcast || broadcast.getDims().size() != 1 ||
+      broadcast.getDims().front() != typeOf(spread).getRank() - 1)
+    return false;
+  Value input = broadcast.getInput();
+  if (auto iota = input.getDefiningOp<IotaOp>())
+    return iota.getStride() == 1;
+  DenseIntElementsAttr constant;
+  if (!matchPattern(input, m_Constant(&constant)))
+    return false;
+  for (auto [place, value] : llvm::enumerate(constant.getValues<APInt>()))
+    if (value.getSExtValue() != int64_t(place))
+      return false;
+  return true;
+}
+
+/// 1 where a choice is the number of its place in the last dim, else 0.
+Value matchOneHot(Value value) {
+  while (auto convert = value.getDefiningOp<ConvertOp>())
+    value = convert.getInput();
+  auto compare = value.getDefiningOp<CompareOp>();
+  if (!compare || compare.getPredicate() != "eq")
+    return Value();
+  for (unsigned side : {0, 1})
+    if (isCounted(compare->getOperand(1 - side)))
+      return matchRepeated(compare->getOperand(side));
+  return Value();
+}
+
+/// The sum over choices of weights times one-hot numbers.
+std::optional<Choices> matchSum(ReduceOp sum) {
+  auto product = sum.getInput().getDefiningOp<MulOp>();
+  int64_t rank = typeOf(sum.getInput()).getRank();
+  if (!product || sum.getKind() != "sum" || rank < 3 ||
+      sum.getDims() != ArrayRef<int64_t>(rank - 2))
+    return std::nullopt;
+  for (unsigned side : {0, 1}) {
+    Value chosen = matchOneHot(product->getOperand(side));
+    Value weights = matchRepeated(product->getOperand(1 - side));
+    if (chosen && weights)
+      return Choices{chosen, weights};
+  }
+  return std::nullopt;
+}
+
 /// Weights put at their places in zeros [tokens..., experts].
 std::optional<Choices> matchGates(Value gates) {
   while (auto view = gates.getDefiningOp<ReshapeOp>())
     gates = view.getInput();
+  if (auto sum = gates.getDefiningOp<ReduceOp>())
+    return matchSum(sum);
   auto scatter = gates.getDefiningOp<ScatterReduceOp>();
   if (!scatter || scatter.getKind() != "last" || !isZero(scatter.getInit()))
     return std::nullopt;
@@ -313,10 +378,36 @@ bool replaceProduct(MatmulOp op) {
       {{Axis::Tokens, 0, 1}, {Axis::Experts, 1, 2}, {Axis::Features, 2, 3}});
 }
 
+/// The sum over experts of gates, repeated along the features, times values
+/// [tokens..., experts, features].
+bool replaceReduction(ReduceOp op) {
+  auto product = op.getInput().getDefiningOp<MulOp>();
+  int64_t rank = typeOf(op.getInput()).getRank();
+  if (!product || op.getKind() != "sum" || rank < 3 ||
+      op.getDims() != ArrayRef<int64_t>(rank - 2))
+    return false;
+  Layout layout = {{Axis::Tokens, 0, rank - 2},
+                   {Axis::Experts, rank - 2, rank - 1},
+                   {Axis::Features, rank - 1, rank}};
+  for (unsigned side : {0, 1})
+    if (Value gates = matchRepeated(product->getOperand(side)))
+      if (replaceSum(op, gates, typeOf(gates).getShape().back(),
+                     product->getOperand(1 - side), layout))
+        return true;
+  return false;
+}
+
 } // namespace
 
 int64_t zc::replaceStackedExperts(ModuleOp module) {
-  SmallVector<MatmulOp> products;
-  module.walk([&](MatmulOp op) { products.push_back(op); });
-  return llvm::count_if(products, replaceProduct);
+  SmallVector<Operation *> roots;
+  module.walk([&](Operation *op) {
+    if (isa<MatmulOp, ReduceOp>(op))
+      roots.push_back(op);
+  });
+  return llvm::count_if(roots, [](Operation *op) {
+    auto product = dyn_cast<MatmulOp>(op);
+    return product ? replaceProduct(product)
+                   : replaceReduction(cast<ReduceOp>(op));
+  });
 }

@@ -7,7 +7,7 @@ import numpy as np
 
 from moe_test import FOLDER, Moe
 
-CASES = ("masked", "stacked", "einsum")
+CASES = ("masked", "stacked", "summed", "einsum")
 
 
 class Plain(Moe):
@@ -16,7 +16,7 @@ class Plain(Moe):
             for ranks, *options in (
                     (1,), (2, "--mesh", "ep=2"), (2, "--mesh", "dp=2"), (2, "--mesh", "tp=2"),
                     (1, "--accumulate", "2")):
-                if "ep=2" in options and name != "stacked":
+                if "ep=2" in options and name not in ("stacked", "summed"):
                     continue
                 with self.subTest(name=name, options=options):
                     reference = json.loads(
@@ -47,7 +47,9 @@ class Plain(Moe):
         self.check_work("masked", 2, 16 + 12)
 
     def test_stacked_experts_compute_the_chosen_alone(self):
-        self.check_work("stacked", 3)
+        for name in ("stacked", "summed"):
+            with self.subTest(name=name):
+                self.check_work(name, 3)
 
     def test_rooms_of_masked_experts(self):
         """Room for all drops nothing; less does."""

@@ -73,6 +73,18 @@ class Stacked(nn.Module):
         return torch.einsum("gse,egsm->gsm", gates, y)
 
 
+class Summed(Stacked):
+    """Gates of one-hot numbers, and a sum of what they weigh."""
+
+    def forward(self, x):
+        weights, chosen = self.router(x)
+        one_hot = F.one_hot(chosen, EXPERTS).to(x.dtype)
+        gates = (weights[..., None] * one_hot).sum(-2)
+        gate, up = torch.einsum("gsm,emh->gseh", x, self.up).chunk(2, -1)
+        y = torch.einsum("gseh,ehm->gsem", F.silu(gate) * up, self.down)
+        return (gates[..., None] * y).sum(-2)
+
+
 class Einsum(nn.Module):
     """GShard's Algorithm 2: dispatch and combine, with room for few."""
 
@@ -107,7 +119,8 @@ class Einsum(nn.Module):
         return torch.einsum("gsec,egcm->gsm", combine, y)
 
 
-CASES = {"masked": Masked, "stacked": Stacked, "einsum": Einsum}
+CASES = {"masked": Masked, "stacked": Stacked, "summed": Summed,
+         "einsum": Einsum}
 
 
 class Classifier(nn.Module):

@@ -156,3 +156,50 @@ func.func @mixed(%x: tensor<5x3xf32>, %a: tensor<3x3x4xf32>, %w: tensor<5x2xf32>
   %9 = train.matmul %8, %6 : (tensor<5x1x3xf32>, tensor<5x3x4xf32>) -> tensor<5x1x4xf32>
   return %5, %9 : tensor<5x1x4xf32>, tensor<5x1x4xf32>
 }
+
+// Tests gates that are sums of one-hot numbers, and a reduction over experts.
+// CHECK-LABEL: func.func @summed
+// CHECK: train.grouped_matmul %{{.*}}, %{{.*}} {experts = 3 : i64, transpose_weights} : {{.*}} -> tensor<10x4xf32>
+// CHECK-NOT: train.matmul
+// CHECK: train.reduce "sum" %{{.*}} {dims = array<i64: 1>} : (tensor<5x2x4xf32>) -> tensor<5x4xf32>
+func.func @summed(%x: tensor<5x6xf32>, %a: tensor<3x4x6xf32>, %w: tensor<5x2xf32>, %i: tensor<5x2xi64>) -> tensor<5x4xf32> {
+  %ids = train.constant dense<[0, 1, 2]> : tensor<3xi64>
+  %0 = train.reshape %i : (tensor<5x2xi64>) -> tensor<5x2x1xi64>
+  %1 = train.broadcast %0 {dims = array<i64: 0, 1, 2>} : (tensor<5x2x1xi64>) -> tensor<5x2x3xi64>
+  %2 = train.broadcast %ids {dims = array<i64: 2>} : (tensor<3xi64>) -> tensor<5x2x3xi64>
+  %3 = train.compare "eq" %1, %2 : (tensor<5x2x3xi64>, tensor<5x2x3xi64>) -> tensor<5x2x3xi1>
+  %4 = train.convert %3 : (tensor<5x2x3xi1>) -> tensor<5x2x3xf32>
+  %5 = train.broadcast %w {dims = array<i64: 0, 1>} : (tensor<5x2xf32>) -> tensor<5x2x3xf32>
+  %6 = train.mul %5, %4 : (tensor<5x2x3xf32>, tensor<5x2x3xf32>) -> tensor<5x2x3xf32>
+  %7 = train.reduce "sum" %6 {dims = array<i64: 1>} : (tensor<5x2x3xf32>) -> tensor<5x3xf32>
+  %8 = train.transpose %a {permutation = array<i64: 2, 0, 1>} : (tensor<3x4x6xf32>) -> tensor<6x3x4xf32>
+  %9 = train.reshape %8 : (tensor<6x3x4xf32>) -> tensor<6x12xf32>
+  %10 = train.matmul %x, %9 : (tensor<5x6xf32>, tensor<6x12xf32>) -> tensor<5x12xf32>
+  %11 = train.reshape %10 : (tensor<5x12xf32>) -> tensor<5x3x4xf32>
+  %12 = train.broadcast %7 {dims = array<i64: 0, 1>} : (tensor<5x3xf32>) -> tensor<5x3x4xf32>
+  %13 = train.mul %12, %11 : (tensor<5x3x4xf32>, tensor<5x3x4xf32>) -> tensor<5x3x4xf32>
+  %14 = train.reduce "sum" %13 {dims = array<i64: 1>} : (tensor<5x3x4xf32>) -> tensor<5x4xf32>
+  return %14 : tensor<5x4xf32>
+}
+
+// Tests what stays: one-hot numbers that are counted otherwise.
+// CHECK-LABEL: func.func @counted_otherwise
+// CHECK-NOT: train.grouped_matmul
+func.func @counted_otherwise(%x: tensor<5x6xf32>, %a: tensor<3x4x6xf32>, %w: tensor<5x2xf32>, %i: tensor<5x2xi64>) -> tensor<5x4xf32> {
+  %ids = train.constant dense<[0, 2, 1]> : tensor<3xi64>
+  %1 = train.broadcast %i {dims = array<i64: 0, 1>} : (tensor<5x2xi64>) -> tensor<5x2x3xi64>
+  %2 = train.broadcast %ids {dims = array<i64: 2>} : (tensor<3xi64>) -> tensor<5x2x3xi64>
+  %3 = train.compare "eq" %1, %2 : (tensor<5x2x3xi64>, tensor<5x2x3xi64>) -> tensor<5x2x3xi1>
+  %4 = train.convert %3 : (tensor<5x2x3xi1>) -> tensor<5x2x3xf32>
+  %5 = train.broadcast %w {dims = array<i64: 0, 1>} : (tensor<5x2xf32>) -> tensor<5x2x3xf32>
+  %6 = train.mul %5, %4 : (tensor<5x2x3xf32>, tensor<5x2x3xf32>) -> tensor<5x2x3xf32>
+  %7 = train.reduce "sum" %6 {dims = array<i64: 1>} : (tensor<5x2x3xf32>) -> tensor<5x3xf32>
+  %8 = train.transpose %a {permutation = array<i64: 2, 0, 1>} : (tensor<3x4x6xf32>) -> tensor<6x3x4xf32>
+  %9 = train.reshape %8 : (tensor<6x3x4xf32>) -> tensor<6x12xf32>
+  %10 = train.matmul %x, %9 : (tensor<5x6xf32>, tensor<6x12xf32>) -> tensor<5x12xf32>
+  %11 = train.reshape %10 : (tensor<5x12xf32>) -> tensor<5x3x4xf32>
+  %12 = train.broadcast %7 {dims = array<i64: 0, 1>} : (tensor<5x3xf32>) -> tensor<5x3x4xf32>
+  %13 = train.mul %12, %11 : (tensor<5x3x4xf32>, tensor<5x3x4xf32>) -> tensor<5x3x4xf32>
+  %14 = train.reduce "sum" %13 {dims = array<i64: 1>} : (tensor<5x3x4xf32>) -> tensor<5x4xf32>
+  return %14 : tensor<5x4xf32>
+}
