@@ -35,10 +35,12 @@ int64_t findChoices(Value groups) {
   while (Operation *op = groups.getDefiningOp()) {
     if (auto concat = dyn_cast<ConcatOp>(op)) {
       auto type = tensorOf(concat.getResult());
-      bool areColumns =
-          type.getRank() == 2 && concat.getDim() == 1 &&
-          type.getDimSize(1) == static_cast<int64_t>(concat.getNumOperands());
-      return areColumns ? type.getDimSize(1) : 1;
+      int64_t last = type.getRank() - 1;
+      bool areColumns = last > 0 &&
+                        static_cast<int64_t>(concat.getDim()) == last &&
+                        type.getDimSize(last) ==
+                            static_cast<int64_t>(concat.getNumOperands());
+      return areColumns ? type.getDimSize(last) : 1;
     }
     if (isa<ReshapeOp, ConvertOp>(op))
       groups = op->getOperand(0);

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Experts of plain PyTorch: masks over all of them, GShard's einsums."""
 import json
+import re
 import unittest
 
 import numpy as np
@@ -58,6 +59,18 @@ class Plain(Moe):
             found = self.of_case("plain_masked", "--moe-capacity", room)
             self.assertEqual(np.allclose(found, reference["losses"],
                                          rtol=2e-6), same)
+
+    def test_first_choices_come_first(self):
+        """Of a token's two choices, which rows do not tell apart."""
+        for name in ("masked", "stacked", "summed"):
+            step = self.folder / "step.mlir"
+            self.zc("compile", FOLDER / f"plain_{name}.onnx", "--loss",
+                    "softmax-cross-entropy", "--moe-capacity", "1", "--emit",
+                    "step", "-o", step)
+            slots = re.findall(r"train\.expert_slots .*", step.read_text())
+            self.assertGreater(len(slots), 0)
+            for each in slots:
+                self.assertIn("choices = 2 : i64", each, name)
 
     def test_refusals(self):
         """Parameters of one expert each cannot be divided by experts."""
