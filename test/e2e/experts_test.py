@@ -248,16 +248,16 @@ class Experts(ZcTest):
             self.assertIn("of them active for a token",
                           self.zc("inspect", artifact))
 
-    def inspect_by_shape(self, *options):
-        """A large model over ep=8, without its weights."""
+    def inspect_by_shape(self, *options, tool="large_mixtral.py", ranks=8):
+        """A large model over ranks of ep, without its weights."""
         model, artifact = self.folder / "m.onnx", self.folder / "m.zca"
         subprocess.run(
             [sys.executable, FIXTURES.parents[1] / "tools" / "bench" /
-             "large_mixtral.py", model, "--length", "512", *options],
+             tool, model, "--length", "512", *options],
             check=True, stdout=subprocess.DEVNULL)
         self.zc("compile", model, "-o", artifact, "--init", "normal:0.02",
-                "--loss", "softmax-cross-entropy", "--mesh", "ep=8",
-                "--precision", "bf16")
+                "--loss", "softmax-cross-entropy", "--mesh",
+                f"ep={ranks}", "--precision", "bf16")
         return json.loads(self.zc("inspect", artifact, "--json"))
 
     def test_qwen3_by_shape(self):
@@ -273,6 +273,18 @@ class Experts(ZcTest):
                           found["experts"]["layers"]}, {16})
         self.assertLess(found["memory"]["parameters"],
                         1.001 * 2 * (30_532_122_624 - experts * 7 // 8))
+
+    def test_deepseek_by_shape(self):
+        """V3 over ep=64: 671 billion parameters, 37.6 of them active."""
+        found = self.inspect_by_shape(tool="large_deepseek.py", ranks=64)
+        experts = 58 * 256 * 3 * 7168 * 2048
+        self.assertEqual(found["experts"]["parameters"], 671_026_404_352)
+        self.assertEqual(found["experts"]["active_parameters"],
+                         671_026_404_352 - experts * 31 // 32)
+        self.assertEqual({layer["experts_per_rank"] for layer in
+                          found["experts"]["layers"]}, {4})
+        self.assertLess(found["memory"]["parameters"],
+                        1.001 * 2 * (671_026_404_352 - experts * 63 // 64))
 
     def test_mixtral_by_shape(self):
         """8x7B: what it holds and sends."""
