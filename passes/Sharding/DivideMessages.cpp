@@ -44,25 +44,48 @@ private:
       gather(argument, whole);
     }
     Operation *end = program.getBody().front().getTerminator();
-    for (auto [index, value] : llvm::enumerate(end->getOperands())) {
+    const Axes batchAxes = findBatchAxes(program);
+    for (OpOperand &use : end->getOpOperands()) {
+      const unsigned index = use.getOperandNumber();
       if (!getSent(program, index))
         continue;
+      auto type = cast<RankedTensorType>(use.get().getType());
       auto dim = program.getResultAttrOfType<IntegerAttr>(index, kBatchDimAttr);
-      Layout layout = Layout::replicated(value.getType());
-      if (divide(layout, cast<RankedTensorType>(value.getType()), dim))
-        program.setResultAttr(index, dist::kShardingAttr, layout.toAttr(mesh));
+      Layout layout = Layout::replicated(type);
+      if (!divide(layout, type, dim))
+        continue;
+      program.setResultAttr(index, dist::kShardingAttr, layout.toAttr(mesh));
+      Layout whole = Layout::replicated(type);
+      if (dim)
+        whole.dims[dim.getInt()] = batchAxes;
+      OpBuilder builder(end);
+      use.set(reshard(builder, use.get(), whole));
     }
   }
 
-  /// At once, for all that read it: what is computed stays as it was.
+  /// The axes that divide the samples of a program's arguments.
+  Axes findBatchAxes(func::FuncOp program) {
+    for (BlockArgument argument : program.getArguments())
+      if (auto dim = program.getArgAttrOfType<IntegerAttr>(
+              argument.getArgNumber(), kBatchDimAttr))
+        return layoutOf(argument, mesh).dims[dim.getInt()];
+    return {};
+  }
+
+  /// Fixed to a layout, so that what is computed stays as it was.
+  dist::ReshardOp reshard(OpBuilder &builder, Value value,
+                          const Layout &layout) {
+    auto op = dist::ReshardOp::create(builder, value.getLoc(), value);
+    op->setAttr(dist::kShardingAttr, layout.toAttr(mesh));
+    op->setAttr(dist::kTrafficAttr, builder.getStringAttr(dist::kActivations));
+    return op;
+  }
+
+  /// At once, for all that read it.
   void gather(BlockArgument argument, const Layout &whole) {
     OpBuilder builder(&getContext());
     builder.setInsertionPointToStart(argument.getOwner());
-    auto gathered =
-        dist::ReshardOp::create(builder, argument.getLoc(), argument);
-    gathered->setAttr(dist::kShardingAttr, whole.toAttr(mesh));
-    gathered->setAttr(dist::kTrafficAttr,
-                      builder.getStringAttr(dist::kActivations));
+    dist::ReshardOp gathered = reshard(builder, argument, whole);
     argument.replaceAllUsesExcept(gathered, gathered);
   }
 
