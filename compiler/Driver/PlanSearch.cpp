@@ -33,6 +33,7 @@ CompileOptions applyLayout(CompileOptions options, const StepLayout &layout) {
   options.recompute = layout.recompute == "none" ? "" : layout.recompute;
   options.schedule = layout.pp > 1 ? layout.schedule : "1f1b";
   options.chunks = layout.chunks;
+  options.divideMessages = layout.dividesMessages();
   completeScheduleOptions(options);
   return options;
 }

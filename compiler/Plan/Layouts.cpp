@@ -33,6 +33,8 @@ std::string StepLayout::options() const {
     add("--schedule " + schedule);
   if (chunks > 0)
     add(strCat("--chunks ", chunks));
+  if (dividesMessages())
+    add("--divide-messages");
   if (recompute != "none")
     add("--recompute " + recompute);
   return text.empty() ? "one rank, nothing else" : text;

@@ -27,6 +27,9 @@ struct StepLayout {
   std::string recompute = "none";
 
   int64_t ranks() const { return pp * dp * ep * sp * tp; }
+  /// Whether stages send each rank's part of what tp's ranks have whole: fewer
+  /// bytes between them and in their rings, for a gather within tp.
+  bool dividesMessages() const { return pp > 1 && tp > 1; }
   /// "pp=2,tp=4", or empty for one rank.
   std::string mesh() const;
   /// As `zc compile` takes it: "--mesh dp=4,tp=2 --zero 1 --accumulate 8".
