@@ -268,11 +268,19 @@ class Drawn(Moe):
         self.assertGreater(np.abs(alone - plain).max(), 1e-3)
         for ranks, *options in ((1, "--recompute", "full"),
                                 (2, "--mesh", "dp=2"), (2, "--mesh", "ep=2"),
-                                (2, "--mesh", "tp=2")):
+                                (2, "--mesh", "tp=2"),
+                                (4, "--mesh", "dp=2,ep=2", "--zero", "3")):
             with self.subTest(options=options):
                 np.testing.assert_allclose(
                     self.of_case("drawn", *options, ranks=ranks), alone,
                     rtol=2e-6)
+
+    def test_draws_are_the_same_on_stages(self):
+        """Each micro-batch has draws of its own."""
+        parts = ["--accumulate", "2"]
+        np.testing.assert_allclose(
+            self.of_case("drawn", "--mesh", "pp=2", *parts, ranks=2),
+            self.of_case("drawn", *parts), rtol=2e-6)
 
     def test_initial_weights_by_their_inputs(self):
         """Truncated normal numbers of the deviation sqrt(S / n); experts'
