@@ -74,17 +74,18 @@ void addExpertMetrics(func::FuncOp step) {
   SmallVector<Value> tokens;
   Value overflow;
   for (const Layer &layer : findLayers(builder, loc, step)) {
+    if (layer.capacity > 0) {
+      Value more = countOverflow(builder, loc, layer);
+      overflow =
+          overflow ? Value(AddOp::create(builder, loc, overflow, more)) : more;
+    }
+    // A row of the table is as long as the first layer's.
     int64_t experts = shapeOfValue(layer.counts)[1];
     if (!tokens.empty() && shapeOfValue(tokens.front())[1] != experts)
       continue;
     tokens.push_back(reshape(builder, loc,
                              reduceSum(builder, loc, layer.counts, {0}),
                              {1, experts}));
-    if (layer.capacity == 0)
-      continue;
-    Value more = countOverflow(builder, loc, layer);
-    overflow =
-        overflow ? Value(AddOp::create(builder, loc, overflow, more)) : more;
   }
   auto add = [&](StringRef name, Value value) {
     addResult(step, value,
