@@ -84,6 +84,11 @@ LAYOUTS = {
                                 "--unit", "layer"]),
     "sp-llama": ("llama", None, ["--mesh", "sp=2,tp=2"]),
     "sp-bert": ("bert", None, ["--mesh", "sp=4", "--zero", "1"]),
+    # Experts: rows go to rooms on other ranks; one rank has no rooms.
+    "ep-2": ("experts/mixtral", None, ["--mesh", "ep=2"]),
+    "ep-4": ("experts/mixtral", None, ["--mesh", "ep=4"]),
+    "ep-sp-zero-3": ("experts/qwen", None, ["--mesh", "ep=2,sp=2", "--zero",
+                                            "3"]),
     "tp-dropout": (DROPPED, ["--loss", "softmax-cross-entropy", *SGD],
                    ["--mesh", "dp=2,tp=2", "--zero", "2"]),
 }
