@@ -308,19 +308,26 @@ class Sharding(ZcTest):
                     self.assertLess(error, 1e-12)
 
 
-    def test_a_gradient_not_summed_over_tokens_shows(self):
+    def check_dropped(self, name, axis):
+        """Without one of the sums of gradients, ranks disagree."""
         options = ["--loss", "softmax-cross-entropy", *SGD]
-        model = Fixture("gpt").model
+        model = Fixture(name).model
         inputs = self.draw(self.emit(model, "step", *options), "step")
-        many = self.emit(model, "sharded", *options, "--mesh", "sp=2")
+        many = self.emit(model, "sharded", *options, "--mesh", f"{axis}=2")
         text, dropped = re.subn(
-            r'dist\.all_reduce (%\d+) {axes = \["sp"\], traffic = '
+            rf'dist\.all_reduce (%\d+) {{axes = \["{axis}"\], traffic = '
             r'"gradients"[^}]*}', r"train.reshape \1", many.read_text(),
             count=1)
         self.assertEqual(dropped, 1)
         many.write_text(text)
         with self.assertRaisesRegex(AssertionError, "holds other elements"):
             self.evaluate(many, "step", inputs)
+
+    def test_a_gradient_not_summed_over_tokens_shows(self):
+        self.check_dropped("gpt", "sp")
+
+    def test_a_gradient_not_summed_over_experts_shows(self):
+        self.check_dropped("experts/mixtral", "ep")
 
     def test_tp_chunks(self):
         """Classes that tp divides, and samples in chunks that dp divides."""
