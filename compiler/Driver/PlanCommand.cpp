@@ -96,8 +96,6 @@ static int searchCommand(const CLI::App &command, Arguments &arguments,
     throw CLI::ValidationError(
         "--search", "compiles a model in many ways; an artifact is compiled "
                     "already");
-  if (command.count("--timeline") > 0)
-    throw CLI::ValidationError("--timeline", "shows one layout, not a search");
   if (command.count("--mesh") > 0 && command.count("--ranks") > 0)
     throw CLI::ValidationError("--ranks", "the mesh says how many there are");
   completeCompilation(command, arguments, cluster);
@@ -184,6 +182,16 @@ static void checkTogether(const CLI::App &command, const Arguments &arguments) {
                                           "else --mesh says it");
   if (command.count("--time-limit") > 0 && !arguments.searches)
     throw CLI::ValidationError("--time-limit", "belongs to --search");
+  if (arguments.table && command.count("--zero") > 0)
+    throw CLI::ValidationError("--zero", "--table has a row for each stage");
+  for (const char *name : {"--tokens", "--timeline"})
+    if (modes > 0 && command.count(name) > 0)
+      throw CLI::ValidationError(name, "belongs to the plan of one layout");
+  if (modes > 0 && !arguments.searches && command.count("--placement") > 0)
+    throw CLI::ValidationError("--placement",
+                               "belongs to --search and the plan of a layout");
+  if (command.count("--emit") > 0)
+    throw CLI::ValidationError("--emit", "belongs to zc compile");
 }
 
 static int planCommand(const CLI::App &command, Arguments &arguments) {

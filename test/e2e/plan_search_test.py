@@ -163,6 +163,9 @@ class Table(PlanTest):
         initial = [row["initial_memory"] for row in rows]
         self.assertEqual(initial, sorted(initial, reverse=True))
         self.assertIn("training memory", self.zc("plan", *options, "--table"))
+        for option, value in (("--zero", 2), ("--tokens", 1e9),
+                              ("--emit", "sched")):
+            self.fails(2, [option], "plan", *options, "--table", option, value)
 
 
 if __name__ == "__main__":
