@@ -1,3 +1,4 @@
+#include "compiler/Driver/Calibrate.h"
 #include "compiler/Driver/Commands.h"
 #include "compiler/Driver/Compile.h"
 #include "compiler/Driver/CompileArguments.h"
@@ -27,6 +28,8 @@ struct Arguments {
   SearchOptions search;
   bool table = false, maxModel = false, collectives = false;
   double parameters = 0; // in a model's place
+  bool calibrates = false;
+  CalibrateOptions calibration;
   bool json = false;
 };
 } // namespace
@@ -36,13 +39,24 @@ static Result<Cluster> loadCluster(const std::string &name) {
   if (const char *text = findPreset(name))
     return Cluster::parse(text, "cluster '" + name + "'");
   constexpr size_t kMostBytes = 64 << 20;
-  Result<std::string> text = readFile(name, kMostBytes);
+  const bool isHere = name == "here";
+  std::string path = name;
+  if (isHere) {
+    ZC_ASSIGN_OR_RETURN(path, hereFile());
+  }
+  Result<std::string> text = readFile(path, kMostBytes);
+  if (isHere && !text.ok() && text.status().code() == StatusCode::NotFound)
+    return makeError(StatusCode::NotFound,
+                     "this machine has not been measured "
+                     "yet: `zc plan --calibrate` writes '",
+                     path, "'");
   if (!text.ok() && text.status().code() == StatusCode::NotFound)
     return makeError(StatusCode::NotFound, "there is no cluster file '", name,
-                     "'; presets are ", llvm::join(listPresets(), ", "));
+                     "'; presets are ", llvm::join(listPresets(), ", "),
+                     ", and here, this machine");
   if (!text.ok())
     return text.status();
-  return Cluster::parse(*text, name);
+  return Cluster::parse(*text, path);
 }
 
 static bool isArtifact(llvm::StringRef path) {
@@ -194,7 +208,27 @@ static void checkTogether(const CLI::App &command, const Arguments &arguments) {
     throw CLI::ValidationError("--emit", "belongs to zc compile");
 }
 
+static int calibrateCommand(const CLI::App &command,
+                            const Arguments &arguments) {
+  const std::vector<std::string> own = {"calibrate", "quick", "output"};
+  for (const CLI::Option *option : command.get_options())
+    if (option->count() > 0 &&
+        (option->get_lnames().empty() ||
+         !llvm::is_contained(own, option->get_lnames().front())))
+      throw CLI::ValidationError(option->get_name(),
+                                 "means nothing to --calibrate, which measures "
+                                 "this machine by models of its own");
+  return calibrate(arguments.calibration);
+}
+
 static int planCommand(const CLI::App &command, Arguments &arguments) {
+  if (arguments.calibrates)
+    return calibrateCommand(command, arguments);
+  for (const char *option : {"--quick", "--output"})
+    if (command.count(option) > 0)
+      throw CLI::ValidationError(option, "belongs to --calibrate");
+  if (arguments.cluster.empty())
+    throw CLI::RequiredError("--cluster");
   checkTogether(command, arguments);
   Result<Cluster> cluster = loadCluster(arguments.cluster);
   if (!cluster.ok())
@@ -231,8 +265,8 @@ Command zc::addPlanCommand(CLI::App &command) {
   command
       .add_option("--cluster", arguments->cluster,
                   "the machines: a file, or one of " +
-                      llvm::join(listPresets(), ", "))
-      ->required()
+                      llvm::join(listPresets(), ", ") +
+                      ", here; required but with --calibrate")
       ->type_name("FILE|PRESET");
   command
       .add_option("--tokens", arguments->tokens,
@@ -285,6 +319,16 @@ Command zc::addPlanCommand(CLI::App &command) {
   command.add_flag("--collectives", arguments->collectives,
                    "compare algorithms of all-reduce: rounds, bytes and time, "
                    "and the sizes at which the quickest changes");
+  command.add_flag("--calibrate", arguments->calibrates,
+                   "measure this machine by training small models, and write "
+                   "it as the cluster here");
+  command.add_flag("--quick", arguments->calibration.quick,
+                   "with --calibrate, in seconds, for a first impression");
+  command
+      .add_option("-o,--output", arguments->calibration.output,
+                  "with --calibrate, where to write "
+                  "[~/.cache/zc/here.json]")
+      ->type_name("FILE");
   command.add_flag("--json", arguments->json, "print it as JSON");
   addModelOptions(command, arguments->compile);
   return [arguments, &command] { return planCommand(command, *arguments); };

@@ -12,11 +12,15 @@
 
 using namespace zc;
 
-static std::string findRunner() {
+std::string zc::findCompiler() {
   // The address of any function of the main program finds it when /proc is
   // missing.
-  std::string self = llvm::sys::fs::getMainExecutable(
-      nullptr, reinterpret_cast<void *>(&findRunner));
+  return llvm::sys::fs::getMainExecutable(
+      nullptr, reinterpret_cast<void *>(&findCompiler));
+}
+
+std::string zc::findRunner() {
+  const std::string self = findCompiler();
   llvm::SmallString<256> path(llvm::sys::path::parent_path(self));
   llvm::sys::path::append(path, "zc-run");
   return path.str().str();

@@ -8,6 +8,10 @@
 
 namespace zc {
 
+/// The files of this program, and of zc-run.
+std::string findCompiler();
+std::string findRunner();
+
 /// Replaces this process by `zc-run ARGUMENTS`. Returns only on failure, with
 /// the exit code.
 int execRunner(const std::vector<std::string> &arguments);

@@ -154,16 +154,16 @@ const PlannedRole &slowestRole(const PlanReport &report) {
 } // namespace
 
 Result<PlanReport> planStep(const plan::Manifest &manifest,
-                            const Cluster &cluster,
+                            const Cluster &given,
                             const SimulationOptions &options) {
   if (manifest.mode() != "train")
     return makeError(StatusCode::InvalidArgument,
                      "an artifact of --mode infer has no training step to "
                      "plan; compile with --mode train");
   PlanReport report;
-  ZC_ASSIGN_OR_RETURN(report.simulated,
-                      simulateStep(manifest, cluster, options));
+  ZC_ASSIGN_OR_RETURN(report.simulated, simulateStep(manifest, given, options));
   ZC_ASSIGN_OR_RETURN(const Mesh mesh, Mesh::of(manifest));
+  const Cluster cluster = given.sharedBy(mesh.ranks());
   ZC_ASSIGN_OR_RETURN(const std::vector<RoleUse> uses, useOfRoles(manifest));
   report.ranks = mesh.ranks();
   report.stepSeconds = report.simulated.seconds;

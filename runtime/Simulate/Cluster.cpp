@@ -41,12 +41,16 @@ public:
     for (const Json &source : fields.list("sources"))
       if (!source.is_string())
         fields.fail("sources", "expected a list of texts");
-    ZC_RETURN_IF_ERROR(readDevice(fields.any("device"), cluster.device));
+    ZC_RETURN_IF_ERROR(
+        readDevice(fields.any("device"), where + ": device", cluster.device));
+    ZC_RETURN_IF_ERROR(readShares(fields.list("shares"), cluster));
     ZC_RETURN_IF_ERROR(readLevels(fields.list("levels"), cluster));
     if (fields.has("host")) {
       JsonFields host(fields.any("host"), fields.pathOf("host"));
       cluster.device.hostBytesPerSecond =
           host.number("bytes_per_s", 0, kMostBytes);
+      for (auto &[ranks, share] : cluster.shares)
+        share.hostBytesPerSecond = cluster.device.hostBytesPerSecond;
       ZC_RETURN_IF_ERROR(host.finish());
     }
     if (fields.has("collectives"))
@@ -55,11 +59,11 @@ public:
   }
 
 private:
-  Status readDevice(const Json &json, SimulatedDevice &device) {
+  Status readDevice(const Json &json, const std::string &path,
+                    SimulatedDevice &device) {
     if (json.is_null())
-      return makeError(StatusCode::InvalidArgument, where,
-                       ": device: is missing");
-    JsonFields fields(json, where + ": device");
+      return makeError(StatusCode::InvalidArgument, path, ": is missing");
+    JsonFields fields(json, path);
     device.name = fields.text("name");
     device.target = fields.text("target", "cpu");
     if (device.target != "cpu" && device.target != "cuda")
@@ -80,7 +84,39 @@ private:
       ZC_RETURN_IF_ERROR(readEfficiency(fields.any("efficiency"),
                                         fields.pathOf("efficiency"),
                                         device.efficiency));
+    ZC_RETURN_IF_ERROR(readMeasured(fields, device.measured));
     return fields.finish();
+  }
+
+  Status readMeasured(JsonFields &fields, MeasuredTimes &measured) {
+    for (const Json &json : fields.list("measured")) {
+      JsonFields row(json, fields.pathOf("measured"));
+      MeasuredInstruction each;
+      each.kind = row.text("kind");
+      each.operators = row.text("operators");
+      each.flops = row.number("flops", 0, kMostFlops);
+      each.bytes = row.number("bytes", 0, kMostBytes);
+      each.seconds = row.number("seconds", 1e-12, kMostSeconds);
+      ZC_RETURN_IF_ERROR(row.finish());
+      measured.add(each);
+    }
+    return Status();
+  }
+
+  Status readShares(const Json &list, Cluster &cluster) {
+    int64_t before = 1;
+    for (const Json &json : list) {
+      JsonFields fields(json,
+                        strCat(where, ": shares[", cluster.shares.size(), "]"));
+      const int64_t ranks = fields.integer("ranks", before + 1, 1 << 20);
+      SimulatedDevice share;
+      ZC_RETURN_IF_ERROR(
+          readDevice(fields.any("device"), fields.pathOf("device"), share));
+      ZC_RETURN_IF_ERROR(fields.finish());
+      before = ranks;
+      cluster.shares.push_back({ranks, std::move(share)});
+    }
+    return Status();
   }
 
   Status readEfficiency(const Json &json, const std::string &path,
@@ -118,6 +154,13 @@ private:
       each.m = product.integer("m", 1);
       each.n = product.integer("n", 1);
       each.k = product.integer("k", 1);
+      each.batch = product.integer("batch", 1, INT64_MAX, 1);
+      const std::string transposed = product.text("transposed", "none");
+      if (transposed != "none" && transposed != "a" && transposed != "b" &&
+          transposed != "ab")
+        product.fail("transposed", "expected none, a, b or ab");
+      each.transposesA = transposed == "a" || transposed == "ab";
+      each.transposesB = transposed == "b" || transposed == "ab";
       each.dtype = dtypeOf(product.text("dtype"));
       if (each.dtype == plan::DATA_TYPE_UNSPECIFIED)
         product.fail("dtype", "expected f32, f64, f16 or bf16");
@@ -187,6 +230,15 @@ const char *nameOf(CollectiveWay way) {
     if (each == way)
       return name;
   return "";
+}
+
+Cluster Cluster::sharedBy(int64_t ranks) const {
+  Cluster shared = *this;
+  for (const auto &[fewest, device] : shares)
+    if (fewest <= ranks)
+      shared.device = device;
+  shared.shares.clear();
+  return shared;
 }
 
 Result<Cluster> Cluster::parse(std::string_view text,

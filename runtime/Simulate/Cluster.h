@@ -5,6 +5,7 @@
 
 #include "runtime/Base/Status.h"
 #include "runtime/Plan/Manifest.pb.h"
+#include "runtime/Simulate/MeasuredTimes.h"
 
 #include <array>
 #include <cstdint>
@@ -14,9 +15,12 @@
 
 namespace zc {
 
-/// A product that was measured: c [m, n] += a [m, k] b [k, n].
+/// A product that was measured: c [m, n] += a [m, k] b [k, n], `batch` times.
 struct MeasuredMatmul {
   int64_t m = 1, n = 1, k = 1;
+  int64_t batch = 1;
+  /// In memory an operand's columns follow one another, not its rows.
+  bool transposesA = false, transposesB = false;
   plan::DataType dtype = plan::F32;
   double flopsPerSecond = 0;
 };
@@ -51,6 +55,9 @@ struct SimulatedDevice {
   double callSeconds = 0;        // of each program that an order calls
   double stepSeconds = 0;        // of each step, beside its programs
   double hostBytesPerSecond = 0; // to and from the second memory; 0: at once
+  /// Instructions that were timed here: they take the place of shares of the
+  /// peak for all of their kinds.
+  MeasuredTimes measured;
 };
 
 /// Blocks of `size` neighbouring ranks, joined by links. A device sends
@@ -74,6 +81,15 @@ struct Cluster {
   std::vector<CollectiveWay> ways = {CollectiveWay::Ring};
   /// The share of its rate at which a device computes while it sends.
   double computeWhileSending = 1;
+
+  /// What `ranks` ranks have of one host each, where its cores and its memory
+  /// are shared among them: by the fewest ranks, ascending. Empty: every rank
+  /// has `device`, however many there are.
+  std::vector<std::pair<int64_t, SimulatedDevice>> shares;
+
+  /// This cluster as that many ranks have it: with the share of as many, or of
+  /// the next fewer.
+  Cluster sharedBy(int64_t ranks) const;
 
   /// How many devices it has room for.
   int64_t size() const { return levels.back().size; }

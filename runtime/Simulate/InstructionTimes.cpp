@@ -22,8 +22,9 @@ plan::DataType typeOf(const plan::Program &program, uint32_t buffer) {
 
 /// Tiles are computed in waves, one on each multiprocessor: the share of a
 /// wave's places that hold a tile, and of tiles that lie inside the product.
-double waveShare(const MatmulEfficiency &matmul, const MeasuredMatmul &product,
-                 int64_t batch) {
+double waveShare(const MatmulEfficiency &matmul,
+                 const MeasuredMatmul &product) {
+  const int64_t batch = product.batch;
   if (matmul.tileRows == 0)
     return 1;
   auto ceilDiv = [](int64_t a, int64_t b) { return (a + b - 1) / b; };
@@ -51,7 +52,10 @@ double measuredRate(const MatmulEfficiency &matmul,
   for (const MeasuredMatmul &each : matmul.measured)
     if (each.dtype == product.dtype)
       near.push_back({apart(each.m, product.m) + apart(each.n, product.n) +
-                          apart(each.k, product.k),
+                          apart(each.k, product.k) +
+                          apart(each.batch, product.batch) +
+                          (each.transposesA != product.transposesA) +
+                          (each.transposesB != product.transposesB),
                       each.flopsPerSecond});
   const size_t most = std::min<size_t>(3, near.size());
   std::partial_sort(near.begin(), near.begin() + ptrdiff_t(most), near.end());
@@ -66,22 +70,20 @@ double measuredRate(const MatmulEfficiency &matmul,
 
 int64_t positive(int64_t dim) { return std::max<int64_t>(1, dim); }
 
+bool isTransposed(const plan::StridedOperand &operand) {
+  const int rank = operand.strides_size();
+  return rank >= 2 && operand.dims(rank - 1) > 1 &&
+         operand.strides(rank - 1) > operand.strides(rank - 2);
+}
+
 double matmulSeconds(const SimulatedDevice &device, bool allowsTf32,
                      const plan::Program &program,
                      const plan::Instruction &instruction) {
   const plan::MatmulCall &call = instruction.matmul();
-  const auto &a = call.a().dims(), &c = call.c().dims();
-  if (a.size() < 2 || c.size() < 2)
+  if (call.a().dims_size() < 2 || call.c().dims_size() < 2)
     return instruction.flops() / peakOf(device, allowsTf32, plan::F32);
-  MeasuredMatmul product;
-  product.m = positive(c.Get(c.size() - 2));
-  product.n = positive(c.Get(c.size() - 1));
-  product.k = positive(a.Get(a.size() - 1));
-  product.dtype = typeOf(program, call.a().buffer());
-  int64_t batch = 1;
-  for (int i = 0; i + 2 < c.size(); ++i)
-    batch *= positive(c.Get(i));
-  return instruction.flops() / matmulRate(device, allowsTf32, product, batch);
+  return instruction.flops() /
+         matmulRate(device, allowsTf32, productOf(program, call));
 }
 
 double arithmeticSeconds(const SimulatedDevice &device, bool allowsTf32,
@@ -112,20 +114,45 @@ double arithmeticSeconds(const SimulatedDevice &device, bool allowsTf32,
 
 } // namespace
 
+MeasuredMatmul productOf(const plan::Program &program,
+                         const plan::MatmulCall &call) {
+  const auto &a = call.a().dims(), &c = call.c().dims();
+  MeasuredMatmul product;
+  product.m = positive(c.Get(c.size() - 2));
+  product.n = positive(c.Get(c.size() - 1));
+  product.k = positive(a.Get(a.size() - 1));
+  for (int i = 0; i + 2 < c.size(); ++i)
+    product.batch *= positive(c.Get(i));
+  product.dtype = typeOf(program, call.a().buffer());
+  product.transposesA = isTransposed(call.a());
+  product.transposesB = isTransposed(call.b());
+  return product;
+}
+
 double matmulRate(const SimulatedDevice &device, bool allowsTf32,
-                  const MeasuredMatmul &product, int64_t batch) {
+                  const MeasuredMatmul &product) {
   const MatmulEfficiency &matmul = device.efficiency.matmul;
   if (double rate = measuredRate(matmul, product); rate > 0)
     return rate;
   return peakOf(device, allowsTf32, product.dtype) * matmul.fraction *
-         waveShare(matmul, product, batch);
+         waveShare(matmul, product);
 }
 
 double secondsOf(const SimulatedDevice &device, bool allowsTf32,
                  const plan::Program &program,
                  const plan::Instruction &instruction) {
+  if (!device.measured.empty() && !instruction.has_matmul() &&
+      instruction.stream() != 2)
+    if (const std::optional<double> seconds =
+            device.measured.find(kindOfInstruction(instruction),
+                                 operatorsOfLabel(instruction.label()),
+                                 instruction.flops(), instruction.bytes()))
+      return device.launchSeconds + *seconds;
   const double arithmetic =
       arithmeticSeconds(device, allowsTf32, program, instruction);
+  // Measured products have had their operands brought from memory as well.
+  if (instruction.has_matmul() && !device.efficiency.matmul.measured.empty())
+    return device.launchSeconds + arithmetic;
   const double rate = device.bytesPerSecond * device.efficiency.bytes;
   double traffic = rate > 0 ? instruction.bytes() / rate : 0;
   if (instruction.stream() == 2) // to and from the second memory

@@ -8,15 +8,20 @@ namespace zc {
 
 /// Seconds of an instruction that is no collective: its launch, and the longer
 /// of its arithmetic and of its memory traffic (the roofline model, Williams,
-/// Waterman and Patterson 2009), each at its class's share of the peak.
+/// Waterman and Patterson 2009), each at its class's share of the peak;
+/// or what instructions of its kind took that were timed.
 double secondsOf(const SimulatedDevice &device, bool allowsTf32,
                  const plan::Program &program,
                  const plan::Instruction &instruction);
 
-/// FLOP/s of a product, whose operands have this type. `batch` products of the
-/// same size are computed at once.
+/// The shape of a product, without its rate. Its operands have two dims or
+/// more.
+MeasuredMatmul productOf(const plan::Program &program,
+                         const plan::MatmulCall &call);
+
+/// FLOP/s of a product of this shape.
 double matmulRate(const SimulatedDevice &device, bool allowsTf32,
-                  const MeasuredMatmul &product, int64_t batch);
+                  const MeasuredMatmul &product);
 
 } // namespace zc
 

@@ -343,8 +343,10 @@ double SimulatedOrders::bubbleOfIdeal() const {
 }
 
 Result<SimulatedOrders> simulateOrders(const plan::Manifest &manifest,
-                                       const Cluster &cluster, Phase phase,
+                                       const Cluster &given, Phase phase,
                                        const SimulationOptions &options) {
+  ZC_ASSIGN_OR_RETURN(const Mesh mesh, Mesh::of(manifest));
+  const Cluster cluster = given.sharedBy(mesh.ranks());
   ZC_ASSIGN_OR_RETURN(const std::vector<RoleUse> uses, useOfRoles(manifest));
   ZC_ASSIGN_OR_RETURN(const TimedPrograms programs,
                       TimedPrograms::of(manifest, cluster, options.placement));
@@ -359,8 +361,10 @@ Result<SimulatedOrders> simulateOrders(const plan::Manifest &manifest,
 }
 
 Result<SimulatedStep> simulateStep(const plan::Manifest &manifest,
-                                   const Cluster &cluster,
+                                   const Cluster &given,
                                    const SimulationOptions &options) {
+  ZC_ASSIGN_OR_RETURN(const Mesh mesh, Mesh::of(manifest));
+  const Cluster cluster = given.sharedBy(mesh.ranks());
   SimulatedStep step;
   if (!overlapsSteps(manifest)) {
     ZC_ASSIGN_OR_RETURN(

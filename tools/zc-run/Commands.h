@@ -17,6 +17,8 @@ using Command = std::function<int()>;
 Command addRunCommand(CLI::App &app);
 Command addEvalCommand(CLI::App &app);
 Command addDoctorCommand(CLI::App &app);
+/// Of no use to people: its results are in the cluster file of `zc plan`.
+Command addLinksCommand(CLI::App &app);
 
 /// The exit code for what stopped the work, a failure, a signal or its end,
 /// after saying what there is to say.

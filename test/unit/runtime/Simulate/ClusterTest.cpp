@@ -42,6 +42,76 @@ TEST(Cluster, EveryPresetIsSound) {
   EXPECT_EQ(findPreset("h100"), nullptr);
 }
 
+constexpr const char *kMeasured = R"({
+  "name": "here", "device": {"name": "d", "memory_bytes_per_s": 1e9,
+    "flops_per_s": {"f32": 1e12}, "memory_bytes": 8,
+    "efficiency": {"matmul": {"measured": [
+      {"m": 1, "n": 2, "k": 3, "dtype": "f32", "flops_per_s": 7},
+      {"m": 1, "n": 2, "k": 3, "batch": 4, "transposed": "ab", "dtype": "f32",
+       "flops_per_s": 9}]}},
+    "measured": [{"kind": "kernel", "operators": "train.add", "flops": 10,
+                  "bytes": 80, "seconds": 0.5}]},
+  "shares": [{"ranks": 2, "device": {"name": "half", "memory_bytes": 4,
+     "memory_bytes_per_s": 5e8, "flops_per_s": {"f32": 5e11}}}],
+  "levels": [{"name": "a", "size": 4, "bytes_per_s": 8e9, "latency_s": 1e-6}],
+  "host": {"bytes_per_s": 3e9}})";
+
+std::string complainOfMeasured(const std::string &from, const std::string &to) {
+  std::string text = kMeasured;
+  const size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  text.replace(at, from.size(), to);
+  Result<Cluster> cluster = Cluster::parse(text, "c.json");
+  EXPECT_FALSE(cluster.ok()) << text;
+  return cluster.ok() ? "" : cluster.status().message();
+}
+
+TEST(Cluster, ProductsAreMeasuredWithTheirForms) {
+  Result<Cluster> cluster = Cluster::parse(kMeasured, "c.json");
+  ASSERT_TRUE(cluster.ok()) << cluster.status().message();
+  const auto &rows = cluster->device.efficiency.matmul.measured;
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0].batch, 1);
+  EXPECT_FALSE(rows[0].transposesA || rows[0].transposesB);
+  EXPECT_EQ(rows[1].batch, 4);
+  EXPECT_TRUE(rows[1].transposesA && rows[1].transposesB);
+  EXPECT_NEAR(*cluster->device.measured.find("kernel", "train.add", 20, 161), 1,
+              1e-9);
+}
+
+TEST(Cluster, RanksShareTheHost) {
+  Result<Cluster> cluster = Cluster::parse(kMeasured, "c.json");
+  ASSERT_TRUE(cluster.ok()) << cluster.status().message();
+  EXPECT_EQ(cluster->sharedBy(1).device.name, "d");
+  EXPECT_EQ(cluster->sharedBy(2).device.name, "half");
+  EXPECT_EQ(cluster->sharedBy(4).device.memoryBytes, 4u);
+  EXPECT_EQ(cluster->sharedBy(2).device.hostBytesPerSecond, 3e9);
+}
+
+TEST(Cluster, WhatIsWrongWithMeasurementsIsNamed) {
+  EXPECT_EQ(complainOfMeasured(R"("ranks": 2)", R"("ranks": 1)"),
+            "c.json: shares[0].ranks: expected a whole number of at least 2, "
+            "found 1");
+  EXPECT_EQ(complainOfMeasured(R"("ranks": 2)", R"("rank": 2)"),
+            "c.json: shares[0].ranks: is missing");
+  EXPECT_EQ(complainOfMeasured(R"({"name": "half",)", R"({"name": "half",
+             "threads": 1,)")
+                .substr(0, 51),
+            "c.json: shares[0].device.threads: unknown key; ther");
+  EXPECT_EQ(complainOfMeasured(R"("transposed": "ab")", R"("transposed": "c")"),
+            "c.json: device.efficiency.matmul.measured.transposed: expected "
+            "none, a, b or ab");
+  EXPECT_EQ(complainOfMeasured(R"("batch": 4)", R"("batch": 0)").substr(0, 55),
+            "c.json: device.efficiency.matmul.measured.batch: expect");
+  EXPECT_EQ(complainOfMeasured(R"("seconds": 0.5)", R"("s": 0.5)"),
+            "c.json: device.measured.seconds: is missing");
+  EXPECT_EQ(complainOfMeasured(R"("kind": "kernel")", R"("kind": 3)"),
+            "c.json: device.measured.kind: expected a text");
+  EXPECT_EQ(complainOfMeasured(R"("operators")", R"("op": 1, "operators")")
+                .substr(0, 39),
+            "c.json: device.measured.op: unknown key");
+}
+
 TEST(Cluster, WhatIsWrongIsNamed) {
   EXPECT_EQ(complain("{", "["), "c.json: is no JSON");
   EXPECT_EQ(complain(R"("name": "two")", R"("name": 2)"),

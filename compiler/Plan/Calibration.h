@@ -1,0 +1,82 @@
+//===- Calibration.h - a cluster file out of runs here ----------*- C++ -*-===//
+//
+// What traces of runs and timed messages say of this machine, as a description
+// that `zc plan --cluster here` reads.
+//
+//===----------------------------------------------------------------------===//
+#ifndef ZC_COMPILER_PLAN_CALIBRATION_H
+#define ZC_COMPILER_PLAN_CALIBRATION_H
+
+#include "runtime/Simulate/Cluster.h"
+
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+namespace zc {
+
+class Calibration {
+public:
+  struct Machine {
+    std::string name; // of its processor
+    int64_t cores = 1;
+    uint64_t memoryBytes = 0;
+    std::vector<std::string> sources; // for people: when, how loaded
+  };
+  explicit Calibration(Machine machine) : machine(std::move(machine)) {}
+
+  /// A run's trace, as `zc run --trace` writes it, without its first steps. An
+  /// instruction counts with the median of its times; of equal ones in several
+  /// runs of as many ranks the quickest counts, for other programs may have
+  /// disturbed a run.
+  Status addRun(const plan::Manifest &manifest, const std::string &trace);
+
+  /// What `zc-run links` printed.
+  Status addLinks(const std::string &json);
+
+  /// The cluster's JSON. Fails where nothing was measured.
+  Result<std::string> finish();
+
+  /// How far the simulated steps of the runs are from the measured ones, for
+  /// people: "dp=2: 12.3 ms, simulated 12.0 ms". Behind finish().
+  std::string printRuns() const;
+
+private:
+  using Product = std::tuple<int64_t, int64_t, int64_t, int64_t, bool, bool,
+                             plan::DataType>;
+  /// Of as many ranks.
+  struct Share {
+    std::map<std::tuple<std::string, std::string, double, double>, double>
+        instructions; // kind, operators, FLOPs, bytes: s
+    std::map<Product, std::pair<double, double>> products; // FLOPs, seconds
+    double launchSeconds = 1, callSeconds = 1, stepSeconds = 1;
+  };
+  struct Run {
+    plan::Manifest manifest;
+    int64_t ranks;
+    double seconds; // of a step
+    double simulated = 0;
+  };
+  struct Link {
+    double rounds, bytes, seconds; // of messages one after another, that it has
+  };
+
+  Status addInstructions(const plan::Manifest &manifest, Share &share,
+                         const std::map<std::tuple<int, std::string, int>,
+                                        std::vector<double>> &times);
+  void fitLinks();
+  Result<double> fitComputeWhileSending();
+  std::string print(double computeWhileSending) const;
+
+  const Machine machine;
+  std::map<int64_t, Share> shares; // by ranks
+  std::vector<Run> runs;
+  std::vector<Link> links;
+  int64_t linkedRanks = 1;
+  double latencySeconds = 0, secondsPerByte = 0;
+};
+
+} // namespace zc
+
+#endif // ZC_COMPILER_PLAN_CALIBRATION_H

@@ -1,0 +1,56 @@
+// Instructions that were timed on a device, and what others like them take.
+#ifndef ZC_RUNTIME_SIMULATE_MEASUREDTIMES_H
+#define ZC_RUNTIME_SIMULATE_MEASUREDTIMES_H
+
+#include "runtime/Plan/Manifest.pb.h"
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace zc {
+
+/// An instruction that was timed. Products are in MatmulEfficiency.
+struct MeasuredInstruction {
+  std::string kind;      // as plan::Instruction calls it: "kernel"
+  std::string operators; // the first word of its label: "train.add+gelu"
+  double flops = 0, bytes = 0;
+  double seconds = 0;
+};
+
+/// Kernels of equal operators do equal work for each byte, so that their time
+/// grows with their size. Where no kernel of just these operators was timed,
+/// those count that share most of them and are about as large.
+class MeasuredTimes {
+public:
+  void add(const MeasuredInstruction &row);
+  bool empty() const { return byKind.empty(); }
+
+  /// Seconds of an instruction of that kind, or nothing where no instruction of
+  /// the kind was timed.
+  std::optional<double> find(const std::string &kind,
+                             const std::string &operators, double flops,
+                             double bytes) const;
+
+private:
+  struct Row {
+    double flops, bytes, seconds;
+  };
+  struct Operators {
+    std::set<std::string> parts; // "add", "gelu"
+    std::vector<Row> rows;
+  };
+  std::map<std::string, std::map<std::string, Operators>> byKind;
+};
+
+/// The operators that an instruction's label begins with, "train.add+mul".
+std::string operatorsOfLabel(const std::string &label);
+
+/// How plan::Instruction calls what it is: "kernel", "norm".
+std::string kindOfInstruction(const plan::Instruction &instruction);
+
+} // namespace zc
+
+#endif // ZC_RUNTIME_SIMULATE_MEASUREDTIMES_H

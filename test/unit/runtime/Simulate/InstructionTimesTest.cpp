@@ -1,0 +1,75 @@
+#include "runtime/Simulate/InstructionTimes.h"
+#include "test/unit/runtime/Simulate/Clusters.h"
+
+#include <gtest/gtest.h>
+
+namespace zc {
+namespace {
+
+/// A product [m, k] x [k, n] of one buffer; the left operand is stored by
+/// columns.
+plan::Program makeProduct(int64_t m, int64_t n, int64_t k, int64_t batch) {
+  plan::Program program;
+  program.add_buffers()->mutable_type()->set_dtype(plan::F32);
+  plan::Instruction *instruction = program.add_instructions();
+  instruction->set_flops(2.0 * double(m * n * k * batch));
+  instruction->set_bytes(1e6);
+  auto set = [&](plan::StridedOperand *operand, int64_t rows, int64_t columns,
+                 bool isTurned) {
+    for (int64_t dim : {batch, rows, columns})
+      operand->add_dims(dim);
+    for (int64_t stride :
+         {rows * columns, isTurned ? 1 : columns, isTurned ? rows : int64_t(1)})
+      operand->add_strides(stride);
+  };
+  set(instruction->mutable_matmul()->mutable_a(), m, k, true);
+  set(instruction->mutable_matmul()->mutable_b(), k, n, false);
+  set(instruction->mutable_matmul()->mutable_c(), m, n, false);
+  return program;
+}
+
+TEST(InstructionTimes, ProductsAreKnownByTheirForm) {
+  const plan::Program program = makeProduct(2, 4, 8, 3);
+  const MeasuredMatmul product =
+      productOf(program, program.instructions(0).matmul());
+  EXPECT_EQ(product.m, 2);
+  EXPECT_EQ(product.n, 4);
+  EXPECT_EQ(product.k, 8);
+  EXPECT_EQ(product.batch, 3);
+  EXPECT_TRUE(product.transposesA);
+  EXPECT_FALSE(product.transposesB);
+}
+
+TEST(InstructionTimes, AMeasuredProductOfTheSameFormCounts) {
+  SimulatedDevice device = test::idealCluster().device;
+  MeasuredMatmul row{2, 4, 8, 3, false, false, plan::F32, 100};
+  device.efficiency.matmul.measured.push_back(row);
+  row.transposesA = true;
+  row.flopsPerSecond = 10;
+  device.efficiency.matmul.measured.push_back(row);
+  device.bytesPerSecond = 1; // counts for what was not measured
+  const plan::Program program = makeProduct(2, 4, 8, 3);
+  EXPECT_NEAR(secondsOf(device, false, program, program.instructions(0)),
+              384.0 / 10, 1e-2);
+}
+
+TEST(InstructionTimes, MeasuredKernelsTakeThePlaceOfTheirRoofline) {
+  SimulatedDevice device = test::idealCluster().device;
+  device.launchSeconds = 1;
+  plan::Program program;
+  plan::Instruction *kernel = program.add_instructions();
+  kernel->mutable_kernel();
+  kernel->set_label("train.gelu h.0");
+  kernel->set_flops(16);
+  kernel->set_bytes(8);
+  EXPECT_NEAR(secondsOf(device, false, program, *kernel), 1 + 16, 1e-9);
+  device.measured.add({"kernel", "train.gelu", 16, 8, 5});
+  EXPECT_NEAR(secondsOf(device, false, program, *kernel), 1 + 5, 1e-9);
+  // No convolution was measured.
+  kernel->mutable_convolution()->mutable_source()->set_buffer(0);
+  program.add_buffers()->mutable_type()->set_dtype(plan::F32);
+  EXPECT_NEAR(secondsOf(device, false, program, *kernel), 1 + 16, 1e-9);
+}
+
+} // namespace
+} // namespace zc
