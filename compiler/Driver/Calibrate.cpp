@@ -226,7 +226,7 @@ private:
   }
 
   Status runJob(size_t index) {
-    const int steps = options.quick ? 12 : 30;
+    const int steps = options.quick ? 16 : 60;
     const std::string trace = folder.at("trace.json");
     ZC_RETURN_IF_ERROR(execute(
         findRunner(),

@@ -18,6 +18,7 @@ using Json = nlohmann::json;
 /// Tracks of a trace (runtime/Driver/Trace.cpp).
 constexpr int kMainStream = 0, kLastStream = 2, kStepsTrack = 17;
 
+/// 0 of none.
 double medianOf(std::vector<double> values) {
   if (values.empty())
     return 0;
@@ -30,14 +31,13 @@ double medianOf(std::vector<double> values) {
 struct Event {
   double begin, end;
   std::string program;
-  int instruction;
-  bool waits;
+  int instruction, stream;
+  bool waits, isCollective;
 };
 
 struct Timeline {
-  std::map<int, std::vector<Event>> main; // by rank
-  std::map<std::tuple<int, std::string, int>, std::vector<double>> times;
-  std::vector<double> steps; // when the first rank began them
+  std::map<int, std::vector<Event>> events; // by rank; of all streams
+  std::map<int, std::vector<double>> steps; // by rank, when they began
 };
 
 Status readTimeline(const std::string &trace, Timeline &timeline) {
@@ -50,50 +50,107 @@ Status readTimeline(const std::string &trace, Timeline &timeline) {
     const int rank = each["pid"], track = each["tid"];
     const double begin = each["ts"].get<double>() * 1e-6;
     const double seconds = each["dur"].get<double>() * 1e-6;
-    if (track == kStepsTrack && rank == 0)
-      timeline.steps.push_back(begin);
-    if (track > kLastStream || each["cat"] == "collective")
+    if (track == kStepsTrack)
+      timeline.steps[rank].push_back(begin);
+    if (track > kLastStream)
       continue;
     const Json &args = each["args"];
-    const Event event{begin, begin + seconds, args["program"],
-                      args["instruction"], !args["waits"].empty()};
-    timeline.times[{rank, event.program, event.instruction}].push_back(seconds);
-    if (track == kMainStream)
-      timeline.main[rank].push_back(event);
+    timeline.events[rank].push_back(
+        {begin, begin + seconds, args["program"], args["instruction"], track,
+         !args["waits"].empty(), each["cat"] == "collective"});
   }
+  for (auto &[rank, events] : timeline.events)
+    std::sort(events.begin(), events.end(),
+              [](const Event &a, const Event &b) { return a.begin < b.begin; });
   return Status();
 }
 
-/// The host's time between instructions, programs and steps.
-struct Gaps {
-  std::vector<double> launch, call, step;
+/// The quarter of the steps in which the first rank was disturbed least: true
+/// for each of them. The last one, whose end is not seen, is none.
+std::vector<bool> findQuiet(const std::vector<double> &steps, double &seconds) {
+  std::vector<std::pair<double, size_t>> lengths;
+  for (size_t i = 1; i < steps.size(); ++i)
+    lengths.push_back({steps[i] - steps[i - 1], i - 1});
+  std::sort(lengths.begin(), lengths.end());
+  const size_t count = (lengths.size() + 3) / 4;
+  std::vector<bool> isQuiet(steps.size(), false);
+  seconds = 0;
+  for (size_t i = 0; i < count; ++i) {
+    isQuiet[lengths[i].second] = true;
+    seconds += lengths[i].first / double(count);
+  }
+  return isQuiet;
+}
+
+struct Mean {
+  double sum = 0;
+  int64_t count = 0;
+  void add(double value) { sum += value, ++count; }
+  double value() const { return count > 0 ? sum / double(count) : 0; }
 };
 
-Gaps findGaps(const Timeline &timeline) {
-  Gaps gaps;
-  for (auto [rank, events] : timeline.main) {
-    std::sort(events.begin(), events.end(),
-              [](const Event &a, const Event &b) { return a.begin < b.begin; });
-    auto stepOf = [&](const Event &event) {
-      return std::upper_bound(timeline.steps.begin(), timeline.steps.end(),
-                              event.begin) -
-             timeline.steps.begin();
-    };
-    for (size_t i = 1; i < events.size(); ++i) {
-      const Event &before = events[i - 1], &event = events[i];
-      const double gap = std::max(0.0, event.begin - before.end);
-      if (event.program == before.program &&
-          event.instruction > before.instruction) {
-        if (!event.waits && event.instruction == before.instruction + 1)
-          gaps.launch.push_back(gap);
-      } else if (stepOf(event) != stepOf(before)) {
-        gaps.step.push_back(gap);
-      } else {
-        gaps.call.push_back(gap);
+/// What instructions took in quiet steps, and the host's time between
+/// instructions, programs and steps.
+struct QuietTimes {
+  std::map<std::tuple<int, std::string, int>, Mean> instructions;
+  Mean launch, call, step;
+};
+
+/// From the first instruction of a quiet step to the end of its last one, on
+/// the first rank; their mean.
+double busySeconds(const Timeline &timeline, const std::vector<bool> &isQuiet) {
+  const std::vector<double> &steps = timeline.steps.at(0);
+  auto found = timeline.events.find(0);
+  Mean busy;
+  for (size_t i = 0; i + 1 < steps.size() && found != timeline.events.end();
+       ++i) {
+    double first = 0, last = 0;
+    for (const Event &event : found->second)
+      if (isQuiet[i] && event.begin >= steps[i] && event.begin < steps[i + 1]) {
+        first = first > 0 ? first : event.begin;
+        last = std::max(last, event.end);
       }
+    if (isQuiet[i])
+      busy.add(last - first);
+  }
+  return busy.value();
+}
+
+QuietTimes findTimes(const Timeline &timeline,
+                     const std::vector<bool> &isQuiet) {
+  QuietTimes times;
+  for (const auto &[rank, events] : timeline.events) {
+    auto found = timeline.steps.find(rank);
+    if (found == timeline.steps.end())
+      continue;
+    const std::vector<double> &steps = found->second;
+    const Event *before = nullptr;
+    size_t stepBefore = 0;
+    for (const Event &event : events) {
+      const auto step =
+          size_t(std::upper_bound(steps.begin(), steps.end(), event.begin) -
+                 steps.begin());
+      if (step == 0 || step > isQuiet.size() || !isQuiet[step - 1])
+        continue;
+      if (!event.isCollective)
+        times.instructions[{rank, event.program, event.instruction}].add(
+            event.end - event.begin);
+      if (event.stream != kMainStream)
+        continue;
+      if (before) {
+        const double gap = std::max(0.0, event.begin - before->end);
+        const bool follows = event.program == before->program &&
+                             event.instruction > before->instruction;
+        if (follows && !event.waits)
+          times.launch.add(gap);
+        else if (!follows && step == stepBefore)
+          times.call.add(gap);
+      }
+      before = &event;
+      stepBefore = step;
     }
   }
-  return gaps;
+  return times;
 }
 
 const plan::Program *findProgram(const plan::Role &role,
@@ -106,54 +163,50 @@ const plan::Program *findProgram(const plan::Role &role,
 
 } // namespace
 
-Status Calibration::addInstructions(
-    const plan::Manifest &manifest, Share &share,
-    const std::map<std::tuple<int, std::string, int>, std::vector<double>>
-        &times) {
-  ZC_ASSIGN_OR_RETURN(const Mesh mesh, Mesh::of(manifest));
-  for (const auto &[key, seconds] : times) {
-    const auto &[rank, name, index] = key;
-    const plan::Program *program =
-        findProgram(manifest.roles(mesh.role(rank)), name);
-    if (!program || index >= program->instructions_size())
-      continue;
-    const plan::Instruction &instruction = program->instructions(index);
-    const double median = std::max(1e-9, medianOf(seconds));
-    if (instruction.has_matmul() && instruction.matmul().a().dims_size() >= 2 &&
-        instruction.matmul().c().dims_size() >= 2) {
-      const MeasuredMatmul p = productOf(*program, instruction.matmul());
-      auto [known, isNew] = share.products.try_emplace(
-          Product{p.m, p.n, p.k, p.batch, p.transposesA, p.transposesB,
-                  p.dtype},
-          instruction.flops(), median);
-      known->second.second = std::min(known->second.second, median);
-      continue;
-    }
-    auto [known, isNew] = share.instructions.try_emplace(
-        {kindOfInstruction(instruction), operatorsOfLabel(instruction.label()),
-         instruction.flops(), instruction.bytes()},
-        median);
-    known->second = std::min(known->second, median);
+void Calibration::addInstruction(Share &share, const plan::Program &program,
+                                 const plan::Instruction &instruction,
+                                 double seconds) {
+  seconds = std::max(1e-9, seconds);
+  if (instruction.has_matmul() && instruction.matmul().a().dims_size() >= 2 &&
+      instruction.matmul().c().dims_size() >= 2) {
+    const MeasuredMatmul p = productOf(program, instruction.matmul());
+    auto [known, isNew] = share.products.try_emplace(
+        Product{p.m, p.n, p.k, p.batch, p.transposesA, p.transposesB, p.dtype},
+        instruction.flops(), seconds);
+    known->second.second = std::min(known->second.second, seconds);
+    return;
   }
-  return Status();
+  auto [known, isNew] = share.instructions.try_emplace(
+      {kindOfInstruction(instruction), operatorsOfLabel(instruction.label()),
+       instruction.flops(), instruction.bytes()},
+      seconds);
+  known->second = std::min(known->second, seconds);
 }
 
 Status Calibration::addRun(const plan::Manifest &manifest,
                            const std::string &trace) {
   Timeline timeline;
   ZC_RETURN_IF_ERROR(readTimeline(trace, timeline));
-  ZC_ASSIGN_OR_RETURN(const Mesh mesh, Mesh::of(manifest));
-  Share &share = shares[mesh.ranks()];
-  ZC_RETURN_IF_ERROR(addInstructions(manifest, share, timeline.times));
-  std::vector<double> steps;
-  for (size_t i = 1; i < timeline.steps.size(); ++i)
-    steps.push_back(timeline.steps[i] - timeline.steps[i - 1]);
-  if (steps.empty())
+  const std::vector<double> &steps = timeline.steps[0];
+  if (steps.size() < 2)
     return makeError(StatusCode::InvalidArgument,
                      "the run's trace shows fewer than two steps");
-  const double seconds = medianOf(steps);
+  ZC_ASSIGN_OR_RETURN(const Mesh mesh, Mesh::of(manifest));
+  Share &share = shares[mesh.ranks()];
+  double seconds = 0;
+  const std::vector<bool> isQuiet = findQuiet(steps, seconds);
+  const QuietTimes times = findTimes(timeline, isQuiet);
+  for (const auto &[key, mean] : times.instructions) {
+    const auto &[rank, name, index] = key;
+    const plan::Program *program =
+        findProgram(manifest.roles(mesh.role(rank)), name);
+    if (program && index < program->instructions_size())
+      addInstruction(share, *program, program->instructions(index),
+                     mean.value());
+  }
+  const std::string text = manifest.SerializeAsString();
   auto same = std::find_if(runs.begin(), runs.end(), [&](const Run &run) {
-    return run.manifest.SerializeAsString() == manifest.SerializeAsString();
+    return run.manifest.SerializeAsString() == text;
   });
   if (same == runs.end())
     runs.push_back({manifest, mesh.ranks(), seconds});
@@ -162,14 +215,13 @@ Status Calibration::addRun(const plan::Manifest &manifest,
   // Stages of a pipeline also wait for one another.
   if (manifest.roles_size() > 1)
     return Status();
-  const Gaps gaps = findGaps(timeline);
-  auto take = [](double &least, const std::vector<double> &values) {
-    if (!values.empty())
-      least = std::min(least, medianOf(values));
-  };
-  take(share.launchSeconds, gaps.launch);
-  take(share.callSeconds, gaps.call);
-  take(share.stepSeconds, gaps.step);
+  share.launch.push_back(times.launch.value());
+  if (times.call.count > 0)
+    share.call.push_back(times.call.value());
+  // What nothing else explains. Ranks wait for one another, too.
+  if (mesh.ranks() == 1)
+    share.step.push_back(
+        std::max(0.0, seconds - busySeconds(timeline, isQuiet)));
   return Status();
 }
 
@@ -296,12 +348,12 @@ std::string Calibration::print(double computeWhileSending) const {
         {"flops_per_s", {{"f32", rounded(flopsRate)}}},
         {"efficiency", {{"matmul", {{"measured", products}}}}},
         {"measured", measured}};
-    auto set = [&](const char *key, double seconds) {
-      device[key] = seconds < 1 ? rounded(seconds) : 0; // 1: never seen
-    };
-    set("launch_s", share.launchSeconds);
-    set("call_s", share.callSeconds);
-    set("step_s", share.stepSeconds);
+    // The host does as much for each of several ranks as for one; but those
+    // also wait for one another.
+    const Share &alone = shares.begin()->second;
+    device["launch_s"] = rounded(medianOf(alone.launch));
+    device["call_s"] = rounded(medianOf(alone.call));
+    device["step_s"] = rounded(medianOf(alone.step));
     if (ranks == 1)
       cluster["device"] = device;
     else

@@ -26,10 +26,10 @@ public:
   };
   explicit Calibration(Machine machine) : machine(std::move(machine)) {}
 
-  /// A run's trace, as `zc run --trace` writes it, without its first steps. An
-  /// instruction counts with the median of its times; of equal ones in several
-  /// runs of as many ranks the quickest counts, for other programs may have
-  /// disturbed a run.
+  /// A run's trace, as `zc run --trace` writes it, without its first steps. Of
+  /// its steps the quickest quarter counts, and of equal instructions in
+  /// several runs of as many ranks the quickest, for other programs may have
+  /// disturbed the rest.
   Status addRun(const plan::Manifest &manifest, const std::string &trace);
 
   /// What `zc-run links` printed.
@@ -50,7 +50,7 @@ private:
     std::map<std::tuple<std::string, std::string, double, double>, double>
         instructions; // kind, operators, FLOPs, bytes: s
     std::map<Product, std::pair<double, double>> products; // FLOPs, seconds
-    double launchSeconds = 1, callSeconds = 1, stepSeconds = 1;
+    std::vector<double> launch, call, step; // the host's seconds, by runs
   };
   struct Run {
     plan::Manifest manifest;
@@ -62,9 +62,9 @@ private:
     double rounds, bytes, seconds; // of messages one after another, that it has
   };
 
-  Status addInstructions(const plan::Manifest &manifest, Share &share,
-                         const std::map<std::tuple<int, std::string, int>,
-                                        std::vector<double>> &times);
+  static void addInstruction(Share &share, const plan::Program &program,
+                             const plan::Instruction &instruction,
+                             double seconds);
   void fitLinks();
   Result<double> fitComputeWhileSending();
   std::string print(double computeWhileSending) const;
