@@ -36,7 +36,7 @@ class Guide(ZcTest):
 
     def run_page(self, page):
         python = pathlib.Path(sys.executable).parent
-        environment = {**os.environ,
+        environment = {**os.environ, "XDG_CACHE_HOME": str(self.folder),
                        "PATH": f"{BIN.resolve()}:{python}:{os.environ['PATH']}"}
         for block in BLOCK.finditer(page.read_text()):
             if block["reason"]:
