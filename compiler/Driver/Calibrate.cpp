@@ -67,6 +67,13 @@ std::vector<Model> listModels(bool quick) {
   models.push_back(makeDense("tanh", 256, {512, 384, 1536, 96, 32}, "Tanh"));
   models.push_back(makeImage("image", {8, 32, 16, 3, 10}));
   models.push_back(makeImage("large-image", {4, 48, 32, 3, 100}));
+  // Narrow layers do less for each byte, and for each call.
+  models.push_back(makeLanguage("short", {64, 12, 24, 2, 1, 64, false}));
+  models.push_back(makeLanguage("narrow", {24, 32, 64, 4, 1, 160, true}));
+  models.push_back(makeDense("thin", 3000, {12, 24, 40, 20, 8}, "Sigmoid"));
+  models.push_back(makeDense("slim", 700, {48, 160, 72, 100, 30}, "Gelu"));
+  models.push_back(makeImage("few-channels", {24, 16, 4, 2, 5}));
+  models.push_back(makeImage("small-image", {12, 24, 10, 3, 8}));
   return models;
 }
 
