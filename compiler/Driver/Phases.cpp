@@ -95,6 +95,7 @@ LogicalResult Phases::convertToTrain() {
   lowering.dropout = options.dropout == "on";
   return run("train", [&](OpPassManager &manager) {
     buildImportPipeline(manager, lowering);
+    manager.addPass(createOrderRowsPass());
     manager.addNestedPass<func::FuncOp>(createWidenSumsPass());
   });
 }

@@ -18,6 +18,13 @@ bool zc::isParameterOperand(StringRef op, unsigned index) {
       .Default(false);
 }
 
+bool zc::isInitialState(StringRef op, unsigned index) {
+  return llvm::StringSwitch<bool>(op)
+      .Case("LSTM", index == 5 || index == 6)
+      .Cases({"GRU", "RNN"}, index == 5)
+      .Default(false);
+}
+
 bool zc::isSlopeOperand(StringRef op, unsigned index) {
   return op == "PRelu" && index == 1;
 }

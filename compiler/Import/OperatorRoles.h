@@ -14,6 +14,9 @@ inline constexpr llvm::StringLiteral kStopGradient = "StopGradient";
 /// recurrent operand.
 bool isParameterOperand(llvm::StringRef op, unsigned index);
 
+/// The state in which a recurrent operator begins: [.., samples, features].
+bool isInitialState(llvm::StringRef op, unsigned index);
+
 /// The slope of an activation.
 bool isSlopeOperand(llvm::StringRef op, unsigned index);
 

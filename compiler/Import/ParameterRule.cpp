@@ -109,6 +109,38 @@ static bool isUsedAsWeight(Value value) {
   });
 }
 
+// Whether all that is read of a value is states, a row for each of several
+// samples, in which recurrent operators begin.
+static bool beginsSamples(Value value) {
+  return !value.use_empty() &&
+         llvm::all_of(value.getUses(), [](OpOperand &use) {
+           auto node = dyn_cast<onnx::NodeOp>(use.getOwner());
+           if (!node || !node.getDomain().empty())
+             return false;
+           StringRef op = node.getOpType();
+           auto type = cast<ShapedType>(use.get().getType());
+           if (isInitialState(op, use.getOperandNumber()))
+             return type.hasStaticShape() && type.getRank() == 3 &&
+                    type.getDimSize(1) > 1;
+           if (use.getOperandNumber() != 0)
+             return false;
+           auto result = dyn_cast<ShapedType>(node.getResult(0).getType());
+           const bool keeps = result && result.hasStaticShape() &&
+                              type.hasStaticShape() &&
+                              result.getNumElements() == type.getNumElements();
+           return (keepsParameter(op) || op == "Slice" ||
+                   (op == "Expand" && keeps)) &&
+                  beginsSamples(node.getResult(0));
+         });
+}
+
+// Exporters write torch.zeros(layers, samples, features) so.
+static bool isZeroState(onnx::InitializerOp initializer) {
+  auto dense = dyn_cast_or_null<DenseElementsAttr>(initializer.getValueAttr());
+  return dense && dense.isSplat() && dense.getSplatValue<APFloat>().isZero() &&
+         beginsSamples(initializer.getResult());
+}
+
 static bool isFloat(Value value) {
   auto type = dyn_cast<ShapedType>(value.getType());
   return type && isa<FloatType>(type.getElementType());
@@ -191,7 +223,8 @@ decideByDefault(onnx::InitializerOp initializer, const std::string &folder,
   } else if (!isStatistic(initializer) &&
              differentiable.contains(initializer.getResult()) &&
              (type.getNumElements() > 1 ||
-              isUsedAsWeight(initializer.getResult()))) {
+              isUsedAsWeight(initializer.getResult())) &&
+             !isZeroState(initializer)) {
     bool isMask = false;
     if (failed(checkMask(initializer, folder, isMask)))
       return failure();

@@ -140,12 +140,19 @@ DenseSet<Value> findWantedTerms(Block &block) {
 }
 
 bool isOnlyReduced(Value value) {
-  return llvm::all_of(value.getUsers(), [](Operation *user) {
-    if (isa<dist::ReshardOp>(user) || user->hasAttr(kStagingAttr))
-      return true;
-    return user->getNumResults() == 1 && !user->use_empty() &&
-           isOnlyReduced(user->getResult(0));
-  });
+  // Sums of sums meet again: each value is looked at once.
+  SmallVector<Value> left = {value};
+  DenseSet<Value> seen = {value};
+  while (!left.empty())
+    for (Operation *user : left.pop_back_val().getUsers()) {
+      if (isa<dist::ReshardOp>(user) || user->hasAttr(kStagingAttr))
+        continue;
+      if (user->getNumResults() != 1 || user->use_empty())
+        return false;
+      if (seen.insert(user->getResult(0)).second)
+        left.push_back(user->getResult(0));
+    }
+  return true;
 }
 
 } // namespace zc

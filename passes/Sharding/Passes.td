@@ -102,6 +102,32 @@ def DivideMessagesPass : Pass<"zc-divide-messages", "::mlir::ModuleOp"> {
   let dependentDialects = ["::zc::dist::DistDialect"];
 }
 
+def OrderRowsPass : Pass<"zc-order-rows", "::mlir::ModuleOp"> {
+  let summary = "rows of tokens and samples begin with the samples";
+  let description = [{
+    Of rows [tokens samples, ..] a rank's samples are no range: it would gather
+    all. Where only reshapes see the order of rows, they are made of [samples,
+    tokens, ..]; transposes of dim 0 sink below elementwise ops, reshapes and
+    slices until they meet those that bring the samples back to the front.
+
+    ```mlir
+    %0 = train.transpose %x {permutation = array<i64: 1, 0, 2>} : (tensor<4x32x8xf32>) -> tensor<32x4x8xf32>
+    %1 = train.reshape %0 : (tensor<32x4x8xf32>) -> tensor<128x8xf32>
+    %2 = train.matmul %1, %w : (tensor<128x8xf32>, tensor<8x16xf32>) -> tensor<128x16xf32>
+    %3 = train.reshape %2 : (tensor<128x16xf32>) -> tensor<32x4x16xf32>
+    // becomes
+    %1 = train.reshape %x : (tensor<4x32x8xf32>) -> tensor<128x8xf32>
+    %2 = train.matmul %1, %w : (tensor<128x8xf32>, tensor<8x16xf32>) -> tensor<128x16xf32>
+    %3 = train.reshape %2 : (tensor<128x16xf32>) -> tensor<4x32x16xf32>
+    %4 = train.transpose %3 {permutation = array<i64: 1, 0, 2>} : (tensor<4x32x16xf32>) -> tensor<32x4x16xf32>
+    ```
+  }];
+  let statistics = [
+    Statistic<"numOrdered", "num-ordered", "Reshapes that merge samples first">
+  ];
+  let dependentDialects = ["::zc::train::TrainDialect"];
+}
+
 def PropagateShardingPass : Pass<"zc-propagate-sharding", "::mlir::ModuleOp"> {
   let summary = "decide how every value is divided, by the ops' sharding rules";
   let description = [{

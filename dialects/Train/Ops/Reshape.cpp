@@ -1,4 +1,5 @@
 //===- Reshape.cpp - train.reshape --------------------------------------===//
+#include "dialects/Train/Ops/DimGroups.h"
 #include "dialects/Train/Ops/OpSupport.h"
 
 #include <numeric>
@@ -90,16 +91,6 @@ LogicalResult ReshapeOp::vjp(OpBuilder &builder, ValueRange resultGrads,
   return success();
 }
 
-namespace {
-
-/// Consecutive dims of one shape with the elements of consecutive dims of
-/// another.
-struct DimGroup {
-  SmallVector<int64_t> from, to;
-  int64_t place = -1; // among the groups, in the order of the source
-};
-
-/// The smallest groups of two shapes of equally many elements, at least one.
 SmallVector<DimGroup> groupDims(ArrayRef<int64_t> from, ArrayRef<int64_t> to) {
   SmallVector<DimGroup> groups;
   size_t i = 0, j = 0;
@@ -124,8 +115,6 @@ SmallVector<DimGroup> groupDims(ArrayRef<int64_t> from, ArrayRef<int64_t> to) {
   }
   return groups;
 }
-
-} // namespace
 
 /// Sets the groups' places before `permutation`; false where the dims of a
 /// group were no neighbours then. Dims of size 1 are everybody's neighbours.
