@@ -1,25 +1,43 @@
 #include "runtime/Exec/Streams.h"
 
+#include <algorithm>
+
 namespace zc {
 
 using Lock = std::unique_lock<std::mutex>;
 
 void StreamProgress::begin() {
   Lock lock(mutex);
-  for (int64_t &each : last)
+  for (auto &each : last)
     each = -1;
+  for (auto &each : wanted)
+    each = kNothing;
   failed = false;
 }
 
 bool StreamProgress::waitFor(uint32_t stream, uint32_t index) {
+  const int64_t end = index;
+  if (last[stream] >= end)
+    return !failed;
   Lock lock(mutex);
-  changed.wait(lock, [&] { return failed || last[stream] >= int64_t(index); });
+  while (!failed) {
+    // Said first and looked at then, so that done() sees one or this the other.
+    wanted[stream] = std::min<int64_t>(wanted[stream], end);
+    if (last[stream] >= end)
+      break;
+    changed.wait(lock);
+  }
   return !failed;
 }
 
 void StreamProgress::done(uint32_t stream, uint32_t index) {
-  Lock lock(mutex);
   last[stream] = index;
+  if (wanted[stream] > int64_t(index))
+    return;
+  {
+    Lock lock(mutex);
+    wanted[stream] = kNothing; // who waits for later ones says so again
+  }
   changed.notify_all();
 }
 

@@ -4,9 +4,12 @@
 #ifndef ZC_RUNTIME_EXEC_STREAMS_H
 #define ZC_RUNTIME_EXEC_STREAMS_H
 
+#include <array>
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <mutex>
 #include <thread>
 
@@ -28,10 +31,15 @@ public:
   void fail();
 
 private:
+  static constexpr int64_t kNothing = std::numeric_limits<int64_t>::max();
+
   std::mutex mutex;
   std::condition_variable changed;
-  int64_t last[kNumStreams] = {-1, -1, -1};
-  bool failed = false;
+  std::array<std::atomic<int64_t>, kNumStreams> last;
+  /// The first instruction of each stream that somebody waits for. Only its end
+  /// wakes anybody: a kernel takes less time than a thread's waking up.
+  std::array<std::atomic<int64_t>, kNumStreams> wanted;
+  std::atomic<bool> failed{false};
 };
 
 /// A thread that does one piece of work at a time; it begins with the first.

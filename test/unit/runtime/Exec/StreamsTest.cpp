@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <gtest/gtest.h>
+#include <thread>
 
 namespace zc {
 namespace {
@@ -159,6 +160,41 @@ TEST(Streams, ASideThreadTakesOneWorkAfterAnother) {
     thread.wait();
   }
   EXPECT_EQ(sum, 5050);
+}
+
+// Two streams that wait for each other's instructions at random, and a third
+// that waits for both: nobody misses the end of what he waits for.
+TEST(StreamProgress, WakesWhoeverWaits) {
+  constexpr uint32_t kSteps = 20000;
+  StreamProgress progress;
+  progress.begin();
+  auto walk = [&](uint32_t mine, uint32_t other, uint32_t offset) {
+    for (uint32_t i = 0; i < kSteps; ++i) {
+      if (i % 7 == offset && i >= 3)
+        ASSERT_TRUE(progress.waitFor(other, i - 3));
+      progress.done(mine, i);
+    }
+  };
+  std::thread collectives([&] { walk(kCollectiveStream, kMainStream, 2); });
+  std::thread copies([&] {
+    for (uint32_t i = 0; i < kSteps; i += 11) {
+      ASSERT_TRUE(progress.waitFor(kMainStream, i));
+      ASSERT_TRUE(progress.waitFor(kCollectiveStream, i));
+    }
+  });
+  walk(kMainStream, kCollectiveStream, 5);
+  collectives.join();
+  copies.join();
+}
+
+TEST(StreamProgress, FailureEndsWaiting) {
+  StreamProgress progress;
+  progress.begin();
+  std::thread waits([&] { EXPECT_FALSE(progress.waitFor(kMainStream, 5)); });
+  progress.done(kMainStream, 4);
+  progress.fail();
+  waits.join();
+  EXPECT_FALSE(progress.waitFor(kMainStream, 4));
 }
 
 } // namespace
