@@ -19,7 +19,8 @@ void zc::addSequenceOptions(CLI::App &command, CompileOptions &options) {
                   "divides its heads instead, gather computes it with all "
                   "tokens on every rank of sp; auto: ulysses where sp x tp "
                   "divides the heads")
-      ->check(CLI::IsMember({"auto", "ulysses", "gather"}));
+      ->check(CLI::IsMember({"auto", "ulysses", "gather", "ring", "ring=zigzag",
+                             "ring=contiguous"}));
   command
       .add_option("--token-dim", options.tokenDims,
                   "where the tokens are that sp divides; by default the dims "

@@ -1,8 +1,10 @@
 //===- Localize.cpp - --zc-localize ---------------------------------------===//
 #include "passes/Collectives/Passes.h"
+#include "passes/Sequence/PartAttention.h"
 #include "passes/Sharding/Layout.h"
 
 #include "dialects/Dist/Coordinates.h"
+#include "dialects/Train/Ops/AttentionSupport.h"
 #include "dialects/Train/Ops/OpSupport.h"
 #include "dialects/Train/StateLookup.h"
 
@@ -41,15 +43,38 @@ public:
         continue;
       }
       cast<ShardableOpInterface>(op).setPartTypes(types.at(&op));
+      ArrayAttr axes = getTokenAxes(&op);
       for (StringRef name :
            {dist::kOperandsAttr, dist::kResultsAttr, dist::kTrafficAttr})
         op.removeAttr(name);
+      if (op.hasAttr(kTokensAttr))
+        divideTokens(&op, axes);
     }
     setResults();
     return success();
   }
 
 private:
+  /// The axes that divide an attention's tokens.
+  static ArrayAttr getTokenAxes(Operation *op) {
+    auto operands = op->getAttrOfType<ArrayAttr>(dist::kOperandsAttr);
+    if (!op->hasAttr(kTokensAttr) || !operands)
+      return ArrayAttr();
+    return cast<dist::ShardingAttr>(operands[0]).getDims()[1];
+  }
+
+  void divideTokens(Operation *op, ArrayAttr axes) {
+    if (!axes || axes.empty()) {
+      op->removeAttr(kTokensAttr);
+      return;
+    }
+    OpBuilder builder(op);
+    auto coordinate = [&] {
+      return buildCoordinate(builder, op->getLoc(), axes);
+    };
+    attendParts(op, {axes, dist::getGroupSize(mesh, axes), coordinate});
+  }
+
   Type partOf(Value value) {
     return dist::getPart(cast<RankedTensorType>(value.getType()),
                          layoutOf(value, mesh).toAttr(mesh), mesh);

@@ -1,5 +1,6 @@
 //===- FindTokens.cpp - --zc-find-tokens ----------------------------------===//
 #include "dialects/Interfaces/OpInterfaces.h"
+#include "dialects/Train/Ops/AttentionSupport.h"
 #include "dialects/Train/Ops/OpSupport.h"
 #include "passes/Sequence/Passes.h"
 #include "passes/Sharding/DimClasses.h"
@@ -227,18 +228,51 @@ private:
     return success(!result.wasInterrupted());
   }
 
+  /// Whether a rank's part of the tokens can get the others' a part at a time:
+  /// queries and keys are as many, and no mask is of both.
+  static bool canGoRound(Operation *op) {
+    auto tokensOf = [&](unsigned operand) {
+      return cast<RankedTensorType>(op->getOperand(operand).getType())
+          .getDimSize(kTokens);
+    };
+    Value mask = getMask(op);
+    return tokensOf(0) == tokensOf(1) &&
+           (!mask || cast<RankedTensorType>(mask.getType()).getDimSize(2) == 1);
+  }
+
+  static Value getMask(Operation *op) {
+    if (auto attention = dyn_cast<AttentionOp>(op))
+      return attention.getMask();
+    return cast<AttentionGradOp>(op).getMask();
+  }
+
+  /// How keys and values come where heads are not divided instead.
+  StringRef getMode(Operation *op) const {
+    if (attention == "gather" || !canGoRound(op))
+      return "gather";
+    return "ring";
+  }
+
   LogicalResult chooseExchange(Operation *op) {
-    if (attention == "gather")
-      return success();
     auto type = cast<RankedTensorType>(op->getOperand(0).getType());
     int64_t heads = type.getDimSize(kHeads), own = heads / headParts;
-    if (heads % headParts == 0 && own % parts == 0) {
+    if (StringRef(attention).starts_with("ring") && !canGoRound(op))
+      return op->emitError("has a mask of queries and keys, or other keys than "
+                           "queries, which no ring of ranks hands on; "
+                           "--sp-attention gather divides it");
+    const bool divides = heads % headParts == 0 && own % parts == 0;
+    if (divides && (attention == "auto" || attention == "ulysses")) {
       op->setAttr(kExchangeAttr,
                   DenseI64ArrayAttr::get(&getContext(), {kTokens, kHeads}));
       return success();
     }
-    if (attention != "ulysses")
+    if (attention != "ulysses") {
+      // Others than self-attention are computed whole by every rank.
+      auto keys = cast<RankedTensorType>(op->getOperand(1).getType());
+      if (keys.getDimSize(kTokens) == type.getDimSize(kTokens))
+        op->setAttr(kTokensAttr, StringAttr::get(&getContext(), getMode(op)));
       return success();
+    }
     std::string sizes;
     for (int64_t size = 1; size <= own; ++size)
       if (heads % headParts == 0 && own % size == 0)
@@ -247,7 +281,7 @@ private:
            << heads << " heads, which " << parts * headParts << " ranks of '"
            << axis << "' and 'tp' cannot divide; sizes of '" << axis
            << "' that can are " << (sizes.empty() ? "none" : sizes)
-           << "; --sp-attention gather divides no heads";
+           << "; --sp-attention ring and gather divide no heads";
   }
 };
 

@@ -61,10 +61,21 @@ ShardingRule attentionShardingRule(Operation *op, unsigned mask) {
   };
   place(rule.operandDims);
   place(rule.resultDims);
+  auto parts = op->getAttrOfType<StringAttr>(kTokensAttr);
+  int tokens =
+      parts ? rule.addFactor(query.getDimSize(1)) : ShardingRule::kWhole;
+  for (auto *lists : {&rule.operandDims, &rule.resultDims})
+    for (auto &dims : *lists)
+      dims[dims.size() == 4 ? 1 : 2] = tokens;
   if (mask < op->getNumOperands()) {
     auto type = cast<RankedTensorType>(op->getOperand(mask).getType());
     auto &dims = rule.operandDims[mask];
-    dims = {batch, heads, ShardingRule::kWhole, ShardingRule::kWhole};
+    // What hides queries' keys goes with the queries, what hides keys with
+    // them.
+    bool ofQueries = type.getDimSize(2) != 1;
+    bool gathers = parts && parts.getValue() == "gather";
+    dims = {batch, heads, ofQueries ? tokens : ShardingRule::kWhole,
+            ofQueries || gathers ? ShardingRule::kWhole : tokens};
     for (int64_t dim = 0; dim < 2; ++dim)
       if (type.getDimSize(dim) == 1) // the same for all parts
         dims[dim] = ShardingRule::kWhole;

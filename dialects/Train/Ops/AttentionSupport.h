@@ -16,8 +16,14 @@ mlir::LogicalResult verifyAttention(mlir::Operation *op,
                                     mlir::RankedTensorType value, bool causal,
                                     mlir::Value mask);
 
-/// Samples and heads are parallel, all else is whole. Operands and results of 3
-/// dims are [batch, heads, queries], operand number `mask` is a mask.
+/// On an attention whose tokens ranks divide: how a rank gets the other ranks'
+/// keys and values. "ring" and "zigzag": a part at a time, each from the rank
+/// before; "gather": all of them.
+inline constexpr llvm::StringLiteral kTokensAttr = "train.tokens";
+
+/// Samples and heads are parallel, all else is whole, but tokens with
+/// kTokensAttr. Operands and results of 3 dims are [batch, heads, queries],
+/// operand number `mask` is a mask.
 ShardingRule attentionShardingRule(mlir::Operation *op, unsigned mask);
 
 /// Floating-point operations of one product of queries and keys.
