@@ -392,6 +392,7 @@ LogicalResult Phases::buildPrograms() {
         manager.addPass(createAnnotateTargetPass(getTargetOptions(options)));
         dispatchExperts(manager, options);
         buildLossPipeline(manager, autodiff);
+        addTokenOrder(manager, options);
       })))
     return failure();
   noteRooms(*module, options.target == "cuda" || options.moeCapacity != "none");

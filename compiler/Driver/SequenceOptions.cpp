@@ -1,6 +1,8 @@
 #include "compiler/Driver/SequenceOptions.h"
 
 #include "compiler/Driver/Commands.h"
+#include "mlir/Pass/PassManager.h"
+#include "passes/Sequence/Passes.h"
 
 using namespace zc;
 
@@ -51,4 +53,18 @@ void zc::setSequence(const CompileOptions &options, RanksOptions &ranks) {
   ranks.headParts = options.getAxisSize("tp");
   ranks.attention = options.spAttention;
   ranks.tokenDims = options.tokenDims;
+}
+
+void zc::addTokenOrder(mlir::OpPassManager &manager,
+                       const CompileOptions &options) {
+  OrderTokensPassOptions order;
+  order.parts = options.getAxisSize("sp");
+  if (order.parts == 1)
+    return;
+  order.headParts = options.getAxisSize("tp");
+  order.attention = options.spAttention;
+  order.byHand = !options.tokenDims.empty();
+  // Rows of samples and tokens hide where the tokens are.
+  manager.addPass(createSeparateRowsPass());
+  manager.addPass(createOrderTokensPass(order));
 }

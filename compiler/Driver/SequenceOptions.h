@@ -18,6 +18,10 @@ std::string checkSequenceTogether(const CompileOptions &options);
 /// Says to the passes for ranks how tokens are divided.
 void setSequence(const CompileOptions &options, RanksOptions &ranks);
 
+/// Lets early and late tokens change places, before gradients are built, where
+/// ranks have equally much to do then.
+void addTokenOrder(mlir::OpPassManager &manager, const CompileOptions &options);
+
 } // namespace zc
 
 #endif // ZC_COMPILER_DRIVER_SEQUENCEOPTIONS_H

@@ -3,7 +3,7 @@
 #include "dialects/Train/Ops/AttentionSupport.h"
 #include "dialects/Train/Ops/OpSupport.h"
 #include "passes/Sequence/Passes.h"
-#include "passes/Sharding/DimClasses.h"
+#include "passes/Sequence/TokenDims.h"
 #include "passes/Sharding/Layout.h"
 
 using namespace mlir;
@@ -14,77 +14,6 @@ namespace zc {
 #include "passes/Sequence/Passes.h.inc"
 
 namespace {
-
-/// Dims of queries, keys and results [batch, tokens, heads, width].
-constexpr int64_t kTokens = 1, kHeads = 2;
-
-bool isAttention(Operation *op) {
-  return isa<AttentionOp, AttentionGradOp>(op);
-}
-
-/// Where the tokens of one program are.
-class TokenDims {
-public:
-  explicit TokenDims(func::FuncOp program)
-      : program(program), classes(findDimClasses(program)) {
-    for (auto [index, each] : llvm::enumerate(classes)) {
-      parents.push_back(int(index));
-      for (const DimOf &dim : each.dims)
-        numbers[dim] = int(index);
-    }
-    // An attention gives each query's token a result.
-    program.walk([&](Operation *op) {
-      if (isAttention(op))
-        join({op->getOperand(0), kTokens}, {op->getResult(0), kTokens});
-    });
-  }
-
-  void markAttention() {
-    program.walk([&](Operation *op) {
-      if (isAttention(op))
-        mark({op->getOperand(0), kTokens});
-    });
-  }
-
-  void mark(DimOf dim) {
-    if (auto found = numbers.find(dim); found != numbers.end())
-      marked.insert(findRoot(found->second));
-  }
-
-  bool isMarked(DimOf dim) {
-    auto found = numbers.find(dim);
-    return found != numbers.end() && marked.contains(findRoot(found->second));
-  }
-
-  /// Ops that want whole a dim of tokens.
-  SmallVector<Operation *> getMixing() {
-    SmallVector<Operation *> ops;
-    for (auto [index, each] : llvm::enumerate(classes))
-      if (marked.contains(findRoot(int(index))))
-        for (OpOperand *use : each.gathers)
-          ops.push_back(use->getOwner());
-    return ops;
-  }
-
-private:
-  int findRoot(int number) {
-    while (parents[number] != number)
-      number = parents[number] = parents[parents[number]];
-    return number;
-  }
-
-  void join(DimOf a, DimOf b) {
-    auto first = numbers.find(a), second = numbers.find(b);
-    if (first != numbers.end() && second != numbers.end())
-      parents[findRoot(second->second)] = findRoot(first->second);
-  }
-
-  func::FuncOp program;
-  SmallVector<DimClass> classes;
-  DenseMap<DimOf, int> numbers;
-  SmallVector<int> parents;
-  DenseSet<int> marked;
-};
 
 struct FindTokens : public impl::FindTokensPassBase<FindTokens> {
   using FindTokensPassBase::FindTokensPassBase;
@@ -169,14 +98,42 @@ private:
           return setDim(program, argument, name, dim);
       return success();
     };
-    if (failed(forEachInput(takeGiven)) || failed(forEachInput(takeFound)))
+    const bool ordered = isOrdered(getOperation());
+    if (!ordered &&
+        (failed(forEachInput(takeGiven)) || failed(forEachInput(takeFound))))
       return failure();
     bool divided =
-        llvm::any_of(program.getArguments(), [&](BlockArgument each) {
-          return bool(program.getArgAttr(each.getArgNumber(), kTokenDimAttr));
-        });
+        ordered ? divideOrders(program)
+                : llvm::any_of(program.getArguments(), [&](BlockArgument each) {
+                    return bool(
+                        program.getArgAttr(each.getArgNumber(), kTokenDimAttr));
+                  });
     found |= divided;
     return divided ? divideOps(program, tokens) : success();
+  }
+
+  /// Tokens that --zc-order-tokens has put in order are divided where that is
+  /// done: every rank reads its own.
+  bool divideOrders(func::FuncOp program) {
+    bool found = false;
+    for (auto constant :
+         llvm::make_early_inc_range(program.getOps<ConstantOp>())) {
+      if (!isZigzagOrder(constant, parts))
+        continue;
+      OpBuilder builder(&getContext());
+      builder.setInsertionPointAfter(constant);
+      auto part = dist::ReshardOp::create(builder, constant.getLoc(),
+                                          constant.getResult());
+      part->setAttr(dist::kShardingAttr,
+                    dist::ShardingAttr::get(
+                        &getContext(), {builder.getStrArrayAttr({axis})}, {}));
+      constant.getResult().replaceUsesWithIf(
+          part.getResult(), [](OpOperand &use) {
+            return isa<GatherOp, ScatterAddOp>(use.getOwner());
+          });
+      found = true;
+    }
+    return found;
   }
 
   LogicalResult setDim(func::FuncOp program, BlockArgument argument,
@@ -211,12 +168,14 @@ private:
   /// Chooses how attentions divide; refuses what else mixes tokens.
   LogicalResult divideOps(func::FuncOp program, TokenDims &tokens) {
     DenseSet<Location> refused; // a node once, not its gradients too
-    for (Operation *op : tokens.getMixing())
+    for (OpOperand *use : tokens.getGathers()) {
+      Operation *op = use->getOwner();
       if (isa<ImageOpInterface>(op) && refused.insert(op->getLoc()).second)
         op->emitError("'") << op->getName() << "' mixes tokens, which '" << axis
                            << "' divides among " << parts.getValue()
                            << " ranks; leave the axis at 1, or keep its input "
                               "whole with --token-dim INPUT=none";
+    }
     if (!refused.empty())
       return failure();
     WalkResult result = program.walk([&](Operation *op) {
@@ -228,29 +187,11 @@ private:
     return success(!result.wasInterrupted());
   }
 
-  /// Whether a rank's part of the tokens can get the others' a part at a time:
-  /// queries and keys are as many, and no mask is of both.
-  static bool canGoRound(Operation *op) {
-    auto tokensOf = [&](unsigned operand) {
-      return cast<RankedTensorType>(op->getOperand(operand).getType())
-          .getDimSize(kTokens);
-    };
-    Value mask = getMask(op);
-    return tokensOf(0) == tokensOf(1) &&
-           (!mask || cast<RankedTensorType>(mask.getType()).getDimSize(2) == 1);
-  }
-
-  static Value getMask(Operation *op) {
-    if (auto attention = dyn_cast<AttentionOp>(op))
-      return attention.getMask();
-    return cast<AttentionGradOp>(op).getMask();
-  }
-
   /// How keys and values come where heads are not divided instead.
-  StringRef getMode(Operation *op) const {
+  StringRef getMode(Operation *op) {
     if (attention == "gather" || !canGoRound(op))
       return "gather";
-    return "ring";
+    return isOrdered(getOperation()) ? "zigzag" : "ring";
   }
 
   LogicalResult chooseExchange(Operation *op) {

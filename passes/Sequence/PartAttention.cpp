@@ -444,10 +444,9 @@ private:
         next = rotate(block);
       Value before = beganBefore(turns);
       Block low{half(block.key, 1, false), half(block.value, 1, false), {}};
-      Block chosen{
-          choose(before, low.key, half(block.key, 1, true)),
-          choose(before, low.value, half(block.value, 1, true)),
-          {}};
+      Block chosen{choose(before, low.key, half(block.key, 1, true)),
+                   choose(before, low.value, half(block.value, 1, true)),
+                   {}};
       ValueRange one = build(chooseRows(before, first, second), low, false);
       ValueRange other = build(second, chosen, false);
       early = add(early, where(before, one[0]));

@@ -13,7 +13,8 @@ def FindTokensPass : Pass<"zc-find-tokens", "::mlir::ModuleOp"> {
 
     An attention whose heads `parts` ranks can divide, beside those of `axis tp`,
     gets `dist.exchange`: the axis moves from its tokens to its heads and back
-    (Ulysses). Others gather queries, keys and values.
+    (Ulysses). Others keep their queries and get `train.tokens`: how keys and values
+    come, a part at a time or all of them.
 
     ```mlir
     func.func @step(%ids: tensor<4x32xi64> {train.input = "ids", train.batch_dim = 0})
@@ -27,11 +28,41 @@ def FindTokensPass : Pass<"zc-find-tokens", "::mlir::ModuleOp"> {
     Option<"headParts", "head-parts", "int64_t", "1",
            "ranks that divide the heads already">,
     Option<"attention", "attention", "std::string", "\"auto\"",
-           "auto, ulysses or gather">,
+           "auto, ulysses, gather, ring, ring=zigzag or ring=contiguous">,
     ListOption<"dims", "dims", "std::string",
                "INPUT=K or INPUT=none, before what is found">
   ];
   let dependentDialects = ["::zc::dist::DistDialect"];
+}
+
+def OrderTokensPass : Pass<"zc-order-tokens", "::mlir::ModuleOp"> {
+  let summary = "an early and a late chunk of the tokens for each rank (zigzag)";
+  let description = [{
+    Under a causal mask late tokens have more to attend to than early ones. Of
+    2 `parts` chunks of the tokens rank r gets r and 2 `parts` - 1 - r: tokens
+    change places where they and their positions come in, and back where they go
+    out. Only if nobody but causal attention sees the order of the tokens; on the
+    programs that gradients are built from.
+
+    ```mlir
+    %0 = train.gather %table, %ids {dim = 0 : i64} : (...) -> tensor<4x8x16xf32>
+    // becomes, for two ranks
+    %order = train.constant dense<[0, 1, 6, 7, 2, 3, 4, 5]> : tensor<8xi64>
+    %1 = train.gather %ids, %order {dim = 1 : i64} : (...) -> tensor<4x8xi64>
+    %0 = train.gather %table, %1 {dim = 0 : i64} : (...) -> tensor<4x8x16xf32>
+    ```
+  }];
+  let options = [
+    Option<"parts", "parts", "int64_t", "1", "ranks that divide the tokens">,
+    Option<"headParts", "head-parts", "int64_t", "1",
+           "ranks that divide the heads already">,
+    Option<"attention", "attention", "std::string", "\"auto\"",
+           "auto (where heads cannot be divided), ring or ring=zigzag; others "
+           "leave the order as it is">,
+    Option<"byHand", "by-hand", "bool", "false",
+           "somebody has said where tokens are: their order stays">
+  ];
+  let dependentDialects = ["::zc::train::TrainDialect"];
 }
 
 def SeparateRowsPass : Pass<"zc-separate-rows", "::mlir::ModuleOp"> {

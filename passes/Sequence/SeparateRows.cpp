@@ -79,12 +79,10 @@ void RowSeparator::visitReshape(ReshapeOp op) {
   ArrayRef<int64_t> to = shapeOfType(op.getResult());
   OpBuilder builder(op);
   if (auto twin = twinOf(op.getInput())) {
-    if (to.size() >= 2 && to[0] == samples && to[1] == twin->tokens) {
-      op.getInputMutable().assign(twin->value);
+    if (to.empty() || to[0] != samples * twin->tokens) {
+      op.getInputMutable().assign(twin->value); // the same elements
       return;
     }
-    if (to.empty() || to[0] != samples * twin->tokens)
-      return;
     auto type = cast<RankedTensorType>(separated(op.getType(), twin->tokens));
     twins[op.getResult()] = {
         reshape(builder, op.getLoc(), twin->value, type.getShape()),

@@ -50,9 +50,10 @@ LogicalResult MatmulOp::vjp(OpBuilder &builder, ValueRange resultGrads,
                             ArrayRef<bool> wanted,
                             MutableArrayRef<Value> operandGrads) {
   // C = A B: dA = dC B^T and dB = A^T dC, each stored as its operand is.
-  if (cast<RankedTensorType>(getType()).getRank() !=
-      cast<RankedTensorType>(getRhs().getType()).getRank())
-    return emitOpError("of rows of several dims is made behind gradients");
+  if (cast<RankedTensorType>(getType()).getRank() <
+      cast<RankedTensorType>(getLhs().getType()).getRank())
+    return emitOpError("that sums over rows of several dims is a gradient "
+                       "itself, and has none");
   Location loc = getLoc();
   Value grad = resultGrads[0], a = getLhs(), b = getRhs();
   bool ta = getTransposeLhs(), tb = getTransposeRhs();

@@ -1,0 +1,197 @@
+//===- OrderTokens.cpp - --zc-order-tokens --------------------------------===//
+//
+// Under a causal mask late tokens have more to attend to than early ones. With
+// an early and a late chunk of the tokens each (zigzag, as Llama 3 was trained)
+// ranks have equally much to do. A model does to each token the same, but for
+// what attention's mask and the sources of positions say: tokens change places
+// where they come in, positions with them, and back where they go out.
+//
+//===----------------------------------------------------------------------===//
+#include "dialects/Interfaces/OpInterfaces.h"
+#include "dialects/Train/Ops/OpSupport.h"
+#include "passes/Autodiff/ProgramBuilder.h"
+#include "passes/Sequence/Passes.h"
+#include "passes/Sequence/TokenDims.h"
+
+using namespace mlir;
+using namespace zc::train;
+
+namespace zc {
+#define GEN_PASS_DEF_ORDERTOKENSPASS
+#include "passes/Sequence/Passes.h.inc"
+
+namespace {
+
+/// One program.
+class TokenOrderer {
+public:
+  TokenOrderer(func::FuncOp program, int64_t parts, int64_t headParts)
+      : program(program), parts(parts), headParts(headParts), tokens(program) {
+    tokens.markAttention();
+  }
+
+  bool hasAttention() const {
+    bool found = false;
+    program->walk([&](Operation *op) { found |= isAttention(op); });
+    return found;
+  }
+
+  /// Whether ranks can divide the heads of all attentions instead.
+  bool dividesHeads() const {
+    bool divides = true;
+    program->walk([&](Operation *op) {
+      if (isAttention(op)) {
+        int64_t heads = cast<RankedTensorType>(op->getOperand(0).getType())
+                            .getDimSize(kHeads);
+        divides &= heads % (parts * headParts) == 0;
+      }
+    });
+    return divides;
+  }
+
+  /// Why the order of the tokens must stay; empty: it need not.
+  std::string findObstacle() {
+    std::string why;
+    program.walk([&](Operation *op) {
+      if (isAttention(op) && why.empty())
+        why = findObstacle(cast<AttentionOp>(op));
+    });
+    if (!why.empty())
+      return why;
+    for (OpOperand *use : tokens.getGathers())
+      if (!isAttention(use->getOwner()) &&
+          !isa<func::ReturnOp>(use->getOwner()))
+        return "'" + use->getOwner()->getName().getStringRef().str() +
+               "' reads tokens in their order";
+    return "";
+  }
+
+  void run() {
+    SmallVector<DimOf> sources;
+    for (BlockArgument argument : program.getArguments())
+      collect(argument, sources);
+    for (Operation &op : program.getBody().front())
+      for (Value result : op.getResults())
+        if (!isa<ConstantOp>(op) || !isSplat(&op))
+          collect(result, sources);
+    for (const DimOf &source : sources)
+      reorder(source);
+    Operation *end = program.getBody().front().getTerminator();
+    OpBuilder builder(end);
+    for (OpOperand &use : end->getOpOperands())
+      for (int64_t dim = 0; dim < rankOf(use.get()); ++dim)
+        if (tokens.isMarked({use.get(), dim}))
+          use.set(gather(builder, use.get(), dim, /*inverse=*/true));
+  }
+
+private:
+  static int64_t rankOf(Value value) {
+    return cast<RankedTensorType>(value.getType()).getRank();
+  }
+
+  static bool isSplat(Operation *op) {
+    auto dense = dyn_cast<DenseElementsAttr>(cast<ConstantOp>(op).getValue());
+    return dense && dense.isSplat();
+  }
+
+  std::string findObstacle(AttentionOp op) const {
+    int64_t count = op.getQuery().getType().getDimSize(kTokens);
+    if (!op.getCausal())
+      return "an attention is not causal: its work is even as it is";
+    if (op.getMask())
+      return "an attention has a mask beside the causal one";
+    if (count % (2 * parts) != 0)
+      return std::to_string(count) + " tokens do not divide in " +
+             std::to_string(2 * parts) + " chunks, two for each rank";
+    return "";
+  }
+
+  /// Dims of tokens that an op makes, and does not take from an operand.
+  void collect(Value value, SmallVectorImpl<DimOf> &sources) {
+    for (int64_t dim = 0; dim < rankOf(value); ++dim) {
+      DimOf each{value, dim};
+      if (tokens.isMarked(each) && !comesFromOperand(each) && !isRepeated(each))
+        sources.push_back(each);
+    }
+  }
+
+  bool comesFromOperand(DimOf dim) {
+    Operation *op = dim.value.getDefiningOp();
+    return op && llvm::any_of(op->getOperands(), [&](Value operand) {
+             for (int64_t each = 0; each < rankOf(operand); ++each)
+               if (tokens.isMarked({operand, each}))
+                 return true;
+             return false;
+           });
+  }
+
+  /// What a broadcast or a constant repeats has no order.
+  static bool isRepeated(DimOf dim) {
+    return isa_and_nonnull<BroadcastOp>(dim.value.getDefiningOp()) &&
+           isRepeatedAlong(dim);
+  }
+
+  void reorder(DimOf source) {
+    OpBuilder builder(program.getContext());
+    if (Operation *op = source.value.getDefiningOp())
+      builder.setInsertionPointAfter(op);
+    else
+      builder.setInsertionPointToStart(&program.getBody().front());
+    Value ordered = gather(builder, source.value, source.dim, false);
+    source.value.replaceAllUsesExcept(ordered, ordered.getDefiningOp());
+  }
+
+  Value gather(OpBuilder &builder, Value value, int64_t dim, bool inverse) {
+    int64_t count = cast<RankedTensorType>(value.getType()).getDimSize(dim);
+    auto order = makeZigzagOrder(builder.getContext(), count, parts, inverse);
+    Value places =
+        ConstantOp::create(builder, value.getLoc(),
+                           cast<RankedTensorType>(order.getType()), order);
+    return GatherOp::create(builder, value.getLoc(), value.getType(), value,
+                            places, builder.getI64IntegerAttr(dim),
+                            builder.getI64IntegerAttr(0), IntegerAttr());
+  }
+
+  func::FuncOp program;
+  int64_t parts, headParts;
+  TokenDims tokens;
+};
+
+struct OrderTokens : public impl::OrderTokensPassBase<OrderTokens> {
+  using OrderTokensPassBase::OrderTokensPassBase;
+
+  void runOnOperation() override {
+    if (parts < 2 || (attention != "auto" && attention != "ring" &&
+                      attention != "ring=zigzag"))
+      return;
+    SmallVector<std::unique_ptr<TokenOrderer>> orderers;
+    for (auto program : getOperation().getOps<func::FuncOp>()) {
+      auto orderer = std::make_unique<TokenOrderer>(program, parts, headParts);
+      if (!orderer->hasAttention())
+        continue;
+      if (attention == "auto" && orderer->dividesHeads())
+        return;
+      std::string why = orderer->findObstacle();
+      if (why.empty() && byHand)
+        why = "--token-dim says where tokens are";
+      if (why.empty()) {
+        orderers.push_back(std::move(orderer));
+        continue;
+      }
+      if (attention == "ring=zigzag") {
+        program.emitError("--sp-attention ring=zigzag: ")
+            << why << "; ring=contiguous leaves tokens where they are";
+        signalPassFailure();
+      }
+      return;
+    }
+    for (auto &orderer : orderers)
+      orderer->run();
+    if (!orderers.empty())
+      getOperation()->setAttr(kTokenOrderAttr,
+                              StringAttr::get(&getContext(), "zigzag"));
+  }
+};
+
+} // namespace
+} // namespace zc

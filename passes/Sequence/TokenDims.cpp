@@ -1,0 +1,108 @@
+//===- TokenDims.cpp - which dims count tokens ----------------------------===//
+#include "passes/Sequence/TokenDims.h"
+
+#include "dialects/Train/Ops/OpSupport.h"
+#include "passes/Sequence/Passes.h"
+
+using namespace mlir;
+using namespace zc::train;
+
+namespace zc {
+
+bool isAttention(Operation *op) {
+  return isa<AttentionOp, AttentionGradOp>(op);
+}
+
+Value getMask(Operation *op) {
+  if (auto attention = dyn_cast<AttentionOp>(op))
+    return attention.getMask();
+  return cast<AttentionGradOp>(op).getMask();
+}
+
+bool canGoRound(Operation *op) {
+  auto tokensOf = [&](unsigned operand) {
+    return cast<RankedTensorType>(op->getOperand(operand).getType())
+        .getDimSize(kTokens);
+  };
+  Value mask = getMask(op);
+  return tokensOf(0) == tokensOf(1) &&
+         (!mask || cast<RankedTensorType>(mask.getType()).getDimSize(2) == 1);
+}
+
+bool isOrdered(ModuleOp module) { return module->hasAttr(kTokenOrderAttr); }
+
+DenseElementsAttr makeZigzagOrder(MLIRContext *context, int64_t tokens,
+                                  int64_t parts, bool inverse) {
+  const int64_t chunk = tokens / (2 * parts);
+  SmallVector<int64_t> places(tokens);
+  for (int64_t place = 0; place < tokens; ++place) {
+    const int64_t index = place / chunk, rank = index / 2;
+    const int64_t from = index % 2 ? 2 * parts - 1 - rank : rank;
+    const int64_t token = from * chunk + place % chunk;
+    (inverse ? places[token] : places[place]) = inverse ? place : token;
+  }
+  return DenseElementsAttr::get(
+      RankedTensorType::get({tokens}, IntegerType::get(context, 64)),
+      ArrayRef<int64_t>(places));
+}
+
+bool isZigzagOrder(ConstantOp constant, int64_t parts) {
+  auto type = cast<RankedTensorType>(constant.getType());
+  return type.getRank() == 1 && type.getElementType().isInteger(64) &&
+         type.getDimSize(0) % (2 * parts) == 0 &&
+         constant.getValue() ==
+             makeZigzagOrder(constant.getContext(), type.getDimSize(0), parts);
+}
+
+TokenDims::TokenDims(func::FuncOp program)
+    : program(program), classes(findDimClasses(program)) {
+  for (auto [index, each] : llvm::enumerate(classes)) {
+    parents.push_back(int(index));
+    for (const DimOf &dim : each.dims)
+      numbers[dim] = int(index);
+  }
+  // An attention gives each query's token a result.
+  program.walk([&](Operation *op) {
+    if (isAttention(op))
+      join({op->getOperand(0), kTokens}, {op->getResult(0), kTokens});
+  });
+}
+
+void TokenDims::markAttention() {
+  program.walk([&](Operation *op) {
+    if (isAttention(op))
+      mark({op->getOperand(0), kTokens});
+  });
+}
+
+void TokenDims::mark(DimOf dim) {
+  if (auto found = numbers.find(dim); found != numbers.end())
+    marked.insert(findRoot(found->second));
+}
+
+bool TokenDims::isMarked(DimOf dim) {
+  auto found = numbers.find(dim);
+  return found != numbers.end() && marked.contains(findRoot(found->second));
+}
+
+SmallVector<OpOperand *> TokenDims::getGathers() {
+  SmallVector<OpOperand *> operands;
+  for (auto [index, each] : llvm::enumerate(classes))
+    if (marked.contains(findRoot(int(index))))
+      llvm::append_range(operands, each.gathers);
+  return operands;
+}
+
+int TokenDims::findRoot(int number) {
+  while (parents[number] != number)
+    number = parents[number] = parents[parents[number]];
+  return number;
+}
+
+void TokenDims::join(DimOf a, DimOf b) {
+  auto first = numbers.find(a), second = numbers.find(b);
+  if (first != numbers.end() && second != numbers.end())
+    parents[findRoot(second->second)] = findRoot(first->second);
+}
+
+} // namespace zc
