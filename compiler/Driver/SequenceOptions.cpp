@@ -18,9 +18,12 @@ void zc::addSequenceOptions(CLI::App &command, CompileOptions &options) {
   command
       .add_option("--sp-attention", options.spAttention,
                   "how attention works where sp divides the tokens: ulysses "
-                  "divides its heads instead, gather computes it with all "
-                  "tokens on every rank of sp; auto: ulysses where sp x tp "
-                  "divides the heads")
+                  "divides its heads instead; ring hands keys and values round "
+                  "the ranks of sp (zigzag: an early and a late chunk of the "
+                  "tokens each, so that a causal mask leaves all equally much; "
+                  "contiguous: in order), gather gathers them; auto: ulysses "
+                  "where sp x tp divides the heads, else ring, or gather where "
+                  "a mask is of queries and keys")
       ->check(CLI::IsMember({"auto", "ulysses", "gather", "ring", "ring=zigzag",
                              "ring=contiguous"}));
   command

@@ -58,8 +58,18 @@ protected:
   Value rotate(Value value) {
     if (!value)
       return value;
-    return dist::SendReceiveOp::create(builder, loc, value.getType(), value,
-                                       group.axes, 1, dist::kActivations);
+    return ofPass(dist::SendReceiveOp::create(builder, loc, value.getType(),
+                                              value, group.axes, 1,
+                                              dist::kActivations));
+  }
+
+  /// The backward's message is not the forward's, kept until then: a rank has
+  /// no more than its own part and one buffer.
+  Value ofPass(Value made) {
+    made.getDefiningOp()->setAttr(
+        dist::kPassAttr,
+        builder.getStringAttr(isa<AttentionOp>(op) ? "forward" : "backward"));
+    return made;
   }
 
   /// Only a mask over keys goes with them.
@@ -102,17 +112,18 @@ protected:
                             ValueRange{first, second}, dim);
   }
 
-  /// All ranks' parts, one after another.
-  Value gather(Value part, int64_t dim) {
-    SmallVector<int64_t> shape(shapeOf(part));
-    shape[dim] *= group.ranks;
-    auto whole = withShape(part.getType(), shape);
-    auto all = dist::AllGatherOp::create(builder, loc, whole, part, group.axes,
-                                         dim, dist::kActivations);
-    Value local =
-        all.buildLocal(builder, part, whole, group.ranks, group.coordinate);
-    all->erase();
-    return local;
+  /// All ranks' parts, one after another along dim 1.
+  Value gather(Value part) {
+    SmallVector<int64_t> shape(shapeOf(part)), row(shape);
+    row.insert(row.begin(), 1);
+    Value own = reshape(builder, loc, part, row);
+    row[0] = group.ranks;
+    Value all = ofPass(
+        dist::AllGatherOp::create(builder, loc, withShape(part.getType(), row),
+                                  own, group.axes, 0, dist::kActivations));
+    shape[kTokens] *= group.ranks;
+    return reshape(builder, loc, transpose(builder, loc, all, {1, 0, 2, 3, 4}),
+                   shape);
   }
 
   /// A rank's part of the ranks' sum.
@@ -313,8 +324,7 @@ private:
   void attendGathered() {
     Value mask =
         attention.getCausal() ? causalMask(attention.getQuery()) : Value();
-    Block all{gather(attention.getKey(), kTokens),
-              gather(attention.getValue(), kTokens),
+    Block all{gather(attention.getKey()), gather(attention.getValue()),
               addMasks(attention.getMask(), mask)};
     AttentionOp own = build(attention.getQuery(), all, false);
     replace(own.getResult(), own.getLogSumExp());
@@ -462,8 +472,7 @@ private:
   void attendGathered() {
     Value mask =
         gradient.getCausal() ? causalMask(gradient.getQuery()) : Value();
-    Block all{gather(gradient.getKey(), kTokens),
-              gather(gradient.getValue(), kTokens),
+    Block all{gather(gradient.getKey()), gather(gradient.getValue()),
               addMasks(gradient.getMask(), mask)};
     ValueRange grads = build(getQueries(), all, false);
     replace({grads[0], reduceScatter(grads[1], kTokens),

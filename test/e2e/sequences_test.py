@@ -9,6 +9,8 @@ import sys
 import unittest
 
 import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
 
 from zctest import Fixture, ZcTest
 
@@ -17,7 +19,51 @@ CHOSEN = "|".join([
     "gpt (sp=2-ulysses-zero[013]|sp=4-gather-zero0|dp=2,sp=2-auto-zero2)",
     "gpt (tp=2,sp=2-auto-zero1|dp=2,sp=4-auto-zero3|sp=8-gather-zero1)",
     "llama (sp=4-ulysses-zero0|tp=2,sp=2-ulysses-zero3|dp=2,sp=2-auto-zero0)",
-    "bert (sp=2-auto-zero0|dp=2,tp=2,sp=2-auto-zero1|sp=4-auto-zero3)"])
+    "gpt (sp=4-ring=zigzag-zero0|dp=2,sp=2-ring=zigzag-zero3)",
+    "llama (sp=4-ring=contiguous-zero2|tp=2,sp=2-ring=zigzag-zero1)",
+    "llama (dp=2,tp=2,sp=2-gather-zero3)",
+    "bert (sp=2-auto-zero0|dp=2,tp=2,sp=2-auto-zero1|sp=4-auto-zero3)",
+    "bert (sp=4-ring=contiguous-zero1|sp=2-gather-zero0)"])
+
+
+def make_dropped_attention(path):
+    """Causal attention of two heads, 6 wide, between two layers with dropout."""
+    draw = np.random.default_rng(1)
+    weights = [numpy_helper.from_array(
+        (draw.normal(size=(12, 12)) / 4).astype(np.float32), f"w{i}")
+        for i in range(5)]
+    mask = np.triu(np.full((16, 16), -np.inf, np.float32), 1)
+    weights += [numpy_helper.from_array(mask, "mask"),
+                numpy_helper.from_array(np.float32(0.3), "ratio"),
+                numpy_helper.from_array(np.array(True), "training"),
+                numpy_helper.from_array(np.float32(6 ** -0.5), "scale"),
+                numpy_helper.from_array(np.array([8, 16, 2, 6]), "split"),
+                numpy_helper.from_array(np.array([8, 16, 12]), "join")]
+    nodes = [helper.make_node("MatMul", ["x", "w0"], ["h0"]),
+             helper.make_node("Dropout", ["h0", "ratio", "training"], ["h1"])]
+    for i, name in enumerate("qkv"):
+        order = [0, 2, 3, 1] if name == "k" else [0, 2, 1, 3]
+        nodes += [helper.make_node("MatMul", ["h1", f"w{i + 1}"], [f"{name}0"]),
+                  helper.make_node("Reshape", [f"{name}0", "split"],
+                                   [f"{name}1"]),
+                  helper.make_node("Transpose", [f"{name}1"], [name],
+                                   perm=order)]
+    for op, inputs, output in (
+            ("MatMul", ["q", "k"], "s0"), ("Mul", ["s0", "scale"], "s1"),
+            ("Add", ["s1", "mask"], "s2"), ("Softmax", ["s2"], "p"),
+            ("MatMul", ["p", "v"], "a0")):
+        nodes.append(helper.make_node(op, inputs, [output]))
+    nodes += [helper.make_node("Transpose", ["a0"], ["a1"], perm=[0, 2, 1, 3]),
+              helper.make_node("Reshape", ["a1", "join"], ["a2"]),
+              helper.make_node("Dropout", ["a2", "ratio", "training"], ["a3"]),
+              helper.make_node("MatMul", ["a3", "w4"], ["y"])]
+    shape = [8, 16, 12]
+    graph = helper.make_graph(
+        nodes, "dropped",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, shape)], weights)
+    onnx.save(helper.make_model(
+        graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9), path)
 
 
 class Matrix(unittest.TestCase):
@@ -28,7 +74,7 @@ class Matrix(unittest.TestCase):
              os.environ["ZC_BIN_DIR"], "--steps", "4", "--only",
              f"^({CHOSEN})$"], text=True, capture_output=True, timeout=300)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        self.assertRegex(done.stdout, r"^14 meshes as one rank")
+        self.assertRegex(done.stdout, r"^21 meshes as one rank")
 
 
 class Sequences(ZcTest):
@@ -50,6 +96,73 @@ class Sequences(ZcTest):
         sent = self.comm("--mesh", "sp=2")["by_kind"]["activations"]
         part = 4 * 32 * 32 * 4 // 2  # bytes of a rank's hidden values
         self.assertEqual(sent["bytes"], 2 * 8 * part // 2)
+
+    def test_rings_and_gathers_send_what_formulas_say(self):
+        # Llama: batch 4, 16 tokens, 2 layers, 24 wide. Keys and values go p - 1
+        # turns in each pass, their gradients p, home.
+        for ranks in (2, 4):
+            part = 4 * 16 * 24 * 4 // ranks  # bytes of a rank's keys
+            for attention, parts in (
+                    ("ring=zigzag", 2 * (ranks - 1) + 2 * (2 * ranks - 1)),
+                    ("ring=contiguous", 2 * (ranks - 1) + 2 * (2 * ranks - 1)),
+                    ("gather", 6 * (ranks - 1))):
+                with self.subTest(ranks=ranks, attention=attention):
+                    sent = self.comm("--mesh", f"sp={ranks}", "--sp-attention",
+                                     attention, model="llama")
+                    self.assertEqual(sent["by_kind"]["activations"]["bytes"],
+                                     2 * parts * part)
+
+    def test_a_ring_holds_its_own_part_and_one_more(self):
+        # 8 ranks' tokens gathered, and handed round.
+        peaks = {}
+        for attention in ("ring=contiguous", "gather"):
+            artifact = self.compile("--mesh", "sp=8", "--sp-attention",
+                                    attention, "--optimizer", "sgd")
+            found = json.loads(self.zc("inspect", artifact, "--memory",
+                                       "--json"))["memory"]
+            peaks[attention] = found["peak"]
+        self.assertLess(peaks["ring=contiguous"], peaks["gather"])
+
+    def test_dropout_draws_one_ranks_masks(self):
+        model = self.folder / "dropped.onnx"
+        make_dropped_attention(model)
+        draw = np.random.default_rng(0)
+        data = self.folder / "dropped.npz"
+        np.savez(data, x=draw.normal(size=(8, 16, 12)).astype(np.float32),
+                 labels=draw.normal(size=(8, 16, 12)).astype(np.float32))
+        losses = {}
+        for mesh in ("", "sp=2", "sp=4"):
+            for attention in ("ulysses", "ring", "gather") if mesh else ("",):
+                if attention == "ulysses" and mesh == "sp=4":
+                    continue
+                artifact = self.folder / "d.zca"
+                self.zc("compile", model, "-o", artifact, "--loss", "mse",
+                        *(["--mesh", mesh, "--sp-attention", attention]
+                          if mesh else []))
+                log = self.folder / "log.jsonl"
+                self.zc("run", artifact, "--data", data, "--steps", 4,
+                        "--no-shuffle", "--log", log,
+                        "--local-ranks", mesh[-1:] or 1)
+                losses[mesh, attention] = [
+                    json.loads(line)["loss"]
+                    for line in log.read_text().splitlines()]
+        for name, found in losses.items():
+            np.testing.assert_allclose(found, losses["", ""], atol=1e-6,
+                                       err_msg=str(name))
+
+    def test_zigzag_results_come_in_order(self):
+        tokens = np.load(Fixture("gpt").data)["input_ids"][:4]
+        np.save(self.folder / "ids.npy", tokens)
+        results = []
+        for mesh in ([], ["--mesh", "sp=4", "--sp-attention", "ring=zigzag"]):
+            artifact = self.folder / "i.zca"
+            self.zc("compile", Fixture("gpt").model, "-o", artifact, "--mode",
+                    "infer", *mesh)
+            self.zc("eval", artifact, "--input",
+                    f"input_ids={self.folder / 'ids.npy'}", "--output-dir",
+                    self.folder / "out", "--local-ranks", 4 if mesh else 1)
+            results.append(np.load(next((self.folder / "out").glob("*.npy"))))
+        np.testing.assert_allclose(results[1], results[0], atol=1e-4)
 
     def test_the_sum_over_sp_is_what_dp_sends(self):
         tokens = self.comm("--mesh", "sp=2")["by_kind"]["gradients"]["bytes"]

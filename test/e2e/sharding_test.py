@@ -84,6 +84,18 @@ LAYOUTS = {
                                 "--unit", "layer"]),
     "sp-llama": ("llama", None, ["--mesh", "sp=2,tp=2"]),
     "sp-bert": ("bert", None, ["--mesh", "sp=4", "--zero", "1"]),
+    # Or keys and values go round, masks over them too, or are gathered.
+    "sp-ring": ("gpt", None, ["--mesh", "sp=4", "--sp-attention", "ring"]),
+    "sp-ring-2": ("llama", None, ["--mesh", "tp=2,sp=2", "--sp-attention",
+                                  "ring=zigzag", "--zero", "3"]),
+    "sp-contiguous": ("gpt", None, ["--mesh", "dp=2,sp=2", "--sp-attention",
+                                    "ring=contiguous"]),
+    "sp-ring-mask": ("bert", None, ["--mesh", "sp=3", "--sp-attention",
+                                    "ring"]),
+    "sp-gather": ("gpt", None, ["--mesh", "sp=2", "--sp-attention",
+                                "gather"]),
+    "sp-gather-mask": ("bert", None, ["--mesh", "sp=2", "--sp-attention",
+                                      "gather"]),
     # Experts: rows go to rooms on other ranks; one rank has no rooms.
     "ep-2": ("experts/mixtral", None, ["--mesh", "ep=2"]),
     "ep-4": ("experts/mixtral", None, ["--mesh", "ep=4"]),

@@ -11,7 +11,7 @@ func.func @step(%x: tensor<2x8x3x6xf32> {train.input = "x", train.batch_dim = 0 
 // -----
 
 func.func @step(%x: tensor<2x9x4x6xf32> {train.input = "x", train.batch_dim = 0 : i64}) -> tensor<2x9x4x6xf32> {
-  // expected-error @below {{has 4 heads, which 3 ranks of 'sp' and 'tp' cannot divide; sizes of 'sp' that can are 1, 2, 4; --sp-attention gather divides no heads}}
+  // expected-error @below {{has 4 heads, which 3 ranks of 'sp' and 'tp' cannot divide; sizes of 'sp' that can are 1, 2, 4; --sp-attention ring and gather divide no heads}}
   %result, %sums = train.attention %x, %x, %x {scale = 1.0 : f64} : (tensor<2x9x4x6xf32>, tensor<2x9x4x6xf32>, tensor<2x9x4x6xf32>) -> (tensor<2x9x4x6xf32>, tensor<2x4x9xf32>)
   return %result : tensor<2x9x4x6xf32>
 }

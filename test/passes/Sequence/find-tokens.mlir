@@ -1,5 +1,6 @@
 // RUN: zc-opt %s --zc-find-tokens="parts=2 head-parts=2" | FileCheck %s
 // RUN: zc-opt %s --zc-find-tokens="parts=2 attention=gather" | FileCheck %s --check-prefix=GATHER
+// RUN: zc-opt %s --zc-find-tokens="parts=8" | FileCheck %s --check-prefix=RING
 // RUN: zc-opt %s --zc-find-tokens="parts=2 dims=times=none" | FileCheck %s --check-prefix=NONE
 
 // Tests that the dim of an input that becomes an attention's queries counts
@@ -10,6 +11,8 @@
 // CHECK: train.attention {{.*}}dist.exchange = array<i64: 1, 2>
 // GATHER: train.input = "x", train.token_dim = 1 : i64}
 // GATHER-NOT: dist.exchange
+// GATHER: train.attention {{.*}}train.tokens = "gather"
+// RING: train.attention {{.*}}train.tokens = "ring"
 // NONE: train.input = "x", train.token_dim = 1 : i64}
 // NONE-SAME: train.input = "times"}
 func.func @step(

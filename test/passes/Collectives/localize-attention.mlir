@@ -1,0 +1,55 @@
+// RUN: zc-opt %s --zc-find-tokens="parts=4 attention=ring" --zc-annotate-mesh="mesh=dp=2,sp=4" --zc-propagate-sharding --zc-insert-collectives --zc-localize --canonicalize --cse --split-input-file | FileCheck %s
+// RUN: zc-opt %s --zc-find-tokens="parts=4 attention=gather" --zc-annotate-mesh="mesh=dp=2,sp=4" --zc-propagate-sharding --zc-insert-collectives --zc-localize --canonicalize --cse --split-input-file | FileCheck %s --check-prefix=GATHER
+
+// Tests a ring: each turn's keys and values are on their way before the block
+// that they hide behind; three turns forward, and four for the gradients, home.
+// CHECK-LABEL: func.func @step
+// CHECK-COUNT-2: dist.send_receive {{.*}}dist.pass = "forward"{{.*}}tensor<1x4x3x6xf32>
+// CHECK: train.attention %{{.*}} {scale = 1.000000e+00 : f64} : (tensor<1x4x3x6xf32>
+// CHECK-COUNT-2: dist.send_receive {{.*}}dist.pass = "forward"
+// CHECK: train.attention
+// CHECK-COUNT-2: dist.send_receive {{.*}}dist.pass = "forward"
+// CHECK-COUNT-2: train.attention
+// CHECK-NOT: dist.pass = "forward"
+// CHECK: train.attention_grad
+// CHECK: dist.send_receive {{.*}}dist.pass = "backward"
+// CHECK: train.attention_grad
+// CHECK: train.attention_grad
+// CHECK: train.attention_grad
+// CHECK-COUNT-2: dist.send_receive {{.*}}dist.pass = "backward"
+// CHECK-NOT: dist.send_receive
+// CHECK: return
+// GATHER-LABEL: func.func @step
+// GATHER-COUNT-2: dist.all_gather {{.*}}dist.pass = "forward"{{.*}}tensor<4x1x4x3x6xf32>
+// GATHER: train.attention %{{.*}} : (tensor<1x4x3x6xf32>, tensor<1x16x3x6xf32>, tensor<1x16x3x6xf32>)
+// GATHER-COUNT-2: dist.all_gather {{.*}}dist.pass = "backward"
+// GATHER: train.attention_grad
+// GATHER-COUNT-2: dist.reduce_scatter
+func.func @step(
+    %q: tensor<2x16x3x6xf32> {train.input = "q", train.batch_dim = 0 : i64},
+    %k: tensor<2x16x3x6xf32> {train.input = "k", train.batch_dim = 0 : i64})
+    -> (tensor<2x16x3x6xf32>, tensor<2x16x3x6xf32>, tensor<2x16x3x6xf32>) {
+  %kv = train.add %q, %k : (tensor<2x16x3x6xf32>, tensor<2x16x3x6xf32>) -> tensor<2x16x3x6xf32>
+  %result, %sums = train.attention %q, %k, %kv {scale = 1.0 : f64} : (tensor<2x16x3x6xf32>, tensor<2x16x3x6xf32>, tensor<2x16x3x6xf32>) -> (tensor<2x16x3x6xf32>, tensor<2x3x16xf32>)
+  %grads:3 = train.attention_grad %q, %k, %kv, %result, %sums, %result {scale = 1.0 : f64} : (tensor<2x16x3x6xf32>, tensor<2x16x3x6xf32>, tensor<2x16x3x6xf32>, tensor<2x16x3x6xf32>, tensor<2x3x16xf32>, tensor<2x16x3x6xf32>) -> (tensor<2x16x3x6xf32>, tensor<2x16x3x6xf32>, tensor<2x16x3x6xf32>)
+  return %grads#0, %grads#1, %grads#2 : tensor<2x16x3x6xf32>, tensor<2x16x3x6xf32>, tensor<2x16x3x6xf32>
+}
+
+// -----
+
+// Tests zigzag: one causal block of a rank's own tokens, then two halves of a
+// block a turn, which no rank leaves out.
+// CHECK-LABEL: func.func @eval
+// CHECK: train.attention %{{.*}} {causal{{.*}} : (tensor<1x4x3x6xf32>, tensor<1x4x3x6xf32>
+// CHECK-COUNT-6: train.attention %{{.*}} : (tensor<1x2x3x6xf32>, tensor<1x2x3x6xf32>, tensor<1x2x3x6xf32>)
+// CHECK-NOT: train.attention
+// CHECK: return
+// GATHER: train.attention %{{.*}} : (tensor<1x4x3x6xf32>, tensor<1x16x3x6xf32>, tensor<1x16x3x6xf32>, tensor<1x1x4x16xf32>)
+module attributes {train.token_order = "zigzag"} {
+  func.func @eval(%x: tensor<2x16x3x6xf32> {train.input = "x", train.batch_dim = 0 : i64}) -> tensor<2x16x3x6xf32> {
+    %order = train.constant dense<[0, 1, 14, 15, 2, 3, 12, 13, 4, 5, 10, 11, 6, 7, 8, 9]> : tensor<16xi64>
+    %q = train.gather %x, %order {dim = 1 : i64} : (tensor<2x16x3x6xf32>, tensor<16xi64>) -> tensor<2x16x3x6xf32>
+    %result, %sums = train.attention %q, %q, %q {causal, scale = 1.0 : f64} : (tensor<2x16x3x6xf32>, tensor<2x16x3x6xf32>, tensor<2x16x3x6xf32>) -> (tensor<2x16x3x6xf32>, tensor<2x3x16xf32>)
+    return %result : tensor<2x16x3x6xf32>
+  }
+}

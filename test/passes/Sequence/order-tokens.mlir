@@ -1,0 +1,37 @@
+// RUN: zc-opt %s --zc-order-tokens="parts=2 attention=ring" --split-input-file | FileCheck %s
+// RUN: zc-opt %s --zc-order-tokens="parts=2 attention=ring=contiguous" --split-input-file | FileCheck %s --check-prefix=STAYS
+
+// Tests that tokens and the sources of positions change places, once each, and
+// that results change back; what is the same for all tokens stays.
+// CHECK: module attributes {train.token_order = "zigzag"}
+// CHECK-LABEL: func.func @eval
+// CHECK-DAG: %[[IN:.*]] = train.gather %[[X:.*]], %{{.*}} {dim = 1 : i64}
+// CHECK-DAG: dense<[0, 1, 6, 7, 2, 3, 4, 5]> : tensor<8xi64>
+// CHECK-DAG: %[[PLACES:.*]] = train.gather %[[TABLE:.*]], %{{.*}} {dim = 0 : i64}
+// CHECK-DAG: train.broadcast %[[PLACES]]
+// CHECK: train.attention
+// CHECK: train.constant dense<[0, 1, 4, 5, 6, 7, 2, 3]> : tensor<8xi64>
+// CHECK: %[[OUT:.*]] = train.gather %{{.*}} {dim = 1 : i64}
+// CHECK: return %[[OUT]]
+// STAYS-NOT: token_order
+// STAYS-NOT: train.gather
+func.func @eval(%x: tensor<2x8x3x6xf32> {train.input = "x", train.batch_dim = 0 : i64},
+    %table: tensor<8x6xf32>, %b: tensor<6xf32>) -> tensor<2x8x3x6xf32> {
+  %places = train.broadcast %table {dims = array<i64: 1, 3>} : (tensor<8x6xf32>) -> tensor<2x8x3x6xf32>
+  %bias = train.broadcast %b {dims = array<i64: 3>} : (tensor<6xf32>) -> tensor<2x8x3x6xf32>
+  %0 = train.add %x, %places : (tensor<2x8x3x6xf32>, tensor<2x8x3x6xf32>) -> tensor<2x8x3x6xf32>
+  %q = train.add %0, %bias : (tensor<2x8x3x6xf32>, tensor<2x8x3x6xf32>) -> tensor<2x8x3x6xf32>
+  %result, %sums = train.attention %q, %q, %q {causal, scale = 1.0 : f64} : (tensor<2x8x3x6xf32>, tensor<2x8x3x6xf32>, tensor<2x8x3x6xf32>) -> (tensor<2x8x3x6xf32>, tensor<2x3x8xf32>)
+  return %result : tensor<2x8x3x6xf32>
+}
+
+// -----
+
+// Tests that tokens stay where somebody else reads them in their order.
+// CHECK-LABEL: func.func @shifted
+// CHECK-NOT: train.gather
+func.func @shifted(%x: tensor<2x8x3x6xf32> {train.input = "x", train.batch_dim = 0 : i64}) -> tensor<2x7x3x6xf32> {
+  %result, %sums = train.attention %x, %x, %x {causal, scale = 1.0 : f64} : (tensor<2x8x3x6xf32>, tensor<2x8x3x6xf32>, tensor<2x8x3x6xf32>) -> (tensor<2x8x3x6xf32>, tensor<2x3x8xf32>)
+  %0 = train.slice %result {offsets = array<i64: 0, 0, 0, 0>, strides = array<i64: 1, 1, 1, 1>} : (tensor<2x8x3x6xf32>) -> tensor<2x7x3x6xf32>
+  return %0 : tensor<2x7x3x6xf32>
+}
