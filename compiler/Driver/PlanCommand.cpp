@@ -22,7 +22,7 @@ struct Arguments {
   CompileArguments compile;
   std::string cluster;
   double tokens = 0;
-  std::string timeline;
+  std::string timeline, html;
   std::vector<std::string> placement;
   bool searches = false;
   SearchOptions search;
@@ -65,8 +65,9 @@ static bool isArtifact(llvm::StringRef path) {
 
 /// The options of a compilation mean nothing to a plan that is made.
 static void refuseCompileOptions(const CLI::App &command) {
-  const std::vector<std::string> own = {"--cluster",   "--tokens", "--timeline",
-                                        "--placement", "--json",   "--help"};
+  const std::vector<std::string> own = {
+      "--cluster",   "--tokens", "--timeline", "--html",
+      "--placement", "--json",   "--help"};
   for (const CLI::Option *option : command.get_options())
     for (const std::string &name : option->get_lnames())
       if (option->count() > 0 && !llvm::is_contained(own, "--" + name))
@@ -198,7 +199,7 @@ static void checkTogether(const CLI::App &command, const Arguments &arguments) {
     throw CLI::ValidationError("--time-limit", "belongs to --search");
   if (arguments.table && command.count("--zero") > 0)
     throw CLI::ValidationError("--zero", "--table has a row for each stage");
-  for (const char *name : {"--tokens", "--timeline"})
+  for (const char *name : {"--tokens", "--timeline", "--html"})
     if (modes > 0 && command.count(name) > 0)
       throw CLI::ValidationError(name, "belongs to the plan of one layout");
   if (modes > 0 && !arguments.searches && command.count("--placement") > 0)
@@ -219,6 +220,30 @@ static int calibrateCommand(const CLI::App &command,
                                  "means nothing to --calibrate, which measures "
                                  "this machine by models of its own");
   return calibrate(arguments.calibration);
+}
+
+/// Simulates the step, and writes and prints what is asked for.
+static int planLayout(const Arguments &arguments, const Cluster &cluster,
+                      const plan::Manifest &manifest) {
+  const bool keepsSpans =
+      !arguments.timeline.empty() || !arguments.html.empty();
+  Result<PlanReport> report =
+      planStep(manifest, cluster, {keepsSpans, arguments.placement});
+  if (!report.ok())
+    return reportError(report.status().message());
+  if (!arguments.timeline.empty())
+    if (int code =
+            emitText(arguments.timeline, planAsTimeline(manifest, *report)))
+      return code;
+  if (!arguments.html.empty())
+    if (int code =
+            emitText(arguments.html,
+                     planAsHtml(manifest, cluster, *report, arguments.tokens)))
+      return code;
+  return emitText(
+      "", arguments.json
+              ? planAsJson(manifest, cluster, *report, arguments.tokens) + "\n"
+              : printPlan(manifest, cluster, *report, arguments.tokens));
 }
 
 static int planCommand(const CLI::App &command, Arguments &arguments) {
@@ -242,18 +267,7 @@ static int planCommand(const CLI::App &command, Arguments &arguments) {
   plan::Manifest manifest;
   if (int code = makeManifest(command, arguments, *cluster, manifest))
     return code;
-  Result<PlanReport> report = planStep(
-      manifest, *cluster, {!arguments.timeline.empty(), arguments.placement});
-  if (!report.ok())
-    return reportError(report.status().message());
-  if (!arguments.timeline.empty())
-    if (int code =
-            emitText(arguments.timeline, planAsTimeline(manifest, *report)))
-      return code;
-  return emitText(
-      "", arguments.json
-              ? planAsJson(manifest, *cluster, *report, arguments.tokens) + "\n"
-              : printPlan(manifest, *cluster, *report, arguments.tokens));
+  return planLayout(arguments, *cluster, manifest);
 }
 
 Command zc::addPlanCommand(CLI::App &command) {
@@ -278,6 +292,10 @@ Command zc::addPlanCommand(CLI::App &command) {
       .add_option("--timeline", arguments->timeline,
                   "write the simulated step as a trace, for chrome://tracing "
                   "or ui.perfetto.dev")
+      ->type_name("FILE");
+  command
+      .add_option("--html", arguments->html,
+                  "write the plan as a page: streams over time, memory")
       ->type_name("FILE");
   command
       .add_option("--placement", arguments->placement,

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/Plan/PlanReport.h"
+#include "compiler/Plan/SpanTracks.h"
 
 #include <nlohmann/json.hpp>
 #include <set>
@@ -13,49 +14,6 @@ namespace zc {
 namespace {
 
 using Json = nlohmann::json;
-
-/// Behind the streams, as in traces of runs.
-constexpr uint32_t kOrderTrack = 16, kSendTrack = 17, kReceiveTrack = 18;
-
-uint32_t trackOf(const SimulatedSpan &span) {
-  switch (span.kind) {
-  case SimulatedSpan::Kind::Instruction:
-    return span.program->instructions(span.instruction).stream();
-  case SimulatedSpan::Kind::Call:
-    return kOrderTrack;
-  case SimulatedSpan::Kind::Send:
-    return kSendTrack;
-  default:
-    return kReceiveTrack;
-  }
-}
-
-std::string labelOf(const SimulatedSpan &span) {
-  const std::string number = std::to_string(span.microBatch);
-  switch (span.kind) {
-  case SimulatedSpan::Kind::Instruction:
-    return span.program->instructions(span.instruction).label();
-  case SimulatedSpan::Kind::Call:
-    return span.program->name() + " " + number;
-  default:
-    return std::string(span.kind == SimulatedSpan::Kind::Send ? "send "
-                                                              : "receive ") +
-           (span.message->gradient() ? "gradient " : "activation ") + number;
-  }
-}
-
-std::string nameOf(uint32_t track) {
-  switch (track) {
-  case kOrderTrack:
-    return "order";
-  case kSendTrack:
-    return "sends";
-  case kReceiveTrack:
-    return "receives";
-  default:
-    return "stream " + std::to_string(track);
-  }
-}
 
 Json eventOf(const SimulatedSpan &span) {
   Json arguments = {{"micro_batch", span.microBatch}};
@@ -100,7 +58,7 @@ std::string planAsTimeline(const plan::Manifest &manifest,
   for (const SimulatedSpan &span : report.simulated.orders.spans) {
     if (tracks.insert({span.role, trackOf(span)}).second)
       add(metadata("thread_name", span.role, trackOf(span),
-                   nameOf(trackOf(span))));
+                   nameOfTrack(trackOf(span))));
     add(eventOf(span));
   }
   return text + "]\n";

@@ -74,6 +74,7 @@ ROWS = {
                         ("mlir", "llvm", "protobuf", "onnx", "json",
                          "zlib")),
     "compiler/Plan": (("compiler/Plan", "compiler/Export/Inspect.h",
+                       "compiler/Export/HtmlParts.h",
                        "runtime/Base", "runtime/Plan", "runtime/Simulate"),
                       ("llvm", "protobuf", "json")),
     # Independent of what it checks: of passes it knows how messages are named.
