@@ -7,6 +7,7 @@
 #include "compiler/Driver/PlanSearch.h"
 #include "compiler/Driver/PlanTable.h"
 #include "compiler/Driver/TextOutput.h"
+#include "compiler/Plan/ChakraTraces.h"
 #include "compiler/Plan/CollectiveTable.h"
 #include "compiler/Plan/PlanReport.h"
 #include "runtime/Base/File.h"
@@ -22,7 +23,7 @@ struct Arguments {
   CompileArguments compile;
   std::string cluster;
   double tokens = 0;
-  std::string timeline, html;
+  std::string timeline, html, chakra;
   std::vector<std::string> placement;
   bool searches = false;
   SearchOptions search;
@@ -65,9 +66,9 @@ static bool isArtifact(llvm::StringRef path) {
 
 /// The options of a compilation mean nothing to a plan that is made.
 static void refuseCompileOptions(const CLI::App &command) {
-  const std::vector<std::string> own = {
-      "--cluster",   "--tokens", "--timeline", "--html",
-      "--placement", "--json",   "--help"};
+  const std::vector<std::string> own = {"--cluster", "--tokens", "--timeline",
+                                        "--html",    "--chakra", "--placement",
+                                        "--json",    "--help"};
   for (const CLI::Option *option : command.get_options())
     for (const std::string &name : option->get_lnames())
       if (option->count() > 0 && !llvm::is_contained(own, "--" + name))
@@ -199,7 +200,7 @@ static void checkTogether(const CLI::App &command, const Arguments &arguments) {
     throw CLI::ValidationError("--time-limit", "belongs to --search");
   if (arguments.table && command.count("--zero") > 0)
     throw CLI::ValidationError("--zero", "--table has a row for each stage");
-  for (const char *name : {"--tokens", "--timeline", "--html"})
+  for (const char *name : {"--tokens", "--timeline", "--html", "--chakra"})
     if (modes > 0 && command.count(name) > 0)
       throw CLI::ValidationError(name, "belongs to the plan of one layout");
   if (modes > 0 && !arguments.searches && command.count("--placement") > 0)
@@ -222,11 +223,21 @@ static int calibrateCommand(const CLI::App &command,
   return calibrate(arguments.calibration);
 }
 
+static Status writeChakra(const Arguments &arguments, const Cluster &cluster,
+                          const plan::Manifest &manifest,
+                          const PlanReport &report) {
+  ZC_RETURN_IF_ERROR(makeDirectories(arguments.chakra));
+  return planAsChakra(manifest, cluster, report, arguments.placement,
+                      [&](const std::string &name, const std::string &bytes) {
+                        return writeFile(arguments.chakra + "/" + name, bytes);
+                      });
+}
+
 /// Simulates the step, and writes and prints what is asked for.
 static int planLayout(const Arguments &arguments, const Cluster &cluster,
                       const plan::Manifest &manifest) {
-  const bool keepsSpans =
-      !arguments.timeline.empty() || !arguments.html.empty();
+  const bool keepsSpans = !arguments.timeline.empty() ||
+                          !arguments.html.empty() || !arguments.chakra.empty();
   Result<PlanReport> report =
       planStep(manifest, cluster, {keepsSpans, arguments.placement});
   if (!report.ok())
@@ -240,6 +251,10 @@ static int planLayout(const Arguments &arguments, const Cluster &cluster,
             emitText(arguments.html,
                      planAsHtml(manifest, cluster, *report, arguments.tokens)))
       return code;
+  if (!arguments.chakra.empty())
+    if (Status status = writeChakra(arguments, cluster, manifest, *report);
+        !status.ok())
+      return reportError(status.message());
   return emitText(
       "", arguments.json
               ? planAsJson(manifest, cluster, *report, arguments.tokens) + "\n"
@@ -270,6 +285,24 @@ static int planCommand(const CLI::App &command, Arguments &arguments) {
   return planLayout(arguments, *cluster, manifest);
 }
 
+/// What is written beside what is printed.
+static void addFileOptions(CLI::App &command, Arguments &arguments) {
+  command
+      .add_option("--timeline", arguments.timeline,
+                  "write the simulated step as a trace, for chrome://tracing "
+                  "or ui.perfetto.dev")
+      ->type_name("FILE");
+  command
+      .add_option("--html", arguments.html,
+                  "write the plan as a page: streams over time, memory")
+      ->type_name("FILE");
+  command
+      .add_option("--chakra", arguments.chakra,
+                  "write Chakra execution traces of the ranks into a folder, "
+                  "and the network for ASTRA-sim")
+      ->type_name("DIR");
+}
+
 Command zc::addPlanCommand(CLI::App &command) {
   auto arguments = std::make_shared<Arguments>();
   command.add_option(
@@ -288,15 +321,7 @@ Command zc::addPlanCommand(CLI::App &command) {
       ->check(checkPositive)
       ->type_name("N")
       ->default_str("");
-  command
-      .add_option("--timeline", arguments->timeline,
-                  "write the simulated step as a trace, for chrome://tracing "
-                  "or ui.perfetto.dev")
-      ->type_name("FILE");
-  command
-      .add_option("--html", arguments->html,
-                  "write the plan as a page: streams over time, memory")
-      ->type_name("FILE");
+  addFileOptions(command, *arguments);
   command
       .add_option("--placement", arguments->placement,
                   "the mesh's axes, from the outermost machines inwards, as in "

@@ -117,9 +117,10 @@ const std::vector<CommandOptions> kAllOptions = {
      {"--comm", "--html", "--json", "--memory", "--ops", "--schedule",
       "--sharding"}},
     {"plan",
-     {"--calibrate", "--cluster", "--collectives", "--html", "--json",
-      "--max-model", "--parameters", "--placement", "--quick", "--ranks",
-      "--search", "--table", "--time-limit", "--timeline", "--tokens"}}};
+     {"--calibrate", "--chakra", "--cluster", "--collectives", "--html",
+      "--json", "--max-model", "--parameters", "--placement", "--quick",
+      "--ranks", "--search", "--table", "--time-limit", "--timeline",
+      "--tokens"}}};
 
 /// How many letters must be put in, left out, replaced or changed with their
 /// neighbours.

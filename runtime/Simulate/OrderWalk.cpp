@@ -45,19 +45,15 @@ void OrderWalk::proceed() {
 }
 
 bool OrderWalk::act(const plan::Action &action) {
-  switch (action.kind_case()) {
-  case plan::Action::kFeed:
-    return awaitSlots(use.program(action.feed().program()).inputRings,
-                      action.feed().slots(), nullptr);
-  case plan::Action::kCall:
-    if (!awaitSlots(use.program(action.call().program()).rings,
-                    action.call().slots(), &action.call()))
-      return false;
+  if (!await([&](const Flying &each) {
+        return mustEndBefore(source, use, action, each);
+      }))
+    return false;
+  if (action.has_call())
     beginCall(action.call());
-    return true;
-  default:
-    return move(*moveOf(action));
-  }
+  else if (!action.has_feed())
+    beginMove(*moveOf(action));
+  return true;
 }
 
 bool OrderWalk::await(const std::function<bool(const Flying &)> &isMeant) {
@@ -69,39 +65,45 @@ bool OrderWalk::await(const std::function<bool(const Flying &)> &isMeant) {
   return true;
 }
 
-bool OrderWalk::awaitSlots(
-    const std::vector<uint32_t> &rings,
-    const google::protobuf::RepeatedField<uint32_t> &slots,
-    const plan::Call *call) {
-  return await([&](const Flying &each) {
-    const uint32_t ring = each.message->ring();
-    if (call && !awaits(use.program(call->program()), call->micro_batch(),
-                        *each.message, each.microBatch))
-      return false;
-    return std::count(rings.begin(), rings.end(), ring) > 0 &&
-           int(ring) < slots.size() && slots[int(ring)] == each.slot;
-  });
-}
-
 static bool overlap(const plan::Message &a, const plan::Message &b) {
   return a.offset() < b.offset() + *byteCount(b.type()) &&
          b.offset() < a.offset() + *byteCount(a.type());
 }
 
-bool OrderWalk::move(const plan::Move &move) {
-  const plan::Message &message = source.messages(int(move.message()));
-  const bool isFree = await([&](const Flying &each) {
-    if (each.message->ring() != message.ring() || each.slot != move.slot())
-      return false;
-    const bool bothRead = each.message->sends() && message.sends();
-    return each.microBatch != move.micro_batch() ||
-           (!bothRead && overlap(*each.message, message));
-  });
-  if (!isFree)
+/// Whether a message lies in one of these rings, in the slot that is used.
+static bool isIn(const std::vector<uint32_t> &rings,
+                 const google::protobuf::RepeatedField<uint32_t> &slots,
+                 const MovingMessage &moving) {
+  const uint32_t ring = moving.message->ring();
+  return std::count(rings.begin(), rings.end(), ring) > 0 &&
+         int(ring) < slots.size() && slots[int(ring)] == moving.slot;
+}
+
+bool mustEndBefore(const plan::Role &role, const RoleUse &use,
+                   const plan::Action &action, const MovingMessage &moving) {
+  if (action.has_feed())
+    return isIn(use.program(action.feed().program()).inputRings,
+                action.feed().slots(), moving);
+  if (action.has_call()) {
+    const plan::Call &call = action.call();
+    const ProgramUse &program = use.program(call.program());
+    return awaits(program, call.micro_batch(), *moving.message,
+                  moving.microBatch) &&
+           isIn(program.rings, call.slots(), moving);
+  }
+  const plan::Move &move = *moveOf(action);
+  const plan::Message &message = role.messages(int(move.message()));
+  if (moving.message->ring() != message.ring() || moving.slot != move.slot())
     return false;
-  flying.push_back({world.post(index, message, move.micro_batch()), &message,
-                    move.micro_batch(), move.slot(), world.now()});
-  return true;
+  const bool bothRead = moving.message->sends() && message.sends();
+  return moving.microBatch != move.micro_batch() ||
+         (!bothRead && overlap(*moving.message, message));
+}
+
+void OrderWalk::beginMove(const plan::Move &move) {
+  const plan::Message &message = source.messages(int(move.message()));
+  flying.push_back({{&message, move.micro_batch(), move.slot()},
+                    world.post(index, message, move.micro_batch())});
 }
 
 // --- Calls

@@ -27,6 +27,17 @@ public:
   virtual bool hasEnded(uint32_t transfer) const = 0;
 };
 
+/// A message that a role has begun to send or to receive.
+struct MovingMessage {
+  const plan::Message *message;
+  uint32_t microBatch, slot;
+};
+
+/// Whether a message must have ended before its role goes on to an action: one
+/// that uses its slot.
+bool mustEndBefore(const plan::Role &role, const RoleUse &use,
+                   const plan::Action &action, const MovingMessage &moving);
+
 class OrderWalk {
 public:
   OrderWalk(uint32_t index, const plan::Role &role, const RoleUse &use,
@@ -52,11 +63,8 @@ public:
 private:
   enum class State { Walking, Calling, Done };
 
-  struct Flying {
+  struct Flying : MovingMessage {
     uint32_t transfer;
-    const plan::Message *message;
-    uint32_t microBatch, slot;
-    double began;
   };
 
   struct Stream {
@@ -68,10 +76,7 @@ private:
 
   bool act(const plan::Action &action);
   bool await(const std::function<bool(const Flying &)> &isMeant);
-  bool awaitSlots(const std::vector<uint32_t> &rings,
-                  const google::protobuf::RepeatedField<uint32_t> &slots,
-                  const plan::Call *call);
-  bool move(const plan::Move &move);
+  void beginMove(const plan::Move &move);
   void beginCall(const plan::Call &call);
   void advanceStreams();
   bool isReady(const TimedProgram &program, uint32_t instruction,

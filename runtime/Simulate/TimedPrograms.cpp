@@ -14,7 +14,16 @@ std::string join(const AxisNames &axes) {
   return text;
 }
 
-/// A group's ranks; of the one axis only those at the call's coordinates.
+double bytesOf(const plan::Program &program, const plan::CollectiveCall &call) {
+  auto bytes = [&](uint32_t buffer) {
+    Result<uint64_t> count = byteCount(program.buffers(int(buffer)).type());
+    return count.ok() ? double(*count) : 0.0;
+  };
+  return std::max(bytes(call.source()), bytes(call.destination()));
+}
+
+} // namespace
+
 std::vector<int> ranksOf(const Mesh &mesh, int rank,
                          const plan::CollectiveCall &call) {
   std::vector<int> ranks = mesh.group(rank, call.axes());
@@ -26,16 +35,6 @@ std::vector<int> ranksOf(const Mesh &mesh, int rank,
       held.push_back(ranks[coordinate]);
   return held;
 }
-
-double bytesOf(const plan::Program &program, const plan::CollectiveCall &call) {
-  auto bytes = [&](uint32_t buffer) {
-    Result<uint64_t> count = byteCount(program.buffers(int(buffer)).type());
-    return count.ok() ? double(*count) : 0.0;
-  };
-  return std::max(bytes(call.source()), bytes(call.destination()));
-}
-
-} // namespace
 
 int TimedPrograms::deviceOf(const Mesh &mesh, int rank) const {
   if (placed.empty())

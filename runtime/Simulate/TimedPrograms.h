@@ -31,6 +31,11 @@ struct TimedProgram {
   std::vector<uint32_t> streams[kSimulatedStreams]; // indices, in order
 };
 
+/// The ranks of a collective that a rank takes part in, in the group's order;
+/// where the call has holders, of the one axis only those at these coordinates.
+std::vector<int> ranksOf(const Mesh &mesh, int rank,
+                         const plan::CollectiveCall &call);
+
 class TimedPrograms {
 public:
   /// `placement`: the mesh's axes, from the outermost level of the cluster
@@ -42,6 +47,8 @@ public:
 
   /// The device that the first rank of a role has.
   int firstDevice(uint32_t role) const { return firstDevices[role]; }
+  /// The device of a rank of the manifest's mesh.
+  int deviceOf(const Mesh &mesh, int rank) const;
 
   const TimedProgram &find(uint32_t role, uint32_t program) const {
     return roles[role][program];
@@ -67,7 +74,6 @@ private:
                       const plan::CollectiveCall &call,
                       TimedInstruction &timed);
   int nameExposure(const std::string &name);
-  int deviceOf(const Mesh &mesh, int rank) const;
   std::vector<int> devicesOf(const Mesh &mesh, int rank,
                              const plan::CollectiveCall &call);
   Status place(const plan::Manifest &manifest, const Mesh &mesh,

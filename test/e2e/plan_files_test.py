@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
-"""zc plan --html: the page says what the timeline and the plan say."""
+"""zc plan --html and --chakra: what they write says what the timeline and the
+plan say."""
+import collections
 import html.parser
 import json
+import re
 import shutil
 import unittest
 
 from plan_test import PlanTest
+from zctest import Fixture
 
 WIDTH = 1000  # of a drawing
 
@@ -123,6 +127,215 @@ class Pages(PlanTest):
                 self.assertTrue(-0.01 <= x <= x + width <= WIDTH + 0.1, title)
 
 
+COMPUTE, SEND, RECEIVE, COLLECTIVE = 4, 5, 6, 7
+LOAD, STORE = 2, 3
+
+
+def varint(data, at):
+    value = shift = 0
+    while True:
+        byte = data[at]
+        value |= (byte & 127) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 128:
+            return value, at
+
+
+def fields(data):
+    """Of a message in Protobuf's wire format: (number, value) pairs."""
+    at, found = 0, []
+    while at < len(data):
+        key, at = varint(data, at)
+        if key & 7 == 0:
+            value, at = varint(data, at)
+        else:
+            assert key & 7 == 2, key
+            size, at = varint(data, at)
+            value, at = data[at:at + size], at + size
+        found.append((key >> 3, value))
+    assert at == len(data)
+    return found
+
+
+def numbers(data):
+    at, found = 0, []
+    while at < len(data):
+        value, at = varint(data, at)
+        found.append(value)
+    return found
+
+
+# The types of et_def.proto's values, as Chakra's feeder reads each attribute.
+VALUES = {"is_cpu_op": 27, "num_ops": 9, "tensor_size": 13, "comm_type": 9,
+          "comm_size": 9, "comm_src": 7, "comm_dst": 7, "comm_tag": 7,
+          "pg_name": 29, "axes": 29, "sent_bytes": 9}
+
+
+def nodes_of(path):
+    """The nodes of a trace, as (id, name, type, ctrl, data, start, lasts,
+    attributes)."""
+    data, at, messages = path.read_bytes(), 0, []
+    while at < len(data):
+        size, at = varint(data, at)
+        messages.append(data[at:at + size])
+        at += size
+    assert fields(messages[0]) == [(1, b"0.0.4")]
+    nodes = []
+    for message in messages[1:]:
+        node = {"ctrl": [], "data": [], "start": 0, "lasts": 0, "attr": {}}
+        for number, value in fields(message):
+            if number in (4, 5):
+                node["ctrl" if number == 4 else "data"] += numbers(value)
+            elif number == 10:
+                (_, name), (kind, what) = fields(value)
+                name = name.decode()
+                assert VALUES[name] == kind, name
+                node["attr"][name] = what.decode() if kind == 29 else what
+            else:
+                key = {1: "id", 2: "name", 3: "type", 6: "start",
+                       7: "lasts"}[number]
+                node[key] = value.decode() if number == 2 else value
+        nodes.append(node)
+    return nodes
+
+
+class Chakra(PlanTest):
+
+    def traces(self, ranks, *options, model="gpt", optimizer="sgd"):
+        """Of all ranks, which are sound; and the plan."""
+        fixture, folder = Fixture(model), self.folder / "traces" / "deep"
+        shutil.rmtree(folder, ignore_errors=True)
+        plan = self.plan(fixture.model, *fixture.compile_options(optimizer),
+                         *(options if "--cluster" in options
+                           else ("--cluster", "h100-dgx", *options)),
+                         "--chakra", folder)
+        traces = [nodes_of(folder / f"zc.{rank}.et") for rank in range(ranks)]
+        self.assertEqual(len(list(folder.glob("*.et"))), ranks)
+        self.groups = json.loads((folder / "comm_groups.json").read_text())
+        for name in ("system.json", "memory.json"):
+            json.loads((folder / name).read_text())
+        self.network = (folder / "network.yml").read_text()
+        for rank, nodes in enumerate(traces):
+            for place, node in enumerate(nodes):
+                self.assertEqual(node["id"], place + 1)
+                self.assertTrue(set(node["ctrl"]) <= set(node["data"]))
+                for other in node["data"]:
+                    self.assertTrue(0 < other < node["id"])
+                    before = nodes[other - 1]
+                    # What is waited for is over, as the plan simulated it, to
+                    # the microseconds that times are rounded to.
+                    if before["type"] != SEND or node["type"] != SEND:
+                        self.assertGreaterEqual(
+                            node["start"] + 2,
+                            before["start"] + before["lasts"], (rank, node))
+                if node["type"] == COLLECTIVE:
+                    self.assertIn(
+                        rank, self.groups[node["attr"]["pg_name"]])
+        self.check_pairs(traces)
+        return traces, plan
+
+    def check_pairs(self, traces):
+        """Each send has its receive; collectives, all of their group."""
+        sends, receives = collections.Counter(), collections.Counter()
+        meetings = collections.defaultdict(list)
+        for rank, nodes in enumerate(traces):
+            for node in nodes:
+                attr = node["attr"]
+                if node["type"] in (SEND, RECEIVE):
+                    isSend = node["type"] == SEND
+                    self.assertEqual(
+                        attr["comm_src" if isSend else "comm_dst"], rank)
+                    (sends if isSend else receives)[
+                        attr["comm_src"], attr["comm_dst"], attr["comm_tag"],
+                        attr["comm_size"]] += 1
+                if node["type"] == COLLECTIVE:
+                    meetings[attr["pg_name"], rank].append(
+                        (attr["comm_type"], attr["comm_size"]))
+        self.assertEqual(sends, receives)
+        # A tag is used once.
+        self.assertLessEqual(max(sends.values(), default=1), 1)
+        for (group, rank), list_ in meetings.items():
+            for other in self.groups[group]:
+                self.assertEqual(meetings[group, other], list_)
+
+    def check_traffic(self, traces, plan):
+        """Of the rank that sends most, by axes: as often and as many bytes."""
+        counts = []
+        for nodes in traces:
+            found = collections.defaultdict(lambda: [0, 0])
+            for node in nodes:
+                attr = node["attr"]
+                if node["type"] in (SEND, COLLECTIVE):
+                    found[attr["axes"]][0] += 1
+                    found[attr["axes"]][1] += attr.get("sent_bytes",
+                                                       attr["comm_size"])
+            counts.append({axes: tuple(each) for axes, each in found.items()})
+        expected = {axes: (each["count"], each["bytes"])
+                    for axes, each in plan["traffic"]["by_axis"].items()}
+        self.assertIn(expected, counts)
+
+    def test_layouts(self):
+        for ranks, *options in (
+                (1,), (2, "--mesh", "dp=2"),
+                (4, "--mesh", "dp=2,tp=2", "--zero", "3"),
+                (4, "--mesh", "pp=2,dp=2", "--accumulate", "2"),
+                (2, "--mesh", "sp=2"),
+                (4, "--mesh", "pp=4", "--accumulate", "4", "--schedule",
+                 "zero-bubble=h1")):
+            with self.subTest(options=options):
+                traces, plan = self.traces(ranks, *options)
+                self.check_traffic(traces, plan)
+                counts = re.search(r"npus_count: \[ (.*) \]", self.network)
+                self.assertEqual(counts[1], str(ranks))
+                self.assertIn("bandwidth: [ ", self.network)
+
+    def test_placement_numbers_ranks_by_devices(self):
+        """Sixteen ranks are two nodes: pipelines stand in one."""
+        options = ["--mesh", "pp=2,dp=8", "--batch", 16, "--accumulate", 2]
+        traces, _ = self.traces(16, *options, "--placement", "dp,pp")
+        self.assertIn("npus_count: [ 8, 2 ]", self.network)
+        for rank, nodes in enumerate(traces):
+            for node in nodes:
+                if node["type"] == SEND:
+                    self.assertEqual(node["attr"]["comm_dst"] // 2, rank // 2)
+
+    def test_network_of_uneven_blocks(self):
+        """Six ranks in nodes of four: one dim. The network has 2^30 bytes."""
+        cluster = self.folder / "c.json"
+        cluster.write_text(json.dumps({
+            "name": "c", "device": {
+                "name": "d", "memory_bytes_per_s": 1e10,
+                "flops_per_s": {"f32": 1e11}},
+            "levels": [{"name": "node", "size": 4, "bytes_per_s": 2**32,
+                        "latency_s": 1e-6},
+                       {"name": "net", "size": 64, "bytes_per_s": 2**31,
+                        "latency_s": 3e-6}]}))
+        for ranks, expected in ((6, ("6", "2", "3000")),
+                                (8, ("4, 2", "4, 2", "1000, 3000"))):
+            self.traces(ranks, "--mesh", f"dp={ranks}", "--batch", ranks,
+                        "--cluster", cluster)
+            self.assertEqual(
+                tuple(re.findall(r": \[ (.*) \]", self.network)[1:]), expected)
+
+    def test_durations(self):
+        """Work is as long as the plan says; flops are the model's."""
+        traces, plan = self.traces(1)
+        works = [node for node in traces[0]
+                 if node["type"] == COMPUTE and not node["attr"]["is_cpu_op"]]
+        lasts = sum(node["lasts"] for node in works) / 1e6
+        self.assertAlmostEqual(lasts, sum(plan["compute_s"].values()),
+                               delta=0.5e-6 * len(works))
+        self.assertGreaterEqual(sum(node["attr"]["num_ops"] for node in works),
+                                plan["executed_flops"])
+
+    def test_offloaded_states(self):
+        traces, _ = self.traces(1, "--offload", "optimizer",
+                                optimizer="adamw")
+        types = collections.Counter(node["type"] for node in traces[0])
+        self.assertGreater(types[LOAD], 0)
+        self.assertGreater(types[STORE], 0)
+
+
 class Refusals(PlanTest):
 
     def test_belongs_to_one_layout(self):
@@ -130,6 +343,9 @@ class Refusals(PlanTest):
             self.fails(2, ["--html", "one layout"], "plan", self.gpt.model,
                        *self.gpt.compile_options("sgd"), *options,
                        "--cluster", "h100-dgx", "--html", "x.html")
+        self.fails(1, ["cannot|exists|not a"], "plan", self.gpt.model,
+                   *self.gpt.compile_options("sgd"), "--cluster", "h100-dgx",
+                   "--chakra", self.gpt.model)
 
 
 if __name__ == "__main__":
