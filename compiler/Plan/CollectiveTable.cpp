@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <optional>
+#include <numeric>
 
 using llvm::formatv;
 
@@ -90,22 +90,64 @@ CollectiveRow countCollective(const Cluster &cluster,
   return row;
 }
 
+/// The sizes at which an answer changes, to four bytes: of sizes each twice the
+/// one before, those between which it does are searched. `change` is told the
+/// first size with the new answer.
+template <typename Answer, typename AnswerOf, typename Change>
+static void findChanges(AnswerOf answerOf, Change change) {
+  Answer before = answerOf(kSmallest);
+  int64_t low = kSmallest;
+  for (int64_t high = 2 * kSmallest; high <= kLargest;) {
+    if (answerOf(high) == before) {
+      low = high;
+      high *= 2;
+      continue;
+    }
+    // Between two sizes there may be a third answer: on from the first change.
+    int64_t other = high;
+    while (other - low > 4) {
+      const int64_t middle = low + (other - low) / 8 * 4;
+      (answerOf(middle) == before ? low : other) = middle;
+    }
+    const Answer after = answerOf(other);
+    change(other, before, after);
+    before = after;
+    low = other;
+  }
+}
+
 std::vector<Crossover> findCrossovers(const Cluster &cluster, int64_t ranks) {
   std::vector<Crossover> found;
-  std::optional<plan::CollectiveAlgorithm> before;
-  for (int64_t bytes = kSmallest; bytes <= kLargest; bytes *= 2) {
-    CollectiveRow best;
-    for (plan::CollectiveAlgorithm algorithm : kAlgorithms) {
-      const CollectiveRow row =
-          countCollective(cluster, algorithm, ranks, bytes);
-      if (algorithm == kAlgorithms[0] || row.seconds < best.seconds)
-        best = row;
-    }
-    if (before && *before != best.algorithm)
-      found.push_back({ranks, bytes, *before, best.algorithm});
-    before = best.algorithm;
-  }
+  findChanges<plan::CollectiveAlgorithm>(
+      [&](int64_t bytes) {
+        CollectiveRow best;
+        for (plan::CollectiveAlgorithm algorithm : kAlgorithms) {
+          const CollectiveRow row =
+              countCollective(cluster, algorithm, ranks, bytes);
+          if (algorithm == kAlgorithms[0] || row.seconds < best.seconds)
+            best = row;
+        }
+        return best.algorithm;
+      },
+      [&](int64_t bytes, auto before, auto after) {
+        found.push_back({ranks, bytes, before, after});
+      });
   return found;
+}
+
+std::vector<AutoChoice> findAutoChoices(const Cluster &cluster, int64_t ranks) {
+  std::vector<int> devices(static_cast<size_t>(ranks));
+  std::iota(devices.begin(), devices.end(), 0);
+  const GroupPlace place = placeOf(cluster, devices);
+  auto wayOf = [&](int64_t bytes) {
+    return wayOnCluster(cluster, plan::ALL_REDUCE, place, double(bytes));
+  };
+  std::vector<AutoChoice> choices = {{ranks, 0, wayOf(kSmallest)}};
+  findChanges<CollectiveWay>(
+      wayOf, [&](int64_t bytes, CollectiveWay, CollectiveWay after) {
+        choices.push_back({ranks, bytes, after});
+      });
+  return choices;
 }
 
 std::vector<Growth> measureGrowth(const Cluster &cluster) {
@@ -161,11 +203,22 @@ std::string printCollectives(const Cluster &cluster) {
       os << formatv("{0,6} ranks, {1,10}: from {2} to {3}\n", ranks,
                     printSize(uint64_t(each.bytes)), nameOf(each.before),
                     nameOf(each.after));
+  os << "\nauto takes, of what the cluster's collectives allow\n";
+  for (int64_t ranks : kRanks) {
+    os << formatv("{0,6} ranks", ranks);
+    for (const AutoChoice &each : findAutoChoices(cluster, ranks))
+      os << (each.bytes > 0
+                 ? ", from " + printSize(uint64_t(each.bytes)) + " on "
+                 : ": ")
+         << nameOf(each.way);
+    os << '\n';
+  }
   return os.str();
 }
 
 std::string collectivesAsJson(const Cluster &cluster) {
-  Json rows = Json::array(), growth = Json::array(), crossovers = Json::array();
+  Json rows = Json::array(), growth = Json::array(), crossovers = Json::array(),
+       choices = Json::array();
   if (Status status = checkSize(cluster); !status.ok())
     return Json{{"error", status.message()}}.dump(2);
   for (plan::CollectiveAlgorithm algorithm : kAlgorithms)
@@ -191,11 +244,17 @@ std::string collectivesAsJson(const Cluster &cluster) {
                             {"bytes", each.bytes},
                             {"from", nameOf(each.before)},
                             {"to", nameOf(each.after)}});
+  for (int64_t ranks : kRanks)
+    for (const AutoChoice &each : findAutoChoices(cluster, ranks))
+      choices.push_back({{"ranks", ranks},
+                         {"from_bytes", each.bytes},
+                         {"way", nameOf(each.way)}});
   return Json{{"collectives",
                {{"cluster", cluster.name},
                 {"rows", rows},
                 {"growth", growth},
-                {"crossovers", crossovers}}}}
+                {"crossovers", crossovers},
+                {"auto", choices}}}}
       .dump(2);
 }
 

@@ -29,12 +29,22 @@ CollectiveRow countCollective(const Cluster &cluster,
                               plan::CollectiveAlgorithm algorithm,
                               int64_t ranks, int64_t bytes);
 
-/// From which size on another algorithm is the quickest.
+/// From which size on another algorithm is the quickest, to four bytes; sizes
+/// from 1 KiB to 1 GiB are looked at.
 struct Crossover {
   int64_t ranks = 2, bytes = 0;
   plan::CollectiveAlgorithm before = plan::RING, after = plan::RING;
 };
 std::vector<Crossover> findCrossovers(const Cluster &cluster, int64_t ranks);
+
+/// What an all-reduce of neighbouring ranks is simulated as where its plan says
+/// `auto`, from a size on: the quickest of the cluster's ways. The first choice
+/// is from 0 bytes on.
+struct AutoChoice {
+  int64_t ranks = 2, bytes = 0;
+  CollectiveWay way = CollectiveWay::Ring;
+};
+std::vector<AutoChoice> findAutoChoices(const Cluster &cluster, int64_t ranks);
 
 /// By which power of the ranks something grows, between 32 and 64.
 struct Growth {

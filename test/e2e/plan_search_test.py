@@ -5,7 +5,7 @@ import json
 import unittest
 
 from plan_test import LOSS, PlanTest
-from zctest import ZcTest, run
+from zctest import Fixture, ZcTest, run
 
 CLUSTER = {
     "name": "small", "device": {
@@ -132,6 +132,82 @@ class Formulas(ZcTest):
         self.assertTrue(all(
             any(each["ranks"] == n for each in found["crossovers"])
             for n in (8, 16, 32, 64)))
+
+    def flat(self, latency, rate, ways):
+        """64 ranks on one level."""
+        path = self.folder / "flat.json"
+        path.write_text(json.dumps({
+            "name": "flat", "device": CLUSTER["device"],
+            "collectives": {"algorithms": ways}, "levels": [
+                {"name": "wire", "size": 64, "bytes_per_s": rate,
+                 "latency_s": latency}]}))
+        return self.json("--collectives", "--cluster", path)["collectives"]
+
+    def test_crossovers(self):
+        """Sizes at which the quickest changes, by the closed forms: parallel
+        takes a + (N-1) n/b, doubling log N (a + n/b), Rabenseifner 2 log N a +
+        2 (N-1)/N n/b, from which on no other is quicker."""
+        latency, rate = 1e-5, 1e9
+        found = self.flat(latency, rate, ["ring"])
+        for ranks in (4, 8, 16, 32, 64):
+            log, unit = ranks.bit_length() - 1, latency * rate
+            expected = [
+                (unit * (log - 1) / (ranks - 1 - log), "parallel",
+                 "recursive doubling"),
+                (unit * log / (log - 2 * (ranks - 1) / ranks),
+                 "recursive doubling", "Rabenseifner")]
+            each = [row for row in found["crossovers"]
+                    if row["ranks"] == ranks]
+            # Sizes below 1 KiB are not looked at.
+            expected = [row for row in expected if row[0] > 1024]
+            self.assertEqual([(row["from"], row["to"]) for row in each],
+                             [row[1:] for row in expected], ranks)
+            for row, (bytes_, _, _) in zip(each, expected):
+                # Elements divide among ranks but for a few.
+                self.assertLess(abs(row["bytes"] - bytes_), 16 * ranks + 4)
+
+    def test_auto_by_size(self):
+        """Of all ways on one level; a tree takes 2 log N a + 2 n/b, a ring
+        2 (N-1) a + 2 (N-1)/N n/b."""
+        latency, rate = 1e-5, 1e9
+        unit = latency * rate
+        ways = ["ring", "tree"]
+        found = self.flat(latency, rate, ways)["auto"]
+        for ranks in (2, 4, 8, 16, 32, 64):
+            log = ranks.bit_length() - 1
+            each = [(row["way"], row["from_bytes"]) for row in found
+                    if row["ranks"] == ranks]
+            change = ranks * unit * (ranks - 1 - log)
+            if change == 0:
+                self.assertEqual(each, [("ring", 0)])
+                continue
+            self.assertEqual([way for way, _ in each], ["tree", "ring"])
+            self.assertLess(abs(each[1][1] - change), 5)
+        # Where doubling and its halves are allowed, the ring is never quicker.
+        found = self.flat(latency, rate, [*ways, "doubling", "rabenseifner"])
+        for ranks in (4, 8, 16, 32, 64):
+            log = ranks.bit_length() - 1
+            each = [(row["way"], row["from_bytes"]) for row in found["auto"]
+                    if row["ranks"] == ranks]
+            self.assertEqual([way for way, _ in each],
+                             ["doubling", "rabenseifner"])
+            self.assertLess(
+                abs(each[1][1] - unit * log / (log - 2 * (ranks - 1) / ranks)),
+                5)
+        text = self.zc("plan", "--collectives", "--cluster", "h100-dgx")
+        self.assertRegex(text, "32 ranks: tree, from .* on ring")
+
+    def test_auto_is_simulated(self):
+        """Gradients' sums take what the quickest way takes."""
+        gpt = Fixture("gpt")
+        def exposed(ways):
+            self.flat(1e-3, 1e9, ways)
+            return self.json(gpt.model, *gpt.compile_options("sgd"), "--mesh",
+                             "dp=4", "--cluster", self.folder / "flat.json",
+                             "--batch", "4")["plan"]["step_s"]
+        both = exposed(["ring", "doubling"])
+        self.assertEqual(both, exposed(["doubling"]))
+        self.assertLess(both, exposed(["ring"]))
 
     def test_refusals(self):
         self.fails(2, ["model is required"], "plan", "--cluster", "ideal")
