@@ -37,6 +37,78 @@ struct Block {
   Value keyGrad = Value(), valueGrad = Value();
 };
 
+/// How an operand is made of one with fewer elements: grouped queries' keys are
+/// repeated for each head. What is handed on is not.
+class Repeated {
+public:
+  explicit Repeated(Value all) : source(all) {
+    SmallVector<Operation *> passed;
+    for (Operation *op = all.getDefiningOp();
+         isa_and_nonnull<ReshapeOp, TransposeOp, BroadcastOp>(op);
+         op = op->getOperand(0).getDefiningOp()) {
+      passed.push_back(op);
+      if (numElements(op->getOperand(0).getType()) <
+          numElements(source.getType())) {
+        source = op->getOperand(0);
+        chain.assign(passed.rbegin(), passed.rend());
+      }
+    }
+  }
+
+  Value getSource() const { return source; }
+
+  /// As this operand is made, another rank's.
+  Value repeat(OpBuilder &builder, Value part) const {
+    for (Operation *op : chain) {
+      Operation *made = builder.clone(*op);
+      made->setOperand(0, part);
+      part = made->getResult(0);
+    }
+    return part;
+  }
+
+  /// The sum of a gradient over the repetitions.
+  Value sum(OpBuilder &builder, Value grad) const {
+    for (Operation *op : llvm::reverse(chain)) {
+      Value of[1];
+      const bool wanted[] = {true};
+      LogicalResult found = cast<DifferentiableOpInterface>(op).vjp(
+          builder, ValueRange{grad}, wanted, of);
+      assert(succeeded(found) && of[0] && "moving elements has a gradient");
+      (void)found;
+      grad = of[0];
+    }
+    return grad;
+  }
+
+  /// A gradient whose sum over the repetitions is `sum`: in the first of them.
+  Value place(OpBuilder &builder, Value sum) const {
+    for (Operation *op : chain) {
+      auto repeat = dyn_cast<BroadcastOp>(op);
+      if (!repeat) {
+        Operation *made = builder.clone(*op);
+        made->setOperand(0, sum);
+        sum = made->getResult(0);
+        continue;
+      }
+      auto to = cast<RankedTensorType>(repeat.getType());
+      auto from = cast<RankedTensorType>(repeat.getInput().getType());
+      SmallVector<int64_t> shape(to.getRank(), 1), none(to.getRank(), 0);
+      for (auto [dim, place] : llvm::enumerate(repeat.getDims()))
+        shape[place] = from.getDimSize(dim);
+      sum = reshape(builder, op->getLoc(), sum, shape);
+      sum = PadOp::create(builder, op->getLoc(),
+                          withShape(sum.getType(), to.getShape()), sum, none,
+                          none);
+    }
+    return sum;
+  }
+
+private:
+  Value source;
+  SmallVector<Operation *> chain; // from the source on
+};
+
 /// What queries have got of the blocks so far.
 struct Rows {
   Value result; // as wide as kernels compute
@@ -47,7 +119,8 @@ struct Rows {
 class PartAttention {
 public:
   PartAttention(Operation *op, const TokenGroup &group)
-      : op(op), group(group), builder(op), loc(op->getLoc()) {}
+      : op(op), group(group), builder(op), loc(op->getLoc()),
+        keys(op->getOperand(1)), values(op->getOperand(2)) {}
 
 protected:
   static ArrayRef<int64_t> shapeOf(Value value) {
@@ -179,10 +252,17 @@ protected:
     return op->getAttrOfType<StringAttr>(kTokensAttr).getValue();
   }
 
+  /// A block with what its keys and values are repeated for.
+  Block whole(const Block &block) {
+    return {keys.repeat(builder, block.key),
+            values.repeat(builder, block.value), block.mask};
+  }
+
   Operation *op;
   const TokenGroup &group;
   OpBuilder builder;
   Location loc;
+  const Repeated keys, values;
 };
 
 //===----------------------------------------------------------------------===//
@@ -197,7 +277,7 @@ public:
   void run() {
     if (mode() == "gather")
       return attendGathered();
-    Block block{attention.getKey(), attention.getValue(), attention.getMask()};
+    Block block{keys.getSource(), values.getSource(), attention.getMask()};
     Rows rows = mode() == "zigzag" ? goZigzag(block) : goRound(block);
     if (attention.getMask()) {
       Value none = compare(builder, loc, "eq", rows.logSumExp,
@@ -283,12 +363,12 @@ private:
     const bool causal = attention.getCausal();
     Value query = attention.getQuery();
     Block next = rotate(block);
-    Rows rows = attend(query, block, causal);
+    Rows rows = attend(query, whole(block), causal);
     for (int64_t turns = 1; turns < group.ranks; ++turns) {
       block = next;
       if (turns + 1 < group.ranks)
         next = rotate(block);
-      Rows more = attend(query, block, false);
+      Rows more = attend(query, whole(block), false);
       rows = add(rows, causal ? where(beganBefore(turns), more) : more);
     }
     return rows;
@@ -299,18 +379,19 @@ private:
   Rows goZigzag(Block block) {
     Value query = attention.getQuery();
     Block next = rotate(block);
-    Rows all = attend(query, block, true);
-    Rows early{half(all.result, 1, false), half(all.logSumExp, 2, false)};
-    Rows late{half(all.result, 1, true), half(all.logSumExp, 2, true)};
+    Rows own = attend(query, whole(block), true);
+    Rows early{half(own.result, 1, false), half(own.logSumExp, 2, false)};
+    Rows late{half(own.result, 1, true), half(own.logSumExp, 2, true)};
     Value first = half(query, 1, false), second = half(query, 1, true);
     for (int64_t turns = 1; turns < group.ranks; ++turns) {
       block = next;
       if (turns + 1 < group.ranks)
         next = rotate(block);
       Value before = beganBefore(turns);
-      Block low{half(block.key, 1, false), half(block.value, 1, false), {}};
-      Block chosen{choose(before, low.key, half(block.key, 1, true)),
-                   choose(before, low.value, half(block.value, 1, true)),
+      Block all = whole(block);
+      Block low{half(all.key, 1, false), half(all.value, 1, false), {}};
+      Block chosen{choose(before, low.key, half(all.key, 1, true)),
+                   choose(before, low.value, half(all.value, 1, true)),
                    {}};
       Rows one = attend(choose(before, first, second), low, false);
       Rows other = attend(second, chosen, false);
@@ -345,9 +426,10 @@ public:
   void run() {
     if (mode() == "gather")
       return attendGathered();
-    Block block{gradient.getKey(), gradient.getValue(), gradient.getMask()};
+    Block block{keys.getSource(), values.getSource(), gradient.getMask()};
     Value queryGrad = mode() == "zigzag" ? goZigzag(block) : goRound(block);
-    replace({queryGrad, block.keyGrad, block.valueGrad});
+    replace({queryGrad, keys.place(builder, block.keyGrad),
+             values.place(builder, block.valueGrad)});
   }
 
 private:
@@ -377,6 +459,11 @@ private:
 
   Value add(Value a, Value b) { return AddOp::create(builder, loc, a, b); }
 
+  void addGrads(Block &block, Value keyGrad, Value valueGrad) {
+    block.keyGrad = add(block.keyGrad, keys.sum(builder, keyGrad));
+    block.valueGrad = add(block.valueGrad, values.sum(builder, valueGrad));
+  }
+
   /// Gradients travel with the keys and values that they belong to, and one
   /// turn more, home.
   void rotateGrads(Block &block) {
@@ -388,10 +475,10 @@ private:
     const bool causal = gradient.getCausal();
     Queries rows = getQueries();
     Block next = rotate(block);
-    ValueRange first = build(rows, block, causal);
+    ValueRange first = build(rows, whole(block), causal);
     Value queryGrad = first[0];
-    block.keyGrad = first[1];
-    block.valueGrad = first[2];
+    block.keyGrad = keys.sum(builder, first[1]);
+    block.valueGrad = values.sum(builder, first[2]);
     for (int64_t turns = 1; turns < group.ranks; ++turns) {
       next.keyGrad = block.keyGrad;
       next.valueGrad = block.valueGrad;
@@ -403,10 +490,9 @@ private:
       if (causal)
         seen.logSumExp = choose(beganBefore(turns), rows.logSumExp,
                                 number(rows.logSumExp, kSeesNothing));
-      ValueRange terms = build(seen, block, false);
+      ValueRange terms = build(seen, whole(block), false);
       queryGrad = add(queryGrad, terms[0]);
-      block.keyGrad = add(block.keyGrad, terms[1]);
-      block.valueGrad = add(block.valueGrad, terms[2]);
+      addGrads(block, terms[1], terms[2]);
     }
     rotateGrads(block);
     return queryGrad;
@@ -441,10 +527,10 @@ private:
     Queries rows = getQueries();
     Queries first = halfOf(rows, false), second = halfOf(rows, true);
     Block next = rotate(block);
-    ValueRange own = build(rows, block, true);
+    ValueRange own = build(rows, whole(block), true);
     Value early = half(own[0], 1, false), late = half(own[0], 1, true);
-    block.keyGrad = own[1];
-    block.valueGrad = own[2];
+    block.keyGrad = keys.sum(builder, own[1]);
+    block.valueGrad = values.sum(builder, own[2]);
     for (int64_t turns = 1; turns < group.ranks; ++turns) {
       next.keyGrad = block.keyGrad;
       next.valueGrad = block.valueGrad;
@@ -453,17 +539,17 @@ private:
       if (turns + 1 < group.ranks)
         next = rotate(block);
       Value before = beganBefore(turns);
-      Block low{half(block.key, 1, false), half(block.value, 1, false), {}};
-      Block chosen{choose(before, low.key, half(block.key, 1, true)),
-                   choose(before, low.value, half(block.value, 1, true)),
+      Block all = whole(block);
+      Block low{half(all.key, 1, false), half(all.value, 1, false), {}};
+      Block chosen{choose(before, low.key, half(all.key, 1, true)),
+                   choose(before, low.value, half(all.value, 1, true)),
                    {}};
       ValueRange one = build(chooseRows(before, first, second), low, false);
       ValueRange other = build(second, chosen, false);
       early = add(early, where(before, one[0]));
       late = add(add(late, where(before, one[0], false)), other[0]);
-      block.keyGrad = add(block.keyGrad, shareOut(before, one[1], other[1]));
-      block.valueGrad =
-          add(block.valueGrad, shareOut(before, one[2], other[2]));
+      addGrads(block, shareOut(before, one[1], other[1]),
+               shareOut(before, one[2], other[2]));
     }
     rotateGrads(block);
     return join(early, late, kTokens);

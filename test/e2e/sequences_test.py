@@ -98,14 +98,15 @@ class Sequences(ZcTest):
         self.assertEqual(sent["bytes"], 2 * 8 * part // 2)
 
     def test_rings_and_gathers_send_what_formulas_say(self):
-        # Llama: batch 4, 16 tokens, 2 layers, 24 wide. Keys and values go p - 1
-        # turns in each pass, their gradients p, home.
+        # Llama: batch 4, 16 tokens, 2 layers, 24 wide, two queries a key. Keys
+        # and values go p - 1 turns in each pass, their gradients p, home; what
+        # is gathered is repeated for its queries.
         for ranks in (2, 4):
-            part = 4 * 16 * 24 * 4 // ranks  # bytes of a rank's keys
+            part = 4 * 16 * 12 * 4 // ranks  # bytes of a rank's keys
             for attention, parts in (
                     ("ring=zigzag", 2 * (ranks - 1) + 2 * (2 * ranks - 1)),
                     ("ring=contiguous", 2 * (ranks - 1) + 2 * (2 * ranks - 1)),
-                    ("gather", 6 * (ranks - 1))):
+                    ("gather", 12 * (ranks - 1))):
                 with self.subTest(ranks=ranks, attention=attention):
                     sent = self.comm("--mesh", f"sp={ranks}", "--sp-attention",
                                      attention, model="llama")
