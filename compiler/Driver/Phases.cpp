@@ -253,7 +253,8 @@ void Phases::addSplit(OpPassManager &manager, const std::string &patterns) {
     llvm::append_range(assign.inFlight, inFlight.ofStages);
   assign.memoryBytes = options.memoryBudget;
   assign.bytesPerParameter = estimateBytesPerParameter(options);
-  assign.sampleShares = options.getAxisSize("dp") * options.getAxisSize("ep");
+  assign.sampleShares = options.getAxisSize("dp") * options.getAxisSize("ep") *
+                        options.getAxisSize("sp");
   assign.keepsCrossing = options.recompute == "layer" ||
                          options.recompute == "sqrt" ||
                          options.recompute == "full";
@@ -380,6 +381,7 @@ LogicalResult Phases::buildPrograms() {
     return failure();
   if (!pipeline.roles.empty() || isWithoutFlush(options.schedule))
     autodiff.splitStages = [&](OpPassManager &manager) {
+      addTokenOrder(manager, options); // a stage alone does not know
       addSplit(manager, stages);
     };
   if ((options.zero > 0 || autodiff.splitsStep()) && options.getNumRanks() > 1)
@@ -392,7 +394,8 @@ LogicalResult Phases::buildPrograms() {
         manager.addPass(createAnnotateTargetPass(getTargetOptions(options)));
         dispatchExperts(manager, options);
         buildLossPipeline(manager, autodiff);
-        addTokenOrder(manager, options);
+        if (!autodiff.splitStages)
+          addTokenOrder(manager, options);
       })))
     return failure();
   noteRooms(*module, options.target == "cuda" || options.moeCapacity != "none");

@@ -42,9 +42,9 @@ std::string zc::checkSequenceTogether(const CompileOptions &options) {
     return "--sp-attention needs a --mesh with sp";
   if (!divides && !options.tokenDims.empty())
     return "--token-dim needs a --mesh with sp";
-  if (divides && options.getAxisSize("pp") > 1)
-    return "a --mesh with pp and sp: stages cannot send one another parts of "
-           "sequences yet; leave one of them at 1";
+  if (divides && options.getAxisSize("pp") > 1 && !options.tokenDims.empty())
+    return "--token-dim does not work with a --mesh with pp: what stages send "
+           "one another is divided where attention tells its tokens";
   if (divides && options.optimizer == "onebit-adam")
     return "--optimizer onebit-adam compresses what samples' ranks send; it "
            "does not work with a --mesh with sp";

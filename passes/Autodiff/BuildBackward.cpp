@@ -8,6 +8,7 @@
 #include "dialects/Train/Ops/OpSupport.h"
 #include "dialects/Train/StateLookup.h"
 #include "passes/Analysis/Messages.h"
+#include "passes/Analysis/Tokens.h"
 #include "passes/Autodiff/ActiveValues.h"
 #include "passes/Autodiff/Passes.h"
 #include "passes/Autodiff/ProgramBuilder.h"
@@ -172,7 +173,8 @@ private:
       Value value = step.getBody().front().getTerminator()->getOperand(result);
       SmallVector<NamedAttribute> attributes = describe(
           kReceiveAttr, end->gradient(),
-          step.getResultAttrOfType<IntegerAttr>(result, kBatchDimAttr));
+          step.getResultAttrOfType<IntegerAttr>(result, kBatchDimAttr),
+          step.getResultAttrOfType<IntegerAttr>(result, kTokenDimAttr));
       seeds.push_back({value, addArgument(step, value.getType(), attributes,
                                           value.getLoc())});
     }
@@ -188,16 +190,20 @@ private:
     growth.addResult(
         gradient,
         describe(kSendAttr, getReceived(step, argument)->gradient(),
-                 step.getArgAttrOfType<IntegerAttr>(argument, kBatchDimAttr)));
+                 step.getArgAttrOfType<IntegerAttr>(argument, kBatchDimAttr),
+                 step.getArgAttrOfType<IntegerAttr>(argument, kTokenDimAttr)));
   }
 
   SmallVector<NamedAttribute> describe(StringRef name, const MessageEnd &end,
-                                       IntegerAttr batchDim) {
+                                       IntegerAttr batchDim,
+                                       IntegerAttr tokenDim) {
     Builder builder(&getContext());
     SmallVector<NamedAttribute> attributes = {
         builder.getNamedAttr(name, end.toAttr(&getContext()))};
     if (batchDim)
       attributes.push_back(builder.getNamedAttr(kBatchDimAttr, batchDim));
+    if (tokenDim)
+      attributes.push_back(builder.getNamedAttr(kTokenDimAttr, tokenDim));
     return attributes;
   }
 

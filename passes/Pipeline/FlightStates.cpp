@@ -1,5 +1,6 @@
 //===- FlightStates.cpp - what a micro-batch keeps ------------------------===//
 #include "passes/Pipeline/FlightStates.h"
+#include "passes/Analysis/Tokens.h"
 
 #include "passes/Autodiff/ProgramBuilder.h"
 
@@ -25,7 +26,7 @@ StateOp FlightStates::receive(func::FuncOp program, unsigned argument,
   addMessage(state, end, /*sends=*/false);
   program.setArgAttr(argument, kStateAttr,
                      FlatSymbolRefAttr::get(state.getSymNameAttr()));
-  for (StringRef name : {kReceiveAttr, kBatchDimAttr})
+  for (StringRef name : {kReceiveAttr, kBatchDimAttr, kTokenDimAttr})
     program.removeArgAttr(argument,
                           StringAttr::get(program.getContext(), name));
   return state;

@@ -12,6 +12,8 @@
 #include "passes/Autodiff/ProgramBuilder.h"
 #include "passes/Autodiff/SampleDims.h"
 #include "passes/Pipeline/Passes.h"
+#include "passes/Sequence/TokenDims.h"
+#include "passes/Sharding/Layout.h"
 
 #include "mlir/IR/IRMapping.h"
 
@@ -42,7 +44,7 @@ struct Crossing {
   Value value;
   int64_t from, to, id; // stages; the message
   bool hasGradient;
-  std::optional<int64_t> batchDim;
+  std::optional<int64_t> batchDim, tokenDim;
 };
 
 /// Views, and values that are only made wider: a norm behind 16 bits reads them
@@ -89,7 +91,12 @@ public:
   CrossingFinder(func::FuncOp program, ArrayRef<StagePlace> places)
       : block(program.getBody().front()), places(places),
         samples(findSampleDims(program)),
-        active(findActiveValues(program, findTrained(program))) {}
+        active(findActiveValues(program, findTrained(program))) {
+    if (!program->getParentOfType<ModuleOp>()->hasAttr(kTokenPartsAttr))
+      return;
+    tokens.emplace(program);
+    tokens->markAttention();
+  }
 
   /// Numbers begin at `id`, which grows; the number behind an activation's is
   /// its gradient's. Each pair of replicas has its own.
@@ -102,7 +109,8 @@ public:
              stageOf(value) >= 0 && to < stages; ++to)
           if (isReadBy(value, to)) {
             found.push_back({value, stageOf(value), to, id,
-                             active.contains(value), findBatchDim(value)});
+                             active.contains(value), findBatchDim(value),
+                             findTokenDim(value)});
             id += 2 * places[stageOf(value)].replicas * places[to].replicas;
           }
     return found;
@@ -128,10 +136,20 @@ private:
     return dim;
   }
 
+  /// The dim that sp divides.
+  std::optional<int64_t> findTokenDim(Value value) {
+    const int64_t rank = cast<RankedTensorType>(value.getType()).getRank();
+    for (int64_t dim = 0; tokens && dim < rank; ++dim)
+      if (tokens->isMarked({value, dim}))
+        return dim;
+    return std::nullopt;
+  }
+
   Block &block;
   ArrayRef<StagePlace> places; // of stages
   SampleDims samples;
   DenseSet<Value> active;
+  std::optional<TokenDims> tokens;
 };
 
 /// One role's part of one program.
@@ -214,6 +232,9 @@ private:
     if (crossing.batchDim)
       attributes.push_back(builder.getNamedAttr(
           kBatchDimAttr, builder.getI64IntegerAttr(*crossing.batchDim)));
+    if (crossing.tokenDim)
+      attributes.push_back(builder.getNamedAttr(
+          kTokenDimAttr, builder.getI64IntegerAttr(*crossing.tokenDim)));
     return attributes;
   }
 

@@ -2,6 +2,7 @@
 #include "dialects/Interfaces/OpInterfaces.h"
 #include "dialects/Train/Ops/AttentionSupport.h"
 #include "dialects/Train/Ops/OpSupport.h"
+#include "passes/Analysis/Tokens.h"
 #include "passes/Sequence/Passes.h"
 #include "passes/Sequence/TokenDims.h"
 #include "passes/Sharding/Layout.h"
@@ -67,6 +68,7 @@ private:
                       bool &found) {
     TokenDims tokens(program);
     tokens.markAttention();
+    tokens.markMessages();
     auto forEachInput = [&](auto body) -> LogicalResult {
       for (BlockArgument argument : program.getArguments())
         if (auto name = program.getArgAttrOfType<StringAttr>(
@@ -102,12 +104,11 @@ private:
     if (!ordered &&
         (failed(forEachInput(takeGiven)) || failed(forEachInput(takeFound))))
       return failure();
-    bool divided =
-        ordered ? divideOrders(program)
-                : llvm::any_of(program.getArguments(), [&](BlockArgument each) {
-                    return bool(
-                        program.getArgAttr(each.getArgNumber(), kTokenDimAttr));
-                  });
+    bool divided = ordered && divideOrders(program);
+    for (unsigned i = 0; i < program.getNumArguments(); ++i)
+      divided |= bool(program.getArgAttr(i, kTokenDimAttr));
+    for (unsigned i = 0; i < program.getNumResults(); ++i)
+      divided |= bool(program.getResultAttr(i, kTokenDimAttr));
     found |= divided;
     return divided ? divideOps(program, tokens) : success();
   }

@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/Interfaces/OpInterfaces.h"
 #include "dialects/Train/Ops/OpSupport.h"
+#include "passes/Analysis/Tokens.h"
 #include "passes/Autodiff/ProgramBuilder.h"
 #include "passes/Sequence/Passes.h"
 #include "passes/Sequence/TokenDims.h"
@@ -161,8 +162,13 @@ struct OrderTokens : public impl::OrderTokensPassBase<OrderTokens> {
   using OrderTokensPassBase::OrderTokensPassBase;
 
   void runOnOperation() override {
-    if (parts < 2 || (attention != "auto" && attention != "ring" &&
-                      attention != "ring=zigzag"))
+    if (parts < 2)
+      return;
+    getOperation()->setAttr(
+        kTokenPartsAttr,
+        IntegerAttr::get(IntegerType::get(&getContext(), 64), parts));
+    if (attention != "auto" && attention != "ring" &&
+        attention != "ring=zigzag")
       return;
     SmallVector<std::unique_ptr<TokenOrderer>> orderers;
     for (auto program : getOperation().getOps<func::FuncOp>()) {

@@ -9,9 +9,6 @@
 
 namespace zc {
 
-/// On a module whose tokens --zc-order-tokens has put in another order.
-inline constexpr llvm::StringLiteral kTokenOrderAttr = "train.token_order";
-
 #define GEN_PASS_DECL
 #define GEN_PASS_REGISTRATION
 #include "passes/Sequence/Passes.h.inc"

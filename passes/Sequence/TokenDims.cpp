@@ -3,6 +3,7 @@
 
 #include "dialects/Train/Ops/OpSupport.h"
 #include "passes/Sequence/Passes.h"
+#include "passes/Sharding/Layout.h"
 
 using namespace mlir;
 using namespace zc::train;
@@ -29,7 +30,11 @@ bool canGoRound(Operation *op) {
          (!mask || cast<RankedTensorType>(mask.getType()).getDimSize(2) == 1);
 }
 
-bool isOrdered(ModuleOp module) { return module->hasAttr(kTokenOrderAttr); }
+bool isOrdered(ModuleOp module) {
+  auto whole = module->getParentOfType<ModuleOp>(); // of a role
+  return module->hasAttr(kTokenOrderAttr) ||
+         (whole && whole->hasAttr(kTokenOrderAttr));
+}
 
 DenseElementsAttr makeZigzagOrder(MLIRContext *context, int64_t tokens,
                                   int64_t parts, bool inverse) {
@@ -73,6 +78,16 @@ void TokenDims::markAttention() {
     if (isAttention(op))
       mark({op->getOperand(0), kTokens});
   });
+}
+
+void TokenDims::markMessages() {
+  Operation *end = program.getBody().front().getTerminator();
+  for (unsigned i = 0; i < program.getNumArguments(); ++i)
+    if (auto dim = program.getArgAttrOfType<IntegerAttr>(i, kTokenDimAttr))
+      mark({program.getArgument(i), dim.getInt()});
+  for (unsigned i = 0; i < program.getNumResults(); ++i)
+    if (auto dim = program.getResultAttrOfType<IntegerAttr>(i, kTokenDimAttr))
+      mark({end->getOperand(i), dim.getInt()});
 }
 
 void TokenDims::mark(DimOf dim) {

@@ -37,6 +37,8 @@ public:
   explicit TokenDims(mlir::func::FuncOp program);
 
   void markAttention();
+  /// What stages of a pipeline send one another.
+  void markMessages();
   void mark(DimOf dim);
   bool isMarked(DimOf dim);
 

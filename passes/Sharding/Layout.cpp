@@ -104,4 +104,32 @@ bool isZero(Value value) {
          train::isSplatOf(constant, 0);
 }
 
+Layout beforeReducing(Layout input, const Layout &result) {
+  for (auto [mine, wanted] : llvm::zip(input.dims, result.dims)) {
+    if (wanted.size() < mine.size() ||
+        ArrayRef(wanted).take_front(mine.size()) != ArrayRef(mine))
+      continue;
+    for (int axis : ArrayRef(wanted).drop_front(mine.size())) {
+      if (input.isUnreduced(axis) || input.divides(axis))
+        break;
+      mine.push_back(axis);
+    }
+  }
+  return input;
+}
+
+bool dividesTokens(func::FuncOp program) {
+  for (unsigned i = 0; i < program.getNumArguments(); ++i)
+    if (program.getArgAttr(i, kTokenDimAttr))
+      return true;
+  for (unsigned i = 0; i < program.getNumResults(); ++i)
+    if (program.getResultAttr(i, kTokenDimAttr))
+      return true;
+  for (auto module = program->getParentOfType<ModuleOp>(); module;
+       module = module->getParentOfType<ModuleOp>())
+    if (module->hasAttr(kTokenOrderAttr))
+      return true;
+  return false;
+}
+
 } // namespace zc

@@ -3,11 +3,11 @@
 #define ZC_PASSES_SHARDING_LAYOUT_H
 
 #include "dialects/Dist/DistDialect.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/Analysis/Tokens.h"
 
 namespace zc {
 
-/// On a program's argument: the dim that counts tokens, which sp divides.
-inline constexpr llvm::StringLiteral kTokenDimAttr = "train.token_dim";
 /// On an op that wants whole what ranks have in parts: [from, to], dims of its
 /// first result. What divides `from` in operands divides `to` while it
 /// computes.
@@ -59,6 +59,14 @@ Layout layoutOf(mlir::Value value, dist::MeshAttr mesh);
 
 /// Whether a value is a constant of zeros: a sum of any number of such terms.
 bool isZero(mlir::Value value);
+
+/// What a reduction to `result` asks of its operand: dims that it keeps divided
+/// afterwards are divided before, where that is not the reduction's own doing.
+Layout beforeReducing(Layout input, const Layout &result);
+
+/// Whether inputs, or what stages send, are divided by tokens; or tokens that
+/// have changed places are divided where that is done.
+bool dividesTokens(mlir::func::FuncOp program);
 
 } // namespace zc
 

@@ -163,6 +163,11 @@ Layout Propagation::stateLayout(Attribute symbol, Type type) {
 }
 
 void Propagation::readArguments() {
+  int axis = mesh.findAxis(kTokenAxis);
+  if (axis >= 0 && mesh.getSizes()[axis] > 1 && dividesTokens(program)) {
+    tokenAxes = {axis};
+    batchAxes = tokenAxes;
+  }
   for (BlockArgument argument : block.getArguments()) {
     unsigned index = argument.getArgNumber();
     Layout &layout = layouts[argument];
@@ -174,8 +179,6 @@ void Propagation::readArguments() {
       if (outputBatchAxes.empty())
         outputBatchAxes = axes;
     }
-    if (auto dim = program.getArgAttrOfType<IntegerAttr>(index, kTokenDimAttr))
-      llvm::append_range(batchAxes, tokenAxes = layout.dims[dim.getInt()]);
     Attribute symbol = program.getArgAttr(index, kStateAttr);
     if (!symbol)
       continue;
@@ -304,22 +307,6 @@ Operation *Propagation::decompose(Operation *op, ArrayRef<Layout> operands,
   return first;
 }
 
-/// What a reduction to `result` asks of its operand: dims that it keeps divided
-/// afterwards are divided before, where that is not the reduction's own doing.
-static Layout beforeReducing(Layout input, const Layout &result) {
-  for (auto [mine, wanted] : llvm::zip(input.dims, result.dims)) {
-    if (wanted.size() < mine.size() ||
-        ArrayRef(wanted).take_front(mine.size()) != ArrayRef(mine))
-      continue;
-    for (int axis : ArrayRef(wanted).drop_front(mine.size())) {
-      if (input.isUnreduced(axis) || input.divides(axis))
-        break;
-      mine.push_back(axis);
-    }
-  }
-  return input;
-}
-
 /// Of one that stands there before shardings are chosen: what it asks for.
 OpLayouts Propagation::planCollective(Operation *op) {
   auto collective = cast<dist::CollectiveOpInterface>(op);
@@ -418,6 +405,9 @@ Layout Propagation::returnedLayout(unsigned index) {
   auto dim = program.getResultAttrOfType<IntegerAttr>(index, kBatchDimAttr);
   if (dim)
     whole.dims[dim.getInt()] = outputBatchAxes;
+  if (auto tokens =
+          program.getResultAttrOfType<IntegerAttr>(index, kTokenDimAttr))
+    whole.dims[tokens.getInt()] = tokenAxes; // of a message
   return whole;
 }
 

@@ -23,7 +23,8 @@ CHOSEN = "|".join([
     "llama (sp=4-ring=contiguous-zero2|tp=2,sp=2-ring=zigzag-zero1)",
     "llama (dp=2,tp=2,sp=2-gather-zero3)",
     "bert (sp=2-auto-zero0|dp=2,tp=2,sp=2-auto-zero1|sp=4-auto-zero3)",
-    "bert (sp=4-ring=contiguous-zero1|sp=2-gather-zero0)"])
+    "bert (sp=4-ring=contiguous-zero1|sp=2-gather-zero0|pp=2,sp=2-auto-zero1)",
+    "llama (pp=2,dp=2,sp=2-ring=zigzag-zero1|pp=2,sp=4-ring=contiguous-zero3)"])
 
 
 def make_dropped_attention(path):
@@ -74,7 +75,7 @@ class Matrix(unittest.TestCase):
              os.environ["ZC_BIN_DIR"], "--steps", "4", "--only",
              f"^({CHOSEN})$"], text=True, capture_output=True, timeout=300)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        self.assertRegex(done.stdout, r"^21 meshes as one rank")
+        self.assertRegex(done.stdout, r"^24 meshes as one rank")
 
 
 class Sequences(ZcTest):
@@ -218,8 +219,12 @@ class Sequences(ZcTest):
         self.fails(1, ["'train.conv' mixes tokens, which 'sp' divides among 2 "
                        "ranks"], "compile", Fixture("cnn").model, "-o", out,
                    *loss, "--mesh", "sp=2", "--token-dim", "x=2")
-        self.fails(2, ["a --mesh with pp and sp"], "compile", model, "-o", out,
-                   *loss, "--mesh", "pp=2,sp=2")
+        self.fails(2, ["--token-dim does not work with a --mesh with pp"],
+                   "compile", model, "-o", out, *loss, "--mesh", "pp=2,sp=2",
+                   "--accumulate", 2, "--token-dim", "input_ids=1")
+        self.fails(1, ["--sp-attention ring=zigzag: 32 tokens do not divide in "
+                       "64 chunks"], "compile", model, "-o", out, *loss,
+                   "--mesh", "sp=32", "--sp-attention", "ring=zigzag")
         self.fails(1, ["no attention tells which dims count tokens"],
                    "compile", Fixture("mlp").model, "-o", out, *loss, "--mesh",
                    "sp=2", "--dim", "batch=16")

@@ -3,7 +3,7 @@
 
 // Tests that tokens and the sources of positions change places, once each, and
 // that results change back; what is the same for all tokens stays.
-// CHECK: module attributes {train.token_order = "zigzag"}
+// CHECK: module attributes {train.token_order = "zigzag", train.token_parts = 2 : i64}
 // CHECK-LABEL: func.func @eval
 // CHECK-DAG: %[[IN:.*]] = train.gather %[[X:.*]], %{{.*}} {dim = 1 : i64}
 // CHECK-DAG: dense<[0, 1, 6, 7, 2, 3, 4, 5]> : tensor<8xi64>

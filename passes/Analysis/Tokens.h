@@ -1,0 +1,24 @@
+//===- Tokens.h - tokens that ranks divide ----------------------*- C++ -*-===//
+#ifndef ZC_PASSES_ANALYSIS_TOKENS_H
+#define ZC_PASSES_ANALYSIS_TOKENS_H
+
+#include "llvm/ADT/StringRef.h"
+
+namespace zc {
+
+/// The axis of the mesh that divides tokens.
+inline constexpr llvm::StringLiteral kTokenAxis = "sp";
+
+/// On a program's argument, or on what a stage of a pipeline sends another: the
+/// dim that counts tokens.
+inline constexpr llvm::StringLiteral kTokenDimAttr = "train.token_dim";
+
+/// On a module whose tokens ranks divide: among how many.
+inline constexpr llvm::StringLiteral kTokenPartsAttr = "train.token_parts";
+
+/// On a module whose tokens --zc-order-tokens has put in another order.
+inline constexpr llvm::StringLiteral kTokenOrderAttr = "train.token_order";
+
+} // namespace zc
+
+#endif // ZC_PASSES_ANALYSIS_TOKENS_H
