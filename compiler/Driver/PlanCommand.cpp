@@ -25,6 +25,9 @@ struct Arguments {
   double tokens = 0;
   std::string timeline, html, chakra;
   std::vector<std::string> placement;
+  std::vector<std::string> stragglers; // "RANK=FACTOR"
+  std::string sync;
+  ServerOptions servers;
   bool searches = false;
   SearchOptions search;
   bool table = false, maxModel = false, collectives = false;
@@ -67,7 +70,8 @@ static bool isArtifact(llvm::StringRef path) {
 /// The options of a compilation mean nothing to a plan that is made.
 static void refuseCompileOptions(const CLI::App &command) {
   const std::vector<std::string> own = {"--cluster", "--tokens", "--timeline",
-                                        "--html",    "--chakra", "--placement",
+                                        "--html",    "--chakra", "--straggler",
+                                        "--servers", "--sync",   "--placement",
                                         "--json",    "--help"};
   for (const CLI::Option *option : command.get_options())
     for (const std::string &name : option->get_lnames())
@@ -200,7 +204,10 @@ static void checkTogether(const CLI::App &command, const Arguments &arguments) {
     throw CLI::ValidationError("--time-limit", "belongs to --search");
   if (arguments.table && command.count("--zero") > 0)
     throw CLI::ValidationError("--zero", "--table has a row for each stage");
-  for (const char *name : {"--tokens", "--timeline", "--html", "--chakra"})
+  if (!arguments.sync.empty() && arguments.servers.servers == 0)
+    throw CLI::ValidationError("--sync", "belongs to --servers");
+  for (const char *name : {"--tokens", "--timeline", "--html", "--chakra",
+                           "--straggler", "--servers"})
     if (modes > 0 && command.count(name) > 0)
       throw CLI::ValidationError(name, "belongs to the plan of one layout");
   if (modes > 0 && !arguments.searches && command.count("--placement") > 0)
@@ -223,6 +230,27 @@ static int calibrateCommand(const CLI::App &command,
   return calibrate(arguments.calibration);
 }
 
+/// Of "RANK=FACTOR", each rank once.
+static std::map<int64_t, double>
+readStragglers(const std::vector<std::string> &texts) {
+  std::map<int64_t, double> stragglers;
+  for (const std::string &text : texts) {
+    const auto [rankText, factorText] = llvm::StringRef(text).split('=');
+    int64_t rank = 0;
+    double factor = 0;
+    if (rankText.getAsInteger(10, rank) || rank < 0 ||
+        factorText.getAsDouble(factor) || !(factor >= 1 && factor <= 1000))
+      throw CLI::ValidationError("--straggler",
+                                 "expected RANK=FACTOR, a factor from 1 to "
+                                 "1000, found '" +
+                                     text + "'");
+    if (!stragglers.emplace(rank, factor).second)
+      throw CLI::ValidationError("--straggler",
+                                 "rank " + rankText.str() + " is given twice");
+  }
+  return stragglers;
+}
+
 static Status writeChakra(const Arguments &arguments, const Cluster &cluster,
                           const plan::Manifest &manifest,
                           const PlanReport &report) {
@@ -238,10 +266,19 @@ static int planLayout(const Arguments &arguments, const Cluster &cluster,
                       const plan::Manifest &manifest) {
   const bool keepsSpans = !arguments.timeline.empty() ||
                           !arguments.html.empty() || !arguments.chakra.empty();
-  Result<PlanReport> report =
-      planStep(manifest, cluster, {keepsSpans, arguments.placement});
+  ServerOptions servers = arguments.servers;
+  servers.stragglers = readStragglers(arguments.stragglers);
+  servers.isAsynchronous = arguments.sync == "asp";
+  Result<PlanReport> report = planStep(
+      manifest, cluster, {keepsSpans, arguments.placement, servers.stragglers});
   if (!report.ok())
     return reportError(report.status().message());
+  if (servers.servers > 0) {
+    Result<ServerPlan> plan = planServers(manifest, cluster, servers);
+    if (!plan.ok())
+      return reportError(plan.status().message());
+    report->servers = *plan;
+  }
   if (!arguments.timeline.empty())
     if (int code =
             emitText(arguments.timeline, planAsTimeline(manifest, *report)))
@@ -303,6 +340,29 @@ static void addFileOptions(CLI::App &command, Arguments &arguments) {
       ->type_name("DIR");
 }
 
+/// Ranks that are not alike, and servers in place of collectives.
+static void addServerOptions(CLI::App &command, Arguments &arguments) {
+  command
+      .add_option("--straggler", arguments.stragglers,
+                  "a rank that takes FACTOR times as long for all that it "
+                  "computes; may be repeated")
+      ->allow_extra_args(false)
+      ->type_name("RANK=FACTOR")
+      ->default_str("");
+  command
+      .add_option("--servers", arguments.servers.servers,
+                  "also say what a step takes with so many parameter servers "
+                  "in place of sums among the ranks")
+      ->check(CLI::Range(int64_t(1), kMostWorkers))
+      ->type_name("N")
+      ->default_str("");
+  command
+      .add_option("--sync", arguments.sync,
+                  "with --servers: bsp, they wait for all workers (default); "
+                  "asp, they update with what comes")
+      ->check(CLI::IsMember({"bsp", "asp"}));
+}
+
 Command zc::addPlanCommand(CLI::App &command) {
   auto arguments = std::make_shared<Arguments>();
   command.add_option(
@@ -330,6 +390,7 @@ Command zc::addPlanCommand(CLI::App &command) {
       ->allow_extra_args(false)
       ->type_name("AXES")
       ->default_str("");
+  addServerOptions(command, *arguments);
   command.add_flag("--search", arguments->searches,
                    "compile and simulate layouts (mesh, ZeRO, micro-batches, "
                    "schedule, recomputation; what is given stays) and rank "

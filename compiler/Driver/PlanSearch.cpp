@@ -59,7 +59,7 @@ std::string tryLayout(const CLI::App &command, const CompileOptions &options,
   if (compilePlan(own, manifest) != 0)
     _exit(1); // its messages say why
   Result<PlanReport> report =
-      planStep(manifest, cluster, {false, search.placement});
+      planStep(manifest, cluster, {false, search.placement, {}});
   if (!report.ok())
     tried.failure = report.status().message();
   else

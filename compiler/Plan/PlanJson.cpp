@@ -37,6 +37,23 @@ static Json trafficAsJson(const PlanReport &report) {
   return json;
 }
 
+static Json serversAsJson(const ServerPlan &plan) {
+  const ServedTraining &training = plan.training;
+  return {{"servers", training.servers},
+          {"workers", training.workers},
+          {"sync", training.isAsynchronous ? "asp" : "bsp"},
+          {"step_s", plan.times.stepSeconds},
+          {"updates_per_s", plan.times.updatesPerSecond},
+          {"compute_s", training.computeSeconds},
+          {"update_s", training.updateSeconds},
+          {"parameter_bytes", training.parameterBytes},
+          {"gradient_bytes", training.gradientBytes},
+          {"staleness", plan.times.meanStaleness},
+          {"most_staleness", plan.times.mostStaleness},
+          {"server_bytes", plan.times.serverBytes},
+          {"worker_bytes", plan.times.workerBytes}};
+}
+
 std::string planAsJson(const plan::Manifest &manifest, const Cluster &cluster,
                        const PlanReport &report, double tokens) {
   Json plan = {
@@ -62,6 +79,8 @@ std::string planAsJson(const plan::Manifest &manifest, const Cluster &cluster,
       {"traffic", trafficAsJson(report)}};
   if (tokens > 0 && report.tokensPerSecond > 0)
     plan["days"] = tokens / report.tokensPerSecond / 86400;
+  if (report.servers)
+    plan["servers"] = serversAsJson(*report.servers);
   for (const PlannedRole &role : report.roles)
     plan["roles"].push_back({{"ranks", role.ranks},
                              {"memory", memoryAsJson(role.memory)},

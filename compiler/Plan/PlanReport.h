@@ -8,9 +8,11 @@
 #define ZC_COMPILER_PLAN_PLANREPORT_H
 
 #include "compiler/Export/Inspect.h"
+#include "compiler/Plan/ServerPlan.h"
 #include "runtime/Simulate/Simulation.h"
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -52,6 +54,7 @@ struct PlanReport {
   CommReport traffic;
   bool fits = true; // into the device's memory
   SimulatedStep simulated;
+  std::optional<ServerPlan> servers; // where they are asked for
 };
 
 /// Simulates a verified manifest's step. Fails where the cluster is too small,

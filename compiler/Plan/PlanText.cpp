@@ -130,6 +130,8 @@ std::string printPlan(const plan::Manifest &manifest, const Cluster &cluster,
                   tokens / report.tokensPerSecond / 86400);
   printRoles(os, report);
   printLinks(os, report);
+  if (report.servers)
+    os << printServers(*report.servers);
   return os.str();
 }
 

@@ -119,8 +119,8 @@ const std::vector<CommandOptions> kAllOptions = {
     {"plan",
      {"--calibrate", "--chakra", "--cluster", "--collectives", "--html",
       "--json", "--max-model", "--parameters", "--placement", "--quick",
-      "--ranks", "--search", "--table", "--time-limit", "--timeline",
-      "--tokens"}}};
+      "--ranks", "--search", "--servers", "--straggler", "--sync", "--table",
+      "--time-limit", "--timeline", "--tokens"}}};
 
 /// How many letters must be put in, left out, replaced or changed with their
 /// neighbours.

@@ -24,6 +24,7 @@ public:
     const size_t roles = size_t(manifest.roles_size());
     computing.resize(roles);
     sending.resize(roles);
+    slowdown.resize(roles, 1);
     for (size_t i = 0; i < roles * cluster.levels.size() * 2; ++i)
       links.addLink(
           cluster.levels[i / 2 % cluster.levels.size()].bytesPerSecond);
@@ -34,6 +35,11 @@ public:
                                       programs, cluster.device, *this, spans));
       walks.back()->times().sentBytes.resize(cluster.levels.size());
     }
+  }
+
+  /// All that the role does itself takes so many times as long.
+  void slowDown(int role, double factor) {
+    slowdown[size_t(role)] = std::max(slowdown[size_t(role)], factor);
   }
 
   Status run() {
@@ -57,7 +63,7 @@ public:
     if (stream != 0)
       return push(time + seconds, {Event::Computed, role, stream, 0});
     Computing &each = computing[role];
-    each.left = seconds;
+    each.left = seconds * slowdown[role];
     each.since = time;
     each.speed = speedOf(role);
     each.isBusy = true;
@@ -316,7 +322,8 @@ private:
   std::vector<SimulatedSpan> *spans;
   std::vector<std::unique_ptr<OrderWalk>> walks;
   std::vector<Computing> computing;
-  std::vector<int> sending; // transfers of a role whose bytes flow
+  std::vector<int> sending;     // transfers of a role whose bytes flow
+  std::vector<double> slowdown; // of roles
   std::vector<Meeting> meetings;
   std::deque<Transfer> transfers;
   std::map<uint64_t, uint32_t> posted; // with one end
@@ -353,6 +360,12 @@ Result<SimulatedOrders> simulateOrders(const plan::Manifest &manifest,
   SimulatedOrders simulated;
   Simulation simulation(manifest, cluster, programs, uses, phase,
                         options.keepsSpans ? &simulated.spans : nullptr);
+  for (auto [rank, factor] : options.stragglers) {
+    if (rank < 0 || rank >= mesh.ranks())
+      return makeError(StatusCode::InvalidArgument, "straggler ", rank,
+                       ": the mesh has ", mesh.ranks(), " ranks, from 0 on");
+    simulation.slowDown(mesh.role(rank), factor);
+  }
   ZC_RETURN_IF_ERROR(simulation.run());
   simulated.seconds = simulation.end();
   for (int i = 0; i < manifest.roles_size(); ++i)
@@ -380,10 +393,10 @@ Result<SimulatedStep> simulateStep(const plan::Manifest &manifest,
   ZC_ASSIGN_OR_RETURN(const plan::Manifest fewer, unroll(manifest, steps));
   ZC_ASSIGN_OR_RETURN(plan::Manifest more, unroll(manifest, steps + 1));
   step.run = std::make_shared<const plan::Manifest>(std::move(more));
-  ZC_ASSIGN_OR_RETURN(
-      SimulatedOrders before,
-      simulateOrders(fewer, cluster, Phase::Train,
-                     SimulationOptions{false, options.placement}));
+  ZC_ASSIGN_OR_RETURN(SimulatedOrders before,
+                      simulateOrders(fewer, cluster, Phase::Train,
+                                     SimulationOptions{false, options.placement,
+                                                       options.stragglers}));
   ZC_ASSIGN_OR_RETURN(
       step.orders, simulateOrders(*step.run, cluster, Phase::Train, options));
   const double seconds = step.orders.seconds - before.seconds;

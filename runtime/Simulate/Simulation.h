@@ -57,11 +57,15 @@ struct SimulationOptions {
   /// The mesh's axes from the cluster's outermost level inwards; empty: ranks
   /// stand on the devices as they are numbered.
   std::vector<std::string> placement;
+  /// Ranks that take so many times as long for all that they do between
+  /// transfers. Equal ranks of a role wait for them, so that their role does.
+  std::map<int64_t, double> stragglers;
 };
 
 /// Simulates one phase of a verified manifest's orders. Without flush the
 /// manifest is of a run of steps (unroll() of RunOfSteps.h). Fails where the
-/// cluster has fewer devices than the mesh has ranks.
+/// cluster has fewer devices than the mesh has ranks, and where a straggler is
+/// no rank of it.
 Result<SimulatedOrders> simulateOrders(const plan::Manifest &manifest,
                                        const Cluster &cluster, Phase phase,
                                        const SimulationOptions &options = {});

@@ -173,6 +173,45 @@ TEST(Simulation, WhatIsHiddenIsNotExposed) {
   EXPECT_EQ(step.orders.roles[0].exposed.count("dp"), 0u);
 }
 
+/// The slowest stage of a pipeline takes all its time, the others fill and
+/// empty it.
+TEST(Simulation, StragglersStretchTheStep) {
+  for (uint32_t p = 1; p <= 6; ++p)
+    for (uint32_t m : {1u, 4u, 9u})
+      for (uint32_t slow = 0; slow < p; ++slow)
+        for (const char *name : {"gpipe", "1f1b"}) {
+          SCOPED_TRACE(strCat(name, " ", p, " roles, ", m, ", slow ", slow));
+          FakePipeline pipeline;
+          pipeline.roles = p;
+          pipeline.microBatches = m;
+          pipeline.micro = false;
+          SimulationOptions options;
+          options.stragglers = {{slow, 3}};
+          Result<SimulatedStep> step = simulateStep(
+              makePipeline(pipeline, name, {}), idealCluster(), options);
+          ASSERT_TRUE(step.ok());
+          // With 1F1B what is behind the slow stage is hidden by the other
+          // micro-batches that it has in flight, if they are enough.
+          const bool hides = name == std::string("1f1b") && m >= p && m > 1;
+          const uint32_t others = hides ? slow : p - 1;
+          if (name == std::string("1f1b") && m > 1 && m < p)
+            continue;
+          EXPECT_NEAR(step->seconds, 3. * others + 3 * 3. * m, 1e-9);
+        }
+  // What is sent takes as long as before.
+  SimulationOptions options;
+  options.stragglers = {{1, 2}};
+  Result<SimulatedStep> step =
+      simulateStep(makeOverlap(), cluster({{"links", 8, 80, 0}}), options);
+  ASSERT_TRUE(step.ok());
+  EXPECT_NEAR(step->seconds, 2 * 2 + std::max(5, 2 * 3) + 2 * 1, 1e-9);
+  options.stragglers = {{2, 2}};
+  step = simulateStep(makeOverlap(), cluster({{"links", 8, 80, 0}}), options);
+  ASSERT_FALSE(step.ok());
+  EXPECT_EQ(step.status().message(),
+            "straggler 2: the mesh has 2 ranks, from 0 on");
+}
+
 TEST(Simulation, AClusterMayBeTooSmall) {
   Result<SimulatedStep> step =
       simulateStep(makeOverlap(), cluster({{"links", 1, 0, 0}}));
