@@ -32,6 +32,7 @@ struct Arguments {
   SearchOptions search;
   bool table = false, maxModel = false, collectives = false;
   double parameters = 0; // in a model's place
+  double deviceHours = 0;
   bool calibrates = false;
   CalibrateOptions calibration;
   bool json = false;
@@ -217,6 +218,24 @@ static void checkTogether(const CLI::App &command, const Arguments &arguments) {
     throw CLI::ValidationError("--emit", "belongs to zc compile");
 }
 
+/// Nothing but a division: no cluster, and no model.
+static int idealTimeCommand(const CLI::App &command,
+                            const Arguments &arguments) {
+  const std::vector<std::string> own = {"device-hours", "ranks", "json"};
+  for (const CLI::Option *option : command.get_options())
+    if (option->count() > 0 &&
+        (option->get_lnames().empty() ||
+         !llvm::is_contained(own, option->get_lnames().front())))
+      throw CLI::ValidationError(option->get_name(),
+                                 "means nothing to --device-hours, which is "
+                                 "divided among --ranks");
+  const int64_t ranks =
+      command.count("--ranks") > 0 ? arguments.search.ranks : 1;
+  return emitText("", arguments.json
+                          ? idealTimeAsJson(arguments.deviceHours, ranks) + "\n"
+                          : printIdealTime(arguments.deviceHours, ranks));
+}
+
 static int calibrateCommand(const CLI::App &command,
                             const Arguments &arguments) {
   const std::vector<std::string> own = {"calibrate", "quick", "output"};
@@ -304,6 +323,8 @@ static int planCommand(const CLI::App &command, Arguments &arguments) {
   for (const char *option : {"--quick", "--output"})
     if (command.count(option) > 0)
       throw CLI::ValidationError(option, "belongs to --calibrate");
+  if (arguments.deviceHours > 0)
+    return idealTimeCommand(command, arguments);
   if (arguments.cluster.empty())
     throw CLI::RequiredError("--cluster");
   checkTogether(command, arguments);
@@ -419,6 +440,13 @@ Command zc::addPlanCommand(CLI::App &command) {
                   "say how many ranks they need")
       ->check(checkPositive)
       ->type_name("N")
+      ->default_str("");
+  command
+      .add_option("--device-hours", arguments->deviceHours,
+                  "say how long so much work of one device takes on --ranks "
+                  "[1] of them, without any loss")
+      ->check(checkPositive)
+      ->type_name("H")
       ->default_str("");
   command.add_flag("--collectives", arguments->collectives,
                    "compare algorithms of all-reduce: rounds, bytes and time, "

@@ -175,6 +175,7 @@ Result<PlanReport> planStep(const plan::Manifest &manifest,
     role.ranks = ranksOfRole;
     role.memory = measureMemory(manifest, i);
     role.times = report.simulated.orders.roles[size_t(i)];
+    report.idealSeconds += role.times.compute / manifest.roles_size();
     if (role.memory.peak > report.roles[size_t(report.largestRole)].memory.peak)
       report.largestRole = i;
   }

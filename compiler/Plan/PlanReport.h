@@ -34,6 +34,8 @@ struct PlannedLink {
 
 struct PlanReport {
   double stepSeconds = 0;
+  /// What is computed, equally divided among all ranks: no rank waits.
+  double idealSeconds = 0;
   double samplesPerSecond = 0; // 0: no input counts samples
   double tokensPerSecond = 0;  // labels per second; 0: there are none
   /// Of the peak of the type that most products are computed in: of what the

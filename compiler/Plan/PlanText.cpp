@@ -43,7 +43,9 @@ std::string printMesh(const plan::Manifest &manifest) {
 
 void printRates(llvm::raw_ostream &os, const Cluster &cluster,
                 const PlanReport &report) {
-  os << formatv("step              {0}\n", printSeconds(report.stepSeconds));
+  os << formatv("step              {0}, {1} if no rank waited\n",
+                printSeconds(report.stepSeconds),
+                printSeconds(report.idealSeconds));
   if (report.samplesPerSecond > 0)
     os << formatv("samples a second  {0}\n", count(report.samplesPerSecond));
   if (report.tokensPerSecond > report.samplesPerSecond)

@@ -118,4 +118,28 @@ std::string maxModelAsJson(const Cluster &cluster, int64_t ranks,
       .dump(2);
 }
 
+static constexpr double kHoursOfYear = 365 * 24;
+
+std::string printIdealTime(double deviceHours, int64_t ranks) {
+  const double hours = deviceHours / double(ranks);
+  const auto [amount, unit] = hours < 1    ? std::pair(hours * 60, "minutes")
+                              : hours < 48 ? std::pair(hours, "hours")
+                              : hours < kHoursOfYear
+                                  ? std::pair(hours / 24, "days")
+                                  : std::pair(hours / kHoursOfYear, "years");
+  return formatv("{0:F2} {1} on {2} ranks that lose no time\n", amount, unit,
+                 ranks)
+      .str();
+}
+
+std::string idealTimeAsJson(double deviceHours, int64_t ranks) {
+  const double hours = deviceHours / double(ranks);
+  return Json{{"ideal",
+               {{"device_hours", deviceHours},
+                {"ranks", ranks},
+                {"seconds", hours * 3600},
+                {"years", hours / kHoursOfYear}}}}
+      .dump(2);
+}
+
 } // namespace zc

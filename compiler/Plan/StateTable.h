@@ -45,6 +45,11 @@ std::string printMaxModel(const Cluster &cluster, int64_t ranks,
 std::string maxModelAsJson(const Cluster &cluster, int64_t ranks,
                            double parameters);
 
+/// How long work of so many hours of one device takes, divided among `ranks`
+/// without any loss; a year has 365 days.
+std::string printIdealTime(double deviceHours, int64_t ranks);
+std::string idealTimeAsJson(double deviceHours, int64_t ranks);
+
 } // namespace zc
 
 #endif // ZC_COMPILER_PLAN_STATETABLE_H

@@ -133,6 +133,22 @@ class Formulas(ZcTest):
             any(each["ranks"] == n for each in found["crossovers"])
             for n in (8, 16, 32, 64)))
 
+    def test_ideal_time(self):
+        """Ten GPU-days on 1024 GPUs take 14.06 minutes; GPT-3's 3.1 million
+        GPU-hours, 353.9 years on one (slides of the reference course)."""
+        found = self.json("--device-hours", "240", "--ranks",
+                          "1024")["ideal"]
+        self.assertEqual(round(found["seconds"] / 60, 2), 14.06)
+        self.assertIn("14.06 minutes", self.zc(
+            "plan", "--device-hours", "240", "--ranks", "1024"))
+        found = self.json("--device-hours", "3.1e6")["ideal"]
+        self.assertEqual(round(found["years"], 1), 353.9)
+        self.assertIn("353.88 years", self.zc("plan", "--device-hours",
+                                              "3.1e6"))
+        self.fails(2, ["--device-hours"], "plan", "--device-hours", "3",
+                   "--cluster", "ideal")
+        self.fails(2, ["--device-hours"], "plan", "--device-hours", "0")
+
     def flat(self, latency, rate, ways):
         """64 ranks on one level."""
         path = self.folder / "flat.json"

@@ -108,6 +108,10 @@ class Figures(PlanTest):
         ideal, real = (self.plan(*options, name)
                        for name in ("ideal", "h100-dgx"))
         self.assertLess(ideal["step_s"], real["step_s"])
+        self.assertAlmostEqual(ideal["ideal_s"], ideal["step_s"])
+        self.assertAlmostEqual(real["ideal_s"], sum(
+            real["compute_s"].values()))
+        self.assertLess(real["ideal_s"], real["step_s"])
         self.assertEqual(ideal["exposed_s"].get("dp", 0), 0)
         text = self.zc("plan", *options, "h100-dgx", "--tokens", "1e9")
         self.assertIn("dp 2", text)
