@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""Public runs, planned with the presets: the guide's table is what comes out.
+No number of a preset is fitted to them."""
+import re
+import subprocess
+import sys
+import unittest
+
+from plan_test import LOSS, TOOLS, PlanTest
+
+GUIDE = TOOLS / "guide" / "plan.md"
+SGD = ("--optimizer", "sgd", "--momentum", "0.9")
+# What the issue of a plan allows; further ones are explained in the guide.
+BOUNDS = {"TSM ResNet-50": 0.10}
+OUTSIDE = {"Megatron-LM 529.6B", "Megatron-LM 1008B", "Llama 3 405B",
+           "torchtitan 405B, 1F1B", "TSM ResNet-50"}
+
+
+def rows():
+    """The guide's table: {run: (GPUs, batch, published, planned, off by)}."""
+    found = {}
+    for line in GUIDE.read_text().splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if len(cells) == 6 and re.match(r"[-+]\d", cells[5]):
+            found[cells[0]] = cells[1:]
+    return found
+
+
+class PublicRuns(PlanTest):
+
+    def build(self, script, **options):
+        model = self.folder / "model.onnx"
+        flags = [str(each) for name, value in options.items()
+                 for each in (f"--{name}", value)]
+        subprocess.run([sys.executable, TOOLS / "bench" / script, model,
+                        *flags], check=True, capture_output=True)
+        return model
+
+    def check(self, run, figure):
+        """The guide has what is planned, and says how far that is off."""
+        _, _, published, planned, off = rows()[run]
+        published, planned = (float(each.split()[0])
+                              for each in (published, planned))
+        self.assertAlmostEqual(figure / planned, 1, delta=0.01, msg=run)
+        error = planned / published - 1
+        self.assertEqual(off, f"{100 * error:+.0f}%", run)
+        self.assertEqual(abs(error) > BOUNDS.get(run, 0.15), run in OUTSIDE,
+                         run)
+
+    def test_every_row_is_planned(self):
+        self.assertEqual(len(rows()), 7)
+        self.assertLess(OUTSIDE, set(rows()))
+
+    def megatron(self, layers, width, heads, batch, pp, dp, chunks):
+        model = self.build("large_gpt.py", layers=layers, width=width,
+                           heads=heads, vocabulary=51200, batch=batch,
+                           length=2048)
+        plan = self.plan(
+            model, *LOSS, "--cluster", "a100-dgx", "--mesh",
+            f"dp={dp},pp={pp},tp=8", "--accumulate", batch // dp,
+            "--schedule", "interleaved", "--chunks", chunks, "--precision",
+            "bf16", "--recompute", "layer", "--placement", "dp,pp,tp",
+            "--divide-messages")
+        return plan["executed_flops"] / plan["step_s"] / plan["ranks"] / 1e12
+
+    def test_megatron_145b(self):
+        self.check("Megatron-LM 145.6B",
+                   self.megatron(80, 12288, 96, 2304, 8, 24, 2))
+
+    def test_megatron_530b(self):
+        self.check("Megatron-LM 529.6B",
+                   self.megatron(105, 20480, 128, 2520, 35, 9, 3))
+
+    def test_megatron_1t(self):
+        self.check("Megatron-LM 1008B",
+                   self.megatron(128, 25600, 160, 3072, 64, 6, 2))
+
+    def llama(self, mesh, batch, accumulate, placement, *schedule):
+        model = self.build("large_llama.py", batch=batch)
+        return self.plan(
+            model, *LOSS, "--cluster", "h100-dgx", "--mesh", mesh,
+            "--accumulate", accumulate, "--precision", "bf16", "--zero", 1,
+            "--recompute", "layer", "--placement", placement,
+            "--divide-messages", "--schedule", *schedule)
+
+    def test_llama_405b(self):
+        plan = self.llama("dp=128,pp=16,tp=8", 2048, 16, "dp,pp,tp",
+                          "interleaved", "--chunks", 8)
+        self.check("Llama 3 405B", plan["model_flops"] / plan["step_s"] /
+                   plan["ranks"] / 1e12)
+
+    def test_torchtitan_405b(self):
+        for name, *schedule in (("1F1B", "1f1b"),
+                                ("interleaved", "interleaved", "--chunks", 2)):
+            plan = self.llama("dp=8,pp=8,tp=8", 256, 32, "pp,dp,tp", *schedule)
+            self.check(f"torchtitan 405B, {name}",
+                       plan["tokens_per_s"] / plan["ranks"])
+
+    def test_tsm_on_summit(self):
+        """8 clips of 8 frames on each GPU; shifting frames is left out."""
+        speeds = []
+        for ranks in (6, 1536):
+            model = self.build("large_resnet.py", batch=64 * ranks)
+            plan = self.plan(model, *LOSS, *SGD, "--batchnorm-stats", "local",
+                             "--cluster", "summit", "--mesh", f"dp={ranks}")
+            self.assertAlmostEqual(plan["parameters"] / 24.33e6, 1, places=3)
+            speeds.append(plan["samples_per_s"])
+        self.check("TSM ResNet-50", speeds[1] / speeds[0])
+
+
+if __name__ == "__main__":
+    unittest.main()
