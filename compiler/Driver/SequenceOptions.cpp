@@ -16,6 +16,13 @@ static std::string checkTokenDim(const std::string &text) {
 
 void zc::addSequenceOptions(CLI::App &command, CompileOptions &options) {
   command
+      .add_option("--sequence-parallel", options.sequenceParallel,
+                  "Megatron's sequence parallelism: between the layers that tp "
+                  "divides, ranks of tp divide the tokens, and keep a part of "
+                  "what the backward needs of norms, dropout and residuals; "
+                  "auto: off")
+      ->check(CLI::IsMember({"auto", "on", "off"}));
+  command
       .add_option("--sp-attention", options.spAttention,
                   "how attention works where sp divides the tokens: ulysses "
                   "divides its heads instead; ring hands keys and values round "
@@ -37,6 +44,8 @@ void zc::addSequenceOptions(CLI::App &command, CompileOptions &options) {
 }
 
 std::string zc::checkSequenceTogether(const CompileOptions &options) {
+  if (options.sequenceParallel == "on" && options.getAxisSize("tp") == 1)
+    return "--sequence-parallel on needs a --mesh with tp";
   bool divides = options.getAxisSize("sp") > 1;
   if (!divides && options.spAttention != "auto")
     return "--sp-attention needs a --mesh with sp";
@@ -52,6 +61,7 @@ std::string zc::checkSequenceTogether(const CompileOptions &options) {
 }
 
 void zc::setSequence(const CompileOptions &options, RanksOptions &ranks) {
+  ranks.dividesResiduals = options.sequenceParallel == "on";
   ranks.tokenParts = options.getAxisSize("sp");
   ranks.headParts = options.getAxisSize("tp");
   ranks.attention = options.spAttention;

@@ -57,7 +57,15 @@ private:
     std::optional<SampleDim> place;
     int factor = ShardingRule::kWhole;
     bool depends = false;
-    ShardingRule rule = cast<ShardableOpInterface>(op).getShardingRule();
+    auto shardable = dyn_cast<ShardableOpInterface>(op);
+    if (!shardable) { // a place to reshard at: the same tensor
+      auto known = found.places.find(op->getOperand(0));
+      if (known != found.places.end() && op->getNumResults() == 1 &&
+          op->getOperand(0).getType() == op->getResult(0).getType())
+        found.places[op->getResult(0)] = std::optional(known->second);
+      return;
+    }
+    ShardingRule rule = shardable.getShardingRule();
     for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
       auto known = found.places.find(operand);
       if (known == found.places.end())

@@ -125,13 +125,21 @@ private:
              << "works on the ranks' parts; whole tensors have "
                 "no such op";
     Operation *made = local.getDefiningOp();
-    for (StringRef name :
-         {StringRef(train::kGradientsAttr), StringRef(dist::kPassAttr)})
-      if (Attribute mark = op->getAttr(name); mark && made)
-        made->setAttr(name, mark);
+    if (Attribute mark = op->getAttr(train::kGradientsAttr); mark && made)
+      made->setAttr(train::kGradientsAttr, mark);
+    if (Attribute pass = op->getAttr(dist::kPassAttr))
+      if (Operation *sent = findCollective(made))
+        sent->setAttr(dist::kPassAttr, pass);
     op->getResult(0).replaceAllUsesWith(local);
     op->erase();
     return success();
+  }
+
+  /// What sends, before the ops that put its parts in place.
+  static Operation *findCollective(Operation *made) {
+    while (isa_and_nonnull<ReshapeOp, TransposeOp>(made))
+      made = made->getOperand(0).getDefiningOp();
+    return isa_and_nonnull<dist::CollectiveOpInterface>(made) ? made : nullptr;
   }
 
   /// The rank's number in its group, row-major over the axes.

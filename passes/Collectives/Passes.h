@@ -28,6 +28,7 @@ struct RanksOptions {
   int64_t headParts = 1;          // ranks that divide attentions' heads already
   std::string attention = "auto"; // how it divides tokens; FindTokens
   bool divideMessages = false;    // over tp
+  bool dividesResiduals = false;  // their tokens, over tp
   std::vector<std::string> tokenDims; // "INPUT=K" or "INPUT=none", by hand
 };
 

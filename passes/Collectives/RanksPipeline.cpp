@@ -12,8 +12,9 @@ using namespace mlir;
 namespace zc {
 
 void buildRanksPipeline(OpPassManager &manager, const RanksOptions &options) {
-  if (options.tokenParts > 1) {
+  if (options.tokenParts > 1 || options.dividesResiduals)
     manager.addPass(createSeparateRowsPass());
+  if (options.tokenParts > 1) {
     FindTokensPassOptions tokens;
     tokens.parts = options.tokenParts;
     tokens.headParts = options.headParts;
@@ -25,6 +26,8 @@ void buildRanksPipeline(OpPassManager &manager, const RanksOptions &options) {
   AnnotateMeshPassOptions mesh;
   mesh.mesh = options.mesh;
   manager.addPass(createAnnotateMeshPass(mesh));
+  if (options.dividesResiduals)
+    manager.addPass(createDivideResidualsPass());
   if (options.divideMessages)
     manager.addPass(createDivideMessagesPass());
   manager.addPass(createPlaceExpertsPass());
@@ -36,7 +39,7 @@ void buildRanksPipeline(OpPassManager &manager, const RanksOptions &options) {
   manager.addPass(createVerifyShardingPass());
   manager.addPass(createExplainShardingPass());
   manager.addPass(createLocalizePass());
-  if (options.tokenParts > 1)
+  if (options.tokenParts > 1 || options.dividesResiduals)
     manager.addPass(createJoinRowsPass());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());

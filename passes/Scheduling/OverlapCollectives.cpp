@@ -5,15 +5,16 @@
 // cost model says that what they read has arrived.
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/Dist/DistDialect.h"
 #include "dialects/Sched/SchedDialect.h"
 #include "passes/Scheduling/Passes.h"
 #include "passes/Scheduling/TrainProgram.h"
 #include "passes/Target/Target.h"
 
 #include "llvm/ADT/DenseMap.h"
-#include "llvm/ADT/MapVector.h"
 
 #include <deque>
+#include <map>
 #include <set>
 
 using namespace mlir;
@@ -79,6 +80,12 @@ static bool isCollective(FusedOp op) {
   return op.getLibrary() == StringRef(kCollectiveLibrary);
 }
 
+static bool isFetchedAgain(FusedOp op) {
+  auto pass =
+      op.getBody().front().front().getAttrOfType<StringAttr>(dist::kPassAttr);
+  return pass && pass.getValue() == "backward";
+}
+
 static int64_t bytesSent(FusedOp op) {
   return sched::getByteSize(cast<ShapedType>(op.getInputs().front().getType()));
 }
@@ -107,10 +114,12 @@ void Overlap::addNode(FusedOp op) {
   addData(index);
   if (!node.isCollective)
     return;
-  // Sums over roles have an order of their own, which waits for no reader's
-  // turn.
-  node.isGather = !isAmongRoles(op) &&
-                  (node.numMissing == 0 || op->hasAttr(kPrefetchedAttr));
+  // What the backward fetches again the forward has let go of: begun as soon as
+  // it could, it would be kept all the same. Sums over roles have an order of
+  // their own, which waits for no reader's turn.
+  node.isGather =
+      !isAmongRoles(op) && (node.numMissing == 0 ||
+                            op->hasAttr(kPrefetchedAttr) || isFetchedAgain(op));
   if (!node.isGather)
     mostReducedBytes = std::max(mostReducedBytes, 2 * bytesSent(op));
 }
@@ -179,21 +188,26 @@ void Overlap::keepOrder() {
 /// their first readers. Without prefetch they stay where they are, as any other
 /// op.
 void Overlap::groupGathers() {
-  llvm::MapVector<unsigned, SmallVector<unsigned>> byReader;
-  for (auto [index, node] : llvm::enumerate(nodes)) {
+  std::map<unsigned, SmallVector<unsigned>> byReader;
+  std::vector<unsigned> firstReader(nodes.size());
+  for (unsigned index = nodes.size(); index-- > 0;) {
+    Node &node = nodes[index];
     if (!node.isGather)
       continue;
     if (prefetch == 0 || node.successors.empty()) {
       node.isCollective = node.isGather = false;
       continue;
     }
-    unsigned first =
-        *std::min_element(node.successors.begin(), node.successors.end());
+    // A gather that hands on what another has brought has its reader in turn.
+    unsigned first = nodes.size();
+    for (unsigned successor : node.successors)
+      first = std::min(first, nodes[successor].isGather ? firstReader[successor]
+                                                        : successor);
+    firstReader[index] = first;
     byReader[first].push_back(index);
   }
-  auto groups = byReader.takeVector();
-  llvm::sort(groups, llvm::less_first());
-  for (auto &[reader, gathers] : groups) {
+  for (auto &[reader, gathers] : byReader) {
+    std::reverse(gathers.begin(), gathers.end()); // in the program's order
     nodes[reader].gathers = static_cast<int>(gatherGroups.size());
     gatherGroups.push_back(std::move(gathers));
   }
@@ -261,7 +275,13 @@ SmallVector<FusedOp> Overlap::run() {
     if (node.numMissing == 0 && !node.isGather)
       waiting.insert({0, index});
   beginGathers(int(prefetch) - 1);
-  while (!ready.empty() || !waiting.empty()) {
+  while (order.size() < nodes.size()) {
+    // Whoever is left waits for gathers whose readers have no turn without.
+    if (ready.empty() && waiting.empty()) {
+      assert(numBegun < int(gatherGroups.size()) && "a cycle of ops");
+      beginGathers(numBegun);
+      continue;
+    }
     if (ready.empty())
       now = std::max(now, waiting.begin()->first);
     while (!waiting.empty() && waiting.begin()->first <= now) {
@@ -272,7 +292,6 @@ SmallVector<FusedOp> Overlap::run() {
     ready.erase(ready.begin());
     place(next);
   }
-  assert(order.size() == nodes.size() && "every op has one place");
   return std::move(order);
 }
 

@@ -128,16 +128,16 @@ protected:
   }
 
   /// The rank's value goes to the next one; its own comes from the one before.
-  Value rotate(Value value) {
-    if (!value)
-      return value;
-    return ofPass(dist::SendReceiveOp::create(builder, loc, value.getType(),
-                                              value, group.axes, 1,
-                                              dist::kActivations));
+  Value rotate(Value value) { return value ? ofPass(send(value)) : value; }
+
+  Value send(Value value) {
+    return dist::SendReceiveOp::create(builder, loc, value.getType(), value,
+                                       group.axes, 1, dist::kActivations);
   }
 
-  /// The backward's message is not the forward's, kept until then: a rank has
-  /// no more than its own part and one buffer.
+  /// What the backward fetches, or takes out of what is kept, is not the
+  /// forward's, kept until then: a rank has no more than its own part and one
+  /// buffer.
   Value ofPass(Value made) {
     made.getDefiningOp()->setAttr(
         dist::kPassAttr,
@@ -160,8 +160,8 @@ protected:
 
   Value choose(Value condition, Value onTrue, Value onFalse) {
     Value all = broadcast(builder, loc, condition, shapeOf(onTrue), {});
-    return SelectOp::create(builder, loc, onTrue.getType(), all, onTrue,
-                            onFalse);
+    return ofPass(
+        SelectOp::create(builder, loc, onTrue.getType(), all, onTrue, onFalse));
   }
 
   Value number(Value like, double value) {
@@ -173,9 +173,9 @@ protected:
     SmallVector<int64_t> shape(shapeOf(value)), offsets(shape.size(), 0);
     shape[dim] /= 2;
     offsets[dim] = second ? shape[dim] : 0;
-    return SliceOp::create(builder, loc, withShape(value.getType(), shape),
-                           value, offsets,
-                           SmallVector<int64_t>(shape.size(), 1));
+    return ofPass(
+        SliceOp::create(builder, loc, withShape(value.getType(), shape), value,
+                        offsets, SmallVector<int64_t>(shape.size(), 1)));
   }
 
   Value join(Value first, Value second, int64_t dim) {
@@ -467,8 +467,8 @@ private:
   /// Gradients travel with the keys and values that they belong to, and one
   /// turn more, home.
   void rotateGrads(Block &block) {
-    block.keyGrad = rotate(block.keyGrad);
-    block.valueGrad = rotate(block.valueGrad);
+    block.keyGrad = send(block.keyGrad);
+    block.valueGrad = send(block.valueGrad);
   }
 
   Value goRound(Block &block) {

@@ -4,6 +4,28 @@
 
 include "mlir/Pass/PassBase.td"
 
+def DivideResidualsPass : Pass<"zc-divide-residuals", "::mlir::ModuleOp"> {
+  let summary = "tokens of residuals over the ranks of tp (Megatron's sequence parallelism)";
+  let description = [{
+    Behind --zc-annotate-mesh, on rows of samples and tokens apart. Where a branch
+    is added to a residual, its tokens are divided over `axis`, too. Norms, dropout
+    and what the backward keeps of them follow in --zc-propagate-sharding.
+
+    ```mlir
+    %0 = train.add %x, %branch : (tensor<4x32x8xf32>, tensor<4x32x8xf32>) -> tensor<4x32x8xf32>
+    // becomes
+    %1 = dist.reshard %0 {dist.sharding = #dist.sharding<dp,tp,_>}
+    ```
+  }];
+  let options = [
+    Option<"axis", "axis", "std::string", "\"tp\"", "the axis of the mesh">
+  ];
+  let statistics = [
+    Statistic<"numDivided", "num-divided", "Residuals divided">
+  ];
+  let dependentDialects = ["::zc::dist::DistDialect"];
+}
+
 def FindTokensPass : Pass<"zc-find-tokens", "::mlir::ModuleOp"> {
   let summary = "find the inputs' dims of tokens, and how attention divides them";
   let description = [{

@@ -78,6 +78,7 @@ const std::vector<CommandOptions> kAllOptions = {
       "--reshard-every",
       "--reshard-last",
       "--schedule",
+      "--sequence-parallel",
       "--shard",
       "--sp-attention",
       "--stage-replicas",

@@ -152,6 +152,45 @@ class Sequences(ZcTest):
             np.testing.assert_allclose(found, losses["", ""], atol=1e-6,
                                        err_msg=str(name))
 
+    def test_tokens_inside_tp(self):
+        data = Fixture("gpt").data
+        alone = self.losses(data, ["--accumulate", 2])
+        for mesh, ranks in (("tp=2", 2), ("dp=2,tp=2", 4), ("tp=2,sp=2", 4),
+                            ("pp=2,tp=2", 4)):
+            for more in ((), ("--zero", 3), ("--recompute", "layer")):
+                with self.subTest(mesh=mesh, more=more):
+                    found = self.losses(
+                        data, ["--accumulate", 2],
+                        ["--mesh", mesh, "--sequence-parallel", "on", *more],
+                        ranks)
+                    np.testing.assert_allclose(found, alone, atol=1e-5)
+
+    def test_tokens_inside_tp_divide_all_activations(self):
+        # What a layer keeps for the backward: of models of 2 and 4 layers.
+        kept = {}
+        for mesh in ("tp=1", "tp=2", "tp=4"):
+            peaks = []
+            for layers in (2, 4):
+                model = self.folder / f"{layers}.onnx"
+                subprocess.run(
+                    [sys.executable, ROOT / "tools/bench/large_gpt.py", model,
+                     "--layers", str(layers), "--width", "128", "--heads", "4",
+                     "--length", "256", "--batch", "2", "--vocabulary", "128"],
+                    check=True, capture_output=True)
+                artifact = self.folder / "l.zca"
+                self.zc("compile", model, "-o", artifact, "--init",
+                        "normal:0.02", "--loss", "softmax-cross-entropy",
+                        "--optimizer", "sgd", "--mesh", mesh,
+                        *([] if mesh == "tp=1" else
+                          ["--sequence-parallel", "on"]))
+                peaks.append(json.loads(self.zc(
+                    "inspect", artifact, "--memory", "--json")
+                )["memory"]["activations"])
+            kept[mesh] = peaks[1] - peaks[0]
+        for mesh, ranks in (("tp=2", 2), ("tp=4", 4)):
+            self.assertAlmostEqual(kept[mesh] * ranks / kept["tp=1"], 1,
+                                   delta=0.02)
+
     def test_zigzag_results_come_in_order(self):
         tokens = np.load(Fixture("gpt").data)["input_ids"][:4]
         np.save(self.folder / "ids.npy", tokens)
@@ -212,6 +251,9 @@ class Sequences(ZcTest):
                    "--token-dim", "times=1")
         self.fails(2, ["--sp-attention needs a --mesh with sp"], "compile",
                    model, "-o", out, *loss, "--sp-attention", "ulysses")
+        self.fails(2, ["--sequence-parallel on needs a --mesh with tp"],
+                   "compile", model, "-o", out, *loss, "--mesh", "sp=2",
+                   "--sequence-parallel", "on")
         self.fails(2, ["--token-dim needs a --mesh with sp"], "compile", model,
                    "-o", out, *loss, "--token-dim", "input_ids=1")
         self.fails(2, ["expected INPUT=K or INPUT=none"], "compile", model,

@@ -96,6 +96,13 @@ LAYOUTS = {
                                 "gather"]),
     "sp-gather-mask": ("bert", None, ["--mesh", "sp=2", "--sp-attention",
                                       "gather"]),
+    # Megatron's sequence parallelism: tokens of residuals over tp.
+    "tp-tokens": ("gpt", None, ["--mesh", "tp=2", "--sequence-parallel",
+                                "on"]),
+    "tp-tokens-llama": ("llama", None, ["--mesh", "dp=2,tp=2", "--zero", "3",
+                                        "--sequence-parallel", "on"]),
+    "tp-tokens-sp": ("bert", None, ["--mesh", "tp=2,sp=2", "--zero", "1",
+                                    "--sequence-parallel", "on"]),
     # Experts: rows go to rooms on other ranks; one rank has no rooms.
     "ep-2": ("experts/mixtral", None, ["--mesh", "ep=2"]),
     "ep-4": ("experts/mixtral", None, ["--mesh", "ep=4"]),
