@@ -27,12 +27,25 @@ constexpr size_t kMostSlices = 1000; // of one track
 constexpr int kTrackHeight = 16, kTrackStep = 20;
 constexpr int kNames = 90, kBelow = 40; // left of and below the drawing
 
-enum Work { Forward, Backward, Update, Collective, Copy, Message, kNumWorks };
+enum Work {
+  Forward,
+  Backward,
+  Both, // a program of a micro-batch, or of the step
+  Update,
+  Collective,
+  Copy,
+  Message,
+  kNumWorks
+};
 
 constexpr std::pair<const char *, const char *> kWorks[kNumWorks] = {
-    {"forward", "#4c72b0"},       {"backward", "#dd8452"},
-    {"optimizer", "#55a868"},     {"collectives", "#c44e52"},
-    {"second memory", "#937860"}, {"messages", "#8172b3"}};
+    {"forward", "#4c72b0"},
+    {"backward", "#dd8452"},
+    {"forward and backward", "#8c8c8c"},
+    {"optimizer", "#55a868"},
+    {"collectives", "#c44e52"},
+    {"second memory", "#937860"},
+    {"messages", "#8172b3"}};
 
 struct Piece {
   double begin = 0, end = 0;
@@ -55,10 +68,11 @@ public:
       return Message;
     const std::string &name = span.program->name();
     if (span.kind == SimulatedSpan::Kind::Call)
-      return isOfBackward(name)             ? Backward
-             : name.rfind("apply", 0) == 0  ? Update
-             : name.rfind("gather", 0) == 0 ? Collective
-                                            : Forward;
+      return isOfBackward(name)              ? Backward
+             : name.rfind("apply", 0) == 0   ? Update
+             : name.rfind("gather", 0) == 0  ? Collective
+             : name.rfind("forward", 0) == 0 ? Forward
+                                             : Both;
     const plan::Instruction &instruction =
         span.program->instructions(span.instruction);
     if (instruction.has_collective())

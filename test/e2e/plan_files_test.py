@@ -53,6 +53,15 @@ class Page(html.parser.HTMLParser):
             self.rectangle = None
 
 
+def size(count):
+    """As zc prints sizes."""
+    for unit, digits in (("GiB", 2), ("MiB", 2), ("KiB", 1)):
+        scale = 1024 ** ("KiB", "MiB", "GiB").index(unit) * 1024
+        if count >= scale:
+            return f"{count / scale:.{digits}f} {unit}"
+    return f"{count} B"
+
+
 class Pages(PlanTest):
 
     def page(self, *args):
@@ -104,7 +113,24 @@ class Pages(PlanTest):
         # What the plan says is there, too.
         plan = self.plan(*options)
         self.assertIn(f"{plan['step_s'] * 1e6:.1f} us", page.text)
-        self.assertIn("at most", page.text)
+        for role in plan["roles"]:
+            self.assertIn(f"live of the {size(role['memory']['peak'])} that "
+                          "are allocated", page.text)
+
+    def test_memory_is_the_peak(self):
+        """Of one role: what is drawn reaches up to what programs have live."""
+        for optimizer in ("sgd", "adamw"):
+            options = [self.gpt.model, *self.gpt.compile_options(optimizer)]
+            artifact = self.folder / "one.zca"
+            self.zc("compile", *options, "-o", artifact)
+            memory = json.loads(self.zc("inspect", artifact,
+                                        "--json"))["memory"]
+            page, _ = self.page(artifact, "--cluster", "ideal")
+            most = memory["persistent"] + memory["programs"]["step"]["live"]
+            self.assertIn(f"at most {size(most)} live of the "
+                          f"{size(memory['peak'])}", page.text)
+            self.assertNotIn("forward", {title.split()[0] for *_, title in
+                                         page.rectangles[0, "order"]})
 
     def test_much_is_drawn_in_slices(self):
         """Many micro-batches: the same busy time, in fewer rectangles."""
