@@ -31,6 +31,8 @@ static Json trafficAsJson(const PlanReport &report) {
   for (const auto &[axes, traffic] : report.traffic.byAxis)
     json["by_axis"][axes] = {{"count", traffic.count},
                              {"bytes", traffic.bytes}};
+  for (const auto &[axes, ways] : report.ways)
+    json["by_axis"][axes]["ways"] = ways;
   for (const PlannedLink &link : report.links)
     json["by_level"][link.level] = {{"bytes", link.bytes},
                                     {"busy", link.share}};

@@ -4,6 +4,7 @@
 #include "runtime/Plan/Order/RunOfSteps.h"
 #include "runtime/Plan/StepPhases.h"
 #include "runtime/Plan/Types.h"
+#include "runtime/Simulate/TimedPrograms.h"
 
 #include <algorithm>
 #include <array>
@@ -151,6 +152,24 @@ const PlannedRole &slowestRole(const PlanReport &report) {
                            });
 }
 
+Status countWays(const plan::Manifest &manifest, const Cluster &cluster,
+                 const SimulationOptions &options, PlanReport &report) {
+  ZC_ASSIGN_OR_RETURN(const TimedPrograms programs,
+                      TimedPrograms::of(manifest, cluster, options.placement));
+  const int role = report.traffic.role;
+  const RunCounts runs = countRuns(manifest, role, /*isLate=*/false);
+  for (size_t i = 0; i < runs.programs.size(); ++i) {
+    if (runs.programs[i] == 0)
+      continue;
+    const TimedProgram &program = programs.find(uint32_t(role), uint32_t(i));
+    for (const TimedInstruction &each : program.instructions)
+      if (each.way)
+        report.ways[programs.exposure(each.exposure)][nameOf(*each.way)] +=
+            runs.programs[i];
+  }
+  return Status();
+}
+
 } // namespace
 
 Result<PlanReport> planStep(const plan::Manifest &manifest,
@@ -190,6 +209,7 @@ Result<PlanReport> planStep(const plan::Manifest &manifest,
       report.computed[std::string(field->name())] += seconds;
   report.links = measureLinks(cluster, report);
   report.traffic = measureComm(manifest);
+  ZC_RETURN_IF_ERROR(countWays(manifest, cluster, options, report));
   report.parameters = countParameters(manifest);
   const Products products = countProducts(manifest, uses, double(ranksOfRole));
   // A model whose first layer's input has no gradient needs less than that.

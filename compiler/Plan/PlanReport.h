@@ -54,6 +54,9 @@ struct PlanReport {
   int largestRole = 0; // by peak of memory
   std::vector<PlannedLink> links;
   CommReport traffic;
+  /// Of the role of `traffic`, by axes: how often a step's collectives are
+  /// simulated in which way, where the plan leaves that open.
+  std::map<std::string, std::map<std::string, uint64_t>> ways;
   bool fits = true; // into the device's memory
   SimulatedStep simulated;
   std::optional<ServerPlan> servers; // where they are asked for

@@ -68,9 +68,14 @@ void printRates(llvm::raw_ostream &os, const Cluster &cluster,
     kinds += formatv("{0}{1} {2}", kinds.empty() ? "" : ", ", kind,
                      percent(seconds / report.stepSeconds));
   os << formatv("computes          {0} of the step\n", kinds);
-  for (const auto &[axes, seconds] : report.exposed)
-    os << formatv("{0,-17} {1} exposed, {2} of the step\n", axes,
+  for (const auto &[axes, seconds] : report.exposed) {
+    os << formatv("{0,-17} {1} exposed, {2} of the step", axes,
                   printSeconds(seconds), percent(seconds / report.stepSeconds));
+    if (auto found = report.ways.find(axes); found != report.ways.end())
+      for (const auto &[way, times] : found->second)
+        os << formatv(", {0} x {1}", times, way);
+    os << '\n';
+  }
 }
 
 void printMemory(llvm::raw_ostream &os, const Cluster &cluster,

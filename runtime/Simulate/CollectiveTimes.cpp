@@ -161,11 +161,6 @@ TransferCost direct(const Spread &spread, double bytes, bool isAllToAll) {
   return cost;
 }
 
-bool isReduced(plan::CollectiveKind kind) {
-  return kind == plan::ALL_REDUCE || kind == plan::ALL_GATHER ||
-         kind == plan::REDUCE_SCATTER;
-}
-
 /// One that the plan has fixed, in its rounds, over the outermost level.
 TransferCost fixedCost(const Spread &spread, plan::CollectiveKind kind,
                        plan::CollectiveAlgorithm algorithm, double bytes) {
@@ -185,6 +180,11 @@ TransferCost fixedCost(const Spread &spread, plan::CollectiveKind kind,
 }
 
 } // namespace
+
+bool hasWays(plan::CollectiveKind kind) {
+  return kind == plan::ALL_REDUCE || kind == plan::ALL_GATHER ||
+         kind == plan::REDUCE_SCATTER;
+}
 
 CollectiveWay wayOnCluster(const Cluster &cluster, plan::CollectiveKind kind,
                            const GroupPlace &place, double bytes) {
@@ -209,7 +209,7 @@ TransferCost costOnCluster(const Cluster &cluster, plan::CollectiveKind kind,
     return spread.none();
   if (algorithm != plan::AUTO)
     return fixedCost(spread, kind, algorithm, bytes);
-  if (isReduced(kind))
+  if (hasWays(kind))
     return costOfWay(wayOnCluster(cluster, kind, place, bytes), kind, spread,
                      bytes);
   if (kind == plan::BROADCAST || kind == plan::REDUCE)

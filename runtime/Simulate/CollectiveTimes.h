@@ -48,6 +48,9 @@ TransferCost costOnCluster(const Cluster &cluster, plan::CollectiveKind kind,
                            plan::CollectiveAlgorithm algorithm,
                            const GroupPlace &place, double bytes);
 
+/// Whether a kind of collective may be computed in any of a cluster's ways.
+bool hasWays(plan::CollectiveKind kind);
+
 /// The way that costOnCluster() takes.
 CollectiveWay wayOnCluster(const Cluster &cluster, plan::CollectiveKind kind,
                            const GroupPlace &place, double bytes);

@@ -99,6 +99,10 @@ void TimedPrograms::timeCollective(const plan::Manifest &manifest,
     place->second = placeOf(cluster, devicesOf(mesh, first, call));
   timed.cost = costOnCluster(cluster, call.kind(), call.algorithm(),
                              place->second, bytesOf(program, call));
+  if (call.algorithm() == plan::AUTO && hasWays(call.kind()) &&
+      place->second.members.back() > 1)
+    timed.way = wayOnCluster(cluster, call.kind(), place->second,
+                             bytesOf(program, call));
   if (manifest.roles_size() < 2 ||
       std::count(call.axes().begin(), call.axes().end(), "pp") == 0)
     return;

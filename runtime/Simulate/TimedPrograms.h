@@ -7,6 +7,7 @@
 #include "runtime/Simulate/CollectiveTimes.h"
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,8 @@ struct TimedInstruction {
   double seconds = 0; // of what is no collective
   bool isCollective = false;
   TransferCost cost; // of a collective
+  // How it is computed, where the plan leaves that open.
+  std::optional<CollectiveWay> way;
   int meeting = -1;  // of several roles: which one; -1: of one role
   int exposure = -1; // index of the name that waiting for it has
   double flops = 0;

@@ -220,10 +220,16 @@ class Formulas(ZcTest):
             self.flat(1e-3, 1e9, ways)
             return self.json(gpt.model, *gpt.compile_options("sgd"), "--mesh",
                              "dp=4", "--cluster", self.folder / "flat.json",
-                             "--batch", "4")["plan"]["step_s"]
-        both = exposed(["ring", "doubling"])
-        self.assertEqual(both, exposed(["doubling"]))
-        self.assertLess(both, exposed(["ring"]))
+                             "--batch", "4")["plan"]
+        both, one, other = (exposed(ways) for ways in (
+            ["ring", "doubling"], ["doubling"], ["ring"]))
+        self.assertEqual(both["step_s"], one["step_s"])
+        self.assertLess(both["step_s"], other["step_s"])
+        # And the plan says which one.
+        sums = both["traffic"]["by_axis"]["dp"]
+        self.assertEqual(sums["ways"], {"doubling": sums["count"]})
+        sums = other["traffic"]["by_axis"]["dp"]
+        self.assertEqual(sums["ways"], {"ring": sums["count"]})
 
     def test_refusals(self):
         self.fails(2, ["model is required"], "plan", "--cluster", "ideal")
