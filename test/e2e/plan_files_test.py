@@ -306,6 +306,7 @@ class Chakra(PlanTest):
                 (4, "--mesh", "dp=2,tp=2", "--zero", "3"),
                 (4, "--mesh", "pp=2,dp=2", "--accumulate", "2"),
                 (2, "--mesh", "sp=2"),
+                (4, "--mesh", "sp=4", "--sp-attention", "ring"),
                 (4, "--mesh", "pp=4", "--accumulate", "4", "--schedule",
                  "zero-bubble=h1")):
             with self.subTest(options=options):
@@ -314,6 +315,10 @@ class Chakra(PlanTest):
                 counts = re.search(r"npus_count: \[ (.*) \]", self.network)
                 self.assertEqual(counts[1], str(ranks))
                 self.assertIn("bandwidth: [ ", self.network)
+                # A ring of attention is sends and receives.
+                self.assertEqual(
+                    "ring" in options or "pp" in " ".join(map(str, options)),
+                    any(node["type"] == SEND for node in traces[0]))
 
     def test_placement_numbers_ranks_by_devices(self):
         """Sixteen ranks are two nodes: pipelines stand in one."""
