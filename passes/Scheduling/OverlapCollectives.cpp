@@ -51,6 +51,7 @@ private:
   void addData(unsigned node);
   void keepOrder();
   void orderUpdates();
+  unsigned findCall(unsigned index);
   void groupGathers();
 
   void beginGathers(int until);
@@ -80,10 +81,18 @@ static bool isCollective(FusedOp op) {
   return op.getLibrary() == StringRef(kCollectiveLibrary);
 }
 
-static bool isFetchedAgain(FusedOp op) {
-  auto pass =
-      op.getBody().front().front().getAttrOfType<StringAttr>(dist::kPassAttr);
-  return pass && pass.getValue() == "backward";
+/// Whether the backward fetches or computes again what the forward let go of.
+static bool isOfBackward(FusedOp op) {
+  return llvm::any_of(op.getBody().front(), [](Operation &inner) {
+    auto pass = inner.getAttrOfType<StringAttr>(dist::kPassAttr);
+    return pass && pass.getValue() == "backward";
+  });
+}
+
+/// Whether a rank hands on what it was handed: one part on its way is enough.
+static bool goesRound(FusedOp op) {
+  Operation &inner = op.getBody().front().front();
+  return isa<dist::SendReceiveOp>(inner) && inner.hasAttr(dist::kPassAttr);
 }
 
 static int64_t bytesSent(FusedOp op) {
@@ -117,9 +126,9 @@ void Overlap::addNode(FusedOp op) {
   // What the backward fetches again the forward has let go of: begun as soon as
   // it could, it would be kept all the same. Sums over roles have an order of
   // their own, which waits for no reader's turn.
-  node.isGather =
-      !isAmongRoles(op) && (node.numMissing == 0 ||
-                            op->hasAttr(kPrefetchedAttr) || isFetchedAgain(op));
+  node.isGather = !isAmongRoles(op) &&
+                  (node.numMissing == 0 || op->hasAttr(kPrefetchedAttr) ||
+                   isOfBackward(op) || goesRound(op));
   if (!node.isGather)
     mostReducedBytes = std::max(mostReducedBytes, 2 * bytesSent(op));
 }
@@ -170,7 +179,8 @@ void Overlap::keepOrder() {
     }
     if (nodes[index].isCollective)
       continue;
-    bool isFree = op->hasAttr(kRecomputedAttr) || nodes[index].numMissing == 0;
+    bool isFree = op->hasAttr(kRecomputedAttr) || isOfBackward(op) ||
+                  nodes[index].numMissing == 0;
     if (op->hasAttr(kLateAttr))
       for (unsigned other : kept)
         addEdge(other, index);
@@ -182,6 +192,15 @@ void Overlap::keepOrder() {
       addEdge(*before, index);
     before = index;
   }
+}
+
+/// The first library call that needs what a node makes: keys and values that
+/// are handed on have the same, whatever takes halves of them before.
+unsigned Overlap::findCall(unsigned index) {
+  while (!nodes[index].op.getLibrary() && !nodes[index].successors.empty())
+    index = *std::min_element(nodes[index].successors.begin(),
+                              nodes[index].successors.end());
+  return index;
 }
 
 /// Gathers of states, and of values that are kept in parts, in the order of
@@ -200,8 +219,10 @@ void Overlap::groupGathers() {
     }
     // A gather that hands on what another has brought has its reader in turn.
     unsigned first = nodes.size();
+    const bool isHandedOn = goesRound(node.op);
     for (unsigned successor : node.successors)
       first = std::min(first, nodes[successor].isGather ? firstReader[successor]
+                              : isHandedOn              ? findCall(successor)
                                                         : successor);
     firstReader[index] = first;
     byReader[first].push_back(index);

@@ -4,6 +4,7 @@ what is refused."""
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import unittest
@@ -165,10 +166,33 @@ class Sequences(ZcTest):
                         ranks)
                     np.testing.assert_allclose(found, alone, atol=1e-5)
 
-    def test_tokens_inside_tp_divide_all_activations(self):
+    def test_each_rotation_is_on_its_way_before_a_block(self):
+        # Forward of 2 layers, 4 ranks: a layer's own block, then two halves of
+        # a block a turn.
+        model, program = self.folder / "gpt.onnx", self.folder / "program.mlir"
+        subprocess.run(
+            [sys.executable, ROOT / "tools/bench/large_gpt.py", model,
+             "--layers", "2", "--width", "256", "--heads", "8", "--length",
+             "512", "--batch", "2", "--vocabulary", "512"],
+            check=True, capture_output=True)
+        self.zc("compile", model, "--init", "normal:0.02", "--loss",
+                "softmax-cross-entropy", "--mesh", "sp=4", "--sp-attention",
+                "ring=zigzag", "--emit", "sched", "-o", program)
+        step = program.read_text().split("sched.program")[1]
+        forward = step[:step.index('"zc.attention" "train.attention_grad"')]
+        kinds = ["issue" if "send_receive" in found else "block"
+                 for found in re.findall(r'"send_receive"|"zc.attention"',
+                                         forward)]
+        # In front of the last block the backward fetches its first keys.
+        turn, own = ["issue", "issue", "block", "block"], ["issue", "issue",
+                                                           "block"]
+        self.assertEqual(kinds, own + 2 * turn + ["block", "block"] + own +
+                         3 * turn)
+
+    def test_layers_keep_a_part_of_the_tokens(self):
         # What a layer keeps for the backward: of models of 2 and 4 layers.
         kept = {}
-        for mesh in ("tp=1", "tp=2", "tp=4"):
+        for mesh in ("tp=1", "tp=2", "tp=4", "sp=4"):
             peaks = []
             for layers in (2, 4):
                 model = self.folder / f"{layers}.onnx"
@@ -181,13 +205,13 @@ class Sequences(ZcTest):
                 self.zc("compile", model, "-o", artifact, "--init",
                         "normal:0.02", "--loss", "softmax-cross-entropy",
                         "--optimizer", "sgd", "--mesh", mesh,
-                        *([] if mesh == "tp=1" else
-                          ["--sequence-parallel", "on"]))
+                        *{"tp=1": [], "sp=4": ["--sp-attention", "ring"]}.get(
+                            mesh, ["--sequence-parallel", "on"]))
                 peaks.append(json.loads(self.zc(
                     "inspect", artifact, "--memory", "--json")
                 )["memory"]["activations"])
             kept[mesh] = peaks[1] - peaks[0]
-        for mesh, ranks in (("tp=2", 2), ("tp=4", 4)):
+        for mesh, ranks in (("tp=2", 2), ("tp=4", 4), ("sp=4", 4)):
             self.assertAlmostEqual(kept[mesh] * ranks / kept["tp=1"], 1,
                                    delta=0.02)
 
