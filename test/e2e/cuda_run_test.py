@@ -147,6 +147,27 @@ class Losses(Fake):
             self.assertEqual(sum(sizes), steps * sum(
                 role["sent_bytes"] for role in comm["roles"]))
 
+    def test_divided_tokens(self):
+        """Attention whose tokens ranks divide, and residuals' inside tp."""
+        one = self.folder / "one.zca"
+        self.zc("compile", Fixture("llama").model, "-o", one,
+                *Fixture("llama").compile_options("adamw"))
+        self.zc(*self.command("llama", one, 4))
+        expected = [line["loss"] for line in read_log(self.log)]
+        for gpus, options in (
+                ("1", ("--mesh", "sp=2", "--sp-attention", "ring")),
+                ("2", ("--mesh", "sp=2", "--sp-attention", "ring=contiguous")),
+                ("1", ("--mesh", "sp=2", "--sp-attention", "gather")),
+                ("2", ("--mesh", "tp=2", "--sequence-parallel", "on"))):
+            if gpus == "2" and not HAS_NCCL:
+                continue
+            with self.subTest(options=options):
+                self.run_fixture("llama", self.artifact("llama", *options), 4,
+                                 "--local-ranks", "2", ZC_FAKE_CUDA_GPUS=gpus)
+                np.testing.assert_allclose(
+                    [line["loss"] for line in read_log(self.log)], expected,
+                    5e-6)
+
     def test_pipeline(self):
         """Roles share a code object; where they share a GPU too, messages go
         through the host."""

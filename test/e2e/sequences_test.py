@@ -28,8 +28,9 @@ CHOSEN = "|".join([
     "llama (pp=2,dp=2,sp=2-ring=zigzag-zero1|pp=2,sp=4-ring=contiguous-zero3)"])
 
 
-def make_dropped_attention(path):
-    """Causal attention of two heads, 6 wide, between two layers with dropout."""
+def make_attention(path, shifts=False):
+    """Causal attention of two heads, 6 wide, between two layers with dropout;
+    or without, and all but the last token's results."""
     draw = np.random.default_rng(1)
     weights = [numpy_helper.from_array(
         (draw.normal(size=(12, 12)) / 4).astype(np.float32), f"w{i}")
@@ -60,10 +61,23 @@ def make_dropped_attention(path):
               helper.make_node("Dropout", ["a2", "ratio", "training"], ["a3"]),
               helper.make_node("MatMul", ["a3", "w4"], ["y"])]
     shape = [8, 16, 12]
+    results = [8, 15 if shifts else 16, 12]
+    if shifts:
+        for node in nodes:
+            if node.op_type == "Dropout":
+                node.op_type = "Identity"
+                del node.input[1:]
+        weights = [each for each in weights
+                   if each.name not in ("ratio", "training")]
+        weights += [numpy_helper.from_array(np.array([number]), name)
+                    for name, number in (("low", 0), ("high", 15), ("dim", 1))]
+        nodes[-1].output[0] = "all"
+        nodes.append(helper.make_node("Slice", ["all", "low", "high", "dim"],
+                                      ["y"]))
     graph = helper.make_graph(
-        nodes, "dropped",
+        nodes, "attention",
         [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, shape)], weights)
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, results)], weights)
     onnx.save(helper.make_model(
         graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9), path)
 
@@ -126,32 +140,35 @@ class Sequences(ZcTest):
             peaks[attention] = found["peak"]
         self.assertLess(peaks["ring=contiguous"], peaks["gather"])
 
-    def test_dropout_draws_one_ranks_masks(self):
-        model = self.folder / "dropped.onnx"
-        make_dropped_attention(model)
+    def compare_attention(self, shifts):
+        model, data = self.folder / "made.onnx", self.folder / "made.npz"
+        make_attention(model, shifts)
         draw = np.random.default_rng(0)
-        data = self.folder / "dropped.npz"
-        np.savez(data, x=draw.normal(size=(8, 16, 12)).astype(np.float32),
-                 labels=draw.normal(size=(8, 16, 12)).astype(np.float32))
+        x = draw.normal(size=(8, 16, 12)).astype(np.float32)
+        labels = draw.normal(size=(8, 15 if shifts else 16, 12))
+        np.savez(data, x=x, labels=labels.astype(np.float32))
         losses = {}
-        for mesh in ("", "sp=2", "sp=4"):
-            for attention in ("ulysses", "ring", "gather") if mesh else ("",):
-                if attention == "ulysses" and mesh == "sp=4":
-                    continue
-                artifact = self.folder / "d.zca"
-                self.zc("compile", model, "-o", artifact, "--loss", "mse",
-                        *(["--mesh", mesh, "--sp-attention", attention]
-                          if mesh else []))
-                log = self.folder / "log.jsonl"
-                self.zc("run", artifact, "--data", data, "--steps", 4,
-                        "--no-shuffle", "--log", log,
-                        "--local-ranks", mesh[-1:] or 1)
-                losses[mesh, attention] = [
-                    json.loads(line)["loss"]
-                    for line in log.read_text().splitlines()]
+        for mesh, attention in (("", ""), ("sp=2", "ulysses"), ("sp=2", "ring"),
+                                ("sp=2", "gather"), ("sp=4", "ring"),
+                                ("sp=4", "gather")):
+            artifact, log = self.folder / "d.zca", self.folder / "log.jsonl"
+            self.zc("compile", model, "-o", artifact, "--loss", "mse",
+                    *(["--mesh", mesh, "--sp-attention", attention]
+                      if mesh else []))
+            self.zc("run", artifact, "--data", data, "--steps", 4,
+                    "--no-shuffle", "--log", log, "--local-ranks",
+                    mesh[-1:] or 1)
+            losses[mesh, attention] = [json.loads(line)["loss"] for line in
+                                       log.read_text().splitlines()]
         for name, found in losses.items():
             np.testing.assert_allclose(found, losses["", ""], atol=1e-6,
                                        err_msg=str(name))
+
+    def test_dropout_draws_one_ranks_masks(self):
+        self.compare_attention(shifts=False)
+
+    def test_shifted_labels_inside_the_model(self):
+        self.compare_attention(shifts=True)
 
     def test_tokens_inside_tp(self):
         data = Fixture("gpt").data
