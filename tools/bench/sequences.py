@@ -64,8 +64,9 @@ def main():
         log = folder / "log.jsonl"
         for _ in range(options.rounds):
             for layout, artifact in artifacts.items():
+                log.unlink(missing_ok=True)
                 output(options.zc, "run", artifact, "--data", data, "--steps",
-                       options.steps, "--quiet", "--log", log, "--overwrite",
+                       options.steps, "--quiet", "--log", log,
                        "--local-ranks", 2)
                 times[layout].append(median_step(log))
         base = statistics.median(times["dp=2"])
