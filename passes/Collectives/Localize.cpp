@@ -47,8 +47,8 @@ public:
       for (StringRef name :
            {dist::kOperandsAttr, dist::kResultsAttr, dist::kTrafficAttr})
         op.removeAttr(name);
-      if (op.hasAttr(kTokensAttr))
-        divideTokens(&op, axes);
+      if (op.hasAttr(kTokensAttr) && failed(divideTokens(&op, axes)))
+        return failure();
     }
     setResults();
     return success();
@@ -63,16 +63,22 @@ private:
     return cast<dist::ShardingAttr>(operands[0]).getDims()[1];
   }
 
-  void divideTokens(Operation *op, ArrayAttr axes) {
+  LogicalResult divideTokens(Operation *op, ArrayAttr axes) {
     if (!axes || axes.empty()) {
       op->removeAttr(kTokensAttr);
-      return;
+      return success();
     }
+    // Tokens have changed places for the ranks of one axis.
+    if (axes.size() > 1 &&
+        op->getAttrOfType<StringAttr>(kTokensAttr).getValue() == "zigzag")
+      return op->emitOpError("has tokens in zigzag order, which several axes "
+                             "divide; --sp-attention ring=contiguous has none");
     OpBuilder builder(op);
     auto coordinate = [&] {
       return buildCoordinate(builder, op->getLoc(), axes);
     };
     attendParts(op, {axes, dist::getGroupSize(mesh, axes), coordinate});
+    return success();
   }
 
   Type partOf(Value value) {

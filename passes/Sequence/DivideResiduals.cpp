@@ -67,18 +67,35 @@ private:
         region.push_back(reshard(op.getResult(), layout, op));
         ++numDivided;
       }
-    for (Value value : findRegion(region))
+    for (Value value : findRegion(region, tokens))
       gather(value, tokens, layoutOf(value, samples, batchAxes));
   }
 
+  /// Whether an op needs more than a part of an operand's tokens, or divides
+  /// features instead.
+  static bool readsAll(OpOperand &use, TokenDims &tokens) {
+    auto op = dyn_cast<ShardableOpInterface>(use.getOwner());
+    if (!op || isa<MatmulOp>(use.getOwner()) || isAttention(use.getOwner()))
+      return true;
+    ShardingRule rule = op.getShardingRule();
+    for (auto [dim, factor] :
+         llvm::enumerate(rule.operandDims[use.getOperandNumber()]))
+      if (factor == ShardingRule::kWhole &&
+          tokens.isMarked({use.get(), static_cast<int64_t>(dim)}))
+        return true;
+    return false;
+  }
+
   /// What is computed from divided residuals, up to the next layer's product.
-  static SmallVector<Value> findRegion(ArrayRef<Value> residuals) {
+  static SmallVector<Value> findRegion(ArrayRef<Value> residuals,
+                                       TokenDims &tokens) {
     llvm::SetVector<Value> found(residuals.begin(), residuals.end());
     for (size_t i = 0; i < found.size(); ++i)
-      for (Operation *user : found[i].getUsers())
-        if (isa<ShardableOpInterface, dist::ReshardOp>(user) &&
-            !isa<MatmulOp>(user) && !isAttention(user))
+      for (OpOperand &use : found[i].getUses()) {
+        Operation *user = use.getOwner();
+        if (isa<dist::ReshardOp>(user) || !readsAll(use, tokens))
           found.insert(user->result_begin(), user->result_end());
+      }
     return found.takeVector();
   }
 
@@ -92,7 +109,8 @@ private:
     for (bool isForward : {true, false}) {
       SmallVector<OpOperand *> uses;
       for (OpOperand &use : value.getUses())
-        if (isa<MatmulOp>(use.getOwner()) &&
+        if (isa<ShardableOpInterface>(use.getOwner()) &&
+            readsAll(use, tokens) &&
             (forward.empty() || forward.contains(use.getOwner())) == isForward)
           uses.push_back(&use);
       if (uses.empty())
@@ -122,10 +140,11 @@ private:
     return {};
   }
 
-  /// The dim of tokens where an op adds a branch to a residual, not a bias.
+  /// The dim of tokens where an op adds a branch to a residual [samples,
+  /// tokens, features], not a bias, and not what attention's heads are made of.
   std::optional<int64_t> findTokens(AddOp op, TokenDims &tokens) {
     auto type = cast<RankedTensorType>(op.getType());
-    if (type.getRank() < 3)
+    if (type.getRank() != 3)
       return std::nullopt;
     for (Value operand : op.getOperands())
       if (isa_and_nonnull<BroadcastOp, ConstantOp>(operand.getDefiningOp()))

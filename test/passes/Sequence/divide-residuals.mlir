@@ -2,29 +2,32 @@
 // RUN: zc-opt %s --zc-annotate-mesh="mesh=dp=2,tp=3" --zc-divide-residuals | FileCheck %s --check-prefix=ODD
 
 // Tests that a residual's tokens are divided behind each branch, that products
-// read all of them, and that a bias is no branch.
+// read all of them, and that neither a bias nor a sum of heads is a branch.
 // CHECK-LABEL: func.func @step
+// CHECK: %[[HEADS:.*]] = train.add %{{.*}} : (tensor<2x8x3x4xf32>, tensor<2x8x3x4xf32>)
+// CHECK-NOT: dist.reshard
+// CHECK: train.attention %[[HEADS]]
 // CHECK: %[[SUM:.*]] = train.add
-// CHECK: %[[PART:.*]] = dist.reshard %[[SUM]] {dist.sharding = #dist.sharding<dp,tp,_,_>, dist.traffic = "activations"}
-// CHECK: train.exp %[[PART]]
-// CHECK: %[[ROOT:.*]] = train.reshape
+// CHECK: %[[PART:.*]] = dist.reshard %[[SUM]] {dist.sharding = #dist.sharding<dp,tp,_>, dist.traffic = "activations"}
+// CHECK: %[[ROOT:.*]] = train.exp %[[PART]]
 // CHECK: %[[ALL:.*]] = dist.reshard %[[ROOT]] {dist.pass = "forward", dist.sharding = #dist.sharding<dp,_,_>, dist.traffic = "activations"}
 // CHECK: %[[PRODUCT:.*]] = train.matmul %[[ALL]]
 // CHECK: %[[BIASED:.*]] = train.add %[[PRODUCT]]
-// CHECK: %[[LAST:.*]] = train.add %{{.*}}, %[[BIASED]]
+// CHECK: %[[LAST:.*]] = train.add %[[PART]], %[[BIASED]]
 // CHECK: dist.reshard %[[LAST]] {dist.sharding = #dist.sharding<dp,tp,_>
 // ODD-NOT: dist.reshard
-func.func @step(%x: tensor<2x8x3x4xf32> {train.input = "x", train.batch_dim = 0 : i64},
+func.func @step(%x: tensor<2x8x12xf32> {train.input = "x", train.batch_dim = 0 : i64},
                 %w: tensor<12x12xf32>, %b: tensor<12xf32>)
     -> (tensor<2x8x12xf32> {train.output = "y"}) {
-  %result, %sums = train.attention %x, %x, %x {scale = 1.0 : f64} : (tensor<2x8x3x4xf32>, tensor<2x8x3x4xf32>, tensor<2x8x3x4xf32>) -> (tensor<2x8x3x4xf32>, tensor<2x3x8xf32>)
-  %0 = train.add %x, %result : (tensor<2x8x3x4xf32>, tensor<2x8x3x4xf32>) -> tensor<2x8x3x4xf32>
-  %1 = train.exp %0 : (tensor<2x8x3x4xf32>) -> tensor<2x8x3x4xf32>
-  %2 = train.reshape %1 : (tensor<2x8x3x4xf32>) -> tensor<2x8x12xf32>
-  %3 = train.matmul %2, %w : (tensor<2x8x12xf32>, tensor<12x12xf32>) -> tensor<2x8x12xf32>
-  %4 = train.broadcast %b {dims = array<i64: 2>} : (tensor<12xf32>) -> tensor<2x8x12xf32>
-  %5 = train.add %3, %4 : (tensor<2x8x12xf32>, tensor<2x8x12xf32>) -> tensor<2x8x12xf32>
-  %6 = train.reshape %0 : (tensor<2x8x3x4xf32>) -> tensor<2x8x12xf32>
-  %7 = train.add %6, %5 : (tensor<2x8x12xf32>, tensor<2x8x12xf32>) -> tensor<2x8x12xf32>
-  return %7 : tensor<2x8x12xf32>
+  %h = train.reshape %x : (tensor<2x8x12xf32>) -> tensor<2x8x3x4xf32>
+  %q = train.add %h, %h : (tensor<2x8x3x4xf32>, tensor<2x8x3x4xf32>) -> tensor<2x8x3x4xf32>
+  %result, %sums = train.attention %q, %h, %h {scale = 1.0 : f64} : (tensor<2x8x3x4xf32>, tensor<2x8x3x4xf32>, tensor<2x8x3x4xf32>) -> (tensor<2x8x3x4xf32>, tensor<2x3x8xf32>)
+  %branch = train.reshape %result : (tensor<2x8x3x4xf32>) -> tensor<2x8x12xf32>
+  %0 = train.add %x, %branch : (tensor<2x8x12xf32>, tensor<2x8x12xf32>) -> tensor<2x8x12xf32>
+  %1 = train.exp %0 : (tensor<2x8x12xf32>) -> tensor<2x8x12xf32>
+  %2 = train.matmul %1, %w : (tensor<2x8x12xf32>, tensor<12x12xf32>) -> tensor<2x8x12xf32>
+  %3 = train.broadcast %b {dims = array<i64: 2>} : (tensor<12xf32>) -> tensor<2x8x12xf32>
+  %4 = train.add %2, %3 : (tensor<2x8x12xf32>, tensor<2x8x12xf32>) -> tensor<2x8x12xf32>
+  %5 = train.add %0, %4 : (tensor<2x8x12xf32>, tensor<2x8x12xf32>) -> tensor<2x8x12xf32>
+  return %5 : tensor<2x8x12xf32>
 }
