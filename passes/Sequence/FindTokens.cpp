@@ -188,6 +188,11 @@ private:
     return success(!result.wasInterrupted());
   }
 
+  /// A ring of tokens in order computes what a causal mask hides.
+  bool choosesHeads(Operation *op) {
+    return op->hasAttr("causal") || prefersHeads(op, parts, headParts);
+  }
+
   /// How keys and values come where heads are not divided instead.
   StringRef getMode(Operation *op) {
     if (attention == "gather" || !canGoRound(op))
@@ -203,7 +208,9 @@ private:
                            "queries, which no ring of ranks hands on; "
                            "--sp-attention gather divides it");
     const bool divides = heads % headParts == 0 && own % parts == 0;
-    if (divides && (attention == "auto" || attention == "ulysses")) {
+    // Tokens that have changed places are for rings alone.
+    if (divides && !isOrdered(getOperation()) &&
+        (attention == "ulysses" || (attention == "auto" && choosesHeads(op)))) {
       op->setAttr(kExchangeAttr,
                   DenseI64ArrayAttr::get(&getContext(), {kTokens, kHeads}));
       return success();

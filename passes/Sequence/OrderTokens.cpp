@@ -37,15 +37,12 @@ public:
     return found;
   }
 
-  /// Whether ranks can divide the heads of all attentions instead.
-  bool dividesHeads() const {
+  /// Whether all attentions divide their heads instead.
+  bool prefersHeads() const {
     bool divides = true;
     program->walk([&](Operation *op) {
-      if (isAttention(op)) {
-        int64_t heads = cast<RankedTensorType>(op->getOperand(0).getType())
-                            .getDimSize(kHeads);
-        divides &= heads % (parts * headParts) == 0;
-      }
+      if (isAttention(op))
+        divides &= zc::prefersHeads(op, parts, headParts);
     });
     return divides;
   }
@@ -175,7 +172,7 @@ struct OrderTokens : public impl::OrderTokensPassBase<OrderTokens> {
       auto orderer = std::make_unique<TokenOrderer>(program, parts, headParts);
       if (!orderer->hasAttention())
         continue;
-      if (attention == "auto" && orderer->dividesHeads())
+      if (attention == "auto" && orderer->prefersHeads())
         return;
       std::string why = orderer->findObstacle();
       if (why.empty() && byHand)

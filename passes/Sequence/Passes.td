@@ -79,7 +79,7 @@ def OrderTokensPass : Pass<"zc-order-tokens", "::mlir::ModuleOp"> {
     Option<"headParts", "head-parts", "int64_t", "1",
            "ranks that divide the heads already">,
     Option<"attention", "attention", "std::string", "\"auto\"",
-           "auto (where heads cannot be divided), ring or ring=zigzag; others "
+           "auto (where that sends less than dividing heads), ring or ring=zigzag; others "
            "leave the order as it is">,
     Option<"byHand", "by-hand", "bool", "false",
            "somebody has said where tokens are: their order stays">

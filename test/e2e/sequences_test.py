@@ -183,6 +183,24 @@ class Sequences(ZcTest):
                         ranks)
                     np.testing.assert_allclose(found, alone, atol=1e-5)
 
+    def test_auto_takes_what_sends_less(self):
+        # 8 queries share a key: handed round, it is sent once for all of them.
+        for keys, sent in ((1, 8 * 1), (8, 4 * 8)):  # in halves of one head's
+            model = self.folder / f"{keys}.onnx"
+            subprocess.run(
+                [sys.executable, ROOT / "tools/bench/large_llama.py", model,
+                 "--layers", "1", "--width", "64", "--heads", "8",
+                 "--key-heads", str(keys), "--inner", "96", "--length", "32",
+                 "--batch", "2", "--vocabulary", "64"],
+                check=True, capture_output=True)
+            artifact = self.folder / "l.zca"
+            self.zc("compile", model, "-o", artifact, "--init", "normal:0.02",
+                    "--loss", "softmax-cross-entropy", "--mesh", "sp=2")
+            comm = json.loads(self.zc("inspect", artifact, "--comm",
+                                      "--json"))["comm"]
+            self.assertEqual(comm["by_kind"]["activations"]["bytes"],
+                             sent * 2 * 32 * 8 * 4 // 2)
+
     def test_each_rotation_is_on_its_way_before_a_block(self):
         # Forward of 2 layers, 4 ranks: a layer's own block, then two halves of
         # a block a turn.
