@@ -54,6 +54,13 @@ bool takesLabels(const plan::Program &program) {
                      [](const plan::Input &input) { return input.is_label(); });
 }
 
+/// Whether ranks have parts of its samples.
+bool isDividedWithin(const plan::Input &input) {
+  const auto &dims = input.sharding().dims(); // the samples' own has no axes
+  return std::any_of(dims.begin(), dims.end(),
+                     [](const auto &dim) { return dim.axes_size() > 0; });
+}
+
 /// As the compiler chooses it: 1, or the last of 3 dims, or --class-axis.
 int64_t findClassAxis(const plan::Manifest &manifest, int64_t dims) {
   const std::string *given = findSetting(manifest, "class-axis");
@@ -117,6 +124,14 @@ Status EvaluationMetrics::takeOutput(const Artifact &artifact,
   if (!output)
     return makeError(StatusCode::InvalidArgument, "--metrics: '",
                      artifact.path(), "' does not keep the loss's output");
+  // Ranks have parts of the labels' tokens, and the whole output.
+  for (const plan::Input &input : program->inputs())
+    if (input.is_label() && isDividedWithin(input))
+      return makeError(
+          StatusCode::InvalidArgument, "--metrics: '", artifact.path(),
+          "' divides the labels' tokens over sp, so that only accuracy and "
+          "perplexity can be counted; for others compile without sp, or with "
+          "--sp-attention ring=zigzag");
   const plan::TensorType &type = program->buffers(int(output->buffer())).type();
   classAxis = findClassAxis(manifest, type.dims_size());
   sharers = mesh.group(mesh.firstOf(holder), output->batch_axes());

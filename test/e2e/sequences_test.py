@@ -183,6 +183,32 @@ class Sequences(ZcTest):
                         ranks)
                     np.testing.assert_allclose(found, alone, atol=1e-5)
 
+    def test_metrics_of_divided_labels(self):
+        data = Fixture("gpt").data
+        scores = {}
+        for name, mesh, ranks in (
+                ("one", (), 1),
+                ("order", ("--mesh", "sp=2", "--sp-attention", "ring"), 2),
+                ("parts", ("--mesh", "sp=2", "--sp-attention", "gather"), 2)):
+            artifact = self.compile(*mesh)
+            checkpoint = self.folder / name
+            self.zc("run", artifact, "--data", data, "--steps", 2,
+                    "--no-shuffle", "--checkpoint", checkpoint,
+                    "--local-ranks", ranks)
+            scores[name] = lambda metrics, artifact=artifact: (
+                "eval", artifact, "--data", data, "--checkpoint", checkpoint,
+                "--metrics", metrics, "--local-ranks", ranks)
+            if name == "parts":
+                self.fails(1, ["divides the labels' tokens over sp", "zigzag"],
+                           *scores[name]("top5"))
+                scores[name] = self.zc(*scores[name]("accuracy"))
+            else:
+                scores[name] = self.zc(*scores[name]("accuracy,top5"))
+        self.assertRegex(scores["one"], "top5 0.[0-9]+")
+        self.assertEqual(scores["order"], scores["one"])
+        accuracy = re.search(r"accuracy [0-9.]+", scores["one"])[0]
+        self.assertIn(accuracy, scores["parts"])
+
     def test_auto_takes_what_sends_less(self):
         # 8 queries share a key: handed round, it is sent once for all of them.
         for keys, sent in ((1, 8 * 1), (8, 4 * 8)):  # in halves of one head's
