@@ -5,6 +5,7 @@
 #include "compiler/Export/LibraryCalls.h"
 #include "dialects/Train/Gathered.h"
 #include "dialects/Train/Versions.h"
+#include "passes/Analysis/Tokens.h"
 
 #include <algorithm>
 
@@ -164,13 +165,14 @@ void ProgramExport::setLiveRanges() {
 }
 
 // The batch dim is told apart: the host picks the samples.
-static void setInputDivision(InputOp op, plan::Input &input) {
-  if (!setDivision(op, input) || !op.getBatchDim())
+template <typename Op, typename Message>
+static void setHostDivision(Op op, Message &message) {
+  if (!setDivision(op, message) || !op.getBatchDim())
     return;
-  auto &axes = *input.mutable_sharding()
+  auto &axes = *message.mutable_sharding()
                     ->mutable_dims(static_cast<int>(*op.getBatchDim()))
                     ->mutable_axes();
-  input.mutable_batch_axes()->Swap(&axes);
+  message.mutable_batch_axes()->Swap(&axes);
 }
 
 void ProgramExport::addInput(InputOp op) {
@@ -180,7 +182,7 @@ void ProgramExport::addInput(InputOp op) {
   input.set_batch_dim(static_cast<int32_t>(op.getBatchDim().value_or(-1)));
   input.set_is_label(op.getLabel());
   input.set_is_sample_weight(op.getSampleWeight());
-  setInputDivision(op, input);
+  setHostDivision(op, input);
   if (!op.getRange())
     return;
   ArrayRef<int64_t> range = *op.getRange();
@@ -198,10 +200,8 @@ void ProgramExport::addOutput(OutputOp op) {
   output.set_buffer(getIndex(op.getBuffer()));
   output.set_kind(op.getKind() == kMetric ? plan::METRIC : plan::OUTPUT);
   output.set_batch_dim(static_cast<int32_t>(op.getBatchDim().value_or(-1)));
-  auto sharding = op->getAttrOfType<dist::ShardingAttr>(dist::kShardingAttr);
-  if (sharding && op.getBatchDim())
-    for (Attribute axis : sharding.getDims()[*op.getBatchDim()])
-      output.add_batch_axes(cast<StringAttr>(axis).str());
+  setHostDivision(op, output);
+  output.set_zigzag(op->hasAttr(kTokenOrderAttr));
 }
 
 template <typename Op>

@@ -1,6 +1,7 @@
 //===- Ranks.cpp - one program on all ranks of a mesh ---------------------===//
 #include "compiler/Interpreter/Ranks.h"
 #include "dialects/Train/StateLookup.h"
+#include "passes/Analysis/Tokens.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -30,6 +31,13 @@ public:
         number = number * mesh.getSizes()[index] + coordinates[index];
       }
       part[dim] = llvm::divideCeil(part[dim], ranks);
+      if (ranks > 1 && int64_t(dim) == division.zigzagDim) {
+        const int64_t half = part[dim] / 2;
+        for (int64_t first : {number, 2 * ranks - 1 - number})
+          for (int64_t i = 0; i < half; ++i)
+            places[dim].push_back(first * half + i);
+        continue;
+      }
       SmallVector<int64_t> whole = {part[dim] * ranks};
       ArrayRef<int64_t> blocks = division.state
                                      ? dist::getBlocks(division.state, dim)
@@ -177,8 +185,12 @@ Division argumentDivision(func::FuncOp func, unsigned index) {
 }
 
 Division resultDivision(func::FuncOp func, unsigned index) {
-  return divisionOf(func, func.getResultAttrDict(index),
-                    func.getResultTypes()[index]);
+  Division division = divisionOf(func, func.getResultAttrDict(index),
+                                 func.getResultTypes()[index]);
+  auto tokens = func.getResultAttrOfType<IntegerAttr>(index, kTokenDimAttr);
+  if (tokens && func.getResultAttr(index, kTokenOrderAttr))
+    division.zigzagDim = tokens.getInt();
+  return division;
 }
 
 StringAttr coordinateAxis(func::FuncOp func, unsigned index) {

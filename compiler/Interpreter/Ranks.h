@@ -18,6 +18,8 @@ namespace zc::interpreter {
 struct Division {
   dist::ShardingAttr sharding;
   mlir::Operation *state = nullptr;
+  /// A dim of which a rank has chunks r and 2 p - 1 - r of 2 p; -1: none.
+  int64_t zigzagDim = -1;
 };
 
 /// What one rank holds of a whole tensor. Of an unreduced one the first rank

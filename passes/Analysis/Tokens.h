@@ -16,8 +16,12 @@ inline constexpr llvm::StringLiteral kTokenDimAttr = "train.token_dim";
 /// On a module whose tokens ranks divide: among how many.
 inline constexpr llvm::StringLiteral kTokenPartsAttr = "train.token_parts";
 
-/// On a module whose tokens --zc-order-tokens has put in another order.
+/// On a module whose tokens --zc-order-tokens has put in another order, and on
+/// the results of its programs whose tokens stay in that order.
 inline constexpr llvm::StringLiteral kTokenOrderAttr = "train.token_order";
+
+/// The order in which rank r of p has chunks r and 2 p - 1 - r of 2 p.
+inline constexpr llvm::StringLiteral kZigzag = "zigzag";
 
 } // namespace zc
 

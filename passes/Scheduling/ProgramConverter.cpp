@@ -4,6 +4,7 @@
 #include "dialects/Dist/DistDialect.h"
 #include "dialects/Train/Epilogue.h"
 #include "passes/Analysis/LoopNests.h"
+#include "passes/Analysis/Tokens.h"
 #include "passes/Analysis/Views.h"
 #include "passes/Scheduling/Label.h"
 #include "passes/Scheduling/TrainProgram.h"
@@ -320,6 +321,8 @@ void ProgramConverter::convertOutputs() {
         builder.getStringAttr(kind),
         source.getResultAttrOfType<IntegerAttr>(index, kBatchDimAttr));
     copyDivision(source.getResultAttrDict(index), output);
+    if (Attribute order = source.getResultAttr(index, kTokenOrderAttr))
+      output->setAttr(kTokenOrderAttr, order);
   }
 }
 

@@ -104,6 +104,8 @@ private:
     if (!ordered &&
         (failed(forEachInput(takeGiven)) || failed(forEachInput(takeFound))))
       return failure();
+    if (!ordered)
+      divideResults(program, tokens);
     bool divided = ordered && divideOrders(program);
     for (unsigned i = 0; i < program.getNumArguments(); ++i)
       divided |= bool(program.getArgAttr(i, kTokenDimAttr));
@@ -111,6 +113,15 @@ private:
       divided |= bool(program.getResultAttr(i, kTokenDimAttr));
     found |= divided;
     return divided ? divideOps(program, tokens) : success();
+  }
+
+  /// Ranks keep their tokens of what the host reads, which puts them together.
+  void divideResults(func::FuncOp program, TokenDims &tokens) {
+    Builder builder(&getContext());
+    for (unsigned i = 0; i < program.getNumResults(); ++i)
+      if (auto dim = tokens.findReadDim(i, parts))
+        program.setResultAttr(i, kTokenDimAttr,
+                              builder.getI64IntegerAttr(*dim));
   }
 
   /// Tokens that --zc-order-tokens has put in order are divided where that is

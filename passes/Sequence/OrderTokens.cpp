@@ -76,13 +76,29 @@ public:
       reorder(source);
     Operation *end = program.getBody().front().getTerminator();
     OpBuilder builder(end);
-    for (OpOperand &use : end->getOpOperands())
-      for (int64_t dim = 0; dim < rankOf(use.get()); ++dim)
-        if (tokens.isMarked({use.get(), dim}))
+    for (OpOperand &use : end->getOpOperands()) {
+      Value value = use.get();
+      std::optional<int64_t> kept =
+          tokens.findReadDim(use.getOperandNumber(), parts);
+      if (kept)
+        keepOrder(use.getOperandNumber(), *kept);
+      for (int64_t dim = 0; dim < rankOf(value); ++dim)
+        if (tokens.isMarked({value, dim}) && dim != kept)
           use.set(gather(builder, use.get(), dim, /*inverse=*/true));
+    }
   }
 
 private:
+  /// Each rank has its tokens of a result: the host that reads them all puts
+  /// them back.
+  void keepOrder(unsigned result, int64_t dim) {
+    Builder builder(program.getContext());
+    program.setResultAttr(result, kTokenDimAttr,
+                          builder.getI64IntegerAttr(dim));
+    program.setResultAttr(result, kTokenOrderAttr,
+                          builder.getStringAttr(kZigzag));
+  }
+
   static int64_t rankOf(Value value) {
     return cast<RankedTensorType>(value.getType()).getRank();
   }
@@ -192,7 +208,7 @@ struct OrderTokens : public impl::OrderTokensPassBase<OrderTokens> {
       orderer->run();
     if (!orderers.empty())
       getOperation()->setAttr(kTokenOrderAttr,
-                              StringAttr::get(&getContext(), "zigzag"));
+                              StringAttr::get(&getContext(), kZigzag));
   }
 };
 

@@ -30,7 +30,8 @@ def FindTokensPass : Pass<"zc-find-tokens", "::mlir::ModuleOp"> {
   let summary = "find the inputs' dims of tokens, and how attention divides them";
   let description = [{
     Dims that the ops' sharding rules tie to an attention's queries count tokens,
-    `dims` say otherwise by hand. Those of inputs get `train.token_dim`. Ops that
+    `dims` say otherwise by hand. Those of inputs get `train.token_dim`, and those of
+    outputs, of which each rank keeps its tokens: the host puts them together. Ops that
     mix tokens in another way than attention are refused, all of them at once.
 
     An attention whose heads `parts` ranks can divide, beside those of `axis tp`,
@@ -63,7 +64,8 @@ def OrderTokensPass : Pass<"zc-order-tokens", "::mlir::ModuleOp"> {
     Under a causal mask late tokens have more to attend to than early ones. Of
     2 `parts` chunks of the tokens rank r gets r and 2 `parts` - 1 - r: tokens
     change places where they and their positions come in, and back where they go
-    out. Only if nobody but causal attention sees the order of the tokens; on the
+    out, but in outputs that the host puts together: there `train.token_order` says
+    that it puts them back. Only if nobody but causal attention sees the order of the tokens; on the
     programs that gradients are built from.
 
     ```mlir

@@ -123,6 +123,19 @@ bool TokenDims::isMarked(DimOf dim) {
   return found != numbers.end() && marked.contains(findRoot(found->second));
 }
 
+std::optional<int64_t> TokenDims::findReadDim(unsigned result, int64_t parts) {
+  if (!program.getResultAttr(result, kOutputAttr))
+    return std::nullopt;
+  Value value = program.getBody().front().getTerminator()->getOperand(result);
+  auto type = cast<RankedTensorType>(value.getType());
+  auto batch = program.getResultAttrOfType<IntegerAttr>(result, kBatchDimAttr);
+  for (int64_t dim = batch ? batch.getInt() + 1 : 0; dim < type.getRank();
+       ++dim)
+    if (isMarked({value, dim}) && type.getDimSize(dim) % parts == 0)
+      return dim;
+  return std::nullopt;
+}
+
 SmallVector<OpOperand *> TokenDims::getGathers() {
   SmallVector<OpOperand *> operands;
   for (auto [index, each] : llvm::enumerate(classes))

@@ -5,6 +5,8 @@
 #include "dialects/Train/TrainDialect.h"
 #include "passes/Sharding/DimClasses.h"
 
+#include <optional>
+
 namespace zc {
 
 /// Dims of queries, keys and results [batch, tokens, heads, width].
@@ -47,6 +49,10 @@ public:
   void markMessages();
   void mark(DimOf dim);
   bool isMarked(DimOf dim);
+
+  /// The dim along which `parts` ranks can each keep their tokens of a result
+  /// that the host reads; none of other results.
+  std::optional<int64_t> findReadDim(unsigned result, int64_t parts);
 
   /// Operands of which an op wants a dim of tokens whole.
   llvm::SmallVector<mlir::OpOperand *> getGathers();

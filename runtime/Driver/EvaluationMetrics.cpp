@@ -54,13 +54,6 @@ bool takesLabels(const plan::Program &program) {
                      [](const plan::Input &input) { return input.is_label(); });
 }
 
-/// Whether ranks have parts of its samples.
-bool isDividedWithin(const plan::Input &input) {
-  const auto &dims = input.sharding().dims(); // the samples' own has no axes
-  return std::any_of(dims.begin(), dims.end(),
-                     [](const auto &dim) { return dim.axes_size() > 0; });
-}
-
 /// As the compiler chooses it: 1, or the last of 3 dims, or --class-axis.
 int64_t findClassAxis(const plan::Manifest &manifest, int64_t dims) {
   const std::string *given = findSetting(manifest, "class-axis");
@@ -88,7 +81,7 @@ bool EvaluationMetrics::wants(const std::string &name) const {
 Result<EvaluationMetrics>
 EvaluationMetrics::create(const Artifact &artifact,
                           const std::vector<std::string> &names,
-                          const Mesh &mesh) {
+                          const Mesh &mesh, int64_t rank) {
   const plan::Manifest &manifest = artifact.manifest();
   EvaluationMetrics result;
   result.loss = manifest.loss();
@@ -106,13 +99,13 @@ EvaluationMetrics::create(const Artifact &artifact,
         return name != "accuracy" && name != "perplexity";
       });
   if (needsOutput)
-    ZC_RETURN_IF_ERROR(result.takeOutput(artifact, mesh));
+    ZC_RETURN_IF_ERROR(result.takeOutput(artifact, mesh, rank));
   result.clear();
   return result;
 }
 
-Status EvaluationMetrics::takeOutput(const Artifact &artifact,
-                                     const Mesh &mesh) {
+Status EvaluationMetrics::takeOutput(const Artifact &artifact, const Mesh &mesh,
+                                     int64_t rank) {
   const plan::Manifest &manifest = artifact.manifest();
   int holder = 0;
   for (const auto &[role, each] : evaluationOf(artifact))
@@ -124,17 +117,21 @@ Status EvaluationMetrics::takeOutput(const Artifact &artifact,
   if (!output)
     return makeError(StatusCode::InvalidArgument, "--metrics: '",
                      artifact.path(), "' does not keep the loss's output");
-  // Ranks have parts of the labels' tokens, and the whole output.
-  for (const plan::Input &input : program->inputs())
-    if (input.is_label() && isDividedWithin(input))
-      return makeError(
-          StatusCode::InvalidArgument, "--metrics: '", artifact.path(),
-          "' divides the labels' tokens over sp, so that only accuracy and "
-          "perplexity can be counted; for others compile without sp, or with "
-          "--sp-attention ring=zigzag");
   const plan::TensorType &type = program->buffers(int(output->buffer())).type();
   classAxis = findClassAxis(manifest, type.dims_size());
-  sharers = mesh.group(mesh.firstOf(holder), output->batch_axes());
+  OutputParts parts(*output, type, mesh, holder);
+  sharers = parts.ranks();
+  const std::vector<int64_t> &dims = parts.wholeDims();
+  numColumns = 1;
+  for (int i = 0; i < int(dims.size()); ++i)
+    numColumns *= i == output->batch_dim() ? 1 : dims[size_t(i)];
+  Result<MatchedLabels> matched =
+      MatchedLabels::create(*program, parts, parts.placeOf(mesh, rank),
+                            loss == kCrossEntropy ? int(classAxis) : -1);
+  if (!matched.ok())
+    return makeError(StatusCode::InvalidArgument, "--metrics: '",
+                     artifact.path(), "': ", matched.status().message());
+  labels = std::move(*matched);
   part.assign(*byteCount(type), '\0');
   return Status();
 }
@@ -144,42 +141,40 @@ void EvaluationMetrics::clear() {
   if (part.empty())
     return;
   const plan::TensorType &type = program->buffers(int(output->buffer())).type();
-  int64_t columns = 1; // elements of a sample
-  for (int i = 0; i < type.dims_size(); ++i)
-    columns *= i == output->batch_dim() ? 1 : type.dims(i);
   for (const std::string &name : names) {
     std::unique_ptr<SampleMetric> metric;
     if (name == "top5")
       metric = makeTopFive();
     else if (name == "f1")
-      metric = loss == kBinary ? makeBinaryF1(columns)
+      metric = loss == kBinary ? makeBinaryF1(numColumns)
                                : makeClassF1(type.dims(int(classAxis)));
     else if (name == "mae")
       metric = makeMeanAbsoluteError();
     else if (name == "r2")
-      metric = makeR2(columns);
+      metric = makeR2(numColumns);
     if (metric)
       metrics.emplace_back(name, std::move(metric));
   }
 }
 
 Status EvaluationMetrics::add(Executor &executor, const plan::Call &call,
-                              const std::optional<BatchFeed::Labels> &labels) {
+                              const std::optional<BatchFeed::Labels> &fed) {
   if (metrics.empty())
     return Status();
   ZC_RETURN_IF_ERROR(executor.read(*program, output->buffer(), part.data(),
                                    slotsOf(*program, call.slots())));
-  if (!labels)
+  if (!fed)
     return makeError(StatusCode::Internal, "the evaluation has no labels");
   const plan::TensorType &type = program->buffers(int(output->buffer())).type();
   SampleMetric::Batch batch = {type,
                                part.data(),
-                               *labels->type,
-                               labels->data,
-                               labels->input->batch_dim(),
-                               labels->samples,
+                               labels.type(),
+                               labels.of(fed->data),
+                               fed->input->batch_dim(),
+                               fed->samples,
                                classAxis,
-                               labels->input->range()};
+                               fed->input->range(),
+                               labels.columns()};
   for (auto &[name, metric] : metrics)
     metric->add(batch);
   return Status();

@@ -3,6 +3,7 @@
 #ifndef ZC_RUNTIME_DRIVER_EVALUATIONMETRICS_H
 #define ZC_RUNTIME_DRIVER_EVALUATIONMETRICS_H
 
+#include "runtime/Driver/MatchedLabels.h"
 #include "runtime/Exec/Executor.h"
 #include "runtime/Io/BatchFeed.h"
 #include "runtime/Plan/Artifact.h"
@@ -34,6 +35,9 @@ public:
     int64_t samples;  // along it; what lies behind them is padding
     int64_t classAxis;
     const plan::ValueRange &range; // of the labels
+    // The places of a sample's elements in the whole sample; empty: it is
+    // whole.
+    const std::vector<int64_t> &columns;
   };
   virtual void add(const Batch &batch) = 0;
 
@@ -49,7 +53,7 @@ public:
   /// computed by the program itself, and "perplexity" from the loss.
   static Result<EvaluationMetrics> create(const Artifact &artifact,
                                           const std::vector<std::string> &names,
-                                          const Mesh &mesh);
+                                          const Mesh &mesh, int64_t rank);
 
   bool wants(const std::string &name) const;
 
@@ -59,7 +63,7 @@ public:
   bool isOf(const plan::Program &other) const { return program == &other; }
   /// Takes the samples that this call of the program has just run on.
   Status add(Executor &executor, const plan::Call &call,
-             const std::optional<BatchFeed::Labels> &labels);
+             const std::optional<BatchFeed::Labels> &fed);
   /// Names and values, the same on all ranks. Called by all of them. `loss` is
   /// the mean over all samples.
   Result<std::vector<std::pair<std::string, double>>> finish(World &world,
@@ -67,14 +71,16 @@ public:
 
 private:
   /// Finds the role and the program that the loss's output is of.
-  Status takeOutput(const Artifact &artifact, const Mesh &mesh);
+  Status takeOutput(const Artifact &artifact, const Mesh &mesh, int64_t rank);
 
   std::string loss;
   std::vector<std::string> names;
   const plan::Program *program = nullptr;
   const plan::Output *output = nullptr; // what the loss is of
   int64_t classAxis = -1;
-  std::vector<int> sharers; // ranks whose samples are all samples
+  int64_t numColumns = 1;   // elements of a sample
+  std::vector<int> sharers; // ranks whose parts are the output
+  MatchedLabels labels;
   std::vector<std::pair<std::string, std::unique_ptr<SampleMetric>>> metrics;
   std::string part; // the output as the program leaves it
 };

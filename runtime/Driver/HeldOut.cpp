@@ -50,7 +50,7 @@ Result<HeldOut> HeldOut::open(const Artifact &artifact, const char *option,
                                         orders.evaluated, data, FeedOptions(),
                                         mesh, rank));
   ZC_ASSIGN_OR_RETURN(EvaluationMetrics metrics,
-                      EvaluationMetrics::create(artifact, names, mesh));
+                      EvaluationMetrics::create(artifact, names, mesh, rank));
   HeldOut result(std::move(order), std::move(feed), std::move(metrics));
   result.option = option;
   result.holder = holder;

@@ -31,24 +31,26 @@ OutputWriter::OutputWriter(const EvaluationProgram &holder,
                            int64_t samples)
     : program(holder.program), output(&output), thePath(std::move(path)),
       samples(samples),
-      sharers(mesh.group(mesh.firstOf(holder.role), output.batch_axes())) {
+      division(output, holder.program->buffers(output.buffer()).type(), mesh,
+               holder.role) {
   const plan::TensorType &type = program->buffers(output.buffer()).type();
   inner = elementBytes(type.dtype());
-  for (int i = 0; i < type.dims_size(); ++i)
+  const std::vector<int64_t> &dims = division.wholeDims();
+  for (int i = 0; i < int(dims.size()); ++i)
     if (i != output.batch_dim())
-      (i < output.batch_dim() ? outer : inner) *= uint64_t(type.dims(i));
+      (i < output.batch_dim() ? outer : inner) *= uint64_t(dims[size_t(i)]);
   const size_t bytes = *byteCount(type);
   mine.assign(microBatches, std::string(bytes, '\0'));
-  isJoined = sharers.size() > 1 || sharers.front() != 0;
+  isJoined = division.ranks().size() > 1 || division.ranks().front() != 0;
   if (isJoined) {
     parts.assign(bytes * size_t(mesh.ranks()), '\0');
-    batch.assign(bytes * sharers.size(), '\0');
+    batch.assign(bytes * division.ranks().size(), '\0');
   }
 }
 
 Status OutputWriter::openFile() {
   const plan::TensorType &type = program->buffers(output->buffer()).type();
-  std::vector<int64_t> dims(type.dims().begin(), type.dims().end());
+  std::vector<int64_t> dims = division.wholeDims();
   if (output->batch_dim() >= 0)
     dims[output->batch_dim()] = samples;
   if (output->batch_dim() > 0)
@@ -94,8 +96,7 @@ Status OutputWriter::read(Executor &executor, const plan::Call &call) {
                        slotsOf(*program, call.slots()));
 }
 
-/// Each sharer has consecutive samples of the micro-batch, whose `part` is this
-/// rank's.
+/// Puts the micro-batch together, whose `part` is this rank's.
 Status OutputWriter::joinBatch(World &world, std::string &part) {
   if (!isJoined) {
     batch.swap(part);
@@ -104,12 +105,9 @@ Status OutputWriter::joinBatch(World &world, std::string &part) {
   }
   ZC_RETURN_IF_ERROR(
       world.all().allGather(part.data(), parts.data(), part.size()));
-  const uint64_t stretch = part.size() / outer; // of one rank's samples
-  for (uint64_t o = 0; o < outer; ++o)
-    for (size_t s = 0; s < sharers.size(); ++s)
-      std::memcpy(batch.data() + (o * sharers.size() + s) * stretch,
-                  parts.data() + size_t(sharers[s]) * part.size() + o * stretch,
-                  stretch);
+  for (size_t i = 0; i < division.ranks().size(); ++i)
+    division.place(i, parts.data() + size_t(division.ranks()[i]) * part.size(),
+                   batch.data());
   return Status();
 }
 

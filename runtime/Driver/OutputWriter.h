@@ -5,6 +5,7 @@
 
 #include "runtime/Base/File.h"
 #include "runtime/Exec/Executor.h"
+#include "runtime/Plan/OutputParts.h"
 
 #include <optional>
 #include <vector>
@@ -49,11 +50,11 @@ private:
   int64_t samples, done = 0;
   bool isJoined =
       false; // of what several ranks have, or another than the first
-  std::vector<int> sharers; // the ranks whose parts are the batch, in order
+  OutputParts division;
   uint64_t outer = 1, inner = 1; // bytes of one sample: outer * inner
   std::vector<std::string> mine; // the output as calls leave it, by micro-batch
   std::string parts;             // one micro-batch's of all ranks
-  std::string batch;             // of the sharers, put together
+  std::string batch;             // put together from them
   std::string whole; // everything, when samples do not count along dim 0
   bool isOfBatch = false;
 };

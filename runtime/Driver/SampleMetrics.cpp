@@ -61,7 +61,8 @@ int64_t columnOf(const Batch &batch, int64_t index) {
     return 0;
   int64_t inner = innerOf(batch.labelType, batch.batchDim);
   int64_t size = batch.labelType.dims(int(batch.batchDim));
-  return index / (inner * size) * inner + index % inner;
+  int64_t column = index / (inner * size) * inner + index % inner;
+  return batch.columns.empty() ? column : batch.columns[size_t(column)];
 }
 
 /// Calls `visit(logits, label)` for every label that counts, where logits maps

@@ -50,7 +50,8 @@ Status verifySourceType(const plan::WeightSource &source,
 Status verifyStateSharding(const plan::State &state, const Mesh &mesh);
 Status verifyInputSharding(const plan::Input &input,
                            const plan::TensorType &type, const Mesh &mesh);
-Status verifyOutputSharding(const plan::Output &output, const Mesh &mesh);
+Status verifyOutputSharding(const plan::Output &output,
+                            const plan::TensorType &type, const Mesh &mesh);
 Status verifyCollective(const plan::Program &program,
                         const plan::CollectiveCall &call, const Mesh &mesh);
 

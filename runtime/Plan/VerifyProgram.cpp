@@ -118,7 +118,7 @@ Status verifyOutput(const plan::Program &program, const plan::Output &output,
   if (isOffloaded(buffer))
     return bad("it is offloaded");
   ZC_RETURN_IF_ERROR(verifyBatchDim(output.batch_dim(), buffer));
-  ZC_RETURN_IF_ERROR(verifyOutputSharding(output, mesh));
+  ZC_RETURN_IF_ERROR(verifyOutputSharding(output, buffer.type(), mesh));
   // Readers take as many samples out of it as were fed.
   int64_t samples =
       output.batch_dim() < 0 ? -1 : buffer.type().dims(output.batch_dim());

@@ -157,38 +157,49 @@ Status verifyStateSharding(const plan::State &state, const Mesh &mesh) {
   return Status();
 }
 
-Status verifyInputSharding(const plan::Input &input,
-                           const plan::TensorType &type, const Mesh &mesh) {
+/// Of an input or an output, of which the host feeds or reads a part.
+template <typename Message>
+static Status verifyHostSharding(const Message &message,
+                                 const plan::TensorType &type,
+                                 const Mesh &mesh) {
   std::set<std::string> used;
-  ZC_RETURN_IF_ERROR(claimAxes(mesh, input.batch_axes(), used));
-  if (input.batch_axes_size() > 0 && input.batch_dim() < 0)
+  ZC_RETURN_IF_ERROR(claimAxes(mesh, message.batch_axes(), used));
+  if (message.batch_axes_size() > 0 && message.batch_dim() < 0)
     return bad("its samples are divided, but it counts none");
   ZC_RETURN_IF_ERROR(
-      claimSharding(mesh, input.sharding(), type.dims_size(), used));
+      claimSharding(mesh, message.sharding(), type.dims_size(), used));
   int divided = 0;
-  for (int i = 0; i < input.sharding().dims_size(); ++i) {
-    const plan::DimSharding &dim = input.sharding().dims(i);
+  for (int i = 0; i < message.sharding().dims_size(); ++i) {
+    const plan::DimSharding &dim = message.sharding().dims(i);
     if (dim.axes_size() == 0 && dim.blocks_size() == 0)
       continue;
-    // Tokens, behind the samples: of each the host feeds a part.
-    if (++divided > 1 || i <= input.batch_dim() || dim.blocks_size() > 0)
+    // Tokens, behind the samples.
+    if (++divided > 1 || i <= message.batch_dim() || dim.blocks_size() > 0)
       return makeError(StatusCode::Unsupported,
                        "dims of it beside the samples and one behind them are "
                        "divided among ranks; this version cannot feed that");
-    if (input.whole_dims_size() != type.dims_size() ||
-        input.whole_dims(i) != type.dims(i) * mesh.groupSize(dim.axes()))
+    if (message.whole_dims_size() != type.dims_size() ||
+        message.whole_dims(i) != type.dims(i) * mesh.groupSize(dim.axes()))
       return bad("its part is ", printType(type), ", which is not one of ",
                  mesh.groupSize(dim.axes()), " of the whole");
   }
   return Status();
 }
 
-Status verifyOutputSharding(const plan::Output &output, const Mesh &mesh) {
-  std::set<std::string> used;
-  ZC_RETURN_IF_ERROR(claimAxes(mesh, output.batch_axes(), used));
-  if (output.batch_axes_size() > 0 && output.batch_dim() < 0)
-    return bad("its samples are divided, but it counts none");
-  return Status();
+Status verifyInputSharding(const plan::Input &input,
+                           const plan::TensorType &type, const Mesh &mesh) {
+  return verifyHostSharding(input, type, mesh);
+}
+
+Status verifyOutputSharding(const plan::Output &output,
+                            const plan::TensorType &type, const Mesh &mesh) {
+  ZC_RETURN_IF_ERROR(verifyHostSharding(output, type, mesh));
+  if (!output.zigzag())
+    return Status();
+  for (int i = 0; i < output.sharding().dims_size(); ++i)
+    if (output.sharding().dims(i).axes_size() > 0 && type.dims(i) % 2 == 0)
+      return Status();
+  return bad("its tokens are in two chunks a rank, but no dim has them");
 }
 
 } // namespace zc

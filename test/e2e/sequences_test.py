@@ -183,31 +183,52 @@ class Sequences(ZcTest):
                         ranks)
                     np.testing.assert_allclose(found, alone, atol=1e-5)
 
-    def test_metrics_of_divided_labels(self):
+    def test_metrics_and_outputs_of_divided_tokens(self):
         data = Fixture("gpt").data
-        scores = {}
-        for name, mesh, ranks in (
-                ("one", (), 1),
-                ("order", ("--mesh", "sp=2", "--sp-attention", "ring"), 2),
-                ("parts", ("--mesh", "sp=2", "--sp-attention", "gather"), 2)):
+        np.save(self.folder / "ids.npy", np.load(data)["input_ids"])
+        common = ("--input", f"input_ids={self.folder / 'ids.npy'}",
+                  "--output-dir", self.folder / "out")
+        found = []
+        for mesh, ranks in (
+                ((), 1),
+                (("--mesh", "sp=2", "--sp-attention", "ring"), 2),
+                (("--mesh", "sp=4", "--sp-attention", "ring=contiguous"), 4),
+                (("--mesh", "dp=2,sp=2", "--sp-attention", "gather"), 4),
+                (("--mesh", "pp=2,sp=2", "--sp-attention", "ring",
+                  "--accumulate", 2), 4)):
             artifact = self.compile(*mesh)
-            checkpoint = self.folder / name
+            checkpoint = self.folder / f"c{len(found)}"
             self.zc("run", artifact, "--data", data, "--steps", 2,
                     "--no-shuffle", "--checkpoint", checkpoint,
                     "--local-ranks", ranks)
-            scores[name] = lambda metrics, artifact=artifact: (
-                "eval", artifact, "--data", data, "--checkpoint", checkpoint,
-                "--metrics", metrics, "--local-ranks", ranks)
-            if name == "parts":
-                self.fails(1, ["divides the labels' tokens over sp", "zigzag"],
-                           *scores[name]("top5"))
-                scores[name] = self.zc(*scores[name]("accuracy"))
-            else:
-                scores[name] = self.zc(*scores[name]("accuracy,top5"))
-        self.assertRegex(scores["one"], "top5 0.[0-9]+")
-        self.assertEqual(scores["order"], scores["one"])
-        accuracy = re.search(r"accuracy [0-9.]+", scores["one"])[0]
-        self.assertIn(accuracy, scores["parts"])
+            given = (artifact, "--checkpoint", checkpoint, "--local-ranks",
+                     ranks)
+            scores = self.zc("eval", *given, "--data", data, "--metrics",
+                             "accuracy,top5,f1")
+            self.zc("eval", *given, *common)
+            found.append((scores, np.load(self.folder / "out" / "logits.npy")))
+        self.assertRegex(found[0][0], "top5 0.[0-9]+, f1 0.[0-9]+")
+        for scores, logits in found[1:]:
+            self.assertEqual(scores, found[0][0])
+            np.testing.assert_allclose(logits, found[0][1], atol=1e-3)
+
+    def test_columns_of_divided_tokens(self):
+        # Of r2 each element of a sample is a column of its own.
+        model = self.folder / "m.onnx"
+        make_attention(model)
+        random = np.random.default_rng(0)
+        data = self.folder / "m.npz"
+        np.savez(data, **{name: random.normal(size=(12, 16, 12)).astype(
+            np.float32) for name in ("x", "labels")})
+        found = []
+        for mode in ("", "ring=zigzag", "ring=contiguous"):
+            artifact = self.folder / f"m{mode}.zca"
+            self.zc("compile", model, "-o", artifact, "--loss", "mse", *(
+                ("--mesh", "sp=2", "--sp-attention", mode) if mode else ()))
+            found.append(self.zc("eval", artifact, "--data", data, "--metrics",
+                                 "mae,r2", "--local-ranks", 2 if mode else 1))
+        self.assertRegex(found[0], "r2 -?[0-9.]+")
+        self.assertEqual(found[1:], found[:1] * 2)
 
     def test_auto_takes_what_sends_less(self):
         # 8 queries share a key: handed round, it is sent once for all of them.

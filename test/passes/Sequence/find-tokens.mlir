@@ -8,6 +8,7 @@
 // CHECK: train.input = "x", train.token_dim = 1 : i64}
 // CHECK-SAME: train.input = "mask"}
 // CHECK-SAME: train.input = "times", train.token_dim = 1 : i64}
+// CHECK: train.output = "y", train.token_dim = 1 : i64}
 // CHECK: train.attention {{.*}}dist.exchange = array<i64: 1, 2>
 // GATHER: train.input = "x", train.token_dim = 1 : i64}
 // GATHER-NOT: dist.exchange
@@ -19,7 +20,7 @@ func.func @step(
     %x: tensor<2x8x4x6xf32> {train.input = "x", train.batch_dim = 0 : i64},
     %mask: tensor<1x1x1x8xf32> {train.input = "mask"},
     %times: tensor<2x8x4x6xf32> {train.input = "times", train.batch_dim = 0 : i64})
-    -> tensor<2x8x4x6xf32> {
+    -> (tensor<2x8x4x6xf32> {train.output = "y", train.batch_dim = 0 : i64}) {
   %result, %sums = train.attention %x, %x, %x, %mask {scale = 1.0 : f64} : (tensor<2x8x4x6xf32>, tensor<2x8x4x6xf32>, tensor<2x8x4x6xf32>, tensor<1x1x1x8xf32>) -> (tensor<2x8x4x6xf32>, tensor<2x4x8xf32>)
   %0 = train.add %result, %times : (tensor<2x8x4x6xf32>, tensor<2x8x4x6xf32>) -> tensor<2x8x4x6xf32>
   return %0 : tensor<2x8x4x6xf32>

@@ -35,3 +35,17 @@ func.func @shifted(%x: tensor<2x8x3x6xf32> {train.input = "x", train.batch_dim =
   %0 = train.slice %result {offsets = array<i64: 0, 0, 0, 0>, strides = array<i64: 1, 1, 1, 1>} : (tensor<2x8x3x6xf32>) -> tensor<2x7x3x6xf32>
   return %0 : tensor<2x7x3x6xf32>
 }
+
+// -----
+
+// Tests that the host puts an output back in order, of which each rank keeps
+// its tokens.
+// CHECK-LABEL: func.func @read
+// CHECK-SAME: -> (tensor<2x8x3x6xf32> {train.output = "y", train.token_dim = 1 : i64, train.token_order = "zigzag"})
+// CHECK: train.gather
+// CHECK: %[[Y:.*]], %{{.*}} = train.attention
+// CHECK-NEXT: return %[[Y]]
+func.func @read(%x: tensor<2x8x3x6xf32> {train.input = "x", train.batch_dim = 0 : i64}) -> (tensor<2x8x3x6xf32> {train.output = "y"}) {
+  %result, %sums = train.attention %x, %x, %x {causal, scale = 1.0 : f64} : (tensor<2x8x3x6xf32>, tensor<2x8x3x6xf32>, tensor<2x8x3x6xf32>) -> (tensor<2x8x3x6xf32>, tensor<2x3x8xf32>)
+  return %result : tensor<2x8x3x6xf32>
+}
