@@ -4,8 +4,8 @@
 #include "compiler/Export/ExportTypes.h"
 #include "compiler/Export/LibraryCalls.h"
 #include "dialects/Train/Gathered.h"
+#include "dialects/Train/Tokens.h"
 #include "dialects/Train/Versions.h"
-#include "passes/Analysis/Tokens.h"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 //===- Ranks.cpp - one program on all ranks of a mesh ---------------------===//
 #include "compiler/Interpreter/Ranks.h"
 #include "dialects/Train/StateLookup.h"
-#include "passes/Analysis/Tokens.h"
+#include "dialects/Train/Tokens.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/TypeSwitch.h"

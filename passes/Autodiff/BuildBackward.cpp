@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/Train/Ops/OpSupport.h"
 #include "dialects/Train/StateLookup.h"
+#include "dialects/Train/Tokens.h"
 #include "passes/Analysis/Messages.h"
-#include "passes/Analysis/Tokens.h"
 #include "passes/Autodiff/ActiveValues.h"
 #include "passes/Autodiff/Passes.h"
 #include "passes/Autodiff/ProgramBuilder.h"

@@ -1,6 +1,6 @@
 //===- FlightStates.cpp - what a micro-batch keeps ------------------------===//
 #include "passes/Pipeline/FlightStates.h"
-#include "passes/Analysis/Tokens.h"
+#include "dialects/Train/Tokens.h"
 
 #include "passes/Autodiff/ProgramBuilder.h"
 

@@ -3,8 +3,8 @@
 
 #include "dialects/Dist/DistDialect.h"
 #include "dialects/Train/Epilogue.h"
+#include "dialects/Train/Tokens.h"
 #include "passes/Analysis/LoopNests.h"
-#include "passes/Analysis/Tokens.h"
 #include "passes/Analysis/Views.h"
 #include "passes/Scheduling/Label.h"
 #include "passes/Scheduling/TrainProgram.h"

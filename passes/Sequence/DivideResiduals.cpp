@@ -9,8 +9,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Train/Ops/OpSupport.h"
+#include "dialects/Train/Tokens.h"
 #include "passes/Analysis/ForwardOps.h"
-#include "passes/Analysis/Tokens.h"
 #include "passes/Autodiff/SampleDims.h"
 #include "passes/Sequence/Passes.h"
 #include "passes/Sequence/TokenDims.h"

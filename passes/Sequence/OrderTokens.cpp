@@ -9,7 +9,7 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/Interfaces/OpInterfaces.h"
 #include "dialects/Train/Ops/OpSupport.h"
-#include "passes/Analysis/Tokens.h"
+#include "dialects/Train/Tokens.h"
 #include "passes/Autodiff/ProgramBuilder.h"
 #include "passes/Sequence/Passes.h"
 #include "passes/Sequence/TokenDims.h"

@@ -3,8 +3,8 @@
 #define ZC_PASSES_SHARDING_LAYOUT_H
 
 #include "dialects/Dist/DistDialect.h"
+#include "dialects/Train/Tokens.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "passes/Analysis/Tokens.h"
 
 namespace zc {
 

@@ -1,6 +1,6 @@
 //===- Tokens.h - tokens that ranks divide ----------------------*- C++ -*-===//
-#ifndef ZC_PASSES_ANALYSIS_TOKENS_H
-#define ZC_PASSES_ANALYSIS_TOKENS_H
+#ifndef ZC_DIALECTS_TRAIN_TOKENS_H
+#define ZC_DIALECTS_TRAIN_TOKENS_H
 
 #include "llvm/ADT/StringRef.h"
 
@@ -25,4 +25,4 @@ inline constexpr llvm::StringLiteral kZigzag = "zigzag";
 
 } // namespace zc
 
-#endif // ZC_PASSES_ANALYSIS_TOKENS_H
+#endif // ZC_DIALECTS_TRAIN_TOKENS_H
