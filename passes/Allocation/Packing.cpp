@@ -27,6 +27,67 @@ constexpr size_t kMaxComparisons = 1'000'000'000;
 using Order = std::vector<unsigned>;
 using Less = std::function<bool(unsigned, unsigned)>;
 
+/// Placed items by their offsets, all of them and those of each stretch of
+/// time: most items are short-lived and meet few others.
+class PlacedItems {
+public:
+  PlacedItems(const std::vector<PackingItem> &items,
+              const std::vector<int64_t> &offsets)
+      : items(items), offsets(offsets) {
+    for (const PackingItem &item : items)
+      end = std::max<size_t>(end, item.last + 1);
+    stretch = std::max<size_t>(1, end * kItemsPerStretch / (items.size() + 1));
+    stretches.resize(end / stretch + 1);
+  }
+
+  void insert(unsigned item) {
+    insertInto(all, item);
+    for (size_t i = firstOf(item); i <= lastOf(item); ++i)
+      insertInto(stretches[i], item);
+  }
+
+  /// Calls `visit` with all that may meet an item in time, by offset.
+  template <typename Visit> void forEachNear(unsigned item, Visit visit) {
+    const size_t first = firstOf(item), last = lastOf(item);
+    if (first == last) {
+      std::for_each(stretches[first].begin(), stretches[first].end(), visit);
+      return;
+    }
+    if (last - first > kMostJoined) {
+      std::for_each(all.begin(), all.end(), visit);
+      return;
+    }
+    near.clear();
+    for (size_t i = first; i <= last; ++i)
+      near.insert(near.end(), stretches[i].begin(), stretches[i].end());
+    std::sort(near.begin(), near.end(), [&](unsigned a, unsigned b) {
+      return std::pair(offsets[a], a) < std::pair(offsets[b], b);
+    });
+    near.erase(std::unique(near.begin(), near.end()), near.end());
+    std::for_each(near.begin(), near.end(), visit);
+  }
+
+private:
+  static constexpr size_t kItemsPerStretch = 16, kMostJoined = 8;
+
+  size_t firstOf(unsigned item) const { return items[item].first / stretch; }
+  size_t lastOf(unsigned item) const { return items[item].last / stretch; }
+
+  void insertInto(Order &order, unsigned item) {
+    auto position = std::upper_bound(order.begin(), order.end(), offsets[item],
+                                     [&](int64_t offset, unsigned other) {
+                                       return offset < offsets[other];
+                                     });
+    order.insert(position, item);
+  }
+
+  const std::vector<PackingItem> &items;
+  const std::vector<int64_t> &offsets;
+  size_t end = 1, stretch = 1;
+  Order all, near;
+  std::vector<Order> stretches;
+};
+
 class Packer {
 public:
   Packer(const std::vector<PackingItem> &items, int64_t alignment)
@@ -42,7 +103,7 @@ private:
   std::vector<Order> makeOrders() const;
   Order sorted(const Less &less) const;
   Packing place(const Order &order) const;
-  int64_t findGap(unsigned item, const Order &placed,
+  int64_t findGap(unsigned item, PlacedItems &placed,
                   const std::vector<int64_t> &offsets) const;
   void improve(Packing &best, Order order) const;
 
@@ -101,36 +162,33 @@ std::vector<Order> Packer::makeOrders() const {
 }
 
 // The smallest gap that holds the item between those that it meets in time,
-// else their end. `placed` is sorted by offset.
-int64_t Packer::findGap(unsigned item, const Order &placed,
+// else their end.
+int64_t Packer::findGap(unsigned item, PlacedItems &placed,
                         const std::vector<int64_t> &offsets) const {
   int64_t end = 0, best = -1;
   int64_t bestGap = std::numeric_limits<int64_t>::max();
-  for (unsigned other : placed) {
+  placed.forEachNear(item, [&](unsigned other) {
     if (!meet(item, other))
-      continue;
+      return;
     int64_t gap = offsets[other] - end;
     if (gap >= sizes[item] && gap < bestGap) {
       best = end;
       bestGap = gap;
     }
     end = std::max(end, offsets[other] + sizes[other]);
-  }
+  });
   return best >= 0 ? best : end;
 }
 
 Packing Packer::place(const Order &order) const {
   Packing packing;
   packing.offsets.resize(items.size());
-  Order placed;
+  PlacedItems placed(items, packing.offsets);
   for (unsigned item : order) {
     int64_t offset = findGap(item, placed, packing.offsets);
     packing.offsets[item] = offset;
     packing.bytes = std::max(packing.bytes, offset + sizes[item]);
-    auto position = std::upper_bound(
-        placed.begin(), placed.end(), offset,
-        [&](int64_t o, unsigned other) { return o < packing.offsets[other]; });
-    placed.insert(position, item);
+    placed.insert(item);
   }
   return packing;
 }
