@@ -8,6 +8,7 @@
 #include "dialects/Interfaces/OpInterfaces.h"
 #include "dialects/Train/Ops/OpSupport.h"
 #include "passes/Autodiff/ProgramBuilder.h"
+#include "passes/Autodiff/SampleDims.h"
 #include "passes/Sequence/Passes.h"
 
 using namespace mlir;
@@ -26,10 +27,13 @@ ArrayRef<int64_t> shapeOfType(Value value) {
 /// One program.
 class RowSeparator {
 public:
-  RowSeparator(func::FuncOp program, int64_t samples)
-      : program(program), samples(samples) {}
+  explicit RowSeparator(func::FuncOp program)
+      : program(program), dims(findSampleDims(program)), samples(dims.samples) {
+  }
 
   void run() {
+    if (samples == 0)
+      return;
     for (Operation &op :
          llvm::make_early_inc_range(program.getBody().front())) {
       if (op.hasTrait<OpTrait::IsTerminator>())
@@ -66,7 +70,14 @@ private:
   std::optional<Value> findTwin(Operation *op, Value value, int64_t tokens);
   void replaceWhole(Operation *op, Operation *made);
 
+  /// Whether samples are dim 0: a weight's gradient may have as many rows.
+  bool countsSamples(Value value) const {
+    auto found = dims.places.find(value);
+    return found != dims.places.end() && found->second == SampleDim{0, 1};
+  }
+
   func::FuncOp program;
+  SampleDims dims;
   int64_t samples;
   DenseMap<Value, Twin> twins;
 };
@@ -90,7 +101,7 @@ void RowSeparator::visitReshape(ReshapeOp op) {
     return;
   }
   if (from.size() < 2 || to.empty() || from[0] != samples || from[1] < 2 ||
-      to[0] != samples * from[1])
+      to[0] != samples * from[1] || !countsSamples(op.getInput()))
     return;
   auto type = cast<RankedTensorType>(separated(op.getType(), from[1]));
   twins[op.getResult()] = {
@@ -244,17 +255,7 @@ namespace {
 struct SeparateRows : public impl::SeparateRowsPassBase<SeparateRows> {
   void runOnOperation() override {
     for (auto program : getOperation().getOps<func::FuncOp>())
-      if (int64_t samples = countSamples(program))
-        RowSeparator(program, samples).run();
-  }
-
-private:
-  static int64_t countSamples(func::FuncOp program) {
-    for (BlockArgument argument : program.getArguments())
-      if (auto dim = program.getArgAttrOfType<IntegerAttr>(
-              argument.getArgNumber(), kBatchDimAttr))
-        return shapeOfType(argument)[dim.getInt()];
-    return 0;
+      RowSeparator(program).run();
   }
 };
 

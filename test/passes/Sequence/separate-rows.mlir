@@ -22,3 +22,18 @@ func.func @step(
   %6 = train.reduce "sum" %3 {dims = array<i64: 0>} : (tensor<24x5xf32>) -> tensor<5xf32>
   return %4, %5, %6 : tensor<4x6x5xf32>, tensor<8x5xf32>, tensor<5xf32>
 }
+
+// Tests that rows which only are as many as samples stay together: these are the
+// shares that two ranks have of weights, one behind the other.
+// CHECK-LABEL: func.func @shares
+// CHECK: train.reshape %{{.*}} : (tensor<2x6xf32>) -> tensor<12xf32>
+// CHECK: train.mul %{{.*}} : (tensor<12xf32>, tensor<12xf32>) -> tensor<12xf32>
+func.func @shares(
+    %x: tensor<2x6x8xf32> {train.input = "x", train.batch_dim = 0 : i64},
+    %unit: tensor<2x6xf32>) -> (tensor<2x6xf32>, tensor<2x6x8xf32>) {
+  %0 = train.reshape %unit : (tensor<2x6xf32>) -> tensor<12xf32>
+  %1 = train.mul %0, %0 : (tensor<12xf32>, tensor<12xf32>) -> tensor<12xf32>
+  %2 = train.reshape %1 : (tensor<12xf32>) -> tensor<2x6xf32>
+  %3 = train.neg %x : (tensor<2x6x8xf32>) -> tensor<2x6x8xf32>
+  return %2, %3 : tensor<2x6xf32>, tensor<2x6x8xf32>
+}
