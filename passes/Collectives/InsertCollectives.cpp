@@ -142,6 +142,9 @@ void Resharder::reduceAs(const Layout &wanted, Type element) {
   value.getDefiningOp()->setAttr(kStagingAttr, builder.getUnitAttr());
   Attribute gradient = value.getDefiningOp()->removeAttr(kGradientsAttr);
   convertTo(own);
+  // Sums over some axes are as wide again as the terms that ops computed.
+  if (!now.unreduced.empty())
+    value.getDefiningOp()->setAttr(kRoundsResultAttr, builder.getUnitAttr());
   if (gradient)
     value.getDefiningOp()->setAttr(kGradientsAttr, gradient);
 }

@@ -126,6 +126,18 @@ class Trained(PrecisionTest):
         for model, zero in (("vit", 2), ("llama", 3)):
             self.check_losses(model, "adamw", *RANKS, "--zero", zero)
 
+    def test_divided_tokens(self):
+        # Sums over tp, or of a ring's turns, are rounded on the way, and go on
+        # to be added up among ranks.
+        for mesh, *how in (
+                ("tp=2,dp=2", "--sequence-parallel", "on", "--zero", "3"),
+                ("sp=2,dp=2", "--sp-attention", "ring=zigzag", "--zero", "3",
+                 "--recompute", "layer"),
+                ("sp=2", "--sp-attention", "ulysses", "--zero", "1")):
+            with self.subTest(mesh=mesh, how=how):
+                self.check_losses("llama", "adamw", "--mesh", mesh,
+                                  "--cpu-threads", "1", *how)
+
     def test_gradients_computed_whole(self):
         # A unit with such is reduced as one: as near to PyTorch's double
         # precision as float32 is.

@@ -6,6 +6,8 @@ what PyTorch's own runs in bfloat16 are (tools/reference/bf16.py); a tenth of
 that it must be, or nothing was rounded.
 """
 import json
+import math
+import re
 import unittest
 import zipfile
 
@@ -28,7 +30,9 @@ class PrecisionTest(ZcTest):
                                 *extra)
         log = self.folder / "log.jsonl"
         expected = fixture.reference["optimizers"][optimizer]
-        ranks = ["--local-ranks", "2"] if "--mesh" in extra else []
+        mesh = dict(zip(extra, extra[1:])).get("--mesh", "dp=1")
+        count = math.prod(map(int, re.findall(r"=(\d+)", mesh)))
+        ranks = ["--local-ranks", count] if count > 1 else []
         self.train(artifact, fixture.data, fixture.reference["steps"],
                    "--no-shuffle", "--log", log, *ranks, *more,
                    lr=expected["learning_rate"])
