@@ -22,6 +22,7 @@
 #include "passes/Sharding/Layout.h"
 #include "passes/Sharding/Passes.h"
 #include "passes/Sharding/VectorKind.h"
+#include "passes/Sharding/WeightReads.h"
 #include "passes/Sharding/ZeroUnit.h"
 
 using namespace mlir;
@@ -35,6 +36,8 @@ namespace {
 
 /// Layers smaller than this share a unit with what comes before.
 constexpr int64_t kSmallUnit = 64 * 1024; // bytes
+/// Parameters outside of layers from this size on have units of their own.
+constexpr int64_t kLargeUnit = 16 * 1024 * 1024; // bytes
 
 /// The module of a parameter up to its number in a list of layers,
 /// "transformer.h.3" of "transformer.h.3.attn.weight"; empty outside of any.
@@ -144,7 +147,7 @@ private:
       std::string layer = bySize ? "bytes" : layerOf(member.state.getSymName());
       if (layer.empty()) {
         Unit &open = rest[member.kind];
-        if (!open.members.empty() && !hasRoom(open, member.bytes()))
+        if (!open.members.empty() && !mayJoin(open, member))
           units.push_back(std::exchange(open, Unit()));
         open.add(member);
         continue;
@@ -174,6 +177,14 @@ private:
     for (Unit &unit : units)
       unit.align();
     return success();
+  }
+
+  /// An embedding and a head, first and last of all, would stay gathered for
+  /// each other's sake.
+  bool mayJoin(Unit &open, Member &member) const {
+    const bool isLarge =
+        open.bytes() >= kLargeUnit || member.bytes() >= kLargeUnit;
+    return hasRoom(open, member.bytes()) && !(unit == "auto" && isLarge);
   }
 
   bool hasRoom(Unit &unit, int64_t bytes) const {
@@ -466,6 +477,8 @@ private:
   /// Every use of a member becomes one of a part of the vector.
   void readUnits(func::FuncOp each) {
     Operation *loss = each == program ? findLoss(each) : nullptr;
+    if (stage == 3)
+      placeWeightReads(each, reshardAfterForward ? loss : nullptr);
     llvm::BitVector unused(each.getNumArguments());
     Unit *last = nullptr;
     Operation *lastUse = nullptr;
