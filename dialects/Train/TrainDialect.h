@@ -72,6 +72,13 @@ inline constexpr llvm::StringLiteral kStagingAttr = "train.staging";
 /// Runs behind the last op with kept gradients.
 inline constexpr llvm::StringLiteral kLateAttr = "train.late";
 
+/// Recomputation keeps the results: they are made of tensors of other ranks,
+/// which would be kept in their place.
+inline constexpr llvm::StringLiteral kOfOtherRanksAttr = "train.of_other_ranks";
+/// A sum that grows turn by turn. A region ends with it: where it went on, all
+/// terms would wait in memory for the last one.
+inline constexpr llvm::StringLiteral kRunningSumAttr = "train.running_sum";
+
 /// The library of a fused op that is a collective.
 inline constexpr llvm::StringLiteral kCollectiveLibrary = "zc.collective";
 

@@ -57,6 +57,10 @@ DenseSet<Operation *> findForwardOps(func::FuncOp program) {
   for (auto [index, value] : llvm::enumerate(end->getOperands()))
     if (endsForward(program, index))
       ends.push_back(value.getDefiningOp());
+  // Only the backward may read a log sum exp of scores.
+  for (Operation &op : program.getOps())
+    if (op.hasAttr(kOfOtherRanksAttr))
+      ends.push_back(&op);
   return findAncestors(std::move(ends));
 }
 

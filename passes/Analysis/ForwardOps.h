@@ -15,7 +15,8 @@ findAncestors(llvm::SmallVector<mlir::Operation *> roots);
 bool leadsTo(mlir::Operation *op, mlir::Operation *other);
 
 /// The ops that the program's loss depends on, or, in a role of a pipeline, the
-/// activations that it sends; none where it has neither.
+/// activations that it sends, or a result that is kept for the backward (see
+/// kOfOtherRanksAttr); none where there are none of them.
 llvm::DenseSet<mlir::Operation *> findForwardOps(mlir::func::FuncOp program);
 
 /// Whether a result is the sum of micro-batches' gradients of a parameter. The

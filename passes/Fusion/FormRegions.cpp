@@ -134,7 +134,8 @@ private:
     Operation *copy = builder.clone(*op, mapping);
     for (StringRef name :
          {StringRef(kGradientsAttr), StringRef(kKeptGradientsAttr),
-          StringRef(kStagingAttr), StringRef(kLateAttr)})
+          StringRef(kStagingAttr), StringRef(kLateAttr),
+          StringRef(kOfOtherRanksAttr), StringRef(kRunningSumAttr)})
       copy->removeAttr(name);
     if (!group.isLoopNest)
       copy->setOperands(singleOperands);
@@ -149,7 +150,8 @@ private:
         return isOutside(use.getOwner());
       });
     }
-    for (StringRef name : {kKeptGradientsAttr, kStagingAttr, kLateAttr})
+    for (StringRef name :
+         {kKeptGradientsAttr, kStagingAttr, kLateAttr, kOfOtherRanksAttr})
       for (Operation *op : group.ops)
         if (Attribute mark = op->getAttr(name))
           region->setAttr(name, mark);

@@ -129,7 +129,7 @@ void RegionGrouping::place(Operation *op) {
 }
 
 int RegionGrouping::findGroupToJoin(Operation *op) {
-  if (!isLoopOp(op) || !keepsRows(op))
+  if (!isLoopOp(op) || !keepsRows(op) || op->hasAttr(kRunningSumAttr))
     return -1;
   Operation *first = nullptr;
   for (Operation *user : findReaders(op))
@@ -161,31 +161,43 @@ void RegionGrouping::addToGroup(Operation *op, int group) {
     groups[group].isLoopNest = true;
   groups[group].ops.push_back(op);
   groupOf[op] = group;
+  if (group == int(precedence.size()))
+    precedence.addNode();
+  for (auto [reader, isDirect] : findReadingGroups(op))
+    if (reader != group)
+      precedence.addEdge(group, reader);
+}
+
+/// The groups that read what `op` computes, and whether no op that is in no
+/// group stands between.
+SmallVector<std::pair<int, bool>>
+RegionGrouping::findReadingGroups(Operation *op) {
+  SmallVector<std::pair<int, bool>> found;
+  SmallVector<Operation *> work = {op};
+  DenseSet<Operation *> seen;
+  while (!work.empty()) {
+    Operation *from = work.pop_back_val();
+    for (Operation *user : findReaders(from)) {
+      auto known = groupOf.find(user);
+      if (known != groupOf.end())
+        found.emplace_back(known->second, from == op);
+      else if (seen.insert(user).second)
+        work.push_back(user);
+    }
+  }
+  return found;
 }
 
 /// Whether a user of `op` outside the group leads back into the group.
 bool RegionGrouping::wouldCycle(Operation *op, int group) {
-  SmallVector<Operation *> work;
-  DenseSet<Operation *> seenOps;
-  DenseSet<int> seenGroups;
-  bool cycle = false;
-  auto visitUsers = [&](Operation *from) {
-    for (Operation *user : findReaders(from)) {
-      auto found = groupOf.find(user);
-      if (found == groupOf.end()) {
-        if (seenOps.insert(user).second)
-          work.push_back(user);
-      } else if (found->second == group) {
-        cycle = cycle || from != op;
-      } else if (seenGroups.insert(found->second).second) {
-        llvm::append_range(work, groups[found->second].ops);
-      }
-    }
-  };
-  visitUsers(op);
-  while (!work.empty() && !cycle)
-    visitUsers(work.pop_back_val());
-  return cycle;
+  SmallVector<int> starts;
+  for (auto [reader, isDirect] : findReadingGroups(op)) {
+    if (reader != group)
+      starts.push_back(reader);
+    else if (!isDirect)
+      return true;
+  }
+  return precedence.leads(starts, group);
 }
 
 } // namespace zc

@@ -3,6 +3,7 @@
 #define ZC_PASSES_FUSION_REGIONGROUPING_H
 
 #include "passes/Analysis/ProgramParts.h"
+#include "passes/Fusion/Precedence.h"
 
 #include "mlir/IR/Block.h"
 #include "mlir/IR/Operation.h"
@@ -43,6 +44,8 @@ public:
 private:
   void place(mlir::Operation *op);
   int findGroupToJoin(mlir::Operation *op);
+  llvm::SmallVector<std::pair<int, bool>>
+  findReadingGroups(mlir::Operation *op);
   bool wouldCycle(mlir::Operation *op, int group);
   void addToGroup(mlir::Operation *op, int group);
 
@@ -50,6 +53,7 @@ private:
   llvm::SmallVector<RegionGroup> groups;
   llvm::DenseMap<mlir::Operation *, int> groupOf;
   llvm::DenseMap<mlir::Operation *, int> order;
+  Precedence precedence; // of the groups: who reads whom
   /// Of a role in a pipeline, whose parts become programs of their own: no
   /// kernel computes something of two.
   std::optional<ProgramParts> parts;

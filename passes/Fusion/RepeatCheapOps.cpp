@@ -118,7 +118,8 @@ private:
   /// The buffers of these have a class of their own.
   static bool isMarked(Operation *op) {
     return llvm::any_of(ArrayRef<StringRef>{kGradientsAttr, kKeptGradientsAttr,
-                                            kStagingAttr, kLateAttr},
+                                            kStagingAttr, kLateAttr,
+                                            kOfOtherRanksAttr},
                         [&](StringRef name) { return op->hasAttr(name); });
   }
 

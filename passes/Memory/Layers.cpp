@@ -24,13 +24,32 @@ static StringRef nameLayer(FusedOp op) {
   return layer.empty() ? path : layer;
 }
 
-// An op that comes late, or has no name, belongs to the layer that is current.
+/// All that is computed of a program's inputs, which states are not.
+static DenseSet<Operation *> findDataOps(func::FuncOp program) {
+  DenseSet<Operation *> found;
+  auto isData = [&](Value value) {
+    if (auto argument = dyn_cast<BlockArgument>(value))
+      return !program.getArgAttr(argument.getArgNumber(), kStateAttr);
+    return found.contains(value.getDefiningOp());
+  };
+  for (Operation &op : program.getOps())
+    if (llvm::any_of(op.getOperands(), isData))
+      found.insert(&op);
+  return found;
+}
+
+// An op that comes late, or has no name, belongs to the layer that is current;
+// so does one of weights alone, which may stand before all layers.
 static SmallVector<unsigned> findByName(const StepAnalysis &analysis) {
   SmallVector<unsigned> layers;
+  if (analysis.getForward().empty())
+    return layers;
+  DenseSet<Operation *> data = findDataOps(
+      analysis.getForward().front()->getParentOfType<func::FuncOp>());
   llvm::StringSet<> seen;
   unsigned layer = 0;
   for (FusedOp op : analysis.getForward()) {
-    StringRef name = nameLayer(op);
+    StringRef name = data.contains(op) ? nameLayer(op) : StringRef();
     if (!name.empty() && seen.insert(name).second && seen.size() > 1)
       ++layer;
     layers.push_back(layer);

@@ -162,15 +162,22 @@ bool StepAnalysis::isPinned(FusedOp op, const llvm::BitVector &kept) const {
   return false;
 }
 
+void StepAnalysis::keepResults(unsigned place, llvm::BitVector &kept) const {
+  for (Value result : forward[place]->getResults())
+    kept.set(getIndex(result));
+}
+
 void StepAnalysis::settle(llvm::BitVector &kept) const {
+  for (unsigned place : getRecomputed(kept).set_bits())
+    if (forward[place]->hasAttr(kOfOtherRanksAttr))
+      keepResults(place, kept);
   for (bool changed = true; changed;) {
     changed = false;
     llvm::BitVector again = getRecomputed(kept);
     for (unsigned place : again.set_bits()) {
       if (!isPinned(forward[place], kept))
         continue;
-      for (Value result : forward[place]->getResults())
-        kept.set(getIndex(result));
+      keepResults(place, kept);
       changed = true;
     }
   }

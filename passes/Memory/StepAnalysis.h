@@ -47,7 +47,8 @@ public:
   llvm::BitVector getCrossing(unsigned count) const;
 
   /// Adds to `kept` the results of ops that would run in place without the plan
-  /// and could not with it: see fixSharedBuffers.
+  /// and could not with it (see fixSharedBuffers), and of those that would run
+  /// again on tensors of other ranks (see kOfOtherRanksAttr).
   void settle(llvm::BitVector &kept) const;
 
   /// The forward ops, by their place in getForward(), that run again if only
@@ -64,6 +65,7 @@ private:
   void findSaved();
   void walkBackward(const llvm::BitVector &kept, llvm::BitVector &again,
                     llvm::BitVector &read) const;
+  void keepResults(unsigned place, llvm::BitVector &kept) const;
   bool isPinned(train::FusedOp op, const llvm::BitVector &kept) const;
 
   mlir::func::FuncOp program;

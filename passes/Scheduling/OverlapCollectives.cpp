@@ -51,7 +51,7 @@ private:
   void addData(unsigned node);
   void keepOrder();
   void orderUpdates();
-  unsigned findCall(unsigned index);
+  unsigned findBlock(unsigned index);
   void groupGathers();
 
   void beginGathers(int until);
@@ -194,10 +194,17 @@ void Overlap::keepOrder() {
   }
 }
 
-/// The first library call that needs what a node makes: keys and values that
-/// are handed on have the same, whatever takes halves of them before.
-unsigned Overlap::findCall(unsigned index) {
-  while (!nodes[index].op.getLibrary() && !nodes[index].successors.empty())
+/// Whether an op takes the time that a transfer hides behind.
+static bool isBlock(FusedOp op) {
+  return op.getLibrary() || llvm::any_of(op.getBody().front(), [](auto &inner) {
+           return isa<AttentionOp, AttentionGradOp>(inner);
+         });
+}
+
+/// The first block that needs what a node makes: keys and values that are
+/// handed on have the same, whatever takes halves of them before.
+unsigned Overlap::findBlock(unsigned index) {
+  while (!isBlock(nodes[index].op) && !nodes[index].successors.empty())
     index = *std::min_element(nodes[index].successors.begin(),
                               nodes[index].successors.end());
   return index;
@@ -222,7 +229,7 @@ void Overlap::groupGathers() {
     const bool isHandedOn = goesRound(node.op);
     for (unsigned successor : node.successors)
       first = std::min(first, nodes[successor].isGather ? firstReader[successor]
-                              : isHandedOn              ? findCall(successor)
+                              : isHandedOn              ? findBlock(successor)
                                                         : successor);
     firstReader[index] = first;
     byReader[first].push_back(index);

@@ -145,6 +145,12 @@ protected:
     return made;
   }
 
+  /// A sum of what blocks give, to which later ones add.
+  Value running(Value sum) {
+    sum.getDefiningOp()->setAttr(kRunningSumAttr, builder.getUnitAttr());
+    return sum;
+  }
+
   /// Only a mask over keys goes with them.
   Block rotate(const Block &block) {
     return {rotate(block.key), rotate(block.value), rotate(block.mask)};
@@ -292,6 +298,8 @@ public:
 
 private:
   void replace(Value result, Value logSumExp) {
+    for (Value made : {result, logSumExp})
+      made.getDefiningOp()->setAttr(kOfOtherRanksAttr, builder.getUnitAttr());
     attention.getResult().replaceAllUsesWith(result);
     attention.getLogSumExp().replaceAllUsesWith(logSumExp);
     attention.erase();
@@ -353,10 +361,11 @@ private:
     Value by = MaxOp::create(builder, loc, sum, number(sum, 1));
     first = DivOp::create(builder, loc, first, by);
     second = DivOp::create(builder, loc, second, by);
-    return {
-        AddOp::create(builder, loc, weigh(a.result, first),
-                      weigh(b.result, second)),
-        AddOp::create(builder, loc, largest, LogOp::create(builder, loc, sum))};
+    Value result = AddOp::create(builder, loc, weigh(a.result, first),
+                                 weigh(b.result, second));
+    return {running(result),
+            running(AddOp::create(builder, loc, largest,
+                                  LogOp::create(builder, loc, sum)))};
   }
 
   Rows goRound(Block block) {
@@ -428,6 +437,7 @@ public:
       return attendGathered();
     Block block{keys.getSource(), values.getSource(), gradient.getMask()};
     Value queryGrad = mode() == "zigzag" ? goZigzag(block) : goRound(block);
+    queryGrad = narrow(builder, loc, queryGrad, gradient.getQuery().getType());
     replace({queryGrad, keys.place(builder, block.keyGrad),
              values.place(builder, block.valueGrad)});
   }
@@ -459,6 +469,11 @@ private:
 
   Value add(Value a, Value b) { return AddOp::create(builder, loc, a, b); }
 
+  /// As wide as kernels compute, for as many terms as there are ranks.
+  Value wide(Value grad) { return widen(builder, loc, grad); }
+
+  void addTo(Value &sum, Value term) { sum = running(add(sum, wide(term))); }
+
   void addGrads(Block &block, Value keyGrad, Value valueGrad) {
     block.keyGrad = add(block.keyGrad, keys.sum(builder, keyGrad));
     block.valueGrad = add(block.valueGrad, values.sum(builder, valueGrad));
@@ -476,7 +491,7 @@ private:
     Queries rows = getQueries();
     Block next = rotate(block);
     ValueRange first = build(rows, whole(block), causal);
-    Value queryGrad = first[0];
+    Value queryGrad = wide(first[0]);
     block.keyGrad = keys.sum(builder, first[1]);
     block.valueGrad = values.sum(builder, first[2]);
     for (int64_t turns = 1; turns < group.ranks; ++turns) {
@@ -491,7 +506,7 @@ private:
         seen.logSumExp = choose(beganBefore(turns), rows.logSumExp,
                                 number(rows.logSumExp, kSeesNothing));
       ValueRange terms = build(seen, whole(block), false);
-      queryGrad = add(queryGrad, terms[0]);
+      addTo(queryGrad, terms[0]);
       addGrads(block, terms[1], terms[2]);
     }
     rotateGrads(block);
@@ -528,7 +543,8 @@ private:
     Queries first = halfOf(rows, false), second = halfOf(rows, true);
     Block next = rotate(block);
     ValueRange own = build(rows, whole(block), true);
-    Value early = half(own[0], 1, false), late = half(own[0], 1, true);
+    Value early = wide(half(own[0], 1, false));
+    Value late = wide(half(own[0], 1, true));
     block.keyGrad = keys.sum(builder, own[1]);
     block.valueGrad = values.sum(builder, own[2]);
     for (int64_t turns = 1; turns < group.ranks; ++turns) {
@@ -546,8 +562,9 @@ private:
                    {}};
       ValueRange one = build(chooseRows(before, first, second), low, false);
       ValueRange other = build(second, chosen, false);
-      early = add(early, where(before, one[0]));
-      late = add(add(late, where(before, one[0], false)), other[0]);
+      addTo(early, where(before, one[0]));
+      late = add(late, wide(where(before, one[0], false)));
+      addTo(late, other[0]);
       addGrads(block, shareOut(before, one[1], other[1]),
                shareOut(before, one[2], other[2]));
     }

@@ -142,3 +142,27 @@ module attributes {dist.mesh = #dist.mesh<dp=2>} {
     return %1, %2, %3, %4, %5, %7 : tensor<4x8xf32>, tensor<2x8xf32>, tensor<16xf32>, tensor<4x4xf32>, tensor<16xf32>, tensor<16xf32>
   }
 }
+
+// -----
+
+// Tests that a region ends with a sum that goes on growing: no term waits in
+// memory for the last one.
+// CHECK-LABEL: func.func @running
+// CHECK: %[[FIRST:.*]] = train.fused(
+// CHECK-NEXT: ^bb0(
+// CHECK-NEXT: train.exp
+// CHECK-NEXT: train.add
+// CHECK-NEXT: train.yield
+// CHECK: train.fused({{.*}}%[[FIRST]]
+// CHECK-NEXT: ^bb0(
+// CHECK-NEXT: train.neg
+// CHECK-NEXT: train.add
+// CHECK-NEXT: train.yield
+// CHECK-NOT: train.running_sum
+func.func @running(%a: tensor<256xf32>, %b: tensor<256xf32>, %c: tensor<256xf32>) -> tensor<256xf32> {
+  %0 = train.exp %b : (tensor<256xf32>) -> tensor<256xf32>
+  %1 = train.add %a, %0 {train.running_sum} : (tensor<256xf32>, tensor<256xf32>) -> tensor<256xf32>
+  %2 = train.neg %c : (tensor<256xf32>) -> tensor<256xf32>
+  %3 = train.add %1, %2 {train.running_sum} : (tensor<256xf32>, tensor<256xf32>) -> tensor<256xf32>
+  return %3 : tensor<256xf32>
+}

@@ -5,6 +5,7 @@
 !t = tensor<1024x1024xf32>
 !p = tensor<1048576xf32>
 !s = tensor<524288xf32>
+!k = tensor<1x8x2x4xf32>
 
 module attributes {dist.mesh = #dist.mesh<dp=2>} {
   train.state @w "parameter" : !t
@@ -109,5 +110,57 @@ module attributes {dist.mesh = #dist.mesh<dp=2>} {
       train.yield %1 : !p
     }
     return %y : !p
+  }
+
+  // Tests that keys which are handed on begin one block ahead, and not all at
+  // once, whether a library computes the blocks or a kernel.
+  // CHECK-LABEL: func.func @rotate
+  // NONE-LABEL: func.func @rotate
+  // CHECK: %[[K1:.*]] = train.fused(%arg1) {library = "zc.collective"
+  // CHECK: train.fused(%arg0, %arg1)
+  // CHECK-NEXT: ^bb0
+  // CHECK-NEXT: train.attention
+  // CHECK: train.neg
+  // CHECK: %[[K2:.*]] = train.fused(%[[K1]]) {library = "zc.collective"
+  // CHECK: train.attention
+  // CHECK: train.fused(%[[K2]])
+  func.func @rotate(%q: !k {train.input = "q"}, %k: !k {train.input = "k"})
+      -> (!k {train.output = "x"}, !k {train.output = "y"}, !k {train.output = "z"}) {
+    %k1 = train.fused(%k) {library = "zc.collective"} : (!k) -> !k {
+    ^bb0(%a: !k):
+      %r = dist.send_receive %a {axes = ["dp"], shift = 1 : i64, traffic = "activations", dist.pass = "forward"} : (!k) -> !k
+      train.yield %r : !k
+    }
+    %k2 = train.fused(%k1) {library = "zc.collective"} : (!k) -> !k {
+    ^bb0(%a: !k):
+      %r = dist.send_receive %a {axes = ["dp"], shift = 1 : i64, traffic = "activations", dist.pass = "forward"} : (!k) -> !k
+      train.yield %r : !k
+    }
+    %x = train.fused(%q, %k) : (!k, !k) -> !k {
+    ^bb0(%a: !k, %b: !k):
+      %o, %s = train.attention %a, %b, %b {scale = 1.0 : f64} : (!k, !k, !k) -> (!k, tensor<1x2x8xf32>)
+      train.yield %o : !k
+    }
+    %h1 = train.fused(%k1) : (!k) -> !k {
+    ^bb0(%a: !k):
+      %r = train.neg %a : (!k) -> !k
+      train.yield %r : !k
+    }
+    %y = train.fused(%q, %h1) : (!k, !k) -> !k {
+    ^bb0(%a: !k, %b: !k):
+      %o, %s = train.attention %a, %b, %b {scale = 1.0 : f64} : (!k, !k, !k) -> (!k, tensor<1x2x8xf32>)
+      train.yield %o : !k
+    }
+    %h2 = train.fused(%k2) : (!k) -> !k {
+    ^bb0(%a: !k):
+      %r = train.neg %a : (!k) -> !k
+      train.yield %r : !k
+    }
+    %z = train.fused(%q, %h2) : (!k, !k) -> !k {
+    ^bb0(%a: !k, %b: !k):
+      %o, %s = train.attention %a, %b, %b {scale = 1.0 : f64} : (!k, !k, !k) -> (!k, tensor<1x2x8xf32>)
+      train.yield %o : !k
+    }
+    return %x, %y, %z : !k, !k, !k
   }
 }
