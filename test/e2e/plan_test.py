@@ -7,6 +7,7 @@ import pathlib
 import resource
 import sys
 import unittest
+from unittest import mock
 
 import numpy as np
 import onnx
@@ -234,6 +235,49 @@ class Large(PlanTest):
         self.assertGreater(plan["hfu"], plan["mfu"])
         most = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
         self.assertLess(most, 2e9 / 1024)
+
+
+class Memory(PlanTest):
+    """Bytes of a rank, by the number of layers of a Llama."""
+    LENGTH, WIDTH, INNER, VOCABULARY = 16384, 512, 1536, 512
+
+    def bytes_of(self, layers, *options):
+        model = self.folder / f"{layers}.onnx"
+        if not model.exists():
+            with mock.patch.object(sys, "argv", [
+                    "large_llama", str(model), "--layers", str(layers),
+                    "--width", str(self.WIDTH), "--heads", "8", "--key-heads",
+                    "2", "--inner", str(self.INNER), "--length",
+                    str(self.LENGTH), "--vocabulary", str(self.VOCABULARY),
+                    "--batch", "1" if "sp=16" in options else "16"]):
+                large_llama.main()
+        plan = self.plan(model, *LOSS, "--cluster", "h100-dgx", "--zero", "3",
+                         "--optimizer", "sgd", "--precision", "bf16",
+                         *options)
+        return plan["roles"][0]["memory"]
+
+    def test_gathered_weights_go(self):
+        """ZeRO-3: of gathered weights a rank has few layers', however many
+        there are, in each pass."""
+        for how in (("--mesh", "dp=16"),
+                    ("--mesh", "dp=16", "--recompute", "layer"),
+                    ("--mesh", "sp=16", "--sp-attention", "ring")):
+            with self.subTest(how=how):
+                few, many = (self.bytes_of(layers, *how)["communication"]
+                             for layers in (6, 12))
+                self.assertLess(many, 1.05 * few)
+
+    def test_recomputed_layers(self):
+        """With layers computed again a rank keeps what enters each of them,
+        and of a ring of attention its result and log sum exp: no keys of
+        others, no turn's terms, and nothing at all of what is in a layer."""
+        how = ("--mesh", "sp=16", "--sp-attention", "ring", "--recompute",
+               "layer")
+        few, many = (self.bytes_of(layers, *how)["activations"]
+                     for layers in (6, 12))
+        tokens = self.LENGTH // 16
+        kept = tokens * (2 * self.WIDTH * 2 + 8 * 4)
+        self.assertAlmostEqual((many - few) / 6 / kept, 1, delta=0.05)
 
 
 class Refusals(PlanTest):
