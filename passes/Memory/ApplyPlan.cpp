@@ -1,7 +1,6 @@
 //===- ApplyPlan.cpp - compute again what is not kept ---------------------===//
 #include "passes/Memory/ApplyPlan.h"
 
-#include "dialects/Dist/DistDialect.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/Analysis/Views.h"
 #include "passes/Scheduling/TrainProgram.h"
@@ -10,25 +9,6 @@ using namespace mlir;
 using namespace zc::train;
 
 namespace zc {
-
-/// The gather that makes all of the result; null for other ops.
-static dist::AllGatherOp getGather(FusedOp op) {
-  if (op.getInputs().size() != 1 || op.getNumResults() != 1)
-    return nullptr;
-  return dyn_cast<dist::AllGatherOp>(op.getBody().front().front());
-}
-
-/// Whether both gather the same, if for another pass.
-static bool gatherTheSame(FusedOp op, FusedOp other) {
-  auto own = getGather(op), theirs = getGather(other);
-  if (!own || !theirs || op.getInputs() != other.getInputs() ||
-      op.getResultTypes() != other.getResultTypes())
-    return false;
-  NamedAttrList attributes(own->getAttrs()), others(theirs->getAttrs());
-  attributes.erase(dist::kPassAttr);
-  others.erase(dist::kPassAttr);
-  return attributes == others;
-}
 
 namespace {
 
@@ -69,7 +49,7 @@ private:
     if (isKept(value))
       return value;
     auto producer = value.getDefiningOp<FusedOp>();
-    if (FusedOp gather = findGather(producer)) {
+    if (FusedOp gather = analysis.findGatherAgain(producer)) {
       if (builder.getInsertionPoint()->isBeforeInBlock(gather))
         gather->moveBefore(&*builder.getInsertionPoint());
       clones.map(value, gather.getResult(0));
@@ -77,18 +57,6 @@ private:
       cloneProducer(builder, producer);
     }
     return clones.lookup(value);
-  }
-
-  /// The backward's own gather of parameters that a forward op gathers: what
-  /// is computed again reads the same.
-  FusedOp findGather(FusedOp op) const {
-    if (!getGather(op) || op.getInputs()[0].getDefiningOp())
-      return nullptr;
-    for (Operation *user : op.getInputs()[0].getUsers())
-      if (auto other = dyn_cast<FusedOp>(user))
-        if (!analysis.isForward(other) && gatherTheSame(op, other))
-          return other;
-    return nullptr;
   }
 
   void cloneProducer(OpBuilder &builder, FusedOp op) {

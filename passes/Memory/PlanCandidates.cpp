@@ -36,10 +36,13 @@ PlanCandidates::PlanCandidates(const StepAnalysis &analysis,
 
 MemoryPlan PlanCandidates::make(llvm::BitVector kept) const {
   MemoryPlan plan;
+  // What is computed again reads what the backward gathers anyway.
+  kept.reset(analysis.getGatheredAgain());
   analysis.settle(kept);
   llvm::BitVector again = analysis.getRecomputed(kept);
   for (unsigned place : again.set_bits())
-    plan.seconds += seconds[place];
+    if (!analysis.findGatherAgain(analysis.getForward()[place]))
+      plan.seconds += seconds[place];
   plan.kept = std::move(kept);
   return plan;
 }

@@ -1,6 +1,7 @@
 //===- StepAnalysis.cpp - forward and backward of a program ---------------===//
 #include "passes/Memory/StepAnalysis.h"
 
+#include "dialects/Dist/DistDialect.h"
 #include "passes/Analysis/ForwardOps.h"
 #include "passes/Analysis/LoopNests.h"
 #include "passes/Analysis/Views.h"
@@ -23,6 +24,7 @@ StepAnalysis::StepAnalysis(func::FuncOp program) : program(program) {
   findForward();
   findBackward();
   findSaved();
+  findGathersAgain();
 }
 
 void StepAnalysis::findForward() {
@@ -59,6 +61,39 @@ void StepAnalysis::findSaved() {
       if (auto found = indices.find(getTensorRoot(operand));
           found != indices.end())
         lastReaders[found->second] = place;
+}
+
+/// The gather that makes all of the result; null for other ops.
+static dist::AllGatherOp getGather(FusedOp op) {
+  if (op.getInputs().size() != 1 || op.getNumResults() != 1)
+    return nullptr;
+  return dyn_cast<dist::AllGatherOp>(op.getBody().front().front());
+}
+
+/// Whether both gather the same, if for another pass.
+static bool gatherTheSame(FusedOp op, FusedOp other) {
+  auto own = getGather(op), theirs = getGather(other);
+  if (!own || !theirs || op.getInputs() != other.getInputs() ||
+      op.getResultTypes() != other.getResultTypes())
+    return false;
+  NamedAttrList attributes(own->getAttrs()), others(theirs->getAttrs());
+  attributes.erase(dist::kPassAttr);
+  others.erase(dist::kPassAttr);
+  return attributes == others;
+}
+
+void StepAnalysis::findGathersAgain() {
+  gatheredAgain.resize(numValues());
+  for (FusedOp op : forward) {
+    if (!getGather(op) || op.getInputs()[0].getDefiningOp())
+      continue;
+    for (Operation *user : op.getInputs()[0].getUsers())
+      if (auto other = dyn_cast<FusedOp>(user);
+          other && !isForward(other) && gatherTheSame(op, other)) {
+        gathersAgain[op] = other;
+        gatheredAgain.set(getIndex(op.getResult(0)));
+      }
+  }
 }
 
 llvm::BitVector StepAnalysis::getCrossing(unsigned count) const {

@@ -46,6 +46,15 @@ public:
   /// The values made by the first `count` forward ops that later ones read.
   llvm::BitVector getCrossing(unsigned count) const;
 
+  /// The backward's own gather of the parameters that `op` gathers; null for
+  /// other ops, and where it has none.
+  train::FusedOp findGatherAgain(mlir::Operation *op) const {
+    return gathersAgain.lookup(op);
+  }
+
+  /// What those ops gather, which need not be kept.
+  const llvm::BitVector &getGatheredAgain() const { return gatheredAgain; }
+
   /// Adds to `kept` the results of ops that would run in place without the plan
   /// and could not with it (see fixSharedBuffers), and of those that would run
   /// again on tensors of other ranks (see kOfOtherRanksAttr).
@@ -63,6 +72,7 @@ private:
   void findForward();
   void findBackward();
   void findSaved();
+  void findGathersAgain();
   void walkBackward(const llvm::BitVector &kept, llvm::BitVector &again,
                     llvm::BitVector &read) const;
   void keepResults(unsigned place, llvm::BitVector &kept) const;
@@ -75,7 +85,8 @@ private:
   llvm::SmallVector<mlir::Value> values;
   llvm::DenseMap<mlir::Value, unsigned> indices;
   llvm::SmallVector<unsigned> lastReaders; // per value: a place in `forward`
-  llvm::BitVector saved;
+  llvm::BitVector saved, gatheredAgain;
+  llvm::DenseMap<mlir::Operation *, train::FusedOp> gathersAgain;
 };
 
 /// An op that is no single loop nest may add in another order when it works in

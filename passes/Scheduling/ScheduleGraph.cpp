@@ -3,7 +3,8 @@
 // List scheduling. Finding the order of least memory is NP-hard; the order that
 // autodiff writes is good already, so it is kept but for two things: what
 // shrinks the live bytes runs at once (an update frees its gradient), and
-// optionally what depends on nothing live waits for its first reader. The best
+// optionally what depends on nothing live waits for its first reader.
+// Optionally what shrinks them with its only reader does so, too. The best
 // candidate wins.
 //
 //===----------------------------------------------------------------------===//
@@ -24,6 +25,10 @@ namespace zc {
 // Results of this size may come early: it costs nothing, and much may depend on
 // them, as all updates do on Adam's bias corrections.
 static constexpr int64_t kNegligibleBytes = 1024;
+
+// Ops that each have one reader, of which the last shrinks the live bytes: a
+// gradient is widened to be sent, and a part of the sum is kept.
+static constexpr unsigned kLongestChain = 4;
 
 // An order that frees less early must need less by this part at the peak: an
 // update right after its gradient finds that in the caches.
@@ -110,6 +115,7 @@ public:
   struct Policy {
     bool shrinkEarly;
     bool sinkSources;
+    bool lookAhead; // along chains, for what shrinks
   };
 
   ListScheduler(const ScheduleGraph &graph, Policy policy);
@@ -118,6 +124,7 @@ public:
 private:
   bool isSource(unsigned node) const;
   int64_t growth(unsigned node) const;
+  int64_t growthOfChain(unsigned node) const;
   void considerShrinker(unsigned node);
   void makeReady(unsigned node);
   void schedule(unsigned node);
@@ -181,13 +188,31 @@ int64_t ListScheduler::growth(unsigned index) const {
   return bytes;
 }
 
+/// The same behind its only reader, and so on, where that is less.
+int64_t ListScheduler::growthOfChain(unsigned index) const {
+  int64_t least = growth(index), bytes = least;
+  for (unsigned length = 1; least >= 0 && length < kLongestChain; ++length) {
+    const ScheduleGraph::Node &node = graph.nodes[index];
+    if (node.writes.size() != 1)
+      break;
+    const ScheduleGraph::Buffer &written = graph.buffers[node.writes[0]];
+    if (written.readers.size() != 1 ||
+        predecessorsLeft[written.readers[0]] != 1)
+      break;
+    index = written.readers[0];
+    bytes += growth(index);
+    least = std::min(least, bytes);
+  }
+  return least;
+}
+
 void ListScheduler::considerShrinker(unsigned index) {
   if (!policy.shrinkEarly)
     return;
   int64_t allocated = 0;
   for (unsigned write : graph.nodes[index].writes)
     allocated += graph.buffers[write].bytes;
-  int64_t bytes = growth(index);
+  int64_t bytes = policy.lookAhead ? growthOfChain(index) : growth(index);
   if (bytes < 0 || allocated <= kNegligibleBytes)
     shrinkers.insert({bytes, index});
 }
@@ -249,8 +274,11 @@ std::vector<unsigned> ScheduleGraph::order() const {
   std::vector<unsigned> best;
   int64_t bestPeak = 0;
   for (ListScheduler::Policy policy :
-       {ListScheduler::Policy{true, false}, ListScheduler::Policy{true, true},
-        ListScheduler::Policy{false, false}}) {
+       {ListScheduler::Policy{true, false, false},
+        ListScheduler::Policy{true, true, false},
+        ListScheduler::Policy{false, false, false},
+        ListScheduler::Policy{true, false, true},
+        ListScheduler::Policy{true, true, true}}) {
     std::vector<unsigned> candidate = ListScheduler(*this, policy).run();
     int64_t peak = peakBytes(candidate);
     if (best.empty() || peak + bestPeak / kWorthwhile < bestPeak) {

@@ -239,20 +239,20 @@ class Large(PlanTest):
 
 class Memory(PlanTest):
     """Bytes of a rank, by the number of layers of a Llama."""
-    LENGTH, WIDTH, INNER, VOCABULARY = 16384, 512, 1536, 512
+    WIDTH, TOKENS = 512, 16384
 
-    def bytes_of(self, layers, *options):
-        model = self.folder / f"{layers}.onnx"
+    def bytes_of(self, layers, *options, length=256):
+        model = self.folder / f"{layers}-{length}.onnx"
         if not model.exists():
             with mock.patch.object(sys, "argv", [
                     "large_llama", str(model), "--layers", str(layers),
                     "--width", str(self.WIDTH), "--heads", "8", "--key-heads",
-                    "2", "--inner", str(self.INNER), "--length",
-                    str(self.LENGTH), "--vocabulary", str(self.VOCABULARY),
-                    "--batch", "1" if "sp=16" in options else "16"]):
+                    "2", "--inner", "1536", "--length", str(length),
+                    "--vocabulary", "512", "--batch",
+                    "1" if length == self.TOKENS else "32"]):
                 large_llama.main()
         plan = self.plan(model, *LOSS, "--cluster", "h100-dgx", "--zero", "3",
-                         "--optimizer", "sgd", "--precision", "bf16",
+                         "--optimizer", "adamw", "--precision", "bf16",
                          *options)
         return plan["roles"][0]["memory"]
 
@@ -261,6 +261,7 @@ class Memory(PlanTest):
         there are, in each pass."""
         for how in (("--mesh", "dp=16"),
                     ("--mesh", "dp=16", "--recompute", "layer"),
+                    ("--mesh", "dp=16", "--recompute", "selective"),
                     ("--mesh", "sp=16", "--sp-attention", "ring")):
             with self.subTest(how=how):
                 few, many = (self.bytes_of(layers, *how)["communication"]
@@ -273,11 +274,12 @@ class Memory(PlanTest):
         others, no turn's terms, and nothing at all of what is in a layer."""
         how = ("--mesh", "sp=16", "--sp-attention", "ring", "--recompute",
                "layer")
-        few, many = (self.bytes_of(layers, *how)["activations"]
-                     for layers in (6, 12))
-        tokens = self.LENGTH // 16
+        few, many = (self.bytes_of(layers, *how,
+                                   length=self.TOKENS)["activations"]
+                     for layers in (12, 20))
+        tokens = self.TOKENS // 16
         kept = tokens * (2 * self.WIDTH * 2 + 8 * 4)
-        self.assertAlmostEqual((many - few) / 6 / kept, 1, delta=0.05)
+        self.assertAlmostEqual((many - few) / 8 / kept, 1, delta=0.05)
 
 
 class Refusals(PlanTest):
