@@ -20,7 +20,8 @@ void zc::addSequenceOptions(CLI::App &command, CompileOptions &options) {
                   "Megatron's sequence parallelism: between the layers that tp "
                   "divides, ranks of tp divide the tokens, and keep a part of "
                   "what the backward needs of norms, dropout and residuals; "
-                  "auto: off")
+                  "auto: with a --memory-budget, as it costs less than to compute "
+                  "again; without, the sums are sent quicker whole")
       ->check(CLI::IsMember({"auto", "on", "off"}));
   command
       .add_option("--sp-attention", options.spAttention,
@@ -62,7 +63,12 @@ std::string zc::checkSequenceTogether(const CompileOptions &options) {
 }
 
 void zc::setSequence(const CompileOptions &options, RanksOptions &ranks) {
-  ranks.dividesResiduals = options.sequenceParallel == "on";
+  // What it saves of norms and residuals takes about as long as the gather that
+  // the backward needs besides; memory that is short tips the scales.
+  const bool isShort =
+      options.memoryBudget > 0 && options.getAxisSize("tp") > 1;
+  ranks.dividesResiduals = options.sequenceParallel == "on" ||
+                           (options.sequenceParallel == "auto" && isShort);
   ranks.tokenParts = options.getAxisSize("sp");
   ranks.headParts = options.getAxisSize("tp");
   ranks.attention = options.spAttention;

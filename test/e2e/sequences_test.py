@@ -183,6 +183,16 @@ class Sequences(ZcTest):
                         ranks)
                     np.testing.assert_allclose(found, alone, atol=1e-5)
 
+    def test_auto_divides_inside_tp_where_memory_is_short(self):
+        kept = [json.loads(self.zc(
+            "inspect", self.compile("--mesh", "tp=2", *more), "--memory",
+            "--json"))["memory"]["activations"] for more in (
+                ["--sequence-parallel", "off"], [], ["--memory-budget", "1GiB"],
+                ["--sequence-parallel", "on"])]
+        self.assertEqual(kept[0], kept[1])
+        self.assertEqual(kept[2], kept[3])
+        self.assertLess(kept[2], 0.9 * kept[0])
+
     def test_metrics_and_outputs_of_divided_tokens(self):
         data = Fixture("gpt").data
         np.save(self.folder / "ids.npy", np.load(data)["input_ids"])
