@@ -12,6 +12,8 @@
 #include "passes/Pipeline/PlacedOps.h"
 #include "passes/Pipeline/Segments.h"
 
+#include "llvm/ADT/StringSet.h"
+
 #include <algorithm>
 #include <regex>
 
@@ -50,6 +52,9 @@ struct AssignStages : public impl::AssignStagesPassBase<AssignStages> {
     if (failed(assigned) || failed(checkStages(placed)))
       return signalPassFailure();
     setSeconds(placed);
+    for (Operation &op : step.getBody().front())
+      if (stageOf(&op) < 0 && !getNodeName(&op).empty())
+        repeatedNodes.insert(getNodeName(&op));
     for (auto program : getOperation().getOps<func::FuncOp>())
       if (program != step && followsNodes(program))
         assignLike(program);
@@ -227,6 +232,9 @@ private:
         stage = found->second;
       for (Value operand : op->getOperands())
         stage = std::max(stage, stageOf(operand.getDefiningOp()));
+      // A larger share of this program than of the step, where it is cheap.
+      if (stage < 0 && repeatedNodes.contains(getNodeName(op)))
+        continue;
       if (stage < 0)
         stage = count - 1;
       op->setAttr(kStageAttr, Builder(&getContext()).getI64IntegerAttr(stage));
@@ -235,6 +243,7 @@ private:
 
   int64_t count = 0; // of stages
   llvm::StringMap<int64_t> stageOfNode;
+  llvm::StringSet<> repeatedNodes; // of ops that each role computes itself
 };
 
 } // namespace
