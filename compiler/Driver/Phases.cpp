@@ -316,7 +316,9 @@ static BuildLossPassOptions getLossOptions(const CompileOptions &options) {
   loss.posWeight = options.posWeight;
   loss.huberDelta = options.huberDelta;
   llvm::append_range(loss.addedLosses, options.addedLosses);
-  loss.expertMetrics = options.getAxisSize("pp") == 1;
+  loss.layerMetrics = options.getAxisSize("pp") > 1;
+  // Without flush no role knows of the others'.
+  loss.expertMetrics = !loss.layerMetrics || !isWithoutFlush(options.schedule);
   return loss;
 }
 

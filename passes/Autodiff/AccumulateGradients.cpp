@@ -7,6 +7,8 @@
 #include "dialects/Dist/DistDialect.h"
 #include "dialects/Train/Versions.h"
 #include "passes/Analysis/Messages.h"
+#include "passes/Autodiff/ExpertMetrics.h"
+#include "passes/Autodiff/LayerMetrics.h"
 #include "passes/Autodiff/Optimizers/UpdateBuilder.h"
 #include "passes/Autodiff/Passes.h"
 #include "passes/Autodiff/ProgramBuilder.h"
@@ -145,8 +147,9 @@ private:
     Value total = *loss, number = *count;
     // Without flush no role waits for others: each reports its own.
     if (getOperation()->hasAttr(kRoleAttr) &&
-        !getOperation()->hasAttr(kNoFlushAttr))
-      sumOverRoles(total, number);
+        !getOperation()->hasAttr(kNoFlushAttr) &&
+        failed(sumOverRoles(total, number)))
+      return failure();
     if (number) {
       UpdateBuilder u{*end, number.getLoc()};
       factor = u.div(u.number(number, 1), number);
@@ -184,29 +187,56 @@ private:
     return widen(*end, loc, zero);
   }
 
-  /// Both in one message. `count` may be null.
-  void sumOverRoles(Value &loss, Value &count) {
+  /// Those of layers of this role.
+  LogicalResult moveLayerMetrics(LayerMetrics::Sums &sums) {
+    for (unsigned i = 0; i < micro.getNumResults();) {
+      auto name = micro.getResultAttrOfType<StringAttr>(i, kMetricAttr);
+      if (!name || findLayerMetric(name).empty()) {
+        ++i;
+        continue;
+      }
+      FailureOr<Value> sum = moveResult(i, name.getValue());
+      if (failed(sum))
+        return failure();
+      sums[name.str()] = *sum;
+    }
+    return success();
+  }
+
+  /// All in one message. `count` may be null.
+  LogicalResult sumOverRoles(Value &loss, Value &count) {
+    LayerMetrics layers(getOperation());
+    LayerMetrics::Sums rows;
+    if (failed(moveLayerMetrics(rows)))
+      return failure();
     OpBuilder &builder = *end;
     Location loc = loss.getLoc();
     auto type = cast<RankedTensorType>(loss.getType());
+    Type element = type.getElementType();
     SmallVector<Value> terms = {reshape(builder, loc, loss, {1})};
     if (count)
       terms.push_back(
-          reshape(builder, loc,
-                  convert(builder, loc, count, type.getElementType()), {1}));
+          reshape(builder, loc, convert(builder, loc, count, element), {1}));
+    const int64_t scalars = terms.size();
+    if (layers.size())
+      terms.push_back(convert(
+          builder, loc, layers.buildTerm(builder, loc, apply, rows), element));
     Value all = ConcatOp::create(
-        builder, loc, withShape(type, {int64_t(terms.size())}), terms, 0);
+        builder, loc, withShape(type, {scalars + layers.size()}), terms, 0);
     Value sum = buildRoleSum(builder, loc, all, dist::kScalars);
-    auto take = [&](int64_t index) {
-      Value one =
-          SliceOp::create(builder, loc, withShape(type, {1}), sum,
-                          ArrayRef<int64_t>{index}, ArrayRef<int64_t>{1});
-      return reshape(builder, loc, one, {});
+    auto take = [&](int64_t index, int64_t length) -> Value {
+      return SliceOp::create(builder, loc, withShape(type, {length}), sum,
+                             ArrayRef<int64_t>{index}, ArrayRef<int64_t>{1});
     };
-    loss = take(0);
+    loss = reshape(builder, loc, take(0, 1), {});
     if (count)
-      count =
-          convert(builder, loc, take(1), getElementTypeOrSelf(count.getType()));
+      count = convert(builder, loc, reshape(builder, loc, take(1, 1), {}),
+                      getElementTypeOrSelf(count.getType()));
+    if (layers.size())
+      layers.addResults(builder, apply,
+                        convert(builder, loc, take(scalars, layers.size()),
+                                builder.getF32Type()));
+    return success();
   }
 
   /// All holders divide what they add up in one way: as the update wants it.

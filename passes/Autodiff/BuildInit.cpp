@@ -70,7 +70,7 @@ struct BuildInit : public impl::BuildInitPassBase<BuildInit> {
     hasUnits = getOperation().lookupSymbol(dist::kUnitModule) != nullptr;
     SmallVector<StateOp> states;
     for (auto state : getOperation().getOps<StateOp>())
-      if (!state.hasInitialValue() && !isSeed(state) &&
+      if (!state.hasInitialValue() && !isWrittenByHost(state) &&
           state.getKind() != kCopy && !areMembersStored(state))
         states.push_back(state);
     buildCopies();
@@ -128,9 +128,10 @@ private:
     return !members.empty() && members.front().hasInitialValue();
   }
 
-  /// The host writes it.
-  static bool isSeed(StateOp state) {
-    return state.getKind() == kScalar && state.getSymName() == kSeed;
+  static bool isWrittenByHost(StateOp state) {
+    return state.getKind() == kScalar &&
+           (state.getSymName() == kSeed ||
+            state->hasAttr(dist::kCoordinateAttr));
   }
 
   static std::optional<int64_t> drawIndex(StateOp state) {

@@ -288,7 +288,7 @@ private:
           step, count,
           builder.getNamedAttr(kMetricAttr, builder.getStringAttr(kLossCount)));
     if (expertMetrics)
-      addExpertMetrics(step);
+      addExpertMetrics(step, layerMetrics);
     if (failed(trainBatchNorms(step, statisticsShares)) ||
         failed(dropElements(step, accumulate)))
       return failure();

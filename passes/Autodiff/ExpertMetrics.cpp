@@ -11,7 +11,9 @@ using namespace zc::train;
 namespace zc {
 namespace {
 
+/// A router's choices: rows of groups, or numbers of experts.
 struct Layer {
+  Operation *reader; // what first reads them
   Value counts; // [groups of tokens, experts] or, where there are none, [1, ..]
   int64_t capacity; // 0: no limit
 };
@@ -36,26 +38,60 @@ Value countRows(OpBuilder &builder, Location loc, Value groups,
                  {1, experts});
 }
 
-SmallVector<Layer> findLayers(OpBuilder &builder, Location loc,
-                              func::FuncOp step) {
-  SmallVector<Layer> layers;
+/// Where metrics are of single layers, counts stand behind what they are of and
+/// in its node, so that nothing cuts the two apart.
+class LayerFinder {
+public:
+  LayerFinder(OpBuilder &builder, Location loc, bool byLayer)
+      : builder(builder), loc(loc), byLayer(byLayer) {}
+
+  SmallVector<Layer> run(func::FuncOp step) {
+    SmallVector<Operation *> readers;
+    step.walk([&](Operation *op) {
+      if (isa<ExpertSlotsOp, GroupedMatmulOp>(op))
+        readers.push_back(op);
+    });
+    for (Operation *op : readers)
+      if (auto slots = dyn_cast<ExpertSlotsOp>(op))
+        add(slots);
+      else
+        add(cast<GroupedMatmulOp>(op));
+    return std::move(layers);
+  }
+
+  /// Where ops of a layer's metrics go.
+  Location moveTo(Operation *reader) {
+    if (!byLayer)
+      return loc;
+    builder.setInsertionPointAfter(reader);
+    return reader->getLoc();
+  }
+
+private:
+  void add(ExpertSlotsOp slots) {
+    Location at = moveTo(slots);
+    int64_t tokens = shapeOfValue(slots.getGroups())[1] / slots.getChoices();
+    bool isLimited = slots.getCapacity() < int64_t(tokens);
+    layers.push_back(
+        {slots, convert(builder, at, slots.getCounts(), builder.getF32Type()),
+         isLimited ? int64_t(slots.getCapacity()) : 0});
+  }
+
+  void add(GroupedMatmulOp product) {
+    Value groups = product.getGroups();
+    if (shapeOfValue(groups).size() != 1 || !seen.insert(groups).second)
+      return;
+    Location at = moveTo(product);
+    layers.push_back(
+        {product, countRows(builder, at, groups, product.getExperts()), 0});
+  }
+
+  OpBuilder &builder;
+  Location loc;
+  bool byLayer;
   DenseSet<Value> seen;
-  step.walk([&](Operation *op) {
-    if (auto slots = dyn_cast<ExpertSlotsOp>(op)) {
-      int64_t tokens = shapeOfValue(slots.getGroups())[1] / slots.getChoices();
-      bool isLimited = slots.getCapacity() < int64_t(tokens);
-      layers.push_back(
-          {convert(builder, loc, slots.getCounts(), builder.getF32Type()),
-           isLimited ? int64_t(slots.getCapacity()) : 0});
-    } else if (auto product = dyn_cast<GroupedMatmulOp>(op)) {
-      Value groups = product.getGroups();
-      if (shapeOfValue(groups).size() == 1 && seen.insert(groups).second)
-        layers.push_back(
-            {countRows(builder, loc, groups, product.getExperts()), 0});
-    }
-  });
-  return layers;
-}
+  SmallVector<Layer> layers;
+};
 
 /// The rows beyond what each group of tokens has room for.
 Value countOverflow(OpBuilder &builder, Location loc, const Layer &layer) {
@@ -68,24 +104,34 @@ Value countOverflow(OpBuilder &builder, Location loc, const Layer &layer) {
 
 } // namespace
 
-void addExpertMetrics(func::FuncOp step) {
+std::string getLayerMetric(StringRef metric, int64_t layer) {
+  return (metric + "." + Twine(layer)).str();
+}
+
+StringRef findLayerMetric(StringRef name) {
+  for (StringRef metric : {kExpertTokens, kExpertOverflow})
+    if (name.starts_with((metric + ".").str()))
+      return metric;
+  return "";
+}
+
+void addExpertMetrics(func::FuncOp step, bool byLayer) {
   OpBuilder builder(step.getBody().front().getTerminator());
   Location loc = NameLoc::get(builder.getStringAttr("moe"));
-  SmallVector<Value> tokens;
-  Value overflow;
-  for (const Layer &layer : findLayers(builder, loc, step)) {
-    if (layer.capacity > 0) {
-      Value more = countOverflow(builder, loc, layer);
-      overflow =
-          overflow ? Value(AddOp::create(builder, loc, overflow, more)) : more;
-    }
+  SmallVector<Value> tokens, overflows;
+  LayerFinder finder(builder, loc, byLayer);
+  for (const Layer &layer : finder.run(step)) {
+    Location at = byLayer ? layer.reader->getLoc() : loc;
+    if (byLayer)
+      builder.setInsertionPointAfter(layer.counts.getDefiningOp());
+    if (layer.capacity > 0)
+      overflows.push_back(countOverflow(builder, at, layer));
     // A row of the table is as long as the first layer's.
     int64_t experts = shapeOfValue(layer.counts)[1];
     if (!tokens.empty() && shapeOfValue(tokens.front())[1] != experts)
       continue;
-    tokens.push_back(reshape(builder, loc,
-                             reduceSum(builder, loc, layer.counts, {0}),
-                             {1, experts}));
+    tokens.push_back(reshape(
+        builder, at, reduceSum(builder, at, layer.counts, {0}), {1, experts}));
   }
   auto add = [&](StringRef name, Value value) {
     addResult(step, value,
@@ -93,6 +139,13 @@ void addExpertMetrics(func::FuncOp step) {
   };
   if (tokens.empty())
     return;
+  if (byLayer) {
+    for (auto [layer, value] : llvm::enumerate(tokens))
+      add(getLayerMetric(kExpertTokens, layer), value);
+    for (auto [layer, value] : llvm::enumerate(overflows))
+      add(getLayerMetric(kExpertOverflow, layer), value);
+    return;
+  }
   auto type = cast<RankedTensorType>(tokens.front().getType());
   Value all = tokens.front();
   if (tokens.size() > 1)
@@ -101,8 +154,12 @@ void addExpertMetrics(func::FuncOp step) {
         withShape(type, {int64_t(tokens.size()), type.getDimSize(1)}), tokens,
         0);
   add(kExpertTokens, all);
-  if (overflow)
-    add(kExpertOverflow, overflow);
+  if (overflows.empty())
+    return;
+  Value overflow = overflows.front();
+  for (Value more : ArrayRef(overflows).drop_front())
+    overflow = AddOp::create(builder, loc, overflow, more);
+  add(kExpertOverflow, overflow);
 }
 
 } // namespace zc

@@ -49,6 +49,9 @@ def BuildLossPass : Pass<"zc-build-loss", "::mlir::ModuleOp"> {
                "times the weight">,
     Option<"expertMetrics", "expert-metrics", "bool", "false",
            "tell how many rows each expert of each layer got">,
+    Option<"layerMetrics", "layer-metrics", "bool", "false",
+           "with expert-metrics, tell it where a layer is, for a step that is cut "
+           "into stages">,
     Option<"accumulate", "accumulate", "int64_t", "1",
            "micro-batches of a step; above 1, @step is one of them and its loss "
            "a sum">,

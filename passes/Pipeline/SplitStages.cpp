@@ -9,6 +9,8 @@
 #include "passes/Analysis/Messages.h"
 #include "passes/Analysis/ProgramParts.h"
 #include "passes/Autodiff/ActiveValues.h"
+#include "passes/Autodiff/ExpertMetrics.h"
+#include "passes/Autodiff/LayerMetrics.h"
 #include "passes/Autodiff/ProgramBuilder.h"
 #include "passes/Autodiff/SampleDims.h"
 #include "passes/Pipeline/Passes.h"
@@ -372,7 +374,7 @@ private:
     auto role = ModuleOp::create(builder, getOperation().getLoc(),
                                  "role" + std::to_string(number));
     role->setAttr(kRoleAttr, builder.getI64IntegerAttr(number));
-    role->setAttr(kMetricTypesAttr, listMetricTypes());
+    listMetrics(role);
     if (number < int64_t(inFlight.size()))
       role->setAttr(kInFlightAttr, builder.getI64IntegerAttr(inFlight[number]));
     if (chunks[number] > 1)
@@ -402,13 +404,33 @@ private:
     roles.push_back(role);
   }
 
-  DictionaryAttr listMetricTypes() {
+  /// Of layers' metrics, the type is that of the table of all of them.
+  void listMetrics(ModuleOp role) {
     NamedAttrList types;
+    SmallVector<int64_t> roleOfLayer;
     auto step = getOperation().lookupSymbol<func::FuncOp>(kStepProgram);
-    for (unsigned i = 0; i < step.getNumResults(); ++i)
-      if (auto name = step.getResultAttrOfType<StringAttr>(i, kMetricAttr))
-        types.set(name, TypeAttr::get(step.getResultTypes()[i]));
-    return types.getDictionary(&getContext());
+    Operation *end = step.getBody().front().getTerminator();
+    for (unsigned i = 0; i < step.getNumResults(); ++i) {
+      auto name = step.getResultAttrOfType<StringAttr>(i, kMetricAttr);
+      if (!name)
+        continue;
+      Type type = step.getResultTypes()[i];
+      StringRef ofLayer = findLayerMetric(name);
+      if (ofLayer == kExpertTokens) {
+        int64_t stage = stageOf(end->getOperand(i));
+        roleOfLayer.push_back((stage < 0 ? places.back() : places[stage]).role);
+        auto row = cast<RankedTensorType>(type);
+        type = RankedTensorType::get(
+            {int64_t(roleOfLayer.size()), row.getDimSize(1)},
+            row.getElementType());
+      }
+      types.set(ofLayer.empty() ? name.getValue() : ofLayer,
+                TypeAttr::get(type));
+    }
+    role->setAttr(kMetricTypesAttr, types.getDictionary(&getContext()));
+    if (!roleOfLayer.empty())
+      role->setAttr(kLayerRolesAttr,
+                    DenseI64ArrayAttr::get(&getContext(), roleOfLayer));
   }
 
   static bool isOfStates(func::FuncOp program) {

@@ -1,11 +1,12 @@
 // RUN: zc-opt %s --zc-build-init --split-input-file | FileCheck %s
 
 // Tests that @init returns zeros for what nothing else initialises, and reads
-// the seed, which the host writes.
+// the seed, which the host writes, as it does where a rank is in the mesh.
 train.state @stored "parameter" : tensor<2xf32> {source = {file = "w", offset = 0 : i64, length = 8 : i64}}
 train.state @known "constant" : tensor<2xf32> {value = dense<1.0> : tensor<2xf32>}
 train.state @moment "optimizer" : tensor<2xf32> {parameter = "stored", slot = "exp_avg"}
 train.state @seed "scalar" : tensor<i64>
+train.state @coordinate.pp "scalar" : tensor<i64> {dist.coordinate = "pp"}
 // CHECK-LABEL: func.func @init()
 // CHECK-SAME: -> (tensor<2xf32> {train.state = @moment})
 // CHECK: %[[ZERO:.*]] = train.constant dense<0.000000e+00> : tensor<2xf32>
