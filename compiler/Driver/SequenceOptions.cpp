@@ -16,12 +16,13 @@ static std::string checkTokenDim(const std::string &text) {
 
 void zc::addSequenceOptions(CLI::App &command, CompileOptions &options) {
   command
-      .add_option("--sequence-parallel", options.sequenceParallel,
-                  "Megatron's sequence parallelism: between the layers that tp "
-                  "divides, ranks of tp divide the tokens, and keep a part of "
-                  "what the backward needs of norms, dropout and residuals; "
-                  "auto: with a --memory-budget, as it costs less than to compute "
-                  "again; without, the sums are sent quicker whole")
+      .add_option(
+          "--sequence-parallel", options.sequenceParallel,
+          "Megatron's sequence parallelism: between the layers that tp "
+          "divides, ranks of tp divide the tokens, and keep a part of "
+          "what the backward needs of norms, dropout and residuals; "
+          "auto: with a --memory-budget, as it costs less than to compute "
+          "again; without, the sums are sent quicker whole")
       ->check(CLI::IsMember({"auto", "on", "off"}));
   command
       .add_option("--sp-attention", options.spAttention,

@@ -71,10 +71,10 @@ private:
   void add(ExpertSlotsOp slots) {
     Location at = moveTo(slots);
     int64_t tokens = shapeOfValue(slots.getGroups())[1] / slots.getChoices();
-    bool isLimited = slots.getCapacity() < int64_t(tokens);
+    const auto capacity = int64_t(slots.getCapacity());
     layers.push_back(
         {slots, convert(builder, at, slots.getCounts(), builder.getF32Type()),
-         isLimited ? int64_t(slots.getCapacity()) : 0});
+         capacity < tokens ? capacity : 0});
   }
 
   void add(GroupedMatmulOp product) {
