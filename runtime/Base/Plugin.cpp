@@ -8,12 +8,26 @@ namespace zc {
 
 namespace fs = std::filesystem;
 
-static std::string pluginFolder() {
+/// Where libraries lie: beside libzc.so, where this code is in that, or else
+/// beside the program's folder.
+static fs::path libraryFolder() {
+  Dl_info info;
+  std::error_code error;
+  if (::dladdr(reinterpret_cast<const void *>(&openPlugin), &info) != 0 &&
+      fs::path(info.dli_fname).filename().string().rfind("libzc.so", 0) == 0)
+    return fs::canonical(info.dli_fname, error).parent_path();
+  fs::path program = fs::read_symlink("/proc/self/exe", error);
+  return program.parent_path().parent_path() / "lib";
+}
+
+/// What is installed among a system's libraries has a folder of its own there.
+static std::string pluginFolder(const std::string &name) {
   if (const char *folder = std::getenv("ZC_PLUGIN_PATH"))
     return folder;
+  const fs::path folder = libraryFolder();
   std::error_code error;
-  fs::path program = fs::read_symlink("/proc/self/exe", error);
-  return (program.parent_path().parent_path() / "lib").string();
+  return (fs::exists(folder / "zc" / name, error) ? folder / "zc" : folder)
+      .string();
 }
 
 void *PluginLibrary::symbol(const char *name) const {
@@ -22,7 +36,8 @@ void *PluginLibrary::symbol(const char *name) const {
 
 Result<PluginLibrary> openPlugin(const std::string &kind,
                                  const std::string &what) {
-  std::string path = pluginFolder() + "/libzc_" + kind + ".so";
+  const std::string name = "libzc_" + kind + ".so";
+  const std::string path = pluginFolder(name) + "/" + name;
   // Local: a plugin's libraries must not answer for anyone else's symbols.
   void *library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library)

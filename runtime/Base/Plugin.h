@@ -17,8 +17,9 @@ struct PluginLibrary {
 };
 
 /// Opens `libzc_<kind>.so`, which is looked for in the folder ZC_PLUGIN_PATH,
-/// or else beside the program's folder, in ../lib. `what` names it in messages:
-/// "device 'cpu'".
+/// or else in the folder of libzc.so where this is a part of that, in ../lib
+/// beside the program's folder where it is not, and in the folder `zc` there.
+/// `what` names it in messages: "device 'cpu'".
 Result<PluginLibrary> openPlugin(const std::string &kind,
                                  const std::string &what);
 

@@ -112,6 +112,12 @@ class Device {
 public:
   virtual ~Device() = default;
 
+  /// Called by a thread before it prepares or launches, where another thread
+  /// may have done so before, or it has worked with another device meanwhile.
+  /// CPU: the thread's team gets the device's size, which kernels that it has
+  /// prepared rely on.
+  virtual void enterThread() {}
+
   /// "cpu, 2 threads", for people.
   virtual std::string description() const = 0;
 

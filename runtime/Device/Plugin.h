@@ -17,7 +17,7 @@ struct DeviceOptions {
 };
 
 // Program and plugin must come from one build; the number tells when not.
-constexpr int kDevicePluginVersion = 6;
+constexpr int kDevicePluginVersion = 7;
 
 /// What a plugin exports, with C linkage.
 using DevicePluginVersionFunction = int (*)();
@@ -27,8 +27,7 @@ constexpr const char *kDevicePluginVersionSymbol = "zcDevicePluginVersion";
 constexpr const char *kCreateDeviceSymbol = "zcCreateDevice";
 
 /// Creates the device of that kind ("cpu") from its plugin, which is looked for
-/// in the folder ZC_PLUGIN_PATH, or else beside the program's folder, in
-/// ../lib.
+/// where openPlugin() says.
 Result<std::unique_ptr<Device>> openDevice(const std::string &kind,
                                            const DeviceOptions &options);
 

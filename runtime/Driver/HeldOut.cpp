@@ -1,5 +1,4 @@
 #include "runtime/Driver/HeldOut.h"
-#include "runtime/Driver/Metrics.h"
 #include "runtime/Driver/Progress.h"
 #include "runtime/Driver/Signals.h"
 
@@ -8,35 +7,11 @@
 
 namespace zc {
 
-static bool hasMetric(const plan::Program &program, const std::string &name) {
-  return std::any_of(program.outputs().begin(), program.outputs().end(),
-                     [&](const plan::Output &output) {
-                       return output.kind() == plan::METRIC &&
-                              output.name() == name;
-                     });
-}
-
-/// The first role that reports a loss, or -1.
-static int findHolder(const Artifact &artifact) {
-  for (const auto &[role, program] : evaluationOf(artifact))
-    if (hasMetric(*program, "loss_sum") && hasMetric(*program, "weight_sum"))
-      return role;
-  return -1;
-}
-
-static bool takesWeights(const Artifact &artifact) {
-  for (const auto &[role, program] : evaluationOf(artifact))
-    for (const plan::Input &input : program->inputs())
-      if (input.is_sample_weight())
-        return true;
-  return false;
-}
-
 Result<HeldOut> HeldOut::open(const Artifact &artifact, const char *option,
                               const std::string &path,
                               const std::vector<std::string> &names,
                               const Mesh &mesh, int64_t rank, int tokenBits) {
-  const int holder = findHolder(artifact);
+  const int holder = findLossHolder(artifact);
   if (holder < 0)
     return makeError(StatusCode::InvalidArgument, option, ": '",
                      artifact.path(),
@@ -55,7 +30,7 @@ Result<HeldOut> HeldOut::open(const Artifact &artifact, const char *option,
   result.option = option;
   result.holder = holder;
   result.roles = artifact.manifest().roles_size();
-  result.isPadded = takesWeights(artifact);
+  result.isPadded = takesSampleWeights(artifact);
   if (result.roles == 1)
     ZC_RETURN_IF_ERROR(result.checkWhole());
   return result;
@@ -79,21 +54,6 @@ Status HeldOut::checkWhole() const {
       feed.batch(), " samples");
 }
 
-Status HeldOut::add(Executor &executor, const plan::Program &program,
-                    Sums &sums) const {
-  for (auto [name, sum] : {std::pair("loss_sum", &sums.loss),
-                           {"weight_sum", &sums.weight},
-                           {"count_sum", &sums.count},
-                           {"correct_sum", &sums.correct}}) {
-    ZC_ASSIGN_OR_RETURN(std::optional<Metric> metric,
-                        readMetric(executor, program, name));
-    *sum += metric ? metric->value : 0;
-    sums.hasCorrect |= metric && sum == &sums.correct;
-    sums.hasCount |= metric && sum == &sums.count;
-  }
-  return Status();
-}
-
 /// The samples from `at` on that the next batch takes.
 Status HeldOut::readBatch(int64_t at) {
   indices.resize(
@@ -104,8 +64,8 @@ Status HeldOut::readBatch(int64_t at) {
 
 /// Works on the samples that were read. `added` keeps what is wrong with a
 /// metric: it is agreed upon when all roles have ended their orders.
-Status HeldOut::runBatch(Executor &executor, OrderRunner &runner, Sums &sums,
-                         Status &added) {
+Status HeldOut::runBatch(Executor &executor, OrderRunner &runner,
+                         EvaluationSums &sums, Status &added) {
   OrderCallbacks callbacks;
   callbacks.feed = [&](const plan::Feed &each) {
     return feed.write(executor, each);
@@ -113,7 +73,7 @@ Status HeldOut::runBatch(Executor &executor, OrderRunner &runner, Sums &sums,
   callbacks.called = [&](const plan::Call &call) -> Status {
     const plan::Program &program =
         executor.role().programs(int(call.program()));
-    ZC_RETURN_IF_ERROR(add(executor, program, sums));
+    ZC_RETURN_IF_ERROR(sums.add(executor, program));
     if (metrics.isOf(program) && added.ok())
       added = metrics.add(executor, call,
                           feed.labels(call.program(), call.micro_batch()));
@@ -134,10 +94,9 @@ Result<bool> HeldOut::goesOn(World &world, const Status &added, int64_t next,
   return stopped == 0;
 }
 
-/// As in PyTorch, the mean over no label at all is not a number.
 Result<std::optional<EvaluationRecord>>
 HeldOut::evaluate(Executor &executor, int64_t step, int &stopped) {
-  Sums sums;
+  EvaluationSums sums;
   OrderRunner runner(executor);
   World &world = executor.world();
   metrics.clear();
@@ -154,9 +113,8 @@ HeldOut::evaluate(Executor &executor, int64_t step, int &stopped) {
                                              executor.mesh().firstOf(holder)));
   EvaluationRecord record;
   record.step = step;
-  record.loss = sums.loss / sums.weight;
-  if (sums.hasCorrect)
-    record.accuracy = sums.correct / (sums.hasCount ? sums.count : sums.weight);
+  record.loss = sums.meanLoss();
+  record.accuracy = sums.accuracy();
   ZC_ASSIGN_OR_RETURN(record.metrics, metrics.finish(world, record.loss));
   return std::optional(record);
 }

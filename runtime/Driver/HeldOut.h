@@ -4,6 +4,7 @@
 #define ZC_RUNTIME_DRIVER_HELDOUT_H
 
 #include "runtime/Driver/EvaluationMetrics.h"
+#include "runtime/Driver/EvaluationSums.h"
 #include "runtime/Driver/OrderFeed.h"
 #include "runtime/Exec/OrderRunner.h"
 #include "runtime/Io/RunLog.h"
@@ -35,18 +36,10 @@ public:
                                                    int64_t step, int &stopped);
 
 private:
-  /// What the metrics of all batches add up to.
-  struct Sums {
-    double loss = 0, weight = 0, count = 0, correct = 0;
-    bool hasCorrect = false;
-    bool hasCount = false; // else the weights are how many count
-  };
-  Status add(Executor &executor, const plan::Program &program,
-             Sums &sums) const;
   Status readBatch(int64_t at);
   Result<bool> goesOn(World &world, const Status &added, int64_t next,
                       int &stopped);
-  Status runBatch(Executor &executor, OrderRunner &runner, Sums &sums,
+  Status runBatch(Executor &executor, OrderRunner &runner, EvaluationSums &sums,
                   Status &added);
   Status checkWhole() const;
 

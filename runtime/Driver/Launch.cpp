@@ -34,6 +34,10 @@ Rank::load(const std::string &path) const {
   return shared->artifact;
 }
 
+Rank placeAlone(World &world) {
+  return Rank{world, std::make_shared<Rank::Shared>()};
+}
+
 namespace {
 
 /// Where a rank runs, as all ranks tell one another.

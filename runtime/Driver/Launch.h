@@ -36,6 +36,10 @@ public:
   std::shared_ptr<Shared> shared;
 };
 
+/// The place of a process that is one rank by itself: the world, of one rank,
+/// outlives it.
+Rank placeAlone(World &world);
+
 /// Runs `body` on every rank that this process is, and returns the first
 /// one's result. A failure that a rank must tell is told by it alone.
 Result<int> launch(const LaunchOptions &options,

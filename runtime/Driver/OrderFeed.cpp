@@ -99,6 +99,12 @@ Result<std::string> OrderFeed::explainNan(const std::vector<int64_t> &indices) {
   return std::string();
 }
 
+void OrderFeed::rebind(const std::shared_ptr<const DataFile> &other) {
+  data = other;
+  for (auto &[program, feed] : feeds)
+    feed.rebind(other);
+}
+
 void OrderFeed::readAhead(const Executor &executor) {
   for (auto &[program, feed] : feeds)
     readsAhead |= executor.isFedAhead(role->programs(int(program)));

@@ -44,6 +44,9 @@ public:
   const DataFile &source() const { return *data; }
   Result<std::string> explainNan(const std::vector<int64_t> &indices);
 
+  /// As BatchFeed::rebind().
+  void rebind(const std::shared_ptr<const DataFile> &other);
+
   /// From now on the samples of the next step are read while the device works,
   /// where it does so by itself.
   void readAhead(const Executor &executor);

@@ -39,6 +39,10 @@ public:
   /// From where random numbers are drawn from now on.
   Status writeSeed(uint64_t seed);
 
+  /// Called by a thread that goes on with the session where another thread was
+  /// before, or another session on this thread.
+  void enterThread() { device->enterThread(); }
+
   /// Why the device has fewer threads than planned; empty: it has not.
   const std::string &threadNote() const { return theThreadNote; }
 

@@ -89,7 +89,7 @@ void Trainer::beginRun() {
   };
   stopAt(heldOut.has_value(), options.evalEvery);
   stopAt(!checkpoints.isOff(), options.checkpoint.saveEvery);
-  steps->begin(state.step, end);
+  steps().begin(state.step, end);
 }
 
 /// Behind a step: whether it is the last, what it took, and whether the next
@@ -130,13 +130,13 @@ Status Trainer::takeNews() {
   if (!agreement->isUnderWay())
     return Status();
   ZC_ASSIGN_OR_RETURN(StepNews news, agreement->finish());
-  if (!steps->overlap())
+  if (!steps().overlap())
     news.seconds = secondsSince(stepBegan);
   stopped = int(news.stop);
   sentBytes = uint64_t(news.sentBytes);
   cannotFeed = news.cannotFeed != 0;
   if (stopped)
-    steps->shorten(state.step);
+    steps().shorten(state.step);
   if (news.step > firstStep)
     logStep(news);
   return Status();
@@ -178,14 +178,10 @@ Status Trainer::runStep() {
 
 /// All that the step needs of the device: only here can it fail in one.
 Result<StepMetrics> Trainer::computeStep() {
-  Executor &executor = session->executor();
-  if (learningRate)
-    ZC_RETURN_IF_ERROR(executor.writeState(*learningRate, 0, &appliedRate,
-                                           sizeof(appliedRate)));
+  ZC_RETURN_IF_ERROR(runner->writeRate(appliedRate));
   ZC_RETURN_IF_ERROR(checkFed());
   ZC_RETURN_IF_ERROR(runOrder());
-  // The program that ends the step reports it.
-  return readStepMetrics(executor, lastProgram());
+  return runner->readMetrics(state.step);
 }
 
 /// Of what could not be computed. Other ranks' failures are theirs to explain.
@@ -201,19 +197,19 @@ Status Trainer::explainEnd(const std::string &when, const Status &ran) const {
 /// it, so that one agreement is about both.
 Status Trainer::readNext() {
   std::vector<int64_t> samples;
-  for (int64_t ahead = 0; ahead <= steps->stepsAhead(); ++ahead)
+  for (int64_t ahead = 0; ahead <= steps().stepsAhead(); ++ahead)
     for (int64_t sample : samplesOf(state.step + ahead))
       samples.push_back(sample);
   TracedSpan span(trace.get(), Trace::Lane::Data, "read samples");
   return samples.empty() ? Status()
-                         : feed->read(samples, steps->isFirst(state.step));
+                         : feed->read(samples, steps().isFirst(state.step));
 }
 
 /// Samples that cannot be fed end the run; the steps before them are sound.
 Status Trainer::checkFed() {
   // Where steps overlap, others are in the midst of one, and hear of it so.
-  if (!cannotFeed || steps->overlap())
-    return steps->overlap() ? fed : Status();
+  if (!cannotFeed || steps().overlap())
+    return steps().overlap() ? fed : Status();
   ZC_RETURN_IF_ERROR(saveLast());
   return world.agree(fed);
 }
@@ -230,31 +226,7 @@ Status Trainer::runOrder() {
   callbacks.meanwhile = [&](const plan::Feed *next) {
     return feed->meanwhile(executor, next, following);
   };
-  if (!steps->overlap())
-    return runner->run(session->orders().ofStep(state.step + 1), callbacks);
-  // Micro-batches of later steps are in front of this one's end.
-  callbacks.beforeCall = [&](const plan::Call &call) {
-    return writePlace(call.micro_batch());
-  };
-  ZC_ASSIGN_OR_RETURN(const plan::Order *order, steps->of(state.step));
-  return steps->isLast(state.step) ? runner->run(*order, callbacks)
-                                   : runner->runOn(*order, callbacks);
-}
-
-/// Of a call that works on the micro-batch, counted from the step's first on:
-/// whose step's versions it reads, and what dropout tells draws apart by.
-Status Trainer::writePlace(uint32_t microBatch) {
-  Executor &executor = session->executor();
-  const uint32_t microBatches = session->orders().microBatches;
-  const int64_t step = state.step + microBatch / microBatches;
-  const int64_t number = microBatch % microBatches;
-  executor.setStepsDone(step);
-  for (auto [scalar, value] :
-       {std::pair(stepCount, step), std::pair(microBatchCount, number)})
-    if (scalar)
-      ZC_RETURN_IF_ERROR(
-          executor.writeState(*scalar, 0, &value, sizeof(value)));
-  return Status();
+  return runner->run(state.step, std::move(callbacks));
 }
 
 /// Counted from 0; there are none behind the last step.

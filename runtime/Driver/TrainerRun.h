@@ -12,14 +12,11 @@
 #include "runtime/Driver/Progress.h"
 #include "runtime/Driver/RunOutputs.h"
 #include "runtime/Driver/RunSummary.h"
-#include "runtime/Driver/Session.h"
 #include "runtime/Driver/StepAgreement.h"
-#include "runtime/Driver/StepChecks.h"
-#include "runtime/Driver/StepOrders.h"
+#include "runtime/Driver/StepRunner.h"
 #include "runtime/Driver/Trace.h"
 #include "runtime/Driver/Trainer.h"
 
-#include "runtime/Exec/OrderRunner.h"
 #include "runtime/Io/Sampler.h"
 
 #include <chrono>
@@ -66,7 +63,6 @@ private:
   Status runStep();
   Result<StepMetrics> computeStep();
   Status runOrder();
-  Status writePlace(uint32_t microBatch);
   Status explainEnd(const std::string &when, const Status &ran) const;
   Status readNext();
   Status checkFed();
@@ -80,28 +76,21 @@ private:
   Status saveLast();
   Status measureLimits();
   void summarize();
-  /// Of the step that comes next.
-  const plan::Program &lastProgram() const {
-    const Executor &executor = session->executor();
-    return *lastProgramOf(executor.role(),
-                          session->orders().ofStep(state.step + 1));
-  }
   /// Whether the run of steps goes on behind a stop: what has begun is done.
-  bool mayEnd() const { return steps->isBetween(state.step); }
+  bool mayEnd() const { return steps().isBetween(state.step); }
+  StepOrders &steps() { return runner->orders(); }
+  const StepOrders &steps() const { return runner->orders(); }
 
   const TrainOptions &options;
   const Rank &rank;
   World &world;
   std::unique_ptr<Session> session;
-  const plan::State *learningRate = nullptr;
-  const plan::State *stepCount = nullptr, *microBatchCount = nullptr;
   float appliedRate = 0; // of this step
   StepChecks checks;
   std::optional<OrderFeed> feed;
   Status fed;              // of the next step's samples, on this rank
   bool cannotFeed = false; // some rank has none of them
-  std::optional<OrderRunner> runner;
-  std::optional<StepOrders> steps;
+  std::optional<StepRunner> runner;
   std::optional<StepAgreement> agreement;
   std::optional<HeldOut> heldOut;
   RunOutputs outputs;

@@ -53,26 +53,21 @@ Status Trainer::prepare() {
 }
 
 Status Trainer::prepareSession() {
-  const plan::Role &role = session->artifact().role();
-  const Orders &orders = session->orders();
-  const auto eval = programNamesOf(role, orders.eval);
-  std::vector<std::string> programs = {"init", kCopyProgram};
-  for (const plan::Order *order : {&orders.train, &orders.late})
-    for (const std::string &name : programNamesOf(role, *order))
-      programs.push_back(name);
+  const auto eval = evaluationPrograms(*session);
+  std::vector<std::string> programs = trainingPrograms(*session);
   if (heldOut)
     programs.insert(programs.end(), eval.begin(), eval.end());
   ZC_RETURN_IF_ERROR(
       session->prepare(options.threads, options.seed.value_or(state.seed),
                        programs, options.offloadFolder, /*besides=*/eval));
-  runner.emplace(session->executor());
-  steps.emplace(role, orders);
+  runner.emplace(*session);
   // Without flush, each role has its own part of what a step comes to.
   const Mesh &mesh = session->executor().mesh();
   agreement.emplace(
-      world, steps->overlap() ? session->artifact().manifest().roles_size() : 1,
+      world,
+      steps().overlap() ? session->artifact().manifest().roles_size() : 1,
       mesh.role(world.rank()));
-  if (!steps->overlap())
+  if (!steps().overlap())
     feed->readAhead(session->executor());
   return Status();
 }
@@ -104,9 +99,6 @@ Status Trainer::openFiles() {
     return makeError(StatusCode::InvalidArgument, "'", options.artifact,
                      "' was compiled with --mode infer; it cannot be trained");
   ZC_RETURN_IF_ERROR(checkSettings(artifact, options.settings));
-  learningRate = session->findScalar("lr");
-  stepCount = session->findScalar("optimizer.step");
-  microBatchCount = session->findScalar("micro_batch");
   ZC_RETURN_IF_ERROR(openData());
   ZC_RETURN_IF_ERROR(checkOutputs(options, artifact.files(), feed->source(),
                                   heldOut ? &heldOut->source() : nullptr));

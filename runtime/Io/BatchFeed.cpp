@@ -298,6 +298,15 @@ Status BatchFeed::bindTokens(Column &column) {
   return countSamples(column, samples);
 }
 
+void BatchFeed::rebind(std::shared_ptr<const DataFile> other) {
+  data = std::move(other);
+  assert(data->tokens().empty() && data->furtherFiles().empty());
+  for (Column &column : columns)
+    if (!column.segments.empty())
+      column.segments = {
+          {0, data->arrays().at(column.input->name()).data.data()}};
+}
+
 Status BatchFeed::countSamples(const Column &column, int64_t samples) {
   if (samplesFrom.empty()) {
     samplesFrom = column.input->name();

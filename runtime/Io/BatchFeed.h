@@ -54,6 +54,10 @@ public:
   };
   std::optional<Labels> labels(size_t place = 0) const;
 
+  /// From now on samples come from other arrays, which are alike in all but
+  /// their elements.
+  void rebind(std::shared_ptr<const DataFile> other);
+
   /// Where the samples come from.
   const DataFile &source() const { return *data; }
 

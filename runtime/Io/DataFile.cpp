@@ -70,6 +70,14 @@ DataFile::openArrays(const std::map<std::string, std::string> &files) {
   return data;
 }
 
+DataFile DataFile::ofArrays(const std::string &name,
+                            std::map<std::string, NpyArray> arrays) {
+  DataFile data;
+  data.thePath = name;
+  data.theArrays = std::move(arrays);
+  return data;
+}
+
 Status DataFile::addFile(const std::string &name, const std::string &path) {
   ZC_ASSIGN_OR_RETURN(auto file, MappedFile::open(path));
   auto array = parseNpy(file->bytes(), file);

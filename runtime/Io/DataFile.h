@@ -21,6 +21,10 @@ public:
   static Result<DataFile>
   openArrays(const std::map<std::string, std::string> &files);
 
+  /// Arrays that a caller has in memory; messages call them `name`.
+  static DataFile ofArrays(const std::string &name,
+                           std::map<std::string, NpyArray> arrays);
+
   const std::string &path() const { return thePath; }
   /// The files that it is read from.
   const std::vector<std::string> &files() const { return theFiles; }

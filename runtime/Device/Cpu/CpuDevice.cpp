@@ -37,6 +37,8 @@ public:
                      "raise the limit (ulimit -u, pids.max)");
   }
 
+  void enterThread() override { kernels::setTeamSize(threads); }
+
   std::string description() const override {
     return strCat("cpu, ", threads, threads == 1 ? " thread" : " threads");
   }
