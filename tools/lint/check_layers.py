@@ -57,6 +57,7 @@ ROWS = {
     "runtime": (("runtime/Exec", "runtime/Io", "runtime/Trace",
                  *RUNTIME_CORE), ("json", "log", "zlib", "protobuf")),
     "runtime/Driver": (("runtime",), ("json", "log", "cli")),
+    "runtime/Api": (("runtime",), ("protobuf",)),
     "dialects": (("dialects",), ("mlir", "llvm")),
     "passes": (("dialects", "passes"), ("mlir", "llvm")),
     "passes/Fusion": (("dialects", "passes", "kernels"), ("mlir", "llvm")),
