@@ -31,9 +31,8 @@ void zc::addSequenceOptions(CLI::App &command, CompileOptions &options) {
                   "the ranks of sp (zigzag: an early and a late chunk of the "
                   "tokens each, so that a causal mask leaves all equally much; "
                   "contiguous: in order), gather gathers them; auto: ulysses "
-                  "where sp x tp divides the heads and a ring does not send "
-                  "less, else ring, or gather where a mask is of queries and "
-                  "keys")
+                  "or ring, for which ranks wait less by the target's rates, "
+                  "or gather where a mask is of queries and keys")
       ->check(CLI::IsMember({"auto", "ulysses", "gather", "ring", "ring=zigzag",
                              "ring=contiguous"}));
   command

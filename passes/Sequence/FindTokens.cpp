@@ -1,8 +1,10 @@
 //===- FindTokens.cpp - --zc-find-tokens ----------------------------------===//
 #include "dialects/Interfaces/OpInterfaces.h"
+#include "dialects/Sched/SchedDialect.h"
 #include "dialects/Train/Ops/AttentionSupport.h"
 #include "dialects/Train/Ops/OpSupport.h"
 #include "dialects/Train/Tokens.h"
+#include "passes/Sequence/ExchangeCost.h"
 #include "passes/Sequence/Passes.h"
 #include "passes/Sequence/TokenDims.h"
 #include "passes/Sharding/Layout.h"
@@ -15,6 +17,38 @@ namespace zc {
 #include "passes/Sequence/Passes.h.inc"
 
 namespace {
+
+/// The tokens that a node reads for itself. A recurrence takes each alone; a
+/// running sum is made of shifted ones, as often as tokens double.
+class TokenReads {
+public:
+  /// Whether the node is one of these. Masks and positions, which are integers,
+  /// are whole on every rank at no cost.
+  bool add(OpOperand &use, TokenDims &dims) {
+    auto type = cast<RankedTensorType>(use.get().getType());
+    Operation *op = use.getOwner();
+    if (!isa<FloatType>(type.getElementType()) || !isa<SplitOp, SliceOp>(op))
+      return false;
+    for (int64_t dim = 0; dim < type.getRank(); ++dim)
+      if (dims.isMarked({use.get(), dim}))
+        return addPieces(op, dim, type.getDimSize(dim));
+    return false;
+  }
+
+private:
+  bool addPieces(Operation *op, int64_t dim, int64_t tokens) {
+    auto piece = cast<RankedTensorType>(op->getResult(0).getType());
+    if (piece.getDimSize(dim) == 1)
+      alone += op->getNumResults();
+    else
+      ++shifted;
+    return tokens > 2 &&
+           (alone >= tokens ||
+            shifted >= std::max<int64_t>(3, llvm::Log2_64_Ceil(tokens)));
+  }
+
+  int64_t alone = 0, shifted = 0;
+};
 
 struct FindTokens : public impl::FindTokensPassBase<FindTokens> {
   using FindTokensPassBase::FindTokensPassBase;
@@ -180,11 +214,17 @@ private:
   /// Chooses how attentions divide; refuses what else mixes tokens.
   LogicalResult divideOps(func::FuncOp program, TokenDims &tokens) {
     DenseSet<Location> refused; // a node once, not its gradients too
+    DenseMap<Location, TokenReads> reads;
     for (OpOperand *use : tokens.getGathers()) {
       Operation *op = use->getOwner();
-      if (isa<ImageOpInterface>(op) && refused.insert(op->getLoc()).second)
-        op->emitError("'") << op->getName() << "' mixes tokens, which '" << axis
-                           << "' divides among " << parts.getValue()
+      bool oneByOne = reads[op->getLoc()].add(*use, tokens);
+      if ((oneByOne || isa<ImageOpInterface>(op)) &&
+          refused.insert(op->getLoc()).second)
+        op->emitError("'") << op->getName() << "' "
+                           << (oneByOne ? "computes tokens one after another"
+                                        : "mixes tokens")
+                           << ", which '" << axis << "' divides among "
+                           << parts.getValue()
                            << " ranks; leave the axis at 1, or keep its input "
                               "whole with --token-dim INPUT=none";
     }
@@ -201,7 +241,7 @@ private:
 
   /// A ring of tokens in order computes what a causal mask hides.
   bool choosesHeads(Operation *op) {
-    return op->hasAttr("causal") || prefersHeads(op, parts, headParts);
+    return op->hasAttr("causal") || prefersHeads(op, {parts, headParts});
   }
 
   /// How keys and values come where heads are not divided instead.

@@ -8,9 +8,11 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Interfaces/OpInterfaces.h"
+#include "dialects/Sched/SchedDialect.h"
 #include "dialects/Train/Ops/OpSupport.h"
 #include "dialects/Train/Tokens.h"
 #include "passes/Autodiff/ProgramBuilder.h"
+#include "passes/Sequence/ExchangeCost.h"
 #include "passes/Sequence/Passes.h"
 #include "passes/Sequence/TokenDims.h"
 
@@ -42,7 +44,7 @@ public:
     bool divides = true;
     program->walk([&](Operation *op) {
       if (isAttention(op))
-        divides &= zc::prefersHeads(op, parts, headParts);
+        divides &= zc::prefersHeads(op, {parts, headParts});
     });
     return divides;
   }

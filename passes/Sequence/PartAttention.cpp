@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Sequence/PartAttention.h"
+#include "passes/Sequence/RepeatedOperand.h"
 
 #include "dialects/Dist/DistDialect.h"
 #include "dialects/Train/Ops/AttentionSupport.h"
@@ -35,78 +36,6 @@ constexpr double kSeesNothing = std::numeric_limits<float>::max();
 struct Block {
   Value key, value, mask;
   Value keyGrad = Value(), valueGrad = Value();
-};
-
-/// How an operand is made of one with fewer elements: grouped queries' keys are
-/// repeated for each head. What is handed on is not.
-class Repeated {
-public:
-  explicit Repeated(Value all) : source(all) {
-    SmallVector<Operation *> passed;
-    for (Operation *op = all.getDefiningOp();
-         isa_and_nonnull<ReshapeOp, TransposeOp, BroadcastOp>(op);
-         op = op->getOperand(0).getDefiningOp()) {
-      passed.push_back(op);
-      if (numElements(op->getOperand(0).getType()) <
-          numElements(source.getType())) {
-        source = op->getOperand(0);
-        chain.assign(passed.rbegin(), passed.rend());
-      }
-    }
-  }
-
-  Value getSource() const { return source; }
-
-  /// As this operand is made, another rank's.
-  Value repeat(OpBuilder &builder, Value part) const {
-    for (Operation *op : chain) {
-      Operation *made = builder.clone(*op);
-      made->setOperand(0, part);
-      part = made->getResult(0);
-    }
-    return part;
-  }
-
-  /// The sum of a gradient over the repetitions.
-  Value sum(OpBuilder &builder, Value grad) const {
-    for (Operation *op : llvm::reverse(chain)) {
-      Value of[1];
-      const bool wanted[] = {true};
-      LogicalResult found = cast<DifferentiableOpInterface>(op).vjp(
-          builder, ValueRange{grad}, wanted, of);
-      assert(succeeded(found) && of[0] && "moving elements has a gradient");
-      (void)found;
-      grad = of[0];
-    }
-    return grad;
-  }
-
-  /// A gradient whose sum over the repetitions is `sum`: in the first of them.
-  Value place(OpBuilder &builder, Value sum) const {
-    for (Operation *op : chain) {
-      auto repeat = dyn_cast<BroadcastOp>(op);
-      if (!repeat) {
-        Operation *made = builder.clone(*op);
-        made->setOperand(0, sum);
-        sum = made->getResult(0);
-        continue;
-      }
-      auto to = cast<RankedTensorType>(repeat.getType());
-      auto from = cast<RankedTensorType>(repeat.getInput().getType());
-      SmallVector<int64_t> shape(to.getRank(), 1), none(to.getRank(), 0);
-      for (auto [dim, place] : llvm::enumerate(repeat.getDims()))
-        shape[place] = from.getDimSize(dim);
-      sum = reshape(builder, op->getLoc(), sum, shape);
-      sum = PadOp::create(builder, op->getLoc(),
-                          withShape(sum.getType(), to.getShape()), sum, none,
-                          none);
-    }
-    return sum;
-  }
-
-private:
-  Value source;
-  SmallVector<Operation *> chain; // from the source on
 };
 
 /// What queries have got of the blocks so far.
@@ -184,15 +113,18 @@ protected:
                         offsets, SmallVector<int64_t>(shape.size(), 1)));
   }
 
-  Value join(Value first, Value second, int64_t dim) {
-    SmallVector<int64_t> shape(shapeOf(first));
-    shape[dim] += shapeOf(second)[dim];
-    return ConcatOp::create(builder, loc, withShape(first.getType(), shape),
-                            ValueRange{first, second}, dim);
+  /// Values of one shape, one after another along a dim.
+  Value concat(ValueRange parts, int64_t dim) {
+    SmallVector<int64_t> shape(shapeOf(parts.front()));
+    shape[dim] *= int64_t(parts.size());
+    return ConcatOp::create(
+        builder, loc, withShape(parts.front().getType(), shape), parts, dim);
   }
 
-  /// All ranks' parts, one after another along dim 1.
-  Value gather(Value part) {
+  /// All ranks' parts of keys, or values, one after another, repeated for
+  /// queries that share them behind the wire.
+  Value gather(const RepeatedOperand &operand) {
+    Value part = operand.getSource();
     SmallVector<int64_t> shape(shapeOf(part)), row(shape);
     row.insert(row.begin(), 1);
     Value own = reshape(builder, loc, part, row);
@@ -200,9 +132,42 @@ protected:
     Value all = ofPass(
         dist::AllGatherOp::create(builder, loc, withShape(part.getType(), row),
                                   own, group.axes, 0, dist::kActivations));
-    shape[kTokens] *= group.ranks;
-    return reshape(builder, loc, transpose(builder, loc, all, {1, 0, 2, 3, 4}),
-                   shape);
+    if (!operand.isRepeated()) {
+      shape[kTokens] *= group.ranks;
+      all = transpose(builder, loc, all, {1, 0, 2, 3, 4});
+      return reshape(builder, loc, all, shape);
+    }
+    SmallVector<Value> parts;
+    for (int64_t rank = 0; rank < group.ranks; ++rank)
+      parts.push_back(operand.repeat(
+          builder, reshape(builder, loc, cut(all, 0, rank), shape)));
+    return concat(parts, kTokens);
+  }
+
+  /// A rank's part of the ranks' sum of the gradients of what `gather` made, as
+  /// the gradient of its own.
+  Value reduceScatter(const RepeatedOperand &operand, Value grad) {
+    if (!operand.isRepeated())
+      return reduceScatter(grad, kTokens);
+    SmallVector<Value> parts;
+    for (int64_t rank = 0; rank < group.ranks; ++rank) {
+      Value sum = operand.sum(builder, cut(grad, kTokens, rank));
+      SmallVector<int64_t> row(shapeOf(sum));
+      row.insert(row.begin(), 1);
+      parts.push_back(reshape(builder, loc, sum, row));
+    }
+    Value own = reduceScatter(concat(parts, 0), 0);
+    return operand.place(builder,
+                         reshape(builder, loc, own, shapeOf(own).drop_front()));
+  }
+
+  /// The `rank`-th of as many equal pieces along a dim as there are ranks.
+  Value cut(Value all, int64_t dim, int64_t rank) {
+    SmallVector<int64_t> shape(shapeOf(all)), offsets(shape.size(), 0);
+    shape[dim] /= group.ranks;
+    offsets[dim] = rank * shape[dim];
+    return SliceOp::create(builder, loc, withShape(all.getType(), shape), all,
+                           offsets, SmallVector<int64_t>(shape.size(), 1));
   }
 
   /// A rank's part of the ranks' sum.
@@ -268,7 +233,7 @@ protected:
   const TokenGroup &group;
   OpBuilder builder;
   Location loc;
-  const Repeated keys, values;
+  const RepeatedOperand keys, values;
 };
 
 //===----------------------------------------------------------------------===//
@@ -407,14 +372,14 @@ private:
       early = add(early, where(before, one));
       late = add(add(late, where(before, one, false)), other);
     }
-    return {join(early.result, late.result, 1),
-            join(early.logSumExp, late.logSumExp, 2)};
+    return {concat({early.result, late.result}, 1),
+            concat({early.logSumExp, late.logSumExp}, 2)};
   }
 
   void attendGathered() {
     Value mask =
         attention.getCausal() ? causalMask(attention.getQuery()) : Value();
-    Block all{gather(attention.getKey()), gather(attention.getValue()),
+    Block all{gather(keys), gather(values),
               addMasks(attention.getMask(), mask)};
     AttentionOp own = build(attention.getQuery(), all, false);
     replace(own.getResult(), own.getLogSumExp());
@@ -534,8 +499,9 @@ private:
 
   /// What the halves of a block's keys, or values, get.
   Value shareOut(Value before, Value low, Value chosen) {
-    return join(add(low, where(before, chosen)), where(before, chosen, false),
-                kTokens);
+    return concat(
+        {add(low, where(before, chosen)), where(before, chosen, false)},
+        kTokens);
   }
 
   Value goZigzag(Block &block) {
@@ -569,17 +535,16 @@ private:
                shareOut(before, one[2], other[2]));
     }
     rotateGrads(block);
-    return join(early, late, kTokens);
+    return concat({early, late}, kTokens);
   }
 
   void attendGathered() {
     Value mask =
         gradient.getCausal() ? causalMask(gradient.getQuery()) : Value();
-    Block all{gather(gradient.getKey()), gather(gradient.getValue()),
-              addMasks(gradient.getMask(), mask)};
+    Block all{gather(keys), gather(values), addMasks(gradient.getMask(), mask)};
     ValueRange grads = build(getQueries(), all, false);
-    replace({grads[0], reduceScatter(grads[1], kTokens),
-             reduceScatter(grads[2], kTokens)});
+    replace({grads[0], reduceScatter(keys, grads[1]),
+             reduceScatter(values, grads[2])});
   }
 
   AttentionGradOp gradient;

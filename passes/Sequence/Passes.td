@@ -32,7 +32,8 @@ def FindTokensPass : Pass<"zc-find-tokens", "::mlir::ModuleOp"> {
     Dims that the ops' sharding rules tie to an attention's queries count tokens,
     `dims` say otherwise by hand. Those of inputs get `train.token_dim`, and those of
     outputs, of which each rank keeps its tokens: the host puts them together. Ops that
-    mix tokens in another way than attention are refused, all of them at once.
+    mix tokens in another way than attention are refused, all of them at once:
+    convolutions, and nodes that read them one after another.
 
     An attention whose heads `parts` ranks can divide, beside those of `axis tp`,
     gets `dist.exchange`: the axis moves from its tokens to its heads and back
@@ -55,7 +56,7 @@ def FindTokensPass : Pass<"zc-find-tokens", "::mlir::ModuleOp"> {
     ListOption<"dims", "dims", "std::string",
                "INPUT=K or INPUT=none, before what is found">
   ];
-  let dependentDialects = ["::zc::dist::DistDialect"];
+  let dependentDialects = ["::zc::dist::DistDialect", "::zc::sched::SchedDialect"];
 }
 
 def OrderTokensPass : Pass<"zc-order-tokens", "::mlir::ModuleOp"> {
@@ -81,12 +82,12 @@ def OrderTokensPass : Pass<"zc-order-tokens", "::mlir::ModuleOp"> {
     Option<"headParts", "head-parts", "int64_t", "1",
            "ranks that divide the heads already">,
     Option<"attention", "attention", "std::string", "\"auto\"",
-           "auto (where that sends less than dividing heads), ring or ring=zigzag; others "
+           "auto (where ranks wait less than by dividing heads), ring or ring=zigzag; others "
            "leave the order as it is">,
     Option<"byHand", "by-hand", "bool", "false",
            "somebody has said where tokens are: their order stays">
   ];
-  let dependentDialects = ["::zc::train::TrainDialect"];
+  let dependentDialects = ["::zc::sched::SchedDialect", "::zc::train::TrainDialect"];
 }
 
 def SeparateRowsPass : Pass<"zc-separate-rows", "::mlir::ModuleOp"> {

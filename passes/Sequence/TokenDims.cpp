@@ -30,29 +30,6 @@ bool canGoRound(Operation *op) {
          (!mask || cast<RankedTensorType>(mask.getType()).getDimSize(2) == 1);
 }
 
-/// How many elements the value has that this one repeats.
-static int64_t countUnrepeated(Value value) {
-  int64_t fewest = numElements(value.getType());
-  for (Operation *op = value.getDefiningOp();
-       isa_and_nonnull<ReshapeOp, TransposeOp, BroadcastOp>(op);
-       op = op->getOperand(0).getDefiningOp())
-    fewest = std::min(fewest, numElements(op->getOperand(0).getType()));
-  return fewest;
-}
-
-bool prefersHeads(Operation *op, int64_t parts, int64_t headParts) {
-  Value key = op->getOperand(1);
-  auto type = cast<RankedTensorType>(op->getOperand(0).getType());
-  if (type.getDimSize(kHeads) % (parts * headParts) != 0)
-    return false;
-  const double ranks = double(parts);
-  const double exchanged =
-      8 * (ranks - 1) / (ranks * ranks) * double(numElements(key.getType()));
-  const double handedOn =
-      (6 * ranks - 4) / ranks * double(countUnrepeated(key));
-  return !canGoRound(op) || exchanged <= handedOn;
-}
-
 bool isOrdered(ModuleOp module) {
   auto whole = module->getParentOfType<ModuleOp>(); // of a role
   return module->hasAttr(kTokenOrderAttr) ||

@@ -22,12 +22,6 @@ mlir::Value getMask(mlir::Operation *attention);
 /// a time: queries and keys are as many, and no mask is of both.
 bool canGoRound(mlir::Operation *attention);
 
-/// Whether `parts` ranks, beside the `headParts` that do already, can divide an
-/// attention's heads, and send no more for it than by handing keys and values
-/// round, which grouped queries share: of N h elements 8 (p - 1) / p^2, and
-/// (6 p - 4) / p of those before they are repeated.
-bool prefersHeads(mlir::Operation *attention, int64_t parts, int64_t headParts);
-
 /// Whether --zc-order-tokens has put a module's tokens in order.
 bool isOrdered(mlir::ModuleOp module);
 

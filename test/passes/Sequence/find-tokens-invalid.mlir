@@ -24,3 +24,13 @@ module {
     return %x : tensor<2x9xf32>
   }
 }
+
+// -----
+
+// A recurrence computes a token from the one before.
+func.func @step(%x: tensor<2x9x3x6xf32> {train.input = "x", train.batch_dim = 0 : i64}) -> tensor<2x1x3x6xf32> {
+  %result, %sums = train.attention %x, %x, %x {scale = 1.0 : f64} : (tensor<2x9x3x6xf32>, tensor<2x9x3x6xf32>, tensor<2x9x3x6xf32>) -> (tensor<2x9x3x6xf32>, tensor<2x3x9xf32>)
+  // expected-error @below {{'train.split' computes tokens one after another, which 'sp' divides among 3 ranks; leave the axis at 1, or keep its input whole with --token-dim INPUT=none}}
+  %t:9 = train.split %result {dim = 1 : i64} : (tensor<2x9x3x6xf32>) -> (tensor<2x1x3x6xf32>, tensor<2x1x3x6xf32>, tensor<2x1x3x6xf32>, tensor<2x1x3x6xf32>, tensor<2x1x3x6xf32>, tensor<2x1x3x6xf32>, tensor<2x1x3x6xf32>, tensor<2x1x3x6xf32>, tensor<2x1x3x6xf32>)
+  return %t#8 : tensor<2x1x3x6xf32>
+}

@@ -1,4 +1,4 @@
-// RUN: zc-opt %s --zc-find-tokens="parts=2 head-parts=2" | FileCheck %s
+// RUN: zc-opt %s --zc-find-tokens="parts=2 head-parts=2 attention=ulysses" | FileCheck %s
 // RUN: zc-opt %s --zc-find-tokens="parts=2 attention=gather" | FileCheck %s --check-prefix=GATHER
 // RUN: zc-opt %s --zc-find-tokens="parts=8" | FileCheck %s --check-prefix=RING
 // RUN: zc-opt %s --zc-find-tokens="parts=2 dims=times=none" | FileCheck %s --check-prefix=NONE

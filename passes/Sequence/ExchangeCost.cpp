@@ -1,0 +1,91 @@
+//===- ExchangeCost.cpp - how long attention waits for tokens -------------===//
+#include "passes/Sequence/ExchangeCost.h"
+
+#include "dialects/Train/Ops/OpSupport.h"
+#include "passes/Sequence/RepeatedOperand.h"
+#include "passes/Sequence/TokenDims.h"
+#include "passes/Target/Target.h"
+
+using namespace mlir;
+using namespace zc::train;
+
+namespace zc {
+
+namespace {
+
+/// The sizes that both ways depend on, of one rank of tp.
+class Attention {
+public:
+  Attention(Operation *op, const AttentionParts &parts)
+      : rates(getTarget(op).rates()), ranks(double(parts.tokens)) {
+    auto query = cast<RankedTensorType>(op->getOperand(0).getType());
+    auto key = cast<RankedTensorType>(op->getOperand(1).getType());
+    const double heads = double(parts.heads);
+    elementBytes = query.getElementTypeBitWidth() / 8.0;
+    queryElements = double(query.getNumElements()) / heads;
+    keyElements = double(key.getNumElements()) / heads;
+    // Two products, of two FLOPs an element: of scores, and of results.
+    flops = 4 * queryElements * double(key.getDimSize(kTokens));
+    handedOnBytes =
+        double(numElements(
+            RepeatedOperand(op->getOperand(1)).getSource().getType())) /
+        heads * elementBytes;
+    causal = op->hasAttr("causal");
+  }
+
+  double secondsOfHeads() const {
+    // Queries, keys, values and results, and the gradient of each.
+    const double bytes = 4 * (queryElements + keyElements) * elementBytes;
+    return 8 * rates.link.seconds +
+           bytes * (ranks - 1) / (ranks * ranks) / rates.link.bytes;
+  }
+
+  double secondsOfRing() const {
+    // With zigzag half of a block is seen, on every rank.
+    const double block =
+        flops / (ranks * ranks) / rates.flops * (causal ? 0.5 : 1);
+    const double turns = ranks - 1;
+    // The backward multiplies five times where the forward does twice, and
+    // hands the gradients on, too. Their last turn is home, behind all blocks.
+    const double forward = std::max(0.0, send(2) - block);
+    const double backward = std::max(0.0, send(4) - 2.5 * block);
+    return turns * (forward + backward + secondsOfSums()) + send(2);
+  }
+
+private:
+  /// Of as many values of a rank's keys.
+  double send(int values) const {
+    return values *
+           (rates.link.seconds + handedOnBytes / ranks / rates.link.bytes);
+  }
+
+  /// A block's results are added to those before: two read, one written, in
+  /// float32. So are the gradients of queries; those of keys twice as many.
+  double secondsOfSums() const {
+    const double elements = 2 * queryElements + 2 * keyElements;
+    return 3 * 4 * elements / ranks / rates.bytes;
+  }
+
+  const MachineRates &rates;
+  double ranks, elementBytes, queryElements, keyElements, flops, handedOnBytes;
+  bool causal;
+};
+
+} // namespace
+
+ExchangeSeconds estimateExchange(Operation *op, const AttentionParts &parts) {
+  Attention attention(op, parts);
+  return {attention.secondsOfHeads(), attention.secondsOfRing()};
+}
+
+bool prefersHeads(Operation *op, const AttentionParts &parts) {
+  auto type = cast<RankedTensorType>(op->getOperand(0).getType());
+  if (type.getDimSize(kHeads) % (parts.tokens * parts.heads) != 0)
+    return false;
+  if (!canGoRound(op))
+    return true;
+  const ExchangeSeconds seconds = estimateExchange(op, parts);
+  return seconds.heads <= seconds.ring;
+}
+
+} // namespace zc
