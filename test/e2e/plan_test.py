@@ -219,11 +219,8 @@ class Large(PlanTest):
     def test_405b_on_16384(self):
         """Llama 3 405B: within a minute and 2 GB."""
         model = self.folder / "llama.onnx"
-        sys_argv, sys.argv = sys.argv, ["large_llama", str(model)]
-        try:
+        with mock.patch.object(sys, "argv", ["large_llama", str(model)]):
             large_llama.main()
-        finally:
-            sys.argv = sys_argv
         plan = self.plan(
             model, *LOSS, "--cluster", "h100-dgx", "--mesh",
             "dp=128,pp=16,tp=8", "--accumulate", "16", "--schedule",
@@ -235,6 +232,21 @@ class Large(PlanTest):
         self.assertGreater(plan["hfu"], plan["mfu"])
         most = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
         self.assertLess(most, 2e9 / 1024)
+
+
+    def test_a_million_tokens_on_64(self):
+        """A layer of Llama 3 8B with its vocabulary, in a GPU's 80 GB."""
+        model = self.folder / "llama.onnx"
+        with mock.patch.object(sys, "argv", [
+                "large_llama", str(model), "--layers", "1", "--width", "4096",
+                "--heads", "32", "--key-heads", "8", "--inner", "14336",
+                "--length", str(1 << 20), "--vocabulary", "128256", "--batch",
+                "1"]):
+            large_llama.main()
+        plan = self.plan(model, *LOSS, "--cluster", "h100-dgx", "--mesh",
+                         "sp=64", "--precision", "bf16", "--zero", "3")
+        self.assertEqual(plan["ranks"], 64)
+        self.assertLess(plan["roles"][0]["memory"]["peak"], 20 << 30)
 
 
 class Memory(PlanTest):

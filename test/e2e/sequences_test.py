@@ -136,6 +136,27 @@ class Sequences(ZcTest):
             self.assertEqual(scores, found[0][0])
             np.testing.assert_allclose(logits, found[0][1], atol=1e-3)
 
+    def flops(self, *args):
+        artifact = self.compile(*args)
+        return json.loads(self.zc("inspect", artifact,
+                                  "--json"))["ops"]["flops"]["step"]
+
+    def test_zigzag_divides_the_work_evenly(self):
+        # All ranks run one program: each does 1/p of a rank's products and of
+        # its causal attention. In order all compute what the last one sees,
+        # whose blocks the mask hides from the others.
+        whole = self.flops()
+        for ranks in (2, 4, 8):
+            found = {mode: self.flops("--mesh", f"sp={ranks}", "--sp-attention",
+                                      f"ring={mode}")
+                     for mode in ("zigzag", "contiguous")}
+            for mode in found:
+                self.assertEqual(ranks * found[mode]["matmul"], whole["matmul"])
+            self.assertAlmostEqual(ranks * found["zigzag"]["attention"] /
+                                   whole["attention"], 1, delta=1e-9)
+            self.assertGreater(found["contiguous"]["attention"],
+                               1.3 * found["zigzag"]["attention"])
+
     def test_auto_takes_what_is_waited_for_less(self):
         # Latencies are all of a short sequence; behind the parts of a long one
         # the turns of a ring hide.
