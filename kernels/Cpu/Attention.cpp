@@ -10,29 +10,12 @@
 namespace zc::kernels {
 namespace {
 
-struct Choice {
-  AttentionFunctions functions;
-  const char *name;
-};
-
-/// The widest vectors that this machine has.
-Choice chooseFunctions() {
-  switch (widestInstructionSet()) {
-  case InstructionSet::Avx512:
-    return {avx512::attentionFunctions(), "avx512"};
-  case InstructionSet::Avx2:
-    return {avx2::attentionFunctions(), "avx2"};
-  case InstructionSet::Baseline:
-    break;
-  }
-  return {baseline::attentionFunctions(), "baseline"};
-}
-
 class Attention final : public Primitive {
 public:
   Attention(const AttentionSpec &spec, uint64_t perThread, int threads)
-      : spec(spec), choice(chooseFunctions()), perThread(perThread),
-        threads(threads) {}
+      : spec(spec), set(widestInstructionSet()),
+        functions(ZC_OF_INSTRUCTION_SET(set, attentionFunctions())),
+        perThread(perThread), threads(threads) {}
 
   bool execute(void *const *pointers, void *workspace,
                std::string *) noexcept override {
@@ -55,7 +38,7 @@ public:
   }
 
   std::string implementation() const override {
-    return std::string("blocked:") + choice.name;
+    return std::string("blocked:") + nameOf(set);
   }
   uint64_t workspaceBytes() const override { return threads * perThread; }
 
@@ -64,8 +47,7 @@ private:
   void runShare(void *const *pointers, char *workspace, int64_t item) const {
     int64_t tasks = spec.batch * spec.heads;
     char *scratch = workspace + item * perThread;
-    auto run =
-        spec.backward ? choice.functions.backward : choice.functions.forward;
+    auto run = spec.backward ? functions.backward : functions.forward;
     for (int64_t task = tasks * item / threads;
          task < tasks * (item + 1) / threads; ++task)
       run(makeHead(pointers, task, reinterpret_cast<float *>(scratch)));
@@ -117,7 +99,8 @@ private:
   }
 
   AttentionSpec spec;
-  Choice choice;
+  InstructionSet set;
+  AttentionFunctions functions;
   uint64_t perThread;
   int threads;
 };

@@ -28,9 +28,7 @@ public:
   FilterGradient(const ConvolutionSpec &spec, InstructionSet set)
       : images(describeImages(spec)), shape(shapeFilterGradient(spec)),
         split(splitFilterGradient(shape, teamSize())), set(set),
-        functions(set == InstructionSet::Avx512
-                      ? avx512::filterGradientFunctions()
-                      : avx2::filterGradientFunctions()) {}
+        functions(ZC_OF_INSTRUCTION_SET(set, filterGradientFunctions())) {}
 
   bool execute(void *const *pointers, void *workspace,
                std::string *) noexcept override {
@@ -49,8 +47,7 @@ public:
   }
 
   std::string implementation() const override {
-    return std::string("tiles:") +
-           (set == InstructionSet::Avx512 ? "avx512" : "avx2");
+    return std::string("tiles:") + nameOf(set);
   }
   uint64_t workspaceBytes() const override {
     return 4 * filterGradientFloats(shape, split);

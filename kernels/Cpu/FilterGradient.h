@@ -93,6 +93,9 @@ struct FilterGradientFunctions {
   void (*sum)(const FilterGradientSum &);
 };
 
+namespace baseline {
+FilterGradientFunctions filterGradientFunctions();
+}
 namespace avx2 {
 FilterGradientFunctions filterGradientFunctions();
 }

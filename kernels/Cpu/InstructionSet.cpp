@@ -6,6 +6,7 @@
 
 namespace zc::kernels {
 
+#if defined(__x86_64__)
 static InstructionSet ofMachine() {
   __builtin_cpu_init();
   bool fma = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
@@ -15,6 +16,10 @@ static InstructionSet ofMachine() {
     return InstructionSet::Avx512;
   return fma ? InstructionSet::Avx2 : InstructionSet::Baseline;
 }
+#else
+// All that a compiler's own vectors give: of other processors there is one set.
+static InstructionSet ofMachine() { return InstructionSet::Baseline; }
+#endif
 
 static InstructionSet allowed() {
   const char *value = std::getenv("ZC_MAX_CPU_ISA");
@@ -27,6 +32,18 @@ static InstructionSet allowed() {
 InstructionSet widestInstructionSet() {
   static const InstructionSet widest = std::min(ofMachine(), allowed());
   return widest;
+}
+
+const char *nameOf(InstructionSet set) {
+  switch (set) {
+  case InstructionSet::Avx512:
+    return "avx512";
+  case InstructionSet::Avx2:
+    return "avx2";
+  case InstructionSet::Baseline:
+    break;
+  }
+  return "baseline";
 }
 
 } // namespace zc::kernels

@@ -12,6 +12,20 @@ enum class InstructionSet { Baseline, Avx2, Avx512 };
 /// the kernels of lesser ones. (oneDNN's own is ONEDNN_MAX_CPU_ISA.)
 InstructionSet widestInstructionSet();
 
+/// "baseline", "avx2" or "avx512".
+const char *nameOf(InstructionSet set);
+
 } // namespace zc::kernels
+
+/// A function that is compiled for each instruction set, in a namespace called
+/// like it: the call of that of `set`.
+#if defined(__x86_64__)
+#define ZC_OF_INSTRUCTION_SET(set, call)                                       \
+  ((set) == ::zc::kernels::InstructionSet::Avx512 ? avx512::call               \
+   : (set) == ::zc::kernels::InstructionSet::Avx2 ? avx2::call                 \
+                                                  : baseline::call)
+#else
+#define ZC_OF_INSTRUCTION_SET(set, call) ((void)(set), baseline::call)
+#endif
 
 #endif // ZC_KERNELS_CPU_INSTRUCTIONSET_H

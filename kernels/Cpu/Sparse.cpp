@@ -13,28 +13,11 @@
 namespace zc::kernels {
 namespace {
 
-struct Choice {
-  SparseFunctions functions;
-  const char *name;
-};
-
-Choice chooseFunctions(int64_t elementBytes) {
-  switch (widestInstructionSet()) {
-  case InstructionSet::Avx512:
-    return {avx512::sparseFunctions(elementBytes), "avx512"};
-  case InstructionSet::Avx2:
-    return {avx2::sparseFunctions(elementBytes), "avx2"};
-  case InstructionSet::Baseline:
-    break;
-  }
-  return {baseline::sparseFunctions(elementBytes), "baseline"};
-}
-
 class Sparse final : public Primitive {
 public:
   explicit Sparse(const SparseSpec &spec)
-      : spec(spec), bytes(elementBytes(spec.type)),
-        choice(chooseFunctions(bytes)),
+      : spec(spec), bytes(elementBytes(spec.type)), set(widestInstructionSet()),
+        functions(ZC_OF_INSTRUCTION_SET(set, sparseFunctions(bytes))),
         blocks((spec.elements + kSparseBlock - 1) / kSparseBlock),
         threads(teamSize()) {}
 
@@ -64,7 +47,7 @@ public:
   }
 
   std::string implementation() const override {
-    return std::string("sparse:") + choice.name;
+    return std::string("sparse:") + nameOf(set);
   }
   uint64_t workspaceBytes() const override { return 0; }
 
@@ -77,17 +60,16 @@ private:
 
   void encode(int64_t index) {
     SparseBlock block = at(index);
-    int64_t count = choice.functions.findBits(block);
+    int64_t count = functions.findBits(block);
     int64_t place = next.fetch_add(count, std::memory_order_relaxed);
     offsets[index] = place;
     if (place + count <= spec.capacity)
-      choice.functions.pack(block, values + place * bytes);
+      functions.pack(block, values + place * bytes);
   }
 
   void decode(int64_t index) const {
     int64_t place = std::clamp<int64_t>(offsets[index], 0, spec.capacity);
-    choice.functions.unpack(at(index), values + place * bytes,
-                            spec.capacity - place);
+    functions.unpack(at(index), values + place * bytes, spec.capacity - place);
   }
 
   /// A little more than was wanted, where that would still save bytes.
@@ -121,7 +103,8 @@ private:
 
   SparseSpec spec;
   int64_t bytes;
-  Choice choice;
+  InstructionSet set;
+  SparseFunctions functions;
   int64_t blocks;
   int threads;
   // Of the current call.
