@@ -12,6 +12,11 @@ enum class InstructionSet { Baseline, Avx2, Avx512 };
 /// the kernels of lesser ones. (oneDNN's own is ONEDNN_MAX_CPU_ISA.)
 InstructionSet widestInstructionSet();
 
+/// Whether bfloat16 products run in AMX's tile registers: the processor has
+/// them beside AVX-512, the system lets this process use them, and
+/// ZC_MAX_CPU_ISA does not name a lesser set.
+bool hasAmx();
+
 /// "baseline", "avx2" or "avx512".
 const char *nameOf(InstructionSet set);
 

@@ -1,16 +1,24 @@
-// Matrix products by oneDNN. The library's block-wise kernels take transposes
-// as strides and their scratch memory from us; its older ones allocate inside,
-// so the list order (fastest first) is also ours.
-#include "kernels/Cpu/MatmulDescriptor.h"
-#include "kernels/Cpu/Workspace.h"
+// Matrix products by oneDNN, but for those that our own tiles do. The library's
+// block-wise kernels take transposes as strides and their scratch memory from
+// us; its older ones allocate inside, so the list order (fastest first) is also
+// ours.
+#include "kernels/Cpu/MatmulBlocks.h"
+#include "kernels/Cpu/OneDnn.h"
+#include "kernels/Cpu/TiledMatmul.h"
 
 #include <algorithm>
 
 namespace zc::kernels {
 
-dnnl::matmul::primitive_desc
-onednn::describeMatmul(const MatmulSpec &spec, bool anyB,
-                       [[maybe_unused]] KeptOperations &operations) {
+namespace {
+
+using namespace onednn;
+using Descriptor = dnnl::matmul::primitive_desc;
+
+/// The library's product of `spec`, with scratch memory from us. `operations`
+/// outlives the result. Throws dnnl::error where there is none.
+Descriptor describeMatmul(const MatmulSpec &spec,
+                          [[maybe_unused]] KeptOperations &operations) {
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   if (spec.accumulate) {
@@ -19,9 +27,6 @@ onednn::describeMatmul(const MatmulSpec &spec, bool anyB,
     attributes.set_post_ops(sum);
   }
   auto a = describe(spec.a), b = describe(spec.b), c = describe(spec.c);
-  if (anyB)
-    b = dnnl::memory::desc(spec.b.dims, dataType(spec.b.type),
-                           dnnl::memory::format_tag::any);
 #if DNNL_VERSION_MAJOR >= 3
   return {cpuEngine(), a, b, c, attributes};
 #else
@@ -29,11 +34,6 @@ onednn::describeMatmul(const MatmulSpec &spec, bool anyB,
           cpuEngine()};
 #endif
 }
-
-namespace {
-
-using namespace onednn;
-using Descriptor = dnnl::matmul::primitive_desc;
 
 class Matmul final : public Primitive {
 public:
@@ -127,7 +127,7 @@ std::unique_ptr<Primitive> sliceRows(const MatmulSpec &spec, int64_t count,
     MatmulSpec slice = spec;
     slice.a.dims[row] = slice.c.dims[row] = std::min(step, rows - begin);
     KeptOperations operations;
-    Descriptor descriptor = describeMatmul(slice, /*anyB=*/false, operations);
+    Descriptor descriptor = describeMatmul(slice, operations);
     if (descriptor.scratchpad_desc().get_size() > workspaceBytes)
       return nullptr;
     slices.push_back(std::make_unique<Matmul>(descriptor));
@@ -142,11 +142,11 @@ std::unique_ptr<Primitive> sliceRows(const MatmulSpec &spec, int64_t count,
 std::unique_ptr<Primitive> createMatmul(const MatmulSpec &spec,
                                         uint64_t workspaceBytes,
                                         std::string *error) noexcept try {
-  if (int64_t rows = matmulPackedRows(spec))
-    if (auto packed = createPackedMatmul(spec, rows, workspaceBytes))
-      return packed;
+  if (tilesMatmul(spec))
+    if (auto tiled = createTiledMatmul(spec, workspaceBytes))
+      return tiled;
   KeptOperations operations;
-  Descriptor descriptor = describeMatmul(spec, /*anyB=*/false, operations);
+  Descriptor descriptor = describeMatmul(spec, operations);
   uint64_t least = descriptor.scratchpad_desc().get_size();
   int64_t rows = spec.c.dims[spec.c.dims.size() - 2];
   for (int64_t count = 2; least > workspaceBytes && count * 64 <= rows;

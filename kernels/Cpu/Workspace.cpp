@@ -6,10 +6,10 @@
 #include "kernels/Cpu/Workspace.h"
 #include "kernels/Cpu/AttentionHead.h"
 #include "kernels/Cpu/FilterGradient.h"
+#include "kernels/Cpu/MatmulBlocks.h"
 #include "kernels/Cpu/PointwiseProduct.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace zc::kernels {
 namespace {
@@ -77,41 +77,7 @@ bool isUnfoldedOnAvx2(const Shape &shape, ConvolutionKind kind) {
   return odd && shape.strided && kind == ConvolutionKind::BackwardInput;
 }
 
-/// A slice of b in the library's blocked layout, and where there are several
-/// the columns of a that meet it.
-uint64_t packedBytes(const MatmulSpec &spec) {
-  uint64_t rows = matmulPackedRows(spec);
-  uint64_t bytes = 4 * roundUp(rows, 64) * roundUp(spec.b.dims[1], 64);
-  if (rows < static_cast<uint64_t>(spec.b.dims[0]))
-    bytes += 4 * rows * spec.a.dims[0];
-  return bytes + 192;
-}
-
 } // namespace
-
-// The library reads a row-major b in columns of 64 elements. Rows that lie a
-// power of two apart fall into few sets of a second-level cache (1 MiB in ways
-// of 128 KiB); where these do not hold them, they come from memory again and
-// again (measured: up to 30% slower). The copy pays from 512 rows of a on.
-int64_t matmulPackedRows(const MatmulSpec &spec) {
-  constexpr int64_t kWay = 128 * kKiB, kCache = 1024 * kKiB;
-  constexpr int64_t kMinRows = 512, kMinDepth = 256;
-  constexpr int64_t kMostOfB = 12 * 1024 * kKiB, kMostOfA = 16 * 1024 * kKiB;
-  if (spec.c.dims.size() != 2 || spec.b.type != ElementType::F32 ||
-      spec.a.strides[1] != 1 || spec.b.strides[1] != 1 ||
-      spec.c.dims[0] < kMinRows)
-    return 0;
-  int64_t depth = spec.b.dims[0], rowBytes = 4 * spec.b.strides[0];
-  if (depth * std::gcd(rowBytes, kWay) <= kCache)
-    return 0;
-  int64_t most = kMostOfB / rowBytes;
-  if (most < depth)
-    most = std::min(most, kMostOfA / (4 * spec.a.dims[0]));
-  if (most < std::min(depth, kMinDepth))
-    return 0;
-  int64_t slices = (depth + most - 1) / most;
-  return std::min<int64_t>(roundUp((depth + slices - 1) / slices, 64), depth);
-}
 
 uint64_t matmulWorkspaceBound(const MatmulSpec &spec, int threads) {
   // A thread packs blocks of a and b and keeps a block of c in float32; the
@@ -126,8 +92,10 @@ uint64_t matmulWorkspaceBound(const MatmulSpec &spec, int threads) {
   for (auto [rows, columns] : {std::pair(m, k), {k, n}, {m, n}})
     packed =
         std::min(perThreadLimit, packed + saturatingProduct(4 * rows, columns));
-  uint64_t own = std::max(1, threads) * (packed + 8 * kKiB);
-  return own + (matmulPackedRows(spec) > 0 ? packedBytes(spec) : 0);
+  uint64_t library = std::max(1, threads) * (packed + 8 * kKiB);
+  return tilesMatmul(spec)
+             ? std::max(library, tiledMatmulWorkspace(spec, threads))
+             : library;
 }
 
 /// Enough for every number of threads up to `threads`.

@@ -10,10 +10,6 @@
 
 namespace zc::kernels {
 
-/// How many rows of b a matmul copies into the library's own layout at a time,
-/// or 0 where it reads b as it lies.
-int64_t matmulPackedRows(const MatmulSpec &spec);
-
 /// Bytes, a multiple of 64, enough for at most `threads` threads.
 uint64_t matmulWorkspaceBound(const MatmulSpec &spec, int threads);
 uint64_t convolutionWorkspaceBound(const ConvolutionSpec &spec, int threads);

@@ -1,7 +1,9 @@
 // Products of bfloat16 against naive loops over the same rounded numbers: they
 // are added up in float32, and rounded once where the result has 16 bits.
+#include "kernels/Cpu/InstructionSet.h"
+#include "kernels/Cpu/MatmulBlocks.h"
 #include "kernels/Cpu/Parallel.h"
-#include "kernels/Cpu/Primitive.h"
+#include "kernels/Cpu/TiledMatmul.h"
 #include "kernels/Cpu/Workspace.h"
 #include "test/unit/kernels/TestTensors.h"
 
@@ -49,13 +51,16 @@ struct Operand {
   std::vector<uint16_t> narrow;
 };
 
-void expectProduct(MatmulSpec spec, ElementType result) {
+/// With `byTiles` of our own, else as the rule has it.
+void expectProduct(MatmulSpec spec, ElementType result, bool byTiles = false) {
   Operand a(spec.a, ElementType::BF16, 1), b(spec.b, ElementType::BF16, 2),
       c(spec.c, result, 3);
   setTeamSize(kThreads);
   std::string error;
-  uint64_t bound = matmulWorkspaceBound(spec, kThreads);
-  auto primitive = createMatmul(spec, bound, &error);
+  uint64_t bound = byTiles ? tiledMatmulWorkspace(spec, kThreads)
+                           : matmulWorkspaceBound(spec, kThreads);
+  auto primitive = byTiles ? createTiledMatmul(spec, bound)
+                           : createMatmul(spec, bound, &error);
   ASSERT_TRUE(primitive) << error;
   EXPECT_LE(primitive->workspaceBytes(), bound);
   GuardedWorkspace workspace(bound);
@@ -103,6 +108,71 @@ TEST_F(BFloat16, ProductsEqualNaiveLoops) {
                          rowMajor({m, n}), false},
                         result);
         }
+}
+
+class AmxTiles : public ::testing::TestWithParam<std::tuple<bool, bool>> {
+protected:
+  void SetUp() override {
+    if (!hasAmx())
+      GTEST_SKIP() << "this processor has no AMX, or may not use it";
+  }
+};
+
+TEST_P(AmxTiles, EqualNaiveLoops) {
+  auto [transposeA, transposeB] = GetParam();
+  auto layout = [](bool transpose, const Dims &dims) {
+    return transpose ? transposed(dims) : rowMajor(dims);
+  };
+  // Less than a tile, whole ones, a line more; several blocks of each dim, of
+  // which sums of 16 bits are kept beside the result.
+  for (auto [m, k, n] : {std::tuple(1, 1, 1),
+                         {32, 64, 32},
+                         {33, 33, 17},
+                         {15, 2100, 40},
+                         {1030, 40, 150}})
+    for (bool transposeC : {false, true})
+      for (ElementType result : {ElementType::BF16, ElementType::F32})
+        for (bool accumulate : {false, true}) {
+          if (accumulate && result == ElementType::BF16)
+            continue;
+          expectProduct({layout(transposeA, {m, k}), layout(transposeB, {k, n}),
+                         layout(transposeC, {m, n}), accumulate},
+                        result, /*byTiles=*/true);
+        }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, AmxTiles,
+                         ::testing::Combine(::testing::Bool(),
+                                            ::testing::Bool()));
+
+// GPT-2's gradients of weights read a transposed.
+TEST_F(BFloat16, TilesOnlyWherePaid) {
+  auto tiled = [](StridedTensor a, StridedTensor b, ElementType result) {
+    StridedTensor c = rowMajor({a.dims[0], b.dims[1]});
+    a.type = b.type = ElementType::BF16;
+    c.type = result;
+    return tilesMatmul({std::move(a), std::move(b), std::move(c), false});
+  };
+  for (ElementType result : {ElementType::BF16, ElementType::F32}) {
+    EXPECT_TRUE(tiled(transposed({768, 1024}), rowMajor({1024, 2304}), result));
+    EXPECT_TRUE(tiled(rowMajor({256, 768}), rowMajor({768, 50304}), result));
+    EXPECT_FALSE(tiled(rowMajor({1024, 768}), rowMajor({768, 3072}), result));
+    EXPECT_FALSE(tiled(rowMajor({1024, 768}), transposed({768, 768}), result));
+    EXPECT_FALSE(tiled(transposed({64, 1024}), rowMajor({1024, 768}), result));
+  }
+}
+
+TEST_F(BFloat16, NamesItsTiles) {
+  setTeamSize(kThreads);
+  MatmulSpec spec{transposed({256, 300}), rowMajor({300, 200}),
+                  rowMajor({256, 200}), false};
+  spec.a.type = spec.b.type = ElementType::BF16;
+  std::string error;
+  auto primitive =
+      createMatmul(spec, matmulWorkspaceBound(spec, kThreads), &error);
+  ASSERT_TRUE(primitive) << error;
+  EXPECT_EQ(primitive->implementation() == "tiles:amx", hasAmx())
+      << primitive->implementation();
 }
 
 TEST_F(BFloat16, SumsOfProductsAreOfFloat32) {

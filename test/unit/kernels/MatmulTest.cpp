@@ -1,9 +1,13 @@
+#include "kernels/Cpu/InstructionSet.h"
+#include "kernels/Cpu/MatmulBlocks.h"
 #include "kernels/Cpu/Parallel.h"
 #include "kernels/Cpu/Primitive.h"
+#include "kernels/Cpu/TiledMatmul.h"
 #include "kernels/Cpu/Workspace.h"
 #include "test/unit/kernels/TestTensors.h"
 
 #include <cmath>
+#include <cstring>
 
 namespace zc::kernels::test {
 namespace {
@@ -135,65 +139,114 @@ TEST(Matmul, SlicesEqualNaiveLoops) {
   expectProduct(spec, a, b, c, c);
 }
 
-/// Products of 512 rows of a with a row-major b that is packed, against those
-/// of its transpose, which is read as it lies.
-void expectPackedEqualsPlain(int64_t k, int64_t n, bool accumulate) {
+/// Our own tiles' product, whatever the rule prefers.
+void checkTiles(const MatmulSpec &spec, int threads = kThreads) {
+  setTeamSize(threads);
+  uint64_t bound = tiledMatmulWorkspace(spec, threads);
+  auto primitive = createTiledMatmul(spec, bound);
+  if (!primitive)
+    GTEST_SKIP() << "this processor has no tiles";
+  EXPECT_LE(primitive->workspaceBytes(), bound);
+  auto a = fill(spec.a, 1), b = fill(spec.b, 2), c = fill(spec.c, 3);
+  auto before = c;
+  GuardedWorkspace workspace(bound);
+  void *operands[] = {a.data(), b.data(), c.data()};
+  std::string error;
+  ASSERT_TRUE(primitive->execute(operands, workspace.get(), &error)) << error;
+  EXPECT_TRUE(workspace.intact());
+  expectProduct(spec, a, b, before, c);
   setTeamSize(kThreads);
-  MatmulSpec packed{rowMajor({512, k}), rowMajor({k, n}), rowMajor({512, n}),
-                    accumulate};
-  MatmulSpec plain = packed;
-  plain.b = transposed({k, n});
-  auto a = fill(packed.a, 1), b = fill(packed.b, 2), other = b;
-  for (int64_t i = 0; i < k; ++i)
-    for (int64_t j = 0; j < n; ++j)
-      other[j * k + i] = b[i * n + j];
-  auto run = [&](const MatmulSpec &spec, std::vector<float> &right) {
-    std::string error;
-    uint64_t bound = matmulWorkspaceBound(spec, kThreads);
-    auto primitive = createMatmul(spec, bound, &error);
-    auto c = fill(spec.c, 3);
-    if (!primitive) {
-      ADD_FAILURE() << error;
-      return c;
-    }
-    EXPECT_LE(primitive->workspaceBytes(), bound);
-    // With AVX2 alone the library has no such layout.
-    EXPECT_EQ(primitive->implementation().find("packed") != std::string::npos,
-              __builtin_cpu_supports("avx512f") && matmulPackedRows(spec) > 0)
-        << primitive->implementation();
+}
+
+TEST_P(MatmulTransposes, OfTilesEqualNaiveLoops) {
+  auto [transposeA, transposeB, accumulate] = GetParam();
+  auto layout = [](bool transpose, const Dims &dims) {
+    return transpose ? transposed(dims) : rowMajor(dims);
+  };
+  // Less than a tile, whole ones, a line more; several blocks of each dim.
+  for (auto [m, k, n] : {std::tuple(1, 1, 1),
+                         {14, 16, 32},
+                         {15, 17, 33},
+                         {13, 400, 130},
+                         {530, 20, 40},
+                         {97, 800, 261}})
+    for (bool transposeC : {false, true})
+      checkTiles({layout(transposeA, {m, k}), layout(transposeB, {k, n}),
+                  layout(transposeC, {m, n}), accumulate});
+}
+
+// Rows that lie apart, as columns of a larger matrix do.
+TEST(Matmul, TilesLeaveGapsAlone) {
+  StridedTensor a{ElementType::F32, {30, 40}, {50, 1}};
+  StridedTensor b{ElementType::F32, {40, 70}, {90, 1}};
+  StridedTensor c{ElementType::F32, {30, 70}, {100, 1}};
+  checkTiles({a, b, c, false});
+}
+
+TEST(Matmul, TilesGiveTheSameBitsWithAnyThreads) {
+  MatmulSpec spec{transposed({300, 900}), rowMajor({900, 700}),
+                  rowMajor({300, 700}), true};
+  auto a = fill(spec.a, 1), b = fill(spec.b, 2);
+  std::vector<float> first;
+  for (int threads : {1, 2, 3, 7}) {
+    setTeamSize(threads);
+    uint64_t bound = tiledMatmulWorkspace(spec, threads);
+    auto primitive = createTiledMatmul(spec, bound);
+    if (!primitive)
+      GTEST_SKIP() << "this processor has no tiles";
     GuardedWorkspace workspace(bound);
-    void *operands[] = {a.data(), right.data(), c.data()};
-    EXPECT_TRUE(primitive->execute(operands, workspace.get(), &error)) << error;
-    EXPECT_TRUE(workspace.intact());
-    return c;
+    auto c = fill(spec.c, 3);
+    void *operands[] = {a.data(), b.data(), c.data()};
+    std::string error;
+    ASSERT_TRUE(primitive->execute(operands, workspace.get(), &error));
+    if (first.empty())
+      first = c;
+    EXPECT_EQ(std::memcmp(first.data(), c.data(), 4 * c.size()), 0) << threads;
+  }
+  setTeamSize(kThreads);
+}
+
+TEST(Matmul, TilesOnlyWherePaid) {
+  auto tiled = [](StridedTensor a, StridedTensor b) {
+    StridedTensor c = rowMajor({a.dims[0], b.dims[1]});
+    return tilesMatmul({std::move(a), std::move(b), std::move(c), false});
   };
-  EXPECT_GT(matmulPackedRows(packed), 0);
-  EXPECT_EQ(matmulPackedRows(plain), 0);
-  auto c = run(packed, b), expected = run(plain, other);
-  for (size_t i = 0; i < c.size(); ++i)
-    ASSERT_NEAR(c[i], expected[i], kTolerance * k) << i;
+  // GPT-2's: rows that meet in the cache, in gradients of weights, too.
+  EXPECT_TRUE(tiled(rowMajor({1024, 768}), rowMajor({768, 3072})));
+  EXPECT_TRUE(tiled(transposed({768, 1024}), rowMajor({1024, 3072})));
+  EXPECT_FALSE(tiled(rowMajor({1024, 768}), transposed({768, 3072})));
+  EXPECT_FALSE(tiled(rowMajor({1024, 768}), rowMajor({768, 2304})));
+  EXPECT_FALSE(tiled(rowMajor({256, 3072}), rowMajor({3072, 768})));
+  // Those of a vocabulary.
+  EXPECT_TRUE(tiled(transposed({50304, 256}), rowMajor({256, 768})));
+  EXPECT_FALSE(tiled(rowMajor({256, 768}), transposed({768, 50304})));
+  EXPECT_FALSE(tiled(rowMajor({4, 768}), rowMajor({768, 50304})));
+  // Not of two dims, not contiguous, neither float32 nor bfloat16.
+  EXPECT_FALSE(canTileMatmul(
+      {rowMajor({2, 8, 8}), rowMajor({2, 8, 8}), rowMajor({2, 8, 8}), false}));
+  EXPECT_FALSE(canTileMatmul({{ElementType::F32, {8, 8}, {16, 2}},
+                              rowMajor({8, 8}),
+                              rowMajor({8, 8}),
+                              false}));
+  StridedTensor half = rowMajor({8, 8});
+  half.type = ElementType::F16;
+  EXPECT_FALSE(canTileMatmul({half, half, rowMajor({8, 8}), false}));
 }
 
-TEST(Matmul, PacksRowsThatMeetInTheCache) {
-  expectPackedEqualsPlain(300, 1024, false);
-  expectPackedEqualsPlain(300, 1024, true);
-}
-
-TEST(Matmul, PacksInSlices) {
-  expectPackedEqualsPlain(3100, 1024, false);
-  expectPackedEqualsPlain(3100, 1024, true);
-}
-
-TEST(Matmul, PacksOnlyWhatPays) {
-  auto rows = [](int64_t m, int64_t k, int64_t n) {
-    return matmulPackedRows(
-        {rowMajor({m, k}), rowMajor({k, n}), rowMajor({m, n}), false});
-  };
-  EXPECT_EQ(rows(1024, 3072, 768), 3072); // GPT-2's gradients of activations
-  EXPECT_EQ(rows(1024, 768, 3072), 768);
-  EXPECT_EQ(rows(1024, 50304, 768), 3904); // in 13 slices
-  EXPECT_EQ(rows(1024, 768, 2304), 0);
-  EXPECT_EQ(rows(256, 3072, 768), 0);
+// The library's choice names itself, ours is "tiles:" and the instruction set.
+TEST(Matmul, NamesItsTiles) {
+  setTeamSize(kThreads);
+  MatmulSpec spec{rowMajor({512, 300}), rowMajor({300, 1024}),
+                  rowMajor({512, 1024}), false};
+  std::string error;
+  auto primitive =
+      createMatmul(spec, matmulWorkspaceBound(spec, kThreads), &error);
+  ASSERT_TRUE(primitive) << error;
+  std::string name = primitive->implementation();
+  if (widestInstructionSet() == InstructionSet::Baseline)
+    EXPECT_EQ(name.find("tiles:"), std::string::npos) << name;
+  else
+    EXPECT_EQ(name, std::string("tiles:") + nameOf(widestInstructionSet()));
 }
 
 TEST(Matmul, SaysWhatItCannotDo) {

@@ -1,0 +1,45 @@
+// How a product of two matrices is divided for our own tiles. Links
+// nothing: the compiler plans the scratch memory with it.
+#ifndef ZC_KERNELS_CPU_MATMULBLOCKS_H
+#define ZC_KERNELS_CPU_MATMULBLOCKS_H
+
+#include "kernels/Spec.h"
+
+namespace zc::kernels {
+
+/// A task computes some rows and columns of c. For `depth` elements at a time
+/// it packs its rows of a, and then some columns of b after the others.
+struct MatmulBlocks {
+  int64_t rows, columns; // of a task, the most
+  int64_t depth;
+  int64_t elementBytes; // of a and b
+  bool keepsSums;       // in float32 beside a c of 16 bits
+
+  /// Bytes, multiples of 64, of a task's rows of a, of some columns of b, and
+  /// of sums.
+  uint64_t rowBytes() const;
+  uint64_t columnBytes() const;
+  uint64_t sumBytes() const;
+  uint64_t taskBytes() const { return rowBytes() + columnBytes() + sumBytes(); }
+};
+
+/// Columns of b that are packed at once: four panels of the widest vectors.
+constexpr int64_t kMatmulGroup = 128;
+
+/// Whether our tiles can take the product: two dims, each matrix with
+/// contiguous rows or columns; float32, or bfloat16 into either.
+bool canTileMatmul(const MatmulSpec &spec);
+
+/// Whether they are quicker than the library is: a rule of measurements.
+bool tilesMatmul(const MatmulSpec &spec);
+
+/// For tasks on so many threads. The depth, on which the bits of c depend, is
+/// the same for every number.
+MatmulBlocks divideMatmul(const MatmulSpec &spec, int threads);
+
+/// Bytes that are enough for every number of threads up to `threads`.
+uint64_t tiledMatmulWorkspace(const MatmulSpec &spec, int threads);
+
+} // namespace zc::kernels
+
+#endif // ZC_KERNELS_CPU_MATMULBLOCKS_H

@@ -1,0 +1,231 @@
+// A register tile of a product, and how lines become panels for it.
+//
+// Compiled per instruction set into the namespace ZC_ISA: no inline function
+// from elsewhere may be used but those of constants.
+#include "kernels/Cpu/MatmulTiles.h"
+#include "kernels/Cpu/TileProduct.h"
+
+namespace zc::kernels::ZC_ISA {
+namespace {
+
+// As many rows as fill the registers beside two vectors of b and one element
+// of a.
+#if defined(__AVX512F__)
+constexpr int kRows = 14, kVectors = 2;
+#elif defined(__AVX2__)
+constexpr int kRows = 6, kVectors = 2;
+#else
+constexpr int kRows = 8, kVectors = 2;
+#endif
+static_assert(kRows <= kLanes || kRows % kLanes == 0, "lines are packed so");
+constexpr int kColumns = kVectors * kLanes;
+constexpr int kPlaces = (kRows + kLanes - 1) / kLanes * kLanes; // of a's panel
+
+inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+//===----------------------------------------------------------------------===//
+// Panels
+//===----------------------------------------------------------------------===//
+
+/// The lanes of `low` with the bit `Distance` clear and those of `high` with it
+/// clear in their place where it is set; with `Upper` those where it is set.
+template <int Distance, bool Upper>
+inline Vector exchange(Vector low, Vector high) {
+  IntVector mask;
+  for (int lane = 0; lane < kLanes; ++lane)
+    mask[lane] = lane & Distance ? kLanes + (Upper ? lane : lane - Distance)
+                                 : (Upper ? lane + Distance : lane);
+  return __builtin_shuffle(low, high, mask);
+}
+
+template <int Distance> inline void exchangeAll(Vector *rows) {
+#pragma GCC unroll 16
+  for (int row = 0; row < kLanes; ++row) {
+    if (row & Distance)
+      continue;
+    Vector low = rows[row], high = rows[row + Distance];
+    rows[row] = exchange<Distance, false>(low, high);
+    rows[row + Distance] = exchange<Distance, true>(low, high);
+  }
+}
+
+/// A square of as many rows as a vector has lanes.
+inline void transpose(Vector *rows) {
+#if defined(__AVX512F__)
+  exchangeAll<8>(rows);
+#endif
+#if defined(__AVX2__)
+  exchangeAll<4>(rows);
+#endif
+  exchangeAll<2>(rows);
+  exchangeAll<1>(rows);
+}
+
+/// Panels of `Width` lines in `Places`, the next one behind a panel's depth.
+template <int Width, int Places> struct Panels {
+  float *to;
+  int64_t depth;
+
+  /// Of some lines from `line` on, which begin a vector of their panel.
+  float *at(int64_t line, int64_t k) const {
+    return to + (line / Width * depth + k) * Places + line % Width;
+  }
+};
+
+/// Lines of which each lies side by side.
+template <int Width, int Places>
+void packAcross(const MatmulLines &lines, int64_t count, int64_t line,
+                Panels<Width, Places> panels) {
+  int64_t present = count - line;
+  const float *from =
+      static_cast<const float *>(lines.data) + line * lines.lineStride;
+  int64_t k = 0;
+  for (; k + kLanes <= panels.depth; k += kLanes) {
+    Vector block[kLanes];
+#pragma GCC unroll 16
+    for (int i = 0; i < kLanes; ++i)
+      block[i] = i < present ? load(from + i * lines.lineStride + k) : Vector{};
+    transpose(block);
+    float *to = panels.at(line, k);
+#pragma GCC unroll 16
+    for (int row = 0; row < kLanes; ++row)
+      store(to + row * Places, block[row]);
+  }
+  for (; k < panels.depth; ++k)
+    for (int64_t i = 0; i < kLanes; ++i)
+      panels.at(line, k)[i] = i < present ? from[i * lines.lineStride + k] : 0;
+}
+
+/// Lines that lie side by side.
+inline void packAlong(const float *from, int64_t present, float *to) {
+  if (present >= kLanes)
+    return store(to, load(from));
+  for (int64_t i = 0; i < kLanes; ++i)
+    to[i] = i < present ? from[i] : 0;
+}
+
+template <int Width, int Places>
+void pack(const MatmulLines &lines, int64_t count, int64_t depth, void *to) {
+  Panels<Width, Places> panels{static_cast<float *>(to), depth};
+  constexpr int64_t kStep = Width < kLanes ? Width : kLanes;
+  if (lines.lineStride != 1) {
+    for (int64_t line = 0; line < count; line += kStep)
+      packAcross(lines, count, line, panels);
+    return;
+  }
+  // Some depths at a time: runs of lines are read, and runs of a panel written.
+  constexpr int64_t kRun = 16;
+  auto *data = static_cast<const float *>(lines.data);
+  for (int64_t begin = 0; begin < depth; begin += kRun)
+    for (int64_t line = 0; line < count; line += kStep)
+      for (int64_t k = begin; k < least(begin + kRun, depth); ++k)
+        packAlong(data + k * lines.depthStride + line, count - line,
+                  panels.at(line, k));
+}
+
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+/// Where the sums of a tile go, and what they begin with.
+struct Target {
+  float *c;
+  int64_t cRow;
+  const float *start; // none: with zeros
+  int64_t startRow;
+
+  Target at(int64_t row, int64_t column) const {
+    return {c + row * cRow + column, cRow,
+            start ? start + row * startRow + column : nullptr, startRow};
+  }
+};
+
+/// [Rows, kColumns] products of two panels.
+template <int Rows>
+inline void multiplyTile(const float *a, const float *b, int64_t depth,
+                         const Target &target) {
+  Vector sum[Rows][kVectors];
+#pragma GCC unroll 16
+  for (int r = 0; r < Rows; ++r)
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) {
+      sum[r][v] = Vector{};
+      __builtin_prefetch(target.c + r * target.cRow + v * kLanes, 1);
+    }
+#pragma GCC unroll 1
+  for (int64_t k = 0; k < depth; ++k) {
+    Vector row[kVectors];
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v)
+      row[v] = load(b + k * kColumns + v * kLanes);
+#pragma GCC unroll 16
+    for (int r = 0; r < Rows; ++r) {
+      Vector factor = broadcast(a[k * kPlaces + r]);
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v)
+        sum[r][v] += factor * row[v];
+    }
+  }
+#pragma GCC unroll 16
+  for (int r = 0; r < Rows; ++r) {
+    Target row = target.at(r, 0);
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v)
+      store(row.c + v * kLanes,
+            row.start ? load(row.start + v * kLanes) + sum[r][v] : sum[r][v]);
+  }
+}
+
+/// A panel of a times one of b; rows that are not there are not computed.
+inline void multiplyRows(const float *a, const float *b, int64_t rows,
+                         int64_t depth, const Target &target) {
+  int64_t r = 0;
+  auto step = [&](auto count) {
+    constexpr int kCount = decltype(count)::value;
+    multiplyTile<kCount>(a + r, b, depth, target.at(r, 0));
+    r += kCount;
+  };
+  if (rows == kRows)
+    return step(Count<kRows>());
+  for (; rows - r >= 4;)
+    step(Count<4>());
+  if (rows - r >= 2)
+    step(Count<2>());
+  if (rows - r >= 1)
+    step(Count<1>());
+}
+
+/// The same where columns may be missing: these go beside c.
+void multiplyPair(const float *a, const float *b, int64_t rows, int64_t columns,
+                  int64_t depth, const Target &target) {
+  if (columns == kColumns)
+    return multiplyRows(a, b, rows, depth, target);
+  float beside[kRows * kColumns];
+  multiplyRows(a, b, rows, depth, {beside, kColumns, nullptr, 0});
+  for (int64_t r = 0; r < rows; ++r) {
+    Target row = target.at(r, 0);
+    for (int64_t j = 0; j < columns; ++j)
+      row.c[j] = (row.start ? row.start[j] : 0) + beside[r * kColumns + j];
+  }
+}
+
+void multiply(const MatmulPanels &panels) {
+  auto *a = static_cast<const float *>(panels.a);
+  auto *b = static_cast<const float *>(panels.b);
+  Target target{static_cast<float *>(panels.c), panels.cRow, panels.start,
+                panels.startRow};
+  for (int64_t row = 0; row < panels.rows; row += kRows)
+    for (int64_t column = 0; column < panels.columns; column += kColumns)
+      multiplyPair(a + row / kRows * kPlaces * panels.depth,
+                   b + column * panels.depth, least(kRows, panels.rows - row),
+                   least(kColumns, panels.columns - column), panels.depth,
+                   target.at(row, column));
+}
+
+} // namespace
+
+MatmulTileFunctions matmulTileFunctions() {
+  return {pack<kRows, kPlaces>, pack<kColumns, kColumns>, multiply};
+}
+
+} // namespace zc::kernels::ZC_ISA

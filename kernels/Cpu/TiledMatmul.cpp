@@ -1,0 +1,191 @@
+// Products of matrices by our own register tiles on packed panels: at
+// one rate for every transpose and every distance of rows, where the library's
+// depends on both (rows a power of two apart meet in few sets of a cache).
+// Threads share nothing that is written: each packs for itself. Which thread
+// does a task, and how many there are, changes no bit.
+#include "kernels/Cpu/TiledMatmul.h"
+#include "kernels/Cpu/InstructionSet.h"
+#include "kernels/Cpu/MatmulBlocks.h"
+#include "kernels/Cpu/MatmulTiles.h"
+#include "kernels/Cpu/Parallel.h"
+
+#include <algorithm>
+#include <atomic>
+#include <optional>
+
+namespace zc::kernels {
+namespace {
+
+int64_t ceilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+/// The lines of a factor: rows of a or columns of b.
+struct Side {
+  int64_t lineStride, depthStride;
+
+  MatmulLines at(const char *data, int64_t line, int64_t depth,
+                 int64_t elementBytes) const {
+    return {data + (line * lineStride + depth * depthStride) * elementBytes,
+            lineStride, depthStride};
+  }
+};
+
+Side rowsOf(const StridedTensor &a) { return {a.strides[0], a.strides[1]}; }
+Side columnsOf(const StridedTensor &b) { return {b.strides[1], b.strides[0]}; }
+
+struct Tiles {
+  MatmulTileFunctions functions;
+  const char *name;
+};
+
+/// This processor's tiles for a type, if it has any.
+std::optional<Tiles> tilesOf(ElementType type) {
+#if defined(__x86_64__)
+  if (type == ElementType::BF16)
+    return hasAmx() ? std::optional<Tiles>({amx::matmulTileFunctions(), "amx"})
+                    : std::nullopt;
+#else
+  if (type == ElementType::BF16)
+    return std::nullopt;
+#endif
+  InstructionSet set = widestInstructionSet();
+#if defined(__x86_64__)
+  if (set == InstructionSet::Baseline)
+    return std::nullopt; // no multiply and add in one
+#endif
+  return Tiles{ZC_OF_INSTRUCTION_SET(set, matmulTileFunctions()), nameOf(set)};
+}
+
+class TiledMatmul final : public Primitive {
+public:
+  TiledMatmul(const MatmulSpec &spec, const Tiles &tiles, int threads)
+      : blocks(divideMatmul(spec, threads)), tiles(tiles),
+        narrow(spec.c.type != ElementType::F32),
+        swapped(spec.c.strides[1] != 1), accumulate(spec.accumulate),
+        depth(spec.a.dims[1]), threads(threads),
+        taken(new std::atomic<bool>[threads]()) {
+    // c's transpose is the product of b's and a's.
+    rows = swapped ? columnsOf(spec.b) : rowsOf(spec.a);
+    columns = swapped ? rowsOf(spec.a) : columnsOf(spec.b);
+    rowCount = spec.c.dims[swapped ? 1 : 0];
+    columnCount = spec.c.dims[swapped ? 0 : 1];
+    cRow = spec.c.strides[swapped ? 1 : 0];
+  }
+
+  bool execute(void *const *pointers, void *workspace,
+               std::string *) noexcept override {
+    a = static_cast<const char *>(pointers[swapped ? 1 : 0]);
+    b = static_cast<const char *>(pointers[swapped ? 0 : 1]);
+    c = static_cast<char *>(pointers[2]);
+    scratch = static_cast<char *>(workspace);
+    void *self = this;
+    parallelFor(
+        ceilDivide(rowCount, blocks.rows) * columnTasks(), threads,
+        [](void *const *arguments, int64_t begin, int64_t end) {
+          auto &matmul = *static_cast<TiledMatmul *>(arguments[0]);
+          for (int64_t task = begin; task < end; ++task)
+            matmul.run(task);
+        },
+        &self);
+    return true;
+  }
+
+  std::string implementation() const override {
+    return std::string("tiles:") + tiles.name;
+  }
+  uint64_t workspaceBytes() const override {
+    return threads * blocks.taskBytes();
+  }
+
+private:
+  int64_t columnTasks() const {
+    return ceilDivide(columnCount, blocks.columns);
+  }
+
+  void run(int64_t task) {
+    int64_t row = task / columnTasks() * blocks.rows;
+    int64_t column = task % columnTasks() * blocks.columns;
+    int slot = takeSlot();
+    for (int64_t begin = 0; begin < depth; begin += blocks.depth)
+      addDepth(row, column, begin, scratch + slot * blocks.taskBytes());
+    taken[slot].store(false, std::memory_order_release);
+  }
+
+  /// The part of the task's products that a block of the depth makes.
+  void addDepth(int64_t row, int64_t column, int64_t begin, char *own) const {
+    char *columnPanels = own + blocks.rowBytes();
+    MatmulPanels panels;
+    panels.a = own;
+    panels.b = columnPanels;
+    panels.rows = std::min(blocks.rows, rowCount - row);
+    panels.depth = std::min(blocks.depth, depth - begin);
+    tiles.functions.packRows(rows.at(a, row, begin, blocks.elementBytes),
+                             panels.rows, panels.depth, own);
+    int64_t end = std::min(column + blocks.columns, columnCount);
+    for (int64_t at = column; at < end; at += kMatmulGroup) {
+      panels.columns = std::min(kMatmulGroup, end - at);
+      tiles.functions.packColumns(columns.at(b, at, begin, blocks.elementBytes),
+                                  panels.columns, panels.depth, columnPanels);
+      char *sums = columnPanels + blocks.columnBytes() + 4 * (at - column);
+      setTarget(panels, row, at, begin, reinterpret_cast<float *>(sums));
+      tiles.functions.multiply(panels);
+    }
+  }
+
+  /// Sums of several blocks meet in c, or where c has 16 bits beside it.
+  void setTarget(MatmulPanels &panels, int64_t row, int64_t column,
+                 int64_t begin, float *sums) const {
+    bool isFirst = begin == 0, isLast = begin + panels.depth == depth;
+    int64_t size = narrow ? 2 : 4;
+    panels.c = c + (row * cRow + column) * size;
+    panels.cRow = cRow;
+    panels.narrow = narrow;
+    panels.start = nullptr;
+    if (blocks.keepsSums) {
+      panels.startRow = (blocks.columns + 15) / 16 * 16;
+      if (!isFirst)
+        panels.start = sums;
+      if (isLast)
+        return;
+      panels.c = sums;
+      panels.cRow = panels.startRow;
+      panels.narrow = false;
+    } else if (accumulate || !isFirst) {
+      panels.start = static_cast<const float *>(panels.c);
+      panels.startRow = cRow;
+    }
+  }
+
+  /// Scratch memory that no other thread uses; there is one for each.
+  int takeSlot() {
+    for (int slot = 0;; slot = (slot + 1) % threads)
+      if (!taken[slot].exchange(true, std::memory_order_acquire))
+        return slot;
+  }
+
+  MatmulBlocks blocks;
+  Tiles tiles;
+  Side rows, columns;
+  int64_t rowCount, columnCount, cRow;
+  bool narrow, swapped, accumulate;
+  int64_t depth;
+  int threads;
+  std::unique_ptr<std::atomic<bool>[]> taken;
+  // Of the current call.
+  const char *a = nullptr, *b = nullptr;
+  char *c = nullptr, *scratch = nullptr;
+};
+
+} // namespace
+
+std::unique_ptr<Primitive> createTiledMatmul(const MatmulSpec &spec,
+                                             uint64_t workspaceBytes) {
+  if (!canTileMatmul(spec))
+    return nullptr;
+  std::optional<Tiles> tiles = tilesOf(spec.a.type);
+  if (!tiles)
+    return nullptr;
+  auto made = std::make_unique<TiledMatmul>(spec, *tiles, teamSize());
+  return made->workspaceBytes() <= workspaceBytes ? std::move(made) : nullptr;
+}
+
+} // namespace zc::kernels
