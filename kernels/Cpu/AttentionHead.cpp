@@ -5,7 +5,7 @@
 // Compiled per instruction set into the namespace ZC_ISA: no inline function
 // from elsewhere may be used but those of constants.
 #include "kernels/Cpu/AttentionHead.h"
-#include "kernels/Cpu/TileProduct.h"
+#include "kernels/Cpu/VectorTranspose.h"
 
 namespace zc::kernels::ZC_ISA {
 namespace {
@@ -100,19 +100,37 @@ void packRows(HeadRows from, int64_t rows, int64_t width, int64_t columns,
   }
 }
 
+/// Columns [begin, begin + kLanes) of some rows, each column in a row of
+/// kBlock; rows beyond `count` are zeros.
+void transposeColumns(HeadRows from, int64_t count, int64_t begin, float *to) {
+  for (int64_t r = 0; r < kBlock; r += kLanes) {
+    Vector square[kLanes];
+#pragma GCC unroll 16
+    for (int64_t i = 0; i < kLanes; ++i)
+      square[i] = r + i < count
+                      ? load(from.data + (r + i) * from.stride + begin)
+                      : Vector{};
+    transpose(square);
+#pragma GCC unroll 16
+    for (int64_t i = 0; i < kLanes; ++i)
+      store(to + (begin + i) * kBlock + r, square[i]);
+  }
+}
+
 /// Blocks [columns][kBlock] of up to kBlock rows each, zeros behind.
 void packTransposed(HeadRows from, int64_t rows, int64_t width, int64_t columns,
                     float *to) {
   for (int64_t begin = 0; begin < rows;
        begin += kBlock, to += columns * kBlock) {
     int64_t count = least(kBlock, rows - begin);
-    for (int64_t i = 0; i < columns; ++i)
-      fill(to + i * kBlock, i < width ? count : 0, kBlock, 0);
-    for (int64_t r = 0; r < count; ++r) {
-      const float *row = from.data + (begin + r) * from.stride;
-      for (int64_t i = 0; i < width; ++i)
-        to[i * kBlock + r] = row[i];
-    }
+    HeadRows part = {from.data + begin * from.stride, from.stride};
+    int64_t done = 0;
+    for (; done + kLanes <= width; done += kLanes)
+      transposeColumns(part, count, done, to);
+    for (int64_t i = done; i < columns; ++i)
+      for (int64_t r = 0; r < kBlock; ++r)
+        to[i * kBlock + r] =
+            i < width && r < count ? part.data[r * part.stride + i] : 0;
   }
 }
 

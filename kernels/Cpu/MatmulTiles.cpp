@@ -4,6 +4,7 @@
 // from elsewhere may be used but those of constants.
 #include "kernels/Cpu/MatmulTiles.h"
 #include "kernels/Cpu/TileProduct.h"
+#include "kernels/Cpu/VectorTranspose.h"
 
 namespace zc::kernels::ZC_ISA {
 namespace {
@@ -26,40 +27,6 @@ inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 //===----------------------------------------------------------------------===//
 // Panels
 //===----------------------------------------------------------------------===//
-
-/// The lanes of `low` with the bit `Distance` clear and those of `high` with it
-/// clear in their place where it is set; with `Upper` those where it is set.
-template <int Distance, bool Upper>
-inline Vector exchange(Vector low, Vector high) {
-  IntVector mask;
-  for (int lane = 0; lane < kLanes; ++lane)
-    mask[lane] = lane & Distance ? kLanes + (Upper ? lane : lane - Distance)
-                                 : (Upper ? lane + Distance : lane);
-  return __builtin_shuffle(low, high, mask);
-}
-
-template <int Distance> inline void exchangeAll(Vector *rows) {
-#pragma GCC unroll 16
-  for (int row = 0; row < kLanes; ++row) {
-    if (row & Distance)
-      continue;
-    Vector low = rows[row], high = rows[row + Distance];
-    rows[row] = exchange<Distance, false>(low, high);
-    rows[row + Distance] = exchange<Distance, true>(low, high);
-  }
-}
-
-/// A square of as many rows as a vector has lanes.
-inline void transpose(Vector *rows) {
-#if defined(__AVX512F__)
-  exchangeAll<8>(rows);
-#endif
-#if defined(__AVX2__)
-  exchangeAll<4>(rows);
-#endif
-  exchangeAll<2>(rows);
-  exchangeAll<1>(rows);
-}
 
 /// Panels of `Width` lines in `Places`, the next one behind a panel's depth.
 template <int Width, int Places> struct Panels {
