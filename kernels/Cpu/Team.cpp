@@ -1,4 +1,5 @@
 #include "kernels/Cpu/Team.h"
+#include "kernels/Cpu/Underflow.h"
 
 #include <algorithm>
 #include <csignal>
@@ -87,6 +88,7 @@ bool Team::start() try {
 }
 
 void Team::help(uint32_t thread) {
+  FlushedUnderflow flushed; // as its caller's results are
   uint32_t seen = 0;
   while (true) {
     uint32_t number = current.load();

@@ -1,4 +1,5 @@
 #include "runtime/Device/Cpu/CpuDevice.h"
+#include "kernels/Cpu/Underflow.h"
 #include "runtime/Device/Cpu/Executables.h"
 #include "runtime/Device/Cpu/Features.h"
 #include "runtime/Device/Cpu/Limits.h"
@@ -82,6 +83,7 @@ public:
   Result<std::unique_ptr<Executable>> prepare(const Launch &launch) override;
 
   Status launch(Executable &executable, StreamId) override {
+    kernels::FlushedUnderflow flushed;
     return static_cast<CpuExecutable &>(executable).run();
   }
   Status copyIn(void *destination, const void *source, uint64_t bytes,

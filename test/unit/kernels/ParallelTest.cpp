@@ -1,4 +1,5 @@
 #include "kernels/Cpu/Parallel.h"
+#include "kernels/Cpu/Underflow.h"
 #include "kernels/Cpu/WorkHint.h"
 
 #include <gtest/gtest.h>
@@ -50,6 +51,29 @@ TEST(Parallel, LittleWorkStaysOnOneThread) {
   setTeamSize(4);
   for (int i = 0; i < 100; ++i)
     EXPECT_EQ(threadsOf(2e-6), 1u);
+}
+
+void multiplyTiny(void *const *buffers, int64_t begin, int64_t end) {
+  auto *numbers = static_cast<volatile float *>(buffers[0]);
+  for (int64_t i = begin; i < end; ++i)
+    numbers[i] = numbers[i] * 1e-20f;
+}
+
+TEST(Parallel, TinyProductsAreZerosOnEveryThread) {
+  setTeamSize(3);
+  HintedWork hinted({1.0, false, false});
+  for (int run = 0; run < 20; ++run) {
+    std::vector<float> numbers(300, 1e-20f);
+    void *buffers[] = {numbers.data()};
+    {
+      FlushedUnderflow flushed;
+      parallelFor(300, 3, multiplyTiny, buffers);
+    }
+    for (float number : numbers)
+      ASSERT_EQ(number, 0);
+  }
+  volatile float one = 1e-20f;
+  EXPECT_GT(one * 1e-20f, 0) << "outside of the scope";
 }
 
 TEST(Parallel, AloneIsOneThread) {

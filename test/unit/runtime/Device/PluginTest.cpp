@@ -31,6 +31,33 @@ TEST(Plugin, OpensADeviceThatWorks) {
   EXPECT_EQ(region->base()[99], 0);
 }
 
+// Gradients that vanish would slow some processors down many times over. The
+// calling program's own arithmetic stays as it was.
+TEST(Plugin, TinyProductsAreZeros) {
+  ::setenv("ZC_PLUGIN_PATH", ZC_PLUGIN_FOLDER, 1);
+  DeviceOptions options;
+  options.threads = 2;
+  auto device = openDevice("cpu", options);
+  ::unsetenv("ZC_PLUGIN_PATH");
+  ASSERT_TRUE(device.ok()) << device.status().message();
+  kernels::StridedTensor row{kernels::ElementType::F32, {1, 1}, {1, 1}};
+  volatile float a = 1e-20f, b = 1e-20f, c = 1;
+  MatmulLaunch launch = {};
+  launch.spec = {row, row, row, false};
+  launch.a = const_cast<float *>(&a);
+  launch.b = const_cast<float *>(&b);
+  launch.c = const_cast<float *>(&c);
+  auto region = Region::allocate(**device, 1 << 16);
+  ASSERT_TRUE(region.ok());
+  launch.workspace = region->base();
+  launch.workspaceBytes = 1 << 16;
+  auto prepared = (*device)->prepare(launch);
+  ASSERT_TRUE(prepared.ok()) << prepared.status().message();
+  ASSERT_TRUE((*device)->launch(**prepared, 0).ok());
+  EXPECT_EQ(c, 0);
+  EXPECT_GT(a * b, 0) << "the caller's mode has changed";
+}
+
 TEST(Plugin, SaysWhereItLookedForAMissingOne) {
   TemporaryFolder folder;
   std::string message = messageIn(folder.path(), "cpu");
