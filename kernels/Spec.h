@@ -83,12 +83,22 @@ struct MatmulEpilogue {
   }
 };
 
+/// How float32 factors are multiplied. As sums of two or three bfloat16
+/// numbers, of whose products the largest 3 or 6 are added up in float32: off
+/// by at most 2^-15 or 2^-22 of the sum of the products' magnitudes (G. Henry,
+/// P. Tang, A. Heinecke, "Leveraging the bfloat16 artificial intelligence
+/// datatype for higher-precision computations", ARITH 2019). A processor
+/// without AMX, and any product that is no plain one of two matrices, takes
+/// Highest.
+enum class MatmulPrecision : uint8_t { Highest, Bf16x3, Bf16x6 };
+
 /// c = a * b, or c += a * b. a [batch..., M, K], b [batch..., K, N],
 /// c [batch..., M, N]; a transpose is a pair of swapped strides.
 struct MatmulSpec {
   StridedTensor a, b, c;
   bool accumulate = false;
   MatmulEpilogue epilogue = {};
+  MatmulPrecision precision = MatmulPrecision::Highest; // of CPUs
 };
 
 enum class ConvolutionKind : uint8_t {

@@ -59,9 +59,12 @@ static void addCudaOptions(CLI::App &command, CompileOptions &options) {
       ->check(CLI::IsMember({"auto", "none"}));
   command
       .add_option("--matmul-precision", options.matmulPrecision,
-                  "of float32 products and convolutions; tf32, with --target "
-                  "cuda: factors are rounded to 10 bits for tensor cores")
-      ->check(CLI::IsMember({"highest", "tf32"}));
+                  "of float32 products: highest; tf32, with --target cuda, for "
+                  "convolutions, too: factors are rounded to 10 bits for "
+                  "tensor cores; bf16x3 or bf16x6, with --target cpu, where "
+                  "there is AMX: factors are sums of 2 or 3 bfloat16 numbers, "
+                  "off by at most 2^-15 or 2^-22 of the sum of magnitudes")
+      ->check(CLI::IsMember({"highest", "tf32", "bf16x3", "bf16x6"}));
 }
 
 void zc::addTargetOptions(CLI::App &command, CompileOptions &options) {
@@ -92,12 +95,17 @@ std::string zc::checkTargetTogether(const CompileOptions &options) {
   if (auto parsed = Libraries::parse(options.libraries, options.target);
       !parsed)
     return "--libraries: " + llvm::toString(parsed.takeError());
-  if (options.target == sched::kCudaDevice)
+  bool isCuda = options.target == sched::kCudaDevice;
+  llvm::StringRef precision = options.matmulPrecision;
+  if (precision.starts_with("bf16") && isCuda)
+    return "--matmul-precision: " + precision.str() +
+           " belongs to --target cpu; cuda has tf32";
+  if (isCuda)
     return "";
   for (auto [name, isSet] :
        {std::pair("--cuda-path", !options.cudaPath.empty()),
         std::pair("--cubins", options.cubins != "auto"),
-        std::pair("--matmul-precision", options.matmulPrecision != "highest")})
+        std::pair("--matmul-precision", precision == "tf32")})
     if (isSet)
       return std::string(name) + ": belongs to --target cuda";
   return "";

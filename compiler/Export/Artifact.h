@@ -57,7 +57,7 @@ struct ExportInput {
   std::string device = "cpu";
   uint32_t threads = 1;
   std::string libraries = "all";           // as --libraries had it
-  std::string matmulPrecision = "highest"; // or tf32
+  std::string matmulPrecision = "highest"; // or tf32, bf16x3, bf16x6
   int64_t batch = 0;
   int64_t accumulate = 1;        // micro-batches of a step
   int64_t freezeStep = 0;        // the last that ends with @apply; 0: all do

@@ -56,23 +56,63 @@ inline __m512i interleave(__m256i even, __m256i odd) {
   return _mm512_or_si512(wideEven, _mm512_slli_epi32(wideOdd, 16));
 }
 
-/// A block whose lines lie side by side, one a row of it.
-inline void loadLines(const uint16_t *from, int64_t lineStride, int64_t lines,
-                      int64_t depth, __m512i *rows) {
+/// bfloat16 numbers as they lie.
+struct Narrow {
+  using Element = uint16_t;
+  static __m512i load32(const uint16_t *from, __mmask32 mask) {
+    return _mm512_maskz_loadu_epi16(mask, from);
+  }
+  static __m256i load16(const uint16_t *from, __mmask16 mask) {
+    return _mm256_maskz_loadu_epi16(mask, from);
+  }
+};
+
+/// One of the bfloat16 numbers whose sum a float32 number is: the nearest, then
+/// the nearest of what is left. Nothing is left of infinities.
+template <int Part> struct Split {
+  using Element = float;
+  static __m512i load32(const float *from, __mmask32 mask) {
+    __m256i low = load16(from, static_cast<__mmask16>(mask));
+    __m256i high = load16(from + 16, static_cast<__mmask16>(mask >> 16));
+    return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
+  }
+  static __m256i load16(const float *from, __mmask16 mask) {
+    __m512 left = _mm512_maskz_loadu_ps(mask, from);
+    for (int part = 0; part < Part; ++part) {
+      __m512i nearest =
+          _mm512_slli_epi32(_mm512_cvtepu16_epi32(round(left)), 16);
+      constexpr int kNotFinite = 0x99; // of fpclass: NaNs, infinities
+      __mmask16 finite = _knot_mask16(_mm512_fpclass_ps_mask(left, kNotFinite));
+      left = _mm512_maskz_sub_ps(finite, left, _mm512_castsi512_ps(nearest));
+    }
+    return round(left);
+  }
+
+private:
+  static __m256i round(__m512 value) {
+    return reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(value));
+  }
+};
+
+/// A block of lines whose own elements are contiguous, a line a row of it.
+template <typename Source>
+inline void loadLines(const typename Source::Element *from, int64_t lineStride,
+                      int64_t lines, int64_t depth, __m512i *rows) {
   __mmask32 mask = depth >= kDepth ? ~__mmask32(0) : (1u << depth) - 1;
 #pragma GCC unroll 16
   for (int line = 0; line < kLines; ++line)
-    rows[line] = line < lines
-                     ? _mm512_maskz_loadu_epi16(mask, from + line * lineStride)
-                     : _mm512_setzero_si512();
+    rows[line] = line < lines ? Source::load32(from + line * lineStride, mask)
+                              : _mm512_setzero_si512();
 }
 
-/// A block of lines that lie side by side, two of the depth a row of it.
-inline void loadDepths(const uint16_t *from, int64_t depthStride, int64_t lines,
-                       int64_t depth, __m512i *rows) {
+/// A block of lines that lie next to one another, two of the depth a row of it.
+template <typename Source>
+inline void loadDepths(const typename Source::Element *from,
+                       int64_t depthStride, int64_t lines, int64_t depth,
+                       __m512i *rows) {
   __mmask16 mask = lines >= kLines ? 0xffff : (1u << lines) - 1;
   auto loadOne = [&](int64_t k) {
-    return k < depth ? _mm256_maskz_loadu_epi16(mask, from + k * depthStride)
+    return k < depth ? Source::load16(from + k * depthStride, mask)
                      : _mm256_setzero_si256();
   };
 #pragma GCC unroll 16
@@ -81,17 +121,17 @@ inline void loadDepths(const uint16_t *from, int64_t depthStride, int64_t lines,
 }
 
 /// Blocks of a have a line in each row, those of b (`Pairs`) two of the depth.
-template <bool Pairs>
+template <typename Source, bool Pairs>
 inline void packBlock(const MatmulLines &lines, int64_t line, int64_t k,
                       int64_t present, int64_t depth, __m512i *to) {
-  auto *from = static_cast<const uint16_t *>(lines.data) +
+  auto *from = static_cast<const typename Source::Element *>(lines.data) +
                line * lines.lineStride + k * lines.depthStride;
   bool depthContiguous = lines.depthStride == 1;
   __m512i rows[kLines];
   if (depthContiguous)
-    loadLines(from, lines.lineStride, present, depth, rows);
+    loadLines<Source>(from, lines.lineStride, present, depth, rows);
   else
-    loadDepths(from, lines.depthStride, present, depth, rows);
+    loadDepths<Source>(from, lines.depthStride, present, depth, rows);
   if (depthContiguous == Pairs)
     transpose(rows);
 #pragma GCC unroll 16
@@ -99,17 +139,21 @@ inline void packBlock(const MatmulLines &lines, int64_t line, int64_t k,
     _mm512_store_si512(to + row, rows[row]);
 }
 
+inline int64_t panelsOf(int64_t lines) {
+  return (lines + kTile - 1) / kTile * 2;
+}
+
 /// Panels go in twos; lines that are not there are zeros. Memory is read in the
 /// order in which it lies.
-template <bool Pairs>
-void pack(const MatmulLines &lines, int64_t count, int64_t depth, void *to) {
-  int64_t blocks = blocksOf(depth), panels = (count + kTile - 1) / kTile * 2;
+template <typename Source, bool Pairs>
+void packPart(const MatmulLines &lines, int64_t count, int64_t depth,
+              __m512i *to) {
+  int64_t blocks = blocksOf(depth), panels = panelsOf(count);
   auto packOne = [&](int64_t panel, int64_t block) {
     int64_t line = panel * kLines, k = block * kDepth;
     int64_t present = line < count ? least(kLines, count - line) : 0;
-    packBlock<Pairs>(lines, line, k, present, depth - k,
-                     static_cast<__m512i *>(to) +
-                         (panel * blocks + block) * kLines);
+    packBlock<Source, Pairs>(lines, line, k, present, depth - k,
+                             to + (panel * blocks + block) * kLines);
   };
   if (lines.depthStride == 1)
     for (int64_t panel = 0; panel < panels; ++panel)
@@ -119,6 +163,14 @@ void pack(const MatmulLines &lines, int64_t count, int64_t depth, void *to) {
     for (int64_t block = 0; block < blocks; ++block)
       for (int64_t panel = 0; panel < panels; ++panel)
         packOne(panel, block);
+}
+
+/// The panels of each part, one part behind the other.
+template <bool Pairs, typename... Sources>
+void pack(const MatmulLines &lines, int64_t count, int64_t depth, void *to) {
+  auto *out = static_cast<__m512i *>(to);
+  int64_t size = panelsOf(count) * blocksOf(depth) * kLines;
+  ((packPart<Sources, Pairs>(lines, count, depth, out), out += size), ...);
 }
 
 //===----------------------------------------------------------------------===//
@@ -132,13 +184,9 @@ struct alignas(64) Palette {
   uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
 };
 
-/// Two panels of a times two of b: registers 0 to 3 hold the sums.
-inline void multiplyTile(const char *a, const char *b, int64_t depth) {
+/// Adds two panels of a times two of b to the sums in registers 0 to 3.
+inline void addProducts(const char *a, const char *b, int64_t depth) {
   int64_t blocks = blocksOf(depth), panel = blocks * kBlock * 2;
-  _tile_zero(0);
-  _tile_zero(1);
-  _tile_zero(2);
-  _tile_zero(3);
   for (int64_t block = 0; block < blocks; ++block, a += 1024, b += 1024) {
     _tile_loadd(4, a, 64);
     _tile_loadd(6, b, 64);
@@ -149,6 +197,20 @@ inline void multiplyTile(const char *a, const char *b, int64_t depth) {
     _tile_dpbf16ps(2, 5, 6);
     _tile_dpbf16ps(3, 5, 7);
   }
+}
+
+/// Products of parts, the smallest first; those of parts that are small both
+/// are left out.
+template <int Parts>
+inline void multiplyTile(const char *a, int64_t aPart, const char *b,
+                         int64_t bPart, int64_t depth) {
+  _tile_zero(0);
+  _tile_zero(1);
+  _tile_zero(2);
+  _tile_zero(3);
+  for (int sum = Parts - 1; sum >= 0; --sum)
+    for (int part = 0; part <= sum; ++part)
+      addProducts(a + part * aPart, b + (sum - part) * bPart, depth);
 }
 
 inline void storeTile(float *to, int64_t row) {
@@ -171,12 +233,14 @@ inline void finish(__m512 sum, const float *start, char *c, bool narrow,
 }
 
 /// The tile at `row` and `column` of what `panels` makes.
+template <int Parts>
 inline void multiplyAt(const MatmulPanels &panels, int64_t row,
                        int64_t column) {
   int64_t line = 2 * blocksOf(panels.depth) * kDepth; // bytes
-  multiplyTile(static_cast<const char *>(panels.a) + row * line,
-               static_cast<const char *>(panels.b) + column * line,
-               panels.depth);
+  multiplyTile<Parts>(static_cast<const char *>(panels.a) + row * line,
+                      panelsOf(panels.rows) * kLines * line,
+                      static_cast<const char *>(panels.b) + column * line,
+                      panelsOf(panels.columns) * kLines * line, panels.depth);
   int64_t rows = least(kTile, panels.rows - row);
   int64_t columns = least(kTile, panels.columns - column);
   int64_t size = panels.narrow ? 2 : 4;
@@ -197,19 +261,25 @@ inline void multiplyAt(const MatmulPanels &panels, int64_t row,
     }
 }
 
-void multiply(const MatmulPanels &panels) {
+template <int Parts> void multiply(const MatmulPanels &panels) {
   static const Palette palette;
   _tile_loadconfig(&palette);
   for (int64_t column = 0; column < panels.columns; column += kTile)
     for (int64_t row = 0; row < panels.rows; row += kTile)
-      multiplyAt(panels, row, column);
+      multiplyAt<Parts>(panels, row, column);
   _tile_release();
 }
 
 } // namespace
 
-MatmulTileFunctions matmulTileFunctions() {
-  return {pack<false>, pack<true>, multiply};
+MatmulTileFunctions matmulTileFunctions(int floatParts) {
+  if (floatParts == 2)
+    return {pack<false, Split<0>, Split<1>>, pack<true, Split<0>, Split<1>>,
+            multiply<2>};
+  if (floatParts == 3)
+    return {pack<false, Split<0>, Split<1>, Split<2>>,
+            pack<true, Split<0>, Split<1>, Split<2>>, multiply<3>};
+  return {pack<false, Narrow>, pack<true, Narrow>, multiply<1>};
 }
 
 } // namespace zc::kernels::amx

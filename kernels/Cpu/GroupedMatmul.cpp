@@ -91,6 +91,11 @@ public:
   std::string implementation() const override {
     return "grouped " + products.back()->implementation();
   }
+  bool mayMeet() const override {
+    auto meets = [](const auto &product) { return product->mayMeet(); };
+    return std::any_of(products.begin(), products.end(), meets) ||
+           std::any_of(adding.begin(), adding.end(), meets);
+  }
   uint64_t workspaceBytes() const override {
     return innerBytes + columnBytes + scratchBytes;
   }

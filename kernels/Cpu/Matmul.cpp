@@ -62,6 +62,9 @@ public:
   }
 
   std::string implementation() const override { return chosen; }
+  /// The library's block-wise products never wait for one another (2.6 to 3.8);
+  /// its older ones do.
+  bool mayMeet() const override { return chosen.find("brg") == chosen.npos; }
   uint64_t workspaceBytes() const override { return scratchBytes; }
 
 private:
@@ -100,6 +103,7 @@ public:
     return slices[0]->implementation() + " in " +
            std::to_string(slices.size()) + " slices";
   }
+  bool mayMeet() const override { return slices[0]->mayMeet(); }
   uint64_t workspaceBytes() const override {
     uint64_t most = 0;
     for (auto &slice : slices)
@@ -142,6 +146,13 @@ std::unique_ptr<Primitive> sliceRows(const MatmulSpec &spec, int64_t count,
 std::unique_ptr<Primitive> createMatmul(const MatmulSpec &spec,
                                         uint64_t workspaceBytes,
                                         std::string *error) noexcept try {
+  if (spec.precision != MatmulPrecision::Highest) {
+    if (auto tiled = createTiledMatmul(spec, workspaceBytes))
+      return tiled;
+    MatmulSpec plain = spec;
+    plain.precision = MatmulPrecision::Highest;
+    return createMatmul(plain, workspaceBytes, error);
+  }
   if (tilesMatmul(spec))
     if (auto tiled = createTiledMatmul(spec, workspaceBytes))
       return tiled;

@@ -6,13 +6,12 @@
 namespace zc::kernels {
 namespace {
 
-// A panel of b of this depth lies in a first-level cache or is read
-// from the second level at a ninth of its rate, and c is read and written
-// seldom.
-constexpr int64_t kDepth = 384, kNarrowDepth = 1024;
+// A panel of b of this depth lies in a first-level cache, or takes a ninth of
+// what the second level could give; c is read and written seldom.
+constexpr int64_t kDepth = 384, kNarrowDepth = 1024, kSplitDepth = 512;
 // So many rows of a and a group of b's columns fit a second-level cache.
 constexpr int64_t kRows = 512, kNarrowRows = 1024;
-constexpr int64_t kNarrowBlock = 1024 * 768; // elements
+constexpr int64_t kNarrowBlock = 2 * 1024 * 768; // bytes
 // Columns of a task that keeps its sums: these, too.
 constexpr int64_t kSumColumns = 512;
 
@@ -30,9 +29,10 @@ int64_t partOf(int64_t all, int64_t parts, int64_t multiple) {
 /// how many products one does, and what packing a line takes.
 double cost(int64_t rows, int64_t columns, const MatmulBlocks &blocks,
             int threads) {
-  bool narrow = blocks.elementBytes == 2;
-  double products = narrow ? 400 : 32;
-  double rowCycles = narrow ? 0.3 : 0.8, columnCycles = narrow ? 0.3 : 0.4;
+  double parts = static_cast<double>(blocks.packedBytes) / 2;
+  double products = blocks.inTiles ? 800 / parts / (parts + 1) : 32;
+  double rowCycles = blocks.inTiles ? 0.3 * parts : 0.8;
+  double columnCycles = blocks.inTiles ? 0.3 * parts : 0.4;
   int64_t tasks =
       ceilDivide(rows, blocks.rows) * ceilDivide(columns, blocks.columns);
   double r = static_cast<double>(blocks.rows);
@@ -42,10 +42,10 @@ double cost(int64_t rows, int64_t columns, const MatmulBlocks &blocks,
 }
 
 int64_t mostRows(const MatmulBlocks &blocks) {
-  if (blocks.elementBytes == 4)
+  if (!blocks.inTiles)
     return kRows;
-  return std::min(kNarrowRows,
-                  kNarrowBlock / roundUp(blocks.depth, 32) / 32 * 32);
+  int64_t lineBytes = blocks.packedBytes * roundUp(blocks.depth, 32);
+  return std::min(kNarrowRows, kNarrowBlock / lineBytes / 32 * 32);
 }
 
 bool isContiguous(const StridedTensor &matrix) {
@@ -54,10 +54,19 @@ bool isContiguous(const StridedTensor &matrix) {
 
 /// Of a task, whose rows and columns are not known yet.
 MatmulBlocks blocksOf(const MatmulSpec &spec) {
-  int64_t bytes = elementBytes(spec.a.type), depth = spec.a.dims[1];
-  int64_t parts = ceilDivide(depth, bytes == 2 ? kNarrowDepth : kDepth);
-  return {0, 0, partOf(depth, parts, 32), bytes,
-          spec.c.type != ElementType::F32 && parts > 1};
+  int64_t depth = spec.a.dims[1], size = elementBytes(spec.a.type);
+  bool isSplit = size == 4 && spec.precision != MatmulPrecision::Highest;
+  MatmulBlocks blocks = {};
+  blocks.elementBytes = size;
+  blocks.packedBytes = isSplit ? 2 * matmulParts(spec.precision) : size;
+  blocks.inTiles = isSplit || size == 2;
+  int64_t most = !blocks.inTiles ? kDepth
+                 : size == 2     ? kNarrowDepth
+                                 : kSplitDepth;
+  int64_t parts = ceilDivide(depth, most);
+  blocks.depth = partOf(depth, parts, 32);
+  blocks.keepsSums = spec.c.type != ElementType::F32 && parts > 1;
+  return blocks;
 }
 
 /// Whether the library is slow on a row-major b. It reads columns of 64
@@ -76,17 +85,28 @@ bool meetInCache(const MatmulSpec &spec) {
 // Every instruction set's panels: of 6 rows in 8 places, 8 in 8, 14 in 16; two
 // of 16 rows with AMX.
 uint64_t MatmulBlocks::rowBytes() const {
-  int64_t places =
-      elementBytes == 4 ? roundUp(rows, 6) / 6 * 8 + 16 : roundUp(rows, 32);
-  return roundUp(elementBytes * places * roundUp(depth, 32), 64);
+  int64_t places = inTiles ? roundUp(rows, 32) : roundUp(rows, 6) / 6 * 8 + 16;
+  return roundUp(packedBytes * places * roundUp(depth, 32), 64);
 }
 
 uint64_t MatmulBlocks::columnBytes() const {
-  return elementBytes * kMatmulGroup * roundUp(depth, 32);
+  return packedBytes * kMatmulGroup * roundUp(depth, 32);
 }
 
 uint64_t MatmulBlocks::sumBytes() const {
   return keepsSums ? roundUp(4 * rows * roundUp(columns, 16), 64) : 0;
+}
+
+int matmulParts(MatmulPrecision precision) {
+  switch (precision) {
+  case MatmulPrecision::Bf16x3:
+    return 2;
+  case MatmulPrecision::Bf16x6:
+    return 3;
+  case MatmulPrecision::Highest:
+    break;
+  }
+  return 1;
 }
 
 bool canTileMatmul(const MatmulSpec &spec) {
@@ -98,7 +118,8 @@ bool canTileMatmul(const MatmulSpec &spec) {
   bool narrow =
       type == ElementType::BF16 && (spec.c.type == ElementType::F32 ||
                                     (spec.c.type == type && !spec.accumulate));
-  return (plain || narrow) && spec.b.type == type && spec.a.dims[1] > 0;
+  return (plain || narrow) && spec.b.type == type && spec.a.dims[1] > 0 &&
+         spec.c.dims[0] > 0 && spec.c.dims[1] > 0;
 }
 
 // Measured on an Intel Xeon with AVX-512 and AMX, two threads, GFLOP/s of the
@@ -123,13 +144,18 @@ bool tilesMatmul(const MatmulSpec &spec) {
   return spec.a.strides[1] != 1 && least >= kFew;
 }
 
-MatmulBlocks divideMatmul(const MatmulSpec &spec, int threads) {
+MatmulBlocks divideMatmul(const MatmulSpec &spec, int threads,
+                          uint64_t mostBytes) {
   int64_t rows = spec.c.dims[0], columns = spec.c.dims[1];
   if (spec.c.strides[1] != 1) // then c's transpose is computed
     std::swap(rows, columns);
   MatmulBlocks blocks = blocksOf(spec);
-  int64_t fewest = ceilDivide(rows, mostRows(blocks)), most = 4 * threads;
-  int64_t multiple = blocks.elementBytes == 2 ? 32 : 2;
+  int64_t multiple = blocks.inTiles ? 32 : 2, most = 4 * threads;
+  blocks.rows = std::min(rows, mostRows(blocks));
+  blocks.columns = std::min(columns, kSumColumns); // of those that keep sums
+  while (blocks.taskBytes() > mostBytes && blocks.rows > multiple)
+    blocks.rows = roundUp(blocks.rows / 2, multiple);
+  int64_t fewest = ceilDivide(rows, blocks.rows);
   int64_t fewestColumns =
       blocks.keepsSums ? ceilDivide(columns, kSumColumns) : 1;
   blocks.rows = partOf(rows, fewest, multiple);

@@ -12,7 +12,9 @@ namespace zc::kernels {
 struct MatmulBlocks {
   int64_t rows, columns; // of a task, the most
   int64_t depth;
-  int64_t elementBytes; // of a and b
+  int64_t elementBytes; // of a and b as they lie
+  int64_t packedBytes;  // of an element in all of its parts
+  bool inTiles;         // AMX's registers; else vectors
   bool keepsSums;       // in float32 beside a c of 16 bits
 
   /// Bytes, multiples of 64, of a task's rows of a, of some columns of b, and
@@ -33,9 +35,14 @@ bool canTileMatmul(const MatmulSpec &spec);
 /// Whether they are quicker than the library is: a rule of measurements.
 bool tilesMatmul(const MatmulSpec &spec);
 
-/// For tasks on so many threads. The depth, on which the bits of c depend, is
-/// the same for every number.
-MatmulBlocks divideMatmul(const MatmulSpec &spec, int threads);
+/// bfloat16 numbers that a float32 factor is a sum of; 1: it stays as it is.
+int matmulParts(MatmulPrecision precision);
+
+/// For tasks on so many threads, each with at most `mostBytes` where a task of
+/// few rows has so few. The depth, on which the bits of c depend, is the same
+/// for every number.
+MatmulBlocks divideMatmul(const MatmulSpec &spec, int threads,
+                          uint64_t mostBytes = UINT64_MAX);
 
 /// Bytes that are enough for every number of threads up to `threads`.
 uint64_t tiledMatmulWorkspace(const MatmulSpec &spec, int threads);

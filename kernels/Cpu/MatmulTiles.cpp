@@ -39,7 +39,7 @@ template <int Width, int Places> struct Panels {
   }
 };
 
-/// Lines of which each lies side by side.
+/// Lines whose own elements are contiguous.
 template <int Width, int Places>
 void packAcross(const MatmulLines &lines, int64_t count, int64_t line,
                 Panels<Width, Places> panels) {
@@ -63,7 +63,7 @@ void packAcross(const MatmulLines &lines, int64_t count, int64_t line,
       panels.at(line, k)[i] = i < present ? from[i * lines.lineStride + k] : 0;
 }
 
-/// Lines that lie side by side.
+/// Lines that lie next to one another, an element of each.
 inline void packAlong(const float *from, int64_t present, float *to) {
   if (present >= kLanes)
     return store(to, load(from));
@@ -74,9 +74,11 @@ inline void packAlong(const float *from, int64_t present, float *to) {
 template <int Width, int Places>
 void pack(const MatmulLines &lines, int64_t count, int64_t depth, void *to) {
   Panels<Width, Places> panels{static_cast<float *>(to), depth};
+  // Whole panels: lines that are not there are zeros.
+  int64_t padded = (count + Width - 1) / Width * Width;
   constexpr int64_t kStep = Width < kLanes ? Width : kLanes;
   if (lines.lineStride != 1) {
-    for (int64_t line = 0; line < count; line += kStep)
+    for (int64_t line = 0; line < padded; line += kStep)
       packAcross(lines, count, line, panels);
     return;
   }
@@ -84,7 +86,7 @@ void pack(const MatmulLines &lines, int64_t count, int64_t depth, void *to) {
   constexpr int64_t kRun = 16;
   auto *data = static_cast<const float *>(lines.data);
   for (int64_t begin = 0; begin < depth; begin += kRun)
-    for (int64_t line = 0; line < count; line += kStep)
+    for (int64_t line = 0; line < padded; line += kStep)
       for (int64_t k = begin; k < least(begin + kRun, depth); ++k)
         packAlong(data + k * lines.depthStride + line, count - line,
                   panels.at(line, k));
@@ -172,7 +174,8 @@ void multiplyPair(const float *a, const float *b, int64_t rows, int64_t columns,
   for (int64_t r = 0; r < rows; ++r) {
     Target row = target.at(r, 0);
     for (int64_t j = 0; j < columns; ++j)
-      row.c[j] = (row.start ? row.start[j] : 0) + beside[r * kColumns + j];
+      row.c[j] = row.start ? row.start[j] + beside[r * kColumns + j]
+                           : beside[r * kColumns + j];
   }
 }
 

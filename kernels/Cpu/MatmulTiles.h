@@ -1,4 +1,4 @@
-// Products of float32 matrices by packed panels: K. Goto, R. van de Geijn,
+// Products of matrices by packed panels: K. Goto, R. van de Geijn,
 // "Anatomy of high-performance matrix multiplication", ACM TOMS 34(3), 2008.
 // Compiled per instruction set; the calls below are chosen when a kernel is
 // created. Private to this folder.
@@ -48,9 +48,10 @@ MatmulTileFunctions matmulTileFunctions();
 namespace avx512 {
 MatmulTileFunctions matmulTileFunctions();
 }
-// Of bfloat16, with float32 sums.
+// With float32 sums: of bfloat16, or of float32 as sums of two or three
+// bfloat16 numbers, its parts.
 namespace amx {
-MatmulTileFunctions matmulTileFunctions();
+MatmulTileFunctions matmulTileFunctions(int floatParts = 0);
 }
 
 } // namespace zc::kernels

@@ -29,6 +29,10 @@ public:
   /// The implementation that the library chose, for people.
   virtual std::string implementation() const = 0;
 
+  /// Whether parts may wait for one another, so that each needs a thread of its
+  /// own. Of convolutions the name tells (WorkHint.cpp).
+  virtual bool mayMeet() const { return false; }
+
   /// The part of the workspace that the kernel really uses.
   virtual uint64_t workspaceBytes() const = 0;
 };

@@ -1,5 +1,4 @@
 #include "kernels/Cpu/Team.h"
-#include "kernels/Cpu/Underflow.h"
 
 #include <algorithm>
 #include <csignal>
@@ -88,7 +87,6 @@ bool Team::start() try {
 }
 
 void Team::help(uint32_t thread) {
-  FlushedUnderflow flushed; // as its caller's results are
   uint32_t seen = 0;
   while (true) {
     uint32_t number = current.load();
@@ -100,8 +98,11 @@ void Team::help(uint32_t thread) {
     }
     seen = number;
     TeamJob job = readJob();
-    if (shown.number.load() == number && thread < job.shares)
-      takePart(job, number, thread);
+    FloatMode mode = shown.mode.load(std::memory_order_acquire);
+    if (shown.number.load() != number || thread >= job.shares)
+      continue;
+    setFloatMode(mode);
+    takePart(job, number, thread);
   }
 }
 
@@ -123,6 +124,7 @@ void Team::show(uint32_t number, const TeamJob &job) {
   shown.grid.store(job.grid, std::memory_order_release);
   shown.shares.store(job.shares, std::memory_order_release);
   shown.pieces.store(job.pieces, std::memory_order_release);
+  shown.mode.store(floatMode(), std::memory_order_release);
 }
 
 bool Team::paysToShare(const TeamJob &job) {

@@ -8,6 +8,7 @@
 #define ZC_KERNELS_CPU_TEAM_H
 
 #include "kernels/Cpu/SleepWord.h"
+#include "kernels/Cpu/Underflow.h"
 
 #include <chrono>
 #include <memory>
@@ -64,6 +65,7 @@ private:
     std::atomic<void *> context{nullptr};
     std::atomic<int64_t> grid{0};
     std::atomic<uint32_t> shares{0}, pieces{0};
+    std::atomic<FloatMode> mode{0}; // the caller's, for all parts alike
   };
 
   void help(uint32_t thread);

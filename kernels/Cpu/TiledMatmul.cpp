@@ -37,29 +37,41 @@ struct Tiles {
   const char *name;
 };
 
-/// This processor's tiles for a type, if it has any.
-std::optional<Tiles> tilesOf(ElementType type) {
 #if defined(__x86_64__)
-  if (type == ElementType::BF16)
-    return hasAmx() ? std::optional<Tiles>({amx::matmulTileFunctions(), "amx"})
-                    : std::nullopt;
-#else
-  if (type == ElementType::BF16)
+/// The tiles of AMX for bfloat16, or for float32 as sums of such.
+std::optional<Tiles> amxTilesOf(const MatmulSpec &spec) {
+  if (!hasAmx())
     return std::nullopt;
+  if (spec.a.type == ElementType::BF16)
+    return Tiles{amx::matmulTileFunctions(), "amx"};
+  return Tiles{amx::matmulTileFunctions(matmulParts(spec.precision)),
+               spec.precision == MatmulPrecision::Bf16x3 ? "amx:bf16x3"
+                                                         : "amx:bf16x6"};
+}
 #endif
+
+/// This processor's tiles for a product that tiles can take, if it has any.
+std::optional<Tiles> tilesOf(const MatmulSpec &spec) {
   InstructionSet set = widestInstructionSet();
+  bool isPlain = spec.a.type == ElementType::F32 &&
+                 spec.precision == MatmulPrecision::Highest;
 #if defined(__x86_64__)
+  if (!isPlain)
+    return amxTilesOf(spec);
   if (set == InstructionSet::Baseline)
     return std::nullopt; // no multiply and add in one
 #endif
+  if (!isPlain)
+    return std::nullopt;
   return Tiles{ZC_OF_INSTRUCTION_SET(set, matmulTileFunctions()), nameOf(set)};
 }
 
 class TiledMatmul final : public Primitive {
 public:
-  TiledMatmul(const MatmulSpec &spec, const Tiles &tiles, int threads)
-      : blocks(divideMatmul(spec, threads)), tiles(tiles),
-        narrow(spec.c.type != ElementType::F32),
+  TiledMatmul(const MatmulSpec &spec, const Tiles &tiles, int threads,
+              uint64_t workspaceBytes)
+      : blocks(divideMatmul(spec, threads, workspaceBytes / threads)),
+        tiles(tiles), narrow(spec.c.type != ElementType::F32),
         swapped(spec.c.strides[1] != 1), accumulate(spec.accumulate),
         depth(spec.a.dims[1]), threads(threads),
         taken(new std::atomic<bool>[threads]()) {
@@ -181,10 +193,11 @@ std::unique_ptr<Primitive> createTiledMatmul(const MatmulSpec &spec,
                                              uint64_t workspaceBytes) {
   if (!canTileMatmul(spec))
     return nullptr;
-  std::optional<Tiles> tiles = tilesOf(spec.a.type);
+  std::optional<Tiles> tiles = tilesOf(spec);
   if (!tiles)
     return nullptr;
-  auto made = std::make_unique<TiledMatmul>(spec, *tiles, teamSize());
+  auto made =
+      std::make_unique<TiledMatmul>(spec, *tiles, teamSize(), workspaceBytes);
   return made->workspaceBytes() <= workspaceBytes ? std::move(made) : nullptr;
 }
 

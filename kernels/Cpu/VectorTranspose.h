@@ -8,8 +8,9 @@
 
 namespace zc::kernels::ZC_ISA {
 
-/// The lanes of `low` with the bit `Distance` clear and those of `high` with it
-/// clear in their place where it is set; with `Upper` those where it is set.
+/// One of two rows after a step of transposing: lane l of `low` where l's bit
+/// `Distance` is clear, else lane l - Distance of `high`; with `Upper` lane l +
+/// Distance of `low`, else lane l of `high`.
 template <int Distance, bool Upper>
 static inline Vector exchange(Vector low, Vector high) {
   IntVector mask;

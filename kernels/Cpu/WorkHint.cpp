@@ -46,15 +46,9 @@ WorkHint hintOfKernel(double flops, double bytes) {
           false};
 }
 
-/// Parts of our own tiles never wait for one another, nor do oneDNN's
-/// block-wise products (2.6 to 3.8); its older ones do.
-static bool productMayMeet(const Primitive &chosen) {
-  return !isNamed(chosen, "brg") && !isNamed(chosen, "tiles");
-}
-
 WorkHint hintOf(const MatmulSpec &spec, const Primitive &chosen) {
   double flops = 2 * count(spec.c.dims) * double(spec.a.dims.back());
-  return {flops / kProductsPerSecond, productMayMeet(chosen), false};
+  return {flops / kProductsPerSecond, chosen.mayMeet(), false};
 }
 
 /// In oneDNN threads that compute parts of a filter's gradient meet to add them
@@ -78,7 +72,7 @@ WorkHint hintOf(const AttentionSpec &spec, const Primitive &) {
 
 WorkHint hintOf(const GroupedMatmulSpec &spec, const Primitive &chosen) {
   double flops = 2 * double(spec.rows * spec.inner) * double(spec.columns);
-  return {flops / kProductsPerSecond, productMayMeet(chosen), false};
+  return {flops / kProductsPerSecond, chosen.mayMeet(), false};
 }
 
 WorkHint hintOf(const SparseSpec &spec, const Primitive &) {

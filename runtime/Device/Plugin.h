@@ -14,10 +14,12 @@ struct DeviceOptions {
   bool alike = false;
   /// GPU: products of float32 may be rounded to TF32 for tensor cores.
   bool tf32 = false;
+  /// CPU: of products of float32.
+  kernels::MatmulPrecision matmulPrecision = kernels::MatmulPrecision::Highest;
 };
 
 // Program and plugin must come from one build; the number tells when not.
-constexpr int kDevicePluginVersion = 7;
+constexpr int kDevicePluginVersion = 8;
 
 /// What a plugin exports, with C linkage.
 using DevicePluginVersionFunction = int (*)();

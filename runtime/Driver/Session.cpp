@@ -63,6 +63,14 @@ Status Session::prepare(int threads, uint64_t seed,
 
 /// Gradients are added up along dp alone: along other axes ranks hold copies of
 /// parameters that stay equal because all compute the same.
+/// "tf32" is for GPUs.
+static kernels::MatmulPrecision cpuPrecision(const std::string &name) {
+  if (name == "bf16x3")
+    return kernels::MatmulPrecision::Bf16x3;
+  return name == "bf16x6" ? kernels::MatmulPrecision::Bf16x6
+                          : kernels::MatmulPrecision::Highest;
+}
+
 static Result<bool> keepsCopies(const plan::Manifest &manifest) {
   ZC_ASSIGN_OR_RETURN(Mesh mesh, Mesh::of(manifest));
   AxisNames dp;
@@ -90,6 +98,7 @@ Status Session::openDeviceAndExecutor(int threads, const Rank::Share &share,
   options.place = share.place;
   ZC_ASSIGN_OR_RETURN(options.alike, keepsCopies(theArtifact->manifest()));
   options.tf32 = target.matmul_precision() == "tf32";
+  options.matmulPrecision = cpuPrecision(target.matmul_precision());
   ZC_ASSIGN_OR_RETURN(device, openDevice(target.device(), options));
   ZC_ASSIGN_OR_RETURN(theExecutor,
                       Executor::prepare(*device, *theArtifact, programs,

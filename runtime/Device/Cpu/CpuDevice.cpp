@@ -1,5 +1,4 @@
 #include "runtime/Device/Cpu/CpuDevice.h"
-#include "kernels/Cpu/Underflow.h"
 #include "runtime/Device/Cpu/Executables.h"
 #include "runtime/Device/Cpu/Features.h"
 #include "runtime/Device/Cpu/Limits.h"
@@ -22,7 +21,8 @@ uint64_t roundUp(uint64_t value, uint64_t multiple) {
 class CpuDevice final : public Device {
 public:
   explicit CpuDevice(const DeviceOptions &options)
-      : threads(std::max(1, options.threads)) {
+      : threads(std::max(1, options.threads)),
+        matmulPrecision(options.matmulPrecision) {
     kernels::setTeamSize(threads);
   }
 
@@ -83,7 +83,6 @@ public:
   Result<std::unique_ptr<Executable>> prepare(const Launch &launch) override;
 
   Status launch(Executable &executable, StreamId) override {
-    kernels::FlushedUnderflow flushed;
     return static_cast<CpuExecutable &>(executable).run();
   }
   Status copyIn(void *destination, const void *source, uint64_t bytes,
@@ -114,6 +113,7 @@ private:
   }
 
   int threads;
+  kernels::MatmulPrecision matmulPrecision;
   std::unique_ptr<OffloadFile> offloaded; // none: nothing is
   EventId events = 0;
   std::unique_ptr<CodeObject> code;
@@ -148,7 +148,7 @@ Result<std::unique_ptr<Executable>> CpuDevice::prepare(const Launch &launch) {
   if (auto *kernel = std::get_if<KernelLaunch>(&launch))
     return makeKernel(*kernel, code.get(), threads);
   if (auto *matmul = std::get_if<MatmulLaunch>(&launch))
-    return makeMatmul(*matmul);
+    return makeMatmul(*matmul, matmulPrecision);
   if (auto *convolution = std::get_if<ConvolutionLaunch>(&launch))
     return makeConvolution(*convolution);
   if (auto *attention = std::get_if<AttentionLaunch>(&launch))

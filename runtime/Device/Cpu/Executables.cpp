@@ -1,4 +1,5 @@
 #include "runtime/Device/Cpu/Executables.h"
+#include "kernels/Cpu/Underflow.h"
 #include "kernels/Cpu/WorkHint.h"
 
 #include <cstring>
@@ -38,6 +39,7 @@ public:
 
   Status run() override {
     kernels::HintedWork hinted(hint);
+    kernels::FlushedUnderflow flushed;
     std::string error;
     if (!primitive->execute(operands.data(), workspace, &error))
       return Status(StatusCode::Internal, error);
@@ -102,15 +104,18 @@ ExecutableResult makeKernel(const KernelLaunch &launch, const CodeObject *code,
       std::make_unique<KernelExecutable>(launch, function, threads));
 }
 
-ExecutableResult makeMatmul(const MatmulLaunch &launch) {
+ExecutableResult makeMatmul(const MatmulLaunch &launch,
+                            kernels::MatmulPrecision precision) {
   if (!launch.spec.epilogue.isEmpty())
     return makeError(StatusCode::Unsupported,
                      "a product with an epilogue is "
                      "for GPUs; compile the model with --target cpu");
+  kernels::MatmulSpec spec = launch.spec;
+  spec.precision = precision;
   return makePrimitive(
-      launch.spec,
+      spec,
       [&](std::string *error) {
-        return kernels::createMatmul(launch.spec, launch.workspaceBytes, error);
+        return kernels::createMatmul(spec, launch.workspaceBytes, error);
       },
       {launch.a, launch.b, launch.c}, launch.workspace);
 }

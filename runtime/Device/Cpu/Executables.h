@@ -18,7 +18,8 @@ using ExecutableResult = Result<std::unique_ptr<Executable>>;
 /// `code` may be null when the artifact has none.
 ExecutableResult makeKernel(const KernelLaunch &launch, const CodeObject *code,
                             int threads);
-ExecutableResult makeMatmul(const MatmulLaunch &launch);
+ExecutableResult makeMatmul(const MatmulLaunch &launch,
+                            kernels::MatmulPrecision precision);
 ExecutableResult makeConvolution(const ConvolutionLaunch &launch);
 ExecutableResult makeAttention(const AttentionLaunch &launch);
 ExecutableResult makeSparse(const SparseLaunch &launch);

@@ -175,6 +175,61 @@ TEST_P(MatmulTransposes, OfTilesEqualNaiveLoops) {
                   layout(transposeC, {m, n}), accumulate});
 }
 
+/// The largest error over the sum of the products' magnitudes, of numbers of
+/// many sizes.
+double errorOf(MatmulPrecision precision, MatmulSpec spec) {
+  setTeamSize(kThreads);
+  spec.precision = precision;
+  std::string error;
+  uint64_t bound = matmulWorkspaceBound(spec, kThreads);
+  auto primitive = createMatmul(spec, bound, &error);
+  if (!primitive) {
+    ADD_FAILURE() << error;
+    return 0;
+  }
+  EXPECT_EQ(primitive->implementation().find("amx:bf16x") != std::string::npos,
+            hasAmx() && precision != MatmulPrecision::Highest)
+      << primitive->implementation();
+  auto a = fill(spec.a, 1), b = fill(spec.b, 2), c = fill(spec.c, 3);
+  for (size_t i = 0; i < a.size(); ++i)
+    a[i] = std::ldexp(a[i], int(i % 40) - 20);
+  GuardedWorkspace workspace(bound);
+  void *operands[] = {a.data(), b.data(), c.data()};
+  EXPECT_TRUE(primitive->execute(operands, workspace.get(), &error)) << error;
+  EXPECT_TRUE(workspace.intact());
+  int64_t m = spec.c.dims[0], n = spec.c.dims[1], k = spec.a.dims[1];
+  double worst = 0;
+  for (int64_t i = 0; i < m; ++i)
+    for (int64_t j = 0; j < n; ++j) {
+      double sum = 0, magnitude = 0;
+      for (int64_t l = 0; l < k; ++l) {
+        double term = double(a[i * spec.a.strides[0] + l * spec.a.strides[1]]) *
+                      b[l * spec.b.strides[0] + j * spec.b.strides[1]];
+        sum += term;
+        magnitude += std::abs(term);
+      }
+      double off = std::abs(c[i * spec.c.strides[0] + j] - sum);
+      worst = std::max(worst, off / magnitude);
+    }
+  return worst;
+}
+
+TEST(Matmul, SumsOfHalvesAreAsPreciseAsSaid) {
+  for (bool transposeA : {false, true})
+    for (bool transposeB : {false, true}) {
+      MatmulSpec spec{transposeA ? transposed({70, 600}) : rowMajor({70, 600}),
+                      transposeB ? transposed({600, 90}) : rowMajor({600, 90}),
+                      rowMajor({70, 90}), false};
+      double three = errorOf(MatmulPrecision::Bf16x3, spec);
+      double six = errorOf(MatmulPrecision::Bf16x6, spec);
+      EXPECT_LT(three, std::ldexp(1.0, -15));
+      EXPECT_LT(six, std::ldexp(1.0, -22) * 4) << "sums of float32, too";
+      if (hasAmx()) {
+        EXPECT_GT(three, 4 * six);
+      }
+    }
+}
+
 // Rows that lie apart, as columns of a larger matrix do.
 TEST(Matmul, TilesLeaveGapsAlone) {
   StridedTensor a{ElementType::F32, {30, 40}, {50, 1}};
