@@ -1,0 +1,58 @@
+"""The programs zc and zc-run: those that the package carries, or others."""
+from __future__ import annotations
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+from typing import List, NoReturn, Optional
+
+from . import _unpack
+
+_OWN = pathlib.Path(__file__).parent / "bin"
+_MISSING = ("there is no program '{0}': the wheel zc-runtime does not carry the "
+            "compiler; install the wheel zc, or set ZC_PROGRAM to its path")
+
+
+def find(name: str) -> Optional[str]:
+    """The package's own, else one of PATH. ZC_PROGRAM is a zc to take instead,
+    and others are beside it."""
+    given = os.environ.get("ZC_PROGRAM")
+    if given:
+        return str(pathlib.Path(given).with_name(name))
+    if (_OWN / name).exists():
+        return str(_OWN / name)
+    found = shutil.which(name)
+    # Not the script of a package that carries no such program.
+    is_script = found and pathlib.Path(found).parent == pathlib.Path(
+        sys.executable).parent
+    return None if is_script else found
+
+
+def run(arguments: List[str]) -> "subprocess.CompletedProcess[str]":
+    """`zc ARGUMENTS` to its end."""
+    program = find("zc")
+    if program is None:
+        raise FileNotFoundError(_MISSING.format("zc"))
+    _unpack.prepare()
+    return subprocess.run([program, *arguments], text=True, errors="replace",
+                          stdin=subprocess.DEVNULL, capture_output=True)
+
+
+def _become(name: str) -> NoReturn:
+    program = find(name)
+    if program is None:
+        sys.exit(f"{name}: " + _MISSING.format(name))
+    _unpack.prepare()
+    os.execv(program, [name, *sys.argv[1:]])
+
+
+def zc() -> NoReturn:
+    """The command `zc` of the wheel."""
+    _become("zc")
+
+
+def zc_run() -> NoReturn:
+    """The command `zc-run` of the wheel."""
+    _become("zc-run")
