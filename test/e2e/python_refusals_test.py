@@ -79,6 +79,12 @@ class Refusals(PythonTest):
         self.assertEqual(failure.code, 1)
         self.assertFalse((self.folder / "a.zca").exists())
 
+    def test_no_other_names(self):
+        self.assertEqual(sorted(zc.__all__), sorted(
+            name for name in zc._MODULE_OF if hasattr(zc, name)))
+        self.refused(AttributeError, "'zc' has no attribute 'none'", getattr, zc,
+                     "none")
+
     def test_switches_are_those_of_the_command(self):
         text = self.zc("help", "compile")
         listed = set(re.findall(r"^ *--([a-z-]+) \S*[,|]off[}|,]", text,

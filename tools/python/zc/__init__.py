@@ -14,13 +14,17 @@
 process, by libzc. Arrays are NumPy's or any that speak DLPack (PyTorch, JAX),
 and are read where they are. `compile_torch` begins with a PyTorch module.
 """
-from ._compiler import CompileError, compile, export
-from ._errors import (Error, InvalidArgumentError, NotFiniteError,
-                      NotFoundError)
-from ._library import version
-from ._session import Session
-from ._tensors import TensorInfo
-from ._torch import compile_torch, copy_to_torch, export_torch
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ._compiler import CompileError, compile, export
+    from ._errors import (Error, InvalidArgumentError, NotFiniteError,
+                          NotFoundError)
+    from ._library import version
+    from ._session import Session
+    from ._tensors import TensorInfo
+    from ._torch import compile_torch, copy_to_torch, export_torch
 
 __all__ = [
     "CompileError", "Error", "InvalidArgumentError", "NotFiniteError",
@@ -28,3 +32,23 @@ __all__ = [
     "copy_to_torch", "export", "export_torch", "version",
 ]
 __version__ = "0.1.0"
+
+# Imported when first asked for: the commands need neither NumPy nor libzc.
+_HOMES = {
+    "_compiler": ["CompileError", "compile", "export"],
+    "_errors": ["Error", "InvalidArgumentError", "NotFiniteError",
+                "NotFoundError"],
+    "_library": ["version"], "_session": ["Session"],
+    "_tensors": ["TensorInfo"],
+    "_torch": ["compile_torch", "copy_to_torch", "export_torch"],
+}
+_MODULE_OF = {name: module for module, names in _HOMES.items()
+              for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'zc' has no attribute {name!r}")
+    found = getattr(importlib.import_module("." + _MODULE_OF[name], "zc"), name)
+    globals()[name] = found
+    return found

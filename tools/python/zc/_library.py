@@ -3,11 +3,10 @@ from __future__ import annotations
 
 import ctypes
 import os
-import pathlib
 from ctypes import (CFUNCTYPE, POINTER, Structure, c_char_p, c_double, c_int,
                     c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p)
 
-from . import _unpack
+from . import _home
 
 API_MAJOR = 1  # of the zc.h that this module was written for
 
@@ -78,13 +77,12 @@ def _path() -> str:
     given = os.environ.get("ZC_LIBRARY")
     if given:
         return given
-    own = pathlib.Path(__file__).parent / "lib" / "libzc.so.1"
-    return str(own) if own.exists() else "libzc.so.1"
+    home = _home.home()
+    return str(home / "lib" / "libzc.so.1") if home else "libzc.so.1"
 
 
 def _open() -> ctypes.CDLL:
     path = _path()
-    _unpack.prepare()
     try:
         library = ctypes.CDLL(path)
     except OSError as error:

@@ -8,9 +8,8 @@ import subprocess
 import sys
 from typing import List, NoReturn, Optional
 
-from . import _unpack
+from . import _home
 
-_OWN = pathlib.Path(__file__).parent / "bin"
 _MISSING = ("there is no program '{0}': the wheel zc-runtime does not carry the "
             "compiler; install the wheel zc, or set ZC_PROGRAM to its path")
 
@@ -21,8 +20,9 @@ def find(name: str) -> Optional[str]:
     given = os.environ.get("ZC_PROGRAM")
     if given:
         return str(pathlib.Path(given).with_name(name))
-    if (_OWN / name).exists():
-        return str(_OWN / name)
+    home = _home.home()
+    if home and (home / "bin" / name).exists():
+        return str(home / "bin" / name)
     found = shutil.which(name)
     # Not the script of a package that carries no such program.
     is_script = found and pathlib.Path(found).parent == pathlib.Path(
@@ -35,7 +35,6 @@ def run(arguments: List[str]) -> "subprocess.CompletedProcess[str]":
     program = find("zc")
     if program is None:
         raise FileNotFoundError(_MISSING.format("zc"))
-    _unpack.prepare()
     return subprocess.run([program, *arguments], text=True, errors="replace",
                           stdin=subprocess.DEVNULL, capture_output=True)
 
@@ -44,7 +43,6 @@ def _become(name: str) -> NoReturn:
     program = find(name)
     if program is None:
         sys.exit(f"{name}: " + _MISSING.format(name))
-    _unpack.prepare()
     os.execv(program, [name, *sys.argv[1:]])
 
 
