@@ -24,10 +24,13 @@ def find(name: str) -> Optional[str]:
     if home and (home / "bin" / name).exists():
         return str(home / "bin" / name)
     found = shutil.which(name)
-    # Not the script of a package that carries no such program.
-    is_script = found and pathlib.Path(found).parent == pathlib.Path(
-        sys.executable).parent
-    return None if is_script else found
+    # A script is this module's own, which asks here.
+    return None if found and _is_script(found) else found
+
+
+def _is_script(path: str) -> bool:
+    with open(path, "rb") as file:
+        return file.read(2) == b"#!"
 
 
 def run(arguments: List[str]) -> "subprocess.CompletedProcess[str]":
