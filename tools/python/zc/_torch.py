@@ -73,13 +73,15 @@ def copy_to_torch(session: "Session", module: "torch.nn.Module") -> List[str]:
     frozen in the graph."""
     import torch
 
-    missing = []
+    missing, copied = {}, set()
     with torch.no_grad():
         for name, tensor in module.state_dict().items():
             try:
                 found = session.states[name]
             except NotFoundError:
-                missing.append(name)
+                missing[name] = tensor.data_ptr()
                 continue
             tensor.copy_(torch.from_numpy(found))
-    return missing
+            copied.add(tensor.data_ptr())
+    # Tied parameters are one, whatever the file calls it.
+    return [name for name, place in missing.items() if place not in copied]
