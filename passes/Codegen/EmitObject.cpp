@@ -9,6 +9,8 @@
 #include "passes/Codegen/TemporaryFile.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
@@ -104,9 +106,13 @@ static llvm::PipelineTuningOptions getTuning() {
 // Linking
 //===----------------------------------------------------------------------===//
 
+/// A package may bring the linker, beside zc.
 static std::string findLinker() {
+  const std::string self = llvm::sys::fs::getMainExecutable(
+      nullptr, reinterpret_cast<void *>(&findLinker));
+  const llvm::StringRef own = llvm::sys::path::parent_path(self);
   for (llvm::StringRef name : {"ld.lld-22", "ld.lld", "ld"}) {
-    auto found = llvm::sys::findProgramByName(name, {ZC_LLVM_TOOLS_DIR});
+    auto found = llvm::sys::findProgramByName(name, {own, ZC_LLVM_TOOLS_DIR});
     if (!found)
       found = llvm::sys::findProgramByName(name);
     if (found)

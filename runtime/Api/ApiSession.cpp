@@ -198,11 +198,18 @@ Status ApiSession::writeState(const std::string &name, const void *data,
 }
 
 /// Locks the folder, where it is not the one that was saved to before.
+/// Whether the latest checkpoint of a folder is what this session saved there,
+/// before it saved elsewhere.
+bool ApiSession::isOwn(const std::string &wanted, int64_t latest) const {
+  auto saved = savedSteps.find(wanted);
+  return saved != savedSteps.end() && saved->second == latest;
+}
+
 Status ApiSession::openFolder(const std::string &wanted) {
   if (lock && folder == wanted)
     return Status();
   const std::vector<int64_t> found = listCheckpoints(wanted);
-  if (!found.empty() && wanted != resumedFrom)
+  if (!found.empty() && wanted != resumedFrom && !isOwn(wanted, found.back()))
     return makeError(StatusCode::InvalidArgument, "'", wanted, "' holds ",
                      found.size(), " checkpoint", found.size() == 1 ? "" : "s",
                      " of another run, up to step ", found.back(),
@@ -224,6 +231,7 @@ Status ApiSession::save(const std::string &wanted, int64_t keep) {
                      ": expected at least 0");
   ZC_RETURN_IF_ERROR(openFolder(wanted));
   ZC_RETURN_IF_ERROR(saveCheckpoint(executor(), folder, state).status());
+  savedSteps[folder] = state.step;
   // Of steps behind this one, which would pass for the latest.
   removeLaterCheckpoints(folder, state.step);
   if (keep > 0)

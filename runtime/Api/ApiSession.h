@@ -11,6 +11,7 @@
 #include "runtime/Io/Checkpoint.h"
 
 #include <functional>
+#include <map>
 #include <optional>
 
 namespace zc {
@@ -71,6 +72,7 @@ private:
   Status checkKind() const;
   Status takeMetrics(bool &isFinite);
   Status runBatches(OrderFeed &feed, int64_t samples, EvaluationSums &sums);
+  bool isOwn(const std::string &folder, int64_t latest) const;
   Status openFolder(const std::string &folder);
   void tell(bool isWarning, const std::string &text) const {
     if (options.log && !text.empty())
@@ -94,8 +96,9 @@ private:
   std::vector<int64_t> indices; // of samples
   Metrics theMetrics;
   Metrics ofStep, ofEvaluation;
-  std::string resumedFrom, folder; // of checkpoints
-  std::optional<FolderLock> lock;  // of `folder`
+  std::string resumedFrom, folder;           // of checkpoints
+  std::optional<FolderLock> lock;            // of `folder`
+  std::map<std::string, int64_t> savedSteps; // the last of each folder
 };
 
 } // namespace zc

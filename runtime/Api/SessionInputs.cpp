@@ -162,6 +162,13 @@ Status SessionInputs::set(const std::string &name, GivenTensor tensor) {
   return Status();
 }
 
+Status SessionInputs::clear(const std::string &name) {
+  if (!find(name))
+    return refuseName(name, inputs);
+  isChanged |= given.erase(name) > 0;
+  return Status();
+}
+
 std::string SessionInputs::signatureOf() const {
   std::string text;
   for (const auto &[name, array] : given)

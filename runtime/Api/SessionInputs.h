@@ -47,6 +47,8 @@ public:
   Status check(const std::string &name, const GivenTensor &tensor) const;
   /// Takes a tensor for an input. Where check() fails nothing changes.
   Status set(const std::string &name, GivenTensor tensor);
+  /// Forgets what was given. Fails where there is no such input.
+  Status clear(const std::string &name);
 
   /// A feed of what was set, for `order` of so many micro-batches; it lives
   /// until the next call of that order. `samples`: how many there must be; 0:

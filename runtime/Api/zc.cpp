@@ -341,6 +341,13 @@ zc_status zc_set_input_dlpack_versioned(zc_session *session, const char *name,
   });
 }
 
+zc_status zc_clear_input(zc_session *session, const char *name) {
+  return call(session, [&](ApiSession &body) -> Status {
+    ZC_RETURN_IF_ERROR(checkGiven(name, "name"));
+    return body.inputs().clear(name);
+  });
+}
+
 // --- Training
 // ------------------------------------------------------------------------
 

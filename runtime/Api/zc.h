@@ -39,7 +39,7 @@
 #include <zc_types.h>
 
 #define ZC_API_MAJOR 1
-#define ZC_API_MINOR 0
+#define ZC_API_MINOR 1
 
 #if defined(__GNUC__)
 #define ZC_API __attribute__((visibility("default")))
@@ -120,6 +120,10 @@ struct DLManagedTensorVersioned; /* DLPack 1 */
 ZC_API zc_status
 zc_set_input_dlpack_versioned(zc_session *session, const char *name,
                               struct DLManagedTensorVersioned *tensor);
+
+/* Forgets an input's elements: their memory is read no more. As labels, so that
+ * zc_eval() does without them. Since version 1.1. */
+ZC_API zc_status zc_clear_input(zc_session *session, const char *name);
 
 /* --- Training ------------------------------------------------------------- */
 

@@ -129,6 +129,10 @@ public:
                         int32_t(dims.size()), dims.data(), data));
   }
 
+  void clearInput(const std::string &name) {
+    check(zc_clear_input(get(), name.c_str()));
+  }
+
   /// Returns the step's loss.
   double step() {
     check(zc_step(get()));

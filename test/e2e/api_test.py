@@ -192,6 +192,11 @@ class Installed(ApiTest):
                      f"-Wl,-rpath,{lib}", "-o", program)
         self.check_program(program)
 
+    def test_all_plugins_are_there(self):
+        self.assertEqual(
+            {path.name for path in (self.prefix / "lib" / "zc").iterdir()},
+            {path.name for path in LIB.glob("libzc_*.so")})
+
     def test_zc_run_finds_its_plugins(self):
         fixture = Fixture("mlp")
         artifact = self.compile(fixture)

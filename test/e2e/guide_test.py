@@ -37,6 +37,8 @@ class Guide(ZcTest):
     def run_page(self, page):
         python = pathlib.Path(sys.executable).parent
         environment = {**os.environ, "XDG_CACHE_HOME": str(self.folder),
+                       "PYTHONPATH": str(GUIDE.parent / "python"),
+                       "ZC_LIBRARY": str(BIN.parent / "lib" / "libzc.so.1"),
                        "PATH": f"{BIN.resolve()}:{python}:{os.environ['PATH']}"}
         for block in BLOCK.finditer(page.read_text()):
             if block["reason"]:

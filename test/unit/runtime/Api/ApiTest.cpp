@@ -277,6 +277,11 @@ TEST_F(Api, EvaluatesAnyNumberOfSamples) {
       ZC_OK);
   ASSERT_EQ(zc_eval(session), ZC_OK) << error();
   EXPECT_NEAR(metric(session, "eval_loss"), 9.0 / 6, 1e-6);
+  EXPECT_EQ(zc_clear_input(session, "none"), ZC_NOT_FOUND);
+  ASSERT_EQ(zc_clear_input(session, "labels"), ZC_OK);
+  ASSERT_EQ(zc_clear_input(session, "labels"), ZC_OK) << "there is none";
+  ASSERT_EQ(zc_eval(session), ZC_OK) << error();
+  EXPECT_EQ(zc_metric(session, "eval_loss", &loss), ZC_NOT_FOUND);
   EXPECT_EQ(zc_output_data(session, "pred"), nullptr);
 }
 
@@ -322,6 +327,17 @@ TEST_F(Api, GoesOnFromACheckpoint) {
   ASSERT_EQ(zc_save(session, place.c_str(), 1), ZC_OK) << error();
   EXPECT_EQ(zc_resume(session, (place + "/step-2").c_str()), ZC_NOT_FOUND)
       << "one is kept";
+}
+
+TEST_F(Api, SavesInTwoFoldersByTurns) {
+  const std::string best = folder.path("best"), last = folder.path("last");
+  setAll(session, given);
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_EQ(zc_step(session), ZC_OK);
+    EXPECT_EQ(zc_save(session, last.c_str(), 1), ZC_OK) << error();
+    EXPECT_EQ(zc_save(session, best.c_str(), 1), ZC_OK) << error();
+  }
+  EXPECT_EQ(zc_resume(session, (last + "/step-3").c_str()), ZC_OK) << error();
 }
 
 TEST_F(Api, RefusesFoldersOfOthers) {
