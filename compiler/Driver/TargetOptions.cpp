@@ -92,14 +92,6 @@ std::string zc::checkTargetTogether(const CompileOptions &options) {
   if (auto parsed = Libraries::parse(options.libraries, options.target);
       !parsed)
     return "--libraries: " + llvm::toString(parsed.takeError());
-  if (options.target == sched::kCudaDevice)
-    return "";
-  for (auto [name, isSet] :
-       {std::pair("--cuda-path", !options.cudaPath.empty()),
-        std::pair("--cubins", options.cubins != "auto"),
-        std::pair("--matmul-precision", options.matmulPrecision != "highest")})
-    if (isSet)
-      return std::string(name) + ": belongs to --target cuda";
   return "";
 }
 
