@@ -6,6 +6,7 @@
 #include "compiler/Driver/ExpertOptions.h"
 #include "compiler/Driver/LossOptions.h"
 #include "compiler/Driver/MeshOptions.h"
+#include "compiler/Driver/OptionRules.h"
 #include "compiler/Driver/ParameterGroups.h"
 #include "compiler/Driver/PipelineOptions.h"
 #include "compiler/Driver/SequenceOptions.h"
@@ -412,6 +413,7 @@ Command zc::addCompileCommand(CLI::App &command) {
     if (options.emit == Emit::Artifact && options.output.empty())
       options.output = getDefaultOutput(options.model);
     checkCompileOptions(command, options);
+    checkMeshRules(command, options);
     return compile(options);
   };
 }

@@ -50,13 +50,6 @@ static double getCapacity(const CompileOptions &options) {
   return capacity;
 }
 
-std::string zc::checkExpertsTogether(const CompileOptions &options) {
-  if (options.moeGroup != "sample" && options.moeCapacity == "none")
-    return "--moe-group needs --moe-capacity: without one there is room for "
-           "all tokens of any group";
-  return "";
-}
-
 void zc::dispatchExperts(mlir::OpPassManager &manager,
                          const CompileOptions &options) {
   bool divided = options.getAxisSize("ep") > 1;

@@ -11,9 +11,6 @@ namespace zc {
 
 void addExpertOptions(CLI::App &command, CompileOptions &options);
 
-/// What is wrong with the options taken together; empty: nothing.
-std::string checkExpertsTogether(const CompileOptions &options);
-
 /// Puts experts in rooms of a fixed size, where ranks have some of them each or
 /// the user asks for it.
 void dispatchExperts(mlir::OpPassManager &manager,

@@ -97,6 +97,35 @@ Phases::importOutputs(ModelImportOptions reading) {
   return imported;
 }
 
+/// Of options about operators that the model does not have.
+static void warnOfAbsent(zc::onnx::GraphOp graph,
+                         const CompileOptions &options) {
+  auto has = [&](ArrayRef<StringRef> kinds) {
+    return graph
+        .walk([&](zc::onnx::NodeOp node) {
+          return llvm::any_of(kinds,
+                              [&](StringRef kind) {
+                                return node.getOpType().contains(kind);
+                              })
+                     ? WalkResult::interrupt()
+                     : WalkResult::advance();
+        })
+        .wasInterrupted();
+  };
+  const bool asksForStatistics =
+      options.batchNorm == "frozen" || options.batchNormStats == "local";
+  if (asksForStatistics && !has({"BatchNormalization"}))
+    graph.emitWarning() << "--batchnorm"
+                        << (options.batchNorm == "frozen" ? " frozen"
+                                                          : "-stats local")
+                        << " changes nothing: the model has no batch "
+                           "normalisation";
+  // Exporters write some of it as comparisons with random numbers.
+  if (options.dropout == "off" && !has({"Dropout", "Bernoulli", "Random"}))
+    graph.emitWarning()
+        << "--dropout off changes nothing: the model has no dropout";
+}
+
 LogicalResult Phases::importModel() {
   unsigned errors = printer.getNumErrors();
   auto rule = ParameterRule::create(options.freeze, options.train);
@@ -137,8 +166,10 @@ LogicalResult Phases::importModel() {
       failed(setBatchDims(graph, batch)) || failed(checkBatch()) ||
       failed(drawWeights(graph)))
     return failure();
-  if (options.mode == "train")
+  if (options.mode == "train") {
     warnOfMergedWeights(graph, parentPath(options.model));
+    warnOfAbsent(graph, options);
+  }
   if (!options.dumpIr.empty())
     dumpIr(*module, options.dumpIr, "import", dumped);
   return checkInternally("import", true, errors);

@@ -85,19 +85,7 @@ void zc::addLossOptions(CLI::App &command, CompileOptions &options) {
       ->type_name("X");
 }
 
-/// Refuses options of another loss.
-static void checkOwner(const CLI::App &command, const CompileOptions &options,
-                       const std::string &loss,
-                       std::initializer_list<const char *> names) {
-  if (options.loss == loss)
-    return;
-  for (const char *name : names)
-    if (command.count(name) > 0)
-      throw CLI::ValidationError(name, "belongs to --loss " + loss);
-}
-
-void zc::checkLossOptions(const CLI::App &command,
-                          const CompileOptions &options) {
+void zc::checkLossGiven(const CompileOptions &options) {
   bool needsLoss = options.mode == "train" && options.emit > Emit::Train;
   if (needsLoss && options.loss.empty())
     throw CLI::ValidationError(
@@ -105,26 +93,6 @@ void zc::checkLossOptions(const CLI::App &command,
         "is required in training mode: softmax-cross-entropy (classes, by "
         "integer labels), mse, l1 or huber (numbers), bce-with-logits (yes or "
         "no), or none where an output of the model is the loss");
-  checkOwner(command, options, kCrossEntropy,
-             {"--class-axis", "--ignore-index", "--label-smoothing"});
-  checkOwner(command, options, kBinary, {"--pos-weight"});
-  checkOwner(command, options, "huber", {"--huber-delta"});
-  if (!options.classWeights.empty() && options.loss != kCrossEntropy &&
-      options.loss != kBinary)
-    throw CLI::ValidationError("--class-weights",
-                               std::string("belongs to --loss ") +
-                                   kCrossEntropy + " or " + kBinary);
-  bool own = options.loss == "none";
-  if (own && !options.logits.empty())
-    throw CLI::ValidationError("--logits",
-                               "names no output with --loss none; use "
-                               "--loss-output");
-  if (own && options.labels != "labels")
-    throw CLI::ValidationError("--labels",
-                               "has no meaning with --loss none: the model "
-                               "has all inputs that its loss needs");
-  if (!own && !options.lossOutput.empty())
-    throw CLI::ValidationError("--loss-output", "belongs to --loss none");
 }
 
 Result<std::vector<double>> zc::readClassWeights(const std::string &path) {

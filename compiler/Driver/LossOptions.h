@@ -12,9 +12,8 @@ namespace zc {
 
 void addLossOptions(CLI::App &command, CompileOptions &options);
 
-/// Throws CLI::ParseError where a loss lacks, or one of its options belongs to
-/// another.
-void checkLossOptions(const CLI::App &command, const CompileOptions &options);
+/// Throws CLI::ParseError where training lacks a loss.
+void checkLossGiven(const CompileOptions &options);
 
 /// The numbers of a .npy file for --class-weights: finite floats of at least 0
 /// in one dim, and not all 0.

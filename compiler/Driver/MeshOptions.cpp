@@ -165,9 +165,6 @@ static void addZeroOptions(CLI::App &command, CompileOptions &options) {
 }
 
 static std::string checkReshardTogether(const CompileOptions &options) {
-  if ((options.reshardLast || options.noReshardAfterForward) &&
-      options.zero != 3)
-    return "--reshard-last and --no-reshard-after-forward belong to --zero 3";
   if (options.reshardLast && options.noReshardAfterForward)
     return "--reshard-last and --no-reshard-after-forward exclude one another";
   int64_t every = 1;
@@ -187,30 +184,8 @@ static std::string checkReshardTogether(const CompileOptions &options) {
 }
 
 std::string zc::checkMeshTogether(const CompileOptions &options) {
-  if (!options.shard.empty() && options.getNumRanks() == 1)
-    return "--shard needs a --mesh of several ranks";
-  if (options.tpRules != "auto" && options.getAxisSize("tp") == 1)
-    return "--tp-rules needs a --mesh with tp";
-  if (options.divideMessages &&
-      (options.getAxisSize("tp") == 1 || options.getAxisSize("pp") == 1))
-    return "--divide-messages needs a --mesh with pp and tp";
-  if (options.partitionActivations && options.getAxisSize("tp") == 1)
-    return "--partition-activations needs a --mesh with tp";
-  if (options.unit != "auto" && options.zero == 0)
-    return "--unit needs --zero 1, 2 or 3";
-  if (options.collectiveAlgorithm != "auto" && options.getNumRanks() == 1)
-    return "--collective-algorithm needs a --mesh of several ranks";
-  if (options.zeroGroup > 0 && options.zero == 0)
-    return "--zero-group needs --zero 1, 2 or 3";
   if (std::string wrong = checkReshardTogether(options); !wrong.empty())
     return wrong;
-  if (options.prefetch && options.zero != 3)
-    return "--prefetch belongs to --zero 3";
-  if (options.bucketMib && options.getNumRanks() == 1)
-    return "--bucket-mib needs a --mesh of several ranks";
-  if (options.bucketMib && options.zero == 3)
-    return "--bucket-mib belongs to --zero 0, 1 and 2; with --zero 3 --unit "
-           "says what is gathered and reduced together";
   if (options.zero > 0 && options.unit != "auto" &&
       !isElementwise(options.optimizer))
     return "--unit belongs to optimizers of elements; " + options.optimizer +

@@ -4,6 +4,7 @@
 #include "compiler/Driver/CompileArguments.h"
 #include "compiler/Driver/CompileChecks.h"
 #include "compiler/Driver/Diagnostics.h"
+#include "compiler/Driver/OptionRules.h"
 #include "compiler/Driver/PlanSearch.h"
 #include "compiler/Driver/PlanTable.h"
 #include "compiler/Driver/TextOutput.h"
@@ -106,6 +107,7 @@ static int makeManifest(const CLI::App &command, Arguments &arguments,
   }
   completeCompilation(command, arguments, cluster);
   checkCompileOptions(command, options);
+  checkMeshRules(command, options);
   return compilePlan(options, manifest);
 }
 

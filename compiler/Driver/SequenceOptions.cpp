@@ -46,13 +46,7 @@ void zc::addSequenceOptions(CLI::App &command, CompileOptions &options) {
 }
 
 std::string zc::checkSequenceTogether(const CompileOptions &options) {
-  if (options.sequenceParallel == "on" && options.getAxisSize("tp") == 1)
-    return "--sequence-parallel on needs a --mesh with tp";
   bool divides = options.getAxisSize("sp") > 1;
-  if (!divides && options.spAttention != "auto")
-    return "--sp-attention needs a --mesh with sp";
-  if (!divides && !options.tokenDims.empty())
-    return "--token-dim needs a --mesh with sp";
   if (divides && options.getAxisSize("pp") > 1 && !options.tokenDims.empty())
     return "--token-dim does not work with a --mesh with pp: what stages send "
            "one another is divided where attention tells its tokens";

@@ -95,19 +95,6 @@ std::string zc::checkTargetTogether(const CompileOptions &options) {
   if (auto parsed = Libraries::parse(options.libraries, options.target);
       !parsed)
     return "--libraries: " + llvm::toString(parsed.takeError());
-  bool isCuda = options.target == sched::kCudaDevice;
-  llvm::StringRef precision = options.matmulPrecision;
-  if (precision.starts_with("bf16") && isCuda)
-    return "--matmul-precision: " + precision.str() +
-           " belongs to --target cpu; cuda has tf32";
-  if (isCuda)
-    return "";
-  for (auto [name, isSet] :
-       {std::pair("--cuda-path", !options.cudaPath.empty()),
-        std::pair("--cubins", options.cubins != "auto"),
-        std::pair("--matmul-precision", precision == "tf32")})
-    if (isSet)
-      return std::string(name) + ": belongs to --target cuda";
   return "";
 }
 

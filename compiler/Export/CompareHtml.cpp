@@ -214,9 +214,15 @@ class LayerPlot {
 public:
   LayerPlot(double mostLayers, double mostValue)
       : mostLayers(mostLayers * 1.05), mostValue(mostValue * 1.1) {
-    text = "<svg viewBox=\"0 0 " + number(kWidth) + " " + number(kTall) +
-           "\">\n<path fill=\"none\" stroke=\"#888\" d=\"M" + number(kLeft) +
-           " 0V" + number(kBase) + "H" + number(kWidth) + "\"/>\n";
+    text = openSvg(int(kBase)) +
+           "<path fill=\"none\" stroke=\"#888\" d=\"M0 0V" + number(kBase) +
+           "H" + number(kWidth) + "\"/>\n";
+    for (int quarter = 0; quarter <= 4; ++quarter) {
+      const double value = this->mostValue * quarter / 4;
+      text += word(-6, y(value) + 4, "end", number(value) + " MiB") +
+              "<path fill=\"none\" stroke=\"#ddd\" d=\"M0 " + number(y(value)) +
+              "H" + number(kWidth) + "\"/>\n";
+    }
   }
 
   void addCurve(const Series &series, const std::vector<double> &values,
@@ -230,8 +236,7 @@ public:
                  "\"><title>" + escape(series.rows[i]->name) + ": " +
                  number(layers[i]) + " layers, " + number(values[i]) +
                  " MiB</title></circle>\n";
-      label(x(layers[i]), kBase + 18, std::to_string(int(layers[i])));
-      label(x(layers[i]), y(values[i]) - 9, number(values[i]));
+      marks.insert(int(layers[i]));
     }
     text += "<polyline fill=\"none\" stroke=\"" + std::string(color) +
             "\" points=\"" + points + "\"/>\n" + circles;
@@ -253,28 +258,24 @@ public:
   }
 
   std::string finish() {
-    label(kWidth - 40, kBase + 34, "layers");
-    return text + "</svg>\n";
+    for (int layers : marks)
+      text += word(x(layers), kBase + 16, "middle", std::to_string(layers));
+    return text + word(kWidth / 2.0, kBase + 32, "middle", "layers") +
+           "</svg>\n";
   }
 
 private:
-  static constexpr double kTall = 360, kBase = 320, kLeft = 20;
+  static constexpr double kBase = 320;
 
-  double x(double layers) const {
-    return kLeft + (kWidth - kLeft) * layers / mostLayers;
-  }
+  double x(double layers) const { return kWidth * layers / mostLayers; }
   double y(double value) const { return kBase * (1 - value / mostValue); }
 
   std::string place(double layers, double value) const {
     return number(x(layers)) + "," + number(y(value));
   }
 
-  void label(double x, double y, const std::string &words) {
-    text += "<text font-size=\"12\" text-anchor=\"middle\" x=\"" + number(x) +
-            "\" y=\"" + number(y) + "\">" + words + "</text>\n";
-  }
-
   double mostLayers, mostValue;
+  std::set<int> marks; // on the axis of layers
   std::string text;
 };
 
@@ -296,9 +297,7 @@ std::string drawByLayers(const std::string &what,
       mostValue = std::max(mostValue, (row->*quantity)());
     }
   LayerPlot plot(mostLayers, std::max(mostValue, 1e-3));
-  std::string table =
-      "<table><tr><th></th><th>best fit, MiB</th><th>error</th><th>a + b "
-      "&radic;layers</th><th>a + b layers</th></tr>\n";
+  std::string rows;
   for (size_t i = 0; i < series.size(); ++i) {
     std::vector<double> values, layers = series[i].layers();
     for (const Row *row : series[i].rows)
@@ -309,14 +308,20 @@ std::string drawByLayers(const std::string &what,
       continue;
     PowerFit best = fitPower(layers, values);
     plot.addFit(best, layers.front(), colorOf(i));
-    table += "<tr><td>" + escape(series[i].name) + "</td><td>" + formula(best) +
-             "</td><td class=\"n\">" + percent(best.error) +
-             "</td><td class=\"n\">" +
-             percent(fitPower(layers, values, 0.5).error) +
-             "</td><td class=\"n\">" +
-             percent(fitPower(layers, values, 1).error) + "</td></tr>\n";
+    rows += "<tr><td>" + escape(series[i].name) + "</td><td>" + formula(best) +
+            "</td><td class=\"n\">" + percent(best.error) +
+            "</td><td class=\"n\">" +
+            percent(fitPower(layers, values, 0.5).error) +
+            "</td><td class=\"n\">" +
+            percent(fitPower(layers, values, 1).error) + "</td></tr>\n";
   }
-  return "<h2>" + what + " by layers, MiB</h2>\n" + plot.finish() + table +
+  std::string text = "<h2>" + what + " by layers</h2>\n" + plot.finish();
+  if (rows.empty())
+    return text;
+  return text +
+         "<table><tr><th></th><th>best fit, MiB</th><th>error</th><th>a + b "
+         "&radic;layers</th><th>a + b layers</th></tr>\n" +
+         rows +
          "</table>\n<p>Dashed: the best power of the layers. Errors are "
          "relative, the root of their mean square.</p>\n";
 }
@@ -332,8 +337,8 @@ std::string seriesLegend(const std::vector<Series> &series) {
 std::string compareTable(const std::vector<Row> &rows) {
   std::string text = "<table><tr><th>artifact</th><th>layers</th>";
   for (const ClassStyle &style : kClasses)
-    text += std::string("<th>") + style.name + "</th>";
-  text += "<th>persistent</th><th>peak</th></tr>\n";
+    text += std::string("<th class=\"n\">") + style.name + "</th>";
+  text += "<th class=\"n\">persistent</th><th class=\"n\">peak</th></tr>\n";
   auto cell = [&](uint64_t bytes) {
     text += "<td class=\"n\">" + printSize(bytes) + "</td>";
   };

@@ -15,7 +15,8 @@ const char *const kHead =
     "<style>body{font:15px sans-serif;max-width:1100px;margin:2em auto;"
     "padding:0 1em;color:#222}svg{width:100%;border:1px solid #ddd}"
     "table{border-collapse:collapse}td,th{padding:2px 10px;text-align:left;"
-    "border-bottom:1px solid #eee}.n{text-align:right;font-variant-numeric:"
+    "border-bottom:1px solid "
+    "#eee}td.n,th.n{text-align:right;font-variant-numeric:"
     "tabular-nums}.legend span{display:inline-block;width:12px;height:12px;"
     "margin:0 4px 0 12px}</style>\n";
 
@@ -48,9 +49,19 @@ std::string number(double value) {
   return text;
 }
 
+/// Left of a drawing stand its sizes or names, below it numbers and a unit.
+static constexpr int kLeft = 90, kBelow = 40, kAbove = 12;
+
 std::string openSvg(int height) {
-  return "<svg viewBox=\"0 0 " + std::to_string(kWidth) + " " +
-         std::to_string(height) + "\" preserveAspectRatio=\"none\">\n";
+  return strCat("<svg viewBox=\"", -kLeft, " ", -kAbove, " ",
+                kWidth + kLeft + 4, " ", height + kAbove + kBelow, "\">\n");
+}
+
+std::string word(double x, double y, const char *anchor,
+                 const std::string &words) {
+  return "<text font-size=\"12\" text-anchor=\"" + std::string(anchor) +
+         "\" x=\"" + number(x) + "\" y=\"" + number(y) + "\">" + escape(words) +
+         "</text>\n";
 }
 
 std::string legend() {
@@ -67,16 +78,6 @@ uint64_t mostBytes(const ProgramMemory &memory) {
     most = std::max(most,
                     std::accumulate(bytes.begin(), bytes.end(), uint64_t(0)));
   return most;
-}
-
-/// Left of the axis its sizes stand, below the other one its numbers.
-static constexpr int kLeft = 90, kBelow = 40, kAbove = 12;
-
-static std::string word(double x, double y, const char *anchor,
-                        const std::string &words) {
-  return "<text font-size=\"12\" text-anchor=\"" + std::string(anchor) +
-         "\" x=\"" + number(x) + "\" y=\"" + number(y) + "\">" + escape(words) +
-         "</text>\n";
 }
 
 /// Bytes upwards, instructions to the right, with lines of equal bytes.
@@ -99,10 +100,7 @@ static std::string drawAxes(uint64_t scale, size_t instructions) {
 }
 
 std::string drawMemory(const ProgramMemory &memory, uint64_t scale) {
-  std::string text = "<svg viewBox=\"" + std::to_string(-kLeft) + " " +
-                     std::to_string(-kAbove) + " " +
-                     std::to_string(kWidth + kLeft + 4) + " " +
-                     std::to_string(kHeight + kAbove + kBelow) + "\">\n";
+  std::string text = openSvg(kHeight);
   std::vector<double> base(memory.timeline.size(), 0);
   double step = double(kWidth) / double(std::max<size_t>(1, base.size()));
   for (const ClassStyle &style : kClasses) {

@@ -34,8 +34,13 @@ std::string escape(const std::string &text);
 /// With two decimals.
 std::string number(double value);
 
-/// Begins a drawing that fills its room.
+/// Begins a drawing of this height, with room for names and sizes on its left,
+/// numbers and their unit below it.
 std::string openSvg(int height);
+
+/// Words in a drawing; `anchor`: "start", "middle" or "end" stands at x.
+std::string word(double x, double y, const char *anchor,
+                 const std::string &words);
 
 /// The colors of memory classes.
 std::string legend();

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/Export/HtmlParts.h"
+#include "compiler/Export/InspectOverview.h"
 #include "runtime/Plan/Types.h"
 
 #include <algorithm>
@@ -30,9 +31,9 @@ std::string legendOfKinds() {
   for (const char *kind : {"matmul", "convolution", "kernel", "other"})
     text += std::string("<span style=\"background:") + colorOf(kind) +
             "\"></span>" + kind + " ";
-  return text + "</p>\n<p>One line a stream. A length is what an instruction "
-                "costs, the larger of its operations and ten a byte; nothing "
-                "is measured.</p>\n";
+  return text + "</p>\n<p>One line a stream. A length is an instruction's "
+                "share of what all of them cost, the larger of its operations "
+                "and ten a byte; nothing is measured.</p>\n";
 }
 
 std::string rectangle(double x, double y, double width, double height,
@@ -48,6 +49,27 @@ double weightOf(const plan::Instruction &instruction) {
   return std::max(instruction.flops(), 10 * instruction.bytes()) + 1;
 }
 
+/// Names of the streams on the left, shares of the costs below.
+std::string drawStreamAxes(uint32_t streams) {
+  const int height = int(streams) * kTrack;
+  std::string text;
+  for (uint32_t stream = 0; stream < streams; ++stream)
+    text += word(-6, stream * kTrack + kTrack / 2 + 4, "end",
+                 "stream " + std::to_string(stream));
+  for (int tenth = 0; tenth <= 10; ++tenth) {
+    const double x = kWidth * tenth / 10.0;
+    text += "<path fill=\"none\" stroke=\"#ddd\" d=\"M" + number(x) + " 0V" +
+            std::to_string(height) + "\"/>\n";
+    if (tenth % 2 == 0)
+      text += word(x, height + 16,
+                   tenth == 0   ? "start"
+                   : tenth < 10 ? "middle"
+                                : "end",
+                   std::to_string(10 * tenth) + " %");
+  }
+  return text + word(kWidth / 2.0, height + 32, "middle", "share of all costs");
+}
+
 std::string drawStreams(const plan::Program &program) {
   uint32_t streams = 1;
   double total = 1;
@@ -55,7 +77,7 @@ std::string drawStreams(const plan::Program &program) {
     streams = std::max(streams, instruction.stream() + 1);
     total += weightOf(instruction);
   }
-  std::string text = openSvg(static_cast<int>(streams) * kTrack);
+  std::string text = openSvg(int(streams) * kTrack) + drawStreamAxes(streams);
   double x = 0;
   for (const plan::Instruction &instruction : program.instructions()) {
     double width = weightOf(instruction) / total * kWidth;
@@ -138,7 +160,8 @@ std::string inspectAsHtml(const plan::Manifest &manifest) {
     text += ", optimizer " + escape(manifest.optimizer());
   if (manifest.batch() > 0)
     text += ", batch " + std::to_string(manifest.batch());
-  text += "</p>\n";
+  text += strCat(", at most ", manifest.target().threads(), " threads</p>\n",
+                 overviewAsHtml(describeOverview(manifest)));
   for (int role = 0; role < manifest.roles_size(); ++role)
     text += drawRole(manifest, role);
   return text + "</body></html>\n";

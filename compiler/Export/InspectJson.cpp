@@ -1,5 +1,7 @@
 //===- InspectJson.cpp - the report for programs --------------------------===//
+#include "compiler/Export/InspectOverview.h"
 #include "compiler/Export/InspectSections.h"
+#include "runtime/Plan/Types.h"
 
 #include <nlohmann/json.hpp>
 
@@ -221,11 +223,38 @@ ordered_json shardingToJson(const plan::Manifest &manifest) {
 
 } // namespace
 
+/// Inputs or outputs.
+static ordered_json tensorsToJson(const std::vector<OverviewTensor> &tensors) {
+  ordered_json json = ordered_json::array();
+  for (const OverviewTensor &tensor : tensors)
+    json.push_back({{"name", tensor.name},
+                    {"dtype", typeName(tensor.type.dtype())},
+                    {"dims", std::vector<int64_t>(tensor.type.dims().begin(),
+                                                  tensor.type.dims().end())},
+                    {"labels", tensor.isLabel}});
+  return json;
+}
+
+static void addOverview(const Overview &overview, ordered_json &json) {
+  json["inputs"] = tensorsToJson(overview.inputs);
+  json["outputs"] = tensorsToJson(overview.outputs);
+  json["options"] = ordered_json::object();
+  for (const auto &[name, value] : overview.options)
+    json["options"][name] = value;
+  json["modules"] = ordered_json::array();
+  for (const OverviewModule &module : overview.modules)
+    json["modules"].push_back({{"name", module.name},
+                               {"tensors", module.tensors},
+                               {"elements", module.elements}});
+}
+
 std::string inspectAsJson(const plan::Manifest &manifest,
                           const InspectOptions &options) {
   ordered_json json = {{"mode", manifest.mode()},
                        {"model", manifest.model_name()},
-                       {"zc_version", manifest.zc_version()}};
+                       {"zc_version", manifest.zc_version()},
+                       {"threads", manifest.target().threads()}};
+  addOverview(describeOverview(manifest), json);
   if (options.memory)
     json["memory"] = memoryToJson(manifest);
   if (options.comm)

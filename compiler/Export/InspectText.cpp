@@ -1,4 +1,5 @@
 //===- InspectText.cpp - the report for people ----------------------------===//
+#include "compiler/Export/InspectOverview.h"
 #include "compiler/Export/InspectSections.h"
 #include "runtime/Plan/Types.h"
 
@@ -319,7 +320,8 @@ static std::string printSharding(const plan::Manifest &manifest) {
 
 std::string inspectAsText(const plan::Manifest &manifest,
                           const InspectOptions &options) {
-  std::string text = printHeader(manifest);
+  std::string text =
+      printHeader(manifest) + printOverview(describeOverview(manifest));
   if (options.memory)
     text += printMemory(manifest);
   if (options.comm)

@@ -341,6 +341,21 @@ static void warnOfFolded(Location location, const proto::ModelProto &model) {
            "wrote";
 }
 
+// As tf2onnx calls a weight that it has computed of both.
+static void warnOfFusedNorms(Location location,
+                             const proto::GraphProto &graph) {
+  auto isFused = [](const proto::TensorProto &tensor) {
+    return StringRef(tensor.name()).contains("_weights_fused_bn");
+  };
+  const int64_t fused = llvm::count_if(graph.initializer(), isFused);
+  if (fused > 0)
+    emitWarning(location)
+        << "was written by tf2onnx, which has folded " << fused
+        << " batch normalisation" << (fused == 1 ? "" : "s")
+        << " into convolutions; zc trains the network that is in the file; "
+           "convert without tf2onnx's optimizers to train the one you wrote";
+}
+
 static void warnOfParted(Location location, ArrayRef<std::string> parted) {
   if (!parted.empty())
     emitWarning(location)
@@ -411,6 +426,7 @@ FailureOr<OwningOpRef<ModuleOp>> zc::importModel(MLIRContext *context,
   warnOfOptimizedExport(location, file->model.graph());
   warnOfParted(location, file->parted);
   warnOfFolded(location, file->model);
+  warnOfFusedNorms(location, file->model.graph());
   LiftedWeights weights = liftWeights(
       *file, readTensorMetadata(file->model.graph()), options.mayBeTrained);
   return GraphImporter(context, *file, options, weights).import();

@@ -25,7 +25,6 @@ namespace {
 constexpr size_t kMostRectangles = 16000;
 constexpr size_t kMostSlices = 1000; // of one track
 constexpr int kTrackHeight = 16, kTrackStep = 20;
-constexpr int kNames = 90, kBelow = 40; // left of and below the drawing
 
 enum Work {
   Forward,
@@ -137,17 +136,17 @@ std::vector<Piece> slice(const std::vector<Piece> &pieces, double seconds,
   return drawn;
 }
 
-std::string word(double x, double y, const char *anchor,
-                 const std::string &words) {
-  return "<text font-size=\"12\" text-anchor=\"" + std::string(anchor) +
-         "\" x=\"" + number(x) + "\" y=\"" + number(y) + "\">" + escape(words) +
-         "</text>\n";
-}
-
 /// "1.234 ms".
 std::string milliseconds(double seconds) {
   char text[40];
   std::snprintf(text, sizeof(text), "%.6g ms", seconds * 1e3);
+  return text;
+}
+
+/// As the axis has room for: "0.209 ms".
+std::string roundMilliseconds(double seconds) {
+  char text[40];
+  std::snprintf(text, sizeof(text), "%.3g ms", seconds * 1e3);
   return text;
 }
 
@@ -160,15 +159,9 @@ std::string drawTimeAxis(double seconds, int height) {
             std::to_string(height) + "\"/>\n";
     if (tenth % 2 == 0)
       text += word(x, height + 16, tenth < 10 ? "middle" : "end",
-                   milliseconds(seconds * tenth / 10));
+                   roundMilliseconds(seconds * tenth / 10));
   }
   return text;
-}
-
-std::string openDrawing(int height) {
-  return "<svg viewBox=\"" + std::to_string(-kNames) + " -12 " +
-         std::to_string(kWidth + kNames + 4) + " " +
-         std::to_string(height + 12 + kBelow) + "\">\n";
 }
 
 std::string drawPiece(const Piece &piece, double seconds, double y) {
@@ -199,7 +192,7 @@ std::string drawTracks(const std::map<uint32_t, std::vector<Piece>> &tracks,
     return (a == kOrderTrack) > (b == kOrderTrack);
   });
   const int height = int(order.size()) * kTrackStep;
-  std::string text = openDrawing(height) + drawTimeAxis(seconds, height);
+  std::string text = openSvg(height) + drawTimeAxis(seconds, height);
   double y = 2;
   for (uint32_t track : order) {
     const std::vector<Piece> &all = tracks.at(track);
@@ -250,7 +243,7 @@ std::string drawRoleMemory(const PlanReport &report, uint32_t role,
   const auto y = [&](uint64_t value) {
     return number(kTall - kTall * double(value) / double(scale));
   };
-  std::string text = openDrawing(kTall) + drawTimeAxis(seconds, kTall);
+  std::string text = openSvg(kTall) + drawTimeAxis(seconds, kTall);
   for (int half = 0; half <= 2; ++half)
     text += word(-6, kTall - kTall * half / 2.0 + 4, "end",
                  printSize(scale / 2 * uint64_t(half)));

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <limits>
 #include <numeric>
 #include <utility>
@@ -27,44 +28,46 @@ constexpr size_t kMaxComparisons = 1'000'000'000;
 using Order = std::vector<unsigned>;
 using Less = std::function<bool(unsigned, unsigned)>;
 
+/// An item where it was put, with all that others ask of it in one place: the
+/// placement spends its time on walks over these.
+struct PlacedItem {
+  int64_t offset, end;
+  unsigned item, first, last;
+
+  bool operator<(const PlacedItem &other) const {
+    return offset != other.offset ? offset < other.offset : item < other.item;
+  }
+  bool operator==(const PlacedItem &other) const { return item == other.item; }
+};
+
 /// Placed items by their offsets, all of them and those of each stretch of
 /// time: most items are short-lived and meet few others.
 class PlacedItems {
 public:
-  PlacedItems(const std::vector<PackingItem> &items,
-              const std::vector<int64_t> &offsets)
-      : items(items), offsets(offsets) {
+  explicit PlacedItems(const std::vector<PackingItem> &items) : items(items) {
     for (const PackingItem &item : items)
       end = std::max<size_t>(end, item.last + 1);
     stretch = std::max<size_t>(1, end * kItemsPerStretch / (items.size() + 1));
     stretches.resize(end / stretch + 1);
   }
 
-  void insert(unsigned item) {
+  void insert(const PlacedItem &item) {
     insertInto(all, item);
-    for (size_t i = firstOf(item); i <= lastOf(item); ++i)
+    for (size_t i = firstOf(item.item); i <= lastOf(item.item); ++i)
       insertInto(stretches[i], item);
   }
 
-  /// Calls `visit` with all that may meet an item in time, by offset.
-  template <typename Visit> void forEachNear(unsigned item, Visit visit) {
+  /// All that may meet an item in time, by offset; until the next call.
+  const std::vector<PlacedItem> &findNear(unsigned item) {
     const size_t first = firstOf(item), last = lastOf(item);
-    if (first == last) {
-      std::for_each(stretches[first].begin(), stretches[first].end(), visit);
-      return;
-    }
-    if (last - first > kMostJoined) {
-      std::for_each(all.begin(), all.end(), visit);
-      return;
-    }
-    near.clear();
-    for (size_t i = first; i <= last; ++i)
-      near.insert(near.end(), stretches[i].begin(), stretches[i].end());
-    std::sort(near.begin(), near.end(), [&](unsigned a, unsigned b) {
-      return std::pair(offsets[a], a) < std::pair(offsets[b], b);
-    });
-    near.erase(std::unique(near.begin(), near.end()), near.end());
-    std::for_each(near.begin(), near.end(), visit);
+    if (first == last)
+      return stretches[first];
+    if (last - first > kMostJoined)
+      return all;
+    near = stretches[first];
+    for (size_t i = first + 1; i <= last; ++i)
+      join(stretches[i]);
+    return near;
   }
 
 private:
@@ -73,19 +76,23 @@ private:
   size_t firstOf(unsigned item) const { return items[item].first / stretch; }
   size_t lastOf(unsigned item) const { return items[item].last / stretch; }
 
-  void insertInto(Order &order, unsigned item) {
-    auto position = std::upper_bound(order.begin(), order.end(), offsets[item],
-                                     [&](int64_t offset, unsigned other) {
-                                       return offset < offsets[other];
-                                     });
-    order.insert(position, item);
+  /// Both lists are sorted, and so is what they make.
+  void join(const std::vector<PlacedItem> &more) {
+    joined.clear();
+    std::set_union(near.begin(), near.end(), more.begin(), more.end(),
+                   std::back_inserter(joined));
+    near.swap(joined);
+  }
+
+  static void insertInto(std::vector<PlacedItem> &order,
+                         const PlacedItem &item) {
+    order.insert(std::upper_bound(order.begin(), order.end(), item), item);
   }
 
   const std::vector<PackingItem> &items;
-  const std::vector<int64_t> &offsets;
   size_t end = 1, stretch = 1;
-  Order all, near;
-  std::vector<Order> stretches;
+  std::vector<PlacedItem> all, near, joined;
+  std::vector<std::vector<PlacedItem>> stretches;
 };
 
 class Packer {
@@ -103,13 +110,8 @@ private:
   std::vector<Order> makeOrders() const;
   Order sorted(const Less &less) const;
   Packing place(const Order &order) const;
-  int64_t findGap(unsigned item, PlacedItems &placed,
-                  const std::vector<int64_t> &offsets) const;
+  int64_t findGap(unsigned item, PlacedItems &placed) const;
   void improve(Packing &best, Order order) const;
-
-  bool meet(unsigned a, unsigned b) const {
-    return items[a].first <= items[b].last && items[b].first <= items[a].last;
-  }
 
   const std::vector<PackingItem> &items;
   std::vector<int64_t> sizes; // aligned
@@ -163,32 +165,34 @@ std::vector<Order> Packer::makeOrders() const {
 
 // The smallest gap that holds the item between those that it meets in time,
 // else their end.
-int64_t Packer::findGap(unsigned item, PlacedItems &placed,
-                        const std::vector<int64_t> &offsets) const {
+int64_t Packer::findGap(unsigned item, PlacedItems &placed) const {
+  const auto [first, last] = std::pair(items[item].first, items[item].last);
+  const int64_t size = sizes[item];
   int64_t end = 0, best = -1;
   int64_t bestGap = std::numeric_limits<int64_t>::max();
-  placed.forEachNear(item, [&](unsigned other) {
-    if (!meet(item, other))
-      return;
-    int64_t gap = offsets[other] - end;
-    if (gap >= sizes[item] && gap < bestGap) {
+  for (const PlacedItem &other : placed.findNear(item)) {
+    if (other.first > last || other.last < first)
+      continue;
+    int64_t gap = other.offset - end;
+    if (gap >= size && gap < bestGap) {
       best = end;
       bestGap = gap;
     }
-    end = std::max(end, offsets[other] + sizes[other]);
-  });
+    end = std::max(end, other.end);
+  }
   return best >= 0 ? best : end;
 }
 
 Packing Packer::place(const Order &order) const {
   Packing packing;
   packing.offsets.resize(items.size());
-  PlacedItems placed(items, packing.offsets);
+  PlacedItems placed(items);
   for (unsigned item : order) {
-    int64_t offset = findGap(item, placed, packing.offsets);
+    const int64_t offset = findGap(item, placed), end = offset + sizes[item];
     packing.offsets[item] = offset;
-    packing.bytes = std::max(packing.bytes, offset + sizes[item]);
-    placed.insert(item);
+    packing.bytes = std::max(packing.bytes, end);
+    placed.insert({offset, end, item, unsigned(items[item].first),
+                   unsigned(items[item].last)});
   }
   return packing;
 }

@@ -2,13 +2,13 @@
 #include "passes/Codegen/EmitCode.h"
 
 #include "llvm/IR/LegacyPassManager.h"
-#include "llvm/Passes/OptimizationLevel.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace zc {
 
 void optimizeModule(llvm::Module &module, llvm::TargetMachine &machine,
-                    llvm::PipelineTuningOptions tuning) {
+                    llvm::PipelineTuningOptions tuning,
+                    llvm::OptimizationLevel level) {
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager components;
@@ -19,8 +19,7 @@ void optimizeModule(llvm::Module &module, llvm::TargetMachine &machine,
   builder.registerFunctionAnalyses(functions);
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, components, modules);
-  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3)
-      .run(module, modules);
+  builder.buildPerModuleDefaultPipeline(level).run(module, modules);
 }
 
 bool emitCode(llvm::Module &module, llvm::TargetMachine &machine,

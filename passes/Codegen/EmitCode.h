@@ -10,9 +10,11 @@
 
 namespace zc {
 
-/// LLVM's -O3 for the machine.
-void optimizeModule(llvm::Module &module, llvm::TargetMachine &machine,
-                    llvm::PipelineTuningOptions tuning = {});
+/// LLVM's pipeline of a level for the machine.
+void optimizeModule(
+    llvm::Module &module, llvm::TargetMachine &machine,
+    llvm::PipelineTuningOptions tuning = {},
+    llvm::OptimizationLevel level = llvm::OptimizationLevel::O3);
 
 /// The module as an object file or assembly; false if the machine's back end
 /// cannot write that.

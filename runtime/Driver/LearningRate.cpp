@@ -66,6 +66,32 @@ double LearningRateSchedule::shareLeft(int64_t step, int64_t total) const {
   }
 }
 
+Status LearningRateSchedule::check(int64_t total) const {
+  const int64_t warmup = warmupSteps.value_or(0);
+  if (warmup > total)
+    return makeError(StatusCode::InvalidArgument, "--warmup-steps ", warmup,
+                     ": the run has ", total,
+                     " steps, in which the learning rate would never reach "
+                     "--lr; expected at most ",
+                     total);
+  if (decaySteps > total - warmup)
+    return makeError(StatusCode::InvalidArgument, "--lr-decay-steps ",
+                     decaySteps, ": the run has ", total - warmup,
+                     " steps behind those of --warmup-steps, so that the "
+                     "learning rate would begin to fall before them; expected "
+                     "at most ",
+                     total - warmup);
+  return Status();
+}
+
+std::string LearningRateSchedule::doubt(int64_t total) const {
+  const int64_t rest = total - warmupSteps.value_or(0);
+  if (kind != Kind::Step || stepSize < rest)
+    return "";
+  return strCat("--lr-step-size ", stepSize, ": the run ends after ", total,
+                " steps, before the learning rate falls");
+}
+
 float LearningRateSchedule::at(int64_t step, int64_t total) const {
   if (kind == Kind::OneCycle)
     return static_cast<float>(cycleAt(step, total));

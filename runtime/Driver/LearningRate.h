@@ -3,6 +3,8 @@
 #ifndef ZC_RUNTIME_DRIVER_LEARNINGRATE_H
 #define ZC_RUNTIME_DRIVER_LEARNINGRATE_H
 
+#include "runtime/Base/Status.h"
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -40,6 +42,11 @@ struct LearningRateSchedule {
   /// For `step`, from 1, of `total`: peak * step / warmupSteps while warming
   /// up, then from the peak down to `lowest` at the last step.
   float at(int64_t step, int64_t total) const;
+
+  /// Whether all parts of the schedule fit into a run of so many steps.
+  Status check(int64_t total) const;
+  /// A part that such a run does not come to, as a sentence, or nothing.
+  std::string doubt(int64_t total) const;
 
   /// Whether the rate of a step depends on how many there are in all.
   bool dependsOnTotal() const {

@@ -18,7 +18,8 @@ void Trainer::startProgress() {
   shown.firstStep = firstStep + 1;
   shown.totalSteps = total;
   shown.every = options.logEvery;
-  shown.epochsPerStep = double(state.batch) / double(state.samples);
+  shown.epochsPerStep =
+      stream ? 0 : double(state.batch) / double(state.samples);
   shown.samplesPerStep = state.batch;
   shown.tokensPerSample = feed->tokensPerSample();
   // Standard output is then for those who read the log.
@@ -40,13 +41,13 @@ Status Trainer::run() {
   ZC_RETURN_IF_ERROR(trainSteps());
   if (state.step > firstStep) {
     ZC_RETURN_IF_ERROR(save());
-    if (!stopped || stopped == kTimeIsUp)
+    if (!stopped || isEnd(stopped))
       ZC_RETURN_IF_ERROR(evaluate());
   }
   ZC_RETURN_IF_ERROR(finishTrace());
   ZC_RETURN_IF_ERROR(measureLimits());
   if (options.profile)
-    progress->note(profile.print());
+    progress->summarize(profile.print());
   if (world.isFirst())
     outputs.finish();
   summarize();
@@ -68,6 +69,10 @@ Status Trainer::trainSteps() {
 
 Status Trainer::runSteps() {
   while (state.step < total && !(stopped && mayEnd()) && isPatient) {
+    if (stream)
+      ZC_RETURN_IF_ERROR(awaitSamples());
+    if (stream && stopped)
+      break;
     ZC_RETURN_IF_ERROR(runStep());
     auto due = [&](int64_t every) {
       return every > 0 && state.step % every == 0 && state.step < total;
@@ -200,9 +205,30 @@ Status Trainer::readNext() {
   for (int64_t ahead = 0; ahead <= steps().stepsAhead(); ++ahead)
     for (int64_t sample : samplesOf(state.step + ahead))
       samples.push_back(sample);
+  if (samples.empty() || stream)
+    return Status();
   TracedSpan span(trace.get(), Trace::Lane::Data, "read samples");
-  return samples.empty() ? Status()
-                         : feed->read(samples, steps().isFirst(state.step));
+  return feed->read(samples, steps().isFirst(state.step));
+}
+
+/// Those of the next step that arrive on standard input, where nothing else is
+/// under way: a step is told of before the next one is waited for. All ranks
+/// come to the same end.
+Status Trainer::awaitSamples() {
+  TracedSpan span(trace.get(), Trace::Lane::Data, "wait for samples");
+  Result<bool> isThere = stream->advance();
+  Status status = isThere.status();
+  if (isThere.ok() && !*isThere) {
+    stopped = stream->signal() ? stream->signal() : kDataAreOver;
+    return Status();
+  }
+  if (isThere.ok()) {
+    feed->rebind(stream->current());
+    status = world.agree(feed->read(samplesOf(state.step)));
+  }
+  if (!status.ok())
+    ZC_RETURN_IF_ERROR(saveLast());
+  return status;
 }
 
 /// Samples that cannot be fed end the run; the steps before them are sound.
@@ -376,6 +402,9 @@ void Trainer::summarize() {
                           best.metric, " since step ", best.step));
   if (stopped == kTimeIsUp)
     progress->note("--max-time is over; --resume goes on");
+  if (stopped == kDataAreOver)
+    progress->note(strCat("standard input has ended; ", stream->left(),
+                          " samples that fill no step are left over"));
   const double rate = seconds > 0 ? double(steps * state.batch) / seconds : 0.0;
   progress->summarize(
       strCat(state.step < total ? "stopped after step " : "trained to step ",

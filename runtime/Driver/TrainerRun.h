@@ -14,6 +14,7 @@
 #include "runtime/Driver/RunSummary.h"
 #include "runtime/Driver/StepAgreement.h"
 #include "runtime/Driver/StepRunner.h"
+#include "runtime/Driver/StreamedBatches.h"
 #include "runtime/Driver/Trace.h"
 #include "runtime/Driver/Trainer.h"
 
@@ -34,11 +35,13 @@ public:
   Status prepare();
   Status run();
   /// The signal that all ranks have agreed to stop for, or 0.
-  int stoppedBy() const { return stopped == kTimeIsUp ? 0 : stopped; }
+  int stoppedBy() const { return isEnd(stopped) ? 0 : stopped; }
 
 private:
   Status openFiles();
+  Status openStream();
   Status openData();
+  Result<std::shared_ptr<const DataFile>> openSamples();
   Status prepareSession();
   Status agreeAtStart(const Status &mine);
   StepNews tellOfStep(const Status &sound) const;
@@ -65,6 +68,7 @@ private:
   Status runOrder();
   Status explainEnd(const std::string &when, const Status &ran) const;
   Status readNext();
+  Status awaitSamples();
   Status checkFed();
   std::vector<int64_t> samplesOf(int64_t step) const;
   Status checkStep(const StepMetrics &metrics);
@@ -87,6 +91,7 @@ private:
   std::unique_ptr<Session> session;
   float appliedRate = 0; // of this step
   StepChecks checks;
+  std::unique_ptr<StreamedBatches> stream; // null: a file has the samples
   std::optional<OrderFeed> feed;
   Status fed;              // of the next step's samples, on this rank
   bool cannotFeed = false; // some rank has none of them
@@ -107,9 +112,11 @@ private:
   int64_t firstStep = 0; // steps that earlier runs did
   int64_t evaluatedStep = -1;
   int64_t total = 0;
-  static constexpr int kTimeIsUp = 1 << 20; // beyond all signals
-  int stopped = 0;                          // a signal, or that
-  uint64_t peakBytes = 0;                   // of the largest rank
+  // Ends that are no signals, and beyond all of them.
+  static constexpr int kTimeIsUp = 1 << 20, kDataAreOver = kTimeIsUp + 1;
+  static bool isEnd(int stop) { return stop >= kTimeIsUp; }
+  int stopped = 0;         // a signal, or one of these
+  uint64_t peakBytes = 0;  // of the largest rank
   uint64_t sentBytes = 0;  // in this step, by the rank that sends most
   uint64_t sentBefore = 0; // by this rank, up to this step
   Clock::time_point start, began, stepBegan;

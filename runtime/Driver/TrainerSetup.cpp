@@ -5,12 +5,15 @@
 #include "runtime/Plan/Verify.h"
 
 #include <algorithm>
+#include <filesystem>
 
 namespace zc {
 
 Status Trainer::prepare() {
   began = Clock::now();
   ZC_ASSIGN_OR_RETURN(session, Session::open(rank, options.artifact));
+  if (options.data == kStandardInput)
+    ZC_RETURN_IF_ERROR(openStream());
   ZC_RETURN_IF_ERROR(world.agree(openFiles()));
   Alike alike = listAlike(options, feed->source(),
                           heldOut ? &heldOut->source() : nullptr);
@@ -35,7 +38,7 @@ Status Trainer::prepare() {
   ZC_RETURN_IF_ERROR(checkpoints.isResumed() ? session->makeCopies()
                                              : session->makeFirstCopies());
   state.seed = options.seed.value_or(state.seed);
-  state.shuffle = options.shuffle.value_or(state.shuffle);
+  state.shuffle = !stream && options.shuffle.value_or(state.shuffle);
   firstStep = state.step;
   state.options = options.record;
   state.compiled = describeCompiled(session->artifact().manifest());
@@ -67,7 +70,7 @@ Status Trainer::prepareSession() {
       world,
       steps().overlap() ? session->artifact().manifest().roles_size() : 1,
       mesh.role(world.rank()));
-  if (!steps().overlap())
+  if (!steps().overlap() && !stream)
     feed->readAhead(session->executor());
   return Status();
 }
@@ -86,6 +89,10 @@ void Trainer::tellBefore() {
   else if (options.checkpoint.resume && !checkpoints.isResumed())
     warn("--resume: there is no checkpoint in '" + checkpoints.folder() +
          "' yet; the run begins anew");
+  warn(options.learningRate.doubt(total));
+  if (stream && checkpoints.isResumed())
+    warn("--resume: what arrives on standard input is taken for the samples "
+         "behind those of the run so far");
   if (state.batch > state.samples)
     warn(strCat("a step takes ", state.batch, " samples, more than '",
                 options.data, "' has, ", state.samples,
@@ -144,11 +151,39 @@ Status Trainer::openOutputs() {
   return Status();
 }
 
-Status Trainer::openData() {
+Status Trainer::openStream() {
+  const plan::Manifest &manifest = session->artifact().manifest();
+  Status sound;
+  if (manifest.mode() != "train")
+    sound = makeError(StatusCode::InvalidArgument, "'", options.artifact,
+                      "' was compiled with --mode infer; it cannot be trained");
+  else if (session->orders().stepsAhead > 0)
+    sound = makeError(StatusCode::InvalidArgument,
+                      "--data -: without flush, a step takes samples of later "
+                      "ones, which have not arrived; give --data a file");
+  ZC_RETURN_IF_ERROR(world.agree(sound));
+  ZC_ASSIGN_OR_RETURN(stream, StreamedBatches::open(world, manifest));
+  return Status();
+}
+
+Result<std::shared_ptr<const DataFile>> Trainer::openSamples() {
+  if (stream)
+    return stream->current();
+  std::error_code error;
+  if (std::filesystem::is_fifo(options.data, error))
+    return makeError(StatusCode::InvalidArgument, "'", options.data,
+                     "' is a pipe, and not a regular file; samples that arrive "
+                     "are read from standard input: --data - < '",
+                     options.data, "'");
   ZC_ASSIGN_OR_RETURN(DataFile file,
                       DataFile::open(options.data, options.tokenBits));
-  auto data = std::make_shared<DataFile>(std::move(file));
-  warn(data->doubt());
+  warn(file.doubt());
+  return std::shared_ptr<const DataFile>(
+      std::make_shared<DataFile>(std::move(file)));
+}
+
+Status Trainer::openData() {
+  ZC_ASSIGN_OR_RETURN(std::shared_ptr<const DataFile> data, openSamples());
   ZC_ASSIGN_OR_RETURN(Mesh mesh, Mesh::of(session->artifact().manifest()));
   const plan::Role &role = session->artifact().role();
   const Orders &orders = session->orders();
@@ -204,13 +239,7 @@ Status Trainer::decideTotal() {
   ZC_ASSIGN_OR_RETURN(total, options.steps
                                  ? Result<int64_t>(*options.steps)
                                  : sampler->stepsFor(*options.epochs));
-  const int64_t warmup = options.learningRate.warmupSteps.value_or(0);
-  if (warmup > total)
-    return makeError(StatusCode::InvalidArgument, "--warmup-steps ", warmup,
-                     ": the run has ", total,
-                     " steps, in which the learning rate would never reach "
-                     "--lr; expected at most ",
-                     total);
+  ZC_RETURN_IF_ERROR(options.learningRate.check(total));
   const int64_t traced = options.traceSteps.first;
   if (traced > total || options.traceSteps.last <= state.step)
     return makeError(StatusCode::InvalidArgument, "--trace-steps ", traced, ":",

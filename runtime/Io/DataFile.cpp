@@ -28,6 +28,10 @@ static bool isPattern(const std::string &path) {
 Result<DataFile> DataFile::open(const std::string &path, int tokenBits) {
   DataFile data;
   data.thePath = path;
+  if (path == "-")
+    return makeError(StatusCode::InvalidArgument,
+                     "'-', standard input, is read once, by the steps of zc "
+                     "run --data -; expected a file");
   std::error_code error;
   if (isTokenPath(path) && !fs::is_directory(path, error)) {
     ZC_ASSIGN_OR_RETURN(data.theTokens, openTokenFiles(path, tokenBits));

@@ -165,24 +165,17 @@ Status readDescr(const std::string &descr, NpyArray &array) {
                    "number type");
 }
 
-/// The header's text and where the data begin.
-Result<std::pair<std::string_view, size_t>>
-splitHeader(std::string_view bytes) {
+/// Where the header's text begins, by the file's version.
+Result<size_t> textBegin(std::string_view bytes) {
   if (bytes.size() < 10 || bytes.substr(0, kMagic.size()) != kMagic)
     return corrupt("it does not begin as one");
   int version = static_cast<uint8_t>(bytes[6]);
   if (version < 1 || version > 3)
     return makeError(StatusCode::Unsupported, ".npy format version ", version,
                      " is not known");
-  size_t lengthBytes = version == 1 ? 2 : 4;
-  size_t begin = 8 + lengthBytes;
-  if (bytes.size() < begin)
-    return corrupt("it is too short");
-  uint64_t length = version == 1 ? zip::load<uint16_t>(bytes.data() + 8)
-                                 : zip::load<uint32_t>(bytes.data() + 8);
-  if (length > bytes.size() - begin)
-    return corrupt("its header is longer than the file");
-  return std::pair(bytes.substr(begin, length), size_t(begin + length));
+  const size_t begin = version == 1 ? 10 : kNpyHeaderStart;
+  return bytes.size() < begin ? Result<size_t>(corrupt("it is too short"))
+                              : Result<size_t>(begin);
 }
 
 } // namespace
@@ -197,28 +190,48 @@ std::string NpyArray::print() const {
   return type + " " + printDims(dims);
 }
 
-Result<NpyArray> parseNpy(std::string_view bytes,
-                          std::shared_ptr<const void> owner) {
-  ZC_ASSIGN_OR_RETURN(auto split, splitHeader(bytes));
-  ZC_ASSIGN_OR_RETURN(Header header, HeaderParser(split.first).parse());
-  NpyArray array;
+Result<size_t> npyHeaderSize(std::string_view start) {
+  ZC_ASSIGN_OR_RETURN(size_t begin, textBegin(start));
+  const char *at = start.data() + 8;
+  return begin + (begin == kNpyHeaderStart ? zip::load<uint32_t>(at)
+                                           : zip::load<uint16_t>(at));
+}
+
+Result<NpyHeader> parseNpyHeader(std::string_view bytes) {
+  ZC_ASSIGN_OR_RETURN(size_t begin, textBegin(bytes));
+  ZC_ASSIGN_OR_RETURN(size_t end, npyHeaderSize(bytes));
+  if (end > bytes.size())
+    return corrupt("its header is longer than the file");
+  ZC_ASSIGN_OR_RETURN(Header header,
+                      HeaderParser(bytes.substr(begin, end - begin)).parse());
+  NpyHeader result;
+  NpyArray &array = result.array;
   ZC_RETURN_IF_ERROR(readDescr(header.descr, array));
   array.dims = header.dims;
-  array.owner = std::move(owner);
-  uint64_t size = array.itemSize;
+  result.isFortran = header.fortran && header.dims.size() > 1;
+  result.bytes = array.itemSize;
   for (int64_t dim : array.dims)
-    if (__builtin_mul_overflow(size, uint64_t(dim), &size))
+    if (__builtin_mul_overflow(result.bytes, uint64_t(dim), &result.bytes))
       return corrupt("its shape is impossibly large");
-  if (size > bytes.size() - split.second)
-    return corrupt(strCat("it has ", bytes.size() - split.second,
-                          " bytes of data; ", array.print(), " needs ", size));
-  array.data = bytes.substr(split.second, size);
-  if (header.fortran && array.dims.size() > 1) {
+  return result;
+}
+
+Result<NpyArray> parseNpy(std::string_view bytes,
+                          std::shared_ptr<const void> owner) {
+  ZC_ASSIGN_OR_RETURN(NpyHeader header, parseNpyHeader(bytes));
+  ZC_ASSIGN_OR_RETURN(size_t begin, npyHeaderSize(bytes));
+  NpyArray &array = header.array;
+  array.owner = std::move(owner);
+  if (header.bytes > bytes.size() - begin)
+    return corrupt(strCat("it has ", bytes.size() - begin, " bytes of data; ",
+                          array.print(), " needs ", header.bytes));
+  array.data = bytes.substr(begin, header.bytes);
+  if (header.isFortran) {
     auto copy = toRowMajor(array.data, array.dims, array.itemSize);
     array.data = *copy;
     array.owner = std::move(copy);
   }
-  return array;
+  return std::move(array);
 }
 
 std::string makeNpyHeader(plan::DataType type,

@@ -30,6 +30,18 @@ struct NpyArray {
 Result<NpyArray> parseNpy(std::string_view bytes,
                           std::shared_ptr<const void> owner);
 
+/// What the header at the beginning of the bytes of a .npy file says, without
+/// its data.
+struct NpyHeader {
+  NpyArray array; // its data are empty
+  uint64_t bytes; // of the data
+  bool isFortran; // they are in column-major order
+};
+/// So many bytes say how long a header is, and how long it is with them.
+constexpr size_t kNpyHeaderStart = 12;
+Result<size_t> npyHeaderSize(std::string_view start);
+Result<NpyHeader> parseNpyHeader(std::string_view header);
+
 /// The header of a .npy file, little-endian and row-major, 64-byte aligned.
 /// bfloat16, which NumPy lacks, must be written as float32.
 std::string makeNpyHeader(plan::DataType type,

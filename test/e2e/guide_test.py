@@ -10,6 +10,7 @@ import sys
 import unittest
 
 import numpy as np
+import onnx
 
 from zctest import BIN, FIXTURES, TIMEOUT, ZcTest
 
@@ -34,20 +35,38 @@ class Guide(ZcTest):
         tokens = np.random.default_rng(0).integers(0, 96, 2000)
         tokens.astype(np.uint16).tofile(self.folder / "tokens_1.bin")
 
-    def run_page(self, page):
+    def run_script(self, script, page):
         python = pathlib.Path(sys.executable).parent
         environment = {**os.environ, "XDG_CACHE_HOME": str(self.folder),
                        "PYTHONPATH": str(GUIDE.parent / "python"),
                        "ZC_LIBRARY": str(BIN.parent / "lib" / "libzc.so.1"),
                        "PATH": f"{BIN.resolve()}:{python}:{os.environ['PATH']}"}
+        done = subprocess.run(
+            ["bash", "-euc", script], cwd=self.folder, text=True,
+            env=environment, timeout=TIMEOUT, capture_output=True)
+        self.assertEqual(done.returncode, 0,
+                         f"{page.name}:\n{script}{done.stderr}")
+
+    def run_page(self, page):
         for block in BLOCK.finditer(page.read_text()):
-            if block["reason"]:
-                continue
-            done = subprocess.run(
-                ["bash", "-euc", block["script"]], cwd=self.folder, text=True,
-                env=environment, timeout=TIMEOUT, capture_output=True)
-            self.assertEqual(done.returncode, 0,
-                             f"{page.name}:\n{block['script']}{done.stderr}")
+            if not block["reason"]:
+                self.run_script(block["script"], page)
+
+    def test_readme(self):
+        """Each of its pieces by itself, on a model as its exporter leaves it:
+        of a fixed batch."""
+        model = onnx.load(self.folder / "model.onnx")
+        for value in [*model.graph.input, *model.graph.output]:
+            value.type.tensor_type.shape.dim[0].dim_value = 64
+        onnx.save(model, self.folder / "model.onnx")
+        readme = GUIDE.parents[1] / "README.md"
+        scripts = [block["script"] for block in
+                   BLOCK.finditer(readme.read_text())]
+        self.assertEqual(len(scripts), 2)
+        for script in scripts:
+            self.run_script(script, readme)
+            shutil.rmtree(self.folder / "ckpt")
+            (self.folder / "step.zca").unlink()
 
 
 class Links(unittest.TestCase):

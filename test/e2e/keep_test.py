@@ -7,7 +7,8 @@ import unittest
 import numpy as np
 
 from bad_run_test import RunTest
-from zctest import latest_step, load_tensors, read_log, run
+from zctest import (latest_step, limit_file_size, load_tensors, read_log,
+                    run)
 
 
 class Keep(RunTest):
@@ -85,6 +86,16 @@ class FullDisk(Keep):
         self.assertEqual(err.count("No space"), 1, err)
         self.assertRegex(err, "--log '.*full' lacks 5 records")
         self.assertIn("trained to step 5", out)
+
+    def test_a_full_folder_of_events_does_not_end_the_run(self):
+        code, out, err = run(
+            "run", self.artifact, "--data", self.fixture.data, "--steps",
+            3000, "--tensorboard", self.folder / "events",
+            preexec_fn=limit_file_size(1 << 18))
+        self.assertEqual(code, 0, err)
+        self.assertEqual(err.count("goes on without"), 1, err)
+        self.assertRegex(err, r"--tensorboard '.*events' lacks \d+ records")
+        self.assertIn("trained to step 3000", out)
 
     def test_samples_that_cannot_be_fed_leave_what_was_trained(self):
         data = self.folder / "d.npz"

@@ -255,6 +255,8 @@ class Observe(ZcTest):
         # Axes with their units, legends, and what is alive at the peak.
         text = path.read_text()
         self.assertEqual(text.count(">instruction</text>"), 3)
+        self.assertEqual(text.count(">share of all costs</text>"), 3)
+        self.assertEqual(text.count(">stream 0</text>"), 3)
         self.assertRegex(text, r'text-anchor="end"[^>]*>[\d.]+ [KM]?i?B</text>')
         self.assertEqual(text.count('"></span>convolution'), 3)
         self.assertRegex(text, r"<summary>\d+ tensors alive there</summary>")
@@ -262,6 +264,34 @@ class Observe(ZcTest):
                        "--json")
         self.assertEqual(set(json.loads(said)), set(json.loads(
             self.zc("inspect", self.artifact, "--memory", "--json"))))
+
+    def test_what_it_is_of_comes_first(self):
+        """Inputs, outputs, options, parameters by module and threads."""
+        lines = self.zc("inspect", self.artifact).splitlines()
+        self.assertRegex(lines[0], r"^training of model.onnx .*at most \d+ thr")
+        text = "\n".join(lines[:lines.index("")])
+        batch = self.fixture.reference["batch"]
+        self.assertRegex(text, rf"\ninputs\n  x +float32 \[{batch}, ")
+        self.assertRegex(text, rf"\n  labels +int64 \[{batch}\]; the labels, 0 "
+                               r"to \d+, -100 is ignored\noutputs\n")
+        self.assertRegex(text, r"\noptions\n  .*beta1 0\.9")
+        found = json.loads(self.zc("inspect", self.artifact, "--json"))
+        weights = self.fixture.weights("adamw")
+        trained = [name for name in weights if "running" not in name]
+        self.assertEqual(sum(each["tensors"] for each in found["modules"]),
+                         len(trained))
+        self.assertEqual(sum(each["elements"] for each in found["modules"]),
+                         sum(weights[name].size for name in trained))
+        self.assertEqual([each["labels"] for each in found["inputs"]],
+                         [False, True])
+        self.assertEqual(found["inputs"][0]["dims"][0], batch)
+        # The same of ranks that divide batch and parameters.
+        divided = self.compile(self.fixture, "adamw", "--mesh", "dp=2",
+                               "--zero", 3, "--accumulate", 2, name="d.zca")
+        other = json.loads(self.zc("inspect", divided, "--json"))
+        for key in ("inputs", "outputs", "modules"):
+            self.assertEqual(other[key], found[key])
+        self.assertIn("\nmesh\n  dp=2\n", self.zc("inspect", divided))
 
     def test_page_of_several(self):
         """Of one model there is no curve by layers."""

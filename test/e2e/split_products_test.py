@@ -46,7 +46,7 @@ class SplitProducts(ZcTest):
     def test_what_belongs_where(self):
         fixture = Fixture("mlp")
         for target, precision, words in (
-                ("cuda", "bf16x3", "bf16x3 belongs to --target cpu"),
+                ("cuda", "bf16x3", "bf16x3 and bf16x6 belong to --target cpu"),
                 ("cpu", "tf32", "belongs to --target cuda")):
             self.fails(2, [words], "compile", fixture.model, "--loss",
                        "softmax-cross-entropy", "--target", target,

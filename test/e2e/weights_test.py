@@ -209,6 +209,22 @@ class Roles(SmallModels):
         self.assertEqual((code, err), (0, ""))
 
 
+    def test_folded_norms_of_tf2onnx_are_warned_of(self):
+        weights = drawn({"block/conv_weights_fused_bn": (3, 2, 1, 1),
+                         "block/conv_bias_fused_bn": (3,)})
+        for names, said in ((list(weights), "tf2onnx, which has folded 1 batch "
+                             "normalisation into"), (["w", "b"], "")):
+            model = self.save(
+                "m.onnx", [("Conv", ["x", *names], "y")],
+                dict(zip(names, weights.values())), inputs={"x": (4, 2, 5, 5)},
+                outputs={"y": (4, 3, 5, 5)})
+            code, _, err = run("compile", model, "-o", self.folder / "a.zca",
+                               "--loss", "mse")
+            self.assertEqual(code, 0, err)
+            self.assertIn(said, err)
+            self.assertEqual(err.count("warning"), bool(said), err)
+
+
 class Frozen(SmallModels):
 
     def setUp(self):

@@ -1,5 +1,6 @@
 // `zc eval` of an artifact.
 #include "runtime/Driver/Evaluator.h"
+#include "runtime/Io/TokenFiles.h"
 #include "tools/zc-run/Commands.h"
 
 namespace zc {
@@ -69,6 +70,10 @@ void checkTogether(const CLI::App &app, const EvalArguments &given) {
   for (const char *option : {"--token-bits", "--metrics", "--json"})
     if (forward && app.count(option))
       throw CLI::ValidationError(option, "belongs to --data");
+  if (app.count("--token-bits") && !isTokenPath(given.options.data))
+    throw CLI::ValidationError("--token-bits",
+                               "belongs to .bin files of tokens; the type of "
+                               "other data is written in it");
 }
 
 int run(const CLI::App &app, EvalArguments &given) {

@@ -1,6 +1,8 @@
 // `zc run`.
 #include "runtime/Driver/EvaluationMetrics.h"
+#include "runtime/Driver/StreamedBatches.h"
 #include "runtime/Driver/Trainer.h"
+#include "runtime/Io/TokenFiles.h"
 #include "tools/zc-run/Commands.h"
 #include "tools/zc-run/LearningRateOptions.h"
 #include "tools/zc-run/RememberedOptions.h"
@@ -23,8 +25,9 @@ void addDataOptions(CLI::App &app, TrainOptions &options) {
   app.add_option("artifact", options.artifact, "the artifact, OUT.zca")
       ->required();
   app.add_option("--data", options.data,
-                 ".npz, a folder of .npy files, or .bin files of tokens; "
-                 "required")
+                 ".npz, a folder of .npy files, .bin files of tokens, or -: "
+                 "records of .npy arrays on standard input, one for each "
+                 "input, the labels last; required")
       ->type_name("FILE")
       ->group(group);
   addTokenBitsOption(app, options.tokenBits);
@@ -175,24 +178,67 @@ void addOutputOptions(CLI::App &app, TrainOptions &options) {
       ->group(group);
 }
 
+/// An option that has no effect unless `holds`.
+struct Need {
+  const char *option;
+  bool holds;
+  const char *what;
+};
+
+void checkNeeds(const CLI::App &app, const std::vector<Need> &needs) {
+  for (const Need &need : needs)
+    if (app.count(need.option) && !need.holds)
+      throw CLI::ValidationError(need.option, strCat("needs ", need.what));
+}
+
 /// Options that would have no effect without others.
-void checkNeeds(const CLI::App &app, const TrainOptions &options) {
-  auto needs = [&](const char *option, bool holds, const char *what) {
-    if (app.count(option) && !holds)
-      throw CLI::ValidationError(option, strCat("needs ", what));
-  };
+void checkTogether(const CLI::App &app, const TrainOptions &options) {
   const bool saves = !options.checkpoint.place.empty();
-  for (const char *option :
-       {"--save-every", "--keep", "--resume", "--overwrite", "--keep-best"})
-    needs(option, saves, "--checkpoint DIR");
-  needs("--trace-steps", !options.trace.empty(), "--trace FILE.json");
   const bool evaluates = !options.evalData.empty();
-  for (const char *option : {"--eval-every", "--keep-best", "--patience"})
-    needs(option, evaluates, "--eval-data FILE");
+  const bool writes = !options.log.empty() || !options.tensorboard.empty();
+  // A run that goes on takes over how often it showed itself.
+  const bool shows = writes || !options.quiet || options.checkpoint.resume;
   // Of each step's loss as well.
   const bool ofSteps =
-      options.metrics == std::vector<std::string>{"perplexity"};
-  needs("--metrics", evaluates || ofSteps, "--eval-data FILE");
+      options.metrics == std::vector<std::string>{"perplexity"} && writes;
+  constexpr const char *kCheckpoint = "--checkpoint DIR";
+  constexpr const char *kEvalData = "--eval-data FILE";
+  checkNeeds(app,
+             {{"--save-every", saves, kCheckpoint},
+              {"--keep", saves, kCheckpoint},
+              {"--resume", saves, kCheckpoint},
+              {"--overwrite", saves, kCheckpoint},
+              {"--keep-best", saves, kCheckpoint},
+              {"--trace-steps", !options.trace.empty(), "--trace FILE.json"},
+              {"--eval-every", evaluates, kEvalData},
+              {"--keep-best", evaluates, kEvalData},
+              {"--patience", evaluates, kEvalData},
+              {"--patience", options.evalEvery > 0,
+               "--eval-every K: the evaluation at the end stops nothing"},
+              {"--metrics", evaluates || ofSteps,
+               "--eval-data FILE; perplexity, --log or --tensorboard"},
+              {"--log-every", shows, "--log or --tensorboard beside --quiet"}});
+}
+
+/// What was given for another kind of data, before what a run so far had is
+/// added.
+void checkTokens(const CLI::App &app, const TrainOptions &options) {
+  if (app.count("--token-bits") && app.count("--data") &&
+      !isTokenPath(options.data) && !isTokenPath(options.evalData))
+    throw CLI::ValidationError("--token-bits",
+                               "belongs to .bin files of tokens; the type of "
+                               "other data is written in it");
+}
+
+/// What arrives is taken once, in its order.
+void checkStream(const CLI::App &app, const TrainOptions &options) {
+  if (options.data != kStandardInput)
+    return;
+  for (const char *option : {"--epochs", "--shuffle"})
+    if (app.count(option))
+      throw CLI::ValidationError(
+          option, "does not go with --data -: samples that arrive on standard "
+                  "input are taken once, in their order");
 }
 
 /// What a run that goes on is given by its checkpoint.
@@ -217,12 +263,14 @@ void wantMetricOfBest(TrainOptions &options) {
 
 int run(CLI::App &app, RunArguments &given) {
   TrainOptions &options = given.options;
+  checkTokens(app, options);
   takeOverOptions(app, options.checkpoint);
   if (options.data.empty())
     throw CLI::RequiredError("--data");
   if (!options.steps && !options.epochs)
     throw CLI::RequiredError("--steps or --epochs");
-  checkNeeds(app, options);
+  checkTogether(app, options);
+  checkStream(app, options);
   checkLearningRateOptions(app, options);
   options.record = remember(app);
   wantMetricOfBest(options);

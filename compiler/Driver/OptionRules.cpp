@@ -1,0 +1,300 @@
+#include "compiler/Driver/OptionRules.h"
+
+#include "llvm/ADT/ArrayRef.h"
+
+using namespace zc;
+
+namespace {
+/// Options that have an effect only where `holds`; `why` says where that is.
+struct Rule {
+  std::vector<const char *> options;
+  bool (*holds)(const CompileOptions &);
+  const char *why;
+};
+} // namespace
+
+static bool trains(const CompileOptions &options) {
+  return options.mode == "train";
+}
+
+static bool isOneBit(const CompileOptions &options) {
+  return options.optimizer == "onebit-adam";
+}
+
+static bool hasBetas(const CompileOptions &options) {
+  return options.optimizer == "adam" || options.optimizer == "adamw" ||
+         isOneBit(options);
+}
+
+static bool hasMomentum(const CompileOptions &options) {
+  return options.optimizer == "sgd" || options.optimizer == "sm3" ||
+         options.momentum == 0;
+}
+
+/// Ranks that add up gradients, or what they are made of.
+static bool addsUpOverRanks(const CompileOptions &options) {
+  return options.getNumRanks() > options.getAxisSize("pp");
+}
+
+static bool dividesSamples(const CompileOptions &options) {
+  return options.getAxisSize("dp") * options.getAxisSize("ep") > 1;
+}
+
+static bool hasRanks(const CompileOptions &options) {
+  return options.getNumRanks() > 1;
+}
+
+static bool hasCrossEntropy(const CompileOptions &options) {
+  return options.loss == "softmax-cross-entropy";
+}
+
+static bool hasBinary(const CompileOptions &options) {
+  return options.loss == "bce-with-logits";
+}
+
+static bool isForCpus(const CompileOptions &options) {
+  return options.target == "cpu";
+}
+
+static bool isForGpus(const CompileOptions &options) {
+  return options.target == "cuda";
+}
+
+/// The forward alone has no loss, no gradient and no update.
+static const Rule kOfTraining[] = {
+    {{"--loss",
+      "--loss-output",
+      "--labels",
+      "--class-axis",
+      "--ignore-index",
+      "--label-smoothing",
+      "--class-weights",
+      "--pos-weight",
+      "--huber-delta",
+      "--add-loss",
+      "--stop-gradient",
+      "--optimizer",
+      "--momentum",
+      "--nesterov",
+      "--beta1",
+      "--beta2",
+      "--eps",
+      "--weight-decay",
+      "--group",
+      "--no-weight-decay",
+      "--freeze-step",
+      "--clip-norm",
+      "--clip-value",
+      "--ema",
+      "--accumulate",
+      "--freeze",
+      "--train",
+      "--batchnorm",
+      "--batchnorm-stats",
+      "--dropout",
+      "--bucket-mib",
+      "--reduce-precision"},
+     trains,
+     "belongs to --mode train"},
+    {{"--zero", "--zero-group", "--unit", "--prefetch", "--reshard-last",
+      "--no-reshard-after-forward", "--reshard-every"},
+     [](const CompileOptions &options) {
+       return trains(options) || options.zero == 0;
+     },
+     "belongs to --mode train: the forward alone has nothing that ZeRO "
+     "divides; tp divides its parameters"},
+    {{"--precision"},
+     [](const CompileOptions &options) {
+       return trains(options) || options.precision == "fp32";
+     },
+     "belongs to --mode train"},
+    {{"--recompute"},
+     [](const CompileOptions &options) {
+       return trains(options) || options.recompute.empty() ||
+              options.recompute == "none";
+     },
+     "belongs to --mode train"},
+    {{"--offload"},
+     [](const CompileOptions &options) {
+       return trains(options) || options.offload.empty();
+     },
+     "belongs to --mode train"},
+    {{"--compress-activations"},
+     [](const CompileOptions &options) {
+       return trains(options) || options.compressActivations == "none";
+     },
+     "belongs to --mode train"},
+    {{"--partition-activations"}, trains, "belongs to --mode train"},
+};
+
+static const Rule kOfLosses[] = {
+    {{"--class-axis", "--ignore-index", "--label-smoothing"},
+     hasCrossEntropy,
+     "belongs to --loss softmax-cross-entropy"},
+    {{"--pos-weight"}, hasBinary, "belongs to --loss bce-with-logits"},
+    {{"--class-weights"},
+     [](const CompileOptions &options) {
+       return hasCrossEntropy(options) || hasBinary(options);
+     },
+     "belongs to --loss softmax-cross-entropy or bce-with-logits"},
+    {{"--huber-delta"},
+     [](const CompileOptions &options) { return options.loss == "huber"; },
+     "belongs to --loss huber"},
+    {{"--loss-output"},
+     [](const CompileOptions &options) {
+       return options.loss == "none" || options.lossOutput.empty();
+     },
+     "belongs to --loss none"},
+    {{"--logits"},
+     [](const CompileOptions &options) {
+       return options.loss != "none" || options.logits.empty();
+     },
+     "names no output with --loss none; use --loss-output"},
+    {{"--labels"},
+     [](const CompileOptions &options) {
+       return options.loss != "none" || options.labels == "labels";
+     },
+     "has no meaning with --loss none: the model has all inputs that its loss "
+     "needs"},
+};
+
+static const Rule kOfUpdates[] = {
+    {{"--beta1", "--beta2", "--eps"},
+     hasBetas,
+     "belongs to --optimizer adam, adamw and onebit-adam"},
+    {{"--freeze-step"}, isOneBit, "belongs to --optimizer onebit-adam"},
+    {{"--momentum"}, hasMomentum, "belongs to --optimizer sgd and sm3"},
+    {{"--nesterov"},
+     [](const CompileOptions &options) { return options.optimizer == "sgd"; },
+     "belongs to --optimizer sgd"},
+    {{"--nesterov"},
+     [](const CompileOptions &options) { return options.momentum > 0; },
+     "needs a --momentum above 0"},
+    {{"--no-weight-decay"},
+     [](const CompileOptions &options) {
+       // PyTorch's default.
+       return options.weightDecay.value_or(options.optimizer == "adamw") > 0;
+     },
+     "needs a --weight-decay above 0"},
+    {{"--batchnorm-stats"},
+     [](const CompileOptions &options) {
+       return options.batchNorm == "train" ||
+              options.batchNormStats == "global";
+     },
+     "belongs to --batchnorm train: frozen statistics are the same on every "
+     "rank"},
+};
+
+static const Rule kOfRanks[] = {
+    {{"--shard"}, hasRanks, "needs a --mesh of several ranks"},
+    {{"--collective-algorithm"},
+     [](const CompileOptions &options) {
+       return hasRanks(options) || options.collectiveAlgorithm == "auto";
+     },
+     "needs a --mesh of several ranks"},
+    {{"--bucket-mib"}, hasRanks, "needs a --mesh of several ranks"},
+    {{"--bucket-mib"},
+     [](const CompileOptions &options) { return options.zero < 3; },
+     "belongs to --zero 0, 1 and 2; with --zero 3 --unit says what is gathered "
+     "and reduced together"},
+    {{"--tp-rules"},
+     [](const CompileOptions &options) {
+       return options.getAxisSize("tp") > 1 || options.tpRules == "auto";
+     },
+     "needs a --mesh with tp"},
+    {{"--partition-activations"},
+     [](const CompileOptions &options) {
+       return options.getAxisSize("tp") > 1;
+     },
+     "needs a --mesh with tp"},
+    {{"--divide-messages"},
+     [](const CompileOptions &options) {
+       return options.getAxisSize("tp") > 1 && options.getAxisSize("pp") > 1;
+     },
+     "needs a --mesh with pp and tp"},
+    {{"--unit"},
+     [](const CompileOptions &options) {
+       return options.zero > 0 || options.unit == "auto";
+     },
+     "needs --zero 1, 2 or 3"},
+    {{"--zero-group"},
+     [](const CompileOptions &options) { return options.zero > 0; },
+     "needs --zero 1, 2 or 3"},
+    {{"--prefetch", "--reshard-last", "--no-reshard-after-forward"},
+     [](const CompileOptions &options) { return options.zero == 3; },
+     "belongs to --zero 3"},
+    {{"--sequence-parallel"},
+     [](const CompileOptions &options) {
+       return options.getAxisSize("tp") > 1 || options.sequenceParallel != "on";
+     },
+     "on needs a --mesh with tp"},
+    {{"--sp-attention", "--token-dim"},
+     [](const CompileOptions &options) {
+       return options.getAxisSize("sp") > 1 ||
+              (options.spAttention == "auto" && options.tokenDims.empty());
+     },
+     "needs a --mesh with sp"},
+    {{"--moe-group"},
+     [](const CompileOptions &options) {
+       return options.moeCapacity != "none" || options.moeGroup == "sample";
+     },
+     "needs --moe-capacity: without one there is room for all tokens of any "
+     "group"},
+};
+
+static const Rule kOfTargets[] = {
+    {{"--cpu-arch", "--cpu-threads"}, isForCpus, "belongs to --target cpu"},
+    {{"--cuda-path", "--cubins"}, isForGpus, "belongs to --target cuda"},
+    {{"--matmul-precision"},
+     [](const CompileOptions &options) {
+       return isForGpus(options) || options.matmulPrecision != "tf32";
+     },
+     "tf32 belongs to --target cuda"},
+    {{"--matmul-precision"},
+     [](const CompileOptions &options) {
+       return isForCpus(options) ||
+              !llvm::StringRef(options.matmulPrecision).starts_with("bf16");
+     },
+     "bf16x3 and bf16x6 belong to --target cpu; cuda has tf32"},
+};
+
+/// What only the mesh decides.
+static const Rule kOfTheMesh[] = {
+    {{"--batchnorm-stats"},
+     [](const CompileOptions &options) {
+       return dividesSamples(options) || options.batchNormStats == "global";
+     },
+     "needs a --mesh with dp or ep: one rank's share is the whole batch"},
+    {{"--bucket-mib"},
+     addsUpOverRanks,
+     "needs a --mesh of several ranks that add up gradients: dp, ep, sp or "
+     "tp"},
+    {{"--reduce-precision"},
+     [](const CompileOptions &options) {
+       return addsUpOverRanks(options) || options.reducePrecision == "fp32";
+     },
+     "needs a --mesh of several ranks that add up gradients: dp, ep, sp or "
+     "tp"},
+};
+
+static void checkRules(const CLI::App &command, const CompileOptions &options,
+                       llvm::ArrayRef<Rule> rules) {
+  for (const Rule &rule : rules)
+    for (const char *option : rule.options)
+      if (command.count(option) > 0 && !rule.holds(options))
+        throw CLI::ValidationError(std::string(option) + " " + rule.why);
+}
+
+void zc::checkOptionRules(const CLI::App &command,
+                          const CompileOptions &options) {
+  for (llvm::ArrayRef<Rule> rules :
+       {llvm::ArrayRef<Rule>(kOfTraining), llvm::ArrayRef<Rule>(kOfLosses),
+        llvm::ArrayRef<Rule>(kOfUpdates), llvm::ArrayRef<Rule>(kOfRanks),
+        llvm::ArrayRef<Rule>(kOfTargets)})
+    checkRules(command, options, rules);
+}
+
+void zc::checkMeshRules(const CLI::App &command,
+                        const CompileOptions &options) {
+  checkRules(command, options, kOfTheMesh);
+}
