@@ -159,6 +159,9 @@ struct AttentionSpec {
   /// are.
   bool masked = false;
   int64_t maskStrides[3] = {0, 0, 0};
+  /// Instead of a mask: whether it is said, for all samples and heads
+  /// [queries], which key is the last that each query attends, as I64.
+  bool bounded = false;
   ElementType type = ElementType::F32;
 };
 

@@ -17,20 +17,22 @@ def Train_SoftmaxOp : Train_TensorOp<"softmax",
   let hasVerifier = 1;
 }
 
+def Train_AttentionMask : StaticShapeTensorOf<[F32, F64, F16, BF16, I64]>;
+
 def Train_AttentionOp : Train_TensorOp<"attention", [Train_Differentiable,
     Train_Precision<["getPrecision", "isStatistic"]>], ["accumulates"]> {
   let summary = "softmax(scale query key^T) value, per sample and head";
   let description = [{
     query and result [batch, queries, heads, width], key and value [batch, keys,
-    heads, width]: tokens before heads, as projections leave them. With `causal`
-    query i attends keys 0 to i, and there are as many queries as keys. `mask`
+    heads, width]. With `causal` query i attends keys 0 to i, of as many. `mask`
     [batch or 1, heads or 1, queries or 1, keys] is added to the scaled scores; a
-    query whose keys are all at minus infinity gets zeros. It has no gradient.
+    query whose keys are all at minus infinity gets zeros. Or its i64 [1, 1,
+    queries, 1] say which key is the last that each attends. It has no gradient.
     `log_sum_exp` [batch, heads, queries] is that of the masked scores.
   }];
   let arguments = (ins Train_FloatTensor:$query, Train_FloatTensor:$key,
                        Train_FloatTensor:$value,
-                       Optional<Train_FloatTensor>:$mask, F64Attr:$scale,
+                       Optional<Train_AttentionMask>:$mask, F64Attr:$scale,
                        UnitAttr:$causal);
   let results = (outs Train_FloatTensor:$result,
                       Train_FloatTensor:$log_sum_exp);
@@ -44,7 +46,7 @@ def Train_AttentionGradOp : Train_TensorOp<"attention_grad", [],
   let arguments = (ins Train_FloatTensor:$query, Train_FloatTensor:$key,
       Train_FloatTensor:$value, Train_FloatTensor:$result,
       Train_FloatTensor:$log_sum_exp, Train_FloatTensor:$grad,
-      Optional<Train_FloatTensor>:$mask, F64Attr:$scale, UnitAttr:$causal);
+      Optional<Train_AttentionMask>:$mask, F64Attr:$scale, UnitAttr:$causal);
   let results = (outs Train_FloatTensor:$query_grad,
                       Train_FloatTensor:$key_grad,
                       Train_FloatTensor:$value_grad);

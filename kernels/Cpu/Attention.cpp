@@ -62,22 +62,24 @@ private:
           task / spec.heads * tokens * row + task % spec.heads * spec.width;
       return HeadRows{data ? data + at : nullptr, row};
     };
-    AttentionHead head = {spec.queries,
-                          spec.keys,
-                          spec.width,
-                          static_cast<float>(spec.scale),
-                          spec.causal,
-                          part(0, spec.queries),
-                          part(1, spec.keys),
-                          part(2, spec.keys),
-                          part(3, spec.queries),
-                          static_cast<float *>(pointers[4]),
-                          {},
-                          {},
-                          {},
-                          {},
-                          scratch,
-                          mask(pointers[9], task)};
+    AttentionHead head = {
+        spec.queries,
+        spec.keys,
+        spec.width,
+        static_cast<float>(spec.scale),
+        spec.causal,
+        part(0, spec.queries),
+        part(1, spec.keys),
+        part(2, spec.keys),
+        part(3, spec.queries),
+        static_cast<float *>(pointers[4]),
+        {},
+        {},
+        {},
+        {},
+        scratch,
+        mask(pointers[9], task),
+        spec.bounded ? static_cast<const int64_t *>(pointers[9]) : nullptr};
     if (head.logSumExp)
       head.logSumExp += task * spec.queries;
     if (spec.backward) {

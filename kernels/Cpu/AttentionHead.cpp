@@ -85,6 +85,26 @@ inline void fill(float *to, int64_t begin, int64_t end, float value) {
     to[i] = value;
 }
 
+/// How many keys, from the first, a query attends: at least that one.
+inline int64_t countSeen(const AttentionHead &head, int64_t query) {
+  if (!head.causal && !head.lastKeys)
+    return head.keys;
+  int64_t last = head.causal ? query : head.lastKeys[query];
+  return last < 0 ? 1 : least(head.keys, last + 1);
+}
+
+/// The most that one of `count` queries attends.
+inline int64_t countSeen(const AttentionHead &head, int64_t query,
+                         int64_t count) {
+  int64_t most = countSeen(head, query + count - 1);
+  if (head.lastKeys)
+    for (int64_t i = 0; i < count; ++i) {
+      int64_t seen = countSeen(head, query + i);
+      most = seen > most ? seen : most;
+    }
+  return most;
+}
+
 //===----------------------------------------------------------------------===//
 // Packing
 //===----------------------------------------------------------------------===//
@@ -191,7 +211,7 @@ void forward(const AttentionHead &head) {
   packRows(head.v, head.keys, head.width, columns, 1, v);
   for (int64_t begin = 0; begin < head.queries; begin += kBlock) {
     int64_t count = least(kBlock, head.queries - begin);
-    int64_t seen = head.causal ? least(head.keys, begin + count) : head.keys;
+    int64_t seen = countSeen(head, begin, count);
     HeadRows rows = {head.q.data + begin * head.q.stride, head.q.stride};
     packRows(rows, count, head.width, columns, head.scale, q);
     for (int64_t j = 0; j < seen; j += kBlock)
@@ -200,7 +220,7 @@ void forward(const AttentionHead &head) {
                false);
     float sums[kBlock];
     for (int64_t r = 0; r < count; ++r) {
-      int64_t valid = head.causal ? least(seen, begin + r + 1) : seen;
+      int64_t valid = countSeen(head, begin + r);
       float largest;
       float *row = scores + r * scoreRow;
       int64_t padded = attentionRoundUp(seen, 16);
@@ -269,9 +289,7 @@ struct Backward {
         store(p + i, value);
         store(g + i, value * (load(g + i) - shift));
       }
-      int64_t valid = least(width, head.keys - key);
-      if (head.causal && query + r + 1 - key < valid)
-        valid = query + r + 1 - key;
+      int64_t valid = least(width, countSeen(head, query + r) - key);
       fill(p, valid < 0 ? 0 : valid, width, 0);
       fill(g, valid < 0 ? 0 : valid, width, 0);
     }
@@ -311,10 +329,14 @@ struct Backward {
     pack();
     for (int64_t key = 0; key < head.keys; key += kBlock) {
       int64_t keys = least(kBlock, head.keys - key);
-      int64_t first = head.causal ? key : 0;
-      for (int64_t query = first; query < head.queries; query += kBlock)
-        addPair(query, key, query == first);
-      if (first >= head.queries) { // keys that no query sees
+      bool first = true;
+      for (int64_t query = 0; query < head.queries; query += kBlock) {
+        if (countSeen(head, query, least(kBlock, head.queries - query)) <= key)
+          continue;
+        addPair(query, key, first);
+        first = false;
+      }
+      if (first) { // keys that no query sees
         fill(kGrad, 0, keys * columns, 0);
         fill(vGrad, 0, keys * columns, 0);
       }

@@ -33,6 +33,7 @@ struct AttentionHead {
   HeadRows outGrad, qGrad, kGrad, vGrad;
   float *scratch; // 64-byte aligned, attentionScratchFloats of them
   HeadRows mask;  // per query and key, added to the scaled scores, or null
+  const int64_t *lastKeys; // that each query attends, or null: all
 };
 
 // Static: a shared copy could be that of an instruction set that is not there.

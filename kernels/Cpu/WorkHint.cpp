@@ -67,7 +67,9 @@ WorkHint hintOf(const AttentionSpec &spec, const Primitive &) {
   double products = spec.backward ? 5 : 2;
   double flops = 2 * products * double(spec.batch * spec.heads) *
                  double(spec.queries * spec.keys) * double(spec.width);
-  return {(spec.causal ? 0.5 : 1.0) * flops / kProductsPerSecond, false, false};
+  return {(spec.causal || spec.bounded ? 0.5 : 1.0) * flops /
+              kProductsPerSecond,
+          false, false};
 }
 
 WorkHint hintOf(const GroupedMatmulSpec &spec, const Primitive &chosen) {

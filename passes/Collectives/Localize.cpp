@@ -7,6 +7,7 @@
 #include "dialects/Train/Ops/AttentionSupport.h"
 #include "dialects/Train/Ops/OpSupport.h"
 #include "dialects/Train/StateLookup.h"
+#include "dialects/Train/Tokens.h"
 
 using namespace mlir;
 using namespace zc::train;
@@ -64,15 +65,19 @@ private:
   }
 
   LogicalResult divideTokens(Operation *op, ArrayAttr axes) {
+    // Tokens have changed places for the ranks of one axis, and nobody else.
+    const bool isZigzag = op->getAttrOfType<StringAttr>(kTokensAttr)
+                              .getValue()
+                              .ends_with(kZigzag);
+    if (isZigzag && (!axes || axes.size() != 1 ||
+                     cast<StringAttr>(axes[0]).getValue() != kTokenAxis))
+      return op->emitOpError("has tokens in zigzag order, which '")
+             << kTokenAxis
+             << "' alone must divide; --sp-attention ring=contiguous has none";
     if (!axes || axes.empty()) {
       op->removeAttr(kTokensAttr);
       return success();
     }
-    // Tokens have changed places for the ranks of one axis.
-    if (axes.size() > 1 &&
-        op->getAttrOfType<StringAttr>(kTokensAttr).getValue() == "zigzag")
-      return op->emitOpError("has tokens in zigzag order, which several axes "
-                             "divide; --sp-attention ring=contiguous has none");
     OpBuilder builder(op);
     auto coordinate = [&] {
       return buildCoordinate(builder, op->getLoc(), axes);
@@ -86,7 +91,7 @@ private:
                          layoutOf(value, mesh).toAttr(mesh), mesh);
   }
 
-  /// Of what a state's dims are padded to divide, files know less.
+  /// The type in files of a state whose dims are padded to divide.
   Type wholeOf(Type padded, Attribute state) {
     StateOp found = findState(program, state);
     auto whole =
@@ -141,7 +146,7 @@ private:
     return success();
   }
 
-  /// What sends, before the ops that put its parts in place.
+  /// The collective behind which ops put its parts in place.
   static Operation *findCollective(Operation *made) {
     while (isa_and_nonnull<ReshapeOp, TransposeOp>(made))
       made = made->getOperand(0).getDefiningOp();

@@ -86,7 +86,8 @@ private:
     return false;
   }
 
-  /// What is computed from divided residuals, up to the next layer's product.
+  /// The values computed from divided residuals, up to the next layer's
+  /// product.
   static SmallVector<Value> findRegion(ArrayRef<Value> residuals,
                                        TokenDims &tokens) {
     llvm::SetVector<Value> found(residuals.begin(), residuals.end());

@@ -53,7 +53,7 @@ public:
   }
 
 private:
-  /// Of as many values of a rank's keys.
+  /// The seconds of a turn of so many values, each as large as a rank's keys.
   double send(int values) const {
     return values *
            (rates.link.seconds + handedOnBytes / ranks / rates.link.bytes);

@@ -22,9 +22,9 @@ struct ExchangeSeconds {
   double ring;
 };
 
-/// Of a train.attention or its gradient whose keys are as many as its queries.
-/// Grouped queries' keys go round before they are repeated. A causal mask is
-/// taken to be balanced (zigzag).
+/// `attention` is a train.attention or its gradient with as many keys as
+/// queries. Grouped queries' keys go round before they are repeated. A causal
+/// mask is taken to be balanced (zigzag).
 ExchangeSeconds estimateExchange(mlir::Operation *attention,
                                  const AttentionParts &parts);
 

@@ -69,15 +69,29 @@ struct FindTokens : public impl::FindTokensPassBase<FindTokens> {
         return signalPassFailure();
       }
     if (!found) {
-      getOperation().emitError("no attention tells which dims count tokens, so "
-                               "that '")
-          << axis << "' has nothing to divide; say where they are with "
-          << "--token-dim INPUT=K; inputs are " << list(inputs);
+      getOperation().emitError()
+          << (hasAttention()
+                  ? "no input counts the tokens of attention: the model makes "
+                    "them itself (as a convolution makes patches of images)"
+                  : "no attention tells which dims count tokens")
+          << ", so that '" << axis
+          << "' has nothing to divide; say where they are with --token-dim "
+             "INPUT=K; inputs are "
+          << list(inputs);
       signalPassFailure();
     }
   }
 
 private:
+  bool hasAttention() {
+    return getOperation()
+        .walk([](Operation *op) {
+          return isAttention(op) ? WalkResult::interrupt()
+                                 : WalkResult::advance();
+        })
+        .wasInterrupted();
+  }
+
   static std::string list(const std::set<std::string> &names) {
     std::string text;
     for (const std::string &name : names)
@@ -85,7 +99,7 @@ private:
     return text.empty() ? "none" : text;
   }
 
-  /// What the user says of an input: a dim, -1 for none.
+  /// The dim that the user gives for an input; -1: it has no tokens.
   std::optional<int64_t> getGiven(StringRef input) {
     for (const std::string &text : dims) {
       auto [name, value] = StringRef(text).rsplit('=');
@@ -113,7 +127,7 @@ private:
             return failure();
       return success();
     };
-    // What is given tells of dims that depend on it, too.
+    // A given dim tells of dims that depend on it, too.
     auto takeGiven = [&](BlockArgument argument, StringRef name) {
       inputs.insert(name.str());
       auto given = getGiven(name);
@@ -190,11 +204,9 @@ private:
     if (dim >= type.getRank())
       return program.emitError("--token-dim ")
              << name << "=" << dim << ": the input is " << type;
-    if (batch && batch.getInt() >= dim)
-      return program.emitError("input '")
-             << name << "': its tokens, dim " << dim
-             << ", are expected behind its samples, dim " << batch.getInt()
-             << "; another division is --token-dim " << name << "=none";
+    if (batch && batch.getInt() == dim)
+      return program.emitError("--token-dim ")
+             << name << "=" << dim << ": the dim counts samples";
     int64_t size = type.getDimSize(dim);
     if (size % parts.getValue() != 0) {
       int64_t below = size / parts * parts;
@@ -244,11 +256,12 @@ private:
     return op->hasAttr("causal") || prefersHeads(op, {parts, headParts});
   }
 
-  /// How keys and values come where heads are not divided instead.
+  /// The way in which keys and values come where heads are not divided instead.
   StringRef getMode(Operation *op) {
+    const bool ordered = isOrdered(getOperation());
     if (attention == "gather" || !canGoRound(op))
-      return "gather";
-    return isOrdered(getOperation()) ? "zigzag" : "ring";
+      return ordered ? "gather=zigzag" : "gather";
+    return ordered ? "ring=zigzag" : "ring";
   }
 
   LogicalResult chooseExchange(Operation *op) {

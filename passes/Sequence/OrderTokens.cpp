@@ -58,6 +58,8 @@ public:
     });
     if (!why.empty())
       return why;
+    if (tokens.mergesTokens())
+      return "the model merges tokens that stand side by side";
     for (OpOperand *use : tokens.getGathers())
       if (!isAttention(use->getOwner()) &&
           !isa<func::ReturnOp>(use->getOwner()))
@@ -141,7 +143,7 @@ private:
            });
   }
 
-  /// What a broadcast or a constant repeats has no order.
+  /// The elements that a broadcast repeats have no order.
   static bool isRepeated(DimOf dim) {
     return isa_and_nonnull<BroadcastOp>(dim.value.getDefiningOp()) &&
            isRepeatedAlong(dim);
@@ -182,8 +184,7 @@ struct OrderTokens : public impl::OrderTokensPassBase<OrderTokens> {
     getOperation()->setAttr(
         kTokenPartsAttr,
         IntegerAttr::get(IntegerType::get(&getContext(), 64), parts));
-    if (attention != "auto" && attention != "ring" &&
-        attention != "ring=zigzag")
+    if (attention == "ulysses" || attention == "ring=contiguous")
       return;
     SmallVector<std::unique_ptr<TokenOrderer>> orderers;
     for (auto program : getOperation().getOps<func::FuncOp>()) {

@@ -5,236 +5,20 @@
 // the gradients p_ij = e^(s_ij - l'_i) knows no blocks: with all tokens' result
 // and log sum exp each block's are terms of sums.
 //
-// All ranks run one program. Of what a causal mask hides from some of them they
-// take nothing: a log sum exp of minus infinity forwards, of the largest number
-// backwards.
+// All ranks run one program. A block that a causal mask hides from some of them
+// adds nothing there: its log sum exp is minus infinity forwards, and the
+// largest number backwards.
 //
 //===----------------------------------------------------------------------===//
-#include "passes/Sequence/PartAttention.h"
-#include "passes/Sequence/RepeatedOperand.h"
-
-#include "dialects/Dist/DistDialect.h"
-#include "dialects/Train/Ops/AttentionSupport.h"
-#include "dialects/Train/Ops/OpSupport.h"
-
-#include <limits>
+#include "passes/Sequence/RankAttention.h"
 
 using namespace mlir;
 using namespace zc::train;
 
 namespace zc {
 
+namespace attention {
 namespace {
-
-constexpr int64_t kTokens = 1;
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-/// The log sum exp of a query that sees no key: see train.attention.
-constexpr double kSeesNothing = std::numeric_limits<float>::max();
-
-/// Keys with values, and what hides some of them. With their gradients in the
-/// backward.
-struct Block {
-  Value key, value, mask;
-  Value keyGrad = Value(), valueGrad = Value();
-};
-
-/// What queries have got of the blocks so far.
-struct Rows {
-  Value result; // as wide as kernels compute
-  Value logSumExp;
-};
-
-/// What forward and backward share.
-class PartAttention {
-public:
-  PartAttention(Operation *op, const TokenGroup &group)
-      : op(op), group(group), builder(op), loc(op->getLoc()),
-        keys(op->getOperand(1)), values(op->getOperand(2)) {}
-
-protected:
-  static ArrayRef<int64_t> shapeOf(Value value) {
-    return cast<RankedTensorType>(value.getType()).getShape();
-  }
-
-  /// The rank's value goes to the next one; its own comes from the one before.
-  Value rotate(Value value) { return value ? ofPass(send(value)) : value; }
-
-  Value send(Value value) {
-    return dist::SendReceiveOp::create(builder, loc, value.getType(), value,
-                                       group.axes, 1, dist::kActivations);
-  }
-
-  /// What the backward fetches, or takes out of what is kept, is not the
-  /// forward's, kept until then: a rank has no more than its own part and one
-  /// buffer.
-  Value ofPass(Value made) {
-    made.getDefiningOp()->setAttr(
-        dist::kPassAttr,
-        builder.getStringAttr(isa<AttentionOp>(op) ? "forward" : "backward"));
-    return made;
-  }
-
-  /// A sum of what blocks give, to which later ones add.
-  Value running(Value sum) {
-    sum.getDefiningOp()->setAttr(kRunningSumAttr, builder.getUnitAttr());
-    return sum;
-  }
-
-  /// Only a mask over keys goes with them.
-  Block rotate(const Block &block) {
-    return {rotate(block.key), rotate(block.value), rotate(block.mask)};
-  }
-
-  /// Whether the block that has gone `turns` ranks far began at a rank before
-  /// this one, and not behind it.
-  Value beganBefore(int64_t turns) {
-    Value own = group.coordinate();
-    return compare(builder, loc, "ge", own,
-                   splat(builder, loc, own.getType(), double(turns)));
-  }
-
-  Value choose(Value condition, Value onTrue, Value onFalse) {
-    Value all = broadcast(builder, loc, condition, shapeOf(onTrue), {});
-    return ofPass(
-        SelectOp::create(builder, loc, onTrue.getType(), all, onTrue, onFalse));
-  }
-
-  Value number(Value like, double value) {
-    return splat(builder, loc, like.getType(), value);
-  }
-
-  /// The first or second half along a dim.
-  Value half(Value value, int64_t dim, bool second) {
-    SmallVector<int64_t> shape(shapeOf(value)), offsets(shape.size(), 0);
-    shape[dim] /= 2;
-    offsets[dim] = second ? shape[dim] : 0;
-    return ofPass(
-        SliceOp::create(builder, loc, withShape(value.getType(), shape), value,
-                        offsets, SmallVector<int64_t>(shape.size(), 1)));
-  }
-
-  /// Values of one shape, one after another along a dim.
-  Value concat(ValueRange parts, int64_t dim) {
-    SmallVector<int64_t> shape(shapeOf(parts.front()));
-    shape[dim] *= int64_t(parts.size());
-    return ConcatOp::create(
-        builder, loc, withShape(parts.front().getType(), shape), parts, dim);
-  }
-
-  /// All ranks' parts of keys, or values, one after another, repeated for
-  /// queries that share them behind the wire.
-  Value gather(const RepeatedOperand &operand) {
-    Value part = operand.getSource();
-    SmallVector<int64_t> shape(shapeOf(part)), row(shape);
-    row.insert(row.begin(), 1);
-    Value own = reshape(builder, loc, part, row);
-    row[0] = group.ranks;
-    Value all = ofPass(
-        dist::AllGatherOp::create(builder, loc, withShape(part.getType(), row),
-                                  own, group.axes, 0, dist::kActivations));
-    if (!operand.isRepeated()) {
-      shape[kTokens] *= group.ranks;
-      all = transpose(builder, loc, all, {1, 0, 2, 3, 4});
-      return reshape(builder, loc, all, shape);
-    }
-    SmallVector<Value> parts;
-    for (int64_t rank = 0; rank < group.ranks; ++rank)
-      parts.push_back(operand.repeat(
-          builder, reshape(builder, loc, cut(all, 0, rank), shape)));
-    return concat(parts, kTokens);
-  }
-
-  /// A rank's part of the ranks' sum of the gradients of what `gather` made, as
-  /// the gradient of its own.
-  Value reduceScatter(const RepeatedOperand &operand, Value grad) {
-    if (!operand.isRepeated())
-      return reduceScatter(grad, kTokens);
-    SmallVector<Value> parts;
-    for (int64_t rank = 0; rank < group.ranks; ++rank) {
-      Value sum = operand.sum(builder, cut(grad, kTokens, rank));
-      SmallVector<int64_t> row(shapeOf(sum));
-      row.insert(row.begin(), 1);
-      parts.push_back(reshape(builder, loc, sum, row));
-    }
-    Value own = reduceScatter(concat(parts, 0), 0);
-    return operand.place(builder,
-                         reshape(builder, loc, own, shapeOf(own).drop_front()));
-  }
-
-  /// The `rank`-th of as many equal pieces along a dim as there are ranks.
-  Value cut(Value all, int64_t dim, int64_t rank) {
-    SmallVector<int64_t> shape(shapeOf(all)), offsets(shape.size(), 0);
-    shape[dim] /= group.ranks;
-    offsets[dim] = rank * shape[dim];
-    return SliceOp::create(builder, loc, withShape(all.getType(), shape), all,
-                           offsets, SmallVector<int64_t>(shape.size(), 1));
-  }
-
-  /// A rank's part of the ranks' sum.
-  Value reduceScatter(Value term, int64_t dim) {
-    SmallVector<int64_t> shape(shapeOf(term));
-    shape[dim] /= group.ranks;
-    auto part = withShape(term.getType(), shape);
-    auto sum = dist::ReduceScatterOp::create(
-        builder, loc, part, term, group.axes, dim, dist::kActivations);
-    Value local =
-        sum.buildLocal(builder, term, part, group.ranks, group.coordinate);
-    sum->erase();
-    return local;
-  }
-
-  /// [1, 1, queries, keys]: 0 up to a query's own token, minus infinity behind,
-  /// of a rank's queries and all keys, in the element type of `query`.
-  Value causalMask(Value query) {
-    int64_t queries = shapeOf(query)[kTokens], keys = queries * group.ranks;
-    SmallVector<int64_t> shape = {1, 1, queries, keys};
-    auto count = [&](int64_t size) -> Value {
-      return IotaOp::create(
-          builder, loc, RankedTensorType::get({size}, builder.getI64Type()), 1);
-    };
-    Value own = group.coordinate();
-    Value first =
-        MulOp::create(builder, loc, own, number(own, double(queries)));
-    Value rows = broadcast(builder, loc, count(queries), shape, {2});
-    rows = AddOp::create(builder, loc, rows,
-                         broadcast(builder, loc, first, shape, {}));
-    Value seen =
-        compare(builder, loc, "le",
-                broadcast(builder, loc, count(keys), shape, {3}), rows);
-    auto type = withShape(query.getType(), shape);
-    return SelectOp::create(builder, loc, type, seen,
-                            splat(builder, loc, type, 0),
-                            splat(builder, loc, type, -kInfinity));
-  }
-
-  /// Two masks' sum; either may be null.
-  Value addMasks(Value a, Value b) {
-    if (!a || !b)
-      return a ? a : b;
-    SmallVector<int64_t> shape(shapeOf(a));
-    for (auto [size, other] : llvm::zip(shape, shapeOf(b)))
-      size = std::max(size, other);
-    return AddOp::create(builder, loc,
-                         broadcast(builder, loc, a, shape, {0, 1, 2, 3}),
-                         broadcast(builder, loc, b, shape, {0, 1, 2, 3}));
-  }
-
-  StringRef mode() const {
-    return op->getAttrOfType<StringAttr>(kTokensAttr).getValue();
-  }
-
-  /// A block with what its keys and values are repeated for.
-  Block whole(const Block &block) {
-    return {keys.repeat(builder, block.key),
-            values.repeat(builder, block.value), block.mask};
-  }
-
-  Operation *op;
-  const TokenGroup &group;
-  OpBuilder builder;
-  Location loc;
-  const RepeatedOperand keys, values;
-};
 
 //===----------------------------------------------------------------------===//
 // Forward
@@ -246,10 +30,10 @@ public:
       : PartAttention(op, group), attention(op) {}
 
   void run() {
-    if (mode() == "gather")
+    if (isGathered())
       return attendGathered();
     Block block{keys.getSource(), values.getSource(), attention.getMask()};
-    Rows rows = mode() == "zigzag" ? goZigzag(block) : goRound(block);
+    Rows rows = isZigzag() ? goZigzag(block) : goRound(block);
     if (attention.getMask()) {
       Value none = compare(builder, loc, "eq", rows.logSumExp,
                            number(rows.logSumExp, -kInfinity));
@@ -293,7 +77,7 @@ private:
     return rows;
   }
 
-  /// Those that see the block only where `condition` holds.
+  /// Rows that see the block only where `condition` holds (or does not).
   Rows where(Value condition, Rows rows, bool holds = true) {
     Value nothing = number(rows.logSumExp, -kInfinity);
     rows.logSumExp = holds ? choose(condition, rows.logSumExp, nothing)
@@ -301,17 +85,28 @@ private:
     return rows;
   }
 
-  /// [batch, heads, queries] times [batch, queries, heads, width].
-  Value weigh(Value result, Value weight) {
-    Value byToken = transpose(builder, loc, weight, {0, 2, 1});
-    byToken = convert(builder, loc, byToken,
-                      cast<ShapedType>(result.getType()).getElementType());
-    return MulOp::create(
-        builder, loc, result,
-        broadcast(builder, loc, byToken, shapeOf(result), {0, 1, 2}));
+  /// The shares of the sum of `blocks` blocks and of one more, where a mask
+  /// hides all of a query's keys by finite numbers: scores are lost in them,
+  /// and keys count alike.
+  void shareAlike(const Rows &a, const Rows &b, int64_t blocks, Value &first,
+                  Value &second) {
+    Value least = MinOp::create(builder, loc, a.logSumExp, b.logSumExp);
+    Value most = MaxOp::create(builder, loc, a.logSumExp, b.logSumExp);
+    Value hidden = AndOp::create(
+        builder, loc,
+        compare(builder, loc, "lt", most, number(most, kAllHidden)),
+        compare(builder, loc, "ge", least, number(least, -kSeesNothing)));
+    auto share = [&](Value other, int64_t part) -> Value {
+      Value alike = number(other, double(part) / double(blocks + 1));
+      return SelectOp::create(builder, loc, other.getType(), hidden, alike,
+                              other);
+    };
+    first = share(first, blocks);
+    second = share(second, 1);
   }
 
-  Rows add(const Rows &a, const Rows &b) {
+  /// The rows of `a`, of `blocks` blocks, and of one more.
+  Rows add(const Rows &a, const Rows &b, int64_t blocks = 0) {
     Value largest = MaxOp::create(builder, loc, a.logSumExp, b.logSumExp);
     // Finite, that a difference of infinities is not asked for.
     largest =
@@ -326,6 +121,8 @@ private:
     Value by = MaxOp::create(builder, loc, sum, number(sum, 1));
     first = DivOp::create(builder, loc, first, by);
     second = DivOp::create(builder, loc, second, by);
+    if (blocks > 0)
+      shareAlike(a, b, blocks, first, second);
     Value result = AddOp::create(builder, loc, weigh(a.result, first),
                                  weigh(b.result, second));
     return {running(result),
@@ -343,7 +140,8 @@ private:
       if (turns + 1 < group.ranks)
         next = rotate(block);
       Rows more = attend(query, whole(block), false);
-      rows = add(rows, causal ? where(beganBefore(turns), more) : more);
+      rows = causal ? add(rows, where(beganBefore(turns), more))
+                    : add(rows, more, block.mask ? turns : 0);
     }
     return rows;
   }
@@ -377,10 +175,8 @@ private:
   }
 
   void attendGathered() {
-    Value mask =
-        attention.getCausal() ? causalMask(attention.getQuery()) : Value();
     Block all{gather(keys), gather(values),
-              addMasks(attention.getMask(), mask)};
+              maskOfAll(attention.getMask(), attention.getCausal())};
     AttentionOp own = build(attention.getQuery(), all, false);
     replace(own.getResult(), own.getLogSumExp());
   }
@@ -398,10 +194,10 @@ public:
       : PartAttention(op, group), gradient(op) {}
 
   void run() {
-    if (mode() == "gather")
+    if (isGathered())
       return attendGathered();
     Block block{keys.getSource(), values.getSource(), gradient.getMask()};
-    Value queryGrad = mode() == "zigzag" ? goZigzag(block) : goRound(block);
+    Value queryGrad = isZigzag() ? goZigzag(block) : goRound(block);
     queryGrad = narrow(builder, loc, queryGrad, gradient.getQuery().getType());
     replace({queryGrad, keys.place(builder, block.keyGrad),
              values.place(builder, block.valueGrad)});
@@ -451,9 +247,23 @@ private:
     block.valueGrad = send(block.valueGrad);
   }
 
+  /// Where a mask hides all of a query's keys by finite numbers, each counts
+  /// 1 / keys: those of a block as many times too much as there are blocks. A
+  /// block's gradients are linear in the result's.
+  Value gradOfBlock() {
+    Value sums = gradient.getLogSumExp();
+    Value hidden = compare(builder, loc, "lt", sums, number(sums, kAllHidden));
+    Value share = SelectOp::create(builder, loc, sums.getType(), hidden,
+                                   number(sums, 1.0 / double(group.ranks)),
+                                   number(sums, 1));
+    return weigh(gradient.getGrad(), share);
+  }
+
   Value goRound(Block &block) {
     const bool causal = gradient.getCausal();
     Queries rows = getQueries();
+    if (block.mask)
+      rows.grad = gradOfBlock();
     Block next = rotate(block);
     ValueRange first = build(rows, whole(block), causal);
     Value queryGrad = wide(first[0]);
@@ -497,7 +307,7 @@ private:
                  : choose(condition, zero, value);
   }
 
-  /// What the halves of a block's keys, or values, get.
+  /// The gradients of the two halves of a block's keys, or values.
   Value shareOut(Value before, Value low, Value chosen) {
     return concat(
         {add(low, where(before, chosen)), where(before, chosen, false)},
@@ -539,9 +349,8 @@ private:
   }
 
   void attendGathered() {
-    Value mask =
-        gradient.getCausal() ? causalMask(gradient.getQuery()) : Value();
-    Block all{gather(keys), gather(values), addMasks(gradient.getMask(), mask)};
+    Block all{gather(keys), gather(values),
+              maskOfAll(gradient.getMask(), gradient.getCausal())};
     ValueRange grads = build(getQueries(), all, false);
     replace({grads[0], reduceScatter(keys, grads[1]),
              reduceScatter(values, grads[2])});
@@ -551,12 +360,13 @@ private:
 };
 
 } // namespace
+} // namespace attention
 
 void attendParts(Operation *op, const TokenGroup &group) {
-  if (auto attention = dyn_cast<AttentionOp>(op))
-    Forward(attention, group).run();
+  if (auto forward = dyn_cast<AttentionOp>(op))
+    attention::Forward(forward, group).run();
   else
-    Backward(cast<AttentionGradOp>(op), group).run();
+    attention::Backward(cast<AttentionGradOp>(op), group).run();
 }
 
 } // namespace zc

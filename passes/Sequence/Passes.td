@@ -82,8 +82,8 @@ def OrderTokensPass : Pass<"zc-order-tokens", "::mlir::ModuleOp"> {
     Option<"headParts", "head-parts", "int64_t", "1",
            "ranks that divide the heads already">,
     Option<"attention", "attention", "std::string", "\"auto\"",
-           "auto (where ranks wait less than by dividing heads), ring or ring=zigzag; others "
-           "leave the order as it is">,
+           "auto (where ranks wait less than by dividing heads), ring, ring=zigzag or gather; "
+           "others leave the order as it is">,
     Option<"byHand", "by-hand", "bool", "false",
            "somebody has said where tokens are: their order stays">
   ];
@@ -93,7 +93,7 @@ def OrderTokensPass : Pass<"zc-order-tokens", "::mlir::ModuleOp"> {
 def SeparateRowsPass : Pass<"zc-separate-rows", "::mlir::ModuleOp"> {
   let summary = "keep samples and tokens apart where a reshape makes rows of both";
   let description = [{
-    Of rows [samples tokens, ..] only the samples could be divided. Ops on such
+    In rows [samples tokens, ..] only the samples could be divided. Ops on such
     rows are done on [samples, tokens, ..] instead: elementwise ones, broadcasts,
     sums, and products by one matrix, which then have rows of several dims until
     --zc-join-rows.

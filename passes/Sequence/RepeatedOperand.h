@@ -7,13 +7,13 @@
 
 namespace zc {
 
-/// How an operand is made of one with fewer elements: grouped queries' keys are
-/// repeated for each head. Only what is repeated is sent.
+/// The ops that make an operand of one with fewer elements: grouped queries'
+/// keys are repeated for each head. Ranks send the few and repeat them.
 class RepeatedOperand {
 public:
   explicit RepeatedOperand(mlir::Value all);
 
-  /// What is repeated; the operand where nothing is.
+  /// The value that is repeated; the operand where nothing is.
   mlir::Value getSource() const { return source; }
   bool isRepeated() const { return !chain.empty(); }
 

@@ -113,6 +113,25 @@ std::optional<int64_t> TokenDims::findReadDim(unsigned result, int64_t parts) {
   return std::nullopt;
 }
 
+static int64_t sizeOf(DimOf dim) {
+  return cast<RankedTensorType>(dim.value.getType()).getDimSize(dim.dim);
+}
+
+bool TokenDims::mergesTokens() {
+  DenseMap<int, int64_t> counts; // of the classes' attentions, the largest
+  program.walk([&](Operation *op) {
+    if (!isAttention(op))
+      return;
+    DimOf query{op->getOperand(0), kTokens};
+    int64_t &count = counts[findRoot(numbers.at(query))];
+    count = std::max(count, sizeOf(query));
+  });
+  return llvm::any_of(numbers, [&](auto &entry) {
+    auto count = counts.find(findRoot(entry.second));
+    return count != counts.end() && sizeOf(entry.first) % count->second != 0;
+  });
+}
+
 SmallVector<OpOperand *> TokenDims::getGathers() {
   SmallVector<OpOperand *> operands;
   for (auto [index, each] : llvm::enumerate(classes))

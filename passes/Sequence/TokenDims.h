@@ -39,7 +39,7 @@ public:
   explicit TokenDims(mlir::func::FuncOp program);
 
   void markAttention();
-  /// What stages of a pipeline send one another.
+  /// The tokens of values that stages of a pipeline send one another.
   void markMessages();
   void mark(DimOf dim);
   bool isMarked(DimOf dim);
@@ -47,6 +47,10 @@ public:
   /// The dim along which `parts` ranks can each keep their tokens of a result
   /// that the host reads; none of other results.
   std::optional<int64_t> findReadDim(unsigned result, int64_t parts);
+
+  /// Whether a dim counts groups of an attention's tokens: neighbours, that
+  /// must stand side by side.
+  bool mergesTokens();
 
   /// Operands of which an op wants a dim of tokens whole.
   llvm::SmallVector<mlir::OpOperand *> getGathers();

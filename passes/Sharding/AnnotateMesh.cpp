@@ -81,9 +81,23 @@ private:
                << " do not divide among " << ranks << " ranks";
       Layout layout = layoutOf(argument, mesh);
       layout.dims[dim.getInt()] = axes;
-      program.setArgAttr(index, dist::kShardingAttr, layout.toAttr(mesh));
+      auto batch =
+          program.getArgAttrOfType<IntegerAttr>(index, train::kBatchDimAttr);
+      if (batch && dim.getInt() < batch.getInt())
+        takePart(argument, layout);
+      else
+        program.setArgAttr(index, dist::kShardingAttr, layout.toAttr(mesh));
     }
     return success();
+  }
+
+  /// The host feeds dims before the samples' whole: each rank takes its part.
+  void takePart(BlockArgument argument, const Layout &layout) {
+    OpBuilder builder(&getContext());
+    builder.setInsertionPointToStart(argument.getOwner());
+    auto part = dist::ReshardOp::create(builder, argument.getLoc(), argument);
+    part->setAttr(dist::kShardingAttr, layout.toAttr(mesh));
+    argument.replaceAllUsesExcept(part->getResult(0), part);
   }
 
   dist::MeshAttr mesh;

@@ -15,7 +15,8 @@ AttentionLaunch makeAttentionLaunch(const AddressMap &map,
     launch.buffers[i] = map.address(call.buffers(i));
   if (call.has_mask()) {
     const auto &mask = map.buffer(call.mask()).type().dims();
-    launch.spec.masked = true;
+    launch.spec.bounded = map.buffer(call.mask()).type().dtype() == plan::I64;
+    launch.spec.masked = !launch.spec.bounded;
     int64_t stride = mask[3];
     for (int dim = 2; dim >= 0; --dim) {
       launch.spec.maskStrides[dim] = mask[dim] == 1 ? 0 : stride;

@@ -331,6 +331,23 @@ Status verifyNorm(const plan::Program &program, const plan::NormCall &call) {
   return verifyWorkspace(program, call.workspace());
 }
 
+/// What is added to the scores of `q` over `k`, or says the queries' last keys.
+template <typename Dims>
+Status verifyMask(const plan::AttentionCall &call, const plan::TensorType &mask,
+                  plan::DataType element, const Dims &q, const Dims &k) {
+  const auto &dims = mask.dims();
+  const bool saysLastKeys = mask.dtype() == plan::I64 && !call.causal();
+  const int64_t full[] = {q[0], q[2], q[1], k[1]};
+  bool sound = dims.size() == 4 && (saysLastKeys || mask.dtype() == element);
+  for (int i = 0; sound && i < 4; ++i)
+    sound = saysLastKeys ? dims[i] == (i == 2 ? q[1] : 1)
+                         : dims[i] == full[i] || (i < 3 && dims[i] == 1);
+  if (sound)
+    return Status();
+  return bad("its attention of ", printDims(q), " over ", printDims(k),
+             " has a mask ", printDims(dims));
+}
+
 /// q, k, v and so on, by their places in the call.
 Status verifyAttention(const plan::Program &program,
                        const plan::AttentionCall &call) {
@@ -363,14 +380,7 @@ Status verifyAttention(const plan::Program &program,
   if (call.has_mask()) {
     ZC_ASSIGN_OR_RETURN(const plan::Buffer *mask,
                         bufferAt(program, call.mask()));
-    const auto &dims = mask->type().dims();
-    auto fits = [&](int i, int64_t size) {
-      return dims[i] == 1 || dims[i] == size;
-    };
-    if (mask->type().dtype() != element || dims.size() != 4 || !fits(0, q[0]) ||
-        !fits(1, q[2]) || !fits(2, q[1]) || dims[3] != k[1])
-      return bad("its attention of ", printDims(q), " over ", printDims(k),
-                 " has a mask ", printDims(dims));
+    ZC_RETURN_IF_ERROR(verifyMask(call, mask->type(), element, q, k));
   }
   return verifyWorkspace(program, call.workspace());
 }

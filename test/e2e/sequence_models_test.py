@@ -5,73 +5,16 @@ import json
 import unittest
 
 import numpy as np
-import onnx
-from onnx import TensorProto, helper, numpy_helper
 
+from attention_model import TOKENS, WIDTH, make_attention
 from zctest import Fixture, ZcTest
-
-TOKENS, WIDTH = 16, 12
-
-
-def make_attention(path, mask="causal", dropout=False, tail=()):
-    """Attention of two heads, 6 wide, between two layers; tail: the nodes from
-    "last" to "y", or none. Masks: causal; window: a query sees itself and three
-    before it; none."""
-    draw = np.random.default_rng(1)
-    later = np.triu(np.ones((TOKENS, TOKENS), bool), 1)
-    hidden = {"causal": later, "none": np.zeros_like(later),
-              "window": later | np.tril(np.ones_like(later), -4)}[mask]
-    arrays = {f"w{i}": (draw.normal(size=(WIDTH, WIDTH)) / 4).astype(np.float32)
-              for i in range(5)}
-    arrays.update(
-        mask=np.where(hidden, -np.inf, 0).astype(np.float32),
-        scale=np.float32(6 ** -0.5), split=np.array([8, TOKENS, 2, 6]),
-        join=np.array([8, TOKENS, WIDTH]), low=np.array([0]),
-        high=np.array([TOKENS - 1]), dim=np.array(1), dims=np.array([1]),
-        ratio=np.float32(0.3), training=np.array(True),
-        gates=draw.normal(size=(1, 4 * WIDTH, WIDTH)).astype(np.float32))
-    drop = ["ratio", "training"]
-    nodes = [("MatMul", ["x", "w0"], "h0"),
-             ("Dropout", ["h0", *drop], "h1")]
-    for i, name in enumerate("qkv"):
-        order = [0, 2, 3, 1] if name == "k" else [0, 2, 1, 3]
-        nodes += [("MatMul", ["h1", f"w{i + 1}"], f"{name}0"),
-                  ("Reshape", [f"{name}0", "split"], f"{name}1"),
-                  ("Transpose", [f"{name}1"], name, {"perm": order})]
-    nodes += [("MatMul", ["q", "k"], "s0"), ("Mul", ["s0", "scale"], "s1"),
-              ("Add", ["s1", "mask"], "s2"), ("Softmax", ["s2"], "p"),
-              ("MatMul", ["p", "v"], "a0"),
-              ("Transpose", ["a0"], "a1", {"perm": [0, 2, 1, 3]}),
-              ("Reshape", ["a1", "join"], "a2"), ("Dropout", ["a2", *drop], "a3"),
-              ("MatMul", ["a3", "w4"], "last"),
-              *(tail or [("Identity", ["last"], "y")])]
-    made = []
-    for op, inputs, output, *attributes in nodes:
-        if op == "Dropout" and not dropout:
-            op, inputs = "Identity", inputs[:1]
-        if mask == "none" and output == "s2":
-            op, inputs = "Identity", inputs[:1]
-        made.append(helper.make_node(op, inputs, [output], name=output,
-                                     **dict(*attributes)))
-    read = {name for node in made for name in node.input}
-    graph = helper.make_graph(
-        made, "attention",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT,
-                                       [8, TOKENS, WIDTH])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
-        [numpy_helper.from_array(np.asarray(value), name)
-         for name, value in arrays.items() if name in read])
-    onnx.save(onnx.shape_inference.infer_shapes(helper.make_model(
-        graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)),
-        path)
-
 
 SHIFT = [("Slice", ["last", "low", "high", "dims"], "y")]
 
 
 class SequenceModels(ZcTest):
 
-    def compare(self, labels=TOKENS, **model_options):
+    def compare(self, labels=TOKENS, options=(), **model_options):
         model, data = self.folder / "made.onnx", self.folder / "made.npz"
         make_attention(model, **model_options)
         draw = np.random.default_rng(0)
@@ -85,8 +28,8 @@ class SequenceModels(ZcTest):
                                   if rings else [])):
             artifact, log = self.folder / "d.zca", self.folder / "log.jsonl"
             self.zc("compile", model, "-o", artifact, "--loss", "mse",
-                    *(["--mesh", mesh, "--sp-attention", attention]
-                      if mesh else []))
+                    *options, *(["--mesh", mesh, "--sp-attention", attention]
+                                if mesh else []))
             self.zc("run", artifact, "--data", data, "--steps", 4,
                     "--no-shuffle", "--log", log, "--local-ranks",
                     mesh[-1:] or 1)
@@ -102,8 +45,14 @@ class SequenceModels(ZcTest):
     def test_shifted_labels_inside_the_model(self):
         self.compare(labels=TOKENS - 1, tail=SHIFT)
 
+    def test_tokens_before_samples(self):
+        self.compare(tokens_first=True, options=("--batch-dim", "x=1"))
+
     def test_no_mask(self):
         self.compare(mask="none")
+
+    def test_padding_that_hides_a_sample(self):
+        self.compare(mask="padding")
 
     def test_sliding_windows(self):
         self.compare(mask="window")

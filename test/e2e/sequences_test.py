@@ -84,6 +84,21 @@ class Sequences(ZcTest):
             peaks[attention] = found["peak"]
         self.assertLess(peaks["ring=contiguous"], peaks["gather"])
 
+    def test_causal_queries_know_their_places_among_gathered_keys(self):
+        # A mask of queries and keys would take 4 x 2048 x 8192 bytes.
+        model, artifact = self.folder / "long.onnx", self.folder / "long.zca"
+        subprocess.run(
+            [sys.executable, ROOT / "tools/bench/large_gpt.py", model,
+             "--layers", "1", "--width", "32", "--heads", "2", "--length",
+             "8192", "--batch", "1", "--vocabulary", "64"],
+            check=True, capture_output=True)
+        self.zc("compile", model, "-o", artifact, "--init", "normal:0.02",
+                "--loss", "softmax-cross-entropy", "--mesh", "sp=4",
+                "--sp-attention", "gather")
+        memory = json.loads(self.zc("inspect", artifact, "--memory",
+                                    "--json"))["memory"]
+        self.assertLess(memory["activations"], 4 * 2048 * 8192 // 4)
+
     def test_tokens_inside_tp(self):
         data = Fixture("gpt").data
         alone = self.losses(data, ["--accumulate", 2])
@@ -148,14 +163,15 @@ class Sequences(ZcTest):
         whole = self.flops()
         for ranks in (2, 4, 8):
             found = {mode: self.flops("--mesh", f"sp={ranks}", "--sp-attention",
-                                      f"ring={mode}")
-                     for mode in ("zigzag", "contiguous")}
+                                      mode)
+                     for mode in ("ring=zigzag", "ring=contiguous", "gather")}
             for mode in found:
                 self.assertEqual(ranks * found[mode]["matmul"], whole["matmul"])
-            self.assertAlmostEqual(ranks * found["zigzag"]["attention"] /
-                                   whole["attention"], 1, delta=1e-9)
-            self.assertGreater(found["contiguous"]["attention"],
-                               1.3 * found["zigzag"]["attention"])
+            for mode in ("ring=zigzag", "gather"):
+                self.assertAlmostEqual(ranks * found[mode]["attention"] /
+                                       whole["attention"], 1, delta=1e-9)
+            self.assertGreater(found["ring=contiguous"]["attention"],
+                               1.3 * found["ring=zigzag"]["attention"])
 
     def test_auto_takes_what_is_waited_for_less(self):
         # Latencies are all of a short sequence; behind the parts of a long one

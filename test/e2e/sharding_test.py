@@ -94,6 +94,7 @@ LAYOUTS = {
                                     "ring"]),
     "sp-gather": ("gpt", None, ["--mesh", "sp=2", "--sp-attention",
                                 "gather"]),
+    "sp-gather-2": ("llama", None, ["--mesh=sp=4", "--sp-attention=gather"]),
     "sp-gather-mask": ("bert", None, ["--mesh", "sp=2", "--sp-attention",
                                       "gather"]),
     # Megatron's sequence parallelism: tokens of residuals over tp.
@@ -325,7 +326,6 @@ class Sharding(ZcTest):
                     self.assertEqual(value.shape, found[key].shape)
                     error = np.abs(value - found[key]).max() / scale
                     self.assertLess(error, 1e-12)
-
 
     def check_dropped(self, name, axis):
         """Without one of the sums of gradients, ranks disagree."""

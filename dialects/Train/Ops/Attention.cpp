@@ -108,7 +108,7 @@ ShardingRule AttentionOp::getShardingRule() {
 
 double AttentionOp::getFlops() {
   return 2 * attentionProductFlops(getQuery().getType(), getKey().getType(),
-                                   getCausal());
+                                   getCausal() || saysLastKeys(getMask()));
 }
 
 void AttentionOp::buildLinalg(OpBuilder &builder, Location loc,
@@ -123,14 +123,14 @@ void AttentionOp::buildLinalg(OpBuilder &builder, Location loc,
     Value values = AttentionRow::ofKeys(builder, loc, inputs[2], at);
     Value result = AttentionRow::ofQuery(builder, loc, outputs[0], at);
     buildRowProducts(builder, loc, keys, query, scores);
-    buildMaskedScale(builder, loc, scores, getScale().convertToDouble(),
-                     getCausal(), at[1]);
+    Value mask = inputs.size() > 3 ? inputs[3] : Value();
+    OpFoldResult last = buildLastKey(builder, loc, getCausal(), mask, at);
+    buildMaskedScale(builder, loc, scores, getScale().convertToDouble(), last);
     ScalarBuilder s(builder, loc);
     Value seen;
-    if (inputs.size() > 3) {
+    if (mask && !saysLastKeys(mask)) {
       buildMaskAddition(builder, loc,
-                        AttentionRow::ofMask(builder, loc, inputs[3], at),
-                        scores);
+                        AttentionRow::ofMask(builder, loc, mask, at), scores);
       seen = buildSeen(builder, loc, scores, scratch);
     }
     auto [rowLargest, rowSum] =

@@ -27,7 +27,7 @@ ShardingRule AttentionGradOp::getShardingRule() {
 
 double AttentionGradOp::getFlops() {
   return 5 * attentionProductFlops(getQuery().getType(), getKey().getType(),
-                                   getCausal());
+                                   getCausal() || saysLastKeys(getMask()));
 }
 
 namespace {
@@ -70,6 +70,8 @@ void AttentionGradOp::buildLinalg(OpBuilder &builder, Location loc,
   Value weights = buildTemporary(builder, loc, {count}, element);
   Value slopes = buildTemporary(builder, loc, {count}, element);
   Value scratch = buildTemporary(builder, loc, {}, element);
+  Value mask = inputs.size() > 6 ? inputs[6] : Value();
+  const bool isAdded = mask && !saysLastKeys(mask);
   for (Value output : outputs)
     buildFill(builder, loc, output, 0);
   buildLoops(builder, loc, pick(shape, {0, 1, 2}), [&](Indices at) {
@@ -81,11 +83,11 @@ void AttentionGradOp::buildLinalg(OpBuilder &builder, Location loc,
     };
     Value query = ofQuery(inputs[0]), grad = ofQuery(inputs[5]);
     buildRowProducts(builder, loc, ofKeys(inputs[1]), query, weights);
-    buildMaskedScale(builder, loc, weights, scale, getCausal(), at[1]);
-    if (inputs.size() > 6)
+    buildMaskedScale(builder, loc, weights, scale,
+                     buildLastKey(builder, loc, getCausal(), mask, at));
+    if (isAdded)
       buildMaskAddition(builder, loc,
-                        AttentionRow::ofMask(builder, loc, inputs[6], at),
-                        weights);
+                        AttentionRow::ofMask(builder, loc, mask, at), weights);
     buildRowProducts(builder, loc, ofKeys(inputs[2]), grad, slopes);
     Value shift = buildDot(builder, loc, grad, ofQuery(inputs[3]), scratch);
     Value sum = buildLoad(builder, loc, inputs[4], {at[0], at[2], at[1]});
@@ -95,7 +97,7 @@ void AttentionGradOp::buildLinalg(OpBuilder &builder, Location loc,
         [&](OpBuilder &nested, Location place, ValueRange e) {
           ScalarBuilder s(nested, place);
           Value p = s.exp(s.sub(e[0], sum));
-          if (inputs.size() > 6) {
+          if (isAdded) {
             Value alike =
                 arith::CmpFOp::create(nested, place, arith::CmpFPredicate::OLT,
                                       sum, s.constant(p.getType(), kAllHidden));

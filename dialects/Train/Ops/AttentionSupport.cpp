@@ -16,6 +16,10 @@ static LogicalResult verifyMask(Operation *op, RankedTensorType query,
                                 int64_t keys, Value mask) {
   auto type = cast<RankedTensorType>(mask.getType());
   ArrayRef<int64_t> shape = query.getShape();
+  if (saysLastKeys(mask))
+    return verifyType(
+        op, "mask", type,
+        RankedTensorType::get({1, 1, shape[1], 1}, type.getElementType()));
   int64_t full[] = {shape[0], shape[2], shape[1]};
   bool fits = type.getRank() == 4 && type.getDimSize(3) == keys &&
               type.getElementType() == query.getElementType();
@@ -45,6 +49,8 @@ LogicalResult verifyAttention(Operation *op, RankedTensorType query,
   if (causal && keys != shape[1])
     return op->emitOpError("is causal with ")
            << shape[1] << " queries and " << keys << " keys";
+  if (causal && saysLastKeys(mask))
+    return op->emitOpError("is causal, and has the queries' last keys, too");
   return mask ? verifyMask(op, query, keys, mask) : success();
 }
 
@@ -70,8 +76,8 @@ ShardingRule attentionShardingRule(Operation *op, unsigned mask) {
   if (mask < op->getNumOperands()) {
     auto type = cast<RankedTensorType>(op->getOperand(mask).getType());
     auto &dims = rule.operandDims[mask];
-    // What hides queries' keys goes with the queries, what hides keys with
-    // them.
+    // A mask of queries and keys goes with the queries, one of keys with
+    // these.
     bool ofQueries = type.getDimSize(2) != 1;
     bool gathers = parts && parts.getValue() == "gather";
     dims = {batch, heads, ofQueries ? tokens : ShardingRule::kWhole,
@@ -83,10 +89,14 @@ ShardingRule attentionShardingRule(Operation *op, unsigned mask) {
   return rule;
 }
 
+bool saysLastKeys(Value mask) {
+  return mask && getElementTypeOrSelf(mask.getType()).isInteger(64);
+}
+
 double attentionProductFlops(RankedTensorType query, RankedTensorType key,
-                             bool causal) {
+                             bool isPartial) {
   double pairs = double(query.getDimSize(1)) * key.getDimSize(1);
-  if (causal)
+  if (isPartial)
     pairs = (pairs + query.getDimSize(1)) / 2;
   return 2 * pairs * query.getDimSize(0) * query.getDimSize(2) *
          query.getDimSize(3);
@@ -146,19 +156,31 @@ void buildMaskAddition(OpBuilder &builder, Location loc, Value mask,
                  });
 }
 
+OpFoldResult buildLastKey(OpBuilder &builder, Location loc, bool causal,
+                          Value mask, Indices at) {
+  if (causal)
+    return at[1];
+  if (!saysLastKeys(mask))
+    return OpFoldResult();
+  OpFoldResult none = builder.getIndexAttr(0);
+  Value last = buildLoad(builder, loc, mask, {none, none, at[1], none});
+  return arith::IndexCastOp::create(builder, loc, builder.getIndexType(), last)
+      .getResult();
+}
+
 void buildMaskedScale(OpBuilder &builder, Location loc, Value scores,
-                      double scale, bool causal, OpFoldResult query) {
-  Value last = toIndexValue(builder, loc, query);
+                      double scale, OpFoldResult last) {
+  Value lastKey = last ? toIndexValue(builder, loc, last) : Value();
   buildPointwise(builder, loc, ValueRange(), scores,
                  [&](OpBuilder &nested, Location at, ValueRange e) {
                    ScalarBuilder s(nested, at);
                    Type type = e[0].getType();
                    Value scaled = s.mul(e[0], s.constant(type, scale));
-                   if (!causal)
+                   if (!lastKey)
                      return SmallVector<Value>{scaled};
                    Value key = linalg::IndexOp::create(nested, at, 0);
                    Value seen = arith::CmpIOp::create(
-                       nested, at, arith::CmpIPredicate::sle, key, last);
+                       nested, at, arith::CmpIPredicate::sle, key, lastKey);
                    Value hidden = s.constant(
                        type, -std::numeric_limits<double>::infinity());
                    return SmallVector<Value>{s.select(seen, scaled, hidden)};

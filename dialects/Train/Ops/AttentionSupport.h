@@ -17,8 +17,8 @@ mlir::LogicalResult verifyAttention(mlir::Operation *op,
                                     mlir::Value mask);
 
 /// On an attention whose tokens ranks divide: how a rank gets the other ranks'
-/// keys and values. "ring" and "zigzag": a part at a time, each from the rank
-/// before; "gather": all of them.
+/// keys and values. "ring": a part at a time, each from the rank before;
+/// "gather": all of them; with "=zigzag" of tokens in that order.
 inline constexpr llvm::StringLiteral kTokensAttr = "train.tokens";
 
 /// Samples and heads are parallel, all else is whole, but tokens with
@@ -26,9 +26,15 @@ inline constexpr llvm::StringLiteral kTokensAttr = "train.tokens";
 /// operand number `mask` is a mask.
 ShardingRule attentionShardingRule(mlir::Operation *op, unsigned mask);
 
-/// Floating-point operations of one product of queries and keys.
+/// Whether an operand says which key is the last that each query attends, and
+/// is no mask that is added; null: no.
+bool saysLastKeys(mlir::Value mask);
+
+/// Floating-point operations of one product of queries and keys. Where
+/// `isPartial`, by a causal mask or by the queries' last keys, as many as ranks
+/// that divide the queries have on average.
 double attentionProductFlops(mlir::RankedTensorType query,
-                             mlir::RankedTensorType key, bool causal);
+                             mlir::RankedTensorType key, bool isPartial);
 
 /// The rows that one query at `at` ({sample, query, head}) works on.
 struct AttentionRow {
@@ -51,10 +57,15 @@ void buildRowProducts(mlir::OpBuilder &builder, mlir::Location loc,
 void buildWeightedRows(mlir::OpBuilder &builder, mlir::Location loc,
                        mlir::Value weights, mlir::Value rows, mlir::Value sum);
 
-/// scores[i] *= scale, or minus infinity where i > query and `causal`.
+/// scores[i] *= scale, or minus infinity where i > last; null: nowhere.
 void buildMaskedScale(mlir::OpBuilder &builder, mlir::Location loc,
-                      mlir::Value scores, double scale, bool causal,
-                      mlir::OpFoldResult query);
+                      mlir::Value scores, double scale,
+                      mlir::OpFoldResult last);
+
+/// The last key that the query at `at` attends, by a causal mask or by `mask`
+/// where that says it; null: all keys.
+mlir::OpFoldResult buildLastKey(mlir::OpBuilder &builder, mlir::Location loc,
+                                bool causal, mlir::Value mask, Indices at);
 
 /// scores[i] += mask[i]
 void buildMaskAddition(mlir::OpBuilder &builder, mlir::Location loc,

@@ -50,6 +50,9 @@ StringRef libraryFor(Operation *op) {
     factors = factors.drop_front();
   if (isa<GroupedMatmulOp, GroupedMatmulGradOp>(op))
     factors = factors.take_front(2); // without groups and ids
+  if (isa<AttentionOp, AttentionGradOp>(op) && !factors.empty() &&
+      getElementTypeOrSelf(factors.back()).isInteger(64))
+    factors = factors.drop_back(); // without the queries' last keys
   bool suits = haveElements(factors, isFloat32) ||
                (!isa<AttentionOp, AttentionGradOp>(op) &&
                 haveElements(factors, isBFloat16));

@@ -171,7 +171,7 @@ private:
 /// What versions of the library are known to compute wrongly, of what is not
 /// refused when a model is compiled.
 Status checkVersion(const Dnn &dnn, const kernels::AttentionSpec &spec) {
-  if (spec.masked || spec.type == kernels::ElementType::F32)
+  if (spec.masked || spec.bounded || spec.type == kernels::ElementType::F32)
     return makeError(StatusCode::Unsupported,
                      "cuDNN's attention is for 16 bits and without a mask");
   constexpr size_t kBrokenFirst = 91000, kBrokenLast = 91001;

@@ -38,13 +38,14 @@ func.func @step(
 // -----
 
 // Tests zigzag: one causal block of a rank's own tokens, then two halves of a
-// block a turn, which no rank leaves out.
+// block a turn, which no rank leaves out. Keys that are gathered come in their
+// order, and each query knows its place.
 // CHECK-LABEL: func.func @eval
 // CHECK: train.attention %{{.*}} {causal{{.*}} : (tensor<1x4x3x6xf32>, tensor<1x4x3x6xf32>
 // CHECK-COUNT-6: train.attention %{{.*}} : (tensor<1x2x3x6xf32>, tensor<1x2x3x6xf32>, tensor<1x2x3x6xf32>)
 // CHECK-NOT: train.attention
 // CHECK: return
-// GATHER: train.attention %{{.*}} : (tensor<1x4x3x6xf32>, tensor<1x16x3x6xf32>, tensor<1x16x3x6xf32>, tensor<1x1x4x16xf32>)
+// GATHER: train.attention %{{.*}} : (tensor<1x4x3x6xf32>, tensor<1x16x3x6xf32>, tensor<1x16x3x6xf32>, tensor<1x1x4x1xi64>)
 module attributes {train.token_order = "zigzag"} {
   func.func @eval(%x: tensor<2x16x3x6xf32> {train.input = "x", train.batch_dim = 0 : i64}) -> tensor<2x16x3x6xf32> {
     %order = train.constant dense<[0, 1, 14, 15, 2, 3, 12, 13, 4, 5, 10, 11, 6, 7, 8, 9]> : tensor<16xi64>

@@ -25,3 +25,12 @@ func.func @odd(%x: tensor<2x6x3x6xf32> {train.input = "x", train.batch_dim = 0 :
   %result, %sums = train.attention %x, %x, %x {causal, scale = 1.0 : f64} : (tensor<2x6x3x6xf32>, tensor<2x6x3x6xf32>, tensor<2x6x3x6xf32>) -> (tensor<2x6x3x6xf32>, tensor<2x3x6xf32>)
   return %result : tensor<2x6x3x6xf32>
 }
+
+// -----
+
+// expected-error @below {{the model merges tokens that stand side by side}}
+func.func @merged(%x: tensor<2x12x3x6xf32> {train.input = "x", train.batch_dim = 0 : i64}) -> tensor<2x6x6x6xf32> {
+  %result, %sums = train.attention %x, %x, %x {causal, scale = 1.0 : f64} : (tensor<2x12x3x6xf32>, tensor<2x12x3x6xf32>, tensor<2x12x3x6xf32>) -> (tensor<2x12x3x6xf32>, tensor<2x3x12xf32>)
+  %0 = train.reshape %result : (tensor<2x12x3x6xf32>) -> tensor<2x6x6x6xf32>
+  return %0 : tensor<2x6x6x6xf32>
+}

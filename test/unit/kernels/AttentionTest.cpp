@@ -47,7 +47,9 @@ struct Case {
 
   /// Everything that one query gives, added to `expected`.
   void addQuery(int64_t b, int64_t h, int64_t t) {
-    int64_t seen = spec.causal ? t + 1 : spec.keys;
+    int64_t seen = spec.bounded  ? lastKeys[t] + 1
+                   : spec.causal ? t + 1
+                                 : spec.keys;
     int64_t row = place(spec.queries, b, t, h);
     Doubles p(seen);
     double largest = -INFINITY, sum = 0, delta = 0;
@@ -90,6 +92,7 @@ struct Case {
   }
 
   AttentionSpec spec;
+  std::vector<int64_t> lastKeys; // of each query, where they are bounded
   std::vector<std::vector<float>> tensors;
   std::vector<Doubles> expected;
 };
@@ -114,6 +117,8 @@ void run(Case &example, bool backward, int given) {
   GuardedWorkspace workspace(bound);
   void *operands[10] = {};
   operands[9] = example.tensors[9].data();
+  if (spec.bounded)
+    operands[9] = example.lastKeys.data();
   for (int i = 0; i < given; ++i)
     operands[i] = example.tensors[i].data();
   ASSERT_TRUE(primitive->execute(operands, workspace.get(), &error)) << error;
@@ -164,6 +169,23 @@ TEST(AttentionPrimitive, AddsAMask) {
   run(example, /*backward=*/false, 5);
   run(example, /*backward=*/true, 9);
   expectEqual(example, {3, 4, 6, 7, 8});
+}
+
+// An early and a late chunk of the queries over all keys, as ranks have them;
+// keys that nobody attends.
+TEST(AttentionPrimitive, KnowsTheLastKeysOfQueries) {
+  setTeamSize(kThreads);
+  for (int64_t late : {150, 310}) {
+    AttentionSpec spec{false, 2, 200, 420, 3, 20, 0.3, false};
+    spec.bounded = true;
+    Case example(spec);
+    for (int64_t t = 0; t < spec.queries; ++t)
+      example.lastKeys.push_back(t < 100 ? 40 + t : late + t - 100);
+    example.computeExpected();
+    run(example, /*backward=*/false, 5);
+    run(example, /*backward=*/true, 9);
+    expectEqual(example, {3, 4, 6, 7, 8});
+  }
 }
 
 TEST(AttentionPrimitive, LeavesOutWhatNobodyWants) {

@@ -218,6 +218,22 @@ TEST(Verify, ChecksAttention) {
     auto &call = makeAttention(m);
     call.set_workspace(call.buffers(0));
   });
+  using Dims = std::vector<int64_t>;
+  auto withMask = [](plan::DataType type, const Dims &dims) {
+    return [=](auto &m) {
+      auto &call = makeAttention(m);
+      auto *mask = step(m).add_buffers();
+      mask->mutable_type()->set_dtype(type);
+      mask->mutable_type()->mutable_dims()->Add(dims.begin(), dims.end());
+      mask->set_space(plan::TRANSIENT);
+      call.set_mask(step(m).buffers_size() - 1);
+    };
+  };
+  const Dims ofKeys{1, 1, 1, 3}, ofQueries{1, 1, 2, 1};
+  EXPECT_EQ(messageAfter(withMask(plan::F32, ofKeys)), "");
+  EXPECT_EQ(messageAfter(withMask(plan::I64, ofQueries)), "");
+  expectMessage("a mask [1, 1, 1, 3]", withMask(plan::I64, ofKeys));
+  expectMessage("a mask [1, 1, 2, 1]", withMask(plan::F32, ofQueries));
   for (int swapped : {1, 4})
     expectMessage("do not fit", [&](auto &m) {
       auto &call = makeAttention(m);

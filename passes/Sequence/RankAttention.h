@@ -1,0 +1,236 @@
+//===- RankAttention.h - the pieces of a rank's attention ------*- C++ -*-===//
+#ifndef ZC_PASSES_SEQUENCE_RANKATTENTION_H
+#define ZC_PASSES_SEQUENCE_RANKATTENTION_H
+
+#include "passes/Sequence/PartAttention.h"
+#include "passes/Sequence/RepeatedOperand.h"
+#include "passes/Sequence/TokenDims.h"
+
+#include "dialects/Dist/DistDialect.h"
+#include "dialects/Train/Ops/AttentionSupport.h"
+#include "dialects/Train/Ops/OpSupport.h"
+#include "dialects/Train/Tokens.h"
+
+#include <limits>
+
+namespace zc::attention {
+
+using namespace mlir;
+using namespace train;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+/// The log sum exp of a query that sees no key: see train.attention.
+constexpr double kSeesNothing = std::numeric_limits<float>::max();
+
+/// Keys with values, and what hides some of them. With their gradients in the
+/// backward.
+struct Block {
+  Value key, value, mask;
+  Value keyGrad = Value(), valueGrad = Value();
+};
+
+/// The queries' results over the blocks so far.
+struct Rows {
+  Value result; // as wide as kernels compute
+  Value logSumExp;
+};
+
+/// The base of forward and backward.
+class PartAttention {
+public:
+  PartAttention(Operation *op, const TokenGroup &group)
+      : op(op), group(group), builder(op), loc(op->getLoc()),
+        keys(op->getOperand(1)), values(op->getOperand(2)) {}
+
+protected:
+  static ArrayRef<int64_t> shapeOf(Value value) {
+    return cast<RankedTensorType>(value.getType()).getShape();
+  }
+
+  /// The rank's value goes to the next one; its own comes from the one before.
+  Value rotate(Value value) { return value ? ofPass(send(value)) : value; }
+
+  Value send(Value value) {
+    return dist::SendReceiveOp::create(builder, loc, value.getType(), value,
+                                       group.axes, 1, dist::kActivations);
+  }
+
+  /// The backward fetches values, and cuts them, for itself: the forward's are
+  /// not kept until then, and a rank has no more than its own part and one
+  /// buffer.
+  Value ofPass(Value made) {
+    made.getDefiningOp()->setAttr(
+        dist::kPassAttr,
+        builder.getStringAttr(isa<AttentionOp>(op) ? "forward" : "backward"));
+    return made;
+  }
+
+  /// A sum of what blocks give, to which later ones add.
+  Value running(Value sum) {
+    sum.getDefiningOp()->setAttr(kRunningSumAttr, builder.getUnitAttr());
+    return sum;
+  }
+
+  /// Only a mask over keys goes with them.
+  Block rotate(const Block &block) {
+    return {rotate(block.key), rotate(block.value), rotate(block.mask)};
+  }
+
+  /// Whether the block that has gone `turns` ranks far began at a rank before
+  /// this one, and not behind it.
+  Value beganBefore(int64_t turns) {
+    Value own = group.coordinate();
+    return compare(builder, loc, "ge", own,
+                   splat(builder, loc, own.getType(), double(turns)));
+  }
+
+  Value choose(Value condition, Value onTrue, Value onFalse) {
+    Value all = broadcast(builder, loc, condition, shapeOf(onTrue), {});
+    return ofPass(
+        SelectOp::create(builder, loc, onTrue.getType(), all, onTrue, onFalse));
+  }
+
+  Value number(Value like, double value) {
+    return splat(builder, loc, like.getType(), value);
+  }
+
+  /// The first or second half along a dim.
+  Value half(Value value, int64_t dim, bool second) {
+    return ofPass(cut(value, dim, 2, second));
+  }
+
+  /// The `index`-th of `count` equal pieces along a dim.
+  Value cut(Value all, int64_t dim, int64_t count, int64_t index) {
+    SmallVector<int64_t> shape(shapeOf(all)), offsets(shape.size(), 0);
+    shape[dim] /= count;
+    offsets[dim] = index * shape[dim];
+    return SliceOp::create(builder, loc, withShape(all.getType(), shape), all,
+                           offsets, SmallVector<int64_t>(shape.size(), 1));
+  }
+
+  /// Values of one shape, one after another along a dim.
+  Value concat(ValueRange parts, int64_t dim) {
+    SmallVector<int64_t> shape(shapeOf(parts.front()));
+    shape[dim] *= int64_t(parts.size());
+    return ConcatOp::create(
+        builder, loc, withShape(parts.front().getType(), shape), parts, dim);
+  }
+
+  /// All ranks' parts of keys, or values, in the order of the tokens, repeated
+  /// for queries that share them behind the wire.
+  Value gather(const RepeatedOperand &operand) {
+    Value part = operand.getSource();
+    SmallVector<int64_t> shape(shapeOf(part)), row(shape);
+    row.insert(row.begin(), 1);
+    Value own = reshape(builder, loc, part, row);
+    row[0] = group.ranks;
+    Value all = ofPass(
+        dist::AllGatherOp::create(builder, loc, withShape(part.getType(), row),
+                                  own, group.axes, 0, dist::kActivations));
+    if (!operand.isRepeated() && !isZigzag()) {
+      shape[kTokens] *= group.ranks;
+      all = transpose(builder, loc, all, {1, 0, 2, 3, 4});
+      return reshape(builder, loc, all, shape);
+    }
+    SmallVector<Value> parts;
+    for (int64_t rank = 0; rank < group.ranks; ++rank)
+      parts.push_back(operand.repeat(
+          builder,
+          reshape(builder, loc, cut(all, 0, group.ranks, rank), shape)));
+    return concat(isZigzag() ? inOrder(parts) : parts, kTokens);
+  }
+
+  /// The chunks of the tokens, of which each rank has two, in their order.
+  SmallVector<Value> inOrder(ArrayRef<Value> parts) {
+    SmallVector<Value> chunks;
+    for (Value part : parts)
+      chunks.push_back(cut(part, kTokens, 2, 0));
+    for (Value part : llvm::reverse(parts))
+      chunks.push_back(cut(part, kTokens, 2, 1));
+    return chunks;
+  }
+
+  /// A rank's part of all tokens.
+  Value partOf(Value all, int64_t rank) {
+    if (!isZigzag())
+      return cut(all, kTokens, group.ranks, rank);
+    const int64_t chunks = 2 * group.ranks;
+    return concat({cut(all, kTokens, chunks, rank),
+                   cut(all, kTokens, chunks, chunks - 1 - rank)},
+                  kTokens);
+  }
+
+  /// A rank's part of the ranks' sum of the gradients of what `gather` made, as
+  /// the gradient of its own.
+  Value reduceScatter(const RepeatedOperand &operand, Value grad) {
+    if (!operand.isRepeated() && !isZigzag())
+      return reduceScatter(grad, kTokens);
+    SmallVector<Value> parts;
+    for (int64_t rank = 0; rank < group.ranks; ++rank) {
+      Value sum = operand.sum(builder, partOf(grad, rank));
+      SmallVector<int64_t> row(shapeOf(sum));
+      row.insert(row.begin(), 1);
+      parts.push_back(reshape(builder, loc, sum, row));
+    }
+    Value own = reduceScatter(concat(parts, 0), 0);
+    return operand.place(builder,
+                         reshape(builder, loc, own, shapeOf(own).drop_front()));
+  }
+
+  /// A rank's part of the ranks' sum.
+  Value reduceScatter(Value term, int64_t dim) {
+    SmallVector<int64_t> shape(shapeOf(term));
+    shape[dim] /= group.ranks;
+    auto part = withShape(term.getType(), shape);
+    auto sum = dist::ReduceScatterOp::create(
+        builder, loc, part, term, group.axes, dim, dist::kActivations);
+    Value local =
+        sum.buildLocal(builder, term, part, group.ranks, group.coordinate);
+    sum->erase();
+    return local;
+  }
+
+  /// The mask of a rank's queries and all keys; `mask` may be null.
+  Value maskOfAll(Value mask, bool causal);
+  /// The places of a rank's tokens among all: [tokens] of i64.
+  Value ownPlaces(int64_t tokens);
+  /// The places in the chunk of that number, of `size` tokens.
+  Value count(Value chunk, int64_t size);
+  /// [1, 1, queries, keys]: 0 up to each query's last key, minus infinity
+  /// behind, in the element type of a mask of as many keys.
+  Value hiddenBehind(Value last, Value mask);
+  /// Two masks' sum.
+  Value addMasks(Value a, Value b);
+
+  /// [batch, heads, queries] times [batch, queries, heads, width].
+  Value weigh(Value result, Value weight) {
+    Value byToken = transpose(builder, loc, weight, {0, 2, 1});
+    byToken = convert(builder, loc, byToken,
+                      cast<ShapedType>(result.getType()).getElementType());
+    return MulOp::create(
+        builder, loc, result,
+        broadcast(builder, loc, byToken, shapeOf(result), {0, 1, 2}));
+  }
+
+  StringRef mode() const {
+    return op->getAttrOfType<StringAttr>(kTokensAttr).getValue();
+  }
+  bool isGathered() const { return mode().starts_with("gather"); }
+  bool isZigzag() const { return mode().ends_with(kZigzag); }
+
+  /// A block with what its keys and values are repeated for.
+  Block whole(const Block &block) {
+    return {keys.repeat(builder, block.key),
+            values.repeat(builder, block.value), block.mask};
+  }
+
+  Operation *op;
+  const TokenGroup &group;
+  OpBuilder builder;
+  Location loc;
+  const RepeatedOperand keys, values;
+};
+
+} // namespace zc::attention
+
+#endif // ZC_PASSES_SEQUENCE_RANKATTENTION_H
