@@ -41,7 +41,7 @@ static FailureOr<std::string> emitObject(ModuleOp module,
         kernels.push_back(nested);
   auto bytes = emitSharedObject(kernels, target, llvmText);
   if (succeeded(bytes))
-    code = {target.name, target.features, *bytes, "so"};
+    code = {target.name, target.getFeatures(), *bytes, "so"};
   return bytes;
 }
 

@@ -32,8 +32,10 @@ static std::string checkTarget(const std::string &text) {
 static void addCpuOptions(CLI::App &command, CompileOptions &options) {
   command
       .add_option("--cpu-arch", options.cpuArchs,
-                  "instruction sets, separated by commas: native, x86-64-v3, "
-                  "x86-64-v4, or a processor's name")
+                  "instruction sets, separated by commas, of which a run takes "
+                  "the best that its machine has: native, x86-64-v3, "
+                  "x86-64-v4, armv8.2-a, or a processor's name (znver4, "
+                  "neoverse-v1, cortex-a76, apple-m1)")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(checkCpuArch)
@@ -104,7 +106,7 @@ static bool hasWideVectors(const std::string &name) {
   CpuArch arch;
   std::string error; // reported where code is made for it
   return resolveCpuArch(name, arch, error) &&
-         llvm::is_contained(arch.features, CpuTarget::kWideVectors.str());
+         llvm::is_contained(arch.extensions, CpuTarget::kWideVectors.str());
 }
 
 AnnotateTargetPassOptions zc::getTargetOptions(const CompileOptions &options) {

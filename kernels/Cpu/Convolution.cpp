@@ -4,6 +4,7 @@
 #include "kernels/Cpu/ConvolutionWays.h"
 #include "kernels/Cpu/OneDnn.h"
 #include "kernels/Cpu/Primitive.h"
+#include "kernels/Cpu/TileConvolution.h"
 
 #include <algorithm>
 
@@ -248,6 +249,30 @@ std::string describeFailure(const ConvolutionSpec &spec,
 
 } // namespace
 
+bool onednn::convolvesByVectors() {
+#if defined(__x86_64__)
+  return true;
+#else
+  static const bool answer = [] {
+    StridedTensor image{ElementType::F32, {1, 64, 8, 8}, {4096, 1, 512, 64}};
+    StridedTensor filter{ElementType::F32, {64, 64, 3, 3}, {576, 9, 3, 1}};
+    Geometry geometry = makeGeometry({ConvolutionKind::Forward,
+                                      image,
+                                      filter,
+                                      image,
+                                      {1, 1},
+                                      {1, 1},
+                                      {1, 1},
+                                      {1, 1}},
+                                     /*anyFilter=*/true);
+    std::string name = makeForward(geometry).impl_info_str();
+    return name.find("acl") != std::string::npos ||
+           name.find("sve") != std::string::npos;
+  }();
+  return answer;
+#endif
+}
+
 std::unique_ptr<Primitive> createConvolution(const ConvolutionSpec &spec,
                                              uint64_t workspaceBytes,
                                              std::string *error) noexcept try {
@@ -255,6 +280,9 @@ std::unique_ptr<Primitive> createConvolution(const ConvolutionSpec &spec,
     return kernel;
   if (auto kernel = createFilterGradient(spec, workspaceBytes))
     return kernel;
+  if (!convolvesByVectors())
+    if (auto tiles = createTileConvolution(spec, workspaceBytes))
+      return tiles;
   uint64_t least = UINT64_MAX;
   for (bool anyFilter : {true, false})
     if (auto kernel = search(spec, anyFilter, workspaceBytes, least))

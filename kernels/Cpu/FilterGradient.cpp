@@ -1,6 +1,7 @@
 #include "kernels/Cpu/FilterGradient.h"
 #include "kernels/Cpu/ConvolutionWays.h"
 #include "kernels/Cpu/InstructionSet.h"
+#include "kernels/Cpu/OneDnn.h"
 #include "kernels/Cpu/Parallel.h"
 
 #include <algorithm>
@@ -25,9 +26,9 @@ FilterGradientImages describeImages(const ConvolutionSpec &spec) {
 
 class FilterGradient final : public Primitive {
 public:
-  FilterGradient(const ConvolutionSpec &spec, InstructionSet set)
+  FilterGradient(const ConvolutionSpec &spec, InstructionSet set, int threads)
       : images(describeImages(spec)), shape(shapeFilterGradient(spec)),
-        split(splitFilterGradient(shape, teamSize())), set(set),
+        split(splitFilterGradient(shape, threads)), set(set),
         functions(ZC_OF_INSTRUCTION_SET(set, filterGradientFunctions())) {}
 
   bool execute(void *const *pointers, void *workspace,
@@ -113,12 +114,17 @@ private:
 std::unique_ptr<Primitive> createFilterGradient(const ConvolutionSpec &spec,
                                                 uint64_t workspaceBytes) {
   InstructionSet set = widestInstructionSet();
-  if (set == InstructionSet::Baseline || !filterGradientByTiles(spec))
-    return nullptr;
-  auto kernel = std::make_unique<FilterGradient>(spec, set);
-  if (kernel->workspaceBytes() > workspaceBytes)
-    return nullptr;
-  return kernel;
+  bool isQuicker =
+      onednn::convolvesByVectors()
+          ? set != InstructionSet::Baseline && filterGradientByTiles(spec)
+          : isTiledFilterGradient(spec);
+  // Fewer threads may need less.
+  for (int threads = isQuicker ? teamSize() : 0; threads > 0; --threads) {
+    auto kernel = std::make_unique<FilterGradient>(spec, set, threads);
+    if (kernel->workspaceBytes() <= workspaceBytes)
+      return kernel;
+  }
+  return nullptr;
 }
 
 } // namespace zc::kernels

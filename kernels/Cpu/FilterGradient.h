@@ -30,8 +30,10 @@ struct FilterGradientSplit {
   int64_t tasks() const { return depthParts * rowParts * panelParts; }
 };
 
-/// Whether the product is the quicker way; false for all that is no filter's
-/// gradient of float32 on dense channels-last images.
+/// False for all that is no filter's gradient of float32 on dense channels-last
+/// images with channels in sixteens.
+bool isTiledFilterGradient(const ConvolutionSpec &spec);
+/// Whether the product is a quicker way than the library's vectors.
 bool filterGradientByTiles(const ConvolutionSpec &spec);
 
 FilterGradientShape shapeFilterGradient(const ConvolutionSpec &spec);

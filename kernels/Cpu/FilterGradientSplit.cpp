@@ -33,7 +33,7 @@ double cost(const FilterGradientShape &shape,
 
 } // namespace
 
-bool filterGradientByTiles(const ConvolutionSpec &spec) {
+bool isTiledFilterGradient(const ConvolutionSpec &spec) {
   if (spec.kind != ConvolutionKind::BackwardFilter || spec.groups != 1 ||
       spec.filter.dims.size() != 4 || spec.filter.type != ElementType::F32 ||
       spec.source.type != ElementType::F32 ||
@@ -41,11 +41,15 @@ bool filterGradientByTiles(const ConvolutionSpec &spec) {
       !isDenseChannelsLast(spec.source) ||
       !isDenseChannelsLast(spec.destination) || !isDense(spec.filter))
     return false;
-  bool strided = spec.strides[0] > 1 || spec.strides[1] > 1;
-  int64_t taps = spec.filter.dims[2] * spec.filter.dims[3];
   // Rows of whole vectors.
-  return (taps == 1 || strided) && spec.filter.dims[0] % 16 == 0 &&
-         spec.filter.dims[1] % 16 == 0;
+  return spec.filter.dims[0] % 16 == 0 && spec.filter.dims[1] % 16 == 0;
+}
+
+bool filterGradientByTiles(const ConvolutionSpec &spec) {
+  if (!isTiledFilterGradient(spec))
+    return false;
+  bool strided = spec.strides[0] > 1 || spec.strides[1] > 1;
+  return strided || spec.filter.dims[2] * spec.filter.dims[3] == 1;
 }
 
 FilterGradientShape shapeFilterGradient(const ConvolutionSpec &spec) {

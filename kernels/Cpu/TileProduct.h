@@ -12,6 +12,8 @@ namespace zc::kernels::ZC_ISA {
 constexpr int kLanes = 16, kTileVectors = 4;
 #elif defined(__AVX2__)
 constexpr int kLanes = 8, kTileVectors = 2;
+#elif defined(__aarch64__)
+constexpr int kLanes = 4, kTileVectors = 4;
 #else
 constexpr int kLanes = 4, kTileVectors = 2;
 #endif

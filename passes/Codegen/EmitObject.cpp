@@ -16,77 +16,25 @@
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Target/TargetOptions.h"
 #include "llvm/TargetParser/Host.h"
-#include "llvm/TargetParser/X86TargetParser.h"
 
 using namespace mlir;
 
 namespace zc {
 
-//===----------------------------------------------------------------------===//
-// Targets
-//===----------------------------------------------------------------------===//
-
-// Extensions that kernels of loops over floats can come to use. Others, such as
-// virtualisation or cryptography, would only keep an artifact from other
-// machines.
-static constexpr llvm::StringLiteral kUsefulFeatures[] = {
-    "sse3",       "ssse3",      "sse4.1",    "sse4.2",   "popcnt",   "avx",
-    "avx2",       "fma",        "f16c",      "bmi",      "bmi2",     "lzcnt",
-    "movbe",      "avx512f",    "avx512bw",  "avx512cd", "avx512dq", "avx512vl",
-    "avx512vnni", "avx512bf16", "avx512fp16"};
-
-static void keepUseful(llvm::function_ref<bool(llvm::StringRef)> has,
-                       CpuArch &target) {
-  for (llvm::StringRef feature : kUsefulFeatures)
-    if (has(feature))
-      target.features.push_back(feature.str());
-}
-
-bool resolveCpuArch(llvm::StringRef name, CpuArch &target, std::string &error) {
-  target = {};
-  target.name = name.str();
-  if (name == "native") {
-    target.cpu = llvm::sys::getHostCPUName().str();
-    target.name = target.cpu;
-    llvm::StringMap<bool> host = llvm::sys::getHostCPUFeatures();
-    keepUseful([&](llvm::StringRef feature) { return host.lookup(feature); },
-               target);
-    return true;
-  }
-  SmallVector<llvm::StringRef> known;
-  llvm::X86::fillValidCPUArchList(known, /*Only64Bit=*/true);
-  if (!llvm::is_contained(known, name)) {
-    error = "unknown processor '" + name.str() +
-            "'; expected native, x86-64, x86-64-v2, x86-64-v3, "
-            "x86-64-v4 or a name that LLVM knows, such as znver4";
-    return false;
-  }
-  target.cpu = name.str();
-  SmallVector<llvm::StringRef> features;
-  llvm::X86::getFeaturesForCPU(name, features);
-  keepUseful(
-      [&](llvm::StringRef feature) {
-        return llvm::is_contained(features, feature);
-      },
-      target);
-  return true;
-}
-
 static std::unique_ptr<llvm::TargetMachine>
 makeTargetMachine(const CpuArch &target, std::string &error) {
-  llvm::Triple triple("x86_64-unknown-linux-gnu");
   const llvm::Target *backend =
-      llvm::TargetRegistry::lookupTarget(triple, error);
+      llvm::TargetRegistry::lookupTarget(target.triple, error);
   if (!backend)
     return nullptr;
-  // The generic processor tuned as the named one, with exactly the listed
-  // extensions: the code then uses none that the artifact does not ask for.
+  // The plainest processor with exactly the listed extensions: the code then
+  // uses none that the artifact does not ask for.
   std::string features;
-  for (const std::string &feature : target.features)
+  for (const std::string &feature : target.extensions)
     features += (features.empty() ? "+" : ",+") + feature;
   return std::unique_ptr<llvm::TargetMachine>(backend->createTargetMachine(
-      triple, "x86-64", features, llvm::TargetOptions(), llvm::Reloc::PIC_,
-      std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+      target.triple, target.getPlainCpu(), features, llvm::TargetOptions(),
+      llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
 }
 
 //===----------------------------------------------------------------------===//
@@ -110,12 +58,16 @@ static const llvm::OptimizationLevel kLevel = llvm::OptimizationLevel::O2;
 // Linking
 //===----------------------------------------------------------------------===//
 
-/// A package may bring the linker, beside zc.
-static std::string findLinker() {
+/// LLVM's links for every processor, the system's for this machine's alone. A
+/// package may bring the linker, beside zc.
+static std::string findLinker(const llvm::Triple &triple) {
+  llvm::Triple here(llvm::sys::getProcessTriple());
   const std::string self = llvm::sys::fs::getMainExecutable(
       nullptr, reinterpret_cast<void *>(&findLinker));
   const llvm::StringRef own = llvm::sys::path::parent_path(self);
   for (llvm::StringRef name : {"ld.lld-22", "ld.lld", "ld"}) {
+    if (name == "ld" && triple.getArch() != here.getArch())
+      break;
     auto found = llvm::sys::findProgramByName(name, {own, ZC_LLVM_TOOLS_DIR});
     if (!found)
       found = llvm::sys::findProgramByName(name);
@@ -126,11 +78,13 @@ static std::string findLinker() {
 }
 
 static bool linkObjects(MutableArrayRef<SmallVector<char>> objects,
-                        std::string &shared, std::string &error) {
+                        const llvm::Triple &triple, std::string &shared,
+                        std::string &error) {
   TemporaryFile output("so");
-  std::string linker = findLinker();
+  std::string linker = findLinker(triple);
   if (linker.empty()) {
-    error = "found no linker; install lld (tools/setup does)";
+    error = "found no linker for " + triple.getArchName().str() +
+            "; install lld (tools/setup does)";
     return false;
   }
   if (!output.read(shared, error))
@@ -177,6 +131,18 @@ static LogicalResult emitModule(ModuleOp kernels, const CpuArch &target,
   return success();
 }
 
+/// Of every processor that --cpu-arch knows, whichever this one is.
+static void initializeBackends() {
+  LLVMInitializeX86TargetInfo();
+  LLVMInitializeX86Target();
+  LLVMInitializeX86TargetMC();
+  LLVMInitializeX86AsmPrinter();
+  LLVMInitializeAArch64TargetInfo();
+  LLVMInitializeAArch64Target();
+  LLVMInitializeAArch64TargetMC();
+  LLVMInitializeAArch64AsmPrinter();
+}
+
 FailureOr<std::string> emitSharedObject(ArrayRef<ModuleOp> kernels,
                                         const CpuArch &target,
                                         std::string *llvmText) {
@@ -184,8 +150,7 @@ FailureOr<std::string> emitSharedObject(ArrayRef<ModuleOp> kernels,
   MLIRContext *context = first.getContext();
   registerBuiltinDialectTranslation(*context);
   registerLLVMDialectTranslation(*context);
-  llvm::InitializeNativeTarget();
-  llvm::InitializeNativeTargetAsmPrinter();
+  initializeBackends();
   std::vector<SmallVector<char>> objects(kernels.size());
   std::vector<std::string> texts(llvmText ? kernels.size() : 0);
   auto emit = [&](size_t i) {
@@ -197,7 +162,7 @@ FailureOr<std::string> emitSharedObject(ArrayRef<ModuleOp> kernels,
   for (const std::string &text : texts)
     *llvmText += text;
   std::string shared, error;
-  if (!linkObjects(objects, shared, error))
+  if (!linkObjects(objects, target.triple, shared, error))
     return first.emitError("cannot link the kernels: ") << error;
   return shared;
 }

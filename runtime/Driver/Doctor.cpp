@@ -16,11 +16,13 @@ namespace zc {
 
 namespace {
 
-/// Instruction sets that change what zc's kernels and libraries do, as LLVM
-/// spells them.
+/// Architectures, and instruction sets that change what zc's kernels and
+/// libraries do, as LLVM spells them.
 constexpr const char *kFeatures[] = {
-    "avx2",       "fma",      "avx512f",  "avx512vnni", "avx512bf16",
-    "avx512fp16", "amx-tile", "amx-int8", "amx-bf16",   "amx-fp16"};
+    "x86-64",     "avx2",       "fma",      "avx512f",  "avx512vnni",
+    "avx512bf16", "avx512fp16", "amx-tile", "amx-int8", "amx-bf16",
+    "amx-fp16",   "aarch64",    "neon",     "lse",      "fullfp16",
+    "fp16fml",    "dotprod",    "bf16",     "i8mm",     "sve"};
 
 std::string firstValue(const std::string &path, const std::string &key) {
   std::ifstream file(path);
@@ -32,6 +34,16 @@ std::string firstValue(const std::string &path, const std::string &key) {
     return begin == std::string::npos ? "" : line.substr(begin);
   }
   return "";
+}
+
+/// By its maker's name for it; Linux on ARM knows none, but a board's.
+std::string findProcessor(const std::string &root) {
+  std::string name = firstValue(root + "/proc/cpuinfo", "model name");
+  if (name.empty()) {
+    std::ifstream board(root + "/proc/device-tree/model");
+    std::getline(board, name, '\0');
+  }
+  return name.empty() ? "unknown" : name;
 }
 
 /// A line of /proc/meminfo, in bytes.
@@ -109,11 +121,16 @@ std::string printLimits(const DeviceLimits &limits) {
 }
 
 std::string listFeatures(const Device &device) {
-  std::string text;
+  auto has = [&](const char *feature) {
+    return device.checkFeatures({feature}).ok();
+  };
+  std::string text = ";";
   for (const char *feature : kFeatures)
-    if (device.checkFeatures({feature}).ok())
-      text += strCat(text.empty() ? "; " : " ", feature);
-  return text.empty() ? "; no AVX2: generic kernels only" : text;
+    if (has(feature))
+      text += strCat(" ", feature);
+  return has("x86-64") && !has("avx2")
+             ? text + ", no AVX2: generic kernels only"
+             : text;
 }
 
 Finding examineDevice(const std::string &kind, bool measures) {
@@ -144,15 +161,13 @@ Finding examinePlugin(const char *kind, const char *what) {
 } // namespace
 
 std::vector<Finding> examineMachine(bool measures, const std::string &root) {
-  std::string processor = firstValue(root + "/proc/cpuinfo", "model name");
-  std::vector<Finding> findings = {
-      {"processor", processor.empty() ? "unknown" : processor},
-      examineCores(root),
-      examineMemory(root),
-      examineTemporaries(),
-      examineDevice("cpu", measures),
-      examineDevice("cuda", measures),
-      examinePlugin("mpi", "MPI")};
+  std::vector<Finding> findings = {{"processor", findProcessor(root)},
+                                   examineCores(root),
+                                   examineMemory(root),
+                                   examineTemporaries(),
+                                   examineDevice("cpu", measures),
+                                   examineDevice("cuda", measures),
+                                   examinePlugin("mpi", "MPI")};
   if (findings[5].usable) // NCCL is for GPUs alone
     findings.push_back(examinePlugin("nccl", "NCCL"));
   return findings;

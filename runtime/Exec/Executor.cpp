@@ -80,24 +80,24 @@ AddressMap Executor::addressesOf(const plan::Program &program,
 /// Of the code objects that this machine can run, the one that asks for most.
 Status Executor::loadCode() {
   const plan::CodeObject *best = nullptr;
-  Status refused;
+  std::string refusals;
   for (const plan::CodeObject &object :
        theArtifact.manifest().target().code()) {
     Status status = device.checkFeatures(featuresOf(object));
     if (!status.ok())
-      refused =
-          status.withContext(strCat("'", theArtifact.path(), "': code for '",
-                                    object.arch(), "' cannot run here"));
+      refusals +=
+          strCat(refusals.empty() ? "" : "; ", "code for '", object.arch(),
+                 "' cannot run here: ", status.message());
     else if (!best || object.features_size() > best->features_size())
       best = &object;
   }
   if (!best)
-    return refused.ok()
+    return refusals.empty()
                ? Status()
-               : Status(refused.code(),
-                        strCat(refused.message(),
-                               "; compile the model for this machine (",
-                               device.compileAdvice(), ")"));
+               : makeError(StatusCode::Unsupported, "'", theArtifact.path(),
+                           "': ", refusals,
+                           "; compile the model for this machine (",
+                           device.compileAdvice(), ")");
   ZC_ASSIGN_OR_RETURN(std::string_view bytes, theArtifact.code(*best));
   return device.loadCode({best->entry(), bytes});
 }

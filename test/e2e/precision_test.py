@@ -61,14 +61,19 @@ class Precision(PrecisionTest):
     def test_every_instruction_set(self):
         """LLVM would round by calls of what no runtime has, each set of
         instructions in its own way."""
-        kinds = "x86-64,x86-64-v2,x86-64-v3,x86-64-v4"
-        for name in ("mlp", "cnn"):
-            artifact = self.compile(Fixture(name), "adamw", "--precision",
-                                    "bf16", "--cpu-arch", kinds)
-            with zipfile.ZipFile(artifact) as file:
-                for kind in kinds.split(","):
-                    code = file.read(f"code/{kind}.so")
-                    self.assertNotIn(b"__truncsfbf2", code, (name, kind))
+        for precision, kinds in (
+                ("bf16", "x86-64,x86-64-v2,x86-64-v3,x86-64-v4,armv8-a,"
+                         "neoverse-v1"),
+                ("fp16", "armv8-a,armv8.2-a,neoverse-v1")):
+            for name in ("mlp", "cnn"):
+                artifact = self.compile(Fixture(name), "adamw", "--precision",
+                                        precision, "--cpu-arch", kinds)
+                with zipfile.ZipFile(artifact) as file:
+                    for kind in kinds.split(","):
+                        self.assertNotRegex(
+                            file.read(f"code/{kind}.so"),
+                            rb"\0__(trunc|extend|fix|float|aarch64)\w+",
+                            (name, kind))
         self.check_losses("mlp", "adamw", "--cpu-arch", "x86-64")
 
     def test_ranks(self):

@@ -63,6 +63,20 @@ function(add_zc_executable name)
   target_link_libraries(${name} PRIVATE ${ARG_DEPS})
 endfunction()
 
+# zc_launcher(VARIABLE TARGET): the path by which a shell starts the program: its
+# own, or that of a script that asks the emulator where it is for another processor.
+function(zc_launcher variable target)
+  set(path $<TARGET_FILE:${target}>)
+  if(CMAKE_CROSSCOMPILING)
+    list(JOIN CMAKE_CROSSCOMPILING_EMULATOR " " emulator)
+    set(script ${PROJECT_BINARY_DIR}/emulated/${target})
+    file(GENERATE OUTPUT ${script} CONTENT "#!/bin/sh\nexec ${emulator} '${path}' \"$@\"\n"
+         FILE_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)
+    set(path ${script})
+  endif()
+  set(${variable} ${path} PARENT_SCOPE)
+endfunction()
+
 # add_zc_test(NAME SOURCES... DEPS targets...): a GoogleTest program, one ctest entry.
 function(add_zc_test name)
   cmake_parse_arguments(ARG "" "" "DEPS" ${ARGN})

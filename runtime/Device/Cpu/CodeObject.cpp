@@ -1,5 +1,6 @@
 #include "runtime/Device/Cpu/CodeObject.h"
 #include "runtime/Base/File.h"
+#include "runtime/Device/Cpu/Extensions.h"
 
 #include <cstring>
 #include <dlfcn.h>
@@ -10,6 +11,12 @@
 
 namespace zc::cpu {
 
+#if defined(__aarch64__)
+constexpr auto kMachine = EM_AARCH64;
+#else
+constexpr auto kMachine = EM_X86_64;
+#endif
+
 /// The loader trusts what it loads; refuse what cannot be meant for it.
 static Status checkHeader(const CodeImage &image) {
   Elf64_Ehdr header;
@@ -18,11 +25,11 @@ static Status checkHeader(const CodeImage &image) {
     std::memcpy(&header, image.bytes.data(), sizeof(header));
     sound = std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 &&
             header.e_ident[EI_CLASS] == ELFCLASS64 && header.e_type == ET_DYN &&
-            header.e_machine == EM_X86_64;
+            header.e_machine == kMachine;
   }
   if (!sound)
     return makeError(StatusCode::Corrupt, "code object '", image.name,
-                     "' is not a shared library for x86-64");
+                     "' is not a shared library for ", architecture());
   return Status();
 }
 

@@ -8,11 +8,18 @@
 #include <cstring>
 #include <mutex>
 #include <sys/mman.h>
+#include <unistd.h>
 
 namespace zc::cpu {
 namespace {
 
 constexpr uint64_t kHugePage = 2u << 20;
+
+/// 4 KiB; on boards with ARM processors also 16 or 64.
+uint64_t pageBytes() {
+  static const uint64_t bytes = uint64_t(::sysconf(_SC_PAGESIZE));
+  return bytes;
+}
 
 uint64_t roundUp(uint64_t value, uint64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
@@ -61,17 +68,14 @@ public:
     if (isOffloaded(address))
       offloaded.reset();
     else
-      ::munmap(address, roundUp(bytes, 4096));
+      ::munmap(address, roundUp(bytes, pageBytes()));
   }
 
   Status
   checkFeatures(const std::vector<std::string> &features) const override {
     for (const std::string &feature : features)
       if (!hasFeature(feature))
-        return makeError(
-            StatusCode::Unsupported, "it needs the instruction set '", feature,
-            isKnownFeature(feature) ? "', which this CPU lacks"
-                                    : "', which this program does not know");
+        return makeError(StatusCode::Unsupported, explainLack(feature));
     return Status();
   }
 
@@ -122,7 +126,7 @@ private:
 /// Fresh pages are zero, exactly as many as asked for; large regions begin at a
 /// huge page so that the system can back them with such.
 Result<void *> CpuDevice::allocate(uint64_t bytes) {
-  uint64_t size = roundUp(bytes, 4096);
+  uint64_t size = roundUp(bytes, pageBytes());
   uint64_t slack = size >= kHugePage ? kHugePage : 0;
   void *mapped = ::mmap(nullptr, size + slack, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -6,12 +6,14 @@
 
 namespace zc::cpu {
 
-/// Whether this CPU and its system support the feature that LLVM spells so
-/// ("avx512f"). False for a name that is not known here.
+/// Whether this CPU is of the architecture ("x86-64", "aarch64"), or it and its
+/// system support the extension that LLVM spells so ("avx512f"). False for a
+/// name that is not known here.
 bool hasFeature(const std::string &name);
 
-/// Whether the name is known at all.
-bool isKnownFeature(const std::string &name);
+/// Why code that asks for a feature cannot run on this CPU, which lacks it: "it
+/// needs the instruction set 'avx512f', which this CPU lacks".
+std::string explainLack(const std::string &feature);
 
 } // namespace zc::cpu
 

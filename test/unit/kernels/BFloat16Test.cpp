@@ -90,7 +90,7 @@ void expectProduct(MatmulSpec spec, ElementType result, bool byTiles = false) {
 class BFloat16 : public ::testing::Test {
 protected:
   void SetUp() override {
-    if (!__builtin_cpu_supports("avx512f"))
+    if (!machineHasAvx512())
       GTEST_SKIP() << "oneDNN multiplies bfloat16 with AVX-512 alone";
   }
 };

@@ -1,6 +1,7 @@
 #include "kernels/Cpu/InstructionSet.h"
 #include "kernels/Cpu/Parallel.h"
 #include "kernels/Cpu/Primitive.h"
+#include "kernels/Cpu/TileConvolution.h"
 #include "kernels/Cpu/Workspace.h"
 #include "test/unit/kernels/TestTensors.h"
 
@@ -65,18 +66,12 @@ void forEachProduct(
               }
 }
 
-void check(const Case &c, ConvolutionKind kind, bool last) {
-  setTeamSize(kThreads);
-  ConvolutionSpec spec = makeSpec(c, kind, last);
-  std::string error;
-  uint64_t bound = convolutionWorkspaceBound(spec, kThreads);
-  auto primitive = createConvolution(spec, bound, &error);
-  ASSERT_TRUE(primitive) << error;
+void checkBy(Primitive &primitive, const ConvolutionSpec &spec) {
   std::vector<float> operands[] = {fill(spec.source, 1), fill(spec.filter, 2),
                                    fill(spec.destination, 3)};
-  size_t result = kind == ConvolutionKind::Forward         ? 2
-                  : kind == ConvolutionKind::BackwardInput ? 0
-                                                           : 1;
+  size_t result = spec.kind == ConvolutionKind::Forward         ? 2
+                  : spec.kind == ConvolutionKind::BackwardInput ? 0
+                                                                : 1;
   std::vector<double> sums(operands[result].size()), magnitudes(sums.size(), 1);
   forEachProduct(spec, [&](int64_t s, int64_t f, int64_t d) {
     int64_t at[] = {s, f, d};
@@ -86,16 +81,34 @@ void check(const Case &c, ConvolutionKind kind, bool last) {
     sums[at[result]] += term;
     magnitudes[at[result]] += std::abs(term);
   });
-  GuardedWorkspace workspace(bound);
+  GuardedWorkspace workspace(convolutionWorkspaceBound(spec, kThreads));
   void *pointers[] = {operands[0].data(), operands[1].data(),
                       operands[2].data()};
+  std::string error;
   // Twice: nothing of the first run may leak into the second.
   for (int run = 0; run < 2; ++run)
-    ASSERT_TRUE(primitive->execute(pointers, workspace.get(), &error)) << error;
+    ASSERT_TRUE(primitive.execute(pointers, workspace.get(), &error)) << error;
   EXPECT_TRUE(workspace.intact());
   for (size_t i = 0; i < sums.size(); ++i)
     ASSERT_NEAR(operands[result][i], sums[i], kTolerance * magnitudes[i])
-        << primitive->implementation() << ", element " << i;
+        << primitive.implementation() << ", element " << i;
+}
+
+/// The way that this machine takes, and our own tiles where they are one.
+void check(const Case &c, ConvolutionKind kind, bool last) {
+  setTeamSize(kThreads);
+  ConvolutionSpec spec = makeSpec(c, kind, last);
+  std::string error;
+  uint64_t bound = convolutionWorkspaceBound(spec, kThreads);
+  auto chosen = createConvolution(spec, bound, &error);
+  ASSERT_TRUE(chosen) << error;
+  checkBy(*chosen, spec);
+  auto tiles = createTileConvolution(spec, bound);
+  int64_t channels = kind == ConvolutionKind::Forward ? c.filters : c.channels;
+  EXPECT_EQ(tiles != nullptr, kind != ConvolutionKind::BackwardFilter && last &&
+                                  c.groups == 1 && channels % 16 == 0);
+  if (tiles)
+    checkBy(*tiles, spec);
 }
 
 class Convolution : public ::testing::TestWithParam<Case> {};

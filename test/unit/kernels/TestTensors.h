@@ -93,6 +93,16 @@ private:
   std::unique_ptr<char, Free> memory;
 };
 
+/// Whether this machine has the instructions by which oneDNN multiplies
+/// bfloat16 and float32 in blocks.
+inline bool machineHasAvx512() {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avx512f");
+#else
+  return false;
+#endif
+}
+
 constexpr int kThreads = 2;
 constexpr float kTolerance = 1e-5f; // of the sum of magnitudes
 

@@ -151,9 +151,9 @@ plan::Manifest tinyManifest() {
   manifest.mutable_target()->set_device("cpu");
   manifest.mutable_target()->set_threads(2);
   plan::CodeObject *code = manifest.mutable_target()->add_code();
-  code->set_entry("code/x86-64.so");
-  code->set_arch("x86-64");
-  code->add_features("sse2");
+  code->set_entry("code/tiny.so");
+  code->set_arch("tiny");
+  code->add_features(thisArchitecture());
   plan::Role &role = *manifest.add_roles();
   role.set_persistent_bytes(kPersistentBytes);
   addState(role, "w", plan::PARAMETER, plan::F32, {3, 1}, kWeight)
@@ -174,6 +174,14 @@ plan::Manifest tinyManifest() {
   return manifest;
 }
 
+const char *thisArchitecture() {
+#if defined(__aarch64__)
+  return "aarch64";
+#else
+  return "x86-64";
+#endif
+}
+
 std::string tinyKernelsPath() { return ZC_TINY_KERNELS; }
 
 void writeArtifact(const std::string &path, const plan::Manifest &manifest) {
@@ -187,7 +195,7 @@ void writeArtifact(const std::string &path, const std::string &manifestBytes) {
   Result<ZipWriter> zip = ZipWriter::create(path);
   ASSERT_TRUE(zip.ok()) << zip.status().message();
   ASSERT_TRUE(zip->addBytes(kManifestEntry, manifestBytes).ok());
-  for (const char *entry : {"code/x86-64.so", "code/future.so"})
+  for (const char *entry : {"code/tiny.so", "code/future.so"})
     ASSERT_TRUE(zip->addFile(entry, tinyKernelsPath()).ok());
   ASSERT_TRUE(zip->addBytes(kWeightsEntry, tensors).ok());
   ASSERT_TRUE(zip->finish().ok());

@@ -118,12 +118,39 @@ TEST_F(ExecutorTest, ChoosesTheMostDemandingCodeThatRuns) {
   plan::CodeObject *future = manifest.mutable_target()->add_code();
   future->set_entry("code/future.so");
   future->set_arch("future");
-  for (const char *feature : {"sse2", "sse3", "not-yet-invented"})
+  for (const char *feature : {thisArchitecture(), "not-yet-invented"})
     future->add_features(feature);
   writeArtifact(folder.path("b.zca"), manifest);
   auto other = Artifact::load(folder.path("b.zca"));
   ASSERT_TRUE(other.ok()) << other.status().message();
   EXPECT_TRUE(Executor::prepare(*device, *other, {"step"}).ok());
+}
+
+TEST_F(ExecutorTest, SaysWhyNoneOfTheCodeRuns) {
+  plan::Manifest manifest = tinyManifest();
+  plan::CodeObject *tiny = manifest.mutable_target()->mutable_code(0);
+  const std::string here = thisArchitecture();
+  const std::string there = here == "aarch64" ? "x86-64" : "aarch64";
+  tiny->set_features(0, there);
+  plan::CodeObject *future = manifest.mutable_target()->add_code();
+  future->set_entry("code/future.so");
+  future->set_arch("future");
+  future->add_features(here);
+  future->add_features("not-yet-invented");
+  writeArtifact(folder.path("c.zca"), manifest);
+  auto other = Artifact::load(folder.path("c.zca"));
+  ASSERT_TRUE(other.ok()) << other.status().message();
+  Status status = Executor::prepare(*device, *other, {"step"}).status();
+  EXPECT_EQ(status.code(), StatusCode::Unsupported);
+  EXPECT_EQ(status.message(),
+            "'" + folder.path("c.zca") +
+                "': code for 'tiny' cannot run here: it is made for processors "
+                "of the architecture '" +
+                there + "', and this one is of '" + here +
+                "'; code for 'future' cannot run here: it needs the "
+                "instruction set 'not-yet-invented', which this program does "
+                "not know; compile the model for this machine (zc compile "
+                "--cpu-arch)");
 }
 
 } // namespace
