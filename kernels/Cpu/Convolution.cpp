@@ -249,7 +249,7 @@ std::string describeFailure(const ConvolutionSpec &spec,
 
 } // namespace
 
-bool onednn::convolvesByVectors() {
+bool onednn::computesByVectors() {
 #if defined(__x86_64__)
   return true;
 #else
@@ -280,7 +280,7 @@ std::unique_ptr<Primitive> createConvolution(const ConvolutionSpec &spec,
     return kernel;
   if (auto kernel = createFilterGradient(spec, workspaceBytes))
     return kernel;
-  if (!convolvesByVectors())
+  if (!computesByVectors())
     if (auto tiles = createTileConvolution(spec, workspaceBytes))
       return tiles;
   uint64_t least = UINT64_MAX;

@@ -115,7 +115,7 @@ std::unique_ptr<Primitive> createFilterGradient(const ConvolutionSpec &spec,
                                                 uint64_t workspaceBytes) {
   InstructionSet set = widestInstructionSet();
   bool isQuicker =
-      onednn::convolvesByVectors()
+      onednn::computesByVectors()
           ? set != InstructionSet::Baseline && filterGradientByTiles(spec)
           : isTiledFilterGradient(spec);
   // Fewer threads may need less.

@@ -153,7 +153,7 @@ std::unique_ptr<Primitive> createMatmul(const MatmulSpec &spec,
     plain.precision = MatmulPrecision::Highest;
     return createMatmul(plain, workspaceBytes, error);
   }
-  if (tilesMatmul(spec))
+  if (tilesMatmul(spec) || !computesByVectors())
     if (auto tiled = createTiledMatmul(spec, workspaceBytes))
       return tiled;
   KeptOperations operations;

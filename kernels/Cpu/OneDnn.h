@@ -31,10 +31,10 @@ void bind(dnnl::memory &memory, void *pointer);
 
 inline uint64_t alignUp(uint64_t bytes) { return (bytes + 63) / 64 * 64; }
 
-/// Whether the library convolves by vectors on this processor. Built for ARM
+/// Whether the library computes by vectors on this processor. Built for ARM
 /// without Arm's Compute Library it has plain loops, except where the vectors
 /// (SVE) have 512 bits.
-bool convolvesByVectors();
+bool computesByVectors();
 
 /// "f32 [4, 8] strides [8, 1]", for messages.
 std::string print(const StridedTensor &tensor);

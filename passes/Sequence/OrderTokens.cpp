@@ -63,9 +63,12 @@ public:
     for (OpOperand *use : tokens.getGathers())
       if (!isAttention(use->getOwner()) &&
           !isa<func::ReturnOp>(use->getOwner()))
-        return "'" + use->getOwner()->getName().getStringRef().str() +
-               "' reads tokens in their order";
-    return "";
+        return readsInOrder(use->getOwner());
+    program.walk([&](Operation *op) {
+      if (why.empty() && looksUpTokens(op))
+        why = readsInOrder(op);
+    });
+    return why;
   }
 
   void run() {
@@ -93,6 +96,28 @@ public:
   }
 
 private:
+  static std::string readsInOrder(Operation *op) {
+    return "'" + op->getName().getStringRef().str() +
+           "' reads tokens in their order";
+  }
+
+  /// Whether the op wants tokens by their numbers. Each rank could look for
+  /// those that it has (the finer rule), but numbers are of the old order.
+  bool looksUpTokens(Operation *op) {
+    auto shardable = dyn_cast<ShardableOpInterface>(op);
+    if (!shardable || isAttention(op))
+      return false;
+    ShardingRule rule = shardable.getShardingRule();
+    ShardingRule finer = shardable.getFinerRule();
+    for (auto [operand, dims] : llvm::enumerate(rule.operandDims))
+      for (auto [dim, factor] : llvm::enumerate(dims))
+        if (factor == ShardingRule::kWhole &&
+            finer.operandDims[operand][dim] != ShardingRule::kWhole &&
+            tokens.isMarked({op->getOperand(operand), int64_t(dim)}))
+          return true;
+    return false;
+  }
+
   /// Each rank has its tokens of a result: the host that reads them all puts
   /// them back.
   void keepOrder(unsigned result, int64_t dim) {

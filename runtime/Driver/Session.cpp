@@ -78,29 +78,10 @@ static Result<bool> keepsCopies(const plan::Manifest &manifest) {
   return mesh.ranks() > mesh.groupSize(dp);
 }
 
-/// A folder for nothing is a mistake in the options of this run or of the
-/// compilation.
-static Status checkOffloadFolder(const Artifact &artifact,
-                                 const std::string &folder) {
-  const plan::Manifest &manifest = artifact.manifest();
-  const bool offloads = std::any_of(
-      manifest.roles().begin(), manifest.roles().end(),
-      [](const plan::Role &role) {
-        return role.offloaded_bytes() + role.offloaded_flight_bytes() > 0;
-      });
-  if (folder.empty() || (offloads && manifest.target().device() == "cpu"))
-    return Status();
-  return makeError(StatusCode::InvalidArgument, "--offload-dir: '",
-                   artifact.path(), "' keeps ",
-                   offloads ? "what it offloads in the host's memory"
-                            : "nothing in a file; zc compile --offload does");
-}
-
 Status Session::openDeviceAndExecutor(int threads, const Rank::Share &share,
                                       const std::vector<std::string> &programs,
                                       const std::string &offloadFolder,
                                       const std::vector<std::string> &besides) {
-  ZC_RETURN_IF_ERROR(checkOffloadFolder(*theArtifact, offloadFolder));
   const plan::Target &target = theArtifact->manifest().target();
   int planned = static_cast<int>(target.threads());
   if (threads > planned)

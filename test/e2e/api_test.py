@@ -195,7 +195,8 @@ class Installed(ApiTest):
     def test_all_plugins_are_there(self):
         self.assertEqual(
             {path.name for path in (self.prefix / "lib" / "zc").iterdir()},
-            {path.name for path in LIB.glob("libzc_*.so")})
+            {path.name for path in LIB.glob("libzc_*.so")
+             if "fake" not in path.name})  # a GPU of the tests
 
     def test_zc_run_finds_its_plugins(self):
         fixture = Fixture("mlp")

@@ -28,6 +28,9 @@ def make_attention(path, mask="causal", dropout=False, tail=(),
         scale=np.float32(6 ** -0.5), split=np.array([8, TOKENS, 2, 6]),
         join=np.array([8, TOKENS, WIDTH]), low=np.array([0]),
         high=np.array([TOKENS - 1]), dim=np.array(1), dims=np.array([1]),
+        back=np.array([-1]), before=np.array([-TOKENS - 1]),
+        some=np.array([3, 9, 1, 15]),
+        each=np.stack([np.arange(8), draw.integers(TOKENS, size=8)], 1),
         ratio=np.float32(0.3), training=np.array(True),
         gates=draw.normal(size=(1, 4 * WIDTH, WIDTH)).astype(np.float32))
     drop = ["ratio", "training"]

@@ -19,8 +19,8 @@ COMPILE_ALWAYS = {
     "--target", "--verbose", "--weights", "--help"}
 RUN_ALWAYS = {
     "--checkpoint", "--data", "--eval-data", "--init-from", "--local-ranks",
-    "--log", "--lr", "--lr-schedule", "--max-time", "--profile", "--quiet",
-    "--seed", "--steps", "--tensorboard", "--threads", "--timeout", "--trace",
+    "--log", "--lr", "--lr-schedule", "--max-time", "--offload-dir", "--profile",
+    "--quiet", "--seed", "--steps", "--tensorboard", "--threads", "--timeout", "--trace",
     "--no-shuffle", "--help"}
 
 LOSS = ["--loss", "softmax-cross-entropy"]
@@ -113,7 +113,6 @@ RUN_REFUSED = [
     ("--metrics top5", STEPS, 2, "needs --eval-data"),
     ("--metrics perplexity", STEPS, 2, "needs --eval-data"),
     ("--min-lr 0.1", STEPS, 2, "has no effect with --lr-schedule constant"),
-    ("--offload-dir {folder}", STEPS, 1, "keeps nothing in a file"),
     ("--overwrite", STEPS, 2, CHECKPOINT),
     ("--patience 2", [*STEPS, "--eval-data", "{data}"], 2,
      "needs --eval-every"),
@@ -176,7 +175,6 @@ class Effects(ZcTest):
                 "--dim", "batch=32")
         for option, code, said in (
                 ("--token-bits 16", 2, "belongs to .bin files"),
-                ("--offload-dir {folder}", 1, "keeps nothing in a file"),
                 ("--output-dir {folder}", 2, "belongs to --input"),
                 ("--dim x.0=4", 2, "are for models")):
             self.fails(code, [option.split()[0], said], "eval", artifact,

@@ -45,6 +45,22 @@ class SequenceModels(ZcTest):
     def test_shifted_labels_inside_the_model(self):
         self.compare(labels=TOKENS - 1, tail=SHIFT)
 
+    def test_tokens_by_their_numbers(self):
+        """Numbers are of the model's order, which zigzag would change: it is
+        not taken, and refused where it is asked for."""
+        for tail, labels in (
+                ([("Slice", ["last", "back", "before", "dims", "back"], "y")],
+                 TOKENS),
+                ([("Gather", ["last", "some"], "y", {"axis": 1})], 4),
+                ([("GatherND", ["last", "each"], "own"),
+                  ("Unsqueeze", ["own", "dims"], "y")], 1)):
+            with self.subTest(tail[0][0]):
+                self.compare(labels=labels, tail=tail)
+                self.fails(1, ["reads tokens in their order"], "compile",
+                           self.folder / "made.onnx", "--loss", "mse", "--mesh",
+                           "sp=2", "--sp-attention", "ring=zigzag", "-o",
+                           self.folder / "no.zca")
+
     def test_tokens_before_samples(self):
         self.compare(tokens_first=True, options=("--batch-dim", "x=1"))
 
