@@ -18,6 +18,20 @@ std::unique_ptr<Primitive>
 createPointwiseConvolution(const ConvolutionSpec &spec,
                            uint64_t workspaceBytes);
 
+/// Sizes, steps and pads of a convolution over two dims, as the structs that
+/// tiles are told by hold them.
+template <typename Images>
+void setGeometry(const ConvolutionSpec &spec, Images &images) {
+  for (int i = 0; i < 2; ++i) {
+    images.sourceSize[i] = spec.source.dims[2 + i];
+    images.destinationSize[i] = spec.destination.dims[2 + i];
+    images.kernelSize[i] = spec.filter.dims[2 + i];
+    images.stride[i] = spec.strides[i];
+    images.dilation[i] = spec.dilations[i];
+    images.pad[i] = spec.padsLow[i];
+  }
+}
+
 } // namespace zc::kernels
 
 #endif // ZC_KERNELS_CPU_CONVOLUTIONWAYS_H

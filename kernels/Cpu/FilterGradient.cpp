@@ -13,14 +13,7 @@ FilterGradientImages describeImages(const ConvolutionSpec &spec) {
   FilterGradientImages images = {};
   images.filters = spec.filter.dims[0];
   images.channels = spec.filter.dims[1];
-  for (int i = 0; i < 2; ++i) {
-    images.sourceSize[i] = spec.source.dims[2 + i];
-    images.destinationSize[i] = spec.destination.dims[2 + i];
-    images.kernelSize[i] = spec.filter.dims[2 + i];
-    images.stride[i] = spec.strides[i];
-    images.dilation[i] = spec.dilations[i];
-    images.pad[i] = spec.padsLow[i];
-  }
+  setGeometry(spec, images);
   return images;
 }
 

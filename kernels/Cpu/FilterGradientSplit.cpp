@@ -2,13 +2,12 @@
 // Links nothing: the compiler plans the scratch memory with it.
 #include "kernels/Cpu/FilterGradient.h"
 #include "kernels/Cpu/PointwiseProduct.h"
+#include "kernels/Cpu/Rounding.h"
 
 #include <algorithm>
 
 namespace zc::kernels {
 namespace {
-
-int64_t ceilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /// Cycles of one core, roughly: 32 products each, a packed row's 6 floats in
 /// two, 16 floats of a panel in one, 4 floats of a sum in one.

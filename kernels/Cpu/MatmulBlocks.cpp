@@ -1,4 +1,5 @@
 #include "kernels/Cpu/MatmulBlocks.h"
+#include "kernels/Cpu/Rounding.h"
 
 #include <algorithm>
 #include <numeric>
@@ -14,11 +15,6 @@ constexpr int64_t kRows = 512, kNarrowRows = 1024;
 constexpr int64_t kNarrowBlock = 2 * 1024 * 768; // bytes
 // Columns of a task that keeps its sums: these, too.
 constexpr int64_t kSumColumns = 512;
-
-int64_t ceilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
-int64_t roundUp(int64_t value, int64_t multiple) {
-  return ceilDivide(value, multiple) * multiple;
-}
 
 /// Equal parts of `all`, each a multiple of `multiple`.
 int64_t partOf(int64_t all, int64_t parts, int64_t multiple) {

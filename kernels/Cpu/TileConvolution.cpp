@@ -1,5 +1,6 @@
 #include "kernels/Cpu/TileConvolution.h"
 #include "kernels/Cpu/ConvolutionTiles.h"
+#include "kernels/Cpu/ConvolutionWays.h"
 #include "kernels/Cpu/InstructionSet.h"
 #include "kernels/Cpu/Parallel.h"
 #include "kernels/Cpu/PointwiseProduct.h"
@@ -14,14 +15,7 @@ ConvolutionImages describeImages(const ConvolutionSpec &spec) {
   images.backward = spec.kind == ConvolutionKind::BackwardInput;
   images.readChannels = spec.filter.dims[images.backward ? 0 : 1];
   images.resultChannels = spec.filter.dims[images.backward ? 1 : 0];
-  for (int i = 0; i < 2; ++i) {
-    images.sourceSize[i] = spec.source.dims[2 + i];
-    images.destinationSize[i] = spec.destination.dims[2 + i];
-    images.kernelSize[i] = spec.filter.dims[2 + i];
-    images.stride[i] = spec.strides[i];
-    images.dilation[i] = spec.dilations[i];
-    images.pad[i] = spec.padsLow[i];
-  }
+  setGeometry(spec, images);
   return images;
 }
 

@@ -8,6 +8,7 @@
 #include "kernels/Cpu/MatmulBlocks.h"
 #include "kernels/Cpu/MatmulTiles.h"
 #include "kernels/Cpu/Parallel.h"
+#include "kernels/Cpu/Rounding.h"
 
 #include <algorithm>
 #include <atomic>
@@ -15,8 +16,6 @@
 
 namespace zc::kernels {
 namespace {
-
-int64_t ceilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /// The lines of a factor: rows of a or columns of b.
 struct Side {
@@ -37,9 +36,9 @@ struct Tiles {
   const char *name;
 };
 
-#if defined(__x86_64__)
 /// The tiles of AMX for bfloat16, or for float32 as sums of such.
-std::optional<Tiles> amxTilesOf(const MatmulSpec &spec) {
+std::optional<Tiles> amxTilesOf([[maybe_unused]] const MatmulSpec &spec) {
+#if defined(__x86_64__)
   if (!hasAmx())
     return std::nullopt;
   if (spec.a.type == ElementType::BF16)
@@ -47,22 +46,21 @@ std::optional<Tiles> amxTilesOf(const MatmulSpec &spec) {
   return Tiles{amx::matmulTileFunctions(matmulParts(spec.precision)),
                spec.precision == MatmulPrecision::Bf16x3 ? "amx:bf16x3"
                                                          : "amx:bf16x6"};
-}
+#else
+  return std::nullopt;
 #endif
+}
 
 /// This processor's tiles for a product that tiles can take, if it has any.
 std::optional<Tiles> tilesOf(const MatmulSpec &spec) {
-  InstructionSet set = widestInstructionSet();
-  bool isPlain = spec.a.type == ElementType::F32 &&
-                 spec.precision == MatmulPrecision::Highest;
-#if defined(__x86_64__)
-  if (!isPlain)
+  if (spec.a.type != ElementType::F32 ||
+      spec.precision != MatmulPrecision::Highest)
     return amxTilesOf(spec);
+  InstructionSet set = widestInstructionSet();
+#if defined(__x86_64__)
   if (set == InstructionSet::Baseline)
     return std::nullopt; // no multiply and add in one
 #endif
-  if (!isPlain)
-    return std::nullopt;
   return Tiles{ZC_OF_INSTRUCTION_SET(set, matmulTileFunctions()), nameOf(set)};
 }
 

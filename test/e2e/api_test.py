@@ -52,13 +52,6 @@ def is_sanitized():
 @unittest.skipIf(is_sanitized(), "programs without sanitizers cannot load it")
 class ApiTest(ZcTest):
 
-    def command(self, *args, **options):
-        done = subprocess.run([str(arg) for arg in args], text=True,
-                              capture_output=True, timeout=TIMEOUT, **options)
-        self.assertEqual(done.returncode, 0,
-                         f"{args}\n{done.stdout}\n{done.stderr[:4000]}")
-        return done.stdout
-
     def samples(self, fixture, steps):
         """So many whole batches of a fixture's data, as .npz and as files."""
         batch = fixture.reference["batch"]

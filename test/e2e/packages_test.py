@@ -13,7 +13,7 @@ import zipfile
 
 import numpy as np
 
-from zctest import BIN, FIXTURES, TIMEOUT, Fixture, ZcTest
+from zctest import BIN, FIXTURES, Fixture, ZcTest
 
 ROOT = FIXTURES.parents[1]
 sys.path.insert(0, str(ROOT / "tools" / "package.d"))
@@ -36,13 +36,6 @@ print(json.dumps([zc.__file__, losses, sorted(set(libraries))]))
 
 
 class RuntimeWheel(ZcTest):
-
-    def command(self, *args, **options):
-        done = subprocess.run([str(arg) for arg in args], text=True,
-                              capture_output=True, timeout=TIMEOUT, **options)
-        self.assertEqual(done.returncode, 0,
-                         f"{args}\n{done.stdout}\n{done.stderr[:4000]}")
-        return done.stdout
 
     def package(self, kind):
         self.command(ROOT / "tools" / "package", kind, "--quick", "--build",

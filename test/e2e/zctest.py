@@ -95,6 +95,14 @@ class ZcTest(unittest.TestCase):
         self.assertEqual(code, 0, f"zc {command}\n{out}\n{err[:4000]}")
         return out
 
+    def command(self, *args, **options):
+        """Run a program that is not zc, which must succeed; its stdout."""
+        done = subprocess.run([str(arg) for arg in args], text=True,
+                              capture_output=True, timeout=TIMEOUT, **options)
+        self.assertEqual(done.returncode, 0,
+                         f"{args}\n{done.stdout}\n{done.stderr[:4000]}")
+        return done.stdout
+
     def fails(self, code, patterns, *args, **options):
         """Run zc, which must end with `code` and say every pattern on stderr
         (without regard to case), and never by a signal."""

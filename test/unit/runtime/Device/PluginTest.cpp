@@ -18,12 +18,17 @@ std::string messageIn(const std::string &folder, const std::string &kind) {
   return device.ok() ? "" : device.status().message();
 }
 
-TEST(Plugin, OpensADeviceThatWorks) {
+Result<std::unique_ptr<Device>> openCpu() {
   ::setenv("ZC_PLUGIN_PATH", ZC_PLUGIN_FOLDER, 1);
   DeviceOptions options;
   options.threads = 2;
   auto device = openDevice("cpu", options);
   ::unsetenv("ZC_PLUGIN_PATH");
+  return device;
+}
+
+TEST(Plugin, OpensADeviceThatWorks) {
+  auto device = openCpu();
   ASSERT_TRUE(device.ok()) << device.status().message();
   EXPECT_EQ((*device)->description(), "cpu, 2 threads");
   auto region = Region::allocate(**device, 100);
@@ -34,11 +39,7 @@ TEST(Plugin, OpensADeviceThatWorks) {
 // Gradients that vanish would slow some processors down many times over. The
 // calling program's own arithmetic stays as it was.
 TEST(Plugin, TinyProductsAreZeros) {
-  ::setenv("ZC_PLUGIN_PATH", ZC_PLUGIN_FOLDER, 1);
-  DeviceOptions options;
-  options.threads = 2;
-  auto device = openDevice("cpu", options);
-  ::unsetenv("ZC_PLUGIN_PATH");
+  auto device = openCpu();
   ASSERT_TRUE(device.ok()) << device.status().message();
   kernels::StridedTensor row{kernels::ElementType::F32, {1, 1}, {1, 1}};
   volatile float a = 1e-20f, b = 1e-20f, c = 1;
