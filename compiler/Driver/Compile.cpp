@@ -1,6 +1,7 @@
 #include "compiler/Driver/Compile.h"
 
 #include "compiler/Driver/ArtifactOutput.h"
+#include "compiler/Driver/DivisionProof.h"
 #include "compiler/Driver/Phases.h"
 #include "compiler/Driver/Registration.h"
 #include "compiler/Driver/Summary.h"
@@ -52,8 +53,53 @@ static int emitModule(Phases &phases, const CompileOptions &options) {
   return emitText(options.output, printModule(phases.getModule()));
 }
 
+/// A proof may take a tenth of what the compilation has taken; the interpreter
+/// takes some 20 ns an operation.
+static double getProofOperations(const CompileOptions &options,
+                                 double seconds) {
+  constexpr double kPerSecond = 5e7;
+  return options.verify == "deep" ? 1e12
+                                  : std::max(0.05, seconds / 10) * kPerSecond;
+}
+
+/// The forward that a proof begins with; null where there is none to make.
+static OwningOpRef<ModuleOp> keepForProof(Phases &phases,
+                                          const CompileOptions &options) {
+  const bool isDivided = options.getNumRanks() > 1;
+  return options.mode == "train" && options.emit == Emit::Artifact &&
+                 (options.verify == "deep" ||
+                  (options.verify == "on" && isDivided))
+             ? OwningOpRef<ModuleOp>(phases.getModule().clone())
+             : OwningOpRef<ModuleOp>();
+}
+
+/// Returns an exit code.
+static int prove(OwningOpRef<ModuleOp> forward, const CompileOptions &options,
+                 double seconds, Phases &phases, Summary &summary) {
+  if (!forward)
+    return 0;
+  ScopedTime time(phases.getTimes(), "prove division");
+  const ProofReport report = proveDivision(
+      std::move(forward), options, listDivisions(phases.getModule()),
+      getProofOperations(options, seconds));
+  if (report.outcome == ProofReport::Outcome::Differs)
+    return reportError(
+        "internal error: on small dims the program does not train as the plain "
+        "one of one rank does: it differs in " +
+        report.why +
+        ". Nothing was written. Please report this; --verify off writes the "
+        "artifact");
+  summary.proof = report;
+  return 0;
+}
+
 static int runPhases(Phases &phases, const CompileOptions &options) {
   auto started = std::chrono::steady_clock::now();
+  auto getSeconds = [&] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() -
+                                         started)
+        .count();
+  };
   if (failed(phases.importModel()))
     return 1;
   if (options.emit == Emit::Onnx)
@@ -63,6 +109,7 @@ static int runPhases(Phases &phases, const CompileOptions &options) {
     return 1;
   if (options.emit == Emit::Train)
     return emitModule(phases, options);
+  OwningOpRef<ModuleOp> forward = keepForProof(phases, options);
   if (failed(phases.buildPrograms()))
     return 1;
   if (options.emit == Emit::Step)
@@ -81,15 +128,17 @@ static int runPhases(Phases &phases, const CompileOptions &options) {
   if (options.emit == Emit::Llvm || options.emit == Emit::Ptx)
     return emitMachineCode(phases.getModule(), options);
   if (int code =
+          prove(std::move(forward), options, getSeconds(), phases, summary))
+    return code;
+  if (int code =
           writeArtifact(phases.getModule(), options, phases.getPipeline(),
                         summary, phases.getTimes()))
     return code;
-  std::chrono::duration<double> seconds =
-      std::chrono::steady_clock::now() - started;
+  const double seconds = getSeconds();
   if (options.verbose)
-    phases.getTimes().print(llvm::errs(), seconds.count());
+    phases.getTimes().print(llvm::errs(), seconds);
   if (!options.quiet)
-    printSummary(summary, options, seconds.count());
+    printSummary(summary, options, seconds);
   return 0;
 }
 
@@ -135,9 +184,21 @@ int zc::compilePlan(const CompileOptions &options, plan::Manifest &manifest) {
   if (failed(phases.importModel()))
     return 1;
   const Summary summary = summarizeModel(phases.getModule());
-  if (failed(phases.convertToTrain()) || failed(phases.buildPrograms()) ||
-      failed(phases.divide()) || failed(phases.schedule()))
+  const auto started = std::chrono::steady_clock::now();
+  if (failed(phases.convertToTrain()))
     return 1;
+  OwningOpRef<ModuleOp> forward = keepForProof(phases, options);
+  if (failed(phases.buildPrograms()) || failed(phases.divide()) ||
+      failed(phases.schedule()))
+    return 1;
+  const std::chrono::duration<double> seconds =
+      std::chrono::steady_clock::now() - started;
+  Summary shown;
+  if (int code =
+          prove(std::move(forward), options, seconds.count(), phases, shown))
+    return code;
+  if (shown.proof)
+    printProof(*shown.proof, llvm::errs());
   Result<plan::Manifest> planned =
       planManifest(phases.getModule(), options, phases.getPipeline(), summary);
   if (!planned.ok())

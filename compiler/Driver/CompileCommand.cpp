@@ -326,6 +326,15 @@ static void addOutputOptions(CLI::App &command, CompileArguments &arguments) {
       ->check(CLI::IsMember({"onnx", "train", "step", "sharded", "sched",
                              "llvm", "ptx", "artifact"}));
   command
+      .add_option(
+          "--verify", options.verify,
+          "before the artifact is written, train its program and the plain one "
+          "of one rank on small dims in the interpreter, and compare all that "
+          "they write; on: of several ranks, as they are divided, where that "
+          "takes at most a tenth of the compilation; deep: in any case, with "
+          "fusion, recomputation and offloading too")
+      ->check(CLI::IsMember({"on", "deep", "off"}));
+  command
       .add_option("--dump-ir", options.dumpIr,
                   "folder for numbered IR files, one a pass")
       ->type_name("DIR");

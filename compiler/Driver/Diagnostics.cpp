@@ -40,14 +40,16 @@ static std::string getPlace(Location location) {
   return "";
 }
 
-static void printOne(const Diagnostic &diagnostic, StringRef prefix) {
+static std::string describe(const Diagnostic &diagnostic) {
   std::string place = getPlace(diagnostic.getLocation());
   std::string message = diagnostic.str();
   // Some messages say themselves where they are.
-  if (StringRef(message).starts_with(place))
-    place.clear();
+  return StringRef(message).starts_with(place) ? message : place + message;
+}
+
+static void printOne(const Diagnostic &diagnostic, StringRef prefix) {
   llvm::errs() << "zc: " << getSeverity(diagnostic.getSeverity()) << prefix
-               << place << message << '\n';
+               << describe(diagnostic) << '\n';
 }
 
 void DiagnosticPrinter::print(Diagnostic &diagnostic) {
@@ -55,8 +57,10 @@ void DiagnosticPrinter::print(Diagnostic &diagnostic) {
   std::string prefix;
   if (!internal.empty())
     prefix = "internal error " + internal + ": ";
-  if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
-    ++errors;
+  if (diagnostic.getSeverity() == DiagnosticSeverity::Error && ++errors == 1)
+    firstError = describe(diagnostic);
+  if (silent)
+    return;
   printOne(diagnostic, prefix);
   for (const Diagnostic &note : diagnostic.getNotes())
     printOne(note, "");

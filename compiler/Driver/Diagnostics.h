@@ -17,6 +17,10 @@ public:
   explicit DiagnosticPrinter(mlir::MLIRContext *context);
 
   unsigned getNumErrors() const { return errors; }
+  /// Nothing is printed from now on; the first error is kept.
+  void keepSilent() { silent = true; }
+  bool isSilent() const { return silent; }
+  const std::string &getFirstError() const { return firstError; }
   /// While set, errors are faults of zc itself, found `where`; "" ends that.
   void setInternal(std::string where) { internal = std::move(where); }
 
@@ -26,6 +30,8 @@ private:
   mlir::ScopedDiagnosticHandler handler;
   std::mutex mutex; // passes run on several threads
   unsigned errors = 0;
+  bool silent = false;
+  std::string firstError;
   std::string internal;
 };
 

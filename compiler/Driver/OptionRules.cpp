@@ -125,6 +125,16 @@ static const Rule kOfTraining[] = {
      },
      "belongs to --mode train"},
     {{"--partition-activations"}, trains, "belongs to --mode train"},
+    {{"--verify"},
+     [](const CompileOptions &options) {
+       return trains(options) || options.verify == "off";
+     },
+     "belongs to --mode train: steps of training are compared"},
+    {{"--verify"},
+     [](const CompileOptions &options) {
+       return options.emit == Emit::Artifact || options.verify == "off";
+     },
+     "looks at programs before an artifact is written; --emit writes none"},
 };
 
 static const Rule kOfLosses[] = {
@@ -186,6 +196,13 @@ static const Rule kOfUpdates[] = {
 };
 
 static const Rule kOfRanks[] = {
+    {{"--verify"},
+     [](const CompileOptions &options) {
+       return hasRanks(options) || options.verify != "on";
+     },
+     "on compares several ranks with one; deep looks at the program of one "
+     "rank "
+     "too"},
     {{"--shard"}, hasRanks, "needs a --mesh of several ranks"},
     {{"--collective-algorithm"},
      [](const CompileOptions &options) {

@@ -95,6 +95,7 @@ struct CompileOptions {
   bool divideMessages = false;    // of a pipeline, over tp
   std::string tpRules = "auto";   // or a file of rules
   std::vector<std::string> shard; // NAME=AXES,...
+  bool dividesOnlyGiven = false;  // over tp: what `shard` names
 
   std::vector<std::string> cpuArchs = {"native"};
   int64_t cpuThreads = 0;        // 0: this machine's cores
@@ -116,6 +117,10 @@ struct CompileOptions {
   std::string offload;
   std::string compressActivations = "none"; // see parseEncodings
   bool partitionActivations = false;        // over tp
+
+  /// What is shown of a divided program before its artifact is written: on,
+  /// deep or off.
+  std::string verify = "on";
 
   Emit emit = Emit::Artifact;
   std::string dumpIr;

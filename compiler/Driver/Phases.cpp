@@ -48,13 +48,19 @@ int64_t zc::getPlannedThreads(const CompileOptions &options) {
 Phases::Phases(MLIRContext *context, const CompileOptions &options)
     : context(context), options(options), printer(context) {}
 
+Phases::Phases(OwningOpRef<ModuleOp> given, const CompileOptions &options)
+    : context(given->getContext()), options(options), printer(context),
+      module(std::move(given)) {
+  printer.keepSilent();
+}
+
 // A failure without a message, or IR that its verifier refuses, is our fault,
 // and must say so rather than end silently.
 LogicalResult Phases::checkInternally(const char *phase, bool succeeded,
                                       unsigned errorsBefore) {
   std::string where = std::string("in phase '") + phase + "'";
   if (!succeeded) {
-    if (printer.getNumErrors() == errorsBefore)
+    if (printer.getNumErrors() == errorsBefore && !printer.isSilent())
       reportError("internal error " + where + ": it failed without a message");
     return failure();
   }
@@ -356,7 +362,7 @@ LogicalResult Phases::buildPrograms() {
   autodiff.optimizer = getOptimizerOptions(options);
   autodiff.sampleAxes = {"dp", "ep"};
   ShardParametersPassOptions division;
-  division.automatic = options.tpRules == "auto";
+  division.automatic = options.tpRules == "auto" && !options.dividesOnlyGiven;
   for (const std::string &shard : options.shard)
     division.shard += shard + "\n";
   constexpr size_t kMostRuleBytes = 1 << 20, kMostStageBytes = 16 << 20;
@@ -456,7 +462,7 @@ static int64_t askedReshardEvery(const CompileOptions &options) {
   return options.zero == 3 && !isWithoutFlush(options.schedule) ? every : 1;
 }
 
-LogicalResult Phases::schedule() {
+static RecomputePassOptions getMemoryOptions(const CompileOptions &options) {
   RecomputePassOptions memory;
   memory.policy = options.recompute.empty() ? "auto" : options.recompute;
   memory.budget = options.memoryBudget;
@@ -467,16 +473,35 @@ LogicalResult Phases::schedule() {
     memory.offload = "auto";
   memory.encodings = options.compressActivations;
   memory.partition = options.partitionActivations ? "tp" : "";
+  memory.prefetch = options.prefetch.value_or(1);
+  return memory;
+}
+
+void Phases::addFusion(OpPassManager &manager,
+                       const RecomputePassOptions &memory) {
   // What is computed again, or kept in fewer bits, is a kernel of its own.
   MatchEpiloguesPassOptions epilogues;
   epilogues.activations =
       (options.recompute.empty() || options.recompute == "none") &&
       memory.budget == 0 && memory.encodings == "none";
+  buildFusionPipeline(manager, getTarget(*module), epilogues);
+}
+
+LogicalResult Phases::fuse() {
+  const RecomputePassOptions memory = getMemoryOptions(options);
+  for (ModuleOp role : getRoles(*module))
+    keepGathered(role, askedReshardEvery(options));
+  return run("sched", [&](OpPassManager &manager) {
+    addFusion(manager, memory);
+    manager.addPass(createHoistGathersPass());
+    buildMemoryPipeline(manager, memory);
+  });
+}
+
+LogicalResult Phases::schedule() {
+  const RecomputePassOptions memory = getMemoryOptions(options);
   SchedulingOptions scheduling;
-  scheduling.prefetch = memory.prefetch = options.prefetch.value_or(1);
-  auto addFusion = [&](OpPassManager &manager) {
-    buildFusionPipeline(manager, getTarget(*module), epilogues);
-  };
+  scheduling.prefetch = memory.prefetch;
   auto addRest = [&](OpPassManager &manager,
                      const RecomputePassOptions &recompute) {
     if (isWithoutFlush(options.schedule))
@@ -494,7 +519,7 @@ LogicalResult Phases::schedule() {
       keepGathered(role, askedReshardEvery(options));
   if (memory.budget <= 0 || (options.getAxisSize("pp") == 1 && !triesGathers)) {
     if (failed(run("sched", [&](OpPassManager &manager) {
-          addFusion(manager);
+          addFusion(manager, memory);
           addRest(manager, memory);
         })))
       return failure();
@@ -502,7 +527,8 @@ LogicalResult Phases::schedule() {
     equalRoles.putBack(*module);
     return success();
   }
-  if (failed(run("sched", addFusion)))
+  if (failed(run("sched",
+                 [&](OpPassManager &manager) { addFusion(manager, memory); })))
     return failure();
   return options.getAxisSize("pp") == 1 ? fitGathers(memory, addRest)
                                         : fitRoles(memory, addRest);

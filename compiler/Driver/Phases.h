@@ -26,18 +26,27 @@ int64_t getPlannedThreads(const CompileOptions &options);
 class Phases {
 public:
   Phases(mlir::MLIRContext *context, const CompileOptions &options);
+  /// Goes on from a module of train ops, and says nothing.
+  Phases(mlir::OwningOpRef<mlir::ModuleOp> module,
+         const CompileOptions &options);
 
   // In this order. Each has reported why it fails.
   mlir::LogicalResult importModel();
   mlir::LogicalResult convertToTrain();
   mlir::LogicalResult buildPrograms();
   mlir::LogicalResult divide(); // among the ranks of the mesh
+  /// The part of schedule() behind which programs still compute on tensors.
+  mlir::LogicalResult fuse();
   mlir::LogicalResult schedule();
   mlir::LogicalResult generateCode();
 
   mlir::ModuleOp getModule() { return *module; }
+  mlir::OwningOpRef<mlir::ModuleOp> takeModule() { return std::move(module); }
 
   PassTimes &getTimes() { return times; }
+
+  /// Of a silent one that failed.
+  const std::string &getFirstError() const { return printer.getFirstError(); }
 
   /// Of a mesh with pp, once the programs are built.
   const PipelineSchedule &getPipeline() const { return pipeline; }
@@ -75,6 +84,8 @@ private:
   bool giveUpGathers(llvm::ArrayRef<Peak> peaks, std::vector<Gathered> &rooms);
   mlir::LogicalResult measureRoles(std::vector<Peak> &peaks);
   mlir::LogicalResult refuseRole(mlir::ModuleOp role, const Peak &peak);
+  void addFusion(mlir::OpPassManager &manager,
+                 const RecomputePassOptions &memory);
   mlir::LogicalResult makePipeline();
   void takeOutEqualRoles();
   void addSplit(mlir::OpPassManager &manager, const std::string &patterns);

@@ -90,6 +90,8 @@ static void completeCompilation(const CLI::App &command, Arguments &arguments,
   if (command.count("--target") == 0)
     options.target = cluster.device.target;
   options.plansOnly = options.quiet = true;
+  if (command.count("--verify") == 0)
+    options.verify = "off";
 }
 
 /// From an artifact, or a compilation; returns the exit code.

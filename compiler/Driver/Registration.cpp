@@ -36,6 +36,7 @@
 #include "passes/Memory/Passes.h"
 #include "passes/Pipeline/Passes.h"
 #include "passes/Precision/Passes.h"
+#include "passes/Proof/Passes.h"
 #include "passes/Scheduling/Passes.h"
 #include "passes/Sequence/Passes.h"
 #include "passes/Sharding/Passes.h"
@@ -70,6 +71,7 @@ void registerPasses() {
   registerPrecisionPasses();
   registerExpertsPasses();
   registerSequencePasses();
+  registerProofPasses();
   registerShardingPasses();
   registerCollectivesPasses();
   registerPipelinePasses();

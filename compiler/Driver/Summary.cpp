@@ -182,6 +182,19 @@ static void printParameters(const Summary &summary,
                         summary.gradientStops, plural(summary.gradientStops));
 }
 
+void zc::printProof(const ProofReport &report, llvm::raw_ostream &os) {
+  const std::string who =
+      report.ranks > 1
+          ? std::to_string(report.ranks) + " ranks train as one does"
+          : "the program trains as its plain form does";
+  if (report.outcome == ProofReport::Outcome::Equal)
+    os << llvm::formatv("zc: verified: on small dims {0}, in all {1} tensors "
+                        "of a step within {2:e1}\n",
+                        who, report.tensors, report.worst);
+  else
+    os << "zc: note: not verified that " << who << ": " << report.why << '\n';
+}
+
 void zc::printSummary(const Summary &summary, const CompileOptions &options,
                       double seconds) {
   llvm::raw_ostream &os = llvm::outs();
@@ -221,6 +234,8 @@ void zc::printSummary(const Summary &summary, const CompileOptions &options,
           "float32\n";
   for (const std::string &note : summary.notes)
     os << "zc: note: " << note << '\n';
+  if (summary.proof)
+    printProof(*summary.proof, os);
   if (summary.recomputedOps > 0)
     os << llvm::formatv(
         "zc: computes {0} kernel{1} of the forward again, about {2:F0}% of its "

@@ -2,11 +2,13 @@
 #ifndef ZC_COMPILER_DRIVER_SUMMARY_H
 #define ZC_COMPILER_DRIVER_SUMMARY_H
 
+#include "compiler/Driver/DivisionProof.h"
 #include "compiler/Driver/Options.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "runtime/Plan/Order/Schedules.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,6 +38,7 @@ struct Summary {
   uint64_t offloadedBytes = 0;
   uint64_t plannedBytes = 0;
   uint64_t artifactBytes = 0;
+  std::optional<ProofReport> proof; // that ranks train as one does
 };
 
 /// Of an imported model.
@@ -44,6 +47,9 @@ Summary summarizeModel(mlir::ModuleOp module);
 /// Adds what passes/Memory and passes/Sharding decided.
 void summarizeMemory(mlir::ModuleOp module, const PipelineSchedule &pipeline,
                      Summary &summary);
+
+/// One line: what was shown, or why not.
+void printProof(const ProofReport &report, llvm::raw_ostream &os);
 
 void printSummary(const Summary &summary, const CompileOptions &options,
                   double seconds);

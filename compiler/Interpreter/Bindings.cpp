@@ -19,8 +19,10 @@ namespace zc::interpreter {
 /// Whether a state is a vector of parameters of one role, or belongs to one:
 /// roles number theirs each by itself.
 static bool isOfUnit(train::StateOp state) {
-  auto module = state->getParentOfType<ModuleOp>();
-  auto units = module.lookupSymbol<ModuleOp>(dist::kUnitModule);
+  ModuleOp units;
+  for (auto nested : state->getParentOfType<ModuleOp>().getOps<ModuleOp>())
+    if (nested.getName() == dist::kUnitModule)
+      units = nested;
   if (!units)
     return false;
   std::string name = ("." + state.getSymName() + ".").str();

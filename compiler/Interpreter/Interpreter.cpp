@@ -9,6 +9,8 @@
 #include "mlir/IR/Verifier.h"
 #include "passes/Analysis/Messages.h"
 
+#include <map>
+
 using namespace mlir;
 
 namespace zc::interpreter {
@@ -81,9 +83,27 @@ private:
                                                 Shapes results,
                                                 SharedPair shared) const;
 
+  FailureOr<Program *> programOf(Operation &op, Shapes operands,
+                                 Shapes results);
+
   Precision precision;
-  DenseMap<Operation *, std::unique_ptr<Program>> programs;
+  DenseMap<Operation *, Program *> programs;
+  /// Layers are alike: each kind of op is compiled once.
+  std::map<std::vector<const void *>, std::unique_ptr<Program>> kinds;
 };
+
+/// Ops of one key compute the same; of one with a region there is no other.
+static std::vector<const void *> kindOf(Operation &op) {
+  std::vector<const void *> key = {op.getName().getAsOpaquePointer(),
+                                   op.getAttrDictionary().getAsOpaquePointer()};
+  if (op.getNumRegions() > 0)
+    key.push_back(&op);
+  for (Type type : op.getOperandTypes())
+    key.push_back(type.getAsOpaquePointer());
+  for (Type type : op.getResultTypes())
+    key.push_back(type.getAsOpaquePointer());
+  return key;
+}
 
 Elements Interpreter::Implementation::fromTensor(const Tensor &tensor) const {
   Elements elements = newElements(tensor.shape);
@@ -141,21 +161,34 @@ FailureOr<std::unique_ptr<Program>> Interpreter::Implementation::compileOp(
   return compile(kernel, precision);
 }
 
+FailureOr<Program *> Interpreter::Implementation::programOf(Operation &op,
+                                                            Shapes operands,
+                                                            Shapes results) {
+  Program *&program = programs[&op];
+  if (program)
+    return program;
+  std::unique_ptr<Program> &kind = kinds[kindOf(op)];
+  if (!kind) {
+    auto compiled = compileOp(&op, operands, results, std::nullopt);
+    if (failed(compiled))
+      return failure();
+    kind = std::move(*compiled);
+  }
+  return program = kind.get();
+}
+
 LogicalResult
 Interpreter::Implementation::runLinalgForm(Operation &op,
                                            Environment &environment) {
-  std::unique_ptr<Program> &program = programs[&op];
   auto shapesOf = [](TypeRange types) {
     return llvm::map_to_vector(types, [](Type type) { return shapeOf(type); });
   };
   auto operands = shapesOf(op.getOperandTypes());
   auto results = shapesOf(op.getResultTypes());
-  if (!program) {
-    auto compiled = compileOp(&op, operands, results, std::nullopt);
-    if (failed(compiled))
-      return failure();
-    program = std::move(*compiled);
-  }
+  auto found = programOf(op, operands, results);
+  if (failed(found))
+    return failure();
+  Program *program = *found;
   unsigned view = 0;
   for (auto [operand, shape] : llvm::zip_equal(op.getOperands(), operands))
     bindView(program->frame.views[view++], *environment.at(operand), shape);

@@ -94,11 +94,32 @@ static dist::MeshAttr meshOfRole(dist::MeshAttr mesh, size_t roles) {
 }
 
 namespace {
+
+/// What is known of an argument or a result: looking a state up among many
+/// takes longer than a small op.
+struct Bound {
+  std::string name;
+  bool isMessage = false;
+  bool isTerm = false; // of a sum over roles
+  Division division = {};
+  RankedTensorType wholeType = {};
+  StringAttr coordinate = {}; // the axis, of an argument that is one
+};
+
 class ProgramRun {
 public:
   ProgramRun(Interpreter &interpreter, ArrayRef<func::FuncOp> programs)
       : interpreter(interpreter), programs(programs),
-        mesh(dist::getMesh(func::FuncOp(programs.front()))) {}
+        mesh(dist::getMesh(func::FuncOp(programs.front()))) {
+    for (func::FuncOp program : programs) {
+      auto &mine = arguments.emplace_back();
+      for (unsigned i = 0; i < program.getNumArguments(); ++i)
+        mine.push_back(getArgument(program, i));
+      auto &made = results.emplace_back();
+      for (unsigned i = 0; i < program.getNumResults(); ++i)
+        made.push_back(getResult(program, i));
+    }
+  }
 
   FailureOr<NamedTensors> run(const llvm::StringMap<Tensor> &values) {
     if (!mesh)
@@ -106,78 +127,101 @@ public:
     std::vector<std::vector<Tensor>> inputs;
     for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank)
       inputs.push_back(takeParts(rank, values));
-    auto results = interpreter.runOnRanks(programs, mesh, inputs);
-    if (failed(results))
+    auto found = interpreter.runOnRanks(programs, mesh, inputs);
+    if (failed(found))
       return failure();
     for (size_t role = 0; role < programs.size(); ++role)
-      if (failed(joinRole(role, *results)))
+      if (failed(joinRole(role, *found)))
         return failure();
     return joined;
   }
 
 private:
+  static Bound getArgument(func::FuncOp program, unsigned index) {
+    Bound bound;
+    bound.isMessage = bool(getReceived(program, index));
+    if (bound.isMessage)
+      return bound;
+    bound.name = argumentName(program, index);
+    bound.isTerm = isTermOfRole(program, program.getArgAttrDict(index));
+    bound.division = argumentDivision(program, index);
+    bound.coordinate = coordinateAxis(program, index);
+    return bound;
+  }
+
+  static Bound getResult(func::FuncOp program, unsigned index) {
+    Bound bound;
+    bound.isMessage = bool(getSent(program, index));
+    if (bound.isMessage)
+      return bound;
+    bound.name = resultName(program, index);
+    bound.isTerm = isTermOfRole(program, program.getResultAttrDict(index));
+    bound.division = resultDivision(program, index);
+    bound.wholeType = wholeResultType(program, index);
+    return bound;
+  }
+
   FailureOr<NamedTensors> runAlone(const llvm::StringMap<Tensor> &values) {
     func::FuncOp program = programs.front();
     std::vector<Tensor> inputs;
-    for (unsigned index = 0; index < program.getNumArguments(); ++index)
-      inputs.push_back(values.at(argumentName(program, index)));
-    auto results = interpreter.run(program, inputs);
-    if (failed(results))
+    for (const Bound &argument : arguments.front())
+      inputs.push_back(values.at(argument.name));
+    auto found = interpreter.run(program, inputs);
+    if (failed(found))
       return failure();
-    for (auto [index, result] : llvm::enumerate(*results))
-      joined.emplace_back(resultName(program, index), std::move(result));
+    for (auto [bound, result] : llvm::zip_equal(results.front(), *found))
+      joined.emplace_back(bound.name, std::move(result));
     return joined;
   }
 
   /// Whether a role in front of `role` has the argument too.
   bool isInFront(int64_t role, StringRef name) {
-    for (func::FuncOp program : programs.take_front(role))
-      for (unsigned i = 0; i < program.getNumArguments(); ++i)
-        if (!getReceived(program, i) && argumentName(program, i) == name)
-          return true;
-    return false;
+    return llvm::any_of(ArrayRef(arguments).take_front(role),
+                        [&](const std::vector<Bound> &others) {
+                          return llvm::any_of(others, [&](const Bound &other) {
+                            return !other.isMessage && other.name == name;
+                          });
+                        });
   }
 
   /// What one rank binds to its arguments.
   std::vector<Tensor> takeParts(int64_t rank,
                                 const llvm::StringMap<Tensor> &values) {
     int64_t role = roleOf(rank, programs.size(), mesh);
-    func::FuncOp program = programs[role];
-    std::vector<Tensor> parts(program.getNumArguments());
-    for (unsigned index = 0; index < parts.size(); ++index) {
-      if (getReceived(program, index))
-        continue;
-      if (StringAttr axis = coordinateAxis(program, index)) {
-        parts[index] = Tensor::ofIntegers(
-            {}, {mesh.getCoordinates(rank)[mesh.findAxis(axis)]});
-        continue;
-      }
-      std::string name = argumentName(program, index);
-      parts[index] = takePart(values.at(name), argumentDivision(program, index),
-                              mesh, rank);
-      if (isTermOfRole(program, program.getArgAttrDict(index)) &&
-          isInFront(role, name)) {
-        std::fill(parts[index].floats.begin(), parts[index].floats.end(), 0);
-        std::fill(parts[index].integers.begin(), parts[index].integers.end(),
-                  0);
-      }
-    }
+    std::vector<Tensor> parts;
+    for (const Bound &argument : arguments[role])
+      parts.push_back(takePartOf(argument, role, rank, values));
     return parts;
   }
 
+  Tensor takePartOf(const Bound &argument, int64_t role, int64_t rank,
+                    const llvm::StringMap<Tensor> &values) {
+    if (argument.isMessage)
+      return Tensor();
+    if (argument.coordinate)
+      return Tensor::ofIntegers(
+          {}, {mesh.getCoordinates(rank)[mesh.findAxis(argument.coordinate)]});
+    Tensor part =
+        takePart(values.at(argument.name), argument.division, mesh, rank);
+    if (argument.isTerm && isInFront(role, argument.name)) {
+      std::fill(part.floats.begin(), part.floats.end(), 0);
+      std::fill(part.integers.begin(), part.integers.end(), 0);
+    }
+    return part;
+  }
+
   LogicalResult joinRole(int64_t role,
-                         std::vector<std::vector<Tensor>> &results) {
+                         std::vector<std::vector<Tensor>> &found) {
     func::FuncOp program = programs[role];
-    for (unsigned index = 0; index < program.getNumResults(); ++index) {
-      if (getSent(program, index))
+    for (auto [index, bound] : llvm::enumerate(results[role])) {
+      if (bound.isMessage)
         continue;
       std::vector<Tensor> parts;
-      for (auto [rank, mine] : llvm::enumerate(results))
+      for (auto [rank, mine] : llvm::enumerate(found))
         if (roleOf(rank, programs.size(), mesh) == role)
           parts.push_back(std::move(mine[index]));
       std::string error;
-      auto whole = joinParts(parts, wholeResultType(program, index).getShape(),
-                             resultDivision(program, index),
+      auto whole = joinParts(parts, bound.wholeType.getShape(), bound.division,
                              meshOfRole(mesh, programs.size()), error);
       if (failed(whole))
         return program.emitOpError("result ") << index << ": " << error;
@@ -189,7 +233,7 @@ private:
 
   LogicalResult addResult(int64_t role, unsigned index, Tensor whole) {
     func::FuncOp program = programs[role];
-    std::string name = resultName(program, index);
+    const std::string &name = results[role][index].name;
     auto [place, isNew] =
         places.try_emplace(name, std::make_pair(role, joined.size()));
     if (isNew || place->second.first == role) {
@@ -198,7 +242,7 @@ private:
     }
     Tensor &other = joined[place->second.second].second;
     bool fits = other.kind == whole.kind && other.shape == whole.shape;
-    if (fits && isTermOfRole(program, program.getResultAttrDict(index))) {
+    if (fits && results[role][index].isTerm) {
       for (auto [sum, term] : llvm::zip_equal(other.floats, whole.floats))
         sum += term;
       for (auto [sum, term] : llvm::zip_equal(other.integers, whole.integers))
@@ -221,6 +265,7 @@ private:
   Interpreter &interpreter;
   ArrayRef<func::FuncOp> programs;
   dist::MeshAttr mesh;
+  std::vector<std::vector<Bound>> arguments, results; // of each role
   NamedTensors joined;
   /// By name: the first role that has it, and where it is in `joined`.
   std::map<std::string, std::pair<int64_t, size_t>> places;

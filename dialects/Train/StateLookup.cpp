@@ -9,8 +9,16 @@ namespace zc::train {
 
 StateOp findState(Operation *inside, Attribute symbol) {
   auto name = dyn_cast_or_null<FlatSymbolRefAttr>(symbol);
-  return name ? SymbolTable::lookupNearestSymbolFrom<StateOp>(inside, name)
-              : StateOp();
+  Operation *table =
+      name ? SymbolTable::getNearestSymbolTable(inside) : nullptr;
+  if (!table)
+    return StateOp();
+  // A model has hundreds of states and asks for each again and again: names are
+  // unique objects, whose comparison takes far less than a symbol's lookup.
+  for (auto state : table->getRegion(0).front().getOps<StateOp>())
+    if (state.getSymNameAttr() == name.getAttr())
+      return state;
+  return StateOp();
 }
 
 StateOp findState(Value value) {

@@ -38,8 +38,10 @@ COMPILE_REFUSED = [
         "--dropout off", "--ema 0.9", "--freeze w", "--group w:lr=2x",
         "--loss mse", "--offload optimizer", "--optimizer sgd",
         "--precision bf16", "--recompute layer", "--stop-gradient w",
-        "--train w", "--weight-decay 1", "--zero 1")
+        "--train w", "--verify on", "--weight-decay 1", "--zero 1")
 ] + [
+    ("--verify on", LOSS, "on compares several ranks with one"),
+    ("--verify deep", [*LOSS, "--emit", "step"], "--emit writes none"),
     ("--batchnorm-stats local", LOSS, "needs a --mesh with dp or ep"),
     ("--batchnorm-stats local", [*LOSS, "--mesh", "tp=2"], "dp or ep"),
     ("--beta1 0.8", SGD, "belongs to --optimizer adam"),

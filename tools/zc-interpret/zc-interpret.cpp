@@ -1,5 +1,6 @@
 //===- zc-interpret.cpp - runs a program of the train dialect -------------===//
 #include "compiler/Interpreter/Bindings.h"
+#include "compiler/Interpreter/Compare.h"
 #include "compiler/Interpreter/Interpreter.h"
 #include "compiler/Interpreter/Npy.h"
 #include "compiler/Interpreter/Roles.h"
@@ -7,6 +8,7 @@
 #include "dialects/Train/TrainDialect.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/WithColor.h"
 
@@ -27,6 +29,10 @@ static cl::opt<unsigned>
     microBatches("accumulate", cl::init(1), cl::value_desc("K"),
                  cl::cat(category),
                  cl::desc("Of each step, one after another in the inputs"));
+static cl::opt<std::string>
+    against("against", cl::value_desc("ONE.mlir"), cl::cat(category),
+            cl::desc("With --steps: whether this module, undivided, trains "
+                     "alike from random states and samples"));
 static cl::list<std::string>
     inputs("input", cl::desc("The value of an argument, by name"),
            cl::value_desc("NAME=FILE.npy"), cl::cat(category));
@@ -99,6 +105,27 @@ static int train(ModuleOp module, const llvm::StringMap<Tensor> &given) {
   return failed(results) ? 1 : write(*results);
 }
 
+/// Says how far the results are from those of another module; fails where they
+/// are further than rounding explains.
+static int compareWith(ModuleOp one, ModuleOp module) {
+  Interpreter interpreter(precision);
+  auto comparison = compareSteps(interpreter, one, module,
+                                 {steps, microBatches}, Tolerance(), seed);
+  if (failed(comparison))
+    return 1;
+  llvm::outs() << comparison->tensors << " tensors, the furthest "
+               << llvm::format("%.3g", comparison->worst) << ", "
+               << comparison->zeros << " zeros and " << comparison->notNumbers
+               << " NaN of " << comparison->elements << " elements\n";
+  if (comparison->rounding > 0)
+    llvm::outs() << "rounding explains "
+                 << llvm::format("%.3g", comparison->rounding) << "\n";
+  for (const Difference &each : comparison->beyond)
+    llvm::outs() << "differs: " << each.name << " by "
+                 << llvm::format("%.3g", each.error) << "\n";
+  return comparison->beyond.empty() ? 0 : 1;
+}
+
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   cl::HideUnrelatedOptions(category);
@@ -110,6 +137,10 @@ int main(int argc, char **argv) {
   OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(file, &context);
   if (!module)
     return 1;
+  if (!against.empty()) {
+    OwningOpRef<ModuleOp> one = parseSourceFile<ModuleOp>(against, &context);
+    return one ? compareWith(*one, *module) : 1;
+  }
   auto given = readInputs();
   if (!given)
     return fail(llvm::toString(given.takeError()));

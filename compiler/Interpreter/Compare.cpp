@@ -1,0 +1,240 @@
+//===- Compare.cpp - whether two modules train alike ----------------------===//
+#include "compiler/Interpreter/Compare.h"
+
+#include "compiler/Interpreter/Bindings.h"
+#include "compiler/Interpreter/Ranks.h"
+#include "compiler/Interpreter/Units.h"
+#include "dialects/Train/StateLookup.h"
+#include "passes/Analysis/Messages.h"
+
+#include <cmath>
+#include <random>
+#include <set>
+
+using namespace mlir;
+
+namespace zc::interpreter {
+
+namespace {
+
+/// Values for what a module's programs read and neither it stores nor @init
+/// makes.
+class Drawing {
+public:
+  explicit Drawing(unsigned seed) : random(seed) {}
+
+  Tensor draw(func::FuncOp program, unsigned index, int64_t microBatches) {
+    RankedTensorType type = wholeArgumentType(program, index);
+    SmallVector<int64_t> shape(type.getShape());
+    train::StateOp state = train::findState(program.getArgument(index));
+    if (auto dim =
+            program.getArgAttrOfType<IntegerAttr>(index, train::kBatchDimAttr))
+      shape[dim.getInt()] *= microBatches;
+    if (!isa<FloatType>(type.getElementType()))
+      return drawIntegers(program, index, shape);
+    // Variances and the scales of norms stay away from 0.
+    if (state && (state.getKind() == train::kStatistic || shape.size() < 2))
+      return drawFloats(shape, 0.5, 1.5);
+    const double largest = shape.empty() ? 1 : *llvm::max_element(shape);
+    const double limit = state ? 1 / std::sqrt(std::max(1.0, largest)) : 1;
+    return drawFloats(shape, -limit, limit);
+  }
+
+private:
+  Tensor drawFloats(ArrayRef<int64_t> shape, double low, double high) {
+    std::vector<double> floats(ShapedType::getNumElements(shape));
+    for (double &number : floats)
+      number = low + (high - low) * double(random() >> 11) * 0x1p-53;
+    return Tensor::ofFloats(shape, std::move(floats));
+  }
+
+  Tensor drawIntegers(func::FuncOp program, unsigned index,
+                      ArrayRef<int64_t> shape) {
+    int64_t low = 0, high = 2;
+    auto range =
+        program.getArgAttrOfType<DenseI64ArrayAttr>(index, train::kRangeAttr);
+    if (range && range.size() >= 2 && range[0] < range[1]) {
+      low = range[0];
+      high = range[1];
+    }
+    std::vector<int64_t> integers(ShapedType::getNumElements(shape));
+    for (int64_t &number : integers)
+      number = low + int64_t(random() % uint64_t(high - low));
+    return Tensor::ofIntegers(shape, std::move(integers));
+  }
+
+  std::mt19937_64 random;
+};
+
+} // namespace
+
+/// The states that @init and @copy make.
+static std::set<std::string> findMade(ModuleOp module) {
+  std::set<std::string> made;
+  for (StringRef name : {train::kInitProgram, train::kCopyProgram})
+    if (auto program = module.lookupSymbol<func::FuncOp>(name))
+      for (unsigned i = 0; i < program.getNumResults(); ++i)
+        made.insert(resultName(program, i));
+  return made;
+}
+
+/// Whether a state need not be drawn. @init makes zeros of weights that have no
+/// value, from which nothing would move.
+static bool isAtHand(train::StateOp state, bool isMade) {
+  if (!state)
+    return false;
+  const StringRef kind = state.getKind();
+  if (kind == train::kParameter || kind == train::kStatistic)
+    return false;
+  return isMade || (state.getValue() && kind == train::kConstant);
+}
+
+/// What both modules are given: all that `one` reads and has no value of.
+static llvm::StringMap<Tensor> drawAll(ModuleOp one, int64_t microBatches,
+                                       unsigned seed) {
+  const std::set<std::string> made = findMade(one);
+  llvm::StringMap<Tensor> values;
+  Drawing drawing(seed);
+  for (StringRef name :
+       {train::kStepProgram, train::kMicroProgram, train::kApplyProgram}) {
+    auto program = one.lookupSymbol<func::FuncOp>(name);
+    for (unsigned i = 0; program && i < program.getNumArguments(); ++i) {
+      std::string argument = argumentName(program, i);
+      train::StateOp state = train::findState(program.getArgument(i));
+      if (values.count(argument) || isAtHand(state, made.count(argument)))
+        continue;
+      values[argument] = drawing.draw(program, i, microBatches);
+    }
+  }
+  // A rate at which a step is neither nothing nor all.
+  values["lr"] = Tensor::ofFloats({}, {0.1});
+  return values;
+}
+
+/// What no argument of the module has the name of is not for it.
+static void dropUnknown(ModuleOp module, llvm::StringMap<Tensor> &values) {
+  std::set<std::string> known;
+  module.walk([&](func::FuncOp program) {
+    for (unsigned i = 0; i < program.getNumArguments(); ++i)
+      if (!getReceived(program, i))
+        known.insert(argumentName(program, i));
+  });
+  SmallVector<std::string> unknown;
+  for (const auto &entry : values)
+    if (!known.count(entry.getKey().str()))
+      unknown.push_back(entry.getKey().str());
+  for (const std::string &name : unknown)
+    values.erase(name);
+}
+
+static FailureOr<llvm::StringMap<Tensor>>
+trainFrom(Interpreter &interpreter, ModuleOp module,
+          llvm::StringMap<Tensor> values, StepCount count) {
+  Units units(module);
+  units.pack(values);
+  dropUnknown(module, values);
+  auto written = runSteps(interpreter, module, values, count);
+  if (failed(written))
+    return failure();
+  std::string error;
+  if (failed(units.unpack(*written, error)))
+    return module.emitError(error);
+  llvm::StringMap<Tensor> results;
+  for (auto &[name, tensor] : *written)
+    results[name] = std::move(tensor);
+  return results;
+}
+
+/// Elements that both have as NaN or as one infinity differ by nothing.
+static double distance(double a, double b) {
+  if (a == b || (std::isnan(a) && std::isnan(b)))
+    return 0;
+  const double by = std::abs(a - b);
+  return std::isnan(by) ? std::numeric_limits<double>::infinity() : by;
+}
+
+static double compare(const Tensor &one, const Tensor &other,
+                      Comparison &comparison) {
+  if (one.shape != other.shape || one.kind != other.kind)
+    return std::numeric_limits<double>::infinity();
+  if (!one.isFloat())
+    return one.integers == other.integers ? 0 : 1;
+  // What is 0 but for rounding, as the gradient of a bias in front of a batch
+  // norm, is compared with this.
+  double largest = 1e-3, furthest = 0;
+  for (auto [a, b] : llvm::zip_equal(one.floats, other.floats)) {
+    if (std::isfinite(a))
+      largest = std::max(largest, std::abs(a));
+    furthest = std::max(furthest, distance(a, b));
+    comparison.notNumbers += std::isnan(a);
+    comparison.zeros += a == 0 && b == 0;
+  }
+  comparison.elements += int64_t(one.floats.size());
+  return furthest / largest;
+}
+
+/// The values with an error of float32's last digit.
+static llvm::StringMap<Tensor> disturb(llvm::StringMap<Tensor> values) {
+  std::mt19937_64 random(2);
+  for (auto &entry : values)
+    for (double &number : entry.second.floats)
+      number *= 1 + (double(random() >> 11) * 0x1p-52 - 1) * 0x1p-24;
+  return values;
+}
+
+/// Leaves the differences that rounding does not explain.
+static LogicalResult forgiveRounding(Interpreter &interpreter, ModuleOp one,
+                                     const llvm::StringMap<Tensor> &values,
+                                     const llvm::StringMap<Tensor> &expected,
+                                     StepCount count, Tolerance tolerance,
+                                     Comparison &comparison) {
+  auto disturbed = trainFrom(interpreter, one, disturb(values), count);
+  if (failed(disturbed))
+    return failure();
+  // Of the tensor that moves most: an error reaches all behind it.
+  double most = 0;
+  Comparison ignored;
+  for (const auto &entry : expected)
+    most = std::max(
+        most, compare(entry.second, disturbed->at(entry.getKey()), ignored));
+  const double allowed = std::min(tolerance.factor * most, tolerance.most);
+  comparison.rounding = allowed;
+  llvm::erase_if(comparison.beyond,
+                 [&](const Difference &each) { return each.error <= allowed; });
+  return success();
+}
+
+FailureOr<Comparison> compareSteps(Interpreter &interpreter, ModuleOp one,
+                                   ModuleOp other, StepCount count,
+                                   Tolerance tolerance, unsigned seed) {
+  auto values = drawAll(one, count.microBatches * count.steps, seed);
+  auto expected = trainFrom(interpreter, one, values, count);
+  if (failed(expected))
+    return failure();
+  auto found = trainFrom(interpreter, other, values, count);
+  if (failed(found))
+    return failure();
+  Comparison comparison;
+  if (auto norm = expected->find("grad_norm"); norm != expected->end())
+    comparison.gradientNorm = norm->second.floats.front();
+  for (const auto &entry : *expected) {
+    auto place = found->find(entry.getKey());
+    const bool has = place != found->end();
+    const double error = has ? compare(entry.second, place->second, comparison)
+                             : std::numeric_limits<double>::infinity();
+    comparison.tensors += has;
+    comparison.worst = std::max(comparison.worst, error);
+    if (!(error <= tolerance.limit))
+      comparison.beyond.push_back({entry.getKey().str(), error});
+  }
+  if (!comparison.beyond.empty() &&
+      failed(forgiveRounding(interpreter, one, values, *expected, count,
+                             tolerance, comparison)))
+    return failure();
+  llvm::sort(comparison.beyond, [](const Difference &a, const Difference &b) {
+    return std::make_pair(-a.error, a.name) < std::make_pair(-b.error, b.name);
+  });
+  return comparison;
+}
+
+} // namespace zc::interpreter

@@ -1,0 +1,53 @@
+//===- Compare.h - whether two modules train alike --------------*- C++ -*-===//
+#ifndef ZC_COMPILER_INTERPRETER_COMPARE_H
+#define ZC_COMPILER_INTERPRETER_COMPARE_H
+
+#include "compiler/Interpreter/Roles.h"
+
+namespace zc::interpreter {
+
+/// One tensor of which two modules make different things.
+struct Difference {
+  std::string name;
+  /// The largest distance of two elements, as a share of the tensor's largest
+  /// one; infinity where one module has no such tensor.
+  double error;
+};
+
+/// How much of a difference may be rounding. The programs compute in double
+/// precision, but passes write constants (1 / 196, an epsilon) in float32, and
+/// a deep model multiplies a last digit: where a tensor is further off than
+/// `limit`, the undivided module is trained once more, from values changed by
+/// up to float32's last digit. Up to `factor` times what that changes, but
+/// never more than `most`, is taken for rounding.
+struct Tolerance {
+  double limit = 1e-9;
+  double factor = 8;
+  double most = 1e-3;
+};
+
+/// What two modules make of the same states and samples.
+struct Comparison {
+  int64_t tensors = 0; // that both make
+  double worst = 0;    // error, of all
+  /// What rounding was found to explain; 0: nobody had to ask.
+  double rounding = 0;
+  /// Elements that are NaN, and that are 0 in both, of all floats.
+  int64_t notNumbers = 0, zeros = 0, elements = 0;
+  std::vector<Difference> beyond;     // of what may be rounding
+  std::optional<double> gradientNorm; // of the last step, where it is a metric
+};
+
+/// Trains `other`, perhaps divided among ranks and roles, from the states and
+/// samples with which `one`, which is neither, is trained, drawn from `seed`;
+/// compares the states that they write and their metrics. Of `other`, a tensor
+/// that `one` does not have is no difference: accumulators of micro-batches.
+/// Fails, with a diagnostic, where one of them cannot be run.
+llvm::FailureOr<Comparison> compareSteps(Interpreter &interpreter,
+                                         mlir::ModuleOp one,
+                                         mlir::ModuleOp other, StepCount count,
+                                         Tolerance tolerance, unsigned seed);
+
+} // namespace zc::interpreter
+
+#endif // ZC_COMPILER_INTERPRETER_COMPARE_H

@@ -1,0 +1,187 @@
+//===- Units.cpp - ZeRO's vectors as the parameters they hold -------------===//
+#include "compiler/Interpreter/Units.h"
+
+#include "compiler/Interpreter/Ranks.h"
+#include "dialects/Train/StateLookup.h"
+
+#include <map>
+
+using namespace mlir;
+
+namespace zc::interpreter {
+
+static RankedTensorType wholeTypeOf(Operation *state) {
+  auto whole = state->getAttrOfType<TypeAttr>(dist::kWholeAttr);
+  return whole ? cast<RankedTensorType>(whole.getValue())
+               : cast<train::StateOp>(state).getTensorType();
+}
+
+static dist::ShardingAttr shardingOf(Operation *state) {
+  auto given = state->getAttrOfType<dist::ShardingAttr>(dist::kShardingAttr);
+  return given ? given
+               : dist::getReplicated(state->getContext(),
+                                     wholeTypeOf(state).getRank());
+}
+
+Units::Units(ModuleOp module) {
+  bool hasRoles = false;
+  for (auto nested : module.getOps<ModuleOp>())
+    if (auto role = nested->getAttrOfType<IntegerAttr>(train::kRoleAttr)) {
+      hasRoles = true;
+      addModule(nested, ("role" + Twine(role.getInt()) + ".").str());
+    }
+  if (!hasRoles)
+    addModule(module, "");
+}
+
+void Units::addModule(ModuleOp module, const std::string &prefix) {
+  auto members = module.lookupSymbol<ModuleOp>(dist::kUnitModule);
+  if (!members)
+    return;
+  std::map<std::string, size_t> places;
+  for (auto member : members.getOps<train::StateOp>()) {
+    auto name = member->getAttrOfType<FlatSymbolRefAttr>(dist::kUnitAttr);
+    auto vector = name ? module.lookupSymbol<train::StateOp>(name.getValue())
+                       : train::StateOp();
+    if (!vector)
+      continue;
+    auto [place, isNew] =
+        places.try_emplace(name.getValue().str(), units.size());
+    if (isNew)
+      units.push_back({prefix,
+                       name.getValue().str(),
+                       wholeTypeOf(vector).getNumElements(),
+                       dist::getMesh(module),
+                       {}});
+    units[place->second].members.push_back(
+        {member,
+         member->getAttrOfType<IntegerAttr>(dist::kUnitOffsetAttr).getInt()});
+  }
+}
+
+/// The axes that divide a unit's members, all alike.
+static ArrayAttr axesOf(Operation *state) {
+  SmallVector<Attribute> axes;
+  for (ArrayAttr ofDim : shardingOf(state).getDims())
+    llvm::append_range(axes, ofDim);
+  return ArrayAttr::get(state->getContext(), axes);
+}
+
+/// For each share a rank that has it.
+SmallVector<int64_t> Units::ranksOfShares(const Unit &unit) {
+  return unit.mesh ? groupOf(0, axesOf(unit.members.front().state), unit.mesh)
+                   : SmallVector<int64_t>{0};
+}
+
+/// Which share a rank has.
+static int64_t shareOf(int64_t rank, ArrayAttr axes, dist::MeshAttr mesh) {
+  SmallVector<int64_t> group = groupOf(rank, axes, mesh);
+  return llvm::find(group, rank) - group.begin();
+}
+
+static Division divisionOf(Operation *state) {
+  return {shardingOf(state), state};
+}
+
+bool Units::take(const Unit &unit, StringRef form,
+                 llvm::StringMap<Tensor> &values) {
+  auto vector = Tensor::ofFloats({unit.numElements},
+                                 std::vector<double>(unit.numElements));
+  bool found = false;
+  const SmallVector<int64_t> ranks = ranksOfShares(unit);
+  const int64_t length = unit.numElements / int64_t(ranks.size());
+  for (const Member &member : unit.members) {
+    auto given = values.find(cast<train::StateOp>(member.state).getSymName());
+    if (given == values.end())
+      continue;
+    found = true;
+    for (auto [share, rank] : llvm::enumerate(ranks)) {
+      Tensor part = unit.mesh
+                        ? takePart(given->second, divisionOf(member.state),
+                                   unit.mesh, rank)
+                        : given->second;
+      llvm::copy(part.floats,
+                 vector.floats.begin() + share * length + member.offset);
+    }
+    values.erase(given);
+  }
+  if (found)
+    values[form] = std::move(vector);
+  return found;
+}
+
+void Units::pack(llvm::StringMap<Tensor> &values) const {
+  llvm::StringMap<Tensor> members = values; // a tied one may be in two roles
+  for (const Unit &unit : units) {
+    llvm::StringMap<Tensor> mine = members;
+    const std::string name = unit.prefix + unit.name;
+    if (!take(unit, name, mine))
+      continue;
+    values[name] = mine[name];
+    for (const Member &member : unit.members)
+      values.erase(cast<train::StateOp>(member.state).getSymName());
+  }
+}
+
+Tensor Units::join(const Unit &unit, const Member &member,
+                   const Tensor &vector) {
+  const SmallVector<int64_t> shape(wholeTypeOf(member.state).getShape());
+  ArrayAttr axes = axesOf(member.state);
+  const int64_t shares = unit.mesh ? dist::getGroupSize(unit.mesh, axes) : 1;
+  auto fill = [&](int64_t share, Tensor part) {
+    auto first = vector.floats.begin() + share * (unit.numElements / shares) +
+                 member.offset;
+    std::copy(first, first + part.floats.size(), part.floats.begin());
+    return part;
+  };
+  const auto empty = Tensor::ofFloats(
+      shape, std::vector<double>(ShapedType::getNumElements(shape)));
+  if (!unit.mesh)
+    return fill(0, empty);
+  std::vector<Tensor> parts;
+  for (int64_t rank = 0; rank < unit.mesh.getNumRanks(); ++rank)
+    parts.push_back(
+        fill(shareOf(rank, axes, unit.mesh),
+             takePart(empty, divisionOf(member.state), unit.mesh, rank)));
+  std::string error; // copies are of one vector
+  return *joinParts(parts, shape, divisionOf(member.state), unit.mesh, error);
+}
+
+LogicalResult Units::unpack(NamedTensors &values, std::string &error) const {
+  NamedTensors unpacked;
+  llvm::StringMap<size_t> places;
+  auto add = [&](std::string name, Tensor tensor) {
+    auto [place, isNew] = places.try_emplace(name, unpacked.size());
+    if (isNew) {
+      unpacked.emplace_back(std::move(name), std::move(tensor));
+      return true;
+    }
+    if (unpacked[place->second].second.floats == tensor.floats)
+      return true;
+    error = "two roles hold other values of '" + name + "'";
+    return false;
+  };
+  for (auto &[name, tensor] : values) {
+    const std::string padded = "." + name + ".";
+    auto unit = llvm::find_if(units, [&](const Unit &each) {
+      return StringRef(name).starts_with(each.prefix) &&
+             StringRef(padded).contains("." + each.name + ".");
+    });
+    if (unit == units.end()) {
+      add(name, std::move(tensor));
+      continue;
+    }
+    const size_t at = name.find(unit->name, unit->prefix.size());
+    for (const Member &member : unit->members) {
+      std::string form = name.substr(unit->prefix.size());
+      form.replace(at - unit->prefix.size(), unit->name.size(),
+                   cast<train::StateOp>(member.state).getSymName().str());
+      if (!add(std::move(form), join(*unit, member, tensor)))
+        return failure();
+    }
+  }
+  values = std::move(unpacked);
+  return success();
+}
+
+} // namespace zc::interpreter

@@ -1,0 +1,220 @@
+//===- ProgramAtoms.cpp - the atoms of a program's dims -------------------===//
+#include "passes/Proof/ProgramAtoms.h"
+
+#include "dialects/Interfaces/OpInterfaces.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace zc::train;
+
+namespace zc {
+
+static RankedTensorType typeOf(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
+
+ProgramAtoms::ProgramAtoms(func::FuncOp program) {
+  Block &block = program.getBody().front();
+  auto add = [&](Value value) {
+    for (int64_t size : typeOf(value).getShape())
+      dims[value].push_back(atoms.make(size));
+  };
+  for (BlockArgument argument : block.getArguments())
+    add(argument);
+  for (Operation &op : block.without_terminator())
+    for (Value result : op.getResults())
+      add(result);
+  for (Operation &op : block.without_terminator())
+    visit(&op);
+}
+
+int ProgramAtoms::atomOf(Value value, int64_t dim) {
+  return dims.find(value)->second[dim];
+}
+
+DimAtoms::Product ProgramAtoms::productOf(Value value) {
+  return dims.find(value)->second;
+}
+
+/// Ops that look at a whole dim but do the same whatever its size is: they
+/// normalise along it or sum over it.
+static bool takesAnySize(Operation *op) {
+  return isa<AttentionOp, LayerNormOp, SoftmaxOp, BatchNormTrainingOp,
+             BatchNormOp>(op);
+}
+
+void ProgramAtoms::visit(Operation *op) {
+  if (auto reshape = dyn_cast<ReshapeOp>(op))
+    return atoms.unify(productOf(reshape.getInput()),
+                       productOf(reshape.getResult()));
+  // A block of a constant is one; so is the beginning of an iota.
+  if (isa<ConstantOp, IotaOp>(op))
+    return;
+  visitRule(op);
+  if (takesAnySize(op))
+    tieEqualSizes(op);
+  TypeSwitch<Operation *>(op)
+      .Case([&](SliceOp slice) { visitSlice(slice); })
+      .Case([&](SplitOp split) {
+        visitParts(split.getInput(), split.getResults(), split.getDim());
+      })
+      .Case([&](ConcatOp concat) {
+        visitParts(concat.getResult(), concat.getInputs(), concat.getDim());
+      })
+      .Case([&](GatherOp gather) { keepTable(gather); })
+      .Case([&](ScatterAddOp scatter) {
+        atoms.keep(atomOf(scatter.getInit(), scatter.getDim()));
+      })
+      .Case([&](ScatterReduceOp scatter) {
+        atoms.keep(atomOf(scatter.getInit(), scatter.getDim()));
+      });
+}
+
+/// Whether another look at the op says which size a whole dim may get.
+static bool looksTwice(Operation *op, Value value, int64_t dim) {
+  if (takesAnySize(op) || isa<SliceOp>(op))
+    return true;
+  if (auto split = dyn_cast<SplitOp>(op))
+    return dim == int64_t(split.getDim());
+  if (auto concat = dyn_cast<ConcatOp>(op))
+    return dim == int64_t(concat.getDim());
+  return false;
+}
+
+void ProgramAtoms::visitWhole(Operation *op, Value value, int64_t dim) {
+  if (!looksTwice(op, value, dim))
+    atoms.keep(atomOf(value, dim));
+}
+
+void ProgramAtoms::visitRule(Operation *op) {
+  auto shardable = dyn_cast<ShardableOpInterface>(op);
+  ShardingRule rule =
+      shardable ? shardable.getFinerRule() : ShardingRule::whole(op);
+  SmallVector<int> factors;
+  for (const Factor &factor : rule.factors)
+    factors.push_back(atoms.make(factor.size));
+  auto visitDims = [&](Value value, ArrayRef<int> ofDims) {
+    for (auto [dim, factor] : llvm::enumerate(ofDims)) {
+      if (factor == ShardingRule::kWhole) {
+        visitWhole(op, value, dim);
+        continue;
+      }
+      const int atom = atomOf(value, dim);
+      const int64_t inner = atoms.oldSizeOf(atom) /
+                            std::max<int64_t>(rule.factors[factor].size, 1);
+      const int rest = atoms.make(inner); // behind the factor
+      atoms.keep(rest);
+      atoms.unify({atom}, {factors[factor], rest});
+    }
+  };
+  for (auto [operand, ofDims] : llvm::zip(op->getOperands(), rule.operandDims))
+    visitDims(operand, ofDims);
+  for (auto [result, ofDims] : llvm::zip(op->getResults(), rule.resultDims))
+    visitDims(result, ofDims);
+}
+
+/// Whole dims of equal sizes are one dim, or no harm is done.
+void ProgramAtoms::tieEqualSizes(Operation *op) {
+  llvm::DenseMap<int64_t, int> firsts;
+  auto tie = [&](Value value) {
+    for (auto [dim, size] : llvm::enumerate(typeOf(value).getShape())) {
+      auto [first, isNew] = firsts.try_emplace(size, atomOf(value, dim));
+      if (!isNew)
+        atoms.unify({first->second}, {atomOf(value, dim)});
+    }
+  };
+  for (Value operand : op->getOperands())
+    tie(operand);
+  for (Value result : op->getResults())
+    tie(result);
+}
+
+/// A dim of `whole` consists of blocks as large as that of `part`.
+void ProgramAtoms::tieBlock(Value whole, Value part, int64_t dim) {
+  const int64_t size = typeOf(whole).getDimSize(dim),
+                block = typeOf(part).getDimSize(dim);
+  if (block == 0 || size % block != 0) {
+    atoms.keep(atomOf(whole, dim));
+    atoms.keep(atomOf(part, dim));
+    return;
+  }
+  const int count = atoms.make(size / block);
+  atoms.keep(count);
+  atoms.unify({atomOf(whole, dim)}, {count, atomOf(part, dim)});
+}
+
+void ProgramAtoms::visitSlice(SliceOp op) {
+  auto from = typeOf(op.getInput()), to = typeOf(op.getResult());
+  for (int64_t dim = 0; dim < to.getRank(); ++dim) {
+    const int64_t size = to.getDimSize(dim), offset = op.getOffsets()[dim];
+    if (size == from.getDimSize(dim))
+      continue; // by the rule
+    if (op.getStrides()[dim] == 1 && size > 0 && offset % size == 0) {
+      tieBlock(op.getInput(), op.getResult(), dim);
+      continue;
+    }
+    atoms.keep(atomOf(op.getInput(), dim));
+    atoms.keep(atomOf(op.getResult(), dim));
+  }
+}
+
+void ProgramAtoms::visitParts(Value whole, ValueRange parts, int64_t dim) {
+  const bool areEqual = llvm::all_of(parts, [&](Value part) {
+    return typeOf(part).getDimSize(dim) ==
+           typeOf(parts.front()).getDimSize(dim);
+  });
+  for (Value part : parts)
+    if (areEqual)
+      tieBlock(whole, part, dim);
+    else
+      atoms.keep(atomOf(part, dim));
+  if (!areEqual)
+    atoms.keep(atomOf(whole, dim));
+}
+
+/// Rows of a table may go where a sample says which are read; what the program
+/// computes may be any of the old number.
+void ProgramAtoms::keepTable(GatherOp op) {
+  if (!findIndexInput(op))
+    atoms.keep(atomOf(op.getTable(), op.getDim()));
+}
+
+RankedTensorType ProgramAtoms::newTypeOf(Value value) {
+  SmallVector<int64_t> shape;
+  for (int atom : dims.find(value)->second)
+    shape.push_back(
+        typeOf(value).getDimSize(shape.size()) == 0 ? 0 : atoms.sizeOf(atom));
+  auto type = typeOf(value);
+  return RankedTensorType::get(shape, type.getElementType(),
+                               type.getEncoding());
+}
+
+SmallVector<int64_t> ProgramAtoms::placesLeft(Value value, int64_t dim) {
+  SmallVector<int64_t> places = {0};
+  for (int leaf : atoms.leavesOf(atomOf(value, dim))) {
+    SmallVector<int64_t> finer;
+    for (int64_t place : places)
+      for (int64_t i = 0; i < atoms.sizeOf(leaf); ++i)
+        finer.push_back(place * atoms.oldSizeOf(leaf) + i);
+    places = std::move(finer);
+  }
+  return places;
+}
+
+BlockArgument findIndexInput(GatherOp op) {
+  Value index = op.getIndices();
+  while (Operation *made = index.getDefiningOp()) {
+    if (!isa<ReshapeOp, ConvertOp, TransposeOp, SliceOp, BroadcastOp>(made))
+      return {};
+    index = made->getOperand(0);
+  }
+  auto argument = cast<BlockArgument>(index);
+  auto program = cast<func::FuncOp>(argument.getOwner()->getParentOp());
+  const unsigned number = argument.getArgNumber();
+  return program.getArgAttr(number, kInputAttr) &&
+                 program.getArgAttr(number, kRangeAttr)
+             ? argument
+             : BlockArgument();
+}
+
+} // namespace zc

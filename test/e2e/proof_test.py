@@ -1,0 +1,214 @@
+#!/usr/bin/env python3
+"""`zc compile --verify`: the program of several ranks is trained in the
+interpreter on small dims, beside one rank's, before its artifact is written.
+
+That such a comparison finds what may go wrong in a division is shown by
+mutations of divided programs: each kind of mistake that the passes could make,
+wherever the program has a place for it, is found by the comparison, or by the
+verifier of the IR.
+"""
+import random
+import re
+import unittest
+
+from zctest import Fixture, ZcTest, run
+
+LOSS = ["--loss", "softmax-cross-entropy"]
+MESH = {"mlp": "dp=2,tp=2", "gpt": "dp=2,tp=2", "llama": "dp=2,sp=2"}
+OF_EACH_KIND = 4
+
+
+def programs(text):
+    """Where @step, or @micro and @apply, are in the text."""
+    for match in re.finditer(r"func\.func @(step|micro|apply)\(.*?\n  }", text,
+                             re.S):
+        yield match.span()
+
+
+def at_lines(text, pattern):
+    """Of the training programs, each match of a line's pattern."""
+    for begin, end in programs(text):
+        for match in re.compile(pattern, re.M).finditer(text, begin, end):
+            yield match
+
+
+def replaced(text, match, new):
+    return text[:match.start()] + new + text[match.end():]
+
+
+def dropped(text, kind):
+    """A collective that changes no shape is left out."""
+    for match in at_lines(
+            text, rf"^    (%\d+) = dist\.{kind} (%\w+) .*? : \((\S+)\) -> (\S+)( loc.*)?$"):
+        if match[3] == match[4]:
+            begin = match.end()
+            end = text.index("\n  }", begin)
+            body = re.sub(rf"{match[1]}\b", match[2], text[begin:end])
+            yield text[:match.start()] + body.lstrip("\n") + text[end:]
+
+
+def wrong_axis(text):
+    """A collective over the other axis of the same size."""
+    axes = re.search(r"#dist\.mesh<([^>]*)>", text)[1]
+    first, second = (axis.split("=")[0] for axis in axes.split(","))
+    other = {first: second, second: first}
+    for match in at_lines(text, r'(?<=\{axes = \[")(\w+)(?="\])'):
+        yield replaced(text, match, other[match[1]])
+
+
+def wrong_coordinate(text):
+    """A rank takes the part of its number along another axis."""
+    names = sorted(set(re.findall(r"train\.state = @(coordinate\.\w+)", text)))
+    if len(names) == 2:
+        for match in at_lines(text, r"(?<=train\.state = @)coordinate\.\w+"):
+            yield replaced(text, match, names[1 - names.index(match[0])])
+
+
+def swapped_offsets(text):
+    """Two parts of one vector change places."""
+    slices = {}
+    for match in at_lines(
+            text, r"train\.slice (%\w+) \{offsets = (array<i64: [\d, ]+>).*? -> (\S+)"):
+        slices.setdefault((match[1], match[3]), []).append(match)
+    for (_, _), (first, second, *_rest) in (
+            entry for entry in slices.items() if len(entry[1]) > 1):
+        if first[2] == second[2]:
+            continue
+        both = (text[:first.start(2)] + second[2] + text[first.end(2):])
+        shift = len(second[2]) - len(first[2])
+        yield (both[:second.start(2) + shift] + first[2] +
+               both[second.end(2) + shift:])
+
+
+def stale_state(text):
+    """A step returns the weights that it was given."""
+    for begin, end in programs(text):
+        program = text[begin:end]
+        header = program[:program.index("{\n")] if "{\n" in program else program
+        given = {name: argument for argument, name in re.findall(
+            r"(%arg\d+): [^(]*?train\.state = @(\"?[\w.]+\"?)", header)}
+        results = header[header.index(") -> ") + 5:]
+        states = re.findall(r"tensor<[^>]*>(?: \{.*?\})?(?=, tensor|\)| attributes|$)",
+                            results)
+        final = re.search(r"    return ((?:%\w+(?:#\d+)?(?:, )?)+) :", program)
+        values = final[1].split(", ")
+        for index, state in enumerate(states[:len(values)]):
+            name = re.search(r"train\.state = @(\"?[\w.]+\"?)", state)
+            if not name or name[1] not in given or "step" in name[1]:
+                continue
+            mutant = list(values)
+            mutant[index] = given[name[1]]
+            yield (text[:begin + final.start(1)] + ", ".join(mutant) +
+                   text[begin + final.end(1):])
+
+
+def wrong_scale(text):
+    """A mean over too few samples."""
+    for match in at_lines(
+            text, r"train\.constant dense<(\d\.\d+e[-+]\d+)> : tensor<f32>"):
+        if float(match[1]) not in (0.0, 1.0):
+            yield replaced(text, match, match[0].replace(
+                match[1], f"{2 * float(match[1]):e}"))
+
+
+KINDS = {
+    "a reduction is dropped": lambda text: dropped(text, "all_reduce"),
+    "an exchange is dropped": lambda text: dropped(text, "all_to_all"),
+    "a collective over the wrong axis": wrong_axis,
+    "the coordinate of the wrong axis": wrong_coordinate,
+    "parts change places": swapped_offsets,
+    "old weights are returned": stale_state,
+    "a constant is twice as large": wrong_scale,
+}
+
+
+class Mutations(ZcTest):
+
+    def emit(self, fixture, name, *options):
+        path = self.folder / f"{name}.mlir"
+        dims = (["--dim", f"{fixture.reference['symbolic_batch']}=8"]
+                if fixture.reference["symbolic_batch"] else [])
+        self.zc("compile", fixture.model, *dims, *LOSS, *options, "--eps", "1e-3",
+                "--emit", "sharded", "-o", path)
+        return path
+
+    def agrees(self, module, one):
+        code, _, error = run(module, "--against", one, "--steps", "1",
+                             tool="zc-interpret")
+        self.assertIn(code, (0, 1), error)
+        return code == 0
+
+    def find_all(self, name, *options):
+        """How many mutations there were; none may agree with one rank."""
+        fixture = Fixture(name)
+        one = self.emit(fixture, f"{name}-one")
+        divided = self.emit(fixture, f"{name}-divided", "--mesh", MESH[name],
+                            *options)
+        self.assertTrue(self.agrees(divided, one))
+        text = divided.read_text()
+        draw = random.Random(5)
+        count = 0
+        for kind, mutate in KINDS.items():
+            mutants = [mutant for mutant in mutate(text) if mutant != text]
+            for number, mutant in enumerate(
+                    draw.sample(mutants, min(OF_EACH_KIND, len(mutants)))):
+                count += 1
+                path = self.folder / "mutant.mlir"
+                path.write_text(mutant)
+                with self.subTest(model=name, kind=kind, number=number):
+                    self.assertFalse(self.agrees(path, one))
+        return count
+
+    def test_mlp(self):
+        self.assertGreaterEqual(self.find_all("mlp", "--zero", "1"), 12)
+
+    def test_gpt(self):
+        self.assertGreaterEqual(self.find_all("gpt", "--zero", "3"), 12)
+
+    def test_llama(self):
+        """Ulysses' exchanges between tokens and heads."""
+        self.assertGreaterEqual(self.find_all("llama", "--zero", "2"), 12)
+
+
+class CommandLine(ZcTest):
+
+    def compile(self, name, *options):
+        fixture = Fixture(name)
+        return self.zc("compile", fixture.model, *LOSS, *options, "-o",
+                       self.folder / "out.zca")
+
+    def test_says_what_it_has_shown(self):
+        said = self.compile("gpt", "--mesh", "dp=2,tp=2", "--zero", "2")
+        line = re.search(r"verified: on small dims 4 ranks train as one does, "
+                         r"in all (\d+) tensors of a step within (\S+)", said)
+        self.assertGreater(int(line[1]), 80)
+        self.assertLess(float(line[2]), 1e-9)
+
+    def test_off_says_nothing(self):
+        self.assertNotIn("verified", self.compile(
+            "gpt", "--mesh", "dp=2", "--verify", "off"))
+
+    def test_one_rank_has_nothing_divided(self):
+        self.assertNotIn("verified", self.compile("gpt"))
+
+    def test_deep_looks_at_fusion_and_memory(self):
+        for options in ([], ["--mesh", "dp=2"], ["--recompute", "full"],
+                        ["--mesh", "pp=2", "--accumulate", "2"]):
+            with self.subTest(options=options):
+                said = self.compile("gpt", *options, "--verify", "deep")
+                self.assertIn("zc: verified: on small dims", said)
+
+    def test_many_ranks_stand_for_more(self):
+        said = self.compile("gpt", "--mesh", "dp=4,tp=2", "--zero", "1",
+                            "--verify", "deep")
+        self.assertIn("8 ranks train as one does", said)
+
+    def test_says_why_not(self):
+        said = self.compile("cnn", "--mesh", "dp=2", "--batchnorm-stats",
+                            "local", "--verify", "deep")
+        self.assertIn("note: not verified that 2 ranks train as one does: each "
+                      "rank has batch statistics of its own", said)
+
+
+if __name__ == "__main__":
+    unittest.main()
