@@ -198,6 +198,8 @@ Interpreter::Implementation::runLinalgForm(Operation &op,
     environment[result] = std::move(elements);
   }
   execute(program->code, program->frame);
+  if (std::exchange(program->frame.leftView, false))
+    return op.emitOpError("reads or writes beyond the end of a tensor");
   return success();
 }
 

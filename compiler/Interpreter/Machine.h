@@ -40,6 +40,8 @@ struct View {
 struct Frame {
   std::vector<Slot> slots;
   std::vector<View> views;
+  /// Whether the program asked for an element beyond a view; it got another.
+  bool leftView = false;
 };
 
 /// Scalar operations, named as in the arith and math dialects; the float ones

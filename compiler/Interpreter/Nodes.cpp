@@ -31,17 +31,30 @@ void IfNode::run(Frame &frame) const {
   moveSlots(frame, holds ? thenYields : elseYields, results);
 }
 
+/// `index`, or 0 where it is none of the `size` elements.
+static int64_t inside(int64_t index, int64_t size, Frame &frame) {
+  if (index >= 0 && index < size)
+    return index;
+  frame.leftView = true;
+  return 0;
+}
+
 void SubviewNode::run(Frame &frame) const {
   const View &from = frame.views[source];
   View view;
   view.base = from.base;
   view.data = from.data;
   for (size_t dim = 0; dim < offsets.size(); ++dim) {
-    view.data += offsets[dim].get(frame) * from.strides[dim];
+    int64_t offset = offsets[dim].get(frame);
+    const int64_t size = sizes[dim].get(frame);
+    const int64_t stride = strides[dim].get(frame);
+    if (offsets[dim].dynamic && size > 0)
+      offset = inside(offset, from.sizes[dim] - (size - 1) * stride, frame);
+    view.data += offset * from.strides[dim];
     if (dropped[dim])
       continue;
-    view.sizes.push_back(sizes[dim].get(frame));
-    view.strides.push_back(strides[dim].get(frame) * from.strides[dim]);
+    view.sizes.push_back(size);
+    view.strides.push_back(stride * from.strides[dim]);
   }
   frame.views[result] = std::move(view);
 }
@@ -85,7 +98,8 @@ void AccessNode::run(Frame &frame) const {
   const View &from = frame.views[view];
   Slot *element = from.data;
   for (size_t dim = 0; dim < indices.size(); ++dim)
-    element += frame.slots[indices[dim]].i * from.strides[dim];
+    element += inside(frame.slots[indices[dim]].i, from.sizes[dim], frame) *
+               from.strides[dim];
   if (stores)
     *element = frame.slots[value];
   else
