@@ -3,8 +3,8 @@
 
   overhead.py [--rounds 5] [--large]
 
-A tiny model (the tests' mlp), and with --large GPT-2's sizes (12 layers, 768
-wide, 4 x 256 tokens). Runs alternate; of each round the median step is taken,
+A tiny model (the tests' mlp), a small GPT (4 layers, 256 wide, 8 x 128 tokens),
+and with --large GPT-2's sizes (12 layers, 768 wide, 4 x 256 tokens). Runs alternate; of each round the median step is taken,
 and of the rounds the least: what else the machine does only adds.
 """
 import argparse
@@ -32,14 +32,22 @@ def make_tiny(folder):
     return fixture / "model.onnx", arrays, ["--dim", "batch=4"]
 
 
-def make_gpt2(folder):
-    model = folder / "gpt2.onnx"
-    output(sys.executable, HERE / "large_gpt.py", model, "--layers", 12,
-           "--width", 768, "--heads", 12, "--vocabulary", 50304, "--length",
-           256, "--batch", 4)
-    tokens = np.random.default_rng(0).integers(0, 50304, (4, 256))
+def make_gpt(folder, layers, width, vocabulary, length, batch):
+    model = folder / "gpt.onnx"
+    output(sys.executable, HERE / "large_gpt.py", model, "--layers", layers,
+           "--width", width, "--heads", width // 64, "--vocabulary", vocabulary,
+           "--length", length, "--batch", batch)
+    tokens = np.random.default_rng(0).integers(0, vocabulary, (batch, length))
     return model, {"tokens": tokens, "labels": tokens}, [
         "--init", "normal:0.02"]
+
+
+def make_small(folder):
+    return make_gpt(folder, 4, 256, 512, 128, 8)
+
+
+def make_gpt2(folder):
+    return make_gpt(folder, 12, 768, 50304, 256, 4)
 
 
 class Case:
@@ -110,7 +118,8 @@ def main():
     sys.path.insert(0, str(ROOT / "tools" / "python"))
     os.environ.setdefault("ZC_LIBRARY", str(options.tools.parent / "lib" /
                                             "libzc.so.1"))
-    cases = {"mlp of the tests": (make_tiny, 2000)}
+    cases = {"mlp of the tests": (make_tiny, 2000),
+             "GPT, 4 layers x 256 wide, 8 x 128 tokens": (make_small, 12)}
     if options.large:
         cases["GPT-2 124M, 4 x 256 tokens"] = (make_gpt2, WARM_UP + 6)
     print("| model | " + ", us | ".join(WAYS) + ", us | more, us | ratio |")
