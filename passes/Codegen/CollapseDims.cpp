@@ -197,7 +197,49 @@ private:
 
 } // namespace
 
+/// Tensors put one behind another are copied in rows. All dims behind the one
+/// that grows are one row; else 7 x 7 pixels would be rows of 28 bytes.
+static bool isConcatenation(Block &body) {
+  auto ops = body.without_terminator();
+  if (ops.empty())
+    return false;
+  return llvm::all_of(ops, [](Operation &op) {
+    auto concat = dyn_cast<ConcatOp>(op);
+    return concat &&
+           llvm::all_of(concat.getInputs(), llvm::IsaPred<BlockArgument>);
+  });
+}
+
+static void collapseBehind(Value value, int64_t dim) {
+  ArrayRef<int64_t> shape = shapeOfValue(value);
+  SmallVector<int64_t> joined(shape.take_front(dim + 1));
+  joined.push_back(ShapedType::getNumElements(shape.drop_front(dim + 1)));
+  value.setType(withShape(value.getType(), joined));
+}
+
+static void collapseConcatenation(Block &body) {
+  auto first = cast<ConcatOp>(body.front());
+  const auto dim = static_cast<int64_t>(first.getDim());
+  const auto rank =
+      static_cast<int64_t>(shapeOfValue(first.getResult()).size());
+  auto isAlike = [&](Operation &op) {
+    auto concat = cast<ConcatOp>(op);
+    return static_cast<int64_t>(concat.getDim()) == dim &&
+           static_cast<int64_t>(shapeOfValue(concat.getResult()).size()) ==
+               rank;
+  };
+  if (rank - dim <= 2 || !llvm::all_of(body.without_terminator(), isAlike))
+    return;
+  for (BlockArgument argument : body.getArguments())
+    if (!argument.use_empty())
+      collapseBehind(argument, dim);
+  for (Operation &op : body.without_terminator())
+    collapseBehind(op.getResult(0), dim);
+}
+
 void collapseDims(Block &body, bool anyLength) {
+  if (anyLength && isConcatenation(body))
+    return collapseConcatenation(body);
   if (!body.getTerminator()->getOperands().empty())
     Collapser(body, anyLength).run();
 }

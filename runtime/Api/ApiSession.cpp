@@ -1,20 +1,94 @@
 #include "runtime/Api/ApiSession.h"
+#include "runtime/Api/CallerTransport.h"
+#include "runtime/Base/Hash.h"
+#include "runtime/Comm/Launcher.h"
 #include "runtime/Driver/ResumedOptions.h"
 #include "runtime/Driver/UpdateSettings.h"
 #include "runtime/Plan/Verify.h"
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <numeric>
 
 namespace zc {
 
+// --- Ranks
+// -------------------------------------------------------------------
+
+/// How this rank reaches the others; null: there are none.
+static Result<std::unique_ptr<Transport>> connect(const ApiOptions &options) {
+  if (options.byLauncher && options.transport)
+    return makeError(StatusCode::InvalidArgument,
+                     "ranks are the launcher's or the transport's, not both");
+  if (!options.byLauncher && !options.transport)
+    return std::unique_ptr<Transport>();
+  if (options.byLauncher)
+    return connectToLauncher(options.timeout);
+  ZC_ASSIGN_OR_RETURN(auto transport, makeCallerTransport(*options.transport));
+  return transport->size() > 1 ? std::move(transport)
+                               : std::unique_ptr<Transport>();
+}
+
 Result<std::unique_ptr<ApiSession>>
 ApiSession::open(const std::string &artifact, ApiOptions options) {
-  std::unique_ptr<ApiSession> session(new ApiSession(std::move(options)));
-  ZC_RETURN_IF_ERROR(session->prepare(artifact));
+  if (!(options.timeout > 0 && options.timeout < 1e9))
+    return makeError(StatusCode::InvalidArgument, "timeout ", options.timeout,
+                     ": expected seconds, more than 0");
+  ZC_ASSIGN_OR_RETURN(auto transport, connect(options));
+  std::unique_ptr<ApiSession> session(
+      new ApiSession(std::move(options), std::move(transport)));
+  session->world.setTimeout(
+      std::chrono::milliseconds(int64_t(session->options.timeout * 1000)));
+  ZC_RETURN_IF_ERROR(
+      session->together([&] { return session->prepare(artifact); }));
   return session;
 }
+
+/// What all ranks do at once. Of one that fails the others hear, and none can
+/// know any more what the others have done.
+Status ApiSession::together(const std::function<Status()> &body) {
+  if (world.size() == 1)
+    return body();
+  if (!whyEnded.empty())
+    return makeError(StatusCode::Cancelled,
+                     "the ranks' session has ended before: ", whyEnded);
+  Status status = body();
+  if (status.ok())
+    return status;
+  status = world.fail(status);
+  whyEnded = status.message();
+  return status;
+}
+
+/// All ranks are sound and have the same numbers, or all fail.
+Status ApiSession::agreeOn(const Status &mine, std::vector<int64_t> numbers,
+                           const char *what) {
+  if (world.size() == 1)
+    return mine;
+  const size_t count = numbers.size();
+  for (size_t i = 0; i < count; ++i)
+    numbers.push_back(~numbers[i]); // the largest of these is of the least
+  ZC_RETURN_IF_ERROR(world.agree(mine, &numbers));
+  for (size_t i = 0; i < count; ++i)
+    if (numbers[i] != ~numbers[count + i])
+      return world.agree(makeError(StatusCode::InvalidArgument, "ranks have ",
+                                   what, " that differ"));
+  return Status();
+}
+
+/// Each rank would compute another step with others.
+std::vector<int64_t> ApiSession::numbersOfStep() const {
+  std::string texts;
+  for (const auto &[name, value] : settings)
+    texts += strCat(name, "=", std::hexfloat, value, ";");
+  int32_t bits = 0;
+  std::memcpy(&bits, &rate, sizeof(bits));
+  return {state.step, bits, int64_t(state.seed), int64_t(hashBytes(texts))};
+}
+
+// --- Opening
+// -----------------------------------------------------------------
 
 /// What a caller that does one step after another cannot have.
 Status ApiSession::checkKind() const {
@@ -27,31 +101,64 @@ Status ApiSession::checkKind() const {
 }
 
 Status ApiSession::prepare(const std::string &artifact) {
-  ZC_ASSIGN_OR_RETURN(session, Session::open(rank, artifact));
+  ZC_ASSIGN_OR_RETURN(session, Session::open(place, artifact));
   ZC_RETURN_IF_ERROR(checkKind());
   const plan::Manifest &manifest = session->artifact().manifest();
-  const Orders &orders = session->orders();
   const bool isTraining = manifest.mode() == "train";
   std::vector<std::string> programs = isTraining
                                           ? trainingPrograms(*session)
                                           : std::vector<std::string>{"init"};
   for (const std::string &name : evaluationPrograms(*session))
     programs.push_back(name);
+  state.seed = options.seed;
+  ZC_RETURN_IF_ERROR(agreeOn(Status(), numbersOfStep(), "seeds"));
   ZC_RETURN_IF_ERROR(session->prepare(options.threads, options.seed, programs,
                                       options.offloadFolder));
   tell(false, session->threadNote());
-  theInputs.emplace(session->artifact(), orders);
-  theOutputs.emplace(session->artifact().role(), orders.eval);
+  const Mesh &mesh = executor().mesh();
+  theInputs.emplace(session->artifact(), mesh, world.rank());
+  theOutputs.emplace(session->artifact(), mesh);
   theStates.emplace(executor());
   evaluator.emplace(executor());
-  if (!isTraining)
-    return Status();
+  return isTraining ? prepareTraining() : Status();
+}
+
+Status ApiSession::prepareTraining() {
   stepper.emplace(*session);
-  state.seed = options.seed;
   state.shuffle = false; // samples come as the caller gives them
   state.batch = state.samples = std::max<int64_t>(1, theInputs->batch());
-  state.compiled = describeCompiled(manifest);
+  state.compiled = describeCompiled(session->artifact().manifest());
   return session->makeFirstCopies();
+}
+
+// --- Steps
+// -------------------------------------------------------------------
+
+/// Those of the next step, before anything of it is done.
+Status ApiSession::readSamples(OrderFeed *&feed) {
+  const Orders &orders = session->orders();
+  const plan::Order &order = orders.ofStep(state.step + 1);
+  ZC_ASSIGN_OR_RETURN(feed, theInputs->bind(order, orders.microBatches,
+                                            /*labelsMayMiss=*/false));
+  ZC_ASSIGN_OR_RETURN(const int64_t given, theInputs->countSamples(order));
+  if (given != samplesGiven) {
+    ZC_ASSIGN_OR_RETURN(indices,
+                        theInputs->samplesOfStep(given, orders.microBatches));
+    samplesGiven = given;
+  }
+  return feed->read(indices);
+}
+
+Status ApiSession::computeStep() {
+  OrderFeed *feed = nullptr;
+  ZC_RETURN_IF_ERROR(agreeOn(readSamples(feed), numbersOfStep(),
+                             "a learning rate, a seed, settings or steps"));
+  ZC_RETURN_IF_ERROR(stepper->writeRate(rate));
+  OrderCallbacks callbacks;
+  callbacks.feed = [&](const plan::Feed &each) {
+    return feed->write(executor(), each);
+  };
+  return stepper->run(state.step, std::move(callbacks));
 }
 
 Status ApiSession::step(bool &isFinite) {
@@ -60,27 +167,17 @@ Status ApiSession::step(bool &isFinite) {
   if (!trains())
     return makeError(StatusCode::Unsupported, "'", session->artifact().path(),
                      "' was compiled with --mode infer; it cannot be trained");
-  const Orders &orders = session->orders();
-  ZC_ASSIGN_OR_RETURN(OrderFeed * feed,
-                      theInputs->bind(orders.ofStep(state.step + 1),
-                                      orders.microBatches,
-                                      /*labelsMayMiss=*/false,
-                                      theInputs->batch(), executor().mesh()));
-  indices.resize(size_t(feed->batch()));
-  std::iota(indices.begin(), indices.end(), 0);
-  ZC_RETURN_IF_ERROR(feed->read(indices));
-  ZC_RETURN_IF_ERROR(stepper->writeRate(rate));
-  OrderCallbacks callbacks;
-  callbacks.feed = [&](const plan::Feed &each) {
-    return feed->write(executor(), each);
-  };
-  ZC_RETURN_IF_ERROR(stepper->run(state.step, std::move(callbacks)));
+  ZC_RETURN_IF_ERROR(together([&] { return computeStep(); }));
   return takeMetrics(isFinite);
 }
 
-/// Behind the step that has just been done.
+/// Behind the step that has just been done. All ranks have the same.
 Status ApiSession::takeMetrics(bool &isFinite) {
-  ZC_ASSIGN_OR_RETURN(StepMetrics metrics, stepper->readMetrics(state.step));
+  StepMetrics metrics;
+  ZC_RETURN_IF_ERROR(together([&]() -> Status {
+    ZC_ASSIGN_OR_RETURN(metrics, stepper->readMetrics(state.step));
+    return Status();
+  }));
   executor().setStepsDone(++state.step);
   ofStep.clear();
   ofStep.emplace_back("loss", metrics.loss.value);
@@ -113,12 +210,13 @@ Status ApiSession::setLearningRate(double value) {
 
 Status ApiSession::setSetting(const std::string &name, double value) {
   session->enterThread();
-  const UpdateSettings settings = {{name, value}};
+  const UpdateSettings given = {{name, value}};
   if (!std::isfinite(value))
     return makeError(StatusCode::InvalidArgument, name, ": ", value,
                      " is not a finite number");
-  ZC_RETURN_IF_ERROR(checkSettings(session->artifact(), settings));
-  return writeSettings(executor(), settings);
+  ZC_RETURN_IF_ERROR(checkSettings(session->artifact(), given));
+  settings[name] = value;
+  return writeSettings(executor(), given);
 }
 
 Status ApiSession::setSeed(uint64_t seed) {
@@ -129,9 +227,36 @@ Status ApiSession::setSeed(uint64_t seed) {
 
 // --- Evaluation --------------------------------------------------------------
 
+/// What ranks must know of an evaluation before they begin.
+struct ApiSession::EvaluationNeeds {
+  int64_t samples = 1;
+  bool hasLabels = true; // of all roles
+};
+
+/// Each rank is given all samples, as far as its role reads any.
+Status ApiSession::agreeOnSamples(const Result<OrderFeed *> &feed,
+                                  EvaluationNeeds &needs) {
+  const plan::Order &order = session->orders().eval;
+  Status sound = feed.status();
+  int64_t given = 0;
+  if (sound.ok()) {
+    Result<int64_t> counted = theInputs->countSamples(order);
+    sound = counted.status();
+    given = counted.ok() ? *counted : 0;
+  }
+  std::vector<int64_t> most = {given, !theInputs->hasLabels(order)};
+  ZC_RETURN_IF_ERROR(world.agree(sound, &most));
+  needs.samples = std::max<int64_t>(1, most[0]);
+  needs.hasLabels = most[1] == 0;
+  if (given > 0 && given != most[0])
+    sound = makeError(StatusCode::InvalidArgument, "the inputs have ", given,
+                      " samples, those of another rank ", most[0],
+                      "; an evaluation gives all samples to every rank");
+  return world.agree(sound);
+}
+
 Status ApiSession::runBatches(OrderFeed &feed, int64_t samples,
                               EvaluationSums &sums) {
-  int64_t at = 0;
   OrderCallbacks callbacks;
   callbacks.feed = [&](const plan::Feed &each) {
     return feed.write(executor(), each);
@@ -139,43 +264,54 @@ Status ApiSession::runBatches(OrderFeed &feed, int64_t samples,
   callbacks.called = [&](const plan::Call &call) -> Status {
     ZC_RETURN_IF_ERROR(
         sums.add(executor(), executor().role().programs(int(call.program()))));
-    return theOutputs->take(executor(), call,
-                            at + call.micro_batch() * feed.microBatchSamples());
+    return theOutputs->take(executor(), call);
   };
-  for (; at < samples; at += feed.batch()) {
-    indices.resize(size_t(std::min(feed.batch(), samples - at)));
+  const int64_t batch = theInputs->evaluatedBatch();
+  samplesGiven = -1; // of a step, no longer in `indices`
+  for (int64_t at = 0; at < samples; at += batch) {
+    indices.resize(size_t(std::min(batch, samples - at)));
     std::iota(indices.begin(), indices.end(), at);
-    ZC_RETURN_IF_ERROR(feed.read(indices));
+    ZC_RETURN_IF_ERROR(world.agree(feed.read(indices)));
     ZC_RETURN_IF_ERROR(evaluator->run(session->orders().eval, callbacks));
+    ZC_RETURN_IF_ERROR(
+        theOutputs->append(world, at, theInputs->evaluatedMicroBatch()));
   }
+  const int holder = findLossHolder(session->artifact());
+  if (session->artifact().manifest().roles_size() == 1 || holder < 0)
+    return Status();
+  return world.all().broadcast(&sums, sizeof(sums),
+                               executor().mesh().firstOf(holder));
+}
+
+Status ApiSession::computeEvaluation() {
+  const Artifact &artifact = session->artifact();
+  const Orders &orders = session->orders();
+  Result<OrderFeed *> feed = theInputs->bind(orders.eval, orders.evaluated,
+                                             /*labelsMayMiss=*/true);
+  EvaluationNeeds needs;
+  ZC_RETURN_IF_ERROR(agreeOnSamples(feed, needs));
+  theOutputs->begin(needs.samples);
+  EvaluationSums sums;
+  ZC_RETURN_IF_ERROR(runBatches(**feed, needs.samples, sums));
+  ofEvaluation.clear();
+  // A loss that a model computes itself knows nothing of padding.
+  const bool isWhole = takesSampleWeights(artifact) ||
+                       needs.samples % theInputs->evaluatedBatch() == 0;
+  if (findLossHolder(artifact) < 0 || !needs.hasLabels || !isWhole)
+    return Status();
+  ofEvaluation.emplace_back("eval_loss", sums.meanLoss());
+  if (auto accuracy = sums.accuracy())
+    ofEvaluation.emplace_back("eval_accuracy", *accuracy);
   return Status();
 }
 
 Status ApiSession::evaluate() {
   session->enterThread();
-  const Artifact &artifact = session->artifact();
-  const Orders &orders = session->orders();
-  if (orders.eval.actions_size() == 0)
-    return makeError(StatusCode::Unsupported, "'", artifact.path(),
+  // Later replicas of a stage evaluate nothing.
+  if (session->artifact().manifest().roles(0).eval().actions_size() == 0)
+    return makeError(StatusCode::Unsupported, "'", session->artifact().path(),
                      "' has no evaluation program");
-  ZC_ASSIGN_OR_RETURN(OrderFeed * feed,
-                      theInputs->bind(orders.eval, orders.evaluated,
-                                      /*labelsMayMiss=*/true, /*samples=*/0,
-                                      executor().mesh()));
-  const int64_t samples = feed->samples();
-  theOutputs->begin(samples);
-  EvaluationSums sums;
-  ZC_RETURN_IF_ERROR(runBatches(*feed, samples, sums));
-  ofEvaluation.clear();
-  // A loss that a model computes itself knows nothing of padding.
-  const bool isWhole =
-      takesSampleWeights(artifact) || samples % feed->batch() == 0;
-  if (findLossHolder(artifact) >= 0 && theInputs->hasLabels(orders.eval) &&
-      isWhole) {
-    ofEvaluation.emplace_back("eval_loss", sums.meanLoss());
-    if (auto accuracy = sums.accuracy())
-      ofEvaluation.emplace_back("eval_accuracy", *accuracy);
-  }
+  ZC_RETURN_IF_ERROR(together([&] { return computeEvaluation(); }));
   theMetrics = ofStep;
   theMetrics.insert(theMetrics.end(), ofEvaluation.begin(), ofEvaluation.end());
   return Status();
@@ -187,17 +323,20 @@ Status ApiSession::evaluate() {
 Status ApiSession::readState(const std::string &name, void *data,
                              uint64_t bytes) {
   session->enterThread();
-  return theStates->read(name, data, bytes);
+  ZC_RETURN_IF_ERROR(theStates->check(name, bytes));
+  return together([&] { return theStates->read(name, data); });
 }
 
 Status ApiSession::writeState(const std::string &name, const void *data,
                               uint64_t bytes) {
   session->enterThread();
-  ZC_RETURN_IF_ERROR(theStates->write(name, data, bytes));
-  return trains() ? session->makeCopies() : Status();
+  ZC_RETURN_IF_ERROR(theStates->check(name, bytes, data));
+  return together([&]() -> Status {
+    ZC_RETURN_IF_ERROR(world.agree(theStates->write(name, data)));
+    return trains() ? session->makeCopies() : Status();
+  });
 }
 
-/// Locks the folder, where it is not the one that was saved to before.
 /// Whether the latest checkpoint of a folder is what this session saved there,
 /// before it saved elsewhere.
 bool ApiSession::isOwn(const std::string &wanted, int64_t latest) const {
@@ -205,6 +344,8 @@ bool ApiSession::isOwn(const std::string &wanted, int64_t latest) const {
   return saved != savedSteps.end() && saved->second == latest;
 }
 
+/// Locks the folder, where it is not the one that was saved to before. The
+/// first rank looks after it.
 Status ApiSession::openFolder(const std::string &wanted) {
   if (lock && folder == wanted)
     return Status();
@@ -229,21 +370,25 @@ Status ApiSession::save(const std::string &wanted, int64_t keep) {
   if (keep < 0)
     return makeError(StatusCode::InvalidArgument, "keep ", keep,
                      ": expected at least 0");
-  ZC_RETURN_IF_ERROR(openFolder(wanted));
-  ZC_RETURN_IF_ERROR(saveCheckpoint(executor(), folder, state).status());
-  savedSteps[folder] = state.step;
+  return together([&] { return saveTogether(wanted, keep); });
+}
+
+Status ApiSession::saveTogether(const std::string &wanted, int64_t keep) {
+  ZC_RETURN_IF_ERROR(
+      world.agree(world.isFirst() ? openFolder(wanted) : Status()));
+  ZC_RETURN_IF_ERROR(saveCheckpoint(executor(), wanted, state).status());
+  savedSteps[wanted] = state.step;
+  if (!world.isFirst())
+    return Status();
   // Of steps behind this one, which would pass for the latest.
-  removeLaterCheckpoints(folder, state.step);
+  removeLaterCheckpoints(wanted, state.step);
   if (keep > 0)
-    pruneCheckpoints(folder, state.step, keep);
+    pruneCheckpoints(wanted, state.step, keep);
   return Status();
 }
 
-Status ApiSession::resume(const std::string &path) {
-  session->enterThread();
-  ZC_ASSIGN_OR_RETURN(const std::string from, findCheckpoint(path));
-  if (!trains())
-    return loadCheckpoint(executor(), from, CheckpointPart::Model).status();
+/// A checkpoint of training, as this artifact goes on with it.
+Result<TrainState> ApiSession::loadState(const std::string &from) {
   ZC_ASSIGN_OR_RETURN(
       TrainState saved,
       loadCheckpoint(executor(), from, CheckpointPart::Everything));
@@ -260,7 +405,25 @@ Status ApiSession::resume(const std::string &path) {
                    "forgotten, and begins at 0");
   saved.compiled = state.compiled;
   saved.isPartial = false;
-  state = std::move(saved);
+  return saved;
+}
+
+Status ApiSession::resume(const std::string &path) {
+  session->enterThread();
+  return together([&] { return resumeTogether(path); });
+}
+
+Status ApiSession::resumeTogether(const std::string &path) {
+  Result<std::string> from = findCheckpoint(path);
+  ZC_RETURN_IF_ERROR(world.agree(from.status()));
+  if (!trains())
+    return world.agree(
+        loadCheckpoint(executor(), *from, CheckpointPart::Model).status());
+  Result<TrainState> saved = loadState(*from);
+  ZC_RETURN_IF_ERROR(world.agree(saved.status()));
+  state = std::move(*saved);
+  // Each rank has found the checkpoint by itself.
+  ZC_RETURN_IF_ERROR(agreeOn(Status(), numbersOfStep(), "checkpoints"));
   executor().setStepsDone(state.step);
   resumedFrom = checkpointFolder(path);
   if (folder != resumedFrom)
@@ -269,19 +432,25 @@ Status ApiSession::resume(const std::string &path) {
   return session->writeSeed(state.seed);
 }
 
+/// All versions are the same one.
+Status ApiSession::loadVersions(const std::string &path,
+                                WeightsReport &report) {
+  const auto versions = int64_t(std::max(1u, executor().role().versions()));
+  for (int64_t version = versions; version > 0;) {
+    executor().setStepsDone(state.step + --version);
+    Result<WeightsReport> loaded = zc::loadWeights(executor(), path);
+    ZC_RETURN_IF_ERROR(world.agree(loaded.status()));
+    report = std::move(*loaded);
+    if (trains())
+      ZC_RETURN_IF_ERROR(session->makeCopies());
+  }
+  return Status();
+}
+
 Status ApiSession::loadWeights(const std::string &path) {
   session->enterThread();
   WeightsReport report;
-  // All versions are the same one.
-  auto load = [&](int64_t version) -> Status {
-    executor().setStepsDone(state.step + version);
-    ZC_ASSIGN_OR_RETURN(report, zc::loadWeights(executor(), path));
-    return trains() ? session->makeCopies() : Status();
-  };
-  Status loaded;
-  const auto versions = int64_t(std::max(1u, executor().role().versions()));
-  for (int64_t version = versions; loaded.ok() && version > 0;)
-    loaded = load(--version);
+  Status loaded = together([&] { return loadVersions(path, report); });
   executor().setStepsDone(state.step);
   ZC_RETURN_IF_ERROR(loaded);
   for (const std::string &line : describe(report, path))
@@ -291,8 +460,11 @@ Status ApiSession::loadWeights(const std::string &path) {
 
 Status ApiSession::exportWeights(const std::string &path) {
   session->enterThread();
-  ZC_RETURN_IF_ERROR(session->artifact().files().check("the weights", path));
-  return saveWeights(executor(), path);
+  return together([&]() -> Status {
+    ZC_RETURN_IF_ERROR(
+        world.agree(session->artifact().files().check("the weights", path)));
+    return saveWeights(executor(), path);
+  });
 }
 
 } // namespace zc

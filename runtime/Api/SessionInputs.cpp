@@ -2,6 +2,7 @@
 #include "runtime/Plan/Types.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace zc {
 
@@ -36,10 +37,23 @@ static NpyArray describe(plan::DataType type) {
   return array;
 }
 
-SessionInputs::SessionInputs(const Artifact &artifact, const Orders &orders)
-    : role(artifact.role()) {
-  add(orders.train, orders.microBatches);
-  add(orders.eval, orders.evaluated);
+SessionInputs::SessionInputs(const Artifact &artifact, const Mesh &mesh,
+                             int rank)
+    : role(artifact.role()), mesh(mesh), rank(rank) {
+  for (int each = 0; each < artifact.manifest().roles_size(); ++each) {
+    const Orders orders = ordersOf(artifact.forRole(each));
+    const plan::Role &of = artifact.manifest().roles(each);
+    add(of, orders.train, orders.microBatches);
+    add(of, orders.eval, orders.evaluated);
+    for (const plan::Program *program : programsOf(of, orders.eval))
+      for (const plan::Input &input : program->inputs())
+        if (input.batch_dim() >= 0) {
+          evaluated =
+              program->buffers(input.buffer()).type().dims(input.batch_dim()) *
+              mesh.groupSize(input.batch_axes());
+          evaluatedParts = orders.evaluated;
+        }
+  }
 }
 
 std::vector<const plan::Input *>
@@ -52,9 +66,24 @@ SessionInputs::inputsOf(const plan::Order &order) const {
   return found;
 }
 
+/// Of a whole micro-batch, whatever ranks have of it.
+static std::vector<int64_t> wholeDims(const plan::Input &input,
+                                      const plan::TensorType &type,
+                                      const Mesh &mesh) {
+  std::vector<int64_t> dims(type.dims().begin(), type.dims().end());
+  for (int i = 0; i < input.sharding().dims_size(); ++i)
+    if (i < input.whole_dims_size() && input.sharding().dims(i).axes_size() > 0)
+      dims[size_t(i)] = input.whole_dims(i);
+  if (input.batch_dim() >= 0)
+    dims[size_t(input.batch_dim())] =
+        type.dims(input.batch_dim()) * mesh.groupSize(input.batch_axes());
+  return dims;
+}
+
 /// The programs of an order see a micro-batch of what the caller gives.
-void SessionInputs::add(const plan::Order &order, uint32_t microBatches) {
-  for (const plan::Program *program : programsOf(role, order))
+void SessionInputs::add(const plan::Role &of, const plan::Order &order,
+                        uint32_t microBatches) {
+  for (const plan::Program *program : programsOf(of, order))
     for (const plan::Input &input : program->inputs()) {
       if (input.is_sample_weight() || find(input.name()))
         continue;
@@ -62,7 +91,7 @@ void SessionInputs::add(const plan::Order &order, uint32_t microBatches) {
       NamedTensor tensor;
       tensor.name = input.name();
       tensor.type = type.dtype();
-      tensor.dims.assign(type.dims().begin(), type.dims().end());
+      tensor.dims = wholeDims(input, type, mesh);
       tensor.batchDim = input.batch_dim();
       tensor.isLabel = input.is_label();
       if (tensor.batchDim >= 0) {
@@ -70,6 +99,8 @@ void SessionInputs::add(const plan::Order &order, uint32_t microBatches) {
         count *= microBatches;
         // An evaluation may take fewer samples at once than a step.
         count = theBatch = theBatch > 0 ? theBatch : count;
+        shares = mesh.groupSize(input.batch_axes());
+        share = mesh.placeInGroup(rank, input.batch_axes());
       }
       inputs.push_back(std::move(tensor));
     }
@@ -209,10 +240,32 @@ std::shared_ptr<DataFile> SessionInputs::borrow() const {
       DataFile::ofArrays(kInputs, std::move(arrays)));
 }
 
+Result<std::vector<int64_t>>
+SessionInputs::samplesOfStep(int64_t given, uint32_t microBatches) const {
+  const int64_t batch = std::max<int64_t>(1, theBatch);
+  std::vector<int64_t> samples(size_t(batch), 0);
+  if (given == 0 || given == batch) {
+    std::iota(samples.begin(), samples.end(), 0);
+    return samples;
+  }
+  if (given != ownBatch())
+    return makeError(StatusCode::InvalidArgument, "the inputs have ", given,
+                     " samples; a step takes ", batch,
+                     shares > 1
+                         ? strCat(", of which this rank may be given its own ",
+                                  ownBatch(), " alone")
+                         : std::string());
+  // Each micro-batch is shared by the ranks.
+  const int64_t part = batch / int64_t(microBatches), own = part / shares;
+  for (int64_t i = 0; i < batch; ++i)
+    if (i % part / own == share)
+      samples[size_t(i)] = i / part * own + i % own;
+  return samples;
+}
+
 Result<OrderFeed *> SessionInputs::bind(const plan::Order &order,
                                         uint32_t microBatches,
-                                        bool labelsMayMiss, int64_t samples,
-                                        const Mesh &mesh) {
+                                        bool labelsMayMiss) {
   if (isChanged) {
     signature = signatureOf();
     for (auto &[of, each] : bound)
@@ -227,14 +280,10 @@ Result<OrderFeed *> SessionInputs::bind(const plan::Order &order,
     if (!given.count(input->name()) && !(input->is_label() && labelsMayMiss))
       return makeError(StatusCode::InvalidArgument, "the input '",
                        input->name(), "' was not set");
-  ZC_ASSIGN_OR_RETURN(const int64_t found, countSamples(order));
-  if (samples > 0 && found != samples)
-    return makeError(StatusCode::InvalidArgument, "the inputs have ", found,
-                     " samples; a step takes ", samples);
   FeedOptions options{SampleAxis::Program, labelsMayMiss};
-  ZC_ASSIGN_OR_RETURN(mine.feed, OrderFeed::create(role, order, microBatches,
-                                                   borrow(), options, mesh,
-                                                   /*rank=*/0));
+  ZC_ASSIGN_OR_RETURN(mine.feed,
+                      OrderFeed::create(role, order, microBatches, borrow(),
+                                        options, mesh, rank));
   mine.signature = signature;
   return &*mine.feed;
 }

@@ -34,13 +34,20 @@ struct NamedTensor {
 
 class SessionInputs {
 public:
-  /// Of the training and the evaluation of the artifact's role, which lives
-  /// longer. One rank alone.
-  SessionInputs(const Artifact &artifact, const Orders &orders);
+  /// Of the training and the evaluation of the artifact, which lives longer;
+  /// fed are those of the rank's role.
+  SessionInputs(const Artifact &artifact, const Mesh &mesh, int rank);
 
+  /// Those of all roles.
   const std::vector<NamedTensor> &all() const { return inputs; }
   /// The samples of a step; 0: nothing counts them.
   int64_t batch() const { return theBatch; }
+  /// How many of them this rank computes.
+  int64_t ownBatch() const { return theBatch / shares; }
+  /// The samples of one evaluation, and of one of its micro-batches; at
+  /// least 1.
+  int64_t evaluatedBatch() const { return evaluated * evaluatedParts; }
+  int64_t evaluatedMicroBatch() const { return evaluated; }
 
   /// Fails with a message for people where there is no such input, or type or
   /// shape are others.
@@ -51,15 +58,20 @@ public:
   Status clear(const std::string &name);
 
   /// A feed of what was set, for `order` of so many micro-batches; it lives
-  /// until the next call of that order. `samples`: how many there must be; 0:
-  /// any number. Where labels may miss, zeros are fed for them.
+  /// until the next call of that order. Where labels may miss, zeros are fed
+  /// for them.
   Result<OrderFeed *> bind(const plan::Order &order, uint32_t microBatches,
-                           bool labelsMayMiss, int64_t samples,
-                           const Mesh &mesh);
+                           bool labelsMayMiss);
 
   /// How many samples the given tensors have, of the inputs that `order` feeds;
-  /// fails where they differ.
+  /// fails where they differ. 0: none of them counts samples.
   Result<int64_t> countSamples(const plan::Order &order) const;
+
+  /// Which of `given` samples make up a step, in its order: all of them, or
+  /// this rank's own, where the caller has given those alone; then others'
+  /// places say nothing. Fails where it is another number.
+  Result<std::vector<int64_t>> samplesOfStep(int64_t given,
+                                             uint32_t microBatches) const;
   /// Whether every label that `order` feeds was given.
   bool hasLabels(const plan::Order &order) const;
 
@@ -70,14 +82,19 @@ private:
     std::string signature;
   };
 
-  void add(const plan::Order &order, uint32_t microBatches);
+  void add(const plan::Role &of, const plan::Order &order,
+           uint32_t microBatches);
   const NamedTensor *find(const std::string &name) const;
   std::string signatureOf() const;
   std::shared_ptr<DataFile> borrow() const;
   std::vector<const plan::Input *> inputsOf(const plan::Order &order) const;
 
   const plan::Role &role;
+  const Mesh &mesh;
+  const int rank;
   int64_t theBatch = 0;
+  int64_t evaluated = 1, evaluatedParts = 1; // samples of one, and how many
+  int64_t shares = 1, share = 0; // that ranks have of a batch; this rank's
   std::vector<NamedTensor> inputs;
   std::map<std::string, NpyArray> given;
   std::string signature; // of them

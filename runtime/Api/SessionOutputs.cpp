@@ -6,33 +6,23 @@
 
 namespace zc {
 
-SessionOutputs::SessionOutputs(const plan::Role &role, const plan::Order &order)
-    : role(role) {
-  for (const plan::Program *program : programsOf(role, order))
-    for (const plan::Output &output : program->outputs()) {
+SessionOutputs::SessionOutputs(const Artifact &artifact, const Mesh &mesh) {
+  const uint32_t microBatches = ordersOf(artifact).evaluated;
+  for (const EvaluationProgram &holder : evaluationOf(artifact))
+    for (const plan::Output &output : holder.program->outputs()) {
       if (output.kind() != plan::OUTPUT)
         continue;
-      const plan::TensorType &type = program->buffers(output.buffer()).type();
+      sources.push_back({OutputBatch(holder, output, mesh, microBatches,
+                                     OutputBatch::For::All),
+                         ""});
       NamedTensor tensor;
       tensor.name = output.name();
-      tensor.type = type.dtype();
-      tensor.dims.assign(type.dims().begin(), type.dims().end());
+      tensor.type = sources.back().batches.type().dtype();
+      tensor.dims = sources.back().batches.dims();
       tensor.batchDim = output.batch_dim();
-      Source source;
-      source.program = program;
-      source.output = &output;
-      source.inner = elementBytes(type.dtype());
-      for (int i = 0; i < type.dims_size(); ++i)
-        if (i != output.batch_dim())
-          (i < output.batch_dim() ? source.outer : source.inner) *=
-              uint64_t(type.dims(i));
-      if (output.batch_dim() >= 0) {
-        source.batch = type.dims(output.batch_dim());
+      if (output.batch_dim() >= 0)
         tensor.dims[size_t(output.batch_dim())] = 0;
-      }
-      source.part.assign(*byteCount(type), '\0');
       tensors.push_back(std::move(tensor));
-      sources.push_back(std::move(source));
     }
 }
 
@@ -52,35 +42,47 @@ void SessionOutputs::begin(int64_t count) {
     const bool counts = tensors[i].batchDim >= 0;
     if (counts)
       tensors[i].dims[size_t(tensors[i].batchDim)] = count;
-    source.whole.assign(
-        source.outer * source.inner * (counts ? uint64_t(count) : 1), '\0');
+    source.whole.assign(source.batches.outer() * source.batches.inner() *
+                            (counts ? uint64_t(count) : 1),
+                        '\0');
   }
 }
 
-Status SessionOutputs::take(Executor &executor, const plan::Call &call,
-                            int64_t first) {
-  const plan::Program *program = &role.programs(int(call.program()));
-  for (Source &source : sources) {
-    const bool counts = source.output->batch_dim() >= 0;
-    if (source.program != program || (!counts && source.isTaken))
-      continue;
-    source.isTaken = true;
-    ZC_RETURN_IF_ERROR(executor.read(*program, source.output->buffer(),
-                                     source.part.data(),
-                                     slotsOf(*program, call.slots())));
-    if (!counts) {
-      source.whole = source.part;
-      continue;
-    }
-    const int64_t count = std::min(source.batch, samples - first);
-    for (uint64_t o = 0; count > 0 && o < source.outer; ++o)
-      std::memcpy(source.whole.data() +
-                      (o * uint64_t(samples) + uint64_t(first)) * source.inner,
-                  source.part.data() +
-                      o * uint64_t(source.batch) * source.inner,
-                  uint64_t(count) * source.inner);
-  }
+Status SessionOutputs::take(Executor &executor, const plan::Call &call) {
+  for (Source &source : sources)
+    ZC_RETURN_IF_ERROR(source.batches.read(executor, call));
   return Status();
+}
+
+Status SessionOutputs::append(World &world, int64_t first, int64_t each) {
+  for (Source &source : sources)
+    for (size_t part = 0; part < source.batches.microBatches(); ++part) {
+      const int64_t begin = first + int64_t(part) * each;
+      if (begin >= samples)
+        break;
+      ZC_ASSIGN_OR_RETURN(const std::string *batch,
+                          source.batches.join(world, part));
+      place(source, *batch, begin);
+    }
+  return Status();
+}
+
+void SessionOutputs::place(Source &source, const std::string &batch,
+                           int64_t first) {
+  const int batchDim = source.batches.output().batch_dim();
+  if (batchDim < 0) { // the first one speaks for all
+    if (!source.isTaken)
+      source.whole = batch;
+    source.isTaken = true;
+    return;
+  }
+  const auto size = uint64_t(source.batches.dims()[size_t(batchDim)]);
+  const uint64_t inner = source.batches.inner();
+  const uint64_t count = std::min(size, uint64_t(samples - first));
+  for (uint64_t o = 0; o < source.batches.outer(); ++o)
+    std::memcpy(source.whole.data() +
+                    (o * uint64_t(samples) + uint64_t(first)) * inner,
+                batch.data() + o * size * inner, count * inner);
 }
 
 } // namespace zc

@@ -4,14 +4,15 @@
 #define ZC_RUNTIME_API_SESSIONOUTPUTS_H
 
 #include "runtime/Api/SessionInputs.h"
-#include "runtime/Exec/Executor.h"
+#include "runtime/Driver/OutputBatch.h"
 
 namespace zc {
 
 class SessionOutputs {
 public:
-  /// Of the evaluation of the artifact's role, which lives longer.
-  SessionOutputs(const plan::Role &role, const plan::Order &order);
+  /// Of the evaluation of the artifact, which lives longer; each rank has the
+  /// outputs of all roles.
+  SessionOutputs(const Artifact &artifact, const Mesh &mesh);
 
   /// The dim of samples is 0 until an evaluation was done.
   const std::vector<NamedTensor> &all() const { return tensors; }
@@ -20,21 +21,20 @@ public:
 
   /// Makes room for so many samples.
   void begin(int64_t samples);
-  /// Behind a call: takes what the program's outputs hold of the samples from
-  /// `first` on.
-  Status take(Executor &executor, const plan::Call &call, int64_t first);
+  /// Behind a call: takes what the program's outputs hold.
+  Status take(Executor &executor, const plan::Call &call);
+  /// Behind an evaluation, which had the samples from `first` on, in
+  /// micro-batches of `each`. Called by all ranks.
+  Status append(World &world, int64_t first, int64_t each);
 
 private:
   struct Source {
-    const plan::Program *program = nullptr;
-    const plan::Output *output = nullptr;
-    uint64_t outer = 1, inner = 1; // bytes of a sample: outer * inner
-    int64_t batch = 1;             // samples of a call
-    std::string part, whole;
+    OutputBatch batches;
+    std::string whole;
     bool isTaken = false; // of those that belong to no sample
   };
+  void place(Source &source, const std::string &batch, int64_t first);
 
-  const plan::Role &role;
   std::vector<NamedTensor> tensors;
   std::vector<Source> sources; // as many
   int64_t samples = 0;

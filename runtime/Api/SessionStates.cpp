@@ -10,20 +10,28 @@ static bool isForCallers(const plan::State &state) {
 }
 
 SessionStates::SessionStates(Executor &executor) : executor(executor) {
-  for (const plan::State &state : executor.role().states()) {
-    if (!isForCallers(state))
-      continue;
-    for (const FileTensor &tensor : fileTensorsOf(state)) {
-      const size_t number = entries.size();
-      const auto &dims = tensor.type.dims();
-      entries.push_back(
-          {tensor, tensor.name(), {dims.begin(), dims.end()}, state.kind()});
-      numbers.emplace(tensor.name(), number);
-      for (const std::string &name :
-           tensor.member ? tensor.member->onnx_names() : state.onnx_names())
-        numbers.emplace(name, number);
-    }
-  }
+  for (HeldTensor &held :
+       tensorsOfRoles(executor.artifact().manifest(), isForCallers))
+    add(std::move(held));
+  for (const plan::State &state : executor.role().states())
+    if (isForCallers(state))
+      for (FileTensor &tensor : fileTensorsOf(state))
+        entries[numbers.at(tensor.name())].own = std::move(tensor);
+}
+
+void SessionStates::add(HeldTensor held) {
+  const FileTensor &tensor = held.tensor;
+  const size_t number = entries.size();
+  numbers.emplace(tensor.name(), number);
+  for (const std::string &name :
+       tensor.member ? tensor.member->onnx_names() : tensor.state->onnx_names())
+    numbers.emplace(name, number);
+  Entry entry;
+  entry.name = tensor.name();
+  entry.dims.assign(tensor.type.dims().begin(), tensor.type.dims().end());
+  entry.kind = tensor.state->kind();
+  entry.held = std::move(held);
+  entries.push_back(std::move(entry));
 }
 
 Result<const SessionStates::Entry *>
@@ -40,31 +48,31 @@ SessionStates::find(const std::string &name) const {
                    "'; there are ", some.empty() ? "none" : some);
 }
 
-Result<const SessionStates::Entry *>
-SessionStates::findSized(const std::string &name, uint64_t bytes) const {
+Status SessionStates::check(const std::string &name, uint64_t bytes,
+                            const void *values) const {
   ZC_ASSIGN_OR_RETURN(const Entry *entry, find(name));
-  ZC_ASSIGN_OR_RETURN(const uint64_t own, byteCount(entry->tensor.type));
+  ZC_ASSIGN_OR_RETURN(const uint64_t own, byteCount(entry->type()));
   if (own != bytes)
     return makeError(StatusCode::InvalidArgument, "the state '", name, "' is ",
-                     printType(entry->tensor.type), ", ", own, " bytes; ",
-                     bytes, " were given");
-  return entry;
-}
-
-Status SessionStates::read(const std::string &name, void *data,
-                           uint64_t bytes) {
-  ZC_ASSIGN_OR_RETURN(const Entry *entry, findSized(name, bytes));
-  return readTensor(executor, entry->tensor, static_cast<char *>(data));
-}
-
-Status SessionStates::write(const std::string &name, const void *data,
-                            uint64_t bytes) {
-  ZC_ASSIGN_OR_RETURN(const Entry *entry, findSized(name, bytes));
-  const auto *from = static_cast<const char *>(data);
-  if (!allFinite(entry->tensor.type.dtype(), {from, bytes}))
+                     printType(entry->type()), ", ", own, " bytes; ", bytes,
+                     " were given");
+  const auto *from = static_cast<const char *>(values);
+  if (from && !allFinite(entry->type().dtype(), {from, bytes}))
     return makeError(StatusCode::InvalidArgument, "'", name,
                      "' has values that are infinite or not a number");
-  return writeTensor(executor, entry->tensor, from);
+  return Status();
+}
+
+Status SessionStates::read(const std::string &name, void *data) {
+  ZC_ASSIGN_OR_RETURN(const Entry *entry, find(name));
+  return gatherTensor(executor, entry->held, static_cast<char *>(data));
+}
+
+Status SessionStates::write(const std::string &name, const void *data) {
+  ZC_ASSIGN_OR_RETURN(const Entry *entry, find(name));
+  return entry->own ? writeTensor(executor, *entry->own,
+                                  static_cast<const char *>(data))
+                    : Status();
 }
 
 } // namespace zc

@@ -1,11 +1,13 @@
 // The states of a session by their ONNX names: whole tensors, as files have
-// them.
+// them, whichever ranks hold them.
 #ifndef ZC_RUNTIME_API_SESSIONSTATES_H
 #define ZC_RUNTIME_API_SESSIONSTATES_H
 
 #include "runtime/Exec/Executor.h"
+#include "runtime/Plan/RoleTensors.h"
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,14 +15,17 @@ namespace zc {
 
 class SessionStates {
 public:
-  /// Of the executor's role, which lives longer.
+  /// Of the executor's artifact, which lives longer; those of all roles.
   explicit SessionStates(Executor &executor);
 
   struct Entry {
-    FileTensor tensor;
+    HeldTensor held;
+    std::optional<FileTensor> own; // as this rank's role has it
     std::string name;
     std::vector<int64_t> dims;
     plan::StateKind kind;
+
+    const plan::TensorType &type() const { return held.tensor.type; }
   };
   const std::vector<Entry> &all() const { return entries; }
 
@@ -28,13 +33,18 @@ public:
   /// (NotFound) where there is none.
   Result<const Entry *> find(const std::string &name) const;
 
-  /// `bytes` must be the state's; values that are set must be finite.
-  Status read(const std::string &name, void *data, uint64_t bytes);
-  Status write(const std::string &name, const void *data, uint64_t bytes);
+  /// Fails where there is no such state, where `bytes` is not its size, or
+  /// where `values`, if any, are not finite.
+  Status check(const std::string &name, uint64_t bytes,
+               const void *values = nullptr) const;
+
+  /// What has been checked. Of all ranks each gets the whole, and gives the
+  /// whole; each calls them.
+  Status read(const std::string &name, void *data);
+  Status write(const std::string &name, const void *data);
 
 private:
-  Result<const Entry *> findSized(const std::string &name,
-                                  uint64_t bytes) const;
+  void add(HeldTensor held);
 
   Executor &executor;
   std::vector<Entry> entries;

@@ -145,10 +145,10 @@ Status fillFrom(zc_tensor_info *info, const NamedTensor &tensor,
 }
 
 Status fillFrom(zc_tensor_info *info, const SessionStates::Entry &entry) {
-  return fill(info, {sizeof(zc_tensor_info), entry.name.c_str(),
-                     entry.dims.data(), int32_t(entry.dims.size()),
-                     zc_type(int(entry.tensor.type.dtype())),
-                     kindOf(entry.kind), -1});
+  return fill(info,
+              {sizeof(zc_tensor_info), entry.name.c_str(), entry.dims.data(),
+               int32_t(entry.dims.size()), zc_type(int(entry.type().dtype())),
+               kindOf(entry.kind), -1});
 }
 
 /// The list's element; fails where it has not so many.
@@ -199,6 +199,15 @@ ApiOptions optionsFrom(const zc_open_options *given) {
   options.seed = all.seed;
   options.threads = all.threads;
   options.offloadFolder = all.offload_dir ? all.offload_dir : "";
+  options.byLauncher = all.launcher != 0;
+  if (all.timeout != 0)
+    options.timeout = all.timeout;
+  if (all.transport) {
+    zc_transport &transport = options.transport.emplace();
+    std::memset(&transport, 0, sizeof(transport));
+    std::memcpy(&transport, all.transport,
+                std::min(all.transport->size, sizeof(transport)));
+  }
   if (all.log)
     options.log = [log = all.log, context = all.log_context](
                       bool isWarning, const std::string &text) {
@@ -279,6 +288,14 @@ const char *zc_last_error(const zc_session *session) {
   return session ? session->error.c_str() : kNoSession;
 }
 
+int32_t zc_rank(const zc_session *session) {
+  return session && session->body ? session->body->rank() : 0;
+}
+
+int32_t zc_ranks(const zc_session *session) {
+  return session && session->body ? session->body->ranks() : 0;
+}
+
 // --- Inputs
 // ------------------------------------------------------------------------
 
@@ -297,6 +314,10 @@ zc_status zc_input_info(zc_session *session, size_t index,
 
 int64_t zc_batch(const zc_session *session) {
   return session && session->body ? session->body->inputs().batch() : 0;
+}
+
+int64_t zc_rank_batch(const zc_session *session) {
+  return session && session->body ? session->body->inputs().ownBatch() : 0;
 }
 
 zc_status zc_set_input(zc_session *session, const char *name, zc_type type,

@@ -15,7 +15,8 @@
  * for people in the session, which zc_last_error() returns. No function throws,
  * ends the process, changes signal handlers or writes to the terminal. One
  * exception: where memory that was planned cannot be had page by page, the
- * system ends the process as it does any other.
+ * system ends the process as it does any other. So does MPI, where a launcher's
+ * other ranks do not come in time.
  *
  * Threads. A session is used by one thread at a time, which may be another one
  * each time; a call while another one is under way in the same session does
@@ -24,6 +25,15 @@
  * thread that computes keeps helpers until it ends; where sessions with
  * different numbers of threads take turns on one thread, helpers are started
  * anew at each turn.
+ *
+ * Ranks. A session is one rank: of one, or of several that train together, in
+ * processes or threads (zc_open_options: launcher, transport). Ranks open the
+ * same artifact and call zc_open, zc_step, zc_eval, zc_get_state, zc_set_state,
+ * zc_save, zc_resume, zc_load_weights and zc_export_weights in the same order
+ * with the same arguments: these wait for all of them. Where one fails in such
+ * a call, all do, one with the reason and others with ZC_CANCELLED, and the
+ * sessions can do no more but be closed. Numbers that all must have alike
+ * (learning rate, seed, settings) are compared at each step.
  *
  * Memory. Pointers that functions return belong to the session and live as
  * long as each says. Structures that are passed begin with their own size, so
@@ -39,7 +49,7 @@
 #include <zc_types.h>
 
 #define ZC_API_MAJOR 1
-#define ZC_API_MINOR 1
+#define ZC_API_MINOR 2
 
 #if defined(__GNUC__)
 #define ZC_API __attribute__((visibility("default")))
@@ -64,12 +74,12 @@ ZC_API const char *zc_version(void);
 
 /* --- Sessions ------------------------------------------------------------ */
 
-/* Opens an artifact for one rank and gives all states their initial values.
- * `options` may be NULL. On failure *session is a session that can do nothing
+/* Opens an artifact and gives all states their initial values. `options` may be
+ * NULL: one rank alone. On failure *session is a session that can do nothing
  * but tell why by zc_last_error(), and that must be closed as well (NULL when
  * not even that could be made). Fails where the file is missing or damaged, is
- * for several ranks or another machine, or lets steps overlap (a pipeline
- * without flush). */
+ * for another number of ranks or another machine, or lets steps overlap (a
+ * pipeline without flush). */
 ZC_API zc_status zc_open(const char *artifact, const zc_open_options *options,
                          zc_session **session);
 
@@ -80,6 +90,10 @@ ZC_API zc_status zc_close(zc_session **session);
 /* Why the last call that failed did so; "" when none has. The text lives until
  * the session's next call that fails, or its end. */
 ZC_API const char *zc_last_error(const zc_session *session);
+
+/* Which rank the session is, from 0, and of how many. Since version 1.2. */
+ZC_API int32_t zc_rank(const zc_session *session);
+ZC_API int32_t zc_ranks(const zc_session *session);
 
 /* --- Inputs -------------------------------------------------------------- */
 
@@ -95,12 +109,18 @@ ZC_API zc_status zc_input_info(zc_session *session, size_t index,
  * along it. 0: no input counts samples. */
 ZC_API int64_t zc_batch(const zc_session *session);
 
+/* How many of them this rank computes. Where ranks share the samples, a step
+ * takes either all zc_batch() of them on every rank, the same ones, or on each
+ * its own zc_rank_batch() alone. Since version 1.2. */
+ZC_API int64_t zc_rank_batch(const zc_session *session);
+
 /* Gives an input's elements, in row-major order. The memory is borrowed: it is
  * read by each zc_step() and zc_eval() until the input is given anew or the
  * session is closed, and may change between them. Integers of any width are
  * taken for integers and floats for floats, as --data takes them. Fails at once
  * where name, type or shape are wrong; any number of samples is right here,
- * for zc_eval() takes any, zc_step() takes zc_batch(). */
+ * for zc_eval() takes any, zc_step() takes zc_batch(). Of an input that
+ * another rank alone reads, nothing is read. */
 ZC_API zc_status zc_set_input(zc_session *session, const char *name,
                               zc_type type, int32_t rank, const int64_t *dims,
                               const void *data);
@@ -154,7 +174,8 @@ ZC_API zc_status zc_set_seed(zc_session *session, uint64_t seed);
 /* --- Evaluation ----------------------------------------------------------- */
 
 /* Runs the forward over all samples of the inputs that were set, however many,
- * without dropout and with running statistics. Labels may be left out: then
+ * without dropout and with running statistics. All ranks are given all samples,
+ * and get all outputs. Labels may be left out: then
  * there is no "eval_loss". Fails where the artifact has no evaluation. */
 ZC_API zc_status zc_eval(zc_session *session);
 

@@ -7,6 +7,7 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -80,6 +81,10 @@ struct Options {
   std::string offloadDir;
   /// Gets messages for people; must not throw.
   std::function<void(zc_log_level, const std::string &)> log;
+  /// One of the ranks that a launcher has started, or of the application's.
+  bool byLauncher = false;
+  std::optional<zc_transport> transport;
+  double timeout = 0; // seconds; 0: 600
 };
 
 /// An opened artifact; see zc.h for what each function does. It can be moved,
@@ -93,6 +98,10 @@ public:
     given.threads = options.threads;
     given.offload_dir =
         options.offloadDir.empty() ? nullptr : options.offloadDir.c_str();
+    given.launcher = options.byLauncher;
+    given.timeout = options.timeout;
+    if (options.transport)
+      given.transport = &*options.transport;
     if (*log) {
       given.log = &Session::tell;
       given.log_context = log.get();
@@ -113,6 +122,9 @@ public:
     return list(zc_state_count(get()), zc_state_info);
   }
   int64_t batch() const { return zc_batch(get()); }
+  int64_t rankBatch() const { return zc_rank_batch(get()); }
+  int rank() const { return zc_rank(get()); }
+  int ranks() const { return zc_ranks(get()); }
 
   /// Borrows the elements until the input is given anew.
   template <typename T>

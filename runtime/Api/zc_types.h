@@ -31,6 +31,32 @@ typedef enum zc_log_level { ZC_LOG_NOTE = 0, ZC_LOG_WARNING = 1 } zc_log_level;
 typedef void (*zc_log_callback)(void *context, zc_log_level level,
                                 const char *message);
 
+/* How ranks of an application reach each other, by its own functions. zc calls
+ * them one at a time, from the thread that calls the library and from one of
+ * its own. None may wait; what is not ZC_OK ends the session on all ranks. The
+ * structure is copied; what `context` points to must outlive the session.
+ * Since version 1.2. */
+typedef struct zc_transport {
+  size_t size;   /* sizeof(zc_transport) */
+  int32_t rank;  /* this one's number, from 0 */
+  int32_t ranks; /* how many there are */
+  void *context; /* handed to the functions */
+  /* Begin a message to or from rank `peer`, and give it a number, *request.
+   * Until it has finished, its bytes stay where they are. Messages of one
+   * channel (less than 32768) from one rank to another arrive in order; they do
+   * not wait for messages of other channels to be received. The receiver knows
+   * how many bytes there are. */
+  zc_status (*send)(void *context, int32_t peer, uint32_t channel,
+                    const void *data, size_t bytes, uint64_t *request);
+  zc_status (*receive)(void *context, int32_t peer, uint32_t channel,
+                       void *data, size_t bytes, uint64_t *request);
+  /* Whether a message has finished (*finished 1), after which its number is
+   * free; also moves other messages along, where nothing else does. */
+  zc_status (*test)(void *context, uint64_t request, int32_t *finished);
+  /* Lets go of a message: nobody touches its bytes any more. */
+  void (*cancel)(void *context, uint64_t request);
+} zc_transport;
+
 typedef struct zc_open_options {
   size_t size;             /* sizeof(zc_open_options) */
   uint64_t seed;           /* of drawn weights and dropout; as --seed */
@@ -38,10 +64,17 @@ typedef struct zc_open_options {
   const char *offload_dir; /* as --offload-dir; NULL: $TMPDIR or /var/tmp */
   zc_log_callback log;     /* NULL: messages are dropped */
   void *log_context;
+  /* Since version 1.2, for one of several ranks: */
+  int32_t launcher; /* 1: this process is a rank that mpirun, srun, torchrun or
+                     * whoever sets RANK, WORLD_SIZE, MASTER_ADDR and
+                     * MASTER_PORT has started; alone where none has */
+  double timeout;   /* seconds that a rank waits for another; 0: 600 */
+  const zc_transport
+      *transport; /* the ranks are the application's; else NULL */
 } zc_open_options;
 
 #define ZC_OPEN_OPTIONS_INIT                                                   \
-  { sizeof(zc_open_options), 0, 0, NULL, NULL, NULL }
+  { sizeof(zc_open_options), 0, 0, NULL, NULL, NULL, 0, 0, NULL }
 
 typedef enum zc_type {
   ZC_FLOAT32 = 1,

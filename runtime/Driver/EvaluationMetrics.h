@@ -9,6 +9,7 @@
 #include "runtime/Plan/Artifact.h"
 
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -61,6 +62,11 @@ public:
   void clear();
   /// Whether it is this program whose output they take.
   bool isOf(const plan::Program &other) const { return program == &other; }
+  /// The model's outputs that they take: one, or none.
+  std::set<std::string> outputs() const {
+    return output ? std::set<std::string>{output->name()}
+                  : std::set<std::string>();
+  }
   /// Takes the samples that this call of the program has just run on.
   Status add(Executor &executor, const plan::Call &call,
              const std::optional<BatchFeed::Labels> &fed);

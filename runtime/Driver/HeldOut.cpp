@@ -100,6 +100,10 @@ HeldOut::evaluate(Executor &executor, int64_t step, int &stopped) {
   OrderRunner runner(executor);
   World &world = executor.world();
   metrics.clear();
+  if (!isPruned)
+    for (const plan::Program *program : programsOf(executor.role(), order))
+      executor.keepOutputs(*program, metrics.outputs());
+  isPruned = true;
   Status added;
   for (int64_t at = 0; at < samples(); at += feed.batch()) {
     ZC_ASSIGN_OR_RETURN(const bool isGoing, goesOn(world, added, at, stopped));

@@ -51,6 +51,7 @@ private:
   OrderFeed feed;
   EvaluationMetrics metrics;
   std::string option;
+  bool isPruned = false; // outputs that nobody takes are not computed
   bool isPadded = false; // what is missing to a batch counts for nothing
   int holder = 0;        // the first role that knows the loss
   int roles = 1;

@@ -25,39 +25,16 @@ static plan::DataType fileType(plan::DataType type) {
   return type == plan::BF16 ? plan::F32 : type;
 }
 
-OutputWriter::OutputWriter(const EvaluationProgram &holder,
-                           const plan::Output &output, std::string path,
-                           const Mesh &mesh, uint32_t microBatches,
-                           int64_t samples)
-    : program(holder.program), output(&output), thePath(std::move(path)),
-      samples(samples),
-      division(output, holder.program->buffers(output.buffer()).type(), mesh,
-               holder.role) {
-  const plan::TensorType &type = program->buffers(output.buffer()).type();
-  inner = elementBytes(type.dtype());
-  const std::vector<int64_t> &dims = division.wholeDims();
-  for (int i = 0; i < int(dims.size()); ++i)
-    if (i != output.batch_dim())
-      (i < output.batch_dim() ? outer : inner) *= uint64_t(dims[size_t(i)]);
-  const size_t bytes = *byteCount(type);
-  mine.assign(microBatches, std::string(bytes, '\0'));
-  isJoined = division.ranks().size() > 1 || division.ranks().front() != 0;
-  if (isJoined) {
-    parts.assign(bytes * size_t(mesh.ranks()), '\0');
-    batch.assign(bytes * division.ranks().size(), '\0');
-  }
-}
-
 Status OutputWriter::openFile() {
-  const plan::TensorType &type = program->buffers(output->buffer()).type();
-  std::vector<int64_t> dims = division.wholeDims();
-  if (output->batch_dim() >= 0)
-    dims[output->batch_dim()] = samples;
-  if (output->batch_dim() > 0)
-    whole.assign(outer * uint64_t(samples) * inner, '\0');
+  std::vector<int64_t> dims = batches.dims();
+  const int batchDim = batches.output().batch_dim();
+  if (batchDim >= 0)
+    dims[size_t(batchDim)] = samples;
+  if (batchDim > 0)
+    whole.assign(batches.outer() * uint64_t(samples) * batches.inner(), '\0');
   ZC_ASSIGN_OR_RETURN(AtomicFile opened, AtomicFile::create(thePath));
   file.emplace(std::move(opened));
-  std::string header = makeNpyHeader(fileType(type.dtype()), dims);
+  std::string header = makeNpyHeader(fileType(batches.type().dtype()), dims);
   return file->write(header.data(), header.size());
 }
 
@@ -74,8 +51,9 @@ OutputWriter::createAll(const Artifact &artifact, const std::string &folder,
       return makeError(StatusCode::InvalidArgument,
                        "two outputs of the model would be written to '", name,
                        ".npy'");
-    OutputWriter writer(holder, output, folder + "/" + name + ".npy", mesh,
-                        microBatches, samples);
+    OutputWriter writer(OutputBatch(holder, output, mesh, microBatches,
+                                    OutputBatch::For::First),
+                        folder + "/" + name + ".npy", samples);
     if (isFirst)
       ZC_RETURN_IF_ERROR(writer.openFile());
     writers.push_back(std::move(writer));
@@ -88,52 +66,29 @@ OutputWriter::createAll(const Artifact &artifact, const std::string &folder,
   return writers;
 }
 
-Status OutputWriter::read(Executor &executor, const plan::Call &call) {
-  if (&executor.role().programs(int(call.program())) != program)
-    return Status();
-  return executor.read(*program, output->buffer(),
-                       mine[call.micro_batch()].data(),
-                       slotsOf(*program, call.slots()));
-}
-
-/// Puts the micro-batch together, whose `part` is this rank's.
-Status OutputWriter::joinBatch(World &world, std::string &part) {
-  if (!isJoined) {
-    batch.swap(part);
-    part.resize(batch.size());
-    return Status();
-  }
-  ZC_RETURN_IF_ERROR(
-      world.all().allGather(part.data(), parts.data(), part.size()));
-  for (size_t i = 0; i < division.ranks().size(); ++i)
-    division.place(i, parts.data() + size_t(division.ranks()[i]) * part.size(),
-                   batch.data());
-  return Status();
-}
-
 Status OutputWriter::append(World &world, int64_t count, int64_t each) {
-  for (std::string &part : mine) {
+  for (size_t part = 0; part < batches.microBatches(); ++part) {
     const int64_t taken = std::min(each, count);
     if (taken == 0) // behind the last sample
       break;
     count -= taken;
-    ZC_RETURN_IF_ERROR(joinBatch(world, part));
+    ZC_ASSIGN_OR_RETURN(const std::string *batch, batches.join(world, part));
     if (file)
-      ZC_RETURN_IF_ERROR(appendBatch(taken));
+      ZC_RETURN_IF_ERROR(appendBatch(*batch, taken));
   }
   return Status();
 }
 
-Status OutputWriter::appendBatch(int64_t count) {
-  int batchDim = output->batch_dim();
+Status OutputWriter::appendBatch(const std::string &batch, int64_t count) {
+  const int batchDim = batches.output().batch_dim();
+  const uint64_t outer = batches.outer(), inner = batches.inner();
   bool first = done == 0;
   int64_t before = done;
   done += count;
   if (batchDim < 0) { // belongs to no sample: the first one speaks for all
     isOfBatch |= !first && batch != whole;
-    if (!first)
-      return Status();
-    whole = batch;
+    if (first)
+      whole = batch;
     return Status();
   }
   if (batchDim == 0)
@@ -148,8 +103,7 @@ Status OutputWriter::appendBatch(int64_t count) {
 }
 
 Status OutputWriter::writeElements(const char *data, uint64_t bytes) {
-  plan::DataType type = program->buffers(output->buffer()).type().dtype();
-  if (type != plan::BF16)
+  if (batches.type().dtype() != plan::BF16)
     return file->write(data, bytes);
   std::string widened(2 * bytes, '\0'); // a bfloat16 is a float's upper half
   for (uint64_t i = 0; i < bytes; i += 2)

@@ -4,8 +4,7 @@
 #define ZC_RUNTIME_DRIVER_OUTPUTWRITER_H
 
 #include "runtime/Base/File.h"
-#include "runtime/Exec/Executor.h"
-#include "runtime/Plan/OutputParts.h"
+#include "runtime/Driver/OutputBatch.h"
 
 #include <optional>
 #include <vector>
@@ -21,7 +20,9 @@ public:
 
   /// Reads the output of a micro-batch where it is one of the program that has
   /// just been called.
-  Status read(Executor &executor, const plan::Call &call);
+  Status read(Executor &executor, const plan::Call &call) {
+    return batches.read(executor, call);
+  }
 
   /// Takes the first `count` samples of what the ranks have read, of which a
   /// micro-batch has `each`. Called by all ranks.
@@ -35,26 +36,17 @@ public:
   bool differsByBatch() const { return isOfBatch; }
 
 private:
-  OutputWriter(const EvaluationProgram &holder, const plan::Output &output,
-               std::string path, const Mesh &mesh, uint32_t microBatches,
-               int64_t samples);
+  OutputWriter(OutputBatch batches, std::string path, int64_t samples)
+      : batches(std::move(batches)), thePath(std::move(path)),
+        samples(samples) {}
   Status openFile();
-  Status joinBatch(World &world, std::string &part);
-  Status appendBatch(int64_t count);
+  Status appendBatch(const std::string &batch, int64_t count);
   Status writeElements(const char *data, uint64_t bytes);
 
-  const plan::Program *program;
-  const plan::Output *output;
+  OutputBatch batches;
   std::string thePath;
   std::optional<AtomicFile> file; // the first rank's
   int64_t samples, done = 0;
-  bool isJoined =
-      false; // of what several ranks have, or another than the first
-  OutputParts division;
-  uint64_t outer = 1, inner = 1; // bytes of one sample: outer * inner
-  std::vector<std::string> mine; // the output as calls leave it, by micro-batch
-  std::string parts;             // one micro-batch's of all ranks
-  std::string batch;             // put together from them
   std::string whole; // everything, when samples do not count along dim 0
   bool isOfBatch = false;
 };

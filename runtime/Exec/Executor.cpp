@@ -2,6 +2,7 @@
 #include "runtime/Exec/Instructions.h"
 #include "runtime/Plan/Feed.h"
 #include "runtime/Plan/FloatBytes.h"
+#include "runtime/Plan/NeededInstructions.h"
 #include "runtime/Plan/Types.h"
 
 #include <algorithm>
@@ -308,7 +309,21 @@ Status Executor::runCollective(Step &step) {
   return device.synchronize(step.stream);
 }
 
+void Executor::keepOutputs(const plan::Program &program,
+                           const std::set<std::string> &outputs) {
+  const std::vector<bool> needed = neededInstructions(program, outputs);
+  for (Prepared &each : prepared)
+    for (size_t i = 0; each.program == &program && i < needed.size(); ++i) {
+      Step &step = each.steps[i];
+      step.isLeftOut = !needed[i];
+      if (step.isLeftOut && step.collective && collectives.areOnDevice())
+        each.sentOnDevice -= step.instruction->collective().sent_bytes();
+    }
+}
+
 Status Executor::launch(const plan::Program &program, Step &step) {
+  if (step.isLeftOut)
+    return Status();
   if (observers.empty())
     return execute(step);
   auto begin = InstructionObserver::Clock::now();

@@ -18,6 +18,7 @@
 
 #include <array>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -65,6 +66,12 @@ public:
   Status start(const plan::Program &program, const Slots &slots = {});
   /// Waits for the end of a program that was started.
   Status finish(const plan::Program &program);
+
+  /// From now on a prepared program, which has not run yet, computes of the
+  /// model's outputs the named ones alone, besides metrics and what outlives
+  /// it. The same on all ranks of the role.
+  void keepOutputs(const plan::Program &program,
+                   const std::set<std::string> &outputs);
 
   /// What the device reaches at most, measured now.
   Result<DeviceLimits> measureLimits() { return device.measureLimits(); }
@@ -144,6 +151,7 @@ private:
     StreamId stream;
     const plan::Instruction *instruction;            // for messages
     std::unique_ptr<StagedBuffers> staged = nullptr; // of the collective
+    bool isLeftOut = false; // what it computes is not asked for
   };
   struct Prepared {
     const plan::Program *program;

@@ -71,8 +71,8 @@ struct WeightsReport {
 /// Those that do not match stay as they are. Fails where none does.
 Result<WeightsReport> loadWeights(Executor &executor, const std::string &path);
 
-/// Writes the model's tensors, which this rank has whole, to a .safetensors
-/// file, sorted by name, with checksums. One rank alone.
+/// Writes the model's tensors to a .safetensors file, sorted by name, with
+/// checksums. Called by all ranks; the first one writes.
 Status saveWeights(Executor &executor, const std::string &path);
 
 /// The report in sentences for people, none where everything matched.

@@ -2,6 +2,7 @@
 #include "runtime/Plan/Types.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace zc {
 
@@ -12,6 +13,37 @@ Status readTensor(Executor &executor, const FileTensor &tensor, char *bytes) {
     ZC_RETURN_IF_ERROR(executor.readState(*tensor.state, run.state * size,
                                           bytes + run.whole * size,
                                           run.count * size, tensor.age));
+  return Status();
+}
+
+/// Those that rank `root` has, told to all.
+static Status spreadRuns(Executor &executor, const FileTensor &tensor, int root,
+                         char *bytes) {
+  World &world = executor.world();
+  const uint64_t size = elementBytes(tensor.type.dtype());
+  std::string packed;
+  for (const TensorRun &run : tensor.runs(executor.mesh(), root)) {
+    packed.resize(run.count * size);
+    if (world.rank() == root)
+      ZC_RETURN_IF_ERROR(executor.readState(*tensor.state, run.state * size,
+                                            packed.data(), packed.size(),
+                                            tensor.age));
+    ZC_RETURN_IF_ERROR(
+        world.all().broadcast(packed.data(), packed.size(), root));
+    std::memcpy(bytes + run.whole * size, packed.data(), packed.size());
+  }
+  return Status();
+}
+
+Status gatherTensor(Executor &executor, const HeldTensor &held, char *bytes) {
+  World &world = executor.world();
+  const Mesh &mesh = executor.mesh();
+  if (world.size() == 1)
+    return readTensor(executor, held.tensor, bytes);
+  for (int rank = 0; rank < world.size(); ++rank)
+    if (mesh.role(rank) == held.roles.front() &&
+        held.tensor.isOwner(mesh, rank))
+      ZC_RETURN_IF_ERROR(spreadRuns(executor, held.tensor, rank, bytes));
   return Status();
 }
 

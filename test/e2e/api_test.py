@@ -2,15 +2,18 @@
 """libzc as C and C++ programs use it: the same losses as zc run, what it
 exports and needs, and its installation."""
 import json
+import os
 import re
 import shutil
 import subprocess
 import unittest
 
 import numpy as np
+from safetensors.numpy import load_file
 
 from program_test import BARE
-from zctest import BIN, FIXTURES, TIMEOUT, Fixture, ZcTest, read_log
+from zctest import (BIN, FIXTURES, TIMEOUT, Fixture, ZcTest, free_port,
+                    latest_step, load_tensors, read_log)
 
 ROOT = FIXTURES.parents[1]
 API = ROOT / "runtime" / "Api"
@@ -104,6 +107,102 @@ class Embedded(ApiTest):
                               capture_output=True, timeout=TIMEOUT)
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stderr, "ZC_NOT_FOUND: .*none.zca")
+
+
+class Ranks(ApiTest):
+    """Several ranks: by a launcher's variables, and by the program's own
+    messages."""
+
+    def build(self, compiler="cc", *options):
+        program = self.folder / "embedded_ranks"
+        self.command(compiler, *options, "-std=gnu11", *STRICT, f"-I{API}",
+                     SOURCE.with_name("embedded_ranks.c"), f"-L{LIB}", "-lzc",
+                     f"-Wl,-rpath,{LIB}", "-o", program)
+        return program
+
+    def launch(self, ranks, *command):
+        """What torchrun would: the output of all, none of which may fail."""
+        port = free_port()
+        started = [subprocess.Popen(
+            [str(each) for each in command], cwd=self.folder, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env={**os.environ, "RANK": str(rank), "WORLD_SIZE": str(ranks),
+                 "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)})
+            for rank in range(ranks)]
+        ends = [(*each.communicate(timeout=TIMEOUT), each.returncode)
+                for each in started]
+        self.assertEqual([code for _, _, code in ends], [0] * ranks, ends)
+        return "".join(out for out, _, _ in ends)
+
+    def check_ranks(self, name, ranks, mesh, *options, own=False, launched=True,
+                    called=True):
+        """Losses and checkpoints as zc run's with as many ranks."""
+        fixture, steps = Fixture(name), 3
+        data = self.samples(fixture, steps)
+        artifact = self.compile(fixture, "adamw", "--mesh", mesh, *options)
+        log, kept = self.folder / "log.jsonl", self.folder / "kept"
+        self.train(artifact, data, steps, "--no-shuffle", "--log", log,
+                   "--local-ranks", ranks, "--checkpoint", kept)
+        expected = [np.float32(line["loss"]) for line in read_log(log)]
+        own = ["own"] if own else []
+        ways = [lambda: self.command(self.build(), artifact, steps, ranks, *own,
+                                     cwd=self.folder)] if called else []
+        if launched:
+            ways.append(lambda: self.launch(ranks, self.build(), artifact,
+                                            steps, 0, *own))
+        for way in ways:
+            losses = [np.float32(line) for line in way().split()]
+            self.assertEqual(losses, expected)
+            self.same_states(kept, self.folder / "embedded")
+            shutil.rmtree(self.folder / "embedded")
+
+    def same_states(self, left, right):
+        for kind in ("model", "optimizer"):
+            theirs = load_tensors(latest_step(left), kind)
+            mine = load_tensors(latest_step(right), kind)
+            self.assertEqual(theirs.keys(), mine.keys())
+            for name, value in theirs.items():
+                np.testing.assert_array_equal(value, mine[name], name)
+        exported = load_file(self.folder / "embedded.safetensors")
+        for name, value in load_tensors(latest_step(left)).items():
+            np.testing.assert_array_equal(value, exported[name], name)
+
+    def test_data_parallel(self):
+        self.check_ranks("cnn", 2, "dp=2")
+
+    @unittest.skipUnless(shutil.which("mpirun"), "needs MPI")
+    def test_mpi(self):
+        """Started by zc, and by the program itself before."""
+        fixture, steps = Fixture("mlp"), 2
+        data = self.samples(fixture, steps)
+        artifact = self.compile(fixture, "adamw", "--mesh", "dp=2")
+        log = self.folder / "log.jsonl"
+        self.train(artifact, data, steps, "--no-shuffle", "--log", log,
+                   "--local-ranks", 2)
+        expected = [np.float32(line["loss"]) for line in read_log(log)]
+        program = self.build()
+        for starts in ([], ["-DSTARTS_MPI"] if shutil.which("mpicc") else []):
+            if starts:
+                self.build("mpicc", *starts)
+            shutil.rmtree(self.folder / "embedded", ignore_errors=True)
+            out = self.command(
+                "mpirun", "-n", 2, "--allow-run-as-root", "--oversubscribe",
+                "-x", "HWLOC_COMPONENTS=-gl", program, artifact, steps, 0,
+                cwd=self.folder)
+            self.assertEqual([np.float32(line) for line in out.split()],
+                             expected)
+
+    def test_micro_batches(self):
+        self.check_ranks("mlp", 2, "dp=2", "--accumulate", 2, launched=False)
+
+    def test_samples_of_ones_own(self):
+        self.check_ranks("mlp", 2, "dp=2", own=True)
+
+    def test_divided_parameters(self):
+        self.check_ranks("gpt", 4, "dp=2,tp=2", "--zero", 1, launched=False)
+
+    def test_stages(self):
+        self.check_ranks("gpt", 2, "pp=2", "--accumulate", 2)
 
 
 class Abi(unittest.TestCase):

@@ -28,7 +28,8 @@ constexpr std::chrono::milliseconds kLastWords(300);
 
 class MpiTransport final : public Transport {
 public:
-  MpiTransport() {
+  /// `isOurs`: nobody else in this process uses MPI, which ends with this.
+  explicit MpiTransport(bool isOurs) : isOurs(isOurs) {
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
     MPI_Comm_rank(comm, &theRank);
@@ -78,6 +79,7 @@ private:
   Status failure(int code, int peer, const char *what) const;
   void dropSentNotes();
 
+  const bool isOurs;
   std::mutex mutex;
   MPI_Comm comm;
   int theRank = 0, theSize = 1;
@@ -215,7 +217,9 @@ std::optional<Note> MpiTransport::nextNote() {
 
 void MpiTransport::close(bool failed) {
   if (!failed) {
-    MPI_Finalize();
+    MPI_Comm_free(&comm);
+    if (isOurs)
+      MPI_Finalize();
     return;
   }
   // Ranks that are gone would keep MPI_Finalize waiting; but the others must
@@ -239,15 +243,35 @@ void MpiTransport::close(bool failed) {
 
 ZC_EXPORT int zcTransportPluginVersion() { return zc::kTransportPluginVersion; }
 
-ZC_EXPORT zc::Transport *zcCreateTransport(char *message, size_t size) {
+/// Whether MPI may be used; else why not. `isOurs` as of MpiTransport.
+static const char *startMpi(bool &isOurs) {
+  int isStarted = 0, isEnded = 0, provided = 0;
+  MPI_Initialized(&isStarted);
+  MPI_Finalized(&isEnded);
+  isOurs = !isStarted;
+  if (isEnded)
+    return "it has ended in this process, and cannot be started anew";
+  if (isStarted) {
+    MPI_Query_thread(&provided);
+    return provided == MPI_THREAD_MULTIPLE
+               ? nullptr
+               : "the program has started it without MPI_THREAD_MULTIPLE "
+                 "(MPI_Init_thread)";
+  }
   // A rank that waits must not take the core from one that computes.
   ::setenv("OMPI_MCA_mpi_yield_when_idle", "1", /*overwrite=*/0);
-  int provided = 0;
   if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided) !=
           MPI_SUCCESS ||
-      provided < MPI_THREAD_SERIALIZED) {
-    std::snprintf(message, size, "it does not allow calls from threads");
+      provided < MPI_THREAD_SERIALIZED)
+    return "it does not allow calls from threads";
+  return nullptr;
+}
+
+ZC_EXPORT zc::Transport *zcCreateTransport(char *message, size_t size) {
+  bool isOurs = true;
+  if (const char *why = startMpi(isOurs)) {
+    std::snprintf(message, size, "%s", why);
     return nullptr;
   }
-  return new zc::MpiTransport;
+  return new zc::MpiTransport(isOurs);
 }

@@ -189,3 +189,12 @@ sched.kernel @prime_rows {
   %0 = train.neg %x : (tensor<16411x1x2xf32>) -> tensor<16411x1x2xf32>
   train.yield %0 : tensor<16411x1x2xf32>
 }
+
+// Tests that tensors put one behind another are copied in long rows: the dims
+// behind the one that grows are one.
+// CHECK: func.func @concatenation([[A:%[a-z0-9]+]]: memref<8x64x49xf32> {{{[^}]*}}}, [[B:%[a-z0-9]+]]: memref<8x32x49xf32> {{{[^}]*}}}, [[C:%[a-z0-9]+]]: memref<8x96x49xf32>
+sched.kernel @concatenation {
+^bb0(%a: tensor<8x64x7x7xf32>, %b: tensor<8x32x7x7xf32>):
+  %0 = train.concat %a, %b {dim = 1 : i64} : (tensor<8x64x7x7xf32>, tensor<8x32x7x7xf32>) -> tensor<8x96x7x7xf32>
+  train.yield %0 : tensor<8x96x7x7xf32>
+}

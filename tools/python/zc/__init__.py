@@ -22,14 +22,15 @@ if TYPE_CHECKING:
     from ._errors import (Error, InvalidArgumentError, NotFiniteError,
                           NotFoundError)
     from ._library import version
+    from ._ranks import Transport
     from ._session import Session
     from ._tensors import TensorInfo
     from ._torch import compile_torch, copy_to_torch, export_torch
 
 __all__ = [
     "CompileError", "Error", "InvalidArgumentError", "NotFiniteError",
-    "NotFoundError", "Session", "TensorInfo", "compile", "compile_torch",
-    "copy_to_torch", "export", "export_torch", "version",
+    "NotFoundError", "Session", "TensorInfo", "Transport", "compile",
+    "compile_torch", "copy_to_torch", "export", "export_torch", "version",
 ]
 __version__ = "0.1.0"
 
@@ -38,7 +39,8 @@ _HOMES = {
     "_compiler": ["CompileError", "compile", "export"],
     "_errors": ["Error", "InvalidArgumentError", "NotFiniteError",
                 "NotFoundError"],
-    "_library": ["version"], "_session": ["Session"],
+    "_library": ["version"], "_ranks": ["Transport"],
+    "_session": ["Session"],
     "_tensors": ["TensorInfo"],
     "_torch": ["compile_torch", "copy_to_torch", "export_torch"],
 }

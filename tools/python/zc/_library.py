@@ -15,7 +15,8 @@ class OpenOptions(Structure):
     """zc_open_options."""
     _fields_ = [("size", c_size_t), ("seed", c_uint64), ("threads", c_int32),
                 ("offload_dir", c_char_p), ("log", c_void_p),
-                ("log_context", c_void_p)]
+                ("log_context", c_void_p), ("launcher", c_int32),
+                ("timeout", c_double), ("transport", c_void_p)]
 
 
 class RawInfo(Structure):
@@ -26,6 +27,19 @@ class RawInfo(Structure):
 
 
 LogCallback = CFUNCTYPE(None, c_void_p, c_int, c_char_p)
+MessageCallback = CFUNCTYPE(c_int, c_void_p, c_int32, c_uint32, c_void_p,
+                            c_size_t, POINTER(c_uint64))
+TestCallback = CFUNCTYPE(c_int, c_void_p, c_uint64, POINTER(c_int32))
+CancelCallback = CFUNCTYPE(None, c_void_p, c_uint64)
+
+
+class RawTransport(Structure):
+    """zc_transport."""
+    _fields_ = [("size", c_size_t), ("rank", c_int32), ("ranks", c_int32),
+                ("context", c_void_p), ("send", MessageCallback),
+                ("receive", MessageCallback), ("test", TestCallback),
+                ("cancel", CancelCallback)]
+
 
 _SESSION = c_void_p
 _INFO = POINTER(RawInfo)
@@ -41,7 +55,10 @@ _FUNCTIONS = {
     "zc_last_error": (c_char_p, [_SESSION]),
     "zc_input_count": (c_size_t, [_SESSION]),
     "zc_input_info": (c_int, [_SESSION, c_size_t, _INFO]),
+    "zc_rank": (c_int32, [_SESSION]),
+    "zc_ranks": (c_int32, [_SESSION]),
     "zc_batch": (c_int64, [_SESSION]),
+    "zc_rank_batch": (c_int64, [_SESSION]),
     "zc_set_input": (c_int, [_SESSION, c_char_p, c_int, c_int32, _DIMS,
                              c_void_p]),
     "zc_set_input_dlpack": (c_int, [_SESSION, c_char_p, c_void_p]),

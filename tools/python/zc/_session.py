@@ -14,6 +14,7 @@ import numpy as np
 from ._compiler import export
 from ._errors import InvalidArgumentError, error_of
 from ._library import LIB, LogCallback, OpenOptions, RawInfo, status_name
+from ._ranks import Bridge, Transport
 from ._states import States
 from ._tensors import TensorInfo, describe, numpy_type, set_input
 
@@ -34,12 +35,12 @@ def _log(context: Any, level: int, message: bytes) -> None:
 _tell = LogCallback(_log)  # lives as long as libzc may call it
 
 
-def _close(handle: ctypes.c_void_p) -> None:
+def _close(handle: ctypes.c_void_p, bridge: Optional[Bridge]) -> None:
     LIB.zc_close(ctypes.byref(handle))
 
 
 class Session:
-    """An artifact for one rank, with its parameters and all memory it needs.
+    """An artifact with its parameters and all memory that a rank needs.
 
     One thread at a time uses a session; several sessions may train at once in
     different threads, for libzc lets go of Python's lock. Messages for people
@@ -49,19 +50,37 @@ class Session:
     seed: of drawn weights and dropout.
     threads: at most those that were planned; 0: as many as there are.
     offload_dir: where offloaded tensors lie, as `zc run --offload-dir`.
+    ranks: of an artifact for several ranks, who this one is: "launcher", where
+        mpirun, srun or torchrun has started this process, or a `Transport` of
+        yours. All ranks call step(), eval(), states and files alike; where one
+        of these fails, all fail, and the sessions can only be closed.
+    timeout: seconds that a rank waits for another.
     """
 
     def __init__(self, artifact: PathLike, *, seed: int = 0, threads: int = 0,
-                 offload_dir: Optional[PathLike] = None) -> None:
-        options = OpenOptions(ctypes.sizeof(OpenOptions), seed, threads,
-                              os.fsencode(offload_dir) if offload_dir else None,
-                              ctypes.cast(_tell, ctypes.c_void_p), None)
+                 offload_dir: Optional[PathLike] = None,
+                 ranks: Union[None, str, Transport] = None,
+                 timeout: float = 600) -> None:
+        if isinstance(ranks, str) and ranks != "launcher":
+            raise InvalidArgumentError(
+                f"ranks={ranks!r}: expected \"launcher\" or a Transport",
+                "ZC_INVALID_ARGUMENT")
+        self._bridge = (Bridge(ranks) if ranks is not None
+                        and not isinstance(ranks, str) else None)
+        options = OpenOptions(
+            ctypes.sizeof(OpenOptions), seed, threads,
+            os.fsencode(offload_dir) if offload_dir else None,
+            ctypes.cast(_tell, ctypes.c_void_p), None,
+            int(ranks == "launcher" and self._bridge is None), timeout,
+            ctypes.cast(ctypes.byref(self._bridge.raw), ctypes.c_void_p)
+            if self._bridge else None)
         self.artifact = os.fspath(artifact)
         self._handle = ctypes.c_void_p()
         self._held: Dict[str, Any] = {}  # what libzc reads from
         self._views: List["weakref.ref[Any]"] = []  # of its outputs
         self._seed = seed
-        self._finish = weakref.finalize(self, _close, self._handle)
+        # What libzc calls lives until it has closed.
+        self._finish = weakref.finalize(self, _close, self._handle, self._bridge)
         status = LIB.zc_open(os.fsencode(artifact), ctypes.byref(options),
                              ctypes.byref(self._handle))
         self._check(status)
@@ -99,6 +118,22 @@ class Session:
     def batch(self) -> int:
         """How many samples a step takes; 0: no input counts samples."""
         return int(LIB.zc_batch(self._handle))
+
+    @property
+    def rank(self) -> int:
+        """Which rank the session is, from 0."""
+        return int(LIB.zc_rank(self._handle))
+
+    @property
+    def ranks(self) -> int:
+        """Of how many."""
+        return int(LIB.zc_ranks(self._handle))
+
+    @property
+    def rank_batch(self) -> int:
+        """How many samples of a step this rank computes: step() takes all of
+        them on every rank, or on each its own alone."""
+        return int(LIB.zc_rank_batch(self._handle))
 
     @property
     def steps_done(self) -> int:

@@ -33,6 +33,20 @@ TEST(ApiWrapper, Trains) {
   EXPECT_LT(moved.step(), first);
 }
 
+TEST(ApiWrapper, KnowsItsRank) {
+  for (const char *name : {"RANK", "WORLD_SIZE", "OMPI_COMM_WORLD_SIZE",
+                           "PMIX_RANK", "PMI_SIZE", "SLURM_PROCID"})
+    ::unsetenv(name);
+  zc::Options options;
+  options.byLauncher = true; // none has started this: it is alone
+  zc::Session session(kPath, options);
+  EXPECT_EQ(session.rank(), 0);
+  EXPECT_EQ(session.ranks(), 1);
+  EXPECT_EQ(session.rankBatch(), session.batch());
+  options.transport = zc_transport{};
+  EXPECT_THROW(zc::Session(kPath, options), zc::Error);
+}
+
 TEST(ApiWrapper, EvaluatesAndHoldsStates) {
   zc::Session session(kPath);
   setAll(session);

@@ -1,0 +1,239 @@
+#include "runtime/Plan/NeededInstructions.h"
+#include "runtime/Plan/Types.h"
+
+#include <algorithm>
+#include <map>
+
+namespace zc {
+namespace {
+
+/// Bytes of the transient region.
+class Bytes {
+public:
+  void add(uint64_t begin, uint64_t end) {
+    auto at = parts.lower_bound(begin);
+    if (at != parts.begin() && std::prev(at)->second >= begin)
+      --at;
+    while (at != parts.end() && at->first <= end) {
+      begin = std::min(begin, at->first);
+      end = std::max(end, at->second);
+      at = parts.erase(at);
+    }
+    if (begin < end)
+      parts[begin] = end;
+  }
+
+  void remove(uint64_t begin, uint64_t end) {
+    auto at = parts.lower_bound(begin);
+    if (at != parts.begin() && std::prev(at)->second > begin)
+      --at;
+    while (at != parts.end() && at->first < end) {
+      auto [first, last] = *at;
+      at = parts.erase(at);
+      if (first < begin)
+        parts[first] = begin;
+      if (last > end)
+        parts[end] = last;
+    }
+  }
+
+  bool meets(uint64_t begin, uint64_t end) const {
+    auto at = parts.lower_bound(end);
+    return at != parts.begin() && std::prev(at)->second > begin;
+  }
+
+private:
+  std::map<uint64_t, uint64_t> parts; // begin to end; apart from one another
+};
+
+/// What an instruction does with buffers.
+struct Use {
+  std::vector<uint32_t> reads;
+  std::vector<uint32_t> writes; // all of their elements
+  std::vector<uint32_t> alters; // reads, and writes some of their elements
+};
+
+bool isDense(const plan::Program &program,
+             const plan::StridedOperand &operand) {
+  const plan::TensorType &type = program.buffers(operand.buffer()).type();
+  int64_t count = 1;
+  for (int64_t dim : operand.dims())
+    count *= dim;
+  return uint64_t(count) == *elementCount(type);
+}
+
+void addTarget(const plan::Program &program, const plan::StridedOperand &target,
+               bool isWhole, Use &use) {
+  (isWhole && isDense(program, target) ? use.writes : use.alters)
+      .push_back(target.buffer());
+}
+
+Use useOf(const plan::KernelCall &call) {
+  const auto inputs = call.buffers().begin() + call.num_inputs();
+  return {{call.buffers().begin(), inputs}, {inputs, call.buffers().end()}, {}};
+}
+
+Use useOf(const plan::Program &program, const plan::MatmulCall &call) {
+  Use use{{call.a().buffer(), call.b().buffer()}, {}, {}};
+  const plan::MatmulEpilogue &epilogue = call.epilogue();
+  addTarget(program, call.c(), !call.accumulate(), use);
+  if (epilogue.has_addend())
+    use.reads.push_back(epilogue.addend());
+  if (epilogue.has_bias())
+    use.reads.push_back(epilogue.bias());
+  if (epilogue.has_auxiliary())
+    use.alters.push_back(epilogue.auxiliary());
+  if (epilogue.has_column_sums())
+    use.writes.push_back(epilogue.column_sums());
+  if (epilogue.has_lhs_sums())
+    use.writes.push_back(epilogue.lhs_sums());
+  if (epilogue.has_rhs_sums())
+    use.writes.push_back(epilogue.rhs_sums());
+  return use;
+}
+
+Use useOf(const plan::Program &program, const plan::ConvolutionCall &call) {
+  Use use;
+  const plan::StridedOperand *operands[] = {&call.destination(), &call.source(),
+                                            &call.filter()};
+  for (int i = 0; i < 3; ++i)
+    if (i == int(call.kind()))
+      addTarget(program, *operands[i], true, use);
+    else
+      use.reads.push_back(operands[i]->buffer());
+  return use;
+}
+
+Use useOf(const plan::AttentionCall &call) {
+  const int inputs = call.backward() ? 6 : 3;
+  Use use;
+  for (int i = 0; i < call.buffers_size(); ++i)
+    (i < inputs ? use.reads : use.writes).push_back(call.buffers(i));
+  if (call.has_mask())
+    use.reads.push_back(call.mask());
+  return use;
+}
+
+Use useOf(const plan::CollectiveCall &call) {
+  const bool isEverywhere = call.kind() != plan::REDUCE &&
+                            call.kind() != plan::GATHER &&
+                            call.holders_size() == 0;
+  Use use{{call.source()}, {}, {}};
+  (isEverywhere ? use.writes : use.alters).push_back(call.destination());
+  return use;
+}
+
+Use useOf(const plan::NormCall &call) {
+  Use use{{call.image(), call.scale(), call.bias()}, {}, {}};
+  use.alters = {call.mean(), call.inverse(), call.result()};
+  if (call.has_addend())
+    use.reads.push_back(call.addend());
+  if (call.has_gradient()) {
+    use.reads.push_back(call.gradient().grad());
+    use.writes = {call.gradient().scale_grad(), call.gradient().bias_grad()};
+  }
+  return use;
+}
+
+/// Workspaces hold nothing that is read later.
+Use useOf(const plan::Program &program, const plan::Instruction &instruction) {
+  switch (instruction.kind_case()) {
+  case plan::Instruction::kKernel:
+    return useOf(instruction.kernel());
+  case plan::Instruction::kMatmul:
+    return useOf(program, instruction.matmul());
+  case plan::Instruction::kConvolution:
+    return useOf(program, instruction.convolution());
+  case plan::Instruction::kCopy:
+    return {
+        {instruction.copy().source()}, {instruction.copy().destination()}, {}};
+  case plan::Instruction::kAttention:
+    return useOf(instruction.attention());
+  case plan::Instruction::kCollective:
+    return useOf(instruction.collective());
+  case plan::Instruction::kSparse: {
+    const plan::SparseCall &call = instruction.sparse();
+    return {{}, {}, {call.dense(), call.bits(), call.offsets(), call.values()}};
+  }
+  case plan::Instruction::kPooling: {
+    const plan::PoolingCall &call = instruction.pooling();
+    return {{}, {}, {call.image().buffer(), call.pooled().buffer()}};
+  }
+  case plan::Instruction::kNorm:
+    return useOf(instruction.norm());
+  case plan::Instruction::kGroupedMatmul: {
+    const plan::GroupedMatmulCall &call = instruction.grouped_matmul();
+    return {{call.a(), call.b(), call.groups(), call.ids()}, {call.c()}, {}};
+  }
+  case plan::Instruction::KIND_NOT_SET:
+    break;
+  }
+  return {};
+}
+
+/// Other roles take part, whatever they need themselves.
+bool isAmongRoles(const plan::Instruction &instruction) {
+  const auto &axes = instruction.collective().axes();
+  return instruction.has_collective() &&
+         std::find(axes.begin(), axes.end(), "pp") != axes.end();
+}
+
+/// From the last instruction to the first: which bytes somebody will read.
+class Walk {
+public:
+  explicit Walk(const plan::Program &program) : program(program) {}
+
+  void want(uint32_t buffer) { change(buffer, &Bytes::add); }
+
+  /// Whether the instruction is needed; then what it reads is.
+  bool visit(const plan::Instruction &instruction) {
+    const Use use = useOf(program, instruction);
+    auto isWanted = [&](uint32_t buffer) { return isRead(buffer); };
+    if (!isAmongRoles(instruction) &&
+        std::none_of(use.writes.begin(), use.writes.end(), isWanted) &&
+        std::none_of(use.alters.begin(), use.alters.end(), isWanted))
+      return false;
+    for (uint32_t buffer : use.writes)
+      change(buffer, &Bytes::remove);
+    for (uint32_t buffer : use.reads)
+      want(buffer);
+    for (uint32_t buffer : use.alters)
+      want(buffer);
+    return true;
+  }
+
+private:
+  /// What lies outside of the program's own memory, somebody else reads.
+  bool isRead(uint32_t index) const {
+    const plan::Buffer &buffer = program.buffers(int(index));
+    return buffer.space() != plan::TRANSIENT ||
+           wanted.meets(buffer.offset(), endOf(buffer));
+  }
+  static uint64_t endOf(const plan::Buffer &buffer) {
+    return buffer.offset() + *byteCount(buffer.type());
+  }
+  void change(uint32_t index, void (Bytes::*how)(uint64_t, uint64_t)) {
+    const plan::Buffer &buffer = program.buffers(int(index));
+    if (buffer.space() == plan::TRANSIENT)
+      (wanted.*how)(buffer.offset(), endOf(buffer));
+  }
+
+  const plan::Program &program;
+  Bytes wanted;
+};
+
+} // namespace
+
+std::vector<bool> neededInstructions(const plan::Program &program,
+                                     const std::set<std::string> &outputs) {
+  Walk walk(program);
+  for (const plan::Output &output : program.outputs())
+    if (output.kind() != plan::OUTPUT || outputs.count(output.name()))
+      walk.want(output.buffer());
+  std::vector<bool> needed(size_t(program.instructions_size()));
+  for (size_t i = needed.size(); i > 0; --i)
+    needed[i - 1] = walk.visit(program.instructions(int(i - 1)));
+  return needed;
+}
+
+} // namespace zc
