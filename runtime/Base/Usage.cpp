@@ -89,6 +89,7 @@ const std::vector<CommandOptions> kAllOptions = {
       "--tp-rules",
       "--train",
       "--unit",
+      "--verify",
       "--vertical-sync",
       "--weight-decay",
       "--weights",
