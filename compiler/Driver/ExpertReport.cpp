@@ -1,6 +1,7 @@
 #include "compiler/Driver/ExpertReport.h"
 
 #include "dialects/Train/ExpertOps.h"
+#include "dialects/Train/OwnRooms.h"
 #include "dialects/Train/StateLookup.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Analysis/Roles.h"
@@ -71,7 +72,8 @@ static DictionaryAttr describe(ArrayRef<GroupedMatmulOp> products) {
       {entry("experts", first.getExperts()),
        entry("chosen", countChosen(first.getGroups())),
        entry("rows", typeOf(first.getGroups()).getDimSize(0)),
-       entry("parameters", parameters), entry("flops", int64_t(flops))});
+       entry("parameters", parameters), entry("flops", int64_t(flops)),
+       entry("limited", first->hasAttr(kRoomCapacityAttr))});
 }
 
 void zc::noteExperts(ModuleOp module) {
@@ -118,8 +120,9 @@ void zc::noteRooms(ModuleOp module, bool multipliesAll) {
        llvm::zip(layers.getAsRange<DictionaryAttr>(), rooms)) {
     NamedAttrList entries(layer);
     entries.set("room", builder.getF64FloatAttr(room));
+    bool limited = layer.getAs<IntegerAttr>("limited").getInt();
     entries.set("multiplied",
-                builder.getF64FloatAttr(multipliesAll ? room : 1));
+                builder.getF64FloatAttr(multipliesAll || limited ? room : 1));
     found.push_back(entries.getDictionary(module.getContext()));
   }
   module->setAttr(kLayersAttr, builder.getArrayAttr(found));

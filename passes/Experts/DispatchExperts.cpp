@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/Dist/DistDialect.h"
 #include "dialects/Train/Ops/OpSupport.h"
+#include "dialects/Train/OwnRooms.h"
 #include "dialects/Train/StateLookup.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
@@ -257,6 +258,8 @@ struct DispatchExperts : public impl::DispatchExpertsPassBase<DispatchExperts> {
       });
       for (auto &[groups, products] : layers) {
         any = true;
+        if (ownRooms && !getOwn(products.front(), kRoomCapacityAttr))
+          continue;
         if (failed(dispatch(program, groups, products)))
           return signalPassFailure();
         ++numLayers;
@@ -290,16 +293,27 @@ private:
     shape.groups = *count;
     shape.rows = rows / shape.groups;
     int64_t tokens = shape.rows / shape.choices;
-    bool isLimited = capacity > 0;
+    int64_t own = getOwn(first, kRoomCapacityAttr);
+    bool isLimited = capacity > 0 || own > 0;
     shape.capacity = tokens;
-    if (isLimited)
+    if (capacity > 0)
       shape.capacity = std::clamp<int64_t>(
           std::ceil(double(shape.rows) / double(shape.experts) * capacity), 1,
           tokens);
+    else if (own > 0)
+      shape.capacity = own;
     if (shape.experts % ranks != 0)
       return first.emitError("its ")
              << shape.experts << " experts do not divide among the "
              << ranks.getValue() << " ranks of " << axis.getValue();
+    if (shape.divided && own > 0 && capacity <= 0 && shape.groups % ranks != 0)
+      return first.emitError(
+                 "the model's file has tokens share room in groups, "
+                 "here ")
+             << shape.groups << " of " << tokens
+             << " tokens, which do not divide among the " << ranks.getValue()
+             << " ranks of " << axis.getValue()
+             << "; --moe-capacity gives room to each sample instead";
     if (shape.divided && failed(divideWeights(products)))
       return failure();
     OpBuilder builder(first);
@@ -310,10 +324,20 @@ private:
     return success();
   }
 
-  /// Of samples by default, and of all tokens where there are none.
+  /// What the model's file says of a layer's rooms; 0 where it says nothing.
+  static int64_t getOwn(GroupedMatmulOp op, StringRef name) {
+    auto number = op->getAttrOfType<IntegerAttr>(name);
+    return number ? number.getInt() : 0;
+  }
+
+  /// Those of the file's own rooms; else samples, and one of all tokens where
+  /// there are none.
   FailureOr<int64_t> countGroups(func::FuncOp program, GroupedMatmulOp op,
                                  int64_t rows, int64_t choices) {
     int64_t tokens = rows / choices;
+    int64_t own = capacity > 0 ? 0 : getOwn(op, kRoomGroupsAttr);
+    if (own > 0)
+      return own;
     if (groupTokens > 0) {
       if (tokens % groupTokens != 0)
         return op.emitError("groups of ")

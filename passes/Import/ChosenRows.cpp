@@ -2,6 +2,7 @@
 
 #include "dialects/Train/ExpertOps.h"
 #include "dialects/Train/Ops/OpSupport.h"
+#include "dialects/Train/OwnRooms.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
@@ -51,9 +52,15 @@ Value ChosenRows::repeat(Value value) {
 
 Value ChosenRows::multiply(Value rows, Value matrices, bool transposed) {
   int64_t width = typeOf(matrices).getDimSize(transposed ? 1 : 2);
-  return GroupedMatmulOp::create(builder, loc, typeLike(rows, width), rows,
-                                 matrices, groups, ids, experts, APFloat(1.0),
-                                 transposed);
+  auto product = GroupedMatmulOp::create(builder, loc, typeLike(rows, width),
+                                         rows, matrices, groups, ids, experts,
+                                         APFloat(1.0), transposed);
+  if (limits) {
+    product->setAttr(kRoomGroupsAttr, builder.getI64IntegerAttr(limits->first));
+    product->setAttr(kRoomCapacityAttr,
+                     builder.getI64IntegerAttr(limits->second));
+  }
+  return product;
 }
 
 Value ChosenRows::lookUp(Value table) {

@@ -74,7 +74,7 @@ private:
   int numBegun = 0;                                // of these groups
 
   double now = 0, linkFree = 0;
-  std::set<std::pair<unsigned, unsigned>> ready; // turn, number
+  std::set<std::pair<unsigned, unsigned>> ready;     // turn, number
   std::set<std::pair<double, unsigned>> waiting;     // for what arrives then
   std::deque<std::pair<double, int64_t>> reductions; // under way: end, bytes
   int64_t reducedBytes = 0, mostReducedBytes = 0;
@@ -173,10 +173,9 @@ void Overlap::saveWork() {
 /// Whether something may stand later than where little memory wants it.
 bool Overlap::isMovable(unsigned index) const {
   const Node &node = nodes[index];
-  return !node.isCollective && !node.successors.empty() &&
-         node.turn == index && !updates.contains(node.op) &&
-         !node.op->hasAttr(kRecomputedAttr) && !node.op->hasAttr(kLateAttr) &&
-         !node.op->hasAttr(kKeptGradientsAttr);
+  return !node.isCollective && !node.successors.empty() && node.turn == index &&
+         !updates.contains(node.op) && !node.op->hasAttr(kRecomputedAttr) &&
+         !node.op->hasAttr(kLateAttr) && !node.op->hasAttr(kKeptGradientsAttr);
 }
 
 /// Whether an operand is kept beyond an exchange anyhow.
