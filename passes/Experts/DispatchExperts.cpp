@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Dist/DistDialect.h"
+#include "dialects/Train/ExpertChoices.h"
 #include "dialects/Train/Ops/OpSupport.h"
 #include "dialects/Train/OwnRooms.h"
 #include "dialects/Train/StateLookup.h"
@@ -28,29 +29,6 @@ namespace {
 
 RankedTensorType tensorOf(Value value) {
   return cast<RankedTensorType>(value.getType());
-}
-
-/// How many experts each token chooses: a router's choices are the columns of a
-/// concatenation, which differ from one another. 1 where that is not seen.
-int64_t findChoices(Value groups) {
-  while (Operation *op = groups.getDefiningOp()) {
-    if (auto concat = dyn_cast<ConcatOp>(op)) {
-      auto type = tensorOf(concat.getResult());
-      int64_t last = type.getRank() - 1;
-      bool areColumns = last > 0 &&
-                        static_cast<int64_t>(concat.getDim()) == last &&
-                        type.getDimSize(last) ==
-                            static_cast<int64_t>(concat.getNumOperands());
-      return areColumns ? type.getDimSize(last) : 1;
-    }
-    if (isa<ReshapeOp, ConvertOp>(op))
-      groups = op->getOperand(0);
-    else if (auto select = dyn_cast<SelectOp>(op)) // counts from the beginning
-      groups = select.getOnFalse();
-    else
-      return 1;
-  }
-  return 1;
 }
 
 /// One layer: the products by the same groups, in order.
@@ -285,7 +263,7 @@ private:
     int64_t rows = tensorOf(groups).getDimSize(0);
     RoomShape shape;
     shape.divided = !axis.empty();
-    shape.choices = findChoices(groups);
+    shape.choices = countChoices(first);
     shape.experts = first.getExperts();
     FailureOr<int64_t> count = countGroups(program, first, rows, shape.choices);
     if (failed(count))

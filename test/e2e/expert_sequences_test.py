@@ -46,7 +46,11 @@ class ExpertSequences(ZcTest):
         self.same(self.log(found, fixture.data, 4, 1e-3), alone)
 
     def test_two_levels(self):
-        """Experts of the best groups have rooms, too."""
+        """Experts of the best groups have rooms, too: all tokens' best first."""
+        step = self.folder / "step.mlir"
+        self.zc("compile", FOLDER / "levels.onnx", "--emit", "step", "-o", step,
+                "--loss", "softmax-cross-entropy", "--moe-capacity", "1")
+        self.assertIn("choices = 4 : i64", step.read_text())
         logs = {}
         for mesh, ranks in (("dp=1", 1), ("dp=2", 2), ("ep=2", 2), ("ep=4", 4),
                             ("dp=2,ep=2", 4)):
