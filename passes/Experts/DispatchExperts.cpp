@@ -339,9 +339,16 @@ private:
       StateOp state = findState(product.getWeights());
       if (!state)
         return product.emitError()
-               << "its experts' weights are computed; expected a parameter, "
-                  "whose dim 0 counts experts, to divide over "
-               << axis.getValue();
+               << "its experts' weights are computed"
+               << (product.getWeights().getDefiningOp<ConcatOp>()
+                       ? ", stacked of parameters of one expert each"
+                       : "")
+               << "; expected a parameter, whose dim 0 counts experts, to "
+                  "divide over "
+               << axis.getValue()
+               << ": stack them in the model, as torch.stack does once and "
+                  "tools/export/zc_moe.py's MoE has them, or divide the batch "
+                  "by dp and weights by --zero 3 instead";
       divide(state);
     }
     for (Operation *user :

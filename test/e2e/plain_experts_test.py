@@ -123,10 +123,17 @@ class Plain(Moe):
 
     def test_refusals(self):
         """Parameters of one expert each cannot be divided by experts."""
-        self.fails(1, ["experts' weights are computed", "dim 0 counts"],
+        self.fails(1, ["experts' weights are computed", "of one expert each",
+                       "dim 0 counts", "zc_moe.py", "--zero 3"],
                    "compile", FOLDER / "plain_masked.onnx", "--loss",
                    "softmax-cross-entropy", "--mesh", "ep=2", "-o",
                    self.folder / "m.zca")
+        # The other way that the message names.
+        reference = json.loads((FOLDER / "plain_masked.json").read_text())
+        np.testing.assert_allclose(
+            self.of_case("plain_masked", "--mesh", "dp=2", "--zero", "3",
+                         ranks=2, lr=reference["lr"]), reference["losses"],
+            rtol=2e-6)
         # Room that all tokens share is no rank's.
         self.fails(1, ["1 of 24 tokens", "2 ranks of ep", "--moe-capacity"],
                    "compile", FOLDER / "plain_flat.onnx", "--loss",
