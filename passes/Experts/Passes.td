@@ -59,7 +59,9 @@ def PlaceExpertsPass : Pass<"zc-place-experts", "::mlir::ModuleOp"> {
   let description = [{
     Requires the mesh. `train.place_experts` becomes a `dist.reshard`: to experts,
     dim 0 is divided over `axis` and dim 1 over the other axes that divide
-    samples; back, dim 1 over all of them.
+    samples; back, dim 1 over all of them. Ranks of `sp` are sent the same rows:
+    each takes a part of dim 1, if it divides, and they bring them together before
+    these go back.
   }];
   let options = [
     Option<"axis", "axis", "std::string", "\"ep\"",
