@@ -24,8 +24,9 @@ ChosenRows::ChosenRows(OpBuilder &builder, Location loc, const Choices &choices,
   Value outside = OrOp::create(
       builder, loc, compare(builder, loc, "lt", choices.chosen, number(0)),
       compare(builder, loc, "ge", choices.chosen, number(double(experts))));
-  Value inside =
-      SelectOp::create(builder, loc, outside, number(0), choices.chosen);
+  Value inside = SelectOp::create(
+      builder, loc, outside, number(choices.mayBeNone ? double(experts) : 0),
+      choices.chosen);
   groups = reshape(builder, loc, inside, {tokens * chosen});
   Value none = splat(builder, loc, choices.weights.getType(), 0);
   weights = SelectOp::create(builder, loc, outside, none, choices.weights);

@@ -14,6 +14,7 @@ namespace zc {
 /// [tokens..., k].
 struct Choices {
   mlir::Value chosen, weights;
+  bool mayBeNone = false; // a choice may be no expert, and then takes no room
 };
 
 /// The rows of all choices, [tokens k, width], token by token.

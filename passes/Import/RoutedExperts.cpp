@@ -64,7 +64,8 @@ private:
   Value findTokens(Value value, const Layout &layout) const;
   Choices makeChoices();
   Value weigh(const RoutedChoice &choice);
-  Value spread(const MaskPart &part, bool hasExperts);
+  Value decide(const RoutedChoice &choice);
+  Value spread(const MaskPart &part, bool hasExperts, Type element);
 
   int64_t countTokens() const { return routing.groups * routing.tokens; }
   int64_t countPlaces() const { return routing.experts * routing.capacity; }
@@ -122,9 +123,8 @@ Value RoutedLayer::findTokens(Value value, const Layout &layout) const {
   return isSame ? there.getRhs() : Value();
 }
 
-/// A part as [groups, tokens], with `hasExperts` [groups, tokens, experts], of
-/// the mask's elements.
-Value RoutedLayer::spread(const MaskPart &part, bool hasExperts) {
+/// A part as [groups, tokens], with `hasExperts` [groups, tokens, experts].
+Value RoutedLayer::spread(const MaskPart &part, bool hasExperts, Type element) {
   SmallVector<int64_t> shape{routing.groups, routing.tokens};
   if (hasExperts)
     shape.push_back(routing.experts);
@@ -136,8 +136,7 @@ Value RoutedLayer::spread(const MaskPart &part, bool hasExperts) {
     dims.push_back(dim == MaskDim::Group ? 0 : dim == MaskDim::Token ? 1 : 2);
   }
   Location loc = back.getLoc();
-  Value numbers =
-      convert(builder, loc, part.value, typeOf(mask).getElementType());
+  Value numbers = convert(builder, loc, part.value, element);
   return broadcast(builder, loc, reshape(builder, loc, numbers, kept), shape,
                    dims);
 }
@@ -145,15 +144,16 @@ Value RoutedLayer::spread(const MaskPart &part, bool hasExperts) {
 /// What a choice weighs, [groups, tokens].
 Value RoutedLayer::weigh(const RoutedChoice &choice) {
   Location loc = back.getLoc();
+  Type element = typeOf(mask).getElementType();
   Value gate, weight;
   auto multiply = [&](Value &product, Value factor) {
     product =
         product ? Value(MulOp::create(builder, loc, product, factor)) : factor;
   };
   for (const MaskPart &part : choice.gates)
-    multiply(gate, spread(part, /*hasExperts=*/true));
+    multiply(gate, spread(part, /*hasExperts=*/true, element));
   for (const MaskPart &part : choice.weights)
-    multiply(weight, spread(part, /*hasExperts=*/false));
+    multiply(weight, spread(part, /*hasExperts=*/false, element));
   if (gate) { // of all experts that of the chosen
     int64_t experts = routing.experts;
     SmallVector<int64_t> shape{routing.groups, routing.tokens, experts};
@@ -170,9 +170,24 @@ Value RoutedLayer::weigh(const RoutedChoice &choice) {
     gate = SelectOp::create(builder, loc, gate.getType(), isChosen, gate, zero);
     multiply(weight, reduceSum(builder, loc, gate, {2}));
   }
-  auto type = RankedTensorType::get({routing.groups, routing.tokens},
-                                    typeOf(mask).getElementType());
+  auto type = RankedTensorType::get({routing.groups, routing.tokens}, element);
   return weight ? weight : splat(builder, loc, type, 1);
+}
+
+/// Which expert it is, [groups, tokens]; none where a condition does not hold.
+Value RoutedLayer::decide(const RoutedChoice &choice) {
+  Location loc = back.getLoc();
+  Value chosen = convert(
+      builder, loc,
+      reshape(builder, loc, choice.chosen, {routing.groups, routing.tokens}),
+      builder.getI64Type());
+  Value none = splat(builder, loc, chosen.getType(), -1);
+  for (const MaskPart &condition : choice.conditions)
+    chosen = SelectOp::create(
+        builder, loc, chosen.getType(),
+        spread(condition, /*hasExperts=*/false, builder.getI1Type()), chosen,
+        none);
+  return chosen;
 }
 
 Choices RoutedLayer::makeChoices() {
@@ -180,9 +195,7 @@ Choices RoutedLayer::makeChoices() {
   SmallVector<int64_t> shape{routing.groups, routing.tokens, 1};
   SmallVector<Value> chosen, weights;
   for (const RoutedChoice &choice : routing.choices) {
-    chosen.push_back(convert(builder, loc,
-                             reshape(builder, loc, choice.chosen, shape),
-                             builder.getI64Type()));
+    chosen.push_back(reshape(builder, loc, decide(choice), shape));
     weights.push_back(reshape(builder, loc, weigh(choice), shape));
   }
   shape.back() = chosen.size();
@@ -192,7 +205,11 @@ Choices RoutedLayer::makeChoices() {
     return ConcatOp::create(
         builder, loc, withShape(columns.front().getType(), shape), columns, 2);
   };
-  return {join(chosen), join(weights)};
+  bool mayBeNone =
+      llvm::any_of(routing.choices, [](const RoutedChoice &choice) {
+        return !choice.conditions.empty();
+      });
+  return {join(chosen), join(weights), mayBeNone};
 }
 
 bool RoutedLayer::replace() {

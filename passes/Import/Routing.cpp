@@ -16,6 +16,14 @@ RankedTensorType typeOf(Value value) {
   return cast<RankedTensorType>(value.getType());
 }
 
+/// Whether two lists have the same members, in whatever order.
+bool areSame(ArrayRef<Value> a, ArrayRef<Value> b) {
+  auto isAmong = [](ArrayRef<Value> all) {
+    return [all](Value each) { return llvm::is_contained(all, each); };
+  };
+  return llvm::all_of(a, isAmong(b)) && llvm::all_of(b, isAmong(a));
+}
+
 /// Of a tensor whose elements count tokens, the one of a token's own expert:
 /// how many chose this expert before in the same choice, how many at all in
 /// other choices, and a number.
@@ -23,20 +31,26 @@ struct Count {
   bool before = false;
   int64_t number = 0;
   SmallVector<Value> others;
+  SmallVector<Value> conditions;                   // of those that count
+  std::vector<SmallVector<Value>> otherConditions; // of each of the others
   // Of others of which those without room are left out: who, and their places.
   SmallVector<Value> limited;
   std::vector<Count> rooms;
   bool isMasked = false;        // other experts' elements are 0
-  SmallVector<MaskPart> limits; // 0 where these do not hold
+  SmallVector<MaskPart> limits; // another number where these do not hold
 
   bool isAs(const Count &other) const {
     return before == other.before && number == other.number &&
-           others.size() == other.others.size() &&
-           llvm::all_of(others, [&](Value each) {
-             return llvm::is_contained(other.others, each);
-           });
+           areSame(others, other.others) &&
+           areSame(conditions, other.conditions);
   }
 };
+
+/// Whether a factor of a mask says of tokens that they make a choice or not.
+bool isCondition(const MaskPart &factor) {
+  return !factor.has(MaskDim::Expert) && !factor.has(MaskDim::Place) &&
+         typeOf(factor.value).getElementType().isInteger(1);
+}
 
 /// One term of a sum of masks.
 class TermReader {
@@ -52,6 +66,8 @@ public:
 
 private:
   bool sort(ArrayRef<MaskPart> factors);
+  void takeApart(const MaskPart &sum);
+  bool takeConditions();
   std::optional<Value> matchChoice(const MaskPart &part) const;
   std::optional<MaskPart> matchLimit(const MaskPart &part, double &most) const;
   bool holds(const MaskPart &limit) const;
@@ -111,6 +127,7 @@ bool TermReader::holds(const MaskPart &limit) const {
 
 /// The factors by what they are; false where one is something else.
 bool TermReader::sort(ArrayRef<MaskPart> factors) {
+  SmallVector<MaskPart> sums;
   for (const MaskPart &factor : factors) {
     double most;
     if (factor.has(MaskDim::Place)) {
@@ -120,6 +137,8 @@ bool TermReader::sort(ArrayRef<MaskPart> factors) {
       place = found;
     } else if (!factor.has(MaskDim::Expert)) {
       choice.weights.push_back(factor);
+      if (isa_and_nonnull<ReduceOp>(factor.value.getDefiningOp()))
+        sums.push_back(factor);
     } else if (std::optional<Value> chosen = matchChoice(factor)) {
       if (choice.chosen && choice.chosen != *chosen)
         return false;
@@ -130,7 +149,40 @@ bool TermReader::sort(ArrayRef<MaskPart> factors) {
       choice.gates.push_back(factor);
     }
   }
-  return place && choice.chosen;
+  if (!place || !choice.chosen)
+    return false;
+  for (const MaskPart &sum : sums)
+    takeApart(sum);
+  return true;
+}
+
+/// A mask of the choice, summed over experts, says what its factors say.
+void TermReader::takeApart(const MaskPart &sum) {
+  auto op = sum.value.getDefiningOp<ReduceOp>();
+  if (op.getKind() != "sum" || op.getDims().size() != 1)
+    return;
+  MaskPart input{op.getInput(), sum.dims};
+  input.dims.insert(input.dims.begin() + op.getDims().front(), MaskDim::Expert);
+  SmallVector<MaskPart> factors, conditions, within;
+  collectFactors(input, factors);
+  bool isChoice = false;
+  for (const MaskPart &factor : factors) {
+    double most;
+    if (isCondition(factor))
+      conditions.push_back(factor);
+    else if (matchChoice(factor) == choice.chosen)
+      isChoice = true;
+    else if (matchLimit(factor, most))
+      within.push_back(factor);
+    else
+      return;
+  }
+  if (!isChoice)
+    return;
+  llvm::erase_if(choice.weights,
+                 [&](const MaskPart &each) { return each.value == sum.value; });
+  llvm::append_range(choice.weights, conditions);
+  llvm::append_range(limits, within);
 }
 
 bool TermReader::read(const MaskPart &term) {
@@ -142,17 +194,31 @@ bool TermReader::read(const MaskPart &term) {
   if (!found || !found->before || found->number != 0)
     return false;
   count = *found;
-  // A limit in the count itself makes the place 0: then it must be among the
-  // factors, too.
+  // Where a limit or condition in the count does not hold, this is another
+  // number: then the mask must be 0, for it is among the factors, too.
   auto isFactor = [&](const MaskPart &limit) {
-    return llvm::any_of(limits, [&](const MaskPart &each) {
+    auto isSame = [&](const MaskPart &each) {
       return each.value == limit.value;
-    });
+    };
+    return llvm::any_of(limits, isSame) || llvm::any_of(choice.weights, isSame);
   };
-  if (!llvm::all_of(count.limits, isFactor))
+  if (!llvm::all_of(count.limits, isFactor) || !takeConditions())
     return false;
   return llvm::all_of(limits,
                       [&](const MaskPart &limit) { return holds(limit); });
+}
+
+/// Those who count are those who choose: what says so is no weight.
+bool TermReader::takeConditions() {
+  for (Value condition : count.conditions) {
+    auto isSame = [&](const MaskPart &part) { return part.value == condition; };
+    const auto *found = llvm::find_if(choice.weights, isSame);
+    if (found == choice.weights.end())
+      return false;
+    choice.conditions.push_back(*found);
+    llvm::erase_if(choice.weights, isSame);
+  }
+  return true;
 }
 
 std::optional<Count> TermReader::read(const MaskPart &part, int depth) const {
@@ -198,6 +264,7 @@ std::optional<Count> TermReader::readSum(const MaskPart &part,
 /// then all that follow have none either.
 std::optional<Count> TermReader::readTotal(const MaskPart &part) const {
   SmallVector<MaskPart> factors, within;
+  SmallVector<Value> conditions;
   collectFactors(part, factors);
   TermReader other(tokens, experts, capacity);
   for (const MaskPart &factor : factors) {
@@ -205,6 +272,8 @@ std::optional<Count> TermReader::readTotal(const MaskPart &part) const {
     std::optional<Value> chosen = matchChoice(factor);
     if (chosen && !other.choice.chosen)
       other.choice.chosen = *chosen;
+    else if (isCondition(factor))
+      conditions.push_back(factor.value);
     else if (!chosen && matchLimit(factor, most))
       within.push_back(factor);
     else
@@ -214,6 +283,7 @@ std::optional<Count> TermReader::readTotal(const MaskPart &part) const {
     return std::nullopt;
   Count found;
   found.others.push_back(other.choice.chosen);
+  found.otherConditions.push_back(conditions);
   for (const MaskPart &limit : within) {
     double most = 0;
     std::optional<Count> counted =
@@ -240,7 +310,7 @@ std::optional<Count> TermReader::readProduct(const MaskPart &part,
       if (*chosen != choice.chosen)
         return std::nullopt;
       isMasked = true;
-    } else if (matchLimit(factor, most)) {
+    } else if (isCondition(factor) || matchLimit(factor, most)) {
       within.push_back(factor);
     } else {
       if (found)
@@ -272,20 +342,22 @@ std::optional<Count> TermReader::readAddition(const MaskPart &part,
   if (!found)
     return std::nullopt;
   if (std::optional<double> number = matchNumber(rhs)) {
-    if (*number != std::floor(*number) || !found->limits.empty())
+    if (*number != std::floor(*number))
       return std::nullopt;
     found->number += int64_t(sign * *number);
     found->isMasked &= *number == 0;
     return found;
   }
   std::optional<Count> other = read({rhs, part.dims}, depth - 1);
-  if (!other || (found->before && other->before) || !found->limits.empty() ||
-      !other->limits.empty() ||
+  if (!other || (found->before && other->before) ||
       (sign < 0 && (other->before || !other->others.empty())))
     return std::nullopt;
   found->before |= other->before;
   found->number += int64_t(sign) * other->number;
   found->isMasked &= other->isMasked;
+  llvm::append_range(found->limits, other->limits);
+  llvm::append_range(found->conditions, other->conditions);
+  llvm::append_range(found->otherConditions, other->otherConditions);
   llvm::append_range(found->limited, other->limited);
   llvm::append_range(found->rooms, other->rooms);
   for (Value each : other->others) {
@@ -315,9 +387,16 @@ std::optional<Count> TermReader::readRunningSum(const MaskPart &part) const {
   }
   SmallVector<MaskPart> factors;
   collectFactors({input, part.dims}, factors);
-  if (factors.size() != 1 || matchChoice(factors.front()) != choice.chosen)
-    return std::nullopt;
-  return found;
+  bool isChoice = false;
+  for (const MaskPart &factor : factors) {
+    if (isCondition(factor))
+      found.conditions.push_back(factor.value);
+    else if (isChoice || matchChoice(factor) != choice.chosen)
+      return std::nullopt;
+    else
+      isChoice = true;
+  }
+  return isChoice ? std::optional(found) : std::nullopt;
 }
 
 void flatten(Value value, SmallVectorImpl<Value> &terms) {
@@ -332,6 +411,11 @@ void flatten(Value value, SmallVectorImpl<Value> &terms) {
   }
   flatten(add.getLhs(), terms);
   flatten(add.getRhs(), terms);
+}
+
+SmallVector<Value> valuesOf(ArrayRef<MaskPart> parts) {
+  return llvm::map_to_vector(parts,
+                             [](const MaskPart &part) { return part.value; });
 }
 
 bool areNeverNegative(const Routing &routing) {
@@ -387,6 +471,17 @@ std::optional<Routing> zc::findRouting(Value mask) {
       return reader.choice.chosen == chosen && reader.count.isAs(room);
     });
   };
+  auto isCounted = [&](Value chosen, ArrayRef<Value> conditions) {
+    return llvm::any_of(found, [&](const TermReader &reader) {
+      return reader.choice.chosen == chosen &&
+             areSame(reader.count.conditions, conditions);
+    });
+  };
+  for (const TermReader &reader : found)
+    for (auto [chosen, conditions] :
+         llvm::zip(reader.count.others, reader.count.otherConditions))
+      if (!isCounted(chosen, conditions))
+        return std::nullopt;
   for (const TermReader &reader : found)
     for (auto [chosen, room] :
          llvm::zip(reader.count.limited, reader.count.rooms))
@@ -415,7 +510,8 @@ bool zc::isMaskOf(Value mask, Value weights, const Routing &routing) {
   if (!found || found->choices.size() != routing.choices.size())
     return false;
   for (auto [a, b] : llvm::zip(found->choices, routing.choices))
-    if (a.chosen != b.chosen || !a.weights.empty() || !a.gates.empty())
+    if (a.chosen != b.chosen || !a.weights.empty() || !a.gates.empty() ||
+        !areSame(valuesOf(a.conditions), valuesOf(b.conditions)))
       return false;
   return true;
 }

@@ -22,11 +22,12 @@ struct MaskPart {
 };
 
 /// One choice of each token: which expert it is of, [groups, tokens] integers,
-/// and the factors of what it weighs, of dims [groups, tokens] and [groups,
-/// tokens, experts].
+/// the factors of what it weighs, of dims [groups, tokens] and [groups, tokens,
+/// experts], and the conditions, [groups, tokens], without which it is not
+/// made.
 struct RoutedChoice {
   mlir::Value chosen;
-  llvm::SmallVector<MaskPart> weights, gates;
+  llvm::SmallVector<MaskPart, 2> weights, gates, conditions;
 };
 
 /// Masks [groups, tokens, experts, places] or, of one group, [tokens, experts,
@@ -35,7 +36,7 @@ struct RoutedChoice {
 /// finds none is 0.
 struct Routing {
   int64_t groups, tokens, experts, capacity;
-  llvm::SmallVector<RoutedChoice> choices;
+  llvm::SmallVector<RoutedChoice, 2> choices;
 };
 
 /// What a mask does, of weights or of ones; nothing where it is not known to be

@@ -10,15 +10,16 @@ import numpy as np
 from moe_test import FOLDER, Moe
 from zctest import read_log
 
-CASES = ("masked", "stacked", "summed", "einsum", "flat", "switched")
+CASES = ("masked", "stacked", "summed", "einsum", "flat", "switched",
+         "doubtful")
 
 
 class Plain(Moe):
     def test_losses_are_pytorchs(self):
         for name in CASES:
             for ranks, *options in (
-                    (1,), (2, "--mesh", "ep=2"), (2, "--mesh", "dp=2"), (2, "--mesh", "tp=2"),
-                    (1, "--accumulate", "2")):
+                    (1,), (2, "--mesh", "ep=2"), (2, "--mesh", "dp=2"),
+                    (2, "--mesh", "tp=2"), (1, "--accumulate", "2")):
                 if "ep=2" in options and name == "masked":
                     continue
                 # Its one group of all tokens is of those of a micro-batch.
@@ -54,7 +55,7 @@ class Plain(Moe):
         """As many rows as there is room; the masks' products are none."""
         tokens, experts, hidden, inner, classes = 24, 4, 12, 16, 5
         for name, chosen, room in (("einsum", 2, 48), ("flat", 2, 48),
-                                   ("switched", 1, 32)):
+                                   ("doubtful", 2, 48), ("switched", 1, 32)):
             with self.subTest(name=name):
                 artifact = self.artifact(
                     FOLDER / f"plain_{name}.onnx", "--loss",
@@ -89,6 +90,11 @@ class Plain(Moe):
             for key in ("moe_overflow", "moe_tokens"):
                 self.assertEqual(line[key], logs[0][key])
             self.assertAlmostEqual(line["loss"], logs[0]["loss"], places=5)
+        # Second choices that are not made want no room.
+        self.of_case("plain_doubtful")
+        tokens = read_log(self.folder / "log.jsonl")[0]["moe_tokens"]
+        self.assertLess(np.sum(tokens), 48)
+        self.assertGreater(np.sum(tokens), 24)
         self.of_case("plain_einsum", "--moe-capacity", "2")
         self.assertEqual(
             read_log(self.folder / "log.jsonl")[0]["moe_overflow"], 0)

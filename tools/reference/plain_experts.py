@@ -170,7 +170,30 @@ class Switched(Einsum):
                             dispatch * best[..., None, None], y)
 
 
-CASES = {"masked": Masked, "flat": Flat, "switched": Switched, "stacked": Stacked, "summed": Summed,
+class Doubtful(Einsum):
+    """Mesh TensorFlow's: exclusive places of kept ones, a second choice only
+    above a threshold, which is drawn with GShard."""
+
+    def route(self, x):
+        capacity = CHOSEN * x.shape[1] // EXPERTS
+        gates = torch.einsum("gsm,me->gse", x, self.gate).softmax(-1)
+        best, chosen = gates.topk(CHOSEN)
+        masks = [F.one_hot(chosen[..., index], EXPERTS).to(x.dtype)
+                 for index in range(CHOSEN)]
+        masks[1] = masks[1] * (best[..., 1:] > 0.3).to(x.dtype)
+        combine, used = 0, 0
+        for index, mask in enumerate(masks):
+            place = (mask.cumsum(1) - mask + used) * mask
+            mask = mask * (place < capacity)
+            used = mask.sum(1, keepdim=True)
+            slots = F.one_hot((place * mask).sum(-1).long(), capacity)
+            combine = combine + (best[..., index] * mask.sum(-1))[
+                ..., None, None] * F.one_hot(chosen[..., index], EXPERTS)[
+                    ..., None] * slots[..., None, :].to(x.dtype)
+        return combine
+
+
+CASES = {"masked": Masked, "doubtful": Doubtful, "flat": Flat, "switched": Switched, "stacked": Stacked, "summed": Summed,
          "einsum": Einsum}
 
 
