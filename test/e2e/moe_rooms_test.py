@@ -9,7 +9,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import sharding_test
 from moe_test import EXPERTS, Moe, load_weights, zc_moe_body
-from zctest import read_log
+from zctest import ZcTest, read_log
 
 
 def softmax(x):
@@ -191,6 +191,42 @@ class RoomsInDouble(Rooms):
                 self.assertGreater(some, 0)
                 self.assertGreater(self.check(0.5, 0, *mesh), some)
                 self.assertGreater(self.check(1, 4, *mesh), 0)
+
+
+class Places(ZcTest):
+    """Running sums of rows give the places that a loop over rows does."""
+    evaluate = sharding_test.Sharding.evaluate
+    GROUPS, ROWS, CAPACITY, CHOICES = 3, 14, 3, 2
+
+    def module(self, name):
+        rows, places = self.ROWS, EXPERTS * self.CAPACITY
+        types = [f"tensor<{self.GROUPS}x{each}xi32>"
+                 for each in (rows, places, EXPERTS)]
+        groups = f"tensor<{self.GROUPS}x{rows}xi64>"
+        outputs = ", ".join(f'{each} {{train.output = "{output}"}}' for
+                            each, output in zip(types, ("s", "r", "c")))
+        path = self.folder / name
+        path.write_text(
+            f'func.func @step(%g: {groups} {{train.input = "g"}}) -> '
+            f"({outputs}) {{\n%s, %r, %c = train.expert_slots %g {{experts = "
+            f"{EXPERTS} : i64, capacity = {self.CAPACITY} : i64, choices = "
+            f"{self.CHOICES} : i64}} : ({groups}) -> ({', '.join(types)})\n"
+            f"return %s, %r, %c : {', '.join(types)}\n}}\n")
+        return path
+
+    def test_running_sums(self):
+        loop, sums = self.module("loop.mlir"), self.folder / "sums.mlir"
+        self.zc(loop, "--zc-spread-expert-slots", "-o", sums, tool="zc-opt")
+        self.assertNotIn("train.expert_slots", sums.read_text())
+        # Numbers that are no expert's, too.
+        groups = np.random.default_rng(6).integers(
+            -1, EXPERTS + 1, (self.GROUPS, self.ROWS))
+        expected = self.evaluate(loop, "step", {"g": groups})
+        found = self.evaluate(sums, "step", {"g": groups})
+        self.assertEqual(set(found), {"s", "r", "c"})
+        self.assertGreater((expected["c"] > self.CAPACITY).sum(), 0)
+        for name, value in expected.items():
+            np.testing.assert_array_equal(found[name], value, name)
 
 
 if __name__ == "__main__":
