@@ -1,6 +1,8 @@
 #include "compiler/Driver/ExpertOptions.h"
 
 #include "compiler/Driver/Commands.h"
+#include "dialects/Train/ExpertOps.h"
+#include "dialects/Train/OwnRooms.h"
 #include "mlir/Transforms/Passes.h"
 #include "passes/Experts/Passes.h"
 
@@ -50,14 +52,27 @@ static double getCapacity(const CompileOptions &options) {
   return capacity;
 }
 
-void zc::dispatchExperts(mlir::OpPassManager &manager,
+/// Whether a layer's rooms are those of the model's file.
+static bool hasOwnRooms(mlir::ModuleOp module) {
+  return module
+      .walk([](train::GroupedMatmulOp op) {
+        return op->hasAttr(train::kRoomCapacityAttr)
+                   ? mlir::WalkResult::interrupt()
+                   : mlir::WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+void zc::dispatchExperts(mlir::OpPassManager &manager, mlir::ModuleOp module,
                          const CompileOptions &options) {
   bool divided = options.getAxisSize("ep") > 1;
   // GPUs have no product that skips rows: rooms are multiplied as they are.
   bool multipliesAll = options.target == "cuda";
-  if (!divided && !multipliesAll && options.moeCapacity == "none")
+  bool ownRooms = !divided && !multipliesAll && options.moeCapacity == "none";
+  if (ownRooms && !hasOwnRooms(module))
     return;
   DispatchExpertsPassOptions dispatch;
+  dispatch.ownRooms = ownRooms;
   dispatch.capacity = getCapacity(options);
   dispatch.groupTokens = getGroupTokens(options);
   dispatch.multiplyAll = multipliesAll;

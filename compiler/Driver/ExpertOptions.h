@@ -4,6 +4,7 @@
 
 #include "compiler/Driver/Options.h"
 
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"
 #include <CLI/CLI.hpp>
 
@@ -11,9 +12,9 @@ namespace zc {
 
 void addExpertOptions(CLI::App &command, CompileOptions &options);
 
-/// Puts experts in rooms of a fixed size, where ranks have some of them each or
-/// the user asks for it.
-void dispatchExperts(mlir::OpPassManager &manager,
+/// Puts experts in rooms of a fixed size, where ranks have some of them each,
+/// the user asks for it, or the model's file has such rooms.
+void dispatchExperts(mlir::OpPassManager &manager, mlir::ModuleOp module,
                      const CompileOptions &options);
 
 } // namespace zc

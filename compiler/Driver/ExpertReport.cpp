@@ -1,6 +1,7 @@
 #include "compiler/Driver/ExpertReport.h"
 
-#include "dialects/Train/ExpertOps.h"
+#include "dialects/Train/ExpertChoices.h"
+#include "dialects/Train/OwnRooms.h"
 #include "dialects/Train/StateLookup.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Analysis/Roles.h"
@@ -16,23 +17,6 @@ static constexpr llvm::StringLiteral kParametersAttr = "zc.parameters";
 
 static RankedTensorType typeOf(Value value) {
   return cast<RankedTensorType>(value.getType());
-}
-
-/// The columns of the tensor of choices that `groups` is, row by row; 1 where
-/// none is seen.
-static int64_t countChosen(Value groups) {
-  while (Operation *op = groups.getDefiningOp()) {
-    auto type = typeOf(groups);
-    if (type.getRank() > 1)
-      return type.getShape().back();
-    if (isa<ReshapeOp, ConvertOp>(op))
-      groups = op->getOperand(0);
-    else if (auto select = dyn_cast<SelectOp>(op)) // counts from the beginning
-      groups = select.getOnFalse();
-    else
-      return 1;
-  }
-  return 1;
 }
 
 /// Of a parameter, or of several that are stacked.
@@ -69,9 +53,10 @@ static DictionaryAttr describe(ArrayRef<GroupedMatmulOp> products) {
   };
   return builder.getDictionaryAttr(
       {entry("experts", first.getExperts()),
-       entry("chosen", countChosen(first.getGroups())),
+       entry("chosen", countChoices(first)),
        entry("rows", typeOf(first.getGroups()).getDimSize(0)),
-       entry("parameters", parameters), entry("flops", int64_t(flops))});
+       entry("parameters", parameters), entry("flops", int64_t(flops)),
+       entry("limited", first->hasAttr(kRoomCapacityAttr))});
 }
 
 void zc::noteExperts(ModuleOp module) {
@@ -118,8 +103,9 @@ void zc::noteRooms(ModuleOp module, bool multipliesAll) {
        llvm::zip(layers.getAsRange<DictionaryAttr>(), rooms)) {
     NamedAttrList entries(layer);
     entries.set("room", builder.getF64FloatAttr(room));
+    bool limited = layer.getAs<IntegerAttr>("limited").getInt();
     entries.set("multiplied",
-                builder.getF64FloatAttr(multipliesAll ? room : 1));
+                builder.getF64FloatAttr(multipliesAll || limited ? room : 1));
     found.push_back(entries.getDictionary(module.getContext()));
   }
   module->setAttr(kLayersAttr, builder.getArrayAttr(found));

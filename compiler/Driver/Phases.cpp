@@ -400,7 +400,7 @@ LogicalResult Phases::buildPrograms() {
   noteExperts(*module);
   if (failed(run("step", [&](OpPassManager &manager) {
         manager.addPass(createAnnotateTargetPass(getTargetOptions(options)));
-        dispatchExperts(manager, options);
+        dispatchExperts(manager, *module, options);
         buildLossPipeline(manager, autodiff);
         if (!autodiff.splitStages)
           addTokenOrder(manager, options);

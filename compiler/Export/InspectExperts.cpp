@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <sstream>
 
 namespace zc {
@@ -38,6 +39,52 @@ std::optional<ExpertReport> describeExperts(const plan::Manifest &manifest) {
   return report;
 }
 
+static std::map<std::string, int64_t> sizesOf(const plan::Manifest &manifest) {
+  std::map<std::string, int64_t> sizes;
+  for (const plan::Setting &axis : manifest.mesh())
+    sizes[axis.name()] = std::strtoll(axis.value().c_str(), nullptr, 10);
+  return sizes;
+}
+
+OwnershipReport describeOwnership(const plan::Manifest &manifest) {
+  OwnershipReport report;
+  std::map<std::string, int64_t> sizes = sizesOf(manifest);
+  for (const auto &[name, size] : sizes)
+    report.ranks *= size;
+  for (const plan::Role &role : manifest.roles())
+    for (const plan::TensorDivision &division : role.divisions()) {
+      int64_t parts = 1;
+      bool ofExperts = false;
+      for (const plan::DimSharding &dim : division.sharding().dims())
+        for (const std::string &axis : dim.axes()) {
+          parts *= sizes[axis];
+          ofExperts |= axis == "ep";
+        }
+      int64_t *most = division.kind() == "input"       ? &report.tokens
+                      : division.kind() != "parameter" ? nullptr
+                      : ofExperts                      ? &report.experts
+                                                       : &report.weights;
+      if (most)
+        *most = std::max(*most, parts);
+    }
+  return report;
+}
+
+static std::string printOwnership(const plan::Manifest &manifest) {
+  OwnershipReport report = describeOwnership(manifest);
+  if (report.ranks == 1)
+    return "";
+  char line[256];
+  std::snprintf(line, sizeof(line),
+                "  %lld ranks have %lld different parts of experts' weights, "
+                "%lld of the others and %lld of the tokens\n",
+                static_cast<long long>(report.ranks),
+                static_cast<long long>(report.experts),
+                static_cast<long long>(report.weights),
+                static_cast<long long>(report.tokens));
+  return line;
+}
+
 static std::string printCount(double count) {
   char text[32];
   const char *unit = count >= 1e9 ? " B" : count >= 1e6 ? " M" : "";
@@ -57,7 +104,7 @@ std::string printExperts(const plan::Manifest &manifest) {
                 "\nexperts\n  %s parameters, %s of them active for a token\n",
                 printCount(double(report->parameters)).c_str(),
                 printCount(report->active).c_str());
-  std::string text = line;
+  std::string text = line + printOwnership(manifest);
   for (size_t i = 0; i < report->layers.size(); ++i) {
     const ExpertLayerReport &layer = report->layers[i];
     std::snprintf(

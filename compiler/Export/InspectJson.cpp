@@ -113,10 +113,16 @@ ordered_json commToJson(const plan::Manifest &manifest) {
   return json;
 }
 
-ordered_json expertsToJson(const ExpertReport &report) {
+ordered_json expertsToJson(const ExpertReport &report,
+                           const OwnershipReport &ownership) {
   ordered_json json = {{"parameters", report.parameters},
                        {"active_parameters", report.active},
                        {"ranks", report.ranks},
+                       {"ownership",
+                        {{"ranks", ownership.ranks},
+                         {"expert_parts", ownership.experts},
+                         {"weight_parts", ownership.weights},
+                         {"token_parts", ownership.tokens}}},
                        {"layers", ordered_json::array()}};
   for (const ExpertLayerReport &layer : report.layers)
     json["layers"].push_back(
@@ -263,7 +269,7 @@ std::string inspectAsJson(const plan::Manifest &manifest,
     json["ops"] = opsToJson(manifest);
   if (std::optional<ExpertReport> experts = describeExperts(manifest);
       experts && options.ops)
-    json["experts"] = expertsToJson(*experts);
+    json["experts"] = expertsToJson(*experts, describeOwnership(manifest));
   if (options.sharding)
     json["sharding"] = shardingToJson(manifest);
   if (options.schedule)

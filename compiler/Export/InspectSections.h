@@ -23,6 +23,17 @@ struct ExpertLayerReport {
   double share() const { return double(chosen) / double(experts); }
 };
 
+/// In how many different parts the ranks have what they have: a part that
+/// several of them have is one. At most, of all tensors of a kind.
+struct OwnershipReport {
+  int64_t ranks = 1;
+  int64_t experts = 1; // of weights that ep divides
+  int64_t weights = 1; // of the others
+  int64_t tokens = 1;
+};
+
+OwnershipReport describeOwnership(const plan::Manifest &manifest);
+
 struct ExpertReport {
   std::vector<ExpertLayerReport> layers;
   int64_t parameters = 0; // of the model

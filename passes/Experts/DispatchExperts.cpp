@@ -6,7 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Dist/DistDialect.h"
+#include "dialects/Train/ExpertChoices.h"
 #include "dialects/Train/Ops/OpSupport.h"
+#include "dialects/Train/OwnRooms.h"
 #include "dialects/Train/StateLookup.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
@@ -27,29 +29,6 @@ namespace {
 
 RankedTensorType tensorOf(Value value) {
   return cast<RankedTensorType>(value.getType());
-}
-
-/// How many experts each token chooses: a router's choices are the columns of a
-/// concatenation, which differ from one another. 1 where that is not seen.
-int64_t findChoices(Value groups) {
-  while (Operation *op = groups.getDefiningOp()) {
-    if (auto concat = dyn_cast<ConcatOp>(op)) {
-      auto type = tensorOf(concat.getResult());
-      int64_t last = type.getRank() - 1;
-      bool areColumns = last > 0 &&
-                        static_cast<int64_t>(concat.getDim()) == last &&
-                        type.getDimSize(last) ==
-                            static_cast<int64_t>(concat.getNumOperands());
-      return areColumns ? type.getDimSize(last) : 1;
-    }
-    if (isa<ReshapeOp, ConvertOp>(op))
-      groups = op->getOperand(0);
-    else if (auto select = dyn_cast<SelectOp>(op)) // counts from the beginning
-      groups = select.getOnFalse();
-    else
-      return 1;
-  }
-  return 1;
 }
 
 /// One layer: the products by the same groups, in order.
@@ -257,6 +236,8 @@ struct DispatchExperts : public impl::DispatchExpertsPassBase<DispatchExperts> {
       });
       for (auto &[groups, products] : layers) {
         any = true;
+        if (ownRooms && !getOwn(products.front(), kRoomCapacityAttr))
+          continue;
         if (failed(dispatch(program, groups, products)))
           return signalPassFailure();
         ++numLayers;
@@ -282,7 +263,7 @@ private:
     int64_t rows = tensorOf(groups).getDimSize(0);
     RoomShape shape;
     shape.divided = !axis.empty();
-    shape.choices = findChoices(groups);
+    shape.choices = countChoices(first);
     shape.experts = first.getExperts();
     FailureOr<int64_t> count = countGroups(program, first, rows, shape.choices);
     if (failed(count))
@@ -290,16 +271,27 @@ private:
     shape.groups = *count;
     shape.rows = rows / shape.groups;
     int64_t tokens = shape.rows / shape.choices;
-    bool isLimited = capacity > 0;
+    int64_t own = getOwn(first, kRoomCapacityAttr);
+    bool isLimited = capacity > 0 || own > 0;
     shape.capacity = tokens;
-    if (isLimited)
+    if (capacity > 0)
       shape.capacity = std::clamp<int64_t>(
           std::ceil(double(shape.rows) / double(shape.experts) * capacity), 1,
           tokens);
+    else if (own > 0)
+      shape.capacity = own;
     if (shape.experts % ranks != 0)
       return first.emitError("its ")
              << shape.experts << " experts do not divide among the "
              << ranks.getValue() << " ranks of " << axis.getValue();
+    if (shape.divided && own > 0 && capacity <= 0 && shape.groups % ranks != 0)
+      return first.emitError(
+                 "the model's file has tokens share room in groups, "
+                 "here ")
+             << shape.groups << " of " << tokens
+             << " tokens, which do not divide among the " << ranks.getValue()
+             << " ranks of " << axis.getValue()
+             << "; --moe-capacity gives room to each sample instead";
     if (shape.divided && failed(divideWeights(products)))
       return failure();
     OpBuilder builder(first);
@@ -310,10 +302,20 @@ private:
     return success();
   }
 
-  /// Of samples by default, and of all tokens where there are none.
+  /// What the model's file says of a layer's rooms; 0 where it says nothing.
+  static int64_t getOwn(GroupedMatmulOp op, StringRef name) {
+    auto number = op->getAttrOfType<IntegerAttr>(name);
+    return number ? number.getInt() : 0;
+  }
+
+  /// Those of the file's own rooms; else samples, and one of all tokens where
+  /// there are none.
   FailureOr<int64_t> countGroups(func::FuncOp program, GroupedMatmulOp op,
                                  int64_t rows, int64_t choices) {
     int64_t tokens = rows / choices;
+    int64_t own = capacity > 0 ? 0 : getOwn(op, kRoomGroupsAttr);
+    if (own > 0)
+      return own;
     if (groupTokens > 0) {
       if (tokens % groupTokens != 0)
         return op.emitError("groups of ")
@@ -337,9 +339,16 @@ private:
       StateOp state = findState(product.getWeights());
       if (!state)
         return product.emitError()
-               << "its experts' weights are computed; expected a parameter, "
-                  "whose dim 0 counts experts, to divide over "
-               << axis.getValue();
+               << "its experts' weights are computed"
+               << (product.getWeights().getDefiningOp<ConcatOp>()
+                       ? ", stacked of parameters of one expert each"
+                       : "")
+               << "; expected a parameter, whose dim 0 counts experts, to "
+                  "divide over "
+               << axis.getValue()
+               << ": stack them in the model, as torch.stack does once and "
+                  "tools/export/zc_moe.py's MoE has them, or divide the batch "
+                  "by dp and weights by --zero 3 instead";
       divide(state);
     }
     for (Operation *user :

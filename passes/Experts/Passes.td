@@ -15,6 +15,10 @@ def DispatchExpertsPass : Pass<"zc-dispatch-experts", "::mlir::ModuleOp"> {
     all places are (`multiply-all`): a device without a product that skips rows
     has ordinary ones, which cost experts / choices as many FLOPs.
 
+    A layer whose products say what room the model's file gives it
+    (`train.room_capacity` rows of an expert in each of `train.room_groups` groups)
+    has this where no capacity is given.
+
     With `axis` the experts are divided: their weights over it, and rows go to
     them and back (`train.place_experts`).
 
@@ -40,6 +44,8 @@ def DispatchExpertsPass : Pass<"zc-dispatch-experts", "::mlir::ModuleOp"> {
     Option<"ranks", "ranks", "int64_t", "1", "its size">,
     Option<"multiplyAll", "multiply-all", "bool", "false",
            "multiply empty places too">,
+    Option<"ownRooms", "own-rooms", "bool", "false",
+           "only layers whose rooms are in the model's file">,
   ];
   let statistics = [
     Statistic<"numLayers", "num-layers", "Layers of experts">
@@ -53,7 +59,9 @@ def PlaceExpertsPass : Pass<"zc-place-experts", "::mlir::ModuleOp"> {
   let description = [{
     Requires the mesh. `train.place_experts` becomes a `dist.reshard`: to experts,
     dim 0 is divided over `axis` and dim 1 over the other axes that divide
-    samples; back, dim 1 over all of them.
+    samples; back, dim 1 over all of them. Ranks of `sp` are sent the same rows:
+    each takes a part of dim 1, if it divides, and they bring them together before
+    these go back.
   }];
   let options = [
     Option<"axis", "axis", "std::string", "\"ep\"",

@@ -31,33 +31,63 @@ struct PlaceExperts : public impl::PlaceExpertsPassBase<PlaceExperts> {
   }
 
 private:
-  LogicalResult replace(train::PlaceExpertsOp op, dist::MeshAttr mesh) {
-    auto type = cast<RankedTensorType>(op.getType());
+  /// Where rows are: of experts over theirs, or of groups over all.
+  Layout layoutOf(RankedTensorType type, dist::MeshAttr mesh, bool toExperts) {
     int expertAxis = mesh.findAxis(axis);
-    if (type.getRank() < 2)
-      return op.emitOpError("expected dims of experts and of groups");
     SmallVector<std::string> names(batchAxes.begin(), batchAxes.end());
     if (names.empty())
       names = {"dp", "dp_outer", "dp_inner", "ep"};
     Layout layout = Layout::replicated(type.getRank());
     for (const std::string &name : names)
-      if (int each = mesh.findAxis(name);
-          each >= 0 && mesh.getSizes()[each] > 1)
-        if (!(op.getToExperts() && each == expertAxis))
-          layout.dims[1].push_back(each);
-    if (op.getToExperts() && expertAxis >= 0 && mesh.getSizes()[expertAxis] > 1)
+      if (int each = mesh.findAxis(name); each >= 0 &&
+                                          mesh.getSizes()[each] > 1 &&
+                                          !(toExperts && each == expertAxis))
+        layout.dims[1].push_back(each);
+    if (toExperts && expertAxis >= 0 && mesh.getSizes()[expertAxis] > 1)
       layout.dims[0].push_back(expertAxis);
+    return layout;
+  }
+
+  /// The axis whose ranks are sent the same rows, as they divide tokens, where
+  /// these are of enough groups that each multiplies those of its own; or -1.
+  int findTokenAxis(RankedTensorType type, dist::MeshAttr mesh) {
+    int tokenAxis = mesh.findAxis("sp");
+    if (tokenAxis < 0 || mesh.getSizes()[tokenAxis] < 2)
+      return -1;
+    int64_t ranks =
+        groupSize(layoutOf(type, mesh, /*toExperts=*/true).dims[1], mesh) *
+        mesh.getSizes()[tokenAxis];
+    return type.getDimSize(1) % ranks == 0 ? tokenAxis : -1;
+  }
+
+  static Value reshard(OpBuilder &builder, Location loc, Value value,
+                       const Layout &layout, dist::MeshAttr mesh) {
+    auto op = dist::ReshardOp::create(builder, loc, value);
+    op->setAttr(dist::kShardingAttr, layout.toAttr(mesh));
+    op->setAttr(dist::kTrafficAttr, builder.getStringAttr(dist::kActivations));
+    return op->getResult(0);
+  }
+
+  LogicalResult replace(train::PlaceExpertsOp op, dist::MeshAttr mesh) {
+    auto type = cast<RankedTensorType>(op.getType());
+    if (type.getRank() < 2)
+      return op.emitOpError("expected dims of experts and of groups");
+    Layout layout = layoutOf(type, mesh, op.getToExperts());
     for (auto [dim, axes] : llvm::enumerate(layout.dims))
       if (type.getDimSize(dim) % groupSize(axes, mesh) != 0)
         return op.emitOpError("dim ")
                << dim << " of " << type << " does not divide among "
                << groupSize(axes, mesh) << " ranks";
     OpBuilder builder(op);
-    auto reshard = dist::ReshardOp::create(builder, op.getLoc(), op.getInput());
-    reshard->setAttr(dist::kShardingAttr, layout.toAttr(mesh));
-    reshard->setAttr(dist::kTrafficAttr,
-                     builder.getStringAttr(dist::kActivations));
-    op.replaceAllUsesWith(reshard->getResult(0));
+    Value value = op.getInput();
+    if (int tokenAxis = findTokenAxis(type, mesh); tokenAxis >= 0) {
+      // There in a step of its own: a slice; back: a gather, before the others.
+      Layout whole = layoutOf(type, mesh, /*toExperts=*/true);
+      value = reshard(builder, op.getLoc(), value, whole, mesh);
+      if (op.getToExperts())
+        layout.dims[1].push_back(tokenAxis);
+    }
+    op.replaceAllUsesWith(reshard(builder, op.getLoc(), value, layout, mesh));
     op.erase();
     return success();
   }

@@ -11,6 +11,8 @@ namespace zc {
 void buildFusionPipeline(OpPassManager &manager, const Target &target,
                          const MatchEpiloguesPassOptions &epilogues) {
   manager.addPass(createChunkCrossEntropyPass());
+  if (target.runsThreadBlocks())
+    manager.addPass(createSpreadExpertSlotsPass());
   manager.addPass(createAssignLayoutsPass());
   manager.addPass(createMatchNormsPass());
   manager.addPass(createSplitBatchNormPass());

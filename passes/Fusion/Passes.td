@@ -172,6 +172,27 @@ def RepeatCheapOpsPass : Pass<"zc-repeat-cheap-ops", "::mlir::ModuleOp"> {
   let dependentDialects = ["::zc::train::TrainDialect"];
 }
 
+def SpreadExpertSlotsPass : Pass<"zc-spread-expert-slots", "::mlir::ModuleOp"> {
+  let summary = "give rows of experts their places all at once";
+  let description = [{
+    For GPUs. `train.expert_slots`, a loop over rows, becomes running sums over
+    rows in the order in which they get room: counts [groups, rows, experts] of 4
+    bytes, of at most 2^24 elements; with more it stays.
+
+    ```mlir
+    %slots, %rows, %counts = train.expert_slots %groups ...
+    // becomes
+    %one = train.compare "eq" %groups, %experts
+    %sum = %one + one row before + two rows before + ...
+    %place = sum over experts of %one * %sum, less 1
+    ```
+  }];
+  let statistics = [
+    Statistic<"numSpread", "num-spread", "Ops replaced">
+  ];
+  let dependentDialects = ["::zc::train::TrainDialect"];
+}
+
 def FormRegionsPass : Pass<"zc-form-regions", "::mlir::ModuleOp"> {
   let summary = "group ops into the regions that become kernels";
   let description = [{

@@ -2,6 +2,7 @@
 
 #include "dialects/Train/ExpertOps.h"
 #include "dialects/Train/Ops/OpSupport.h"
+#include "dialects/Train/OwnRooms.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
@@ -23,8 +24,9 @@ ChosenRows::ChosenRows(OpBuilder &builder, Location loc, const Choices &choices,
   Value outside = OrOp::create(
       builder, loc, compare(builder, loc, "lt", choices.chosen, number(0)),
       compare(builder, loc, "ge", choices.chosen, number(double(experts))));
-  Value inside =
-      SelectOp::create(builder, loc, outside, number(0), choices.chosen);
+  Value inside = SelectOp::create(
+      builder, loc, outside, number(choices.mayBeNone ? double(experts) : 0),
+      choices.chosen);
   groups = reshape(builder, loc, inside, {tokens * chosen});
   Value none = splat(builder, loc, choices.weights.getType(), 0);
   weights = SelectOp::create(builder, loc, outside, none, choices.weights);
@@ -51,9 +53,15 @@ Value ChosenRows::repeat(Value value) {
 
 Value ChosenRows::multiply(Value rows, Value matrices, bool transposed) {
   int64_t width = typeOf(matrices).getDimSize(transposed ? 1 : 2);
-  return GroupedMatmulOp::create(builder, loc, typeLike(rows, width), rows,
-                                 matrices, groups, ids, experts, APFloat(1.0),
-                                 transposed);
+  auto product = GroupedMatmulOp::create(builder, loc, typeLike(rows, width),
+                                         rows, matrices, groups, ids, experts,
+                                         APFloat(1.0), transposed);
+  if (limits) {
+    product->setAttr(kRoomGroupsAttr, builder.getI64IntegerAttr(limits->first));
+    product->setAttr(kRoomCapacityAttr,
+                     builder.getI64IntegerAttr(limits->second));
+  }
+  return product;
 }
 
 Value ChosenRows::lookUp(Value table) {

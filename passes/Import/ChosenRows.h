@@ -6,12 +6,15 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/BuiltinTypes.h"
 
+#include <optional>
+
 namespace zc {
 
 /// Which experts each token chose and how much each counts: integers and floats
 /// [tokens..., k].
 struct Choices {
   mlir::Value chosen, weights;
+  bool mayBeNone = false; // a choice may be no expert, and then takes no room
 };
 
 /// The rows of all choices, [tokens k, width], token by token.
@@ -38,6 +41,11 @@ public:
   /// The weighted sum over a token's choices, of the shape of `like`.
   mlir::Value sum(mlir::Value rows, mlir::Value like);
 
+  /// Each of so many groups of tokens has room for `capacity` rows of an
+  /// expert, which all first choices get before the second ones; set before any
+  /// product is made.
+  void limit(int64_t groups, int64_t capacity) { limits = {groups, capacity}; }
+
   int64_t countTokens() const { return tokens; }
 
 private:
@@ -45,6 +53,7 @@ private:
   mlir::Location loc;
   int64_t experts, chosen, tokens;
   mlir::Value groups, weights, ids;
+  std::optional<std::pair<int64_t, int64_t>> limits; // groups, capacity
 };
 
 /// Replaces sums of one term for each expert, of all tokens times a mask of
@@ -56,6 +65,11 @@ int64_t replaceMaskedExperts(mlir::ModuleOp module);
 /// The same of sums over a dim of experts, whose matrices are stacked, times
 /// weights that are 0 where an expert was not chosen.
 int64_t replaceStackedExperts(mlir::ModuleOp module);
+
+/// The same of GShard's einsums, by masks [groups, tokens, experts, places]
+/// that say which token has which place in the room of an expert. The products
+/// have these limits as attributes (dialects/Train/OwnRooms.h).
+int64_t replaceRoutedExperts(mlir::ModuleOp module);
 
 } // namespace zc
 

@@ -103,6 +103,11 @@ def RecognizeExpertsPass : Pass<"zc-recognize-experts", "::mlir::ModuleOp"> {
     where all f_e are alike and each token's is its own. Their matrices are
     concatenated. So are products of gates [tokens, 1, E], which a scatter made of
     a TopK's choices, with what all experts give at once, [tokens, E, features].
+
+    GShard's einsums bring rows to rooms and back by products with masks [groups,
+    tokens, E, places]; where these give each token the next free place of the
+    experts that it chose, the products are left out, and those of the experts
+    say what room the file has (dialects/Train/OwnRooms.h).
   }];
   let statistics = [
     Statistic<"numRecognized", "num-recognized", "Products found">

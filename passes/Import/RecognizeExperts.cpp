@@ -158,6 +158,7 @@ struct RecognizeExperts
   void runOnOperation() override {
     numRecognized += replaceMaskedExperts(getOperation());
     numRecognized += replaceStackedExperts(getOperation());
+    numRecognized += replaceRoutedExperts(getOperation());
     GroupTable table;
     SmallVector<MatmulOp> products;
     getOperation().walk([&](MatmulOp op) { products.push_back(op); });

@@ -10,6 +10,7 @@
 #include "dialects/Train/Ops/OpSupport.h"
 #include "mlir/IR/Matchers.h"
 #include "passes/Import/ChosenRows.h"
+#include "passes/Import/StackedRows.h"
 
 using namespace mlir;
 using namespace zc;
@@ -131,219 +132,6 @@ std::optional<Choices> matchGates(Value gates) {
   return Choices{chosen, scatter.getUpdates()};
 }
 
-/// What dims count. Tokens may have several, in a row.
-enum class Axis { Experts, Tokens, Features };
-
-/// Of each axis, in the order of their dims, which dims it has.
-struct AxisDims {
-  Axis axis;
-  int64_t begin, end;
-
-  bool operator==(const AxisDims &other) const {
-    return axis == other.axis && begin == other.begin && end == other.end;
-  }
-};
-using Layout = SmallVector<AxisDims, 3>;
-
-/// Computes for rows, one a choice, what is computed for all experts.
-class RowBuilder {
-public:
-  RowBuilder(OpBuilder &builder, Location loc, const Choices &choices,
-             int64_t experts)
-      : builder(builder), loc(loc), experts(experts),
-        chosenRows(builder, loc, choices, experts) {}
-
-  /// [rows, features], or null.
-  Value build(Value value, const Layout &layout) {
-    if (auto found = made.find(value); found != made.end())
-      return found->second.first == layout ? found->second.second : Value();
-    Operation *op = value.getDefiningOp();
-    if (!op)
-      return Value();
-    Value result = buildOp(op, value, layout);
-    made[value] = {layout, result};
-    return result;
-  }
-
-  Value sum(Value rows, Value like) { return chosenRows.sum(rows, like); }
-
-private:
-  static AxisDims find(const Layout &layout, Axis axis) {
-    return *llvm::find_if(layout,
-                          [&](AxisDims each) { return each.axis == axis; });
-  }
-
-  static int64_t sizeOf(Value value, AxisDims dims) {
-    auto shape = typeOf(value).getShape();
-    int64_t size = 1;
-    for (int64_t dim = dims.begin; dim < dims.end; ++dim)
-      size *= shape[dim];
-    return size;
-  }
-
-  /// Where the same axes are in another shape; empty if they are not.
-  static Layout relate(Value from, const Layout &layout, Value to) {
-    ArrayRef<int64_t> shape = typeOf(to).getShape();
-    Layout found;
-    int64_t dim = 0, rank = shape.size();
-    for (AxisDims each : layout) {
-      int64_t size = sizeOf(from, each), begin = dim, product = 1;
-      while (dim < rank && (dim == begin || product < size || shape[dim] == 1))
-        product *= shape[dim++];
-      if (product != size)
-        return {};
-      found.push_back({each.axis, begin, dim});
-    }
-    return dim == rank ? found : Layout{};
-  }
-
-  RankedTensorType rowsOf(Value value, const Layout &layout) const {
-    return chosenRows.typeLike(value,
-                               sizeOf(value, find(layout, Axis::Features)));
-  }
-
-  Value buildOp(Operation *op, Value value, const Layout &layout) {
-    DenseElementsAttr constant;
-    if (matchPattern(value, m_Constant(&constant)) && constant.isSplat())
-      return ConstantOp::create(builder, loc,
-                                constant.resizeSplat(rowsOf(value, layout)));
-    if (auto view = dyn_cast<ReshapeOp>(op))
-      return buildView(view, layout);
-    if (auto turn = dyn_cast<TransposeOp>(op))
-      return buildTranspose(turn, layout);
-    if (auto product = dyn_cast<MatmulOp>(op))
-      return buildProduct(product, layout);
-    if (auto spread = dyn_cast<BroadcastOp>(op))
-      return buildSpread(spread, layout);
-    if (auto slice = dyn_cast<SliceOp>(op))
-      return buildSlice(slice, layout);
-    if (!isa<ElementwiseOpInterface>(op) || op->getNumResults() != 1)
-      return Value();
-    SmallVector<Value> rows;
-    for (Value operand : op->getOperands()) {
-      rows.push_back(build(operand, layout));
-      if (!rows.back())
-        return Value();
-    }
-    OperationState state(loc, op->getName());
-    state.addOperands(rows);
-    state.addTypes(rowsOf(value, layout));
-    state.addAttributes(op->getAttrs());
-    return builder.create(state)->getResult(0);
-  }
-
-  Value buildView(ReshapeOp view, const Layout &layout) {
-    Layout before = relate(view.getResult(), layout, view.getInput());
-    if (!before.empty())
-      return build(view.getInput(), before);
-    // Tokens, and the products of all experts beside each other.
-    auto product = view.getInput().getDefiningOp<MatmulOp>();
-    ArrayRef<int64_t> shape = typeOf(view.getInput()).getShape();
-    if (!product || shape.size() != 2 || layout[0].axis != Axis::Tokens ||
-        layout[1].axis != Axis::Experts ||
-        shape[0] != chosenRows.countTokens() || product.getTransposeLhs() ||
-        product.getTransposeRhs())
-      return Value();
-    auto flat = product.getRhs().getDefiningOp<ReshapeOp>();
-    auto turn =
-        flat ? flat.getInput().getDefiningOp<TransposeOp>() : TransposeOp();
-    if (!turn || typeOf(turn.getInput()).getRank() != 3 ||
-        typeOf(turn.getInput()).getDimSize(0) != experts ||
-        turn.getPermutation()[1] != 0 ||
-        typeOf(turn.getResult()).getDimSize(0) != typeOf(flat).getDimSize(0))
-      return Value();
-    return chosenRows.multiply(chosenRows.repeat(product.getLhs()),
-                               turn.getInput(),
-                               /*transposed=*/turn.getPermutation()[0] == 2);
-  }
-
-  Value buildTranspose(TransposeOp turn, const Layout &layout) {
-    ArrayRef<int64_t> order = turn.getPermutation();
-    Layout before;
-    for (AxisDims each : layout) {
-      for (int64_t dim = each.begin + 1; dim < each.end; ++dim)
-        if (order[dim] != order[dim - 1] + 1)
-          return Value();
-      int64_t begin = order[each.begin];
-      before.push_back({each.axis, begin, begin + each.end - each.begin});
-    }
-    llvm::sort(before,
-               [](AxisDims a, AxisDims b) { return a.begin < b.begin; });
-    return build(turn.getInput(), before);
-  }
-
-  static bool isExpertsFirst(Value value, const Layout &layout) {
-    return typeOf(value).getRank() == 3 && layout[0].axis == Axis::Experts &&
-           layout[1].axis == Axis::Tokens;
-  }
-
-  /// [experts, tokens, K] x [experts, K, N].
-  Value buildProduct(MatmulOp op, const Layout &layout) {
-    if (!isExpertsFirst(op.getResult(), layout) || op.getTransposeLhs() ||
-        typeOf(op.getRhs()).getRank() != 3)
-      return Value();
-    Value rows = build(op.getLhs(), layout);
-    return rows ? chosenRows.multiply(rows, op.getRhs(), op.getTransposeRhs())
-                : Value();
-  }
-
-  /// Of all tokens the same for each expert, or of an expert for all tokens.
-  Value buildSpread(BroadcastOp spread, const Layout &layout) {
-    Value input = spread.getInput();
-    ArrayRef<int64_t> dims = spread.getDims();
-    ArrayRef<int64_t> from = typeOf(input).getShape();
-    ArrayRef<int64_t> to = typeOf(spread.getResult()).getShape();
-    SmallVector<int64_t> kept, wanted;
-    for (auto [index, dim] : llvm::enumerate(dims)) {
-      if (from[index] == 1 && to[dim] != 1)
-        continue; // repeated
-      kept.push_back(dim);
-    }
-    auto isOf = [&](Axis a, Axis b) {
-      wanted.clear();
-      for (AxisDims each : layout)
-        if (each.axis == a || each.axis == b)
-          llvm::append_range(wanted, llvm::seq(each.begin, each.end));
-      return kept == wanted;
-    };
-    AxisDims features = find(layout, Axis::Features);
-    bool isLast = features.end == typeOf(spread.getResult()).getRank();
-    if (!isLast || features.end - features.begin != 1)
-      return Value();
-    int64_t width = to[features.begin];
-    if (isOf(Axis::Tokens, Axis::Features))
-      return chosenRows.repeat(
-          reshape(builder, loc, input, {chosenRows.countTokens(), width}));
-    if (isOf(Axis::Experts, Axis::Features))
-      return chosenRows.lookUp(reshape(builder, loc, input, {experts, width}));
-    return Value();
-  }
-
-  Value buildSlice(SliceOp slice, const Layout &layout) {
-    AxisDims features = find(layout, Axis::Features);
-    ArrayRef<int64_t> from = typeOf(slice.getInput()).getShape();
-    ArrayRef<int64_t> to = typeOf(slice.getResult()).getShape();
-    int64_t dim = features.begin;
-    for (int64_t other = 0; other < int64_t(to.size()); ++other)
-      if (other != dim && from[other] != to[other])
-        return Value();
-    Value rows =
-        features.end - dim == 1 ? build(slice.getInput(), layout) : Value();
-    if (!rows)
-      return Value();
-    return SliceOp::create(
-        builder, loc, rowsOf(slice.getResult(), layout), rows,
-        builder.getDenseI64ArrayAttr({0, slice.getOffsets()[dim]}),
-        builder.getDenseI64ArrayAttr({1, slice.getStrides()[dim]}));
-  }
-
-  OpBuilder &builder;
-  Location loc;
-  int64_t experts;
-  ChosenRows chosenRows;
-  DenseMap<Value, std::pair<Layout, Value>> made;
-};
-
 bool replaceSum(Operation *root, Value gates, int64_t expected, Value values,
                 const Layout &layout) {
   std::optional<Choices> choices = matchGates(gates);
@@ -357,12 +145,11 @@ bool replaceSum(Operation *root, Value gates, int64_t expected, Value values,
   if (experts < 2 || shape.back() >= experts || experts != expected)
     return false;
   OpBuilder builder(root);
-  RowBuilder rowBuilder(builder, root->getLoc(), *choices, experts);
-  Value rows = rowBuilder.build(values, layout);
+  StackedRows stacked(builder, root->getLoc(), *choices, experts);
+  Value rows = stacked.build(values, layout);
   if (!rows)
     return false;
-  root->getResult(0).replaceAllUsesWith(
-      rowBuilder.sum(rows, root->getResult(0)));
+  root->getResult(0).replaceAllUsesWith(stacked.sum(rows, root->getResult(0)));
   root->erase();
   return true;
 }

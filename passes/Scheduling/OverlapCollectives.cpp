@@ -2,7 +2,8 @@
 //
 // List scheduling on two streams. Ops keep the order that needs little memory,
 // but for those that would stand and wait: they let others go ahead until a
-// cost model says that what they read has arrived.
+// cost model says that what they read has arrived; and what could be done while
+// an exchange takes place is not done before.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Dist/DistDialect.h"
@@ -34,6 +35,7 @@ struct Node {
   double seconds = 0;
   SmallVector<unsigned> successors;
   unsigned numMissing = 0; // predecessors that have no place yet
+  unsigned turn = 0;       // among those that are ready, the least goes first
   double arrival = 0;      // of all that it reads
   int gathers = -1;        // the ones that it is the first to read
 };
@@ -49,6 +51,10 @@ private:
   void addNode(FusedOp op);
   void addEdge(unsigned from, unsigned to);
   void addData(unsigned node);
+  void saveWork();
+  void saveBefore(unsigned exchange);
+  bool isMovable(unsigned index) const;
+  bool outlives(Value operand, unsigned exchange) const;
   void keepOrder();
   void orderUpdates();
   unsigned findBlock(unsigned index);
@@ -68,7 +74,7 @@ private:
   int numBegun = 0;                                // of these groups
 
   double now = 0, linkFree = 0;
-  std::set<unsigned> ready;
+  std::set<std::pair<unsigned, unsigned>> ready;     // turn, number
   std::set<std::pair<double, unsigned>> waiting;     // for what arrives then
   std::deque<std::pair<double, int64_t>> reductions; // under way: end, bytes
   int64_t reducedBytes = 0, mostReducedBytes = 0;
@@ -105,6 +111,7 @@ Overlap::Overlap(func::FuncOp program, int64_t prefetch)
     updates.insert(getTensorRoot(operand).getDefiningOp());
   for (FusedOp op : program.getOps<FusedOp>())
     addNode(op);
+  saveWork();
   orderUpdates();
   groupGathers();
   keepOrder();
@@ -115,6 +122,7 @@ void Overlap::addNode(FusedOp op) {
   numbers[op] = index;
   Node &node = nodes.emplace_back();
   node.op = op;
+  node.turn = index;
   node.isCollective = isCollective(op);
   const LinkRates &link = getTarget(op).rates().link;
   node.seconds = node.isCollective
@@ -144,6 +152,69 @@ void Overlap::addData(unsigned node) {
     if (Operation *producer = getTensorRoot(operand).getDefiningOp())
       if (producers.insert(producer).second)
         addEdge(numbers.at(producer), node);
+}
+
+/// Whether ranks exchange what each has computed for another, as tokens of
+/// experts: what reads it can only wait.
+static bool isExchange(FusedOp op) {
+  return isCollective(op) &&
+         isa<dist::AllToAllOp>(op.getBody().front().front());
+}
+
+/// Work that stands in front of an exchange although neither side of it needs
+/// the other, as a shared expert's products beside those that tokens travel to,
+/// is saved for the time of the exchange.
+void Overlap::saveWork() {
+  for (unsigned index = 0; index < nodes.size(); ++index)
+    if (isExchange(nodes[index].op))
+      saveBefore(index);
+}
+
+/// Whether something may stand later than where little memory wants it.
+bool Overlap::isMovable(unsigned index) const {
+  const Node &node = nodes[index];
+  return !node.isCollective && !node.successors.empty() && node.turn == index &&
+         !updates.contains(node.op) && !node.op->hasAttr(kRecomputedAttr) &&
+         !node.op->hasAttr(kLateAttr) && !node.op->hasAttr(kKeptGradientsAttr);
+}
+
+/// Whether an operand is kept beyond an exchange anyhow.
+bool Overlap::outlives(Value operand, unsigned exchange) const {
+  Operation *producer = getTensorRoot(operand).getDefiningOp();
+  if (!producer)
+    return true;
+  ArrayRef<unsigned> readers = nodes[numbers.lookup(producer)].successors;
+  return llvm::any_of(readers, [&](unsigned reader) {
+    return reader > exchange && nodes[reader].turn == reader;
+  });
+}
+
+void Overlap::saveBefore(unsigned exchange) {
+  // Those whose readers all come behind: their turn is in front of the first.
+  DenseMap<unsigned, unsigned> turns;
+  for (unsigned index = exchange; index-- > 0;) {
+    unsigned turn = nodes.size();
+    for (unsigned reader : nodes[index].successors) {
+      auto found = turns.find(reader);
+      turn = std::min(turn, found == turns.end() ? reader : found->second);
+    }
+    if (isMovable(index) && turn > exchange)
+      turns[index] = turn;
+  }
+  DenseSet<Operation *> saved;
+  for (unsigned index = 0; index < exchange; ++index) {
+    auto found = turns.find(index);
+    bool keepsMemory =
+        found != turns.end() &&
+        llvm::all_of(nodes[index].op.getInputs(), [&](Value operand) {
+          return saved.contains(getTensorRoot(operand).getDefiningOp()) ||
+                 outlives(operand, exchange);
+        });
+    if (!keepsMemory)
+      continue;
+    nodes[index].turn = found->second;
+    saved.insert(nodes[index].op);
+  }
 }
 
 /// A state's new value comes behind the readers of the old that stood before.
@@ -190,7 +261,8 @@ void Overlap::keepOrder() {
       continue;
     if (isFree && before)
       addEdge(*before, index);
-    before = index;
+    if (nodes[index].turn == index)
+      before = index;
   }
 }
 
@@ -313,10 +385,11 @@ SmallVector<FusedOp> Overlap::run() {
     if (ready.empty())
       now = std::max(now, waiting.begin()->first);
     while (!waiting.empty() && waiting.begin()->first <= now) {
-      ready.insert(waiting.begin()->second);
+      unsigned next = waiting.begin()->second;
+      ready.insert({nodes[next].turn, next});
       waiting.erase(waiting.begin());
     }
-    unsigned next = *ready.begin();
+    unsigned next = ready.begin()->second;
     ready.erase(ready.begin());
     place(next);
   }

@@ -232,6 +232,9 @@ class Losses(Fake):
                         read_log(self.log),
                         Fixture(name).reference["optimizers"]["adamw"])
         artifact = self.artifact("experts/mixtral", *limit)
+        # Rows get their places all at once, not one after the other.
+        self.assertNotIn("expert_slots",
+                         self.zc("inspect", artifact, "--schedule"))
         self.zc(*self.command("experts/mixtral", artifact, 10), env=self.gpu)
         np.testing.assert_allclose(
             [line["loss"] for line in read_log(self.log)], limited, rtol=2e-6)

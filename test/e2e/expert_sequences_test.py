@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Experts whose tokens are divided over sp, and gates of two levels with rooms
 for few: one rank's losses and rows on every mesh."""
+import json
 import unittest
 
 import numpy as np
@@ -45,8 +46,24 @@ class ExpertSequences(ZcTest):
                              "--zero", "3")
         self.same(self.log(found, fixture.data, 4, 1e-3), alone)
 
+    def test_each_rank_does_its_own_work(self):
+        """Rows of a sample are multiplied by one rank of sp, where experts are
+        divided; else by all of them."""
+        flops = {}
+        for mesh, ranks in (("dp=1", 1), ("ep=2,sp=2", 4), ("ep=4,sp=2", 8),
+                            ("sp=2", 1)):
+            artifact = self.compile(Fixture("experts/mixtral"), "sgd",
+                                    "--mesh", mesh)
+            found = json.loads(self.zc("inspect", artifact, "--json"))
+            flops[mesh] = found["ops"]["flops"]["step"]["grouped_matmul"] * ranks
+        self.assertEqual(len(set(flops.values())), 1, flops)
+
     def test_two_levels(self):
-        """Experts of the best groups have rooms, too."""
+        """Experts of the best groups have rooms, too: all tokens' best first."""
+        step = self.folder / "step.mlir"
+        self.zc("compile", FOLDER / "levels.onnx", "--emit", "step", "-o", step,
+                "--loss", "softmax-cross-entropy", "--moe-capacity", "1")
+        self.assertIn("choices = 4 : i64", step.read_text())
         logs = {}
         for mesh, ranks in (("dp=1", 1), ("dp=2", 2), ("ep=2", 2), ("ep=4", 4),
                             ("dp=2,ep=2", 4)):

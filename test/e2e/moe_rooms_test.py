@@ -7,8 +7,9 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+import sharding_test
 from moe_test import EXPERTS, Moe, load_weights, zc_moe_body
-from zctest import read_log
+from zctest import ZcTest, read_log
 
 
 def softmax(x):
@@ -143,6 +144,89 @@ class RoomsOfRanks(Rooms):
 
     def test_overflow_is_gshards(self):
         self.assertGreater(self.check(1, 8, "--mesh", "dp=2,ep=2", ranks=4), 0)
+
+
+class RoomsInDouble(Rooms):
+    """The same by the interpreter, which computes in float64, on one rank and on
+    simulated ones."""
+    SAMPLES = 4
+    emit = sharding_test.Sharding.emit
+    evaluate = sharding_test.Sharding.evaluate
+
+    def check(self, factor, group, *mesh):
+        capacity = self.LENGTH * self.CHOSEN
+        limit = []
+        if factor:
+            rows = (group or self.LENGTH) * self.CHOSEN
+            capacity = -(-int(rows * factor) // EXPERTS)
+            limit = ["--moe-capacity", str(factor)]
+        if group:
+            limit += ["--moe-group", str(group)]
+        y, grads, overflow = self.reference(capacity, group or self.LENGTH)
+        what = "sharded" if mesh else "step"
+        module = self.emit(self.model(), what, "--loss", "mse", "--optimizer",
+                           "sgd", *limit, *mesh)
+        found = self.evaluate(module, "step", {
+            **self.weights, "x": self.x, "labels": self.target, "lr": 1.0,
+            "optimizer.step": 0})
+        module.with_suffix(".step").rename(
+            self.folder / f"done{len(list(self.folder.iterdir()))}")
+        loss = ((y - self.target.astype(np.float64)) ** 2).mean()
+        np.testing.assert_allclose(found["loss"], loss, rtol=1e-12)
+        for name, grad in grads.items():
+            np.testing.assert_allclose(
+                self.weights[name] - found[name], grad, rtol=0,
+                atol=1e-12 * max(1, np.abs(grad).max()), err_msg=name)
+        return overflow
+
+    def test_room_for_all(self):
+        for mesh in ((), ("--mesh", "ep=4"), ("--mesh", "dp=2,ep=2")):
+            with self.subTest(mesh=mesh):
+                self.assertEqual(self.check(0, 0, *mesh), 0)
+
+    def test_overflow_is_gshards(self):
+        for mesh in ((), ("--mesh", "ep=2"), ("--mesh", "dp=2,ep=2")):
+            with self.subTest(mesh=mesh):
+                some = self.check(1, 0, *mesh)
+                self.assertGreater(some, 0)
+                self.assertGreater(self.check(0.5, 0, *mesh), some)
+                self.assertGreater(self.check(1, 4, *mesh), 0)
+
+
+class Places(ZcTest):
+    """Running sums of rows give the places that a loop over rows does."""
+    evaluate = sharding_test.Sharding.evaluate
+    GROUPS, ROWS, CAPACITY, CHOICES = 3, 14, 3, 2
+
+    def module(self, name):
+        rows, places = self.ROWS, EXPERTS * self.CAPACITY
+        types = [f"tensor<{self.GROUPS}x{each}xi32>"
+                 for each in (rows, places, EXPERTS)]
+        groups = f"tensor<{self.GROUPS}x{rows}xi64>"
+        outputs = ", ".join(f'{each} {{train.output = "{output}"}}' for
+                            each, output in zip(types, ("s", "r", "c")))
+        path = self.folder / name
+        path.write_text(
+            f'func.func @step(%g: {groups} {{train.input = "g"}}) -> '
+            f"({outputs}) {{\n%s, %r, %c = train.expert_slots %g {{experts = "
+            f"{EXPERTS} : i64, capacity = {self.CAPACITY} : i64, choices = "
+            f"{self.CHOICES} : i64}} : ({groups}) -> ({', '.join(types)})\n"
+            f"return %s, %r, %c : {', '.join(types)}\n}}\n")
+        return path
+
+    def test_running_sums(self):
+        loop, sums = self.module("loop.mlir"), self.folder / "sums.mlir"
+        self.zc(loop, "--zc-spread-expert-slots", "-o", sums, tool="zc-opt")
+        self.assertNotIn("train.expert_slots", sums.read_text())
+        # Numbers that are no expert's, too.
+        groups = np.random.default_rng(6).integers(
+            -1, EXPERTS + 1, (self.GROUPS, self.ROWS))
+        expected = self.evaluate(loop, "step", {"g": groups})
+        found = self.evaluate(sums, "step", {"g": groups})
+        self.assertEqual(set(found), {"s", "r", "c"})
+        self.assertGreater((expected["c"] > self.CAPACITY).sum(), 0)
+        for name, value in expected.items():
+            np.testing.assert_array_equal(found[name], value, name)
 
 
 if __name__ == "__main__":

@@ -202,6 +202,45 @@ class Toy(Moe):
             self.assertGreater(weights.min(), 0)
             np.testing.assert_allclose(weights.sum(-1), 1, rtol=1e-6)
 
+    def test_all_experts(self):
+        """A dense gate: every weight above 0, and their sum 1."""
+        model = self.body(self.settings(top_k=EXPERTS), lambda body, _, weights,
+                          *__: body.add("Identity", weights, to="weights"),
+                          ["weights"])
+        x = np.random.default_rng(3).normal(size=(TOKENS, EXPERTS))
+        self.evaluate(model, x.astype(np.float32))
+        weights = np.load(self.folder / "weights.npy")
+        self.assertEqual(weights.shape, (TOKENS, EXPERTS))
+        self.assertGreater(weights.min(), 0)
+        np.testing.assert_allclose(weights.sum(-1), 1, rtol=1e-6)
+
+    def test_others_are_minus_infinity(self):
+        """Shazeer's: a softmax of the best logits, the others -inf, is exactly
+        0 for these; what they were changes nothing."""
+        def build(body, logits, _, chosen, *__):
+            values = body.add("GatherElements", logits, chosen, axis=-1)
+            nothing = body.add("Add", body.add(
+                "Mul", logits, body.number(0, logits)), body.add(
+                    "Constant", value_float=-np.inf))
+            body.add("Softmax", body.add("ScatterElements", nothing, chosen,
+                                         values, axis=-1), to="gates")
+        model = self.body(self.settings(), build, ["gates"])
+        x = np.random.default_rng(5).normal(size=(TOKENS, EXPERTS))
+        x = x.astype(np.float32)
+        self.evaluate(model, x)
+        gates = np.load(self.folder / "gates.npy")
+        best = np.sort(np.argsort(-x, -1)[:, :2], -1)
+        np.testing.assert_array_equal(np.argwhere(gates)[:, 1].reshape(-1, 2),
+                                      best)
+        kept = np.exp(np.take_along_axis(x, best, -1).astype(np.float64))
+        np.testing.assert_allclose(
+            np.take_along_axis(gates, best, -1),
+            kept / kept.sum(-1, keepdims=True), rtol=1e-5)
+        lowest = x.argmin(-1)[:, None]
+        np.put_along_axis(x, lowest, -100, -1)
+        self.evaluate(model, x)
+        np.testing.assert_array_equal(np.load(self.folder / "gates.npy"), gates)
+
     def rate(self, settings, *options, ranks=1, steps=20):
         """The mean of the second choices that are taken, by step."""
         def build(body, logits, weights, *_):

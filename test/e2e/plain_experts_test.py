@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Experts of plain PyTorch: masks over all of them, GShard's einsums."""
+"""Experts of plain PyTorch: masks over all of them, einsums of GShard's, of
+DeepSpeed's and Switch's."""
 import json
 import re
 import unittest
@@ -7,17 +8,23 @@ import unittest
 import numpy as np
 
 from moe_test import FOLDER, Moe
+from zctest import read_log
 
-CASES = ("masked", "stacked", "summed", "einsum")
+CASES = ("masked", "stacked", "summed", "einsum", "flat", "switched",
+         "doubtful")
 
 
 class Plain(Moe):
     def test_losses_are_pytorchs(self):
         for name in CASES:
             for ranks, *options in (
-                    (1,), (2, "--mesh", "ep=2"), (2, "--mesh", "dp=2"), (2, "--mesh", "tp=2"),
-                    (1, "--accumulate", "2")):
-                if "ep=2" in options and name not in ("stacked", "summed"):
+                    (1,), (2, "--mesh", "ep=2"), (2, "--mesh", "dp=2"),
+                    (2, "--mesh", "tp=2"), (1, "--accumulate", "2")):
+                if "ep=2" in options and name == "masked":
+                    continue
+                # Its one group of all tokens is of those of a micro-batch.
+                if name == "flat" and ("ep=2" in options
+                                       or "--accumulate" in options):
                     continue
                 with self.subTest(name=name, options=options):
                     reference = json.loads(
@@ -44,6 +51,54 @@ class Plain(Moe):
         self.assertEqual(found["experts"]["active_parameters"],
                          found["experts"]["parameters"] - of_experts / 2)
 
+    def test_einsums_compute_the_chosen_alone(self):
+        """As many rows as there is room; the masks' products are none."""
+        tokens, experts, hidden, inner, classes = 24, 4, 12, 16, 5
+        for name, chosen, room in (("einsum", 2, 48), ("flat", 2, 48),
+                                   ("doubtful", 2, 48), ("switched", 1, 32)):
+            with self.subTest(name=name):
+                artifact = self.artifact(
+                    FOLDER / f"plain_{name}.onnx", "--loss",
+                    "softmax-cross-entropy", "--optimizer", "sgd")
+                found = json.loads(self.zc("inspect", artifact, "--json"))
+                factor = round(room / (tokens * chosen), 6)
+                # The first layer's inputs have no gradient.
+                others = tokens * (2 * hidden * hidden + 3 * hidden * experts
+                                   + 3 * hidden * classes)
+                self.assertEqual(found["ops"]["flops"]["step"]["matmul"],
+                                 2 * (others + 3 * room * 2 * hidden * inner))
+                layer, = found["experts"]["layers"]
+                active = 2 * tokens * chosen * 2 * hidden * inner
+                self.assertEqual(
+                    (layer["experts"], layer["chosen"], layer["rows"],
+                     layer["flops_active"], layer["flops_total"],
+                     layer["room_over_rows"], layer["multiplied_over_rows"]),
+                    (experts, chosen, tokens * chosen, active,
+                     active * experts / chosen, factor, factor))
+
+    def test_rooms_of_einsums(self):
+        """The file's own, unless others are asked for; what overflows is known
+        and the same on every mesh."""
+        logs = []
+        for ranks, *options in ((1,), (4, "--mesh", "ep=4"),
+                                (4, "--mesh", "dp=2,ep=2", "--zero", "3"),
+                                (2, "--mesh", "pp=2", "--accumulate", "2")):
+            self.of_case("plain_einsum", *options, ranks=ranks)
+            logs.append(read_log(self.folder / "log.jsonl")[0])
+        self.assertGreater(logs[0]["moe_overflow"], 0)
+        for line in logs[1:]:
+            for key in ("moe_overflow", "moe_tokens"):
+                self.assertEqual(line[key], logs[0][key])
+            self.assertAlmostEqual(line["loss"], logs[0]["loss"], places=5)
+        # Second choices that are not made want no room.
+        self.of_case("plain_doubtful")
+        tokens = read_log(self.folder / "log.jsonl")[0]["moe_tokens"]
+        self.assertLess(np.sum(tokens), 48)
+        self.assertGreater(np.sum(tokens), 24)
+        self.of_case("plain_einsum", "--moe-capacity", "2")
+        self.assertEqual(
+            read_log(self.folder / "log.jsonl")[0]["moe_overflow"], 0)
+
     def test_masked_experts_compute_the_chosen_alone(self):
         self.check_work("masked", 2, 16 + 12)
 
@@ -62,7 +117,7 @@ class Plain(Moe):
 
     def test_first_choices_come_first(self):
         """Of a token's two choices, which rows do not tell apart."""
-        for name in ("masked", "stacked", "summed"):
+        for name in ("masked", "stacked", "summed", "einsum", "flat"):
             step = self.folder / "step.mlir"
             self.zc("compile", FOLDER / f"plain_{name}.onnx", "--loss",
                     "softmax-cross-entropy", "--moe-capacity", "1", "--emit",
@@ -74,13 +129,20 @@ class Plain(Moe):
 
     def test_refusals(self):
         """Parameters of one expert each cannot be divided by experts."""
-        self.fails(1, ["experts' weights are computed", "dim 0 counts"],
+        self.fails(1, ["experts' weights are computed", "of one expert each",
+                       "dim 0 counts", "zc_moe.py", "--zero 3"],
                    "compile", FOLDER / "plain_masked.onnx", "--loss",
                    "softmax-cross-entropy", "--mesh", "ep=2", "-o",
                    self.folder / "m.zca")
-        # Products of one-hot numbers are no experts that zc knows.
-        self.fails(1, ["axis 'ep'", "batched_mm"], "compile",
-                   FOLDER / "plain_einsum.onnx", "--loss",
+        # The other way that the message names.
+        reference = json.loads((FOLDER / "plain_masked.json").read_text())
+        np.testing.assert_allclose(
+            self.of_case("plain_masked", "--mesh", "dp=2", "--zero", "3",
+                         ranks=2, lr=reference["lr"]), reference["losses"],
+            rtol=2e-6)
+        # Room that all tokens share is no rank's.
+        self.fails(1, ["1 of 24 tokens", "2 ranks of ep", "--moe-capacity"],
+                   "compile", FOLDER / "plain_flat.onnx", "--loss",
                    "softmax-cross-entropy", "--mesh", "ep=2", "-o",
                    self.folder / "m.zca")
 

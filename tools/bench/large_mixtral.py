@@ -10,6 +10,11 @@ a token; Qwen3-30B-A3B is
   --layers 48 --width 2048 --head 128 --key-heads 4 --inner 768 --experts 128
   --chosen 8 --vocabulary 151936 --head-norms
 
+and GShard's of 600 billion, whose every other layer has experts, of two matrices,
+
+  --layers 36 --every 2 --width 1024 --heads 16 --key-heads 16 --inner 8192
+  --experts 2048 --ungated --activation relu --vocabulary 64000
+
 Positions are not encoded, which has no parameters. Every weight names
 a data file that is not there: compile with `--init normal:0.02`. Each layer of
 experts is an `ai.zc.MoE`, a function of the file.
@@ -81,7 +86,8 @@ def attention(graph, module, x, options, mask):
 def experts(graph, module, x, options, settings):
     inputs = [graph.weight(f"{module}.router", options.experts, options.width),
               graph.weight(f"{module}.gate_up_proj", options.experts,
-                           2 * options.inner, options.width),
+                           (1 if options.ungated else 2) * options.inner,
+                           options.width),
               graph.weight(f"{module}.down_proj", options.experts,
                            options.width, options.inner)]
     y = graph.add(module, "MoE", x, *inputs, **vars(settings))
@@ -91,10 +97,19 @@ def experts(graph, module, x, options, settings):
     return y
 
 
+def feed_forward(graph, module, x, options):
+    """Of a layer without experts."""
+    hidden = graph.add(module, "Relu", linear(
+        graph, f"{module}.up", x, options.width, options.inner))
+    return linear(graph, f"{module}.down", hidden, options.inner,
+                  options.width)
+
+
 def build(options):
     graph = Graph(options.output.rpartition("/")[2] + ".data")
     settings = zc_moe_body.Settings(
-        top_k=options.chosen, gate="topk-softmax", activation="silu", gated=1,
+        top_k=options.chosen, gate="topk-softmax",
+        activation=options.activation, gated=int(not options.ungated),
         normalize=0, balance="switch", noisy=0, second="always", levels=0,
         top_groups=0, grouped=1)
     x = graph.add("embed", "Gather", graph.weight(
@@ -107,8 +122,11 @@ def build(options):
         x = graph.add(module, "Add", x, attention(
             graph, f"{module}.attn", normed, options, mask))
         normed = norm(graph, f"{module}.norm2", x, options.width)
-        x = graph.add(module, "Add", x, experts(
-            graph, f"{module}.moe", normed, options, settings))
+        if (layer + 1) % options.every == 0:
+            y = experts(graph, f"{module}.moe", normed, options, settings)
+        else:
+            y = feed_forward(graph, f"{module}.mlp", normed, options)
+        x = graph.add(module, "Add", x, y)
     x = norm(graph, "norm", x, options.width)
     linear(graph, "head", x, options.width, options.vocabulary)
     graph.nodes[-1].output[0] = "logits"
@@ -133,9 +151,12 @@ def main():
     for name, value in (("layers", 32), ("width", 4096), ("heads", 32),
                         ("key-heads", 8), ("inner", 14336), ("experts", 8),
                         ("chosen", 2), ("vocabulary", 32000), ("batch", 8),
-                        ("length", 4096), ("head", 0)):
+                        ("length", 4096), ("head", 0),
+                        ("every", 1)):
         parser.add_argument(f"--{name}", type=int, default=value)
-    parser.add_argument("--head-norms", action="store_true")
+    parser.add_argument("--activation", default="silu")
+    for name in ("head-norms", "ungated"):
+        parser.add_argument(f"--{name}", action="store_true")
     options = parser.parse_args()
     model, elements = build(options)
     with open(options.output, "wb") as file:

@@ -119,7 +119,81 @@ class Einsum(nn.Module):
         return torch.einsum("gsec,egcm->gsm", combine, y)
 
 
-CASES = {"masked": Masked, "stacked": Stacked, "summed": Summed,
+class Flat(Einsum):
+    """As DeepSpeed and FairScale write it: one group of all tokens, gates and
+    places of the kept ones by sums over experts."""
+
+    def route(self, x):
+        capacity = CHOSEN * x.shape[0] // EXPERTS
+        gates = (x @ self.gate).softmax(-1)
+        first = F.one_hot(gates.argmax(-1), EXPERTS)
+        others = gates.masked_fill(first.bool(), float("-inf"))
+        second = F.one_hot(others.argmax(-1), EXPERTS)
+        places = [first.cumsum(0) - 1,
+                  second.cumsum(0) - 1 + first.sum(0, keepdim=True)]
+        masks = [mask * (place < capacity)
+                 for mask, place in zip((first, second), places)]
+        weights = [(gates * mask.to(x.dtype)).sum(1) for mask in masks]
+        total = (weights[0] + weights[1]).clamp(min=1e-6)
+        combine = 0
+        for mask, place, weight in zip(masks, places, weights):
+            place = F.one_hot((place * mask).sum(1), capacity).to(x.dtype)
+            gate = (weight / total)[:, None] * mask.to(x.dtype)
+            combine = combine + torch.einsum("se,sc->sec", gate, place)
+        return combine
+
+    def forward(self, x):
+        tokens = x.flatten(0, 1)
+        combine = self.route(tokens)
+        rows = torch.einsum("sec,sm->ecm", combine.bool().to(x.dtype), tokens)
+        hidden = F.relu(torch.einsum("ecm,emh->ech", rows, self.up))
+        y = torch.einsum("ech,ehm->ecm", hidden, self.down)
+        return torch.einsum("sec,ecm->sm", combine, y).view_as(x)
+
+
+class Switched(Einsum):
+    """Switch's: one choice, whose mask is weighed by its probability."""
+
+    def forward(self, x):
+        capacity = -(-x.shape[1] // EXPERTS)
+        gates = (x @ self.gate).softmax(-1)
+        best, chosen = gates.max(-1)
+        mask = F.one_hot(chosen, EXPERTS)
+        place = (mask.cumsum(1) - mask) * mask
+        mask = mask * (place < capacity)
+        slot = F.one_hot((place * mask).sum(-1), capacity)
+        dispatch = (mask[..., None] * slot[:, :, None]).to(x.dtype)
+        rows = torch.einsum("gsec,gsm->egcm", dispatch, x)
+        hidden = F.gelu(rows.flatten(1, 2) @ self.up)
+        y = (hidden @ self.down).view_as(rows)
+        return torch.einsum("gsec,egcm->gsm",
+                            dispatch * best[..., None, None], y)
+
+
+class Doubtful(Einsum):
+    """Mesh TensorFlow's: exclusive places of kept ones, a second choice only
+    above a threshold, which is drawn with GShard."""
+
+    def route(self, x):
+        capacity = CHOSEN * x.shape[1] // EXPERTS
+        gates = torch.einsum("gsm,me->gse", x, self.gate).softmax(-1)
+        best, chosen = gates.topk(CHOSEN)
+        masks = [F.one_hot(chosen[..., index], EXPERTS).to(x.dtype)
+                 for index in range(CHOSEN)]
+        masks[1] = masks[1] * (best[..., 1:] > 0.3).to(x.dtype)
+        combine, used = 0, 0
+        for index, mask in enumerate(masks):
+            place = (mask.cumsum(1) - mask + used) * mask
+            mask = mask * (place < capacity)
+            used = mask.sum(1, keepdim=True)
+            slots = F.one_hot((place * mask).sum(-1).long(), capacity)
+            combine = combine + (best[..., index] * mask.sum(-1))[
+                ..., None, None] * F.one_hot(chosen[..., index], EXPERTS)[
+                    ..., None] * slots[..., None, :].to(x.dtype)
+        return combine
+
+
+CASES = {"masked": Masked, "doubtful": Doubtful, "flat": Flat, "switched": Switched, "stacked": Stacked, "summed": Summed,
          "einsum": Einsum}
 
 

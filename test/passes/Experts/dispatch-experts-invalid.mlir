@@ -30,7 +30,7 @@ func.func @forward(%w: tensor<4x5x8xf32> {train.state = @w}, %x: tensor<3x5xf32>
 // -----
 
 func.func @forward(%w: tensor<4x5x8xf32>, %x: tensor<4x5xf32>, %groups: tensor<4xi64>, %ids: tensor<4xi64>) -> tensor<4x8xf32> {
-  // expected-error @below {{its experts' weights are computed; expected a parameter, whose dim 0 counts experts, to divide over ep}}
+  // expected-error @below {{its experts' weights are computed; expected a parameter, whose dim 0 counts experts, to divide over ep: stack them in the model, as torch.stack does once and tools/export/zc_moe.py's MoE has them, or divide the batch by dp and weights by --zero 3 instead}}
   %0 = train.grouped_matmul %x, %w, %groups, %ids {experts = 4 : i64} : (tensor<4x5xf32>, tensor<4x5x8xf32>, tensor<4xi64>, tensor<4xi64>) -> tensor<4x8xf32>
   return %0 : tensor<4x8xf32>
 }
