@@ -33,11 +33,7 @@ public:
     tokens.markAttention();
   }
 
-  bool hasAttention() const {
-    bool found = false;
-    program->walk([&](Operation *op) { found |= isAttention(op); });
-    return found;
-  }
+  bool hasAttention() { return tokens.hasAttention(); }
 
   /// Whether all attentions divide their heads instead.
   bool prefersHeads() const {
@@ -58,6 +54,9 @@ public:
     });
     if (!why.empty())
       return why;
+    if (!tokens.getUnfused().get().empty())
+      return "an attention is several ops, for something changes its scores or "
+             "weights";
     if (tokens.mergesTokens())
       return "the model merges tokens that stand side by side";
     for (OpOperand *use : tokens.getGathers())
