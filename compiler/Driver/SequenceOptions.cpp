@@ -78,8 +78,7 @@ llvm::LogicalResult zc::checkResiduals(mlir::ModuleOp module,
                                        const CompileOptions &options) {
   int64_t count = 0;
   module.walk([&](mlir::ModuleOp each) {
-    if (auto found =
-            each->removeAttr(kDividedResidualsAttr))
+    if (auto found = each->removeAttr(kDividedResidualsAttr))
       count += llvm::cast<mlir::IntegerAttr>(found).getInt();
   });
   if (options.sequenceParallel != "on" || count > 0)

@@ -45,9 +45,8 @@ public:
       }
       cast<ShardableOpInterface>(op).setPartTypes(types.at(&op));
       ArrayAttr axes = getTokenAxes(&op);
-      for (StringRef name :
-           {dist::kOperandsAttr, dist::kResultsAttr, dist::kTrafficAttr,
-            kGatheredAttr})
+      for (StringRef name : {dist::kOperandsAttr, dist::kResultsAttr,
+                             dist::kTrafficAttr, kGatheredAttr})
         op.removeAttr(name);
       if (op.hasAttr(kTokensAttr) && failed(divideTokens(&op, axes)))
         return failure();

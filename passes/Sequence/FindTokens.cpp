@@ -268,7 +268,7 @@ private:
   /// gather keys and values.
   LogicalResult divideProducts(const UnfusedAttention &unfused) {
     if (StringRef(attention).starts_with("ring"))
-      return unfused.findReason()->emitError(
+      return unfused.reason->emitError(
           "changes the scores or weights of an attention, which is several ops "
           "then; no ring of ranks hands on their keys; --sp-attention gather "
           "and ulysses divide it");
@@ -289,8 +289,7 @@ private:
       op->setAttr(kExchangeAttr,
                   DenseI64ArrayAttr::get(&getContext(), findDims(product)));
     }
-    op->setAttr(kGatheredAttr,
-                DenseI64ArrayAttr::get(&getContext(), gathered));
+    op->setAttr(kGatheredAttr, DenseI64ArrayAttr::get(&getContext(), gathered));
   }
 
   /// The dims of tokens (-1: of both queries and keys) and heads of a product's

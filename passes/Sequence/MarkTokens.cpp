@@ -73,20 +73,20 @@ private:
     TokenDims tokens(program);
     findings.hasAttention |= tokens.hasAttention();
     tokens.markAttention();
-    if (failed(forEachTokenInput(program, [&](BlockArgument argument,
-                                              StringRef name) {
-          findings.inputs.insert(name.str());
-          auto found = given.find(name);
-          return found == given.end()
-                     ? success()
-                     : mark(program, tokens, argument, found->second);
-        })))
+    if (failed(forEachTokenInput(
+            program, [&](BlockArgument argument, StringRef name) {
+              findings.inputs.insert(name.str());
+              auto found = given.find(name);
+              return found == given.end()
+                         ? success()
+                         : mark(program, tokens, argument, found->second);
+            })))
       return failure();
     return forEachTokenInput(
         program, [&](BlockArgument argument, StringRef name) {
           std::optional<int64_t> dim = tokens.findInputDim(argument);
-          const bool isKept = bool(
-              program.getArgAttr(argument.getArgNumber(), kNoTokensAttr));
+          const bool isKept =
+              bool(program.getArgAttr(argument.getArgNumber(), kNoTokensAttr));
           findings.divided |= dim && !isKept;
           findings.dividesAttention |=
               dim && !isKept && tokens.isOfAttention({argument, *dim});

@@ -136,8 +136,8 @@ bool TokenDims::isOfAttention(DimOf dim) {
 }
 
 std::optional<int64_t> TokenDims::findInputDim(BlockArgument input) {
-  auto batch =
-      program.getArgAttrOfType<IntegerAttr>(input.getArgNumber(), kBatchDimAttr);
+  auto batch = program.getArgAttrOfType<IntegerAttr>(input.getArgNumber(),
+                                                     kBatchDimAttr);
   int64_t rank = cast<RankedTensorType>(input.getType()).getRank();
   for (int64_t dim = 0; dim < rank; ++dim)
     if (isMarked({input, dim}) && !(batch && batch.getInt() == dim))

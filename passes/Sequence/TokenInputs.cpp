@@ -13,10 +13,9 @@ static func::FuncOp programOf(BlockArgument argument) {
   return cast<func::FuncOp>(argument.getOwner()->getParentOp());
 }
 
-LogicalResult
-forEachTokenInput(func::FuncOp program,
-                  llvm::function_ref<LogicalResult(BlockArgument, StringRef)>
-                      body) {
+LogicalResult forEachTokenInput(
+    func::FuncOp program,
+    llvm::function_ref<LogicalResult(BlockArgument, StringRef)> body) {
   for (BlockArgument argument : program.getArguments()) {
     const unsigned index = argument.getArgNumber();
     auto name = program.getArgAttrOfType<StringAttr>(index, kInputAttr);

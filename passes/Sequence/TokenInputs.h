@@ -14,11 +14,11 @@ struct TokenRanks {
 
 /// Calls `body` for each input of a program by its name, up to one that fails;
 /// weights of samples have no tokens.
-llvm::LogicalResult forEachTokenInput(
-    mlir::func::FuncOp program,
-    llvm::function_ref<llvm::LogicalResult(mlir::BlockArgument,
-                                           llvm::StringRef)>
-        body);
+llvm::LogicalResult
+forEachTokenInput(mlir::func::FuncOp program,
+                  llvm::function_ref<llvm::LogicalResult(mlir::BlockArgument,
+                                                         llvm::StringRef)>
+                      body);
 
 /// Says that dim `dim` of an input counts tokens; an error where it cannot, or
 /// they do not divide. `mayBeWhole`: other tokens are left to divide without.

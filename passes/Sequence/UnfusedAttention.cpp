@@ -37,7 +37,7 @@ public:
 
   /// Nothing where it is no attention: a loss's softmax, or a gate's.
   std::optional<UnfusedAttention> find() const {
-    UnfusedAttention attention{softmax, {}};
+    UnfusedAttention attention{softmax, findReason(), {}};
     bool makes = false, reads = false;
     for (MatmulOp op : products) {
       const bool made = scores.contains(op.getResult());
@@ -97,13 +97,29 @@ private:
            typeOf(op.getRhs()).getRank() == rank;
   }
 
+  /// Dropout before a sum, the forward's before the backward's.
+  Operation *findReason() const {
+    Operation *dropout = nullptr, *sum = nullptr, *of = SoftmaxOp(softmax);
+    auto take = [](Operation *&first, Operation *op) {
+      if (!first || op->isBeforeInBlock(first))
+        first = op;
+    };
+    for (Value value : scores) {
+      Operation *op = value.getDefiningOp();
+      if (isa_and_nonnull<DropoutOp, DropoutTrainingOp>(op))
+        take(dropout, op);
+      else if (isa_and_nonnull<AddOp>(op))
+        take(sum, op);
+    }
+    return dropout ? dropout : sum ? sum : of;
+  }
+
   ScoreProduct describe(MatmulOp op) const {
     ShardingRule rule = cast<ShardableOpInterface>(*op).getShardingRule();
     const bool made = scores.contains(op.getResult());
-    const auto &dims = made ? rule.resultDims[0]
-                            : rule.operandDims[scores.contains(op.getLhs())
-                                                   ? 0
-                                                   : 1];
+    const auto &dims =
+        made ? rule.resultDims[0]
+             : rule.operandDims[scores.contains(op.getLhs()) ? 0 : 1];
     const size_t rank = dims.size();
     return {op, dims[rank - 2], dims[rank - 1], dims[rank == 4 ? 1 : 0], made};
   }
@@ -127,21 +143,6 @@ int64_t UnfusedAttention::countHeads() const {
       .getShardingRule()
       .factors[product.heads]
       .size;
-}
-
-Operation *UnfusedAttention::findReason() const {
-  SoftmaxOp of = softmax;
-  for (Operation *user : of.getResult().getUsers())
-    if (isa<DropoutOp, DropoutTrainingOp>(user))
-      return user;
-  for (Operation *op = of.getInput().getDefiningOp(); op;
-       op = op->getOperand(0).getDefiningOp()) {
-    if (isa<AddOp>(op))
-      return op;
-    if (isa<MatmulOp>(op) || op->getNumOperands() == 0)
-      break;
-  }
-  return of;
 }
 
 UnfusedAttentions::UnfusedAttentions(func::FuncOp program) {

@@ -21,15 +21,14 @@ struct ScoreProduct {
 /// backward, too.
 struct UnfusedAttention {
   train::SoftmaxOp softmax;
+  /// The op that an attention of one op does not have.
+  mlir::Operation *reason;
   llvm::SmallVector<ScoreProduct> products;
 
   /// The dim of scores that counts queries.
   DimOf getQueries() const;
   /// Samples times heads where scores are [heads, queries, keys], else heads.
   int64_t countHeads() const;
-  /// The op between the softmax and a product that an attention of one op does
-  /// not have.
-  mlir::Operation *findReason() const;
 };
 
 /// Those of a program.

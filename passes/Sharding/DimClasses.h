@@ -57,8 +57,9 @@ void makeWhole(ShardingRule &rule, int factor);
 ///
 /// A dim that a value has for free (a constant's, or one that a broadcast adds)
 /// belongs to whoever reads it and ties nobody together.
-llvm::SmallVector<DimClass> findDimClasses(mlir::func::FuncOp program,
-                                           const WholeFactors &whole = WholeFactors());
+llvm::SmallVector<DimClass>
+findDimClasses(mlir::func::FuncOp program,
+               const WholeFactors &whole = WholeFactors());
 
 } // namespace zc
 

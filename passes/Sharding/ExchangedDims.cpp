@@ -31,9 +31,9 @@ static dist::ReshardOp addReshard(OpResult result, DenseI64ArrayAttr dims) {
 
 /// The axes that came from dim `from` of an operand to another of `result`;
 /// nothing where the result stays as it is.
-static std::optional<Axes>
-findExchanged(OpResult result, int64_t from,
-              const DenseMap<Value, Layout> &layouts, dist::MeshAttr mesh) {
+static std::optional<Axes> findExchanged(OpResult result, int64_t from,
+                                         const DenseMap<Value, Layout> &layouts,
+                                         dist::MeshAttr mesh) {
   Operation *op = result.getOwner();
   if (op->hasAttr(kGatheredAttr)) { // a product: tokens of either operand
     int axis = mesh.findAxis(kTokenAxis);
