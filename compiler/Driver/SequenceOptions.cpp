@@ -35,13 +35,16 @@ void zc::addSequenceOptions(CLI::App &command, CompileOptions &options) {
                   "tokens each, so that a causal mask leaves all equally much; "
                   "contiguous: in order), gather gathers them; auto: ulysses "
                   "or ring, for which ranks wait less by the target's rates, "
-                  "or gather where a mask is of queries and keys")
+                  "or gather where a mask is of queries and keys. Where "
+                  "dropout or a learned bias changes scores: ulysses or "
+                  "gather")
       ->check(CLI::IsMember({"auto", "ulysses", "gather", "ring", "ring=zigzag",
                              "ring=contiguous"}));
   command
       .add_option("--token-dim", options.tokenDims,
                   "where the tokens are that sp divides; by default the dims "
-                  "that belong to an attention's queries")
+                  "that belong to an attention's queries; none: every rank "
+                  "has the input whole")
       ->check(checkTokenDim)
       ->allow_extra_args(false)
       ->type_name("INPUT=K|none")

@@ -276,8 +276,12 @@ private:
     const bool divides = heads % (parts * headParts) == 0;
     if (attention == "ulysses" && !divides)
       return refuseHeads(unfused.softmax, heads, "gather divides");
+    // Samples times heads may be divided already: by whom is not known here.
+    const bool joined = unfused.getQueries().dim == 1;
+    const bool byHeads =
+        attention == "ulysses" || (attention == "auto" && divides && !joined);
     for (const ScoreProduct &product : unfused.products)
-      divideProduct(product, divides && attention != "gather");
+      divideProduct(product, byHeads);
     return success();
   }
 

@@ -58,7 +58,8 @@ class SequenceModels(ZcTest):
                                              ("tp=2,sp=2", "auto"),
                                              ("pp=2,sp=2", "ulysses")],
                      options=("--accumulate", 2))
-        self.compare(drops_weights=True, meshes=meshes, joins_heads=True)
+        self.compare(drops_weights=True, joins_heads=True,
+                     meshes=[*meshes, ("dp=2,sp=2", "auto")])
         self.compare(drops_weights=True, mask="none", memory=10, meshes=meshes)
         self.compare(drops_weights=True, mask="none", memory=12, meshes=meshes,
                      on_ranks=("--token-dim", "z=1"))

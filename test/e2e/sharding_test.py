@@ -13,15 +13,17 @@ import unittest
 
 import numpy as np
 
+from attention_model import make_attention
 from zctest import FIXTURES, Fixture, ZcTest
 
 SGD = ["--optimizer", "sgd", "--momentum", "0.9"]
+MSE = ["--loss", "mse", *SGD]
 ODD = ["--dim", "batch=12", "--loss", "softmax-cross-entropy", *SGD]
 ADAFACTOR = ["--optimizer", "adafactor"]
 SM3 = ["--optimizer", "sm3", "--momentum", "0.9"]
 DROPPED = FIXTURES / "options" / "dropped.onnx"
 
-# name: (model, options, options of the mesh)
+# name: (model, or how attention_model makes it; options, options of the mesh)
 LAYOUTS = {
     "mlp": ("mlp", ODD, ["--mesh", "dp=3"]),
     "mlp-accumulated": ("mlp", [*ODD, "--accumulate", "2", "--clip-norm", "1"],
@@ -97,6 +99,18 @@ LAYOUTS = {
     "sp-gather-2": ("llama", None, ["--mesh=sp=4", "--sp-attention=gather"]),
     "sp-gather-mask": ("bert", None, ["--mesh", "sp=2", "--sp-attention",
                                       "gather"]),
+    # Attention of several ops, and keys of other tokens: made models.
+    "sp-ops-heads": ({"bias": "learned", "drops_weights": True}, MSE,
+                     ["--mesh", "sp=2"]),
+    "sp-ops-gather": ({"bias": "learned"}, MSE,
+                      ["--mesh", "tp=2,sp=2", "--zero", "1"]),
+    "sp-ops-joined": ({"drops_weights": True, "joins_heads": True}, MSE,
+                      ["--mesh", "sp=4", "--sp-attention", "ulysses"]),
+    "sp-memory-ring": ({"mask": "none", "memory": 12}, MSE,
+                       ["--mesh", "sp=4", "--sp-attention", "ring",
+                        "--token-dim", "z=1"]),
+    "sp-memory-whole": ({"mask": "none", "memory": 10}, MSE,
+                        ["--mesh", "sp=4", "--zero", "3"]),
     # Megatron's sequence parallelism: tokens of residuals over tp.
     "tp-tokens": ("gpt", None, ["--mesh", "tp=2", "--sequence-parallel",
                                 "on"]),
@@ -309,6 +323,9 @@ class Sharding(ZcTest):
             model = fixture.exports[0]
         elif isinstance(model, str):
             model = Fixture(model).model
+        elif isinstance(model, dict):
+            make_attention(self.folder / "made.onnx", **model)
+            model = self.folder / "made.onnx"
         one = self.emit(model, "step", *options)
         many = self.emit(model, "sharded", *options, *mesh)
         self.assertRegex(many.read_text(), "dist.(all_reduce|reduce_scatter)")
