@@ -9,6 +9,7 @@
 #include "passes/Sequence/TokenDims.h"
 #include "passes/Sequence/TokenInputs.h"
 #include "passes/Sharding/ExchangedDims.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace zc::train;
@@ -253,15 +254,22 @@ private:
 
   /// `others` divide no heads.
   LogicalResult refuseHeads(Operation *op, int64_t heads, StringRef others) {
-    std::string sizes;
+    SmallVector<std::string> sizes;
     for (int64_t size = 1; size <= heads / headParts; ++size)
       if (heads % (headParts * size) == 0)
-        sizes += (sizes.empty() ? "" : ", ") + std::to_string(size);
+        sizes.push_back(std::to_string(size));
     return op->emitError("has ")
            << heads << " heads, which " << parts * headParts << " ranks of '"
-           << axis << "' and 'tp' cannot divide; sizes of '" << axis
-           << "' that can are " << (sizes.empty() ? "none" : sizes)
-           << "; --sp-attention " << others << " no heads";
+           << axis << "' and 'tp' cannot divide; "
+           << (sizes.empty()       ? "no size of '"
+               : sizes.size() == 1 ? "the one size of '"
+                                   : "sizes of '")
+           << axis
+           << (sizes.empty()       ? "' can"
+               : sizes.size() == 1 ? "' that can is "
+                                   : "' that can are ")
+           << llvm::join(sizes, ", ") << "; --sp-attention " << others
+           << " no heads";
   }
 
   /// Products of an attention of several ops: they divide heads, or queries and

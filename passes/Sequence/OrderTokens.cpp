@@ -45,6 +45,15 @@ public:
     return divides;
   }
 
+  /// Whether keys can go round; --zc-find-tokens names those that cannot.
+  bool hasRing() {
+    bool masked = false;
+    program->walk([&](Operation *op) {
+      masked |= isAttention(op) && hasMaskOfQueries(op);
+    });
+    return !masked && tokens.getUnfused().get().empty();
+  }
+
   /// Why the order of the tokens must stay; empty: it need not.
   std::string findObstacle() {
     std::string why;
@@ -224,7 +233,7 @@ struct OrderTokens : public impl::OrderTokensPassBase<OrderTokens> {
         orderers.push_back(std::move(orderer));
         continue;
       }
-      if (attention == "ring=zigzag") {
+      if (attention == "ring=zigzag" && orderer->hasRing()) {
         program.emitError("--sp-attention ring=zigzag: ")
             << why << "; ring=contiguous leaves tokens where they are";
         signalPassFailure();

@@ -63,15 +63,30 @@ class SequenceModels(ZcTest):
         self.compare(drops_weights=True, mask="none", memory=12,
                      meshes=[("sp=2", "gather")],
                      on_ranks=("--token-dim", "z=1"))
-        for changes in ({"drops_weights": True}, {"bias": "learned"}):
+        for changes, ring in (({"drops_weights": True}, "ring"),
+                              ({"bias": "learned"}, "ring=zigzag")):
             make_attention(self.folder / "made.onnx", **changes)
             self.fails(1, [r"'p1' \(Dropout\)" if "bias" not in changes
                            else r"'s2' \(Add\)",
                            "changes the scores or weights of an attention",
                            "--sp-attention gather and ulysses divide it"],
                        "compile", self.folder / "made.onnx", "--loss", "mse",
-                       "--mesh", "sp=2", "--sp-attention", "ring", "-o",
+                       "--mesh", "sp=2", "--sp-attention", ring, "-o",
                        self.folder / "no.zca")
+
+    def test_what_attention_of_several_ops_sends(self):
+        """Queries, keys, values, results and their gradients change places, or
+        keys and values are gathered, kept, and their gradients added up."""
+        model, artifact = self.folder / "made.onnx", self.folder / "d.zca"
+        make_attention(model, drops_weights=True)
+        keys = 8 * TOKENS * WIDTH * 4  # bytes
+        for ranks, attention, sent in ((2, "ulysses", 8 * keys // 4),
+                                       (4, "gather", 4 * 3 * keys // 4)):
+            self.zc("compile", model, "-o", artifact, "--loss", "mse", "--mesh",
+                    f"sp={ranks}", "--sp-attention", attention)
+            found = json.loads(self.zc("inspect", artifact, "--comm", "--json"))
+            self.assertEqual(
+                found["comm"]["by_kind"]["activations"]["bytes"], sent)
 
     def test_slopes_that_are_not_trained(self):
         self.compare(bias="slopes", options=("--freeze", "slopes"),
@@ -194,6 +209,17 @@ class SequenceModels(ZcTest):
                        "divide; sizes of 'sp' that can are 1, 2;"], "compile",
                    model, "-o", out, *loss, "--mesh", "sp=4", "--sp-attention",
                    "ulysses")
+        self.fails(1, ["has 2 heads, which 8 ranks of 'sp' and 'tp' cannot "
+                       "divide; the one size of 'sp' that can is 1;"],
+                   "compile", model, "-o", out, *loss, "--mesh", "tp=2,sp=4",
+                   "--sp-attention", "ulysses")
+        make_attention(self.folder / "window.onnx", mask="window")
+        for ring in ("ring", "ring=zigzag", "ring=contiguous"):
+            self.fails(1, ["has a mask of queries and keys, which no ring of "
+                           "ranks hands on; --sp-attention gather divides it"],
+                       "compile", self.folder / "window.onnx", "-o", out,
+                       "--loss", "mse", "--mesh", "sp=2", "--sp-attention",
+                       ring)
         self.fails(1, ["--token-dim times=1: no input has that name"],
                    "compile", model, "-o", out, *loss, "--mesh", "sp=2",
                    "--token-dim", "times=1")
