@@ -37,7 +37,13 @@ static std::optional<Axes> findExchanged(OpResult result, int64_t from,
   Operation *op = result.getOwner();
   if (op->hasAttr(kGatheredAttr)) { // a product: tokens of either operand
     int axis = mesh.findAxis(kTokenAxis);
-    return from < 0 || axis < 0 ? std::nullopt : std::optional(Axes{axis});
+    const bool divides =
+        from >= 0 && axis >= 0 &&
+        cast<RankedTensorType>(result.getType()).getDimSize(from) %
+                (groupSize(layouts.at(result).dims[from], mesh) *
+                 mesh.getSizes()[axis]) ==
+            0;
+    return divides ? std::optional(Axes{axis}) : std::nullopt;
   }
   // Each is like an operand, or read by its like alone.
   unsigned index = result.getResultNumber();

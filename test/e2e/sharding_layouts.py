@@ -91,6 +91,10 @@ LAYOUTS = {
                       ["--mesh", "tp=2,sp=2", "--zero", "1"]),
     "sp-ops-joined": ({"drops_weights": True, "joins_heads": True}, MSE,
                       ["--mesh", "sp=4", "--sp-attention", "ulysses"]),
+    # Keys that change places with heads, and are too few to change back.
+    "sp-ops-memory": ({"drops_weights": True, "joins_heads": True,
+                       "mask": "none", "memory": 10}, MSE,
+                      ["--mesh", "sp=4,tp=2", "--sp-attention", "ulysses"]),
     "sp-memory-ring": ({"mask": "none", "memory": 12}, MSE,
                        ["--mesh", "sp=4", "--sp-attention", "ring",
                         "--token-dim", "z=1"]),
