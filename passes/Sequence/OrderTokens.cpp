@@ -190,6 +190,20 @@ private:
       builder.setInsertionPointToStart(&program.getBody().front());
     Value ordered = gather(builder, source.value, source.dim, false);
     source.value.replaceAllUsesExcept(ordered, ordered.getDefiningOp());
+    setNode(ordered.getDefiningOp(), source.value);
+  }
+
+  /// Stages of a pipeline are told by nodes: an input's order belongs to the
+  /// first that reads it.
+  static void setNode(Operation *order, Value input) {
+    if (!isa<BlockArgument>(input))
+      return;
+    Operation *first = nullptr;
+    for (Operation *user : order->getUsers())
+      if (!first || user->isBeforeInBlock(first))
+        first = user;
+    if (first && !isa<func::ReturnOp>(first))
+      order->setLoc(first->getLoc());
   }
 
   Value gather(OpBuilder &builder, Value value, int64_t dim, bool inverse) {

@@ -125,6 +125,12 @@ class SequenceModels(ZcTest):
                    "softmax-cross-entropy", "--mesh", "tp=2,sp=32",
                    "--sp-attention", "gather", *on)
 
+    def test_features_in_zigzag_order_in_pipelines(self):
+        """What puts an input in order stands in the stage that reads it, in
+        evaluations, too."""
+        self.compare(meshes=[("pp=2,sp=2", "ring=zigzag")],
+                     options=("--accumulate", 2))
+
     def test_tokens_said_by_hand_in_pipelines(self):
         """Stages send one another parts of tokens that the user names."""
         self.compare(meshes=[("pp=2,sp=2", "gather")], options=("--accumulate", 2),
