@@ -259,8 +259,9 @@ private:
       if (heads % (headParts * size) == 0)
         sizes.push_back(std::to_string(size));
     return op->emitError("has ")
-           << heads << " heads, which " << parts * headParts << " ranks of '"
-           << axis << "' and 'tp' cannot divide; "
+           << heads << (heads == 1 ? " head" : " heads") << ", which "
+           << parts * headParts << " ranks of '" << axis
+           << "' and 'tp' cannot divide; "
            << (sizes.empty()       ? "no size of '"
                : sizes.size() == 1 ? "the one size of '"
                                    : "sizes of '")

@@ -15,7 +15,7 @@ import numpy as np
 
 from attention_model import make_attention
 from sharding_layouts import LAYOUTS, MORE, ODD, SGD
-from zctest import Fixture, ZcTest
+from zctest import FIXTURES, Fixture, ZcTest
 
 STATE = re.compile(r'train.state @"?([^" ]+)"? "parameter" : '
                    r'tensor<((?:\d+x)*)f32>(.*)')
