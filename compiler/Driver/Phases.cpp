@@ -447,12 +447,14 @@ LogicalResult Phases::divide() {
   ChunkCrossEntropyPassOptions chunks;
   chunks.axis = "tp";
   chunks.sampleParts = options.getAxisSize("dp") * options.getAxisSize("ep");
-  return run("sharded", [&](OpPassManager &manager) {
-    // Of samples' rows it takes some after others; sp leaves each fewer.
-    if (options.getAxisSize("tp") > 1 && options.getAxisSize("sp") == 1)
-      manager.addPass(createChunkCrossEntropyPass(chunks));
-    buildRanksPipeline(manager, ranks);
-  });
+  if (failed(run("sharded", [&](OpPassManager &manager) {
+        // Of samples' rows it takes some after others; sp leaves each fewer.
+        if (options.getAxisSize("tp") > 1 && options.getAxisSize("sp") == 1)
+          manager.addPass(createChunkCrossEntropyPass(chunks));
+        buildRanksPipeline(manager, ranks);
+      })))
+    return failure();
+  return checkResiduals(*module, options);
 }
 
 /// Of what was asked for; auto without a budget: for all of a step.

@@ -1,8 +1,11 @@
 #include "compiler/Driver/SequenceOptions.h"
 
 #include "compiler/Driver/Commands.h"
+#include "dialects/Train/Tokens.h"
 #include "mlir/Pass/PassManager.h"
 #include "passes/Sequence/Passes.h"
+
+#include <set>
 
 using namespace zc;
 
@@ -32,13 +35,16 @@ void zc::addSequenceOptions(CLI::App &command, CompileOptions &options) {
                   "tokens each, so that a causal mask leaves all equally much; "
                   "contiguous: in order), gather gathers them; auto: ulysses "
                   "or ring, for which ranks wait less by the target's rates, "
-                  "or gather where a mask is of queries and keys")
+                  "or gather where a mask is of queries and keys. Where "
+                  "dropout or a learned bias changes scores: ulysses or "
+                  "gather")
       ->check(CLI::IsMember({"auto", "ulysses", "gather", "ring", "ring=zigzag",
                              "ring=contiguous"}));
   command
       .add_option("--token-dim", options.tokenDims,
                   "where the tokens are that sp divides; by default the dims "
-                  "that belong to an attention's queries")
+                  "that belong to an attention's queries; none: every rank "
+                  "has the input whole")
       ->check(checkTokenDim)
       ->allow_extra_args(false)
       ->type_name("INPUT=K|none")
@@ -46,11 +52,13 @@ void zc::addSequenceOptions(CLI::App &command, CompileOptions &options) {
 }
 
 std::string zc::checkSequenceTogether(const CompileOptions &options) {
-  bool divides = options.getAxisSize("sp") > 1;
-  if (divides && options.getAxisSize("pp") > 1 && !options.tokenDims.empty())
-    return "--token-dim does not work with a --mesh with pp: what stages send "
-           "one another is divided where attention tells its tokens";
-  if (divides && options.optimizer == "onebit-adam")
+  std::set<std::string> inputs;
+  for (const std::string &dim : options.tokenDims)
+    if (auto name = llvm::StringRef(dim).rsplit('=').first.str();
+        !inputs.insert(name).second)
+      return "--token-dim says twice where the tokens of '" + name +
+             "' are; say it once";
+  if (options.getAxisSize("sp") > 1 && options.optimizer == "onebit-adam")
     return "--optimizer onebit-adam compresses what samples' ranks send; it "
            "does not work with a --mesh with sp";
   return "";
@@ -63,10 +71,24 @@ void zc::setSequence(const CompileOptions &options, RanksOptions &ranks) {
       options.memoryBudget > 0 && options.getAxisSize("tp") > 1;
   ranks.dividesResiduals = options.sequenceParallel == "on" ||
                            (options.sequenceParallel == "auto" && isShort);
+  ranks.asksForResiduals = options.sequenceParallel == "on";
   ranks.tokenParts = options.getAxisSize("sp");
   ranks.headParts = options.getAxisSize("tp");
   ranks.attention = options.spAttention;
-  ranks.tokenDims = options.tokenDims;
+}
+
+llvm::LogicalResult zc::checkResiduals(mlir::ModuleOp module,
+                                       const CompileOptions &options) {
+  int64_t count = 0;
+  module.walk([&](mlir::ModuleOp each) {
+    if (auto found = each->removeAttr(kDividedResidualsAttr))
+      count += llvm::cast<mlir::IntegerAttr>(found).getInt();
+  });
+  if (options.sequenceParallel != "on" || count > 0)
+    return llvm::success();
+  return module.emitError(
+      "--sequence-parallel on has nothing to divide: no residual, to which "
+      "branches are added between layers, counts the tokens of an attention");
 }
 
 void zc::addTokenOrder(mlir::OpPassManager &manager,
@@ -78,7 +100,12 @@ void zc::addTokenOrder(mlir::OpPassManager &manager,
   order.headParts = options.getAxisSize("tp");
   order.attention = options.spAttention;
   order.byHand = !options.tokenDims.empty();
+  MarkTokensPassOptions marks;
+  marks.parts = order.parts;
+  marks.attention = options.spAttention;
+  llvm::append_range(marks.dims, options.tokenDims);
   // Rows of samples and tokens hide where the tokens are.
   manager.addPass(createSeparateRowsPass());
+  manager.addPass(createMarkTokensPass(marks));
   manager.addPass(createOrderTokensPass(order));
 }

@@ -3,6 +3,7 @@
 #define ZC_COMPILER_DRIVER_SEQUENCEOPTIONS_H
 
 #include "compiler/Driver/Options.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "passes/Collectives/Passes.h"
 
 #include <CLI/CLI.hpp>
@@ -17,6 +18,10 @@ std::string checkSequenceTogether(const CompileOptions &options);
 
 /// Says to the passes for ranks how tokens are divided.
 void setSequence(const CompileOptions &options, RanksOptions &ranks);
+
+/// An error where --sequence-parallel on has divided nothing in any role.
+llvm::LogicalResult checkResiduals(mlir::ModuleOp module,
+                                   const CompileOptions &options);
 
 /// Lets early and late tokens change places, before gradients are built, where
 /// ranks have equally much to do then.

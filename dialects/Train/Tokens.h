@@ -13,8 +13,15 @@ inline constexpr llvm::StringLiteral kTokenAxis = "sp";
 /// dim that counts tokens.
 inline constexpr llvm::StringLiteral kTokenDimAttr = "train.token_dim";
 
+/// On a program's argument that the user wants whole on every rank.
+inline constexpr llvm::StringLiteral kNoTokensAttr = "train.no_tokens";
+
 /// On a module whose tokens ranks divide: among how many.
 inline constexpr llvm::StringLiteral kTokenPartsAttr = "train.token_parts";
+
+/// On a module whose residuals ranks of tp divide: how many there are.
+inline constexpr llvm::StringLiteral kDividedResidualsAttr =
+    "train.divided_residuals";
 
 /// On a module whose tokens --zc-order-tokens has put in another order, and on
 /// the results of its programs whose tokens stay in that order.

@@ -1,7 +1,7 @@
 //===- Localize.cpp - --zc-localize ---------------------------------------===//
 #include "passes/Collectives/Passes.h"
 #include "passes/Sequence/PartAttention.h"
-#include "passes/Sharding/Layout.h"
+#include "passes/Sharding/ExchangedDims.h"
 
 #include "dialects/Dist/Coordinates.h"
 #include "dialects/Train/Ops/AttentionSupport.h"
@@ -45,8 +45,8 @@ public:
       }
       cast<ShardableOpInterface>(op).setPartTypes(types.at(&op));
       ArrayAttr axes = getTokenAxes(&op);
-      for (StringRef name :
-           {dist::kOperandsAttr, dist::kResultsAttr, dist::kTrafficAttr})
+      for (StringRef name : {dist::kOperandsAttr, dist::kResultsAttr,
+                             dist::kTrafficAttr, kGatheredAttr})
         op.removeAttr(name);
       if (op.hasAttr(kTokensAttr) && failed(divideTokens(&op, axes)))
         return failure();

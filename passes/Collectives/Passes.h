@@ -29,7 +29,7 @@ struct RanksOptions {
   std::string attention = "auto"; // how it divides tokens; FindTokens
   bool divideMessages = false;    // over tp
   bool dividesResiduals = false;  // their tokens, over tp
-  std::vector<std::string> tokenDims; // "INPUT=K" or "INPUT=none", by hand
+  bool asksForResiduals = false;  // an error where these do not divide
 };
 
 /// From programs of one rank to programs of a rank of the mesh.

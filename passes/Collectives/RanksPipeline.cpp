@@ -19,15 +19,16 @@ void buildRanksPipeline(OpPassManager &manager, const RanksOptions &options) {
     tokens.parts = options.tokenParts;
     tokens.headParts = options.headParts;
     tokens.attention = options.attention;
-    for (const std::string &dim : options.tokenDims)
-      tokens.dims.push_back(dim);
     manager.addPass(createFindTokensPass(tokens));
   }
   AnnotateMeshPassOptions mesh;
   mesh.mesh = options.mesh;
   manager.addPass(createAnnotateMeshPass(mesh));
-  if (options.dividesResiduals)
-    manager.addPass(createDivideResidualsPass());
+  if (options.dividesResiduals) {
+    DivideResidualsPassOptions residuals;
+    residuals.isAsked = options.asksForResiduals;
+    manager.addPass(createDivideResidualsPass(residuals));
+  }
   if (options.divideMessages)
     manager.addPass(createDivideMessagesPass());
   manager.addPass(createPlaceExpertsPass());

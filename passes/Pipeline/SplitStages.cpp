@@ -94,10 +94,13 @@ public:
       : block(program.getBody().front()), places(places),
         samples(findSampleDims(program)),
         active(findActiveValues(program, findTrained(program))) {
-    if (!program->getParentOfType<ModuleOp>()->hasAttr(kTokenPartsAttr))
+    auto module = program->getParentOfType<ModuleOp>();
+    if (!module->hasAttr(kTokenPartsAttr))
       return;
+    ordered = isOrdered(module);
     tokens.emplace(program);
     tokens->markAttention();
+    tokens->markMessages(); // and what the user says
   }
 
   /// Numbers begin at `id`, which grows; the number behind an activation's is
@@ -138,11 +141,12 @@ private:
     return dim;
   }
 
-  /// The dim that sp divides.
+  /// The dim that sp divides; none of tokens that ranks have whole.
   std::optional<int64_t> findTokenDim(Value value) {
     const int64_t rank = cast<RankedTensorType>(value.getType()).getRank();
     for (int64_t dim = 0; tokens && dim < rank; ++dim)
-      if (tokens->isMarked({value, dim}))
+      if (tokens->isMarked({value, dim}) &&
+          (ordered || tokens->isOfInput({value, dim})))
         return dim;
     return std::nullopt;
   }
@@ -152,6 +156,7 @@ private:
   SampleDims samples;
   DenseSet<Value> active;
   std::optional<TokenDims> tokens;
+  bool ordered = false; // tokens, all of which are divided then
 };
 
 /// One role's part of one program.

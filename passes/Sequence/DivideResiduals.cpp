@@ -14,6 +14,7 @@
 #include "passes/Autodiff/SampleDims.h"
 #include "passes/Sequence/Passes.h"
 #include "passes/Sequence/TokenDims.h"
+#include "passes/Sequence/TokenInputs.h"
 #include "passes/Sharding/Layout.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -44,9 +45,25 @@ struct DivideResiduals : public impl::DivideResidualsPassBase<DivideResiduals> {
       return;
     for (auto program : getOperation().getOps<func::FuncOp>())
       divide(program);
+    if (failed(checkTokens()))
+      return signalPassFailure();
+    getOperation()->setAttr(kDividedResidualsAttr,
+                            Builder(&getContext()).getI64IntegerAttr(count));
+    numDivided += count;
   }
 
 private:
+  /// Nobody may ask for what cannot be done and get nothing.
+  LogicalResult checkTokens() {
+    if (!isAsked || count > 0 || undivided == 0)
+      return success();
+    const int64_t ranks = groupSize(axes, mesh);
+    return getOperation().emitError("--sequence-parallel on: ")
+           << undivided << " tokens do not divide among " << ranks
+           << " ranks of 'tp'" << (axes.size() > 1 ? " and 'sp'" : "") << "; "
+           << nextSizes(undivided, ranks);
+  }
+
   bool dividesBySp() {
     return llvm::any_of(getOperation().getOps<func::FuncOp>(),
                         [](func::FuncOp each) { return dividesTokens(each); });
@@ -65,7 +82,7 @@ private:
         Layout layout = layoutOf(op.getResult(), samples, batchAxes);
         layout.dims[*dim] = axes;
         region.push_back(reshard(op.getResult(), layout, op));
-        ++numDivided;
+        ++count;
       }
     for (Value value : findRegion(region, tokens))
       gather(value, tokens, layoutOf(value, samples, batchAxes));
@@ -145,15 +162,17 @@ private:
   /// tokens, features], not a bias, and not what attention's heads are made of.
   std::optional<int64_t> findTokens(AddOp op, TokenDims &tokens) {
     auto type = cast<RankedTensorType>(op.getType());
-    if (type.getRank() != 3)
+    if (type.getRank() != 3 || tokens.getUnfused().isScores(op.getResult()))
       return std::nullopt;
     for (Value operand : op.getOperands())
       if (isa_and_nonnull<BroadcastOp, ConstantOp>(operand.getDefiningOp()))
         return std::nullopt;
     for (int64_t dim = 0; dim < type.getRank(); ++dim)
-      if (tokens.isMarked({op.getResult(), dim}) &&
-          type.getDimSize(dim) % groupSize(axes, mesh) == 0)
-        return dim;
+      if (tokens.isMarked({op.getResult(), dim})) {
+        if (type.getDimSize(dim) % groupSize(axes, mesh) == 0)
+          return dim;
+        undivided = type.getDimSize(dim);
+      }
     return std::nullopt;
   }
 
@@ -180,6 +199,8 @@ private:
 
   dist::MeshAttr mesh;
   Axes axes; // that divide a residual's tokens
+  int64_t count = 0;
+  int64_t undivided = 0; // tokens of a residual that ranks cannot divide
   DenseSet<Operation *> forward;
 };
 

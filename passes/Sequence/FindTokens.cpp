@@ -7,7 +7,9 @@
 #include "passes/Sequence/ExchangeCost.h"
 #include "passes/Sequence/Passes.h"
 #include "passes/Sequence/TokenDims.h"
-#include "passes/Sharding/Layout.h"
+#include "passes/Sequence/TokenInputs.h"
+#include "passes/Sharding/ExchangedDims.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace zc::train;
@@ -56,101 +58,18 @@ struct FindTokens : public impl::FindTokensPassBase<FindTokens> {
   void runOnOperation() override {
     if (parts < 2)
       return;
-    bool found = false;
-    std::set<std::string> inputs;
-    for (auto program : getOperation().getOps<func::FuncOp>()) {
-      if (failed(visit(program, inputs, found)))
+    for (auto program : getOperation().getOps<func::FuncOp>())
+      if (failed(visit(program)))
         return signalPassFailure();
-    }
-    for (const std::string &dim : dims)
-      if (!inputs.count(StringRef(dim).rsplit('=').first.str())) {
-        getOperation().emitError("--token-dim ")
-            << dim << ": no input has that name; there are " << list(inputs);
-        return signalPassFailure();
-      }
-    if (!found) {
-      getOperation().emitError()
-          << (hasAttention()
-                  ? "no input counts the tokens of attention: the model makes "
-                    "them itself (as a convolution makes patches of images)"
-                  : "no attention tells which dims count tokens")
-          << ", so that '" << axis
-          << "' has nothing to divide; say where they are with --token-dim "
-             "INPUT=K; inputs are "
-          << list(inputs);
-      signalPassFailure();
-    }
   }
 
 private:
-  bool hasAttention() {
-    return getOperation()
-        .walk([](Operation *op) {
-          return isAttention(op) ? WalkResult::interrupt()
-                                 : WalkResult::advance();
-        })
-        .wasInterrupted();
-  }
-
-  static std::string list(const std::set<std::string> &names) {
-    std::string text;
-    for (const std::string &name : names)
-      text += (text.empty() ? "'" : ", '") + name + "'";
-    return text.empty() ? "none" : text;
-  }
-
-  /// The dim that the user gives for an input; -1: it has no tokens.
-  std::optional<int64_t> getGiven(StringRef input) {
-    for (const std::string &text : dims) {
-      auto [name, value] = StringRef(text).rsplit('=');
-      int64_t dim = -1;
-      if (name == input) {
-        value.getAsInteger(10, dim);
-        return value == "none" ? -1 : dim;
-      }
-    }
-    return std::nullopt;
-  }
-
-  LogicalResult visit(func::FuncOp program, std::set<std::string> &inputs,
-                      bool &found) {
+  LogicalResult visit(func::FuncOp program) {
     TokenDims tokens(program);
     tokens.markAttention();
-    tokens.markMessages();
-    auto forEachInput = [&](auto body) -> LogicalResult {
-      for (BlockArgument argument : program.getArguments())
-        if (auto name = program.getArgAttrOfType<StringAttr>(
-                argument.getArgNumber(), kInputAttr);
-            name &&
-            !program.getArgAttr(argument.getArgNumber(), kSampleWeightAttr))
-          if (failed(body(argument, name.getValue())))
-            return failure();
-      return success();
-    };
-    // A given dim tells of dims that depend on it, too.
-    auto takeGiven = [&](BlockArgument argument, StringRef name) {
-      inputs.insert(name.str());
-      auto given = getGiven(name);
-      if (!given || *given < 0)
-        return success();
-      tokens.mark({argument, *given});
-      return setDim(program, argument, name, *given);
-    };
-    auto takeFound = [&](BlockArgument argument, StringRef name) {
-      if (getGiven(name))
-        return success();
-      auto batch = program.getArgAttrOfType<IntegerAttr>(
-          argument.getArgNumber(), kBatchDimAttr);
-      int64_t rank = cast<RankedTensorType>(argument.getType()).getRank();
-      for (int64_t dim = 0; dim < rank; ++dim)
-        if (tokens.isMarked({argument, dim}) &&
-            !(batch && batch.getInt() == dim))
-          return setDim(program, argument, name, dim);
-      return success();
-    };
+    tokens.markMessages(); // and what --zc-mark-tokens says
     const bool ordered = isOrdered(getOperation());
-    if (!ordered &&
-        (failed(forEachInput(takeGiven)) || failed(forEachInput(takeFound))))
+    if (!ordered && failed(divideInputs(program, tokens)))
       return failure();
     if (!ordered)
       divideResults(program, tokens);
@@ -159,8 +78,32 @@ private:
       divided |= bool(program.getArgAttr(i, kTokenDimAttr));
     for (unsigned i = 0; i < program.getNumResults(); ++i)
       divided |= bool(program.getResultAttr(i, kTokenDimAttr));
-    found |= divided;
     return divided ? divideOps(program, tokens) : success();
+  }
+
+  LogicalResult divideInputs(func::FuncOp program, TokenDims &tokens) {
+    return forEachTokenInput(program, [&](BlockArgument argument, StringRef) {
+      const unsigned index = argument.getArgNumber();
+      std::optional<int64_t> dim = tokens.findInputDim(argument);
+      if (!dim || program.getArgAttr(index, kTokenDimAttr) ||
+          program.getArgAttr(index, kNoTokensAttr))
+        return success();
+      return setTokenDim(argument, *dim, {axis, parts},
+                         hasOtherTokens(program, tokens, {argument, *dim}));
+    });
+  }
+
+  /// Whether inputs count an attention's tokens that are not those of `dim`.
+  static bool hasOtherTokens(func::FuncOp program, TokenDims &tokens,
+                             DimOf dim) {
+    bool others = false;
+    (void)forEachTokenInput(program, [&](BlockArgument input, StringRef) {
+      if (std::optional<int64_t> own = tokens.findInputDim(input))
+        others |= !tokens.areTied({input, *own}, dim) &&
+                  tokens.isOfAttention({input, *own});
+      return success();
+    });
+    return others;
   }
 
   /// Ranks keep their tokens of what the host reads, which puts them together.
@@ -196,59 +139,70 @@ private:
     return found;
   }
 
-  LogicalResult setDim(func::FuncOp program, BlockArgument argument,
-                       StringRef name, int64_t dim) {
-    auto type = cast<RankedTensorType>(argument.getType());
-    unsigned index = argument.getArgNumber();
-    auto batch = program.getArgAttrOfType<IntegerAttr>(index, kBatchDimAttr);
-    if (dim >= type.getRank())
-      return program.emitError("--token-dim ")
-             << name << "=" << dim << ": the input is " << type;
-    if (batch && batch.getInt() == dim)
-      return program.emitError("--token-dim ")
-             << name << "=" << dim << ": the dim counts samples";
-    int64_t size = type.getDimSize(dim);
-    if (size % parts.getValue() != 0) {
-      int64_t below = size / parts * parts;
-      return program.emitError("input '")
-             << name << "': " << size << " tokens, dim " << dim
-             << ", do not divide among " << parts.getValue() << " ranks of '"
-             << axis << "'; the next sizes that do are "
-             << (below ? std::to_string(below) + " and " : std::string())
-             << below + parts;
-    }
-    program.setArgAttr(
-        index, kTokenDimAttr,
-        IntegerAttr::get(IntegerType::get(&getContext(), 64), dim));
+  /// Chooses how attentions divide; refuses what else mixes tokens.
+  LogicalResult divideOps(func::FuncOp program, TokenDims &tokens) {
+    if (failed(refuseMixing(program, tokens)))
+      return failure();
+    const bool ordered = isOrdered(getOperation());
+    WalkResult result = program.walk([&](Operation *op) {
+      return isAttention(op) &&
+                     (ordered ||
+                      tokens.isDivided({op->getOperand(0), kTokens})) &&
+                     failed(chooseExchange(op, tokens))
+                 ? WalkResult::interrupt()
+                 : WalkResult::advance();
+    });
+    if (result.wasInterrupted())
+      return failure();
+    for (const UnfusedAttention &each : tokens.getUnfused().get())
+      if (tokens.isDivided(each.getQueries()) && failed(divideProducts(each)))
+        return failure();
     return success();
   }
 
-  /// Chooses how attentions divide; refuses what else mixes tokens.
-  LogicalResult divideOps(func::FuncOp program, TokenDims &tokens) {
+  /// An error for each node that mixes tokens, or reads them in their order.
+  LogicalResult refuseMixing(func::FuncOp program, TokenDims &tokens) {
     DenseSet<Location> refused; // a node once, not its gradients too
     DenseMap<Location, TokenReads> reads;
     for (OpOperand *use : tokens.getGathers()) {
       Operation *op = use->getOwner();
       bool oneByOne = reads[op->getLoc()].add(*use, tokens);
-      if ((oneByOne || isa<ImageOpInterface>(op)) &&
-          refused.insert(op->getLoc()).second)
-        op->emitError("'") << op->getName() << "' "
-                           << (oneByOne ? "computes tokens one after another"
-                                        : "mixes tokens")
-                           << ", which '" << axis << "' divides among "
-                           << parts.getValue()
-                           << " ranks; leave the axis at 1, or keep its input "
-                              "whole with --token-dim INPUT=none";
+      if (!(oneByOne || isa<ImageOpInterface>(op)) ||
+          !refused.insert(op->getLoc()).second)
+        continue;
+      auto error = op->emitError(oneByOne ? "computes tokens one after another"
+                                          : "mixes tokens");
+      error << ", which '" << axis << "' divides among " << parts.getValue()
+            << " ranks; leave the axis at 1";
+      const std::string names = findSources(program, *use, tokens);
+      if (!names.empty())
+        error << ", or keep whole what it reads: " << names;
     }
-    if (!refused.empty())
-      return failure();
-    WalkResult result = program.walk([&](Operation *op) {
-      return isAttention(op) && tokens.isMarked({op->getOperand(0), kTokens}) &&
-                     failed(chooseExchange(op))
-                 ? WalkResult::interrupt()
-                 : WalkResult::advance();
-    });
-    return success(!result.wasInterrupted());
+    return success(refused.empty());
+  }
+
+  /// "--token-dim INPUT=none" for each input whose tokens an op reads, if
+  /// others have tokens, too, that can still be divided.
+  static std::string findSources(func::FuncOp program, OpOperand &use,
+                                 TokenDims &tokens) {
+    std::string names;
+    bool others = false;
+    const int64_t rank = cast<RankedTensorType>(use.get().getType()).getRank();
+    auto visit = [&](BlockArgument argument, StringRef name) {
+      std::optional<int64_t> dim = tokens.findInputDim(argument);
+      if (!dim)
+        return success();
+      bool isRead = false;
+      for (int64_t each = 0; each < rank; ++each)
+        isRead |= tokens.areTied({use.get(), each}, {argument, *dim});
+      others |= !isRead && tokens.isOfAttention({argument, *dim});
+      if (isRead)
+        names += (names.empty() ? "--token-dim " : " --token-dim ") +
+                 name.str() + "=none";
+      return success();
+    };
+    (void)forEachTokenInput(program, visit);
+    return others ? names : "";
   }
 
   /// A ring of tokens in order computes what a causal mask hides.
@@ -257,44 +211,114 @@ private:
   }
 
   /// The way in which keys and values come where heads are not divided instead.
-  StringRef getMode(Operation *op) {
+  StringRef getMode(Operation *op, bool dividesKeys) {
+    if (!dividesKeys)
+      return "whole";
     const bool ordered = isOrdered(getOperation());
-    if (attention == "gather" || !canGoRound(op))
+    if (attention == "gather" || hasMaskOfQueries(op) ||
+        (attention == "auto" && !hasKeysOfQueries(op)))
       return ordered ? "gather=zigzag" : "gather";
     return ordered ? "ring=zigzag" : "ring";
   }
 
-  LogicalResult chooseExchange(Operation *op) {
+  /// Whether ranks have parts of the keys. Those of an input that is whole they
+  /// have all.
+  bool dividesKeys(Operation *op, TokenDims &tokens) {
+    return hasKeysOfQueries(op) ||
+           (countTokens(op->getOperand(1)) % parts == 0 &&
+            tokens.isDivided({op->getOperand(1), kTokens}));
+  }
+
+  LogicalResult chooseExchange(Operation *op, TokenDims &tokens) {
     auto type = cast<RankedTensorType>(op->getOperand(0).getType());
-    int64_t heads = type.getDimSize(kHeads), own = heads / headParts;
-    if (StringRef(attention).starts_with("ring") && !canGoRound(op))
-      return op->emitError("has a mask of queries and keys, or other keys than "
-                           "queries, which no ring of ranks hands on; "
-                           "--sp-attention gather divides it");
-    const bool divides = heads % headParts == 0 && own % parts == 0;
+    const int64_t heads = type.getDimSize(kHeads);
+    const bool dividesKeys = this->dividesKeys(op, tokens);
+    if (StringRef(attention).starts_with("ring") && hasMaskOfQueries(op))
+      return op->emitError("has a mask of queries and keys, which no ring of "
+                           "ranks hands on; --sp-attention gather divides it");
+    const bool divides = heads % (headParts * parts) == 0;
     // Tokens that have changed places are for rings alone.
     if (divides && !isOrdered(getOperation()) &&
-        (attention == "ulysses" || (attention == "auto" && choosesHeads(op)))) {
+        (attention == "ulysses" ||
+         (attention == "auto" && dividesKeys && choosesHeads(op)))) {
       op->setAttr(kExchangeAttr,
                   DenseI64ArrayAttr::get(&getContext(), {kTokens, kHeads}));
       return success();
     }
-    if (attention != "ulysses") {
-      // Others than self-attention are computed whole by every rank.
-      auto keys = cast<RankedTensorType>(op->getOperand(1).getType());
-      if (keys.getDimSize(kTokens) == type.getDimSize(kTokens))
-        op->setAttr(kTokensAttr, StringAttr::get(&getContext(), getMode(op)));
-      return success();
-    }
-    std::string sizes;
-    for (int64_t size = 1; size <= own; ++size)
-      if (heads % headParts == 0 && own % size == 0)
-        sizes += (sizes.empty() ? "" : ", ") + std::to_string(size);
+    if (attention == "ulysses")
+      return refuseHeads(op, heads, "ring and gather divide");
+    op->setAttr(kTokensAttr,
+                StringAttr::get(&getContext(), getMode(op, dividesKeys)));
+    return success();
+  }
+
+  /// `others` divide no heads.
+  LogicalResult refuseHeads(Operation *op, int64_t heads, StringRef others) {
+    SmallVector<std::string> sizes;
+    for (int64_t size = 1; size <= heads / headParts; ++size)
+      if (heads % (headParts * size) == 0)
+        sizes.push_back(std::to_string(size));
     return op->emitError("has ")
-           << heads << " heads, which " << parts * headParts << " ranks of '"
-           << axis << "' and 'tp' cannot divide; sizes of '" << axis
-           << "' that can are " << (sizes.empty() ? "none" : sizes)
-           << "; --sp-attention ring and gather divide no heads";
+           << heads << (heads == 1 ? " head" : " heads") << ", which "
+           << parts * headParts << " ranks of '" << axis
+           << "' and 'tp' cannot divide; "
+           << (sizes.empty()       ? "no size of '"
+               : sizes.size() == 1 ? "the one size of '"
+                                   : "sizes of '")
+           << axis
+           << (sizes.empty()       ? "' can"
+               : sizes.size() == 1 ? "' that can is "
+                                   : "' that can are ")
+           << llvm::join(sizes, ", ") << "; --sp-attention " << others
+           << " no heads";
+  }
+
+  /// Products of an attention of several ops: they divide heads, or queries and
+  /// gather keys and values.
+  LogicalResult divideProducts(const UnfusedAttention &unfused) {
+    if (StringRef(attention).starts_with("ring"))
+      return unfused.reason->emitError(
+          "changes the scores or weights of an attention, which is several ops "
+          "then; no ring of ranks hands on their keys; --sp-attention gather "
+          "and ulysses divide it");
+    const int64_t heads = unfused.countHeads();
+    const bool divides = heads % (parts * headParts) == 0;
+    if (attention == "ulysses" && !divides)
+      return refuseHeads(unfused.softmax, heads, "gather divides");
+    // Samples times heads may be divided already: by whom is not known here.
+    const bool joined = unfused.getQueries().dim == 1;
+    const bool byHeads =
+        attention == "ulysses" || (attention == "auto" && divides && !joined);
+    for (const ScoreProduct &product : unfused.products)
+      divideProduct(product, byHeads);
+    return success();
+  }
+
+  void divideProduct(const ScoreProduct &product, bool byHeads) {
+    Operation *op = product.op;
+    SmallVector<int64_t> gathered = {product.keys};
+    if (byHeads) {
+      gathered.push_back(product.queries);
+      op->setAttr(kExchangeAttr,
+                  DenseI64ArrayAttr::get(&getContext(), findDims(product)));
+    }
+    op->setAttr(kGatheredAttr, DenseI64ArrayAttr::get(&getContext(), gathered));
+  }
+
+  /// The dims of tokens (-1: of both queries and keys) and heads of a product's
+  /// result.
+  static SmallVector<int64_t> findDims(const ScoreProduct &product) {
+    Operation *op = product.op;
+    auto dims = cast<ShardableOpInterface>(op).getShardingRule().resultDims[0];
+    int64_t tokens = -1, heads = 0;
+    for (auto [dim, factor] : llvm::enumerate(dims)) {
+      if (factor == product.heads)
+        heads = int64_t(dim);
+      if (!product.makesScores &&
+          (factor == product.queries || factor == product.keys))
+        tokens = int64_t(dim);
+    }
+    return {tokens, heads};
   }
 };
 

@@ -33,11 +33,7 @@ public:
     tokens.markAttention();
   }
 
-  bool hasAttention() const {
-    bool found = false;
-    program->walk([&](Operation *op) { found |= isAttention(op); });
-    return found;
-  }
+  bool hasAttention() { return tokens.hasAttention(); }
 
   /// Whether all attentions divide their heads instead.
   bool prefersHeads() const {
@@ -49,6 +45,15 @@ public:
     return divides;
   }
 
+  /// Whether keys can go round; --zc-find-tokens names those that cannot.
+  bool hasRing() {
+    bool masked = false;
+    program->walk([&](Operation *op) {
+      masked |= isAttention(op) && hasMaskOfQueries(op);
+    });
+    return !masked && tokens.getUnfused().get().empty();
+  }
+
   /// Why the order of the tokens must stay; empty: it need not.
   std::string findObstacle() {
     std::string why;
@@ -58,6 +63,9 @@ public:
     });
     if (!why.empty())
       return why;
+    if (!tokens.getUnfused().get().empty())
+      return "an attention is several ops, for something changes its scores or "
+             "weights";
     if (tokens.mergesTokens())
       return "the model merges tokens that stand side by side";
     for (OpOperand *use : tokens.getGathers())
@@ -182,6 +190,20 @@ private:
       builder.setInsertionPointToStart(&program.getBody().front());
     Value ordered = gather(builder, source.value, source.dim, false);
     source.value.replaceAllUsesExcept(ordered, ordered.getDefiningOp());
+    setNode(ordered.getDefiningOp(), source.value);
+  }
+
+  /// Stages of a pipeline are told by nodes: an input's order belongs to the
+  /// first that reads it.
+  static void setNode(Operation *order, Value input) {
+    if (!isa<BlockArgument>(input))
+      return;
+    Operation *first = nullptr;
+    for (Operation *user : order->getUsers())
+      if (!first || user->isBeforeInBlock(first))
+        first = user;
+    if (first && !isa<func::ReturnOp>(first))
+      order->setLoc(first->getLoc());
   }
 
   Value gather(OpBuilder &builder, Value value, int64_t dim, bool inverse) {
@@ -225,7 +247,7 @@ struct OrderTokens : public impl::OrderTokensPassBase<OrderTokens> {
         orderers.push_back(std::move(orderer));
         continue;
       }
-      if (attention == "ring=zigzag") {
+      if (attention == "ring=zigzag" && orderer->hasRing()) {
         program.emitError("--sp-attention ring=zigzag: ")
             << why << "; ring=contiguous leaves tokens where they are";
         signalPassFailure();

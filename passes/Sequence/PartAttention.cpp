@@ -30,6 +30,8 @@ public:
       : PartAttention(op, group), attention(op) {}
 
   void run() {
+    if (hasAllKeys())
+      return (void)attention->removeAttr(kTokensAttr);
     if (isGathered())
       return attendGathered();
     Block block{keys.getSource(), values.getSource(), attention.getMask()};
@@ -194,6 +196,8 @@ public:
       : PartAttention(op, group), gradient(op) {}
 
   void run() {
+    if (hasAllKeys())
+      return attendWhole();
     if (isGathered())
       return attendGathered();
     Block block{keys.getSource(), values.getSource(), gradient.getMask()};
@@ -346,6 +350,18 @@ private:
     }
     rotateGrads(block);
     return concat({early, late}, kTokens);
+  }
+
+  /// Each rank's queries give a term of the gradients of keys that all have.
+  void attendWhole() {
+    gradient->removeAttr(kTokensAttr);
+    builder.setInsertionPointAfter(gradient);
+    for (Value term : gradient->getResults().drop_front()) {
+      auto sum = dist::AllReduceOp::create(
+          builder, loc, term, group.axes,
+          builder.getStringAttr(dist::kActivations), DenseI64ArrayAttr());
+      term.replaceAllUsesExcept(sum.getResult(), sum);
+    }
   }
 
   void attendGathered() {

@@ -9,7 +9,8 @@ def DivideResidualsPass : Pass<"zc-divide-residuals", "::mlir::ModuleOp"> {
   let description = [{
     Behind --zc-annotate-mesh, on rows of samples and tokens apart. Where a branch
     is added to a residual, its tokens are divided over `axis`, too. Norms, dropout
-    and what the backward keeps of them follow in --zc-propagate-sharding.
+    and what the backward keeps of them follow in --zc-propagate-sharding. The module
+    gets `train.divided_residuals`, their number.
 
     ```mlir
     %0 = train.add %x, %branch : (tensor<4x32x8xf32>, tensor<4x32x8xf32>) -> tensor<4x32x8xf32>
@@ -18,7 +19,9 @@ def DivideResidualsPass : Pass<"zc-divide-residuals", "::mlir::ModuleOp"> {
     ```
   }];
   let options = [
-    Option<"axis", "axis", "std::string", "\"tp\"", "the axis of the mesh">
+    Option<"axis", "axis", "std::string", "\"tp\"", "the axis of the mesh">,
+    Option<"isAsked", "is-asked", "bool", "false",
+           "an error where tokens do not divide">
   ];
   let statistics = [
     Statistic<"numDivided", "num-divided", "Residuals divided">
@@ -30,7 +33,7 @@ def FindTokensPass : Pass<"zc-find-tokens", "::mlir::ModuleOp"> {
   let summary = "find the inputs' dims of tokens, and how attention divides them";
   let description = [{
     Dims that the ops' sharding rules tie to an attention's queries count tokens,
-    `dims` say otherwise by hand. Those of inputs get `train.token_dim`, and those of
+    but where --zc-mark-tokens says otherwise. Those of inputs get `train.token_dim`, and those of
     outputs, of which each rank keeps its tokens: the host puts them together. Ops that
     mix tokens in another way than attention are refused, all of them at once:
     convolutions, and nodes that read them one after another.
@@ -38,7 +41,9 @@ def FindTokensPass : Pass<"zc-find-tokens", "::mlir::ModuleOp"> {
     An attention whose heads `parts` ranks can divide, beside those of `axis tp`,
     gets `dist.exchange`: the axis moves from its tokens to its heads and back
     (Ulysses). Others keep their queries and get `train.tokens`: how keys and values
-    come, a part at a time or all of them.
+    come, a part at a time or all of them. The products of an attention that dropout
+    or a learned bias keeps from being one op divide their heads, too, or keep their
+    queries and get `dist.gathered`: the factors that are whole, keys.
 
     ```mlir
     func.func @step(%ids: tensor<4x32xi64> {train.input = "ids", train.batch_dim = 0})
@@ -52,11 +57,33 @@ def FindTokensPass : Pass<"zc-find-tokens", "::mlir::ModuleOp"> {
     Option<"headParts", "head-parts", "int64_t", "1",
            "ranks that divide the heads already">,
     Option<"attention", "attention", "std::string", "\"auto\"",
-           "auto, ulysses, gather, ring, ring=zigzag or ring=contiguous">,
+           "auto, ulysses, gather, ring, ring=zigzag or ring=contiguous">
+  ];
+  let dependentDialects = ["::zc::dist::DistDialect", "::zc::sched::SchedDialect"];
+}
+
+def MarkTokensPass : Pass<"zc-mark-tokens", "::mlir::ModuleOp"> {
+  let summary = "what the user says of inputs' tokens; whether any can be divided";
+  let description = [{
+    On the whole model, before a pipeline is cut: inputs in `dims` get
+    `train.token_dim`, or `train.no_tokens`. An error where no input's tokens can be
+    divided, or an `attention` is asked for and none has them.
+
+    ```mlir
+    func.func @step(%ids: tensor<4x32xi64> {train.input = "ids"}, %times: tensor<4x32xi64> {train.input = "times"})
+    // becomes, with ids=1 and times=none
+    func.func @step(%ids: tensor<4x32xi64> {train.input = "ids", train.token_dim = 1 : i64}, %times: tensor<4x32xi64> {train.input = "times", train.no_tokens})
+    ```
+  }];
+  let options = [
+    Option<"axis", "axis", "std::string", "\"sp\"", "the axis of the mesh">,
+    Option<"parts", "parts", "int64_t", "1", "ranks that divide the tokens">,
+    Option<"attention", "attention", "std::string", "\"auto\"",
+           "as --zc-find-tokens takes it">,
     ListOption<"dims", "dims", "std::string",
                "INPUT=K or INPUT=none, before what is found">
   ];
-  let dependentDialects = ["::zc::dist::DistDialect", "::zc::sched::SchedDialect"];
+  let dependentDialects = ["::zc::train::TrainDialect"];
 }
 
 def OrderTokensPass : Pass<"zc-order-tokens", "::mlir::ModuleOp"> {

@@ -215,6 +215,7 @@ protected:
   StringRef mode() const {
     return op->getAttrOfType<StringAttr>(kTokensAttr).getValue();
   }
+  bool hasAllKeys() const { return mode() == kWholeKeys; }
   bool isGathered() const { return mode().starts_with("gather"); }
   bool isZigzag() const { return mode().ends_with(kZigzag); }
 

@@ -2,6 +2,7 @@
 #include "passes/Sequence/TokenDims.h"
 
 #include "dialects/Train/Ops/OpSupport.h"
+#include "dialects/Train/Tokens.h"
 #include "passes/Sequence/Passes.h"
 #include "passes/Sharding/Layout.h"
 
@@ -20,14 +21,21 @@ Value getMask(Operation *op) {
   return cast<AttentionGradOp>(op).getMask();
 }
 
-bool canGoRound(Operation *op) {
-  auto tokensOf = [&](unsigned operand) {
-    return cast<RankedTensorType>(op->getOperand(operand).getType())
-        .getDimSize(kTokens);
-  };
+int64_t countTokens(Value value) {
+  return cast<RankedTensorType>(value.getType()).getDimSize(kTokens);
+}
+
+bool hasMaskOfQueries(Operation *op) {
   Value mask = getMask(op);
-  return tokensOf(0) == tokensOf(1) &&
-         (!mask || cast<RankedTensorType>(mask.getType()).getDimSize(2) == 1);
+  return mask && cast<RankedTensorType>(mask.getType()).getDimSize(2) != 1;
+}
+
+bool hasKeysOfQueries(Operation *op) {
+  return countTokens(op->getOperand(0)) == countTokens(op->getOperand(1));
+}
+
+bool canGoRound(Operation *op) {
+  return hasKeysOfQueries(op) && !hasMaskOfQueries(op);
 }
 
 bool isOrdered(ModuleOp module) {
@@ -60,7 +68,8 @@ bool isZigzagOrder(ConstantOp constant, int64_t parts) {
 }
 
 TokenDims::TokenDims(func::FuncOp program)
-    : program(program), classes(findDimClasses(program)) {
+    : program(program), unfused(program),
+      classes(findDimClasses(program, unfused.getWhole())) {
   for (auto [index, each] : llvm::enumerate(classes)) {
     parents.push_back(int(index));
     for (const DimOf &dim : each.dims)
@@ -73,11 +82,67 @@ TokenDims::TokenDims(func::FuncOp program)
   });
 }
 
-void TokenDims::markAttention() {
+void TokenDims::forEachQuery(llvm::function_ref<void(DimOf)> body) {
   program.walk([&](Operation *op) {
     if (isAttention(op))
-      mark({op->getOperand(0), kTokens});
+      body({op->getOperand(0), kTokens});
   });
+  for (const UnfusedAttention &attention : unfused.get())
+    body(attention.getQueries());
+}
+
+void TokenDims::markAttention() {
+  forEachQuery([&](DimOf query) { mark(query); });
+}
+
+bool TokenDims::hasAttention() {
+  bool has = false;
+  forEachQuery([&](DimOf) { has = true; });
+  return has;
+}
+
+bool TokenDims::areTied(DimOf a, DimOf b) {
+  auto first = numbers.find(a), second = numbers.find(b);
+  return first != numbers.end() && second != numbers.end() &&
+         findRoot(first->second) == findRoot(second->second);
+}
+
+bool TokenDims::isDivided(DimOf dim) {
+  for (BlockArgument argument : program.getArguments())
+    if (auto own = program.getArgAttrOfType<IntegerAttr>(
+            argument.getArgNumber(), kTokenDimAttr);
+        own && areTied({argument, own.getInt()}, dim))
+      return true;
+  return false;
+}
+
+bool TokenDims::isOfInput(DimOf dim) {
+  for (BlockArgument argument : program.getArguments()) {
+    const unsigned index = argument.getArgNumber();
+    if (!program.getArgAttr(index, kInputAttr) ||
+        program.getArgAttr(index, kNoTokensAttr))
+      continue;
+    std::optional<int64_t> own = findInputDim(argument);
+    if (own && areTied({argument, *own}, dim))
+      return true;
+  }
+  return false;
+}
+
+bool TokenDims::isOfAttention(DimOf dim) {
+  bool is = false;
+  forEachQuery([&](DimOf query) { is |= areTied(query, dim); });
+  return is;
+}
+
+std::optional<int64_t> TokenDims::findInputDim(BlockArgument input) {
+  auto batch = program.getArgAttrOfType<IntegerAttr>(input.getArgNumber(),
+                                                     kBatchDimAttr);
+  int64_t rank = cast<RankedTensorType>(input.getType()).getRank();
+  for (int64_t dim = 0; dim < rank; ++dim)
+    if (isMarked({input, dim}) && !(batch && batch.getInt() == dim))
+      return dim;
+  return std::nullopt;
 }
 
 void TokenDims::markMessages() {

@@ -3,6 +3,7 @@
 #define ZC_PASSES_SEQUENCE_TOKENDIMS_H
 
 #include "dialects/Train/TrainDialect.h"
+#include "passes/Sequence/UnfusedAttention.h"
 #include "passes/Sharding/DimClasses.h"
 
 #include <optional>
@@ -17,6 +18,15 @@ bool isAttention(mlir::Operation *op);
 
 /// An attention's mask; null: none.
 mlir::Value getMask(mlir::Operation *attention);
+
+/// The size of dim kTokens.
+int64_t countTokens(mlir::Value value);
+
+/// Whether an attention has a mask of queries and keys, not of keys alone.
+bool hasMaskOfQueries(mlir::Operation *attention);
+
+/// Whether queries and keys are of the same tokens, by their number.
+bool hasKeysOfQueries(mlir::Operation *attention);
 
 /// Whether a rank's part of an attention's tokens can get the others' a part at
 /// a time: queries and keys are as many, and no mask is of both.
@@ -39,6 +49,8 @@ public:
   explicit TokenDims(mlir::func::FuncOp program);
 
   void markAttention();
+  /// Whether there is any, of one op or of several.
+  bool hasAttention();
   /// The tokens of values that stages of a pipeline send one another.
   void markMessages();
   void mark(DimOf dim);
@@ -55,11 +67,31 @@ public:
   /// Operands of which an op wants a dim of tokens whole.
   llvm::SmallVector<mlir::OpOperand *> getGathers();
 
+  /// Whether rules tie two dims together.
+  bool areTied(DimOf a, DimOf b);
+  /// Whether the dim counts an attention's queries.
+  bool isOfAttention(DimOf dim);
+
+  /// Whether ranks have parts of the dim: it is that of an argument whose
+  /// tokens are divided.
+  bool isDivided(DimOf dim);
+
+  /// Whether an input that is to be divided counts the same tokens.
+  bool isOfInput(DimOf dim);
+
+  /// The dim of an input that is marked, and does not count samples.
+  std::optional<int64_t> findInputDim(mlir::BlockArgument input);
+
+  /// Attentions of several ops.
+  const UnfusedAttentions &getUnfused() const { return unfused; }
+
 private:
+  void forEachQuery(llvm::function_ref<void(DimOf)> body);
   int findRoot(int number);
   void join(DimOf a, DimOf b);
 
   mlir::func::FuncOp program;
+  UnfusedAttentions unfused;
   llvm::SmallVector<DimClass> classes;
   llvm::DenseMap<DimOf, int> numbers;
   llvm::SmallVector<int> parents;

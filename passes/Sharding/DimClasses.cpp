@@ -31,13 +31,19 @@ bool isRepeatedAlong(DimOf dim) {
          });
 }
 
+void makeWhole(ShardingRule &rule, int factor) {
+  for (auto *lists : {&rule.operandDims, &rule.resultDims})
+    for (auto &dims : *lists)
+      llvm::replace(dims, factor, ShardingRule::kWhole);
+}
+
 namespace {
 
 /// Numbers for dims and factors, and which of them belong together.
 class ClassFinder {
 public:
-  explicit ClassFinder(func::FuncOp program)
-      : block(program.getBody().front()) {}
+  ClassFinder(func::FuncOp program, const WholeFactors &whole)
+      : block(program.getBody().front()), whole(whole) {}
 
   SmallVector<DimClass> run() {
     for (BlockArgument argument : block.getArguments())
@@ -85,8 +91,16 @@ private:
     return cost && cost.getFlops() == 0 && isRepeatedAlong(dim);
   }
 
-  void visit(Operation *op) {
+  ShardingRule getRule(Operation *op) const {
     ShardingRule rule = cast<ShardableOpInterface>(op).getFinerRule();
+    if (auto found = whole.find(op); found != whole.end())
+      for (int factor : found->second)
+        makeWhole(rule, factor);
+    return rule;
+  }
+
+  void visit(Operation *op) {
+    ShardingRule rule = getRule(op);
     SmallVector<int> nodes;
     for (size_t factor = 0; factor < rule.factors.size(); ++factor) {
       nodes.push_back(makeNumber());
@@ -125,6 +139,7 @@ private:
   }
 
   Block &block;
+  const WholeFactors &whole;
   SmallVector<int> parents;
   llvm::MapVector<DimOf, int> numbers;
   SmallVector<std::pair<int, FactorUse>> factors;
@@ -133,8 +148,9 @@ private:
 
 } // namespace
 
-SmallVector<DimClass> findDimClasses(func::FuncOp program) {
-  return ClassFinder(program).run();
+SmallVector<DimClass> findDimClasses(func::FuncOp program,
+                                     const WholeFactors &whole) {
+  return ClassFinder(program, whole).run();
 }
 
 } // namespace zc

@@ -45,11 +45,21 @@ struct DimClass {
   llvm::SmallVector<DimOf> getArguments() const;
 };
 
-/// All classes of a program, in the order in which it first names them.
+/// Factors of ops that somebody wants whole though their rules divide them.
+using WholeFactors =
+    llvm::DenseMap<mlir::Operation *, llvm::SmallVector<int, 1>>;
+
+/// Dims of the factor are to be whole.
+void makeWhole(ShardingRule &rule, int factor);
+
+/// All classes of a program, in the order in which it first names them; dims of
+/// `whole` factors are gathered.
 ///
 /// A dim that a value has for free (a constant's, or one that a broadcast adds)
 /// belongs to whoever reads it and ties nobody together.
-llvm::SmallVector<DimClass> findDimClasses(mlir::func::FuncOp program);
+llvm::SmallVector<DimClass>
+findDimClasses(mlir::func::FuncOp program,
+               const WholeFactors &whole = WholeFactors());
 
 } // namespace zc
 

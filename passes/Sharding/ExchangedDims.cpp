@@ -1,6 +1,8 @@
 //===- ExchangedDims.cpp - ops that divide another dim --------------------===//
 #include "passes/Sharding/ExchangedDims.h"
 
+#include "dialects/Train/Tokens.h"
+
 using namespace mlir;
 
 namespace zc {
@@ -27,19 +29,41 @@ static dist::ReshardOp addReshard(OpResult result, DenseI64ArrayAttr dims) {
   return reshard;
 }
 
+/// The axes that came from dim `from` of an operand to another of `result`;
+/// nothing where the result stays as it is.
+static std::optional<Axes> findExchanged(OpResult result, int64_t from,
+                                         const DenseMap<Value, Layout> &layouts,
+                                         dist::MeshAttr mesh) {
+  Operation *op = result.getOwner();
+  if (op->hasAttr(kGatheredAttr)) { // a product: tokens of either operand
+    int axis = mesh.findAxis(kTokenAxis);
+    const bool divides =
+        from >= 0 && axis >= 0 &&
+        cast<RankedTensorType>(result.getType()).getDimSize(from) %
+                (groupSize(layouts.at(result).dims[from], mesh) *
+                 mesh.getSizes()[axis]) ==
+            0;
+    return divides ? std::optional(Axes{axis}) : std::nullopt;
+  }
+  // Each is like an operand, or read by its like alone.
+  unsigned index = result.getResultNumber();
+  if (index >= op->getNumOperands() ||
+      op->getOperand(index).getType() != result.getType())
+    return std::nullopt;
+  return layouts.at(op->getOperand(index)).dims[from];
+}
+
 Operation *moveBack(Operation *op, const DenseMap<Value, Layout> &layouts,
                     dist::MeshAttr mesh) {
   auto dims = op->getAttrOfType<DenseI64ArrayAttr>(kExchangeAttr);
   if (!dims || isa<dist::ReshardOp>(op))
     return op->getNextNode();
   for (OpResult result : op->getResults()) {
-    // Each is like an operand, or read by its like alone.
-    unsigned index = result.getResultNumber();
-    if (index >= op->getNumOperands() ||
-        op->getOperand(index).getType() != result.getType())
+    auto axes = findExchanged(result, dims[0], layouts, mesh);
+    if (!axes)
       continue;
     Layout layout = layouts.at(result);
-    for (int axis : layouts.at(op->getOperand(index)).dims[dims[0]])
+    for (int axis : *axes)
       if (llvm::is_contained(layout.dims[dims[1]], axis)) {
         llvm::erase(layout.dims[dims[1]], axis);
         layout.dims[dims[0]].push_back(axis);

@@ -6,6 +6,9 @@
 
 namespace zc {
 
+/// On an op: factors of its rule that nobody is to divide here.
+inline constexpr llvm::StringLiteral kGatheredAttr = "dist.gathered";
+
 /// Divides the results of an op with `dist.exchange` as its operands are, by
 /// reshards for all readers but those that compute with that dim, too. May be
 /// called again when `layouts` have changed. Returns what stands behind `op`.

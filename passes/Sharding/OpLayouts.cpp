@@ -2,6 +2,8 @@
 #include "passes/Sharding/OpLayouts.h"
 
 #include "passes/Autodiff/ProgramBuilder.h"
+#include "passes/Sharding/DimClasses.h"
+#include "passes/Sharding/ExchangedDims.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -16,7 +18,11 @@ OpPlanner::OpPlanner(Operation *op, ArrayRef<Layout> operands,
     : op(op), rule(cast<ShardableOpInterface>(op).getShardingRule()),
       actual(operands), hints(hints), isFree(isFree), mesh(mesh),
       countsElements(countsElements), factorAxes(rule.factors.size()),
-      open(operands.size()) {}
+      open(operands.size()) {
+  if (auto gathered = op->getAttrOfType<DenseI64ArrayAttr>(kGatheredAttr))
+    for (int64_t factor : gathered.asArrayRef())
+      makeWhole(rule, int(factor));
+}
 
 OpLayouts OpPlanner::plan() {
   divideFactors();

@@ -8,11 +8,16 @@ TOKENS, WIDTH = 16, 12
 
 
 def make_attention(path, mask="causal", dropout=False, tail=(),
-                   tokens_first=False):
+                   tokens_first=False, drops_weights=False, bias="",
+                   memory=0, joins_heads=False):
     """Attention of two heads, 6 wide, between two layers; tail: the nodes from
     "last" to "y", or none. Masks: causal; window: a query sees itself and three
     before it; padding: of keys, by finite numbers, of one sample all; none.
-    tokens_first: x is [tokens, samples, width]."""
+    tokens_first: x is [tokens, samples, width]. drops_weights: dropout behind
+    the softmax. bias: added to scores; "learned": by distances, as T5's;
+    "slopes": a head's times the distance, not trained, as ALiBi's. memory: keys
+    are of an input z of as many tokens. joins_heads: scores are [samples heads,
+    queries, keys]."""
     draw = np.random.default_rng(1)
     later = np.triu(np.ones((TOKENS, TOKENS), bool), 1)
     hidden = {"causal": later, "none": np.zeros_like(later),
@@ -23,6 +28,8 @@ def make_attention(path, mask="causal", dropout=False, tail=(),
     lowest = np.finfo(np.float32).min if mask == "padding" else -np.inf
     arrays = {f"w{i}": (draw.normal(size=(WIDTH, WIDTH)) / 4).astype(np.float32)
               for i in range(5)}
+    distances = np.arange(TOKENS)[None] - np.arange(TOKENS)[:, None]
+    keys = memory or TOKENS
     arrays.update(
         mask=np.where(hidden, lowest, 0).astype(np.float32),
         scale=np.float32(6 ** -0.5), split=np.array([8, TOKENS, 2, 6]),
@@ -31,6 +38,12 @@ def make_attention(path, mask="causal", dropout=False, tail=(),
         back=np.array([-1]), before=np.array([-TOKENS - 1]),
         some=np.array([3, 9, 1, 15]),
         each=np.stack([np.arange(8), draw.integers(TOKENS, size=8)], 1),
+        table=draw.normal(size=(2 * TOKENS - 1, 2)).astype(np.float32),
+        buckets=distances + TOKENS - 1, split_keys=np.array([8, keys, 2, 6]),
+        slopes=(np.array([0.5, 0.25])[:, None, None] *
+                distances).astype(np.float32),
+        heads_in=np.array([16, TOKENS, 6]), keys_in=np.array([16, 6, keys]),
+        values_in=np.array([16, keys, 6]), heads_out=np.array([8, 2, TOKENS, 6]),
         ratio=np.float32(0.3), training=np.array(True),
         gates=draw.normal(size=(1, 4 * WIDTH, WIDTH)).astype(np.float32))
     drop = ["ratio", "training"]
@@ -40,21 +53,37 @@ def make_attention(path, mask="causal", dropout=False, tail=(),
               ("Dropout", ["h0", *drop], "h1")]
     for i, name in enumerate("qkv"):
         order = [0, 2, 3, 1] if name == "k" else [0, 2, 1, 3]
-        nodes += [("MatMul", ["h1", f"w{i + 1}"], f"{name}0"),
-                  ("Reshape", [f"{name}0", "split"], f"{name}1"),
+        ofKeys = memory and name != "q"
+        nodes += [("MatMul", ["z" if ofKeys else "h1", f"w{i + 1}"], f"{name}0"),
+                  ("Reshape", [f"{name}0", "split_keys" if ofKeys else "split"],
+                   f"{name}1"),
                   ("Transpose", [f"{name}1"], name, {"perm": order})]
-    nodes += [("MatMul", ["q", "k"], "s0"), ("Mul", ["s0", "scale"], "s1"),
-              ("Add", ["s1", "mask"], "s2"), ("Softmax", ["s2"], "p"),
-              ("MatMul", ["p", "v"], "a0"),
+        if joins_heads:
+            nodes[-1] = ("Transpose", [f"{name}1"], f"{name}2", {"perm": order})
+            nodes.append(("Reshape", [f"{name}2", {
+                "q": "heads_in", "k": "keys_in", "v": "values_in"}[name]], name))
+    added = {"": "mask", "learned": "bias", "slopes": "slopes"}[bias]
+    nodes += [("Gather", ["table", "buckets"], "biases", {"axis": 0}),
+              ("Transpose", ["biases"], "bias", {"perm": [2, 0, 1]}),
+              ("MatMul", ["q", "k"], "s0"), ("Mul", ["s0", "scale"], "s1"),
+              ("Add", ["s1", added], "s2"), ("Softmax", ["s2"], "p"),
+              ("Dropout" if drops_weights else "Identity",
+               ["p", *drop] if drops_weights else ["p"], "p1"),
+              ("MatMul", ["p1", "v"], "a" if joins_heads else "a0"),
+              ("Reshape", ["a", "heads_out"], "a0"),
               ("Transpose", ["a0"], "a1", {"perm": [0, 2, 1, 3]}),
               ("Reshape", ["a1", "join"], "a2"), ("Dropout", ["a2", *drop], "a3"),
               ("MatMul", ["a3", "w4"], "last"),
               *(tail or [("Identity", ["last"], "y")])]
+    if bias != "learned":
+        nodes = [node for node in nodes if node[2] not in ("biases", "bias")]
+    if not joins_heads:
+        nodes = [node for node in nodes if node[1][0] != "a"]
     made = []
     for op, inputs, output, *attributes in nodes:
-        if op == "Dropout" and not dropout:
+        if op == "Dropout" and not (dropout or output == "p1"):
             op, inputs = "Identity", inputs[:1]
-        if mask == "none" and output == "s2":
+        if mask == "none" and not bias and output == "s2":
             op, inputs = "Identity", inputs[:1]
         made.append(helper.make_node(op, inputs, [output], name=output,
                                      **dict(*attributes)))
@@ -63,7 +92,10 @@ def make_attention(path, mask="causal", dropout=False, tail=(),
         made, "attention",
         [helper.make_tensor_value_info("x", TensorProto.FLOAT,
                                        [TOKENS, 8, WIDTH] if tokens_first
-                                       else [8, TOKENS, WIDTH])],
+                                       else [8, TOKENS, WIDTH]),
+         *([helper.make_tensor_value_info("z", TensorProto.FLOAT,
+                                          [8, memory, WIDTH])]
+           if memory else [])],
         [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
         [numpy_helper.from_array(np.asarray(value), name)
          for name, value in arrays.items() if name in read])

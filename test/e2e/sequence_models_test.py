@@ -2,6 +2,7 @@
 """Models around one attention whose tokens ranks divide: masks, dropout,
 shifted labels, scores; and what is refused."""
 import json
+import math
 import unittest
 
 import numpy as np
@@ -14,25 +15,31 @@ SHIFT = [("Slice", ["last", "low", "high", "dims"], "y")]
 
 class SequenceModels(ZcTest):
 
-    def compare(self, labels=TOKENS, options=(), **model_options):
+    def compare(self, labels=TOKENS, options=(), on_ranks=(), meshes=(),
+                **model_options):
+        """Losses of meshes and kinds of attention are those of one rank."""
         model, data = self.folder / "made.onnx", self.folder / "made.npz"
         make_attention(model, **model_options)
         draw = np.random.default_rng(0)
+        counts = {"x": TOKENS, "labels": labels}
+        if "memory" in model_options:
+            counts["z"] = model_options["memory"]
         np.savez(data, **{name: draw.normal(size=(8, count, WIDTH)).astype(
-            np.float32) for name, count in (("x", TOKENS), ("labels", labels))})
+            np.float32) for name, count in counts.items()})
         rings = model_options.get("mask") != "window"
         losses = {}
-        for mesh, attention in (("", ""), ("sp=2", "ulysses"), ("sp=2", "auto"),
-                                ("sp=2", "gather"), ("sp=4", "gather"),
-                                *([("sp=2", "ring"), ("sp=4", "ring")]
-                                  if rings else [])):
+        for mesh, attention in (("", ""), *(meshes or [
+                ("sp=2", "ulysses"), ("sp=2", "auto"), ("sp=2", "gather"),
+                ("sp=4", "gather"),
+                *([("sp=2", "ring"), ("sp=4", "ring")] if rings else [])])):
             artifact, log = self.folder / "d.zca", self.folder / "log.jsonl"
             self.zc("compile", model, "-o", artifact, "--loss", "mse",
-                    *options, *(["--mesh", mesh, "--sp-attention", attention]
-                                if mesh else []))
+                    *options, *(["--mesh", mesh, "--sp-attention", attention,
+                                 *on_ranks] if mesh else []))
+            ranks = math.prod(int(axis.split("=")[1])
+                              for axis in mesh.split(",") if axis)
             self.zc("run", artifact, "--data", data, "--steps", 4,
-                    "--no-shuffle", "--log", log, "--local-ranks",
-                    mesh[-1:] or 1)
+                    "--no-shuffle", "--log", log, "--local-ranks", ranks)
             losses[mesh, attention] = [json.loads(line)["loss"] for line in
                                        log.read_text().splitlines()]
         for name, found in losses.items():
@@ -41,6 +48,113 @@ class SequenceModels(ZcTest):
 
     def test_dropout_draws_one_ranks_masks(self):
         self.compare(dropout=True)
+
+    def test_attention_of_several_ops(self):
+        """Dropout of weights, and scores that are changed by what is learned."""
+        self.compare(drops_weights=True, meshes=[("sp=2", "ulysses"),
+                                                 ("sp=4", "auto")])
+        self.compare(bias="learned", meshes=[
+            ("dp=2,sp=2", "auto"), ("tp=2,sp=2", "auto"),
+            ("pp=2,sp=2", "ulysses")], options=("--accumulate", 2))
+        self.compare(drops_weights=True, joins_heads=True,
+                     meshes=[("sp=2", "ulysses"), ("dp=2,sp=2", "auto")])
+        self.compare(drops_weights=True, mask="none", memory=10,
+                     meshes=[("sp=2", "auto")])
+        self.compare(drops_weights=True, mask="none", memory=12,
+                     meshes=[("sp=2", "gather")],
+                     on_ranks=("--token-dim", "z=1"))
+        for changes, ring in (({"drops_weights": True}, "ring"),
+                              ({"bias": "learned"}, "ring=zigzag")):
+            make_attention(self.folder / "made.onnx", **changes)
+            self.fails(1, [r"'p1' \(Dropout\)" if "bias" not in changes
+                           else r"'s2' \(Add\)",
+                           "changes the scores or weights of an attention",
+                           "--sp-attention gather and ulysses divide it"],
+                       "compile", self.folder / "made.onnx", "--loss", "mse",
+                       "--mesh", "sp=2", "--sp-attention", ring, "-o",
+                       self.folder / "no.zca")
+
+    def test_what_attention_of_several_ops_sends(self):
+        """Queries, keys, values, results and their gradients change places, or
+        keys and values are gathered, kept, and their gradients added up."""
+        model, artifact = self.folder / "made.onnx", self.folder / "d.zca"
+        make_attention(model, drops_weights=True)
+        keys = 8 * TOKENS * WIDTH * 4  # bytes
+        for ranks, attention, sent in ((2, "ulysses", 8 * keys // 4),
+                                       (4, "gather", 4 * 3 * keys // 4)):
+            self.zc("compile", model, "-o", artifact, "--loss", "mse", "--mesh",
+                    f"sp={ranks}", "--sp-attention", attention)
+            found = json.loads(self.zc("inspect", artifact, "--comm", "--json"))
+            self.assertEqual(
+                found["comm"]["by_kind"]["activations"]["bytes"], sent)
+
+    def test_slopes_that_are_not_trained(self):
+        self.compare(bias="slopes", options=("--freeze", "slopes"),
+                     meshes=[("sp=2", "auto"), ("sp=4", "gather")])
+
+    def test_keys_of_other_tokens(self):
+        """Ranks have all of them, or parts, which go round or are gathered."""
+        self.compare(mask="none", memory=10,
+                     meshes=[("sp=2", "ulysses"), ("sp=4", "ring")])
+        self.compare(mask="none", memory=12, on_ranks=("--token-dim", "z=1"),
+                     meshes=[("sp=2", "auto"), ("sp=4", "gather"),
+                             ("sp=4", "ring")])
+        self.compare(mask="none", memory=12, meshes=[
+            ("dp=2,sp=2", "ring"), ("pp=2,sp=2", "gather")],
+            options=("--accumulate", 2), on_ranks=("--token-dim", "z=1"))
+
+    def test_what_is_asked_for_and_cannot_be(self):
+        out = self.folder / "b.zca"
+        self.fails(1, ["--sp-attention ring has nothing to divide: no attention "
+                       "reads the tokens that --token-dim names"], "compile",
+                   Fixture("regression").model, "-o", out, "--loss", "mse",
+                   "--mesh", "sp=2", "--sp-attention", "ring", "--token-dim",
+                   "x=1")
+        on = ("--sequence-parallel", "on", "-o", out)
+        self.fails(1, ["--sequence-parallel on has nothing to divide: no "
+                       "residual"], "compile", Fixture("mlp").model, "--loss",
+                   "softmax-cross-entropy", "--dim", "batch=16", "--mesh",
+                   "tp=2", *on)
+        self.fails(1, ["--sequence-parallel on: 32 tokens do not divide among "
+                       "3 ranks of 'tp'; the next sizes that do are 30 and 33"],
+                   "compile", Fixture("gpt").model, "--loss",
+                   "softmax-cross-entropy", "--mesh", "tp=3", *on)
+        self.fails(1, ["--sequence-parallel on: 32 tokens do not divide among "
+                       "64 ranks of 'tp' and 'sp'; the next size that does is "
+                       "64"], "compile", Fixture("gpt").model, "--loss",
+                   "softmax-cross-entropy", "--mesh", "tp=2,sp=32",
+                   "--sp-attention", "gather", *on)
+
+    def test_features_in_zigzag_order_in_pipelines(self):
+        """What puts an input in order stands in the stage that reads it, in
+        evaluations, too."""
+        self.compare(meshes=[("pp=2,sp=2", "ring=zigzag")],
+                     options=("--accumulate", 2))
+
+    def test_tokens_said_by_hand_in_pipelines(self):
+        """Stages send one another parts of tokens that the user names."""
+        self.compare(meshes=[("pp=2,sp=2", "gather")], options=("--accumulate", 2),
+                     on_ranks=("--token-dim", "x=1", "--token-dim",
+                               "labels=1"))
+
+    def test_inputs_that_stay_whole(self):
+        """A translator's source of 11 tokens, which 3 ranks cannot divide."""
+        fixture = Fixture("translator")
+        found = []
+        for mesh, *more in (("",), ("sp=3", "--sp-attention", "ring"),
+                            ("sp=3", "--sp-attention", "gather", "--zero", 3),
+                            ("pp=2,sp=3", "--accumulate", 2)):
+            artifact, log = self.folder / "t.zca", self.folder / "log.jsonl"
+            self.zc("compile", fixture.model, "-o", artifact, "--loss",
+                    "softmax-cross-entropy", *more,
+                    *(("--mesh", mesh, "--token-dim", "source=none")
+                      if mesh else ()))
+            self.zc("run", artifact, "--data", fixture.data, "--steps", 4,
+                    "--no-shuffle", "--log", log, "--local-ranks",
+                    {"": 1, "pp": 6}.get(mesh[:2], 3))
+            found.append([json.loads(line)["loss"]
+                          for line in log.read_text().splitlines()])
+        np.testing.assert_allclose(found[1:], found[:1] * 3, rtol=1e-6)
 
     def test_shifted_labels_inside_the_model(self):
         self.compare(labels=TOKENS - 1, tail=SHIFT)
@@ -101,6 +215,17 @@ class SequenceModels(ZcTest):
                        "divide; sizes of 'sp' that can are 1, 2;"], "compile",
                    model, "-o", out, *loss, "--mesh", "sp=4", "--sp-attention",
                    "ulysses")
+        self.fails(1, ["has 2 heads, which 8 ranks of 'sp' and 'tp' cannot "
+                       "divide; the one size of 'sp' that can is 1;"],
+                   "compile", model, "-o", out, *loss, "--mesh", "tp=2,sp=4",
+                   "--sp-attention", "ulysses")
+        make_attention(self.folder / "window.onnx", mask="window")
+        for ring in ("ring", "ring=zigzag", "ring=contiguous"):
+            self.fails(1, ["has a mask of queries and keys, which no ring of "
+                           "ranks hands on; --sp-attention gather divides it"],
+                       "compile", self.folder / "window.onnx", "-o", out,
+                       "--loss", "mse", "--mesh", "sp=2", "--sp-attention",
+                       ring)
         self.fails(1, ["--token-dim times=1: no input has that name"],
                    "compile", model, "-o", out, *loss, "--mesh", "sp=2",
                    "--token-dim", "times=1")
@@ -113,28 +238,49 @@ class SequenceModels(ZcTest):
                    "-o", out, *loss, "--token-dim", "input_ids=1")
         self.fails(2, ["expected INPUT=K or INPUT=none"], "compile", model,
                    "-o", out, *loss, "--mesh", "sp=2", "--token-dim", "x")
-        self.fails(1, ["'train.conv' mixes tokens, which 'sp' divides among 2 "
-                       "ranks"], "compile", Fixture("cnn").model, "-o", out,
-                   *loss, "--mesh", "sp=2", "--token-dim", "x=2")
-        self.fails(2, ["--token-dim does not work with a --mesh with pp"],
-                   "compile", model, "-o", out, *loss, "--mesh", "pp=2,sp=2",
-                   "--accumulate", 2, "--token-dim", "input_ids=1")
+        err = self.fails(1, [r"\(Conv\) in conv1: mixes tokens, which 'sp' divides "
+                             "among 2 ranks; leave the axis at 1"], "compile",
+                         Fixture("cnn").model, "-o", out, *loss, "--mesh",
+                         "sp=2", "--token-dim", "x=2")
+        self.assertNotIn("--token-dim", err) # without x there are none
         self.fails(1, ["--sp-attention ring=zigzag: 32 tokens do not divide in "
                        "64 chunks"], "compile", model, "-o", out, *loss,
                    "--mesh", "sp=32", "--sp-attention", "ring=zigzag")
         turn = ("Transpose", ["last"], "turned", {"perm": [1, 0, 2]})
         back = ("Transpose", ["mixed"], "y", {"perm": [2, 0, 1, 3]})
         for op, tail in (
-                ("split", [turn, ("LSTM", ["turned", "gates", "gates"], "mixed",
+                ("LSTM", [turn, ("LSTM", ["turned", "gates", "gates"], "mixed",
                                   {"hidden_size": WIDTH}), back]),
-                ("slice", [("CumSum", ["last", "dim"], "mixed"),
+                ("CumSum", [("CumSum", ["last", "dim"], "mixed"),
                            ("Identity", ["mixed"], "y")])):
             made = self.folder / f"{op}.onnx"
             make_attention(made, tail=tail)
-            self.fails(1, [f"'train.{op}' computes tokens one after another, "
-                           "which 'sp' divides among 2 ranks", "'mixed'"],
-                       "compile", made, "-o", out, "--loss", "mse", "--mesh",
-                       "sp=2")
+            err = self.fails(1, [rf"'mixed' \({op}\): computes tokens one after "
+                                 "another, which 'sp' divides among 2 ranks"],
+                                   "compile", made, "-o", out, "--loss", "mse",
+                             "--mesh", "sp=2")
+            self.assertNotIn("train.", err)
+        self.fails(2, ["--token-dim says twice where the tokens of 'input_ids' "
+                       "are"], "compile", model, "-o", out, *loss, "--mesh",
+                   "sp=2", "--token-dim", "input_ids=1", "--token-dim",
+                   "input_ids=none")
+        for mesh in ("sp=2", "pp=2,sp=2"):
+            self.fails(1, ["--token-dim keeps whole all inputs that count "
+                           "tokens, 'input_ids', 'labels', so that 'sp' has "
+                           "nothing to divide"], "compile", model, "-o", out,
+                       *loss, "--mesh", mesh, "--accumulate", 2, "--token-dim",
+                       "input_ids=none", "--token-dim", "labels=none")
+        self.fails(1, ["32 tokens, dim 1, do not divide among 64 ranks of "
+                       "'sp'; the next size that does is 64"], "compile", model,
+                   "-o", out, *loss, "--mesh", "sp=64")
+        self.fails(1, ["no input counts the tokens of attention", "leave it at "
+                       "1: dp and tp divide such a model"], "compile",
+                   Fixture("vit").model, "-o", out, *loss, "--mesh", "sp=2")
+        translator = ("compile", Fixture("translator").model, "-o", out, *loss)
+        self.fails(1, ["input 'source': 11 tokens, dim 1, do not divide among "
+                       "3 ranks of 'sp'; the next sizes that do are 9 and 12; "
+                       "--token-dim source=none keeps them whole"], *translator,
+                   "--mesh", "sp=3")
         self.fails(1, ["no attention tells which dims count tokens"],
                    "compile", Fixture("mlp").model, "-o", out, *loss, "--mesh",
                    "sp=2", "--dim", "batch=16")

@@ -159,7 +159,9 @@ class Sequences(ZcTest):
     def test_zigzag_divides_the_work_evenly(self):
         # All ranks run one program: each does 1/p of a rank's products and of
         # its causal attention. In order all compute what the last one sees,
-        # whose blocks the mask hides from the others.
+        # its own block, of which half is hidden, and p - 1 others: 2 p - 1
+        # times what the first one sees. Half of the diagonal is nobody's.
+        length = 32
         whole = self.flops()
         for ranks in (2, 4, 8):
             found = {mode: self.flops("--mesh", f"sp={ranks}", "--sp-attention",
@@ -170,8 +172,11 @@ class Sequences(ZcTest):
             for mode in ("ring=zigzag", "gather"):
                 self.assertAlmostEqual(ranks * found[mode]["attention"] /
                                        whole["attention"], 1, delta=1e-9)
-            self.assertGreater(found["ring=contiguous"]["attention"],
-                               1.3 * found["ring=zigzag"]["attention"])
+            pair = whole["attention"] / (length * (length + 1) / 2)
+            block = length // ranks
+            self.assertAlmostEqual(
+                (found["ring=contiguous"]["attention"] / pair - block / 2) /
+                (block ** 2 / 2), 2 * ranks - 1, delta=1e-9)
 
     def test_auto_takes_what_is_waited_for_less(self):
         # Latencies are all of a short sequence; behind the parts of a long one

@@ -2,6 +2,7 @@
 #include "dialects/Train/Ops/AttentionSupport.h"
 
 #include <limits>
+#include <numeric>
 
 using namespace mlir;
 
@@ -54,6 +55,16 @@ LogicalResult verifyAttention(Operation *op, RankedTensorType query,
   return mask ? verifyMask(op, query, keys, mask) : success();
 }
 
+/// The tokens that a rank has some of: other keys than queries come in as many
+/// parts.
+static int64_t countDivided(Operation *op, bool hasAllKeys) {
+  auto tokensOf = [&](unsigned operand) {
+    return cast<RankedTensorType>(op->getOperand(operand).getType())
+        .getDimSize(1);
+  };
+  return hasAllKeys ? tokensOf(0) : std::gcd(tokensOf(0), tokensOf(1));
+}
+
 ShardingRule attentionShardingRule(Operation *op, unsigned mask) {
   ShardingRule rule = ShardingRule::whole(op);
   auto query = cast<RankedTensorType>(op->getOperand(0).getType());
@@ -68,18 +79,25 @@ ShardingRule attentionShardingRule(Operation *op, unsigned mask) {
   place(rule.operandDims);
   place(rule.resultDims);
   auto parts = op->getAttrOfType<StringAttr>(kTokensAttr);
-  int tokens =
-      parts ? rule.addFactor(query.getDimSize(1)) : ShardingRule::kWhole;
-  for (auto *lists : {&rule.operandDims, &rule.resultDims})
-    for (auto &dims : *lists)
-      dims[dims.size() == 4 ? 1 : 2] = tokens;
+  const bool hasAllKeys = parts && parts.getValue() == kWholeKeys;
+  const int tokens = parts ? rule.addFactor(countDivided(op, hasAllKeys))
+                           : ShardingRule::kWhole;
+  auto placeTokens = [&](auto &lists, bool hasKeys) {
+    for (auto [index, dims] : llvm::enumerate(lists)) {
+      const bool isOfKeys = hasKeys && (index == 1 || index == 2);
+      dims[dims.size() == 4 ? 1 : 2] =
+          isOfKeys && hasAllKeys ? ShardingRule::kWhole : tokens;
+    }
+  };
+  placeTokens(rule.operandDims, true);
+  placeTokens(rule.resultDims, /*of the gradient*/ op->getNumResults() == 3);
   if (mask < op->getNumOperands()) {
     auto type = cast<RankedTensorType>(op->getOperand(mask).getType());
     auto &dims = rule.operandDims[mask];
     // A mask of queries and keys goes with the queries, one of keys with
     // these.
     bool ofQueries = type.getDimSize(2) != 1;
-    bool gathers = parts && parts.getValue() == "gather";
+    bool gathers = hasAllKeys || (parts && parts.getValue() == "gather");
     dims = {batch, heads, ofQueries ? tokens : ShardingRule::kWhole,
             ofQueries || gathers ? ShardingRule::kWhole : tokens};
     for (int64_t dim = 0; dim < 2; ++dim)

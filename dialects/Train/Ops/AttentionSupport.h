@@ -18,8 +18,10 @@ mlir::LogicalResult verifyAttention(mlir::Operation *op,
 
 /// On an attention whose tokens ranks divide: how a rank gets the other ranks'
 /// keys and values. "ring": a part at a time, each from the rank before;
-/// "gather": all of them; with "=zigzag" of tokens in that order.
+/// "gather": all of them; with "=zigzag" of tokens in that order. kWholeKeys:
+/// it has all of them, and adds up their gradients with the others.
 inline constexpr llvm::StringLiteral kTokensAttr = "train.tokens";
+inline constexpr llvm::StringLiteral kWholeKeys = "whole";
 
 /// Samples and heads are parallel, all else is whole, but tokens with
 /// kTokensAttr. Operands and results of 3 dims are [batch, heads, queries],

@@ -1,7 +1,7 @@
 // RUN: zc-opt %s --zc-find-tokens="parts=2 head-parts=2 attention=ulysses" | FileCheck %s
 // RUN: zc-opt %s --zc-find-tokens="parts=2 attention=gather" | FileCheck %s --check-prefix=GATHER
 // RUN: zc-opt %s --zc-find-tokens="parts=8" | FileCheck %s --check-prefix=RING
-// RUN: zc-opt %s --zc-find-tokens="parts=2 dims=times=none" | FileCheck %s --check-prefix=NONE
+// RUN: zc-opt %s --zc-mark-tokens="parts=2 dims=times=none" --zc-find-tokens="parts=2" | FileCheck %s --check-prefix=NONE
 
 // Tests that the dim of an input that becomes an attention's queries counts
 // tokens, that heads are divided instead, and that what the user says counts.
@@ -15,7 +15,7 @@
 // GATHER: train.attention {{.*}}train.tokens = "gather"
 // RING: train.attention {{.*}}train.tokens = "ring"
 // NONE: train.input = "x", train.token_dim = 1 : i64}
-// NONE-SAME: train.input = "times"}
+// NONE-SAME: train.input = "times", train.no_tokens}
 func.func @step(
     %x: tensor<2x8x4x6xf32> {train.input = "x", train.batch_dim = 0 : i64},
     %mask: tensor<1x1x1x8xf32> {train.input = "mask"},

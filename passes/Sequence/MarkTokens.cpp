@@ -1,0 +1,145 @@
+//===- MarkTokens.cpp - --zc-mark-tokens ----------------------------------===//
+//
+// Whether a model's tokens can be divided is asked of all of it: a stage of a
+// pipeline alone does not know.
+//
+//===----------------------------------------------------------------------===//
+#include "dialects/Train/Tokens.h"
+#include "passes/Sequence/Passes.h"
+#include "passes/Sequence/TokenDims.h"
+#include "passes/Sequence/TokenInputs.h"
+#include "llvm/ADT/StringMap.h"
+
+#include <set>
+
+using namespace mlir;
+using namespace zc::train;
+
+namespace zc {
+#define GEN_PASS_DEF_MARKTOKENSPASS
+#include "passes/Sequence/Passes.h.inc"
+
+namespace {
+
+/// What the programs say together.
+struct Findings {
+  std::set<std::string> inputs;
+  std::set<std::string> kept; // inputs with tokens that stay whole
+  bool divided = false, hasAttention = false, dividesAttention = false;
+};
+
+std::string list(const std::set<std::string> &names) {
+  std::string text;
+  for (const std::string &name : names)
+    text += (text.empty() ? "'" : ", '") + name + "'";
+  return text.empty() ? "none" : text;
+}
+
+struct MarkTokens : public impl::MarkTokensPassBase<MarkTokens> {
+  using MarkTokensPassBase::MarkTokensPassBase;
+
+  void runOnOperation() override {
+    if (parts < 2)
+      return;
+    readGiven();
+    Findings findings;
+    for (auto program : getOperation().getOps<func::FuncOp>())
+      if (failed(visit(program, findings)))
+        return signalPassFailure();
+    for (const std::string &dim : dims)
+      if (!findings.inputs.count(StringRef(dim).rsplit('=').first.str())) {
+        getOperation().emitError("--token-dim ")
+            << dim << ": no input has that name; there are "
+            << list(findings.inputs);
+        return signalPassFailure();
+      }
+    if (failed(checkSomethingIsDivided(findings)))
+      signalPassFailure();
+  }
+
+private:
+  /// Dims by inputs' names; -1: the input has no tokens.
+  void readGiven() {
+    given.clear();
+    for (const std::string &text : dims) {
+      auto [name, value] = StringRef(text).rsplit('=');
+      int64_t dim = -1;
+      value.getAsInteger(10, dim);
+      given[name] = value == "none" ? -1 : dim;
+    }
+  }
+
+  LogicalResult visit(func::FuncOp program, Findings &findings) {
+    TokenDims tokens(program);
+    findings.hasAttention |= tokens.hasAttention();
+    tokens.markAttention();
+    if (failed(forEachTokenInput(
+            program, [&](BlockArgument argument, StringRef name) {
+              findings.inputs.insert(name.str());
+              auto found = given.find(name);
+              return found == given.end()
+                         ? success()
+                         : mark(program, tokens, argument, found->second);
+            })))
+      return failure();
+    return forEachTokenInput(
+        program, [&](BlockArgument argument, StringRef name) {
+          std::optional<int64_t> dim = tokens.findInputDim(argument);
+          const bool isKept =
+              bool(program.getArgAttr(argument.getArgNumber(), kNoTokensAttr));
+          findings.divided |= dim && !isKept;
+          findings.dividesAttention |=
+              dim && !isKept && tokens.isOfAttention({argument, *dim});
+          if (dim && isKept)
+            findings.kept.insert(name.str());
+          return success();
+        });
+  }
+
+  /// A given dim tells of dims that depend on it, too.
+  LogicalResult mark(func::FuncOp program, TokenDims &tokens,
+                     BlockArgument argument, int64_t dim) {
+    if (dim < 0) {
+      program.setArgAttr(argument.getArgNumber(), kNoTokensAttr,
+                         UnitAttr::get(&getContext()));
+      return success();
+    }
+    tokens.mark({argument, dim});
+    return setTokenDim(argument, dim, {axis, parts});
+  }
+
+  LogicalResult checkSomethingIsDivided(const Findings &findings) {
+    if (findings.divided && (attention == "auto" || findings.dividesAttention))
+      return success();
+    if (findings.divided)
+      return getOperation().emitError("--sp-attention ")
+             << attention
+             << " has nothing to divide: no attention reads the tokens that "
+                "--token-dim names (a softmax of queries' products with keys, "
+                "by which values are multiplied); with auto, what mixes them "
+                "gathers them";
+    auto error = getOperation().emitError();
+    if (!findings.kept.empty())
+      return error << "--token-dim keeps whole all inputs that count tokens, "
+                   << list(findings.kept) << ", so that '" << axis
+                   << "' has nothing to divide; leave it at 1, or leave out "
+                      "--token-dim for those that it is to divide";
+    if (findings.hasAttention)
+      return error << "no input counts the tokens of attention: the model "
+                      "makes them itself (as a convolution makes patches of "
+                      "images), so that '"
+                   << axis
+                   << "' has nothing to divide; leave it at 1: dp and tp "
+                      "divide such a model";
+    return error << "no attention tells which dims count tokens, so that '"
+                 << axis
+                 << "' has nothing to divide; say where they are with "
+                    "--token-dim INPUT=K; inputs are "
+                 << list(findings.inputs);
+  }
+
+  llvm::StringMap<int64_t> given;
+};
+
+} // namespace
+} // namespace zc
