@@ -19,6 +19,10 @@ Command zc::addRunCommand(CLI::App &command) {
   return addRunnersCommand(command, "run");
 }
 
+Command zc::addLaunchCommand(CLI::App &command) {
+  return addRunnersCommand(command, "launch");
+}
+
 Command zc::addDoctorCommand(CLI::App &command) {
   return addRunnersCommand(command, "doctor");
 }

@@ -70,17 +70,24 @@ int zc::runProgram(int argc, char **argv) {
   app.set_version_flag("--version", "zc-run " ZC_VERSION);
   app.get_formatter()->column_width(34);
   CLI::App *run = app.add_subcommand("run", "train an artifact");
+  CLI::App *start = app.add_subcommand(
+      "launch", "train with several processes, and restart them");
   CLI::App *eval = app.add_subcommand("eval", "run an artifact's forward");
   CLI::App *doctor = app.add_subcommand("doctor", "say what this machine has");
   CLI::App *links = app.add_subcommand("links", "measure what ranks send");
   links->group(""); // zc plan --calibrate calls it
   zc::Command train = zc::addRunCommand(*run);
+  zc::Command supervise = zc::addLaunchCommand(*start);
   zc::Command evaluate = zc::addEvalCommand(*eval);
   zc::Command examine = zc::addDoctorCommand(*doctor);
   zc::Command measure = zc::addLinksCommand(*links);
   try {
     app.parse(argc, argv);
-    return *run ? train() : *eval ? evaluate() : *links ? measure() : examine();
+    return *run     ? train()
+           : *start ? supervise()
+           : *eval  ? evaluate()
+           : *links ? measure()
+                    : examine();
   } catch (const CLI::ParseError &error) {
     // --help and --version end so, too.
     return error.get_exit_code() == 0 ? app.exit(error)
