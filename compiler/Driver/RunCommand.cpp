@@ -23,6 +23,10 @@ Command zc::addLaunchCommand(CLI::App &command) {
   return addRunnersCommand(command, "launch");
 }
 
+Command zc::addSignCommand(CLI::App &command) {
+  return addRunnersCommand(command, "sign");
+}
+
 Command zc::addDoctorCommand(CLI::App &command) {
   return addRunnersCommand(command, "doctor");
 }

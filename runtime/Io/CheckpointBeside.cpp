@@ -4,6 +4,7 @@
 #include "runtime/Io/CheckpointSave.h"
 
 #include <algorithm>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -85,6 +86,7 @@ struct CheckpointBeside::Work {
   }
 
   void write() {
+    ::pthread_setname_np(::pthread_self(), "zc-saves"); // for those who look
     auto read = [&](size_t index, uint64_t at,
                     uint64_t) -> Result<const char *> {
       return copy.base() + places[index] + at;

@@ -20,8 +20,8 @@ COMPILE_ALWAYS = {
 RUN_ALWAYS = {
     "--checkpoint", "--data", "--eval-data", "--init-from", "--local-ranks",
     "--log", "--lr", "--lr-schedule", "--max-time", "--offload-dir", "--profile",
-    "--quiet", "--seed", "--steps", "--tensorboard", "--threads", "--timeout", "--trace",
-    "--no-shuffle", "--help"}
+    "--quiet", "--sandbox", "--seed", "--steps", "--tensorboard", "--threads", "--timeout", "--trace",
+    "--trust", "--no-shuffle", "--help"}
 
 LOSS = ["--loss", "softmax-cross-entropy"]
 MSE = ["--loss", "mse"]

@@ -19,7 +19,7 @@ from zctest import (BIN, TIMEOUT, Fixture, ZcTest, free_port, latest_step,
                     load_tensors, read_log)
 
 KILLS, STOPS = 8, 2
-STEPS, PARTS = 250, 4
+STEPS, PARTS = 600, 4
 # Seconds that a rank waits for another, and that all may take to end then.
 WAIT, GRACE = 3, 20  # of which a busy machine, and mpirun's end, take most
 

@@ -1,12 +1,14 @@
 // `zc run`.
 #include "runtime/Base/Usage.h"
 #include "runtime/Driver/EvaluationMetrics.h"
+#include "runtime/Driver/SandboxOptions.h"
 #include "runtime/Driver/StreamedBatches.h"
 #include "runtime/Driver/Trainer.h"
 #include "runtime/Io/TokenFiles.h"
 #include "tools/zc-run/Commands.h"
 #include "tools/zc-run/LearningRateOptions.h"
 #include "tools/zc-run/RememberedOptions.h"
+#include "tools/zc-run/TrustOptions.h"
 #include "tools/zc-run/UpdateOptions.h"
 
 #include <algorithm>
@@ -18,6 +20,7 @@ namespace {
 
 struct RunArguments {
   LaunchOptions ranks;
+  bool isShut = false; // in a sandbox
   TrainOptions options;
 };
 
@@ -300,6 +303,10 @@ void check(CLI::App &app, TrainOptions &options) {
     throw CLI::RequiredError("--steps or --epochs");
   checkTogether(app, options);
   checkStream(app, options);
+  if (app.count("--sandbox") && !options.trace.empty())
+    throw CLI::ValidationError("--trace", "does not go with --sandbox: it is "
+                                          "renamed into its folder at the end, "
+                                          "which stays shut");
   checkLearningRateOptions(app, options);
 }
 
@@ -308,6 +315,12 @@ int run(CLI::App &app, RunArguments &given) {
   check(app, options);
   options.record = remember(app);
   wantMetricOfBest(options);
+  if (given.isShut) {
+    Result<SandboxPaths> paths = pathsOf(options, given.ranks.trusted);
+    if (!paths.ok())
+      return finish(paths.status());
+    given.ranks.sandbox = *paths;
+  }
   return finish(launch(given.ranks,
                        [&](const Rank &rank) { return train(options, rank); }));
 }
@@ -330,6 +343,7 @@ static void addOptions(CLI::App &app, RunArguments &given) {
       ->group("Machine");
   addMachineOptions(app, options.threads, options.offloadFolder);
   addRankOptions(app, given.ranks);
+  addTrustOptions(app, given.ranks, given.isShut);
 }
 
 Command addRunCommand(CLI::App &app) {

@@ -320,5 +320,106 @@ TEST(Tcp, ARankOfAnotherWorldSizeIsRefused) {
   EXPECT_EQ(second.code(), StatusCode::Cancelled) << second.message();
 }
 
+/// Ranks of a world that each have a token of their own, and what they say.
+std::vector<Status> onRanksWithTokens(const std::vector<std::string> &tokens,
+                                      int port, milliseconds timeout) {
+  std::vector<Status> statuses(tokens.size());
+  std::vector<std::thread> threads;
+  for (size_t r = 0; r < tokens.size(); ++r)
+    threads.emplace_back([&, r] {
+      auto transport = connectByTcp(
+          {int(r), int(tokens.size()), "localhost", port, "", tokens[r]},
+          timeout);
+      statuses[r] = transport.status();
+      if (transport.ok()) {
+        World world(std::move(*transport));
+        statuses[r] = world.all().barrier();
+      }
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  return statuses;
+}
+
+TEST(Tcp, ATokenThatAllRanksKnow) {
+  expectSuccess(
+      onRanksWithTokens({"a", "a", "a", "a"}, freePort(), milliseconds(20000)));
+}
+
+TEST(Tcp, AnotherTokenIsRefused) {
+  for (const std::string &other : {std::string("b"), std::string()}) {
+    auto statuses =
+        onRanksWithTokens({"a", "a", other}, freePort(), milliseconds(1500));
+    EXPECT_NE(
+        statuses[0].message().find("1 connections of others were refused"),
+        std::string::npos)
+        << statuses[0].message();
+    EXPECT_NE(statuses[2].message().find("(ZC_TOKEN)"), std::string::npos)
+        << statuses[2].message();
+  }
+}
+
+TEST(Tcp, ATokenThatRankZeroLacks) {
+  auto statuses = onRanksWithTokens({"", "a"}, freePort(), milliseconds(1500));
+  EXPECT_NE(statuses[1].message().find("rank 1 has a token, rank 0 has none"),
+            std::string::npos)
+      << statuses[1].message();
+}
+
+/// Without a token, words of a rank that does not exist end the meeting; those
+/// who do not know the token cannot do that.
+TEST(Tcp, StrangersDoNotKeepRanksWithATokenFromMeeting) {
+  const int port = freePort();
+  std::atomic<bool> over{false};
+  std::thread stranger([&] {
+    const int32_t words[] = {0x325a4354, 1, 99, 0, 1, 1};
+    const std::string hello(reinterpret_cast<const char *>(words),
+                            sizeof(words));
+    while (!over) {
+      auto socket = tcp::connectTo("localhost", port,
+                                   tcp::Clock::now() + milliseconds(200));
+      if (!socket.ok())
+        continue;
+      const std::string said = hello + std::string(64, 'x');
+      (void)socket->write(said.data(), said.size(),
+                          tcp::Clock::now() + milliseconds(100));
+      std::this_thread::sleep_for(milliseconds(5));
+    }
+  });
+  std::vector<Status> statuses(2);
+  std::vector<std::thread> threads;
+  for (int r : {0, 1})
+    threads.emplace_back([&, r] {
+      std::this_thread::sleep_for(milliseconds(r ? 300 : 0));
+      auto transport =
+          connectByTcp({r, 2, "localhost", port, "", "a"}, milliseconds(20000));
+      statuses[size_t(r)] = transport.status();
+      if (transport.ok()) {
+        World world(std::move(*transport));
+        statuses[size_t(r)] = world.all().barrier();
+      }
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  over = true;
+  stranger.join();
+  expectSuccess(statuses);
+}
+
+TEST(Tcp, ListensOnTheAddressThatIsAskedFor) {
+  auto reaches = [](const std::string &listening, const std::string &calling) {
+    auto listener = tcp::listenOn(0, listening);
+    EXPECT_TRUE(listener.ok()) << listener.status().message();
+    return tcp::connectTo(calling, *tcp::portOf(*listener),
+                          tcp::Clock::now() + milliseconds(200))
+        .ok();
+  };
+  EXPECT_TRUE(reaches("", "127.0.0.2"));
+  EXPECT_TRUE(reaches("127.0.0.1", "127.0.0.1"));
+  EXPECT_FALSE(reaches("127.0.0.1", "127.0.0.2"));
+  EXPECT_TRUE(reaches("localhost", "localhost"));
+  EXPECT_FALSE(tcp::listenOn(0, "no.such.host.invalid").ok());
+}
+
 } // namespace
 } // namespace zc
