@@ -109,7 +109,7 @@ const std::vector<CommandOptions> kAllOptions = {
       "--tensorboard",    "--threads",     "--timeout",     "--token-bits",
       "--trace",          "--trace-steps", "--trust",       "--warmup-steps",
       "--weight-decay"}},
-    {"launch", {"--max-restarts", "--ranks", "--replicate"}},
+    {"launch", {"--max-restarts", "--min-ranks", "--ranks", "--replicate"}},
     {"sign", {"--key", "--new-key", "--output"}},
     {"eval",
      {"--batch-dim", "--checkpoint", "--data", "--dim", "--input", "--json",

@@ -5,6 +5,7 @@
 #include "runtime/Base/Temporaries.h"
 #include "runtime/Comm/InProcess/InProcess.h"
 #include "runtime/Comm/Launcher.h"
+#include "runtime/Plan/RankPrograms.h"
 #include "runtime/Plan/Signature.h"
 
 #include <algorithm>
@@ -45,6 +46,10 @@ Rank::load(const std::string &path) const {
   if (!shared->artifact || shared->path != path) {
     ZC_ASSIGN_OR_RETURN(Artifact artifact, Artifact::load(path));
     ZC_RETURN_IF_ERROR(shared->check(artifact));
+    ZC_ASSIGN_OR_RETURN(std::optional<Artifact> other,
+                        findForRanks(artifact, world.size()));
+    if (other)
+      artifact = std::move(*other);
     shared->artifact = std::make_shared<Artifact>(std::move(artifact));
     shared->path = path;
   }

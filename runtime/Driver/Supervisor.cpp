@@ -2,6 +2,7 @@
 #include "runtime/Base/Log.h"
 #include "runtime/Driver/MemoryFolder.h"
 #include "runtime/Driver/RankProcesses.h"
+#include "runtime/Plan/RankPrograms.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -23,6 +24,7 @@ struct Outcome {
   int code = 0;
   std::optional<RankEnd> cause; // of a failure
   int signal = 0;               // that asked to stop
+  int killed = 0;               // ranks that died by a signal
 };
 
 /// A word that strangers do not know.
@@ -68,6 +70,8 @@ public:
 
 private:
   Status prepare();
+  Status readCounts();
+  Status shrink(int killed);
   Result<Outcome> runOnce(int64_t restart);
   Status startRanks(RankProcesses &ranks, int64_t restart);
   Outcome waitForRanks(RankProcesses &ranks);
@@ -81,11 +85,50 @@ private:
   HeldSignals signals;
   std::optional<MemoryFolder> meeting, copies;
   std::string token;
+  int ranks = 1;               // of the next start
+  std::vector<int64_t> counts; // that the artifact can run on
   // What was there before: checkpoints of a run that is to be overwritten.
   std::vector<std::pair<int64_t, ino_t>> earlier;
 };
 
+Status Supervisor::readCounts() {
+  ranks = options.ranks;
+  if (options.minRanks == 0)
+    return Status();
+  ZC_ASSIGN_OR_RETURN(Artifact artifact,
+                      Artifact::load(options.artifact,
+                                     /*checkWeights=*/false));
+  ZC_ASSIGN_OR_RETURN(counts, rankCountsOf(artifact));
+  for (int64_t count : counts)
+    if (count >= options.minRanks && count < options.ranks)
+      return Status();
+  return makeError(StatusCode::InvalidArgument, "--min-ranks ",
+                   options.minRanks, ": '", options.artifact,
+                   "' has no mesh for so many ranks, and fewer than ",
+                   options.ranks, "; zc compile takes --mesh several times");
+}
+
+/// To the most ranks that the artifact can run on, of those that are left.
+Status Supervisor::shrink(int killed) {
+  if (options.minRanks == 0)
+    return Status();
+  const int64_t left = ranks - killed;
+  int64_t most = 0;
+  for (int64_t count : counts)
+    if (count <= left && count >= options.minRanks)
+      most = std::max(most, count);
+  if (most == 0)
+    return makeError(StatusCode::InvalidArgument, left,
+                     left == 1 ? " rank is" : " ranks are",
+                     " left; the artifact has no mesh for so many, and at "
+                     "least --min-ranks ",
+                     options.minRanks);
+  ranks = int(most);
+  return Status();
+}
+
 Status Supervisor::prepare() {
+  ZC_RETURN_IF_ERROR(readCounts());
   ZC_ASSIGN_OR_RETURN(MemoryFolder place, MemoryFolder::create("meeting"));
   meeting.emplace(std::move(place));
   ZC_ASSIGN_OR_RETURN(token, drawToken());
@@ -148,13 +191,13 @@ std::vector<std::string> Supervisor::commandOf(int64_t restart) {
 
 Status Supervisor::startRanks(RankProcesses &ranks, int64_t restart) {
   const std::vector<std::string> command = commandOf(restart);
-  for (int rank = 0; rank < options.ranks; ++rank)
+  for (int rank = 0; rank < this->ranks; ++rank)
     ZC_RETURN_IF_ERROR(ranks.start(
         command,
         {{"RANK", std::to_string(rank)},
          {"LOCAL_RANK", std::to_string(rank)},
-         {"WORLD_SIZE", std::to_string(options.ranks)},
-         {"LOCAL_WORLD_SIZE", std::to_string(options.ranks)},
+         {"WORLD_SIZE", std::to_string(this->ranks)},
+         {"LOCAL_WORLD_SIZE", std::to_string(this->ranks)},
          {"ZC_RENDEZVOUS_FILE", strCat(meeting->path(), "/start-", restart)},
          {"ZC_TOKEN", token},
          {"ZC_BIND_ADDR", "127.0.0.1"},
@@ -175,6 +218,7 @@ Outcome Supervisor::waitForRanks(RankProcesses &ranks) {
       outcome.code = std::max(outcome.code, end->code());
       if (end->isSound())
         continue;
+      outcome.killed += end->isKilled();
       if (explains(*end, outcome.cause))
         outcome.cause = end;
       if (!until)
@@ -232,8 +276,14 @@ Result<int> Supervisor::run() {
               ? "--max-restarts K would begin again"
               : strCat("it was the last of ", options.maxRestarts,
                        options.maxRestarts == 1 ? " restart" : " restarts"));
-    logWarning(strCat(what, "; restart ", restart + 1, " of ",
-                      options.maxRestarts, ", ", whatIsKept()));
+    if (Status fewer = shrink(outcome.killed); !fewer.ok())
+      return fewer.withContext(what);
+    logWarning(
+        strCat(what, "; restart ", restart + 1, " of ", options.maxRestarts,
+               options.minRanks
+                   ? strCat(" on ", ranks, ranks == 1 ? " rank" : " ranks")
+                   : "",
+               ", ", whatIsKept()));
   }
 }
 

@@ -12,7 +12,9 @@ namespace zc {
 
 struct SupervisorOptions {
   int ranks = 1;
-  int64_t maxRestarts = 0;          // in all
+  int64_t maxRestarts = 0; // in all
+  int minRanks = 0; // that a restart may have, of those left; 0: all again
+  std::string artifact;
   int64_t replicateEvery = 0;       // steps between copies in memory; 0: none
   std::vector<std::string> command; // of a rank, from argv[0] on
   CheckpointOptions checkpoint;     // as `command` has them

@@ -104,12 +104,13 @@ Status writeNew(const std::string &path, const std::string &text, int mode) {
 } // namespace
 
 Result<Seed> readPrivateKey(const std::string &path) {
+  ZC_ASSIGN_OR_RETURN(const Seed seed, readKey(path, kPrivate));
   struct stat info;
   if (::stat(path.c_str(), &info) == 0 && (info.st_mode & 077) != 0)
     return makeError(StatusCode::InvalidArgument, "'", path,
                      "' holds a private key that others may read; chmod 600 "
                      "takes that away");
-  return readKey(path, kPrivate);
+  return seed;
 }
 
 Result<PublicKey> readPublicKey(const std::string &path) {

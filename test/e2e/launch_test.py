@@ -4,9 +4,12 @@ is killed, at whatever moment; the run is that of ranks which nobody killed."""
 import os
 import pathlib
 import random
+import shutil
 import signal
 import time
 import unittest
+
+import numpy as np
 
 from zctest import Fixture, ZcTest, latest_step, read_log, run, start
 
@@ -48,7 +51,8 @@ class Launch(ZcTest):
         """Losses and the last checkpoint of a run that nobody disturbs."""
         log, ckpt = self.folder / "whole.jsonl", self.folder / "whole"
         self.zc("run", artifact, "--data", self.fixture.data, "--steps", STEPS,
-                "--checkpoint", ckpt, "--log", log, "--local-ranks", ranks)
+                "--checkpoint", ckpt, "--overwrite", "--log", log,
+                "--local-ranks", ranks)
         return ([line["loss"] for line in read_log(log)],
                 self.tensors_of(latest_step(ckpt)))
 
@@ -195,6 +199,66 @@ class Launch(ZcTest):
                 step = int(latest_step(self.ckpt).name.split("-")[1])
                 self.assertGreater(step, size)
                 self.assertNotIn("restart", err)
+
+    def test_ranks_that_are_left(self):
+        """An artifact for 4, 2 and 1 ranks: what dies is not replaced."""
+        meshes = ("--mesh", "dp=4", "--mesh", "dp=2", "--mesh", "dp=1")
+        artifact = self.compile_ranks(*meshes)
+        expected = self.expected(artifact, 4)[0]
+        self.assertEqual(expected, self.expected_alone("dp=4", 4))
+        launcher = start("launch", "-n", 4, "--max-restarts", 5, "--min-ranks",
+                         1, "--replicate", 1, artifact, *self.options())
+        for left in (4, 2, 1):
+            self.wait_until("so many ranks", lambda: len(
+                ranks_of(launcher)) == left, launcher)
+            done = lines_in(self.log)
+            self.wait_until("steps", lambda: lines_in(self.log) > done + 150,
+                            launcher)
+            if left > 1:
+                os.kill(ranks_of(launcher)[1], signal.SIGKILL)
+                self.wait_until("fewer", lambda: len(ranks_of(launcher)) < left,
+                                launcher)
+        _, err = launcher.communicate(timeout=120)
+        self.assertEqual(launcher.returncode, 0, err)
+        self.assertRegex(err, "(?s)restart 1 of 5 on 2 ranks, from .*"
+                              "restart 2 of 5 on 1 rank, from ")
+        np.testing.assert_allclose(
+            [line["loss"] for line in read_log(self.log)], expected, rtol=1e-3)
+
+    def expected_alone(self, mesh, ranks):
+        """Of an artifact for one mesh."""
+        artifact = self.compile(self.fixture, "adamw", "--mesh", mesh,
+                                "--cpu-threads", 1, name="alone.zca")
+        return self.expected(artifact, ranks)[0]
+
+    def test_several_meshes(self):
+        artifact = self.compile_ranks("--mesh", "dp=4", "--mesh", "pp=2")
+        for mesh, ranks in (("dp=4", 4), ("pp=2", 2)):
+            shutil.rmtree(self.folder / "whole", ignore_errors=True)
+            found = self.expected(artifact, ranks)[0]
+            shutil.rmtree(self.folder / "whole")
+            self.assertEqual(found, self.expected_alone(mesh, ranks))
+        self.fails(1, ["is for 4 or 2 ranks, but 3 were"], "run", artifact,
+                   "--data", self.fixture.data, "--steps", 2, "--local-ranks",
+                   3)
+        self.assertEqual([path.name for path in self.folder.glob("*mesh*")], [])
+        compile_both = ("compile", self.fixture.model, "-o",
+                        self.folder / "no.zca",
+                        *self.fixture.compile_options("adamw"))
+        self.fails(2, ["two meshes are for 2 ranks"], *compile_both, "--mesh",
+                   "dp=2", "--mesh", "tp=2")
+        self.fails(2, ["--emit"], *compile_both, "--mesh", "dp=2", "--mesh",
+                   "dp=4", "--emit", "train")
+        self.fails(2, ["by-reference.*one --mesh"], *compile_both, "--mesh",
+                   "dp=2", "--mesh", "dp=4", "--weights", "by-reference")
+        self.fails(1, ["divisible|batch"], *compile_both, "--mesh", "dp=2",
+                   "--mesh", "dp=3")
+        self.assertFalse((self.folder / "no.zca").exists())
+        launch = ("launch", "-n", 2, "--max-restarts", 1, "--replicate", 1)
+        self.fails(1, ["no mesh for so many"], *launch, "--min-ranks", 1,
+                   artifact, *self.options())
+        self.fails(2, ["fewer than the 2"], *launch, "--min-ranks", 2, artifact,
+                   *self.options())
 
     def test_refusals(self):
         artifact = self.compile_ranks("--mesh", "dp=2")

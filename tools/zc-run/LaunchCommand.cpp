@@ -22,6 +22,12 @@ void checkRestarts(const SupervisorOptions &launch, const TrainOptions &run) {
   if (launch.replicateEvery > 0 && launch.maxRestarts == 0)
     throw CLI::ValidationError(
         "--replicate", "needs --max-restarts N: what else would read the copy");
+  if (launch.minRanks > 0 && launch.maxRestarts == 0)
+    throw CLI::ValidationError("--min-ranks", "needs --max-restarts K");
+  if (launch.minRanks >= launch.ranks)
+    throw CLI::ValidationError("--min-ranks",
+                               strCat("expected fewer than the ", launch.ranks,
+                                      " ranks of the start"));
   if (launch.maxRestarts > 0 && run.data == kStandardInput)
     throw CLI::ValidationError("--max-restarts",
                                "does not go with --data -: what has arrived on "
@@ -44,6 +50,7 @@ int runLaunch(const CLI::App &app, LaunchArguments &given) {
   const TrainOptions run =
       readRunArguments(given.program + " launch", arguments);
   options.checkpoint = run.checkpoint;
+  options.artifact = run.artifact;
   checkRestarts(options, run);
   if (Status alone = checkNoLauncher(); !alone.ok())
     return finish(alone.withContext("zc launch"));
@@ -73,6 +80,11 @@ Command addLaunchCommand(CLI::App &app) {
                  "times in all [0]")
       ->check(checkPositive)
       ->type_name("K");
+  app.add_option("--min-ranks", options.minRanks,
+                 "a restart goes on with the ranks that are left, N at least, "
+                 "where the artifact has a mesh for so many [with all again]")
+      ->check(CLI::Range(1, 4095))
+      ->type_name("N");
   app.add_option("--replicate", options.replicateEvery,
                  "a copy of the run in this machine's memory every K steps, "
                  "which a restart goes on from where it is newer than the "

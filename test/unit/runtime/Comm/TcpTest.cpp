@@ -1,5 +1,6 @@
 #include "runtime/Comm/Tcp/Tcp.h"
 #include "runtime/Comm/Tcp/Socket.h"
+#include "runtime/Comm/Tcp/Token.h"
 #include "runtime/Comm/World.h"
 #include "test/unit/runtime/FreePort.h"
 
@@ -213,10 +214,7 @@ TEST(Tcp, ARankThatHangsIsNamedOnce) {
 /// else.
 void dieAfterHello(int rank, int size, int port) {
   const auto end = tcp::Clock::now() + milliseconds(20000);
-  struct {
-    uint32_t magic = 0x315a4354;
-    int32_t rank, size, line, port;
-  } hello;
+  tcp::Hello hello;
   hello.rank = rank;
   hello.size = size;
   hello.port = freePort(); // nobody listens there
@@ -225,8 +223,8 @@ void dieAfterHello(int rank, int size, int port) {
     hello.line = line;
     lines[line] = std::move(*tcp::connectTo("localhost", port, end));
     ASSERT_TRUE(lines[line].write(&hello, sizeof(hello), end).ok());
-    int32_t welcome[2];
-    ASSERT_TRUE(lines[line].read(welcome, sizeof(welcome), end).ok());
+    tcp::Answer answer;
+    ASSERT_TRUE(lines[line].read(&answer, sizeof(answer), end).ok());
   }
 }
 
@@ -281,13 +279,12 @@ TEST(Tcp, ThatTheFirstRankDiesWhileTheyMeetIsSaid) {
     while (taken.size() < size_t(lines)) {
       tcp::waitForAny({listener.get()}, begin + milliseconds(20000));
       tcp::Socket socket = std::move(*tcp::acceptFrom(listener));
-      const int32_t welcome[2] = {0x315a4354, 1};
-      char hello[20];
-      ASSERT_TRUE(
-          socket.read(hello, sizeof(hello), begin + milliseconds(20000)).ok());
-      ASSERT_TRUE(
-          socket.write(welcome, sizeof(welcome), begin + milliseconds(20000))
-              .ok());
+      tcp::Answer answer;
+      answer.kind = tcp::Answer::Taken;
+      tcp::Hello hello;
+      const auto until = begin + milliseconds(20000);
+      ASSERT_TRUE(socket.read(&hello, sizeof(hello), until).ok());
+      ASSERT_TRUE(socket.write(&answer, sizeof(answer), until).ok());
       taken.push_back(std::move(socket));
     }
     listener = tcp::Socket();
@@ -372,17 +369,19 @@ TEST(Tcp, StrangersDoNotKeepRanksWithATokenFromMeeting) {
   const int port = freePort();
   std::atomic<bool> over{false};
   std::thread stranger([&] {
-    const int32_t words[] = {0x325a4354, 1, 99, 0, 1, 1};
-    const std::string hello(reinterpret_cast<const char *>(words),
-                            sizeof(words));
+    tcp::Hello hello;
+    hello.rank = 1;
+    hello.size = 99;
+    hello.hasToken = 1;
     while (!over) {
       auto socket = tcp::connectTo("localhost", port,
                                    tcp::Clock::now() + milliseconds(200));
       if (!socket.ok())
         continue;
-      const std::string said = hello + std::string(64, 'x');
-      (void)socket->write(said.data(), said.size(),
-                          tcp::Clock::now() + milliseconds(100));
+      const auto until = tcp::Clock::now() + milliseconds(100);
+      const std::string proof(sizeof(Hash256), 'x');
+      (void)socket->write(&hello, sizeof(hello), until);
+      (void)socket->write(proof.data(), proof.size(), until);
       std::this_thread::sleep_for(milliseconds(5));
     }
   });
