@@ -88,8 +88,9 @@ class Bench:
                 last = time.monotonic()
             written = max(written, writer_seconds(process.pid))
             time.sleep(0.02)
+        last = last or time.monotonic()  # it has ended at once
         process.wait()
-        if process.returncode or last is None:
+        if process.returncode or lines_in(log) <= self.options.steps:
             sys.exit("checkpoints: a run failed")
         seconds = last - first
         steps = [json.loads(line)["step_ms"] / 1e3
