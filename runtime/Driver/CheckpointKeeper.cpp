@@ -41,8 +41,10 @@ Status CheckpointKeeper::prepareBeside(Executor &executor) {
   auto writer = std::make_unique<CheckpointBeside>(executor);
   ZC_ASSIGN_OR_RETURN(bool hasRoom, writer->hasRoom());
   noRoom = !hasRoom;
-  if (hasRoom)
-    beside = std::move(writer);
+  if (!hasRoom)
+    return Status();
+  writer->allocateBeside();
+  beside = std::move(writer);
   return Status();
 }
 

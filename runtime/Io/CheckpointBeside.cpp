@@ -43,6 +43,9 @@ public:
     ::madvise(found, bytes, MADV_HUGEPAGE); // where there are such pages
     address = found;
     size = bytes;
+    constexpr uint64_t kPage = 4096; // the system gives it when it is touched
+    for (uint64_t at = 0; at < bytes; at += kPage)
+      base()[at] = 0;
     return Status();
   }
   char *base() const { return static_cast<char *>(address); }
@@ -73,7 +76,10 @@ struct CheckpointBeside::Work {
   }
 
   Status copyStates() {
-    ZC_RETURN_IF_ERROR(copy.allocate(bytes));
+    thread.wait();
+    if (allocated.ok() && !copy.base())
+      allocated = copy.allocate(bytes);
+    ZC_RETURN_IF_ERROR(allocated);
     const uint64_t most = executor.hostReadsMemory() ? kCopyChunk : kWriteChunk;
     for (size_t i = 0; i < places.size(); ++i) {
       const Part &part = layout.parts()[i];
@@ -102,6 +108,7 @@ struct CheckpointBeside::Work {
   std::vector<uint64_t> places; // of the parts in the copy
   uint64_t bytes = 0;
   Pages copy;
+  Status allocated;
   std::optional<CheckpointSave> save;
   Result<std::string> result = std::string();
   std::atomic<bool> ended{false};
@@ -131,6 +138,11 @@ Result<bool> CheckpointBeside::hasRoom() {
   std::vector<int64_t> anyShort = {isShort};
   ZC_RETURN_IF_ERROR(world.agree(Status(), &anyShort));
   return anyShort[0] == 0;
+}
+
+void CheckpointBeside::allocateBeside() {
+  work->thread.start(
+      [this] { work->allocated = work->copy.allocate(work->bytes); });
 }
 
 Status CheckpointBeside::begin(const std::string &dir,

@@ -21,12 +21,16 @@ public:
   explicit CheckpointBeside(Executor &executor, uint32_t channel = 0);
   ~CheckpointBeside();
 
-  /// Bytes of this rank's copy, which is there from the first begin() on.
+  /// Bytes of this rank's copy, which is there from allocateBeside() on,
+  /// or from the first begin().
   uint64_t copyBytes() const;
   /// Whether the copies of all ranks fit the memory that their hosts have left,
   /// and no state is kept out of memory because memory is short. Called by all
   /// ranks, which get the same answer.
   Result<bool> hasRoom();
+
+  /// Begins to get the memory of the copy, so that the first begin() need not.
+  void allocateBeside();
 
   /// Copies the states and begins to write DIR/step-N, with the failures of
   /// saveCheckpoint() that concern the states. Called by all ranks, while
