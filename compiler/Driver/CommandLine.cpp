@@ -80,7 +80,8 @@ static Command addHelpCommand(CLI::App &command, const CLI::App &app,
     for (auto &[each, work] : commands) {
       if (each->get_name() != *topic)
         continue;
-      if (*topic == "run" || *topic == "doctor")
+      if (*topic == "run" || *topic == "launch" || *topic == "sign" ||
+          *topic == "doctor")
         return execRunner({*topic, "--help"});
       llvm::outs() << each->help(app.get_name());
       return 0;
@@ -117,6 +118,9 @@ int zc::runCommandLine(int argc, char **argv) {
   };
   add("compile", "compile a model into an artifact", addCompileCommand);
   add("run", "train an artifact", addRunCommand);
+  add("launch", "train with several processes, and restart them",
+      addLaunchCommand);
+  add("sign", "say who made an artifact", addSignCommand);
   add("eval", "run the forward over samples", addEvalCommand);
   add("verify", "check against ONNX's test data", addVerifyCommand);
   add("export", "write the trained model as ONNX", addExportCommand);

@@ -15,6 +15,8 @@ using Command = std::function<int()>;
 Command addCheckCommand(CLI::App &app);
 Command addCompileCommand(CLI::App &app);
 Command addRunCommand(CLI::App &app);
+Command addLaunchCommand(CLI::App &app);
+Command addSignCommand(CLI::App &app);
 Command addDoctorCommand(CLI::App &app);
 Command addEvalCommand(CLI::App &app);
 Command addExportCommand(CLI::App &app);

@@ -6,6 +6,7 @@
 #include "compiler/Driver/ExpertOptions.h"
 #include "compiler/Driver/LossOptions.h"
 #include "compiler/Driver/MeshOptions.h"
+#include "compiler/Driver/MeshSet.h"
 #include "compiler/Driver/OptionRules.h"
 #include "compiler/Driver/ParameterGroups.h"
 #include "compiler/Driver/PipelineOptions.h"
@@ -406,6 +407,19 @@ static std::string getDefaultOutput(llvm::StringRef model) {
   return path.str().str();
 }
 
+static CompileOptions completeForMesh(const CLI::App &command,
+                                      CompileArguments arguments,
+                                      const std::string &mesh) {
+  arguments.mesh = mesh;
+  completeOptions(command, arguments);
+  CompileOptions &options = arguments.options;
+  if (options.emit == Emit::Artifact && options.output.empty())
+    options.output = getDefaultOutput(options.model);
+  checkCompileOptions(command, options);
+  checkMeshRules(command, options);
+  return options;
+}
+
 Command zc::addCompileCommand(CLI::App &command) {
   auto arguments = std::make_shared<CompileArguments>();
   CompileOptions &options = arguments->options;
@@ -416,13 +430,20 @@ Command zc::addCompileCommand(CLI::App &command) {
                   "the artifact, by default MODEL.zca, or the file for --emit")
       ->type_name("OUT.zca");
   addModelOptions(command, *arguments);
+  command.get_option("--mesh")->join(kBetweenMeshes);
   return [arguments, &command] {
-    completeOptions(command, *arguments);
-    CompileOptions &options = arguments->options;
-    if (options.emit == Emit::Artifact && options.output.empty())
-      options.output = getDefaultOutput(options.model);
-    checkCompileOptions(command, options);
-    checkMeshRules(command, options);
-    return compile(options);
+    std::vector<CompileOptions> each;
+    for (const std::string &mesh : splitMeshes(arguments->mesh))
+      each.push_back(completeForMesh(command, *arguments, mesh));
+    if (each.size() == 1)
+      return compile(each.front());
+    if (each.front().emit != Emit::Artifact)
+      throw CLI::ValidationError("--emit",
+                                 "prints one program: give one --mesh");
+    if (each.front().weights == "by-reference")
+      throw CLI::ValidationError(
+          "--weights by-reference",
+          "goes with one --mesh: an artifact inside of another knows no files");
+    return compileForMeshes(each);
   };
 }

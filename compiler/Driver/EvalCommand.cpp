@@ -19,7 +19,8 @@ struct EvalArguments {
   std::string model;
   std::vector<std::string> inputs, dims, batchDims;
   std::string outputDir, data, metrics, checkpoint, offloadDir;
-  bool json = false;
+  std::vector<std::string> trusted;
+  bool json = false, sandbox = false;
   std::optional<uint64_t> seed;
   int64_t threads = 0, localRanks = 0, tokenBits = 0;
 };
@@ -38,6 +39,10 @@ static std::vector<std::string> makeArguments(const EvalArguments &given,
         {"--offload-dir", &given.offloadDir}})
     if (!text->empty())
       arguments.insert(arguments.end(), {option, *text});
+  for (const std::string &trusted : given.trusted)
+    arguments.insert(arguments.end(), {"--trust", trusted});
+  if (given.sandbox)
+    arguments.push_back("--sandbox");
   if (given.json)
     arguments.push_back("--json");
   if (given.tokenBits)
@@ -125,6 +130,34 @@ static int evaluateModel(const EvalArguments &given) {
       makeArguments(given, "/proc/self/fd/" + std::to_string(descriptor)));
 }
 
+static void addMachineOptions(CLI::App &command, EvalArguments &given) {
+  command
+      .add_option("--offload-dir", given.offloadDir,
+                  "folder for what the artifact offloads, in a file without a "
+                  "name [$TMPDIR, or /var/tmp]")
+      ->type_name("DIR");
+  command
+      .add_option("--threads", given.threads,
+                  "at most what the artifact was compiled for; by default that")
+      ->check(CLI::Range(1, 4096))
+      ->default_str("");
+  command
+      .add_option("--local-ranks", given.localRanks,
+                  "run all N ranks of an artifact as threads of one process")
+      ->check(CLI::Range(1, 4096))
+      ->type_name("N")
+      ->default_str("");
+  command
+      .add_option("--trust", given.trusted,
+                  "of an artifact: run it only if it is signed (zc sign) by "
+                  "this public key, or has this hash; may be repeated")
+      ->allow_extra_args(false)
+      ->type_name("KEYFILE|sha256:HASH");
+  command.add_flag("--sandbox", given.sandbox,
+                   "the artifact's code opens no files but those named, no "
+                   "connections and no programs");
+}
+
 Command zc::addEvalCommand(CLI::App &command) {
   auto given = std::make_shared<EvalArguments>();
   command
@@ -168,24 +201,12 @@ Command zc::addEvalCommand(CLI::App &command) {
                   "(zc compile --init) [0]")
       ->check(checkSeed);
   addDimOptions(command, given->dims, given->batchDims);
-  command
-      .add_option("--offload-dir", given->offloadDir,
-                  "folder for what the artifact offloads, in a file without a "
-                  "name [$TMPDIR, or /var/tmp]")
-      ->type_name("DIR");
-  command
-      .add_option("--threads", given->threads,
-                  "at most what the artifact was compiled for; by default that")
-      ->check(CLI::Range(1, 4096))
-      ->default_str("");
-  command
-      .add_option("--local-ranks", given->localRanks,
-                  "run all N ranks of an artifact as threads of one process")
-      ->check(CLI::Range(1, 4096))
-      ->type_name("N")
-      ->default_str("");
+  addMachineOptions(command, *given);
   return [given] {
     checkInputs(given->inputs);
+    if (isModel(given->model) && !given->trusted.empty())
+      throw CLI::ValidationError("--trust",
+                                 "belongs to artifacts; a model holds no code");
     checkNoneTwice("--dim", given->dims);
     checkNoneTwice("--batch-dim", given->batchDims);
     if (isModel(given->model) && given->localRanks > 1)

@@ -235,10 +235,12 @@ void zc::addMeshOptions(CLI::App &command, CompileOptions &options,
           CLI::IsMember({"auto", "ring", "recursive-doubling", "rabenseifner",
                          "sequential", "parallel", "parameter-server"}));
   command
-      .add_option("--mesh", mesh,
-                  "axes " + std::string(kOffered) +
-                      " with sizes, as in dp=4: the ranks a step is divided "
-                      "among; by default one")
+      .add_option(
+          "--mesh", mesh,
+          "axes " + std::string(kOffered) +
+              " with sizes, as in dp=4: the ranks a step is divided "
+              "among; by default one. zc compile: once for each number of "
+              "ranks that a run may have")
       ->check(checkMesh)
       ->type_name("AXIS=SIZE,...")
       ->default_str("");

@@ -19,6 +19,14 @@ Command zc::addRunCommand(CLI::App &command) {
   return addRunnersCommand(command, "run");
 }
 
+Command zc::addLaunchCommand(CLI::App &command) {
+  return addRunnersCommand(command, "launch");
+}
+
+Command zc::addSignCommand(CLI::App &command) {
+  return addRunnersCommand(command, "sign");
+}
+
 Command zc::addDoctorCommand(CLI::App &command) {
   return addRunnersCommand(command, "doctor");
 }

@@ -188,7 +188,7 @@ Status ApiSession::takeMetrics(bool &isFinite) {
       ofStep.emplace_back(name, (*metric)->value);
   theMetrics = ofStep;
   theMetrics.insert(theMetrics.end(), ofEvaluation.begin(), ofEvaluation.end());
-  const std::string kept = "the parameters are updated from it";
+  auto kept = [] { return std::string("the parameters are updated from it"); };
   Status sound = checks.checkNumbers(
       state.step, metrics, kept, session->findScalar("loss_scale") != nullptr,
       [] { return Result<std::string>(std::string()); });

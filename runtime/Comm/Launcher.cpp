@@ -179,6 +179,10 @@ Result<std::unique_ptr<Transport>> connectToLauncher(double timeout) {
   if (place && place->rank >= place->size)
     return makeError(StatusCode::InvalidArgument, "rank ", place->rank, " of ",
                      place->size, " does not exist (RANK, WORLD_SIZE)");
+  if (place) {
+    place->token = text("ZC_TOKEN");
+    place->address = text("ZC_BIND_ADDR");
+  }
   if (place && place->size > 1)
     return connectByTcp(*place,
                         std::chrono::milliseconds(int64_t(timeout * 1000)));
@@ -188,6 +192,15 @@ Result<std::unique_ptr<Transport>> connectToLauncher(double timeout) {
                      "number; all four are needed, or RANK and "
                      "ZC_RENDEZVOUS_FILE, a file that all ranks see");
   return std::unique_ptr<Transport>();
+}
+
+Status checkNoMpi() {
+  if (!startedByMpi())
+    return Status();
+  return makeError(StatusCode::Unsupported,
+                   "--sandbox: MPI opens connections as it goes on; start "
+                   "ranks by zc launch, torchrun's variables or --local-ranks, "
+                   "which are connected before");
 }
 
 Status checkNoLauncher() {

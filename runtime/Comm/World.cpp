@@ -54,23 +54,26 @@ std::unique_ptr<Communicator> World::group(std::vector<int> members,
   return makeGroup(*this, std::move(members), channel);
 }
 
-Status World::agree(const Status &mine, std::vector<int64_t> *largest) {
+Status World::agree(const Status &mine, std::vector<int64_t> *largest,
+                    Communicator *through) {
   if (theSize == 1 || mine.code() == StatusCode::Cancelled)
     return mine;
   // The lowest rank that failed, and whether any did not.
   std::vector<int64_t> told = {mine.ok() ? 0 : theSize - theRank, mine.ok()};
   if (largest)
     told.insert(told.end(), largest->begin(), largest->end());
-  ZC_RETURN_IF_ERROR(everyone->allReduce(told.data(), int64_t(told.size()),
-                                         ElementType::I64, Reduction::Max));
+  Communicator &group = through ? *through : *everyone;
+  ZC_RETURN_IF_ERROR(group.allReduce(told.data(), int64_t(told.size()),
+                                     ElementType::I64, Reduction::Max));
   if (largest)
     largest->assign(told.begin() + 2, told.end());
   if (told[0] == 0)
     return Status();
   std::lock_guard<std::mutex> lock(mutex);
   failed = true;
-  mustTell = told[0] == theSize - theRank;
-  if (!mustTell)
+  const bool isLowest = told[0] == theSize - theRank;
+  mustTell |= isLowest; // another thread's failure is to be told as well
+  if (!isLowest)
     return cancelled();
   return told[1] ? mine.withContext(strCat("rank ", theRank)) : mine;
 }

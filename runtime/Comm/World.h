@@ -84,7 +84,10 @@ public:
   /// that failed gets its own failure, to be told to the user, and the others
   /// one with StatusCode::Cancelled.
   /// `largest`, if any, becomes the largest of all ranks' values, each.
-  Status agree(const Status &mine, std::vector<int64_t> *largest = nullptr);
+  /// `through`: a group of all ranks that a thread of its own agrees by, beside
+  /// what others do.
+  Status agree(const Status &mine, std::vector<int64_t> *largest = nullptr,
+               Communicator *through = nullptr);
 
   /// Every rank's failure comes here last, agreed upon or not: ends the
   /// waiting of all others, unless they know already. Returns what this rank

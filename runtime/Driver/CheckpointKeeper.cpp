@@ -5,7 +5,8 @@ namespace zc {
 static constexpr const char *kNothingBefore =
     "no checkpoint was written before";
 
-Status CheckpointKeeper::open(bool isFirst) {
+Status CheckpointKeeper::open(bool first) {
+  isFirst = first;
   if (isOff())
     return Status();
   // DIR/step-N names the checkpoint to go on from; new ones go beside it.
@@ -34,23 +35,65 @@ Result<std::string> CheckpointKeeper::findStart() {
   return lastCheckpoint;
 }
 
-Status CheckpointKeeper::save(Executor &executor, const TrainState &state,
-                              const Note &note) {
-  if (isOff() || state.step == savedStep)
+Status CheckpointKeeper::prepareBeside(Executor &executor) {
+  if (isOff() || options.saveEvery == 0 || !options.beside)
     return Status();
-  auto saved = saveCheckpoint(executor, theFolder, state);
+  auto writer = std::make_unique<CheckpointBeside>(executor);
+  ZC_ASSIGN_OR_RETURN(bool hasRoom, writer->hasRoom());
+  noRoom = !hasRoom;
+  if (!hasRoom)
+    return Status();
+  writer->allocateBeside();
+  beside = std::move(writer);
+  return Status();
+}
+
+/// What came of a checkpoint.
+Status CheckpointKeeper::take(const Result<std::string> &saved, int64_t step) {
   if (saved.status().code() == StatusCode::Cancelled)
     return saved.status();
   if (!saved.ok())
     return saved.status().withContext(
-        strCat("after step ", state.step,
+        strCat("after step ", step,
                lastCheckpoint.empty()
                    ? std::string()
                    : " (the checkpoint '" + lastCheckpoint + "' is kept)"));
   lastCheckpoint = *saved;
+  landedStep = step;
+  return Status();
+}
+
+Status CheckpointKeeper::land(bool wait, const Note &note) {
+  if (beside && beside->isUnderWay() && (wait || beside->hasEnded()))
+    ZC_RETURN_IF_ERROR(take(beside->finish(), savedStep));
+  if (landedStep >= 0 && isFirst)
+    tidy(landedStep, note);
+  landedStep = -1;
+  return Status();
+}
+
+Status CheckpointKeeper::save(Executor &executor, const TrainState &state,
+                              const Note &note) {
+  if (isOff())
+    return Status();
+  ZC_RETURN_IF_ERROR(land(/*wait=*/true, note));
+  if (state.step == savedStep)
+    return Status();
+  ZC_RETURN_IF_ERROR(
+      take(saveCheckpoint(executor, theFolder, state), state.step));
   savedStep = state.step;
-  if (executor.world().isFirst())
-    tidy(state.step, note);
+  return land(/*wait=*/true, note);
+}
+
+Status CheckpointKeeper::beginSave(Executor &executor, const TrainState &state,
+                                   const Note &note) {
+  if (!beside || state.step == savedStep)
+    return save(executor, state, note);
+  ZC_RETURN_IF_ERROR(land(/*wait=*/true, note));
+  Status begun = beside->begin(theFolder, state);
+  if (!begun.ok())
+    return take(begun, state.step);
+  savedStep = state.step;
   return Status();
 }
 
@@ -82,10 +125,21 @@ Status CheckpointKeeper::countBest(const BestSoFar &best) const {
   return best.writeCount(theFolder);
 }
 
-std::string CheckpointKeeper::printKept() const {
+std::string CheckpointKeeper::latestKept() const {
   return lastCheckpoint.empty()
              ? kNothingBefore
              : "the last checkpoint, '" + lastCheckpoint + "', is kept";
+}
+
+/// The failure that ends the run may not hide another one.
+std::string CheckpointKeeper::printKept() {
+  Status written;
+  if (beside && beside->isUnderWay())
+    written = take(beside->finish(), savedStep);
+  const std::string kept = latestKept();
+  return written.ok() || written.code() == StatusCode::Cancelled
+             ? kept
+             : strCat(written.message(), "; ", kept);
 }
 
 } // namespace zc

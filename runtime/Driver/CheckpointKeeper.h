@@ -4,7 +4,7 @@
 #define ZC_RUNTIME_DRIVER_CHECKPOINTKEEPER_H
 
 #include "runtime/Driver/BestSoFar.h"
-#include "runtime/Io/Checkpoint.h"
+#include "runtime/Io/CheckpointBeside.h"
 
 #include <functional>
 #include <optional>
@@ -17,6 +17,7 @@ struct CheckpointOptions {
   int64_t keep = 0;      // 0: all
   bool resume = false;
   bool overwrite = false;
+  bool beside = true; // of --save-every: while steps go on, where memory allows
 };
 
 class CheckpointKeeper {
@@ -34,14 +35,29 @@ public:
   /// Finds out what is there; fails where the folder holds another run and
   /// nothing says what is to become of it. Called by all ranks, of which the
   /// first makes the folder.
-  Status open(bool isFirst);
+  Status open(bool first);
 
   /// The checkpoint to go on from.
   Result<std::string> findStart();
 
+  /// Makes ready what writes checkpoints beside the steps, where that is asked
+  /// for and the machines have room. Called by all ranks.
+  Status prepareBeside(Executor &executor);
+  /// Bytes of this rank's copy of its states; 0: steps wait for checkpoints.
+  uint64_t copyBytes() const { return beside ? beside->copyBytes() : 0; }
+  /// Whether there was no room for it.
+  bool lacksRoom() const { return noRoom; }
+
   /// Writes the checkpoint of the state's step, unless it is there. Called by
   /// all ranks. `note` gets what a user should know.
   Status save(Executor &executor, const TrainState &state, const Note &note);
+  /// Begins to, and returns once the states are copied; as save() where nothing
+  /// writes beside the steps. One that is still being written is waited for.
+  Status beginSave(Executor &executor, const TrainState &state,
+                   const Note &note);
+  /// Takes note of one that has been written meanwhile; with `wait`, of one
+  /// that is still being written. Fails where it could not be.
+  Status land(bool wait, const Note &note);
 
   /// Names the checkpoint of the step the best, for all who look: it stays
   /// whatever --keep says. Called by the first rank.
@@ -52,11 +68,15 @@ public:
   /// The newest one that is complete; empty: there is none.
   const std::string &latest() const { return lastCheckpoint; }
   const std::string &folder() const { return theFolder; }
-  /// What a user still has when a run ends early.
-  std::string printKept() const;
+  /// What a user still has when a run ends early. Waits for the one that is
+  /// being written.
+  std::string printKept();
+  /// That, of those that are complete now.
+  std::string latestKept() const;
 
 private:
   void tidy(int64_t step, const Note &note);
+  Status take(const Result<std::string> &saved, int64_t step);
 
   CheckpointOptions options;
   bool resumed = false;
@@ -66,6 +86,10 @@ private:
   // Of another run, until the first of this one is complete.
   std::vector<int64_t> replaced;
   int64_t savedStep = -1; // a signal may end the run where a save was due
+  std::unique_ptr<CheckpointBeside> beside; // null: steps wait
+  bool noRoom = false;
+  bool isFirst = false;
+  int64_t landedStep = -1; // that is to be tidied up after
   int64_t bestStep = -1;
 };
 

@@ -5,6 +5,8 @@
 #include "runtime/Base/Temporaries.h"
 #include "runtime/Comm/InProcess/InProcess.h"
 #include "runtime/Comm/Launcher.h"
+#include "runtime/Plan/RankPrograms.h"
+#include "runtime/Plan/Signature.h"
 
 #include <algorithm>
 #include <condition_variable>
@@ -21,13 +23,33 @@ struct Rank::Shared {
   std::mutex mutex;
   std::string path;
   std::shared_ptr<const Artifact> artifact;
+  std::vector<std::string> trusted;
+  bool isInSandbox = false;
+
+  Status check(const Artifact &found) const;
 };
+
+/// Before anything of its code is opened.
+Status Rank::Shared::check(const Artifact &found) const {
+  ZC_RETURN_IF_ERROR(checkTrust(found.archive(), trusted));
+  const std::string &device = found.manifest().target().device();
+  return isInSandbox && device != "cpu"
+             ? makeError(StatusCode::Unsupported, "'", found.path(),
+                         "' is for the device '", device,
+                         "', whose driver does not work in a --sandbox")
+             : Status();
+}
 
 Result<std::shared_ptr<const Artifact>>
 Rank::load(const std::string &path) const {
   std::lock_guard<std::mutex> lock(shared->mutex);
   if (!shared->artifact || shared->path != path) {
     ZC_ASSIGN_OR_RETURN(Artifact artifact, Artifact::load(path));
+    ZC_RETURN_IF_ERROR(shared->check(artifact));
+    ZC_ASSIGN_OR_RETURN(std::optional<Artifact> other,
+                        findForRanks(artifact, world.size()));
+    if (other)
+      artifact = std::move(*other);
     shared->artifact = std::make_shared<Artifact>(std::move(artifact));
     shared->path = path;
   }
@@ -89,6 +111,21 @@ namespace {
 
 using Body = std::function<Result<int>(const Rank &)>;
 
+std::shared_ptr<Rank::Shared> shareOf(const LaunchOptions &options) {
+  auto shared = std::make_shared<Rank::Shared>();
+  shared->trusted = options.trusted;
+  shared->isInSandbox = options.sandbox.has_value();
+  return shared;
+}
+
+/// While this process has but one thread, and all its connections.
+Status enterSandbox(const LaunchOptions &options) {
+  if (!options.sandbox)
+    return Status();
+  ZC_RETURN_IF_ERROR(checkNoMpi());
+  return enterSandbox(*options.sandbox);
+}
+
 /// No exception of a library ends the program without a word.
 Result<int> callBody(const Body &body, const Rank &rank) {
   try {
@@ -116,7 +153,7 @@ public:
         results(worlds.size(), 0) {}
 
   Result<int> run() {
-    auto shared = std::make_shared<Rank::Shared>();
+    auto shared = shareOf(options);
     std::vector<std::thread> threads;
     for (size_t r = 0; r < worlds.size(); ++r)
       threads.emplace_back([this, r, shared] {
@@ -172,11 +209,14 @@ private:
 Result<int> launch(const LaunchOptions &options, const Body &body) {
   if (options.localRanks > 1) {
     ZC_RETURN_IF_ERROR(checkNoLauncher());
+    ZC_RETURN_IF_ERROR(enterSandbox(options));
     return LocalRanks(options, body).run();
   }
   ZC_ASSIGN_OR_RETURN(auto transport, connectToLauncher(options.timeout));
   World world(std::move(transport));
-  return runOne(world, options, std::make_shared<Rank::Shared>(), body);
+  if (Status shut = enterSandbox(options); !shut.ok())
+    return world.fail(shut);
+  return runOne(world, options, shareOf(options), body);
 }
 
 } // namespace zc

@@ -4,17 +4,21 @@
 #define ZC_RUNTIME_DRIVER_LAUNCH_H
 
 #include "runtime/Base/Cores.h"
+#include "runtime/Base/Sandbox.h"
 #include "runtime/Comm/World.h"
 #include "runtime/Plan/Artifact.h"
 
 #include <functional>
 #include <memory>
+#include <optional>
 
 namespace zc {
 
 struct LaunchOptions {
   int localRanks = 0;   // threads of this process; 0: as the launcher says
   double timeout = 600; // seconds
+  std::vector<std::string> trusted; // what artifacts must be of; empty: anyone
+  std::optional<SandboxPaths> sandbox; // nothing: none
 };
 
 /// The place of one rank: the world, and what ranks of a process share.
@@ -22,7 +26,8 @@ class Rank {
 public:
   World &world;
 
-  /// Loads the artifact, once for all ranks of a process.
+  /// Loads the artifact, once for all ranks of a process; fails where it is not
+  /// trusted, or not for a sandbox that this process is in.
   Result<std::shared_ptr<const Artifact>> load(const std::string &path) const;
 
   /// What this rank has of its host. Called by all ranks.

@@ -1,5 +1,6 @@
 #include "runtime/Driver/Session.h"
 #include "runtime/Device/Plugin.h"
+#include "runtime/Plan/RankPrograms.h"
 #include "runtime/Plan/Verify.h"
 
 #include <algorithm>
@@ -11,14 +12,19 @@ static Status checkRanks(const Artifact &artifact, int started) {
   const int64_t planned = mesh.ranks();
   if (planned == started)
     return Status();
+  ZC_ASSIGN_OR_RETURN(std::vector<int64_t> counts, rankCountsOf(artifact));
+  std::string others;
+  for (size_t i = 1; i < counts.size(); ++i)
+    others += strCat(" or ", counts[i]);
   std::string advice;
   if (started == 1)
     advice = strCat("; start it with --local-ranks ", planned,
                     " or by mpirun -n ", planned);
   return makeError(StatusCode::InvalidArgument, "'", artifact.path(),
-                   "': the artifact is for ", planned,
-                   planned == 1 ? " rank" : " ranks", ", but ", started,
-                   started == 1 ? " was" : " were", " started", advice);
+                   "': the artifact is for ", planned, others,
+                   planned == 1 && others.empty() ? " rank" : " ranks",
+                   ", but ", started, started == 1 ? " was" : " were",
+                   " started", advice);
 }
 
 /// All ranks see all fingerprints, and so fail alike.

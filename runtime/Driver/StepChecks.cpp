@@ -23,7 +23,7 @@ Result<StepMetrics> readStepMetrics(Executor &executor,
 /// Gradients may be no numbers where the loss is one, by a ReLU that makes 0 of
 /// what is none. Once may be of a parameter that a checkpoint would name.
 Status StepChecks::checkNumbers(int64_t step, const StepMetrics &metrics,
-                                const std::string &kept, bool isScaled,
+                                const Kept &kept, bool isScaled,
                                 const Explain &explain) {
   const Metric &loss = metrics.loss;
   bool isLossless = !std::isfinite(loss.value);
@@ -40,18 +40,17 @@ Status StepChecks::checkNumbers(int64_t step, const StepMetrics &metrics,
                  : strCat("the gradients' norm is ", metrics.norm->text);
   if (!cause.empty())
     return makeError(StatusCode::InvalidArgument, "step ", step, ": ", found,
-                     ", for ", cause, "; stopped; ", kept);
+                     ", for ", cause, "; stopped; ", kept());
   std::string advice = "try a smaller --lr";
   if (isScaled)
     advice = "the forward overflows fp16, whose largest number is 65504; "
              "compile with --precision bf16, or scale the data down";
   return makeError(StatusCode::InvalidArgument, "step ", step, ": ", found,
-                   "; stopped; ", kept, "; ", advice);
+                   "; stopped; ", kept(), "; ", advice);
 }
 
 Status StepChecks::checkScale(int64_t step, const StepMetrics &metrics,
-                              const std::string &kept,
-                              std::string &warning) const {
+                              const Kept &kept, std::string &warning) const {
   const std::optional<Metric> &scale = metrics.scale;
   if (!metrics.skipped || !scale || metrics.skipped->value == 0)
     return Status();
@@ -61,7 +60,7 @@ Status StepChecks::checkScale(int64_t step, const StepMetrics &metrics,
     return makeError(StatusCode::InvalidArgument, "step ", step,
                      ": gradients overflow fp16 whatever the loss is scaled "
                      "by, down to ",
-                     scale->text, "; stopped; ", kept,
+                     scale->text, "; stopped; ", kept(),
                      "; compile with --precision bf16");
   warning = strCat("step ", step,
                    ": gradients overflow fp16; the step is skipped and the "

@@ -26,15 +26,17 @@ public:
   /// What in a step's samples makes its loss no number; empty: nothing.
   using Explain = std::function<Result<std::string>()>;
 
-  /// `kept` says what a user still has; `isScaled`: the loss may be scaled.
+  /// Says what a user still has.
+  using Kept = std::function<std::string()>;
+
+  /// `isScaled`: the loss may be scaled.
   Status checkNumbers(int64_t step, const StepMetrics &metrics,
-                      const std::string &kept, bool isScaled,
-                      const Explain &explain);
+                      const Kept &kept, bool isScaled, const Explain &explain);
 
   /// Of a scaled loss: a warning where the step was skipped, and a failure
   /// where a run would skip for ever.
-  Status checkScale(int64_t step, const StepMetrics &metrics,
-                    const std::string &kept, std::string &warning) const;
+  Status checkScale(int64_t step, const StepMetrics &metrics, const Kept &kept,
+                    std::string &warning) const;
 
 private:
   int normlessSteps = 0; // one after another, so far: gradients are no numbers

@@ -36,6 +36,9 @@ Alike listAlike(const TrainOptions &options, const DataFile &data,
     alike.add("--" + name, exactDecimal(value));
   alike.addGiven("--init-from", options.initFrom);
   alike.add("--save-every", std::to_string(options.checkpoint.saveEvery));
+  alike.add("--save-beside", options.checkpoint.beside ? "auto" : "off");
+  alike.add("--replicate", std::to_string(options.replicas.saveEvery));
+  alike.addGiven("--replica-dir", options.replicas.place);
   alike.add("--eval-every", std::to_string(options.evalEvery));
   alike.add("--metrics", join(options.metrics));
   alike.add("--keep-best", options.keepBest);

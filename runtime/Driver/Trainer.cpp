@@ -38,7 +38,8 @@ Status Trainer::run() {
   fed = readNext();
   ZC_RETURN_IF_ERROR(agreeAtStart(measureLimits()));
   start = Clock::now();
-  ZC_RETURN_IF_ERROR(trainSteps());
+  if (Status trained = trainSteps(); !trained.ok())
+    return explainFailure(trained);
   if (state.step > firstStep) {
     ZC_RETURN_IF_ERROR(save());
     if (!stopped || isEnd(stopped))
@@ -52,6 +53,17 @@ Status Trainer::run() {
     outputs.finish();
   summarize();
   return Status();
+}
+
+/// The thread that writes checkpoints may be what failed, and ended the steps.
+Status Trainer::explainFailure(const Status &trained) {
+  if (trained.code() != StatusCode::Cancelled)
+    return trained;
+  Status written;
+  for (CheckpointKeeper *keeper : {&checkpoints, &replicas})
+    if (written.ok() || written.code() == StatusCode::Cancelled)
+      written = keeper->land(/*wait=*/true, [](const std::string &) {});
+  return written.ok() ? trained : written;
 }
 
 /// Others that still agree on a step must be told of a failure first. What
@@ -74,13 +86,16 @@ Status Trainer::runSteps() {
     if (stream && stopped)
       break;
     ZC_RETURN_IF_ERROR(runStep());
+    ZC_RETURN_IF_ERROR(landCheckpoints());
     auto due = [&](int64_t every) {
       return every > 0 && state.step % every == 0 && state.step < total;
     };
     if (due(options.evalEvery))
       ZC_RETURN_IF_ERROR(evaluate());
     if (due(options.checkpoint.saveEvery))
-      ZC_RETURN_IF_ERROR(save());
+      ZC_RETURN_IF_ERROR(save(/*mayGoOn=*/true));
+    if (due(options.replicas.saveEvery))
+      ZC_RETURN_IF_ERROR(replicate());
   }
   return Status();
 }
@@ -94,6 +109,7 @@ void Trainer::beginRun() {
   };
   stopAt(heldOut.has_value(), options.evalEvery);
   stopAt(!checkpoints.isOff(), options.checkpoint.saveEvery);
+  stopAt(!replicas.isOff(), options.replicas.saveEvery);
   steps().begin(state.step, end);
 }
 
@@ -190,7 +206,7 @@ Result<StepMetrics> Trainer::computeStep() {
 }
 
 /// Of what could not be computed. Other ranks' failures are theirs to explain.
-Status Trainer::explainEnd(const std::string &when, const Status &ran) const {
+Status Trainer::explainEnd(const std::string &when, const Status &ran) {
   if (ran.ok() || ran.code() == StatusCode::Cancelled)
     return ran;
   return Status(ran.code(), strCat(when, ": ", ran.message(), "; stopped; ",
@@ -265,7 +281,7 @@ std::vector<int64_t> Trainer::samplesOf(int64_t step) const {
 
 Status Trainer::checkStep(const StepMetrics &metrics) {
   const int64_t step = state.step + 1;
-  const std::string kept = checkpoints.printKept();
+  auto kept = [this] { return checkpoints.printKept(); };
   ZC_RETURN_IF_ERROR(checks.checkNumbers(
       step, metrics, kept, session->findScalar("loss_scale") != nullptr,
       [this] { return feed->explainNan(samplesOf(state.step)); }));
@@ -346,7 +362,8 @@ Status Trainer::takeEvaluation(const EvaluationRecord &record) {
   return world.agree(named);
 }
 
-Status Trainer::save() {
+/// `mayGoOn`: steps follow, beside which the checkpoint may be written.
+Status Trainer::save(bool mayGoOn) {
   if (checkpoints.isOff())
     return Status();
   TracedSpan span(trace.get(), Trace::Lane::Checkpoints,
@@ -354,10 +371,31 @@ Status Trainer::save() {
   // Nothing is kept that was learnt from a file that is no longer whole.
   ZC_RETURN_IF_ERROR(world.agree(
       explainEnd(strCat("after step ", state.step), checkMappings())));
-  ZC_RETURN_IF_ERROR(
-      checkpoints.save(session->executor(), state,
-                       [&](const std::string &text) { progress->note(text); }));
-  setLastWords(checkpoints.printKept());
+  auto note = [&](const std::string &text) { progress->note(text); };
+  Executor &executor = session->executor();
+  ZC_RETURN_IF_ERROR(mayGoOn ? checkpoints.beginSave(executor, state, note)
+                             : checkpoints.save(executor, state, note));
+  setLastWords(checkpoints.latestKept());
+  return Status();
+}
+
+static void tellNobody(const std::string &) {}
+
+/// A copy of the run where a killed rank leaves it.
+Status Trainer::replicate() {
+  TracedSpan span(trace.get(), Trace::Lane::Checkpoints,
+                  strCat("copy step ", state.step));
+  return replicas.beginSave(session->executor(), state, tellNobody);
+}
+
+/// Those that were being written beside the steps so far.
+Status Trainer::landCheckpoints() {
+  const std::string before = checkpoints.latest();
+  auto note = [&](const std::string &text) { progress->note(text); };
+  ZC_RETURN_IF_ERROR(checkpoints.land(/*wait=*/false, note));
+  ZC_RETURN_IF_ERROR(replicas.land(/*wait=*/false, tellNobody));
+  if (checkpoints.latest() != before)
+    setLastWords(checkpoints.latestKept());
   return Status();
 }
 

@@ -27,9 +27,10 @@ struct TrainOptions {
   UpdateSettings settings; // otherwise than compiled
   std::string initFrom;    // weights to begin with; empty: the artifact's
   CheckpointOptions checkpoint;
-  std::string log;                  // empty: none; "-": standard output
-  std::string evalData;             // held-out samples; empty: none
-  int64_t evalEvery = 0;            // 0: at the end only
+  CheckpointOptions replicas; // copies in memory: place and how often alone
+  std::string log;            // empty: none; "-": standard output
+  std::string evalData;       // held-out samples; empty: none
+  int64_t evalEvery = 0;      // 0: at the end only
   std::vector<std::string> metrics; // of evaluations
   std::string keepBest;             // a metric; empty: none
   int64_t patience = 0;    // evaluations without a better one; 0: any number

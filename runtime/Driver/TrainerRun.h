@@ -30,7 +30,7 @@ public:
 
   Trainer(const TrainOptions &options, const Rank &rank)
       : options(options), rank(rank), world(rank.world),
-        checkpoints(options.checkpoint) {}
+        checkpoints(options.checkpoint), replicas(replicaOptions(options)) {}
 
   Status prepare();
   Status run();
@@ -48,6 +48,7 @@ private:
   Status endStep(StepNews mine);
   Status takeNews();
   Status trainSteps();
+  Status explainFailure(const Status &trained);
   void beginRun();
   Status finishTrace();
   void warn(const std::string &message) const {
@@ -58,6 +59,7 @@ private:
   Status resume();
   Status decideTotal();
   void tellBefore();
+  void tellOfCopies();
   void startProgress();
   Status openOutputs();
   std::string bestMetric() const {
@@ -66,7 +68,7 @@ private:
   Status runStep();
   Result<StepMetrics> computeStep();
   Status runOrder();
-  Status explainEnd(const std::string &when, const Status &ran) const;
+  Status explainEnd(const std::string &when, const Status &ran);
   Status readNext();
   Status awaitSamples();
   Status checkFed();
@@ -76,7 +78,14 @@ private:
   Status runSteps();
   Status evaluate();
   Status takeEvaluation(const EvaluationRecord &record);
-  Status save();
+  Status save(bool mayGoOn = false);
+  Status landCheckpoints();
+  Status replicate();
+  static CheckpointOptions replicaOptions(const TrainOptions &options);
+  bool isResumed() const {
+    return checkpoints.isResumed() || replicas.isResumed();
+  }
+  Result<std::string> findStart();
   Status saveLast();
   Status measureLimits();
   void summarize();
@@ -105,7 +114,7 @@ private:
   std::optional<Progress> progress;
   RunSummary summary;
 
-  CheckpointKeeper checkpoints;
+  CheckpointKeeper checkpoints, replicas;
   BestSoFar best;
   bool isPatient = true; // evaluations became better, not long ago
   TrainState state;

@@ -17,7 +17,7 @@ Status Trainer::prepare() {
   ZC_RETURN_IF_ERROR(world.agree(openFiles()));
   Alike alike = listAlike(options, feed->source(),
                           heldOut ? &heldOut->source() : nullptr);
-  alike.add("--resume: checkpoints", checkpoints.isResumed() ? "some" : "none");
+  alike.add("--resume: checkpoints", isResumed() ? "some" : "none");
   ZC_RETURN_IF_ERROR(alike.compare(world));
   ZC_RETURN_IF_ERROR(feed->agree(world));
   if (heldOut)
@@ -27,16 +27,16 @@ Status Trainer::prepare() {
       world.agree(writeSettings(session->executor(), options.settings)));
   state.batch = feed->batch();
   state.samples = feed->samples();
-  if (!options.initFrom.empty() && !checkpoints.isResumed())
+  if (!options.initFrom.empty() && !isResumed())
     ZC_RETURN_IF_ERROR(world.agree(loadInitial()));
-  if (checkpoints.isResumed())
+  if (isResumed())
     ZC_RETURN_IF_ERROR(world.agree(resume()));
   // Each rank has found the checkpoint by itself.
   ZC_RETURN_IF_ERROR(
       Alike("--resume from step", std::to_string(state.step)).compare(world));
   setLastWords(checkpoints.printKept());
-  ZC_RETURN_IF_ERROR(checkpoints.isResumed() ? session->makeCopies()
-                                             : session->makeFirstCopies());
+  ZC_RETURN_IF_ERROR(isResumed() ? session->makeCopies()
+                                 : session->makeFirstCopies());
   state.seed = options.seed.value_or(state.seed);
   state.shuffle = !stream && options.shuffle.value_or(state.shuffle);
   firstStep = state.step;
@@ -47,6 +47,8 @@ Status Trainer::prepare() {
              : BestSoFar{bestMetric()};
   ZC_RETURN_IF_ERROR(session->writeSeed(state.seed));
   ZC_RETURN_IF_ERROR(world.agree(decideTotal()));
+  ZC_RETURN_IF_ERROR(checkpoints.prepareBeside(session->executor()));
+  ZC_RETURN_IF_ERROR(replicas.prepareBeside(session->executor()));
   Status opened = openOutputs();
   std::vector<int64_t> largest = {int64_t(session->executor().arenaBytes())};
   ZC_RETURN_IF_ERROR(world.agree(opened, &largest));
@@ -86,17 +88,30 @@ void Trainer::tellBefore() {
       logNote(note);
   if (checkpoints.isOff())
     warn("no --checkpoint DIR: nothing of what this run trains is kept");
-  else if (options.checkpoint.resume && !checkpoints.isResumed())
+  else if (options.checkpoint.resume && !isResumed())
     warn("--resume: there is no checkpoint in '" + checkpoints.folder() +
          "' yet; the run begins anew");
+  tellOfCopies();
   warn(options.learningRate.doubt(total));
-  if (stream && checkpoints.isResumed())
+  if (stream && isResumed())
     warn("--resume: what arrives on standard input is taken for the samples "
          "behind those of the run so far");
   if (state.batch > state.samples)
     warn(strCat("a step takes ", state.batch, " samples, more than '",
                 options.data, "' has, ", state.samples,
                 "; each step takes some of them more than once"));
+}
+
+/// The one memory of a run that the artifact's plan does not have.
+void Trainer::tellOfCopies() {
+  const uint64_t bytes = checkpoints.copyBytes() + replicas.copyBytes();
+  if (bytes > 0)
+    logNote(strCat("checkpoints are written beside the steps, from a copy of "
+                   "this rank's states: ",
+                   printBytes(bytes), " more (--save-beside off: none)"));
+  else if (checkpoints.lacksRoom() || replicas.lacksRoom())
+    warn("there is no room for a copy of the states: steps wait while "
+         "checkpoints are written");
 }
 
 /// What can be checked before the artifact's memory is there.
@@ -111,6 +126,7 @@ Status Trainer::openFiles() {
                                   heldOut ? &heldOut->source() : nullptr));
   if (!options.log.empty() && options.log != kStandardOutput && world.isFirst())
     ZC_RETURN_IF_ERROR(checkParentExists(options.log));
+  ZC_RETURN_IF_ERROR(replicas.open(world.isFirst()));
   return checkpoints.open(world.isFirst());
 }
 
@@ -135,10 +151,9 @@ static NamedTexts listHyperparameters(const TrainState &state) {
 
 Status Trainer::openOutputs() {
   if (world.isFirst())
-    ZC_RETURN_IF_ERROR(outputs.open(options.log, options.tensorboard,
-                                    checkpoints.isResumed()
-                                        ? std::optional<int64_t>(state.step)
-                                        : std::nullopt));
+    ZC_RETURN_IF_ERROR(outputs.open(
+        options.log, options.tensorboard,
+        isResumed() ? std::optional<int64_t>(state.step) : std::nullopt));
   if (world.isFirst())
     outputs.writeHyperparameters(listHyperparameters(state));
   if (!options.trace.empty()) {
@@ -201,8 +216,29 @@ Status Trainer::openData() {
   return Status();
 }
 
+/// The newest copy stays; a run that begins anew has no use for an older one's.
+CheckpointOptions Trainer::replicaOptions(const TrainOptions &options) {
+  CheckpointOptions own = options.replicas;
+  own.keep = 1;
+  own.resume = options.checkpoint.resume;
+  own.overwrite = !own.resume;
+  return own;
+}
+
+/// The newer one of the latest checkpoint and the copy in memory.
+Result<std::string> Trainer::findStart() {
+  auto stepIn = [](const CheckpointKeeper &keeper) {
+    const std::vector<int64_t> steps = listCheckpoints(keeper.folder());
+    return keeper.isResumed() && !steps.empty() ? steps.back() : -1;
+  };
+  const bool isCopyNewer = stepIn(replicas) > stepIn(checkpoints);
+  if (checkpoints.isResumed() && !isCopyNewer)
+    return checkpoints.findStart();
+  return replicas.findStart();
+}
+
 Status Trainer::resume() {
-  ZC_ASSIGN_OR_RETURN(std::string from, checkpoints.findStart());
+  ZC_ASSIGN_OR_RETURN(std::string from, findStart());
   ZC_ASSIGN_OR_RETURN(
       TrainState saved,
       loadCheckpoint(session->executor(), from, CheckpointPart::Everything));

@@ -24,6 +24,8 @@ public:
   static Result<ZipReader> open(const std::string &path);
 
   const std::string &path() const { return file->path(); }
+  /// All of the file.
+  std::string_view bytes() const { return file->bytes(); }
   const std::vector<ZipEntry> &entries() const { return theEntries; }
   /// Null when there is no such entry.
   const ZipEntry *find(std::string_view name) const;

@@ -20,8 +20,8 @@ COMPILE_ALWAYS = {
 RUN_ALWAYS = {
     "--checkpoint", "--data", "--eval-data", "--init-from", "--local-ranks",
     "--log", "--lr", "--lr-schedule", "--max-time", "--offload-dir", "--profile",
-    "--quiet", "--seed", "--steps", "--tensorboard", "--threads", "--timeout", "--trace",
-    "--no-shuffle", "--help"}
+    "--quiet", "--sandbox", "--seed", "--steps", "--tensorboard", "--threads", "--timeout", "--trace",
+    "--trust", "--no-shuffle", "--help"}
 
 LOSS = ["--loss", "softmax-cross-entropy"]
 MSE = ["--loss", "mse"]
@@ -118,7 +118,12 @@ RUN_REFUSED = [
     ("--overwrite", STEPS, 2, CHECKPOINT),
     ("--patience 2", [*STEPS, "--eval-data", "{data}"], 2,
      "needs --eval-every"),
+    ("--replica-dir {folder}/r", STEPS, 2, "needs --replicate K"),
+    ("--replicate 2", STEPS, 2, "needs --replica-dir DIR"),
     ("--resume", STEPS, 2, CHECKPOINT),
+    ("--save-beside off", STEPS, 2, CHECKPOINT),
+    ("--save-beside off", [*STEPS, "--checkpoint", "{folder}/c"], 2,
+     "needs --save-every"),
     ("--save-every 2", STEPS, 2, CHECKPOINT),
     ("--shuffle", [*STEPS, "--data", "-"], 2, "does not go with --data -"),
     ("--token-bits 16", STEPS, 2, "belongs to .bin files"),
@@ -165,7 +170,8 @@ class Effects(ZcTest):
         self.zc("compile", Fixture("mlp").model, "-o", artifact, *SGD,
                 "--dim", "batch=32")
         for option, company, code, said in RUN_REFUSED:
-            company = [each.format(data=data) for each in company]
+            company = [each.format(data=data, folder=self.folder)
+                       for each in company]
             given = [] if "--data" in company else ["--data", data]
             with self.subTest(option=option, company=company):
                 self.fails(code, [option.split()[0], said], "run", artifact,

@@ -1,6 +1,7 @@
 // The files and frames that the runtime reads.
 #include "runtime/Comm/Tcp/Socket.h"
 #include "runtime/Comm/Tcp/Tcp.h"
+#include "runtime/Comm/Tcp/Token.h"
 #include "runtime/Io/BatchFeed.h"
 #include "runtime/Io/Checkpoint.h"
 #include "runtime/Io/DataFile.h"
@@ -129,12 +130,6 @@ void readLog(std::string_view input) {
 // Frames of ranks
 // --------------------------------------------------------------------
 
-/// As Rendezvous.cpp has it.
-struct Hello {
-  uint32_t magic = 0x315a4354;
-  int32_t rank = 1, size = 2, line = 0, port = 1;
-};
-
 void sayAll(tcp::Socket &socket, std::string_view bytes) {
   (void)socket.write(bytes.data(), bytes.size(),
                      tcp::Clock::now() + std::chrono::milliseconds(5));
@@ -188,7 +183,9 @@ void speakToRankZero(std::string_view input) {
     auto socket = tcp::connectTo("localhost", port, deadline);
     if (!socket.ok())
       continue;
-    Hello hello;
+    tcp::Hello hello;
+    hello.rank = hello.port = 1;
+    hello.size = 2;
     hello.line = line;
     if (stranger)
       sayAll(*socket, line ? input.substr(half) : input.substr(0, half));

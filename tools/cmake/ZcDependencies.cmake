@@ -22,6 +22,12 @@ find_path(ZC_DNNL_INCLUDE dnnl.hpp REQUIRED)
 add_library(DNNL::dnnl UNKNOWN IMPORTED GLOBAL)
 set_target_properties(DNNL::dnnl PROPERTIES IMPORTED_LOCATION ${ZC_DNNL_LIBRARY}
   INTERFACE_INCLUDE_DIRECTORIES ${ZC_DNNL_INCLUDE})
+# Signatures and tokens; without it they are refused.
+find_library(ZC_SODIUM_LIBRARY sodium)
+find_path(ZC_SODIUM_INCLUDE sodium.h)
+if(NOT ZC_SODIUM_LIBRARY OR NOT ZC_SODIUM_INCLUDE)
+  message(STATUS "no libsodium: artifacts cannot be signed, ranks not authenticated")
+endif()
 find_package(CLI11 CONFIG REQUIRED)
 find_package(nlohmann_json CONFIG REQUIRED)
 find_package(GTest REQUIRED)

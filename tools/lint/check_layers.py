@@ -23,6 +23,7 @@ LIBRARIES = {
     "log": r"spdlog/",
     "cli": r"CLI/",
     "zlib": r"zlib\.h",
+    "sodium": r"sodium",
     "test": r"(gtest|gmock|benchmark)/",
 }
 
@@ -35,6 +36,7 @@ ROWS = {
     "kernels/Cpu": (("kernels",), ("dnnl",)),
     "kernels/Cuda": (("kernels",), ("cuda",)),
     "runtime/Base": (("runtime/Base",), ("log",)),
+    "runtime/Base/Sodium": (("runtime/Base",), ("sodium",)),
     "runtime/Plan": (("runtime/Base", "runtime/Plan"),
                      ("protobuf", "zlib", "json")),
     "runtime/Simulate": (("runtime/Base", "runtime/Plan", "runtime/Simulate"),

@@ -11,6 +11,7 @@ LICENCES = {
     "onednn": "Apache-2.0",
     "protobuf": "BSD-3-Clause",
     "zlib": "Zlib",
+    "libsodium": "ISC",
     "libzstd": "BSD-3-Clause OR GPL-2.0-only",
     "libffi": "MIT",
     "gcc-12": "GPL-3.0-or-later WITH GCC-exception-3.1",

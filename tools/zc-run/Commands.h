@@ -2,7 +2,7 @@
 #ifndef ZC_TOOLS_ZCRUN_COMMANDS_H
 #define ZC_TOOLS_ZCRUN_COMMANDS_H
 
-#include "runtime/Driver/Launch.h"
+#include "runtime/Driver/Trainer.h"
 
 #include <CLI/CLI.hpp>
 #include <functional>
@@ -15,10 +15,17 @@ namespace zc {
 using Command = std::function<int()>;
 
 Command addRunCommand(CLI::App &app);
+Command addLaunchCommand(CLI::App &app);
 Command addEvalCommand(CLI::App &app);
 Command addDoctorCommand(CLI::App &app);
 /// Of no use to people: its results are in the cluster file of `zc plan`.
 Command addLinksCommand(CLI::App &app);
+
+/// What `zc run` makes of arguments, of which nobody is told yet; throws as a
+/// command does where they are wrong. `name` is that of the command in
+/// messages.
+TrainOptions readRunArguments(const std::string &name,
+                              const std::vector<std::string> &arguments);
 
 /// The exit code for what stopped the work, a failure, a signal or its end,
 /// after saying what there is to say.

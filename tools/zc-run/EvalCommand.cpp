@@ -1,7 +1,8 @@
 // `zc eval` of an artifact.
 #include "runtime/Driver/Evaluator.h"
+#include "runtime/Driver/SandboxOptions.h"
 #include "runtime/Io/TokenFiles.h"
-#include "tools/zc-run/Commands.h"
+#include "tools/zc-run/TrustOptions.h"
 
 namespace zc {
 
@@ -9,6 +10,7 @@ namespace {
 
 struct EvalArguments {
   LaunchOptions ranks;
+  bool isShut = false; // in a sandbox
   EvalOptions options;
   std::vector<std::string> inputs;
 };
@@ -49,6 +51,7 @@ void addOptions(CLI::App &app, EvalArguments &given) {
       ->check(checkSeed);
   addMachineOptions(app, options.threads, options.offloadFolder);
   addRankOptions(app, given.ranks);
+  addTrustOptions(app, given.ranks, given.isShut);
 }
 
 /// Either outputs of the forward, or loss and metrics over samples.
@@ -85,6 +88,12 @@ int run(const CLI::App &app, EvalArguments &given) {
              .second)
       throw CLI::ValidationError("--input",
                                  "names '" + input.substr(0, at) + "' twice");
+  }
+  if (given.isShut) {
+    Result<SandboxPaths> paths = pathsOf(given.options, given.ranks.trusted);
+    if (!paths.ok())
+      return finish(paths.status());
+    given.ranks.sandbox = *paths;
   }
   return finish(launch(given.ranks, [&](const Rank &rank) {
     return evaluate(given.options, rank);

@@ -3,7 +3,7 @@
 #include "runtime/Base/Surroundings.h"
 #include "runtime/Base/Usage.h"
 #include "runtime/Driver/Signals.h"
-#include "tools/zc-run/Commands.h"
+#include "tools/zc-run/TrustOptions.h"
 
 #include <algorithm>
 #include <cstring>
@@ -70,17 +70,28 @@ int zc::runProgram(int argc, char **argv) {
   app.set_version_flag("--version", "zc-run " ZC_VERSION);
   app.get_formatter()->column_width(34);
   CLI::App *run = app.add_subcommand("run", "train an artifact");
+  CLI::App *start = app.add_subcommand(
+      "launch", "train with several processes, and restart them");
   CLI::App *eval = app.add_subcommand("eval", "run an artifact's forward");
+  CLI::App *sign = app.add_subcommand("sign", "say who made an artifact");
   CLI::App *doctor = app.add_subcommand("doctor", "say what this machine has");
   CLI::App *links = app.add_subcommand("links", "measure what ranks send");
   links->group(""); // zc plan --calibrate calls it
   zc::Command train = zc::addRunCommand(*run);
+  zc::Command supervise = zc::addLaunchCommand(*start);
   zc::Command evaluate = zc::addEvalCommand(*eval);
+  zc::Command attest = zc::addSignCommand(*sign);
   zc::Command examine = zc::addDoctorCommand(*doctor);
   zc::Command measure = zc::addLinksCommand(*links);
   try {
     app.parse(argc, argv);
-    return *run ? train() : *eval ? evaluate() : *links ? measure() : examine();
+    const std::pair<CLI::App *, const zc::Command &> commands[] = {
+        {run, train},   {start, supervise}, {eval, evaluate},
+        {sign, attest}, {links, measure},   {doctor, examine}};
+    for (const auto &[command, work] : commands)
+      if (*command)
+        return work();
+    return kWrongUsage;
   } catch (const CLI::ParseError &error) {
     // --help and --version end so, too.
     return error.get_exit_code() == 0 ? app.exit(error)

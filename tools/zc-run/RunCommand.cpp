@@ -1,11 +1,14 @@
 // `zc run`.
+#include "runtime/Base/Usage.h"
 #include "runtime/Driver/EvaluationMetrics.h"
+#include "runtime/Driver/SandboxOptions.h"
 #include "runtime/Driver/StreamedBatches.h"
 #include "runtime/Driver/Trainer.h"
 #include "runtime/Io/TokenFiles.h"
 #include "tools/zc-run/Commands.h"
 #include "tools/zc-run/LearningRateOptions.h"
 #include "tools/zc-run/RememberedOptions.h"
+#include "tools/zc-run/TrustOptions.h"
 #include "tools/zc-run/UpdateOptions.h"
 
 #include <algorithm>
@@ -17,6 +20,7 @@ namespace {
 
 struct RunArguments {
   LaunchOptions ranks;
+  bool isShut = false; // in a sandbox
   TrainOptions options;
 };
 
@@ -70,6 +74,16 @@ void addCheckpointOptions(CLI::App &app, TrainOptions &options) {
       ->check(checkPositive)
       ->type_name("K")
       ->group(group);
+  app.add_option_function<std::string>(
+         "--save-beside",
+         [&](const std::string &text) { checkpoint.beside = text != "off"; },
+         "auto: the checkpoints of --save-every are written while steps go "
+         "on, from a copy of the states, where memory has room for that; off: "
+         "steps wait")
+      ->default_str("auto")
+      ->check(CLI::IsMember({"auto", "off"}))
+      ->type_name("auto|off")
+      ->group(group);
   app.add_option("--keep", checkpoint.keep,
                  "keep the newest N checkpoints [all]")
       ->check(checkPositive)
@@ -85,6 +99,18 @@ void addCheckpointOptions(CLI::App &app, TrainOptions &options) {
                "the folder's checkpoints are of another run: remove them when "
                "this one has its first")
       ->excludes(resume)
+      ->group(group);
+  app.add_option("--replicate", options.replicas.saveEvery,
+                 "a copy of the run every K steps in --replica-dir, of which "
+                 "the newest stays; --resume goes on from it where it is newer "
+                 "than the checkpoints")
+      ->check(checkPositive)
+      ->type_name("K")
+      ->group(group);
+  app.add_option("--replica-dir", options.replicas.place,
+                 "folder in memory that outlives ranks, as /dev/shm/NAME; zc "
+                 "launch --replicate K brings one")
+      ->type_name("DIR")
       ->group(group);
   app.add_option("--init-from", options.initFrom,
                  "begin with weights of another artifact's checkpoint, or of "
@@ -194,6 +220,7 @@ void checkNeeds(const CLI::App &app, const std::vector<Need> &needs) {
 /// Options that would have no effect without others.
 void checkTogether(const CLI::App &app, const TrainOptions &options) {
   const bool saves = !options.checkpoint.place.empty();
+  const bool copies = !options.replicas.place.empty();
   const bool evaluates = !options.evalData.empty();
   const bool writes = !options.log.empty() || !options.tensorboard.empty();
   // A run that goes on takes over how often it showed itself.
@@ -203,21 +230,26 @@ void checkTogether(const CLI::App &app, const TrainOptions &options) {
       options.metrics == std::vector<std::string>{"perplexity"} && writes;
   constexpr const char *kCheckpoint = "--checkpoint DIR";
   constexpr const char *kEvalData = "--eval-data FILE";
-  checkNeeds(app,
-             {{"--save-every", saves, kCheckpoint},
-              {"--keep", saves, kCheckpoint},
-              {"--resume", saves, kCheckpoint},
-              {"--overwrite", saves, kCheckpoint},
-              {"--keep-best", saves, kCheckpoint},
-              {"--trace-steps", !options.trace.empty(), "--trace FILE.json"},
-              {"--eval-every", evaluates, kEvalData},
-              {"--keep-best", evaluates, kEvalData},
-              {"--patience", evaluates, kEvalData},
-              {"--patience", options.evalEvery > 0,
-               "--eval-every K: the evaluation at the end stops nothing"},
-              {"--metrics", evaluates || ofSteps,
-               "--eval-data FILE; perplexity, --log or --tensorboard"},
-              {"--log-every", shows, "--log or --tensorboard beside --quiet"}});
+  checkNeeds(
+      app, {{"--save-every", saves, kCheckpoint},
+            {"--save-beside", saves, kCheckpoint},
+            {"--save-beside", options.checkpoint.saveEvery > 0,
+             "--save-every K: for the checkpoint at the end, nothing goes on"},
+            {"--keep", saves, kCheckpoint},
+            {"--resume", saves || copies, kCheckpoint},
+            {"--replicate", copies, "--replica-dir DIR, as zc launch has it"},
+            {"--replica-dir", options.replicas.saveEvery > 0, "--replicate K"},
+            {"--overwrite", saves, kCheckpoint},
+            {"--keep-best", saves, kCheckpoint},
+            {"--trace-steps", !options.trace.empty(), "--trace FILE.json"},
+            {"--eval-every", evaluates, kEvalData},
+            {"--keep-best", evaluates, kEvalData},
+            {"--patience", evaluates, kEvalData},
+            {"--patience", options.evalEvery > 0,
+             "--eval-every K: the evaluation at the end stops nothing"},
+            {"--metrics", evaluates || ofSteps,
+             "--eval-data FILE; perplexity, --log or --tensorboard"},
+            {"--log-every", shows, "--log or --tensorboard beside --quiet"}});
 }
 
 /// What was given for another kind of data, before what a run so far had is
@@ -261,8 +293,8 @@ void wantMetricOfBest(TrainOptions &options) {
     metrics.push_back(best);
 }
 
-int run(CLI::App &app, RunArguments &given) {
-  TrainOptions &options = given.options;
+/// Fails where no rank could train with these options.
+void check(CLI::App &app, TrainOptions &options) {
   checkTokens(app, options);
   takeOverOptions(app, options.checkpoint);
   if (options.data.empty())
@@ -271,18 +303,32 @@ int run(CLI::App &app, RunArguments &given) {
     throw CLI::RequiredError("--steps or --epochs");
   checkTogether(app, options);
   checkStream(app, options);
+  if (app.count("--sandbox") && !options.trace.empty())
+    throw CLI::ValidationError("--trace", "does not go with --sandbox: it is "
+                                          "renamed into its folder at the end, "
+                                          "which stays shut");
   checkLearningRateOptions(app, options);
+}
+
+int run(CLI::App &app, RunArguments &given) {
+  TrainOptions &options = given.options;
+  check(app, options);
   options.record = remember(app);
   wantMetricOfBest(options);
+  if (given.isShut) {
+    Result<SandboxPaths> paths = pathsOf(options, given.ranks.trusted);
+    if (!paths.ok())
+      return finish(paths.status());
+    given.ranks.sandbox = *paths;
+  }
   return finish(launch(given.ranks,
                        [&](const Rank &rank) { return train(options, rank); }));
 }
 
 } // namespace
 
-Command addRunCommand(CLI::App &app) {
-  auto given = std::make_shared<RunArguments>();
-  TrainOptions &options = given->options;
+static void addOptions(CLI::App &app, RunArguments &given) {
+  TrainOptions &options = given.options;
   addDataOptions(app, options);
   addLearningRateOptions(app, options.learningRate);
   addUpdateOptions(app, options);
@@ -296,8 +342,44 @@ Command addRunCommand(CLI::App &app) {
       ->type_name("S")
       ->group("Machine");
   addMachineOptions(app, options.threads, options.offloadFolder);
-  addRankOptions(app, given->ranks);
+  addRankOptions(app, given.ranks);
+  addTrustOptions(app, given.ranks, given.isShut);
+}
+
+Command addRunCommand(CLI::App &app) {
+  auto given = std::make_shared<RunArguments>();
+  addOptions(app, *given);
   return [given, &app] { return run(app, *given); };
+}
+
+/// Options before texts, which are superfluous because of one.
+static std::string explainExtras(const CLI::App &app, const std::string &name) {
+  std::vector<std::string> extras = app.remaining(), known;
+  std::stable_partition(extras.begin(), extras.end(),
+                        [](const std::string &each) { return each[0] == '-'; });
+  for (const CLI::Option *option : app.get_options())
+    for (const std::string &each : option->get_lnames())
+      known.push_back("--" + each);
+  return explainUnknown(extras.front(), name, known);
+}
+
+TrainOptions readRunArguments(const std::string &name,
+                              const std::vector<std::string> &arguments) {
+  CLI::App app("", name);
+  RunArguments given;
+  addOptions(app, given);
+  try {
+    // CLI11 takes them from the end.
+    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+  } catch (const CLI::ExtrasError &) {
+    throw CLI::ValidationError(explainExtras(app, name));
+  }
+  check(app, given.options);
+  if (given.ranks.localRanks > 0)
+    throw CLI::ValidationError("--local-ranks",
+                               "does not go with zc launch, whose ranks are "
+                               "processes: -n N");
+  return given.options;
 }
 
 } // namespace zc

@@ -35,12 +35,13 @@ MeetingFile::~MeetingFile() {
 
 /// Others never see half of it: it is renamed into place. Neither the draft nor
 /// the name follows a link that somebody has planted in a folder of all.
-Status MeetingFile::write(int port) {
+Status MeetingFile::write(const std::string &address, int port) {
   std::string draft = path + ".XXXXXX";
   int descriptor = ::mkostemp(draft.data(), O_CLOEXEC);
   if (descriptor < 0)
     return cannotWrite(path);
-  const std::string text = strCat(kWord, " ", hostName(), " ", port, "\n");
+  const std::string text = strCat(
+      kWord, " ", address.empty() ? hostName() : address, " ", port, "\n");
   Status status = writeAll(descriptor, text.data(), text.size(), path);
   ::fchmod(descriptor, 0644); // for ranks of other users, as on some clusters
   if ((::close(descriptor) != 0 ||

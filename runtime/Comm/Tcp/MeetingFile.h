@@ -16,8 +16,9 @@ public:
   ~MeetingFile();
   MeetingFile(const MeetingFile &) = delete;
 
-  /// Says that this host listens on `port`; replaces what an earlier run left.
-  Status write(int port);
+  /// Says that this host listens on `port`, of `address` alone unless that is
+  /// empty; replaces what an earlier run left.
+  Status write(const std::string &address, int port);
 
 private:
   std::string path;

@@ -1,5 +1,6 @@
 #include "runtime/Comm/Tcp/Rendezvous.h"
 #include "runtime/Comm/Tcp/MeetingFile.h"
+#include "runtime/Comm/Tcp/Token.h"
 
 #include <algorithm>
 #include <cstring>
@@ -9,39 +10,14 @@
 namespace zc::tcp {
 namespace {
 
-constexpr uint32_t kMagic = 0x315a4354; // tells zc's ranks from strangers
 constexpr std::chrono::seconds kHelloTime(10), kSecondCall(2);
 // Rank 0's own time may end a little later than a rank's that waits for it.
 constexpr std::chrono::seconds kVerdictTime(1);
 constexpr std::chrono::milliseconds kRetry(50);
 constexpr size_t kMostStrangers = 256; // who have not said who they are
 
-/// What a rank says first on each line.
-struct Hello {
-  uint32_t magic = kMagic;
-  int32_t rank = 0, size = 0;
-  int32_t line = 0; // 0: messages, 1: notes
-  int32_t port = 0; // where it listens
-};
-
-/// What rank 0 answers at once, and nobody else who may listen on its port.
-struct Welcome {
-  uint32_t magic = kMagic;
-  int32_t taken = 1; // 0: the caller is refused
-};
-
 /// What rank 0 says last: whether all have come.
 enum class Verdict : int32_t { Complete, Failed };
-
-Status sayHello(Socket &socket, const TcpPlace &place, int line, int port,
-                Clock::time_point deadline) {
-  Hello hello;
-  hello.rank = place.rank;
-  hello.size = place.size;
-  hello.line = line;
-  hello.port = port;
-  return socket.write(&hello, sizeof(hello), deadline);
-}
 
 std::string listRanks(const std::vector<int> &ranks) {
   std::string text = ranks.size() == 1 ? "rank " : "ranks ";
@@ -56,13 +32,18 @@ struct Caller {
   Clock::time_point patience;
   Hello hello = {};
   size_t heard = 0;
+  bool isAsked = false; // to prove that he knows the token
+  Hash256 number = {};  // drawn for that
+  Hash256 proof = {};
+  size_t proven = 0; // bytes that have come of it
 };
 
 class Meeting {
 public:
-  Meeting(const TcpPlace &place, std::chrono::milliseconds timeout)
-      : place(place), timeout(timeout), deadline(Clock::now() + timeout),
-        lines(size_t(place.size)), addresses(size_t(place.size)) {}
+  Meeting(const TcpPlace &place, Token token, std::chrono::milliseconds timeout)
+      : place(place), token(std::move(token)), timeout(timeout),
+        deadline(Clock::now() + timeout), lines(size_t(place.size)),
+        addresses(size_t(place.size)) {}
 
   Result<std::vector<Lines>> asFirst();
   Result<std::vector<Lines>> asOther();
@@ -70,9 +51,17 @@ public:
 private:
   Result<Socket> callFirst(int line) const;
   Result<Socket> reachFirst(int line, int port) const;
+  Result<Hello> sayHello(Socket &socket, int line, int port,
+                         Clock::time_point until) const;
   Status introduce(Socket &socket, int line, int port) const;
+  Status prove(Socket &socket, const Hello &hello, const Answer &answer,
+               const std::string &whom, Clock::time_point until) const;
+  Status callOne(int rank, int line, int port, Clock::time_point until);
+  Result<Socket> listen(int port) const;
   Status acceptCallers(const Socket &listener);
   Result<bool> hear(Caller &caller);
+  Result<bool> hearHello(Caller &caller);
+  Result<bool> hearProof(Caller &caller);
   Status takeCaller(Caller &caller);
   Status checkCaller(const Hello &hello) const;
   Status takeCalls(const Socket &listener, Clock::time_point until);
@@ -85,11 +74,13 @@ private:
   Status hearAll();
 
   const TcpPlace &place;
+  const Token token;
   const std::chrono::milliseconds timeout;
   const Clock::time_point deadline; // for all to have reached rank 0
   std::vector<Lines> lines;
   std::vector<Address> addresses;
   std::vector<Caller> callers; // who have not said who they are
+  int refused = 0;             // who did not know the token
 };
 
 Status Meeting::checkCaller(const Hello &hello) const {
@@ -114,8 +105,10 @@ Status Meeting::takeCaller(Caller &caller) {
   const Hello &hello = caller.hello;
   Status status = checkCaller(hello);
   if (place.rank == 0) {
-    const Welcome welcome = {kMagic, status.ok()};
-    (void)caller.socket.write(&welcome, sizeof(welcome), Clock::now());
+    Answer answer;
+    answer.kind = status.ok() ? Answer::Taken : Answer::Refused;
+    answer.hasToken = token.isThere();
+    (void)caller.socket.write(&answer, sizeof(answer), Clock::now());
   }
   ZC_RETURN_IF_ERROR(status);
   ZC_ASSIGN_OR_RETURN(addresses[size_t(hello.rank)],
@@ -128,6 +121,10 @@ Status Meeting::takeCaller(Caller &caller) {
 /// Takes what a caller has said so far; whether he is done with, as one of us
 /// or as a stranger who is let go.
 Result<bool> Meeting::hear(Caller &caller) {
+  return caller.isAsked ? hearProof(caller) : hearHello(caller);
+}
+
+Result<bool> Meeting::hearHello(Caller &caller) {
   Result<size_t> more = caller.socket.readSome(
       reinterpret_cast<char *>(&caller.hello) + caller.heard,
       sizeof(Hello) - caller.heard);
@@ -136,8 +133,40 @@ Result<bool> Meeting::hear(Caller &caller) {
   caller.heard += *more;
   if (caller.heard < sizeof(Hello))
     return Clock::now() >= caller.patience;
-  if (caller.hello.magic == kMagic)
+  const Hello &hello = caller.hello;
+  if (hello.magic != Hello::kMagic)
+    return true;
+  if (!token.isThere() && !hello.hasToken) {
     ZC_RETURN_IF_ERROR(takeCaller(caller));
+    return true;
+  }
+  Answer answer;
+  answer.hasToken = token.isThere();
+  caller.isAsked = token.isThere() && hello.hasToken;
+  if (caller.isAsked) {
+    answer.kind = Answer::Challenge;
+    answer.number = caller.number = token.draw();
+    answer.proof = token.prove(/*isListener=*/true, hello, caller.number);
+  }
+  (void)caller.socket.write(&answer, sizeof(answer), Clock::now());
+  refused += !caller.isAsked;
+  return !caller.isAsked;
+}
+
+Result<bool> Meeting::hearProof(Caller &caller) {
+  Result<size_t> more = caller.socket.readSome(
+      caller.proof.data() + caller.proven, sizeof(Hash256) - caller.proven);
+  refused += !more.ok();
+  if (!more.ok())
+    return true;
+  caller.proven += *more;
+  if (caller.proven < sizeof(Hash256))
+    return Clock::now() >= caller.patience;
+  if (token.believes(/*isListener=*/false, caller.hello, caller.number,
+                     caller.proof))
+    ZC_RETURN_IF_ERROR(takeCaller(caller));
+  else
+    ++refused;
   return true;
 }
 
@@ -190,7 +219,11 @@ Status Meeting::collectAll(const Socket &listener) {
     ZC_RETURN_IF_ERROR(takeCalls(listener, deadline));
     if (Clock::now() >= deadline && !missing(1).empty())
       return makeError(StatusCode::DeadlineExceeded, listRanks(missing(1)),
-                       " of ", place.size, " did not come in time (--timeout)");
+                       " of ", place.size, " did not come in time (--timeout)",
+                       refused ? strCat("; ", refused,
+                                        " connections of others "
+                                        "were refused (ZC_TOKEN)")
+                               : "");
   }
   return Status();
 }
@@ -206,18 +239,53 @@ Status Meeting::collectHigher(const Socket &listener) {
   return Status();
 }
 
+Result<Hello> Meeting::sayHello(Socket &socket, int line, int port,
+                                Clock::time_point until) const {
+  Hello hello;
+  hello.rank = place.rank;
+  hello.size = place.size;
+  hello.line = line;
+  hello.port = port;
+  hello.hasToken = token.isThere();
+  hello.number = token.draw();
+  ZC_RETURN_IF_ERROR(socket.write(&hello, sizeof(hello), until));
+  return hello;
+}
+
+/// To the other end, which has proven first that it is one of us.
+Status Meeting::prove(Socket &socket, const Hello &hello, const Answer &answer,
+                      const std::string &whom, Clock::time_point until) const {
+  if (answer.magic != Hello::kMagic || answer.kind != Answer::Challenge ||
+      !token.believes(/*isListener=*/true, hello, answer.number, answer.proof))
+    return makeError(StatusCode::InvalidArgument, "rank ", place.rank, " and ",
+                     whom, " have different tokens (ZC_TOKEN)");
+  const Hash256 proof = token.prove(/*isListener=*/false, hello, answer.number);
+  return socket.write(proof.data(), proof.size(), until);
+}
+
 /// The lower ranks listened before they called rank 0: one that cannot be
 /// reached now is gone, and its lines stay unopened.
 void Meeting::callLower(int port) {
   const Clock::time_point until = Clock::now() + timeout;
   for (int r = 1; r < place.rank; ++r)
-    for (int line : {0, 1}) {
-      Result<Socket> socket = connectOnce(addresses[size_t(r)], until);
-      if (!socket.ok() || !sayHello(*socket, place, line, port, until).ok())
+    for (int line : {0, 1})
+      if (!callOne(r, line, port, until).ok())
         break;
-      Lines &theirs = lines[size_t(r)];
-      (line ? theirs.notes : theirs.messages) = std::move(*socket);
-    }
+}
+
+Status Meeting::callOne(int rank, int line, int port, Clock::time_point until) {
+  ZC_ASSIGN_OR_RETURN(Socket socket,
+                      connectOnce(addresses[size_t(rank)], until));
+  ZC_ASSIGN_OR_RETURN(Hello hello, sayHello(socket, line, port, until));
+  if (token.isThere()) {
+    Answer answer;
+    ZC_RETURN_IF_ERROR(socket.read(&answer, sizeof(answer), until));
+    ZC_RETURN_IF_ERROR(
+        prove(socket, hello, answer, strCat("rank ", rank), until));
+  }
+  Lines &theirs = lines[size_t(rank)];
+  (line ? theirs.notes : theirs.messages) = std::move(socket);
+  return Status();
 }
 
 /// Who has died meanwhile does not hear it; the world finds that out.
@@ -234,14 +302,23 @@ void Meeting::tellAll(Verdict verdict) {
   }
 }
 
+/// A rank 0 that the others reach by this machine's loop has no business
+/// elsewhere.
+Result<Socket> Meeting::listen(int port) const {
+  const bool isLoop = place.host == "localhost" || place.host == "127.0.0.1" ||
+                      place.host == "::1";
+  return listenOn(port,
+                  place.address.empty() && isLoop ? place.host : place.address);
+}
+
 Result<std::vector<Lines>> Meeting::asFirst() {
-  auto listener = listenOn(place.port);
+  auto listener = listen(place.port);
   if (!listener.ok())
     return listener.status().withContext("rank 0 (MASTER_PORT)");
   MeetingFile file(place.file); // gone once all have come
   if (!place.file.empty()) {
     ZC_ASSIGN_OR_RETURN(int port, portOf(*listener));
-    ZC_RETURN_IF_ERROR(file.write(port));
+    ZC_RETURN_IF_ERROR(file.write(place.address, port));
   }
   Status status = collectAll(*listener);
   tellAll(status.ok() ? Verdict::Complete : Verdict::Failed);
@@ -265,13 +342,22 @@ Result<Socket> Meeting::callFirst(int line) const {
 /// Says who calls, and waits for rank 0's answer.
 Status Meeting::introduce(Socket &socket, int line, int port) const {
   const Clock::time_point until = std::min(deadline, Clock::now() + kHelloTime);
-  ZC_RETURN_IF_ERROR(sayHello(socket, place, line, port, until));
-  Welcome welcome;
-  ZC_RETURN_IF_ERROR(socket.read(&welcome, sizeof(welcome), until));
-  if (welcome.magic != kMagic)
+  ZC_ASSIGN_OR_RETURN(Hello hello, sayHello(socket, line, port, until));
+  Answer answer;
+  ZC_RETURN_IF_ERROR(socket.read(&answer, sizeof(answer), until));
+  if (answer.magic != Hello::kMagic)
     return Status(StatusCode::Unsupported, "it answers as other programs do");
-  return welcome.taken ? Status()
-                       : Status(StatusCode::Cancelled, "rank 0 tells why");
+  if (answer.hasToken != hello.hasToken)
+    return makeError(StatusCode::InvalidArgument, "rank ",
+                     hello.hasToken ? place.rank : 0, " has a token, rank ",
+                     hello.hasToken ? 0 : place.rank, " has none (ZC_TOKEN)");
+  if (hello.hasToken) {
+    ZC_RETURN_IF_ERROR(prove(socket, hello, answer, "rank 0", until));
+    ZC_RETURN_IF_ERROR(socket.read(&answer, sizeof(answer), until));
+  }
+  return answer.kind == Answer::Taken
+             ? Status()
+             : Status(StatusCode::Cancelled, "rank 0 tells why");
 }
 
 /// A line to rank 0 that it has answered on. Another program may listen on its
@@ -285,7 +371,8 @@ Result<Socket> Meeting::reachFirst(int line, int port) const {
     Status status = introduce(socket, line, port);
     if (status.ok())
       return socket;
-    if (status.code() == StatusCode::Cancelled)
+    if (status.code() == StatusCode::Cancelled ||
+        status.code() == StatusCode::InvalidArgument)
       return status;
     if (!until)
       until = byFile ? deadline : std::min(deadline, Clock::now() + kHelloTime);
@@ -328,7 +415,7 @@ Status Meeting::hearAll() {
 }
 
 Result<std::vector<Lines>> Meeting::asOther() {
-  ZC_ASSIGN_OR_RETURN(Socket listener, listenOn(0));
+  ZC_ASSIGN_OR_RETURN(Socket listener, listen(0));
   ZC_ASSIGN_OR_RETURN(int port, portOf(listener));
   for (int line : {0, 1}) {
     auto socket = reachFirst(line, port);
@@ -352,7 +439,8 @@ Result<std::vector<Lines>> Meeting::asOther() {
 
 Result<std::vector<Lines>> meet(const TcpPlace &place,
                                 std::chrono::milliseconds timeout) {
-  Meeting meeting(place, timeout);
+  ZC_ASSIGN_OR_RETURN(Token token, Token::create(place.token));
+  Meeting meeting(place, std::move(token), timeout);
   return place.rank == 0 ? meeting.asFirst() : meeting.asOther();
 }
 

@@ -103,37 +103,66 @@ bool Socket::hasInput() const {
 }
 
 /// `error`: why not, as errno has it.
-static Result<Socket> listenBy(int family, int port, int &error) {
-  int descriptor = ::socket(family, SOCK_STREAM, 0);
+static Result<Socket> listenBy(const sockaddr *address, socklen_t size,
+                               int &error) {
+  const int descriptor = ::socket(address->sa_family, SOCK_STREAM, 0);
   error = errno;
   ZC_ASSIGN_OR_RETURN(Socket socket, prepared(descriptor));
   int yes = 1, no = 0;
   ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
-  // Zeros stand for all interfaces in both families, and the port lies at the
-  // same place.
-  sockaddr_in6 address = {};
-  socklen_t size = sizeof(sockaddr_in);
-  address.sin6_family = sa_family_t(family);
-  address.sin6_port = htons(uint16_t(port));
-  if (family == AF_INET6) {
+  if (address->sa_family == AF_INET6)
     ::setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof(no));
-    size = sizeof(sockaddr_in6);
-  }
-  if (::bind(socket.get(), reinterpret_cast<sockaddr *>(&address), size) != 0 ||
+  if (::bind(socket.get(), address, size) != 0 ||
       ::listen(socket.get(), SOMAXCONN) != 0) {
     error = errno;
+    // The port lies at the same place in both families.
+    const int port =
+        ntohs(reinterpret_cast<const sockaddr_in *>(address)->sin_port);
     return errnoError(strCat("cannot listen on port ", port), error);
   }
   return socket;
 }
 
-Result<Socket> listenOn(int port) {
+/// Of all interfaces: zeros stand for them in both families.
+static Result<Socket> listenOnAll(int family, int port, int &error) {
+  sockaddr_in6 address = {};
+  address.sin6_family = sa_family_t(family);
+  address.sin6_port = htons(uint16_t(port));
+  return listenBy(
+      reinterpret_cast<const sockaddr *>(&address),
+      family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in), error);
+}
+
+static Result<Socket> listenOnOne(const std::string &address, int port) {
+  addrinfo hints = {}, *found = nullptr;
+  hints.ai_socktype = SOCK_STREAM;
+  const int code = ::getaddrinfo(address.c_str(), std::to_string(port).c_str(),
+                                 &hints, &found);
+  if (code != 0)
+    return makeError(StatusCode::InvalidArgument, "'", address,
+                     "': ", ::gai_strerror(code));
+  Result<Socket> socket = Status(StatusCode::NotFound, "no address");
+  for (addrinfo *each = found; each && !socket.ok(); each = each->ai_next) {
+    int error = 0;
+    socket = listenBy(each->ai_addr, each->ai_addrlen, error);
+    // Another program's port is not to be had by another family.
+    if (!socket.ok() && error == EADDRINUSE)
+      break;
+  }
+  ::freeaddrinfo(found);
+  return socket.ok() ? std::move(socket)
+                     : socket.status().withContext("'" + address + "'");
+}
+
+Result<Socket> listenOn(int port, const std::string &address) {
+  if (!address.empty())
+    return listenOnOne(address, port);
   int error = 0;
-  Result<Socket> both = listenBy(AF_INET6, port, error);
+  Result<Socket> both = listenOnAll(AF_INET6, port, error);
   // A port that is taken or forbidden is so for IPv4 as well.
   if (both.ok() || error == EADDRINUSE || error == EACCES)
     return both;
-  return listenBy(AF_INET, port, error);
+  return listenOnAll(AF_INET, port, error);
 }
 
 Result<int> portOf(const Socket &socket) {

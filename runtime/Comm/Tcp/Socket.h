@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace zc::tcp {
@@ -47,9 +48,9 @@ struct Address {
   uint32_t size = 0;
 };
 
-/// Listens on a port of all interfaces, by IPv6 and IPv4 or by what there is of
-/// them; 0: any free port.
-Result<Socket> listenOn(int port);
+/// Listens on a port of an address or name of this machine's; of none, of all
+/// interfaces, by IPv6 and IPv4 or by what there is of them. Port 0: any free.
+Result<Socket> listenOn(int port, const std::string &address = "");
 Result<int> portOf(const Socket &socket);
 /// The address at the other end, with another port. IPv4 inside IPv6 becomes
 /// IPv4, which a machine without the other reaches as well.

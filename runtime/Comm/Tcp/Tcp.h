@@ -14,13 +14,18 @@ namespace zc {
 /// file that all ranks see, in which rank 0 says where it is.
 struct TcpPlace {
   int rank = 0, size = 1;
-  std::string host;      // where rank 0 is
-  int port = 0;          // that rank 0 listens on
-  std::string file = ""; // instead of host and port
+  std::string host;       // where rank 0 is
+  int port = 0;           // that rank 0 listens on
+  std::string file = "";  // instead of host and port
+  std::string token = ""; // that all ranks must know; empty: none
+  // The address of this machine that is listened on; empty: all, and where host
+  // is this machine's own loop, that alone.
+  std::string address = "";
 };
 
 /// Returns when all ranks are connected. Rank 0 names those that do not come
-/// in time; to the others it says that it does.
+/// in time; to the others it says that it does. Of who does not know the token
+/// nothing is taken.
 Result<std::unique_ptr<Transport>>
 connectByTcp(const TcpPlace &place, std::chrono::milliseconds timeout);
 

@@ -1,5 +1,6 @@
 #include "runtime/Comm/Tcp/Tcp.h"
 #include "runtime/Comm/Tcp/Socket.h"
+#include "runtime/Comm/Tcp/Token.h"
 #include "runtime/Comm/World.h"
 #include "test/unit/runtime/FreePort.h"
 
@@ -213,10 +214,7 @@ TEST(Tcp, ARankThatHangsIsNamedOnce) {
 /// else.
 void dieAfterHello(int rank, int size, int port) {
   const auto end = tcp::Clock::now() + milliseconds(20000);
-  struct {
-    uint32_t magic = 0x315a4354;
-    int32_t rank, size, line, port;
-  } hello;
+  tcp::Hello hello;
   hello.rank = rank;
   hello.size = size;
   hello.port = freePort(); // nobody listens there
@@ -225,8 +223,8 @@ void dieAfterHello(int rank, int size, int port) {
     hello.line = line;
     lines[line] = std::move(*tcp::connectTo("localhost", port, end));
     ASSERT_TRUE(lines[line].write(&hello, sizeof(hello), end).ok());
-    int32_t welcome[2];
-    ASSERT_TRUE(lines[line].read(welcome, sizeof(welcome), end).ok());
+    tcp::Answer answer;
+    ASSERT_TRUE(lines[line].read(&answer, sizeof(answer), end).ok());
   }
 }
 
@@ -281,13 +279,12 @@ TEST(Tcp, ThatTheFirstRankDiesWhileTheyMeetIsSaid) {
     while (taken.size() < size_t(lines)) {
       tcp::waitForAny({listener.get()}, begin + milliseconds(20000));
       tcp::Socket socket = std::move(*tcp::acceptFrom(listener));
-      const int32_t welcome[2] = {0x315a4354, 1};
-      char hello[20];
-      ASSERT_TRUE(
-          socket.read(hello, sizeof(hello), begin + milliseconds(20000)).ok());
-      ASSERT_TRUE(
-          socket.write(welcome, sizeof(welcome), begin + milliseconds(20000))
-              .ok());
+      tcp::Answer answer;
+      answer.kind = tcp::Answer::Taken;
+      tcp::Hello hello;
+      const auto until = begin + milliseconds(20000);
+      ASSERT_TRUE(socket.read(&hello, sizeof(hello), until).ok());
+      ASSERT_TRUE(socket.write(&answer, sizeof(answer), until).ok());
       taken.push_back(std::move(socket));
     }
     listener = tcp::Socket();
@@ -318,6 +315,109 @@ TEST(Tcp, ARankOfAnotherWorldSizeIsRefused) {
             std::string::npos)
       << first.message();
   EXPECT_EQ(second.code(), StatusCode::Cancelled) << second.message();
+}
+
+/// Ranks of a world that each have a token of their own, and what they say.
+std::vector<Status> onRanksWithTokens(const std::vector<std::string> &tokens,
+                                      int port, milliseconds timeout) {
+  std::vector<Status> statuses(tokens.size());
+  std::vector<std::thread> threads;
+  for (size_t r = 0; r < tokens.size(); ++r)
+    threads.emplace_back([&, r] {
+      auto transport = connectByTcp(
+          {int(r), int(tokens.size()), "localhost", port, "", tokens[r]},
+          timeout);
+      statuses[r] = transport.status();
+      if (transport.ok()) {
+        World world(std::move(*transport));
+        statuses[r] = world.all().barrier();
+      }
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  return statuses;
+}
+
+TEST(Tcp, ATokenThatAllRanksKnow) {
+  expectSuccess(
+      onRanksWithTokens({"a", "a", "a", "a"}, freePort(), milliseconds(20000)));
+}
+
+TEST(Tcp, AnotherTokenIsRefused) {
+  for (const std::string &other : {std::string("b"), std::string()}) {
+    auto statuses =
+        onRanksWithTokens({"a", "a", other}, freePort(), milliseconds(1500));
+    EXPECT_NE(
+        statuses[0].message().find("1 connections of others were refused"),
+        std::string::npos)
+        << statuses[0].message();
+    EXPECT_NE(statuses[2].message().find("(ZC_TOKEN)"), std::string::npos)
+        << statuses[2].message();
+  }
+}
+
+TEST(Tcp, ATokenThatRankZeroLacks) {
+  auto statuses = onRanksWithTokens({"", "a"}, freePort(), milliseconds(1500));
+  EXPECT_NE(statuses[1].message().find("rank 1 has a token, rank 0 has none"),
+            std::string::npos)
+      << statuses[1].message();
+}
+
+/// Without a token, words of a rank that does not exist end the meeting; those
+/// who do not know the token cannot do that.
+TEST(Tcp, StrangersDoNotKeepRanksWithATokenFromMeeting) {
+  const int port = freePort();
+  std::atomic<bool> over{false};
+  std::thread stranger([&] {
+    tcp::Hello hello;
+    hello.rank = 1;
+    hello.size = 99;
+    hello.hasToken = 1;
+    while (!over) {
+      auto socket = tcp::connectTo("localhost", port,
+                                   tcp::Clock::now() + milliseconds(200));
+      if (!socket.ok())
+        continue;
+      const auto until = tcp::Clock::now() + milliseconds(100);
+      const std::string proof(sizeof(Hash256), 'x');
+      (void)socket->write(&hello, sizeof(hello), until);
+      (void)socket->write(proof.data(), proof.size(), until);
+      std::this_thread::sleep_for(milliseconds(5));
+    }
+  });
+  std::vector<Status> statuses(2);
+  std::vector<std::thread> threads;
+  for (int r : {0, 1})
+    threads.emplace_back([&, r] {
+      std::this_thread::sleep_for(milliseconds(r ? 300 : 0));
+      auto transport =
+          connectByTcp({r, 2, "localhost", port, "", "a"}, milliseconds(20000));
+      statuses[size_t(r)] = transport.status();
+      if (transport.ok()) {
+        World world(std::move(*transport));
+        statuses[size_t(r)] = world.all().barrier();
+      }
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  over = true;
+  stranger.join();
+  expectSuccess(statuses);
+}
+
+TEST(Tcp, ListensOnTheAddressThatIsAskedFor) {
+  auto reaches = [](const std::string &listening, const std::string &calling) {
+    auto listener = tcp::listenOn(0, listening);
+    EXPECT_TRUE(listener.ok()) << listener.status().message();
+    return tcp::connectTo(calling, *tcp::portOf(*listener),
+                          tcp::Clock::now() + milliseconds(200))
+        .ok();
+  };
+  EXPECT_TRUE(reaches("", "127.0.0.2"));
+  EXPECT_TRUE(reaches("127.0.0.1", "127.0.0.1"));
+  EXPECT_FALSE(reaches("127.0.0.1", "127.0.0.2"));
+  EXPECT_TRUE(reaches("localhost", "localhost"));
+  EXPECT_FALSE(tcp::listenOn(0, "no.such.host.invalid").ok());
 }
 
 } // namespace

@@ -1,5 +1,5 @@
-#include "runtime/Io/Checkpoint.h"
 #include "runtime/Device/Cpu/CpuDevice.h"
+#include "runtime/Io/CheckpointBeside.h"
 #include "test/unit/runtime/TinyArtifact.h"
 
 #include <filesystem>
@@ -68,6 +68,61 @@ TEST_F(CheckpointTest, ReadsWhatItWrote) {
   EXPECT_EQ(state->step, 5);
   EXPECT_EQ(state->seed, 7u);
   EXPECT_FALSE(state->shuffle);
+}
+
+TEST_F(CheckpointTest, WhatChangesMeanwhileIsOfTheNextOne) {
+  ASSERT_TRUE(prepareCheckpointFolder(dir).ok());
+  CheckpointBeside beside(*run.executor);
+  EXPECT_GT(beside.copyBytes(), 0u);
+  EXPECT_TRUE(*beside.hasRoom());
+  const plan::State &w = run.artifact.manifest().roles(0).states(0);
+  float value = 10;
+  for (int64_t step : {5, 6}) {
+    ASSERT_TRUE(run.executor->writeState(w, 4, &value, 4).ok());
+    Status begun = beside.begin(dir, {step, 7, false, 4, 10});
+    ASSERT_TRUE(begun.ok()) << begun.message();
+    EXPECT_TRUE(beside.isUnderWay());
+    const float later = ++value + 100;
+    ASSERT_TRUE(run.executor->writeState(w, 4, &later, 4).ok());
+    auto path = beside.finish();
+    ASSERT_TRUE(path.ok()) << path.status().message();
+    EXPECT_FALSE(beside.isUnderWay());
+  }
+  TinyRun other(folder.path("b.zca"), tinyManifest());
+  for (int64_t step : {5, 6}) {
+    auto state =
+        loadCheckpoint(*other.executor, dir + "/step-" + std::to_string(step),
+                       CheckpointPart::Everything);
+    ASSERT_TRUE(state.ok()) << state.status().message();
+    EXPECT_EQ(other.weight(1), float(5 + step));
+  }
+}
+
+TEST_F(CheckpointTest, BesideWritesWhatWaitingWrites) {
+  const std::string waited = save(5);
+  CheckpointBeside beside(*run.executor);
+  ASSERT_TRUE(beside.begin(folder.path("."), {5, 7, false, 4, 10}).ok());
+  auto path = beside.finish();
+  ASSERT_TRUE(path.ok()) << path.status().message();
+  for (const auto &entry : fs::directory_iterator(waited))
+    EXPECT_EQ(readWhole(entry.path().string()),
+              readWhole(*path + "/" + entry.path().filename().string()))
+        << entry.path();
+}
+
+TEST_F(CheckpointTest, BesideTellsOfWhatItCannotWrite) {
+  CheckpointBeside beside(*run.executor);
+  EXPECT_FALSE(beside.begin(folder.path("none/dir"), {5, 7, false}).ok());
+  EXPECT_FALSE(beside.isUnderWay());
+  ASSERT_TRUE(prepareCheckpointFolder(dir).ok());
+  const float bad = std::numeric_limits<float>::infinity();
+  const plan::State &w = run.artifact.manifest().roles(0).states(0);
+  ASSERT_TRUE(run.executor->writeState(w, 8, &bad, 4).ok());
+  Status begun = beside.begin(dir, {6, 7, false, 4, 10});
+  ASSERT_FALSE(begun.ok());
+  EXPECT_NE(begun.message().find("'" + w.name() + "'"), std::string::npos)
+      << begun.message();
+  EXPECT_FALSE(beside.isUnderWay());
 }
 
 TEST_F(CheckpointTest, NoticesAnyFlippedBitOfTheState) {

@@ -1,0 +1,32 @@
+// What the code of an artifact can do to the machine it runs on: by Linux's
+// Landlock it opens the named files alone, by seccomp it opens no connection
+// and starts no program.
+#ifndef ZC_RUNTIME_BASE_SANDBOX_H
+#define ZC_RUNTIME_BASE_SANDBOX_H
+
+#include "runtime/Base/Status.h"
+
+#include <string>
+#include <vector>
+
+namespace zc {
+
+/// What stays open to this process; a folder stands for all beneath it. What
+/// does not exist is left out.
+struct SandboxPaths {
+  std::vector<std::string> read;
+  std::vector<std::string> list;  // folders, of which names alone are read
+  std::vector<std::string> write; // files: read too; folders: all that is there
+};
+
+/// The libraries of the system and of zc, and what tells of cores and memory.
+std::vector<std::string> systemPaths();
+
+/// Shuts this thread, and all that it starts, into a sandbox for good. Called
+/// while there is no other thread. Fails, and shuts nothing, where the kernel
+/// cannot.
+Status enterSandbox(const SandboxPaths &paths);
+
+} // namespace zc
+
+#endif // ZC_RUNTIME_BASE_SANDBOX_H

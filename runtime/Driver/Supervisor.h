@@ -1,0 +1,30 @@
+// `zc launch`: keeps the ranks of a run going on this machine. Where one dies,
+// all begin again from what was kept of the run.
+#ifndef ZC_RUNTIME_DRIVER_SUPERVISOR_H
+#define ZC_RUNTIME_DRIVER_SUPERVISOR_H
+
+#include "runtime/Driver/CheckpointKeeper.h"
+
+#include <string>
+#include <vector>
+
+namespace zc {
+
+struct SupervisorOptions {
+  int ranks = 1;
+  int64_t maxRestarts = 0; // in all
+  int minRanks = 0; // that a restart may have, of those left; 0: all again
+  std::string artifact;
+  int64_t replicateEvery = 0;       // steps between copies in memory; 0: none
+  std::vector<std::string> command; // of a rank, from argv[0] on
+  CheckpointOptions checkpoint;     // as `command` has them
+};
+
+/// Runs the ranks to their end. Returns the exit code: 0, 1, 2 where they say
+/// that they were used wrongly, or 128 and the signal that asked to stop, which
+/// is handed on to them.
+Result<int> supervise(const SupervisorOptions &options);
+
+} // namespace zc
+
+#endif // ZC_RUNTIME_DRIVER_SUPERVISOR_H

@@ -1,0 +1,55 @@
+// Code of an artifact that somebody has planted: what it tries the moment it is
+// loaded. It says on standard error what came of each.
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void tell(const char *what, int result) {
+  dprintf(2, "planted %s: %s\n", what, result < 0 ? strerror(errno) : "done");
+}
+
+static int try_program(void) {
+  const pid_t child = fork();
+  if (child == 0)
+    _exit(0);
+  return child < 0 ? -1 : waitpid(child, NULL, 0);
+}
+
+static int try_connection(void) {
+  const int line = socket(AF_INET, SOCK_STREAM, 0);
+  struct sockaddr_in address = {.sin_family = AF_INET};
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons((unsigned short)atoi(getenv("ZC_PLANTED_PORT")));
+  if (line < 0)
+    return -1;
+  return connect(line, (struct sockaddr *)&address, sizeof(address));
+}
+
+__attribute__((constructor)) static void planted(void) {
+  const char *folder = getenv("ZC_PLANTED_FOLDER");
+  char secret[4096], made[4096], link[4096];
+  snprintf(secret, sizeof(secret), "%s/secret", folder);
+  snprintf(made, sizeof(made), "%s/made", folder);
+  snprintf(link, sizeof(link), "%s/link", folder);
+  tell("read", open(secret, O_RDONLY));
+  tell("write", open(secret, O_WRONLY));
+  tell("create", open(made, O_WRONLY | O_CREAT, 0666));
+  tell("truncate", truncate(secret, 0));
+  tell("remove", unlink(secret));
+  tell("rename", rename(secret, made));
+  tell("link", symlink("/etc/passwd", link));
+  tell("mode", chmod(secret, 0777));
+  tell("socket", socket(AF_INET, SOCK_STREAM, 0));
+  tell("connect", try_connection());
+  tell("fork", try_program());
+  tell("signal", kill(getppid(), 0));
+}
