@@ -188,6 +188,9 @@ static void addTrainingOptions(CLI::App &command, CompileOptions &options) {
                   "detach() lost in the file")
       ->check(checkRegex)
       ->type_name("REGEX");
+  command.add_flag("--train-scales", options.trainScales,
+                   "scales of QuantizeLinear and DequantizeLinear are "
+                   "parameters, with LSQ's gradient");
   command
       .add_option("--batchnorm", options.batchNorm,
                   "batch statistics, or running ones left as they are")

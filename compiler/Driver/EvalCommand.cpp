@@ -1,6 +1,7 @@
 #include "compiler/Driver/Commands.h"
 #include "compiler/Driver/Compile.h"
 #include "compiler/Driver/Diagnostics.h"
+#include "compiler/Driver/EmptyOutputs.h"
 #include "compiler/Driver/Process.h"
 #include "compiler/Import/Import.h"
 #include "compiler/Interpreter/Npy.h"
@@ -106,6 +107,10 @@ static int evaluateModel(const EvalArguments &given) {
   options.batchDims = parseBatchDims(given.batchDims);
   options.cpuThreads = given.threads;
   options.quiet = true;
+  std::vector<WithoutElements> empty;
+  options.takesEmpty = [&](WithoutElements output) {
+    empty.push_back(std::move(output));
+  };
   Result<std::string> path = makeTemporaryFile("zc-eval", ".zca");
   if (!path.ok())
     return reportError(path.status().message());
@@ -121,6 +126,8 @@ static int evaluateModel(const EvalArguments &given) {
     return code;
   if (descriptor < 0)
     return reportError("cannot read a temporary file");
+  if (!given.outputDir.empty() && !writeEmptyOutputs(given.outputDir, empty))
+    return 1;
   return execRunner(
       makeArguments(given, "/proc/self/fd/" + std::to_string(descriptor)));
 }

@@ -43,7 +43,11 @@ bool zc::keepsParameter(StringRef op) {
   return llvm::StringSwitch<bool>(op)
       .Cases({"Transpose", "Reshape", "Cast", "Identity"}, true)
       .Cases({"Unsqueeze", "Squeeze", "Flatten"}, true)
-      .Default(false);
+      .Default(isQuantisation(op));
+}
+
+bool zc::isQuantisation(StringRef op) {
+  return op == "QuantizeLinear" || op == "DequantizeLinear";
 }
 
 bool zc::isStep(StringRef op) {
@@ -58,5 +62,5 @@ bool zc::isStep(StringRef op) {
 bool zc::isSetting(StringRef op, unsigned index) {
   return llvm::StringSwitch<bool>(op)
       .Cases({"Resize", "Upsample", "Dropout", "Clip", "Pad"}, index >= 1)
-      .Default(false);
+      .Default(isQuantisation(op) && index >= 1);
 }

@@ -30,6 +30,9 @@ bool hasBiasBehind(llvm::StringRef op);
 /// Operators that leave the elements what they are.
 bool keepsParameter(llvm::StringRef op);
 
+/// QuantizeLinear and DequantizeLinear: floats to whole numbers and back.
+bool isQuantisation(llvm::StringRef op);
+
 /// Operators whose results have a zero gradient everywhere.
 bool isStep(llvm::StringRef op);
 

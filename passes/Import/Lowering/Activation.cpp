@@ -130,9 +130,16 @@ static Value eluOf(NodeContext &context, TensorBuilder &build, Value x) {
   return elu(build, x, context.getFloat("alpha", 1.0), 1);
 }
 
+// An exponential shows the rounding of its exponent as often as that is large:
+// a quotient has the digits of float64.
 static Value celu(NodeContext &context, TensorBuilder &build, Value x) {
   double alpha = context.getFloat("alpha", 1.0);
-  return elu(build, x, alpha, alpha);
+  Type element = elementTypeOf(x);
+  if (alpha == 1 || !element.isF32())
+    return elu(build, x, alpha, alpha);
+  double stored = context.node.getFloat("alpha", 1.0);
+  Value wide = build.convert(x, build.builder.getF64Type());
+  return build.convert(elu(build, wide, stored, stored), element);
 }
 
 static Value selu(NodeContext &context, TensorBuilder &build, Value x) {
