@@ -139,7 +139,8 @@ void LinearModel::addLabels(const std::string &scores, int64_t rows) {
       proto::MakeAttribute("axis", int64_t(0));
 }
 
-// One score of two classes is that of the second.
+// One score of two classes is that of the second; the first has what is left of
+// 1, whatever the scores are, as in ONNX Runtime.
 void LinearModel::openClassifier(int64_t rows, int64_t classes) {
   std::string scores = addScores(rows);
   if (!output(0).empty())
@@ -150,13 +151,9 @@ void LinearModel::openClassifier(int64_t rows, int64_t classes) {
     addTransformed(scores, output(1));
     return;
   }
-  bool isLogistic = getString("post_transform") == "LOGISTIC";
   std::string second = addTransformed(scores, name + ".second");
   std::string first = name + ".first";
-  if (isLogistic)
-    add("Sub", {store("one", {1}, {}), second}, first);
-  else
-    add("Neg", {second}, first);
+  add("Sub", {store("one", {1}, {}), second}, first);
   *add("Concat", {first, second}, output(1)).add_attribute() =
       proto::MakeAttribute("axis", int64_t(1));
 }
