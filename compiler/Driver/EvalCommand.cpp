@@ -18,7 +18,7 @@ using namespace zc;
 namespace {
 struct EvalArguments {
   std::string model;
-  std::vector<std::string> inputs, dims, batchDims;
+  std::vector<std::string> inputs, dims, batchDims, inputValues;
   std::string outputDir, data, metrics, checkpoint, offloadDir;
   bool json = false;
   std::optional<uint64_t> seed;
@@ -102,6 +102,7 @@ static int evaluateModel(const EvalArguments &given) {
   options.model = given.model;
   options.mode = "infer";
   options.dims = parseDims(given.dims);
+  options.inputValues = parseInputValues(given.inputValues);
   for (const auto &[name, size] : readDims(given))
     options.dims.insert({name, size});
   options.batchDims = parseBatchDims(given.batchDims);
@@ -175,6 +176,7 @@ Command zc::addEvalCommand(CLI::App &command) {
                   "(zc compile --init) [0]")
       ->check(checkSeed);
   addDimOptions(command, given->dims, given->batchDims);
+  addInputValueOption(command, given->inputValues);
   command
       .add_option("--offload-dir", given->offloadDir,
                   "folder for what the artifact offloads, in a file without a "
@@ -194,6 +196,7 @@ Command zc::addEvalCommand(CLI::App &command) {
   return [given] {
     checkInputs(given->inputs);
     checkNoneTwice("--dim", given->dims);
+    checkNoneTwice("--input-value", given->inputValues);
     checkNoneTwice("--batch-dim", given->batchDims);
     if (isModel(given->model) && given->localRanks > 1)
       throw CLI::ValidationError("--local-ranks",
@@ -210,6 +213,9 @@ Command zc::addEvalCommand(CLI::App &command) {
     if (!given->dims.empty() || !given->batchDims.empty())
       throw CLI::ValidationError("--dim and --batch-dim",
                                  "are for models; an artifact has its sizes");
+    if (!given->inputValues.empty())
+      throw CLI::ValidationError("--input-value",
+                                 "is for models; an artifact has its values");
     return execRunner(makeArguments(*given, given->model));
   };
 }

@@ -139,6 +139,7 @@ LogicalResult Phases::importModel() {
   reading.batch = options.batch;
   reading.batchDims = options.batchDims;
   reading.constantInputs = options.constantInputs;
+  reading.inputValues = options.inputValues;
   reading.absentData = !options.init.empty() || options.plansOnly;
   reading.mayBeTrained = [&](StringRef name) {
     return rule->getChoice(name).value_or(false);

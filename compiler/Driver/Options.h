@@ -35,6 +35,8 @@ struct CompileOptions {
   int64_t batch = 0;                        // 0: as the model says
   /// Files of ONNX tensors with the values of inputs that are known.
   std::map<std::string, std::string> constantInputs;
+  /// Numbers that inputs of one element have.
+  std::map<std::string, double> inputValues;
   /// Told of each output without elements.
   std::function<void(WithoutElements)> takesEmpty;
   std::string mode = "train";

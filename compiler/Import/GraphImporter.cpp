@@ -441,6 +441,10 @@ FailureOr<OwningOpRef<ModuleOp>> zc::importModel(MLIRContext *context,
   if (llvm::Error error =
           bindInputs(*file->model.mutable_graph(), options.constantInputs))
     return emitError(location) << llvm::toString(std::move(error));
+  if (llvm::Error error =
+          bindInputValues(*file->model.mutable_graph(), options.inputValues))
+    return emitError(location)
+           << "--input-value: " << llvm::toString(std::move(error));
   if (options.batch > 0) {
     auto change = setBatch(*file->model.mutable_graph(), options.batch,
                            options.batchDims, options.dims);

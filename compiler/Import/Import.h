@@ -40,6 +40,8 @@ struct ModelImportOptions {
   BatchChange batchChange;
   /// Files with the values of inputs that become constants.
   std::map<std::string, std::string> constantInputs;
+  /// Numbers that inputs of one element have.
+  std::map<std::string, double> inputValues;
   /// Whether passes/Import has a lowering; without it all operators count as
   /// supported. One that has none is replaced by ONNX's own definition of it in
   /// other operators, where there is one.

@@ -111,6 +111,7 @@ Value GraphImporter::emitMaster(StringRef name, const HostTensor &value) {
       builder, location, elements.getType(), builder.getStringAttr(name),
       elements, onnx::ExternalAttr(), StringAttr(), UnitAttr(),
       builder.getBoolAttr(false), ArrayAttr(), DictionaryAttr());
+  op->setAttr(kStoredAsIntegers, builder.getUnitAttr());
   lastInitializer = op;
   return op.getResult();
 }

@@ -55,6 +55,7 @@ bool zc::isStep(StringRef op) {
       .Cases({"Floor", "Ceil", "Round", "Sign", "Shape", "Size"}, true)
       .Cases({"ConstantOfShape", "EyeLike", "OneHot", "Bernoulli"}, true)
       .Cases({"RandomNormalLike", "RandomUniformLike"}, true)
+      .Cases({"NonMaxSuppression", "NonZero"}, true)
       .Case(kStopGradient, true)
       .Default(false);
 }

@@ -10,6 +10,9 @@ namespace zc {
 /// no gradient flows.
 inline constexpr llvm::StringLiteral kStopGradient = "StopGradient";
 
+/// Marks an onnx.initializer of floats that the file stores as integers.
+inline constexpr llvm::StringLiteral kStoredAsIntegers = "stored_as_integers";
+
 /// Whether operand `index` of the operator is a weight, bias, scale, table or
 /// recurrent operand.
 bool isParameterOperand(llvm::StringRef op, unsigned index);

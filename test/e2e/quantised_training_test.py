@@ -66,8 +66,9 @@ class Awareness(QuantisedTest):
         np.savez(self.folder / "data.npz", x=images,
                  labels=classes.astype(np.int64))
         artifact, log = self.folder / "q.zca", self.folder / "log.jsonl"
-        self.zc("compile", path, "-o", artifact, "--loss",
-                "softmax-cross-entropy", "--optimizer", "adamw", *options)
+        self.said = self.zc("compile", path, "-o", artifact, "--loss",
+                            "softmax-cross-entropy", "--optimizer", "adamw",
+                            *options)
         self.train(artifact, self.folder / "data.npz", 60, "--log", log,
                    "--checkpoint", self.folder / "ckpt", lr=0.02)
         trained = self.folder / "trained.onnx"
@@ -104,6 +105,7 @@ class Awareness(QuantisedTest):
             "AddQDQPairToWeight": True, "QuantizeBias": False})
         losses, model = self.learn(path)
         self.check_learns(losses)
+        self.assertNotIn("stores as integers", self.said)
         self.assertEqual(self.changed(path, model, FLOAT),
                          {"conv.w", "conv.b", "fc.w", "fc.b"})
 
@@ -113,6 +115,7 @@ class Awareness(QuantisedTest):
         path = self.quantise()
         losses, model = self.learn(path)
         self.check_learns(losses)
+        self.assertIn("4 tensors that the file stores as integers", self.said)
         self.assertEqual(len(self.changed(path, model, TensorProto.INT8)), 2)
         self.assertEqual(len(self.changed(path, model, TensorProto.INT32)), 2)
         self.assertEqual(self.changed(path, model, FLOAT), set())

@@ -76,7 +76,9 @@ static void giveQuantised(ContribCall &call, const std::string &real,
 static void giveRequantised(ContribCall &call, const std::string &product,
                             const std::string &scales, unsigned resultScale,
                             unsigned resultZero) {
-  std::string factor = call.add("Div", {scales, call.operand(resultScale)});
+  std::string factor =
+      call.add("Div", {call.cast(scales, Data::FLOAT),
+                       call.cast(call.operand(resultScale), Data::FLOAT)});
   giveQuantised(call, call.add("Mul", {product, factor}), addOne(call),
                 resultZero);
 }

@@ -71,13 +71,12 @@ static FailureOr<Value> operandAs(NodeContext &context, unsigned index,
                 shape);
 }
 
-// An op that stays in float32 where a step computes in 16 bits, for its scale
-// is no plain number there.
-static Value asTensor(TensorBuilder &build, Value scale) {
-  if (!scale.getDefiningOp<train::ConstantOp>())
-    return scale;
-  return train::StopGradientOp::create(build.builder, build.loc,
-                                       scale.getType(), scale);
+// As float32 divides: kernels may multiply by a reciprocal, which is another
+// whole number near halves.
+static Value divideExactly(TensorBuilder &build, Value x, Value scale) {
+  Type element = elementTypeOf(x), wide = build.builder.getF64Type();
+  return build.convert(
+      build.div(build.convert(x, wide), build.convert(scale, wide)), element);
 }
 
 // --- QuantizeLinear --------------------------------------------------------
@@ -124,7 +123,7 @@ static LogicalResult lowerQuantize(NodeContext &context) {
   FailureOr<Value> scale = operandAs(context, 1, shapeOf(x), element);
   if (failed(scale))
     return failure();
-  x = roundStraight(build, build.div(x, asTensor(build, *scale)));
+  x = roundStraight(build, divideExactly(build, x, *scale));
   if (context.has(2)) {
     FailureOr<Value> zero = operandAs(context, 2, shapeOf(x), element);
     if (failed(zero))
@@ -165,8 +164,7 @@ static LogicalResult lowerDequantize(NodeContext &context) {
       return failure();
     x = build.sub(x, *zero);
   }
-  return context.set(
-      build.convert(build.mul(x, asTensor(build, *scale)), result));
+  return context.set(build.convert(build.mul(x, *scale), result));
 }
 
 void zc::registerQuantization(LoweringRegistry &registry) {
