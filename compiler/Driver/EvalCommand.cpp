@@ -133,6 +133,27 @@ static int evaluateModel(const EvalArguments &given) {
       makeArguments(given, "/proc/self/fd/" + std::to_string(descriptor)));
 }
 
+static void checkModel(const EvalArguments &given) {
+  if (given.localRanks > 1)
+    throw CLI::ValidationError("--local-ranks",
+                               "is for artifacts; a model runs on one rank");
+  if (!given.data.empty())
+    throw CLI::ValidationError(
+        "--data", "is for artifacts, which know their loss: zc compile " +
+                      given.model + " --loss ...");
+  if (given.inputs.empty() || given.outputDir.empty())
+    throw CLI::RequiredError("--input and --output-dir");
+}
+
+static void checkArtifact(const EvalArguments &given) {
+  if (!given.dims.empty() || !given.batchDims.empty())
+    throw CLI::ValidationError("--dim and --batch-dim",
+                               "are for models; an artifact has its sizes");
+  if (!given.inputValues.empty())
+    throw CLI::ValidationError("--input-value",
+                               "is for models; an artifact has its values");
+}
+
 Command zc::addEvalCommand(CLI::App &command) {
   auto given = std::make_shared<EvalArguments>();
   command
@@ -198,24 +219,11 @@ Command zc::addEvalCommand(CLI::App &command) {
     checkNoneTwice("--dim", given->dims);
     checkNoneTwice("--input-value", given->inputValues);
     checkNoneTwice("--batch-dim", given->batchDims);
-    if (isModel(given->model) && given->localRanks > 1)
-      throw CLI::ValidationError("--local-ranks",
-                                 "is for artifacts; a model runs on one rank");
-    if (isModel(given->model) && !given->data.empty())
-      throw CLI::ValidationError(
-          "--data", "is for artifacts, which know their loss: zc compile " +
-                        given->model + " --loss ...");
-    if (isModel(given->model) &&
-        (given->inputs.empty() || given->outputDir.empty()))
-      throw CLI::RequiredError("--input and --output-dir");
-    if (isModel(given->model))
-      return evaluateModel(*given);
-    if (!given->dims.empty() || !given->batchDims.empty())
-      throw CLI::ValidationError("--dim and --batch-dim",
-                                 "are for models; an artifact has its sizes");
-    if (!given->inputValues.empty())
-      throw CLI::ValidationError("--input-value",
-                                 "is for models; an artifact has its values");
-    return execRunner(makeArguments(*given, given->model));
+    if (!isModel(given->model)) {
+      checkArtifact(*given);
+      return execRunner(makeArguments(*given, given->model));
+    }
+    checkModel(*given);
+    return evaluateModel(*given);
   };
 }

@@ -134,6 +134,45 @@ static LogicalResult lowerQuantize(NodeContext &context) {
                                    context.resultType().getElementType()));
 }
 
+// --- DynamicQuantizeLinear ---------------------------------------------------
+
+// The smallest or largest element of all, or 0; without dims.
+static Value extremeOrZero(TensorBuilder &build, Value x, bool smallest) {
+  auto dims = llvm::to_vector(llvm::seq<int64_t>(0, rankOf(x)));
+  Value extreme = build.reduce(smallest ? "min" : "max", x, dims);
+  Value zero = build.splatLike(extreme, 0);
+  return smallest ? build.min(extreme, zero) : build.max(extreme, zero);
+}
+
+// To uint8, by a scale such that the numbers and 0 just fit. Numbers that are
+// all 0 have the scale 1.
+static LogicalResult lowerDynamicQuantize(NodeContext &context) {
+  if (failed(context.requireFloat(0)))
+    return failure();
+  TensorBuilder &build = context.build;
+  Value x = context.operand(0);
+  const Bounds bounds{0, 255};
+  Value low = extremeOrZero(build, x, true);
+  Value span = build.sub(extremeOrZero(build, x, false), low);
+  Value scale = divideExactly(build, span, build.splatLike(span, 255));
+  scale = build.select(build.compare("eq", scale, 0.0),
+                       build.splatLike(scale, 1), scale);
+  Value zero = clampTo(
+      build,
+      build.unary<train::RoundOp>(build.neg(divideExactly(build, low, scale))),
+      bounds);
+  Value whole = roundStraight(
+      build, divideExactly(build, x, build.broadcast(scale, shapeOf(x))));
+  whole = build.add(whole, build.broadcast(zero, shapeOf(x)));
+  Type byte = context.resultType().getElementType();
+  if (failed(
+          context.set(0, build.convert(clampTo(build, whole, bounds), byte))))
+    return failure();
+  if (failed(context.set(1, scale)))
+    return failure();
+  return context.set(2, build.convert(zero, byte));
+}
+
 // --- DequantizeLinear ------------------------------------------------------
 
 // Whole numbers as floats; those that QuantizeLinear has just made before they
@@ -170,4 +209,5 @@ static LogicalResult lowerDequantize(NodeContext &context) {
 void zc::registerQuantization(LoweringRegistry &registry) {
   registry.add("QuantizeLinear", 10, 28, lowerQuantize);
   registry.add("DequantizeLinear", 10, 28, lowerDequantize);
+  registry.add("DynamicQuantizeLinear", 11, 11, lowerDynamicQuantize);
 }
