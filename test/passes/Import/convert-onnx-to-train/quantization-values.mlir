@@ -1,7 +1,7 @@
 // Tests rounding to whole numbers: halves, both ends of the type's range, blocks whose last one is shorter, and types of four bits.
 // RUN: zc-opt %s --zc-convert-onnx-to-train | zc-interpret - --program forward | FileCheck %s
-onnx.graph @main() -> (tensor<6xui8>, tensor<6xi8>, tensor<6xf64>, tensor<5xf64>)
-    attributes {input_names = [], output_names = ["bytes", "nibbles", "pair", "blocks"], opset_imports = {"ai.onnx" = 21 : i64}} {
+onnx.graph @main() -> (tensor<6xui8>, tensor<6xi8>, tensor<6xf64>, tensor<5xf64>, tensor<3xui8>, tensor<f64>, tensor<ui8>)
+    attributes {input_names = [], output_names = ["bytes", "nibbles", "pair", "blocks", "dynamic", "dynamic_scale", "dynamic_zero"], opset_imports = {"ai.onnx" = 21 : i64}} {
   %x = onnx.initializer @x {value = dense<[0.5, 1.5, -2.5, 300.0, -300.0, 6.9]> : tensor<6xf64>} : tensor<6xf64>
   %one = onnx.initializer @one {value = dense<1.0> : tensor<f64>} : tensor<f64>
   %two = onnx.initializer @two {value = dense<2.0> : tensor<f64>} : tensor<f64>
@@ -21,5 +21,11 @@ onnx.graph @main() -> (tensor<6xui8>, tensor<6xi8>, tensor<6xf64>, tensor<5xf64>
   %blocks = onnx.node "DequantizeLinear"(%w, %scales) {since_version = 21 : i64, node_attributes = {axis = 0 : i64, block_size = 2 : i64}}
       : (tensor<5xi8>, tensor<3xf64>) -> tensor<5xf64>
   // CHECK: {{^}}blocks: f [5] = 1 2 30 40 500{{$}}
-  onnx.return %bytes, %nibbles, %pair, %blocks : tensor<6xui8>, tensor<6xi8>, tensor<6xf64>, tensor<5xf64>
+  %range = onnx.initializer @range {value = dense<[-51.0, 1.6, 204.0]> : tensor<3xf64>} : tensor<3xf64>
+  %dynamic:3 = onnx.node "DynamicQuantizeLinear"(%range) {since_version = 11 : i64}
+      : (tensor<3xf64>) -> (tensor<3xui8>, tensor<f64>, tensor<ui8>)
+  // CHECK: {{^}}dynamic: i [3] = 0 53 255{{$}}
+  // CHECK: {{^}}dynamic_scale: f [] = 1{{$}}
+  // CHECK: {{^}}dynamic_zero: i [] = 51{{$}}
+  onnx.return %bytes, %nibbles, %pair, %blocks, %dynamic#0, %dynamic#1, %dynamic#2 : tensor<6xui8>, tensor<6xi8>, tensor<6xf64>, tensor<5xf64>, tensor<3xui8>, tensor<f64>, tensor<ui8>
 }
