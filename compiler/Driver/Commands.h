@@ -50,6 +50,11 @@ std::string checkCount(const std::string &text);
 void addDimOptions(CLI::App &command, std::vector<std::string> &dims,
                    std::vector<std::string> &batchDims);
 
+/// Adds --input-value, which is given as "INPUT=NUMBER".
+void addInputValueOption(CLI::App &command, std::vector<std::string> &values);
+std::map<std::string, double>
+parseInputValues(const std::vector<std::string> &texts);
+
 } // namespace zc
 
 #endif

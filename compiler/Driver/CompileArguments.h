@@ -12,7 +12,7 @@ namespace zc {
 /// CLI11 fills it in; strings become options when all of it has been read.
 struct CompileArguments {
   CompileOptions options;
-  std::vector<std::string> dims, batchDims;
+  std::vector<std::string> dims, batchDims, inputValues;
   std::string memoryBudget;
   std::string mesh;
   std::string emit = "artifact";

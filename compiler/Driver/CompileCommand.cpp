@@ -189,6 +189,9 @@ static void addTrainingOptions(CLI::App &command, CompileOptions &options) {
                   "detach() lost in the file")
       ->check(checkRegex)
       ->type_name("REGEX");
+  command.add_flag("--train-scales", options.trainScales,
+                   "scales of QuantizeLinear and DequantizeLinear are "
+                   "parameters, with LSQ's gradient");
   command
       .add_option("--batchnorm", options.batchNorm,
                   "batch statistics, or running ones left as they are")
@@ -356,6 +359,7 @@ static Emit parseEmit(const std::string &text) {
 void zc::addModelOptions(CLI::App &command, CompileArguments &arguments) {
   CompileOptions &options = arguments.options;
   addDimOptions(command, arguments.dims, arguments.batchDims);
+  addInputValueOption(command, arguments.inputValues);
   command
       .add_option("--batch", options.batch,
                   "samples of a step, also of a model that was exported with "
@@ -391,12 +395,14 @@ void zc::addModelOptions(CLI::App &command, CompileArguments &arguments) {
 void zc::completeOptions(const CLI::App &command, CompileArguments &arguments) {
   CompileOptions &options = arguments.options;
   options.dims = parseDims(arguments.dims);
+  options.inputValues = parseInputValues(arguments.inputValues);
   options.batchDims = parseBatchDims(arguments.batchDims);
   options.memoryBudget = parseSize(arguments.memoryBudget).value_or(0);
   options.mesh = parseMesh(arguments.mesh);
   completePipelineOptions(command, options);
   options.emit = parseEmit(arguments.emit);
   checkNoneTwice("--dim", arguments.dims);
+  checkNoneTwice("--input-value", arguments.inputValues);
   checkNoneTwice("--batch-dim", arguments.batchDims);
 }
 

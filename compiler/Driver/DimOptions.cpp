@@ -63,6 +63,35 @@ zc::parseBatchDims(const std::vector<std::string> &texts) {
   return dims;
 }
 
+static std::string checkInputValue(const std::string &text) {
+  auto [name, value] = divide(text);
+  double number;
+  bool sound = !name.empty() && name != text &&
+               !llvm::StringRef(value).getAsDouble(number);
+  return sound ? "" : "expected INPUT=NUMBER, found '" + text + "'";
+}
+
+void zc::addInputValueOption(CLI::App &command,
+                             std::vector<std::string> &values) {
+  command
+      .add_option("--input-value", values,
+                  "the number that an input of one element always has: shapes "
+                  "and branches may depend on it; repeatable")
+      ->check(checkInputValue)
+      ->allow_extra_args(false)
+      ->type_name("INPUT=NUMBER")
+      ->default_str("");
+}
+
+std::map<std::string, double>
+zc::parseInputValues(const std::vector<std::string> &texts) {
+  std::map<std::string, double> values;
+  for (const std::string &text : texts)
+    llvm::StringRef(divide(text).second)
+        .getAsDouble(values[divide(text).first]);
+  return values;
+}
+
 void zc::addDimOptions(CLI::App &command, std::vector<std::string> &dims,
                        std::vector<std::string> &batchDims) {
   command

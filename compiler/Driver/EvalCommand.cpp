@@ -1,6 +1,7 @@
 #include "compiler/Driver/Commands.h"
 #include "compiler/Driver/Compile.h"
 #include "compiler/Driver/Diagnostics.h"
+#include "compiler/Driver/EmptyOutputs.h"
 #include "compiler/Driver/Process.h"
 #include "compiler/Import/Import.h"
 #include "compiler/Interpreter/Npy.h"
@@ -17,7 +18,7 @@ using namespace zc;
 namespace {
 struct EvalArguments {
   std::string model;
-  std::vector<std::string> inputs, dims, batchDims;
+  std::vector<std::string> inputs, dims, batchDims, inputValues;
   std::string outputDir, data, metrics, checkpoint, offloadDir;
   std::vector<std::string> trusted;
   bool json = false, sandbox = false;
@@ -106,11 +107,16 @@ static int evaluateModel(const EvalArguments &given) {
   options.model = given.model;
   options.mode = "infer";
   options.dims = parseDims(given.dims);
+  options.inputValues = parseInputValues(given.inputValues);
   for (const auto &[name, size] : readDims(given))
     options.dims.insert({name, size});
   options.batchDims = parseBatchDims(given.batchDims);
   options.cpuThreads = given.threads;
   options.quiet = true;
+  std::vector<WithoutElements> empty;
+  options.takesEmpty = [&](WithoutElements output) {
+    empty.push_back(std::move(output));
+  };
   Result<std::string> path = makeTemporaryFile("zc-eval", ".zca");
   if (!path.ok())
     return reportError(path.status().message());
@@ -126,6 +132,8 @@ static int evaluateModel(const EvalArguments &given) {
     return code;
   if (descriptor < 0)
     return reportError("cannot read a temporary file");
+  if (!given.outputDir.empty() && !writeEmptyOutputs(given.outputDir, empty))
+    return 1;
   return execRunner(
       makeArguments(given, "/proc/self/fd/" + std::to_string(descriptor)));
 }
@@ -156,6 +164,27 @@ static void addMachineOptions(CLI::App &command, EvalArguments &given) {
   command.add_flag("--sandbox", given.sandbox,
                    "the artifact's code opens no files but those named, no "
                    "connections and no programs");
+}
+
+static void checkModel(const EvalArguments &given) {
+  if (given.localRanks > 1)
+    throw CLI::ValidationError("--local-ranks",
+                               "is for artifacts; a model runs on one rank");
+  if (!given.data.empty())
+    throw CLI::ValidationError(
+        "--data", "is for artifacts, which know their loss: zc compile " +
+                      given.model + " --loss ...");
+  if (given.inputs.empty() || given.outputDir.empty())
+    throw CLI::RequiredError("--input and --output-dir");
+}
+
+static void checkArtifact(const EvalArguments &given) {
+  if (!given.dims.empty() || !given.batchDims.empty())
+    throw CLI::ValidationError("--dim and --batch-dim",
+                               "are for models; an artifact has its sizes");
+  if (!given.inputValues.empty())
+    throw CLI::ValidationError("--input-value",
+                               "is for models; an artifact has its values");
 }
 
 Command zc::addEvalCommand(CLI::App &command) {
@@ -201,6 +230,7 @@ Command zc::addEvalCommand(CLI::App &command) {
                   "(zc compile --init) [0]")
       ->check(checkSeed);
   addDimOptions(command, given->dims, given->batchDims);
+  addInputValueOption(command, given->inputValues);
   addMachineOptions(command, *given);
   return [given] {
     checkInputs(given->inputs);
@@ -208,22 +238,13 @@ Command zc::addEvalCommand(CLI::App &command) {
       throw CLI::ValidationError("--trust",
                                  "belongs to artifacts; a model holds no code");
     checkNoneTwice("--dim", given->dims);
+    checkNoneTwice("--input-value", given->inputValues);
     checkNoneTwice("--batch-dim", given->batchDims);
-    if (isModel(given->model) && given->localRanks > 1)
-      throw CLI::ValidationError("--local-ranks",
-                                 "is for artifacts; a model runs on one rank");
-    if (isModel(given->model) && !given->data.empty())
-      throw CLI::ValidationError(
-          "--data", "is for artifacts, which know their loss: zc compile " +
-                        given->model + " --loss ...");
-    if (isModel(given->model) &&
-        (given->inputs.empty() || given->outputDir.empty()))
-      throw CLI::RequiredError("--input and --output-dir");
-    if (isModel(given->model))
-      return evaluateModel(*given);
-    if (!given->dims.empty() || !given->batchDims.empty())
-      throw CLI::ValidationError("--dim and --batch-dim",
-                                 "are for models; an artifact has its sizes");
-    return execRunner(makeArguments(*given, given->model));
+    if (!isModel(given->model)) {
+      checkArtifact(*given);
+      return execRunner(makeArguments(*given, given->model));
+    }
+    checkModel(*given);
+    return evaluateModel(*given);
   };
 }

@@ -2,6 +2,7 @@
 
 #include "compiler/Driver/CheckpointWeights.h"
 #include "compiler/Driver/Diagnostics.h"
+#include "compiler/OnnxModel/ModelFile.h"
 #include "compiler/OnnxModel/StoredModel.h"
 #include "compiler/OnnxModel/TrainedModel.h"
 #include "runtime/Plan/Artifact.h"
@@ -40,6 +41,11 @@ static plan::DataType getPlanType(int32_t dataType) {
   }
 }
 
+static bool isIntegerType(int32_t dataType) {
+  return getElementBytes(dataType) != 0 && !isFloatType(dataType) &&
+         dataType != proto::TensorProto::BOOL;
+}
+
 namespace {
 // The tensors that the model asks for: what the checkpoint holds from there,
 // also what this artifact does not train, the others from the artifact.
@@ -52,7 +58,7 @@ public:
   Status check() const;
   /// The bytes of the model's tensor `name`, which the artifact has under
   /// `key`; nothing where neither has any.
-  llvm::Expected<std::optional<std::string_view>>
+  llvm::Expected<std::optional<ModelTensorBytes>>
   get(const std::string &key, const std::string &name,
       const ModelTensorType &type);
   /// Every tensor of the checkpoint must have been asked for.
@@ -104,33 +110,39 @@ const SafetensorsTensor *Weights::take(const std::string &key,
   return tensor;
 }
 
-llvm::Expected<std::optional<std::string_view>>
+llvm::Expected<std::optional<ModelTensorBytes>>
 Weights::get(const std::string &key, const std::string &name,
              const ModelTensorType &type) {
   const SafetensorsTensor *tensor = take(key, name);
   if (!tensor && key.empty())
     return std::nullopt;
   if (!tensor && llvm::StringRef(key).starts_with(kAbsentKey))
-    return std::string_view(made.emplace_back(type.bytes, '\0'));
+    return ModelTensorBytes{made.emplace_back(type.bytes, '\0')};
   if (!tensor)
     if (auto entry = stored.find(key); entry != stored.end())
       tensor = entry->second;
-  if (!tensor)
-    return readReferred(key, type.bytes);
+  if (!tensor) {
+    auto bytes = readReferred(key, type.bytes);
+    if (!bytes)
+      return bytes.takeError();
+    return ModelTensorBytes{*bytes};
+  }
   plan::DataType given = dataTypeOf(tensor->dtype);
   plan::DataType wanted = getPlanType(type.dataType);
+  const bool sameDims = llvm::ArrayRef<int64_t>(tensor->dims) == type.dims;
+  if (given == plan::F32 && sameDims && isIntegerType(type.dataType))
+    return ModelTensorBytes{tensor->data, /*areReal=*/true};
   bool converts = given != wanted && canConvertFloats(given, wanted);
-  if ((tensor->data.size() != type.bytes && !converts) ||
-      llvm::ArrayRef<int64_t>(tensor->dims) != type.dims)
+  if ((tensor->data.size() != type.bytes && !converts) || !sameDims)
     return llvm::createStringError(
         "tensor '" + tensor->name +
         "' has another shape or type in the checkpoint than "
         "in the model; it belongs to another model");
   // A run keeps what the model has in 16 bits as float32.
   if (converts)
-    return std::string_view(
-        made.emplace_back(convertFloats(tensor->data, given, wanted)));
-  return tensor->data;
+    return ModelTensorBytes{
+        made.emplace_back(convertFloats(tensor->data, given, wanted))};
+  return ModelTensorBytes{tensor->data};
 }
 
 Status Weights::checkAllTaken() const {

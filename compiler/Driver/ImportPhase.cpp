@@ -128,7 +128,8 @@ static void warnOfAbsent(zc::onnx::GraphOp graph,
 
 LogicalResult Phases::importModel() {
   unsigned errors = printer.getNumErrors();
-  auto rule = ParameterRule::create(options.freeze, options.train);
+  auto rule =
+      ParameterRule::create(options.freeze, options.train, options.trainScales);
   if (!rule)
     return emitError(UnknownLoc::get(context))
            << llvm::toString(rule.takeError());
@@ -138,10 +139,22 @@ LogicalResult Phases::importModel() {
   reading.batch = options.batch;
   reading.batchDims = options.batchDims;
   reading.constantInputs = options.constantInputs;
+  reading.inputValues = options.inputValues;
   reading.absentData = !options.init.empty() || options.plansOnly;
   reading.mayBeTrained = [&](StringRef name) {
     return rule->getChoice(name).value_or(false);
   };
+  if (options.mode == "train")
+    reading.trainsIntegers = [&](StringRef name) {
+      return rule->getChoice(name).value_or(true);
+    };
+  if (options.mode == "train")
+    reading.innerOutput =
+        options.loss == "none" ? options.lossOutput : options.logits;
+  if (options.takesEmpty)
+    reading.takesEmpty = [&](EmptyOutput output) {
+      options.takesEmpty({output.name, output.dataType, output.dims});
+    };
   if (!options.stopGradient.empty())
     reading.stopsGradient =
         [regex = std::regex(options.stopGradient)](StringRef name) {

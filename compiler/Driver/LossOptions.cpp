@@ -38,11 +38,14 @@ void zc::addLossOptions(CLI::App &command, CompileOptions &options) {
                   "to --huber-delta and linear beyond, l1 the distance")
       ->check(CLI::IsMember(
           {kCrossEntropy, "mse", "l1", "huber", kBinary, "none"}));
-  command.add_option("--logits", options.logits,
-                     "the output the loss is of; by default the first");
-  command.add_option("--loss-output", options.lossOutput,
-                     "with --loss none, the output that is the loss; by "
-                     "default the first");
+  command.add_option(
+      "--logits", options.logits,
+      "the output the loss is of, or a value inside the model; by "
+      "default the first output");
+  command.add_option(
+      "--loss-output", options.lossOutput,
+      "with --loss none, the output or value that is the loss; by "
+      "default the first output");
   command
       .add_option("--labels", options.labels, "name of the loss's new input")
       ->check([](const std::string &name) {

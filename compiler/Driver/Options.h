@@ -3,6 +3,7 @@
 #define ZC_COMPILER_DRIVER_OPTIONS_H
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -19,6 +20,13 @@ struct MeshAxis {
   int64_t size = 1;
 };
 
+/// An output that no program computes: it has no elements.
+struct WithoutElements {
+  std::string name;
+  int32_t dataType; // ONNX's
+  std::vector<int64_t> dims;
+};
+
 struct CompileOptions {
   std::string model;
   std::string output; // empty: stdout, where text is emitted
@@ -27,6 +35,10 @@ struct CompileOptions {
   int64_t batch = 0;                        // 0: as the model says
   /// Files of ONNX tensors with the values of inputs that are known.
   std::map<std::string, std::string> constantInputs;
+  /// Numbers that inputs of one element have.
+  std::map<std::string, double> inputValues;
+  /// Told of each output without elements.
+  std::function<void(WithoutElements)> takesEmpty;
   std::string mode = "train";
 
   std::string loss; // required in training mode
@@ -59,6 +71,7 @@ struct CompileOptions {
   std::string freeze;
   std::string train;
   std::string stopGradient; // a regular expression
+  bool trainScales = false;
   std::string batchNorm = "train";
   std::string batchNormStats = "global"; // or local: per rank
   std::string dropout = "on";

@@ -46,6 +46,8 @@ Summary zc::summarizeModel(ModuleOp module) {
   llvm::SetVector<Value> differentiable = findDifferentiable(graph);
   for (auto initializer : graph.getBody().getOps<onnx::InitializerOp>()) {
     summary.drawnTensors += bool(initializer.getDraw());
+    summary.integerTensors +=
+        initializer.getTrained() && initializer->hasAttr(kStoredAsIntegers);
     if (!couldBeTrained(initializer, differentiable))
       continue;
     std::string name = initializer.getName().str();
@@ -176,6 +178,10 @@ static void printParameters(const Summary &summary,
        << (options.batchNorm == "frozen" ? "" : ", but updates,")
        << " running statistics "
        << listNames(summary.statistics, options.verbose) << '\n';
+  if (summary.integerTensors)
+    os << llvm::formatv("zc: trains {0} tensor{1} that the file stores as "
+                        "integers as the numbers they stand for\n",
+                        summary.integerTensors, plural(summary.integerTensors));
   if (summary.gradientStops)
     os << llvm::formatv("zc: no gradient flows behind {0} value{1} (detach() "
                         "in the file, or --stop-gradient)\n",

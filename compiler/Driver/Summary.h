@@ -26,8 +26,9 @@ struct Summary {
   std::vector<std::string> statistics;
   /// What programs compute with as the file has it.
   std::vector<std::string> frozen;
-  uint64_t gradientStops = 0; // values behind which no gradient flows
-  int64_t batch = 0;          // samples a step; 0: no input counts samples
+  uint64_t gradientStops = 0;  // values behind which no gradient flows
+  uint64_t integerTensors = 0; // trained, but stored as integers
+  int64_t batch = 0;           // samples a step; 0: no input counts samples
   int64_t recomputedOps = 0;
   double recomputedPart = 0;      // of the forward's time, by the cost model
   uint64_t stages = 0;            // of a pipeline

@@ -1,6 +1,7 @@
 #include "compiler/Driver/Verify.h"
 
 #include "compiler/Driver/Compile.h"
+#include "compiler/Driver/EmptyOutputs.h"
 #include "compiler/Driver/Process.h"
 #include "compiler/Driver/VerifyCompare.h"
 #include "compiler/Interpreter/Npy.h"
@@ -79,6 +80,7 @@ static CompileOptions makeOptions(const Work &work, Binding binding) {
 // zc-run. Returns only on failure.
 static int computeOutputs(const Work &work) {
   CompileOptions options;
+  std::vector<WithoutElements> empty;
   int code = 1;
   for (Binding binding :
        {Binding::None, Binding::Integers, Binding::AllButFirst, Binding::All}) {
@@ -89,12 +91,20 @@ static int computeOutputs(const Work &work) {
     if (ftruncate(STDERR_FILENO, 0) != 0)
       return 1;
     options = makeOptions(work, binding);
+    empty.clear();
+    options.takesEmpty = [&](WithoutElements output) {
+      empty.push_back(std::move(output));
+    };
     code = compile(options);
+    if (empty.size() == work.set.outputs.size()) // nothing is left to compute
+      return writeEmptyOutputs(work.outputs, empty) ? 0 : 1;
     if (code == 0)
       break;
   }
   if (code != 0)
     return code;
+  if (!writeEmptyOutputs(work.outputs, empty))
+    return 1;
   std::vector<std::string> arguments = {"eval", options.output, "--output-dir",
                                         work.outputs};
   for (const auto &[index, input] : llvm::enumerate(work.set.inputs)) {
@@ -164,14 +174,6 @@ static std::string compute(const Work &work) {
   return good ? "" : readReason(log, status);
 }
 
-static std::string fileName(llvm::StringRef output) {
-  std::string name = output.str();
-  for (char &c : name)
-    if (!llvm::isAlnum(c) && c != '.' && c != '_' && c != '-')
-      c = '_';
-  return name + ".npy";
-}
-
 static Verdict verifySet(const std::string &folder, const std::string &path,
                          const VerifyOptions &options) {
   Verdict verdict{path};
@@ -192,7 +194,7 @@ static Verdict verifySet(const std::string &folder, const std::string &path,
     verdict.reason = compute(work);
     for (const TestTensor &output : work.set.outputs)
       if (verdict.passed())
-        compareOutput(work.outputs + "/" + fileName(output.name), output,
+        compareOutput(work.outputs + "/" + getOutputFile(output.name), output,
                       options, verdict);
   }
   llvm::sys::fs::remove_directories(*temporary);

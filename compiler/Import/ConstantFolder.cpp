@@ -45,8 +45,9 @@ std::optional<int64_t> zc::normalizeAxis(int64_t axis, size_t size) {
 static const llvm::StringMap<FoldFunction> &getTable() {
   static const llvm::StringMap<FoldFunction> table = [] {
     llvm::StringMap<FoldFunction> map;
-    for (auto family : {getElementwiseFolders(), getMovementFolders(),
-                        getCreationFolders(), getReductionFolders()})
+    for (auto family :
+         {getElementwiseFolders(), getMovementFolders(), getCreationFolders(),
+          getReductionFolders(), getSelectionFolders()})
       for (const FoldEntry &entry : family)
         map[entry.op] = entry.function;
     return map;

@@ -52,6 +52,7 @@ llvm::ArrayRef<FoldEntry> getElementwiseFolders();
 llvm::ArrayRef<FoldEntry> getMovementFolders();
 llvm::ArrayRef<FoldEntry> getCreationFolders();
 llvm::ArrayRef<FoldEntry> getReductionFolders();
+llvm::ArrayRef<FoldEntry> getSelectionFolders();
 
 /// `axis` counted from the front; nothing unless -size <= axis < size.
 std::optional<int64_t> normalizeAxis(int64_t axis, size_t size);

@@ -147,6 +147,28 @@ struct Xor : Bits {
 };
 } // namespace
 
+// Beyond the type's width, or backwards, nothing is left but the sign.
+static FoldResults foldBitShift(const FoldRequest &request) {
+  bool isLeft = request.getString("direction", "LEFT") == "LEFT";
+  return mapBinary(request, std::nullopt,
+                   [&](const HostTensor &a, int64_t i, const HostTensor &b,
+                       int64_t j, HostTensor &out, int64_t k) {
+                     if (a.isFloat())
+                       return false;
+                     int64_t value = a.ints[i], count = b.ints[j];
+                     int64_t width = 8 * getElementBytes(a.dataType);
+                     bool isInside = count >= 0 && count < width;
+                     uint64_t bits = value;
+                     if (isLeft)
+                       out.set(k, isInside ? int64_t(bits << count) : 0);
+                     else if (a.dataType == Type::UINT64)
+                       out.set(k, isInside ? int64_t(bits >> count) : 0);
+                     else
+                       out.set(k, value >> (isInside ? count : 63));
+                     return true;
+                   });
+}
+
 // Python's remainder for integers (the divisor's sign), C's with fmod=1.
 static FoldResults foldMod(const FoldRequest &request) {
   bool truncated = request.getInt("fmod", 0);
@@ -312,6 +334,16 @@ static FoldResults foldNot(const FoldRequest &request) {
   return mapUnary(request, [](auto value) { return value == 0; });
 }
 
+static FoldResults foldBitwiseNot(const FoldRequest &request) {
+  const HostTensor *input = request.getInput(0);
+  if (!input || input->isFloat())
+    return std::nullopt;
+  HostTensor result = *input;
+  for (int64_t i = 0, e = result.getNumStored(); i < e; ++i)
+    result.set(i, ~input->ints[i]);
+  return one(std::move(result));
+}
+
 static FoldResults foldIsNan(const FoldRequest &request) {
   const HostTensor *input = request.getInput(0);
   if (!input || !input->isFloat())
@@ -331,7 +363,9 @@ llvm::ArrayRef<FoldEntry> zc::getElementwiseFolders() {
       {"Abs", foldAbs},
       {"Add", arithmetic<Add>},
       {"And", arithmetic<And>},
+      {"BitShift", foldBitShift},
       {"BitwiseAnd", arithmetic<And>},
+      {"BitwiseNot", foldBitwiseNot},
       {"BitwiseOr", arithmetic<Or>},
       {"BitwiseXor", arithmetic<Xor>},
       {"Cast", foldCast},

@@ -66,7 +66,9 @@ static FoldResults foldReduce(const FoldRequest &request) {
   }
   HostTensor from = input->dense(), result(from.dataType, kept);
   std::fill(result.floats.begin(), result.floats.end(), Op::kFloat);
-  std::fill(result.ints.begin(), result.ints.end(), Op::kInt);
+  const bool isBool = from.dataType == proto::TensorProto::BOOL;
+  std::fill(result.ints.begin(), result.ints.end(),
+            isBool ? std::clamp<int64_t>(Op::kInt, 0, 1) : Op::kInt);
   BroadcastIndex to(kept, from.dims);
   for (int64_t i = 0, e = from.getNumStored(); i < e; ++i, ++to)
     if (from.isFloat())

@@ -220,6 +220,23 @@ static bool fits(const proto::TypeProto &declared, RankedTensorType type) {
   return true;
 }
 
+// A decoder's empty cache is an output, too. Programs have no such tensors, and
+// at least one output.
+bool GraphImporter::leaveOutEmpty(const std::string &name,
+                                  const ImportedValue &value) {
+  std::optional<Dims> dims = getStaticDims(value.type);
+  if (!dims || getNumElements(*dims) != 0)
+    return false;
+  if (options.takesEmpty)
+    options.takesEmpty({name, value.type.tensor_type().elem_type(),
+                        std::vector<int64_t>(dims->begin(), dims->end())});
+  if (file.model.graph().output_size() == 1)
+    return false;
+  emitWarning(getFileLocation()) << "output '" << name << "' has no elements, "
+                                 << printType(value.type) << "; it is left out";
+  return true;
+}
+
 LogicalResult GraphImporter::importOutputs(Scope &scope) {
   SmallVector<Value> values;
   SmallVector<Attribute> names;
@@ -236,6 +253,8 @@ LogicalResult GraphImporter::importOutputs(Scope &scope) {
                                      << "' is a sequence, expected a tensor";
       continue;
     }
+    if (leaveOutEmpty(output.name(), *value))
+      continue;
     Value ir = getIr(value);
     auto type = cast<RankedTensorType>(ir.getType());
     if (!fits(output.type(), type))
@@ -391,6 +410,19 @@ static void keepOnly(const OnlyOutput &only, proto::GraphProto &graph,
   *graph.add_output() = kept;
 }
 
+// Classifiers give probabilities; losses take what those are made of.
+static void addOutput(proto::GraphProto &graph, const std::string &name) {
+  auto isNamed = [&](const std::string &each) { return each == name; };
+  bool isOutput = llvm::any_of(graph.output(), [&](const auto &output) {
+    return isNamed(output.name());
+  });
+  bool isValue = llvm::any_of(graph.node(), [&](const proto::NodeProto &node) {
+    return llvm::any_of(node.output(), isNamed);
+  });
+  if (!name.empty() && !isOutput && isValue)
+    graph.add_output()->set_name(name);
+}
+
 FailureOr<OwningOpRef<ModuleOp>> zc::importModel(MLIRContext *context,
                                                  ModelImportOptions options) {
   context->loadDialect<onnx::OnnxDialect>();
@@ -403,11 +435,16 @@ FailureOr<OwningOpRef<ModuleOp>> zc::importModel(MLIRContext *context,
     return emitError(whole) << llvm::toString(file.takeError());
   Location location =
       FileLineColLoc::get(StringAttr::get(context, file->name), 0, 0);
+  addOutput(*file->model.mutable_graph(), options.innerOutput);
   if (options.onlyOutput)
     keepOnly(*options.onlyOutput, *file->model.mutable_graph(), location);
   if (llvm::Error error =
           bindInputs(*file->model.mutable_graph(), options.constantInputs))
     return emitError(location) << llvm::toString(std::move(error));
+  if (llvm::Error error =
+          bindInputValues(*file->model.mutable_graph(), options.inputValues))
+    return emitError(location)
+           << "--input-value: " << llvm::toString(std::move(error));
   if (options.batch > 0) {
     auto change = setBatch(*file->model.mutable_graph(), options.batch,
                            options.batchDims, options.dims);

@@ -85,6 +85,7 @@ private:
   void importInitializers(Scope &scope);
   void importNodes(const google::protobuf::RepeatedPtrField<proto::NodeProto> &,
                    Scope &scope);
+  bool leaveOutEmpty(const std::string &name, const ImportedValue &value);
   mlir::LogicalResult importOutputs(Scope &scope);
   void eraseDeadOps();
   mlir::LogicalResult reportUnsupported();
@@ -135,8 +136,20 @@ private:
   void importBody(const proto::FunctionProto &body,
                   const proto::NodeProto &call, const Outputs &inputs,
                   Scope &scope);
+  // Weights that are stored as integers (IntegerWeights.cpp).
+  bool isIntegerWeight(const proto::NodeProto &node, const Outputs &inputs,
+                       const Scope &scope);
+  mlir::Value emitMaster(llvm::StringRef name, const HostTensor &value);
+  ImportedValue *makeMaster(const proto::NodeProto &node,
+                            const Outputs &inputs);
+  bool importIntegerWeight(const proto::NodeProto &node, const Outputs &inputs,
+                           Scope &scope);
   bool importBoolMask(const proto::NodeProto &node, const Outputs &inputs,
                       Scope &scope);
+  bool importCompress(const proto::NodeProto &node, const Outputs &inputs,
+                      Scope &scope); // SelectionImporter.cpp
+  bool importSelection(const proto::NodeProto &node, const Outputs &inputs,
+                       Scope &scope);
   void importIf(const proto::NodeProto &node, const Outputs &inputs,
                 Scope &scope);
   void importLoop(const proto::NodeProto &node, const Outputs &inputs,
@@ -200,6 +213,7 @@ private:
   std::deque<proto::FunctionProto> madeBodies;
   llvm::StringSet<> initializerNames;
   llvm::DenseMap<mlir::Attribute, mlir::Value> constantsByValue;
+  llvm::DenseMap<ImportedValue *, ImportedValue *> masters; // of integers
   // Operators without lowering: those whose results nothing needs are forgiven.
   llvm::MapVector<mlir::Operation *, Unsupported> unsupportedOps;
   std::map<std::string, Unsupported> unsupported;

@@ -74,6 +74,14 @@ int64_t zc::wrapTo(int32_t dataType, int64_t value) {
   switch (dataType) {
   case Type::BOOL:
     return value != 0;
+  case Type::INT2:
+    return llvm::SignExtend64(value, 2);
+  case Type::UINT2:
+    return value & 3;
+  case Type::INT4:
+    return llvm::SignExtend64(value, 4);
+  case Type::UINT4:
+    return value & 15;
   case Type::INT8:
     return int8_t(value);
   case Type::UINT8:

@@ -21,6 +21,13 @@ struct OnlyOutput {
   std::string reason; // why the others cannot be imported
 };
 
+/// An output that needs no computing: it has no elements.
+struct EmptyOutput {
+  std::string name;
+  int32_t dataType; // ONNX's
+  std::vector<int64_t> dims;
+};
+
 struct ModelImportOptions {
   std::string path;
   /// Sizes of symbolic dims.
@@ -33,6 +40,8 @@ struct ModelImportOptions {
   BatchChange batchChange;
   /// Files with the values of inputs that become constants.
   std::map<std::string, std::string> constantInputs;
+  /// Numbers that inputs of one element have.
+  std::map<std::string, double> inputValues;
   /// Whether passes/Import has a lowering; without it all operators count as
   /// supported. One that has none is replaced by ONNX's own definition of it in
   /// other operators, where there is one.
@@ -42,9 +51,16 @@ struct ModelImportOptions {
   /// Whether an initializer of this name may be trained although the file does
   /// not say so (`--train`); its value is then never folded.
   std::function<bool(llvm::StringRef name)> mayBeTrained;
+  /// Whether the weight of this name, which the file stores as integers, is
+  /// trained as what they stand for; null: none is.
+  std::function<bool(llvm::StringRef name)> trainsIntegers;
   /// Whether no gradient flows behind the node or value of this name
   /// (`--stop-gradient`).
   std::function<bool(llvm::StringRef name)> stopsGradient;
+  /// Told of each output without elements, which is left out.
+  std::function<void(EmptyOutput)> takesEmpty;
+  /// A value of the graph that is an output, too; empty: none.
+  std::string innerOutput;
   /// None: all outputs are imported.
   std::optional<OnlyOutput> onlyOutput;
   /// Initializers whose external file does not exist get neither value nor

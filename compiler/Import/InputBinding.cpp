@@ -1,5 +1,9 @@
 #include "compiler/Import/InputBinding.h"
 
+#include "compiler/Import/HostTensor.h"
+#include "compiler/Import/Types.h"
+#include "compiler/OnnxModel/ModelFile.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 #include <fstream>
@@ -23,6 +27,45 @@ llvm::Error zc::bindInputs(proto::GraphProto &graph,
     inputs->erase(found);
     tensor.set_name(name);
     *graph.add_initializer() = std::move(tensor);
+  }
+  return llvm::Error::success();
+}
+
+static llvm::Expected<proto::TensorProto>
+makeNumber(const proto::ValueInfoProto &input, double value) {
+  std::optional<Dims> dims = getStaticDims(input.type());
+  int32_t type = input.type().tensor_type().elem_type();
+  if (!dims || getNumElements(*dims) != 1 || getElementBytes(type) == 0)
+    return llvm::createStringError(
+        "input '" + input.name() + "' is " + printType(input.type()) +
+        ", expected one element of a number or bool");
+  HostTensor number(type, *dims);
+  if (number.isFloat())
+    number.set(0, value);
+  else
+    number.set(0, int64_t(value));
+  if (!number.isFloat() && number.getFloat(0) != value)
+    return llvm::createStringError("input '" + input.name() + "' is " +
+                                   printType(input.type()) +
+                                   ", which does not hold that number");
+  proto::TensorProto tensor = makeTensor(number);
+  tensor.set_name(input.name());
+  return tensor;
+}
+
+llvm::Error zc::bindInputValues(proto::GraphProto &graph,
+                                const std::map<std::string, double> &values) {
+  for (const auto &[name, value] : values) {
+    auto *inputs = graph.mutable_input();
+    auto found = llvm::find_if(
+        *inputs, [&](const auto &input) { return input.name() == name; });
+    if (found == inputs->end())
+      return llvm::createStringError("no input is named '" + name + "'");
+    llvm::Expected<proto::TensorProto> tensor = makeNumber(*found, value);
+    if (!tensor)
+      return tensor.takeError();
+    inputs->erase(found);
+    *graph.add_initializer() = std::move(*tensor);
   }
   return llvm::Error::success();
 }

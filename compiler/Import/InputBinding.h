@@ -13,6 +13,11 @@ namespace zc {
 llvm::Error bindInputs(proto::GraphProto &graph,
                        const std::map<std::string, std::string> &files);
 
+/// Makes inputs of one element, of any dims, initializers of these numbers.
+/// Fails when there is no such input, or its type does not hold the number.
+llvm::Error bindInputValues(proto::GraphProto &graph,
+                            const std::map<std::string, double> &values);
+
 /// Makes inputs without elements initializers: there is nothing to wait for.
 void bindEmptyInputs(proto::GraphProto &graph);
 

@@ -10,6 +10,9 @@ using namespace zc;
 // More would be a program that nobody can schedule in a reasonable time.
 static constexpr int64_t kMaxRounds = 1 << 14;
 
+// Of ConcatFromSequence (11), and of Unsqueeze with its axes as an operand.
+static constexpr int kStackOpset = 13;
+
 static const proto::GraphProto &getBody(const proto::NodeProto &node) {
   for (const proto::AttributeProto &attribute : node.attribute())
     if (attribute.name() == "body")
@@ -72,7 +75,11 @@ void GraphImporter::stackRounds(const std::string &output,
     attribute->set_type(proto::AttributeProto::INT);
     attribute->set_i(value);
   }
+  // As it is in the opset that brought its operators in this form.
+  int version =
+      std::exchange(scope.opsets[""], std::max(scope.opsets[""], kStackOpset));
   importNode(stack, scope);
+  scope.opsets[""] = version;
 }
 
 /// Whether a Loop goes on; nothing, after a diagnostic, if that is not known.

@@ -189,8 +189,10 @@ void GraphImporter::importOperator(const proto::NodeProto &node,
     return importLoop(node, inputs, scope);
   if (node.domain().empty() && node.op_type() == "Scan")
     return importScan(node, inputs, scope);
-  if (importOld(node, inputs, version, scope) ||
+  if (importIntegerWeight(node, inputs, scope) ||
+      importOld(node, inputs, version, scope) ||
       foldShapeQuery(node, inputs, scope) ||
+      importSelection(node, inputs, scope) ||
       importSequenceOperator(node, inputs, scope))
     return;
   if (hasSubgraph(node) || hasKind(inputs, ImportedValue::Sequence)) {
@@ -458,11 +460,14 @@ Operation *GraphImporter::emit(const proto::NodeProto &node,
   while (!operands.empty() && isa<NoneType>(operands.back().getType()))
     operands.pop_back();
   OpBuilder builder = OpBuilder::atBlockEnd(block);
+  NamedAttrList attributes(convertAttributes(node, location));
+  if (unsigned bits = getPackedBits(types[0].tensor_type().elem_type()))
+    attributes.set(onnx::kPackedBits, builder.getI64IntegerAttr(bits));
   auto op = onnx::NodeOp::create(builder, location, resultTypes,
                                  builder.getStringAttr(node.op_type()),
                                  operands, builder.getStringAttr(node.domain()),
                                  builder.getI64IntegerAttr(sinceVersion),
-                                 convertAttributes(node, location));
+                                 attributes.getDictionary(context));
   for (auto [index, result] : llvm::enumerate(op.getResults())) {
     const std::string &name = node.output(index);
     ImportedValue *value =

@@ -43,7 +43,11 @@ bool zc::keepsParameter(StringRef op) {
   return llvm::StringSwitch<bool>(op)
       .Cases({"Transpose", "Reshape", "Cast", "Identity"}, true)
       .Cases({"Unsqueeze", "Squeeze", "Flatten"}, true)
-      .Default(false);
+      .Default(isQuantisation(op));
+}
+
+bool zc::isQuantisation(StringRef op) {
+  return op == "QuantizeLinear" || op == "DequantizeLinear";
 }
 
 bool zc::isStep(StringRef op) {
@@ -51,6 +55,7 @@ bool zc::isStep(StringRef op) {
       .Cases({"Floor", "Ceil", "Round", "Sign", "Shape", "Size"}, true)
       .Cases({"ConstantOfShape", "EyeLike", "OneHot", "Bernoulli"}, true)
       .Cases({"RandomNormalLike", "RandomUniformLike"}, true)
+      .Cases({"NonMaxSuppression", "NonZero"}, true)
       .Case(kStopGradient, true)
       .Default(false);
 }
@@ -58,5 +63,5 @@ bool zc::isStep(StringRef op) {
 bool zc::isSetting(StringRef op, unsigned index) {
   return llvm::StringSwitch<bool>(op)
       .Cases({"Resize", "Upsample", "Dropout", "Clip", "Pad"}, index >= 1)
-      .Default(false);
+      .Default(isQuantisation(op) && index >= 1);
 }

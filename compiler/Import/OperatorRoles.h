@@ -10,6 +10,9 @@ namespace zc {
 /// no gradient flows.
 inline constexpr llvm::StringLiteral kStopGradient = "StopGradient";
 
+/// Marks an onnx.initializer of floats that the file stores as integers.
+inline constexpr llvm::StringLiteral kStoredAsIntegers = "stored_as_integers";
+
 /// Whether operand `index` of the operator is a weight, bias, scale, table or
 /// recurrent operand.
 bool isParameterOperand(llvm::StringRef op, unsigned index);
@@ -29,6 +32,9 @@ bool hasBiasBehind(llvm::StringRef op);
 
 /// Operators that leave the elements what they are.
 bool keepsParameter(llvm::StringRef op);
+
+/// QuantizeLinear and DequantizeLinear: floats to whole numbers and back.
+bool isQuantisation(llvm::StringRef op);
 
 /// Operators whose results have a zero gradient everywhere.
 bool isStep(llvm::StringRef op);

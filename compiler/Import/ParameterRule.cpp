@@ -23,7 +23,8 @@ compileRegex(const char *option, const std::string &text) {
 }
 
 llvm::Expected<ParameterRule> ParameterRule::create(const std::string &freeze,
-                                                    const std::string &train) {
+                                                    const std::string &train,
+                                                    bool trainScales) {
   ParameterRule rule;
   auto frozen = compileRegex("--freeze", freeze);
   if (!frozen)
@@ -33,6 +34,7 @@ llvm::Expected<ParameterRule> ParameterRule::create(const std::string &freeze,
     return trained.takeError();
   rule.freeze = *frozen;
   rule.train = *trained;
+  rule.trainScales = trainScales;
   return rule;
 }
 
@@ -59,6 +61,14 @@ bool zc::isSettingAlone(onnx::InitializerOp initializer) {
            return node && node.getDomain().empty() &&
                   isSetting(node.getOpType(), use.getOperandNumber());
          });
+}
+
+bool zc::isQuantisationScale(onnx::InitializerOp initializer) {
+  return llvm::any_of(initializer->getUses(), [](OpOperand &use) {
+    auto node = dyn_cast<onnx::NodeOp>(use.getOwner());
+    return node && use.getOperandNumber() == 1 &&
+           isQuantisation(node.getOpType());
+  });
 }
 
 bool zc::isStatistic(onnx::InitializerOp initializer) {
@@ -146,6 +156,13 @@ static bool isFloat(Value value) {
   return type && isa<FloatType>(type.getElementType());
 }
 
+// Whole numbers that were floats: gradients pass straight through.
+static bool isQuantised(Value value) {
+  auto node = value.getDefiningOp<onnx::NodeOp>();
+  return node && node.getDomain().empty() &&
+         node.getOpType() == "QuantizeLinear";
+}
+
 llvm::SetVector<Value> zc::findDifferentiable(onnx::GraphOp graph) {
   llvm::SetVector<Value> reached;
   for (Value output : graph.getReturn().getOutputs())
@@ -156,7 +173,8 @@ llvm::SetVector<Value> zc::findDifferentiable(onnx::GraphOp graph) {
     if (!node || isStep(node.getOpType()))
       continue;
     for (OpOperand &operand : node->getOpOperands())
-      if (isFloat(operand.get()) && !isStatisticUse(operand) &&
+      if ((isFloat(operand.get()) || isQuantised(operand.get())) &&
+          !isStatisticUse(operand) &&
           !isSetting(node.getOpType(), operand.getOperandNumber()))
         reached.insert(operand.get());
   }
@@ -214,7 +232,8 @@ decideByDefault(onnx::InitializerOp initializer, const std::string &folder,
                 bool &trained) {
   auto type = cast<ShapedType>(initializer.getType());
   trained = false;
-  if (!isa<FloatType>(type.getElementType()))
+  if (!isa<FloatType>(type.getElementType()) ||
+      isQuantisationScale(initializer))
     return success();
   if (initializer.getKind()) {
     trained = *initializer.getKind() == "PARAMETER";
@@ -244,6 +263,14 @@ LogicalResult ParameterRule::checkMatches(onnx::GraphOp graph) const {
     if (expression && llvm::none_of(initializers, matches))
       return graph.emitError() << option << " matches no initializer's name";
   }
+  auto isScale = [](onnx::InitializerOp each) {
+    return isQuantisationScale(each);
+  };
+  if (trainScales &&
+      llvm::none_of(graph.getBody().getOps<onnx::InitializerOp>(), isScale))
+    return graph.emitError()
+           << "--train-scales: the model has no QuantizeLinear or "
+              "DequantizeLinear with a stored scale";
   return success();
 }
 
@@ -261,6 +288,8 @@ LogicalResult ParameterRule::apply(onnx::GraphOp graph,
       continue;
     std::optional<bool> choice = getChoice(initializer.getName());
     auto type = cast<ShapedType>(initializer.getType());
+    if (trainScales && choice != false && isQuantisationScale(initializer))
+      choice = true;
     // A statement about names holds for weights; integers and statistics of
     // the same module stay what they are.
     if (isStatistic(initializer) || !isa<FloatType>(type.getElementType()))

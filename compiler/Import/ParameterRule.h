@@ -16,8 +16,10 @@ public:
   /// Searched, not anchored; empty: not given. With `train` the parameters are
   /// what it matches, without it those of the default rule; `freeze` takes
   /// away.
+  /// `trainScales`: those of quantisation are parameters, too.
   static llvm::Expected<ParameterRule> create(const std::string &freeze,
-                                              const std::string &train);
+                                              const std::string &train,
+                                              bool trainScales = false);
 
   /// Whether the user says that `name` is trained, or is not; nothing when
   /// neither.
@@ -33,6 +35,7 @@ private:
   mlir::LogicalResult checkMatches(onnx::GraphOp graph) const;
 
   std::shared_ptr<const std::regex> freeze, train;
+  bool trainScales = false;
 };
 
 /// Larger values are those of masks.
@@ -44,6 +47,9 @@ llvm::SetVector<mlir::Value> findDifferentiable(onnx::GraphOp graph);
 
 /// Whether all that uses it takes it as a setting: the scales of a Resize.
 bool isSettingAlone(onnx::InitializerOp initializer);
+
+/// Whether it is the scale of a QuantizeLinear or DequantizeLinear.
+bool isQuantisationScale(onnx::InitializerOp initializer);
 
 /// Whether it is the running mean or variance of a batch normalisation.
 bool isStatistic(onnx::InitializerOp initializer);

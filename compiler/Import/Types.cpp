@@ -26,6 +26,8 @@ Type zc::convertElementType(MLIRContext *context, int32_t dataType) {
   case Data::BOOL:
     return integer(1);
   case Data::INT8:
+  case Data::INT4:
+  case Data::INT2:
     return integer(8);
   case Data::INT16:
     return integer(16);
@@ -34,6 +36,8 @@ Type zc::convertElementType(MLIRContext *context, int32_t dataType) {
   case Data::INT64:
     return integer(64);
   case Data::UINT8:
+  case Data::UINT4:
+  case Data::UINT2:
     return integer(8, true);
   case Data::UINT16:
     return integer(16, true);

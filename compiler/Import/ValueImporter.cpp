@@ -95,6 +95,8 @@ Value GraphImporter::emitStored(ImportedValue &value) {
   const bool isParameter = hasKind && kind->second == "PARAMETER";
   if (where && !isParameter && isTriangularMask(file, tensor, *where))
     where = std::nullopt;
+  if (getPackedBits(tensor.data_type())) // held one element a byte
+    where = std::nullopt;
   if (where) {
     source = onnx::ExternalAttr::get(context, where->file, where->offset,
                                      where->length, where->transposed);

@@ -1,6 +1,7 @@
 //===- Npy.cpp - NumPy's files of one array -------------------------------===//
 #include "compiler/Interpreter/Npy.h"
 
+#include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Endian.h"
 #include "llvm/Support/FileSystem.h"
@@ -66,7 +67,18 @@ static Expected<Header> parseHeader(StringRef path, StringRef bytes) {
   return header;
 }
 
+static double readHalf(const char *bytes) {
+  llvm::APFloat value(llvm::APFloat::IEEEhalf(),
+                      llvm::APInt(16, endian::read16le(bytes)));
+  bool losesDigits;
+  value.convert(llvm::APFloat::IEEEdouble(), llvm::APFloat::rmNearestTiesToEven,
+                &losesDigits);
+  return value.convertToDouble();
+}
+
 static double readFloat(const char *bytes, unsigned width) {
+  if (width == 2)
+    return readHalf(bytes);
   if (width == 4)
     return llvm::bit_cast<float>(endian::read32le(bytes));
   return llvm::bit_cast<double>(endian::read64le(bytes));
@@ -98,10 +110,11 @@ Expected<Tensor> readNpy(StringRef path) {
                !type.drop_front(2).getAsInteger(10, width);
   bool isFloat = known && type[1] == 'f';
   if (!known || !llvm::isPowerOf2_32(width) || width > 8 ||
-      (isFloat && width < 4))
-    return npyError(path, "has elements of type '" + type +
-                              "', expected floats of 4 or 8 bytes, integers or "
-                              "booleans");
+      (isFloat && width < 2))
+    return npyError(path,
+                    "has elements of type '" + type +
+                        "', expected floats of 2, 4 or 8 bytes, integers or "
+                        "booleans");
   uint64_t count = 1;
   for (int64_t size : header->shape)
     count = llvm::SaturatingMultiply<uint64_t>(count, size);

@@ -8,9 +8,9 @@
 
 namespace zc::interpreter {
 
-/// Reads a file of floats (4 or 8 bytes), integers (1 to 8 bytes) or booleans
-/// in C order, little-endian. The error names the file and what is wrong with
-/// it.
+/// Reads a file of floats (2, 4 or 8 bytes), integers (1 to 8 bytes) or
+/// booleans in C order, little-endian. The error names the file and what is
+/// wrong with it.
 llvm::Expected<Tensor> readNpy(llvm::StringRef path);
 
 /// Writes elements of `type` ("<f4", "|b1"), which are bytes already.

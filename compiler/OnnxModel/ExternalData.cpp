@@ -4,6 +4,7 @@
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MathExtras.h"
 #include "llvm/Support/Path.h"
 #include <cstring>
 #include <filesystem>
@@ -60,6 +61,8 @@ std::optional<uint64_t> zc::getTensorBytes(const proto::TensorProto &tensor) {
   for (int64_t dim : tensor.dims())
     if (dim < 0 || __builtin_mul_overflow(bytes, uint64_t(dim), &bytes))
       return std::nullopt;
+  if (unsigned bits = getPackedBits(tensor.data_type()))
+    return llvm::divideCeil(bytes, 8 / bits);
   return bytes;
 }
 
@@ -315,8 +318,27 @@ static std::string packTyped(const proto::TensorProto &tensor) {
   }
 }
 
-Expected<std::string> zc::readTensorBytes(const ModelFile &file,
-                                          const proto::TensorProto &tensor) {
+// One element a byte, of its value.
+static std::string unpack(llvm::StringRef packed,
+                          const proto::TensorProto &tensor) {
+  const unsigned bits = getPackedBits(tensor.data_type()), each = 8 / bits;
+  const bool isSigned = tensor.data_type() == proto::TensorProto::INT4 ||
+                        tensor.data_type() == proto::TensorProto::INT2;
+  uint64_t count = 1;
+  for (int64_t dim : tensor.dims())
+    count *= dim;
+  std::string bytes(count, '\0');
+  for (uint64_t i = 0; i < count; ++i) {
+    unsigned value = uint8_t(packed[i / each]) >> (i % each * bits);
+    value &= (1u << bits) - 1;
+    bytes[i] = char(isSigned ? llvm::SignExtend32(value, bits) : value);
+  }
+  return bytes;
+}
+
+// As the file stores them.
+static Expected<std::string> readStored(const ModelFile &file,
+                                        const proto::TensorProto &tensor) {
   std::optional<uint64_t> expected = getTensorBytes(tensor);
   if (!expected)
     return createStringError("tensor '" + tensor.name() + "' has the type " +
@@ -339,4 +361,12 @@ Expected<std::string> zc::readTensorBytes(const ModelFile &file,
                              " bytes of data, but its type and dims say " +
                              std::to_string(*expected));
   return bytes;
+}
+
+Expected<std::string> zc::readTensorBytes(const ModelFile &file,
+                                          const proto::TensorProto &tensor) {
+  Expected<std::string> stored = readStored(file, tensor);
+  if (!stored || !getPackedBits(tensor.data_type()))
+    return stored;
+  return unpack(*stored, tensor);
 }

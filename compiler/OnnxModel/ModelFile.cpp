@@ -1,6 +1,7 @@
 #include "compiler/OnnxModel/ModelFile.h"
 
 #include "compiler/OnnxModel/ExternalData.h"
+#include "compiler/OnnxModel/LinearModels.h"
 #include "compiler/OnnxModel/OptimizedExport.h"
 #include "compiler/OnnxModel/SeparateTensors.h"
 #include "compiler/OnnxModel/TidyModel.h"
@@ -219,6 +220,7 @@ Expected<ModelFile> zc::readModelFile(const std::string &path,
   if (Error error = checkExternalData(file, absent))
     return error;
   sortNodes(*file.model.mutable_graph());
+  openLinearModels(*file.model.mutable_graph());
   if (Error error = makeDense(file))
     return error;
   if (Error error = restoreWeights(file))
@@ -243,6 +245,10 @@ uint64_t zc::getElementBytes(int32_t dataType) {
   case proto::TensorProto::BOOL:
   case proto::TensorProto::INT8:
   case proto::TensorProto::UINT8:
+  case proto::TensorProto::INT4:
+  case proto::TensorProto::UINT4:
+  case proto::TensorProto::INT2:
+  case proto::TensorProto::UINT2:
     return 1;
   case proto::TensorProto::INT16:
   case proto::TensorProto::UINT16:
@@ -257,6 +263,19 @@ uint64_t zc::getElementBytes(int32_t dataType) {
   case proto::TensorProto::UINT64:
   case proto::TensorProto::DOUBLE:
     return 8;
+  default:
+    return 0;
+  }
+}
+
+unsigned zc::getPackedBits(int32_t dataType) {
+  switch (dataType) {
+  case proto::TensorProto::INT4:
+  case proto::TensorProto::UINT4:
+    return 4;
+  case proto::TensorProto::INT2:
+  case proto::TensorProto::UINT2:
+    return 2;
   default:
     return 0;
   }

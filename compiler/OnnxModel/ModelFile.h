@@ -37,8 +37,12 @@ bool isAbsent(const proto::TensorProto &tensor);
 /// Runs ONNX's checker, but for external data, which it takes as given.
 llvm::Error checkModel(proto::ModelProto model);
 
-/// Bytes of one element, or 0 for types that have no fixed size.
+/// Bytes of one element as zc holds it, or 0 for types that it does not hold.
 uint64_t getElementBytes(int32_t dataType);
+
+/// Bits of one element where a file packs several in a byte, the first in the
+/// low bits; else 0.
+unsigned getPackedBits(int32_t dataType);
 
 /// "float", "int64": how ONNX names the type.
 std::string getTypeName(int32_t dataType);

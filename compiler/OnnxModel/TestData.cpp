@@ -90,6 +90,8 @@ std::string zc::getNumpyType(int32_t dataType) {
   case proto::TensorProto::BOOL:
     return "|b1";
   case proto::TensorProto::INT8:
+  case proto::TensorProto::INT4: // held one a byte
+  case proto::TensorProto::INT2:
     return "|i1";
   case proto::TensorProto::INT16:
     return "<i2";
@@ -98,6 +100,8 @@ std::string zc::getNumpyType(int32_t dataType) {
   case proto::TensorProto::INT64:
     return "<i8";
   case proto::TensorProto::UINT8:
+  case proto::TensorProto::UINT4:
+  case proto::TensorProto::UINT2:
     return "|u1";
   case proto::TensorProto::UINT16:
     return "<u2";

@@ -1,6 +1,7 @@
 #include "compiler/OnnxModel/TrainedModel.h"
 
 #include "compiler/OnnxModel/ExternalData.h"
+#include "compiler/OnnxModel/IntegerWeights.h"
 #include "compiler/OnnxModel/ModelWeights.h"
 #include "compiler/OnnxModel/StoredModel.h"
 
@@ -70,7 +71,7 @@ nameTensors(proto::ModelProto &model) {
 
 Expected<TrainedModel> zc::makeTrainedModel(
     std::string_view graph, const std::string &dataName, uint64_t inlineLimit,
-    const std::function<Expected<std::optional<std::string_view>>(
+    const std::function<Expected<std::optional<ModelTensorBytes>>(
         const std::string &, const std::string &, const ModelTensorType &)>
         &getBytes) {
   proto::ModelProto model;
@@ -78,6 +79,7 @@ Expected<TrainedModel> zc::makeTrainedModel(
     return llvm::createStringError("the artifact's model is damaged");
   auto names = nameTensors(model);
   std::vector<Filled> tensors;
+  std::vector<Filled> real; // numbers that integers stand for
   uint64_t total = 0;
   Error error = Error::success();
   forEachTensor(model, [&](proto::TensorProto &tensor) {
@@ -94,12 +96,22 @@ Expected<TrainedModel> zc::makeTrainedModel(
     }
     if (!*bytes)
       return;
-    tensors.push_back({&tensor, **bytes});
-    total += (*bytes)->size();
+    ((*bytes)->areReal ? real : tensors).push_back({&tensor, (*bytes)->bytes});
+    total += (*bytes)->bytes.size();
   });
   if (error)
     return error;
   TrainedModel result;
+  IntegerWeights integers(model);
+  for (const Filled &each : tensors)
+    integers.setBytes(each.tensor->name(), each.bytes);
+  for (const Filled &each : real) {
+    Expected<std::string> whole = integers.quantise(*each.tensor, each.bytes);
+    if (!whole)
+      return whole.takeError();
+    tensors.push_back(
+        {each.tensor, result.made.emplace_back(std::move(*whole))});
+  }
   if (total > inlineLimit)
     makeExternal(tensors, dataName, result);
   else

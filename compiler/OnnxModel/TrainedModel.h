@@ -5,6 +5,7 @@
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/Error.h"
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <optional>
 #include <string>
@@ -20,6 +21,14 @@ struct ModelTensorType {
   uint64_t bytes;
 };
 
+/// What a tensor is filled with.
+struct ModelTensorBytes {
+  std::string_view bytes;
+  /// float32 numbers, for which a tensor of integers stands by the scale and
+  /// zero point of its DequantizeLinear.
+  bool areReal = false;
+};
+
 struct TrainedModel {
   std::string model; // a serialized ModelProto
   /// What the external data file holds, one after another, each at the offset
@@ -29,17 +38,18 @@ struct TrainedModel {
     std::string_view bytes;
   };
   std::vector<Part> parts;
+  std::deque<std::string> made; // bytes that the parts show
 };
 
 /// Fills the tensors of `graph`, a model as an artifact stores it, with what
 /// `getBytes` gives, row-major and little-endian, for their keys (empty: the
 /// graph has the bytes itself) and names (empty: no weight, see findWeights);
-/// nothing leaves a tensor as it is. With more than
+/// nothing leaves a tensor as it is; real numbers are quantised. With more than
 /// `inlineLimit` bytes in all they go into an external file called `dataName`.
 /// The result has passed ONNX's checker.
 llvm::Expected<TrainedModel> makeTrainedModel(
     std::string_view graph, const std::string &dataName, uint64_t inlineLimit,
-    const std::function<llvm::Expected<std::optional<std::string_view>>(
+    const std::function<llvm::Expected<std::optional<ModelTensorBytes>>(
         const std::string &key, const std::string &name,
         const ModelTensorType &type)> &getBytes);
 

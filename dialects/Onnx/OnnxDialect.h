@@ -30,6 +30,10 @@ inline constexpr llvm::StringLiteral kPaddingIndex = "torch.padding_idx";
 inline constexpr llvm::StringLiteral kLabelSmoothing = "torch.label_smoothing";
 inline constexpr llvm::StringLiteral kDropoutRatio = "torch.dropout_p";
 
+/// Of a QuantizeLinear to integers of fewer than 8 bits, which tensors hold in
+/// 8: how many they have (i64).
+inline constexpr llvm::StringLiteral kPackedBits = "zc.packed_bits";
+
 /// Bytes that a tensor of `type` takes in a file: sub-byte elements (bool) take
 /// one byte each.
 uint64_t getStoredBytes(mlir::ShapedType type);

@@ -15,7 +15,7 @@ from zctest import Fixture, ZcTest, run
 # it (Absent, below).
 COMPILE_ALWAYS = {
     "--batch", "--batch-dim", "--dim", "--dump-ir", "--emit", "--init",
-    "--libraries", "--memory-budget", "--mesh", "--mode", "--output",
+    "--input-value", "--libraries", "--memory-budget", "--mesh", "--mode", "--output",
     "--target", "--verbose", "--weights", "--help"}
 RUN_ALWAYS = {
     "--checkpoint", "--data", "--eval-data", "--init-from", "--local-ranks",
@@ -38,7 +38,8 @@ COMPILE_REFUSED = [
         "--dropout off", "--ema 0.9", "--freeze w", "--group w:lr=2x",
         "--loss mse", "--offload optimizer", "--optimizer sgd",
         "--precision bf16", "--recompute layer", "--stop-gradient w",
-        "--train w", "--verify on", "--weight-decay 1", "--zero 1")
+        "--train w", "--train-scales", "--verify on", "--weight-decay 1",
+        "--zero 1")
 ] + [
     ("--verify on", LOSS, "on compares several ranks with one"),
     ("--verify deep", [*LOSS, "--emit", "step"], "--emit writes none"),

@@ -223,6 +223,24 @@ def transforms():
         x, size=(3, 5), mode="bilinear", antialias=True), (1, 2, 7, 6))
 
 
+def regions():
+    """Pixels at learnt places, and boxes (of torchvision)."""
+    from torchvision.ops import deform_conv2d, roi_align
+    image, weight = (2, 4, 6, 5), (6, 4, 3, 3)
+    yield "deform", deform_conv2d, image, (2, 18, 4, 3), weight
+    yield ("deform_padded", lambda x, at, w, b: deform_conv2d(
+        x, 2 * at, w, b, stride=(2, 1), padding=(1, 2)),
+        image, (2, 18, 3, 7), weight, (6,))
+    yield ("deform_groups", lambda x, at, w, mask: deform_conv2d(
+        x, at, w, padding=1, dilation=2, mask=mask),
+        image, (2, 36, 4, 3), (6, 2, 3, 3), (2, 18, 4, 3))
+    boxes = torch.tensor([[0, 0.3, 0.2, 4.1, 3.3], [1, 1.2, -2.2, 3.5, 7.6],
+                          [1, 0, 0, 1.1, 0.8]])
+    for aligned in False, True:
+        yield (f"boxes_{aligned}", lambda x, aligned=aligned: roi_align(
+            x, boxes.to(x.dtype), (2, 3), 0.9, 2, aligned), image)
+
+
 class Recurrent(nn.Module):
     """The layers that hold their parameters themselves."""
 
@@ -301,7 +319,7 @@ def main():
     folder = parser.parse_args().output
     folder.mkdir(parents=True, exist_ok=True)
     families = (products, convolutions, reductions, elementwise, logic, shapes,
-                sampling, transforms)
+                sampling, transforms, regions)
     for cases in families:
         torch.manual_seed(0)
         record(cases.__name__, Family(cases), folder)

@@ -1,6 +1,7 @@
 #include "compiler/Import/Contrib/ContribOperators.h"
 
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace zc;
 
@@ -10,6 +11,9 @@ ContribBody zc::findContribBody(const proto::NodeProto &node) {
       {"Attention", buildAttention},
       {"BiasGelu", buildBiasGelu},
       {"BiasSoftmax", buildBiasSoftmax},
+      {"ConvInteger", buildConvInteger},
+      {"DequantizeLinear", buildDequantizeLinear},
+      {"DynamicQuantizeMatMul", buildDynamicQuantizeMatMul},
       {"EmbedLayerNormalization", buildEmbedLayerNorm},
       {"FastGelu", buildFastGelu},
       {"FusedConv", buildFusedConv},
@@ -18,9 +22,26 @@ ContribBody zc::findContribBody(const proto::NodeProto &node) {
       {"FusedMatMulActivation", buildFusedMatMul},
       {"Gelu", buildGelu},
       {"GroupQueryAttention", buildGroupQueryAttention},
+      {"MatMulInteger", buildMatMulInteger},
+      {"MatMulIntegerToFloat", buildMatMulIntegerToFloat},
+      {"MatMulNBits", buildMatMulNBits},
       {"MoE", buildMoE},
       {"MultiHeadAttention", buildMultiHeadAttention},
+      {"QGemm", buildQGemm},
+      {"QLinearAdd", buildQLinearAdd},
+      {"QLinearAveragePool", buildQLinearAveragePool},
+      {"QLinearConcat", buildQLinearConcat},
+      {"QLinearConv", buildQLinearConv},
+      {"QLinearGlobalAveragePool", buildQLinearGlobalAveragePool},
+      {"QLinearLeakyRelu", buildQLinearLeakyRelu},
+      {"QLinearMatMul", buildQLinearMatMul},
+      {"QLinearMul", buildQLinearMul},
+      {"QLinearReduceMean", buildQLinearReduceMean},
+      {"QLinearSigmoid", buildQLinearSigmoid},
+      {"QLinearSoftmax", buildQLinearSoftmax},
+      {"QLinearWhere", buildQLinearWhere},
       {"QMoE", buildQMoE},
+      {"QuantizeLinear", buildQuantizeLinear},
       {"QuickGelu", buildQuickGelu},
       {"RotaryEmbedding", buildRotaryEmbedding},
       {"SimplifiedLayerNormalization", buildRmsNorm},
@@ -28,10 +49,26 @@ ContribBody zc::findContribBody(const proto::NodeProto &node) {
       {"SkipSimplifiedLayerNormalization", buildSkipRmsNorm},
       {"TransposeMatMul", buildFusedMatMul},
   };
-  // ONNX Runtime calls this one an operator of ONNX's own domain.
-  bool isMisplaced =
-      node.domain().empty() && node.op_type() == "SimplifiedLayerNormalization";
-  if (node.domain() != "com.microsoft" && !isMisplaced)
+  static const llvm::StringMap<ContribBody> features = {
+      {"ArrayFeatureExtractor", buildArrayFeatureExtractor},
+      {"Binarizer", buildBinarizer},
+      {"FeatureVectorizer", buildFeatureVectorizer},
+      {"Imputer", buildImputer},
+      {"Normalizer", buildNormalizer},
+      {"OneHotEncoder", buildOneHotEncoder},
+      {"Scaler", buildScaler},
+      {"TreeEnsemble", buildTrees},
+      {"TreeEnsembleClassifier", buildTrees},
+      {"TreeEnsembleRegressor", buildTrees},
+  };
+  if (node.domain() == "ai.onnx.ml")
+    return features.lookup(node.op_type());
+  // Of ONNX's own domain: ONNX Runtime says so of the first.
+  static const llvm::StringSet<> standard = {"SimplifiedLayerNormalization",
+                                             "QLinearMatMul", "QLinearConv",
+                                             "MatMulInteger", "ConvInteger"};
+  bool isStandard = node.domain().empty() && standard.contains(node.op_type());
+  if (node.domain() != "com.microsoft" && !isStandard)
     return nullptr;
   return bodies.lookup(node.op_type());
 }

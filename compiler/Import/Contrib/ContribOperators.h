@@ -1,4 +1,5 @@
-// Operators that ONNX Runtime's optimizers write, by standard ones.
+// Operators that ONNX Runtime's optimizers and quantisers write, by standard
+// ones; of ONNX's own those on whole numbers.
 #ifndef ZC_COMPILER_IMPORT_CONTRIB_CONTRIBOPERATORS_H
 #define ZC_COMPILER_IMPORT_CONTRIB_CONTRIBOPERATORS_H
 
@@ -31,6 +32,36 @@ llvm::Error buildAttention(ContribCall &call);
 llvm::Error buildMultiHeadAttention(ContribCall &call);
 llvm::Error buildGroupQueryAttention(ContribCall &call);
 llvm::Error buildRotaryEmbedding(ContribCall &call);
+// Of ai.onnx.ml.
+llvm::Error buildArrayFeatureExtractor(ContribCall &call);
+llvm::Error buildBinarizer(ContribCall &call);
+llvm::Error buildFeatureVectorizer(ContribCall &call);
+llvm::Error buildImputer(ContribCall &call);
+llvm::Error buildNormalizer(ContribCall &call);
+llvm::Error buildOneHotEncoder(ContribCall &call);
+llvm::Error buildScaler(ContribCall &call);
+llvm::Error buildTrees(ContribCall &call);
+// Of quantised tensors.
+llvm::Error buildQLinearMatMul(ContribCall &call);
+llvm::Error buildQLinearConv(ContribCall &call);
+llvm::Error buildQGemm(ContribCall &call);
+llvm::Error buildMatMulInteger(ContribCall &call);
+llvm::Error buildConvInteger(ContribCall &call);
+llvm::Error buildMatMulIntegerToFloat(ContribCall &call);
+llvm::Error buildDynamicQuantizeMatMul(ContribCall &call);
+llvm::Error buildQLinearAdd(ContribCall &call);
+llvm::Error buildQLinearMul(ContribCall &call);
+llvm::Error buildQLinearSigmoid(ContribCall &call);
+llvm::Error buildQLinearLeakyRelu(ContribCall &call);
+llvm::Error buildQLinearSoftmax(ContribCall &call);
+llvm::Error buildQLinearGlobalAveragePool(ContribCall &call);
+llvm::Error buildQLinearAveragePool(ContribCall &call);
+llvm::Error buildQLinearReduceMean(ContribCall &call);
+llvm::Error buildQLinearConcat(ContribCall &call);
+llvm::Error buildQLinearWhere(ContribCall &call);
+llvm::Error buildQuantizeLinear(ContribCall &call);
+llvm::Error buildDequantizeLinear(ContribCall &call);
+llvm::Error buildMatMulNBits(ContribCall &call);
 
 } // namespace zc
 

@@ -13,6 +13,9 @@ static Value convertFloat(OpBuilder &builder, Location loc, Value x, Type to) {
       x = arith::ExtFOp::create(builder, loc, builder.getF32Type(), x);
       return arith::TruncFOp::create(builder, loc, to, x);
     }
+    // No CPU has an instruction for this one, nor LLVM a function.
+    if (from.isF64() && target.isBF16())
+      x = arith::TruncFOp::create(builder, loc, builder.getF32Type(), x);
     if (target.getWidth() > from.getIntOrFloatBitWidth())
       return arith::ExtFOp::create(builder, loc, to, x);
     return arith::TruncFOp::create(builder, loc, to, x);

@@ -34,8 +34,11 @@ Value DivOp::buildScalar(OpBuilder &builder, Location loc,
   Value x = operands[0], y = operands[1];
   if (!isa<FloatType>(x.getType()))
     return divideIntegers(builder, loc, x, y);
-  ScalarBuilder s(builder, loc);
-  return s.div(x, y);
+  // Models of float32 divide doubles where every digit counts: LLVM makes such
+  // a quotient one of float32, and may multiply by a reciprocal unless that is
+  // forbidden.
+  auto flags = x.getType().isF64() ? arith::FastMathFlags::none : fastMath();
+  return ScalarBuilder(builder, loc, flags).div(x, y);
 }
 
 LogicalResult DivOp::vjp(OpBuilder &builder, ValueRange resultGrads,

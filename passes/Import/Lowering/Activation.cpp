@@ -4,6 +4,7 @@
 // PyTorch's.
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/Train/GradientOps.h"
 #include "passes/Import/Lowering/LoweringRegistry.h"
 #include "passes/Import/Lowering/NodeContext.h"
 
@@ -130,9 +131,31 @@ static Value eluOf(NodeContext &context, TensorBuilder &build, Value x) {
   return elu(build, x, context.getFloat("alpha", 1.0), 1);
 }
 
+static Value stopGradient(TensorBuilder &build, Value x) {
+  return train::StopGradientOp::create(build.builder, build.loc, x.getType(),
+                                       x);
+}
+
+// The slope, e^(x / alpha), shows the rounding of its exponent as often as that
+// is large: it is that of the same curve in float64, which has no digits to
+// spare near 0, where the value is float32's.
 static Value celu(NodeContext &context, TensorBuilder &build, Value x) {
   double alpha = context.getFloat("alpha", 1.0);
-  return elu(build, x, alpha, alpha);
+  Type element = elementTypeOf(x), f64 = build.builder.getF64Type();
+  if (alpha == 1 || !element.isF32())
+    return elu(build, x, alpha, alpha);
+  double stored = context.node.getFloat("alpha", 1.0);
+  Value positive = build.compare("gt", x, 0.0);
+  Value safe = build.select(positive, build.splatLike(x, 0), x);
+  auto curveOf = [&](Value at, double width) {
+    Value power = build.unary<train::Expm1Op>(build.div(at, width));
+    return build.mul(power, width);
+  };
+  Value wide =
+      build.convert(curveOf(build.convert(safe, f64), stored), element);
+  Value nothing = build.sub(wide, stopGradient(build, wide));
+  Value curve = build.add(stopGradient(build, curveOf(safe, alpha)), nothing);
+  return build.select(positive, x, curve);
 }
 
 static Value selu(NodeContext &context, TensorBuilder &build, Value x) {

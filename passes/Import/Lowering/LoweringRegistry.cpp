@@ -18,12 +18,17 @@ const LoweringRegistry &LoweringRegistry::get() {
     registerLoss(all);
     registerNormalization(all);
     registerPooling(all);
+    registerQuantization(all);
     registerRandom(all);
     registerRecurrent(all);
     registerReduction(all);
     registerResize(all);
     registerScatter(all);
     registerShape(all);
+    registerDeformConv(all);
+    registerRoiAlign(all);
+    registerTensorScatter(all);
+    registerNGrams(all);
     registerTopK(all);
     registerUnpooling(all);
     return all;

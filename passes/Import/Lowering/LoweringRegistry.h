@@ -55,12 +55,17 @@ void registerIndexing(LoweringRegistry &registry);
 void registerLoss(LoweringRegistry &registry);
 void registerNormalization(LoweringRegistry &registry);
 void registerPooling(LoweringRegistry &registry);
+void registerQuantization(LoweringRegistry &registry);
 void registerRandom(LoweringRegistry &registry);
 void registerRecurrent(LoweringRegistry &registry);
 void registerReduction(LoweringRegistry &registry);
 void registerResize(LoweringRegistry &registry);
 void registerScatter(LoweringRegistry &registry);
 void registerShape(LoweringRegistry &registry);
+void registerDeformConv(LoweringRegistry &registry);
+void registerRoiAlign(LoweringRegistry &registry);
+void registerTensorScatter(LoweringRegistry &registry);
+void registerNGrams(LoweringRegistry &registry);
 void registerTopK(LoweringRegistry &registry);
 void registerUnpooling(LoweringRegistry &registry);
 

@@ -171,15 +171,48 @@ static Value cumulativeSum(TensorBuilder &build, Value x, int64_t dim,
   return x;
 }
 
-static LogicalResult lowerCumSum(NodeContext &context) {
+static FailureOr<int64_t> readCumulativeDim(NodeContext &context) {
   FailureOr<double> axis = context.number(1, "axis");
   if (failed(axis))
     return failure();
-  Value x = context.operand(0);
-  FailureOr<int64_t> dim =
-      context.getAxis(static_cast<int64_t>(*axis), rankOf(x));
+  return context.getAxis(static_cast<int64_t>(*axis),
+                         rankOf(context.operand(0)));
+}
+
+// The elements `step` places before, ones where there are none.
+static Value moveOn(TensorBuilder &build, Value value, int64_t dim,
+                    int64_t step) {
+  int64_t size = shapeOf(value)[dim];
+  Value ones = build.splatLike(build.slice(value, dim, 0, step), 1);
+  if (step == size)
+    return ones;
+  return build.concat({ones, build.slice(value, dim, 0, size - step)}, dim);
+}
+
+// Doubling: products of 1, 2, 4, ... elements up to each place.
+static LogicalResult lowerCumProd(NodeContext &context) {
+  TensorBuilder &build = context.build;
+  FailureOr<int64_t> dim = readCumulativeDim(context);
   if (failed(dim))
     return failure();
+  Value x = context.operand(0);
+  int64_t size = shapeOf(x)[*dim];
+  auto backwards = llvm::to_vector(llvm::reverse(llvm::seq<int64_t>(0, size)));
+  bool isReverse = context.node.getInt("reverse", 0) != 0;
+  if (isReverse)
+    x = build.take(x, backwards, *dim);
+  if (context.node.getInt("exclusive", 0) != 0)
+    x = moveOn(build, x, *dim, 1);
+  for (int64_t step = 1; step < size; step *= 2)
+    x = build.mul(x, moveOn(build, x, *dim, step));
+  return context.set(isReverse ? build.take(x, backwards, *dim) : x);
+}
+
+static LogicalResult lowerCumSum(NodeContext &context) {
+  FailureOr<int64_t> dim = readCumulativeDim(context);
+  if (failed(dim))
+    return failure();
+  Value x = context.operand(0);
   return context.set(cumulativeSum(context.build, x, *dim,
                                    context.node.getInt("exclusive", 0) != 0,
                                    context.node.getInt("reverse", 0) != 0));
@@ -198,5 +231,6 @@ void zc::registerReduction(LoweringRegistry &registry) {
   registry.add("ReduceLogSumExp", 1, 28, lower<logSumExp>);
   registry.add("ArgMax", 1, 13, argument("max"));
   registry.add("ArgMin", 1, 13, argument("min"));
+  registry.add("CumProd", 26, 26, lowerCumProd);
   registry.add("CumSum", 11, 14, lowerCumSum);
 }

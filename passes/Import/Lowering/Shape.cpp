@@ -36,9 +36,26 @@ static LogicalResult lowerStopGradient(NodeContext &context) {
       train::StopGradientOp::create(build.builder, build.loc, x.getType(), x));
 }
 
+// The low `bits` bits of whole numbers, as an integer of so many.
+static Value keepBits(TensorBuilder &build, Value value, int64_t bits,
+                      bool isSigned) {
+  value = build.convert(value, build.builder.getI32Type());
+  double size = static_cast<double>(1 << bits);
+  Value base = build.splatLike(value, size), zero = build.splatLike(value, 0);
+  Value rest = build.sub(value, build.mul(build.div(value, base), base));
+  rest = build.select(build.compare("lt", rest, zero), build.add(rest, base),
+                      rest);
+  if (!isSigned)
+    return rest;
+  return build.select(build.compare("ge", rest, size / 2),
+                      build.sub(rest, base), rest);
+}
+
 static LogicalResult lowerCast(NodeContext &context) {
   Value value = context.operand(0);
   Type element = context.resultType().getElementType();
+  if (int64_t bits = context.node.getInt(onnx::kPackedBits, 0))
+    value = keepBits(context.build, value, bits, !element.isUnsignedInteger());
   if (Value bits = drawnBits(value); bits && isa<FloatType>(element))
     value = bits;
   return context.set(context.build.convert(value, element));

@@ -78,10 +78,10 @@ TEST_F(NpyTest, RefusesBadFiles) {
   write(header("<f4", "(1,)", "True"), "1234");
   expectError("is not in C order");
   write(header(">f4", "(1,)"), "1234");
-  expectError("has elements of type '>f4', expected floats of 4 or 8 bytes, "
+  expectError("has elements of type '>f4', expected floats of 2, 4 or 8 bytes, "
               "integers or booleans");
-  write(header("<f2", "(2,)"), "1234");
-  expectError("has elements of type '<f2', expected floats of 4 or 8 bytes, "
+  write(header("<f1", "(4,)"), "1234");
+  expectError("has elements of type '<f1', expected floats of 2, 4 or 8 bytes, "
               "integers or booleans");
 }
 

@@ -1,0 +1,213 @@
+//===- Quantization.cpp - QuantizeLinear, DequantizeLinear ----------------===//
+//
+// A pair of both is a rounding with a straight-through gradient (Bengio et al.
+// 2013): the gradient passes where the rounded value is inside the type's
+// range, and is zero elsewhere, as that of PyTorch's fake_quantize. A scale
+// that is trained gets the gradient of LSQ (Esser et al. 2020), without that
+// paper's factor of 1 / sqrt(elements x range).
+//
+//===----------------------------------------------------------------------===//
+#include "dialects/Train/GradientOps.h"
+#include "passes/Import/Lowering/LoweringRegistry.h"
+#include "passes/Import/Lowering/NodeContext.h"
+
+using namespace mlir;
+using namespace zc;
+
+// --- Scales and zero points ------------------------------------------------
+
+// Element i along `dim` stands for `block` elements, the last one perhaps for
+// fewer.
+static Value repeatAlong(TensorBuilder &build, Value value, int64_t dim,
+                         int64_t block, int64_t size) {
+  SmallVector<int64_t> shape(shapeOf(value)), dims;
+  int64_t count = shape[dim];
+  shape.insert(shape.begin() + dim + 1, block);
+  for (int64_t each = 0; each < rankOf(value); ++each)
+    dims.push_back(each <= dim ? each : each + 1);
+  Value repeated = build.broadcast(value, shape, dims);
+  shape.erase(shape.begin() + dim + 1);
+  shape[dim] = count * block;
+  return build.slice(build.reshape(repeated, shape), dim, 0, size);
+}
+
+// One number for all, one for each place along `axis`, or one for each block
+// of `block_size` along it.
+static FailureOr<Value> spread(NodeContext &context, Value value,
+                               ArrayRef<int64_t> shape) {
+  TensorBuilder &build = context.build;
+  if (cast<RankedTensorType>(value.getType()).getNumElements() == 1)
+    return build.broadcast(build.reshape(value, {}), shape);
+  int64_t rank = shape.size();
+  FailureOr<int64_t> axis =
+      context.getAxis(context.node.getInt("axis", 1), rank);
+  if (failed(axis))
+    return failure();
+  if (rankOf(value) == 1 && shapeOf(value)[0] == shape[*axis])
+    return build.broadcast(value, shape, *axis);
+  int64_t block = context.node.getInt("block_size", 0);
+  SmallVector<int64_t> expected(shape);
+  if (block > 0)
+    expected[*axis] = (shape[*axis] + block - 1) / block;
+  if (block > 0 && shapeOf(value) == ArrayRef(expected))
+    return repeatAlong(build, value, *axis, block, shape[*axis]);
+  InFlightDiagnostic error = context.emitError();
+  error << "expected a scale or zero point of one element, or of "
+        << shape[*axis] << " along axis " << *axis;
+  if (block > 0)
+    error << ", or blocks of " << block << " along it";
+  error << ", found " << value.getType();
+  return failure();
+}
+
+// Digits of scales, and whole numbers up to 2^16, are more than 16 bits hold.
+static Type computingType(TensorBuilder &build, Type element) {
+  return element.isF64() ? element : build.builder.getF32Type();
+}
+
+static FailureOr<Value> operandAs(NodeContext &context, unsigned index,
+                                  ArrayRef<int64_t> shape, Type element) {
+  return spread(context, context.build.convert(context.operand(index), element),
+                shape);
+}
+
+// As float32 divides: kernels may multiply by a reciprocal, which is another
+// whole number near halves.
+static Value divideExactly(TensorBuilder &build, Value x, Value scale) {
+  Type element = elementTypeOf(x), wide = build.builder.getF64Type();
+  return build.convert(
+      build.div(build.convert(x, wide), build.convert(scale, wide)), element);
+}
+
+// --- QuantizeLinear --------------------------------------------------------
+
+namespace {
+struct Bounds {
+  double low, high;
+};
+} // namespace
+
+// Types of four and two bits are held in eight.
+static Bounds getRange(NodeContext &context) {
+  auto type = cast<IntegerType>(context.resultType().getElementType());
+  auto width = context.node.getInt(onnx::kPackedBits, type.getWidth());
+  if (type.isUnsigned())
+    return {0, std::ldexp(1, width) - 1};
+  return {-std::ldexp(1, width - 1), std::ldexp(1, width - 1) - 1};
+}
+
+// The nearest whole number, the even one of two; the gradient passes. The
+// difference is exact: it is less than x, or x itself.
+static Value roundStraight(TensorBuilder &build, Value x) {
+  Value rest = build.sub(build.unary<train::RoundOp>(x), x);
+  return build.add(x, train::StopGradientOp::create(build.builder, build.loc,
+                                                    rest.getType(), rest));
+}
+
+static Value clampTo(TensorBuilder &build, Value x, Bounds range) {
+  Value below = build.compare("lt", x, range.low);
+  Value above = build.compare("gt", x, range.high);
+  return build.select(below, build.splatLike(x, range.low),
+                      build.select(above, build.splatLike(x, range.high), x));
+}
+
+static LogicalResult lowerQuantize(NodeContext &context) {
+  if (failed(context.requireFloat(0)) ||
+      !isa<IntegerType>(context.resultType().getElementType()))
+    return context.emitError()
+           << "expected a floating-point tensor that becomes integers, found "
+           << context.operand(0).getType() << " and " << context.resultType();
+  TensorBuilder &build = context.build;
+  Type element = computingType(build, elementTypeOf(context.operand(0)));
+  Value x = build.convert(context.operand(0), element);
+  FailureOr<Value> scale = operandAs(context, 1, shapeOf(x), element);
+  if (failed(scale))
+    return failure();
+  x = roundStraight(build, divideExactly(build, x, *scale));
+  if (context.has(2)) {
+    FailureOr<Value> zero = operandAs(context, 2, shapeOf(x), element);
+    if (failed(zero))
+      return failure();
+    x = build.add(x, *zero);
+  }
+  return context.set(build.convert(clampTo(build, x, getRange(context)),
+                                   context.resultType().getElementType()));
+}
+
+// --- DynamicQuantizeLinear ---------------------------------------------------
+
+// The smallest or largest element of all, or 0; without dims.
+static Value extremeOrZero(TensorBuilder &build, Value x, bool smallest) {
+  auto dims = llvm::to_vector(llvm::seq<int64_t>(0, rankOf(x)));
+  Value extreme = build.reduce(smallest ? "min" : "max", x, dims);
+  Value zero = build.splatLike(extreme, 0);
+  return smallest ? build.min(extreme, zero) : build.max(extreme, zero);
+}
+
+// To uint8, by a scale such that the numbers and 0 just fit. Numbers that are
+// all 0 have the scale 1.
+static LogicalResult lowerDynamicQuantize(NodeContext &context) {
+  if (failed(context.requireFloat(0)))
+    return failure();
+  TensorBuilder &build = context.build;
+  Value x = context.operand(0);
+  const Bounds bounds{0, 255};
+  Value low = extremeOrZero(build, x, true);
+  Value span = build.sub(extremeOrZero(build, x, false), low);
+  Value scale = divideExactly(build, span, build.splatLike(span, 255));
+  scale = build.select(build.compare("eq", scale, 0.0),
+                       build.splatLike(scale, 1), scale);
+  Value zero = clampTo(
+      build,
+      build.unary<train::RoundOp>(build.neg(divideExactly(build, low, scale))),
+      bounds);
+  Value whole = roundStraight(
+      build, divideExactly(build, x, build.broadcast(scale, shapeOf(x))));
+  whole = build.add(whole, build.broadcast(zero, shapeOf(x)));
+  Type byte = context.resultType().getElementType();
+  if (failed(
+          context.set(0, build.convert(clampTo(build, whole, bounds), byte))))
+    return failure();
+  if (failed(context.set(1, scale)))
+    return failure();
+  return context.set(2, build.convert(zero, byte));
+}
+
+// --- DequantizeLinear ------------------------------------------------------
+
+// Whole numbers as floats; those that QuantizeLinear has just made before they
+// became integers, so that gradients find their way.
+static Value wholeNumbers(NodeContext &context, Type element) {
+  Value x = context.operand(0);
+  auto node = context.node.getInputs()[0].getDefiningOp<onnx::NodeOp>();
+  auto conversion = x.getDefiningOp<train::ConvertOp>();
+  if (node && node.getOpType() == "QuantizeLinear" && conversion)
+    x = conversion.getInput();
+  return context.build.convert(x, element);
+}
+
+static LogicalResult lowerDequantize(NodeContext &context) {
+  TensorBuilder &build = context.build;
+  if (isFloat(context.operand(0)))
+    return context.emitError()
+           << "expected integers, found " << context.operand(0).getType();
+  Type result = context.resultType().getElementType();
+  Type element = computingType(build, result);
+  Value x = wholeNumbers(context, element);
+  FailureOr<Value> scale = operandAs(context, 1, shapeOf(x), element);
+  if (failed(scale))
+    return failure();
+  if (context.has(2)) {
+    FailureOr<Value> zero = operandAs(context, 2, shapeOf(x), element);
+    if (failed(zero))
+      return failure();
+    x = build.sub(x, *zero);
+  }
+  return context.set(build.convert(build.mul(x, *scale), result));
+}
+
+void zc::registerQuantization(LoweringRegistry &registry) {
+  registry.add("QuantizeLinear", 10, 28, lowerQuantize);
+  registry.add("DequantizeLinear", 10, 28, lowerDequantize);
+  registry.add("DynamicQuantizeLinear", 11, 11, lowerDynamicQuantize);
+}
