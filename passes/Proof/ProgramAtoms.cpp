@@ -2,6 +2,7 @@
 #include "passes/Proof/ProgramAtoms.h"
 
 #include "dialects/Interfaces/OpInterfaces.h"
+#include "dialects/Train/ExpertOps.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -16,8 +17,9 @@ static RankedTensorType typeOf(Value value) {
 ProgramAtoms::ProgramAtoms(func::FuncOp program) {
   Block &block = program.getBody().front();
   auto add = [&](Value value) {
+    DimAtoms::Product &mine = dims[value]; // of a scalar it stays empty
     for (int64_t size : typeOf(value).getShape())
-      dims[value].push_back(atoms.make(size));
+      mine.push_back(atoms.make(size));
   };
   for (BlockArgument argument : block.getArguments())
     add(argument);
@@ -62,6 +64,9 @@ void ProgramAtoms::visit(Operation *op) {
         visitParts(concat.getResult(), concat.getInputs(), concat.getDim());
       })
       .Case([&](GatherOp gather) { keepTable(gather); })
+      .Case([&](GroupedMatmulOp product) { // an attribute counts experts
+        atoms.keep(atomOf(product.getWeights(), 0));
+      })
       .Case([&](ScatterAddOp scatter) {
         atoms.keep(atomOf(scatter.getInit(), scatter.getDim()));
       })

@@ -38,7 +38,7 @@ Result<std::string> CheckpointKeeper::findStart() {
 Status CheckpointKeeper::prepareBeside(Executor &executor) {
   if (isOff() || options.saveEvery == 0 || !options.beside)
     return Status();
-  auto writer = std::make_unique<CheckpointBeside>(executor);
+  auto writer = std::make_unique<CheckpointBeside>(executor, options.channel);
   ZC_ASSIGN_OR_RETURN(bool hasRoom, writer->hasRoom());
   noRoom = !hasRoom;
   if (!hasRoom)

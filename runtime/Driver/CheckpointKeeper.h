@@ -18,6 +18,7 @@ struct CheckpointOptions {
   bool resume = false;
   bool overwrite = false;
   bool beside = true; // of --save-every: while steps go on, where memory allows
+  uint32_t channel = 0; // of its own for each keeper of a run
 };
 
 class CheckpointKeeper {

@@ -219,6 +219,7 @@ Status Trainer::openData() {
 /// The newest copy stays; a run that begins anew has no use for an older one's.
 CheckpointOptions Trainer::replicaOptions(const TrainOptions &options) {
   CheckpointOptions own = options.replicas;
+  own.channel = 1; // checkpoints have the first
   own.keep = 1;
   own.resume = options.checkpoint.resume;
   own.overwrite = !own.resume;

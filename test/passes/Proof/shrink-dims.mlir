@@ -74,3 +74,14 @@ func.func @forward(%x: tensor<5xf32> {train.input = "x"}) -> tensor<5xf32> {
   %1 = train.mul %x, %0 : (tensor<5xf32>, tensor<5xf32>) -> tensor<5xf32>
   return %1 : tensor<5xf32>
 }
+
+// -----
+
+// A scalar has no dims.
+// CHECK-LABEL: func.func @forward
+// CHECK-SAME: tensor<4xf32>
+func.func @forward(%x: tensor<8xf32> {train.input = "x", train.batch_dim = 0}) -> tensor<f32> {
+  // CHECK: train.reduce "sum" %{{.*}} : (tensor<4xf32>) -> tensor<f32>
+  %0 = train.reduce "sum" %x {dims = array<i64: 0>} : (tensor<8xf32>) -> tensor<f32>
+  return %0 : tensor<f32>
+}
