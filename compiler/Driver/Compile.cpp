@@ -58,7 +58,7 @@ static int emitModule(Phases &phases, const CompileOptions &options) {
 static double getProofOperations(const CompileOptions &options,
                                  double seconds) {
   constexpr double kPerSecond = 5e7;
-  return options.verify == "deep" ? 1e12
+  return options.verify == "deep" ? 1e10 // minutes
                                   : std::max(0.05, seconds / 10) * kPerSecond;
 }
 

@@ -175,13 +175,6 @@ static const Rule kOfUpdates[] = {
 };
 
 static const Rule kOfRanks[] = {
-    {{"--verify"},
-     [](const CompileOptions &options) {
-       return hasRanks(options) || options.verify != "on";
-     },
-     "on compares several ranks with one; deep looks at the program of one "
-     "rank "
-     "too"},
     {{"--shard"}, hasRanks, "needs a --mesh of several ranks"},
     {{"--collective-algorithm"},
      [](const CompileOptions &options) {
@@ -208,6 +201,11 @@ static const Rule kOfRanks[] = {
        return options.getAxisSize("tp") > 1 && options.getAxisSize("pp") > 1;
      },
      "needs a --mesh with pp and tp"},
+    {{"--divide-messages"},
+     [](const CompileOptions &options) {
+       return options.getAxisSize("sp") == 1;
+     },
+     "does not work with sp, whose ranks send each its tokens"},
     {{"--unit"},
      [](const CompileOptions &options) {
        return options.zero > 0 || options.unit == "auto";

@@ -24,8 +24,8 @@ void zc::addSequenceOptions(CLI::App &command, CompileOptions &options) {
           "Megatron's sequence parallelism: between the layers that tp "
           "divides, ranks of tp divide the tokens, and keep a part of "
           "what the backward needs of norms, dropout and residuals; "
-          "auto: with a --memory-budget, as it costs less than to compute "
-          "again; without, the sums are sent quicker whole")
+          "auto: with a --memory-budget and no sp, as it costs less than to "
+          "compute again; else the sums are sent quicker whole")
       ->check(CLI::IsMember({"auto", "on", "off"}));
   command
       .add_option("--sp-attention", options.spAttention,
@@ -66,9 +66,11 @@ std::string zc::checkSequenceTogether(const CompileOptions &options) {
 
 void zc::setSequence(const CompileOptions &options, RanksOptions &ranks) {
   // What it saves of norms and residuals takes about as long as the gather that
-  // the backward needs besides; memory that is short tips the scales.
-  const bool isShort =
-      options.memoryBudget > 0 && options.getAxisSize("tp") > 1;
+  // the backward needs besides; memory that is short tips the scales. Under sp
+  // a layer keeps little as it is, and tokens in zigzag order are for sp alone.
+  const bool isShort = options.memoryBudget > 0 &&
+                       options.getAxisSize("tp") > 1 &&
+                       options.getAxisSize("sp") == 1;
   ranks.dividesResiduals = options.sequenceParallel == "on" ||
                            (options.sequenceParallel == "auto" && isShort);
   ranks.asksForResiduals = options.sequenceParallel == "on";

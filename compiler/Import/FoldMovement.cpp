@@ -329,6 +329,15 @@ static FoldResults foldSplit(const FoldRequest &request) {
 // --- Joins
 // -------------------------------------------------------------------------
 
+/// Whether two tensors differ in size along the axis alone.
+static bool fitsBeside(const HostTensor &a, const HostTensor &b, int64_t axis) {
+  Dims left = a.dims, right = b.dims;
+  if (left.size() != right.size() || a.isFloat() != b.isFloat())
+    return false;
+  left[axis] = right[axis] = 0;
+  return left == right;
+}
+
 static FoldResults foldConcat(const FoldRequest &request) {
   if (request.inputs.empty() || !request.inputs[0])
     return std::nullopt;
@@ -339,7 +348,7 @@ static FoldResults foldConcat(const FoldRequest &request) {
   Dims dims = request.inputs[0]->dims;
   dims[*axis] = 0;
   for (const HostTensor *input : request.inputs) {
-    if (!input || input->dims.size() != dims.size())
+    if (!input || !fitsBeside(*input, *request.inputs[0], *axis))
       return std::nullopt;
     dims[*axis] += input->dims[*axis];
   }

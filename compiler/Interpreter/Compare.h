@@ -28,8 +28,9 @@ struct Tolerance {
 
 /// What two modules make of the same states and samples.
 struct Comparison {
-  int64_t tensors = 0; // that both make
-  double worst = 0;    // error, of all
+  int64_t tensors = 0; // that both make, without the noisy ones
+  int64_t noisy = 0;   // that rounding moves further than could be compared
+  double worst = 0;    // error, of those that are alike
   /// What rounding was found to explain; 0: nobody had to ask.
   double rounding = 0;
   /// Elements that are NaN, and that are 0 in both, of all floats.
@@ -38,10 +39,15 @@ struct Comparison {
   std::optional<double> gradientNorm; // of the last step, where it is a metric
 };
 
+/// Whether the diagnostic of a comparison that could not be made says that
+/// ranks or roles of the divided program disagree: they then differ from one
+/// rank, too.
+bool saysRanksDisagree(llvm::StringRef diagnostic);
+
 /// Trains `other`, perhaps divided among ranks and roles, from the states and
 /// samples with which `one`, which is neither, is trained, drawn from `seed`;
-/// compares the states that they write and their metrics. Of `other`, a tensor
-/// that `one` does not have is no difference: accumulators of micro-batches.
+/// compares the states that they write and their metrics. What only one of
+/// them accumulates over micro-batches is no difference.
 /// Fails, with a diagnostic, where one of them cannot be run.
 llvm::FailureOr<Comparison> compareSteps(Interpreter &interpreter,
                                          mlir::ModuleOp one,

@@ -6,6 +6,8 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 
+#include <cmath>
+
 using namespace mlir;
 
 namespace zc::interpreter {
@@ -116,6 +118,14 @@ static bool isCopy(int64_t rank, dist::ShardingAttr sharding,
   return false;
 }
 
+bool areAlike(const Tensor &a, const Tensor &b) {
+  return a.integers == b.integers && a.floats.size() == b.floats.size() &&
+         llvm::all_of(llvm::zip_equal(a.floats, b.floats), [](auto pair) {
+           auto [left, right] = pair;
+           return left == right || (std::isnan(left) && std::isnan(right));
+         });
+}
+
 FailureOr<Tensor> joinParts(ArrayRef<Tensor> parts, ArrayRef<int64_t> shape,
                             Division division, dist::MeshAttr mesh,
                             std::string &error) {
@@ -140,10 +150,8 @@ FailureOr<Tensor> joinParts(ArrayRef<Tensor> parts, ArrayRef<int64_t> shape,
     return whole;
   for (auto [rank, part] : llvm::enumerate(parts)) {
     Tensor expected = takePart(whole, division, mesh, rank);
-    if (isCopy(rank, sharding, mesh) && (expected.floats != part.floats ||
-                                         expected.integers != part.integers)) {
-      error = "rank " + std::to_string(rank) +
-              " holds other elements than the rank whose copy it should be";
+    if (isCopy(rank, sharding, mesh) && !areAlike(expected, part)) {
+      error = ("rank " + Twine(rank) + kNotACopy).str();
       return failure();
     }
   }

@@ -22,6 +22,16 @@ struct Division {
   int64_t zigzagDim = -1;
 };
 
+/// How errors begin behind who it is that holds something else than another;
+/// of a sound program nobody does.
+inline constexpr llvm::StringLiteral kNotACopy =
+    " holds other elements than the rank whose copy it should be";
+inline constexpr llvm::StringLiteral kOtherThanRole = " gives another '";
+inline constexpr llvm::StringLiteral kOtherInUnit = " roles hold other values";
+
+/// Whether two tensors hold the same elements; two NaN are the same.
+bool areAlike(const Tensor &a, const Tensor &b);
+
 /// What one rank holds of a whole tensor. Of an unreduced one the first rank
 /// along each axis holds all, the others zeros.
 Tensor takePart(const Tensor &whole, Division division, dist::MeshAttr mesh,

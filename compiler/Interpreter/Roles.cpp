@@ -254,11 +254,10 @@ private:
         sum = name == "loss" ? sum + term : std::hypot(sum, term);
       return success();
     }
-    if (fits && other.floats == whole.floats &&
-        other.integers == whole.integers)
+    if (fits && areAlike(other, whole))
       return success();
     return program.emitOpError("of role ")
-           << role << " gives another '" << name << "' than role "
+           << role << kOtherThanRole << name << "' than role "
            << place->second.first;
   }
 

@@ -156,9 +156,9 @@ LogicalResult Units::unpack(NamedTensors &values, std::string &error) const {
       unpacked.emplace_back(std::move(name), std::move(tensor));
       return true;
     }
-    if (unpacked[place->second].second.floats == tensor.floats)
+    if (areAlike(unpacked[place->second].second, tensor))
       return true;
-    error = "two roles hold other values of '" + name + "'";
+    error = ("two" + kOtherInUnit + " of '" + name + "'").str();
     return false;
   };
   for (auto &[name, tensor] : values) {

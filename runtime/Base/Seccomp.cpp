@@ -50,6 +50,16 @@ constexpr int kForbidden[] = {
     SYS_process_vm_readv,
     SYS_process_vm_writev,
     SYS_pidfd_send_signal,
+    SYS_rt_sigqueueinfo,
+    SYS_rt_tgsigqueueinfo,
+    SYS_shmget,
+    SYS_shmat,
+    SYS_shmctl,
+    SYS_msgget,
+    SYS_semget,
+    SYS_inotify_init1,
+    SYS_inotify_add_watch,
+    SYS_fanotify_init,
     kPidfdOpen,
     kPidfdGetfd,
     SYS_kcmp,
@@ -69,9 +79,12 @@ constexpr int kForbidden[] = {
     kFsmount,
     SYS_fchmodat,
     kFchmodat2,
+    SYS_fchown,
     SYS_fchownat,
     SYS_setxattr,
     SYS_lsetxattr,
+    SYS_fsetxattr,
+    SYS_fremovexattr,
     SYS_removexattr,
     SYS_lremovexattr,
     SYS_utimensat,
@@ -96,6 +109,7 @@ constexpr int kForbidden[] = {
     SYS_clock_settime,
     SYS_adjtimex,
 #ifdef SYS_fork // of machines with a longer history
+    SYS_inotify_init,
     SYS_fork,
     SYS_vfork,
     SYS_chmod,
@@ -184,6 +198,10 @@ Status forbidCalls() {
   filter.forbidWhere(SYS_kill, 0, BPF_JEQ, self, /*holds=*/false);
   filter.forbidWhere(SYS_tgkill, 0, BPF_JEQ, self, /*holds=*/false);
   filter.forbid(SYS_tkill);
+  // Limits and processors of this process alone.
+  for (int call : {SYS_prlimit64, SYS_sched_setaffinity, SYS_sched_setscheduler,
+                   SYS_sched_setparam, SYS_sched_setattr})
+    filter.forbidWhere(call, 0, BPF_JEQ, 0, /*holds=*/false);
   // Words put into the terminal's own mouth.
   filter.forbidWhere(SYS_ioctl, 1, BPF_JEQ, TIOCSTI, /*holds=*/true);
   return filter.install();

@@ -4,6 +4,7 @@
 #include "runtime/Driver/StreamedBatches.h"
 #include "runtime/Plan/CheckpointFolder.h"
 
+#include <cerrno>
 #include <fcntl.h>
 #include <glob.h>
 #include <unistd.h>
@@ -39,9 +40,14 @@ Status addFolder(const std::string &path, SandboxPaths &paths) {
 Status addLog(const std::string &path, SandboxPaths &paths) {
   if (path.empty() || path == kStandardOutput)
     return Status();
-  const int log =
-      ::open(path.c_str(),
-             O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0666);
+  // The artifact's code may have left a link where it could write.
+  const int log = ::open(path.c_str(),
+                         O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC |
+                             O_NONBLOCK | O_NOFOLLOW,
+                         0666);
+  if (log < 0 && errno == ELOOP)
+    return makeError(StatusCode::InvalidArgument, "--sandbox: log '", path,
+                     "' is a link; name the file itself");
   if (log < 0)
     return errnoError("cannot write log '" + path + "'");
   ::close(log);

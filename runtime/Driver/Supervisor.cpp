@@ -140,7 +140,7 @@ Status Supervisor::prepare() {
     ZC_ASSIGN_OR_RETURN(MemoryFolder kept, MemoryFolder::create("copies"));
     copies.emplace(std::move(kept));
   }
-  if (!folder.empty() && !options.checkpoint.resume)
+  if (!folder.empty())
     earlier = identify(folder);
   return Status();
 }
@@ -174,11 +174,14 @@ std::vector<std::string> Supervisor::commandOf(int64_t restart) {
   }
   if (restart == 0)
     return command;
-  goOnFromLatest(command);
-  if (options.checkpoint.resume)
-    return command;
   const bool isCopied = copies && !listCheckpoints(copies->path()).empty();
-  if (options.checkpoint.overwrite && !hasOwnCheckpoint() && !isCopied)
+  const bool hasOwn = isCopied || hasOwnCheckpoint();
+  // DIR/step-N stays where to go on from until there is something newer of this
+  // run: the folder may hold later steps of another.
+  if (options.checkpoint.resume && !hasOwn)
+    return command;
+  goOnFromLatest(command);
+  if (options.checkpoint.resume || (options.checkpoint.overwrite && !hasOwn))
     return command;
   command.erase(std::remove(command.begin(), command.end(), "--overwrite"),
                 command.end());
@@ -237,6 +240,10 @@ Outcome Supervisor::waitForRanks(RankProcesses &ranks) {
     }
     const int signal = signals.await(kLook);
     if (signal != 0 && signal != SIGCHLD) {
+      if (outcome.signal) { // the second ends all at once
+        ranks.killAll();
+        return outcome;
+      }
       outcome.signal = signal;
       ranks.signalAll(signal);
     }

@@ -41,7 +41,6 @@ COMPILE_REFUSED = [
         "--train w", "--train-scales", "--verify on", "--weight-decay 1",
         "--zero 1")
 ] + [
-    ("--verify on", LOSS, "on compares several ranks with one"),
     ("--verify deep", [*LOSS, "--emit", "step"], "--emit writes none"),
     ("--batchnorm-stats local", LOSS, "needs a --mesh with dp or ep"),
     ("--batchnorm-stats local", [*LOSS, "--mesh", "tp=2"], "dp or ep"),
@@ -61,6 +60,8 @@ COMPILE_REFUSED = [
     ("--cubins none", LOSS, "belongs to --target cuda"),
     ("--cuda-path {folder}", LOSS, "belongs to --target cuda"),
     ("--divide-messages", [*LOSS, "--mesh", "tp=2"], "with pp and tp"),
+    ("--divide-messages", [*LOSS, "--mesh", "pp=2,tp=2,sp=2"],
+     "does not work with sp"),
     ("--eps 1", SGD, "belongs to --optimizer adam"),
     ("--freeze-step 5", LOSS, "belongs to --optimizer onebit-adam"),
     ("--huber-delta 2", MSE, "belongs to --loss huber"),

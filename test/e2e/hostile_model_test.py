@@ -13,7 +13,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, parser
 
-from zctest import BIN, TIMEOUT, Fixture, ZcTest, start
+from zctest import BIN, FIXTURES, TIMEOUT, Fixture, ZcTest, start
 
 
 class Hostile(ZcTest):
@@ -115,6 +115,17 @@ class Growth(Hostile):
             " one = Constant <value = float {1}> ()\n u0 = Identity (z)\n" +
             lines + tail + f" y = f.NoSuchOperator (u{count})\n}}"),
             most=3 << 30, said=1 << 20)
+
+
+class Shapes(Hostile):
+
+    def test_a_batch_that_constants_do_not_have(self):
+        """A Concat whose other dims differ was folded beyond its end."""
+        for batch in (8, 12):
+            self.fails(1, ["Concat"], "compile", FIXTURES / "experts" /
+                       "mixtral" / "model.onnx", "--loss",
+                       "softmax-cross-entropy", "--batch", batch, "-o",
+                       self.folder / "x.zca")
 
 
 class Numbers(ZcTest):

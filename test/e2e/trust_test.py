@@ -227,8 +227,8 @@ class Sandbox(ZcTest):
         self.numbers_of(self.artifact, "--sandbox", "--tensorboard",
                         self.folder / "tb" / "run")
         self.zc("run", self.artifact, "--checkpoint", self.ckpt, "--resume",
-                "--steps", 9, "--sandbox", "--eval-data", self.fixture.data,
-                "--keep-best", "loss")
+                "--steps", 9, "--sandbox", "--data", self.fixture.data,
+                "--eval-data", self.fixture.data, "--keep-best", "loss")
         self.zc("run", self.artifact, "--data", self.fixture.data, "--steps", 2,
                 "--init-from", self.ckpt, "--sandbox")
         self.zc("eval", self.artifact, "--data", self.fixture.data,
@@ -239,6 +239,20 @@ class Sandbox(ZcTest):
             np.save(folder / f"{name}.npy", array)
         self.zc("run", self.artifact, "--data", folder, "--steps", 2,
                 "--sandbox")
+
+    def test_what_its_code_has_written_opens_nothing(self):
+        """Links, and options of a checkpoint."""
+        self.numbers_of(self.artifact, "--sandbox")
+        self.fails(2, ["--data is required"], "run", self.artifact,
+                   "--checkpoint", self.ckpt, "--resume", "--steps", 9,
+                   "--sandbox")
+        other, link = self.folder / "other", self.ckpt / "log.jsonl"
+        other.write_text("mine")
+        link.symlink_to(other)
+        self.fails(1, ["is a link; name the file itself"], "run", self.artifact,
+                   "--data", self.fixture.data, "--steps", 9, "--log", link,
+                   "--sandbox")
+        self.assertEqual(other.read_text(), "mine")
 
     def test_where_it_cannot(self):
         self.fails(2, ["--trace.*does not go with --sandbox"], "run",

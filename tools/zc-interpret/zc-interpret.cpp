@@ -120,6 +120,8 @@ static int compareWith(ModuleOp one, ModuleOp module) {
   if (comparison->rounding > 0)
     llvm::outs() << "rounding explains "
                  << llvm::format("%.3g", comparison->rounding) << "\n";
+  if (comparison->noisy > 0)
+    llvm::outs() << comparison->noisy << " more are noise\n";
   for (const Difference &each : comparison->beyond)
     llvm::outs() << "differs: " << each.name << " by "
                  << llvm::format("%.3g", each.error) << "\n";

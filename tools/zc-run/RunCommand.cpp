@@ -273,6 +273,21 @@ void checkStream(const CLI::App &app, const TrainOptions &options) {
                   "input are taken once, in their order");
 }
 
+/// A checkpoint is written by the artifact's code: it may not say which files a
+/// sandbox lets it open.
+void dropPaths(NamedTexts &remembered) {
+  auto isPath = [](const auto &each) {
+    for (const char *name :
+         {"data", "eval-data", "log", "tensorboard", "trace", "init-from",
+          "offload-dir", "replica-dir", "checkpoint"})
+      if (each.first == name || each.first == std::string("--") + name)
+        return true;
+    return false;
+  };
+  remembered.erase(std::remove_if(remembered.begin(), remembered.end(), isPath),
+                   remembered.end());
+}
+
 /// What a run that goes on is given by its checkpoint.
 void takeOverOptions(CLI::App &app, const CheckpointOptions &checkpoint) {
   if (!checkpoint.resume || checkpoint.place.empty())
@@ -280,8 +295,12 @@ void takeOverOptions(CLI::App &app, const CheckpointOptions &checkpoint) {
   auto found = findCheckpoint(checkpoint.place);
   if (!found.ok())
     return; // the run itself says what that means
-  if (auto remembered = readRunOptions(*found); remembered.ok())
-    takeOver(app, *remembered);
+  auto remembered = readRunOptions(*found);
+  if (!remembered.ok())
+    return;
+  if (app.count("--sandbox"))
+    dropPaths(*remembered);
+  takeOver(app, *remembered);
 }
 
 /// A best checkpoint is chosen by what is evaluated.
