@@ -77,8 +77,7 @@ private:
   Status startRanks(RankProcesses &ranks, int64_t restart);
   Outcome waitForRanks(RankProcesses &ranks);
   std::vector<std::string> commandOf(int64_t restart);
-  void goOnFromLatest(std::vector<std::string> &command) const;
-  bool hasOwnCheckpoint() const;
+  std::vector<int64_t> ownCheckpoints() const;
   std::string whatIsKept() const;
 
   const SupervisorOptions &options;
@@ -145,22 +144,24 @@ Status Supervisor::prepare() {
   return Status();
 }
 
-/// Whether this run has a checkpoint in its folder already.
-bool Supervisor::hasOwnCheckpoint() const {
+/// The steps of the checkpoints in the folder that are this run's own.
+std::vector<int64_t> Supervisor::ownCheckpoints() const {
+  std::vector<int64_t> own;
   for (const auto &each : identify(folder))
     if (std::find(earlier.begin(), earlier.end(), each) == earlier.end())
-      return true;
-  return false;
+      own.push_back(each.first);
+  return own;
 }
 
-/// DIR/step-N was where the first start went on from.
-void Supervisor::goOnFromLatest(std::vector<std::string> &command) const {
+/// In place of where the first start went on from.
+static void goOnFrom(const std::string &place,
+                     std::vector<std::string> &command) {
   const std::string option = "--checkpoint";
   for (size_t i = 0; i < command.size(); ++i)
     if (command[i].rfind(option + "=", 0) == 0)
-      command[i] = option + "=" + folder;
+      command[i] = option + "=" + place;
     else if (command[i] == option && i + 1 < command.size())
-      command[i + 1] = folder;
+      command[i + 1] = place;
 }
 
 /// A restart goes on, from this run's own checkpoints alone. --overwrite stays
@@ -175,13 +176,14 @@ std::vector<std::string> Supervisor::commandOf(int64_t restart) {
   if (restart == 0)
     return command;
   const bool isCopied = copies && !listCheckpoints(copies->path()).empty();
-  const bool hasOwn = isCopied || hasOwnCheckpoint();
-  // DIR/step-N stays where to go on from until there is something newer of this
-  // run: the folder may hold later steps of another.
-  if (options.checkpoint.resume && !hasOwn)
+  const std::vector<int64_t> own = ownCheckpoints();
+  if (options.checkpoint.resume) {
+    // The folder may hold later steps of another run.
+    if (!own.empty())
+      goOnFrom(checkpointPath(folder, own.back()), command);
     return command;
-  goOnFromLatest(command);
-  if (options.checkpoint.resume || (options.checkpoint.overwrite && !hasOwn))
+  }
+  if (options.checkpoint.overwrite && own.empty() && !isCopied)
     return command;
   command.erase(std::remove(command.begin(), command.end(), "--overwrite"),
                 command.end());
@@ -259,14 +261,13 @@ Result<Outcome> Supervisor::runOnce(int64_t restart) {
 std::string Supervisor::whatIsKept() const {
   const std::vector<int64_t> copied =
       copies ? listCheckpoints(copies->path()) : std::vector<int64_t>();
-  const std::vector<int64_t> saved = listCheckpoints(folder);
-  const bool isOwn =
-      options.checkpoint.resume || (!saved.empty() && hasOwnCheckpoint());
-  if (!copied.empty() &&
-      (saved.empty() || !isOwn || copied.back() > saved.back()))
+  const std::vector<int64_t> own = ownCheckpoints();
+  if (!copied.empty() && (own.empty() || copied.back() > own.back()))
     return strCat("from the copy in memory of step ", copied.back());
-  if (!saved.empty() && isOwn)
-    return "from '" + checkpointPath(folder, saved.back()) + "'";
+  if (!own.empty())
+    return "from '" + checkpointPath(folder, own.back()) + "'";
+  if (options.checkpoint.resume && !listCheckpoints(folder).empty())
+    return "from '" + options.checkpoint.place + "', as at first";
   return "from the beginning: nothing was kept yet";
 }
 
