@@ -49,12 +49,15 @@ static std::vector<MeshAxis> shrinkMesh(std::vector<MeshAxis> mesh) {
 std::vector<std::string> zc::listDivisions(ModuleOp module) {
   std::vector<std::string> divisions;
   llvm::StringSet<> seen; // roles may share a parameter
+  // Vectors of ZeRO are divided because their members are.
+  module.walk([&](train::StateOp state) {
+    if (auto unit = state->getAttrOfType<FlatSymbolRefAttr>(dist::kUnitAttr))
+      seen.insert(unit.getValue());
+  });
   module.walk([&](train::StateOp state) {
     auto sharding =
         state->getAttrOfType<dist::ShardingAttr>(dist::kShardingAttr);
-    if (!sharding || state.getKind() != train::kParameter ||
-        state->getParentOfType<ModuleOp>().lookupSymbol(state.getSymName()) !=
-            state.getOperation())
+    if (!sharding || state.getKind() != train::kParameter)
       return;
     std::string dims;
     bool isDivided = false;
@@ -68,9 +71,6 @@ std::vector<std::string> zc::listDivisions(ModuleOp module) {
     if (isDivided && seen.insert(state.getSymName()).second)
       divisions.push_back((state.getSymName() + "=" + dims).str());
   });
-  // Vectors of ZeRO are divided because their members are.
-  llvm::erase_if(divisions,
-                 [](StringRef each) { return each.starts_with("unit."); });
   return divisions;
 }
 

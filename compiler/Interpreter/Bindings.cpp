@@ -101,6 +101,14 @@ static std::optional<Tensor> storedValue(func::FuncOp func, unsigned index) {
   return tensorOf(*state.getValue());
 }
 
+std::pair<int64_t, int64_t> integerRange(func::FuncOp func, unsigned index) {
+  auto range =
+      func.getArgAttrOfType<DenseI64ArrayAttr>(index, train::kRangeAttr);
+  if (range && range.size() >= 2 && range[0] < range[1])
+    return {range[0], range[1]};
+  return {0, 2};
+}
+
 static Tensor randomArgument(func::FuncOp func, unsigned index,
                              std::mt19937_64 &random) {
   auto type = wholeArgumentType(func, index);
@@ -111,13 +119,7 @@ static Tensor randomArgument(func::FuncOp func, unsigned index,
       number = static_cast<double>(random() >> 11) * 0x1p-52 - 1;
     return Tensor::ofFloats(type.getShape(), std::move(floats));
   }
-  int64_t low = 0, high = 2;
-  if (auto range =
-          func.getArgAttrOfType<DenseI64ArrayAttr>(index, train::kRangeAttr))
-    if (range.size() >= 2 && range[0] < range[1]) {
-      low = range[0];
-      high = range[1];
-    }
+  const auto [low, high] = integerRange(func, index);
   std::vector<int64_t> integers(count);
   for (int64_t &number : integers)
     number = low +

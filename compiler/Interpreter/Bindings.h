@@ -16,6 +16,10 @@ namespace zc::interpreter {
 std::string argumentName(mlir::func::FuncOp func, unsigned index);
 std::string resultName(mlir::func::FuncOp func, unsigned index);
 
+/// The range [low, high) of an integer argument's elements, for who draws them.
+std::pair<int64_t, int64_t> integerRange(mlir::func::FuncOp func,
+                                         unsigned index);
+
 /// Fails, with a diagnostic, if a name of `given` is no argument's.
 mlir::LogicalResult checkNames(llvm::ArrayRef<mlir::func::FuncOp> programs,
                                const llvm::StringMap<Tensor> &given);

@@ -50,13 +50,7 @@ private:
 
   Tensor drawIntegers(func::FuncOp program, unsigned index,
                       ArrayRef<int64_t> shape) {
-    int64_t low = 0, high = 2;
-    auto range =
-        program.getArgAttrOfType<DenseI64ArrayAttr>(index, train::kRangeAttr);
-    if (range && range.size() >= 2 && range[0] < range[1]) {
-      low = range[0];
-      high = range[1];
-    }
+    const auto [low, high] = integerRange(program, index);
     std::vector<int64_t> integers(ShapedType::getNumElements(shape));
     for (int64_t &number : integers)
       number = low + int64_t(random() % uint64_t(high - low));

@@ -79,48 +79,48 @@ static int64_t shareOf(int64_t rank, ArrayAttr axes, dist::MeshAttr mesh) {
   return llvm::find(group, rank) - group.begin();
 }
 
+StringRef Units::nameOf(const Member &member) {
+  return cast<train::StateOp>(member.state).getSymName();
+}
+
 static Division divisionOf(Operation *state) {
   return {shardingOf(state), state};
 }
 
-bool Units::take(const Unit &unit, StringRef form,
-                 llvm::StringMap<Tensor> &values) {
+std::optional<Tensor> Units::pack(const Unit &unit,
+                                  const llvm::StringMap<Tensor> &values) {
   auto vector = Tensor::ofFloats({unit.numElements},
                                  std::vector<double>(unit.numElements));
   bool found = false;
   const SmallVector<int64_t> ranks = ranksOfShares(unit);
   const int64_t length = unit.numElements / int64_t(ranks.size());
   for (const Member &member : unit.members) {
-    auto given = values.find(cast<train::StateOp>(member.state).getSymName());
+    auto given = values.find(nameOf(member));
     if (given == values.end())
       continue;
     found = true;
     for (auto [share, rank] : llvm::enumerate(ranks)) {
-      Tensor part = unit.mesh
-                        ? takePart(given->second, divisionOf(member.state),
-                                   unit.mesh, rank)
-                        : given->second;
+      const Tensor part =
+          unit.mesh ? takePart(given->second, divisionOf(member.state),
+                               unit.mesh, rank)
+                    : given->second;
       llvm::copy(part.floats,
                  vector.floats.begin() + share * length + member.offset);
     }
-    values.erase(given);
   }
-  if (found)
-    values[form] = std::move(vector);
-  return found;
+  return found ? std::optional<Tensor>(std::move(vector)) : std::nullopt;
 }
 
 void Units::pack(llvm::StringMap<Tensor> &values) const {
-  llvm::StringMap<Tensor> members = values; // a tied one may be in two roles
-  for (const Unit &unit : units) {
-    llvm::StringMap<Tensor> mine = members;
-    const std::string name = unit.prefix + unit.name;
-    if (!take(unit, name, mine))
-      continue;
-    values[name] = mine[name];
+  llvm::StringMap<Tensor> vectors; // a tied parameter may be in two roles'
+  for (const Unit &unit : units)
+    if (std::optional<Tensor> vector = pack(unit, values))
+      vectors[unit.prefix + unit.name] = std::move(*vector);
+  for (const Unit &unit : units)
     for (const Member &member : unit.members)
-      values.erase(cast<train::StateOp>(member.state).getSymName());
-  }
+      values.erase(nameOf(member));
+  for (auto &entry : vectors)
+    values[entry.getKey()] = std::move(entry.second);
 }
 
 Tensor Units::join(const Unit &unit, const Member &member,
@@ -175,7 +175,7 @@ LogicalResult Units::unpack(NamedTensors &values, std::string &error) const {
     for (const Member &member : unit->members) {
       std::string form = name.substr(unit->prefix.size());
       form.replace(at - unit->prefix.size(), unit->name.size(),
-                   cast<train::StateOp>(member.state).getSymName().str());
+                   nameOf(member).str());
       if (!add(std::move(form), join(*unit, member, tensor)))
         return failure();
     }

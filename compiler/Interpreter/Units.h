@@ -4,6 +4,8 @@
 
 #include "compiler/Interpreter/Roles.h"
 
+#include <optional>
+
 namespace zc::interpreter {
 
 /// Where the parameters of a module are in its units, or those of each role in
@@ -36,8 +38,10 @@ private:
 
   void addModule(mlir::ModuleOp module, const std::string &prefix);
   static llvm::SmallVector<int64_t> ranksOfShares(const Unit &unit);
-  static bool take(const Unit &unit, llvm::StringRef form,
-                   llvm::StringMap<Tensor> &values);
+  static llvm::StringRef nameOf(const Member &member);
+  /// The unit's vector of those members that are given; nothing if none is.
+  static std::optional<Tensor> pack(const Unit &unit,
+                                    const llvm::StringMap<Tensor> &values);
   static Tensor join(const Unit &unit, const Member &member,
                      const Tensor &vector);
 

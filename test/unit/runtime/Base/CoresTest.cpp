@@ -1,7 +1,6 @@
 #include "runtime/Base/Cores.h"
-#include "test/unit/runtime/TinyArtifact.h"
+#include "test/unit/runtime/FakeRoot.h"
 
-#include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -10,18 +9,9 @@
 namespace zc {
 namespace {
 
-/// A root folder with files of /proc and /sys.
-class FakeRoot {
+class FakeRoot : public test::FakeRoot {
 public:
-  void write(const std::string &path, const std::string &text) {
-    std::filesystem::path file(folder.path(path));
-    std::filesystem::create_directories(file.parent_path());
-    std::ofstream(file) << text;
-  }
-  CpuQuota quota() const { return readCpuQuota(folder.path("")); }
-
-private:
-  test::TemporaryFolder folder;
+  CpuQuota quota() const { return readCpuQuota(path()); }
 };
 
 constexpr const char *kSecondMount =

@@ -1,25 +1,15 @@
 #include "runtime/Base/Memory.h"
-#include "test/unit/runtime/TinyArtifact.h"
+#include "test/unit/runtime/FakeRoot.h"
 
-#include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
 
 namespace zc {
 namespace {
 
-/// A root folder with files of /proc and /sys.
-class FakeRoot {
+class FakeRoot : public test::FakeRoot {
 public:
-  void write(const std::string &path, const std::string &text) {
-    std::filesystem::path file(folder.path(path));
-    std::filesystem::create_directories(file.parent_path());
-    std::ofstream(file) << text;
-  }
-  uint64_t left() const { return freeMemory(folder.path("")); }
-
-private:
-  test::TemporaryFolder folder;
+  uint64_t left() const { return freeMemory(path()); }
 };
 
 TEST(Memory, WhatCannotBeReadLimitsNothing) {
