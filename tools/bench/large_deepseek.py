@@ -8,12 +8,11 @@ latent attention, three layers without experts, then 256 experts in 8 groups, of
 which a token has 8 in 4, chosen by corrected sigmoids, and one that all have.
 Positions are not encoded, which has no parameters.
 """
-import argparse
 
 import numpy as np
 from onnx import TensorProto, helper
 
-from large_gpt import Graph
+from large_gpt import Graph, size_parser, write_model
 from large_mixtral import DOMAIN, linear, norm, zc_moe_body
 
 
@@ -129,19 +128,15 @@ def build(options):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("output")
-    for name, value in (("layers", 61), ("width", 7168), ("heads", 128),
-                        ("q-rank", 1536), ("kv-rank", 512), ("inner", 2048),
-                        ("experts", 256), ("groups", 8), ("chosen", 8),
-                        ("vocabulary", 129280), ("batch", 64),
-                        ("length", 512)):
-        parser.add_argument(f"--{name}", type=int, default=value)
+    parser = size_parser(__doc__, (
+        ("layers", 61), ("width", 7168), ("heads", 128),
+        ("q-rank", 1536), ("kv-rank", 512), ("inner", 2048),
+        ("experts", 256), ("groups", 8), ("chosen", 8),
+        ("vocabulary", 129280), ("batch", 64),
+        ("length", 512)))
     options = parser.parse_args()
     elements, model = build(options)
-    with open(options.output, "wb") as file:
-        file.write(model.SerializeToString())
-    print(f"{options.output}: {elements:,} parameters")
+    write_model(options.output, model, elements)
 
 
 if __name__ == "__main__":

@@ -134,18 +134,30 @@ def build(options):
     return model, graph.elements
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+def size_parser(doc, sizes):
+    """Arguments of a program that writes a model to a file: its name, and the
+    model's sizes, (name, default)."""
+    parser = argparse.ArgumentParser(description=doc.split("\n\n")[0])
     parser.add_argument("output")
-    for name, value in (("layers", 36), ("width", 4096), ("heads", 32),
-                        ("vocabulary", 32000), ("batch", 64),
-                        ("length", 1024)):
+    for name, value in sizes:
         parser.add_argument(f"--{name}", type=int, default=value)
+    return parser
+
+
+def write_model(path, model, elements):
+    with open(path, "wb") as file:
+        file.write(model.SerializeToString())
+    print(f"{path}: {elements:,} parameters")
+
+
+def main():
+    parser = size_parser(__doc__, (
+        ("layers", 36), ("width", 4096), ("heads", 32),
+        ("vocabulary", 32000), ("batch", 64),
+        ("length", 1024)))
     options = parser.parse_args()
     model, elements = build(options)
-    with open(options.output, "wb") as file:
-        file.write(model.SerializeToString())
-    print(f"{options.output}: {elements:,} parameters")
+    write_model(options.output, model, elements)
 
 
 if __name__ == "__main__":

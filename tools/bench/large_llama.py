@@ -7,12 +7,11 @@ that no machine at hand could hold.
 The defaults have Llama 3's 405 billion parameters. Every weight names a data
 file that is not there: `zc plan` needs none, `zc compile` takes `--init`.
 """
-import argparse
 
 import numpy as np
 from onnx import TensorProto, helper
 
-from large_gpt import Graph
+from large_gpt import Graph, size_parser, write_model
 from large_mixtral import linear
 
 OPSET = 23  # Attention, RMSNormalization, RotaryEmbedding
@@ -91,18 +90,14 @@ def build(options):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("output")
-    for name, value in (("layers", 126), ("width", 16384), ("heads", 128),
-                        ("key-heads", 8), ("inner", 53248),
-                        ("vocabulary", 128256), ("batch", 2048),
-                        ("length", 8192), ("theta", 500000)):
-        parser.add_argument(f"--{name}", type=int, default=value)
+    parser = size_parser(__doc__, (
+        ("layers", 126), ("width", 16384), ("heads", 128),
+        ("key-heads", 8), ("inner", 53248),
+        ("vocabulary", 128256), ("batch", 2048),
+        ("length", 8192), ("theta", 500000)))
     options = parser.parse_args()
     model, elements = build(options)
-    with open(options.output, "wb") as file:
-        file.write(model.SerializeToString())
-    print(f"{options.output}: {elements:,} parameters")
+    write_model(options.output, model, elements)
 
 
 if __name__ == "__main__":

@@ -9,14 +9,13 @@ benchmark. Flat ones choose 4 of the experts, those of two levels 2 of 16 groups
 and 2 in each. Every weight names a data file that is not there: compile with
 `--init normal:0.02`.
 """
-import argparse
 import pathlib
 import sys
 
 import numpy as np
 from onnx import TensorProto, helper
 
-from large_gpt import Graph
+from large_gpt import Graph, size_parser, write_model
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "export"))
 import zc_moe_body  # noqa: E402
@@ -83,17 +82,13 @@ def build(options):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("output")
-    for name, value in (("experts", 4096), ("levels", 0), ("width", 512),
-                        ("inner", 1024), ("vocabulary", 793471), ("batch", 8),
-                        ("length", 8)):
-        parser.add_argument(f"--{name}", type=int, default=value)
+    parser = size_parser(__doc__, (
+        ("experts", 4096), ("levels", 0), ("width", 512),
+        ("inner", 1024), ("vocabulary", 793471), ("batch", 8),
+        ("length", 8)))
     options = parser.parse_args()
     model, elements = build(options)
-    with open(options.output, "wb") as file:
-        file.write(model.SerializeToString())
-    print(f"{options.output}: {elements:,} parameters")
+    write_model(options.output, model, elements)
 
 
 if __name__ == "__main__":

@@ -19,14 +19,13 @@ Positions are not encoded, which has no parameters. Every weight names
 a data file that is not there: compile with `--init normal:0.02`. Each layer of
 experts is an `ai.zc.MoE`, a function of the file.
 """
-import argparse
 import pathlib
 import sys
 
 import numpy as np
 from onnx import TensorProto, helper
 
-from large_gpt import Graph
+from large_gpt import Graph, size_parser, write_model
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "export"))
 import zc_moe_body  # noqa: E402
@@ -146,22 +145,18 @@ def build(options):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("output")
-    for name, value in (("layers", 32), ("width", 4096), ("heads", 32),
-                        ("key-heads", 8), ("inner", 14336), ("experts", 8),
-                        ("chosen", 2), ("vocabulary", 32000), ("batch", 8),
-                        ("length", 4096), ("head", 0),
-                        ("every", 1)):
-        parser.add_argument(f"--{name}", type=int, default=value)
+    parser = size_parser(__doc__, (
+        ("layers", 32), ("width", 4096), ("heads", 32),
+        ("key-heads", 8), ("inner", 14336), ("experts", 8),
+        ("chosen", 2), ("vocabulary", 32000), ("batch", 8),
+        ("length", 4096), ("head", 0),
+        ("every", 1)))
     parser.add_argument("--activation", default="silu")
     for name in ("head-norms", "ungated"):
         parser.add_argument(f"--{name}", action="store_true")
     options = parser.parse_args()
     model, elements = build(options)
-    with open(options.output, "wb") as file:
-        file.write(model.SerializeToString())
-    print(f"{options.output}: {elements:,} parameters")
+    write_model(options.output, model, elements)
 
 
 if __name__ == "__main__":
