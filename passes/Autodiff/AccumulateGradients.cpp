@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/Dist/DistDialect.h"
 #include "dialects/Train/Versions.h"
+#include "passes/Analysis/InPlaceSums.h"
 #include "passes/Analysis/Messages.h"
 #include "passes/Autodiff/ExpertMetrics.h"
 #include "passes/Autodiff/LayerMetrics.h"
@@ -88,12 +89,8 @@ private:
       state->setAttr(dist::kShardingAttr, sharding);
     auto symbol = FlatSymbolRefAttr::get(state.getSymNameAttr());
     Value old = getStateArgument(micro, state);
-    // Among ranks, the sum stays unreduced, which no product in place does.
-    Value sum;
-    if (dist::getMesh(getOperation()))
-      sum = AddOp::create(builder, value.getLoc(), old, value);
-    else
-      sum = addInPlace(builder, value.getLoc(), old, value);
+    auto sum = AddOp::create(builder, value.getLoc(), old, value);
+    sum->setAttr(kInPlaceAttr, builder.getUnitAttr());
     addResult(micro, sum, binding(kStateAttr, symbol));
     Value total = getStateArgument(apply, state);
     addResult(apply, splat(*end, value.getLoc(), value.getType(), 0),

@@ -1,10 +1,10 @@
 //===- JoinReductions.cpp - --zc-join-reductions --------------------------===//
 //
-// An all-reduce costs a latency per message whatever its size. What is small,
-// and needed by nobody before the next one is there, is sent with that. The
-// flat vector is not padded: rings cut it as evenly as may be, and no rank
-// holds a part of it alone. Gradients that are reduced in a wider type are
-// joined in their own and widened together.
+// An exchange costs a latency per message whatever its size. A small one that
+// nobody reads before the next one is there is sent with that. The flat vector
+// is not padded: rings cut it as evenly as may be, and no rank holds a part of
+// it alone. Gradients that are reduced in a wider type are joined in their own
+// and widened together.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Collectives/Passes.h"
@@ -21,13 +21,18 @@ namespace zc {
 
 namespace {
 
-/// An all-reduce, and what makes it of another type than the gradient's.
-struct Reduction {
-  dist::AllReduceOp op;
+StringRef trafficOf(Operation *op) {
+  return cast<dist::CollectiveOpInterface>(op).getWhatIsSent();
+}
+
+/// An exchange of which every element is that of the operands' elements at its
+/// place, and the conversions that make it of another type than the gradient's.
+struct Exchange {
+  Operation *op;
   ConvertOp widened, narrowed; // both or none
 
-  explicit Reduction(dist::AllReduceOp op) : op(op) {
-    auto before = op.getInput().getDefiningOp<ConvertOp>();
+  explicit Exchange(Operation *op) : op(op) {
+    auto before = op->getOperand(0).getDefiningOp<ConvertOp>();
     if (!before || !before->hasOneUse() || !op->hasOneUse())
       return;
     auto after = dyn_cast<ConvertOp>(*op->user_begin());
@@ -37,27 +42,27 @@ struct Reduction {
     narrowed = after;
   }
 
-  Value getInput() { return widened ? widened.getInput() : op.getInput(); }
-  Operation *getLast() { return narrowed ? narrowed : op.getOperation(); }
+  Value getInput() { return widened ? widened.getInput() : op->getOperand(0); }
+  Operation *getLast() { return narrowed ? narrowed : op; }
   Value getResult() { return getLast()->getResult(0); }
 
-  /// What goes together: along which axes, what is sent, the element types.
+  /// Exchanges that go together are of one kind: the same op, axes and traffic,
+  /// and the same element types.
   Attribute getKind() {
     auto element = [](Value value) {
       return TypeAttr::get(getElementTypeOrSelf(value.getType()));
     };
-    Builder builder(op.getContext());
+    Builder builder(op->getContext());
     return builder.getArrayAttr(
-        {op.getAxesAttr(),
-         builder.getDenseI64ArrayAttr(
-             op.getHolders().value_or(ArrayRef<int64_t>())),
-         op.getTrafficAttr(), element(op.getResult()), element(getResult())});
+        {op->getName().getIdentifier(), op->getPropertiesAsAttribute(),
+         element(op->getResult(0)), element(getResult())});
   }
 };
 
-/// All-reduces that become one, in the program's order.
+/// Exchanges that become one, in the program's order.
 struct Bucket {
-  SmallVector<Reduction> members;
+  SmallVector<Exchange> members;
+  SmallVector<Operation *> views; // what only reshapes a member's result
   int64_t bytes = 0;
 };
 
@@ -67,16 +72,16 @@ public:
   /// `limit`: the most bytes of gradients that are sent together.
   Joiner(Block &block, int64_t limit) : block(block), limit(limit) {}
 
-  /// Returns how many all-reduces are gone.
+  /// Returns how many exchanges are gone.
   unsigned run();
 
 private:
-  bool mayJoin(dist::AllReduceOp op) const;
+  bool mayJoin(Operation &op) const;
   void closeWhatIsRead(Operation &op);
-  void add(Reduction reduction);
+  void add(Exchange exchange);
   void close(Attribute kind);
-  void join(MutableArrayRef<Reduction> members);
-  Value reduce(OpBuilder &builder, Location loc, Reduction &like, Value flat);
+  void join(MutableArrayRef<Exchange> members);
+  Value send(OpBuilder &builder, Location loc, Exchange &like, Value flat);
 
   Block &block;
   int64_t limit;
@@ -88,12 +93,16 @@ private:
 
 } // namespace
 
-/// What is as large as a bucket is sent where it lies: joined with others it
+/// A gradient as large as a bucket is sent where it lies: joined with others it
 /// would be copied twice.
-bool Joiner::mayJoin(dist::AllReduceOp op) const {
-  if (op.getTraffic() == dist::kScalars)
-    return true;
-  return op.getTraffic() == dist::kGradients && bytesOf(op) < limit;
+bool Joiner::mayJoin(Operation &op) const {
+  if (!isa<dist::AllReduceOp, dist::BroadcastOp>(op))
+    return false;
+  StringRef traffic = trafficOf(&op);
+  if (isa<dist::BroadcastOp>(op))
+    return traffic == dist::kStatistics;
+  return traffic == dist::kScalars ||
+         (traffic == dist::kGradients && bytesOf(op.getResult(0)) < limit);
 }
 
 void Joiner::closeWhatIsRead(Operation &op) {
@@ -101,41 +110,53 @@ void Joiner::closeWhatIsRead(Operation &op) {
     return; // the end of what waits
   for (Value operand : op.getOperands())
     if (Operation *producer = operand.getDefiningOp())
-      if (auto found = waiting.find(producer); found != waiting.end())
-        close(found->second);
+      if (auto found = waiting.find(producer); found != waiting.end()) {
+        Attribute kind = found->second;
+        if (isa<ReshapeOp>(op)) {
+          open[kind].views.push_back(&op);
+          waiting[&op] = kind;
+        } else {
+          close(kind);
+        }
+      }
 }
 
-void Joiner::add(Reduction reduction) {
-  Attribute kind = reduction.getKind();
-  int64_t bytes = bytesOf(reduction.op);
-  bool isGradient = reduction.op.getTraffic() == dist::kGradients;
+void Joiner::add(Exchange exchange) {
+  Attribute kind = exchange.getKind();
+  int64_t bytes = bytesOf(exchange.op->getResult(0));
+  bool isGradient = trafficOf(exchange.op) == dist::kGradients;
   if (isGradient && open[kind].bytes + bytes > limit)
     close(kind);
   Bucket &bucket = open[kind];
-  bucket.members.push_back(reduction);
+  bucket.members.push_back(exchange);
   bucket.bytes += bytes;
-  waiting[reduction.op] = waiting[reduction.getLast()] = kind;
+  waiting[exchange.op] = waiting[exchange.getLast()] = kind;
 }
 
 void Joiner::close(Attribute kind) {
   Bucket bucket = std::move(open[kind]);
   open.erase(kind);
-  for (Reduction &member : bucket.members) {
+  for (Exchange &member : bucket.members) {
     waiting.erase(member.op);
     waiting.erase(member.getLast());
   }
-  if (bucket.members.size() > 1)
-    join(bucket.members);
+  for (Operation *view : bucket.views)
+    waiting.erase(view);
+  if (bucket.members.size() < 2)
+    return;
+  join(bucket.members);
+  for (Operation *view : bucket.views)
+    view->moveBefore(bucket.members.back().op);
 }
 
-static void stage(Operation *op, dist::AllReduceOp like) {
-  if (like.getTraffic() == dist::kGradients)
+static void stage(Operation *op, Operation *like) {
+  if (trafficOf(like) == dist::kGradients)
     op->setAttr(kStagingAttr, UnitAttr::get(op->getContext()));
 }
 
-/// The sum of `flat`, in the type that `like` is reduced in.
-Value Joiner::reduce(OpBuilder &builder, Location loc, Reduction &like,
-                     Value flat) {
+/// Sends `flat` as `like` is sent, in the type of that.
+Value Joiner::send(OpBuilder &builder, Location loc, Exchange &like,
+                   Value flat) {
   auto converted = [&](Value from, Value as) {
     Value value =
         train::convert(builder, loc, from, getElementTypeOrSelf(as.getType()));
@@ -143,38 +164,42 @@ Value Joiner::reduce(OpBuilder &builder, Location loc, Reduction &like,
     return value;
   };
   if (like.widened)
-    flat = converted(flat, like.op);
-  Value sum = dist::AllReduceOp::create(
-      builder, loc, flat, like.op.getAxesAttr(), like.op.getTrafficAttr(),
-      like.op.getHoldersAttr());
-  stage(sum.getDefiningOp(), like.op);
-  return like.narrowed ? converted(sum, like.narrowed) : sum;
+    flat = converted(flat, like.op->getResult(0));
+  Operation *sent = builder.clone(*like.op);
+  sent->setLoc(loc);
+  sent->setDiscardableAttrs(DictionaryAttr::get(sent->getContext()));
+  sent->setOperand(0, flat);
+  sent->getResult(0).setType(flat.getType());
+  stage(sent, like.op);
+  Value result = sent->getResult(0);
+  return like.narrowed ? converted(result, like.narrowed) : result;
 }
 
 /// Where the last of them stands, the first moment that all are there.
-void Joiner::join(MutableArrayRef<Reduction> members) {
-  Reduction &last = members.back();
+void Joiner::join(MutableArrayRef<Exchange> members) {
+  Exchange &last = members.back();
   OpBuilder builder(last.op);
   SmallVector<Location> locations;
   SmallVector<Value> parts;
   int64_t total = 0;
-  for (Reduction &member : members) {
-    locations.push_back(member.op.getLoc());
-    parts.push_back(reshape(builder, member.op.getLoc(), member.getInput(),
-                            {numElements(member.op.getType())}));
-    total += numElements(member.op.getType());
+  for (Exchange &member : members) {
+    int64_t elements = numElements(member.getResult().getType());
+    locations.push_back(member.op->getLoc());
+    parts.push_back(
+        reshape(builder, member.op->getLoc(), member.getInput(), {elements}));
+    total += elements;
   }
   Location loc = builder.getFusedLoc(locations);
   auto type = cast<RankedTensorType>(last.getResult().getType());
   auto flat = ConcatOp::create(builder, loc, withShape(type, {total}), parts,
                                /*dim=*/0);
   stage(flat, last.op);
-  Value sum = reduce(builder, loc, last, flat);
+  Value sent = send(builder, loc, last, flat);
   int64_t offset = 0;
   for (auto [member, part] : llvm::zip(members, parts)) {
-    Location at = member.op.getLoc();
+    Location at = member.op->getLoc();
     auto slice =
-        SliceOp::create(builder, at, part.getType(), sum,
+        SliceOp::create(builder, at, part.getType(), sent,
                         ArrayRef<int64_t>{offset}, ArrayRef<int64_t>{1});
     if (Attribute mark = member.getLast()->getAttr(kGradientsAttr))
       slice->setAttr(kGradientsAttr, mark);
@@ -195,13 +220,12 @@ unsigned Joiner::run() {
   // Ops that come in front of the one that is looked at are done with.
   for (Operation &op : llvm::make_early_inc_range(block)) {
     closeWhatIsRead(op);
-    if (auto reduction = dyn_cast<dist::AllReduceOp>(op))
-      if (mayJoin(reduction))
-        add(Reduction(reduction));
+    if (mayJoin(op))
+      add(Exchange(&op));
   }
   for (Operation *op : joined)
     op->erase();
-  return numGone; // what is still open nobody reads
+  return numGone; // nobody reads the buckets that are still open
 }
 
 namespace {

@@ -62,13 +62,32 @@ def LocalizePass : Pass<"zc-localize", "::mlir::ModuleOp"> {
   let dependentDialects = ["::zc::dist::DistDialect"];
 }
 
+def BroadcastPartsPass : Pass<"zc-broadcast-parts", "::mlir::ModuleOp"> {
+  let summary = "send what one rank holds from that rank alone";
+  let description = [{
+    After `--zc-localize` and a canonicalization. All-gathers along dim 0 of which
+    every user reads one and the same rank's part become a broadcast from it: the
+    running statistics of `--batchnorm-stats local` are those of the first rank. If
+    no other exchange depends on it, it moves to the end of the program.
+
+    ```mlir
+    %1 = dist.all_gather %0 {dim = 0} : (tensor<1x8xf32>) -> tensor<4x8xf32>
+    %2 = train.slice %1 {offsets = array<i64: 0, 0>} : ... -> tensor<1x8xf32>
+    // becomes
+    %2 = dist.broadcast %0 {root = 0} : (tensor<1x8xf32>) -> tensor<1x8xf32>
+    ```
+  }];
+  let dependentDialects = ["::zc::dist::DistDialect"];
+}
+
 def JoinReductionsPass : Pass<"zc-join-reductions", "::mlir::ModuleOp"> {
   let summary = "send small sums together";
   let description = [{
-    After `--zc-localize`. All-reduces of gradients, and those of scalars, along
-    the same axes and of one element type become one of a flat vector, where the
-    last of them stands, if nobody reads one of them before. Gradients are joined
-    up to `bucket-bytes`; one as large as that stays alone.
+    After `--zc-localize`. All-reduces of gradients, those of scalars, and
+    broadcasts of statistics, along the same axes and of one element type become
+    one of a flat vector, where the last of them stands, if nobody reads one of
+    them before. Gradients are joined up to `bucket-bytes`; one as large as that
+    stays alone.
 
     ```mlir
     %2 = dist.all_reduce %0 {traffic = "gradients"} : (tensor<4xf32>) ...
@@ -88,7 +107,7 @@ def JoinReductionsPass : Pass<"zc-join-reductions", "::mlir::ModuleOp"> {
            "long before the last are there">
   ];
   let statistics = [
-    Statistic<"numJoined", "num-joined", "All-reduces that are gone">
+    Statistic<"numJoined", "num-joined", "Exchanges that are gone">
   ];
   let dependentDialects = ["::zc::train::TrainDialect",
                            "::zc::dist::DistDialect"];

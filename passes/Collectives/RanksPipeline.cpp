@@ -44,6 +44,7 @@ void buildRanksPipeline(OpPassManager &manager, const RanksOptions &options) {
     manager.addPass(createJoinRowsPass());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
+  manager.addPass(createBroadcastPartsPass());
   JoinReductionsPassOptions joining;
   joining.bucketBytes = options.bucketBytes;
   joining.fewest = options.fewestBuckets;

@@ -11,6 +11,7 @@
 #include "dialects/Train/TrainDialect.h"
 #include "mlir/Analysis/TopologicalSortUtils.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/Analysis/InPlaceSums.h"
 #include "passes/Fusion/Passes.h"
 #include "passes/Sharding/DimClasses.h"
 #include "passes/Target/Target.h"
@@ -135,10 +136,6 @@ private:
 
   LossHead head;
 };
-
-/// On a train.add: its second operand may be added to the first in place, once
-/// both are of one rank.
-constexpr llvm::StringLiteral kInPlaceAttr = "train.in_place";
 
 /// Builds the chunks in front of the first op that needs their results. Samples
 /// come in `parts` equal rows, one a rank; a chunk has columns of them.
@@ -323,8 +320,6 @@ struct ChunkCrossEntropy
   using ChunkCrossEntropyPassBase::ChunkCrossEntropyPassBase;
 
   void runOnOperation() override {
-    if (axis.empty())
-      addInPlaceNow();
     SmallVector<SoftmaxCrossEntropyOp> losses;
     getOperation().walk(
         [&](SoftmaxCrossEntropyOp op) { losses.push_back(op); });
@@ -383,24 +378,6 @@ private:
     StateOp state = findState(value);
     return state ? state->getAttrOfType<dist::ShardingAttr>(dist::kShardingAttr)
                  : dist::ShardingAttr();
-  }
-
-  /// Sums of a rank's own terms that were made before they were.
-  void addInPlaceNow() {
-    SmallVector<AddOp> sums;
-    getOperation().walk([&](AddOp op) {
-      if (op->hasAttr(kInPlaceAttr))
-        sums.push_back(op);
-    });
-    for (AddOp op : sums) {
-      op->removeAttr(kInPlaceAttr);
-      OpBuilder builder(op);
-      Value sum = addInPlace(builder, op.getLoc(), op.getLhs(), op.getRhs());
-      sum.getDefiningOp()->setDiscardableAttrs(
-          op->getDiscardableAttrDictionary());
-      op.replaceAllUsesWith(sum);
-      op.erase();
-    }
   }
 
   /// The whole forms, last first.

@@ -10,6 +10,7 @@ namespace zc {
 
 void buildFusionPipeline(OpPassManager &manager, const Target &target,
                          const MatchEpiloguesPassOptions &epilogues) {
+  manager.addPass(createAccumulateInPlacePass());
   manager.addPass(createChunkCrossEntropyPass());
   if (target.runsThreadBlocks())
     manager.addPass(createSpreadExpertSlotsPass());

@@ -109,6 +109,28 @@ def KeepPoolPlacesPass : Pass<"zc-keep-pool-places", "::mlir::ModuleOp"> {
   let dependentDialects = ["::zc::train::TrainDialect"];
 }
 
+def AccumulateInPlacePass : Pass<"zc-accumulate-in-place", "::mlir::ModuleOp"> {
+  let summary = "let products add to what accumulates";
+  let description = [{
+    After `--zc-localize`. A train.add with the mark `train.in_place` of a product
+    that nothing else reads, perhaps converted to the sum's float32, becomes a
+    product that starts from that sum. Micro-batches add up gradients so, and so
+    do the chunks of a loss.
+
+    ```mlir
+    %g = train.matmul %x, %dy {transpose_lhs} : (tensor<64x8xbf16>, ...) -> tensor<8x4xbf16>
+    %w = train.convert %g : (tensor<8x4xbf16>) -> tensor<8x4xf32>
+    %s = train.add %sum, %w {train.in_place}
+    // becomes
+    %s = train.matmul_add %sum, %x, %dy {transpose_lhs} : (tensor<8x4xf32>, tensor<64x8xbf16>, ...) -> tensor<8x4xf32>
+    ```
+  }];
+  let statistics = [
+    Statistic<"numInPlace", "num-in-place", "Products that add to a sum">
+  ];
+  let dependentDialects = ["::zc::train::TrainDialect"];
+}
+
 def ChunkCrossEntropyPass : Pass<"zc-chunk-cross-entropy", "::mlir::ModuleOp"> {
   let summary = "a last linear layer and its loss, some samples at a time";
   let description = [{
@@ -121,7 +143,8 @@ def ChunkCrossEntropyPass : Pass<"zc-chunk-cross-entropy", "::mlir::ModuleOp"> {
     Before tensors are divided among ranks, with `axis`: only where that axis
     divides the classes, for then no rank has a loss of its own to chunk. A chunk
     has of each of `sample-parts` ranks as many samples, and what it adds to a
-    sum is added by train.add; the pass without `axis` makes that in place.
+    sum is added by train.add, which `--zc-accumulate-in-place` makes part of the
+    product.
 
     ```mlir
     %l = train.matmul %x, %w {transpose_rhs} : (tensor<1024x768xf32>, ...)

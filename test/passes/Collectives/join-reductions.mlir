@@ -105,4 +105,32 @@ module attributes {dist.mesh = #dist.mesh<dp=2,tp=2>} {
     %2 = dist.all_reduce %c {axes = ["dp"], traffic = "scalars"} : (tensor<f32>) -> tensor<f32>
     return %0, %1, %2 : tensor<f32>, tensor<1xf32>, tensor<f32>
   }
+
+  // Tests that statistics of one root go together, and those of another do not.
+  // ALONE-LABEL: func.func @statistics
+  // ALONE-NEXT: train.concat %arg0, %arg2
+  // ALONE-NEXT: dist.broadcast %{{.*}} {axes = ["dp"], root = 0 : i64, traffic = "statistics"} : (tensor<10xf32>) -> tensor<10xf32>
+  // ALONE: dist.broadcast %arg1 {axes = ["dp"], root = 1 : i64
+  // ALONE-NOT: dist.broadcast
+  func.func @statistics(%a: tensor<4xf32>, %b: tensor<4xf32>, %c: tensor<6xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<6xf32>) {
+    %0 = dist.broadcast %a {axes = ["dp"], root = 0 : i64, traffic = "statistics"} : (tensor<4xf32>) -> tensor<4xf32>
+    %1 = dist.broadcast %c {axes = ["dp"], root = 0 : i64, traffic = "statistics"} : (tensor<6xf32>) -> tensor<6xf32>
+    %2 = dist.broadcast %b {axes = ["dp"], root = 1 : i64, traffic = "statistics"} : (tensor<4xf32>) -> tensor<4xf32>
+    return %0, %2, %1 : tensor<4xf32>, tensor<4xf32>, tensor<6xf32>
+  }
+
+  // Tests that a reshape of what is there goes behind what is not yet there.
+  // ALONE-LABEL: func.func @views
+  // ALONE: dist.broadcast %{{.*}} : (tensor<8xf32>) -> tensor<8xf32>
+  // ALONE: %[[FIRST:.*]] = train.reshape %{{.*}} : (tensor<1x4xf32>) -> tensor<4xf32>
+  // ALONE-NOT: dist.broadcast
+  // ALONE: train.neg %[[FIRST]]
+  func.func @views(%a: tensor<1x4xf32>, %b: tensor<1x4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+    %0 = dist.broadcast %a {axes = ["dp"], root = 0 : i64, traffic = "statistics"} : (tensor<1x4xf32>) -> tensor<1x4xf32>
+    %1 = train.reshape %0 : (tensor<1x4xf32>) -> tensor<4xf32>
+    %2 = dist.broadcast %b {axes = ["dp"], root = 0 : i64, traffic = "statistics"} : (tensor<1x4xf32>) -> tensor<1x4xf32>
+    %3 = train.reshape %2 : (tensor<1x4xf32>) -> tensor<4xf32>
+    %4 = train.neg %1 : (tensor<4xf32>) -> tensor<4xf32>
+    return %4, %3 : tensor<4xf32>, tensor<4xf32>
+  }
 }

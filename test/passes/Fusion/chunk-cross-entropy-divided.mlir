@@ -3,7 +3,7 @@
 // RUN: zc-opt %s --zc-chunk-cross-entropy="axis=tp sample-parts=2 min-bytes=1" \
 // RUN:   --zc-annotate-mesh=mesh=dp=2,tp=2 --zc-propagate-sharding \
 // RUN:   --zc-insert-collectives --zc-verify-sharding --zc-localize \
-// RUN:   --canonicalize --cse --zc-chunk-cross-entropy \
+// RUN:   --canonicalize --cse --zc-accumulate-in-place --zc-chunk-cross-entropy \
 // RUN:   | FileCheck %s --check-prefix=PARTS
 // RUN: zc-opt %s --zc-chunk-cross-entropy="axis=dp sample-parts=2 min-bytes=1" \
 // RUN:   | FileCheck %s --check-prefix=LEFT

@@ -1,0 +1,56 @@
+//===- AccumulateInPlace.cpp - --zc-accumulate-in-place -------------------===//
+//
+// A product that adds to a sum does not divide the dims that it sums over. So
+// while tensors are divided among ranks, product and addition are two ops, with
+// a mark; here both are of one rank.
+//
+//===----------------------------------------------------------------------===//
+#include "dialects/Train/Ops/OpSupport.h"
+#include "passes/Analysis/InPlaceSums.h"
+#include "passes/Fusion/Passes.h"
+
+using namespace mlir;
+using namespace zc::train;
+
+namespace zc {
+#define GEN_PASS_DEF_ACCUMULATEINPLACEPASS
+#include "passes/Fusion/Passes.h.inc"
+
+namespace {
+
+struct AccumulateInPlace
+    : public impl::AccumulateInPlacePassBase<AccumulateInPlace> {
+  void runOnOperation() override {
+    SmallVector<AddOp> sums;
+    getOperation().walk([&](AddOp op) {
+      if (op->removeAttr(kInPlaceAttr))
+        sums.push_back(op);
+    });
+    for (AddOp op : sums) {
+      OpBuilder builder(op);
+      Value term = op.getRhs();
+      Value sum = addInPlace(builder, op.getLoc(), op.getLhs(), op.getRhs());
+      sum.getDefiningOp()->setDiscardableAttrs(
+          op->getDiscardableAttrDictionary());
+      op.replaceAllUsesWith(sum);
+      op.erase();
+      eraseUnused(term.getDefiningOp());
+      numInPlace += isa<MatmulAddOp>(sum.getDefiningOp());
+    }
+  }
+
+private:
+  /// A conversion that nothing reads any more, and the product that it is of.
+  static void eraseUnused(Operation *op) {
+    while (op && isOpTriviallyDead(op)) {
+      Operation *before = op->getNumOperands() == 1
+                              ? op->getOperand(0).getDefiningOp()
+                              : nullptr;
+      op->erase();
+      op = before;
+    }
+  }
+};
+
+} // namespace
+} // namespace zc
