@@ -128,11 +128,20 @@ Value makeTerm(OpBuilder &builder, Value whole, const Layout &layout,
   return term;
 }
 
+/// Squares of terms do not add up to the square of their sum: the norm, which
+/// roles exchange, is of whole gradients.
+static bool addsUpSquares(Operation &op) {
+  auto sum = dyn_cast<ReduceOp>(op);
+  return sum && sum.getKind() == "sum_square";
+}
+
 DenseSet<Value> findWantedTerms(Block &block) {
   DenseSet<Value> wanted;
   for (Operation &op : llvm::reverse(block)) {
-    bool passesOn = llvm::any_of(
-        op.getResults(), [&](Value result) { return wanted.contains(result); });
+    bool passesOn =
+        !addsUpSquares(op) && llvm::any_of(op.getResults(), [&](Value result) {
+          return wanted.contains(result);
+        });
     if (passesOn || isa<dist::CollectiveOpInterface>(op))
       wanted.insert(op.operand_begin(), op.operand_end());
   }

@@ -163,6 +163,22 @@ class Traffic(FiguresTest):
         self.check("odd", 5, 2, "--zero", "2", ranks=4, axes=",dp=2")
         self.check("gpt", 2, 2, ranks=4, axes=",tp=2")
 
+    def test_gradients_cross_once(self):
+        """For the update and for the norm alike: among two ranks, all-reduce
+        sends each byte of a role's parameters once, and ZeRO half of them as
+        gradients and half as parameters."""
+        for zero, shares in ((0, (1, 0)), (1, (1 / 2, 1 / 2))):
+            artifact = self.build(Fixture("odd"), "--mesh", "pp=2,dp=2",
+                                  "--accumulate", 2, "--zero", zero,
+                                  dim="batch=24")
+            found = self.inspect(artifact, "--comm", "--memory")
+            held = found["memory"]["parameters"]
+            kinds = found["comm"]["by_kind"]
+            self.assertEqual(tuple(kinds[kind]["bytes"] / held for kind in
+                                   ("gradients", "parameters")), shares)
+            self.assertLess(found["comm"]["by_axis"]["dp"]["bytes"],
+                            1.01 * held)
+
     def test_tied(self):
         """Gradients are added up by the roles that hold the table: 3 of 4."""
         self.check("translator", 2, 4)
