@@ -148,8 +148,8 @@ private:
       : options(std::move(options)), own(new World(std::move(transport))),
         world(*own), place(placeAlone(world)) {}
   ApiSession(ApiOptions options, ApiRun given)
-      : options(std::move(options)), world(given.rank.world),
-        place(given.rank), run(std::move(given)) {}
+      : options(std::move(options)), world(given.rank.world), place(given.rank),
+        run(std::move(given)) {}
   Status together(const std::function<Status()> &body);
   Status enter();
   Status load(const std::string &artifact);
@@ -163,8 +163,8 @@ private:
   Status setTogether(const std::function<Status()> &open);
   /// The samples of a step.
   int64_t stepBatch() const {
-    return std::max<int64_t>(1, dataFeed ? dataFeed->batch()
-                                         : theInputs->batch());
+    return std::max<int64_t>(1,
+                             dataFeed ? dataFeed->batch() : theInputs->batch());
   }
   std::vector<int64_t> samplesOf(int64_t step) const;
   Result<OrderFeed *> bindData();
@@ -219,9 +219,9 @@ private:
   float rate = 1e-3f;
   TrainState state, theResumed;
   std::map<std::string, double> settings; // those that were set
-  std::vector<int64_t> selected; // samples of steps, from that one on
+  std::vector<int64_t> selected;          // samples of steps, from that one on
   int64_t selectedAt = 0;
-  OrderFeed *ready = nullptr; // what has read the next step's samples
+  OrderFeed *ready = nullptr;    // what has read the next step's samples
   std::vector<int64_t> indices;  // of these samples
   std::vector<int64_t> ofInputs; // of all that inputs hold, for a step
   int64_t samplesGiven = -1;     // how many these are; -1: not known

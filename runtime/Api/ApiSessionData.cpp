@@ -75,9 +75,11 @@ Status ApiSession::setEvalData(const std::string &path, int tokenBits,
                        metric, "'");
   return setTogether([&]() -> Status {
     ZC_ASSIGN_OR_RETURN(
-        heldOut, HeldOut::open(artifact(),
-                               run ? run->evalOption : "zc_set_eval_data",
-                               path, metrics, *mesh, world.rank(), tokenBits));
+        heldOut,
+        HeldOut::open(artifact(), run ? run->evalOption : "zc_set_eval_data",
+                      path, metrics, *mesh, world.rank(), tokenBits));
+    if (run)
+      heldOut->pruneOutputs();
     for (const std::string &note : heldOut->notes())
       tell(false, note);
     return Status();
@@ -156,8 +158,8 @@ Result<OrderFeed *> ApiSession::bindInputs() {
   }
   selected.clear();
   if (given != samplesGiven) {
-    ZC_ASSIGN_OR_RETURN(
-        ofInputs, theInputs->samplesOfStep(given, orders().microBatches));
+    ZC_ASSIGN_OR_RETURN(ofInputs,
+                        theInputs->samplesOfStep(given, orders().microBatches));
   }
   samplesGiven = given;
   indices = ofInputs;
@@ -283,8 +285,8 @@ Status ApiSession::computeEvalData() {
   };
   ofEvaluation.clear();
   int64_t stopped = 0;
-  ZC_ASSIGN_OR_RETURN(auto record, heldOut->evaluate(executor(), state.step,
-                                                     wish, stopped));
+  ZC_ASSIGN_OR_RETURN(auto record,
+                      heldOut->evaluate(executor(), state.step, wish, stopped));
   theWish = int32_t(stopped);
   if (!record)
     return Status();

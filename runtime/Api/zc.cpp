@@ -25,7 +25,7 @@ Status zc::fill(zc_tensor_info *info, const zc_tensor_info &full) {
 }
 
 Status zc::fillFrom(zc_tensor_info *info, const NamedTensor &tensor,
-                zc_tensor_kind kind) {
+                    zc_tensor_kind kind) {
   return fill(info, {sizeof(zc_tensor_info), tensor.name.c_str(),
                      tensor.dims.data(), int32_t(tensor.dims.size()),
                      zc_type(int(tensor.type)), kind, tensor.batchDim});
@@ -165,9 +165,9 @@ static zc_status make(zc_session **session, const Open &open) {
 zc_status zc::openRun(const std::string &artifact, ApiOptions options,
                       ApiRun run, zc_session **session) {
   return make(session, [&](zc_session &made) -> Status {
-    ZC_ASSIGN_OR_RETURN(made.body,
-                        ApiSession::openRun(artifact, std::move(options),
-                                            std::move(run)));
+    ZC_ASSIGN_OR_RETURN(
+        made.body,
+        ApiSession::openRun(artifact, std::move(options), std::move(run)));
     return Status();
   });
 }

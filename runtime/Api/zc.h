@@ -1,8 +1,6 @@
-/* zc.h: training inside other programs.
- *
- * The stable C interface of libzc.so, which trains and evaluates what `zc
- * compile` made (an artifact, .zca). It needs no compiler, no Python and no
- * LLVM.
+/* zc.h: training inside other programs. The stable C interface of libzc.so,
+ * which trains and evaluates what `zc compile` made (an artifact, .zca). It
+ * needs no compiler, no Python and no LLVM.
  *
  *   zc_session *session = NULL;
  *   if (zc_open("step.zca", NULL, &session) != ZC_OK)
@@ -138,17 +136,6 @@ ZC_API zc_status zc_copy_input(zc_session *session, const char *name,
                                zc_type type, int32_t rank, const int64_t *dims,
                                const void *data);
 
-/* The same, of a tensor of another library by DLPack (dlpack.h), in the host's
- * memory and in row-major order. On ZC_OK the session owns it and calls its
- * deleter once it reads it no more; otherwise it is still the caller's. */
-struct DLManagedTensor;
-ZC_API zc_status zc_set_input_dlpack(zc_session *session, const char *name,
-                                     struct DLManagedTensor *tensor);
-struct DLManagedTensorVersioned; /* DLPack 1 */
-ZC_API zc_status
-zc_set_input_dlpack_versioned(zc_session *session, const char *name,
-                              struct DLManagedTensorVersioned *tensor);
-
 /* Forgets an input's elements: their memory is read no more. As labels, so that
  * zc_eval() does without them. Since version 1.1. */
 ZC_API zc_status zc_clear_input(zc_session *session, const char *name);
@@ -162,8 +149,8 @@ ZC_API zc_status zc_clear_input(zc_session *session, const char *name);
  * numbers; parameters are updated from them already. */
 ZC_API zc_status zc_step(zc_session *session);
 
-/* The wish of the progress callback, the largest of all ranks', that has stopped
- * the last step or evaluation; 0: none has. Since version 1.3. */
+/* The wish of the progress callback, the largest of all ranks', that has
+ * stopped the last step or evaluation; 0: none has. Since version 1.3. */
 ZC_API int32_t zc_stopped_by(const zc_session *session);
 
 /* How many steps were done, those before a checkpoint that was resumed
@@ -201,8 +188,7 @@ ZC_API zc_status zc_output_info(zc_session *session, size_t index,
  * zc_last_error(), where there is no such output or no evaluation was done. */
 ZC_API const void *zc_output_data(zc_session *session, const char *name);
 
-/* --- Metrics ---------------------------------------------------------------
- */
+/* --- Metrics -------------------------------------------------------------- */
 
 /* A number of the last step ("loss", of all its samples and before its update;
  * "grad_norm", before clipping; "loss_scale", "skipped") or of the last
@@ -214,8 +200,7 @@ ZC_API zc_status zc_metric(zc_session *session, const char *name,
 ZC_API size_t zc_metric_count(const zc_session *session);
 ZC_API const char *zc_metric_name(const zc_session *session, size_t index);
 
-/* --- States ------------------------------------------------------------------
- */
+/* --- States --------------------------------------------------------------- */
 
 /* Parameters, statistics and the optimizer's states, whole, by their ONNX names
  * ("fc.weight", "state.fc.weight.exp_avg"); tied parameters by any of theirs.
@@ -233,8 +218,7 @@ ZC_API zc_status zc_get_state(zc_session *session, const char *name, void *data,
 ZC_API zc_status zc_set_state(zc_session *session, const char *name,
                               const void *data, size_t bytes);
 
-/* --- Files
- * --------------------------------------------------------------------- */
+/* --- Files ---------------------------------------------------------------- */
 
 /* Writes the checkpoint DIR/step-N, as `zc run --checkpoint DIR` does; it is
  * complete or not there. `keep`: only the newest so many stay, 0: all. A folder

@@ -1,5 +1,5 @@
-/* zc_samples.h: samples from files, and which of them steps take; a part of
- * zc.h, which includes this. All of it is there since version 1.3. */
+/* zc_samples.h: samples in tensors of other libraries and in files, and which
+ * of them steps take; a part of zc.h, which includes this. */
 #ifndef ZC_RUNTIME_API_ZC_SAMPLES_H
 #define ZC_RUNTIME_API_ZC_SAMPLES_H
 
@@ -8,6 +8,20 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* As zc_set_input(), of a tensor of another library by DLPack (dlpack.h), in
+ * the host's memory and in row-major order. On ZC_OK the session owns it and
+ * calls its deleter once it reads it no more; otherwise it is still the
+ * caller's. */
+struct DLManagedTensor;
+ZC_API zc_status zc_set_input_dlpack(zc_session *session, const char *name,
+                                     struct DLManagedTensor *tensor);
+struct DLManagedTensorVersioned; /* DLPack 1 */
+ZC_API zc_status
+zc_set_input_dlpack_versioned(zc_session *session, const char *name,
+                              struct DLManagedTensorVersioned *tensor);
+
+/* --- Files (since version 1.3) -------------------------------------------- */
 
 /* Samples of files, in place of inputs that are set one by one: `path` is what
  * `zc run --data` takes, an .npz, a folder of .npy, .bin files of tokens, which

@@ -134,9 +134,9 @@ Status Evaluation::compareOptions() const {
 
 Status Evaluation::openOutputs() {
   ZC_ASSIGN_OR_RETURN(
-      writers, OutputWriter::createAll(artifact(), options.outputDir,
-                                       feed->samples(), executor().mesh(),
-                                       world.isFirst()));
+      writers,
+      OutputWriter::createAll(artifact(), options.outputDir, feed->samples(),
+                              executor().mesh(), world.isFirst()));
   return checkOutputs();
 }
 
@@ -180,8 +180,7 @@ Result<int> Evaluation::run() {
   ZC_RETURN_IF_ERROR(feed->agree(world));
   ZC_RETURN_IF_ERROR(session->check(zc_prepare(*session)));
   if (!checkpoint.empty())
-    ZC_RETURN_IF_ERROR(
-        session->check(zc_resume(*session, checkpoint.c_str())));
+    ZC_RETURN_IF_ERROR(session->check(zc_resume(*session, checkpoint.c_str())));
   ZC_RETURN_IF_ERROR(world.agree(openOutputs()));
   ZC_RETURN_IF_ERROR(runBatches());
   if (stopped) {
@@ -235,9 +234,8 @@ static Result<int> evaluateMetrics(const EvalOptions &options,
     std::string metrics;
     for (const std::string &metric : options.metrics)
       metrics += (metrics.empty() ? "" : ",") + metric;
-    ZC_RETURN_IF_ERROR(session.check(
-        zc_set_eval_data(session, options.data.c_str(), options.tokenBits,
-                         metrics.c_str())));
+    ZC_RETURN_IF_ERROR(session.check(zc_set_eval_data(
+        session, options.data.c_str(), options.tokenBits, metrics.c_str())));
     if (!options.checkpoint.empty()) {
       ZC_ASSIGN_OR_RETURN(checkpoint, findCheckpoint(options.checkpoint));
     }

@@ -91,20 +91,22 @@ Result<bool> HeldOut::goesOn(World &world, const Status &added, int64_t next,
   return stopped == 0;
 }
 
-Result<std::optional<EvaluationRecord>>
-HeldOut::evaluate(Executor &executor, int64_t step, const Wish &wish,
-                  int64_t &stopped) {
+Result<std::optional<EvaluationRecord>> HeldOut::evaluate(Executor &executor,
+                                                          int64_t step,
+                                                          const Wish &wish,
+                                                          int64_t &stopped) {
   EvaluationSums sums;
   OrderRunner runner(executor);
   World &world = executor.world();
   metrics.clear();
-  if (!isPruned)
+  if (prunes && !isPruned)
     for (const plan::Program *program : programsOf(executor.role(), order))
       executor.keepOutputs(*program, metrics.outputs());
-  isPruned = true;
+  isPruned = prunes;
   Status added;
   for (int64_t at = 0; at < samples(); at += feed.batch()) {
-    ZC_ASSIGN_OR_RETURN(const bool isGoing, goesOn(world, added, at, wish, stopped));
+    ZC_ASSIGN_OR_RETURN(const bool isGoing,
+                        goesOn(world, added, at, wish, stopped));
     if (!isGoing)
       return std::optional<EvaluationRecord>();
     ZC_RETURN_IF_ERROR(runBatch(executor, runner, sums, added));

@@ -32,15 +32,20 @@ public:
   int64_t samples() const { return feed.samples(); }
   std::vector<std::string> notes() const { return feed.notes(); }
 
+  /// Nobody else evaluates: outputs of the model that no metric takes are not
+  /// computed from now on.
+  void pruneOutputs() { prunes = true; }
+
   /// Asked before each batch with how many samples are done: whether this rank
   /// wishes to stop, 0 for no.
   using Wish = std::function<int64_t(int64_t done)>;
 
   /// Runs over all samples, on all ranks; returns the same on all. A wish to
   /// stop ends it without a record: `stopped` is then the largest of all ranks.
-  Result<std::optional<EvaluationRecord>>
-  evaluate(Executor &executor, int64_t step, const Wish &wish,
-           int64_t &stopped);
+  Result<std::optional<EvaluationRecord>> evaluate(Executor &executor,
+                                                   int64_t step,
+                                                   const Wish &wish,
+                                                   int64_t &stopped);
 
 private:
   Status readBatch(int64_t at);
@@ -58,7 +63,8 @@ private:
   OrderFeed feed;
   EvaluationMetrics metrics;
   std::string option;
-  bool isPruned = false; // outputs that nobody takes are not computed
+  bool prunes = false;   // outputs that nobody takes are not computed
+  bool isPruned = false; // that has been said
   bool isPadded = false; // what is missing to a batch counts for nothing
   int holder = 0;        // the first role that knows the loss
   int roles = 1;

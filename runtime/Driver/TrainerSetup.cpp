@@ -36,9 +36,9 @@ Status Trainer::openSession() {
     if (trace)
       trace->did(Trace::Lane::Data, what, began, Clock::now());
   };
-  ZC_ASSIGN_OR_RETURN(session,
-                      RunSession::open(options.artifact, std::move(given),
-                                       std::move(run)));
+  ZC_ASSIGN_OR_RETURN(
+      session,
+      RunSession::open(options.artifact, std::move(given), std::move(run)));
   return Status();
 }
 
@@ -95,15 +95,14 @@ Status Trainer::prepareSession() {
       logNote(note);
   auto change = [&]() -> Status {
     for (const auto &[name, value] : options.settings)
-      ZC_RETURN_IF_ERROR(
-          check(zc_set_setting(handle(), name.c_str(), value)));
+      ZC_RETURN_IF_ERROR(check(zc_set_setting(handle(), name.c_str(), value)));
     return Status();
   };
   ZC_RETURN_IF_ERROR(world.agree(change()));
   // Without flush, each role has its own part of what a step comes to.
-  agreement.emplace(
-      world, steps().overlap() ? artifact().manifest().roles_size() : 1,
-      executor().mesh().role(world.rank()));
+  agreement.emplace(world,
+                    steps().overlap() ? artifact().manifest().roles_size() : 1,
+                    executor().mesh().role(world.rank()));
   return Status();
 }
 
@@ -183,8 +182,8 @@ Status Trainer::openOutputs() {
   if (world.isFirst())
     outputs.writeHyperparameters(listHyperparameters(state));
   if (!options.trace.empty()) {
-    ZC_ASSIGN_OR_RETURN(trace, Trace::open(options.trace, executor(),
-                                           options.traceSteps));
+    ZC_ASSIGN_OR_RETURN(
+        trace, Trace::open(options.trace, executor(), options.traceSteps));
     inside().runner().addObserver(*trace);
   }
   if (options.profile)
@@ -217,8 +216,8 @@ Status Trainer::openData() {
                      "are read from standard input: --data - < '",
                      options.data, "'");
   else
-    ZC_RETURN_IF_ERROR(check(
-        zc_set_data(handle(), options.data.c_str(), options.tokenBits)));
+    ZC_RETURN_IF_ERROR(
+        check(zc_set_data(handle(), options.data.c_str(), options.tokenBits)));
   if (options.evalData.empty())
     return Status();
   return check(zc_set_eval_data(handle(), options.evalData.c_str(),
