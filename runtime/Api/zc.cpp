@@ -1,20 +1,10 @@
-// The C interface over ApiSession: handles, statuses and texts. Nothing is
-// thrown beyond these functions.
-#include "runtime/Api/zc.h"
-#include "runtime/Api/ApiSession.h"
+// The C interface over ApiSession: sessions, inputs, samples and training.
+#include "runtime/Api/Calls.h"
 #include "runtime/Api/DlPack.h"
 
-#include <atomic>
 #include <cstring>
-#include <new>
 
 using namespace zc;
-
-struct zc_session {
-  std::unique_ptr<ApiSession> body; // null: it could not be opened
-  std::string error;
-  std::atomic<bool> busy{false};
-};
 
 static_assert(int(ZC_FLOAT32) == int(plan::F32) &&
                   int(ZC_BFLOAT16) == int(plan::BF16) &&
@@ -22,110 +12,7 @@ static_assert(int(ZC_FLOAT32) == int(plan::F32) &&
                   int(ZC_UINT64) == int(plan::U64),
               "types are numbered as in the schema");
 
-static constexpr const char *kNoSession = "there is no session";
-static constexpr const char *kNotOpen = "the session was not opened";
-
-namespace {
-
-zc_status toC(StatusCode code) {
-  switch (code) {
-  case StatusCode::Ok:
-    return ZC_OK;
-  case StatusCode::InvalidArgument:
-    return ZC_INVALID_ARGUMENT;
-  case StatusCode::NotFound:
-    return ZC_NOT_FOUND;
-  case StatusCode::Corrupt:
-    return ZC_CORRUPT;
-  case StatusCode::Unsupported:
-    return ZC_UNSUPPORTED;
-  case StatusCode::ResourceExhausted:
-    return ZC_RESOURCE_EXHAUSTED;
-  case StatusCode::IoError:
-    return ZC_IO_ERROR;
-  case StatusCode::DeadlineExceeded:
-    return ZC_DEADLINE_EXCEEDED;
-  case StatusCode::Cancelled:
-    return ZC_CANCELLED;
-  case StatusCode::Internal:
-    return ZC_INTERNAL;
-  }
-  return ZC_INTERNAL;
-}
-
-/// Keeps other calls out of a session while one is under way.
-class HandleTurn {
-public:
-  explicit HandleTurn(zc_session &session)
-      : session(session), isMine(!session.busy.exchange(true)) {}
-  ~HandleTurn() {
-    if (isMine)
-      session.busy = false;
-  }
-  HandleTurn(const HandleTurn &) = delete;
-  bool isTaken() const { return !isMine; }
-
-private:
-  zc_session &session;
-  const bool isMine;
-};
-
-/// What is thrown becomes a status; `text` gets what a Status says.
-template <typename Body>
-zc_status contain(std::string &text, const Body &body) noexcept {
-  try {
-    try {
-      Status status = body();
-      if (!status.ok())
-        text = status.message();
-      return toC(status.code());
-    } catch (const std::bad_alloc &) {
-      text = "out of memory";
-      return ZC_RESOURCE_EXHAUSTED;
-    } catch (const std::exception &error) {
-      text = std::string("internal error: ") + error.what();
-      return ZC_INTERNAL;
-    }
-  } catch (...) { // of something else, or no memory for the text
-    return ZC_INTERNAL;
-  }
-}
-
-/// Runs `body` on what the handle stands for.
-template <typename Body>
-zc_status call(zc_session *session, const Body &body) noexcept {
-  if (!session)
-    return ZC_INVALID_ARGUMENT;
-  HandleTurn turn(*session);
-  if (turn.isTaken())
-    return ZC_BUSY;
-  return contain(session->error, [&]() -> Status {
-    if (!session->body)
-      return Status(StatusCode::InvalidArgument, kNotOpen);
-    return body(*session->body);
-  });
-}
-
-Status checkGiven(const void *pointer, const char *what) {
-  return pointer ? Status()
-                 : makeError(StatusCode::InvalidArgument, what, " is NULL");
-}
-
-zc_tensor_kind kindOf(plan::StateKind kind) {
-  switch (kind) {
-  case plan::PARAMETER:
-    return ZC_PARAMETER;
-  case plan::STATISTIC:
-    return ZC_STATISTIC;
-  case plan::OPTIMIZER:
-    return ZC_OPTIMIZER_STATE;
-  default:
-    return ZC_OTHER_STATE;
-  }
-}
-
-/// Writes the fields that the caller's version has.
-Status fill(zc_tensor_info *info, const zc_tensor_info &full) {
+Status zc::fill(zc_tensor_info *info, const zc_tensor_info &full) {
   ZC_RETURN_IF_ERROR(checkGiven(info, "info"));
   const size_t size = info->size;
   // The first version's.
@@ -137,28 +24,14 @@ Status fill(zc_tensor_info *info, const zc_tensor_info &full) {
   return Status();
 }
 
-Status fillFrom(zc_tensor_info *info, const NamedTensor &tensor,
-                zc_tensor_kind kind) {
+Status zc::fillFrom(zc_tensor_info *info, const NamedTensor &tensor,
+                    zc_tensor_kind kind) {
   return fill(info, {sizeof(zc_tensor_info), tensor.name.c_str(),
                      tensor.dims.data(), int32_t(tensor.dims.size()),
                      zc_type(int(tensor.type)), kind, tensor.batchDim});
 }
 
-Status fillFrom(zc_tensor_info *info, const SessionStates::Entry &entry) {
-  return fill(info,
-              {sizeof(zc_tensor_info), entry.name.c_str(), entry.dims.data(),
-               int32_t(entry.dims.size()), zc_type(int(entry.type().dtype())),
-               kindOf(entry.kind), -1});
-}
-
-/// The list's element; fails where it has not so many.
-template <typename List>
-Result<const typename List::value_type *> at(const List &list, size_t index) {
-  if (index >= list.size())
-    return makeError(StatusCode::NotFound, "there is no number ", index,
-                     "; there are ", list.size());
-  return &list[index];
-}
+namespace {
 
 Result<GivenTensor> describeGiven(zc_type type, int32_t rank,
                                   const int64_t *dims, const void *data) {
@@ -173,6 +46,24 @@ Result<GivenTensor> describeGiven(zc_type type, int32_t rank,
   tensor.dims.assign(dims, dims + rank);
   tensor.data = static_cast<const char *>(data);
   return tensor;
+}
+
+Status checkTokenBits(int32_t bits) {
+  return bits == 0 || bits == 16 || bits == 32
+             ? Status()
+             : makeError(StatusCode::InvalidArgument, "token_bits ", bits,
+                         ": expected 16, 32, or 0 where the files say so");
+}
+
+/// At commas.
+std::vector<std::string> split(const std::string &text) {
+  std::vector<std::string> parts;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find(',', at), text.size());
+    parts.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return parts;
 }
 
 template <typename Managed>
@@ -200,6 +91,13 @@ ApiOptions optionsFrom(const zc_open_options *given) {
   options.threads = all.threads;
   options.offloadFolder = all.offload_dir ? all.offload_dir : "";
   options.byLauncher = all.launcher != 0;
+  options.later = all.later != 0;
+  if (all.progress)
+    options.progress = [progress = all.progress,
+                        context = all.progress_context](
+                           zc_phase phase, int64_t done, int64_t total) {
+      return progress(context, phase, done, total);
+    };
   if (all.timeout != 0)
     options.timeout = all.timeout;
   if (all.transport) {
@@ -238,6 +136,7 @@ const char *zc_status_name(zc_status status) {
     ZC_NAME(ZC_INTERNAL)
     ZC_NAME(ZC_NOT_FINITE)
     ZC_NAME(ZC_BUSY)
+    ZC_NAME(ZC_STOPPED)
 #undef ZC_NAME
   }
   return "unknown";
@@ -250,8 +149,9 @@ const char *zc_version(void) { return ZC_VERSION; }
 // --- Sessions
 // ---------------------------------------------------------------------
 
-zc_status zc_open(const char *artifact, const zc_open_options *options,
-                  zc_session **session) {
+/// A handle, of what `open` makes.
+template <typename Open>
+static zc_status make(zc_session **session, const Open &open) {
   if (!session)
     return ZC_INVALID_ARGUMENT;
   *session = new (std::nothrow) zc_session;
@@ -259,7 +159,22 @@ zc_status zc_open(const char *artifact, const zc_open_options *options,
     return ZC_RESOURCE_EXHAUSTED;
   zc_session &made = **session;
   HandleTurn turn(made); // for those who call from the log
-  return contain(made.error, [&]() -> Status {
+  return contain(made.error, [&] { return open(made); });
+}
+
+zc_status zc::openRun(const std::string &artifact, ApiOptions options,
+                      ApiRun run, zc_session **session) {
+  return make(session, [&](zc_session &made) -> Status {
+    ZC_ASSIGN_OR_RETURN(
+        made.body,
+        ApiSession::openRun(artifact, std::move(options), std::move(run)));
+    return Status();
+  });
+}
+
+zc_status zc_open(const char *artifact, const zc_open_options *options,
+                  zc_session **session) {
+  return make(session, [&](zc_session &made) -> Status {
     ZC_RETURN_IF_ERROR(checkGiven(artifact, "artifact"));
     if (options && options->size < sizeof(size_t) + sizeof(uint64_t))
       return makeError(StatusCode::InvalidArgument, "options->size is ",
@@ -268,6 +183,18 @@ zc_status zc_open(const char *artifact, const zc_open_options *options,
                         ApiSession::open(artifact, optionsFrom(options)));
     return Status();
   });
+}
+
+zc_status zc_prepare(zc_session *session) {
+  return call(session, [](ApiSession &body) { return body.prepare(); });
+}
+
+uint64_t zc_memory_bytes(const zc_session *session) {
+  return session && session->body ? session->body->memoryBytes() : 0;
+}
+
+uint64_t zc_sent_bytes(const zc_session *session) {
+  return session && session->body ? session->body->sentBytes() : 0;
 }
 
 zc_status zc_close(zc_session **session) {
@@ -369,14 +296,62 @@ zc_status zc_clear_input(zc_session *session, const char *name) {
   });
 }
 
+// --- Samples
+// -----------------------------------------------------------------------
+
+zc_status zc_set_data(zc_session *session, const char *path,
+                      int32_t token_bits) {
+  return call(session, [&](ApiSession &body) -> Status {
+    ZC_RETURN_IF_ERROR(checkTokenBits(token_bits));
+    return body.setData(path ? path : "", token_bits);
+  });
+}
+
+int64_t zc_sample_count(const zc_session *session) {
+  return session && session->body ? session->body->samples() : 0;
+}
+
+zc_status zc_select(zc_session *session, const int64_t *samples, size_t count) {
+  return call(session, [&](ApiSession &body) -> Status {
+    if (count > 0)
+      ZC_RETURN_IF_ERROR(checkGiven(samples, "samples"));
+    return body.select(samples, count);
+  });
+}
+
+zc_status zc_read_samples(zc_session *session) {
+  return call(session, [](ApiSession &body) { return body.readSamples(); });
+}
+
+zc_status zc_set_eval_data(zc_session *session, const char *path,
+                           int32_t token_bits, const char *metrics) {
+  return call(session, [&](ApiSession &body) -> Status {
+    ZC_RETURN_IF_ERROR(checkGiven(path, "path"));
+    ZC_RETURN_IF_ERROR(checkTokenBits(token_bits));
+    return body.setEvalData(path, token_bits, split(metrics ? metrics : ""));
+  });
+}
+
 // --- Training
 // ------------------------------------------------------------------------
 
 zc_status zc_step(zc_session *session) {
-  bool isFinite = true;
+  StepEnd end = StepEnd::Done;
   zc_status status =
-      call(session, [&](ApiSession &body) { return body.step(isFinite); });
-  return isFinite ? status : ZC_NOT_FINITE;
+      call(session, [&](ApiSession &body) { return body.step(end); });
+  switch (end) {
+  case StepEnd::Done:
+    return status;
+  case StepEnd::NotFinite:
+    return ZC_NOT_FINITE;
+  case StepEnd::Stopped:
+    return ZC_STOPPED;
+  }
+  return status;
+}
+
+int32_t zc_stopped_by(const zc_session *session) {
+  return session && session->body ? session->body->stoppedBy() : 0;
 }
 
 int64_t zc_steps_done(const zc_session *session) {
@@ -401,138 +376,4 @@ zc_status zc_set_setting(zc_session *session, const char *name, double value) {
 
 zc_status zc_set_seed(zc_session *session, uint64_t seed) {
   return call(session, [&](ApiSession &body) { return body.setSeed(seed); });
-}
-
-// --- Evaluation
-// ------------------------------------------------------------------------
-
-zc_status zc_eval(zc_session *session) {
-  return call(session, [](ApiSession &body) { return body.evaluate(); });
-}
-
-size_t zc_output_count(const zc_session *session) {
-  return session && session->body ? session->body->outputs().all().size() : 0;
-}
-
-zc_status zc_output_info(zc_session *session, size_t index,
-                         zc_tensor_info *info) {
-  return call(session, [&](ApiSession &body) -> Status {
-    ZC_ASSIGN_OR_RETURN(const NamedTensor *output,
-                        at(body.outputs().all(), index));
-    return fillFrom(info, *output, ZC_OUTPUT);
-  });
-}
-
-const void *zc_output_data(zc_session *session, const char *name) {
-  const void *data = nullptr;
-  call(session, [&](ApiSession &body) -> Status {
-    ZC_RETURN_IF_ERROR(checkGiven(name, "name"));
-    data = body.outputs().data(name);
-    return data ? Status()
-                : makeError(StatusCode::NotFound, "there is no output '", name,
-                            "', or no evaluation was done");
-  });
-  return data;
-}
-
-// --- Metrics
-// ---------------------------------------------------------------------------
-
-zc_status zc_metric(zc_session *session, const char *name, double *value) {
-  return call(session, [&](ApiSession &body) -> Status {
-    ZC_RETURN_IF_ERROR(checkGiven(name, "name"));
-    ZC_RETURN_IF_ERROR(checkGiven(value, "value"));
-    for (const auto &[each, number] : body.metrics())
-      if (each == name) {
-        *value = number;
-        return Status();
-      }
-    return makeError(StatusCode::NotFound, "there is no metric '", name,
-                     "' of what was done so far");
-  });
-}
-
-size_t zc_metric_count(const zc_session *session) {
-  return session && session->body ? session->body->metrics().size() : 0;
-}
-
-const char *zc_metric_name(const zc_session *session, size_t index) {
-  return index < zc_metric_count(session)
-             ? session->body->metrics()[index].first.c_str()
-             : nullptr;
-}
-
-// --- States
-// ------------------------------------------------------------------------------
-
-size_t zc_state_count(const zc_session *session) {
-  return session && session->body ? session->body->states().all().size() : 0;
-}
-
-zc_status zc_state_info(zc_session *session, size_t index,
-                        zc_tensor_info *info) {
-  return call(session, [&](ApiSession &body) -> Status {
-    ZC_ASSIGN_OR_RETURN(const SessionStates::Entry *entry,
-                        at(body.states().all(), index));
-    return fillFrom(info, *entry);
-  });
-}
-
-zc_status zc_find_state(zc_session *session, const char *name,
-                        zc_tensor_info *info) {
-  return call(session, [&](ApiSession &body) -> Status {
-    ZC_RETURN_IF_ERROR(checkGiven(name, "name"));
-    ZC_ASSIGN_OR_RETURN(const SessionStates::Entry *entry,
-                        body.states().find(name));
-    return fillFrom(info, *entry);
-  });
-}
-
-zc_status zc_get_state(zc_session *session, const char *name, void *data,
-                       size_t bytes) {
-  return call(session, [&](ApiSession &body) -> Status {
-    ZC_RETURN_IF_ERROR(checkGiven(name, "name"));
-    ZC_RETURN_IF_ERROR(checkGiven(data, "data"));
-    return body.readState(name, data, bytes);
-  });
-}
-
-zc_status zc_set_state(zc_session *session, const char *name, const void *data,
-                       size_t bytes) {
-  return call(session, [&](ApiSession &body) -> Status {
-    ZC_RETURN_IF_ERROR(checkGiven(name, "name"));
-    ZC_RETURN_IF_ERROR(checkGiven(data, "data"));
-    return body.writeState(name, data, bytes);
-  });
-}
-
-// --- Files
-// -------------------------------------------------------------------------------
-
-zc_status zc_save(zc_session *session, const char *dir, int64_t keep) {
-  return call(session, [&](ApiSession &body) -> Status {
-    ZC_RETURN_IF_ERROR(checkGiven(dir, "dir"));
-    return body.save(dir, keep);
-  });
-}
-
-zc_status zc_resume(zc_session *session, const char *path) {
-  return call(session, [&](ApiSession &body) -> Status {
-    ZC_RETURN_IF_ERROR(checkGiven(path, "path"));
-    return body.resume(path);
-  });
-}
-
-zc_status zc_load_weights(zc_session *session, const char *path) {
-  return call(session, [&](ApiSession &body) -> Status {
-    ZC_RETURN_IF_ERROR(checkGiven(path, "path"));
-    return body.loadWeights(path);
-  });
-}
-
-zc_status zc_export_weights(zc_session *session, const char *path) {
-  return call(session, [&](ApiSession &body) -> Status {
-    ZC_RETURN_IF_ERROR(checkGiven(path, "path"));
-    return body.exportWeights(path);
-  });
 }

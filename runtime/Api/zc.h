@@ -1,8 +1,6 @@
-/* zc.h: training inside other programs.
- *
- * The stable C interface of libzc.so, which trains and evaluates what `zc
- * compile` made (an artifact, .zca). It needs no compiler, no Python and no
- * LLVM.
+/* zc.h: training inside other programs. The stable C interface of libzc.so,
+ * which trains and evaluates what `zc compile` made (an artifact, .zca). It
+ * needs no compiler, no Python and no LLVM.
  *
  *   zc_session *session = NULL;
  *   if (zc_open("step.zca", NULL, &session) != ZC_OK)
@@ -28,9 +26,10 @@
  *
  * Ranks. A session is one rank: of one, or of several that train together, in
  * processes or threads (zc_open_options: launcher, transport). Ranks open the
- * same artifact and call zc_open, zc_step, zc_eval, zc_get_state, zc_set_state,
- * zc_save, zc_resume, zc_load_weights and zc_export_weights in the same order
- * with the same arguments: these wait for all of them. Where one fails in such
+ * same artifact and call zc_open, zc_prepare, zc_set_data, zc_set_eval_data,
+ * zc_step, zc_eval, zc_eval_data, zc_get_state, zc_set_state, zc_save,
+ * zc_resume, zc_load_weights and zc_export_weights in the same order with the
+ * same arguments: these wait for all of them. Where one fails in such
  * a call, all do, one with the reason and others with ZC_CANCELLED, and the
  * sessions can do no more but be closed. Numbers that all must have alike
  * (learning rate, seed, settings) are compared at each step.
@@ -38,6 +37,8 @@
  * Memory. Pointers that functions return belong to the session and live as
  * long as each says. Structures that are passed begin with their own size, so
  * that later versions may add fields at their end; ZC_..._INIT sets it.
+ *
+ * Samples come from inputs that the caller sets, or from files (zc_samples.h).
  *
  * Versions. Programs that were built with one minor version run with all later
  * ones of the same major version: functions, enumerators and fields are only
@@ -49,13 +50,7 @@
 #include <zc_types.h>
 
 #define ZC_API_MAJOR 1
-#define ZC_API_MINOR 2
-
-#if defined(__GNUC__)
-#define ZC_API __attribute__((visibility("default")))
-#else
-#define ZC_API
-#endif
+#define ZC_API_MINOR 3
 
 #ifdef __cplusplus
 extern "C" {
@@ -83,6 +78,11 @@ ZC_API const char *zc_version(void);
 ZC_API zc_status zc_open(const char *artifact, const zc_open_options *options,
                          zc_session **session);
 
+/* Takes the memory of a session that was opened for later, and gives all states
+ * their initial values; until then there are no states, steps and evaluations.
+ * Since version 1.3. */
+ZC_API zc_status zc_prepare(zc_session *session);
+
 /* Frees a session and sets *session to NULL. Of NULL, or a pointer to NULL,
  * nothing is done: closing twice is harmless. */
 ZC_API zc_status zc_close(zc_session **session);
@@ -90,6 +90,12 @@ ZC_API zc_status zc_close(zc_session **session);
 /* Why the last call that failed did so; "" when none has. The text lives until
  * the session's next call that fails, or its end. */
 ZC_API const char *zc_last_error(const zc_session *session);
+
+/* Bytes of the memory that was planned for this rank, all of which it has; 0
+ * before there is any. And the bytes that it has sent to other ranks so far.
+ * Since version 1.3. */
+ZC_API uint64_t zc_memory_bytes(const zc_session *session);
+ZC_API uint64_t zc_sent_bytes(const zc_session *session);
 
 /* Which rank the session is, from 0, and of how many. Since version 1.2. */
 ZC_API int32_t zc_rank(const zc_session *session);
@@ -130,28 +136,22 @@ ZC_API zc_status zc_copy_input(zc_session *session, const char *name,
                                zc_type type, int32_t rank, const int64_t *dims,
                                const void *data);
 
-/* The same, of a tensor of another library by DLPack (dlpack.h), in the host's
- * memory and in row-major order. On ZC_OK the session owns it and calls its
- * deleter once it reads it no more; otherwise it is still the caller's. */
-struct DLManagedTensor;
-ZC_API zc_status zc_set_input_dlpack(zc_session *session, const char *name,
-                                     struct DLManagedTensor *tensor);
-struct DLManagedTensorVersioned; /* DLPack 1 */
-ZC_API zc_status
-zc_set_input_dlpack_versioned(zc_session *session, const char *name,
-                              struct DLManagedTensorVersioned *tensor);
-
 /* Forgets an input's elements: their memory is read no more. As labels, so that
  * zc_eval() does without them. Since version 1.1. */
 ZC_API zc_status zc_clear_input(zc_session *session, const char *name);
 
 /* --- Training ------------------------------------------------------------- */
 
-/* Does one optimizer step with the inputs that were set. A failure before the
+/* Does one optimizer step with the samples of zc_set_data(), or the inputs that
+ * were set. A failure before the
  * step (an input is missing, a label is out of range) leaves everything as it
  * was. ZC_NOT_FINITE: the step was done, and its loss or gradients are no
  * numbers; parameters are updated from them already. */
 ZC_API zc_status zc_step(zc_session *session);
+
+/* The wish of the progress callback, the largest of all ranks', that has
+ * stopped the last step or evaluation; 0: none has. Since version 1.3. */
+ZC_API int32_t zc_stopped_by(const zc_session *session);
 
 /* How many steps were done, those before a checkpoint that was resumed
  * included. */
@@ -188,8 +188,7 @@ ZC_API zc_status zc_output_info(zc_session *session, size_t index,
  * zc_last_error(), where there is no such output or no evaluation was done. */
 ZC_API const void *zc_output_data(zc_session *session, const char *name);
 
-/* --- Metrics ---------------------------------------------------------------
- */
+/* --- Metrics -------------------------------------------------------------- */
 
 /* A number of the last step ("loss", of all its samples and before its update;
  * "grad_norm", before clipping; "loss_scale", "skipped") or of the last
@@ -201,8 +200,7 @@ ZC_API zc_status zc_metric(zc_session *session, const char *name,
 ZC_API size_t zc_metric_count(const zc_session *session);
 ZC_API const char *zc_metric_name(const zc_session *session, size_t index);
 
-/* --- States ------------------------------------------------------------------
- */
+/* --- States --------------------------------------------------------------- */
 
 /* Parameters, statistics and the optimizer's states, whole, by their ONNX names
  * ("fc.weight", "state.fc.weight.exp_avg"); tied parameters by any of theirs.
@@ -220,8 +218,7 @@ ZC_API zc_status zc_get_state(zc_session *session, const char *name, void *data,
 ZC_API zc_status zc_set_state(zc_session *session, const char *name,
                               const void *data, size_t bytes);
 
-/* --- Files
- * --------------------------------------------------------------------- */
+/* --- Files ---------------------------------------------------------------- */
 
 /* Writes the checkpoint DIR/step-N, as `zc run --checkpoint DIR` does; it is
  * complete or not there. `keep`: only the newest so many stay, 0: all. A folder
@@ -246,5 +243,7 @@ ZC_API zc_status zc_export_weights(zc_session *session, const char *path);
 #ifdef __cplusplus
 }
 #endif
+
+#include <zc_samples.h>
 
 #endif /* ZC_RUNTIME_API_ZC_H */

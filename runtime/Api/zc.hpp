@@ -85,6 +85,10 @@ struct Options {
   bool byLauncher = false;
   std::optional<zc_transport> transport;
   double timeout = 0; // seconds; 0: 600
+  /// Memory is taken by prepare() alone.
+  bool later = false;
+  /// Hears how far work has come; returns a wish to stop, or 0. Must not throw.
+  std::function<int32_t(zc_phase, int64_t done, int64_t total)> progress;
 };
 
 /// An opened artifact; see zc.h for what each function does. It can be moved,
@@ -92,7 +96,9 @@ struct Options {
 class Session {
 public:
   explicit Session(const std::string &artifact, Options options = {})
-      : log(std::make_unique<decltype(Options::log)>(std::move(options.log))) {
+      : callbacks(std::make_unique<Callbacks>()) {
+    callbacks->log = std::move(options.log);
+    callbacks->progress = std::move(options.progress);
     zc_open_options given = ZC_OPEN_OPTIONS_INIT;
     given.seed = options.seed;
     given.threads = options.threads;
@@ -102,15 +108,22 @@ public:
     given.timeout = options.timeout;
     if (options.transport)
       given.transport = &*options.transport;
-    if (*log) {
+    given.later = options.later;
+    if (callbacks->log) {
       given.log = &Session::tell;
-      given.log_context = log.get();
+      given.log_context = callbacks.get();
+    }
+    if (callbacks->progress) {
+      given.progress = &Session::hear;
+      given.progress_context = callbacks.get();
     }
     zc_session *made = nullptr;
     zc_status status = zc_open(artifact.c_str(), &given, &made);
     handle.reset(made);
     check(status);
   }
+
+  void prepare() { check(zc_prepare(get())); }
 
   std::vector<Tensor> inputs() const {
     return list(zc_input_count(get()), zc_input_info);
@@ -144,6 +157,21 @@ public:
   void clearInput(const std::string &name) {
     check(zc_clear_input(get(), name.c_str()));
   }
+
+  /// Samples of files, and which of them the next steps take.
+  void setData(const std::string &path, int tokenBits = 0) {
+    check(zc_set_data(get(), path.c_str(), tokenBits));
+  }
+  int64_t sampleCount() const { return zc_sample_count(get()); }
+  void select(const std::vector<int64_t> &samples) {
+    check(zc_select(get(), samples.data(), samples.size()));
+  }
+  /// Held-out samples, for evaluateData(); metrics as "top5,f1".
+  void setEvalData(const std::string &path, const std::string &metrics = {},
+                   int tokenBits = 0) {
+    check(zc_set_eval_data(get(), path.c_str(), tokenBits, metrics.c_str()));
+  }
+  void evaluateData() { check(zc_eval_data(get())); }
 
   /// Returns the step's loss.
   double step() {
@@ -233,11 +261,19 @@ private:
     }
     return all;
   }
+  struct Callbacks {
+    decltype(Options::log) log;
+    decltype(Options::progress) progress;
+  };
   static void tell(void *context, zc_log_level level, const char *text) {
-    (*static_cast<decltype(Options::log) *>(context))(level, text);
+    static_cast<Callbacks *>(context)->log(level, text);
+  }
+  static int32_t hear(void *context, zc_phase phase, int64_t done,
+                      int64_t total) {
+    return static_cast<Callbacks *>(context)->progress(phase, done, total);
   }
 
-  std::unique_ptr<decltype(Options::log)> log; // outlives the handle
+  std::unique_ptr<Callbacks> callbacks; // outlive the handle
   std::unique_ptr<zc_session, Close> handle;
 };
 

@@ -5,6 +5,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#if defined(__GNUC__)
+#define ZC_API __attribute__((visibility("default")))
+#else
+#define ZC_API
+#endif
+
 typedef enum zc_status {
   ZC_OK = 0,
   ZC_INVALID_ARGUMENT = 1,   /* what was asked does not fit the artifact */
@@ -17,7 +23,8 @@ typedef enum zc_status {
   ZC_CANCELLED = 8,          /* because of a failure elsewhere */
   ZC_INTERNAL = 9,           /* a library failed; a mistake in zc */
   ZC_NOT_FINITE = 10,        /* the loss or the gradients are no numbers */
-  ZC_BUSY = 11               /* another call is under way in the session */
+  ZC_BUSY = 11,              /* another call is under way in the session */
+  ZC_STOPPED = 12            /* as the progress callback wished; since 1.3 */
 } zc_status;
 
 /* An opened artifact with its parameters and all memory that it needs. */
@@ -30,6 +37,20 @@ typedef enum zc_log_level { ZC_LOG_NOTE = 0, ZC_LOG_WARNING = 1 } zc_log_level;
  * must not throw. */
 typedef void (*zc_log_callback)(void *context, zc_log_level level,
                                 const char *message);
+
+/* How far work has come. Since version 1.3. */
+typedef enum zc_phase {
+  ZC_PHASE_STEP = 1,      /* a step was done; `done` in all, `total` is 0 */
+  ZC_PHASE_EVALUATION = 2 /* `done` of `total` samples were evaluated */
+} zc_phase;
+
+/* Hears how far work has come: behind each step, and in front of each batch of
+ * an evaluation. Anything but 0 is a wish to stop. An evaluation then ends with
+ * ZC_STOPPED, on all ranks behind the same batch; behind a step, the next
+ * zc_step() of all ranks does nothing and returns ZC_STOPPED, and the one after
+ * that goes on. The rules of zc_log_callback hold. Since version 1.3. */
+typedef int32_t (*zc_progress_callback)(void *context, zc_phase phase,
+                                        int64_t done, int64_t total);
 
 /* How ranks of an application reach each other, by its own functions. zc calls
  * them one at a time, from the thread that calls the library and from one of
@@ -71,10 +92,15 @@ typedef struct zc_open_options {
   double timeout;   /* seconds that a rank waits for another; 0: 600 */
   const zc_transport
       *transport; /* the ranks are the application's; else NULL */
+  /* Since version 1.3: */
+  int32_t later; /* 1: the artifact is read, so that inputs and data can be
+                  * checked, and memory is taken by zc_prepare() */
+  zc_progress_callback progress; /* NULL: nobody asks */
+  void *progress_context;
 } zc_open_options;
 
 #define ZC_OPEN_OPTIONS_INIT                                                   \
-  { sizeof(zc_open_options), 0, 0, NULL, NULL, NULL, 0, 0, NULL }
+  { sizeof(zc_open_options), 0, 0, NULL, NULL, NULL, 0, 0, NULL, 0, NULL, NULL }
 
 typedef enum zc_type {
   ZC_FLOAT32 = 1,

@@ -3,13 +3,10 @@
 #include "runtime/Base/Log.h"
 #include "runtime/Base/Mappings.h"
 #include "runtime/Driver/Alike.h"
-#include "runtime/Driver/HeldOut.h"
-#include "runtime/Driver/OrderFeed.h"
 #include "runtime/Driver/OutputWriter.h"
-#include "runtime/Driver/Session.h"
+#include "runtime/Driver/RunSession.h"
+#include "runtime/Driver/RunSummary.h"
 #include "runtime/Driver/Signals.h"
-#include "runtime/Exec/OrderRunner.h"
-#include "runtime/Io/Checkpoint.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -42,11 +39,27 @@ Status checkInputNames(const Artifact &artifact, const EvalOptions &options) {
   return Status();
 }
 
-std::vector<std::string> programsToPrepare(const Session &session) {
-  std::vector<std::string> names =
-      programNamesOf(session.artifact().role(), session.orders().eval);
-  names.insert(names.begin(), "init");
-  return names;
+/// What tells of the session's samples.
+using Notes = std::vector<std::string>;
+
+/// A session that trains nothing.
+Result<RunSession> openSession(const EvalOptions &options, const Rank &rank,
+                               Notes &notes) {
+  ApiOptions given;
+  given.seed = options.seed;
+  given.threads = options.threads;
+  given.offloadFolder = options.offloadFolder;
+  given.log = [&](bool isWarning, const std::string &text) {
+    if (isWarning && rank.world.isFirst())
+      logWarning(text);
+    else if (!isWarning)
+      notes.push_back(text);
+  };
+  given.progress = [](zc_phase, int64_t, int64_t) { return stopSignal(); };
+  ApiRun run{rank};
+  run.evaluatesOnly = true;
+  run.evalOption = "--data";
+  return RunSession::open(options.artifact, std::move(given), std::move(run));
 }
 
 /// One evaluation, as one of the ranks does it.
@@ -64,10 +77,15 @@ private:
   Status compareOptions() const;
   Status runBatches();
 
+  const Artifact &artifact() const { return session->inside().artifact(); }
+  const Orders &orders() const { return session->inside().orders(); }
+  Executor &executor() const { return session->inside().executor(); }
+
   const EvalOptions &options;
   const Rank &rank;
   World &world;
-  std::unique_ptr<Session> session;
+  Notes notes;
+  std::optional<RunSession> session;
   std::optional<OrderFeed> feed;
   std::string checkpoint;
   std::vector<OutputWriter> writers;
@@ -76,8 +94,8 @@ private:
 
 /// What can be checked before the artifact's memory is there.
 Status Evaluation::openFiles() {
-  const Artifact &artifact = session->artifact();
-  const Orders &orders = session->orders();
+  const Artifact &artifact = this->artifact();
+  const Orders &orders = this->orders();
   // Later replicas of a stage evaluate nothing.
   if (artifact.manifest().roles(0).eval().actions_size() == 0)
     return makeError(StatusCode::InvalidArgument, "'", options.artifact,
@@ -98,7 +116,7 @@ Status Evaluation::openFiles() {
 
 /// No file that is written may be one that is read.
 Status Evaluation::checkOutputs() const {
-  InputFiles inputs = session->artifact().files();
+  InputFiles inputs = artifact().files();
   for (const std::string &file : feed->source().files())
     inputs.add(file);
   for (const OutputWriter &writer : writers)
@@ -115,20 +133,16 @@ Status Evaluation::compareOptions() const {
 }
 
 Status Evaluation::openOutputs() {
-  Executor &executor = session->executor();
-  if (!checkpoint.empty())
-    ZC_RETURN_IF_ERROR(
-        loadCheckpoint(executor, checkpoint, CheckpointPart::Model).status());
   ZC_ASSIGN_OR_RETURN(
-      writers, OutputWriter::createAll(session->artifact(), options.outputDir,
-                                       feed->samples(), executor.mesh(),
-                                       world.isFirst()));
+      writers,
+      OutputWriter::createAll(artifact(), options.outputDir, feed->samples(),
+                              executor().mesh(), world.isFirst()));
   return checkOutputs();
 }
 
 /// The ranks must stop after the same batch, whoever got the signal first.
 Status Evaluation::runBatches() {
-  Executor &executor = session->executor();
+  Executor &executor = this->executor();
   OrderRunner runner(executor);
   OrderCallbacks callbacks;
   callbacks.feed = [&](const plan::Feed &each) {
@@ -148,7 +162,7 @@ Status Evaluation::runBatches() {
     stopped = int(signal[0]);
     if (stopped)
       return Status();
-    ZC_RETURN_IF_ERROR(runner.run(session->orders().eval, callbacks));
+    ZC_RETURN_IF_ERROR(runner.run(orders().eval, callbacks));
     for (OutputWriter &writer : writers)
       ZC_RETURN_IF_ERROR(writer.append(world, int64_t(indices.size()),
                                        feed->microBatchSamples()));
@@ -160,13 +174,13 @@ Status Evaluation::runBatches() {
 }
 
 Result<int> Evaluation::run() {
-  ZC_ASSIGN_OR_RETURN(session, Session::open(rank, options.artifact));
+  ZC_ASSIGN_OR_RETURN(session, openSession(options, rank, notes));
   ZC_RETURN_IF_ERROR(world.agree(openFiles()));
   ZC_RETURN_IF_ERROR(compareOptions());
   ZC_RETURN_IF_ERROR(feed->agree(world));
-  ZC_RETURN_IF_ERROR(session->prepare(options.threads, options.seed,
-                                      programsToPrepare(*session),
-                                      options.offloadFolder));
+  ZC_RETURN_IF_ERROR(session->check(zc_prepare(*session)));
+  if (!checkpoint.empty())
+    ZC_RETURN_IF_ERROR(session->check(zc_resume(*session, checkpoint.c_str())));
   ZC_RETURN_IF_ERROR(world.agree(openOutputs()));
   ZC_RETURN_IF_ERROR(runBatches());
   if (stopped) {
@@ -213,46 +227,43 @@ static void print(const EvalOptions &options, const EvaluationRecord &record,
 static Result<int> evaluateMetrics(const EvalOptions &options,
                                    const Rank &rank) {
   World &world = rank.world;
-  ZC_ASSIGN_OR_RETURN(auto session, Session::open(rank, options.artifact));
-  const Artifact &artifact = session->artifact();
-  std::optional<HeldOut> heldOut;
+  Notes notes;
+  ZC_ASSIGN_OR_RETURN(RunSession session, openSession(options, rank, notes));
   std::string checkpoint;
   auto openFiles = [&]() -> Status {
-    ZC_ASSIGN_OR_RETURN(Mesh mesh, Mesh::of(artifact.manifest()));
-    ZC_ASSIGN_OR_RETURN(heldOut,
-                        HeldOut::open(artifact, "--data", options.data,
-                                      options.metrics, mesh, world.rank(),
-                                      options.tokenBits));
+    std::string metrics;
+    for (const std::string &metric : options.metrics)
+      metrics += (metrics.empty() ? "" : ",") + metric;
+    ZC_RETURN_IF_ERROR(session.check(zc_set_eval_data(
+        session, options.data.c_str(), options.tokenBits, metrics.c_str())));
     if (!options.checkpoint.empty()) {
       ZC_ASSIGN_OR_RETURN(checkpoint, findCheckpoint(options.checkpoint));
     }
     return Status();
   };
   ZC_RETURN_IF_ERROR(world.agree(openFiles()));
+  const HeldOut &heldOut = *session.inside().evalData();
   Alike alike;
-  alike.addData("--data", &heldOut->source());
+  alike.addData("--data", &heldOut.source());
   alike.addGiven("--checkpoint", options.checkpoint);
   alike.add("--seed", std::to_string(options.seed));
   ZC_RETURN_IF_ERROR(alike.compare(world));
-  ZC_RETURN_IF_ERROR(heldOut->agree(world));
-  ZC_RETURN_IF_ERROR(session->prepare(options.threads, options.seed,
-                                      programsToPrepare(*session),
-                                      options.offloadFolder));
+  ZC_RETURN_IF_ERROR(session.inside().agreeOnData());
+  const Notes ofSamples = notes;
+  ZC_RETURN_IF_ERROR(session.check(zc_prepare(session)));
   if (!checkpoint.empty())
-    ZC_RETURN_IF_ERROR(world.agree(
-        loadCheckpoint(session->executor(), checkpoint, CheckpointPart::Model)
-            .status()));
+    ZC_RETURN_IF_ERROR(session.check(zc_resume(session, checkpoint.c_str())));
   if (world.isFirst())
-    for (const std::string &note : heldOut->notes())
+    for (const std::string &note : ofSamples)
       logNote(note);
-  int stopped = 0;
-  ZC_ASSIGN_OR_RETURN(auto record,
-                      heldOut->evaluate(session->executor(), 0, stopped));
-  if (world.isFirst() && record)
-    print(options, *record, heldOut->samples());
+  const zc_status ended = zc_eval_data(session);
+  if (ended != ZC_STOPPED)
+    ZC_RETURN_IF_ERROR(session.check(ended));
+  if (world.isFirst() && ended == ZC_OK)
+    print(options, session.evaluation(), heldOut.samples());
   else if (world.isFirst())
     logWarning("stopped before the end");
-  return stopped;
+  return ended == ZC_STOPPED ? zc_stopped_by(session) : 0;
 }
 
 Result<int> evaluate(const EvalOptions &options, const Rank &rank) {

@@ -1,6 +1,4 @@
 #include "runtime/Driver/HeldOut.h"
-#include "runtime/Driver/Progress.h"
-#include "runtime/Driver/Signals.h"
 
 #include <algorithm>
 #include <numeric>
@@ -82,31 +80,33 @@ Status HeldOut::runBatch(Executor &executor, OrderRunner &runner,
   return runner.run(order, callbacks);
 }
 
-/// A batch's metrics, the next one's samples and a signal to stop are agreed
-/// upon at once. The ranks must stop after the same batch, whoever got the
-/// signal first.
+/// A batch's metrics, the next one's samples and a wish to stop are agreed upon
+/// at once. The ranks must stop after the same batch, whoever wished it first.
 Result<bool> HeldOut::goesOn(World &world, const Status &added, int64_t next,
-                             int &stopped) {
+                             const Wish &wish, int64_t &stopped) {
   const Status read = added.ok() ? readBatch(next) : Status();
-  std::vector<int64_t> signal = {stopSignal()};
-  ZC_RETURN_IF_ERROR(world.agree(added.ok() ? read : added, &signal));
-  stopped = int(signal[0]);
+  std::vector<int64_t> wished = {wish(std::min(next, samples()))};
+  ZC_RETURN_IF_ERROR(world.agree(added.ok() ? read : added, &wished));
+  stopped = wished[0];
   return stopped == 0;
 }
 
-Result<std::optional<EvaluationRecord>>
-HeldOut::evaluate(Executor &executor, int64_t step, int &stopped) {
+Result<std::optional<EvaluationRecord>> HeldOut::evaluate(Executor &executor,
+                                                          int64_t step,
+                                                          const Wish &wish,
+                                                          int64_t &stopped) {
   EvaluationSums sums;
   OrderRunner runner(executor);
   World &world = executor.world();
   metrics.clear();
-  if (!isPruned)
+  if (prunes && !isPruned)
     for (const plan::Program *program : programsOf(executor.role(), order))
       executor.keepOutputs(*program, metrics.outputs());
-  isPruned = true;
+  isPruned = prunes;
   Status added;
   for (int64_t at = 0; at < samples(); at += feed.batch()) {
-    ZC_ASSIGN_OR_RETURN(const bool isGoing, goesOn(world, added, at, stopped));
+    ZC_ASSIGN_OR_RETURN(const bool isGoing,
+                        goesOn(world, added, at, wish, stopped));
     if (!isGoing)
       return std::optional<EvaluationRecord>();
     ZC_RETURN_IF_ERROR(runBatch(executor, runner, sums, added));
@@ -121,28 +121,6 @@ HeldOut::evaluate(Executor &executor, int64_t step, int &stopped) {
   record.accuracy = sums.accuracy();
   ZC_ASSIGN_OR_RETURN(record.metrics, metrics.finish(world, record.loss));
   return std::optional(record);
-}
-
-std::string printEvaluation(const EvaluationRecord &record,
-                            const std::string &prefix) {
-  std::string text = strCat(prefix, "loss ", printFigure(record.loss));
-  if (record.accuracy)
-    text += strCat(", ", prefix, "accuracy ", printFigure(*record.accuracy));
-  for (const auto &[name, value] : record.metrics)
-    text += strCat(", ", prefix, name, " ", printFigure(value));
-  return text;
-}
-
-std::optional<double> valueOf(const EvaluationRecord &record,
-                              const std::string &metric) {
-  if (metric == "loss")
-    return record.loss;
-  if (metric == "accuracy")
-    return record.accuracy;
-  for (const auto &[name, value] : record.metrics)
-    if (name == metric)
-      return value;
-  return std::nullopt;
 }
 
 } // namespace zc

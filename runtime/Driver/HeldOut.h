@@ -9,6 +9,8 @@
 #include "runtime/Exec/OrderRunner.h"
 #include "runtime/Io/RunLog.h"
 
+#include <functional>
+
 namespace zc {
 
 class HeldOut {
@@ -30,15 +32,25 @@ public:
   int64_t samples() const { return feed.samples(); }
   std::vector<std::string> notes() const { return feed.notes(); }
 
-  /// Runs over all samples, on all ranks; returns the same on all. A signal to
-  /// stop ends it without a record: `stopped` is then what it was.
+  /// Nobody else evaluates: outputs of the model that no metric takes are not
+  /// computed from now on.
+  void pruneOutputs() { prunes = true; }
+
+  /// Asked before each batch with how many samples are done: whether this rank
+  /// wishes to stop, 0 for no.
+  using Wish = std::function<int64_t(int64_t done)>;
+
+  /// Runs over all samples, on all ranks; returns the same on all. A wish to
+  /// stop ends it without a record: `stopped` is then the largest of all ranks.
   Result<std::optional<EvaluationRecord>> evaluate(Executor &executor,
-                                                   int64_t step, int &stopped);
+                                                   int64_t step,
+                                                   const Wish &wish,
+                                                   int64_t &stopped);
 
 private:
   Status readBatch(int64_t at);
   Result<bool> goesOn(World &world, const Status &added, int64_t next,
-                      int &stopped);
+                      const Wish &wish, int64_t &stopped);
   Status runBatch(Executor &executor, OrderRunner &runner, EvaluationSums &sums,
                   Status &added);
   Status checkWhole() const;
@@ -51,21 +63,13 @@ private:
   OrderFeed feed;
   EvaluationMetrics metrics;
   std::string option;
-  bool isPruned = false; // outputs that nobody takes are not computed
+  bool prunes = false;   // outputs that nobody takes are not computed
+  bool isPruned = false; // that has been said
   bool isPadded = false; // what is missing to a batch counts for nothing
   int holder = 0;        // the first role that knows the loss
   int roles = 1;
   std::vector<int64_t> indices;
 };
-
-/// "eval loss 0.25, eval accuracy 0.9", and what else there is.
-std::string printEvaluation(const EvaluationRecord &record,
-                            const std::string &prefix);
-
-/// The value of "loss", "accuracy" or another metric; nothing where the record
-/// has none.
-std::optional<double> valueOf(const EvaluationRecord &record,
-                              const std::string &metric);
 
 } // namespace zc
 

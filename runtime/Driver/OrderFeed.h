@@ -50,6 +50,8 @@ public:
   /// From now on the samples of the next step are read while the device works,
   /// where it does so by itself.
   void readAhead(const Executor &executor);
+  /// Whether that is so.
+  bool isReadAhead() const { return readsAhead; }
 
   /// Reads and checks the samples of a step, at most batch(): micro-batches are
   /// consecutive parts of them. Where steps overlap, those of later steps

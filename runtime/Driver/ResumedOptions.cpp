@@ -1,49 +1,7 @@
 #include "runtime/Driver/ResumedOptions.h"
-
-#include <algorithm>
-#include <cstdlib>
+#include "runtime/Driver/CompiledSettings.h"
 
 namespace zc {
-
-// How an artifact divides its work and keeps its memory changes no number.
-static bool changesNumbers(const std::string &setting) {
-  if (setting.rfind("moe.", 0) == 0) // what zc inspect says of experts
-    return false;
-  for (const char *name : {"zero", "unit", "zero-group", "recompute", "offload",
-                           "compress-activations", "partition-activations",
-                           "memory-budget", "logits", "init"})
-    if (setting == name)
-      return false;
-  return true;
-}
-
-NamedTexts describeCompiled(const plan::Manifest &manifest) {
-  NamedTexts texts = {{"loss", manifest.loss()},
-                      {"optimizer", manifest.optimizer()}};
-  for (const plan::Setting &setting : manifest.settings())
-    if (changesNumbers(setting.name()))
-      texts.emplace_back(setting.name(), setting.value());
-  return texts;
-}
-
-static const std::string *find(const NamedTexts &texts,
-                               const std::string &name) {
-  for (const auto &[each, text] : texts)
-    if (each == name)
-      return &text;
-  return nullptr;
-}
-
-/// "1e-3" and "0.001" are the same.
-static bool areEqual(const std::string &left, const std::string &right) {
-  if (left == right)
-    return true;
-  char *leftEnd = nullptr, *rightEnd = nullptr;
-  double leftValue = std::strtod(left.c_str(), &leftEnd);
-  double rightValue = std::strtod(right.c_str(), &rightEnd);
-  return !left.empty() && !right.empty() && *leftEnd == '\0' &&
-         *rightEnd == '\0' && leftValue == rightValue;
-}
 
 /// Where a run writes what, and where it ends, is not how it trains.
 static bool isOfTraining(const std::string &option,
@@ -90,34 +48,25 @@ static const std::string *findUnset(const TrainState &saved,
                                     const std::string &text) {
   static const std::string kZero = "0", kNone = "none";
   if (options.settings.count(name))
-    return find(saved.compiled, name);
+    return findText(saved.compiled, name);
   if (!isOfSchedule(name))
     return nullptr;
-  return areEqual(text, "0") ? &kZero : &kNone;
+  return meanTheSame(text, "0") ? &kZero : &kNone;
 }
 
 std::vector<std::string> listChanges(const TrainState &saved,
                                      const TrainState &now,
-                                     const TrainOptions &options,
-                                     const plan::Manifest &manifest) {
+                                     const TrainOptions &options) {
   std::vector<std::string> changes;
   addSampleChanges(saved, now, options, changes);
   for (const auto &[name, text] : options.record) {
-    const std::string *before = find(saved.options, name);
+    const std::string *before = findText(saved.options, name);
     if (!before)
       before = findUnset(saved, options, name, text);
     if (!saved.options.empty() && isOfTraining(name, options.learningRate) &&
-        before && !areEqual(*before, text))
+        before && !meanTheSame(*before, text))
       changes.push_back(
           strCat("--", name, " ", text, ": the run so far had ", *before));
-  }
-  for (const auto &[name, text] : describeCompiled(manifest)) {
-    const std::string *before = find(saved.compiled, name);
-    const bool isReplaced = options.settings.count(name) > 0;
-    if (before && !isReplaced && !areEqual(*before, text))
-      changes.push_back(strCat("'", options.artifact, "' was compiled with ",
-                               name, " ", text,
-                               "; the run so far was trained with ", *before));
   }
   return changes;
 }

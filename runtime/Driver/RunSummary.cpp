@@ -1,5 +1,4 @@
 #include "runtime/Driver/RunSummary.h"
-#include "runtime/Driver/HeldOut.h"
 #include "runtime/Driver/Progress.h"
 
 #include <algorithm>
@@ -48,6 +47,28 @@ std::string RunSummary::print() const {
   for (const auto &[name, value] : after->metrics)
     text += strCat(", eval ", name, " ", printFigure(value));
   return text;
+}
+
+std::string printEvaluation(const EvaluationRecord &record,
+                            const std::string &prefix) {
+  std::string text = strCat(prefix, "loss ", printFigure(record.loss));
+  if (record.accuracy)
+    text += strCat(", ", prefix, "accuracy ", printFigure(*record.accuracy));
+  for (const auto &[name, value] : record.metrics)
+    text += strCat(", ", prefix, name, " ", printFigure(value));
+  return text;
+}
+
+std::optional<double> valueOf(const EvaluationRecord &record,
+                              const std::string &metric) {
+  if (metric == "loss")
+    return record.loss;
+  if (metric == "accuracy")
+    return record.accuracy;
+  for (const auto &[name, value] : record.metrics)
+    if (name == metric)
+      return value;
+  return std::nullopt;
 }
 
 } // namespace zc

@@ -29,6 +29,15 @@ private:
   std::optional<EvaluationRecord> before, after;
 };
 
+/// "eval loss 0.25, eval accuracy 0.9", and what else there is.
+std::string printEvaluation(const EvaluationRecord &record,
+                            const std::string &prefix);
+
+/// The value of "loss", "accuracy" or another metric; nothing where the record
+/// has none.
+std::optional<double> valueOf(const EvaluationRecord &record,
+                              const std::string &metric);
+
 } // namespace zc
 
 #endif // ZC_RUNTIME_DRIVER_RUNSUMMARY_H

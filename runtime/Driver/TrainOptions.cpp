@@ -7,7 +7,7 @@ template <typename T> static std::string print(const std::optional<T> &value) {
   return value ? std::to_string(*value) : "unset";
 }
 
-static std::string join(const std::vector<std::string> &names) {
+std::string joinNames(const std::vector<std::string> &names) {
   std::string text;
   for (const std::string &name : names)
     text += (text.empty() ? "" : ",") + name;
@@ -40,7 +40,7 @@ Alike listAlike(const TrainOptions &options, const DataFile &data,
   alike.add("--replicate", std::to_string(options.replicas.saveEvery));
   alike.addGiven("--replica-dir", options.replicas.place);
   alike.add("--eval-every", std::to_string(options.evalEvery));
-  alike.add("--metrics", join(options.metrics));
+  alike.add("--metrics", joinNames(options.metrics));
   alike.add("--keep-best", options.keepBest);
   alike.add("--patience", std::to_string(options.patience));
   alike.add("--resume", options.checkpoint.resume ? "on" : "off");

@@ -2,7 +2,6 @@
 #include "runtime/Driver/Metrics.h"
 #include "runtime/Driver/Signals.h"
 #include "runtime/Driver/TrainerRun.h"
-#include "runtime/Plan/Order/RoleUse.h"
 
 #include <algorithm>
 #include <cmath>
@@ -21,7 +20,7 @@ void Trainer::startProgress() {
   shown.epochsPerStep =
       stream ? 0 : double(state.batch) / double(state.samples);
   shown.samplesPerStep = state.batch;
-  shown.tokensPerSample = feed->tokensPerSample();
+  shown.tokensPerSample = inside().data()->tokensPerSample();
   // Standard output is then for those who read the log.
   shown.stream = options.log == kStandardOutput ? stderr : stdout;
   shown.quiet = options.quiet;
@@ -32,9 +31,9 @@ void Trainer::startProgress() {
 
 Status Trainer::run() {
   startProgress();
-  if (!session->threadNote().empty())
-    progress->note(session->threadNote());
-  sentBefore = session->executor().sentBytes();
+  for (const std::string &note : notes)
+    progress->note(note);
+  sentBefore = zc_sent_bytes(handle());
   fed = readNext();
   ZC_RETURN_IF_ERROR(agreeAtStart(measureLimits()));
   start = Clock::now();
@@ -107,7 +106,7 @@ void Trainer::beginRun() {
     if (isOn && every > 0)
       end = std::min(end, (state.step / every + 1) * every);
   };
-  stopAt(heldOut.has_value(), options.evalEvery);
+  stopAt(inside().evalData() != nullptr, options.evalEvery);
   stopAt(!checkpoints.isOff(), options.checkpoint.saveEvery);
   stopAt(!replicas.isOff(), options.replicas.saveEvery);
   steps().begin(state.step, end);
@@ -126,7 +125,7 @@ StepNews Trainer::tellOfStep(const Status &sound) const {
   if (!news.stop && isRunning && options.maxTime > 0 &&
       secondsSince(began) >= options.maxTime)
     news.stop = kTimeIsUp;
-  news.sentBytes = int64_t(session->executor().sentBytes() - sentBefore);
+  news.sentBytes = int64_t(zc_sent_bytes(handle()) - sentBefore);
   news.cannotFeed = !fed.ok();
   news.rate = appliedRate;
   return news;
@@ -134,14 +133,14 @@ StepNews Trainer::tellOfStep(const Status &sound) const {
 
 Status Trainer::agreeAtStart(const Status &mine) {
   agreement->begin(tellOfStep(mine), /*beside=*/false);
-  sentBefore = session->executor().sentBytes();
+  sentBefore = zc_sent_bytes(handle());
   return takeNews();
 }
 
 /// Where steps overlap, ranks hear of one while they do the next: none waits.
 Status Trainer::endStep(StepNews mine) {
   ZC_RETURN_IF_ERROR(takeNews());
-  sentBefore = session->executor().sentBytes();
+  sentBefore = zc_sent_bytes(handle());
   agreement->begin(std::move(mine), !mayEnd());
   return mayEnd() ? takeNews() : Status();
 }
@@ -182,27 +181,27 @@ Status Trainer::runStep() {
   if (mayEnd())
     beginRun();
   appliedRate = options.learningRate.at(state.step + 1, total);
-  Result<StepMetrics> metrics = computeStep();
-  if (!metrics.ok())
-    return explainEnd(strCat("step ", state.step + 1), metrics.status());
-  Status sound = explainEnd(strCat("step ", state.step + 1), mapped.check());
+  const std::string when = strCat("step ", state.step + 1);
+  if (Status ready = readyStep(); !ready.ok())
+    return explainEnd(when, ready);
+  const zc_status ended = zc_step(handle());
+  if (ended != ZC_OK && ended != ZC_NOT_FINITE)
+    return explainEnd(when, check(ended));
+  Status sound = explainEnd(when, mapped.check());
   if (sound.ok())
-    sound = checkStep(*metrics);
-  session->executor().setStepsDone(++state.step);
+    sound = check(ended);
+  state.step = zc_steps_done(handle());
   if (sound.ok())
     fed = readNext();
   StepNews news = tellOfStep(sound);
-  news.metrics = *metrics;
+  news.metrics = inside().stepMetrics();
   news.seconds = secondsSince(stepBegan);
   return endStep(std::move(news));
 }
 
-/// All that the step needs of the device: only here can it fail in one.
-Result<StepMetrics> Trainer::computeStep() {
-  ZC_RETURN_IF_ERROR(runner->writeRate(appliedRate));
-  ZC_RETURN_IF_ERROR(checkFed());
-  ZC_RETURN_IF_ERROR(runOrder());
-  return runner->readMetrics(state.step);
+Status Trainer::readyStep() {
+  ZC_RETURN_IF_ERROR(check(zc_set_learning_rate(handle(), appliedRate)));
+  return checkFed();
 }
 
 /// Of what could not be computed. Other ranks' failures are theirs to explain.
@@ -217,14 +216,23 @@ Status Trainer::explainEnd(const std::string &when, const Status &ran) {
 /// an order ranks could not agree on them. They are read behind the step before
 /// it, so that one agreement is about both.
 Status Trainer::readNext() {
-  std::vector<int64_t> samples;
-  for (int64_t ahead = 0; ahead <= steps().stepsAhead(); ++ahead)
-    for (int64_t sample : samplesOf(state.step + ahead))
-      samples.push_back(sample);
-  if (samples.empty() || stream)
+  if (stream || state.step >= total)
     return Status();
-  TracedSpan span(trace.get(), Trace::Lane::Data, "read samples");
-  return feed->read(samples, steps().isFirst(state.step));
+  ZC_RETURN_IF_ERROR(selectSamples());
+  return check(zc_read_samples(handle()));
+}
+
+/// Those of the next step, and those behind it that are wanted before its end.
+Status Trainer::selectSamples() {
+  const int64_t ahead =
+      std::max<int64_t>(steps().stepsAhead(), inside().readsAhead() ? 1 : 0);
+  const int64_t end = std::min(total, state.step + 1 + ahead);
+  std::vector<int64_t> samples;
+  samples.reserve(size_t((end - state.step) * state.batch));
+  for (int64_t step = state.step; step < end; ++step)
+    for (int64_t i = 0; i < state.batch; ++i)
+      samples.push_back(sampler->sample(step, i));
+  return check(zc_select(handle(), samples.data(), samples.size()));
 }
 
 /// Those of the next step that arrive on standard input, where nothing else is
@@ -239,8 +247,11 @@ Status Trainer::awaitSamples() {
     return Status();
   }
   if (isThere.ok()) {
-    feed->rebind(stream->current());
-    status = world.agree(feed->read(samplesOf(state.step)));
+    inside().replaceSamples(stream->current());
+    status = selectSamples();
+    if (status.ok())
+      status = check(zc_read_samples(handle()));
+    status = world.agree(status);
   }
   if (!status.ok())
     ZC_RETURN_IF_ERROR(saveLast());
@@ -254,42 +265,6 @@ Status Trainer::checkFed() {
     return steps().overlap() ? fed : Status();
   ZC_RETURN_IF_ERROR(saveLast());
   return world.agree(fed);
-}
-
-/// While a device works on one micro-batch, the next is on its way.
-Status Trainer::runOrder() {
-  Executor &executor = session->executor();
-  auto following = [&] { return samplesOf(state.step + 1); };
-  OrderCallbacks callbacks;
-  callbacks.feed = [&](const plan::Feed &each) {
-    TracedSpan span(trace.get(), Trace::Lane::Data, "feed samples");
-    return feed->write(executor, each);
-  };
-  callbacks.meanwhile = [&](const plan::Feed *next) {
-    return feed->meanwhile(executor, next, following);
-  };
-  return runner->run(state.step, std::move(callbacks));
-}
-
-/// Counted from 0; there are none behind the last step.
-std::vector<int64_t> Trainer::samplesOf(int64_t step) const {
-  std::vector<int64_t> samples(step < total ? size_t(state.batch) : 0);
-  for (size_t i = 0; i < samples.size(); ++i)
-    samples[i] = sampler->sample(step, int64_t(i));
-  return samples;
-}
-
-Status Trainer::checkStep(const StepMetrics &metrics) {
-  const int64_t step = state.step + 1;
-  auto kept = [this] { return checkpoints.printKept(); };
-  ZC_RETURN_IF_ERROR(checks.checkNumbers(
-      step, metrics, kept, session->findScalar("loss_scale") != nullptr,
-      [this] { return feed->explainNan(samplesOf(state.step)); }));
-  std::string warning;
-  ZC_RETURN_IF_ERROR(checks.checkScale(step, metrics, kept, warning));
-  if (!warning.empty())
-    warn(warning);
-  return Status();
 }
 
 void Trainer::logStep(const StepNews &news) {
@@ -318,7 +293,7 @@ void Trainer::logStep(const StepNews &news) {
   }
   record.stepMs = seconds * 1e3;
   record.samplesPerSecond = seconds > 0 ? double(state.batch) / seconds : 0;
-  if (int64_t tokens = feed->tokensPerSample())
+  if (int64_t tokens = inside().data()->tokensPerSample())
     record.tokensPerSecond = record.samplesPerSecond * double(tokens);
   record.peakBytes = peakBytes;
   record.sentBytes = sentBytes;
@@ -326,20 +301,21 @@ void Trainer::logStep(const StepNews &news) {
 }
 
 Status Trainer::evaluate() {
-  if (!heldOut || state.step == evaluatedStep)
+  if (!inside().evalData() || state.step == evaluatedStep)
     return Status();
   evaluatedStep = state.step;
   TracedSpan span(trace.get(), Trace::Lane::Evaluation,
                   strCat("evaluate after step ", state.step));
-  int signal = 0;
-  auto evaluated = heldOut->evaluate(session->executor(), state.step, signal);
-  if (signal)
-    stopped = signal;
-  if (!evaluated.ok())
+  const zc_status ended = zc_eval_data(handle());
+  if (ended == ZC_STOPPED) {
+    stopped = zc_stopped_by(handle());
+    return Status();
+  }
+  if (ended != ZC_OK)
     return explainEnd(strCat("evaluation after step ", state.step),
-                      evaluated.status());
-  sentBefore = session->executor().sentBytes(); // a step's own are counted
-  return *evaluated ? takeEvaluation(**evaluated) : Status();
+                      check(ended));
+  sentBefore = zc_sent_bytes(handle()); // a step's own are counted
+  return takeEvaluation(session->evaluation());
 }
 
 /// All ranks come to the same end, for all have the same values.
@@ -372,9 +348,8 @@ Status Trainer::save(bool mayGoOn) {
   ZC_RETURN_IF_ERROR(world.agree(
       explainEnd(strCat("after step ", state.step), checkMappings())));
   auto note = [&](const std::string &text) { progress->note(text); };
-  Executor &executor = session->executor();
-  ZC_RETURN_IF_ERROR(mayGoOn ? checkpoints.beginSave(executor, state, note)
-                             : checkpoints.save(executor, state, note));
+  ZC_RETURN_IF_ERROR(mayGoOn ? checkpoints.beginSave(executor(), state, note)
+                             : checkpoints.save(executor(), state, note));
   setLastWords(checkpoints.latestKept());
   return Status();
 }
@@ -385,7 +360,7 @@ static void tellNobody(const std::string &) {}
 Status Trainer::replicate() {
   TracedSpan span(trace.get(), Trace::Lane::Checkpoints,
                   strCat("copy step ", state.step));
-  return replicas.beginSave(session->executor(), state, tellNobody);
+  return replicas.beginSave(executor(), state, tellNobody);
 }
 
 /// Those that were being written beside the steps so far.
@@ -415,7 +390,7 @@ Status Trainer::saveLast() {
 Status Trainer::measureLimits() {
   if (!options.profile || !world.isFirst())
     return Status();
-  ZC_ASSIGN_OR_RETURN(DeviceLimits limits, session->executor().measureLimits());
+  ZC_ASSIGN_OR_RETURN(DeviceLimits limits, executor().measureLimits());
   profile.addLimits(limits);
   return Status();
 }
@@ -448,7 +423,7 @@ void Trainer::summarize() {
       strCat(state.step < total ? "stopped after step " : "trained to step ",
              state.step, " of ", total, ": ", summary.print(), ", ", steps,
              " steps in ", printDuration(seconds), ", ",
-             printRate(rate, feed->tokensPerSample()), ", arena ",
+             printRate(rate, inside().data()->tokensPerSample()), ", arena ",
              printBytes(peakBytes)));
 }
 

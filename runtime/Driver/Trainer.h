@@ -46,6 +46,9 @@ struct TrainOptions {
   NamedTexts record; // what checkpoints remember of the options
 };
 
+/// Separated by commas.
+std::string joinNames(const std::vector<std::string> &names);
+
 /// What decides on a run's numbers, or on which collectives there are.
 Alike listAlike(const TrainOptions &options, const DataFile &data,
                 const DataFile *evalData);

@@ -6,14 +6,12 @@
 #include "runtime/Base/Log.h"
 #include "runtime/Base/Mappings.h"
 #include "runtime/Driver/CheckpointKeeper.h"
-#include "runtime/Driver/HeldOut.h"
-#include "runtime/Driver/OrderFeed.h"
 #include "runtime/Driver/Profile.h"
 #include "runtime/Driver/Progress.h"
 #include "runtime/Driver/RunOutputs.h"
+#include "runtime/Driver/RunSession.h"
 #include "runtime/Driver/RunSummary.h"
 #include "runtime/Driver/StepAgreement.h"
-#include "runtime/Driver/StepRunner.h"
 #include "runtime/Driver/StreamedBatches.h"
 #include "runtime/Driver/Trace.h"
 #include "runtime/Driver/Trainer.h"
@@ -38,11 +36,12 @@ public:
   int stoppedBy() const { return isEnd(stopped) ? 0 : stopped; }
 
 private:
+  Status openSession();
   Status openFiles();
   Status openStream();
   Status openData();
-  Result<std::shared_ptr<const DataFile>> openSamples();
   Status prepareSession();
+  void hear(bool isWarning, const std::string &text);
   Status agreeAtStart(const Status &mine);
   StepNews tellOfStep(const Status &sound) const;
   Status endStep(StepNews mine);
@@ -66,14 +65,12 @@ private:
     return options.keepBest.empty() ? "loss" : options.keepBest;
   }
   Status runStep();
-  Result<StepMetrics> computeStep();
-  Status runOrder();
+  Status readyStep();
   Status explainEnd(const std::string &when, const Status &ran);
   Status readNext();
   Status awaitSamples();
   Status checkFed();
-  std::vector<int64_t> samplesOf(int64_t step) const;
-  Status checkStep(const StepMetrics &metrics);
+  Status selectSamples();
   void logStep(const StepNews &news);
   Status runSteps();
   Status evaluate();
@@ -91,22 +88,24 @@ private:
   void summarize();
   /// Whether the run of steps goes on behind a stop: what has begun is done.
   bool mayEnd() const { return steps().isBetween(state.step); }
-  StepOrders &steps() { return runner->orders(); }
-  const StepOrders &steps() const { return runner->orders(); }
+  StepOrders &steps() const { return inside().runner().orders(); }
+  Status check(zc_status status) const { return session->check(status); }
+  zc_session *handle() const { return *session; }
+  // What is no part of zc.h.
+  ApiSession &inside() const { return session->inside(); }
+  const Artifact &artifact() const { return inside().artifact(); }
+  Executor &executor() const { return inside().executor(); }
 
   const TrainOptions &options;
   const Rank &rank;
   World &world;
-  std::unique_ptr<Session> session;
-  float appliedRate = 0; // of this step
-  StepChecks checks;
+  std::optional<RunSession> session;
+  std::vector<std::string> notes; // of the session, until they can be told
+  float appliedRate = 0;          // of this step
   std::unique_ptr<StreamedBatches> stream; // null: a file has the samples
-  std::optional<OrderFeed> feed;
   Status fed;              // of the next step's samples, on this rank
   bool cannotFeed = false; // some rank has none of them
-  std::optional<StepRunner> runner;
   std::optional<StepAgreement> agreement;
-  std::optional<HeldOut> heldOut;
   RunOutputs outputs;
   std::unique_ptr<Trace> trace;
   Profile profile;

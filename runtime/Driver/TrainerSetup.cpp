@@ -1,56 +1,85 @@
 // What there is before the first step of a run.
 #include "runtime/Base/File.h"
+#include "runtime/Driver/CompiledSettings.h"
 #include "runtime/Driver/ResumedOptions.h"
+#include "runtime/Driver/Signals.h"
 #include "runtime/Driver/TrainerRun.h"
-#include "runtime/Plan/Verify.h"
 
 #include <algorithm>
 #include <filesystem>
 
 namespace zc {
 
+/// Notes wait for their place in what the run prints.
+void Trainer::hear(bool isWarning, const std::string &text) {
+  if (isWarning)
+    warn(text);
+  else
+    notes.push_back(text);
+}
+
+Status Trainer::openSession() {
+  ApiOptions given;
+  given.seed = options.seed.value_or(state.seed);
+  given.threads = options.threads;
+  given.offloadFolder = options.offloadFolder;
+  given.log = [this](bool isWarning, const std::string &text) {
+    hear(isWarning, text);
+  };
+  // Behind steps the ranks agree on more than that.
+  given.progress = [](zc_phase phase, int64_t, int64_t) {
+    return phase == ZC_PHASE_EVALUATION ? stopSignal() : 0;
+  };
+  ApiRun run{rank};
+  run.kept = [this] { return checkpoints.printKept(); };
+  run.did = [this](const char *what, Clock::time_point began) {
+    if (trace)
+      trace->did(Trace::Lane::Data, what, began, Clock::now());
+  };
+  ZC_ASSIGN_OR_RETURN(
+      session,
+      RunSession::open(options.artifact, std::move(given), std::move(run)));
+  return Status();
+}
+
 Status Trainer::prepare() {
   began = Clock::now();
-  ZC_ASSIGN_OR_RETURN(session, Session::open(rank, options.artifact));
+  ZC_RETURN_IF_ERROR(openSession());
   if (options.data == kStandardInput)
     ZC_RETURN_IF_ERROR(openStream());
   ZC_RETURN_IF_ERROR(world.agree(openFiles()));
-  Alike alike = listAlike(options, feed->source(),
+  const HeldOut *heldOut = inside().evalData();
+  Alike alike = listAlike(options, inside().data()->source(),
                           heldOut ? &heldOut->source() : nullptr);
   alike.add("--resume: checkpoints", isResumed() ? "some" : "none");
   ZC_RETURN_IF_ERROR(alike.compare(world));
-  ZC_RETURN_IF_ERROR(feed->agree(world));
-  if (heldOut)
-    ZC_RETURN_IF_ERROR(heldOut->agree(world));
+  ZC_RETURN_IF_ERROR(inside().agreeOnData());
   ZC_RETURN_IF_ERROR(prepareSession());
-  ZC_RETURN_IF_ERROR(
-      world.agree(writeSettings(session->executor(), options.settings)));
-  state.batch = feed->batch();
-  state.samples = feed->samples();
+  state.batch = inside().data()->batch();
+  state.samples = zc_sample_count(handle());
   if (!options.initFrom.empty() && !isResumed())
-    ZC_RETURN_IF_ERROR(world.agree(loadInitial()));
+    ZC_RETURN_IF_ERROR(
+        check(zc_load_weights(handle(), options.initFrom.c_str())));
   if (isResumed())
-    ZC_RETURN_IF_ERROR(world.agree(resume()));
+    ZC_RETURN_IF_ERROR(resume());
   // Each rank has found the checkpoint by itself.
   ZC_RETURN_IF_ERROR(
       Alike("--resume from step", std::to_string(state.step)).compare(world));
   setLastWords(checkpoints.printKept());
-  ZC_RETURN_IF_ERROR(isResumed() ? session->makeCopies()
-                                 : session->makeFirstCopies());
   state.seed = options.seed.value_or(state.seed);
   state.shuffle = !stream && options.shuffle.value_or(state.shuffle);
   firstStep = state.step;
   state.options = options.record;
-  state.compiled = describeCompiled(session->artifact().manifest());
+  state.compiled = describeCompiled(artifact().manifest());
   best = checkpoints.isResumed()
              ? BestSoFar::read(checkpoints.folder(), bestMetric(), state.step)
              : BestSoFar{bestMetric()};
-  ZC_RETURN_IF_ERROR(session->writeSeed(state.seed));
+  ZC_RETURN_IF_ERROR(check(zc_set_seed(handle(), state.seed)));
   ZC_RETURN_IF_ERROR(world.agree(decideTotal()));
-  ZC_RETURN_IF_ERROR(checkpoints.prepareBeside(session->executor()));
-  ZC_RETURN_IF_ERROR(replicas.prepareBeside(session->executor()));
+  ZC_RETURN_IF_ERROR(checkpoints.prepareBeside(executor()));
+  ZC_RETURN_IF_ERROR(replicas.prepareBeside(executor()));
   Status opened = openOutputs();
-  std::vector<int64_t> largest = {int64_t(session->executor().arenaBytes())};
+  std::vector<int64_t> largest = {int64_t(zc_memory_bytes(handle()))};
   ZC_RETURN_IF_ERROR(world.agree(opened, &largest));
   peakBytes = uint64_t(largest[0]);
   tellBefore();
@@ -58,22 +87,22 @@ Status Trainer::prepare() {
 }
 
 Status Trainer::prepareSession() {
-  const auto eval = evaluationPrograms(*session);
-  std::vector<std::string> programs = trainingPrograms(*session);
-  if (heldOut)
-    programs.insert(programs.end(), eval.begin(), eval.end());
-  ZC_RETURN_IF_ERROR(
-      session->prepare(options.threads, options.seed.value_or(state.seed),
-                       programs, options.offloadFolder, /*besides=*/eval));
-  runner.emplace(*session);
+  std::vector<std::string> before = std::move(notes);
+  notes.clear();
+  ZC_RETURN_IF_ERROR(check(zc_prepare(handle())));
+  if (world.isFirst())
+    for (const std::string &note : before)
+      logNote(note);
+  auto change = [&]() -> Status {
+    for (const auto &[name, value] : options.settings)
+      ZC_RETURN_IF_ERROR(check(zc_set_setting(handle(), name.c_str(), value)));
+    return Status();
+  };
+  ZC_RETURN_IF_ERROR(world.agree(change()));
   // Without flush, each role has its own part of what a step comes to.
-  const Mesh &mesh = session->executor().mesh();
-  agreement.emplace(
-      world,
-      steps().overlap() ? session->artifact().manifest().roles_size() : 1,
-      mesh.role(world.rank()));
-  if (!steps().overlap() && !stream)
-    feed->readAhead(session->executor());
+  agreement.emplace(world,
+                    steps().overlap() ? artifact().manifest().roles_size() : 1,
+                    executor().mesh().role(world.rank()));
   return Status();
 }
 
@@ -81,11 +110,6 @@ Status Trainer::prepareSession() {
 void Trainer::tellBefore() {
   if (!world.isFirst())
     return;
-  for (const std::string &note : feed->notes())
-    logNote(note);
-  if (heldOut)
-    for (const std::string &note : heldOut->notes())
-      logNote(note);
   if (checkpoints.isOff())
     warn("no --checkpoint DIR: nothing of what this run trains is kept");
   else if (options.checkpoint.resume && !isResumed())
@@ -116,13 +140,14 @@ void Trainer::tellOfCopies() {
 
 /// What can be checked before the artifact's memory is there.
 Status Trainer::openFiles() {
-  const Artifact &artifact = session->artifact();
-  if (artifact.manifest().mode() != "train")
+  if (artifact().manifest().mode() != "train")
     return makeError(StatusCode::InvalidArgument, "'", options.artifact,
                      "' was compiled with --mode infer; it cannot be trained");
-  ZC_RETURN_IF_ERROR(checkSettings(artifact, options.settings));
+  ZC_RETURN_IF_ERROR(checkSettings(artifact(), options.settings));
   ZC_RETURN_IF_ERROR(openData());
-  ZC_RETURN_IF_ERROR(checkOutputs(options, artifact.files(), feed->source(),
+  const HeldOut *heldOut = inside().evalData();
+  ZC_RETURN_IF_ERROR(checkOutputs(options, artifact().files(),
+                                  inside().data()->source(),
                                   heldOut ? &heldOut->source() : nullptr));
   if (!options.log.empty() && options.log != kStandardOutput && world.isFirst())
     ZC_RETURN_IF_ERROR(checkParentExists(options.log));
@@ -157,22 +182,22 @@ Status Trainer::openOutputs() {
   if (world.isFirst())
     outputs.writeHyperparameters(listHyperparameters(state));
   if (!options.trace.empty()) {
-    ZC_ASSIGN_OR_RETURN(trace, Trace::open(options.trace, session->executor(),
-                                           options.traceSteps));
-    runner->addObserver(*trace);
+    ZC_ASSIGN_OR_RETURN(
+        trace, Trace::open(options.trace, executor(), options.traceSteps));
+    inside().runner().addObserver(*trace);
   }
   if (options.profile)
-    runner->addObserver(profile);
+    inside().runner().addObserver(profile);
   return Status();
 }
 
 Status Trainer::openStream() {
-  const plan::Manifest &manifest = session->artifact().manifest();
+  const plan::Manifest &manifest = artifact().manifest();
   Status sound;
   if (manifest.mode() != "train")
     sound = makeError(StatusCode::InvalidArgument, "'", options.artifact,
                       "' was compiled with --mode infer; it cannot be trained");
-  else if (session->orders().stepsAhead > 0)
+  else if (inside().orders().stepsAhead > 0)
     sound = makeError(StatusCode::InvalidArgument,
                       "--data -: without flush, a step takes samples of later "
                       "ones, which have not arrived; give --data a file");
@@ -181,39 +206,23 @@ Status Trainer::openStream() {
   return Status();
 }
 
-Result<std::shared_ptr<const DataFile>> Trainer::openSamples() {
-  if (stream)
-    return stream->current();
+Status Trainer::openData() {
   std::error_code error;
-  if (std::filesystem::is_fifo(options.data, error))
+  if (stream)
+    ZC_RETURN_IF_ERROR(inside().setSamples(stream->current()));
+  else if (std::filesystem::is_fifo(options.data, error))
     return makeError(StatusCode::InvalidArgument, "'", options.data,
                      "' is a pipe, and not a regular file; samples that arrive "
                      "are read from standard input: --data - < '",
                      options.data, "'");
-  ZC_ASSIGN_OR_RETURN(DataFile file,
-                      DataFile::open(options.data, options.tokenBits));
-  warn(file.doubt());
-  return std::shared_ptr<const DataFile>(
-      std::make_shared<DataFile>(std::move(file)));
-}
-
-Status Trainer::openData() {
-  ZC_ASSIGN_OR_RETURN(std::shared_ptr<const DataFile> data, openSamples());
-  ZC_ASSIGN_OR_RETURN(Mesh mesh, Mesh::of(session->artifact().manifest()));
-  const plan::Role &role = session->artifact().role();
-  const Orders &orders = session->orders();
-  ZC_ASSIGN_OR_RETURN(
-      feed, orders.stepsAhead > 0
-                ? OrderFeed::ofSteps(role, orders, data, mesh, world.rank())
-                : OrderFeed::create(role, orders.train, orders.microBatches,
-                                    data, FeedOptions(), mesh, world.rank()));
+  else
+    ZC_RETURN_IF_ERROR(
+        check(zc_set_data(handle(), options.data.c_str(), options.tokenBits)));
   if (options.evalData.empty())
     return Status();
-  ZC_ASSIGN_OR_RETURN(heldOut,
-                      HeldOut::open(session->artifact(), "--eval-data",
-                                    options.evalData, options.metrics, mesh,
-                                    world.rank(), options.tokenBits));
-  return Status();
+  return check(zc_set_eval_data(handle(), options.evalData.c_str(),
+                                options.tokenBits,
+                                joinNames(options.metrics).c_str()));
 }
 
 /// The newest copy stays; a run that begins anew has no use for an older one's.
@@ -239,35 +248,15 @@ Result<std::string> Trainer::findStart() {
 }
 
 Status Trainer::resume() {
-  ZC_ASSIGN_OR_RETURN(std::string from, findStart());
-  ZC_ASSIGN_OR_RETURN(
-      TrainState saved,
-      loadCheckpoint(session->executor(), from, CheckpointPart::Everything));
-  if (saved.isPartial)
-    warn(strCat("'", from,
-                "' is of ranks that divide the step otherwise: what each has "
-                "lost to compression so far is forgotten, and begins at 0"));
-  for (const std::string &change :
-       listChanges(saved, state, options, session->artifact().manifest()))
+  Result<std::string> from = findStart();
+  ZC_RETURN_IF_ERROR(world.agree(from.status()));
+  ZC_RETURN_IF_ERROR(check(zc_resume(handle(), from->c_str())));
+  const TrainState &saved = inside().resumed();
+  for (const std::string &change : listChanges(saved, state, options))
     warn(change);
   state.step = saved.step;
   state.seed = saved.seed;
   state.shuffle = saved.shuffle;
-  return Status();
-}
-
-/// Weights of another artifact, by their names; the optimizer begins anew.
-Status Trainer::loadInitial() {
-  Executor &executor = session->executor();
-  WeightsReport report;
-  // All versions are the first one.
-  for (int64_t version = std::max(1u, executor.role().versions());
-       version > 0;) {
-    executor.setStepsDone(--version);
-    ZC_ASSIGN_OR_RETURN(report, loadWeights(executor, options.initFrom));
-  }
-  for (const std::string &line : describe(report, options.initFrom))
-    warn(line);
   return Status();
 }
 

@@ -215,8 +215,10 @@ class Abi(unittest.TestCase):
             capture_output=True, check=True).stdout
         exported = {line.split()[2] for line in listed.splitlines()}
         promised = set((API / "abi.txt").read_text().split("\n\n")[0].split())
+        headers = "".join((API / name).read_text()
+                          for name in ("zc.h", "zc_samples.h"))
         declared = set(re.findall(r"\b(zc_\w+)\(", re.sub(
-            r"/\*.*?\*/", "", (API / "zc.h").read_text(), flags=re.DOTALL)))
+            r"/\*.*?\*/", "", headers, flags=re.DOTALL)))
         self.assertEqual(declared, promised)
         self.assertEqual(exported - {"ZC_1"},
                          {name + "@@ZC_1" for name in promised})

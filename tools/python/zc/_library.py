@@ -16,7 +16,9 @@ class OpenOptions(Structure):
     _fields_ = [("size", c_size_t), ("seed", c_uint64), ("threads", c_int32),
                 ("offload_dir", c_char_p), ("log", c_void_p),
                 ("log_context", c_void_p), ("launcher", c_int32),
-                ("timeout", c_double), ("transport", c_void_p)]
+                ("timeout", c_double), ("transport", c_void_p),
+                ("later", c_int32), ("progress", c_void_p),
+                ("progress_context", c_void_p)]
 
 
 class RawInfo(Structure):
@@ -64,6 +66,11 @@ _FUNCTIONS = {
     "zc_set_input_dlpack": (c_int, [_SESSION, c_char_p, c_void_p]),
     "zc_set_input_dlpack_versioned": (c_int, [_SESSION, c_char_p, c_void_p]),
     "zc_clear_input": (c_int, [_SESSION, c_char_p]),
+    "zc_set_data": (c_int, [_SESSION, c_char_p, c_int32]),
+    "zc_sample_count": (c_int64, [_SESSION]),
+    "zc_select": (c_int, [_SESSION, _DIMS, c_size_t]),
+    "zc_set_eval_data": (c_int, [_SESSION, c_char_p, c_int32, c_char_p]),
+    "zc_eval_data": (c_int, [_SESSION]),
     "zc_step": (c_int, [_SESSION]),
     "zc_steps_done": (c_int64, [_SESSION]),
     "zc_set_learning_rate": (c_int, [_SESSION, c_double]),

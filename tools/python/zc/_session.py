@@ -217,6 +217,39 @@ class Session:
                 break
         return losses
 
+    # Samples of files -------------------------------------------------------
+
+    def set_data(self, path: PathLike, *, token_bits: int = 0) -> int:
+        """Steps take their samples from files, which are what `zc run --data`
+        takes: `session.step()` without a batch. Returns how many there are.
+        token_bits: 16 or 32, where .bin files of tokens don't say so."""
+        self._check(LIB.zc_set_data(self._handle, os.fsencode(path),
+                                    token_bits))
+        return int(LIB.zc_sample_count(self._handle))
+
+    def select(self, samples: Sequence[int]) -> None:
+        """Which samples the next steps take, counted from 0, `batch` for each:
+        of files, or of inputs that hold more. Without, they follow in order."""
+        chosen = np.ascontiguousarray(samples, dtype=np.int64)
+        self._check(LIB.zc_select(
+            self._handle, chosen.ctypes.data_as(ctypes.POINTER(ctypes.c_int64)),
+            chosen.size))
+
+    def set_eval_data(self, path: PathLike, *, metrics: Sequence[str] = (),
+                      token_bits: int = 0) -> None:
+        """Held-out samples for eval_data(), of files as for set_data().
+        metrics: as `zc run --metrics`, besides loss and accuracy."""
+        self._check(LIB.zc_set_eval_data(
+            self._handle, os.fsencode(path), token_bits,
+            ",".join(metrics).encode()))
+
+    def eval_data(self) -> Dict[str, float]:
+        """Loss and metrics over the held-out samples, exact over all of them:
+        "eval_loss", "eval_accuracy" and so on."""
+        self._check(LIB.zc_eval_data(self._handle))
+        return {name: value for name, value in self.metrics.items()
+                if name.startswith("eval_")}
+
     # Evaluation -------------------------------------------------------------
 
     def eval(self, batch: Optional[Batch] = None, *, copy: bool = True,

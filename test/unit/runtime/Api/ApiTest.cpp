@@ -19,7 +19,9 @@ static_assert(offsetof(zc_open_options, seed) == 8 &&
               offsetof(zc_open_options, threads) == 16 &&
               offsetof(zc_open_options, offload_dir) == 24 &&
               offsetof(zc_open_options, log) == 32 &&
-              offsetof(zc_open_options, log_context) == 40);
+              offsetof(zc_open_options, log_context) == 40 &&
+              offsetof(zc_open_options, transport) == 64 &&
+              offsetof(zc_open_options, later) == 72);
 static_assert(offsetof(zc_tensor_info, name) == 8 &&
               offsetof(zc_tensor_info, dims) == 16 &&
               offsetof(zc_tensor_info, rank) == 24 &&
