@@ -103,6 +103,19 @@ struct MemoryReport {
   /// What the optimizer keeps of each trained parameter in whole, float32
   /// weights beside narrower ones included.
   double optimizerBytesPerParameter = 0;
+  /// Elements of what is trained, in whole.
+  uint64_t trained = 0;
+
+  /// Of the classes, each at its own maximum, bytes for each of these.
+  double perParameter(plan::MemoryClass memoryClass) const {
+    return trained > 0 ? double(classes[memoryClass]) / double(trained) : 0;
+  }
+  /// Parameters, gradients and the optimizer's state at the peak; the rest of
+  /// it is residual (Rajbhandari et al. 2020).
+  uint64_t modelStates() const {
+    return atPeak[plan::PARAMETERS] + atPeak[plan::GRADIENTS] +
+           atPeak[plan::OPTIMIZER_STATE];
+  }
 };
 
 /// Of the role whose peak is the highest; and of one role.

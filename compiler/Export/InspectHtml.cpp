@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/Export/HtmlParts.h"
 #include "compiler/Export/InspectOverview.h"
+#include "compiler/Export/InspectUse.h"
 #include "runtime/Plan/Types.h"
 
 #include <algorithm>
@@ -98,8 +99,15 @@ std::string memoryTable(const plan::Role &role, const MemoryReport &report) {
     text += "<tr><td>" + name + "</td><td class=\"n\">" + printSize(bytes) +
             "</td></tr>\n";
   };
-  for (const ClassStyle &style : kClasses)
-    row(style.name, report.classes[style.memoryClass]);
+  for (const ClassStyle &style : kClasses) {
+    std::string name = style.name;
+    const double each = report.perParameter(style.memoryClass);
+    if (each > 0 && (style.memoryClass == plan::PARAMETERS ||
+                     style.memoryClass == plan::GRADIENTS ||
+                     style.memoryClass == plan::OPTIMIZER_STATE))
+      name += ", " + number(each) + " bytes a parameter";
+    row(name, report.classes[style.memoryClass]);
+  }
   row("persistent", report.persistentBytes);
   if (report.flightBytes > 0)
     row("micro-batches in flight", report.flightBytes);
@@ -108,6 +116,32 @@ std::string memoryTable(const plan::Role &role, const MemoryReport &report) {
     row("offloaded, beside the peak", report.offloadedBytes);
   return text + "</table>\n<p>" + std::to_string(role.states_size()) +
          " states</p>\n";
+}
+
+/// How long activations live, as bars of bytes; the longest is named.
+std::string drawLifetimes(const plan::Program &program) {
+  const Lifetimes found = measureLifetimes(program);
+  if (found.longest == 0)
+    return "";
+  constexpr int kBars = 120;
+  const double most = double(
+      *std::max_element(found.bytesByTenth.begin(), found.bytesByTenth.end()));
+  std::string text = "<h3>How long activations live</h3>\n" + openSvg(kBars);
+  for (size_t i = 0; i < found.bytesByTenth.size(); ++i) {
+    const double x = kWidth * double(i) / 10;
+    const double height = kBars * double(found.bytesByTenth[i]) / most;
+    text +=
+        rectangle(x + 2, kBars - height, kWidth / 10.0 - 4, height, "#8172b3",
+                  strCat(printSize(found.bytesByTenth[i]), " in ",
+                         found.countByTenth[i], " tensors")) +
+        word(x + kWidth / 20.0, kBars + 16, "middle",
+             std::to_string(10 * (i + 1)) + " %");
+  }
+  text += word(kWidth / 2.0, kBars + 32, "middle",
+               "up to this share of the instructions") +
+          word(-6, 12, "end", printSize(uint64_t(most)));
+  return text + "</svg>\n<p>Longest: from " + escape(found.longestFrom) +
+         " to " + escape(found.longestTo) + "</p>\n";
 }
 
 std::string instructionTable(const plan::Program &program) {
@@ -140,8 +174,9 @@ std::string drawRole(const plan::Manifest &manifest, int index) {
     text += "<h2>Program " + escape(program.name()) + whose +
             "</h2>\n<h3>Transient memory, instruction by instruction</h3>\n" +
             drawMemory(report.programs[i], mostBytes(report.programs[i])) +
-            tableOfLive(program, report.programs[i]) + "<h3>Streams</h3>\n" +
-            drawStreams(program) + legendOfKinds() + instructionTable(program);
+            tableOfLive(program, report.programs[i]) + drawLifetimes(program) +
+            "<h3>Streams</h3>\n" + drawStreams(program) + legendOfKinds() +
+            instructionTable(program);
   }
   return text;
 }

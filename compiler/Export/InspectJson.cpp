@@ -1,6 +1,7 @@
 //===- InspectJson.cpp - the report for programs --------------------------===//
 #include "compiler/Export/InspectOverview.h"
 #include "compiler/Export/InspectSections.h"
+#include "compiler/Export/InspectUse.h"
 #include "runtime/Plan/Types.h"
 
 #include <nlohmann/json.hpp>
@@ -25,6 +26,14 @@ ordered_json memoryToJson(const MemoryReport &report) {
   json["at_peak"] = classesToJson(report.atPeak);
   json["at_peak"]["unused"] = report.unusedAtPeak;
   json["optimizer_bytes_per_parameter"] = report.optimizerBytesPerParameter;
+  json["bytes_per_parameter"] = {
+      {"parameters", report.perParameter(plan::PARAMETERS)},
+      {"gradients", report.perParameter(plan::GRADIENTS)},
+      {"optimizer", report.perParameter(plan::OPTIMIZER_STATE)}};
+  json["model_states"] = report.modelStates();
+  json["residual_states"] = report.peak - report.modelStates();
+  json["fragmentation"] =
+      report.peak > 0 ? double(report.unusedAtPeak) / double(report.peak) : 0;
   json["persistent"] = report.persistentBytes;
   json["offloaded"] = report.offloadedBytes;
   json["programs"] = ordered_json::object();
@@ -41,15 +50,38 @@ ordered_json memoryToJson(const MemoryReport &report) {
   return json;
 }
 
+/// What copies of a role move, and how long its activations live.
+void addUse(const plan::Manifest &manifest, int role, ordered_json &json) {
+  const CopyTraffic copies = measureCopies(manifest, role);
+  json["copied"] = {{"away", copies.away}, {"back", copies.back}};
+  for (const plan::Program &program : manifest.roles(role).programs()) {
+    const Lifetimes found = measureLifetimes(program);
+    if (found.longest > 0)
+      json["programs"][program.name()]["lifetimes"] = {
+          {"bytes_by_tenth", found.bytesByTenth},
+          {"count_by_tenth", found.countByTenth},
+          {"longest",
+           {{"instructions", found.longest},
+            {"from", found.longestFrom},
+            {"to", found.longestTo}}}};
+  }
+}
+
+ordered_json memoryToJson(const plan::Manifest &manifest, int role) {
+  ordered_json json = memoryToJson(measureMemory(manifest, role));
+  addUse(manifest, role, json);
+  return json;
+}
+
 /// Where there are several roles, that of the largest, then of each.
 ordered_json memoryToJson(const plan::Manifest &manifest) {
-  MemoryReport largest = measureMemory(manifest);
-  ordered_json json = memoryToJson(largest);
+  const int largest = measureMemory(manifest).role;
+  ordered_json json = memoryToJson(manifest, largest);
   if (manifest.roles_size() < 2)
     return json;
-  json["role"] = largest.role;
+  json["role"] = largest;
   for (int role = 0; role < manifest.roles_size(); ++role)
-    json["roles"].push_back(memoryToJson(measureMemory(manifest, role)));
+    json["roles"].push_back(memoryToJson(manifest, role));
   return json;
 }
 
@@ -147,6 +179,12 @@ ordered_json opsToJson(const plan::Manifest &manifest) {
                        {"programs", ordered_json::object()}};
   for (const auto &[kind, count] : report.byKind)
     json["by_kind"][kind] = count;
+  if (const ProductReport products = measureProducts(manifest);
+      products.count > 0)
+    json["products"] = {{"count", products.count},
+                        {"multiples_of_16", products.inTiles},
+                        {"smallest", products.smallest},
+                        {"smallest_label", products.label}};
   for (const auto &[program, kinds] : report.byProgram) {
     json["programs"][program] = ordered_json::object();
     for (const auto &[kind, count] : kinds)

@@ -182,8 +182,9 @@ void add(ClassBytes &sum, const ClassBytes &term) {
 }
 
 /// Of whole tensors: ranks may share them. Scalars are of no parameter.
-double countOptimizerBytes(const plan::Role &role, bool hasCopies) {
-  uint64_t kept = 0, parameters = 0;
+double countOptimizerBytes(const plan::Role &role, bool hasCopies,
+                           uint64_t &parameters) {
+  uint64_t kept = 0;
   for (const plan::State &state : role.states()) {
     if (state.kind() != plan::PARAMETER && state.kind() != plan::OPTIMIZER)
       continue;
@@ -312,7 +313,8 @@ MemoryReport measureMemory(const plan::Manifest &manifest, int index) {
   report.unusedAtPeak =
       report.peak -
       std::accumulate(report.atPeak.begin(), report.atPeak.end(), uint64_t(0));
-  report.optimizerBytesPerParameter = countOptimizerBytes(role, hasCopies);
+  report.optimizerBytesPerParameter =
+      countOptimizerBytes(role, hasCopies, report.trained);
   return report;
 }
 

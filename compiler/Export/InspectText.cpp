@@ -1,6 +1,7 @@
 //===- InspectText.cpp - the report for people ----------------------------===//
 #include "compiler/Export/InspectOverview.h"
 #include "compiler/Export/InspectSections.h"
+#include "compiler/Export/InspectUse.h"
 #include "runtime/Plan/Types.h"
 
 #include <cstdarg>
@@ -103,6 +104,18 @@ static std::string printMemory(const std::string &whose,
   text += format("  %-14s %12s = %s\n", "peak", printSize(report.peak).c_str(),
                  printRegions(report).c_str());
   text += printPeak(report);
+  if (report.peak > 0)
+    text += format("  model states %s, residual states %s; %.2f %% of the peak "
+                   "is of no use\n",
+                   printSize(report.modelStates()).c_str(),
+                   printSize(report.peak - report.modelStates()).c_str(),
+                   100 * double(report.unusedAtPeak) / double(report.peak));
+  if (report.trained > 0)
+    text += format("  bytes a trained parameter: %.4g of parameters, %.4g of "
+                   "gradients, %.4g of the optimizer\n",
+                   report.perParameter(plan::PARAMETERS),
+                   report.perParameter(plan::GRADIENTS),
+                   report.perParameter(plan::OPTIMIZER_STATE));
   if (report.optimizerBytesPerParameter > 0)
     text += format("  the optimizer keeps %.4g bytes a trained parameter\n",
                    report.optimizerBytesPerParameter);
@@ -125,12 +138,13 @@ static std::string printMemory(const std::string &whose,
 static std::string printMemory(const plan::Manifest &manifest) {
   MemoryReport largest = measureMemory(manifest);
   if (manifest.roles_size() < 2)
-    return printMemory("", largest);
+    return printMemory("", largest) + printUse(manifest, 0);
   std::string text =
       printMemory(format(" of the largest role, %d", largest.role), largest);
   for (int role = 0; role < manifest.roles_size(); ++role)
-    text +=
-        printMemory(format(" of role %d", role), measureMemory(manifest, role));
+    text += printMemory(format(" of role %d", role),
+                        measureMemory(manifest, role)) +
+            printUse(manifest, role);
   return text;
 }
 
@@ -327,7 +341,8 @@ std::string inspectAsText(const plan::Manifest &manifest,
   if (options.comm)
     text += printComm(manifest);
   if (options.ops)
-    text += printOps(manifest) + printExperts(manifest);
+    text +=
+        printOps(manifest) + printProducts(manifest) + printExperts(manifest);
   if (options.sharding)
     text += printSharding(manifest);
   if (options.schedule)

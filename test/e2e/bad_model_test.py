@@ -10,7 +10,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 import corrupt
-from zctest import Fixture, ZcTest, limit_file_size, run
+from zctest import BIN, Fixture, ZcTest, limit_file_size, run
 
 FLIPS = 40
 
@@ -249,8 +249,14 @@ class Usage(ZcTest):
 
     def test_version(self):
         text = self.zc("--version")
-        for name in ("zc", "LLVM", "ONNX"):
+        for name in ("zc", "LLVM", "ONNX", "oneDNN"):
             self.assertIn(name, text)
+        # Those of back ends that are built here, one a line.
+        for name, plugin in (("MPI", "mpi"), ("CUDA toolkit", "cuda"),
+                             ("cuBLASLt", "cuda"), ("cuDNN", "cuda"),
+                             ("NCCL", "nccl")):
+            if (BIN.parent / "lib" / f"libzc_{plugin}.so").exists():
+                self.assertRegex(text, rf"(?m)^{name} [0-9.]+$")
 
 
 class BadPlace(ZcTest):

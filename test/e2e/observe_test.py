@@ -250,10 +250,13 @@ class Observe(ZcTest):
         self.assertEqual(page.references, [], "it needs no other file")
         drawn = sum(self.instructions(program)
                     for program in ("init", "step", "eval"))
-        self.assertEqual(page.counts["rect"], drawn)
-        self.assertEqual(page.counts["svg"], 6)
+        # How long activations live, in tenths; `init` has none.
+        lives = 2
+        self.assertEqual(page.counts["rect"], drawn + 10 * lives)
+        self.assertEqual(page.counts["svg"], 6 + lives)
         # Axes with their units, legends, and what is alive at the peak.
         text = path.read_text()
+        self.assertEqual(text.count("How long activations live"), lives)
         self.assertEqual(text.count(">instruction</text>"), 3)
         self.assertEqual(text.count(">share of all costs</text>"), 3)
         self.assertEqual(text.count(">stream 0</text>"), 3)

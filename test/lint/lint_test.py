@@ -70,6 +70,58 @@ class Layers(LintTest):
                                             '#include <vector>\n'})
 
 
+class Requirements(LintTest):
+    END_TO_END = {"test/e2e/CMakeLists.txt": "add_zc_e2e_test(a a_test.py)\n",
+                  "test/e2e/a_test.py": "class A:\n    def test_it(self):\n"
+                                        "        pass\n"}
+
+    def table(self, first):
+        """A whole table, whose first row is given, and its page."""
+        sys.path.insert(0, str(LINTS))
+        import requirements  # pylint: disable=import-outside-toplevel
+        text = "".join(f"{name} | feature | citation |\n"
+                       for name in requirements.names()[1:])
+        files = dict(self.END_TO_END, **{requirements.TABLE: first + text})
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            (root / "test").mkdir()
+            (root / requirements.TABLE).write_text(first + text)
+            files[requirements.PAGE] = requirements.page(
+                *requirements.read(root))
+        return files
+
+    def test_a_whole_table(self):
+        self.silent("requirements",
+                    self.table("A-01 | f | done | a_test.A.test_it\n"))
+
+    def test_rows_that_are_missing(self):
+        self.complains("requirements", self.table(""), "A-01 is there 0 times")
+        self.complains("requirements", self.table("X-01 | f | citation |\n"),
+                       "there is no row X-01")
+
+    def test_tests_that_do_not_exist(self):
+        for name, message in (
+                ("a_test.A.test_other", "a_test.A has no such test"),
+                ("a_test.B.test_it", "has no such class"),
+                ("b_test.A", "b_test.py is not in test/e2e/CMakeLists.txt"),
+                ("unit:Suite.Name", "no such TEST"),
+                ("lit:passes/a.mlir", "no file test/passes/a.mlir")):
+            self.complains("requirements",
+                           self.table(f"A-01 | f | done | {name}\n"), message)
+
+    def test_what_says_nothing(self):
+        self.complains("requirements", self.table("A-01 | f | done |\n"),
+                       "nothing shows it")
+        self.complains("requirements",
+                       self.table("A-01 | f | partly | a_test.A\n"),
+                       "does not say what is missing")
+
+    def test_an_old_page(self):
+        files = self.table("A-01 | f | citation |\n")
+        files["tools/guide/requirements.md"] += "more\n"
+        self.complains("requirements", files, "not what tools/lint")
+
+
 class Stems(LintTest):
     TABLE = 'def FoldThingsPass : Pass<"zc-fold-things"> {}\n'
 

@@ -6,7 +6,8 @@ no machine at hand could hold.
 
 The defaults have 7.5 billion parameters. Every weight names a data file that
 is not there: compile with `--init normal:0.02`. Module names stand where
-PyTorch's exporter writes them.
+PyTorch's exporter writes them. `--causal 0` leaves every token attend all, as
+BERT's do; `--tied 1` makes the embedding the head.
 """
 import argparse
 
@@ -86,7 +87,8 @@ def attention(graph, module, x, options, mask):
     scale = graph.constant(f"{module}.scale", np.array(
         (width // heads) ** -0.5, np.float32))
     scores = graph.add(module, "Mul", scores, scale)
-    scores = graph.add(module, "Add", scores, mask)
+    if mask:
+        scores = graph.add(module, "Add", scores, mask)
     weights = graph.add(module, "Softmax", scores, axis=-1)
     mixed = graph.add(module, "MatMul", weights, split["v"])
     mixed = graph.add(module, "Transpose", mixed, perm=[0, 2, 1, 3])
@@ -112,12 +114,13 @@ def build(options):
         "wte.weight", options.vocabulary, options.width), "tokens")
     x = graph.add("", "Add", tokens, graph.weight(
         "wpe.weight", options.length, options.width))
-    mask = graph.constant("mask", np.triu(np.full(
+    mask = options.causal and graph.constant("mask", np.triu(np.full(
         (options.length, options.length), -np.inf, np.float32), 1))
     for layer in range(options.layers):
         x = block(graph, f"h.{layer}", x, options, mask)
     x = graph.norm("ln_f", x, options.width)
-    head = graph.weight("head.weight", options.vocabulary, options.width)
+    head = "wte.weight" if options.tied else graph.weight(
+        "head.weight", options.vocabulary, options.width)
     graph.add("head", "MatMul", x, graph.add(
         "head", "Transpose", head, perm=[1, 0]))
     graph.nodes[-1].output[0] = "logits"
@@ -154,7 +157,7 @@ def main():
     parser = size_parser(__doc__, (
         ("layers", 36), ("width", 4096), ("heads", 32),
         ("vocabulary", 32000), ("batch", 64),
-        ("length", 1024)))
+        ("length", 1024), ("causal", 1), ("tied", 0)))
     options = parser.parse_args()
     model, elements = build(options)
     write_model(options.output, model, elements)

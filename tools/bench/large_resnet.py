@@ -1,20 +1,24 @@
 #!/usr/bin/env python3
-"""Write a ResNet-50 (He et al. 2015, strides in the 3x3 convolutions) as ONNX
-without its weights, for plans of machines that are not at hand.
+"""Write a ResNet-50, -101 or -152 (He et al. 2015, strides in the 3x3
+convolutions) as ONNX without its weights, for plans of machines that are not at
+hand.
 
-  large_resnet.py OUTPUT.onnx [--batch 64 --size 224 --classes 400]
+  large_resnet.py OUTPUT.onnx [--layers 50 --batch 64 --size 224 --classes 400]
+      [--frames 1]
 
-Every weight names a data file that is not there: `zc plan` needs none.
+Every weight names a data file that is not there: `zc plan` needs none. With
+`--frames N` consecutive images are N frames of a video, and blocks shift an eighth
+of their channels a frame back, another one a frame on (TSM, Lin et al. 2019):
+no parameter, and a convolution sees three frames.
 """
-import argparse
-
-import onnx
+import numpy as np
 from onnx import TensorProto, helper
 
-from large_gpt import Graph
+from large_gpt import Graph, size_parser, write_model
 
-# width of the bottleneck, blocks, stride of the first
-STAGES = ((64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2))
+# width of the bottleneck, stride of the first block; blocks by layers in all
+STAGES = ((64, 1), (128, 2), (256, 2), (512, 2))
+BLOCKS = {50: (3, 4, 6, 3), 101: (3, 4, 23, 3), 152: (3, 8, 36, 3)}
 EXPANSION = 4
 
 
@@ -29,9 +33,42 @@ def convolution(graph, module, x, inputs, outputs, kernel, stride):
     return graph.add(module, "BatchNormalization", y, *parameters)
 
 
-def bottleneck(graph, module, x, channels, width, stride):
+def shift(graph, module, x, shape):
+    """Of [images, channels, rows, columns], frames of one video next to one
+    another: channels of the next frame, of the last one, and of this one."""
+    videos, frames, channels, *_ = shape
+    number = len(graph.nodes)
+
+    def integers(name, *values):
+        return graph.constant(f"{module}.{name}{number}",
+                              np.array(values, np.int64))
+
+    def part(begin, end, first, last):
+        """Channels [begin, end) of frames [first, last)."""
+        y = graph.add(module, "Slice", x, integers("begin", first, begin),
+                      integers("end", last, end), integers("dims", 1, 2))
+        if last - first == frames:
+            return y
+        pads = [0] * 10
+        pads[1], pads[6] = (1, 0) if first == 0 else (0, 1)
+        return graph.add(module, "Pad", y, integers("pads", *pads))
+
+    x = graph.add(module, "Reshape", x, integers("videos", *shape))
+    eighth = channels // 8
+    parts = []
+    for begin, end, first, last in ((0, eighth, 1, frames),
+                                    (eighth, 2 * eighth, 0, frames - 1),
+                                    (2 * eighth, channels, 0, frames)):
+        number = len(graph.nodes)
+        parts.append(part(begin, end, first, last))
+    y = graph.add(module, "Concat", *parts, axis=2)
+    return graph.add(module, "Reshape", y, integers(
+        "images", videos * frames, *shape[2:]))
+
+
+def bottleneck(graph, module, x, channels, width, stride, video):
     outputs = EXPANSION * width
-    y = x
+    y = shift(graph, module, x, video) if video else x
     for i, (size, into, out, step) in enumerate((
             (1, channels, width, 1), (3, width, width, stride),
             (1, width, outputs, 1))):
@@ -50,12 +87,16 @@ def build(options):
     x = graph.add("", "Relu", x)
     x = graph.add("", "MaxPool", x, kernel_shape=[3, 3], strides=[2, 2],
                   pads=[1, 1, 1, 1])
-    channels, number = 64, 0
-    for width, count, stride in STAGES:
+    channels, number, size = 64, 0, -(-options.size // 4)
+    for (width, stride), count in zip(STAGES, BLOCKS[options.layers]):
         for i in range(count):
+            video = options.frames > 1 and [
+                options.batch // options.frames, options.frames, channels,
+                size, size]
             x = bottleneck(graph, f"blocks.{number}", x, channels, width,
-                           stride if i == 0 else 1)
+                           stride if i == 0 else 1, video)
             channels, number = EXPANSION * width, number + 1
+            size = -(-size // stride) if i == 0 else size
     x = graph.add("", "GlobalAveragePool", x)
     x = graph.add("", "Flatten", x)
     x = graph.linear("head", x, channels, options.classes)
@@ -73,14 +114,11 @@ def build(options):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("output")
-    for name, value in (("batch", 64), ("size", 224), ("classes", 400)):
-        parser.add_argument(f"--{name}", type=int, default=value)
-    options = parser.parse_args()
+    options = size_parser(__doc__, (
+        ("layers", 50), ("batch", 64), ("size", 224), ("classes", 400),
+        ("frames", 1))).parse_args()
     model, elements = build(options)
-    onnx.save(model, options.output)
-    print(f"{options.output}: {elements:,} parameters")
+    write_model(options.output, model, elements)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,154 @@
+//===- InspectUse.cpp - how long tensors live, what is copied, multiplied -===//
+#include "compiler/Export/InspectUse.h"
+#include "runtime/Plan/Types.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace zc {
+namespace {
+
+/// Numbers of the update wait longest of all: what is so many times smaller
+/// than the largest tensor is not named.
+constexpr uint64_t kSmallest = 64;
+
+bool isActivation(const plan::Buffer &buffer) {
+  return buffer.memory_class() == plan::ACTIVATIONS &&
+         (buffer.space() == plan::TRANSIENT || buffer.space() == plan::FLIGHT);
+}
+
+std::string labelAt(const plan::Program &program, uint32_t instruction) {
+  return int(instruction) < program.instructions_size()
+             ? program.instructions(int(instruction)).label()
+             : "";
+}
+
+bool isAway(const plan::Buffer &buffer) {
+  return buffer.space() == plan::OFFLOADED ||
+         (buffer.space() == plan::FLIGHT && buffer.offloaded());
+}
+
+/// The largest dim of a matrix that `operand` may be: all but its last one, or
+/// two, are batches.
+int64_t dimAt(const plan::StridedOperand &operand, int fromEnd) {
+  const int index = operand.dims_size() - fromEnd;
+  return index >= 0 ? operand.dims(index) : 1;
+}
+
+} // namespace
+
+Lifetimes measureLifetimes(const plan::Program &program) {
+  Lifetimes lifetimes;
+  uint64_t largest = 0;
+  for (const plan::Buffer &buffer : program.buffers())
+    if (Result<uint64_t> bytes = byteCount(buffer.type());
+        isActivation(buffer) && bytes.ok())
+      largest = std::max(largest, *bytes);
+  const double length = std::max(1, program.instructions_size());
+  for (const plan::Buffer &buffer : program.buffers()) {
+    Result<uint64_t> bytes = byteCount(buffer.type());
+    if (!isActivation(buffer) || !bytes.ok() || *bytes == 0)
+      continue;
+    const uint32_t span = buffer.last_use() - buffer.first_use();
+    const size_t tenth =
+        std::min<size_t>(size_t(10 * double(span) / length), 9);
+    lifetimes.bytesByTenth[tenth] += *bytes;
+    ++lifetimes.countByTenth[tenth];
+    const bool isSmall = *bytes * kSmallest < largest;
+    if (isSmall || (lifetimes.longest > 0 && span <= lifetimes.longest))
+      continue;
+    lifetimes.longest = span;
+    lifetimes.longestFrom = labelAt(program, buffer.first_use());
+    lifetimes.longestTo = labelAt(program, buffer.last_use());
+  }
+  return lifetimes;
+}
+
+CopyTraffic measureCopies(const plan::Manifest &manifest, int index) {
+  CopyTraffic traffic;
+  const plan::Role &role = manifest.roles(index);
+  const RunCounts times = countRuns(manifest, index, /*isLate=*/false);
+  for (int i = 0; i < role.programs_size(); ++i)
+    for (const plan::Instruction &instruction :
+         role.programs(i).instructions()) {
+      if (!instruction.has_copy())
+        continue;
+      const plan::Buffer &from =
+          role.programs(i).buffers(int(instruction.copy().source()));
+      const plan::Buffer &to =
+          role.programs(i).buffers(int(instruction.copy().destination()));
+      Result<uint64_t> size = byteCount(from.type());
+      const uint64_t bytes = size.ok() ? *size * times.programs[size_t(i)] : 0;
+      if (isAway(to) && !isAway(from))
+        traffic.away += bytes;
+      else if (isAway(from) && !isAway(to))
+        traffic.back += bytes;
+    }
+  return traffic;
+}
+
+ProductReport measureProducts(const plan::Manifest &manifest) {
+  ProductReport report;
+  for (const plan::Role &role : manifest.roles())
+    for (const plan::Program &program : role.programs())
+      for (const plan::Instruction &instruction : program.instructions()) {
+        if (!instruction.has_matmul() || program.name() == "eval")
+          continue;
+        const plan::MatmulCall &call = instruction.matmul();
+        const std::array<int64_t, 3> dims = {
+            dimAt(call.a(), 2), dimAt(call.b(), 1), dimAt(call.a(), 1)};
+        ++report.count;
+        report.inTiles +=
+            std::all_of(dims.begin(), dims.end(),
+                        [](int64_t dim) { return dim % 16 == 0; });
+        const int64_t least = *std::min_element(dims.begin(), dims.end());
+        if (report.count > 1 &&
+            least >= *std::min_element(report.smallest.begin(),
+                                       report.smallest.end()))
+          continue;
+        report.smallest = dims;
+        report.label = instruction.label();
+      }
+  return report;
+}
+
+/// Only the program that has the most is told of.
+std::string printUse(const plan::Manifest &manifest, int role) {
+  std::string text;
+  Lifetimes longest;
+  uint64_t most = 0;
+  for (const plan::Program &program : manifest.roles(role).programs()) {
+    Lifetimes found = measureLifetimes(program);
+    const uint64_t bytes = std::accumulate(
+        found.bytesByTenth.begin(), found.bytesByTenth.end(), uint64_t(0));
+    if (bytes > most) {
+      most = bytes;
+      longest = found;
+    }
+  }
+  if (longest.longest > 0) {
+    text += "  activations by how long they live, in tenths of the program:";
+    for (uint64_t bytes : longest.bytesByTenth)
+      text += " " + printSize(bytes);
+    text += strCat("\n  longest, ", longest.longest, " instructions: from ",
+                   longest.longestFrom, " to ", longest.longestTo, "\n");
+  }
+  const CopyTraffic copies = measureCopies(manifest, role);
+  if (copies.away + copies.back > 0)
+    text +=
+        strCat("  copied in a step: ", printSize(copies.away),
+               " to the second memory, ", printSize(copies.back), " back\n");
+  return text;
+}
+
+std::string printProducts(const plan::Manifest &manifest) {
+  const ProductReport report = measureProducts(manifest);
+  if (report.count == 0)
+    return "";
+  return strCat("  ", report.inTiles, " of ", report.count,
+                " products have only dims of multiples of 16; the smallest is ",
+                report.smallest[0], " x ", report.smallest[1], " x ",
+                report.smallest[2], " (", report.label, ")\n");
+}
+
+} // namespace zc
