@@ -110,9 +110,7 @@ public:
     if (!path.empty())
       llvm::sys::fs::remove_directories(path);
   }
-  std::string at(const std::string &name) const {
-    return path + "/" + name;
-  }
+  std::string at(const std::string &name) const { return path + "/" + name; }
 
 private:
   std::string path;

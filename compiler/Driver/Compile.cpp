@@ -166,9 +166,8 @@ static int runPhases(Phases &phases, const CompileOptions &options,
     return 1;
   if (options.emit == Emit::Llvm || options.emit == Emit::Ptx)
     return emitMachineCode(phases.getModule(), options);
-  if (int code =
-          finishProof(proof.get(), getProofSeconds(options, getSeconds()),
-                      phases, summary))
+  if (int code = finishProof(
+          proof.get(), getProofSeconds(options, getSeconds()), phases, summary))
     return code;
   if (int code =
           writeArtifact(phases.getModule(), options, phases.getPipeline(),
@@ -261,9 +260,9 @@ int zc::compilePlan(const CompileOptions &options, plan::Manifest &manifest) {
   constexpr double kAsked = 60;
   const double allowed = getProofSeconds(options, seconds.count());
   Summary shown;
-  if (int code = finishProof(proof.get(),
-                             allowed > 0 ? std::max(allowed, kAsked) : 0,
-                             phases, shown))
+  if (int code =
+          finishProof(proof.get(), allowed > 0 ? std::max(allowed, kAsked) : 0,
+                      phases, shown))
     return code;
   if (shown.proof)
     printProof(*shown.proof, llvm::errs());

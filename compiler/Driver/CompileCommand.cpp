@@ -332,7 +332,8 @@ static void addOutputOptions(CLI::App &command, CompileArguments &arguments) {
   command
       .add_option(
           "--verify", options.verify,
-          "before the artifact is written, prove on small dims how each kind of "
+          "before the artifact is written, prove on small dims how each kind "
+          "of "
           "op is divided, train the program and the plain one of one rank in "
           "the interpreter, and compare all that they write; on: of several "
           "ranks, beside the compilation, where that takes at most a tenth "

@@ -90,9 +90,8 @@ static CompileOptions makeSmall(CompileOptions options) {
   options.target = "cpu"; // nothing is made for it
   // One rank has the statistics of as many shares of the batch.
   if (options.batchNormStats == "local")
-    options.batchNormStats +=
-        "=" + std::to_string(options.getAxisSize("dp") *
-                             options.getAxisSize("ep"));
+    options.batchNormStats += "=" + std::to_string(options.getAxisSize("dp") *
+                                                   options.getAxisSize("ep"));
   // A gradient that is 0 but for rounding makes a step as small.
   options.eps = std::max(options.eps, 1e-3);
   return options;
@@ -271,9 +270,8 @@ private:
         if (verdict.outcome != Outcome::Wrong)
           return WalkResult::advance();
         found.outcome = ProofReport::Outcome::Differs;
-        found.why = llvm::formatv("how '{0}' is divided: {1}", name,
-                                  verdict.why)
-                        .str();
+        found.why =
+            llvm::formatv("how '{0}' is divided: {1}", name, verdict.why).str();
         return WalkResult::interrupt();
       });
     };

@@ -38,10 +38,10 @@ std::vector<std::string> listDivisions(mlir::ModuleOp module);
 /// (compiler/Interpreter/RuleProof.h). Trains both programs in the interpreter,
 /// in double precision, for two steps (one, where two are too many operations),
 /// from the same random states and samples; compares all that they write.
-/// Numbers of 16 bits are not rounded. It covers the passes that divide a program (tensor, sequence and expert
-/// parallelism, ZeRO, stages, and the collectives between them); with --verify
-/// deep also fusion, recomputation and what else is decided before values
-/// become buffers.
+/// Numbers of 16 bits are not rounded. It covers the passes that divide a
+/// program (tensor, sequence and expert parallelism, ZeRO, stages, and the
+/// collectives between them); with --verify deep also fusion, recomputation and
+/// what else is decided before values become buffers.
 ///
 /// `divisions`: of the user's program, which the small one takes over.
 ProofReport proveDivision(mlir::OwningOpRef<mlir::ModuleOp> forward,

@@ -53,8 +53,7 @@ struct Files {
 
 // Beside the output, where there is room for it.
 static bool reserve(Files &files, const std::string &output) {
-  const std::string prefix =
-      llvm::sys::path::filename(output).str() + ".mesh";
+  const std::string prefix = llvm::sys::path::filename(output).str() + ".mesh";
   const std::string folder = parentPath(output);
   clearLeftOver(folder, prefix);
   std::string path = folder + "/" + ownPrefix(prefix) + "XXXXXX";

@@ -22,15 +22,15 @@ static std::string print(const ProofReport &report) {
   for (const std::string &name : report.openRules)
     open.push_back(name);
   std::string text;
-  llvm::raw_string_ostream(text) << llvm::json::Value(llvm::json::Object{
-      {"outcome", int64_t(report.outcome)},
-      {"why", llvm::json::fixUTF8(report.why)},
-      {"tensors", report.tensors},
-      {"steps", report.steps},
-      {"ranks", report.ranks},
-      {"rules", report.rules},
-      {"openRules", std::move(open)},
-      {"worst", report.worst}});
+  llvm::raw_string_ostream(text) << llvm::json::Value(
+      llvm::json::Object{{"outcome", int64_t(report.outcome)},
+                         {"why", llvm::json::fixUTF8(report.why)},
+                         {"tensors", report.tensors},
+                         {"steps", report.steps},
+                         {"ranks", report.ranks},
+                         {"rules", report.rules},
+                         {"openRules", std::move(open)},
+                         {"worst", report.worst}});
   return text;
 }
 
@@ -139,10 +139,9 @@ ProofReport ProofProcess::wait(double seconds) {
     while (waitpid(process, &status, 0) < 0 && errno == EINTR)
       ;
     process = -1;
-    report.why = WIFSIGNALED(status)
-                     ? "it was ended by signal " +
-                           std::to_string(WTERMSIG(status))
-                     : "it ended without an answer";
+    report.why = WIFSIGNALED(status) ? "it was ended by signal " +
+                                           std::to_string(WTERMSIG(status))
+                                     : "it ended without an answer";
   }
   end();
   return report;

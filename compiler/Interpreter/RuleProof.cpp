@@ -59,16 +59,24 @@ public:
   RuleVerdict run() {
     if (std::string wrong = rule.check(op); !wrong.empty())
       return {RuleVerdict::Outcome::Wrong, wrong};
-    auto compiled = OpKernel::compile(op, operandShapes, resultShapes,
-                                      Precision::Exact);
+    auto compiled =
+        OpKernel::compile(op, operandShapes, resultShapes, Precision::Exact);
     if (failed(compiled))
       return notShown("its form cannot be run");
-    // Few integers are drawn from few: chance has more to say.
-    constexpr int kOfIntegers = 4;
+    // What looks for equal numbers, as the gradient of a maximum does, finds
+    // some among few. Integers are always of few: chance has more to say.
+    constexpr int kOfFloats = 2, kOfIntegers = 4;
     const bool isOfFloats = llvm::all_of(op->getOperands(), isFloat);
-    for (int round = 0; round < (isOfFloats ? 1 : kOfIntegers); ++round)
+    bool hadNumbers = false;
+    for (int round = 0; round < (isOfFloats ? kOfFloats : kOfIntegers);
+         ++round) {
+      isOfFew = round % 2 == 1;
       if (!proveOnce(*compiled))
         return {outcome, why};
+      hadNumbers |= hasNumbers();
+    }
+    if (!hadNumbers)
+      return notShown("drawn numbers leave none but zeros");
     return {RuleVerdict::Outcome::Holds, ""};
   }
 
@@ -80,8 +88,6 @@ private:
     if (!compute(kernel, inputs, resultShapes, whole))
       return fail(RuleVerdict::Outcome::NotShown,
                   "it reads beyond its operands");
-    if (!hasNumbers())
-      return fail(RuleVerdict::Outcome::NotShown, "drawn numbers leave none");
     for (int factor = 0; factor < int(rule.factors.size()); ++factor)
       if (!proveFactor(factor))
         return false;
@@ -102,9 +108,18 @@ private:
     Elements elements(sizeOf(shapeOf(operand)));
     const auto [low, high] = limitsOf(operand);
     for (Slot &slot : elements)
-      slot.i = isFloat(operand) ? field::ofBits(random())
-                                : low + int64_t(random() % uint64_t(high - low));
+      slot.i = isFloat(operand)
+                   ? drawNumber()
+                   : low + int64_t(random() % uint64_t(high - low));
     return elements;
+  }
+
+  int64_t drawNumber() {
+    if (!isOfFew)
+      return field::ofBits(random());
+    while (few.size() < 3)
+      few.push_back(field::ofBits(random()));
+    return few[random() % few.size()];
   }
 
   /// An index is within the smallest dim that it may be one of.
@@ -136,18 +151,18 @@ private:
     return kernel.run(buffers);
   }
 
-  /// Equal results that are all infinite or no numbers would say nothing, but
-  /// where they are what the op is for: constants.
+  /// Equal results that are all 0, infinite or no numbers would say nothing,
+  /// but where they are what the op is for: constants.
   bool hasNumbers() const {
-    if (llvm::none_of(op->getOperands(), isFloat))
+    if (llvm::none_of(op->getOperands(), isFloat) ||
+        llvm::none_of(op->getResults(), isFloat))
       return true;
     for (auto [result, elements] : llvm::zip_equal(op->getResults(), whole))
-      if (isFloat(result) && !elements.empty() &&
-          llvm::none_of(elements, [](Slot slot) {
-            return field::isNumber(slot.i);
+      if (isFloat(result) && llvm::any_of(elements, [](Slot slot) {
+            return field::isNumber(slot.i) && slot.i != 0;
           }))
-        return false;
-    return true;
+        return true;
+    return false;
   }
 
   // --- Parts -----------------------------------------------------------------
@@ -334,6 +349,8 @@ private:
   std::vector<Shape> operandShapes, resultShapes;
   std::vector<Elements> inputs, whole;
   std::map<int, std::optional<OpKernel>> ofParts; // by factor
+  bool isOfFew = false; // whether floats are drawn from `few`
+  SmallVector<int64_t> few;
   RuleVerdict::Outcome outcome = RuleVerdict::Outcome::Wrong;
   std::string why;
 };
@@ -345,11 +362,31 @@ RuleVerdict RuleProver::prove(Operation *op, const ShardingRule &rule,
   return Proof(op, rule, limits, random).run();
 }
 
+/// What is proven together: of ops that work element by element, those of one
+/// rank, whose dims are equally divisible or not; of others, those of one type.
+static std::vector<const void *> classOf(Operation *op) {
+  if (!isa<ElementwiseOpInterface>(op))
+    return kindOf(op);
+  std::vector<const void *> key = {
+      op->getName().getAsOpaquePointer(),
+      op->getAttrDictionary().getAsOpaquePointer()};
+  auto add = [&](Type type) {
+    auto tensor = cast<RankedTensorType>(type);
+    key.push_back(tensor.getElementType().getAsOpaquePointer());
+    uintptr_t divisible = 1;
+    for (int64_t size : tensor.getShape())
+      divisible = 2 * divisible + (size > 1);
+    key.push_back(reinterpret_cast<const void *>(divisible));
+  };
+  llvm::for_each(op->getOperandTypes(), add);
+  llvm::for_each(op->getResultTypes(), add);
+  return key;
+}
+
 const RuleVerdict &RuleProver::prove(Operation *op) {
-  auto [entry, isNew] = verdicts.try_emplace(kindOf(op));
+  auto [entry, isNew] = verdicts.try_emplace(classOf(op));
   if (isNew)
-    entry->second =
-        prove(op, cast<ShardableOpInterface>(op).getShardingRule());
+    entry->second = prove(op, cast<ShardableOpInterface>(op).getShardingRule());
   return entry->second;
 }
 

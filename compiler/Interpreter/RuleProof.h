@@ -32,7 +32,8 @@ public:
   explicit RuleProver(unsigned seed) : random(seed) {}
 
   /// Of the op's own rule. Ops of one kind, attributes and types are proven
-  /// once.
+  /// once; those that work element by element, whatever the sizes of their
+  /// dims.
   const RuleVerdict &prove(mlir::Operation *op);
 
   /// Of any rule that fits the op. `limits`: for each operand of integers, the

@@ -41,15 +41,14 @@ static Result<void *> copyFile(int file, size_t size, const std::string &path) {
   if (data == MAP_FAILED)
     return errnoError("no memory for a copy of " + quote(path));
   for (size_t done = 0; done < size;) {
-    const ssize_t count =
-        ::pread(file, static_cast<char *>(data) + done, size - done, off_t(done));
+    const ssize_t count = ::pread(file, static_cast<char *>(data) + done,
+                                  size - done, off_t(done));
     if (count < 0 && errno == EINTR)
       continue;
     if (count <= 0) {
-      Status status =
-          count < 0 ? errnoError("cannot read " + quote(path))
-                    : makeError(StatusCode::IoError, quote(path),
-                                " was cut short while it was read");
+      Status status = count < 0 ? errnoError("cannot read " + quote(path))
+                                : makeError(StatusCode::IoError, quote(path),
+                                            " was cut short while it was read");
       ::munmap(data, size);
       return status;
     }
@@ -198,8 +197,8 @@ Result<AtomicFile> AtomicFile::create(const std::string &asked, mode_t mode) {
   removeStale(path);
   std::string temporary;
   constexpr mode_t kRights = 0777;
-  int descriptor = openTemporary(path, exists ? info.st_mode & kRights : mode,
-                                 temporary);
+  int descriptor =
+      openTemporary(path, exists ? info.st_mode & kRights : mode, temporary);
   if (descriptor < 0)
     return errnoError("cannot write " + quote(path));
   // Rights that the mask takes from new files, an old one may have.

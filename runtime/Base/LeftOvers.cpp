@@ -33,9 +33,8 @@ unsigned long readStart(unsigned long process) {
   size_t at = name + 1;
   for (int i = 0; i <= kBefore && at != std::string::npos; ++i)
     at = text.find(' ', at + (i > 0));
-  return at == std::string::npos
-             ? 0
-             : std::strtoul(text.c_str() + at, nullptr, 10);
+  return at == std::string::npos ? 0
+                                 : std::strtoul(text.c_str() + at, nullptr, 10);
 }
 
 unsigned long readSpace() {

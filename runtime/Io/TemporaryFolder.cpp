@@ -14,8 +14,7 @@ namespace fs = std::filesystem;
 Result<TemporaryFolder> TemporaryFolder::create(const std::string &finalPath) {
   fs::path place(finalPath);
   const std::string prefix =
-      (place.parent_path() /
-       ("." + place.filename().string() + kTemporaryMark))
+      (place.parent_path() / ("." + place.filename().string() + kTemporaryMark))
           .string();
   // With its rights from the start: in a sandbox they cannot be changed.
   constexpr int kAttempts = 64;

@@ -27,8 +27,8 @@ public:
   /// Opens and checks an artifact. Reading all weights to check them takes
   /// time; a caller that does not use them may leave it out. `reading` is of
   /// the artifact and of the files it refers to.
-  static Result<Artifact> load(const std::string &path,
-                               bool checkWeights, Reading reading);
+  static Result<Artifact> load(const std::string &path, bool checkWeights,
+                               Reading reading);
   static Result<Artifact> load(const std::string &path,
                                bool checkWeights = true); // in place
 
@@ -84,10 +84,10 @@ private:
     std::vector<FileTensor> tensorsWithSource() const;
 
     ZipReader zip;
-    std::shared_ptr<const Contents> outer; // or null
     plan::Manifest manifest;
     WeightFiles weightFiles;
     std::map<std::string, std::string_view, std::less<>> weights; // by key
+    std::shared_ptr<const Contents> outer; // it lies in that one; or null
   };
   static Result<Artifact> check(std::shared_ptr<Contents> contents,
                                 bool checkWeights);

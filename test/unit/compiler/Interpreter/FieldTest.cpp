@@ -38,8 +38,9 @@ TEST(Field, HasFloatsAsTheNumbersTheyAre) {
   EXPECT_EQ(field::multiply(field::ofDouble(0.5), 2), 1);
   EXPECT_EQ(field::multiply(field::ofDouble(-0.375), 8), -3);
   // 2^-1074, and 2^1000, which is some power of two below 2^61.
-  EXPECT_EQ(field::multiply(field::ofDouble(0x1p-1074), field::ofDouble(0x1p1000)),
-            field::ofDouble(0x1p-74));
+  EXPECT_EQ(
+      field::multiply(field::ofDouble(0x1p-1074), field::ofDouble(0x1p1000)),
+      field::ofDouble(0x1p-74));
   EXPECT_EQ(field::ofDouble(0x1p61), 1);
 }
 

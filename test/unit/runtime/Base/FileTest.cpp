@@ -104,10 +104,9 @@ TEST(File, WhatAKilledProcessLeftIsRemovedByTheNext) {
   const std::vector<std::string> stale = {"zc-x-" + ended + start + space + "A",
                                           "zc-x-" + self + ".1" + space + "A"};
   // At work; in another container; of another use; no temporary.
-  const std::vector<std::string> kept = {own + "A",
-                                         "zc-x-" + ended + start + ".7-A",
-                                         "zc-y-" + ended + start + space + "A",
-                                         "zc-x-notes", "zc-x"};
+  const std::vector<std::string> kept = {
+      own + "A", "zc-x-" + ended + start + ".7-A",
+      "zc-y-" + ended + start + space + "A", "zc-x-notes", "zc-x"};
   for (const auto &names : {stale, kept})
     for (const std::string &name : names)
       ASSERT_TRUE(writeFile(folder.path(name), "").ok());
