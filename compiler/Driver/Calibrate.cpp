@@ -103,21 +103,17 @@ std::vector<Job> listJobs(const std::vector<Model> &models, bool quick) {
 class Folder {
 public:
   Status create() {
-    if (auto error = llvm::sys::fs::createUniqueDirectory("zc-calibrate", path))
-      return makeError(StatusCode::Internal,
-                       "cannot make a temporary folder: ", error.message());
+    ZC_ASSIGN_OR_RETURN(path, makeTemporaryFolder("zc-calibrate"));
     return Status();
   }
   ~Folder() {
     if (!path.empty())
       llvm::sys::fs::remove_directories(path);
   }
-  std::string at(const std::string &name) const {
-    return (llvm::Twine(path) + "/" + name).str();
-  }
+  std::string at(const std::string &name) const { return path + "/" + name; }
 
 private:
-  llvm::SmallString<128> path;
+  std::string path;
 };
 
 Status writeBytes(const std::string &path, const std::string &bytes) {

@@ -1,16 +1,19 @@
 #include "compiler/Driver/Compile.h"
 
 #include "compiler/Driver/ArtifactOutput.h"
-#include "compiler/Driver/DivisionProof.h"
 #include "compiler/Driver/Phases.h"
+#include "compiler/Driver/ProofProcess.h"
 #include "compiler/Driver/Registration.h"
 #include "compiler/Driver/Summary.h"
 #include "compiler/Driver/TextOutput.h"
 #include "compiler/OnnxModel/ExternalData.h"
+#include "passes/Codegen/TemporaryFile.h"
 #include "runtime/Base/File.h"
 #include "runtime/Base/InputFiles.h"
+#include "runtime/Base/LeftOvers.h"
 
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
 #include <chrono>
 
 using namespace mlir;
@@ -53,15 +56,6 @@ static int emitModule(Phases &phases, const CompileOptions &options) {
   return emitText(options.output, printModule(phases.getModule()));
 }
 
-/// A proof may take a tenth of what the compilation has taken; the interpreter
-/// takes some 20 ns an operation.
-static double getProofOperations(const CompileOptions &options,
-                                 double seconds) {
-  constexpr double kPerSecond = 5e7;
-  return options.verify == "deep" ? 1e10 // minutes
-                                  : std::max(0.05, seconds / 10) * kPerSecond;
-}
-
 /// The forward that a proof begins with; null where there is none to make.
 static OwningOpRef<ModuleOp> keepForProof(Phases &phases,
                                           const CompileOptions &options) {
@@ -73,15 +67,53 @@ static OwningOpRef<ModuleOp> keepForProof(Phases &phases,
              : OwningOpRef<ModuleOp>();
 }
 
-/// Returns an exit code.
-static int prove(OwningOpRef<ModuleOp> forward, const CompileOptions &options,
-                 double seconds, Phases &phases, Summary &summary) {
-  if (!forward)
+/// Begins the proof as early as it can, beside the rest of the compilation:
+/// before the programs are built, or behind, where the small program is divided
+/// over tp as they are. Threads may run from then on.
+class ProofStart {
+public:
+  ProofStart(Phases &phases, const CompileOptions &options)
+      : phases(phases), options(options),
+        forward(keepForProof(phases, options)) {
+    if (options.getAxisSize("tp") == 1)
+      start();
+  }
+
+  void programsAreBuilt() {
+    if (!isStarted)
+      start();
+  }
+
+  ProofProcess *get() { return proof.get(); }
+
+private:
+  void start() {
+    isStarted = true;
+    if (forward) {
+      const std::vector<std::string> divisions =
+          listDivisions(phases.getModule());
+      proof = std::make_unique<ProofProcess>([&] {
+        return proveDivision(std::move(forward), options, divisions);
+      });
+      forward = {};
+    }
+    phases.getModule().getContext()->enableMultithreading();
+  }
+
+  Phases &phases;
+  const CompileOptions &options;
+  OwningOpRef<ModuleOp> forward;
+  std::unique_ptr<ProofProcess> proof;
+  bool isStarted = false;
+};
+
+/// `seconds`: that may be waited. Returns an exit code.
+static int finishProof(ProofProcess *proof, double seconds, Phases &phases,
+                       Summary &summary) {
+  if (!proof)
     return 0;
-  ScopedTime time(phases.getTimes(), "prove division");
-  const ProofReport report = proveDivision(
-      std::move(forward), options, listDivisions(phases.getModule()),
-      getProofOperations(options, seconds));
+  ScopedTime time(phases.getTimes(), "wait for the proof");
+  const ProofReport report = proof->wait(seconds);
   if (report.outcome == ProofReport::Outcome::Differs)
     return reportError(
         "internal error: on small dims the program does not train as the plain "
@@ -93,7 +125,13 @@ static int prove(OwningOpRef<ModuleOp> forward, const CompileOptions &options,
   return 0;
 }
 
-static int runPhases(Phases &phases, const CompileOptions &options) {
+/// A tenth of what the compilation has taken, at least 50 ms; 0: any time.
+static double getProofSeconds(const CompileOptions &options, double seconds) {
+  return options.verify == "deep" ? 0 : std::max(0.05, seconds / 10);
+}
+
+static int runPhases(Phases &phases, const CompileOptions &options,
+                     std::string &verdict) {
   auto started = std::chrono::steady_clock::now();
   auto getSeconds = [&] {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() -
@@ -109,9 +147,10 @@ static int runPhases(Phases &phases, const CompileOptions &options) {
     return 1;
   if (options.emit == Emit::Train)
     return emitModule(phases, options);
-  OwningOpRef<ModuleOp> forward = keepForProof(phases, options);
+  ProofStart proof(phases, options);
   if (failed(phases.buildPrograms()))
     return 1;
+  proof.programsAreBuilt();
   if (options.emit == Emit::Step)
     return emitModule(phases, options);
   if (failed(phases.divide()))
@@ -127,8 +166,8 @@ static int runPhases(Phases &phases, const CompileOptions &options) {
     return 1;
   if (options.emit == Emit::Llvm || options.emit == Emit::Ptx)
     return emitMachineCode(phases.getModule(), options);
-  if (int code =
-          prove(std::move(forward), options, getSeconds(), phases, summary))
+  if (int code = finishProof(
+          proof.get(), getProofSeconds(options, getSeconds()), phases, summary))
     return code;
   if (int code =
           writeArtifact(phases.getModule(), options, phases.getPipeline(),
@@ -139,13 +178,18 @@ static int runPhases(Phases &phases, const CompileOptions &options) {
     phases.getTimes().print(llvm::errs(), seconds);
   if (!options.quiet)
     printSummary(summary, options, seconds);
+  llvm::raw_string_ostream lines(verdict);
+  if (summary.proof)
+    printProof(*summary.proof, lines);
   return 0;
 }
 
 namespace {
 /// What phases need around them.
 struct CompilerContext {
-  CompilerContext() : context(makeRegistry()) {
+  // One thread, until the process that proves has left.
+  CompilerContext()
+      : context(makeRegistry(), MLIRContext::Threading::DISABLED) {
     context.loadAllAvailableDialects();
     // Messages are for people; --dump-ir shows the IR.
     context.printOpOnDiagnostic(false);
@@ -159,12 +203,29 @@ struct CompilerContext {
 };
 } // namespace
 
+/// Of files for the linker, which have the process in their names from now on.
+static void markTemporaries() {
+  static const std::string prefix = temporaryPrefix();
+  llvm::SmallString<128> folder;
+  llvm::sys::path::system_temp_directory(/*ErasedOnReboot=*/true, folder);
+  clearLeftOver(folder.str().str(), prefix);
+  std::string own = ownPrefix(prefix);
+  own.pop_back(); // the maker of names has a line of its own
+  temporaryPrefix() = own;
+}
+
 int zc::compile(const CompileOptions &options) {
+  std::string verdict;
+  return compile(options, verdict);
+}
+
+int zc::compile(const CompileOptions &options, std::string &verdict) {
   if (Status status = checkPlaces(options); !status.ok())
     return reportError(status.message());
+  markTemporaries();
   CompilerContext around;
   Phases phases(&around.context, options);
-  return runPhases(phases, options);
+  return runPhases(phases, options, verdict);
 }
 
 int zc::findBatch(const CompileOptions &options, int64_t &batch) {
@@ -187,15 +248,21 @@ int zc::compilePlan(const CompileOptions &options, plan::Manifest &manifest) {
   const auto started = std::chrono::steady_clock::now();
   if (failed(phases.convertToTrain()))
     return 1;
-  OwningOpRef<ModuleOp> forward = keepForProof(phases, options);
-  if (failed(phases.buildPrograms()) || failed(phases.divide()) ||
-      failed(phases.schedule()))
+  ProofStart proof(phases, options);
+  if (failed(phases.buildPrograms()))
+    return 1;
+  proof.programsAreBuilt();
+  if (failed(phases.divide()) || failed(phases.schedule()))
     return 1;
   const std::chrono::duration<double> seconds =
       std::chrono::steady_clock::now() - started;
+  // Who plans, asks for it.
+  constexpr double kAsked = 60;
+  const double allowed = getProofSeconds(options, seconds.count());
   Summary shown;
   if (int code =
-          prove(std::move(forward), options, seconds.count(), phases, shown))
+          finishProof(proof.get(), allowed > 0 ? std::max(allowed, kAsked) : 0,
+                      phases, shown))
     return code;
   if (shown.proof)
     printProof(*shown.proof, llvm::errs());

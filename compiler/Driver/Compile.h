@@ -11,6 +11,10 @@ namespace zc {
 /// exit code.
 int compile(const CompileOptions &options);
 
+/// The same; `verdict` becomes lines on what --verify has shown, as they are
+/// printed, also where the options ask for silence.
+int compile(const CompileOptions &options, std::string &verdict);
+
 /// The samples of a step of the model; 0: no input counts samples. Returns the
 /// exit code.
 int findBatch(const CompileOptions &options, int64_t &batch);

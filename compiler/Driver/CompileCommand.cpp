@@ -332,11 +332,13 @@ static void addOutputOptions(CLI::App &command, CompileArguments &arguments) {
   command
       .add_option(
           "--verify", options.verify,
-          "before the artifact is written, train its program and the plain one "
-          "of one rank on small dims in the interpreter, and compare all that "
-          "they write; on: of several ranks, as they are divided, where that "
-          "takes at most a tenth of the compilation; deep: in any case, with "
-          "fusion, recomputation and offloading too")
+          "before the artifact is written, prove on small dims how each kind "
+          "of "
+          "op is divided, train the program and the plain one of one rank in "
+          "the interpreter, and compare all that they write; on: of several "
+          "ranks, beside the compilation, where that takes at most a tenth "
+          "longer, or a second; deep: in any case, with fusion, recomputation "
+          "and offloading too")
       ->check(CLI::IsMember({"on", "deep", "off"}));
   command
       .add_option("--dump-ir", options.dumpIr,

@@ -1,28 +1,31 @@
 #include "compiler/Driver/DivisionProof.h"
 
+#include "compiler/Driver/LossOptions.h"
 #include "compiler/Driver/Phases.h"
 #include "compiler/Interpreter/Compare.h"
+#include "compiler/Interpreter/Npy.h"
+#include "compiler/Interpreter/RuleProof.h"
 #include "dialects/Interfaces/OpInterfaces.h"
 #include "passes/Analysis/Roles.h"
 #include "passes/Proof/Passes.h"
+#include "runtime/Base/File.h"
 #include "runtime/Plan/Order/Versions.h"
 
 #include "llvm/ADT/StringSet.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
+#include <set>
 
 using namespace mlir;
 using namespace zc;
 
 /// Ranks that take turns in the interpreter.
 static constexpr int64_t kMostRanks = 16;
+/// Operations, of which the interpreter does some 5e7 a second: of a proof that
+/// goes on beside code generation, and of one that may take minutes.
+static constexpr double kMost = 1e8, kMostDeep = 1e10;
 /// Below it nothing moves, and everything is equal.
 static constexpr double kLeastNorm = 1e-6;
-
-static ProofReport notShown(std::string why) {
-  ProofReport report;
-  report.why = std::move(why);
-  return report;
-}
 
 /// A mesh whose axes stand for those of the user's: all of them, of at most
 /// kMostRanks ranks. The stages of a pipeline stay.
@@ -80,14 +83,15 @@ static CompileOptions makeSmall(CompileOptions options) {
   if (options.zeroGroup > 0)
     options.zeroGroup = std::min<int64_t>(options.zeroGroup, 2);
   options.batch = 0;
-  options.precision = "fp32";
-  options.reducePrecision = "fp32";
-  options.classWeights.clear(); // of other classes
   options.writeStages.clear();
   options.memoryBudget = 0;
   options.dumpIr.clear();
   options.verbose = false;
   options.target = "cpu"; // nothing is made for it
+  // One rank has the statistics of as many shares of the batch.
+  if (options.batchNormStats == "local")
+    options.batchNormStats += "=" + std::to_string(options.getAxisSize("dp") *
+                                                   options.getAxisSize("ep"));
   // A gradient that is 0 but for rounding makes a step as small.
   options.eps = std::max(options.eps, 1e-3);
   return options;
@@ -158,9 +162,9 @@ namespace {
 class Proof {
 public:
   Proof(OwningOpRef<ModuleOp> forward, const CompileOptions &options,
-        std::vector<std::string> divisions, double operations)
+        std::vector<std::string> divisions)
       : forward(std::move(forward)), divided(makeSmall(options)),
-        whole(makeWhole(divided)), operations(operations) {
+        whole(makeWhole(divided)) {
     divided.dividesOnlyGiven = true;
     divided.shard = std::move(divisions);
     divided.tpRules = "auto";
@@ -168,53 +172,114 @@ public:
 
   ProofReport run() {
     ProofReport report = show();
+    if (!fewerClasses.empty())
+      llvm::sys::fs::remove(fewerClasses);
     report.ranks = divided.getNumRanks();
     return report;
   }
 
 private:
   ProofReport show() {
-    if (divided.batchNormStats == "local")
-      return notShown("each rank has batch statistics of its own");
     if (isWithoutFlush(divided.schedule))
       return notShown("steps of schedule " + divided.schedule +
                       " read older weights than one rank's do");
-    if (computesInHalves())
-      return notShown("it computes in 16 bits, whose rounding differs with the "
-                      "order of sums");
     if (failed(shrink()))
       return notShown("dims cannot be made small: " + error);
+    if (!takeClassWeights())
+      return notShown("its class weights do not fit small dims");
     OwningOpRef<ModuleOp> one = build(whole, /*fuses=*/false);
     OwningOpRef<ModuleOp> many = build(divided, divided.verify == "deep");
     if (!one || !many)
       return notShown("on small dims it does not compile: " + error);
+    if (!proveRules(*one, *many))
+      return found;
     const double needed = countOperations(*many) * divided.getNumRanks();
-    if (needed > operations)
+    const double most = divided.verify == "deep" ? kMostDeep : kMost;
+    if (needed > most)
       return notShown(llvm::formatv("it would take {0:f0} million operations",
                                     needed / 1e6));
-    return compare(*one, *many);
+    compare(*one, *many, 2 * needed > most ? 1 : 2);
+    return found;
   }
 
-  /// Of the model's own types, or by what a deep look at memory would see.
-  bool computesInHalves() {
-    const auto encodings = StringRef(divided.compressActivations);
-    if (divided.verify == "deep" &&
-        (encodings.contains("bf16") || encodings.contains("fp16")))
+  ProofReport notShown(std::string why) {
+    found.outcome = ProofReport::Outcome::NotShown;
+    found.why = std::move(why);
+    return found;
+  }
+
+  bool writeClassWeights(std::vector<double> numbers) {
+    Result<std::string> file = makeTemporaryFile("zc-verify", ".npy");
+    if (!file.ok())
+      return false;
+    divided.classWeights = whole.classWeights = fewerClasses = *file;
+    const int64_t count = int64_t(numbers.size());
+    return !llvm::errorToBool(interpreter::writeNpy(
+        *file, interpreter::Tensor::ofFloats({count}, std::move(numbers))));
+  }
+
+  /// Small dims have fewer classes: the first of them.
+  bool takeClassWeights() {
+    if (divided.classWeights.empty())
       return true;
-    return forward
-        ->walk([](Operation *op) {
-          auto isHalf = [](Type type) {
-            auto tensor = dyn_cast<RankedTensorType>(type);
-            return tensor && isa<FloatType>(tensor.getElementType()) &&
-                   tensor.getElementTypeBitWidth() == 16;
-          };
-          auto state = dyn_cast<train::StateOp>(op);
-          return (state && isHalf(state.getTensorType())) ||
-                         llvm::any_of(op->getResultTypes(), isHalf)
-                     ? WalkResult::interrupt()
-                     : WalkResult::advance();
-        })
-        .wasInterrupted();
+    auto program = forward->lookupSymbol<func::FuncOp>(train::kForwardProgram);
+    Result<std::vector<double>> numbers =
+        readClassWeights(divided.classWeights);
+    if (!program || !numbers.ok())
+      return false;
+    for (unsigned i = 0; i < program.getNumResults(); ++i) {
+      auto name =
+          program.getResultAttrOfType<StringAttr>(i, train::kOutputAttr);
+      if (!name || (!divided.logits.empty() && name != divided.logits))
+        continue;
+      auto type = cast<RankedTensorType>(program.getResultTypes()[i]);
+      const int64_t rank = type.getRank();
+      const bool isLast =
+          divided.loss == "bce-with-logits" || rank == 3 || rank < 2;
+      int64_t axis = divided.classAxis.value_or(isLast ? rank - 1 : 1);
+      axis += axis < 0 ? rank : 0;
+      if (axis < 0 || axis >= rank ||
+          type.getDimSize(axis) > int64_t(numbers->size()))
+        return false;
+      numbers->resize(size_t(type.getDimSize(axis)));
+      return writeClassWeights(std::move(*numbers));
+    }
+    return false;
+  }
+
+  /// Of all ops of the plain program, and those that division puts in their
+  /// places. False: one is wrong.
+  bool proveRules(ModuleOp one, ModuleOp many) {
+    interpreter::RuleProver prover(/*seed=*/1);
+    llvm::StringSet<> names;
+    std::set<std::string> open;
+    ScopedDiagnosticHandler silent(forward->getContext(),
+                                   [](Diagnostic &) { return success(); });
+    auto proveAll = [&](ModuleOp module, bool isNewOnly) {
+      return module.walk([&](Operation *op) {
+        const StringRef name = op->getName().getStringRef();
+        if (!isa<ShardableOpInterface>(op) || !isa<LinalgFormOpInterface>(op) ||
+            (isNewOnly && names.contains(name)))
+          return WalkResult::advance();
+        if (!isNewOnly)
+          names.insert(name);
+        const interpreter::RuleVerdict &verdict = prover.prove(op);
+        using Outcome = interpreter::RuleVerdict::Outcome;
+        if (verdict.outcome == Outcome::NotShown)
+          open.insert(name.str());
+        if (verdict.outcome != Outcome::Wrong)
+          return WalkResult::advance();
+        found.outcome = ProofReport::Outcome::Differs;
+        found.why =
+            llvm::formatv("how '{0}' is divided: {1}", name, verdict.why).str();
+        return WalkResult::interrupt();
+      });
+    };
+    const bool isSound = !proveAll(one, false).wasInterrupted() &&
+                         !proveAll(many, true).wasInterrupted();
+    found.rules = prover.count(interpreter::RuleVerdict::Outcome::Holds);
+    found.openRules.assign(open.begin(), open.end());
+    return isSound;
   }
 
   LogicalResult shrink() {
@@ -254,55 +319,60 @@ private:
     return count / double(getRoles(module).size());
   }
 
-  ProofReport compare(ModuleOp one, ModuleOp many) {
+  void compare(ModuleOp one, ModuleOp many, int64_t steps) {
     ScopedDiagnosticHandler collect(
         forward->getContext(),
         [&](Diagnostic &diagnostic) { error = diagnostic.str(); });
-    interpreter::Interpreter interpreter;
-    auto found = interpreter::compareSteps(
-        interpreter, one, many, {1, std::min<int64_t>(divided.accumulate, 2)},
+    interpreter::Interpreter interpreter(interpreter::Precision::Wide);
+    auto comparison = interpreter::compareSteps(
+        interpreter, one, many,
+        {steps, std::min<int64_t>(divided.accumulate, 2)},
         interpreter::Tolerance(), /*seed=*/1);
-    ProofReport report;
-    if (failed(found) && interpreter::saysRanksDisagree(error)) {
-      report.outcome = ProofReport::Outcome::Differs;
-      report.why = "what several ranks hold: " + error;
-      return report;
+    found.steps = steps;
+    if (failed(comparison) && interpreter::saysRanksDisagree(error)) {
+      found.outcome = ProofReport::Outcome::Differs;
+      found.why = "what several ranks hold: " + error;
+    } else if (failed(comparison)) {
+      notShown("the interpreter cannot run it: " + error);
+    } else {
+      judge(*comparison);
     }
-    if (failed(found))
-      return notShown("the interpreter cannot run it: " + error);
-    report.tensors = found->tensors;
-    report.worst = found->worst;
-    if (2 * found->notNumbers > found->elements)
-      return notShown("random numbers make it NaN");
-    if (10 * found->zeros > 9 * found->elements)
-      return notShown("random numbers leave nothing but zeros");
-    if (found->gradientNorm && !(*found->gradientNorm > kLeastNorm))
-      return notShown(llvm::formatv("with random numbers gradients are {0:e1}",
-                                    *found->gradientNorm));
-    report.outcome = found->beyond.empty() ? ProofReport::Outcome::Equal
-                                           : ProofReport::Outcome::Differs;
-    for (const auto &each : ArrayRef(found->beyond).take_front(3))
-      report.why +=
-          llvm::formatv("{0}'{1}' by {2:e1}", report.why.empty() ? "" : ", ",
+  }
+
+  void judge(const interpreter::Comparison &comparison) {
+    found.tensors = comparison.tensors;
+    found.worst = comparison.worst;
+    if (2 * comparison.notNumbers > comparison.elements)
+      return (void)notShown("random numbers make it NaN");
+    if (10 * comparison.zeros > 9 * comparison.elements)
+      return (void)notShown("random numbers leave nothing but zeros");
+    if (comparison.gradientNorm && !(*comparison.gradientNorm > kLeastNorm))
+      return (void)notShown(
+          llvm::formatv("with random numbers gradients are {0:e1}",
+                        *comparison.gradientNorm)
+              .str());
+    found.outcome = comparison.beyond.empty() ? ProofReport::Outcome::Equal
+                                              : ProofReport::Outcome::Differs;
+    for (const auto &each : ArrayRef(comparison.beyond).take_front(3))
+      found.why +=
+          llvm::formatv("{0}'{1}' by {2:e1}", found.why.empty() ? "" : ", ",
                         each.name, each.error)
               .str();
-    if (found->beyond.size() > 3)
-      report.why +=
-          " and " + std::to_string(found->beyond.size() - 3) + " more";
-    return report;
+    if (comparison.beyond.size() > 3)
+      found.why +=
+          " and " + std::to_string(comparison.beyond.size() - 3) + " more";
   }
 
   OwningOpRef<ModuleOp> forward;
   CompileOptions divided, whole;
-  double operations;
   std::string error;
+  std::string fewerClasses; // a temporary file
+  ProofReport found;
 };
 } // namespace
 
 ProofReport zc::proveDivision(OwningOpRef<ModuleOp> forward,
                               const CompileOptions &options,
-                              std::vector<std::string> divisions,
-                              double operations) {
-  return Proof(std::move(forward), options, std::move(divisions), operations)
-      .run();
+                              std::vector<std::string> divisions) {
+  return Proof(std::move(forward), options, std::move(divisions)).run();
 }

@@ -4,10 +4,13 @@
 #include "compiler/Driver/Compile.h"
 #include "compiler/Driver/Diagnostics.h"
 #include "compiler/Driver/MeshOptions.h"
+#include "runtime/Base/File.h"
+#include "runtime/Base/LeftOvers.h"
 #include "runtime/Plan/RankPrograms.h"
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 #include <limits>
 #include <set>
@@ -50,7 +53,10 @@ struct Files {
 
 // Beside the output, where there is room for it.
 static bool reserve(Files &files, const std::string &output) {
-  std::string path = output + ".mesh-XXXXXX";
+  const std::string prefix = llvm::sys::path::filename(output).str() + ".mesh";
+  const std::string folder = parentPath(output);
+  clearLeftOver(folder, prefix);
+  std::string path = folder + "/" + ownPrefix(prefix) + "XXXXXX";
   const int file = mkstemp(path.data());
   if (file < 0)
     return false;
@@ -70,6 +76,7 @@ int zc::compileForMeshes(const std::vector<CompileOptions> &meshes) {
     others.emplace_back(countRanks(meshes[i].mesh), files.paths.back());
   }
   int failed = 0;
+  std::string verdicts;
   runInChildren(
       others.size(), /*atOnce=*/1, std::numeric_limits<double>::infinity(),
       others.size(),
@@ -77,14 +84,18 @@ int zc::compileForMeshes(const std::vector<CompileOptions> &meshes) {
         CompileOptions options = meshes[piece + 1];
         options.output = others[piece].second;
         options.quiet = true;
-        const int code = compile(options);
+        std::string verdict;
+        const int code = compile(options, verdict);
         llvm::outs().flush();
         if (code != 0)
           _exit(code);
-        return std::string();
+        return verdict;
       },
       [&](size_t piece, ChildResult result) {
-        llvm::errs() << (result.ended ? "" : result.text);
+        if (result.ended)
+          verdicts += result.text;
+        else
+          llvm::errs() << result.text;
         failed += !result.ended;
       });
   if (failed)
@@ -97,6 +108,7 @@ int zc::compileForMeshes(const std::vector<CompileOptions> &meshes) {
   std::string counts;
   for (const auto &[ranks, path] : others)
     counts += (counts.empty() ? "" : ", ") + std::to_string(ranks);
-  llvm::outs() << "zc: and artifacts for " << counts << " ranks inside\n";
+  llvm::outs() << verdicts << "zc: and artifacts for " << counts
+               << " ranks inside\n";
   return 0;
 }

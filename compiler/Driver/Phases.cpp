@@ -356,9 +356,13 @@ LogicalResult Phases::buildPrograms() {
       options.precision == "fp16" || trainsHalves(*module);
   if (failed(addClassWeights(autodiff.loss.classWeights)))
     return failure();
-  if (options.batchNormStats == "local")
-    autodiff.loss.statisticsShares =
-        options.getAxisSize("dp") * options.getAxisSize("ep");
+  // "local", of the mesh's ranks, or "local=N", of N.
+  if (StringRef stats = options.batchNormStats; stats.consume_front("local")) {
+    int64_t shares = options.getAxisSize("dp") * options.getAxisSize("ep");
+    if (stats.consume_front("="))
+      stats.getAsInteger(10, shares);
+    autodiff.loss.statisticsShares = shares;
+  }
   autodiff.optimizer = getOptimizerOptions(options);
   autodiff.sampleAxes = {"dp", "ep"};
   ShardParametersPassOptions division;

@@ -194,11 +194,21 @@ void zc::printProof(const ProofReport &report, llvm::raw_ostream &os) {
           ? std::to_string(report.ranks) + " ranks train as one does"
           : "the program trains as its plain form does";
   if (report.outcome == ProofReport::Outcome::Equal)
-    os << llvm::formatv("zc: verified: on small dims {0}, in all {1} tensors "
-                        "of a step within {2:e1}\n",
-                        who, report.tensors, report.worst);
+    os << llvm::formatv(
+        "zc: verified: on small dims {0}, in all {1} tensors "
+        "of {2} within {3:e1}\n",
+        who, report.tensors,
+        report.steps == 1 ? "a step" : llvm::utostr(report.steps) + " steps",
+        report.worst);
   else
     os << "zc: note: not verified that " << who << ": " << report.why << '\n';
+  if (report.rules)
+    os << llvm::formatv("zc: verified: ops are divided as their formulas allow "
+                        "({0} kinds)\n",
+                        report.rules);
+  if (!report.openRules.empty())
+    os << "zc: note: not verified how these are divided: "
+       << llvm::join(report.openRules, ", ") << '\n';
 }
 
 void zc::printSummary(const Summary &summary, const CompileOptions &options,

@@ -2,11 +2,8 @@
 #include "compiler/Interpreter/Interpreter.h"
 
 #include "compiler/Interpreter/Bindings.h"
-#include "compiler/Interpreter/ProgramCompiler.h"
+#include "compiler/Interpreter/OpKernel.h"
 #include "compiler/Interpreter/Turns.h"
-#include "dialects/Train/Ops/OpSupport.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/IR/Verifier.h"
 #include "passes/Analysis/Messages.h"
 
 #include <map>
@@ -15,8 +12,8 @@ using namespace mlir;
 
 namespace zc::interpreter {
 
-using Shapes = ArrayRef<SmallVector<int64_t>>;
-using SharedPair = std::optional<std::pair<unsigned, unsigned>>;
+using Shapes = OpKernel::Shapes;
+using SharedPair = OpKernel::SharedPair;
 
 static SmallVector<int64_t> shapeOf(Type type) {
   return SmallVector<int64_t>(cast<RankedTensorType>(type).getShape());
@@ -28,15 +25,6 @@ static Type elementOf(Type type) {
 
 static Elements newElements(ArrayRef<int64_t> shape) {
   return std::make_shared<std::vector<Slot>>(ShapedType::getNumElements(shape));
-}
-
-static void bindView(View &view, std::vector<Slot> &elements,
-                     ArrayRef<int64_t> shape) {
-  view.base = view.data = elements.data();
-  view.sizes.assign(shape.begin(), shape.end());
-  view.strides.assign(shape.size(), 1);
-  for (size_t dim = shape.size(); dim-- > 1;)
-    view.strides[dim - 1] = view.strides[dim] * shape[dim];
 }
 
 static Tensor toTensor(const std::vector<Slot> &elements,
@@ -79,31 +67,14 @@ private:
   LogicalResult runFused(train::FusedOp op, Environment &environment);
   LogicalResult runLinalgForm(Operation &op, Environment &environment);
 
-  FailureOr<std::unique_ptr<Program>> compileOp(Operation *op, Shapes operands,
-                                                Shapes results,
-                                                SharedPair shared) const;
-
-  FailureOr<Program *> programOf(Operation &op, Shapes operands,
+  FailureOr<OpKernel *> kernelOf(Operation &op, Shapes operands,
                                  Shapes results);
 
   Precision precision;
-  DenseMap<Operation *, Program *> programs;
+  DenseMap<Operation *, OpKernel *> kernels;
   /// Layers are alike: each kind of op is compiled once.
-  std::map<std::vector<const void *>, std::unique_ptr<Program>> kinds;
+  std::map<std::vector<const void *>, std::unique_ptr<OpKernel>> kinds;
 };
-
-/// Ops of one key compute the same; of one with a region there is no other.
-static std::vector<const void *> kindOf(Operation &op) {
-  std::vector<const void *> key = {op.getName().getAsOpaquePointer(),
-                                   op.getAttrDictionary().getAsOpaquePointer()};
-  if (op.getNumRegions() > 0)
-    key.push_back(&op);
-  for (Type type : op.getOperandTypes())
-    key.push_back(type.getAsOpaquePointer());
-  for (Type type : op.getResultTypes())
-    key.push_back(type.getAsOpaquePointer());
-  return key;
-}
 
 Elements Interpreter::Implementation::fromTensor(const Tensor &tensor) const {
   Elements elements = newElements(tensor.shape);
@@ -123,58 +94,20 @@ Elements Interpreter::Implementation::fromTensor(const Tensor &tensor) const {
 // One op
 //===----------------------------------------------------------------------===//
 
-/// A function around the op's linalg form: memrefs of the operands, then of the
-/// results, but for the one that is shared.
-static func::FuncOp buildKernel(OpBuilder &builder, Operation *op,
-                                Shapes operands, Shapes results,
-                                SharedPair shared) {
-  auto typesOf = [&](TypeRange types, Shapes shapes) {
-    SmallVector<Type> memrefs;
-    for (auto [type, shape] : llvm::zip_equal(types, shapes))
-      memrefs.push_back(MemRefType::get(shape, elementOf(type)));
-    return memrefs;
-  };
-  SmallVector<Type> arguments = typesOf(op->getOperandTypes(), operands);
-  llvm::append_range(arguments, typesOf(op->getResultTypes(), results));
-  auto func =
-      func::FuncOp::create(builder, op->getLoc(), "kernel",
-                           builder.getFunctionType(arguments, TypeRange()));
-  Block *block = func.addEntryBlock();
-  SmallVector<Value> outputs(block->getArguments().drop_front(operands.size()));
-  if (shared)
-    outputs[shared->second] = block->getArgument(shared->first);
-  builder.setInsertionPointToStart(block);
-  train::buildLinalgForm(op, builder, op->getLoc(),
-                         block->getArguments().take_front(operands.size()),
-                         outputs);
-  func::ReturnOp::create(builder, op->getLoc());
-  return func;
-}
-
-FailureOr<std::unique_ptr<Program>> Interpreter::Implementation::compileOp(
-    Operation *op, Shapes operands, Shapes results, SharedPair shared) const {
-  OwningOpRef<ModuleOp> module = ModuleOp::create(op->getLoc());
-  OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
-  func::FuncOp kernel = buildKernel(builder, op, operands, results, shared);
-  if (failed(mlir::verify(*module)))
-    return failure();
-  return compile(kernel, precision);
-}
-
-FailureOr<Program *> Interpreter::Implementation::programOf(Operation &op,
+FailureOr<OpKernel *> Interpreter::Implementation::kernelOf(Operation &op,
                                                             Shapes operands,
                                                             Shapes results) {
-  Program *&program = programs[&op];
-  if (program)
-    return program;
-  std::unique_ptr<Program> &kind = kinds[kindOf(op)];
+  OpKernel *&kernel = kernels[&op];
+  if (kernel)
+    return kernel;
+  std::unique_ptr<OpKernel> &kind = kinds[kindOf(&op)];
   if (!kind) {
-    auto compiled = compileOp(&op, operands, results, std::nullopt);
+    auto compiled = OpKernel::compile(&op, operands, results, precision);
     if (failed(compiled))
       return failure();
-    kind = std::move(*compiled);
+    kind = std::make_unique<OpKernel>(std::move(*compiled));
   }
-  return program = kind.get();
+  return kernel = kind.get();
 }
 
 LogicalResult
@@ -185,22 +118,20 @@ Interpreter::Implementation::runLinalgForm(Operation &op,
   };
   auto operands = shapesOf(op.getOperandTypes());
   auto results = shapesOf(op.getResultTypes());
-  auto found = programOf(op, operands, results);
-  if (failed(found))
+  auto kernel = kernelOf(op, operands, results);
+  if (failed(kernel))
     return failure();
-  Program *program = *found;
-  unsigned view = 0;
-  for (auto [operand, shape] : llvm::zip_equal(op.getOperands(), operands))
-    bindView(program->frame.views[view++], *environment.at(operand), shape);
+  SmallVector<std::vector<Slot> *> buffers;
+  for (Value operand : op.getOperands())
+    buffers.push_back(environment.at(operand).get());
   for (auto [result, shape] : llvm::zip_equal(op.getResults(), results)) {
     Elements elements = newElements(shape);
-    bindView(program->frame.views[view++], *elements, shape);
+    buffers.push_back(elements.get());
     environment[result] = std::move(elements);
   }
-  execute(program->code, program->frame);
-  if (std::exchange(program->frame.leftView, false))
-    return op.emitOpError("reads or writes beyond the end of a tensor");
-  return success();
+  return (*kernel)->run(buffers)
+             ? success()
+             : op.emitOpError("reads or writes beyond the end of a tensor");
 }
 
 FailureOr<std::vector<Tensor>>
@@ -210,24 +141,22 @@ Interpreter::Implementation::runOnBlock(Operation *op, ArrayRef<Tensor> inputs,
   SmallVector<SmallVector<int64_t>> operandShapes;
   for (const Tensor &input : inputs)
     operandShapes.push_back(input.shape);
-  auto program = compileOp(op, operandShapes, resultShapes, shared);
-  if (failed(program))
+  auto kernel =
+      OpKernel::compile(op, operandShapes, resultShapes, precision, shared);
+  if (failed(kernel))
     return failure();
-  std::vector<Elements> buffers;
+  std::vector<Elements> elements;
   for (const Tensor &input : inputs)
-    buffers.push_back(fromTensor(input));
+    elements.push_back(fromTensor(input));
   for (ArrayRef<int64_t> shape : resultShapes)
-    buffers.push_back(newElements(shape));
+    elements.push_back(newElements(shape));
   if (shared)
-    buffers[inputs.size() + shared->second] = buffers[shared->first];
-  for (auto [index, buffer] : llvm::enumerate(buffers))
-    bindView((*program)->frame.views[index], *buffer,
-             index < inputs.size() ? operandShapes[index]
-                                   : resultShapes[index - inputs.size()]);
-  execute((*program)->code, (*program)->frame);
+    elements[inputs.size() + shared->second] = elements[shared->first];
+  (void)kernel->run(llvm::map_to_vector(
+      elements, [](const Elements &each) { return each.get(); }));
   std::vector<Tensor> results;
   for (auto [index, shape] : llvm::enumerate(resultShapes))
-    results.push_back(toTensor(*buffers[inputs.size() + index], shape,
+    results.push_back(toTensor(*elements[inputs.size() + index], shape,
                                elementOf(op->getResult(index).getType())));
   return results;
 }

@@ -1,6 +1,8 @@
 //===- Machine.cpp - what interpreted programs run on ---------------------===//
 #include "compiler/Interpreter/Machine.h"
 
+#include "compiler/Interpreter/Field.h"
+
 #include "llvm/Support/ErrorHandling.h"
 
 #include <cmath>
@@ -278,11 +280,39 @@ static int64_t computeInteger(const Instruction &in, int64_t a, int64_t b) {
   }
 }
 
+/// False: floats have no part in the instruction.
+static bool executeExact(const Instruction &in, Slot *slots) {
+  const int64_t a = slots[in.operands[0]].i, b = slots[in.operands[1]].i;
+  int64_t &result = slots[in.result].i;
+  switch (in.opcode) {
+  case Opcode::CmpF:
+    result = field::compare(in.predicate, a, b);
+    return true;
+  case Opcode::FPToSI:
+  case Opcode::FPToUI:
+    result = wrap(field::toInteger(a), in.width);
+    return true;
+  case Opcode::SIToFP:
+    result = field::ofDouble(double(asSigned(a, in.fromWidth)));
+    return true;
+  case Opcode::UIToFP:
+    result = field::ofBits(asUnsigned(a, in.fromWidth));
+    return true;
+  default:
+    if (in.opcode > Opcode::MoveF)
+      return false;
+    result = field::compute(in, a, b, slots[in.operands[2]].i);
+    return true;
+  }
+}
+
 void execute(const Code &code, Frame &frame) {
   Slot *slots = frame.slots.data();
   for (const Instruction &in : code) {
     Slot &result = slots[in.result];
     Slot a = slots[in.operands[0]], b = slots[in.operands[1]];
+    if (in.isExact && executeExact(in, slots))
+      continue;
     if (in.opcode <= Opcode::MoveF && in.opcode != Opcode::CmpF) {
       double value = computeFloat(in, a.f, b.f, slots[in.operands[2]].f);
       result.f = in.rounds ? static_cast<float>(value) : value;

@@ -19,8 +19,10 @@
 namespace zc::interpreter {
 
 /// Which results are rounded: Double leaves every float a double, Single rounds
-/// every one to 32 bits. Both round to 16 bits where the program does.
-enum class Precision { Double, Single };
+/// every one to 32 bits. Both round to 16 bits where the program does; Wide is
+/// Double without that. Exact: floats are numbers modulo a prime, in the
+/// integers of slots (Field.h), and nothing is rounded.
+enum class Precision { Double, Single, Wide, Exact };
 
 /// A scalar. Integers are sign-extended from their type's width, but those of
 /// an unsigned type and i1 are the numbers they are.
@@ -65,6 +67,7 @@ class Node;
 struct Instruction {
   Opcode opcode;
   bool rounds = false;    // the result, to 32 bits
+  bool isExact = false;   // Precision::Exact
   uint8_t width = 64;     // of an integer result
   uint8_t fromWidth = 64; // of integer operands
   uint8_t predicate = 0;  // CmpI: arith's; CmpF: 1 eq, 2 gt, 4 lt, 8 NaN, or'ed

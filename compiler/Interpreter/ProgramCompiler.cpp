@@ -1,6 +1,7 @@
 //===- ProgramCompiler.cpp - from linalg forms to machine code ------------===//
 #include "compiler/Interpreter/ProgramCompiler.h"
 
+#include "compiler/Interpreter/Field.h"
 #include "compiler/Interpreter/Nodes.h"
 #include "compiler/Interpreter/ScalarOps.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -208,6 +209,8 @@ LogicalResult ProgramCompiler::compileConstant(arith::ConstantOp op) {
     value.f = number.getValueAsDouble();
     if (precision == Precision::Single)
       value.f = static_cast<float>(value.f);
+    if (precision == Precision::Exact)
+      value.i = field::ofDouble(value.f);
   } else if (auto number = dyn_cast<IntegerAttr>(op.getValue())) {
     bool isBool = number.getType().isInteger(1);
     value.i = isBool ? number.getValue().getZExtValue()

@@ -117,13 +117,15 @@ std::optional<Instruction> scalarInstruction(Operation *op,
     instruction.opcode = found->second;
   }
   Type result = op->getResult(0).getType();
-  if (isa<arith::TruncFOp>(op) && result.isF16())
+  const bool rounds = precision != Precision::Wide;
+  if (rounds && isa<arith::TruncFOp>(op) && result.isF16())
     instruction.opcode = Opcode::ToF16;
-  if (isa<arith::TruncFOp>(op) && result.isBF16())
+  if (rounds && isa<arith::TruncFOp>(op) && result.isBF16())
     instruction.opcode = Opcode::ToBF16;
   if (!result.isIntOrIndexOrFloat())
     return std::nullopt;
   instruction.rounds = precision == Precision::Single && isa<FloatType>(result);
+  instruction.isExact = precision == Precision::Exact;
   instruction.width = widthOf(result);
   instruction.fromWidth = widthOf(op->getOperand(0).getType());
   return instruction;

@@ -9,11 +9,16 @@
 
 namespace zc {
 
+std::string &temporaryPrefix() {
+  static std::string prefix = "zc-kernels";
+  return prefix;
+}
+
 TemporaryFile::TemporaryFile(llvm::StringRef suffix) {
   llvm::SmallString<128> folder;
   llvm::sys::path::system_temp_directory(/*ErasedOnReboot=*/true, folder);
   std::error_code failure =
-      llvm::sys::fs::createTemporaryFile("zc-kernels", suffix, place);
+      llvm::sys::fs::createTemporaryFile(temporaryPrefix(), suffix, place);
   if (failure) {
     place.clear();
     why = "cannot create a temporary file in '" + folder.str().str() +

@@ -10,6 +10,11 @@
 
 namespace zc {
 
+/// What the names of temporary files begin with. The compiler adds a mark of
+/// its process, before there are threads, so that the next one can remove what
+/// a killed one has left.
+std::string &temporaryPrefix();
+
 /// A file that is gone when the program leaves its scope, if only by a signal.
 class TemporaryFile {
 public:

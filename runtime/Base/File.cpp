@@ -1,9 +1,11 @@
 #include "runtime/Base/File.h"
+#include "runtime/Base/LeftOvers.h"
 
 #include <cerrno>
 #include <cstdlib>
 #include <fcntl.h>
 #include <filesystem>
+#include <random>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -26,11 +28,45 @@ struct Descriptor {
 
 std::string quote(const std::string &path) { return "'" + path + "'"; }
 
+constexpr std::string_view kUnique = "XXXXXX"; // for mkstemp
+
 } // namespace
 
 // MappedFile ------------------------------------------------------------------
 
-Result<std::shared_ptr<MappedFile>> MappedFile::open(const std::string &path) {
+/// Memory of this process alone with all of an open file.
+static Result<void *> copyFile(int file, size_t size, const std::string &path) {
+  void *data = ::mmap(nullptr, size, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (data == MAP_FAILED)
+    return errnoError("no memory for a copy of " + quote(path));
+  for (size_t done = 0; done < size;) {
+    const ssize_t count = ::pread(file, static_cast<char *>(data) + done,
+                                  size - done, off_t(done));
+    if (count < 0 && errno == EINTR)
+      continue;
+    if (count <= 0) {
+      Status status = count < 0 ? errnoError("cannot read " + quote(path))
+                                : makeError(StatusCode::IoError, quote(path),
+                                            " was cut short while it was read");
+      ::munmap(data, size);
+      return status;
+    }
+    done += size_t(count);
+  }
+  ::mprotect(data, size, PROT_READ);
+  return data;
+}
+
+MappedFile::MappedFile(std::string path, const char *data,
+                       const struct stat &info, Reading reading)
+    : thePath(std::move(path)), data(data), size(size_t(info.st_size)) {
+  if (reading == Reading::InPlace)
+    mapping.emplace(thePath, data, info);
+}
+
+Result<std::shared_ptr<MappedFile>> MappedFile::open(const std::string &path,
+                                                     Reading reading) {
   // A pipe that nobody writes to would keep us waiting.
   Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   if (file.value < 0)
@@ -43,13 +79,19 @@ Result<std::shared_ptr<MappedFile>> MappedFile::open(const std::string &path) {
                      " is not a regular file");
   size_t size = static_cast<size_t>(info.st_size);
   void *data = nullptr;
-  if (size > 0) {
+  if (size > 0 && reading == Reading::Copied) {
+    ZC_ASSIGN_OR_RETURN(data, copyFile(file.value, size, path));
+  } else if (size > 0) {
     data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.value, 0);
     if (data == MAP_FAILED)
       return errnoError("cannot map " + quote(path));
   }
   return std::shared_ptr<MappedFile>(
-      new MappedFile(path, static_cast<const char *>(data), info));
+      new MappedFile(path, static_cast<const char *>(data), info, reading));
+}
+
+Result<std::shared_ptr<MappedFile>> MappedFile::open(const std::string &path) {
+  return open(path, Reading::InPlace);
 }
 
 MappedFile::~MappedFile() {
@@ -58,6 +100,8 @@ MappedFile::~MappedFile() {
 }
 
 void MappedFile::release(std::string_view part) const {
+  if (!mapping)
+    return;
   const uintptr_t page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
   uintptr_t begin = reinterpret_cast<uintptr_t>(part.data());
   uintptr_t end = begin + part.size();
@@ -65,6 +109,16 @@ void MappedFile::release(std::string_view part) const {
   end = end / page * page;
   if (begin < end)
     ::madvise(reinterpret_cast<void *>(begin), end - begin, MADV_DONTNEED);
+}
+
+std::string drawLetters() {
+  static const char letters[] =
+      "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+  std::random_device random;
+  std::string text(kUnique.size(), ' ');
+  for (char &letter : text)
+    letter = letters[random() % (sizeof(letters) - 1)];
+  return text;
 }
 
 // AtomicFile ------------------------------------------------------------------
@@ -84,7 +138,7 @@ Result<int> openInPlace(const std::string &path) {
   return descriptor;
 }
 
-constexpr std::string_view kMark = ".tmp-", kUnique = "XXXXXX";
+constexpr std::string_view kMark = ".tmp-";
 
 bool isTemporaryOf(const std::string &name, const std::string &file) {
   return name.size() == file.size() + kMark.size() + kUnique.size() &&
@@ -106,12 +160,16 @@ void removeStale(const std::string &path) {
   }
 }
 
-/// Creates a temporary file beside `path`, locked; its name is in `name`.
-int openTemporary(const std::string &path, std::string &name) {
-  constexpr int kAttempts = 8;
+/// Creates a temporary file beside `path`, locked; its name is in `name`. It
+/// has its rights from the start: in a sandbox they cannot be changed.
+int openTemporary(const std::string &path, mode_t mode, std::string &name) {
+  constexpr int kAttempts = 64;
   for (int i = 0; i < kAttempts; ++i) {
-    name = strCat(path, kMark, kUnique);
-    int descriptor = ::mkostemp(name.data(), O_CLOEXEC);
+    name = strCat(path, kMark, drawLetters());
+    int descriptor =
+        ::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    if (descriptor < 0 && errno == EEXIST)
+      continue;
     struct stat info;
     // Another writer may have taken it for a stale one before the lock. A file
     // system without locks goes without.
@@ -126,7 +184,7 @@ int openTemporary(const std::string &path, std::string &name) {
 
 } // namespace
 
-Result<AtomicFile> AtomicFile::create(const std::string &asked) {
+Result<AtomicFile> AtomicFile::create(const std::string &asked, mode_t mode) {
   struct stat info;
   const bool exists = ::stat(asked.c_str(), &info) == 0;
   if (exists && !S_ISREG(info.st_mode)) {
@@ -138,14 +196,20 @@ Result<AtomicFile> AtomicFile::create(const std::string &asked) {
   const std::string path = exists ? fs::canonical(asked, none).string() : asked;
   removeStale(path);
   std::string temporary;
-  int descriptor = openTemporary(path, temporary);
+  constexpr mode_t kRights = 0777;
+  int descriptor =
+      openTemporary(path, exists ? info.st_mode & kRights : mode, temporary);
   if (descriptor < 0)
     return errnoError("cannot write " + quote(path));
-  // mkostemp makes private files; give this one the usual mode.
-  mode_t mask = ::umask(0);
-  ::umask(mask);
-  ::fchmod(descriptor, 0666 & ~mask);
+  // Rights that the mask takes from new files, an old one may have.
+  struct stat made;
+  if (exists && ::fstat(descriptor, &made) == 0 && made.st_mode != info.st_mode)
+    ::fchmod(descriptor, info.st_mode & kRights);
   return AtomicFile(path, TemporaryName(std::move(temporary)), descriptor);
+}
+
+Result<AtomicFile> AtomicFile::create(const std::string &path) {
+  return create(path, 0666);
 }
 
 AtomicFile::AtomicFile(AtomicFile &&other) noexcept
@@ -253,7 +317,8 @@ static std::pair<std::string, std::string>
 placeTemporary(const std::string &prefix) {
   const char *given = std::getenv("TMPDIR");
   std::string folder = given && *given ? given : "/tmp";
-  std::string path = strCat(folder, "/", prefix, "-", kUnique);
+  clearLeftOver(folder, prefix);
+  std::string path = strCat(folder, "/", ownPrefix(prefix), kUnique);
   return {std::move(folder), std::move(path)};
 }
 

@@ -9,14 +9,24 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
 namespace zc {
 
+/// How a file is read.
+enum class Reading {
+  InPlace, // its pages come from the file when they are looked at
+  Copied,  // once, into memory of this process: what others make of the file
+           // later changes nothing
+};
+
 /// A whole file, mapped read-only.
 class MappedFile {
 public:
+  static Result<std::shared_ptr<MappedFile>> open(const std::string &path,
+                                                  Reading reading);
   static Result<std::shared_ptr<MappedFile>> open(const std::string &path);
   ~MappedFile();
   MappedFile(const MappedFile &) = delete;
@@ -26,17 +36,17 @@ public:
   std::string_view bytes() const { return {data, size}; }
 
   /// Lets go of the pages behind `part`; they come back from disk when read.
+  /// A copy stays.
   void release(std::string_view part) const;
 
 private:
-  MappedFile(std::string path, const char *data, const struct stat &info)
-      : thePath(std::move(path)), data(data), size(size_t(info.st_size)),
-        mapping(thePath, data, info) {}
+  MappedFile(std::string path, const char *data, const struct stat &info,
+             Reading reading);
 
   std::string thePath;
   const char *data;
   size_t size;
-  Mapping mapping;
+  std::optional<Mapping> mapping; // of a file in place
 };
 
 /// Writes a file under a temporary name beside `path`. commit() puts it in
@@ -45,7 +55,10 @@ private:
 /// a pipe is written to as it stands, for nothing may take its place.
 class AtomicFile {
 public:
-  static Result<AtomicFile> create(const std::string &path);
+  /// A file that is replaced keeps its rights; a new one gets `mode`, as far as
+  /// the process's mask allows.
+  static Result<AtomicFile> create(const std::string &path, mode_t mode);
+  static Result<AtomicFile> create(const std::string &path); // of 0666
   AtomicFile(AtomicFile &&other) noexcept;
   AtomicFile &operator=(AtomicFile &&) = delete;
   ~AtomicFile();
@@ -79,10 +92,14 @@ Result<std::string> readFile(const std::string &path, size_t limit);
 Status makeDirectories(const std::string &path);
 
 /// A new file, empty, or a new folder, in $TMPDIR or /tmp, that this user alone
-/// may read: its path.
+/// may read: its path. Removes those that a killed process has left under the
+/// same prefix.
 Result<std::string> makeTemporaryFile(const std::string &prefix,
                                       const std::string &suffix);
 Result<std::string> makeTemporaryFolder(const std::string &prefix);
+
+/// Six letters and digits, drawn, for names that nobody else has.
+std::string drawLetters();
 
 /// Makes renames in a folder durable.
 Status syncDirectory(const std::string &path);

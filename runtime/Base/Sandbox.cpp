@@ -1,6 +1,7 @@
 #include "runtime/Base/Sandbox.h"
 #include "runtime/Base/Seccomp.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <fcntl.h>
@@ -129,6 +130,28 @@ std::vector<std::string> systemPaths() {
   if (const char *folder = std::getenv("ZC_PLUGIN_PATH"))
     paths.push_back(folder);
   return paths;
+}
+
+void closeInherited(const SandboxPaths &paths) {
+  const fs::path folder = "/proc/self/fd";
+  std::vector<int> inherited;
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end;
+       at.increment(error)) {
+    const int number = std::atoi(at->path().filename().c_str());
+    // What this program opens itself is closed for others.
+    const int flags = ::fcntl(number, F_GETFD);
+    if (number > STDERR_FILENO && flags >= 0 && (flags & FD_CLOEXEC) == 0)
+      inherited.push_back(number);
+  }
+  for (int number : inherited) {
+    const std::string name = folder / std::to_string(number);
+    const bool isRead = std::find(paths.read.begin(), paths.read.end(), name) !=
+                            paths.read.end() &&
+                        (::fcntl(number, F_GETFL) & O_ACCMODE) == O_RDONLY;
+    if (!isRead)
+      ::close(number);
+  }
 }
 
 Status enterSandbox(const SandboxPaths &paths) {

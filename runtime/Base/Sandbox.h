@@ -22,6 +22,11 @@ struct SandboxPaths {
 /// The libraries of the system and of zc, and what tells of cores and memory.
 std::vector<std::string> systemPaths();
 
+/// Closes the descriptors above standard error that this process was started
+/// with, whatever they lead to, but for those that `paths` reads by their
+/// numbers ("/proc/self/fd/7"). Called before connections are opened.
+void closeInherited(const SandboxPaths &paths);
+
 /// Shuts this thread, and all that it starts, into a sandbox for good. Called
 /// while there is no other thread. Fails, and shuts nothing, where the kernel
 /// cannot.

@@ -77,6 +77,7 @@ constexpr int kForbidden[] = {
     kMoveMount,
     kFsopen,
     kFsmount,
+    SYS_fchmod,
     SYS_fchmodat,
     kFchmodat2,
     SYS_fchown,

@@ -44,7 +44,13 @@ Result<std::shared_ptr<const Artifact>>
 Rank::load(const std::string &path) const {
   std::lock_guard<std::mutex> lock(shared->mutex);
   if (!shared->artifact || shared->path != path) {
-    ZC_ASSIGN_OR_RETURN(Artifact artifact, Artifact::load(path));
+    // What is checked is what is used: not a file that its owner may change
+    // in between.
+    ZC_ASSIGN_OR_RETURN(Artifact artifact,
+                        Artifact::load(path, /*checkWeights=*/true,
+                                       shared->trusted.empty()
+                                           ? Reading::InPlace
+                                           : Reading::Copied));
     ZC_RETURN_IF_ERROR(shared->check(artifact));
     ZC_ASSIGN_OR_RETURN(std::optional<Artifact> other,
                         findForRanks(artifact, world.size()));
@@ -207,6 +213,8 @@ private:
 } // namespace
 
 Result<int> launch(const LaunchOptions &options, const Body &body) {
+  if (options.sandbox)
+    closeInherited(*options.sandbox);
   if (options.localRanks > 1) {
     ZC_RETURN_IF_ERROR(checkNoLauncher());
     ZC_RETURN_IF_ERROR(enterSandbox(options));

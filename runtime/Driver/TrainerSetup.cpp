@@ -6,9 +6,28 @@
 #include "runtime/Driver/TrainerRun.h"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
+#include <unistd.h>
 
 namespace zc {
+
+/// A copy in one host's memory is of no use to ranks of another.
+static Status checkOneHost(World &world) {
+  char host[64] = {};
+  ::gethostname(host, sizeof(host) - 1);
+  std::vector<std::array<char, sizeof(host)>> all(size_t(world.size()));
+  ZC_RETURN_IF_ERROR(world.all().allGather(host, all.data(), sizeof(host)));
+  for (size_t rank = 1; rank < all.size(); ++rank)
+    if (all[rank] != all[0])
+      return makeError(StatusCode::InvalidArgument, "--replicate: rank ", rank,
+                       " is on host '", all[rank].data(), "', rank 0 on '",
+                       all[0].data(),
+                       "', and a copy lies in one host's memory; use "
+                       "--checkpoint DIR and --save-every K with a folder that "
+                       "all hosts see");
+  return Status();
+}
 
 /// Notes wait for their place in what the run prints.
 void Trainer::hear(bool isWarning, const std::string &text) {
@@ -53,6 +72,8 @@ Status Trainer::prepare() {
                           heldOut ? &heldOut->source() : nullptr);
   alike.add("--resume: checkpoints", isResumed() ? "some" : "none");
   ZC_RETURN_IF_ERROR(alike.compare(world));
+  if (!replicas.isOff())
+    ZC_RETURN_IF_ERROR(checkOneHost(world));
   ZC_RETURN_IF_ERROR(inside().agreeOnData());
   ZC_RETURN_IF_ERROR(prepareSession());
   state.batch = inside().data()->batch();

@@ -1,7 +1,7 @@
 #include "runtime/Io/TemporaryFolder.h"
 #include "runtime/Base/File.h"
 
-#include <cstdlib>
+#include <cerrno>
 #include <fcntl.h>
 #include <filesystem>
 #include <sys/stat.h>
@@ -13,20 +13,19 @@ namespace fs = std::filesystem;
 
 Result<TemporaryFolder> TemporaryFolder::create(const std::string &finalPath) {
   fs::path place(finalPath);
-  std::string path = (place.parent_path() / ("." + place.filename().string() +
-                                             kTemporaryMark + "XXXXXX"))
-                         .string();
-  if (!::mkdtemp(path.data()))
-    return errnoError("cannot write checkpoint '" + finalPath + "'");
-  mode_t mask = ::umask(0);
-  ::umask(mask);
-  // By the descriptor: in a sandbox nobody changes rights by a path.
-  const int folder = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder >= 0) {
-    ::fchmod(folder, 0777 & ~mask);
-    ::close(folder);
+  const std::string prefix =
+      (place.parent_path() / ("." + place.filename().string() + kTemporaryMark))
+          .string();
+  // With its rights from the start: in a sandbox they cannot be changed.
+  constexpr int kAttempts = 64;
+  for (int i = 0; i < kAttempts; ++i) {
+    std::string path = prefix + drawLetters();
+    if (::mkdir(path.c_str(), 0777) == 0)
+      return TemporaryFolder(std::move(path));
+    if (errno != EEXIST)
+      break;
   }
-  return TemporaryFolder(std::move(path));
+  return errnoError("cannot write checkpoint '" + finalPath + "'");
 }
 
 TemporaryFolder::~TemporaryFolder() {

@@ -10,9 +10,8 @@
 
 namespace zc {
 
-Result<Artifact> Artifact::load(const std::string &path, bool checkWeights) {
-  ZC_ASSIGN_OR_RETURN(ZipReader zip, ZipReader::open(path));
-  auto contents = std::make_shared<Contents>(std::move(zip));
+Result<Artifact> Artifact::check(std::shared_ptr<Contents> contents,
+                                 bool checkWeights) {
   auto read = [&]() -> Status {
     ZC_RETURN_IF_ERROR(contents->readManifest());
     ZC_RETURN_IF_ERROR(verifyManifest(contents->manifest));
@@ -20,8 +19,33 @@ Result<Artifact> Artifact::load(const std::string &path, bool checkWeights) {
     return contents->locateWeights(checkWeights);
   };
   if (Status status = read(); !status.ok())
-    return status.withContext("'" + path + "'");
+    return status.withContext("'" + contents->zip.path() + "'");
   return Artifact(std::move(contents));
+}
+
+Result<Artifact> Artifact::load(const std::string &path, bool checkWeights,
+                                Reading reading) {
+  ZC_ASSIGN_OR_RETURN(ZipReader zip, ZipReader::open(path, reading));
+  return check(std::make_shared<Contents>(std::move(zip), reading),
+               checkWeights);
+}
+
+Result<Artifact> Artifact::load(const std::string &path, bool checkWeights) {
+  return load(path, checkWeights, Reading::InPlace);
+}
+
+Result<Artifact> Artifact::loadInside(const std::string &path,
+                                      const Artifact &outer) {
+  ZC_ASSIGN_OR_RETURN(ZipReader zip, ZipReader::open(path, Reading::Copied));
+  auto contents = std::make_shared<Contents>(std::move(zip), Reading::Copied);
+  contents->outer = outer.contents;
+  return check(std::move(contents), /*checkWeights=*/true);
+}
+
+const ZipReader *Artifact::Contents::weightsArchive() const {
+  if (zip.find(kWeightsEntry))
+    return &zip;
+  return outer ? outer->weightsArchive() : nullptr;
 }
 
 Artifact Artifact::forRole(int role) const {
@@ -83,12 +107,13 @@ Status Artifact::Contents::locateWeights(bool check) {
   needed.erase(needed.begin(), inside);
   if (needed.empty())
     return Status();
-  const ZipEntry *entry = zip.find(kWeightsEntry);
+  const ZipReader *archive = weightsArchive();
+  const ZipEntry *entry = archive ? archive->find(kWeightsEntry) : nullptr;
   if (!entry || entry->method != zip::kStored)
     return makeError(StatusCode::Corrupt, "its entry '", kWeightsEntry,
                      "' is missing or compressed");
   if (check)
-    ZC_RETURN_IF_ERROR(zip.view(*entry).status());
+    ZC_RETURN_IF_ERROR(archive->view(*entry).status());
   ZC_ASSIGN_OR_RETURN(std::vector<SafetensorsTensor> tensors,
                       parseSafetensors(entry->data));
   std::map<std::string_view, const SafetensorsTensor *> byName;
@@ -117,8 +142,14 @@ uint64_t Artifact::fingerprint() const {
     for (unsigned char byte : bytes)
       hash = (hash ^ byte) * 0x100000001b3;
   };
-  for (const ZipEntry &entry : archive().entries())
+  auto addEntry = [&](const ZipEntry &entry) {
     add(strCat(entry.name, ' ', entry.size, ' ', entry.crc, '\n'));
+  };
+  for (const ZipEntry &entry : archive().entries())
+    addEntry(entry);
+  const ZipReader *weights = contents->weightsArchive();
+  if (weights && weights != &archive())
+    addEntry(*weights->find(kWeightsEntry));
   return hash;
 }
 

@@ -25,9 +25,17 @@ constexpr const char *kModelEntry = "model.onnx";
 class Artifact {
 public:
   /// Opens and checks an artifact. Reading all weights to check them takes
-  /// time; a caller that does not use them may leave it out.
+  /// time; a caller that does not use them may leave it out. `reading` is of
+  /// the artifact and of the files it refers to.
+  static Result<Artifact> load(const std::string &path, bool checkWeights,
+                               Reading reading);
   static Result<Artifact> load(const std::string &path,
-                               bool checkWeights = true);
+                               bool checkWeights = true); // in place
+
+  /// An artifact that lies inside of `outer`, in the file `path`: weights that
+  /// it has not are the outer's.
+  static Result<Artifact> loadInside(const std::string &path,
+                                     const Artifact &outer);
 
   const std::string &path() const { return contents->zip.path(); }
   const plan::Manifest &manifest() const { return contents->manifest; }
@@ -63,8 +71,12 @@ public:
 
 private:
   struct Contents {
-    explicit Contents(ZipReader zip)
-        : zip(std::move(zip)), weightFiles(parentPath(this->zip.path())) {}
+    /// The archive with the weights; null where none has any.
+    const ZipReader *weightsArchive() const;
+
+    Contents(ZipReader zip, Reading reading)
+        : zip(std::move(zip)),
+          weightFiles(parentPath(this->zip.path()), reading) {}
     Status readManifest();
     Status checkEntries() const;
     Status locateWeights(bool check);
@@ -75,7 +87,10 @@ private:
     plan::Manifest manifest;
     WeightFiles weightFiles;
     std::map<std::string, std::string_view, std::less<>> weights; // by key
+    std::shared_ptr<const Contents> outer; // it lies in that one; or null
   };
+  static Result<Artifact> check(std::shared_ptr<Contents> contents,
+                                bool checkWeights);
   explicit Artifact(std::shared_ptr<Contents> contents)
       : contents(std::move(contents)) {}
 

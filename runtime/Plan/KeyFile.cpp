@@ -2,6 +2,7 @@
 #include "runtime/Base/File.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -119,8 +120,16 @@ Result<PublicKey> readPublicKey(const std::string &path) {
 
 Status writeNewKeys(const Crypto &crypto, const std::string &path) {
   const Seed seed = crypto.random();
+  // A public key that is there belongs to a private one, perhaps elsewhere.
+  struct stat info;
+  if (::lstat((path + ".pub").c_str(), &info) == 0)
+    return errnoError("cannot write key '" + path + ".pub'", EEXIST);
   ZC_RETURN_IF_ERROR(writeNew(path, print(kPrivate, seed), 0600));
-  return writeNew(path + ".pub", print(kPublic, crypto.publicKey(seed)), 0644);
+  Status written =
+      writeNew(path + ".pub", print(kPublic, crypto.publicKey(seed)), 0644);
+  if (!written.ok())
+    ::unlink(path.c_str()); // one alone is of no use
+  return written;
 }
 
 } // namespace zc

@@ -1,8 +1,11 @@
 #include "runtime/Plan/RankPrograms.h"
 #include "runtime/Plan/Mesh.h"
+#include "runtime/Plan/Safetensors.h"
 #include "runtime/Plan/ZipWriter.h"
 
+#include <algorithm>
 #include <charconv>
+#include <map>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -30,17 +33,65 @@ int64_t ranksOf(std::string_view name) {
              : -1;
 }
 
-/// A file in memory that is there as long as it is open or mapped.
-Result<Artifact> loadFromMemory(std::string_view bytes) {
+/// By way of a file in memory.
+Result<Artifact> loadInside(std::string_view bytes, const Artifact &outer) {
   const int file = ::memfd_create("artifact", MFD_CLOEXEC);
   if (file < 0)
     return errnoError("no memory for an artifact");
   Status written = writeAll(file, bytes.data(), bytes.size(), "memory");
   Result<Artifact> artifact =
-      written.ok() ? Artifact::load(strCat("/proc/self/fd/", file))
+      written.ok() ? Artifact::loadInside(strCat("/proc/self/fd/", file), outer)
                    : Result<Artifact>(written);
   ::close(file);
   return artifact;
+}
+
+using Tensors = std::vector<SafetensorsTensor>;
+
+Result<Tensors> weightsOf(const ZipReader &zip) {
+  const ZipEntry *entry = zip.find(kWeightsEntry);
+  if (!entry)
+    return Tensors();
+  ZC_ASSIGN_OR_RETURN(std::string_view bytes, zip.view(*entry));
+  return parseSafetensors(bytes);
+}
+
+/// Whether `inner` has no tensor that is not in `outer`.
+bool areAllIn(const Tensors &inner, const Tensors &outer) {
+  std::map<std::string_view, const SafetensorsTensor *> byName;
+  for (const SafetensorsTensor &tensor : outer)
+    byName[tensor.name] = &tensor;
+  return std::all_of(
+      inner.begin(), inner.end(), [&](const SafetensorsTensor &tensor) {
+        auto found = byName.find(tensor.name);
+        return found != byName.end() && found->second->dtype == tensor.dtype &&
+               found->second->dims == tensor.dims &&
+               found->second->data == tensor.data;
+      });
+}
+
+/// The artifact in `path` as an entry: without weights and model, where the
+/// outer one has the same.
+Status addInside(ZipWriter &out, int64_t ranks, const std::string &path,
+                 const ZipReader &outer, const Tensors &outerWeights) {
+  ZC_ASSIGN_OR_RETURN(ZipReader zip, ZipReader::open(path));
+  ZC_ASSIGN_OR_RETURN(Tensors weights, weightsOf(zip));
+  const bool isShared = areAllIn(weights, outerWeights);
+  {
+    ZC_ASSIGN_OR_RETURN(ZipWriter smaller, ZipWriter::create(path));
+    for (const ZipEntry &entry : zip.entries()) {
+      // Whoever exports a model does so from the outer one.
+      if (entry.name == kModelEntry && outer.find(kModelEntry))
+        continue;
+      if (entry.name == kWeightsEntry && isShared)
+        continue;
+      ZC_ASSIGN_OR_RETURN(std::string_view bytes, zip.view(entry));
+      ZC_RETURN_IF_ERROR(smaller.addBytes(entry.name, bytes));
+      zip.release(bytes);
+    }
+    ZC_RETURN_IF_ERROR(smaller.finish());
+  }
+  return out.addFile(entryOf(ranks), path);
 }
 
 } // namespace
@@ -61,7 +112,7 @@ Result<std::optional<Artifact>> findForRanks(const Artifact &artifact,
   if (mesh.ranks() == ranks || !entry)
     return std::optional<Artifact>();
   ZC_ASSIGN_OR_RETURN(std::string_view bytes, artifact.archive().view(*entry));
-  Result<Artifact> found = loadFromMemory(bytes);
+  Result<Artifact> found = loadInside(bytes, artifact);
   artifact.archive().release(bytes);
   if (!found.ok())
     return found.status().withContext("'" + artifact.path() + "', '" +
@@ -72,6 +123,7 @@ Result<std::optional<Artifact>> findForRanks(const Artifact &artifact,
 Status addForRanks(const std::string &path,
                    const std::vector<std::pair<int64_t, std::string>> &others) {
   ZC_ASSIGN_OR_RETURN(ZipReader zip, ZipReader::open(path));
+  ZC_ASSIGN_OR_RETURN(Tensors weights, weightsOf(zip));
   ZC_ASSIGN_OR_RETURN(ZipWriter out, ZipWriter::create(path));
   for (const ZipEntry &entry : zip.entries()) {
     ZC_ASSIGN_OR_RETURN(std::string_view bytes, zip.view(entry));
@@ -79,7 +131,7 @@ Status addForRanks(const std::string &path,
     zip.release(bytes);
   }
   for (const auto &[ranks, file] : others)
-    ZC_RETURN_IF_ERROR(out.addFile(entryOf(ranks), file));
+    ZC_RETURN_IF_ERROR(addInside(out, ranks, file, zip, weights));
   return out.finish();
 }
 

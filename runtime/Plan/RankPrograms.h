@@ -2,7 +2,8 @@
 // which a run takes the one that is for as many ranks as it has.
 //
 //   OUT.zca                 the first mesh's artifact
-//   OUT.zca: meshes/3.zca   an artifact for 3 ranks, stored whole
+//   OUT.zca: meshes/3.zca   an artifact for 3 ranks, without the weights that
+//                           OUT.zca has, and without the model
 #ifndef ZC_RUNTIME_PLAN_RANKPROGRAMS_H
 #define ZC_RUNTIME_PLAN_RANKPROGRAMS_H
 

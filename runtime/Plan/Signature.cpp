@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <sstream>
+#include <sys/stat.h>
 
 namespace zc {
 
@@ -73,7 +74,12 @@ Status signArtifact(const Crypto &crypto, const std::string &path,
                     const Seed &seed, const std::string &target) {
   ZC_ASSIGN_OR_RETURN(ZipReader zip, ZipReader::open(path));
   ZC_ASSIGN_OR_RETURN(std::string text, describe(zip, crypto));
-  ZC_ASSIGN_OR_RETURN(ZipWriter out, ZipWriter::create(target));
+  // Who may not read the artifact may not read its signed copy either.
+  struct stat info;
+  constexpr mode_t kPrivate = 0600, kRights = 0777;
+  const mode_t mode =
+      ::stat(path.c_str(), &info) == 0 ? info.st_mode & kRights : kPrivate;
+  ZC_ASSIGN_OR_RETURN(ZipWriter out, ZipWriter::create(target, mode));
   for (const ZipEntry &entry : zip.entries()) {
     if (entry.name == kSignatureEntry)
       continue;

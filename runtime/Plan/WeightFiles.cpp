@@ -14,7 +14,7 @@ WeightFiles::open(const plan::WeightSource &source) {
   const std::string beside = folder + "/" + source.relative_file();
   std::string reason;
   for (const std::string &path : {beside, source.file()}) {
-    auto file = MappedFile::open(path);
+    auto file = MappedFile::open(path, reading);
     if (!file.ok()) {
       reason = reason.empty() ? file.status().message() : reason;
       continue;

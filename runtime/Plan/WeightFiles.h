@@ -15,7 +15,8 @@ namespace zc {
 class WeightFiles {
 public:
   /// `folder` is the artifact's.
-  explicit WeightFiles(std::string folder) : folder(std::move(folder)) {}
+  WeightFiles(std::string folder, Reading reading)
+      : folder(std::move(folder)), reading(reading) {}
 
   /// The bytes of a source. Fails when no file is where it was, seen from the
   /// artifact or from the root, when it has another size, or when the bytes
@@ -26,6 +27,7 @@ private:
   Result<std::shared_ptr<MappedFile>> open(const plan::WeightSource &source);
 
   std::string folder;
+  Reading reading;
   std::map<std::string, std::shared_ptr<MappedFile>> files; // by `file`
 };
 

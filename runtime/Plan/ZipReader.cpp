@@ -177,12 +177,16 @@ Status crcMismatch(const ZipEntry &entry) {
 
 } // namespace
 
-Result<ZipReader> ZipReader::open(const std::string &path) {
-  ZC_ASSIGN_OR_RETURN(auto file, MappedFile::open(path));
+Result<ZipReader> ZipReader::open(const std::string &path, Reading reading) {
+  ZC_ASSIGN_OR_RETURN(auto file, MappedFile::open(path, reading));
   ZipReader reader(std::move(file));
   if (Status status = reader.readDirectory(); !status.ok())
     return status.withContext("'" + path + "'");
   return reader;
+}
+
+Result<ZipReader> ZipReader::open(const std::string &path) {
+  return open(path, Reading::InPlace);
 }
 
 Status ZipReader::readDirectory() {

@@ -20,7 +20,9 @@ namespace zc {
 ///   ZC_RETURN_IF_ERROR(zip.finish());
 class ZipWriter {
 public:
-  static Result<ZipWriter> create(const std::string &path);
+  /// `mode`: of a new file, as AtomicFile has it.
+  static Result<ZipWriter> create(const std::string &path, mode_t mode);
+  static Result<ZipWriter> create(const std::string &path); // of 0666
 
   /// Adds a whole entry from memory.
   Status addBytes(const std::string &name, std::string_view bytes);

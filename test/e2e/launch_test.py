@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """zc launch: ranks that are processes, and that begin again where one of them
 is killed, at whatever moment; the run is that of ranks which nobody killed."""
+import io
 import os
 import pathlib
 import random
@@ -8,6 +9,7 @@ import shutil
 import signal
 import time
 import unittest
+import zipfile
 
 import numpy as np
 
@@ -94,7 +96,8 @@ class Launch(ZcTest):
         self.assertEqual([line["loss"] for line in read_log(self.log)], losses)
         self.assertEqual(self.tensors_of(latest_step(self.ckpt)), tensors)
         left = [path for path in pathlib.Path("/dev/shm").glob("zc-launch-*")
-                if not pathlib.Path(f"/proc/{path.name.split('-')[2]}").exists()]
+                if not pathlib.Path(
+                    f"/proc/{path.name.split('-')[3].split('.')[0]}").exists()]
         self.assertEqual(left, [])
 
     def test_any_rank_at_any_time(self):
@@ -238,6 +241,12 @@ class Launch(ZcTest):
             found = self.expected(artifact, ranks)[0]
             shutil.rmtree(self.folder / "whole")
             self.assertEqual(found, self.expected_alone(mesh, ranks))
+        with zipfile.ZipFile(artifact) as archive:
+            inner = zipfile.ZipFile(io.BytesIO(archive.read("meshes/2.zca")))
+            self.assertIn("weights.safetensors", archive.namelist())
+        self.assertIn("manifest.pb", inner.namelist())
+        self.assertNotIn("weights.safetensors", inner.namelist())
+        self.assertNotIn("model.onnx", inner.namelist())
         self.fails(1, ["is for 4 or 2 ranks, but 3 were"], "run", artifact,
                    "--data", self.fixture.data, "--steps", 2, "--local-ranks",
                    3)
@@ -259,6 +268,51 @@ class Launch(ZcTest):
                    artifact, *self.options())
         self.fails(2, ["fewer than the 2"], *launch, "--min-ranks", 2, artifact,
                    *self.options())
+
+    def test_a_killed_launcher_leaves_nothing_for_long(self):
+        """Its ranks end with it; its folders, with the next launch."""
+        artifact = self.compile_ranks("--mesh", "dp=2")
+        launch = ("launch", "-n", 2, "--max-restarts", 1, "--replicate", 1,
+                  artifact)
+        launcher = start(*launch, *self.options(steps=10 ** 6))
+        self.wait_until("steps are done", lambda: lines_in(self.log) > 5,
+                        launcher)
+        ranks = ranks_of(launcher)
+        launcher.kill()
+        launcher.communicate()
+        left = list(pathlib.Path("/dev/shm").glob(
+            f"zc-launch-*-{launcher.pid}.*"))
+        self.assertGreaterEqual(len(left), 2)
+        end = time.monotonic() + 60
+        while any(pathlib.Path(f"/proc/{rank}").exists() for rank in ranks):
+            self.assertLess(time.monotonic(), end, "ranks go on")
+            time.sleep(0.02)
+        self.zc(*launch, "--data", self.fixture.data, "--steps", 2)
+        self.assertEqual([path for path in left if path.exists()], [])
+
+    def test_a_killed_compiler_leaves_nothing_for_long(self):
+        place = self.folder / "tmp"
+        place.mkdir()
+        arguments = ("compile", self.fixture.model, "-o",
+                     self.folder / "k.zca",
+                     *self.fixture.compile_options("adamw"), "--mesh", "dp=4",
+                     "--mesh", "dp=2")
+        environment = dict(os.environ, TMPDIR=str(place))
+        left = []
+        for _ in range(20):
+            compiler = start(*arguments, env=environment)
+            while compiler.poll() is None and not left:
+                left = [path for path in (*place.iterdir(),
+                                          *self.folder.glob("k.zca.mesh-*"))]
+                if left:
+                    compiler.kill()
+            compiler.communicate()
+            left = [path for path in left if path.exists()]
+            if left:
+                break
+        self.assertNotEqual(left, [], "no moment was early enough")
+        self.zc(*arguments, env=environment)
+        self.assertEqual([*place.iterdir(), *self.folder.glob("*mesh-*")], [])
 
     def test_refusals(self):
         artifact = self.compile_ranks("--mesh", "dp=2")

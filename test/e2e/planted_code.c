@@ -34,6 +34,17 @@ static int try_connection(void) {
   return connect(line, (struct sockaddr *)&address, sizeof(address));
 }
 
+/// Rights of a file that it may write to.
+static int try_rights(void) {
+  const int file = open(getenv("ZC_PLANTED_OWN"), O_RDWR | O_CREAT, 0600);
+  return file < 0 ? 0 : fchmod(file, 04777);
+}
+
+/// What whoever started the program had open.
+static int try_inherited(void) {
+  return (int)write(atoi(getenv("ZC_PLANTED_DESCRIPTOR")), "x", 1);
+}
+
 __attribute__((constructor)) static void planted(void) {
   const char *folder = getenv("ZC_PLANTED_FOLDER");
   char secret[4096], made[4096], link[4096];
@@ -48,6 +59,8 @@ __attribute__((constructor)) static void planted(void) {
   tell("rename", rename(secret, made));
   tell("link", symlink("/etc/passwd", link));
   tell("mode", chmod(secret, 0777));
+  tell("rights", try_rights());
+  tell("inherited", try_inherited());
   tell("socket", socket(AF_INET, SOCK_STREAM, 0));
   tell("connect", try_connection());
   tell("fork", try_program());

@@ -11,6 +11,8 @@ import random
 import re
 import unittest
 
+import numpy as np
+
 from zctest import Fixture, ZcTest, run
 
 LOSS = ["--loss", "softmax-cross-entropy"]
@@ -186,9 +188,13 @@ class CommandLine(ZcTest):
     def test_says_what_it_has_shown(self):
         said = self.compile("gpt", "--mesh", "dp=2,tp=2", "--zero", "2")
         line = re.search(r"verified: on small dims 4 ranks train as one does, "
-                         r"in all (\d+) tensors of a step within (\S+)", said)
+                         r"in all (\d+) tensors of 2 steps within (\S+)", said)
         self.assertGreater(int(line[1]), 80)
         self.assertLess(float(line[2]), 1e-9)
+        kinds = re.search(r"verified: ops are divided as their formulas allow "
+                          r"\((\d+) kinds\)", said)
+        self.assertGreater(int(kinds[1]), 30)
+        self.assertNotIn("not verified", said)
 
     def test_off_says_nothing(self):
         self.assertNotIn("verified", self.compile(
@@ -213,16 +219,56 @@ class CommandLine(ZcTest):
         """SM3 has no epsilon: a gradient that is 0 but for rounding makes a
         step as large as any other's."""
         said = self.compile("gpt", "--mesh", "tp=2", "--optimizer", "sm3")
-        line = re.search(r"2 ranks train as one does, in all (\d+) tensors of a "
-                         r"step within (\S+)", said)
+        line = re.search(r"2 ranks train as one does, in all (\d+) tensors of "
+                         r"2 steps within (\S+)", said)
         self.assertGreater(int(line[1]), 60)
         self.assertLess(float(line[2]), 1e-9)
 
     def test_says_why_not(self):
+        said = self.compile("gpt", "--mesh", "pp=2", "--schedule", "2bw", "--batch", "8",
+                            "--verify", "deep")
+        self.assertIn("note: not verified that 2 ranks train as one does: steps "
+                      "of schedule 2bw read older weights", said)
+
+    def test_statistics_of_each_rank(self):
         said = self.compile("cnn", "--mesh", "dp=2", "--batchnorm-stats",
                             "local", "--verify", "deep")
-        self.assertIn("note: not verified that 2 ranks train as one does: each "
-                      "rank has batch statistics of its own", said)
+        self.assertIn("verified: on small dims 2 ranks train as one", said)
+
+    def test_numbers_of_16_bits(self):
+        for options in (["--precision", "bf16"], ["--precision", "fp16"],
+                        ["--precision", "bf16", "--reduce-precision", "bf16",
+                         "--zero", "2"]):
+            with self.subTest(options=options):
+                said = self.compile("gpt", "--mesh", "dp=2", *options)
+                line = re.search(r"2 ranks train as one does, in all (\d+) "
+                                 r"tensors of 2 steps within (\S+)", said)
+                self.assertLess(float(line[2]), 1e-9)
+
+    def test_class_weights(self):
+        """Those of the classes that small dims have."""
+        weights = self.folder / "weights.npy"
+        np.save(weights, np.linspace(0.5, 2, 10, dtype=np.float32))
+        said = self.compile("cnn", "--mesh", "dp=2", "--class-weights", weights,
+                            "--verify", "deep")
+        self.assertIn("verified: on small dims 2 ranks train as one", said)
+
+    def test_each_mesh(self):
+        said = self.compile("mlp", "--mesh", "dp=4", "--mesh", "dp=2", "--dim",
+                            "batch=32", "--mesh", "dp=2,tp=4")
+        for ranks in (4, 2, 8):
+            self.assertIn(f"verified: on small dims {ranks} ranks train as one "
+                          "does", said)
+
+    def test_plans(self):
+        fixture = Fixture("gpt")
+        arguments = ("plan", fixture.model, *LOSS, "--mesh", "dp=4,tp=2",
+                     "--cluster", "h100-dgx")
+        code, out, error = run(*arguments, "--verify", "on")
+        self.assertEqual(code, 0, error)
+        self.assertIn("verified: on small dims 8 ranks train as one", error)
+        code, out, error = run(*arguments)
+        self.assertNotIn("verified", error)
 
 
 if __name__ == "__main__":

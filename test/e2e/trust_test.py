@@ -16,7 +16,8 @@ import numpy as np
 from zctest import Fixture, ZcTest, latest_step, read_log, run, start
 
 ATTEMPTS = ("read", "write", "create", "truncate", "remove", "rename", "link",
-            "mode", "socket", "connect", "fork", "signal")
+            "mode", "rights", "inherited", "socket", "connect", "fork",
+            "signal")
 
 
 def replace_entry(source, target, name, data):
@@ -132,6 +133,23 @@ class Trust(ZcTest):
                    "--input", f"x={self.public}", "--output-dir", self.folder,
                    "--trust", self.public)
 
+    def test_half_a_key(self):
+        """A public key whose private one lies elsewhere stays."""
+        half = self.folder / "half"
+        kept = shutil.copy(self.public, f"{half}.pub")
+        self.fails(1, ["half.pub", "file exists"], "sign", "--new-key", half)
+        self.assertFalse(half.exists())
+        self.assertEqual(pathlib.Path(kept).read_bytes(),
+                         self.public.read_bytes())
+
+    def test_rights_stay(self):
+        self.artifact.chmod(0o600)
+        self.zc("sign", self.artifact, "--key", self.key)
+        self.assertEqual(self.artifact.stat().st_mode & 0o777, 0o600)
+        copy = self.folder / "copy.zca"
+        self.zc("sign", self.artifact, "--key", self.key, "-o", copy)
+        self.assertEqual(copy.stat().st_mode & 0o777, 0o600)
+
     def test_keys_of_openssl(self):
         if not shutil.which("openssl"):
             self.skipTest("no openssl")
@@ -172,13 +190,20 @@ class Sandbox(ZcTest):
         (folder / "secret").write_text("secret")
         code = pathlib.Path(os.environ["ZC_PLANTED_CODE"]).read_bytes()
         replace_entry(self.artifact, artifact, code_entry(self.artifact), code)
-        with socket.create_server(("127.0.0.1", 0)) as server:
-            environment = dict(os.environ, ZC_PLANTED_FOLDER=str(folder),
-                               ZC_PLANTED_PORT=str(server.getsockname()[1]))
+        shutil.rmtree(self.ckpt, ignore_errors=True)
+        self.ckpt.mkdir()
+        with (socket.create_server(("127.0.0.1", 0)) as server,
+              open(self.folder / "open", "wb") as inherited):
+            environment = dict(
+                os.environ, ZC_PLANTED_FOLDER=str(folder),
+                ZC_PLANTED_PORT=str(server.getsockname()[1]),
+                ZC_PLANTED_OWN=str(self.ckpt / "own"),
+                ZC_PLANTED_DESCRIPTOR=str(inherited.fileno()))
             code, out, err = run("run", artifact, "--data", self.fixture.data,
                                  "--steps", 3, "--checkpoint", self.ckpt,
                                  "--log", self.log, "--overwrite", *options,
-                                 env=environment)
+                                 env=environment,
+                                 pass_fds=[inherited.fileno()])
         self.assertEqual(code, 1, out + err)  # it has no kernels
         found = dict(line[len("planted "):].split(": ", 1)
                      for line in err.splitlines()
@@ -195,8 +220,10 @@ class Sandbox(ZcTest):
         self.assertTrue((folder / "made").exists(), "it can do all of that")
         found, folder = self.planted("--sandbox")
         for name, came in found.items():
-            self.assertRegex(came, "Permission denied|Operation not permitted",
-                             name)
+            self.assertRegex(came, "Permission denied|Operation not permitted|"
+                                   "Bad file descriptor", name)
+        self.assertEqual((self.ckpt / "own").stat().st_mode & 0o7777, 0o600)
+        self.assertEqual((self.folder / "open").read_bytes(), b"")
         self.assertEqual([path.name for path in folder.iterdir()], ["secret"])
         self.assertEqual((folder / "secret").read_text(), "secret")
 

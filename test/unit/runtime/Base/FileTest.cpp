@@ -1,10 +1,14 @@
 #include "runtime/Base/File.h"
+#include "runtime/Base/LeftOvers.h"
 #include "test/unit/runtime/TinyArtifact.h"
 
 #include <csignal>
 #include <filesystem>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace zc {
 namespace {
@@ -55,6 +59,65 @@ TEST(File, WhatAKilledWriterLeftIsRemovedByTheNext) {
   ASSERT_TRUE(atWork->commit().ok());
   EXPECT_EQ(readWhole(folder.path("a")), "first");
   EXPECT_EQ(countFiles(folder.path()), 3u);
+}
+
+mode_t rightsOf(const std::string &path) {
+  struct stat info = {};
+  EXPECT_EQ(::stat(path.c_str(), &info), 0);
+  return info.st_mode & 07777;
+}
+
+TEST(File, RightsStay) {
+  TemporaryFolder folder;
+  const mode_t mask = ::umask(022);
+  ASSERT_TRUE(writeFile(folder.path("a"), "new").ok());
+  EXPECT_EQ(rightsOf(folder.path("a")), 0644u);
+  for (mode_t mode : {0600u, 0666u, 0640u}) {
+    ASSERT_EQ(::chmod(folder.path("a").c_str(), mode), 0);
+    ASSERT_TRUE(writeFile(folder.path("a"), "again").ok());
+    EXPECT_EQ(rightsOf(folder.path("a")), mode);
+  }
+  auto secret = AtomicFile::create(folder.path("b"), 0600);
+  ASSERT_TRUE(secret.ok() && secret->commit().ok());
+  EXPECT_EQ(rightsOf(folder.path("b")), 0600u);
+  ::umask(mask);
+}
+
+/// The number of a process that has ended.
+pid_t endedProcess() {
+  const pid_t child = ::fork();
+  if (child == 0)
+    ::_exit(0);
+  ::waitpid(child, nullptr, 0);
+  return child;
+}
+
+TEST(File, WhatAKilledProcessLeftIsRemovedByTheNext) {
+  TemporaryFolder folder;
+  const std::string own = ownPrefix("zc-x");
+  const std::string self = std::to_string(::getpid());
+  const size_t begin = own.find(self), dot = own.find('.', begin);
+  const std::string start = own.substr(dot, own.rfind('.') - dot),
+                    space = own.substr(own.rfind('.'));
+  const std::string ended = std::to_string(endedProcess());
+  // Ended; of this number before; its folder.
+  const std::vector<std::string> stale = {"zc-x-" + ended + start + space + "A",
+                                          "zc-x-" + self + ".1" + space + "A"};
+  // At work; in another container; of another use; no temporary.
+  const std::vector<std::string> kept = {
+      own + "A", "zc-x-" + ended + start + ".7-A",
+      "zc-y-" + ended + start + space + "A", "zc-x-notes", "zc-x"};
+  for (const auto &names : {stale, kept})
+    for (const std::string &name : names)
+      ASSERT_TRUE(writeFile(folder.path(name), "").ok());
+  const std::string inside = "zc-x-" + ended + start + space + "folder";
+  ASSERT_TRUE(makeDirectories(folder.path(inside + "/more")).ok());
+  clearLeftOver(folder.path(), "zc-x");
+  for (const std::string &name : stale)
+    EXPECT_FALSE(fs::exists(folder.path(name))) << name;
+  for (const std::string &name : kept)
+    EXPECT_TRUE(fs::exists(folder.path(name))) << name;
+  EXPECT_FALSE(fs::exists(folder.path(inside)));
 }
 
 TEST(File, ReplacedBytesThatDoNotFitAreToldAsSuch) {

@@ -4,6 +4,8 @@
 #include "runtime/Exec/Executor.h"
 #include "test/unit/runtime/TinyArtifact.h"
 
+#include <filesystem>
+#include <fstream>
 #include <gtest/gtest.h>
 #include <random>
 
@@ -86,6 +88,22 @@ TEST_F(ArtifactBytes, AnyManifestEndsInAMessage) {
       continue;
     (void)Executor::prepare(*device, *artifact, {"init", "step", "eval"}).ok();
   }
+}
+
+// As --trust needs it: its owner writes over the open file.
+TEST_F(ArtifactBytes, ACopyStaysAsItWas) {
+  auto copied = Artifact::load(path, /*checkWeights=*/true, Reading::Copied);
+  ASSERT_TRUE(copied.ok()) << copied.status().message();
+  {
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    file << std::string(bytes.size(), 'x');
+  }
+  const ZipReader &archive = copied->archive();
+  EXPECT_EQ(archive.bytes(), bytes);
+  archive.release(archive.bytes());
+  EXPECT_EQ(archive.bytes(), bytes);
+  std::filesystem::resize_file(path, 1);
+  EXPECT_EQ(archive.bytes(), bytes);
 }
 
 TEST_F(ArtifactBytes, MissingPartsAreNamed) {

@@ -1,0 +1,41 @@
+//===- OpKernel.h - the linalg form of one op, compiled ---------*- C++ -*-===//
+#ifndef ZC_COMPILER_INTERPRETER_OPKERNEL_H
+#define ZC_COMPILER_INTERPRETER_OPKERNEL_H
+
+#include "compiler/Interpreter/Machine.h"
+#include "mlir/IR/Operation.h"
+
+#include <optional>
+
+namespace zc::interpreter {
+
+/// Ops of one kind compute the same; of one with a region there is no other.
+std::vector<const void *> kindOf(mlir::Operation *op);
+
+/// What an op computes, on buffers whose shapes may be smaller than the op's
+/// types say (LinalgFormOpInterface).
+class OpKernel {
+public:
+  using Shapes = llvm::ArrayRef<llvm::SmallVector<int64_t>>;
+  using SharedPair = std::optional<std::pair<unsigned, unsigned>>;
+
+  /// With `shared` = {operand, result} that result is written over that
+  /// operand. Fails, with a diagnostic, where the machine does not know the
+  /// form.
+  static llvm::FailureOr<OpKernel> compile(mlir::Operation *op, Shapes operands,
+                                           Shapes results, Precision precision,
+                                           SharedPair shared = std::nullopt);
+
+  /// `buffers`: of the operands, then of the results, in row-major order; a
+  /// shared result has the operand's. False: the op left a buffer.
+  bool run(llvm::ArrayRef<std::vector<Slot> *> buffers);
+
+private:
+  OpKernel() = default;
+  std::unique_ptr<Program> program;
+  std::vector<llvm::SmallVector<int64_t>> shapes; // of the buffers
+};
+
+} // namespace zc::interpreter
+
+#endif // ZC_COMPILER_INTERPRETER_OPKERNEL_H

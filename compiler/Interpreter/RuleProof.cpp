@@ -1,0 +1,399 @@
+//===- RuleProof.cpp - whether sharding rules hold ------------------------===//
+#include "compiler/Interpreter/RuleProof.h"
+
+#include "compiler/Interpreter/Field.h"
+#include "dialects/Interfaces/OpInterfaces.h"
+#include "dialects/Train/TrainDialect.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+
+namespace zc::interpreter {
+
+namespace {
+
+using Shape = SmallVector<int64_t>;
+using Elements = std::vector<Slot>;
+using Limits = std::pair<int64_t, int64_t>;
+
+Shape shapeOf(Value value) {
+  return Shape(cast<RankedTensorType>(value.getType()).getShape());
+}
+
+bool isFloat(Value value) {
+  return isa<FloatType>(
+      cast<RankedTensorType>(value.getType()).getElementType());
+}
+
+int64_t sizeOf(ArrayRef<int64_t> shape) {
+  return ShapedType::getNumElements(shape);
+}
+
+/// The block [begin, begin + size) along a dim, copied out of or into a whole.
+void copyBlock(Elements &whole, ArrayRef<int64_t> shape, size_t dim,
+               int64_t begin, int64_t size, Elements &block, bool isOut) {
+  int64_t outer = sizeOf(shape.take_front(dim)),
+          inner = sizeOf(shape.drop_front(dim + 1));
+  for (int64_t o = 0; o < outer; ++o) {
+    auto inWhole = whole.begin() + (o * shape[dim] + begin) * inner;
+    auto inBlock = block.begin() + o * size * inner;
+    if (isOut)
+      std::copy_n(inWhole, size * inner, inBlock);
+    else
+      std::copy_n(inBlock, size * inner, inWhole);
+  }
+}
+
+/// One op under one rule.
+class Proof {
+public:
+  Proof(Operation *op, const ShardingRule &rule, ArrayRef<Limits> limits,
+        std::mt19937_64 &random)
+      : op(op), rule(rule), limits(limits), random(random) {
+    for (Value operand : op->getOperands())
+      operandShapes.push_back(shapeOf(operand));
+    for (Value result : op->getResults())
+      resultShapes.push_back(shapeOf(result));
+  }
+
+  RuleVerdict run() {
+    if (std::string wrong = rule.check(op); !wrong.empty())
+      return {RuleVerdict::Outcome::Wrong, wrong};
+    auto compiled =
+        OpKernel::compile(op, operandShapes, resultShapes, Precision::Exact);
+    if (failed(compiled))
+      return notShown("its form cannot be run");
+    // What looks for equal numbers, as the gradient of a maximum does, finds
+    // some among few. Integers are always of few: chance has more to say.
+    constexpr int kOfFloats = 2, kOfIntegers = 4;
+    const bool isOfFloats = llvm::all_of(op->getOperands(), isFloat);
+    bool hadNumbers = false;
+    for (int round = 0; round < (isOfFloats ? kOfFloats : kOfIntegers);
+         ++round) {
+      isOfFew = round % 2 == 1;
+      if (!proveOnce(*compiled))
+        return {outcome, why};
+      hadNumbers |= hasNumbers();
+    }
+    if (!hadNumbers)
+      return notShown("drawn numbers leave none but zeros");
+    return {RuleVerdict::Outcome::Holds, ""};
+  }
+
+private:
+  bool proveOnce(OpKernel &kernel) {
+    inputs.clear();
+    for (Value operand : op->getOperands())
+      inputs.push_back(draw(operand));
+    if (!compute(kernel, inputs, resultShapes, whole))
+      return fail(RuleVerdict::Outcome::NotShown,
+                  "it reads beyond its operands");
+    for (int factor = 0; factor < int(rule.factors.size()); ++factor)
+      if (!proveFactor(factor))
+        return false;
+    return proveLinearity(kernel);
+  }
+
+  static RuleVerdict notShown(std::string why) {
+    return {RuleVerdict::Outcome::NotShown, std::move(why)};
+  }
+
+  bool fail(RuleVerdict::Outcome how, std::string reason) {
+    outcome = how;
+    why = std::move(reason);
+    return false;
+  }
+
+  Elements draw(Value operand) {
+    Elements elements(sizeOf(shapeOf(operand)));
+    const auto [low, high] = limitsOf(operand);
+    for (Slot &slot : elements)
+      slot.i = isFloat(operand)
+                   ? drawNumber()
+                   : low + int64_t(random() % uint64_t(high - low));
+    return elements;
+  }
+
+  int64_t drawNumber() {
+    if (!isOfFew)
+      return field::ofBits(random());
+    while (few.size() < 3)
+      few.push_back(field::ofBits(random()));
+    return few[random() % few.size()];
+  }
+
+  /// An index is within the smallest dim that it may be one of.
+  Limits limitsOf(Value operand) {
+    for (OpOperand &use : op->getOpOperands())
+      if (use.get() == operand && use.getOperandNumber() < limits.size())
+        return limits[use.getOperandNumber()];
+    if (cast<RankedTensorType>(operand.getType()).getElementType().isInteger(1))
+      return {0, 2};
+    int64_t least = 4;
+    for (const auto &shapes : {operandShapes, resultShapes})
+      for (ArrayRef<int64_t> shape : shapes)
+        for (int64_t size : shape)
+          if (size > 1)
+            least = std::min(least, size);
+    return {0, least};
+  }
+
+  /// False: it left its buffers.
+  static bool compute(OpKernel &kernel, std::vector<Elements> &operands,
+                      ArrayRef<Shape> shapes, std::vector<Elements> &results) {
+    results.clear();
+    for (ArrayRef<int64_t> shape : shapes)
+      results.emplace_back(sizeOf(shape));
+    SmallVector<Elements *> buffers;
+    for (std::vector<Elements> *each : {&operands, &results})
+      for (Elements &elements : *each)
+        buffers.push_back(&elements);
+    return kernel.run(buffers);
+  }
+
+  /// Equal results that are all 0, infinite or no numbers would say nothing,
+  /// but where they are what the op is for: constants.
+  bool hasNumbers() const {
+    if (llvm::none_of(op->getOperands(), isFloat) ||
+        llvm::none_of(op->getResults(), isFloat))
+      return true;
+    for (auto [result, elements] : llvm::zip_equal(op->getResults(), whole))
+      if (isFloat(result) && llvm::any_of(elements, [](Slot slot) {
+            return field::isNumber(slot.i) && slot.i != 0;
+          }))
+        return true;
+    return false;
+  }
+
+  // --- Parts -----------------------------------------------------------------
+
+  /// Whether operand i must itself be a sum of terms, one per part.
+  bool isCountedPerPart(size_t i, int factor) const {
+    return rule.factors[factor].kind == FactorKind::Sum &&
+           rule.linearity[i] == Linearity::Joint &&
+           !llvm::is_contained(rule.operandDims[i], factor);
+  }
+
+  /// The shapes of one of so many parts, where `dims` run over the factor.
+  static std::vector<Shape> divide(ArrayRef<Shape> shapes,
+                                   ArrayRef<SmallVector<int>> dims, int factor,
+                                   int64_t parts) {
+    std::vector<Shape> divided(shapes.begin(), shapes.end());
+    for (auto [shape, factors] : llvm::zip_equal(divided, dims))
+      for (auto [size, of] : llvm::zip_equal(shape, factors))
+        if (of == factor)
+          size /= parts;
+    return divided;
+  }
+
+  std::vector<Elements> takePart(int factor, int64_t part,
+                                 ArrayRef<Shape> shapes) {
+    std::vector<Elements> operands;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      Elements elements = inputs[i];
+      Shape now = operandShapes[i];
+      for (size_t dim = 0; dim < now.size(); ++dim) {
+        if (rule.operandDims[i][dim] != factor)
+          continue;
+        const int64_t size = shapes[i][dim];
+        Shape smaller = now;
+        smaller[dim] = size;
+        Elements block(sizeOf(smaller));
+        copyBlock(elements, now, dim, part * size, size, block, true);
+        elements = std::move(block);
+        now = smaller;
+      }
+      if (part > 0 && isCountedPerPart(i, factor))
+        for (Slot &slot : elements)
+          slot.i = 0;
+      operands.push_back(std::move(elements));
+    }
+    return operands;
+  }
+
+  /// Of a reduction that is no sum.
+  static int64_t combine(StringRef kind, int64_t a, int64_t b) {
+    return kind == "max"   ? std::max(a, b)
+           : kind == "min" ? std::min(a, b)
+                           : field::multiply(a, b);
+  }
+
+  /// Adds one part's result to what was put together so far; false: it
+  /// contradicts it.
+  bool put(size_t result, int factor, int64_t part, ArrayRef<int64_t> shape,
+           Elements &block, Elements &together) {
+    const bool isOfFloats = isFloat(op->getResult(result));
+    if (rule.factors[factor].kind != FactorKind::Parallel) {
+      auto reduce = dyn_cast<train::ReduceOp>(op);
+      const bool isSum = rule.factors[factor].kind == FactorKind::Sum;
+      if (!isSum && !reduce)
+        return false;
+      for (auto [sum, each] : llvm::zip_equal(together, block))
+        if (part == 0)
+          sum = each;
+        else if (!isSum)
+          sum.i = combine(reduce.getKind(), sum.i, each.i);
+        else
+          sum.i = isOfFloats ? field::add(sum.i, each.i) : sum.i + each.i;
+      return true;
+    }
+    ArrayRef<int> dims = rule.resultDims[result];
+    const auto *found = llvm::find(dims, factor);
+    if (found != dims.end()) {
+      const size_t dim = found - dims.begin();
+      copyBlock(together, resultShapes[result], dim, part * shape[dim],
+                shape[dim], block, false);
+      return true;
+    }
+    // Every part computes all of it.
+    if (part == 0)
+      together = block;
+    return areEqual(together, block);
+  }
+
+  static bool areEqual(const Elements &a, const Elements &b) {
+    return a.size() == b.size() &&
+           std::equal(a.begin(), a.end(), b.begin(),
+                      [](Slot left, Slot right) { return left.i == right.i; });
+  }
+
+  static int64_t leastDivisor(int64_t size) {
+    for (int64_t divisor = 2; divisor * divisor <= size; ++divisor)
+      if (size % divisor == 0)
+        return divisor;
+    return size;
+  }
+
+  bool proveFactor(int factor) {
+    const int64_t parts = leastDivisor(rule.factors[factor].size);
+    if (parts < 2)
+      return true;
+    const auto operands =
+        divide(operandShapes, rule.operandDims, factor, parts);
+    const auto results = divide(resultShapes, rule.resultDims, factor, parts);
+    std::optional<OpKernel> &kernel = ofParts[factor];
+    if (!kernel) {
+      auto compiled =
+          OpKernel::compile(op, operands, results, Precision::Exact);
+      if (failed(compiled))
+        return fail(RuleVerdict::Outcome::NotShown,
+                    "the form of a part cannot be run");
+      kernel = std::move(*compiled);
+    }
+    std::vector<Elements> together = whole, computed;
+    for (int64_t part = 0; part < parts; ++part) {
+      auto given = takePart(factor, part, operands);
+      const bool stays = compute(*kernel, given, results, computed);
+      for (size_t i = 0; i < computed.size(); ++i)
+        if (!stays ||
+            !put(i, factor, part, results[i], computed[i], together[i]))
+          return isWrong(factor, parts, i);
+    }
+    for (size_t i = 0; i < whole.size(); ++i)
+      if (!areEqual(together[i], whole[i]))
+        return isWrong(factor, parts, i);
+    return true;
+  }
+
+  bool isWrong(int factor, int64_t parts, size_t result) {
+    return fail(RuleVerdict::Outcome::Wrong,
+                llvm::formatv("{0} parts along factor {1} do not make result "
+                              "{2}",
+                              parts, factor, result)
+                    .str());
+  }
+
+  // --- Linearity -------------------------------------------------------------
+
+  /// Whether f(a + b) = f(a) + f(b), all operands but `operands` being equal.
+  bool isAdditive(OpKernel &kernel, ArrayRef<size_t> operands) {
+    std::vector<Elements> right = inputs, both = inputs, ofRight, ofBoth;
+    for (size_t i : operands) {
+      right[i] = draw(op->getOperand(i));
+      for (auto [sum, other] : llvm::zip_equal(both[i], right[i]))
+        sum.i = field::add(sum.i, other.i);
+    }
+    if (!compute(kernel, right, resultShapes, ofRight) ||
+        !compute(kernel, both, resultShapes, ofBoth))
+      return false;
+    for (size_t i = 0; i < whole.size(); ++i) {
+      const bool isOfFloats = isFloat(op->getResult(i));
+      for (auto [a, b, sum] : llvm::zip_equal(whole[i], ofRight[i], ofBoth[i]))
+        if ((isOfFloats ? field::add(a.i, b.i) : a.i + b.i) != sum.i)
+          return false;
+    }
+    return true;
+  }
+
+  bool proveLinearity(OpKernel &kernel) {
+    SmallVector<size_t> joint;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (!isFloat(op->getOperand(i)))
+        continue;
+      if (rule.linearity[i] == Linearity::Separate && !isAdditive(kernel, {i}))
+        return fail(RuleVerdict::Outcome::Wrong,
+                    llvm::formatv("it is not linear in operand {0}", i).str());
+      if (rule.linearity[i] == Linearity::Joint)
+        joint.push_back(i);
+    }
+    if (!joint.empty() && !isAdditive(kernel, joint))
+      return fail(RuleVerdict::Outcome::Wrong,
+                  "it is not linear in its joint operands");
+    return true;
+  }
+
+  Operation *op;
+  const ShardingRule &rule;
+  ArrayRef<Limits> limits;
+  std::mt19937_64 &random;
+  std::vector<Shape> operandShapes, resultShapes;
+  std::vector<Elements> inputs, whole;
+  std::map<int, std::optional<OpKernel>> ofParts; // by factor
+  bool isOfFew = false; // whether floats are drawn from `few`
+  SmallVector<int64_t> few;
+  RuleVerdict::Outcome outcome = RuleVerdict::Outcome::Wrong;
+  std::string why;
+};
+
+} // namespace
+
+RuleVerdict RuleProver::prove(Operation *op, const ShardingRule &rule,
+                              ArrayRef<Limits> limits) {
+  return Proof(op, rule, limits, random).run();
+}
+
+/// What is proven together: of ops that work element by element, those of one
+/// rank, whose dims are equally divisible or not; of others, those of one type.
+static std::vector<const void *> classOf(Operation *op) {
+  if (!isa<ElementwiseOpInterface>(op))
+    return kindOf(op);
+  std::vector<const void *> key = {
+      op->getName().getAsOpaquePointer(),
+      op->getAttrDictionary().getAsOpaquePointer()};
+  auto add = [&](Type type) {
+    auto tensor = cast<RankedTensorType>(type);
+    key.push_back(tensor.getElementType().getAsOpaquePointer());
+    uintptr_t divisible = 1;
+    for (int64_t size : tensor.getShape())
+      divisible = 2 * divisible + (size > 1);
+    key.push_back(reinterpret_cast<const void *>(divisible));
+  };
+  llvm::for_each(op->getOperandTypes(), add);
+  llvm::for_each(op->getResultTypes(), add);
+  return key;
+}
+
+const RuleVerdict &RuleProver::prove(Operation *op) {
+  auto [entry, isNew] = verdicts.try_emplace(classOf(op));
+  if (isNew)
+    entry->second = prove(op, cast<ShardableOpInterface>(op).getShardingRule());
+  return entry->second;
+}
+
+int64_t RuleProver::count(RuleVerdict::Outcome outcome) const {
+  return llvm::count_if(verdicts, [&](const auto &entry) {
+    return entry.second.outcome == outcome;
+  });
+}
+
+} // namespace zc::interpreter
