@@ -10,8 +10,22 @@
 
 namespace zc {
 
+/// What a user who forgets to compile gives instead of an artifact.
+static bool isModel(const std::string &path) {
+  const std::string ending = ".onnx";
+  return path.size() > ending.size() &&
+         path.compare(path.size() - ending.size(), ending.size(), ending) == 0;
+}
+
 Result<Artifact> Artifact::load(const std::string &path, bool checkWeights) {
-  ZC_ASSIGN_OR_RETURN(ZipReader zip, ZipReader::open(path));
+  Result<ZipReader> opened = ZipReader::open(path);
+  if (!opened.ok() && opened.status().code() == StatusCode::Corrupt &&
+      isModel(path))
+    return makeError(StatusCode::InvalidArgument, "'", path,
+                     "' is a model, and an artifact is wanted, which zc "
+                     "compile makes of it: zc compile ",
+                     path, " --loss ...");
+  ZC_ASSIGN_OR_RETURN(ZipReader zip, std::move(opened));
   auto contents = std::make_shared<Contents>(std::move(zip));
   auto read = [&]() -> Status {
     ZC_RETURN_IF_ERROR(contents->readManifest());
