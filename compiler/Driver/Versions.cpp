@@ -4,5 +4,6 @@
 
 std::string zc::getVersions() {
   return "zc " ZC_VERSION "\nLLVM " LLVM_VERSION_STRING
-         "\nONNX " ZC_ONNX_VERSION "\noneDNN " ZC_ONEDNN_VERSION " (cpu)";
+         "\nONNX " ZC_ONNX_VERSION "\noneDNN " ZC_ONEDNN_VERSION
+         " (cpu)" ZC_MORE_BACK_ENDS;
 }

@@ -10,7 +10,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 import corrupt
-from zctest import Fixture, ZcTest, limit_file_size, run
+from zctest import BIN, Fixture, ZcTest, limit_file_size, run
 
 FLIPS = 40
 
@@ -249,8 +249,21 @@ class Usage(ZcTest):
 
     def test_version(self):
         text = self.zc("--version")
-        for name in ("zc", "LLVM", "ONNX"):
-            self.assertIn(name, text)
+        for name in ("zc", "LLVM", "ONNX", "oneDNN"):
+            self.assertRegex(text, rf"(?m)^{name} \d+\.\d+\.\d+")
+        # Plugins that are built are listed.
+        for name, plugin in (("Open MPI", "mpi"), ("CUDA", "cuda"),
+                             ("NCCL", "nccl")):
+            built = (BIN.parent / "lib" / f"libzc_{plugin}.so").exists()
+            self.assertEqual(name in text, built, text)
+
+    def test_a_model_is_no_artifact(self):
+        """Whoever forgets to compile is told to."""
+        model = Fixture("cnn").model
+        for command in (("run", "--steps", "1", "--data", self.folder),
+                        ("inspect",)):
+            self.fails(1, ["is a model", "zc compile"], command[0], model,
+                       *command[1:])
 
 
 class BadPlace(ZcTest):
