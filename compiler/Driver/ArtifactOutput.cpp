@@ -155,7 +155,7 @@ static Settings listSettings(const CompileOptions &options) {
   }
   settings.push_back({"dropout", options.dropout});
   settings.push_back({"batchnorm", options.batchNorm});
-  settings.push_back({"batchnorm_stats", options.batchNormStats});
+  settings.push_back({"batchnorm-stats", options.batchNormStats});
   addMemorySettings(options, settings);
   return settings;
 }

@@ -4,6 +4,7 @@
 #include "compiler/Driver/Phases.h"
 #include "compiler/Driver/Registration.h"
 #include "compiler/Driver/Summary.h"
+#include "compiler/Driver/TensorNames.h"
 #include "compiler/OnnxModel/ModelFile.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -62,10 +63,10 @@ static std::map<std::string, int64_t> assumeDims(const std::string &path) {
 static std::string printTensor(RankedTensorType type) {
   std::string text;
   llvm::raw_string_ostream os(text);
-  os << type.getElementType() << " [";
-  llvm::interleaveComma(type.getShape(), os);
-  os << "]";
-  return text;
+  for (int64_t size : type.getShape())
+    os << size << 'x';
+  os << type.getElementType();
+  return nameTensor(text);
 }
 
 static void describeGraph(ModuleOp module, Checked &checked) {
@@ -140,6 +141,10 @@ static void print(const std::string &model, const Checked &checked) {
         "{3} tensors\n",
         checked.summary.trainedElements, checked.summary.elements,
         checked.summary.trainedTensors, checked.summary.tensors);
+    if (!checked.summary.unreached.empty())
+      os << "zc: a loss of the first output does not depend on "
+         << llvm::join(checked.summary.unreached, ", ")
+         << ", which would stay as they are\n";
     for (const auto &[name, type] : checked.inputs)
       os << "zc: wants input '" << name << "', " << printTensor(type) << '\n';
     for (const auto &[losses, type] : listLabels(checked))

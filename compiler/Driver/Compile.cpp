@@ -142,7 +142,7 @@ static int runPhases(Phases &phases, const CompileOptions &options,
     return 1;
   if (options.emit == Emit::Onnx)
     return emitModule(phases, options);
-  Summary summary = summarizeModel(phases.getModule());
+  Summary summary = summarizeModel(phases.getModule(), listLosses(options));
   if (failed(phases.convertToTrain()))
     return 1;
   if (options.emit == Emit::Train)

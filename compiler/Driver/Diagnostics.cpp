@@ -1,5 +1,6 @@
 #include "compiler/Driver/Diagnostics.h"
 
+#include "compiler/Driver/TensorNames.h"
 #include "dialects/Onnx/Location.h"
 
 #include "llvm/Support/raw_ostream.h"
@@ -40,9 +41,25 @@ static std::string getPlace(Location location) {
   return "";
 }
 
+/// Types in the words of those who train.
+static std::string putIntoWords(StringRef message) {
+  std::string text;
+  while (true) {
+    auto [before, rest] = message.split("tensor<");
+    const size_t end = rest.find('>');
+    if (before.size() == message.size() || end == StringRef::npos)
+      return text + message.str();
+    StringRef after = rest.drop_front(end + 1);
+    const bool isQuoted = before.ends_with("'") && after.starts_with("'");
+    text += (isQuoted ? before.drop_back() : before).str() +
+            nameTensor(rest.take_front(end));
+    message = isQuoted ? after.drop_front() : after;
+  }
+}
+
 static std::string describe(const Diagnostic &diagnostic) {
   std::string place = getPlace(diagnostic.getLocation());
-  std::string message = diagnostic.str();
+  std::string message = putIntoWords(diagnostic.str());
   // Some messages say themselves where they are.
   return StringRef(message).starts_with(place) ? message : place + message;
 }

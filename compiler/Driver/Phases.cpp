@@ -19,6 +19,7 @@
 #include "passes/Autodiff/Passes.h"
 #include "passes/Codegen/EqualKernels.h"
 #include "passes/Codegen/Passes.h"
+#include "passes/Codegen/ShareCode.h"
 #include "passes/Collectives/Passes.h"
 #include "passes/Fusion/Passes.h"
 #include "passes/Import/Passes.h"
@@ -561,7 +562,12 @@ LogicalResult Phases::generateCode() {
   for (ModuleOp role : getRoles(*module))
     listKernels(role, kernels);
   shareFunctions(kernels);
+  if (failed(run("llvm", [](OpPassManager &manager) {
+        buildKernelLoweringPipeline(manager.nest<ModuleOp>());
+      })))
+    return failure();
+  shareCode(kernels);
   return run("llvm", [](OpPassManager &manager) {
-    buildKernelLoweringPipeline(manager.nest<ModuleOp>());
+    manager.addNestedPass<ModuleOp>(createAddEntryPointsPass());
   });
 }

@@ -39,10 +39,51 @@ static bool couldBeTrained(onnx::InitializerOp initializer,
           differentiable.contains(initializer.getResult()));
 }
 
-Summary zc::summarizeModel(ModuleOp module) {
+std::vector<std::string> zc::listLosses(const CompileOptions &options) {
+  std::vector<std::string> names;
+  const std::string &main =
+      options.loss == "none" ? options.lossOutput : options.logits;
+  if (!main.empty())
+    names.push_back(main);
+  // The first output is trained besides: the empty name stands for it.
+  else if (!options.addedLosses.empty())
+    names.emplace_back();
+  for (StringRef added : options.addedLosses)
+    names.push_back(added.rsplit('=').first.str());
+  return names;
+}
+
+/// Values that the named outputs, or without names the first, are computed of.
+static DenseSet<Value> findSources(onnx::GraphOp graph,
+                                   const std::vector<std::string> &losses) {
+  OperandRange outputs = graph.getBody().front().getTerminator()->getOperands();
+  SmallVector<Value> open;
+  for (auto [index, name, output] : llvm::enumerate(
+           graph.getOutputNames().getAsRange<StringAttr>(), outputs))
+    if (llvm::is_contained(losses, name.getValue()) ||
+        (index == 0 && (losses.empty() || llvm::is_contained(losses, ""))))
+      open.push_back(output);
+  DenseSet<Value> sources(open.begin(), open.end());
+  while (!open.empty()) {
+    Operation *op = open.pop_back_val().getDefiningOp();
+    if (!op)
+      continue;
+    // A loop's body reads values of the graph, too.
+    op->walk([&](Operation *inner) {
+      for (Value operand : inner->getOperands())
+        if (sources.insert(operand).second)
+          open.push_back(operand);
+    });
+  }
+  return sources;
+}
+
+Summary zc::summarizeModel(ModuleOp module,
+                           const std::vector<std::string> &losses) {
   Summary summary;
   auto graph = *module.getBody()->getOps<onnx::GraphOp>().begin();
   summary.batch = countSamples(graph);
+  const DenseSet<Value> sources = findSources(graph, losses);
   llvm::SetVector<Value> differentiable = findDifferentiable(graph);
   for (auto initializer : graph.getBody().getOps<onnx::InitializerOp>()) {
     summary.drawnTensors += bool(initializer.getDraw());
@@ -59,8 +100,12 @@ Summary zc::summarizeModel(ModuleOp module) {
     ++summary.tensors;
     summary.elements += elements;
     if (initializer.getTrained()) {
-      ++summary.trainedTensors;
-      summary.trainedElements += elements;
+      if (sources.contains(initializer.getResult())) {
+        ++summary.trainedTensors;
+        summary.trainedElements += elements;
+      } else {
+        summary.unreached.push_back(name);
+      }
       continue;
     }
     summary.untrained.push_back(name);
@@ -161,7 +206,7 @@ static void printParameters(const Summary &summary,
                             const CompileOptions &options,
                             llvm::raw_ostream &os) {
   auto plural = [](uint64_t count) { return count == 1 ? "" : "s"; };
-  const bool isPart = !summary.untrained.empty();
+  const bool isPart = !summary.untrained.empty() || !summary.unreached.empty();
   os << llvm::formatv("zc: trains {0:N}", summary.trainedElements);
   if (isPart)
     os << llvm::formatv(" of {0:N}", summary.elements);
@@ -173,6 +218,10 @@ static void printParameters(const Summary &summary,
   if (!summary.untrained.empty())
     os << "zc: does not train " << listNames(summary.untrained, options.verbose)
        << '\n';
+  if (!summary.unreached.empty())
+    os << "zc: note: the loss does not depend on "
+       << listNames(summary.unreached, options.verbose)
+       << ", which stay as they are\n";
   if (!summary.statistics.empty())
     os << "zc: does not train"
        << (options.batchNorm == "frozen" ? "" : ", but updates,")

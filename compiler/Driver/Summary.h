@@ -22,6 +22,9 @@ struct Summary {
   /// Those that are not trained, but for running statistics: floating-point
   /// numbers that are no setting of a node.
   std::vector<std::string> untrained;
+  /// Parameters that the loss does not read: they stay as they are, in the
+  /// checkpoints, too.
+  std::vector<std::string> unreached;
   /// Running means and variances of more than one element.
   std::vector<std::string> statistics;
   /// What programs compute with as the file has it.
@@ -42,8 +45,13 @@ struct Summary {
   std::optional<ProofReport> proof; // that ranks train as one does
 };
 
-/// Of an imported model.
-Summary summarizeModel(mlir::ModuleOp module);
+/// Of an imported model, which is trained by what `losses` names among its
+/// outputs; without names by the first.
+Summary summarizeModel(mlir::ModuleOp module,
+                       const std::vector<std::string> &losses = {});
+
+/// The outputs that --logits, --loss-output and --add-loss name.
+std::vector<std::string> listLosses(const CompileOptions &options);
 
 /// Adds what passes/Memory and passes/Sharding decided.
 void summarizeMemory(mlir::ModuleOp module, const PipelineSchedule &pipeline,

@@ -217,12 +217,10 @@ public:
     text = openSvg(int(kBase)) +
            "<path fill=\"none\" stroke=\"#888\" d=\"M0 0V" + number(kBase) +
            "H" + number(kWidth) + "\"/>\n";
-    for (int quarter = 0; quarter <= 4; ++quarter) {
-      const double value = this->mostValue * quarter / 4;
-      text += word(-6, y(value) + 4, "end", number(value) + " MiB") +
-              "<path fill=\"none\" stroke=\"#ddd\" d=\"M0 " + number(y(value)) +
-              "H" + number(kWidth) + "\"/>\n";
-    }
+    for (const Tick &tick : roundTicks(this->mostValue, 5))
+      text += word(-6, y(tick.value) + 4, "end", tick.text + " MiB") +
+              "<path fill=\"none\" stroke=\"#ddd\" d=\"M0 " +
+              number(y(tick.value)) + "H" + number(kWidth) + "\"/>\n";
   }
 
   void addCurve(const Series &series, const std::vector<double> &values,
@@ -378,14 +376,18 @@ std::string compareAsHtml(const std::vector<NamedManifest> &artifacts) {
           "drawn to one scale.</p>\n" +
           legend();
   uint64_t scale = 1;
+  size_t columns = 1;
   for (const Row &row : rows)
-    if (row.report.peakProgram >= 0)
-      scale = std::max(scale,
-                       mostBytes(row.report.programs[row.report.peakProgram]));
+    if (row.report.peakProgram >= 0) {
+      const auto &program = row.report.programs[row.report.peakProgram];
+      scale = std::max(scale, mostBytes(program));
+      columns = std::max(columns, program.timeline.size());
+    }
   for (const Row &row : rows) {
     text += "<h3>" + escape(row.name) + "</h3>\n";
     if (row.report.peakProgram >= 0)
-      text += drawMemory(row.report.programs[row.report.peakProgram], scale);
+      text += drawMemory(row.report.programs[row.report.peakProgram], scale,
+                         columns);
   }
   return text + "</body></html>\n";
 }

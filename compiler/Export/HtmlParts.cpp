@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <iterator>
 #include <numeric>
 #include <set>
 
@@ -80,29 +81,57 @@ uint64_t mostBytes(const ProgramMemory &memory) {
   return most;
 }
 
+std::vector<Tick> roundTicks(double most, int count, double least) {
+  const double rough = std::max(most / count, 1e-300);
+  const double power = std::pow(10, std::floor(std::log10(rough)));
+  double step = 10 * power;
+  for (double factor : {5.0, 2.0, 1.0})
+    if (factor * power >= rough * 0.75)
+      step = factor * power;
+  step = std::max(step, least);
+  std::vector<Tick> ticks;
+  for (int i = 0; i * step <= most * (1 + 1e-9); ++i) {
+    char text[32];
+    std::snprintf(text, sizeof(text), "%.6g", i * step);
+    ticks.push_back({i * step, text});
+  }
+  return ticks;
+}
+
+std::vector<Tick> sizeTicks(uint64_t most, int count) {
+  double unit = 1;
+  const char *const names[] = {" B", " KiB", " MiB", " GiB", " TiB"};
+  size_t name = 0;
+  for (; name + 1 < std::size(names) && double(most) >= 1024 * unit; ++name)
+    unit *= 1024;
+  std::vector<Tick> ticks = roundTicks(double(most) / unit, count);
+  for (Tick &tick : ticks) {
+    tick.value *= unit;
+    tick.text += names[name];
+  }
+  return ticks;
+}
+
 /// Bytes upwards, instructions to the right, with lines of equal bytes.
-static std::string drawAxes(uint64_t scale, size_t instructions) {
+static std::string drawAxes(uint64_t scale, size_t columns) {
   std::string text;
-  for (int quarter = 0; quarter <= 4; ++quarter) {
-    const double y = kHeight - kHeight * quarter / 4.0;
+  for (const Tick &tick : sizeTicks(scale, 4)) {
+    const double y = kHeight - kHeight * tick.value / double(scale);
     text += "<path fill=\"none\" stroke=\"#ddd\" d=\"M0 " + number(y) + "H" +
-            std::to_string(kWidth) + "\"/>\n";
-    text += word(-6, y + 4, "end", printSize(scale / 4 * uint64_t(quarter)));
+            std::to_string(kWidth) + "\"/>\n" +
+            word(-6, y + 4, "end", tick.text);
   }
-  for (int quarter = 0; quarter <= 4; ++quarter) {
-    const char *anchor = quarter == 0  ? "start"
-                         : quarter < 4 ? "middle"
-                                       : "end";
-    text += word(kWidth * quarter / 4.0, kHeight + 16, anchor,
-                 std::to_string(instructions * size_t(quarter) / 4));
-  }
+  const double width = kWidth / double(std::max<size_t>(1, columns));
+  for (const Tick &tick : roundTicks(double(columns) - 1, 8, 1))
+    text += word((tick.value + 0.5) * width, kHeight + 16, "middle", tick.text);
   return text + word(kWidth / 2.0, kHeight + 32, "middle", "instruction");
 }
 
-std::string drawMemory(const ProgramMemory &memory, uint64_t scale) {
-  std::string text = openSvg(kHeight);
+std::string drawMemory(const ProgramMemory &memory, uint64_t scale,
+                       size_t columns) {
+  std::string text = openSvg(kHeight) + drawAxes(scale, columns);
   std::vector<double> base(memory.timeline.size(), 0);
-  double step = double(kWidth) / double(std::max<size_t>(1, base.size()));
+  double step = double(kWidth) / double(std::max<size_t>(1, columns));
   for (const ClassStyle &style : kClasses) {
     std::string upper, lower;
     bool any = false;
@@ -122,8 +151,7 @@ std::string drawMemory(const ProgramMemory &memory, uint64_t scale) {
               upper + lower + "\"><title>" + style.name +
               "</title></polygon>\n";
   }
-  text += drawAxes(scale, base.size()) +
-          "</svg>\n<p>most: " + printSize(memory.liveBytes);
+  text += "</svg>\n<p>most: " + printSize(memory.liveBytes);
   if (memory.liveAt >= 0)
     text += " at instruction " + std::to_string(memory.liveAt);
   if (!memory.liveAtLabel.empty())

@@ -8,6 +8,9 @@
 
 #include "compiler/Export/Inspect.h"
 
+#include <string>
+#include <vector>
+
 namespace zc::html {
 
 /// Of a drawing, in its own units.
@@ -42,6 +45,19 @@ std::string openSvg(int height);
 std::string word(double x, double y, const char *anchor,
                  const std::string &words);
 
+/// A place on an axis, and what stands there.
+struct Tick {
+  double value;
+  std::string text;
+};
+
+/// Round numbers from 0 to `most`, about `count` of them: multiples of 1, 2 or
+/// 5 times a power of ten, no closer than `least` (1 where things are counted).
+std::vector<Tick> roundTicks(double most, int count, double least = 0);
+
+/// The same of bytes, in the unit that suits `most`: "20 MiB".
+std::vector<Tick> sizeTicks(uint64_t most, int count);
+
 /// The colors of memory classes.
 std::string legend();
 
@@ -50,8 +66,10 @@ uint64_t mostBytes(const ProgramMemory &memory);
 
 /// Bytes live at each instruction, classes on top of one another, between axes,
 /// and what the most are. A buffer that is seen as two classes at once stands
-/// in both. `scale`: the bytes at the top, at least mostBytes().
-std::string drawMemory(const ProgramMemory &memory, uint64_t scale);
+/// in both. `scale`: the bytes at the top, at least mostBytes(). `columns`: the
+/// instructions that there is room for, at least those of `memory`.
+std::string drawMemory(const ProgramMemory &memory, uint64_t scale,
+                       size_t columns);
 
 /// The transient tensors that are there where the memory is at its most, the
 /// largest first, as a table.

@@ -26,16 +26,21 @@ const char *colorOf(const std::string &kind) {
                                  : "#999999";
 }
 
-/// The colors of streams, and what their lengths mean.
+/// The colors of streams.
 std::string legendOfKinds() {
   std::string text = "<p class=\"legend\">";
   for (const char *kind : {"matmul", "convolution", "kernel", "other"})
     text += std::string("<span style=\"background:") + colorOf(kind) +
             "\"></span>" + kind + " ";
-  return text + "</p>\n<p>One line a stream. A length is an instruction's "
-                "share of what all of them cost, the larger of its operations "
-                "and ten a byte; nothing is measured.</p>\n";
+  return text + "</p>\n";
 }
+
+const char *const kMeaningOfLengths =
+    "<p>One row for each stream. Nothing here is measured: an instruction is "
+    "as "
+    "long as its share of the program's cost, which is the number of its "
+    "arithmetic operations, or ten times that of the bytes that it reads and "
+    "writes, whichever is larger.</p>\n";
 
 std::string rectangle(double x, double y, double width, double height,
                       const char *color, const std::string &title) {
@@ -173,10 +178,11 @@ std::string drawRole(const plan::Manifest &manifest, int index) {
     const plan::Program &program = role.programs(i);
     text += "<h2>Program " + escape(program.name()) + whose +
             "</h2>\n<h3>Transient memory, instruction by instruction</h3>\n" +
-            drawMemory(report.programs[i], mostBytes(report.programs[i])) +
+            drawMemory(report.programs[i], mostBytes(report.programs[i]),
+                       report.programs[i].timeline.size()) +
             tableOfLive(program, report.programs[i]) + drawLifetimes(program) +
-            "<h3>Streams</h3>\n" + drawStreams(program) + legendOfKinds() +
-            instructionTable(program);
+            "<h3>Streams</h3>\n" + (i == 0 ? kMeaningOfLengths : "") +
+            drawStreams(program) + legendOfKinds() + instructionTable(program);
   }
   return text;
 }
@@ -195,7 +201,9 @@ std::string inspectAsHtml(const plan::Manifest &manifest) {
     text += ", optimizer " + escape(manifest.optimizer());
   if (manifest.batch() > 0)
     text += ", batch " + std::to_string(manifest.batch());
-  text += strCat(", at most ", manifest.target().threads(), " threads</p>\n",
+  const auto threads = manifest.target().threads();
+  text += strCat(", at most ", threads,
+                 threads == 1 ? " thread</p>\n" : " threads</p>\n",
                  overviewAsHtml(describeOverview(manifest)));
   for (int role = 0; role < manifest.roles_size(); ++role)
     text += drawRole(manifest, role);

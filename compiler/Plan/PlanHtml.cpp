@@ -143,23 +143,15 @@ std::string milliseconds(double seconds) {
   return text;
 }
 
-/// As the axis has room for: "0.209 ms".
-std::string roundMilliseconds(double seconds) {
-  char text[40];
-  std::snprintf(text, sizeof(text), "%.3g ms", seconds * 1e3);
-  return text;
-}
-
-/// Ten parts, and what time it is at each second one.
+/// Lines at round times, in milliseconds.
 std::string drawTimeAxis(double seconds, int height) {
   std::string text;
-  for (int tenth = 0; tenth <= 10; ++tenth) {
-    const double x = kWidth * tenth / 10.0;
+  for (const Tick &tick : roundTicks(seconds * 1e3, 8)) {
+    const double x = kWidth * tick.value / (seconds * 1e3);
     text += "<path fill=\"none\" stroke=\"#ddd\" d=\"M" + number(x) + " 0V" +
-            std::to_string(height) + "\"/>\n";
-    if (tenth % 2 == 0)
-      text += word(x, height + 16, tenth < 10 ? "middle" : "end",
-                   roundMilliseconds(seconds * tenth / 10));
+            std::to_string(height) + "\"/>\n" +
+            word(std::min<double>(x, kWidth - 20), height + 16, "middle",
+                 tick.text + " ms");
   }
   return text;
 }
@@ -244,9 +236,9 @@ std::string drawRoleMemory(const PlanReport &report, uint32_t role,
     return number(kTall - kTall * double(value) / double(scale));
   };
   std::string text = openSvg(kTall) + drawTimeAxis(seconds, kTall);
-  for (int half = 0; half <= 2; ++half)
-    text += word(-6, kTall - kTall * half / 2.0 + 4, "end",
-                 printSize(scale / 2 * uint64_t(half)));
+  for (const Tick &tick : sizeTicks(scale, 3))
+    text += word(-6, kTall - kTall * tick.value / double(scale) + 4, "end",
+                 tick.text);
   std::string upper;
   for (size_t i = 0; i < kSlices; ++i)
     for (size_t end : {i, i + 1})
@@ -254,8 +246,8 @@ std::string drawRoleMemory(const PlanReport &report, uint32_t role,
   const std::string low = y(memory.persistentBytes + memory.flightBytes);
   text += "<polygon fill=\"#8172b3\" points=\"" + upper +
           std::to_string(kWidth) + "," + low + " 0," + low +
-          "\"><title>of programs</title></polygon>\n<rect x=\"0\" y=\"" + low +
-          "\" width=\"" + std::to_string(kWidth) + "\" height=\"" +
+          "\"><title>while programs run</title></polygon>\n<rect x=\"0\" y=\"" +
+          low + "\" width=\"" + std::to_string(kWidth) + "\" height=\"" +
           number(kTall * double(memory.persistentBytes + memory.flightBytes) /
                  double(scale)) +
           "\" fill=\"#4c72b0\"><title>states and micro-batches in flight"
@@ -273,9 +265,9 @@ std::string legendOfWorks() {
   for (const auto &[name, color] : kWorks)
     text += std::string("<span style=\"background:") + color + "\"></span>" +
             name + " ";
-  return text + "</p>\n<p>Time in milliseconds. Tracks with too much for the "
-                "page are drawn in slices: the colour is what takes most of "
-                "one, paler where less happens.</p>\n";
+  return text + "</p>\n<p>Where a track has more spans than the page has room "
+                "for, it is drawn in slices of equal time: each has the colour "
+                "of what takes most of it, paler where less happens.</p>\n";
 }
 
 } // namespace
@@ -303,11 +295,13 @@ std::string planAsHtml(const plan::Manifest &manifest, const Cluster &cluster,
       std::clamp<size_t>(kMostRectangles / numTracks, 20, kMostSlices);
   for (const auto &[role, each] : tracks)
     text += "<h3>Role " + std::to_string(role) + ", " +
-            std::to_string(report.roles[role].ranks) + " ranks</h3>\n" +
+            std::to_string(report.roles[role].ranks) +
+            (report.roles[role].ranks == 1 ? " rank" : " ranks") + "</h3>\n" +
             drawTracks(each, seconds, most);
   text += "<h2>Memory</h2>\n<p class=\"legend\"><span "
           "style=\"background:#4c72b0\"></span>states and micro-batches in "
-          "flight <span style=\"background:#8172b3\"></span>of programs</p>\n";
+          "flight <span style=\"background:#8172b3\"></span>while programs "
+          "run</p>\n";
   for (uint32_t role = 0; role < report.roles.size(); ++role)
     text += "<h3>Role " + std::to_string(role) + "</h3>\n" +
             drawRoleMemory(report, role, seconds, scale);

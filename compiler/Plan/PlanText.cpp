@@ -128,8 +128,9 @@ std::string printPlan(const plan::Manifest &manifest, const Cluster &cluster,
   os << formatv("{0}, {1} parameters, on {2} {3} ({4}): {5}\n",
                 manifest.model_name(), count(report.parameters), report.ranks,
                 cluster.device.name, cluster.name, printMesh(manifest));
-  os << formatv("batch {0}, {1} micro-batches\n\n", manifest.batch(),
-                std::max<int64_t>(1, manifest.accumulate()));
+  const auto microBatches = std::max<int64_t>(1, manifest.accumulate());
+  os << formatv("batch {0}, {1} micro-batch{2}\n\n", manifest.batch(),
+                microBatches, microBatches == 1 ? "" : "es");
   printRates(os, cluster, report);
   printMemory(os, cluster, report);
   if (tokens > 0 && report.tokensPerSecond > 0)

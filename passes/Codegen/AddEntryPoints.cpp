@@ -2,6 +2,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "passes/Codegen/EqualKernels.h"
 #include "passes/Codegen/Passes.h"
+#include "passes/Codegen/ShareCode.h"
 
 using namespace mlir;
 
@@ -48,20 +49,57 @@ private:
     function.setNoInline(true);
     NamedAttrList own;
     own.set("name", StringAttr::get(&getContext(), name));
-    for (StringRef key : {kBuffersAttr, kSignatureAttr, kShiftsAttr})
+    // Nor shall LLVM make a copy of it for each kernel's numbers.
+    if (function->hasAttr(kNumbersAttr))
+      function.setPassthroughAttr(ArrayAttr::get(
+          &getContext(), StringAttr::get(&getContext(), "noduplicate")));
+    for (StringRef key :
+         {kBuffersAttr, kSignatureAttr, kShiftsAttr, kNumbersAttr})
       if (Attribute value = function->removeAttr(key))
         own.set(key, value);
-    addEntryPoint(function, own.getDictionary(&getContext()));
+    llvm::MapVector<Attribute, LLVM::LLVMFuncOp> known;
+    auto add = [&](DictionaryAttr kernel) {
+      std::string name = kernel.getAs<StringAttr>("name").str();
+      addSignature(function, name,
+                   kernel.getAs<DenseI64ArrayAttr>(kSignatureAttr));
+      // Kernels that call alike have one entry point, of several names.
+      LLVM::LLVMFuncOp &entry = known[describeCall(kernel)];
+      if (entry)
+        addName(entry, name);
+      else
+        entry = addEntryPoint(function, kernel, name);
+    };
+    add(own.getDictionary(&getContext()));
     if (auto aliases =
             cast_or_null<ArrayAttr>(function->removeAttr(kAliasesAttr)))
       for (auto alias : aliases.getAsRange<DictionaryAttr>())
-        addEntryPoint(function, alias);
+        add(alias);
   }
 
-  void addEntryPoint(LLVM::LLVMFuncOp function, DictionaryAttr kernel) {
-    std::string name = kernel.getAs<StringAttr>("name").str();
-    addSignature(function, name,
-                 kernel.getAs<DenseI64ArrayAttr>(kSignatureAttr));
+  /// All that an entry point of the kernel does is said by this.
+  Attribute describeCall(DictionaryAttr kernel) {
+    NamedAttrList call;
+    for (StringRef key : {kBuffersAttr, kShiftsAttr, kNumbersAttr})
+      if (Attribute value = kernel.get(key))
+        call.set(key, value);
+    return call.getDictionary(&getContext());
+  }
+
+  /// Another name for an entry point.
+  static void addName(LLVM::LLVMFuncOp entry, StringRef name) {
+    OpBuilder builder(entry->getContext());
+    builder.setInsertionPointAfter(entry);
+    Location loc = entry.getLoc();
+    auto alias = LLVM::AliasOp::create(builder, loc, entry.getFunctionType(),
+                                       LLVM::Linkage::External, name);
+    builder.setInsertionPointToStart(
+        &alias.getInitializerRegion().emplaceBlock());
+    Value address = LLVM::AddressOfOp::create(builder, loc, entry);
+    LLVM::ReturnOp::create(builder, loc, address);
+  }
+
+  LLVM::LLVMFuncOp addEntryPoint(LLVM::LLVMFuncOp function,
+                                 DictionaryAttr kernel, StringRef name) {
     auto shifts = kernel.getAs<DenseI64ArrayAttr>(kShiftsAttr);
     OpBuilder builder(function);
     Location loc = function.getLoc();
@@ -88,8 +126,13 @@ private:
     }
     arguments.push_back(entry.getArgument(1));
     arguments.push_back(entry.getArgument(2));
+    if (auto numbers = kernel.getAs<DenseI64ArrayAttr>(kNumbersAttr))
+      for (int64_t number : numbers.asArrayRef())
+        arguments.push_back(LLVM::ConstantOp::create(
+            builder, loc, index, builder.getI64IntegerAttr(number)));
     LLVM::CallOp::create(builder, loc, function, arguments);
     LLVM::ReturnOp::create(builder, loc, ValueRange());
+    return entry;
   }
 };
 

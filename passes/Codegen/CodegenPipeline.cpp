@@ -42,6 +42,7 @@ static void addControlFlowLowering(OpPassManager &manager) {
 void buildKernelLoweringPipeline(OpPassManager &manager) {
   OpPassManager &function = manager.nest<func::FuncOp>();
   function.addPass(createCascadeSumsPass());
+  function.addPass(createCopyRowsPass());
   addLoopLowering(function, /*foldViews=*/true, /*expandBFloat16=*/true);
   addControlFlowLowering(manager);
   manager.addPass(math::createMathExpandOpsPass({{"roundeven"}}));
@@ -59,12 +60,13 @@ void buildKernelLoweringPipeline(OpPassManager &manager) {
   manager.addPass(createReconcileUnrealizedCastsPass());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
-  manager.addPass(createAddEntryPointsPass());
 }
 
 void buildCodegenPipeline(OpPassManager &manager) {
   manager.addPass(createLowerKernelsPass());
   buildKernelLoweringPipeline(manager.nest<ModuleOp>());
+  manager.addPass(createShareCodePass());
+  manager.addNestedPass<ModuleOp>(createAddEntryPointsPass());
 }
 
 void buildDeviceLoweringPipeline(OpPassManager &manager) {
@@ -94,7 +96,10 @@ void registerCodegenPipelines() {
                              buildCodegenPipeline);
   PassPipelineRegistration<>("zc-kernel-lowering-pipeline",
                              "lower a module of kernel functions to LLVM",
-                             buildKernelLoweringPipeline);
+                             [](OpPassManager &manager) {
+                               buildKernelLoweringPipeline(manager);
+                               manager.addPass(createAddEntryPointsPass());
+                             });
   PassPipelineRegistration<>("zc-cuda-codegen-pipeline",
                              "compile every sched.kernel to NVVM",
                              buildCudaCodegenPipeline);

@@ -197,8 +197,8 @@ private:
 
 } // namespace
 
-/// Tensors put one behind another are copied in rows. All dims behind the one
-/// that grows are one row; else 7 x 7 pixels would be rows of 28 bytes.
+/// Tensors put one behind another are copied in rows, each of which is all that
+/// lies side by side in an input; else 7 x 7 pixels would be rows of 28 bytes.
 static bool isConcatenation(Block &body) {
   auto ops = body.without_terminator();
   if (ops.empty())
@@ -210,31 +210,49 @@ static bool isConcatenation(Block &body) {
   });
 }
 
-static void collapseBehind(Value value, int64_t dim) {
+/// Where at least so many rows are copied, threads share them; fewer are cut.
+constexpr int64_t kFewestRows = 8;
+
+/// Dims in front of the one that grows as one; with `joinsIt`, that and all
+/// behind it as one, else those behind it.
+static void collapseAround(Value value, int64_t dim, bool joinsIt) {
   ArrayRef<int64_t> shape = shapeOfValue(value);
-  SmallVector<int64_t> joined(shape.take_front(dim + 1));
-  joined.push_back(ShapedType::getNumElements(shape.drop_front(dim + 1)));
+  SmallVector<int64_t> joined;
+  if (joinsIt)
+    joined = {ShapedType::getNumElements(shape.take_front(dim)),
+              ShapedType::getNumElements(shape.drop_front(dim))};
+  else {
+    joined.assign(shape.begin(), shape.begin() + dim + 1);
+    joined.push_back(ShapedType::getNumElements(shape.drop_front(dim + 1)));
+  }
   value.setType(withShape(value.getType(), joined));
 }
 
 static void collapseConcatenation(Block &body) {
   auto first = cast<ConcatOp>(body.front());
   const auto dim = static_cast<int64_t>(first.getDim());
-  const auto rank =
-      static_cast<int64_t>(shapeOfValue(first.getResult()).size());
+  ArrayRef<int64_t> shape = shapeOfValue(first.getResult());
+  const auto rank = static_cast<int64_t>(shape.size());
+  ArrayRef<int64_t> before = shape.take_front(dim);
   auto isAlike = [&](Operation &op) {
     auto concat = cast<ConcatOp>(op);
+    ArrayRef<int64_t> other = shapeOfValue(concat.getResult());
     return static_cast<int64_t>(concat.getDim()) == dim &&
-           static_cast<int64_t>(shapeOfValue(concat.getResult()).size()) ==
-               rank;
+           static_cast<int64_t>(other.size()) == rank &&
+           other.take_front(dim) == before;
   };
-  if (rank - dim <= 2 || !llvm::all_of(body.without_terminator(), isAlike))
+  const bool joinsIt = ShapedType::getNumElements(before) >= kFewestRows;
+  if ((joinsIt ? rank <= 2 : rank - dim <= 2) ||
+      !llvm::all_of(body.without_terminator(), isAlike))
     return;
   for (BlockArgument argument : body.getArguments())
     if (!argument.use_empty())
-      collapseBehind(argument, dim);
-  for (Operation &op : body.without_terminator())
-    collapseBehind(op.getResult(0), dim);
+      collapseAround(argument, dim, joinsIt);
+  for (Operation &op : body.without_terminator()) {
+    collapseAround(op.getResult(0), dim, joinsIt);
+    if (joinsIt)
+      cast<ConcatOp>(op).setDim(1);
+  }
 }
 
 void collapseDims(Block &body, bool anyLength) {

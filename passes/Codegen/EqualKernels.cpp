@@ -108,11 +108,10 @@ static size_t hashOf(func::FuncOp function) {
   return hash;
 }
 
-/// What tells `function` apart from others of its code.
-static DictionaryAttr describe(func::FuncOp function) {
+DictionaryAttr describeKernel(FunctionOpInterface function) {
   Builder builder(function.getContext());
   NamedAttrList entry;
-  entry.set("name", builder.getStringAttr(function.getSymName()));
+  entry.set("name", builder.getStringAttr(function.getName()));
   for (StringRef name : {kBuffersAttr, kSignatureAttr, kShiftsAttr})
     if (Attribute value = function->getAttr(name))
       entry.set(name, value);
@@ -132,7 +131,7 @@ void FunctionTable::add(func::FuncOp function) {
     SmallVector<Attribute> aliases;
     if (auto old = other->getAttrOfType<ArrayAttr>(kAliasesAttr))
       llvm::append_range(aliases, old);
-    aliases.push_back(describe(function));
+    aliases.push_back(describeKernel(function));
     if (auto own = function->getAttrOfType<ArrayAttr>(kAliasesAttr))
       llvm::append_range(aliases, own);
     other->setAttr(kAliasesAttr, ArrayAttr::get(other.getContext(), aliases));

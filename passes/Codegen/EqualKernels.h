@@ -33,6 +33,10 @@ llvm::SmallVector<int64_t> takeOffsets(mlir::Block &body,
 /// its own place and of single numbers: a loop that suits any length.
 bool isFlat(mlir::Block &body);
 
+/// The name of a kernel's function and the attributes above, as an alias has
+/// them.
+mlir::DictionaryAttr describeKernel(mlir::FunctionOpInterface function);
+
 /// Functions, equal ones once.
 class FunctionTable {
 public:

@@ -23,7 +23,7 @@ inline constexpr llvm::StringLiteral kKernelModule = "zc.kernels";
 void buildCodegenPipeline(mlir::OpPassManager &manager);
 
 /// From what `--zc-lower-kernels` leaves in @zc.kernels to the LLVM dialect;
-/// runs on the nested module.
+/// runs on the nested module. Entry points come after it.
 void buildKernelLoweringPipeline(mlir::OpPassManager &manager);
 
 /// The same for GPUs: sched.kernel to LLVM and NVVM ops in the gpu.module
@@ -31,7 +31,8 @@ void buildKernelLoweringPipeline(mlir::OpPassManager &manager);
 void buildCudaCodegenPipeline(mlir::OpPassManager &manager);
 
 /// Registers the pipelines as `--zc-codegen-pipeline`,
-/// `--zc-kernel-lowering-pipeline` and `--zc-cuda-codegen-pipeline`.
+/// `--zc-kernel-lowering-pipeline` (with entry points) and
+/// `--zc-cuda-codegen-pipeline`.
 void registerCodegenPipelines();
 
 } // namespace zc

@@ -78,6 +78,47 @@ def ApproximateMathPass : Pass<"zc-approximate-math"> {
     "::mlir::math::MathDialect"];
 }
 
+def CopyRowsPass : Pass<"zc-copy-rows"> {
+  let summary = "copy neighbouring elements by one memref.copy";
+  let description = [{
+    A linalg.generic or linalg.copy that does nothing but copy one buffer's
+    elements to another buffer becomes a memref.copy of each row that lies side
+    by side in both, in loops over the rows: a call of memcpy. Tensors put one
+    behind another have as many copies as there are tensors, and LLVM takes
+    longer to make as much of their loops. Rows of less than 256 bytes stay.
+
+    ```mlir
+    linalg.copy ins(%x : memref<1x32x16xf32, strided<[512, 16, 1], offset: ?>>)
+        outs(%y : memref<1x32x16xf32, strided<[16384, 16, 1], offset: ?>>)
+    // becomes
+    memref.copy %x, %y
+    ```
+  }];
+  let dependentDialects = ["::mlir::memref::MemRefDialect"];
+}
+
+def ShareCodePass : Pass<"zc-share-code", "::mlir::ModuleOp"> {
+  let summary = "one function for kernels that differ in sizes and strides";
+  let description = [{
+    Runs on the module whose nested modules hold kernels' functions in the LLVM
+    dialect. Where at least four functions differ in numbers alone (bounds of
+    loops, strides of rows; no strides within an innermost loop, no divisors),
+    one of them stays and takes as arguments what differs. The others become its
+    `zc.aliases`, each with its `zc.numbers`. Functions that add up in registers
+    are left alone: LLVM orders such sums by how long they are.
+
+    ```mlir
+    llvm.func @a(%x: !llvm.ptr, ...) {zc.buffers = ...} { ... %c64 ... %c8 ... }
+    llvm.func @b(%x: !llvm.ptr, ...) {zc.buffers = ...} { ... %c96 ... %c8 ... }
+    // becomes
+    llvm.func @a(%x: !llvm.ptr, ..., %0: i64) attributes {
+        zc.numbers = array<i64: 64>,
+        zc.aliases = [{name = "b", zc.numbers = array<i64: 96>, ...} ]} { ... }
+    ```
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
 def AddEntryPointsPass : Pass<"zc-add-entry-points", "::mlir::ModuleOp"> {
   let summary = "give every kernel the one signature the runtime knows";
   let description = [{
@@ -86,7 +127,8 @@ def AddEntryPointsPass : Pass<"zc-add-entry-points", "::mlir::ModuleOp"> {
     inputs first and then outputs as `zc.buffers` on the function says, and
     calls it: arguments, unlike loaded pointers, can be `noalias`. A constant
     `@k.signature` holds the grid, the number of buffers and the bytes of each,
-    as `zc.signature` says: the runtime calls nothing that disagrees.
+    as `zc.signature` says: the runtime calls nothing that disagrees. What
+    `zc.numbers` lists is passed behind the range of blocks.
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }

@@ -59,9 +59,11 @@ void Progress::print(int64_t step, double learningRate, Clock::time_point now) {
   if (span > 0)
     line += "  " + printRate(double(spanSteps * options.samplesPerStep) / span,
                              options.tokensPerSample);
-  const double left = secondsFrom(start) /
-                      double(step - options.firstStep + 1) *
-                      double(options.totalSteps - step);
+  const double past = secondsFrom(start);
+  double left = past / double(step - options.firstStep + 1) *
+                double(options.totalSteps - step);
+  if (options.mostSeconds > 0)
+    left = std::clamp(options.mostSeconds - past, 0.0, left);
   line += "  " + printDuration(left) + " left";
   std::fprintf(options.stream, "%s%s%s", terminal ? "\r\033[K" : "",
                line.c_str(), terminal ? "" : "\n");

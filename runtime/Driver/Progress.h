@@ -13,6 +13,7 @@ namespace zc {
 struct ProgressOptions {
   int64_t firstStep = 1, totalSteps = 1;
   int64_t every = 0;           // steps between lines; 0: as time goes by
+  double mostSeconds = 0;      // that a run may take from its start; 0: any
   double epochsPerStep = 0;    // 0: epochs are not told
   int64_t samplesPerStep = 1;  // of all ranks
   int64_t tokensPerSample = 0; // 0: samples are no tokens

@@ -17,6 +17,7 @@ void Trainer::startProgress() {
   shown.firstStep = firstStep + 1;
   shown.totalSteps = total;
   shown.every = options.logEvery;
+  shown.mostSeconds = options.maxTime;
   shown.epochsPerStep =
       stream ? 0 : double(state.batch) / double(state.samples);
   shown.samplesPerStep = state.batch;

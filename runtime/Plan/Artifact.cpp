@@ -10,6 +10,13 @@
 
 namespace zc {
 
+/// What a user who forgets to compile gives instead of an artifact.
+static bool isModel(const std::string &path) {
+  const std::string ending = ".onnx";
+  return path.size() > ending.size() &&
+         path.compare(path.size() - ending.size(), ending.size(), ending) == 0;
+}
+
 Result<Artifact> Artifact::check(std::shared_ptr<Contents> contents,
                                  bool checkWeights) {
   auto read = [&]() -> Status {
@@ -25,7 +32,14 @@ Result<Artifact> Artifact::check(std::shared_ptr<Contents> contents,
 
 Result<Artifact> Artifact::load(const std::string &path, bool checkWeights,
                                 Reading reading) {
-  ZC_ASSIGN_OR_RETURN(ZipReader zip, ZipReader::open(path, reading));
+  Result<ZipReader> opened = ZipReader::open(path, reading);
+  if (!opened.ok() && opened.status().code() == StatusCode::Corrupt &&
+      isModel(path))
+    return makeError(StatusCode::InvalidArgument, "'", path,
+                     "' is a model, and an artifact is wanted, which zc "
+                     "compile makes of it: zc compile ",
+                     path, " --loss ...");
+  ZC_ASSIGN_OR_RETURN(ZipReader zip, std::move(opened));
   return check(std::make_shared<Contents>(std::move(zip), reading),
                checkWeights);
 }

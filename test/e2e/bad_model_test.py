@@ -258,6 +258,14 @@ class Usage(ZcTest):
             if (BIN.parent / "lib" / f"libzc_{plugin}.so").exists():
                 self.assertRegex(text, rf"(?m)^{name} [0-9.]+$")
 
+    def test_a_model_is_no_artifact(self):
+        """Whoever forgets to compile is told to."""
+        model = Fixture("cnn").model
+        for command in (("run", "--steps", "1", "--data", self.folder),
+                        ("inspect",)):
+            self.fails(1, ["is a model", "zc compile"], command[0], model,
+                       *command[1:])
+
 
 class BadPlace(ZcTest):
     """Where the output cannot go."""

@@ -261,6 +261,12 @@ class Observe(ZcTest):
         self.assertEqual(text.count(">share of all costs</text>"), 3)
         self.assertEqual(text.count(">stream 0</text>"), 3)
         self.assertRegex(text, r'text-anchor="end"[^>]*>[\d.]+ [KM]?i?B</text>')
+        # Round numbers, and none of them twice, however few there are.
+        for drawing in re.findall("<svg.*?</svg>", text, re.DOTALL):
+            marks = re.findall(r">(\d+)</text>", drawing)
+            self.assertEqual(len(marks), len(set(marks)), drawing[:2000])
+            for size in re.findall(r">([\d.]+) [KM]?i?B</text>", drawing):
+                self.assertRegex(size.replace(".", ""), r"^0*[1-9]?\d?0*$")
         self.assertEqual(text.count('"></span>convolution'), 3)
         self.assertRegex(text, r"<summary>\d+ tensors alive there</summary>")
         said = self.zc("inspect", self.artifact, "--html", path, "--memory",

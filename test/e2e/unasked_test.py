@@ -63,6 +63,24 @@ class Unasked(SmallModels):
         self.assertAlmostEqual(scores["mae"], np.mean(np.abs(y - LABELS)), 5)
         return line
 
+    def test_who_is_trained(self):
+        """Parameters of an output that is no part of the loss do not count as
+        trained: they keep their values."""
+        artifact, said = self.compiled(self.model)
+        self.assertIn("trains 40 of 232 parameters in 2 of 4 tensors", said)
+        self.assertRegex(said, "the loss does not depend on (v, u|u, v), ")
+        _, found = self.trained(artifact, X, LABELS, steps=2)
+        for name in ("v", "u"):
+            if name in found:
+                np.testing.assert_array_equal(found[name], WEIGHTS[name])
+        self.assertGreater(np.abs(found["w"] - WEIGHTS["w"]).max(), 0)
+        checked = self.zc("check", self.model)
+        self.assertIn("would train 40 of 232 parameters in 2 of 4", checked)
+        self.assertRegex(checked, "does not depend on (v, u|u, v), which")
+        _, said = self.compiled(self.model, "--add-loss", "side2=0.1")
+        self.assertIn("trains 232 parameters in 4 tensors", said)
+        self.assertNotIn("does not depend", said)
+
     def test_one_rank(self):
         line = self.check_pruned()
         self.assertNotIn("mae", line)

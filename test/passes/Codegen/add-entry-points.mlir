@@ -35,3 +35,19 @@ llvm.func @shared(%x: !llvm.ptr {llvm.noalias}, %y: !llvm.ptr {llvm.noalias}, %b
                 zc.aliases = [{name = "later", zc.buffers = array<i32: 0, 1>, zc.shifts = array<i64: 4, 0>, zc.signature = array<i64: 1, 16, 8>}]} {
   llvm.return
 }
+
+// Tests that kernels that pass the same have one entry point of several names,
+// each with a signature of its own.
+// CHECK: @one.signature(dense<[1, 2, 8, 8]>
+// CHECK: llvm.func @one(
+// CHECK: llvm.mlir.alias external @two
+// CHECK: llvm.mlir.addressof @one
+// CHECK: @two.signature(dense<[2, 2, 16, 16]>
+// CHECK: @swapped.signature
+// CHECK: llvm.func @swapped(
+llvm.func @one(%x: !llvm.ptr {llvm.noalias}, %y: !llvm.ptr {llvm.noalias}, %begin: i64, %end: i64)
+    attributes {zc.buffers = array<i32: 0, 1>, zc.signature = array<i64: 1, 8, 8>,
+                zc.aliases = [{name = "two", zc.buffers = array<i32: 0, 1>, zc.signature = array<i64: 2, 16, 16>},
+                              {name = "swapped", zc.buffers = array<i32: 1, 0>, zc.signature = array<i64: 1, 8, 8>}]} {
+  llvm.return
+}

@@ -190,11 +190,19 @@ sched.kernel @prime_rows {
   train.yield %0 : tensor<16411x1x2xf32>
 }
 
-// Tests that tensors put one behind another are copied in long rows: the dims
-// behind the one that grows are one.
-// CHECK: func.func @concatenation([[A:%[a-z0-9]+]]: memref<8x64x49xf32> {{{[^}]*}}}, [[B:%[a-z0-9]+]]: memref<8x32x49xf32> {{{[^}]*}}}, [[C:%[a-z0-9]+]]: memref<8x96x49xf32>
+// Tests that tensors put one behind another are copied in long rows: all that lies
+// side by side in an input is one. Of few such rows, the dims behind the one that
+// grows are one, so that threads find rows to share.
+// CHECK: func.func @concatenation([[A:%[a-z0-9]+]]: memref<8x3136xf32> {{{[^}]*}}}, [[B:%[a-z0-9]+]]: memref<8x1568xf32> {{{[^}]*}}}, [[C:%[a-z0-9]+]]: memref<8x4704xf32>
+// CHECK: memref.subview %{{.*}}[0, 3136] [2, 1568] [1, 1]
 sched.kernel @concatenation {
 ^bb0(%a: tensor<8x64x7x7xf32>, %b: tensor<8x32x7x7xf32>):
   %0 = train.concat %a, %b {dim = 1 : i64} : (tensor<8x64x7x7xf32>, tensor<8x32x7x7xf32>) -> tensor<8x96x7x7xf32>
   train.yield %0 : tensor<8x96x7x7xf32>
+}
+// CHECK: func.func @few_rows([[A:%[a-z0-9]+]]: memref<2x64x49xf32> {{{[^}]*}}}, [[B:%[a-z0-9]+]]: memref<2x32x49xf32> {{{[^}]*}}}, [[C:%[a-z0-9]+]]: memref<2x96x49xf32>
+sched.kernel @few_rows {
+^bb0(%a: tensor<2x64x7x7xf32>, %b: tensor<2x32x7x7xf32>):
+  %0 = train.concat %a, %b {dim = 1 : i64} : (tensor<2x64x7x7xf32>, tensor<2x32x7x7xf32>) -> tensor<2x96x7x7xf32>
+  train.yield %0 : tensor<2x96x7x7xf32>
 }
