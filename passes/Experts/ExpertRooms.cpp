@@ -126,12 +126,12 @@ Value ExpertRooms::clear(Value entered) {
   OpBuilder builder(entered.getContext());
   builder.setInsertionPointAfterValue(used);
   ArrayRef<int64_t> shape = shapeOfTensor(entered);
-  Value isEmpty = compare(builder, loc, "lt", used,
-                          splat(builder, loc, used.getType(), 0));
-  cleared = SelectOp::create(builder, loc, entered.getType(),
-                             broadcast(builder, loc, isEmpty, shape, {0, 1}),
-                             splat(builder, loc, entered.getType(), 0),
-                             entered);
+  Value isEmpty =
+      compare(builder, loc, "lt", used, splat(builder, loc, used.getType(), 0));
+  cleared =
+      SelectOp::create(builder, loc, entered.getType(),
+                       broadcast(builder, loc, isEmpty, shape, {0, 1}),
+                       splat(builder, loc, entered.getType(), 0), entered);
   return cleared;
 }
 

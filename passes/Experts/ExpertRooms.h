@@ -26,10 +26,10 @@ public:
 
   const RoomShape &shape() const { return rooms; }
 
-  /// Rows to rooms: empty places are zeros. Where ranks have some of the experts
-  /// each and `marksEmpty`, the places of the first rows that enter hold minus
-  /// infinity instead, by which the experts' ranks know them: only products
-  /// that skip empty places may read these.
+  /// Rows to rooms: empty places are zeros. Where ranks have some of the
+  /// experts each and `marksEmpty`, the places of the first rows that enter
+  /// hold minus infinity instead, by which the experts' ranks know them: only
+  /// products that skip empty places may read these.
   mlir::Value enter(mlir::OpBuilder &builder, mlir::Value rows,
                     bool marksEmpty);
   /// What entered, with zeros in empty places.
@@ -56,7 +56,7 @@ private:
   mlir::Location loc;
   RoomShape rooms;
   mlir::Value slots, places;
-  mlir::Value used; // [experts, groups capacity]: the expert, or -1
+  mlir::Value used;            // [experts, groups capacity]: the expert, or -1
   mlir::Value marked, cleared; // the rows whose empty places are marked
 };
 
