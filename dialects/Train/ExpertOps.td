@@ -77,9 +77,13 @@ def Train_ExchangeRowsOp : Train_TensorOp<"exchange_rows",
     group g is input[g, indices[g, n]]. `inverse` says where each row went, or is
     negative where it went nowhere, so that the gradient is such an exchange too:
     nothing is added up.
+
+    With `mark_empty` the elements of a row without an index are not 0 but minus
+    infinity, in every type and after every conversion: whoever gets such a row
+    sees that it is empty.
   }];
   let arguments = (ins Train_FloatTensor:$input, Train_IntTensor:$indices,
-                       Train_IntTensor:$inverse);
+                       Train_IntTensor:$inverse, UnitAttr:$mark_empty);
   let results = (outs Train_FloatTensor:$result);
   let hasVerifier = 1;
 }

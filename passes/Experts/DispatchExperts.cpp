@@ -81,7 +81,7 @@ private:
     Value made = derived.contains(rows) ? computeInRooms(builder, rows)
                                         : spreadInRooms(builder, rows);
     if (!made)
-      made = rooms.enter(builder, rows);
+      made = rooms.enter(builder, rows, /*marksEmpty=*/skipsEmpty);
     return inRooms[rows] = made;
   }
 
@@ -118,7 +118,7 @@ private:
       return {};
     IRMapping mapping;
     for (Value operand : op->getOperands())
-      mapping.map(operand, toRooms(builder, operand));
+      mapping.map(operand, rooms.clear(toRooms(builder, operand)));
     Operation *copy = builder.clone(*op, mapping);
     for (Value result : copy->getResults())
       result.setType(rooms.typeOf(result.getType()));

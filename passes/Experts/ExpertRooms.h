@@ -26,8 +26,14 @@ public:
 
   const RoomShape &shape() const { return rooms; }
 
-  /// Rows to rooms: empty places are zeros.
-  mlir::Value enter(mlir::OpBuilder &builder, mlir::Value rows);
+  /// Rows to rooms: empty places are zeros. Where ranks have some of the
+  /// experts each and `marksEmpty`, the places of the first rows that enter
+  /// hold minus infinity instead, by which the experts' ranks know them: only
+  /// products that skip empty places may read these.
+  mlir::Value enter(mlir::OpBuilder &builder, mlir::Value rows,
+                    bool marksEmpty);
+  /// What entered, with zeros in empty places.
+  mlir::Value clear(mlir::Value entered);
   /// Rooms to rows: zeros where there was no room.
   mlir::Value leave(mlir::OpBuilder &builder, mlir::Value rooms);
 
@@ -43,11 +49,15 @@ private:
   mlir::Value place(mlir::OpBuilder &builder, mlir::Value value,
                     bool toExperts);
   mlir::Value getUsed(mlir::OpBuilder &builder);
+  mlir::Value ofExperts(mlir::OpBuilder &builder, mlir::Value isEmpty,
+                        llvm::ArrayRef<int64_t> shape, int64_t dim);
+  void findUsed(mlir::OpBuilder &builder);
 
   mlir::Location loc;
   RoomShape rooms;
   mlir::Value slots, places;
-  mlir::Value used; // [experts, groups capacity]: the expert, or -1
+  mlir::Value used;            // [experts, groups capacity]: the expert, or -1
+  mlir::Value marked, cleared; // the rows whose empty places are marked
 };
 
 } // namespace zc

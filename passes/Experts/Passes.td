@@ -20,14 +20,16 @@ def DispatchExpertsPass : Pass<"zc-dispatch-experts", "::mlir::ModuleOp"> {
     has this where no capacity is given.
 
     With `axis` the experts are divided: their weights over it, and rows go to
-    them and back (`train.place_experts`).
+    them and back (`train.place_experts`). Which places are empty goes with the
+    rows, as minus infinity in them.
 
     ```mlir
     %1 = train.grouped_matmul %x, %w, %groups, %ids {experts = 8 : i64}
     // becomes
     %slots, %rows, %counts = train.expert_slots %groups ...
-    %2 = train.exchange_rows %x, %rows, %slots ...
+    %2 = train.exchange_rows %x, %rows, %slots {mark_empty} ...
     %3 = train.place_experts %2 {to_experts}
+    %used = -1 where the first element of a row of %3 is minus infinity, else an id
     %4 = train.grouped_matmul %3, %w, %used, %ids {experts = 8 : i64, filled = 0.25}
     %5 = train.place_experts %4
     %1 = train.exchange_rows %5, %slots, %rows ...

@@ -60,13 +60,13 @@ class Experts(ZcTest):
 
     def test_traffic(self):
         """Of each layer rows go to experts and back, and their gradients: four
-        times (ep - 1) / ep of a rank's groups' rooms; once what is used."""
+        times (ep - 1) / ep of a rank's groups' rooms, and nothing besides."""
         ranks, groups = 2, 2  # a rank's
         comm, plain = (self.traffic(f"{axis}={ranks}") for axis in ("ep", "dp"))
         experts, _, hidden, _ = SIZES["mixtral"]
         room = groups * experts * (TOKENS // BATCH)
-        sent = LAYERS * room * (4 * 4 * hidden + 4) * (ranks - 1) // ranks
-        for key, expected in (("count", 5 * LAYERS), ("bytes", sent)):
+        sent = LAYERS * room * 4 * 4 * hidden * (ranks - 1) // ranks
+        for key, expected in (("count", 4 * LAYERS), ("bytes", sent)):
             more = (comm["by_kind"]["activations"][key]
                     - plain["by_kind"].get("activations", {key: 0})[key])
             self.assertEqual(more, expected, key)
@@ -117,7 +117,7 @@ class Experts(ZcTest):
         step, = (each for each in step if each.startswith("step("))
         sent = [line for line in step.splitlines()
                 if "= dist.all_to_all" in line]
-        self.assertEqual(len(sent), 5 * LAYERS)
+        self.assertEqual(len(sent), 4 * LAYERS)
         for line in sent:
             self.assertNotIn("f32", line)
 
@@ -298,13 +298,12 @@ class Experts(ZcTest):
         # A rank's weights in 16 bits: all of the others' and an eighth.
         self.assertLess(found["memory"]["parameters"],
                         1.001 * 2 * (46_702_792_704 - experts * 7 // 8))
-        # Room for all of a rank's sample there and back, twice, and which are
-        # used; besides these how many tokens each expert has.
+        # Room for all of a rank's sample there and back, twice; besides these
+        # how many tokens each expert has.
         sent = found["comm"]["by_kind"]["activations"]
-        self.assertEqual(sent["count"], 5 * layers + 1)
+        self.assertEqual(sent["count"], 4 * layers + 1)
         room = 8 * tokens * 7 // 8
-        self.assertLess(sent["bytes"], layers * room * (4 * 2 * width + 4)
-                        * 1.001)
+        self.assertLess(sent["bytes"], layers * room * 4 * 2 * width * 1.001)
 
     def test_groups(self):
         """A group of all of a sample's tokens is the default."""

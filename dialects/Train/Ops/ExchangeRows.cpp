@@ -2,6 +2,8 @@
 #include "dialects/Train/Ops/ExpertSupport.h"
 #include "dialects/Train/Ops/SparseSupport.h"
 
+#include <limits>
+
 using namespace mlir;
 
 namespace zc::train {
@@ -29,7 +31,7 @@ LogicalResult ExchangeRowsOp::vjp(OpBuilder &builder, ValueRange resultGrads,
   operandGrads[0] = ExchangeRowsOp::create(
       builder, getLoc(),
       withShape(grad.getType(), tensorTypeOf(getInput()).getShape()), grad,
-      getInverse(), getIndices());
+      getInverse(), getIndices(), /*mark_empty=*/false);
   return success();
 }
 
@@ -51,7 +53,8 @@ double ExchangeRowsOp::getFlops() { return 0; }
 
 void ExchangeRowsOp::buildLinalg(OpBuilder &builder, Location loc,
                                  ValueRange inputs, ValueRange outputs) {
-  buildFill(builder, loc, outputs[0], 0);
+  buildFill(builder, loc, outputs[0],
+            getMarkEmpty() ? -std::numeric_limits<double>::infinity() : 0);
   int64_t rows = shapeOf(inputs[0])[1];
   buildLoops(builder, loc, shapeOf(inputs[1]), [&](Indices at) {
     Value stored = buildLoad(builder, loc, inputs[1], at);
