@@ -2,6 +2,7 @@
 #include "compiler/Driver/Compile.h"
 #include "compiler/Driver/Diagnostics.h"
 #include "compiler/Driver/EmptyOutputs.h"
+#include "compiler/Driver/MaxTrips.h"
 #include "compiler/Driver/Process.h"
 #include "compiler/Import/Import.h"
 #include "compiler/Interpreter/Npy.h"
@@ -19,6 +20,7 @@ namespace {
 struct EvalArguments {
   std::string model;
   std::vector<std::string> inputs, dims, batchDims, inputValues;
+  std::map<std::string, int64_t> bounds; // --max-trips
   std::string outputDir, data, metrics, checkpoint, offloadDir;
   std::vector<std::string> trusted;
   bool json = false, sandbox = false;
@@ -108,6 +110,7 @@ static int evaluateModel(const EvalArguments &given) {
   options.mode = "infer";
   options.dims = parseDims(given.dims);
   options.inputValues = parseInputValues(given.inputValues);
+  options.dims.insert(given.bounds.begin(), given.bounds.end());
   for (const auto &[name, size] : readDims(given))
     options.dims.insert({name, size});
   options.batchDims = parseBatchDims(given.batchDims);
@@ -185,6 +188,9 @@ static void checkArtifact(const EvalArguments &given) {
   if (!given.inputValues.empty())
     throw CLI::ValidationError("--input-value",
                                "is for models; an artifact has its values");
+  if (!given.bounds.empty())
+    throw CLI::ValidationError("--max-trips",
+                               "is for models; an artifact has its rounds");
 }
 
 Command zc::addEvalCommand(CLI::App &command) {
@@ -231,6 +237,7 @@ Command zc::addEvalCommand(CLI::App &command) {
       ->check(checkSeed);
   addDimOptions(command, given->dims, given->batchDims);
   addInputValueOption(command, given->inputValues);
+  addMaxTripsOption(command, given->bounds);
   addMachineOptions(command, *given);
   return [given] {
     checkInputs(given->inputs);

@@ -2,6 +2,7 @@
 // user says of inputs, weights and outputs.
 #include "compiler/Driver/Phases.h"
 
+#include "compiler/Driver/MaxTrips.h"
 #include "compiler/Driver/PassObserver.h"
 #include "compiler/Driver/Summary.h"
 #include "compiler/Import/BatchDims.h"
@@ -136,6 +137,7 @@ LogicalResult Phases::importModel() {
   ModelImportOptions reading;
   reading.path = options.model;
   reading.dims = options.dims;
+  reading.maxTrips = takeMaxTrips(reading.dims);
   reading.batch = options.batch;
   reading.batchDims = options.batchDims;
   reading.constantInputs = options.constantInputs;
@@ -151,6 +153,9 @@ LogicalResult Phases::importModel() {
   if (options.mode == "train")
     reading.innerOutput =
         options.loss == "none" ? options.lossOutput : options.logits;
+  if (options.mode == "train" && (options.loss == "softmax-cross-entropy" ||
+                                  options.loss == "bce-with-logits"))
+    reading.scores = options.logits;
   if (options.takesEmpty)
     reading.takesEmpty = [&](EmptyOutput output) {
       options.takesEmpty({output.name, output.dataType, output.dims});

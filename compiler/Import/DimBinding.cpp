@@ -94,6 +94,34 @@ static llvm::Error bindByPlace(const proto::ValueInfoProto &input,
   return llvm::Error::success();
 }
 
+bool zc::namesLength(const proto::GraphProto &graph, const std::string &output,
+                     int64_t dim, const std::string &name) {
+  if (name == output + "." + std::to_string(dim))
+    return true;
+  for (const auto *values : {&graph.value_info(), &graph.output()})
+    for (const proto::ValueInfoProto &value : *values) {
+      const auto &shape = value.type().tensor_type().shape();
+      if (value.name() == output && dim < shape.dim_size() &&
+          shape.dim(dim).dim_param() == name)
+        return true;
+    }
+  return false;
+}
+
+// The lengths of selections are no dims of inputs.
+static bool isLength(const proto::GraphProto &graph, const std::string &name) {
+  for (const proto::NodeProto &node : graph.node()) {
+    llvm::StringRef op = node.op_type();
+    if (op != "NonZero" && op != "Compress" && op != "Unique")
+      continue;
+    for (const std::string &output : node.output())
+      for (int64_t dim = 0; dim < 8; ++dim)
+        if (namesLength(graph, output, dim, name))
+          return true;
+  }
+  return false;
+}
+
 llvm::Error zc::bindDims(proto::GraphProto &graph,
                          std::map<std::string, int64_t> sizes) {
   std::set<std::string> initializers;
@@ -117,7 +145,7 @@ llvm::Error zc::bindDims(proto::GraphProto &graph,
     toType.push_back("--dim " + symbol + "=SIZE");
   }
   for (const auto &[symbol, size] : sizes)
-    if (!symbols.count(symbol))
+    if (!symbols.count(symbol) && !isLength(graph, symbol))
       unknown.push_back("'" + symbol + "'");
   if (!unknown.empty())
     return llvm::createStringError(

@@ -1,6 +1,7 @@
 // Operators that work element by element, with numpy's broadcasting.
 #include "compiler/Import/ConstantFolder.h"
 
+#include "compiler/OnnxModel/Float8Type.h"
 #include "compiler/OnnxModel/ModelFile.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cmath>
@@ -298,13 +299,16 @@ HostTensor zc::castTo(const HostTensor &tensor, int32_t dataType) {
 
 static FoldResults foldCast(const FoldRequest &request) {
   int32_t dataType = request.getInt("to", 0);
-  if (!request.getInput(0) || getElementBytes(dataType) == 0)
+  if (!request.getInput(0) || getElementBytes(dataType) == 0 ||
+      isFloat8Type(dataType) || isFloat8Type(request.getInput(0)->dataType))
     return std::nullopt;
   return one(castTo(*request.getInput(0), dataType));
 }
 
 static FoldResults foldCastLike(const FoldRequest &request) {
-  if (!request.getInput(0) || !request.getInput(1))
+  if (!request.getInput(0) || !request.getInput(1) ||
+      isFloat8Type(request.getInput(0)->dataType) ||
+      isFloat8Type(request.getInput(1)->dataType))
     return std::nullopt;
   return one(castTo(*request.getInput(0), request.getInput(1)->dataType));
 }

@@ -4,6 +4,7 @@
 #include "compiler/Import/InputBinding.h"
 #include "compiler/Import/Types.h"
 #include "compiler/OnnxModel/OptimizedExport.h"
+#include "compiler/OnnxModel/Scores.h"
 #include "compiler/OnnxModel/WireRewriter.h"
 #include "dialects/Onnx/Location.h"
 
@@ -105,6 +106,10 @@ FailureOr<OwningOpRef<ModuleOp>> GraphImporter::import() {
   for (const proto::NodeProto *node : findNeededNodes(file.model.graph()))
     importNode(*node, scope);
   checkGradientStops();
+  if (options.maxTrips && numBounds == 0 && !failed)
+    emitWarning(getFileLocation())
+        << "--max-trips changes nothing: the model has no loop whose number of "
+           "rounds depends on values";
   LogicalResult outputs = importOutputs(scope);
   if (succeeded(outputs))
     eraseDeadOps();
@@ -255,6 +260,11 @@ LogicalResult GraphImporter::importOutputs(Scope &scope) {
     }
     if (leaveOutEmpty(output.name(), *value))
       continue;
+    if (value->held)
+      emitWarning(getFileLocation())
+          << "output '" << output.name() << "' is as long as --dim says in dim "
+          << value->boundedDim
+          << "; places behind what was found hold nothing of use";
     Value ir = getIr(value);
     auto type = cast<RankedTensorType>(ir.getType());
     if (!fits(output.type(), type))
@@ -318,10 +328,16 @@ LogicalResult GraphImporter::reportUnsupported() {
     }
     if (count > kShown)
       text += ", ...";
-    if (StringRef(entry.what).starts_with("NonZero"))
-      text += "; how long its result is depends on values; experts that look "
-              "for their tokens: export with model.set_experts_implementation("
-              "'batched_mm'), or with tools/export/zc_moe.py";
+    StringRef what = entry.what;
+    if (what.starts_with("NonZero ") || what.starts_with("Compress ") ||
+        what.starts_with("Unique "))
+      text +=
+          "; how long its result is depends on values; the most that it can "
+          "be: --dim OUTPUT.K=SIZE";
+    if (what.starts_with("NonZero "))
+      text += "; experts that look for their tokens: export with "
+              "model.set_experts_implementation('batched_mm'), or with "
+              "tools/export/zc_moe.py";
   }
   emitFailure(getFileLocation())
       << unsupported.size()
@@ -423,6 +439,29 @@ static void addOutput(proto::GraphProto &graph, const std::string &name) {
     graph.add_output()->set_name(name);
 }
 
+// Losses that begin with a softmax or a sigmoid take what stands before the
+// model's own.
+static LogicalResult checkScores(Location location,
+                                 const proto::GraphProto &graph,
+                                 std::string output) {
+  if (output.empty() && graph.output_size() > 0)
+    output = graph.output(0).name();
+  std::string scores = findScores(graph, output);
+  if (scores.empty())
+    return success();
+  if (holdsLabels(graph, output))
+    return emitError(location)
+           << "output '" << output
+           << "' holds labels; the loss takes the scores that they are chosen "
+              "by: --logits "
+           << scores;
+  emitWarning(location) << "output '" << output
+                        << "' holds probabilities; the loss takes the scores "
+                           "that they are made of: --logits "
+                        << scores;
+  return success();
+}
+
 FailureOr<OwningOpRef<ModuleOp>> zc::importModel(MLIRContext *context,
                                                  ModelImportOptions options) {
   context->loadDialect<onnx::OnnxDialect>();
@@ -436,6 +475,9 @@ FailureOr<OwningOpRef<ModuleOp>> zc::importModel(MLIRContext *context,
   Location location =
       FileLineColLoc::get(StringAttr::get(context, file->name), 0, 0);
   addOutput(*file->model.mutable_graph(), options.innerOutput);
+  if (options.scores &&
+      failed(checkScores(location, file->model.graph(), *options.scores)))
+    return failure();
   if (options.onlyOutput)
     keepOnly(*options.onlyOutput, *file->model.mutable_graph(), location);
   if (llvm::Error error =

@@ -40,6 +40,11 @@ struct ImportedValue {
   const proto::TensorProto *stored = nullptr;
   mlir::Value ir;
   std::vector<ImportedValue *> elements;
+  /// Of a selection whose length depends on values: the dim of that length,
+  /// which is as long as `--dim` says, and which of its places hold something
+  /// (bool [length]); what the others hold counts nowhere.
+  int64_t boundedDim = -1;
+  ImportedValue *held = nullptr;
 };
 
 /// Adds what `node` uses, in its subgraphs too.
@@ -150,12 +155,50 @@ private:
                       Scope &scope); // SelectionImporter.cpp
   bool importSelection(const proto::NodeProto &node, const Outputs &inputs,
                        Scope &scope);
+  // Selections whose length depends on values (BoundedSelection.cpp).
+  std::optional<int64_t> findLengthBound(const proto::NodeProto &node,
+                                         int64_t dim);
+  bool importBoundedSelection(const proto::NodeProto &node,
+                              const Outputs &inputs, Scope &scope);
+  bool importOfBounded(const proto::NodeProto &node, const Outputs &inputs,
+                       Scope &scope); // BoundedUses.cpp
+  ImportedValue *ints(llvm::ArrayRef<int64_t> values);
+  ImportedValue *iota(int64_t count);
+  /// `value` where `held`, whose only dim is its `dim`; else the scalar.
+  ImportedValue *fillUnheld(ImportedValue *value, ImportedValue *held,
+                            int64_t dim, double scalar,
+                            const proto::NodeProto &node, Scope &scope);
+  /// `value`, or NaN where more was found than the bound of `selection`.
+  ImportedValue *spoilTooMany(ImportedValue *value,
+                              const ImportedValue &selection,
+                              const proto::NodeProto &node, Scope &scope);
+  ImportedValue *markBounded(ImportedValue *value,
+                             const ImportedValue &selection, int64_t dim,
+                             const proto::NodeProto &node, Scope &scope);
   void importIf(const proto::NodeProto &node, const Outputs &inputs,
                 Scope &scope);
   void importLoop(const proto::NodeProto &node, const Outputs &inputs,
                   Scope &scope);
   void importScan(const proto::NodeProto &node, const Outputs &inputs,
                   Scope &scope);
+  void importBoundedLoop(const proto::NodeProto &node, const Outputs &inputs,
+                         Scope &scope);
+  ImportedValue *compute(const char *op, const Outputs &operands,
+                         const proto::NodeProto &node, Scope &scope,
+                         std::vector<proto::AttributeProto> attributes = {});
+  ImportedValue *makeScalarLike(const ImportedValue &like, double value);
+  ImportedValue *toScalar(ImportedValue *value, const proto::NodeProto &node,
+                          Scope &scope);
+  ImportedValue *makesRound(ImportedValue *condition, ImportedValue *count,
+                            int64_t round, const proto::NodeProto &node,
+                            Scope &scope);
+  mlir::FailureOr<ImportedValue *> chooseState(ImportedValue *condition,
+                                               ImportedValue *changed,
+                                               ImportedValue *before,
+                                               const proto::NodeProto &node,
+                                               Scope &scope);
+  void spoilUnfinished(ImportedValue *goesOn, Outputs &state,
+                       const proto::NodeProto &node, Scope &scope);
   Scope enterRound(const proto::NodeProto &node, int64_t round, Scope &scope);
   void stackRounds(const std::string &output, const Outputs &elements,
                    int64_t axis, const proto::NodeProto &node, Scope &scope);
@@ -217,6 +260,7 @@ private:
   // Operators without lowering: those whose results nothing needs are forgiven.
   llvm::MapVector<mlir::Operation *, Unsupported> unsupportedOps;
   std::map<std::string, Unsupported> unsupported;
+  unsigned numBounds = 0; // of values that a bounded loop brought
   bool warnedOfMask = false;
   bool isTooLong = false;   // more nodes than are walked
   int64_t keptElements = 0; // of what was computed ahead

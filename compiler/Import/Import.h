@@ -42,6 +42,9 @@ struct ModelImportOptions {
   std::map<std::string, std::string> constantInputs;
   /// Numbers that inputs of one element have.
   std::map<std::string, double> inputValues;
+  /// The most rounds of a loop whose number depends on values; 0: such a loop
+  /// is refused.
+  int64_t maxTrips = 0;
   /// Whether passes/Import has a lowering; without it all operators count as
   /// supported. One that has none is replaced by ONNX's own definition of it in
   /// other operators, where there is one.
@@ -61,6 +64,9 @@ struct ModelImportOptions {
   std::function<void(EmptyOutput)> takesEmpty;
   /// A value of the graph that is an output, too; empty: none.
   std::string innerOutput;
+  /// Whether the loss takes scores (`--loss softmax-cross-entropy`), of this
+  /// output or value, or of the first; none: it does not.
+  std::optional<std::string> scores;
   /// None: all outputs are imported.
   std::optional<OnlyOutput> onlyOutput;
   /// Initializers whose external file does not exist get neither value nor

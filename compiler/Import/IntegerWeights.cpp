@@ -4,6 +4,7 @@
 #include "compiler/Import/GraphImporter.h"
 #include "compiler/Import/OperatorRoles.h"
 #include "compiler/Import/Types.h"
+#include "compiler/OnnxModel/Float8Type.h"
 #include "dialects/Onnx/Location.h"
 
 #include "mlir/IR/Builders.h"
@@ -45,7 +46,8 @@ bool GraphImporter::isIntegerWeight(const proto::NodeProto &node,
     return false;
   const ImportedValue &weight = *inputs[0];
   if (weight.kind != ImportedValue::Tensor || !weight.stored ||
-      isAbsent(*weight.stored) || weight.name != weight.stored->name() ||
+      isAbsent(*weight.stored) || isFloat8Type(weight.stored->data_type()) ||
+      weight.name != weight.stored->name() ||
       getNumElements(*getStaticDims(weight.type)) < 2 ||
       inputs[1]->type.tensor_type().elem_type() != proto::TensorProto::FLOAT ||
       !options.trainsIntegers(weight.name))

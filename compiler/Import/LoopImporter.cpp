@@ -1,8 +1,12 @@
 // Loop and Scan whose number of rounds is known are their bodies as many times:
-// exporters write bags of embeddings and loops over a sequence so.
+// exporters write bags of embeddings and loops over a sequence so. One whose
+// rounds depend on values is its body as often as --max-trips says; a round
+// that the loop would not have made changes nothing.
 #include "compiler/Import/ConstantFolder.h"
 #include "compiler/Import/GraphImporter.h"
 #include "compiler/Import/Types.h"
+
+#include <limits>
 
 using namespace mlir;
 using namespace zc;
@@ -12,6 +16,9 @@ static constexpr int64_t kMaxRounds = 1 << 14;
 
 // Of ConcatFromSequence (11), and of Unsqueeze with its axes as an operand.
 static constexpr int kStackOpset = 13;
+
+// All reductions have their axes as an operand.
+static constexpr int kComputeOpset = 18;
 
 static const proto::GraphProto &getBody(const proto::NodeProto &node) {
   for (const proto::AttributeProto &attribute : node.attribute())
@@ -89,6 +96,175 @@ static bool isKnown(const ImportedValue *value) {
           value->foldable);
 }
 
+// The result of one node of the newest operators.
+ImportedValue *
+GraphImporter::compute(const char *op, const Outputs &operands,
+                       const proto::NodeProto &node, Scope &scope,
+                       std::vector<proto::AttributeProto> attributes) {
+  proto::NodeProto made;
+  made.set_op_type(op);
+  for (proto::AttributeProto &attribute : attributes)
+    *made.add_attribute() = std::move(attribute);
+  std::string name = node.output(0) + ".bound" + std::to_string(numBounds++);
+  made.set_name(name);
+  made.add_output(name);
+  for (auto [index, operand] : llvm::enumerate(operands)) {
+    made.add_input(name + "." + std::to_string(index));
+    define(made.input(index), operand, scope);
+  }
+  int version = std::exchange(scope.opsets[""],
+                              std::max(scope.opsets[""], kComputeOpset));
+  importNode(made, scope);
+  scope.opsets[""] = version;
+  return lookUp(name, scope);
+}
+
+ImportedValue *GraphImporter::makeScalarLike(const ImportedValue &like,
+                                             double value) {
+  HostTensor scalar(like.type.tensor_type().elem_type(), {});
+  if (scalar.isFloat())
+    scalar.set(0, value);
+  else
+    scalar.set(0, static_cast<int64_t>(value));
+  return makeConstant(like.name + ".scalar", std::move(scalar));
+}
+
+// A condition may be a tensor of one element; as a scalar it broadcasts to all.
+ImportedValue *GraphImporter::toScalar(ImportedValue *value,
+                                       const proto::NodeProto &node,
+                                       Scope &scope) {
+  if (value->kind != ImportedValue::Tensor ||
+      getStaticDims(value->type)->empty())
+    return value;
+  ImportedValue *none =
+      makeConstant(value->name + ".none", HostTensor::ofInts({}));
+  return compute("Reshape", {value, none}, node, scope);
+}
+
+// Whether the loop makes round `round`; null: it does in any case.
+ImportedValue *GraphImporter::makesRound(ImportedValue *condition,
+                                         ImportedValue *count, int64_t round,
+                                         const proto::NodeProto &node,
+                                         Scope &scope) {
+  ImportedValue *within = nullptr;
+  if (!isKnown(count))
+    within =
+        compute("Greater", {count, makeScalarLike(*count, round)}, node, scope);
+  if (!condition || isKnown(condition))
+    return within;
+  return within ? compute("And", {condition, within}, node, scope) : condition;
+}
+
+// `changed` where the loop made the round, else `before`; failure where they
+// are not of one type.
+FailureOr<ImportedValue *>
+GraphImporter::chooseState(ImportedValue *condition, ImportedValue *changed,
+                           ImportedValue *before, const proto::NodeProto &node,
+                           Scope &scope) {
+  if (!condition || changed == before)
+    return changed;
+  if (changed->kind != ImportedValue::Tensor ||
+      before->kind != ImportedValue::Tensor ||
+      *getStaticDims(changed->type) != *getStaticDims(before->type))
+    return failure();
+  return compute("Where", {condition, changed, before}, node, scope);
+}
+
+// Too few rounds must not pass for enough: what the loop carries is no number
+// then, and the loss tells.
+void GraphImporter::spoilUnfinished(ImportedValue *goesOn, Outputs &state,
+                                    const proto::NodeProto &node,
+                                    Scope &scope) {
+  if (!goesOn)
+    return;
+  for (ImportedValue *&value : state) {
+    if (value->kind != ImportedValue::Tensor ||
+        !isFloatType(value->type.tensor_type().elem_type()))
+      continue;
+    ImportedValue *none =
+        makeScalarLike(*value, std::numeric_limits<double>::quiet_NaN());
+    value = compute("Where", {goesOn, none, value}, node, scope);
+  }
+}
+
+// Body and conditions of a loop of at most `options.maxTrips` rounds.
+void GraphImporter::importBoundedLoop(const proto::NodeProto &node,
+                                      const Outputs &inputs, Scope &scope) {
+  const proto::GraphProto &body = getBody(node);
+  const int carried = body.input_size() - 2;
+  Location location = getLocation(node, scope);
+  int64_t rounds = options.maxTrips;
+  if (isKnown(inputs[0]) && inputs[0]->constant)
+    rounds = std::min(rounds, inputs[0]->constant->getInt(0));
+  const bool mayGoOn = rounds == options.maxTrips;
+  ImportedValue *count = toScalar(inputs[0], node, scope);
+  ImportedValue *condition =
+      isKnown(inputs[1]) ? nullptr : toScalar(inputs[1], node, scope);
+  bool ended = isKnown(inputs[1]) && inputs[1]->constant &&
+               !inputs[1]->constant->getInt(0);
+  Outputs state(inputs.begin() + 2, inputs.begin() + 2 + carried);
+  std::vector<Outputs> collected(body.output_size() - 1 - carried);
+  for (int64_t round = 0; !ended && round < rounds; ++round) {
+    ImportedValue *active = makesRound(condition, count, round, node, scope);
+    Scope inner = enterRound(node, round, scope);
+    define(body.input(0).name(),
+           makeConstant(inner.prefix + body.input(0).name(),
+                        makeScalar(proto::TensorProto::INT64, round)),
+           inner);
+    define(body.input(1).name(),
+           makeConstant(inner.prefix + body.input(1).name(),
+                        makeScalar(proto::TensorProto::BOOL, 1)),
+           inner);
+    for (int i = 0; i < carried; ++i)
+      define(body.input(2 + i).name(), state[i], inner);
+    importNodes(body.node(), inner);
+    auto result = [&](int index) {
+      return lookUp(body.output(index).name(), inner);
+    };
+    for (int i = 0; i < body.output_size(); ++i)
+      if (result(i)->kind == ImportedValue::Unknown)
+        return defineUnknown(node, scope); // reported where it is computed
+    for (int i = 0; i < carried; ++i) {
+      auto chosen = chooseState(active, result(1 + i), state[i], node, scope);
+      if (mlir::failed(chosen)) {
+        emitFailure(location)
+            << "carries '" << body.output(1 + i).name()
+            << "', whose shape differs from round to round; under --max-trips "
+               "it must stay the same";
+        return defineUnknown(node, scope);
+      }
+      state[i] = *chosen;
+    }
+    for (auto [index, values] : llvm::enumerate(collected)) {
+      ImportedValue *value = result(1 + carried + index);
+      values.push_back(
+          active ? compute("Where", {active, value, makeScalarLike(*value, 0)},
+                           node, scope)
+                 : value);
+    }
+    ImportedValue *next = result(0);
+    if (!isKnown(next)) {
+      next = toScalar(next, node, scope);
+      condition =
+          condition ? compute("And", {condition, next}, node, scope) : next;
+    } else {
+      ended = !next->constant->getInt(0);
+    }
+  }
+  if (mayGoOn && !ended)
+    spoilUnfinished(makesRound(condition, count, rounds, node, scope), state,
+                    node, scope);
+  for (int i = 0; i < node.output_size(); ++i)
+    if (i < carried)
+      define(node.output(i), state[i], scope);
+    else
+      stackRounds(node.output(i), collected[i - carried], 0, node, scope);
+  if (node.output_size() > carried)
+    emitWarning(location) << "stacks " << rounds
+                          << " rounds (--max-trips); those that the loop does "
+                             "not make are zeros";
+}
+
 void GraphImporter::importLoop(const proto::NodeProto &node,
                                const Outputs &inputs, Scope &scope) {
   const proto::GraphProto &body = getBody(node);
@@ -100,12 +276,21 @@ void GraphImporter::importLoop(const proto::NodeProto &node,
                              "number of rounds before the run";
     defineUnknown(node, scope);
   };
+  auto refuseUnknown =
+      [&] {
+        emitFailure(location)
+            << "goes on by a value that is not known; zc's schedules have no "
+               "loops, so it needs the number of rounds before the run, or the "
+               "most there can be: --max-trips N";
+        defineUnknown(node, scope);
+      };
   if (carried < 0 || body.output_size() <= carried ||
       body.output_size() <= node.output_size() ||
       static_cast<int>(inputs.size()) < 2 + carried)
     return refuse("has a body that does not fit its operands");
   if (!isKnown(inputs[0]) || !isKnown(inputs[1]))
-    return refuse("goes on by a value that is not known");
+    return options.maxTrips ? importBoundedLoop(node, inputs, scope)
+                            : refuseUnknown();
   int64_t rounds =
       inputs[0]->constant ? inputs[0]->constant->getInt(0) : kMaxRounds + 1;
   bool goesOn = !inputs[1]->constant || inputs[1]->constant->getInt(0);
@@ -131,8 +316,9 @@ void GraphImporter::importLoop(const proto::NodeProto &node,
     ImportedValue *condition = result(0);
     if (condition->kind == ImportedValue::Unknown)
       return defineUnknown(node, scope); // reported where it is computed
-    if (!isKnown(condition))
-      return refuse("goes on by a value that is not known");
+    if (!isKnown(condition))             // the rounds so far are erased as dead
+      return options.maxTrips ? importBoundedLoop(node, inputs, scope)
+                              : refuseUnknown();
     goesOn = condition->constant->getInt(0);
     for (int i = 0; i < carried; ++i)
       state[i] = result(1 + i);

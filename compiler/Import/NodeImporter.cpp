@@ -3,6 +3,8 @@
 #include "compiler/Import/GraphImporter.h"
 #include "compiler/Import/NodeInference.h"
 #include "compiler/Import/Types.h"
+#include "compiler/OnnxModel/Float8Type.h"
+#include "dialects/Onnx/Float8.h"
 #include "dialects/Onnx/Location.h"
 
 #include "mlir/IR/Builders.h"
@@ -183,6 +185,8 @@ void GraphImporter::importOperator(const proto::NodeProto &node,
       noteUnsupported(node.domain(), node.op_type(), opset, location);
     return defineUnknown(node, scope);
   }
+  if (importOfBounded(node, inputs, scope))
+    return;
   if (node.domain().empty() && node.op_type() == "If")
     return importIf(node, inputs, scope);
   if (node.domain().empty() && node.op_type() == "Loop")
@@ -200,6 +204,7 @@ void GraphImporter::importOperator(const proto::NodeProto &node,
     return defineUnknown(node, scope);
   }
   if (tryFold(node, inputs, version, scope) ||
+      importBoundedSelection(node, inputs, scope) ||
       (!supported && expandDefinition(*schema, node, inputs, scope)))
     return;
 
@@ -382,7 +387,12 @@ bool GraphImporter::checkResults(const proto::NodeProto &node,
     if (type.has_tensor_type() &&
         convertElementType(context, type.tensor_type().elem_type()))
       diagnostic << "; its shape depends on values, and zc needs all shapes "
-                    "before the run";
+                    "before the run"
+                 << (llvm::is_contained({"Compress", "NonZero", "Unique"},
+                                        StringRef(node.op_type()))
+                         ? ", or the most that its length can be: --dim "
+                           "OUTPUT.K=SIZE"
+                         : "");
     else
       diagnostic << ", which zc does not hold";
     return false;
@@ -463,6 +473,15 @@ Operation *GraphImporter::emit(const proto::NodeProto &node,
   NamedAttrList attributes(convertAttributes(node, location));
   if (unsigned bits = getPackedBits(types[0].tensor_type().elem_type()))
     attributes.set(onnx::kPackedBits, builder.getI64IntegerAttr(bits));
+  auto noteFloat8 = [&](const proto::TypeProto &type, const Twine &name) {
+    int32_t element = type.tensor_type().elem_type();
+    if (isFloat8Type(element))
+      attributes.set(name.str(), builder.getStringAttr(getTypeName(element)));
+  };
+  noteFloat8(types[0], onnx::kFloat8);
+  for (auto [index, input] : llvm::enumerate(inputs))
+    if (input->kind == ImportedValue::Tensor)
+      noteFloat8(input->type, onnx::kFloat8 + "." + Twine(index));
   auto op = onnx::NodeOp::create(builder, location, resultTypes,
                                  builder.getStringAttr(node.op_type()),
                                  operands, builder.getStringAttr(node.domain()),

@@ -38,6 +38,12 @@ Type zc::convertElementType(MLIRContext *context, int32_t dataType) {
   case Data::UINT8:
   case Data::UINT4:
   case Data::UINT2:
+  case Data::FLOAT8E4M3FN: // their bits
+  case Data::FLOAT8E4M3FNUZ:
+  case Data::FLOAT8E5M2:
+  case Data::FLOAT8E5M2FNUZ:
+  case Data::FLOAT8E8M0:
+  case Data::FLOAT4E2M1:
     return integer(8, true);
   case Data::UINT16:
     return integer(16, true);

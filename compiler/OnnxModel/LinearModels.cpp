@@ -132,9 +132,20 @@ void LinearModel::addLabels(const std::string &scores, int64_t rows) {
   }
   const proto::AttributeProto *ints = find("classlabels_ints");
   bool areInts = ints && ints->ints_size();
-  proto::AttributeProto &labels = *add("Constant", {}, classes).add_attribute();
-  labels = areInts ? *ints : *find("classlabels_strings");
-  labels.set_name(areInts ? "value_ints" : "value_strings");
+  // As a tensor: Constant has had lists since opset 12 only.
+  proto::TensorProto labels;
+  labels.set_data_type(areInts ? proto::TensorProto::INT64
+                               : proto::TensorProto::STRING);
+  if (areInts)
+    for (int64_t label : ints->ints())
+      labels.add_int64_data(label);
+  else
+    for (const std::string &label : find("classlabels_strings")->strings())
+      labels.add_string_data(label);
+  labels.add_dims(areInts ? labels.int64_data_size()
+                          : labels.string_data_size());
+  *add("Constant", {}, classes).add_attribute() =
+      proto::MakeAttribute("value", labels);
   *add("Gather", {classes, best}, node.output(0)).add_attribute() =
       proto::MakeAttribute("axis", int64_t(0));
 }

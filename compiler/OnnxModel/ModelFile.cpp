@@ -1,6 +1,7 @@
 #include "compiler/OnnxModel/ModelFile.h"
 
 #include "compiler/OnnxModel/ExternalData.h"
+#include "compiler/OnnxModel/Float8Type.h"
 #include "compiler/OnnxModel/LinearModels.h"
 #include "compiler/OnnxModel/OptimizedExport.h"
 #include "compiler/OnnxModel/SeparateTensors.h"
@@ -264,7 +265,7 @@ uint64_t zc::getElementBytes(int32_t dataType) {
   case proto::TensorProto::DOUBLE:
     return 8;
   default:
-    return 0;
+    return isFloat8Type(dataType) ? 1 : 0;
   }
 }
 
@@ -272,6 +273,7 @@ unsigned zc::getPackedBits(int32_t dataType) {
   switch (dataType) {
   case proto::TensorProto::INT4:
   case proto::TensorProto::UINT4:
+  case proto::TensorProto::FLOAT4E2M1:
     return 4;
   case proto::TensorProto::INT2:
   case proto::TensorProto::UINT2:

@@ -62,6 +62,68 @@ struct ExpandFunction : public OpRewritePattern<Op> {
   }
 };
 
+/// Numbers of float64, which what follows computes with.
+struct Wide {
+  ImplicitLocOpBuilder &b;
+
+  Value number(double value) {
+    return arith::ConstantOp::create(b, b.getF64FloatAttr(value));
+  }
+  Value is(arith::CmpFPredicate predicate, Value x, double value) {
+    return arith::CmpFOp::create(b, predicate, x, number(value));
+  }
+  /// x times the quotient of two numbers that err alike.
+  Value scaled(Value x, Value above, Value below) {
+    return arith::DivFOp::create(b, arith::MulFOp::create(b, x, above), below);
+  }
+};
+
+/// e^x - 1 of float64, by W. Kahan: what e^x loses next to 1, its logarithm
+/// loses too.
+struct ExpandWideExpM1 : public OpRewritePattern<math::ExpM1Op> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(math::ExpM1Op op,
+                                PatternRewriter &rewriter) const override {
+    if (!op.getType().isF64())
+      return failure();
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    Wide wide{b};
+    Value x = op.getOperand(), power = math::ExpOp::create(b, x);
+    Value above = arith::SubFOp::create(b, power, wide.number(1));
+    Value near = wide.scaled(x, above, math::LogOp::create(b, power));
+    Value isSmall =
+        wide.is(arith::CmpFPredicate::OLT, math::AbsFOp::create(b, x), 0.5);
+    Value result = arith::SelectOp::create(b, isSmall, near, above);
+    Value isOne = wide.is(arith::CmpFPredicate::OEQ, power, 1);
+    rewriter.replaceOpWithNewOp<arith::SelectOp>(op, isOne, x, result);
+    return success();
+  }
+};
+
+/// log(1 + x) of float64, likewise.
+struct ExpandWideLog1p : public OpRewritePattern<math::Log1pOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(math::Log1pOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!op.getType().isF64())
+      return failure();
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    Wide wide{b};
+    Value x = op.getOperand();
+    Value sum = arith::AddFOp::create(b, x, wide.number(1));
+    Value log = math::LogOp::create(b, sum);
+    Value added = arith::SubFOp::create(b, sum, wide.number(1));
+    Value near = wide.scaled(x, log, added);
+    Value isSmall = wide.is(arith::CmpFPredicate::OLT, x, 1);
+    Value result = arith::SelectOp::create(b, isSmall, near, log);
+    Value isNone = wide.is(arith::CmpFPredicate::OEQ, sum, 1);
+    rewriter.replaceOpWithNewOp<arith::SelectOp>(op, isNone, x, result);
+    return success();
+  }
+};
+
 /// Of float64 by erfc.
 struct ExpandNormalTail : public OpRewritePattern<train::NormalTailOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -103,8 +165,8 @@ void addFunctions(RewritePatternSet &patterns) {
                ExpandFunction<math::TanOp, buildTan>,
                ExpandFunction<math::AsinOp, buildAsin>,
                ExpandFunction<math::AcosOp, buildAcos>,
-               ExpandFunction<math::AtanOp, buildAtan>, ExpandNormalTail>(
-      patterns.getContext());
+               ExpandFunction<math::AtanOp, buildAtan>, ExpandNormalTail,
+               ExpandWideExpM1, ExpandWideLog1p>(patterns.getContext());
 }
 
 struct ApproximateMath : public impl::ApproximateMathPassBase<ApproximateMath> {

@@ -73,18 +73,34 @@ Value buildExpM1(ImplicitLocOpBuilder &builder, Value value) {
   return select(x < -20.0f, -1.0f, result).value;
 }
 
-// A quotient of polynomials, its rounding corrected by what it leaves.
+namespace {
+/// A sum as two numbers: the nearest one, and what it loses.
+struct Exact {
+  Num high, low;
+};
+} // namespace
+
+/// 1 + x polynomial(x).
+static Exact onePlus(Num x, std::initializer_list<float> coefficients) {
+  Num sum = polynomial(x, coefficients), high = fma(sum, x, 1.0f);
+  return {high, fma(sum, x, x.constant(1.0f) - high)};
+}
+
+// A quotient of polynomials. What its parts lose is put back: next to 1 a unit
+// of the last place is half of theirs.
 Value buildTanh(ImplicitLocOpBuilder &builder, Value value) {
   Num x{&builder, value};
   Num size = select(x.abs() > 9.02f, 9.02f, x.abs()); // NaN stays
   Num square = size * size;
-  Num above = polynomial(square, {1.3256293e-08f, 2.05381857e-05f,
-                                  0.00349128246f, 0.133774042f, 1.0f});
-  Num below = polynomial(square, {7.73633303e-07f, 0.000327859103f,
-                                  0.0258606076f, 0.467107266f, 1.0f});
-  Num dividend = size * above, left = fma(size, above, -dividend);
-  Num inverse = below.constant(1.0f) / below, guess = dividend * inverse;
-  Num result = fma(fma(-guess, below, dividend) + left, inverse, guess);
+  Exact above = onePlus(
+      square, {1.3256293e-08f, 2.05381857e-05f, 0.00349128246f, 0.133774042f});
+  Exact below = onePlus(
+      square, {7.73633303e-07f, 0.000327859103f, 0.0258606076f, 0.467107266f});
+  Num dividend = size * above.high;
+  Num left = fma(size, above.low, fma(size, above.high, -dividend));
+  Num inverse = x.constant(1.0f) / below.high, guess = dividend * inverse;
+  Num rest = fma(-guess, below.high, dividend) + left;
+  Num result = fma(fma(-guess, below.low, rest), inverse, guess);
   return select(result > 1.0f, 1.0f, result).withSignOf(x).value;
 }
 

@@ -245,6 +245,16 @@ def groups():
     yield "groups_window", Call(
         "GroupQueryAttention", alone, num_heads=4, kv_num_heads=2,
         local_window_size=3)
+    # A token each, behind pasts of different lengths.
+    token = [w(draw(B, 1, 4 * size)), w(draw(B, 1, 2 * size, seed=1)),
+             w(draw(B, 1, 2 * size, seed=2)),
+             w(draw(B, 2, S, size, seed=3)), w(draw(B, 2, S, size, seed=4)),
+             lengths(S, 3), w(np.array(S + 1, np.int32))]
+    yield "groups_past", Call("GroupQueryAttention", token, 3, num_heads=4,
+                              kv_num_heads=2)
+    yield "groups_past_rotary", Call(
+        "GroupQueryAttention", token + tables, 3, num_heads=4, kv_num_heads=2,
+        do_rotary=1, local_window_size=3)
 
 
 def rotations():

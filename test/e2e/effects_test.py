@@ -15,7 +15,7 @@ from zctest import Fixture, ZcTest, run
 # it (Absent, below).
 COMPILE_ALWAYS = {
     "--batch", "--batch-dim", "--dim", "--dump-ir", "--emit", "--init",
-    "--input-value", "--libraries", "--memory-budget", "--mesh", "--mode", "--output",
+    "--input-value", "--libraries", "--max-trips", "--memory-budget", "--mesh", "--mode", "--output",
     "--target", "--verbose", "--weights", "--help"}
 RUN_ALWAYS = {
     "--checkpoint", "--data", "--eval-data", "--init-from", "--local-ranks",
@@ -233,7 +233,8 @@ class Absent(ZcTest):
                 (["--dropout", "off"], "has no dropout"),
                 (["--batchnorm", "frozen"], "has no batch normalisation"),
                 (["--batchnorm-stats", "local", "--mesh", "dp=2"],
-                 "has no batch normalisation")):
+                 "has no batch normalisation"),
+                (["--max-trips", "3"], "has no loop")):
             err = self.compile_(*options)
             self.assertRegex(err, f"warning: .*{options[0]}.* {said}")
             self.assertEqual(err.count("warning"), 1, err)

@@ -7,7 +7,7 @@ import onnx
 import onnxruntime
 from onnx import TensorProto, helper
 
-from zctest import ZcTest, latest_step, load_tensors, read_log
+from zctest import ZcTest, latest_step, load_tensors, read_log, run
 
 FLOAT, INT64, STRING = TensorProto.FLOAT, TensorProto.INT64, TensorProto.STRING
 ML = "ai.onnx.ml"
@@ -102,6 +102,35 @@ class Features(ZcTest):
                 self.folder / "out")
         np.testing.assert_array_equal(
             np.load(self.folder / "out" / "y.npy"), run_model(model, X)[0])
+
+    def test_old_opset(self):
+        """Constants were tensors alone before opset 12."""
+        op, data, outputs, attributes = CASES["classes"]
+        model = make_model(op, data, outputs, attributes)
+        model.opset_import[0].version = 9
+        onnx.save(model, self.folder / "m.onnx")
+        np.save(self.folder / "x.npy", data)
+        self.zc("eval", self.folder / "m.onnx", "--input",
+                f"x={self.folder / 'x.npy'}", "--batch-dim", "x=none",
+                "--output-dir", self.folder / "out")
+        np.testing.assert_array_equal(
+            np.load(self.folder / "out" / "y.npy"), run_model(model, data)[0])
+
+    def test_scores_are_advised(self):
+        """A loss of labels is refused, of probabilities warned of; both name
+        the scores."""
+        op, data, outputs, attributes = CASES["classes"]
+        onnx.save(make_model(op, data, outputs, attributes),
+                  self.folder / "m.onnx")
+        arguments = ["compile", self.folder / "m.onnx", "--loss",
+                     "softmax-cross-entropy", "-o", self.folder / "m.zca"]
+        self.fails(1, ["'y' holds labels", "--logits node.scores"], *arguments)
+        _, _, said = run(*arguments, "--logits", "z")
+        self.assertRegex(said, "warning: .*'z' holds probabilities.*"
+                         "--logits node.scores")
+        code, _, said = run(*arguments, "--logits", "node.scores")
+        self.assertEqual(code, 0, said)
+        self.assertNotIn("probabilities", said)
 
     def test_trees_are_refused(self):
         model = make_model("TreeEnsembleRegressor", X, 1, dict(

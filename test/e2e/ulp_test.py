@@ -31,12 +31,24 @@ class Ulp(ZcTest):
         values = self.compute("Cos", np.full((1, 7), x))
         self.assertLessEqual(abs(values[0, 0] / math.cos(float(x)) - 1), 3e-7)
 
+    def test_float64_next_to_zero(self):
+        """e^x - 1 and log(1 + x) of float64 keep all digits."""
+        sizes = np.exp2(np.linspace(-40, 0.5, 400))
+        x = np.concatenate([sizes, -sizes, [5, -5, 30, -30]])[None]
+        elu = self.compute("Elu", x)
+        np.testing.assert_allclose(elu, np.where(x > 0, x, np.expm1(x)),
+                                   rtol=2e-15)
+        softplus = self.compute("Softplus", x - 30)
+        np.testing.assert_allclose(softplus, np.log1p(np.exp(x - 30)),
+                                   rtol=1e-14)
+
     def compute(self, operator, x):
+        kind = helper.np_dtype_to_tensor_dtype(x.dtype)
         model = self.folder / "one.onnx"
         onnx.save(helper.make_model(helper.make_graph(
             [helper.make_node(operator, ["x"], ["y"])], "one",
-            [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape)],
-            [helper.make_tensor_value_info("y", TensorProto.FLOAT, x.shape)]),
+            [helper.make_tensor_value_info("x", kind, x.shape)],
+            [helper.make_tensor_value_info("y", kind, x.shape)]),
             opset_imports=[helper.make_opsetid("", 22)], ir_version=10), model)
         np.save(self.folder / "x.npy", x)
         self.zc("eval", model, "--input", f"x={self.folder / 'x.npy'}",

@@ -322,11 +322,81 @@ static Error checkGroups(const ContribCall &call) {
       call.wants(3))
     return refuse("quantises its cache, or gives its scores, which zc does "
                   "not open");
-  if (call.has(PastKey) && call.dims(PastKey).size() == 4 &&
-      call.dims(PastKey)[2] > 0)
-    return refuse("continues a past, whose lengths differ by sample; bind its "
-                  "length to 0 to train on whole sequences");
   return Error::success();
+}
+
+namespace {
+/// The past of a GroupQueryAttention, of whose places each sample fills the
+/// first ones.
+struct GroupPast {
+  int64_t batch = 0, places = 0, tokens = 0;
+  std::string length; // what is filled, int64 [batch, 1]
+
+  int64_t all() const { return places + tokens; }
+};
+} // namespace
+
+static GroupPast readGroupPast(ContribCall &call, int64_t batch,
+                               int64_t tokens) {
+  GroupPast past{batch, 0, tokens, ""};
+  if (!call.has(PastKey) || call.dims(PastKey).size() != 4)
+    return past;
+  past.places = call.dims(PastKey)[2];
+  // The operand counts all keys of a sample but one.
+  std::string last =
+      call.reshape(call.cast(call.operand(Lengths), kInt64), {batch, 1});
+  past.length = call.add("Sub", {last, call.ints({tokens - 1})});
+  return past;
+}
+
+// What is new stands behind what a sample has filled: [batch, tokens of both,
+// heads size].
+static std::string addBehindPast(ContribCall &call, const GroupPast &past,
+                                 unsigned operand, const std::string &x,
+                                 int64_t heads) {
+  std::string both =
+      call.add("Concat", {call.operand(operand), addHeads(call, x, heads)},
+               {attribute("axis", int64_t(2))});
+  both = call.reshape(call.transpose(both, {0, 2, 1, 3}),
+                      {past.batch, past.all(), -1});
+  std::string place = call.iota(past.all());
+  std::string skipped =
+      call.add("Sub", {call.ints({past.places}), past.length});
+  std::string moved = call.add(
+      "Min", {call.add("Add", {place, skipped}), call.ints({past.all() - 1})});
+  std::string from =
+      call.add("Where", {call.add("Less", {place, past.length}), place, moved});
+  std::string all = call.add(
+      "GatherND", {both, call.reshape(from, {past.batch, past.all(), 1})},
+      {attribute("batch_dims", int64_t(1))});
+  // Zeros behind the end of a sample.
+  std::string end = call.add("Add", {past.length, call.ints({past.tokens})});
+  std::string held =
+      call.reshape(call.add("Less", {place, end}), {past.batch, past.all(), 1});
+  return call.add("Where", {held, all, call.number(0, x)});
+}
+
+// The places of the queries, [batch, tokens].
+static std::string addQueryPlaces(ContribCall &call, const GroupPast &past) {
+  return call.add("Add", {call.iota(past.tokens), past.length});
+}
+
+// Which keys a query sees: those up to its own place, or all of its sample;
+// with a window those near to it. [batch, 1, queries, keys].
+static std::string addSeen(ContribCall &call, const GroupPast &past,
+                           bool causal, int64_t window) {
+  std::string keys = call.iota(past.all());
+  std::string queries =
+      call.reshape(addQueryPlaces(call, past), {past.batch, 1, past.tokens, 1});
+  std::string ends =
+      call.reshape(call.add("Add", {past.length, call.ints({past.tokens})}),
+                   {past.batch, 1, 1, 1});
+  std::string seen = causal ? call.add("LessOrEqual", {keys, queries})
+                            : call.add("Less", {keys, ends});
+  if (window <= 0)
+    return seen;
+  std::string first = call.add("Sub", {queries, call.ints({window})});
+  return call.add("And", {seen, call.add("Greater", {keys, first})});
 }
 
 // A norm of every head by itself.
@@ -386,12 +456,16 @@ Error zc::buildGroupQueryAttention(ContribCall &call) {
   }
   heads.q = addHeadNorm(call, heads.q, QueryNorm, heads.heads);
   heads.k = addHeadNorm(call, heads.k, KeyNorm, heads.groups);
+  const GroupPast past = readGroupPast(call, heads.batch, heads.queries);
+  const bool continues = past.places > 0;
   if (call.getInt("do_rotary", 0)) {
     // Of the places that are given the kernel reads the first alone.
     std::string first;
     if (call.has(Positions))
       first = call.slice(call.reshape(call.operand(Positions), {-1}), 0, 0, 1);
-    std::string places = addPlaces(call, first, heads.batch, heads.queries);
+    std::string places =
+        continues ? addQueryPlaces(call, past)
+                  : addPlaces(call, first, heads.batch, heads.queries);
     bool interleaved = call.getInt("rotary_interleaved", 0) != 0;
     heads.q =
         addRotation(call, heads.q, Cos, places, heads.heads, size, interleaved);
@@ -401,12 +475,20 @@ Error zc::buildGroupQueryAttention(ContribCall &call) {
   constexpr double kNever = -std::numeric_limits<double>::infinity();
   int64_t window = call.getInt("local_window_size", -1);
   heads.causal = call.getInt("causal", 1) != 0;
-  if (heads.causal && window > 0) {
+  if (continues) {
+    heads.k = addBehindPast(call, past, PastKey, heads.k, heads.groups);
+    heads.v = addBehindPast(call, past, PastValue, heads.v, heads.groups);
+    heads.keys = past.all();
+    addToMask(call, heads,
+              addFilter(call, addSeen(call, past, heads.causal, window), kNever,
+                        heads.q));
+    heads.causal = false;
+  } else if (heads.causal && window > 0) {
     addToMask(call, heads,
               addFilter(call, addCausal(call, heads, window), kNever, heads.q));
     heads.causal = false;
   }
-  if (!heads.causal && window <= 0) {
+  if (!continues && !heads.causal && window <= 0) {
     // Keys behind a sample's end; in a causal one none but such queries see
     // them.
     std::string visible = call.add(

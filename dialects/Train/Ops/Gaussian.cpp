@@ -14,7 +14,10 @@ Value GaussianOp::buildScalar(OpBuilder &builder, Location loc,
   Value x = math::AbsFOp::create(builder, loc, operands[0]);
   x = s.select(s.compare(arith::CmpFPredicate::OGT, x, bound), bound, x);
   Value square = s.mul(x, x), low = s.fma(x, x, s.neg(square));
-  Value power = s.exp(s.neg(square));
+  // As the square of its root, which is no subnormal number: those the
+  // exponential leaves out.
+  Value root = s.exp(s.mul(square, s.constant(type, -0.5)));
+  Value power = s.mul(root, root);
   return s.fma(power, s.neg(low), power);
 }
 

@@ -7,12 +7,24 @@
 // paper's factor of 1 / sqrt(elements x range).
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/Onnx/Float8.h"
 #include "dialects/Train/GradientOps.h"
+#include "passes/Import/Lowering/Float8.h"
 #include "passes/Import/Lowering/LoweringRegistry.h"
 #include "passes/Import/Lowering/NodeContext.h"
 
 using namespace mlir;
 using namespace zc;
+
+static std::optional<Float8> float8Operand(NodeContext &context,
+                                           unsigned index) {
+  return Float8::get(
+      context.node.getString((onnx::kFloat8 + "." + Twine(index)).str(), ""));
+}
+
+static std::optional<Float8> float8Result(NodeContext &context) {
+  return Float8::get(context.node.getString(onnx::kFloat8, ""));
+}
 
 // --- Scales and zero points ------------------------------------------------
 
@@ -65,10 +77,17 @@ static Type computingType(TensorBuilder &build, Type element) {
   return element.isF64() ? element : build.builder.getF32Type();
 }
 
+// Operand `index` as numbers; of eight or four bits, what they stand for.
+static Value numbersOf(NodeContext &context, unsigned index, Type element) {
+  Value x = context.operand(index);
+  if (auto type = float8Operand(context, index))
+    x = type->decode(context.build, x);
+  return context.build.convert(x, element);
+}
+
 static FailureOr<Value> operandAs(NodeContext &context, unsigned index,
                                   ArrayRef<int64_t> shape, Type element) {
-  return spread(context, context.build.convert(context.operand(index), element),
-                shape);
+  return spread(context, numbersOf(context, index, element), shape);
 }
 
 // As float32 divides: kernels may multiply by a reciprocal, which is another
@@ -111,6 +130,27 @@ static Value clampTo(TensorBuilder &build, Value x, Bounds range) {
                       build.select(above, build.splatLike(x, range.high), x));
 }
 
+// Marks what DequantizeLinear takes in place of the bits behind it.
+static constexpr llvm::StringLiteral kRounded = "zc.rounded";
+
+// To a float of eight or four bits. The gradient passes inside of its range.
+static LogicalResult setFloat8(NodeContext &context, Value x, Float8 type) {
+  TensorBuilder &build = context.build;
+  if (!type.holdsZero())
+    return context.emitError()
+           << "rounds to powers of two, which zc only reads";
+  const bool saturates = context.node.getInt("saturate", 1);
+  Value inside = clampTo(build, x, {-type.largest(), type.largest()});
+  Value nearest = type.round(build, saturates ? inside : x, saturates);
+  Value rest = build.sub(nearest, inside);
+  Value rounded =
+      train::AddOp::create(build.builder, build.loc, inside,
+                           train::StopGradientOp::create(
+                               build.builder, build.loc, rest.getType(), rest));
+  rounded.getDefiningOp()->setAttr(kRounded, build.builder.getUnitAttr());
+  return context.set(type.encode(build, rounded, x));
+}
+
 static LogicalResult lowerQuantize(NodeContext &context) {
   if (failed(context.requireFloat(0)) ||
       !isa<IntegerType>(context.resultType().getElementType()))
@@ -123,7 +163,10 @@ static LogicalResult lowerQuantize(NodeContext &context) {
   FailureOr<Value> scale = operandAs(context, 1, shapeOf(x), element);
   if (failed(scale))
     return failure();
-  x = roundStraight(build, divideExactly(build, x, *scale));
+  x = divideExactly(build, x, *scale);
+  if (auto type = float8Result(context))
+    return setFloat8(context, x, *type);
+  x = roundStraight(build, x);
   if (context.has(2)) {
     FailureOr<Value> zero = operandAs(context, 2, shapeOf(x), element);
     if (failed(zero))
@@ -175,12 +218,33 @@ static LogicalResult lowerDynamicQuantize(NodeContext &context) {
 
 // --- DequantizeLinear ------------------------------------------------------
 
+// The numbers that became bits.
+static Value findRounded(Value bits) {
+  SmallVector<Value> left{bits};
+  DenseSet<Operation *> seen;
+  for (size_t next = 0; next < left.size(); ++next) {
+    Operation *op = left[next].getDefiningOp();
+    if (!op || !seen.insert(op).second)
+      continue;
+    if (op->hasAttr(kRounded))
+      return op->getResult(0);
+    llvm::append_range(left, op->getOperands());
+  }
+  return {};
+}
+
 // Whole numbers as floats; those that QuantizeLinear has just made before they
 // became integers, so that gradients find their way.
 static Value wholeNumbers(NodeContext &context, Type element) {
   Value x = context.operand(0);
   auto node = context.node.getInputs()[0].getDefiningOp<onnx::NodeOp>();
   auto conversion = x.getDefiningOp<train::ConvertOp>();
+  if (float8Operand(context, 0)) {
+    Value rounded =
+        node && node.getOpType() == "QuantizeLinear" ? findRounded(x) : Value();
+    return rounded ? context.build.convert(rounded, element)
+                   : numbersOf(context, 0, element);
+  }
   if (node && node.getOpType() == "QuantizeLinear" && conversion)
     x = conversion.getInput();
   return context.build.convert(x, element);

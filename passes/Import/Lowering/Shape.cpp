@@ -4,7 +4,9 @@
 // never read here: the result's type says it all.
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/Onnx/Float8.h"
 #include "dialects/Train/GradientOps.h"
+#include "passes/Import/Lowering/Float8.h"
 #include "passes/Import/Lowering/LoweringRegistry.h"
 #include "passes/Import/Lowering/NodeContext.h"
 #include "passes/Import/Lowering/Random.h"
@@ -54,6 +56,18 @@ static Value keepBits(TensorBuilder &build, Value value, int64_t bits,
 static LogicalResult lowerCast(NodeContext &context) {
   Value value = context.operand(0);
   Type element = context.resultType().getElementType();
+  TensorBuilder &build = context.build;
+  if (auto from =
+          Float8::get(context.node.getString((onnx::kFloat8 + ".0").str(), "")))
+    value = from->decode(build, value);
+  if (auto to = Float8::get(context.node.getString(onnx::kFloat8, ""))) {
+    if (!to->holdsZero())
+      return context.emitError() << "rounds to powers of two, which zc only "
+                                    "reads";
+    Value x = build.convert(value, build.builder.getF32Type());
+    bool saturates = context.node.getInt("saturate", 1);
+    return context.set(to->encode(build, to->round(build, x, saturates), x));
+  }
   if (int64_t bits = context.node.getInt(onnx::kPackedBits, 0))
     value = keepBits(context.build, value, bits, !element.isUnsignedInteger());
   if (Value bits = drawnBits(value); bits && isa<FloatType>(element))

@@ -1,0 +1,320 @@
+// What may be computed of a selection of bounded length: operators that take
+// its places one by one, and sums over them, which leave out those that hold
+// nothing. Others are refused: they would see places that are not there.
+#include "compiler/Import/ConstantFolder.h"
+#include "compiler/Import/GraphImporter.h"
+#include "compiler/Import/Types.h"
+
+#include "onnx/defs/attr_proto_util.h"
+#include "llvm/ADT/StringSwitch.h"
+#include <limits>
+
+using namespace mlir;
+using namespace zc;
+
+static bool isElementwise(StringRef op) {
+  return llvm::is_contained({"Abs",         "Add",
+                             "And",         "Cast",
+                             "Ceil",        "Celu",
+                             "Clip",        "Cos",
+                             "Div",         "Elu",
+                             "Equal",       "Erf",
+                             "Exp",         "Floor",
+                             "Gelu",        "Greater",
+                             "HardSwish",   "Less",
+                             "LeakyRelu",   "Log",
+                             "Max",         "Min",
+                             "Mish",        "Mod",
+                             "Mul",         "Neg",
+                             "Not",         "Or",
+                             "PRelu",       "Pow",
+                             "Reciprocal",  "Relu",
+                             "Round",       "Selu",
+                             "Sigmoid",     "Sign",
+                             "Sin",         "Softplus",
+                             "Softsign",    "Sqrt",
+                             "Sub",         "Swish",
+                             "Tanh",        "Where",
+                             "HardSigmoid", "GreaterOrEqual",
+                             "LessOrEqual", "Xor"},
+                            op);
+}
+
+// What changes nothing in a reduction; nothing if zc does not leave places out
+// of the operator.
+static std::optional<double> neutralOf(StringRef op) {
+  const double most = std::numeric_limits<double>::infinity();
+  return llvm::StringSwitch<std::optional<double>>(op)
+      .Cases({"ReduceSum", "ReduceMean", "ReduceL1", "ReduceL2",
+              "ReduceSumSquare"},
+             0.0)
+      .Case("ReduceProd", 1.0)
+      .Cases({"ReduceMax", "ReduceLogSumExp"}, -most)
+      .Case("ReduceMin", most)
+      .Default(std::nullopt);
+}
+
+// Whole numbers have no infinity.
+static double fitInteger(const ImportedValue &value, double number) {
+  int32_t type = value.type.tensor_type().elem_type();
+  if (isFloatType(type))
+    return number;
+  double most = type == proto::TensorProto::INT64 ? 9.2e18 : 2147483647.0;
+  return std::clamp(number, -most, most);
+}
+
+/// The places of which dim of a node's result stand for those of a selection.
+namespace {
+struct BoundedUse {
+  const proto::NodeProto &node;
+  const std::vector<ImportedValue *> &inputs;
+  /// The first operand that is a selection, and which it is.
+  unsigned index = 0;
+  ImportedValue *selection = nullptr;
+
+  int64_t rank(unsigned operand) const {
+    return getStaticDims(inputs[operand]->type)->size();
+  }
+  bool isBounded(unsigned operand) const {
+    return operand < inputs.size() && inputs[operand]->held;
+  }
+  int64_t axis(int64_t otherwise, int64_t rank) const {
+    int64_t value = FoldRequest{node, {}, 0}.getInt("axis", otherwise);
+    return value < 0 ? value + rank : value;
+  }
+  std::optional<std::vector<int64_t>> constants(unsigned operand) const {
+    if (operand >= inputs.size() || !inputs[operand]->constant)
+      return std::nullopt;
+    return inputs[operand]->constant->getInts();
+  }
+
+  std::optional<int64_t> find() const;
+
+private:
+  std::optional<int64_t> ofElementwise() const;
+  std::optional<int64_t> ofGather() const;
+  std::optional<int64_t> ofProduct() const;
+  std::optional<int64_t> ofShape() const;
+};
+} // namespace
+
+// All that is aligned with the selection's places is of the same selection, or
+// the same for every place.
+std::optional<int64_t> BoundedUse::ofElementwise() const {
+  int64_t most = 0;
+  for (unsigned i = 0; i < inputs.size(); ++i)
+    if (inputs[i]->kind == ImportedValue::Tensor)
+      most = std::max(most, rank(i));
+  int64_t dim = selection->boundedDim + most - rank(index);
+  for (unsigned i = 0; i < inputs.size(); ++i) {
+    if (inputs[i]->kind != ImportedValue::Tensor)
+      continue;
+    int64_t own = dim - (most - rank(i));
+    if (isBounded(i)
+            ? inputs[i]->held != selection->held || inputs[i]->boundedDim != own
+            : own >= 0 && (*getStaticDims(inputs[i]->type))[own] != 1)
+      return std::nullopt;
+  }
+  return dim;
+}
+
+std::optional<int64_t> BoundedUse::ofGather() const {
+  bool isNd = node.op_type() == "GatherND";
+  if (isBounded(0)) {
+    int64_t at = isNd ? 0 : axis(0, rank(0)), dim = selection->boundedDim;
+    if (isNd || isBounded(1) || at == dim)
+      return std::nullopt;
+    return at < dim ? dim - 1 + rank(1) : dim;
+  }
+  if (isNd)
+    return selection->boundedDim < rank(1) - 1 &&
+                   FoldRequest{node, {}, 0}.getInt("batch_dims", 0) == 0
+               ? std::optional(selection->boundedDim)
+               : std::nullopt;
+  return axis(0, rank(0)) + selection->boundedDim;
+}
+
+// Rows of the first factor.
+std::optional<int64_t> BoundedUse::ofProduct() const {
+  FoldRequest request{node, {}, 0};
+  int64_t dim = selection->boundedDim;
+  bool isRow = index == 0 && !isBounded(1) && dim < rank(0) - 1 &&
+               request.getInt("transA", 0) == 0 && rank(1) <= rank(0);
+  if (!isRow || isBounded(2))
+    return std::nullopt;
+  // Other matrices for each of the places would be another thing.
+  int64_t other = dim - (rank(0) - rank(1));
+  if (rank(1) > 2 && other >= 0 && dim < rank(0) - 2 &&
+      (*getStaticDims(inputs[1]->type))[other] != 1)
+    return std::nullopt;
+  return dim;
+}
+
+std::optional<int64_t> BoundedUse::ofShape() const {
+  StringRef op = node.op_type();
+  int64_t dim = selection->boundedDim;
+  if (index != 0)
+    return std::nullopt;
+  if (op == "Transpose") {
+    for (const proto::AttributeProto &attribute : node.attribute())
+      if (attribute.name() == "perm")
+        return llvm::find(attribute.ints(), dim) - attribute.ints().begin();
+    return rank(0) - 1 - dim;
+  }
+  auto axes = constants(1);
+  if (op == "Slice") {
+    axes = constants(3);
+    if (!axes)
+      return std::nullopt;
+  }
+  if (!axes)
+    return std::nullopt;
+  int64_t result = rank(0) + (op == "Unsqueeze" ? axes->size() : 0);
+  llvm::SmallVector<bool> named(result, false);
+  for (int64_t each : *axes)
+    named[each < 0 ? each + result : each] = true;
+  if (op == "Slice")
+    return named[dim] ? std::nullopt : std::optional(dim);
+  if (op == "Squeeze")
+    return named[dim] ? std::nullopt
+                      : std::optional<int64_t>(
+                            dim - std::count(named.begin(), named.begin() + dim,
+                                             true));
+  for (int64_t to = 0, from = 0; to < result; ++to)
+    if (!named[to] && from++ == dim)
+      return to;
+  return std::nullopt;
+}
+
+std::optional<int64_t> BoundedUse::find() const {
+  StringRef op = node.op_type();
+  if (isElementwise(op))
+    return ofElementwise();
+  if (op == "Gather" || op == "GatherND")
+    return ofGather();
+  if (op == "MatMul" || op == "Gemm")
+    return ofProduct();
+  if (llvm::is_contained({"Transpose", "Slice", "Squeeze", "Unsqueeze"}, op))
+    return ofShape();
+  if (llvm::is_contained(
+          {"LayerNormalization", "RMSNormalization", "Softmax", "LogSoftmax"},
+          op))
+    return index == 0 && axis(-1, rank(0)) > selection->boundedDim
+               ? std::optional(selection->boundedDim)
+               : std::nullopt;
+  return std::nullopt;
+}
+
+bool GraphImporter::importOfBounded(const proto::NodeProto &node,
+                                    const Outputs &inputs, Scope &scope) {
+  auto first = llvm::find_if(
+      inputs, [](const ImportedValue *input) { return input->held; });
+  if (first == inputs.end())
+    return false;
+  BoundedUse use{node, inputs, unsigned(first - inputs.begin()), *first};
+  ImportedValue &selection = **first;
+  StringRef op = node.op_type();
+  // As any other values, once what they stand for is settled.
+  auto plain = [&](const ImportedValue *value) {
+    ImportedValue *copy = makeValue(value->kind, value->name);
+    *copy = *value;
+    copy->held = nullptr;
+    copy->elements.clear();
+    return copy;
+  };
+  Outputs operands;
+  for (ImportedValue *input : inputs)
+    operands.push_back(input->held ? plain(input) : input);
+  // The node as it is, of operands that are no selections.
+  auto repeat = [&] {
+    proto::NodeProto made = node;
+    std::string name = node.output(0) + ".bounded";
+    made.set_output(0, name);
+    for (auto [index, operand] : llvm::enumerate(operands)) {
+      if (operand->kind == ImportedValue::Absent)
+        continue;
+      made.set_input(index, name + "." + std::to_string(index));
+      define(made.input(index), operand, scope);
+    }
+    importNode(made, scope);
+    return lookUp(name, scope);
+  };
+  auto refuse = [&] {
+    emitFailure(getLocation(node, scope))
+        << "takes '" << node.input(use.index) << "', whose dim "
+        << selection.boundedDim
+        << " is as long as values say, in a way that zc does not compute where "
+           "--dim bounds it; it goes through elementwise operators, Gather, "
+           "Transpose, rows of MatMul and reductions";
+    defineUnknown(node, scope);
+    return true;
+  };
+  std::optional<double> neutral = neutralOf(op);
+  if (neutral && use.index == 0) {
+    FoldRequest request{node, {}, 0};
+    auto axes = use.constants(1);
+    const int64_t rank = use.rank(0);
+    std::vector<int64_t> all;
+    if (axes)
+      all = *axes;
+    else if (const proto::AttributeProto *given = request.getAttribute("axes"))
+      all.assign(given->ints().begin(), given->ints().end());
+    for (int64_t &each : all)
+      each += each < 0 ? rank : 0;
+    if (all.empty())
+      all.assign(llvm::seq<int64_t>(0, rank).begin(),
+                 llvm::seq<int64_t>(0, rank).end());
+    const bool keeps = request.getInt("keepdims", 1);
+    const bool isOver = llvm::is_contained(all, selection.boundedDim);
+    ImportedValue *x = operands[0];
+    if (isOver)
+      x = fillUnheld(x, selection.held, selection.boundedDim,
+                     fitInteger(*x, *neutral), node, scope);
+    std::string kind = op.str();
+    bool isMean = isOver && op == "ReduceMean";
+    if (isMean)
+      kind = "ReduceSum";
+    ImportedValue *result =
+        compute(kind.c_str(), {x, ints(all)}, node, scope,
+                {proto::MakeAttribute("keepdims", int64_t(keeps))});
+    if (isMean) {
+      // Of the places that hold something, times all the other elements.
+      int64_t others = 1;
+      for (int64_t each : all)
+        if (each != selection.boundedDim)
+          others *= (*getStaticDims(inputs[0]->type))[each];
+      int64_t type = inputs[0]->type.tensor_type().elem_type();
+      ImportedValue *numbers = compute("Cast", {selection.held}, node, scope,
+                                       {proto::MakeAttribute("to", type)});
+      ImportedValue *held =
+          compute("ReduceSum", {numbers, ints({0})}, node, scope,
+                  {proto::MakeAttribute("keepdims", int64_t(0))});
+      held = compute("Mul", {held, makeScalarLike(*held, others)}, node, scope);
+      result = compute("Div", {result, held}, node, scope);
+    }
+    if (isOver)
+      result = spoilTooMany(result, selection, node, scope);
+    else
+      result = markBounded(
+          result, selection,
+          keeps ? selection.boundedDim
+                : selection.boundedDim -
+                      llvm::count_if(all,
+                                     [&](int64_t each) {
+                                       return each < selection.boundedDim;
+                                     }),
+          node, scope);
+    define(node.output(0), result, scope);
+    return true;
+  }
+  std::optional<int64_t> dim = use.find();
+  if (!dim || node.output_size() != 1 || !node.domain().empty())
+    return refuse();
+  ImportedValue *result = repeat();
+  if (result->kind == ImportedValue::Tensor &&
+      (op == "Gather" || op == "GatherND"))
+    result = spoilTooMany(result, selection, node, scope);
+  define(node.output(0), markBounded(result, selection, *dim, node, scope),
+         scope);
+  return true;
+}

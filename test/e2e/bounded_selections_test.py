@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+"""NonZero, Compress and Unique, whose results are as long as values say, where
+--dim says how long they can be."""
+import unittest
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import TensorProto, helper, numpy_helper
+
+from zctest import ZcTest, latest_step, load_tensors
+
+FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
+ROWS, WIDTH, MOST = 6, 4, 5
+
+
+def draw(*shape, seed=0):
+    rng = np.random.default_rng(seed + sum(shape))
+    return rng.standard_normal(shape).astype(np.float32)
+
+
+def make_model(nodes, inputs, kind, shape, stored=()):
+    graph = helper.make_graph(
+        nodes, "selection",
+        [helper.make_tensor_value_info(
+            name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
+         for name, array in inputs.items()],
+        [helper.make_tensor_value_info("y", kind, shape)],
+        [numpy_helper.from_array(array, name)
+         for name, array in dict(stored).items()])
+    return helper.make_model(graph, ir_version=10, opset_imports=[
+        helper.make_opsetid("", 20)])
+
+
+def compute(model, inputs):
+    return onnxruntime.InferenceSession(
+        model.SerializeToString(), providers=["CPUExecutionProvider"]).run(
+            None, inputs)[0]
+
+
+def node(op, inputs, output, **attributes):
+    return helper.make_node(op, inputs, [output], name=f"n_{output}",
+                            **attributes)
+
+
+STORED = {"w": draw(WIDTH, 3), "zero": np.array([0]), "one": np.array([1]),
+          "limit": np.float32([0.3])}
+# The rows whose first element is large, through a layer, summed or averaged.
+CHOSEN = [node("Slice", ["x", "zero", "one", "one"], "column"),
+          node("Squeeze", ["column", "one"], "first"),
+          node("Greater", ["first", "limit"], "chosen"),
+          node("Compress", ["x", "chosen"], "rows", axis=0)]
+LAYER = [node("MatMul", ["rows", "w"], "product"),
+         node("Tanh", ["product"], "h")]
+
+
+class BoundedSelections(ZcTest):
+    def evaluate(self, model, inputs, *bounds):
+        onnx.save(model, self.folder / "m.onnx")
+        given = []
+        for name, array in inputs.items():
+            np.save(self.folder / f"{name}.npy", array)
+            given += ["--input", f"{name}={self.folder / name}.npy",
+                      "--batch-dim", f"{name}=none"]
+        for bound in bounds:
+            given += ["--dim", bound]
+        self.zc("eval", self.folder / "m.onnx", *given, "--output-dir",
+                self.folder / "out")
+        return np.load(self.folder / "out" / "y.npy")
+
+    def check(self, model, inputs, bound):
+        np.testing.assert_allclose(self.evaluate(model, inputs, bound),
+                                   compute(model, inputs), rtol=1e-5, atol=1e-6)
+
+    def test_reductions(self):
+        """What holds nothing counts in none."""
+        for op in ("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin",
+                   "ReduceL2"):
+            model = make_model(
+                [*CHOSEN, *LAYER, node(op, ["h", "zero"], "y", keepdims=0)],
+                {"x": draw(ROWS, WIDTH)}, FLOAT, [3], STORED)
+            for seed in range(4):
+                x = draw(ROWS, WIDTH, seed=seed)
+                if 0 < (x[:, 0] > 0.3).sum() <= MOST:
+                    with self.subTest(op=op, seed=seed):
+                        self.check(model, {"x": x}, f"rows.0={MOST}")
+
+    def test_places(self):
+        """Elements by the places that NonZero finds, as PyTorch writes
+        x[mask]."""
+        nodes = [node("Greater", ["x", "limit"], "chosen"),
+                 node("NonZero", ["chosen"], "found"),
+                 node("Transpose", ["found"], "places", perm=[1, 0]),
+                 node("GatherND", ["x", "places"], "values"),
+                 node("Exp", ["values"], "powers"),
+                 node("ReduceSum", ["powers", "zero"], "y", keepdims=0)]
+        x = draw(ROWS, WIDTH)
+        model = make_model(nodes, {"x": x}, FLOAT, [], STORED)
+        self.check(model, {"x": x}, "found.1=20")
+
+    def test_unique(self):
+        for ordered in (0, 1):
+            nodes = [helper.make_node(
+                         "Unique", ["x"], ["kinds", "", "back", "counts"],
+                         sorted=ordered, name="unique"),
+                     node("Cast", ["kinds"], "numbers", to=FLOAT),
+                     node("Cast", ["counts"], "weights", to=FLOAT),
+                     node("Sqrt", ["weights"], "roots"),
+                     node("Mul", ["numbers", "roots"], "terms"),
+                     node("ReduceSum", ["terms", "zero"], "sum", keepdims=0),
+                     node("Cast", ["back"], "order", to=FLOAT),
+                     node("Add", ["order", "sum"], "y")]
+            x = np.array([7, 2, 7, 3, 2, 7, 9, -1])
+            model = make_model(nodes, {"x": x}, FLOAT, [8], STORED)
+            self.check(model, {"x": x}, "kinds.0=6")
+
+    def test_too_many_give_nan(self):
+        model = make_model(
+            [*CHOSEN, node("ReduceSum", ["rows", "zero"], "y", keepdims=0)],
+            {"x": draw(ROWS, WIDTH)}, FLOAT, [WIDTH], STORED)
+        x = np.ones((ROWS, WIDTH), np.float32)
+        y = self.evaluate(model, {"x": x}, f"rows.0={MOST}")
+        self.assertTrue(np.isnan(y).all())
+
+    def test_trains(self):
+        """Rows that were not chosen have no part in the gradient."""
+        nodes = [*CHOSEN, *LAYER,
+                 node("ReduceMean", ["h", "zero"], "mean", keepdims=1),
+                 node("Expand", ["mean", "whole"], "y")]
+        x, labels = draw(ROWS, WIDTH, seed=1), draw(ROWS, 3, seed=2)
+        self.assertIn((x[:, 0] > 0.3).sum(), range(1, MOST + 1))
+        model = make_model(nodes, {"x": x}, FLOAT, [ROWS, 3],
+                           STORED | {"whole": np.array([ROWS, 3])})
+        onnx.save(model, self.folder / "m.onnx")
+        np.savez(self.folder / "data.npz", x=x, labels=labels)
+        artifact = self.folder / "m.zca"
+        self.zc("compile", self.folder / "m.onnx", "-o", artifact, "--loss",
+                "mse", "--optimizer", "sgd", "--dim", f"rows.0={MOST}")
+        self.train(artifact, self.folder / "data.npz", 1, "--checkpoint",
+                   self.folder / "ckpt", "--no-shuffle", lr=1)
+        w = np.float64(STORED["w"])
+        chosen = np.float64(x[x[:, 0] > 0.3])
+        h = np.tanh(chosen @ w)
+        error = (h.mean(0) - np.float64(labels)).sum(0) * 2 / labels.size
+        gradient = chosen.T @ ((1 - h ** 2) * error / len(chosen))
+        after = load_tensors(latest_step(self.folder / "ckpt"))["w"]
+        np.testing.assert_allclose(STORED["w"] - after, gradient, atol=1e-6)
+
+    def test_refusals(self):
+        """What would see places that are not there, and no bound at all."""
+        model = make_model(
+            [*CHOSEN, node("Softmax", ["rows"], "y", axis=0)],
+            {"x": draw(ROWS, WIDTH)}, FLOAT, None, STORED)
+        onnx.save(model, self.folder / "m.onnx")
+        arguments = ["compile", self.folder / "m.onnx", "--mode", "infer", "-o",
+                     self.folder / "m.zca"]
+        self.fails(1, ["node 'n_y'", "'rows'", "--dim bounds it"],
+                   *arguments, "--dim", f"rows.0={MOST}")
+        self.fails(1, ["Compress", "'n_rows'", "--dim OUTPUT.K=SIZE"],
+                   *arguments)
+
+
+if __name__ == "__main__":
+    unittest.main()
