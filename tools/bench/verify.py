@@ -6,8 +6,7 @@
 A GPT of GPT-2's size without its weights (large_gpt.py). Prints medians of the
 time until `zc compile` ends and of the processors' time, its own and that of
 the process that proves, and their ratios; of two runs next to one another, so
-that a machine which gets busier does not change them. --plan: of `zc plan` of
-Llama 3 405B on 16,384 ranks (large_llama.py).
+that a machine which gets busier does not change them.
 """
 import argparse
 import os
