@@ -56,12 +56,6 @@ Result<Artifact> Artifact::loadInside(const std::string &path,
   return check(std::move(contents), /*checkWeights=*/true);
 }
 
-const ZipReader *Artifact::Contents::weightsArchive() const {
-  if (zip.find(kWeightsEntry))
-    return &zip;
-  return outer ? outer->weightsArchive() : nullptr;
-}
-
 Artifact Artifact::forRole(int role) const {
   assert(role >= 0 && role < manifest().roles_size() && "no such role");
   Artifact view = *this;
@@ -121,18 +115,27 @@ Status Artifact::Contents::locateWeights(bool check) {
   needed.erase(needed.begin(), inside);
   if (needed.empty())
     return Status();
-  const ZipReader *archive = weightsArchive();
-  const ZipEntry *entry = archive ? archive->find(kWeightsEntry) : nullptr;
-  if (!entry || entry->method != zip::kStored)
+  // Its own come before those of the artifact that it lies in.
+  std::vector<SafetensorsTensor> tensors;
+  for (const Contents *each = this; each; each = each->outer.get()) {
+    const ZipEntry *entry = each->zip.find(kWeightsEntry);
+    if (!entry)
+      continue;
+    if (check)
+      ZC_RETURN_IF_ERROR(each->zip.view(*entry).status());
+    if (entry->method != zip::kStored)
+      return makeError(StatusCode::Corrupt, "its entry '", kWeightsEntry,
+                       "' is missing or compressed");
+    ZC_ASSIGN_OR_RETURN(std::vector<SafetensorsTensor> more,
+                        parseSafetensors(entry->data));
+    tensors.insert(tensors.end(), more.begin(), more.end());
+  }
+  if (tensors.empty())
     return makeError(StatusCode::Corrupt, "its entry '", kWeightsEntry,
                      "' is missing or compressed");
-  if (check)
-    ZC_RETURN_IF_ERROR(archive->view(*entry).status());
-  ZC_ASSIGN_OR_RETURN(std::vector<SafetensorsTensor> tensors,
-                      parseSafetensors(entry->data));
   std::map<std::string_view, const SafetensorsTensor *> byName;
   for (const SafetensorsTensor &tensor : tensors)
-    byName[tensor.name] = &tensor;
+    byName.emplace(tensor.name, &tensor);
   for (const FileTensor &wanted : needed) {
     auto found = byName.find(wanted.source()->key());
     if (found == byName.end())
@@ -161,9 +164,10 @@ uint64_t Artifact::fingerprint() const {
   };
   for (const ZipEntry &entry : archive().entries())
     addEntry(entry);
-  const ZipReader *weights = contents->weightsArchive();
-  if (weights && weights != &archive())
-    addEntry(*weights->find(kWeightsEntry));
+  for (const Contents *outer = contents->outer.get(); outer;
+       outer = outer->outer.get())
+    if (const ZipEntry *weights = outer->zip.find(kWeightsEntry))
+      addEntry(*weights);
   return hash;
 }
 

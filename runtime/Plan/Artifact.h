@@ -71,9 +71,6 @@ public:
 
 private:
   struct Contents {
-    /// The archive with the weights; null where none has any.
-    const ZipReader *weightsArchive() const;
-
     Contents(ZipReader zip, Reading reading)
         : zip(std::move(zip)),
           weightFiles(parentPath(this->zip.path()), reading) {}

@@ -56,35 +56,52 @@ Result<Tensors> weightsOf(const ZipReader &zip) {
   return parseSafetensors(bytes);
 }
 
-/// Whether `inner` has no tensor that is not in `outer`.
-bool areAllIn(const Tensors &inner, const Tensors &outer) {
+/// The tensors of `inner` that `outer` has not, or has otherwise.
+Tensors listOwn(const Tensors &inner, const Tensors &outer) {
   std::map<std::string_view, const SafetensorsTensor *> byName;
   for (const SafetensorsTensor &tensor : outer)
     byName[tensor.name] = &tensor;
-  return std::all_of(
-      inner.begin(), inner.end(), [&](const SafetensorsTensor &tensor) {
-        auto found = byName.find(tensor.name);
-        return found != byName.end() && found->second->dtype == tensor.dtype &&
-               found->second->dims == tensor.dims &&
-               found->second->data == tensor.data;
-      });
+  Tensors own;
+  for (const SafetensorsTensor &tensor : inner) {
+    auto found = byName.find(tensor.name);
+    if (found == byName.end() || found->second->dtype != tensor.dtype ||
+        found->second->dims != tensor.dims ||
+        found->second->data != tensor.data)
+      own.push_back(tensor);
+  }
+  return own;
 }
 
-/// The artifact in `path` as an entry: without weights and model, where the
-/// outer one has the same.
+Status addWeights(ZipWriter &out, const Tensors &tensors) {
+  const std::string header = makeSafetensorsHeader(tensors);
+  uint64_t size = header.size();
+  for (const SafetensorsTensor &tensor : tensors)
+    size += tensor.data.size();
+  ZC_RETURN_IF_ERROR(out.beginEntry(kWeightsEntry, size));
+  ZC_RETURN_IF_ERROR(out.write(header.data(), header.size()));
+  for (const SafetensorsTensor &tensor : tensors)
+    ZC_RETURN_IF_ERROR(out.write(tensor.data.data(), tensor.data.size()));
+  return out.endEntry();
+}
+
+/// The artifact in `path` as an entry, without the model, and with the weights
+/// that the outer one has not.
 Status addInside(ZipWriter &out, int64_t ranks, const std::string &path,
                  const ZipReader &outer, const Tensors &outerWeights) {
   ZC_ASSIGN_OR_RETURN(ZipReader zip, ZipReader::open(path));
   ZC_ASSIGN_OR_RETURN(Tensors weights, weightsOf(zip));
-  const bool isShared = areAllIn(weights, outerWeights);
+  const Tensors own = listOwn(weights, outerWeights);
   {
     ZC_ASSIGN_OR_RETURN(ZipWriter smaller, ZipWriter::create(path));
     for (const ZipEntry &entry : zip.entries()) {
       // Whoever exports a model does so from the outer one.
       if (entry.name == kModelEntry && outer.find(kModelEntry))
         continue;
-      if (entry.name == kWeightsEntry && isShared)
+      if (entry.name == kWeightsEntry) {
+        if (!own.empty())
+          ZC_RETURN_IF_ERROR(addWeights(smaller, own));
         continue;
+      }
       ZC_ASSIGN_OR_RETURN(std::string_view bytes, zip.view(entry));
       ZC_RETURN_IF_ERROR(smaller.addBytes(entry.name, bytes));
       zip.release(bytes);

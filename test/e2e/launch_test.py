@@ -95,7 +95,7 @@ class Launch(ZcTest):
         losses, tensors = expected
         self.assertEqual([line["loss"] for line in read_log(self.log)], losses)
         self.assertEqual(self.tensors_of(latest_step(self.ckpt)), tensors)
-        left = [path for path in pathlib.Path("/dev/shm").glob("zc-launch-*")
+        left = [path for path in pathlib.Path("/dev/shm").glob("zc-launch-*.*.*")
                 if not pathlib.Path(
                     f"/proc/{path.name.split('-')[3].split('.')[0]}").exists()]
         self.assertEqual(left, [])
@@ -245,7 +245,8 @@ class Launch(ZcTest):
             inner = zipfile.ZipFile(io.BytesIO(archive.read("meshes/2.zca")))
             self.assertIn("weights.safetensors", archive.namelist())
         self.assertIn("manifest.pb", inner.namelist())
-        self.assertNotIn("weights.safetensors", inner.namelist())
+        # A constant of a stage alone.
+        self.assertLess(inner.getinfo("weights.safetensors").file_size, 500)
         self.assertNotIn("model.onnx", inner.namelist())
         self.fails(1, ["is for 4 or 2 ranks, but 3 were"], "run", artifact,
                    "--data", self.fixture.data, "--steps", 2, "--local-ranks",

@@ -225,8 +225,8 @@ class CommandLine(ZcTest):
         self.assertLess(float(line[2]), 1e-9)
 
     def test_says_why_not(self):
-        said = self.compile("gpt", "--mesh", "pp=2", "--schedule", "2bw", "--batch", "8",
-                            "--verify", "deep")
+        said = self.compile("mlp", "--dim", "batch=32", "--mesh", "pp=2",
+                            "--schedule", "2bw", "--verify", "deep")
         self.assertIn("note: not verified that 2 ranks train as one does: steps "
                       "of schedule 2bw read older weights", said)
 

@@ -2,6 +2,7 @@
 """Whose artifacts are run (zc sign, --trust), and what their code can do
 (--sandbox)."""
 import ctypes
+import fcntl
 import hashlib
 import os
 import pathlib
@@ -194,16 +195,19 @@ class Sandbox(ZcTest):
         self.ckpt.mkdir()
         with (socket.create_server(("127.0.0.1", 0)) as server,
               open(self.folder / "open", "wb") as inherited):
+            # A number that nothing else gets once it is closed.
+            high = fcntl.fcntl(inherited.fileno(), fcntl.F_DUPFD, 200)
             environment = dict(
                 os.environ, ZC_PLANTED_FOLDER=str(folder),
                 ZC_PLANTED_PORT=str(server.getsockname()[1]),
                 ZC_PLANTED_OWN=str(self.ckpt / "own"),
-                ZC_PLANTED_DESCRIPTOR=str(inherited.fileno()))
+                ZC_PLANTED_DESCRIPTOR=str(high))
             code, out, err = run("run", artifact, "--data", self.fixture.data,
                                  "--steps", 3, "--checkpoint", self.ckpt,
                                  "--log", self.log, "--overwrite", *options,
                                  env=environment,
-                                 pass_fds=[inherited.fileno()])
+                                 pass_fds=[high])
+            os.close(high)
         self.assertEqual(code, 1, out + err)  # it has no kernels
         found = dict(line[len("planted "):].split(": ", 1)
                      for line in err.splitlines()

@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 """What --verify on costs a compilation: with it and without it by turns.
 
-  verify.py [--rounds 7] [--bin build/bin] [--mesh dp=2,tp=2] [--plan]
+  verify.py [--rounds 7] [--bin build/bin] [--mesh dp=2,tp=2] [--zero 1]
 
 A GPT of GPT-2's size without its weights (large_gpt.py). Prints medians of the
 time until `zc compile` ends and of the processors' time, its own and that of
 the process that proves, and their ratios; of two runs next to one another, so
-that a machine which gets busier does not change them. --plan: of `zc plan` of
-Llama 3 405B on 16,384 ranks (large_llama.py).
+that a machine which gets busier does not change them.
 """
 import argparse
 import os
@@ -40,26 +39,17 @@ def main():
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--mesh", default="dp=2,tp=2")
     parser.add_argument("--zero", default="1")
-    parser.add_argument("--plan", action="store_true")
     parser.add_argument("--bin", type=pathlib.Path,
                         default=HERE.parents[1] / "build" / "bin")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         model = pathlib.Path(folder) / "model.onnx"
-        script = HERE / ("large_llama.py" if options.plan else "large_gpt.py")
-        subprocess.run([sys.executable, script, model,
-                        *([] if options.plan else GPT2)], check=True,
-                       stdout=subprocess.DEVNULL)
-        common = [model, "--loss", "softmax-cross-entropy", "--init",
-                  "normal:0.02"]
-        if options.plan:
-            command = [options.bin / "zc", "plan", *common, "--cluster",
-                       "h100-dgx", "--mesh", "dp=128,tp=8,pp=16", "--batch",
-                       "2048", "--precision", "bf16", "--recompute", "layer"]
-        else:
-            command = [options.bin / "zc", "compile", *common, "-o",
-                       pathlib.Path(folder) / "out.zca", "--mesh", options.mesh,
-                       "--zero", options.zero, "--batch", "4"]
+        subprocess.run([sys.executable, HERE / "large_gpt.py", model, *GPT2],
+                       check=True, stdout=subprocess.DEVNULL)
+        command = [options.bin / "zc", "compile", model, "--loss",
+                   "softmax-cross-entropy", "--init", "normal:0.02", "-o",
+                   pathlib.Path(folder) / "out.zca", "--mesh", options.mesh,
+                   "--zero", options.zero, "--batch", "4"]
         pairs = []
         for _ in range(options.rounds):
             off = measure([*command, "--verify", "off"])
