@@ -74,11 +74,13 @@ static OwningOpRef<ModuleOp> keepForProof(Phases &phases,
 }
 
 /// Returns an exit code.
-static int prove(OwningOpRef<ModuleOp> forward, const CompileOptions &options,
+static int prove(OwningOpRef<ModuleOp> forward, CompileOptions options,
                  double seconds, Phases &phases, Summary &summary) {
   if (!forward)
     return 0;
   ScopedTime time(phases.getTimes(), "prove division");
+  if (!phases.getSequenceParallel().empty())
+    options.sequenceParallel = phases.getSequenceParallel();
   const ProofReport report = proveDivision(
       std::move(forward), options, listDivisions(phases.getModule()),
       getProofOperations(options, seconds));

@@ -8,9 +8,11 @@ def DivideResidualsPass : Pass<"zc-divide-residuals", "::mlir::ModuleOp"> {
   let summary = "tokens of residuals over the ranks of tp (Megatron's sequence parallelism)";
   let description = [{
     Behind --zc-annotate-mesh, on rows of samples and tokens apart. Where a branch
-    is added to a residual, its tokens are divided over `axis`, too. Norms, dropout
-    and what the backward keeps of them follow in --zc-propagate-sharding. The module
-    gets `train.divided_residuals`, their number.
+    is added to a residual, and where residuals begin, tokens are divided over
+    `axis`, too. Norms, dropout and what the backward keeps of them follow in
+    --zc-propagate-sharding. Products read all tokens; those of the backward gather
+    them again, unless `keeps`. The module gets `train.divided_residuals`, the number
+    of what is divided.
 
     ```mlir
     %0 = train.add %x, %branch : (tensor<4x32x8xf32>, tensor<4x32x8xf32>) -> tensor<4x32x8xf32>
@@ -21,7 +23,9 @@ def DivideResidualsPass : Pass<"zc-divide-residuals", "::mlir::ModuleOp"> {
   let options = [
     Option<"axis", "axis", "std::string", "\"tp\"", "the axis of the mesh">,
     Option<"isAsked", "is-asked", "bool", "false",
-           "an error where tokens do not divide">
+           "an error where tokens do not divide">,
+    Option<"keeps", "keeps", "bool", "false",
+           "what the forward has gathered is kept for the backward">
   ];
   let statistics = [
     Statistic<"numDivided", "num-divided", "Residuals divided">
