@@ -108,8 +108,12 @@ void zc::addTokenOrder(mlir::OpPassManager &manager,
   marks.parts = order.parts;
   marks.attention = options.spAttention;
   llvm::append_range(marks.dims, options.tokenDims);
+  ExchangeHalosPassOptions halos;
+  halos.parts = order.parts;
+  llvm::append_range(halos.dims, options.tokenDims);
   // Rows of samples and tokens hide where the tokens are.
   manager.addPass(createSeparateRowsPass());
+  manager.addPass(createExchangeHalosPass(halos));
   manager.addPass(createMarkTokensPass(marks));
   manager.addPass(createOrderTokensPass(order));
 }
