@@ -69,7 +69,8 @@ static OwningOpRef<ModuleOp> keepForProof(Phases &phases,
 
 /// Begins the proof as early as it can, beside the rest of the compilation:
 /// before the programs are built, or behind, where the small program is divided
-/// over tp as they are. Threads may run from then on.
+/// over tp as they are, or once they are divided, where a budget decides whether
+/// tokens are. Threads may run from then on.
 class ProofStart {
 public:
   ProofStart(Phases &phases, const CompileOptions &options)
@@ -80,6 +81,13 @@ public:
   }
 
   void programsAreBuilt() {
+    const bool awaitsChoice =
+        options.sequenceParallel == "auto" && options.memoryBudget > 0;
+    if (!isStarted && !awaitsChoice)
+      start();
+  }
+
+  void programsAreDivided() {
     if (!isStarted)
       start();
   }
@@ -92,8 +100,11 @@ private:
     if (forward) {
       const std::vector<std::string> divisions =
           listDivisions(phases.getModule());
+      CompileOptions chosen = options;
+      if (!phases.getSequenceParallel().empty())
+        chosen.sequenceParallel = phases.getSequenceParallel();
       proof = std::make_unique<ProofProcess>([&] {
-        return proveDivision(std::move(forward), options, divisions);
+        return proveDivision(std::move(forward), chosen, divisions);
       });
       forward = {};
     }
@@ -155,6 +166,7 @@ static int runPhases(Phases &phases, const CompileOptions &options,
     return emitModule(phases, options);
   if (failed(phases.divide()))
     return 1;
+  proof.programsAreDivided();
   if (options.emit == Emit::Sharded)
     return emitModule(phases, options);
   if (failed(phases.schedule()))

@@ -1,4 +1,5 @@
-// The phases behind fusion of a pipeline under a memory budget.
+// The choices that a memory budget decides before recomputation does, and the
+// phases behind fusion of a pipeline under a budget.
 #include "compiler/Driver/Phases.h"
 #include "compiler/Export/FlightPlan.h"
 #include "dialects/Train/Gathered.h"
@@ -88,6 +89,40 @@ LogicalResult Phases::fitGathers(
     return success();
   module = std::move(fused);
   return runRest(memory);
+}
+
+std::string Phases::chooseSequenceParallel() {
+  if (options.sequenceParallel != "auto")
+    return options.sequenceParallel;
+  if (options.memoryBudget <= 0 || options.getAxisSize("tp") == 1)
+    return "off";
+  ScopedTime time(times, "try without divided residuals");
+  for (const char *mode : {"off", "on=kept"})
+    if (fitsWithoutRecomputing(mode))
+      return mode;
+  return "on";
+}
+
+bool Phases::fitsWithoutRecomputing(const std::string &sequenceParallel) {
+  CompileOptions trial = options;
+  trial.sequenceParallel = sequenceParallel;
+  trial.memoryBudget = 0;
+  trial.verbose = false;
+  trial.dumpIr.clear();
+  if (mayKeepGathered())
+    trial.reshardEvery = "1"; // to gather more often costs less yet
+  Phases phases(module->clone(), trial);
+  phases.pipeline = pipeline;
+  if (failed(phases.divide()) || failed(phases.schedule()))
+    return false;
+  std::vector<Peak> peaks;
+  if (options.getAxisSize("pp") == 1)
+    peaks.push_back(readPeak(*phases.module));
+  else if (failed(phases.measureRoles(peaks)))
+    return false;
+  return llvm::all_of(peaks, [&](const Peak &peak) {
+    return peak.total() <= options.memoryBudget;
+  });
 }
 
 bool Phases::mayKeepGathered() const {

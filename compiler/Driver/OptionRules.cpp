@@ -219,7 +219,8 @@ static const Rule kOfRanks[] = {
      "belongs to --zero 3"},
     {{"--sequence-parallel"},
      [](const CompileOptions &options) {
-       return options.getAxisSize("tp") > 1 || options.sequenceParallel != "on";
+       return options.getAxisSize("tp") > 1 ||
+              options.sequenceParallel.rfind("on", 0) != 0;
      },
      "on needs a --mesh with tp"},
     {{"--sp-attention", "--token-dim"},

@@ -95,7 +95,7 @@ struct CompileOptions {
   std::string moeGroup = "sample";    // or a number of tokens
   std::string spAttention = "auto";   // how attention works over sp
   std::vector<std::string> tokenDims; // "INPUT=K" or "INPUT=none"
-  std::string sequenceParallel = "auto"; // tokens inside tp: on, off
+  std::string sequenceParallel = "auto"; // tokens inside tp: on, on=kept, off
 
   std::string schedule = "1f1b"; // of a pipeline: a name, or a file
   int64_t chunks = 0;            // stages of a role; 0: as the schedule has it

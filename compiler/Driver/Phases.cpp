@@ -435,6 +435,7 @@ static int64_t getMostWaitingBytes(const CompileOptions &options) {
 LogicalResult Phases::divide() {
   if (options.getNumRanks() == 1)
     return success();
+  sequenceParallel = chooseSequenceParallel();
   if (options.collectiveAlgorithm != "auto")
     module->walk([&](ModuleOp each) {
       each->setAttr(kAlgorithmAttr,
@@ -448,7 +449,7 @@ LogicalResult Phases::divide() {
     ranks.fewestBuckets = 1;
   ranks.mostBytes = getMostWaitingBytes(options);
   ranks.divideMessages = options.divideMessages;
-  setSequence(options, ranks);
+  setSequence(options, sequenceParallel, ranks);
   ChunkCrossEntropyPassOptions chunks;
   chunks.axis = "tp";
   chunks.sampleParts = options.getAxisSize("dp") * options.getAxisSize("ep");
@@ -459,7 +460,10 @@ LogicalResult Phases::divide() {
         buildRanksPipeline(manager, ranks);
       })))
     return failure();
-  return checkResiduals(*module, options);
+  FailureOr<int64_t> residuals = countResiduals(*module, options);
+  if (succeeded(residuals) && *residuals == 0)
+    sequenceParallel = "off";
+  return residuals;
 }
 
 /// Of what was asked for; auto without a budget: for all of a step.

@@ -43,6 +43,9 @@ public:
   mlir::ModuleOp getModule() { return *module; }
   mlir::OwningOpRef<mlir::ModuleOp> takeModule() { return std::move(module); }
 
+  /// What --sequence-parallel stood for, once divided: "on", "on=kept", "off".
+  const std::string &getSequenceParallel() const { return sequenceParallel; }
+
   PassTimes &getTimes() { return times; }
 
   /// Of a silent one that failed.
@@ -76,6 +79,11 @@ private:
              const std::function<void(mlir::OpPassManager &,
                                       const RecomputePassOptions &)> &addRest);
   bool mayKeepGathered() const;
+  /// What --sequence-parallel auto stands for: the first way to keep residuals
+  /// with which the memory budget is enough, from what costs no time on. Sums
+  /// are sent a little quicker whole, so that without a budget they are.
+  std::string chooseSequenceParallel();
+  bool fitsWithoutRecomputing(const std::string &sequenceParallel);
   /// How a role's units stay gathered; `Shared`: those of its stages in turn,
   /// in one place.
   enum class Gathered { Not, Shared, All };
@@ -100,6 +108,7 @@ private:
   mlir::OwningOpRef<mlir::ModuleOp> module;
   PipelineSchedule pipeline;
   EqualRoles equalRoles;
+  std::string sequenceParallel;
   unsigned dumped = 0; // files of --dump-ir
   PassTimes times;
 };

@@ -22,11 +22,12 @@ void zc::addSequenceOptions(CLI::App &command, CompileOptions &options) {
       .add_option(
           "--sequence-parallel", options.sequenceParallel,
           "Megatron's sequence parallelism: between the layers that tp "
-          "divides, ranks of tp divide the tokens, and keep a part of "
-          "what the backward needs of norms, dropout and residuals; "
-          "auto: with a --memory-budget and no sp, as it costs less than to "
-          "compute again; else the sums are sent quicker whole")
-      ->check(CLI::IsMember({"auto", "on", "off"}));
+          "divides, ranks of tp divide the tokens, and keep a part of what the "
+          "backward needs; on: also of what products read, which the backward "
+          "gathers again; on=kept: that is kept whole, and ranks send what "
+          "they send without; auto: off; where a --memory-budget is too small "
+          "for that, on=kept, then on")
+      ->check(CLI::IsMember({"auto", "on", "on=kept", "off"}));
   command
       .add_option("--sp-attention", options.spAttention,
                   "how attention works where sp divides the tokens: ulysses "
@@ -64,33 +65,34 @@ std::string zc::checkSequenceTogether(const CompileOptions &options) {
   return "";
 }
 
-void zc::setSequence(const CompileOptions &options, RanksOptions &ranks) {
-  // What it saves of norms and residuals takes about as long as the gather that
-  // the backward needs besides; memory that is short tips the scales. Under sp
-  // a layer keeps little as it is, and tokens in zigzag order are for sp alone.
-  const bool isShort = options.memoryBudget > 0 &&
-                       options.getAxisSize("tp") > 1 &&
-                       options.getAxisSize("sp") == 1;
-  ranks.dividesResiduals = options.sequenceParallel == "on" ||
-                           (options.sequenceParallel == "auto" && isShort);
-  ranks.asksForResiduals = options.sequenceParallel == "on";
+static bool asksForResiduals(const CompileOptions &options) {
+  return llvm::StringRef(options.sequenceParallel).starts_with("on");
+}
+
+void zc::setSequence(const CompileOptions &options,
+                     const std::string &sequenceParallel, RanksOptions &ranks) {
+  ranks.dividesResiduals =
+      llvm::StringRef(sequenceParallel).starts_with("on") &&
+      options.getAxisSize("tp") > 1;
+  ranks.keepsResiduals = sequenceParallel == "on=kept";
+  ranks.asksForResiduals = asksForResiduals(options);
   ranks.tokenParts = options.getAxisSize("sp");
   ranks.headParts = options.getAxisSize("tp");
   ranks.attention = options.spAttention;
 }
 
-llvm::LogicalResult zc::checkResiduals(mlir::ModuleOp module,
-                                       const CompileOptions &options) {
+llvm::FailureOr<int64_t> zc::countResiduals(mlir::ModuleOp module,
+                                            const CompileOptions &options) {
   int64_t count = 0;
   module.walk([&](mlir::ModuleOp each) {
     if (auto found = each->removeAttr(kDividedResidualsAttr))
       count += llvm::cast<mlir::IntegerAttr>(found).getInt();
   });
-  if (options.sequenceParallel != "on" || count > 0)
-    return llvm::success();
-  return module.emitError(
-      "--sequence-parallel on has nothing to divide: no residual, to which "
-      "branches are added between layers, counts the tokens of an attention");
+  if (asksForResiduals(options) && count == 0)
+    return module.emitError(
+        "--sequence-parallel on has nothing to divide: no residual, to which "
+        "branches are added between layers, counts the tokens of an attention");
+  return count;
 }
 
 void zc::addTokenOrder(mlir::OpPassManager &manager,
@@ -106,8 +108,12 @@ void zc::addTokenOrder(mlir::OpPassManager &manager,
   marks.parts = order.parts;
   marks.attention = options.spAttention;
   llvm::append_range(marks.dims, options.tokenDims);
+  ExchangeHalosPassOptions halos;
+  halos.parts = order.parts;
+  llvm::append_range(halos.dims, options.tokenDims);
   // Rows of samples and tokens hide where the tokens are.
   manager.addPass(createSeparateRowsPass());
+  manager.addPass(createExchangeHalosPass(halos));
   manager.addPass(createMarkTokensPass(marks));
   manager.addPass(createOrderTokensPass(order));
 }

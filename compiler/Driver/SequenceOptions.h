@@ -10,18 +10,21 @@
 
 namespace zc {
 
-/// Adds --sp-attention and --token-dim.
+/// Adds --sequence-parallel, --sp-attention and --token-dim.
 void addSequenceOptions(CLI::App &command, CompileOptions &options);
 
 /// What is wrong with them together; empty: nothing.
 std::string checkSequenceTogether(const CompileOptions &options);
 
-/// Says to the passes for ranks how tokens are divided.
-void setSequence(const CompileOptions &options, RanksOptions &ranks);
+/// Says to the passes for ranks how tokens are divided; inside tp as
+/// `sequenceParallel` says, which is "on", "on=kept" or "off".
+void setSequence(const CompileOptions &options,
+                 const std::string &sequenceParallel, RanksOptions &ranks);
 
-/// An error where --sequence-parallel on has divided nothing in any role.
-llvm::LogicalResult checkResiduals(mlir::ModuleOp module,
-                                   const CompileOptions &options);
+/// How many residuals have been divided in all roles; an error where there are
+/// none and --sequence-parallel on asks for them.
+llvm::FailureOr<int64_t> countResiduals(mlir::ModuleOp module,
+                                        const CompileOptions &options);
 
 /// Lets early and late tokens change places, before gradients are built, where
 /// ranks have equally much to do then.

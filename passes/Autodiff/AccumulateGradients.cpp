@@ -39,17 +39,49 @@ struct AccumulateGradients
     if (failed(countMicroBatches()) || failed(moveLoss()) ||
         failed(moveExpertMetrics()))
       return signalPassFailure();
-    for (unsigned i = 0; i < micro.getNumResults();)
-      if (auto parameter =
-              micro.getResultAttrOfType<FlatSymbolRefAttr>(i, kGradientAttr)) {
-        if (failed(moveGradient(i, parameter)))
-          return signalPassFailure();
-      } else {
-        ++i;
-      }
+    if (failed(moveGradients()))
+      signalPassFailure();
   }
 
 private:
+  /// Those that several roles add up come first, in the order of their names:
+  /// each role meets them in an order of its own, and all must send in one.
+  LogicalResult moveGradients() {
+    SmallVector<StringRef> shared;
+    for (unsigned i = 0; i < micro.getNumResults(); ++i)
+      if (auto parameter = getParameter(i); parameter && getHolders(parameter))
+        shared.push_back(parameter.getValue());
+    llvm::sort(shared);
+    for (StringRef name : shared)
+      for (unsigned i = 0; i < micro.getNumResults(); ++i)
+        if (auto parameter = getParameter(i);
+            parameter && parameter.getValue() == name) {
+          if (failed(moveGradient(i, parameter)))
+            return failure();
+          break;
+        }
+    for (unsigned i = 0; i < micro.getNumResults();)
+      if (auto parameter = getParameter(i)) {
+        if (failed(moveGradient(i, parameter)))
+          return failure();
+      } else {
+        ++i;
+      }
+    return success();
+  }
+
+  /// Of which result `index` of `micro` is the gradient; null: of none.
+  FlatSymbolRefAttr getParameter(unsigned index) {
+    return micro.getResultAttrOfType<FlatSymbolRefAttr>(index, kGradientAttr);
+  }
+
+  /// The roles that have a copy of a parameter; null: this one alone.
+  DenseI64ArrayAttr getHolders(FlatSymbolRefAttr parameter) {
+    return getOperation()
+        .lookupSymbol<StateOp>(parameter.getValue())
+        ->getAttrOfType<DenseI64ArrayAttr>(kHoldersAttr);
+  }
+
   NamedAttribute binding(StringRef attribute, Attribute value) {
     return NamedAttribute(StringAttr::get(&getContext(), attribute), value);
   }
@@ -255,9 +287,10 @@ private:
       return failure();
     Value whole = *sum;
     // Copies of a parameter in several roles have one gradient.
-    auto state = getOperation().lookupSymbol<StateOp>(parameter.getValue());
-    if (auto holders = state->getAttrOfType<DenseI64ArrayAttr>(kHoldersAttr))
-      whole = sumOverHolders(state, whole, holders);
+    if (DenseI64ArrayAttr holders = getHolders(parameter))
+      whole = sumOverHolders(
+          getOperation().lookupSymbol<StateOp>(parameter.getValue()), whole,
+          holders);
     addResult(apply, scale(whole), binding(kGradientAttr, parameter));
     return success();
   }

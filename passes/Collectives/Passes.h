@@ -30,6 +30,7 @@ struct RanksOptions {
   bool divideMessages = false;    // over tp
   bool dividesResiduals = false;  // their tokens, over tp
   bool asksForResiduals = false;  // an error where these do not divide
+  bool keepsResiduals = false;    // whole, where products have read them
 };
 
 /// From programs of one rank to programs of a rank of the mesh.

@@ -27,6 +27,7 @@ void buildRanksPipeline(OpPassManager &manager, const RanksOptions &options) {
   if (options.dividesResiduals) {
     DivideResidualsPassOptions residuals;
     residuals.isAsked = options.asksForResiduals;
+    residuals.keeps = options.keepsResiduals;
     manager.addPass(createDivideResidualsPass(residuals));
   }
   if (options.divideMessages)

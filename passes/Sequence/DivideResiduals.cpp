@@ -5,12 +5,16 @@
 // of the tokens it does a share of the work and keeps a share of what the
 // backward needs (Korthikanti et al. 2022, sequence parallelism). Where
 // residuals are divided so, norms and dropout follow, sums become
-// reduce-scatters, and what the next layer reads is gathered.
+// reduce-scatters, and what the next layer reads is gathered: together these
+// send what the sums did. The gradients of the next layer's weights read what
+// was gathered once more. It is gathered again for them, or kept: the first
+// sends more, the second keeps all tokens of one value a product.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Train/Ops/OpSupport.h"
 #include "dialects/Train/Tokens.h"
 #include "passes/Analysis/ForwardOps.h"
+#include "passes/Analysis/Messages.h"
 #include "passes/Autodiff/SampleDims.h"
 #include "passes/Sequence/Passes.h"
 #include "passes/Sequence/TokenDims.h"
@@ -55,13 +59,13 @@ struct DivideResiduals : public impl::DivideResidualsPassBase<DivideResiduals> {
 private:
   /// Nobody may ask for what cannot be done and get nothing.
   LogicalResult checkTokens() {
-    if (!isAsked || count > 0 || undivided == 0)
+    if (!isAsked || count > 0 || oddTokens == 0)
       return success();
     const int64_t ranks = groupSize(axes, mesh);
     return getOperation().emitError("--sequence-parallel on: ")
-           << undivided << " tokens do not divide among " << ranks
+           << oddTokens << " tokens do not divide among " << ranks
            << " ranks of 'tp'" << (axes.size() > 1 ? " and 'sp'" : "") << "; "
-           << nextSizes(undivided, ranks);
+           << nextSizes(oddTokens, ranks);
   }
 
   bool dividesBySp() {
@@ -76,29 +80,90 @@ private:
     SampleDims samples = findSampleDims(program);
     Axes batchAxes = findBatchAxes(program);
     forward = findForwardOps(program);
+    SmallVector<AddOp> sums;
+    for (AddOp op : program.getOps<AddOp>())
+      if (findTokens(op, tokens) && !isTermOfSum(op))
+        sums.push_back(op);
     SmallVector<Value> region;
-    for (AddOp op : llvm::make_early_inc_range(program.getOps<AddOp>()))
-      if (std::optional<int64_t> dim = findTokens(op, tokens)) {
-        Layout layout = layoutOf(op.getResult(), samples, batchAxes);
-        layout.dims[*dim] = axes;
-        region.push_back(reshard(op.getResult(), layout, op));
-        ++count;
-      }
-    for (Value value : findRegion(region, tokens))
-      gather(value, tokens, layoutOf(value, samples, batchAxes));
+    auto divideValue = [&](Value value) {
+      Layout layout = layoutOf(value, samples, batchAxes);
+      layout.dims[*findDim(value, tokens)] = axes;
+      region.push_back(reshard(value, layout));
+      ++count;
+    };
+    for (AddOp op : sums)
+      divideValue(op.getResult());
+    for (Value begin : findBegins(sums, findRegion(region, tokens), tokens))
+      divideValue(begin);
+    SmallVector<Value> all = findRegion(region, tokens);
+    OpOperand *last = keeps ? nullptr : findLastRead(all, tokens);
+    for (Value value : all)
+      gather(value, tokens, layoutOf(undivided(value), samples, batchAxes),
+             last && last->get() == value);
+  }
+
+  /// The gradients of several products that read one value are added up before
+  /// they are sent.
+  bool isTermOfSum(AddOp op) {
+    return op->hasOneUse() && isa<AddOp>(*op->user_begin());
+  }
+
+  /// Where residuals come from: what a branch reads and is added to, if nothing
+  /// has divided it yet. Their producers are divided as far as they may be.
+  SmallVector<Value> findBegins(ArrayRef<AddOp> sums, ArrayRef<Value> divided,
+                                TokenDims &tokens) {
+    DenseSet<Value> done(divided.begin(), divided.end());
+    llvm::SetVector<Value> begins;
+    for (AddOp op : sums) {
+      if (!isForward(op))
+        continue;
+      Value lhs = op.getLhs(), rhs = op.getRhs();
+      for (auto [from, branch] : {std::pair(lhs, rhs), std::pair(rhs, lhs)})
+        if (!done.contains(from) && findDim(from, tokens) &&
+            isComputedFrom(branch, from))
+          begins.insert(from);
+    }
+    return begins.takeVector();
+  }
+
+  static bool isComputedFrom(Value branch, Value from) {
+    Operation *first = from.getDefiningOp();
+    SmallVector<Value> work = {branch};
+    DenseSet<Operation *> seen;
+    while (!work.empty()) {
+      Value value = work.pop_back_val();
+      if (value == from)
+        return true;
+      Operation *op = value.getDefiningOp();
+      if (op && (!first || first->isBeforeInBlock(op)) &&
+          seen.insert(op).second)
+        work.append(op->operand_begin(), op->operand_end());
+    }
+    return false;
+  }
+
+  bool isForward(Operation *op) const {
+    return forward.empty() || forward.contains(op);
+  }
+
+  /// The value that the pass has divided, of which dims and samples are known.
+  static Value undivided(Value value) {
+    auto reshard = value.getDefiningOp<dist::ReshardOp>();
+    return reshard ? reshard.getInput() : value;
   }
 
   /// Whether an op needs more than a part of an operand's tokens, or divides
   /// features instead.
   static bool readsAll(OpOperand &use, TokenDims &tokens) {
     auto op = dyn_cast<ShardableOpInterface>(use.getOwner());
-    if (!op || isa<MatmulOp>(use.getOwner()) || isAttention(use.getOwner()))
+    if (!op || isa<MatmulOp, ScatterAddOp>(use.getOwner()) ||
+        isAttention(use.getOwner()))
       return true;
     ShardingRule rule = op.getShardingRule();
     for (auto [dim, factor] :
          llvm::enumerate(rule.operandDims[use.getOperandNumber()]))
       if (factor == ShardingRule::kWhole &&
-          tokens.isMarked({use.get(), static_cast<int64_t>(dim)}))
+          tokens.isMarked({undivided(use.get()), static_cast<int64_t>(dim)}))
         return true;
     return false;
   }
@@ -117,36 +182,81 @@ private:
     return found.takeVector();
   }
 
+  /// The operand of the forward's last product. The backward begins with its
+  /// gradient: there is nothing to save by letting go of it. Stages of a
+  /// pipeline keep what is theirs for a while.
+  OpOperand *findLastRead(ArrayRef<Value> region, TokenDims &tokens) {
+    OpOperand *last = nullptr;
+    for (Value value : region)
+      for (OpOperand &use : value.getUses())
+        if (isForward(use.getOwner()) && isRead(use, tokens) &&
+            (!last || last->getOwner()->isBeforeInBlock(use.getOwner())))
+          last = &use;
+    if (!last || hasMessages(last->getOwner()->getParentOfType<func::FuncOp>()))
+      return nullptr;
+    return last;
+  }
+
+  static bool hasMessages(func::FuncOp program) {
+    for (unsigned i = 0; i < program.getNumArguments(); ++i)
+      if (getReceived(program, i))
+        return true;
+    for (unsigned i = 0; i < program.getNumResults(); ++i)
+      if (getSent(program, i))
+        return true;
+    return false;
+  }
+
+  static bool isRead(OpOperand &use, TokenDims &tokens) {
+    return isa<ShardableOpInterface>(use.getOwner()) && readsAll(use, tokens);
+  }
+
+  /// Whether an op makes a parameter's gradient.
+  static bool makesGradient(Operation *op) {
+    return op->hasAttr(kGradientsAttr) && isa<ReduceOp>(op);
+  }
+
   /// For products, which divide features: with all tokens that sp leaves. The
-  /// backward gathers again what the forward has let go.
-  void gather(Value value, TokenDims &tokens, Layout layout) {
+  /// backward gathers again what the forward has let go, unless it is kept.
+  void gather(Value value, TokenDims &tokens, Layout layout, bool isKept) {
     const int64_t rank = cast<RankedTensorType>(value.getType()).getRank();
     for (int64_t dim = 0; dim < rank; ++dim)
-      if (tokens.isMarked({value, dim}))
+      if (tokens.isMarked({undivided(value), dim}))
         layout.dims[dim] = Axes(ArrayRef(axes).drop_back());
-    for (bool isForward : {true, false}) {
-      SmallVector<OpOperand *> uses;
+    SmallVector<OpOperand *> forwards, backwards;
+    for (OpOperand &use : value.getUses())
+      if (isRead(use, tokens))
+        (isForward(use.getOwner()) ? forwards : backwards).push_back(&use);
+    // What all have is added up by each: a bias's gradient needs no sum.
+    if (!backwards.empty())
       for (OpOperand &use : value.getUses())
-        if (isa<ShardableOpInterface>(use.getOwner()) &&
-            readsAll(use, tokens) &&
-            (forward.empty() || forward.contains(use.getOwner())) == isForward)
-          uses.push_back(&use);
-      if (uses.empty())
-        continue;
-      Operation *first = uses.front()->getOwner();
-      for (OpOperand *use : uses)
-        if (use->getOwner()->isBeforeInBlock(first))
-          first = use->getOwner();
-      OpBuilder builder(first);
-      auto whole = dist::ReshardOp::create(builder, value.getLoc(), value);
-      whole->setAttr(dist::kShardingAttr, layout.toAttr(mesh));
-      whole->setAttr(dist::kTrafficAttr,
-                     builder.getStringAttr(dist::kActivations));
-      whole->setAttr(dist::kPassAttr,
-                     builder.getStringAttr(isForward ? "forward" : "backward"));
-      for (OpOperand *use : uses)
-        use->set(whole.getResult());
+        if (makesGradient(use.getOwner()) &&
+            !llvm::is_contained(backwards, &use))
+          backwards.push_back(&use);
+    if (isKept || keeps) {
+      forwards.append(backwards);
+      backwards.clear();
     }
+    gatherFor(forwards, value, layout, "forward");
+    gatherFor(backwards, value, layout, "backward");
+  }
+
+  void gatherFor(ArrayRef<OpOperand *> uses, Value value, const Layout &layout,
+                 StringRef pass) {
+    if (uses.empty())
+      return;
+    Operation *first = uses.front()->getOwner();
+    for (OpOperand *use : uses)
+      if (use->getOwner()->isBeforeInBlock(first))
+        first = use->getOwner();
+    OpBuilder builder(first);
+    auto whole = dist::ReshardOp::create(builder, value.getLoc(), value);
+    whole->setAttr(dist::kShardingAttr, layout.toAttr(mesh));
+    whole->setAttr(dist::kTrafficAttr,
+                   builder.getStringAttr(dist::kActivations));
+    whole->setAttr(dist::kPassAttr, builder.getStringAttr(pass));
+    for (OpOperand *use : uses)
+      use->set(whole.getResult());
   }
 
   /// The axes that divide the samples of a program's arguments.
@@ -167,11 +277,19 @@ private:
     for (Value operand : op.getOperands())
       if (isa_and_nonnull<BroadcastOp, ConstantOp>(operand.getDefiningOp()))
         return std::nullopt;
+    return findDim(op.getResult(), tokens);
+  }
+
+  /// The dim of a value's tokens, if the axes divide them.
+  std::optional<int64_t> findDim(Value value, TokenDims &tokens) {
+    auto type = cast<RankedTensorType>(value.getType());
+    if (type.getRank() != 3)
+      return std::nullopt;
     for (int64_t dim = 0; dim < type.getRank(); ++dim)
-      if (tokens.isMarked({op.getResult(), dim})) {
+      if (tokens.isMarked({value, dim})) {
         if (type.getDimSize(dim) % groupSize(axes, mesh) == 0)
           return dim;
-        undivided = type.getDimSize(dim);
+        oddTokens = type.getDimSize(dim);
       }
     return std::nullopt;
   }
@@ -186,9 +304,9 @@ private:
     return layout;
   }
 
-  Value reshard(Value value, const Layout &layout, Operation *behind) {
+  Value reshard(Value value, const Layout &layout) {
     OpBuilder builder(value.getContext());
-    builder.setInsertionPointAfter(behind);
+    builder.setInsertionPointAfterValue(value);
     auto divided = dist::ReshardOp::create(builder, value.getLoc(), value);
     divided->setAttr(dist::kShardingAttr, layout.toAttr(mesh));
     divided->setAttr(dist::kTrafficAttr,
@@ -200,7 +318,7 @@ private:
   dist::MeshAttr mesh;
   Axes axes; // that divide a residual's tokens
   int64_t count = 0;
-  int64_t undivided = 0; // tokens of a residual that ranks cannot divide
+  int64_t oddTokens = 0; // of a residual, that ranks cannot divide
   DenseSet<Operation *> forward;
 };
 

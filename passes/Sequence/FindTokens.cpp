@@ -4,6 +4,7 @@
 #include "dialects/Train/Ops/AttentionSupport.h"
 #include "dialects/Train/Ops/OpSupport.h"
 #include "dialects/Train/Tokens.h"
+#include "passes/Autodiff/SampleDims.h"
 #include "passes/Sequence/ExchangeCost.h"
 #include "passes/Sequence/Passes.h"
 #include "passes/Sequence/TokenDims.h"
@@ -24,6 +25,9 @@ namespace {
 /// running sum is made of shifted ones, as often as tokens double.
 class TokenReads {
 public:
+  /// Of a dim of `parts` elements these are edges of the ranks' blocks.
+  explicit TokenReads(int64_t parts = 0) : parts(parts) {}
+
   /// Whether the node is one of these. Masks and positions, which are integers,
   /// are whole on every rank at no cost.
   bool add(OpOperand &use, TokenDims &dims) {
@@ -32,7 +36,7 @@ public:
     if (!isa<FloatType>(type.getElementType()) || !isa<SplitOp, SliceOp>(op))
       return false;
     for (int64_t dim = 0; dim < type.getRank(); ++dim)
-      if (dims.isMarked({use.get(), dim}))
+      if (dims.isMarked({use.get(), dim}) && type.getDimSize(dim) != parts)
         return addPieces(op, dim, type.getDimSize(dim));
     return false;
   }
@@ -49,7 +53,7 @@ private:
             shifted >= std::max<int64_t>(3, llvm::Log2_64_Ceil(tokens)));
   }
 
-  int64_t alone = 0, shifted = 0;
+  int64_t parts, alone = 0, shifted = 0;
 };
 
 struct FindTokens : public impl::FindTokensPassBase<FindTokens> {
@@ -154,8 +158,10 @@ private:
     });
     if (result.wasInterrupted())
       return failure();
+    const int64_t samples = findSampleDims(program).samples;
     for (const UnfusedAttention &each : tokens.getUnfused().get())
-      if (tokens.isDivided(each.getQueries()) && failed(divideProducts(each)))
+      if (tokens.isDivided(each.getQueries()) &&
+          failed(divideProducts(each, samples)))
         return failure();
     return success();
   }
@@ -166,7 +172,8 @@ private:
     DenseMap<Location, TokenReads> reads;
     for (OpOperand *use : tokens.getGathers()) {
       Operation *op = use->getOwner();
-      bool oneByOne = reads[op->getLoc()].add(*use, tokens);
+      bool oneByOne = reads.try_emplace(op->getLoc(), TokenReads(parts))
+                          .first->second.add(*use, tokens);
       if (!(oneByOne || isa<ImageOpInterface>(op)) ||
           !refused.insert(op->getLoc()).second)
         continue;
@@ -275,13 +282,14 @@ private:
 
   /// Products of an attention of several ops: they divide heads, or queries and
   /// gather keys and values.
-  LogicalResult divideProducts(const UnfusedAttention &unfused) {
+  LogicalResult divideProducts(const UnfusedAttention &unfused,
+                               int64_t samples) {
     if (StringRef(attention).starts_with("ring"))
       return unfused.reason->emitError(
           "changes the scores or weights of an attention, which is several ops "
           "then; no ring of ranks hands on their keys; --sp-attention gather "
           "and ulysses divide it");
-    const int64_t heads = unfused.countHeads();
+    const int64_t heads = unfused.countHeads(samples);
     const bool divides = heads % (parts * headParts) == 0;
     if (attention == "ulysses" && !divides)
       return refuseHeads(unfused.softmax, heads, "gather divides");

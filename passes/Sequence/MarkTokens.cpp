@@ -26,6 +26,8 @@ struct Findings {
   std::set<std::string> inputs;
   std::set<std::string> kept; // inputs with tokens that stay whole
   bool divided = false, hasAttention = false, dividesAttention = false;
+  bool dividesKeys = false;        // of any attention
+  Operation *hasAllKeys = nullptr; // of divided queries, on every rank
 };
 
 std::string list(const std::set<std::string> &names) {
@@ -82,6 +84,7 @@ private:
                          : mark(program, tokens, argument, found->second);
             })))
       return failure();
+    findKeys(program, tokens, findings);
     return forEachTokenInput(
         program, [&](BlockArgument argument, StringRef name) {
           std::optional<int64_t> dim = tokens.findInputDim(argument);
@@ -94,6 +97,20 @@ private:
             findings.kept.insert(name.str());
           return success();
         });
+  }
+
+  void findKeys(func::FuncOp program, TokenDims &tokens, Findings &findings) {
+    findings.dividesKeys |= !tokens.getUnfused().get().empty();
+    program.walk([&](Operation *op) {
+      if (!isAttention(op) || !tokens.isOfInput({op->getOperand(0), kTokens}))
+        return;
+      DimOf keys{op->getOperand(1), kTokens};
+      if (hasKeysOfQueries(op) ||
+          (countTokens(keys.value) % parts == 0 && tokens.isOfInput(keys)))
+        findings.dividesKeys = true;
+      else
+        findings.hasAllKeys = op;
+    });
   }
 
   /// A given dim tells of dims that depend on it, too.
@@ -109,6 +126,15 @@ private:
   }
 
   LogicalResult checkSomethingIsDivided(const Findings &findings) {
+    if (findings.divided && findings.hasAllKeys && !findings.dividesKeys &&
+        StringRef(attention).starts_with("ring"))
+      return findings.hasAllKeys->emitError("--sp-attention ")
+             << attention
+             << " has nothing to hand on: every rank has all keys of this "
+                "attention, which no input's tokens of '"
+             << axis
+             << "' are, and the model has no other; --sp-attention gather or "
+                "auto divides its queries";
     if (findings.divided && (attention == "auto" || findings.dividesAttention))
       return success();
     if (findings.divided)

@@ -8,9 +8,11 @@ def DivideResidualsPass : Pass<"zc-divide-residuals", "::mlir::ModuleOp"> {
   let summary = "tokens of residuals over the ranks of tp (Megatron's sequence parallelism)";
   let description = [{
     Behind --zc-annotate-mesh, on rows of samples and tokens apart. Where a branch
-    is added to a residual, its tokens are divided over `axis`, too. Norms, dropout
-    and what the backward keeps of them follow in --zc-propagate-sharding. The module
-    gets `train.divided_residuals`, their number.
+    is added to a residual, and where residuals begin, tokens are divided over
+    `axis`, too. Norms, dropout and what the backward keeps of them follow in
+    --zc-propagate-sharding. Products read all tokens; those of the backward gather
+    them again, unless `keeps`. The module gets `train.divided_residuals`, the number
+    of what is divided.
 
     ```mlir
     %0 = train.add %x, %branch : (tensor<4x32x8xf32>, tensor<4x32x8xf32>) -> tensor<4x32x8xf32>
@@ -21,12 +23,43 @@ def DivideResidualsPass : Pass<"zc-divide-residuals", "::mlir::ModuleOp"> {
   let options = [
     Option<"axis", "axis", "std::string", "\"tp\"", "the axis of the mesh">,
     Option<"isAsked", "is-asked", "bool", "false",
-           "an error where tokens do not divide">
+           "an error where tokens do not divide">,
+    Option<"keeps", "keeps", "bool", "false",
+           "what the forward has gathered is kept for the backward">
   ];
   let statistics = [
     Statistic<"numDivided", "num-divided", "Residuals divided">
   ];
   let dependentDialects = ["::zc::dist::DistDialect"];
+}
+
+def ExchangeHalosPass : Pass<"zc-exchange-halos", "::mlir::ModuleOp"> {
+  let summary = "convolutions over tokens get their neighbours' edges";
+  let description = [{
+    Tokens, found as --zc-find-tokens does or given by `dims`, are written as blocks
+    of `parts` ranks; a convolution over them is one of each block, with what it
+    needs of the blocks beside it. On the programs that gradients are built from.
+
+    ```mlir
+    %0 = train.conv %x, %w {pads_low = array<i64: 2>, ...} : (tensor<4x8x32xf32>, tensor<8x8x3xf32>) -> ...
+    // becomes, for two ranks
+    %1 = train.reshape %x : (...) -> tensor<4x8x2x16xf32>
+    %2 = train.slice %1 {offsets = array<i64: 0, 0, 0, 14>, ...} : (...) -> tensor<4x8x2x2xf32>
+    %3 = train.slice %2 : (...) -> tensor<4x8x1x2xf32>
+    %4 = train.pad %3 {low = array<i64: 0, 0, 1, 0>, ...} : (...) -> tensor<4x8x2x2xf32>
+    %5 = train.concat %4, %1 {dim = 3 : i64} : (...) -> tensor<4x8x2x18xf32>
+    %6 = train.conv %5, %w : (tensor<4x8x2x18xf32>, tensor<8x8x1x3xf32>) -> tensor<4x8x2x16xf32>
+    ```
+  }];
+  let options = [
+    Option<"parts", "parts", "int64_t", "1", "ranks that divide the tokens">,
+    ListOption<"dims", "dims", "std::string",
+               "INPUT=K or INPUT=none, before what is found">
+  ];
+  let statistics = [
+    Statistic<"numConvolutions", "num-convolutions", "Convolutions over tokens">
+  ];
+  let dependentDialects = ["::zc::train::TrainDialect"];
 }
 
 def FindTokensPass : Pass<"zc-find-tokens", "::mlir::ModuleOp"> {

@@ -137,12 +137,14 @@ DimOf UnfusedAttention::getQueries() const {
   return {all, typeOf(all).getRank() - 2};
 }
 
-int64_t UnfusedAttention::countHeads() const {
+int64_t UnfusedAttention::countHeads(int64_t samples) const {
   const ScoreProduct &product = products.front();
-  return cast<ShardableOpInterface>(*product.op)
-      .getShardingRule()
-      .factors[product.heads]
-      .size;
+  const int64_t size = cast<ShardableOpInterface>(*product.op)
+                           .getShardingRule()
+                           .factors[product.heads]
+                           .size;
+  const bool joined = typeOf(softmax->getResult(0)).getRank() == 3;
+  return joined && samples > 0 && size % samples == 0 ? size / samples : size;
 }
 
 UnfusedAttentions::UnfusedAttentions(func::FuncOp program) {

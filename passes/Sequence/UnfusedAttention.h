@@ -27,8 +27,9 @@ struct UnfusedAttention {
 
   /// The dim of scores that counts queries.
   DimOf getQueries() const;
-  /// Samples times heads where scores are [heads, queries, keys], else heads.
-  int64_t countHeads() const;
+  /// Where scores are [samples x heads, queries, keys], the heads of each of
+  /// `samples` samples.
+  int64_t countHeads(int64_t samples) const;
 };
 
 /// Those of a program.

@@ -17,6 +17,12 @@ namespace zc {
 
 namespace {
 
+/// Gathers that differ in their places alone.
+struct GatherKind {
+  std::string what, where;
+  std::vector<std::string> places;
+};
+
 struct ExplainSharding : public impl::ExplainShardingPassBase<ExplainSharding> {
   void runOnOperation() override {
     mesh = dist::getMesh(getOperation());
@@ -41,6 +47,7 @@ struct ExplainSharding : public impl::ExplainShardingPassBase<ExplainSharding> {
       for (Operation &op : program.getBody().front().without_terminator())
         explainValue(&op);
     }
+    addGathers();
     getOperation()->setAttr(dist::kDivisionsAttr,
                             builder.getArrayAttr(divisions));
     if (notes.empty())
@@ -196,20 +203,37 @@ private:
     return text;
   }
 
+  /// Layers gather alike: each kind is noted once, with the first place.
   void noteGather(Operation *op, StringRef place) {
     auto gather = dyn_cast<dist::AllGatherOp>(op);
     if (!gather || gather.getTraffic() != dist::kActivations)
       return;
     auto program = op->getParentOfType<func::FuncOp>();
-    std::string note;
-    llvm::raw_string_ostream os(note);
+    std::string what, where;
+    llvm::raw_string_ostream os(what), end(where);
     os << wordsForProgram(program.getSymName()) << " all-gathers "
-       << wordsFor(cast<ShapedType>(gather.getType())) << " of " << place
-       << " over " << axesOf(cast<dist::CollectiveOpInterface>(op));
+       << wordsFor(cast<ShapedType>(gather.getType()));
+    end << " over " << axesOf(cast<dist::CollectiveOpInterface>(op));
     if (!op->use_empty())
-      os << " before " << wordsFor(*op->user_begin());
-    if (!llvm::is_contained(notes, note))
-      notes.push_back(note);
+      end << " before " << wordsFor(*op->user_begin());
+    auto known = llvm::find_if(gathers, [&](const GatherKind &kind) {
+      return kind.what == what && kind.where == where;
+    });
+    if (known == gathers.end())
+      known = gathers.insert(known, {what, where, {}});
+    if (!llvm::is_contained(known->places, place))
+      known->places.push_back(place.str());
+  }
+
+  void addGathers() {
+    for (const GatherKind &kind : gathers) {
+      std::string note = kind.what + " of " + kind.places.front();
+      if (kind.places.size() > 1)
+        note += " and " + std::to_string(kind.places.size() - 1) + " more";
+      note += kind.where;
+      if (!llvm::is_contained(notes, note))
+        notes.push_back(note);
+    }
   }
 
   dist::MeshAttr mesh;
@@ -217,6 +241,7 @@ private:
   DenseMap<Attribute, Value> arguments; // by their states' names
   llvm::StringSet<> seen;
   std::vector<std::string> notes;
+  std::vector<GatherKind> gathers;
 };
 
 } // namespace

@@ -95,12 +95,21 @@ private:
 
 } // namespace
 
+/// Whether ranks may have parts of a dim that the op wants whole: each then
+/// computes a term of a sum, which is sent.
+static bool readsRanksRows(Operation *op) {
+  auto shardable = dyn_cast<ShardableOpInterface>(op);
+  return shardable && shardable.getShardingRule().operandDims !=
+                          shardable.getFinerRule().operandDims;
+}
+
 /// What costs nothing and makes more out of less may be meant whole by one user
 /// and in part by another.
 void Propagation::separateCheapValues() {
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
     auto cost = dyn_cast<CostOpInterface>(op);
     if (!cost || cost.getFlops() > 0 || op.getNumResults() != 1 ||
+        readsRanksRows(&op) ||
         bytesOf(op.getResultTypes()) <= bytesOf(op.getOperandTypes()))
       continue;
     OpBuilder builder(&op);

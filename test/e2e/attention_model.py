@@ -9,7 +9,7 @@ TOKENS, WIDTH = 16, 12
 
 def make_attention(path, mask="causal", dropout=False, tail=(),
                    tokens_first=False, drops_weights=False, bias="",
-                   memory=0, joins_heads=False):
+                   memory=0, joins_heads=False, convolutions=()):
     """Attention of two heads, 6 wide, between two layers; tail: the nodes from
     "last" to "y", or none. Masks: causal; window: a query sees itself and three
     before it; padding: of keys, by finite numbers, of one sample all; none.
@@ -17,7 +17,8 @@ def make_attention(path, mask="causal", dropout=False, tail=(),
     the softmax. bias: added to scores; "learned": by distances, as T5's;
     "slopes": a head's times the distance, not trained, as ALiBi's. memory: keys
     are of an input z of as many tokens. joins_heads: scores are [samples heads,
-    queries, keys]."""
+    queries, keys]. convolutions: attributes of Convs that x, of more tokens by
+    their strides, goes through first."""
     draw = np.random.default_rng(1)
     later = np.triu(np.ones((TOKENS, TOKENS), bool), 1)
     hidden = {"causal": later, "none": np.zeros_like(later),
@@ -49,7 +50,18 @@ def make_attention(path, mask="causal", dropout=False, tail=(),
     drop = ["ratio", "training"]
     nodes = ([("Transpose", ["x"], "turned", {"perm": [1, 0, 2]})]
              if tokens_first else [])
-    nodes += [("MatMul", ["turned" if tokens_first else "x", "w0"], "h0"),
+    length, begin = TOKENS, "turned" if tokens_first else "x"
+    for i, attributes in enumerate(convolutions):
+        length *= attributes.get("strides", [1])[0]
+        kernel, groups = attributes["kernel_shape"], attributes.get("group", 1)
+        arrays[f"c{i}"] = (draw.normal(
+            size=(WIDTH, WIDTH // groups, *kernel)) / 4).astype(np.float32)
+        nodes += [("Transpose", [begin], f"c{i}_in", {"perm": [0, 2, 1]}),
+                  ("Conv", [f"c{i}_in", f"c{i}"], f"c{i}_out", attributes),
+                  ("Transpose", [f"c{i}_out"], f"c{i}_back",
+                   {"perm": [0, 2, 1]})]
+        begin = f"c{i}_back"
+    nodes += [("MatMul", [begin, "w0"], "h0"),
               ("Dropout", ["h0", *drop], "h1")]
     for i, name in enumerate("qkv"):
         order = [0, 2, 3, 1] if name == "k" else [0, 2, 1, 3]
@@ -92,7 +104,7 @@ def make_attention(path, mask="causal", dropout=False, tail=(),
         made, "attention",
         [helper.make_tensor_value_info("x", TensorProto.FLOAT,
                                        [TOKENS, 8, WIDTH] if tokens_first
-                                       else [8, TOKENS, WIDTH]),
+                                       else [8, length, WIDTH]),
          *([helper.make_tensor_value_info("z", TensorProto.FLOAT,
                                           [8, memory, WIDTH])]
            if memory else [])],

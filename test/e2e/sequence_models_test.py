@@ -8,7 +8,7 @@ import unittest
 import numpy as np
 
 from attention_model import TOKENS, WIDTH, make_attention
-from zctest import Fixture, ZcTest
+from zctest import Fixture, ZcTest, run
 
 SHIFT = [("Slice", ["last", "low", "high", "dims"], "y")]
 
@@ -21,7 +21,10 @@ class SequenceModels(ZcTest):
         model, data = self.folder / "made.onnx", self.folder / "made.npz"
         make_attention(model, **model_options)
         draw = np.random.default_rng(0)
-        counts = {"x": TOKENS, "labels": labels}
+        counts = {"x": TOKENS * math.prod(
+            each.get("strides", [1])[0]
+            for each in model_options.get("convolutions", ())),
+                  "labels": labels}
         if "memory" in model_options:
             counts["z"] = model_options["memory"]
         np.savez(data, **{name: draw.normal(size=(8, count, WIDTH)).astype(
@@ -95,7 +98,7 @@ class SequenceModels(ZcTest):
     def test_keys_of_other_tokens(self):
         """Ranks have all of them, or parts, which go round or are gathered."""
         self.compare(mask="none", memory=10,
-                     meshes=[("sp=2", "ulysses"), ("sp=4", "ring")])
+                     meshes=[("sp=2", "ulysses"), ("sp=4", "gather")])
         self.compare(mask="none", memory=12, on_ranks=("--token-dim", "z=1"),
                      meshes=[("sp=2", "auto"), ("sp=4", "gather"),
                              ("sp=4", "ring")])
@@ -178,6 +181,71 @@ class SequenceModels(ZcTest):
     def test_tokens_before_samples(self):
         self.compare(tokens_first=True, options=("--batch-dim", "x=1"))
 
+    def test_convolutions_over_tokens(self):
+        """Ranks get the edges of their neighbours' blocks, and send no more."""
+        same = {"kernel_shape": [5], "pads": [2, 2]}
+        causal = {"kernel_shape": [4], "pads": [3, 0], "group": 12}
+        strided = {"kernel_shape": [3], "pads": [1, 1], "strides": [2]}
+        spread = {"kernel_shape": [3], "pads": [2, 2], "dilations": [2]}
+        for convolutions, meshes in (
+                ([same], [("sp=2", "ulysses"), ("sp=4", "gather"),
+                          ("dp=2,sp=2", "ring")]),
+                ([causal, {"kernel_shape": [1]}], [("sp=4", "ring")]),
+                ([spread, strided], [("sp=2", "auto"), ("pp=2,sp=2", "auto")]),
+                ([{"kernel_shape": [2], "strides": [2]}], [("sp=4", "ring")])):
+            with self.subTest(convolutions):
+                self.compare(convolutions=convolutions, meshes=meshes,
+                             options=("--accumulate", 2))
+                self.fails(1, ["merges tokens that stand side by side"],
+                           "compile", self.folder / "made.onnx", "--loss",
+                           "mse", "--mesh", "sp=2", "--sp-attention",
+                           "ring=zigzag", "-o", self.folder / "no.zca")
+
+    def test_what_convolutions_over_tokens_send(self):
+        """Edges of 2 of 16 tokens each way, and their gradients back."""
+        model, artifact = self.folder / "made.onnx", self.folder / "c.zca"
+        found = []
+        for convolutions in ([], [{"kernel_shape": [1]}],
+                             [{"kernel_shape": [5], "pads": [2, 2]}]):
+            make_attention(model, convolutions=convolutions)
+            self.zc("compile", model, "-o", artifact, "--loss", "mse", "--mesh",
+                    "sp=2", "--sp-attention", "ulysses")
+            found.append(json.loads(self.zc(
+                "inspect", artifact, "--comm", "--json"))["comm"]["by_kind"][
+                    "activations"]["bytes"])
+        self.assertEqual(found[1], found[0])
+        # x is an input: its edges have no gradient.
+        self.assertEqual(found[2], found[0] + 2 * 2 * 8 * WIDTH * 4)
+
+    def test_rings_without_keys_to_hand_on(self):
+        make_attention(self.folder / "made.onnx", mask="none", memory=12)
+        for ring in ("ring", "ring=contiguous"):
+            self.fails(1, [f"--sp-attention {ring} has nothing to hand on: every "
+                           "rank has all keys of this attention"], "compile",
+                       self.folder / "made.onnx", "--loss", "mse", "--mesh",
+                       "sp=2", "--sp-attention", ring, "--token-dim", "z=none",
+                       "-o", self.folder / "no.zca")
+
+    def test_heads_are_counted_without_samples(self):
+        """Scores of [16 samples and heads, queries, keys] are of two heads."""
+        make_attention(self.folder / "made.onnx", drops_weights=True,
+                       joins_heads=True)
+        self.fails(1, ["has 2 heads, which 4 ranks of 'sp' and 'tp' cannot "
+                       "divide; sizes of 'sp' that can are 1, 2;"], "compile",
+                   self.folder / "made.onnx", "--loss", "mse", "--mesh", "sp=4",
+                   "--sp-attention", "ulysses", "-o", self.folder / "no.zca")
+
+    def test_layers_gathers_are_noted_once(self):
+        said = "".join(map(str, run(
+            "compile", Fixture("gpt").model, "-o", self.folder / "n.zca",
+            "--loss", "softmax-cross-entropy", "--mesh", "tp=2",
+            "--sequence-parallel", "on")))
+        kinds = [line for line in said.splitlines()
+                 if "the step all-gathers" in line]
+        # For products, and for a bias whose gradient comes first.
+        self.assertLessEqual(len(kinds), 2, said)
+        self.assertIn(" and 4 more over tp before a matrix product", kinds[0])
+
     def test_no_mask(self):
         self.compare(mask="none")
 
@@ -238,8 +306,8 @@ class SequenceModels(ZcTest):
                    "-o", out, *loss, "--token-dim", "input_ids=1")
         self.fails(2, ["expected INPUT=K or INPUT=none"], "compile", model,
                    "-o", out, *loss, "--mesh", "sp=2", "--token-dim", "x")
-        err = self.fails(1, [r"\(Conv\) in conv1: mixes tokens, which 'sp' divides "
-                             "among 2 ranks; leave the axis at 1"], "compile",
+        err = self.fails(1, [r"\(BatchNormalization\) in bn1: mixes tokens, which 'sp' "
+                             "divides among 2 ranks; leave the axis at 1"], "compile",
                          Fixture("cnn").model, "-o", out, *loss, "--mesh",
                          "sp=2", "--token-dim", "x=2")
         self.assertNotIn("--token-dim", err) # without x there are none

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Tokens that ranks divide: a part of tools/sequence-matrix, and what is sent
 and held."""
+import itertools
 import json
 import os
 import pathlib
@@ -40,7 +41,9 @@ class Matrix(unittest.TestCase):
 class Sequences(ZcTest):
 
     def compile(self, *args, model="gpt"):
-        self.zc("compile", Fixture(model).model, "-o", self.folder / "a.zca",
+        if isinstance(model, str):
+            model = Fixture(model).model
+        self.zc("compile", model, "-o", self.folder / "a.zca",
                 "--loss", "softmax-cross-entropy", *args)
         return self.folder / "a.zca"
 
@@ -102,25 +105,90 @@ class Sequences(ZcTest):
     def test_tokens_inside_tp(self):
         data = Fixture("gpt").data
         alone = self.losses(data, ["--accumulate", 2])
-        for mesh, ranks in (("tp=2", 2), ("dp=2,tp=2", 4), ("tp=2,sp=2", 4),
-                            ("pp=2,tp=2", 4)):
-            for more in ((), ("--zero", 3), ("--recompute", "layer")):
-                with self.subTest(mesh=mesh, more=more):
+        for mesh, ranks, modes in (("tp=2", 2, ("on", "on=kept")),
+                                   ("dp=2,tp=2", 4, ("on=kept",)),
+                                   ("tp=2,sp=2", 4, ("on", "on=kept")),
+                                   ("pp=2,tp=2", 4, ("on", "on=kept"))):
+            for mode, more in itertools.product(
+                    modes, ((), ("--zero", 3, "--recompute", "layer"))):
+                with self.subTest(mesh=mesh, mode=mode, more=more):
                     found = self.losses(
                         data, ["--accumulate", 2],
-                        ["--mesh", mesh, "--sequence-parallel", "on", *more],
+                        ["--mesh", mesh, "--sequence-parallel", mode, *more],
                         ranks)
                     np.testing.assert_allclose(found, alone, atol=1e-5)
 
+    def test_tokens_inside_tp_with_all_attentions(self):
+        """Queries, keys and values of products of their own; tokens in zigzag
+        order, which tp divides further."""
+        data = Fixture("llama").data
+        alone = self.losses(data, (), model="llama")
+        for attention in ("ring=zigzag", "ring=contiguous", "gather",
+                          "ulysses"):
+            with self.subTest(attention):
+                np.testing.assert_allclose(self.losses(
+                    data, (), ["--mesh", "tp=2,sp=2", "--sp-attention",
+                               attention, "--sequence-parallel", "on"], 4,
+                    model="llama"), alone, atol=1e-5)
+
+    def test_what_tokens_inside_tp_send(self):
+        """What sums did, as reduce-scatters and gathers; `on` gathers again
+        what the products of a layer have read, but the last one's. Gradients of
+        the norms' parameters are summed besides."""
+        four = self.folder / "four.onnx"
+        subprocess.run(
+            [sys.executable, ROOT / "tools/bench/large_llama.py", four,
+             "--layers", "2", "--width", "32", "--heads", "8", "--key-heads",
+             "4", "--inner", "64", "--length", "16", "--batch", "2",
+             "--vocabulary", "64"], check=True, capture_output=True)
+        for model, ranks, hidden, norms in (
+                ("gpt", 2, 4 * 32 * 32 * 4, 5 * 2 * 32 * 4),
+                ("llama", 2, 4 * 16 * 24 * 4, 5 * 24 * 4),
+                (four, 4, 2 * 16 * 32 * 4, 5 * 32 * 4)):
+            sent = {mode: self.comm("--mesh", f"tp={ranks}", "--init",
+                                    "normal:0.02", "--sequence-parallel", mode,
+                                    model=model)["by_kind"]
+                    for mode in ("off", "on=kept", "on")}
+            whole = sent["off"]["activations"]["bytes"]
+            gather = hidden * (ranks - 1) // ranks
+            with self.subTest(model=model, ranks=ranks):
+                self.assertEqual(sent["on=kept"]["activations"]["bytes"], whole)
+                self.assertEqual(sent["on"]["activations"]["bytes"],
+                                 whole + 2 * 2 * gather) # 2 layers
+                for mode in ("on=kept", "on"):
+                    self.assertEqual(sent[mode]["gradients"]["bytes"],
+                                     2 * norms * (ranks - 1) // ranks)
+                    self.assertEqual(sent[mode]["parameters"]["bytes"], 0)
+
     def test_auto_divides_inside_tp_where_memory_is_short(self):
-        kept = [json.loads(self.zc(
-            "inspect", self.compile("--mesh", "tp=2", *more), "--memory",
-            "--json"))["memory"]["activations"] for more in (
-                ["--sequence-parallel", "off"], [], ["--memory-budget", "1GiB"],
-                ["--sequence-parallel", "on"])]
-        self.assertEqual(kept[0], kept[1])
-        self.assertEqual(kept[2], kept[3])
-        self.assertLess(kept[2], 0.9 * kept[0])
+        """The first of off, on=kept and on that fits."""
+        model, artifact = self.folder / "gpt.onnx", self.folder / "b.zca"
+        subprocess.run(
+            [sys.executable, ROOT / "tools/bench/large_gpt.py", model,
+             "--layers", "3", "--width", "64", "--heads", "4", "--length",
+             "256", "--batch", "2", "--vocabulary", "64"],
+            check=True, capture_output=True)
+
+        def plan(mesh, *more):
+            self.zc("compile", model, "-o", artifact, "--init", "normal:0.02",
+                    "--loss", "softmax-cross-entropy", "--optimizer", "sgd",
+                    "--mesh", mesh, *more)
+            found = json.loads(self.zc("inspect", artifact, "--memory",
+                                       "--comm", "--json"))
+            return (found["memory"]["peak"],
+                    found["comm"]["by_kind"]["activations"])
+
+        for mesh in ("tp=2", "tp=2,sp=2"):
+            plans = {mode: plan(mesh, "--sequence-parallel", mode)
+                     for mode in ("off", "on=kept", "on")}
+            peaks = [peak for peak, _ in plans.values()]
+            self.assertEqual(peaks, sorted(peaks, reverse=True))
+            self.assertEqual(plan(mesh), plans["off"])
+            for mode, (peak, sent) in plans.items():
+                with self.subTest(mesh=mesh, mode=mode):
+                    found = plan(mesh, "--memory-budget", peak)
+                    self.assertEqual(found[1], sent)
+                    self.assertLessEqual(found[0], peak)
 
     def test_metrics_and_outputs_of_divided_tokens(self):
         data = Fixture("gpt").data
@@ -270,13 +338,18 @@ class Sequences(ZcTest):
         # gathered, 2 (n - 1) / n less (n - 1) / n of its bytes.
         self.assertEqual(tokens, samples - 32 * 32 * 4 // 2)
 
-    def losses(self, data, common, mesh=(), ranks=1):
-        artifact = self.compile("--cpu-threads", 1, *common, *mesh)
+    def losses(self, data, common, mesh=(), ranks=1, model="gpt"):
+        artifact = self.compile("--cpu-threads", 1, *common, *mesh,
+                                model=model)
         log = self.folder / "log.jsonl"
         self.zc("run", artifact, "--data", data, "--steps", 4, "--no-shuffle",
                 "--log", log, *(["--local-ranks", ranks] if ranks > 1 else []))
-        return [json.loads(line)["loss"]
-                for line in log.read_text().splitlines()]
+        lines = [json.loads(line) for line in log.read_text().splitlines()]
+        if ranks > 1:
+            planned = json.loads(self.zc("inspect", artifact, "--comm",
+                                         "--json"))["comm"]["sent_bytes"]
+            self.assertEqual({line["sent_bytes"] for line in lines}, {planned})
+        return [line["loss"] for line in lines]
 
     def test_labels_that_count_unevenly(self):
         arrays = dict(np.load(Fixture("gpt").data))

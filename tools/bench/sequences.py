@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 """Two ranks that divide the tokens of samples, beside two that divide samples.
 
-  sequences.py [--rounds 5] [--steps 12] [--length 1024]
+  sequences.py [--rounds 5] [--steps 12] [--length 1024] [--rotations]
 
 A causal GPT; every layout computes the same losses of the same tokens. Runs
 alternate; printed are the medians of the rounds' median steps, and their ratio
-to dp=2's.
+to dp=2's. --rotations traces some steps of the ring instead: whether each
+rotation is issued before the block of attention that it hides behind, and how
+long the block's successor waits for it, as a share of the block.
 """
 import argparse
+import json
 import pathlib
 import statistics
 import subprocess
@@ -30,6 +33,49 @@ LAYOUTS = {"dp=2": ["--mesh", "dp=2"],
                                    "on"]}
 
 
+def rotations(trace):
+    """A step's rotations on rank 0: whether issued before a block, seconds of
+    the blocks behind which each hides, and seconds that its reader waits."""
+    events = sorted((event for event in json.loads(trace.read_text())
+                     ["traceEvents"] if event["ph"] == "X" and
+                     event["pid"] == 0 and "instruction" in event["args"]),
+                    key=lambda event: event["args"]["instruction"])
+    compute = [event for event in events if event["tid"] == 0]
+    for sent in events:
+        if "send_receive" not in sent["name"]:
+            continue
+        number = sent["args"]["instruction"]
+        readers = [place for place, event in enumerate(compute)
+                   if number in event["args"]["waits"]]
+        if not readers:
+            continue
+        reader = readers[0]
+        blocks = [event for event in compute[:reader]
+                  if event["args"]["instruction"] > number and
+                  event["cat"] == "attention"]
+        ended = compute[reader - 1]["ts"] + compute[reader - 1]["dur"]
+        yield (bool(blocks), sum(event["dur"] for event in blocks),
+               max(0.0, sent["ts"] + sent["dur"] - ended))
+
+
+def print_rotations(zc, artifact, data, folder, steps):
+    found = []
+    for step in range(3, steps + 1):
+        trace = folder / "trace.json"
+        output(zc, "run", artifact, "--data", data, "--steps", step, "--quiet",
+               "--local-ranks", 2, "--trace", trace, "--trace-steps",
+               f"{step}:{step}")
+        found.append(list(rotations(trace)))
+    hidden = [[each for each in step if each[0]] for step in found]
+    shares = [sum(waited for _, _, waited in step) /
+              sum(block for _, block, _ in step) for step in hidden]
+    print(f"{len(hidden[0])} of {len(found[0])} rotations a step are issued "
+          f"before a block of attention, the others take the last gradients "
+          f"home; who reads the first waits for {statistics.median(shares):.3f} "
+          f"of the blocks (median step), at least {min(shares):.3f}, at most "
+          f"{max(shares):.3f}")
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__,
@@ -41,6 +87,7 @@ def main():
     parser.add_argument("--width", type=int, default=256)
     parser.add_argument("--length", type=int, default=1024)
     parser.add_argument("--batch", type=int, default=2)
+    parser.add_argument("--rotations", action="store_true")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
@@ -56,11 +103,17 @@ def main():
         np.savez(data, tokens=tokens, labels=tokens)
         times = {layout: [] for layout in LAYOUTS}
         artifacts = {}
-        for number, (layout, mesh) in enumerate(LAYOUTS.items()):
+        layouts = {layout: mesh for layout, mesh in LAYOUTS.items()
+                   if not options.rotations or layout == "sp=2, ring"}
+        for number, (layout, mesh) in enumerate(layouts.items()):
             artifacts[layout] = folder / f"{number}.zca"
             output(options.zc, "compile", model, "-o", artifacts[layout],
                    "--loss", "softmax-cross-entropy", "--init", "normal:0.02",
                    *mesh)
+        if options.rotations:
+            print_rotations(options.zc, artifacts["sp=2, ring"], data, folder,
+                            options.steps)
+            return
         log = folder / "log.jsonl"
         for _ in range(options.rounds):
             for layout, artifact in artifacts.items():

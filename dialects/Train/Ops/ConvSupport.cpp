@@ -40,6 +40,11 @@ LogicalResult verifyConvolution(Operation *op, const Window &window,
                     withShape(types.image, expected));
 }
 
+static bool isPointwise(const Window &window, size_t dim) {
+  return window.sizes[dim] == 1 && window.strides[dim] == 1 &&
+         window.padsLow[dim] == 0 && window.padsHigh[dim] == 0;
+}
+
 ShardingRule convShardingRule(const Window &window, int64_t groups,
                               ConvTypes types, ConvTensor first,
                               ConvTensor second, ConvTensor result) {
@@ -59,6 +64,12 @@ ShardingRule convShardingRule(const Window &window, int64_t groups,
   } else {
     channel = output = rule.addFactor(groups);
   }
+  // A window of one place computes each place from itself alone.
+  SmallVector<int> places;
+  for (auto [i, dim] : llvm::enumerate(window.spatialDims()))
+    places.push_back(isPointwise(window, i)
+                         ? add(types.image.getDimSize(dim), ConvTensor::Filter)
+                         : whole);
   auto dimsOf = [&](ConvTensor tensor) {
     SmallVector<int> dims(types.image.getRank(), whole);
     if (tensor == ConvTensor::Filter) {
@@ -68,6 +79,8 @@ ShardingRule convShardingRule(const Window &window, int64_t groups,
       dims[0] = batch;
       dims[window.channelDim()] =
           tensor == ConvTensor::Image ? channel : output;
+      for (auto [dim, place] : llvm::zip(window.spatialDims(), places))
+        dims[dim] = place;
     }
     return dims;
   };

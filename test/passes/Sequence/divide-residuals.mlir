@@ -1,25 +1,32 @@
 // RUN: zc-opt %s --zc-annotate-mesh="mesh=dp=2,tp=4" --zc-divide-residuals | FileCheck %s
 // RUN: zc-opt %s --zc-annotate-mesh="mesh=dp=2,tp=3" --zc-divide-residuals | FileCheck %s --check-prefix=ODD
 
-// Tests that a residual's tokens are divided behind each branch, that products
-// read all of them, and that neither a bias nor a sum of heads is a branch.
+// Tests that tokens are divided where residuals begin and behind each branch,
+// that products read all of them, and that neither a bias, a sum of heads nor a
+// term of a sum is a branch.
 // CHECK-LABEL: func.func @step
+// CHECK: %[[BEGIN:.*]] = dist.reshard %arg0 {dist.sharding = #dist.sharding<dp,tp,_>, dist.traffic = "activations"}
+// CHECK: %[[READ:.*]] = dist.reshard %[[BEGIN]] {dist.pass = "forward", dist.sharding = #dist.sharding<dp,_,_>, dist.traffic = "activations"}
+// CHECK: train.matmul %[[READ]]
 // CHECK: %[[HEADS:.*]] = train.add %{{.*}} : (tensor<2x8x3x4xf32>, tensor<2x8x3x4xf32>)
 // CHECK-NOT: dist.reshard
 // CHECK: train.attention %[[HEADS]]
-// CHECK: %[[SUM:.*]] = train.add
+// CHECK: %[[SUM:.*]] = train.add %[[BEGIN]]
 // CHECK: %[[PART:.*]] = dist.reshard %[[SUM]] {dist.sharding = #dist.sharding<dp,tp,_>, dist.traffic = "activations"}
 // CHECK: %[[ROOT:.*]] = train.exp %[[PART]]
 // CHECK: %[[ALL:.*]] = dist.reshard %[[ROOT]] {dist.pass = "forward", dist.sharding = #dist.sharding<dp,_,_>, dist.traffic = "activations"}
 // CHECK: %[[PRODUCT:.*]] = train.matmul %[[ALL]]
 // CHECK: %[[BIASED:.*]] = train.add %[[PRODUCT]]
-// CHECK: %[[LAST:.*]] = train.add %[[PART]], %[[BIASED]]
+// CHECK: %[[BOTH:.*]] = train.add %[[BIASED]], %[[PRODUCT]]
+// CHECK-NOT: dist.reshard %[[BOTH]]
+// CHECK: %[[LAST:.*]] = train.add %[[PART]], %[[BOTH]]
 // CHECK: dist.reshard %[[LAST]] {dist.sharding = #dist.sharding<dp,tp,_>
 // ODD-NOT: dist.reshard
 func.func @step(%x: tensor<2x8x12xf32> {train.input = "x", train.batch_dim = 0 : i64},
                 %w: tensor<12x12xf32>, %b: tensor<12xf32>)
     -> (tensor<2x8x12xf32> {train.output = "y"}) {
-  %h = train.reshape %x : (tensor<2x8x12xf32>) -> tensor<2x8x3x4xf32>
+  %p = train.matmul %x, %w : (tensor<2x8x12xf32>, tensor<12x12xf32>) -> tensor<2x8x12xf32>
+  %h = train.reshape %p : (tensor<2x8x12xf32>) -> tensor<2x8x3x4xf32>
   %q = train.add %h, %h : (tensor<2x8x3x4xf32>, tensor<2x8x3x4xf32>) -> tensor<2x8x3x4xf32>
   %result, %sums = train.attention %q, %h, %h {scale = 1.0 : f64} : (tensor<2x8x3x4xf32>, tensor<2x8x3x4xf32>, tensor<2x8x3x4xf32>) -> (tensor<2x8x3x4xf32>, tensor<2x3x8xf32>)
   %branch = train.reshape %result : (tensor<2x8x3x4xf32>) -> tensor<2x8x12xf32>
@@ -28,6 +35,7 @@ func.func @step(%x: tensor<2x8x12xf32> {train.input = "x", train.batch_dim = 0 :
   %2 = train.matmul %1, %w : (tensor<2x8x12xf32>, tensor<12x12xf32>) -> tensor<2x8x12xf32>
   %3 = train.broadcast %b {dims = array<i64: 2>} : (tensor<12xf32>) -> tensor<2x8x12xf32>
   %4 = train.add %2, %3 : (tensor<2x8x12xf32>, tensor<2x8x12xf32>) -> tensor<2x8x12xf32>
-  %5 = train.add %0, %4 : (tensor<2x8x12xf32>, tensor<2x8x12xf32>) -> tensor<2x8x12xf32>
-  return %5 : tensor<2x8x12xf32>
+  %5 = train.add %4, %2 : (tensor<2x8x12xf32>, tensor<2x8x12xf32>) -> tensor<2x8x12xf32>
+  %6 = train.add %0, %5 : (tensor<2x8x12xf32>, tensor<2x8x12xf32>) -> tensor<2x8x12xf32>
+  return %6 : tensor<2x8x12xf32>
 }
