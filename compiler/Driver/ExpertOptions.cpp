@@ -78,6 +78,9 @@ void zc::dispatchExperts(mlir::OpPassManager &manager, mlir::ModuleOp module,
   dispatch.multiplyAll = multipliesAll;
   if (divided) {
     dispatch.axis = "ep";
+    // These look at a parameter's rows and columns, which a vector has not.
+    dispatch.packParameters =
+        options.optimizer != "adafactor" && options.optimizer != "sm3";
     dispatch.ranks = options.getAxisSize("ep");
   }
   manager.addPass(createDispatchExpertsPass(dispatch));

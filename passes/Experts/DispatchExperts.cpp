@@ -15,6 +15,7 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "passes/Experts/ExpertRooms.h"
 #include "passes/Experts/Passes.h"
+#include "passes/Experts/StackedParameters.h"
 
 #include <cmath>
 
@@ -335,29 +336,40 @@ private:
 
   /// Weights and biases of experts are where these are.
   LogicalResult divideWeights(ArrayRef<GroupedMatmulOp> products) {
-    for (GroupedMatmulOp product : products) {
-      StateOp state = findState(product.getWeights());
-      if (!state)
+    for (GroupedMatmulOp product : products)
+      if (!divideStacked(product.getWeights()))
         return product.emitError()
                << "its experts' weights are computed"
-               << (product.getWeights().getDefiningOp<ConcatOp>()
-                       ? ", stacked of parameters of one expert each"
-                       : "")
+               << (!product.getWeights().getDefiningOp<ConcatOp>() ? ""
+                   : packParameters
+                       ? ", stacked of what are no parameters of one expert "
+                         "each, alike and used here alone"
+                       : ", stacked of parameters of one expert each, whose "
+                         "rows and columns the optimizer looks at one by one")
                << "; expected a parameter, whose dim 0 counts experts, to "
                   "divide over "
                << axis.getValue()
                << ": stack them in the model, as torch.stack does once and "
                   "tools/export/zc_moe.py's MoE has them, or divide the batch "
                   "by dp and weights by --zero 3 instead";
-      divide(state);
-    }
+    SmallVector<GatherOp> tables;
     for (Operation *user :
          GroupedMatmulOp(products.front()).getGroups().getUsers())
-      if (auto gather = dyn_cast<GatherOp>(user))
-        if (StateOp state = findState(gather.getTable());
-            state && gather.getDim() == 0)
-          divide(state);
+      if (auto gather = dyn_cast<GatherOp>(user);
+          gather && gather.getDim() == 0)
+        tables.push_back(gather);
+    for (GatherOp gather : tables)
+      divideStacked(gather.getTable());
     return success();
+  }
+
+  bool divideStacked(Value stacked) {
+    StateOp state = findStacked(stacked);
+    if (!state && packParameters)
+      state = packStacked(stacked);
+    if (state)
+      divide(state);
+    return bool(state);
   }
 
   void divide(StateOp state) {

@@ -21,7 +21,8 @@ def DispatchExpertsPass : Pass<"zc-dispatch-experts", "::mlir::ModuleOp"> {
 
     With `axis` the experts are divided: their weights over it, and rows go to
     them and back (`train.place_experts`). Which places are empty goes with the
-    rows, as minus infinity in them.
+    rows, as minus infinity in them. Parameters of one expert each that the model
+    stacks become the members of a vector, as those of a unit of ZeRO.
 
     ```mlir
     %1 = train.grouped_matmul %x, %w, %groups, %ids {experts = 8 : i64}
@@ -48,6 +49,8 @@ def DispatchExpertsPass : Pass<"zc-dispatch-experts", "::mlir::ModuleOp"> {
            "multiply empty places too">,
     Option<"ownRooms", "own-rooms", "bool", "false",
            "only layers whose rooms are in the model's file">,
+    Option<"packParameters", "pack-parameters", "bool", "true",
+           "parameters of one expert each become a vector that ranks divide">,
   ];
   let statistics = [
     Statistic<"numLayers", "num-layers", "Layers of experts">

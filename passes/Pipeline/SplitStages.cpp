@@ -324,6 +324,8 @@ struct SplitStages : public impl::SplitStagesPassBase<SplitStages> {
       program.erase();
     for (auto state : llvm::make_early_inc_range(module.getOps<StateOp>()))
       state.erase();
+    if (auto members = module.lookupSymbol<ModuleOp>(dist::kUnitModule))
+      members.erase();
   }
 
 private:
@@ -463,9 +465,25 @@ private:
       bool isMaster = state.getKind() == kParameter && findCopy(state) &&
                       used.contains(FlatSymbolRefAttr::get(
                           findCopy(state).getSymNameAttr()));
-      if (used.contains(symbol) || isMaster || isScalar(state))
+      if (used.contains(symbol) || isMaster || isScalar(state)) {
         builder.clone(*state);
+        cloneMembers(state, role);
+      }
     }
+  }
+
+  /// What files know of a vector.
+  void cloneMembers(StateOp vector, ModuleOp role) {
+    auto members = dist::getUnitMembers(getOperation(), vector.getSymName());
+    if (members.empty())
+      return;
+    OpBuilder builder = OpBuilder::atBlockEnd(role.getBody());
+    auto nested = role.lookupSymbol<ModuleOp>(dist::kUnitModule);
+    if (!nested)
+      nested = ModuleOp::create(builder, role.getLoc(), dist::kUnitModule);
+    builder.setInsertionPointToEnd(nested.getBody());
+    for (StateOp member : members)
+      builder.clone(*member);
   }
 
   /// The loss scale, counters: every role updates its own, all alike.

@@ -122,7 +122,9 @@ private:
   void addParameter(StateOp state, SmallVectorImpl<Member> &parameters) {
     auto sharding =
         state->getAttrOfType<dist::ShardingAttr>(dist::kShardingAttr);
-    if (!rest.empty() && !llvm::is_contained(rest, state))
+    // A vector of experts' parameters stays as it is: files know what is in it.
+    if ((!rest.empty() && !llvm::is_contained(rest, state)) ||
+        !dist::getUnitMembers(getOperation(), state.getSymName()).empty())
       return;
     if (otherAxes(state, zeroAxes).size() < zeroAxes.size()) {
       // By hand it may be divided over all of them.
