@@ -1,5 +1,6 @@
 #include "compiler/OnnxModel/TestData.h"
 
+#include "compiler/OnnxModel/Float8Type.h"
 #include "compiler/OnnxModel/ModelFile.h"
 
 #include "llvm/ADT/StringSet.h"
@@ -109,7 +110,7 @@ std::string zc::getNumpyType(int32_t dataType) {
     return "<u4";
   case proto::TensorProto::UINT64:
     return "<u8";
-  default:
-    return "";
+  default: // bits, one number a byte
+    return isFloat8Type(dataType) ? "|u1" : "";
   }
 }

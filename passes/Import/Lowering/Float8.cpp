@@ -85,6 +85,14 @@ Value Float8::round(TensorBuilder &build, Value x, bool saturating) const {
   return build.select(build.compare("lt", x, 0.0), build.neg(nearest), nearest);
 }
 
+// Zeros too: the reciprocal of one is infinite.
+static Value isNegative(TensorBuilder &build, Value x) {
+  Value reciprocal = build.div(build.splatLike(x, 1), x);
+  return build.select(build.compare("eq", x, 0.0),
+                      build.compare("lt", reciprocal, 0.0),
+                      build.compare("lt", x, 0.0));
+}
+
 Value Float8::encode(TensorBuilder &build, Value rounded, Value signs) const {
   Value size = build.abs(rounded);
   auto place = [&](int k) { return double(int64_t(k - least()) << digits()); };
@@ -98,15 +106,25 @@ Value Float8::encode(TensorBuilder &build, Value rounded, Value signs) const {
   };
   if (APFloat::semanticsHasInf(*semantics))
     special(build.compare("gt", size, largest()), APFloat::getInf(*semantics));
-  // A zero has a sign where the type has two of them.
+  // A zero has a sign where the type has two of them, and so has NaN.
   const bool hasNegativeZero =
       APFloat::getZero(*semantics, true).bitcastToAPInt() !=
       APFloat::getZero(*semantics, false).bitcastToAPInt();
-  Value negative = build.compare("lt", hasNegativeZero ? signs : rounded, 0.0);
+  auto setNan = [&] {
+    Value isNan = build.compare("ne", rounded, rounded);
+    if (APFloat::semanticsHasNaN(*semantics))
+      special(isNan, APFloat::getNaN(*semantics));
+    else // ONNX gives minus zero
+      special(isNan, APFloat::getZero(*semantics, /*Negative=*/true));
+  };
+  if (hasNegativeZero)
+    setNan();
+  Value negative = hasNegativeZero ? isNegative(build, signs)
+                                   : build.compare("lt", rounded, 0.0);
   bits = build.select(negative, build.add(bits, std::ldexp(1.0, width() - 1)),
                       bits);
-  if (APFloat::semanticsHasNaN(*semantics))
-    special(build.compare("ne", rounded, rounded), APFloat::getNaN(*semantics));
+  if (!hasNegativeZero)
+    setNan();
   return build.convert(bits, IntegerType::get(build.builder.getContext(), 8,
                                               IntegerType::Unsigned));
 }

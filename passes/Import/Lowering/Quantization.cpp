@@ -148,7 +148,10 @@ static LogicalResult setFloat8(NodeContext &context, Value x, Float8 type) {
                            train::StopGradientOp::create(
                                build.builder, build.loc, rest.getType(), rest));
   rounded.getDefiningOp()->setAttr(kRounded, build.builder.getUnitAttr());
-  return context.set(type.encode(build, rounded, x));
+  // A zero point is added, and with it the sign of a zero is lost.
+  Value zero = build.splatLike(x, 0);
+  Value signs = build.select(build.compare("eq", x, 0.0), zero, x);
+  return context.set(type.encode(build, rounded, signs));
 }
 
 static LogicalResult lowerQuantize(NodeContext &context) {
