@@ -205,6 +205,67 @@ std::optional<int64_t> BoundedUse::find() const {
   return std::nullopt;
 }
 
+// The dims that a reduction of a value of `rank` dims is over, from the front.
+static std::vector<int64_t> readAxes(const proto::NodeProto &node,
+                                     const HostTensor *operand, int64_t rank) {
+  std::vector<int64_t> axes;
+  if (operand)
+    axes = operand->getInts();
+  else if (const proto::AttributeProto *given =
+               FoldRequest{node, {}, 0}.getAttribute("axes"))
+    axes.assign(given->ints().begin(), given->ints().end());
+  for (int64_t &each : axes)
+    each += each < 0 ? rank : 0;
+  if (axes.empty()) // all
+    for (int64_t each = 0; each < rank; ++each)
+      axes.push_back(each);
+  return axes;
+}
+
+// `plain`: the selection's values, as they are. Places that hold nothing are
+// left out where the reduction is over them.
+void GraphImporter::reduceBounded(const proto::NodeProto &node,
+                                  ImportedValue &selection,
+                                  ImportedValue *plain, Scope &scope) {
+  Dims dims = *getStaticDims(selection.type);
+  const ImportedValue *operand =
+      node.input_size() > 1 ? lookUp(node.input(1), scope) : nullptr;
+  std::vector<int64_t> axes =
+      readAxes(node, operand ? operand->constant.get() : nullptr, dims.size());
+  const bool keeps = FoldRequest{node, {}, 0}.getInt("keepdims", 1);
+  const bool isOver = llvm::is_contained(axes, selection.boundedDim);
+  const bool isMean = isOver && node.op_type() == "ReduceMean";
+  if (isOver)
+    plain =
+        fillUnheld(plain, selection.held, selection.boundedDim,
+                   fitInteger(*plain, *neutralOf(node.op_type())), node, scope);
+  ImportedValue *result = compute(
+      isMean ? "ReduceSum" : node.op_type().c_str(), {plain, ints(axes)}, node,
+      scope, {proto::MakeAttribute("keepdims", int64_t(keeps))});
+  if (isMean) {
+    // By how many places hold something, times all the other elements.
+    int64_t others = 1;
+    for (int64_t each : axes)
+      others *= each == selection.boundedDim ? 1 : dims[each];
+    int64_t type = selection.type.tensor_type().elem_type();
+    ImportedValue *numbers = compute("Cast", {selection.held}, node, scope,
+                                     {proto::MakeAttribute("to", type)});
+    ImportedValue *held =
+        compute("ReduceSum", {numbers, ints({0})}, node, scope,
+                {proto::MakeAttribute("keepdims", int64_t(0))});
+    held = compute("Mul", {held, makeScalarLike(*held, others)}, node, scope);
+    result = compute("Div", {result, held}, node, scope);
+  }
+  const int64_t before = llvm::count_if(
+      axes, [&](int64_t each) { return each < selection.boundedDim; });
+  define(node.output(0),
+         isOver ? spoilTooMany(result, selection, node, scope)
+                : markBounded(result, selection,
+                              selection.boundedDim - (keeps ? 0 : before), node,
+                              scope),
+         scope);
+}
+
 bool GraphImporter::importOfBounded(const proto::NodeProto &node,
                                     const Outputs &inputs, Scope &scope) {
   auto first = llvm::find_if(
@@ -249,62 +310,8 @@ bool GraphImporter::importOfBounded(const proto::NodeProto &node,
     defineUnknown(node, scope);
     return true;
   };
-  std::optional<double> neutral = neutralOf(op);
-  if (neutral && use.index == 0) {
-    FoldRequest request{node, {}, 0};
-    auto axes = use.constants(1);
-    const int64_t rank = use.rank(0);
-    std::vector<int64_t> all;
-    if (axes)
-      all = *axes;
-    else if (const proto::AttributeProto *given = request.getAttribute("axes"))
-      all.assign(given->ints().begin(), given->ints().end());
-    for (int64_t &each : all)
-      each += each < 0 ? rank : 0;
-    if (all.empty())
-      all.assign(llvm::seq<int64_t>(0, rank).begin(),
-                 llvm::seq<int64_t>(0, rank).end());
-    const bool keeps = request.getInt("keepdims", 1);
-    const bool isOver = llvm::is_contained(all, selection.boundedDim);
-    ImportedValue *x = operands[0];
-    if (isOver)
-      x = fillUnheld(x, selection.held, selection.boundedDim,
-                     fitInteger(*x, *neutral), node, scope);
-    std::string kind = op.str();
-    bool isMean = isOver && op == "ReduceMean";
-    if (isMean)
-      kind = "ReduceSum";
-    ImportedValue *result =
-        compute(kind.c_str(), {x, ints(all)}, node, scope,
-                {proto::MakeAttribute("keepdims", int64_t(keeps))});
-    if (isMean) {
-      // Of the places that hold something, times all the other elements.
-      int64_t others = 1;
-      for (int64_t each : all)
-        if (each != selection.boundedDim)
-          others *= (*getStaticDims(inputs[0]->type))[each];
-      int64_t type = inputs[0]->type.tensor_type().elem_type();
-      ImportedValue *numbers = compute("Cast", {selection.held}, node, scope,
-                                       {proto::MakeAttribute("to", type)});
-      ImportedValue *held =
-          compute("ReduceSum", {numbers, ints({0})}, node, scope,
-                  {proto::MakeAttribute("keepdims", int64_t(0))});
-      held = compute("Mul", {held, makeScalarLike(*held, others)}, node, scope);
-      result = compute("Div", {result, held}, node, scope);
-    }
-    if (isOver)
-      result = spoilTooMany(result, selection, node, scope);
-    else
-      result = markBounded(
-          result, selection,
-          keeps ? selection.boundedDim
-                : selection.boundedDim -
-                      llvm::count_if(all,
-                                     [&](int64_t each) {
-                                       return each < selection.boundedDim;
-                                     }),
-          node, scope);
-    define(node.output(0), result, scope);
+  if (neutralOf(op) && use.index == 0) {
+    reduceBounded(node, selection, operands[0], scope);
     return true;
   }
   std::optional<int64_t> dim = use.find();

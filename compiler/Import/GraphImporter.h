@@ -4,8 +4,8 @@
 #ifndef ZC_COMPILER_IMPORT_GRAPHIMPORTER_H
 #define ZC_COMPILER_IMPORT_GRAPHIMPORTER_H
 
-#include "compiler/Import/HostTensor.h"
 #include "compiler/Import/Import.h"
+#include "compiler/Import/ImportedValue.h"
 #include "compiler/Import/LiftWeights.h"
 #include "compiler/Import/Metadata.h"
 #include "compiler/OnnxModel/ModelFile.h"
@@ -19,33 +19,6 @@
 #include <unordered_map>
 
 namespace zc {
-
-/// What is known about one value of the model.
-struct ImportedValue {
-  enum Kind {
-    Tensor,
-    Sequence, // of known length: `elements`
-    Absent,   // an operand left out
-    Unknown,  // an error upstream has been reported
-  };
-  Kind kind = Tensor;
-  std::string name;
-  proto::TypeProto type;
-  /// The value, where it is known (small or computed).
-  std::shared_ptr<const HostTensor> constant;
-  /// Whether nodes may be computed from `constant`; not from what may be
-  /// trained.
-  bool foldable = false;
-  /// The initializer that holds the value, until something uses it.
-  const proto::TensorProto *stored = nullptr;
-  mlir::Value ir;
-  std::vector<ImportedValue *> elements;
-  /// Of a selection whose length depends on values: the dim of that length,
-  /// which is as long as `--dim` says, and which of its places hold something
-  /// (bool [length]); what the others hold counts nowhere.
-  int64_t boundedDim = -1;
-  ImportedValue *held = nullptr;
-};
 
 /// Adds what `node` uses, in its subgraphs too.
 void addUsedNames(const proto::NodeProto &node, llvm::StringSet<> &names);
@@ -162,6 +135,8 @@ private:
                               const Outputs &inputs, Scope &scope);
   bool importOfBounded(const proto::NodeProto &node, const Outputs &inputs,
                        Scope &scope); // BoundedUses.cpp
+  void reduceBounded(const proto::NodeProto &node, ImportedValue &selection,
+                     ImportedValue *plain, Scope &scope);
   ImportedValue *ints(llvm::ArrayRef<int64_t> values);
   ImportedValue *iota(int64_t count);
   /// `value` where `held`, whose only dim is its `dim`; else the scalar.

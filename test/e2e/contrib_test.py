@@ -232,29 +232,23 @@ def groups():
              heads(2 * size, seed=2), None, None, lengths(S - 1, S - 1), w(np.array(S, np.int32))]
     packed = [heads(8 * size), None, None, *alone[3:]]
     tables = [w(each) for each in angles(2 * S, size // 2)]
-    yield "groups", Call("GroupQueryAttention", alone, num_heads=4,
-                         kv_num_heads=2)
-    yield "groups_packed", Call("GroupQueryAttention", packed,
-                                num_heads=4, kv_num_heads=2, scale=0.3)
-    yield "groups_rotary", Call(
-        "GroupQueryAttention", alone + tables, 3, num_heads=4,
-        kv_num_heads=2, do_rotary=1)
-    yield "groups_interleaved", Call(
-        "GroupQueryAttention", packed + tables, num_heads=4,
-        kv_num_heads=2, do_rotary=1, rotary_interleaved=1)
-    yield "groups_window", Call(
-        "GroupQueryAttention", alone, num_heads=4, kv_num_heads=2,
-        local_window_size=3)
+    def call(operands, outputs=1, **settings):
+        return Call("GroupQueryAttention", operands, outputs, num_heads=4,
+                    kv_num_heads=2, **settings)
+
+    yield "groups", call(alone)
+    yield "groups_packed", call(packed, scale=0.3)
+    yield "groups_rotary", call(alone + tables, 3, do_rotary=1)
+    yield "groups_interleaved", call(packed + tables, do_rotary=1,
+                                     rotary_interleaved=1)
+    yield "groups_window", call(alone, local_window_size=3)
     # A token each, behind pasts of different lengths.
-    token = [w(draw(B, 1, 4 * size)), w(draw(B, 1, 2 * size, seed=1)),
-             w(draw(B, 1, 2 * size, seed=2)),
-             w(draw(B, 2, S, size, seed=3)), w(draw(B, 2, S, size, seed=4)),
+    token = [*(w(draw(B, 1, n * size)) for n in (4, 2, 2)),
+             *(w(draw(B, 2, S, size, seed=n)) for n in (3, 4)),
              lengths(S, 3), w(np.array(S + 1, np.int32))]
-    yield "groups_past", Call("GroupQueryAttention", token, 3, num_heads=4,
-                              kv_num_heads=2)
-    yield "groups_past_rotary", Call(
-        "GroupQueryAttention", token + tables, 3, num_heads=4, kv_num_heads=2,
-        do_rotary=1, local_window_size=3)
+    yield "groups_past", call(token, 3)
+    yield "groups_past_rotary", call(token + tables, 3, do_rotary=1,
+                                     local_window_size=3)
 
 
 def rotations():
