@@ -1,16 +1,20 @@
 #!/usr/bin/env python3
 """What a step costs by libzc, from C and from Python, beside a step of zc run.
 
-  overhead.py [--rounds 5] [--large]
+  overhead.py [--rounds 5] [--large] [--cpu]
 
 A tiny model (the tests' mlp), a small GPT (4 layers, 256 wide, 8 x 128 tokens),
 and with --large GPT-2's sizes (12 layers, 768 wide, 4 x 256 tokens). Runs alternate; of each round the median step is taken,
-and of the rounds the least: what else the machine does only adds.
+and of the rounds the least: what else the machine does only adds. --cpu takes
+processor time in place of the clock's, of steps by one thread, which a machine
+that is busy with other things changes little: what a long run takes more than a
+short one.
 """
 import argparse
 import json
 import os
 import pathlib
+import resource
 import statistics
 import subprocess
 import sys
@@ -59,7 +63,7 @@ class Case:
         model, arrays, further = make(folder)
         output(options.tools / "zc", "compile", model, "-o",
                folder / "step.zca", "--loss", "softmax-cross-entropy",
-               *further)
+               *further, *(["--cpu-threads", 1] if options.cpu else []))
         np.savez(folder / "data.npz", **arrays)
         for name, array in arrays.items():
             array.tofile(folder / f"{name}.bin")
@@ -67,11 +71,14 @@ class Case:
 
     def by_run(self):
         log = self.folder / "log.jsonl"
-        output(self.options.tools / "zc-run", "run", self.folder / "step.zca",
-               "--data", self.folder / "data.npz", "--steps", self.steps,
-               "--no-shuffle", "--quiet", "--log", log)
+        output(*self.run(self.steps), "--log", log)
         return [1e3 * json.loads(line)["step_ms"]
                 for line in log.read_text().splitlines()]
+
+    def run(self, steps):
+        return [self.options.tools / "zc-run", "run", self.folder / "step.zca",
+                "--data", self.folder / "data.npz", "--steps", steps,
+                "--no-shuffle", "--quiet"]
 
     def by_c(self):
         lines = output(self.options.program, self.folder / "step.zca",
@@ -88,8 +95,37 @@ class Case:
                 times.append(1e6 * (time.perf_counter() - begin))
         return times
 
+    def processor_time(self, way, steps):
+        """Seconds that so many steps take by a way, with all before them."""
+        if way == WAYS[2]:
+            begin = time.process_time()
+            self.steps = steps
+            self.by_python()
+            return time.process_time() - begin
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        if way == WAYS[0]:
+            output(*self.run(steps))
+        else:
+            output(self.options.program, self.folder / "step.zca", steps,
+                   cwd=self.folder)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return (after.ru_utime + after.ru_stime
+                - before.ru_utime - before.ru_stime)
+
+    def measure_processor_time(self):
+        """Microseconds of a step, by way."""
+        least, few = {}, self.steps
+        for _ in range(self.options.rounds):
+            for way in WAYS:
+                step = 1e6 * (self.processor_time(way, 4 * few)
+                              - self.processor_time(way, few)) / (3 * few)
+                least[way] = min(step, least.get(way, step))
+        return least
+
     def measure(self):
         """Microseconds of a step, by way."""
+        if self.options.cpu:
+            return self.measure_processor_time()
         least = {}
         for _ in range(self.options.rounds):
             for way, run in zip(WAYS, (self.by_run, self.by_c, self.by_python)):
@@ -114,14 +150,17 @@ def main():
                         default=ROOT / "build" / "bin")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--large", action="store_true")
+    parser.add_argument("--cpu", action="store_true")
     options = parser.parse_args()
     sys.path.insert(0, str(ROOT / "tools" / "python"))
     os.environ.setdefault("ZC_LIBRARY", str(options.tools.parent / "lib" /
                                             "libzc.so.1"))
     cases = {"mlp of the tests": (make_tiny, 2000),
-             "GPT, 4 layers x 256 wide, 8 x 128 tokens": (make_small, 12)}
+             "GPT, 4 layers x 256 wide, 8 x 128 tokens":
+             (make_small, 4 if options.cpu else 12)}
     if options.large:
-        cases["GPT-2 124M, 4 x 256 tokens"] = (make_gpt2, WARM_UP + 6)
+        cases["GPT-2 124M, 4 x 256 tokens"] = (
+            make_gpt2, 1 if options.cpu else WARM_UP + 6)
     print("| model | " + ", us | ".join(WAYS) + ", us | more, us | ratio |")
     print("| --- | --- | --- | --- | --- | --- |")
     with tempfile.TemporaryDirectory() as name:
