@@ -96,10 +96,10 @@ struct CopyRows : public impl::CopyRowsPassBase<CopyRows> {
 private:
   static void replace(linalg::LinalgOp op) {
     Value from = op.getDpsInputs()[0], to = op.getDpsInits()[0];
-    auto source = cast<MemRefType>(from.getType());
+    auto source = dyn_cast<MemRefType>(from.getType()); // or a number
     auto target = cast<MemRefType>(to.getType());
     // Bytes of one buffer could overlap.
-    if (!source.hasStaticShape() || source.getShape() != target.getShape() ||
+    if (!source || !source.hasStaticShape() || source.getShape() != target.getShape() ||
         source.getElementType() != target.getElementType() ||
         getWholeBuffer(from) == getWholeBuffer(to))
       return;

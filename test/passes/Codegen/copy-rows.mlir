@@ -34,13 +34,14 @@ func.func @rows(%x: memref<2x512xf32>, %y: memref<2x1024xf32>) {
   return
 }
 
-// Tests that short rows, transposes, other types, arithmetic, and copies
-// within one buffer stay loops.
+// Tests that short rows, transposes, other types, arithmetic, copies within one
+// buffer and numbers stay loops.
 // CHECK-LABEL: func.func @others
 // CHECK-NOT: memref.copy
 // CHECK-COUNT-5: linalg.generic
+// CHECK: linalg.fill
 // CHECK-NOT: memref.copy
-func.func @others(%x: memref<2x512xf32>, %y: memref<2x64xf32>, %z: memref<512x2xf32>, %h: memref<2x512xf64>) {
+func.func @others(%x: memref<2x512xf32>, %y: memref<2x64xf32>, %z: memref<512x2xf32>, %h: memref<2x512xf64>, %n: f32, %one: memref<f32>) {
   %from = memref.subview %x[0, 0] [2, 32] [1, 1] : memref<2x512xf32> to memref<2x32xf32, strided<[512, 1]>>
   %part = memref.subview %y[0, 32] [2, 32] [1, 1] : memref<2x64xf32> to memref<2x32xf32, strided<[64, 1], offset: 32>>
   linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
@@ -72,5 +73,6 @@ func.func @others(%x: memref<2x512xf32>, %y: memref<2x64xf32>, %z: memref<512x2x
   ^bb0(%in: f32, %out: f32):
     linalg.yield %in : f32
   }
+  linalg.fill ins(%n : f32) outs(%one : memref<f32>)
   return
 }
