@@ -15,6 +15,9 @@ TYPES = {1: "float32", 2: "float64", 3: "float16", 4: "bfloat16", 5: "bool",
          6: "int8", 7: "uint8", 8: "int16", 9: "uint16", 10: "int32",
          11: "uint32", 12: "int64", 13: "uint64"}
 _NUMBERS = {name: number for number, name in TYPES.items()}
+# The types that NumPy has itself, which steps need not ask for their names.
+_NATIVE = {np.dtype(name): number for name, number in _NUMBERS.items()
+           if name != "bfloat16"}
 KINDS = {1: "input", 2: "label", 3: "output", 4: "parameter", 5: "statistic",
          6: "optimizer state", 7: "other state"}
 
@@ -55,8 +58,10 @@ def dims_of(shape: Tuple[int, ...]) -> Any:
 
 
 def _set_array(handle: Any, name: bytes, array: np.ndarray[Any, Any]) -> int:
-    number = _NUMBERS.get(array.dtype.name)
-    if number is None or not array.dtype.isnative:
+    number = _NATIVE.get(array.dtype)
+    if number is None and array.dtype.isnative:
+        number = _NUMBERS.get(array.dtype.name)
+    if number is None:
         raise InvalidArgumentError(
             f"'{name.decode()}' is of type {array.dtype.str} "
             f"({array.dtype.name}); libzc takes {', '.join(_NUMBERS)}",
@@ -108,5 +113,7 @@ def set_input(handle: Any, name: str, tensor: Any) -> Tuple[int, Any]:
     Elements are read where they are if they are in row-major order."""
     if not isinstance(tensor, np.ndarray) and hasattr(tensor, "__dlpack__"):
         return _set_dlpack(handle, name.encode(), tensor), tensor
-    array = np.ascontiguousarray(tensor).reshape(np.shape(tensor))
+    array = tensor
+    if not isinstance(tensor, np.ndarray) or not tensor.flags.c_contiguous:
+        array = np.ascontiguousarray(tensor).reshape(np.shape(tensor))
     return _set_array(handle, name.encode(), array), array
