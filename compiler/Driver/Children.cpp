@@ -5,6 +5,7 @@
 #include <csignal>
 #include <map>
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <vector>
@@ -47,8 +48,13 @@ bool startChild(size_t piece, const std::function<std::string(size_t)> &work,
     close(result[0]), close(result[1]);
     return false;
   }
+  const pid_t parent = getpid();
   const pid_t process = fork();
   if (process == 0) {
+    // It ends with the command, which may be killed.
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+      _exit(1);
     close(result[0]), close(messages[0]);
     dup2(messages[1], STDERR_FILENO);
     std::signal(SIGINT, SIG_DFL);

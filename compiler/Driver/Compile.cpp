@@ -69,8 +69,8 @@ static OwningOpRef<ModuleOp> keepForProof(Phases &phases,
 
 /// Begins the proof as early as it can, beside the rest of the compilation:
 /// before the programs are built, or behind, where the small program is divided
-/// over tp as they are, or once they are divided, where a budget decides whether
-/// tokens are. Threads may run from then on.
+/// over tp as they are, or once they are divided, where a budget decides
+/// whether tokens are. Threads may run from then on.
 class ProofStart {
 public:
   ProofStart(Phases &phases, const CompileOptions &options)
@@ -103,9 +103,8 @@ private:
       CompileOptions chosen = options;
       if (!phases.getSequenceParallel().empty())
         chosen.sequenceParallel = phases.getSequenceParallel();
-      proof = std::make_unique<ProofProcess>([&] {
-        return proveDivision(std::move(forward), chosen, divisions);
-      });
+      proof = std::make_unique<ProofProcess>(
+          [&] { return proveDivision(std::move(forward), chosen, divisions); });
       forward = {};
     }
     phases.getModule().getContext()->enableMultithreading();
@@ -132,6 +131,10 @@ static int finishProof(ProofProcess *proof, double seconds, Phases &phases,
         report.why +
         ". Nothing was written. Please report this; --verify off writes the "
         "artifact");
+  if (report.isLost && seconds == 0)
+    return reportError("--verify deep: nothing is proven, for " + report.why +
+                       ". Nothing was written; compile again, or with --verify "
+                       "on");
   summary.proof = report;
   return 0;
 }
@@ -264,7 +267,10 @@ int zc::compilePlan(const CompileOptions &options, plan::Manifest &manifest) {
   if (failed(phases.buildPrograms()))
     return 1;
   proof.programsAreBuilt();
-  if (failed(phases.divide()) || failed(phases.schedule()))
+  if (failed(phases.divide()))
+    return 1;
+  proof.programsAreDivided();
+  if (failed(phases.schedule()))
     return 1;
   const std::chrono::duration<double> seconds =
       std::chrono::steady_clock::now() - started;

@@ -20,6 +20,7 @@ struct ProofReport {
   };
   Outcome outcome = Outcome::NotShown;
   std::string why;     // in a sentence's part, of NotShown and Differs
+  bool isLost = false; // NotShown, as its process did not come to an end
   int64_t tensors = 0; // compared
   int64_t steps = 0;   // that were trained
   int64_t ranks = 0;

@@ -265,6 +265,7 @@ LogicalResult GraphImporter::importOutputs(Scope &scope) {
           << "output '" << output.name() << "' is as long as --dim says in dim "
           << value->boundedDim
           << "; places behind what was found hold nothing of use";
+    value = spoilOutput(value, scope);
     Value ir = getIr(value);
     auto type = cast<RankedTensorType>(ir.getType());
     if (!fits(output.type(), type))

@@ -144,6 +144,8 @@ private:
                             int64_t dim, double scalar,
                             const proto::NodeProto &node, Scope &scope);
   /// `value`, or NaN where more was found than the bound of `selection`.
+  void noteShortBound(ImportedValue *isShort, const proto::NodeProto &node);
+  ImportedValue *spoilOutput(ImportedValue *value, Scope &scope);
   ImportedValue *spoilTooMany(ImportedValue *value,
                               const ImportedValue &selection,
                               const proto::NodeProto &node, Scope &scope);
@@ -172,6 +174,9 @@ private:
                                                ImportedValue *before,
                                                const proto::NodeProto &node,
                                                Scope &scope);
+  ImportedValue *takeBack(ImportedValue *active, ImportedValue *now,
+                          ImportedValue *initial, const proto::NodeProto &node,
+                          Scope &scope);
   void spoilUnfinished(ImportedValue *goesOn, Outputs &state,
                        const proto::NodeProto &node, Scope &scope);
   Scope enterRound(const proto::NodeProto &node, int64_t round, Scope &scope);
@@ -230,6 +235,9 @@ private:
   std::deque<proto::NodeProto> madeNodes;
   std::deque<proto::FunctionProto> madeBodies;
   llvm::StringSet<> initializerNames;
+  /// Whether more was selected, or more rounds were to be made, than the bound
+  /// of a node allows: bools without dims.
+  std::vector<std::pair<ImportedValue *, proto::NodeProto>> shortBounds;
   llvm::DenseMap<mlir::Attribute, mlir::Value> constantsByValue;
   llvm::DenseMap<ImportedValue *, ImportedValue *> masters; // of integers
   // Operators without lowering: those whose results nothing needs are forgiven.

@@ -170,6 +170,21 @@ GraphImporter::chooseState(ImportedValue *condition, ImportedValue *changed,
   return compute("Where", {condition, changed, before}, node, scope);
 }
 
+// A round that the loop does not make is computed all the same, from what the
+// loop began with: behind its end, the body may divide by 0, of which even an
+// unused result has no gradient.
+ImportedValue *GraphImporter::takeBack(ImportedValue *active,
+                                       ImportedValue *now,
+                                       ImportedValue *initial,
+                                       const proto::NodeProto &node,
+                                       Scope &scope) {
+  if (!active || now == initial || now->kind != ImportedValue::Tensor ||
+      initial->kind != ImportedValue::Tensor ||
+      !isFloatType(now->type.tensor_type().elem_type()))
+    return now;
+  return compute("Where", {active, now, initial}, node, scope);
+}
+
 // Too few rounds must not pass for enough: what the loop carries is no number
 // then, and the loss tells.
 void GraphImporter::spoilUnfinished(ImportedValue *goesOn, Outputs &state,
@@ -177,6 +192,7 @@ void GraphImporter::spoilUnfinished(ImportedValue *goesOn, Outputs &state,
                                     Scope &scope) {
   if (!goesOn)
     return;
+  noteShortBound(goesOn, node);
   for (ImportedValue *&value : state) {
     if (value->kind != ImportedValue::Tensor ||
         !isFloatType(value->type.tensor_type().elem_type()))
@@ -196,13 +212,16 @@ void GraphImporter::importBoundedLoop(const proto::NodeProto &node,
   int64_t rounds = options.maxTrips;
   if (isKnown(inputs[0]) && inputs[0]->constant)
     rounds = std::min(rounds, inputs[0]->constant->getInt(0));
-  const bool mayGoOn = rounds == options.maxTrips;
+  const bool mayGoOn = rounds == options.maxTrips &&
+                       !(isKnown(inputs[0]) && inputs[0]->constant &&
+                         inputs[0]->constant->getInt(0) <= options.maxTrips);
   ImportedValue *count = toScalar(inputs[0], node, scope);
   ImportedValue *condition =
       isKnown(inputs[1]) ? nullptr : toScalar(inputs[1], node, scope);
   bool ended = isKnown(inputs[1]) && inputs[1]->constant &&
                !inputs[1]->constant->getInt(0);
-  Outputs state(inputs.begin() + 2, inputs.begin() + 2 + carried);
+  const Outputs initial(inputs.begin() + 2, inputs.begin() + 2 + carried);
+  Outputs state = initial;
   std::vector<Outputs> collected(body.output_size() - 1 - carried);
   for (int64_t round = 0; !ended && round < rounds; ++round) {
     ImportedValue *active = makesRound(condition, count, round, node, scope);
@@ -216,7 +235,8 @@ void GraphImporter::importBoundedLoop(const proto::NodeProto &node,
                         makeScalar(proto::TensorProto::BOOL, 1)),
            inner);
     for (int i = 0; i < carried; ++i)
-      define(body.input(2 + i).name(), state[i], inner);
+      define(body.input(2 + i).name(),
+             takeBack(active, state[i], initial[i], node, scope), inner);
     importNodes(body.node(), inner);
     auto result = [&](int index) {
       return lookUp(body.output(index).name(), inner);

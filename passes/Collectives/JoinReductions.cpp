@@ -101,6 +101,9 @@ bool Joiner::mayJoin(Operation &op) const {
   StringRef traffic = trafficOf(&op);
   if (isa<dist::BroadcastOp>(op))
     return traffic == dist::kStatistics;
+  // Roles that exchange one may have other gradients beside it.
+  if (cast<dist::AllReduceOp>(op).getHolders())
+    return false;
   return traffic == dist::kScalars ||
          (traffic == dist::kGradients && bytesOf(op.getResult(0)) < limit);
 }

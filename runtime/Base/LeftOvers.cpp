@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,7 +17,8 @@ namespace fs = std::filesystem;
 namespace {
 
 /// A process: its number, when it began in ticks since the start of the
-/// machine, and the space of numbers. 0 where that cannot be read.
+/// machine, and the space of numbers, which is one of this start of this
+/// machine alone. 0 where that cannot be read.
 struct Mark {
   unsigned long process = 0, start = 0, space = 0;
 };
@@ -37,9 +39,15 @@ unsigned long readStart(unsigned long process) {
                                  : std::strtoul(text.c_str() + at, nullptr, 10);
 }
 
+/// The outermost space has the same number on all machines, which may share a
+/// folder.
 unsigned long readSpace() {
   struct stat info;
-  return ::stat("/proc/self/ns/pid", &info) == 0 ? info.st_ino : 0;
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string boot;
+  if (::stat("/proc/self/ns/pid", &info) != 0 || !std::getline(file, boot))
+    return 0;
+  return info.st_ino ^ std::hash<std::string>()(boot);
 }
 
 Mark ownMark() {
@@ -49,7 +57,7 @@ Mark ownMark() {
 
 /// Whether the process has ended for sure.
 bool hasEnded(const Mark &mark, unsigned long space) {
-  if (mark.process == 0 || mark.space != space)
+  if (mark.process == 0 || space == 0 || mark.space != space)
     return false;
   if (::kill(pid_t(mark.process), 0) != 0 && errno == ESRCH)
     return true;

@@ -49,8 +49,9 @@ StreamedBatches::open(World &world, const plan::Manifest &manifest) {
   ZC_RETURN_IF_ERROR(world.agree(status));
   std::unique_ptr<StreamedBatches> result(
       new StreamedBatches(world, manifest, std::move(*inputs)));
-  ZC_ASSIGN_OR_RETURN(const bool isThere, result->read());
-  if (!isThere)
+  Result<bool> read = result->read();
+  ZC_RETURN_IF_ERROR(world.agree(read.status()));
+  if (!*read)
     return world.agree(makeError(
         StatusCode::InvalidArgument, "--data -: ", kName, " ended after ",
         result->leftOver, " samples; a step takes ", manifest.batch()));
@@ -109,14 +110,17 @@ Result<std::string> StreamedBatches::readHere() {
   return bytes;
 }
 
-Status StreamedBatches::share(std::string &bytes) {
+/// All ranks hear whether the one that reads has failed; that is not agreed
+/// upon, for then they could not save what they have trained.
+Status StreamedBatches::share(std::string &bytes, bool &hasFailed) {
   std::vector<int64_t> told = {int64_t(bytes.size()), leftOver,
-                               bytes.empty() ? stopSignal() : 0};
+                               bytes.empty() ? stopSignal() : 0, hasFailed};
   ZC_RETURN_IF_ERROR(world.all().broadcast(
       told.data(), told.size() * sizeof(told.front()), /*root=*/0));
   bytes.resize(size_t(told[0]));
   leftOver = told[1];
   stoppedBy = told[2];
+  hasFailed = told[3] != 0;
   return bytes.empty()
              ? Status()
              : world.all().broadcast(bytes.data(), bytes.size(), /*root=*/0);
@@ -124,9 +128,13 @@ Status StreamedBatches::share(std::string &bytes) {
 
 Result<bool> StreamedBatches::read() {
   Result<std::string> here = world.isFirst() ? readHere() : std::string();
-  ZC_RETURN_IF_ERROR(world.agree(here.status()));
-  auto bytes = std::make_shared<std::string>(std::move(*here));
-  ZC_RETURN_IF_ERROR(share(*bytes));
+  bool hasFailed = !here.ok();
+  auto bytes = std::make_shared<std::string>(here.ok() ? std::move(*here) : "");
+  ZC_RETURN_IF_ERROR(share(*bytes, hasFailed));
+  ZC_RETURN_IF_ERROR(here.status());
+  if (hasFailed)
+    return makeError(StatusCode::Cancelled, "the first rank could not read ",
+                     kName);
   if (bytes->empty())
     return false;
   std::map<std::string, NpyArray> arrays;

@@ -21,7 +21,8 @@ public:
   const std::shared_ptr<const DataFile> &current() const { return batch; }
 
   /// All ranks: waits for the next batch, unless the first has not been taken
-  /// yet; whether there is one.
+  /// yet; whether there is one. Where it cannot be read, all fail, which they
+  /// have not agreed upon yet (World::agree).
   Result<bool> advance();
 
   /// Where it has ended: how many samples that fill no batch are left over.
@@ -34,7 +35,7 @@ private:
                   std::vector<std::string> inputs);
   Result<bool> read();
   Result<std::string> readHere();
-  Status share(std::string &bytes);
+  Status share(std::string &bytes, bool &hasFailed);
 
   World &world;
   std::vector<std::string> inputs;

@@ -252,11 +252,10 @@ Status Trainer::awaitSamples() {
     status = selectSamples();
     if (status.ok())
       status = check(zc_read_samples(handle()));
-    status = world.agree(status);
   }
-  if (!status.ok())
-    ZC_RETURN_IF_ERROR(saveLast());
-  return status;
+  std::vector<int64_t> hasFailed = {!status.ok()};
+  ZC_RETURN_IF_ERROR(world.agree(Status(), &hasFailed));
+  return hasFailed[0] ? endUnfed(status) : Status();
 }
 
 /// Samples that cannot be fed end the run; the steps before them are sound.
@@ -264,8 +263,16 @@ Status Trainer::checkFed() {
   // Where steps overlap, others are in the midst of one, and hear of it so.
   if (!cannotFeed || steps().overlap())
     return steps().overlap() ? fed : Status();
-  ZC_RETURN_IF_ERROR(saveLast());
-  return world.agree(fed);
+  return endUnfed(fed);
+}
+
+/// All ranks, before they agree on `why`, which is this rank's: ranks that have
+/// agreed on a failure can save nothing.
+Status Trainer::endUnfed(const Status &why) {
+  const Status saved = saveLast();
+  if (!saved.ok())
+    return why.ok() ? saved : why;
+  return world.agree(why);
 }
 
 void Trainer::logStep(const StepNews &news) {

@@ -70,6 +70,7 @@ private:
   Status readNext();
   Status awaitSamples();
   Status checkFed();
+  Status endUnfed(const Status &why);
   Status selectSamples();
   void logStep(const StepNews &news);
   Status runSteps();

@@ -76,6 +76,34 @@ def draw(size, seed=0):
     return (rng.standard_normal((ROWS, WIDTH)) * size).astype(np.float32)
 
 
+def make_counter(nodes, state, stacked=False):
+    """A Loop that carries a number from `start` on; y = x times what it ends
+    with, or times the sum of what it stacks. After each round goes on by
+    `on`."""
+    outputs = [info("on", BOOL, []), info("b", state, [])]
+    if stacked:
+        outputs.append(info("row", FLOAT, []))
+    inner = helper.make_graph(
+        nodes, "body", [info("i", INT64, []), info("go", BOOL, []),
+                        info("a", state, [])], outputs)
+    made = ["end", "rows"] if stacked else ["end"]
+    kind = np.float32 if state == FLOAT else np.int64
+    graph = helper.make_graph(
+        [helper.make_node("ReduceSum", ["x"], ["total"], keepdims=0),
+         helper.make_node("Loop", ["", "yes", "start"], made, name="loop",
+                          body=inner),
+         helper.make_node("Cast", ["end"], ["number"], to=FLOAT),
+         helper.make_node("ReduceSum", ["rows" if stacked else "number"],
+                          ["factor"], keepdims=0),
+         helper.make_node("Mul", ["x", "factor"], ["y"])],
+        "counter", [info("x", FLOAT, [ROWS, WIDTH])],
+        [info("y", FLOAT, [ROWS, WIDTH])],
+        [scalar("yes", True), scalar("start", kind(0)),
+         scalar("step", kind(1))])
+    return helper.make_model(graph, ir_version=10, opset_imports=[
+        helper.make_opsetid("", 20)])
+
+
 class BoundedLoops(ZcTest):
     def evaluate(self, model, *options, **inputs):
         onnx.save(model, self.folder / "m.onnx")
@@ -115,6 +143,67 @@ class BoundedLoops(ZcTest):
         y = self.evaluate(model, "--batch-dim", "n=none", x=draw(1),
                           n=np.array(MOST + 1))
         self.assertTrue(np.isnan(y).all())
+
+    def test_too_few_rounds_of_integers_give_nan(self):
+        """Also where only what the rounds stack is used."""
+        nodes = [helper.make_node("Add", ["a", "step"], ["b"]),
+                 helper.make_node("Cast", ["b"], ["row"], to=FLOAT),
+                 helper.make_node("Less", ["row", "total"], ["on"])]
+        for stacked in (False, True):
+            model = make_counter(nodes, INT64, stacked)
+            for total, fits in ((MOST - 1.5, True), (MOST + 1.5, False)):
+                x = np.full((ROWS, WIDTH), total / ROWS / WIDTH, np.float32)
+                y = self.evaluate(model, x=x)
+                if fits:
+                    np.testing.assert_allclose(y, compute(model, x=x),
+                                               rtol=1e-5)
+                else:
+                    self.assertTrue(np.isnan(y).all())
+
+    def test_all_rounds_of_a_known_count_are_enough(self):
+        model = make_model(stacked=False)
+        model.graph.initializer.append(scalar("count", MOST))
+        model.graph.node[0].input[0] = "count"
+        x = draw(100)  # goes on to the end
+        np.testing.assert_allclose(self.evaluate(model, x=x),
+                                   compute(model, x=x), rtol=1e-5, atol=1e-6)
+
+    def test_rounds_behind_the_end_have_no_gradient(self):
+        """There, the body divides by 0."""
+        inner = helper.make_graph(
+            [helper.make_node("Sub", ["total", "a"], ["left"]),
+             helper.make_node("Div", ["w", "left"], ["share"]),
+             helper.make_node("Add", ["s", "share"], ["t"]),
+             helper.make_node("Add", ["a", "step"], ["b"]),
+             helper.make_node("Less", ["b", "total"], ["on"])], "body",
+            [info("i", INT64, []), info("go", BOOL, []), info("a", FLOAT, []),
+             info("s", FLOAT, [WIDTH])],
+            [info("on", BOOL, []), info("b", FLOAT, []),
+             info("t", FLOAT, [WIDTH])])
+        graph = helper.make_graph(
+            [helper.make_node("ReduceMax", ["x"], ["total"], keepdims=0),
+             helper.make_node("Loop", ["", "yes", "start", "sum"],
+                              ["end", "shares"], name="loop", body=inner),
+             helper.make_node("Mul", ["x", "shares"], ["y"])], "divides",
+            [info("x", FLOAT, [ROWS, WIDTH])], [info("y", FLOAT, [ROWS, WIDTH])],
+            [scalar("yes", True), scalar("start", np.float32(0)),
+             scalar("step", np.float32(1)),
+             scalar("sum", np.zeros(WIDTH, np.float32)),
+             scalar("w", np.ones(WIDTH, np.float32))])
+        onnx.save(helper.make_model(graph, ir_version=10, opset_imports=[
+            helper.make_opsetid("", 20)]), self.folder / "m.onnx")
+        x = np.full((ROWS, WIDTH), 3, np.float32)
+        np.savez(self.folder / "data.npz", x=x, labels=0 * x)
+        found = []
+        for most in (3, MOST):
+            artifact, log = self.folder / "m.zca", self.folder / f"log{most}"
+            self.zc("compile", self.folder / "m.onnx", "-o", artifact, "--loss",
+                    "mse", "--optimizer", "sgd", "--max-trips", most)
+            self.train(artifact, self.folder / "data.npz", 3, "--no-shuffle",
+                       "--log", log, lr=0.01)
+            found.append([line["loss"] for line in read_log(log)])
+        self.assertLess(found[0][-1], found[0][0])
+        np.testing.assert_allclose(*found, rtol=1e-6)
 
     def test_trains(self):
         """The gradient is that of the rounds that were made."""

@@ -122,6 +122,22 @@ class BoundedSelections(ZcTest):
         y = self.evaluate(model, {"x": x}, f"rows.0={MOST}")
         self.assertTrue(np.isnan(y).all())
 
+    def test_too_many_are_not_counted_in_silence(self):
+        """Integers cannot say that there is more: what is made of them does."""
+        nodes = [node("NonZero", ["x"], "places"),
+                 node("Sub", ["places", "places"], "zeros"),
+                 node("Add", ["zeros", "one"], "ones"),
+                 node("ReduceSum", ["ones", "one"], "counts", keepdims=0),
+                 node("Cast", ["counts"], "numbers", to=FLOAT),
+                 node("ReduceSum", ["x", "zero"], "sum", keepdims=0),
+                 node("ReduceMax", ["numbers", "zero"], "most", keepdims=1),
+                 node("Div", ["sum", "most"], "y")]
+        x = np.ones((ROWS, WIDTH), np.float32)
+        model = make_model(nodes, {"x": x}, FLOAT, [WIDTH], STORED)
+        self.check(model, {"x": x}, f"places.1={ROWS * WIDTH}")
+        y = self.evaluate(model, {"x": x}, f"places.1={MOST}")
+        self.assertTrue(np.isnan(y).all())
+
     def test_trains(self):
         """Rows that were not chosen have no part in the gradient."""
         nodes = [*CHOSEN, *LAYER,

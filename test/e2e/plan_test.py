@@ -195,7 +195,7 @@ class Masks(PlanTest):
         model = self.folder / "gpt.onnx"
         options = argparse.Namespace(
             output=str(model), layers=1, width=256, heads=2, vocabulary=100,
-            batch=2, length=512)
+            batch=2, length=512, causal=1, tied=0)
         built, _ = large_gpt.build(options)
         stored = next(each for each in built.graph.initializer
                       if each.name == "mask")

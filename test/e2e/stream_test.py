@@ -161,6 +161,24 @@ class Wrong(Stream):
         self.arrays = dict(whole, labels=whole["labels"] + 1000)
         self.refuse(self.bytes(self.batch), "standard input", "out of range|0 to")
 
+    def test_ranks_keep_what_they_have_trained(self):
+        """Whether the record cannot be read or cannot be fed."""
+        artifact = self.folder / "two.zca"
+        fixture = Fixture("mlp")
+        self.zc("compile", fixture.model, "-o", artifact,
+                *fixture.compile_options("adamw"), "--mesh", "dp=2")
+        whole = dict(self.arrays)
+        sound = self.bytes(2 * self.batch)
+        self.arrays["labels"] = whole["labels"] + 1000
+        for i, (bad, text) in enumerate(((b"no array", "not a sound .npy"),
+                                         (self.bytes(self.batch), "0 to"))):
+            folder = self.folder / f"kept{i}"
+            _, err = self.run_(sound + bad, "--steps", 9, "--local-ranks", 2,
+                               "--checkpoint", folder, code=1,
+                               artifact=artifact)
+            self.assertIn(text, err)
+            self.assertEqual(latest_step(folder).name, "step-2")
+
     def test_options(self):
         sent = self.bytes(self.batch)
         self.refuse(sent, "--epochs.*does not go with --data -", code=2,

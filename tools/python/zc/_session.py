@@ -79,6 +79,7 @@ class Session:
         self._held: Dict[str, Any] = {}  # what libzc reads from
         self._views: List["weakref.ref[Any]"] = []  # of its outputs
         self._seed = seed
+        self._has_data = False
         # What libzc calls lives until it has closed.
         self._finish = weakref.finalize(self, _close, self._handle, self._bridge)
         status = LIB.zc_open(os.fsencode(artifact), ctypes.byref(options),
@@ -194,8 +195,12 @@ class Session:
         order of `inputs`, or by name: `step(x=images, labels=classes)`. An
         input that is left out keeps what it was given last. Arrays are read
         where they are (copied only where they are not in row-major order); any
-        integers are taken for integers, any floats for floats.
+        integers are taken for integers, any floats for floats. After
+        set_data() samples are those of files, and none are given here.
         """
+        if self._has_data and (batch is not None or inputs):
+            raise ValueError("the samples of steps are those of set_data(); "
+                             "set_data(None) ends that")
         self._give(batch, inputs)
         self._check(LIB.zc_step(self._handle))
         return self._metric(b"loss")
@@ -219,12 +224,15 @@ class Session:
 
     # Samples of files -------------------------------------------------------
 
-    def set_data(self, path: PathLike, *, token_bits: int = 0) -> int:
+    def set_data(self, path: Optional[PathLike], *, token_bits: int = 0) -> int:
         """Steps take their samples from files, which are what `zc run --data`
         takes: `session.step()` without a batch. Returns how many there are.
-        token_bits: 16 or 32, where .bin files of tokens don't say so."""
-        self._check(LIB.zc_set_data(self._handle, os.fsencode(path),
-                                    token_bits))
+        token_bits: 16 or 32, where .bin files of tokens don't say so. None: they
+        are given to step() again."""
+        self._check(LIB.zc_set_data(
+            self._handle, None if path is None else os.fsencode(path),
+            token_bits))
+        self._has_data = path is not None
         return int(LIB.zc_sample_count(self._handle))
 
     def select(self, samples: Sequence[int]) -> None:
