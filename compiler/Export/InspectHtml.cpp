@@ -143,8 +143,9 @@ std::string drawLifetimes(const plan::Program &program) {
              std::to_string(10 * (i + 1)) + " %");
   }
   text += word(kWidth / 2.0, kBars + 32, "middle",
-               "up to this share of the instructions") +
-          word(-6, 12, "end", printSize(uint64_t(most)));
+               "up to this share of the instructions");
+  for (const Tick &tick : sizeTicks(uint64_t(most), 3))
+    text += word(-6, kBars * (1 - tick.value / most) + 4, "end", tick.text);
   return text + "</svg>\n<p>Longest: from " + escape(found.longestFrom) +
          " to " + escape(found.longestTo) + "</p>\n";
 }

@@ -55,14 +55,8 @@ ImportedValue *GraphImporter::spoilTooMany(ImportedValue *value,
   return compute("Where", {selection.elements[0], nan, value}, node, scope);
 }
 
-// Integers and bools have no value that says so: outputs do, whatever is made
-// of these on the way.
-void GraphImporter::noteShortBound(ImportedValue *isShort,
-                                   const proto::NodeProto &node) {
-  shortBounds.emplace_back(isShort, node);
-}
-
-// An output that is a number only if no bound was too small.
+// An output, a number only if no bound was too low. Integers and bools on the
+// way have no value that says so.
 ImportedValue *GraphImporter::spoilOutput(ImportedValue *value, Scope &scope) {
   if (!isFloatType(value->type.tensor_type().elem_type()))
     return value;
@@ -194,7 +188,7 @@ bool GraphImporter::importBoundedSelection(const proto::NodeProto &node,
                                      most.ints[0] = bound;
                                      return most;
                                    }())})};
-  noteShortBound(mark.elements[0], node);
+  shortBounds.emplace_back(mark.elements[0], node);
   auto give = [&](int index, ImportedValue *value, int64_t dim, double rest) {
     if (index >= node.output_size() || node.output(index).empty())
       return;

@@ -143,9 +143,8 @@ private:
   ImportedValue *fillUnheld(ImportedValue *value, ImportedValue *held,
                             int64_t dim, double scalar,
                             const proto::NodeProto &node, Scope &scope);
-  /// `value`, or NaN where more was found than the bound of `selection`.
-  void noteShortBound(ImportedValue *isShort, const proto::NodeProto &node);
   ImportedValue *spoilOutput(ImportedValue *value, Scope &scope);
+  /// `value`, or NaN where more was found than the bound of `selection`.
   ImportedValue *spoilTooMany(ImportedValue *value,
                               const ImportedValue &selection,
                               const proto::NodeProto &node, Scope &scope);
@@ -174,9 +173,8 @@ private:
                                                ImportedValue *before,
                                                const proto::NodeProto &node,
                                                Scope &scope);
-  ImportedValue *takeBack(ImportedValue *active, ImportedValue *now,
-                          ImportedValue *initial, const proto::NodeProto &node,
-                          Scope &scope);
+  Outputs takeBack(ImportedValue *active, Outputs state, const Outputs &initial,
+                   const proto::NodeProto &node, Scope &scope);
   void spoilUnfinished(ImportedValue *goesOn, Outputs &state,
                        const proto::NodeProto &node, Scope &scope);
   Scope enterRound(const proto::NodeProto &node, int64_t round, Scope &scope);
@@ -210,11 +208,6 @@ private:
   mlir::Location getFileLocation() const;
   mlir::InFlightDiagnostic emitFailure(mlir::Location location);
 
-  /// Nodes of one operator without lowering.
-  struct Unsupported {
-    std::string what; // "com.acme.Foo (opset 1)"
-    std::vector<mlir::Location> nodes;
-  };
   void noteUnsupported(llvm::StringRef domain, llvm::StringRef op,
                        std::string version, mlir::Location location);
 
@@ -235,19 +228,18 @@ private:
   std::deque<proto::NodeProto> madeNodes;
   std::deque<proto::FunctionProto> madeBodies;
   llvm::StringSet<> initializerNames;
-  /// Whether more was selected, or more rounds were to be made, than the bound
-  /// of a node allows: bools without dims.
+  /// Bools without dims: whether a node's bound (--dim, --max-trips) is too
+  /// low.
   std::vector<std::pair<ImportedValue *, proto::NodeProto>> shortBounds;
   llvm::DenseMap<mlir::Attribute, mlir::Value> constantsByValue;
   llvm::DenseMap<ImportedValue *, ImportedValue *> masters; // of integers
   // Operators without lowering: those whose results nothing needs are forgiven.
   llvm::MapVector<mlir::Operation *, Unsupported> unsupportedOps;
   std::map<std::string, Unsupported> unsupported;
-  unsigned numBounds = 0; // of values that a bounded loop brought
-  bool warnedOfMask = false;
+  unsigned numBounds = 0;   // of values that a bounded loop brought
   bool isTooLong = false;   // more nodes than are walked
   int64_t keptElements = 0; // of what was computed ahead
-  bool foundGradientStop = false;
+  bool foundGradientStop = false, warnedOfMask = false;
   llvm::StringSet<> usedNames; // in any graph; filled when it is asked for
   bool failed = false;
 };

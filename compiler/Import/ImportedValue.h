@@ -39,6 +39,12 @@ struct ImportedValue {
   ImportedValue *held = nullptr;
 };
 
+/// Nodes of one operator without lowering.
+struct Unsupported {
+  std::string what; // "com.acme.Foo (opset 1)"
+  std::vector<mlir::Location> nodes;
+};
+
 } // namespace zc
 
 #endif

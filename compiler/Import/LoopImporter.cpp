@@ -171,18 +171,20 @@ GraphImporter::chooseState(ImportedValue *condition, ImportedValue *changed,
 }
 
 // A round that the loop does not make is computed all the same, from what the
-// loop began with: behind its end, the body may divide by 0, of which even an
-// unused result has no gradient.
-ImportedValue *GraphImporter::takeBack(ImportedValue *active,
-                                       ImportedValue *now,
-                                       ImportedValue *initial,
-                                       const proto::NodeProto &node,
-                                       Scope &scope) {
-  if (!active || now == initial || now->kind != ImportedValue::Tensor ||
-      initial->kind != ImportedValue::Tensor ||
-      !isFloatType(now->type.tensor_type().elem_type()))
-    return now;
-  return compute("Where", {active, now, initial}, node, scope);
+// loop began with: behind its end the body may divide by 0, and then even a
+// result that nobody takes has no gradient.
+GraphImporter::Outputs GraphImporter::takeBack(ImportedValue *active,
+                                               Outputs state,
+                                               const Outputs &initial,
+                                               const proto::NodeProto &node,
+                                               Scope &scope) {
+  for (auto [value, first] : llvm::zip_equal(state, initial))
+    if (value->kind == ImportedValue::Tensor &&
+        isFloatType(value->type.tensor_type().elem_type()))
+      if (auto safe = chooseState(active, value, first, node, scope);
+          succeeded(safe))
+        value = *safe;
+  return state;
 }
 
 // Too few rounds must not pass for enough: what the loop carries is no number
@@ -192,7 +194,7 @@ void GraphImporter::spoilUnfinished(ImportedValue *goesOn, Outputs &state,
                                     Scope &scope) {
   if (!goesOn)
     return;
-  noteShortBound(goesOn, node);
+  shortBounds.emplace_back(goesOn, node);
   for (ImportedValue *&value : state) {
     if (value->kind != ImportedValue::Tensor ||
         !isFloatType(value->type.tensor_type().elem_type()))
@@ -210,11 +212,11 @@ void GraphImporter::importBoundedLoop(const proto::NodeProto &node,
   const int carried = body.input_size() - 2;
   Location location = getLocation(node, scope);
   int64_t rounds = options.maxTrips;
-  if (isKnown(inputs[0]) && inputs[0]->constant)
+  bool mayGoOn = true;
+  if (isKnown(inputs[0]) && inputs[0]->constant) {
+    mayGoOn = inputs[0]->constant->getInt(0) > rounds;
     rounds = std::min(rounds, inputs[0]->constant->getInt(0));
-  const bool mayGoOn = rounds == options.maxTrips &&
-                       !(isKnown(inputs[0]) && inputs[0]->constant &&
-                         inputs[0]->constant->getInt(0) <= options.maxTrips);
+  }
   ImportedValue *count = toScalar(inputs[0], node, scope);
   ImportedValue *condition =
       isKnown(inputs[1]) ? nullptr : toScalar(inputs[1], node, scope);
@@ -234,9 +236,9 @@ void GraphImporter::importBoundedLoop(const proto::NodeProto &node,
            makeConstant(inner.prefix + body.input(1).name(),
                         makeScalar(proto::TensorProto::BOOL, 1)),
            inner);
+    const Outputs given = takeBack(active, state, initial, node, scope);
     for (int i = 0; i < carried; ++i)
-      define(body.input(2 + i).name(),
-             takeBack(active, state[i], initial[i], node, scope), inner);
+      define(body.input(2 + i).name(), given[i], inner);
     importNodes(body.node(), inner);
     auto result = [&](int index) {
       return lookUp(body.output(index).name(), inner);

@@ -99,7 +99,8 @@ private:
     auto source = dyn_cast<MemRefType>(from.getType()); // or a number
     auto target = cast<MemRefType>(to.getType());
     // Bytes of one buffer could overlap.
-    if (!source || !source.hasStaticShape() || source.getShape() != target.getShape() ||
+    if (!source || !source.hasStaticShape() ||
+        source.getShape() != target.getShape() ||
         source.getElementType() != target.getElementType() ||
         getWholeBuffer(from) == getWholeBuffer(to))
       return;

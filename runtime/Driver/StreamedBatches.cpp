@@ -38,6 +38,10 @@ StreamedBatches::StreamedBatches(World &world, const plan::Manifest &manifest,
     : world(world), inputs(std::move(names)), samples(manifest.batch()),
       stream(STDIN_FILENO, kName, inputs, [] { return stopSignal() != 0; }) {}
 
+Status ownFailure(const Status &status) {
+  return status.code() == StatusCode::Cancelled ? Status() : status;
+}
+
 Result<std::unique_ptr<StreamedBatches>>
 StreamedBatches::open(World &world, const plan::Manifest &manifest) {
   auto inputs = listInputs(manifest);
@@ -50,7 +54,7 @@ StreamedBatches::open(World &world, const plan::Manifest &manifest) {
   std::unique_ptr<StreamedBatches> result(
       new StreamedBatches(world, manifest, std::move(*inputs)));
   Result<bool> read = result->read();
-  ZC_RETURN_IF_ERROR(world.agree(read.status()));
+  ZC_RETURN_IF_ERROR(world.agree(ownFailure(read.status())));
   if (!*read)
     return world.agree(makeError(
         StatusCode::InvalidArgument, "--data -: ", kName, " ended after ",

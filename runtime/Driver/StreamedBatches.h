@@ -11,6 +11,9 @@ namespace zc {
 /// What `--data` says for standard input.
 constexpr const char *kStandardInput = "-";
 
+/// A rank that has only heard of another's failure agrees as one without.
+Status ownFailure(const Status &status);
+
 class StreamedBatches {
 public:
   /// All ranks: waits for the first batch of a step of the artifact's.

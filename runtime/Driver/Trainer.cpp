@@ -272,7 +272,7 @@ Status Trainer::endUnfed(const Status &why) {
   const Status saved = saveLast();
   if (!saved.ok())
     return why.ok() ? saved : why;
-  return world.agree(why);
+  return world.agree(ownFailure(why));
 }
 
 void Trainer::logStep(const StepNews &news) {

@@ -265,7 +265,9 @@ class Observe(ZcTest):
         for drawing in re.findall("<svg.*?</svg>", text, re.DOTALL):
             marks = re.findall(r">(\d+)</text>", drawing)
             self.assertEqual(len(marks), len(set(marks)), drawing[:2000])
-            for size in re.findall(r">([\d.]+) [KM]?i?B</text>", drawing):
+            for size in re.findall(
+                    r'text-anchor="end"[^>]*>([\d.]+) [KM]?i?B</text>',
+                    drawing):
                 self.assertRegex(size.replace(".", ""), r"^0*[1-9]?\d?0*$")
         self.assertEqual(text.count('"></span>convolution'), 3)
         self.assertRegex(text, r"<summary>\d+ tensors alive there</summary>")

@@ -170,7 +170,7 @@ class Wrong(Stream):
         whole = dict(self.arrays)
         sound = self.bytes(2 * self.batch)
         self.arrays["labels"] = whole["labels"] + 1000
-        for i, (bad, text) in enumerate(((b"no array", "not a sound .npy"),
+        for i, (bad, text) in enumerate(((b"no array", "array 'x' of record 2"),
                                          (self.bytes(self.batch), "0 to"))):
             folder = self.folder / f"kept{i}"
             _, err = self.run_(sound + bad, "--steps", 9, "--local-ranks", 2,
