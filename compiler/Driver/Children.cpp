@@ -1,11 +1,13 @@
 #include "compiler/Driver/Children.h"
 
+#include "compiler/Driver/OwnedProcess.h"
+#include "runtime/Base/File.h"
+
 #include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <map>
 #include <poll.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <vector>
@@ -20,15 +22,6 @@ struct Child {
   int result, messages; // to be read
   std::string resultText, messageText;
 };
-
-void writeAll(int file, const std::string &text) {
-  for (size_t at = 0; at < text.size();) {
-    const ssize_t wrote = write(file, text.data() + at, text.size() - at);
-    if (wrote < 0 && errno != EINTR)
-      return;
-    at += wrote > 0 ? size_t(wrote) : 0;
-  }
-}
 
 /// Whether there was anything; false: the other end is closed.
 bool readSome(int file, std::string &text) {
@@ -48,18 +41,13 @@ bool startChild(size_t piece, const std::function<std::string(size_t)> &work,
     close(result[0]), close(result[1]);
     return false;
   }
-  const pid_t parent = getpid();
-  const pid_t process = fork();
+  const pid_t process = forkOwned();
   if (process == 0) {
-    // It ends with the command, which may be killed.
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent)
-      _exit(1);
     close(result[0]), close(messages[0]);
     dup2(messages[1], STDERR_FILENO);
     std::signal(SIGINT, SIG_DFL);
     const std::string text = work(piece);
-    writeAll(result[1], text);
+    (void)writeAll(result[1], text.data(), text.size(), "");
     _exit(0);
   }
   close(result[1]), close(messages[1]);
@@ -97,9 +85,7 @@ Child awaitOne(std::vector<Child> &children) {
 }
 
 ChildResult endOf(const Child &child) {
-  int status = 0;
-  while (waitpid(child.process, &status, 0) < 0 && errno == EINTR)
-    ;
+  const int status = awaitEnd(child.process);
   close(child.result), close(child.messages);
   ChildResult result;
   result.ended = WIFEXITED(status) && WEXITSTATUS(status) == 0;

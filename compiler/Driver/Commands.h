@@ -52,6 +52,9 @@ void addDimOptions(CLI::App &command, std::vector<std::string> &dims,
 
 /// Adds --input-value, which is given as "INPUT=NUMBER".
 void addInputValueOption(CLI::App &command, std::vector<std::string> &values);
+
+/// Adds --max-trips.
+void addMaxTripsOption(CLI::App &command, int64_t &most);
 std::map<std::string, double>
 parseInputValues(const std::vector<std::string> &texts);
 

@@ -5,7 +5,6 @@
 #include "compiler/Driver/CompileChecks.h"
 #include "compiler/Driver/ExpertOptions.h"
 #include "compiler/Driver/LossOptions.h"
-#include "compiler/Driver/MaxTrips.h"
 #include "compiler/Driver/MeshOptions.h"
 #include "compiler/Driver/MeshSet.h"
 #include "compiler/Driver/OptionRules.h"
@@ -363,7 +362,7 @@ void zc::addModelOptions(CLI::App &command, CompileArguments &arguments) {
   CompileOptions &options = arguments.options;
   addDimOptions(command, arguments.dims, arguments.batchDims);
   addInputValueOption(command, arguments.inputValues);
-  addMaxTripsOption(command, options.dims);
+  addMaxTripsOption(command, options.maxTrips);
   command
       .add_option("--batch", options.batch,
                   "samples of a step, also of a model that was exported with "
@@ -398,10 +397,7 @@ void zc::addModelOptions(CLI::App &command, CompileArguments &arguments) {
 
 void zc::completeOptions(const CLI::App &command, CompileArguments &arguments) {
   CompileOptions &options = arguments.options;
-  const int64_t maxTrips = takeMaxTrips(options.dims);
   options.dims = parseDims(arguments.dims);
-  if (maxTrips)
-    options.dims[kMaxTrips] = maxTrips;
   options.inputValues = parseInputValues(arguments.inputValues);
   options.batchDims = parseBatchDims(arguments.batchDims);
   options.memoryBudget = parseSize(arguments.memoryBudget).value_or(0);

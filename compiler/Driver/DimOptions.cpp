@@ -83,6 +83,17 @@ void zc::addInputValueOption(CLI::App &command,
       ->default_str("");
 }
 
+void zc::addMaxTripsOption(CLI::App &command, int64_t &most) {
+  command
+      .add_option(
+          "--max-trips", most,
+          "the most rounds of a loop whose number of rounds depends on values; "
+          "all are computed, those beyond the last change nothing")
+      ->check(CLI::Range(int64_t(1), int64_t(16384)))
+      ->type_name("N")
+      ->default_str("");
+}
+
 std::map<std::string, double>
 zc::parseInputValues(const std::vector<std::string> &texts) {
   std::map<std::string, double> values;

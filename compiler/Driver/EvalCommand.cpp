@@ -2,7 +2,6 @@
 #include "compiler/Driver/Compile.h"
 #include "compiler/Driver/Diagnostics.h"
 #include "compiler/Driver/EmptyOutputs.h"
-#include "compiler/Driver/MaxTrips.h"
 #include "compiler/Driver/Process.h"
 #include "compiler/Import/Import.h"
 #include "compiler/Interpreter/Npy.h"
@@ -20,12 +19,11 @@ namespace {
 struct EvalArguments {
   std::string model;
   std::vector<std::string> inputs, dims, batchDims, inputValues;
-  std::map<std::string, int64_t> bounds; // --max-trips
   std::string outputDir, data, metrics, checkpoint, offloadDir;
   std::vector<std::string> trusted;
   bool json = false, sandbox = false;
   std::optional<uint64_t> seed;
-  int64_t threads = 0, localRanks = 0, tokenBits = 0;
+  int64_t threads = 0, localRanks = 0, tokenBits = 0, maxTrips = 0;
 };
 } // namespace
 
@@ -110,7 +108,7 @@ static int evaluateModel(const EvalArguments &given) {
   options.mode = "infer";
   options.dims = parseDims(given.dims);
   options.inputValues = parseInputValues(given.inputValues);
-  options.dims.insert(given.bounds.begin(), given.bounds.end());
+  options.maxTrips = given.maxTrips;
   for (const auto &[name, size] : readDims(given))
     options.dims.insert({name, size});
   options.batchDims = parseBatchDims(given.batchDims);
@@ -188,7 +186,7 @@ static void checkArtifact(const EvalArguments &given) {
   if (!given.inputValues.empty())
     throw CLI::ValidationError("--input-value",
                                "is for models; an artifact has its values");
-  if (!given.bounds.empty())
+  if (given.maxTrips)
     throw CLI::ValidationError("--max-trips",
                                "is for models; an artifact has its rounds");
 }
@@ -237,7 +235,7 @@ Command zc::addEvalCommand(CLI::App &command) {
       ->check(checkSeed);
   addDimOptions(command, given->dims, given->batchDims);
   addInputValueOption(command, given->inputValues);
-  addMaxTripsOption(command, given->bounds);
+  addMaxTripsOption(command, given->maxTrips);
   addMachineOptions(command, *given);
   return [given] {
     checkInputs(given->inputs);

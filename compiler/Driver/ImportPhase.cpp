@@ -2,7 +2,6 @@
 // user says of inputs, weights and outputs.
 #include "compiler/Driver/Phases.h"
 
-#include "compiler/Driver/MaxTrips.h"
 #include "compiler/Driver/PassObserver.h"
 #include "compiler/Driver/Summary.h"
 #include "compiler/Import/BatchDims.h"
@@ -137,7 +136,7 @@ LogicalResult Phases::importModel() {
   ModelImportOptions reading;
   reading.path = options.model;
   reading.dims = options.dims;
-  reading.maxTrips = takeMaxTrips(reading.dims);
+  reading.maxTrips = options.maxTrips;
   reading.batch = options.batch;
   reading.batchDims = options.batchDims;
   reading.constantInputs = options.constantInputs;

@@ -31,6 +31,7 @@ struct CompileOptions {
   std::string model;
   std::string output; // empty: stdout, where text is emitted
   std::map<std::string, int64_t> dims;
+  int64_t maxTrips = 0; // rounds of a loop that values end; 0: none is given
   std::map<std::string, int64_t> batchDims; // per input; -1: none
   int64_t batch = 0;                        // 0: as the model says
   /// Files of ONNX tensors with the values of inputs that are known.

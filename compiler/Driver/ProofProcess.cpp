@@ -1,5 +1,6 @@
 #include "compiler/Driver/ProofProcess.h"
 
+#include "compiler/Driver/OwnedProcess.h"
 #include "runtime/Base/File.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -11,7 +12,6 @@
 #include <csignal>
 #include <ctime>
 #include <poll.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -60,12 +60,8 @@ ProofProcess::ProofProcess(const std::function<ProofReport()> &prove) {
   int ends[2];
   if (pipe(ends) != 0)
     return;
-  const pid_t parent = getpid();
-  process = fork();
+  process = forkOwned();
   if (process == 0) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent)
-      _exit(1);
     // Files that this process did not make are not its to remove.
     llvm::sys::unregisterHandlers();
     for (int signal : {SIGINT, SIGTERM, SIGHUP})
@@ -88,8 +84,7 @@ void ProofProcess::end() {
   if (process <= 0)
     return;
   kill(process, SIGKILL);
-  while (waitpid(process, nullptr, 0) < 0 && errno == EINTR)
-    ;
+  awaitEnd(process);
   process = -1;
 }
 
@@ -140,9 +135,7 @@ ProofReport ProofProcess::wait(double seconds) {
   }
   report.isLost = !parse(text, report);
   if (report.isLost) {
-    int status = 0;
-    while (waitpid(process, &status, 0) < 0 && errno == EINTR)
-      ;
+    const int status = awaitEnd(process);
     process = -1;
     report.why = WIFSIGNALED(status) ? "it was ended by signal " +
                                            std::to_string(WTERMSIG(status))

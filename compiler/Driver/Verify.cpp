@@ -2,6 +2,7 @@
 
 #include "compiler/Driver/Compile.h"
 #include "compiler/Driver/EmptyOutputs.h"
+#include "compiler/Driver/OwnedProcess.h"
 #include "compiler/Driver/Process.h"
 #include "compiler/Driver/VerifyCompare.h"
 #include "compiler/Interpreter/Npy.h"
@@ -167,9 +168,7 @@ static std::string compute(const Work &work) {
       _exit(1);
     _exit(computeOutputs(work));
   }
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
+  const int status = awaitEnd(child);
   bool good = WIFEXITED(status) && WEXITSTATUS(status) == 0;
   return good ? "" : readReason(log, status);
 }

@@ -44,28 +44,24 @@ ImportedValue *GraphImporter::fillUnheld(ImportedValue *value,
                  scope);
 }
 
-ImportedValue *GraphImporter::spoilTooMany(ImportedValue *value,
-                                           const ImportedValue &selection,
-                                           const proto::NodeProto &node,
-                                           Scope &scope) {
-  if (!isFloatType(value->type.tensor_type().elem_type()))
+void GraphImporter::noteShortBound(ImportedValue *isShort,
+                                   const proto::NodeProto &node, Scope &scope) {
+  if (!isShort)
+    return;
+  if (shortBound)
+    isShort = compute("Or", {shortBound->first, isShort}, node, scope);
+  shortBound = {isShort, node};
+}
+
+// Of all values outputs alone: integers and bools on the way could not say it,
+// and what is made of a value that is no number may be one.
+ImportedValue *GraphImporter::spoilOutput(ImportedValue *value, Scope &scope) {
+  if (!shortBound || !isFloatType(value->type.tensor_type().elem_type()))
     return value;
   ImportedValue *nan =
       makeScalarLike(*value, std::numeric_limits<double>::quiet_NaN());
-  return compute("Where", {selection.elements[0], nan, value}, node, scope);
-}
-
-// An output, a number only if no bound was too low. Integers and bools on the
-// way have no value that says so.
-ImportedValue *GraphImporter::spoilOutput(ImportedValue *value, Scope &scope) {
-  if (!isFloatType(value->type.tensor_type().elem_type()))
-    return value;
-  for (const auto &[isShort, node] : shortBounds) {
-    ImportedValue *nan =
-        makeScalarLike(*value, std::numeric_limits<double>::quiet_NaN());
-    value = compute("Where", {isShort, nan, value}, node, scope);
-  }
-  return value;
+  return compute("Where", {shortBound->first, nan, value}, shortBound->second,
+                 scope);
 }
 
 // A value of its own, for others may have the same nodes.
@@ -80,7 +76,6 @@ ImportedValue *GraphImporter::markBounded(ImportedValue *value,
   *marked = *value;
   marked->boundedDim = dim;
   marked->held = selection.held;
-  marked->elements = selection.elements;
   return marked;
 }
 
@@ -183,17 +178,16 @@ bool GraphImporter::importBoundedSelection(const proto::NodeProto &node,
   ImportedValue *places = put(order, "none");
   ImportedValue mark;
   mark.held = run("Less", {iota(bound), total});
-  mark.elements = {run("Greater", {total, makeConstant("bounds", [&] {
-                                     HostTensor most(Data::INT64, {});
-                                     most.ints[0] = bound;
-                                     return most;
-                                   }())})};
-  shortBounds.emplace_back(mark.elements[0], node);
+  ImportedValue *most = makeConstant("bounds", [&] {
+    HostTensor scalar(Data::INT64, {});
+    scalar.ints[0] = bound;
+    return scalar;
+  }());
+  noteShortBound(run("Greater", {total, most}), node, scope);
   auto give = [&](int index, ImportedValue *value, int64_t dim, double rest) {
     if (index >= node.output_size() || node.output(index).empty())
       return;
-    value = spoilTooMany(fillUnheld(value, mark.held, dim, rest, node, scope),
-                         mark, node, scope);
+    value = fillUnheld(value, mark.held, dim, rest, node, scope);
     define(node.output(index), markBounded(value, mark, dim, node, scope),
            scope);
   };

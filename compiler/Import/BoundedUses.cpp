@@ -259,7 +259,7 @@ void GraphImporter::reduceBounded(const proto::NodeProto &node,
   const int64_t before = llvm::count_if(
       axes, [&](int64_t each) { return each < selection.boundedDim; });
   define(node.output(0),
-         isOver ? spoilTooMany(result, selection, node, scope)
+         isOver ? result
                 : markBounded(result, selection,
                               selection.boundedDim - (keeps ? 0 : before), node,
                               scope),
@@ -280,7 +280,6 @@ bool GraphImporter::importOfBounded(const proto::NodeProto &node,
     ImportedValue *copy = makeValue(value->kind, value->name);
     *copy = *value;
     copy->held = nullptr;
-    copy->elements.clear();
     return copy;
   };
   Outputs operands;
@@ -318,9 +317,6 @@ bool GraphImporter::importOfBounded(const proto::NodeProto &node,
   if (!dim || node.output_size() != 1 || !node.domain().empty())
     return refuse();
   ImportedValue *result = repeat();
-  if (result->kind == ImportedValue::Tensor &&
-      (op == "Gather" || op == "GatherND"))
-    result = spoilTooMany(result, selection, node, scope);
   define(node.output(0), markBounded(result, selection, *dim, node, scope),
          scope);
   return true;

@@ -143,11 +143,11 @@ private:
   ImportedValue *fillUnheld(ImportedValue *value, ImportedValue *held,
                             int64_t dim, double scalar,
                             const proto::NodeProto &node, Scope &scope);
+  /// `isShort`, a bool: whether the bound of the node (--dim, --max-trips) is
+  /// too low, which makes outputs of floats NaN; null: it is enough.
+  void noteShortBound(ImportedValue *isShort, const proto::NodeProto &node,
+                      Scope &scope);
   ImportedValue *spoilOutput(ImportedValue *value, Scope &scope);
-  /// `value`, or NaN where more was found than the bound of `selection`.
-  ImportedValue *spoilTooMany(ImportedValue *value,
-                              const ImportedValue &selection,
-                              const proto::NodeProto &node, Scope &scope);
   ImportedValue *markBounded(ImportedValue *value,
                              const ImportedValue &selection, int64_t dim,
                              const proto::NodeProto &node, Scope &scope);
@@ -175,8 +175,6 @@ private:
                                                Scope &scope);
   Outputs takeBack(ImportedValue *active, Outputs state, const Outputs &initial,
                    const proto::NodeProto &node, Scope &scope);
-  void spoilUnfinished(ImportedValue *goesOn, Outputs &state,
-                       const proto::NodeProto &node, Scope &scope);
   Scope enterRound(const proto::NodeProto &node, int64_t round, Scope &scope);
   void stackRounds(const std::string &output, const Outputs &elements,
                    int64_t axis, const proto::NodeProto &node, Scope &scope);
@@ -228,9 +226,8 @@ private:
   std::deque<proto::NodeProto> madeNodes;
   std::deque<proto::FunctionProto> madeBodies;
   llvm::StringSet<> initializerNames;
-  /// Bools without dims: whether a node's bound (--dim, --max-trips) is too
-  /// low.
-  std::vector<std::pair<ImportedValue *, proto::NodeProto>> shortBounds;
+  /// Whether a bound so far is too low, and the last node that has one.
+  std::optional<std::pair<ImportedValue *, proto::NodeProto>> shortBound;
   llvm::DenseMap<mlir::Attribute, mlir::Value> constantsByValue;
   llvm::DenseMap<ImportedValue *, ImportedValue *> masters; // of integers
   // Operators without lowering: those whose results nothing needs are forgiven.

@@ -6,8 +6,6 @@
 #include "compiler/Import/GraphImporter.h"
 #include "compiler/Import/Types.h"
 
-#include <limits>
-
 using namespace mlir;
 using namespace zc;
 
@@ -187,24 +185,6 @@ GraphImporter::Outputs GraphImporter::takeBack(ImportedValue *active,
   return state;
 }
 
-// Too few rounds must not pass for enough: what the loop carries is no number
-// then, and the loss tells.
-void GraphImporter::spoilUnfinished(ImportedValue *goesOn, Outputs &state,
-                                    const proto::NodeProto &node,
-                                    Scope &scope) {
-  if (!goesOn)
-    return;
-  shortBounds.emplace_back(goesOn, node);
-  for (ImportedValue *&value : state) {
-    if (value->kind != ImportedValue::Tensor ||
-        !isFloatType(value->type.tensor_type().elem_type()))
-      continue;
-    ImportedValue *none =
-        makeScalarLike(*value, std::numeric_limits<double>::quiet_NaN());
-    value = compute("Where", {goesOn, none, value}, node, scope);
-  }
-}
-
 // Body and conditions of a loop of at most `options.maxTrips` rounds.
 void GraphImporter::importBoundedLoop(const proto::NodeProto &node,
                                       const Outputs &inputs, Scope &scope) {
@@ -273,9 +253,10 @@ void GraphImporter::importBoundedLoop(const proto::NodeProto &node,
       ended = !next->constant->getInt(0);
     }
   }
+  // Too few rounds must not pass for enough.
   if (mayGoOn && !ended)
-    spoilUnfinished(makesRound(condition, count, rounds, node, scope), state,
-                    node, scope);
+    noteShortBound(makesRound(condition, count, rounds, node, scope), node,
+                   scope);
   for (int i = 0; i < node.output_size(); ++i)
     if (i < carried)
       define(node.output(i), state[i], scope);

@@ -76,6 +76,12 @@ struct Wide {
   Value scaled(Value x, Value above, Value below) {
     return arith::DivFOp::create(b, arith::MulFOp::create(b, x, above), below);
   }
+  /// Of x so small that `counted`, 1 and that, is 1: x itself.
+  Value choose(Value x, Value counted, Value isSmall, Value near, Value far) {
+    Value result = arith::SelectOp::create(b, isSmall, near, far);
+    Value isOne = is(arith::CmpFPredicate::OEQ, counted, 1);
+    return arith::SelectOp::create(b, isOne, x, result);
+  }
 };
 
 /// e^x - 1 of float64, by W. Kahan: what e^x loses next to 1, its logarithm
@@ -94,9 +100,7 @@ struct ExpandWideExpM1 : public OpRewritePattern<math::ExpM1Op> {
     Value near = wide.scaled(x, above, math::LogOp::create(b, power));
     Value isSmall =
         wide.is(arith::CmpFPredicate::OLT, math::AbsFOp::create(b, x), 0.5);
-    Value result = arith::SelectOp::create(b, isSmall, near, above);
-    Value isOne = wide.is(arith::CmpFPredicate::OEQ, power, 1);
-    rewriter.replaceOpWithNewOp<arith::SelectOp>(op, isOne, x, result);
+    rewriter.replaceOp(op, wide.choose(x, power, isSmall, near, above));
     return success();
   }
 };
@@ -117,9 +121,7 @@ struct ExpandWideLog1p : public OpRewritePattern<math::Log1pOp> {
     Value added = arith::SubFOp::create(b, sum, wide.number(1));
     Value near = wide.scaled(x, log, added);
     Value isSmall = wide.is(arith::CmpFPredicate::OLT, x, 1);
-    Value result = arith::SelectOp::create(b, isSmall, near, log);
-    Value isNone = wide.is(arith::CmpFPredicate::OEQ, sum, 1);
-    rewriter.replaceOpWithNewOp<arith::SelectOp>(op, isNone, x, result);
+    rewriter.replaceOp(op, wide.choose(x, sum, isSmall, near, log));
     return success();
   }
 };

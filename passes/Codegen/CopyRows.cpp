@@ -2,8 +2,8 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/MemRef/Utils/MemRefUtils.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Interfaces/ViewLikeInterface.h"
 #include "passes/Codegen/Passes.h"
 
 using namespace mlir;
@@ -13,12 +13,6 @@ namespace zc {
 #include "passes/Codegen/Passes.h.inc"
 
 namespace {
-
-Value getWholeBuffer(Value buffer) {
-  while (auto view = buffer.getDefiningOp<ViewLikeOpInterface>())
-    buffer = view.getViewSource();
-  return buffer;
-}
 
 /// Whether `op` writes its one input, element by element, and nothing else.
 bool isCopy(linalg::LinalgOp op) {
@@ -30,18 +24,6 @@ bool isCopy(linalg::LinalgOp op) {
   Operation *yield = op.getBlock()->getTerminator();
   return op.getBlock()->without_terminator().empty() &&
          yield->getOperand(0) == op.getRegionInputArgs()[0];
-}
-
-/// The first dim from which on all elements lie side by side in a buffer.
-int64_t firstOfRow(MemRefType type) {
-  auto [strides, offset] = type.getStridesAndOffset();
-  int64_t elements = 1, dim = type.getRank();
-  while (dim > 0 &&
-         (strides[dim - 1] == elements || type.getDimSize(dim - 1) == 1)) {
-    elements *= type.getDimSize(dim - 1);
-    --dim;
-  }
-  return dim;
 }
 
 /// Copies elements side by side from dim `first` on, in loops over the others.
@@ -102,9 +84,13 @@ private:
     if (!source || !source.hasStaticShape() ||
         source.getShape() != target.getShape() ||
         source.getElementType() != target.getElementType() ||
-        getWholeBuffer(from) == getWholeBuffer(to))
+        memref::skipViewLikeOps(cast<MemrefValue>(from)) ==
+            memref::skipViewLikeOps(cast<MemrefValue>(to)))
       return;
-    const int64_t first = std::max(firstOfRow(source), firstOfRow(target));
+    // From this dim on all elements lie side by side in both.
+    const int64_t first =
+        source.getRank() - std::min(source.getNumContiguousTrailingDims(),
+                                    target.getNumContiguousTrailingDims());
     const int64_t bytes =
         ShapedType::getNumElements(source.getShape().drop_front(first)) *
         source.getElementTypeBitWidth() / 8;

@@ -10,7 +10,7 @@
 #include "passes/Collectives/Passes.h"
 
 #include "dialects/Train/Ops/OpSupport.h"
-#include "llvm/ADT/SetVector.h"
+#include "mlir/Analysis/SliceAnalysis.h"
 
 using namespace mlir;
 using namespace zc::train;
@@ -72,23 +72,20 @@ dist::BroadcastOp broadcast(dist::AllGatherOp gather) {
   return sent;
 }
 
-/// All that is made of `sent`, in the program's order; nothing where another
-/// exchange is among it.
+/// All that is made of `sent`, each op behind those that it reads; nothing
+/// where another exchange is among it.
 SmallVector<Operation *> findMadeOf(dist::BroadcastOp sent) {
-  SetVector<Operation *> found;
-  found.insert(sent);
-  for (size_t i = 0; i < found.size(); ++i)
-    for (Operation *user : found[i]->getUsers()) {
-      if (isa<dist::CollectiveOpInterface>(user) ||
-          user->getBlock() != sent->getBlock())
-        return {};
-      if (!user->hasTrait<OpTrait::IsTerminator>())
-        found.insert(user);
-    }
-  SmallVector<Operation *> ops(found.begin() + 1, found.end());
-  llvm::sort(ops,
-             [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
-  return ops;
+  SetVector<Operation *> made;
+  getForwardSlice(sent.getOperation(), &made);
+  made.remove_if(
+      [](Operation *op) { return op->hasTrait<OpTrait::IsTerminator>(); });
+  const bool staysHere = llvm::any_of(made, [&](Operation *op) {
+    return isa<dist::CollectiveOpInterface>(op) ||
+           op->getBlock() != sent->getBlock();
+  });
+  if (staysHere)
+    return {};
+  return SmallVector<Operation *>(made.begin(), made.end());
 }
 
 /// First all that is sent, behind it what reads it.

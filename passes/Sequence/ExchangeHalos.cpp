@@ -143,16 +143,14 @@ private:
     return false;
   }
 
-  /// What --token-dim says.
+  /// As --token-dim says.
   void markGiven(func::FuncOp program, TokenDims &tokens) {
+    const llvm::StringMap<int64_t> given = readTokenDims(dims);
     (void)forEachTokenInput(program, [&](BlockArgument input, StringRef name) {
-      for (const std::string &text : dims) {
-        auto [given, value] = StringRef(text).rsplit('=');
-        int64_t dim;
-        if (given == name && !value.getAsInteger(10, dim) && dim >= 0 &&
-            dim < cast<RankedTensorType>(input.getType()).getRank())
-          tokens.mark({input, dim});
-      }
+      auto found = given.find(name);
+      if (found != given.end() && found->second >= 0 &&
+          found->second < cast<RankedTensorType>(input.getType()).getRank())
+        tokens.mark({input, found->second});
       return success();
     });
   }

@@ -43,7 +43,7 @@ struct MarkTokens : public impl::MarkTokensPassBase<MarkTokens> {
   void runOnOperation() override {
     if (parts < 2)
       return;
-    readGiven();
+    given = readTokenDims(dims);
     Findings findings;
     for (auto program : getOperation().getOps<func::FuncOp>())
       if (failed(visit(program, findings)))
@@ -60,17 +60,6 @@ struct MarkTokens : public impl::MarkTokensPassBase<MarkTokens> {
   }
 
 private:
-  /// Dims by inputs' names; -1: the input has no tokens.
-  void readGiven() {
-    given.clear();
-    for (const std::string &text : dims) {
-      auto [name, value] = StringRef(text).rsplit('=');
-      int64_t dim = -1;
-      value.getAsInteger(10, dim);
-      given[name] = value == "none" ? -1 : dim;
-    }
-  }
-
   LogicalResult visit(func::FuncOp program, Findings &findings) {
     TokenDims tokens(program);
     findings.hasAttention |= tokens.hasAttention();
@@ -164,7 +153,7 @@ private:
                  << list(findings.inputs);
   }
 
-  llvm::StringMap<int64_t> given;
+  llvm::StringMap<int64_t> given; // --token-dim
 };
 
 } // namespace

@@ -13,6 +13,17 @@ static func::FuncOp programOf(BlockArgument argument) {
   return cast<func::FuncOp>(argument.getOwner()->getParentOp());
 }
 
+llvm::StringMap<int64_t> readTokenDims(ArrayRef<std::string> texts) {
+  llvm::StringMap<int64_t> dims;
+  for (StringRef text : texts) {
+    auto [name, value] = text.rsplit('=');
+    int64_t dim = -1;
+    value.getAsInteger(10, dim);
+    dims[name] = value == "none" ? -1 : dim;
+  }
+  return dims;
+}
+
 LogicalResult forEachTokenInput(
     func::FuncOp program,
     llvm::function_ref<LogicalResult(BlockArgument, StringRef)> body) {

@@ -3,6 +3,7 @@
 #define ZC_PASSES_SEQUENCE_TOKENINPUTS_H
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/StringMap.h"
 
 namespace zc {
 
@@ -11,6 +12,10 @@ struct TokenRanks {
   llvm::StringRef axis;
   int64_t count;
 };
+
+/// By the inputs' names which dim of each counts tokens, as --token-dim says
+/// it, "INPUT=K" or "INPUT=none"; -1: none does.
+llvm::StringMap<int64_t> readTokenDims(llvm::ArrayRef<std::string> texts);
 
 /// Calls `body` for each input of a program by its name, up to one that fails;
 /// weights of samples have no tokens.

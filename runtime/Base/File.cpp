@@ -90,10 +90,6 @@ Result<std::shared_ptr<MappedFile>> MappedFile::open(const std::string &path,
       new MappedFile(path, static_cast<const char *>(data), info, reading));
 }
 
-Result<std::shared_ptr<MappedFile>> MappedFile::open(const std::string &path) {
-  return open(path, Reading::InPlace);
-}
-
 MappedFile::~MappedFile() {
   if (size > 0)
     ::munmap(const_cast<char *>(data), size);
@@ -206,10 +202,6 @@ Result<AtomicFile> AtomicFile::create(const std::string &asked, mode_t mode) {
   if (exists && ::fstat(descriptor, &made) == 0 && made.st_mode != info.st_mode)
     ::fchmod(descriptor, info.st_mode & kRights);
   return AtomicFile(path, TemporaryName(std::move(temporary)), descriptor);
-}
-
-Result<AtomicFile> AtomicFile::create(const std::string &path) {
-  return create(path, 0666);
 }
 
 AtomicFile::AtomicFile(AtomicFile &&other) noexcept

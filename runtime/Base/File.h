@@ -25,9 +25,8 @@ enum class Reading {
 /// A whole file, mapped read-only.
 class MappedFile {
 public:
-  static Result<std::shared_ptr<MappedFile>> open(const std::string &path,
-                                                  Reading reading);
-  static Result<std::shared_ptr<MappedFile>> open(const std::string &path);
+  static Result<std::shared_ptr<MappedFile>>
+  open(const std::string &path, Reading reading = Reading::InPlace);
   ~MappedFile();
   MappedFile(const MappedFile &) = delete;
   MappedFile &operator=(const MappedFile &) = delete;
@@ -57,8 +56,7 @@ class AtomicFile {
 public:
   /// A file that is replaced keeps its rights; a new one gets `mode`, as far as
   /// the process's mask allows.
-  static Result<AtomicFile> create(const std::string &path, mode_t mode);
-  static Result<AtomicFile> create(const std::string &path); // of 0666
+  static Result<AtomicFile> create(const std::string &path, mode_t mode = 0666);
   AtomicFile(AtomicFile &&other) noexcept;
   AtomicFile &operator=(AtomicFile &&) = delete;
   ~AtomicFile();

@@ -44,10 +44,6 @@ Result<Artifact> Artifact::load(const std::string &path, bool checkWeights,
                checkWeights);
 }
 
-Result<Artifact> Artifact::load(const std::string &path, bool checkWeights) {
-  return load(path, checkWeights, Reading::InPlace);
-}
-
 Result<Artifact> Artifact::loadInside(const std::string &path,
                                       const Artifact &outer) {
   ZC_ASSIGN_OR_RETURN(ZipReader zip, ZipReader::open(path, Reading::Copied));

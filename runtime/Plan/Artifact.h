@@ -27,10 +27,9 @@ public:
   /// Opens and checks an artifact. Reading all weights to check them takes
   /// time; a caller that does not use them may leave it out. `reading` is of
   /// the artifact and of the files it refers to.
-  static Result<Artifact> load(const std::string &path, bool checkWeights,
-                               Reading reading);
   static Result<Artifact> load(const std::string &path,
-                               bool checkWeights = true); // in place
+                               bool checkWeights = true,
+                               Reading reading = Reading::InPlace);
 
   /// An artifact that lies inside of `outer`, in the file `path`: weights that
   /// it has not are the outer's.

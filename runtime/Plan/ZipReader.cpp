@@ -185,10 +185,6 @@ Result<ZipReader> ZipReader::open(const std::string &path, Reading reading) {
   return reader;
 }
 
-Result<ZipReader> ZipReader::open(const std::string &path) {
-  return open(path, Reading::InPlace);
-}
-
 Status ZipReader::readDirectory() {
   std::string_view bytes = file->bytes();
   ZC_ASSIGN_OR_RETURN(Directory where, findDirectory(bytes));

@@ -21,8 +21,8 @@ struct ZipEntry {
 
 class ZipReader {
 public:
-  static Result<ZipReader> open(const std::string &path, Reading reading);
-  static Result<ZipReader> open(const std::string &path); // in place
+  static Result<ZipReader> open(const std::string &path,
+                                Reading reading = Reading::InPlace);
 
   const std::string &path() const { return file->path(); }
   /// All of the file.

@@ -46,10 +46,6 @@ uint32_t clamp32(uint64_t value) {
 
 } // namespace
 
-Result<ZipWriter> ZipWriter::create(const std::string &path) {
-  return create(path, 0666);
-}
-
 Result<ZipWriter> ZipWriter::create(const std::string &path, mode_t mode) {
   ZC_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::create(path, mode));
   return ZipWriter(std::move(file));

@@ -21,8 +21,7 @@ namespace zc {
 class ZipWriter {
 public:
   /// `mode`: of a new file, as AtomicFile has it.
-  static Result<ZipWriter> create(const std::string &path, mode_t mode);
-  static Result<ZipWriter> create(const std::string &path); // of 0666
+  static Result<ZipWriter> create(const std::string &path, mode_t mode = 0666);
 
   /// Adds a whole entry from memory.
   Status addBytes(const std::string &name, std::string_view bytes);

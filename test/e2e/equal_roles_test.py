@@ -5,15 +5,11 @@ The artifact is the same, byte for byte, as of roles that are compiled one by
 one.
 """
 import os
-import pathlib
 import re
-import subprocess
-import sys
 import unittest
 
 from zctest import ZcTest, run
 
-TOOLS = pathlib.Path(__file__).resolve().parents[2] / "tools"
 STAGES = """^h[.][345]([.]|$): 1
 ^h[.][678]([.]|$): 2
 ^h[.](9|10|11)([.]|$): 3
@@ -25,12 +21,9 @@ class EqualRoles(ZcTest):
 
     def setUp(self):
         super().setUp()
-        self.model = self.folder / "gpt.onnx"
-        subprocess.run([sys.executable, TOOLS / "bench" / "large_gpt.py",
-                        self.model, "--layers", "12", "--width", "32",
-                        "--heads", "2", "--length", "32", "--batch", "16",
-                        "--vocabulary", "64"], check=True,
-                       stdout=subprocess.DEVNULL)
+        self.model = self.write_large(name="gpt.onnx", layers=12, width=32,
+                                      heads=2, length=32, batch=16,
+                                      vocabulary=64)
         # Weights of different values, far more than are read.
         data = os.urandom(1 << 16)
         with open(f"{self.model}.data", "wb") as file:

@@ -1,10 +1,7 @@
 #!/usr/bin/env python3
 """What is recomputed and what budgets do: never the numbers, only the memory."""
 import json
-import pathlib
 import re
-import subprocess
-import sys
 import unittest
 
 from zctest import FIXTURES, Fixture, ZcTest
@@ -104,19 +101,15 @@ class Memory(ZcTest):
 
     def test_sqrt_of_the_layers(self):
         """With l layers, sqrt keeps a + b sqrt(l) bytes, none a + b l."""
-        script = (pathlib.Path(__file__).resolve().parents[2] / "tools" /
-                  "bench" / "large_gpt.py")
         growth = {"none": lambda layers: layers, "sqrt": lambda layers:
                   layers ** 0.5}
         kept = {policy: [] for policy in growth}
         artifacts = {policy: [] for policy in growth}
         counts = (4, 9, 16, 25)
         for layers in counts:
-            model = self.folder / f"gpt-{layers}.onnx"
-            subprocess.run([sys.executable, script, model, "--layers",
-                            str(layers), "--width", "32", "--heads", "2",
-                            "--length", "32", "--batch", "4", "--vocabulary",
-                            "64"], check=True, stdout=subprocess.DEVNULL)
+            model = self.write_large(name=f"gpt-{layers}.onnx", layers=layers,
+                                     width=32, heads=2, length=32, batch=4,
+                                     vocabulary=64)
             for policy, values in kept.items():
                 _, plan = self.compile(
                     model, "--init", "normal:0.02", "--loss",

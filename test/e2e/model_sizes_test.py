@@ -3,9 +3,10 @@
 import json
 import unittest
 
-from requirements_test import BENCH, LOSS, RequirementsTest
+from requirements_test import LOSS, RequirementsTest
+from zctest import FIXTURES
 
-CLUSTERS = BENCH.parent / "clusters"
+CLUSTERS = FIXTURES.parents[1] / "tools" / "clusters"
 
 
 class Sizes(RequirementsTest):
@@ -29,7 +30,7 @@ class Sizes(RequirementsTest):
                     vocabulary=50257))):
             with self.subTest(millions=millions):
                 found = json.loads(self.zc(
-                    "plan", self.generate(script, **options), *LOSS,
+                    "plan", self.write_large(script, **options), *LOSS,
                     "--cluster", "ideal", "--json"))["plan"]["parameters"]
                 self.assertAlmostEqual(found / 1e6 / millions, 1, delta=0.02)
 
@@ -37,7 +38,7 @@ class Sizes(RequirementsTest):
         """L-06: TSM has the parameters of its ResNet-50, and sends channels
         from frame to frame in forward and backward."""
         sizes = dict(batch=16, size=32, classes=10)
-        counts = [self.plan(self.generate("large_resnet.py", frames=frames,
+        counts = [self.plan(self.write_large("large_resnet.py", frames=frames,
                                           **sizes), *LOSS, "--cluster",
                             "ideal")["parameters"] for frames in (1, 8)]
         self.assertEqual(counts[0], counts[1])
@@ -45,7 +46,7 @@ class Sizes(RequirementsTest):
     def test_gpt3(self):
         """D-03, N-17: 43.75 GB of 16-bit weights a stage of 8, and a step that
         does not fit into 80 GB."""
-        model = self.generate(layers=96, width=12288, heads=96, batch=8,
+        model = self.write_large(layers=96, width=12288, heads=96, batch=8,
                               length=2048, vocabulary=50257, tied=1)
         found = self.plan(model, *LOSS, "--cluster", "a100-dgx", "--mesh",
                           "pp=8", "--precision", "bf16", "--accumulate", 8)
@@ -62,7 +63,7 @@ class Sizes(RequirementsTest):
         rows = self.plan("--max-model", "--cluster", "v100-dgx2", "--ranks",
                          16, section="max_model")["rows"]
         self.assertAlmostEqual(rows[0]["parameters"], 2.0e9)
-        model = self.generate(layers=30, width=2560, heads=32, length=128,
+        model = self.write_large(layers=30, width=2560, heads=32, length=128,
                               batch=16, vocabulary=1024)
         fits = [self.plan(model, *LOSS, "--cluster", "v100-dgx2", "--mesh",
                           "dp=16", "--precision", "fp16", "--zero",
@@ -115,7 +116,7 @@ class Sizes(RequirementsTest):
         for mesh in ("dp=2,tp=8", "tp=16"):
             for batch in (16, 32):
                 found = self.plan(
-                    self.generate(batch=batch, **sizes), *LOSS, "--cluster",
+                    self.write_large(batch=batch, **sizes), *LOSS, "--cluster",
                     "a100-dgx", "--mesh", mesh, "--precision", "bf16")
                 steps[mesh, batch] = found["step_s"]
                 for axis, each in found["traffic"]["by_axis"].items():

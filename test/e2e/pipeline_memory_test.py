@@ -5,29 +5,21 @@ With 1f1b the first role has most micro-batches under way, and computes values
 of the forward again where the last still keeps all of them.
 """
 import json
-import pathlib
-import subprocess
-import sys
 import unittest
 
 import numpy as np
 
 from zctest import ZcTest, read_log
 
-TOOLS = pathlib.Path(__file__).resolve().parents[2] / "tools"
-
 
 class PipelineMemoryTest(ZcTest):
 
     def make_gpt(self, layers, length=64):
-        model = self.folder / f"gpt-{layers}.onnx"
-        if not model.exists():
-            subprocess.run([sys.executable, TOOLS / "bench" / "large_gpt.py",
-                            model, "--layers", str(layers), "--width", "32",
-                            "--heads", "2", "--length", str(length), "--batch",
-                            "16", "--vocabulary", "64"], check=True,
-                           stdout=subprocess.DEVNULL)
-        return model
+        name = f"gpt-{layers}.onnx"
+        if (self.folder / name).exists():
+            return self.folder / name
+        return self.write_large(name=name, layers=layers, width=32, heads=2,
+                                length=length, batch=16, vocabulary=64)
 
     def compile(self, name, model, *options):
         artifact = self.folder / f"{name}.zca"

@@ -2,8 +2,6 @@
 """Public runs, planned with the presets: the guide's table is what comes out.
 No number of a preset is fitted to them."""
 import re
-import subprocess
-import sys
 import unittest
 
 from plan_test import LOSS, TOOLS, PlanTest
@@ -27,14 +25,6 @@ def rows():
 
 class PublicRuns(PlanTest):
 
-    def build(self, script, **options):
-        model = self.folder / "model.onnx"
-        flags = [str(each) for name, value in options.items()
-                 for each in (f"--{name}", value)]
-        subprocess.run([sys.executable, TOOLS / "bench" / script, model,
-                        *flags], check=True, capture_output=True)
-        return model
-
     def check(self, run, figure):
         """The guide has what is planned, and says how far that is off."""
         _, _, published, planned, off = rows()[run]
@@ -51,7 +41,7 @@ class PublicRuns(PlanTest):
         self.assertLess(OUTSIDE, set(rows()))
 
     def megatron(self, layers, width, heads, batch, pp, dp, chunks):
-        model = self.build("large_gpt.py", layers=layers, width=width,
+        model = self.write_large("large_gpt.py", layers=layers, width=width,
                            heads=heads, vocabulary=51200, batch=batch,
                            length=2048)
         plan = self.plan(
@@ -75,7 +65,7 @@ class PublicRuns(PlanTest):
                    self.megatron(128, 25600, 160, 3072, 64, 6, 2))
 
     def llama(self, mesh, batch, accumulate, placement, *schedule):
-        model = self.build("large_llama.py", batch=batch)
+        model = self.write_large("large_llama.py", batch=batch)
         return self.plan(
             model, *LOSS, "--cluster", "h100-dgx", "--mesh", mesh,
             "--accumulate", accumulate, "--precision", "bf16", "--zero", 1,
@@ -102,7 +92,7 @@ class PublicRuns(PlanTest):
         """8 clips of 8 frames on each GPU; shifting frames is left out."""
         speeds = []
         for ranks in (6, 1536):
-            model = self.build("large_resnet.py", batch=64 * ranks)
+            model = self.write_large("large_resnet.py", batch=64 * ranks)
             plan = self.plan(model, *LOSS, *SGD, "--batchnorm-stats", "local",
                              "--cluster", "summit", "--mesh", f"dp={ranks}")
             self.assertAlmostEqual(plan["parameters"] / 24.33e6, 1, places=3)

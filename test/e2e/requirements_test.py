@@ -3,9 +3,6 @@
 reports say of models of the literature, and of small ones by closed forms."""
 import collections
 import json
-import pathlib
-import subprocess
-import sys
 import unittest
 
 import numpy as np
@@ -14,22 +11,12 @@ from onnx import TensorProto, helper, numpy_helper
 
 from zctest import Fixture, ZcTest
 
-BENCH = pathlib.Path(__file__).resolve().parents[2] / "tools" / "bench"
 LOSS = ("--loss", "softmax-cross-entropy")
 STATES = ("parameters", "gradients", "optimizer")
 SMALL = dict(layers=4, width=128, heads=4, length=32, batch=8, vocabulary=256)
 
 
 class RequirementsTest(ZcTest):
-
-    def generate(self, script="large_gpt.py", **options):
-        """A model without data, as a program of tools/bench writes it."""
-        model = self.folder / "model.onnx"
-        flags = [str(each) for name, value in options.items()
-                 for each in (f"--{name}", value)]
-        subprocess.run([sys.executable, BENCH / script, model, *flags],
-                       check=True, stdout=subprocess.DEVNULL)
-        return model
 
     def plan(self, *args, section="plan"):
         return json.loads(self.zc("plan", *args, "--json"))[section]
@@ -61,7 +48,7 @@ class Divisions(RequirementsTest):
 
     def test_what_each_method_splits(self):
         """A-05: dp and sp divide data, tp tensors, pp layers."""
-        model, found = self.generate(**SMALL), {}
+        model, found = self.write_large(**SMALL), {}
         for axis in ("dp", "sp", "tp", "pp"):
             more = ["--accumulate", 2] if axis == "pp" else []
             entries = self.inspect(model, "--mesh", f"{axis}=2", *more,
@@ -89,7 +76,7 @@ class Divisions(RequirementsTest):
     def test_benefits_and_drawbacks(self):
         """A-08: of a transformer with a large batch, tp sends most; dp keeps
         most."""
-        model = self.generate(layers=4, width=64, heads=4, length=128,
+        model = self.write_large(layers=4, width=64, heads=4, length=128,
                               batch=16, vocabulary=256)
         sent, kept = {}, {}
         for axis in ("dp", "tp", "pp"):
@@ -102,7 +89,7 @@ class Divisions(RequirementsTest):
 
     def test_zero_is_balanced(self):
         """A-10: with ZeRO-3 every rank sends alike, but for scalars."""
-        found = self.inspect(self.generate(**SMALL), "--mesh", "dp=4",
+        found = self.inspect(self.write_large(**SMALL), "--mesh", "dp=4",
                              "--zero", 3)["comm"]
         for sent in found["per_rank"]:
             self.assertAlmostEqual(sent, found["sent_bytes"], delta=32)
@@ -135,7 +122,7 @@ class Steps(RequirementsTest):
             self.assertLess(max(sums), max(updates))
 
     def zero3(self, *options):
-        return self.inspect(self.generate(**SMALL), "--mesh", "dp=4",
+        return self.inspect(self.write_large(**SMALL), "--mesh", "dp=4",
                             "--zero", 3, "--unit", "layer", *options)
 
     def test_gathers_ahead(self):
@@ -177,7 +164,7 @@ class Steps(RequirementsTest):
     def test_products_of_a_rank(self):
         """A-10, R-06: the smallest product, and how many have dims that fill
         tiles of 16; tp makes them smaller, ZeRO does not."""
-        model, found = self.generate(**SMALL), {}
+        model, found = self.write_large(**SMALL), {}
         for options in ((), ("--mesh", "tp=4"), ("--mesh", "dp=2", "--zero", 3)):
             found[options[1:2]] = self.inspect(
                 model, *options, sections=["--ops"])["ops"]["products"]
@@ -203,7 +190,7 @@ class Steps(RequirementsTest):
     def test_sums_of_a_layer(self):
         """E-13: tp sends 8 b s h (t - 1)/t elements a layer."""
         for ranks, batch in ((2, 8), (4, 8), (4, 16)):
-            sent = [self.inspect(self.generate(
+            sent = [self.inspect(self.write_large(
                 **dict(SMALL, layers=layers, batch=batch)), "--mesh",
                 f"tp={ranks}")["comm"]["by_axis"]["tp"]["bytes"]
                 for layers in (1, 3)]
@@ -229,7 +216,7 @@ class Bytes(RequirementsTest):
 
     def test_model_and_residual_states(self):
         """C-28: states of the model and all else are the peak."""
-        found = self.inspect(self.generate(**SMALL), "--mesh", "dp=2",
+        found = self.inspect(self.write_large(**SMALL), "--mesh", "dp=2",
                              "--clip-norm", 1)["memory"]
         at_peak = found["at_peak"]
         model = sum(at_peak[name] for name in STATES)
@@ -246,7 +233,7 @@ class Bytes(RequirementsTest):
     def test_copies_of_each_class(self):
         """C-34: of n ranks' parameters, gradients and moments there are n or 1
         copies, stage by stage."""
-        model, ranks = self.generate(**SMALL), 4
+        model, ranks = self.write_large(**SMALL), 4
         copies, size = [], None
         for zero in range(4):
             memory = self.inspect(model, "--mesh", f"dp={ranks}", "--zero",
@@ -259,7 +246,7 @@ class Bytes(RequirementsTest):
     def test_lifetimes(self):
         """H-11: the first layer's activations live longest, the last one's
         shortest: most bytes wait for a good part of the step."""
-        program = self.inspect(self.generate(**SMALL))["memory"]["programs"]
+        program = self.inspect(self.write_large(**SMALL))["memory"]["programs"]
         found = program["step"]["lifetimes"]
         self.assertRegex(found["longest"]["from"], r"\bh\.0\b|n1_Add")
         self.assertRegex(found["longest"]["to"], r"\bh\.0\b|n1_Add")
@@ -272,7 +259,7 @@ class Bytes(RequirementsTest):
         plan that keeps sqrt(layers) boundaries less grows with the depth."""
         found = {}
         for layers in (4, 9, 16):
-            model = self.generate(**dict(SMALL, layers=layers))
+            model = self.write_large(**dict(SMALL, layers=layers))
             for policy in ("none", "sqrt"):
                 program = self.inspect(model, "--recompute", policy)[
                     "memory"]["programs"]["step"]
@@ -291,7 +278,7 @@ class Bytes(RequirementsTest):
         """K-01: what lies in the second memory is copied there in each step, and
         back once or, where it is read far apart, twice; what the peak falls by is
         a part of it."""
-        plain, away = (self.inspect(self.generate(**SMALL), *options)["memory"]
+        plain, away = (self.inspect(self.write_large(**SMALL), *options)["memory"]
                        for options in ((), ("--offload", "activations")))
         self.assertEqual(plain["copied"], {"away": 0, "back": 0})
         self.assertLessEqual(away["copied"]["away"], away["copied"]["back"])
@@ -308,7 +295,7 @@ class Bytes(RequirementsTest):
         kept, sent = {}, {}
         for options in ((), ("--partition-activations",)):
             found = [self.plan(
-                self.generate(**dict(sizes, layers=layers)), *LOSS, "--mesh",
+                self.write_large(**dict(sizes, layers=layers)), *LOSS, "--mesh",
                 f"tp={ranks}", "--precision", "bf16", "--recompute", "layer",
                 *options, "--target", "cpu", "--cluster", "ideal")
                 for layers in (40, 60)]

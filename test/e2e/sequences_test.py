@@ -89,12 +89,9 @@ class Sequences(ZcTest):
 
     def test_causal_queries_know_their_places_among_gathered_keys(self):
         # A mask of queries and keys would take 4 x 2048 x 8192 bytes.
-        model, artifact = self.folder / "long.onnx", self.folder / "long.zca"
-        subprocess.run(
-            [sys.executable, ROOT / "tools/bench/large_gpt.py", model,
-             "--layers", "1", "--width", "32", "--heads", "2", "--length",
-             "8192", "--batch", "1", "--vocabulary", "64"],
-            check=True, capture_output=True)
+        artifact = self.folder / "long.zca"
+        model = self.write_large(layers=1, width=32, heads=2, length=8192,
+                                 batch=1, vocabulary=64)
         self.zc("compile", model, "-o", artifact, "--init", "normal:0.02",
                 "--loss", "softmax-cross-entropy", "--mesh", "sp=4",
                 "--sp-attention", "gather")
@@ -135,12 +132,9 @@ class Sequences(ZcTest):
         """What sums did, as reduce-scatters and gathers; `on` gathers again
         what the products of a layer have read, but the last one's. Gradients of
         the norms' parameters are summed besides."""
-        four = self.folder / "four.onnx"
-        subprocess.run(
-            [sys.executable, ROOT / "tools/bench/large_llama.py", four,
-             "--layers", "2", "--width", "32", "--heads", "8", "--key-heads",
-             "4", "--inner", "64", "--length", "16", "--batch", "2",
-             "--vocabulary", "64"], check=True, capture_output=True)
+        four = self.write_large("large_llama.py", layers=2, width=32, heads=8,
+                                key_heads=4, inner=64, length=16, batch=2,
+                                vocabulary=64)
         for model, ranks, hidden, norms in (
                 ("gpt", 2, 4 * 32 * 32 * 4, 5 * 2 * 32 * 4),
                 ("llama", 2, 4 * 16 * 24 * 4, 5 * 24 * 4),
@@ -162,12 +156,9 @@ class Sequences(ZcTest):
 
     def test_auto_divides_inside_tp_where_memory_is_short(self):
         """The first of off, on=kept and on that fits."""
-        model, artifact = self.folder / "gpt.onnx", self.folder / "b.zca"
-        subprocess.run(
-            [sys.executable, ROOT / "tools/bench/large_gpt.py", model,
-             "--layers", "3", "--width", "64", "--heads", "4", "--length",
-             "256", "--batch", "2", "--vocabulary", "64"],
-            check=True, capture_output=True)
+        artifact = self.folder / "b.zca"
+        model = self.write_large(layers=3, width=64, heads=4, length=256,
+                                 batch=2, vocabulary=64)
 
         def plan(mesh, *more):
             self.zc("compile", model, "-o", artifact, "--init", "normal:0.02",
@@ -251,13 +242,10 @@ class Sequences(ZcTest):
         # the turns of a ring hide.
         for length, keys, ring in ((32, 8, False), (2048, 8, True),
                                    (2048, 1, True)):
-            model, artifact = self.folder / "l.onnx", self.folder / "l.zca"
-            subprocess.run(
-                [sys.executable, ROOT / "tools/bench/large_llama.py", model,
-                 "--layers", "1", "--width", "64", "--heads", "8",
-                 "--key-heads", str(keys), "--inner", "96", "--length",
-                 str(length), "--batch", "2", "--vocabulary", "64"],
-                check=True, capture_output=True)
+            artifact = self.folder / "l.zca"
+            model = self.write_large(
+                "large_llama.py", layers=1, width=64, heads=8, key_heads=keys,
+                inner=96, length=length, batch=2, vocabulary=64)
             self.zc("compile", model, "-o", artifact, "--init", "normal:0.02",
                     "--loss", "softmax-cross-entropy", "--mesh", "sp=4")
             sent = json.loads(self.zc("inspect", artifact, "--comm",
@@ -271,12 +259,9 @@ class Sequences(ZcTest):
     def test_each_rotation_is_on_its_way_before_a_block(self):
         # Forward of 2 layers, 4 ranks: a layer's own block, then two halves of
         # a block a turn.
-        model, program = self.folder / "gpt.onnx", self.folder / "program.mlir"
-        subprocess.run(
-            [sys.executable, ROOT / "tools/bench/large_gpt.py", model,
-             "--layers", "2", "--width", "256", "--heads", "8", "--length",
-             "512", "--batch", "2", "--vocabulary", "512"],
-            check=True, capture_output=True)
+        program = self.folder / "program.mlir"
+        model = self.write_large(layers=2, width=256, heads=8, length=512,
+                                 batch=2, vocabulary=512)
         self.zc("compile", model, "--init", "normal:0.02", "--loss",
                 "softmax-cross-entropy", "--mesh", "sp=4", "--sp-attention",
                 "ring=zigzag", "--emit", "sched", "-o", program)
@@ -297,12 +282,8 @@ class Sequences(ZcTest):
         for mesh in ("tp=1", "tp=2", "tp=4", "sp=4"):
             peaks = []
             for layers in (2, 4):
-                model = self.folder / f"{layers}.onnx"
-                subprocess.run(
-                    [sys.executable, ROOT / "tools/bench/large_gpt.py", model,
-                     "--layers", str(layers), "--width", "128", "--heads", "4",
-                     "--length", "256", "--batch", "2", "--vocabulary", "128"],
-                    check=True, capture_output=True)
+                model = self.write_large(layers=layers, width=128, heads=4,
+                                         length=256, batch=2, vocabulary=128)
                 artifact = self.folder / "l.zca"
                 self.zc("compile", model, "-o", artifact, "--init",
                         "normal:0.02", "--loss", "softmax-cross-entropy",

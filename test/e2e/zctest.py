@@ -11,6 +11,7 @@ import signal
 import socket
 import stat
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -102,6 +103,16 @@ class ZcTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0,
                          f"{args}\n{done.stdout}\n{done.stderr[:4000]}")
         return done.stdout
+
+    def write_large(self, script="large_gpt.py", name="model.onnx", **options):
+        """A model without data, as a program of tools/bench writes it; options
+        by their names, key_heads for --key-heads."""
+        model = self.folder / name
+        flags = [each for option, value in options.items()
+                 for each in ("--" + option.replace("_", "-"), value)]
+        bench = FIXTURES.parents[1] / "tools" / "bench"
+        self.command(sys.executable, bench / script, model, *flags)
+        return model
 
     def fails(self, code, patterns, *args, **options):
         """Run zc, which must end with `code` and say every pattern on stderr

@@ -23,20 +23,13 @@ std::optional<Float8> Float8::get(StringRef name) {
 
 unsigned Float8::width() const { return APFloat::getSizeInBits(*semantics); }
 
+// Every type has fewer digits than a double: nothing is lost.
 double Float8::number(unsigned bits) const {
-  APFloat value(*semantics, llvm::APInt(width(), bits));
-  bool losesInfo;
-  value.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven,
-                &losesInfo);
-  return value.convertToDouble();
+  return APFloat(*semantics, llvm::APInt(width(), bits)).convertToDouble();
 }
 
 double Float8::largest() const {
-  APFloat value = APFloat::getLargest(*semantics);
-  bool losesInfo;
-  value.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven,
-                &losesInfo);
-  return value.convertToDouble();
+  return APFloat::getLargest(*semantics).convertToDouble();
 }
 
 bool Float8::holdsZero() const { return APFloat::semanticsHasZero(*semantics); }
