@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/Export/Inspect.h"
+#include "compiler/Export/TrainedStates.h"
 #include "runtime/Plan/Feed.h"
 #include "runtime/Plan/FileTensor.h"
 #include "runtime/Plan/StateVersions.h"
@@ -189,7 +190,7 @@ double countOptimizerBytes(const plan::Role &role, bool hasCopies,
     if (state.kind() != plan::PARAMETER && state.kind() != plan::OPTIMIZER)
       continue;
     for (const FileTensor &tensor : fileTensorsOf(state)) {
-      if (state.kind() == plan::PARAMETER)
+      if (isTrained(role, state))
         parameters += *elementCount(tensor.type);
       if (state.kind() == plan::OPTIMIZER || hasCopies)
         kept += *byteCount(tensor.type);
@@ -210,11 +211,6 @@ plan::MemoryClass classOf(const plan::Role &role, int ring) {
              : plan::ACTIVATIONS;
 }
 
-/// Whether it is an evaluation, or one stage's part of it.
-bool isEvaluation(const std::string &program) {
-  return program == "eval" || program.rfind("eval.", 0) == 0;
-}
-
 /// Whether a phase keeps micro-batches in a ring: rings of training and of
 /// evaluation may have the same bytes.
 bool isUsed(const plan::Role &role, int ring, bool evaluates) {
@@ -222,7 +218,7 @@ bool isUsed(const plan::Role &role, int ring, bool evaluates) {
     if (int(message.ring()) == ring && message.eval() == evaluates)
       return true;
   for (const plan::Program &program : role.programs())
-    if (isEvaluation(program.name()) == evaluates)
+    if (isEvaluation(program) == evaluates)
       for (const plan::Buffer &buffer : program.buffers())
         if (buffer.space() == plan::FLIGHT && int(buffer.ring()) == ring)
           return true;
@@ -303,9 +299,8 @@ MemoryReport measureMemory(const plan::Manifest &manifest, int index) {
   const ClassBytes evaluating = countLasting(role, hasCopies, ahead, true);
   for (size_t i = 0; i < training.size(); ++i)
     report.classes[i] += std::max(training[i], evaluating[i]);
-  const bool evaluates =
-      report.peakProgram >= 0 &&
-      isEvaluation(report.programs[size_t(report.peakProgram)].name);
+  const bool evaluates = report.peakProgram >= 0 &&
+                         isEvaluation(role.programs(report.peakProgram));
   report.atPeak = evaluates ? evaluating : training;
   report.peak = report.persistentBytes + report.flightBytes + largest;
   if (report.peakProgram >= 0)

@@ -1,6 +1,7 @@
 //===- InspectOverview.cpp - what an artifact is of -----------------------===//
 #include "compiler/Export/InspectOverview.h"
 #include "compiler/Export/HtmlParts.h"
+#include "compiler/Export/TrainedStates.h"
 #include "runtime/Plan/Types.h"
 
 #include <algorithm>
@@ -69,7 +70,7 @@ std::map<std::string, uint64_t> listParameters(const plan::Manifest &manifest) {
   const google::protobuf::RepeatedField<int64_t> none;
   for (const plan::Role &role : manifest.roles())
     for (const plan::State &state : role.states()) {
-      if (state.kind() != plan::PARAMETER)
+      if (!isTrained(role, state))
         continue;
       if (state.members().empty())
         add(state.name(), state.type(), state.whole_dims());

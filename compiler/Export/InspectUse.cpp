@@ -1,5 +1,6 @@
 //===- InspectUse.cpp - how long tensors live, what is copied, multiplied -===//
 #include "compiler/Export/InspectUse.h"
+#include "compiler/Export/TrainedStates.h"
 #include "runtime/Plan/Types.h"
 
 #include <algorithm>
@@ -92,7 +93,7 @@ ProductReport measureProducts(const plan::Manifest &manifest) {
   for (const plan::Role &role : manifest.roles())
     for (const plan::Program &program : role.programs())
       for (const plan::Instruction &instruction : program.instructions()) {
-        if (!instruction.has_matmul() || program.name() == "eval")
+        if (!instruction.has_matmul() || isEvaluation(program))
           continue;
         const plan::MatmulCall &call = instruction.matmul();
         const std::array<int64_t, 3> dims = {

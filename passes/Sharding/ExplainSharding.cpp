@@ -214,8 +214,10 @@ private:
     os << wordsForProgram(program.getSymName()) << " all-gathers "
        << wordsFor(cast<ShapedType>(gather.getType()));
     end << " over " << axesOf(cast<dist::CollectiveOpInterface>(op));
-    if (!op->use_empty())
-      end << " before " << wordsFor(*op->user_begin());
+    if (Operation *user = op->use_empty() ? nullptr : *op->user_begin())
+      end << (user->hasTrait<OpTrait::ReturnLike>()
+                  ? " for its result"
+                  : " before " + wordsFor(user));
     auto known = llvm::find_if(gathers, [&](const GatherKind &kind) {
       return kind.what == what && kind.where == where;
     });

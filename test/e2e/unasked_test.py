@@ -74,6 +74,9 @@ class Unasked(SmallModels):
             if name in found:
                 np.testing.assert_array_equal(found[name], WEIGHTS[name])
         self.assertGreater(np.abs(found["w"] - WEIGHTS["w"]).max(), 0)
+        shown = self.zc("inspect", artifact)
+        self.assertIn("trained parameters by module, 40 in 2 tensors", shown)
+        self.assertIn(", 4 of gradients, ", shown)
         checked = self.zc("check", self.model)
         self.assertIn("would train 40 of 232 parameters in 2 of 4", checked)
         self.assertRegex(checked, "does not depend on (v, u|u, v), which")
