@@ -20,6 +20,7 @@
 #include "passes/Sequence/TokenDims.h"
 #include "passes/Sequence/TokenInputs.h"
 #include "passes/Sharding/Layout.h"
+#include "llvm/ADT/SetOperations.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -80,10 +81,13 @@ private:
     SampleDims samples = findSampleDims(program);
     Axes batchAxes = findBatchAxes(program);
     forward = findForwardOps(program);
+    llvm::SetVector<Operation *> found;
     SmallVector<AddOp> sums;
     for (AddOp op : program.getOps<AddOp>())
-      if (findTokens(op, tokens) && !isTermOfSum(op))
+      if (findTokens(op, tokens) && !isTermOfSum(op) && addsBranch(op, found)) {
+        found.insert(op);
         sums.push_back(op);
+      }
     SmallVector<Value> region;
     auto divideValue = [&](Value value) {
       Layout layout = layoutOf(value, samples, batchAxes);
@@ -106,6 +110,34 @@ private:
   /// they are sent.
   bool isTermOfSum(AddOp op) {
     return op->hasOneUse() && isa<AddOp>(*op->user_begin());
+  }
+
+  /// Whether an op adds products to what is computed without them. Terms of an
+  /// activation or of its gradient (x + x^3) come of the same products: they
+  /// are inside a pair of layers, whose features tp divides.
+  static bool addsBranch(AddOp op, const llvm::SetVector<Operation *> &sums) {
+    const DenseSet<Value> lhs = findSources(op.getLhs(), sums);
+    const DenseSet<Value> rhs = findSources(op.getRhs(), sums);
+    return !llvm::set_is_subset(lhs, rhs) && !llvm::set_is_subset(rhs, lhs);
+  }
+
+  /// The products, earlier residuals and arguments that a value is computed
+  /// from without another of them between.
+  static DenseSet<Value> findSources(Value value,
+                                     const llvm::SetVector<Operation *> &sums) {
+    DenseSet<Value> sources, seen;
+    SmallVector<Value> work = {value};
+    while (!work.empty()) {
+      Value next = work.pop_back_val();
+      if (!seen.insert(next).second)
+        continue;
+      Operation *op = next.getDefiningOp();
+      if (!op || isa<MatmulOp>(op) || isAttention(op) || sums.contains(op))
+        sources.insert(next);
+      else
+        work.append(op->operand_begin(), op->operand_end());
+    }
+    return sources;
   }
 
   /// Where residuals come from: what a branch reads and is added to, if nothing

@@ -154,6 +154,15 @@ class Sequences(ZcTest):
                                      2 * norms * (ranks - 1) // ranks)
                     self.assertEqual(sent[mode]["parameters"]["bytes"], 0)
 
+    def test_the_first_token_alone_is_read(self):
+        """BERT's activations are of the features, its classifier reads one
+        token: the gradient of that goes from features to tokens and back."""
+        sent = {mode: self.comm("--mesh", "tp=2", "--sequence-parallel", mode,
+                                model="bert")["by_kind"]["activations"]["bytes"]
+                for mode in ("off", "on=kept")}
+        exchange = 4 * 12 * 24 * 4 // 4 # a rank sends half of its half
+        self.assertEqual(sent["on=kept"], sent["off"] + 2 * exchange)
+
     def test_auto_divides_inside_tp_where_memory_is_short(self):
         """The first of off, on=kept and on that fits."""
         artifact = self.folder / "b.zca"

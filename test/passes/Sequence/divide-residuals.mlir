@@ -2,8 +2,8 @@
 // RUN: zc-opt %s --zc-annotate-mesh="mesh=dp=2,tp=3" --zc-divide-residuals | FileCheck %s --check-prefix=ODD
 
 // Tests that tokens are divided where residuals begin and behind each branch,
-// that products read all of them, and that neither a bias, a sum of heads nor a
-// term of a sum is a branch.
+// that products read all of them, and that neither a bias, a sum of heads, a
+// term of a sum nor a term of an activation is a branch.
 // CHECK-LABEL: func.func @step
 // CHECK: %[[BEGIN:.*]] = dist.reshard %arg0 {dist.sharding = #dist.sharding<dp,tp,_>, dist.traffic = "activations"}
 // CHECK: %[[READ:.*]] = dist.reshard %[[BEGIN]] {dist.pass = "forward", dist.sharding = #dist.sharding<dp,_,_>, dist.traffic = "activations"}
@@ -15,7 +15,10 @@
 // CHECK: %[[PART:.*]] = dist.reshard %[[SUM]] {dist.sharding = #dist.sharding<dp,tp,_>, dist.traffic = "activations"}
 // CHECK: %[[ROOT:.*]] = train.exp %[[PART]]
 // CHECK: %[[ALL:.*]] = dist.reshard %[[ROOT]] {dist.pass = "forward", dist.sharding = #dist.sharding<dp,_,_>, dist.traffic = "activations"}
-// CHECK: %[[PRODUCT:.*]] = train.matmul %[[ALL]]
+// CHECK: %[[INNER:.*]] = train.matmul %[[ALL]]
+// CHECK: %[[TERM:.*]] = train.exp %[[INNER]]
+// CHECK: %[[ACTIVATION:.*]] = train.add %[[INNER]], %[[TERM]]
+// CHECK: %[[PRODUCT:.*]] = train.matmul %[[ACTIVATION]]
 // CHECK: %[[BIASED:.*]] = train.add %[[PRODUCT]]
 // CHECK: %[[BOTH:.*]] = train.add %[[BIASED]], %[[PRODUCT]]
 // CHECK-NOT: dist.reshard %[[BOTH]]
@@ -32,7 +35,10 @@ func.func @step(%x: tensor<2x8x12xf32> {train.input = "x", train.batch_dim = 0 :
   %branch = train.reshape %result : (tensor<2x8x3x4xf32>) -> tensor<2x8x12xf32>
   %0 = train.add %x, %branch : (tensor<2x8x12xf32>, tensor<2x8x12xf32>) -> tensor<2x8x12xf32>
   %1 = train.exp %0 : (tensor<2x8x12xf32>) -> tensor<2x8x12xf32>
-  %2 = train.matmul %1, %w : (tensor<2x8x12xf32>, tensor<12x12xf32>) -> tensor<2x8x12xf32>
+  %inner = train.matmul %1, %w : (tensor<2x8x12xf32>, tensor<12x12xf32>) -> tensor<2x8x12xf32>
+  %term = train.exp %inner : (tensor<2x8x12xf32>) -> tensor<2x8x12xf32>
+  %activation = train.add %inner, %term : (tensor<2x8x12xf32>, tensor<2x8x12xf32>) -> tensor<2x8x12xf32>
+  %2 = train.matmul %activation, %w : (tensor<2x8x12xf32>, tensor<12x12xf32>) -> tensor<2x8x12xf32>
   %3 = train.broadcast %b {dims = array<i64: 2>} : (tensor<12xf32>) -> tensor<2x8x12xf32>
   %4 = train.add %2, %3 : (tensor<2x8x12xf32>, tensor<2x8x12xf32>) -> tensor<2x8x12xf32>
   %5 = train.add %4, %2 : (tensor<2x8x12xf32>, tensor<2x8x12xf32>) -> tensor<2x8x12xf32>
