@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Two ranks that divide the tokens of samples, beside two that divide samples.
 
-  sequences.py [--rounds 5] [--steps 12] [--length 1024] [--rotations]
+  sequences.py [--rounds 5] [--steps 12] [--length 1024] [--only tp]
+               [--rotations]
 
 A causal GPT; every layout computes the same losses of the same tokens. Runs
 alternate; printed are the medians of the rounds' median steps, and their ratio
@@ -30,7 +31,9 @@ LAYOUTS = {"dp=2": ["--mesh", "dp=2"],
            "sp=2, gather": ["--mesh", "sp=2", "--sp-attention", "gather"],
            "tp=2": ["--mesh", "tp=2"],
            "tp=2, tokens inside": ["--mesh", "tp=2", "--sequence-parallel",
-                                   "on"]}
+                                   "on"],
+           "tp=2, tokens inside, kept": ["--mesh", "tp=2",
+                                         "--sequence-parallel", "on=kept"]}
 
 
 def rotations(trace):
@@ -87,6 +90,8 @@ def main():
     parser.add_argument("--width", type=int, default=256)
     parser.add_argument("--length", type=int, default=1024)
     parser.add_argument("--batch", type=int, default=2)
+    parser.add_argument("--only", default="", help="of the layouts, those whose"
+                        " name begins so, beside dp=2")
     parser.add_argument("--rotations", action="store_true")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
@@ -101,10 +106,11 @@ def main():
         tokens = np.random.default_rng(0).integers(
             0, 512, (options.batch, options.length))
         np.savez(data, tokens=tokens, labels=tokens)
-        times = {layout: [] for layout in LAYOUTS}
         artifacts = {}
         layouts = {layout: mesh for layout, mesh in LAYOUTS.items()
-                   if not options.rotations or layout == "sp=2, ring"}
+                   if (layout == "sp=2, ring" if options.rotations else
+                       layout == "dp=2" or layout.startswith(options.only))}
+        times = {layout: [] for layout in layouts}
         for number, (layout, mesh) in enumerate(layouts.items()):
             artifacts[layout] = folder / f"{number}.zca"
             output(options.zc, "compile", model, "-o", artifacts[layout],
