@@ -56,7 +56,7 @@ static int refuse(const CLI::ParseError &error, const CLI::App &app) {
   std::vector<std::string> remaining = app.remaining(true);
   std::stable_partition(remaining.begin(), remaining.end(),
                         [](const std::string &each) { return each[0] == '-'; });
-  std::string message = error.what();
+  std::string message = explainUsage(error.what());
   if (error.get_exit_code() == int(CLI::ExitCodes::ExtrasError) &&
       !remaining.empty())
     message = explainUnknown(remaining.front(), name, listOptions(*command));

@@ -367,7 +367,7 @@ void zc::addModelOptions(CLI::App &command, CompileArguments &arguments) {
       .add_option("--batch", options.batch,
                   "samples of a step, also of a model that was exported with "
                   "another number of them")
-      ->check(CLI::PositiveNumber)
+      ->check(checkCount)
       ->type_name("N")
       ->default_str("");
   command

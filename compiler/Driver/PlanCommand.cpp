@@ -425,7 +425,7 @@ Command zc::addPlanCommand(CLI::App &command) {
                   "with --search and no --mesh, how many ranks to divide the "
                   "step among (by default the whole cluster); with --max-model "
                   "and --parameters, how many divide the states")
-      ->check(CLI::PositiveNumber)
+      ->check(checkCount)
       ->type_name("N")
       ->default_str("");
   command

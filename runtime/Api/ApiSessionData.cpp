@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 namespace zc {
 
@@ -40,6 +41,26 @@ Status ApiSession::setTogether(const std::function<Status()> &open) {
   });
 }
 
+/// A sentence on the arrays that no input of the model has the name of, or
+/// nothing.
+static std::string describeUnused(const DataFile &data,
+                                  const plan::Manifest &manifest) {
+  std::set<std::string> inputs;
+  for (const plan::Role &role : manifest.roles())
+    for (const plan::Program &program : role.programs())
+      for (const plan::Input &input : program.inputs())
+        inputs.insert(input.name());
+  std::string names;
+  int count = 0;
+  for (const auto &[name, array] : data.arrays())
+    if (!inputs.count(name))
+      names += strCat(count++ ? ", '" : "'", name, "'");
+  if (count == 0)
+    return "";
+  return strCat("'", data.path(), "': ", names, count > 1 ? " are" : " is",
+                " no input of the model, and not used");
+}
+
 Status ApiSession::setData(const std::string &path, int tokenBits) {
   if (path.empty()) {
     dataFeed.reset();
@@ -51,6 +72,9 @@ Status ApiSession::setData(const std::string &path, int tokenBits) {
   return setTogether([&]() -> Status {
     ZC_ASSIGN_OR_RETURN(DataFile file, DataFile::open(path, tokenBits));
     tell(true, file.doubt());
+    if (std::string unused = describeUnused(file, artifact().manifest());
+        !unused.empty())
+      tell(false, unused);
     return openData(std::make_shared<const DataFile>(std::move(file)));
   });
 }

@@ -41,6 +41,12 @@ Status ApiSession::openFolder(const std::string &wanted) {
                      found.size(), " checkpoint", found.size() == 1 ? "" : "s",
                      " of another run, up to step ", found.back(),
                      "; resume from it, or give another folder");
+  if (!found.empty() && wanted == resumedFrom && found.back() > state.step &&
+      !isOwn(wanted, found.back()))
+    return makeError(StatusCode::InvalidArgument, "'", wanted,
+                     "' holds later checkpoints than the one that the session "
+                     "went on from, up to step ", found.back(),
+                     "; give another folder");
   lock.reset();
   ZC_ASSIGN_OR_RETURN(lock, prepareCheckpointFolder(wanted));
   folder = wanted;

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <fcntl.h>
 #include <filesystem>
+#include <fstream>
 #include <random>
 #include <sys/file.h>
 #include <sys/mman.h>
@@ -361,6 +362,20 @@ Status checkParentExists(const std::string &path) {
     return makeError(StatusCode::NotFound, "cannot write ", quote(path),
                      ": there is no folder ", quote(parent));
   return Status();
+}
+
+Status checkIsJson(const std::string &path, const char *what) {
+  std::error_code error;
+  if (!fs::is_regular_file(path, error))
+    return Status();
+  std::ifstream file(path, std::ios::binary);
+  char first = '{';
+  file >> first; // behind white space; an empty file leaves it as it is
+  if (first == '{' || first == '[')
+    return Status();
+  return makeError(StatusCode::InvalidArgument, "cannot write ", what, " ",
+                   quote(path), ": there is a file of that name that is no ",
+                   what, "; give another name");
 }
 
 } // namespace zc

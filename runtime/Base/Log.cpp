@@ -1,12 +1,25 @@
 #include "runtime/Base/Log.h"
 
+#include <atomic>
 #include <unistd.h>
 
 namespace zc {
 
+static std::atomic<std::FILE *> openLine = nullptr;
+
+void setOpenLine(std::FILE *stream) { openLine = stream; }
+
+void endOpenLine() {
+  if (std::FILE *stream = openLine.exchange(nullptr)) {
+    std::fputc('\n', stream);
+    std::fflush(stream);
+  }
+}
+
 /// One write per message, so that lines of several ranks do not mix.
 static void writeLine(const char *kind, const std::string &message) {
   std::string line = std::string("zc-run: ") + kind + ": " + message + "\n";
+  endOpenLine();
   // Nobody is left to tell when stderr itself fails.
   [[maybe_unused]] ssize_t written =
       ::write(STDERR_FILENO, line.data(), line.size());

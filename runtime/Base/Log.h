@@ -2,6 +2,7 @@
 #ifndef ZC_RUNTIME_BASE_LOG_H
 #define ZC_RUNTIME_BASE_LOG_H
 
+#include <cstdio>
 #include <string>
 
 namespace zc {
@@ -14,6 +15,13 @@ void logWarning(const std::string &message);
 
 /// Prints "zc-run: error: message".
 void logError(const std::string &message);
+
+/// A line on a terminal that has no end yet, for more is to come in its place:
+/// the next message of any kind ends it first. Null: there is none.
+void setOpenLine(std::FILE *stream);
+
+/// Ends such a line.
+void endOpenLine();
 
 } // namespace zc
 

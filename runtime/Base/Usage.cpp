@@ -175,12 +175,34 @@ std::string commandsWith(const std::string &option) {
   return text;
 }
 
+/// As a shell makes of a pattern without quotes.
+static bool isData(const std::string &argument) {
+  for (const std::string suffix : {".npz", ".bin", ".npy"})
+    if (argument.size() > suffix.size() &&
+        argument.compare(argument.size() - suffix.size(), suffix.size(),
+                         suffix) == 0)
+      return true;
+  return false;
+}
+
+std::string explainUsage(const std::string &message) {
+  const std::string most = ": At Most 1 required but received ";
+  const size_t at = message.find(most);
+  if (at == std::string::npos)
+    return message;
+  return message.substr(0, at) + " was given " +
+         message.substr(at + most.size()) + " times; give it once";
+}
+
 std::string explainUnknown(const std::string &argument,
                            const std::string &command,
                            const std::vector<std::string> &known) {
   const std::string name = argument.substr(0, argument.find('='));
   if (name.empty() || name[0] != '-')
-    return "'" + argument + "' is one argument too many for " + command;
+    return "'" + argument + "' is one argument too many for " + command +
+           (isData(argument) ? "; a pattern of several files stands in quotes, "
+                               "as --data 'part-*.npz'"
+                             : "");
   if (std::string owners = commandsWith(name); !owners.empty())
     return "'" + name + "' belongs to " + owners + ", not to " + command;
   std::string text = command + " has no option '" + name + "'";

@@ -22,6 +22,10 @@ std::string explainUnknown(const std::string &argument,
                            const std::string &command,
                            const std::vector<std::string> &known);
 
+/// The parser's words for a wrong command line, in a user's: an option that
+/// takes one value was given several times.
+std::string explainUsage(const std::string &message);
+
 } // namespace zc
 
 #endif // ZC_RUNTIME_BASE_USAGE_H

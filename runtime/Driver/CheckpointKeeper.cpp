@@ -1,5 +1,7 @@
 #include "runtime/Driver/CheckpointKeeper.h"
 
+#include <filesystem>
+
 namespace zc {
 
 static constexpr const char *kNothingBefore =
@@ -25,9 +27,27 @@ Status CheckpointKeeper::open(bool first) {
         " of another run, up to step ", found.back(),
         "; --resume goes on with it, --overwrite removes it once this run has "
         "a checkpoint of its own; or give another folder");
+  if (isFirst && resumed && !options.overwrite)
+    ZC_RETURN_IF_ERROR(checkIsLatest(found));
   if (!resumed)
     replaced = found;
   return Status();
+}
+
+/// A run that goes on from DIR/step-N would replace what came of it before.
+Status CheckpointKeeper::checkIsLatest(const std::vector<int64_t> &found) {
+  if (found.empty())
+    return Status();
+  ZC_ASSIGN_OR_RETURN(const std::string start, findCheckpoint(options.place));
+  std::error_code error;
+  if (std::filesystem::equivalent(start, checkpointPath(theFolder, found.back()),
+                                  error))
+    return Status();
+  return makeError(
+      StatusCode::InvalidArgument, "'", theFolder,
+      "' holds later checkpoints than '", options.place, "', up to step ",
+      found.back(), ", which this run would replace; --overwrite lets it, or "
+      "copy '", options.place, "' into another folder and go on there");
 }
 
 Result<std::string> CheckpointKeeper::findStart() {
@@ -111,7 +131,7 @@ void CheckpointKeeper::tidy(int64_t step, const Note &note) {
                    removeLaterCheckpoints(theFolder, step);
   if (removed > 0)
     note(strCat("removed ", removed, " checkpoint", removed == 1 ? "" : "s",
-                " of an earlier run from '", theFolder, "'"));
+                " that this run replaces from '", theFolder, "'"));
   if (options.keep > 0)
     pruneCheckpoints(theFolder, step, options.keep, bestStep);
 }

@@ -77,6 +77,7 @@ public:
 
 private:
   void tidy(int64_t step, const Note &note);
+  Status checkIsLatest(const std::vector<int64_t> &found);
   Status take(const Result<std::string> &saved, int64_t step);
 
   CheckpointOptions options;

@@ -1,4 +1,5 @@
 #include "runtime/Driver/CompiledSettings.h"
+#include "runtime/Plan/Order/Versions.h"
 
 #include <cstdlib>
 
@@ -8,20 +9,46 @@ namespace zc {
 static bool changesNumbers(const std::string &setting) {
   if (setting.rfind("moe.", 0) == 0) // what zc inspect says of experts
     return false;
-  for (const char *name : {"zero", "unit", "zero-group", "recompute", "offload",
-                           "compress-activations", "partition-activations",
-                           "memory-budget", "logits", "init"})
+  for (const char *name :
+       {"zero", "unit", "zero-group", "reshard-every", "recompute", "offload",
+        "compress-activations", "partition-activations", "memory-budget",
+        "logits", "init", "libraries", "stages", "chunks", "stage-replicas",
+        "divide-messages"})
     if (setting == name)
       return false;
   return true;
 }
 
+/// What no setting of that name means.
+static std::string standardOf(const std::string &setting) {
+  if (setting == "reduce-precision")
+    return "fp32";
+  return setting == "matmul-precision" ? "highest" : "";
+}
+
+/// Where one has a setting and the other not, and that says nothing: it belongs
+/// to one optimizer or loss, and these differ, or it is the standard.
+static bool isNoChange(const std::string &name, const std::string &text) {
+  for (const char *belongs : {"momentum", "nesterov", "beta1", "beta2", "eps",
+                              "freeze-step", "huber-delta", "class-axis",
+                              "moe-group"})
+    if (name == belongs)
+      return true;
+  return text == standardOf(name) || (name == "schedule" && !isWithoutFlush(text));
+}
+
 NamedTexts describeCompiled(const plan::Manifest &manifest) {
   NamedTexts texts = {{"loss", manifest.loss()},
                       {"optimizer", manifest.optimizer()}};
-  for (const plan::Setting &setting : manifest.settings())
-    if (changesNumbers(setting.name()))
+  for (const plan::Setting &setting : manifest.settings()) {
+    if (!changesNumbers(setting.name()))
+      continue;
+    // Of some there may be several, as of groups.
+    if (texts.back().first == setting.name())
+      texts.back().second += " " + setting.value();
+    else
       texts.emplace_back(setting.name(), setting.value());
+  }
   return texts;
 }
 
@@ -46,13 +73,24 @@ std::vector<std::string> listCompiledChanges(const TrainState &saved,
                                              const UpdateSettings &replaced,
                                              const Artifact &artifact) {
   std::vector<std::string> changes;
-  for (const auto &[name, text] : describeCompiled(artifact.manifest())) {
+  const NamedTexts now = describeCompiled(artifact.manifest());
+  const std::string whose = "'" + artifact.path() + "' was compiled with";
+  for (const auto &[name, text] : now) {
     const std::string *before = findText(saved.compiled, name);
-    if (before && !replaced.count(name) && !meanTheSame(*before, text))
-      changes.push_back(strCat("'", artifact.path(), "' was compiled with ",
-                               name, " ", text,
+    if (replaced.count(name) || saved.compiled.empty())
+      continue;
+    if (!before && !isNoChange(name, text))
+      changes.push_back(strCat(whose, " ", name, " ", text,
+                               "; the run so far was trained without"));
+    if (before && !meanTheSame(*before, text))
+      changes.push_back(strCat(whose, " ", name, " ", text,
                                "; the run so far was trained with ", *before));
   }
+  for (const auto &[name, text] : saved.compiled)
+    if (!replaced.count(name) && !findText(now, name) &&
+        !isNoChange(name, text))
+      changes.push_back(strCat(whose, "out ", name,
+                               "; the run so far was trained with ", text));
   return changes;
 }
 

@@ -1,4 +1,5 @@
 #include "runtime/Driver/Progress.h"
+#include "runtime/Base/Log.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -68,20 +69,15 @@ void Progress::print(int64_t step, double learningRate, Clock::time_point now) {
   std::fprintf(options.stream, "%s%s%s", terminal ? "\r\033[K" : "",
                line.c_str(), terminal ? "" : "\n");
   std::fflush(options.stream);
-  drawn = terminal;
+  if (terminal)
+    setOpenLine(options.stream);
   lastDrawn = now;
   spanSteps = 0;
   spanLoss = 0;
 }
 
-void Progress::clearLine() {
-  if (drawn)
-    std::fprintf(options.stream, "\n");
-  drawn = false;
-}
-
 void Progress::printLine(const std::string &text) {
-  clearLine();
+  endOpenLine();
   std::fprintf(options.stream, "%s\n", text.c_str());
   std::fflush(options.stream);
 }

@@ -38,12 +38,10 @@ private:
   using Clock = std::chrono::steady_clock;
   bool isDue(int64_t step, Clock::time_point now) const;
   void print(int64_t step, double learningRate, Clock::time_point now);
-  void clearLine();
   void printLine(const std::string &text);
 
   const ProgressOptions options;
   const bool terminal;
-  bool drawn = false;
   Clock::time_point start, lastDrawn;
   // Since the last line.
   int64_t spanSteps = 0;

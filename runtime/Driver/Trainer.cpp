@@ -407,8 +407,8 @@ void Trainer::summarize() {
   double seconds = secondsSince(start);
   int64_t steps = state.step - firstStep;
   if (steps == 0) {
-    progress->summarize(strCat("nothing to do: ", state.step, " of ", total,
-                               " steps are done"));
+    progress->summarize(strCat("nothing to do: the run ends behind step ",
+                               total, ", and step ", state.step, " is done"));
     return;
   }
   if (checkpoints.isOff())

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,8 @@ struct TrainOptions {
   std::optional<bool> shuffle;          // unset: true, or the checkpoint's
   LearningRateSchedule learningRate;
   UpdateSettings settings; // otherwise than compiled
+  /// The options that the run so far had and that this one was not given.
+  std::set<std::string> takenOver;
   std::string initFrom;    // weights to begin with; empty: the artifact's
   CheckpointOptions checkpoint;
   CheckpointOptions replicas; // copies in memory: place and how often alone

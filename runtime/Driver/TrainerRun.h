@@ -37,6 +37,7 @@ public:
 
 private:
   Status openSession();
+  Status chooseSettings();
   Status openFiles();
   Status openStream();
   Status openData();
@@ -98,6 +99,7 @@ private:
   Executor &executor() const { return inside().executor(); }
 
   const TrainOptions &options;
+  UpdateSettings settings; // of the options, those that the artifact has
   const Rank &rank;
   World &world;
   std::optional<RunSession> session;

@@ -91,6 +91,14 @@ Status Trainer::prepare() {
   state.shuffle = !stream && options.shuffle.value_or(state.shuffle);
   firstStep = state.step;
   state.options = options.record;
+  for (const auto &[name, value] : options.settings)
+    if (!settings.count(name))
+      state.options.erase(
+          std::remove_if(state.options.begin(), state.options.end(),
+                         [&name = name](const auto &each) {
+                           return each.first == name;
+                         }),
+          state.options.end());
   state.compiled = describeCompiled(artifact().manifest());
   best = checkpoints.isResumed()
              ? BestSoFar::read(checkpoints.folder(), bestMetric(), state.step)
@@ -115,7 +123,7 @@ Status Trainer::prepareSession() {
     for (const std::string &note : before)
       logNote(note);
   auto change = [&]() -> Status {
-    for (const auto &[name, value] : options.settings)
+    for (const auto &[name, value] : settings)
       ZC_RETURN_IF_ERROR(check(zc_set_setting(handle(), name.c_str(), value)));
     return Status();
   };
@@ -159,12 +167,26 @@ void Trainer::tellOfCopies() {
          "checkpoints are written");
 }
 
+/// An artifact with another optimizer has no use for the numbers of the one
+/// before, which nobody has asked it for.
+Status Trainer::chooseSettings() {
+  settings = options.settings;
+  for (const std::string &name : options.takenOver) {
+    if (!settings.count(name) || hasSetting(artifact().manifest(), name))
+      continue;
+    settings.erase(name);
+    warn(strCat("--", name, " of the run so far is left out: '",
+                options.artifact, "' has no such number"));
+  }
+  return checkSettings(artifact(), settings);
+}
+
 /// What can be checked before the artifact's memory is there.
 Status Trainer::openFiles() {
   if (artifact().manifest().mode() != "train")
     return makeError(StatusCode::InvalidArgument, "'", options.artifact,
                      "' was compiled with --mode infer; it cannot be trained");
-  ZC_RETURN_IF_ERROR(checkSettings(artifact(), options.settings));
+  ZC_RETURN_IF_ERROR(chooseSettings());
   ZC_RETURN_IF_ERROR(openData());
   const HeldOut *heldOut = inside().evalData();
   ZC_RETURN_IF_ERROR(checkOutputs(options, artifact().files(),

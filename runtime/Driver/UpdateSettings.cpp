@@ -20,9 +20,8 @@ static const plan::State *findSetting(const plan::Role &role,
   return nullptr;
 }
 
-/// Whether some role has it: others may train nothing.
-static bool hasSetting(const plan::Manifest &manifest,
-                       const std::string &name) {
+// Others may train nothing.
+bool hasSetting(const plan::Manifest &manifest, const std::string &name) {
   for (const plan::Role &role : manifest.roles())
     if (findSetting(role, name))
       return true;

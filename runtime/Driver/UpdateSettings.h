@@ -13,6 +13,9 @@ namespace zc {
 /// By the options of `zc run` and `zc compile`, without dashes.
 using UpdateSettings = std::map<std::string, double>;
 
+/// Whether some role has such a number in its memory.
+bool hasSetting(const plan::Manifest &manifest, const std::string &name);
+
 /// Fails (InvalidArgument) where no role of the artifact has such a number in
 /// its memory: its code depends on it, or it computes no such thing.
 Status checkSettings(const Artifact &artifact, const UpdateSettings &settings);

@@ -129,6 +129,7 @@ Status BatchFeed::addColumn(const plan::Input &input,
     ZC_RETURN_IF_ERROR(bindArray(column, found->second, options));
   } else if (!input.is_sample_weight() &&
              !(input.is_label() && options.labelsMayMiss)) {
+    ZC_RETURN_IF_ERROR(data->whyUnread(input.name()));
     return makeError(StatusCode::InvalidArgument, "'", data->path(),
                      "' lacks the input '", input.name(), "'; it has ",
                      listNames(*data));
@@ -217,6 +218,8 @@ Status BatchFeed::bindSegments(Column &column, const NpyArray &array) {
   int64_t samples = array.dims[0];
   for (const auto &[path, arrays] : data->furtherFiles()) {
     auto found = arrays.find(column.input->name());
+    if (found == arrays.end())
+      ZC_RETURN_IF_ERROR(data->whyUnread(column.input->name()));
     if (found == arrays.end())
       return makeError(StatusCode::InvalidArgument, "'", path,
                        "' lacks the input '", column.input->name(), "'");

@@ -3,6 +3,7 @@
 #include "runtime/Base/Float16.h"
 #include "runtime/Plan/Types.h"
 
+#include <cmath>
 #include <cstring>
 
 namespace zc {
@@ -49,6 +50,9 @@ int64_t convertFloats(const char *source, char *target, int64_t count) {
       storeAt(target, i, floatToBfloat16(static_cast<float>(value)));
     else
       storeAt(target, i, static_cast<To>(value));
+    if constexpr (sizeof(value) > sizeof(To) && !std::is_same_v<To, Bfloat16>)
+      if (std::isfinite(value) && !std::isfinite(static_cast<To>(value)))
+        return i;
   }
   return count;
 }

@@ -82,12 +82,25 @@ DataFile DataFile::ofArrays(const std::string &name,
   return data;
 }
 
+/// Nobody may need an array of a type that cannot be read: names of classes
+/// stand beside their numbers.
+Status DataFile::add(const std::string &name, Result<NpyArray> array,
+                     const std::string &where, Arrays &arrays) {
+  if (array.ok()) {
+    arrays.emplace(name, std::move(*array));
+    return Status();
+  }
+  Status why = array.status().withContext(where);
+  if (array.status().code() != StatusCode::Unsupported)
+    return why;
+  unread.emplace(name, std::move(why));
+  return Status();
+}
+
 Status DataFile::addFile(const std::string &name, const std::string &path) {
   ZC_ASSIGN_OR_RETURN(auto file, MappedFile::open(path));
-  auto array = parseNpy(file->bytes(), file);
-  if (!array.ok())
-    return array.status().withContext("'" + path + "'");
-  theArrays.emplace(name, std::move(*array));
+  ZC_RETURN_IF_ERROR(add(name, parseNpy(file->bytes(), file), "'" + path + "'",
+                         theArrays));
   theFiles.push_back(path);
   return Status();
 }
@@ -101,7 +114,7 @@ Status DataFile::openFolder() {
   }
   if (error)
     return errnoError("cannot read folder '" + thePath + "'", error.value());
-  if (theArrays.empty())
+  if (theArrays.empty() && unread.empty())
     return makeError(StatusCode::InvalidArgument, "'", thePath,
                      "' has no .npy files; expected NAME.npy for every input");
   return Status();
@@ -143,11 +156,9 @@ Status DataFile::openArchive(const std::string &path, Arrays &arrays) {
       bytes = *kept;
       owner = kept;
     }
-    auto array = parseNpy(bytes, owner);
-    if (!array.ok())
-      return array.status().withContext("'" + path + "', entry '" + entry.name +
-                                        "'");
-    arrays.emplace(name, std::move(*array));
+    ZC_RETURN_IF_ERROR(add(name, parseNpy(bytes, owner),
+                           "'" + path + "', entry '" + entry.name + "'",
+                           arrays));
   }
   return Status();
 }

@@ -29,6 +29,12 @@ public:
   /// The files that it is read from.
   const std::vector<std::string> &files() const { return theFiles; }
   const std::map<std::string, NpyArray> &arrays() const { return theArrays; }
+  /// Why an array that there is cannot be read, as text is none that trains;
+  /// nothing where it can, or where there is none.
+  Status whyUnread(const std::string &name) const {
+    auto found = unread.find(name);
+    return found == unread.end() ? Status() : found->second;
+  }
   /// The files behind the first, where there are several.
   using Arrays = std::map<std::string, NpyArray>;
   const std::vector<std::pair<std::string, Arrays>> &furtherFiles() const {
@@ -40,6 +46,8 @@ public:
   std::string doubt() const;
 
 private:
+  Status add(const std::string &name, Result<NpyArray> array,
+             const std::string &where, Arrays &arrays);
   Status openArchive(const std::string &path, Arrays &arrays);
   Status openSeveral();
   Status openFolder();
@@ -48,6 +56,7 @@ private:
   std::string thePath;
   std::vector<std::string> theFiles;
   std::map<std::string, NpyArray> theArrays;
+  std::map<std::string, Status> unread;
   std::vector<std::pair<std::string, Arrays>> further;
   std::vector<TokenShard> theTokens;
 };

@@ -4,10 +4,12 @@
 #include "runtime/Io/Checkpoint.h"
 #include "runtime/Io/Convert.h"
 #include "runtime/Io/TensorFiles.h"
+#include "runtime/Plan/FrozenNames.h"
 #include "runtime/Plan/Types.h"
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <set>
 
 namespace zc {
@@ -21,6 +23,12 @@ Result<TensorFiles> openWeights(const std::string &path) {
   if (path.size() > kSuffix.size() &&
       path.compare(path.size() - kSuffix.size(), kSuffix.size(), kSuffix) == 0)
     return TensorFiles::openFile(path);
+  std::error_code error;
+  if (std::filesystem::is_regular_file(path, error))
+    return makeError(StatusCode::InvalidArgument, "'", path,
+                     "' is no file of weights; expected a checkpoint's folder "
+                     "or a .safetensors file, as safetensors.torch.save_file "
+                     "writes a model.state_dict()");
   ZC_ASSIGN_OR_RETURN(std::string folder, findCheckpoint(path));
   return TensorFiles::open(folder, kModel);
 }
@@ -121,6 +129,30 @@ public:
     return Status();
   }
 
+  /// Weights that this artifact freezes are in its code or states, and in no
+  /// checkpoint: other ones would be lost.
+  Status checkFrozen() {
+    ZC_ASSIGN_OR_RETURN(const std::set<std::string> frozen,
+                        readFrozenNames(executor.artifact().archive()));
+    std::vector<const SafetensorsTensor *> others, equal;
+    for (const auto &[name, tensor] : files.all()) {
+      if (used.count(&tensor) || !frozen.count(name))
+        continue;
+      const plan::State *state = findConstant(name);
+      (state && isInitially(*state, tensor) ? equal : others)
+          .push_back(&tensor);
+    }
+    used.insert(equal.begin(), equal.end());
+    if (others.empty())
+      return Status();
+    return makeError(
+        StatusCode::InvalidArgument, "it holds '", others.front()->name, "'",
+        others.size() > 1 ? strCat(" and ", others.size() - 1, " more") : "",
+        ", which this artifact freezes: it would compute with the values of "
+        "its model file, not with these; write them into the model (zc export "
+        "ARTIFACT --checkpoint DIR -o MODEL.onnx) and compile that");
+  }
+
   WeightsReport finish() {
     for (const auto &[name, tensor] : files.all())
       if (!used.count(&tensor))
@@ -129,6 +161,21 @@ public:
   }
 
 private:
+  const plan::State *findConstant(const std::string &name) const {
+    for (const plan::Role &role : executor.artifact().manifest().roles())
+      for (const plan::State &state : role.states())
+        if (state.kind() == plan::CONSTANT && state.name() == name)
+          return &state;
+    return nullptr;
+  }
+
+  /// Whether the artifact has the same values.
+  bool isInitially(const plan::State &state,
+                   const SafetensorsTensor &tensor) const {
+    return tensor.dtype == safetensorsTypeName(state.type().dtype()) &&
+           executor.artifact().initialBytes(state) == tensor.data;
+  }
+
   Status add(const FileTensor &tensor, bool isOwn) {
     const SafetensorsTensor *found = findTied(files, tensor);
     const bool fits = found && canTake(*found, tensor.type);
@@ -163,6 +210,8 @@ Result<WeightsReport> loadWeights(Executor &executor, const std::string &path) {
   for (const plan::Role &role : executor.artifact().manifest().roles())
     if (Status status = loading.addRole(role); !status.ok())
       return status.withContext("'" + path + "'");
+  if (Status status = loading.checkFrozen(); !status.ok())
+    return status.withContext("--init-from '" + path + "'");
   WeightsReport report = loading.finish();
   if (report.loaded == 0)
     return makeError(StatusCode::InvalidArgument, "'", path,
@@ -194,7 +243,8 @@ std::vector<std::string> describe(const WeightsReport &report,
           " has another type or shape of, so that these begin as without it:",
       report.misshapen, "");
   add(from + " lacks, so that these begin as without it:", report.missing, "'");
-  add(from + " has besides, which nothing here takes:", report.unused, "'");
+  add(from + " has more, which this artifact does not have:", report.unused,
+      "'");
   return lines;
 }
 

@@ -2,12 +2,17 @@
 """What was trained is not lost by a slip: folders of other runs, full disks,
 jobs that are queued again, and options that a resumed run takes over."""
 import json
+import os
+import pty
+import re
+import shutil
+import subprocess
 import unittest
 
 import numpy as np
 
 from bad_run_test import RunTest
-from zctest import (latest_step, limit_file_size, load_tensors, read_log,
+from zctest import (BIN, latest_step, limit_file_size, load_tensors, read_log,
                     run)
 
 
@@ -57,10 +62,57 @@ class Folders(Keep):
         out, _ = self.go(5, "--overwrite")
         self.assertEqual(self.steps(), [5])
         self.assertIn("removed 3 checkpoints", out)
-        self.fails(2, ["--overwrite.*--resume|--resume.*--overwrite"], "run",
+        self.fails(2, ["--overwrite.*DIR/step-N beside --resume"], "run",
                    self.artifact, "--data", self.fixture.data, "--steps", 9,
                    "--checkpoint", self.folder / "ckpt", "--resume",
                    "--overwrite")
+
+    def test_an_earlier_checkpoint_does_not_replace_later_ones(self):
+        self.go(6, "--save-every", 2)
+        earlier = ["--resume", "--checkpoint", self.folder / "ckpt" / "step-2"]
+        self.refuse(["ckpt' holds later checkpoints than .*step-2', up to "
+                     "step 6", "--overwrite"], *earlier)
+        self.assertEqual(self.steps(), [2, 4, 6])
+        out = self.zc("run", self.artifact, "--steps", 3, "--overwrite",
+                      *earlier)
+        self.assertIn("removed 2 checkpoints that this run replaces", out)
+        self.assertEqual(self.steps(), [2, 3])
+
+    def test_what_is_no_log_is_not_replaced(self):
+        model = self.folder / "model.onnx"
+        model.write_bytes(self.fixture.model.read_bytes())
+        for option, what in (("--log", "log"), ("--trace", "trace")):
+            self.refuse([f"cannot write {what} .*model.onnx.*is no {what}"],
+                        option, model)
+        self.assertEqual(model.read_bytes(), self.fixture.model.read_bytes())
+        log = self.folder / "log.jsonl"
+        for _ in range(2):
+            self.go(2, "--log", log, checkpoint=None)
+        self.assertEqual(len(read_log(log)), 2)
+
+    def test_messages_stand_on_lines_of_their_own(self):
+        """A terminal's line of progress is drawn over until a message comes."""
+        master, slave = pty.openpty()
+        process = subprocess.Popen(
+            [BIN / "zc", "run", self.artifact, "--data", self.fixture.data, "--steps",
+             "400", "--lr", "1e30"], stdout=slave, stderr=slave)
+        process.wait(timeout=60)
+        os.close(slave)
+        said = b""
+        while True:
+            try:
+                part = os.read(master, 65536)
+            except OSError:  # all has been read
+                break
+            if not part:
+                break
+            said += part
+        os.close(master)
+        self.assertEqual(process.returncode, 1)
+        lines = re.split(r"[\r\n]+", said.decode())
+        self.assertTrue([line for line in lines if " left" in line], lines)
+        for line in lines:
+            self.assertFalse(" left" in line and "zc-run:" in line, line)
 
     def test_resume_begins_where_nothing_is(self):
         out, err = self.go(3, "--resume")
@@ -142,6 +194,61 @@ class Options(Keep):
         self.assertRegex(err, "--lr 0.02: the run so far had 0.01")
         self.assertRegex(err, "--steps 6: the run so far had 4")
         self.assertEqual(err.count("warning"), 2, err)
+
+    def test_counts_are_remembered_as_counts(self):
+        self.go(100000, "--max-time", 0.01, "--save-every", 10 ** 6)
+        options = json.loads((latest_step(self.folder / "ckpt") /
+                              "train_state.json").read_text())["options"]
+        self.assertEqual(options["steps"], 100000)
+        self.zc("run", self.artifact, "--resume", "--checkpoint",
+                self.folder / "ckpt", "--max-time", 0.01)
+
+    def test_files_are_the_same_from_any_folder(self):
+        for name in ("here", "there"):
+            (self.folder / name).mkdir()
+        shutil.copy(self.fixture.data, self.folder / "here" / "data.npz")
+        np.savez(self.folder / "there" / "data.npz", x=np.zeros((64, 64), "f4"),
+                 labels=np.zeros(64, int))
+        run("run", self.artifact, "--data", "data.npz", "--steps", 2,
+            "--no-shuffle", "--log", "log.jsonl", "--checkpoint",
+            self.folder / "ckpt", cwd=self.folder / "here")
+        code, _, err = run("run", self.artifact, "--resume", "--checkpoint",
+                           self.folder / "ckpt", "--steps", 4,
+                           cwd=self.folder / "there")
+        self.assertEqual(code, 0, err)
+        self.assertNotIn("samples", err)
+        self.assertEqual(len(read_log(self.folder / "here" / "log.jsonl")), 4)
+        self.assertFalse((self.folder / "there" / "log.jsonl").exists())
+
+    def test_settings_that_one_of_both_has_are_warned_of(self):
+        plain = self.artifact
+        other = self.make("adamw", "--clip-norm", 1, "--label-smoothing", 0.5,
+                          "--group", "bias:lr=10x", name="other.zca")
+        self.go(2)
+        self.artifact = other
+        _, err = self.go(4, "--resume")
+        for name, value in (("clip-norm", "1"), ("label-smoothing", "0.5"),
+                            ("group", "bias:lr=10x")):
+            self.assertRegex(err, f"compiled with {name} {value}; the run so "
+                                  "far was trained without")
+        self.artifact = plain
+        _, err = self.go(6, "--resume")
+        for name in ("clip-norm", "label-smoothing", "group"):
+            self.assertRegex(err, f"compiled without {name}; the run so far "
+                                  "was trained with")
+        # The same numbers, on other ranks.
+        self.artifact = self.make("adamw", "--mesh", "dp=2", "--zero", 2,
+                                  name="two.zca")
+        _, err = self.go(8, "--resume", "--local-ranks", 2)
+        self.assertEqual(err, "")
+
+    def test_another_optimizer_has_no_use_for_its_numbers(self):
+        self.go(2, "--beta1", 0.8)
+        self.artifact = self.make("sgd", name="sgd.zca")
+        _, err = self.go(4, "--resume")
+        self.assertRegex(err, "--beta1 of the run so far is left out")
+        _, err = self.go(6, "--resume")
+        self.assertNotIn("beta1", err)
 
     def test_another_optimizer_is_warned_of(self):
         self.go(2)

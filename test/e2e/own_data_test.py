@@ -35,7 +35,8 @@ class OwnData(ZcTest):
                          for name, array in arrays.items()})
         expected = self.losses(artifact, fixture.data)
         self.assertEqual(
-            self.losses(artifact, self.folder / "part-*.npz"), expected)
+            self.losses(artifact, self.folder / "part-*.npz", notes=1),
+            expected)
         self.save("part-1.npz", x=arrays["x"][:4].astype(np.float64),
                   labels=arrays["labels"][:4])
         self.fails(1, ["part-1.npz", "'x' is float64", "before it"], "run",
@@ -76,6 +77,31 @@ class OwnData(ZcTest):
             self.assertEqual(self.losses(artifact, self.save(**{
                 **arrays, "labels": labels[:, 0].astype(np.float32)}),
                 notes=1), expected)
+
+
+    def test_arrays_that_nobody_reads(self):
+        fixture = Fixture("mlp")
+        artifact = self.compile(fixture)
+        arrays = dict(np.load(fixture.data))
+        expected = self.losses(artifact, fixture.data)
+        classes = np.array(["cat", "dog"])
+        data = self.save(classes=classes, **arrays)
+        self.assertEqual(self.losses(artifact, data), expected)
+        data = self.save(more=np.zeros(3), **arrays)
+        self.assertEqual(self.losses(artifact, data, notes=1), expected)
+        data = self.save(x=arrays["x"], labels=classes)
+        self.fails(1, ["entry 'labels.npy': elements of type '<U3' cannot be "
+                       "read"], "run", artifact, "--data", data, "--steps", 1)
+
+    def test_numbers_that_float32_does_not_hold(self):
+        fixture = Fixture("mlp")
+        artifact = self.compile(fixture)
+        arrays = dict(np.load(fixture.data))
+        x = arrays["x"].astype(np.float64)
+        x[7, 3] = 1e39
+        data = self.save(x=x, labels=arrays["labels"])
+        self.fails(1, ["'x', sample 7: a value does not fit float32"], "run",
+                   artifact, "--data", data, "--steps", 1, "--no-shuffle")
 
 
 class InitFrom(ZcTest):
@@ -121,7 +147,7 @@ class InitFrom(ZcTest):
         begun, err = self.start(artifact, fixture, weights)
         self.assertRegex(err, f"another type or shape of.*'{reshaped}'")
         self.assertRegex(err, f"lacks.*'{missing}'")
-        self.assertRegex(err, "besides.*'decoder.extra'")
+        self.assertRegex(err, "does not have: 'decoder.extra'")
         for name in names:
             expected = tensors[name]
             if name in (reshaped, missing):
@@ -133,6 +159,34 @@ class InitFrom(ZcTest):
         self.fails(1, ["w.safetensors", "no tensor of the artifact's"], "run",
                    artifact, "--data", fixture.data, "--steps", 1,
                    "--init-from", weights)
+
+    def test_frozen_weights_must_be_the_model_file_s(self):
+        fixture = Fixture("mlp")
+        full, ckpt = self.compile(fixture), self.folder / "ckpt"
+        self.train(full, fixture.data, 3, "--checkpoint", ckpt)
+        head = self.folder / "head.zca"
+        compiling = ["--loss", "softmax-cross-entropy", "--batch", 32,
+                     "--train", r"^6\."]
+        self.zc("compile", fixture.model, "-o", head, *compiling)
+        self.fails(1, ["--init-from .*ckpt.*holds '0.bias' and 5 more, which "
+                       "this artifact freezes", "zc export"], "run", head,
+                   "--data", fixture.data, "--steps", 1, "--init-from", ckpt)
+        # As the message says.
+        exported = self.folder / "trained.onnx"
+        self.zc("export", full, "--checkpoint", ckpt, "-o", exported)
+        self.zc("compile", exported, "-o", head, *compiling)
+        begun, err = self.start(head, fixture, ckpt)
+        self.assertNotIn("'0.bias'", err)
+        trained = load_tensors(latest_step(ckpt))
+        self.assertEqual(begun["6.weight"].tobytes(),
+                         trained["6.weight"].tobytes())
+
+    def test_what_is_no_file_of_weights(self):
+        fixture = Fixture("mlp")
+        artifact = self.compile(fixture)
+        self.fails(1, ["model.onnx' is no file of weights", "safetensors"],
+                   "run", artifact, "--data", fixture.data, "--steps", 1,
+                   "--init-from", fixture.model)
 
     def untrained(self, artifact, fixture):
         folder = self.folder / "untrained"

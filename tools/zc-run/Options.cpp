@@ -95,6 +95,12 @@ void addMetricsOption(CLI::App &app, std::vector<std::string> &metrics) {
                  "perplexity, f1 (the mean over classes), mae, r2")
       ->delimiter(',')
       ->allow_extra_args(false)
+      ->transform(CLI::Validator(
+          [](std::string &text) {
+            text = CLI::detail::trim(text);
+            return std::string();
+          },
+          ""))
       ->check(CLI::IsMember(metricNames()))
       ->type_name("LIST")
       ->group("Evaluation");

@@ -54,7 +54,12 @@ int refuse(const CLI::ParseError &error, const CLI::App &app,
     return refuse(
         zc::explainUnknown(remaining.front(), name, optionNames(*command)),
         name);
-  return refuse(error.what(), name);
+  if (error.get_exit_code() == int(CLI::ExitCodes::RequiredError) &&
+      command == &app && !remaining.empty())
+    return refuse("there is no command '" + remaining.front() +
+                      "' in zc-run, which runs what zc has compiled",
+                  name);
+  return refuse(zc::explainUsage(error.what()), name);
 }
 
 } // namespace

@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 
 namespace zc {
 
@@ -26,7 +27,9 @@ static CLI::Option *find(const CLI::App &command, const std::string &name) {
   return const_cast<CLI::App &>(command).get_option_no_throw("--" + name);
 }
 
-void takeOver(CLI::App &command, const NamedTexts &remembered) {
+std::set<std::string> takeOver(CLI::App &command,
+                               const NamedTexts &remembered) {
+  std::set<std::string> taken;
   for (const char *name : kRemembered)
     for (const auto &[each, text] : remembered) {
       CLI::Option *option = find(command, name);
@@ -35,11 +38,16 @@ void takeOver(CLI::App &command, const NamedTexts &remembered) {
         continue;
       option->add_result(text);
       option->run_callback();
+      taken.insert(name);
     }
+  return taken;
 }
 
-/// Numbers in one spelling, "1e-3" as "0.001"; other texts as they are.
+/// Numbers in one spelling, "1e-3" as "0.001"; other texts as they are, and
+/// counts, which may have no exponent.
 static std::string plain(const std::string &text) {
+  if (text.find_first_not_of("0123456789") == std::string::npos)
+    return text;
   char *end = nullptr;
   double value = std::strtod(text.c_str(), &end);
   if (text.empty() || *end != '\0' || !std::isfinite(value))
@@ -52,6 +60,13 @@ static std::string plain(const std::string &text) {
 static bool isPath(const std::string &name) {
   return name == "data" || name == "eval-data" || name == "log" ||
          name == "tensorboard";
+}
+
+/// From wherever the run goes on, it is the same file.
+static std::string absolute(const std::string &path) {
+  std::error_code error;
+  const auto whole = std::filesystem::absolute(path, error);
+  return path == "-" || error ? path : whole.lexically_normal().string();
 }
 
 /// Of what every run has; other options have an effect where they are given.
@@ -71,7 +86,7 @@ NamedTexts remember(const CLI::App &command) {
     if (option->count() == 0 && hasDefault(name))
       text = option->get_default_str();
     if (!text.empty())
-      texts.emplace_back(name, isPath(name) ? text : plain(text));
+      texts.emplace_back(name, isPath(name) ? absolute(text) : plain(text));
   }
   return texts;
 }

@@ -6,11 +6,13 @@
 #include "runtime/Io/Checkpoint.h"
 
 #include <CLI/CLI.hpp>
+#include <set>
 
 namespace zc {
 
-/// Gives the command every option that was remembered and was not given.
-void takeOver(CLI::App &command, const NamedTexts &remembered);
+/// Gives the command every option that was remembered and was not given;
+/// returns their names.
+std::set<std::string> takeOver(CLI::App &command, const NamedTexts &remembered);
 
 /// What there is to remember: options as given, or as they are by default.
 NamedTexts remember(const CLI::App &command);

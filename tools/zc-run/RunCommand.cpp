@@ -89,16 +89,15 @@ void addCheckpointOptions(CLI::App &app, TrainOptions &options) {
       ->check(checkPositive)
       ->type_name("N")
       ->group(group);
-  auto *resume =
-      app.add_flag("--resume", checkpoint.resume,
-                   "go on from the latest checkpoint, with the options of the "
-                   "run so far unless others are given; begin where there is "
-                   "none yet")
-          ->group(group);
+  app.add_flag("--resume", checkpoint.resume,
+               "go on from the latest checkpoint, or from DIR/step-N, with the "
+               "options of the run so far unless others are given; begin where "
+               "there is none yet")
+      ->group(group);
   app.add_flag("--overwrite", checkpoint.overwrite,
-               "the folder's checkpoints are of another run: remove them when "
-               "this one has its first")
-      ->excludes(resume)
+               "the folder's checkpoints are of another run, or later than "
+               "the one to go on from: remove them when this run has one of "
+               "its own")
       ->group(group);
   app.add_option("--replicate", options.replicas.saveEvery,
                  "a copy of the run every K steps in --replica-dir, of which "
@@ -240,6 +239,10 @@ void checkTogether(const CLI::App &app, const TrainOptions &options) {
             {"--replicate", copies, "--replica-dir DIR, as zc launch has it"},
             {"--replica-dir", options.replicas.saveEvery > 0, "--replicate K"},
             {"--overwrite", saves, kCheckpoint},
+            {"--overwrite",
+             !options.checkpoint.resume ||
+                 isCheckpoint(options.checkpoint.place),
+             "--checkpoint DIR/step-N beside --resume: what is later goes"},
             {"--keep-best", saves, kCheckpoint},
             {"--trace-steps", !options.trace.empty(), "--trace FILE.json"},
             {"--eval-every", evaluates, kEvalData},
@@ -289,7 +292,8 @@ void dropPaths(NamedTexts &remembered) {
 }
 
 /// What a run that goes on is given by its checkpoint.
-void takeOverOptions(CLI::App &app, const CheckpointOptions &checkpoint) {
+void takeOverOptions(CLI::App &app, TrainOptions &options) {
+  const CheckpointOptions &checkpoint = options.checkpoint;
   if (!checkpoint.resume || checkpoint.place.empty())
     return;
   auto found = findCheckpoint(checkpoint.place);
@@ -300,7 +304,7 @@ void takeOverOptions(CLI::App &app, const CheckpointOptions &checkpoint) {
     return;
   if (app.count("--sandbox"))
     dropPaths(*remembered);
-  takeOver(app, *remembered);
+  options.takenOver = takeOver(app, *remembered);
 }
 
 /// A best checkpoint is chosen by what is evaluated.
@@ -315,7 +319,7 @@ void wantMetricOfBest(TrainOptions &options) {
 /// Fails where no rank could train with these options.
 void check(CLI::App &app, TrainOptions &options) {
   checkTokens(app, options);
-  takeOverOptions(app, options.checkpoint);
+  takeOverOptions(app, options);
   if (options.data.empty())
     throw CLI::RequiredError("--data");
   if (!options.steps && !options.epochs)
