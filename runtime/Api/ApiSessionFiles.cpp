@@ -45,8 +45,8 @@ Status ApiSession::openFolder(const std::string &wanted) {
       !isOwn(wanted, found.back()))
     return makeError(StatusCode::InvalidArgument, "'", wanted,
                      "' holds later checkpoints than the one that the session "
-                     "went on from, up to step ", found.back(),
-                     "; give another folder");
+                     "went on from, up to step ",
+                     found.back(), "; give another folder");
   lock.reset();
   ZC_ASSIGN_OR_RETURN(lock, prepareCheckpointFolder(wanted));
   folder = wanted;

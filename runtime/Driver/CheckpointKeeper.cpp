@@ -27,6 +27,12 @@ Status CheckpointKeeper::open(bool first) {
         " of another run, up to step ", found.back(),
         "; --resume goes on with it, --overwrite removes it once this run has "
         "a checkpoint of its own; or give another folder");
+  const std::string foreign = findForeign(theFolder);
+  if (isFirst && !options.overwrite && !resumed && !foreign.empty())
+    return makeError(StatusCode::InvalidArgument, "'", theFolder, "' holds '",
+                     foreign,
+                     "', which is no checkpoint, and which one of "
+                     "this run's could replace; give another folder");
   if (isFirst && resumed && !options.overwrite)
     ZC_RETURN_IF_ERROR(checkIsLatest(found));
   if (!resumed)
@@ -40,14 +46,15 @@ Status CheckpointKeeper::checkIsLatest(const std::vector<int64_t> &found) {
     return Status();
   ZC_ASSIGN_OR_RETURN(const std::string start, findCheckpoint(options.place));
   std::error_code error;
-  if (std::filesystem::equivalent(start, checkpointPath(theFolder, found.back()),
-                                  error))
+  if (std::filesystem::equivalent(
+          start, checkpointPath(theFolder, found.back()), error))
     return Status();
-  return makeError(
-      StatusCode::InvalidArgument, "'", theFolder,
-      "' holds later checkpoints than '", options.place, "', up to step ",
-      found.back(), ", which this run would replace; --overwrite lets it, or "
-      "copy '", options.place, "' into another folder and go on there");
+  return makeError(StatusCode::InvalidArgument, "'", theFolder,
+                   "' holds later checkpoints than '", options.place,
+                   "', up to step ", found.back(),
+                   ", which this run would replace; --overwrite lets it, or "
+                   "copy '",
+                   options.place, "' into another folder and go on there");
 }
 
 Result<std::string> CheckpointKeeper::findStart() {

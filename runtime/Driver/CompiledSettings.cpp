@@ -29,12 +29,13 @@ static std::string standardOf(const std::string &setting) {
 /// Where one has a setting and the other not, and that says nothing: it belongs
 /// to one optimizer or loss, and these differ, or it is the standard.
 static bool isNoChange(const std::string &name, const std::string &text) {
-  for (const char *belongs : {"momentum", "nesterov", "beta1", "beta2", "eps",
-                              "freeze-step", "huber-delta", "class-axis",
-                              "moe-group"})
+  for (const char *belongs :
+       {"momentum", "nesterov", "beta1", "beta2", "eps", "freeze-step",
+        "huber-delta", "class-axis", "moe-group"})
     if (name == belongs)
       return true;
-  return text == standardOf(name) || (name == "schedule" && !isWithoutFlush(text));
+  return text == standardOf(name) ||
+         (name == "schedule" && !isWithoutFlush(text));
 }
 
 NamedTexts describeCompiled(const plan::Manifest &manifest) {

@@ -28,7 +28,7 @@ struct TrainOptions {
   UpdateSettings settings; // otherwise than compiled
   /// The options that the run so far had and that this one was not given.
   std::set<std::string> takenOver;
-  std::string initFrom;    // weights to begin with; empty: the artifact's
+  std::string initFrom; // weights to begin with; empty: the artifact's
   CheckpointOptions checkpoint;
   CheckpointOptions replicas; // copies in memory: place and how often alone
   std::string log;            // empty: none; "-": standard output

@@ -93,12 +93,12 @@ Status Trainer::prepare() {
   state.options = options.record;
   for (const auto &[name, value] : options.settings)
     if (!settings.count(name))
-      state.options.erase(
-          std::remove_if(state.options.begin(), state.options.end(),
-                         [&name = name](const auto &each) {
-                           return each.first == name;
-                         }),
-          state.options.end());
+      state.options.erase(std::remove_if(state.options.begin(),
+                                         state.options.end(),
+                                         [&name = name](const auto &each) {
+                                           return each.first == name;
+                                         }),
+                          state.options.end());
   state.compiled = describeCompiled(artifact().manifest());
   best = checkpoints.isResumed()
              ? BestSoFar::read(checkpoints.folder(), bestMetric(), state.step)

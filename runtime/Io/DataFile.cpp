@@ -99,8 +99,8 @@ Status DataFile::add(const std::string &name, Result<NpyArray> array,
 
 Status DataFile::addFile(const std::string &name, const std::string &path) {
   ZC_ASSIGN_OR_RETURN(auto file, MappedFile::open(path));
-  ZC_RETURN_IF_ERROR(add(name, parseNpy(file->bytes(), file), "'" + path + "'",
-                         theArrays));
+  ZC_RETURN_IF_ERROR(
+      add(name, parseNpy(file->bytes(), file), "'" + path + "'", theArrays));
   theFiles.push_back(path);
   return Status();
 }

@@ -64,6 +64,15 @@ std::vector<int64_t> listCheckpoints(const std::string &dir) {
   return steps;
 }
 
+std::string findForeign(const std::string &dir) {
+  std::error_code error;
+  for (const auto &entry : fs::directory_iterator(dir, error))
+    if (stepOf(entry.path().filename().string()) >= 0 &&
+        !isCheckpoint(entry.path().string()))
+      return entry.path().filename().string();
+  return "";
+}
+
 bool holdsNoCheckpoint(const std::string &path) {
   std::string folder = withoutLastSlash(path);
   // DIR/step-N that is not there was meant to be.

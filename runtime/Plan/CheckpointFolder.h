@@ -27,6 +27,9 @@ Result<std::string> findCheckpoint(const std::string &path);
 /// The steps that `dir` has complete checkpoints of, in ascending order.
 std::vector<int64_t> listCheckpoints(const std::string &dir);
 
+/// A folder "step-N" in `dir` that is no checkpoint, or nothing.
+std::string findForeign(const std::string &dir);
+
 /// Whether DIR, or what would be DIR/step-N, holds no checkpoint and nothing
 /// that was one: there is nothing to go on from, and nothing to lose.
 bool holdsNoCheckpoint(const std::string &path);

@@ -78,6 +78,14 @@ class Folders(Keep):
         self.assertIn("removed 2 checkpoints that this run replaces", out)
         self.assertEqual(self.steps(), [2, 3])
 
+    def test_a_folder_that_is_no_checkpoint_is_not_replaced(self):
+        own = self.folder / "ckpt" / "step-2" / "notes.txt"
+        own.parent.mkdir(parents=True)
+        own.write_text("mine")
+        self.refuse(["ckpt' holds 'step-2', which is no checkpoint"],
+                    "--checkpoint", self.folder / "ckpt")
+        self.assertEqual(own.read_text(), "mine")
+
     def test_what_is_no_log_is_not_replaced(self):
         model = self.folder / "model.onnx"
         model.write_bytes(self.fixture.model.read_bytes())

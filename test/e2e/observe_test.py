@@ -184,6 +184,17 @@ class Observe(ZcTest):
                 self.assertLessEqual(int(row[5][:-1]), 101)
         self.assertIn("limits: compute", out)
 
+    def test_no_row_is_above_the_limit(self):
+        """Of products that are shorter than what the limit is measured by."""
+        fixture = Fixture("gpt")
+        artifact = self.compile(fixture, name="gpt.zca")
+        out = self.zc("run", artifact, "--data", fixture.data, "--steps", 20,
+                      "--profile")
+        shares = [int(share) for share in
+                  re.findall(r" (\d+)% (?:compute|memory)", out)]
+        self.assertGreater(len(shares), 5)
+        self.assertLessEqual(max(shares), 100)
+
     def test_profile_of_evaluations(self):
         out = self.zc("run", self.artifact, "--data", self.fixture.data,
                       "--steps", 1, "--profile", "--eval-data",

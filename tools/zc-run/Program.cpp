@@ -72,7 +72,9 @@ int zc::runProgram(int argc, char **argv) {
   zc::installSignalHandlers();
   CLI::App app("Trains and evaluates what zc compiled.", program);
   app.require_subcommand(1);
-  app.set_version_flag("--version", "zc-run " ZC_VERSION);
+  app.set_version_flag("--version", "zc-run " ZC_VERSION
+                                    "\ndevices and MPI are plugins, of which "
+                                    "zc-run doctor tells");
   app.get_formatter()->column_width(34);
   CLI::App *run = app.add_subcommand("run", "train an artifact");
   CLI::App *start = app.add_subcommand(

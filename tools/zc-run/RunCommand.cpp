@@ -230,29 +230,29 @@ void checkTogether(const CLI::App &app, const TrainOptions &options) {
   constexpr const char *kCheckpoint = "--checkpoint DIR";
   constexpr const char *kEvalData = "--eval-data FILE";
   checkNeeds(
-      app, {{"--save-every", saves, kCheckpoint},
-            {"--save-beside", saves, kCheckpoint},
-            {"--save-beside", options.checkpoint.saveEvery > 0,
-             "--save-every K: for the checkpoint at the end, nothing goes on"},
-            {"--keep", saves, kCheckpoint},
-            {"--resume", saves || copies, kCheckpoint},
-            {"--replicate", copies, "--replica-dir DIR, as zc launch has it"},
-            {"--replica-dir", options.replicas.saveEvery > 0, "--replicate K"},
-            {"--overwrite", saves, kCheckpoint},
-            {"--overwrite",
-             !options.checkpoint.resume ||
-                 isCheckpoint(options.checkpoint.place),
-             "--checkpoint DIR/step-N beside --resume: what is later goes"},
-            {"--keep-best", saves, kCheckpoint},
-            {"--trace-steps", !options.trace.empty(), "--trace FILE.json"},
-            {"--eval-every", evaluates, kEvalData},
-            {"--keep-best", evaluates, kEvalData},
-            {"--patience", evaluates, kEvalData},
-            {"--patience", options.evalEvery > 0,
-             "--eval-every K: the evaluation at the end stops nothing"},
-            {"--metrics", evaluates || ofSteps,
-             "--eval-data FILE; perplexity, --log or --tensorboard"},
-            {"--log-every", shows, "--log or --tensorboard beside --quiet"}});
+      app,
+      {{"--save-every", saves, kCheckpoint},
+       {"--save-beside", saves, kCheckpoint},
+       {"--save-beside", options.checkpoint.saveEvery > 0,
+        "--save-every K: for the checkpoint at the end, nothing goes on"},
+       {"--keep", saves, kCheckpoint},
+       {"--resume", saves || copies, kCheckpoint},
+       {"--replicate", copies, "--replica-dir DIR, as zc launch has it"},
+       {"--replica-dir", options.replicas.saveEvery > 0, "--replicate K"},
+       {"--overwrite", saves, kCheckpoint},
+       {"--overwrite",
+        !options.checkpoint.resume || isCheckpoint(options.checkpoint.place),
+        "--checkpoint DIR/step-N beside --resume: what is later goes"},
+       {"--keep-best", saves, kCheckpoint},
+       {"--trace-steps", !options.trace.empty(), "--trace FILE.json"},
+       {"--eval-every", evaluates, kEvalData},
+       {"--keep-best", evaluates, kEvalData},
+       {"--patience", evaluates, kEvalData},
+       {"--patience", options.evalEvery > 0,
+        "--eval-every K: the evaluation at the end stops nothing"},
+       {"--metrics", evaluates || ofSteps,
+        "--eval-data FILE; perplexity, --log or --tensorboard"},
+       {"--log-every", shows, "--log or --tensorboard beside --quiet"}});
 }
 
 /// What was given for another kind of data, before what a run so far had is
