@@ -13,12 +13,18 @@ static RankedTensorType typeOf(Value value) {
   return cast<RankedTensorType>(value.getType());
 }
 
-/// Whether both have an element for each head, query and key.
-static bool isLike(Value value, RankedTensorType scores) {
-  auto type = dyn_cast<RankedTensorType>(value.getType());
-  return type && (type.getRank() == 3 || type.getRank() == 4) &&
-         type.getShape().take_back(2) == scores.getShape().take_back(2) &&
-         type.getNumElements() == scores.getNumElements();
+/// Keys that a softmax reads beside those of the products: an attention sink is
+/// one more, whose value nobody reads (Xiao et al. 2023; GPT-OSS).
+static int64_t countSinks(SoftmaxOp softmax) {
+  Value all = softmax.getInput();
+  if (auto less = all.getDefiningOp<SubOp>()) // the largest of a row
+    all = less.getLhs();
+  auto concat = all.getDefiningOp<ConcatOp>();
+  const int64_t last = typeOf(softmax.getResult()).getRank() - 1;
+  if (!concat || concat.getInputs().size() != 2 ||
+      int64_t(concat.getDim()) != last)
+    return 0;
+  return typeOf(concat.getInputs().back()).getDimSize(last);
 }
 
 namespace {
@@ -28,7 +34,8 @@ namespace {
 class ScoreFinder {
 public:
   explicit ScoreFinder(SoftmaxOp softmax)
-      : softmax(softmax), type(typeOf(softmax.getResult())) {
+      : softmax(softmax), type(typeOf(softmax.getResult())),
+        sinks(countSinks(softmax)) {
     add(softmax.getInput());
     add(softmax.getResult());
     for (size_t i = 0; i < scores.size(); ++i)
@@ -54,8 +61,20 @@ public:
   ArrayRef<Value> getScores() const { return scores.getArrayRef(); }
 
 private:
+  /// Whether it has an element for each head, query and key.
+  bool isLike(Value value) const {
+    auto found = dyn_cast<RankedTensorType>(value.getType());
+    if (!found || (found.getRank() != 3 && found.getRank() != 4))
+      return false;
+    const int64_t keys = type.getShape().back(), own = found.getShape().back();
+    return (own == keys || own == keys - sinks) &&
+           found.getShape().take_back(2).front() ==
+               type.getShape().take_back(2).front() &&
+           found.getNumElements() / own == type.getNumElements() / keys;
+  }
+
   void add(Value value) {
-    if (isLike(value, type))
+    if (isLike(value))
       scores.insert(value);
   }
 
@@ -65,7 +84,7 @@ private:
 
   bool readsScores(Operation *op) const {
     return llvm::any_of(op->getOperands(),
-                        [&](Value each) { return isLike(each, type); });
+                        [&](Value each) { return isLike(each); });
   }
 
   void addAround(Operation *op) {
@@ -126,6 +145,7 @@ private:
 
   SoftmaxOp softmax;
   RankedTensorType type;
+  int64_t sinks;
   llvm::SetVector<Value> scores;
   llvm::SetVector<MatmulOp> products;
 };

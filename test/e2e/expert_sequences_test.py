@@ -31,7 +31,11 @@ class ExpertSequences(ZcTest):
                 ("mixtral", "ep=2,sp=2", 4),
                 ("mixtral", "ep=2,sp=2", 4, "--zero", "3"),
                 ("mixtral", "dp=2,ep=2,sp=2", 8, "--zero", "1"),
-                ("qwen", "ep=2,sp=2", 4, "--zero", "1")):
+                ("qwen", "ep=2,sp=2", 4, "--zero", "1"),
+                # Its attention has a sink: one key more, without a value.
+                ("gpt_oss", "sp=2", 2, "--sp-attention", "ulysses"),
+                ("gpt_oss", "sp=4", 4, "--sp-attention", "gather"),
+                ("gpt_oss", "dp=2,ep=2,sp=2", 8, "--zero", "1")):
             with self.subTest(name=name, mesh=mesh, options=options):
                 self.check(name, "adamw", "--mesh", mesh, *options, ranks=ranks)
 
