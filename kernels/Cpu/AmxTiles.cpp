@@ -184,10 +184,30 @@ struct alignas(64) Palette {
   uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
 };
 
+/// What is brought into caches while a tile is computed: of c, and of what
+/// comes after, some lines with every block of the depth.
+struct Coming {
+  const char *c; // the row that comes next
+  int64_t cRowBytes, cRows;
+  SoonRead *soon;
+  int64_t soonLines;
+
+  void bring() {
+    for (int i = 0; i < 2 && cRows > 0; ++i, --cRows, c += cRowBytes) {
+      __builtin_prefetch(c, 1);
+      __builtin_prefetch(c + 64, 1);
+    }
+    for (int64_t i = 0; i < soonLines; ++i)
+      bringLine(*soon);
+  }
+};
+
 /// Adds two panels of a times two of b to the sums in registers 0 to 3.
-inline void addProducts(const char *a, const char *b, int64_t depth) {
+inline void addProducts(const char *a, const char *b, int64_t depth,
+                        Coming &coming) {
   int64_t blocks = blocksOf(depth), panel = blocks * kBlock * 2;
   for (int64_t block = 0; block < blocks; ++block, a += 1024, b += 1024) {
+    coming.bring();
     _tile_loadd(4, a, 64);
     _tile_loadd(6, b, 64);
     _tile_loadd(5, a + panel, 64);
@@ -203,14 +223,24 @@ inline void addProducts(const char *a, const char *b, int64_t depth) {
 /// are left out.
 template <int Parts>
 inline void multiplyTile(const char *a, int64_t aPart, const char *b,
-                         int64_t bPart, int64_t depth) {
+                         int64_t bPart, int64_t depth, Coming coming) {
+  for (int sum = Parts - 1; sum >= 0; --sum)
+    for (int part = 0; part <= sum; ++part)
+      addProducts(a + part * aPart, b + (sum - part) * bPart, depth, coming);
+}
+
+inline void clearTile() {
   _tile_zero(0);
   _tile_zero(1);
   _tile_zero(2);
   _tile_zero(3);
-  for (int sum = Parts - 1; sum >= 0; --sum)
-    for (int part = 0; part <= sum; ++part)
-      addProducts(a + part * aPart, b + (sum - part) * bPart, depth);
+}
+
+inline void loadTile(const float *from, int64_t row) {
+  _tile_loadd(0, from, 4 * row);
+  _tile_loadd(1, from + kLines, 4 * row);
+  _tile_loadd(2, from + kLines * row, 4 * row);
+  _tile_loadd(3, from + kLines * row + kLines, 4 * row);
 }
 
 inline void storeTile(float *to, int64_t row) {
@@ -232,30 +262,39 @@ inline void finish(__m512 sum, const float *start, char *c, bool narrow,
     _mm512_mask_storeu_ps(c, mask, sum);
 }
 
-/// The tile at `row` and `column` of what `panels` makes.
+/// The tile at `row` and `column` of what `panels` makes. The sums that it is
+/// on top of come first or last: it depends on the tile's place alone.
 template <int Parts>
-inline void multiplyAt(const MatmulPanels &panels, int64_t row,
-                       int64_t column) {
+inline void multiplyAt(const MatmulPanels &panels, int64_t row, int64_t column,
+                       SoonRead &soon, int64_t soonLines) {
   int64_t line = 2 * blocksOf(panels.depth) * kDepth; // bytes
+  int64_t rows = least(kTile, panels.rows - row);
+  int64_t columns = least(kTile, panels.columns - column);
+  bool whole = rows == kTile && columns == kTile;
+  int64_t size = panels.narrow ? 2 : 4;
+  char *c = static_cast<char *>(panels.c) + (row * panels.cRow + column) * size;
+  const float *start =
+      panels.start ? panels.start + row * panels.startRow + column : nullptr;
+  if (whole && start) {
+    loadTile(start, panels.startRow);
+    start = nullptr;
+  } else {
+    clearTile();
+  }
   multiplyTile<Parts>(static_cast<const char *>(panels.a) + row * line,
                       panelsOf(panels.rows) * kLines * line,
                       static_cast<const char *>(panels.b) + column * line,
-                      panelsOf(panels.columns) * kLines * line, panels.depth);
-  int64_t rows = least(kTile, panels.rows - row);
-  int64_t columns = least(kTile, panels.columns - column);
-  int64_t size = panels.narrow ? 2 : 4;
-  char *c = static_cast<char *>(panels.c) + (row * panels.cRow + column) * size;
-  if (!panels.start && !panels.narrow && rows == kTile && columns == kTile)
+                      panelsOf(panels.columns) * kLines * line, panels.depth,
+                      {c, panels.cRow * size, rows, &soon, soonLines});
+  if (whole && !panels.narrow)
     return storeTile(reinterpret_cast<float *>(c), panels.cRow);
   alignas(64) float sums[kTile * kTile];
   storeTile(sums, kTile);
   for (int64_t r = 0; r < rows; ++r)
     for (int64_t j = 0; j < columns; j += kLines) {
-      const float *start =
-          panels.start ? panels.start + (row + r) * panels.startRow + column + j
-                       : nullptr;
       int64_t some = least(kLines, columns - j);
-      finish(_mm512_load_ps(sums + r * kTile + j), start,
+      finish(_mm512_load_ps(sums + r * kTile + j),
+             start ? start + r * panels.startRow + j : nullptr,
              c + (r * panels.cRow + j) * size, panels.narrow,
              some == kLines ? 0xffff : (1u << some) - 1);
     }
@@ -264,9 +303,13 @@ inline void multiplyAt(const MatmulPanels &panels, int64_t row,
 template <int Parts> void multiply(const MatmulPanels &panels) {
   static const Palette palette;
   _tile_loadconfig(&palette);
+  SoonRead soon = panels.soon;
+  int64_t steps = panelsOf(panels.rows) / 2 * (panelsOf(panels.columns) / 2) *
+                  blocksOf(panels.depth) * Parts * (Parts + 1) / 2;
+  int64_t soonLines = least(8, (linesOf(soon) + steps - 1) / steps);
   for (int64_t column = 0; column < panels.columns; column += kTile)
     for (int64_t row = 0; row < panels.rows; row += kTile)
-      multiplyAt<Parts>(panels, row, column);
+      multiplyAt<Parts>(panels, row, column, soon, soonLines);
   _tile_release();
 }
 
