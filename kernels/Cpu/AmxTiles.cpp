@@ -143,17 +143,63 @@ inline int64_t panelsOf(int64_t lines) {
   return (lines + kTile - 1) / kTile * 2;
 }
 
+/// Whole blocks of two panels whose 32 lines lie next to one another.
+template <bool Pairs>
+inline void packTwoBlocks(const uint16_t *from, int64_t depthStride,
+                          __m512i *first, __m512i *second) {
+  // Four lines' elements each, so that the halves of 128 bits unpack in order.
+  const __m512i order = _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7);
+  auto loadOne = [&](int64_t k) {
+    return _mm512_permutexvar_epi64(order,
+                                    _mm512_loadu_si512(from + k * depthStride));
+  };
+  __m512i low[kLines], high[kLines];
+#pragma GCC unroll 16
+  for (int pair = 0; pair < kLines; ++pair) {
+    __m512i even = loadOne(2 * pair), odd = loadOne(2 * pair + 1);
+    low[pair] = _mm512_unpacklo_epi16(even, odd);
+    high[pair] = _mm512_unpackhi_epi16(even, odd);
+    if (Pairs) {
+      _mm512_store_si512(first + pair, low[pair]);
+      _mm512_store_si512(second + pair, high[pair]);
+    }
+  }
+  if (Pairs)
+    return;
+  transpose(low);
+  transpose(high);
+#pragma GCC unroll 16
+  for (int line = 0; line < kLines; ++line) {
+    _mm512_store_si512(first + line, low[line]);
+    _mm512_store_si512(second + line, high[line]);
+  }
+}
+
 /// Panels go in twos; lines that are not there are zeros. Memory is read in the
 /// order in which it lies.
 template <typename Source, bool Pairs>
 void packPart(const MatmulLines &lines, int64_t count, int64_t depth,
               __m512i *to) {
   int64_t blocks = blocksOf(depth), panels = panelsOf(count);
+  auto at = [&](int64_t panel, int64_t block) {
+    return to + (panel * blocks + block) * kLines;
+  };
   auto packOne = [&](int64_t panel, int64_t block) {
     int64_t line = panel * kLines, k = block * kDepth;
     int64_t present = line < count ? least(kLines, count - line) : 0;
     packBlock<Source, Pairs>(lines, line, k, present, depth - k,
-                             to + (panel * blocks + block) * kLines);
+                             at(panel, block));
+  };
+  auto packTwo = [&](int64_t panel, int64_t block) {
+    int64_t line = panel * kLines, k = block * kDepth;
+    if constexpr (sizeof(typename Source::Element) == 2)
+      if (line + kTile <= count && k + kDepth <= depth)
+        return packTwoBlocks<Pairs>(static_cast<const uint16_t *>(lines.data) +
+                                        line + k * lines.depthStride,
+                                    lines.depthStride, at(panel, block),
+                                    at(panel + 1, block));
+    packOne(panel, block);
+    packOne(panel + 1, block);
   };
   if (lines.depthStride == 1)
     for (int64_t panel = 0; panel < panels; ++panel)
@@ -161,8 +207,8 @@ void packPart(const MatmulLines &lines, int64_t count, int64_t depth,
         packOne(panel, block);
   else
     for (int64_t block = 0; block < blocks; ++block)
-      for (int64_t panel = 0; panel < panels; ++panel)
-        packOne(panel, block);
+      for (int64_t panel = 0; panel < panels; panel += 2)
+        packTwo(panel, block);
 }
 
 /// The panels of each part, one part behind the other.
@@ -202,16 +248,21 @@ struct Coming {
   }
 };
 
+/// Some blocks of two panels of each factor, from `begin` on.
+struct Chunk {
+  int64_t begin, end, panelBytes; // panelBytes: from a panel to the next one
+};
+
 /// Adds two panels of a times two of b to the sums in registers 0 to 3.
-inline void addProducts(const char *a, const char *b, int64_t depth,
+inline void addProducts(const char *a, const char *b, const Chunk &chunk,
                         Coming &coming) {
-  int64_t blocks = blocksOf(depth), panel = blocks * kBlock * 2;
-  for (int64_t block = 0; block < blocks; ++block, a += 1024, b += 1024) {
+  int64_t panel = chunk.panelBytes;
+  for (int64_t at = chunk.begin * 1024; at < chunk.end * 1024; at += 1024) {
     coming.bring();
-    _tile_loadd(4, a, 64);
-    _tile_loadd(6, b, 64);
-    _tile_loadd(5, a + panel, 64);
-    _tile_loadd(7, b + panel, 64);
+    _tile_loadd(4, a + at, 64);
+    _tile_loadd(6, b + at, 64);
+    _tile_loadd(5, a + at + panel, 64);
+    _tile_loadd(7, b + at + panel, 64);
     _tile_dpbf16ps(0, 4, 6);
     _tile_dpbf16ps(1, 4, 7);
     _tile_dpbf16ps(2, 5, 6);
@@ -223,10 +274,10 @@ inline void addProducts(const char *a, const char *b, int64_t depth,
 /// are left out.
 template <int Parts>
 inline void multiplyTile(const char *a, int64_t aPart, const char *b,
-                         int64_t bPart, int64_t depth, Coming coming) {
+                         int64_t bPart, const Chunk &chunk, Coming &coming) {
   for (int sum = Parts - 1; sum >= 0; --sum)
     for (int part = 0; part <= sum; ++part)
-      addProducts(a + part * aPart, b + (sum - part) * bPart, depth, coming);
+      addProducts(a + part * aPart, b + (sum - part) * bPart, chunk, coming);
 }
 
 inline void clearTile() {
@@ -262,54 +313,104 @@ inline void finish(__m512 sum, const float *start, char *c, bool narrow,
     _mm512_mask_storeu_ps(c, mask, sum);
 }
 
-/// The tile at `row` and `column` of what `panels` makes. The sums that it is
-/// on top of come first or last: it depends on the tile's place alone.
-template <int Parts>
-inline void multiplyAt(const MatmulPanels &panels, int64_t row, int64_t column,
-                       SoonRead &soon, int64_t soonLines) {
-  int64_t line = 2 * blocksOf(panels.depth) * kDepth; // bytes
-  int64_t rows = least(kTile, panels.rows - row);
-  int64_t columns = least(kTile, panels.columns - column);
-  bool whole = rows == kTile && columns == kTile;
-  int64_t size = panels.narrow ? 2 : 4;
-  char *c = static_cast<char *>(panels.c) + (row * panels.cRow + column) * size;
-  const float *start =
-      panels.start ? panels.start + row * panels.startRow + column : nullptr;
-  if (whole && start) {
-    loadTile(start, panels.startRow);
-    start = nullptr;
-  } else {
-    clearTile();
-  }
-  multiplyTile<Parts>(static_cast<const char *>(panels.a) + row * line,
-                      panelsOf(panels.rows) * kLines * line,
-                      static_cast<const char *>(panels.b) + column * line,
-                      panelsOf(panels.columns) * kLines * line, panels.depth,
-                      {c, panels.cRow * size, rows, &soon, soonLines});
-  if (whole && !panels.narrow)
-    return storeTile(reinterpret_cast<float *>(c), panels.cRow);
-  alignas(64) float sums[kTile * kTile];
-  storeTile(sums, kTile);
-  for (int64_t r = 0; r < rows; ++r)
-    for (int64_t j = 0; j < columns; j += kLines) {
-      int64_t some = least(kLines, columns - j);
-      finish(_mm512_load_ps(sums + r * kTile + j),
-             start ? start + r * panels.startRow + j : nullptr,
-             c + (r * panels.cRow + j) * size, panels.narrow,
-             some == kLines ? 0xffff : (1u << some) - 1);
-    }
+/// Sums of a tile between two chunks of its depth, as the registers are.
+inline void keepTile(float *to) {
+  _tile_stored(0, to, 64);
+  _tile_stored(1, to + 256, 64);
+  _tile_stored(2, to + 512, 64);
+  _tile_stored(3, to + 768, 64);
 }
+
+inline void resumeTile(const float *from) {
+  _tile_loadd(0, from, 64);
+  _tile_loadd(1, from + 256, 64);
+  _tile_loadd(2, from + 512, 64);
+  _tile_loadd(3, from + 768, 64);
+}
+
+/// What `panels` makes, 32 columns by some rows at a time. Of these columns a
+/// chunk of the depth stays in a first-level cache while rows pass by; the sums
+/// wait for the next chunk in the second.
+template <int Parts> class Multiplication {
+public:
+  explicit Multiplication(const MatmulPanels &panels)
+      : panels(panels), blocks(blocksOf(panels.depth)), soon(panels.soon) {
+    int64_t steps = panelsOf(panels.rows) / 2 * (panelsOf(panels.columns) / 2) *
+                    blocks * Parts * (Parts + 1) / 2;
+    soonLines = least(8, (linesOf(soon) + steps - 1) / steps);
+    chunks = (blocks * Parts + kChunk - 1) / kChunk;
+  }
+
+  void run() {
+    for (int64_t column = 0; column < panels.columns; column += kTile)
+      for (int64_t row = 0; row < panels.rows; row += kWaiting * kTile)
+        for (int64_t chunk = 0; chunk < chunks; ++chunk)
+          for (int64_t i = 0; i < kWaiting && row + i * kTile < panels.rows;
+               ++i)
+            add(row + i * kTile, column, chunk, waiting + i * kTile * kTile);
+  }
+
+private:
+  // Blocks of two panels of b that take a third of 48 KiB; tiles that wait.
+  static constexpr int64_t kChunk = 8, kWaiting = 8;
+
+  /// The tile at `row` and `column`: what a chunk of the depth adds to it. The
+  /// sums that it is on top of come first or last: it depends on the tile's
+  /// place alone.
+  void add(int64_t row, int64_t column, int64_t chunk, float *sums) {
+    int64_t rows = least(kTile, panels.rows - row);
+    int64_t columns = least(kTile, panels.columns - column);
+    bool whole = rows == kTile && columns == kTile;
+    bool isLast = chunk + 1 == chunks;
+    int64_t size = panels.narrow ? 2 : 4;
+    char *c =
+        static_cast<char *>(panels.c) + (row * panels.cRow + column) * size;
+    const float *start =
+        panels.start ? panels.start + row * panels.startRow + column : nullptr;
+    if (chunk > 0)
+      resumeTile(sums);
+    else if (whole && start)
+      loadTile(start, panels.startRow);
+    else
+      clearTile();
+    Coming coming{c, panels.cRow * size, isLast ? rows : 0, &soon, soonLines};
+    multiplyTile<Parts>(
+        panel(panels.a, row), panelsOf(panels.rows) * kBlock * 2 * blocks,
+        panel(panels.b, column), panelsOf(panels.columns) * kBlock * 2 * blocks,
+        {blocks * chunk / chunks, blocks * (chunk + 1) / chunks,
+         blocks * kBlock * 2},
+        coming);
+    if (!isLast)
+      return keepTile(sums);
+    if (whole && !panels.narrow)
+      return storeTile(reinterpret_cast<float *>(c), panels.cRow);
+    storeTile(sums, kTile);
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t j = 0; j < columns; j += kLines) {
+        int64_t some = least(kLines, columns - j);
+        finish(_mm512_load_ps(sums + r * kTile + j),
+               start && !whole ? start + r * panels.startRow + j : nullptr,
+               c + (r * panels.cRow + j) * size, panels.narrow,
+               some == kLines ? 0xffff : (1u << some) - 1);
+      }
+  }
+
+  /// Of the lines from `line` on.
+  const char *panel(const void *lines, int64_t line) const {
+    return static_cast<const char *>(lines) + line * blocks * kDepth * 2;
+  }
+
+  const MatmulPanels &panels;
+  const int64_t blocks; // of the depth
+  SoonRead soon;
+  int64_t soonLines, chunks;
+  alignas(64) float waiting[kWaiting * kTile * kTile];
+};
 
 template <int Parts> void multiply(const MatmulPanels &panels) {
   static const Palette palette;
   _tile_loadconfig(&palette);
-  SoonRead soon = panels.soon;
-  int64_t steps = panelsOf(panels.rows) / 2 * (panelsOf(panels.columns) / 2) *
-                  blocksOf(panels.depth) * Parts * (Parts + 1) / 2;
-  int64_t soonLines = least(8, (linesOf(soon) + steps - 1) / steps);
-  for (int64_t column = 0; column < panels.columns; column += kTile)
-    for (int64_t row = 0; row < panels.rows; row += kTile)
-      multiplyAt<Parts>(panels, row, column, soon, soonLines);
+  Multiplication<Parts>(panels).run();
   _tile_release();
 }
 

@@ -137,16 +137,19 @@ static bool tilesAnywhere(const MatmulSpec &spec, int64_t least, int64_t most) {
   return spec.a.strides[1] != 1 && least >= kFew;
 }
 
-/// The rule for float32 on Intel's processors with AVX-512. Of their rate the
+/// The rule for Intel's processors with AVX-512. Of their rate in float32 the
 /// library reaches 82 to 90% where neither factor is transposed or b alone is,
 /// 77 to 87% where a is; tiles 88 to 94% of large products and 84 to 88% of
-/// small ones, whatever is transposed.
+/// small ones, whatever is transposed. In bfloat16 with AMX, GFLOP/s of large
+/// products: 1210 to 2400 and 1600 to 2630; of small ones with a as it lies
+/// 2270 to 2830 and 2210 to 2320, with a transposed 1650 to 1930 and 2120 to
+/// 2400.
 static bool tilesOnIntel(const MatmulSpec &spec, int64_t least) {
   constexpr int64_t kFew = 128, kLargeProduct = int64_t(1) << 29;
-  if (spec.a.type != ElementType::F32 || least < kFew)
+  if (least < kFew)
     return false;
   int64_t products = spec.c.dims[0] * spec.c.dims[1] * spec.a.dims[1];
-  return products >= kLargeProduct || spec.a.strides[1] != 1;
+  return products > kLargeProduct || spec.a.strides[1] != 1;
 }
 
 bool tilesMatmul(const MatmulSpec &spec, ProcessorKind kind) {

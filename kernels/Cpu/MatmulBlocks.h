@@ -35,7 +35,7 @@ bool canTileMatmul(const MatmulSpec &spec);
 /// What the rule knows of a processor.
 enum class ProcessorKind : uint8_t {
   Other,
-  IntelWide, // Intel's with AVX-512: tiles come within 92% of its rate
+  IntelWide, // Intel's with AVX-512, perhaps with AMX
 };
 
 /// Whether our tiles are quicker than the library is: a rule of measurements.
