@@ -328,9 +328,10 @@ inline void resumeTile(const float *from) {
   _tile_loadd(3, from + 768, 64);
 }
 
-/// What `panels` makes, 32 columns by some rows at a time. Of these columns a
-/// chunk of the depth stays in a first-level cache while rows pass by; the sums
-/// wait for the next chunk in the second.
+/// What `panels` makes. A small depth is done at once, row by row, as c lies.
+/// Of a large one, 32 columns by some rows at a time, a chunk of the columns'
+/// depth stays in a first-level cache while rows pass by; the sums wait for the
+/// next chunk in the second.
 template <int Parts> class Multiplication {
 public:
   explicit Multiplication(const MatmulPanels &panels)
@@ -342,29 +343,52 @@ public:
   }
 
   void run() {
+    if (chunks == 1)
+      return runAtOnce();
+    constexpr int64_t kSome = kWaiting * kTile;
     for (int64_t column = 0; column < panels.columns; column += kTile)
-      for (int64_t row = 0; row < panels.rows; row += kWaiting * kTile)
+      for (int64_t row = 0; row < panels.rows; row += kSome)
         for (int64_t chunk = 0; chunk < chunks; ++chunk)
-          for (int64_t i = 0; i < kWaiting && row + i * kTile < panels.rows;
-               ++i)
-            add(row + i * kTile, column, chunk, waiting + i * kTile * kTile);
+          for (int64_t i = 0; i < kSome && row + i < panels.rows; i += kTile)
+            add({row + i, column}, {row + i + kTile, column}, chunk,
+                waiting + i * kTile);
   }
 
 private:
   // Blocks of two panels of b that take a third of 48 KiB; tiles that wait.
   static constexpr int64_t kChunk = 8, kWaiting = 8;
 
-  /// The tile at `row` and `column`: what a chunk of the depth adds to it. The
-  /// sums that it is on top of come first or last: it depends on the tile's
-  /// place alone.
-  void add(int64_t row, int64_t column, int64_t chunk, float *sums) {
+  struct Place {
+    int64_t row, column;
+  };
+
+  void runAtOnce() {
+    for (int64_t row = 0; row < panels.rows; row += kTile)
+      for (int64_t column = 0; column < panels.columns; column += kTile) {
+        bool ends = column + kTile >= panels.columns;
+        Place next = ends ? Place{row + kTile, 0} : Place{row, column + kTile};
+        add({row, column}, next, 0, waiting);
+      }
+  }
+
+  /// Bytes between elements of c.
+  int64_t size() const { return panels.narrow ? 2 : 4; }
+
+  char *target(const Place &place) const {
+    return static_cast<char *>(panels.c) +
+           (place.row * panels.cRow + place.column) * size();
+  }
+
+  /// The tile at `place`: what a chunk of the depth adds to it. The sums that
+  /// it is on top of come first or last: it depends on the place alone. The
+  /// lines of c of the tile at `next` are brought meanwhile.
+  void add(const Place &place, const Place &next, int64_t chunk, float *sums) {
+    auto [row, column] = place;
     int64_t rows = least(kTile, panels.rows - row);
     int64_t columns = least(kTile, panels.columns - column);
     bool whole = rows == kTile && columns == kTile;
     bool isLast = chunk + 1 == chunks;
-    int64_t size = panels.narrow ? 2 : 4;
-    char *c =
-        static_cast<char *>(panels.c) + (row * panels.cRow + column) * size;
+    char *c = target(place);
     const float *start =
         panels.start ? panels.start + row * panels.startRow + column : nullptr;
     if (chunk > 0)
@@ -373,7 +397,10 @@ private:
       loadTile(start, panels.startRow);
     else
       clearTile();
-    Coming coming{c, panels.cRow * size, isLast ? rows : 0, &soon, soonLines};
+    bool meetsC = start ? chunk == 0 : isLast;
+    Coming coming{target(next), panels.cRow * size(),
+                  meetsC ? least(kTile, panels.rows - next.row) : 0, &soon,
+                  soonLines};
     multiplyTile<Parts>(
         panel(panels.a, row), panelsOf(panels.rows) * kBlock * 2 * blocks,
         panel(panels.b, column), panelsOf(panels.columns) * kBlock * 2 * blocks,
@@ -390,7 +417,7 @@ private:
         int64_t some = least(kLines, columns - j);
         finish(_mm512_load_ps(sums + r * kTile + j),
                start && !whole ? start + r * panels.startRow + j : nullptr,
-               c + (r * panels.cRow + j) * size, panels.narrow,
+               c + (r * panels.cRow + j) * size(), panels.narrow,
                some == kLines ? 0xffff : (1u << some) - 1);
       }
   }
