@@ -338,6 +338,16 @@ class Gradients(QuantisedTest):
         self.check(f32(0.01, 0.02), i8(0, 0), ROWS, ROW_ROUNDED, ROW_PASSED,
                    ROW_SLOPES, axis=0)
 
+    def test_whole_multiples(self):
+        """Of numbers that are whole multiples of the scale, as weights that a
+        file stores as integers begin, the scale's gradient is 0, not the
+        rounding of sums, of which Adam would make whole steps."""
+        scale = f32(0.0057)
+        numbers = np.arange(-128, 128).astype(np.float32) * scale
+        found = self.slopes(make_pair(numbers, scale, i8(0)), numbers,
+                            "--train-scales")
+        self.assertEqual(found["scale"], 0)
+
     def test_scales_stay(self):
         """Unless they are asked for, scales are settings."""
         model = make_pair(NUMBERS, f32(0.25), u8(16))
