@@ -44,6 +44,17 @@ ImportedValue *GraphImporter::fillUnheld(ImportedValue *value,
                  scope);
 }
 
+// Where nothing is held, what the first place holds: whatever is computed of it
+// there is as much a number, and has as much of a slope, as where it is held.
+ImportedValue *GraphImporter::repeatFirst(ImportedValue *value,
+                                          ImportedValue *held,
+                                          const proto::NodeProto &node,
+                                          Scope &scope) {
+  ImportedValue *first =
+      compute("Slice", {value, ints({0}), ints({1})}, node, scope);
+  return compute("Where", {held, value, first}, node, scope);
+}
+
 void GraphImporter::noteShortBound(ImportedValue *isShort,
                                    const proto::NodeProto &node, Scope &scope) {
   if (!isShort)
@@ -175,21 +186,20 @@ bool GraphImporter::importBoundedSelection(const proto::NodeProto &node,
             {proto::MakeAttribute("reduction", std::string(reduction))});
     return run("Slice", {all, ints({0}), ints({bound})});
   };
-  ImportedValue *places = put(order, "none");
   ImportedValue mark;
   mark.held = run("Less", {iota(bound), total});
+  ImportedValue *places =
+      repeatFirst(put(order, "none"), mark.held, node, scope);
   ImportedValue *most = makeConstant("bounds", [&] {
     HostTensor scalar(Data::INT64, {});
     scalar.ints[0] = bound;
     return scalar;
   }());
   noteShortBound(run("Greater", {total, most}), node, scope);
-  auto give = [&](int index, ImportedValue *value, int64_t dim, double rest) {
-    if (index >= node.output_size() || node.output(index).empty())
-      return;
-    value = fillUnheld(value, mark.held, dim, rest, node, scope);
-    define(node.output(index), markBounded(value, mark, dim, node, scope),
-           scope);
+  auto give = [&](int index, ImportedValue *value, int64_t dim) {
+    if (index < node.output_size() && !node.output(index).empty())
+      define(node.output(index), markBounded(value, mark, dim, node, scope),
+             scope);
   };
   if (isNonZero) {
     Outputs rows;
@@ -199,17 +209,19 @@ bool GraphImporter::importBoundedSelection(const proto::NodeProto &node,
       row = run("Mod", {row, ints({dims[dim]})});
       rows.push_back(run("Unsqueeze", {row, ints({0})}));
     }
-    give(0, run("Concat", rows, {proto::MakeAttribute("axis", int64_t(0))}), 1,
-         0);
+    give(0, run("Concat", rows, {proto::MakeAttribute("axis", int64_t(0))}), 1);
     return true;
   }
-  // Ones, so that logarithms and quotients of what is not held are numbers.
+  // Ones where none was chosen, so that logarithms and quotients are numbers.
+  ImportedValue *chosen = run(
+      "Gather", {source, places},
+      {proto::MakeAttribute("axis", axis.value_or(0))});
   give(0,
-       run("Gather", {source, places},
-           {proto::MakeAttribute("axis", axis.value_or(0))}),
-       lengthDim, 1);
+       run("Where", {run("Greater", {total, ints({0})}), chosen,
+                     makeScalarLike(*chosen, 1)}),
+       lengthDim);
   if (op == "Unique") {
-    give(1, places, 0, 0);
+    give(1, places, 0);
     if (node.output_size() > 2 && !node.output(2).empty())
       define(node.output(2), rank, scope);
     if (node.output_size() > 3 && !node.output(3).empty()) {
@@ -218,7 +230,7 @@ bool GraphImporter::importBoundedSelection(const proto::NodeProto &node,
                    {run("Less", {rank, ints({bound})}), rank, ints({bound})});
       ImportedValue *ones =
           run("Add", {run("Mul", {order, ints({0})}), ints({1})});
-      give(3, put(ones, "add"), 0, 0);
+      give(3, repeatFirst(put(ones, "add"), mark.held, node, scope), 0);
     }
   }
   return true;

@@ -143,6 +143,9 @@ private:
   ImportedValue *fillUnheld(ImportedValue *value, ImportedValue *held,
                             int64_t dim, double scalar,
                             const proto::NodeProto &node, Scope &scope);
+  /// `value` where `held`, along the first dim; else what its first place has.
+  ImportedValue *repeatFirst(ImportedValue *value, ImportedValue *held,
+                             const proto::NodeProto &node, Scope &scope);
   /// `isShort`, a bool: whether the bound of the node (--dim, --max-trips) is
   /// too low, which makes outputs of floats NaN; null: it is enough.
   void noteShortBound(ImportedValue *isShort, const proto::NodeProto &node,

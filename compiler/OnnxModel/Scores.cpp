@@ -25,6 +25,20 @@ static const proto::NodeProto *findProducer(const proto::GraphProto &graph,
   return nullptr;
 }
 
+// z of 1 / (1 + e^-z), by the parts that scikit-learn's converter writes where it
+// divides such by their sum; empty for anything else.
+static std::string findLogit(const proto::GraphProto &graph,
+                             std::string value) {
+  for (llvm::StringRef op :
+       {"Div", "Add", "Reciprocal", "Add", "Exp", "Mul"}) {
+    const proto::NodeProto *node = findProducer(graph, value);
+    if (!node || node->op_type() != op)
+      return "";
+    value = node->input(0);
+  }
+  return value;
+}
+
 std::string zc::findScores(const proto::GraphProto &graph,
                            const std::string &output) {
   std::deque<std::string> values = {output};
@@ -41,6 +55,8 @@ std::string zc::findScores(const proto::GraphProto &graph,
       return node->input(0);
     if (op == "ArgMax") {
       compared = node->input(0);
+      if (std::string logit = findLogit(graph, compared); !logit.empty())
+        return logit;
       values.push_back(compared);
     } else if (passesOn(op)) {
       values.insert(values.end(), node->input().begin(), node->input().end());

@@ -1,6 +1,7 @@
 #include "compiler/Plan/Calibration.h"
 
 #include "runtime/Plan/Collective/Cost.h"
+#include "runtime/Plan/InstructionKind.h"
 #include "runtime/Plan/Mesh.h"
 #include "runtime/Simulate/InstructionTimes.h"
 #include "runtime/Simulate/Simulation.h"
@@ -177,7 +178,7 @@ void Calibration::addInstruction(Share &share, const plan::Program &program,
     return;
   }
   auto [known, isNew] = share.instructions.try_emplace(
-      {kindOfInstruction(instruction), operatorsOfLabel(instruction.label()),
+      {kindOf(instruction), operatorsOfLabel(instruction.label()),
        instruction.flops(), instruction.bytes()},
       seconds);
   known->second = std::min(known->second, seconds);

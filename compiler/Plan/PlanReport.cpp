@@ -1,5 +1,6 @@
 #include "compiler/Plan/PlanReport.h"
 
+#include "runtime/Plan/InstructionKind.h"
 #include "runtime/Plan/Mesh.h"
 #include "runtime/Plan/Order/RunOfSteps.h"
 #include "runtime/Plan/StepPhases.h"
@@ -204,9 +205,7 @@ Result<PlanReport> planStep(const plan::Manifest &manifest,
   const SimulatedRole &slowest = slowestRole(report).times;
   report.exposed = slowest.exposed;
   for (auto [kind, seconds] : slowest.computeByKind)
-    if (const auto *field =
-            plan::Instruction::descriptor()->FindFieldByNumber(kind))
-      report.computed[std::string(field->name())] += seconds;
+    report.computed[nameOf(plan::Instruction::KindCase(kind))] += seconds;
   report.links = measureLinks(cluster, report);
   report.traffic = measureComm(manifest);
   ZC_RETURN_IF_ERROR(countWays(manifest, cluster, options, report));

@@ -143,17 +143,63 @@ inline int64_t panelsOf(int64_t lines) {
   return (lines + kTile - 1) / kTile * 2;
 }
 
+/// Whole blocks of two panels whose 32 lines lie next to one another.
+template <bool Pairs>
+inline void packTwoBlocks(const uint16_t *from, int64_t depthStride,
+                          __m512i *first, __m512i *second) {
+  // Four lines' elements each, so that the halves of 128 bits unpack in order.
+  const __m512i order = _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7);
+  auto loadOne = [&](int64_t k) {
+    return _mm512_permutexvar_epi64(order,
+                                    _mm512_loadu_si512(from + k * depthStride));
+  };
+  __m512i low[kLines], high[kLines];
+#pragma GCC unroll 16
+  for (int pair = 0; pair < kLines; ++pair) {
+    __m512i even = loadOne(2 * pair), odd = loadOne(2 * pair + 1);
+    low[pair] = _mm512_unpacklo_epi16(even, odd);
+    high[pair] = _mm512_unpackhi_epi16(even, odd);
+    if (Pairs) {
+      _mm512_store_si512(first + pair, low[pair]);
+      _mm512_store_si512(second + pair, high[pair]);
+    }
+  }
+  if (Pairs)
+    return;
+  transpose(low);
+  transpose(high);
+#pragma GCC unroll 16
+  for (int line = 0; line < kLines; ++line) {
+    _mm512_store_si512(first + line, low[line]);
+    _mm512_store_si512(second + line, high[line]);
+  }
+}
+
 /// Panels go in twos; lines that are not there are zeros. Memory is read in the
 /// order in which it lies.
 template <typename Source, bool Pairs>
 void packPart(const MatmulLines &lines, int64_t count, int64_t depth,
               __m512i *to) {
   int64_t blocks = blocksOf(depth), panels = panelsOf(count);
+  auto at = [&](int64_t panel, int64_t block) {
+    return to + (panel * blocks + block) * kLines;
+  };
   auto packOne = [&](int64_t panel, int64_t block) {
     int64_t line = panel * kLines, k = block * kDepth;
     int64_t present = line < count ? least(kLines, count - line) : 0;
     packBlock<Source, Pairs>(lines, line, k, present, depth - k,
-                             to + (panel * blocks + block) * kLines);
+                             at(panel, block));
+  };
+  auto packTwo = [&](int64_t panel, int64_t block) {
+    int64_t line = panel * kLines, k = block * kDepth;
+    if constexpr (sizeof(typename Source::Element) == 2)
+      if (line + kTile <= count && k + kDepth <= depth)
+        return packTwoBlocks<Pairs>(static_cast<const uint16_t *>(lines.data) +
+                                        line + k * lines.depthStride,
+                                    lines.depthStride, at(panel, block),
+                                    at(panel + 1, block));
+    packOne(panel, block);
+    packOne(panel + 1, block);
   };
   if (lines.depthStride == 1)
     for (int64_t panel = 0; panel < panels; ++panel)
@@ -161,8 +207,8 @@ void packPart(const MatmulLines &lines, int64_t count, int64_t depth,
         packOne(panel, block);
   else
     for (int64_t block = 0; block < blocks; ++block)
-      for (int64_t panel = 0; panel < panels; ++panel)
-        packOne(panel, block);
+      for (int64_t panel = 0; panel < panels; panel += 2)
+        packTwo(panel, block);
 }
 
 /// The panels of each part, one part behind the other.
@@ -184,14 +230,39 @@ struct alignas(64) Palette {
   uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
 };
 
+/// What is brought into caches while a tile is computed: of c, and of what
+/// comes after, some lines with every block of the depth.
+struct Coming {
+  const char *c; // the row that comes next
+  int64_t cRowBytes, cRows;
+  SoonRead *soon;
+  int64_t soonLines;
+
+  void bring() {
+    for (int i = 0; i < 2 && cRows > 0; ++i, --cRows, c += cRowBytes) {
+      __builtin_prefetch(c, 1);
+      __builtin_prefetch(c + 64, 1);
+    }
+    for (int64_t i = 0; i < soonLines; ++i)
+      bringLine(*soon);
+  }
+};
+
+/// Some blocks of two panels of each factor, from `begin` on.
+struct Chunk {
+  int64_t begin, end, panelBytes; // panelBytes: from a panel to the next one
+};
+
 /// Adds two panels of a times two of b to the sums in registers 0 to 3.
-inline void addProducts(const char *a, const char *b, int64_t depth) {
-  int64_t blocks = blocksOf(depth), panel = blocks * kBlock * 2;
-  for (int64_t block = 0; block < blocks; ++block, a += 1024, b += 1024) {
-    _tile_loadd(4, a, 64);
-    _tile_loadd(6, b, 64);
-    _tile_loadd(5, a + panel, 64);
-    _tile_loadd(7, b + panel, 64);
+inline void addProducts(const char *a, const char *b, const Chunk &chunk,
+                        Coming &coming) {
+  int64_t panel = chunk.panelBytes;
+  for (int64_t at = chunk.begin * 1024; at < chunk.end * 1024; at += 1024) {
+    coming.bring();
+    _tile_loadd(4, a + at, 64);
+    _tile_loadd(6, b + at, 64);
+    _tile_loadd(5, a + at + panel, 64);
+    _tile_loadd(7, b + at + panel, 64);
     _tile_dpbf16ps(0, 4, 6);
     _tile_dpbf16ps(1, 4, 7);
     _tile_dpbf16ps(2, 5, 6);
@@ -203,14 +274,24 @@ inline void addProducts(const char *a, const char *b, int64_t depth) {
 /// are left out.
 template <int Parts>
 inline void multiplyTile(const char *a, int64_t aPart, const char *b,
-                         int64_t bPart, int64_t depth) {
+                         int64_t bPart, const Chunk &chunk, Coming &coming) {
+  for (int sum = Parts - 1; sum >= 0; --sum)
+    for (int part = 0; part <= sum; ++part)
+      addProducts(a + part * aPart, b + (sum - part) * bPart, chunk, coming);
+}
+
+inline void clearTile() {
   _tile_zero(0);
   _tile_zero(1);
   _tile_zero(2);
   _tile_zero(3);
-  for (int sum = Parts - 1; sum >= 0; --sum)
-    for (int part = 0; part <= sum; ++part)
-      addProducts(a + part * aPart, b + (sum - part) * bPart, depth);
+}
+
+inline void loadTile(const float *from, int64_t row) {
+  _tile_loadd(0, from, 4 * row);
+  _tile_loadd(1, from + kLines, 4 * row);
+  _tile_loadd(2, from + kLines * row, 4 * row);
+  _tile_loadd(3, from + kLines * row + kLines, 4 * row);
 }
 
 inline void storeTile(float *to, int64_t row) {
@@ -232,41 +313,131 @@ inline void finish(__m512 sum, const float *start, char *c, bool narrow,
     _mm512_mask_storeu_ps(c, mask, sum);
 }
 
-/// The tile at `row` and `column` of what `panels` makes.
-template <int Parts>
-inline void multiplyAt(const MatmulPanels &panels, int64_t row,
-                       int64_t column) {
-  int64_t line = 2 * blocksOf(panels.depth) * kDepth; // bytes
-  multiplyTile<Parts>(static_cast<const char *>(panels.a) + row * line,
-                      panelsOf(panels.rows) * kLines * line,
-                      static_cast<const char *>(panels.b) + column * line,
-                      panelsOf(panels.columns) * kLines * line, panels.depth);
-  int64_t rows = least(kTile, panels.rows - row);
-  int64_t columns = least(kTile, panels.columns - column);
-  int64_t size = panels.narrow ? 2 : 4;
-  char *c = static_cast<char *>(panels.c) + (row * panels.cRow + column) * size;
-  if (!panels.start && !panels.narrow && rows == kTile && columns == kTile)
-    return storeTile(reinterpret_cast<float *>(c), panels.cRow);
-  alignas(64) float sums[kTile * kTile];
-  storeTile(sums, kTile);
-  for (int64_t r = 0; r < rows; ++r)
-    for (int64_t j = 0; j < columns; j += kLines) {
-      const float *start =
-          panels.start ? panels.start + (row + r) * panels.startRow + column + j
-                       : nullptr;
-      int64_t some = least(kLines, columns - j);
-      finish(_mm512_load_ps(sums + r * kTile + j), start,
-             c + (r * panels.cRow + j) * size, panels.narrow,
-             some == kLines ? 0xffff : (1u << some) - 1);
-    }
+/// Sums of a tile between two chunks of its depth, as the registers are.
+inline void keepTile(float *to) {
+  _tile_stored(0, to, 64);
+  _tile_stored(1, to + 256, 64);
+  _tile_stored(2, to + 512, 64);
+  _tile_stored(3, to + 768, 64);
 }
+
+inline void resumeTile(const float *from) {
+  _tile_loadd(0, from, 64);
+  _tile_loadd(1, from + 256, 64);
+  _tile_loadd(2, from + 512, 64);
+  _tile_loadd(3, from + 768, 64);
+}
+
+/// What `panels` makes. A small depth is done at once, row by row, as c lies.
+/// Of a large one, 32 columns by some rows at a time, a chunk of the columns'
+/// depth stays in a first-level cache while rows pass by; the sums wait for the
+/// next chunk in the second.
+template <int Parts> class Multiplication {
+public:
+  explicit Multiplication(const MatmulPanels &panels)
+      : panels(panels), blocks(blocksOf(panels.depth)), soon(panels.soon) {
+    int64_t steps = panelsOf(panels.rows) / 2 * (panelsOf(panels.columns) / 2) *
+                    blocks * Parts * (Parts + 1) / 2;
+    soonLines = least(8, (linesOf(soon) + steps - 1) / steps);
+    chunks = (blocks * Parts + kChunk - 1) / kChunk;
+  }
+
+  void run() {
+    if (chunks == 1)
+      return runAtOnce();
+    constexpr int64_t kSome = kWaiting * kTile;
+    for (int64_t column = 0; column < panels.columns; column += kTile)
+      for (int64_t row = 0; row < panels.rows; row += kSome)
+        for (int64_t chunk = 0; chunk < chunks; ++chunk)
+          for (int64_t i = 0; i < kSome && row + i < panels.rows; i += kTile)
+            add({row + i, column}, {row + i + kTile, column}, chunk,
+                waiting + i * kTile);
+  }
+
+private:
+  // Blocks of two panels of b that take a third of 48 KiB; tiles that wait.
+  static constexpr int64_t kChunk = 8, kWaiting = 8;
+
+  struct Place {
+    int64_t row, column;
+  };
+
+  void runAtOnce() {
+    for (int64_t row = 0; row < panels.rows; row += kTile)
+      for (int64_t column = 0; column < panels.columns; column += kTile) {
+        bool ends = column + kTile >= panels.columns;
+        Place next = ends ? Place{row + kTile, 0} : Place{row, column + kTile};
+        add({row, column}, next, 0, waiting);
+      }
+  }
+
+  /// Bytes between elements of c.
+  int64_t size() const { return panels.narrow ? 2 : 4; }
+
+  char *target(const Place &place) const {
+    return static_cast<char *>(panels.c) +
+           (place.row * panels.cRow + place.column) * size();
+  }
+
+  /// The tile at `place`: what a chunk of the depth adds to it. The sums that
+  /// it is on top of come first or last: it depends on the place alone. The
+  /// lines of c of the tile at `next` are brought meanwhile.
+  void add(const Place &place, const Place &next, int64_t chunk, float *sums) {
+    auto [row, column] = place;
+    int64_t rows = least(kTile, panels.rows - row);
+    int64_t columns = least(kTile, panels.columns - column);
+    bool whole = rows == kTile && columns == kTile;
+    bool isLast = chunk + 1 == chunks;
+    char *c = target(place);
+    const float *start =
+        panels.start ? panels.start + row * panels.startRow + column : nullptr;
+    if (chunk > 0)
+      resumeTile(sums);
+    else if (whole && start)
+      loadTile(start, panels.startRow);
+    else
+      clearTile();
+    bool meetsC = start ? chunk == 0 : isLast;
+    Coming coming{target(next), panels.cRow * size(),
+                  meetsC ? least(kTile, panels.rows - next.row) : 0, &soon,
+                  soonLines};
+    multiplyTile<Parts>(
+        panel(panels.a, row), panelsOf(panels.rows) * kBlock * 2 * blocks,
+        panel(panels.b, column), panelsOf(panels.columns) * kBlock * 2 * blocks,
+        {blocks * chunk / chunks, blocks * (chunk + 1) / chunks,
+         blocks * kBlock * 2},
+        coming);
+    if (!isLast)
+      return keepTile(sums);
+    if (whole && !panels.narrow)
+      return storeTile(reinterpret_cast<float *>(c), panels.cRow);
+    storeTile(sums, kTile);
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t j = 0; j < columns; j += kLines) {
+        int64_t some = least(kLines, columns - j);
+        finish(_mm512_load_ps(sums + r * kTile + j),
+               start && !whole ? start + r * panels.startRow + j : nullptr,
+               c + (r * panels.cRow + j) * size(), panels.narrow,
+               some == kLines ? 0xffff : (1u << some) - 1);
+      }
+  }
+
+  /// Of the lines from `line` on.
+  const char *panel(const void *lines, int64_t line) const {
+    return static_cast<const char *>(lines) + line * blocks * kDepth * 2;
+  }
+
+  const MatmulPanels &panels;
+  const int64_t blocks; // of the depth
+  SoonRead soon;
+  int64_t soonLines, chunks;
+  alignas(64) float waiting[kWaiting * kTile * kTile];
+};
 
 template <int Parts> void multiply(const MatmulPanels &panels) {
   static const Palette palette;
   _tile_loadconfig(&palette);
-  for (int64_t column = 0; column < panels.columns; column += kTile)
-    for (int64_t row = 0; row < panels.rows; row += kTile)
-      multiplyAt<Parts>(panels, row, column);
+  Multiplication<Parts>(panels).run();
   _tile_release();
 }
 

@@ -42,7 +42,15 @@ static InstructionSet ofMachine() {
     return InstructionSet::Avx512;
   return fma ? InstructionSet::Avx2 : InstructionSet::Baseline;
 }
+bool isIntel() {
+  static const bool is = [] {
+    __builtin_cpu_init();
+    return __builtin_cpu_is("intel") != 0;
+  }();
+  return is;
+}
 #else
+bool isIntel() { return false; }
 static bool machineHasAmx() { return false; }
 // All that a compiler's own vectors give: of other processors there is one set.
 static InstructionSet ofMachine() { return InstructionSet::Baseline; }

@@ -17,6 +17,9 @@ InstructionSet widestInstructionSet();
 /// ZC_MAX_CPU_ISA does not name a lesser set.
 bool hasAmx();
 
+/// Whether Intel made the processor.
+bool isIntel();
+
 /// "baseline", "avx2" or "avx512".
 const char *nameOf(InstructionSet set);
 

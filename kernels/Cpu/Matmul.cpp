@@ -2,6 +2,7 @@
 // block-wise kernels take transposes as strides and their scratch memory from
 // us; its older ones allocate inside, so the list order (fastest first) is also
 // ours.
+#include "kernels/Cpu/InstructionSet.h"
 #include "kernels/Cpu/MatmulBlocks.h"
 #include "kernels/Cpu/OneDnn.h"
 #include "kernels/Cpu/TiledMatmul.h"
@@ -116,6 +117,12 @@ private:
   int64_t aBytes, cBytes; // from one slice to the next
 };
 
+ProcessorKind processorKind() {
+  return isIntel() && widestInstructionSet() == InstructionSet::Avx512
+             ? ProcessorKind::IntelWide
+             : ProcessorKind::Other;
+}
+
 std::string describeFailure(const MatmulSpec &spec, const std::string &reason) {
   return "oneDNN: matmul of a " + print(spec.a) + ", b " + print(spec.b) +
          ", c " + print(spec.c) + ": " + reason;
@@ -153,7 +160,7 @@ std::unique_ptr<Primitive> createMatmul(const MatmulSpec &spec,
     plain.precision = MatmulPrecision::Highest;
     return createMatmul(plain, workspaceBytes, error);
   }
-  if (tilesMatmul(spec) || !computesByVectors())
+  if (tilesMatmul(spec, processorKind()) || !computesByVectors())
     if (auto tiled = createTiledMatmul(spec, workspaceBytes))
       return tiled;
   KeptOperations operations;

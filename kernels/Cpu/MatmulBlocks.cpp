@@ -8,11 +8,14 @@ namespace zc::kernels {
 namespace {
 
 // A panel of b of this depth lies in a first-level cache, or takes a ninth of
-// what the second level could give; c is read and written seldom.
-constexpr int64_t kDepth = 384, kNarrowDepth = 1024, kSplitDepth = 512;
-// So many rows of a and a group of b's columns fit a second-level cache.
+// what the second level could give; c is read and written seldom. Depths of 16
+// bits that are larger than kNarrowDepth are divided further.
+constexpr int64_t kDepth = 384, kNarrowDepth = 1024, kNarrowPart = 512,
+                  kSplitDepth = 512;
+// So many rows of a and a group of b's columns take half of a second-level
+// cache; the rest is c's and the next group's.
 constexpr int64_t kRows = 512, kNarrowRows = 1024;
-constexpr int64_t kNarrowBlock = 2 * 1024 * 768; // bytes
+constexpr int64_t kNarrowBlock = 2 * 512 * 768; // bytes
 // Columns of a task that keeps its sums: these, too.
 constexpr int64_t kSumColumns = 512;
 
@@ -56,9 +59,10 @@ MatmulBlocks blocksOf(const MatmulSpec &spec) {
   blocks.elementBytes = size;
   blocks.packedBytes = isSplit ? 2 * matmulParts(spec.precision) : size;
   blocks.inTiles = isSplit || size == 2;
-  int64_t most = !blocks.inTiles ? kDepth
-                 : size == 2     ? kNarrowDepth
-                                 : kSplitDepth;
+  int64_t most = !blocks.inTiles         ? kDepth
+                 : size != 2             ? kSplitDepth
+                 : depth <= kNarrowDepth ? kNarrowDepth
+                                         : kNarrowPart;
   int64_t parts = ceilDivide(depth, most);
   blocks.depth = partOf(depth, parts, 32);
   blocks.keepsSums = spec.c.type != ElementType::F32 && parts > 1;
@@ -118,26 +122,47 @@ bool canTileMatmul(const MatmulSpec &spec) {
          spec.c.dims[0] > 0 && spec.c.dims[1] > 0;
 }
 
-// Measured on an Intel Xeon with AVX-512 and AMX, two threads, GFLOP/s of the
-// library and of tiles. float32: rows that meet 140 to 170 and 330; a
-// vocabulary of 50304 rows or columns 290 to 333 and 310 to 359; others within
-// 8% of one another, the library ahead where both factors' lines are
-// contiguous. bfloat16: a transposed 1200 to 1750 and 1450 to 2500; a
-// vocabulary 1230 to 1640 and 1390 to 2090; else the library is ahead.
-bool tilesMatmul(const MatmulSpec &spec) {
+/// The rule for every processor. Measured on an Intel Xeon with AVX-512 and
+/// AMX, two threads, GFLOP/s of the library and of tiles. float32: rows that
+/// meet 140 to 170 and 370; a vocabulary of 50304 rows or columns 290 to 333
+/// and 310 to 359. bfloat16: a transposed 1200 to 1750 and 1450 to 2500; a
+/// vocabulary 1230 to 1640 and 1390 to 2090; else the library is ahead.
+static bool tilesAnywhere(const MatmulSpec &spec, int64_t least, int64_t most) {
   constexpr int64_t kLong = 8192, kFew = 128;
-  if (!canTileMatmul(spec))
-    return false;
-  int64_t rows = spec.c.dims[0], columns = spec.c.dims[1];
-  int64_t depth = spec.a.dims[1];
-  int64_t least = std::min({rows, columns, depth});
-  bool isLong = std::max({rows, columns, depth}) >= kLong && least >= kFew;
   bool linesContiguous = spec.a.strides[1] == 1 && spec.b.strides[0] == 1;
-  if (isLong && !linesContiguous)
+  if (most >= kLong && least >= kFew && !linesContiguous)
     return true;
   if (spec.a.type == ElementType::F32)
     return meetInCache(spec);
   return spec.a.strides[1] != 1 && least >= kFew;
+}
+
+/// The rule for Intel's processors with AVX-512. Of their rate in float32 the
+/// library reaches 82 to 90% where neither factor is transposed or b alone is,
+/// 77 to 87% where a is; tiles 88 to 94% of large products and 84 to 88% of
+/// small ones, whatever is transposed. In bfloat16 with AMX, GFLOP/s of large
+/// products: 1210 to 2400 and 1600 to 2630; of small ones with a as it lies
+/// 2270 to 2830 and 2210 to 2320, with a transposed 1650 to 1930 and 2120 to
+/// 2400.
+static bool tilesOnIntel(const MatmulSpec &spec, int64_t least) {
+  constexpr int64_t kFew = 128, kLargeProduct = int64_t(1) << 29;
+  if (least < kFew)
+    return false;
+  int64_t products = spec.c.dims[0] * spec.c.dims[1] * spec.a.dims[1];
+  return products > kLargeProduct || spec.a.strides[1] != 1;
+}
+
+bool tilesMatmul(const MatmulSpec &spec, ProcessorKind kind) {
+  if (!canTileMatmul(spec))
+    return false;
+  auto [least, most] =
+      std::minmax({spec.c.dims[0], spec.c.dims[1], spec.a.dims[1]});
+  return tilesAnywhere(spec, least, most) ||
+         (kind == ProcessorKind::IntelWide && tilesOnIntel(spec, least));
+}
+
+bool mayTileMatmul(const MatmulSpec &spec) {
+  return tilesMatmul(spec, ProcessorKind::IntelWide);
 }
 
 MatmulBlocks divideMatmul(const MatmulSpec &spec, int threads,

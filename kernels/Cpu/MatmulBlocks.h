@@ -32,8 +32,17 @@ constexpr int64_t kMatmulGroup = 128;
 /// contiguous rows or columns; float32, or bfloat16 into either.
 bool canTileMatmul(const MatmulSpec &spec);
 
-/// Whether they are quicker than the library is: a rule of measurements.
-bool tilesMatmul(const MatmulSpec &spec);
+/// What the rule knows of a processor.
+enum class ProcessorKind : uint8_t {
+  Other,
+  IntelWide, // Intel's with AVX-512, perhaps with AMX
+};
+
+/// Whether our tiles are quicker than the library is: a rule of measurements.
+bool tilesMatmul(const MatmulSpec &spec, ProcessorKind kind);
+
+/// Whether they are on any kind of processor: then memory is planned for them.
+bool mayTileMatmul(const MatmulSpec &spec);
 
 /// bfloat16 numbers that a float32 factor is a sum of; 1: it stays as it is.
 int matmulParts(MatmulPrecision precision);

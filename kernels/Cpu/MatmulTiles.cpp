@@ -21,8 +21,15 @@ constexpr int kRows = 8, kVectors = 2;
 static_assert(kRows <= kLanes || kRows % kLanes == 0, "lines are packed so");
 constexpr int kColumns = kVectors * kLanes;
 constexpr int kPlaces = (kRows + kLanes - 1) / kLanes * kLanes; // of a's panel
+// The panels lie in the second-level cache: so many elements of depth ahead
+// they are brought into the first. Lines of c come one by one, each after so
+// many: all at once would hold up the panels'.
+constexpr int64_t kAhead = 16, kStep = 8;
 
 inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+inline int64_t tilesOf(int64_t count, int64_t tile) {
+  return (count + tile - 1) / tile;
+}
 
 //===----------------------------------------------------------------------===//
 // Panels
@@ -102,12 +109,38 @@ struct Target {
   int64_t cRow;
   const float *start; // none: with zeros
   int64_t startRow;
+  SoonRead *soon; // brought meanwhile, so many lines a step
+  int64_t soonLines;
 
   Target at(int64_t row, int64_t column) const {
-    return {c + row * cRow + column, cRow,
-            start ? start + row * startRow + column : nullptr, startRow};
+    return {c + row * cRow + column,
+            cRow,
+            start ? start + row * startRow + column : nullptr,
+            startRow,
+            soon,
+            soonLines};
   }
 };
+
+/// Adds the product of a column of a's panel and a row of b's.
+template <int Rows>
+inline void addOuterProduct(const float *a, const float *b,
+                            Vector (&sum)[Rows][kVectors]) {
+  Vector row[kVectors];
+#pragma GCC unroll 4
+  for (int v = 0; v < kVectors; ++v) {
+    row[v] = load(b + v * kLanes);
+    __builtin_prefetch(b + kAhead * kColumns + v * kLanes);
+  }
+  __builtin_prefetch(a + kAhead * kPlaces);
+#pragma GCC unroll 16
+  for (int r = 0; r < Rows; ++r) {
+    Vector factor = broadcast(a[r]);
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v)
+      sum[r][v] += factor * row[v];
+  }
+}
 
 /// [Rows, kColumns] products of two panels.
 template <int Rows>
@@ -117,23 +150,21 @@ inline void multiplyTile(const float *a, const float *b, int64_t depth,
 #pragma GCC unroll 16
   for (int r = 0; r < Rows; ++r)
 #pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) {
-      sum[r][v] = Vector{};
-      __builtin_prefetch(target.c + r * target.cRow + v * kLanes, 1);
-    }
-#pragma GCC unroll 1
-  for (int64_t k = 0; k < depth; ++k) {
-    Vector row[kVectors];
-#pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v)
-      row[v] = load(b + k * kColumns + v * kLanes);
-#pragma GCC unroll 16
-    for (int r = 0; r < Rows; ++r) {
-      Vector factor = broadcast(a[k * kPlaces + r]);
-#pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v)
-        sum[r][v] += factor * row[v];
+      sum[r][v] = Vector{};
+  int64_t k = 0;
+  int line = 0; // of c
+  for (int64_t end = kStep; k < depth; end += kStep) {
+    if (line < Rows * kVectors) {
+      __builtin_prefetch(target.at(line / kVectors, line % kVectors * kLanes).c,
+                         1);
+      ++line;
     }
+    for (int64_t i = 0; i < target.soonLines; ++i)
+      bringLine(*target.soon);
+#pragma GCC unroll 1
+    for (; k < least(end, depth); ++k)
+      addOuterProduct<Rows>(a + k * kPlaces, b + k * kColumns, sum);
   }
 #pragma GCC unroll 16
   for (int r = 0; r < Rows; ++r) {
@@ -170,7 +201,8 @@ void multiplyPair(const float *a, const float *b, int64_t rows, int64_t columns,
   if (columns == kColumns)
     return multiplyRows(a, b, rows, depth, target);
   float beside[kRows * kColumns];
-  multiplyRows(a, b, rows, depth, {beside, kColumns, nullptr, 0});
+  multiplyRows(a, b, rows, depth,
+               {beside, kColumns, nullptr, 0, target.soon, target.soonLines});
   for (int64_t r = 0; r < rows; ++r) {
     Target row = target.at(r, 0);
     for (int64_t j = 0; j < columns; ++j)
@@ -182,8 +214,16 @@ void multiplyPair(const float *a, const float *b, int64_t rows, int64_t columns,
 void multiply(const MatmulPanels &panels) {
   auto *a = static_cast<const float *>(panels.a);
   auto *b = static_cast<const float *>(panels.b);
-  Target target{static_cast<float *>(panels.c), panels.cRow, panels.start,
-                panels.startRow};
+  SoonRead soon = panels.soon;
+  int64_t steps = tilesOf(panels.rows, kRows) *
+                  tilesOf(panels.columns, kColumns) *
+                  tilesOf(panels.depth, kStep);
+  Target target{static_cast<float *>(panels.c),
+                panels.cRow,
+                panels.start,
+                panels.startRow,
+                &soon,
+                least(2, tilesOf(linesOf(soon), steps))};
   for (int64_t row = 0; row < panels.rows; row += kRows)
     for (int64_t column = 0; column < panels.columns; column += kColumns)
       multiplyPair(a + row / kRows * kPlaces * panels.depth,

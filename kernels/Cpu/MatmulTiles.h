@@ -5,6 +5,8 @@
 #ifndef ZC_KERNELS_CPU_MATMULTILES_H
 #define ZC_KERNELS_CPU_MATMULTILES_H
 
+#include "kernels/Cpu/SoonRead.h"
+
 #include <cstdint>
 
 namespace zc::kernels {
@@ -25,7 +27,8 @@ struct MatmulPanels {
   int64_t startRow;
   void *c;
   int64_t cRow;
-  bool narrow; // c is bfloat16, else float32
+  bool narrow;   // c is bfloat16, else float32
+  SoonRead soon; // what is packed next
 };
 
 struct MatmulTileFunctions {

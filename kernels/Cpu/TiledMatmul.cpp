@@ -28,6 +28,17 @@ struct Side {
   }
 };
 
+/// `count` lines of `depth` elements as they lie in memory.
+SoonRead readSoon(const MatmulLines &lines, int64_t count, int64_t depth,
+                  int64_t elementBytes) {
+  auto *data = static_cast<const char *>(lines.data);
+  if (lines.depthStride == 1)
+    return {data, lines.lineStride * elementBytes, depth * elementBytes, count,
+            0};
+  return {data, lines.depthStride * elementBytes, count * elementBytes, depth,
+          0};
+}
+
 Side rowsOf(const StridedTensor &a) { return {a.strides[0], a.strides[1]}; }
 Side columnsOf(const StridedTensor &b) { return {b.strides[1], b.strides[0]}; }
 
@@ -123,7 +134,7 @@ private:
   /// The part of the task's products that a block of the depth makes.
   void addDepth(int64_t row, int64_t column, int64_t begin, char *own) const {
     char *columnPanels = own + blocks.rowBytes();
-    MatmulPanels panels;
+    MatmulPanels panels = {};
     panels.a = own;
     panels.b = columnPanels;
     panels.rows = std::min(blocks.rows, rowCount - row);
@@ -136,9 +147,26 @@ private:
       tiles.functions.packColumns(columns.at(b, at, begin, blocks.elementBytes),
                                   panels.columns, panels.depth, columnPanels);
       char *sums = columnPanels + blocks.columnBytes() + 4 * (at - column);
+      panels.soon = afterGroup(column, at, end, begin);
       setTarget(panels, row, at, begin, reinterpret_cast<float *>(sums));
       tiles.functions.multiply(panels);
     }
+  }
+
+  /// The columns of b that are packed after those at `at`: the next ones, or
+  /// the first ones of the next block of the depth.
+  SoonRead afterGroup(int64_t column, int64_t at, int64_t end,
+                      int64_t begin) const {
+    int64_t next = at + kMatmulGroup;
+    if (next >= end) {
+      next = column;
+      begin += blocks.depth;
+    }
+    if (begin >= depth)
+      return {};
+    return readSoon(columns.at(b, next, begin, blocks.elementBytes),
+                    std::min(kMatmulGroup, end - next),
+                    std::min(blocks.depth, depth - begin), blocks.elementBytes);
   }
 
   /// Sums of several blocks meet in c, or where c has 16 bits beside it.

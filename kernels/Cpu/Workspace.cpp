@@ -93,7 +93,7 @@ uint64_t matmulWorkspaceBound(const MatmulSpec &spec, int threads) {
     packed =
         std::min(perThreadLimit, packed + saturatingProduct(4 * rows, columns));
   uint64_t library = std::max(1, threads) * (packed + 8 * kKiB);
-  return tilesMatmul(spec)
+  return mayTileMatmul(spec)
              ? std::max(library, tiledMatmulWorkspace(spec, threads))
              : library;
 }

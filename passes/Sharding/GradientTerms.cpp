@@ -115,6 +115,9 @@ Value makeTerm(OpBuilder &builder, Value whole, const Layout &layout,
       shape, {0});
   auto dims = llvm::to_vector(llvm::seq<int64_t>(1, type.getRank() + 1));
   Value each = broadcast(builder, loc, whole, shape, dims);
+  // Larger than `whole`, it would be added up over other axes.
+  if (!layout.unreduced.empty())
+    each.getDefiningOp()->setAttr(kStaysTermAttr, builder.getUnitAttr());
   Value product = MulOp::create(builder, loc, each, first);
   // Every rank has the line of its own, of which the sum is the value.
   auto lines = dist::ReshardOp::create(builder, loc, product);

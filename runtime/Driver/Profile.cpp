@@ -1,5 +1,6 @@
 #include "runtime/Driver/Profile.h"
 #include "runtime/Base/Status.h"
+#include "runtime/Plan/InstructionKind.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -35,7 +36,7 @@ void Profile::ran(const plan::Program &program,
   const bool evaluates = program.name().rfind("eval", 0) == 0;
   Row &row =
       rows[{evaluates ? kEvaluation : nameOf(phaseOf(program, instruction)),
-            kindOf(instruction) + " " + operatorsOf(instruction)}];
+            std::string(kindOf(instruction)) + " " + operatorsOf(instruction)}];
   ++row.count;
   row.seconds += seconds;
   auto [fastest, isNew] = row.fastest.try_emplace(&instruction, seconds);

@@ -1,4 +1,5 @@
 #include "runtime/Driver/Trace.h"
+#include "runtime/Plan/InstructionKind.h"
 #include "runtime/Plan/Types.h"
 
 #include <map>

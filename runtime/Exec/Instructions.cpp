@@ -1,5 +1,4 @@
 #include "runtime/Exec/Instructions.h"
-#include "runtime/Exec/Observer.h"
 
 namespace zc {
 
@@ -40,14 +39,6 @@ kernels::StridedTensor makeStridedTensor(const AddressMap &map,
   return {elementType(map.buffer(operand.buffer()).type().dtype()),
           {operand.dims().begin(), operand.dims().end()},
           {operand.strides().begin(), operand.strides().end()}};
-}
-
-std::string kindOf(const plan::Instruction &instruction) {
-  static const google::protobuf::OneofDescriptor *kind =
-      plan::Instruction::descriptor()->FindOneofByName("kind");
-  const google::protobuf::FieldDescriptor *field =
-      instruction.GetReflection()->GetOneofFieldDescriptor(instruction, kind);
-  return field ? field->name() : "nothing";
 }
 
 Launch makeLaunch(const AddressMap &map, const plan::Instruction &instruction) {

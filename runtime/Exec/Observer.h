@@ -6,13 +6,8 @@
 #include "runtime/Plan/Manifest.pb.h"
 
 #include <chrono>
-#include <string>
 
 namespace zc {
-
-/// What kind of work an instruction is, as the schema calls it: "kernel",
-/// "matmul".
-std::string kindOf(const plan::Instruction &instruction);
 
 class InstructionObserver {
 public:

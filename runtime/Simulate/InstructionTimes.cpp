@@ -1,4 +1,5 @@
 #include "runtime/Simulate/InstructionTimes.h"
+#include "runtime/Plan/InstructionKind.h"
 #include "runtime/Plan/Types.h"
 
 #include <algorithm>
@@ -143,10 +144,9 @@ double secondsOf(const SimulatedDevice &device, bool allowsTf32,
                  const plan::Instruction &instruction) {
   if (!device.measured.empty() && !instruction.has_matmul() &&
       instruction.stream() != 2)
-    if (const std::optional<double> seconds =
-            device.measured.find(kindOfInstruction(instruction),
-                                 operatorsOfLabel(instruction.label()),
-                                 instruction.flops(), instruction.bytes()))
+    if (const std::optional<double> seconds = device.measured.find(
+            kindOf(instruction), operatorsOfLabel(instruction.label()),
+            instruction.flops(), instruction.bytes()))
       return device.launchSeconds + *seconds;
   const double arithmetic =
       arithmeticSeconds(device, allowsTf32, program, instruction);

@@ -39,13 +39,6 @@ std::string operatorsOfLabel(const std::string &label) {
   return label.substr(0, label.find(' '));
 }
 
-std::string kindOfInstruction(const plan::Instruction &instruction) {
-  const auto *kind = plan::Instruction::descriptor()->FindOneofByName("kind");
-  const auto *field =
-      instruction.GetReflection()->GetOneofFieldDescriptor(instruction, kind);
-  return field ? std::string(field->name()) : "";
-}
-
 void MeasuredTimes::add(const MeasuredInstruction &row) {
   Operators &alike = byKind[row.kind][row.operators];
   alike.parts = partsOf(row.operators);

@@ -48,9 +48,6 @@ private:
 /// The operators that an instruction's label begins with, "train.add+mul".
 std::string operatorsOfLabel(const std::string &label);
 
-/// How plan::Instruction calls what it is: "kernel", "norm".
-std::string kindOfInstruction(const plan::Instruction &instruction);
-
 } // namespace zc
 
 #endif // ZC_RUNTIME_SIMULATE_MEASUREDTIMES_H

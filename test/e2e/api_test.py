@@ -109,6 +109,37 @@ class Embedded(ApiTest):
         self.assertRegex(done.stderr, "ZC_NOT_FOUND: .*none.zca")
 
 
+class TwentyLines(ApiTest):
+    """The program that the guide begins with, against zc run."""
+
+    def test_does_what_zc_run_does(self):
+        page = (ROOT / "tools" / "guide" / "embed.md").read_text()
+        program = re.search(r"^cat > train.c <<'END'\n(.*?)^END$", page,
+                            re.MULTILINE | re.DOTALL).group(1)
+        self.assertEqual(program.count("\n"), 20)
+        (self.folder / "train.c").write_text(program)
+        digits = FIXTURES / "digits"
+        shutil.copy(digits / "train.npz", self.folder)
+        self.zc("compile", digits / "model.onnx", "--loss",
+                "softmax-cross-entropy", "--dim", "batch=64", "-o",
+                self.folder / "step.zca")
+        self.command("cc", *STRICT, f"-I{API}", self.folder / "train.c",
+                     f"-L{LIB}", "-lzc", f"-Wl,-rpath,{LIB}", "-o",
+                     self.folder / "train")
+        said = self.command(self.folder / "train", cwd=self.folder)
+        log, kept = self.folder / "log.jsonl", self.folder / "kept"
+        self.train(self.folder / "step.zca", self.folder / "train.npz", 100,
+                   "--no-shuffle", "--log", log, "--checkpoint", kept)
+        self.assertEqual(said,
+                         f"the loss is {read_log(log)[-1]['loss']:g}\n")
+        for kind in ("model", "optimizer"):
+            theirs = load_tensors(latest_step(kept), kind)
+            mine = load_tensors(latest_step(self.folder / "embedded"), kind)
+            self.assertEqual(theirs.keys(), mine.keys())
+            for name, value in theirs.items():
+                np.testing.assert_array_equal(value, mine[name], name)
+
+
 class Ranks(ApiTest):
     """Several ranks: by a launcher's variables, and by the program's own
     messages."""
@@ -205,30 +236,65 @@ class Ranks(ApiTest):
         self.check_ranks("gpt", 2, "pp=2", "--accumulate", 2)
 
 
-class Abi(unittest.TestCase):
+def without_comments(header):
+    return re.sub(r"/\*.*?\*/", "", (API / header).read_text(),
+                  flags=re.DOTALL)
+
+
+class Abi(ZcTest):
+    """Against abi.txt: functions, numbers, and where the fields of structures
+    are on 64-bit machines. It only ever grows."""
+
+    FUNCTIONS, NUMBERS, FIELDS = range(3)
+
+    def promised(self, part):
+        text = (API / "abi.txt").read_text()
+        return [line for line in text.split("\n\n")[part].split("\n") if line]
 
     def test_symbols(self):
-        """What is exported is what the header declares and what was promised:
-        abi.txt only ever grows."""
         listed = subprocess.run(
             ["nm", "-D", "--defined-only", LIB / "libzc.so"], text=True,
             capture_output=True, check=True).stdout
         exported = {line.split()[2] for line in listed.splitlines()}
-        promised = set((API / "abi.txt").read_text().split("\n\n")[0].split())
-        headers = "".join((API / name).read_text()
-                          for name in ("zc.h", "zc_samples.h"))
-        declared = set(re.findall(r"\b(zc_\w+)\(", re.sub(
-            r"/\*.*?\*/", "", headers, flags=re.DOTALL)))
-        self.assertEqual(declared, promised)
         self.assertEqual(exported - {"ZC_1"},
-                         {name + "@@ZC_1" for name in promised})
+                         {line.partition("(")[0] + "@@ZC_1"
+                          for line in self.promised(self.FUNCTIONS)})
+
+    def test_declarations(self):
+        """As "zc_open(const char *artifact, ...): zc_status"."""
+        headers = "".join(map(without_comments, ("zc.h", "zc_samples.h")))
+        declared = [" ".join(f"{name}({arguments}): {result}".split())
+                    for result, name, arguments in re.findall(
+                        r"\bZC_API\s+([^;()]+?)\s*\b(zc_\w+)\(([^)]*)\);",
+                        headers)]
+        self.assertEqual(sorted(declared), self.promised(self.FUNCTIONS))
 
     def test_numbers(self):
-        promised = (API / "abi.txt").read_text().split("\n\n")[1].split("\n")
         found = re.findall(r"\b(ZC_[A-Z0-9_]+) = (\d+)",
                            (API / "zc_types.h").read_text())
         self.assertEqual([" ".join(each) for each in found],
-                         [line for line in promised if line])
+                         self.promised(self.NUMBERS))
+
+    def test_fields(self):
+        """Each with its offset and size in bytes, as the compiler has it."""
+        lines = []
+        for body, name in re.findall(
+                r"typedef struct \w+ \{(.*?)\} (\w+);",
+                without_comments("zc_types.h"), re.DOTALL):
+            for field in re.findall(r"\(\*(\w+)\)\(|(\w+)\s*;",
+                                    re.sub(r"\)\([^;]*;", ")(", body)):
+                lines.append(f"{name}.{''.join(field)}")
+        source = "#include <stddef.h>\n#include <stdio.h>\n#include <zc.h>\n"
+        source += "int main(void) {\n"
+        for line in lines:
+            name, _, field = line.partition(".")
+            source += (f'printf("{line} %zu %zu\\n", offsetof({name}, {field}),'
+                       f" sizeof((({name} *)0)->{field}));\n")
+        (self.folder / "fields.c").write_text(source + "}\n")
+        self.command("cc", *STRICT, f"-I{API}", self.folder / "fields.c", "-o",
+                     self.folder / "fields")
+        self.assertEqual(self.command(self.folder / "fields").splitlines(),
+                         self.promised(self.FIELDS))
 
     @unittest.skipIf(is_sanitized(), "sanitizers are libraries, too")
     def test_needs_nothing_but_the_system(self):

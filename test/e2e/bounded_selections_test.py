@@ -162,6 +162,58 @@ class BoundedSelections(ZcTest):
         after = load_tensors(latest_step(self.folder / "ckpt"))["w"]
         np.testing.assert_allclose(STORED["w"] - after, gradient, atol=1e-6)
 
+    def train_weight(self, nodes, x, expected, bound):
+        """That one step moves the weight `s`, which is 1, as the loss's slope
+        by the sum `total` says; `expected`: the sum and its slope."""
+        nodes = [*nodes, node("ReduceSum", ["terms", "zero"], "total"),
+                 node("Expand", ["total", "whole"], "y")]
+        stored = STORED | {"s": np.float32([1]), "edge": np.float32([1]),
+                           "whole": np.array([x.size])}
+        model = make_model(nodes, {"x": x}, FLOAT, [x.size], stored)
+        onnx.save(model, self.folder / "m.onnx")
+        np.savez(self.folder / "data.npz", x=x, labels=np.zeros_like(x))
+        artifact = self.folder / "m.zca"
+        self.zc("compile", self.folder / "m.onnx", "-o", artifact, "--loss",
+                "mse", "--optimizer", "sgd", "--train", "s", "--dim", bound)
+        self.train(artifact, self.folder / "data.npz", 1, "--checkpoint",
+                   self.folder / "ckpt", "--overwrite", "--no-shuffle", lr=1)
+        after = load_tensors(latest_step(self.folder / "ckpt"))["s"]
+        total, slope = expected
+        np.testing.assert_allclose(1 - after, 2 * total * slope, rtol=1e-5)
+
+    def test_places_without_values(self):
+        """Where a function has no slope at what was not chosen, or at a filler
+        such as 1, places that hold nothing have none of it."""
+        x = np.float32([1, 0.2, 1, 0.5, 0.3, 1])
+        held = x[x < 1]
+        nodes = [node("Less", ["x", "edge"], "chosen"),
+                 node("Compress", ["x", "chosen"], "p", axis=0),
+                 node("Mul", ["p", "s"], "scaled"),
+                 node("Sub", ["edge", "scaled"], "rest"),
+                 node("Log", ["rest"], "terms")]
+        expected = np.log(1 - held).sum(), (-held / (1 - held)).sum()
+        self.train_weight(nodes, x, expected, "p.0=5")
+        x = np.float32([0, 0.2, 0, 0.5, 0.3, 0])
+        held = x[x > 0]
+        nodes = [node("Cast", ["x"], "chosen", to=BOOL),
+                 node("NonZero", ["chosen"], "found"),
+                 node("Transpose", ["found"], "places", perm=[1, 0]),
+                 node("GatherND", ["x", "places"], "p"),
+                 node("Mul", ["p", "s"], "scaled"),
+                 node("Log", ["scaled"], "terms")]
+        expected = np.log(held).sum(), held.size
+        self.train_weight(nodes, x, expected, "found.1=5")
+
+    def test_counts_of_places_without_values(self):
+        """Nothing is divided by how often a kind occurs that does not."""
+        x = np.float32([3, 2, 3, 3, 2, 3])
+        nodes = [helper.make_node("Unique", ["x"], ["kinds", "", "", "counts"],
+                                  name="unique"),
+                 node("Cast", ["counts"], "weights", to=FLOAT),
+                 node("Mul", ["kinds", "s"], "scaled"),
+                 node("Div", ["scaled", "weights"], "terms")]
+        self.train_weight(nodes, x, (1.75, 1.75), "kinds.0=4")
+
     def test_refusals(self):
         """What would see places that are not there, and no bound at all."""
         model = make_model(

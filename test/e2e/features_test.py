@@ -132,6 +132,35 @@ class Features(ZcTest):
         self.assertEqual(code, 0, said)
         self.assertNotIn("probabilities", said)
 
+    def test_scores_of_normalised_sigmoids(self):
+        """Of a classifier against the rest, as scikit-learn's SGDClassifier is
+        written: probabilities are sigmoids, divided by their sum."""
+        nodes = [helper.make_node(op, inputs, [output], output, **attributes)
+                 for op, inputs, output, attributes in (
+                     ("MatMul", ["x", "w"], "score", {}),
+                     ("Mul", ["score", "minus"], "negated", {}),
+                     ("Exp", ["negated"], "power", {}),
+                     ("Add", ["power", "one"], "sum", {}),
+                     ("Reciprocal", ["sum"], "each", {}),
+                     ("ReduceSum", ["each", "axis"], "all", {}),
+                     ("Add", ["each", "none"], "kept", {}),
+                     ("Div", ["kept", "all"], "shares", {}),
+                     ("ArgMax", ["shares"], "label", {"axis": 1}))]
+        stored = {"w": draw(FEATURES, 3), "minus": np.float32([-1]),
+                  "one": np.float32([1]), "none": np.float32([0]),
+                  "axis": np.array([1])}
+        graph = helper.make_graph(
+            nodes, "classes",
+            [helper.make_tensor_value_info("x", FLOAT, [ROWS, FEATURES])],
+            [helper.make_tensor_value_info("label", INT64, [ROWS, 1])],
+            [onnx.numpy_helper.from_array(array, name)
+             for name, array in stored.items()])
+        onnx.save(helper.make_model(graph, ir_version=10, opset_imports=[
+            helper.make_opsetid("", 20)]), self.folder / "m.onnx")
+        self.fails(1, ["'label' holds labels", "--logits score"], "compile",
+                   self.folder / "m.onnx", "--loss", "softmax-cross-entropy",
+                   "-o", self.folder / "m.zca")
+
     def test_trees_are_refused(self):
         model = make_model("TreeEnsembleRegressor", X, 1, dict(
             nodes_treeids=[0], nodes_nodeids=[0], nodes_modes=["LEAF"],

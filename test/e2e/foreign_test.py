@@ -8,7 +8,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from small_models import LABELS, SmallModels, X, constant, drawn
-from zctest import run
+from zctest import read_log, run
 
 FLOAT = TensorProto.FLOAT
 
@@ -202,6 +202,58 @@ class Dims(Foreign):
                                       "--batch", 8)
         self.assertIn("batch of 8\n", out)
         self.assertEqual(self.trained(artifact, x, labels)[0], expected[0])
+
+
+class Scatters(Foreign):
+    """ScatterElements along another dim than the samples'."""
+
+    def test_parts_of_a_batch(self):
+        """Losses are those of the whole batch, places written twice included;
+        the gradient goes to what was written last."""
+        draw = np.random.default_rng(5)
+        stored = {"w": draw.normal(size=(3, 2)).astype(np.float32)}
+        nodes = [("MatMul", ["x", "w"], "u"),
+                 helper.make_node("ScatterElements", ["x", "i", "u"], ["y"],
+                                  axis=1)]
+        path = self.save("m.onnx", nodes, stored, {"x": (4, 3)},
+                         {"y": (4, 3)}, opset=18)
+        model = onnx.load(path)
+        model.graph.input.append(
+            helper.make_tensor_value_info("i", TensorProto.INT64, (4, 2)))
+        onnx.save(model, path)
+        x, labels = draw.normal(size=(2, 8, 3)).astype(np.float32)
+        places = draw.integers(0, 3, (8, 2))
+        self.assertTrue((places[:, 0] == places[:, 1]).any())
+        np.savez(self.folder / "data.npz", x=x, i=places, labels=labels)
+        expected = self.by_numpy(stored["w"], x, places, labels)
+        for ranks, options in ((1, []), (1, ["--accumulate", "2"]),
+                               (2, ["--mesh", "dp=2", "--accumulate", "2"])):
+            with self.subTest(options=options):
+                artifact, log = self.folder / "m.zca", self.folder / "log"
+                self.zc("compile", path, "--loss", "mse", "--optimizer", "sgd",
+                        "-o", artifact, *options)
+                self.train(artifact, self.folder / "data.npz", 4,
+                           "--no-shuffle", "--log", log, "--local-ranks",
+                           ranks, lr=0.1)
+                losses = [line["loss"] for line in read_log(log)]
+                np.testing.assert_allclose(losses, expected, 1e-5)
+
+    def by_numpy(self, w, x, places, labels):
+        losses, w = [], np.float64(w)
+        for step in range(4):
+            part = slice(4 * (step % 2), 4 * (step % 2) + 4)
+            y, gradient = np.float64(x[part]), np.zeros_like(w)
+            for row in range(4):
+                for place, value in zip(places[part][row], x[part][row] @ w):
+                    y[row, place] = value
+            error = (y - labels[part]) * 2 / y.size
+            losses.append(((y - labels[part]) ** 2).mean())
+            for row in range(4):
+                for k, place in enumerate(places[part][row]):
+                    if place not in places[part][row][k + 1:]:
+                        gradient[:, k] += error[row, place] * x[part][row]
+            w -= 0.1 * gradient
+        return losses
 
 
 class OldOperators(Foreign):

@@ -34,6 +34,29 @@ class Sizes(RequirementsTest):
                     "--cluster", "ideal", "--json"))["plan"]["parameters"]
                 self.assertAlmostEqual(found / 1e6 / millions, 1, delta=0.02)
 
+    def test_five_networks_of_gist(self):
+        """H-07, L-15: millions of parameters, and by how much encoding what is
+        kept lowers the peak of a step beside the parameters: little where it
+        lies in the first layers' images and their gradients, which are whole
+        while they are computed, and more the deeper a network is."""
+        # Of 16 images; 64 have nearly the same ratios (tools/bench/gist.py).
+        for net, millions, size, least in (
+                ("alexnet", 61.1, 224, 1), ("nin", 7.6, 224, 1.25),
+                ("overfeat", 145.9, 231, 1), ("vgg16", 138.4, 224, 1),
+                ("inception", 7.0, 224, 1.5)):
+            with self.subTest(net=net):
+                model = self.write_large("large_cnn.py", net=net, batch=16,
+                                         size=size)
+                plain, encoded = (
+                    self.plan(model, *LOSS, "--optimizer", "sgd", "--cluster",
+                              "ideal", "--compress-activations", kinds)
+                    for kinds in ("none", "bits,sparse=0.5,fp16"))
+                self.assertAlmostEqual(plain["parameters"] / 1e6, millions,
+                                       places=1)
+                peaks = [found["memory"]["peak"] - found["memory"]["parameters"]
+                         for found in (plain, encoded)]
+                self.assertGreaterEqual(peaks[0] / peaks[1], least)
+
     def test_frames_are_shifted_without_parameters(self):
         """L-06: TSM has the parameters of its ResNet-50, and sends channels
         from frame to frame in forward and backward."""

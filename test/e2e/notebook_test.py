@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
-"""The notebook of the Python module, cell by cell."""
+"""The notebook of the Python module, cell by cell, and zc run on the batches
+that the notebook trains with."""
 import contextlib
 import io
 import json
 import os
 import shutil
+import types
 import unittest
 
+import numpy as np
 import onnxruntime
 
 from python_module import ROOT
-from zctest import FIXTURES, ZcTest
+from zctest import FIXTURES, ZcTest, read_log
 
 
 class Notebook(ZcTest):
@@ -36,6 +39,21 @@ class Notebook(ZcTest):
         logits, = session.run(["logits"], {"x": names["held"]["x"]})
         right = (logits.argmax(axis=1) == names["held"]["labels"]).mean()
         self.assertAlmostEqual(right, names["accuracy"], delta=0.01)
+        self.check_losses(names)
+
+    def check_losses(self, names):
+        """Those of zc run on the same batches, bit for bit."""
+        names["session"] = types.SimpleNamespace(batch=64)  # it is closed
+        batches = list(names["batches"](epochs=10))
+        np.savez("ordered.npz", **{
+            name: np.concatenate([batch[name] for batch in batches])
+            for name in batches[0]})
+        self.train("step.zca", "ordered.npz", len(batches), "--no-shuffle",
+                   "--log", "log.jsonl", lr=3e-3)
+        # zc run writes the shortest decimal of a float32.
+        self.assertEqual([np.float32(loss) for loss in names["losses"]],
+                         [np.float32(line["loss"])
+                          for line in read_log(self.folder / "log.jsonl")])
 
 
 if __name__ == "__main__":

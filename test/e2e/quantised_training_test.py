@@ -131,6 +131,33 @@ class Awareness(QuantisedTest):
         self.check_learns(losses)
         self.assertGreater(len(self.changed(path, model, FLOAT)), 2)
 
+    def test_meshes(self):
+        """Scales of divided and of copied weights learn the same on every mesh.
+        Where a number lies between two whole ones, ranks may round it to
+        different sides: losses are held to the sixth digit, no closer."""
+        np.savez(self.folder / "data.npz", x=draw(64, 3, 6, 6),
+                 labels=np.arange(64) % 4)
+        path = self.quantise()
+        plain = self.learn_scales(path, 1)
+        self.assertLess(plain[-1], plain[0])
+        for mesh, zero in (("dp=2", 0), ("dp=2", 3), ("tp=2", 0),
+                           ("dp=2,tp=2", 1)):
+            with self.subTest(mesh=mesh, zero=zero):
+                ranks = np.prod([int(each[3:]) for each in mesh.split(",")])
+                losses = self.learn_scales(path, int(ranks), "--mesh", mesh,
+                                           "--zero", zero)
+                np.testing.assert_allclose(losses, plain, rtol=1e-5)
+
+    def learn_scales(self, path, ranks, *options):
+        """Losses of six steps, of which each changes scales by a hundredth."""
+        artifact, log = self.folder / "s.zca", self.folder / "log.jsonl"
+        self.zc("compile", path, "-o", artifact, "--loss",
+                "softmax-cross-entropy", "--optimizer", "adamw",
+                "--train-scales", "--group", "scale:lr=0.01x", *options)
+        self.train(artifact, self.folder / "data.npz", 6, "--no-shuffle",
+                   "--log", log, "--local-ranks", ranks, lr=0.01)
+        return [line["loss"] for line in read_log(log)]
+
     def test_frozen(self):
         """Frozen, weights are the integers of the file."""
         path = self.quantise()

@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, parser
 
-from zctest import BIN, ZcTest
+from zctest import BIN, ZcTest, latest_step, load_tensors
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 import elementwise_accuracy as accuracy
@@ -80,6 +80,54 @@ class Ulp(ZcTest):
         self.zc("eval", model, *options, "--output-dir", self.folder / "out")
         np.testing.assert_array_equal(
             np.load(self.folder / "out" / "y.npy"), np.fmod(a, b))
+
+    def test_gradients_of_two_operands(self):
+        """Pow's are within 8 ulp of the true ones, for bases and exponents of
+        many sizes; Mod's are exact: 1, and minus the whole quotient."""
+        draw = np.random.default_rng(4)
+        count = 2 ** 15
+        base = draw.uniform(1, 2, count) * np.exp2(
+            draw.integers(-126, 127, count))
+        power = draw.uniform(1, 2, count) * np.exp2(
+            draw.integers(-30, 10, count)) * draw.choice([-1, 1], count)
+        size = power * np.log2(base)
+        kept = (np.abs(size) < 100) & (np.abs(size - np.log2(base)) < 90)
+        base, power = (np.float32(each[kept]) for each in (base, power))
+        by_base, by_power = self.gradients("Pow", base, power)
+        a, b = np.float64(base), np.float64(power)
+        for found, true in ((by_base, b * a ** (b - 1)),
+                            (by_power, a ** b * np.log(a))):
+            error = accuracy.errors_of(found, true, true)
+            self.assertLessEqual(error.max(), accuracy.GRADIENT_ULP,
+                                 (base[error.argmax()], power[error.argmax()]))
+        a, b = (np.float32(draw.standard_normal(count) * np.exp2(
+            draw.uniform(-10, 10, count))) for _ in range(2))
+        by_a, by_b = self.gradients("Mod", a, b, fmod=1)
+        np.testing.assert_array_equal(by_a, np.ones_like(a))
+        quotient = np.trunc(np.float64(a) / np.float64(b))
+        np.testing.assert_array_equal(by_b, np.float32(-quotient))
+
+    def gradients(self, op, a, b, **attributes):
+        """Of the sum of all results, by two parameters of zeros that are added
+        to the operands."""
+        nodes = [helper.make_node("Add", ["xa", "a"], ["ya"]),
+                 helper.make_node("Add", ["xb", "b"], ["yb"]),
+                 helper.make_node(op, ["ya", "yb"], ["y"], "f", **attributes),
+                 helper.make_node("ReduceSum", ["y"], ["cost"], keepdims=0)]
+        zeros = np.zeros([1, len(a)], np.float32)
+        accuracy.save(self.folder / "m.onnx", nodes,
+                      [("xa", zeros.shape), ("xb", zeros.shape)],
+                      [("cost", [])],
+                      [onnx.numpy_helper.from_array(zeros, name)
+                       for name in "ab"])
+        np.savez(self.folder / "data.npz", xa=a[None], xb=b[None])
+        artifact = self.folder / "m.zca"
+        self.zc("compile", self.folder / "m.onnx", "--loss", "none",
+                "--loss-output", "cost", "--optimizer", "sgd", "-o", artifact)
+        self.train(artifact, self.folder / "data.npz", 1, "--checkpoint",
+                   self.folder / "ckpt", "--overwrite", lr=1)
+        after = load_tensors(latest_step(self.folder / "ckpt"))
+        return -after["a"][0], -after["b"][0]
 
     def test_long_sums(self):
         """Added one after the other, they would be off by hundreds of ulp."""

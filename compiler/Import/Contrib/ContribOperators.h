@@ -32,6 +32,7 @@ llvm::Error buildAttention(ContribCall &call);
 llvm::Error buildMultiHeadAttention(ContribCall &call);
 llvm::Error buildGroupQueryAttention(ContribCall &call);
 llvm::Error buildRotaryEmbedding(ContribCall &call);
+llvm::Error buildGemmaRotaryEmbedding(ContribCall &call);
 // Of ai.onnx.ml.
 llvm::Error buildArrayFeatureExtractor(ContribCall &call);
 llvm::Error buildBinarizer(ContribCall &call);
@@ -62,6 +63,7 @@ llvm::Error buildQLinearWhere(ContribCall &call);
 llvm::Error buildQuantizeLinear(ContribCall &call);
 llvm::Error buildDequantizeLinear(ContribCall &call);
 llvm::Error buildMatMulNBits(ContribCall &call);
+llvm::Error buildDynamicQuantizeLSTM(ContribCall &call);
 
 } // namespace zc
 

@@ -510,8 +510,8 @@ Error zc::buildGroupQueryAttention(ContribCall &call) {
 
 Error zc::buildRotaryEmbedding(ContribCall &call) {
   enum { Input, Places, CosTable };
-  if (call.getInt("is_packed_batching", 0) || call.getFloat("scale", 1) != 1)
-    return refuse("packs its samples or scales, which zc does not open");
+  // ONNX Runtime's kernels read neither scale nor is_packed_batching: every
+  // token has its place, whichever sample it is of.
   Dims x = call.dims(Input), places = call.dims(Places);
   if (x.size() != 3 && x.size() != 4)
     return refuse("expected an input of 3 or 4 dims, found ",
@@ -529,5 +529,30 @@ Error zc::buildRotaryEmbedding(ContribCall &call) {
     where = addPlaces(call, where, x[0], tokens);
   call.give(0, addRotation(call, call.operand(Input), CosTable, where, heads,
                            size, call.getInt("interleaved", 0) != 0));
+  return Error::success();
+}
+
+// q cos(angles) + turned q sin(angles), and the same of k. The angles are
+// [samples, tokens, size of a head], the others have heads as their second dim.
+Error zc::buildGemmaRotaryEmbedding(ContribCall &call) {
+  enum { Angles, Query, TurnedQuery, Key, TurnedKey };
+  Dims dims = call.dims(Angles);
+  if (dims.size() != 3)
+    return refuse("expected angles of 3 dims, found ",
+                  std::to_string(dims.size()));
+  std::string angles =
+      call.reshape(call.operand(Angles), {dims[0], 1, dims[1], dims[2]});
+  std::string cos = call.cast(call.add("Cos", {angles}),
+                              call.elementType(Query));
+  std::string sin = call.cast(call.add("Sin", {angles}),
+                              call.elementType(Query));
+  for (unsigned result = 0; result < 2; ++result) {
+    if (!call.wants(result))
+      continue;
+    unsigned straight = result == 0 ? Query : Key;
+    std::string here = call.add("Mul", {call.operand(straight), cos});
+    std::string turned = call.add("Mul", {call.operand(straight + 1), sin});
+    call.give(result, call.add("Add", {here, turned}));
+  }
   return Error::success();
 }

@@ -54,8 +54,10 @@ NodeContext::NodeContext(onnx::NodeOp node, OpBuilder &builder,
 
 // --- Operands --------------------------------------------------------------
 
-Value NodeContext::operand(unsigned index) {
-  Value input = node.getOptionalInput(index);
+Value NodeContext::operand(unsigned index) { return operandOf(node, index); }
+
+Value NodeContext::operandOf(onnx::NodeOp other, unsigned index) {
+  Value input = other.getOptionalInput(index);
   return input ? lookup(input) : Value();
 }
 

@@ -52,6 +52,9 @@ public:
   /// The operand as a train value; null when it is absent.
   mlir::Value operand(unsigned index);
   llvm::SmallVector<mlir::Value> operands();
+  /// What an operand of a node in front of this one is as a train value; null
+  /// when it is absent.
+  mlir::Value operandOf(onnx::NodeOp other, unsigned index);
   /// The operand's initializer; null if it is computed.
   onnx::InitializerOp initializer(unsigned index);
   /// The elements of an operand that must be known at compile time.

@@ -106,21 +106,26 @@ struct Bounds {
 };
 } // namespace
 
-// Types of four and two bits are held in eight.
-static Bounds getRange(NodeContext &context) {
-  auto type = cast<IntegerType>(context.resultType().getElementType());
-  auto width = context.node.getInt(onnx::kPackedBits, type.getWidth());
+// Of the integers that a node writes. Types of four and two bits are held in
+// eight.
+static Bounds getRange(onnx::NodeOp quantize) {
+  auto type = cast<IntegerType>(getElementTypeOrSelf(quantize.getResult(0)));
+  auto width = quantize.getInt(onnx::kPackedBits, type.getWidth());
   if (type.isUnsigned())
     return {0, std::ldexp(1, width) - 1};
   return {-std::ldexp(1, width - 1), std::ldexp(1, width - 1) - 1};
+}
+
+static Value stopGradient(TensorBuilder &build, Value x) {
+  return train::StopGradientOp::create(build.builder, build.loc, x.getType(),
+                                       x);
 }
 
 // The nearest whole number, the even one of two; the gradient passes. The
 // difference is exact: it is less than x, or x itself.
 static Value roundStraight(TensorBuilder &build, Value x) {
   Value rest = build.sub(build.unary<train::RoundOp>(x), x);
-  return build.add(x, train::StopGradientOp::create(build.builder, build.loc,
-                                                    rest.getType(), rest));
+  return build.add(x, stopGradient(build, rest));
 }
 
 static Value clampTo(TensorBuilder &build, Value x, Bounds range) {
@@ -145,8 +150,7 @@ static LogicalResult setFloat8(NodeContext &context, Value x, Float8 type) {
   Value rest = build.sub(nearest, inside);
   Value rounded =
       train::AddOp::create(build.builder, build.loc, inside,
-                           train::StopGradientOp::create(
-                               build.builder, build.loc, rest.getType(), rest));
+                           stopGradient(build, rest));
   rounded.getDefiningOp()->setAttr(kRounded, build.builder.getUnitAttr());
   // A zero point is added, and with it the sign of a zero is lost.
   Value zero = build.splatLike(x, 0);
@@ -176,7 +180,7 @@ static LogicalResult lowerQuantize(NodeContext &context) {
       return failure();
     x = build.add(x, *zero);
   }
-  return context.set(build.convert(clampTo(build, x, getRange(context)),
+  return context.set(build.convert(clampTo(build, x, getRange(context.node)),
                                    context.resultType().getElementType()));
 }
 
@@ -253,8 +257,87 @@ static Value wholeNumbers(NodeContext &context, Type element) {
   return context.build.convert(x, element);
 }
 
+// --- Pairs of both ---------------------------------------------------------
+
+// The QuantizeLinear of integers in front of a DequantizeLinear, if both have
+// one scale and zero point.
+static onnx::NodeOp findPartner(NodeContext &context) {
+  auto other = context.node.getInputs()[0].getDefiningOp<onnx::NodeOp>();
+  if (!other || other.getOpType() != "QuantizeLinear" ||
+      !other.getDomain().empty() || float8Operand(context, 0))
+    return {};
+  auto axisOf = [](onnx::NodeOp node) { return node.getInt("axis", 1); };
+  auto blockOf = [](onnx::NodeOp node) { return node.getInt("block_size", 0); };
+  const bool agree =
+      other.getOptionalInput(1) == context.node.getOptionalInput(1) &&
+      other.getOptionalInput(2) == context.node.getOptionalInput(2) &&
+      axisOf(other) == axisOf(context.node) &&
+      blockOf(other) == blockOf(context.node);
+  return agree ? other : onnx::NodeOp();
+}
+
+// Whether a gradient may be asked of the scale.
+static bool mayLearnScale(NodeContext &context) {
+  onnx::InitializerOp stored = context.initializer(1);
+  return !stored || stored.getTrained();
+}
+
+// 0, with a gradient for `scale`: `slope` of the result's.
+static Value addSlope(TensorBuilder &build, Value scale, Value slope) {
+  return build.mul(stopGradient(build, slope),
+                   build.sub(scale, stopGradient(build, scale)));
+}
+
+// What x is after rounding to integers and back. The slope of a scale is
+// rounded - x / scale inside the range. As a difference of two sums over all
+// elements it would be the sums' rounding where x lies near whole numbers, as
+// weights that a file stores as integers do; Adam makes steps of such noise. So
+// it is computed element by element, (result - x) / scale, which is 0 where x
+// is a whole multiple of the scale.
+static Value roundToGrid(TensorBuilder &build, Value x, Value scale, Value zero,
+                         Bounds range, bool learnsScale) {
+  Value fixed = stopGradient(build, scale);
+  Value whole = roundStraight(build, divideExactly(build, x, fixed));
+  if (zero)
+    whole = build.add(whole, zero);
+  Value bounded = clampTo(build, whole, range);
+  Value outside = build.compare("ne", whole, bounded);
+  if (zero)
+    bounded = build.sub(bounded, zero);
+  Value result = build.mul(bounded, fixed);
+  if (!learnsScale)
+    return result;
+  Value slope = build.select(outside, bounded,
+                             build.div(build.sub(result, x), fixed));
+  return build.add(result, addSlope(build, scale, slope));
+}
+
+static LogicalResult lowerPair(NodeContext &context, onnx::NodeOp quantize) {
+  TensorBuilder &build = context.build;
+  Type result = context.resultType().getElementType();
+  Value x = context.operandOf(quantize, 0);
+  Type element = computingType(build, elementTypeOf(x));
+  x = build.convert(x, element);
+  FailureOr<Value> scale = operandAs(context, 1, shapeOf(x), element);
+  if (failed(scale))
+    return failure();
+  Value zero;
+  if (context.has(2)) {
+    FailureOr<Value> spread = operandAs(context, 2, shapeOf(x), element);
+    if (failed(spread))
+      return failure();
+    zero = *spread;
+  }
+  return context.set(
+      build.convert(roundToGrid(build, x, *scale, zero, getRange(quantize),
+                                mayLearnScale(context)),
+                    result));
+}
+
 static LogicalResult lowerDequantize(NodeContext &context) {
   TensorBuilder &build = context.build;
+  if (onnx::NodeOp quantize = findPartner(context))
+    return lowerPair(context, quantize);
   if (isFloat(context.operand(0)))
     return context.emitError()
            << "expected integers, found " << context.operand(0).getType();

@@ -129,6 +129,7 @@ TEST_P(AmxTiles, EqualNaiveLoops) {
                          {32, 64, 32},
                          {33, 33, 17},
                          {15, 2100, 40},
+                         {300, 800, 70},
                          {1030, 40, 150}})
     for (bool transposeC : {false, true})
       for (ElementType result : {ElementType::BF16, ElementType::F32})
@@ -147,17 +148,27 @@ INSTANTIATE_TEST_SUITE_P(All, AmxTiles,
 
 // GPT-2's gradients of weights read a transposed.
 TEST_F(BFloat16, TilesOnlyWherePaid) {
-  auto tiled = [](StridedTensor a, StridedTensor b, ElementType result) {
+  ProcessorKind kind = ProcessorKind::Other;
+  auto tiled = [&](StridedTensor a, StridedTensor b, ElementType result) {
     StridedTensor c = rowMajor({a.dims[0], b.dims[1]});
     a.type = b.type = ElementType::BF16;
     c.type = result;
-    return tilesMatmul({std::move(a), std::move(b), std::move(c), false});
+    return tilesMatmul({std::move(a), std::move(b), std::move(c), false}, kind);
   };
   for (ElementType result : {ElementType::BF16, ElementType::F32}) {
     EXPECT_TRUE(tiled(transposed({768, 1024}), rowMajor({1024, 2304}), result));
     EXPECT_TRUE(tiled(rowMajor({256, 768}), rowMajor({768, 50304}), result));
     EXPECT_FALSE(tiled(rowMajor({1024, 768}), rowMajor({768, 3072}), result));
     EXPECT_FALSE(tiled(rowMajor({1024, 768}), transposed({768, 768}), result));
+    EXPECT_FALSE(tiled(transposed({64, 1024}), rowMajor({1024, 768}), result));
+  }
+  // Intel's: large ones, and small ones whose a is transposed.
+  kind = ProcessorKind::IntelWide;
+  for (ElementType result : {ElementType::BF16, ElementType::F32}) {
+    EXPECT_TRUE(tiled(rowMajor({1024, 768}), rowMajor({768, 3072}), result));
+    EXPECT_TRUE(tiled(rowMajor({1024, 768}), transposed({768, 768}), result));
+    EXPECT_TRUE(tiled(transposed({256, 2048}), rowMajor({2048, 256}), result));
+    EXPECT_FALSE(tiled(rowMajor({2048, 256}), rowMajor({256, 256}), result));
     EXPECT_FALSE(tiled(transposed({64, 1024}), rowMajor({1024, 768}), result));
   }
 }

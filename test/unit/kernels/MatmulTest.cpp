@@ -262,9 +262,10 @@ TEST(Matmul, TilesGiveTheSameBitsWithAnyThreads) {
 }
 
 TEST(Matmul, TilesOnlyWherePaid) {
-  auto tiled = [](StridedTensor a, StridedTensor b) {
+  ProcessorKind kind = ProcessorKind::Other;
+  auto tiled = [&](StridedTensor a, StridedTensor b) {
     StridedTensor c = rowMajor({a.dims[0], b.dims[1]});
-    return tilesMatmul({std::move(a), std::move(b), std::move(c), false});
+    return tilesMatmul({std::move(a), std::move(b), std::move(c), false}, kind);
   };
   // GPT-2's: rows that meet in the cache, in gradients of weights, too.
   EXPECT_TRUE(tiled(rowMajor({1024, 768}), rowMajor({768, 3072})));
@@ -275,6 +276,13 @@ TEST(Matmul, TilesOnlyWherePaid) {
   // Those of a vocabulary.
   EXPECT_TRUE(tiled(transposed({50304, 256}), rowMajor({256, 768})));
   EXPECT_FALSE(tiled(rowMajor({256, 768}), transposed({768, 50304})));
+  EXPECT_FALSE(tiled(rowMajor({4, 768}), rowMajor({768, 50304})));
+  // Intel's: large ones, and small ones whose a is transposed.
+  kind = ProcessorKind::IntelWide;
+  EXPECT_TRUE(tiled(rowMajor({1024, 768}), transposed({768, 3072})));
+  EXPECT_TRUE(tiled(rowMajor({1024, 768}), rowMajor({768, 2304})));
+  EXPECT_TRUE(tiled(transposed({256, 2048}), rowMajor({2048, 256})));
+  EXPECT_FALSE(tiled(rowMajor({2048, 256}), rowMajor({256, 256})));
   EXPECT_FALSE(tiled(rowMajor({4, 768}), rowMajor({768, 50304})));
   // Not of two dims, not contiguous, neither float32 nor bfloat16.
   EXPECT_FALSE(canTileMatmul(

@@ -48,11 +48,7 @@ TEST(MeasuredTimes, AKindThatWasNotTimedIsNotGuessed) {
   EXPECT_TRUE(MeasuredTimes().empty());
 }
 
-TEST(MeasuredTimes, KindsAreCalledAsTheSchemaCallsThem) {
-  plan::Instruction instruction;
-  EXPECT_EQ(kindOfInstruction(instruction), "");
-  instruction.mutable_grouped_matmul();
-  EXPECT_EQ(kindOfInstruction(instruction), "grouped_matmul");
+TEST(MeasuredTimes, OperatorsAreTheFirstWordOfALabel) {
   EXPECT_EQ(operatorsOfLabel("train.add+gelu h.0/Gelu"), "train.add+gelu");
 }
 

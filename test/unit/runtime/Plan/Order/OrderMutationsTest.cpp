@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <sstream>
 
 namespace zc::test {
 namespace {
@@ -142,6 +143,29 @@ private:
   google::protobuf::RepeatedPtrField<plan::Action> &actions;
 };
 
+/// One action a line, with its numbers.
+std::string describe(const plan::Order &order) {
+  std::ostringstream text;
+  const auto place = [&](const char *kind, const auto &program) {
+    text << kind << " program " << program.program() << ", micro-batch "
+         << program.micro_batch() << "\n";
+  };
+  const auto move = [&](const char *kind, const plan::Move &message) {
+    text << kind << " message " << message.message() << ", micro-batch "
+         << message.micro_batch() << ", slot " << message.slot() << "\n";
+  };
+  for (const plan::Action &action : order.actions())
+    if (action.has_call())
+      place("call", action.call());
+    else if (action.has_feed())
+      place("feed", action.feed());
+    else if (action.has_send())
+      move("send", action.send());
+    else
+      move("receive", action.receive());
+  return text.str();
+}
+
 struct Counts {
   int agreed = 0;   // refused, and did not finish
   int strict = 0;   // refused, but finished
@@ -169,7 +193,7 @@ Counts mutateMany(const plan::Manifest &base, std::mt19937 &random, int times) {
       ++(status.ok() ? counts.wrong : counts.agreed);
     if (status.ok() && ending != Ending::Finished)
       ADD_FAILURE() << (ending == Ending::Stuck ? "stuck" : "wrong") << "\n"
-                    << mutant.roles(0).train().DebugString();
+                    << describe(mutant.roles(0).train());
     if (::testing::Test::HasFailure())
       break;
   }
