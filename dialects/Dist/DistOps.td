@@ -25,8 +25,9 @@ class Dist_CollectiveOp<string mnemonic, list<string> overrides = [],
     : Dist_ExchangeOp<mnemonic, !listconcat(["applyTo", "buildLocal"],
                                             overrides), traits>;
 
-// Of ranks' parts alone: no sharding of a whole tensor says that one rank holds
-// what others of its group do not. `root` is a number in the group.
+// Works on each rank's part: no sharding of a whole tensor says that one rank
+// holds what others of its group do not. `root` is a rank's number in the
+// group.
 class Dist_PartsOp<string mnemonic, list<string> overrides = [],
                    list<Trait> traits = []>
     : Dist_ExchangeOp<mnemonic, overrides, traits>;

@@ -28,7 +28,7 @@ ShardingRule BatchNormGradOp::getShardingRule() {
 
 SmallVector<Value> BatchNormGradOp::decompose(OpBuilder &builder,
                                               ArrayRef<int64_t>) {
-  // As in the linalg form below.
+  // The same formula as the linalg form below.
   Location loc = getLoc();
   ChannelBuilder b(builder, loc, getInput().getType(), getChannelDim());
   Value centred = b.centred(getInput(), getMean());
