@@ -164,7 +164,7 @@ private:
                           getElementTypeOrSelf(loss.getType()))};
   }
 
-  /// What is sent comes back as a gradient, an argument.
+  /// A tensor that is sent comes back as its gradient, an argument.
   void addReceivedSeeds(func::FuncOp step, SmallVectorImpl<Seed> &seeds) {
     for (unsigned result = 0; result < step.getNumResults(); ++result) {
       auto end = getSent(step, result);

@@ -70,8 +70,8 @@ private:
   bool changed = false;
 };
 
-/// What is the same everywhere may be meant per sample by one user and not by
-/// another.
+/// Clones constants and broadcasts per user: one may want the whole batch,
+/// another one micro-batch.
 void BatchSplitter::separate() {
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
     if ((!isSplatConstant(&op) && !isa<BroadcastOp>(op)) || op.use_empty())
@@ -177,7 +177,7 @@ LogicalResult BatchSplitter::spread() {
   return success();
 }
 
-/// What is stored once for all samples cannot be stored per sample too.
+/// A tensor that is stored once for all samples cannot be split by sample.
 LogicalResult BatchSplitter::checkStates() {
   for (auto &[value, place] : places) {
     if (FlatSymbolRefAttr state = stateOf(value))

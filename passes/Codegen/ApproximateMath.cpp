@@ -76,7 +76,8 @@ struct Wide {
   Value scaled(Value x, Value above, Value below) {
     return arith::DivFOp::create(b, arith::MulFOp::create(b, x, above), below);
   }
-  /// Of x so small that `counted`, 1 and that, is 1: x itself.
+  /// `near` or `far` by `isSmall`; x itself if `counted`, 1 + x or so, rounds
+  /// to 1.
   Value choose(Value x, Value counted, Value isSmall, Value near, Value far) {
     Value result = arith::SelectOp::create(b, isSmall, near, far);
     Value isOne = is(arith::CmpFPredicate::OEQ, counted, 1);
@@ -126,7 +127,7 @@ struct ExpandWideLog1p : public OpRewritePattern<math::Log1pOp> {
   }
 };
 
-/// Of float64 by erfc.
+/// Computes it in float64 by erfc.
 struct ExpandNormalTail : public OpRewritePattern<train::NormalTailOp> {
   using OpRewritePattern::OpRewritePattern;
 

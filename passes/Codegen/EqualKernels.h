@@ -49,8 +49,8 @@ private:
   std::multimap<size_t, mlir::func::FuncOp> byHash;
 };
 
-/// Of all functions of these modules, equal ones once: in the first that has
-/// one.
+/// Keeps one of several equal functions in these modules: in the first module
+/// that has one.
 void shareFunctions(llvm::ArrayRef<mlir::ModuleOp> modules);
 
 } // namespace zc

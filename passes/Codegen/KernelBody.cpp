@@ -163,7 +163,7 @@ private:
       result = cast<ElementwiseOpInterface>(op).buildScalar(
           nested, op->getLoc(), operands);
     }
-    // What stays in registers is not rounded to 16 bits.
+    // A value that stays in registers is not rounded to 16 bits.
     result = widenScalar(nested, op->getLoc(), result);
     // The recursion may have moved `scalar`.
     scalars[placeOf(value, map)] = result;

@@ -29,7 +29,7 @@ ArrayAttr joinAxes(ArrayAttr first, ArrayAttr second) {
   return ArrayAttr::get(first.getContext(), axes);
 }
 
-/// What is said of `from` and holds for the op that takes its place.
+/// Copies to `to`, which replaces `from`, the attributes that it lacks.
 void keepMarks(Operation *from, Operation *to) {
   for (NamedAttribute mark : from->getDiscardableAttrs())
     if (!to->hasAttr(mark.getName()))

@@ -162,8 +162,8 @@ struct FoldRowSums : public impl::FoldRowSumsPassBase<FoldRowSums> {
   }
 
 private:
-  // What is found is asked again each time: the value may be of a loop nest
-  // that was replaced.
+  // The nest is looked up again each time: an earlier fold may have replaced
+  // the nest that held the value.
   void fold(RowSums found) {
     found.nest = findNest(found);
     if (!found.nest)

@@ -7,8 +7,8 @@
 //
 // In passes over the image, with a ReLU behind it: forward 3 (read for the
 // moments; read, written), backward 5 and 3 for the slope of the ReLU, which is
-// a kernel of its own. What cuDNN does in as many or fewer it has taken before
-// (Cuda/MatchNorms.cpp).
+// a kernel of its own. Norms that cuDNN computes in as many passes or fewer
+// were matched earlier (Cuda/MatchNorms.cpp).
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Train/Ops/BatchNormSupport.h"

@@ -70,7 +70,7 @@ public:
   /// Without `values`, only finds what it could encode.
   void run(KeptEncoder &encoder, const llvm::BitVector *values) {
     encoder.prepare(program);
-    // What is made is for the next encoder.
+    // Entries appended in this loop are for the next encoder.
     for (size_t i = 0, end = entries.size(); i < end; ++i) {
       if (values && !values->test(entries[i].origin))
         continue;
@@ -118,7 +118,7 @@ private:
 } // namespace
 
 //===----------------------------------------------------------------------===//
-// Who reads a value
+// Readers of a value
 //===----------------------------------------------------------------------===//
 
 /// False where the value leaves the program.
@@ -258,7 +258,7 @@ SmallVector<Value> Encoding::encodeIn(const KeptEncoder &encoder,
   return encodeBehind(encoder, kept.value, last);
 }
 
-/// What would have been brought to the second memory is what is kept now.
+/// Offloads the encoded values `to` if `from` was to be offloaded.
 void Encoding::moveOffload(OpResult from, ArrayRef<Value> to) {
   auto marked =
       from.getOwner()->getAttrOfType<DenseI64ArrayAttr>(kOffloadedResultsAttr);
@@ -340,7 +340,7 @@ void Encoding::encode(const KeptEncoder &encoder, const KeptValue &kept,
                       size_t entry) {
   RankedTensorType type = kept.getType();
   SmallVector<Value> encoded = encodeIn(encoder, kept);
-  // What makes the value may be another op now.
+  // The value's producer may be another op by now.
   auto value = cast<OpResult>(entries[entry].value);
   moveOffload(value, encoded);
   Value decoded;

@@ -20,7 +20,7 @@ struct Peak {
   int64_t total() const { return persistent + flight + transient; }
 };
 
-/// Of a module whose programs have offsets.
+/// The peak of a module whose programs have offsets.
 Peak readPeak(mlir::ModuleOp module);
 
 /// In units of 1024 bytes, rounded up, so that what is printed is enough.

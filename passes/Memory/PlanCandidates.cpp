@@ -36,7 +36,7 @@ PlanCandidates::PlanCandidates(const StepAnalysis &analysis,
 
 MemoryPlan PlanCandidates::make(llvm::BitVector kept) const {
   MemoryPlan plan;
-  // What is computed again reads what the backward gathers anyway.
+  // The backward gathers these in any case, and recomputed ops read them.
   kept.reset(analysis.getGatheredAgain());
   analysis.settle(kept);
   llvm::BitVector again = analysis.getRecomputed(kept);
@@ -225,7 +225,7 @@ std::vector<MemoryPlan> PlanCandidates::family() const {
 }
 
 //===----------------------------------------------------------------------===//
-// What lies in the second memory
+// Offloaded values
 //===----------------------------------------------------------------------===//
 
 /// How many micro-batches keep their values at once.

@@ -75,7 +75,7 @@ private:
     return false;
   }
 
-  /// Of what reads the value, or a view of it.
+  /// Adds the chunks of the ops that read the value or a view of it.
   static void addChunks(Value value, const ProgramParts &parts,
                         std::set<int64_t> &chunks) {
     for (Operation *user : value.getUsers())

@@ -111,8 +111,8 @@ public:
   }
 
 private:
-  /// What the tensors take that the segments [begin, begin + 1), [begin,
-  /// begin + 2), ... read, each counted once, and their largest working set.
+  /// Bytes of the tensors that the segments [begin, begin + 1), [begin, begin +
+  /// 2), ... read, each counted once, plus their largest working set.
   std::vector<double> listHeld(int64_t begin) const {
     std::vector<double> list;
     std::vector<bool> seen(memory.tensorBytes.size(), false);
@@ -168,7 +168,7 @@ std::optional<Partition> partition(const std::vector<Segment> &segments,
       continue;
     found.slowest = limit;
     found.seconds = sum + waiting;
-    // Of equal ones, up to rounding, the most even.
+    // Among equal ones, up to rounding, take the most even.
     if (!best || found.seconds < best->seconds * (1 - 1e-9))
       best = std::move(found);
   }

@@ -27,7 +27,7 @@ private:
   llvm::DenseSet<mlir::Operation *> placed;
 };
 
-/// What decides the bytes of a rank of a role.
+/// The memory of a rank of a role, and how states use it.
 struct StageMemory {
   double bytes = 0;             // that it has; 0: any
   double bytesPerParameter = 0; // of an element that is trained, for all that

@@ -108,7 +108,7 @@ Value Offloader::stage(Value root, const OffloadSpan &span) {
                          /*offset=*/nullptr);
 }
 
-/// What stands for a buffer of the root once the root is `buffer`.
+/// The buffer or view that replaces `value` once its root is `buffer`.
 Value Offloader::translate(Value value, Operation *user, Value buffer,
                            IRMapping &map) {
   if (Value known = map.lookupOrNull(value))
@@ -218,8 +218,8 @@ void Offloader::placeStores() {
   placeLastStores();
 }
 
-/// Of what ends with the program. To wait for one instruction of a stream is to
-/// wait for those before it: so from the first to the last.
+/// Places the stores that end with the program, in program order: waiting for
+/// one instruction of a stream means waiting for those before it.
 void Offloader::placeLastStores() {
   SmallVector<Planned *> last;
   for (Planned &store : stores)

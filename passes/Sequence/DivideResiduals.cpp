@@ -259,7 +259,7 @@ private:
     for (OpOperand &use : value.getUses())
       if (isRead(use, tokens))
         (isForward(use.getOwner()) ? forwards : backwards).push_back(&use);
-    // What all have is added up by each: a bias's gradient needs no sum.
+    // Each rank sums up gathered rows itself: a bias needs no all-reduce.
     if (!backwards.empty())
       for (OpOperand &use : value.getUses())
         if (makesGradient(use.getOwner()) &&

@@ -15,9 +15,9 @@
 
 namespace zc {
 
-/// What cuts a dim in blocks: a split, a reshape that makes a dim of their
-/// number, or slices, one for each block in order. While blocks are reordered
-/// these ops are in no program.
+/// Ops that cut a dim in blocks: a split, a reshape to [blocks, rest], or
+/// slices, one for each block in order. While blocks are reordered these ops
+/// are in no program.
 struct BlockCut {
   llvm::SmallVector<mlir::Operation *> ops;
   llvm::SmallVector<mlir::Operation *> instead; // in order

@@ -103,8 +103,8 @@ static bool readsRanksRows(Operation *op) {
                           shardable.getFinerRule().operandDims;
 }
 
-/// What costs nothing and makes more out of less may be meant whole by one user
-/// and in part by another.
+/// Clones free expanding ops per user: one may want the result replicated,
+/// another sharded.
 void Propagation::separateCheapValues() {
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
     auto cost = dyn_cast<CostOpInterface>(op);
@@ -128,8 +128,8 @@ dist::ReshardOp Propagation::reduceOnce(Value value, StringRef traffic) {
   return reshard;
 }
 
-/// What micro-batches have added up is reduced before anybody reads it: the
-/// update and the norm do.
+/// Reduces gradients that micro-batches have accumulated before the first
+/// reader: both the update and the norm read them.
 void Propagation::reduceSumsOnce() {
   DenseSet<Value> asTerms = findWantedTerms(block);
   for (BlockArgument argument : block.getArguments()) {
@@ -155,7 +155,7 @@ void Propagation::reduceGradientsOnce() {
       auto reshard = reduceOnce(op.getResult(result), dist::kGradients);
       reshard->setAttr(kGradientsAttr,
                        DenseI64ArrayAttr::get(op.getContext(), {0}));
-      // What is only on its way to be reduced is no gradient.
+      // A term that is only staged for its reduction is no gradient.
       if (op.hasAttr(kStagingAttr))
         op.removeAttr(kGradientsAttr);
     }
@@ -316,7 +316,7 @@ Operation *Propagation::decompose(Operation *op, ArrayRef<Layout> operands,
   return first;
 }
 
-/// Of one that stands there before shardings are chosen: what it asks for.
+/// The layouts of a collective that precedes propagation: it knows them.
 OpLayouts Propagation::planCollective(Operation *op) {
   auto collective = cast<dist::CollectiveOpInterface>(op);
   auto asked =
@@ -357,8 +357,8 @@ static bool isStatistic(Operation *op) {
          !isa<dist::ReshardOp>(op);
 }
 
-/// What a reduction of `result` behind its op carries; nothing where it is
-/// reduced by who needs it whole.
+/// The traffic of a reduction of `result` right after its op; none if the user
+/// that needs it whole reduces it.
 std::optional<StringRef> Propagation::reducedHere(Operation *op, Value result) {
   if (layouts.at(result).unreduced.empty() || isa<dist::ReshardOp>(op) ||
       llvm::any_of(result.getUsers(),
@@ -367,8 +367,8 @@ std::optional<StringRef> Propagation::reducedHere(Operation *op, Value result) {
   // A sum that a finer form takes is used where it is whole.
   if (isStatistic(op))
     return StringRef(dist::kStatistics);
-  // What several read is reduced once for all of them, not behind each. Each
-  // gradient is sent with those that it is kept with.
+  // A value of several readers is reduced once, not before each. Gradients are
+  // excluded: each is sent with those that it is kept with.
   if (result.use_empty() || result.hasOneUse() ||
       isOnlyGradient(program, result, gradientTerms) ||
       cast<ShapedType>(result.getType()).getNumElements() == 1)
@@ -509,7 +509,7 @@ bool Propagation::settleReshards() {
 }
 
 //===----------------------------------------------------------------------===//
-// What was decided
+// The result
 //===----------------------------------------------------------------------===//
 
 void Propagation::write() {
@@ -566,7 +566,7 @@ struct PropagateSharding
     for (auto program : getOperation().getOps<func::FuncOp>()) {
       if (failed(checkOps(program)))
         return signalPassFailure();
-      // What is added to an accumulator is known by now.
+      // Terms added to accumulators have their layouts by now.
       Propagation(program, symbols, mesh).run();
     }
   }

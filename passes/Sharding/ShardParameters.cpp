@@ -138,7 +138,7 @@ private:
     return 0;
   }
 
-  /// What there is to divide, and what is sent for it, in a forward.
+  /// Work that is divided, and bytes sent for it, in a forward.
   struct Gain {
     double flops, sent;
 
@@ -184,7 +184,7 @@ private:
   // Blocks
   //===--------------------------------------------------------------------===//
 
-  /// As if all of them were to be divided, so that classes go on behind splits.
+  /// Reorders blocks as if all dims were divided, so classes pass splits.
   void reorderBlockedDims() {
     int64_t ranks = mesh.getSizes()[number];
     for (SmallVector<BlockedDim> &forms : findBlockedDims(program)) {
@@ -463,7 +463,7 @@ private:
   }
 
   //===--------------------------------------------------------------------===//
-  // What was decided
+  // The result
   //===--------------------------------------------------------------------===//
 
   void divideAll(const DimClass &dims, int axis,

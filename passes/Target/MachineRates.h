@@ -8,7 +8,7 @@
 
 namespace zc {
 
-/// What moves bytes: seconds that each transfer takes, and bytes per second.
+/// A link's latency in seconds per transfer, and its bytes per second.
 struct LinkRates {
   double seconds, bytes;
 };
