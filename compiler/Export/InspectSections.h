@@ -19,7 +19,7 @@ struct ExpertLayerReport {
   int64_t flops = 0;               // of a forward, for the chosen
   double room = 1, multiplied = 1; // as multiples of the rows
 
-  /// Of experts that a token computes.
+  /// The share of experts that a token uses.
   double share() const { return double(chosen) / double(experts); }
 };
 

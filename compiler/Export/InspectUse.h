@@ -29,7 +29,7 @@ CopyTraffic measureCopies(const plan::Manifest &manifest, int role);
 struct ProductReport {
   uint64_t count = 0;
   uint64_t inTiles = 0; // rows, columns and inner size are multiples of 16
-  /// Of the product with the smallest of these: rows, columns, inner size.
+  /// The product with the smallest dim: its rows, columns, inner size.
   std::array<int64_t, 3> smallest{};
   std::string label;
 };

@@ -10,9 +10,9 @@
 
 namespace zc::interpreter {
 
-/// What an argument or result is bound to: its input, state, output or metric;
-/// "arg0" or "result0" if it is not bound. What a role of a pipeline does not
-/// share with others is called "role1.arg0", "role1.unit.0".
+/// The input, state, output or metric that an argument or result is bound to;
+/// "arg0" or "result0" if there is none. Names that a role of a pipeline does
+/// not share with others begin with its number: "role1.arg0", "role1.unit.0".
 std::string argumentName(mlir::func::FuncOp func, unsigned index);
 std::string resultName(mlir::func::FuncOp func, unsigned index);
 

@@ -32,8 +32,8 @@ inline constexpr llvm::StringLiteral kOtherInUnit = " roles hold other values";
 /// Whether two tensors hold the same elements; two NaN are the same.
 bool areAlike(const Tensor &a, const Tensor &b);
 
-/// What one rank holds of a whole tensor. Of an unreduced one the first rank
-/// along each axis holds all, the others zeros.
+/// A rank's part of a whole tensor. If it is unreduced, the first rank along
+/// each axis holds all, the others zeros.
 Tensor takePart(const Tensor &whole, Division division, dist::MeshAttr mesh,
                 int64_t rank);
 

@@ -77,7 +77,7 @@ static size_t getNesting(StringRef text) {
   return deepest;
 }
 
-// As deep as a binary model's messages may lie in one another.
+// The nesting limit of messages in a binary model.
 constexpr int kMostNesting = 100;
 
 static Error parseOnnxText(StringRef text, proto::ModelProto &model) {
