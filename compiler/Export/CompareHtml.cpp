@@ -187,8 +187,8 @@ std::string tableOfDifferences(const std::vector<Row> &rows) {
   return text + "</tr>\n" + lines + "</table>\n";
 }
 
-/// Groups rows, in any order, in series of equal choices. Of rows with equal
-/// choices and layers, each belongs to another series.
+/// Groups rows, in any order, in series of equal choices. Rows with equal
+/// choices and layers belong to different series.
 std::vector<Series> findSeries(const std::vector<Row> &rows) {
   std::vector<Series> series;
   std::map<std::pair<Choices, int>, size_t> seen;     // choices, layers

@@ -1,4 +1,4 @@
-// Which launcher started this process, and how its ranks reach each other.
+// Finds the launcher of this process, and how its ranks reach each other.
 #ifndef ZC_RUNTIME_COMM_LAUNCHER_H
 #define ZC_RUNTIME_COMM_LAUNCHER_H
 

@@ -26,14 +26,14 @@ namespace zc {
 
 class Executor {
 public:
-  /// Loads code, allocates all regions and makes every instruction of the
-  /// named programs ready, each once; what the role does not have is skipped. A
-  /// program with buffers in flight is made ready for all slots that the role's
-  /// orders call it with.
-  /// `artifact` and `device` must outlive the executor, and so must `world`,
-  /// which has the ranks of the artifact's mesh; null: one rank alone. What is
-  /// offloaded to a file goes to `offloadFolder`; empty: $TMPDIR or /var/tmp.
-  /// There is room for the programs `besides` too, which are not run.
+  /// Loads code, allocates all regions and prepares every instruction of the
+  /// named programs, each once; names that the role does not have are skipped.
+  /// A program with buffers in flight is prepared for all slots that the role's
+  /// orders call it with. `artifact` and `device` must outlive the executor,
+  /// and so must `world`, which has the ranks of the artifact's mesh; null: one
+  /// rank alone. Offloaded tensors go to files in `offloadFolder`; empty:
+  /// $TMPDIR or /var/tmp. Memory suffices for the programs `besides` too, which
+  /// are not run.
   static Result<std::unique_ptr<Executor>>
   prepare(Device &device, const Artifact &artifact,
           const std::vector<std::string> &programs, World *world = nullptr,
@@ -73,7 +73,7 @@ public:
   void keepOutputs(const plan::Program &program,
                    const std::set<std::string> &outputs);
 
-  /// What the device reaches at most, measured now.
+  /// The device's peak rates, measured now.
   Result<DeviceLimits> measureLimits() { return device.measureLimits(); }
 
   /// Tells `observer` of every instruction from now on, waiting for each to
@@ -98,8 +98,8 @@ public:
   Status readMessage(const plan::Message &message, uint32_t slot, void *bytes);
   Status writeMessage(const plan::Message &message, uint32_t slot,
                       const void *bytes);
-  /// What moves messages from device to device, behind connect(); null: they
-  /// go by the host.
+  /// Moves messages from device to device, after connect(); null: they go by
+  /// the host.
   MessageLines *deviceLines() { return lines.get(); }
   /// Counts bytes that this rank sends in a message.
   void countSent(uint64_t bytes) { sentInMessages += bytes; }
@@ -108,8 +108,8 @@ public:
   bool isFedAhead(const plan::Program &program) const {
     return feed && feed->program() == &program;
   }
-  /// As write(), of input `input` of a program that is fed ahead; what is
-  /// written shows from the next takeFed() on. `bytes` may change at once.
+  /// As write(), for input `input` of a program that is fed ahead; the program
+  /// reads it from the next takeFed() on. `bytes` may be reused at once.
   Status writeAhead(int input, const void *bytes) {
     return feed->write(input, bytes);
   }
@@ -129,7 +129,7 @@ public:
                    uint64_t bytes, uint32_t age = 0);
 
   const Artifact &artifact() const { return theArtifact; }
-  /// What this rank holds and runs.
+  /// The role that this rank runs.
   const plan::Role &role() const { return theArtifact.role(); }
   World &world() { return *theWorld; }
   const Mesh &mesh() const { return theMesh; }
@@ -240,7 +240,7 @@ private:
   std::vector<InstructionObserver *> observers;
   std::mutex observing; // streams end instructions at the same time
   StreamProgress progress;
-  /// Of the streams but the main one; they end before what they work on.
+  /// Threads of the streams but the main one; they end before their buffers.
   std::array<SideThread, kNumStreams - 1> sideThreads;
 };
 

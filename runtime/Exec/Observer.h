@@ -1,4 +1,4 @@
-// Who wants to know when instructions run and messages move: traces and
+// Observers are told when instructions run and messages move: traces and
 // profiles.
 #ifndef ZC_RUNTIME_EXEC_OBSERVER_H
 #define ZC_RUNTIME_EXEC_OBSERVER_H
@@ -10,7 +10,7 @@
 
 namespace zc {
 
-/// What kind of work an instruction is, as the schema calls it: "kernel",
+/// The kind of an instruction, by its name in the schema: "kernel",
 /// "matmul".
 std::string kindOf(const plan::Instruction &instruction);
 

@@ -1,4 +1,4 @@
-// What of a program must run where some of its outputs are not asked for.
+// The instructions of a program that some of its outputs need.
 #ifndef ZC_RUNTIME_PLAN_NEEDEDINSTRUCTIONS_H
 #define ZC_RUNTIME_PLAN_NEEDEDINSTRUCTIONS_H
 

@@ -74,7 +74,7 @@ Status signArtifact(const Crypto &crypto, const std::string &path,
                     const Seed &seed, const std::string &target) {
   ZC_ASSIGN_OR_RETURN(ZipReader zip, ZipReader::open(path));
   ZC_ASSIGN_OR_RETURN(std::string text, describe(zip, crypto));
-  // Who may not read the artifact may not read its signed copy either.
+  // The signed copy gets the access rights of the artifact.
   struct stat info;
   constexpr mode_t kPrivate = 0600, kRights = 0777;
   const mode_t mode =

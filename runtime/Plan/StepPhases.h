@@ -1,4 +1,4 @@
-// Which part of a step an instruction belongs to.
+// Tells to which part of a step an instruction belongs.
 #ifndef ZC_RUNTIME_PLAN_STEPPHASES_H
 #define ZC_RUNTIME_PLAN_STEPPHASES_H
 

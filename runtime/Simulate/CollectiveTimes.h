@@ -16,7 +16,7 @@ struct GroupPlace {
   std::vector<int64_t> members; // by level, ascending; the last is the group
 };
 
-/// Of ranks, ascending or not; the block of the first one counts.
+/// The place of ranks in any order; the block of the first one counts.
 GroupPlace placeOf(const Cluster &cluster, const std::vector<int> &ranks);
 
 /// A transfer as its network sees it: what it takes before the first byte, and
@@ -29,8 +29,9 @@ struct TransferCost {
   double seconds(const Cluster &cluster) const;
 };
 
-/// Of a collective over `bytes` (the larger of source and destination of one
-/// rank). With n bytes, N ranks, on one level of latency a and bandwidth b:
+/// The cost of a collective over `bytes` (the larger of a rank's source and
+/// destination). With n bytes, N ranks, on one level of latency a and bandwidth
+/// b:
 ///
 ///   all-reduce     ring          2 (N-1) a + 2 (N-1)/N n / b
 ///                  tree          2 log2 N a + 2 n / b

@@ -55,7 +55,7 @@ public:
       failure = makeError(StatusCode::InvalidArgument, pathOf(key), ": ", why);
   }
 
-  /// What was wrong, or a key that nothing asked for.
+  /// Fails if a field was wrong or a key was not asked for.
   Status finish();
 
 private:

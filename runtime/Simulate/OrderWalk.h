@@ -11,7 +11,7 @@
 
 namespace zc {
 
-/// What a walk asks of the world around it.
+/// The interface of a walk to the simulation around it.
 class SimulatedWorld {
 public:
   virtual ~SimulatedWorld() = default;
@@ -54,7 +54,7 @@ public:
   void finished(uint32_t stream, double met = -1);
 
   bool isDone() const { return state == State::Done; }
-  /// Of the time so far.
+  /// Times so far.
   const SimulatedRole &times() const { return role; }
   SimulatedRole &times() { return role; }
   /// The action that it is at, for messages.

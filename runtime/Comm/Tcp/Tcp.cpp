@@ -208,7 +208,7 @@ void Tcp::deliver(Peer &peer, Request &request,
   request.done = true;
 }
 
-/// What a read or a write that moved nothing means: whether to wait for more.
+/// Whether to wait, after a read or a write that moved nothing.
 bool Tcp::wait(Peer &peer, ssize_t count) {
   if (count < 0 && (errno == EAGAIN || errno == EINTR))
     return true;
@@ -435,7 +435,7 @@ void Tcp::pause(uint64_t) {
         entries.push_back({peer.lines.notes.get(), POLLIN, 0});
       if (peer.gone)
         continue;
-      // What nobody waits for yet is left in the line.
+      // Do not poll for input that no receive waits for yet.
       bool wanted = peer.receiving != 0 || peer.keeping ||
                     peer.incomingBytes < sizeof(Frame);
       short events =
