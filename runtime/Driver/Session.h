@@ -1,4 +1,4 @@
-// What training and evaluation share: an artifact, its device and its executor,
+// Shared by training and evaluation: an artifact, its device and its executor,
 // opened in the order that reports a user's mistakes soonest.
 #ifndef ZC_RUNTIME_DRIVER_SESSION_H
 #define ZC_RUNTIME_DRIVER_SESSION_H
@@ -18,7 +18,7 @@ public:
 
   const Artifact &artifact() const { return *theArtifact; }
   Executor &executor() { return *theExecutor; }
-  /// What this rank's role does in a step, and in an evaluation of one batch.
+  /// The orders of this rank's role in a step and in an evaluation's batch.
   const Orders &orders() const { return theOrders; }
 
   /// Opens the device and prepares and initialises the named programs; what is

@@ -1,5 +1,5 @@
-// What a rank does in each step, where steps may overlap, and how far runs of
-// them go.
+// A rank's order in each step, where steps may overlap, and the length of runs
+// of such steps.
 #ifndef ZC_RUNTIME_DRIVER_STEPORDERS_H
 #define ZC_RUNTIME_DRIVER_STEPORDERS_H
 
@@ -34,7 +34,7 @@ public:
   /// Whether nothing is under way behind so many steps.
   bool isBetween(int64_t step) const { return !overlap() || step >= last; }
 
-  /// Of its run, which may not have begun yet.
+  /// Whether a step is the first of its run, which may not have begun.
   bool isFirst(int64_t step) const { return step == first || step >= last; }
   bool isLast(int64_t step) const { return step + 1 >= last; }
 

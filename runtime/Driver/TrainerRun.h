@@ -93,7 +93,7 @@ private:
   StepOrders &steps() const { return inside().runner().orders(); }
   Status check(zc_status status) const { return session->check(status); }
   zc_session *handle() const { return *session; }
-  // What is no part of zc.h.
+  // The session's parts beyond zc.h.
   ApiSession &inside() const { return session->inside(); }
   const Artifact &artifact() const { return inside().artifact(); }
   Executor &executor() const { return inside().executor(); }

@@ -108,8 +108,9 @@ public:
   bool isFedAhead(const plan::Program &program) const {
     return feed && feed->program() == &program;
   }
-  /// As write(), for input `input` of a program that is fed ahead; the program
-  /// reads it from the next takeFed() on. `bytes` may be reused at once.
+  /// Does as write() for input `input` of a program that is fed ahead; the
+  /// program reads it from the next takeFed() on. `bytes` may be reused at
+  /// once.
   Status writeAhead(int input, const void *bytes) {
     return feed->write(input, bytes);
   }

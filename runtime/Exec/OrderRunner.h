@@ -42,7 +42,7 @@ public:
   /// Returns when every message has ended. `order` is of the executor's role.
   Status run(const plan::Order &order, const OrderCallbacks &callbacks);
 
-  /// As run(), but leaves messages in flight to the order that follows.
+  /// Runs it, but leaves messages in flight to the order that follows.
   Status runOn(const plan::Order &order, const OrderCallbacks &callbacks);
 
 private:

@@ -24,7 +24,7 @@ namespace zc {
 /// Names and values, in the order in which they were written.
 using NamedTexts = std::vector<std::pair<std::string, std::string>>;
 
-/// What a run must know, besides tensors, to go on as if never stopped.
+/// Besides tensors, all that a run needs to resume as if never stopped.
 struct TrainState {
   int64_t step = 0; // steps done
   uint64_t seed = 0;
@@ -33,12 +33,12 @@ struct TrainState {
   int64_t samples = 0;
   NamedTexts options;  // of `zc run`, which a resumed run takes over
   NamedTexts compiled; // what the artifact computes with: loss, optimizer, ...
-  /// Of one that was read: what ranks keep each for itself is left out, for
-  /// they divide the step otherwise; it begins at zeros.
+  /// Set when a read state lacks the tensors that each rank keeps for itself,
+  /// as ranks now divide the step otherwise; they begin at zeros.
   bool isPartial = false;
 };
 
-/// What to take from a checkpoint.
+/// The part to read from a checkpoint.
 enum class CheckpointPart {
   Everything, // to go on training
   Model,      // to evaluate
@@ -58,7 +58,7 @@ Result<TrainState> loadCheckpoint(Executor &executor, const std::string &path,
 /// The options in the `train_state.json` of a checkpoint's own folder.
 Result<NamedTexts> readRunOptions(const std::string &path);
 
-/// What came of weights that another artifact, or another program, has written.
+/// The result of reading weights that another artifact or program wrote.
 struct WeightsReport {
   size_t loaded = 0;
   std::vector<std::string> missing;   // of the artifact's, that the file lacks

@@ -224,7 +224,7 @@ Result<WeightsReport> loadWeights(Executor &executor, const std::string &path) {
 
 std::vector<std::string> describe(const WeightsReport &report,
                                   const std::string &path) {
-  // What a person reads; the rest is counted.
+  // The most names to print; the rest is counted.
   constexpr size_t kMost = 20;
   std::vector<std::string> lines;
   auto add = [&](const std::string &what, const std::vector<std::string> &names,

@@ -18,7 +18,7 @@
 namespace zc::cuda {
 namespace {
 
-/// What a driver tells of a GPU.
+/// A GPU's properties, from the driver.
 struct Gpu {
   CUdevice device = 0;
   std::string name, uuid;
@@ -91,7 +91,7 @@ private:
 /// place buffers at multiples of 64.
 template <typename Launch> Launch alignWorkspace(Launch launch) {
   constexpr uint64_t kAlignment = 256, kPlanned = 64;
-  // As many bytes wherever it lies, so that equal calls have equal plans.
+  // Skip as many bytes wherever it lies, so that equal calls have equal plans.
   constexpr uint64_t kMostSkipped = kAlignment - kPlanned;
   uint64_t past = reinterpret_cast<uintptr_t>(launch.workspace) % kAlignment;
   uint64_t skipped = past == 0 ? 0 : kAlignment - past;

@@ -50,7 +50,7 @@ private:
                            spec.image.strides);
   }
 
-  /// As an image of one pixel, channels last.
+  /// A number per channel: an image of one pixel, channels last.
   Tensor perChannel(void *address) {
     int64_t count = spec.image.dims[1];
     Numbers dims(rank(), 1), strides(rank(), count);
