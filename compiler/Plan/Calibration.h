@@ -1,7 +1,7 @@
 //===- Calibration.h - a cluster file out of runs here ----------*- C++ -*-===//
 //
-// What traces of runs and timed messages say of this machine, as a description
-// that `zc plan --cluster here` reads.
+// Describes this machine from traces of runs and timed messages, for `zc plan
+// --cluster here`.
 //
 //===----------------------------------------------------------------------===//
 #ifndef ZC_COMPILER_PLAN_CALIBRATION_H

@@ -1,8 +1,8 @@
 //===- Layouts.h - the ways to divide a step among ranks --------*- C++ -*-===//
 //
-// What `zc plan --search` chooses from, and what each way takes by closed forms
-// composed of one compilation for one rank. That decides which ways are
-// compiled and simulated first, nothing else.
+// The layouts of `zc plan --search`, and estimates of each by closed forms from
+// one compilation for one rank. The estimates only decide which layouts are
+// compiled and simulated first.
 //
 //===----------------------------------------------------------------------===//
 #ifndef ZC_COMPILER_PLAN_LAYOUTS_H

@@ -1,6 +1,6 @@
 //===- CompositeOps.td - normalisations, losses, indexing -----------------===//
 //
-// What numerics or libraries want whole.
+// Ops that stay whole for the sake of numerics or libraries.
 //
 //===----------------------------------------------------------------------===//
 #ifndef ZC_DIALECTS_TRAIN_COMPOSITEOPS_TD

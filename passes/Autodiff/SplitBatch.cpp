@@ -1,7 +1,7 @@
 //===- SplitBatch.cpp - a program for a part of the batch -----------------===//
 //
-// Which dims count samples spreads from the inputs, forwards and backwards,
-// along the ops' sharding rules: accumulation is sharding over time. A sum over
+// Dims that count samples are found from the inputs', forwards and backwards,
+// by the ops' sharding rules: accumulation is sharding over time. A sum over
 // such a dim gives a term of the whole sum, and terms may only pass what is
 // linear in them, or be divided by one another: a mean over the samples that
 // count, which is then taken as micro-batches usually are, as equals.

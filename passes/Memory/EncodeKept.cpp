@@ -1,10 +1,10 @@
 //===- EncodeKept.cpp - values in fewer bytes until the backward ----------===//
 //
-// What is element by element costs no pass over memory of its own where a
-// region goes over the value anyway: the last of the forward that reads it, or
-// the one that makes it, also leaves the encoded value, and regions of the
-// backward decode what they read. Libraries and other kernels read a value that
-// is decoded for them, just before the first of them runs.
+// An elementwise encoding costs no pass over memory of its own if a region goes
+// over the value anyway: the last of the forward that reads it, or the one that
+// makes it, also leaves the encoded value, and regions of the backward decode
+// their operands. Libraries and other kernels read a value that is decoded for
+// them, just before the first of them runs.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Memory/EncodeKept.h"

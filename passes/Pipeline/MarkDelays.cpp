@@ -1,8 +1,8 @@
 //===- MarkDelays.cpp - --zc-mark-delays ----------------------------------===//
 //
-// Which version of a parameter a step reads follows from the stage that reads
-// it. From here on, neither how stages are dealt to roles nor the order of
-// their work says anything about it.
+// The version of a parameter that a step reads follows from the stage that
+// reads it. From here on, neither how stages are dealt to roles nor the order
+// of their work says anything about it.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Train/StateLookup.h"

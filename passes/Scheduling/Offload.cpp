@@ -1,6 +1,6 @@
 //===- Offload.cpp - --zc-offload -----------------------------------------===//
 //
-// What register allocators call spilling, for buffers: a value that is not
+// Spilling, as register allocators do it, for buffers: a value that is not
 // needed for a while lies in the second memory space. It is done on the final
 // order, so that times are known, and before offsets, so that the bytes count.
 //

@@ -1,8 +1,8 @@
 //===- SpreadExpertSlots.cpp - --zc-spread-expert-slots -------------------===//
 //
-// Which place a row has in its expert's room depends on all rows before it. One
-// after the other, a GPU would wait for its memory at each; as running sums
-// over 1, 2, 4, ... rows all of them go at once, and in one order.
+// A row's place in its expert's room depends on all rows before it. One after
+// the other, a GPU would wait for its memory at each; as running sums over 1,
+// 2, 4, ... rows all of them go at once, and in one order.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Train/ExpertOps.h"
