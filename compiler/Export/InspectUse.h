@@ -7,8 +7,8 @@
 namespace zc {
 
 /// How long a program's activations live: from the instruction that writes one
-/// to the last that reads it. A tenth is one of the program's instructions;
-/// what lives longer than nine of them is in the last.
+/// to the last that reads it. Tenths count the program's instructions;
+/// activations that live longer than nine tenths are in the last.
 struct Lifetimes {
   std::array<uint64_t, 10> bytesByTenth{}, countByTenth{};
   uint32_t longest = 0; // in instructions, of those that are not small

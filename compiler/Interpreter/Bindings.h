@@ -24,8 +24,8 @@ std::pair<int64_t, int64_t> integerRange(mlir::func::FuncOp func,
 mlir::LogicalResult checkNames(llvm::ArrayRef<mlir::func::FuncOp> programs,
                                const llvm::StringMap<Tensor> &given);
 
-/// The arguments of a program, or of its part in each role, by name: what
-/// `given` has; else a state's stored value; else, with a seed, random elements
+/// The arguments of a program, or of its part in each role, by name: from
+/// `given`; else a state's stored value; else, with a seed, random elements
 /// (floats in [-1, 1), integers in the argument's range). Fails, with a
 /// diagnostic, at arguments left without a value and where roles store other
 /// values of one state.

@@ -217,9 +217,9 @@ bool saysRanksDisagree(StringRef diagnostic) {
          diagnostic.contains(kOtherThanRole);
 }
 
-/// Those that parameters are rounded to: what a rank holds of one may be blocks
-/// of the whole that only the parameter tells of, which is compared, and the
-/// next step begins with them.
+/// The narrow copies of parameters, which are not compared: a rank's part of
+/// one may be blocks of the whole that only the parameter describes, which is
+/// compared, and the next step begins with them.
 static llvm::StringSet<> findCopies(ModuleOp module) {
   llvm::StringSet<> copies;
   module.walk([&](train::StateOp state) {

@@ -59,7 +59,7 @@ mlir::StringAttr coordinateAxis(mlir::func::FuncOp func, unsigned index);
 llvm::SmallVector<int64_t> groupOf(int64_t rank, mlir::ArrayAttr axes,
                                    dist::MeshAttr mesh);
 
-/// A collective among one group: what each of its ranks gives, and gets.
+/// A collective in one group: the values that its ranks give and get.
 mlir::LogicalResult exchange(dist::CollectiveOpInterface op,
                              llvm::ArrayRef<const std::vector<Slot> *> given,
                              llvm::MutableArrayRef<std::vector<Slot> *> taken);

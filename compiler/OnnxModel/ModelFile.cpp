@@ -147,7 +147,7 @@ Error zc::checkModel(proto::ModelProto model) {
       if (entry.key() == "location")
         entry.set_value("#checked");
   });
-  // Outputs whose shape nobody knows: what computes them says it.
+  // The ops that compute outputs of unknown shape determine it.
   for (proto::ValueInfoProto &output : *model.mutable_graph()->mutable_output())
     if (output.type().has_tensor_type())
       output.mutable_type()->mutable_tensor_type()->mutable_shape();

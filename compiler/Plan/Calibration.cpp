@@ -287,7 +287,7 @@ Result<double> Calibration::fitComputeWhileSending() {
 
 namespace {
 
-/// Four digits: what is measured is no surer.
+/// Rounds to four digits: measurements are no more precise.
 double rounded(double value) {
   char text[32];
   std::snprintf(text, sizeof(text), "%.4g", value);

@@ -410,7 +410,7 @@ private:
       wire.addAttribute("comm_size", kInt64, bytes);
       wire.addText("pg_name", std::to_string(groupOf(ranks)));
     }
-    // For readers that count: what the busiest rank of the group sends.
+    // For readers that count: bytes that the busiest rank of the group sends.
     if (node.type != kReceive)
       wire.addAttribute("sent_bytes", kInt64, call.sent_bytes());
   }

@@ -80,7 +80,7 @@ std::string planAsJson(const plan::Manifest &manifest, const Cluster &cluster,
 std::string planAsTimeline(const plan::Manifest &manifest,
                            const PlanReport &report);
 
-/// The step as one page that needs no other file: what printPlan() says, the
+/// The step as one page that needs no other file: the text of printPlan(), the
 /// streams and messages of each role over time, and its memory. Needs spans.
 std::string planAsHtml(const plan::Manifest &manifest, const Cluster &cluster,
                        const PlanReport &report, double tokens);

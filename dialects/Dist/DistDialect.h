@@ -41,8 +41,8 @@ inline constexpr llvm::StringLiteral kResultsAttr = "dist.results";
 inline constexpr llvm::StringLiteral kTrafficAttr = "dist.traffic";
 inline constexpr llvm::StringLiteral kCoordinateAttr = "dist.coordinate";
 
-/// On an optimizer state: what every rank of a mesh keeps for itself, in rows;
-/// of no meaning to another mesh.
+/// Marks an optimizer state that every rank of a mesh keeps for itself, in
+/// rows; other meshes cannot use it.
 inline constexpr llvm::StringLiteral kPerRankAttr = "dist.per_rank";
 inline constexpr llvm::StringLiteral kMomentsAttr = "dist.moments";
 /// Sets two gathers of one value apart: "forward", "backward".

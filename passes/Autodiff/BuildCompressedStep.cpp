@@ -101,7 +101,7 @@ private:
   }
   ArrayAttr whole() { return ArrayAttr::get(&getContext(), {}); }
 
-  /// The value divided otherwise: what ranks send one another.
+  /// Reshards the value: the ranks exchange parts.
   Value send(Location loc, Value value, ArrayRef<ArrayAttr> dims) {
     if (ranks == 1)
       return value;

@@ -85,8 +85,8 @@ struct Wide {
   }
 };
 
-/// e^x - 1 of float64, by W. Kahan: what e^x loses next to 1, its logarithm
-/// loses too.
+/// e^x - 1 of float64, by W. Kahan: the rounding error of e^x next to 1 recurs
+/// in its logarithm, and cancels.
 struct ExpandWideExpM1 : public OpRewritePattern<math::ExpM1Op> {
   using OpRewritePattern::OpRewritePattern;
 

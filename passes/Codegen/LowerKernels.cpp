@@ -57,10 +57,10 @@ public:
   }
 
 private:
-  /// Returns the number of a block from `begin` to `end`; what is built next is
-  /// done for each of them. A single block needs no loop: out of a loop LLVM
-  /// hoists, and then reassociates, what no store can change, so that the bits
-  /// would depend on the buffers that the kernel shares.
+  /// Returns the number of a block from `begin` to `end`; ops built next run
+  /// for each of them. A single block needs no loop: out of a loop LLVM hoists,
+  /// and then reassociates, ops that no store affects, so that the bits would
+  /// depend on the buffers that the kernel shares.
   Value enterBlock(Value begin, Value end, bool inLoop) {
     Location loc = kernel.getLoc();
     if (split.grid() == 1 && !inLoop) {

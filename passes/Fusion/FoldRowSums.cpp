@@ -87,8 +87,8 @@ FusedOp findNest(const RowSums &found) {
   return {};
 }
 
-/// Replaces both regions by one that sums before it writes: what shared a
-/// buffer in the loop nest still may.
+/// Replaces both regions by one that sums before it writes: operands and
+/// results of the loop nest may still share buffers.
 class Folding {
 public:
   explicit Folding(RowSums &found) : found(found), builder(found.nest) {}

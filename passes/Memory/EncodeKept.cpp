@@ -48,8 +48,8 @@ struct FusedOps : public OpBuilder::Listener {
   SmallVector<FusedOp> made;
 };
 
-/// The program's kept values, one encoder after another: what one has made may
-/// be encoded further by the next.
+/// Encodes the program's kept values, one encoder after another: the next may
+/// encode a result further.
 class Encoding {
 public:
   explicit Encoding(func::FuncOp program) : program(program) {
@@ -369,7 +369,7 @@ void Encoding::encode(const KeptEncoder &encoder, const KeptValue &kept,
 static KeptEncoders makeEncoders(const EncodingChoice &choice) {
   std::string error;
   KeptEncoders encoders = *parseEncodings(choice.encodings, error);
-  // Last: what is sent is then what is kept.
+  // Last: the values sent are then those kept.
   if (!choice.partition.empty())
     encoders.push_back(createPartitionEncoder(choice.partition));
   return encoders;

@@ -67,18 +67,18 @@ def RecomputePass : Pass<"zc-recompute", "::mlir::ModuleOp"> {
 def EncodeKeptPass : Pass<"zc-encode-kept", "::mlir::ModuleOp"> {
   let summary = "keep values for the backward in fewer bytes";
   let description = [{
-    Requires programs as `--zc-recompute` leaves them, with what it keeps and what
-    it marks to be offloaded. A value that the forward computes and the backward
-    reads is encoded behind its last use in the forward and decoded in front of
-    its first in the backward; the forward stays as it is. `encodings` is a list:
+    Requires programs as `--zc-recompute` leaves them, with its marks on values to
+    be offloaded. A value that the forward computes and the backward reads is
+    encoded behind its last use in the forward and decoded in front of its first
+    in the backward; the forward stays as it is. `encodings` is a list:
 
-    - `bits`: of floats of which the backward only asks where they are above 0,
-      that, one bit an element
-    - `sparse`, `sparse=DENSITY`: what a ReLU has made and a convolution or product
-      of the backward reads, without its zeros; there is room for that share of
-      all elements, 0.6 if none is said, and a run ends where it does not suffice
-    - `bf16`, `fp16`: float32 in 16 bits; what is beyond fp16's range becomes its
-      largest number
+    - `bits`: if the backward needs only the sign of a tensor, store one bit per
+      element
+    - `sparse`, `sparse=DENSITY`: a ReLU's result that a convolution or product of
+      the backward reads, without its zeros; there is room for DENSITY times all
+      elements, 0.6 by default, and a run that needs more ends
+    - `bf16`, `fp16`: float32 in 16 bits; numbers beyond fp16's range become its
+      largest one
 
     `partition` names an axis of the mesh: if all its ranks compute a value, each
     keeps a part, and they gather it for the backward. Small values stay as they

@@ -1,7 +1,7 @@
 //===- AssignStages.cpp - --zc-assign-stages ------------------------------===//
 //
-// A program's order is a topological one, so that any cut of it is sound: what
-// crosses is sent forwards, whatever stages lie between.
+// A program's order is a topological one, so that any cut of it is sound:
+// values that cross it are sent forwards, whatever stages lie between.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Onnx/Location.h"

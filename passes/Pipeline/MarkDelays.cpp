@@ -66,8 +66,8 @@ private:
              << ", whose gradients of it would have to be added up before each "
                 "update, which no schedule without flush waits for; give its "
                 "nodes one stage with --stages, or use --schedule 1f1b";
-    // On one rank, what several stages read is as old as for the first of them;
-    // what none does is the last one's.
+    // On one rank, a state of several stages is as old as in the first of them;
+    // one of no stage is as old as in the last.
     size_t stage = readers.empty() ? delays.size() - 1 : *readers.begin();
     if (stage >= delays.size())
       return state.emitError("'") << state.getSymName() << "' is read by stage "

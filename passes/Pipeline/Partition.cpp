@@ -42,8 +42,8 @@ public:
     double inFlight = stage < int64_t(memory.inFlight.size())
                           ? double(memory.inFlight[stage])
                           : 1;
-    // Received values are kept in one slot more than there are micro-batches
-    // under way; what only crosses has two, also the gradients of both ends.
+    // Received values are kept in one slot more than there are micro-batches in
+    // flight; values in transit have two, also gradients at both ends.
     double messages = begin > 0 ? 3 * segments[begin].cutBytes : 0;
     if (end < count)
       messages += 4 * segments[end].cutBytes;

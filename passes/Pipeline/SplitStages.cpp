@@ -61,8 +61,8 @@ bool isRepeated(Operation &op) {
           bits(op.getResult(0)) > bits(op.getOperand(0)));
 }
 
-/// Each stage that reads such a value makes it itself: what crosses is the
-/// operand, straight from where it is computed and once.
+/// Each stage that reads such a value computes it itself: only the operand is
+/// sent, straight from its stage and once.
 void repeatOps(func::FuncOp program) {
   Block &block = program.getBody().front();
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {

@@ -11,7 +11,7 @@
 namespace zc {
 
 /// An op that names a buffer of an offloaded root. Times are numbers of
-/// instructions of the main stream: what has time t begins in front of number
+/// instructions of the main stream: an op of time t begins in front of number
 /// t.
 struct OffloadUse {
   mlir::Operation *op;

@@ -154,8 +154,8 @@ void Overlap::addData(unsigned node) {
         addEdge(numbers.at(producer), node);
 }
 
-/// Whether ranks exchange what each has computed for another, as tokens of
-/// experts: what reads it can only wait.
+/// Whether ranks exchange values computed for one another, as tokens of
+/// experts: their readers can only wait.
 static bool isExchange(FusedOp op) {
   return isCollective(op) &&
          isa<dist::AllToAllOp>(op.getBody().front().front());

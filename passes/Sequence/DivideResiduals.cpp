@@ -140,8 +140,9 @@ private:
     return sources;
   }
 
-  /// Where residuals come from: what a branch reads and is added to, if nothing
-  /// has divided it yet. Their producers are divided as far as they may be.
+  /// The begins of residuals: values that a branch reads and is added to, if
+  /// nothing has divided them yet. Their producers are divided as far as they
+  /// may be.
   SmallVector<Value> findBegins(ArrayRef<AddOp> sums, ArrayRef<Value> divided,
                                 TokenDims &tokens) {
     DenseSet<Value> done(divided.begin(), divided.end());

@@ -33,8 +33,8 @@ struct BlockedDim {
 };
 
 /// All of `program`, each with its like in every other program of the module
-/// that reads one of the states; what is not so in all of them is left out. The
-/// first of a list is `program`'s own.
+/// that reads one of the states; a dim that is not blocked alike in all of them
+/// is left out. The first of a list is `program`'s own.
 llvm::SmallVector<llvm::SmallVector<BlockedDim>>
 findBlockedDims(mlir::func::FuncOp program);
 

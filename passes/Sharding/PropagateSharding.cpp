@@ -266,7 +266,7 @@ Operation *Propagation::makeTerms(Operation *op) {
 }
 
 /// Whether an axis that divides samples divides a dim that a rule wants whole:
-/// what is summed there are statistics of the batch.
+/// sums over it are statistics of the batch.
 bool Propagation::dividesWholeBatch(ArrayRef<Layout> operands,
                                     ArrayRef<SmallVector<int>> operandDims) {
   for (auto [layout, dims] : llvm::zip(operands, operandDims))

@@ -1,6 +1,6 @@
 //===- MachineRates.h - what the cost model takes for granted ---*- C++ -*-===//
 //
-// Only ratios matter: what runs beside what, and how far ahead a copy begins.
+// Only ratios matter: which ops overlap, and how far ahead a copy begins.
 //
 //===----------------------------------------------------------------------===//
 #ifndef ZC_PASSES_TARGET_MACHINERATES_H

@@ -173,9 +173,9 @@ public:
   virtual Result<std::unique_ptr<Executable>> prepare(const Launch &launch) = 0;
   virtual Status launch(Executable &executable, StreamId stream) = 0;
 
-  /// Whether a program becomes one executable: what is launched on stream 0
-  /// between the two calls, and on streams that wait for it, is recorded
-  /// instead of done. CUDA: cuStreamBeginCapture, a graph.
+  /// Whether a program becomes one executable: launches on stream 0 between the
+  /// two calls, and on streams that wait for it, are recorded instead of run.
+  /// CUDA: cuStreamBeginCapture, a graph.
   virtual bool capturesPrograms() const { return false; }
   virtual Status beginCapture() { return Status(); }
   virtual Result<std::unique_ptr<Executable>> endCapture() {

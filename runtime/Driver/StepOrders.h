@@ -22,8 +22,8 @@ public:
   bool overlap() const { return orders.stepsAhead > 0; }
   int64_t stepsAhead() const { return orders.stepsAhead; }
 
-  /// Where no step is under way: what follows is a run up to step `end` (not
-  /// included), counted from 0.
+  /// Begins a run of steps up to step `end` (not included), counted from 0,
+  /// where no step is in flight.
   void begin(int64_t step, int64_t end) {
     first = step;
     last = end;

@@ -65,8 +65,8 @@ public:
   void setPlaces(size_t count);
 
   /// Reads and checks this rank's share of the samples named by `indices`, at
-  /// most a batch of all ranks, into a place; what is missing to a batch is
-  /// padded with zeros of weight 0.
+  /// most a batch of all ranks, into a place; a partial batch is padded with
+  /// zeros of weight 0.
   Status read(size_t place, const std::vector<int64_t> &indices);
 
   /// Writes what was read into a place to the inputs of the program, whose call

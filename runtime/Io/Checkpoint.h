@@ -7,7 +7,7 @@
 //   DIR/step-N/train_state.json                    step, seed, scalars
 //
 // All ranks write and read at once, into and from one file system that they
-// share; what a file holds does not depend on how they divide it.
+// share; the bytes of a file do not depend on the ranks' sharding.
 #ifndef ZC_RUNTIME_IO_CHECKPOINT_H
 #define ZC_RUNTIME_IO_CHECKPOINT_H
 
@@ -47,7 +47,7 @@ enum class CheckpointPart {
 /// Writes DIR/step-N for N = state.step and returns its path. An older folder
 /// of that name is replaced only when the new one is complete. Fails when a
 /// state holds an infinity or NaN: from there no run can go on. Called by all
-/// ranks; what fails on one fails on all.
+/// ranks; if one fails, all do.
 Result<std::string> saveCheckpoint(Executor &executor, const std::string &dir,
                                    const TrainState &state);
 

@@ -20,8 +20,8 @@ uint64_t mix(uint64_t bits) {
   return bits ^ (bits >> 31);
 }
 
-/// The sum over elements of a hash of place and value: what ranks have adds up
-/// to that of the whole, whatever each has of it.
+/// The sum over elements of a hash of place and value: the ranks' sums add up
+/// to that of the whole, however it is divided.
 uint64_t sumOf(std::string_view bytes, uint64_t size, uint64_t place) {
   uint64_t sum = 0;
   for (uint64_t at = 0; at < bytes.size(); at += size, ++place) {

@@ -1,4 +1,4 @@
-// Weights of another artifact or program: what matches by name and shape.
+// Loads weights of another artifact or program that match by name and shape.
 #include "runtime/Base/Bfloat16.h"
 #include "runtime/Base/Float16.h"
 #include "runtime/Io/Checkpoint.h"

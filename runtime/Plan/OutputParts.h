@@ -49,8 +49,8 @@ private:
   int theTokenDim = -1;
   bool isZigzag = false;
   int64_t tokenParts = 1, sampleParts = 1;
-  // A part is [outer, samples, middle, tokens, inner bytes]; what is not
-  // divided counts as 1.
+  // A part is [outer, samples, middle, tokens, inner bytes]; dims that are not
+  // divided count as 1.
   uint64_t outer = 1, samples = 1, middle = 1, tokens = 1, inner = 1;
 };
 

@@ -13,8 +13,8 @@ namespace {
 constexpr const char *kFormat = "zc-signature-1";
 constexpr std::string_view kHashMark = "sha256:";
 
-/// The names, sizes and hashes of all entries but the signature, in their
-/// order: what is signed.
+/// The text that is signed: names, sizes and hashes of all entries but the
+/// signature, in their order.
 Result<std::string> describe(const ZipReader &zip, const Crypto &crypto) {
   std::string text = strCat(kFormat, "\n");
   for (const ZipEntry &entry : zip.entries()) {

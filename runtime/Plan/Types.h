@@ -53,8 +53,8 @@ template <typename List> std::string printDims(const List &dims) {
   return text + "]";
 }
 
-/// Whether checkpoints hold the state as one of the model's tensors: what
-/// training changes, and what a run has drawn and nothing else stores.
+/// Whether checkpoints hold the state as one of the model's tensors: it is
+/// trained, or was drawn by the run and is stored nowhere else.
 bool isModelState(const plan::State &state);
 
 } // namespace zc

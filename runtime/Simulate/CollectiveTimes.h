@@ -19,8 +19,8 @@ struct GroupPlace {
 /// The place of ranks in any order; the block of the first one counts.
 GroupPlace placeOf(const Cluster &cluster, const std::vector<int> &ranks);
 
-/// A transfer as its network sees it: what it takes before the first byte, and
-/// the bytes that each device sends over each level at once.
+/// A transfer as its network sees it: the latency, and the bytes that each
+/// device sends over each level at once.
 struct TransferCost {
   double latencySeconds = 0;
   std::vector<double> bytes; // by level

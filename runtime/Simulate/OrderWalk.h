@@ -1,5 +1,5 @@
-// One role's way through its order in simulated time: what it does next, and
-// what it waits for. Decides as runtime/Exec/OrderRunner does.
+// One role's way through its order in simulated time: its next action, and its
+// waits. Decides as runtime/Exec/OrderRunner does.
 #ifndef ZC_RUNTIME_SIMULATE_ORDERWALK_H
 #define ZC_RUNTIME_SIMULATE_ORDERWALK_H
 

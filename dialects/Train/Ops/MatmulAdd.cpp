@@ -16,7 +16,7 @@ LogicalResult MatmulAddOp::verify() {
 
 ShardingRule MatmulAddOp::getShardingRule() {
   ShardingRule rule = ShardingRule::whole(getOperation());
-  // Two parts of the sum would both add `init`: what is summed stays whole.
+  // Two parts of the sum would both add `init`: the summed dim stays whole.
   addMatmulFactors(rule, shapeOfMatmul(*this), /*lhsIndex=*/1,
                    /*splitSum=*/false);
   rule.operandDims[0] = rule.resultDims[0];

@@ -196,8 +196,8 @@ void buildElementwiseLinalg(mlir::Operation *op, mlir::OpBuilder &builder,
                             mlir::Location loc, mlir::ValueRange inputs,
                             mlir::ValueRange outputs);
 
-/// buildLinalg of `op`; what it adds up in its results is added up in float32
-/// where they are floats of 16 bits.
+/// Calls buildLinalg of `op`; sums in results of 16 bits are added up in
+/// float32.
 void buildLinalgForm(mlir::Operation *op, mlir::OpBuilder &builder,
                      mlir::Location loc, mlir::ValueRange inputs,
                      mlir::ValueRange outputs);

@@ -277,7 +277,7 @@ private:
     sortTopologically(&block);
   }
 
-  /// Computed from the variance; what a joined norm leaves takes its place.
+  /// 1 / sqrt(variance + epsilon); replaced by the result of a joined norm.
   Value inverseOf(BatchNormTrainingOp norm) {
     Value &inverse = inverses[norm];
     if (!inverse) {

@@ -10,7 +10,7 @@ using namespace zc::train;
 
 namespace zc::cuda {
 
-/// Factors of one type; what a product is added to may be of float32 all the
+/// Factors must have one type; the addend of a product may be float32 all the
 /// same.
 static bool hasMatrixTypes(Operation *op) {
   auto elementOf = [](Type type) {

@@ -9,7 +9,7 @@
 
 namespace zc::tcp {
 
-/// Rank 0's side; what it has written goes with it.
+/// Rank 0's side; the file that it has written goes with it.
 class MeetingFile {
 public:
   explicit MeetingFile(std::string path) : path(std::move(path)) {}

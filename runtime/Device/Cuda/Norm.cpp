@@ -7,7 +7,7 @@ namespace {
 using Numbers = DnnGraph::Numbers;
 using Tensor = DnnGraph::Tensor;
 
-/// Describes a launch to a graph: what lies between its operations is float32
+/// Describes a launch to a graph: tensors between its operations are float32
 /// and never in memory, but for the gradient behind a ReLU, which the library's
 /// engines want in the images' type.
 class NormBuilder {

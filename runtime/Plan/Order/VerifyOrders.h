@@ -1,6 +1,6 @@
 // One check of all roles' orders, for the compiler, which makes them, and for
-// the runtime, which trusts no file: what passes ends, whatever the timing, and
-// no action sees another micro-batch's data.
+// the runtime, which trusts no file: orders that pass it end, whatever the
+// timing, and no action sees another micro-batch's data.
 #ifndef ZC_RUNTIME_PLAN_ORDER_VERIFYORDERS_H
 #define ZC_RUNTIME_PLAN_ORDER_VERIFYORDERS_H
 

@@ -1,4 +1,4 @@
-// One order of one role: what is called, fed and moved, and who has which slot.
+// Checks one role's order: its calls, feeds and moves, and the owners of slots.
 #include "runtime/Plan/Order/VerifyOrders.h"
 #include "runtime/Plan/Order/VersionUse.h"
 
