@@ -178,8 +178,8 @@ struct CommReport {
   std::map<std::string, CommTraffic> byAlgorithm; // "ring"
   uint64_t parameterBytes = 0;                    // of the whole model
   std::vector<MessageTraffic> messages;           // of all roles
-  /// Where there are several: the role whose ranks send most, of which what is
-  /// above by kind, axis and algorithm is; and that of each.
+  /// With several roles: the one whose ranks send most, to which the traffic
+  /// above by kind, axis and algorithm belongs; and the reports of all.
   int role = 0;
   std::vector<CommReport> roles;
 };

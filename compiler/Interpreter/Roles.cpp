@@ -77,8 +77,8 @@ static bool isTermOfRole(func::FuncOp program, DictionaryAttr attributes) {
          !isWithoutFlush(program);
 }
 
-/// Without flush, a metric is of what the role does: the loss where there are
-/// labels, and the norm of its own gradients.
+/// Without flush, a metric is the role's own: the loss where there are labels,
+/// and the norm of its own gradients.
 static bool isMetricOfRole(func::FuncOp program, unsigned result) {
   return isWithoutFlush(program) &&
          program.getResultAttr(result, train::kMetricAttr);

@@ -24,8 +24,8 @@ inline constexpr llvm::StringLiteral kStageReplicasAttr =
     "train.stage_replicas";
 inline constexpr llvm::StringLiteral kSplitsWeightsAttr = "train.split_weights";
 
-/// On a module with @micro: for how many micro-batches what was gathered of
-/// units stays there (i64; 1 without it: each pass of each gathers anew).
+/// On a module with @micro: for how many micro-batches units stay gathered
+/// (i64; 1 without it: each pass of each gathers anew).
 inline constexpr llvm::StringLiteral kReshardEveryAttr = "train.reshard_every";
 
 /// kReshardEveryAttr if gathers are programs of their own; else 0.

@@ -70,8 +70,8 @@ private:
   bool changed = false;
 };
 
-/// Clones constants and broadcasts per user: one may want the whole batch,
-/// another one micro-batch.
+/// Clones constants and broadcasts per user: one may use them per sample,
+/// another for the whole batch.
 void BatchSplitter::separate() {
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
     if ((!isSplatConstant(&op) && !isa<BroadcastOp>(op)) || op.use_empty())

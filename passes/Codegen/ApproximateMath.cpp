@@ -184,7 +184,7 @@ struct ApproximateMath : public impl::ApproximateMathPassBase<ApproximateMath> {
       patterns.add<RoundToBFloat16>(&getContext(), /*benefit=*/2);
       arith::populateExpandBFloat16Patterns(patterns);
     }
-    // Where the rounds end early, what is left is correct all the same.
+    // If the rounds end early, the ops that remain are correct all the same.
     (void)applyPatternsGreedily(getOperation(), std::move(patterns));
   }
 };

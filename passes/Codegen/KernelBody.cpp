@@ -2,8 +2,8 @@
 //
 // Values of inlinable ops are never stored: they are expressions, computed
 // where they are used, at the place they are used at (an affine map from the
-// loops). Other ops' linalg forms read buffers; where such a form is one
-// linalg.generic, as a reduction's is, what it reads is computed in it.
+// loops). Other ops' linalg forms read buffers; if such a form is one
+// linalg.generic, as a reduction's is, its operands are computed in it.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Codegen/KernelBody.h"

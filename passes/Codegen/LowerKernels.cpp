@@ -110,7 +110,7 @@ private:
     return function;
   }
 
-  /// The buffer of a value; of any length, what one block has of it.
+  /// The buffer of a value; of one block of it, if the length is free.
   MemRefType argumentType(Value value) {
     if (!anyLength)
       return bufferType(value.getType());

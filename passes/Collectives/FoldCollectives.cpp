@@ -134,7 +134,7 @@ struct FoldCollectives : public impl::FoldCollectivesPassBase<FoldCollectives> {
     patterns.add(gatherSlice);
     patterns.add(joinSums);
     patterns.add(sumOnce);
-    // Only what was inserted is looked at: other ops keep what is said of them.
+    // Only inserted ops are visited: others keep their attributes.
     GreedyRewriteConfig config;
     config.enableFolding(false).enableConstantCSE(false);
     config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);

@@ -352,8 +352,8 @@ private:
     ++numChunked;
   }
 
-  /// In how many parts the axis divides the classes, by how it divides what the
-  /// ops' rules tie to them.
+  /// The number of parts in which the axis divides the classes, found by the
+  /// dims that the ops' rules tie to them.
   int64_t countClassParts(LossHead &head) {
     dist::MeshAttr mesh = dist::getMesh(getOperation());
     int number = mesh ? mesh.findAxis(axis) : -1;

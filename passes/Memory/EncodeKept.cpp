@@ -67,7 +67,7 @@ public:
     encodable.resize(analysis.numValues());
   }
 
-  /// Without `values`, only finds what it could encode.
+  /// Without `values`, only finds the values that it could encode.
   void run(KeptEncoder &encoder, const llvm::BitVector *values) {
     encoder.prepare(program);
     // Entries appended in this loop are for the next encoder.
@@ -169,7 +169,7 @@ std::optional<KeptValue> Encoding::describe(Value value) const {
 // Encoding
 //===----------------------------------------------------------------------===//
 
-/// Adds what `make` computes in the region to what `op` leaves in memory.
+/// Adds the results of `make`, built in the region, to the results of `op`.
 FusedOp
 Encoding::addResult(FusedOp op,
                     llvm::function_ref<Value(OpBuilder &, Block &)> make) {

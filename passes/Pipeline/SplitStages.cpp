@@ -194,7 +194,7 @@ private:
   /// The number of this role among the stage's replicas.
   int64_t turnOf(int64_t stage) const { return number - places[stage].role; }
 
-  /// For an op of `stage`, which computes itself what has no stage.
+  /// For an op of `stage`; values without a stage are computed there, too.
   Value resolve(Value value, int64_t stage) {
     if (Value known = mappings[stage].lookupOrNull(value))
       return known;

@@ -176,7 +176,7 @@ void Offloader::offload(Value root, ArrayRef<OffloadSpan> spans) {
 // Copies
 //===----------------------------------------------------------------------===//
 
-/// For people: the state, or what the first user says that it does.
+/// A name for people: the state's, or else the first user's label.
 static std::string nameRoot(Value root, const OffloadSpan &span) {
   if (auto state = root.getDefiningOp<sched::StateOp>())
     return state.getState().str();
@@ -208,7 +208,7 @@ CopyOp Offloader::createCopy(const Planned &planned) {
 }
 
 void Offloader::placeStores() {
-  // From the last to the first, for each goes right behind what it waits for.
+  // From the last to the first: each is placed right after the op it waits for.
   for (Planned &store : llvm::reverse(stores)) {
     if (!store.use.endOp)
       continue;

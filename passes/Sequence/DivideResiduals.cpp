@@ -2,13 +2,13 @@
 //
 // Between the sum that ends one pair of divided layers and the layer that
 // begins the next, every rank of tp does the same to all tokens. With its share
-// of the tokens it does a share of the work and keeps a share of what the
-// backward needs (Korthikanti et al. 2022, sequence parallelism). Where
-// residuals are divided so, norms and dropout follow, sums become
-// reduce-scatters, and what the next layer reads is gathered: together these
-// send what the sums did. The gradients of the next layer's weights read what
-// was gathered once more. It is gathered again for them, or kept: the first
-// sends more, the second keeps all tokens of one value a product.
+// of the tokens it does a share of the work and keeps a share of the
+// activations (Korthikanti et al. 2022, sequence parallelism). Where residuals
+// are divided so, norms and dropout follow, sums become reduce-scatters, and
+// the next layer's input is gathered: together these send as much as the sums
+// did. The gradients of the next layer's weights read the gathered input once
+// more. It is gathered again for them, or kept: the first sends more, the
+// second keeps all tokens of one value a product.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Train/Ops/OpSupport.h"

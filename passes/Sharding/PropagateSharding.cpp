@@ -1,8 +1,9 @@
 //===- PropagateSharding.cpp - --zc-propagate-sharding --------------------===//
 //
-// Forwards, every op's rule says how its results are divided; backwards, what
-// every rank has whole and needs in part is computed in part. A dist.reshard is
-// divided as its users decide: propagation is repeated until all are settled.
+// Forwards, every op's rule says how its results are divided; backwards, a
+// value that every rank would have whole but needs in part is computed in part.
+// A dist.reshard is divided as its users decide: propagation is repeated until
+// all are settled.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Sharding/ExchangedDims.h"
@@ -420,8 +421,8 @@ Layout Propagation::returnedLayout(unsigned index) {
   return whole;
 }
 
-/// How all users want a value; nothing if nobody uses it or they differ. With
-/// `mayDiffer`, the finest of what they want.
+/// The layout in which all users want a value; none if nobody uses it or they
+/// differ. With `mayDiffer`, the finest of those that they want.
 std::optional<Layout> Propagation::findDemand(Value value, bool mayDiffer) {
   std::optional<Layout> demand;
   auto numParts = [&](const Layout &layout) {

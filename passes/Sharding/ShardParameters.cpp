@@ -404,8 +404,8 @@ private:
   using Scored = std::pair<double, DimClass *>;
 
   /// Whether sets of `lower` scores that could not be divided beside this one
-  /// gain more together: the features that all layers hand on are one set, what
-  /// lies inside of each layer is a smaller one of its own.
+  /// gain more together: the features that pass through all layers are one set,
+  /// the dims inside of each layer a smaller one of its own.
   bool isWorthLess(const Scored &scored, ArrayRef<Scored> lower) {
     const auto &[score, dims] = scored;
     DenseSet<Value> own, taken;

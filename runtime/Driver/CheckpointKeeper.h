@@ -1,5 +1,5 @@
-// The checkpoints of one run: which folder, what is there already, what is
-// written, kept and removed.
+// Manages the checkpoints of one run: the folder, those there already, writing,
+// keeping and removing.
 #ifndef ZC_RUNTIME_DRIVER_CHECKPOINTKEEPER_H
 #define ZC_RUNTIME_DRIVER_CHECKPOINTKEEPER_H
 

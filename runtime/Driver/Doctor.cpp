@@ -94,7 +94,7 @@ Finding examineMemory(const std::string &root) {
   return {"memory", text};
 }
 
-/// Where commands put what they need for a while.
+/// The folder where commands put temporary files.
 Finding examineTemporaries() {
   std::error_code error;
   std::filesystem::path folder = std::filesystem::temp_directory_path(error);

@@ -3,7 +3,7 @@
 
 namespace zc {
 
-/// Where a run writes what, and where it ends, is not how it trains.
+/// Where a run writes, and where it ends, does not change how it trains.
 static bool isOfTraining(const std::string &option,
                          const LearningRateSchedule &schedule) {
   if (option == "steps" || option == "epochs")

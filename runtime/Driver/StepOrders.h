@@ -28,7 +28,7 @@ public:
     first = step;
     last = end;
   }
-  /// Where the run is to end early: once what has begun is done.
+  /// Ends the run early, once the steps in flight are done.
   void shorten(int64_t step) { last = std::min(last, step + stepsAhead()); }
 
   /// Whether nothing is under way behind so many steps.

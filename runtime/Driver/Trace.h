@@ -33,7 +33,7 @@ public:
   /// Tracks beside those of the streams.
   enum class Lane { Steps, Data, Checkpoints, Evaluation };
 
-  /// From here on until the next call what happens is of this step, from 1.
+  /// Events from here on until the next call belong to this step, from 1.
   void beginStep(int64_t step);
   /// Adds an action of this rank to a lane; "read samples".
   void did(Lane lane, const std::string &what, Clock::time_point begin,

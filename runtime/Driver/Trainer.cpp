@@ -113,9 +113,9 @@ void Trainer::beginRun() {
   steps().begin(state.step, end);
 }
 
-/// Behind a step: whether it is the last, what it took, and whether the next
-/// one's samples can be fed. The ranks must stop after the same one, whoever
-/// got the signal first.
+/// After a step: whether it is the last, the bytes it sent, and whether the
+/// next one's samples can be fed. The ranks must stop after the same one,
+/// whoever got the signal first.
 StepNews Trainer::tellOfStep(const Status &sound) const {
   StepNews news;
   news.step = state.step;

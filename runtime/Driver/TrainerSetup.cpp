@@ -128,7 +128,7 @@ Status Trainer::prepareSession() {
     return Status();
   };
   ZC_RETURN_IF_ERROR(world.agree(change()));
-  // Without flush, each role has its own part of what a step comes to.
+  // Without flush, each role has its own part of a step's metrics.
   agreement.emplace(world,
                     steps().overlap() ? artifact().manifest().roles_size() : 1,
                     executor().mesh().role(world.rank()));

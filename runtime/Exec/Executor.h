@@ -55,8 +55,8 @@ public:
     return status.ok() ? finish(program) : status;
   }
 
-  /// From now on programs run as in the step that follows so many: that is the
-  /// newest version of what has versions.
+  /// From now on programs run as in the step after `steps`: that is the newest
+  /// version of states with versions.
   void setStepsDone(int64_t steps) {
     newest = role().versions() > 0 ? steps % role().versions() : 0;
   }
@@ -67,9 +67,9 @@ public:
   /// Waits for the end of a program that was started.
   Status finish(const plan::Program &program);
 
-  /// From now on a prepared program, which has not run yet, computes of the
-  /// model's outputs the named ones alone, besides metrics and what outlives
-  /// it. The same on all ranks of the role.
+  /// From now on a prepared program, which has not run yet, computes only the
+  /// named model outputs, besides metrics and states. The same on all ranks of
+  /// the role.
   void keepOutputs(const plan::Program &program,
                    const std::set<std::string> &outputs);
 
@@ -135,8 +135,8 @@ public:
   World &world() { return *theWorld; }
   const Mesh &mesh() const { return theMesh; }
   /// Bytes that the programs' collectives and the orders' messages have sent so
-  /// far, from this rank; of collectives that the device's library does, what
-  /// the plan says.
+  /// far, from this rank; for collectives of the device's library, those that
+  /// the plan states.
   uint64_t sentBytes() const {
     return collectives.sentBytes() + sentOnDevice + sentInMessages;
   }
@@ -227,7 +227,7 @@ private:
   std::unique_ptr<World> alone; // where there are no other ranks
   World *theWorld;
   Collectives collectives;
-  // The persistent region, the transient one, what is in flight, what is fed
+  // The persistent region, the transient one, flight, and inputs fed
   // ahead.
   Region arena;
   uint64_t transientOffset = 0, flightOffset = 0, feedOffset = 0; // in it

@@ -35,7 +35,7 @@ public:
   int64_t samples() const { return theSamples; }
   int64_t batch() const { return theBatch * shares; }
 
-  /// Assumptions about arrays whose names or shapes differ, in sentences.
+  /// Notes on arrays that differ from the program's inputs, in sentences.
   const std::vector<std::string> &notes() const { return theNotes; }
 
   /// Whether an input counts samples.

@@ -42,9 +42,9 @@ struct TransferCost {
 ///   all-gather, reduce-scatter   half of the all-reduce's ring or doubling
 ///   all-to-all     every pair at once: a + (N-1)/N n / b
 ///
-/// Over several levels the rings of a block's ranks share what leaves the
-/// block, as NCCL's channels do. The quickest of the cluster's ways is taken,
-/// unless `algorithm` says which.
+/// Over several levels the rings of a block's ranks share the bytes that leave
+/// the block, as NCCL's channels do. The quickest of the cluster's ways is
+/// taken, unless `algorithm` says which.
 TransferCost costOnCluster(const Cluster &cluster, plan::CollectiveKind kind,
                            plan::CollectiveAlgorithm algorithm,
                            const GroupPlace &place, double bytes);

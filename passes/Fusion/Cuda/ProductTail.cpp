@@ -113,8 +113,8 @@ private:
     return cast<ShapedType>(tail.last.getType()).getElementTypeBitWidth() == 16;
   }
 
-  /// The library's ReLU of NaN is 0. In float16 a NaN is what an overflow
-  /// leaves behind, and must get to the loss.
+  /// The library's ReLU of NaN is 0. In float16 a NaN shows an overflow, and
+  /// must get to the loss.
   bool hidesOverflow() {
     return cast<ShapedType>(tail.last.getType()).getElementType().isF16();
   }

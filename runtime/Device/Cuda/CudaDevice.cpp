@@ -342,7 +342,7 @@ Status CudaDevice::copyIn(void *destination, const void *source, uint64_t bytes,
                           StreamId stream) {
   ZC_RETURN_IF_ERROR(enter());
   if (offloaded.contains(destination)) {
-    // Behind what the stream still does with it.
+    // Wait for work on the stream that uses this memory.
     ZC_CUDA_CALL(driver, cuStreamSynchronize, streams[stream]);
     std::memcpy(destination, source, bytes);
     return Status();

@@ -68,7 +68,7 @@ public:
   void normalize(Tensor image, const Channels &channels, Tensor epsilon,
                  Tensor result);
   void normalizeBy(Tensor image, const Channels &channels, Tensor result);
-  /// From the gradient of what normalize() makes; `channels` are given.
+  /// From the gradient of normalize()'s result; `channels` are given.
   void normalizeBackward(Tensor image, const Channels &channels, Tensor grad,
                          Tensor imageGrad, Tensor scaleGrad, Tensor biasGrad);
   /// `grad` where `value` is above 0, and else 0.
