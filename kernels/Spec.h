@@ -1,5 +1,5 @@
-// What a library kernel is asked to do, in plain values: the compiler bounds
-// its workspace from a spec, the runtime creates the kernel from the same one.
+// Specs of library kernels, in plain values: the compiler bounds a kernel's
+// workspace from its spec, the runtime creates the kernel from the same one.
 #ifndef ZC_KERNELS_SPEC_H
 #define ZC_KERNELS_SPEC_H
 
@@ -63,12 +63,12 @@ enum class MatmulActivation : uint8_t {
   ReluGradient, // the product where a bit of an auxiliary tensor is set, else 0
 };
 
-/// What is added up on the way: the columns of c, the rows of a, the columns of
+/// Sums computed on the way: of the columns of c, the rows of a, the columns of
 /// b.
 enum class MatmulSums : uint8_t { None, ResultColumns, LhsRows, RhsColumns };
 
-/// What follows a product of two matrices: c = activation(a b + addend + bias).
-/// Only GPUs' libraries compute any of it.
+/// An epilogue of a product of two matrices: c = activation(a b + addend +
+/// bias). Only GPUs' libraries compute any of it.
 struct MatmulEpilogue {
   MatmulActivation activation = MatmulActivation::Linear;
   MatmulSums sums = MatmulSums::None;
@@ -83,13 +83,13 @@ struct MatmulEpilogue {
   }
 };
 
-/// How float32 factors are multiplied. As sums of two or three bfloat16
-/// numbers, of whose products the largest 3 or 6 are added up in float32: off
-/// by at most 2^-15 or 2^-22 of the sum of the products' magnitudes (G. Henry,
-/// P. Tang, A. Heinecke, "Leveraging the bfloat16 artificial intelligence
-/// datatype for higher-precision computations", ARITH 2019). A processor
-/// without AMX, and any product that is no plain one of two matrices, takes
-/// Highest.
+/// How float32 factors are multiplied. Bf16x3 and Bf16x6 split each into two or
+/// three bfloat16 numbers and add up the largest 3 or 6 products in float32:
+/// off by at most 2^-15 or 2^-22 of the sum of the products' magnitudes (G.
+/// Henry, P. Tang, A. Heinecke, "Leveraging the bfloat16 artificial
+/// intelligence datatype for higher-precision computations", ARITH 2019). A
+/// processor without AMX, and any product that is no plain one of two matrices,
+/// takes Highest.
 enum class MatmulPrecision : uint8_t { Highest, Bf16x3, Bf16x6 };
 
 /// c = a * b, or c += a * b. a [batch..., M, K], b [batch..., K, N],

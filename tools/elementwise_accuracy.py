@@ -264,7 +264,7 @@ def gradient_points(name, points):
         x = points.astype(float)
         slope = sum(terms(x))
         fine = (np.abs(value(x)) < LARGEST_SUMMED) & (np.abs(slope) < 1e37)
-        # Of e^x, below 2^-126, nothing is left to be scaled.
+        # Below 2^-126, e^x is flushed to 0, and nothing is left to be scaled.
         if name in ("Elu", "Celu", "Selu"):
             fine &= x > -61
     return points[fine & (points != 0)]
@@ -285,7 +285,7 @@ def measure(zc, count, names=None):
             value, terms, _ = FUNCTIONS[name]
             exact = value(points.astype(float))
             error = errors_of(values[name], exact, exact)
-            # Of an infinite operand the limit or NaN, as PyTorch.
+            # At infinite operands the limit or NaN is right, as in PyTorch.
             error[np.isinf(points) & (np.isnan(values[name]) |
                                       np.isnan(exact))] = 0
             rows.append((name, "value", error.max(), points[error.argmax()]))

@@ -55,8 +55,8 @@ static void addOnnxNames(train::StateOp op, plan::State &state) {
       state.add_onnx_names(alias.str());
 }
 
-/// Of a unit whose members other axes divide, the schema knows one share: the
-/// members say these axes, the unit those that divide the share.
+/// If other axes shard a unit's members, the schema describes one share: the
+/// members name these axes, the unit those that divide the share.
 static void keepOwnAxes(plan::State &unit, dist::MeshAttr mesh) {
   std::set<std::string> shared;
   for (const plan::DimSharding &dim : unit.members(0).sharding().dims())
@@ -199,7 +199,7 @@ static void addDivisions(ModuleOp module, plan::Role &role) {
   }
 }
 
-/// What the runtime would refuse must not leave the compiler.
+/// Refuses, before writing, a manifest that the runtime would refuse.
 static Status checkManifest(const plan::Manifest &manifest) {
   if (Status status = verifyManifest(manifest); !status.ok())
     return Status(StatusCode::Internal, status.message());

@@ -72,7 +72,7 @@ struct ExportInput {
       frozen; // initializers that are computed with, as they are
 };
 
-/// What manifest.pb will hold.
+/// Builds the content of manifest.pb.
 Result<plan::Manifest> buildManifest(const ExportInput &input);
 
 /// Writes the artifact; it appears whole or not at all.

@@ -16,8 +16,8 @@ std::optional<plan::CollectiveKind> getCollectiveKind(llvm::StringRef name);
 /// On a module: the algorithm of its collectives, "rabenseifner"; absent: auto.
 inline constexpr llvm::StringLiteral kAlgorithmAttr = "dist.algorithm";
 
-/// A collective of the dist dialect, `op`, along `axes`, from what a rank gives
-/// and what it gets.
+/// The shape of a collective of the dist dialect, `op`, along `axes`, from a
+/// rank's source and destination.
 std::optional<CollectiveShape> getCollectiveShape(mlir::Operation *op,
                                                   llvm::StringRef name,
                                                   mlir::ArrayAttr axes,

@@ -125,7 +125,7 @@ const char *colorOf(size_t series) {
   return kColors[series % std::size(kColors)];
 }
 
-/// What the names have in common at their beginning, without a number's.
+/// The common prefix of the names, without a number at its end.
 std::string commonName(const std::vector<const Row *> &rows) {
   std::string name = rows.front()->name;
   for (const Row *row : rows) {
@@ -187,8 +187,8 @@ std::string tableOfDifferences(const std::vector<Row> &rows) {
   return text + "</tr>\n" + lines + "</table>\n";
 }
 
-/// In whatever order the rows come. Of several with equal choices and layers
-/// the first belongs to one series, the second to another.
+/// Groups rows, in any order, in series of equal choices. Rows with equal
+/// choices and layers belong to different series.
 std::vector<Series> findSeries(const std::vector<Row> &rows) {
   std::vector<Series> series;
   std::map<std::pair<Choices, int>, size_t> seen;     // choices, layers

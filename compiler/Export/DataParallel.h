@@ -1,4 +1,4 @@
-// What ranks send of gradients and parameters, against ZeRO-1.
+// Gradients and parameters that ranks send, compared with ZeRO-1.
 #ifndef ZC_COMPILER_EXPORT_DATAPARALLEL_H
 #define ZC_COMPILER_EXPORT_DATAPARALLEL_H
 

@@ -12,14 +12,14 @@
 
 namespace zc {
 
-/// What the micro-batches under way take of a role's memory.
+/// A role's memory for the micro-batches in flight.
 struct RoleFlight {
   uint64_t bytes = 0;                    // as Role.flight_bytes in the manifest
   std::map<std::string, uint32_t> slots; // by ring
 };
 
-/// Of the roles of a module whose programs have offsets, but not yet code; by
-/// role. Fails as buildOrders() does.
+/// Plans the flights, by role, of a module whose programs have offsets, but not
+/// yet code. Fails as buildOrders() does.
 Result<std::vector<RoleFlight>> planFlights(mlir::ModuleOp module,
                                             const OrderOptions &options);
 

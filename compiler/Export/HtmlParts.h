@@ -13,7 +13,7 @@
 
 namespace zc::html {
 
-/// Of a drawing, in its own units.
+/// The size of a drawing, in its own units.
 constexpr int kWidth = 1000, kHeight = 220;
 
 struct ClassStyle {
@@ -28,10 +28,10 @@ inline constexpr ClassStyle kClasses[] = {
     {plan::COMMUNICATION, "communication", "#c44e52"},
     {plan::WORKSPACE, "workspace", "#937860"}};
 
-/// What a page begins with, up to its title.
+/// The beginning of a page, up to its title.
 extern const char *const kHead;
 
-/// What an author wrote, as text.
+/// HTML for a text that an author wrote.
 std::string escape(const std::string &text);
 
 /// With two decimals.
@@ -61,7 +61,7 @@ std::vector<Tick> sizeTicks(uint64_t most, int count);
 /// The colors of memory classes.
 std::string legend();
 
-/// What a drawing of the memory reaches up to: the most bytes of all classes.
+/// The upper end of a drawing of the memory: the most bytes of all classes.
 uint64_t mostBytes(const ProgramMemory &memory);
 
 /// Bytes live at each instruction, classes on top of one another, between axes,

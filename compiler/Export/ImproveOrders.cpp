@@ -10,7 +10,7 @@
 namespace zc {
 namespace {
 
-// Costs are estimates: what saves less than this is kept as published.
+// Costs are estimates: an order that saves less is kept as published.
 constexpr double kLeastGain = 0.005;
 
 struct Candidate {

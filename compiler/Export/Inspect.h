@@ -91,22 +91,23 @@ struct MemoryReport {
   uint64_t persistentBytes = 0;
   uint64_t flightBytes = 0;    // of micro-batches under way
   uint64_t offloadedBytes = 0; // in the second memory, beside the peak
-  /// What is allocated: all regions, the transient one as large as the largest
-  /// program needs it.
+  /// Allocated bytes: all regions, with the transient one as large as the
+  /// largest program needs it.
   uint64_t peak = 0;
   std::vector<ProgramMemory> programs;
   int peakProgram = -1;
-  /// What is where the peak is: each byte counts in one class, states included,
-  /// and what no value has is unused. Together they are the peak.
+  /// Bytes by class at the peak: each byte counts in one class, states
+  /// included, and bytes without a value are unused. Together they are the
+  /// peak.
   ClassBytes atPeak{};
   uint64_t unusedAtPeak = 0;
-  /// What the optimizer keeps of each trained parameter in whole, float32
-  /// weights beside narrower ones included.
+  /// Bytes of the optimizer for each element of trained parameters, whole ones,
+  /// with float32 copies of narrower weights.
   double optimizerBytesPerParameter = 0;
   /// Elements of what is trained, in whole.
   uint64_t trained = 0;
 
-  /// Of the classes, each at its own maximum, bytes for each of these.
+  /// Bytes of a class, at its own maximum, for each trained element.
   double perParameter(plan::MemoryClass memoryClass) const {
     return trained > 0 ? double(classes[memoryClass]) / double(trained) : 0;
   }
@@ -118,7 +119,7 @@ struct MemoryReport {
   }
 };
 
-/// Of the role whose peak is the highest; and of one role.
+/// Memory of the role with the highest peak; and of one role.
 MemoryReport measureMemory(const plan::Manifest &manifest);
 MemoryReport measureMemory(const plan::Manifest &manifest, int role);
 
@@ -157,7 +158,7 @@ struct MessageTraffic {
 /// Gradients and parameters along the axes of data parallelism (dp, ep, sp), in
 /// bytes of a rank and a step. ZeRO-1 sends (N-1)/N of the gradients and
 /// (N-1)/N of the parameters (Rajbhandari et al. 2020, section 7); each is as
-/// wide as the plan sends it. Of several roles: their sums.
+/// wide as the plan sends it. Several roles are added up.
 struct DataParallelTraffic {
   double sent = 0;      // by the rank of a role that sends most
   double sentByOne = 0; // in stage 1
@@ -177,8 +178,8 @@ struct CommReport {
   std::map<std::string, CommTraffic> byAlgorithm; // "ring"
   uint64_t parameterBytes = 0;                    // of the whole model
   std::vector<MessageTraffic> messages;           // of all roles
-  /// Where there are several: the role whose ranks send most, of which what is
-  /// above by kind, axis and algorithm is; and that of each.
+  /// With several roles: the one whose ranks send most, to which the traffic
+  /// above by kind, axis and algorithm belongs; and the reports of all.
   int role = 0;
   std::vector<CommReport> roles;
 };
@@ -191,15 +192,15 @@ struct RunCounts {
 /// `isLate`: of a step behind the manifest's freeze_step.
 RunCounts countRuns(const plan::Manifest &manifest, int role, bool isLate);
 
-/// What ranks send in one optimizer step; where steps end in two ways, in one
-/// of the first.
+/// Traffic of one optimizer step; if steps end in two ways, of one that ends in
+/// the first.
 CommReport measureComm(const plan::Manifest &manifest);
 
 /// And in one behind the manifest's freeze_step; nothing where there is none.
 std::optional<CommReport> measureCompressedComm(const plan::Manifest &manifest);
 
-/// What a stage computes in one micro-batch: time is in units that tell roles
-/// apart, of the larger of flops and ten times the bytes.
+/// The cost of one micro-batch in a stage. Time is in units that compare roles:
+/// the larger of flops and ten times the bytes.
 struct StageCost {
   int role = 0;
   uint32_t replicas = 1;       // roles from that one on, which take turns
@@ -223,7 +224,7 @@ struct PipelineReport {
   std::vector<std::string> timeline; // a line for each role
 };
 
-/// What each stage of a pipeline costs a micro-batch; nothing as below.
+/// The cost of a micro-batch in each stage of a pipeline; none as below.
 std::optional<WorkCosts> measureWorkCosts(const plan::Manifest &manifest);
 
 /// Nothing where there is one role, or no order.

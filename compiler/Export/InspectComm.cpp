@@ -47,7 +47,7 @@ public:
     return std::move(report);
   }
 
-  /// What each of the listed ranks sends; 0 of those of other roles.
+  /// Bytes that each listed rank sends; 0 for ranks of other roles.
   const std::vector<uint64_t> &perRank() const { return sent; }
 
 private:
@@ -159,8 +159,8 @@ private:
       cache;
 };
 
-/// Whole parameters of all roles; where the forward reads copies, those are the
-/// parameters that are sent. What several roles hold counts once.
+/// Counts whole parameters of all roles, or, where the forward reads copies,
+/// the copies, which are sent. One that several roles hold counts once.
 uint64_t countParameters(const plan::Manifest &manifest, const Mesh &mesh) {
   uint64_t sum = 0;
   std::set<std::string> seen;

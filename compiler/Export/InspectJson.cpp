@@ -50,7 +50,7 @@ ordered_json memoryToJson(const MemoryReport &report) {
   return json;
 }
 
-/// What copies of a role move, and how long its activations live.
+/// Adds the bytes that a role copies, and how long its activations live.
 void addUse(const plan::Manifest &manifest, int role, ordered_json &json) {
   const CopyTraffic copies = measureCopies(manifest, role);
   json["copied"] = {{"away", copies.away}, {"back", copies.back}};
@@ -85,7 +85,7 @@ ordered_json memoryToJson(const plan::Manifest &manifest) {
   return json;
 }
 
-/// What was sent, sorted in several ways.
+/// Adds the traffic by several keys.
 void addTraffic(const CommReport &report, ordered_json &json) {
   auto set = [&](const char *by, const auto &traffics) {
     json[by] = ordered_json::object();

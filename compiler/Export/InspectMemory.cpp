@@ -182,7 +182,8 @@ void add(ClassBytes &sum, const ClassBytes &term) {
     sum[i] += term[i];
 }
 
-/// Of whole tensors: ranks may share them. Scalars are of no parameter.
+/// The optimizer's bytes per trained element, of whole tensors: ranks may share
+/// them.
 double countOptimizerBytes(const plan::Role &role, bool hasCopies,
                            uint64_t &parameters) {
   uint64_t kept = 0;
@@ -225,7 +226,7 @@ bool isUsed(const plan::Role &role, int ring, bool evaluates) {
   return false;
 }
 
-/// Of units that take turns in the same bytes the most at once.
+/// The most bytes of gathered units at once: units take turns in memory.
 uint64_t countGathered(const plan::Role &role) {
   std::map<uint64_t, uint64_t> ends; // by where they begin
   for (const plan::State &state : role.states())
@@ -241,8 +242,8 @@ uint64_t countGathered(const plan::Role &role) {
   return sum;
 }
 
-/// What is there all the time that a role trains or evaluates: states, slots,
-/// and the next batch.
+/// Bytes that last while a role trains or evaluates: states, slots, and the
+/// next batch.
 ClassBytes countLasting(const plan::Role &role, bool hasCopies, uint64_t ahead,
                         bool evaluates) {
   ClassBytes classes{};

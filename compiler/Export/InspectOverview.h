@@ -1,7 +1,7 @@
 //===- InspectOverview.h - what an artifact is of ---------------*- C++ -*-===//
 //
-// What a user asks first: which data it wants, how it was compiled, what it
-// trains.
+// Answers a user's first questions about an artifact: its inputs, how it was
+// compiled, its trained parameters.
 //
 //===----------------------------------------------------------------------===//
 #ifndef ZC_COMPILER_EXPORT_INSPECTOVERVIEW_H

@@ -20,8 +20,8 @@ namespace {
 /// A drawn line's length, and what the shortest work takes of it if it can.
 constexpr size_t kFewestColumns = 40, kMostColumns = 160, kWorkColumns = 3;
 
-/// Of a program, in units that compare: its arithmetic or its traffic,
-/// whichever is more at ten operations a byte.
+/// The cost of a program, in units that compare: its arithmetic or its traffic,
+/// whichever is more at ten operations per byte.
 double costOf(const plan::Program &program) {
   double cost = 0;
   for (const plan::Instruction &instruction : program.instructions())
@@ -74,9 +74,9 @@ std::vector<StagePlace> placeStages(const plan::Manifest &manifest) {
   return sorted;
 }
 
-/// What one micro-batch costs a stage. "micro" is a forward, and a backward of
-/// twice its cost. What is of the whole step stands with the role's first stage
-/// if it belongs to none.
+/// The cost of one micro-batch in a stage. "micro" counts as a forward, and a
+/// backward of twice its cost. Programs of the whole step that have no stage
+/// count with the role's first stage.
 StageCost measureStage(const plan::Manifest &manifest, const RoleUse &use,
                        const StagePlace &place) {
   const plan::Role &role = manifest.roles(place.role);
@@ -260,8 +260,8 @@ struct Bubble {
   double ofTotal, ofIdeal;
 };
 
-/// Of a step; where steps overlap, of one in the midst of a run: what it makes
-/// the run longer.
+/// The bubble of a step; if steps overlap, of a step in the midst of a run, by
+/// how much it makes the run longer.
 Result<Bubble> measureBubble(const plan::Manifest &manifest,
                              const PipelineStages &stages, uint32_t steps,
                              const WorkCosts &costs) {

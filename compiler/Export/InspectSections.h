@@ -19,12 +19,12 @@ struct ExpertLayerReport {
   int64_t flops = 0;               // of a forward, for the chosen
   double room = 1, multiplied = 1; // as multiples of the rows
 
-  /// Of experts that a token computes.
+  /// The share of experts that a token uses.
   double share() const { return double(chosen) / double(experts); }
 };
 
-/// In how many different parts the ranks have what they have: a part that
-/// several of them have is one. At most, of all tensors of a kind.
+/// The number of different parts of a tensor among the ranks: a part that
+/// several ranks have counts once. The maximum over all tensors of a kind.
 struct OwnershipReport {
   int64_t ranks = 1;
   int64_t experts = 1; // of weights that ep divides

@@ -134,7 +134,7 @@ static std::string printMemory(const std::string &whose,
   return text;
 }
 
-/// Of several roles the largest, then each.
+/// If there are several roles, prints the largest, then each.
 static std::string printMemory(const plan::Manifest &manifest) {
   MemoryReport largest = measureMemory(manifest);
   if (manifest.roles_size() < 2)

@@ -9,8 +9,8 @@
 namespace zc {
 namespace {
 
-/// Numbers of the update wait longest of all: what is so many times smaller
-/// than the largest tensor is not named.
+/// Numbers of the update wait longest of all: a tensor so many times smaller
+/// than the largest is not named.
 constexpr uint64_t kSmallest = 64;
 
 bool isActivation(const plan::Buffer &buffer) {

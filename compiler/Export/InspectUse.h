@@ -7,8 +7,8 @@
 namespace zc {
 
 /// How long a program's activations live: from the instruction that writes one
-/// to the last that reads it. A tenth is one of the program's instructions;
-/// what lives longer than nine of them is in the last.
+/// to the last that reads it. Tenths count the program's instructions;
+/// activations that live longer than nine tenths are in the last.
 struct Lifetimes {
   std::array<uint64_t, 10> bytesByTenth{}, countByTenth{};
   uint32_t longest = 0; // in instructions, of those that are not small
@@ -29,7 +29,7 @@ CopyTraffic measureCopies(const plan::Manifest &manifest, int role);
 struct ProductReport {
   uint64_t count = 0;
   uint64_t inTiles = 0; // rows, columns and inner size are multiples of 16
-  /// Of the product with the smallest of these: rows, columns, inner size.
+  /// The product with the smallest dim: its rows, columns, inner size.
   std::array<int64_t, 3> smallest{};
   std::string label;
 };

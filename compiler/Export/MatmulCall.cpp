@@ -62,7 +62,7 @@ static void exportEpilogue(sched::LibraryCallOp op, DictionaryAttr epilogue,
 void exportMatmul(sched::LibraryCallOp op, const ProgramExport &program,
                   plan::MatmulCall &call) {
   DictionaryAttr config = op.getConfig();
-  // What is added to lies where the sum goes.
+  // An accumulator is overwritten with the sum.
   bool accumulates = !op.getShared().empty();
   unsigned first = accumulates ? 1 : 0;
   call.set_accumulate(accumulates);

@@ -29,7 +29,7 @@ uint32_t getRingIndex(train::StateOp state) {
   llvm_unreachable("a flight state whose ring has no place");
 }
 
-/// What only crosses is communication; what the backward reads is kept.
+/// Rings of tensors in transit are communication; others are activations.
 static plan::MemoryClass getRingClass(StringRef name) {
   return isTransitRing(name) ? plan::COMMUNICATION : plan::ACTIVATIONS;
 }

@@ -84,8 +84,8 @@ Status References::add(const std::string &file, uint64_t offset,
   return Status();
 }
 
-/// By the name of what has it: states, and members of units; several where
-/// several roles hold it.
+/// Sources by the name of a state, or of a unit's member; several if several
+/// roles hold it.
 static llvm::StringMap<SmallVector<plan::WeightSource *, 1>>
 findSources(plan::Manifest &manifest) {
   llvm::StringMap<SmallVector<plan::WeightSource *, 1>> sources;

@@ -10,9 +10,9 @@
 
 namespace zc::interpreter {
 
-/// What an argument or result is bound to: its input, state, output or metric;
-/// "arg0" or "result0" if it is not bound. What a role of a pipeline does not
-/// share with others is called "role1.arg0", "role1.unit.0".
+/// The input, state, output or metric that an argument or result is bound to;
+/// "arg0" or "result0" if there is none. Names that a role of a pipeline does
+/// not share with others begin with its number: "role1.arg0", "role1.unit.0".
 std::string argumentName(mlir::func::FuncOp func, unsigned index);
 std::string resultName(mlir::func::FuncOp func, unsigned index);
 
@@ -24,8 +24,8 @@ std::pair<int64_t, int64_t> integerRange(mlir::func::FuncOp func,
 mlir::LogicalResult checkNames(llvm::ArrayRef<mlir::func::FuncOp> programs,
                                const llvm::StringMap<Tensor> &given);
 
-/// The arguments of a program, or of its part in each role, by name: what
-/// `given` has; else a state's stored value; else, with a seed, random elements
+/// The arguments of a program, or of its part in each role, by name: from
+/// `given`; else a state's stored value; else, with a seed, random elements
 /// (floats in [-1, 1), integers in the argument's range). Fails, with a
 /// diagnostic, at arguments left without a value and where roles store other
 /// values of one state.

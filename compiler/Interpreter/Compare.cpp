@@ -85,7 +85,7 @@ static bool isAtHand(train::StateOp state, bool isMade) {
   return isMade || (state.getValue() && kind == train::kConstant);
 }
 
-/// What both modules are given: all that `one` reads and has no value of.
+/// Draws the inputs of both modules: all that `one` reads and does not make.
 static llvm::StringMap<Tensor> drawAll(ModuleOp one, int64_t microBatches,
                                        unsigned seed) {
   const std::set<std::string> made = findMade(one);
@@ -107,7 +107,7 @@ static llvm::StringMap<Tensor> drawAll(ModuleOp one, int64_t microBatches,
   return values;
 }
 
-/// What no argument of the module has the name of is not for it.
+/// Drops values whose names are not those of the module's arguments.
 static void dropUnknown(ModuleOp module, llvm::StringMap<Tensor> &values) {
   std::set<std::string> known;
   module.walk([&](func::FuncOp program) {
@@ -155,8 +155,8 @@ static double compare(const Tensor &one, const Tensor &other,
     return std::numeric_limits<double>::infinity();
   if (!one.isFloat())
     return one.integers == other.integers ? 0 : 1;
-  // What is 0 but for rounding, as the gradient of a bias in front of a batch
-  // norm, is compared with this.
+  // The least scale of errors, for tensors that are 0 but for rounding, as the
+  // gradient of a bias before a batch norm.
   double largest = 1e-3, furthest = 0;
   for (auto [a, b] : llvm::zip_equal(one.floats, other.floats)) {
     if (std::isfinite(a))
@@ -187,9 +187,9 @@ static LogicalResult forgiveRounding(Interpreter &interpreter, ModuleOp one,
   auto disturbed = trainFrom(interpreter, one, disturb(values), count);
   if (failed(disturbed))
     return failure();
-  // Of the tensor that moves most: an error reaches all behind it. One that
-  // moves further is noise, as what an optimizer without epsilon makes of a
-  // gradient that is 0 but for rounding.
+  // Allow as much as the tensor that moves most: its error spreads. Beyond
+  // that, a tensor that itself moves further is noisy, such as an update
+  // without epsilon from a gradient that is 0 but for rounding.
   double most = 0;
   llvm::StringMap<double> moved;
   Comparison ignored;
@@ -217,9 +217,9 @@ bool saysRanksDisagree(StringRef diagnostic) {
          diagnostic.contains(kOtherThanRole);
 }
 
-/// Those that parameters are rounded to: what a rank holds of one may be blocks
-/// of the whole that only the parameter tells of, which is compared, and the
-/// next step begins with them.
+/// The narrow copies of parameters, which are not compared: a rank's part of
+/// one may be blocks of the whole that only the parameter describes, which is
+/// compared, and the next step begins with them.
 static llvm::StringSet<> findCopies(ModuleOp module) {
   llvm::StringSet<> copies;
   module.walk([&](train::StateOp state) {

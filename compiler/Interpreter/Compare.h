@@ -26,12 +26,12 @@ struct Tolerance {
   double most = 1e-3;
 };
 
-/// What two modules make of the same states and samples.
+/// Compares two modules' results from the same states and samples.
 struct Comparison {
   int64_t tensors = 0; // that both make, without the noisy ones
   int64_t noisy = 0;   // that rounding moves further than could be compared
   double worst = 0;    // error, of those that are alike
-  /// What rounding was found to explain; 0: nobody had to ask.
+  /// The error that rounding was found to explain; 0: was not needed.
   double rounding = 0;
   /// Elements that are NaN, and that are 0 in both, of all floats.
   int64_t notNumbers = 0, zeros = 0, elements = 0;
@@ -46,9 +46,9 @@ bool saysRanksDisagree(llvm::StringRef diagnostic);
 
 /// Trains `other`, perhaps divided among ranks and roles, from the states and
 /// samples with which `one`, which is neither, is trained, drawn from `seed`;
-/// compares the states that they write and their metrics. What only one of
-/// them accumulates over micro-batches is no difference.
-/// Fails, with a diagnostic, where one of them cannot be run.
+/// compares the states that they write and their metrics. A tensor that only
+/// one of them accumulates over micro-batches is no difference. Fails, with a
+/// diagnostic, where one of them cannot be run.
 llvm::FailureOr<Comparison> compareSteps(Interpreter &interpreter,
                                          mlir::ModuleOp one,
                                          mlir::ModuleOp other, StepCount count,

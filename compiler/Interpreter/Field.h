@@ -4,8 +4,9 @@
 // follow the laws that real ones do; every other function (exp, tanh, sqrt) is
 // one of which nothing is known but that equal arguments give equal results.
 // Two polynomials that differ, of degree d, agree at a random point with a
-// chance of d / kPrime at most (Schwartz, Zippel): what is equal here is equal
-// as formulas, but for a chance that is far below that of a broken machine.
+// chance of d / kPrime at most (Schwartz, Zippel): numbers that are equal here
+// come from equal formulas, but for a chance that is far below that of a broken
+// machine.
 //
 //===----------------------------------------------------------------------===//
 #ifndef ZC_COMPILER_INTERPRETER_FIELD_H

@@ -18,7 +18,7 @@
 
 namespace zc::interpreter {
 
-/// Which results are rounded: Double leaves every float a double, Single rounds
+/// How results are rounded: Double leaves every float a double, Single rounds
 /// every one to 32 bits. Both round to 16 bits where the program does; Wide is
 /// Double without that. Exact: floats are numbers modulo a prime, in the
 /// integers of slots (Field.h), and nothing is rounded.

@@ -79,7 +79,7 @@ void RegroupNode::run(Frame &frame) const {
   view.strides.assign(resultSizes.size(), 1);
   for (size_t coarse = 0; coarse < groups.size(); ++coarse) {
     if (!expands) {
-      // Of a group, the last dim that has several elements tells the stride.
+      // A group's stride is that of its last dim of several elements.
       for (int64_t fine : groups[coarse])
         if (from.sizes[fine] != 1)
           view.strides[coarse] = from.strides[fine];

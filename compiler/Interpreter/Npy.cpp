@@ -23,7 +23,7 @@ static Error npyError(StringRef path, const llvm::Twine &what) {
 }
 
 namespace {
-/// What the header says; `data` are the bytes after it.
+/// A parsed header; `data` are the bytes after it.
 struct Header {
   StringRef type;
   llvm::SmallVector<int64_t> shape;

@@ -12,8 +12,8 @@ namespace zc::interpreter {
 /// Ops of one kind compute the same; of one with a region there is no other.
 std::vector<const void *> kindOf(mlir::Operation *op);
 
-/// What an op computes, on buffers whose shapes may be smaller than the op's
-/// types say (LinalgFormOpInterface).
+/// Computes an op, on buffers whose shapes may be smaller than those in the
+/// op's types (LinalgFormOpInterface).
 class OpKernel {
 public:
   using Shapes = llvm::ArrayRef<llvm::SmallVector<int64_t>>;

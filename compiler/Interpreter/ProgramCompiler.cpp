@@ -283,7 +283,7 @@ LogicalResult ProgramCompiler::compileAlloc(Operation *op, Code &code) {
   auto type = cast<MemRefType>(op->getResult(0).getType());
   if (!type.hasStaticShape())
     return op->emitOpError("has a dynamic shape");
-  // The same memory each time: what it holds before it is written is undefined.
+  // The same memory each time: its contents before a write are undefined.
   program->storage.emplace_back(std::max<int64_t>(type.getNumElements(), 1));
   View view;
   view.base = view.data = program->storage.back().data();

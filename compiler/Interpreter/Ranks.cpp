@@ -74,7 +74,7 @@ public:
 
   ArrayRef<int64_t> shape;
   SmallVector<int64_t> part;
-  /// Of each dim, where the part's elements are in the whole.
+  /// For each dim, the indices in the whole of the part's elements.
   SmallVector<SmallVector<int64_t>> places;
   /// Whether no other rank holds the same place's first term.
   bool isFirst = true;
@@ -245,8 +245,8 @@ static std::vector<Slot> addAll(Given given, bool isFloat) {
   return sum;
 }
 
-/// The collectives of which one rank of the group is the root. What has no
-/// meaning elsewhere stays as it is.
+/// Computes collectives with a root rank. Results that only the root has are
+/// left as they are on other ranks.
 static void exchangeRooted(dist::CollectiveOpInterface op, Given given,
                            MutableArrayRef<std::vector<Slot> *> taken,
                            bool isFloat) {

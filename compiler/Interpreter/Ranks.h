@@ -32,8 +32,8 @@ inline constexpr llvm::StringLiteral kOtherInUnit = " roles hold other values";
 /// Whether two tensors hold the same elements; two NaN are the same.
 bool areAlike(const Tensor &a, const Tensor &b);
 
-/// What one rank holds of a whole tensor. Of an unreduced one the first rank
-/// along each axis holds all, the others zeros.
+/// A rank's part of a whole tensor. If it is unreduced, the first rank along
+/// each axis holds all, the others zeros.
 Tensor takePart(const Tensor &whole, Division division, dist::MeshAttr mesh,
                 int64_t rank);
 
@@ -59,7 +59,7 @@ mlir::StringAttr coordinateAxis(mlir::func::FuncOp func, unsigned index);
 llvm::SmallVector<int64_t> groupOf(int64_t rank, mlir::ArrayAttr axes,
                                    dist::MeshAttr mesh);
 
-/// A collective among one group: what each of its ranks gives, and gets.
+/// A collective in one group: the values that its ranks give and get.
 mlir::LogicalResult exchange(dist::CollectiveOpInterface op,
                              llvm::ArrayRef<const std::vector<Slot> *> given,
                              llvm::MutableArrayRef<std::vector<Slot> *> taken);

@@ -60,7 +60,7 @@ FailureOr<SmallVector<func::FuncOp>> findPrograms(ModuleOp module,
 }
 
 //===----------------------------------------------------------------------===//
-// What roles have together
+// Values that roles share
 //===----------------------------------------------------------------------===//
 
 /// Whether roles hold no sums of theirs together: none has a flush to make
@@ -77,8 +77,8 @@ static bool isTermOfRole(func::FuncOp program, DictionaryAttr attributes) {
          !isWithoutFlush(program);
 }
 
-/// Without flush, a metric is of what the role does: the loss where there are
-/// labels, and the norm of its own gradients.
+/// Without flush, a metric is the role's own: the loss where there are labels,
+/// and the norm of its own gradients.
 static bool isMetricOfRole(func::FuncOp program, unsigned result) {
   return isWithoutFlush(program) &&
          program.getResultAttr(result, train::kMetricAttr);
@@ -95,8 +95,8 @@ static dist::MeshAttr meshOfRole(dist::MeshAttr mesh, size_t roles) {
 
 namespace {
 
-/// What is known of an argument or a result: looking a state up among many
-/// takes longer than a small op.
+/// The binding of an argument or a result, looked up once: to look up one state
+/// of many takes longer than a small op.
 struct Bound {
   std::string name;
   bool isMessage = false;
@@ -184,7 +184,7 @@ private:
                         });
   }
 
-  /// What one rank binds to its arguments.
+  /// The arguments of one rank.
   std::vector<Tensor> takeParts(int64_t rank,
                                 const llvm::StringMap<Tensor> &values) {
     int64_t role = roleOf(rank, programs.size(), mesh);

@@ -63,8 +63,9 @@ public:
         OpKernel::compile(op, operandShapes, resultShapes, Precision::Exact);
     if (failed(compiled))
       return notShown("its form cannot be run");
-    // What looks for equal numbers, as the gradient of a maximum does, finds
-    // some among few. Integers are always of few: chance has more to say.
+    // Every other round draws few different numbers, so that ops that compare
+    // for equality, as the gradient of a maximum does, find equal ones.
+    // Integers have few in any case, so they get more rounds.
     constexpr int kOfFloats = 2, kOfIntegers = 4;
     const bool isOfFloats = llvm::all_of(op->getOperands(), isFloat);
     bool hadNumbers = false;
@@ -211,7 +212,7 @@ private:
     return operands;
   }
 
-  /// Of a reduction that is no sum.
+  /// Combines terms of a reduction other than a sum.
   static int64_t combine(StringRef kind, int64_t a, int64_t b) {
     return kind == "max"   ? std::max(a, b)
            : kind == "min" ? std::min(a, b)
@@ -362,8 +363,8 @@ RuleVerdict RuleProver::prove(Operation *op, const ShardingRule &rule,
   return Proof(op, rule, limits, random).run();
 }
 
-/// What is proven together: of ops that work element by element, those of one
-/// rank, whose dims are equally divisible or not; of others, those of one type.
+/// The key of ops that are proven together: elementwise ones by rank and by
+/// which dims have one element, others by their types.
 static std::vector<const void *> classOf(Operation *op) {
   if (!isa<ElementwiseOpInterface>(op))
     return kindOf(op);

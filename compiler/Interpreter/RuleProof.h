@@ -10,7 +10,7 @@
 
 namespace zc::interpreter {
 
-/// What came of a rule.
+/// The result of checking a rule.
 struct RuleVerdict {
   enum class Outcome {
     Holds,
@@ -31,14 +31,14 @@ class RuleProver {
 public:
   explicit RuleProver(unsigned seed) : random(seed) {}
 
-  /// Of the op's own rule. Ops of one kind, attributes and types are proven
-  /// once; those that work element by element, whatever the sizes of their
+  /// Proves the op's own rule. Ops of one kind, attributes and types
+  /// are proven once; elementwise ones once for all sizes of their
   /// dims.
   const RuleVerdict &prove(mlir::Operation *op);
 
-  /// Of any rule that fits the op. `limits`: for each operand of integers, the
-  /// range [low, high) of its elements; those left out get one that is safe for
-  /// indices.
+  /// Proves any rule that fits the op. `limits`: for each operand of integers,
+  /// the range [low, high) of its elements; those left out get one that is safe
+  /// for indices.
   RuleVerdict prove(mlir::Operation *op, const ShardingRule &rule,
                     llvm::ArrayRef<std::pair<int64_t, int64_t>> limits = {});
 

@@ -111,7 +111,7 @@ private:
     return ofTurns.empty() ? micro : ofTurns[microBatch % ofTurns.size()];
   }
 
-  /// What the samples' programs read where they do not read the newest version.
+  /// Sets the older versions of states that a sample's programs read.
   void takeVersions(llvm::StringMap<Tensor> &values) const {
     for (const auto &[name, delay] : delays) {
       const int64_t version = std::max<int64_t>(0, done - delay);
@@ -199,7 +199,7 @@ private:
   ModuleOp module;
   const llvm::StringMap<Tensor> &inputs;  // and states that the user gives
   SmallVector<func::FuncOp> micro, apply; // micro: or the whole step
-  // Of replicas those that compute a micro-batch, by its number.
+  // The replicas' programs for a micro-batch, by its number's turn.
   std::vector<OwningOpRef<ModuleOp>> modules;
   std::vector<SmallVector<func::FuncOp>> ofTurns;
   std::map<std::string, Tensor> states; // made or written so far

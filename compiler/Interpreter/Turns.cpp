@@ -153,7 +153,7 @@ FailureOr<bool> Turns::runAlone(int64_t number) {
 // Collectives
 //===----------------------------------------------------------------------===//
 
-/// What tells the lines apart on which ranks meet.
+/// The key of the groups in which ranks meet for a collective.
 static Attribute lineOf(dist::CollectiveOpInterface op) {
   Builder builder(op.getContext());
   Attribute holders = op->getAttr("holders");
@@ -277,7 +277,7 @@ LogicalResult Turns::run() {
 // Nobody can go on
 //===----------------------------------------------------------------------===//
 
-/// Of the first op that waits: what it reads of others in front of it is there.
+/// Describes the first op that waits: ops before it have run.
 std::string Turns::describeWait(int64_t number) const {
   const Rank &rank = ranks[number];
   Operation *first = rank.pending.front();

@@ -73,7 +73,7 @@ SmallVector<int64_t> Units::ranksOfShares(const Unit &unit) {
                    : SmallVector<int64_t>{0};
 }
 
-/// Which share a rank has.
+/// The number of a rank's share.
 static int64_t shareOf(int64_t rank, ArrayAttr axes, dist::MeshAttr mesh) {
   SmallVector<int64_t> group = groupOf(rank, axes, mesh);
   return llvm::find(group, rank) - group.begin();

@@ -16,7 +16,7 @@ public:
   explicit Units(mlir::ModuleOp module);
 
   /// Replaces parameters, their moments and their accumulators by the units'.
-  /// What a unit holds that is not given is 0.
+  /// Members that are not given are 0.
   void pack(llvm::StringMap<Tensor> &values) const;
 
   /// The inverse, on results. Fails, with `error`, where two roles hold other

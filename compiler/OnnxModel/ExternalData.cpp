@@ -114,7 +114,7 @@ void zc::markTransposed(proto::TensorProto &tensor) {
 // --- Checking
 // ----------------------------------------------------------------------
 
-// What is wrong with `location` as it is written, or "".
+// The fault in the spelling of `location`, or "".
 static std::string checkPath(const std::string &location) {
   if (location.empty())
     return "names no file";
@@ -127,7 +127,7 @@ static std::string checkPath(const std::string &location) {
   return "";
 }
 
-// What is wrong with `location` as a path inside `folder`, or "".
+// The fault of `location` as a path inside `folder`, or "".
 static std::string checkLocation(const std::string &folder,
                                  const std::string &location) {
   if (std::string problem = checkPath(location); !problem.empty())
@@ -157,7 +157,7 @@ static std::string checkNumber(const proto::TensorProto &tensor,
   return "";
 }
 
-// What is wrong with one external tensor, or "".
+// The fault of one external tensor, or "".
 static std::string checkTensor(const ModelFile &file,
                                const proto::TensorProto &tensor) {
   std::string location = getEntry(tensor, "location");
@@ -336,7 +336,7 @@ static std::string unpack(llvm::StringRef packed,
   return bytes;
 }
 
-// As the file stores them.
+// The tensor's bytes as the file stores them.
 static Expected<std::string> readStored(const ModelFile &file,
                                         const proto::TensorProto &tensor) {
   std::optional<uint64_t> expected = getTensorBytes(tensor);

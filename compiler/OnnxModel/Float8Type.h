@@ -1,4 +1,4 @@
-// Which of ONNX's types are floats of eight or four bits.
+// ONNX's types of floats of eight or four bits.
 #ifndef ZC_COMPILER_ONNXMODEL_FLOAT8TYPE_H
 #define ZC_COMPILER_ONNXMODEL_FLOAT8TYPE_H
 

@@ -66,7 +66,7 @@ static int64_t readInteger(std::string_view bytes, size_t index,
                        : int64_t(value);
 }
 
-// As QuantizeLinear; a number that is none becomes 0.
+// Rounds as QuantizeLinear does; NaN becomes 0.
 static int64_t toInteger(float real, float scale, int64_t zero,
                          IntegerType type) {
   double low = type.isSigned ? -std::ldexp(1.0, type.bits - 1) : 0;

@@ -17,7 +17,7 @@ public:
   /// `model`: whose DequantizeLinear nodes say what integers stand for.
   explicit IntegerWeights(const proto::ModelProto &model);
 
-  /// What tensor `name` is filled with, in place of what the model says.
+  /// Fills tensor `name` with these bytes, in place of the model's.
   void setBytes(const std::string &name, std::string_view bytes);
 
   /// The bytes of integer tensor `tensor` that stand for the float32 numbers

@@ -132,7 +132,7 @@ void LinearModel::addLabels(const std::string &scores, int64_t rows) {
   }
   const proto::AttributeProto *ints = find("classlabels_ints");
   bool areInts = ints && ints->ints_size();
-  // As a tensor: Constant has had lists since opset 12 only.
+  // Write labels as a tensor: Constant takes lists since opset 12 only.
   proto::TensorProto labels;
   labels.set_data_type(areInts ? proto::TensorProto::INT64
                                : proto::TensorProto::STRING);

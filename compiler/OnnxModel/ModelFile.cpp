@@ -77,7 +77,7 @@ static size_t getNesting(StringRef text) {
   return deepest;
 }
 
-// As deep as a binary model's messages may lie in one another.
+// The nesting limit of messages in a binary model.
 constexpr int kMostNesting = 100;
 
 static Error parseOnnxText(StringRef text, proto::ModelProto &model) {
@@ -147,7 +147,7 @@ Error zc::checkModel(proto::ModelProto model) {
       if (entry.key() == "location")
         entry.set_value("#checked");
   });
-  // Outputs whose shape nobody knows: what computes them says it.
+  // The ops that compute outputs of unknown shape determine it.
   for (proto::ValueInfoProto &output : *model.mutable_graph()->mutable_output())
     if (output.type().has_tensor_type())
       output.mutable_type()->mutable_tensor_type()->mutable_shape();

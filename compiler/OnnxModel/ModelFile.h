@@ -23,7 +23,7 @@ struct ModelFile {
   std::vector<std::string> parted;
 };
 
-/// What an initializer whose external file does not exist is.
+/// Whether initializers may name external files that do not exist.
 enum class AbsentData { Refused, Allowed };
 
 /// Reads and checks `path`: a serialized model, or ONNX's text syntax

@@ -1,4 +1,4 @@
-// Which tensors of a file could be weights, and what each is called: exporters
+// Finds the tensors of a file that could be weights, and their names: exporters
 // store them as initializers, of the graph or of a branch or loop body, or as
 // the values of Constant nodes.
 #ifndef ZC_COMPILER_ONNXMODEL_MODELWEIGHTS_H

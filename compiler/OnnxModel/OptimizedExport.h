@@ -1,4 +1,4 @@
-// Exports of PyTorch's default optimize=True: what can be undone of them.
+// Undoes rewrites of PyTorch's default optimize=True, as far as possible.
 #ifndef ZC_COMPILER_ONNXMODEL_OPTIMIZEDEXPORT_H
 #define ZC_COMPILER_ONNXMODEL_OPTIMIZEDEXPORT_H
 

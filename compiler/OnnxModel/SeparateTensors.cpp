@@ -235,7 +235,7 @@ void Separator::readUses(proto::GraphProto &graph) {
   }
 }
 
-// As PyTorch would call it, where the scale beside it has such a name.
+// PyTorch's name for it, where the scale beside it has such a name.
 std::string Separator::getName(const Use &use, StringRef tensor) {
   const char *role = use.operand == 3 ? "running_mean" : "running_var";
   StringRef module = getModule(use.node->input(1));

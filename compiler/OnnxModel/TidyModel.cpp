@@ -72,7 +72,7 @@ bool Sorter::readNeeds() {
   return unsorted;
 }
 
-// Of those that are ready, the first in the file.
+// Sorts topologically; of the ready nodes, takes the first in the file.
 std::vector<proto::NodeProto *> Sorter::run() {
   std::vector<proto::NodeProto *> sorted;
   std::set<int> ready;

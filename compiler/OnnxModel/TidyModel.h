@@ -1,5 +1,5 @@
-// What ONNX allows, or exporters write although it does not, said in the one
-// way that the rest of zc knows.
+// Rewrites variants that ONNX allows, or that exporters write although it does
+// not, into the one form that the rest of zc handles.
 #ifndef ZC_COMPILER_ONNXMODEL_TIDYMODEL_H
 #define ZC_COMPILER_ONNXMODEL_TIDYMODEL_H
 

@@ -21,7 +21,7 @@ struct ModelTensorType {
   uint64_t bytes;
 };
 
-/// What a tensor is filled with.
+/// The new content of a tensor.
 struct ModelTensorBytes {
   std::string_view bytes;
   /// float32 numbers, for which a tensor of integers stands by the scale and
@@ -31,8 +31,8 @@ struct ModelTensorBytes {
 
 struct TrainedModel {
   std::string model; // a serialized ModelProto
-  /// What the external data file holds, one after another, each at the offset
-  /// that the model says; empty: everything is inline.
+  /// The external data file's parts, one after another, each at the offset that
+  /// the model says; empty: everything is inline.
   struct Part {
     uint64_t offset;
     std::string_view bytes;

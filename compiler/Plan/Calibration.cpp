@@ -90,7 +90,7 @@ struct Mean {
   double value() const { return count > 0 ? sum / double(count) : 0; }
 };
 
-/// What instructions took in quiet steps, and the host's time between
+/// Times of instructions in quiet steps, and the host's time between
 /// instructions, programs and steps.
 struct QuietTimes {
   std::map<std::tuple<int, std::string, int>, Mean> instructions;
@@ -219,7 +219,7 @@ Status Calibration::addRun(const plan::Manifest &manifest,
   share.launch.push_back(times.launch.value());
   if (times.call.count > 0)
     share.call.push_back(times.call.value());
-  // What nothing else explains. Ranks wait for one another, too.
+  // The step's remaining time. With several ranks, part of it is waiting.
   if (mesh.ranks() == 1)
     share.step.push_back(
         std::max(0.0, seconds - busySeconds(timeline, isQuiet)));
@@ -288,7 +288,7 @@ Result<double> Calibration::fitComputeWhileSending() {
 
 namespace {
 
-/// Four digits: what is measured is no surer.
+/// Rounds to four digits: measurements are no more precise.
 double rounded(double value) {
   char text[32];
   std::snprintf(text, sizeof(text), "%.4g", value);

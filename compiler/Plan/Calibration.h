@@ -1,7 +1,7 @@
 //===- Calibration.h - a cluster file out of runs here ----------*- C++ -*-===//
 //
-// What traces of runs and timed messages say of this machine, as a description
-// that `zc plan --cluster here` reads.
+// Describes this machine from traces of runs and timed messages, for `zc plan
+// --cluster here`.
 //
 //===----------------------------------------------------------------------===//
 #ifndef ZC_COMPILER_PLAN_CALIBRATION_H
@@ -26,13 +26,13 @@ public:
   };
   explicit Calibration(Machine machine) : machine(std::move(machine)) {}
 
-  /// A run's trace, as `zc run --trace` writes it, without its first steps. Of
-  /// its steps the quickest quarter counts, and of equal instructions in
-  /// several runs of as many ranks the quickest, for other programs may have
+  /// A run's trace, as `zc run --trace` writes it, without its first steps. The
+  /// quickest quarter of the steps counts, and, in several runs of as many
+  /// ranks, the quickest of equal instructions, for other programs may have
   /// disturbed the rest.
   Status addRun(const plan::Manifest &manifest, const std::string &trace);
 
-  /// What `zc-run links` printed.
+  /// The output of `zc-run links`.
   Status addLinks(const std::string &json);
 
   /// The cluster's JSON. Fails where nothing was measured.
@@ -45,7 +45,7 @@ public:
 private:
   using Product = std::tuple<int64_t, int64_t, int64_t, int64_t, bool, bool,
                              plan::DataType>;
-  /// Of as many ranks.
+  /// Measurements of runs with one number of ranks.
   struct Share {
     std::map<std::tuple<std::string, std::string, double, double>, double>
         instructions; // kind, operators, FLOPs, bytes: s

@@ -101,7 +101,7 @@ private:
   }
 };
 
-/// What every rank of a role does; its peers are another's.
+/// A node of each rank of a role; the peers are those of one rank.
 struct TracedNode {
   NodeType type = kCompute;
   std::string name;
@@ -410,7 +410,7 @@ private:
       wire.addAttribute("comm_size", kInt64, bytes);
       wire.addText("pg_name", std::to_string(groupOf(ranks)));
     }
-    // For readers that count: what the busiest rank of the group sends.
+    // For readers that count: bytes that the busiest rank of the group sends.
     if (node.type != kReceive)
       wire.addAttribute("sent_bytes", kInt64, call.sent_bytes());
   }
@@ -430,7 +430,7 @@ private:
   std::map<std::vector<int>, int> groups;
 };
 
-/// As ASTRA-sim's own examples have them.
+/// Writes settings as in ASTRA-sim's own examples.
 Status addSettings(const Cluster &cluster, int64_t ranks,
                    const FileSink &sink) {
   const std::string network = networkOf(cluster, ranks);
@@ -500,7 +500,7 @@ Status planAsChakra(const plan::Manifest &given, const Cluster &whole,
                     const PlanReport &report,
                     const std::vector<std::string> &placement,
                     const FileSink &sink) {
-  // Of steps that overlap, the run that was simulated.
+  // If steps overlap, take the run of steps that was simulated.
   const plan::Manifest &manifest =
       report.simulated.run ? *report.simulated.run : given;
   ZC_ASSIGN_OR_RETURN(const Mesh mesh, Mesh::of(manifest));

@@ -37,9 +37,9 @@ struct Crossover {
 };
 std::vector<Crossover> findCrossovers(const Cluster &cluster, int64_t ranks);
 
-/// What an all-reduce of neighbouring ranks is simulated as where its plan says
-/// `auto`, from a size on: the quickest of the cluster's ways. The first choice
-/// is from 0 bytes on.
+/// The algorithm as which an all-reduce of neighbouring ranks is simulated from
+/// a size on, where its plan says `auto`: the cluster's quickest. The first
+/// choice is from 0 bytes on.
 struct AutoChoice {
   int64_t ranks = 2, bytes = 0;
   CollectiveWay way = CollectiveWay::Ring;

@@ -1,8 +1,8 @@
 //===- Layouts.h - the ways to divide a step among ranks --------*- C++ -*-===//
 //
-// What `zc plan --search` chooses from, and what each way takes by closed forms
-// composed of one compilation for one rank. That decides which ways are
-// compiled and simulated first, nothing else.
+// The layouts of `zc plan --search`, and estimates of each by closed forms from
+// one compilation for one rank. The estimates only decide which layouts are
+// compiled and simulated first.
 //
 //===----------------------------------------------------------------------===//
 #ifndef ZC_COMPILER_PLAN_LAYOUTS_H
@@ -32,11 +32,11 @@ struct StepLayout {
   bool dividesMessages() const { return pp > 1 && tp > 1; }
   /// "pp=2,tp=4", or empty for one rank.
   std::string mesh() const;
-  /// As `zc compile` takes it: "--mesh dp=4,tp=2 --zero 1 --accumulate 8".
+  /// The options for `zc compile`: "--mesh dp=4,tp=2 --zero 1 --accumulate 8".
   std::string options() const;
 };
 
-/// What may be chosen; what the user has fixed has one entry.
+/// The choices to search; one that the user has fixed has one entry.
 struct LayoutSpace {
   int64_t ranks = 1;
   int64_t batch = 0; // samples of a step; 0: no input counts samples

@@ -197,8 +197,9 @@ std::string drawTracks(const std::map<uint32_t, std::vector<Piece>> &tracks,
   return text + "</svg>\n";
 }
 
-/// The most bytes of a role in each of `slices` parts of the time: what is
-/// there always, and what its programs' instructions hold besides.
+/// The most bytes of a role in each of `slices` parts of the time: those that
+/// are always allocated, and those that its programs' instructions hold
+/// besides.
 std::vector<uint64_t> memoryOverTime(const PlanReport &report, uint32_t role,
                                      double seconds, size_t slices) {
   const MemoryReport &memory = report.roles[role].memory;

@@ -145,7 +145,7 @@ std::vector<PlannedLink> measureLinks(const Cluster &cluster,
   return links;
 }
 
-/// Of the role whose programs take longest.
+/// The role whose programs take longest.
 const PlannedRole &slowestRole(const PlanReport &report) {
   return *std::max_element(report.roles.begin(), report.roles.end(),
                            [](const PlannedRole &a, const PlannedRole &b) {

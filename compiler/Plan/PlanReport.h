@@ -34,13 +34,13 @@ struct PlannedLink {
 
 struct PlanReport {
   double stepSeconds = 0;
-  /// What is computed, equally divided among all ranks: no rank waits.
+  /// Seconds of the computation if divided equally among all ranks.
   double idealSeconds = 0;
   double samplesPerSecond = 0; // 0: no input counts samples
   double tokensPerSecond = 0;  // labels per second; 0: there are none
-  /// Of the peak of the type that most products are computed in: of what the
-  /// model needs (three times the products of its forward, or all if that is
-  /// less), and of all products that are executed, recomputation included.
+  /// The share of the peak of the type of most products that is used by FLOPs
+  /// that the model needs (three times the products of its forward, or all if
+  /// that is less), and by all products executed, recomputation included.
   double mfu = 0, hfu = 0;
   double modelFlops = 0, executedFlops = 0; // a step, of all ranks
   double bubbleOfTotal = 0, bubbleOfIdeal = 0;
@@ -54,8 +54,8 @@ struct PlanReport {
   int largestRole = 0; // by peak of memory
   std::vector<PlannedLink> links;
   CommReport traffic;
-  /// Of the role of `traffic`, by axes: how often a step's collectives are
-  /// simulated in which way, where the plan leaves that open.
+  /// For the role of `traffic`, by axes: how many of a step's collectives are
+  /// simulated by which algorithm, where the plan leaves that open.
   std::map<std::string, std::map<std::string, uint64_t>> ways;
   bool fits = true; // into the device's memory
   SimulatedStep simulated;
@@ -72,7 +72,7 @@ Result<PlanReport> planStep(const plan::Manifest &manifest,
 std::string printPlan(const plan::Manifest &manifest, const Cluster &cluster,
                       const PlanReport &report, double tokens);
 
-/// As `zc plan --json` prints it: {"plan": {...}}, sizes in bytes, seconds.
+/// The JSON of `zc plan --json`: {"plan": {...}}, sizes in bytes, seconds.
 std::string planAsJson(const plan::Manifest &manifest, const Cluster &cluster,
                        const PlanReport &report, double tokens);
 
@@ -80,7 +80,7 @@ std::string planAsJson(const plan::Manifest &manifest, const Cluster &cluster,
 std::string planAsTimeline(const plan::Manifest &manifest,
                            const PlanReport &report);
 
-/// The step as one page that needs no other file: what printPlan() says, the
+/// The step as one page that needs no other file: the text of printPlan(), the
 /// streams and messages of each role over time, and its memory. Needs spans.
 std::string planAsHtml(const plan::Manifest &manifest, const Cluster &cluster,
                        const PlanReport &report, double tokens);

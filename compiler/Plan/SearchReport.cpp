@@ -115,7 +115,7 @@ std::string explainLoss(const TriedLayout &winner, const TriedLayout &loser) {
 
 namespace {
 
-/// What stands in the way where nothing fits, and what would help.
+/// Explains why no layout fits, and what would help.
 std::string explainNoFit(const SearchReport &report, const Cluster &cluster) {
   const TriedLayout *least = nullptr;
   for (const TriedLayout &each : report.tried)

@@ -7,7 +7,7 @@
 
 namespace zc {
 
-/// What an exact plan of a layout has come to.
+/// A layout and its exact plan.
 struct TriedLayout {
   StepLayout layout;
   LayoutEstimate estimate;
@@ -18,7 +18,7 @@ struct TriedLayout {
   double bubble = 0, hfu = 0, mfu = 0;
   /// Where the time of the slowest role goes: "compute", "bubble", "dp", ...
   std::map<std::string, double> parts;
-  /// What the largest role's peak consists of: "activations", ...
+  /// Bytes by class at the largest role's peak: "activations", ...
   std::map<std::string, double> memory;
 };
 
@@ -30,11 +30,11 @@ struct SearchReport {
 
   /// Those that fit, the quickest first.
   std::vector<const TriedLayout *> ranking() const;
-  /// Of these, each that no other beats in both time and memory.
+  /// The tried layouts that no other beats in both time and memory.
   std::vector<const TriedLayout *> pareto() const;
 };
 
-/// What a plan says of a layout.
+/// Copies a plan's numbers to its layout.
 void takeReport(const PlanReport &report, TriedLayout &tried);
 
 /// Between parent and child.

@@ -1,7 +1,7 @@
 //===- ServerPlan.h - a step with parameter servers -------------*- C++ -*-===//
 //
-// What the step of a data-parallel plan would take were its gradients not
-// summed among the ranks but sent to servers, which zc run does not have.
+// The time of a data-parallel plan's step if gradients went to parameter
+// servers, which zc run does not have, instead of being summed among the ranks.
 //
 //===----------------------------------------------------------------------===//
 #ifndef ZC_COMPILER_PLAN_SERVERPLAN_H

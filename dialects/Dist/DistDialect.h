@@ -29,7 +29,7 @@ inline constexpr llvm::StringLiteral kBlocksAttr = "dist.blocks";
 inline constexpr llvm::StringLiteral kNotesAttr = "dist.notes";
 inline constexpr llvm::StringLiteral kDivisionsAttr = "dist.divisions";
 
-// What an entry of `dist.divisions` says.
+// Keys of an entry of `dist.divisions`.
 inline constexpr llvm::StringLiteral kDivisionName = "name";
 inline constexpr llvm::StringLiteral kDivisionKind = "kind";
 inline constexpr llvm::StringLiteral kDivisionType = "type";
@@ -41,8 +41,8 @@ inline constexpr llvm::StringLiteral kResultsAttr = "dist.results";
 inline constexpr llvm::StringLiteral kTrafficAttr = "dist.traffic";
 inline constexpr llvm::StringLiteral kCoordinateAttr = "dist.coordinate";
 
-/// On an optimizer state: what every rank of a mesh keeps for itself, in rows;
-/// of no meaning to another mesh.
+/// Marks an optimizer state that every rank of a mesh keeps for itself, in
+/// rows; other meshes cannot use it.
 inline constexpr llvm::StringLiteral kPerRankAttr = "dist.per_rank";
 inline constexpr llvm::StringLiteral kMomentsAttr = "dist.moments";
 /// Sets two gathers of one value apart: "forward", "backward".
@@ -53,7 +53,7 @@ inline constexpr llvm::StringLiteral kUnitOffsetAttr = "dist.unit_offset";
 /// The nested module of states that lie in units.
 inline constexpr llvm::StringLiteral kUnitModule = "units";
 
-// What is sent.
+// Kinds of traffic: the data that a collective sends.
 inline constexpr llvm::StringLiteral kGradients = "gradients";
 inline constexpr llvm::StringLiteral kParameters = "parameters";
 inline constexpr llvm::StringLiteral kActivations = "activations";

@@ -13,7 +13,7 @@ def Dist_CollectiveOpInterface : OpInterface<"CollectiveOpInterface"> {
   let methods = [
     InterfaceMethod<"The axes' names; the group's ranks are numbered row-major.",
       "::mlir::ArrayAttr", "getAxes">,
-    InterfaceMethod<"What is sent, gradients, ...; empty where nothing is.",
+    InterfaceMethod<"The kind of data sent, gradients, ...; empty if none is.",
       "::llvm::StringRef", "getWhatIsSent", (ins), [{}], [{
       auto traffic = $_op->template getAttrOfType<::mlir::StringAttr>("traffic");
       return traffic ? traffic.getValue() : ::llvm::StringRef();
@@ -29,8 +29,8 @@ def Dist_CollectiveOpInterface : OpInterface<"CollectiveOpInterface"> {
       return shift ? shift.getInt() : 1;
     }]>,
     InterfaceMethod<[{
-      What it makes of a whole tensor's sharding; null, with a reason in `error`,
-      where it is not for such an operand.
+      The sharding of the result for an operand sharded as `before`; null, with a
+      reason in `error`, if it takes no such operand.
     }], "::zc::dist::ShardingAttr", "applyTo",
       (ins "::zc::dist::ShardingAttr":$before, "std::string &":$error),
       [{}], [{
@@ -38,9 +38,9 @@ def Dist_CollectiveOpInterface : OpInterface<"CollectiveOpInterface"> {
       return {};
     }]>,
     InterfaceMethod<[{
-      What it asks of an operand that is now divided as `before`, where it stands
-      among ops whose shardings are still to be chosen. Null: it is only inserted
-      where all are.
+      The sharding that it needs of an operand that is now sharded as `before`, if
+      it stands among ops whose shardings are still to be chosen. Null: it is only
+      inserted once all are.
     }], "::zc::dist::ShardingAttr", "getOperandSharding",
       (ins "::zc::dist::ShardingAttr":$before), [{}], [{ return {}; }]>,
     InterfaceMethod<[{

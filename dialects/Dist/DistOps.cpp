@@ -141,7 +141,7 @@ LogicalResult TermsOp::verify() {
   return error;
 }
 
-/// What holds for every op on parts.
+/// Checks that every op on parts needs.
 template <typename Op> static LogicalResult verifyParts(Op op) {
   return failure(failed(verifyAxes(op, op.getAxes())) ||
                  failed(verifyTraffic(op, op.getTraffic())));

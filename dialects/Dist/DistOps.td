@@ -25,8 +25,9 @@ class Dist_CollectiveOp<string mnemonic, list<string> overrides = [],
     : Dist_ExchangeOp<mnemonic, !listconcat(["applyTo", "buildLocal"],
                                             overrides), traits>;
 
-// Of ranks' parts alone: no sharding of a whole tensor says that one rank holds
-// what others of its group do not. `root` is a number in the group.
+// Works on each rank's part: no sharding of a whole tensor says that one rank
+// holds what others of its group do not. `root` is a rank's number in the
+// group.
 class Dist_PartsOp<string mnemonic, list<string> overrides = [],
                    list<Trait> traits = []>
     : Dist_ExchangeOp<mnemonic, overrides, traits>;
@@ -80,10 +81,10 @@ def Dist_TermsOp : Dist_CollectiveOp<"terms", ["getOperandSharding"]> {
   let summary = "unreduced to one row a rank: row r is rank r's term of the sum";
   let description = [{
     Sends nothing. The result has one dim more, in front, of as many rows as the
-    group has ranks, divided over `axes`; the rows add up to the operand. Of an
-    operand that is whole over an axis every rank's term is an equal part. What
-    a rank does with its own term before anything is summed, as compressing it,
-    is so an op on a divided tensor.
+    group has ranks, divided over `axes`; the rows add up to the operand. If
+    the operand is whole over an axis, every rank's term is an equal part. So an
+    op on a rank's own term before any sum, such as compression, is an op on a
+    divided tensor.
   }];
   let arguments = (ins Train_Tensor:$input, StrArrayAttr:$axes);
 }
@@ -127,7 +128,7 @@ def Dist_SendReceiveOp : Dist_PartsOp<"send_receive", [],
   let summary = "to the rank `shift` further round the group, from the one as "
                 "far behind";
   let description = [{
-    What a send and a receive are to ranks that run one program.
+    A send and a receive in one op, as all ranks run one program.
   }];
   let arguments = (ins Train_Tensor:$input, StrArrayAttr:$axes, I64Attr:$shift,
                        StrAttr:$traffic);

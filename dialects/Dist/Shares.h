@@ -1,7 +1,7 @@
 //===- Shares.h - a divided tensor as rows of ranks' parts ------*- C++ -*-===//
 //
-// Of parameters that an axis divides already (tp), a ZeRO unit holds what the
-// ranks along that axis hold, one rank's share behind the other's.
+// If an axis (tp) shards parameters already, a ZeRO unit holds the shares of
+// the ranks along that axis, one behind the other.
 //
 //===----------------------------------------------------------------------===//
 #ifndef ZC_DIALECTS_DIST_SHARES_H

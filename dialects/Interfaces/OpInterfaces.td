@@ -117,7 +117,7 @@ def LinalgFormOpInterface : OpInterface<"LinalgFormOpInterface"> {
 def PrecisionOpInterface : OpInterface<"PrecisionOpInterface"> {
   let cppNamespace = "::zc";
   let description = [{
-    What the op makes of numbers of 16 bits. Arithmetic is in float32 in any case;
+    How an op treats numbers of 16 bits. Arithmetic is in float32 in any case;
     16 bits are how operands and results are stored. An op without this interface
     is of precision Same, keeps no operand and has no statistics.
   }];

@@ -4,7 +4,7 @@
 
 namespace zc {
 
-/// What mixed precision makes of an op's float32 operands.
+/// How mixed precision treats an op's float32 operands.
 enum class Precision {
   /// 16 bits: the op's time is that of its products, which are added up in
   /// float32.

@@ -12,7 +12,7 @@
 
 namespace zc {
 
-/// What happens when a factor is split over a mesh axis.
+/// How results depend on a factor that is split over a mesh axis.
 enum class FactorKind {
   /// Every part computes its own part of the results.
   Parallel,

@@ -14,7 +14,7 @@
 
 namespace zc::onnx {
 
-/// What stands for the operator in the location of an initializer.
+/// Takes the operator's place in the location of an initializer.
 inline constexpr llvm::StringLiteral kInitializer = "initializer";
 
 /// One node of the author's model. Strings live in the MLIR context.

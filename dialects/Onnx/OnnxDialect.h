@@ -21,17 +21,17 @@
 
 namespace zc::onnx {
 
-/// Attributes that ONNX's operators lack but PyTorch's calls, which exports
-/// name, have: numbers (f64). Of a Gather the row of an embedding that gets no
-/// gradient, negative for none; of a SoftmaxCrossEntropyLoss the share of a
-/// sample's loss that is the mean over all classes; of a Dropout without a
-/// training_mode the ratio it trained with.
+/// PyTorch arguments without an ONNX attribute, which exports keep under these
+/// names (f64). Gather: the index of the embedding that gets no gradient,
+/// negative for none. SoftmaxCrossEntropyLoss: the label smoothing, the share
+/// of a sample's loss that is the mean over all classes. Dropout without
+/// training_mode: the ratio it trained with.
 inline constexpr llvm::StringLiteral kPaddingIndex = "torch.padding_idx";
 inline constexpr llvm::StringLiteral kLabelSmoothing = "torch.label_smoothing";
 inline constexpr llvm::StringLiteral kDropoutRatio = "torch.dropout_p";
 
-/// Of a QuantizeLinear to integers of fewer than 8 bits, which tensors hold in
-/// 8: how many they have (i64).
+/// The number of bits (i64) of a QuantizeLinear to integers of fewer than 8
+/// bits, which tensors store in 8.
 inline constexpr llvm::StringLiteral kPackedBits = "zc.packed_bits";
 
 /// Bytes that a tensor of `type` takes in a file: sub-byte elements (bool) take

@@ -48,7 +48,7 @@ inline constexpr llvm::StringLiteral kActivations = "activations";
 inline constexpr llvm::StringLiteral kGradients = "gradients";
 inline constexpr llvm::StringLiteral kCommunication = "communication";
 inline constexpr llvm::StringLiteral kWorkspace = "workspace";
-/// Of a buffer that lies in the second memory space.
+/// Marks a buffer in the second memory space.
 inline constexpr llvm::StringLiteral kOffloaded = "offloaded";
 
 // Kinds of output.

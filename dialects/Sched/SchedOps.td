@@ -173,8 +173,8 @@ def Sched_OutputOp : Sched_BufferOp<"output"> {
 // Instructions
 //===----------------------------------------------------------------------===//
 
-// What `label` says is for people: the ops and where they come from. `flops` and
-// `bytes` are the cost of one execution.
+// `label` is for people: the ops and where they come from. `flops` and `bytes`
+// are the cost of one execution.
 class Sched_InstructionOp<string mnemonic, list<Trait> traits>
     : Sched_BufferOp<mnemonic, traits> {
   dag costs = (ins OptionalAttr<StrAttr>:$label,

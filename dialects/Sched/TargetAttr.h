@@ -9,8 +9,8 @@
 
 namespace zc::sched {
 
-/// On a module, a TargetAttr; none: a CPU, with what #sched.target has by
-/// default.
+/// On a module, a TargetAttr; none: a CPU with the defaults of
+/// #sched.target.
 inline constexpr llvm::StringLiteral kTargetAttr = "sched.target";
 
 // Devices.

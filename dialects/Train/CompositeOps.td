@@ -1,6 +1,6 @@
 //===- CompositeOps.td - normalisations, losses, indexing -----------------===//
 //
-// What numerics or libraries want whole.
+// Ops that stay whole for the sake of numerics or libraries.
 //
 //===----------------------------------------------------------------------===//
 #ifndef ZC_DIALECTS_TRAIN_COMPOSITEOPS_TD
@@ -243,12 +243,12 @@ def Train_ScatterReduceOp : Train_TensorOp<"scatter_reduce",
 def Train_SparseEncodeOp : Train_TensorOp<"sparse_encode"> {
   let summary = "the elements that are not zero, one after the other";
   let description = [{
-    Of n elements in row-major order: bit i % 8 of byte i / 8 of `bits` [ceil(n /
+    For n elements in row-major order, bit i % 8 of byte i / 8 of `bits` [ceil(n /
     8)] says whether element i is anything but +0. `values` [capacity] holds those,
     in order within blocks of 4096 elements; block k's begin at `offsets`[k], and
-    offsets [ceil(n / 4096) + 1] ends with how many there are. Where these are more
-    than the capacity, a library call fails; the linalg form leaves out what does
-    not fit.
+    offsets [ceil(n / 4096) + 1] ends with how many there are. If these are more
+    than the capacity, a library call fails; the linalg form drops the values that
+    do not fit.
   }];
   let arguments = (ins Train_FloatTensor:$input);
   let results = (outs Train_IntTensor:$bits, Train_IntTensor:$offsets,

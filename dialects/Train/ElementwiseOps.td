@@ -133,7 +133,7 @@ def Train_SoftplusOp : Train_PreciseUnaryOp<"softplus"> {
 def Train_DropoutOp : Train_UnaryOp<"dropout", "Joint"> {
   let summary = "x; elements are dropped in training";
   let description = [{
-    What evaluation does: nothing. `--zc-build-loss` replaces the op in the step
+    The identity, as in evaluation. `--zc-build-loss` replaces the op in the step
     program by `dropout_training`.
   }];
   let arguments = (ins Train_FloatTensor:$input, F64Attr:$ratio);

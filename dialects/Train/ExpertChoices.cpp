@@ -9,7 +9,7 @@ static RankedTensorType typeOf(Value value) {
   return cast<RankedTensorType>(value.getType());
 }
 
-/// As often as rows [tokens..., times, features] repeat each token's; or 0.
+/// How often rows [tokens..., times, features] repeat each token's row, or 0.
 static int64_t countRepeats(Value rows) {
   while (auto view = rows.getDefiningOp<ReshapeOp>())
     rows = view.getInput();

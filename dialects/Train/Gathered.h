@@ -18,8 +18,8 @@ inline constexpr llvm::StringLiteral kGathered = "gathered";
 /// several, "gather.0".
 inline constexpr llvm::StringLiteral kGatherProgram = "gather";
 
-/// On a module: what is gathered of one stage of the role lies where that of
-/// another does, so that it is gathered again whenever these take turns (unit).
+/// Marks a module whose role's stages gather units into the same memory, so
+/// that they are gathered again whenever stages take turns (unit).
 inline constexpr llvm::StringLiteral kSharesUnitsAttr = "train.shares_units";
 /// On such a state there: which of the role's stages it is of (i64).
 inline constexpr llvm::StringLiteral kUnitStageAttr = "train.unit_stage";

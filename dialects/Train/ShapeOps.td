@@ -16,8 +16,8 @@ def Train_ConstantOp : Train_TensorOp<"constant", [ConstantLike,
 def Train_IotaOp : Train_TensorOp<"iota"> {
   let summary = "0, stride, 2 stride, ... in one dim";
   let description = [{
-    What broadcast and added gives every element's row-major index, without data
-    in the program.
+    Broadcast and added, such tensors give every element's row-major index,
+    without data in the program.
   }];
   let arguments = (ins I64Attr:$stride);
   let results = (outs Train_IntTensor:$result);

@@ -9,8 +9,8 @@ namespace zc {
 /// The axis of the mesh that divides tokens.
 inline constexpr llvm::StringLiteral kTokenAxis = "sp";
 
-/// On a program's argument, or on what a stage of a pipeline sends another: the
-/// dim that counts tokens.
+/// On a program's argument, or on a tensor that a stage of a pipeline sends:
+/// the dim that counts tokens.
 inline constexpr llvm::StringLiteral kTokenDimAttr = "train.token_dim";
 
 /// On a program's argument that the user wants whole on every rank.

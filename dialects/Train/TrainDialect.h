@@ -44,8 +44,8 @@ inline constexpr llvm::StringLiteral kApplyProgram = "apply";
 /// Takes the place of kApplyProgram from some step on.
 inline constexpr llvm::StringLiteral kCompressedProgram = "apply.compressed";
 inline constexpr llvm::StringLiteral kEvalProgram = "eval";
-/// Of a role in a pipeline: the two passes of a micro-batch. The forward's name
-/// is kForwardProgram.
+/// The backward program of a micro-batch in a role of a pipeline. The forward's
+/// name is kForwardProgram.
 inline constexpr llvm::StringLiteral kBackwardProgram = "backward";
 
 // Roles of a pipeline.
@@ -91,11 +91,11 @@ inline constexpr llvm::StringLiteral kStatistic = "statistic";
 inline constexpr llvm::StringLiteral kOptimizer = "optimizer";
 inline constexpr llvm::StringLiteral kScalar = "scalar";
 inline constexpr llvm::StringLiteral kAccumulator = "accumulator";
-/// What a micro-batch keeps from one program to the next: one for each that is
-/// under way.
+/// A tensor that a micro-batch keeps from one program to the next: one copy for
+/// each micro-batch in flight.
 inline constexpr llvm::StringLiteral kFlight = "flight";
 
-// What a state's `draw` says.
+// Kinds of a state's `draw`, its random initial value.
 inline constexpr llvm::StringLiteral kDrawConstant = "constant";
 inline constexpr llvm::StringLiteral kDrawUniform = "uniform";
 inline constexpr llvm::StringLiteral kDrawNormal = "normal";

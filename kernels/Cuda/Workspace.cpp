@@ -5,7 +5,7 @@
 namespace zc::kernels::cuda {
 namespace {
 
-// What NVIDIA recommends for cuBLAS on Hopper.
+// NVIDIA's recommendation for cuBLAS on Hopper.
 constexpr uint64_t kMost = 32u << 20;
 // Partial sums of a product that is split along K, in float32.
 constexpr uint64_t kSplits = 16;

@@ -25,15 +25,15 @@ namespace zc {
 
 namespace {
 
-/// What states take of the two spaces that outlive a program.
+/// Bytes of states in the two memory spaces that outlive a program.
 struct StateBytes {
   int64_t persistent = 0, offloaded = 0;
 };
 
 } // namespace
 
-/// Behind all other states from `end` on, which grows: a slot for each version.
-/// What stands for a version says where it is in the first.
+/// Places versions of states behind all other states from `end` on, which
+/// grows: one slot per version. A version's state has its offset in slot 0.
 static void placeVersions(ModuleOp module, int64_t &end) {
   Builder builder(module.getContext());
   int64_t bytes = 0;

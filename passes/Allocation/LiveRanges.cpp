@@ -16,8 +16,8 @@ class Builder {
 public:
   std::vector<LiveRange> run(ProgramOp program) {
     for (Operation &op : program.getBody().front()) {
-      // What is under way may use its buffers up to the instruction in front of
-      // the wait.
+      // An asynchronous instruction may use its buffers up to the instruction
+      // before its wait.
       for (Operation *ended : underWay.step(op))
         touchAll(ended, numInstructions - 1);
       visit(op);

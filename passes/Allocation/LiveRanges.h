@@ -18,9 +18,9 @@ struct LiveRange {
 };
 
 /// The live ranges of all inputs and allocations of a program, in its order. An
-/// input is live from instruction 0 on, an output to the last; what an async
-/// collective uses until it has been waited for; a buffer without uses takes
-/// its bytes for one moment.
+/// input is live from instruction 0 on, an output to the last; buffers of an
+/// async collective until its wait; a buffer without uses takes its bytes for
+/// one moment.
 std::vector<LiveRange> computeLiveRanges(sched::ProgramOp program);
 
 } // namespace zc

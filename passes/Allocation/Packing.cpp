@@ -1,8 +1,8 @@
 //===- Packing.cpp - intervals into as few bytes as possible --------------===//
 //
 // Dynamic storage allocation, NP-hard. Items are placed one by one, each into
-// the tightest gap between the placed items that it meets in time; what differs
-// is the order in which they come. While the best result lies above the lower
+// the tightest gap between the placed items that it meets in time; attempts
+// differ in the order of the items. While the best result lies above the lower
 // bound, the items that stick out are moved to the front and the placement is
 // tried again.
 //

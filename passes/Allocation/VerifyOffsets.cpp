@@ -86,7 +86,7 @@ static int64_t getOffloadedBytes(ModuleOp module) {
   return size ? size.getInt() : 0;
 }
 
-/// Of a slot of a ring; 0 where the module has none of that name.
+/// Bytes of one slot of a ring; 0 if the module has no ring of that name.
 static int64_t getSlotBytes(ModuleOp module, StringRef ring) {
   auto rings = module->getAttrOfType<DictionaryAttr>(kRingsAttr);
   auto bytes = rings ? rings.getAs<IntegerAttr>(ring) : IntegerAttr();

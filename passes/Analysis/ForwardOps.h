@@ -27,8 +27,9 @@ bool isGradientSum(mlir::func::FuncOp program, unsigned result);
 /// learns it with the gradients.
 bool isReceivedCount(mlir::func::FuncOp program, unsigned result);
 
-/// Whether a result of a role's micro-batch belongs to its backward: the sum of
-/// a parameter's gradients, what comes with them, or a gradient that is sent.
+/// Whether a result of a role's micro-batch belongs to its backward: a sum
+/// of gradients or of received counts of losses, or a gradient that is
+/// sent.
 bool endsBackward(mlir::func::FuncOp micro, unsigned result);
 
 /// The ops of a role's micro-batch that its forward needs: for activations,

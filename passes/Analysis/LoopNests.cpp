@@ -55,8 +55,8 @@ bool isSingleLoopNest(Block &body) {
 }
 
 bool isReadInPlace(Block &body, BlockArgument input) {
-  // What depends on the input and is then read at another place reads the input
-  // at another place.
+  // A value that depends on the input and is read at another place reads the
+  // input at another place.
   DenseSet<Value> dependent = {input};
   for (Operation &op : body.without_terminator()) {
     bool depends = llvm::any_of(op.getOperands(), [&](Value operand) {

@@ -21,7 +21,7 @@ struct MessageEnd {
   int64_t peer;     // the role at the other end
   bool hasGradient; // an activation whose gradient comes back
   bool isGradient;  // that gradient
-  // Which of its role's stages has this end, where a role has several.
+  // The number of this end's stage in its role, where a role has several.
   int64_t chunk = 0;
   // How many roles are at the other end, from `peer` on: replicas of one stage,
   // which take micro-batches in turn. Between their messages' numbers lie

@@ -24,14 +24,14 @@ inline constexpr llvm::StringLiteral kStageReplicasAttr =
     "train.stage_replicas";
 inline constexpr llvm::StringLiteral kSplitsWeightsAttr = "train.split_weights";
 
-/// On a module with @micro: for how many micro-batches what was gathered of
-/// units stays there (i64; 1 without it: each pass of each gathers anew).
+/// On a module with @micro: for how many micro-batches units stay gathered
+/// (i64; 1 without it: each pass of each gathers anew).
 inline constexpr llvm::StringLiteral kReshardEveryAttr = "train.reshard_every";
 
-/// Of a module whose gathers are programs of their own; 0 of others.
+/// kReshardEveryAttr if gathers are programs of their own; else 0.
 uint32_t getReshardEvery(mlir::Operation *role);
 
-/// Of a role whose backward sends gradients on: the parameters' gradients.
+/// The program of parameter gradients in a role that sends gradients on.
 inline constexpr llvm::StringLiteral kWeightsProgram = "weight_gradients";
 
 int64_t countChunks(mlir::Operation *role);

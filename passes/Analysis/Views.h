@@ -18,8 +18,8 @@ inline constexpr int64_t kPartAlignment = 64; // bytes
 /// state or weights that were gathered, without gaps: then nothing copies it.
 bool isPartInPlace(mlir::Operation *op);
 
-/// What `op` shows under another shape, or a part of; null where `op`, which is
-/// in no region, is no view.
+/// The tensor of which `op` shows a part or another shape; null if `op`, which
+/// is in no region, is no view.
 mlir::Value getViewed(mlir::Operation *op);
 
 /// The element of what a view shows that it begins at.

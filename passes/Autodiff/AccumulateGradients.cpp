@@ -70,7 +70,7 @@ private:
     return success();
   }
 
-  /// Of which result `index` of `micro` is the gradient; null: of none.
+  /// The parameter whose gradient is result `index` of `micro`, or null.
   FlatSymbolRefAttr getParameter(unsigned index) {
     return micro.getResultAttrOfType<FlatSymbolRefAttr>(index, kGradientAttr);
   }
@@ -149,7 +149,8 @@ private:
     return count;
   }
 
-  /// What dropout tells micro-batches apart by starts again with every step.
+  /// Resets with every step the number by which dropout tells micro-batches
+  /// apart.
   LogicalResult countMicroBatches() {
     auto state = getOperation().lookupSymbol<StateOp>(kMicroBatch);
     if (!state || state.getKind() != kScalar)
@@ -201,8 +202,8 @@ private:
     return success();
   }
 
-  /// The sum of a metric over micro-batches; null where the step has none. What
-  /// another role of a pipeline computes is 0 here.
+  /// The sum of a metric over micro-batches; null if the step has none. A
+  /// metric that another role of the pipeline computes is 0 here.
   FailureOr<Value> moveMetric(StringRef name) {
     if (std::optional<unsigned> index = findMetric(micro, name))
       return moveResult(*index, name);

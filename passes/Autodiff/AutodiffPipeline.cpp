@@ -24,7 +24,7 @@ getCompressed(const AutodiffOptions &options) {
 void buildStepPipeline(OpPassManager &manager, const AutodiffOptions &options) {
   if (options.loss.mode != "infer") {
     manager.addPass(createBuildBackwardPass());
-    // Gradients are marked where they are made: what folds goes before.
+    // Fold first: gradients are marked on the ops that make them.
     manager.addPass(createCanonicalizerPass());
     if (options.packGradients)
       options.packGradients(manager);

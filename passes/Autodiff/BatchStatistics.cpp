@@ -3,7 +3,7 @@
 // Statistics of one share of the samples each are statistics of more channels:
 // the shares become the slowest part of the channel dim. So the program means
 // the same on one rank and on many, and where every rank holds its own share,
-// what moves the elements there moves nothing.
+// no elements move between ranks.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Autodiff/BatchStatistics.h"

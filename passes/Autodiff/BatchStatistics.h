@@ -11,8 +11,8 @@ namespace zc {
 ///
 /// With `shares` above 1, each of that many consecutive equal shares of the
 /// samples has statistics of its own, and those of the first count for the
-/// running ones: what ranks do that do not tell one another theirs. A
-/// diagnostic where the samples are in no dim of the normalised values.
+/// running ones, like ranks that do not exchange statistics. Emits a diagnostic
+/// if the samples are in no dim of the normalised values.
 mlir::LogicalResult trainBatchNorms(mlir::func::FuncOp step, int64_t shares);
 
 } // namespace zc

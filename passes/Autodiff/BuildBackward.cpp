@@ -1,8 +1,8 @@
 //===- BuildBackward.cpp - reverse-mode differentiation -------------------===//
 //
-// One walk backwards over the step program. Which values matter is decided
-// first (a value is *active* when a parameter reaches it), so that no gradient
-// of data or of constants is ever built.
+// One walk backwards over the step program. A first walk finds active values
+// (those that depend on a parameter), so that no gradient of data or of
+// constants is ever built.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Train/Ops/OpSupport.h"
@@ -164,7 +164,7 @@ private:
                           getElementTypeOrSelf(loss.getType()))};
   }
 
-  /// What is sent comes back as a gradient, an argument.
+  /// A tensor that is sent comes back as its gradient, an argument.
   void addReceivedSeeds(func::FuncOp step, SmallVectorImpl<Seed> &seeds) {
     for (unsigned result = 0; result < step.getNumResults(); ++result) {
       auto end = getSent(step, result);

@@ -2,8 +2,8 @@
 //
 // Tang et al. 2021, "1-bit Adam", algorithm 1, with the choices of DeepSpeed's
 // OnebitAdam where the paper leaves them open: every parameter has scales of
-// its own, a scale is the root of the mean square, decay is AdamW's. Of n ranks
-// with samples of their own, rank i with the gradient g_i of its own samples
+// its own, a scale is the root of the mean square, decay is AdamW's. With
+// n data-parallel ranks, rank i, whose samples have the gradient g_i,
 // does
 //
 //   x_i = b1 m + (1 - b1) g_i + e_i     sends chunk j of C(x_i) to rank j
@@ -101,7 +101,7 @@ private:
   }
   ArrayAttr whole() { return ArrayAttr::get(&getContext(), {}); }
 
-  /// The value divided otherwise: what ranks send one another.
+  /// Reshards the value: the ranks exchange parts.
   Value send(Location loc, Value value, ArrayRef<ArrayAttr> dims) {
     if (ranks == 1)
       return value;
@@ -368,7 +368,7 @@ private:
     return mean;
   }
 
-  /// Of a value and what was lost of it before; keeps what is lost now.
+  /// Compresses value + `error`, and keeps what compression lost in `error`.
   Compressed compressWith(StateOp error, Value value, int64_t chunks) {
     UpdateBuilder u{*builder, error.getLoc()};
     Value old = getStateArgument(program, error);

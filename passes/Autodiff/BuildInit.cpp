@@ -97,7 +97,7 @@ private:
     return program;
   }
 
-  /// What runs when parameters were read from files.
+  /// Builds the program that runs after parameters were read from files.
   void buildCopies() {
     OpBuilder builder(&getContext());
     SmallVector<StateOp> copies;
@@ -122,7 +122,7 @@ private:
     return dist::getUnitMembers(getOperation(), unit.getSymName());
   }
 
-  /// Of one vector all are, or none.
+  /// Whether the unit's members have initial values: all have, or none.
   bool areMembersStored(StateOp unit) {
     auto members = getMembers(unit);
     return !members.empty() && members.front().hasInitialValue();
@@ -235,8 +235,8 @@ private:
                                   number(kDrawNormal));
   }
 
-  /// Of several numbers the first within two standard deviations; the last is
-  /// cut off there, which one of 200,000 meets.
+  /// Picks the first of several draws within two standard deviations, or clips
+  /// the last, which happens to one number in 200,000.
   static Value buildTruncated(OpBuilder &builder, Location loc, Value key,
                               ValueRange positions, RankedTensorType type,
                               FloatAttr std) {

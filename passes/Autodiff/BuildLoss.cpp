@@ -1,8 +1,8 @@
 //===- BuildLoss.cpp - step and eval from the forward function ------------===//
 //
-// Training and evaluation are different programs from here on: what a mode
-// changes (batch statistics, the loss's mean, weights for padding) is decided
-// once, so that neither program has a branch.
+// Training and evaluation are different programs from here on: differences
+// (batch statistics, the loss's mean, weights for padding) are resolved once,
+// so that neither program has a branch.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Train/Ops/OpSupport.h"

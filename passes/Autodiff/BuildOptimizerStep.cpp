@@ -200,7 +200,7 @@ private:
     return success(isSound);
   }
 
-  /// Of the program, a number that the run may change.
+  /// The argument for a number of the optimizer that the run may change.
   FailureOr<Value> getSetting(func::FuncOp step, StringRef name, double value) {
     Builder builder(&getContext());
     auto state =
@@ -318,7 +318,7 @@ private:
       slot->setAttr(dist::kWholeAttr, TypeAttr::get(withShape(type, whole)));
   }
 
-  /// Of many states they are not looked for each time.
+  /// Maps parameters to their copies once: there may be many states.
   void findCopies() {
     copies.clear();
     for (auto state : getOperation().getOps<StateOp>())

@@ -55,7 +55,7 @@ void addEvaluationMetrics(func::FuncOp eval, OpBuilder &builder, Location loc,
     addResult(eval, sumAll(builder, loc, values),
               builder.getNamedAttr(kMetricAttr, builder.getStringAttr(name)));
   };
-  // What padding and ignored labels give, often no number, does not count.
+  // Select out the losses of padding and ignored labels, which may be NaN.
   Value zero = splat(builder, loc, type, 0);
   auto where = [&](Value counts, Value values) {
     Value product = MulOp::create(builder, loc, values, counts);

@@ -38,8 +38,8 @@ Value countRows(OpBuilder &builder, Location loc, Value groups,
                  {1, experts});
 }
 
-/// Where metrics are of single layers, counts stand behind what they are of and
-/// in its node, so that nothing cuts the two apart.
+/// If metrics are of single layers, counts are placed behind the layer and in
+/// its node, so that no cut parts the two.
 class LayerFinder {
 public:
   LayerFinder(OpBuilder &builder, Location loc, bool byLayer)

@@ -10,11 +10,11 @@ namespace zc {
 
 /// Adds to a step with layers of experts the metric `moe_tokens` [layers,
 /// experts], float32: how many rows each chose; and, where rooms are limited,
-/// `moe_overflow` [1]: how many rows found none, in all layers. Of layers with
-/// different numbers of experts, those that have the first one's. Both are sums
-/// over samples. With `byLayer` each layer has metrics of its own instead, of
-/// the names that getLayerMetric() gives, [1, experts] and [1]: layers of a
-/// pipeline are in several roles.
+/// `moe_overflow` [1]: how many rows found none, in all layers. If layers
+/// differ in their numbers of experts, only those with the first layer's count.
+/// Both are sums over samples. With `byLayer` each layer has metrics of its own
+/// instead, of the names that getLayerMetric() gives, [1, experts] and [1]:
+/// layers of a pipeline are in several roles.
 void addExpertMetrics(mlir::func::FuncOp step, bool byLayer);
 
 /// The name of the metric of one layer, counted from 0.

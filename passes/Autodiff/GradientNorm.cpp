@@ -10,8 +10,8 @@ using namespace zc::train;
 
 namespace zc {
 
-// What one thread adds up; more is added up row by row first, and rows are
-// shared out among threads.
+// Elements that one thread adds up; longer tensors are added up row by row
+// first, with the rows shared among threads.
 static constexpr int64_t kRow = 16 * 1024;
 
 /// `s` when `value` is x * broadcast(s); `value` becomes x.
@@ -35,7 +35,7 @@ static Value reduceDims(OpBuilder &builder, Location loc, StringRef kind,
                           kind, from, dims);
 }
 
-/// Of a value as rows: each row's sum, then theirs.
+/// Sums the squares of each row, then the rows' sums.
 static Value sumSquaredRows(OpBuilder &builder, Location loc, Value rows) {
   int64_t last = cast<RankedTensorType>(rows.getType()).getRank() - 1;
   Value sums = reduceDims(builder, loc, "sum_square", rows, {last});
@@ -43,7 +43,7 @@ static Value sumSquaredRows(OpBuilder &builder, Location loc, Value rows) {
                     llvm::to_vector(llvm::seq<int64_t>(0, last)));
 }
 
-/// What is divided stays in dims of its own, so that ranks add up their parts.
+/// Sharded dims are kept apart, so that ranks add up their own parts.
 static Value sumSquares(OpBuilder &builder, Location loc, Value value,
                         ArrayRef<int64_t> parts) {
   auto type = cast<RankedTensorType>(value.getType());

@@ -21,9 +21,9 @@ mlir::Value buildGlobalNorm(mlir::OpBuilder &builder, mlir::Location loc,
                             llvm::ArrayRef<GradientDivision> divisions,
                             bool hasRoles = false);
 
-/// What gradients are multiplied by so that their norm is at most `limit`, as
-/// torch.nn.utils.clip_grad_norm_ has it: min(1, limit / (norm + 1e-6)). Both
-/// are float32 tensors of no dims.
+/// The factor that scales gradients to a norm of at most `limit`, as in
+/// torch.nn.utils.clip_grad_norm_: min(1, limit / (norm + 1e-6)). Both are
+/// float32 tensors of no dims.
 mlir::Value buildClipFactor(mlir::OpBuilder &builder, mlir::Location loc,
                             mlir::Value norm, mlir::Value limit);
 

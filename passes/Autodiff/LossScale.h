@@ -11,9 +11,9 @@ namespace zc {
 /// Dynamic loss scaling in the program that ends a step: where a gradient is
 /// not finite, everything keeps its old value and the scale is halved; after
 /// 2000 steps without such it is doubled (as PyTorch's GradScaler). Does
-/// nothing where the module has no state kLossScale. Of micro-batches, whose
-/// gradients are added in float32, one that overflows skips the step; as each
-/// adds up fewer samples in 16 bits, fewer do than of whole batches.
+/// nothing where the module has no state kLossScale. A micro-batch that
+/// overflows skips the step; fewer do than whole batches, as each adds up fewer
+/// samples in 16 bits and the micro-batches' gradients are added in float32.
 class LossScale {
 public:
   explicit LossScale(mlir::func::FuncOp program);

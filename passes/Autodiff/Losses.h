@@ -38,7 +38,7 @@ public:
   virtual std::string warn(mlir::RankedTensorType) { return ""; }
   /// Type of the labels for logits that pass; null: the loss takes none.
   virtual mlir::RankedTensorType labelType(mlir::RankedTensorType logits) = 0;
-  /// Which dim of the labels is dim `logitsDim` of the logits; -1: none.
+  /// The labels' dim that matches dim `logitsDim` of the logits, or -1.
   virtual int64_t labelDim(mlir::RankedTensorType logits, int64_t logitsDim) {
     return logitsDim;
   }

@@ -15,7 +15,7 @@ namespace zc {
 #define GEN_PASS_REGISTRATION
 #include "passes/Autodiff/Passes.h.inc"
 
-/// What the user said about loss and optimizer.
+/// The user's options for loss and optimizer.
 struct AutodiffOptions {
   BuildLossPassOptions loss;
   BuildOptimizerStepPassOptions optimizer;

@@ -18,19 +18,19 @@ namespace zc {
 // counts the steps that are done.
 inline constexpr llvm::StringLiteral kLearningRate = "lr";
 inline constexpr llvm::StringLiteral kSeed = "seed";
-/// What precedes the names of scalar states, float64, that hold numbers of the
-/// optimizer, as `--weight-decay` is without dashes; `zc run` may change them.
+/// Prefix of scalar states, float64, that hold numbers of the optimizer, such
+/// as `weight-decay` of --weight-decay; `zc run` may change them.
 inline constexpr llvm::StringLiteral kSettingPrefix = "setting.";
 inline constexpr llvm::StringLiteral kStepCount = "optimizer.step";
 /// The steps whose gradients the second moments have seen, of an optimizer that
 /// stops taking them in.
 inline constexpr llvm::StringLiteral kVarianceStep = "optimizer.variance_step";
-/// Which micro-batch of a step, from 0.
+/// The number of the micro-batch in its step, from 0.
 inline constexpr llvm::StringLiteral kMicroBatch = "micro_batch";
 
-/// What the loss is multiplied by before its gradients are built, so that small
-/// ones are not lost in fp16, and how many steps it has been right; the states
-/// are there where the loss is to be scaled.
+/// The factor of the loss that keeps small gradients from underflow in fp16,
+/// and the number of steps without overflow; the states exist if the loss is to
+/// be scaled.
 inline constexpr llvm::StringLiteral kLossScale = "loss_scale";
 inline constexpr llvm::StringLiteral kGoodSteps = "loss_scale.good_steps";
 
@@ -41,7 +41,7 @@ inline constexpr llvm::StringLiteral kLoss = "loss";
 /// stays one, though the result has more bytes than the operands.
 inline constexpr llvm::StringLiteral kStaysTermAttr = "train.stays_term";
 
-/// What precedes the names of the states that add up over micro-batches.
+/// Prefix of the states that accumulate over micro-batches.
 inline constexpr llvm::StringLiteral kAccumulatedPrefix = "accumulated.";
 
 /// The metric of a step that is to be accumulated: how many losses its "loss"
@@ -71,7 +71,7 @@ public:
   ProgramGrowth(const ProgramGrowth &) = delete;
   ProgramGrowth &operator=(const ProgramGrowth &) = delete;
 
-  /// As the functions of these names.
+  /// These do as the functions of the same names below.
   mlir::Value getStateArgument(train::StateOp state);
   void addResult(mlir::Value value,
                  llvm::ArrayRef<mlir::NamedAttribute> attributes);
@@ -95,7 +95,7 @@ llvm::SmallVector<Gradient> takeGradients(mlir::func::FuncOp program);
 /// The name of an optimizer's state, "state.fc.weight.exp_avg".
 std::string getSlotName(llvm::StringRef parameter, llvm::StringRef slot);
 
-/// What binds an argument or a result to a state.
+/// The attribute that binds an argument or a result to a state.
 mlir::NamedAttribute bindTo(train::StateOp state);
 
 /// Drops result `index`.

@@ -1,7 +1,7 @@
 //===- SplitBatch.cpp - a program for a part of the batch -----------------===//
 //
-// Which dims count samples spreads from the inputs, forwards and backwards,
-// along the ops' sharding rules: accumulation is sharding over time. A sum over
+// Dims that count samples are found from the inputs', forwards and backwards,
+// by the ops' sharding rules: accumulation is sharding over time. A sum over
 // such a dim gives a term of the whole sum, and terms may only pass what is
 // linear in them, or be divided by one another: a mean over the samples that
 // count, which is then taken as micro-batches usually are, as equals.
@@ -70,8 +70,8 @@ private:
   bool changed = false;
 };
 
-/// What is the same everywhere may be meant per sample by one user and not by
-/// another.
+/// Clones constants and broadcasts per user: one may use them per sample,
+/// another for the whole batch.
 void BatchSplitter::separate() {
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
     if ((!isSplatConstant(&op) && !isa<BroadcastOp>(op)) || op.use_empty())
@@ -177,7 +177,7 @@ LogicalResult BatchSplitter::spread() {
   return success();
 }
 
-/// What is stored once for all samples cannot be stored per sample too.
+/// A tensor that is stored once for all samples cannot be split by sample.
 LogicalResult BatchSplitter::checkStates() {
   for (auto &[value, place] : places) {
     if (FlatSymbolRefAttr state = stateOf(value))

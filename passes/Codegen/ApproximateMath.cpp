@@ -76,7 +76,8 @@ struct Wide {
   Value scaled(Value x, Value above, Value below) {
     return arith::DivFOp::create(b, arith::MulFOp::create(b, x, above), below);
   }
-  /// Of x so small that `counted`, 1 and that, is 1: x itself.
+  /// `near` or `far` by `isSmall`; x itself if `counted`, 1 + x or so, rounds
+  /// to 1.
   Value choose(Value x, Value counted, Value isSmall, Value near, Value far) {
     Value result = arith::SelectOp::create(b, isSmall, near, far);
     Value isOne = is(arith::CmpFPredicate::OEQ, counted, 1);
@@ -84,8 +85,8 @@ struct Wide {
   }
 };
 
-/// e^x - 1 of float64, by W. Kahan: what e^x loses next to 1, its logarithm
-/// loses too.
+/// e^x - 1 of float64, by W. Kahan: the rounding error of e^x next to 1 recurs
+/// in its logarithm, and cancels.
 struct ExpandWideExpM1 : public OpRewritePattern<math::ExpM1Op> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -126,7 +127,7 @@ struct ExpandWideLog1p : public OpRewritePattern<math::Log1pOp> {
   }
 };
 
-/// Of float64 by erfc.
+/// Computes it in float64 by erfc.
 struct ExpandNormalTail : public OpRewritePattern<train::NormalTailOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -183,7 +184,7 @@ struct ApproximateMath : public impl::ApproximateMathPassBase<ApproximateMath> {
       patterns.add<RoundToBFloat16>(&getContext(), /*benefit=*/2);
       arith::populateExpandBFloat16Patterns(patterns);
     }
-    // Where the rounds end early, what is left is correct all the same.
+    // If the rounds end early, the ops that remain are correct all the same.
     (void)applyPatternsGreedily(getOperation(), std::move(patterns));
   }
 };

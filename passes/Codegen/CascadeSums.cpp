@@ -26,7 +26,7 @@ namespace {
 
 /// The most terms that one accumulator takes in float32.
 constexpr int64_t kShortSum = 128;
-/// What an innermost loop adds up side by side: vectors of 16, four of them.
+/// Elements an innermost loop adds up side by side: four vectors of 16.
 constexpr int64_t kLanes = 64;
 /// The longest list of accumulators, which lie on the stack.
 constexpr int64_t kMostAccumulators = 4096;

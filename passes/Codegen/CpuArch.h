@@ -10,7 +10,7 @@
 
 namespace zc {
 
-/// What a code object is compiled for.
+/// The processor that a code object is compiled for.
 struct CpuArch {
   std::string
       name; // "native", "x86-64-v3", "armv8.2-a": names the artifact's entry
@@ -19,8 +19,8 @@ struct CpuArch {
   /// ("avx512f", "dotprod").
   std::vector<std::string> extensions;
 
-  /// What the runtime asks the processor for: the architecture ("x86-64",
-  /// "aarch64"), then the extensions.
+  /// The features that the runtime checks the processor for: the architecture
+  /// ("x86-64", "aarch64"), then the extensions.
   std::vector<std::string> getFeatures() const;
 
   /// LLVM's processor that has nothing but what its architecture begins with.

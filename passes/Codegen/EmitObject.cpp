@@ -131,7 +131,7 @@ static LogicalResult emitModule(ModuleOp kernels, const CpuArch &target,
   return success();
 }
 
-/// Of every processor that --cpu-arch knows, whichever this one is.
+/// Initializes the backends of all processors that --cpu-arch knows.
 static void initializeBackends() {
   LLVMInitializeX86TargetInfo();
   LLVMInitializeX86Target();

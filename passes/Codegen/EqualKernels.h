@@ -14,9 +14,9 @@
 
 namespace zc {
 
-/// On a kernel's function: in which order it takes the caller's buffers
-/// (array<i32>), what a caller must agree with (array<i64>), and how many bytes
-/// later than the caller's each begins (array<i64>; without: none).
+/// On a kernel's function: the order in which it takes the caller's buffers
+/// (array<i32>), the numbers a caller must agree with (array<i64>), and how
+/// many bytes later than the caller's each begins (array<i64>; without: none).
 inline constexpr llvm::StringLiteral kBuffersAttr = "zc.buffers";
 inline constexpr llvm::StringLiteral kSignatureAttr = "zc.signature";
 inline constexpr llvm::StringLiteral kShiftsAttr = "zc.shifts";
@@ -49,8 +49,8 @@ private:
   std::multimap<size_t, mlir::func::FuncOp> byHash;
 };
 
-/// Of all functions of these modules, equal ones once: in the first that has
-/// one.
+/// Keeps one of several equal functions in these modules: in the first module
+/// that has one.
 void shareFunctions(llvm::ArrayRef<mlir::ModuleOp> modules);
 
 } // namespace zc

@@ -53,7 +53,7 @@ static Angle reduceByQuarters(Num x) {
   Num size = x.abs();
   Int bits = size.bits();
   Int mantissa = ((bits & 0x7fffff) | 0x800000).wide();
-  // Of angles from pi / 4 on; of smaller ones nothing is used.
+  // Angles below pi / 4 are not reduced: their digits here are not used.
   Int exponent = bits.down(23);
   Int tiny = exponent.is(arith::CmpIPredicate::ult, 126);
   std::array<Int, 3> digits =

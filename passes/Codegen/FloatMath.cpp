@@ -86,8 +86,8 @@ static Exact onePlus(Num x, std::initializer_list<float> coefficients) {
   return {high, fma(sum, x, x.constant(1.0f) - high)};
 }
 
-// A quotient of polynomials. What its parts lose is put back: next to 1 a unit
-// of the last place is half of theirs.
+// A quotient of polynomials, corrected for the rounding errors of both: next to
+// 1 an ulp is half of theirs.
 Value buildTanh(ImplicitLocOpBuilder &builder, Value value) {
   Num x{&builder, value};
   Num size = select(x.abs() > 9.02f, 9.02f, x.abs()); // NaN stays
@@ -123,7 +123,7 @@ Value buildCosh(ImplicitLocOpBuilder &builder, Value value) {
 // Logarithms
 //===----------------------------------------------------------------------===//
 
-// What must be taken from the bits of x to get into [2/3, 4/3).
+// The multiple of 2^23 to take from the bits of x to get into [2/3, 4/3).
 static Int exponentOf(Num x) {
   return (x.bits() - 0x3f2aaaab) & static_cast<int32_t>(0xff800000);
 }
@@ -218,8 +218,8 @@ Value buildErf(ImplicitLocOpBuilder &builder, Value value) {
       .value;
 }
 
-// e^(-x^2 / 2) D / (sqrt(2 pi) x D + N): the roundings of D hardly show. What
-// the square and the quotient lose is put back.
+// e^(-x^2 / 2) D / (sqrt(2 pi) x D + N): the roundings of D hardly show. The
+// rounding errors of the square and the quotient are corrected.
 Value buildNormalTail(ImplicitLocOpBuilder &builder, Value value,
                       Value factor) {
   Num x{&builder, value}, scale{&builder, factor};

@@ -47,7 +47,7 @@ struct Int {
                                            constant(number).value)};
   }
   Int isNot0() const { return is(mlir::arith::CmpIPredicate::ne, 0); }
-  /// Of 32 bits, as 64; and back.
+  /// Zero-extends 32 bits to 64; low() truncates back.
   Int wide() const {
     return {b, mlir::arith::ExtUIOp::create(*b, b->getI64Type(), value)};
   }

@@ -2,8 +2,8 @@
 //
 // Values of inlinable ops are never stored: they are expressions, computed
 // where they are used, at the place they are used at (an affine map from the
-// loops). Other ops' linalg forms read buffers; where such a form is one
-// linalg.generic, as a reduction's is, what it reads is computed in it.
+// loops). Other ops' linalg forms read buffers; if such a form is one
+// linalg.generic, as a reduction's is, its operands are computed in it.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Codegen/KernelBody.h"
@@ -163,7 +163,7 @@ private:
       result = cast<ElementwiseOpInterface>(op).buildScalar(
           nested, op->getLoc(), operands);
     }
-    // What stays in registers is not rounded to 16 bits.
+    // A value that stays in registers is not rounded to 16 bits.
     result = widenScalar(nested, op->getLoc(), result);
     // The recursion may have moved `scalar`.
     scalars[placeOf(value, map)] = result;

@@ -57,10 +57,10 @@ public:
   }
 
 private:
-  /// Returns the number of a block from `begin` to `end`; what is built next is
-  /// done for each of them. A single block needs no loop: out of a loop LLVM
-  /// hoists, and then reassociates, what no store can change, so that the bits
-  /// would depend on the buffers that the kernel shares.
+  /// Returns the number of a block from `begin` to `end`; ops built next run
+  /// for each of them. A single block needs no loop: out of a loop LLVM hoists,
+  /// and then reassociates, ops that no store affects, so that the bits would
+  /// depend on the buffers that the kernel shares.
   Value enterBlock(Value begin, Value end, bool inLoop) {
     Location loc = kernel.getLoc();
     if (split.grid() == 1 && !inLoop) {
@@ -110,7 +110,7 @@ private:
     return function;
   }
 
-  /// The buffer of a value; of any length, what one block has of it.
+  /// The buffer of a value; of one block of it, if the length is free.
   MemRefType argumentType(Value value) {
     if (!anyLength)
       return bufferType(value.getType());
@@ -118,8 +118,8 @@ private:
                            getElementTypeOrSelf(value.getType()));
   }
 
-  /// What a caller must agree with: the grid, and the bytes of every buffer,
-  /// all inputs before all outputs.
+  /// The numbers that a caller must agree with: the grid, and the bytes of
+  /// every buffer, all inputs before all outputs.
   SmallVector<int64_t> signature() {
     SmallVector<int64_t> numbers = {split.grid()};
     for (ValueRange values :
@@ -218,7 +218,7 @@ struct LowerKernels : public impl::LowerKernelsPassBase<LowerKernels> {
     for (auto kernel : getOperation().getOps<sched::KernelOp>()) {
       kernel.setGrid(inTeams ? buildForTeams(kernel, module)
                              : buildForCpu(kernel, module));
-      // What follows works on modules side by side.
+      // Later passes work on modules in parallel.
       if (int64_t number = functions.size() / kFunctionsPerModule;
           number == numModules)
         module = addModule(number);
@@ -259,7 +259,7 @@ private:
     return builder.grid();
   }
 
-  /// Of outputs there are none.
+  /// Records each input buffer's shift in bytes; outputs have none.
   static void addShifts(func::FuncOp function, ArrayRef<int64_t> ofInputs) {
     auto order = function->getAttrOfType<DenseI32ArrayAttr>(kBuffersAttr);
     SmallVector<int64_t> shifts;

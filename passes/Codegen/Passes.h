@@ -22,7 +22,7 @@ inline constexpr llvm::StringLiteral kKernelModule = "zc.kernels";
 /// @zc.kernels.
 void buildCodegenPipeline(mlir::OpPassManager &manager);
 
-/// From what `--zc-lower-kernels` leaves in @zc.kernels to the LLVM dialect;
+/// Lowers @zc.kernels, as `--zc-lower-kernels` leaves it, to the LLVM dialect;
 /// runs on the nested module. Entry points come after it.
 void buildKernelLoweringPipeline(mlir::OpPassManager &manager);
 

@@ -43,7 +43,7 @@ def CascadeSumsPass : Pass<"zc-cascade-sums"> {
     A linalg.generic on buffers whose outputs are sums, and in which one
     accumulator would take more than 128 terms (64 times as many along an
     innermost loop, which adds up side by side), becomes loops around a short
-    sum. What is added to does not depend on the number of threads.
+    sum. The split does not depend on the number of threads.
 
     ```mlir
     linalg.generic ins(%x : memref<4096x64xf32>) outs(%sum : memref<64xf32>)

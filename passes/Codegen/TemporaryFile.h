@@ -10,9 +10,9 @@
 
 namespace zc {
 
-/// What the names of temporary files begin with. The compiler adds a mark of
-/// its process, before there are threads, so that the next one can remove what
-/// a killed one has left.
+/// Prefix of the names of temporary files. The compiler adds a mark of its
+/// process, before there are threads, so that the next one can remove the files
+/// that a killed one left.
 std::string &temporaryPrefix();
 
 /// A file that is gone when the program leaves its scope, if only by a signal.

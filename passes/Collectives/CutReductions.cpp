@@ -1,7 +1,7 @@
 //===- CutReductions.cpp - --zc-cut-reductions ----------------------------===//
 //
-// ZeRO-R's buffers of constant size (Rajbhandari et al. 2020): what is copied
-// to be sent, packed or in a wider type, never takes more room than a bucket,
+// ZeRO-R's buffers of constant size (Rajbhandari et al. 2020): copies for
+// sending, packed or in a wider type, never take more room than a bucket,
 // however large a single gradient is.
 //
 //===----------------------------------------------------------------------===//

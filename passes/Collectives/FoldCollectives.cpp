@@ -29,7 +29,7 @@ ArrayAttr joinAxes(ArrayAttr first, ArrayAttr second) {
   return ArrayAttr::get(first.getContext(), axes);
 }
 
-/// What is said of `from` and holds for the op that takes its place.
+/// Copies to `to`, which replaces `from`, the attributes that it lacks.
 void keepMarks(Operation *from, Operation *to) {
   for (NamedAttribute mark : from->getDiscardableAttrs())
     if (!to->hasAttr(mark.getName()))
@@ -134,7 +134,7 @@ struct FoldCollectives : public impl::FoldCollectivesPassBase<FoldCollectives> {
     patterns.add(gatherSlice);
     patterns.add(joinSums);
     patterns.add(sumOnce);
-    // Only what was inserted is looked at: other ops keep what is said of them.
+    // Only inserted ops are visited: others keep their attributes.
     GreedyRewriteConfig config;
     config.enableFolding(false).enableConstantCSE(false);
     config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);

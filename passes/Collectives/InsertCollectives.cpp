@@ -59,7 +59,7 @@ static StringRef trafficOf(Operation *op) {
   return traffic ? traffic.getValue() : StringRef();
 }
 
-/// What a mark on the user or on the value says; else by what is sent.
+/// The traffic named on the user or else on the value; else the kind sent.
 StringAttr Resharder::getTraffic() {
   StringRef said = trafficOf(user);
   if (said.empty())
@@ -72,7 +72,7 @@ StringAttr Resharder::getTraffic() {
 template <typename Op, typename... Args> void Resharder::add(Args &&...args) {
   auto op = Op::create(builder, value.getLoc(), value.getType(), value,
                        std::forward<Args>(args)...);
-  // What is said of the value is said of its whole form.
+  // The result has the traffic of the value that it gathers or reduces.
   if (StringRef traffic = trafficOf(value.getDefiningOp()); !traffic.empty())
     op->setAttr(dist::kTrafficAttr, builder.getStringAttr(traffic));
   if (user)
@@ -134,7 +134,7 @@ void Resharder::reduceAs(const Layout &wanted, Type element) {
   convertTo(element);
   value.getDefiningOp()->setAttr(kStagingAttr, builder.getUnitAttr());
   value.getDefiningOp()->setAttr(dist::kTrafficAttr, sent);
-  // What micro-batches have added up is an argument.
+  // A gradient accumulated over micro-batches is an argument: no producer.
   Operation *producer = terms.getDefiningOp();
   if (Attribute late = producer ? producer->getAttr(kLateAttr) : Attribute())
     value.getDefiningOp()->setAttr(kLateAttr, late);

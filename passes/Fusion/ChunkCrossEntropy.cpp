@@ -103,7 +103,7 @@ private:
     return !from.empty() && !to.empty() && from.back() == to.back();
   }
 
-  /// What is spread over the samples, one number a class.
+  /// The bias, one number per class, that is broadcast over the samples.
   static Value biasOf(Value value) {
     auto spread = value.getDefiningOp<BroadcastOp>();
     if (!spread)
@@ -352,8 +352,8 @@ private:
     ++numChunked;
   }
 
-  /// In how many parts the axis divides the classes, by how it divides what the
-  /// ops' rules tie to them.
+  /// The number of parts in which the axis divides the classes, found by the
+  /// dims that the ops' rules tie to them.
   int64_t countClassParts(LossHead &head) {
     dist::MeshAttr mesh = dist::getMesh(getOperation());
     int number = mesh ? mesh.findAxis(axis) : -1;
@@ -371,7 +371,7 @@ private:
     return 1;
   }
 
-  /// What is known of it before it is propagated; null: nothing.
+  /// Its sharding before propagation; null if it has none yet.
   static dist::ShardingAttr shardingOf(Value value) {
     if (Operation *op = value.getDefiningOp())
       return op->getAttrOfType<dist::ShardingAttr>(dist::kShardingAttr);

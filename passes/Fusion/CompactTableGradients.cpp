@@ -113,7 +113,7 @@ bool isWorthwhile(ScatterAddOp scatter, int64_t minBytes) {
          rows >= 4 * (read + 1);
 }
 
-/// What takes the place of one gradient.
+/// Replaces one gradient of a table.
 class Compaction {
 public:
   explicit Compaction(TableGradient what)
@@ -137,8 +137,8 @@ private:
     return RankedTensorType::get({size}, builder.getI64Type());
   }
 
-  /// What the region is given for an argument of its, with all dims but the
-  /// last `kept` as one.
+  /// The region's operand for its argument, with all dims but the last `kept`
+  /// collapsed into one.
   Value flatten(Value argument, int64_t kept) {
     Value value =
         gradient.region

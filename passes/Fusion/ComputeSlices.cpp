@@ -253,7 +253,7 @@ private:
     eraseUnread(whole.getResult(0));
   }
 
-  /// What is left of the whole: views, and itself.
+  /// Erases the views that are left of the whole value, and the value.
   static void eraseUnread(Value value) {
     for (Operation *view : llvm::make_early_inc_range(value.getUsers()))
       eraseUnread(view->getResult(0));

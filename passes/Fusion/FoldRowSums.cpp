@@ -87,8 +87,8 @@ FusedOp findNest(const RowSums &found) {
   return {};
 }
 
-/// Replaces both regions by one that sums before it writes: what shared a
-/// buffer in the loop nest still may.
+/// Replaces both regions by one that sums before it writes: operands and
+/// results of the loop nest may still share buffers.
 class Folding {
 public:
   explicit Folding(RowSums &found) : found(found), builder(found.nest) {}
@@ -162,8 +162,8 @@ struct FoldRowSums : public impl::FoldRowSumsPassBase<FoldRowSums> {
   }
 
 private:
-  // What is found is asked again each time: the value may be of a loop nest
-  // that was replaced.
+  // The nest is looked up again each time: an earlier fold may have replaced
+  // the nest that held the value.
   void fold(RowSums found) {
     found.nest = findNest(found);
     if (!found.nest)

@@ -33,8 +33,8 @@ def MatchNormsPass : Pass<"zc-match-norms", "::mlir::ModuleOp"> {
     behind it, and perhaps a sum with another image before that, becomes a region
     with `library` and `train.norm`, and so does its gradient with that of a ReLU
     right behind it, which is computed from the image again: the ReLU's result is
-    not read. What these leave and read is the inverse deviation, 1 / sqrt(variance
-    + epsilon), in place of the variance.
+    not read. They leave and read the inverse deviation, 1 / sqrt(variance +
+    epsilon), in place of the variance.
 
     ```mlir
     %n, %m, %v = train.batch_norm_training %x, %s, %b
@@ -240,8 +240,8 @@ def CompactTableGradientsPass
     by regions that go through it row by row (updates, norms), and its rows are at
     least four times as many as a batch reads: these are numbered, added up in a
     table of their own with a row of zeros behind them, and looked up by number
-    where the gradient was read. What is computed stays the same bit for bit. Left
-    alone is a gradient that others read too: collectives, an accumulator.
+    where the gradient was read. Results stay the same bit for bit. A gradient that
+    others read too, collectives or an accumulator, is left alone.
 
     ```mlir
     %g = train.fused(%ids, %u) {             // : tensor<50257x768xf32>

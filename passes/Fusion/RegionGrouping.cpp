@@ -2,9 +2,9 @@
 //
 // Ops are visited from last to first. An elementwise op joins the region of its
 // earliest user if that is a loop nest over the same shape and the region would
-// not come to depend on itself; what others need of it the region also leaves
-// in memory. It joins a reduction's if nobody else needs it: then it never is
-// in memory.
+// not come to depend on itself; the region also stores its result if others
+// need it. It joins a reduction's if nobody else needs it: then it never is in
+// memory.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Fusion/RegionGrouping.h"

@@ -54,8 +54,8 @@ private:
   llvm::DenseMap<mlir::Operation *, int> groupOf;
   llvm::DenseMap<mlir::Operation *, int> order;
   Precedence precedence; // of the groups: who reads whom
-  /// Of a role in a pipeline, whose parts become programs of their own: no
-  /// kernel computes something of two.
+  /// Set for a role in a pipeline, whose parts become separate programs: a
+  /// kernel computes values of one part only.
   std::optional<ProgramParts> parts;
 };
 

@@ -1,8 +1,8 @@
 //===- RepeatCheapOps.cpp - --zc-repeat-cheap-ops -------------------------===//
 //
-// A GPU computes hundreds of operations in the time that it reads a number in.
-// What the backward reads of the forward, or one kernel of another, is computed
-// again from the one tensor that it is made of, which is in memory in any case.
+// A GPU executes hundreds of operations in the time it takes to read a number.
+// So cheap values that the backward reads from the forward, or one kernel from
+// another, are recomputed from a single tensor that is in memory anyway.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Train/Ops/OpSupport.h"
@@ -22,7 +22,7 @@ namespace zc {
 
 namespace {
 
-/// What is smaller stays in a cache between its kernels.
+/// Elements: smaller tensors stay in a cache between their kernels.
 constexpr int64_t kLarge = 1 << 20;
 /// Ops from the tensor in memory to a value.
 constexpr unsigned kMostOps = 8;
@@ -153,8 +153,8 @@ private:
            bytesOf(op->getOperand(0)) * 16 <= bytesOf(op->getResult(0));
   }
 
-  /// What no kernel, or product with an epilogue, may compute just on its way
-  /// to something else.
+  /// Whether the value is in memory in any case: no kernel, or product with an
+  /// epilogue, may compute it without storing it.
   static bool isInMemory(Value value) {
     Value origin = value;
     while (auto reshape = origin.getDefiningOp<ReshapeOp>()) {

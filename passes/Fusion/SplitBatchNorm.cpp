@@ -1,14 +1,14 @@
 //===- SplitBatchNorm.cpp - batch normalisation in passes over memory -----===//
 //
-// As one op, a batch norm is divided among threads by channels only, whose
-// elements lie scattered, and what comes behind it is a kernel of its own. Sums
-// by parts of the rows and elementwise ops read memory as it lies, and the
-// latter become one kernel with the activation and the residual.
+// A batch norm in one op is divided among threads by channels only, whose
+// elements lie scattered, and the ops behind it are another kernel. Sums by
+// parts of the rows and elementwise ops read memory as it lies, and the latter
+// become one kernel with the activation and the residual.
 //
 // In passes over the image, with a ReLU behind it: forward 3 (read for the
 // moments; read, written), backward 5 and 3 for the slope of the ReLU, which is
-// a kernel of its own. What cuDNN does in as many or fewer it has taken before
-// (Cuda/MatchNorms.cpp).
+// a kernel of its own. Norms that cuDNN computes in as many passes or fewer
+// were matched earlier (Cuda/MatchNorms.cpp).
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Train/Ops/BatchNormSupport.h"

@@ -34,7 +34,7 @@ private:
            kept.test(analysis.getIndex(value));
   }
 
-  /// What stands for `value` in the backward.
+  /// The value that the backward reads in place of `value`.
   Value again(OpBuilder &builder, Value value) {
     if (Value known = clones.lookupOrNull(value))
       return known;

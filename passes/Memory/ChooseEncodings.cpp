@@ -1,7 +1,7 @@
 //===- ChooseEncodings.cpp - --zc-encode-kept -----------------------------===//
 //
-// An encoding costs digits, time or messages. What the peak does not ask for is
-// kept as it is: the values of the last layers, say, which the backward reads
+// An encoding costs digits, time or messages. Values are encoded only if that
+// lowers the peak: not those of the last layers, say, which the backward reads
 // before anything else.
 //
 //===----------------------------------------------------------------------===//

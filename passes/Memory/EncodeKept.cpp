@@ -1,10 +1,10 @@
 //===- EncodeKept.cpp - values in fewer bytes until the backward ----------===//
 //
-// What is element by element costs no pass over memory of its own where a
-// region goes over the value anyway: the last of the forward that reads it, or
-// the one that makes it, also leaves the encoded value, and regions of the
-// backward decode what they read. Libraries and other kernels read a value that
-// is decoded for them, just before the first of them runs.
+// An elementwise encoding costs no pass over memory of its own if a region goes
+// over the value anyway: the last of the forward that reads it, or the one that
+// makes it, also leaves the encoded value, and regions of the backward decode
+// their operands. Libraries and other kernels read a value that is decoded for
+// them, just before the first of them runs.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Memory/EncodeKept.h"
@@ -48,8 +48,8 @@ struct FusedOps : public OpBuilder::Listener {
   SmallVector<FusedOp> made;
 };
 
-/// The program's kept values, one encoder after another: what one has made may
-/// be encoded further by the next.
+/// Encodes the program's kept values, one encoder after another: the next may
+/// encode a result further.
 class Encoding {
 public:
   explicit Encoding(func::FuncOp program) : program(program) {
@@ -67,10 +67,10 @@ public:
     encodable.resize(analysis.numValues());
   }
 
-  /// Without `values`, only finds what it could encode.
+  /// Without `values`, only finds the values that it could encode.
   void run(KeptEncoder &encoder, const llvm::BitVector *values) {
     encoder.prepare(program);
-    // What is made is for the next encoder.
+    // Entries appended in this loop are for the next encoder.
     for (size_t i = 0, end = entries.size(); i < end; ++i) {
       if (values && !values->test(entries[i].origin))
         continue;
@@ -118,7 +118,7 @@ private:
 } // namespace
 
 //===----------------------------------------------------------------------===//
-// Who reads a value
+// Readers of a value
 //===----------------------------------------------------------------------===//
 
 /// False where the value leaves the program.
@@ -169,7 +169,7 @@ std::optional<KeptValue> Encoding::describe(Value value) const {
 // Encoding
 //===----------------------------------------------------------------------===//
 
-/// Adds what `make` computes in the region to what `op` leaves in memory.
+/// Adds the results of `make`, built in the region, to the results of `op`.
 FusedOp
 Encoding::addResult(FusedOp op,
                     llvm::function_ref<Value(OpBuilder &, Block &)> make) {
@@ -258,7 +258,7 @@ SmallVector<Value> Encoding::encodeIn(const KeptEncoder &encoder,
   return encodeBehind(encoder, kept.value, last);
 }
 
-/// What would have been brought to the second memory is what is kept now.
+/// Offloads the encoded values `to` if `from` was to be offloaded.
 void Encoding::moveOffload(OpResult from, ArrayRef<Value> to) {
   auto marked =
       from.getOwner()->getAttrOfType<DenseI64ArrayAttr>(kOffloadedResultsAttr);
@@ -340,7 +340,7 @@ void Encoding::encode(const KeptEncoder &encoder, const KeptValue &kept,
                       size_t entry) {
   RankedTensorType type = kept.getType();
   SmallVector<Value> encoded = encodeIn(encoder, kept);
-  // What makes the value may be another op now.
+  // The value's producer may be another op by now.
   auto value = cast<OpResult>(entries[entry].value);
   moveOffload(value, encoded);
   Value decoded;
@@ -369,7 +369,7 @@ void Encoding::encode(const KeptEncoder &encoder, const KeptValue &kept,
 static KeptEncoders makeEncoders(const EncodingChoice &choice) {
   std::string error;
   KeptEncoders encoders = *parseEncodings(choice.encodings, error);
-  // Last: what is sent is then what is kept.
+  // Last: the values sent are then those kept.
   if (!choice.partition.empty())
     encoders.push_back(createPartitionEncoder(choice.partition));
   return encoders;

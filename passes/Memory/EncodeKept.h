@@ -11,7 +11,7 @@ namespace zc {
 struct EncodingChoice {
   std::string encodings = "none"; // see parseEncodings
   std::string partition;          // an axis of the mesh; empty: none
-  /// Which values, as StepAnalysis numbers them; none: all there are.
+  /// The values to encode, by StepAnalysis' numbers; none: all.
   std::optional<llvm::BitVector> values = std::nullopt;
 
   bool isNone() const { return encodings == "none" && partition.empty(); }

@@ -31,7 +31,7 @@ KeptEncoders createSparse(StringRef parameter) {
   return encoders;
 }
 
-// In the order in which they are tried: what is exact first.
+// In the order in which they are tried: exact ones first.
 constexpr EncodingKind kKinds[] = {
     {"bits", "", withoutParameter<createSignEncoder, createBitEncoder>},
     {"sparse", "[=DENSITY]", createSparse},

@@ -1,8 +1,8 @@
 //===- KeptEncoder.h - ways to keep a value in fewer bytes ------*- C++ -*-===//
 //
 // Between its last use in the forward and its first in the backward a value may
-// lie encoded (Gist, Jain et al. 2018). What an encoding looks like is the
-// business of its encoder; where it stands, that of EncodeKept.h.
+// lie encoded (Gist, Jain et al. 2018). An encoder builds the ops of an
+// encoding; EncodeKept.h places them.
 //
 //===----------------------------------------------------------------------===//
 #ifndef ZC_PASSES_MEMORY_KEPTENCODER_H
@@ -45,8 +45,8 @@ public:
   /// loop nests.
   virtual bool isElementwise() const = 0;
 
-  /// What is kept of `value`. Elementwise: by train ops in a region; else by
-  /// regions of the program (makeRegion).
+  /// The tensors that are kept instead of `value`. Elementwise encoders build
+  /// train ops in a region; others regions of the program (makeRegion).
   virtual llvm::SmallVector<mlir::Value> encode(mlir::OpBuilder &builder,
                                                 mlir::Location loc,
                                                 mlir::Value value) const = 0;
@@ -59,8 +59,8 @@ public:
 
 using KeptEncoders = std::vector<std::unique_ptr<KeptEncoder>>;
 
-/// What encodings a list such as "bf16" asks for, in the order in which they
-/// are tried; "none" asks for none. Says in `error` what is wrong with it.
+/// The encodings in a list such as "bf16", in the order in which they are
+/// tried; "none" is the empty list. Describes a bad list in `error`.
 std::optional<KeptEncoders> parseEncodings(llvm::StringRef list,
                                            std::string &error);
 

@@ -39,7 +39,7 @@ public:
   }
 
 private:
-  /// What fp16 would make infinite becomes its largest number; NaN stays.
+  /// Clamps to fp16's largest number, in place of infinity; NaN stays.
   static Value saturate(OpBuilder &builder, Location loc, Value value) {
     constexpr double kLargest = 65504;
     Value upper = splat(builder, loc, value.getType(), kLargest);

@@ -38,8 +38,8 @@ bool isWorthOffloading(mlir::Value value);
 std::optional<OffloadChoice> parseOffload(llvm::StringRef text);
 
 /// Marks states (`sched.offloaded`) and values of the program that has the
-/// backward (`train.offloaded`), once what it recomputes is settled. What is
-/// smaller than a page stays.
+/// backward (`train.offloaded`), once what it recomputes is settled. Tensors
+/// smaller than a page are not offloaded.
 void markOffload(mlir::ModuleOp module, const OffloadChoice &choice);
 
 } // namespace zc

@@ -20,10 +20,10 @@ struct Peak {
   int64_t total() const { return persistent + flight + transient; }
 };
 
-/// Of a module whose programs have offsets.
+/// The peak of a module whose programs have offsets.
 Peak readPeak(mlir::ModuleOp module);
 
-/// In units of 1024 bytes, rounded up, so that what is printed is enough.
+/// In units of 1024 bytes, rounded up, so that the printed number suffices.
 std::string printBytes(int64_t bytes);
 
 /// Schedules and allocates a copy of `module` whose step, if it has one, keeps

@@ -1,7 +1,8 @@
 //===- PartitionKept.cpp - kept values divided among ranks ----------------===//
 //
-// ZeRO-R's partitioned activations (Rajbhandari et al. 2020): what tensor
-// parallelism computes on every rank of a group is kept once by the group.
+// ZeRO-R's partitioned activations (Rajbhandari et al. 2020): values that
+// tensor parallelism computes on every rank of a group are kept once by the
+// group.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Dist/Coordinates.h"

@@ -17,9 +17,9 @@ namespace zc {
 #define GEN_PASS_REGISTRATION
 #include "passes/Memory/Passes.h.inc"
 
-/// On a module: how many ops of the forward run twice, and what part of the
-/// forward's time that is by the cost model, and by how many seconds copies
-/// make a step longer that were chosen (array<f64: ops, part, seconds>).
+/// On a module: how many ops of the forward run twice, their share of the
+/// forward's time by the cost model, and by how many seconds the chosen copies
+/// make a step longer (array<f64: ops, part, seconds>).
 inline constexpr llvm::StringLiteral kRecomputedWorkAttr = "memory.recomputed";
 
 /// Fits the programs of fused ops into memory.

@@ -11,15 +11,15 @@ def RecomputePass : Pass<"zc-recompute", "::mlir::ModuleOp"> {
     the backward reads and that are not kept are computed a second time, just
     before their first use there, by clones of the ops that made them: the same
     kernels, hence the same bits (`shared_buffers` of forward ops are restricted
-    to this end). No op runs more than twice. What is kept, by
+    to this end). No op runs more than twice. The values kept, by
     `policy`:
 
-    - `layer`: what crosses from one layer to the next (layers are read off the
+    - `layer`: those that cross from one layer to the next (layers are read off the
       modules' names, else found where a single value crosses), and the last layer
-    - `sqrt`: what crosses between about sqrt(L) segments of L layers, and the last
-      segment (Chen et al., arXiv:1604.06174)
-    - `selective`: what libraries compute, for the rest costs little to compute
-      again, and the last layer
+    - `sqrt`: those that cross between about sqrt(L) segments of L layers, and the
+      last segment (Chen et al., arXiv:1604.06174)
+    - `selective`: those that libraries compute, as the rest costs little to
+      recompute, and the last layer
     - `full`: of all numbers of segments, that with the least peak
 
     What `offload` names is marked for `--zc-offload`; with `auto`, plans keep,
@@ -67,23 +67,23 @@ def RecomputePass : Pass<"zc-recompute", "::mlir::ModuleOp"> {
 def EncodeKeptPass : Pass<"zc-encode-kept", "::mlir::ModuleOp"> {
   let summary = "keep values for the backward in fewer bytes";
   let description = [{
-    Requires programs as `--zc-recompute` leaves them, with what it keeps and what
-    it marks to be offloaded. A value that the forward computes and the backward
-    reads is encoded behind its last use in the forward and decoded in front of
-    its first in the backward; the forward stays as it is. `encodings` is a list:
+    Requires programs as `--zc-recompute` leaves them, with its marks on values to
+    be offloaded. A value that the forward computes and the backward reads is
+    encoded behind its last use in the forward and decoded in front of its first
+    in the backward; the forward stays as it is. `encodings` is a list:
 
-    - `bits`: of floats of which the backward only asks where they are above 0,
-      that, one bit an element
-    - `sparse`, `sparse=DENSITY`: what a ReLU has made and a convolution or product
-      of the backward reads, without its zeros; there is room for that share of
-      all elements, 0.6 if none is said, and a run ends where it does not suffice
-    - `bf16`, `fp16`: float32 in 16 bits; what is beyond fp16's range becomes its
-      largest number
+    - `bits`: if the backward needs only the sign of a tensor, store one bit per
+      element
+    - `sparse`, `sparse=DENSITY`: a ReLU's result that a convolution or product of
+      the backward reads, without its zeros; there is room for DENSITY times all
+      elements, 0.6 by default, and a run that needs more ends
+    - `bf16`, `fp16`: float32 in 16 bits; numbers beyond fp16's range become its
+      largest one
 
-    `partition` names an axis of the mesh: of what its ranks all compute, each
-    keeps a part, and they gather it for the backward. What is small stays as it
-    is; and of all encodings those that do not lower the planned peak are left
-    out, some values at a time.
+    `partition` names an axis of the mesh: if all its ranks compute a value, each
+    keeps a part, and they gather it for the backward. Small values stay as they
+    are; and encodings that do not lower the planned peak are left out, some values
+    at a time.
 
     ```mlir
     %h = train.fused(%x) { train.exp }            // forward

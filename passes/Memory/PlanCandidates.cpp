@@ -36,7 +36,7 @@ PlanCandidates::PlanCandidates(const StepAnalysis &analysis,
 
 MemoryPlan PlanCandidates::make(llvm::BitVector kept) const {
   MemoryPlan plan;
-  // What is computed again reads what the backward gathers anyway.
+  // The backward gathers these in any case, and recomputed ops read them.
   kept.reset(analysis.getGatheredAgain());
   analysis.settle(kept);
   llvm::BitVector again = analysis.getRecomputed(kept);
@@ -130,8 +130,8 @@ llvm::BitVector PlanCandidates::libraryResults() const {
   });
 }
 
-// The backward starts with the last layer: what it computes is needed at once,
-// so that dropping it would save nothing.
+// The backward starts with the last layer: its values are needed at once, so
+// that dropping them would save nothing.
 llvm::BitVector PlanCandidates::lastLayer() const {
   return resultsOf(
       [&](unsigned place) { return layers[place] == layers.back(); });
@@ -225,7 +225,7 @@ std::vector<MemoryPlan> PlanCandidates::family() const {
 }
 
 //===----------------------------------------------------------------------===//
-// What lies in the second memory
+// Offloaded values
 //===----------------------------------------------------------------------===//
 
 /// How many micro-batches keep their values at once.
@@ -235,8 +235,8 @@ int64_t PlanCandidates::countUnderWay() const {
   return inFlight && !role->hasAttr(kKeepWholeAttr) ? inFlight.getInt() : 1;
 }
 
-// Copies take a part of what the computation would have beside them; what is
-// longer than a step is waited for.
+// Copies slow down the computation beside them; the step waits for copies that
+// are longer than it.
 void PlanCandidates::addOffload(MemoryPlan &plan,
                                 const OffloadChoice &choice) const {
   constexpr double kShare = 0.5;

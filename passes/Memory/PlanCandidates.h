@@ -10,8 +10,8 @@
 
 namespace zc {
 
-/// Which values the backward finds in memory, what lies in the second memory
-/// meanwhile, and what that costs, by the cost model.
+/// The values that the backward finds in memory, those offloaded meanwhile, and
+/// the cost of both by the cost model.
 struct MemoryPlan {
   llvm::BitVector kept; // as StepAnalysis numbers values
   double seconds = 0;   // of what is computed again
@@ -54,7 +54,7 @@ public:
   /// Whether all() has all plans that there are.
   bool isExhaustive() const;
 
-  /// Of the forward.
+  /// Layers of the forward.
   unsigned numLayers() const { return layers.empty() ? 0 : layers.back() + 1; }
 
   /// Seconds of the whole forward.

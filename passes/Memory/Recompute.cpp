@@ -250,7 +250,7 @@ private:
     return help;
   }
 
-  /// What is large enough, and stays in memory because it was not asked for.
+  /// Kinds of tensors that are large enough to offload and were not asked for.
   std::string whatElseToOffload(const OffloadChoice &offloaded) {
     if (isFree)
       return "";

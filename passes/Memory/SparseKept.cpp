@@ -75,7 +75,7 @@ public:
     auto type = cast<RankedTensorType>(value.getType());
     Type parts[] = {sparseBitsType(type), sparseOffsetsType(type),
                     sparseValuesType(type, capacity(type))};
-    // What says that there is no room names the ReLU.
+    // The message about a list that is too short names the ReLU.
     Location where = findSparseRelu(value).getLoc();
     return llvm::to_vector(makeRegion(
         builder, where, value,
@@ -103,7 +103,7 @@ public:
 
 private:
   static constexpr llvm::StringLiteral kLibrary = "zc.sparse";
-  /// Of a value's bytes; beyond, two more passes over it are not worth it.
+  /// Share of a value's bytes; beyond, two more passes over it do not pay.
   static constexpr double kMostKept = 0.95;
 
   int64_t capacity(RankedTensorType type) const {

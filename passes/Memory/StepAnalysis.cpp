@@ -105,7 +105,7 @@ llvm::BitVector StepAnalysis::getCrossing(unsigned count) const {
 }
 
 //===----------------------------------------------------------------------===//
-// What a plan costs
+// Costs of a plan
 //===----------------------------------------------------------------------===//
 
 /// `again`: the forward ops that run again, by place; `read`: the kept values

@@ -14,9 +14,9 @@ namespace zc {
 /// The program of a module that has a backward: @step or @micro; null if none.
 mlir::func::FuncOp findStep(mlir::ModuleOp module);
 
-/// What a program of fused ops computes twice if values are not kept. Forward
-/// ops are those that the loss depends on, backward ops the others that a
-/// parameter's gradient depends on. Values are the results of forward ops,
+/// The ops of a program of fused ops that run again if values are not kept.
+/// Forward ops are those that the loss depends on, backward ops the others that
+/// a parameter's gradient depends on. Values are the results of forward ops,
 /// numbered in the order of the program; a clone of the program has the same
 /// numbers.
 class StepAnalysis {
@@ -52,7 +52,7 @@ public:
     return gathersAgain.lookup(op);
   }
 
-  /// What those ops gather, which need not be kept.
+  /// The results of those gathers, which need not be kept.
   const llvm::BitVector &getGatheredAgain() const { return gatheredAgain; }
 
   /// Adds to `kept` the results of ops that would run in place without the plan
@@ -64,8 +64,8 @@ public:
   /// `kept` values are kept.
   llvm::BitVector getRecomputed(const llvm::BitVector &kept) const;
 
-  /// Those of the `kept` values that the backward reads, or what runs again for
-  /// it.
+  /// Those of the `kept` values that the backward, or an op recomputed for it,
+  /// reads.
   llvm::BitVector getReadAgain(const llvm::BitVector &kept) const;
 
 private:

@@ -1,8 +1,8 @@
 //===- AddVersions.cpp - --zc-add-versions --------------------------------===//
 //
-// Behind fusion, where states are still names: the planner of buffers sees that
-// what the update writes is not what it reads, and that neither is what the
-// forward and the backward read, so that nothing is written in place.
+// After fusion, where states are still names: the planner of buffers sees that
+// the update reads and writes different states, and the forward and the
+// backward read a third one, so that nothing is written in place.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Dist/DistDialect.h"

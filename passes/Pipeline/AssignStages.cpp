@@ -1,7 +1,7 @@
 //===- AssignStages.cpp - --zc-assign-stages ------------------------------===//
 //
-// A program's order is a topological one, so that any cut of it is sound: what
-// crosses is sent forwards, whatever stages lie between.
+// A program's order is a topological one, so that any cut of it is sound:
+// values that cross it are sent forwards, whatever stages lie between.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Onnx/Location.h"
@@ -223,8 +223,8 @@ private:
   }
 
   void assignLike(func::FuncOp program) {
-    // What has no node of the step, as metrics, belongs to what it reads; of
-    // labels alone, to the loss.
+    // An op without a node of the step, such as a metric, goes to the stage of
+    // its operands; one of labels alone, to the stage of the loss.
     for (Operation *op : findPlacedOps(program, kCheapShare)) {
       int64_t stage = -1;
       if (auto found = stageOfNode.find(getNodeName(op));

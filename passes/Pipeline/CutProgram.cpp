@@ -59,7 +59,7 @@ public:
 private:
   // --- Messages
 
-  /// What one stage of the role has for another of its stages is no message.
+  /// Removes messages between two stages of this role.
   void joinLocalMessages() {
     auto role = whole->getParentOp()->getAttrOfType<IntegerAttr>(kRoleAttr);
     for (unsigned argument = 0; argument < whole.getNumArguments();) {
@@ -113,7 +113,7 @@ private:
       auto [value, part] = key;
       addResult(whole, value, bindTo(state));
       partOfResults.push_back(part);
-      // What is read again lies in its message's place.
+      // Views of a message are read from the message's memory.
       Value root = getTensorRoot(value);
       Operation *op = root.getDefiningOp();
       if (op && parts.partOf(op) == part && !isPart(value))

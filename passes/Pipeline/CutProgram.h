@@ -7,10 +7,10 @@
 
 namespace zc {
 
-/// Makes of a role's @micro, or @eval, the programs that its parts are (see
-/// ProgramParts.h). What a part needs of an earlier one, and what is sent and
-/// received, are states of kind flight; what follows from states alone each
-/// part computes itself. Parts without ops are left out. Gives the number of
+/// Cuts a role's @micro, or @eval, into the programs of its parts (see
+/// ProgramParts.h). Values that one part needs from an earlier one, and
+/// messages, become states of kind flight; values that depend on states alone
+/// are computed by each part. Empty parts are left out. Returns the number of
 /// values that micro-batches keep, without messages.
 llvm::FailureOr<unsigned> cutProgram(mlir::func::FuncOp program);
 

@@ -13,7 +13,7 @@ using namespace zc::train;
 namespace zc {
 namespace {
 
-/// What a state holds at first; of no concern to passes but that it has some.
+/// Attributes of a state's initial value; passes only ask if there is one.
 constexpr StringLiteral kStored[] = {"source", "value", "aliases"};
 
 /// Walks over two roles side by side.

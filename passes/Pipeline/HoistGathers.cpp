@@ -1,8 +1,8 @@
 //===- HoistGathers.cpp - --zc-hoist-gathers ------------------------------===//
 //
 // Parameters change at a step's end alone, so that a unit which stays gathered
-// has the bits that each micro-batch would gather anew. Behind fusion, where a
-// gather is one op; in front of what plans memory, which sees a state.
+// has the bits that each micro-batch would gather anew. Runs after fusion,
+// where a gather is one op, and before memory planning, which sees a state.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Dist/DistDialect.h"
@@ -75,7 +75,7 @@ private:
     return false;
   }
 
-  /// Of what reads the value, or a view of it.
+  /// Adds the chunks of the ops that read the value or a view of it.
   static void addChunks(Value value, const ProgramParts &parts,
                         std::set<int64_t> &chunks) {
     for (Operation *user : value.getUsers())

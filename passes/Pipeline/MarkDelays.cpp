@@ -1,8 +1,8 @@
 //===- MarkDelays.cpp - --zc-mark-delays ----------------------------------===//
 //
-// Which version of a parameter a step reads follows from the stage that reads
-// it. From here on, neither how stages are dealt to roles nor the order of
-// their work says anything about it.
+// The version of a parameter that a step reads follows from the stage that
+// reads it. From here on, neither how stages are dealt to roles nor the order
+// of their work says anything about it.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Train/StateLookup.h"
@@ -66,8 +66,8 @@ private:
              << ", whose gradients of it would have to be added up before each "
                 "update, which no schedule without flush waits for; give its "
                 "nodes one stage with --stages, or use --schedule 1f1b";
-    // On one rank, what several stages read is as old as for the first of them;
-    // what none does is the last one's.
+    // On one rank, a state of several stages is as old as in the first of them;
+    // one of no stage is as old as in the last.
     size_t stage = readers.empty() ? delays.size() - 1 : *readers.begin();
     if (stage >= delays.size())
       return state.emitError("'") << state.getSymName() << "' is read by stage "

@@ -10,8 +10,8 @@
 
 namespace zc {
 
-/// Which names of a role stand where another has other ones, and what later
-/// passes make of them: "state.h.1.fc.weight.exp_avg" goes with
+/// Maps names of a role to those of an equal role, and with them names that
+/// later passes derive: "state.h.1.fc.weight.exp_avg" goes with
 /// "h.1.fc.weight".
 class NameMap {
 public:

@@ -42,8 +42,8 @@ public:
     double inFlight = stage < int64_t(memory.inFlight.size())
                           ? double(memory.inFlight[stage])
                           : 1;
-    // Received values are kept in one slot more than there are micro-batches
-    // under way; what only crosses has two, also the gradients of both ends.
+    // Received values are kept in one slot more than there are micro-batches in
+    // flight; values in transit have two, also gradients at both ends.
     double messages = begin > 0 ? 3 * segments[begin].cutBytes : 0;
     if (end < count)
       messages += 4 * segments[end].cutBytes;
@@ -111,8 +111,8 @@ public:
   }
 
 private:
-  /// What the tensors take that the segments [begin, begin + 1), [begin,
-  /// begin + 2), ... read, each counted once, and their largest working set.
+  /// Bytes of the tensors that the segments [begin, begin + 1), [begin, begin +
+  /// 2), ... read, each counted once, plus their largest working set.
   std::vector<double> listHeld(int64_t begin) const {
     std::vector<double> list;
     std::vector<bool> seen(memory.tensorBytes.size(), false);
@@ -168,7 +168,7 @@ std::optional<Partition> partition(const std::vector<Segment> &segments,
       continue;
     found.slowest = limit;
     found.seconds = sum + waiting;
-    // Of equal ones, up to rounding, the most even.
+    // Among equal ones, up to rounding, take the most even.
     if (!best || found.seconds < best->seconds * (1 - 1e-9))
       best = std::move(found);
   }

@@ -18,24 +18,24 @@ struct Segment {
   /// Whether it updates what needs every micro-batch in its order, so that its
   /// stage has one role.
   bool isSingle = false;
-  /// What one micro-batch keeps of it from its forward to its backward.
+  /// Bytes that a micro-batch keeps from its forward to its backward.
   double stashBytes = 0;
-  /// What its op of the largest working set takes while it runs.
+  /// Bytes of the largest working set of an op while it runs.
   double workBytes = 0;
-  /// What crosses the cut in front of it, one way, for one micro-batch.
+  /// Bytes sent over the cut before it, one way, for one micro-batch.
   double cutBytes = 0;
   /// The tensors that it reads, as indices into MemoryLimit::tensorBytes.
   std::vector<size_t> tensors;
 };
 
-/// What the ranks of a stage have room for.
+/// The memory of the ranks of a stage.
 struct MemoryLimit {
   double bytes = 0; // of a rank; 0: any
   /// For each stage, how many micro-batches are under way at most; a stage
   /// behind the last of them has one.
   std::vector<int64_t> inFlight;
-  /// What a rank holds of each tensor from step to step; of a trained one with
-  /// its gradient and the optimizer's states.
+  /// Bytes of each tensor on a rank from step to step; a trained one counts
+  /// with its gradient and the optimizer's states.
   std::vector<double> tensorBytes;
 };
 

@@ -74,9 +74,9 @@ def MarkDelaysPass : Pass<"zc-mark-delays", "::mlir::ModuleOp"> {
 def AddVersionsPass : Pass<"zc-add-versions", "::mlir::ModuleOp"> {
   let summary = "make states of the versions that programs read and write";
   let description = [{
-    On fused ops, in front of what plans memory. Of a state with `train.delay`,
-    `@micro` reads the version that is so many steps old, `@apply` the newest, and
-    it writes the next one: states of their own, which lie in slots of the same
+    On fused ops, before memory is planned. Of the versions of a state with
+    `train.delay`, `@micro` reads the one that is so many steps old; `@apply` reads
+    the newest and writes the next one: states of their own, in slots of the same
     memory. `train.versions` on the module is how many slots there are. Other
     programs read and write the newest version.
 
@@ -93,9 +93,9 @@ def AddVersionsPass : Pass<"zc-add-versions", "::mlir::ModuleOp"> {
 def ShareCountPass : Pass<"zc-share-count", "::mlir::ModuleOp"> {
   let summary = "send the number of a micro-batch's losses to all roles";
   let description = [{
-    Behind `--zc-split-stages`, for schedules without flush. What the role with
-    the loss returns as the metric `loss_count`, each other role receives beside
-    its gradients, and returns in its turn.
+    After `--zc-split-stages`, for schedules without flush. The role with the loss
+    returns the metric `loss_count`; each other role receives it beside its
+    gradients, and returns it in its turn.
   }];
   let dependentDialects = ["::zc::train::TrainDialect"];
 }
@@ -145,7 +145,7 @@ def HoistGathersPass : Pass<"zc-hoist-gathers", "::mlir::ModuleOp"> {
     `@gather`, which an order calls as often as that; where a role has several
     stages, for `@gather.0`, of the first of them, and so on. Both know the whole
     unit as a state of kind gathered. Where nothing is gathered, the attribute
-    goes. What has versions is gathered by each micro-batch.
+    goes. Units with versions are gathered by each micro-batch.
 
     ```mlir
     func.func @micro(%u: tensor<4xf32> {train.state = @unit.0}) ... {
@@ -167,9 +167,9 @@ def SplitPassesPass : Pass<"zc-split-passes", "::mlir::ModuleOp"> {
   let summary = "cut a role's micro-batch into its forward and its backward";
   let description = [{
     On fused ops. `@micro` of a role becomes `@forward`, from which activations are
-    sent, and `@backward`, which receives their gradients. What the backward reads
-    of the forward is *stashed*: states of kind flight, one for each micro-batch
-    under way, are written by one and read by the other. So are messages. Values
+    sent, and `@backward`, which receives their gradients. Values that the backward
+    reads from the forward are *stashed*: states of kind flight, one for each
+    micro-batch in flight, which one writes and the other reads. So are messages. Values
     that follow from states alone are computed again. Where `train.keep_whole`
     stands on the role, `@micro` stays as it is but for its messages.
 

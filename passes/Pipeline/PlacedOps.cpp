@@ -23,7 +23,7 @@ static bool isFused(Value value) {
          isa<ElementwiseOpInterface, BroadcastOp>(*value.user_begin());
 }
 
-/// What an op reads and writes of the memory.
+/// Bytes of memory that an op reads and writes.
 static double countBytes(CostOpInterface op) {
   if (!isa<ElementwiseOpInterface, BroadcastOp>(op.getOperation()))
     return op.getBytes();
@@ -46,7 +46,7 @@ double estimateOpSeconds(Operation *op) {
 
 namespace {
 
-/// What an op's operands follow from.
+/// Whether an op's operands depend on inputs and on parameters.
 struct Sources {
   bool inputs = false, parameters = false;
 };

@@ -38,7 +38,7 @@ public:
     return span.begin ? segments[span.begin].cutSeconds : 0;
   }
 
-  /// What the stage takes behind its first micro-batch; kNever: it is none.
+  /// Seconds of the stage after its first micro-batch; kNever: not allowed.
   double waitOf(Span span, int64_t replicas) const {
     const bool isSingle = single[span.end] > single[span.begin];
     if (trained[span.end] == trained[span.begin] || replicas > microBatches ||
@@ -61,7 +61,7 @@ public:
       return true;
     const int64_t own = (microBatches + replicas - 1) / replicas;
     const int64_t inFlight = std::min(own, (behind + replicas - 1) / replicas);
-    // As Partition.cpp counts a stage's bytes.
+    // The same count of a stage's bytes as in Partition.cpp.
     double messages = span.begin > 0 ? 3 * segments[span.begin].cutBytes : 0;
     if (span.end < count)
       messages += 4 * segments[span.end].cutBytes;
@@ -127,7 +127,7 @@ private:
     return size_t(span.end - span.begin - 1);
   }
 
-  /// Of the segments [begin, begin + 1), [begin, begin + 2), ...: each tensor
+  /// For the segments [begin, begin + 1), [begin, begin + 2), ...: each tensor
   /// counts once.
   void addTensors(int64_t begin) {
     std::vector<bool> seen(
@@ -183,7 +183,7 @@ std::optional<ReplicatedPartition> choose(const Dealer &dealer) {
       break;
     ReplicatedPartition found;
     found.seconds = dealer.solve(waits[i], found) + waits[i];
-    // Of equal ones, up to rounding, the one that waits least.
+    // Among equal ones, up to rounding, take the one that waits least.
     if (!best || found.seconds < best->seconds * (1 - 1e-9))
       best = std::move(found);
   }

@@ -6,10 +6,10 @@
 
 namespace zc {
 
-/// What it takes to add up a gradient over the replicas of a stage.
+/// The cost of adding up a gradient over the replicas of a stage.
 struct ReplicaCosts {
-  /// Of each tensor of Segment::tensors, the bytes of its gradient; 0: it is
-  /// not trained.
+  /// Bytes of the gradient of each tensor in Segment::tensors; 0: it is not
+  /// trained.
   std::vector<double> gradientBytes;
   double linkBytes = 0; // per second; 0: nothing takes time
 };

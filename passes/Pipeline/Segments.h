@@ -27,7 +27,7 @@ private:
   llvm::DenseSet<mlir::Operation *> placed;
 };
 
-/// What decides the bytes of a rank of a role.
+/// The memory of a rank of a role, and how states use it.
 struct StageMemory {
   double bytes = 0;             // that it has; 0: any
   double bytesPerParameter = 0; // of an element that is trained, for all that
@@ -49,7 +49,7 @@ llvm::StringRef getNodeName(mlir::Operation *op);
 /// The seconds that both passes of an op take.
 double estimateBothPasses(mlir::Operation *op);
 
-/// Cuts the placed ops of @step where little crosses, for so many stages:
+/// Cuts the placed ops of @step where few bytes cross, for so many stages:
 /// between layers if there are enough of them. In the ops' order. Where
 /// `memory` has a limit, the segments say what they take of it, and `limit` is
 /// filled in but for what is in flight; so it is where `replicas` is not null,

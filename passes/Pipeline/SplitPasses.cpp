@@ -1,9 +1,9 @@
 //===- SplitPasses.cpp - --zc-split-passes --------------------------------===//
 //
 // Behind recomputation, so that what is kept is known; in front of scheduling,
-// so that each pass gets an order and memory of its own. What outlives a
-// program is a state already; what outlives it for one micro-batch is a state
-// of kind flight, of which there is one in each slot of a ring.
+// so that each pass gets an order and memory of its own. Tensors that outlive a
+// program are states already; those that outlive it for one micro-batch become
+// states of kind flight, one in each slot of a ring.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Sched/SchedDialect.h"

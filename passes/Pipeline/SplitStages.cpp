@@ -61,8 +61,8 @@ bool isRepeated(Operation &op) {
           bits(op.getResult(0)) > bits(op.getOperand(0)));
 }
 
-/// Each stage that reads such a value makes it itself: what crosses is the
-/// operand, straight from where it is computed and once.
+/// Each stage that reads such a value computes it itself: only the operand is
+/// sent, straight from its stage and once.
 void repeatOps(func::FuncOp program) {
   Block &block = program.getBody().front();
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
@@ -191,10 +191,10 @@ private:
     return stage >= 0 && number >= places[stage].role &&
            number < places[stage].role + places[stage].replicas;
   }
-  /// Which of the stage's replicas this role is.
+  /// The number of this role among the stage's replicas.
   int64_t turnOf(int64_t stage) const { return number - places[stage].role; }
 
-  /// For an op of `stage`, which computes itself what has no stage.
+  /// For an op of `stage`; values without a stage are computed there, too.
   Value resolve(Value value, int64_t stage) {
     if (Value known = mappings[stage].lookupOrNull(value))
       return known;
@@ -411,7 +411,7 @@ private:
     roles.push_back(role);
   }
 
-  /// Of layers' metrics, the type is that of the table of all of them.
+  /// Metrics of layers have the type of the table of all layers.
   void listMetrics(ModuleOp role) {
     NamedAttrList types;
     SmallVector<int64_t> roleOfLayer;
@@ -472,7 +472,7 @@ private:
     }
   }
 
-  /// What files know of a vector.
+  /// Clones the members of a ZeRO vector: files know tensors by them.
   void cloneMembers(StateOp vector, ModuleOp role) {
     auto members = dist::getUnitMembers(getOperation(), vector.getSymName());
     if (members.empty())
@@ -528,8 +528,8 @@ private:
     });
   }
 
-  /// Says which roles hold a parameter together. What the evaluation reads,
-  /// the same role trains.
+  /// Says which roles hold a parameter together. A role evaluates with the
+  /// parameters that it trains.
   LogicalResult shareStates() {
     llvm::MapVector<StringAttr, SmallVector<int64_t>> holders;
     llvm::DenseSet<Attribute> statistics;

@@ -32,7 +32,7 @@ static bool isForward(Operation *op) {
   return op->hasAttr(kNumberAttr) || op->hasTrait<OpTrait::IsTerminator>();
 }
 
-/// What is kept for a value that takes next to nothing to compute again.
+/// The value to keep in place of a view of it, which is cheap to recompute.
 static Value getKept(Value value) {
   Operation *op = value.getDefiningOp();
   while (op && isa<BroadcastOp, ReshapeOp, SliceOp, TransposeOp>(op)) {

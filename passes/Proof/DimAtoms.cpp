@@ -33,7 +33,7 @@ DimAtoms::Product DimAtoms::leavesOf(llvm::ArrayRef<int> product) {
   return leaves;
 }
 
-/// Of two leaves of one size.
+/// Makes one of two leaves of equal size.
 void DimAtoms::join(int a, int b) {
   a = find(a);
   b = find(b);

@@ -13,8 +13,8 @@ namespace zc {
 /// features of 12 heads are the atoms 12 and 64. Dims that must have one size
 /// share their atoms, so that a new size of an atom is one of all dims.
 ///
-/// An atom that is found to be a product is split; whoever has it then has the
-/// two factors. Dims that cannot be brought to one product keep their size.
+/// An atom that is found to be a product is split; dims of it then have the two
+/// factors. Dims that cannot be brought to one product keep their size.
 class DimAtoms {
 public:
   using Product = llvm::SmallVector<int, 4>;

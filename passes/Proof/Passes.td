@@ -7,7 +7,7 @@ include "mlir/Pass/PassBase.td"
 def ShrinkDimsPass : Pass<"zc-shrink-dims", "::mlir::ModuleOp"> {
   let summary = "the same program on few samples, tokens, heads and features";
   let description = [{
-    Of a module with `@forward`: dims that must have one size, by the ops' sharding
+    In a module with `@forward`, dims that must have one size, by the ops' sharding
     rules, get the least size of at least 3 that the `divisors` divide as they did
     before. The features of several heads, or of q, k and v side by side, are
     products, whose parts shrink each by itself. A dim keeps its size where an

@@ -177,8 +177,8 @@ void ProgramAtoms::visitParts(Value whole, ValueRange parts, int64_t dim) {
     atoms.keep(atomOf(whole, dim));
 }
 
-/// Rows of a table may go where a sample says which are read; what the program
-/// computes may be any of the old number.
+/// Keeps all rows of a table unless an input says which are read: computed
+/// indices may be any of the old number.
 void ProgramAtoms::keepTable(GatherOp op) {
   if (!findIndexInput(op))
     atoms.keep(atomOf(op.getTable(), op.getDim()));

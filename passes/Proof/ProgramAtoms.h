@@ -9,8 +9,8 @@
 
 namespace zc {
 
-/// Which dims of a program have one size, by the ops' sharding rules and what
-/// reshapes, slices and concatenations say.
+/// Finds dims of a program that have one size, by the ops' sharding rules and
+/// by reshapes, slices and concatenations.
 class ProgramAtoms {
 public:
   explicit ProgramAtoms(mlir::func::FuncOp program);

@@ -17,7 +17,7 @@ struct Home {
   llvm::SmallVector<unsigned, 1> operands;
 };
 
-/// Decides, for a program in its final order, what is written over what.
+/// Decides, for a program in its final order, which values share memory.
 ///
 /// The new value of a state goes straight to the state's buffer if every reader
 /// of the old value comes before, or is the writer and allows it. Any other

@@ -154,7 +154,7 @@ public:
   }
 
 private:
-  /// What stands at the end of the program, or null.
+  /// The first of the outputs that end the program, or null.
   Operation *firstOfOutputs() const {
     Operation *first = nullptr;
     for (Operation &op : llvm::reverse(body)) {
@@ -172,7 +172,7 @@ private:
            llvm::none_of(op->getOperands(), isOffloaded);
   }
 
-  /// What lies in the second memory is brought for one launch after another.
+  /// Whether the buffer is offloaded: fetches are timed for single launches.
   static bool isOffloaded(Value buffer) {
     Operation *root = getRoot(buffer).getDefiningOp();
     if (auto state = dyn_cast<StateOp>(root))
@@ -196,7 +196,7 @@ private:
       releaseAll(op->getNextNode());
   }
 
-  /// What `op` needs, or must not come before, runs in front of it.
+  /// Emits before `op` the waiting launches that it depends on.
   void release(InstructionOpInterface op) {
     std::vector<bool> needed(waiting.size());
     bool any = false;
@@ -252,8 +252,8 @@ private:
     waiting.erase(waiting.begin() + kept, waiting.end());
   }
 
-  /// As few launches as can have all the buffers. Equal ones in a row have one
-  /// code.
+  /// Joins as few launches as the limit of buffers allows. Equal kernels stand
+  /// in a row, as they share code.
   void launch(ArrayRef<LaunchOp> ops, Operation *before) {
     while (!ops.empty()) {
       size_t count = 0, buffers = 0;

@@ -8,7 +8,7 @@
 
 namespace zc {
 
-/// What names of the module's kernels begin with, as the roles of a pipeline
+/// Prefix of the names of the module's kernels, as the roles of a pipeline
 /// share a code object: "role1_"; empty without roles.
 std::string getKernelPrefix(mlir::ModuleOp module);
 

@@ -38,7 +38,7 @@ static std::string describePlace(Location location) {
   return (origin->module + "/" + origin->operatorName).str();
 }
 
-// The last op that has an origin: what the region was formed for.
+// The last op that has an origin: the region was formed for it.
 static std::string findPlace(train::FusedOp op) {
   for (Operation &inner : llvm::reverse(op.getBody().front())) {
     std::string place = describePlace(inner.getLoc());

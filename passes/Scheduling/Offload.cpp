@@ -1,6 +1,6 @@
 //===- Offload.cpp - --zc-offload -----------------------------------------===//
 //
-// What register allocators call spilling, for buffers: a value that is not
+// Spilling, as register allocators do it, for buffers: a value that is not
 // needed for a while lies in the second memory space. It is done on the final
 // order, so that times are known, and before offsets, so that the bytes count.
 //
@@ -108,7 +108,7 @@ Value Offloader::stage(Value root, const OffloadSpan &span) {
                          /*offset=*/nullptr);
 }
 
-/// What stands for a buffer of the root once the root is `buffer`.
+/// The buffer or view that replaces `value` once its root is `buffer`.
 Value Offloader::translate(Value value, Operation *user, Value buffer,
                            IRMapping &map) {
   if (Value known = map.lookupOrNull(value))
@@ -176,7 +176,7 @@ void Offloader::offload(Value root, ArrayRef<OffloadSpan> spans) {
 // Copies
 //===----------------------------------------------------------------------===//
 
-/// For people: the state, or what the first user says that it does.
+/// A name for people: the state's, or else the first user's label.
 static std::string nameRoot(Value root, const OffloadSpan &span) {
   if (auto state = root.getDefiningOp<sched::StateOp>())
     return state.getState().str();
@@ -208,7 +208,7 @@ CopyOp Offloader::createCopy(const Planned &planned) {
 }
 
 void Offloader::placeStores() {
-  // From the last to the first, for each goes right behind what it waits for.
+  // From the last to the first: each is placed right after the op it waits for.
   for (Planned &store : llvm::reverse(stores)) {
     if (!store.use.endOp)
       continue;
@@ -218,8 +218,8 @@ void Offloader::placeStores() {
   placeLastStores();
 }
 
-/// Of what ends with the program. To wait for one instruction of a stream is to
-/// wait for those before it: so from the first to the last.
+/// Places the stores that end with the program, in program order: waiting for
+/// one instruction of a stream means waiting for those before it.
 void Offloader::placeLastStores() {
   SmallVector<Planned *> last;
   for (Planned &store : stores)

@@ -47,7 +47,7 @@ int64_t mostBytes(llvm::ArrayRef<Group> groups) {
 
 } // namespace
 
-/// As late as they arrive in time.
+/// Starts each fetch as late as it still arrives in time.
 static void placeFetches(const MachineRates &rates,
                          llvm::ArrayRef<double> seconds,
                          llvm::ArrayRef<Group> groups) {

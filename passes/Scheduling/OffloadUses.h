@@ -11,7 +11,7 @@
 namespace zc {
 
 /// An op that names a buffer of an offloaded root. Times are numbers of
-/// instructions of the main stream: what has time t begins in front of number
+/// instructions of the main stream: an op of time t begins in front of number
 /// t.
 struct OffloadUse {
   mlir::Operation *op;
@@ -34,7 +34,7 @@ struct OffloadSpan {
   const OffloadUse &last() const;
 };
 
-/// What a program does with its offloaded roots.
+/// Lists how a program uses its offloaded roots.
 class OffloadUses {
 public:
   explicit OffloadUses(sched::ProgramOp program);
@@ -60,7 +60,7 @@ private:
   llvm::DenseMap<mlir::Value, mlir::Value> current; // by root
   llvm::DenseSet<mlir::Value> written;
   llvm::SmallVector<mlir::Operation *> main;
-  /// Of async instructions: where they are waited for.
+  /// The op that waits for an async instruction, and its number.
   llvm::DenseMap<mlir::Operation *, std::pair<unsigned, mlir::Operation *>>
       ends;
   unsigned now = 0;

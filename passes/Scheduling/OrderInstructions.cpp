@@ -142,7 +142,7 @@ void ProgramGraph::orderUpdates() {
   }
 }
 
-// What is kept for the sake of all waits for all.
+// Late ops run after all the ops whose gradients are kept for them.
 void ProgramGraph::orderLate() {
   SmallVector<unsigned> kept;
   for (FusedOp op : ops)

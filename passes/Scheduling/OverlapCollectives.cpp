@@ -131,9 +131,9 @@ void Overlap::addNode(FusedOp op) {
   addData(index);
   if (!node.isCollective)
     return;
-  // What the backward fetches again the forward has let go of: begun as soon as
-  // it could, it would be kept all the same. Sums over roles have an order of
-  // their own, which waits for no reader's turn.
+  // A gather that the backward repeats must not start as early as it can: its
+  // result, which the forward released, would be kept after all. Sums over
+  // roles have an order of their own, which waits for no reader's turn.
   node.isGather = !isAmongRoles(op) &&
                   (node.numMissing == 0 || op->hasAttr(kPrefetchedAttr) ||
                    isOfBackward(op) || goesRound(op));
@@ -154,8 +154,8 @@ void Overlap::addData(unsigned node) {
         addEdge(numbers.at(producer), node);
 }
 
-/// Whether ranks exchange what each has computed for another, as tokens of
-/// experts: what reads it can only wait.
+/// Whether ranks exchange values computed for one another, as tokens of
+/// experts: their readers can only wait.
 static bool isExchange(FusedOp op) {
   return isCollective(op) &&
          isa<dist::AllToAllOp>(op.getBody().front().front());
@@ -236,8 +236,8 @@ void Overlap::orderUpdates() {
   }
 }
 
-/// What depends on nothing, or is computed again, stands where it does because
-/// of the memory; gradients that are kept for all come before what takes them.
+/// Ops without dependences and recomputed ops keep their order, for memory's
+/// sake; gradients that are kept for all come before the ops that read them.
 void Overlap::keepOrder() {
   std::optional<unsigned> before, amongRoles;
   SmallVector<unsigned> kept;

@@ -1,11 +1,11 @@
 //===- ScheduleGraph.cpp - which order needs little memory ----------------===//
 //
 // List scheduling. Finding the order of least memory is NP-hard; the order that
-// autodiff writes is good already, so it is kept but for two things: what
+// autodiff writes is good already, so it is kept but for two things: an op that
 // shrinks the live bytes runs at once (an update frees its gradient), and
-// optionally what depends on nothing live waits for its first reader.
-// Optionally what shrinks them with its only reader does so, too. The best
-// candidate wins.
+// optionally an op that depends on nothing live waits for its first reader.
+// Optionally an op that shrinks them with its only reader runs at once, too.
+// The best candidate wins.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Scheduling/ScheduleGraph.h"

@@ -16,8 +16,8 @@ inline constexpr llvm::StringLiteral kRecomputedAttr = "train.recomputed";
 /// its result.
 inline constexpr llvm::StringLiteral kAsyncAttr = "train.async";
 
-/// On a fused collective: its result is wanted long after its operand is there,
-/// so it begins as gathers of states do, a few ahead of what reads it.
+/// On a fused collective: its result is read long after its operand is there,
+/// so it begins as gathers of states do, a few ahead of its reader.
 inline constexpr llvm::StringLiteral kPrefetchedAttr = "train.prefetched";
 
 /// On a fused op: the numbers of the results that lie in the second memory

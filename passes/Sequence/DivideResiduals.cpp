@@ -2,13 +2,13 @@
 //
 // Between the sum that ends one pair of divided layers and the layer that
 // begins the next, every rank of tp does the same to all tokens. With its share
-// of the tokens it does a share of the work and keeps a share of what the
-// backward needs (Korthikanti et al. 2022, sequence parallelism). Where
-// residuals are divided so, norms and dropout follow, sums become
-// reduce-scatters, and what the next layer reads is gathered: together these
-// send what the sums did. The gradients of the next layer's weights read what
-// was gathered once more. It is gathered again for them, or kept: the first
-// sends more, the second keeps all tokens of one value a product.
+// of the tokens it does a share of the work and keeps a share of the
+// activations (Korthikanti et al. 2022, sequence parallelism). Where residuals
+// are divided so, norms and dropout follow, sums become reduce-scatters, and
+// the next layer's input is gathered: together these send as much as the sums
+// did. The gradients of the next layer's weights read the gathered input once
+// more. It is gathered again for them, or kept: the first sends more, the
+// second keeps all tokens of one value a product.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Train/Ops/OpSupport.h"
@@ -140,8 +140,9 @@ private:
     return sources;
   }
 
-  /// Where residuals come from: what a branch reads and is added to, if nothing
-  /// has divided it yet. Their producers are divided as far as they may be.
+  /// The begins of residuals: values that a branch reads and is added to, if
+  /// nothing has divided them yet. Their producers are divided as far as they
+  /// may be.
   SmallVector<Value> findBegins(ArrayRef<AddOp> sums, ArrayRef<Value> divided,
                                 TokenDims &tokens) {
     DenseSet<Value> done(divided.begin(), divided.end());
@@ -259,7 +260,7 @@ private:
     for (OpOperand &use : value.getUses())
       if (isRead(use, tokens))
         (isForward(use.getOwner()) ? forwards : backwards).push_back(&use);
-    // What all have is added up by each: a bias's gradient needs no sum.
+    // Each rank sums up gathered rows itself: a bias needs no all-reduce.
     if (!backwards.empty())
       for (OpOperand &use : value.getUses())
         if (makesGradient(use.getOwner()) &&

@@ -143,7 +143,7 @@ private:
     return false;
   }
 
-  /// As --token-dim says.
+  /// Marks the inputs' token dims that --token-dim names.
   void markGiven(func::FuncOp program, TokenDims &tokens) {
     const llvm::StringMap<int64_t> given = readTokenDims(dims);
     (void)forEachTokenInput(program, [&](BlockArgument input, StringRef name) {

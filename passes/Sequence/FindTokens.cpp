@@ -25,7 +25,7 @@ namespace {
 /// running sum is made of shifted ones, as often as tokens double.
 class TokenReads {
 public:
-  /// Of a dim of `parts` elements these are edges of the ranks' blocks.
+  /// In a dim of `parts` elements, these are the edges of ranks' blocks.
   explicit TokenReads(int64_t parts = 0) : parts(parts) {}
 
   /// Whether the node is one of these. Masks and positions, which are integers,

@@ -21,7 +21,7 @@ namespace zc {
 
 namespace {
 
-/// What the programs say together.
+/// The findings in all programs together.
 struct Findings {
   std::set<std::string> inputs;
   std::set<std::string> kept; // inputs with tokens that stay whole

@@ -1,9 +1,9 @@
 //===- PartAttention.cpp - attention of tokens that ranks divide ----------===//
 //
 // With l = log sum exp of a block's scores and o its result, blocks of keys add
-// up to all: l' = log(e^l1 + e^l2), o' = e^(l1 - l') o1 + e^(l2 - l') o2. Of
-// the gradients p_ij = e^(s_ij - l'_i) knows no blocks: with all tokens' result
-// and log sum exp each block's are terms of sums.
+// up to all: l' = log(e^l1 + e^l2), o' = e^(l1 - l') o1 + e^(l2 - l') o2. In
+// the gradients, p_ij = e^(s_ij - l'_i) does not depend on blocks: with all
+// tokens' result and log sum exp, each block gives terms of sums.
 //
 // All ranks run one program. A block that a causal mask hides from some of them
 // adds nothing there: its log sum exp is minus infinity forwards, and the
@@ -234,7 +234,7 @@ private:
 
   Value add(Value a, Value b) { return AddOp::create(builder, loc, a, b); }
 
-  /// As wide as kernels compute, for as many terms as there are ranks.
+  /// Widens to the compute type, to add up one term per rank.
   Value wide(Value grad) { return widen(builder, loc, grad); }
 
   void addTo(Value &sum, Value term) { sum = running(add(sum, wide(term))); }

@@ -17,7 +17,7 @@ public:
   mlir::Value getSource() const { return source; }
   bool isRepeated() const { return !chain.empty(); }
 
-  /// As this operand is made, another rank's.
+  /// Repeats another rank's part as this operand was repeated.
   mlir::Value repeat(mlir::OpBuilder &builder, mlir::Value part) const;
 
   /// The sum of a gradient over the repetitions.

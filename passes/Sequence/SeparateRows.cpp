@@ -1,8 +1,8 @@
 //===- SeparateRows.cpp - --zc-separate-rows ------------------------------===//
 //
 // Every value whose dim 0 merges samples and tokens gets a twin that keeps them
-// apart. Ops are repeated on twins as far as that is possible; what nothing
-// reads any more is removed.
+// apart. Ops are repeated on twins as far as that is possible; dead ops are
+// removed.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Interfaces/OpInterfaces.h"

@@ -42,8 +42,8 @@ mlir::DenseElementsAttr makeZigzagOrder(mlir::MLIRContext *context,
                                         bool inverse = false);
 bool isZigzagOrder(train::ConstantOp constant, int64_t parts);
 
-/// Where the tokens of one program are: dims that the ops' sharding rules tie
-/// to queries, or to what is marked by hand.
+/// The dims of tokens in one program: those that the ops' sharding rules tie to
+/// queries, or to dims marked by hand.
 class TokenDims {
 public:
   explicit TokenDims(mlir::func::FuncOp program);

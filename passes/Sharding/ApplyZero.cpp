@@ -1,10 +1,10 @@
 //===- ApplyZero.cpp - --zc-apply-zero ------------------------------------===//
 //
 // ZeRO (Rajbhandari et al. 2020) is a sharding of flat vectors: parameters of a
-// unit follow one another in one, padded so that it divides evenly. What is
-// divided over the ranks, moments, gradients or the parameters too, is said by
-// the states' shardings; collectives follow as for any other value. Of
-// parameters that other axes divide already (tp) the vector holds those ranks'
+// unit follow one another in one, padded so that it divides evenly. The
+// states' shardings say whether moments, gradients or also parameters are
+// divided over the ranks; collectives follow as for any other value. If
+// other axes (tp) shard parameters already, the vector holds those ranks'
 // shares one behind the other, each padded: it is divided over these axes
 // first.
 //
@@ -117,8 +117,8 @@ private:
     return parameters;
   }
 
-  /// What these axes divide already waits for another round; what others do in
-  /// a way that leaves no equal shares stays as it is.
+  /// Skips a state that these axes shard already, until another round; a state
+  /// that other axes shard in unequal shares stays as it is.
   void addParameter(StateOp state, SmallVectorImpl<Member> &parameters) {
     auto sharding =
         state->getAttrOfType<dist::ShardingAttr>(dist::kShardingAttr);
@@ -334,7 +334,7 @@ private:
       unit.state->setAttr(kDelayAttr, delay);
     unit.state->setAttr(dist::kMomentsAttr, shardingOf(unit, /*divided=*/true));
     createCopy(unit);
-    // What only the optimizer reads is divided with the moments.
+    // A vector that only the optimizer reads is divided with the moments.
     divide(unit.state, unit, stage == 3 || unit.copy);
     for (Member &member : unit.members) {
       member.state->setAttr(
@@ -430,7 +430,7 @@ private:
     llvm_unreachable("units are formed of parameters with gradients");
   }
 
-  /// As soon as the last gradient of the unit is there.
+  /// The place where the last gradient of the unit is available.
   void setInsertionPointAfter(OpBuilder &builder, ArrayRef<Value> gradients) {
     Operation *last = nullptr;
     auto visit = [&](bool constants) {

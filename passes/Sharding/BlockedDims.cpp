@@ -276,7 +276,7 @@ SmallVector<Value> resultsOf(const BlockCut &cut) {
   return results;
 }
 
-/// What stands in place of ops that cut.
+/// Builds the ops that replace those of a BlockCut.
 class CutBuilder {
 public:
   CutBuilder(BlockCut &cut, int64_t dim, int64_t parts)

@@ -15,9 +15,9 @@
 
 namespace zc {
 
-/// What cuts a dim in blocks: a split, a reshape that makes a dim of their
-/// number, or slices, one for each block in order. While blocks are reordered
-/// these ops are in no program.
+/// Ops that cut a dim in blocks: a split, a reshape to [blocks, rest], or
+/// slices, one for each block in order. While blocks are reordered these ops
+/// are in no program.
 struct BlockCut {
   llvm::SmallVector<mlir::Operation *> ops;
   llvm::SmallVector<mlir::Operation *> instead; // in order
@@ -33,8 +33,8 @@ struct BlockedDim {
 };
 
 /// All of `program`, each with its like in every other program of the module
-/// that reads one of the states; what is not so in all of them is left out. The
-/// first of a list is `program`'s own.
+/// that reads one of the states; a dim that is not blocked alike in all of them
+/// is left out. The first of a list is `program`'s own.
 llvm::SmallVector<llvm::SmallVector<BlockedDim>>
 findBlockedDims(mlir::func::FuncOp program);
 

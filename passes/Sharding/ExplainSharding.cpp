@@ -101,7 +101,7 @@ private:
     return llvm::join(collective.getAxes().getAsValueRange<StringAttr>(), ", ");
   }
 
-  /// Who reads a value behind all collectives.
+  /// The op that reads a value after all collectives.
   static Operation *readerOf(Operation *op) {
     while (isa<dist::CollectiveOpInterface>(op) && !op->use_empty())
       op = *op->user_begin();
@@ -127,7 +127,7 @@ private:
     return fate;
   }
 
-  /// What lies in a vector of ZeRO is divided as that says, too.
+  /// A parameter in a vector of ZeRO is divided as the vector is, too.
   void explainMember(StateOp member) {
     auto unit = member->getAttrOfType<FlatSymbolRefAttr>(dist::kUnitAttr);
     if (!unit)
@@ -165,7 +165,7 @@ private:
     return (origin->module + "/" + origin->operatorName).str();
   }
 
-  /// What a report calls an operand.
+  /// The name of an operand in a report.
   std::string nameOf(Value value) {
     if (auto argument = dyn_cast<BlockArgument>(value))
       return zc::nameOf(argument).str();

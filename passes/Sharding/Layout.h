@@ -8,9 +8,9 @@
 
 namespace zc {
 
-/// On an op that wants whole what ranks have in parts: [from, to], dims of its
-/// first result. What divides `from` in operands divides `to` while it
-/// computes.
+/// [from, to], dims of the first result of an op that needs whole a dim that
+/// ranks have in parts: the axes that divide `from` in operands divide `to`
+/// while it computes.
 inline constexpr llvm::StringLiteral kExchangeAttr = "dist.exchange";
 
 /// Axes by their index in the mesh, slowest first.
@@ -60,8 +60,8 @@ Layout layoutOf(mlir::Value value, dist::MeshAttr mesh);
 /// Whether a value is a constant of zeros: a sum of any number of such terms.
 bool isZero(mlir::Value value);
 
-/// What a reduction to `result` asks of its operand: dims that it keeps divided
-/// afterwards are divided before, where that is not the reduction's own doing.
+/// The layout that a reduction to `result` needs of its operand: dims that it
+/// keeps divided are divided before, unless the reduction itself divides them.
 Layout beforeReducing(Layout input, const Layout &result);
 
 /// Whether inputs, or what stages send, are divided by tokens; or tokens that

@@ -55,7 +55,7 @@ double OpPlanner::bytesOf(Value value) const {
          type.getElementTypeBitWidth();
 }
 
-/// What it costs to send.
+/// The cost of sending a value: its elements or its bytes.
 double OpPlanner::sizeOf(Value value) const {
   return countsElements
              ? double(cast<ShapedType>(value.getType()).getNumElements())

@@ -7,7 +7,7 @@
 
 namespace zc {
 
-/// What an op asks of its operands, and what its results then are.
+/// The layouts that an op needs of its operands and gives its results.
 struct OpLayouts {
   llvm::SmallVector<Layout> operands, results;
 };

@@ -1,10 +1,10 @@
 //===- OrderRows.cpp - --zc-order-rows ------------------------------------===//
 //
 // Models that keep tokens before samples (torch.nn.MultiheadAttention, LSTMs)
-// make rows of both for their linear layers. Of such rows a rank's samples are
-// no range, so that ranks would gather them and all compute the same. The order
-// of rows matters to nobody but to the reshapes that make them and take them
-// apart: these get a transpose, which meets another in most models.
+// make rows of both for their linear layers. A rank's samples are no range of
+// such rows, so that ranks would gather them and all compute the same. The
+// order of rows matters to nobody but to the reshapes that make them and take
+// them apart: these get a transpose, which meets another in most models.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Train/Ops/DimGroups.h"
@@ -172,8 +172,8 @@ SmallVector<int64_t> orderWithFirst(int64_t rank, ArrayRef<int64_t> group,
   return order;
 }
 
-/// Which of the dims counts samples, the `samples`th of those with more than
-/// one element.
+/// The dim that counts samples: the `samples`th of those dims that have more
+/// than one element.
 int64_t sampleDim(const Rows &rows, ArrayRef<int64_t> shape,
                   ArrayRef<int64_t> dims) {
   size_t next = 0;

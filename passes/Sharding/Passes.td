@@ -41,7 +41,7 @@ def ApplyZeroPass : Pass<"zc-apply-zero", "::mlir::ModuleOp"> {
 
     With `by-dims` every parameter is a unit by itself and keeps its shape: the
     first of its dims that divides evenly is divided, for optimizers that look at
-    rows and columns. What has none stays whole, and a note says so.
+    rows and columns. A parameter without such a dim stays whole, with a note.
 
     ```mlir
     train.state @unit.0 "parameter" : tensor<16xf32>
@@ -83,8 +83,8 @@ def ExplainShardingPass : Pass<"zc-explain-sharding", "::mlir::ModuleOp"> {
 def DivideMessagesPass : Pass<"zc-divide-messages", "::mlir::ModuleOp"> {
   let summary = "send each rank's share of what an axis' ranks have whole";
   let description = [{
-    What a role of a pipeline sends, all ranks of `axis` have whole: each would
-    send the same bytes. Messages are divided over the axis instead, along the
+    A role of a pipeline sends tensors that all ranks of `axis` have whole: each
+    would send the same bytes. Messages are divided over the axis instead, along the
     first dim behind the samples' that divides; the other end gathers what it
     needs whole, over links that are mostly faster (Narayanan et al. 2021, section
     4.1). Both ends decide by the tensor's type, which is the same.
@@ -105,7 +105,7 @@ def DivideMessagesPass : Pass<"zc-divide-messages", "::mlir::ModuleOp"> {
 def OrderRowsPass : Pass<"zc-order-rows", "::mlir::ModuleOp"> {
   let summary = "rows of tokens and samples begin with the samples";
   let description = [{
-    Of rows [tokens samples, ..] a rank's samples are no range: it would gather
+    A rank's samples are no range of rows [tokens samples, ..]: it would gather
     all. Where only reshapes see the order of rows, they are made of [samples,
     tokens, ..]; transposes of dim 0 sink below elementwise ops, reshapes and
     slices until they meet those that bring the samples back to the front.

@@ -1,8 +1,9 @@
 //===- PropagateSharding.cpp - --zc-propagate-sharding --------------------===//
 //
-// Forwards, every op's rule says how its results are divided; backwards, what
-// every rank has whole and needs in part is computed in part. A dist.reshard is
-// divided as its users decide: propagation is repeated until all are settled.
+// Forwards, every op's rule says how its results are divided; backwards, a
+// value that every rank would have whole but needs in part is computed in part.
+// A dist.reshard is divided as its users decide: propagation is repeated until
+// all are settled.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Sharding/ExchangedDims.h"
@@ -103,8 +104,8 @@ static bool readsRanksRows(Operation *op) {
                           shardable.getFinerRule().operandDims;
 }
 
-/// What costs nothing and makes more out of less may be meant whole by one user
-/// and in part by another.
+/// Clones free expanding ops per user: one may want the result replicated,
+/// another sharded.
 void Propagation::separateCheapValues() {
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
     auto cost = dyn_cast<CostOpInterface>(op);
@@ -128,8 +129,8 @@ dist::ReshardOp Propagation::reduceOnce(Value value, StringRef traffic) {
   return reshard;
 }
 
-/// What micro-batches have added up is reduced before anybody reads it: the
-/// update and the norm do.
+/// Reduces gradients that micro-batches have accumulated before the first
+/// reader: both the update and the norm read them.
 void Propagation::reduceSumsOnce() {
   DenseSet<Value> asTerms = findWantedTerms(block);
   for (BlockArgument argument : block.getArguments()) {
@@ -155,7 +156,7 @@ void Propagation::reduceGradientsOnce() {
       auto reshard = reduceOnce(op.getResult(result), dist::kGradients);
       reshard->setAttr(kGradientsAttr,
                        DenseI64ArrayAttr::get(op.getContext(), {0}));
-      // What is only on its way to be reduced is no gradient.
+      // A term that is only staged for its reduction is no gradient.
       if (op.hasAttr(kStagingAttr))
         op.removeAttr(kGradientsAttr);
     }
@@ -266,7 +267,7 @@ Operation *Propagation::makeTerms(Operation *op) {
 }
 
 /// Whether an axis that divides samples divides a dim that a rule wants whole:
-/// what is summed there are statistics of the batch.
+/// sums over it are statistics of the batch.
 bool Propagation::dividesWholeBatch(ArrayRef<Layout> operands,
                                     ArrayRef<SmallVector<int>> operandDims) {
   for (auto [layout, dims] : llvm::zip(operands, operandDims))
@@ -316,7 +317,7 @@ Operation *Propagation::decompose(Operation *op, ArrayRef<Layout> operands,
   return first;
 }
 
-/// Of one that stands there before shardings are chosen: what it asks for.
+/// The layouts of a collective that precedes propagation: it knows them.
 OpLayouts Propagation::planCollective(Operation *op) {
   auto collective = cast<dist::CollectiveOpInterface>(op);
   auto asked =
@@ -357,8 +358,8 @@ static bool isStatistic(Operation *op) {
          !isa<dist::ReshardOp>(op);
 }
 
-/// What a reduction of `result` behind its op carries; nothing where it is
-/// reduced by who needs it whole.
+/// The traffic of a reduction of `result` right after its op; none if the user
+/// that needs it whole reduces it.
 std::optional<StringRef> Propagation::reducedHere(Operation *op, Value result) {
   if (layouts.at(result).unreduced.empty() || isa<dist::ReshardOp>(op) ||
       llvm::any_of(result.getUsers(),
@@ -367,8 +368,8 @@ std::optional<StringRef> Propagation::reducedHere(Operation *op, Value result) {
   // A sum that a finer form takes is used where it is whole.
   if (isStatistic(op))
     return StringRef(dist::kStatistics);
-  // What several read is reduced once for all of them, not behind each. Each
-  // gradient is sent with those that it is kept with.
+  // A value of several readers is reduced once, not before each. Gradients are
+  // excluded: each is sent with those that it is kept with.
   if (result.use_empty() || result.hasOneUse() ||
       isOnlyGradient(program, result, gradientTerms) ||
       cast<ShapedType>(result.getType()).getNumElements() == 1)
@@ -420,8 +421,8 @@ Layout Propagation::returnedLayout(unsigned index) {
   return whole;
 }
 
-/// How all users want a value; nothing if nobody uses it or they differ. With
-/// `mayDiffer`, the finest of what they want.
+/// The layout in which all users want a value; none if nobody uses it or they
+/// differ. With `mayDiffer`, the finest of those that they want.
 std::optional<Layout> Propagation::findDemand(Value value, bool mayDiffer) {
   std::optional<Layout> demand;
   auto numParts = [&](const Layout &layout) {
@@ -509,7 +510,7 @@ bool Propagation::settleReshards() {
 }
 
 //===----------------------------------------------------------------------===//
-// What was decided
+// The result
 //===----------------------------------------------------------------------===//
 
 void Propagation::write() {
@@ -566,7 +567,7 @@ struct PropagateSharding
     for (auto program : getOperation().getOps<func::FuncOp>()) {
       if (failed(checkOps(program)))
         return signalPassFailure();
-      // What is added to an accumulator is known by now.
+      // Terms added to accumulators have their layouts by now.
       Propagation(program, symbols, mesh).run();
     }
   }

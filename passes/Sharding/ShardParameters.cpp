@@ -138,7 +138,7 @@ private:
     return 0;
   }
 
-  /// What there is to divide, and what is sent for it, in a forward.
+  /// Work that is divided, and bytes sent for it, in a forward.
   struct Gain {
     double flops, sent;
 
@@ -184,7 +184,7 @@ private:
   // Blocks
   //===--------------------------------------------------------------------===//
 
-  /// As if all of them were to be divided, so that classes go on behind splits.
+  /// Reorders blocks as if all dims were divided, so classes pass splits.
   void reorderBlockedDims() {
     int64_t ranks = mesh.getSizes()[number];
     for (SmallVector<BlockedDim> &forms : findBlockedDims(program)) {
@@ -404,8 +404,8 @@ private:
   using Scored = std::pair<double, DimClass *>;
 
   /// Whether sets of `lower` scores that could not be divided beside this one
-  /// gain more together: the features that all layers hand on are one set, what
-  /// lies inside of each layer is a smaller one of its own.
+  /// gain more together: the features that pass through all layers are one set,
+  /// the dims inside of each layer a smaller one of its own.
   bool isWorthLess(const Scored &scored, ArrayRef<Scored> lower) {
     const auto &[score, dims] = scored;
     DenseSet<Value> own, taken;
@@ -463,7 +463,7 @@ private:
   }
 
   //===--------------------------------------------------------------------===//
-  // What was decided
+  // The result
   //===--------------------------------------------------------------------===//
 
   void divideAll(const DimClass &dims, int axis,

@@ -57,7 +57,7 @@ struct Unit {
   }
 
   int64_t numShares() { return front().shares.count; }
-  /// Of a share.
+  /// Elements of a share.
   int64_t length() { return state.getTensorType().getDimSize(0) / numShares(); }
   int64_t bytes() {
     return size * (front().state.getTensorType().getElementTypeBitWidth() / 8);

@@ -19,7 +19,7 @@ struct LibraryName {
 /// The library calls of a device ("cpu" or "cuda").
 llvm::ArrayRef<LibraryName> getLibraryNames(llvm::StringRef device);
 
-/// What `--libraries` says: `all`, `none`, names, and names with `-` before
+/// The value of `--libraries`: `all`, `none`, names, and names with `-` before
 /// them, in order; a list that begins with `-NAME` begins with all.
 class Libraries {
 public:

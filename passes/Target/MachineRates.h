@@ -1,6 +1,6 @@
 //===- MachineRates.h - what the cost model takes for granted ---*- C++ -*-===//
 //
-// Only ratios matter: what runs beside what, and how far ahead a copy begins.
+// Only ratios matter: which ops overlap, and how far ahead a copy begins.
 //
 //===----------------------------------------------------------------------===//
 #ifndef ZC_PASSES_TARGET_MACHINERATES_H
@@ -8,7 +8,7 @@
 
 namespace zc {
 
-/// What moves bytes: seconds that each transfer takes, and bytes per second.
+/// A link's latency in seconds per transfer, and its bytes per second.
 struct LinkRates {
   double seconds, bytes;
 };

@@ -71,13 +71,13 @@ private:
 
 } // namespace
 
-/// Of the nearest op around `op`, or itself, that has one.
+/// The target of the nearest op that has one, `op` or around it.
 static sched::TargetAttr findDescription(Operation *op) {
   for (Operation *each = op; each; each = each->getParentOp())
     if (auto target =
             each->getAttrOfType<sched::TargetAttr>(sched::kTargetAttr))
       return target;
-  // As generous as IR in tests is short.
+  // The default, for short IR in tests, has the widest vectors.
   MLIRContext *context = op->getContext();
   auto features = ArrayAttr::get(
       context, StringAttr::get(context, CpuTarget::kWideVectors));

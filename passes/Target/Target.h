@@ -22,7 +22,7 @@ namespace zc {
 using WorkspaceBound =
     std::function<uint64_t(mlir::Operation *op, int64_t threads)>;
 
-/// Of each device; none: bounds are 0.
+/// Bounds of each device; without one they are 0.
 struct WorkspaceBounds {
   WorkspaceBound cpu, cuda;
 };
@@ -78,7 +78,7 @@ private:
   WorkspaceBound bound;
 };
 
-/// Of the module that `op` is, or is in.
+/// The target of the module that `op` is or is in.
 const Target &getTarget(mlir::Operation *op);
 
 /// Makes targets known to contexts of the registry, with what their libraries

@@ -20,8 +20,8 @@ struct CpuQuota {
   double cores = 0;  // processors' worth of time; 0: no limit
   std::string group; // the folder of the group whose limit it is
 };
-/// Version 1 and version 2, and both at once; `root` is where /proc and /sys
-/// are looked for. What cannot be read limits nothing.
+/// Reads the limits of control groups of version 1, version 2, or both; `root`
+/// is where /proc and /sys are looked for. Unreadable files limit nothing.
 CpuQuota readCpuQuota(const std::string &root = "");
 
 /// How many threads pay where so many processors may be used for so much time,

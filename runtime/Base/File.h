@@ -50,8 +50,8 @@ private:
 
 /// Writes a file under a temporary name beside `path`. commit() puts it in
 /// place; without it nothing is left behind, whether by return or by signal;
-/// what a killed program left, the next that writes `path` removes. A device or
-/// a pipe is written to as it stands, for nothing may take its place.
+/// the next program that writes `path` removes leftovers of a killed one. A
+/// device or a pipe is written to directly, as it must not be replaced.
 class AtomicFile {
 public:
   /// A file that is replaced keeps its rights; a new one gets `mode`, as far as

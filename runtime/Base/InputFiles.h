@@ -1,4 +1,4 @@
-// What a command reads, so that it does not write over it.
+// The files that a command reads, so that it does not write over them.
 #ifndef ZC_RUNTIME_BASE_INPUTFILES_H
 #define ZC_RUNTIME_BASE_INPUTFILES_H
 

@@ -1,5 +1,5 @@
-// Temporary files and folders that say in their names whose they are: what a
-// killed process (kill -9, no power) has left, the next one can remove.
+// Temporary files and folders whose names tell their owner, so that the next
+// process can remove those of a killed one (kill -9, no power).
 #ifndef ZC_RUNTIME_BASE_LEFTOVERS_H
 #define ZC_RUNTIME_BASE_LEFTOVERS_H
 

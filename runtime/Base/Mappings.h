@@ -1,6 +1,6 @@
-// Which files are mapped where. A file that another program cuts short takes
-// away pages that are mapped: the system then ends whoever reads them by
-// SIGBUS, without a word. With this list the program says which file it was.
+// Lists the mapped files. If another program truncates a file, mapped pages go
+// away: the system then ends a process that reads them by SIGBUS, without a
+// word. With this list the program says which file it was.
 #ifndef ZC_RUNTIME_BASE_MAPPINGS_H
 #define ZC_RUNTIME_BASE_MAPPINGS_H
 

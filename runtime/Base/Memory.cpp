@@ -25,7 +25,7 @@ static uint64_t leftOnMachine(const std::string &root) {
   return kNoLimit;
 }
 
-/// What a control group, as containers see it, leaves of its limit.
+/// Bytes that a control group, as containers see it, has left.
 static uint64_t leftInGroup(const std::string &limitFile,
                             const std::string &usedFile) {
   const uint64_t limit = readNumber(limitFile), used = readNumber(usedFile);

@@ -8,8 +8,8 @@
 namespace zc {
 
 /// Bytes that the machine has left and that its control groups, of version 1 or
-/// 2, allow; `root` is where /proc and /sys are looked for. What cannot be read
-/// limits nothing.
+/// 2, allow; `root` is where /proc and /sys are looked for. Unreadable files
+/// limit nothing.
 uint64_t freeMemory(const std::string &root = "");
 
 } // namespace zc

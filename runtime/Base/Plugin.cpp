@@ -20,7 +20,7 @@ static fs::path libraryFolder() {
   return program.parent_path().parent_path() / "lib";
 }
 
-/// What is installed among a system's libraries has a folder of its own there.
+/// The plugins' folder; under a system's libraries, zc has one of its own.
 static std::string pluginFolder(const std::string &name) {
   if (const char *folder = std::getenv("ZC_PLUGIN_PATH"))
     return folder;

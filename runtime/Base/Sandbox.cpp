@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-// Of kernels newer than the header.
+// Defined by kernel headers newer than the oldest supported.
 #ifndef LANDLOCK_ACCESS_FS_REFER
 #define LANDLOCK_ACCESS_FS_REFER (1ULL << 13)
 #endif
@@ -40,7 +40,7 @@ constexpr uint64_t kWrite =
     LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_DIR |
     LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_SYM |
     LANDLOCK_ACCESS_FS_REFER;
-// What nobody may do anywhere, besides.
+// All rights that Landlock refuses unless a path allows them.
 constexpr uint64_t kHandled = kRead | kWrite | LANDLOCK_ACCESS_FS_MAKE_CHAR |
                               LANDLOCK_ACCESS_FS_MAKE_SOCK |
                               LANDLOCK_ACCESS_FS_MAKE_FIFO |
@@ -139,7 +139,7 @@ void closeInherited(const SandboxPaths &paths) {
   for (fs::directory_iterator at(folder, error), end; !error && at != end;
        at.increment(error)) {
     const int number = std::atoi(at->path().filename().c_str());
-    // What this program opens itself is closed for others.
+    // Files that this program opens itself are closed on exec.
     const int flags = ::fcntl(number, F_GETFD);
     if (number > STDERR_FILENO && flags >= 0 && (flags & FD_CLOEXEC) == 0)
       inherited.push_back(number);

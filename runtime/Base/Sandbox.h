@@ -1,4 +1,4 @@
-// What the code of an artifact can do to the machine it runs on: by Linux's
+// Limits what an artifact's code can do to the machine it runs on: by Linux's
 // Landlock it opens the named files alone, by seccomp it opens no connection
 // and starts no program.
 #ifndef ZC_RUNTIME_BASE_SANDBOX_H
@@ -11,8 +11,8 @@
 
 namespace zc {
 
-/// What stays open to this process; a folder stands for all beneath it. What
-/// does not exist is left out.
+/// The paths that stay open to this process; a folder stands for all beneath
+/// it. Paths that do not exist are left out.
 struct SandboxPaths {
   std::vector<std::string> read;
   std::vector<std::string> list;  // folders, of which names alone are read

@@ -1,4 +1,4 @@
-// What a program may find where it starts, and is made sane for the rest of it.
+// Prepares a process for closed streams, full files and scarce memory.
 #ifndef ZC_RUNTIME_BASE_SURROUNDINGS_H
 #define ZC_RUNTIME_BASE_SURROUNDINGS_H
 

@@ -13,8 +13,8 @@ struct CommandOptions {
   std::vector<std::string> options;
 };
 
-/// What each command has that others may be asked for. A test compares it with
-/// their --help.
+/// Options of each command, to suggest the right command for one. A test
+/// compares the list with --help.
 const std::vector<CommandOptions> kAllOptions = {
     {"compile",
      {"--accumulate",
@@ -175,7 +175,7 @@ std::string commandsWith(const std::string &option) {
   return text;
 }
 
-/// As a shell makes of a pattern without quotes.
+/// Whether it is a data file, as a shell makes of a pattern without quotes.
 static bool isData(const std::string &argument) {
   for (const std::string suffix : {".npz", ".bin", ".npy"})
     if (argument.size() > suffix.size() &&

@@ -1,4 +1,4 @@
-// What to tell those who write an option or a command that is not there.
+// Advice for an option or a command that does not exist.
 #ifndef ZC_RUNTIME_BASE_USAGE_H
 #define ZC_RUNTIME_BASE_USAGE_H
 

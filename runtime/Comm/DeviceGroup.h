@@ -35,11 +35,11 @@ public:
   virtual void abort() = 0;
 };
 
-// What a plugin exports, with C linkage. Program and plugin must come from one
-// build; the number tells when not.
+// Symbols that a plugin exports, with C linkage. Program and plugin must come
+// from one build; the version number tells if they do not.
 constexpr int kDeviceGroupPluginVersion = 1;
 using DeviceGroupPluginVersionFunction = int (*)();
-/// What all ranks of a group must know to meet.
+/// Makes the id that all ranks of a group must know to meet.
 using MakeDeviceGroupIdFunction = void (*)(std::string &id, Status &status);
 /// Begins to meet, and does not wait for the others; null when it cannot.
 using JoinDeviceGroupFunction = DeviceGroup *(*)(const DeviceGroupPlace &place,

@@ -84,7 +84,8 @@ std::optional<TcpPlace> placeByFile() {
   return whole ? std::optional(place) : std::nullopt;
 }
 
-/// srun without PMI: what Slurm tells every task of a step.
+/// Reads the variables that Slurm sets for every task of a step, for srun
+/// without PMI.
 std::optional<TcpPlace> placeBySlurm() {
   TcpPlace place{
       int(number("SLURM_PROCID")), int(number("SLURM_STEP_NUM_TASKS")),

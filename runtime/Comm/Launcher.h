@@ -1,4 +1,4 @@
-// Which launcher started this process, and how its ranks reach each other.
+// Finds the launcher of this process, and how its ranks reach each other.
 #ifndef ZC_RUNTIME_COMM_LAUNCHER_H
 #define ZC_RUNTIME_COMM_LAUNCHER_H
 
@@ -12,7 +12,7 @@ namespace zc {
 /// process is alone: MPI under mpirun and srun with PMI; TCP where RANK,
 /// WORLD_SIZE, MASTER_ADDR and MASTER_PORT are set, or RANK, WORLD_SIZE and
 /// ZC_RENDEZVOUS_FILE, a path that all ranks see, or under srun without PMI.
-/// By TCP, ZC_TOKEN is what all ranks must know, and ZC_BIND_ADDR the address
+/// With TCP, ZC_TOKEN is a secret of all ranks, and ZC_BIND_ADDR the address
 /// that this one listens on. Waits at most `timeout` seconds for the others.
 Result<std::unique_ptr<Transport>> connectToLauncher(double timeout);
 

@@ -1,4 +1,4 @@
-// What moves bytes between ranks: threads of one process, MPI, TCP. It knows
+// Moves bytes between ranks: threads of one process, MPI, TCP. It knows
 // messages between two ranks and nothing of groups, time limits or failures;
 // World adds those.
 #ifndef ZC_RUNTIME_COMM_TRANSPORT_H
@@ -31,7 +31,7 @@ struct Note {
 /// by themselves; those below are of groups.
 constexpr uint32_t kFirstLineChannel = kGroupChannels;
 
-/// What it means that the two ends of a channel disagree on a message's bytes.
+/// Explains that the two ends of a channel disagree on a message's bytes.
 inline const char *explainMismatch(uint32_t channel) {
   return channel < kFirstLineChannel
              ? "they are not in the same collective"

@@ -215,8 +215,8 @@ void World::ended() {
   --posted;
 }
 
-/// While this rank's own threads compute, somebody must look after what has
-/// come and what can go.
+/// Moves messages in both directions while this rank's own threads
+/// compute.
 void World::moveMessages() {
   std::unique_lock<std::mutex> lock(mutex);
   while (true) {

@@ -1,6 +1,7 @@
-// What runs a plan: memory, code and streams of one kind of machine. Back ends
-// (CPU here; a GPU, a simulator) are plugins behind this interface and exchange
-// plain values, so that the program needs no vendor library until it uses one.
+// A device runs a plan: memory, code and streams of one kind of machine. Back
+// ends (CPU here; a GPU, a simulator) are plugins behind this interface and
+// exchange plain values, so that the program needs no vendor library until it
+// uses one.
 #ifndef ZC_RUNTIME_DEVICE_DEVICE_H
 #define ZC_RUNTIME_DEVICE_DEVICE_H
 
@@ -101,7 +102,7 @@ public:
   virtual ~Executable() = default;
 };
 
-/// What a device reaches at most; 0 where that is not known.
+/// A device's peak rates; 0 where one is not known.
 struct DeviceLimits {
   double flopsPerSecond = 0; // float32 matrix products
   double bytesPerSecond = 0; // read and written, adding in memory
@@ -147,7 +148,7 @@ public:
   /// ("nccl"); empty: they are the host's.
   virtual std::string collectiveLibrary() const { return ""; }
 
-  /// What no other device in the world is called, in at most 63 characters.
+  /// A name unique in the world, of at most 63 characters.
   virtual std::string identity() const { return ""; }
 
   /// A stream as the maker's libraries take it, with all else that they find
@@ -172,9 +173,9 @@ public:
   virtual Result<std::unique_ptr<Executable>> prepare(const Launch &launch) = 0;
   virtual Status launch(Executable &executable, StreamId stream) = 0;
 
-  /// Whether a program becomes one executable: what is launched on stream 0
-  /// between the two calls, and on streams that wait for it, is recorded
-  /// instead of done. CUDA: cuStreamBeginCapture, a graph.
+  /// Whether a program becomes one executable: launches on stream 0 between the
+  /// two calls, and on streams that wait for it, are recorded instead of run.
+  /// CUDA: cuStreamBeginCapture, a graph.
   virtual bool capturesPrograms() const { return false; }
   virtual Status beginCapture() { return Status(); }
   virtual Result<std::unique_ptr<Executable>> endCapture() {

@@ -21,7 +21,7 @@ struct DeviceOptions {
 // Program and plugin must come from one build; the number tells when not.
 constexpr int kDevicePluginVersion = 8;
 
-/// What a plugin exports, with C linkage.
+/// Symbols that a plugin exports, with C linkage.
 using DevicePluginVersionFunction = int (*)();
 using CreateDeviceFunction = Device *(*)(const DeviceOptions &options,
                                          Status &status);

@@ -9,7 +9,7 @@ namespace zc {
 // So little is read of data that lie far away.
 static constexpr size_t kBlock = 4096, kBlocks = 64;
 
-/// Of blocks that lie over all of the bytes, the last one included.
+/// Hashes blocks spread over all of the bytes, the last one included.
 static uint64_t hashSample(std::string_view bytes) {
   if (bytes.size() <= kBlock * kBlocks)
     return hashBytes(bytes);

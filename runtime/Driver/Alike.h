@@ -1,4 +1,4 @@
-// What all ranks of a run must have been started with alike: options and data.
+// Checks that all ranks of a run were started with the same options and data.
 // Ranks that differ in them would each train something else, or wait for one
 // another for ever.
 #ifndef ZC_RUNTIME_DRIVER_ALIKE_H

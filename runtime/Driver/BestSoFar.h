@@ -28,8 +28,8 @@ struct BestSoFar {
   /// Removes both, which are another run's.
   static void remove(const std::string &folder);
 
-  /// What the folder remembers of `metric` up to a step; nothing where it
-  /// remembers nothing.
+  /// The folder's record of `metric` up to a step; empty if it has
+  /// none.
   static BestSoFar read(const std::string &folder, const std::string &metric,
                         int64_t lastStep);
 };

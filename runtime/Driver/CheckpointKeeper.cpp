@@ -75,7 +75,7 @@ Status CheckpointKeeper::prepareBeside(Executor &executor) {
   return Status();
 }
 
-/// What came of a checkpoint.
+/// Handles the result of writing a checkpoint.
 Status CheckpointKeeper::take(const Result<std::string> &saved, int64_t step) {
   if (saved.status().code() == StatusCode::Cancelled)
     return saved.status();

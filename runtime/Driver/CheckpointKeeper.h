@@ -1,5 +1,5 @@
-// The checkpoints of one run: which folder, what is there already, what is
-// written, kept and removed.
+// Manages the checkpoints of one run: the folder, those there already, writing,
+// keeping and removing.
 #ifndef ZC_RUNTIME_DRIVER_CHECKPOINTKEEPER_H
 #define ZC_RUNTIME_DRIVER_CHECKPOINTKEEPER_H
 
@@ -69,8 +69,8 @@ public:
   /// The newest one that is complete; empty: there is none.
   const std::string &latest() const { return lastCheckpoint; }
   const std::string &folder() const { return theFolder; }
-  /// What a user still has when a run ends early. Waits for the one that is
-  /// being written.
+  /// Names the checkpoints that a user still has when a run ends early. Waits
+  /// for the one that is being written.
   std::string printKept();
   /// That, of those that are complete now.
   std::string latestKept() const;
@@ -85,7 +85,7 @@ private:
   std::string theFolder;
   std::optional<FolderLock> lock; // with the first rank
   std::string lastCheckpoint;
-  // Of another run, until the first of this one is complete.
+  // Checkpoints of another run, until the first of this one is complete.
   std::vector<int64_t> replaced;
   int64_t savedStep = -1; // a signal may end the run where a save was due
   std::unique_ptr<CheckpointBeside> beside; // null: steps wait

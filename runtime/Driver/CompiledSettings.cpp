@@ -19,7 +19,7 @@ static bool changesNumbers(const std::string &setting) {
   return true;
 }
 
-/// What no setting of that name means.
+/// The meaning of a setting that is not given.
 static std::string standardOf(const std::string &setting) {
   if (setting == "reduce-precision")
     return "fp32";
@@ -44,7 +44,7 @@ NamedTexts describeCompiled(const plan::Manifest &manifest) {
   for (const plan::Setting &setting : manifest.settings()) {
     if (!changesNumbers(setting.name()))
       continue;
-    // Of some there may be several, as of groups.
+    // Some settings, such as groups, may be given several times.
     if (texts.back().first == setting.name())
       texts.back().second += " " + setting.value();
     else

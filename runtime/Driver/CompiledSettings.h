@@ -1,4 +1,4 @@
-// What an artifact computes with, as checkpoints remember it.
+// An artifact's settings, as checkpoints remember them.
 #ifndef ZC_RUNTIME_DRIVER_COMPILEDSETTINGS_H
 #define ZC_RUNTIME_DRIVER_COMPILEDSETTINGS_H
 
@@ -7,8 +7,8 @@
 
 namespace zc {
 
-/// What the artifact computes with, of what changes the numbers of a run: loss,
-/// optimizer and its settings, precision, dropout, batch norms.
+/// The artifact's settings that change the numbers of a run: loss, optimizer
+/// and its settings, precision, dropout, batch norms.
 NamedTexts describeCompiled(const plan::Manifest &manifest);
 
 /// A sentence for everything that the artifact computes otherwise than the run

@@ -56,7 +56,7 @@ std::optional<uint64_t> memoryLine(const std::string &root,
   return kib * 1024;
 }
 
-/// What the control group of a container leaves; version 2, then 1.
+/// The memory limit of a container's control group; version 2, then 1.
 std::optional<uint64_t> memoryLimit(const std::string &root) {
   constexpr uint64_t kNone = std::numeric_limits<int64_t>::max() / 2;
   for (const char *path : {"/sys/fs/cgroup/memory.max",
@@ -94,7 +94,7 @@ Finding examineMemory(const std::string &root) {
   return {"memory", text};
 }
 
-/// Where commands put what they need for a while.
+/// The folder where commands put temporary files.
 Finding examineTemporaries() {
   std::error_code error;
   std::filesystem::path folder = std::filesystem::temp_directory_path(error);
@@ -150,7 +150,7 @@ Finding examineDevice(const std::string &kind, bool measures) {
   return {kind, text + printLimits(*limits)};
 }
 
-/// Of libraries to other ranks, opening is all that can be tried alone.
+/// Opens a library to other ranks: more cannot be tried alone.
 Finding examinePlugin(const char *kind, const char *what) {
   Result<PluginLibrary> library = openPlugin(kind, what);
   if (!library.ok())

@@ -1,5 +1,5 @@
-// What this machine has for zc to compute with, for those who set it up or ask
-// for help.
+// Examines this machine's means for zc, for those who set it up or ask for
+// help.
 #ifndef ZC_RUNTIME_DRIVER_DOCTOR_H
 #define ZC_RUNTIME_DRIVER_DOCTOR_H
 
@@ -23,7 +23,7 @@ struct Finding {
 std::vector<Finding> examineMachine(bool measures,
                                     const std::string &root = "");
 
-/// As lines of text, or as one JSON object by what was looked at.
+/// Prints lines of text, or one JSON object by the things examined.
 std::string printFindings(const std::vector<Finding> &findings);
 std::string findingsToJson(const std::vector<Finding> &findings);
 

@@ -54,7 +54,7 @@ bool takesLabels(const plan::Program &program) {
                      [](const plan::Input &input) { return input.is_label(); });
 }
 
-/// As the compiler chooses it: 1, or the last of 3 dims, or --class-axis.
+/// The compiler's choice: 1, or the last of 3 dims, or --class-axis.
 int64_t findClassAxis(const plan::Manifest &manifest, int64_t dims) {
   const std::string *given = findSetting(manifest, "class-axis");
   int64_t axis =

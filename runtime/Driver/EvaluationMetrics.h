@@ -1,4 +1,4 @@
-// What --metrics asks of an evaluation besides the loss: computed on the host
+// Metrics of an evaluation besides the loss (--metrics): computed on the host
 // from the model's output and the labels, batch by batch.
 #ifndef ZC_RUNTIME_DRIVER_EVALUATIONMETRICS_H
 #define ZC_RUNTIME_DRIVER_EVALUATIONMETRICS_H
@@ -42,9 +42,9 @@ public:
   };
   virtual void add(const Batch &batch) = 0;
 
-  /// What a rank has found, in numbers; all ranks have as many.
+  /// A rank's sums; all ranks have equally many numbers.
   virtual std::vector<double> found() const = 0;
-  /// Of what ranks have found.
+  /// The metric, from all ranks' sums.
   virtual double value(const std::vector<std::vector<double>> &ranks) const = 0;
 };
 

@@ -1,4 +1,4 @@
-// What the batches of an evaluation add up to.
+// Sums over the batches of an evaluation.
 #ifndef ZC_RUNTIME_DRIVER_EVALUATIONSUMS_H
 #define ZC_RUNTIME_DRIVER_EVALUATIONSUMS_H
 
@@ -14,10 +14,10 @@ struct EvaluationSums {
   bool hasCorrect = false;
   bool hasCount = false; // else the weights are how many count
 
-  /// Of a program that has just run.
+  /// Adds the results of a program that has just run.
   Status add(Executor &executor, const plan::Program &program);
 
-  /// As in PyTorch, the mean over no label at all is not a number.
+  /// PyTorch's mean: over no label at all it is not a number.
   double meanLoss() const { return loss / weight; }
   /// The share of labels that were predicted; none where nothing counts them.
   std::optional<double> accuracy() const;

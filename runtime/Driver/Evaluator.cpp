@@ -39,7 +39,7 @@ Status checkInputNames(const Artifact &artifact, const EvalOptions &options) {
   return Status();
 }
 
-/// What tells of the session's samples.
+/// Sentences about the session's samples.
 using Notes = std::vector<std::string>;
 
 /// A session that trains nothing.
@@ -92,7 +92,7 @@ private:
   int stopped = 0; // the signal that all ranks stop for
 };
 
-/// What can be checked before the artifact's memory is there.
+/// Checks all that can be checked before the artifact's memory is there.
 Status Evaluation::openFiles() {
   const Artifact &artifact = this->artifact();
   const Orders &orders = this->orders();
@@ -223,7 +223,7 @@ static void print(const EvalOptions &options, const EvaluationRecord &record,
   std::printf("%s\n", json.dump(2).c_str());
 }
 
-/// Of samples with labels.
+/// Evaluates samples with labels.
 static Result<int> evaluateMetrics(const EvalOptions &options,
                                    const Rank &rank) {
   World &world = rank.world;

@@ -28,7 +28,7 @@ struct EvalOptions {
 /// Returns the signal that stopped it, which leaves no output, or 0.
 Result<int> evaluate(const EvalOptions &options, const Rank &rank);
 
-/// An output's file name: what a file system may dislike becomes '_'.
+/// An output's file name: characters that a file system may refuse become '_'.
 std::string sanitizeName(const std::string &name);
 
 } // namespace zc

@@ -44,8 +44,8 @@ Result<std::shared_ptr<const Artifact>>
 Rank::load(const std::string &path) const {
   std::lock_guard<std::mutex> lock(shared->mutex);
   if (!shared->artifact || shared->path != path) {
-    // What is checked is what is used: not a file that its owner may change
-    // in between.
+    // Load the artifact once and use the bytes that were checked: its owner may
+    // change the file in between.
     ZC_ASSIGN_OR_RETURN(Artifact artifact,
                         Artifact::load(path, /*checkWeights=*/true,
                                        shared->trusted.empty()
@@ -190,7 +190,7 @@ private:
     ::_exit(1);
   }
 
-  /// What the rank says that has something to say.
+  /// The outcome of the rank that knows the cause.
   Result<int> outcome() const {
     const Result<int> *told = &results.front();
     for (const Result<int> &result : results)

@@ -30,7 +30,7 @@ public:
   /// trusted, or not for a sandbox that this process is in.
   Result<std::shared_ptr<const Artifact>> load(const std::string &path) const;
 
-  /// What this rank has of its host. Called by all ranks.
+  /// This rank's share of its host. Called by all ranks.
   struct Share {
     CoreShare threads;
     int place = 0; // among the host's ranks

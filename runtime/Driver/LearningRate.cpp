@@ -45,7 +45,7 @@ double LearningRateSchedule::cycleAt(int64_t step, int64_t total) const {
   return cosine(peak, end, (at - top) / (last - top));
 }
 
-/// Of the way from the peak to the lowest rate, after warming up.
+/// The share, from 1 at the peak to 0 at the lowest rate, after the warm-up.
 double LearningRateSchedule::shareLeft(int64_t step, int64_t total) const {
   const int64_t warmup = warmupSteps.value_or(0);
   const double done = double(step - warmup) / double(total - warmup);

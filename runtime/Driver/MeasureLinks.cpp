@@ -44,7 +44,7 @@ Result<double> timeCollective(World &world, Communicator &group,
   CollectiveLaunch launch;
   launch.shape = {kind, plan::AUTO, group.size(), elements, sizeof(float)};
   launch.source = memory.data();
-  // What is gathered or scattered is in a place of its own.
+  // Gathers and scatters have a destination of their own.
   launch.destination =
       kind == plan::ALL_REDUCE ? memory.data() : memory.data() + elements;
   ZC_ASSIGN_OR_RETURN(auto collective, group.prepare(launch));

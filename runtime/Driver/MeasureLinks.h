@@ -17,9 +17,9 @@ struct LinkTime {
 };
 
 /// Called by all ranks, two or more: sizes from 1 kB, four times as much each,
-/// up to `most` bytes, each until it has been repeated for `seconds`. What
-/// counts is the median of what this rank saw; a message's time is half of a
-/// way there and back between the first two ranks.
+/// up to `most` bytes, each until it has been repeated for `seconds`. Takes the
+/// median of this rank's times; a message's time is half of a round trip
+/// between the first two ranks.
 Result<std::vector<LinkTime>> measureLinks(World &world, uint64_t most,
                                            double seconds);
 

@@ -10,8 +10,8 @@
 namespace zc {
 
 /// In /dev/shm; where there is none, in $TMPDIR or /tmp. This user alone may
-/// read it. Goes with this object; what a killed program left, the next one
-/// clears.
+/// read it. Removed with this object; the next program clears leftovers of a
+/// killed one.
 class MemoryFolder {
 public:
   /// `purpose` is a part of the name.

@@ -13,9 +13,9 @@ namespace zc {
 
 class OrderFeed {
 public:
-  /// Fails with one message that names everything wrong with the data. What
-  /// the role runs later is `order`, or an order that feeds alike, of
-  /// `microBatches`, of which the role may compute some.
+  /// Fails with one message that names everything wrong with the data. The role
+  /// will run `order`, or an order that feeds alike, of `microBatches`, of
+  /// which the role may compute some.
   static Result<OrderFeed>
   create(const plan::Role &role, const plan::Order &order,
          uint32_t microBatches, std::shared_ptr<const DataFile> data,
@@ -36,7 +36,7 @@ public:
   /// How many of them are in a micro-batch.
   int64_t microBatchSamples() const { return microBatch; }
 
-  /// As of BatchFeed.
+  /// The tokens of a sample, like BatchFeed's.
   int64_t tokensPerSample() const {
     return inputTokens == labelTokens ? inputTokens : 0;
   }
@@ -44,7 +44,7 @@ public:
   const DataFile &source() const { return *data; }
   Result<std::string> explainNan(const std::vector<int64_t> &indices);
 
-  /// As BatchFeed::rebind().
+  /// Does as BatchFeed::rebind().
   void rebind(const std::shared_ptr<const DataFile> &other);
 
   /// From now on the samples of the next step are read while the device works,
@@ -61,10 +61,10 @@ public:
   /// Writes a micro-batch of them to the inputs.
   Status write(Executor &executor, const plan::Feed &feed);
 
-  /// While the device works: brings it what the feed `next` will want, or
-  /// where that is null, the first feed of the step that follows; and reads of
-  /// that step's samples, which `following` says, none where there is no such
-  /// step. What is wrong with them is for read() to say.
+  /// While the device works: brings it the samples of the feed `next`, or, if
+  /// that is null, of the first feed of the following step; and reads samples
+  /// of that step, which `following` lists, none if there is no such step.
+  /// Errors in them are reported by read().
   Status meanwhile(Executor &executor, const plan::Feed *next,
                    const std::function<std::vector<int64_t>()> &following);
 
@@ -74,7 +74,7 @@ public:
 
 private:
   using Place = std::pair<uint32_t, uint32_t>; // program, micro-batch
-  /// What lies in a place on the host.
+  /// The samples in a place on the host.
   struct Content {
     bool isThere = false;
     std::vector<int64_t> indices;
@@ -110,7 +110,7 @@ private:
   bool readsAhead = false;
   size_t current = 0; // of two rooms for each place, this step's
   std::map<Place, Content> contents[2];
-  /// What is fed ahead, by its samples.
+  /// The samples that were fed ahead, and their place.
   std::optional<std::pair<Place, std::vector<int64_t>>> onDevice;
 };
 

@@ -13,10 +13,10 @@ namespace zc {
 
 class OutputBatch {
 public:
-  /// Who wants the whole: the first rank, or each one.
+  /// The ranks that need the whole: the first one, or each.
   enum class For { First, All };
 
-  /// Of the output of `holder`, which lives longer; evaluations have so many
+  /// `output` is of `holder`, which lives longer; evaluations have so many
   /// micro-batches.
   OutputBatch(const EvaluationProgram &holder, const plan::Output &output,
               const Mesh &mesh, uint32_t microBatches, For whom);
@@ -25,7 +25,7 @@ public:
   const plan::TensorType &type() const {
     return program->buffers(theOutput->buffer()).type();
   }
-  /// Of a whole micro-batch.
+  /// The dims of a whole micro-batch.
   const std::vector<int64_t> &dims() const { return division.wholeDims(); }
 
   /// How the whole is laid out, row-major: `outer` times samples times `inner`

@@ -32,7 +32,7 @@ public:
   const std::string &path() const { return thePath; }
 
   /// Whether the output has no sample dim and yet was not the same for every
-  /// micro-batch: what is written is of the first.
+  /// micro-batch: that of the first one is written.
   bool differsByBatch() const { return isOfBatch; }
 
 private:

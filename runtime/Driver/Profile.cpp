@@ -10,7 +10,7 @@ namespace zc {
 
 static constexpr const char *kEvaluation = "evaluation";
 static constexpr const char *kWaiting = "waiting";
-/// Of all time: less is not worth a row.
+/// The share of all time that is worth a row.
 static constexpr double kLeastShare = 0.005;
 
 std::string operatorsOf(const plan::Instruction &instruction) {

@@ -21,7 +21,7 @@ std::string operatorsOf(const plan::Instruction &instruction);
 /// for as long as this rank did nothing but wait for them.
 class Profile : public OrderObserver {
 public:
-  /// What rates are compared with: the best of all measurements, and of the
+  /// Adds peak rates to compare with: the best of all measurements, and of the
   /// run's own products.
   void addLimits(const DeviceLimits &measured);
 

@@ -1,4 +1,4 @@
-// What a user sees of a run: a line that renews itself on a terminal, otherwise
+// Shows a run's progress: a line that renews itself on a terminal, otherwise
 // plain lines; a summary at the end.
 #ifndef ZC_RUNTIME_DRIVER_PROGRESS_H
 #define ZC_RUNTIME_DRIVER_PROGRESS_H

@@ -3,7 +3,7 @@
 
 namespace zc {
 
-/// Where a run writes what, and where it ends, is not how it trains.
+/// Where a run writes, and where it ends, does not change how it trains.
 static bool isOfTraining(const std::string &option,
                          const LearningRateSchedule &schedule) {
   if (option == "steps" || option == "epochs")
@@ -11,8 +11,8 @@ static bool isOfTraining(const std::string &option,
   return option != "log" && option != "tensorboard" && option != "log-every";
 }
 
-/// What a run goes on with otherwise than it began: its samples come in another
-/// order from here on.
+/// Lists changes for which a resumed run's samples come in another order from
+/// here on.
 static void addSampleChanges(const TrainState &saved, const TrainState &now,
                              const TrainOptions &options,
                              std::vector<std::string> &changes) {
@@ -39,9 +39,9 @@ static bool isOfSchedule(const std::string &option) {
          option.rfind("lr-", 0) == 0;
 }
 
-/// What the run so far had of an option that `zc run` was not given: a number
-/// of the update was as compiled, a schedule's is as good as zero; null: that
-/// cannot be compared.
+/// The value in the run so far of an option that `zc run` was not given: a
+/// number of the update was as compiled, a schedule's is as good as zero; null:
+/// that cannot be compared.
 static const std::string *findUnset(const TrainState &saved,
                                     const TrainOptions &options,
                                     const std::string &name,

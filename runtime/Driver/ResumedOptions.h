@@ -1,4 +1,4 @@
-// What a run that goes on is given otherwise than before.
+// Options of a resumed run that differ from those before.
 #ifndef ZC_RUNTIME_DRIVER_RESUMEDOPTIONS_H
 #define ZC_RUNTIME_DRIVER_RESUMEDOPTIONS_H
 

@@ -27,7 +27,7 @@ public:
   void finish() const;
 
 private:
-  /// What could not be written.
+  /// Records that could not be written.
   struct Loss {
     std::string option; // "--log 'run.jsonl'"
     int64_t records = 0;

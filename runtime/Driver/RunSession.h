@@ -17,14 +17,14 @@ public:
 
   operator zc_session *() const { return handle.get(); }
 
-  /// What a function of zc.h has returned, with the text of its failure.
-  /// Numbers that are not finite, and what was stopped, are failures as well.
+  /// Turns the result of a function of zc.h into a Status with the text of its
+  /// failure. Non-finite numbers and stops are failures as well.
   Status check(zc_status status) const;
 
   /// The loss and metrics that the last zc_eval_data() has left.
   EvaluationRecord evaluation() const;
 
-  /// What is no part of zc.h.
+  /// The session's parts beyond zc.h.
   ApiSession &inside() const { return *handle->body; }
 
 private:

@@ -12,7 +12,7 @@ namespace zc {
 
 class RunSummary {
 public:
-  /// Of a run of so many steps.
+  /// The summary of a run of `steps` steps.
   explicit RunSummary(int64_t steps = 1);
 
   void add(double loss);

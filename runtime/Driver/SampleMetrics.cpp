@@ -136,7 +136,7 @@ public:
   }
 };
 
-/// Of every class: true positives, false positives, false negatives.
+/// Counts for every class true positives, false positives, false negatives.
 class F1 : public SumMetric {
 public:
   F1(int64_t classes, bool countsUnseen)
@@ -215,9 +215,9 @@ public:
   }
 };
 
-/// Of every column: how many labels, their mean, the sum of squares around it
-/// (by Welford's method, which loses nothing where the mean is large), and that
-/// of residuals.
+/// Sums for every column: the number of labels, their mean, the sum of squares
+/// around it (by Welford's method, which loses nothing if the mean is large),
+/// and that of residuals.
 class R2 : public SumMetric {
 public:
   explicit R2(int64_t columns) : SumMetric(size_t(4 * columns)) {}

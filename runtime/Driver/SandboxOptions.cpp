@@ -13,8 +13,8 @@ namespace zc {
 
 namespace {
 
-/// A file, a folder, or all that a pattern stands for: what appears later under
-/// it stays shut.
+/// Adds a file, a folder, or all files of a pattern: files that match it later
+/// stay closed.
 void addData(const std::string &path, SandboxPaths &paths) {
   if (path.empty() || path == kStandardInput)
     return;

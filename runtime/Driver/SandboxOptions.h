@@ -1,4 +1,4 @@
-// What stays open to a run in a sandbox: the files that its options name.
+// The paths open to a run in a sandbox: the files that its options name.
 #ifndef ZC_RUNTIME_DRIVER_SANDBOXOPTIONS_H
 #define ZC_RUNTIME_DRIVER_SANDBOXOPTIONS_H
 

@@ -1,4 +1,4 @@
-// What training and evaluation share: an artifact, its device and its executor,
+// Shared by training and evaluation: an artifact, its device and its executor,
 // opened in the order that reports a user's mistakes soonest.
 #ifndef ZC_RUNTIME_DRIVER_SESSION_H
 #define ZC_RUNTIME_DRIVER_SESSION_H
@@ -8,7 +8,7 @@
 
 namespace zc {
 
-/// Used by all ranks alike: what fails on one fails on all.
+/// Used by all ranks alike: if one fails, all do.
 class Session {
 public:
   /// Loads the artifact and checks that all ranks have the same one, and that
@@ -18,11 +18,11 @@ public:
 
   const Artifact &artifact() const { return *theArtifact; }
   Executor &executor() { return *theExecutor; }
-  /// What this rank's role does in a step, and in an evaluation of one batch.
+  /// The orders of this rank's role in a step and in an evaluation's batch.
   const Orders &orders() const { return theOrders; }
 
-  /// Opens the device and prepares and initialises the named programs; what is
-  /// drawn, now or later, is drawn from `seed`. `threads` 0: as many as the
+  /// Opens the device and prepares and initialises the named programs; random
+  /// numbers, now or later, come from `seed`. `threads` 0: as many as the
   /// artifact and the machine allow. `offloadFolder` and `besides` as in
   /// Executor::prepare.
   Status prepare(int threads, uint64_t seed,

@@ -1,5 +1,5 @@
-// What ranks tell each other once a step, behind it: whether it is the last,
-// what it took, and what it came to.
+// An exchange among ranks after each step: whether it is the last, its time,
+// and its metrics.
 #ifndef ZC_RUNTIME_DRIVER_STEPAGREEMENT_H
 #define ZC_RUNTIME_DRIVER_STEPAGREEMENT_H
 

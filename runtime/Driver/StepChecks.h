@@ -9,7 +9,7 @@
 
 namespace zc {
 
-/// What a step says of itself.
+/// The metrics of a step.
 struct StepMetrics {
   Metric loss = {0, "0"};
   std::optional<Metric> skipped, scale; // of a scaled loss
@@ -23,7 +23,7 @@ Result<StepMetrics> readStepMetrics(Executor &executor,
 
 class StepChecks {
 public:
-  /// What in a step's samples makes its loss no number; empty: nothing.
+  /// Explains from a step's samples why its loss is NaN; empty: cannot.
   using Explain = std::function<Result<std::string>()>;
 
   /// Says what a user still has.
@@ -33,8 +33,8 @@ public:
   Status checkNumbers(int64_t step, const StepMetrics &metrics,
                       const Kept &kept, bool isScaled, const Explain &explain);
 
-  /// Of a scaled loss: a warning where the step was skipped, and a failure
-  /// where a run would skip for ever.
+  /// Checks a scaled loss: warns if the step was skipped, fails if a run would
+  /// skip for ever.
   Status checkScale(int64_t step, const StepMetrics &metrics, const Kept &kept,
                     std::string &warning) const;
 

@@ -1,5 +1,5 @@
-// What a rank does in each step, where steps may overlap, and how far runs of
-// them go.
+// A rank's order in each step, where steps may overlap, and the length of runs
+// of such steps.
 #ifndef ZC_RUNTIME_DRIVER_STEPORDERS_H
 #define ZC_RUNTIME_DRIVER_STEPORDERS_H
 
@@ -22,19 +22,19 @@ public:
   bool overlap() const { return orders.stepsAhead > 0; }
   int64_t stepsAhead() const { return orders.stepsAhead; }
 
-  /// Where no step is under way: what follows is a run up to step `end` (not
-  /// included), counted from 0.
+  /// Begins a run of steps up to step `end` (not included), counted from 0,
+  /// where no step is in flight.
   void begin(int64_t step, int64_t end) {
     first = step;
     last = end;
   }
-  /// Where the run is to end early: once what has begun is done.
+  /// Ends the run early, once the steps in flight are done.
   void shorten(int64_t step) { last = std::min(last, step + stepsAhead()); }
 
   /// Whether nothing is under way behind so many steps.
   bool isBetween(int64_t step) const { return !overlap() || step >= last; }
 
-  /// Of its run, which may not have begun yet.
+  /// Whether a step is the first of its run, which may not have begun.
   bool isFirst(int64_t step) const { return step == first || step >= last; }
   bool isLast(int64_t step) const { return step + 1 >= last; }
 

@@ -28,8 +28,9 @@ Status StepRunner::run(int64_t step, OrderCallbacks callbacks) {
                             : runner.runOn(*order, callbacks);
 }
 
-/// Of a call that works on the micro-batch, counted from the step's first on:
-/// whose step's versions it reads, and what dropout tells draws apart by.
+/// Writes, for a call on this micro-batch, counted from the step's first on:
+/// the step whose versions it reads, and the number by which dropout tells
+/// draws apart.
 Status StepRunner::writePlace(int64_t step, uint32_t microBatch) {
   Executor &executor = session.executor();
   const uint32_t microBatches = session.orders().microBatches;

@@ -19,7 +19,7 @@ public:
   StepOrders &orders() { return steps; }
   const StepOrders &orders() const { return steps; }
 
-  /// As of OrderRunner.
+  /// Does as OrderRunner's.
   void addObserver(OrderObserver &observer) { runner.addObserver(observer); }
 
   /// The learning rate from the next step on.
@@ -29,7 +29,7 @@ public:
   /// of calls.
   Status run(int64_t step, OrderCallbacks callbacks);
 
-  /// What step `step`, which has been done, came to.
+  /// The metrics of step `step`, which has been done.
   Result<StepMetrics> readMetrics(int64_t step);
 
 private:

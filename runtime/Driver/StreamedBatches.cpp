@@ -9,7 +9,7 @@ namespace zc {
 
 static constexpr const char *kName = "standard input";
 
-/// What a record must have: the model's inputs in their order, labels last.
+/// The arrays of a record: the model's inputs in their order, labels last.
 static Result<std::vector<std::string>>
 listInputs(const plan::Manifest &manifest) {
   std::vector<std::string> inputs, labels;

@@ -8,7 +8,7 @@
 
 namespace zc {
 
-/// What `--data` says for standard input.
+/// The name of standard input in `--data`.
 constexpr const char *kStandardInput = "-";
 
 /// A rank that has only heard of another's failure agrees as one without.

@@ -20,7 +20,7 @@ constexpr int kWrongUsage = 2;
 constexpr std::chrono::seconds kGrace(3);
 constexpr std::chrono::milliseconds kLook(200);
 
-/// What came of one start of all ranks.
+/// The outcome of one start of all ranks.
 struct Outcome {
   int code = 0;
   std::optional<RankEnd> cause; // of a failure
@@ -42,8 +42,8 @@ Result<std::string> drawToken() {
   return text;
 }
 
-/// Of two ends the one that explains the other: others end because a rank was
-/// killed, and say so with an exit code.
+/// Whether `end` explains `before`: after a rank was killed, others end with an
+/// exit code.
 bool explains(const RankEnd &end, const std::optional<RankEnd> &before) {
   return !before || (end.isKilled() && !before->isKilled());
 }
@@ -87,7 +87,7 @@ private:
   std::string token;
   int ranks = 1;               // of the next start
   std::vector<int64_t> counts; // that the artifact can run on
-  // What was there before: checkpoints of a run that is to be overwritten.
+  // Earlier checkpoints, of a run that is to be overwritten.
   std::vector<std::pair<int64_t, ino_t>> earlier;
 };
 

@@ -1,5 +1,5 @@
-// `zc launch`: keeps the ranks of a run going on this machine. Where one dies,
-// all begin again from what was kept of the run.
+// `zc launch`: keeps the ranks of a run going on this machine. If one dies, all
+// begin again from the newest checkpoint or copy.
 #ifndef ZC_RUNTIME_DRIVER_SUPERVISOR_H
 #define ZC_RUNTIME_DRIVER_SUPERVISOR_H
 

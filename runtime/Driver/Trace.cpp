@@ -79,7 +79,7 @@ void Trace::moved(const plan::Message &message, const plan::Move &move,
     actions.push_back({nullptr, &message, move.micro_batch(), times});
 }
 
-/// What Chrome shows beside a track.
+/// The name of a track in Chrome's viewer.
 static Json nameOf(const char *what, int rank, uint32_t stream,
                    const std::string &name) {
   return {{"ph", "M"},

@@ -30,12 +30,12 @@ public:
   static Result<std::unique_ptr<Trace>>
   open(const std::string &path, Executor &executor, TraceWindow window);
 
-  /// What a track beside those of the streams shows.
+  /// Tracks beside those of the streams.
   enum class Lane { Steps, Data, Checkpoints, Evaluation };
 
-  /// From here on until the next call what happens is of this step, from 1.
+  /// Events from here on until the next call belong to this step, from 1.
   void beginStep(int64_t step);
-  /// What this rank did itself, in a lane; "read samples".
+  /// Adds an action of this rank to a lane; "read samples".
   void did(Lane lane, const std::string &what, Clock::time_point begin,
            Clock::time_point end);
 
@@ -91,7 +91,7 @@ private:
   uint64_t theDropped = 0;
 };
 
-/// What happens until the end of a scope, where there is a trace.
+/// Adds to the trace, if there is one, the time until the end of a scope.
 class TracedSpan {
 public:
   TracedSpan(Trace *trace, Trace::Lane lane, std::string what)

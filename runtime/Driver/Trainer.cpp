@@ -66,8 +66,8 @@ Status Trainer::explainFailure(const Status &trained) {
   return written.ok() ? trained : written;
 }
 
-/// Others that still agree on a step must be told of a failure first. What
-/// stopped this rank may be what it has told the others.
+/// Tells others that still agree on a step of a failure first. The agreement
+/// may return this rank's own failure.
 Status Trainer::trainSteps() {
   Status status = runSteps();
   if (status.ok() || !agreement->isUnderWay())
@@ -113,9 +113,9 @@ void Trainer::beginRun() {
   steps().begin(state.step, end);
 }
 
-/// Behind a step: whether it is the last, what it took, and whether the next
-/// one's samples can be fed. The ranks must stop after the same one, whoever
-/// got the signal first.
+/// After a step: whether it is the last, the bytes it sent, and whether the
+/// next one's samples can be fed. The ranks must stop after the same one,
+/// whoever got the signal first.
 StepNews Trainer::tellOfStep(const Status &sound) const {
   StepNews news;
   news.step = state.step;
@@ -146,7 +146,7 @@ Status Trainer::endStep(StepNews mine) {
   return mayEnd() ? takeNews() : Status();
 }
 
-/// Of the step that all have agreed on, if any.
+/// Takes the news of the step that all have agreed on, if any.
 Status Trainer::takeNews() {
   if (!agreement->isUnderWay())
     return Status();
@@ -205,7 +205,7 @@ Status Trainer::readyStep() {
   return checkFed();
 }
 
-/// Of what could not be computed. Other ranks' failures are theirs to explain.
+/// Explains why the run ends. Other ranks explain their own failures.
 Status Trainer::explainEnd(const std::string &when, const Status &ran) {
   if (ran.ok() || ran.code() == StatusCode::Cancelled)
     return ran;
@@ -382,8 +382,8 @@ Status Trainer::landCheckpoints() {
   return Status();
 }
 
-/// What a run that cannot go on leaves: the steps that it has done. That they
-/// cannot be saved either must not hide why it ends.
+/// Saves the steps that were done when a run cannot go on. A failure of saving
+/// must not hide the reason.
 Status Trainer::saveLast() {
   if (state.step == firstStep)
     return Status();

@@ -52,7 +52,7 @@ struct TrainOptions {
 /// Separated by commas.
 std::string joinNames(const std::vector<std::string> &names);
 
-/// What decides on a run's numbers, or on which collectives there are.
+/// The options that decide a run's numbers or its collectives.
 Alike listAlike(const TrainOptions &options, const DataFile &data,
                 const DataFile *evalData);
 
@@ -61,7 +61,7 @@ Alike listAlike(const TrainOptions &options, const DataFile &data,
 Status checkOutputs(const TrainOptions &options, InputFiles inputs,
                     const DataFile &data, const DataFile *evalData);
 
-/// What one rank does of it; the first one alone prints and writes logs.
+/// One rank's part of training; the first one alone prints and writes logs.
 /// Returns how the run ended: the signal that stopped it, or 0.
 Result<int> train(const TrainOptions &options, const Rank &rank);
 

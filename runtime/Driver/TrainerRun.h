@@ -1,5 +1,5 @@
-// A run of training on one rank: what there is before its steps, and they.
-// Private to Trainer*.cpp.
+// A run of training on one rank: its preparation and its steps. Private to
+// Trainer*.cpp.
 #ifndef ZC_RUNTIME_DRIVER_TRAINERRUN_H
 #define ZC_RUNTIME_DRIVER_TRAINERRUN_H
 
@@ -88,12 +88,12 @@ private:
   Status saveLast();
   Status measureLimits();
   void summarize();
-  /// Whether the run of steps goes on behind a stop: what has begun is done.
+  /// Whether a stop may end the run here: steps in flight are completed.
   bool mayEnd() const { return steps().isBetween(state.step); }
   StepOrders &steps() const { return inside().runner().orders(); }
   Status check(zc_status status) const { return session->check(status); }
   zc_session *handle() const { return *session; }
-  // What is no part of zc.h.
+  // The session's parts beyond zc.h.
   ApiSession &inside() const { return session->inside(); }
   const Artifact &artifact() const { return inside().artifact(); }
   Executor &executor() const { return inside().executor(); }

@@ -1,4 +1,4 @@
-// What there is before the first step of a run.
+// Prepares a run before its first step.
 #include "runtime/Base/File.h"
 #include "runtime/Driver/CompiledSettings.h"
 #include "runtime/Driver/ResumedOptions.h"
@@ -128,14 +128,14 @@ Status Trainer::prepareSession() {
     return Status();
   };
   ZC_RETURN_IF_ERROR(world.agree(change()));
-  // Without flush, each role has its own part of what a step comes to.
+  // Without flush, each role has its own part of a step's metrics.
   agreement.emplace(world,
                     steps().overlap() ? artifact().manifest().roles_size() : 1,
                     executor().mesh().role(world.rank()));
   return Status();
 }
 
-/// What a user may not have meant, before any time is spent.
+/// Warns of options that may not be meant so, before any time is spent.
 void Trainer::tellBefore() {
   if (!world.isFirst())
     return;
@@ -181,7 +181,7 @@ Status Trainer::chooseSettings() {
   return checkSettings(artifact(), settings);
 }
 
-/// What can be checked before the artifact's memory is there.
+/// Checks all that can be checked before the artifact's memory is there.
 Status Trainer::openFiles() {
   if (artifact().manifest().mode() != "train")
     return makeError(StatusCode::InvalidArgument, "'", options.artifact,
@@ -198,8 +198,8 @@ Status Trainer::openFiles() {
   return checkpoints.open(world.isFirst());
 }
 
-/// What a run was given and compiled with, that its numbers may depend on; an
-/// option of the run stands for the artifact's.
+/// Options of a run and of its artifact that may change its numbers; an option
+/// of the run replaces the artifact's.
 static NamedTexts listHyperparameters(const TrainState &state) {
   NamedTexts all = state.options;
   for (const auto &each : state.compiled)

@@ -61,8 +61,8 @@ Collectives::Collectives(World &world, const Mesh &mesh,
     channel = ++next;
 }
 
-/// Of the ranks that differ along the axes, those with the coordinates that
-/// take part.
+/// The ranks that differ along the axes, and whose coordinates take
+/// part.
 std::vector<int> Collectives::membersOf(const Line &line) const {
   AxisNames axes;
   for (const std::string &axis : line.axes)

@@ -12,8 +12,8 @@
 
 namespace zc {
 
-/// What a collective works on where the host cannot read the device's memory:
-/// copies, brought there and back around each run.
+/// Host copies of a collective's buffers, for a device whose memory the host
+/// cannot read: copied there and back around each run.
 struct StagedBuffers {
   std::vector<char> source, destination, workspace;
   void *deviceSource = nullptr, *deviceDestination = nullptr;

@@ -91,7 +91,7 @@ Status DeviceLines::join(const Ends &ends, const plan::Message &first,
   return Status();
 }
 
-/// Of two ranks, a broadcast by the sender is a message.
+/// A message is a broadcast by the sender to a group of two.
 Result<std::unique_ptr<Collective>>
 DeviceLines::prepare(Line &line, char *address, uint64_t bytes) {
   CollectiveLaunch launch;

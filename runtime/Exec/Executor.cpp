@@ -78,7 +78,7 @@ AddressMap Executor::addressesOf(const plan::Program &program,
           offloaded.base(), std::move(places), {&role(), newest}};
 }
 
-/// Of the code objects that this machine can run, the one that asks for most.
+/// Loads the code object that needs most of those that this machine can run.
 Status Executor::loadCode() {
   const plan::CodeObject *best = nullptr;
   std::string refusals;
@@ -296,7 +296,7 @@ Status Executor::runCollective(Step &step) {
     ZC_RETURN_IF_ERROR(step.collective->run());
     return capturing ? Status() : synchronize(step.stream);
   }
-  // What it sends must be there.
+  // The collective reads buffers that the stream writes.
   ZC_RETURN_IF_ERROR(device.synchronize(step.stream));
   if (!step.staged)
     return step.collective->run();
@@ -403,7 +403,7 @@ bool Executor::isCaptured(const Prepared &program) const {
          std::all_of(program.steps.begin(), program.steps.end(), isOnDevice);
 }
 
-/// What is launched on `later` from now on begins behind all on `earlier`.
+/// Makes later launches on `later` wait for all earlier ones on `earlier`.
 Status Executor::order(StreamId earlier, StreamId later) {
   ZC_ASSIGN_OR_RETURN(EventId event, device.createEvent());
   ZC_RETURN_IF_ERROR(device.record(event, earlier));

@@ -26,14 +26,14 @@ namespace zc {
 
 class Executor {
 public:
-  /// Loads code, allocates all regions and makes every instruction of the
-  /// named programs ready, each once; what the role does not have is skipped. A
-  /// program with buffers in flight is made ready for all slots that the role's
-  /// orders call it with.
-  /// `artifact` and `device` must outlive the executor, and so must `world`,
-  /// which has the ranks of the artifact's mesh; null: one rank alone. What is
-  /// offloaded to a file goes to `offloadFolder`; empty: $TMPDIR or /var/tmp.
-  /// There is room for the programs `besides` too, which are not run.
+  /// Loads code, allocates all regions and prepares every instruction of the
+  /// named programs, each once; names that the role does not have are skipped.
+  /// A program with buffers in flight is prepared for all slots that the role's
+  /// orders call it with. `artifact` and `device` must outlive the executor,
+  /// and so must `world`, which has the ranks of the artifact's mesh; null: one
+  /// rank alone. Offloaded tensors go to files in `offloadFolder`; empty:
+  /// $TMPDIR or /var/tmp. Memory suffices for the programs `besides` too, which
+  /// are not run.
   static Result<std::unique_ptr<Executor>>
   prepare(Device &device, const Artifact &artifact,
           const std::vector<std::string> &programs, World *world = nullptr,
@@ -55,8 +55,8 @@ public:
     return status.ok() ? finish(program) : status;
   }
 
-  /// From now on programs run as in the step that follows so many: that is the
-  /// newest version of what has versions.
+  /// From now on programs run as in the step after `steps`: that is the newest
+  /// version of states with versions.
   void setStepsDone(int64_t steps) {
     newest = role().versions() > 0 ? steps % role().versions() : 0;
   }
@@ -67,13 +67,13 @@ public:
   /// Waits for the end of a program that was started.
   Status finish(const plan::Program &program);
 
-  /// From now on a prepared program, which has not run yet, computes of the
-  /// model's outputs the named ones alone, besides metrics and what outlives
-  /// it. The same on all ranks of the role.
+  /// From now on a prepared program, which has not run yet, computes only the
+  /// named model outputs, besides metrics and states. The same on all ranks of
+  /// the role.
   void keepOutputs(const plan::Program &program,
                    const std::set<std::string> &outputs);
 
-  /// What the device reaches at most, measured now.
+  /// The device's peak rates, measured now.
   Result<DeviceLimits> measureLimits() { return device.measureLimits(); }
 
   /// Tells `observer` of every instruction from now on, waiting for each to
@@ -98,8 +98,8 @@ public:
   Status readMessage(const plan::Message &message, uint32_t slot, void *bytes);
   Status writeMessage(const plan::Message &message, uint32_t slot,
                       const void *bytes);
-  /// What moves messages from device to device, behind connect(); null: they
-  /// go by the host.
+  /// Moves messages from device to device, after connect(); null: they go by
+  /// the host.
   MessageLines *deviceLines() { return lines.get(); }
   /// Counts bytes that this rank sends in a message.
   void countSent(uint64_t bytes) { sentInMessages += bytes; }
@@ -108,8 +108,9 @@ public:
   bool isFedAhead(const plan::Program &program) const {
     return feed && feed->program() == &program;
   }
-  /// As write(), of input `input` of a program that is fed ahead; what is
-  /// written shows from the next takeFed() on. `bytes` may change at once.
+  /// Does as write() for input `input` of a program that is fed ahead; the
+  /// program reads it from the next takeFed() on. `bytes` may be reused at
+  /// once.
   Status writeAhead(int input, const void *bytes) {
     return feed->write(input, bytes);
   }
@@ -129,13 +130,13 @@ public:
                    uint64_t bytes, uint32_t age = 0);
 
   const Artifact &artifact() const { return theArtifact; }
-  /// What this rank holds and runs.
+  /// The role that this rank runs.
   const plan::Role &role() const { return theArtifact.role(); }
   World &world() { return *theWorld; }
   const Mesh &mesh() const { return theMesh; }
   /// Bytes that the programs' collectives and the orders' messages have sent so
-  /// far, from this rank; of collectives that the device's library does, what
-  /// the plan says.
+  /// far, from this rank; for collectives of the device's library, those that
+  /// the plan states.
   uint64_t sentBytes() const {
     return collectives.sentBytes() + sentOnDevice + sentInMessages;
   }
@@ -226,7 +227,7 @@ private:
   std::unique_ptr<World> alone; // where there are no other ranks
   World *theWorld;
   Collectives collectives;
-  // The persistent region, the transient one, what is in flight, what is fed
+  // The persistent region, the transient one, flight, and inputs fed
   // ahead.
   Region arena;
   uint64_t transientOffset = 0, flightOffset = 0, feedOffset = 0; // in it
@@ -240,7 +241,7 @@ private:
   std::vector<InstructionObserver *> observers;
   std::mutex observing; // streams end instructions at the same time
   StreamProgress progress;
-  /// Of the streams but the main one; they end before what they work on.
+  /// Threads of the streams but the main one; they end before their buffers.
   std::array<SideThread, kNumStreams - 1> sideThreads;
 };
 

@@ -33,7 +33,7 @@ Status FeedAhead::addSlots(const Slots &slots, const AddressMap &map) {
 Status FeedAhead::write(int input, const void *bytes) {
   const plan::Buffer &buffer =
       theProgram->buffers(int(theProgram->inputs(input).buffer()));
-  // What was written before must have been taken from there.
+  // The bytes written before must have been taken from there.
   if (wasTaken)
     ZC_RETURN_IF_ERROR(device.wait(taken, kCopyStream));
   wasTaken = false;

@@ -17,8 +17,8 @@ namespace zc {
 
 class FeedAhead {
 public:
-  /// For `program`; what is on its way lies from `place` on, as
-  /// fedAheadOffset() says.
+  /// For `program`; inputs in transit lie from `place` on, as fedAheadOffset()
+  /// says.
   static Result<std::unique_ptr<FeedAhead>>
   create(Device &device, const plan::Program &program, char *place);
   /// Makes take() ready for calls with these slots, whose buffers lie as `map`

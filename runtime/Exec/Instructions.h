@@ -70,7 +70,7 @@ Launch makeLaunch(const AddressMap &map, const plan::Instruction &instruction);
 /// The schema's element type as kernels know it.
 kernels::ElementType elementType(plan::DataType type);
 
-/// What library kernels share: an operand as they take it.
+/// An operand in the form that library kernels take.
 kernels::StridedTensor makeStridedTensor(const AddressMap &map,
                                          const plan::StridedOperand &operand);
 

@@ -16,8 +16,8 @@ class MovingMessage {
 public:
   virtual ~MovingMessage() = default;
 
-  /// Waits for its end, with the limits and failures of World: what is sent may
-  /// be overwritten, what is received is in its slot.
+  /// Waits for its end, with the limits and failures of World: then the source
+  /// may be overwritten, and received bytes are in their slot.
   virtual Status await() = 0;
 };
 
@@ -27,8 +27,8 @@ public:
   virtual ~MessageLines() = default;
 
   /// Begins this rank's end of a message, which lies in this slot of its ring:
-  /// what is sent is there, what is received may be overwritten. Does not wait
-  /// for the other end. Both ends begin the messages of a line in one order.
+  /// a sender has written it, a receiver may overwrite it. Does not wait for
+  /// the other end. Both ends begin the messages of a line in one order.
   virtual Result<std::unique_ptr<MovingMessage>>
   post(const plan::Message &message, uint32_t slot) = 0;
 };

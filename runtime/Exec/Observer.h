@@ -1,4 +1,4 @@
-// Who wants to know when instructions run and messages move: traces and
+// Observers are told when instructions run and messages move: traces and
 // profiles.
 #ifndef ZC_RUNTIME_EXEC_OBSERVER_H
 #define ZC_RUNTIME_EXEC_OBSERVER_H

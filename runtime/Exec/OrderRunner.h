@@ -12,7 +12,7 @@
 
 namespace zc {
 
-/// What an order leaves to those who know where samples come from.
+/// Callbacks of an order, for those who know where samples come from.
 struct OrderCallbacks {
   /// Before each action, whatever its kind. May be empty.
   std::function<void(const plan::Action &action)> before;
@@ -42,7 +42,7 @@ public:
   /// Returns when every message has ended. `order` is of the executor's role.
   Status run(const plan::Order &order, const OrderCallbacks &callbacks);
 
-  /// As run(), but what is under way goes on: into the order that follows.
+  /// Runs it, but leaves messages in flight to the order that follows.
   Status runOn(const plan::Order &order, const OrderCallbacks &callbacks);
 
 private:

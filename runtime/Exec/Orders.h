@@ -1,4 +1,4 @@
-// What an order asks of those who prepare and feed it.
+// The orders of a role, and the programs and slots that they need.
 #ifndef ZC_RUNTIME_EXEC_ORDERS_H
 #define ZC_RUNTIME_EXEC_ORDERS_H
 
@@ -11,7 +11,7 @@
 namespace zc {
 
 /// For each ring of a role the slot that a call works on; shorter: 0 from there
-/// on. Of a program with no buffers in flight: empty.
+/// on. Empty for a program with no buffers in flight.
 using Slots = std::vector<uint32_t>;
 
 /// The orders of an artifact's role.
@@ -24,7 +24,7 @@ struct Orders {
   uint32_t stepsAhead = 0; // how far roles run ahead of a step's end, at most
   uint32_t turns = 1;      // steps until slots come round
 
-  /// What step `step`, counted from 1, does.
+  /// The order of step `step`, counted from 1.
   const plan::Order &ofStep(int64_t step) const {
     return lastStep > 0 && step > lastStep ? late : train;
   }

@@ -72,8 +72,8 @@ static std::vector<int64_t> fedDims(const plan::Input &input,
   return dims;
 }
 
-/// Which elements behind the samples' dim are this rank's. One dim at most is
-/// divided, behind the samples' (verifyInputSharding).
+/// Finds this rank's elements behind the samples' dim, of which one dim at most
+/// is divided (verifyInputSharding).
 void BatchFeed::findRuns(Column &column, const Mesh &mesh, int64_t rank) {
   const plan::Input &input = *column.input;
   const plan::TensorType &type = column.buffer->type();
@@ -323,7 +323,7 @@ Status BatchFeed::countSamples(const Column &column, int64_t samples) {
 }
 
 std::pair<int64_t, int64_t> BatchFeed::tokens() const {
-  // Of inputs that count samples and are integers, by whether they are labels.
+  // Count integer inputs with samples, labels and others apart.
   int64_t found[2] = {0, 0};
   for (const Column &column : columns) {
     const plan::TensorType &type = column.buffer->type();
@@ -460,7 +460,7 @@ Status BatchFeed::checkRange(const Column &column, const std::string &staging,
   return Status();
 }
 
-// What is wrong with samples --------------------------------------------------
+// Errors in samples -----------------------------------------------------------
 
 /// The place of the first NaN among the elements, or `count`.
 static int64_t findNan(const char *elements, plan::DataType type,

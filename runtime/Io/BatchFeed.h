@@ -35,7 +35,7 @@ public:
   int64_t samples() const { return theSamples; }
   int64_t batch() const { return theBatch * shares; }
 
-  /// What was taken for what the program wants, in sentences.
+  /// Notes on arrays that differ from the program's inputs, in sentences.
   const std::vector<std::string> &notes() const { return theNotes; }
 
   /// Whether an input counts samples.
@@ -65,16 +65,16 @@ public:
   void setPlaces(size_t count);
 
   /// Reads and checks this rank's share of the samples named by `indices`, at
-  /// most a batch of all ranks, into a place; what is missing to a batch is
-  /// padded with zeros of weight 0.
+  /// most a batch of all ranks, into a place; a partial batch is padded with
+  /// zeros of weight 0.
   Status read(size_t place, const std::vector<int64_t> &indices);
 
   /// Writes what was read into a place to the inputs of the program, whose call
   /// has these slots.
   Status write(Executor &executor, size_t place, const Slots &slots = {});
 
-  /// As write(), but while the program runs on other samples: what is written
-  /// shows from Executor::takeFed() on. For programs that are fed ahead.
+  /// Does as write(), but while the program runs on other samples: it reads
+  /// these from Executor::takeFed() on. For programs that are fed ahead.
   Status writeAhead(Executor &executor, size_t place);
 
   /// Both at once.
@@ -83,9 +83,9 @@ public:
     return status.ok() ? write(executor, 0) : status;
   }
 
-  /// What makes a loss over these samples no number, read from the data anew: a
-  /// NaN in an input, or labels that are all ignored. Empty where it is
-  /// neither. The samples may be more than a batch, and those of all ranks.
+  /// Why the loss over these samples is NaN, from the data read anew: a NaN in
+  /// an input, or labels that are all ignored. Empty if it is neither. The
+  /// samples may be more than a batch, and those of all ranks.
   Result<std::string> explainNan(const std::vector<int64_t> &indices);
 
 private:
@@ -99,13 +99,13 @@ private:
   struct Column {
     const plan::Input *input = nullptr;
     const plan::Buffer *buffer = nullptr;
-    // What the samples are elements of; none: zeros, or the samples' weights.
+    // The arrays of the samples; none: zeros, or the samples' weights.
     std::vector<Segment> segments;
     int itemSize = 0;
     Converter convert = nullptr;
     // The array as [outer][sample][inner] elements by strides.
     int64_t outer = 1, inner = 1, outerStride = 0, sampleStride = 0;
-    // Of the `inner` elements, those of this rank: `runs` times `length`, the
+    // This rank's share of the `inner` elements: `runs` times `length`, the
     // first from `first` on, each `stride` behind the one before.
     int64_t runs = 1, length = 0, stride = 0, first = 0;
     std::vector<std::string> places; // batches as the buffer has them

@@ -7,7 +7,7 @@
 //   DIR/step-N/train_state.json                    step, seed, scalars
 //
 // All ranks write and read at once, into and from one file system that they
-// share; what a file holds does not depend on how they divide it.
+// share; the bytes of a file do not depend on the ranks' sharding.
 #ifndef ZC_RUNTIME_IO_CHECKPOINT_H
 #define ZC_RUNTIME_IO_CHECKPOINT_H
 
@@ -24,7 +24,7 @@ namespace zc {
 /// Names and values, in the order in which they were written.
 using NamedTexts = std::vector<std::pair<std::string, std::string>>;
 
-/// What a run must know, besides tensors, to go on as if never stopped.
+/// Besides tensors, all that a run needs to resume as if never stopped.
 struct TrainState {
   int64_t step = 0; // steps done
   uint64_t seed = 0;
@@ -33,12 +33,12 @@ struct TrainState {
   int64_t samples = 0;
   NamedTexts options;  // of `zc run`, which a resumed run takes over
   NamedTexts compiled; // what the artifact computes with: loss, optimizer, ...
-  /// Of one that was read: what ranks keep each for itself is left out, for
-  /// they divide the step otherwise; it begins at zeros.
+  /// Set when a read state lacks the tensors that each rank keeps for itself,
+  /// as ranks now divide the step otherwise; they begin at zeros.
   bool isPartial = false;
 };
 
-/// What to take from a checkpoint.
+/// The part to read from a checkpoint.
 enum class CheckpointPart {
   Everything, // to go on training
   Model,      // to evaluate
@@ -47,7 +47,7 @@ enum class CheckpointPart {
 /// Writes DIR/step-N for N = state.step and returns its path. An older folder
 /// of that name is replaced only when the new one is complete. Fails when a
 /// state holds an infinity or NaN: from there no run can go on. Called by all
-/// ranks; what fails on one fails on all.
+/// ranks; if one fails, all do.
 Result<std::string> saveCheckpoint(Executor &executor, const std::string &dir,
                                    const TrainState &state);
 
@@ -58,7 +58,7 @@ Result<TrainState> loadCheckpoint(Executor &executor, const std::string &path,
 /// The options in the `train_state.json` of a checkpoint's own folder.
 Result<NamedTexts> readRunOptions(const std::string &path);
 
-/// What came of weights that another artifact, or another program, has written.
+/// The result of reading weights that another artifact or program wrote.
 struct WeightsReport {
   size_t loaded = 0;
   std::vector<std::string> missing;   // of the artifact's, that the file lacks

@@ -19,7 +19,7 @@ constexpr uint64_t kCopyChunk = 256 * 1024;
 constexpr uint64_t kWriteChunk = 4 << 20;
 // Behind the channels of a program's groups, which count from 1.
 constexpr uint32_t kLastChannel = kFirstLineChannel - 1;
-// What others may still need, of what a host has left.
+// The share of a host's free memory to use: others may need the rest.
 constexpr double kUsablePart = 0.8;
 
 /// Pages of this process alone.

@@ -11,9 +11,9 @@
 
 namespace zc {
 
-/// One writer on each rank, with a thread of its own. What it has begun, it
-/// ends: a rank that goes must let it (finish) or have told the world that it
-/// has failed.
+/// One writer on each rank, with a thread of its own. It completes a checkpoint
+/// once begun: before a rank leaves, it must let it finish() or have told the
+/// world that it has failed.
 class CheckpointBeside {
 public:
   /// Called by all ranks. `channel` counts the writers of a run, from 0. The
@@ -41,8 +41,8 @@ public:
   bool isUnderWay() const { return hasBegun; }
   /// Whether finish() would not wait.
   bool hasEnded() const;
-  /// Waits for the end and returns the checkpoint's path. What fails on one
-  /// rank fails on all.
+  /// Waits for the end and returns the checkpoint's path. If one rank fails,
+  /// all do.
   Result<std::string> finish();
 
 private:

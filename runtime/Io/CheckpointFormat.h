@@ -1,4 +1,4 @@
-// What the writer and the reader of checkpoints share. Private to this folder.
+// Shared by the writer and the reader of checkpoints. Private to this folder.
 #ifndef ZC_RUNTIME_IO_CHECKPOINTFORMAT_H
 #define ZC_RUNTIME_IO_CHECKPOINTFORMAT_H
 

@@ -5,8 +5,8 @@
 
 namespace zc::checkpoint {
 
-/// As many files as ranks where there are tensors enough, so that ranks begin
-/// in different ones; all ranks find the same.
+/// Makes as many files as ranks if there are enough tensors, so that ranks
+/// begin in different ones; all ranks find the same.
 std::vector<TensorFile> divideIntoFiles(const plan::Manifest &manifest,
                                         const Group &group, size_t ranks) {
   std::vector<HeldTensor> tensors = tensorsOfRoles(manifest, group.tensorsOf);

@@ -20,12 +20,12 @@ struct TensorFile {
   uint64_t bytes = 0; // of the tensors
 };
 
-/// As many files as ranks where there are tensors enough, so that ranks begin
-/// in different ones; all ranks find the same.
+/// Makes as many files as ranks if there are enough tensors, so that ranks
+/// begin in different ones; all ranks find the same.
 std::vector<TensorFile> divideIntoFiles(const plan::Manifest &manifest,
                                         const Group &group, size_t ranks);
 
-/// What the file begins with; its size does not depend on checksums.
+/// The header of the file; its size does not depend on checksums.
 std::string headerOf(const TensorFile &file);
 
 /// A stretch of one of this rank's states, which this rank writes.
@@ -36,8 +36,8 @@ struct Part {
   uint64_t bytes;
 };
 
-/// What this rank writes of a file. Of tensors that several ranks have, the
-/// first one of the first role writes.
+/// The parts of a file that this rank writes. A tensor of several ranks is
+/// written by the first one of the first role.
 std::vector<Part> listOwnParts(Executor &executor, const TensorFile &file);
 
 /// Copies bytes of a part, from its byte `at` on, to `to`. Fails where one is

@@ -138,8 +138,8 @@ Status checkVersions(const std::string &folder, const TensorFiles &files,
       "--init-from");
 }
 
-/// What was trained would be lost where this artifact computes with the values
-/// that its model file had, or where the next checkpoint would leave it out.
+/// Refuses trained tensors that would be lost: where this artifact computes
+/// with its model file's values, or the next checkpoint would leave them out.
 Status checkNothingIsLost(const Executor &executor, const std::string &folder,
                           CheckpointPart part) {
   ZC_ASSIGN_OR_RETURN(TensorFiles files, TensorFiles::open(folder, kModel));

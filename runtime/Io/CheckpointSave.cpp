@@ -11,7 +11,7 @@ namespace zc::checkpoint {
 
 namespace {
 
-/// Of one file, which others fill as well.
+/// Writes parts [first, end) of one file, which other ranks write to as well.
 Status writeParts(World &world, const std::string &path,
                   const CheckpointLayout &layout, size_t first, size_t end,
                   const PartReader &read, uint64_t chunk) {

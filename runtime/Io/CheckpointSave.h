@@ -1,5 +1,5 @@
-// One checkpoint on its way: what is taken from the executor at once, and what
-// can be written while the executor goes on. Private to this folder.
+// Saves one checkpoint: some tensors are taken from the executor at once,
+// others are written while it goes on. Private to this folder.
 #ifndef ZC_RUNTIME_IO_CHECKPOINTSAVE_H
 #define ZC_RUNTIME_IO_CHECKPOINTSAVE_H
 

@@ -20,8 +20,8 @@ uint64_t mix(uint64_t bits) {
   return bits ^ (bits >> 31);
 }
 
-/// The sum over elements of a hash of place and value: what ranks have adds up
-/// to that of the whole, whatever each has of it.
+/// The sum over elements of a hash of place and value: the ranks' sums add up
+/// to that of the whole, however it is divided.
 uint64_t sumOf(std::string_view bytes, uint64_t size, uint64_t place) {
   uint64_t sum = 0;
   for (uint64_t at = 0; at < bytes.size(); at += size, ++place) {
@@ -32,7 +32,7 @@ uint64_t sumOf(std::string_view bytes, uint64_t size, uint64_t place) {
   return sum;
 }
 
-/// Of what this rank holds; 0 where another rank of the role has it, too.
+/// The checksum of this rank's part; 0 if an earlier rank has it, too.
 Result<uint64_t> sumOwnPart(Executor &executor, const FileTensor &tensor) {
   constexpr uint64_t kChunk = 1 << 20; // elements
   const int rank = executor.world().rank();
@@ -51,7 +51,7 @@ Result<uint64_t> sumOwnPart(Executor &executor, const FileTensor &tensor) {
   return sum;
 }
 
-/// Of each tensor what this rank has of it; 0 of those of other roles.
+/// Checksums of this rank's parts of each tensor; 0 for other roles' tensors.
 Result<std::vector<uint64_t>>
 sumOwnParts(Executor &executor, const std::vector<HeldTensor> &shared) {
   std::vector<uint64_t> sums(shared.size());

@@ -8,8 +8,8 @@
 namespace zc {
 
 /// Fails with Internal, naming the tensor, where two roles' copies of one
-/// differ in any bit; however their ranks divide it. Called by all ranks; what
-/// fails on one fails on all.
+/// differ in any bit; however their ranks divide it. Called by all ranks; if
+/// one fails, all do.
 Status checkCopies(Executor &executor);
 
 } // namespace zc

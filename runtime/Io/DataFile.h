@@ -42,7 +42,7 @@ public:
   }
   /// Empty unless the data is tokens; then there are no arrays.
   const std::vector<TokenShard> &tokens() const { return theTokens; }
-  /// What looks as if it were not meant so, or nothing.
+  /// A warning about data that may not be meant so, or nothing.
   std::string doubt() const;
 
 private:

@@ -35,8 +35,8 @@ template <typename T> std::string littleEndian(T value) {
   return bytes;
 }
 
-// Protobuf's wire format. Of Event: 1 wall_time, 2 step, 3 file_version,
-// 5 summary; of Summary: 1 value; of Value: 1 tag, 2 simple_value.
+// Field numbers in protobuf's wire format. Event: 1 wall_time, 2 step, 3
+// file_version, 5 summary. Summary: 1 value. Value: 1 tag, 2 simple_value.
 enum WireType { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
 
 std::string varint(uint64_t value) {
@@ -105,11 +105,11 @@ EventLog::~EventLog() {
     ::close(descriptor);
 }
 
-// TensorBoard's plugin "hparams". Of Value: 9 metadata; of its plugin data: 1
-// name, 2 content. Of the content, HParamsPluginData: 2 experiment, 3 start of
-// a session, 4 its end. Of an experiment: 4 parameters (1 name, 4 type), 5
-// metrics (1 name (2 tag)). Of a start: 1 parameters, a map to values (2
-// number, 3 text), 5 time. Of an end: 1 status, 2 time.
+// TensorBoard's plugin "hparams". Value: 9 metadata; its plugin data: 1 name, 2
+// content. The content, HParamsPluginData: 2 experiment, 3 start of a session,
+// 4 its end. Experiment: 4 parameters (1 name, 4 type), 5 metrics (1 name (2
+// tag)). Start: 1 parameters, a map to values (2 number, 3 text), 5 time. End:
+// 1 status, 2 time.
 namespace {
 
 constexpr uint64_t kText = 1, kNumber = 3, kSucceeded = 1;

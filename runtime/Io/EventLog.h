@@ -24,7 +24,7 @@ public:
   EventLog &operator=(EventLog &&) = delete;
   ~EventLog();
 
-  /// What the run was given, for TensorBoard's table of runs: numbers as such,
+  /// Writes a run's options for TensorBoard's table of runs: numbers as such,
   /// other texts as texts. Its metrics are the losses.
   Status writeHyperparameters(
       const std::vector<std::pair<std::string, std::string>> &parameters);

@@ -1,4 +1,4 @@
-// Weights of another artifact or program: what matches by name and shape.
+// Loads weights of another artifact or program that match by name and shape.
 #include "runtime/Base/Bfloat16.h"
 #include "runtime/Base/Float16.h"
 #include "runtime/Io/Checkpoint.h"
@@ -224,7 +224,7 @@ Result<WeightsReport> loadWeights(Executor &executor, const std::string &path) {
 
 std::vector<std::string> describe(const WeightsReport &report,
                                   const std::string &path) {
-  // What a person reads; the rest is counted.
+  // The most names to print; the rest is counted.
   constexpr size_t kMost = 20;
   std::vector<std::string> lines;
   auto add = [&](const std::string &what, const std::vector<std::string> &names,

@@ -49,8 +49,8 @@ static size_t endOfStep(std::string_view text, int64_t lastStep) {
   return end;
 }
 
-/// For writing alone: opened for reading too, a pipe that no program reads
-/// would take what fits, and then hold the run up for ever.
+/// Opens for writing alone: if opened for reading too, a pipe that no program
+/// reads would fill up, and then block the run for ever.
 static Result<int> openPipe(const std::string &path) {
   int descriptor = ::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
   if (descriptor < 0 && errno == ENXIO)

@@ -25,8 +25,8 @@ struct StepRecord {
   double stepMs = 0, samplesPerSecond = 0;
   std::optional<double> tokensPerSecond; // of data that are tokens
   uint64_t peakBytes = 0, sentBytes = 0;
-  // Of models with experts: the rows that chose each, layer by layer; the most
-  // as a multiple of an even share; the rows that found no room.
+  // Models with experts: the rows that chose each, layer by layer; the most as
+  // a multiple of an even share; the rows that found no room.
   std::vector<double> expertTokens; // empty: there are none
   int64_t experts = 0;              // of a layer
   double expertBalance = 1, expertOverflow = 0;
@@ -39,7 +39,7 @@ struct EvaluationRecord {
   std::vector<std::pair<std::string, double>> metrics; // besides, as asked for
 };
 
-/// What `--log -` names.
+/// The name of standard output in `--log -`.
 constexpr const char *kStandardOutput = "-";
 
 /// Writes all bytes, or takes back what was written of them.

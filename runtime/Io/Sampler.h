@@ -1,5 +1,5 @@
-// Which samples a step takes: a pure function of (seed, epoch, position), so
-// that it depends on no rank, no thread and no step before it.
+// The samples of a step: a pure function of (seed, epoch, position), so that
+// they depend on no rank, no thread and no step before it.
 #ifndef ZC_RUNTIME_IO_SAMPLER_H
 #define ZC_RUNTIME_IO_SAMPLER_H
 

@@ -9,8 +9,8 @@
 
 namespace zc::checkpoint {
 
-/// In the name of every such folder, so that the next run can clear what a
-/// killed one left.
+/// In the name of every such folder, so that the next run can remove those of a
+/// killed one.
 constexpr const char *kTemporaryMark = ".tmp-";
 
 /// A folder that vanishes unless it is renamed into place.

@@ -10,7 +10,7 @@
 
 namespace zc {
 
-/// What a user who forgets to compile gives instead of an artifact.
+/// Whether the user gives a model that was not compiled.
 static bool isModel(const std::string &path) {
   const std::string ending = ".onnx";
   return path.size() > ending.size() &&

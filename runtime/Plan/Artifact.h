@@ -40,7 +40,7 @@ public:
   const plan::Manifest &manifest() const { return contents->manifest; }
   const ZipReader &archive() const { return contents->zip; }
 
-  /// What the ranks of this view hold and run; the first role's where none was
+  /// The role that the ranks of this view run; the first one where none was
   /// chosen.
   const plan::Role &role() const { return manifest().roles(theRole); }
   /// The same artifact, seen as another role of it.
@@ -52,7 +52,7 @@ public:
   /// The initial bytes of a whole tensor; empty when the init program writes
   /// it.
   std::string_view initialBytes(const FileTensor &tensor) const;
-  /// Of a state that is no unit.
+  /// The same for a state that is no unit.
   std::string_view initialBytes(const plan::State &state) const;
 
   /// Tells artifacts apart, by the names, sizes and checksums of all they hold.
@@ -76,7 +76,7 @@ private:
     Status readManifest();
     Status checkEntries() const;
     Status locateWeights(bool check);
-    /// Of all roles; what several hold is there several times.
+    /// Tensors of all roles; one that several roles hold comes several times.
     std::vector<FileTensor> tensorsWithSource() const;
 
     ZipReader zip;

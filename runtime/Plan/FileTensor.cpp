@@ -20,7 +20,7 @@ struct DimPart {
   std::vector<Stretch> stretches;
 };
 
-/// Of every block the rank's part.
+/// The rank's part of every block.
 std::vector<Stretch> stretchesOf(const plan::DimSharding &sharding,
                                  int64_t parts, int64_t number) {
   std::vector<Stretch> stretches;

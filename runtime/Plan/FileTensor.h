@@ -28,17 +28,17 @@ struct FileTensor {
   std::string name() const;
   /// Null: the init program draws it.
   const plan::WeightSource *source() const;
-  /// What the initial bytes are: `type`, or that in 16 bits.
+  /// The type of the initial bytes: `type`, or that in 16 bits.
   plan::TensorType storedType() const;
 
-  /// What a rank holds, in ascending order on both sides; no run is empty.
+  /// The runs that a rank holds, ascending on both sides; none is empty.
   std::vector<TensorRun> runs(const Mesh &mesh, int64_t rank) const;
 
   /// Whether the rank is the first of those that hold the same elements.
   bool isOwner(const Mesh &mesh, int64_t rank) const;
 };
 
-/// What a state is in files: itself, or its members.
+/// The tensors of a state in files: itself, or its members.
 std::vector<FileTensor> fileTensorsOf(const plan::State &state);
 
 /// The versions of a state that are older than the newest, as far as steps will

@@ -1,6 +1,6 @@
-// Which floating-point initializers an artifact's programs compute with as the
-// model file has them, whether they are states or in the code: a checkpoint
-// that trained one of these cannot be taken.
+// Names of the floating-point initializers that an artifact's programs use with
+// the model file's values, as states or in the code: a checkpoint that trained
+// one of these is refused.
 #ifndef ZC_RUNTIME_PLAN_FROZENNAMES_H
 #define ZC_RUNTIME_PLAN_FROZENNAMES_H
 

@@ -16,7 +16,7 @@ constexpr size_t kMostBytes = 64 * 1024;
 constexpr std::string_view kLetters =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// What stands before the 32 bytes of a key in DER.
+/// The bytes before the 32 bytes of a key in DER.
 struct Kind {
   const char *label;
   std::string_view prefix;

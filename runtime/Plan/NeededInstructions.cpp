@@ -46,7 +46,7 @@ private:
   std::map<uint64_t, uint64_t> parts; // begin to end; apart from one another
 };
 
-/// What an instruction does with buffers.
+/// An instruction's uses of buffers.
 struct Use {
   std::vector<uint32_t> reads;
   std::vector<uint32_t> writes; // all of their elements
@@ -203,7 +203,7 @@ public:
   }
 
 private:
-  /// What lies outside of the program's own memory, somebody else reads.
+  /// Buffers outside of the program's own memory have other readers.
   bool isRead(uint32_t index) const {
     const plan::Buffer &buffer = program.buffers(int(index));
     return buffer.space() != plan::TRANSIENT ||

@@ -1,4 +1,4 @@
-// What of a program must run where some of its outputs are not asked for.
+// The instructions of a program that some of its outputs need.
 #ifndef ZC_RUNTIME_PLAN_NEEDEDINSTRUCTIONS_H
 #define ZC_RUNTIME_PLAN_NEEDEDINSTRUCTIONS_H
 
@@ -11,7 +11,7 @@
 namespace zc {
 
 /// For each instruction whether it is needed for the metrics, for the named
-/// model outputs, or for what outlives the program: states and what is sent to
+/// model outputs, or for data that outlive the program: states and messages to
 /// other roles. All ranks of a role find the same. The program has been
 /// verified.
 std::vector<bool> neededInstructions(const plan::Program &program,

@@ -18,7 +18,7 @@ Status corrupt(const std::string &why) {
   return makeError(StatusCode::Corrupt, "not a sound .npy file: ", why);
 }
 
-/// What a header says.
+/// A parsed header.
 struct Header {
   std::string descr;
   bool fortran = false;

@@ -30,8 +30,8 @@ struct NpyArray {
 Result<NpyArray> parseNpy(std::string_view bytes,
                           std::shared_ptr<const void> owner);
 
-/// What the header at the beginning of the bytes of a .npy file says, without
-/// its data.
+/// The parsed header at the beginning of the bytes of a .npy file, without its
+/// data.
 struct NpyHeader {
   NpyArray array; // its data are empty
   uint64_t bytes; // of the data

@@ -1,5 +1,5 @@
-// Which part of a micro-batch's output each rank has: some of the samples, some
-// of their tokens.
+// The ranks' parts of a micro-batch's output: some of the samples, some of
+// their tokens.
 #ifndef ZC_RUNTIME_PLAN_OUTPUTPARTS_H
 #define ZC_RUNTIME_PLAN_OUTPUTPARTS_H
 
@@ -11,8 +11,8 @@ namespace zc {
 
 class OutputParts {
 public:
-  /// Of an output of a program that the ranks of `role` run; `type` is that of
-  /// a rank's buffer.
+  /// `output` is of a program that the ranks of `role` run; `type` is that of a
+  /// rank's buffer.
   OutputParts(const plan::Output &output, const plan::TensorType &type,
               const Mesh &mesh, int role);
 
@@ -27,7 +27,7 @@ public:
   /// The dims of all ranks' parts together.
   const std::vector<int64_t> &wholeDims() const { return theWholeDims; }
 
-  /// Which dim counts tokens that are divided; -1: none.
+  /// The dim of tokens, if it is divided; else -1.
   int tokenDim() const { return theTokenDim; }
 
   /// Copies the part of `ranks()[index]` to its places in the whole.
@@ -49,8 +49,8 @@ private:
   int theTokenDim = -1;
   bool isZigzag = false;
   int64_t tokenParts = 1, sampleParts = 1;
-  // A part is [outer, samples, middle, tokens, inner bytes]; what is not
-  // divided counts as 1.
+  // A part is [outer, samples, middle, tokens, inner bytes]; dims that are not
+  // divided count as 1.
   uint64_t outer = 1, samples = 1, middle = 1, tokens = 1, inner = 1;
 };
 

@@ -13,8 +13,8 @@ namespace {
 constexpr const char *kFormat = "zc-signature-1";
 constexpr std::string_view kHashMark = "sha256:";
 
-/// The names, sizes and hashes of all entries but the signature, in their
-/// order: what is signed.
+/// The text that is signed: names, sizes and hashes of all entries but the
+/// signature, in their order.
 Result<std::string> describe(const ZipReader &zip, const Crypto &crypto) {
   std::string text = strCat(kFormat, "\n");
   for (const ZipEntry &entry : zip.entries()) {
@@ -74,7 +74,7 @@ Status signArtifact(const Crypto &crypto, const std::string &path,
                     const Seed &seed, const std::string &target) {
   ZC_ASSIGN_OR_RETURN(ZipReader zip, ZipReader::open(path));
   ZC_ASSIGN_OR_RETURN(std::string text, describe(zip, crypto));
-  // Who may not read the artifact may not read its signed copy either.
+  // The signed copy gets the access rights of the artifact.
   struct stat info;
   constexpr mode_t kPrivate = 0600, kRights = 0777;
   const mode_t mode =

@@ -1,5 +1,5 @@
-// Who has made an artifact: a signature over all that it holds, in an entry of
-// its own.
+// Proves who made an artifact: a signature over all that it holds, in an entry
+// of its own.
 #ifndef ZC_RUNTIME_PLAN_SIGNATURE_H
 #define ZC_RUNTIME_PLAN_SIGNATURE_H
 
@@ -15,8 +15,8 @@ constexpr const char *kSignatureEntry = "signature.txt";
 Status signArtifact(const Crypto &crypto, const std::string &path,
                     const Seed &seed, const std::string &target);
 
-/// What a user trusts: "sha256:" and 64 digits, the hash of a whole file, or a
-/// file with a public key. Why the text is neither; empty: it may be one.
+/// Checks the text of what a user trusts: "sha256:" and 64 digits, the hash of
+/// a whole file, or a file with a public key. Returns the fault, or "".
 std::string checkTrusted(const std::string &text);
 
 /// Fails unless the artifact has the hash of one of `trusted`, or a sound

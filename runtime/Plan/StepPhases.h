@@ -1,4 +1,4 @@
-// Which part of a step an instruction belongs to.
+// Tells to which part of a step an instruction belongs.
 #ifndef ZC_RUNTIME_PLAN_STEPPHASES_H
 #define ZC_RUNTIME_PLAN_STEPPHASES_H
 
@@ -15,7 +15,7 @@ const char *nameOf(StepPhase phase);
 
 /// The phase of each instruction of a program. A program that is more than one
 /// of them has its backward from the first instruction on that makes a
-/// gradient: what is computed again behind that counts as backward.
+/// gradient: ops recomputed after that count as backward.
 std::vector<StepPhase> phasesOf(const plan::Program &program);
 
 } // namespace zc

@@ -21,10 +21,10 @@ constexpr uint64_t alignBuffer(uint64_t offset) {
 /// Bytes of one element; 0 for a type that does not exist.
 uint64_t elementBytes(plan::DataType type);
 
-/// As messages spell it: "float32", "int64", ...
+/// The type's name in messages: "float32", "int64", ...
 const char *typeName(plan::DataType type);
 
-/// As safetensors spells it: "F32", "I64", ...
+/// The type's name in safetensors: "F32", "I64", ...
 const char *safetensorsTypeName(plan::DataType type);
 
 /// The type that safetensors spells so; unspecified for one we do not have.
@@ -53,8 +53,8 @@ template <typename List> std::string printDims(const List &dims) {
   return text + "]";
 }
 
-/// Whether checkpoints hold the state as one of the model's tensors: what
-/// training changes, and what a run has drawn and nothing else stores.
+/// Whether checkpoints hold the state as one of the model's tensors: it is
+/// trained, or was drawn by the run and is stored nowhere else.
 bool isModelState(const plan::State &state);
 
 } // namespace zc

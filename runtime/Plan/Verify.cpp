@@ -110,7 +110,7 @@ Status verifyStatesDisjoint(const plan::Role &role) {
   auto end = [](const plan::State *state) {
     return state->offset() + *byteCount(state->type());
   };
-  // Of those before, the ones that end last, of either kind.
+  // The earlier states, of either kind, that end last.
   const plan::State *unit = nullptr, *other = nullptr;
   for (const plan::State *state : states) {
     const bool isUnit = state->kind() == plan::GATHERED;

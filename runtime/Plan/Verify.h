@@ -29,7 +29,7 @@ Status verifyManifest(const plan::Manifest &manifest);
 Status verifyProgram(const plan::Program &program, const plan::Role &role,
                      const Mesh &mesh);
 
-/// What sound roles have together: a tensor of files is the same in all its
+/// Checks roles, each sound, together: a tensor of files is the same in all its
 /// holders, and the roles' orders fit.
 Status verifyRolesFit(const plan::Manifest &manifest);
 
@@ -42,7 +42,7 @@ Status verifyInstruction(const plan::Program &program,
                          const plan::Instruction &instruction,
                          const Mesh &mesh);
 
-/// What a source's bytes are, of a state or member of `type`.
+/// Checks the bytes of a source of a state or member of `type`.
 Status verifySourceType(const plan::WeightSource &source,
                         const plan::TensorType &type);
 

@@ -289,7 +289,7 @@ Status verifyPooling(const plan::Program &program,
   return Status();
 }
 
-/// Of the image's type, dims and all, or numbers per channel.
+/// Operands have the image's type and dims, or one number per channel.
 Status verifyNorm(const plan::Program &program, const plan::NormCall &call) {
   ZC_ASSIGN_OR_RETURN(const plan::Buffer *image,
                       bufferAt(program, call.image()));
@@ -331,7 +331,8 @@ Status verifyNorm(const plan::Program &program, const plan::NormCall &call) {
   return verifyWorkspace(program, call.workspace());
 }
 
-/// What is added to the scores of `q` over `k`, or says the queries' last keys.
+/// Checks a mask that is added to the scores of `q` over `k`, or holds the last
+/// key of each query.
 template <typename Dims>
 Status verifyMask(const plan::AttentionCall &call, const plan::TensorType &mask,
                   plan::DataType element, const Dims &q, const Dims &k) {

@@ -11,7 +11,7 @@ template <typename... Parts> Status bad(const Parts &...parts) {
   return makeError(StatusCode::Corrupt, parts...);
 }
 
-/// Of the region that offsets of the buffer are in; of a ring, a slot's.
+/// Bytes of the region that the buffer's offset is in; in a ring, of a slot.
 Result<uint64_t> regionBytes(const plan::Buffer &buffer,
                              const plan::Program &program,
                              const plan::Role &role) {
@@ -105,7 +105,7 @@ Result<int64_t> verifyInputs(const plan::Program &program, const Mesh &mesh) {
   return batch;
 }
 
-/// Of a metric that is no scalar.
+/// The most elements of a metric that is no scalar.
 constexpr uint64_t kMostNumbers = 1 << 20;
 
 Status verifyOutput(const plan::Program &program, const plan::Output &output,
@@ -126,7 +126,7 @@ Status verifyOutput(const plan::Program &program, const plan::Output &output,
     return bad("it has ", samples, " samples, the inputs ",
                batch < 0 ? std::string("count none") : strCat("have ", batch));
   if (output.kind() == plan::METRIC) {
-    // Of experts there is a number each, of each layer.
+    // This metric has a number for each expert of each layer.
     uint64_t most = output.name() == "moe_tokens" ? kMostNumbers : 1;
     uint64_t count = *elementCount(buffer.type());
     bool scalar = count >= 1 && count <= most;

@@ -29,7 +29,7 @@ Status verifyAlike(const FileTensor &first, const FileTensor &second) {
              " in another, or of another kind");
 }
 
-/// What several roles hold is one tensor, which files have once.
+/// A state that several roles hold is one tensor, which files have once.
 Status verifyTiedStates(const plan::Manifest &manifest) {
   std::map<std::string, FileTensor> known;
   for (const plan::Role &role : manifest.roles())

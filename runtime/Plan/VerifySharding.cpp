@@ -1,4 +1,4 @@
-// What is divided among ranks: states, units, inputs, outputs.
+// Checks how states, units, inputs and outputs are sharded.
 #include "runtime/Plan/FileTensor.h"
 #include "runtime/Plan/Types.h"
 #include "runtime/Plan/Verify.h"
@@ -157,7 +157,7 @@ Status verifyStateSharding(const plan::State &state, const Mesh &mesh) {
   return Status();
 }
 
-/// Of an input or an output, of which the host feeds or reads a part.
+/// Checks an input or output of which the host feeds or reads a part.
 template <typename Message>
 static Status verifyHostSharding(const Message &message,
                                  const plan::TensorType &type,

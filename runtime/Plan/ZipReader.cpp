@@ -72,7 +72,7 @@ Result<Directory> findDirectory(std::string_view bytes) {
   return directory;
 }
 
-/// What one central header says, zip64 fields resolved.
+/// A parsed central header, zip64 fields resolved.
 struct Central {
   std::string_view name;
   uint16_t flags, method;

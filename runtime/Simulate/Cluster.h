@@ -82,9 +82,9 @@ struct Cluster {
   /// The share of its rate at which a device computes while it sends.
   double computeWhileSending = 1;
 
-  /// What `ranks` ranks have of one host each, where its cores and its memory
-  /// are shared among them: by the fewest ranks, ascending. Empty: every rank
-  /// has `device`, however many there are.
+  /// A rank's share of a host, where `ranks` ranks share its cores and memory:
+  /// ascending by ranks. Empty: every rank has `device`, however many there
+  /// are.
   std::vector<std::pair<int64_t, SimulatedDevice>> shares;
 
   /// This cluster as that many ranks have it: with the share of as many, or of

@@ -105,7 +105,7 @@ TransferCost tree(const Spread &spread, double bytes) {
   return cost;
 }
 
-/// Level by level: what follows has a share of the bytes.
+/// Goes level by level: each sends a share of the bytes of the one before.
 TransferCost hierarchical(const Spread &spread, double bytes, double passes) {
   TransferCost cost = spread.none();
   for (const Spread::Level &level : spread.levels) {

@@ -16,11 +16,11 @@ struct GroupPlace {
   std::vector<int64_t> members; // by level, ascending; the last is the group
 };
 
-/// Of ranks, ascending or not; the block of the first one counts.
+/// The place of ranks in any order; the block of the first one counts.
 GroupPlace placeOf(const Cluster &cluster, const std::vector<int> &ranks);
 
-/// A transfer as its network sees it: what it takes before the first byte, and
-/// the bytes that each device sends over each level at once.
+/// A transfer as its network sees it: the latency, and the bytes that each
+/// device sends over each level at once.
 struct TransferCost {
   double latencySeconds = 0;
   std::vector<double> bytes; // by level
@@ -29,8 +29,9 @@ struct TransferCost {
   double seconds(const Cluster &cluster) const;
 };
 
-/// Of a collective over `bytes` (the larger of source and destination of one
-/// rank). With n bytes, N ranks, on one level of latency a and bandwidth b:
+/// The cost of a collective over `bytes` (the larger of a rank's source and
+/// destination). With n bytes, N ranks, on one level of latency a and bandwidth
+/// b:
 ///
 ///   all-reduce     ring          2 (N-1) a + 2 (N-1)/N n / b
 ///                  tree          2 log2 N a + 2 n / b
@@ -41,9 +42,9 @@ struct TransferCost {
 ///   all-gather, reduce-scatter   half of the all-reduce's ring or doubling
 ///   all-to-all     every pair at once: a + (N-1)/N n / b
 ///
-/// Over several levels the rings of a block's ranks share what leaves the
-/// block, as NCCL's channels do. The quickest of the cluster's ways is taken,
-/// unless `algorithm` says which.
+/// Over several levels the rings of a block's ranks share the bytes that leave
+/// the block, as NCCL's channels do. The quickest of the cluster's ways is
+/// taken, unless `algorithm` says which.
 TransferCost costOnCluster(const Cluster &cluster, plan::CollectiveKind kind,
                            plan::CollectiveAlgorithm algorithm,
                            const GroupPlace &place, double bytes);

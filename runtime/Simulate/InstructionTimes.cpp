@@ -41,8 +41,8 @@ double waveShare(const MatmulEfficiency &matmul,
   return std::clamp(inside / places, inside / tiles / 2, 1.0);
 }
 
-/// Of measured products the three nearest in the logarithms of their dims, each
-/// by the inverse of its distance squared.
+/// The mean rate of the three nearest measured products, by the logarithms of
+/// their dims, weighted by inverse squared distance.
 double measuredRate(const MatmulEfficiency &matmul,
                     const MeasuredMatmul &product) {
   std::vector<std::pair<double, double>> near; // distance, rate

@@ -1,4 +1,4 @@
-// A JSON object whose keys are all known: what is not read is refused.
+// A JSON object whose keys are all known: keys that are not read are refused.
 #ifndef ZC_RUNTIME_SIMULATE_JSONFIELDS_H
 #define ZC_RUNTIME_SIMULATE_JSONFIELDS_H
 
@@ -10,8 +10,8 @@
 
 namespace zc {
 
-/// Remembers the first thing that is wrong; what is read behind that is the
-/// given default.
+/// Remembers the first error; fields that are read after it have their given
+/// default.
 class JsonFields {
 public:
   using Json = nlohmann::json;
@@ -55,7 +55,7 @@ public:
       failure = makeError(StatusCode::InvalidArgument, pathOf(key), ": ", why);
   }
 
-  /// What was wrong, or a key that nothing asked for.
+  /// Fails if a field was wrong or a key was not asked for.
   Status finish();
 
 private:

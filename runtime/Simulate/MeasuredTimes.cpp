@@ -24,7 +24,7 @@ double squareOfLog(double ratio) {
   return log * log;
 }
 
-/// Of 1: equal; of 0: nothing in common.
+/// How alike two sets are: 1 if equal, 0 if they share nothing.
 double likeness(const std::set<std::string> &a,
                 const std::set<std::string> &b) {
   size_t common = 0;

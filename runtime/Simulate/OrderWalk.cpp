@@ -142,8 +142,8 @@ void OrderWalk::begin(uint32_t stream, uint32_t instruction) {
   world.computeFor(index, stream, timed.seconds);
 }
 
-/// What the main stream waits for while it does not compute; -1: nothing of
-/// which a name is known.
+/// The instruction that the main stream waits for while it does not compute;
+/// -1: none with a known name.
 int OrderWalk::causeOfWait() const {
   const std::vector<uint32_t> &main = program->streams[0];
   uint32_t cause = 0;

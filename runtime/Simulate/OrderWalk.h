@@ -1,5 +1,5 @@
-// One role's way through its order in simulated time: what it does next, and
-// what it waits for. Decides as runtime/Exec/OrderRunner does.
+// One role's way through its order in simulated time: its next action, and its
+// waits. Decides as runtime/Exec/OrderRunner does.
 #ifndef ZC_RUNTIME_SIMULATE_ORDERWALK_H
 #define ZC_RUNTIME_SIMULATE_ORDERWALK_H
 
@@ -11,7 +11,7 @@
 
 namespace zc {
 
-/// What a walk asks of the world around it.
+/// The interface of a walk to the simulation around it.
 class SimulatedWorld {
 public:
   virtual ~SimulatedWorld() = default;
@@ -54,7 +54,7 @@ public:
   void finished(uint32_t stream, double met = -1);
 
   bool isDone() const { return state == State::Done; }
-  /// Of the time so far.
+  /// Times so far.
   const SimulatedRole &times() const { return role; }
   SimulatedRole &times() { return role; }
   /// The action that it is at, for messages.

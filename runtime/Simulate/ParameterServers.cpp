@@ -181,7 +181,7 @@ private:
     return true;
   }
 
-  /// Of each worker the second half of its updates, when all are under way.
+  /// Measures the second half of each worker's updates, the steady state.
   ServedTimes measure() const {
     ServedTimes times;
     double staleness = 0, count = 0;

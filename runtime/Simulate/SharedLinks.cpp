@@ -75,7 +75,7 @@ void SharedLinks::shareOut() {
     if (transfers[each].most > 0)
       growing.push_back(each);
   }
-  // Of a link, the part of a transfer's rate that it carries.
+  // The part of a transfer's rate that goes over a link.
   auto share = [&](const Transfer &transfer, const Use &use) {
     return links[use.link] > 0 ? use.bytes / transfer.most : 0.0;
   };

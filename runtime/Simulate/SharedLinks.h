@@ -25,7 +25,7 @@ public:
   /// Ids of transfers that have ended are used again.
   Id begin(double now, std::vector<Use> uses);
 
-  /// Ends the transfer at `now`: what it has not sent is dropped.
+  /// Ends the transfer at `now`: bytes not yet sent are dropped.
   void end(double now, Id id);
 
   /// The transfer that ends first if nothing else begins, and when; false:

@@ -15,7 +15,7 @@
 
 namespace zc {
 
-/// What happened from one time to another, in seconds from the step's begin.
+/// An event from one time to another, in seconds from the step's begin.
 struct SimulatedSpan {
   enum class Kind { Instruction, Call, Send, Receive };
   Kind kind = Kind::Instruction;

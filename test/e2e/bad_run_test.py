@@ -335,7 +335,7 @@ class FullDisk(ZcTest):
     def test_a_half_checkpoint_is_none(self):
         self.fill_up(2)
         self.assertEqual(list(self.checkpoint.glob("step-*")), [])
-        # What was half written is in nobody's way.
+        # A half-written checkpoint does not stop the next run.
         self.train(self.artifact, self.data, 2, "--checkpoint",
                    self.checkpoint)
 

@@ -370,7 +370,7 @@ class Operators(ZcTest):
             direction = draw(*weight.shape, seed=5)
             ours = float(((before[name] - weight) * direction).sum())
             theirs = self.slope(model, call.data, target, name, direction)
-            # Of a difference over 2e-3 of losses of float32 outputs.
+            # The slope is a quotient of float32 losses by 2e-3.
             self.assertAlmostEqual(ours, theirs, msg=name,
                                    delta=1e-3 + 1e-2 * abs(theirs))
 

@@ -16,7 +16,7 @@ from zctest import BIN, FIXTURES, TIMEOUT, ZcTest, free_port
 PAGE = FIXTURES.parents[1] / "tools" / "guide" / "deploy.md"
 PACKAGES = FIXTURES.parents[1] / "tools" / "package.d"
 
-# Of torchrun what zc-run sees: one process a node, and its variables.
+# A stand-in for torchrun: one process a node, and its variables.
 TORCHRUN = """#!/bin/bash
 while [ $# -gt 0 ]; do
   case $1 in
@@ -75,7 +75,7 @@ class Deploy(ZcTest):
         with_deb, with_wheel = blocks("Dockerfile")
         lines = dict(re.findall(r"^(ENTRYPOINT|CMD|STOPSIGNAL) (.*)$", with_deb,
                                 re.MULTILINE))
-        # What the image and its volumes hold.
+        # The content of the image and its volumes.
         for name, source in (("model", "portable.zca"), ("data", "train.npz")):
             (self.folder / name).mkdir()
             shutil.copy(self.folder / source, self.folder / name)

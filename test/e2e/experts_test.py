@@ -17,7 +17,7 @@ from onnx import TensorProto, helper, numpy_helper
 from zctest import FIXTURES, Fixture, ZcTest, read_log
 
 NAMES = ("mixtral", "qwen", "gpt_oss")
-# Of each model: experts, chosen, hidden size, inner size of all its products.
+# For each model: experts, chosen, hidden size, inner size of all products.
 SIZES = {"mixtral": (4, 2, 24, 32), "qwen": (6, 3, 24, 16),
          "gpt_oss": (4, 2, 24, 24)}
 LAYERS, BATCH, TOKENS = 2, 4, 48
@@ -112,7 +112,7 @@ class Experts(ZcTest):
         self.zc("compile", fixture.model, "--emit", "sharded", "-o", path,
                 *fixture.compile_options("adamw"), "--mesh", "ep=2",
                 "--precision", "bf16")
-        # Of the step; evaluations are of float32.
+        # The step only; evaluations are in float32.
         step = path.read_text().split("func.func @")
         step, = (each for each in step if each.startswith("step("))
         sent = [line for line in step.splitlines()

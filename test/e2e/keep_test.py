@@ -182,7 +182,7 @@ class Options(Keep):
         out, _ = self.go(12, *self.COSINE, "--log", logs[1], "--max-time",
                          "0.001", "--save-every", 4)
         self.assertRegex(out, "--max-time")
-        # What is left is never more than what the time leaves.
+        # The steps left never take more than the time left.
         self.assertRegex(out, r"step 1/12 .* 0\.0 s left")
         self.assertRegex(out.splitlines()[-1], "stopped after step 1 of 12")
         out = self.zc("run", self.artifact, "--checkpoint",

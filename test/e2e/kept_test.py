@@ -18,7 +18,7 @@ from zctest import (Fixture, ZcTest, has_avx512, latest_step, load_tensors,
                     read_log)
 
 TYPICAL, MOST = 16, 80  # in units of what one factor is off by
-# What a rounded factor is off by at most.
+# The largest relative error of a rounded factor.
 ROUNDING = {"bf16": 2 ** -9, "fp16": 2 ** -12}
 
 
@@ -138,7 +138,7 @@ class Lossless(Kept):
         return peaks
 
     def test_convolutions(self):
-        # Of fewer samples nothing that is kept is alive at the peak.
+        # With fewer samples no kept value is alive at the peak.
         peaks = self.check("vgg", "--batch", 16)
         self.assertLess(peaks["sparse=0.6"], peaks["none"])
 
@@ -157,9 +157,9 @@ class Lossless(Kept):
             with self.subTest(options=options):
                 peaks = self.check("vgg", *options, run=run,
                                    lists=("bits,sparse=0.6",))
-                # Of some nothing is kept; weights that are gathered, as well as
-                # products in bfloat16 that become float32 ones, need more than
-                # what is kept.
+                # These do not shrink: some models keep nothing; gathered
+                # weights, and products in bfloat16 that become float32 ones,
+                # need more than the kept values.
                 if not {"--recompute", "--zero"} & set(options) and (
                         "bf16" not in options or has_avx512()):
                     self.assertLess(peaks["bits,sparse=0.6"], peaks["none"])

@@ -336,7 +336,7 @@ class Drawn(Moe):
             std = (0.1 / inputs) ** 0.5
             self.assertLessEqual(np.abs(value).max(), 2 * std * (1 + 1e-6))
             self.assertGreater(np.abs(value).max(), 1.9 * std)
-            # Of a normal distribution without its tails beyond 2.
+            # A normal distribution truncated at 2 has this deviation.
             self.assertAlmostEqual(value.std() / std, 0.8796, delta=0.05)
 
 

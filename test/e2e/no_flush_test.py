@@ -15,13 +15,13 @@ from zctest import (FIXTURES, TIMEOUT, Fixture, ZcTest, latest_step,
                     load_tensors, read_log, start)
 
 STALE = json.loads((FIXTURES / "odd" / "stale.json").read_text())
-# As in tools/reference/stale.py.
+# The same stages as in tools/reference/stale.py.
 STAGES = ("node_linear$: 0\nnode_linear_1: 1\nnode_linear_2: 2\n"
           "node_linear_3: 3\n")
 OPTIMIZERS = {"sgd": (["--optimizer", "sgd", "--momentum", "0.8"], 0.2),
               "adamw": (["--optimizer", "adamw"], 0.02)}
 STEPS = 12
-# What has the delays of a recording: the schedule, micro-batches, stages.
+# Options with the delays of a recording: schedule, micro-batches, stages.
 VARIANTS = {
     "2bw": ["--schedule", "2bw", "--accumulate", "4"],
     "stash-1": ["--schedule", "stash"],

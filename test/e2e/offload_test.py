@@ -39,7 +39,7 @@ class Offload(ZcTest):
             "gpt",
             parts=PARTS + (",".join(PARTS), ))
         self.assertEqual(none["offloaded"], 0)
-        # What is small stays.
+        # Small tensors are not offloaded.
         self.assertGreater(optimizer["offloaded"], 0.9 * none["optimizer"])
         self.assertGreater(parameters["offloaded"], 0.9 * none["parameters"])
         self.assertEqual(optimizer["persistent"] + optimizer["offloaded"],

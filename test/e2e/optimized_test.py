@@ -148,7 +148,7 @@ class Restored(ZcTest):
         self.assertEqual(set(folded), {"w"})
         np.testing.assert_array_equal(folded["w"], plain["w"])
         np.testing.assert_array_equal(exported["w"], plain["w"])
-        # As an external file, too, and frozen: the initial values.
+        # An external file, and frozen: the initial values are used.
         model = onnx.load(self.folder / "m.onnx")
         initial = numpy_helper.to_array(model.graph.initializer[0]).T
         onnx.save(model, self.folder / "e.onnx", save_as_external_data=True,

@@ -171,7 +171,7 @@ class InitFrom(ZcTest):
         self.fails(1, ["--init-from .*ckpt.*holds '0.bias' and 5 more, which "
                        "this artifact freezes", "zc export"], "run", head,
                    "--data", fixture.data, "--steps", 1, "--init-from", ckpt)
-        # As the message says.
+        # Follow the message's advice.
         exported = self.folder / "trained.onnx"
         self.zc("export", full, "--checkpoint", ckpt, "-o", exported)
         self.zc("compile", exported, "-o", head, *compiling)

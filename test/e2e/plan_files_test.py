@@ -110,7 +110,7 @@ class Pages(PlanTest):
                  page.rectangles[0, "order"]}
         self.assertEqual(len({fills["forward"], fills["backward"],
                               fills["apply"]}), 3)
-        # What the plan says is there, too.
+        # The page shows the numbers of the plan.
         plan = self.plan(*options)
         self.assertIn(f"{plan['step_s'] * 1e6:.1f} us", page.text)
         for role in plan["roles"]:
@@ -134,7 +134,7 @@ class Pages(PlanTest):
 
     def test_much_is_drawn_in_slices(self):
         """Many micro-batches: the same busy time, in fewer rectangles."""
-        # Of one stage, as many as the page has no room for.
+        # One stage of as many micro-batches as the page has no room for.
         accumulate = 256
         page, text = self.page(
             self.gpt.model, *self.gpt.compile_options("sgd"), "--batch",
@@ -248,8 +248,8 @@ class Chakra(PlanTest):
                 for other in node["data"]:
                     self.assertTrue(0 < other < node["id"])
                     before = nodes[other - 1]
-                    # What is waited for is over, as the plan simulated it, to
-                    # the microseconds that times are rounded to.
+                    # Dependences have ended, as the plan simulated it, to the
+                    # microseconds that times are rounded to.
                     if before["type"] != SEND or node["type"] != SEND:
                         self.assertGreaterEqual(
                             node["start"] + 2,

@@ -8,7 +8,7 @@ from plan_test import LOSS, TOOLS, PlanTest
 
 GUIDE = TOOLS / "guide" / "plan.md"
 SGD = ("--optimizer", "sgd", "--momentum", "0.9")
-# What the issue of a plan allows; further ones are explained in the guide.
+# Bounds from the issue of `zc plan`; the guide explains wider ones.
 BOUNDS = {"TSM ResNet-50": 0.10}
 OUTSIDE = {"torchtitan 405B, 1F1B", "TSM ResNet-50"}
 

@@ -75,7 +75,7 @@ class Servers(PlanTest):
             given = sum((["--straggler", each] for each in stragglers), [])
             self.assertAlmostEqual(
                 self.plan(*options, *given)["step_s"] / alike, factor, 9)
-        # Of a pipeline, the role of the slow rank alone.
+        # In a pipeline only the role of the slow rank is slower.
         options[-1] = "pp=2,dp=2"
         roles = self.plan(*options, "--accumulate", 2)["roles"]
         slow = self.plan(*options, "--accumulate", 2, "--straggler", "3=3")

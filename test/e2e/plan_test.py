@@ -22,7 +22,7 @@ import large_llama  # noqa: E402
 
 LOSS = ("--loss", "softmax-cross-entropy")
 
-# Of instructions, in a trace's tracks.
+# Tracks of instructions in a trace.
 STREAMS = (0, 1, 2)
 
 

@@ -54,7 +54,7 @@ class Sent(PrecisionTest):
         count = self.parameters()
         sent = sum(s[2] for s in gradients)
         if zero == 0:
-            # What ranks compute whole, or two parameters share, is less.
+            # Less if ranks compute some whole, or two parameters share one.
             self.assertLessEqual(sent, count)
             self.assertGreater(sent, 0)
             return sent
@@ -65,8 +65,8 @@ class Sent(PrecisionTest):
         return sent
 
     def test_every_gradient_once(self):
-        # Of vit and lstm, which turn samples and time, ranks compute some
-        # gradients whole; unet's and lstm's have others' terms in them.
+        # Vit and lstm turn samples and time: ranks compute some gradients
+        # whole; in unet's and lstm's there are others' terms.
         for model in ("vit", "lstm", "unet", "bert"):
             for zero in range(4):
                 for precision in ("bf16", "fp16")[:1 + (zero == 2)]:
@@ -243,7 +243,7 @@ class Float16(PrecisionTest):
                                                atol=2e-3, err_msg=key)
 
     def test_activations_are_added(self):
-        # What tp's ranks add up of a product has 11 digits.
+        # Partial sums of a product over tp's ranks have 11 bits in fp16.
         fixture = Fixture("mlp")
         one = self.losses(fixture, "adamw", precision="fp16")
         two = self.losses(fixture, "adamw", "--mesh", "tp=2", "--cpu-threads",

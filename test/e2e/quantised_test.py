@@ -350,8 +350,8 @@ class Recurrent(QuantisedTest):
         self.assertGreater(abs(found["b"]).max(), 0)
 
 
-# Of PyTorch's learnable fake quantisation (2.15), scale 0.25, zero point 16, 0
-# to 255: the values, their gradients and that of the scale where the result's
+# From PyTorch's learnable fake quantisation (2.15), scale 0.25, zero point 16,
+# 0 to 255: the values, their gradients and that of the scale where the result's
 # gradient counts 1, 2, 3, ...
 NUMBERS = f32(-5, -4.1, -3.96, -1.26, -0.25, 0, 0.13, 0.375, 0.3751, 2.4, 59.6,
               59.9, 70)

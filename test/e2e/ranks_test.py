@@ -109,7 +109,7 @@ class Run:
 
 class RanksTest(ZcTest):
 
-    # What several tests run is compiled, and trained on one rank, once.
+    # Artifacts of several tests are compiled, and trained on one rank, once.
     artifacts = {}
     alone = {}
 
@@ -320,7 +320,7 @@ class Algorithms(RanksTest):
             model, options = models[count]
             alone = self.train_alone(model, options)
             for name, (steps, ratio) in expected.items():
-                # Of three ranks by default what hands data over before.
+                # By default, three ranks run some algorithms only.
                 if not ALL and (name == "ring" or count == 3 and name not in
                                 ("recursive-doubling", "rabenseifner")):
                     continue

@@ -22,8 +22,8 @@ SGD = ["--optimizer", "sgd", "--momentum", "0.9", "--clip-norm", "0.1"]
 # their steps as small.
 ADAMW = ["--optimizer", "adamw", "--eps", "1e-3"]
 LIMIT = 1e-12
-# What is 0 but for rounding, as the gradient of a bias in front of batch norm,
-# is compared with this.
+# The least scale of errors, for tensors that are 0 but for rounding, such as
+# the gradient of a bias before a batch norm.
 LEAST = 1e-3
 
 

@@ -256,7 +256,7 @@ class SequenceModels(ZcTest):
         self.compare(mask="window")
 
     def test_columns_of_divided_tokens(self):
-        # Of r2 each element of a sample is a column of its own.
+        # For r2 each element of a sample is a column of its own.
         model = self.folder / "m.onnx"
         make_attention(model)
         random = np.random.default_rng(0)

@@ -286,7 +286,7 @@ class Sequences(ZcTest):
                          3 * turn)
 
     def test_layers_keep_a_part_of_the_tokens(self):
-        # What a layer keeps for the backward: of models of 2 and 4 layers.
+        # Bytes that a layer keeps for the backward, of 2 and 4 layers.
         kept = {}
         for mesh in ("tp=1", "tp=2", "tp=4", "sp=4"):
             peaks = []

@@ -10,7 +10,7 @@ from small_models import LABELS, X, SmallModels, drawn
 
 WEIGHTS = drawn({"first": (5, 5), "w": (5, 3), "v": (5, 16), "u": (16, 7)})
 NODES = [("MatMul", ["x", "first"], "g"), ("Relu", ["g"], "h"), ("MatMul", ["h", "w"], "y"),
-         # Of no use to the loss:
+         # Nodes that the loss does not need:
          ("MatMul", ["h", "v"], "side0"), ("Tanh", ["side0"], "side1"),
          ("MatMul", ["side1", "u"], "side2")]
 

@@ -108,7 +108,7 @@ class Buckets(ZeroTest):
                 found = self.inspect(
                     self.generate(*size, *options, "--bucket-mib",
                                   bucket / 2 ** 20), "memory")
-                # What is being made, what is under way, and its results.
+                # A bucket being computed, one in flight, and its results.
                 self.assertLessEqual(found["communication"], 4 * bucket,
                                      (options, size))
 

@@ -1,5 +1,5 @@
-// Which branches an input has taken, where the code was built with
-// -fsanitize-coverage=trace-pc (the preset `fuzz`); elsewhere nothing is known.
+// The branches that an input has taken, if the code was built with
+// -fsanitize-coverage=trace-pc (the preset `fuzz`); else nothing is known.
 #ifndef ZC_TEST_FUZZ_COVERAGE_H
 #define ZC_TEST_FUZZ_COVERAGE_H
 

@@ -49,7 +49,7 @@ struct Options {
   std::vector<std::string> paths;
 };
 
-/// What parent and child share.
+/// Memory that parent and child share.
 struct Board {
   std::atomic<uint64_t> done;
   std::atomic<uint64_t> size;

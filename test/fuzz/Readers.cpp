@@ -135,7 +135,7 @@ void sayAll(tcp::Socket &socket, std::string_view bytes) {
                      tcp::Clock::now() + std::chrono::milliseconds(5));
 }
 
-/// What rank 0 does once all are there, in as many turns as answers may take.
+/// Rank 0's work once all are there, in as many turns as answers may take.
 void listen(Transport &transport) {
   char buffer[64];
   std::vector<RequestId> requests;

@@ -1,5 +1,5 @@
-// What each rank gets from collectives with a root, and from its neighbours, on
-// four simulated ranks, as NCCL says it. Rank r gives 10 r and 10 r + 1; results
+// The results of collectives with a root, and of exchanges with neighbours, on
+// four simulated ranks, as NCCL defines them. Rank r gives 10 r and 10 r + 1; results
 // are listed rank by rank.
 // RUN: zc-interpret %s --program broadcast --random 0 | FileCheck %s --check-prefix=BROADCAST
 // RUN: zc-interpret %s --program groups --random 0 | FileCheck %s --check-prefix=GROUPS

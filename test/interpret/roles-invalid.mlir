@@ -1,4 +1,4 @@
-// What two roles of a pipeline do wrong together.
+// Errors of two roles of a pipeline together.
 // RUN: not zc-interpret %s --program unsent --random 0 2>&1 | FileCheck %s --check-prefix=UNSENT
 // RUN: not zc-interpret %s --program unread --random 0 2>&1 | FileCheck %s --check-prefix=UNREAD
 // RUN: not zc-interpret %s --program divided --random 0 2>&1 | FileCheck %s --check-prefix=DIVIDED

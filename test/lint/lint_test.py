@@ -194,6 +194,25 @@ class Text(LintTest):
         self.complains("text", {"kernels/A.h": "int a; \n\tint b;"},
                        "a space", "a tab", "no newline")
 
+    def test_a_comment_without_its_noun(self):
+        self.complains("text",
+                       {"runtime/A.h": "int a;\n\n/// What is\n/// sent.\n",
+                        "passes/A.cpp": "int a; // Of the first\n",
+                        "dialects/A.td": "// A title.\n//\n// What it is.\n",
+                        "tools/a.py": "a = 1\n# Of each: its size.\n"},
+                       "runtime/A.h:3", "passes/A.cpp:1", "dialects/A.td:3",
+                       "tools/a.py:2")
+        self.silent("text",
+                    {"runtime/A.h": "// What is\n// sent? All.\n",
+                     "passes/A.cpp": "// The rows\n// Of a table.\n",
+                     "passes/B.cpp": 'const char *a = "What is";\n',
+                     "tools/a.py": 'a = """\n# What this is\n"""\n'})
+
+    def test_a_folder_whose_comments_are_exempt(self):
+        self.silent("text", {"kernels/Cpu/A.h": "/// What is sent.\n"})
+        self.complains("text", {"kernels/CpuA.h": "/// What is sent.\n"},
+                       "kernels/CpuA.h:1")
+
     def test_a_good_file(self):
         self.silent("text", {"kernels/A.h": "// reads ../shared/x and a/b\n"})
 

@@ -30,7 +30,7 @@ import budget
 import growth
 from measure import PEER, ROOT, WARM_UP, median_step, output
 
-# What a table calls each model, and its largest product for zc-kernel-rate.
+# Each model's name in tables, and its largest product for zc-kernel-rate.
 MODELS = {
     "gpt2": ("GPT-2 124M, 4 x 256 tokens", "matmul 1024 768 50304"),
     "bert": ("BERT-base, 8 x 128 tokens", "matmul 1024 768 30528"),

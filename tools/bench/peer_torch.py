@@ -157,8 +157,8 @@ def main():
     parser.add_argument("--export", type=pathlib.Path)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
-    # As zc has it: on Intel's processors gradients that vanish would else slow
-    # PyTorch down to a fifth within ten steps on one batch.
+    # zc does the same: on Intel's processors gradients that vanish would else
+    # slow PyTorch down to a fifth within ten steps on one batch.
     torch.set_flush_denormal(True)
     net, x, labels = build(options.model)
     if options.export:

@@ -21,7 +21,7 @@ endif()
 if(ZC_SANITIZE)
   add_compile_options(-fsanitize=${ZC_SANITIZE} -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${ZC_SANITIZE})
-  # What tests tell the sanitizers of libraries that are not built with them:
+  # Suppressions of the sanitizers for libraries that are not built with them:
   # libMLIR's containers, Open MPI's locks.
   set(ZC_TEST_ENVIRONMENT
       "ASAN_OPTIONS=detect_container_overflow=0"

@@ -32,10 +32,10 @@ DOMAIN = "ai.zc"
 GATES = ("topk-softmax", "softmax-topk", "sigmoid-topk", "two-level")
 ACTIVATIONS = {"silu": F.silu, "gelu": F.gelu, "relu": F.relu,
                "clamped-swiglu": None}
-# What is called balance: Shazeer et al. (2017), the squared coefficient of
-# variation of the experts' sums of weights; GShard (2020), 1 / E sum of the
-# share of first choices times the mean probability; Switch (2021), E times the
-# sum of the share of choices times the mean probability.
+# Balance losses: Shazeer et al. (2017), the squared coefficient of variation of
+# the experts' sums of weights; GShard (2020), 1 / E sum of the share of first
+# choices times the mean probability; Switch (2021), E times the sum of the
+# share of choices times the mean probability.
 BALANCES = ("importance", "gshard", "switch")
 SECONDS = ("always", "random")
 

@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
-"""What must not be in any file: paths of one machine, marks of unfinished
-work, tabs and trailing spaces in sources."""
+"""Text that no file may have: paths of one machine, marks of unfinished work,
+tabs and trailing spaces in sources, comments whose first sentence begins with
+"What" or "Of" and is no question."""
+import io
 import re
+import tokenize
 
 import tree
 
@@ -13,6 +16,56 @@ UNFINISHED = re.compile("|".join((
 )), re.IGNORECASE)
 SOURCES = {".h", ".cpp", ".cu", ".td", ".py", ".sh", ".cmake", ".mlir",
            ".proto", ".test", ".onnxtext"}
+SLASHES = re.compile(r"(?:^|\s)//+ +(.*)")
+SLASHED = {".h", ".cpp", ".cu", ".td", ".mlir", ".proto"}
+HEADLESS = re.compile(r"(?:What|Of) [^.!]*(?:[.!]|$)")
+# Folders whose comments may begin so. Take off the list those that are done.
+MAY_BE_HEADLESS = (
+    "compiler/Driver", "compiler/Import", "kernels/Cpu", "passes/Codegen/Cuda",
+    "passes/Experts", "passes/Import", "passes/Precision", "runtime/Api",
+    "test/passes/Import", "test/unit/runtime/Api")
+
+
+def comments(suffix, text):
+    """The comments of a source: (line number, text). Lines of comment right
+    below each other are one, up to an empty one or a rule."""
+    found = []
+    if suffix == ".py":
+        try:
+            for token in tokenize.generate_tokens(io.StringIO(text).readline):
+                if token.type == tokenize.COMMENT:
+                    found.append((token.start[0], token.string.strip("# "),
+                                  not token.line[:token.start[1]].strip()))
+        except (tokenize.TokenError, SyntaxError):
+            return
+    elif suffix in SLASHED:
+        for number, line in enumerate(text.splitlines(), 1):
+            match = SLASHES.search(line)
+            if match:
+                found.append((number, match.group(1),
+                              not line[:match.start()].strip()))
+    first, last, joined = 0, 0, ""
+    for number, words, is_whole_line in found:
+        if joined and is_whole_line and number == last + 1:
+            joined += " " + words
+        else:
+            if joined:
+                yield first, joined
+            first, joined = number, words
+        last = number if words.strip("-= ") else 0
+    if joined:
+        yield first, joined
+
+
+def check_comments(name, suffix, text):
+    if name.as_posix().startswith(tuple(f"{each}/"
+                                        for each in MAY_BE_HEADLESS)):
+        return
+    for number, comment in comments(suffix, text):
+        sentence = HEADLESS.match(comment)
+        if sentence and "?" not in sentence.group():
+            yield (f'{name}:{number}: a comment begins with "'
+                   f'{comment.split()[0]} ..."; begin with its subject')
 
 
 def check_source(name, text):
@@ -35,7 +88,9 @@ def check(root):
         if found:
             yield f'{name}: "{found.group().decode()}" is one machine\'s path'
         if path.suffix in SOURCES:
-            yield from check_source(name, data.decode(errors="replace"))
+            text = data.decode(errors="replace")
+            yield from check_source(name, text)
+            yield from check_comments(name, path.suffix, text)
 
 
 if __name__ == "__main__":

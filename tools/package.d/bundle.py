@@ -6,8 +6,8 @@ import shutil
 import elf
 import stubs
 
-# What every Linux with glibc 2.36 has, and in which versions: the rules of
-# manylinux_2_36.
+# Libraries of every Linux with glibc 2.36, and their newest symbol versions:
+# the rules of manylinux_2_36.
 SYSTEM = {"libc.so.6", "libm.so.6", "libdl.so.2", "librt.so.1",
           "libpthread.so.0", "ld-linux-x86-64.so.2", "libgcc_s.so.1",
           "libstdc++.so.6"}

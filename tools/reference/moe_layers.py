@@ -25,7 +25,8 @@ import zc_moe  # noqa: E402
 
 BATCH, TOKENS, HIDDEN, CLASSES, STEPS = 4, 6, 12, 5, 10
 LEARNING_RATE = 0.05
-# Of each: what its layer is, and the weights of balance and z-loss.
+# For each case the arguments of its layer, and the weights of balance and
+# z-loss.
 CASES = {
     "topk": (dict(experts=4, top_k=2), (0.1, 0.01)),
     "gshard": (dict(experts=4, top_k=2, gate="softmax-topk", normalize=True,
@@ -37,7 +38,7 @@ CASES = {
                     activation="relu"), (0.1, 0.0)),
     "levels": (dict(experts=8, top_k=2, gate="two-level", levels=4,
                     top_groups=2, normalize=True), (0.1, 0.01)),
-    # What is drawn is checked by itself: no losses of PyTorch's.
+    # Draws are checked on their own: PyTorch has no losses to compare with.
     "drawn": (dict(experts=4, top_k=2, gate="softmax-topk", normalize=True,
                    noisy=True, second="random"), None),
 }

@@ -34,7 +34,7 @@ OPTIMIZERS = {
 
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# Which module a node belongs to: all of its metadata that zc reads.
+# The module that a node belongs to: all of its metadata that zc reads.
 SCOPES = "pkg.torch.onnx.name_scopes"
 
 

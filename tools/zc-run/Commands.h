@@ -18,11 +18,11 @@ Command addRunCommand(CLI::App &app);
 Command addLaunchCommand(CLI::App &app);
 Command addEvalCommand(CLI::App &app);
 Command addDoctorCommand(CLI::App &app);
-/// Of no use to people: its results are in the cluster file of `zc plan`.
+/// A command whose results `zc plan` reads in its cluster file.
 Command addLinksCommand(CLI::App &app);
 
-/// What `zc run` makes of arguments, of which nobody is told yet; throws as a
-/// command does where they are wrong. `name` is that of the command in
+/// Parses arguments as `zc run` does, without printing anything; throws, as a
+/// command does, if they are wrong. `name` is that of the command in
 /// messages.
 TrainOptions readRunArguments(const std::string &name,
                               const std::vector<std::string> &arguments);
@@ -31,7 +31,7 @@ TrainOptions readRunArguments(const std::string &name,
 /// after saying what there is to say.
 int finish(const Result<int> &result);
 
-/// What CLI11 asks of a check: why the text is none, or nothing.
+/// Checks for CLI11: the fault of the text, or "".
 std::string checkSeed(const std::string &text);
 std::string checkSteps(const std::string &text);
 std::string checkPositive(const std::string &text);

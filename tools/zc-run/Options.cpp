@@ -1,4 +1,4 @@
-// What the commands share: checks, and the options of both.
+// Shared by the commands: checks, and the options of both.
 #include "runtime/Base/Log.h"
 #include "runtime/Driver/EvaluationMetrics.h"
 #include "tools/zc-run/Commands.h"
@@ -9,7 +9,7 @@ namespace zc {
 
 constexpr int kFailed = 1, kSignalled = 128;
 
-/// What another rank tells of is not told twice.
+/// A failure that another rank reports is not reported twice.
 static int fail(const Status &status) {
   if (status.code() != StatusCode::Cancelled)
     logError(status.message());

@@ -9,7 +9,7 @@
 #include <cstring>
 
 #ifdef __SANITIZE_THREAD__
-/// What these libraries do among themselves, ThreadSanitizer cannot see.
+/// ThreadSanitizer cannot see how these libraries synchronize.
 extern "C" const char *__tsan_default_suppressions() {
   return "called_from_lib:libdnnl.so\n"
          "called_from_lib:libmpi.so\n"

@@ -69,7 +69,7 @@ static std::string absolute(const std::string &path) {
   return path == "-" || error ? path : whole.lexically_normal().string();
 }
 
-/// Of what every run has; other options have an effect where they are given.
+/// Whether it acts when not given, too; other options act only if given.
 static bool hasDefault(const std::string &name) {
   return name == "lr" || name == "lr-schedule";
 }

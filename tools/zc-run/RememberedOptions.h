@@ -14,7 +14,7 @@ namespace zc {
 /// returns their names.
 std::set<std::string> takeOver(CLI::App &command, const NamedTexts &remembered);
 
-/// What there is to remember: options as given, or as they are by default.
+/// The options to remember: as given, or as they are by default.
 NamedTexts remember(const CLI::App &command);
 
 } // namespace zc

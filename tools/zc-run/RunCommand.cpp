@@ -224,7 +224,7 @@ void checkTogether(const CLI::App &app, const TrainOptions &options) {
   const bool writes = !options.log.empty() || !options.tensorboard.empty();
   // A run that goes on takes over how often it showed itself.
   const bool shows = writes || !options.quiet || options.checkpoint.resume;
-  // Of each step's loss as well.
+  // Perplexity also follows from each step's loss.
   const bool ofSteps =
       options.metrics == std::vector<std::string>{"perplexity"} && writes;
   constexpr const char *kCheckpoint = "--checkpoint DIR";
@@ -255,8 +255,8 @@ void checkTogether(const CLI::App &app, const TrainOptions &options) {
        {"--log-every", shows, "--log or --tensorboard beside --quiet"}});
 }
 
-/// What was given for another kind of data, before what a run so far had is
-/// added.
+/// Refuses options for another kind of data, before the options of a resumed
+/// run are added.
 void checkTokens(const CLI::App &app, const TrainOptions &options) {
   if (app.count("--token-bits") && app.count("--data") &&
       !isTokenPath(options.data) && !isTokenPath(options.evalData))
@@ -265,7 +265,7 @@ void checkTokens(const CLI::App &app, const TrainOptions &options) {
                                "other data is written in it");
 }
 
-/// What arrives is taken once, in its order.
+/// A stream is read once, in its order.
 void checkStream(const CLI::App &app, const TrainOptions &options) {
   if (options.data != kStandardInput)
     return;
@@ -291,7 +291,7 @@ void dropPaths(NamedTexts &remembered) {
                    remembered.end());
 }
 
-/// What a run that goes on is given by its checkpoint.
+/// Takes over the options of a resumed run from its checkpoint.
 void takeOverOptions(CLI::App &app, TrainOptions &options) {
   const CheckpointOptions &checkpoint = options.checkpoint;
   if (!checkpoint.resume || checkpoint.place.empty())

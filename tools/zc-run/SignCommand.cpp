@@ -25,7 +25,7 @@ Result<int> sign(const SignArguments &given) {
   ZC_ASSIGN_OR_RETURN(Seed seed, readPrivateKey(given.key));
   const std::string &target =
       given.output.empty() ? given.artifact : given.output;
-  // What is no artifact is not signed.
+  // Only an artifact is signed.
   ZC_RETURN_IF_ERROR(Artifact::load(given.artifact).status());
   ZC_RETURN_IF_ERROR(signArtifact(crypto, given.artifact, seed, target));
   const PublicKey key = crypto.publicKey(seed);

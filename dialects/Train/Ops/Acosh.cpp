@@ -14,7 +14,7 @@ LogicalResult AcoshOp::vjp(OpBuilder &builder, ValueRange resultGrads,
                            ArrayRef<bool> wanted,
                            MutableArrayRef<Value> operandGrads) {
   Location loc = getLoc();
-  // Of two roots: the square of a large number is none.
+  // Multiply two roots: the square of a large number overflows.
   Value x = getInput(), one = splat(builder, loc, getType(), 1);
   auto root = [&](Value value) -> Value {
     return SqrtOp::create(builder, loc, value);

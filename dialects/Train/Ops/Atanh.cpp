@@ -14,7 +14,7 @@ LogicalResult AtanhOp::vjp(OpBuilder &builder, ValueRange resultGrads,
                            ArrayRef<bool> wanted,
                            MutableArrayRef<Value> operandGrads) {
   Location loc = getLoc();
-  // Of factors: 1 - x^2 has few digits where x is near 1.
+  // Factors keep more digits than 1 - x^2 where x is near 1.
   Value x = getInput(), one = splat(builder, loc, getType(), 1);
   Value product =
       MulOp::create(builder, loc, SubOp::create(builder, loc, one, x),

@@ -36,8 +36,8 @@ public:
   }
 
   /// With p = softmax(scale q k^T) they are scale p k and scale p^T q, row by
-  /// row times `grad`: attention to the keys themselves, and the gradient of
-  /// what is attended to.
+  /// row times `grad`: attention with the keys as values, and the gradient of
+  /// those values.
   SmallVector<Value> ofLogSumExp(Value grad) {
     Value perToken =
         narrow(builder, loc, transpose(builder, loc, grad, {0, 2, 1}), type);

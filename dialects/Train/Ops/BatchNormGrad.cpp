@@ -28,7 +28,7 @@ ShardingRule BatchNormGradOp::getShardingRule() {
 
 SmallVector<Value> BatchNormGradOp::decompose(OpBuilder &builder,
                                               ArrayRef<int64_t>) {
-  // As in the linalg form below.
+  // The same formula as the linalg form below.
   Location loc = getLoc();
   ChannelBuilder b(builder, loc, getInput().getType(), getChannelDim());
   Value centred = b.centred(getInput(), getMean());
@@ -39,8 +39,8 @@ SmallVector<Value> BatchNormGradOp::decompose(OpBuilder &builder,
                              b.spread(b.scaled(sum, 1 / b.count())));
   rest = SubOp::create(builder, loc, rest, b.mul(centred, b.spread(slope)));
   Value result = b.mul(rest, b.spread(b.mul(getScale(), rstd)));
-  // The parameters' gradients are sums of their own: what they are the same as
-  // is needed at once, on every rank.
+  // Sum again for the parameters' gradients: `sum` and `product` are needed at
+  // once on every rank, these only by the optimizer.
   Value biasGrad = b.sum(getGrad());
   Value scaleGrad = b.mul(b.sum(b.mul(getGrad(), centred)), rstd);
   return {narrow(builder, loc, result, getResult().getType()),

@@ -115,8 +115,8 @@ Value ChannelLoops::ofTemporary(Value buffer) {
 
 void ChannelLoops::generic(ValueRange inputs, ValueRange outputs,
                            ScalarBody body) {
-  // Which dim each loop runs over: in memory order if the channels come last,
-  // else a channel's elements one after the other.
+  // The dim that each loop runs over: in memory order if the channels come
+  // last, else a channel's elements one after the other.
   int64_t rank = shape.size();
   SmallVector<int64_t> order = otherDims(rank, channelDim);
   order.insert(channelDim == rank - 1 ? order.end() : order.begin(),

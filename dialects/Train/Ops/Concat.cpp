@@ -261,8 +261,8 @@ Value ReducedSlices::build(OpBuilder &builder) {
   return value;
 }
 
-// What a loop did part by part, a bag of embeddings after the other, is done at
-// once: so it can be divided over samples and ranks again.
+// Turns a loop's reductions of slices, one bag of embeddings at a time, into
+// one reduction, which can be sharded over samples.
 static LogicalResult reduceAtOnce(ConcatOp op, PatternRewriter &rewriter) {
   ReducedSlices slices(op);
   if (!slices.match())

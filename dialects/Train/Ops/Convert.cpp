@@ -8,7 +8,7 @@ namespace zc::train {
 static Value convertFloat(OpBuilder &builder, Location loc, Value x, Type to) {
   Type from = x.getType();
   if (auto target = dyn_cast<FloatType>(to)) {
-    // Of f16 and bf16 neither holds the other.
+    // f16 and bf16 convert to each other by way of f32.
     if (target.getWidth() == from.getIntOrFloatBitWidth()) {
       x = arith::ExtFOp::create(builder, loc, builder.getF32Type(), x);
       return arith::TruncFOp::create(builder, loc, to, x);

@@ -89,7 +89,7 @@ Value compareIgnored(OpBuilder &builder, Location loc, Value labels,
 
 Value buildIsClass(OpBuilder &builder, Location loc, Value label,
                    int64_t classes) {
-  // As unsigned numbers negative ones are beyond every class.
+  // Unsigned, a negative label is beyond every class.
   Type i64 = builder.getI64Type();
   if (label.getType() != i64)
     label = arith::ExtSIOp::create(builder, loc, i64, label);

@@ -5,8 +5,8 @@ using namespace mlir;
 
 namespace zc::train {
 
-// Toward zero. x / 0 is 0 and the most negative x / -1 is x: what the data
-// holds must not end the run.
+// Rounds toward zero. x / 0 is 0 and the most negative x / -1 is x: data must
+// not end the run.
 static Value divideIntegers(OpBuilder &builder, Location loc, Value x,
                             Value y) {
   auto constant = [&](int64_t value) -> Value {

@@ -7,15 +7,15 @@ namespace zc::train {
 
 Value GaussianOp::buildScalar(OpBuilder &builder, Location loc,
                               ValueRange operands) {
-  // What the square loses is put back: e^-x would show it x times over.
+  // Correct for the rounding error of x^2, which e^-x^2 would amplify.
   ScalarBuilder s(builder, loc, arith::FastMathFlags::none);
   Type type = operands[0].getType();
   Value bound = s.constant(type, 30);
   Value x = math::AbsFOp::create(builder, loc, operands[0]);
   x = s.select(s.compare(arith::CmpFPredicate::OGT, x, bound), bound, x);
   Value square = s.mul(x, x), low = s.fma(x, x, s.neg(square));
-  // As the square of its root, which is no subnormal number: those the
-  // exponential leaves out.
+  // Square the root: where e^-x^2 is subnormal, its root is not, and the
+  // exponential flushes subnormal numbers.
   Value root = s.exp(s.mul(square, s.constant(type, -0.5)));
   Value power = s.mul(root, root);
   return s.fma(power, s.neg(low), power);

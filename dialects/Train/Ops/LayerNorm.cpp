@@ -38,14 +38,14 @@ struct LayerNormGradient {
     return mul(centred, spread(widen(builder, loc, op.getRstd())));
   }
 
-  /// What reaches the input through the mean: grad / n.
+  /// The input's gradient through the mean: grad / n.
   Value throughMean(Value meanGrad) {
     double count = numElements(op.getScale().getType());
     Value share = splat(builder, loc, meanGrad.getType(), 1 / count);
     return spread(mul(meanGrad, share));
   }
 
-  /// What reaches the input through rstd: -grad rstd^3 (x - mean) / n.
+  /// The input's gradient through rstd: -grad rstd^3 (x - mean) / n.
   Value throughRstd(Value rstdGrad) {
     double count = numElements(op.getScale().getType());
     Value share = splat(builder, loc, rstdGrad.getType(), -1 / count);

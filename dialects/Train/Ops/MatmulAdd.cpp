@@ -16,7 +16,7 @@ LogicalResult MatmulAddOp::verify() {
 
 ShardingRule MatmulAddOp::getShardingRule() {
   ShardingRule rule = ShardingRule::whole(getOperation());
-  // Two parts of the sum would both add `init`: what is summed stays whole.
+  // Two parts of the sum would both add `init`: the summed dim stays whole.
   addMatmulFactors(rule, shapeOfMatmul(*this), /*lhsIndex=*/1,
                    /*splitSum=*/false);
   rule.operandDims[0] = rule.resultDims[0];
@@ -43,7 +43,7 @@ Value addInPlace(OpBuilder &builder, Location loc, Value sum, Value term) {
   auto isFree = [](Value value) {
     return value.use_empty() || value.hasOneUse();
   };
-  // Of factors of 16 bits the library adds up in float32 all the same.
+  // The library accumulates 16-bit factors in float32 in any case.
   auto widened = term.getDefiningOp<ConvertOp>();
   Value made = widened ? Value(widened.getInput()) : term;
   auto product = made.getDefiningOp<MatmulOp>();

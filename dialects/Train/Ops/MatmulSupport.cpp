@@ -79,7 +79,7 @@ LogicalResult verifyMatmul(Operation *op, const MatmulShape &shape,
   return success();
 }
 
-/// As addMatmulFactors, where rows have several dims.
+/// Does as addMatmulFactors for rows of several dims.
 static void addRowFactors(ShardingRule &rule, const MatmulShape &shape,
                           unsigned lhsIndex, bool splitSum) {
   ArrayRef<int64_t> lhs =

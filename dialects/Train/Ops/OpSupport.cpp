@@ -225,7 +225,7 @@ ArrayRef<int64_t> shapeOf(Value buffer) {
   return cast<MemRefType>(buffer.getType()).getShape();
 }
 
-/// What the buffer's bytes are.
+/// The element type of the buffer in memory.
 static Type storedElementOf(Value buffer) {
   return cast<MemRefType>(buffer.getType()).getElementType();
 }

@@ -23,8 +23,8 @@ mlir::RankedTensorType withElementType(mlir::Type type, mlir::Type element);
 /// Whether an element is a float of 16 bits.
 bool isNarrow(mlir::Type element);
 
-/// What kernels compute with: float32 for floats of 16 bits, which are but a
-/// form to store numbers in, else `element` itself.
+/// The type that kernels compute with: float32 for 16-bit floats, which are a
+/// storage type only, else `element` itself.
 mlir::Type getComputeType(mlir::Type element);
 
 /// `type` with the elements that kernels compute with.
@@ -120,7 +120,7 @@ public:
   mlir::Value neg(mlir::Value a);
   mlir::Value fma(mlir::Value a, mlir::Value b, mlir::Value c); // a b + c
   mlir::Value exp(mlir::Value a);
-  /// Of x, or x + low where `low` is what rounding took from x.
+  /// e^x, or e^(x + low) where `low` is the rounding error of x.
   FarPower farExp(mlir::Value x, mlir::Value low);
   mlir::Value log(mlir::Value a);
   mlir::Value tanh(mlir::Value a);
@@ -196,8 +196,8 @@ void buildElementwiseLinalg(mlir::Operation *op, mlir::OpBuilder &builder,
                             mlir::Location loc, mlir::ValueRange inputs,
                             mlir::ValueRange outputs);
 
-/// buildLinalg of `op`; what it adds up in its results is added up in float32
-/// where they are floats of 16 bits.
+/// Calls buildLinalg of `op`; sums in results of 16 bits are added up in
+/// float32.
 void buildLinalgForm(mlir::Operation *op, mlir::OpBuilder &builder,
                      mlir::Location loc, mlir::ValueRange inputs,
                      mlir::ValueRange outputs);

@@ -67,9 +67,9 @@ public:
   /// The current row of a buffer of the image's shape, where there is a current
   /// element.
   mlir::Value imageRow(mlir::Value buffer);
-  /// What the sum of the window at the current place is divided by for its
-  /// average, as a float of `type`: how many of its elements lie on the image,
-  /// or, with `countIncludePad`, how many it has.
+  /// The divisor of the average of the window at the current place, as a float
+  /// of `type`: the number of its elements that lie on the image, or, with
+  /// `countIncludePad`, of all its elements.
   mlir::Value averageDivisor(mlir::Type type, bool countIncludePad);
   /// The current element's row-major index in the window, within
   /// forEachElement, as an integer of `type`.

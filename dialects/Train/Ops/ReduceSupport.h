@@ -12,7 +12,7 @@ mlir::Value buildCombination(mlir::OpBuilder &builder, mlir::Location loc,
                              llvm::StringRef kind, mlir::Value a,
                              mlir::Value b);
 
-/// What a reduction of `kind` over no elements gives.
+/// The result of a reduction of `kind` over no elements.
 mlir::TypedAttr reductionIdentity(llvm::StringRef kind, mlir::Type element);
 
 } // namespace zc::train

@@ -31,7 +31,7 @@ LogicalResult ScatterReduceOp::verify() {
 
 namespace {
 
-/// What the gradients are made of, in float32 where the op has 16 bits.
+/// Builds the op's gradients, in float32 where the op has 16 bits.
 class ScatterGradient {
 public:
   ScatterGradient(OpBuilder &builder, ScatterReduceOp op, Value grad)
@@ -70,7 +70,7 @@ private:
   Value withoutZeros(Value factors, Value isZero) {
     return select(isZero, splat(builder, loc, factors.getType(), 1), factors);
   }
-  /// Of the updates' shape: true where no later one has the same index.
+  /// Per update: true where no later update has the same index.
   Value isLastUpdate();
   /// The product of all factors but one's own.
   Value productOfOthers(Value factors, Value isZero, Value product,

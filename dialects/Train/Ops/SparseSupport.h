@@ -41,8 +41,8 @@ public:
 
   mlir::Value load();
   void store(mlir::Value count);
-  /// Emits what `body` builds of the place of the next value where there is
-  /// room for it, and counts it in any case. `count`: what load() has given.
+  /// Emits `body` with the place of the next value if there is room for it, and
+  /// counts the value in any case. `count` is the result of load().
   void pass(mlir::Value count,
             llvm::function_ref<void(mlir::Value place)> body);
 

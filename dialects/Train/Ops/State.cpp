@@ -25,7 +25,7 @@ static LogicalResult verifyDraw(StateOp state) {
 }
 
 RankedTensorType StateOp::getWholeType() {
-  // Of the dist dialect, which this one does not know.
+  // An attribute of the dist dialect, on which this one does not depend.
   auto whole = (*this)->getAttrOfType<TypeAttr>("dist.whole");
   return whole ? cast<RankedTensorType>(whole.getValue()) : getTensorType();
 }

@@ -10,7 +10,7 @@ using namespace zc::train;
 namespace zc {
 namespace {
 
-/// Of every element of an output, against a label of its type.
+/// A loss of each element of an output and a label of its type.
 class ElementwiseLoss : public Loss {
 public:
   std::string check(RankedTensorType logits) override {

@@ -110,7 +110,7 @@ private:
 
   /// (1 - s) loss + s / C sum of -w_c log softmax(x)_c, where w_c are the class
   /// weights: s / C (lse sum of w_c - sum of w_c x_c). The second term counts
-  /// only for `counted` labels. As PyTorch's cross_entropy.
+  /// only for `counted` labels. PyTorch's cross_entropy does the same.
   Value smooth(OpBuilder &builder, Location loc, SoftmaxCrossEntropyOp op,
                Value counted, Value losses) const {
     auto type = cast<RankedTensorType>(losses.getType());

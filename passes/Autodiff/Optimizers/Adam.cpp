@@ -5,8 +5,8 @@
 // p = p - lr / (1 - b1^t) m / (sqrt(v) / sqrt(1 - b2^t) + eps).
 // Weight decay is added to the gradient, g + wd p; AdamW (Loshchilov & Hutter
 // 2019) shrinks the parameter instead, p (1 - lr wd).
-// What depends on the step number is computed in double precision, as PyTorch
-// does on the host: 1 - 0.999 has few good digits in float32.
+// Factors that depend on the step number are computed in double precision, as
+// PyTorch does on the host: 1 - 0.999 has few good digits in float32.
 //
 //===----------------------------------------------------------------------===//
 #include "passes/Autodiff/Optimizers/Optimizer.h"

@@ -19,7 +19,7 @@ struct Slot {
   mlir::RankedTensorType type;
 };
 
-/// What one parameter is updated from; parameter and gradient have one shape.
+/// Inputs of one parameter's update; parameter and gradient have one shape.
 struct ParameterUpdate {
   mlir::Value parameter;
   mlir::Value gradient;

@@ -16,7 +16,7 @@ using namespace zc::train;
 
 namespace zc {
 
-// What one thread adds up at once.
+// Elements that one thread adds up at once.
 static constexpr int64_t kRow = 16 * 1024;
 
 /// 2^k, or 2^-k, for plane k, as a tensor of `shape`, whose dim before the last

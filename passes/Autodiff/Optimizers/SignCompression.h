@@ -1,8 +1,8 @@
 //===- SignCompression.h - a vector as signs and one scale ------*- C++ -*-===//
 //
-// What 1-bit optimizers send of a row x of n numbers: a bit for each, set where
-// x is 0 or more, and the scale |x|_2 / sqrt(n), so that the row that comes
-// back, plus or minus the scale, is as long as the one that was sent.
+// 1-bit optimizers send a row x of n numbers as a bit for each, set where x is
+// 0 or more, and the scale |x|_2 / sqrt(n), so that the row that comes back,
+// plus or minus the scale, has the norm of the one that was sent.
 //
 //===----------------------------------------------------------------------===//
 #ifndef ZC_PASSES_AUTODIFF_OPTIMIZERS_SIGNCOMPRESSION_H

@@ -60,7 +60,7 @@ Value keepSigns(FusedOp region) {
   Value relu =
       mapping.lookup(region.getBody().front().getTerminator()->getOperand(0));
   Location loc = relu.getLoc();
-  // As the library does it: of what the ReLU is of, and at 0 as well.
+  // Like the library, compare the ReLU's input, and pass gradients at 0.
   Value before = relu.getDefiningOp<ReluOp>().getInput();
   Value passes = compare(inner, loc, "ge", before, splat(inner, loc, type, 0));
   Value bits = PackBitsOp::create(inner, loc, packedType(type, 1), passes, 1);

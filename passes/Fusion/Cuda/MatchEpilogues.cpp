@@ -77,8 +77,8 @@ MatmulOp plainProduct(FusedOp region) {
 // Bias, residual, activation
 //===----------------------------------------------------------------------===//
 
-/// A product and the region that reads it, as one region. What they were is
-/// dead then.
+/// Joins a product and the region that reads it in one region; both are dead
+/// afterwards.
 class Joining {
 public:
   Joining(FusedOp product, FusedOp nest, ProductTail tail)
@@ -155,7 +155,7 @@ private:
     YieldOp::create(inner, joined.getLoc(), yielded);
   }
 
-  /// What selects by a comparison selects by bits.
+  /// Replaces a select on a comparison by a select on bits.
   void readSigns(OpBuilder &inner, IRMapping &mapping) {
     auto select = tail.last.getDefiningOp<SelectOp>();
     Location loc = select.getLoc();

@@ -4,11 +4,11 @@
 // batch norm and the ReLU behind it, 4 with a residual between them, and so
 // does cuDNN, which keeps what fits on the chip. For the gradients they need 8:
 // 3 for the slope of the ReLU, which is a kernel of its own, and 5. cuDNN needs
-// 5 where no residual is between the two, since what the ReLU is of is computed
-// again from the image: its sign may differ where it is next to 0, and what
-// passes at exactly 0 is the library's choice.
+// 5 where no residual is between the two, since the ReLU's input is recomputed
+// from the image: its sign may differ where it is next to 0, and the gradient
+// at exactly 0 is the library's choice.
 //
-// What it has no plan for, or is not better at, is for generated kernels:
+// Cases that it has no plan for, or does no better, are for generated kernels:
 //
 // - Without a ReLU 3 and 5 passes are 3 and 5, and what else follows becomes
 //   one kernel with the norm there, but not here.
@@ -277,7 +277,7 @@ private:
     sortTopologically(&block);
   }
 
-  /// Computed from the variance; what a joined norm leaves takes its place.
+  /// 1 / sqrt(variance + epsilon); replaced by the result of a joined norm.
   Value inverseOf(BatchNormTrainingOp norm) {
     Value &inverse = inverses[norm];
     if (!inverse) {

@@ -113,8 +113,8 @@ private:
     return cast<ShapedType>(tail.last.getType()).getElementTypeBitWidth() == 16;
   }
 
-  /// The library's ReLU of NaN is 0. In float16 a NaN is what an overflow
-  /// leaves behind, and must get to the loss.
+  /// The library's ReLU of NaN is 0. In float16 a NaN shows an overflow, and
+  /// must get to the loss.
   bool hidesOverflow() {
     return cast<ShapedType>(tail.last.getType()).getElementType().isF16();
   }
@@ -124,12 +124,13 @@ private:
     tail.auxiliary = grad.getInput();
   }
 
-  /// The library reads a bit an element that its ReLU leaves, never the ReLU's
-  /// result, though that is in memory anyway for the next weight's gradient. Of
-  /// bfloat16, bits are 1/4 byte an element, written and read, and 1/16 of what
-  /// is kept. A nest on the result would move 6 bytes: it reads the product and
-  /// the result, and writes the gradient. But the library sets a bit at 0 as
-  /// well, where the gradient is 0 elsewhere: so only where that is asked for.
+  /// For a ReLU's gradient the library reads one bit per element that its ReLU
+  /// writes, not the ReLU's result, which is in memory anyway for the next
+  /// weight's gradient. In bfloat16, bits cost 1/4 byte per element of traffic
+  /// and 1/16 more memory. A loop nest on the result would move 6 bytes: it
+  /// reads the product and the result, and writes the gradient. But the library
+  /// sets the bit at 0 too, where the gradient is 0 elsewhere: so bits are used
+  /// only on request.
   bool takeReluGradient(SelectOp select) {
     auto compare = select.getCondition().getDefiningOp<CompareOp>();
     if (!kinds.reluBits || !compare || !tail.ops.empty() ||

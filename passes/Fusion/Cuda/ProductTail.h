@@ -27,7 +27,7 @@ struct ProductTail {
   bool readsSigns() const { return activation == "relu_grad"; }
 };
 
-/// Which ops besides sums.
+/// The kinds of ops, besides sums, that may follow the product.
 struct TailKinds {
   bool activations = true;
   bool reluBits = false; // a ReLU's gradient, which is an activation's too

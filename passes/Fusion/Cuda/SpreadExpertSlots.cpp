@@ -1,8 +1,8 @@
 //===- SpreadExpertSlots.cpp - --zc-spread-expert-slots -------------------===//
 //
-// Which place a row has in its expert's room depends on all rows before it. One
-// after the other, a GPU would wait for its memory at each; as running sums
-// over 1, 2, 4, ... rows all of them go at once, and in one order.
+// A row's place in its expert's room depends on all rows before it. One after
+// the other, a GPU would wait for its memory at each; as running sums over 1,
+// 2, 4, ... rows all of them go at once, and in one order.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Train/ExpertOps.h"
@@ -81,7 +81,7 @@ private:
                            strides);
   }
 
-  /// Of rows token by token, all first choices, then the second ones.
+  /// Reorders rows from token by token to all first choices, then all second.
   Value inOrder(Value value) {
     int64_t choices = op.getChoices();
     int64_t count = cast<RankedTensorType>(value.getType()).getDimSize(0);
@@ -106,7 +106,7 @@ private:
     return convert(builder, loc, isOf, builder.getI32Type());
   }
 
-  /// Of each row the sum over those before it and its own.
+  /// Inclusive prefix sums over the rows.
   Value sumUp(Value value) {
     for (int64_t step = 1; step < rows; step *= 2) {
       Value before = slice(value, {groups, rows - step, experts}, {0, 0, 0});

@@ -25,8 +25,8 @@ bool CpuTarget::needsFloat32(Operation *op) const {
 // against chunks of 512, for 3% of its memory.
 int64_t CpuTarget::mostChunkSamples() const { return 256; }
 
-// Two AVX-512 cores: what oneDNN reaches, and what memory gives; a file in the
-// system's cache, by one thread; ranks on one machine.
+// Two AVX-512 cores: the rates of oneDNN and of memory; a file in the system's
+// cache, by one thread; ranks on one machine.
 const MachineRates &CpuTarget::rates() const {
   static constexpr MachineRates kRates = {2e11, 2e10, /*copy=*/{2e-5, 3e9},
                                           /*link=*/{5e-5, 2e9}, 0};

@@ -10,7 +10,7 @@ using namespace zc::train;
 
 namespace zc::cuda {
 
-/// Factors of one type; what a product is added to may be of float32 all the
+/// Factors must have one type; the addend of a product may be float32 all the
 /// same.
 static bool hasMatrixTypes(Operation *op) {
   auto elementOf = [](Type type) {
@@ -34,7 +34,7 @@ static bool isDnnConvolution(Operation *op) {
          cast<ShapedType>(op->getOperand(0).getType()).getRank() >= 4;
 }
 
-/// What cuDNN's pooling takes: every window on the image somewhere; it counts
+/// Whether cuDNN takes a pooling: every window overlaps the image; it counts
 /// elements in 32 bits.
 template <typename Op> static bool isDnnPooling(Op op, RankedTensorType image) {
   auto areLess = [&](ArrayRef<int64_t> pads) {
@@ -64,11 +64,11 @@ static bool isDnnPooling(Operation *op) {
   return grad && isDnnPooling(grad, grad.getResult().getType());
 }
 
-/// What cuDNN's attention takes on all GPUs from sm_80 on: 16 bits, heads of a
-/// multiple of 8 elements and at most 128 (256 the backward has on sm_90
-/// alone), more than one query; it leaves all three gradients. Few keys are
-/// little work for generated kernels too, and versions up to 9.15 have no
-/// gradients for less than a tile of them: kShortAttention allows any number.
+/// Whether cuDNN's attention takes an op on all GPUs from sm_80 on: 16 bits,
+/// heads of a multiple of 8 elements and at most 128 (the backward has 256 on
+/// sm_90 alone), more than one query, all three gradients. Few keys are little
+/// work for generated kernels too, and versions up to 9.15 have no gradients
+/// for less than a tile of them: kShortAttention allows any number.
 template <typename Op>
 static bool isDnnAttention(Op op, const Libraries &libraries) {
   constexpr int64_t kWidthStep = 8, kMostWidth = 128, kFewestKeys = 128;

@@ -14,7 +14,7 @@ inline constexpr llvm::StringLiteral kPooling = "cudnn.pooling";
 inline constexpr llvm::StringLiteral kAttention = "cudnn.attention";
 /// Batch norms with the ReLU behind them.
 inline constexpr llvm::StringLiteral kNorm = "cudnn.norm";
-/// What cuBLASLt computes behind a product.
+/// A product with an epilogue in cuBLASLt.
 inline constexpr llvm::StringLiteral kEpilogue = "cublaslt.epilogue";
 /// A ReLU's gradient by the bits that cuBLASLt keeps, set at exactly 0 too.
 inline constexpr llvm::StringLiteral kReluBits = "cublaslt.relu-bits";

@@ -19,7 +19,7 @@ struct Side {
 };
 using SharedSide = std::shared_ptr<Side>;
 
-/// What the ranks share. Bytes are copied without the lock.
+/// State that the ranks share. Bytes are copied without the lock.
 struct Hub {
   explicit Hub(int size) : ranks(size_t(size)) {}
 

@@ -1,4 +1,4 @@
-// What `libzc_mpi.so` exports: messages through MPI. Nothing else of zc knows
+// Exports of `libzc_mpi.so`: messages through MPI. Nothing else of zc knows
 // MPI. All calls are made under one lock, so that MPI need not lock itself.
 #include "runtime/Comm/Launcher.h"
 

@@ -44,7 +44,7 @@ struct Nccl {
   ZC_NCCL_FUNCTIONS(F)
 #undef F
 
-  /// What is in progress is no error: DeviceGroup::isReady tells its end.
+  /// ncclInProgress is no error: DeviceGroup::isReady tells when it ends.
   Status check(ncclResult_t result, const char *call, ncclComm_t comm) const {
     if (result == ncclSuccess || result == ncclInProgress)
       return Status();
@@ -116,7 +116,7 @@ Result<ncclDataType_t> typeOf(ElementType type) {
   }
 }
 
-/// One collective with its addresses. What is only moved is moved as bytes.
+/// One collective with its addresses. Data without sums are sent as bytes.
 class NcclCollective final : public Collective {
 public:
   NcclCollective(const Nccl &nccl, ncclComm_t comm,

@@ -54,8 +54,8 @@ Status MeetingFile::write(const std::string &address, int port) {
   return status;
 }
 
-/// What the file says, as far as it is one: no link, and no pipe that would
-/// keep us waiting.
+/// The content of the file, if it is a regular file: no link, and no pipe that
+/// would block.
 static std::string readMeeting(const std::string &path) {
   char text[512];
   int descriptor =

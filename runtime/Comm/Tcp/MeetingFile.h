@@ -9,7 +9,7 @@
 
 namespace zc::tcp {
 
-/// Rank 0's side; what it has written goes with it.
+/// Rank 0's side; the file that it has written goes with it.
 class MeetingFile {
 public:
   explicit MeetingFile(std::string path) : path(std::move(path)) {}
@@ -26,7 +26,7 @@ private:
 };
 
 /// Another rank's side: reads the file, as soon as it is there, and connects.
-/// What leads to nobody may be an earlier run's, and is read again.
+/// If nobody answers, the file may be an earlier run's, and is read again.
 Result<Socket> callByFile(const std::string &path, Clock::time_point deadline);
 
 } // namespace zc::tcp

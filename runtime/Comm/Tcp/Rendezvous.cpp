@@ -16,7 +16,7 @@ constexpr std::chrono::seconds kVerdictTime(1);
 constexpr std::chrono::milliseconds kRetry(50);
 constexpr size_t kMostStrangers = 256; // who have not said who they are
 
-/// What rank 0 says last: whether all have come.
+/// Rank 0's last message: whether all have come.
 enum class Verdict : int32_t { Complete, Failed };
 
 std::string listRanks(const std::vector<int> &ranks) {
@@ -175,7 +175,7 @@ Status Meeting::acceptCallers(const Socket &listener) {
     ZC_ASSIGN_OR_RETURN(Socket socket, acceptFrom(listener));
     if (!socket.isOpen())
       return Status();
-    // Who has been silent longest makes room.
+    // Drop the caller that has been silent longest.
     if (callers.size() == kMostStrangers + 2 * size_t(place.size))
       callers.erase(callers.begin());
     callers.push_back({std::move(socket), Clock::now() + kHelloTime});
@@ -288,7 +288,7 @@ Status Meeting::callOne(int rank, int line, int port, Clock::time_point until) {
   return Status();
 }
 
-/// Who has died meanwhile does not hear it; the world finds that out.
+/// A rank that has died meanwhile does not hear it; World finds that out.
 void Meeting::tellAll(Verdict verdict) {
   const Clock::time_point until = Clock::now() + timeout;
   for (Lines &line : lines) {

@@ -123,7 +123,7 @@ static Result<Socket> listenBy(const sockaddr *address, socklen_t size,
   return socket;
 }
 
-/// Of all interfaces: zeros stand for them in both families.
+/// Listens on all interfaces: address zero, in both families.
 static Result<Socket> listenOnAll(int family, int port, int &error) {
   sockaddr_in6 address = {};
   address.sin6_family = sa_family_t(family);

@@ -32,8 +32,8 @@ public:
   Status write(const void *data, size_t bytes, Clock::time_point deadline);
   Status read(void *data, size_t bytes, Clock::time_point deadline);
 
-  /// What is there already, of up to `bytes`: how much. Fails once the other
-  /// side has gone.
+  /// Reads up to `bytes` that have arrived; returns how many. Fails once the
+  /// other side has gone.
   Result<size_t> readSome(void *data, size_t bytes);
   /// Whether there is something to read, or the other side has gone.
   bool hasInput() const;

@@ -71,10 +71,10 @@ private:
     bool gone = false;
     std::deque<RequestId> sends; // the first is on its way
     std::map<uint32_t, std::deque<RequestId>> receives; // by channel
-    // All channels share one connection, where what nobody waits for would be
-    // in the way of what comes behind. So messages of a line are held back
-    // until the other end is ready for them; and those of groups, which are not
-    // many, are kept here where they come before they are waited for.
+    // All channels share one connection, where a message that nobody waits for
+    // yet would block those behind it. So messages of a line are held back
+    // until the other end is ready for them; those of groups, which are few,
+    // are kept here if they come before they are waited for.
     std::map<uint32_t, std::deque<RequestId>> held;
     std::map<uint32_t, uint64_t> ready; // how many, by line
     std::map<uint32_t, std::deque<std::vector<char>>> early;
@@ -208,7 +208,7 @@ void Tcp::deliver(Peer &peer, Request &request,
   request.done = true;
 }
 
-/// What a read or a write that moved nothing means: whether to wait for more.
+/// Whether to wait, after a read or a write that moved nothing.
 bool Tcp::wait(Peer &peer, ssize_t count) {
   if (count < 0 && (errno == EAGAIN || errno == EINTR))
     return true;
@@ -435,7 +435,7 @@ void Tcp::pause(uint64_t) {
         entries.push_back({peer.lines.notes.get(), POLLIN, 0});
       if (peer.gone)
         continue;
-      // What nobody waits for yet is left in the line.
+      // Do not poll for input that no receive waits for yet.
       bool wanted = peer.receiving != 0 || peer.keeping ||
                     peer.incomingBytes < sizeof(Frame);
       short events =

@@ -10,8 +10,9 @@
 
 namespace zc {
 
-/// As launchers name it: RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT. Or with a
-/// file that all ranks see, in which rank 0 says where it is.
+/// A rank's place, from the launcher's RANK, WORLD_SIZE, MASTER_ADDR,
+/// MASTER_PORT, or with a file that all ranks see and to which rank 0 writes
+/// its address.
 struct TcpPlace {
   int rank = 0, size = 1;
   std::string host;       // where rank 0 is
@@ -24,8 +25,8 @@ struct TcpPlace {
 };
 
 /// Returns when all ranks are connected. Rank 0 names those that do not come
-/// in time; to the others it says that it does. Of who does not know the token
-/// nothing is taken.
+/// in time; to the others it says that it does. Peers that do not know the
+/// token are refused.
 Result<std::unique_ptr<Transport>>
 connectByTcp(const TcpPlace &place, std::chrono::milliseconds timeout);
 

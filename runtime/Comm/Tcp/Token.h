@@ -11,7 +11,7 @@
 
 namespace zc::tcp {
 
-/// What a rank says first on each line.
+/// A rank's first message on each line.
 struct Hello {
   static constexpr uint32_t kMagic = 0x325a4354; // tells zc's ranks from others
   uint32_t magic = kMagic;
@@ -22,7 +22,7 @@ struct Hello {
   Hash256 number = {}; // drawn for this connection
 };
 
-/// What the other end answers; without a token only rank 0 does.
+/// The other end's answer; without a token only rank 0 sends one.
 struct Answer {
   enum Kind : int32_t { Refused, Taken, Challenge };
   uint32_t magic = Hello::kMagic;
@@ -41,8 +41,8 @@ public:
 
   /// A number that nobody has seen before.
   Hash256 draw() const { return crypto ? crypto->random() : Hash256{}; }
-  /// What the listener, or the caller, sends for the connection that `hello`
-  /// began and that the listener answered with `number`.
+  /// The proof that the listener, or the caller, sends for the connection that
+  /// `hello` began and that the listener answered with `number`.
   Hash256 prove(bool isListener, const Hello &hello,
                 const Hash256 &number) const;
   bool believes(bool isListener, const Hello &hello, const Hash256 &number,

@@ -1,4 +1,4 @@
-// What processors of one architecture may have: ExtensionsX86.cpp or
+// Extensions of the processors of one architecture: ExtensionsX86.cpp or
 // ExtensionsArm.cpp, whichever this program is built for.
 #ifndef ZC_RUNTIME_DEVICE_CPU_EXTENSIONS_H
 #define ZC_RUNTIME_DEVICE_CPU_EXTENSIONS_H

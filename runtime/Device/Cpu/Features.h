@@ -1,4 +1,4 @@
-// What this CPU can do, in LLVM's words.
+// The features of this CPU, by LLVM's names.
 #ifndef ZC_RUNTIME_DEVICE_CPU_FEATURES_H
 #define ZC_RUNTIME_DEVICE_CPU_FEATURES_H
 

@@ -64,7 +64,7 @@ void addBlocks(void *const *buffers, int64_t begin, int64_t end) {
       to[i + lane] += from[i + lane];
 }
 
-/// Of y += x: a copy would also read what it overwrites, which nobody counts.
+/// Times y += x: a copy would also read the lines that it overwrites.
 double measureAdd(int threads) {
   std::vector<float> to(kAdded, 1), from(kAdded, 1);
   void *buffers[] = {to.data(), from.data()};

@@ -1,4 +1,4 @@
-// What the threads of this process reach at most, for profiles.
+// Peak rates of this process's threads, for profiles.
 #ifndef ZC_RUNTIME_DEVICE_CPU_LIMITS_H
 #define ZC_RUNTIME_DEVICE_CPU_LIMITS_H
 

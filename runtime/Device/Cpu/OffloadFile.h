@@ -10,9 +10,9 @@
 
 namespace zc::cpu {
 
-/// Its addresses stand for places in the file: reads and writes go by the file,
-/// which costs no page of the process and tells of a disk that is full. What
-/// the file will need is taken from the disk at the beginning.
+/// Maps addresses to places in a file: reads and writes go by the file, which
+/// costs no page of the process and reports a full disk. All the space that the
+/// file needs is reserved on the disk at the beginning.
 class OffloadFile {
 public:
   /// Fails where `folder` has no room for `bytes`.

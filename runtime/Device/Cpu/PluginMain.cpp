@@ -1,4 +1,4 @@
-// What `libzc_cpu.so` exports.
+// Exports of `libzc_cpu.so`.
 #include "runtime/Device/Cpu/CpuDevice.h"
 
 #define ZC_EXPORT extern "C" __attribute__((visibility("default")))

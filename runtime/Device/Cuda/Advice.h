@@ -1,4 +1,4 @@
-// What to say of an operation that a library of the GPU does not compute.
+// Advice for an operation that a library of the GPU does not compute.
 #ifndef ZC_RUNTIME_DEVICE_CUDA_ADVICE_H
 #define ZC_RUNTIME_DEVICE_CUDA_ADVICE_H
 

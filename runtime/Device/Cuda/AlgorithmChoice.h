@@ -1,4 +1,4 @@
-// Which of a library's algorithms may be taken.
+// Limits the choice among a library's algorithms.
 #ifndef ZC_RUNTIME_DEVICE_CUDA_ALGORITHMCHOICE_H
 #define ZC_RUNTIME_DEVICE_CUDA_ALGORITHMCHOICE_H
 

@@ -168,8 +168,8 @@ private:
   Tensor scale = -1;
 };
 
-/// What versions of the library are known to compute wrongly, of what is not
-/// refused when a model is compiled.
+/// Refuses versions of the library that are known to compute wrongly, in cases
+/// that the compiler does not refuse.
 Status checkVersion(const Dnn &dnn, const kernels::AttentionSpec &spec) {
   if (spec.masked || spec.bounded || spec.type == kernels::ElementType::F32)
     return makeError(StatusCode::Unsupported,

@@ -18,7 +18,7 @@
 namespace zc::cuda {
 namespace {
 
-/// What a driver tells of a GPU.
+/// A GPU's properties, from the driver.
 struct Gpu {
   CUdevice device = 0;
   std::string name, uuid;
@@ -91,7 +91,7 @@ private:
 /// place buffers at multiples of 64.
 template <typename Launch> Launch alignWorkspace(Launch launch) {
   constexpr uint64_t kAlignment = 256, kPlanned = 64;
-  // As many bytes wherever it lies, so that equal calls have equal plans.
+  // Skip as many bytes wherever it lies, so that equal calls have equal plans.
   constexpr uint64_t kMostSkipped = kAlignment - kPlanned;
   uint64_t past = reinterpret_cast<uintptr_t>(launch.workspace) % kAlignment;
   uint64_t skipped = past == 0 ? 0 : kAlignment - past;
@@ -342,7 +342,7 @@ Status CudaDevice::copyIn(void *destination, const void *source, uint64_t bytes,
                           StreamId stream) {
   ZC_RETURN_IF_ERROR(enter());
   if (offloaded.contains(destination)) {
-    // Behind what the stream still does with it.
+    // Wait for work on the stream that uses this memory.
     ZC_CUDA_CALL(driver, cuStreamSynchronize, streams[stream]);
     std::memcpy(destination, source, bytes);
     return Status();

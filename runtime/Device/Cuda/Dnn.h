@@ -30,8 +30,8 @@ struct Dnn {
 #define F(name) decltype(&::name) name = nullptr;
   ZC_CUDNN_FUNCTIONS(F)
 #undef F
-  /// Of the GPU at hand; or else the description of one, for which plans are
-  /// made but not run.
+  /// The handle of the GPU at hand; or else the description of a GPU, for which
+  /// plans are made but not run.
   cudnnHandle_t handle = nullptr;
   cudnnBackendDescriptor_t described = nullptr;
   /// Why it can compile no kernels of its own, which many engines do; empty

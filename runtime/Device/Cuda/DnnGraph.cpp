@@ -128,7 +128,7 @@ DnnGraph::Descriptor DnnGraph::createPointwise(cudnnPointwiseMode_t mode,
   set(kind, CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, compute);
   if (axis >= 0)
     set(kind, CUDNN_ATTR_POINTWISE_AXIS, CUDNN_TYPE_INT64, axis);
-  // As generated kernels; in float16, NaN tells of an overflow.
+  // Generated kernels do the same; in float16, NaN tells of an overflow.
   if (mode == CUDNN_POINTWISE_RELU_FWD)
     set(kind, CUDNN_ATTR_POINTWISE_NAN_PROPAGATION, CUDNN_TYPE_NAN_PROPOGATION,
         CUDNN_PROPAGATE_NAN);
@@ -268,7 +268,7 @@ void DnnGraph::pool(const kernels::PoolingSpec &spec, Tensor image,
       modeOf(spec));
   set(windows, CUDNN_ATTR_RESAMPLE_COMP_TYPE, CUDNN_TYPE_DATA_TYPE,
       CUDNN_DATA_FLOAT);
-  // As generated kernels: a NaN is a window's largest element.
+  // Generated kernels do the same: a NaN is a window's largest element.
   set(windows, CUDNN_ATTR_RESAMPLE_NAN_PROPAGATION, CUDNN_TYPE_NAN_PROPOGATION,
       CUDNN_PROPAGATE_NAN);
   set(windows, CUDNN_ATTR_RESAMPLE_PADDING_MODE, CUDNN_TYPE_PADDING_MODE,

@@ -14,14 +14,14 @@
 namespace zc::cuda {
 
 /// Tensors are named by numbers, operations are given in an order in which they
-/// can be computed. What goes wrong on the way finish() reports.
+/// can be computed. finish() reports the first error.
 class DnnGraph {
 public:
   using Tensor = int64_t;
   using Numbers = std::vector<int64_t>;
   using Descriptor = cudnnBackendDescriptor_t;
 
-  /// What the engines may do to the numbers.
+  /// How far the engines may change the numbers.
   enum class Rounding : uint8_t {
     Exact,      // products of float32 as they are, sums in a fixed order
     FixedOrder, // sums in a fixed order, where there is such an engine
@@ -43,7 +43,7 @@ public:
   }
   /// The same at every run; `rank` is that of the tensors that it meets.
   Tensor scalar(float value, size_t rank = 4);
-  /// What never is in memory.
+  /// A tensor that never is in memory.
   Tensor temporary(cudnnDataType_t type, const Numbers &dims,
                    const Numbers &strides);
 
@@ -68,7 +68,7 @@ public:
   void normalize(Tensor image, const Channels &channels, Tensor epsilon,
                  Tensor result);
   void normalizeBy(Tensor image, const Channels &channels, Tensor result);
-  /// From the gradient of what normalize() makes; `channels` are given.
+  /// From the gradient of normalize()'s result; `channels` are given.
   void normalizeBackward(Tensor image, const Channels &channels, Tensor grad,
                          Tensor imageGrad, Tensor scaleGrad, Tensor biasGrad);
   /// `grad` where `value` is above 0, and else 0.

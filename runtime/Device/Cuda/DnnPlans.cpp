@@ -90,7 +90,7 @@ Result<std::vector<Owned>> rank(const Dnn &dnn, DnnGraph::Descriptor graph,
   return engines;
 }
 
-/// What an engine says of itself.
+/// An engine's properties, as it reports them.
 struct Notes {
   bool rounds = false, hasFixedOrder = true; // its numbers
   bool compiles = false;

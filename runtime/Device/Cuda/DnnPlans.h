@@ -1,4 +1,4 @@
-// Which of cuDNN's engines computes a graph.
+// Chooses the engine of cuDNN that computes a graph.
 #ifndef ZC_RUNTIME_DEVICE_CUDA_DNNPLANS_H
 #define ZC_RUNTIME_DEVICE_CUDA_DNNPLANS_H
 
@@ -29,18 +29,18 @@ struct DnnPlan {
 /// highest, measured once for each form of graph.
 class DnnPlans {
 public:
-  /// Of the GPU whose stream it is. Where nothing is measured the highest in
+  /// Plans for the GPU of `stream`. Without measurements the engine highest in
   /// rank is taken, but run once all the same.
   static Result<std::unique_ptr<DnnPlans>>
   open(const Driver &driver, CUstream stream, AlgorithmChoice choice);
-  /// Of a described GPU: nothing is measured, the highest in rank is taken.
+  /// Plans for a described GPU: unmeasured, the highest in rank is taken.
   explicit DnnPlans(std::unique_ptr<Dnn> dnn) : dnn(std::move(dnn)) {}
 
   const Dnn &library() const { return *dnn; }
   bool tf32() const { return choice.tf32; }
 
-  /// What runs the graph. Unsupported where the library has no plan for it that
-  /// `workspaceBytes` suffice for.
+  /// An executable of the graph. Unsupported if the library has no plan for it
+  /// that `workspaceBytes` suffice for.
   ExecutableResult make(std::shared_ptr<DnnGraph> graph, void *workspace,
                         uint64_t workspaceBytes);
 
@@ -50,7 +50,7 @@ public:
   ExecutableResult advise(ExecutableResult made, const std::string &what,
                           const std::string &call) const;
 
-  /// Of the plan that the last make() took.
+  /// Workspace of the plan that the last make() took.
   uint64_t lastWorkspaceBytes() const { return last; }
 
 private:

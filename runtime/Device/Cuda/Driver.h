@@ -61,8 +61,8 @@ struct Driver {
   ZC_CUDA_DRIVER_FUNCTIONS(F)
 #undef F
 
-  /// An error unless `result` is success: which call failed, and why. What only
-  /// a new process cures, a GPU that failed or fell off, is said so.
+  /// An error unless `result` is success: which call failed, and why. It says
+  /// if only a new process helps: a GPU failed or fell off the bus.
   Status check(CUresult result, const char *call) const;
 
   /// Opens `libcuda.so.1`, or the library that ZC_CUDA_DRIVER names, once a

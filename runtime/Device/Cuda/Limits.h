@@ -1,4 +1,4 @@
-// What a GPU's memory reaches.
+// The peak rate of a GPU's memory.
 #ifndef ZC_RUNTIME_DEVICE_CUDA_LIMITS_H
 #define ZC_RUNTIME_DEVICE_CUDA_LIMITS_H
 

@@ -74,8 +74,8 @@ cublasComputeType_t computeType(kernels::ElementType type, bool tf32) {
   return fast ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
 }
 
-/// What the library calls the epilogue. Its matrices are column-major: our lhs
-/// is its B, our rhs its A, our columns are its rows.
+/// The library's epilogue. Its matrices are column-major: our lhs is its B, our
+/// rhs its A, our columns are its rows.
 cublasLtEpilogue_t epilogueOf(const kernels::MatmulEpilogue &spec) {
   using kernels::MatmulActivation;
   using kernels::MatmulSums;
@@ -238,8 +238,8 @@ public:
 
   cublasLtMatmulAlgo_t algorithm = {};
 
-  /// What an algorithm may take for granted of the matrices' addresses: the
-  /// library supposes 256 bytes unless it is told.
+  /// The alignment of the matrices' addresses, for the choice of an algorithm:
+  /// the library supposes 256 bytes unless it is told.
   struct Alignment {
     uint32_t left, right, addend, result, epilogue;
   };

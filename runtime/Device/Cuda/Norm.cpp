@@ -7,7 +7,7 @@ namespace {
 using Numbers = DnnGraph::Numbers;
 using Tensor = DnnGraph::Tensor;
 
-/// Describes a launch to a graph: what lies between its operations is float32
+/// Describes a launch to a graph: tensors between its operations are float32
 /// and never in memory, but for the gradient behind a ReLU, which the library's
 /// engines want in the images' type.
 class NormBuilder {
@@ -50,7 +50,7 @@ private:
                            spec.image.strides);
   }
 
-  /// As an image of one pixel, channels last.
+  /// A number per channel: an image of one pixel, channels last.
   Tensor perChannel(void *address) {
     int64_t count = spec.image.dims[1];
     Numbers dims(rank(), 1), strides(rank(), count);

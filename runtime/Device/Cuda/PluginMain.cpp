@@ -1,4 +1,4 @@
-// What `libzc_cuda.so` exports.
+// Exports of `libzc_cuda.so`.
 #include "runtime/Device/Cuda/CudaDevice.h"
 
 #define ZC_EXPORT extern "C" __attribute__((visibility("default")))

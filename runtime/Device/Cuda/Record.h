@@ -1,4 +1,4 @@
-// What the driver is asked for, in a file: how tests on a GPU see that a plan
+// Records calls to the driver in a file: tests on a GPU see by it that a plan
 // is kept.
 #ifndef ZC_RUNTIME_DEVICE_CUDA_RECORD_H
 #define ZC_RUNTIME_DEVICE_CUDA_RECORD_H

@@ -1,4 +1,4 @@
-// What the builders of schedules share. Private to this folder.
+// Shared by the builders of schedules. Private to this folder.
 #ifndef ZC_RUNTIME_PLAN_COLLECTIVE_BUILDER_H
 #define ZC_RUNTIME_PLAN_COLLECTIVE_BUILDER_H
 
@@ -54,9 +54,9 @@ struct Builder {
       round.after.push_back({true, into, from});
   }
 
-  /// What the others sent lies in the workspace, `count` elements each, in the
-  /// order of their ranks; `own` is this rank's. The sum, in the order of all
-  /// ranks, goes to the destination.
+  /// Adds up all ranks' terms in the order of ranks, into the destination:
+  /// `own` is this rank's; the others' are in the workspace, `count` elements
+  /// each, in the order of their ranks.
   void reduceInRankOrder(Round &round, Span own, int64_t count) const {
     auto of = [&](int64_t r) {
       return r == rank ? own : workspace((r < rank ? r : r - 1) * count, count);

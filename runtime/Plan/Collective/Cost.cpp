@@ -57,7 +57,7 @@ plan::CollectiveAlgorithm effectiveAlgorithm(const CollectiveShape &shape) {
 
 namespace {
 
-/// What rank v of P sends in Rabenseifner's halving and doubling, in elements.
+/// Elements that rank v of P sends in Rabenseifner's halving and doubling.
 int64_t rabenseifnerSent(const Parts &parts, int64_t v) {
   int64_t sent = 0, low = 0;
   for (int64_t half = parts.parts / 2; half > 0; half /= 2) {

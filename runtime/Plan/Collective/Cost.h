@@ -1,7 +1,7 @@
-// What a collective costs, by closed forms: for the compiler, which states it
-// in the plan and adds it up in `zc inspect --comm`, and for the runtime, which
-// checks what it counts against it. Schedule.h has the messages themselves;
-// tests hold the two together.
+// The bytes that a collective sends, by closed forms: for the compiler, which
+// states them in the plan and adds them up in `zc inspect --comm`, and for the
+// runtime, which compares them with its counts. Schedule.h has the messages
+// themselves; tests check that both agree.
 #ifndef ZC_RUNTIME_PLAN_COLLECTIVE_COST_H
 #define ZC_RUNTIME_PLAN_COLLECTIVE_COST_H
 

@@ -38,8 +38,8 @@ void buildGather(Builder &b, plan::CollectiveAlgorithm algorithm) {
 
 namespace {
 
-/// What is on its way changes between workspace and destination, so that it
-/// ends in the destination.
+/// Partial sums alternate between workspace and destination, so that the last
+/// one ends in the destination.
 void buildScatterRing(Builder &b) {
   const int64_t n = b.part(), p = b.ranks();
   Span sent = source(b.further(-1) * n, n);

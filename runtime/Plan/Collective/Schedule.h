@@ -37,8 +37,8 @@ struct Round {
   std::vector<LocalOp> after;
 };
 
-/// What one rank does. Every rank of a group has as many rounds, and what one
-/// sends to another in a round, that one receives from it in the same round.
+/// One rank's part of a collective. All ranks of a group have equally many
+/// rounds, and a message is sent and received in the same round.
 struct Schedule {
   std::vector<LocalOp> before;
   std::vector<Round> rounds;

@@ -73,8 +73,8 @@ Status CallPlan::add(uint32_t parts, const char *name, uint32_t microBatch,
   return Status();
 }
 
-/// What a program reads of units is gathered in front of it, where it is not
-/// there any more.
+/// Calls "gather" before a program for the units that it reads and that are not
+/// in memory any more.
 Status CallPlan::gatherFor(uint32_t program, uint32_t microBatch) {
   for (uint32_t state : use.program(program).gathered) {
     for (uint32_t i = 0; !whole.count(state); ++i) {

@@ -28,9 +28,9 @@ struct OrderOptions {
 /// schedule counts nothing where there is one role that has "micro" alone. A
 /// role of several stages has programs of each: "forward.0", "forward.1".
 ///
-/// What a program reads of gathered units, a program "gather" has written since
-/// the group of `reshard_every` micro-batches began that the stage is in, and
-/// since another unit was in its place.
+/// A program "gather" writes the units that a program reads, after the stage's
+/// group of `reshard_every` micro-batches began, and after another unit was in
+/// their place.
 ///
 /// Without flush ("2bw", "stash"), several roles get an order of a step in the
 /// midst of a run of them, and a prologue, and the rings' slots take turns.

@@ -1,6 +1,6 @@
-// The orders of all roles as one graph: what has to happen before what, if
-// nothing is buffered. A message is under way once both ends have begun it.
-// Without a circle, no timing of roles and messages can bring them to a halt.
+// The orders of all roles as one graph of dependences, if nothing is buffered.
+// A message is in flight once both ends have begun it. Without a circle, no
+// timing of roles and messages can bring them to a halt.
 #ifndef ZC_RUNTIME_PLAN_ORDER_EVENTGRAPH_H
 #define ZC_RUNTIME_PLAN_ORDER_EVENTGRAPH_H
 

@@ -10,9 +10,9 @@ struct PlannedCall {
   uint32_t program, microBatch;
 };
 
-/// What an order asks of a ring. One that is written and then sent can do with
-/// fewer slots than there are messages, at the price of waiting; others have a
-/// depth that the order dictates.
+/// The slots that an order needs in a ring. A ring that is written and then
+/// sent can do with fewer slots than there are messages, at the price of
+/// waiting; others have a depth that the order dictates.
 struct RingNeed {
   bool isSent = false;
   uint32_t fewest = 0; // 0: nothing uses the ring
@@ -33,7 +33,7 @@ public:
   /// By ring. Those that are sent have the most slots.
   const std::vector<RingNeed> &rings() const { return needs; }
 
-  /// Of a ring that is sent: from `fewest` to `most`.
+  /// Sets the slots of a ring that is sent: from `fewest` to `most`.
   void setSlots(uint32_t ring, uint32_t slots) { needs[ring].slots = slots; }
 
   /// From now on micro-batches have the slots in turn, by their numbers.

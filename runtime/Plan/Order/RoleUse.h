@@ -1,5 +1,5 @@
-// What an order has to know about a role: the part of a step that each program
-// is, and the rings that it uses.
+// An order's view of a role: the part of a step that each program is, and the
+// rings that it uses.
 #ifndef ZC_RUNTIME_PLAN_ORDER_ROLEUSE_H
 #define ZC_RUNTIME_PLAN_ORDER_ROLEUSE_H
 
@@ -22,7 +22,7 @@ plan::Order *mutableOrderOf(plan::Role &role, Phase phase);
 /// Whether the phase moves the message.
 bool isOf(const plan::Message &message, Phase phase);
 
-/// What a program does; some do several at once.
+/// The parts of a step; some programs are several at once.
 enum Part : uint32_t {
   kForwardPart = 1,
   kBackwardPart = 2,
@@ -36,7 +36,7 @@ enum Part : uint32_t {
 /// The part that reads a received message, or that writes a sent one.
 Part partOf(const plan::Message &message);
 
-/// What an order has to know of a program.
+/// An order's view of a program.
 struct ProgramUse {
   uint32_t parts = 0; // 0: runs outside of orders
   uint32_t chunk = 0; // of which of the role's stages
@@ -65,8 +65,8 @@ struct Touch {
   uint32_t ring, slot;
 };
 
-/// Which micro-batches a role computes: of `turns` replicas of its stage it is
-/// number `turn`; none where `turns` is 0.
+/// The micro-batches that a role computes: as replica `turn` of the `turns`
+/// replicas of its stage; none if `turns` is 0.
 struct Turn {
   uint32_t turn = 0, turns = 1;
 
@@ -87,7 +87,7 @@ struct Turn {
     return turns == 0 ? 0
                       : microBatches / turns + (microBatches % turns > turn);
   }
-  /// Which of its own a micro-batch is.
+  /// The number of a micro-batch among the role's own.
   uint32_t placeOf(uint32_t microBatch) const {
     return turns == 0 ? 0 : microBatch / turns;
   }
@@ -103,8 +103,8 @@ public:
   /// The micro-batches that the role computes.
   Turn turn(Phase phase) const { return own.in(phase); }
 
-  /// Whether a message is of a micro-batch: both of its ends compute it. Of the
-  /// roles of useOfRoles().
+  /// Whether a message is sent for a micro-batch: both of its ends compute it.
+  /// For a RoleUse of useOfRoles().
   bool moves(Phase phase, uint32_t message, uint32_t microBatch) const {
     return own.in(phase).has(microBatch) &&
            peers[message].in(phase).has(microBatch);

@@ -1,6 +1,6 @@
-// What roles do in the steps of a run. With a flush each step is complete by
-// itself; without, roles begin micro-batches of later steps before the end of
-// one, and a run of steps has a beginning and an end.
+// The actions of roles in the steps of a run. With a flush each step is
+// complete by itself; without, roles begin micro-batches of later steps before
+// the end of one, and a run of steps has a beginning and an end.
 #ifndef ZC_RUNTIME_PLAN_ORDER_RUNOFSTEPS_H
 #define ZC_RUNTIME_PLAN_ORDER_RUNOFSTEPS_H
 
@@ -34,9 +34,9 @@ struct StepPlace {
   bool isFirst = true; // of the run
 };
 
-/// What a role does in a step that has `microBatches`, from whose first one
-/// they are counted: those of later steps follow. Slots are those that the step
-/// has.
+/// A role's actions in a step of `microBatches`. Micro-batches are numbered
+/// from the step's first on; those of later steps follow. Slots are those that
+/// the step has.
 plan::Order orderOfStep(const plan::Role &role, const RoleUse &use,
                         uint32_t microBatches, const StepPlace &place);
 

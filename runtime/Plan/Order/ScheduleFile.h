@@ -12,8 +12,8 @@ namespace zc {
 /// micro-batch 1; B is its backward, I the gradients that it sends on and W
 /// those of its parameters. Where there is a W, a B is an I. Several actions in
 /// brackets, as "(0F1;1B0)OVERLAP_F_B", come one after another. Empty cells,
-/// and actions that move something (SEND_F, UNSHARD, ...), say nothing: what an
-/// order needs follows from the rest.
+/// and actions that move something (SEND_F, UNSHARD, ...), are ignored: they
+/// follow from the rest.
 ///
 /// Fails where a line cannot be read, and where a stage's work is missing,
 /// there twice, divided among ranks, or not in the order of micro-batches.

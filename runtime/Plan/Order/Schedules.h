@@ -44,7 +44,7 @@ struct PipelineSchedule {
     return roleOfStage[stage] + microBatch % replicasOf(stage);
   }
 
-  /// Which of its role's stages a stage is, counted from the input.
+  /// The number of a stage among its role's, counted from the input.
   uint32_t chunkOf(uint32_t stage) const;
   /// The stages of a role, in their order.
   std::vector<uint32_t> stagesOf(uint32_t role) const;
@@ -98,7 +98,7 @@ struct WorkTime {
 struct Timeline {
   std::vector<std::vector<WorkTime>> roles; // as the schedule's
   double makespan = 0;
-  // Of the time that roles have, and of that for which they work: on average.
+  // Idle time over all time, and over working time: means of all roles.
   double bubbleOfTotal = 0;
   double bubbleOfIdeal = 0;
   // The most micro-batches of its stages that a role has begun and not ended,

@@ -157,7 +157,7 @@ Status verifyMessages(const plan::Manifest &manifest, const plan::Role &role) {
   return Status();
 }
 
-/// Which phases use a ring: bit 0 training, bit 1 evaluation.
+/// The phases that use each ring: bit 0 training, bit 1 evaluation.
 std::vector<uint32_t> phasesOfRings(const plan::Role &role,
                                     const RoleUse &use) {
   std::vector<uint32_t> phases(size_t(role.rings_size()));

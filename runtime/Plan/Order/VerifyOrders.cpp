@@ -130,7 +130,7 @@ Status verifyStages(const plan::Manifest &manifest,
   return Status();
 }
 
-/// Which orders there have to be.
+/// Checks that the orders that the mode needs are there.
 Status verifyPresence(const plan::Manifest &manifest,
                       const std::vector<RoleUse> &uses) {
   const bool trains = manifest.mode() == "train";

@@ -1,4 +1,4 @@
-// One order of one role: what is called, fed and moved, and who has which slot.
+// Checks one role's order: its calls, feeds and moves, and the owners of slots.
 #include "runtime/Plan/Order/VerifyOrders.h"
 #include "runtime/Plan/Order/VersionUse.h"
 
@@ -228,8 +228,8 @@ Status OrderWalk::onFeed(const plan::Feed &feed) {
   return Status();
 }
 
-/// What a call follows: its micro-batch's forward, of the stages in front too,
-/// and its backward, of those behind.
+/// Checks that a micro-batch's forward runs after that of the stage in front,
+/// and its backward after its forward and the backward of the stage behind.
 Status OrderWalk::checkBefore(const ProgramUse &program,
                               uint32_t microBatch) const {
   const Done &own = done[program.chunk];
@@ -281,8 +281,8 @@ Status OrderWalk::advance(const ProgramUse &program, uint32_t microBatch) {
   return advanceEnd(program.parts, microBatch);
 }
 
-/// Steps end one after another; what a micro-batch reads is of its step. Of a
-/// call behind so many updates.
+/// Checks that a call after `updates` updates belongs to the step that runs,
+/// and reads the versions of parameters that it should.
 Status OrderWalk::verifyStep(const plan::Call &call, uint32_t parts,
                              uint32_t updates) const {
   const uint32_t step = call.micro_batch() / perStep;
@@ -296,8 +296,8 @@ Status OrderWalk::verifyStep(const plan::Call &call, uint32_t parts,
                           role.versions());
 }
 
-/// Of the programs that use a ring the one that comes first in a micro-batch,
-/// and so writes what the others read.
+/// The writer of a ring: of the programs that use it, the one that comes first
+/// in a micro-batch.
 uint32_t OrderWalk::findWriter(uint32_t ring) const {
   auto rank = [&](uint32_t program) {
     const ProgramUse &one = use.program(program);
@@ -339,7 +339,7 @@ Status OrderWalk::readMessages(const plan::Call &call,
   return useRings(call, program);
 }
 
-/// What a call reads of its slots was written.
+/// Checks that the slots that a call reads have been written.
 Status OrderWalk::useRings(const plan::Call &call, const ProgramUse &program) {
   for (uint32_t ring : program.rings) {
     Tenancy &slot = tenancy(ring, call.micro_batch());
@@ -358,8 +358,8 @@ Status OrderWalk::useRings(const plan::Call &call, const ProgramUse &program) {
   return Status();
 }
 
-/// Of units, the step's parameters. The update makes them old, and what is
-/// gathered into the same bytes overwrites them.
+/// Checks that gathered units hold this step's parameters: an update makes them
+/// old, and a gather into the same bytes overwrites them.
 Status OrderWalk::useGathered(const ProgramUse &program) {
   if (program.parts & (kApplyPart | kLateApplyPart))
     gathered.clear();

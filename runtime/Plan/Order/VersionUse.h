@@ -1,5 +1,5 @@
-// Which versions of parameters a program reads and writes, so that orders can
-// be held to them: a micro-batch's backward reads what its forward has read.
+// The versions of parameters that a program reads and writes, so that orders
+// can be checked: a micro-batch's backward reads those that its forward read.
 #ifndef ZC_RUNTIME_PLAN_ORDER_VERSIONUSE_H
 #define ZC_RUNTIME_PLAN_ORDER_VERSIONUSE_H
 
@@ -15,7 +15,7 @@ struct VersionUse {
   bool inPlace = false;   // a parameter that has one version
 };
 
-/// Of a role whose states are sound.
+/// `role` must have passed the checks of its states.
 VersionUse versionUseOf(const plan::Role &role, const plan::Program &program);
 
 /// Whether a program of step `step` can run on a micro-batch behind `applied`

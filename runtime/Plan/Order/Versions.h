@@ -1,7 +1,7 @@
 // Schedules without flush: a role goes on to the next step's micro-batches
 // before it has ended one, so that forwards and backwards read parameters that
-// are some steps old. Which ones is defined by step numbers alone, whatever the
-// order: it is the version that a role has when 1f1b, never drained, begins the
+// are some steps old. The version depends on step numbers alone, whatever the
+// order: it is the one that a role has when 1f1b, never drained, begins the
 // first forward of the step.
 #ifndef ZC_RUNTIME_PLAN_ORDER_VERSIONS_H
 #define ZC_RUNTIME_PLAN_ORDER_VERSIONS_H
@@ -14,7 +14,7 @@ namespace zc {
 /// "2bw" (PipeDream-2BW) and "stash" (PipeDream) have no flush.
 bool isWithoutFlush(const std::string &schedule);
 
-/// What decides how old the versions are.
+/// The numbers that decide how old the versions are.
 struct DelayRule {
   std::string schedule;
   uint32_t stages = 1;

@@ -1,6 +1,6 @@
 // RUN: zc-opt %s --split-input-file --verify-diagnostics
 
-// What is kept for the backward in fewer bytes.
+// Values kept for the backward in fewer bytes.
 
 func.func @max_pool_places_type(%x: tensor<1x2x5xf32>) {
   // expected-error @below {{places is 'tensor<1x2x4xi16>', expected 'tensor<1x2x4xi8>'}}

@@ -4,7 +4,7 @@
 // which each role's rows have their place by its coordinate, without its turn
 // where it is a replica; and that all read the table of all layers from it.
 module {
-// Of layers 0, 1 and 2, the first role has two: room for two a role.
+// The first role has two of layers 0, 1 and 2: room for two a role.
 // CHECK: module @role0
 // CHECK: func.func @apply
 // CHECK-SAME: %[[R0:[^ ]+]]: tensor<1x3xf32> {train.state = @accumulated.moe_tokens.0}

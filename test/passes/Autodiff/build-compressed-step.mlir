@@ -29,7 +29,7 @@ train.state @b "parameter" : tensor<5xf32>
 // RANKS: dist.terms %{{.*}} {axes = ["dp"]} : (tensor<1x16xf32>) -> tensor<2x1x16xf32>
 // Bits of every chunk by themselves.
 // RANKS: train.reshape %{{.*}} : (tensor<2x2x16xf32>) -> tensor<2x2x2x8x1xf32>
-// What is sent: signs to the ranks of their chunks, scales to all, and back.
+// The messages: signs to the ranks of their chunks, scales to all, and back.
 // RANKS: dist.reshard %{{.*}} {dist.sharding = #dist.sharding<_,tp,dp,_>, dist.traffic = "gradients"} : tensor<2x2x2x1xui8>
 // RANKS: dist.reshard %{{.*}} {dist.sharding = #dist.sharding<_,tp,_>, dist.traffic = "gradients"} : tensor<2x2x1xf32>
 // RANKS: dist.reshard %{{.*}} {dist.sharding = #dist.sharding<tp,_,_>, dist.traffic = "gradients"} : tensor<2x2x1xui8>

@@ -80,7 +80,7 @@ func.func @micro(%x: !all {train.input = "x"}, %u: !part {train.state = @unit.0}
 
 // -----
 
-// What a micro-batch changes, and what is read in versions, it gathers itself;
+// A micro-batch gathers itself units that it changes or reads in versions;
 // where nothing else is gathered, there is no such program.
 
 !part = tensor<64xf32>

@@ -10,7 +10,7 @@ func.func @step() -> (tensor<f32> {train.metric = "loss"}) {
 
 // -----
 
-// What the evaluation reads, the same role must train.
+// A role must train the parameters that it evaluates with.
 // CHECK: error: 'w1' is read by the evaluation in role 0, which does not train it
 !x = tensor<8x64xf32>
 !w = tensor<64x64xf32>

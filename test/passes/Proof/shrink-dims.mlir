@@ -66,7 +66,7 @@ func.func @forward(%t: tensor<100x20xf32> {train.state = @t}, %i: tensor<8xi64> 
 
 // -----
 
-// Of a constant the first elements stay; 5 divides by neither 2 nor 4.
+// A constant keeps its first elements; 5 divides by neither 2 nor 4.
 // CHECK-LABEL: func.func @forward
 func.func @forward(%x: tensor<5xf32> {train.input = "x"}) -> tensor<5xf32> {
   // CHECK: train.constant dense<[1.000000e+00, 2.000000e+00, 3.000000e+00]> : tensor<3xf32>

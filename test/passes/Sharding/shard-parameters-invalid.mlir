@@ -64,7 +64,7 @@ module attributes {dist.mesh = #dist.mesh<tp=2>} {
 
 // -----
 
-// What the host feeds has no zeros behind.
+// Tensors that the host feeds are not padded.
 module attributes {dist.mesh = #dist.mesh<tp=2>} {
   // expected-error @+1 {{dim 0 of 'w' has 5 elements, which do not divide among 2 ranks of tp}}
   func.func @step(%w: tensor<5x5xf32> {train.input = "w"}) {

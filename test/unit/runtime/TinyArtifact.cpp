@@ -46,7 +46,7 @@ constexpr uint64_t kWeight = 0, kMomentum = 64, kRate = 128, kStep = 192;
 constexpr uint64_t kPersistentBytes = 256;
 constexpr uint64_t kWorkspace = 256, kWorkspaceBytes = 256 * 1024;
 
-/// What step and eval share: x, w, pred = x * w.
+/// Buffers of step and eval: x, w, pred = x * w.
 struct Forward {
   uint32_t x, w, pred, workspace;
 };

@@ -30,7 +30,7 @@ void writeArtifact(const std::string &path, const plan::Manifest &manifest);
 /// The same, but with any bytes for a manifest.
 void writeArtifact(const std::string &path, const std::string &manifestBytes);
 
-/// What the tests are compiled for, as artifacts say it: "x86-64" or "aarch64".
+/// The tests' architecture, by its name in artifacts: "x86-64" or "aarch64".
 const char *thisArchitecture();
 
 /// Where the code object of the tiny artifact lies.

@@ -80,7 +80,7 @@ class Session:
         self._views: List["weakref.ref[Any]"] = []  # of its outputs
         self._seed = seed
         self._has_data = False
-        # What libzc calls lives until it has closed.
+        # Callbacks of libzc live until it has closed.
         self._finish = weakref.finalize(self, _close, self._handle, self._bridge)
         status = LIB.zc_open(os.fsencode(artifact), ctypes.byref(options),
                              ctypes.byref(self._handle))
@@ -103,7 +103,7 @@ class Session:
                            for each in self.inputs)
         return f"<zc.Session {self.artifact!r}, {inputs}>"
 
-    # What it is -------------------------------------------------------------
+    # Properties -------------------------------------------------------------
 
     @property
     def inputs(self) -> List[TensorInfo]:

@@ -23,8 +23,8 @@ constexpr int kRanks = 4;
 struct Case {
   std::string kind, attributes;
   int sent, received;
-  /// What rank r has afterwards, when element i of rank r was 10 r + i; -1: it
-  /// has no meaning.
+  /// The result of rank r, when element i of rank r was 10 r + i; -1: it is
+  /// undefined.
   std::vector<float> expected[kRanks];
 };
 

@@ -257,7 +257,7 @@ TEST(InspectTest, CurvesAreOfEqualSettings) {
       ++found;
     return found;
   };
-  // Of activations and of the peak.
+  // In the curves of activations and of the peak.
   EXPECT_EQ(count("<tr><td>none</td><td>0.00 + 1.00 &middot; layers</td>"), 2u)
       << page;
   EXPECT_EQ(count("<tr><td>sqrt</td><td>0.00 + 1.00 &middot; layers<sup>0.50"),

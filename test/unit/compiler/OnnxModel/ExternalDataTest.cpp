@@ -43,7 +43,7 @@ protected:
       entry->set_value(value);
     }
   }
-  /// What the check says; "" when all is well.
+  /// The message of the check; "" when all is well.
   std::string check() {
     llvm::Error error = checkExternalData(file);
     return error ? llvm::toString(std::move(error)) : "";

@@ -19,7 +19,7 @@ namespace {
 constexpr double kStep = 1e-5;
 constexpr double kTolerance = 1e-6;
 
-/// Which results a gradient reaches and which operands want one.
+/// The results that a gradient reaches and the operands that want one.
 struct Question {
   std::vector<bool> reached, wanted;
 };

@@ -317,7 +317,7 @@ static void addAttention(std::vector<OpCase> &cases) {
 }
 
 static void addLosses(std::vector<OpCase> &cases) {
-  // Of labels -1 to 3, -1 and 3 stand for: ignored, and a class.
+  // Among labels -1 to 3, -1 is the ignored one, and 3 is a class.
   cases.push_back({"train.softmax_cross_entropy %0, %1 {ignore_index = -1 : "
                    "i64} : (tensor<6x4xf64>, tensor<6xi64>) -> (tensor<6xf64>, "
                    "tensor<6xf64>)",

@@ -19,7 +19,7 @@ struct Range {
 /// One op on operands %0, %1, ..., in its textual form.
 struct OpCase {
   std::string text;
-  /// Of the operands; those left out are drawn from the default range.
+  /// Ranges of operands; others are drawn from the default range.
   std::vector<Range> ranges = {};
 
   std::string opName() const { return text.substr(0, text.find(' ')); }

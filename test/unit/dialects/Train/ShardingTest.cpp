@@ -79,7 +79,7 @@ protected:
   Shapes shapes;
 };
 
-/// What the rule says becomes of two parts' results.
+/// Combines two parts' results as the rule says.
 Tensor ShardingTest::combine(const Tensor &a, const Tensor &b, int factor,
                              size_t result) {
   switch (rule.factors[factor].kind) {

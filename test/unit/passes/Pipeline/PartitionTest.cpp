@@ -51,7 +51,7 @@ Outcome judge(const std::vector<Segment> &segments,
   return {sum + double(microBatches - 1) * slowest, most};
 }
 
-/// Of all partitions, one cut after another.
+/// Judges all partitions, one cut after another.
 std::vector<Outcome> judgeAll(const std::vector<Segment> &segments,
                               int64_t stages, int64_t microBatches,
                               const MemoryLimit &memory,
@@ -189,7 +189,7 @@ TEST(Partition, FirstStagesKeepMore) {
   EXPECT_EQ(found->mostBytes, 16);
 }
 
-// What two segments of a stage read, the stage holds once.
+// A tensor that two segments of a stage read counts once.
 TEST(Partition, TensorsCountOncePerStage) {
   std::vector<Segment> layers(4, layer());
   layers[0].tensors = layers[1].tensors = {0};

@@ -35,7 +35,7 @@ Symbol apply(int64_t function, llvm::ArrayRef<Symbol> operands, size_t result) {
       llvm::hash_combine_range(operands.begin(), operands.end()));
 }
 
-/// What the states and outputs of a train program are.
+/// Computes the states and outputs of a train program symbolically.
 Symbols evaluate(func::FuncOp program) {
   llvm::DenseMap<Value, Symbol> symbols;
   for (BlockArgument argument : program.getArguments()) {

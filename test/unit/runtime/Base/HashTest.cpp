@@ -6,7 +6,7 @@
 namespace zc {
 namespace {
 
-// As the authors' library has them.
+// Values of the authors' library.
 TEST(HashTest, IsXxh64) {
   EXPECT_EQ(hashBytes(""), 0xef46db3751d8e999u);
   EXPECT_EQ(hashBytes("a"), 0xd24ec4f1a98c6e5bu);

@@ -1,4 +1,4 @@
-// What ranks 0 and 1 do with messages that go on by themselves, whatever the
+// Ranks 0 and 1 exchange messages that proceed by themselves, over any
 // transport.
 #ifndef ZC_TEST_UNIT_RUNTIME_COMM_MESSAGECHECKS_H
 #define ZC_TEST_UNIT_RUNTIME_COMM_MESSAGECHECKS_H

@@ -166,7 +166,7 @@ TEST(MessagesByTcp, ARankThatDiesIsNamed) {
 }
 
 #ifdef ZC_TEST_MESSAGES
-/// What two processes of mpirun say.
+/// The output of two processes of mpirun.
 std::string byMpi(const std::string &check, const std::string &file) {
   std::string command = "ZC_PLUGIN_PATH='" ZC_MPI_FOLDER
                         "' OMPI_ALLOW_RUN_AS_ROOT=1 "

@@ -35,7 +35,7 @@ protected:
       ::unsetenv(name);
   }
 
-  /// What `body` came to on each rank.
+  /// The status of `body` on each rank.
   static std::vector<Status> onRanks(int size,
                                      const std::function<Status(Gpu &)> &body) {
     auto worlds = createInProcessRanks(size);

@@ -17,7 +17,7 @@ TEST(Offload, CopiesToAFileAndBack) {
   auto near = Region::allocate(*device, 4096);
   ASSERT_TRUE(near.ok());
   std::vector<char> numbers(4096), back(4096, 1);
-  // What nobody wrote is zero.
+  // Bytes that were not written are zero.
   ASSERT_TRUE(device->copyOut(back.data(), far->base(), 4096, 0).ok());
   EXPECT_EQ(back, numbers);
   std::iota(numbers.begin(), numbers.end(), char(1));

@@ -10,7 +10,7 @@ namespace {
 
 using namespace test;
 
-/// What openDevice says with plugins looked for in `folder`; "" when it opens.
+/// openDevice's message with plugins looked for in `folder`; "" if it opens.
 std::string messageIn(const std::string &folder, const std::string &kind) {
   ::setenv("ZC_PLUGIN_PATH", folder.c_str(), 1);
   auto device = openDevice(kind, {});

@@ -17,7 +17,7 @@ namespace zc::test {
 Status writeChain(const std::string &path, uint32_t roles,
                   uint32_t microBatches, const std::string &schedule);
 
-/// What a rank has found: each step's loss, and its weight in the end.
+/// A rank's results: each step's loss, and its weight in the end.
 using Found = std::vector<float>;
 
 /// Three steps of this rank; `callbacks` are called too, but for feed.

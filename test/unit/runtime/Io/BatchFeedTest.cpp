@@ -33,7 +33,7 @@ protected:
         *program, std::make_shared<DataFile>(std::move(file)), options);
   }
 
-  /// What lies in an input's buffer.
+  /// The values in an input's buffer.
   template <typename T> std::vector<T> values(const std::string &name) {
     for (const plan::Input &input : program->inputs())
       if (input.name() == name) {
@@ -139,7 +139,7 @@ TEST_F(BatchFeedTest, FeedsWholeWhatCountsNoSamples) {
 }
 
 TEST_F(BatchFeedTest, FeedsEachRankItsTokens) {
-  // Of labels [N, 3] three ranks have a column each.
+  // Three ranks have a column of labels [N, 3] each.
   plan::Program step = manifest.roles(0).programs(1);
   plan::Input *labels = step.mutable_inputs(1);
   ASSERT_EQ(labels->name(), "labels");

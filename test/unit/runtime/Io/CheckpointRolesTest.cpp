@@ -70,7 +70,7 @@ public:
     });
   }
 
-  /// As save(), by threads beside the ranks'.
+  /// Does as save(), by threads beside the ranks'.
   Status saveBeside(const std::string &dir) {
     return run([&](int rank) {
       TrainState state;
@@ -90,7 +90,7 @@ public:
 
   Executor &executor(int rank) { return *executors[size_t(rank)]; }
 
-  /// What a rank has of a tensor, in its whole shape; -1 elsewhere.
+  /// A rank's part of a tensor, in its whole shape; -1 elsewhere.
   std::vector<float> read(int rank, const std::string &name) {
     std::vector<float> values(3, -1);
     each(rank, name, [&](const plan::State &state, const TensorRun &run) {
@@ -230,7 +230,7 @@ TEST_F(CheckpointRolesTest, RefusesCopiesThatDiffer) {
     }
 }
 
-/// As the seed of dropout, where only the last role has one.
+/// A scalar like the seed of dropout, which only the last role has.
 TEST_F(CheckpointRolesTest, KeepsScalarsOfLaterRoles) {
   plan::Manifest manifest = tinyManifestOfRoles();
   manifest.mutable_roles(1)->mutable_states(4)->set_name("count");

@@ -132,7 +132,7 @@ TEST_F(CheckpointTest, NoticesAnyFlippedBitOfTheState) {
   auto load = [&] {
     return loadCheckpoint(*other.executor, path, CheckpointPart::Everything);
   };
-  // Of the seal itself, a letter of its name makes it another one.
+  // A letter changed in the seal's name makes it another name.
   const size_t end = whole.find("\"xxh64\"");
   for (size_t at = 0; at < end; ++at) {
     std::string damaged = whole;

@@ -14,7 +14,7 @@ namespace {
 
 using namespace test;
 
-/// As far as zc-run goes before the first step.
+/// Does what zc-run does before the first step.
 Status loadAndPrepare(const std::string &path) {
   ZC_ASSIGN_OR_RETURN(Artifact artifact, Artifact::load(path));
   auto device = cpu::createCpuDevice({});
@@ -90,7 +90,7 @@ TEST_F(ArtifactBytes, AnyManifestEndsInAMessage) {
   }
 }
 
-// As --trust needs it: its owner writes over the open file.
+// --trust needs it: the owner may write over the open file.
 TEST_F(ArtifactBytes, ACopyStaysAsItWas) {
   auto copied = Artifact::load(path, /*checkWeights=*/true, Reading::Copied);
   ASSERT_TRUE(copied.ok()) << copied.status().message();

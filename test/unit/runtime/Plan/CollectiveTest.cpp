@@ -7,7 +7,7 @@
 namespace zc {
 namespace {
 
-/// What a rank holds while its schedule is played through.
+/// A rank's memory while its schedule is played through.
 struct Played {
   std::vector<float> source, destination, workspace;
   uint64_t sent = 0;

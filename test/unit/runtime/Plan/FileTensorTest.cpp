@@ -165,7 +165,7 @@ TEST(FileTensors, MembersOfAUnitLieAcrossItsWindows) {
   std::vector<FileTensor> tensors = fileTensorsOf(unit);
   ASSERT_EQ(tensors.size(), 3u);
   EXPECT_EQ(tensors[2].name(), "c");
-  // Of dp 1: elements 6 to 11 of the vector; c begins with the last of them.
+  // On dp 1: elements 6 to 11 of the vector; c begins with the last of them.
   std::vector<TensorRun> runs = tensors[2].runs(mesh, 3); // tp 1
   ASSERT_EQ(runs.size(), 1u);
   EXPECT_EQ(runs[0].whole, 3u);

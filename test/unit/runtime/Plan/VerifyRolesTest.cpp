@@ -72,7 +72,7 @@ TEST(VerifyRoles, ChecksBuffersInFlight) {
   EXPECT_EQ(messageAfter([&](auto &m) { buffer(m).set_offset(48); }), "");
 }
 
-// What VerifyOrders.h checks is tested there.
+// The checks of VerifyOrders.h have tests of their own.
 TEST(VerifyRoles, ChecksOrders) {
   expectMessage("role 0: it has no order of train",
                 [](auto &m) { role(m, 0).clear_train(); });

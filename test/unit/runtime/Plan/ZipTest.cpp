@@ -101,7 +101,7 @@ TEST(Zip, NoFlippedByteCrashesTheReader) {
     }
 }
 
-/// What Python's zipfile writes for a deflated entry, put together by hand.
+/// A deflated entry as Python's zipfile writes it, put together by hand.
 std::string deflatedZip(const std::string &name, const std::string &content) {
   std::string packed(content.size() + 100, '\0');
   z_stream stream = {};

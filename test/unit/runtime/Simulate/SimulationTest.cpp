@@ -212,7 +212,7 @@ TEST(Simulation, StragglersStretchTheStep) {
             continue;
           EXPECT_NEAR(step->seconds, 3. * others + 3 * 3. * m, 1e-9);
         }
-  // What is sent takes as long as before.
+  // Sends take as long as before.
   SimulationOptions options;
   options.stragglers = {{1, 2}};
   Result<SimulatedStep> step =

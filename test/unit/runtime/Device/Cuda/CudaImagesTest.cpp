@@ -1,5 +1,5 @@
-// What cuDNN is told of images, put to the test by a fake that computes it in
-// the library's own terms.
+// Tests the graphs of images for cuDNN with a fake that computes them in the
+// library's own terms.
 #include "test/unit/runtime/Device/Cuda/CudaTest.h"
 #include "test/unit/runtime/Device/Cuda/FakeArray.h"
 

@@ -1,5 +1,5 @@
-// What cuBLASLt and cuDNN are told, put to the test by fakes that compute it in
-// the libraries' own terms: epilogues of products, graphs of attention.
+// Tests calls of cuBLASLt and cuDNN with fakes that compute them in the
+// libraries' own terms: epilogues of products, graphs of attention.
 #include "test/unit/runtime/Device/Cuda/CudaTest.h"
 #include "test/unit/runtime/Device/Cuda/FakeArray.h"
 
@@ -450,8 +450,8 @@ TEST_F(Attention, ForwardAndBackward) {
   }
 }
 
-// What the library is told, in its own order: products (-> 5[2,3,5,5]), scores
-// times the scale, softmax by its parts, the weights in 16 bits.
+// The graph, in the library's order: products (-> 5[2,3,5,5]), scores times the
+// scale, softmax by its parts, the weights in 16 bits.
 TEST_F(Attention, TheForwardGraph) {
   ASSERT_TRUE(device->prepare(launch).ok());
   std::string calls = zcFakeCudaCalls();

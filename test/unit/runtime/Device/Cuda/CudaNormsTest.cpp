@@ -1,5 +1,5 @@
-// What cuDNN is told of batch norms, put to the test by a fake that computes
-// its graphs, against what the compiler means, in double precision.
+// Tests graphs of batch norms for cuDNN with a fake that computes them, against
+// the compiler's definition in double precision.
 #include "test/unit/runtime/Device/Cuda/CudaTest.h"
 #include "test/unit/runtime/Device/Cuda/FakeArray.h"
 
@@ -68,7 +68,7 @@ protected:
       sum += std::pow(at(x, i, c) - meanOf(c), 2);
     return 1 / std::sqrt(sum / kCount + kEpsilon);
   }
-  /// Of element i of channel c, before the bias.
+  /// Element i of channel c, normalized, before the bias.
   double normed(size_t i, size_t c) const {
     return (at(x, i, c) - meanOf(c)) * inverseOf(c);
   }

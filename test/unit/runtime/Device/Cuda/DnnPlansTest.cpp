@@ -1,5 +1,6 @@
-// The graphs that cuDNN is given, put to the library itself: it makes plans for
-// GPUs that are only described. What it refuses here it would refuse there.
+// Asks the real cuDNN for plans of our graphs, for GPUs that are
+// only described. A graph that it refuses here it would refuse on
+// the GPU.
 #include "kernels/Cuda/Workspace.h"
 #include "runtime/Device/Cuda/Attention.h"
 #include "runtime/Device/Cuda/Convolution.h"
@@ -22,7 +23,7 @@ struct Gpu {
   int version, processors, sharedMemory;
 };
 
-/// As the library writes a GPU's properties; plans depend on those named here.
+/// A GPU's properties in the library's format; plans depend on those here.
 std::string describe(const Gpu &gpu, size_t libraryVersion) {
   return strCat(
       R"({"cudnnVersion":)", libraryVersion, R"(,"schemaVersion":1,)",
@@ -96,7 +97,7 @@ protected:
     }
   };
 
-  /// As the compiler lays them out: images channels last, filters not.
+  /// Operands as the compiler lays them out: images channels last, filters not.
   void convolutions(const Images &images, ElementType type,
                     size_t spatial = 2) {
     kernels::ConvolutionSpec spec;
@@ -145,7 +146,7 @@ protected:
     for (PoolingKind kind : {PoolingKind::Maximum, PoolingKind::Average,
                              PoolingKind::AverageGradient}) {
       launch.spec.kind = kind;
-      // As the compiler says it: only where there is padding.
+      // The compiler sets it only where there is padding.
       launch.spec.countIncludePad = channelsLast && images.pad > 0;
       expectPlan(makePooling(*plans, launch), 0);
     }
@@ -226,7 +227,7 @@ TEST_P(DnnPlansTest, ConvolutionsOfFewChannelsAndOfGroups) {
   convolutions({8, 32, 64, 28, 3, 2, 1, 4}, ElementType::BF16);
 }
 
-// As TensorFlow pads images that a stride halves.
+// Padding of images that a stride halves, as in TensorFlow.
 TEST_P(DnnPlansTest, ConvolutionsPaddedMoreAtTheEnd) {
   convolutions({8, 64, 64, 56, 3, 2, 0, 1, 1}, ElementType::BF16);
   convolutions({8, 96, 96, 112, 5, 2, 1, 96, 1}, ElementType::BF16);
@@ -254,7 +255,7 @@ TEST_P(DnnPlansTest, Norms) {
   norms({2, 24, 5, 7, 8}, ElementType::F16);
 }
 
-// What the compiler leaves to generated kernels, the library refuses.
+// The library refuses norms that the compiler leaves to generated kernels.
 TEST_P(DnnPlansTest, NormsThatAreLeftOut) {
   for (const Numbers &dims :
        {Numbers{8, 12, 14, 14}, Numbers{4096, 64, 112, 112}}) {

@@ -296,9 +296,9 @@ bool isNormImage(const GraphTensor &image) {
          image.dims[1] % 8 == 0;
 }
 
-/// What the library fuses with a batch norm: a ReLU behind it, perhaps of a
-/// sum; before its gradient, that of a ReLU of the norm by given moments. The
-/// values between them are in no memory.
+/// Whether the library fuses these with a batch norm: a ReLU behind it, perhaps
+/// of a sum; before its gradient, that of a ReLU of the norm by given moments.
+/// The values between them are in no memory.
 bool isNorm(const std::vector<Operation> &operations) {
   auto isPointwise = [&](size_t i, int mode) {
     return operations[i].type == CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR &&

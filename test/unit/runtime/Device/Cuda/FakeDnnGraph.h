@@ -1,5 +1,5 @@
-// What the fake of cuDNN's graphs is made of: descriptors as the library takes
-// them, and what they say.
+// The parts of the fake of cuDNN's graphs: descriptors as the library takes
+// them, and their meaning.
 #ifndef ZC_TEST_UNIT_RUNTIME_DEVICE_CUDA_FAKEDNNGRAPH_H
 #define ZC_TEST_UNIT_RUNTIME_DEVICE_CUDA_FAKEDNNGRAPH_H
 
@@ -170,8 +170,8 @@ struct Operation {
 
 private:
   void takePointwise(const Descriptor &from);
-  /// Of a convolution: the operands in the order source, filter, destination,
-  /// of which the one at `result` is that.
+  /// Reads a convolution: its operands in the order source, filter,
+  /// destination; the one at `result` is computed.
   void takeConvolution(const Descriptor &from,
                        const cudnnBackendAttributeName_t (&names)[4],
                        size_t result);

@@ -1,4 +1,4 @@
-// What the fake of cuDNN computes on images: convolutions and poolings.
+// Convolutions and poolings of the fake of cuDNN.
 #ifndef ZC_TEST_UNIT_RUNTIME_DEVICE_CUDA_FAKEDNNIMAGES_H
 #define ZC_TEST_UNIT_RUNTIME_DEVICE_CUDA_FAKEDNNIMAGES_H
 
@@ -37,7 +37,7 @@ struct Image {
   }
 };
 
-/// Of the spatial dims; `padsHigh` only bounds the result's size.
+/// Windows over the spatial dims; `padsHigh` only bounds the result's size.
 struct Windows {
   std::vector<int64_t> sizes, padsLow, padsHigh, strides, dilations;
 

@@ -89,7 +89,7 @@ struct State {
 
 /// The stream whose graph this thread runs.
 thread_local Stream *launching = nullptr;
-/// What this thread captures.
+/// The calls that this thread captures.
 thread_local Capture capture;
 
 State &state() {
@@ -257,7 +257,7 @@ void zc::test::hangFake(void *stream, bool hung) {
 }
 
 //===----------------------------------------------------------------------===//
-// What tests ask
+// The interface to tests
 //===----------------------------------------------------------------------===//
 
 extern "C" const char *zcFakeCudaCalls() {

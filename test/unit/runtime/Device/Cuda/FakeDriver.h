@@ -1,4 +1,4 @@
-// What the fake of NVIDIA's driver tells tests, and its fake libraries.
+// The interface of the fake of NVIDIA's driver to tests and fake libraries.
 #ifndef ZC_TEST_UNIT_RUNTIME_DEVICE_CUDA_FAKEDRIVER_H
 #define ZC_TEST_UNIT_RUNTIME_DEVICE_CUDA_FAKEDRIVER_H
 
@@ -22,7 +22,7 @@ inline bool isAligned(const void *address, size_t bytes) {
 void enqueueFake(void *stream, const std::string &what,
                  std::function<void()> work);
 
-/// As enqueueFake, of work that waits for other ranks.
+/// Does as enqueueFake, for work that waits for other ranks.
 void enqueueFakeMeeting(void *stream, const std::string &what,
                         std::function<void()> work);
 

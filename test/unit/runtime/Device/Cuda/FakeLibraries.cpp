@@ -31,7 +31,7 @@ struct Layout {
   }
   uint64_t getColumns(bool transposed) const { return getRows(!transposed); }
 };
-/// What algorithms may take for granted.
+/// Limits for algorithms: the workspace, and the addresses' alignment.
 struct Preference {
   uint64_t workspaceBytes = 0;
   uint32_t left = 256, right = 256, addend = 256, result = 256;
@@ -182,9 +182,9 @@ bool hasSoundSizes(const Operation &operation, const Layout &left,
          (result.batch == 1 || result.batchStride >= int64_t(result.rows));
 }
 
-/// What the documentation asks of an epilogue's operands, and which sums the
-/// library has: of rows of a matrix that it reads as it is, of columns of one
-/// that it reads transposed.
+/// Whether an epilogue's operands are as the documentation requires, and the
+/// library has its sums: of rows of a matrix that it reads as it is, of columns
+/// of one that it reads transposed.
 bool hasSoundEpilogue(const Operation &operation, const Layout &result) {
   auto isPlace = [](void *address) {
     return address && isAligned(address, 16);

@@ -33,7 +33,7 @@ struct Message {
   size_t bytes;
 };
 
-/// What a rank brings to a collective.
+/// A rank's contribution to a collective.
 struct Part {
   std::string name; // with all that must be alike
   const char *source = nullptr;

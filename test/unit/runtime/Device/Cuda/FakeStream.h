@@ -40,7 +40,7 @@ public:
     changed.notify_all();
   }
 
-  /// What it is doing never ends, and nothing behind it begins.
+  /// The current work never ends, and nothing behind it begins.
   void hang(bool value) {
     Lock lock(mutex);
     hung = value;
@@ -69,7 +69,7 @@ public:
 private:
   using Lock = std::unique_lock<std::mutex>;
 
-  /// What is done at once hangs without a place.
+  /// Work that is done at once has no place; it hangs at the last one.
   bool passed(uint64_t place) const {
     return done >= place && !(hung && done == given);
   }

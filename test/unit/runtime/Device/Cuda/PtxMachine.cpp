@@ -18,7 +18,7 @@ namespace {
 
 using Work = std::function<void(PtxThread &)>;
 
-/// What an instruction reads: a register, a number, or a place in memory.
+/// An instruction's operand: a register, a number, or a place in memory.
 struct Read {
   enum { Register, Number, Thread, Team, Threads, Shared, Local } kind;
   uint64_t value = 0; // the register, the number, or bytes from the beginning

@@ -59,8 +59,8 @@ template <typename F> bool withType(const std::string &name, F run) {
   return true;
 }
 
-/// What two values are put together by. Found when a kernel is read: kernels
-/// run millions of instructions.
+/// The operator of two values. Found when a kernel is read: kernels run
+/// millions of instructions.
 enum class Binary { Add, Sub, Mul, Div, Rem, Min, Max, And, Or, Xor, None };
 
 inline Binary binaryNamed(const std::string &name) {

@@ -237,8 +237,8 @@ TEST(BuildOrders, ReceivesGoOneCallAheadWithOneMoreSlot) {
     EXPECT_EQ(receiveOf[k], callOf[k] - 1) << k;
 }
 
-/// What is written and sent has one slot where the other end always takes it in
-/// time.
+/// A ring that is written and sent has one slot if the other end always takes
+/// it in time.
 TEST(BuildOrders, SentRingsAreShallow) {
   for (const char *schedule : {"naive", "gpipe", "1f1b"})
     for (uint32_t m : {1, 4, 8}) {

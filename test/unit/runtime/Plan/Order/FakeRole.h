@@ -84,7 +84,7 @@ public:
     }
   }
 
-  /// What one stage of the role has for the next of its stages.
+  /// Adds a tensor from one stage of the role to another.
   void addLocal(const char *program, uint32_t from, uint32_t to) {
     for (uint32_t chunk : {from, to})
       addBufferIn(pipeline.name(program, chunk), strCat("local.", program), 0);

@@ -48,8 +48,8 @@ private:
     uint32_t message, id, microBatch;
     uint32_t ring, slot;
   };
-  /// What a slot holds: whose, and which writers (-1 - message, or a program's
-  /// first letter) have written.
+  /// A slot's owner, and the writers (-1 - message, or a program's first
+  /// letter) that have written to it.
   struct Slot {
     int64_t owner = -1;
     std::set<int> written;

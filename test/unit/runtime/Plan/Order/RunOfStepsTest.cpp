@@ -14,7 +14,7 @@ namespace {
 
 uint32_t ceilDiv(uint32_t a, uint32_t b) { return (a + b - 1) / b; }
 
-/// Of each role one parameter, and the programs that read and write it.
+/// Adds to each role a parameter, and to programs its reads and writes.
 void addParameters(plan::Manifest &manifest, const DelayRule &rule) {
   for (uint32_t i = 0; i < rule.stages; ++i) {
     plan::Role &role = *manifest.mutable_roles(int(i));
@@ -147,8 +147,8 @@ TEST(RunOfSteps, AllAreAccepted) {
     const plan::Manifest manifest = each.build();
     Status status = verifyOrders(manifest);
     EXPECT_TRUE(status.ok()) << each.print() << ": " << status.message();
-    // As many micro-batches are under way as stages are behind, whole steps or
-    // not.
+    // There are as many micro-batches in flight as stages behind, whole steps
+    // or not.
     for (uint32_t i = 0; i + 1 < each.roles; ++i)
       EXPECT_EQ(slotsOf(manifest.roles(int(i)), "stash"), each.roles - i)
           << each.print();

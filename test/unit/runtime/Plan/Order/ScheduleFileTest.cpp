@@ -41,8 +41,8 @@ TEST(ScheduleFile, WhatIsPrintedIsRead) {
   }
 }
 
-/// As torch.distributed.pipelining writes schedules with and without their
-/// communication.
+/// Schedules as torch.distributed.pipelining writes them, with and without
+/// their communication.
 TEST(ScheduleFile, CellsOfPyTorch) {
   EXPECT_EQ(parse("0F0,0F1,,0B0,,0B1\r\n,1F0,1B0,1F1,1B1,\r\n"),
             (std::vector<std::string>{"0F0,0F1,0B0,0B1", "1F0,1B0,1F1,1B1"}));
